@@ -38,8 +38,8 @@ func TestAReadInAnotherProcessAsksForWhatItWaitsForAndIsTold(t *testing.T) {
 	for i := range 20 {
 		want = append(want, "n"+strconv.Itoa(i))
 		r.add(t, want[i])
-		f := &readmodels.Freshness{Wait: time.Minute}
-		got, err := readmodels.Rows(readmodels.WithFreshness(t.Context(), f), reader, pgx.RowTo[string],
+		f := &readmodels.At{Wait: time.Minute}
+		got, err := readmodels.Rows(t.Context(), reader.From(), f, pgx.RowTo[string],
 			`select name from seen.seen order by position`)
 		require.NoError(t, err)
 		require.Equal(t, want, got)

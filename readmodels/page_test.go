@@ -17,8 +17,10 @@ func TestAPageKnowsHowManyRowsThereAre(t *testing.T) {
 		Name     string
 	}
 	page := func(number, size int, from int64) (found []string, total int64) {
-		rows, total, err := readmodels.Paged(t.Context(), s.reader, readmodels.Page{Number: number, Size: size}, pgx.RowToStructByName[name],
-			`position desc`, `select name, position from names.name where position >= $1`, from)
+		rows, total, err := readmodels.List[name]{
+			As: pgx.RowToStructByName[name], SQL: `select name, position from names.name where position >= @from`, Order: `position desc`,
+			Args: pgx.NamedArgs{"from": from},
+		}.Page(t.Context(), s.reader.From("names"), nil, readmodels.Page{Number: number, Size: size})
 		require.NoError(t, err)
 		for _, r := range rows {
 			found = append(found, r.Name)
@@ -37,6 +39,7 @@ func TestAPageKnowsHowManyRowsThereAre(t *testing.T) {
 		{1, 2, 5, []string{"n4"}, 1},
 		{1, 2, 6, nil, 0},
 		{2, 2, 6, nil, 0},
+		{1, 0, 3, []string{"n4", "n3", "n2"}, 3},
 	} {
 		found, total := page(c.number, c.size, c.from)
 		require.Equal(t, c.found, found)

@@ -123,25 +123,21 @@ func (s *shelf) exec(t *testing.T, sql string) {
 var errNoName = errors.New("no such name")
 
 // list and count are the two ways of reading.
-func list(ctx context.Context, r *readmodels.Reader) (all []string, err error) {
-	err = readmodels.Each(ctx, r, pgx.RowTo[string], func(name string) error {
+func list(ctx context.Context, r *readmodels.Reader, at *readmodels.At) (all []string, err error) {
+	err = readmodels.Each(ctx, r.From("names"), at, pgx.RowTo[string], func(name string) error {
 		all = append(all, name)
 		return nil
 	}, `select name from names.name order by position`)
 	return all, err
 }
 
-func count(ctx context.Context, r *readmodels.Reader) (int, error) {
-	return readmodels.Row(ctx, r, errNoName, pgx.RowTo[int], `select count(*) from names.name`)
+func count(ctx context.Context, r *readmodels.Reader, at *readmodels.At) (int, error) {
+	return readmodels.Row(ctx, r.From("names"), at, errNoName, pgx.RowTo[int], `select count(*) from names.name`)
 }
 
-func find(ctx context.Context, r *readmodels.Reader, name string) (int64, error) {
-	return readmodels.Row(ctx, r, errNoName, pgx.RowTo[int64], `select position from names.name where name = $1`, name)
-}
-
-func fresh(t *testing.T, f *readmodels.Freshness) context.Context {
-	t.Helper()
-	return readmodels.WithFreshness(t.Context(), f)
+func find(ctx context.Context, r *readmodels.Reader, at *readmodels.At, name string) (int64, error) {
+	return readmodels.Row(ctx, r.From("names"), at, errNoName, pgx.RowTo[int64], `select position from names.name where name = @name`,
+		pgx.NamedArgs{"name": name})
 }
 
 func TestAReadWaitsForWhatTheLogHadOnItsArrival(t *testing.T) {
@@ -155,10 +151,10 @@ func TestAReadWaitsForWhatTheLogHadOnItsArrival(t *testing.T) {
 				reader = s.read(nil)
 			}
 			at := s.add(t, "new")
-			f := &readmodels.Freshness{Wait: forever}
+			f := &readmodels.At{Wait: forever}
 			got := make(chan int64)
 			go func() {
-				position, err := find(fresh(t, f), reader, "new")
+				position, err := find(t.Context(), reader, f, "new")
 				if err != nil {
 					t.Error(err)
 				}
@@ -182,8 +178,8 @@ func TestEachReadSeesEveryWriteAnsweredBefore(t *testing.T) {
 	for i := range 50 {
 		s.add(t, strconv.Itoa(i))
 		for _, r := range []*readmodels.Reader{s.reader, other} {
-			f := &readmodels.Freshness{Wait: forever}
-			n, err := count(fresh(t, f), r)
+			f := &readmodels.At{Wait: forever}
+			n, err := count(t.Context(), r, f)
 			require.NoError(t, err)
 			require.Equal(t, i+1, n)
 			require.False(t, f.Stale())
@@ -195,14 +191,14 @@ func TestALateProjectionAnswersWhatItHasAndSaysSo(t *testing.T) {
 	t.Parallel()
 	s := built(t, 1)
 	s.add(t, "new")
-	f := &readmodels.Freshness{Wait: time.Millisecond}
-	all, err := list(fresh(t, f), s.reader)
+	f := &readmodels.At{Wait: time.Millisecond}
+	all, err := list(t.Context(), s.reader, f)
 	require.NoError(t, err)
 	require.Equal(t, []string{"n0"}, all)
 	require.True(t, f.Stale())
 	position, _ := f.Position()
 	require.EqualValues(t, 1, position)
-	_, err = find(fresh(t, f), s.reader, "new")
+	_, err = find(t.Context(), s.reader, f, "new")
 	require.ErrorIs(t, err, errNoName, "nothing is an answer too")
 	require.True(t, f.Stale())
 }
@@ -211,22 +207,22 @@ func TestACallerNamesTheLeastPositionItNeeds(t *testing.T) {
 	t.Parallel()
 	s := built(t, 2)
 	s.add(t, "new")
-	f := &readmodels.Freshness{Min: 2, Wait: forever}
-	n, err := count(fresh(t, f), s.reader)
+	f := &readmodels.At{Min: 2, Wait: forever}
+	n, err := count(t.Context(), s.reader, f)
 	require.NoError(t, err, "no more than that is waited for")
 	require.Equal(t, 2, n)
 	require.False(t, f.Stale())
 
-	_, err = count(fresh(t, &readmodels.Freshness{Min: 3, Wait: time.Millisecond}), s.reader)
+	_, err = count(t.Context(), s.reader, &readmodels.At{Min: 3, Wait: time.Millisecond})
 	require.ErrorIs(t, err, readmodels.ErrPositionTimeout)
-	_, err = list(fresh(t, &readmodels.Freshness{Min: 3, Wait: time.Millisecond}), s.reader)
+	_, err = list(t.Context(), s.reader, &readmodels.At{Min: 3, Wait: time.Millisecond})
 	require.ErrorIs(t, err, readmodels.ErrPositionTimeout)
-	_, err = count(fresh(t, &readmodels.Freshness{Min: 4, Wait: forever}), s.reader)
+	_, err = count(t.Context(), s.reader, &readmodels.At{Min: 4, Wait: forever})
 	require.ErrorIs(t, err, readmodels.ErrBeyondHead, "at once")
 
 	s.run(t)
-	f = &readmodels.Freshness{Min: 3, Wait: forever}
-	n, err = count(fresh(t, f), s.reader)
+	f = &readmodels.At{Min: 3, Wait: forever}
+	n, err = count(t.Context(), s.reader, f)
 	require.NoError(t, err)
 	require.Equal(t, 3, n)
 }
@@ -235,17 +231,22 @@ func TestAReadOfThePastWaitsForItAlone(t *testing.T) {
 	t.Parallel()
 	s := built(t, 2)
 	s.add(t, "new")
-	wait := &readmodels.Freshness{Wait: forever}
-	n, err := count(readmodels.AsKnownAt(fresh(t, wait), 1), s.reader)
+	wait := &readmodels.At{Wait: forever}
+	n, err := count(t.Context(), s.reader, wait.Past(1))
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	require.False(t, wait.Stale())
-	hasty := func() context.Context { return fresh(t, &readmodels.Freshness{Wait: time.Millisecond}) }
-	_, err = count(readmodels.AsKnownAt(hasty(), 3), s.reader)
+	position, read := wait.Position()
+	require.True(t, read)
+	require.EqualValues(t, 2, position, "the request knows what its reads saw")
+	hasty := &readmodels.At{Wait: time.Millisecond}
+	_, err = count(t.Context(), s.reader, hasty.Past(3))
 	require.ErrorIs(t, err, readmodels.ErrPositionTimeout)
-	_, err = count(readmodels.AsKnownAt(hasty(), 4), s.reader)
+	_, err = count(t.Context(), s.reader, hasty.Past(4))
 	require.ErrorIs(t, err, readmodels.ErrBeyondHead)
-	_, err = count(readmodels.WithMinPosition(hasty(), 3), s.reader)
+	_, err = count(t.Context(), s.reader, hasty.After(3))
+	require.ErrorIs(t, err, readmodels.ErrPositionTimeout)
+	_, err = count(t.Context(), s.reader, hasty.Past(1).After(3))
 	require.ErrorIs(t, err, readmodels.ErrPositionTimeout)
 }
 
@@ -264,8 +265,8 @@ func TestAProjectionThatIsNotOfThisLogIsStaleWhereverItStands(t *testing.T) {
 	t.Parallel()
 	s := built(t, 2)
 	s.exec(t, `update projection.generation set error = 'the log has no such event there'`)
-	f := &readmodels.Freshness{Wait: forever}
-	n, err := count(fresh(t, f), s.reader)
+	f := &readmodels.At{Wait: forever}
+	n, err := count(t.Context(), s.reader, f)
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	require.True(t, f.Stale())
@@ -275,21 +276,20 @@ func staleAtOnce(t *testing.T, stop string) {
 	t.Helper()
 	s := built(t, 2)
 	s.exec(t, `update projection.generation set `+stop)
-	f := &readmodels.Freshness{Wait: forever}
-	n, err := count(fresh(t, f), s.reader)
+	f := &readmodels.At{Wait: forever}
+	n, err := count(t.Context(), s.reader, f)
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	require.False(t, f.Stale(), "nothing is missing yet")
 	s.add(t, "new")
-	_, err = list(fresh(t, f), s.reader)
+	_, err = list(t.Context(), s.reader, f)
 	require.NoError(t, err)
 	require.True(t, f.Stale())
-	_, err = count(fresh(t, &readmodels.Freshness{Min: 2, Wait: forever}), s.reader)
+	_, err = count(t.Context(), s.reader, &readmodels.At{Min: 2, Wait: forever})
 	require.NoError(t, err)
-	_, err = count(fresh(t, &readmodels.Freshness{Min: 3, Wait: time.Millisecond}), s.reader)
+	_, err = count(t.Context(), s.reader, &readmodels.At{Min: 3, Wait: time.Millisecond})
 	require.ErrorIs(t, err, readmodels.ErrPositionTimeout)
-	_, err = readmodels.Complete(fresh(t, &readmodels.Freshness{Wait: forever}),
-		func(ctx context.Context) (int, error) { return count(ctx, s.reader) })
+	_, err = readmodels.Complete(func(at *readmodels.At) (int, error) { return count(t.Context(), s.reader, at) })
 	require.ErrorIs(t, err, readmodels.ErrPositionTimeout, "not for what is decided on it")
 }
 
@@ -297,8 +297,8 @@ func TestAProjectionOfMoreThanTheLogHasIsStale(t *testing.T) {
 	t.Parallel()
 	s := built(t, 3)
 	s.exec(t, `delete from log.event where position > 1`)
-	f := &readmodels.Freshness{Wait: forever}
-	_, err := count(fresh(t, f), s.reader)
+	f := &readmodels.At{Wait: forever}
+	_, err := count(t.Context(), s.reader, f)
 	require.NoError(t, err)
 	require.True(t, f.Stale())
 }
@@ -308,10 +308,16 @@ func TestAReadEndsWithItsRequest(t *testing.T) {
 	s := built(t, 1)
 	s.add(t, "new")
 	for _, read := range []func(context.Context) error{
-		func(ctx context.Context) error { _, err := list(ctx, s.reader); return err },
-		func(ctx context.Context) error { _, err := count(ctx, s.reader); return err },
+		func(ctx context.Context) error {
+			_, err := list(ctx, s.reader, &readmodels.At{Wait: forever})
+			return err
+		},
+		func(ctx context.Context) error {
+			_, err := count(ctx, s.reader, &readmodels.At{Wait: forever})
+			return err
+		},
 	} {
-		ctx, cancel := context.WithTimeout(fresh(t, &readmodels.Freshness{Wait: forever}), 30*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 		require.ErrorIs(t, read(ctx), context.DeadlineExceeded)
 		cancel()
 		require.Error(t, read(ctx))
@@ -321,20 +327,20 @@ func TestAReadEndsWithItsRequest(t *testing.T) {
 func TestSeveralReadsOfARequestReportTheOldest(t *testing.T) {
 	t.Parallel()
 	s := built(t, 1)
-	f := &readmodels.Freshness{Wait: time.Millisecond}
+	f := &readmodels.At{Wait: time.Millisecond}
 	_, read := f.Position()
 	require.False(t, read)
-	_, err := count(fresh(t, f), s.reader)
+	_, err := count(t.Context(), s.reader, f)
 	require.NoError(t, err)
 	s.add(t, "new")
-	_, err = count(fresh(t, f), s.reader)
+	_, err = count(t.Context(), s.reader, f)
 	require.NoError(t, err)
 	require.True(t, f.Stale())
 	s.run(t)
-	late := &readmodels.Freshness{Wait: forever, Min: 2}
-	_, err = count(fresh(t, late), s.reader)
+	late := &readmodels.At{Wait: forever, Min: 2}
+	_, err = count(t.Context(), s.reader, late)
 	require.NoError(t, err)
-	_, err = count(fresh(t, f), s.reader)
+	_, err = count(t.Context(), s.reader, f)
 	require.NoError(t, err)
 	position, _ := f.Position()
 	require.EqualValues(t, 1, position)
@@ -360,12 +366,11 @@ func TestReadersSeeNoGapWhileGenerationsAreSwitched(t *testing.T) {
 		all.Go(func() {
 			for ctx.Err() == nil {
 				before := answered.Load()
-				f := &readmodels.Freshness{Wait: 20 * time.Second}
-				at := readmodels.WithFreshness(t.Context(), f)
-				n, err := count(at, reader)
+				f := &readmodels.At{Wait: 20 * time.Second}
+				n, err := count(t.Context(), reader, f)
 				if i%3 == 0 && err == nil {
 					var rows []string
-					rows, err = list(at, reader)
+					rows, err = list(t.Context(), reader, f)
 					n = len(rows)
 				}
 				if err != nil || int64(n) < before || f.Stale() {
@@ -404,10 +409,10 @@ func TestAConnectionThatKnowsAnOldGenerationReadsTheNewOne(t *testing.T) {
 	reader := readmodels.NewReader(pool, map[string]int{"names": 1}, nil)
 	for range 4 {
 		for range 3 {
-			n, err := count(t.Context(), reader)
+			n, err := count(t.Context(), reader, nil)
 			require.NoError(t, err)
 			require.Equal(t, 2, n)
-			rows, err := list(t.Context(), reader)
+			rows, err := list(t.Context(), reader, nil)
 			require.NoError(t, err)
 			require.Len(t, rows, 2)
 		}
@@ -421,52 +426,57 @@ func TestAConnectionThatKnowsAnOldGenerationReadsTheNewOne(t *testing.T) {
 func TestWhatIsNotBuiltIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	_, err := count(fresh(t, &readmodels.Freshness{Wait: forever}), s.reader)
+	_, err := count(t.Context(), s.reader, &readmodels.At{Wait: forever})
 	require.ErrorIs(t, err, readmodels.ErrNotBuilt)
 	s.build(t)
-	_, err = count(t.Context(), s.reader)
+	_, err = count(t.Context(), s.reader, nil)
 	require.NoError(t, err)
 	next := readmodels.NewReader(s.pool, map[string]int{"names": 2}, nil)
-	_, err = count(t.Context(), next)
+	_, err = count(t.Context(), next, nil)
 	require.ErrorIs(t, err, readmodels.ErrNotBuilt, "another version's tables are not its own")
 }
 
 func TestTablesThatAreGoneAreNotWaitedForForEver(t *testing.T) {
 	t.Parallel()
 	s := built(t, 1)
-	_, err := count(t.Context(), s.reader)
+	_, err := count(t.Context(), s.reader, nil)
 	require.NoError(t, err)
 	s.exec(t, `drop schema names_g1 cascade`)
 	for range 2 {
-		_, err = count(fresh(t, &readmodels.Freshness{Wait: 20 * time.Millisecond}), s.reader)
+		_, err = count(t.Context(), s.reader, &readmodels.At{Wait: 20 * time.Millisecond})
 		require.ErrorIs(t, err, readmodels.ErrNotBuilt)
 	}
-	_, err = list(fresh(t, &readmodels.Freshness{Wait: 20 * time.Millisecond}), s.reader)
+	_, err = list(t.Context(), s.reader, &readmodels.At{Wait: 20 * time.Millisecond})
 	require.ErrorIs(t, err, readmodels.ErrNotBuilt)
 	s.build(t)
-	_, err = count(t.Context(), s.reader)
+	_, err = count(t.Context(), s.reader, nil)
 	require.NoError(t, err)
 }
 
 func TestAMistakeInAViewIsTold(t *testing.T) {
 	t.Parallel()
 	s := built(t, 1)
-	_, err := readmodels.Rows(t.Context(), s.reader, pgx.RowTo[int], `select 1`)
-	require.ErrorContains(t, err, "no projection is named")
-	_, err = readmodels.Rows(t.Context(), s.reader, pgx.RowTo[int], `select nonsense from names.name`)
+	tables := s.reader.From("names")
+	_, err := readmodels.Rows(t.Context(), s.reader.From("nobody"), nil, pgx.RowTo[int], `select 1`)
+	require.ErrorIs(t, err, readmodels.ErrNotBuilt)
+	_, err = readmodels.Rows(t.Context(), tables, nil, pgx.RowTo[int], `select nonsense from names.name`)
 	require.ErrorContains(t, err, "nonsense")
-	_, err = readmodels.Row(t.Context(), s.reader, errNoName, pgx.RowTo[int], `select nonsense from names.name`)
+	_, err = readmodels.Row(t.Context(), tables, nil, errNoName, pgx.RowTo[int], `select nonsense from names.name`)
 	require.ErrorContains(t, err, "nonsense")
-	_, err = readmodels.Row(t.Context(), s.reader, errNoName, pgx.RowTo[int], `select name from names.name`)
+	_, err = readmodels.Row(t.Context(), tables, nil, errNoName, pgx.RowTo[int], `select name from names.name`)
 	require.Error(t, err)
-	_, err = readmodels.Row(t.Context(), s.reader, errNoName, func(pgx.CollectableRow) (int, error) { panic("a mistake") },
-		`select name from names.name`)
-	require.ErrorContains(t, err, "a mistake")
-	n, err := count(t.Context(), s.reader)
+	_, err = readmodels.Row(t.Context(), tables, nil, errNoName, pgx.RowTo[int], `select 1 / (position - position) from names.name`)
+	require.ErrorContains(t, err, "division by zero")
+	require.Panics(t, func() {
+		_, _ = readmodels.Row(t.Context(), tables, nil, errNoName, func(pgx.CollectableRow) (int, error) { panic("a mistake") },
+			`select name from names.name`)
+	})
+	require.Zero(t, s.pool.Stat().AcquiredConns(), "and gives its connection back")
+	n, err := count(t.Context(), s.reader, nil)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	s.add(t, "n0")
 	s.build(t)
-	_, err = find(t.Context(), s.reader, "n0")
+	_, err = find(t.Context(), s.reader, nil, "n0")
 	require.ErrorIs(t, err, pgx.ErrTooManyRows)
 }

@@ -48,9 +48,9 @@ func TestReadersNeverGoBackWhileGenerationsSwitch(t *testing.T) {
 		all.Go(func() {
 			rows, position := 0, int64(0)
 			for ctx.Err() == nil {
-				f := &readmodels.Freshness{Wait: 20 * time.Second}
+				f := &readmodels.At{Wait: 20 * time.Second}
 				began := time.Now()
-				n, err := count(readmodels.WithFreshness(t.Context(), f), reader)
+				n, err := count(t.Context(), reader, f)
 				took := time.Since(began)
 				at, _ := f.Position()
 				if err != nil || f.Stale() || n < rows || int64(at) < position {

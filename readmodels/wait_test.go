@@ -19,13 +19,21 @@ import (
 // asked counts how often a view's statement runs.
 type asked struct{ views atomic.Int64 }
 
-func (a *asked) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	if strings.Contains(data.SQL, ".name") && strings.Contains(data.SQL, "state.*") {
-		a.views.Add(1)
-	}
+func (*asked) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
 	return ctx
 }
 
+func (a *asked) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
+	if strings.Contains(data.SQL, ".name") {
+		a.views.Add(1)
+	}
+}
+
+func (*asked) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+func (*asked) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
 func (*asked) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 func TestAReadThatWaitsAsksOnceMore(t *testing.T) {
@@ -49,8 +57,8 @@ func TestAReadThatWaitsAsksOnceMore(t *testing.T) {
 	}
 	reader := readmodels.NewReader(pool, map[string]int{"names": 1}, follow)
 	for range 2 {
-		f := &readmodels.Freshness{Wait: forever}
-		all, err := list(fresh(t, f), reader)
+		f := &readmodels.At{Wait: forever}
+		all, err := list(t.Context(), reader, f)
 		require.NoError(t, err)
 		require.Equal(t, []string{"n0", "new"}, all)
 		require.False(t, f.Stale())
@@ -61,8 +69,8 @@ func TestAReadThatWaitsAsksOnceMore(t *testing.T) {
 
 func TestARowThatIsNotTakenEndsTheRead(t *testing.T) {
 	t.Parallel()
-	s, taken, f := built(t, 3), 0, &readmodels.Freshness{}
-	err := readmodels.Each(fresh(t, f), s.reader, pgx.RowTo[string], func(string) error {
+	s, taken, f := built(t, 3), 0, &readmodels.At{}
+	err := readmodels.Each(fresh(t, f), s.reader.From("names"), nil, pgx.RowTo[string], func(string) error {
 		taken++
 		return errNoName
 	}, `select name from names.name`)
@@ -76,11 +84,11 @@ func TestWhoReadsNoTableMayWaitForIt(t *testing.T) {
 	t.Parallel()
 	s := built(t, 1)
 	s.add(t, "new")
-	require.NoError(t, s.reader.Await(fresh(t, &readmodels.Freshness{Min: 2, Wait: forever})), "for none")
-	require.NoError(t, s.reader.Await(fresh(t, &readmodels.Freshness{Min: 1, Wait: forever}), "names"))
-	require.ErrorIs(t, s.reader.Await(fresh(t, &readmodels.Freshness{Min: 2, Wait: time.Millisecond}), "names"), readmodels.ErrPositionTimeout)
+	require.NoError(t, s.reader.From().Await(t.Context(), &readmodels.At{Min: 2, Wait: forever}), "for none")
+	require.NoError(t, s.reader.From("names").Await(t.Context(), &readmodels.At{Min: 1, Wait: forever}))
+	require.ErrorIs(t, s.reader.From("names").Await(t.Context(), &readmodels.At{Min: 2, Wait: time.Millisecond}), readmodels.ErrPositionTimeout)
 	s.run(t)
-	require.NoError(t, s.reader.Await(fresh(t, &readmodels.Freshness{Min: 2, Wait: forever}), "names"))
+	require.NoError(t, s.reader.From("names").Await(t.Context(), &readmodels.At{Min: 2, Wait: forever}))
 }
 
 func TestEventsThatWaitForOthersAreFoldedWhenTheyAreRead(t *testing.T) {
@@ -90,8 +98,8 @@ func TestEventsThatWaitForOthersAreFoldedWhenTheyAreRead(t *testing.T) {
 	for i := range 5 {
 		name := fmt.Sprint("late", i)
 		at := s.add(t, name)
-		f := &readmodels.Freshness{Wait: forever}
-		got, err := find(fresh(t, f), s.reader, name)
+		f := &readmodels.At{Wait: forever}
+		got, err := find(t.Context(), s.reader, f, name)
 		require.NoError(t, err)
 		require.Equal(t, int64(at), got)
 		require.False(t, f.Stale())
@@ -102,16 +110,16 @@ func TestReadsOfOneDecisionNeedWhatTheLogHadAtTheFirst(t *testing.T) {
 	t.Parallel()
 	s := built(t, 2)
 	reader := s.read(nil)
-	read := func(ctx context.Context) ([]string, error) {
+	read := func(at *readmodels.At) ([]string, error) {
 		for range 3 { // what is added meanwhile is never folded here
-			all, err := list(ctx, reader)
+			all, err := list(t.Context(), reader, at)
 			require.NoError(t, err)
 			require.Equal(t, []string{"n0", "n1"}, all)
 			s.add(t, "later")
 		}
 		return nil, nil
 	}
-	_, at, err := readmodels.CompleteAsOf(readmodels.AsKnownAt(t.Context(), 1), read)
+	_, at, err := readmodels.CompleteAsOf(read)
 	require.NoError(t, err)
 	require.Equal(t, event.Position(2), at)
 }

@@ -66,8 +66,8 @@ func (o *office) agree(t *testing.T) {
 // agreeSince is agree for the streams that begin after a position.
 func (o *office) agreeSince(t *testing.T, rt require.TestingT, judge *node, since event.Position) {
 	t.Helper()
-	f := &readmodels.Freshness{Min: o.head(t), Wait: 30e9}
-	_, _, err := o.views.Lock(readmodels.WithFreshness(t.Context(), f), workspace)
+	f := &readmodels.At{Min: o.head(t), Wait: 30e9}
+	_, _, err := o.views.Lock(t.Context(), f, workspace)
 	require.NoError(rt, err)
 
 	var (
@@ -248,7 +248,7 @@ func (s *scene) step(n *node, meanwhile bool) error {
 		account = rapid.SampledFrom(s.accounts).Draw(s.rt, "account")
 	}
 	change := func(c asked) error {
-		_, err := ledgercmd.EditRow(patient(s.t), req, n.Books, s.book, s.in[row], row, c)
+		_, err := ledgercmd.EditRow(s.t.Context(), req, n.Books, s.book, s.in[row], row, c)
 		return err
 	}
 	begun := func(first, account int64, count int) {
@@ -269,25 +269,25 @@ func (s *scene) step(n *node, meanwhile bool) error {
 	switch rapid.SampledFrom(steps).Draw(s.rt, "step") {
 	case "open":
 		var out commands.Outcome[book.Account]
-		if out, err = ledgercmd.OpenAccount(patient(s.t), req, n.Books, s.book, s.opening()); err == nil {
+		if out, err = ledgercmd.OpenAccount(s.t.Context(), req, n.Books, s.book, s.opening()); err == nil {
 			s.accounts = append(s.accounts, id(s.t, out.ID))
 		}
 	case "rename":
 		name := rapid.StringMatching(`[A-Z]{1,3}`).Draw(s.rt, "name")
-		_, err = ledgercmd.ChangeAccount(patient(s.t), req, n.Books, s.book, account, book.ChangeAccount{Name: new(name)})
+		_, err = ledgercmd.ChangeAccount(s.t.Context(), req, n.Books, s.book, account, book.ChangeAccount{Name: new(name)})
 	case "delete account":
-		_, err = ledgercmd.DeleteAccount(patient(s.t), req, n.Books, s.book, account)
+		_, err = ledgercmd.DeleteAccount(s.t.Context(), req, n.Books, s.book, account)
 	case "lock":
 		through := today - 1
 		if !meanwhile {
 			through = min(s.day(), through)
 		}
-		_, err = n.SetLock(patient(s.t), req, bookslock.Set{Through: &through})
+		_, err = n.SetLock(s.t.Context(), req, bookslock.Set{Through: &through})
 	case "unlock":
-		_, err = n.SetLock(patient(s.t), req, bookslock.Set{})
+		_, err = n.SetLock(s.t.Context(), req, bookslock.Set{})
 	case "add":
 		var out commands.Outcome[book.Row]
-		if out, err = ledgercmd.AddRow(patient(s.t), req, n.Books, s.book, account, asked{Date: new(s.day()), In: in}); out.ID != "" {
+		if out, err = ledgercmd.AddRow(s.t.Context(), req, n.Books, s.book, account, asked{Date: new(s.day()), In: in}); out.ID != "" {
 			begun(id(s.t, out.ID), account, 1)
 		}
 	case "bulk":
@@ -296,7 +296,7 @@ func (s *scene) step(n *node, meanwhile bool) error {
 			rows = append(rows, asked{Date: new(s.day()), In: in})
 		}
 		var out ledgercmd.Posted
-		if out, err = ledgercmd.PostRows(patient(s.t), req, n.Books, s.book, account, rows); err == nil {
+		if out, err = ledgercmd.PostRows(s.t.Context(), req, n.Books, s.book, account, rows); err == nil {
 			begun(out.First, account, len(rows))
 		}
 	case "edit":
@@ -304,9 +304,9 @@ func (s *scene) step(n *node, meanwhile bool) error {
 	case "move":
 		err = change(asked{Date: new(s.day())})
 	case "delete":
-		_, err = ledgercmd.DeleteRow(patient(s.t), req, n.Books, s.book, s.in[row], row)
+		_, err = ledgercmd.DeleteRow(s.t.Context(), req, n.Books, s.book, s.in[row], row)
 	case "void":
-		_, err = ledgercmd.VoidRow(patient(s.t), req, n.Books, s.book, s.in[row], row)
+		_, err = ledgercmd.VoidRow(s.t.Context(), req, n.Books, s.book, s.in[row], row)
 	case "reverse", "reverse many":
 		c := ledgercmd.Reversal{Rows: []int64{row}}
 		if rapid.Bool().Draw(s.rt, "dated") {
@@ -319,7 +319,7 @@ func (s *scene) step(n *node, meanwhile bool) error {
 			}
 		}
 		var out ledgercmd.Posted
-		if out, err = ledgercmd.ReverseRows(patient(s.t), req, n.Books, s.book, s.in[row], c); err == nil {
+		if out, err = ledgercmd.ReverseRows(s.t.Context(), req, n.Books, s.book, s.in[row], c); err == nil {
 			begun(out.First, s.in[row], len(c.Rows))
 		}
 	}
@@ -340,7 +340,7 @@ func TestCommandsAndBooksAgreeWhateverHappens(t *testing.T) {
 			in: map[int64]int64{}}
 		rows := s.book.Rows.Category() + "-"
 		since := o.head(t)
-		out, err := ledgercmd.OpenAccount(patient(t), as(t, func(r *commands.Request) { r.Workspace = s.spaces[0] }), hands[0].Books,
+		out, err := ledgercmd.OpenAccount(t.Context(), as(t, func(r *commands.Request) { r.Workspace = s.spaces[0] }), hands[0].Books,
 			s.book, s.opening())
 		require.NoError(rt, err)
 		s.accounts = append(s.accounts, id(t, out.ID))

@@ -25,7 +25,7 @@ func three() []asked {
 
 func (n *node) post(t *testing.T, account int64, rows []asked, change ...func(*commands.Request)) (ledgercmd.Posted, error) {
 	t.Helper()
-	return ledgercmd.PostRows(patient(t), as(t, change...), n.Books, bank.Ledger, account, rows)
+	return ledgercmd.PostRows(t.Context(), as(t, change...), n.Books, bank.Ledger, account, rows)
 }
 
 // after returns how many of its transaction's events follow on each event of the log after a position.
@@ -53,7 +53,7 @@ func TestRowsPostedTogetherAreOneTransaction(t *testing.T) {
 	require.Equal(t, []int{2, 1, 0}, o.after(t, before))
 	first := out.First
 	require.Equal(t, first+3, n.add(t, account, today), "its numbers follow one another")
-	rows, total, err := o.views.Rows(patient(t), workspace, bank.Ledger, account, ledgerview.Selection{Page: 1})
+	rows, total, err := o.views.Rows(t.Context(), nil, workspace, bank.Ledger, account, ledgerview.Selection{Page: 1})
 	require.NoError(t, err)
 	require.EqualValues(t, 5, total)
 	require.Equal(t, []int64{first + 1, first, first + 2, first + 3}, []int64{rows[1].ID, rows[2].ID, rows[3].ID, rows[4].ID})
@@ -71,9 +71,9 @@ func TestRowsThatAreNotThereAreNotFound(t *testing.T) {
 	out, err := n.post(t, account, three())
 	require.NoError(t, err)
 	foreign := as(t, func(r *commands.Request) { r.Workspace = stranger })
-	_, noRow := ledgercmd.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, out.First+3, asked{Date: new(today - 2)})
-	_, anothers := ledgercmd.EditRow(patient(t), as(t), n.Books, bank.Ledger, account+1, out.First, asked{Date: new(today - 2)})
-	_, abroad := ledgercmd.DeleteRow(patient(t), foreign, n.Books, bank.Ledger, account, out.First+1)
+	_, noRow := ledgercmd.EditRow(t.Context(), as(t), n.Books, bank.Ledger, account, out.First+3, asked{Date: new(today - 2)})
+	_, anothers := ledgercmd.EditRow(t.Context(), as(t), n.Books, bank.Ledger, account+1, out.First, asked{Date: new(today - 2)})
+	_, abroad := ledgercmd.DeleteRow(t.Context(), foreign, n.Books, bank.Ledger, account, out.First+1)
 	for name, err := range map[string]error{"no such row": noRow, "another account": anothers, "another workspace": abroad} {
 		require.ErrorIs(t, err, bank.Ledger.NoRow, name)
 	}
@@ -86,7 +86,7 @@ func TestRowsWithAKeyArePostedOnce(t *testing.T) {
 	account := one.open(t)
 	first, err := one.post(t, account, three(), keyed)
 	require.NoError(t, err)
-	_, err = ledgercmd.EditRow(patient(t), as(t), two.Books, bank.Ledger, account, first.First+1, asked{In: rupees(9)})
+	_, err = ledgercmd.EditRow(t.Context(), as(t), two.Books, bank.Ledger, account, first.First+1, asked{In: rupees(9)})
 	require.NoError(t, err)
 	first.Replayed = true
 	for _, n := range []*node{one, two} {
@@ -126,7 +126,7 @@ func TestBooksThatDoNotAnswerAreNotTakenForEmpty(t *testing.T) {
 	n := o.node(t)
 	account := n.open(t)
 	n.Reads = blind{}
-	_, err := ledgercmd.DeleteAccount(patient(t), as(t), n.Books, bank.Ledger, account)
+	_, err := ledgercmd.DeleteAccount(t.Context(), as(t), n.Books, bank.Ledger, account)
 	require.ErrorIs(t, err, errCrash)
 	require.Equal(t, []string{"BankAccountOpened"}, o.names(t, bank.Ledger.Accounts.Stream(idText(account))))
 }
@@ -140,7 +140,7 @@ func TestBooksThatAreLateAreNotTakenForComplete(t *testing.T) {
 	o.park(t)
 	n.add(t, account, today-10)
 	n.lock(t, new(today-10))
-	_, err := ledgercmd.DeleteAccount(patient(t), as(t), n.Books, bank.Ledger, account)
+	_, err := ledgercmd.DeleteAccount(t.Context(), as(t), n.Books, bank.Ledger, account)
 	refused, _ := errors.AsType[*fault.Error](err)
 	require.NotNil(t, refused, "%v", err)
 	require.Equal(t, fault.Unavailable, refused.Kind)

@@ -31,7 +31,7 @@ func page(t *testing.T, one, other, maker int64, date unit.Date) []khata.Asked {
 // uploads records an upload that was read.
 func (n *node) uploads(t *testing.T) int64 {
 	t.Helper()
-	out, err := commands.Create(patient(t), n.Commands, as(t), khata.Kind, n.Commands.IDFromSeries("row", 1),
+	out, err := commands.Create(t.Context(), n.Commands, as(t), khata.Kind, n.Commands.IDFromSeries("row", 1),
 		khata.Upload{Uploaded: khata.Uploaded{Pipeline: khata.V1, Blob: "khata/a", Type: "image/png"},
 			Read: &khata.Read{Engine: "tesseract", Pages: 1, Entries: 4}})
 	require.NoError(t, err)
@@ -41,14 +41,14 @@ func (n *node) uploads(t *testing.T) int64 {
 func (n *node) submits(t *testing.T, upload int64, rows []khata.Asked, change ...func(*commands.Request)) (commands.Outcome[khata.State],
 	error) {
 	t.Helper()
-	out, _, err := ledgercmd.SubmitKhata(patient(t), as(t, change...), n.Books, upload, rows)
+	out, _, err := ledgercmd.SubmitKhata(t.Context(), as(t, change...), n.Books, upload, rows)
 	return out, err
 }
 
 // rowsOf counts the rows of an account.
 func (o *office) rowsOf(t *testing.T, l *book.Ledger, account int64) int64 {
 	t.Helper()
-	_, total, err := o.views.Rows(patient(t), workspace, l, account, ledgerview.Selection{Page: 1})
+	_, total, err := o.views.Rows(t.Context(), nil, workspace, l, account, ledgerview.Selection{Page: 1})
 	require.NoError(t, err)
 	return total
 }

@@ -77,6 +77,7 @@ func openOffice(t *testing.T) *office {
 		versions[p.Name] = p.Version
 	}
 	o.views = &ledgerview.Views{Reader: readmodels.NewReader(pool, versions, runner.Follow)}
+	o.views.Reader.Wait = 20 * time.Second
 	run(t, func(ctx context.Context) error { return runner.Run(ctx, all...) })
 	require.Eventually(t, func() bool {
 		for _, p := range all {
@@ -183,12 +184,6 @@ func as(t *testing.T, change ...func(*commands.Request)) commands.Request {
 	return r
 }
 
-// patient returns a context in which a read waits until it is fresh.
-func patient(t *testing.T) context.Context {
-	t.Helper()
-	return readmodels.WithFreshness(t.Context(), &readmodels.Freshness{Wait: 20 * time.Second})
-}
-
 func keyed(r *commands.Request) { r.Key = "k" }
 
 func dryRun(r *commands.Request) { r.DryRun = true }
@@ -204,21 +199,21 @@ func idText(n int64) string { return strconv.FormatInt(n, 10) }
 
 func (n *node) open(t *testing.T) int64 {
 	t.Helper()
-	out, err := ledgercmd.OpenAccount(patient(t), as(t), n.Books, bank.Ledger, book.OpenAccount{Name: "SBI"})
+	out, err := ledgercmd.OpenAccount(t.Context(), as(t), n.Books, bank.Ledger, book.OpenAccount{Name: "SBI"})
 	require.NoError(t, err)
 	return id(t, out.ID)
 }
 
 func (n *node) add(t *testing.T, account int64, date unit.Date) int64 {
 	t.Helper()
-	out, err := ledgercmd.AddRow(patient(t), as(t), n.Books, bank.Ledger, account, asked{Date: new(date), In: rupees(1)})
+	out, err := ledgercmd.AddRow(t.Context(), as(t), n.Books, bank.Ledger, account, asked{Date: new(date), In: rupees(1)})
 	require.NoError(t, err)
 	return id(t, out.ID)
 }
 
 func (n *node) lock(t *testing.T, through *unit.Date) {
 	t.Helper()
-	_, err := n.SetLock(patient(t), as(t), bookslock.Set{Through: through})
+	_, err := n.SetLock(t.Context(), as(t), bookslock.Set{Through: through})
 	require.NoError(t, err)
 }
 
@@ -226,7 +221,7 @@ func (n *node) lock(t *testing.T, through *unit.Date) {
 func (n *node) locks(t *testing.T, through unit.Date) func() error {
 	t.Helper()
 	return func() error {
-		_, err := n.SetLock(patient(t), as(t), bookslock.Set{Through: &through})
+		_, err := n.SetLock(t.Context(), as(t), bookslock.Set{Through: &through})
 		return err
 	}
 }
@@ -234,7 +229,7 @@ func (n *node) locks(t *testing.T, through unit.Date) func() error {
 // row reads a row, nil when it is not there.
 func (o *office) row(t *testing.T, account, row int64) *ledgerview.Row {
 	t.Helper()
-	r, err := o.views.Row(patient(t), workspace, bank.Ledger, account, row, ledgerview.As{})
+	r, err := o.views.Row(t.Context(), nil, workspace, bank.Ledger, account, row, ledgerview.As{})
 	if errors.Is(err, bank.Ledger.NoRow) {
 		return nil
 	}

@@ -23,24 +23,24 @@ import (
 // drafts makes a draft of a message, whose entries are a client's.
 func (n *node) drafts(t *testing.T, text string, holder int64) int64 {
 	t.Helper()
-	made, _, err := ledgercmd.ReceiveDraft(patient(t), as(t), n.Books,
+	made, _, err := ledgercmd.ReceiveDraft(t.Context(), as(t), n.Books,
 		ledgercmd.Message{ID: uuid.NewString(), From: "919812345678", Text: text, At: time.Now()})
 	require.NoError(t, err)
 	draft := id(t, made)
-	_, err = ledgercmd.EditDraft(patient(t), as(t), n.Books, draft, orderdraft.Edit{Client: patch.Set(holder)})
+	_, err = ledgercmd.EditDraft(t.Context(), as(t), n.Books, draft, orderdraft.Edit{Client: patch.Set(holder)})
 	require.NoError(t, err)
 	return draft
 }
 
 func (n *node) converts(t *testing.T, draft int64, change ...func(*commands.Request)) (commands.Outcome[orderdraft.State], error) {
 	t.Helper()
-	return ledgercmd.ConvertDraft(patient(t), as(t, change...), n.Books, draft, orderdraft.Convert{})
+	return ledgercmd.ConvertDraft(t.Context(), as(t, change...), n.Books, draft, orderdraft.Convert{})
 }
 
 // pending are the ids of the drafts that wait for their review.
 func (o *office) pending(t *testing.T) (all []int64) {
 	t.Helper()
-	found, _, err := o.views.OrderDrafts(patient(t), workspace, time.UTC, readmodels.Page{Number: 1}, ledgerview.DraftFilter{})
+	found, _, err := o.views.OrderDrafts(t.Context(), nil, workspace, time.UTC, readmodels.Page{Number: 1}, ledgerview.DraftFilter{})
 	require.NoError(t, err)
 	for _, d := range found {
 		all = append(all, d.ID)
@@ -50,7 +50,7 @@ func (o *office) pending(t *testing.T) (all []int64) {
 
 func (o *office) ordersOf(t *testing.T, holder int64) (all []ledgerview.ClientOrder) {
 	t.Helper()
-	all, _, err := o.views.Orders(patient(t), workspace, readmodels.Page{Number: 1, Size: 50}, ledgerview.OrderFilter{Client: holder})
+	all, _, err := o.views.Orders(t.Context(), nil, workspace, readmodels.Page{Number: 1, Size: 50}, ledgerview.OrderFilter{Client: holder})
 	require.NoError(t, err)
 	return all
 }
@@ -62,7 +62,7 @@ func TestADraftBecomesOrdersAllOrNone(t *testing.T) {
 	dead, n := o.node(t), o.node(t)
 	holder := n.opens(t, client.Ledger)
 	draft := n.drafts(t, "slip 7\npayal 250 gm", holder)
-	_, err := ledgercmd.AddDraftEntry(patient(t), as(t), n.Books, draft, orderdraft.AddEntry{EditEntry: orderdraft.EditEntry{
+	_, err := ledgercmd.AddDraftEntry(t.Context(), as(t), n.Books, draft, orderdraft.AddEntry{EditEntry: orderdraft.EditEntry{
 		Item: patch.Set(book.Text("ring")), Weight: patch.Set(unit.Grams(5_000)), ClientID: patch.Set(holder), Slip: patch.Set(book.Text("8")),
 	}})
 	require.NoError(t, err)
@@ -100,7 +100,7 @@ func TestConversionForAClientWhoIsDeletedMeanwhileIsRefused(t *testing.T) {
 	n, other := o.node(t), o.node(t)
 	first, second := n.opens(t, client.Ledger), n.opens(t, client.Ledger)
 	draft := n.drafts(t, "slip 7\npayal 250 gm", first)
-	added, err := ledgercmd.AddDraftEntry(patient(t), as(t), n.Books, draft, orderdraft.AddEntry{EditEntry: orderdraft.EditEntry{
+	added, err := ledgercmd.AddDraftEntry(t.Context(), as(t), n.Books, draft, orderdraft.AddEntry{EditEntry: orderdraft.EditEntry{
 		Item: patch.Set(book.Text("ring")), Weight: patch.Set(unit.Grams(5_000)), ClientID: patch.Set(second), Slip: patch.Set(book.Text("8")),
 	}})
 	require.NoError(t, err)
@@ -115,7 +115,7 @@ func TestConversionForAClientWhoIsDeletedMeanwhileIsRefused(t *testing.T) {
 	require.ErrorAs(t, err, &refused)
 	last := added.State.Entries[len(added.State.Entries)-1]
 	require.Equal(t, []fault.Field{{Field: "entries[1].client_id", Message: "there is no such client", ID: last.ID}}, refused.Fields)
-	_, err = ledgercmd.EditDraftEntry(patient(t), as(t), other.Books, draft, orderdraft.EditEntry{ID: last.ID, ClientID: patch.Set(first)})
+	_, err = ledgercmd.EditDraftEntry(t.Context(), as(t), other.Books, draft, orderdraft.EditEntry{ID: last.ID, ClientID: patch.Set(first)})
 	require.NoError(t, err)
 	out, err := other.converts(t, draft)
 	require.NoError(t, err)
@@ -132,7 +132,7 @@ func TestSlipNumbersContinueThoseOfOrdersAndOtherDrafts(t *testing.T) {
 	holder := n.opens(t, client.Ledger)
 	next := func(draft int64) string {
 		t.Helper()
-		out, err := ledgercmd.AssignSlips(patient(t), as(t), n.Books, draft)
+		out, err := ledgercmd.AssignSlips(t.Context(), as(t), n.Books, draft)
 		require.NoError(t, err)
 		return *out.State.Entries[0].Slip
 	}
@@ -142,13 +142,13 @@ func TestSlipNumbersContinueThoseOfOrdersAndOtherDrafts(t *testing.T) {
 	for _, slip := range []string{"41", "0099999999999", "A-500", "४२"} {
 		added := orderOf(holder)
 		added.Slip = new(book.Text(slip))
-		_, err := ledgercmd.AddOrder(patient(t), as(t), n.Books, added)
+		_, err := ledgercmd.AddOrder(t.Context(), as(t), n.Books, added)
 		require.NoError(t, err)
 	}
 	require.Equal(t, "42", next(draft))
 	other := n.drafts(t, "slip 77\nring 5 gm", holder)
 	require.Equal(t, "78", next(draft))
-	_, err := commands.Handle(patient(t), n.Commands, as(t), orderdraft.Kind, idText(other), orderdraft.Delete{})
+	_, err := commands.Handle(t.Context(), n.Commands, as(t), orderdraft.Kind, idText(other), orderdraft.Delete{})
 	require.NoError(t, err)
 	require.Equal(t, "42", next(draft), "a deleted draft gives its number back")
 }
@@ -167,12 +167,12 @@ func TestRefusedAndRepeatedChangesOfDraftsUseUpNoNumber(t *testing.T) {
 	_, err = n.converts(t, draft, func(r *commands.Request) { r.Workspace = stranger })
 	require.ErrorIs(t, err, orderdraft.ErrNotFound)
 	ring := orderdraft.AddEntry{EditEntry: orderdraft.EditEntry{Item: patch.Set(book.Text("ring")), ClientID: patch.Set(holder + 1000)}}
-	_, err = ledgercmd.AddDraftEntry(patient(t), as(t), n.Books, draft, ring)
+	_, err = ledgercmd.AddDraftEntry(t.Context(), as(t), n.Books, draft, ring)
 	require.Equal(t, invalid("client_id", "there is no such client"), err)
 	ring.ClientID = patch.Set(holder)
-	first, err := ledgercmd.AddDraftEntry(patient(t), as(t, keyed), n.Books, draft, ring)
+	first, err := ledgercmd.AddDraftEntry(t.Context(), as(t, keyed), n.Books, draft, ring)
 	require.NoError(t, err)
-	again, err := ledgercmd.AddDraftEntry(patient(t), as(t, keyed), n.Books, draft, ring)
+	again, err := ledgercmd.AddDraftEntry(t.Context(), as(t, keyed), n.Books, draft, ring)
 	require.NoError(t, err)
 	require.True(t, again.Replayed)
 	require.Equal(t, first.State.Entries, again.State.Entries)

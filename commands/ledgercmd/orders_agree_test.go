@@ -33,8 +33,8 @@ func (o *office) ordersAgree(t *testing.T, rt require.TestingT, judge *node) {
 	delivered, weights := map[int64]unit.Grams{}, map[int64]unit.Grams{}
 	o.everyStream(t, takada.Kind.Category(), func(workspace uuid.UUID, number int64) {
 		req := as(t, func(r *commands.Request) { r.Workspace = workspace })
-		out, err := ledgercmd.EditTakada(patient(t), req, judge.Books, number, takada.Edit{})
-		read, missing := o.views.Takada(patient(t), workspace, number)
+		out, err := ledgercmd.EditTakada(t.Context(), req, judge.Books, number, takada.Edit{})
+		read, missing := o.views.Takada(t.Context(), nil, workspace, number)
 		if err != nil {
 			require.ErrorIs(rt, err, takada.ErrNotFound)
 			require.ErrorIs(rt, missing, takada.ErrNotFound, o.tell(t, takada.Kind.Stream(idText(number))))
@@ -47,8 +47,8 @@ func (o *office) ordersAgree(t *testing.T, rt require.TestingT, judge *node) {
 	})
 	o.everyStream(t, order.Kind.Category(), func(workspace uuid.UUID, number int64) {
 		req := as(t, func(r *commands.Request) { r.Workspace = workspace })
-		out, err := ledgercmd.EditOrder(patient(t), req, judge.Books, number, order.Edit{})
-		read, missing := o.views.Order(patient(t), workspace, number)
+		out, err := ledgercmd.EditOrder(t.Context(), req, judge.Books, number, order.Edit{})
+		read, missing := o.views.Order(t.Context(), nil, workspace, number)
 		if err != nil {
 			require.ErrorIs(rt, err, order.ErrNotFound)
 			require.ErrorIs(rt, missing, order.ErrNotFound, o.tell(t, order.Kind.Stream(idText(number))))
@@ -102,7 +102,7 @@ func (d *desk) step(n *node, meanwhile bool) error {
 		space = d.spaces[1]
 	}
 	req := as(d.t, func(r *commands.Request) { r.Workspace = space })
-	ctx := patient(d.t)
+	ctx := d.t.Context()
 	var maker *int64
 	if len(d.karigars) > 0 && rapid.Bool().Draw(d.rt, "by a karigar") {
 		maker = new(d.one(d.karigars, "karigar"))
@@ -175,14 +175,14 @@ func TestCommandsAndOrdersAgreeWhateverHappens(t *testing.T) {
 		d := &desk{t: t, rt: rt, spaces: []uuid.UUID{uuid.New(), uuid.New()}}
 		begin := as(t, func(r *commands.Request) { r.Workspace = d.spaces[0] })
 		for range 2 {
-			out, err := ledgercmd.OpenAccount(patient(t), begin, hands[0].Books, client.Ledger, book.OpenAccount{Name: "Meena"})
+			out, err := ledgercmd.OpenAccount(t.Context(), begin, hands[0].Books, client.Ledger, book.OpenAccount{Name: "Meena"})
 			require.NoError(rt, err)
 			d.clients = append(d.clients, id(t, out.ID))
-			ordered, err := ledgercmd.AddOrder(patient(t), begin, hands[0].Books, orderOf(d.clients[0]))
+			ordered, err := ledgercmd.AddOrder(t.Context(), begin, hands[0].Books, orderOf(d.clients[0]))
 			require.NoError(rt, err)
 			d.orders = append(d.orders, id(t, ordered.ID))
 		}
-		delivered, err := ledgercmd.AddTakada(patient(t), begin, hands[0].Books, takadaOf(d.orders[0], nil))
+		delivered, err := ledgercmd.AddTakada(t.Context(), begin, hands[0].Books, takadaOf(d.orders[0], nil))
 		require.NoError(rt, err)
 		d.takadas = append(d.takadas, id(t, delivered.ID))
 		for range rapid.IntRange(3, 14).Draw(rt, "steps") {

@@ -22,7 +22,7 @@ import (
 
 func (n *node) opens(t *testing.T, l *book.Ledger) int64 {
 	t.Helper()
-	out, err := ledgercmd.OpenAccount(patient(t), as(t), n.Books, l, book.OpenAccount{Name: "Meena"})
+	out, err := ledgercmd.OpenAccount(t.Context(), as(t), n.Books, l, book.OpenAccount{Name: "Meena"})
 	require.NoError(t, err)
 	return id(t, out.ID)
 }
@@ -31,7 +31,7 @@ func (n *node) opens(t *testing.T, l *book.Ledger) int64 {
 func (n *node) ends(t *testing.T, l *book.Ledger, account int64) func() error {
 	t.Helper()
 	return func() error {
-		_, err := ledgercmd.DeleteAccount(patient(t), as(t), n.Books, l, account)
+		_, err := ledgercmd.DeleteAccount(t.Context(), as(t), n.Books, l, account)
 		return err
 	}
 }
@@ -46,14 +46,14 @@ func takadaOf(number int64, maker *int64) takada.Add {
 
 func (n *node) orders(t *testing.T, holder int64) int64 {
 	t.Helper()
-	out, err := ledgercmd.AddOrder(patient(t), as(t), n.Books, orderOf(holder))
+	out, err := ledgercmd.AddOrder(t.Context(), as(t), n.Books, orderOf(holder))
 	require.NoError(t, err)
 	return id(t, out.ID)
 }
 
 func (n *node) delivers(t *testing.T, number int64) int64 {
 	t.Helper()
-	out, err := ledgercmd.AddTakada(patient(t), as(t), n.Books, takadaOf(number, nil))
+	out, err := ledgercmd.AddTakada(t.Context(), as(t), n.Books, takadaOf(number, nil))
 	require.NoError(t, err)
 	return id(t, out.ID)
 }
@@ -61,19 +61,19 @@ func (n *node) delivers(t *testing.T, number int64) int64 {
 // moves gives an order to another client.
 func (n *node) moves(t *testing.T, number, to int64, change ...func(*commands.Request)) (commands.Outcome[order.State], error) {
 	t.Helper()
-	return ledgercmd.EditOrder(patient(t), as(t, change...), n.Books, number, order.Edit{Client: patch.Set(to)})
+	return ledgercmd.EditOrder(t.Context(), as(t, change...), n.Books, number, order.Edit{Client: patch.Set(to)})
 }
 
 // order reads an order, nil when it is not there.
 func (o *office) order(t *testing.T, number int64) *ledgerview.ClientOrder {
 	t.Helper()
-	return found(t, order.ErrNotFound, func() (ledgerview.ClientOrder, error) { return o.views.Order(patient(t), workspace, number) })
+	return found(t, order.ErrNotFound, func() (ledgerview.ClientOrder, error) { return o.views.Order(t.Context(), nil, workspace, number) })
 }
 
 // takada reads a takada, nil when it is not there.
 func (o *office) takada(t *testing.T, number int64) *ledgerview.ClientTakada {
 	t.Helper()
-	return found(t, takada.ErrNotFound, func() (ledgerview.ClientTakada, error) { return o.views.Takada(patient(t), workspace, number) })
+	return found(t, takada.ErrNotFound, func() (ledgerview.ClientTakada, error) { return o.views.Takada(t.Context(), nil, workspace, number) })
 }
 
 func found[T any](t *testing.T, missing error, read func() (T, error)) *T {
@@ -88,7 +88,7 @@ func found[T any](t *testing.T, missing error, read func() (T, error)) *T {
 
 func (o *office) takadas(t *testing.T) (all []int64) {
 	t.Helper()
-	_, err := o.views.EachTakada(patient(t), workspace, readmodels.Page{Number: 1}, ledgerview.TakadaFilter{},
+	_, err := o.views.EachTakada(t.Context(), nil, workspace, readmodels.Page{Number: 1}, ledgerview.TakadaFilter{},
 		func(one ledgerview.ClientTakada) error {
 			all = append(all, one.ID)
 			return nil
@@ -113,22 +113,22 @@ func TestOrdersAndTakadasEndWithTheirClient(t *testing.T) {
 	require.Nil(t, o.order(t, second))
 	require.Equal(t, []int64{staying}, o.takadas(t))
 	for _, n := range []*node{n, o.node(t)} {
-		_, err := ledgercmd.EditOrder(patient(t), as(t), n.Books, first, order.Edit{})
+		_, err := ledgercmd.EditOrder(t.Context(), as(t), n.Books, first, order.Edit{})
 		require.ErrorIs(t, err, order.ErrNotFound)
-		_, err = ledgercmd.EditOrder(patient(t), as(t), n.Books, second, order.Edit{Date: patch.Set(today + 5)})
+		_, err = ledgercmd.EditOrder(t.Context(), as(t), n.Books, second, order.Edit{Date: patch.Set(today + 5)})
 		require.ErrorIs(t, err, order.ErrNotFound, "whatever else is wrong")
-		_, err = ledgercmd.DeleteOrder(patient(t), as(t), n.Books, second)
+		_, err = ledgercmd.DeleteOrder(t.Context(), as(t), n.Books, second)
 		require.ErrorIs(t, err, order.ErrNotFound)
-		_, err = ledgercmd.EditTakada(patient(t), as(t), n.Books, delivered[0], takada.Edit{})
+		_, err = ledgercmd.EditTakada(t.Context(), as(t), n.Books, delivered[0], takada.Edit{})
 		require.ErrorIs(t, err, takada.ErrNotFound)
-		_, err = ledgercmd.DeleteTakada(patient(t), as(t), n.Books, delivered[2])
+		_, err = ledgercmd.DeleteTakada(t.Context(), as(t), n.Books, delivered[2])
 		require.ErrorIs(t, err, takada.ErrNotFound)
-		_, err = ledgercmd.AddTakada(patient(t), as(t), n.Books, takadaOf(first, nil))
+		_, err = ledgercmd.AddTakada(t.Context(), as(t), n.Books, takadaOf(first, nil))
 		require.Equal(t, invalid("client_order_id", "there is no such order"), err)
-		_, err = ledgercmd.AddOrder(patient(t), as(t), n.Books, orderOf(holder))
+		_, err = ledgercmd.AddOrder(t.Context(), as(t), n.Books, orderOf(holder))
 		require.Equal(t, invalid("client_id", "there is no such client"), err)
 	}
-	history, err := o.views.OrderHistory(patient(t), workspace, first)
+	history, err := o.views.OrderHistory(t.Context(), nil, workspace, first)
 	require.NoError(t, err)
 	require.Equal(t, []string{"added", "deleted"}, []string{history[0].Change, history[1].Change})
 	require.Equal(t, "because", history[1].Reason, "the deletion is the client's")
@@ -145,10 +145,10 @@ func TestTakadasEndWithTheirOrder(t *testing.T) {
 	n := o.node(t)
 	number := n.orders(t, n.opens(t, client.Ledger))
 	first, second := n.delivers(t, number), n.delivers(t, number)
-	_, err := ledgercmd.DeleteOrder(patient(t), as(t), n.Books, number)
+	_, err := ledgercmd.DeleteOrder(t.Context(), as(t), n.Books, number)
 	require.NoError(t, err)
 	require.Empty(t, o.takadas(t))
-	_, err = ledgercmd.EditTakada(patient(t), as(t), n.Books, second, takada.Edit{Date: patch.Set(today - 1)})
+	_, err = ledgercmd.EditTakada(t.Context(), as(t), n.Books, second, takada.Edit{Date: patch.Set(today - 1)})
 	require.ErrorIs(t, err, takada.ErrNotFound)
 	require.Equal(t, []string{"TakadaAdded"}, o.names(t, takada.Kind.Stream(idText(first))))
 	o.ordersAgree(t, t, n)
@@ -160,13 +160,13 @@ func TestADeletionOfAClientThatWasRefusedLeavesItsOrders(t *testing.T) {
 	n := o.node(t)
 	holder := n.opens(t, client.Ledger)
 	number := n.orders(t, holder)
-	_, err := ledgercmd.AddRow(patient(t), as(t), n.Books, client.Ledger, holder,
+	_, err := ledgercmd.AddRow(t.Context(), as(t), n.Books, client.Ledger, holder,
 		asked{Date: new(today - 10), In: book.Entries([]client.In{{Amount: new(unit.Money(100))}})})
 	require.NoError(t, err)
 	n.lock(t, new(today-10))
 	require.ErrorIs(t, n.ends(t, client.Ledger, holder)(), errLocked)
 	require.NotNil(t, o.order(t, number))
-	_, err = ledgercmd.EditOrder(patient(t), as(t), n.Books, number, order.Edit{Date: patch.Set(today - 20)})
+	_, err = ledgercmd.EditOrder(t.Context(), as(t), n.Books, number, order.Edit{Date: patch.Set(today - 20)})
 	require.NoError(t, err, "the lock binds ledger rows only")
 	o.ordersAgree(t, t, n)
 }
@@ -176,7 +176,7 @@ func TestAnOrderThatLostToTheDeletionOfItsClientNeverWas(t *testing.T) {
 	lost(t, func(t *testing.T, o *office, loser, winner *node) {
 		holder := winner.opens(t, client.Ledger)
 		loser.store.at("clientorder-", winner.ends(t, client.Ledger, holder))
-		out, err := ledgercmd.AddOrder(patient(t), as(t), loser.Books, orderOf(holder))
+		out, err := ledgercmd.AddOrder(t.Context(), as(t), loser.Books, orderOf(holder))
 		require.Equal(t, invalid("client_id", "there is no such client"), err)
 		require.Empty(t, out.ID)
 		o.ordersAgree(t, t, winner)
@@ -189,7 +189,7 @@ func TestATakadaThatLostToADeletionNeverWas(t *testing.T) {
 		holder, maker := winner.opens(t, client.Ledger), winner.opens(t, karigar.Ledger)
 		for field, wins := range map[string]func(number int64) error{
 			"client_order_id": func(number int64) error {
-				_, err := ledgercmd.DeleteOrder(patient(t), as(t), winner.Books, number)
+				_, err := ledgercmd.DeleteOrder(t.Context(), as(t), winner.Books, number)
 				return err
 			},
 			"items[0].karigar_id": func(int64) error { return winner.ends(t, karigar.Ledger, maker)() },
@@ -199,7 +199,7 @@ func TestATakadaThatLostToADeletionNeverWas(t *testing.T) {
 				karigarID = nil
 			}
 			loser.store.at("takada-", func() error { return wins(number) })
-			out, err := ledgercmd.AddTakada(patient(t), as(t), loser.Books, takadaOf(number, karigarID))
+			out, err := ledgercmd.AddTakada(t.Context(), as(t), loser.Books, takadaOf(number, karigarID))
 			refused, isFault := errors.AsType[*fault.Error](err)
 			require.True(t, isFault, "%v", err)
 			require.Equal(t, field, refused.Fields[0].Field)
@@ -216,20 +216,20 @@ func TestATakadaStaysWhenItsKarigarIsDeleted(t *testing.T) {
 	n := o.node(t)
 	maker := n.opens(t, karigar.Ledger)
 	number := n.orders(t, n.opens(t, client.Ledger))
-	out, err := ledgercmd.AddTakada(patient(t), as(t), n.Books, takadaOf(number, &maker))
+	out, err := ledgercmd.AddTakada(t.Context(), as(t), n.Books, takadaOf(number, &maker))
 	require.NoError(t, err)
 	one := id(t, out.ID)
 	require.NoError(t, n.ends(t, karigar.Ledger, maker)())
 	read := o.takada(t, one)
 	require.Nil(t, read.Items[0].Karigar)
 	require.Zero(t, *read.Revision, "its revision does not move")
-	edited, err := ledgercmd.EditTakada(patient(t), as(t), n.Books, one, takada.Edit{Date: patch.Set(today - 1)})
+	edited, err := ledgercmd.EditTakada(t.Context(), as(t), n.Books, one, takada.Edit{Date: patch.Set(today - 1)})
 	require.NoError(t, err)
 	require.Nil(t, edited.State.Items[0].Karigar)
-	_, err = ledgercmd.EditTakada(patient(t), as(t), n.Books, one,
+	_, err = ledgercmd.EditTakada(t.Context(), as(t), n.Books, one,
 		takada.Edit{Items: patch.Set([]takada.Item{{Name: "x", Weight: 1, Karigar: &maker}})})
 	require.Equal(t, invalid("items[0].karigar_id", "there is no such karigar"), err)
-	history, err := o.views.TakadaHistory(patient(t), workspace, one)
+	history, err := o.views.TakadaHistory(t.Context(), nil, workspace, one)
 	require.NoError(t, err)
 	require.Equal(t, maker, *history[0].After.Items[0].Karigar, "the history has what was recorded")
 	o.ordersAgree(t, t, n)
@@ -278,7 +278,7 @@ func TestAnOrderWithTakadasKeepsItsClient(t *testing.T) {
 	moved := winner.orders(t, holder)
 	one := winner.delivers(t, moved)
 	loser.store.at("takada-", func() error {
-		_, err := ledgercmd.DeleteTakada(patient(t), as(t), winner.Books, one)
+		_, err := ledgercmd.DeleteTakada(t.Context(), as(t), winner.Books, one)
 		require.NoError(t, err)
 		_, err = winner.moves(t, moved, other)
 		return err
@@ -296,7 +296,7 @@ func TestATakadaMovesBetweenOrdersOfItsClientOnly(t *testing.T) {
 	from, to, foreign := n.orders(t, holder), n.orders(t, holder), n.orders(t, n.opens(t, client.Ledger))
 	one := n.delivers(t, from)
 	move := func(to int64) error {
-		_, err := ledgercmd.EditTakada(patient(t), as(t), n.Books, one, takada.Edit{Order: patch.Set(to)})
+		_, err := ledgercmd.EditTakada(t.Context(), as(t), n.Books, one, takada.Edit{Order: patch.Set(to)})
 		return err
 	}
 	require.ErrorIs(t, move(foreign), takada.ErrOtherClient)
@@ -316,7 +316,7 @@ func TestSlipsOfOtherClientsAreWarnedOf(t *testing.T) {
 	slipped := func(holder int64, slip string, date unit.Date) commands.Outcome[order.State] {
 		c := orderOf(holder)
 		c.Slip, c.Date = new(book.Text(slip)), date
-		out, err := ledgercmd.AddOrder(patient(t), as(t), n.Books, c)
+		out, err := ledgercmd.AddOrder(t.Context(), as(t), n.Books, c)
 		require.NoError(t, err)
 		return out
 	}
@@ -329,7 +329,7 @@ func TestSlipsOfOtherClientsAreWarnedOf(t *testing.T) {
 	require.Equal(t, []order.Warning{{Field: "slip_number", Message: "order " + first.ID + " of another client has this number",
 		ID: id(t, first.ID)}}, near.State.Warnings)
 	require.Equal(t, near.State.Warnings, o.order(t, id(t, near.ID)).Warnings)
-	edited, err := ledgercmd.EditOrder(patient(t), as(t), n.Books, id(t, near.ID), order.Edit{Slip: patch.Set(book.Text("A-9"))})
+	edited, err := ledgercmd.EditOrder(t.Context(), as(t), n.Books, id(t, near.ID), order.Edit{Slip: patch.Set(book.Text("A-9"))})
 	require.NoError(t, err)
 	require.Empty(t, edited.State.Warnings, "another number has none")
 }

@@ -15,13 +15,13 @@ import (
 )
 
 func (n *node) reverse(t *testing.T, req commands.Request, account int64, rows ...int64) (ledgercmd.Posted, error) {
-	return ledgercmd.ReverseRows(patient(t), req, n.Books, bank.Ledger, account, ledgercmd.Reversal{Rows: rows})
+	return ledgercmd.ReverseRows(t.Context(), req, n.Books, bank.Ledger, account, ledgercmd.Reversal{Rows: rows})
 }
 
 // balance is what the account amounts to.
 func (o *office) balance(t *testing.T, account int64) string {
 	t.Helper()
-	a, err := o.views.Account(patient(t), workspace, bank.Ledger, account, ledgerview.As{})
+	a, err := o.views.Account(t.Context(), nil, workspace, bank.Ledger, account, ledgerview.As{})
 	require.NoError(t, err)
 	return a.Cash.String()
 }
@@ -69,9 +69,9 @@ func TestARowInALockedPeriodIsTakenBackByOneAfterIt(t *testing.T) {
 	account := n.open(t)
 	row := n.add(t, account, today-10)
 	n.lock(t, new(today-10))
-	_, err := ledgercmd.VoidRow(patient(t), as(t), n.Books, bank.Ledger, account, row)
+	_, err := ledgercmd.VoidRow(t.Context(), as(t), n.Books, bank.Ledger, account, row)
 	require.ErrorIs(t, err, errLocked)
-	_, err = ledgercmd.ReverseRows(patient(t), as(t), n.Books, bank.Ledger, account,
+	_, err = ledgercmd.ReverseRows(t.Context(), as(t), n.Books, bank.Ledger, account,
 		ledgercmd.Reversal{Rows: []int64{row}, Date: new(today - 10)})
 	require.ErrorIs(t, err, errLocked)
 	_, err = n.reverse(t, as(t), account, row)
@@ -86,7 +86,7 @@ func TestAReversalThatLostToTheLockChangesNothing(t *testing.T) {
 		account := winner.open(t)
 		row := winner.add(t, account, today-10)
 		loser.store.at("bankrow-", winner.locks(t, today-10))
-		_, err := ledgercmd.ReverseRows(patient(t), as(t), loser.Books, bank.Ledger, account,
+		_, err := ledgercmd.ReverseRows(t.Context(), as(t), loser.Books, bank.Ledger, account,
 			ledgercmd.Reversal{Rows: []int64{row}, Date: new(today - 10)})
 		require.ErrorIs(t, err, errLocked)
 		require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Ledger.Rows.Stream(idText(row))))
@@ -116,7 +116,7 @@ func TestARowIsReversedAsItIsAndNotAsItWas(t *testing.T) {
 	account := quick.open(t)
 	one, two := quick.add(t, account, today), quick.add(t, account, today)
 	slow.store.at("bankrow-", func() error {
-		_, err := ledgercmd.EditRow(patient(t), as(t), quick.Books, bank.Ledger, account, two, asked{In: rupees(5)})
+		_, err := ledgercmd.EditRow(t.Context(), as(t), quick.Books, bank.Ledger, account, two, asked{In: rupees(5)})
 		return err
 	})
 	_, err := slow.reverse(t, as(t, keyed), account, one, two)
@@ -201,9 +201,9 @@ func TestAReversalIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	n := o.node(t)
 	account, elsewhere := n.open(t), n.open(t)
 	row, other, gone, void := n.add(t, account, today), n.add(t, elsewhere, today), n.add(t, account, today), n.add(t, account, today)
-	_, err := ledgercmd.DeleteRow(patient(t), as(t), n.Books, bank.Ledger, account, gone)
+	_, err := ledgercmd.DeleteRow(t.Context(), as(t), n.Books, bank.Ledger, account, gone)
 	require.NoError(t, err)
-	_, err = ledgercmd.VoidRow(patient(t), as(t), n.Books, bank.Ledger, account, void)
+	_, err = ledgercmd.VoidRow(t.Context(), as(t), n.Books, bank.Ledger, account, void)
 	require.NoError(t, err)
 	before := o.head(t)
 	stale := func(r *commands.Request) { r.IfMatch = new(int64(7)) }

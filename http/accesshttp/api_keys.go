@@ -54,7 +54,7 @@ func (r *Routes) APIKeys() {
 		ID: "list-api-keys", Method: "GET", Path: "/api/v1/api-keys", Summary: "List the workspace's API keys",
 		Tags: tags, Area: actor.Marketplace, Limit: "marketplace_general", Reads: []string{"api_keys"},
 	}, func(ctx context.Context, _ *struct{}) (*api.Body[[]accessview.APIKey], error) {
-		return api.Answer(r.Views.APIKeys(ctx, api.Caller(ctx).Workspace))
+		return api.Answer(r.Views.APIKeys(ctx, api.At(ctx), api.Caller(ctx).Workspace))
 	})
 	api.Handle(r.API, api.Op{
 		ID: "revoke-api-key", Method: "DELETE", Path: "/api/v1/api-keys/{api_key_id}", Summary: "Revoke an API key",

@@ -14,6 +14,6 @@ func (r *Routes) Plans() {
 		ID: "get-plan", Method: "GET", Path: "/api/billing/plan", Summary: "Read what the workspace pays for, as the billing provider last said",
 		Tags: []string{"Messaging"}, Area: actor.Messaging, Limit: "messaging_general", Reads: []string{"plans"},
 	}, func(ctx context.Context, _ *struct{}) (*api.Body[accessview.Plan], error) {
-		return api.Answer(r.Views.Plan(ctx, api.Caller(ctx).Workspace))
+		return api.Answer(r.Views.Plan(ctx, api.At(ctx), api.Caller(ctx).Workspace))
 	})
 }

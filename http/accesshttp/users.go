@@ -31,7 +31,7 @@ type Pictures interface {
 // Companies knows the companies of workspaces.
 type Companies interface {
 	// OldestCompany returns the oldest of the companies of workspaces, nil for none.
-	OldestCompany(ctx context.Context, workspaces []uuid.UUID) (*uuid.UUID, error)
+	OldestCompany(ctx context.Context, at *readmodels.At, workspaces []uuid.UUID) (*uuid.UUID, error)
 }
 
 // pictureLink is how long the link to a picture works (G13).
@@ -187,7 +187,7 @@ func caller(ctx context.Context) (uuid.UUID, error) {
 
 // user returns the user.
 func (r *Routes) user(ctx context.Context, id uuid.UUID) (*api.Tagged[User], error) {
-	v, err := r.Views.User(ctx, id)
+	v, err := r.Views.User(ctx, api.At(ctx), id)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (r *Routes) written(ctx context.Context, id uuid.UUID, out commands.Outcome
 		return nil, err
 	}
 	api.SetWriteHeaders(ctx, out.Position, out.Replayed)
-	v, err := r.Views.User(readmodels.WithMinPosition(ctx, out.Position), id)
+	v, err := r.Views.User(ctx, api.At(ctx).After(out.Position), id)
 	if err == nil {
 		return r.shown(ctx, v)
 	}
@@ -209,7 +209,7 @@ func (r *Routes) written(ctx context.Context, id uuid.UUID, out commands.Outcome
 	if err != nil {
 		return nil, err
 	}
-	if v, err = r.Views.User(ctx, id); err != nil {
+	if v, err = r.Views.User(ctx, api.At(ctx), id); err != nil {
 		v = accessview.User{ID: id, WorkspaceID: s.Workspace, AuthProvider: s.Provider, CreatedAt: out.CreatedAt}
 	}
 	v.Email, v.FirstName, v.LastName, v.Phone = s.Email.Shown(), s.FirstName.Shown(), s.LastName.Shown(), s.Phone.Shown()
@@ -222,11 +222,11 @@ func (r *Routes) written(ctx context.Context, id uuid.UUID, out commands.Outcome
 
 // company returns the oldest of the companies of a user's workspaces, nil for none.
 func (r *Routes) company(ctx context.Context, id uuid.UUID) (*uuid.UUID, error) {
-	workspaces, err := r.Views.WorkspacesOf(ctx, id)
+	workspaces, err := r.Views.WorkspacesOf(ctx, api.At(ctx), id)
 	if err != nil {
 		return nil, err
 	}
-	return r.Companies.OldestCompany(ctx, workspaces)
+	return r.Companies.OldestCompany(ctx, api.At(ctx), workspaces)
 }
 
 // shown returns the user's own view of the account.

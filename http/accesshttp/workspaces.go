@@ -94,14 +94,14 @@ func (r *Routes) Workspaces() {
 			if err != nil {
 				return nil, err
 			}
-			return api.Answer(r.Views.Memberships(ctx, id))
+			return api.Answer(r.Views.Memberships(ctx, api.At(ctx), id))
 		})
 	api.Handle(r.API, workspaceOp("list-members", "GET", "/api/v1/workspaces/{workspace_id}/members", "List a workspace's members"),
 		func(ctx context.Context, in *InWorkspace) (*api.Body[[]accessview.Member], error) {
 			if _, err := r.enter(ctx, *in, actor.Read); err != nil {
 				return nil, err
 			}
-			return api.Answer(r.Views.Members(ctx, in.Workspace))
+			return api.Answer(r.Views.Members(ctx, api.At(ctx), in.Workspace))
 		})
 	api.Handle(r.API, workspaceOp("invite-member", "POST", "/api/v1/workspaces/{workspace_id}/invitations", "Invite somebody by mail"),
 		func(ctx context.Context, in *struct {

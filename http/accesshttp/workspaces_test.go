@@ -354,19 +354,19 @@ func TestEndedInvitationsAreErased(t *testing.T) {
 	written.JSON(&open)
 	position, err := strconv.ParseUint(written.Header("Bahi-Position"), 10, 64)
 	require.NoError(t, err)
-	ctx := readmodels.WithMinPosition(t.Context(), event.Position(position))
+	at := new(readmodels.At).After(event.Position(position))
 	for days, ended := range map[int][]accessview.Ended{6: {}, 8: {{Subject: workspace.InvitationSubject(open.ID)}}} {
-		due, err := o.Sys.Access.Ended(ctx, time.Now().AddDate(0, 0, days))
+		due, err := o.Sys.Access.Ended(t.Context(), at, time.Now().AddDate(0, 0, days))
 		require.NoError(t, err)
 		require.ElementsMatch(t, ended, due)
 	}
 
-	key, err := o.Sys.Accounts.EmailKey(ctx, "usha@example.com")
+	key, err := o.Sys.Accounts.EmailKey(t.Context(), "usha@example.com")
 	require.NoError(t, err)
-	to, err := o.Sys.Access.InvitationsTo(ctx, []string{key})
+	to, err := o.Sys.Access.InvitationsTo(t.Context(), at, []string{key})
 	require.NoError(t, err)
 	require.ElementsMatch(t, []uuid.UUID{withdrawn.ID, open.ID}, to)
-	require.NoError(t, o.Sys.Vault.Erase(ctx, workspace.InvitationSubject(open.ID)))
+	require.NoError(t, o.Sys.Vault.Erase(t.Context(), workspace.InvitationSubject(open.ID)))
 	var left []invitation
 	asha.GET(path).Status(200).JSON(&left)
 	require.Len(t, left, 1)

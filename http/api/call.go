@@ -32,12 +32,12 @@ type call struct {
 	view    view
 
 	request commands.Request
-	fresh   readmodels.Freshness
-	body    *bytes.Buffer // nil if huma reads it, or without one
-	print   *fingerprint  // nil without a key
-	file    File          // of a form
-	wrong   []fault.Field // faults found so far
-	unsure  []string      // fields that no rule can judge, see decode
+	fresh   *readmodels.At // nil: what it reads is not told
+	body    *bytes.Buffer  // nil if huma reads it, or without one
+	print   *fingerprint   // nil without a key
+	file    File           // of a form
+	wrong   []fault.Field  // faults found so far
+	unsure  []string       // fields that no rule can judge, see decode
 
 	head    bool  // HEAD: the body is not sent
 	outer   *call // this request is inside of that one; nil: it comes from outside
@@ -127,6 +127,14 @@ func Prefers(ctx context.Context) bool {
 func PrefersLater(ctx context.Context) bool {
 	c := callOf(ctx)
 	return c != nil && c.later
+}
+
+// At returns what the request asks of its reads and where they report; nil outside of a request, and if the operation names no Reads.
+func At(ctx context.Context) *readmodels.At {
+	if c := callOf(ctx); c != nil {
+		return c.fresh
+	}
+	return nil
 }
 
 // SetWriteHeaders sets the headers of a write: the log position of its last event, and whether an earlier request with

@@ -167,7 +167,7 @@ func (c *call) preferences() error {
 
 // freshness makes the request's reads report their positions and obey Bahi-Min-Position.
 func (c *call) freshness() error {
-	c.ctx = readmodels.WithFreshness(c.ctx, &c.fresh)
+	c.fresh = &readmodels.At{}
 	if c.op.write() {
 		return nil // a write in the log must not fail because a read is late
 	}

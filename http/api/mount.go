@@ -12,8 +12,8 @@ import (
 )
 
 // Mount serves a path and everything below it without an operation, by any method and to everybody: the handler itself decides
-// who may use it. Logs and metrics use the name for its requests. The context is ready for readmodels, for [Authenticate]
-// and for [Count].
+// who may use it. Logs and metrics use the name for its requests. The context is ready for [At], [Authenticate]
+// and [Count].
 func (a *API) Mount(name, path string, handler http.Handler) {
 	o := &operation{Op: Op{ID: name, Method: "ANY", Path: path, Status: http.StatusOK}}
 	o.metrics = a.metrics.of(o)
@@ -26,7 +26,8 @@ func (a *API) Mount(name, path string, handler http.Handler) {
 		if a.tracer != nil {
 			c.trace()
 		}
-		ctx, cancel := c.timeout(readmodels.WithFreshness(c.ctx, &c.fresh))
+		c.fresh = &readmodels.At{}
+		ctx, cancel := c.timeout(c.ctx)
 		defer cancel()
 		handler.ServeHTTP(c, r.WithContext(ctx))
 	})

@@ -183,31 +183,6 @@ func (l List[T]) Add(item T) error {
 	return l.spill()
 }
 
-// Encoded is what was added to a list, to be added again to another.
-type Encoded struct {
-	text  []byte // without the last bracket
-	items int
-}
-
-// Size returns the bytes of the text, 0 for a list that was too long to be in memory.
-func (e Encoded) Size() int { return len(e.text) }
-
-// Encoded returns what was added. It is nothing where that was too much for the memory.
-func (l List[T]) Encoded() Encoded {
-	if l.file != nil {
-		return Encoded{}
-	}
-	return Encoded{text: bytes.Clone(l.buffer.Bytes()), items: l.items}
-}
-
-// Again adds what was added to another list, to one that is empty.
-func (l List[T]) Again(e Encoded) {
-	if l.items == 0 {
-		l.buffer.Write(e.text)
-		l.items = e.items
-	}
-}
-
 func (l *listing) separate(first, next byte) {
 	if l.items > 0 {
 		first = next

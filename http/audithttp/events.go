@@ -102,7 +102,7 @@ func (r *Routes) Trail() {
 		}
 		head, err := r.Events.Log.Head(ctx)
 		if err == nil {
-			err = readmodels.FreshnessOf(ctx).ReadLog(head)
+			err = api.At(ctx).ReadLog(head)
 		}
 		if err == nil && f.After > head {
 			err = readmodels.ErrBeyondHead

@@ -16,6 +16,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/unit"
 	"bahi/http/api"
+	"bahi/readmodels"
 	"bahi/readmodels/auditview"
 	"bahi/readmodels/ledgerview"
 )
@@ -85,6 +86,7 @@ type Trail struct {
 type drawing struct {
 	*TrailReport
 
+	at     *readmodels.At
 	filter auditview.TrailFilter
 	days   Days
 	after  event.Position
@@ -127,13 +129,13 @@ func (t *TrailReport) Trail(a *api.API) {
 		if err != nil {
 			return api.Content{}, err
 		}
-		return t.Content(ctx, of, in.TrailQuery)
+		return t.Content(ctx, api.At(ctx), of, in.TrailQuery)
 	})
 }
 
 // Content returns the report of a workspace's books; nil means all books.
-func (t *TrailReport) Content(ctx context.Context, workspace *uuid.UUID, q TrailQuery) (api.Content, error) {
-	d := &drawing{TrailReport: t, moved: auditview.Restated{Zone: t.Zone}}
+func (t *TrailReport) Content(ctx context.Context, at *readmodels.At, workspace *uuid.UUID, q TrailQuery) (api.Content, error) {
+	d := &drawing{TrailReport: t, at: at, moved: auditview.Restated{Zone: t.Zone}}
 	var err error
 	if d.days, err = q.days(); err != nil {
 		return api.Content{}, err
@@ -148,11 +150,11 @@ func (t *TrailReport) Content(ctx context.Context, workspace *uuid.UUID, q Trail
 		return api.Content{}, err
 	}
 	if q.Account != 0 {
-		if err := t.Trails.Account(ctx, workspace, q.Account); err != nil {
+		if err := t.Trails.Account(ctx, at, workspace, q.Account); err != nil {
 			return api.Content{}, err
 		}
 	}
-	if d.after, d.drawn.Position, err = t.Trails.Begin(ctx, from, to); err != nil {
+	if d.after, d.drawn.Position, err = t.Trails.Begin(ctx, at, from, to); err != nil {
 		return api.Content{}, err
 	}
 	d.drawn.Store = t.Store
@@ -298,7 +300,7 @@ func (d *drawing) changes(ctx context.Context, take func(auditview.Change) error
 			found []auditview.Change
 			err   error
 		)
-		if found, more, err = walk.Next(ctx); err != nil {
+		if found, more, err = walk.Next(ctx, d.at); err != nil {
 			return err
 		}
 		for _, c := range found {
@@ -313,5 +315,5 @@ func (d *drawing) changes(ctx context.Context, take func(auditview.Change) error
 
 // restatements calls take for each closing balance that the changes moved; changes goes first.
 func (d *drawing) restatements(ctx context.Context, take func(auditview.Restatement) error) error {
-	return d.moved.Each(ctx, d.Books, take)
+	return d.moved.Each(ctx, d.at, d.Books, take)
 }

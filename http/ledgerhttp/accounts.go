@@ -12,7 +12,6 @@ import (
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 	"bahi/http/api"
-	"bahi/readmodels"
 	"bahi/readmodels/ledgerview"
 )
 
@@ -49,7 +48,7 @@ func (o operations[In, Out]) accounts() {
 		if err != nil {
 			return nil, err
 		}
-		a, err := o.Views.Account(ctx, workspace(ctx), o.l, in.Account, as)
+		a, err := o.Views.Account(ctx, api.At(ctx), workspace(ctx), o.l, in.Account, as)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +82,7 @@ func (o operations[In, Out]) list(path, words string, kind *int) {
 		if err != nil {
 			return nil, err
 		}
-		found, err := o.Views.Accounts(ctx, workspace(ctx), o.l, kind, as)
+		found, err := o.Views.Accounts(ctx, api.At(ctx), workspace(ctx), o.l, kind, as)
 		accounts := make([]Account[In, Out], len(found))
 		for i := range found {
 			accounts[i] = o.account(found[i])
@@ -112,7 +111,7 @@ func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Ou
 	api.SetWriteHeaders(ctx, out.Position, out.Replayed)
 	api.Prefers(ctx) // the whole account is answered in any case
 	if known == nil && shown.ID != 0 {
-		read, err := o.Views.Account(readmodels.WithMinPosition(ctx, out.Position), workspace(ctx), o.l, shown.ID,
+		read, err := o.Views.Account(ctx, api.At(ctx).After(out.Position), workspace(ctx), o.l, shown.ID,
 			asWritten(out.Position, out.Replayed))
 		if err == nil {
 			known = &ledgerview.Balance{Cash: read.Cash, Fine: read.Fine}

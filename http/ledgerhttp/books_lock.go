@@ -15,7 +15,7 @@ func (r *Routes) BooksLock() {
 		ID: "get-books-lock", Method: "GET", Path: "/books/lock", Summary: "Read up to which day the books are locked",
 		Tags: tags, Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true,
 	}, func(ctx context.Context, _ *struct{}) (*api.Tagged[ledgerview.Lock], error) {
-		lock, revision, err := r.Views.Lock(ctx, workspace(ctx))
+		lock, revision, err := r.Views.Lock(ctx, api.At(ctx), workspace(ctx))
 		if err != nil {
 			return nil, err
 		}

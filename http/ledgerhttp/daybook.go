@@ -96,7 +96,7 @@ func (r *Routes) Daybook() {
 			if d.from, d.to, err = in.days(r.today()); err != nil {
 				return c, err
 			}
-			if _, _, err = r.Views.Lock(ctx, workspace(ctx)); err != nil { // tells up to where the books are complete
+			if _, _, err = r.Views.Lock(ctx, api.At(ctx), workspace(ctx)); err != nil { // tells up to where the books are complete
 				return c, err
 			}
 			var as ledgerview.As
@@ -107,7 +107,7 @@ func (r *Routes) Daybook() {
 			if d.title, err = r.title(ctx, d.known); err != nil {
 				return c, err
 			}
-			if d.opening, err = r.Views.CashBefore(ctx, workspace(ctx), bank.Ledger, d.from, as); err != nil {
+			if d.opening, err = r.Views.CashBefore(ctx, api.At(ctx), workspace(ctx), bank.Ledger, d.from, as); err != nil {
 				return c, err
 			}
 			if d.drawn, err = r.drawnFrom(ctx, d.known, d.recorded); err != nil {
@@ -152,7 +152,7 @@ func (d drawingDaybook) each(ctx context.Context, begin func(day unit.Date, cash
 		}
 	)
 	cash = d.opening
-	err = d.Views.EachEntered(ctx, workspace(ctx), d.from, d.to, ledgerview.As{KnownAt: &d.known}, func(e ledgerview.Entered) error {
+	err = d.Views.EachEntered(ctx, api.At(ctx), workspace(ctx), d.from, d.to, ledgerview.As{KnownAt: &d.known}, func(e ledgerview.Entered) error {
 		if sums == nil || e.Date != day {
 			if err := closing(); err != nil {
 				return err

@@ -116,7 +116,7 @@ func (r *Routes) ScannedPages() {
 			return nil, err
 		}
 		err = in.inTurn(ctx, func() error {
-			found, total, err := r.Views.Khatas(ctx, workspace(ctx), page, in.KhataFilter)
+			found, total, err := r.Views.Khatas(ctx, api.At(ctx), workspace(ctx), page, in.KhataFilter)
 			uploads := make([]ListedUpload, len(found))
 			for i, k := range found {
 				uploads[i] = listedUpload(k)
@@ -129,7 +129,7 @@ func (r *Routes) ScannedPages() {
 	show := khataOp("get-khata-upload", "GET", "/khata-uploads/{upload_id}", "Read how far the reading of a khata page is, and what was read")
 	show.Reads = []string{"khatas", "books"}
 	api.Handle(r.API, show, func(ctx context.Context, in *ByKhata) (*api.Body[KhataUpload], error) {
-		k, err := r.Views.Khata(ctx, workspace(ctx), in.ID)
+		k, err := r.Views.Khata(ctx, api.At(ctx), workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +138,7 @@ func (r *Routes) ScannedPages() {
 	original := khataOp("get-khata-original", "GET", "/khata-uploads/{upload_id}/original", "Download the file of a khata page")
 	original.Reads = []string{"khatas"}
 	api.Download(r.API, original, khataTypes, func(ctx context.Context, in *ByKhata) (api.Content, error) {
-		k, err := r.Views.Khata(ctx, workspace(ctx), in.ID)
+		k, err := r.Views.Khata(ctx, api.At(ctx), workspace(ctx), in.ID)
 		if err != nil {
 			return api.Content{}, err
 		}
@@ -169,7 +169,7 @@ func (r *Routes) Original(ctx context.Context, k ledgerview.Khata) (api.Content,
 func (r *Routes) uploadOf(ctx context.Context, k ledgerview.Khata) (KhataUpload, error) {
 	shown := KhataUpload{ListedUpload: listedUpload(k), Rows: []ledgerview.SubmittedRow{}}
 	if k.Submitted() {
-		rows, err := r.Views.SubmittedRows(ctx, k)
+		rows, err := r.Views.SubmittedRows(ctx, api.At(ctx), k)
 		if err != nil {
 			return shown, err
 		}
@@ -352,11 +352,11 @@ type KhataAccountSum struct {
 }
 
 // changed returns what rows would change of their accounts, which are in order.
-func (r *Routes) changed(ctx context.Context, rows []khata.Row) (accounts []KhataAccount, err error) {
+func (r *Routes) changed(ctx context.Context, at *readmodels.At, rows []khata.Row) (accounts []KhataAccount, err error) {
 	var after ledgerview.Balance
 	for i, row := range rows {
 		if i == 0 || rows[i-1].Account != row.Account {
-			a, err := r.Views.Account(ctx, workspace(ctx), row.Ledger, row.Account, ledgerview.As{})
+			a, err := r.Views.Account(ctx, at, workspace(ctx), row.Ledger, row.Account, ledgerview.As{})
 			if err != nil {
 				return nil, err
 			}
@@ -413,7 +413,7 @@ func (r *Routes) submitKhata(ctx context.Context, upload *int64, rows []khata.As
 	out, posted, err := ledgercmd.SubmitKhata(ctx, req, r.Books, of, rows)
 	var accounts []KhataAccount
 	if err == nil && req.DryRun {
-		accounts, err = r.changed(readmodels.WithMinPosition(ctx, out.Position), posted) // an account may be new
+		accounts, err = r.changed(ctx, api.At(ctx).After(out.Position), posted) // an account may be new
 	}
 	return api.Reply(ctx, out, err, func(out commands.Outcome[khata.State]) KhataSubmitted {
 		answer := KhataSubmitted{UploadID: upload, Created: len(rows), Results: []SubmittedEntry{}, Accounts: accounts}

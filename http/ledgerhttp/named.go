@@ -34,7 +34,7 @@ func (r *Routes) Named() {
 		if err != nil {
 			return nil, err
 		}
-		found, total, err := r.Views.AccountsNamed(ctx, workspace(ctx), in.Get(), in.AccountFilter, as)
+		found, total, err := r.Views.AccountsNamed(ctx, api.At(ctx), workspace(ctx), in.Get(), in.AccountFilter, as)
 		accounts := make([]NamedAccount, len(found))
 		for i, a := range found {
 			accounts[i] = NamedAccount{Kind: a.Ledger, ID: a.ID, Name: a.Name, Type: a.Type, Revision: a.Revision}

@@ -49,11 +49,11 @@ func (r *Routes) OrderDrafts() {
 			if err != nil {
 				return nil, err
 			}
-			return api.Listed(r.Views.OrderDrafts(ctx, workspace(ctx), r.Zone, page, in.DraftFilter))
+			return api.Listed(r.Views.OrderDrafts(ctx, api.At(ctx), workspace(ctx), r.Zone, page, in.DraftFilter))
 		})
 	api.Handle(r.API, draftOp("get-order-draft", "GET", "/{draft_id}", "Read an order draft with its entries"),
 		func(ctx context.Context, in *ByDraft) (*api.Tagged[ledgerview.OrderDraft], error) {
-			d, err := r.Views.OrderDraft(ctx, workspace(ctx), r.Zone, in.ID)
+			d, err := r.Views.OrderDraft(ctx, api.At(ctx), workspace(ctx), r.Zone, in.ID)
 			return api.WithETag(d, d.Revision, err)
 		})
 	editing := draftOp("edit-order-draft", "PUT", "/{draft_id}", "Change what is named of an order draft")

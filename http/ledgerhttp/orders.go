@@ -8,7 +8,6 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/order"
 	"bahi/http/api"
-	"bahi/readmodels"
 	"bahi/readmodels/ledgerview"
 )
 
@@ -41,7 +40,7 @@ func (r *Routes) Orders() {
 		if err := r.known(ctx, in.OrderFilter); err != nil {
 			return nil, err
 		}
-		rows, total, err := r.Views.Orders(ctx, workspace(ctx), in.Get(), in.OrderFilter)
+		rows, total, err := r.Views.Orders(ctx, api.At(ctx), workspace(ctx), in.Get(), in.OrderFilter)
 		return api.Paginated(in.Get(), rows, total, err)
 	})
 	r.ordersPDF()
@@ -54,7 +53,7 @@ func (r *Routes) Orders() {
 	api.Handle(r.API, orderOp(api.Op{
 		ID: "get-client-order", Method: "GET", Path: "/client-order/{order_id}", Summary: "Read an order with what is delivered",
 	}), func(ctx context.Context, in *ByOrder) (*api.Tagged[ledgerview.ClientOrder], error) {
-		o, err := r.Views.Order(ctx, workspace(ctx), in.ID)
+		o, err := r.Views.Order(ctx, api.At(ctx), workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -80,14 +79,14 @@ func (r *Routes) Orders() {
 		ID: "read-client-order-history", Method: "GET", Path: "/client-order/{order_id}/history",
 		Summary: "Read every version of an order, oldest first: who, when, why, before, after",
 	}), func(ctx context.Context, in *ByOrder) (*api.Body[[]ledgerview.RecordVersion[ledgerview.ClientOrder]], error) {
-		return api.Answer(r.Views.OrderHistory(ctx, workspace(ctx), in.ID))
+		return api.Answer(r.Views.OrderHistory(ctx, api.At(ctx), workspace(ctx), in.ID))
 	})
 }
 
 // known returns the clients' NoAccount if the filter names a client who is not there.
 func (r *Routes) known(ctx context.Context, f ledgerview.OrderFilter) (err error) {
 	if f.Client != 0 {
-		_, err = r.Views.ClientName(ctx, workspace(ctx), f.Client)
+		_, err = r.Views.ClientName(ctx, api.At(ctx), workspace(ctx), f.Client)
 	}
 	return err
 }
@@ -107,16 +106,16 @@ func (r *Routes) orderWritten(ctx context.Context, out commands.Outcome[order.St
 // orderShown returns an order as of a write; id is 0 in a dry run. It leaves out what follows from clients and takadas where that is
 // late, since the
 // write is in the log.
-func (r *Routes) orderShown(ctx context.Context, at event.Position, id int64, made order.Order) ledgerview.ClientOrder {
+func (r *Routes) orderShown(ctx context.Context, position event.Position, id int64, made order.Order) ledgerview.ClientOrder {
 	o := ledgerview.ClientOrder{ID: id, Order: made}
-	fresh := readmodels.WithMinPosition(ctx, at)
-	name, err := r.Views.ClientName(fresh, workspace(ctx), o.Client)
+	at := api.At(ctx).After(position)
+	name, err := r.Views.ClientName(ctx, at, workspace(ctx), o.Client)
 	if err != nil {
 		return o
 	}
 	if o.ID == 0 { // nothing can be delivered of what is not there
 		o.Derived = ledgerview.Derive(name, o.Weight(), 0)
-	} else if read, err := r.Views.Order(fresh, workspace(ctx), o.ID); err == nil {
+	} else if read, err := r.Views.Order(ctx, at, workspace(ctx), o.ID); err == nil {
 		o.Derived = ledgerview.Derive(name, o.Weight(), *read.Delivered)
 	}
 	return o

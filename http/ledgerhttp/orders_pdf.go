@@ -28,7 +28,7 @@ func (r *Routes) ordersPDF() {
 		}
 		o := pdf.Orders{Title: title, Scope: []string{"All clients"}}
 		if in.Client != 0 {
-			name, err := r.Views.ClientName(ctx, workspace(ctx), in.Client)
+			name, err := r.Views.ClientName(ctx, api.At(ctx), workspace(ctx), in.Client)
 			if err != nil {
 				return c, err
 			}
@@ -45,7 +45,7 @@ func (r *Routes) ordersPDF() {
 			Type: pdfType, Name: "client-orders.pdf", Inline: true, Drawn: true,
 			Write: func(ctx context.Context, w io.Writer) error {
 				o.Each = func(take func(pdf.Order) error) error {
-					return r.Views.EachOrder(ctx, workspace(ctx), page, in.OrderFilter,
+					return r.Views.EachOrder(ctx, api.At(ctx), workspace(ctx), page, in.OrderFilter,
 						func(one ledgerview.ClientOrder) error { return take(drawnOrder(one)) })
 				}
 				o.Drawn = func() (pdf.Drawn, error) {

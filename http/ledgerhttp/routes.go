@@ -54,12 +54,12 @@ type Routes struct {
 // Companies knows the companies of workspaces.
 type Companies interface {
 	// CompanyName returns the name that the oldest company of a workspace had at a position, "" without one.
-	CompanyName(ctx context.Context, workspace uuid.UUID, at event.Position) (string, error)
+	CompanyName(ctx context.Context, at *readmodels.At, workspace uuid.UUID, position event.Position) (string, error)
 }
 
 // title returns the title of prints: the name that the workspace's company had at a position, or Bahi.
 func (r *Routes) title(ctx context.Context, at event.Position) (string, error) {
-	name, err := r.Companies.CompanyName(ctx, workspace(ctx), at)
+	name, err := r.Companies.CompanyName(ctx, api.At(ctx), workspace(ctx), at)
 	return cmp.Or(name, "Bahi"), err
 }
 

@@ -7,7 +7,6 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
 	"bahi/http/api"
-	"bahi/readmodels"
 	"bahi/readmodels/ledgerview"
 )
 
@@ -53,28 +52,6 @@ type rowsRead[In, Out book.Entry] struct {
 	Body  api.List[Row[In, Out]]
 }
 
-// page is a page of rows as it was encoded, and how many rows the whole selection has.
-type page struct {
-	total int64
-	rows  api.Encoded
-}
-
-func (p page) size() int { return p.rows.Size() }
-
-// kept returns each for a page that may be kept. It adds the rows of one that was.
-func (o operations[In, Out]) kept(key readmodels.CacheKey, each func(context.Context) (page, error),
-	to api.List[Row[In, Out]]) func(context.Context) (page, error) {
-	return func(ctx context.Context) (page, error) {
-		p, err := readmodels.Cached(ctx, o.Views.Reader, key, page.size, func(ctx context.Context) (page, error) {
-			p, err := each(ctx)
-			p.rows = to.Encoded()
-			return p, err
-		})
-		to.Again(p.rows)
-		return p, err
-	}
-}
-
 // rows registers what is done to the rows of an account.
 func (o operations[In, Out]) rows() {
 	name := o.l.Name
@@ -90,19 +67,11 @@ func (o operations[In, Out]) rows() {
 			return nil, err
 		}
 		read := &rowsRead[In, Out]{Body: api.NewList[Row[In, Out]](ctx)}
-		each := func(ctx context.Context) (p page, err error) {
-			err = in.inTurn(ctx, func() (err error) {
-				p.total, err = o.Views.EachRow(ctx, workspace(ctx), o.l, in.Account, sel,
-					func(r ledgerview.Row) error { return read.Body.Add(o.read(r)) })
-				return err
-			})
-			return p, err
-		}
-		if key, keeps := sel.Key(workspace(ctx), o.l, in.Account); keeps {
-			each = o.kept(key, each, read.Body)
-		}
-		p, err := each(ctx)
-		read.Total = p.total
+		err = in.inTurn(ctx, func() (err error) {
+			read.Total, err = o.Views.EachRow(ctx, api.At(ctx), workspace(ctx), o.l, in.Account, sel,
+				func(r ledgerview.Row) error { return read.Body.Add(o.read(r)) })
+			return err
+		})
 		return read, err
 	})
 	api.Handle(o.API, o.op(api.Op{
@@ -141,7 +110,7 @@ func (o operations[In, Out]) rows() {
 		if err != nil {
 			return nil, err
 		}
-		row, err := o.Views.Row(ctx, workspace(ctx), o.l, in.Account, in.Row, as)
+		row, err := o.Views.Row(ctx, api.At(ctx), workspace(ctx), o.l, in.Account, in.Row, as)
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +126,7 @@ func (o operations[In, Out]) rows() {
 		ID: "read-" + name + "-row-history", Method: "GET", Path: o.Ledger + "/row/{row_id}/history",
 		Summary: "Read every version of a row, oldest first: who, when, why, before, after", StrictQuery: true,
 	}), func(ctx context.Context, in *ByRow) (*api.Body[[]RowVersion[In, Out]], error) {
-		versions, err := o.Views.History(ctx, workspace(ctx), o.l, in.Account, in.Row)
+		versions, err := o.Views.History(ctx, api.At(ctx), workspace(ctx), o.l, in.Account, in.Row)
 		return api.Answer(o.history(in.Row, versions), err)
 	})
 	o.bulk()

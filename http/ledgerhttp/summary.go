@@ -8,7 +8,6 @@ import (
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 	"bahi/http/api"
-	"bahi/readmodels"
 	"bahi/readmodels/ledgerview"
 )
 
@@ -71,11 +70,11 @@ func (r *Routes) Summary() {
 		if as.Of != nil {
 			s.Day.Date = *as.Of
 		}
-		found, err := r.Views.Summary(ctx, workspace(ctx), s.Day.Date, in.Newest, as)
+		found, err := r.Views.Summary(ctx, api.At(ctx), workspace(ctx), s.Day.Date, in.Newest, as)
 		if err != nil {
 			return nil, err
 		}
-		if s.Position, _ = readmodels.FreshnessOf(ctx).Position(); as.KnownAt != nil {
+		if s.Position, _ = api.At(ctx).Position(); as.KnownAt != nil {
 			s.Position = *as.KnownAt
 		}
 		of := map[string]ledgerview.Summed{}

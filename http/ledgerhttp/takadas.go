@@ -42,7 +42,7 @@ func (r *Routes) Takadas() {
 		}
 		read := &takadasRead{Body: api.NewList[ledgerview.ClientTakada](ctx)}
 		return read, in.inTurn(ctx, func() (err error) {
-			read.Total, err = r.Views.EachTakada(ctx, workspace(ctx), page, in.TakadaFilter, read.Body.Add)
+			read.Total, err = r.Views.EachTakada(ctx, api.At(ctx), workspace(ctx), page, in.TakadaFilter, read.Body.Add)
 			return err
 		})
 	})
@@ -55,7 +55,7 @@ func (r *Routes) Takadas() {
 	api.Handle(r.API, orderOp(api.Op{
 		ID: "get-takada", Method: "GET", Path: "/takada/{takada_id}", Summary: "Read a takada",
 	}), func(ctx context.Context, in *ByTakada) (*api.Tagged[ledgerview.ClientTakada], error) {
-		t, err := r.Views.Takada(ctx, workspace(ctx), in.ID)
+		t, err := r.Views.Takada(ctx, api.At(ctx), workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +82,7 @@ func (r *Routes) Takadas() {
 		ID: "read-takada-history", Method: "GET", Path: "/takada/{takada_id}/history",
 		Summary: "Read every version of a takada, oldest first: who, when, why, before, after",
 	}), func(ctx context.Context, in *ByTakada) (*api.Body[[]ledgerview.RecordVersion[ledgerview.ClientTakada]], error) {
-		return api.Answer(r.Views.TakadaHistory(ctx, workspace(ctx), in.ID))
+		return api.Answer(r.Views.TakadaHistory(ctx, api.At(ctx), workspace(ctx), in.ID))
 	})
 }
 
@@ -90,14 +90,14 @@ func (r *Routes) Takadas() {
 func (r *Routes) knownTakadas(ctx context.Context, f ledgerview.TakadaFilter) error {
 	var wrong []fault.Field
 	if f.Order != 0 {
-		if _, err := r.Views.Order(ctx, workspace(ctx), f.Order); errors.Is(err, order.ErrNotFound) {
+		if _, err := r.Views.Order(ctx, api.At(ctx), workspace(ctx), f.Order); errors.Is(err, order.ErrNotFound) {
 			wrong = append(wrong, fault.Field{Field: "client_order_id", Message: "there is no such order"})
 		} else if err != nil {
 			return err
 		}
 	}
 	if f.Client != 0 {
-		if _, err := r.Views.ClientName(ctx, workspace(ctx), f.Client); errors.Is(err, client.Ledger.NoAccount) {
+		if _, err := r.Views.ClientName(ctx, api.At(ctx), workspace(ctx), f.Client); errors.Is(err, client.Ledger.NoAccount) {
 			wrong = append(wrong, fault.Field{Field: "client_id", Message: "there is no such client"})
 		} else if err != nil {
 			return err

@@ -388,7 +388,7 @@ func (j *journey) inSteps(whole apptest.Trail) {
 	small := &auditview.Trails{
 		Reader: j.o.Sys.Ledger.Reader, Look: rapid.IntRange(1, 7).Draw(j.t, "look"), Rows: rapid.IntRange(1, 3).Draw(j.t, "rows"),
 	}
-	ctx := readmodels.WithFreshness(j.o.T.Context(), &readmodels.Freshness{Wait: apptest.ReadWait})
+	at := &readmodels.At{Wait: apptest.ReadWait}
 	f := auditview.TrailFilter{Workspace: &j.space}
 	want := whole.Changes
 	if rapid.Bool().Draw(j.t, "of one account") {
@@ -398,7 +398,7 @@ func (j *journey) inSteps(whole apptest.Trail) {
 	var got []auditview.Change
 	walk := small.Walk(f, event.Position(j.first), event.Position(whole.Drawn.Position))
 	for more := true; more; {
-		changes, goesOn, err := walk.Next(ctx)
+		changes, goesOn, err := walk.Next(j.o.T.Context(), at)
 		require.NoError(j.t, err)
 		got, more = append(got, changes...), goesOn
 	}

@@ -59,7 +59,7 @@ func (r *Routes) Companies() {
 			Mine bool `query:"mine" doc:"Only those of the caller's workspace"`
 		}) (*api.Body[api.DataOf[marketplaceview.Listed]], error) {
 			if !in.Mine {
-				rows, total, err := r.Views.Companies(ctx, in.Get(), in.CompanyFilter)
+				rows, total, err := r.Views.Companies(ctx, api.At(ctx), in.Get(), in.CompanyFilter)
 				return api.MarketplacePage(in.Get(), rows, total, err)
 			}
 			of := api.Caller(ctx).Workspace // who keeps its books prints the name of its company, and may do nothing in the marketplace
@@ -69,7 +69,7 @@ func (r *Routes) Companies() {
 			case of == uuid.Nil:
 				return nil, api.ErrNotPermitted
 			}
-			rows, total, err := r.Views.CompaniesOf(ctx, in.Get(), in.CompanyFilter, of)
+			rows, total, err := r.Views.CompaniesOf(ctx, api.At(ctx), in.Get(), in.CompanyFilter, of)
 			return api.MarketplacePage(in.Get(), rows, total, err)
 		})
 	api.Handle(r.API, open(api.Op{
@@ -82,7 +82,7 @@ func (r *Routes) Companies() {
 		if strings.TrimSpace(in.Q) == "" { // G18
 			return nil, fault.Fields(fault.Field{Field: "q", Message: "is required"})
 		}
-		rows, total, err := r.Views.FindCompanies(ctx, in.Get(), in.Q)
+		rows, total, err := r.Views.FindCompanies(ctx, api.At(ctx), in.Get(), in.Q)
 		return api.MarketplacePage(in.Get(), rows, total, err)
 	})
 	api.Handle(r.API, open(api.Op{
@@ -91,7 +91,7 @@ func (r *Routes) Companies() {
 	}), func(ctx context.Context, in *struct {
 		ID string `path:"id" doc:"The company's id or slug"`
 	}) (*api.Tagged[marketplaceview.Company], error) {
-		c, err := r.Views.Company(ctx, in.ID)
+		c, err := r.Views.Company(ctx, api.At(ctx), in.ID)
 		if err == nil && mayRead(ctx) != uuid.Nil {
 			err = r.addEmail(ctx, &c)
 		}
@@ -110,7 +110,7 @@ func (r *Routes) Companies() {
 		if err != nil {
 			return nil, err
 		}
-		holder, err := r.Views.Claimant(ctx, domain)
+		holder, err := r.Views.Claimant(ctx, api.At(ctx), domain)
 		return api.Answer(DomainCheck{Available: holder == nil, Company: holder}, err)
 	})
 	api.Handle(r.API, api.Op{

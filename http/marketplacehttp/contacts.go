@@ -80,7 +80,7 @@ func (r *Routes) Contacts() {
 		if err != nil {
 			return nil, err
 		}
-		return api.Listed(r.Views.Contacts(ctx, of, in.CompanyID, in.Skip, in.Limit))
+		return api.Listed(r.Views.Contacts(ctx, api.At(ctx), of, in.CompanyID, in.Skip, in.Limit))
 	})
 	api.Handle(r.API, open(api.Op{
 		ID: "get-contact", Method: "GET", Path: contacts + "/{contact_id}", Summary: "Read a contact", Limit: generalContacts, Reads: reads,
@@ -94,7 +94,7 @@ func (r *Routes) Contacts() {
 		if err != nil {
 			return nil, err
 		}
-		c, err := r.Views.Contact(ctx, mayRead(ctx), id)
+		c, err := r.Views.Contact(ctx, api.At(ctx), mayRead(ctx), id)
 		return api.WithETag(c, c.Revision, err)
 	})
 	api.Handle(r.API, open(api.Op{

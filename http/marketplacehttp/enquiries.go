@@ -77,7 +77,7 @@ func (r *Routes) Enquiries() {
 					return nil, err
 				}
 			}
-			rows, total, err := r.Views.Enquiries(ctx, of, in.Get(), f)
+			rows, total, err := r.Views.Enquiries(ctx, api.At(ctx), of, in.Get(), f)
 			return api.Paginated(in.Get(), rows, total, err)
 		})
 	r.followEnquiries()
@@ -90,7 +90,7 @@ func (r *Routes) Enquiries() {
 		if err != nil {
 			return nil, err
 		}
-		e, err := r.Views.Enquiry(ctx, api.Caller(ctx).Workspace, id, in.Spam)
+		e, err := r.Views.Enquiry(ctx, api.At(ctx), api.Caller(ctx).Workspace, id, in.Spam)
 		return api.WithETag(e, e.Revision, err)
 	})
 	api.Handle(r.API, enquiryOp("get-enquiry-history", "GET", "/{enquiry_id}/history", "Read how an enquiry's status moved, oldest first"),
@@ -99,7 +99,7 @@ func (r *Routes) Enquiries() {
 			if err != nil {
 				return nil, err
 			}
-			moves, err := r.Views.EnquiryHistory(ctx, api.Caller(ctx).Workspace, id)
+			moves, err := r.Views.EnquiryHistory(ctx, api.At(ctx), api.Caller(ctx).Workspace, id)
 			if err == nil && len(moves) == 0 {
 				err = enquiry.ErrNotFound
 			}

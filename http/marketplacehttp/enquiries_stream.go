@@ -85,9 +85,9 @@ func (t *tail) take(ctx context.Context, events []event.Stored) error {
 
 // catchUp sends the enquiries that the log has up to a position.
 func (t *tail) catchUp(ctx context.Context, to event.Position) error {
-	ctx = readmodels.WithFreshness(ctx, &readmodels.Freshness{Min: to, Wait: streamTimeout})
+	at := &readmodels.At{Min: to, Wait: streamTimeout}
 	for {
-		rows, err := t.views.EnquiriesAfter(ctx, t.workspace, t.sent, streamPage)
+		rows, err := t.views.EnquiriesAfter(ctx, at, t.workspace, t.sent, streamPage)
 		if errors.Is(err, readmodels.ErrPositionTimeout) { // the client comes again
 			return nil
 		}

@@ -46,7 +46,7 @@ func (r *Routes) Feed() {
 		if err != nil || !company.IsID(in.CompanyID) {
 			return api.Content{}, company.ErrNotFound
 		}
-		state, err := r.Views.Catalog(ctx, id)
+		state, err := r.Views.Catalog(ctx, api.At(ctx), id)
 		if err != nil {
 			return api.Content{}, err
 		}
@@ -62,7 +62,7 @@ func (r *Routes) Feed() {
 		content.Write = func(ctx context.Context, w io.Writer) error {
 			var b bytes.Buffer
 			b.WriteString(xml.Header + begin)
-			if err := r.Views.EachOffer(ctx, id, func(o marketplaceview.Offer) error {
+			if err := r.Views.EachOffer(ctx, api.At(ctx), id, func(o marketplaceview.Offer) error {
 				each(&b, o)
 				_, err := b.WriteTo(w)
 				return err

@@ -51,7 +51,7 @@ func (r *Routes) seller(ctx context.Context, named *uuid.UUID) (uuid.UUID, error
 	if named != nil {
 		return *named, nil
 	}
-	own, err := r.Views.OwnCompanies(ctx, api.Caller(ctx).Workspace)
+	own, err := r.Views.OwnCompanies(ctx, api.At(ctx), api.Caller(ctx).Workspace)
 	switch {
 	case err != nil:
 		return uuid.Nil, err
@@ -81,7 +81,7 @@ func (r *Routes) Products() {
 			}
 			f.Company = &of
 		}
-		rows, total, err := r.Views.Products(ctx, in.Get(), f)
+		rows, total, err := r.Views.Products(ctx, api.At(ctx), in.Get(), f)
 		return api.MarketplacePage(in.Get(), rows, total, err)
 	})
 	api.Handle(r.API, open(api.Op{
@@ -92,7 +92,7 @@ func (r *Routes) Products() {
 		if err != nil {
 			return nil, err
 		}
-		p, err := r.Views.Product(ctx, mayRead(ctx), id)
+		p, err := r.Views.Product(ctx, api.At(ctx), mayRead(ctx), id)
 		return api.WithETag(p, p.Revision, err)
 	})
 	api.Handle(r.API, closed(api.Op{ID: "add-product", Method: "POST", Path: catalog, Summary: "Add a product of the caller's company",
@@ -147,7 +147,7 @@ func (r *Routes) inactiveOf(ctx context.Context, named *uuid.UUID) (uuid.UUID, e
 		}
 		return of, err
 	}
-	own, err := r.Views.OwnCompanies(ctx, who.Workspace)
+	own, err := r.Views.OwnCompanies(ctx, api.At(ctx), who.Workspace)
 	if err != nil {
 		return uuid.Nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"bahi/domain/actor"
 	"bahi/domain/person"
 	"bahi/http/api"
+	"bahi/readmodels"
 )
 
 // Lookup tells whether a phone is on the chat network. An error means that nobody knows.
@@ -19,7 +20,7 @@ type Lookup interface {
 
 // Evidence tells whether a workspace's own messages prove that a phone is on the chat network.
 type Evidence interface {
-	OnChat(ctx context.Context, workspace uuid.UUID, phone string) (bool, error)
+	OnChat(ctx context.Context, at *readmodels.At, workspace uuid.UUID, phone string) (bool, error)
 }
 
 // loose is a text, or noText for any other value: the operation refuses no body that is JSON.
@@ -76,7 +77,7 @@ func (r *Routes) verifyChat() {
 // onChat asks the caller's own messages, and then the lookup. why says what could not be asked.
 func (r *Routes) onChat(ctx context.Context, phone string) (found bool, why string, err error) {
 	if who := api.Caller(ctx); who.May(area, actor.Read) && who.Workspace != uuid.Nil {
-		if found, err = r.Evidence.OnChat(ctx, who.Workspace, phone[1:]); err != nil || found {
+		if found, err = r.Evidence.OnChat(ctx, api.At(ctx), who.Workspace, phone[1:]); err != nil || found {
 			return found, "", err
 		}
 	}

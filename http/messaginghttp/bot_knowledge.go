@@ -43,10 +43,10 @@ func (r *Routes) BotKnowledge() {
 			ByBot
 			api.Limited
 		}) (*api.Array[messagingview.BotFile], error) {
-			if _, err := r.Views.Bot(ctx, api.Caller(ctx).Workspace, in.ID); err != nil {
+			if _, err := r.Views.Bot(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID); err != nil {
 				return nil, err
 			}
-			return api.Listed(r.Views.BotFiles(ctx, api.Caller(ctx).Workspace, in.ID, in.Get()))
+			return api.Listed(r.Views.BotFiles(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID, in.Get()))
 		})
 	upload := botOp("add-bot-file", "POST", "/{id}/files", "Give a bot a PDF or text file to answer from. It is read in the background")
 	upload.Expensive, upload.Limit, upload.MaxBody, upload.Errors = true, limitFile, maxFile, []int{http.StatusUnsupportedMediaType}
@@ -81,10 +81,10 @@ func (r *Routes) BotKnowledge() {
 			ByBot
 			api.Limited
 		}) (*api.Array[messagingview.BotURL], error) {
-			if _, err := r.Views.Bot(ctx, api.Caller(ctx).Workspace, in.ID); err != nil {
+			if _, err := r.Views.Bot(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID); err != nil {
 				return nil, err
 			}
-			return api.Listed(r.Views.BotURLs(ctx, api.Caller(ctx).Workspace, in.ID, in.Get()))
+			return api.Listed(r.Views.BotURLs(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID, in.Get()))
 		})
 	add := botOp("add-bot-url", "POST", "/{id}/urls", "Give a bot a page of the web to answer from. It is fetched in the background")
 	add.Limit = limitFile
@@ -110,7 +110,7 @@ func (r *Routes) BotKnowledge() {
 	api.Stream(r.API, botOp("stream-bot-knowledge", "GET", "/{id}/knowledge/stream", "Follow how far a bot is with its files and pages"),
 		map[string]any{"knowledge": messagingview.Knowledge{}}, func(ctx context.Context, in *ByBot) (api.Source, error) {
 			workspace := api.Caller(ctx).Workspace
-			if _, err := r.Views.Bot(ctx, workspace, in.ID); err != nil {
+			if _, err := r.Views.Bot(ctx, api.At(ctx), workspace, in.ID); err != nil {
 				return nil, err
 			}
 			return func(ctx context.Context, send func(api.Event) error) error {
@@ -133,7 +133,7 @@ func shownPage(out commands.Outcome[botsource.State]) messagingview.BotURL {
 func (r *Routes) follow(ctx context.Context, workspace uuid.UUID, bot int64, send func(api.Event) error) error {
 	told := map[int64]messagingview.Knowledge{}
 	for ctx.Err() == nil {
-		all, err := r.Views.Knowledge(ctx, workspace, bot)
+		all, err := r.Views.Knowledge(ctx, api.At(ctx), workspace, bot)
 		if err != nil {
 			return err
 		}

@@ -57,10 +57,10 @@ func (r *Routes) BotTrials() {
 		ByBot
 		api.Limited
 	}) (*api.Array[messagingview.BotCall], error) {
-		if _, err := r.Views.Bot(ctx, api.Caller(ctx).Workspace, in.ID); err != nil {
+		if _, err := r.Views.Bot(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID); err != nil {
 			return nil, err
 		}
-		return api.Listed(r.Views.BotCalls(ctx, api.Caller(ctx).Workspace, in.ID, in.Get()))
+		return api.Listed(r.Views.BotCalls(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID, in.Get()))
 	})
 	usage := botOp("get-bot-usage", "GET", "/{id}/usage", "What a bot did by day")
 	usage.Reads = []string{"bot_answers", "bots"}
@@ -68,10 +68,10 @@ func (r *Routes) BotTrials() {
 		ByBot
 		Days
 	}) (*api.Body[[]messagingview.BotUsage], error) {
-		if _, err := r.Views.Bot(ctx, api.Caller(ctx).Workspace, in.ID); err != nil {
+		if _, err := r.Views.Bot(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID); err != nil {
 			return nil, err
 		}
-		days, err := r.Views.BotUsage(ctx, api.Caller(ctx).Workspace, in.ID, r.Zone.String(), day(in.From), day(in.To))
+		days, err := r.Views.BotUsage(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID, r.Zone.String(), day(in.From), day(in.To))
 		return api.Answer(append([]messagingview.BotUsage{}, days...), err)
 	})
 }

@@ -31,10 +31,10 @@ func (r *Routes) BotWebhooks() {
 			ByBot
 			api.Limited
 		}) (*api.Array[messagingview.BotWebhook], error) {
-			if _, err := r.Views.Bot(ctx, api.Caller(ctx).Workspace, in.ID); err != nil {
+			if _, err := r.Views.Bot(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID); err != nil {
 				return nil, err
 			}
-			return api.Listed(r.Views.BotWebhooks(ctx, api.Caller(ctx).Workspace, in.ID, in.Get()))
+			return api.Listed(r.Views.BotWebhooks(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID, in.Get()))
 		})
 	api.Handle(r.API, botOp("create-bot-webhook", "POST", "/{id}/webhooks", "Let a bot call an endpoint"),
 		func(ctx context.Context, in *struct {

@@ -73,7 +73,7 @@ func (r *Routes) Bots() {
 			if by.Type == "user" && in.Scope != "workspace" {
 				f.Owner = by.ID
 			}
-			return api.Listed(r.Views.Bots(ctx, by.Workspace, in.Get(), f))
+			return api.Listed(r.Views.Bots(ctx, api.At(ctx), by.Workspace, in.Get(), f))
 		})
 	api.Handle(r.API, botOp("create-bot", "POST", "", "Make a bot"),
 		func(ctx context.Context, in *struct{ Body bot.Create }) (*api.Tagged[messagingview.Bot], error) {
@@ -83,7 +83,7 @@ func (r *Routes) Bots() {
 		})
 	api.Handle(r.API, botOp("get-bot", "GET", "/{id}", "Read a bot"),
 		func(ctx context.Context, in *ByBot) (*api.Tagged[messagingview.Bot], error) {
-			b, err := r.Views.Bot(ctx, api.Caller(ctx).Workspace, in.ID)
+			b, err := r.Views.Bot(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID)
 			return api.WithETag(b, b.Revision, err)
 		})
 	api.Handle(r.API, botOp("edit-bot", "PATCH", "/{id}", "Change what is named of a bot"),
@@ -95,7 +95,7 @@ func (r *Routes) Bots() {
 			if err != nil {
 				return nil, err
 			}
-			read, err := r.Views.Bot(ctx, api.Caller(ctx).Workspace, in.ID)
+			read, err := r.Views.Bot(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID)
 			return api.WriteResult(ctx, out, err, func(out commands.Outcome[bot.State]) messagingview.Bot { return shownBot(out, read) })
 		})
 	api.Handle(r.API, botOp("delete-bot", "DELETE", "/{id}", "Delete a bot with its files, pages and webhooks"),
@@ -109,7 +109,7 @@ func (r *Routes) Bots() {
 			AllTools
 			api.Limited
 		}) (*api.Array[Tool], error) {
-			attached, err := r.Views.BotTools(ctx, api.Caller(ctx).Workspace, in.ID)
+			attached, err := r.Views.BotTools(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID)
 			if err != nil {
 				return nil, err
 			}

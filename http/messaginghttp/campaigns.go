@@ -76,7 +76,7 @@ func (r *Routes) Campaigns() {
 			api.Limited
 			messagingview.CampaignFilter
 		}) (*api.Array[messagingview.Campaign], error) {
-			return api.Listed(r.Views.Campaigns(ctx, api.Caller(ctx).Workspace, in.Get(), in.CampaignFilter))
+			return api.Listed(r.Views.Campaigns(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.Get(), in.CampaignFilter))
 		})
 
 	api.Handle(r.API, campaignOp("create-campaign", "POST", "", "Make a campaign. It is not sent before its time, or before it is dispatched"),
@@ -106,7 +106,7 @@ func (r *Routes) Campaigns() {
 
 	api.Handle(r.API, campaignOp("get-campaign", "GET", "/{id}", "Read a campaign with what became of its messages"),
 		func(ctx context.Context, in *ByCampaign) (*api.Tagged[messagingview.Campaign], error) {
-			c, err := r.Views.Campaign(ctx, api.Caller(ctx).Workspace, in.ID)
+			c, err := r.Views.Campaign(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID)
 			return api.WithETag(c, c.Revision, err)
 		})
 
@@ -117,7 +117,7 @@ func (r *Routes) Campaigns() {
 		if err != nil {
 			return nil, err
 		}
-		c, err := r.Views.Campaign(ctx, api.Caller(ctx).Workspace, in.ID)
+		c, err := r.Views.Campaign(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID)
 		return api.Reply(ctx, out, err, func(out commands.Outcome[campaign.State]) Dispatched {
 			return Dispatched{CampaignID: in.ID, Status: out.State.Status, Total: c.Stats.Total, Skipped: c.Stats.Skipped}
 		})
@@ -130,10 +130,10 @@ func (r *Routes) Campaigns() {
 		api.Limited
 	}) (*api.Array[messagingview.CampaignResponse], error) {
 		workspace := api.Caller(ctx).Workspace
-		if _, err := r.Views.Campaign(ctx, workspace, in.ID); err != nil {
+		if _, err := r.Views.Campaign(ctx, api.At(ctx), workspace, in.ID); err != nil {
 			return nil, err
 		}
-		return api.Listed(r.Views.CampaignResponses(ctx, workspace, in.Get(), in.ID))
+		return api.Listed(r.Views.CampaignResponses(ctx, api.At(ctx), workspace, in.Get(), in.ID))
 	})
 
 	recipients := campaignOp("list-campaign-recipients", "GET", "/{id}/recipients",
@@ -145,16 +145,16 @@ func (r *Routes) Campaigns() {
 		messagingview.RecipientFilter
 	}) (*api.Array[messagingview.CampaignRecipient], error) {
 		workspace := api.Caller(ctx).Workspace
-		if _, err := r.Views.Campaign(ctx, workspace, in.ID); err != nil {
+		if _, err := r.Views.Campaign(ctx, api.At(ctx), workspace, in.ID); err != nil {
 			return nil, err
 		}
-		return api.Listed(r.Views.CampaignRecipients(ctx, workspace, in.Get(), in.ID, in.RecipientFilter))
+		return api.Listed(r.Views.CampaignRecipients(ctx, api.At(ctx), workspace, in.Get(), in.ID, in.RecipientFilter))
 	})
 
 	api.Stream(r.API, campaignOp("watch-campaign", "GET", "/{id}/progress", "Watch a campaign until it is over (server-sent events)"),
 		map[string]any{"progress": CampaignProgress{}}, func(ctx context.Context, in *ByCampaign) (api.Source, error) {
 			workspace := api.Caller(ctx).Workspace
-			if _, err := r.Views.Campaign(ctx, workspace, in.ID); err != nil {
+			if _, err := r.Views.Campaign(ctx, api.At(ctx), workspace, in.ID); err != nil {
 				return nil, err
 			}
 			return func(ctx context.Context, send func(api.Event) error) error {
@@ -168,11 +168,11 @@ func (r *Routes) dispatched(ctx context.Context, workspace uuid.UUID, id int64, 
 	d := Dispatched{CampaignID: id, Status: s.Status}
 	if !s.Known {
 		var err error
-		d.Total, d.Skipped, err = r.Views.AudienceSize(ctx, workspace, s.List)
+		d.Total, d.Skipped, err = r.Views.AudienceSize(ctx, api.At(ctx), workspace, s.List)
 		d.Total *= int64(len(s.Sequence()))
 		return d, err
 	}
-	c, err := r.Views.Campaign(ctx, workspace, id)
+	c, err := r.Views.Campaign(ctx, api.At(ctx), workspace, id)
 	d.Total, d.Skipped = c.Stats.Total, c.Stats.Skipped
 	return d, err
 }
@@ -187,7 +187,7 @@ func (r *Routes) watchCampaign(ctx context.Context, workspace uuid.UUID, id int6
 	defer look.Stop()
 	var told CampaignProgress
 	for {
-		c, err := r.Views.Campaign(ctx, workspace, id)
+		c, err := r.Views.Campaign(ctx, api.At(ctx), workspace, id)
 		if err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ func (r *Routes) Channels() {
 			api.Limited
 			messagingview.ChannelFilter
 		}) (*api.Array[messagingview.Channel], error) {
-			return api.Listed(r.Views.Channels(ctx, api.Caller(ctx).Workspace, in.Get(), in.ChannelFilter))
+			return api.Listed(r.Views.Channels(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.Get(), in.ChannelFilter))
 		})
 	api.Handle(r.API, channelOp("create-channel", "POST", "", "Make a channel. Its network is asked whether the credentials are good"),
 		func(ctx context.Context, in *struct{ Body channel.Create }) (*api.Tagged[messagingview.Channel], error) {
@@ -45,7 +45,7 @@ func (r *Routes) Channels() {
 		})
 	api.Handle(r.API, channelOp("get-channel", "GET", "/{id}", "Read a channel. Secrets are never shown"),
 		func(ctx context.Context, in *ByChannel) (*api.Tagged[messagingview.Channel], error) {
-			c, err := r.Views.Channel(ctx, api.Caller(ctx).Workspace, in.ID)
+			c, err := r.Views.Channel(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID)
 			return api.WithETag(c, c.Revision, err)
 		})
 	api.Handle(r.API, channelOp("edit-channel", "PATCH", "/{id}", "Change what is named of a channel. Settings are merged, null removes; "+
@@ -73,17 +73,17 @@ func (r *Routes) Channels() {
 		ByChannel
 		Days
 	}) (*api.Body[[]messagingview.ChannelUsage], error) {
-		if _, err := r.Views.Channel(ctx, api.Caller(ctx).Workspace, in.ID); err != nil {
+		if _, err := r.Views.Channel(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID); err != nil {
 			return nil, err
 		}
-		days, err := r.Views.ChannelUsage(ctx, api.Caller(ctx).Workspace, in.ID, r.Zone.String(), day(in.From), day(in.To))
+		days, err := r.Views.ChannelUsage(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID, r.Zone.String(), day(in.From), day(in.To))
 		return api.Answer(append([]messagingview.ChannelUsage{}, days...), err)
 	})
 	health := channelOp("get-chat-health", "GET", "", "Ask the networks of all channels at once, at most 5 seconds")
 	health.Path = "/api/chat/health"
 	api.Handle(r.API, health, func(ctx context.Context, _ *struct{}) (*api.Body[Health], error) {
 		workspace := api.Caller(ctx).Workspace
-		ids, err := r.Views.Networked(ctx, workspace)
+		ids, err := r.Views.Networked(ctx, api.At(ctx), workspace)
 		if err != nil {
 			return nil, err
 		}

@@ -11,7 +11,6 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/messaging/message"
 	"bahi/http/api"
-	"bahi/readmodels"
 	"bahi/readmodels/messagingview"
 )
 
@@ -55,10 +54,10 @@ func (r *Routes) Chat() {
 				}
 			}
 			workspace := api.Caller(ctx).Workspace
-			if _, err := r.Views.Contact(ctx, workspace, in.ID); err != nil {
+			if _, err := r.Views.Contact(ctx, api.At(ctx), workspace, in.ID); err != nil {
 				return nil, err
 			}
-			rows, err := r.Views.Messages(ctx, workspace, in.ID, before, in.Limit)
+			rows, err := r.Views.Messages(ctx, api.At(ctx), workspace, in.ID, before, in.Limit)
 			if err == nil {
 				err = link(ctx, r.Files, rows)
 			}
@@ -101,7 +100,7 @@ func (r *Routes) Chat() {
 		}
 	}) (*api.Body[Unread], error) {
 		workspace := api.Caller(ctx).Workspace
-		if _, err := r.Views.Contact(ctx, workspace, in.ID); err != nil {
+		if _, err := r.Views.Contact(ctx, api.At(ctx), workspace, in.ID); err != nil {
 			return nil, err
 		}
 		var upTo int64
@@ -115,7 +114,7 @@ func (r *Routes) Chat() {
 		if err != nil {
 			return nil, err
 		}
-		c, err := r.Views.Contact(readmodels.WithMinPosition(ctx, out.Position), workspace, in.ID)
+		c, err := r.Views.Contact(ctx, api.At(ctx).After(out.Position), workspace, in.ID)
 		return api.Reply(ctx, out, err, func(commands.Outcome[message.State]) Unread { return Unread{c.Unread} })
 	})
 }
@@ -152,7 +151,7 @@ func link(ctx context.Context, files Files, rows []messagingview.Message) error 
 // sent returns the row of a message that was sent. Where the tables are late, it is what the command knows.
 func (r *Routes) sent(ctx context.Context, out commands.Outcome[message.State], b message.ToContact) messagingview.Message {
 	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
-	row, err := r.Views.Message(readmodels.WithMinPosition(ctx, out.Position), api.Caller(ctx).Workspace, id)
+	row, err := r.Views.Message(ctx, api.At(ctx).After(out.Position), api.Caller(ctx).Workspace, id)
 	if err == nil {
 		rows := []messagingview.Message{row}
 		if link(ctx, r.Files, rows) == nil { // otherwise the link of the message works for some days

@@ -22,7 +22,7 @@ func contactListOp(id, method, summary string) api.Op {
 func (r *Routes) ContactLists() {
 	api.Handle(r.API, contactListOp("list-contact-lists", "GET", "List the contact lists, newest first"),
 		func(ctx context.Context, in *struct{ api.Limited }) (*api.Array[messagingview.ContactList], error) {
-			return api.Listed(r.Views.ContactLists(ctx, api.Caller(ctx).Workspace, in.Get()))
+			return api.Listed(r.Views.ContactLists(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.Get()))
 		})
 	api.Handle(r.API, contactListOp("create-contact-list", "POST", "Make a contact list, empty or of some contacts"),
 		func(ctx context.Context, in *struct{ Body contactlist.Create }) (*api.Tagged[messagingview.ContactList], error) {

@@ -32,7 +32,7 @@ func (r *Routes) Contacts() {
 			api.Limited
 			messagingview.ContactFilter
 		}) (*api.Array[messagingview.Contact], error) {
-			return api.Listed(r.Views.Contacts(ctx, api.Caller(ctx).Workspace, in.Get(), in.ContactFilter))
+			return api.Listed(r.Views.Contacts(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.Get(), in.ContactFilter))
 		})
 	api.Handle(r.API, contactOp("add-messaging-contact", "POST", "", "Add a contact"),
 		func(ctx context.Context, in *struct{ Body contact.Add }) (*api.Tagged[messagingview.Contact], error) {
@@ -41,7 +41,7 @@ func (r *Routes) Contacts() {
 		})
 	api.Handle(r.API, contactOp("get-messaging-contact", "GET", "/{id}", "Read a contact"),
 		func(ctx context.Context, in *ByContact) (*api.Tagged[messagingview.Contact], error) {
-			c, err := r.Views.Contact(ctx, api.Caller(ctx).Workspace, in.ID)
+			c, err := r.Views.Contact(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID)
 			return api.WithETag(c, c.Revision, err)
 		})
 	api.Handle(r.API, contactOp("edit-messaging-contact", "PATCH", "/{id}",
@@ -71,7 +71,7 @@ func (r *Routes) contactWritten(ctx context.Context, out commands.Outcome[contac
 		s := out.State
 		id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
 		if out.Revision > 0 {                     // what its conversation shows is in no stream of the contact
-			if c, err := r.Views.Contact(ctx, api.Caller(ctx).Workspace, id); err == nil && c.Revision == out.Revision {
+			if c, err := r.Views.Contact(ctx, api.At(ctx), api.Caller(ctx).Workspace, id); err == nil && c.Revision == out.Revision {
 				return c
 			}
 		}

@@ -57,7 +57,7 @@ type told struct {
 
 // read reads the messages of a workspace that are new or changed after one position, as of another one.
 func (l *MessageBroadcaster) read(ctx context.Context, workspace uuid.UUID, after, at event.Position) ([]told, error) {
-	rows, err := l.views.MessagesSince(readmodels.WithMinPosition(ctx, at), workspace, after, maxConcurrent)
+	rows, err := l.views.MessagesSince(ctx, new(readmodels.At).After(at), workspace, after, maxConcurrent)
 	if err == nil {
 		err = link(ctx, l.files, rows)
 	}
@@ -239,7 +239,7 @@ func (l *MessageBroadcaster) join(ctx context.Context, workspace uuid.UUID) (cha
 		running, stop := context.WithCancel(context.WithoutCancel(ctx))
 		t = &topic{followers: map[chan *news]bool{}, stop: stop}
 		l.topics[workspace] = t
-		go l.run(readmodels.WithFreshness(running, &readmodels.Freshness{}), workspace, t, head)
+		go l.run(running, workspace, t, head)
 	}
 	changes = make(chan *news, waiting)
 	t.followers[changes] = true

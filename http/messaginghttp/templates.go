@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"bahi/http/api"
-	"bahi/readmodels"
 	"bahi/readmodels/messagingview"
 )
 
@@ -22,7 +21,7 @@ func (r *Routes) Templates() {
 		channels := []int64{in.ChannelID}
 		if in.ChannelID == 0 {
 			var err error
-			if channels, err = r.Views.Networked(ctx, workspace); err != nil {
+			if channels, err = r.Views.Networked(ctx, api.At(ctx), workspace); err != nil {
 				return nil, err
 			}
 		}
@@ -30,9 +29,9 @@ func (r *Routes) Templates() {
 		if err != nil {
 			return nil, err
 		}
-		rows, total, err := r.Views.Templates(ctx, workspace, in.Get(), in.TemplateFilter)
+		rows, total, err := r.Views.Templates(ctx, api.At(ctx), workspace, in.Get(), in.TemplateFilter)
 		if late {
-			readmodels.FreshnessOf(ctx).MarkIncomplete()
+			api.At(ctx).MarkIncomplete()
 		}
 		return api.Listed(rows, total, err)
 	})

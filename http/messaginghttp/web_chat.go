@@ -17,7 +17,6 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/messaging/message"
 	"bahi/http/api"
-	"bahi/readmodels"
 	"bahi/readmodels/messagingview"
 )
 
@@ -111,7 +110,7 @@ func (r *Routes) WebChat() {
 		}, nil
 	})
 	r.API.AllowOriginsBelow(webChatPath, func(request *http.Request, origin string) bool {
-		_, err := r.Visitors.Page(readmodels.WithFreshness(request.Context(), &readmodels.Freshness{}), keyOf(request), origin)
+		_, err := r.Visitors.Page(request.Context(), keyOf(request), origin)
 		return err == nil
 	})
 	r.API.Page(widgetPath, serveWidget())
@@ -159,7 +158,7 @@ func (r *Routes) converse(ctx context.Context, v messagingcmd.Visitor, last even
 		return nil
 	}
 	if contact != 0 {
-		rows, err := r.Views.Messages(readmodels.WithMinPosition(ctx, head), v.Workspace, contact, 0, maxConcurrent)
+		rows, err := r.Views.Messages(ctx, api.At(ctx).After(head), v.Workspace, contact, 0, maxConcurrent)
 		if err != nil {
 			return err
 		}

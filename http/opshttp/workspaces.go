@@ -22,7 +22,7 @@ func (r *Routes) Workspaces() {
 		Page     int    `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
 		PageSize int    `query:"page_size" default:"50" minimum:"1" maximum:"1000" doc:"Workspaces per page"`
 	}) (*page, error) {
-		found, total, err := r.People.AllWorkspaces(ctx, readmodels.Page{Number: in.Page, Size: in.PageSize}, in.Q)
+		found, total, err := r.People.AllWorkspaces(ctx, api.At(ctx), readmodels.Page{Number: in.Page, Size: in.PageSize}, in.Q)
 		if err != nil {
 			return nil, err
 		}

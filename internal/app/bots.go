@@ -11,6 +11,7 @@ import (
 	"bahi/commands/messagingcmd"
 	"bahi/commands/messagingcmd/answering"
 	"bahi/commands/messagingcmd/knowledge"
+	"bahi/domain/event"
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 	"bahi/providers/egress"
@@ -118,9 +119,17 @@ func (t talker) Chat(ctx context.Context, messages []answering.Message, tools []
 // botViews adapts the views to the engine's.
 type botViews struct{ *System }
 
+// upTo returns what reads for an answer ask for: what was known at a position, or for 0 all that there is.
+func upTo(asOf event.Position) *readmodels.At {
+	if asOf == 0 {
+		return nil
+	}
+	return new(readmodels.At).Past(asOf)
+}
+
 // Sources implements the engine's Views.
-func (v botViews) Sources(ctx context.Context, workspace uuid.UUID, of int64) ([]answering.Source, error) {
-	rows, err := v.Messaging.BotSources(ctx, workspace, of)
+func (v botViews) Sources(ctx context.Context, asOf event.Position, workspace uuid.UUID, of int64) ([]answering.Source, error) {
+	rows, err := v.Messaging.BotSources(ctx, upTo(asOf), workspace, of)
 	sources := make([]answering.Source, len(rows))
 	for i, row := range rows {
 		sources[i] = answering.Source(row)
@@ -129,12 +138,12 @@ func (v botViews) Sources(ctx context.Context, workspace uuid.UUID, of int64) ([
 }
 
 // Webhooks implements the engine's Views.
-func (v botViews) Webhooks(ctx context.Context, workspace uuid.UUID, of int64) ([]int64, error) {
-	return v.Messaging.CallableWebhooks(ctx, workspace, of)
+func (v botViews) Webhooks(ctx context.Context, asOf event.Position, workspace uuid.UUID, of int64) ([]int64, error) {
+	return v.Messaging.CallableWebhooks(ctx, upTo(asOf), workspace, of)
 }
 
 // Products implements the engine's Views: what the workspace's companies sell.
-func (v botViews) Products(ctx context.Context, workspace uuid.UUID, words string) (any, error) {
+func (v botViews) Products(ctx context.Context, asOf event.Position, workspace uuid.UUID, words string) (any, error) {
 	type product struct {
 		Name         string  `json:"name"`
 		Description  *string `json:"description,omitempty"`
@@ -145,10 +154,10 @@ func (v botViews) Products(ctx context.Context, workspace uuid.UUID, words strin
 	}
 	const most = 5
 	found := []product{}
-	companies, err := v.Marketplace.OwnCompanies(ctx, workspace)
+	companies, err := v.Marketplace.OwnCompanies(ctx, upTo(asOf), workspace)
 	for _, company := range companies {
-		rows, err := readmodels.Complete(ctx, func(ctx context.Context) ([]marketplaceview.Product, error) {
-			rows, _, err := v.Marketplace.Products(ctx, readmodels.Page{Number: 1, Size: most},
+		rows, err := readmodels.Complete(func(at *readmodels.At) ([]marketplaceview.Product, error) {
+			rows, _, err := v.Marketplace.Products(ctx, at, readmodels.Page{Number: 1, Size: most},
 				marketplaceview.ProductFilter{Company: &company, Search: words})
 			return rows, err
 		})
@@ -175,8 +184,8 @@ func (v botViews) Orders(ctx context.Context, workspace uuid.UUID, phone string)
 	if err != nil {
 		return nil, err
 	}
-	orders, err := readmodels.Complete(ctx, func(ctx context.Context) ([]ledgerview.ClientOrder, error) {
-		return v.Ledger.OrdersOfSender(ctx, workspace, sender)
+	orders, err := readmodels.Complete(func(at *readmodels.At) ([]ledgerview.ClientOrder, error) {
+		return v.Ledger.OrdersOfSender(ctx, at, workspace, sender)
 	})
 	if err != nil || len(orders) == 0 {
 		return "not found", err
@@ -189,6 +198,6 @@ func (v botViews) Orders(ctx context.Context, workspace uuid.UUID, phone string)
 }
 
 // Companies implements the engine's Views.
-func (v botViews) Companies(ctx context.Context, workspace uuid.UUID) ([]uuid.UUID, error) {
-	return v.Marketplace.OwnCompanies(ctx, workspace)
+func (v botViews) Companies(ctx context.Context, asOf event.Position, workspace uuid.UUID) ([]uuid.UUID, error) {
+	return v.Marketplace.OwnCompanies(ctx, upTo(asOf), workspace)
 }

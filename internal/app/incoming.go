@@ -132,7 +132,7 @@ type outbox struct{ views *ledgerview.Views }
 
 // Captured implements http/opshttp's Captured.
 func (o outbox) Captured(ctx context.Context, skip, limit int) ([]opshttp.Message, int, error) {
-	replies, total, err := o.views.DraftReplies(ctx, skip, limit)
+	replies, total, err := o.views.DraftReplies(ctx, nil, skip, limit)
 	messages := make([]opshttp.Message, len(replies))
 	for i, r := range replies {
 		id := strconv.FormatInt(r.Draft, 10)

@@ -170,7 +170,7 @@ type noticed struct {
 
 // Captured implements http/opshttp's Captured.
 func (n noticed) Captured(ctx context.Context, skip, limit int) ([]opshttp.Message, int, error) {
-	rows, total, err := n.views.Notices(ctx, string(n.port), skip, limit)
+	rows, total, err := n.views.Notices(ctx, nil, string(n.port), skip, limit)
 	messages := make([]opshttp.Message, len(rows))
 	for i, r := range rows {
 		messages[i] = opshttp.Message{Time: r.At, At: r.At, To: r.To, Status: r.Status, Error: r.Error, Enquiry: r.Enquiry}

@@ -73,7 +73,7 @@ func (s *System) openNetworks(ctx context.Context) error {
 
 // HookChannels has the networks of all channels told where they are to call, as far as they ask.
 func (s *System) HookChannels(ctx context.Context) error {
-	hooked, err := s.Messaging.Hooked(ctx)
+	hooked, err := s.Messaging.Hooked(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func TestJobsNameNobody(t *testing.T) {
 	_, err = r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
 	require.NoError(t, err)
 	r.pass(24 * time.Hour)
-	require.NoError(t, r.eraser.Erase(r.patient(), id))
+	require.NoError(t, r.eraser.Erase(r.t.Context(), id))
 	head, err := r.log.Head(t.Context())
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return runner.Statuses()["accounts"].Position >= head }, time.Minute, 10*time.Millisecond)

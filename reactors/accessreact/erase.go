@@ -97,7 +97,7 @@ func (e *Eraser) Workers() reactors.Workers {
 // Sweep erases all users who are due, finishes erasures that were begun, and forgets every subject that has ended and can still
 // be read.
 func (e *Eraser) Sweep(ctx context.Context) error {
-	due, err := e.Views.DueForErasure(ctx, e.Now())
+	due, err := e.Views.DueForErasure(ctx, nil, e.Now())
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (e *Eraser) Sweep(ctx context.Context) error {
 	for _, id := range due {
 		failed = append(failed, e.Erase(ctx, id))
 	}
-	over, err := e.Views.Ended(ctx, e.Now())
+	over, err := e.Views.Ended(ctx, nil, e.Now())
 	failed = append(failed, err)
 	for _, end := range over {
 		failed = append(failed, e.ForgetSubject(ctx, end.Subject, end.Listed))
@@ -168,8 +168,7 @@ func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error
 	if err != nil {
 		return err
 	}
-	folding := readmodels.WithFreshness(ctx, &readmodels.Freshness{Min: head, Wait: foldTimeout})
-	if err := e.Views.Reader.Await(folding, e.Tables...); err != nil {
+	if err := e.Views.Reader.From(e.Tables...).Await(ctx, &readmodels.At{Min: head, Wait: foldTimeout}); err != nil {
 		return fmt.Errorf("wait for the tables: %w", err)
 	}
 	denied, err := e.Remains.Scrub(ctx)
@@ -249,13 +248,13 @@ func (e *Eraser) Erase(ctx context.Context, id uuid.UUID) error {
 	if err := e.shutOut(ctx, of); err != nil {
 		return err
 	}
-	if err := e.leave(readmodels.WithMinPosition(ctx, begun.Position), id, of); err != nil {
+	if err := e.leave(ctx, begun.Position, id, of); err != nil {
 		return err
 	}
 	if err := e.wipe(ctx, of); err != nil {
 		return err
 	}
-	if err := e.destroyKeys(readmodels.WithMinPosition(ctx, begun.Position), id, of); err != nil {
+	if err := e.destroyKeys(ctx, begun.Position, id, of); err != nil {
 		return err
 	}
 	if err := e.wipe(ctx, of); err != nil { // again, because a mail may have been in progress
@@ -276,8 +275,8 @@ func (e *Eraser) wipe(ctx context.Context, of *memory) error {
 }
 
 // destroyKeys destroys the keys of the user, and of invitations to the user's addresses.
-func (e *Eraser) destroyKeys(ctx context.Context, id uuid.UUID, of *memory) error {
-	subjects, err := e.invited(ctx, of)
+func (e *Eraser) destroyKeys(ctx context.Context, begun event.Position, id uuid.UUID, of *memory) error {
+	subjects, err := e.invited(ctx, begun, of)
 	if err != nil {
 		return err
 	}
@@ -338,7 +337,7 @@ func (e *Eraser) conclude(ctx context.Context, id uuid.UUID, of *memory) error {
 	if err := e.shutOut(ctx, of); err != nil { // again, because a sign-in or a mail may have been in progress
 		return err
 	}
-	_, err = e.Views.User(readmodels.WithMinPosition(ctx, out.Position), id)
+	_, err = e.Views.User(ctx, new(readmodels.At).After(out.Position), id)
 	if !errors.Is(err, user.ErrNotFound) {
 		return fmt.Errorf("wait for the projections: %w", err)
 	}
@@ -421,8 +420,8 @@ func (e *Eraser) another(ctx context.Context, key string, id uuid.UUID) (bool, e
 }
 
 // invited returns the subjects of invitations to the user's addresses.
-func (e *Eraser) invited(ctx context.Context, of *memory) (subjects []string, err error) {
-	ids, err := e.Views.InvitationsTo(ctx, of.proven)
+func (e *Eraser) invited(ctx context.Context, begun event.Position, of *memory) (subjects []string, err error) {
+	ids, err := e.Views.InvitationsTo(ctx, new(readmodels.At).After(begun), of.proven)
 	for _, id := range ids {
 		subjects = append(subjects, workspace.InvitationSubject(id))
 	}
@@ -430,7 +429,7 @@ func (e *Eraser) invited(ctx context.Context, of *memory) (subjects []string, er
 }
 
 // leave releases the user's unique values and removes the user from every workspace.
-func (e *Eraser) leave(ctx context.Context, id uuid.UUID, of *memory) error {
+func (e *Eraser) leave(ctx context.Context, begun event.Position, id uuid.UUID, of *memory) error {
 	nobody := acting(uuid.Nil) // claims belong to no workspace
 	for _, key := range of.emailKeys {
 		if _, err := commands.Handle(ctx, e.Commands, nobody, claim.Email.Kind, key,
@@ -444,7 +443,7 @@ func (e *Eraser) leave(ctx context.Context, id uuid.UUID, of *memory) error {
 			return fmt.Errorf("release an identity: %w", err)
 		}
 	}
-	workspaces, err := e.Views.WorkspacesOf(ctx, id)
+	workspaces, err := e.Views.WorkspacesOf(ctx, new(readmodels.At).After(begun), id)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func (r *rig) isGone(p erasable, before user.State, host uuid.UUID) {
 	require.Zero(r.t, rows)
 	_, err = r.accounts.UndoEmail(ctx, commands.Request{}, p.undo)
 	require.Equal(r.t, credentials.Undo.Refusal(), err)
-	_, err = r.views.User(r.patient(), p.id)
+	_, err = r.views.User(r.t.Context(), nil, p.id)
 	require.Equal(r.t, user.ErrNotFound, err)
 }
 
@@ -98,19 +98,19 @@ func TestErasureSurvivesAFailureOfEachStep(t *testing.T) {
 		before := r.state(p.id)
 		r.pass(24 * time.Hour)
 		r.faults.arm(n)
-		err := r.eraser.Erase(r.patient(), p.id)
+		err := r.eraser.Erase(r.t.Context(), p.id)
 		steps := r.faults.seen
 		r.faults.arm(0)
 		if err != nil {
 			require.ErrorIs(t, err, errOnce)
-			require.NoError(t, r.eraser.Erase(r.patient(), p.id), "after %s", steps[n-1])
+			require.NoError(t, r.eraser.Erase(r.t.Context(), p.id), "after %s", steps[n-1])
 		}
 		r.isGone(p, before, host)
 		require.Equal(t, uuid.Nil, r.holder(name+"new@example.org"))
 
 		head, headErr := r.log.Head(t.Context())
 		require.NoError(t, headErr)
-		require.NoError(t, r.eraser.Erase(r.patient(), p.id))
+		require.NoError(t, r.eraser.Erase(r.t.Context(), p.id))
 		again, headErr := r.log.Head(t.Context())
 		require.NoError(t, headErr)
 		require.Equal(t, head, again, "a second erasure changes nothing")
@@ -128,12 +128,12 @@ func TestErasedUserMayRegisterAgain(t *testing.T) {
 	host := r.settle("host@example.net")
 	p := r.person("asha", host)
 	r.pass(24 * time.Hour)
-	require.NoError(t, r.eraser.Erase(r.patient(), p.id))
+	require.NoError(t, r.eraser.Erase(r.t.Context(), p.id))
 	again := r.register("ashanew@example.org") // immediately
 	require.NotEqual(t, p.id, again)
 	require.Equal(t, again, r.holder("ashanew@example.org"))
 	r.register("ashaold@example.org")
-	require.NoError(t, r.eraser.Erase(r.patient(), p.id), "a repeated job")
+	require.NoError(t, r.eraser.Erase(r.t.Context(), p.id), "a repeated job")
 	require.Equal(t, again, r.holder("ashanew@example.org"))
 	text, err := r.accounts.Text(t.Context(), r.state(again).Email)
 	require.NoError(t, err)
@@ -155,8 +155,8 @@ func TestOnlyDueUsersAreErased(t *testing.T) {
 		t.Helper()
 		head, err := r.log.Head(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, r.eraser.Erase(r.patient(), id))
-		require.NoError(t, r.eraser.Sweep(r.patient()))
+		require.NoError(t, r.eraser.Erase(r.t.Context(), id))
+		require.NoError(t, r.eraser.Sweep(r.t.Context()))
 		after, err := r.log.Head(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, head, after)
@@ -174,16 +174,16 @@ func TestOnlyDueUsersAreErased(t *testing.T) {
 	_, err = r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
 	require.NoError(t, err)
 	unharmed()
-	require.NoError(t, r.eraser.Erase(r.patient(), uuid.New()), "nobody")
+	require.NoError(t, r.eraser.Erase(r.t.Context(), uuid.New()), "nobody")
 
 	r.pass(24 * time.Hour)
 	r.faults.arm(2) // after the event that begins the erasure
-	require.ErrorIs(t, r.eraser.Erase(r.patient(), id), errOnce)
+	require.ErrorIs(t, r.eraser.Erase(r.t.Context(), id), errOnce)
 	require.Equal(t, user.ErrNotFound, r.accounts.CancelDeletion(t.Context(), commands.Request{}, id), "too late")
 	_, err = r.accounts.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 	require.Equal(t, credentials.ErrSignIn, err)
 	r.faults.arm(0)
-	require.NoError(t, r.eraser.Sweep(r.patient()))
+	require.NoError(t, r.eraser.Sweep(r.t.Context()))
 	require.True(t, r.state(id).Erased)
 }
 
@@ -199,7 +199,7 @@ func TestErasureKeepsAnAddressOfAnotherUser(t *testing.T) {
 	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
 	require.NoError(t, err)
 	r.pass(24 * time.Hour)
-	require.NoError(t, r.eraser.Erase(r.patient(), id))
+	require.NoError(t, r.eraser.Erase(r.t.Context(), id))
 	require.Equal(t, next, r.holder("shared@example.org"))
 	r.box.take()
 	require.NoError(t, r.mails.invitation(t.Context(), job(SendInvitation{Workspace: r.state(host).Workspace, Invitation: open})))
@@ -216,7 +216,7 @@ func TestWorkspaceOfTheLastMemberStays(t *testing.T) {
 	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
 	require.NoError(t, err)
 	r.pass(24 * time.Hour)
-	require.NoError(t, r.eraser.Erase(r.patient(), id))
+	require.NoError(t, r.eraser.Erase(r.t.Context(), id))
 	l, err := commands.Load(t.Context(), r.accounts.Commands.Fresh(), workspace.Kind, home.String())
 	require.NoError(t, err)
 	require.True(t, l.State.Made)
@@ -234,7 +234,7 @@ func TestSweepContinuesAfterAFailedErasure(t *testing.T) {
 	stays := r.settle("d@example.org")
 	r.pass(24 * time.Hour)
 	r.faults.arm(5)
-	require.ErrorIs(t, r.eraser.Sweep(r.patient()), errOnce)
+	require.ErrorIs(t, r.eraser.Sweep(r.t.Context()), errOnce)
 	erased := 0
 	for _, id := range ids {
 		if r.state(id).Erased {
@@ -243,7 +243,7 @@ func TestSweepContinuesAfterAFailedErasure(t *testing.T) {
 	}
 	require.Equal(t, 2, erased)
 	r.faults.arm(0)
-	require.NoError(t, r.eraser.Sweep(r.patient()))
+	require.NoError(t, r.eraser.Sweep(r.t.Context()))
 	for _, id := range ids {
 		require.True(t, r.state(id).Erased)
 	}
@@ -262,11 +262,11 @@ func TestAddressOfAClosedInvitationIsErased(t *testing.T) {
 		return err
 	}
 	require.NoError(t, r.mails.invitation(t.Context(), job(SendInvitation{Workspace: r.state(host).Workspace, Invitation: invitation})))
-	require.NoError(t, r.eraser.Sweep(r.patient()))
+	require.NoError(t, r.eraser.Sweep(r.t.Context()))
 	require.NoError(t, readable())
 	require.Len(t, r.box.kept, 1)
 	r.pass(7 * 24 * time.Hour)
-	require.NoError(t, r.eraser.Sweep(r.patient()))
+	require.NoError(t, r.eraser.Sweep(r.t.Context()))
 	require.ErrorIs(t, readable(), event.ErrErased)
 	require.Empty(t, r.box.kept)
 }

@@ -63,7 +63,7 @@ func (e *PersonEraser) EraseEverywhere(ctx context.Context, req commands.Request
 	if strings.TrimSpace(email) == "" && phone == "" {
 		return 0, fault.Fields(fault.Field{Field: "email", Message: "an email or a phone is required"})
 	}
-	all, err := readmodels.Complete(ctx, func(ctx context.Context) (found, error) { return e.find(ctx, email, phone) })
+	all, err := readmodels.Complete(func(at *readmodels.At) (found, error) { return e.find(ctx, at, email, phone) })
 	if err != nil {
 		return 0, err
 	}
@@ -118,7 +118,7 @@ func unless(err, done error) error {
 	return err
 }
 
-func (e *PersonEraser) find(ctx context.Context, email, phone string) (all found, err error) {
+func (e *PersonEraser) find(ctx context.Context, at *readmodels.At, email, phone string) (all found, err error) {
 	if email != "" {
 		key, err := e.Accounts.EmailKey(ctx, email)
 		if err != nil {
@@ -131,13 +131,13 @@ func (e *PersonEraser) find(ctx context.Context, email, phone string) (all found
 		if id != uuid.Nil && s.Registered {
 			all.users = append(all.users, id)
 		}
-		if all.invitations, err = e.Views.InvitationsTo(ctx, []string{key}); err != nil {
+		if all.invitations, err = e.Views.InvitationsTo(ctx, at, []string{key}); err != nil {
 			return all, err
 		}
 		if key, err = marketplacecmd.EmailKey(ctx, e.Commands, email); err != nil {
 			return all, err
 		}
-		if all.companies, err = e.Marketplace.CompaniesMailed(ctx, key); err != nil {
+		if all.companies, err = e.Marketplace.CompaniesMailed(ctx, at, key); err != nil {
 			return all, err
 		}
 	}
@@ -146,17 +146,17 @@ func (e *PersonEraser) find(ctx context.Context, email, phone string) (all found
 		if err != nil {
 			return all, err
 		}
-		if all.sender, err = e.Ledger.HasSender(ctx, sender); err != nil {
+		if all.sender, err = e.Ledger.HasSender(ctx, at, sender); err != nil {
 			return all, err
 		}
 	}
-	if all.contacts, err = e.Messaging.ContactsReached(ctx, email, strings.TrimPrefix(phone, "+")); err != nil {
+	if all.contacts, err = e.Messaging.ContactsReached(ctx, at, email, strings.TrimPrefix(phone, "+")); err != nil {
 		return all, err
 	}
-	if all.sellers, err = e.Marketplace.ContactsReached(ctx, email, phone); err != nil {
+	if all.sellers, err = e.Marketplace.ContactsReached(ctx, at, email, phone); err != nil {
 		return all, err
 	}
-	all.buyers, err = e.Marketplace.Buyers(ctx, email, phone)
+	all.buyers, err = e.Marketplace.Buyers(ctx, at, email, phone)
 	return all, err
 }
 

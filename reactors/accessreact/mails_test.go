@@ -188,7 +188,7 @@ func TestErasedUserGetsNoMail(t *testing.T) {
 	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
 	require.NoError(t, err)
 	r.pass(24 * time.Hour)
-	require.NoError(t, r.eraser.Erase(r.patient(), id))
+	require.NoError(t, r.eraser.Erase(r.t.Context(), id))
 	r.box.take()
 	require.NoError(t, r.mails.verification(t.Context(), job(SendVerification{User: id})))
 	require.NoError(t, r.mails.reset(t.Context(), job(SendReset{EmailKey: r.key("rao@example.org")})))

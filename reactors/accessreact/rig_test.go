@@ -206,10 +206,11 @@ func newRig(t *testing.T) *rig {
 	r.views = &accessview.Views{Reader: readmodels.NewReader(r.pool,
 		map[string]int{"users": accessproj.Users.Version, "workspaces": accessproj.Workspaces.Version,
 			"endings": accessproj.PendingErasures.Version}, runner.Follow)}
+	r.views.Reader.Wait = 20 * time.Second
 	require.Eventually(t, func() bool {
-		_, users := r.views.Users(t.Context())
-		_, members := r.views.Members(t.Context(), uuid.Nil)
-		_, ended := r.views.Ended(t.Context(), r.now)
+		_, users := r.views.Users(t.Context(), nil)
+		_, members := r.views.Members(t.Context(), nil, uuid.Nil)
+		_, ended := r.views.Ended(t.Context(), nil, r.now)
 		return users == nil && members == nil && ended == nil
 	}, time.Minute, 10*time.Millisecond, "the tables must be built")
 	r.mails = &Mails{
@@ -222,11 +223,6 @@ func newRig(t *testing.T) *rig {
 		Now: r.clock, Log: log,
 	}
 	return r
-}
-
-// patient returns a context whose reads wait for the projections.
-func (r *rig) patient() context.Context {
-	return readmodels.WithFreshness(r.t.Context(), &readmodels.Freshness{Wait: 20 * time.Second})
 }
 
 func (r *rig) clock() time.Time {

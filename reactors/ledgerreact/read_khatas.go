@@ -68,7 +68,7 @@ func (r *Reading) Workers() reactors.Workers {
 
 // Sweep removes the files of uploads that are too old.
 func (r *Reading) Sweep(ctx context.Context) error {
-	old, err := r.Views.KhatasBefore(ctx, r.Now().Add(-r.Keep))
+	old, err := r.Views.KhatasBefore(ctx, nil, r.Now().Add(-r.Keep))
 	if err != nil {
 		return fmt.Errorf("find old khatas: %w", err)
 	}

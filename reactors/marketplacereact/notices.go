@@ -59,7 +59,7 @@ type Chat interface {
 
 // Wrote tells whether a person with a phone, in digits, has written to a workspace.
 type Wrote interface {
-	Wrote(ctx context.Context, workspace uuid.UUID, phone string) (bool, error)
+	Wrote(ctx context.Context, at *readmodels.At, workspace uuid.UUID, phone string) (bool, error)
 }
 
 // Notices tell companies what concerns them.
@@ -224,10 +224,10 @@ func (l letter) places() []string {
 }
 
 // crowded reports whether a company is asked so much that it gets digests, and sees to the next.
-func (n *Notices) crowded(ctx context.Context, a asked) error {
+func (n *Notices) crowded(ctx context.Context, at *readmodels.At, a asked) error {
 	hour := n.Commands.Now().Truncate(time.Hour)
 	most := cmp.Or(n.Most, maxTold)
-	count, err := n.Views.EnquiriesWithin(ctx, a.workspace, a.Company, hour, most+1)
+	count, err := n.Views.EnquiriesWithin(ctx, at, a.workspace, a.Company, hour, most+1)
 	if err != nil || count <= most {
 		return err
 	}
@@ -237,15 +237,15 @@ func (n *Notices) crowded(ctx context.Context, a asked) error {
 	return skip("too many enquiries within an hour: they come as a digest")
 }
 
-func (n *Notices) mail(ctx context.Context, a asked) (note enquiry.Note, err error) {
+func (n *Notices) mail(ctx context.Context, at *readmodels.At, a asked) (note enquiry.Note, err error) {
 	l, err := n.letter(a)
 	if err == nil {
-		err = n.crowded(ctx, a)
+		err = n.crowded(ctx, at, a)
 	}
 	if err != nil {
 		return note, err
 	}
-	to, err := n.recipient(ctx, a.Company, a.company, a.workspace)
+	to, err := n.recipient(ctx, at, a.Company, a.company, a.workspace)
 	if err != nil {
 		return note, err
 	}
@@ -274,14 +274,14 @@ type recipient struct {
 }
 
 // recipient returns the company's confirmed address, else the verified one of the workspace's oldest member who may write (CONTRACT.md M1).
-func (n *Notices) recipient(ctx context.Context, id uuid.UUID, c company.State, workspace uuid.UUID) (recipient, error) {
+func (n *Notices) recipient(ctx context.Context, at *readmodels.At, id uuid.UUID, c company.State, workspace uuid.UUID) (recipient, error) {
 	if c.EmailConfirmed {
 		s, err := commands.Reveal(ctx, n.Commands, c)
 		if err != nil || s.Email.Shown() != nil {
 			return recipient{*cmp.Or(s.Email.Shown(), new("")), []string{accessreact.MarkOf(c.EmailSubject(id.String()))}}, err
 		}
 	}
-	members, err := n.People.Members(ctx, workspace)
+	members, err := n.People.Members(ctx, at, workspace)
 	if err != nil {
 		return recipient{}, err
 	}
@@ -305,7 +305,7 @@ func (n *Notices) recipient(ctx context.Context, id uuid.UUID, c company.State, 
 	return recipient{}, skip("nobody of the company has a confirmed address")
 }
 
-func (n *Notices) chat(ctx context.Context, a asked) (note enquiry.Note, err error) {
+func (n *Notices) chat(ctx context.Context, at *readmodels.At, a asked) (note enquiry.Note, err error) {
 	phone, err := person.Phone("phone", a.company.Profile.Phone.Value)
 	if err != nil || phone == "" {
 		return note, skip("the company has no phone")
@@ -314,12 +314,12 @@ func (n *Notices) chat(ctx context.Context, a asked) (note enquiry.Note, err err
 	if err != nil {
 		return note, err
 	}
-	wrote, err := n.Heard.Wrote(ctx, a.workspace, strings.TrimPrefix(phone, "+"))
+	wrote, err := n.Heard.Wrote(ctx, at, a.workspace, strings.TrimPrefix(phone, "+"))
 	if err == nil && !wrote {
 		err = skip("no message has come from the company's phone")
 	}
 	if err == nil {
-		err = n.crowded(ctx, a)
+		err = n.crowded(ctx, at, a)
 	}
 	if err != nil {
 		return note, err
@@ -335,7 +335,7 @@ func (n *Notices) chat(ctx context.Context, a asked) (note enquiry.Note, err err
 	return note, err
 }
 
-func (n *Notices) push(ctx context.Context, a asked) (note enquiry.Note, err error) {
+func (n *Notices) push(ctx context.Context, _ *readmodels.At, a asked) (note enquiry.Note, err error) {
 	l, err := n.letter(a)
 	if err != nil {
 		return note, err
@@ -366,17 +366,17 @@ func (n *Notices) digest(ctx context.Context, job reactors.Job[SendDigest]) erro
 	if err != nil || l.State.Name == "" {
 		return err
 	}
-	count, err := n.Views.EnquiriesWithin(ctx, l.Workspace, job.Args.Company, hour, math.MaxInt64)
+	count, err := n.Views.EnquiriesWithin(ctx, nil, l.Workspace, job.Args.Company, hour, math.MaxInt64)
 	if err != nil {
 		return err
 	}
-	return n.write(ctx, "digest", job.ID, job.Args.Company, l, letter{Link: n.Frontend + "/enquiries", Count: count})
+	return n.write(ctx, nil, "digest", job.ID, job.Args.Company, l, letter{Link: n.Frontend + "/enquiries", Count: count})
 }
 
 // write mails a text to a company. It does nothing where nobody of it has an address.
-func (n *Notices) write(ctx context.Context, kind string, job int64, id uuid.UUID, of commands.Loaded[company.State], l letter,
+func (n *Notices) write(ctx context.Context, at *readmodels.At, kind string, job int64, id uuid.UUID, of commands.Loaded[company.State], l letter,
 	marks ...string) error {
-	to, err := n.recipient(ctx, id, of.State, of.Workspace)
+	to, err := n.recipient(ctx, at, id, of.State, of.Workspace)
 	if err == nil {
 		l.Company = line(of.State.Name)
 		err = n.send(ctx, kind, strconv.FormatInt(job, 10), to, l, marks...)
@@ -439,7 +439,7 @@ func (n *Notices) contactChange(ctx context.Context, job reactors.Job[TellContac
 	if err != nil || !out.Changed {
 		return err
 	}
-	return n.write(readmodels.WithMinPosition(ctx, out.Position), "contact", job.ID, c.State.Company, l,
+	return n.write(ctx, new(readmodels.At).After(out.Position), "contact", job.ID, c.State.Company, l,
 		letter{Link: n.Frontend + "/contacts/" + job.Args.Contact.String()},
 		accessreact.MarkOf(companycontact.Subjects.Of(job.Args.Contact.String())))
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // telling is one notification.
-type telling func(ctx context.Context, a asked) (enquiry.Note, error)
+type telling func(ctx context.Context, at *readmodels.At, a asked) (enquiry.Note, error)
 
 // deliveryResult is what became of one.
 type deliveryResult struct {
@@ -78,7 +78,7 @@ func (n *Notices) tellOne(ctx context.Context, port enquiry.Port, id uuid.UUID, 
 	if a.company.Name == "" {
 		err = skip("the company was deleted")
 	} else {
-		note, err = do(readmodels.AsKnownAt(ctx, a.position), a) // what came after the enquiry is not waited for
+		note, err = do(ctx, new(readmodels.At).Past(a.position), a) // what came after the enquiry is not waited for
 	}
 	note.Port, note.Status, note.At = port, enquiry.Done, n.Commands.Now().UTC().Truncate(time.Microsecond)
 	failed, isFinal := errors.AsType[ended](err)

@@ -77,7 +77,7 @@ func (a *Answers) Workers() reactors.Workers {
 func (a *Answers) needed(ctx context.Context, asOf event.Position, all []reactors.Wanted[AnswerMessage]) ([]bool, error) {
 	return ofEach(all, func(w reactors.Wanted[AnswerMessage]) int64 { return w.Args.Channel },
 		func(w reactors.Wanted[AnswerMessage]) ([]int64, error) {
-			return a.Views.BotsOf(readmodels.AsKnownAt(ctx, asOf), w.Workspace, w.Args.Channel)
+			return a.Views.BotsOf(ctx, new(readmodels.At).Past(asOf), w.Workspace, w.Args.Channel)
 		})
 }
 
@@ -127,7 +127,7 @@ type turn struct {
 
 // answer lets the first active bot of the channel answer what waits. last: no further attempt follows an error.
 func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) error {
-	t, at, err := readmodels.CompleteAsOf(ctx, func(ctx context.Context) (*turn, error) { return a.turn(ctx, args) })
+	t, asOf, err := readmodels.CompleteAsOf(func(at *readmodels.At) (*turn, error) { return a.turn(ctx, at, args) })
 	if errors.Is(err, errNothing) || err == nil && t == nil {
 		return nil
 	}
@@ -137,9 +137,10 @@ func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) err
 	if t.silent {
 		return a.finish(ctx, t, answering.Result{Handover: true, Why: "too many replies in an hour"}, 0)
 	}
+	t.Question.AsOf = asOf
 	// What the engine reads need not be newer than what was asked. Otherwise each of its reads would wait for what others have written
 	// meanwhile.
-	r, err := a.Engine.Run(readmodels.AsKnownAt(ctx, at), t.Question)
+	r, err := a.Engine.Run(ctx, t.Question)
 	if err != nil {
 		if !last || ctx.Err() != nil {
 			return err
@@ -180,7 +181,7 @@ func (a *Answers) finish(ctx context.Context, t *turn, r answering.Result, reply
 }
 
 // turn returns what there is to answer, nil for nothing.
-func (a *Answers) turn(ctx context.Context, args AnswerMessage) (*turn, error) {
+func (a *Answers) turn(ctx context.Context, at *readmodels.At, args AnswerMessage) (*turn, error) {
 	t := &turn{AnswerMessage: args, person: strconv.FormatInt(args.Contact, 10)}
 	done, err := commands.Load(ctx, a.Commands.Fresh(), botanswer.Kind, args.Message)
 	if err != nil || done.State.Upto != 0 {
@@ -194,18 +195,18 @@ func (a *Answers) turn(ctx context.Context, args AnswerMessage) (*turn, error) {
 		return nil, err
 	}
 	t.workspace, t.Request = l.Workspace, commands.Request{Workspace: l.Workspace}
-	if t.Bot, t.State, err = a.bot(ctx, t); err != nil || t.Bot == 0 {
+	if t.Bot, t.State, err = a.bot(ctx, at, t); err != nil || t.Bot == 0 {
 		return nil, err
 	}
-	talk, err := a.Views.Talk(ctx, t.workspace, args.Contact, a.Commands.Now().Add(-time.Hour))
+	talk, err := a.Views.Talk(ctx, at, t.workspace, args.Contact, a.Commands.Now().Add(-time.Hour))
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := a.Views.Waiting(ctx, t.workspace, args.Channel, args.Contact, talk.Upto)
+	waiting, err := a.Views.Waiting(ctx, at, t.workspace, args.Channel, args.Contact, talk.Upto)
 	if err != nil {
 		return nil, err
 	}
-	return t, a.fill(ctx, t, talk, waiting)
+	return t, a.fill(ctx, at, t, talk, waiting)
 }
 
 // sender returns the phone that the channel's network names as a message's sender, "" for none. What people have typed into a contact
@@ -215,8 +216,8 @@ func (a *Answers) sender(ctx context.Context, id string) (string, error) {
 }
 
 // bot returns the first active bot of the channel, by its id; 0: there is none.
-func (a *Answers) bot(ctx context.Context, t *turn) (int64, bot.State, error) {
-	ids, err := a.Views.BotsOf(ctx, t.workspace, t.Channel)
+func (a *Answers) bot(ctx context.Context, at *readmodels.At, t *turn) (int64, bot.State, error) {
+	ids, err := a.Views.BotsOf(ctx, at, t.workspace, t.Channel)
 	if err != nil || len(ids) == 0 {
 		return 0, bot.State{}, err
 	}
@@ -234,7 +235,7 @@ func number(id string) int64 {
 }
 
 // fill completes the turn with what was said.
-func (a *Answers) fill(ctx context.Context, t *turn, talk messagingview.Talk, waiting []messagingview.Message) error {
+func (a *Answers) fill(ctx context.Context, at *readmodels.At, t *turn, talk messagingview.Talk, waiting []messagingview.Message) error {
 	own := number(t.Message)
 	t.Answer, t.Question.Contact, t.silent = t.Message, t.AnswerMessage.Contact, talk.Replies >= maxReplies
 	var texts []string
@@ -252,7 +253,7 @@ func (a *Answers) fill(ctx context.Context, t *turn, talk messagingview.Talk, wa
 		return errNothing
 	}
 	t.Text = strings.Join(texts, "\n")
-	before, err := a.Views.Messages(ctx, t.workspace, t.AnswerMessage.Contact, number(waiting[0].ID), maxHistory)
+	before, err := a.Views.Messages(ctx, at, t.workspace, t.AnswerMessage.Contact, number(waiting[0].ID), maxHistory)
 	for _, m := range slices.Backward(before) {
 		if m.Text != nil {
 			t.History = append(t.History, answering.Line{Ours: m.Direction == "out", Text: *m.Text})

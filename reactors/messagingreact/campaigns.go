@@ -113,7 +113,7 @@ func (d *Dispatcher) Workers() reactors.Workers {
 			func(ctx context.Context, asOf event.Position, all []reactors.Wanted[TriggerCampaigns]) ([]bool, error) {
 				return ofEach(all, func(w reactors.Wanted[TriggerCampaigns]) uuid.UUID { return w.Workspace },
 					func(w reactors.Wanted[TriggerCampaigns]) ([]int64, error) {
-						return d.Views.Triggers(readmodels.AsKnownAt(ctx, asOf), w.Workspace)
+						return d.Views.Triggers(ctx, new(readmodels.At).Past(asOf), w.Workspace)
 					})
 			}, d.trigger),
 		reactors.Work(reactors.Policy{}, d.fail),
@@ -125,7 +125,7 @@ func (d *Dispatcher) Workers() reactors.Workers {
 
 // RunDue does what is due at a moment.
 func (d *Dispatcher) RunDue(ctx context.Context, now time.Time) error {
-	due, err := d.Views.DueCampaigns(ctx, now, d.unheard(now))
+	due, err := d.Views.DueCampaigns(ctx, nil, now, d.unheard(now))
 	var failed []error
 	for _, c := range due {
 		id := strconv.FormatInt(c.ID, 10)
@@ -152,7 +152,7 @@ func (d *Dispatcher) giveUp(ctx context.Context, c messagingview.DueCampaign, no
 	if c.Status == campaign.StatusFailed { // what it has not sent stays open until somebody cancels it
 		due = time.Time{}
 	}
-	left, err := d.Views.CampaignWork(ctx, c.Workspace, c.ID, 0, due, d.unheard(now), chunkSize)
+	left, err := d.Views.CampaignWork(ctx, nil, c.Workspace, c.ID, 0, due, d.unheard(now), chunkSize)
 	for _, m := range left {
 		_, failed := commands.Handle(ctx, d.Commands, as(strconv.FormatInt(c.ID, 10), c.Workspace), message.Kind, strconv.FormatInt(m.ID, 10),
 			message.Resend{Contact: m.Contact, Unwanted: true})
@@ -168,7 +168,7 @@ func (d *Dispatcher) fail(ctx context.Context, job reactors.Job[FailCampaigns]) 
 	if err != nil {
 		return err
 	}
-	ids, err := readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) { return d.Views.CampaignsOn(ctx, l.Workspace, number) })
+	ids, err := readmodels.Complete(func(at *readmodels.At) ([]int64, error) { return d.Views.CampaignsOn(ctx, at, l.Workspace, number) })
 	for _, n := range ids {
 		id := strconv.FormatInt(n, 10)
 		c, loading := commands.Load(ctx, d.Commands.Fresh(), campaign.Kind, id)
@@ -202,7 +202,7 @@ func (d *Dispatcher) trigger(ctx context.Context, job reactors.Job[TriggerCampai
 			text = *shown
 		}
 	}
-	ids, err := readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) { return d.Views.Triggers(ctx, who.Workspace) })
+	ids, err := readmodels.Complete(func(at *readmodels.At) ([]int64, error) { return d.Views.Triggers(ctx, at, who.Workspace) })
 	for _, n := range ids {
 		id := strconv.FormatInt(n, 10)
 		c, loading := commands.Load(ctx, d.Commands.Fresh(), campaign.Kind, id)

@@ -159,7 +159,7 @@ func (s *sending) open(ctx context.Context) (ready bool, err error) {
 		return true, nil
 	}
 	now := s.Commands.Now()
-	called, first, err := s.Views.Called(ctx, s.req.Workspace, s.line.Account.Channel, now.Add(-day))
+	called, first, err := s.Views.Called(ctx, nil, s.req.Workspace, s.line.Account.Channel, now.Add(-day))
 	if s.budget = most - called; err == nil && s.budget <= 0 && first != nil {
 		return false, s.halt(ctx, "The channel has written to as many people as its network allows in a day", new(first.Add(day)), false)
 	}
@@ -190,8 +190,8 @@ func (s *sending) freezeAudience(ctx context.Context) error {
 			return err
 		}
 		if b.State.At.IsZero() {
-			people, err := readmodels.Complete(ctx, func(ctx context.Context) ([]messagingview.Person, error) {
-				return s.Views.Audience(ctx, s.req.Workspace, c.List, last, blockSize)
+			people, err := readmodels.Complete(func(at *readmodels.At) ([]messagingview.Person, error) {
+				return s.Views.Audience(ctx, at, s.req.Workspace, c.List, last, blockSize)
 			})
 			if err != nil {
 				return err
@@ -245,12 +245,12 @@ func (s *sending) work(ctx context.Context, after int64) ([]messagingview.Recipi
 	if limit == 0 { // the budget is used up; the next job pauses
 		return nil, nil
 	}
-	read := func(ctx context.Context) ([]messagingview.Recipient, error) {
-		return s.Views.CampaignWork(ctx, s.req.Workspace, s.number, after, now, s.unheard(now), limit)
+	read := func(at *readmodels.At) ([]messagingview.Recipient, error) {
+		return s.Views.CampaignWork(ctx, at, s.req.Workspace, s.number, after, now, s.unheard(now), limit)
 	}
-	work, err := read(ctx)
+	work, err := read(nil)
 	if err == nil && len(work) == 0 {
-		work, err = readmodels.Complete(ctx, read)
+		work, err = readmodels.Complete(read)
 	}
 	return work, err
 }
@@ -261,8 +261,8 @@ const errAllRefused messagingcmd.UnsendableError = "The network has refused ever
 // finish ends the run if each of its messages is settled, or was refused. Otherwise the sweep looks again.
 func (s *sending) finish(ctx context.Context) error {
 	run := s.campaign.State.Run
-	end, err := readmodels.Complete(ctx, func(ctx context.Context) (messagingview.CampaignEnd, error) {
-		return s.Views.CampaignEnd(ctx, s.req.Workspace, s.number, run)
+	end, err := readmodels.Complete(func(at *readmodels.At) (messagingview.CampaignEnd, error) {
+		return s.Views.CampaignEnd(ctx, at, s.req.Workspace, s.number, run)
 	})
 	switch {
 	case err != nil:
@@ -278,8 +278,8 @@ func (s *sending) finish(ctx context.Context) error {
 func (s *sending) halt(ctx context.Context, why string, until *time.Time, final bool) error {
 	c := campaign.Advance{Run: s.campaign.State.Run, Pause: why, Until: until}
 	if final {
-		stats, err := readmodels.Complete(ctx, func(ctx context.Context) (messagingview.Campaign, error) {
-			return s.Views.Campaign(ctx, s.req.Workspace, s.number)
+		stats, err := readmodels.Complete(func(at *readmodels.At) (messagingview.Campaign, error) {
+			return s.Views.Campaign(ctx, at, s.req.Workspace, s.number)
 		})
 		if err != nil {
 			return err
@@ -419,8 +419,8 @@ func (s *sending) claim(ctx context.Context, work []messagingview.Recipient) ([]
 	for i, w := range work {
 		contacts[i] = w.Contact
 	}
-	people, err := readmodels.Complete(ctx, func(ctx context.Context) (map[int64]messagingview.Person, error) {
-		return s.Views.Persons(ctx, s.req.Workspace, contacts)
+	people, err := readmodels.Complete(func(at *readmodels.At) (map[int64]messagingview.Person, error) {
+		return s.Views.Persons(ctx, at, s.req.Workspace, contacts)
 	})
 	if err != nil {
 		return nil, err
@@ -473,8 +473,8 @@ func (s *sending) answered(ctx context.Context, work []messagingview.Recipient, 
 	if !slices.ContainsFunc(work, func(w messagingview.Recipient) bool { return w.Step > 0 }) {
 		return nil, nil
 	}
-	return readmodels.Complete(ctx, func(ctx context.Context) (map[int64]bool, error) {
-		return s.Views.WroteSince(ctx, s.req.Workspace, s.line.Account.Channel, contacts, s.campaign.State.Started)
+	return readmodels.Complete(func(at *readmodels.At) (map[int64]bool, error) {
+		return s.Views.WroteSince(ctx, at, s.req.Workspace, s.line.Account.Channel, contacts, s.campaign.State.Started)
 	})
 }
 

@@ -171,7 +171,7 @@ func (d *desk) stats(id string) messagingview.Campaign {
 	d.t.Helper()
 	n, err := strconv.ParseInt(id, 10, 64)
 	require.NoError(d.t, err)
-	c, err := d.Views.Campaign(d.t.Context(), d.req.Workspace, n)
+	c, err := d.Views.Campaign(d.t.Context(), nil, d.req.Workspace, n)
 	require.NoError(d.t, err)
 	return c
 }
@@ -289,7 +289,7 @@ func TestWhoLeavesIsPassedOver(t *testing.T) {
 	d.net.answer = func(nth int) error {
 		if nth == 1 && !left { // while the first hundred are sent
 			left = true
-			people, err := d.Views.Audience(t.Context(), d.req.Workspace, 0, 0, 200)
+			people, err := d.Views.Audience(t.Context(), nil, d.req.Workspace, 0, 0, 200)
 			if err != nil {
 				return errLast
 			}
@@ -322,7 +322,7 @@ func TestADripFollowsAMergedContact(t *testing.T) {
 	out, err := messagingcmd.AddContact(t.Context(), d.Commands, d.req,
 		contact.Add{Name: "x", Addresses: contact.Addresses{Phone: patch.Set("9812345678")}})
 	require.NoError(t, err)
-	all, err := d.Views.Audience(t.Context(), d.req.Workspace, 0, 0, 9)
+	all, err := d.Views.Audience(t.Context(), nil, d.req.Workspace, 0, 0, 9)
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	for _, p := range all {

@@ -20,7 +20,7 @@ func (d *desk) recipients(id, status string) []messagingview.CampaignRecipient {
 	d.t.Helper()
 	n, err := strconv.ParseInt(id, 10, 64)
 	require.NoError(d.t, err)
-	all, total, err := d.Views.CampaignRecipients(d.t.Context(), d.req.Workspace, readmodels.Page{Number: 1, Size: 200}, n,
+	all, total, err := d.Views.CampaignRecipients(d.t.Context(), nil, d.req.Workspace, readmodels.Page{Number: 1, Size: 200}, n,
 		messagingview.RecipientFilter{Status: status})
 	require.NoError(d.t, err)
 	require.Len(d.t, all, int(total))
@@ -125,7 +125,7 @@ func TestAMessageThatWaitsHasNotFailed(t *testing.T) {
 	require.Equal(t, messagingview.CampaignStats{Total: 3}, d.stats(id).Stats)
 	require.Empty(t, d.recipients(id, "failed"))
 	for _, r := range d.recipients(id, "open") {
-		talk, err := d.Views.Messages(t.Context(), d.req.Workspace, r.ContactID, 0, 9)
+		talk, err := d.Views.Messages(t.Context(), nil, d.req.Workspace, r.ContactID, 0, 9)
 		require.NoError(t, err)
 		require.Len(t, talk, 1)
 		require.Equal(t, "queued", talk[0].Status)
@@ -137,7 +137,7 @@ func TestAMessageThatWaitsHasNotFailed(t *testing.T) {
 		return d.stats(id).Stats == messagingview.CampaignStats{Skipped: 3}
 	}, time.Minute, 10*time.Millisecond)
 	for _, r := range d.recipients(id, "skipped") {
-		talk, err := d.Views.Messages(t.Context(), d.req.Workspace, r.ContactID, 0, 9)
+		talk, err := d.Views.Messages(t.Context(), nil, d.req.Workspace, r.ContactID, 0, 9)
 		require.NoError(t, err)
 		require.Equal(t, []string{"failed", "campaign_passed_over"}, []string{talk[0].Status, talk[0].Error.Code})
 	}

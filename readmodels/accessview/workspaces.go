@@ -13,8 +13,8 @@ import (
 
 // InvitationsTo returns all invitations, of whatever time and workspace, that were sent to an address with
 // one of these keyed hashes.
-func (v *Views) InvitationsTo(ctx context.Context, emailKeys []string) ([]uuid.UUID, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[uuid.UUID],
+func (v *Views) InvitationsTo(ctx context.Context, at *readmodels.At, emailKeys []string) ([]uuid.UUID, error) {
+	return readmodels.Rows(ctx, v.Reader.From("workspaces"), at, pgx.RowTo[uuid.UUID],
 		`select i.id from workspaces.invitation i where i.email_key = any($1) order by i.id`, emailKeys)
 }
 
@@ -30,8 +30,8 @@ type Workspace struct {
 
 // AllWorkspaces returns a page of the workspaces that have a member, an API key or a company, the newest first, and the number of those on
 // all pages. With words, a workspace's names, the owner's address or the id contain them. It is for an operator.
-func (v *Views) AllWorkspaces(ctx context.Context, page readmodels.Page, words string) ([]Workspace, int64, error) {
-	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByPos[Workspace], "created_at desc, id", `
+func (v *Views) AllWorkspaces(ctx context.Context, at *readmodels.At, page readmodels.Page, words string) ([]Workspace, int64, error) {
+	return readmodels.List[Workspace]{As: pgx.RowToStructByPos[Workspace], Order: "created_at desc, id", SQL: `
 		select * from (
 			select w.id, coalesce(
 					(select c.name from companies.company c where c.workspace_id = w.id order by c.created_at, c.id limit 1),
@@ -45,5 +45,6 @@ func (v *Views) AllWorkspaces(ctx context.Context, page readmodels.Page, words s
 					union all select c.workspace_id, c.created_at from companies.company c) used
 				group by used.id) w
 			left join users.account o on o.workspace_id = w.id and o.erased_at is null) found
-		where strpos(lower(concat_ws(' ', name, owner_name, owner_email, id)), lower($1)) > 0`, strings.TrimSpace(words))
+		where strpos(lower(concat_ws(' ', name, owner_name, owner_email, id)), lower(@words)) > 0`, Args: pgx.NamedArgs{"words": strings.TrimSpace(words)},
+	}.Page(ctx, v.Reader.From("api_keys", "companies", "users", "workspaces"), at, page)
 }

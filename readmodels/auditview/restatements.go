@@ -12,6 +12,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/unit"
+	"bahi/readmodels"
 	"bahi/readmodels/ledgerview"
 )
 
@@ -112,7 +113,7 @@ const closingsAtOnce = 500
 
 // Each calls take for each restatement, by account and day. It leaves out closing balances that moved back to their
 // first value.
-func (r *Restated) Each(ctx context.Context, views *ledgerview.Views, take func(Restatement) error) error {
+func (r *Restated) Each(ctx context.Context, at *readmodels.At, views *ledgerview.Views, take func(Restatement) error) error {
 	keys := slices.SortedFunc(maps.Keys(r.moved), func(a, b closing) int {
 		return cmp.Or(slices.Compare(r.moved[a].workspace[:], r.moved[b].workspace[:]), cmp.Compare(a.account, b.account),
 			cmp.Compare(a.day, b.day))
@@ -128,7 +129,7 @@ func (r *Restated) Each(ctx context.Context, views *ledgerview.Views, take func(
 			asked = append(asked, ledgerview.Closing{Account: k.account, Day: k.day, KnownAt: r.moved[k].first - 1},
 				ledgerview.Closing{Account: k.account, Day: k.day, KnownAt: r.moved[k].last})
 		}
-		found, err := views.Closings(ctx, workspace, asked)
+		found, err := views.Closings(ctx, at, workspace, asked)
 		if err != nil {
 			return err
 		}

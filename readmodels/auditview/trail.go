@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -141,13 +140,13 @@ type move struct {
 
 // Begin waits until the books are as fresh as the context wants. It returns the positions between which the moments
 // from and to lie, both included; upTo is at most the position up to which a trail is complete.
-func (v *Trails) Begin(ctx context.Context, from, to *time.Time) (after, upTo event.Position, err error) {
+func (v *Trails) Begin(ctx context.Context, at *readmodels.At, from, to *time.Time) (after, upTo event.Position, err error) {
 	type span struct{ After, UpTo int64 }
-	s, err := readmodels.Row(ctx, v.Reader, errNoSpan, pgx.RowToStructByPos[span], `
+	seen := at.After(0)
+	s, err := readmodels.Row(ctx, v.Reader.From("books", "orders"), at, errNoSpan, pgx.RowToStructByPos[span], `
 		select case when $1::timestamptz is null then 0 else log.position_at($1::timestamptz - interval '1 microsecond') end,
-			case when $2::timestamptz is null then log.head() else log.position_at($2::timestamptz) end
-		from (select count(*) from books.account where false) the_books, (select count(*) from orders.account where false) the_orders`, from, to)
-	complete, _ := readmodels.FreshnessOf(ctx).Position()
+			case when $2::timestamptz is null then log.head() else log.position_at($2::timestamptz) end`, from, to)
+	complete, _ := seen.Position()
 	return event.Position(s.After), min(event.Position(s.UpTo), complete), err
 }
 
@@ -168,15 +167,15 @@ func (v *Trails) Walk(f TrailFilter, after, upTo event.Position) *Walk {
 }
 
 // Next returns the next changes, oldest first, perhaps none although more follow. More is false at the end.
-func (w *Walk) Next(ctx context.Context) (changes []Change, more bool, err error) {
-	ctx = readmodels.AsKnownAt(ctx, w.upTo)
+func (w *Walk) Next(ctx context.Context, at *readmodels.At) (changes []Change, more bool, err error) {
+	at = at.Past(w.upTo)
 	if len(w.pending) == 0 && w.at < w.upTo {
-		if w.pending, w.ahead, err = w.trails.events(ctx, w.filter, w.at, w.upTo); err != nil {
+		if w.pending, w.ahead, err = w.trails.events(ctx, at, w.filter, w.at, w.upTo); err != nil {
 			return nil, false, err
 		}
 	}
 	n := min(len(w.pending), cmp.Or(w.trails.Rows, defaultRows))
-	if changes, err = w.trails.changes(ctx, w.filter, w.pending[:n]); err != nil {
+	if changes, err = w.trails.changes(ctx, at, w.filter, w.pending[:n]); err != nil {
 		return nil, false, err
 	}
 	if w.pending = w.pending[n:]; len(w.pending) == 0 {
@@ -195,10 +194,6 @@ type logged struct {
 	data     json.RawMessage // of an account's or a lock's event
 	row      int64           // that the event changes; 0: none
 }
-
-// loggedColumns are the columns of an event e.
-const loggedColumns = `@.position, coalesce(e.stream, ''), coalesce(e.recorded_at, 'epoch'), coalesce(e.meta::text, '{}'), ` +
-	`coalesce(e.data::text, '')`
 
 // streamCondition returns the SQL condition on events of the streams that the filter selects.
 func (f TrailFilter) streamCondition() string {
@@ -224,38 +219,28 @@ func (f TrailFilter) selects(meta event.Meta) bool {
 }
 
 // events returns the next events, and the position up to which they are complete.
-func (v *Trails) events(ctx context.Context, f TrailFilter, after, upTo event.Position) (events []logged, to event.Position, err error) {
-	to = upTo
-	args := []any{int64(after), int64(upTo)}
+func (v *Trails) events(ctx context.Context, at *readmodels.At, f TrailFilter, after, upTo event.Position) (events []logged, to event.Position, err error) {
+	places, place := f.places()
 	condition := f.streamCondition()
-	filter := func(more string, value any) {
-		args = append(args, value)
-		condition += fmt.Sprintf(" and "+more, len(args))
-	}
-	places, arg := f.places()
-	if arg != nil {
-		args = append(args, arg)
-	}
 	if f.Workspace != nil { // a UUID has several forms
-		filter(`(e.meta::text ilike '%%' || $%[1]d || '%%' or e.meta::text ilike '%%' || replace($%[1]d, '-', '') || '%%' or position('\' in `+
-			`e.meta::text) > 0)`, f.Workspace.String())
+		condition += ` and (e.meta::text ilike '%' || @workspace || '%' or e.meta::text ilike '%' || replace(@workspace, '-', '') || '%'
+			or position('\' in e.meta::text) > 0)`
 	}
 	if f.Actor != "" {
-		filter(`(position($%d in e.meta::text) > 0 or position('\' in e.meta::text) > 0)`, f.Actor)
+		condition += ` and (position(@actor in e.meta::text) > 0 or position('\' in e.meta::text) > 0)`
 	}
-	var looked string
-	if places != "" {
-		looked = `(select distinct q.position from (` + places + `) q (position) order by 1 limit 500) p left join log.event e on e.position = ` +
-			`p.position and ` + condition
-	} else {
-		to = min(upTo, after+event.Position(v.look()))
-		args[1] = int64(to)
-		looked = `(select * from log.event e where e.position > $1 and e.position <= $2 and ` + condition + ` order by 1 limit 500) e`
+	position, looked := `p.position`, `(select distinct q.position from (`+places+`) q (position) order by 1 limit 500) p
+		left join log.event e on e.position = p.position and `+condition
+	if to = upTo; places == "" {
+		to, position = min(upTo, after+event.Position(v.look())), `e.position`
+		looked = `(select * from log.event e where e.position > @after and e.position <= @upto and ` + condition + ` order by 1 limit 500) e`
 	}
-	// The query names the books so that the reader waits for them.
-	found, err := readmodels.Rows(ctx, v.Reader, toLogged, `select l.* from (select count(*) from books.account where false) the_books,
-		lateral (select `+strings.ReplaceAll(loggedColumns, "@", map[bool]string{true: "p", false: "e"}[places != ""])+` from `+looked+
-		` order by 1) l`, args...)
+	args := pgx.NamedArgs{"after": int64(after), "upto": int64(to), "place": place, "actor": f.Actor}
+	if f.Workspace != nil {
+		args["workspace"] = f.Workspace.String()
+	}
+	found, err := readmodels.Rows(ctx, v.Reader.From("books", "orders"), at, toLogged, `select `+position+`, coalesce(e.stream, ''),
+		coalesce(e.recorded_at, 'epoch'), coalesce(e.meta::text, '{}'), coalesce(e.data::text, '') from `+looked+` order by 1`, args)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -270,8 +255,8 @@ func (v *Trails) look() int { return cmp.Or(v.Look, defaultLook) }
 // stepPlaces is the number of events, or of positions from the indexes, that one step looks at.
 const stepPlaces = 500
 
-// places returns the SQL of the positions between $1 and $2 at which the filter's record may have changed, found by
-// indexes, and the value of $3; "" if the filter names no record.
+// places returns the SQL of the positions between @after and @upto at which the filter's record may have changed, found by
+// indexes, and the value of @place; "" if the filter names no record.
 func (f TrailFilter) places() (sql string, arg any) {
 	id, _ := strconv.ParseInt(f.ID, 10, 64) // 0 finds no rows
 	switch {
@@ -296,16 +281,16 @@ func (f TrailFilter) places() (sql string, arg any) {
 
 // Each returns the first positions, in order.
 const (
-	placesOfStream = `(select l.position from log.event l where l.stream = $3 and l.position > $1 and l.position <= $2 order by l.revision ` +
+	placesOfStream = `(select l.position from log.event l where l.stream = @place and l.position > @after and l.position <= @upto order by l.revision ` +
 		`limit 500)`
-	placesOfRow = `(select v.from_position from books.row_version v where v.row_id = $3 and v.from_position > $1 and v.from_position <= $2 ` +
+	placesOfRow = `(select v.from_position from books.row_version v where v.row_id = @place and v.from_position > @after and v.from_position <= @upto ` +
 		`order by 1 limit 500)`
-	placesOfRows = `(select p.position from books.posting p where p.account_id = $3 and p.nth = 0 and p.position > $1 and p.position <= $2 ` +
+	placesOfRows = `(select p.position from books.posting p where p.account_id = @place and p.nth = 0 and p.position > @after and p.position <= @upto ` +
 		`order by 1 limit 500)`
 
-	placesOfAccount = `(select n.from_position from books.account_name n where n.account_id = $3 and n.from_position > $1 and ` +
-		`n.from_position <= $2 order by 1 limit 500)
-		union all (select a.deleted_position from books.account a where a.id = $3 and a.deleted_position > $1 and a.deleted_position <= $2)`
+	placesOfAccount = `(select n.from_position from books.account_name n where n.account_id = @place and n.from_position > @after and ` +
+		`n.from_position <= @upto order by 1 limit 500)
+		union all (select a.deleted_position from books.account a where a.id = @place and a.deleted_position > @after and a.deleted_position <= @upto)`
 )
 
 func toLogged(row pgx.CollectableRow) (e logged, err error) {
@@ -332,8 +317,8 @@ func toLogged(row pgx.CollectableRow) (e logged, err error) {
 var errUnknown = fault.New(fault.NotFound, "Account not found")
 
 // Account returns [fault.NotFound] if the workspace never had such an account; a nil workspace means any.
-func (v *Trails) Account(ctx context.Context, workspace *uuid.UUID, account int64) error {
-	_, err := readmodels.Row(ctx, v.Reader, errUnknown, pgx.RowTo[int64], `
+func (v *Trails) Account(ctx context.Context, at *readmodels.At, workspace *uuid.UUID, account int64) error {
+	_, err := readmodels.Row(ctx, v.Reader.From("books"), at, errUnknown, pgx.RowTo[int64], `
 		select a.id from books.account a where a.id = $1 and ($2::uuid is null or a.workspace_id = $2)`, account, workspace)
 	return err
 }

@@ -22,16 +22,16 @@ import (
 )
 
 // changes returns what events changed.
-func (v *Trails) changes(ctx context.Context, f TrailFilter, events []logged) ([]Change, error) {
-	versions, err := v.versions(ctx, events)
+func (v *Trails) changes(ctx context.Context, at *readmodels.At, f TrailFilter, events []logged) ([]Change, error) {
+	versions, err := v.versions(ctx, at, events)
 	if err != nil {
 		return nil, err
 	}
-	accounts, err := v.accounts(ctx, events)
+	accounts, err := v.accounts(ctx, at, events)
 	if err != nil {
 		return nil, err
 	}
-	records, err := v.records(ctx, events)
+	records, err := v.records(ctx, at, events)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ var versionsSQL = `
 	) n on true
 	left join books.row_version b on b.row_id = v.row_id and b.to_position = v.from_position`
 
-func (v *Trails) versions(ctx context.Context, events []logged) (map[place]versioned, error) {
+func (v *Trails) versions(ctx context.Context, at *readmodels.At, events []logged) (map[place]versioned, error) {
 	var positions, rows []int64
 	for _, e := range events {
 		if e.row != 0 {
@@ -120,7 +120,7 @@ func (v *Trails) versions(ctx context.Context, events []logged) (map[place]versi
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	found, err := readmodels.Rows(ctx, v.Reader, toVersioned, versionsSQL, positions, rows)
+	found, err := readmodels.Rows(ctx, v.Reader.From("books"), at, toVersioned, versionsSQL, positions, rows)
 	all := make(map[place]versioned, len(found))
 	for _, one := range found {
 		all[one.place] = one
@@ -305,7 +305,7 @@ func quoted(text string) json.RawMessage {
 }
 
 // accounts returns what events did to accounts, by position.
-func (v *Trails) accounts(ctx context.Context, events []logged) (map[event.Position]renamed, error) {
+func (v *Trails) accounts(ctx context.Context, at *readmodels.At, events []logged) (map[event.Position]renamed, error) {
 	var positions, ids []int64
 	for _, e := range events {
 		if e.kind.IsAccount() {
@@ -318,7 +318,7 @@ func (v *Trails) accounts(ctx context.Context, events []logged) (map[event.Posit
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[renamed], `
+	found, err := readmodels.Rows(ctx, v.Reader.From("books"), at, pgx.RowToStructByPos[renamed], `
 		select w.position, a.id, a.ledger, a.workspace_id, was.name, n.name, was.type, n.type, a.deleted_position = w.position,
 			coalesce(o.recorded_at, 'epoch')
 		from unnest($1::bigint[], $2::bigint[]) w (position, id)

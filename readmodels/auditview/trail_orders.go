@@ -29,12 +29,12 @@ func (k Kind) IsRecord() bool { return recordKinds[string(k)] != nil }
 
 // Each returns the first positions at which orders and takadas changed, in order.
 const (
-	placesOfOrder = `(select r.position from orders.record_version r where r.kind = 'clientorder' and r.id = $3 and r.position > $1 and ` +
-		`r.position <= $2 order by 1 limit 500)`
-	placesOfTakada = `(select r.position from orders.record_version r where r.kind = 'takada' and r.id = $3 and r.position > $1 and ` +
-		`r.position <= $2 order by 1 limit 500)`
-	placesOfRecords = `(select distinct r.position from orders.record_version r where r.client_id = $3 and r.position > $1 and r.position ` +
-		`<= $2 order by 1 limit 500)`
+	placesOfOrder = `(select r.position from orders.record_version r where r.kind = 'clientorder' and r.id = @place and r.position > @after and ` +
+		`r.position <= @upto order by 1 limit 500)`
+	placesOfTakada = `(select r.position from orders.record_version r where r.kind = 'takada' and r.id = @place and r.position > @after and ` +
+		`r.position <= @upto order by 1 limit 500)`
+	placesOfRecords = `(select distinct r.position from orders.record_version r where r.client_id = @place and r.position > @after and r.position ` +
+		`<= @upto order by 1 limit 500)`
 )
 
 // recorded is a version of an order or a takada with the version before.
@@ -50,7 +50,7 @@ type recorded struct {
 }
 
 // records returns what events changed of orders and takadas, by position. An event may delete many.
-func (v *Trails) records(ctx context.Context, events []logged) (map[event.Position][]recorded, error) {
+func (v *Trails) records(ctx context.Context, at *readmodels.At, events []logged) (map[event.Position][]recorded, error) {
 	var positions []int64
 	for _, e := range events {
 		if e.kind.IsRecord() || e.kind.IsAccount() {
@@ -60,7 +60,7 @@ func (v *Trails) records(ctx context.Context, events []logged) (map[event.Positi
 	if positions == nil {
 		return nil, nil
 	}
-	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[recorded], `
+	found, err := readmodels.Rows(ctx, v.Reader.From("books", "orders"), at, pgx.RowToStructByPos[recorded], `
 		select r.position, r.kind, r.id, r.workspace_id, r.client_id, n.name, r.state, b.state
 		from orders.record_version r
 		join lateral (
@@ -74,8 +74,7 @@ func (v *Trails) records(ctx context.Context, events []logged) (map[event.Positi
 		where r.position = any($1) order by r.position, r.kind, r.id`, positions)
 	all := map[event.Position][]recorded{}
 	for _, one := range found {
-		at := event.Position(one.Position)
-		all[at] = append(all[at], one)
+		all[event.Position(one.Position)] = append(all[event.Position(one.Position)], one)
 	}
 	return all, err
 }

@@ -2,7 +2,6 @@ package ledgerview
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -25,16 +24,16 @@ type NamedAccount struct {
 
 // AccountsNamed lists a page of the workspace's accounts of all ledgers by their names. It adds up no account that is not on the page.
 func (v *Views) AccountsNamed(
-	ctx context.Context, workspace uuid.UUID, page readmodels.Page, f AccountFilter, as As,
+	ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f AccountFilter, as As,
 ) ([]NamedAccount, int64, error) {
 	s := as.sources()
-	values := map[string]any{"known": as.known(), "workspace": workspace, "ledger": f.Kind, "text": person.Folded(f.Search)}
-	where, tallied := ` where a.workspace_id = $workspace and `+s.account, ` where a.workspace_id = $workspace`
+	values := pgx.NamedArgs{"known": as.known(), "workspace": workspace, "ledger": f.Kind, "text": person.Folded(f.Search)}
+	where, tallied := ` where a.workspace_id = @workspace and `+s.account, ` where a.workspace_id = @workspace`
 	if f.Kind != "" {
-		where, tallied = where+` and a.ledger = $ledger`, tallied+` and a.ledger = $ledger`
+		where, tallied = where+` and a.ledger = @ledger`, tallied+` and a.ledger = @ledger`
 	}
 	if values["text"] != "" {
-		where += ` and strpos(` + s.folded + `, $text) > 0`
+		where += ` and strpos(` + s.folded + `, @text) > 0`
 	}
 	count := `select count(*) from books.account a` + where
 	if as.KnownAt == nil && values["text"] == "" {
@@ -42,15 +41,16 @@ func (v *Views) AccountsNamed(
 	}
 	amounts := s.whole
 	if as.Of != nil {
-		amounts = s.before(`($day::bigint + 1)`)
+		amounts = s.before(`(@day::bigint + 1)`)
 		values["day"] = int64(*as.Of)
 	}
-	sql, args := bind(`
-		select (`+count+`), a.ledger, a.id, a.name, a.type, coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text, a.revision
+	sql := `
+		select a.ledger, a.id, a.name, a.type, coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text, a.revision
 		from (
-			select a.ledger, a.id, `+s.name+` as name, `+s.folded+` as folded, `+s.kind+` as type, `+s.revision+` as revision
-			from books.account a`+where+` order by folded, a.ledger, a.id limit $%d offset $%d
-		) a left join lateral (`+amounts+`) b on true order by a.folded, a.ledger, a.id`, values)
-	return readmodels.Counted(as.reading(ctx), v.Reader, page.Offset(), page.Size, pgx.RowToStructByPos[NamedAccount],
-		fmt.Sprintf(sql, len(args)+1, len(args)+2), args...)
+			select a.ledger, a.id, ` + s.name + ` as name, ` + s.folded + ` as folded, ` + s.kind + ` as type, ` + s.revision + ` as revision
+			from books.account a` + where + ` order by folded, a.ledger, a.id limit @limit offset @skip
+		) a left join lateral (` + amounts + `) b on true order by a.folded, a.ledger, a.id`
+	return readmodels.List[NamedAccount]{
+		As: pgx.RowToStructByPos[NamedAccount], SQL: sql, Count: count, Args: values,
+	}.Page(ctx, v.Reader.From("books"), as.reading(at), page)
 }

@@ -12,9 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"sync"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -82,7 +79,7 @@ func (sel Selection) days() (low, high int64) {
 
 const day0 = `date '1970-01-01'`
 
-// sources are the SQL fragments that a view adds up: the totals now, or as known at a position ($known).
+// sources are the SQL fragments that a view adds up: the totals now, or as known at a position (@known).
 type sources struct {
 	account  string // conditions on table account a
 	name     string // the account's name
@@ -90,8 +87,10 @@ type sources struct {
 	kind     string // the account's type
 	revision string // revision of the account's stream
 	whole    string // totals of account a
-	node     string // row_count, cash, fine of account a's nodes of one level; %d is the level, %s a condition on t.node
 	current  string // conditions on table row_version v
+
+	// nodes returns the SQL of row_count, cash, fine of account a's nodes of a level that meet a condition on t.node.
+	nodes func(level int, condition string) string
 }
 
 var now = sources{
@@ -101,36 +100,35 @@ var now = sources{
 	kind:     `a.type`,
 	revision: `a.revision`,
 	whole:    `select t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = 0`,
-	node:     `select t.node, t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = %d and %s`,
 	current:  `v.to_position = 9223372036854775807`,
+	nodes: func(level int, condition string) string {
+		return fmt.Sprintf(`select t.node, t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = %d and %s`,
+			level, condition)
+	},
 }
 
 var then = sources{
-	account:  `a.opened_position <= $known and a.deleted_position > $known`,
+	account:  `a.opened_position <= @known and a.deleted_position > @known`,
 	name:     calledThen(`name`),
 	folded:   calledThen(`name_folded`),
 	kind:     calledThen(`type`),
 	revision: calledThen(`revision`),
 	whole: `select p.account_rows as row_count, p.account_cash as cash, p.account_fine as fine from books.posting p
-		where p.account_id = a.id and p.position <= $known order by p.position desc, p.nth desc limit 1`,
-	node: `select t.node, q.row_count, q.cash, q.fine from books.total t cross join lateral (
-			select @_rows as row_count, @_cash as cash, @_fine as fine from books.posting q
-			where q.account_id = a.id and q.@ = t.node and q.position <= $known
-			order by q.position desc, q.nth desc limit 1) q
-		where t.account_id = a.id and t.level = %d and %s`,
-	current: `v.from_position <= $known and v.to_position > $known`,
+		where p.account_id = a.id and p.position <= @known order by p.position desc, p.nth desc limit 1`,
+	current: `v.from_position <= @known and v.to_position > @known`,
+	nodes: func(level int, condition string) string {
+		return fmt.Sprintf(`select t.node, q.row_count, q.cash, q.fine from books.total t cross join lateral (
+				select %[1]s_rows as row_count, %[1]s_cash as cash, %[1]s_fine as fine from books.posting q
+				where q.account_id = a.id and q.%[1]s = t.node and q.position <= @known
+				order by q.position desc, q.nth desc limit 1) q
+			where t.account_id = a.id and t.level = %[2]d and %[3]s`, map[int]string{1: "period", 2: "day"}[level], level, condition)
+	},
 }
 
 // calledThen returns the SQL of a column of account a's name as known at a position.
 func calledThen(column string) string {
 	return `(select n.` + column + ` from books.account_name n
-		where n.account_id = a.id and n.from_position <= $known order by n.from_position desc limit 1)`
-}
-
-// nodes returns the SQL of account a's nodes of a level that meet a condition on t.node.
-func (s sources) nodes(level int, condition string) string {
-	column := map[int]string{1: "period", 2: "day"}[level]
-	return fmt.Sprintf(strings.ReplaceAll(s.node, "@", column), level, condition)
+		where n.account_id = a.id and n.from_position <= @known order by n.from_position desc limit 1)`
 }
 
 // before returns the SQL of account a's balance before a day.
@@ -147,38 +145,6 @@ func (a As) sources() sources {
 	return now
 }
 
-// bind replaces the named parameters that a view's SQL has by numbered ones.
-func bind(sql string, values map[string]any) (string, []any) {
-	found, known := bindings.Load(sql)
-	if !known {
-		b := binding{text: sql}
-		for _, name := range []string{
-			"known", "workspace", "ledger", "account", "row", "last", "low", "high", "skip", "size", "type", "text", "today", "days", "day",
-		} {
-			if strings.Contains(b.text, "$"+name) {
-				b.names = append(b.names, name)
-				b.text = strings.ReplaceAll(b.text, "$"+name, fmt.Sprintf("$%d", len(b.names)))
-			}
-		}
-		found, _ = bindings.LoadOrStore(sql, b)
-	}
-	b, _ := found.(binding) // the map has no other type
-	args := make([]any, len(b.names))
-	for i, name := range b.names {
-		args[i] = values[name]
-	}
-	return b.text, args
-}
-
-// binding is a view's SQL with numbered parameters, and the parameters' names in order.
-type binding struct {
-	text  string
-	names []string
-}
-
-// bindings has one binding for each text. Texts are made of constants, so they are few.
-var bindings sync.Map
-
 func (a As) known() any {
 	if a.KnownAt == nil {
 		return nil
@@ -186,63 +152,53 @@ func (a As) known() any {
 	return int64(*a.KnownAt)
 }
 
-// reading returns a context in which a view of the past waits for its position.
-func (a As) reading(ctx context.Context) context.Context {
+// reading returns what a read of the view asks for: of the past, its position.
+func (a As) reading(at *readmodels.At) *readmodels.At {
 	if a.KnownAt == nil {
-		return ctx
+		return at
 	}
-	return readmodels.AsKnownAt(ctx, *a.KnownAt)
+	return at.Past(*a.KnownAt)
 }
 
 // Accounts returns the workspace's accounts of a ledger with their balances: all, or those of one type.
-func (v *Views) Accounts(ctx context.Context, workspace uuid.UUID, l *book.Ledger, kind *int, as As) ([]Account, error) {
+func (v *Views) Accounts(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, kind *int, as As) ([]Account, error) {
 	sql, args := as.accounts(workspace, l.Name, nil, kind)
-	read := func(ctx context.Context) ([]Account, error) {
-		return readmodels.Rows(as.reading(ctx), v.Reader, pgx.RowToStructByPos[Account], sql+` order by a.id`, args...)
-	}
-	if as.KnownAt != nil {
-		return read(ctx)
-	}
-	key := readmodels.CacheKey{Projection: "books", Workspace: workspace, Of: [2]string{sql, fmt.Sprint(args...)}}
-	return readmodels.Cached(ctx, v.Reader, key, func(found []Account) int { return accountBytes * (1 + len(found)) }, read)
+	return readmodels.Rows(ctx, v.Reader.From("books"), as.reading(at), pgx.RowToStructByPos[Account], sql+` order by a.id`, args)
 }
-
-// accountBytes is what an Account takes in memory, about.
-const accountBytes = 400
 
 // Account returns one account, or the ledger's NoAccount.
-func (v *Views) Account(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, as As) (Account, error) {
+func (v *Views) Account(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, as As) (Account, error) {
 	sql, args := as.accounts(workspace, l.Name, &account, nil)
-	return readmodels.Row(as.reading(ctx), v.Reader, l.NoAccount, pgx.RowToStructByPos[Account], sql, args...)
+	return readmodels.Row(ctx, v.Reader.From("books"), as.reading(at), l.NoAccount, pgx.RowToStructByPos[Account], sql, args)
 }
 
-func (a As) accounts(workspace uuid.UUID, ledger string, account *int64, kind *int) (string, []any) {
+func (a As) accounts(workspace uuid.UUID, ledger string, account *int64, kind *int) (string, pgx.NamedArgs) {
 	s := a.sources()
-	values := map[string]any{"known": a.known(), "workspace": workspace, "ledger": ledger}
+	values := pgx.NamedArgs{"known": a.known(), "workspace": workspace, "ledger": ledger}
 	amounts := s.whole
 	if a.Of != nil {
-		amounts = s.before(`($day::bigint + 1)`)
+		amounts = s.before(`(@day::bigint + 1)`)
 		values["day"] = int64(*a.Of)
 	}
 	sql := `select a.id, ` + s.name + ` as name, ` + s.kind + ` as type, coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text, ` +
 		s.revision + ` as revision
 		from books.account a left join lateral (` + amounts + `) b on true
-		where a.workspace_id = $workspace and a.ledger = $ledger and ` + s.account
+		where a.workspace_id = @workspace and a.ledger = @ledger and ` + s.account
 	if account != nil {
-		sql += ` and a.id = $account`
+		sql += ` and a.id = @account`
 		values["account"] = *account
 	}
 	if kind != nil {
-		sql += ` and ` + s.kind + ` = $type`
+		sql += ` and ` + s.kind + ` = @type`
 		values["type"] = *kind
 	}
-	return bind(sql, values)
+	return sql, values
 }
 
 // Rows returns a page of an account's rows and the number of rows in the whole selection, or the ledger's NoAccount.
-func (v *Views) Rows(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection) (rows []Row,
+func (v *Views) Rows(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection) (rows []Row,
 	total int64, err error) {
-	total, err = v.EachRow(ctx, workspace, l, account, sel, func(r Row) error {
+	total, err = v.EachRow(ctx, at, workspace, l, account, sel, func(r Row) error {
 		rows = append(rows, r)
 		return nil
 	})
@@ -250,18 +206,18 @@ func (v *Views) Rows(ctx context.Context, workspace uuid.UUID, l *book.Ledger, a
 }
 
 // EachRow is [Views.Rows] for more rows than fit in memory: it calls take for each.
-func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection,
+func (v *Views) EachRow(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection,
 	take func(Row) error) (total int64, err error) {
 	low, high := sel.days()
-	values := map[string]any{
+	values := pgx.NamedArgs{
 		"known": sel.known(), "workspace": workspace, "ledger": l.Name, "account": account, "low": low, "high": high,
 		"skip": int64(0), "size": nil,
 	}
 	if sel.PageSize > 0 {
 		values["skip"], values["size"] = int64(sel.Page-1)*int64(sel.PageSize), int64(sel.PageSize)
 	}
-	sql, args := bind(sel.pageSQL(), values)
-	missing, ctx := l.NoAccount, sel.reading(ctx)
+	sql, args := sel.pageSQL(), values
+	missing := l.NoAccount
 	type scanned struct {
 		Row // without balances
 
@@ -270,19 +226,18 @@ func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger
 	}
 	scan := func(row pgx.CollectableRow) (r scanned, err error) {
 		var (
-			s                    RowScan
-			id, at, money, metal *int64
-			cash, fine           *string
+			s                          RowScan
+			id, revision, money, metal *int64
+			cash, fine                 *string
 		)
-		if err := row.Scan(append([]any{&total, &id, &cash, &fine, &money, &metal, &at}, s.Into()...)...); err != nil || id == nil {
+		if err := row.Scan(append([]any{&total, &id, &cash, &fine, &money, &metal, &revision}, s.Into()...)...); err != nil || id == nil {
 			return r, err // a page without rows still has one line, with the total
 		}
 		return scanned{
-			Row: Row{Row: s.Row(account), ID: *id, Revision: *at}, cash: *cash, fine: *fine,
+			Row: Row{Row: s.Row(account), ID: *id, Revision: *revision}, cash: *cash, fine: *fine,
 			effect: book.Effect{Cash: unit.Money(*money), Fine: unit.Grams(*metal)},
 		}, nil
 	}
-	inOrder := func(a, b scanned) int { return cmp.Or(cmp.Compare(a.Date, b.Date), cmp.Compare(a.ID, b.ID)) }
 	var (
 		last    scanned
 		balance Balance
@@ -292,7 +247,7 @@ func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger
 		if r.ID == 0 {
 			return nil
 		}
-		if last.ID != 0 && inOrder(last, r) > 0 { // the statement leaves the order to its plan
+		if last.ID != 0 && cmp.Or(cmp.Compare(last.Date, r.Date), cmp.Compare(last.ID, r.ID)) > 0 { // the statement leaves the order to its plan
 			return fmt.Errorf("row %d of account %d was read before row %d, which is older", last.ID, account, r.ID)
 		}
 		if last.ID == 0 {
@@ -307,36 +262,12 @@ func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger
 		r.Cash, r.Fine = balance.Cash, balance.Fine
 		return take(r.Row)
 	}
-	if sel.PageSize == 0 || sel.PageSize > fewRows {
-		err = readmodels.Each(ctx, v.Reader, scan, each, sql, args...)
-		return total, cmp.Or(err, missing)
-	}
-	page, err := readmodels.RowsBatched(ctx, v.Reader, scan, sql, args...)
-	slices.SortFunc(page, inOrder)
-	for i := 0; i < len(page) && err == nil; i++ {
-		err = each(page[i])
-	}
+	err = readmodels.Each(ctx, v.Reader.From("books"), sel.reading(at), scan, each, sql, args)
 	return total, cmp.Or(err, missing)
 }
 
-// fewRows is the size of a page that is read together with those of other callers.
-const fewRows = 100
-
 // passedRows is how many rows are passed over rather than searched in the totals: up to there that is cheaper.
 const passedRows = 64
-
-// Key names the page for [readmodels.Cached]. It returns false for one that is not kept: it is long, or of the past.
-func (sel Selection) Key(workspace uuid.UUID, l *book.Ledger, account int64) (readmodels.CacheKey, bool) {
-	low, high := sel.days()
-	type rows struct {
-		ledger    string
-		account   int64
-		low, high int64
-		page, of  int
-	}
-	key := readmodels.CacheKey{Projection: "books", Workspace: workspace, Of: rows{l.Name, account, low, high, sel.Page, sel.PageSize}}
-	return key, sel.KnownAt == nil && sel.PageSize > 0 && sel.PageSize <= fewRows
-}
 
 // searched reports whether the page's first row is searched in the totals.
 func (sel Selection) searched() bool {
@@ -353,10 +284,10 @@ func (sel Selection) pageSQL() string {
 	whole := `select coalesce((select t.row_count from (` + s.whole + `) t), 0) as row_count`
 	low, high, last := `select 0 as row_count`, whole, ``
 	if sel.From != nil {
-		low = s.before(`$low::bigint`)
+		low = s.before(`@low::bigint`)
 	}
 	if sel.To != nil || sel.Of != nil {
-		high, last = s.before(`($high::bigint + 1)`), `and v.date <= `+day0+` + least($high::bigint, 400000)::int`
+		high, last = s.before(`(@high::bigint + 1)`), `and v.date <= `+day0+` + least(@high::bigint, 400000)::int`
 	}
 	start, first := `select 0::bigint as rank, 0::numeric as cash, 0::numeric as fine`, ``
 	if sel.searched() {
@@ -372,9 +303,9 @@ func (sel Selection) pageSQL() string {
 		((page.in_cash - page.out_cash) * 100)::bigint, ((page.in_fine - page.out_fine) * 1000)::bigint, page.revision,
 		` + RowColumns("page") + `
 	from (
-		select a.id, low.row_count::bigint + $skip::bigint as rank, low.row_count::bigint as low, high.row_count::bigint as high
+		select a.id, low.row_count::bigint + @skip::bigint as rank, low.row_count::bigint as low, high.row_count::bigint as high
 		from books.account a, lateral (` + low + `) low, lateral (` + high + `) high
-		where a.id = $account and a.workspace_id = $workspace and a.ledger = $ledger and ` + s.account + `
+		where a.id = @account and a.workspace_id = @workspace and a.ledger = @ledger and ` + s.account + `
 		offset 0
 	) a left join lateral (
 		select v.*, before.cash, before.fine
@@ -386,7 +317,7 @@ func (sel Selection) pageSQL() string {
 			) v
 		) before, lateral (
 			select v.row_id, v.in_cash, v.out_cash, v.in_fine, v.out_fine, ` + RowColumns("v") + `, v.revision` + rows + `
-			limit $size::bigint offset a.rank - start.rank
+			limit @size::bigint offset a.rank - start.rank
 		) v
 	) page on true`
 }

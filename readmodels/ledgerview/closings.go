@@ -31,10 +31,10 @@ var closingsSQL = strings.ReplaceAll(`
 	from unnest($2::bigint[], $3::bigint[], $4::bigint[]) with ordinality asked (account, day, known, nth)
 	left join books.account a on a.id = asked.account and a.workspace_id = $1 and `+then.account+`
 	left join lateral (`+then.before(`(asked.day + 1)`)+`) b on a.id is not null
-	order by asked.nth`, `$known`, `asked.known`)
+	order by asked.nth`, `@known`, `asked.known`)
 
 // Closings returns the balance for each closing, in their order.
-func (v *Views) Closings(ctx context.Context, workspace uuid.UUID, asked []Closing) ([]Closed, error) {
+func (v *Views) Closings(ctx context.Context, at *readmodels.At, workspace uuid.UUID, asked []Closing) ([]Closed, error) {
 	var (
 		accounts, days, known []int64
 		last                  event.Position
@@ -43,6 +43,6 @@ func (v *Views) Closings(ctx context.Context, workspace uuid.UUID, asked []Closi
 		accounts, days, known = append(accounts, c.Account), append(days, int64(c.Day)), append(known, int64(c.KnownAt))
 		last = max(last, c.KnownAt)
 	}
-	return readmodels.Rows(readmodels.AsKnownAt(ctx, last), v.Reader, pgx.RowToStructByPos[Closed], closingsSQL, workspace, accounts,
+	return readmodels.Rows(ctx, v.Reader.From("books"), at.Past(last), pgx.RowToStructByPos[Closed], closingsSQL, workspace, accounts,
 		days, known)
 }

@@ -21,16 +21,16 @@ type Extent struct {
 
 // Extent returns the extent of the whole selection, all zero without rows or account. It adds up days, not rows: a day's balances are
 // between what its IN and what its OUT alone would make of the balance before it.
-func (v *Views) Extent(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection) (Extent, error) {
+func (v *Views) Extent(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection) (Extent, error) {
 	s, days := sel.sources(), ``
 	low, high := sel.days()
 	if sel.From != nil {
-		days += ` and v.date >= ` + day0 + ` + $low::int`
+		days += ` and v.date >= ` + day0 + ` + @low::int`
 	}
 	if sel.To != nil || sel.Of != nil {
-		days += ` and v.date <= ` + day0 + ` + least($high::bigint, 400000)::int`
+		days += ` and v.date <= ` + day0 + ` + least(@high::bigint, 400000)::int`
 	}
-	sql, args := bind(`
+	sql, args := `
 		select coalesce(max(d.row_id), 0), `+movedColumns+`,
 			coalesce(min(d.cash - d.in_cash), 0)::text, coalesce(min(d.fine - d.in_fine), 0)::text,
 			coalesce(max(d.cash + d.out_cash), 0)::text, coalesce(max(d.fine + d.out_fine), 0)::text
@@ -39,15 +39,15 @@ func (v *Views) Extent(ctx context.Context, workspace uuid.UUID, l *book.Ledger,
 		`as out_fine,
 				sum(sum(v.in_cash - v.out_cash)) over w as cash, sum(sum(v.in_fine - v.out_fine)) over w as fine
 			from books.account a join books.row_version v on v.account_id = a.id
-			where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and `+s.account+` and not v.deleted and `+s.current+days+`
+			where a.workspace_id = @workspace and a.ledger = @ledger and a.id = @account and `+s.account+` and not v.deleted and `+s.current+days+`
 			group by v.date
 			window w as (order by v.date rows unbounded preceding)
 		) d`,
-		map[string]any{"known": sel.known(), "workspace": workspace, "ledger": l.Name, "account": account, "low": low, "high": high})
-	return readmodels.Row(sel.reading(ctx), v.Reader, nil, func(row pgx.CollectableRow) (e Extent, err error) {
+		pgx.NamedArgs{"known": sel.known(), "workspace": workspace, "ledger": l.Name, "account": account, "low": low, "high": high}
+	return readmodels.Row(ctx, v.Reader.From("books"), sel.reading(at), nil, func(row pgx.CollectableRow) (e Extent, err error) {
 		err = row.Scan(&e.Last, &e.CashIn, &e.CashOut, &e.FineIn, &e.FineOut, &e.Lowest.Cash, &e.Lowest.Fine, &e.Highest.Cash, &e.Highest.Fine)
 		return e, err
-	}, sql, args...)
+	}, sql, args)
 }
 
 // Above returns the balance with another one before it.

@@ -42,10 +42,10 @@ func RecordChange(before, after bool) string {
 }
 
 // history returns all versions of a record, or missing. show makes the answer of a stored state.
-func history[S, T any](ctx context.Context, v *Views, workspace uuid.UUID, kind string, id int64, missing error,
+func history[S, T any](ctx context.Context, at *readmodels.At, v *Views, workspace uuid.UUID, kind string, id int64, missing error,
 	show func(S, *int64) T) ([]RecordVersion[T], error) {
 	var before *T
-	versions, err := readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (o RecordVersion[T], err error) {
+	versions, err := readmodels.Rows(ctx, v.Reader.From("orders"), at, func(row pgx.CollectableRow) (o RecordVersion[T], err error) {
 		var (
 			position int64
 			text     *string

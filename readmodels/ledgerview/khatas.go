@@ -2,7 +2,6 @@ package ledgerview
 
 import (
 	"context"
-	"math"
 	"strconv"
 	"time"
 
@@ -43,11 +42,12 @@ const allKhatasSQL = `
 		k.revision, k.first_row, k.row_count, k.actor
 	from khatas.khata k`
 
-const khatasSQL = allKhatasSQL + ` where k.workspace_id = $1`
+const khatasSQL = allKhatasSQL + ` where k.workspace_id = @workspace`
 
 // Khata reads an upload of a workspace, or returns [khata.ErrNotFound].
-func (v *Views) Khata(ctx context.Context, workspace uuid.UUID, id int64) (Khata, error) {
-	return readmodels.Row(ctx, v.Reader, khata.ErrNotFound, pgx.RowToStructByPos[Khata], khatasSQL+` and k.id = $2`, workspace, id)
+func (v *Views) Khata(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (Khata, error) {
+	return readmodels.Row(ctx, v.Reader.From("khatas"), at, khata.ErrNotFound, pgx.RowToStructByPos[Khata], khatasSQL+` and k.id = @id`,
+		pgx.NamedArgs{"workspace": workspace, "id": id})
 }
 
 // KhataFilter says which uploads are asked for.
@@ -56,16 +56,15 @@ type KhataFilter struct {
 }
 
 // Khatas lists a page of the uploads of a workspace, newest first. A page of size 0 is all of them.
-func (v *Views) Khatas(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f KhataFilter) ([]Khata, int64, error) {
-	if page.Size == 0 {
-		page.Size = math.MaxInt32
-	}
+func (v *Views) Khatas(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f KhataFilter) ([]Khata, int64, error) {
 	waiting := ``
 	if f.Waiting != "" {
 		waiting = ` and waits`
 	}
-	count := readmodels.Tally(`khatas.khata`, `t`, `t.workspace_id = $1`+waiting)
-	return readmodels.PagedWithCount(ctx, v.Reader, page, pgx.RowToStructByPos[Khata], `id desc`, count, khatasSQL+waiting, workspace)
+	return readmodels.List[Khata]{
+		As: pgx.RowToStructByPos[Khata], SQL: khatasSQL + waiting, Order: `id desc`,
+		Count: readmodels.Tally(`khatas.khata`, `t`, `t.workspace_id = @workspace`+waiting), Args: pgx.NamedArgs{"workspace": workspace},
+	}.Page(ctx, v.Reader.From("khatas"), at, page)
 }
 
 // SubmittedRow names a row that was submitted.
@@ -76,9 +75,9 @@ type SubmittedRow struct {
 }
 
 // SubmittedRows returns the rows that were submitted of an upload and are not deleted.
-func (v *Views) SubmittedRows(ctx context.Context, k Khata) ([]SubmittedRow, error) {
+func (v *Views) SubmittedRows(ctx context.Context, at *readmodels.At, k Khata) ([]SubmittedRow, error) {
 	const newest = int64(1<<63 - 1)
-	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[SubmittedRow], `
+	return readmodels.Rows(ctx, v.Reader.From("books"), at, pgx.RowToStructByPos[SubmittedRow], `
 		select a.ledger, a.id, r.row_id from books.row_version r join books.account a on a.id = r.account_id
 		where r.row_id between $1 and $2 and r.to_position = $3 and not r.deleted and a.deleted_position = $3 and a.workspace_id = $4
 		order by r.row_id`, k.First, k.First+k.Rows-1, newest, k.Workspace)
@@ -94,8 +93,8 @@ type OldKhata struct {
 func (o OldKhata) ID() string { return strconv.FormatInt(o.Number, 10) }
 
 // KhatasBefore returns the first uploads of all workspaces from before a moment whose files are still kept.
-func (v *Views) KhatasBefore(ctx context.Context, before time.Time) ([]OldKhata, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[OldKhata],
+func (v *Views) KhatasBefore(ctx context.Context, at *readmodels.At, before time.Time) ([]OldKhata, error) {
+	return readmodels.Rows(ctx, v.Reader.From("khatas"), at, pgx.RowToStructByPos[OldKhata],
 		`select k.workspace_id, k.id from khatas.khata k where not k.removed and k.created_at < $1 order by k.created_at limit 100`, before)
 }
 
@@ -104,7 +103,7 @@ const maxNames = 20_000
 
 // AccountNames returns the open accounts of a workspace.
 func (v *Views) AccountNames(ctx context.Context, workspace uuid.UUID) ([]khatapage.Account, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[khatapage.Account], `
+	return readmodels.Rows(ctx, v.Reader.From("books"), nil, pgx.RowToStructByPos[khatapage.Account], `
 		select a.ledger, a.id, a.name from books.account a
 		where a.workspace_id = $1 and a.deleted_position = $2 order by a.id limit $3`, workspace, int64(1<<63-1), maxNames)
 }

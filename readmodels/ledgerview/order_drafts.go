@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math"
 	"strings"
 	"time"
 
@@ -67,7 +66,7 @@ const allDraftsSQL = `
 		d.revision
 	from order_drafts.order_draft d`
 
-const draftsSQL = allDraftsSQL + ` where d.workspace_id = $1`
+const draftsSQL = allDraftsSQL + ` where d.workspace_id = @workspace`
 
 // draftIn returns the scanner of drafts for a time zone.
 func draftIn(zone *time.Location) pgx.RowToFunc[OrderDraft] {
@@ -114,8 +113,9 @@ func decode(text *string, into any) error {
 }
 
 // OrderDraft reads a draft of a workspace, or returns [orderdraft.ErrNotFound].
-func (v *Views) OrderDraft(ctx context.Context, workspace uuid.UUID, zone *time.Location, id int64) (OrderDraft, error) {
-	return readmodels.Row(ctx, v.Reader, orderdraft.ErrNotFound, draftIn(zone), draftsSQL+` and d.id = $2`, workspace, id)
+func (v *Views) OrderDraft(ctx context.Context, at *readmodels.At, workspace uuid.UUID, zone *time.Location, id int64) (OrderDraft, error) {
+	return readmodels.Row(ctx, v.Reader.From("order_drafts"), at, orderdraft.ErrNotFound, draftIn(zone), draftsSQL+` and d.id = @id`,
+		pgx.NamedArgs{"workspace": workspace, "id": id})
 }
 
 // DraftFilter says which drafts are asked for. An absent field fits all.
@@ -125,22 +125,21 @@ type DraftFilter struct {
 
 // OrderDrafts lists a page of a workspace's drafts, by id.
 func (v *Views) OrderDrafts(
-	ctx context.Context, workspace uuid.UUID, zone *time.Location, page readmodels.Page, f DraftFilter,
+	ctx context.Context, at *readmodels.At, workspace uuid.UUID, zone *time.Location, page readmodels.Page, f DraftFilter,
 ) ([]OrderDraft, int64, error) {
-	if page.Size == 0 {
-		page.Size = math.MaxInt32
+	l := readmodels.List[OrderDraft]{
+		As: draftIn(zone), SQL: draftsSQL, Order: `id`, Args: pgx.NamedArgs{"workspace": workspace, "slip": strings.TrimSpace(f.Slip)},
 	}
-	w := readmodels.Where{SQL: draftsSQL, Args: []any{workspace}}
 	if f.Slip != "" {
-		w.And(`d.id in (select e.draft_id from order_drafts.order_draft_entry e where e.workspace_id = $1 and lower(e.slip_number) = lower($n))`,
-			strings.TrimSpace(f.Slip))
+		l.SQL += ` and d.id in (
+			select e.draft_id from order_drafts.order_draft_entry e where e.workspace_id = @workspace and lower(e.slip_number) = lower(@slip))`
 	}
-	return readmodels.Paged(ctx, v.Reader, page, draftIn(zone), `id`, w.SQL, w.Args...)
+	return l.Page(ctx, v.Reader.From("order_drafts"), at, page)
 }
 
 // Clients returns the clients of a workspace.
 func (v *Views) Clients(ctx context.Context, workspace uuid.UUID) ([]orderdraft.Client, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[orderdraft.Client], `
+	return readmodels.Rows(ctx, v.Reader.From("orders"), nil, pgx.RowToStructByPos[orderdraft.Client], `
 		select a.id, a.name from orders.account a where a.workspace_id = $1 and a.ledger = 'client' and a.deleted_position is null
 			order by a.id`, workspace)
 }
@@ -148,7 +147,7 @@ func (v *Views) Clients(ctx context.Context, workspace uuid.UUID) ([]orderdraft.
 // HighestSlip returns the greatest slip number of digits only (CONTRACT.md I11), of the orders and of the drafts but one; 0 if there is
 // none.
 func (v *Views) HighestSlip(ctx context.Context, workspace uuid.UUID, but int64) (int64, error) {
-	return readmodels.Row(ctx, v.Reader, orderdraft.ErrNotFound, pgx.RowTo[int64], `
+	return readmodels.Row(ctx, v.Reader.From("order_drafts", "orders"), nil, orderdraft.ErrNotFound, pgx.RowTo[int64], `
 		select greatest(
 			(select max(case when o.slip_folded ~ '^[0-9]{1,9}$' then o.slip_folded::bigint end) from orders.client_order o
 				where o.workspace_id = $1 and not o.deleted),
@@ -167,8 +166,8 @@ type DraftReply struct {
 }
 
 // DraftReplies returns replies of all workspaces, newest first, after the first skip, and their number. They are for operators.
-func (v *Views) DraftReplies(ctx context.Context, skip, limit int) ([]DraftReply, int64, error) {
-	replies, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[DraftReply], `
+func (v *Views) DraftReplies(ctx context.Context, at *readmodels.At, skip, limit int) ([]DraftReply, int64, error) {
+	replies, err := readmodels.Rows(ctx, v.Reader.From("order_drafts"), at, pgx.RowToStructByPos[DraftReply], `
 		select r.draft_id, r.phone_number, r.text, r.status, r.at, count(*) over () from order_drafts.order_draft_reply r
 		where r.at is not null order by r.at desc, r.draft_id desc limit $1 offset $2`, int64(limit), int64(skip))
 	if err != nil || len(replies) == 0 {
@@ -178,7 +177,7 @@ func (v *Views) DraftReplies(ctx context.Context, skip, limit int) ([]DraftReply
 }
 
 // HasSender reports whether a sender has written to a workspace of the deployment. The sender is a keyed hash.
-func (v *Views) HasSender(ctx context.Context, sender string) (bool, error) {
-	return readmodels.Row(ctx, v.Reader, nil, pgx.RowTo[bool],
+func (v *Views) HasSender(ctx context.Context, at *readmodels.At, sender string) (bool, error) {
+	return readmodels.Row(ctx, v.Reader.From("order_drafts"), at, nil, pgx.RowTo[bool],
 		`select exists (select from order_drafts.order_draft_reply r where r.sender = $1)`, sender)
 }

@@ -1,12 +1,9 @@
 package ledgerview
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"math"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -65,56 +62,51 @@ func toOrder(row pgx.CollectableRow) (o ClientOrder, err error) {
 }
 
 // Order reads an order of a workspace, or returns [order.ErrNotFound].
-func (v *Views) Order(ctx context.Context, workspace uuid.UUID, id int64) (ClientOrder, error) {
-	return readmodels.Row(ctx, v.Reader, order.ErrNotFound, toOrder, ordersSQL+` and o.workspace_id = $1 and o.id = $2`, workspace, id)
+func (v *Views) Order(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (ClientOrder, error) {
+	return readmodels.Row(ctx, v.Reader.From("orders"), at, order.ErrNotFound, toOrder, ordersSQL+` and o.workspace_id = $1 and o.id = $2`, workspace, id)
 }
 
-// where returns the condition of the orders that fit.
-func (f OrderFilter) where(workspace uuid.UUID) readmodels.Where {
-	w := readmodels.Where{SQL: `o.workspace_id = $1`, Args: []any{workspace}}
+// list returns the list of the orders that fit.
+func (f OrderFilter) list(workspace uuid.UUID) readmodels.List[ClientOrder] {
+	where := `o.workspace_id = @workspace`
 	if f.Client != 0 {
-		w.And(`o.client_id = $n`, f.Client)
+		where += ` and o.client_id = @client`
 	}
+	count := readmodels.Tally(`orders.client_order`, `o`, where)
 	if f.Slip != "" {
-		w.And(`o.slip_folded = $n`, person.Folded(f.Slip))
+		where, count = where+` and o.slip_folded = @slip`, ``
 	}
-	return w
+	return readmodels.List[ClientOrder]{
+		As: toOrder, SQL: ordersSQL + ` and ` + where, Order: `id`, Count: count,
+		Args: pgx.NamedArgs{"workspace": workspace, "client": f.Client, "slip": person.Folded(f.Slip)},
+	}
 }
 
 // Orders lists a page of a workspace's orders, by id.
-func (v *Views) Orders(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f OrderFilter) ([]ClientOrder, int64, error) {
-	w := f.where(workspace)
-	if f.Slip != "" {
-		return readmodels.Paged(ctx, v.Reader, page, toOrder, `id`, ordersSQL+` and `+w.SQL, w.Args...)
-	}
-	return readmodels.PagedWithCount(ctx, v.Reader, page, toOrder, `id`, readmodels.Tally(`orders.client_order`, `o`, w.SQL),
-		ordersSQL+` and `+w.SQL, w.Args...)
+func (v *Views) Orders(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f OrderFilter) ([]ClientOrder,
+	int64, error) {
+	return f.list(workspace).Page(ctx, v.Reader.From("orders"), at, page)
 }
 
 // EachOrder is [Views.Orders] for more orders than fit in memory: it calls take for each. A page of size 0 is all orders.
-func (v *Views) EachOrder(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f OrderFilter,
+func (v *Views) EachOrder(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f OrderFilter,
 	take func(ClientOrder) error) error {
-	w := f.where(workspace)
-	return readmodels.Each(ctx, v.Reader, toOrder, take,
-		fmt.Sprintf(`%s and %s order by o.id limit $%d offset $%d`, ordersSQL, w.SQL, len(w.Args)+1, len(w.Args)+2),
-		append(w.Args, limit(page), page.Offset())...)
+	_, err := f.list(workspace).Each(ctx, v.Reader.From("orders"), at, page, take)
+	return err
 }
-
-// limit returns the size of a page; a page of size 0 has all rows.
-func limit(p readmodels.Page) int64 { return cmp.Or(int64(p.Size), math.MaxInt64) }
 
 // OrdersOfSender lists the newest orders that were made of a sender's drafts, whatever phone people have typed into a draft. The drafts
 // themselves are gone once they are converted.
-func (v *Views) OrdersOfSender(ctx context.Context, workspace uuid.UUID, sender string) ([]ClientOrder, error) {
+func (v *Views) OrdersOfSender(ctx context.Context, at *readmodels.At, workspace uuid.UUID, sender string) ([]ClientOrder, error) {
 	const most = 10
-	return readmodels.Rows(ctx, v.Reader, toOrder, ordersSQL+`
+	return readmodels.Rows(ctx, v.Reader.From("order_drafts", "orders"), at, toOrder, ordersSQL+`
 		and o.workspace_id = $1 and o.draft_id in (select draft_id from order_drafts.order_draft_reply where workspace_id = $1 and sender = `+
 		`$2) order by o.id desc limit $3`, workspace, sender, most)
 }
 
 // ClientName returns the name of a client of a workspace, or the clients' NoAccount.
-func (v *Views) ClientName(ctx context.Context, workspace uuid.UUID, id int64) (string, error) {
-	return readmodels.Row(ctx, v.Reader, client.Ledger.NoAccount, pgx.RowTo[string], `
+func (v *Views) ClientName(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (string, error) {
+	return readmodels.Row(ctx, v.Reader.From("orders"), at, client.Ledger.NoAccount, pgx.RowTo[string], `
 		select a.name from orders.account a where a.workspace_id = $1 and a.id = $2 and a.ledger = 'client'
 			and a.deleted_position is null`, workspace, id)
 }
@@ -124,7 +116,7 @@ func (v *Views) ClientName(ctx context.Context, workspace uuid.UUID, id int64) (
 func (v *Views) OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip string, holder int64, date unit.Date, days int) (int64,
 	error) {
 	errNone := errors.New("no such order")
-	id, err := readmodels.Row(ctx, v.Reader, errNone, pgx.RowTo[int64], `
+	id, err := readmodels.Row(ctx, v.Reader.From("orders"), nil, errNone, pgx.RowTo[int64], `
 		select o.id from orders.client_order o
 		where o.workspace_id = $1 and not o.deleted and o.slip_folded = $2 and o.client_id <> $3
 			and o.date between `+day0+` + $4::int - $5::int and `+day0+` + $4::int + $5::int
@@ -136,8 +128,8 @@ func (v *Views) OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip str
 }
 
 // OrderHistory returns all versions of an order, oldest first, also of a deleted one, or [order.ErrNotFound].
-func (v *Views) OrderHistory(ctx context.Context, workspace uuid.UUID, id int64) ([]RecordVersion[ClientOrder], error) {
-	return history(ctx, v, workspace, order.Kind.Category(), id, order.ErrNotFound, func(o order.Order, revision *int64) ClientOrder {
+func (v *Views) OrderHistory(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) ([]RecordVersion[ClientOrder], error) {
+	return history(ctx, at, v, workspace, order.Kind.Category(), id, order.ErrNotFound, func(o order.Order, revision *int64) ClientOrder {
 		return ClientOrder{ID: id, Order: o, Revision: revision}
 	})
 }

@@ -38,7 +38,8 @@ func (v Version) Change(before *Version) string {
 
 // RowColumns returns the SQL of the columns of a row's version that [RowScan] reads.
 func RowColumns(version string) string {
-	return strings.ReplaceAll(`@.date, @.in_entries, @.out_entries, @.warnings, @.deleted, @.void, @.reverses, @.reversed_by`, "@", version)
+	const columns = `.date, .in_entries, .out_entries, .warnings, .deleted, .void, .reverses, .reversed_by`
+	return strings.ReplaceAll(columns, ".", version+".")
 }
 
 // RowScan scans a row's columns, all null where there is no row.
@@ -78,11 +79,11 @@ func (s *RowScan) Row(account int64) (r book.Row) {
 // rowOf narrows a view to a row of an account of a workspace; a condition on the account follows.
 const rowOf = `
 	from books.account a join books.row_version v on v.account_id = a.id
-	where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and v.row_id = $row and `
+	where a.workspace_id = @workspace and a.ledger = @ledger and a.id = @account and v.row_id = @row and `
 
 // Row returns one row with the balances after it, or the ledger's NoRow.
-func (v *Views) Row(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account, row int64, as As) (Row, error) {
-	rows, err := v.RowsFrom(ctx, workspace, l, account, row, 1, as)
+func (v *Views) Row(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account, row int64, as As) (Row, error) {
+	rows, err := v.RowsFrom(ctx, at, workspace, l, account, row, 1, as)
 	if err == nil && len(rows) == 0 {
 		err = l.NoRow
 	}
@@ -93,30 +94,30 @@ func (v *Views) Row(ctx context.Context, workspace uuid.UUID, l *book.Ledger, ac
 }
 
 // RowsFrom returns those rows that exist among count consecutive ids, ordered by id, each with the balances after it.
-func (v *Views) RowsFrom(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account, first, count int64, as As) ([]Row, error) {
+func (v *Views) RowsFrom(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account, first, count int64, as As) ([]Row, error) {
 	s := as.sources()
-	values := map[string]any{
+	values := pgx.NamedArgs{
 		"known": as.known(), "workspace": workspace, "ledger": l.Name, "account": account, "row": first, "last": last(first, count),
 	}
 	dated := ``
 	if as.Of != nil {
-		dated, values["day"] = ` and v.date <= `+day0+` + $day::int`, int64(*as.Of)
+		dated, values["day"] = ` and v.date <= `+day0+` + @day::int`, int64(*as.Of)
 	}
 	// The query finds rows by id first: if it began with the account, Postgres would read the account's whole index.
-	sql, args := bind(`
+	sql, args := `
 		with v as materialized (
 			select * from books.row_version v
-			where v.row_id between $row and $last and v.account_id + 0 = $account and not v.deleted and `+s.current+dated+`
+			where v.row_id between @row and @last and v.account_id + 0 = @account and not v.deleted and `+s.current+dated+`
 		)
 		select v.row_id, b.cash::text, b.fine::text, v.revision, `+RowColumns("v")+`
 		from v join books.account a on a.id = v.account_id, lateral (`+s.upTo(`(v.date - `+day0+`)::bigint`, `v.row_id`)+`) b
-		where a.workspace_id = $workspace and a.ledger = $ledger and `+s.account+` order by v.row_id`, values)
-	return readmodels.Rows(as.reading(ctx), v.Reader, func(row pgx.CollectableRow) (r Row, err error) {
+		where a.workspace_id = @workspace and a.ledger = @ledger and `+s.account+` order by v.row_id`, values
+	return readmodels.Rows(ctx, v.Reader.From("books"), as.reading(at), func(row pgx.CollectableRow) (r Row, err error) {
 		var s RowScan
 		err = row.Scan(append([]any{&r.ID, &r.Cash, &r.Fine, &r.Revision}, s.Into()...)...)
 		r.Row = s.Row(account)
 		return r, err
-	}, sql, args...)
+	}, sql, args)
 }
 
 // last returns the last of count numbers that begin with first.
@@ -130,7 +131,7 @@ func last(first, count int64) int64 {
 // upTo returns the SQL of account a's balance up to and including a row of a day.
 func (s sources) upTo(day, row string) string {
 	parts, first := ``, `0`
-	if s == now { // skip the beginning of a crowded day
+	if s.current == now.current { // skip the beginning of a crowded day
 		start := func(level int) string { // of the part that has the row
 			return fmt.Sprintf(`coalesce((select max(t.node) from books.total t where t.account_id = a.id and t.level = %d
 				and t.node between (%s) << 40 and ((%s) << 40) + (%s)), (%s) << 40)`, level, day, day, row, day)
@@ -160,9 +161,9 @@ func (b Balance) Plus(e book.Effect) Balance {
 
 // BalanceAt returns an account's balance up to a place among its rows, whether or not there is a row at that place,
 // or the ledger's NoAccount.
-func (v *Views) BalanceAt(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date, row int64) (Balance,
+func (v *Views) BalanceAt(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date, row int64) (Balance,
 	error) {
-	found, err := v.balancesAt(ctx, workspace, l, account, []unit.Date{date}, row)
+	found, err := v.balancesAt(ctx, at, workspace, l, account, []unit.Date{date}, row)
 	return found[date], err
 }
 
@@ -170,27 +171,27 @@ func (v *Views) BalanceAt(ctx context.Context, workspace uuid.UUID, l *book.Ledg
 const LastRow = 1<<40 - 1
 
 // BalancesOn returns an account's balance at the end of each day, or the ledger's NoAccount.
-func (v *Views) BalancesOn(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64,
+func (v *Views) BalancesOn(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64,
 	dates []unit.Date) (map[unit.Date]Balance, error) {
-	return v.balancesAt(ctx, workspace, l, account, dates, LastRow)
+	return v.balancesAt(ctx, at, workspace, l, account, dates, LastRow)
 }
 
-func (v *Views) balancesAt(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, dates []unit.Date,
+func (v *Views) balancesAt(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, dates []unit.Date,
 	row int64) (map[unit.Date]Balance, error) {
 	days := make([]int32, len(dates))
 	for i, d := range dates {
 		days[i] = int32(d)
 	}
-	sql, args := bind(`
-		select asked.day, b.cash, b.fine from books.account a, unnest($days::int[]) asked (day), lateral (`+now.upTo(`asked.day::bigint`,
-		`$row::bigint`)+`) b
-		where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and `+now.account,
-		map[string]any{"workspace": workspace, "ledger": l.Name, "account": account, "row": row, "days": days})
+	sql, args := `
+		select asked.day, b.cash, b.fine from books.account a, unnest(@days::int[]) asked (day), lateral (`+now.upTo(`asked.day::bigint`,
+		`@row::bigint`)+`) b
+		where a.workspace_id = @workspace and a.ledger = @ledger and a.id = @account and `+now.account,
+		pgx.NamedArgs{"workspace": workspace, "ledger": l.Name, "account": account, "row": row, "days": days}
 	type line struct {
 		Day int32
 		Balance
 	}
-	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[line], sql, args...)
+	found, err := readmodels.Rows(ctx, v.Reader.From("books"), at, pgx.RowToStructByPos[line], sql, args)
 	if err == nil && len(found) == 0 {
 		err = l.NoAccount
 	}
@@ -202,41 +203,40 @@ func (v *Views) balancesAt(ctx context.Context, workspace uuid.UUID, l *book.Led
 }
 
 // BalanceBefore returns an account's balance before a day, or the ledger's NoAccount.
-func (v *Views) BalanceBefore(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date, as As) (Balance,
+func (v *Views) BalanceBefore(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date, as As) (Balance,
 	error) {
 	day := date - 1
 	if as.Of != nil {
 		day = min(day, *as.Of)
 	}
 	as.Of = &day
-	a, err := v.Account(ctx, workspace, l, account, as)
+	a, err := v.Account(ctx, at, workspace, l, account, as)
 	return Balance{a.Cash, a.Fine}, err
 }
 
 // SideBefore returns what the rows of an account counted on their IN side, or on their OUT side, before a day, or the ledger's
 // NoAccount. It reads them all: the totals have no sides.
-func (v *Views) SideBefore(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, out bool, date unit.Date,
+func (v *Views) SideBefore(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, out bool, date unit.Date,
 	as As) (Balance, error) {
 	s, side := as.sources(), `in`
 	if out {
 		side = `out`
 	}
-	sql, args := bind(strings.ReplaceAll(`
-		select coalesce(sum(v.@_cash), 0)::text, coalesce(sum(v.@_fine), 0)::text
-		from books.account a left join books.row_version v on v.account_id = a.id and not v.deleted and v.date < `+day0+` + $day::int and `,
-		`@`, side)+s.current+`
-		where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and `+s.account+` group by a.id`,
-		map[string]any{"known": as.known(), "workspace": workspace, "ledger": l.Name, "account": account, "day": int64(date)})
-	return readmodels.Row(as.reading(ctx), v.Reader, l.NoAccount, pgx.RowToStructByPos[Balance], sql, args...)
+	sql, args := `
+		select coalesce(sum(v.`+side+`_cash), 0)::text, coalesce(sum(v.`+side+`_fine), 0)::text
+		from books.account a left join books.row_version v on v.account_id = a.id and not v.deleted and v.date < `+day0+` + @day::int and `+s.current+`
+		where a.workspace_id = @workspace and a.ledger = @ledger and a.id = @account and `+s.account+` group by a.id`,
+		pgx.NamedArgs{"known": as.known(), "workspace": workspace, "ledger": l.Name, "account": account, "day": int64(date)}
+	return readmodels.Row(ctx, v.Reader.From("books"), as.reading(at), l.NoAccount, pgx.RowToStructByPos[Balance], sql, args)
 }
 
 // History returns all versions of a row, oldest first, also of a deleted row, or the ledger's NoRow.
-func (v *Views) History(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account, row int64) ([]Version, error) {
-	sql, args := bind(`
+func (v *Views) History(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account, row int64) ([]Version, error) {
+	sql, args := `
 		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.revision, `+RowColumns("v")+rowOf+now.account+
 		` order by v.from_position`,
-		map[string]any{"workspace": workspace, "ledger": l.Name, "account": account, "row": row})
-	versions, err := readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (o Version, err error) {
+		pgx.NamedArgs{"workspace": workspace, "ledger": l.Name, "account": account, "row": row}
+	versions, err := readmodels.Rows(ctx, v.Reader.From("books"), at, func(row pgx.CollectableRow) (o Version, err error) {
 		var (
 			s        RowScan
 			position int64
@@ -244,7 +244,7 @@ func (v *Views) History(ctx context.Context, workspace uuid.UUID, l *book.Ledger
 		err = row.Scan(append([]any{&position, &o.At, &o.Actor, &o.Reason, &o.Revision}, s.Into()...)...)
 		o.Row, o.Position, o.At = s.Row(account), event.Position(position), o.At.UTC()
 		return o, err
-	}, sql, args...)
+	}, sql, args)
 	if err == nil && len(versions) == 0 {
 		err = l.NoRow
 	}
@@ -257,13 +257,13 @@ type Lock struct {
 }
 
 // Lock returns the lock of a workspace's books and the revision of its stream, -1 before the first lock.
-func (v *Views) Lock(ctx context.Context, workspace uuid.UUID) (Lock, int64, error) {
+func (v *Views) Lock(ctx context.Context, at *readmodels.At, workspace uuid.UUID) (Lock, int64, error) {
 	type line struct {
 		Through  *time.Time
 		Revision int64
 	}
 	errNever := errors.New("never locked")
-	l, err := readmodels.Row(ctx, v.Reader, errNever, pgx.RowToStructByPos[line],
+	l, err := readmodels.Row(ctx, v.Reader.From("books"), at, errNever, pgx.RowToStructByPos[line],
 		`select locked_through, revision from books.books_lock where workspace_id = $1`, workspace)
 	switch {
 	case errors.Is(err, errNever):
@@ -280,8 +280,8 @@ func (v *Views) Lock(ctx context.Context, workspace uuid.UUID) (Lock, int64, err
 // since a command decides on it.
 func (v *Views) EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, error) {
 	errNone := errors.New("no rows")
-	date, err := readmodels.Complete(ctx, func(ctx context.Context) (time.Time, error) {
-		return readmodels.Row(ctx, v.Reader, errNone, pgx.RowTo[time.Time], `
+	date, err := readmodels.Complete(func(at *readmodels.At) (time.Time, error) {
+		return readmodels.Row(ctx, v.Reader.From("books"), at, errNone, pgx.RowTo[time.Time], `
 			select v.date from books.account a join books.row_version v on v.account_id = a.id
 			where a.id = $1 and a.workspace_id = $2 and not v.deleted and v.to_position = 9223372036854775807
 			order by v.date limit 1`, account, workspace)

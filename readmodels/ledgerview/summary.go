@@ -49,48 +49,34 @@ type Summary struct {
 
 // Summary returns the ledgers of which the workspace has accounts, with the rows of a day, and so many of its newest rows, the newest
 // first. Everything is of one position.
-func (v *Views) Summary(ctx context.Context, workspace uuid.UUID, day unit.Date, newest int, as As) (Summary, error) {
+func (v *Views) Summary(ctx context.Context, at *readmodels.At, workspace uuid.UUID, day unit.Date, newest int, as As) (s Summary,
+	err error) {
 	sql, args := as.summary(workspace, day)
-	read := func(ctx context.Context) (s Summary, err error) {
-		s.Ledgers, err = readmodels.RowsBatched(as.reading(ctx), v.Reader, toSummed, sql, args...)
-		if err != nil || newest == 0 {
-			return s, err
-		}
-		at := as
-		if at.KnownAt == nil { // of the position that was read, whatever is posted meanwhile
-			position, _ := readmodels.FreshnessOf(ctx).Position()
-			at.KnownAt = &position
-		}
-		s.Newest, err = v.newest(ctx, workspace, day, newest, at)
+	seen := as.reading(at).After(0)
+	s.Ledgers, err = readmodels.Rows(ctx, v.Reader.From("books"), seen, toSummed, sql, args)
+	if err != nil || newest == 0 {
 		return s, err
 	}
-	if as.KnownAt != nil {
-		return read(ctx)
+	if as.KnownAt == nil { // of the position that was read, whatever is posted meanwhile
+		position, _ := seen.Position()
+		as.KnownAt = &position
 	}
-	type summary struct {
-		day    unit.Date
-		newest int
-		whole  bool
-	}
-	key := readmodels.CacheKey{Projection: "books", Workspace: workspace, Of: summary{day, newest, as.whole()}}
-	return readmodels.Cached(ctx, v.Reader, key, func(s Summary) int { return summedBytes * (1 + len(s.Ledgers) + len(s.Newest)) }, read)
+	s.Newest, err = v.newest(ctx, at, workspace, day, newest, as)
+	return s, err
 }
 
-// summedBytes is what a Summed takes in memory, about, or a row.
-const summedBytes = 1 << 10
-
 // newest returns the newest rows of a day. It reads no more of any account.
-func (v *Views) newest(ctx context.Context, workspace uuid.UUID, day unit.Date, size int, as As) ([]Entered, error) {
+func (v *Views) newest(ctx context.Context, at *readmodels.At, workspace uuid.UUID, day unit.Date, size int, as As) ([]Entered, error) {
 	s := as.sources()
-	sql, args := bind(enteredSQL(s)+`
+	sql, args := enteredSQL(s)+`
 		from books.account a cross join lateral (
 			select v.* from books.row_version v
-			where v.account_id = a.id and not v.deleted and `+s.current+` and v.date = `+day0+` + $today::int
-			order by v.row_id desc limit $size::bigint
+			where v.account_id = a.id and not v.deleted and `+s.current+` and v.date = `+day0+` + @today::int
+			order by v.row_id desc limit @size::bigint
 		) v
-		where a.workspace_id = $workspace and `+s.account+` order by v.row_id desc limit $size::bigint`,
-		map[string]any{"known": as.known(), "workspace": workspace, "today": int64(day), "size": int64(size)})
-	return readmodels.Rows(as.reading(ctx), v.Reader, toEntered, sql, args...)
+		where a.workspace_id = @workspace and `+s.account+` order by v.row_id desc limit @size::bigint`,
+		pgx.NamedArgs{"known": as.known(), "workspace": workspace, "today": int64(day), "size": int64(size)}
+	return readmodels.Rows(ctx, v.Reader.From("books"), as.reading(at), toEntered, sql, args)
 }
 
 func toSummed(row pgx.CollectableRow) (o Summed, err error) {
@@ -102,36 +88,36 @@ func toSummed(row pgx.CollectableRow) (o Summed, err error) {
 // whole reports whether a view is of all rows as they are now, which have totals of whole ledgers.
 func (a As) whole() bool { return a.KnownAt == nil && a.Of == nil }
 
-func (a As) summary(workspace uuid.UUID, day unit.Date) (string, []any) {
+func (a As) summary(workspace uuid.UUID, day unit.Date) (string, pgx.NamedArgs) {
 	s := a.sources()
-	values := map[string]any{"known": a.known(), "workspace": workspace, "today": int64(day)}
+	values := pgx.NamedArgs{"known": a.known(), "workspace": workspace, "today": int64(day)}
 	if a.whole() {
-		return bind(`
+		return `
 			select t.ledger, t.accounts, t.cash_above::text, t.cash_below::text, t.fine_above::text, t.fine_below::text,
 				coalesce(d.row_count, 0), coalesce(d.in_cash, 0)::text, coalesce(d.out_cash, 0)::text, coalesce(d.in_fine, 0)::text,
 					coalesce(d.out_fine, 0)::text
 			from books.ledger_total t
-			left join books.ledger_day d on d.workspace_id = t.workspace_id and d.ledger = t.ledger and d.date = `+day0+` + $today::int
-			where t.workspace_id = $workspace`, values)
+			left join books.ledger_day d on d.workspace_id = t.workspace_id and d.ledger = t.ledger and d.date = ` + day0 + ` + @today::int
+			where t.workspace_id = @workspace`, values
 	}
 	amounts := s.whole
 	if a.Of != nil {
-		amounts = s.before(`($day::bigint + 1)`)
+		amounts = s.before(`(@day::bigint + 1)`)
 		values["day"] = int64(*a.Of)
 	}
-	return bind(`
+	return `
 		select a.ledger, count(*),
 			coalesce(sum(b.cash) filter (where b.cash > 0), 0)::text, coalesce(-sum(b.cash) filter (where b.cash < 0), 0)::text,
 			coalesce(sum(b.fine) filter (where b.fine > 0), 0)::text, coalesce(-sum(b.fine) filter (where b.fine < 0), 0)::text,
-			coalesce(sum(d.row_count), 0)::bigint, `+movedColumns+`
-		from books.account a left join lateral (`+amounts+`) b on true left join lateral (
-			select count(*) as row_count, sum(v.in_cash) as in_cash, sum(v.out_cash) as out_cash, sum(v.in_fine) as in_fine, sum(v.out_fine) as `+
+			coalesce(sum(d.row_count), 0)::bigint, ` + movedColumns + `
+		from books.account a left join lateral (` + amounts + `) b on true left join lateral (
+			select count(*) as row_count, sum(v.in_cash) as in_cash, sum(v.out_cash) as out_cash, sum(v.in_fine) as in_fine, sum(v.out_fine) as ` +
 		`out_fine
 			from books.row_version v
-			where v.account_id = a.id and not v.deleted and v.date = `+day0+` + $today::int and `+s.current+`
+			where v.account_id = a.id and not v.deleted and v.date = ` + day0 + ` + @today::int and ` + s.current + `
 		) d on true
-		where a.workspace_id = $workspace and `+s.account+`
-		group by a.ledger`, values)
+		where a.workspace_id = @workspace and ` + s.account + `
+		group by a.ledger`, values
 }
 
 // Entered is a row with the account that it belongs to, and what it counts.
@@ -144,16 +130,16 @@ type Entered struct {
 }
 
 // CashBefore returns what all accounts of a ledger held before a day.
-func (v *Views) CashBefore(ctx context.Context, workspace uuid.UUID, l *book.Ledger, day unit.Date, as As) (unit.Sum, error) {
+func (v *Views) CashBefore(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, day unit.Date, as As) (unit.Sum, error) {
 	s := as.sources()
-	text := `select coalesce(sum(b.cash), 0)::text from books.account a, lateral (` + s.before(`$day::bigint`) + `) b
-		where a.workspace_id = $workspace and a.ledger = $ledger and ` + s.account
+	text := `select coalesce(sum(b.cash), 0)::text from books.account a, lateral (` + s.before(`@day::bigint`) + `) b
+		where a.workspace_id = @workspace and a.ledger = @ledger and ` + s.account
 	if as.whole() {
 		text = `select coalesce(sum(d.in_cash - d.out_cash), 0)::text from books.ledger_day d
-			where d.workspace_id = $workspace and d.ledger = $ledger and d.date < ` + day0 + ` + $day::int`
+			where d.workspace_id = @workspace and d.ledger = @ledger and d.date < ` + day0 + ` + @day::int`
 	}
-	sql, args := bind(text, map[string]any{"known": as.known(), "workspace": workspace, "ledger": l.Name, "day": int64(day)})
-	return readmodels.Row(as.reading(ctx), v.Reader, nil, pgx.RowTo[unit.Sum], sql, args...)
+	sql, args := text, pgx.NamedArgs{"known": as.known(), "workspace": workspace, "ledger": l.Name, "day": int64(day)}
+	return readmodels.Row(ctx, v.Reader.From("books"), as.reading(at), nil, pgx.RowTo[unit.Sum], sql, args)
 }
 
 // enteredSQL selects rows v of accounts a, as [toEntered] scans them.
@@ -174,13 +160,13 @@ func toEntered(row pgx.CollectableRow) (o Entered, err error) {
 }
 
 // EachEntered calls take for each row of the workspace's ledgers that is dated between two days, both included, by date and id.
-func (v *Views) EachEntered(ctx context.Context, workspace uuid.UUID, from, to unit.Date, as As, take func(Entered) error) error {
+func (v *Views) EachEntered(ctx context.Context, at *readmodels.At, workspace uuid.UUID, from, to unit.Date, as As, take func(Entered) error) error {
 	s := as.sources()
-	sql, args := bind(enteredSQL(s)+`
+	sql, args := enteredSQL(s)+`
 		from books.account a join books.row_version v on v.account_id = a.id
-		where a.workspace_id = $workspace and `+s.account+` and not v.deleted and `+s.current+`
-			and v.date between `+day0+` + $low::int and `+day0+` + $high::int
+		where a.workspace_id = @workspace and `+s.account+` and not v.deleted and `+s.current+`
+			and v.date between `+day0+` + @low::int and `+day0+` + @high::int
 		order by v.date, v.row_id`,
-		map[string]any{"known": as.known(), "workspace": workspace, "low": int64(from), "high": int64(to)})
-	return readmodels.Each(as.reading(ctx), v.Reader, toEntered, take, sql, args...)
+		pgx.NamedArgs{"known": as.known(), "workspace": workspace, "low": int64(from), "high": int64(to)}
+	return readmodels.Each(ctx, v.Reader.From("books"), as.reading(at), toEntered, take, sql, args)
 }

@@ -3,7 +3,6 @@ package ledgerview
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -52,43 +51,34 @@ func toTakada(row pgx.CollectableRow) (t ClientTakada, err error) {
 }
 
 // Takada reads a takada of a workspace, or returns [takada.ErrNotFound].
-func (v *Views) Takada(ctx context.Context, workspace uuid.UUID, id int64) (ClientTakada, error) {
-	return readmodels.Row(ctx, v.Reader, takada.ErrNotFound, toTakada,
+func (v *Views) Takada(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (ClientTakada, error) {
+	return readmodels.Row(ctx, v.Reader.From("orders"), at, takada.ErrNotFound, toTakada,
 		takadasSQL+` where t.workspace_id = $1 and not t.deleted and t.id = $2`, workspace, id)
 }
 
-// where returns the condition of the takadas that fit.
-func (f TakadaFilter) where(workspace uuid.UUID) readmodels.Where {
-	w := readmodels.Where{SQL: ` where t.workspace_id = $1 and not t.deleted`, Args: []any{workspace}}
+// EachTakada calls take for each takada of a page, by id, and returns how many there are on all pages. A page of size 0 is all takadas.
+func (v *Views) EachTakada(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f TakadaFilter,
+	take func(ClientTakada) error) (total int64, err error) {
+	l := readmodels.List[ClientTakada]{
+		As: toTakada, SQL: takadasSQL + ` where t.workspace_id = @workspace and not t.deleted`, Order: `id`,
+		Args: pgx.NamedArgs{"workspace": workspace, "order": f.Order, "client": f.Client},
+	}
+	if f == (TakadaFilter{}) {
+		l.Count = readmodels.Tally(`orders.takada`, `t`, `t.workspace_id = @workspace`)
+	}
 	if f.Order != 0 {
-		w.And(`t.order_id = $n`, f.Order)
+		l.SQL += ` and t.order_id = @order`
 	}
 	if f.Client != 0 {
-		w.And(`t.order_id in (select o.id from orders.client_order o where o.workspace_id = $1 and o.client_id = $n and not o.deleted)`, f.Client)
+		l.SQL += ` and t.order_id in (
+			select o.id from orders.client_order o where o.workspace_id = @workspace and o.client_id = @client and not o.deleted)`
 	}
-	return w
-}
-
-// EachTakada calls take for each takada of a page, by id, and returns how many there are on all pages. A page of size 0 is all takadas.
-func (v *Views) EachTakada(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f TakadaFilter,
-	take func(ClientTakada) error) (total int64, err error) {
-	w := f.where(workspace)
-	count := `select count(*) from orders.takada t` + w.SQL
-	if f == (TakadaFilter{}) {
-		count = readmodels.Tally(`orders.takada`, `t`, `t.workspace_id = $1`)
-	}
-	total, err = readmodels.Row(ctx, v.Reader, takada.ErrNotFound, pgx.RowTo[int64], count, w.Args...)
-	if err != nil {
-		return 0, err
-	}
-	return total, readmodels.Each(ctx, v.Reader, toTakada, take,
-		fmt.Sprintf(`%s%s order by t.id limit $%d offset $%d`, takadasSQL, w.SQL, len(w.Args)+1, len(w.Args)+2),
-		append(w.Args, limit(page), page.Offset())...)
+	return l.Each(ctx, v.Reader.From("orders"), at, page, take)
 }
 
 // DeletedTakadas returns the ids of the takadas of a client's order that were deleted, in order.
-func (v *Views) DeletedTakadas(ctx context.Context, workspace uuid.UUID, client, order int64) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
+func (v *Views) DeletedTakadas(ctx context.Context, at *readmodels.At, workspace uuid.UUID, client, order int64) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader.From("orders"), at, pgx.RowTo[int64], `
 		select t.id from orders.takada t
 		where t.workspace_id = $1 and t.order_id = $3 and t.deleted and t.id in (select r.id from orders.record_version r where r.client_id = $2
 			and r.kind = $4)
@@ -97,8 +87,8 @@ func (v *Views) DeletedTakadas(ctx context.Context, workspace uuid.UUID, client,
 
 // TakadaHistory returns all versions of a takada, oldest first, also of a deleted one, or [takada.ErrNotFound]. It names the karigars as
 // they were recorded.
-func (v *Views) TakadaHistory(ctx context.Context, workspace uuid.UUID, id int64) ([]RecordVersion[ClientTakada], error) {
-	return history(ctx, v, workspace, takada.Kind.Category(), id, takada.ErrNotFound, func(t takada.Takada, revision *int64) ClientTakada {
+func (v *Views) TakadaHistory(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) ([]RecordVersion[ClientTakada], error) {
+	return history(ctx, at, v, workspace, takada.Kind.Category(), id, takada.ErrNotFound, func(t takada.Takada, revision *int64) ClientTakada {
 		return ClientTakada{ID: id, Takada: t, Revision: revision}
 	})
 }

@@ -63,15 +63,15 @@ const companyColumns = `select c.id, c.name, c.slug, c.description, c.category, 
 	c.pincode, c.gstin, c.phone, c.verified, c.created_at, c.updated_at, c.revision from companies.company c`
 
 // Company reads a company by its id or its slug, or returns [company.ErrNotFound].
-func (v *Views) Company(ctx context.Context, slugOrID string) (Company, error) {
+func (v *Views) Company(ctx context.Context, at *readmodels.At, slugOrID string) (Company, error) {
 	if company.IsID(slugOrID) {
 		id, err := uuid.Parse(slugOrID)
 		if err != nil {
 			return Company{}, company.ErrNotFound
 		}
-		return readmodels.Row(ctx, v.Reader, company.ErrNotFound, pgx.RowToStructByName[Company], companyColumns+` where c.id = $1`, id)
+		return readmodels.Row(ctx, v.Reader.From("companies"), at, company.ErrNotFound, pgx.RowToStructByName[Company], companyColumns+` where c.id = $1`, id)
 	}
-	return readmodels.Row(ctx, v.Reader, company.ErrNotFound, pgx.RowToStructByName[Company], companyColumns+` where c.slug = $1`, slugOrID)
+	return readmodels.Row(ctx, v.Reader.From("companies"), at, company.ErrNotFound, pgx.RowToStructByName[Company], companyColumns+` where c.slug = $1`, slugOrID)
 }
 
 // CompanyFilter says which companies are asked for: those that all its fields fit. Empty fields fit all.
@@ -83,39 +83,43 @@ type CompanyFilter struct {
 
 const listedColumns = `r.id, r.name, r.slug, r.category, r.city, r.verified, r.created_at`
 
-func (f CompanyFilter) where() readmodels.Where {
-	w := readmodels.Where{SQL: "true"}
-	if category := person.Folded(f.Category); category != "" {
-		w.And("r.category_key = $n", category)
+// list returns the list of the companies that fit. Those of a workspace alone are counted one by one.
+func (f CompanyFilter) list(workspace *uuid.UUID) readmodels.List[Listed] {
+	args := pgx.NamedArgs{"category": person.Folded(f.Category), "city": person.Folded(f.City), "workspace": workspace}
+	where := "true"
+	if args["category"] != "" {
+		where += " and r.category_key = @category"
 	}
-	if city := person.Folded(f.City); city != "" {
-		w.And("r.city_key = $n", city)
+	if args["city"] != "" {
+		where += " and r.city_key = @city"
 	}
 	if f.Verified {
-		w.SQL += " and r.verified"
+		where += " and r.verified"
 	}
-	return w
+	count := readmodels.Tally(`companies.company`, `r`, where)
+	if workspace != nil {
+		where, count = where+" and r.workspace_id = @workspace", ""
+	}
+	return readmodels.List[Listed]{
+		As: listed, SQL: `select ` + listedColumns + ` from companies.company r where ` + where, Order: `created_at desc, id desc`,
+		Count: count, Args: args,
+	}
 }
 
 // Companies lists a page of the companies of the deployment, newest first.
-func (v *Views) Companies(ctx context.Context, page readmodels.Page, f CompanyFilter) (rows []Listed, total int64, err error) {
-	w := f.where()
-	return readmodels.PagedWithCount(ctx, v.Reader, page, listed, `created_at desc, id desc`,
-		readmodels.Tally(`companies.company`, `r`, w.SQL), `select `+listedColumns+` from companies.company r where `+w.SQL, w.Args...)
+func (v *Views) Companies(ctx context.Context, at *readmodels.At, page readmodels.Page, f CompanyFilter) ([]Listed, int64, error) {
+	return f.list(nil).Page(ctx, v.Reader.From("companies"), at, page)
 }
 
 // CompaniesOf lists a page of the companies of a workspace, newest first.
-func (v *Views) CompaniesOf(ctx context.Context, page readmodels.Page, f CompanyFilter, workspace uuid.UUID) (rows []Listed, total int64,
-	err error) {
-	w := f.where()
-	w.And("r.workspace_id = $n", workspace)
-	return readmodels.Paged(ctx, v.Reader, page, listed, `created_at desc, id desc`,
-		`select `+listedColumns+` from companies.company r where `+w.SQL, w.Args...)
+func (v *Views) CompaniesOf(ctx context.Context, at *readmodels.At, page readmodels.Page, f CompanyFilter,
+	workspace uuid.UUID) ([]Listed, int64, error) {
+	return f.list(&workspace).Page(ctx, v.Reader.From("companies"), at, page)
 }
 
 // FindCompanies lists a page of the companies of the deployment that have the words, the best first, then the newest.
-func (v *Views) FindCompanies(ctx context.Context, page readmodels.Page, words string) (rows []Listed, total int64, err error) {
-	return readmodels.Find(ctx, v.Reader, page, listed, readmodels.Search{
+func (v *Views) FindCompanies(ctx context.Context, at *readmodels.At, page readmodels.Page, words string) (rows []Listed, total int64, err error) {
+	return readmodels.Find(ctx, v.Reader.From("companies"), at, page, listed, readmodels.Search{
 		Projection: "companies", Table: "company", Columns: listedColumns, Where: "true", Order: "created_at desc, id desc", Asked: words,
 	})
 }
@@ -133,8 +137,8 @@ type Claimant struct {
 }
 
 // Claimant returns the company that has claimed a domain, or nil.
-func (v *Views) Claimant(ctx context.Context, domain string) (*Claimant, error) {
-	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowToAddrOfStructByPos[Claimant],
+func (v *Views) Claimant(ctx context.Context, at *readmodels.At, domain string) (*Claimant, error) {
+	found, err := readmodels.Rows(ctx, v.Reader.From("companies"), at, pgx.RowToAddrOfStructByPos[Claimant],
 		`select c.id, c.name from companies.company c where c.domain = $1 and c.claims_domain`, domain)
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -143,8 +147,8 @@ func (v *Views) Claimant(ctx context.Context, domain string) (*Claimant, error) 
 }
 
 // OldestCompany returns the oldest of the companies of workspaces, nil for none.
-func (v *Views) OldestCompany(ctx context.Context, workspaces []uuid.UUID) (*uuid.UUID, error) {
-	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowTo[uuid.UUID],
+func (v *Views) OldestCompany(ctx context.Context, at *readmodels.At, workspaces []uuid.UUID) (*uuid.UUID, error) {
+	found, err := readmodels.Rows(ctx, v.Reader.From("companies"), at, pgx.RowTo[uuid.UUID],
 		`select c.id from companies.company c where c.workspace_id = any($1) order by c.created_at, c.id limit 1`, workspaces)
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -153,10 +157,10 @@ func (v *Views) OldestCompany(ctx context.Context, workspaces []uuid.UUID) (*uui
 }
 
 // CompanyName returns the name that the oldest company of a workspace had at a position, "" without one.
-func (v *Views) CompanyName(ctx context.Context, workspace uuid.UUID, at event.Position) (string, error) {
-	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowTo[string], `
+func (v *Views) CompanyName(ctx context.Context, at *readmodels.At, workspace uuid.UUID, position event.Position) (string, error) {
+	found, err := readmodels.Rows(ctx, v.Reader.From("companies"), at, pgx.RowTo[string], `
 		select n.name from companies.company_name n where n.workspace_id = $1 and n.from_position <= $2 and n.to_position > $2
-		order by n.created_at, n.company_id limit 1`, workspace, int64(at))
+		order by n.created_at, n.company_id limit 1`, workspace, int64(position))
 	if err != nil || len(found) == 0 {
 		return "", err
 	}
@@ -164,12 +168,12 @@ func (v *Views) CompanyName(ctx context.Context, workspace uuid.UUID, at event.P
 }
 
 // CompaniesMailed returns the companies whose enquiries go to the address with a keyed hash.
-func (v *Views) CompaniesMailed(ctx context.Context, emailKey string) ([]uuid.UUID, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[uuid.UUID], `select c.id from companies.company c where c.email_key = $1`, emailKey)
+func (v *Views) CompaniesMailed(ctx context.Context, at *readmodels.At, emailKey string) ([]uuid.UUID, error) {
+	return readmodels.Rows(ctx, v.Reader.From("companies"), at, pgx.RowTo[uuid.UUID], `select c.id from companies.company c where c.email_key = $1`, emailKey)
 }
 
 // OwnCompanies returns the ids of a workspace's companies, oldest first.
-func (v *Views) OwnCompanies(ctx context.Context, workspace uuid.UUID) ([]uuid.UUID, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[uuid.UUID],
+func (v *Views) OwnCompanies(ctx context.Context, at *readmodels.At, workspace uuid.UUID) ([]uuid.UUID, error) {
+	return readmodels.Rows(ctx, v.Reader.From("companies"), at, pgx.RowTo[uuid.UUID],
 		`select c.id from companies.company c where c.workspace_id = $1 order by c.created_at, c.id`, workspace)
 }

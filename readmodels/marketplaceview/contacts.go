@@ -35,13 +35,15 @@ const contactColumns = `select c.id, c.company_id, c.first_name, c.last_name, c.
 	from contacts.contact c`
 
 // Contact reads a contact, or returns [companycontact.ErrNotFound]. That of a deleted company is there for the company's workspace alone.
-func (v *Views) Contact(ctx context.Context, workspace, id uuid.UUID) (Contact, error) {
-	return readmodels.Row(ctx, v.Reader, companycontact.ErrNotFound, pgx.RowToStructByName[Contact],
+func (v *Views) Contact(ctx context.Context, at *readmodels.At, workspace, id uuid.UUID) (Contact, error) {
+	return readmodels.Row(ctx, v.Reader.From("contacts"), at, companycontact.ErrNotFound, pgx.RowToStructByName[Contact],
 		contactColumns+` where c.id = $1 and (not c.hidden or c.workspace_id = $2)`, id, workspace)
 }
 
 // Contacts lists at most limit contacts of a workspace's company, newest first, after the first skip, and how many there are.
-func (v *Views) Contacts(ctx context.Context, workspace, of uuid.UUID, skip int64, limit int) (rows []Contact, total int64, err error) {
-	return readmodels.PagedAtOffset(ctx, v.Reader, skip, limit, pgx.RowToStructByName[Contact], `created_at desc, id desc`,
-		contactColumns+` where c.company_id = $1 and c.workspace_id = $2`, of, workspace)
+func (v *Views) Contacts(ctx context.Context, at *readmodels.At, workspace, of uuid.UUID, skip int64, limit int) (rows []Contact, total int64, err error) {
+	return readmodels.List[Contact]{
+		As: pgx.RowToStructByName[Contact], Order: `created_at desc, id desc`,
+		SQL: contactColumns + ` where c.company_id = @company and c.workspace_id = @workspace`, Args: pgx.NamedArgs{"company": of, "workspace": workspace},
+	}.Skip(ctx, v.Reader.From("contacts"), at, skip, limit)
 }

@@ -68,8 +68,8 @@ func (e *Enquiry) columns() []any {
 }
 
 // Enquiry reads an enquiry to a company of a workspace, or returns [enquiry.ErrNotFound]. What a program sent is found as spam alone.
-func (v *Views) Enquiry(ctx context.Context, workspace, id uuid.UUID, spam bool) (Enquiry, error) {
-	return readmodels.Row(ctx, v.Reader, enquiry.ErrNotFound, enquiryOf,
+func (v *Views) Enquiry(ctx context.Context, at *readmodels.At, workspace, id uuid.UUID, spam bool) (Enquiry, error) {
+	return readmodels.Row(ctx, v.Reader.From("enquiries"), at, enquiry.ErrNotFound, enquiryOf,
 		`select `+enquiryColumns+` from enquiries.enquiry r where r.id = $1 and r.workspace_id = $2 and r.spam = $3`, id, workspace, spam)
 }
 
@@ -82,20 +82,25 @@ type EnquiryFilter struct {
 }
 
 // Enquiries lists a page of the enquiries to a workspace's companies, newest first.
-func (v *Views) Enquiries(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f EnquiryFilter) (rows []Enquiry,
+func (v *Views) Enquiries(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f EnquiryFilter) (rows []Enquiry,
 	total int64, err error) {
-	w := readmodels.Where{SQL: `r.workspace_id = $1 and r.spam = $2`, Args: []any{workspace, f.Spam}}
+	args := pgx.NamedArgs{
+		"workspace": workspace, "spam": f.Spam, "company": f.Company, "status": f.Status, "source": person.Folded(f.Source),
+	}
+	where := `r.workspace_id = @workspace and r.spam = @spam`
 	if f.Company != uuid.Nil {
-		w.And(`r.company_id = $n`, f.Company)
+		where += ` and r.company_id = @company`
 	}
 	if f.Status != "" {
-		w.And(`r.status = $n`, f.Status)
+		where += ` and r.status = @status`
 	}
 	if f.Source != "" {
-		w.And(`r.source_platform = $n`, person.Folded(f.Source))
+		where += ` and r.source_platform = @source`
 	}
-	return readmodels.PagedWithCount(ctx, v.Reader, page, enquiryOf, `created_at desc, id desc`,
-		readmodels.Tally(`enquiries.enquiry`, `r`, w.SQL), `select `+enquiryColumns+` from enquiries.enquiry r where `+w.SQL, w.Args...)
+	return readmodels.List[Enquiry]{
+		As: enquiryOf, SQL: `select ` + enquiryColumns + ` from enquiries.enquiry r where ` + where, Order: `created_at desc, id desc`,
+		Count: readmodels.Tally(`enquiries.enquiry`, `r`, where), Args: args,
+	}.Page(ctx, v.Reader.From("enquiries"), at, page)
 }
 
 // PlacedEnquiry is an enquiry and its position in the log.
@@ -106,8 +111,8 @@ type PlacedEnquiry struct {
 }
 
 // EnquiriesAfter returns the first enquiries to a workspace's companies after a position, oldest first.
-func (v *Views) EnquiriesAfter(ctx context.Context, workspace uuid.UUID, after int64, limit int) ([]PlacedEnquiry, error) {
-	return readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (e PlacedEnquiry, err error) {
+func (v *Views) EnquiriesAfter(ctx context.Context, at *readmodels.At, workspace uuid.UUID, after int64, limit int) ([]PlacedEnquiry, error) {
+	return readmodels.Rows(ctx, v.Reader.From("enquiries"), at, func(row pgx.CollectableRow) (e PlacedEnquiry, err error) {
 		return e, row.Scan(append(e.columns(), &e.Position)...)
 	}, `select `+enquiryColumns+`, r.position from enquiries.enquiry r
 		where r.workspace_id = $1 and not r.spam and r.position > $2 order by r.position limit $3`, workspace, after, limit)
@@ -126,16 +131,16 @@ type Move struct {
 func (Move) SchemaName() string { return "EnquiryMove" }
 
 // EnquiryHistory lists the moves of an enquiry to a workspace's company, oldest first; none for one that is not there.
-func (v *Views) EnquiryHistory(ctx context.Context, workspace, id uuid.UUID) ([]Move, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Move], `
+func (v *Views) EnquiryHistory(ctx context.Context, at *readmodels.At, workspace, id uuid.UUID) ([]Move, error) {
+	return readmodels.Rows(ctx, v.Reader.From("enquiries"), at, pgx.RowToStructByPos[Move], `
 		select m.moved_from, m.moved_to, m.at, m.actor, nullif(m.reason, '') from enquiries.move m join enquiries.enquiry r on r.id = m.enquiry_id
 		where m.enquiry_id = $1 and m.workspace_id = $2 and not r.spam order by m.nth`, id, workspace)
 }
 
 // EnquiriesWithin counts what people asked a workspace's company within an hour from a moment on, up to most. The workspace is compared so
 // that no index on it is used: a plan that was made while the table was small would read all that the workspace was ever asked.
-func (v *Views) EnquiriesWithin(ctx context.Context, workspace, of uuid.UUID, hour time.Time, most int64) (int64, error) {
-	return readmodels.Row(ctx, v.Reader, nil, pgx.RowTo[int64], `
+func (v *Views) EnquiriesWithin(ctx context.Context, at *readmodels.At, workspace, of uuid.UUID, hour time.Time, most int64) (int64, error) {
+	return readmodels.Row(ctx, v.Reader.From("enquiries"), at, nil, pgx.RowTo[int64], `
 		select count(*) from (
 			select from enquiries.enquiry r
 			where (r.workspace_id = $1) is true and r.company_id = $2 and r.created_at >= $3 and r.created_at < $4 and not r.spam limit $5
@@ -155,13 +160,14 @@ type Notice struct {
 
 // Notices lists what went out by a port for all companies, newest first, after the first skip, and how many there are. What became of it is
 // the enquiry's: a receipt comes later, and has neither the text nor who got it. The messages of sandbox channels went out by chat.
-func (v *Views) Notices(ctx context.Context, port string, skip, limit int) (rows []Notice, total int64, err error) {
-	return readmodels.PagedAtOffset(ctx, v.Reader, int64(skip), limit, pgx.RowToStructByPos[Notice], `at desc, enquiry_id desc, id desc`,
-		`select n.enquiry_id, null::bigint as id, n.at, n.recipient, n.said, coalesce(e.notifications->n.port->>'status', n.status),
+func (v *Views) Notices(ctx context.Context, at *readmodels.At, port string, skip, limit int) (rows []Notice, total int64, err error) {
+	return readmodels.List[Notice]{As: pgx.RowToStructByPos[Notice], Order: `at desc, enquiry_id desc, id desc`, SQL: `
+		select n.enquiry_id, null::bigint as id, n.at, n.recipient, n.said, coalesce(e.notifications->n.port->>'status', n.status),
 			e.notifications->n.port->>'error'
-		from enquiries.notice n left join enquiries.enquiry e on e.id = n.enquiry_id where n.port = $1
+		from enquiries.notice n left join enquiries.enquiry e on e.id = n.enquiry_id where n.port = @port
 		union all
 		select null, m.id, m.at, coalesce('+' || c.phone, c.name, ''), coalesce(m.text, m.media_url), 'kept', null
 		from messages.message m left join messaging_contacts.contact c on c.id = m.contact_id
-		where $1 = 'chat' and not m.inbound and starts_with(m.provider_id, 'sandbox.')`, port)
+		where @port = 'chat' and not m.inbound and starts_with(m.provider_id, 'sandbox.')`, Args: pgx.NamedArgs{"port": port},
+	}.Skip(ctx, v.Reader.From("enquiries", "messages", "messaging_contacts"), at, int64(skip), limit)
 }

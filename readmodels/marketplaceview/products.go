@@ -3,7 +3,6 @@ package marketplaceview
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/product"
 	"bahi/domain/person"
-	"bahi/domain/wording"
 	"bahi/readmodels"
 )
 
@@ -55,8 +53,8 @@ func productOf(row pgx.CollectableRow) (p Product, err error) {
 }
 
 // Product reads a product that is active or a workspace's own, or returns [product.ErrNotFound].
-func (v *Views) Product(ctx context.Context, workspace, id uuid.UUID) (Product, error) {
-	return readmodels.Row(ctx, v.Reader, product.ErrNotFound, productOf,
+func (v *Views) Product(ctx context.Context, at *readmodels.At, workspace, id uuid.UUID) (Product, error) {
+	return readmodels.Row(ctx, v.Reader.From("products"), at, product.ErrNotFound, productOf,
 		`select `+productColumns+` from products.product r where r.id = $1 and (r.is_active or r.workspace_id = $2)`, id, workspace)
 }
 
@@ -66,8 +64,8 @@ func (v *Views) ProductsBySKU(ctx context.Context, of uuid.UUID, keys []string) 
 		key string
 		product.Listed
 	}
-	rows, err := readmodels.Complete(ctx, func(ctx context.Context) ([]keyed, error) {
-		return readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (k keyed, err error) {
+	rows, err := readmodels.Complete(func(at *readmodels.At) ([]keyed, error) {
+		return readmodels.Rows(ctx, v.Reader.From("products"), at, func(row pgx.CollectableRow) (k keyed, err error) {
 			var item []byte
 			if err := row.Scan(&k.key, &k.ID, &item); err != nil {
 				return k, err
@@ -94,64 +92,51 @@ type ProductFilter struct {
 
 // Products lists a page of products, newest first, or the best first where words are searched for. Who may see products that are not active
 // is known to the caller.
-func (v *Views) Products(ctx context.Context, page readmodels.Page, f ProductFilter) (rows []Product, total int64, err error) {
-	w := readmodels.Where{SQL: `r.is_active = $1`, Args: []any{!f.Inactive}}
-	of, category := uuid.Nil, person.Folded(f.Category)
+func (v *Views) Products(ctx context.Context, at *readmodels.At, page readmodels.Page, f ProductFilter) (rows []Product, total int64, err error) {
+	where, of := `r.is_active = @active`, uuid.Nil
 	if f.Company != nil {
 		if of = *f.Company; of == uuid.Nil { // no company has this id: it names the list of all
 			return nil, 0, nil
 		}
-		w.And("r.company_id = $n", of)
+		where += " and r.company_id = @company"
 	}
-	if category != "" {
-		w.And("r.category_key = $n", category)
+	args := pgx.NamedArgs{"active": !f.Inactive, "company": of, "category": person.Folded(f.Category)}
+	if args["category"] != "" {
+		where += " and r.category_key = @category"
 	}
 	if strings.TrimSpace(f.Search) != "" {
-		return v.findProducts(ctx, page, w, f.Search)
+		return v.findProducts(ctx, at, page, where, args, f.Search)
 	}
 	skip := page.Offset()
-	start, err := v.place(ctx, of, category, !f.Inactive, skip)
+	start, err := v.place(ctx, at, skip, args)
 	if err != nil || skip >= start.Total {
 		return nil, start.Total, err
 	}
-	rows, err = readmodels.Rows(ctx, v.Reader, productOf, fmt.Sprintf(`
-		select %[1]s from products.product r
-		where %[2]s and r.nth <= (select r.nth from products.product r where %[2]s and r.nth < $%[3]d order by r.nth desc limit 1 offset $%[5]d)
-		order by r.nth desc limit $%[4]d`,
-		productColumns, w.SQL, len(w.Args)+1, len(w.Args)+2, len(w.Args)+3),
-		append(w.Args, (start.Bucket+1)<<bucketBits, int64(page.Size), skip-start.Before)...)
+	args["before"], args["limit"], args["skip"] = (start.Bucket+1)<<bucketBits, page.Size, skip-start.Before
+	rows, err = readmodels.Rows(ctx, v.Reader.From("products"), at, productOf, `select `+productColumns+` from products.product r where `+where+
+		` and r.nth <= (select r.nth from products.product r where `+where+` and r.nth < @before order by r.nth desc limit 1 offset @skip)
+		order by r.nth desc limit @limit`, args)
 	return rows, start.Total, err
 }
 
 // bucketBits is the size of a bucket of the projection's counts, as a power of 2.
 const bucketBits = 8
 
-// found is a page of what a search finds.
-type found struct {
-	ids   []uuid.UUID
-	total int64
-}
-
-func (f found) size() int { return len(uuid.UUID{}) * (1 + len(f.ids)) }
-
-// findProducts sorts what it finds by rank without the rest of the rows, and then reads those of the page. What a search finds is kept, as
-// the same words are searched for again and again, and to count all that they find takes longer than to read a page of it.
-func (v *Views) findProducts(ctx context.Context, page readmodels.Page, w readmodels.Where, words string) ([]Product, int64, error) {
-	key := readmodels.CacheKey{Projection: "products", Of: fmt.Sprint(page, w, wording.Words(words))}
-	f, err := readmodels.Cached(ctx, v.Reader, key, found.size, func(ctx context.Context) (f found, err error) {
-		f.ids, f.total, err = readmodels.Find(ctx, v.Reader, page, func(row pgx.CollectableRow) (id uuid.UUID, err error) {
-			return id, row.Scan(&id, nil, nil)
-		}, readmodels.Search{Projection: "products", Table: "product", Columns: "r.id, r.nth", Where: w.SQL, Order: "nth desc", Asked: words},
-			w.Args...)
-		return f, err
+// findProducts sorts what it finds by rank without the rest of the rows, and then reads those of the page.
+func (v *Views) findProducts(ctx context.Context, at *readmodels.At, page readmodels.Page, where string, args pgx.NamedArgs,
+	words string) ([]Product, int64, error) {
+	products := v.Reader.From("products")
+	ids, total, err := readmodels.Find(ctx, products, at, page, func(row pgx.CollectableRow) (id uuid.UUID, err error) {
+		return id, row.Scan(&id, nil, nil, nil)
+	}, readmodels.Search{
+		Projection: "products", Table: "product", Columns: "r.id, r.nth", Where: where, Order: "nth desc", Asked: words, Args: args,
 	})
-	if err != nil || len(f.ids) == 0 {
-		return nil, f.total, err
+	if err != nil || len(ids) == 0 {
+		return nil, total, err
 	}
-	rows, err := readmodels.Rows(ctx, v.Reader, productOf,
-		`select `+productColumns+` from products.product r join unnest($1::uuid[]) with ordinality found (id, place) on r.id = found.id order `+
-			`by found.place`, f.ids)
-	return rows, f.total, err
+	rows, err := readmodels.Rows(ctx, products, at, productOf, `select `+productColumns+
+		` from products.product r join unnest($1::uuid[]) with ordinality found (id, place) on r.id = found.id order by found.place`, ids)
+	return rows, total, err
 }
 
 // place is where a page of a list begins.
@@ -162,14 +147,15 @@ type place struct {
 }
 
 // place finds it without a look at the products, so that a page costs the same wherever it is.
-func (v *Views) place(ctx context.Context, of uuid.UUID, category string, active bool, skip int64) (place, error) {
-	return readmodels.Row(ctx, v.Reader, nil, pgx.RowToStructByPos[place], `
-		select coalesce(max(before + products), 0)::bigint, coalesce(min(bucket) filter (where before <= $4), 0),
-			coalesce(max(before) filter (where before <= $4), 0)::bigint
+func (v *Views) place(ctx context.Context, at *readmodels.At, skip int64, args pgx.NamedArgs) (place, error) {
+	args["skip"] = skip
+	return readmodels.Row(ctx, v.Reader.From("products"), at, nil, pgx.RowToStructByPos[place], `
+		select coalesce(max(before + products), 0)::bigint, coalesce(min(bucket) filter (where before <= @skip), 0),
+			coalesce(max(before) filter (where before <= @skip), 0)::bigint
 		from (
 			select bucket, products, sum(products) over (order by bucket desc) - products as before from products.tally
-			where company_id = $1 and category_key = $2 and is_active = $3 and products > 0
-		) pieces`, of, category, active, skip)
+			where company_id = @company and category_key = @category and is_active = @active and products > 0
+		) pieces`, args)
 }
 
 // Catalog is the catalog of a company as its feed has it.
@@ -180,8 +166,8 @@ type Catalog struct {
 }
 
 // Catalog reads the state of a company's catalog, or returns [company.ErrNotFound].
-func (v *Views) Catalog(ctx context.Context, of uuid.UUID) (Catalog, error) {
-	return readmodels.Row(ctx, v.Reader, company.ErrNotFound, pgx.RowToStructByPos[Catalog],
+func (v *Views) Catalog(ctx context.Context, at *readmodels.At, of uuid.UUID) (Catalog, error) {
+	return readmodels.Row(ctx, v.Reader.From("products"), at, company.ErrNotFound, pgx.RowToStructByPos[Catalog],
 		`select c.company_name, c.changed, c.changed_at from products.catalog c where c.company_id = $1`, of)
 }
 
@@ -195,8 +181,8 @@ type Offer struct {
 }
 
 // EachOffer hands over the active products of a company as they come, oldest first. Their texts are valid until take returns.
-func (v *Views) EachOffer(ctx context.Context, of uuid.UUID, take func(Offer) error) error {
-	return readmodels.Each(ctx, v.Reader, func(row pgx.CollectableRow) (o Offer, err error) {
+func (v *Views) EachOffer(ctx context.Context, at *readmodels.At, of uuid.UUID, take func(Offer) error) error {
+	return readmodels.Each(ctx, v.Reader.From("products"), at, func(row pgx.CollectableRow) (o Offer, err error) {
 		for i, into := range []*[]byte{&o.ID, &o.Name, &o.Description, &o.Currency, &o.Image, &o.Availability, &o.SKU} {
 			*into = row.RawValues()[i]
 		}

@@ -26,15 +26,16 @@ type BotCall struct {
 }
 
 // BotCalls lists a page of a bot's calls, newest first.
-func (v *Views) BotCalls(ctx context.Context, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotCall, total int64,
+func (v *Views) BotCalls(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotCall, total int64,
 	err error) {
-	return readmodels.Paged(ctx, v.Reader, page, func(row pgx.CollectableRow) (c BotCall, err error) {
+	return readmodels.List[BotCall]{As: func(row pgx.CollectableRow) (c BotCall, err error) {
 		var position int64
 		err = row.Scan(&c.ID, &position, &c.At, &c.Kind, &c.Name, &c.WebhookID, &c.ContactID, &c.HTTPStatus, &c.DurationMs, &c.Error)
 		return c, err
-	}, `position desc`, `
+	}, Order: `position desc`, SQL: `
 		select id, position, at, kind, name, nullif(webhook_id, 0), nullif(contact_id, 0), status, duration_ms, error from bot_answers.call
-		where bot_id = $1 and workspace_id = $2`, of, workspace)
+		where bot_id = @bot and workspace_id = @workspace`, Args: pgx.NamedArgs{"bot": of, "workspace": workspace},
+	}.Page(ctx, v.Reader.From("bot_answers"), at, page)
 }
 
 // BotUsage is what a bot did on a day.
@@ -47,8 +48,8 @@ type BotUsage struct {
 }
 
 // BotUsage lists what a bot did by day of a time zone, oldest first: the days on which it did something.
-func (v *Views) BotUsage(ctx context.Context, workspace uuid.UUID, of int64, zone, from, to string) ([]BotUsage, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByName[BotUsage], `
+func (v *Views) BotUsage(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, zone, from, to string) ([]BotUsage, error) {
+	return readmodels.Rows(ctx, v.Reader.From("bot_answers"), at, pgx.RowToStructByName[BotUsage], `
 		select (at at time zone $3)::date::text as day, count(*) filter (where reply <> 0) as messages, sum(tokens)::bigint as tokens,
 			sum(calls)::bigint as calls,
 			count(*) filter (where handed_over and contact_id <> 0) as handovers
@@ -65,8 +66,8 @@ type Talk struct {
 }
 
 // Talk reads how far bots are with a contact.
-func (v *Views) Talk(ctx context.Context, workspace uuid.UUID, contact int64, since time.Time) (Talk, error) {
-	return readmodels.Row(ctx, v.Reader, pgx.ErrNoRows, pgx.RowToStructByName[Talk], `
+func (v *Views) Talk(ctx context.Context, at *readmodels.At, workspace uuid.UUID, contact int64, since time.Time) (Talk, error) {
+	return readmodels.Row(ctx, v.Reader.From("bot_answers"), at, pgx.ErrNoRows, pgx.RowToStructByName[Talk], `
 		select coalesce(max(upto), 0) as upto, count(*) filter (where reply <> 0 and at > $3) as replies from bot_answers.answer
 		where contact_id = $1 and workspace_id = $2`, contact, workspace, since)
 }
@@ -74,9 +75,9 @@ func (v *Views) Talk(ctx context.Context, workspace uuid.UUID, contact int64, si
 // Waiting lists the last 20 messages that a contact wrote to a channel after a position, oldest first by the network's time. What came
 // before a person's answer does not wait. Only the
 // contact is looked up: a plan that was made while the table was small may read all messages of the workspace.
-func (v *Views) Waiting(ctx context.Context, workspace uuid.UUID, channel, contact, after int64) ([]Message, error) {
+func (v *Views) Waiting(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel, contact, after int64) ([]Message, error) {
 	const most = 20
-	newest, err := readmodels.Rows(ctx, v.Reader, asMessage, messageColumns+`
+	newest, err := readmodels.Rows(ctx, v.Reader.From("messages"), at, asMessage, messageColumns+`
 		where contact_id = $1 and (workspace_id = $2) is true and channel_id = $3 and inbound and began > greatest($4, (
 			select max(began) from messages.message where contact_id = $1 and (workspace_id = $2) is true and channel_id = $3 and not inbound `+
 		`and actor not like 'bot:%'))
@@ -96,8 +97,8 @@ type BotSource struct {
 }
 
 // BotSources lists what a bot knows from.
-func (v *Views) BotSources(ctx context.Context, workspace uuid.UUID, of int64) ([]BotSource, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByName[BotSource], `
+func (v *Views) BotSources(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64) ([]BotSource, error) {
+	return readmodels.Rows(ctx, v.Reader.From("bots"), at, pgx.RowToStructByName[BotSource], `
 		select id, case when url is null then 'file' else 'url' end as type, name, url from bots.source where bot_id = $1
 			and workspace_id = $2`, of, workspace)
 }

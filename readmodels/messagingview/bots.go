@@ -44,27 +44,29 @@ const botColumns = `select id, owner_id, name, description, system_prompt, color
 	created_at, updated_at, revision from bots.bot`
 
 // Bot reads a bot of a workspace, or returns [bot.ErrNotFound].
-func (v *Views) Bot(ctx context.Context, workspace uuid.UUID, id int64) (Bot, error) {
-	return readmodels.Row(ctx, v.Reader, bot.ErrNotFound, pgx.RowToStructByName[Bot], botColumns+` where id = $1 and workspace_id = $2`,
+func (v *Views) Bot(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (Bot, error) {
+	return readmodels.Row(ctx, v.Reader.From("bots"), at, bot.ErrNotFound, pgx.RowToStructByName[Bot], botColumns+` where id = $1 and workspace_id = $2`,
 		id, workspace)
 }
 
 // Bots lists a page of a workspace's bots, newest first.
-func (v *Views) Bots(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f BotFilter) (rows []Bot, total int64, err error) {
-	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[Bot], `id desc`,
-		botColumns+` where workspace_id = $1 and ($2 = '' or active = ($2 = 'true')) and ($3 = '' or owner_id = $3)`, workspace, f.Active,
-		f.Owner)
+func (v *Views) Bots(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f BotFilter) (rows []Bot, total int64, err error) {
+	return readmodels.List[Bot]{
+		As: pgx.RowToStructByName[Bot], Order: `id desc`, SQL: botColumns + `
+			where workspace_id = @workspace and (@active = '' or active = (@active = 'true')) and (@owner = '' or owner_id = @owner)`,
+		Args: pgx.NamedArgs{"workspace": workspace, "active": f.Active, "owner": f.Owner},
+	}.Page(ctx, v.Reader.From("bots"), at, page)
 }
 
 // BotTools lists the tools of a bot, by their ids.
-func (v *Views) BotTools(ctx context.Context, workspace uuid.UUID, id int64) ([]int64, error) {
-	return readmodels.Row(ctx, v.Reader, bot.ErrNotFound, pgx.RowTo[[]int64],
+func (v *Views) BotTools(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) ([]int64, error) {
+	return readmodels.Row(ctx, v.Reader.From("bots"), at, bot.ErrNotFound, pgx.RowTo[[]int64],
 		`select tools from bots.bot where id = $1 and workspace_id = $2`, id, workspace)
 }
 
 // BotsOf lists the ids of the active bots of a channel, by their ids.
-func (v *Views) BotsOf(ctx context.Context, workspace uuid.UUID, channel int64) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64],
+func (v *Views) BotsOf(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel int64) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader.From("bots"), at, pgx.RowTo[int64],
 		`select id from bots.bot where workspace_id = $1 and active and $2::bigint = any(channel_ids) order by id`, workspace, channel)
 }
 
@@ -94,25 +96,30 @@ type BotURL struct {
 
 const (
 	fileColumns = `select id, name as file_name, media_type as mime_type, size, status, chunk_count, error, created_at from bots.source
-		where bot_id = $1 and workspace_id = $2 and url is null`
+		where bot_id = @bot and workspace_id = @workspace and url is null`
 	pageColumns = `select id, url, status, name as title, chunk_count, error, fetched_at as last_fetched_at, created_at from bots.source
-		where bot_id = $1 and workspace_id = $2 and url is not null`
+		where bot_id = @bot and workspace_id = @workspace and url is not null`
 )
 
 // BotFiles lists a page of a bot's files, newest first.
-func (v *Views) BotFiles(ctx context.Context, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotFile, total int64,
+func (v *Views) BotFiles(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotFile, total int64,
 	err error) {
-	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[BotFile], `id desc`, fileColumns, of, workspace)
+	return readmodels.List[BotFile]{
+		As: pgx.RowToStructByName[BotFile], Order: `id desc`, SQL: fileColumns, Args: pgx.NamedArgs{"bot": of, "workspace": workspace},
+	}.Page(ctx, v.Reader.From("bots"), at, page)
 }
 
 // BotURLs lists a page of a bot's pages, newest first.
-func (v *Views) BotURLs(ctx context.Context, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotURL, total int64, err error) {
-	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[BotURL], `id desc`, pageColumns, of, workspace)
+func (v *Views) BotURLs(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotURL, total int64, err error) {
+	return readmodels.List[BotURL]{
+		As: pgx.RowToStructByName[BotURL], Order: `id desc`, SQL: pageColumns, Args: pgx.NamedArgs{"bot": of, "workspace": workspace},
+	}.Page(ctx, v.Reader.From("bots"), at, page)
 }
 
 // BotURL reads a page of a bot, or returns [botsource.ErrNoPage].
-func (v *Views) BotURL(ctx context.Context, workspace uuid.UUID, of, id int64) (BotURL, error) {
-	return readmodels.Row(ctx, v.Reader, botsource.ErrNoPage, pgx.RowToStructByName[BotURL], pageColumns+` and id = $3`, of, workspace, id)
+func (v *Views) BotURL(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of, id int64) (BotURL, error) {
+	return readmodels.Row(ctx, v.Reader.From("bots"), at, botsource.ErrNoPage, pgx.RowToStructByName[BotURL], pageColumns+` and id = @id`,
+		pgx.NamedArgs{"bot": of, "workspace": workspace, "id": id})
 }
 
 // Knowledge is how far a bot is with a file or a page.
@@ -125,8 +132,8 @@ type Knowledge struct {
 }
 
 // Knowledge lists how far a bot is with everything that it knows from.
-func (v *Views) Knowledge(ctx context.Context, workspace uuid.UUID, of int64) ([]Knowledge, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByName[Knowledge], `
+func (v *Views) Knowledge(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64) ([]Knowledge, error) {
+	return readmodels.Rows(ctx, v.Reader.From("bots"), at, pgx.RowToStructByName[Knowledge], `
 		select case when url is null then 'file' else 'url' end as type, id, status, chunk_count, error from bots.source
 		where bot_id = $1 and workspace_id = $2 order by id`, of, workspace)
 }
@@ -187,16 +194,17 @@ func starred(all []botwebhook.Header) map[string]string {
 }
 
 // BotWebhooks lists a page of a bot's webhooks, newest first.
-func (v *Views) BotWebhooks(ctx context.Context, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotWebhook,
+func (v *Views) BotWebhooks(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotWebhook,
 	total int64, err error) {
-	return readmodels.Paged(ctx, v.Reader, page, asWebhook, `id desc`, `
+	return readmodels.List[BotWebhook]{As: asWebhook, Order: `id desc`, SQL: `
 		select id, name, url, method, description, headers, query_params, json_data, parameters, active, created_at, updated_at, revision
-		from bots.webhook where bot_id = $1 and workspace_id = $2`, of, workspace)
+		from bots.webhook where bot_id = @bot and workspace_id = @workspace`, Args: pgx.NamedArgs{"bot": of, "workspace": workspace},
+	}.Page(ctx, v.Reader.From("bots"), at, page)
 }
 
 // CallableWebhooks lists the ids of a bot's active webhooks, by their ids.
-func (v *Views) CallableWebhooks(ctx context.Context, workspace uuid.UUID, of int64) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from bots.webhook where bot_id = $1 and workspace_id = $2 and active
+func (v *Views) CallableWebhooks(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader.From("bots"), at, pgx.RowTo[int64], `select id from bots.webhook where bot_id = $1 and workspace_id = $2 and active
 		order by id`, of, workspace)
 }
 

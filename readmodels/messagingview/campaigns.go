@@ -103,13 +103,13 @@ func asCampaign(row pgx.CollectableRow) (c Campaign, err error) {
 }
 
 // Campaign reads a campaign with its runs, or returns [campaign.ErrNotFound].
-func (v *Views) Campaign(ctx context.Context, workspace uuid.UUID, id int64) (Campaign, error) {
-	c, err := readmodels.Row(ctx, v.Reader, campaign.ErrNotFound, asCampaign, campaignColumns+` where c.id = $1 and workspace_id = $2`,
+func (v *Views) Campaign(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (Campaign, error) {
+	c, err := readmodels.Row(ctx, v.Reader.From("campaigns"), at, campaign.ErrNotFound, asCampaign, campaignColumns+` where c.id = $1 and workspace_id = $2`,
 		id, workspace)
 	if err != nil {
 		return c, err
 	}
-	runs, err := readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (r CampaignRun, err error) {
+	runs, err := readmodels.Rows(ctx, v.Reader.From("campaigns"), at, func(row pgx.CollectableRow) (r CampaignRun, err error) {
 		s, responded := &r.Stats, int64(0)
 		err = row.Scan(&r.Run, &r.StartedAt, &r.CompletedAt, &s.Total, &s.Sent, &s.Delivered, &s.Read, &s.Failed, &s.Skipped, &responded)
 		if c.Type == campaign.Survey {
@@ -125,10 +125,13 @@ func (v *Views) Campaign(ctx context.Context, workspace uuid.UUID, id int64) (Ca
 }
 
 // Campaigns lists a page of a workspace's campaigns, newest first.
-func (v *Views) Campaigns(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f CampaignFilter) (rows []Campaign,
+func (v *Views) Campaigns(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f CampaignFilter) (rows []Campaign,
 	total int64, err error) {
-	return readmodels.Paged(ctx, v.Reader, page, asCampaign, `id desc`, campaignColumns+`
-		where workspace_id = $1 and ($2 = '' or status = $2) and ($3 = '' or type = $3)`, workspace, f.Status, f.Type)
+	return readmodels.List[Campaign]{
+		As: asCampaign, Order: `id desc`, SQL: campaignColumns + `
+			where workspace_id = @workspace and (@status = '' or status = @status) and (@type = '' or type = @type)`,
+		Args: pgx.NamedArgs{"workspace": workspace, "status": f.Status, "type": f.Type},
+	}.Page(ctx, v.Reader.From("campaigns"), at, page)
 }
 
 // CampaignResponse is what a recipient answered to a survey.
@@ -140,17 +143,19 @@ type CampaignResponse struct {
 }
 
 // CampaignResponses lists a page of the answers to a survey, newest first.
-func (v *Views) CampaignResponses(ctx context.Context, workspace uuid.UUID, page readmodels.Page, id int64) (rows []CampaignResponse,
+func (v *Views) CampaignResponses(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, id int64) (rows []CampaignResponse,
 	total int64, err error) {
-	return readmodels.Paged(ctx, v.Reader, page, func(row pgx.CollectableRow) (r CampaignResponse, err error) {
+	return readmodels.List[CampaignResponse]{As: func(row pgx.CollectableRow) (r CampaignResponse, err error) {
 		var id string
 		err = row.Scan(&id, &r.ContactID, &r.Text, &r.At)
 		r.MessageID = message.Name(id)
 		return r, err
-	}, `response_id desc`, `
+	}, Order: `response_id desc`, SQL: `
 		select r.response_id, r.contact_id, m.text, m.at from campaigns.recipient r join campaigns.campaign c on c.id = r.campaign_id
 			join messages.message m on m.id = r.response_id
-		where c.id = $1 and c.workspace_id = $2 and r.response_id is not null`, id, workspace)
+		where c.id = @campaign and c.workspace_id = @workspace and r.response_id is not null`,
+		Args: pgx.NamedArgs{"campaign": id, "workspace": workspace},
+	}.Page(ctx, v.Reader.From("campaigns", "messages"), at, page)
 }
 
 // CampaignRecipient is a message of a campaign, and what became of it.
@@ -174,9 +179,9 @@ type RecipientFilter struct {
 
 // CampaignRecipients lists a page of a campaign's messages, newest first.
 func (v *Views) CampaignRecipients(
-	ctx context.Context, workspace uuid.UUID, page readmodels.Page, id int64, f RecipientFilter,
+	ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, id int64, f RecipientFilter,
 ) (rows []CampaignRecipient, total int64, err error) {
-	return readmodels.Paged(ctx, v.Reader, page, func(row pgx.CollectableRow) (r CampaignRecipient, err error) {
+	return readmodels.List[CampaignRecipient]{As: func(row pgx.CollectableRow) (r CampaignRecipient, err error) {
 		var (
 			id     string
 			reason *string
@@ -194,16 +199,17 @@ func (v *Views) CampaignRecipients(
 			r.Reason, r.Error = new(f.Error()), &failed
 		}
 		return r, err
-	}, `id desc`, `
+	}, Order: `id desc`, SQL: `
 		select r.id, r.contact_id, k.name, k.phone, f.run, r.step + 1 as step,
 			case when r.state in ('open', 'held', 'calling') then 'open' when r.state = 'refused' then 'failed' else r.state end as state, r.since,
 			case when r.state = 'skipped' then 'passed_over' else m.reason end, m.code, m.title, m.details
 		from campaigns.campaign c join campaigns.frozen f on f.campaign_id = c.id join campaigns.recipient r on r.id between f.first_id
 			and f.last_id
 			left join messages.message m on m.id = r.id left join messaging_contacts.contact k on k.id = r.contact_id
-		where c.id = $1 and c.workspace_id = $2 and ($3 = '' or r.state = $3 or $3 = 'open' and r.state in ('held', 'calling') or $3 = 'failed'
-			and r.state = 'refused')`,
-		id, workspace, f.Status)
+		where c.id = @campaign and c.workspace_id = @workspace and (@status = '' or r.state = @status
+			or @status = 'open' and r.state in ('held', 'calling') or @status = 'failed' and r.state = 'refused')`,
+		Args: pgx.NamedArgs{"campaign": id, "workspace": workspace, "status": f.Status},
+	}.Page(ctx, v.Reader.From("campaigns", "messages", "messaging_contacts"), at, page)
 }
 
 // Person is a contact as campaigns see them.
@@ -221,14 +227,14 @@ const persons = `select id, coalesce(name, ''), coalesce(phone, ''), opt_in from
 		and list_id = $2))`
 
 // Audience returns the next contacts of an audience by their ids, after one of them. A list of 0 is everybody.
-func (v *Views) Audience(ctx context.Context, workspace uuid.UUID, list, after int64, limit int) ([]Person, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Person], persons+` and id > $3 order by id limit $4`, workspace,
+func (v *Views) Audience(ctx context.Context, at *readmodels.At, workspace uuid.UUID, list, after int64, limit int) ([]Person, error) {
+	return readmodels.Rows(ctx, v.Reader.From("messaging_contacts"), at, pgx.RowToStructByPos[Person], persons+` and id > $3 order by id limit $4`, workspace,
 		list, after, limit)
 }
 
 // Persons returns contacts by their ids. Those that were deleted are not among them.
-func (v *Views) Persons(ctx context.Context, workspace uuid.UUID, ids []int64) (map[int64]Person, error) {
-	rows, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Person], persons+` and id = any($3)`, workspace, int64(0), ids)
+func (v *Views) Persons(ctx context.Context, at *readmodels.At, workspace uuid.UUID, ids []int64) (map[int64]Person, error) {
+	rows, err := readmodels.Rows(ctx, v.Reader.From("messaging_contacts"), at, pgx.RowToStructByPos[Person], persons+` and id = any($3)`, workspace, int64(0), ids)
 	all := make(map[int64]Person, len(rows))
 	for _, p := range rows {
 		all[p.ID] = p
@@ -237,9 +243,9 @@ func (v *Views) Persons(ctx context.Context, workspace uuid.UUID, ids []int64) (
 }
 
 // AudienceSize counts whom a campaign would write to, and whom it would pass over.
-func (v *Views) AudienceSize(ctx context.Context, workspace uuid.UUID, list int64) (total, skipped int64, err error) {
+func (v *Views) AudienceSize(ctx context.Context, at *readmodels.At, workspace uuid.UUID, list int64) (total, skipped int64, err error) {
 	type size struct{ Total, Skipped int64 }
-	s, err := readmodels.Row(ctx, v.Reader, nil, pgx.RowToStructByPos[size], `
+	s, err := readmodels.Row(ctx, v.Reader.From("messaging_contacts"), at, nil, pgx.RowToStructByPos[size], `
 		select count(*) filter (where opt_in and phone <> ''), count(*) filter (where not opt_in or phone is null or phone = '')
 			from messaging_contacts.contact
 		where workspace_id = $1 and ($2::bigint = 0 or exists (select from messaging_contacts.member where contact_id = contact.id
@@ -257,9 +263,9 @@ type Recipient struct {
 // CampaignWork returns messages that are to be sent now, in their order after one of them: those that are due, and those of which nothing
 // was heard since a moment. A step waits for what becomes of the one before, and for its hours after it: who got that one late gets the
 // next one later.
-func (v *Views) CampaignWork(ctx context.Context, workspace uuid.UUID, id, after int64, now, unheard time.Time, limit int) ([]Recipient,
+func (v *Views) CampaignWork(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id, after int64, now, unheard time.Time, limit int) ([]Recipient,
 	error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Recipient], `
+	return readmodels.Rows(ctx, v.Reader.From("campaigns"), at, pgx.RowToStructByPos[Recipient], `
 		select r.id, r.contact_id, r.step, r.state from campaigns.recipient r
 		where r.campaign_id = $1 and r.id > $3 and (state in ('open', 'held') and due_at <= $4 or state = 'calling' and since <= $5)
 			and exists (select from campaigns.campaign c where c.id = $1 and c.workspace_id = $2)
@@ -276,8 +282,8 @@ type CampaignEnd struct {
 }
 
 // CampaignEnd looks at a run of a campaign.
-func (v *Views) CampaignEnd(ctx context.Context, workspace uuid.UUID, id int64, run int) (CampaignEnd, error) {
-	return readmodels.Row(ctx, v.Reader, nil, pgx.RowToStructByPos[CampaignEnd], `
+func (v *Views) CampaignEnd(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64, run int) (CampaignEnd, error) {
+	return readmodels.Row(ctx, v.Reader.From("campaigns"), at, nil, pgx.RowToStructByPos[CampaignEnd], `
 		select not exists (select from campaigns.recipient where campaign_id = c.id and state in ('open', 'held', 'calling')),
 			s.sent = 0 and s.failed > 0 and s.failed = (
 				select count(*) from campaigns.recipient r join campaigns.block b on b.id = r.block_id where r.campaign_id = c.id
@@ -290,22 +296,22 @@ func (v *Views) CampaignEnd(ctx context.Context, workspace uuid.UUID, id int64, 
 }
 
 // Called counts the people to whom a channel's campaigns wrote since a moment, and returns when the first of them was written to.
-func (v *Views) Called(ctx context.Context, workspace uuid.UUID, channel int64, since time.Time) (people int64, first *time.Time,
+func (v *Views) Called(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel int64, since time.Time) (people int64, first *time.Time,
 	err error) {
 	type called struct {
 		People int64
 		First  *time.Time
 	}
-	c, err := readmodels.Row(ctx, v.Reader, nil, pgx.RowToStructByPos[called], `
+	c, err := readmodels.Row(ctx, v.Reader.From("campaigns"), at, nil, pgx.RowToStructByPos[called], `
 		select count(distinct r.contact_id), min(r.called_at) from campaigns.recipient r join campaigns.campaign c on c.id = r.campaign_id
 		where r.channel_id = $1 and c.workspace_id = $2 and r.called_at > $3 and r.state <> 'held'`, channel, workspace, since)
 	return c.People, c.First, err
 }
 
 // WroteSince returns which of some contacts wrote to a channel since a moment, by our clock or the network's.
-func (v *Views) WroteSince(ctx context.Context, workspace uuid.UUID, channel int64, contacts []int64, since time.Time) (map[int64]bool,
+func (v *Views) WroteSince(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel int64, contacts []int64, since time.Time) (map[int64]bool,
 	error) {
-	ids, err := readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
+	ids, err := readmodels.Rows(ctx, v.Reader.From("messages"), at, pgx.RowTo[int64], `
 		select distinct contact_id from messages.message where inbound and type <> 'reaction' and contact_id = any($1) and channel_id = $2
 			and workspace_id = $3 and at >= $4`,
 		contacts, channel, workspace, since)
@@ -326,8 +332,8 @@ type DueCampaign struct {
 // DueCampaigns returns the campaigns of all workspaces that are active, or are to begin or go on by a moment, and those of the last week
 // that were cancelled while the network put a message off, or said nothing of it since another moment; of those that lost their channel,
 // where it said nothing.
-func (v *Views) DueCampaigns(ctx context.Context, now, unheard time.Time) ([]DueCampaign, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[DueCampaign], `
+func (v *Views) DueCampaigns(ctx context.Context, at *readmodels.At, now, unheard time.Time) ([]DueCampaign, error) {
+	return readmodels.Rows(ctx, v.Reader.From("campaigns", "channels"), at, pgx.RowToStructByPos[DueCampaign], `
 		select id, workspace_id, status from campaigns.campaign
 		where status = 'active' and type <> 'trigger' or status = 'active' and exists (
 				select from campaigns.recipient where campaign_id = campaign.id and state in ('open', 'held', 'calling'))
@@ -342,14 +348,14 @@ func (v *Views) DueCampaigns(ctx context.Context, now, unheard time.Time) ([]Due
 }
 
 // Triggers returns the triggers of a workspace that are active.
-func (v *Views) Triggers(ctx context.Context, workspace uuid.UUID) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from campaigns.campaign where workspace_id = $1 and type = 'trigger'
+func (v *Views) Triggers(ctx context.Context, at *readmodels.At, workspace uuid.UUID) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader.From("campaigns"), at, pgx.RowTo[int64], `select id from campaigns.campaign where workspace_id = $1 and type = 'trigger'
 		and status = 'active'`, workspace)
 }
 
 // CampaignsOn returns the campaigns on a channel that are not over.
-func (v *Views) CampaignsOn(ctx context.Context, workspace uuid.UUID, channel int64) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
+func (v *Views) CampaignsOn(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel int64) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader.From("campaigns"), at, pgx.RowTo[int64], `
 		select id from campaigns.campaign where workspace_id = $1 and channel_id = $2 and status in ('scheduled', 'active',
 			'paused')`, workspace, channel)
 }

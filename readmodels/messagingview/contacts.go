@@ -4,7 +4,6 @@ package messagingview
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -60,13 +59,13 @@ const contactColumns = `select id, name, phone, email, source, opt_in, reply_bot
 	from messaging_contacts.contact left join messages.conversation on contact_id = contact.id`
 
 // Contact reads a contact of a workspace, or returns [contact.ErrNotFound], with the id of the contact that it was merged into.
-func (v *Views) Contact(ctx context.Context, workspace uuid.UUID, id int64) (Contact, error) {
-	c, err := readmodels.Row(ctx, v.Reader, contact.ErrNotFound, pgx.RowToStructByName[Contact],
+func (v *Views) Contact(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (Contact, error) {
+	c, err := readmodels.Row(ctx, v.Reader.From("messages", "messaging_contacts"), at, contact.ErrNotFound, pgx.RowToStructByName[Contact],
 		contactColumns+` where id = $1 and contact.workspace_id = $2`, id, workspace)
 	if !errors.Is(err, contact.ErrNotFound) {
 		return c, err
 	}
-	into, lookErr := first(readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64],
+	into, lookErr := first(readmodels.Rows(ctx, v.Reader.From("messages", "messaging_contacts"), at, pgx.RowTo[int64],
 		`select into_id from messaging_contacts.merged where id = $1 and workspace_id = $2`, id, workspace))
 	switch {
 	case lookErr != nil:
@@ -78,82 +77,84 @@ func (v *Views) Contact(ctx context.Context, workspace uuid.UUID, id int64) (Con
 }
 
 // ContactsReached returns the contacts of the deployment that have an address or a phone without its plus sign. An empty one fits none.
-func (v *Views) ContactsReached(ctx context.Context, email, phone string) ([]Owned, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Owned],
+func (v *Views) ContactsReached(ctx context.Context, at *readmodels.At, email, phone string) ([]Owned, error) {
+	return readmodels.Rows(ctx, v.Reader.From("messaging_contacts"), at, pgx.RowToStructByPos[Owned],
 		`select id, workspace_id from messaging_contacts.contact where email = nullif($1, '') or phone = nullif($2, '')`, email, phone)
 }
 
 // dialled drops what people put between the digits of a phone.
 var dialled = strings.NewReplacer(" ", "", "+", "", "-", "", "(", "", ")", "")
 
-// where returns the condition of the contacts that fit.
-func (f ContactFilter) where(workspace uuid.UUID) readmodels.Where {
-	w := readmodels.Where{SQL: `contact.workspace_id = $1`, Args: []any{workspace}}
-	if f.Status != "" {
-		w.And(`status = $n`, f.Status)
+// where returns the condition of the contacts that fit, and its parameters.
+func (f ContactFilter) where(workspace uuid.UUID) (where string, args pgx.NamedArgs) {
+	args = pgx.NamedArgs{
+		"workspace": workspace, "status": f.Status, "source": f.Source, "consents": f.OptIn == "true", "list": f.ListID,
+		"text": person.Folded(f.Search), "digits": dialled.Replace(f.Search),
 	}
-	if f.Source != "" {
-		w.And(`source = $n`, f.Source)
+	where = `contact.workspace_id = @workspace`
+	for _, c := range []struct {
+		asked bool
+		fits  string
+	}{
+		{f.Status != "", `status = @status`},
+		{f.Source != "", `source = @source`},
+		{f.OptIn != "", `opt_in = @consents`},
+		{f.ListID != 0, `exists (select from messaging_contacts.member where contact_id = contact.id and list_id = @list)`},
+		{f.Unread != "", `conversation.workspace_id = @workspace and unread > 0`},
+		{args["text"] != "", `(strpos(name_folded, @text) > 0 or strpos(email, @text) > 0 or strpos(phone, nullif(@digits, '')) > 0)`},
+	} {
+		if c.asked {
+			where += ` and ` + c.fits
+		}
 	}
-	if f.OptIn != "" {
-		w.And(`opt_in = $n`, f.OptIn == "true")
-	}
-	if f.ListID != 0 {
-		w.And(`exists (select from messaging_contacts.member where contact_id = contact.id and list_id = $n)`, f.ListID)
-	}
-	if f.Unread != "" {
-		w.SQL += ` and conversation.workspace_id = $1 and unread > 0`
-	}
-	if text := person.Folded(f.Search); text != "" {
-		w.Args = append(w.Args, text)
-		w.And(fmt.Sprintf(`(strpos(name_folded, $%[1]d) > 0 or strpos(email, $%[1]d) > 0 or strpos(phone, nullif($n, '')) > 0)`, len(w.Args)),
-			dialled.Replace(f.Search))
-	}
-	return w
+	return where, args
 }
 
 // Contacts lists a page of a workspace's contacts, newest first.
-func (v *Views) Contacts(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f ContactFilter) (rows []Contact,
-	total int64, err error) {
-	w := f.where(workspace)
-	count := `select count(*) from messaging_contacts.contact where ` + w.SQL
+func (v *Views) Contacts(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f ContactFilter) ([]Contact,
+	int64, error) {
+	where, args := f.where(workspace)
+	l := readmodels.List[Contact]{
+		As: pgx.RowToStructByName[Contact], SQL: contactColumns + ` where ` + where, Order: `id desc`, Args: args,
+		Count: `select count(*) from messaging_contacts.contact where ` + where,
+	}
 	switch {
 	case f == ContactFilter{Unread: "true", Sort: f.Sort}:
-		count = readmodels.Tally(`messages.conversation`, `talk`, `talk.workspace_id = $1`)
+		l.Count = readmodels.Tally(`messages.conversation`, `talk`, `talk.workspace_id = @workspace`)
 	case f.Unread != "":
-		count = `select count(*) from messaging_contacts.contact join messages.conversation on contact_id = contact.id where ` + w.SQL
+		l.Count = `select count(*) from messaging_contacts.contact join messages.conversation on contact_id = contact.id where ` + where
 	case f.ListID == 0 && f.Search == "":
-		count = readmodels.Tally(`messaging_contacts.contact`, `contact`, w.SQL)
+		l.Count = readmodels.Tally(`messaging_contacts.contact`, `contact`, where)
+	}
+	if f.Sort != "" {
+		l.Order = `last_message_at desc nulls last, id desc`
 	}
 	if f.Sort != "" && f.Unread != "" {
-		return readmodels.PagedWithCount(ctx, v.Reader, page, pgx.RowToStructByName[Contact], `last_message_at desc, id desc`, count,
-			contactColumns+` where `+w.SQL, w.Args...)
+		l.Order = `last_message_at desc, id desc`
 	}
-	if f.Sort == "" {
-		return readmodels.PagedWithCount(ctx, v.Reader, page, pgx.RowToStructByName[Contact], `id desc`, count, contactColumns+` where `+w.SQL,
-			w.Args...)
-	}
-	// Those who have a conversation are read by its index, the others only where these do not fill the page. What is true of a contact is no
-	// index's business then: a plan that was made while the tables were small would read all contacts of the workspace for each conversation.
-	return readmodels.Counted(ctx, v.Reader, page.Offset(), page.Size, pgx.RowToStructByName[Contact], fmt.Sprintf(`
-		with newest as materialized (
-			%[1]s where (%[2]s) is true and conversation.workspace_id = $1 order by last_at desc, id desc limit $%[3]d::bigint + $%[4]d::bigint
-		)
-		select (%[5]s), page.* from (
+	if f.Sort != "" && f.Unread == "" {
+		// Those who have a conversation are read by its index, the others only where these do not fill the page. What is true of a contact is no
+		// index's business then: a plan that was made while the tables were small would read all contacts of the workspace for each
+		// conversation.
+		l.SQL = `
+			with newest as materialized (
+				` + contactColumns + ` where (` + where + `) is true and conversation.workspace_id = @workspace order by last_at desc, id desc
+				limit @limit::bigint + @skip::bigint
+			)
 			select * from newest
 			union all
 			(
-				%[1]s where %[2]s and not exists (select from messages.conversation talk where talk.contact_id = contact.id)
-				order by id desc limit (select $%[3]d::bigint + $%[4]d::bigint - count(*) from newest)
-			)
-		) page order by last_message_at desc nulls last, id desc limit $%[3]d offset $%[4]d`, contactColumns, w.SQL, len(w.Args)+1,
-		len(w.Args)+2, count), w.Args...)
+				` + l.SQL + ` and not exists (select from messages.conversation talk where talk.contact_id = contact.id)
+				order by id desc limit (select @limit::bigint + @skip::bigint - count(*) from newest)
+			)`
+	}
+	return l.Page(ctx, v.Reader.From("messages", "messaging_contacts"), at, page)
 }
 
 // Conversations lists contacts of a workspace who have a conversation with it, that with the newest message first, after some of them. An
 // empty status is any. They are not counted: nobody pages through so many, and counting reads them all.
-func (v *Views) Conversations(ctx context.Context, workspace uuid.UUID, status string, skip int64, limit int) ([]Contact, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByName[Contact], contactColumns+`
+func (v *Views) Conversations(ctx context.Context, at *readmodels.At, workspace uuid.UUID, status string, skip int64, limit int) ([]Contact, error) {
+	return readmodels.Rows(ctx, v.Reader.From("messages", "messaging_contacts"), at, pgx.RowToStructByName[Contact], contactColumns+`
 		where conversation.workspace_id = $1 and (contact.workspace_id = $1) is true and ($2 = '' or status = $2)
 		order by last_at desc, id desc limit $3 offset $4`, workspace, status, limit, skip)
 }

@@ -31,13 +31,16 @@ type TemplateFilter struct {
 }
 
 // Templates lists a page of the templates of a workspace that can be sent, newest first.
-func (v *Views) Templates(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f TemplateFilter) (rows []Template,
+func (v *Views) Templates(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f TemplateFilter) (rows []Template,
 	total int64, err error) {
-	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[Template], `id desc`, `
+	return readmodels.List[Template]{As: pgx.RowToStructByName[Template], Order: `id desc`, SQL: `
 		select id, name, language, category, status, format, parameters, body, channel_id from templates.template
-		where workspace_id = $1 and status = any($2) and ($3 = '' or language = $3) and ($4 = '' or upper(category) = upper($4))
-			and ($5::bigint = 0 or channel_id = $5)`,
-		workspace, template.Sendable, f.Language, f.Category, f.ChannelID)
+		where workspace_id = @workspace and status = any(@status) and (@language = '' or language = @language)
+			and (@category = '' or upper(category) = upper(@category)) and (@channel::bigint = 0 or channel_id = @channel)`,
+		Args: pgx.NamedArgs{
+			"workspace": workspace, "status": template.Sendable, "language": f.Language, "category": f.Category, "channel": f.ChannelID,
+		},
+	}.Page(ctx, v.Reader.From("templates"), at, page)
 }
 
 // TemplateIDs returns the ids of a channel's templates by the network's ids of them, whatever their status.
@@ -46,7 +49,7 @@ func (v *Views) TemplateIDs(ctx context.Context, workspace uuid.UUID, channel in
 		ProviderID string
 		ID         int64
 	}
-	rows, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[named],
+	rows, err := readmodels.Rows(ctx, v.Reader.From("templates"), nil, pgx.RowToStructByPos[named],
 		`select provider_id, id from templates.template where workspace_id = $1 and channel_id = $2`, workspace, channel)
 	ids := make(map[string]int64, len(rows))
 	for _, row := range rows {

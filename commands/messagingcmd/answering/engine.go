@@ -85,11 +85,11 @@ type Source struct {
 
 // Views read what tools tell.
 type Views interface {
-	Sources(ctx context.Context, workspace uuid.UUID, bot int64) ([]Source, error)
-	Webhooks(ctx context.Context, workspace uuid.UUID, bot int64) ([]int64, error)
-	Products(ctx context.Context, workspace uuid.UUID, words string) (any, error)
+	Sources(ctx context.Context, asOf event.Position, workspace uuid.UUID, bot int64) ([]Source, error)
+	Webhooks(ctx context.Context, asOf event.Position, workspace uuid.UUID, bot int64) ([]int64, error)
+	Products(ctx context.Context, asOf event.Position, workspace uuid.UUID, words string) (any, error)
 	Orders(ctx context.Context, workspace uuid.UUID, phone string) (any, error)
-	Companies(ctx context.Context, workspace uuid.UUID) ([]uuid.UUID, error)
+	Companies(ctx context.Context, asOf event.Position, workspace uuid.UUID) ([]uuid.UUID, error)
 }
 
 // Secrets opens sealed values.
@@ -120,6 +120,7 @@ type Line struct {
 // Question is what a bot is to answer.
 type Question struct {
 	Request commands.Request
+	AsOf    event.Position // what is read for the answer need not be newer; 0: it has to be
 	Bot     int64
 	State   bot.State
 	Text    string
@@ -267,7 +268,7 @@ func (t *talk) search(ctx context.Context, text string) (fresh []Passage, err er
 	if err != nil || len(passages) == 0 {
 		return nil, err
 	}
-	sources, err := t.Views.Sources(ctx, t.Request.Workspace, t.Bot)
+	sources, err := t.Views.Sources(ctx, t.AsOf, t.Request.Workspace, t.Bot)
 	if err != nil {
 		return nil, err
 	}

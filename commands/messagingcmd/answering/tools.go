@@ -58,7 +58,7 @@ var parameters = map[int64]json.RawMessage{
 
 // tools returns what the model may ask for: the attached tools of the registry within the caller's rights, and the active webhooks.
 func (t *talk) tools(ctx context.Context) (all []Tool, err error) {
-	companies, err := t.Views.Companies(ctx, t.Request.Workspace)
+	companies, err := t.Views.Companies(ctx, t.AsOf, t.Request.Workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (t *talk) tools(ctx context.Context) (all []Tool, err error) {
 			all = append(all, Tool{Name: tool.Name, Description: tool.Description, Parameters: schema})
 		}
 	}
-	ids, err := t.Views.Webhooks(ctx, t.Request.Workspace, t.Bot)
+	ids, err := t.Views.Webhooks(ctx, t.AsOf, t.Request.Workspace, t.Bot)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (t *talk) tool(ctx context.Context, id int64, arguments map[string]any) (st
 		}
 		return numbered(from, fresh), nil
 	case bot.CatalogSearch:
-		found, err = t.Views.Products(ctx, t.Request.Workspace, shortened(text("query"), 200))
+		found, err = t.Views.Products(ctx, t.AsOf, t.Request.Workspace, shortened(text("query"), 200))
 	case bot.OrderStatus:
 		found = "not found"
 		if t.Phone != "" {

@@ -53,9 +53,8 @@ func (c trailAudit) Run(ctx context.Context) error {
 	if c.Workspace != uuid.Nil {
 		workspace = &c.Workspace
 	}
-	fresh := &readmodels.Freshness{}
-	ctx = readmodels.WithFreshness(ctx, fresh)
-	content, err := sys.Trail(zone).Content(ctx, workspace, query)
+	fresh := &readmodels.At{}
+	content, err := sys.Trail(zone).Content(ctx, fresh, workspace, query)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"bahi/eventstore/vault"
 	"bahi/internal/app"
-	"bahi/readmodels"
 )
 
 type VaultCommand struct {
@@ -123,7 +122,7 @@ func (c applyErasures) Run(ctx context.Context) error {
 	}
 	again := missing(list, done)
 	err = sys.WithProjections(ctx, func(ctx context.Context) error {
-		ctx = readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin})
+		sys.Access.Reader.Wait = app.CatchUpWithin
 		return sys.Eraser().ReapplyErasures(ctx, list)
 	})
 	if err != nil {

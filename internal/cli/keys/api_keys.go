@@ -102,7 +102,7 @@ func (c listKeys) Run(ctx context.Context) error {
 	if err := sys.CatchUp(ctx, accessproj.APIKeys); err != nil {
 		return err
 	}
-	keys, err := sys.Access.APIKeys(readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin}), workspace)
+	keys, err := sys.Access.APIKeys(ctx, &readmodels.At{Wait: app.CatchUpWithin}, workspace)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func find(ctx context.Context, sys *app.System, slugOrID string) (c marketplacev
 	if err := sys.CatchUp(ctx, marketplaceproj.Companies); err != nil {
 		return c, req, err
 	}
-	c, err = sys.Marketplace.Company(readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin}), slugOrID)
+	c, err = sys.Marketplace.Company(ctx, &readmodels.At{Wait: app.CatchUpWithin}, slugOrID)
 	return c, sys.ByOperator(sys.Home), err
 }
 

@@ -41,7 +41,7 @@ func (c watchCampaign) Run(ctx context.Context) error {
 	bar := progress.NewBar(c.Shell.Err, l.State.Name, "messages")
 	defer bar.End()
 	for {
-		k, err := sys.Messaging.Campaign(ctx, l.Workspace, c.ID)
+		k, err := sys.Messaging.Campaign(ctx, nil, l.Workspace, c.ID)
 		if err != nil {
 			return err
 		}

@@ -87,7 +87,7 @@ func (c listUsers) Run(ctx context.Context) error {
 	if err := sys.CatchUp(ctx, accessproj.Users, accessproj.Workspaces); err != nil {
 		return err
 	}
-	users, err := sys.Access.Users(readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin}))
+	users, err := sys.Access.Users(ctx, &readmodels.At{Wait: app.CatchUpWithin})
 	if err != nil {
 		return err
 	}
