@@ -70,7 +70,7 @@ func TestAReadThatWaitsAsksOnceMore(t *testing.T) {
 func TestARowThatIsNotTakenEndsTheRead(t *testing.T) {
 	t.Parallel()
 	s, taken, f := built(t, 3), 0, &readmodels.At{}
-	err := readmodels.Each(fresh(t, f), s.reader.From("names"), nil, pgx.RowTo[string], func(string) error {
+	err := readmodels.Each(t.Context(), s.reader.From("names"), f, pgx.RowTo[string], func(string) error {
 		taken++
 		return errNoName
 	}, `select name from names.name`)
