@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -162,31 +160,12 @@ func inSchema(ctx context.Context, tx pgx.Tx, schema, statements string) error {
 	return err
 }
 
-// movePosition moves a checkpoint; %s is what else it sets.
-const movePosition = `
-	update projection.generation set position = $5, event_id = $6, rate = $7::bigint, error = null, error_at = null, error_position = null%s
-	where name = $1 and generation = $2 and position = $3 and owner = $4 and not (live and paused)`
-
-var (
-	moveSilent = fmt.Sprintf(movePosition, ``)
-
-	// moveTelling also tells whose rows changed on the way.
-	moveTelling = `
-	with told as (
-		insert into projection.change (name, generation, workspace_id, position) select $1, $2, workspace, $5 from unnest($8::uuid[]) workspace
-		on conflict (name, generation, workspace_id) do update set position = excluded.position
-	)` + fmt.Sprintf(movePosition, `, told_from = case when told_to = position then told_from else position end, told_to = $5`)
-)
-
-// checkpoint moves a generation's checkpoint if this runner still owns it. changed has the workspaces whose rows changed, if the projection
-// tells.
-func checkpoint(ctx context.Context, tx pgx.Tx, g generation, owner uuid.UUID, to event.Position, id *uuid.UUID, tells bool,
-	changed map[uuid.UUID]struct{}) error {
-	sql, args := moveSilent, []any{g.Name, g.Generation, int64(g.Position), owner, int64(to), id, g.Rate}
-	if tells {
-		sql, args = moveTelling, append(args, slices.Collect(maps.Keys(changed)))
-	}
-	done, err := tx.Exec(ctx, sql, args...)
+// checkpoint moves a generation's checkpoint if this runner still owns it.
+func checkpoint(ctx context.Context, tx pgx.Tx, g generation, owner uuid.UUID, to event.Position, id *uuid.UUID) error {
+	done, err := tx.Exec(ctx, `
+		update projection.generation set position = $5, event_id = $6, rate = $7::bigint, error = null, error_at = null, error_position = null
+		where name = $1 and generation = $2 and position = $3 and owner = $4 and not (live and paused)`,
+		g.Name, g.Generation, int64(g.Position), owner, int64(to), id, g.Rate)
 	switch {
 	case err != nil:
 		return err

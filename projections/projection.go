@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"bahi/domain"
@@ -37,7 +36,6 @@ type Projection struct {
 	personal bool                                             // folds events with personal values
 	idle     time.Duration                                    // see idleCheckpoint, the default
 	gather   time.Duration                                    // how long events wait for others to be folded with
-	tells    bool                                             // whose rows a batch changes
 }
 
 // Fold folds events of some types.
@@ -179,13 +177,6 @@ func (p *Projection) WithBatchDelay(most time.Duration) *Projection {
 	return p
 }
 
-// WithChangeTracking declares that the fold calls [Batch.MarkChanged] for each workspace whose rows it changes. Then answers from the
-// tables can be kept.
-func (p *Projection) WithChangeTracking() *Projection {
-	p.tells = true
-	return p
-}
-
 // finish ends a fill.
 func (p *Projection) finish(ctx context.Context, b *Batch) error {
 	return p.each(ctx, b, "finish", func(f Fold) func(context.Context, *Batch) error { return f.finish })
@@ -317,16 +308,7 @@ type Batch struct {
 	// is nil at first, and after a failed batch.
 	FoldState any
 
-	queued  pgx.Batch
-	changed map[uuid.UUID]struct{} // workspaces
-}
-
-// MarkChanged tells that the batch may change rows of a workspace, for a projection that is [Projection.WithChangeTracking].
-func (b *Batch) MarkChanged(workspace uuid.UUID) {
-	if b.changed == nil {
-		b.changed = map[uuid.UUID]struct{}{}
-	}
-	b.changed[workspace] = struct{}{}
+	queued pgx.Batch
 }
 
 // Exec queues a statement.

@@ -79,12 +79,8 @@ func (s *session) place() place { return place{generation: s.g.Generation, posit
 
 // own makes this session the owner of the generation.
 func (s *session) own(ctx context.Context) error {
-	tells := ``
-	if s.p.tells { // from here on
-		tells = `, told_from = case when told_to = position then told_from else position end, told_to = position`
-	}
 	rows, _ := s.conn.Query(ctx, `
-		update projection.generation set owner = $3`+tells+` where name = $1 and generation = $2 and not scratch
+		update projection.generation set owner = $3 where name = $1 and generation = $2 and not scratch
 		returning `+generationColumns, s.g.Name, s.g.Generation, s.owner)
 	g, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[generation])
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -253,7 +249,7 @@ func (s *session) apply(ctx context.Context, d decoded) error {
 			return err
 		}
 		s.g.Rate = s.pace.after(d.len())
-		return checkpoint(ctx, tx, s.g, s.owner, d.upTo, d.last, s.p.tells, b.changed)
+		return checkpoint(ctx, tx, s.g, s.owner, d.upTo, d.last)
 	})
 	if err == nil {
 		s.g.Position, s.g.EventID, s.kept = d.upTo, d.last, b.FoldState

@@ -91,8 +91,7 @@ func (t *checkpointBatcher) move(ctx context.Context, group []*passing) (map[str
 	}
 	rows, _ := t.pool.Query(ctx, `
 		update projection.generation g set position = m.upto, event_id = m.event_id, rate = m.rate, error = null, error_at = null,
-			error_position = null,
-			told_to = case when g.told_to = g.position then m.upto else g.told_to end
+			error_position = null
 		from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::uuid[], $7::uuid[])
 				m (name, generation, position, upto, rate, owner, event_id),
 			(select set_config('synchronous_commit', 'off', true)) unsafe -- as of all projections: the log is the source of truth

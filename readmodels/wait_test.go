@@ -86,7 +86,8 @@ func TestWhoReadsNoTableMayWaitForIt(t *testing.T) {
 	s.add(t, "new")
 	require.NoError(t, s.reader.From().Await(t.Context(), &readmodels.At{Min: 2, Wait: forever}), "for none")
 	require.NoError(t, s.reader.From("names").Await(t.Context(), &readmodels.At{Min: 1, Wait: forever}))
-	require.ErrorIs(t, s.reader.From("names").Await(t.Context(), &readmodels.At{Min: 2, Wait: time.Millisecond}), readmodels.ErrPositionTimeout)
+	require.ErrorIs(t, s.reader.From("names").Await(t.Context(), &readmodels.At{Min: 2, Wait: time.Millisecond}),
+		readmodels.ErrPositionTimeout)
 	s.run(t)
 	require.NoError(t, s.reader.From("names").Await(t.Context(), &readmodels.At{Min: 2, Wait: forever}))
 }

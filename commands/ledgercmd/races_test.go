@@ -154,7 +154,8 @@ func TestTheDeletionOfAnAccountThatLostToTheLockNeverWas(t *testing.T) {
 		for _, n := range []*node{loser, winner} {
 			a, err := o.views.Account(t.Context(), nil, workspace, bank.Ledger, account, ledgerview.As{})
 			require.NoError(t, err)
-			_, err = ledgercmd.ChangeAccount(t.Context(), as(t, func(r *commands.Request) { r.IfMatch = &a.Revision }), n.Books, bank.Ledger, account,
+			_, err = ledgercmd.ChangeAccount(t.Context(), as(t, func(r *commands.Request) { r.IfMatch = &a.Revision }), n.Books, bank.Ledger,
+				account,
 				book.ChangeAccount{Name: new(a.Name + "I")})
 			require.NoError(t, err)
 			n.add(t, account, today)

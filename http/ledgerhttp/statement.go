@@ -92,7 +92,8 @@ func (r *Routes) stated(ctx context.Context, l *book.Ledger, account int64, sel 
 	if s.sel = sel; sel.From == nil {
 		return s, nil
 	}
-	if s.opening, err = r.Views.BalanceBefore(ctx, api.At(ctx), workspace(ctx), l, account, *sel.From, sel.As); err != nil || side == pdf.Both {
+	if s.opening, err = r.Views.BalanceBefore(ctx, api.At(ctx), workspace(ctx), l, account, *sel.From,
+		sel.As); err != nil || side == pdf.Both {
 		return s, err
 	}
 	s.before, err = r.Views.SideBefore(ctx, api.At(ctx), workspace(ctx), l, account, side == pdf.Out, *sel.From, sel.As)

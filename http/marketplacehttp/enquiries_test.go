@@ -283,7 +283,8 @@ func TestACrowdOfEnquiriesComesAsADigest(t *testing.T) {
 	}, time.Minute, 20*time.Millisecond)
 
 	// A digest does not count what came after its hour, however late it is sent: the mail server, or this one, may have been down.
-	before, err := o.Sys.Marketplace.EnquiriesWithin(t.Context(), nil, uuid.MustParse(owner.Workspace), mill.ID, first.CreatedAt.Add(-time.Hour),
+	before, err := o.Sys.Marketplace.EnquiriesWithin(t.Context(), nil, uuid.MustParse(owner.Workspace), mill.ID,
+		first.CreatedAt.Add(-time.Hour),
 		10)
 	require.NoError(t, err)
 	require.Zero(t, before)

@@ -28,7 +28,7 @@ var booksDDL string
 // row the domain's own Evolve says.
 var Books = projections.Define("books", 6, booksDDL,
 	projections.Apply(booksTypes(),
-		foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).PartitionedBy(partOf).WithBatchDelay(booksGather).WithChangeTracking()
+		foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).PartitionedBy(partOf).WithBatchDelay(booksGather)
 
 // booksGather is how long a row may wait for others while nobody reads the books: the fold of one row costs as much as that of ten.
 const booksGather = 10 * time.Millisecond
@@ -142,21 +142,7 @@ func foldBooks(ctx context.Context, b *projections.Batch, events []event.Recorde
 	if err := f.sums.settle(ctx, b.Tx); err != nil {
 		return err
 	}
-	if !b.Filling {
-		f.tell(b, events)
-	}
 	return f.write(ctx, b)
-}
-
-// tell tells whose rows the batch changes: those of the workspaces that the events name, and the rest for the case of an event that names
-// another one than the account is of, which only moves revisions.
-func (f *books) tell(b *projections.Batch, events []event.Recorded[any]) {
-	for i := range events {
-		b.MarkChanged(events[i].Meta.Workspace)
-	}
-	for _, a := range f.changed {
-		b.MarkChanged(a.workspace)
-	}
 }
 
 // fold takes one event.

@@ -48,7 +48,7 @@ var Products = projections.Define("products", 3, productsDDL,
 				int64(e.Position), e.At)
 		}
 	}),
-	changing(func(b *projections.Batch, e event.Recorded[company.Deleted]) {
+	projections.On(func(b *projections.Batch, e event.Recorded[company.Deleted]) {
 		b.Exec(`
 			update tally set products = tally.products - gone.products from tally gone
 			where gone.company_id = $1 and tally.company_id = '00000000-0000-0000-0000-000000000000'
@@ -57,13 +57,13 @@ var Products = projections.Define("products", 3, productsDDL,
 			b.Exec(`delete from `+table+` where company_id = $1`, e.StreamID())
 		}
 	}),
-	changing(func(b *projections.Batch, e event.Recorded[product.Added]) {
+	projections.On(func(b *projections.Batch, e event.Recorded[product.Added]) {
 		if e.Meta.FollowUpOf != 0 { // it is in its batch
 			return
 		}
 		offered(b, e.Data.Company, []uuid.UUID{idOf(e.StreamID())}, []product.Item{e.Data.Item}, e.Position, e.At)
 	}),
-	changing(func(b *projections.Batch, e event.Recorded[product.Imported]) {
+	projections.On(func(b *projections.Batch, e event.Recorded[product.Imported]) {
 		if len(e.Data.Products) == 0 { // its file changed others
 			return
 		}
@@ -73,7 +73,7 @@ var Products = projections.Define("products", 3, productsDDL,
 		}
 		offered(b, e.Data.Company, ids, e.Data.Products, e.Position, e.At)
 	}),
-	changing(func(b *projections.Batch, e event.Recorded[product.Edited]) {
+	projections.On(func(b *projections.Batch, e event.Recorded[product.Edited]) {
 		c, id := e.Data, e.StreamID()
 		own := []uuid.UUID{idOf(id)}
 		moves := c.Category.Present() || c.Active.Present() // to other lists
@@ -101,20 +101,12 @@ var Products = projections.Define("products", 3, productsDDL,
 		learned(b, found)
 		b.Exec(changes, id, int64(e.Position), e.At)
 	}),
-	changing(func(b *projections.Batch, e event.Recorded[product.Deleted]) {
+	projections.On(func(b *projections.Batch, e event.Recorded[product.Deleted]) {
 		b.Exec(tallies, []uuid.UUID{idOf(e.StreamID())}, -1)
 		b.Exec(changes, e.StreamID(), int64(e.Position), e.At)
 		b.Exec(`delete from product where id = $1`, e.StreamID())
 	}),
-).WithChangeTracking()
-
-// changing is [projections.On] for what changes the products that searches find. Nobody's own are told: the catalog is everybody's.
-func changing[E any](fold func(*projections.Batch, event.Recorded[E])) projections.Fold {
-	return projections.On(func(b *projections.Batch, e event.Recorded[E]) {
-		b.MarkChanged(uuid.Nil)
-		fold(b, e)
-	})
-}
+)
 
 var wordColumns = [...]string{"name_words", "category_words", "description_words"}
 

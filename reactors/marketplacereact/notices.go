@@ -374,7 +374,8 @@ func (n *Notices) digest(ctx context.Context, job reactors.Job[SendDigest]) erro
 }
 
 // write mails a text to a company. It does nothing where nobody of it has an address.
-func (n *Notices) write(ctx context.Context, at *readmodels.At, kind string, job int64, id uuid.UUID, of commands.Loaded[company.State], l letter,
+func (n *Notices) write(ctx context.Context, at *readmodels.At, kind string, job int64, id uuid.UUID, of commands.Loaded[company.State],
+	l letter,
 	marks ...string) error {
 	to, err := n.recipient(ctx, at, id, of.State, of.Workspace)
 	if err == nil {

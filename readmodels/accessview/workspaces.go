@@ -45,6 +45,7 @@ func (v *Views) AllWorkspaces(ctx context.Context, at *readmodels.At, page readm
 					union all select c.workspace_id, c.created_at from companies.company c) used
 				group by used.id) w
 			left join users.account o on o.workspace_id = w.id and o.erased_at is null) found
-		where strpos(lower(concat_ws(' ', name, owner_name, owner_email, id)), lower(@words)) > 0`, Args: pgx.NamedArgs{"words": strings.TrimSpace(words)},
+		where strpos(lower(concat_ws(' ', name, owner_name, owner_email, id)),
+			lower(@words)) > 0`, Args: pgx.NamedArgs{"words": strings.TrimSpace(words)},
 	}.Page(ctx, v.Reader.From("api_keys", "companies", "users", "workspaces"), at, page)
 }

@@ -219,7 +219,8 @@ func (f TrailFilter) selects(meta event.Meta) bool {
 }
 
 // events returns the next events, and the position up to which they are complete.
-func (v *Trails) events(ctx context.Context, at *readmodels.At, f TrailFilter, after, upTo event.Position) (events []logged, to event.Position, err error) {
+func (v *Trails) events(ctx context.Context, at *readmodels.At, f TrailFilter, after, upTo event.Position) (events []logged,
+	to event.Position, err error) {
 	places, place := f.places()
 	condition := f.streamCondition()
 	if f.Workspace != nil { // a UUID has several forms
@@ -279,18 +280,20 @@ func (f TrailFilter) places() (sql string, arg any) {
 	}
 }
 
-// Each returns the first positions, in order.
-const (
-	placesOfStream = `(select l.position from log.event l where l.stream = @place and l.position > @after and l.position <= @upto order by l.revision ` +
-		`limit 500)`
-	placesOfRow = `(select v.from_position from books.row_version v where v.row_id = @place and v.from_position > @after and v.from_position <= @upto ` +
-		`order by 1 limit 500)`
-	placesOfRows = `(select p.position from books.posting p where p.account_id = @place and p.nth = 0 and p.position > @after and p.position <= @upto ` +
-		`order by 1 limit 500)`
+// between bounds the positions of a step, which come in order.
+func between(position string) string {
+	return position + ` > @after and ` + position + ` <= @upto order by 1 limit 500)`
+}
 
-	placesOfAccount = `(select n.from_position from books.account_name n where n.account_id = @place and n.from_position > @after and ` +
-		`n.from_position <= @upto order by 1 limit 500)
-		union all (select a.deleted_position from books.account a where a.id = @place and a.deleted_position > @after and a.deleted_position <= @upto)`
+// Each returns the first positions, in order.
+var (
+	placesOfStream = `(select l.position from log.event l where l.stream = @place and l.position > @after and l.position <= @upto
+		order by l.revision limit 500)`
+	placesOfRow  = `(select v.from_position from books.row_version v where v.row_id = @place and ` + between(`v.from_position`)
+	placesOfRows = `(select p.position from books.posting p where p.account_id = @place and p.nth = 0 and ` + between(`p.position`)
+
+	placesOfAccount = `(select n.from_position from books.account_name n where n.account_id = @place and ` + between(`n.from_position`) + `
+		union all (select a.deleted_position from books.account a where a.id = @place and ` + between(`a.deleted_position`)
 )
 
 func toLogged(row pgx.CollectableRow) (e logged, err error) {

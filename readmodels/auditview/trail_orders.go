@@ -28,14 +28,13 @@ var recordKinds = map[string][]string{
 func (k Kind) IsRecord() bool { return recordKinds[string(k)] != nil }
 
 // Each returns the first positions at which orders and takadas changed, in order.
-const (
-	placesOfOrder = `(select r.position from orders.record_version r where r.kind = 'clientorder' and r.id = @place and r.position > @after and ` +
-		`r.position <= @upto order by 1 limit 500)`
-	placesOfTakada = `(select r.position from orders.record_version r where r.kind = 'takada' and r.id = @place and r.position > @after and ` +
-		`r.position <= @upto order by 1 limit 500)`
-	placesOfRecords = `(select distinct r.position from orders.record_version r where r.client_id = @place and r.position > @after and r.position ` +
-		`<= @upto order by 1 limit 500)`
+var (
+	placesOfOrder   = placesOfKind + `'clientorder' and r.id = @place and ` + between(`r.position`)
+	placesOfTakada  = placesOfKind + `'takada' and r.id = @place and ` + between(`r.position`)
+	placesOfRecords = `(select distinct r.position from orders.record_version r where r.client_id = @place and ` + between(`r.position`)
 )
+
+const placesOfKind = `(select r.position from orders.record_version r where r.kind = `
 
 // recorded is a version of an order or a takada with the version before.
 type recorded struct {

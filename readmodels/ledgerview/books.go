@@ -167,7 +167,8 @@ func (v *Views) Accounts(ctx context.Context, at *readmodels.At, workspace uuid.
 }
 
 // Account returns one account, or the ledger's NoAccount.
-func (v *Views) Account(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, as As) (Account, error) {
+func (v *Views) Account(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, as As) (Account,
+	error) {
 	sql, args := as.accounts(workspace, l.Name, &account, nil)
 	return readmodels.Row(ctx, v.Reader.From("books"), as.reading(at), l.NoAccount, pgx.RowToStructByPos[Account], sql, args)
 }

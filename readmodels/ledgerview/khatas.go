@@ -56,7 +56,8 @@ type KhataFilter struct {
 }
 
 // Khatas lists a page of the uploads of a workspace, newest first. A page of size 0 is all of them.
-func (v *Views) Khatas(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f KhataFilter) ([]Khata, int64, error) {
+func (v *Views) Khatas(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f KhataFilter) ([]Khata, int64,
+	error) {
 	waiting := ``
 	if f.Waiting != "" {
 		waiting = ` and waits`

@@ -63,7 +63,8 @@ func toOrder(row pgx.CollectableRow) (o ClientOrder, err error) {
 
 // Order reads an order of a workspace, or returns [order.ErrNotFound].
 func (v *Views) Order(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (ClientOrder, error) {
-	return readmodels.Row(ctx, v.Reader.From("orders"), at, order.ErrNotFound, toOrder, ordersSQL+` and o.workspace_id = $1 and o.id = $2`, workspace, id)
+	return readmodels.Row(ctx, v.Reader.From("orders"), at, order.ErrNotFound, toOrder, ordersSQL+` and o.workspace_id = $1 and o.id = $2`,
+		workspace, id)
 }
 
 // list returns the list of the orders that fit.

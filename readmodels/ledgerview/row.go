@@ -94,7 +94,8 @@ func (v *Views) Row(ctx context.Context, at *readmodels.At, workspace uuid.UUID,
 }
 
 // RowsFrom returns those rows that exist among count consecutive ids, ordered by id, each with the balances after it.
-func (v *Views) RowsFrom(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account, first, count int64, as As) ([]Row, error) {
+func (v *Views) RowsFrom(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account, first, count int64,
+	as As) ([]Row, error) {
 	s := as.sources()
 	values := pgx.NamedArgs{
 		"known": as.known(), "workspace": workspace, "ledger": l.Name, "account": account, "row": first, "last": last(first, count),
@@ -161,7 +162,8 @@ func (b Balance) Plus(e book.Effect) Balance {
 
 // BalanceAt returns an account's balance up to a place among its rows, whether or not there is a row at that place,
 // or the ledger's NoAccount.
-func (v *Views) BalanceAt(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date, row int64) (Balance,
+func (v *Views) BalanceAt(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date,
+	row int64) (Balance,
 	error) {
 	found, err := v.balancesAt(ctx, at, workspace, l, account, []unit.Date{date}, row)
 	return found[date], err
@@ -203,7 +205,8 @@ func (v *Views) balancesAt(ctx context.Context, at *readmodels.At, workspace uui
 }
 
 // BalanceBefore returns an account's balance before a day, or the ledger's NoAccount.
-func (v *Views) BalanceBefore(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date, as As) (Balance,
+func (v *Views) BalanceBefore(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date,
+	as As) (Balance,
 	error) {
 	day := date - 1
 	if as.Of != nil {
@@ -216,7 +219,8 @@ func (v *Views) BalanceBefore(ctx context.Context, at *readmodels.At, workspace 
 
 // SideBefore returns what the rows of an account counted on their IN side, or on their OUT side, before a day, or the ledger's
 // NoAccount. It reads them all: the totals have no sides.
-func (v *Views) SideBefore(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, out bool, date unit.Date,
+func (v *Views) SideBefore(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, out bool,
+	date unit.Date,
 	as As) (Balance, error) {
 	s, side := as.sources(), `in`
 	if out {
@@ -224,14 +228,16 @@ func (v *Views) SideBefore(ctx context.Context, at *readmodels.At, workspace uui
 	}
 	sql, args := `
 		select coalesce(sum(v.`+side+`_cash), 0)::text, coalesce(sum(v.`+side+`_fine), 0)::text
-		from books.account a left join books.row_version v on v.account_id = a.id and not v.deleted and v.date < `+day0+` + @day::int and `+s.current+`
+		from books.account a left join books.row_version v on v.account_id = a.id and not v.deleted and v.date < `+day0+` + @day::int
+			and `+s.current+`
 		where a.workspace_id = @workspace and a.ledger = @ledger and a.id = @account and `+s.account+` group by a.id`,
 		pgx.NamedArgs{"known": as.known(), "workspace": workspace, "ledger": l.Name, "account": account, "day": int64(date)}
 	return readmodels.Row(ctx, v.Reader.From("books"), as.reading(at), l.NoAccount, pgx.RowToStructByPos[Balance], sql, args)
 }
 
 // History returns all versions of a row, oldest first, also of a deleted row, or the ledger's NoRow.
-func (v *Views) History(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account, row int64) ([]Version, error) {
+func (v *Views) History(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account, row int64) ([]Version,
+	error) {
 	sql, args := `
 		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.revision, `+RowColumns("v")+rowOf+now.account+
 		` order by v.from_position`,

@@ -130,7 +130,8 @@ type Entered struct {
 }
 
 // CashBefore returns what all accounts of a ledger held before a day.
-func (v *Views) CashBefore(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, day unit.Date, as As) (unit.Sum, error) {
+func (v *Views) CashBefore(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, day unit.Date, as As) (unit.Sum,
+	error) {
 	s := as.sources()
 	text := `select coalesce(sum(b.cash), 0)::text from books.account a, lateral (` + s.before(`@day::bigint`) + `) b
 		where a.workspace_id = @workspace and a.ledger = @ledger and ` + s.account
@@ -160,7 +161,8 @@ func toEntered(row pgx.CollectableRow) (o Entered, err error) {
 }
 
 // EachEntered calls take for each row of the workspace's ledgers that is dated between two days, both included, by date and id.
-func (v *Views) EachEntered(ctx context.Context, at *readmodels.At, workspace uuid.UUID, from, to unit.Date, as As, take func(Entered) error) error {
+func (v *Views) EachEntered(ctx context.Context, at *readmodels.At, workspace uuid.UUID, from, to unit.Date, as As,
+	take func(Entered) error) error {
 	s := as.sources()
 	sql, args := enteredSQL(s)+`
 		from books.account a join books.row_version v on v.account_id = a.id

@@ -87,7 +87,8 @@ func (v *Views) DeletedTakadas(ctx context.Context, at *readmodels.At, workspace
 
 // TakadaHistory returns all versions of a takada, oldest first, also of a deleted one, or [takada.ErrNotFound]. It names the karigars as
 // they were recorded.
-func (v *Views) TakadaHistory(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) ([]RecordVersion[ClientTakada], error) {
+func (v *Views) TakadaHistory(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) ([]RecordVersion[ClientTakada],
+	error) {
 	return history(ctx, at, v, workspace, takada.Kind.Category(), id, takada.ErrNotFound, func(t takada.Takada, revision *int64) ClientTakada {
 		return ClientTakada{ID: id, Takada: t, Revision: revision}
 	})

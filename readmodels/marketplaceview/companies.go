@@ -69,9 +69,11 @@ func (v *Views) Company(ctx context.Context, at *readmodels.At, slugOrID string)
 		if err != nil {
 			return Company{}, company.ErrNotFound
 		}
-		return readmodels.Row(ctx, v.Reader.From("companies"), at, company.ErrNotFound, pgx.RowToStructByName[Company], companyColumns+` where c.id = $1`, id)
+		return readmodels.Row(ctx, v.Reader.From("companies"), at, company.ErrNotFound, pgx.RowToStructByName[Company],
+			companyColumns+` where c.id = $1`, id)
 	}
-	return readmodels.Row(ctx, v.Reader.From("companies"), at, company.ErrNotFound, pgx.RowToStructByName[Company], companyColumns+` where c.slug = $1`, slugOrID)
+	return readmodels.Row(ctx, v.Reader.From("companies"), at, company.ErrNotFound, pgx.RowToStructByName[Company],
+		companyColumns+` where c.slug = $1`, slugOrID)
 }
 
 // CompanyFilter says which companies are asked for: those that all its fields fit. Empty fields fit all.
@@ -118,7 +120,8 @@ func (v *Views) CompaniesOf(ctx context.Context, at *readmodels.At, page readmod
 }
 
 // FindCompanies lists a page of the companies of the deployment that have the words, the best first, then the newest.
-func (v *Views) FindCompanies(ctx context.Context, at *readmodels.At, page readmodels.Page, words string) (rows []Listed, total int64, err error) {
+func (v *Views) FindCompanies(ctx context.Context, at *readmodels.At, page readmodels.Page, words string) (rows []Listed, total int64,
+	err error) {
 	return readmodels.Find(ctx, v.Reader.From("companies"), at, page, listed, readmodels.Search{
 		Projection: "companies", Table: "company", Columns: listedColumns, Where: "true", Order: "created_at desc, id desc", Asked: words,
 	})
@@ -169,7 +172,8 @@ func (v *Views) CompanyName(ctx context.Context, at *readmodels.At, workspace uu
 
 // CompaniesMailed returns the companies whose enquiries go to the address with a keyed hash.
 func (v *Views) CompaniesMailed(ctx context.Context, at *readmodels.At, emailKey string) ([]uuid.UUID, error) {
-	return readmodels.Rows(ctx, v.Reader.From("companies"), at, pgx.RowTo[uuid.UUID], `select c.id from companies.company c where c.email_key = $1`, emailKey)
+	return readmodels.Rows(ctx, v.Reader.From("companies"), at, pgx.RowTo[uuid.UUID],
+		`select c.id from companies.company c where c.email_key = $1`, emailKey)
 }
 
 // OwnCompanies returns the ids of a workspace's companies, oldest first.

@@ -41,9 +41,11 @@ func (v *Views) Contact(ctx context.Context, at *readmodels.At, workspace, id uu
 }
 
 // Contacts lists at most limit contacts of a workspace's company, newest first, after the first skip, and how many there are.
-func (v *Views) Contacts(ctx context.Context, at *readmodels.At, workspace, of uuid.UUID, skip int64, limit int) (rows []Contact, total int64, err error) {
+func (v *Views) Contacts(ctx context.Context, at *readmodels.At, workspace, of uuid.UUID, skip int64, limit int) (rows []Contact,
+	total int64, err error) {
 	return readmodels.List[Contact]{
 		As: pgx.RowToStructByName[Contact], Order: `created_at desc, id desc`,
-		SQL: contactColumns + ` where c.company_id = @company and c.workspace_id = @workspace`, Args: pgx.NamedArgs{"company": of, "workspace": workspace},
+		SQL: contactColumns + ` where c.company_id = @company and c.workspace_id = @workspace`, Args: pgx.NamedArgs{"company": of,
+			"workspace": workspace},
 	}.Skip(ctx, v.Reader.From("contacts"), at, skip, limit)
 }

@@ -82,7 +82,8 @@ type EnquiryFilter struct {
 }
 
 // Enquiries lists a page of the enquiries to a workspace's companies, newest first.
-func (v *Views) Enquiries(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f EnquiryFilter) (rows []Enquiry,
+func (v *Views) Enquiries(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page,
+	f EnquiryFilter) (rows []Enquiry,
 	total int64, err error) {
 	args := pgx.NamedArgs{
 		"workspace": workspace, "spam": f.Spam, "company": f.Company, "status": f.Status, "source": person.Folded(f.Source),
@@ -111,7 +112,8 @@ type PlacedEnquiry struct {
 }
 
 // EnquiriesAfter returns the first enquiries to a workspace's companies after a position, oldest first.
-func (v *Views) EnquiriesAfter(ctx context.Context, at *readmodels.At, workspace uuid.UUID, after int64, limit int) ([]PlacedEnquiry, error) {
+func (v *Views) EnquiriesAfter(ctx context.Context, at *readmodels.At, workspace uuid.UUID, after int64, limit int) ([]PlacedEnquiry,
+	error) {
 	return readmodels.Rows(ctx, v.Reader.From("enquiries"), at, func(row pgx.CollectableRow) (e PlacedEnquiry, err error) {
 		return e, row.Scan(append(e.columns(), &e.Position)...)
 	}, `select `+enquiryColumns+`, r.position from enquiries.enquiry r
@@ -139,7 +141,8 @@ func (v *Views) EnquiryHistory(ctx context.Context, at *readmodels.At, workspace
 
 // EnquiriesWithin counts what people asked a workspace's company within an hour from a moment on, up to most. The workspace is compared so
 // that no index on it is used: a plan that was made while the table was small would read all that the workspace was ever asked.
-func (v *Views) EnquiriesWithin(ctx context.Context, at *readmodels.At, workspace, of uuid.UUID, hour time.Time, most int64) (int64, error) {
+func (v *Views) EnquiriesWithin(ctx context.Context, at *readmodels.At, workspace, of uuid.UUID, hour time.Time, most int64) (int64,
+	error) {
 	return readmodels.Row(ctx, v.Reader.From("enquiries"), at, nil, pgx.RowTo[int64], `
 		select count(*) from (
 			select from enquiries.enquiry r

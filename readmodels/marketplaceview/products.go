@@ -92,7 +92,8 @@ type ProductFilter struct {
 
 // Products lists a page of products, newest first, or the best first where words are searched for. Who may see products that are not active
 // is known to the caller.
-func (v *Views) Products(ctx context.Context, at *readmodels.At, page readmodels.Page, f ProductFilter) (rows []Product, total int64, err error) {
+func (v *Views) Products(ctx context.Context, at *readmodels.At, page readmodels.Page, f ProductFilter) (rows []Product, total int64,
+	err error) {
 	where, of := `r.is_active = @active`, uuid.Nil
 	if f.Company != nil {
 		if of = *f.Company; of == uuid.Nil { // no company has this id: it names the list of all
@@ -113,8 +114,9 @@ func (v *Views) Products(ctx context.Context, at *readmodels.At, page readmodels
 		return nil, start.Total, err
 	}
 	args["before"], args["limit"], args["skip"] = (start.Bucket+1)<<bucketBits, page.Size, skip-start.Before
-	rows, err = readmodels.Rows(ctx, v.Reader.From("products"), at, productOf, `select `+productColumns+` from products.product r where `+where+
-		` and r.nth <= (select r.nth from products.product r where `+where+` and r.nth < @before order by r.nth desc limit 1 offset @skip)
+	rows, err = readmodels.Rows(ctx, v.Reader.From("products"), at, productOf,
+		`select `+productColumns+` from products.product r where `+where+
+			` and r.nth <= (select r.nth from products.product r where `+where+` and r.nth < @before order by r.nth desc limit 1 offset @skip)
 		order by r.nth desc limit @limit`, args)
 	return rows, start.Total, err
 }

@@ -26,7 +26,8 @@ type BotCall struct {
 }
 
 // BotCalls lists a page of a bot's calls, newest first.
-func (v *Views) BotCalls(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotCall, total int64,
+func (v *Views) BotCalls(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotCall,
+	total int64,
 	err error) {
 	return readmodels.List[BotCall]{As: func(row pgx.CollectableRow) (c BotCall, err error) {
 		var position int64

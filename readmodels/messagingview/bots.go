@@ -45,12 +45,14 @@ const botColumns = `select id, owner_id, name, description, system_prompt, color
 
 // Bot reads a bot of a workspace, or returns [bot.ErrNotFound].
 func (v *Views) Bot(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (Bot, error) {
-	return readmodels.Row(ctx, v.Reader.From("bots"), at, bot.ErrNotFound, pgx.RowToStructByName[Bot], botColumns+` where id = $1 and workspace_id = $2`,
+	return readmodels.Row(ctx, v.Reader.From("bots"), at, bot.ErrNotFound, pgx.RowToStructByName[Bot],
+		botColumns+` where id = $1 and workspace_id = $2`,
 		id, workspace)
 }
 
 // Bots lists a page of a workspace's bots, newest first.
-func (v *Views) Bots(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f BotFilter) (rows []Bot, total int64, err error) {
+func (v *Views) Bots(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f BotFilter) (rows []Bot,
+	total int64, err error) {
 	return readmodels.List[Bot]{
 		As: pgx.RowToStructByName[Bot], Order: `id desc`, SQL: botColumns + `
 			where workspace_id = @workspace and (@active = '' or active = (@active = 'true')) and (@owner = '' or owner_id = @owner)`,
@@ -102,7 +104,8 @@ const (
 )
 
 // BotFiles lists a page of a bot's files, newest first.
-func (v *Views) BotFiles(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotFile, total int64,
+func (v *Views) BotFiles(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotFile,
+	total int64,
 	err error) {
 	return readmodels.List[BotFile]{
 		As: pgx.RowToStructByName[BotFile], Order: `id desc`, SQL: fileColumns, Args: pgx.NamedArgs{"bot": of, "workspace": workspace},
@@ -110,7 +113,8 @@ func (v *Views) BotFiles(ctx context.Context, at *readmodels.At, workspace uuid.
 }
 
 // BotURLs lists a page of a bot's pages, newest first.
-func (v *Views) BotURLs(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotURL, total int64, err error) {
+func (v *Views) BotURLs(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotURL,
+	total int64, err error) {
 	return readmodels.List[BotURL]{
 		As: pgx.RowToStructByName[BotURL], Order: `id desc`, SQL: pageColumns, Args: pgx.NamedArgs{"bot": of, "workspace": workspace},
 	}.Page(ctx, v.Reader.From("bots"), at, page)
@@ -204,7 +208,8 @@ func (v *Views) BotWebhooks(ctx context.Context, at *readmodels.At, workspace uu
 
 // CallableWebhooks lists the ids of a bot's active webhooks, by their ids.
 func (v *Views) CallableWebhooks(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader.From("bots"), at, pgx.RowTo[int64], `select id from bots.webhook where bot_id = $1 and workspace_id = $2 and active
+	return readmodels.Rows(ctx, v.Reader.From("bots"), at, pgx.RowTo[int64],
+		`select id from bots.webhook where bot_id = $1 and workspace_id = $2 and active
 		order by id`, of, workspace)
 }
 

@@ -104,7 +104,8 @@ func asCampaign(row pgx.CollectableRow) (c Campaign, err error) {
 
 // Campaign reads a campaign with its runs, or returns [campaign.ErrNotFound].
 func (v *Views) Campaign(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (Campaign, error) {
-	c, err := readmodels.Row(ctx, v.Reader.From("campaigns"), at, campaign.ErrNotFound, asCampaign, campaignColumns+` where c.id = $1 and workspace_id = $2`,
+	c, err := readmodels.Row(ctx, v.Reader.From("campaigns"), at, campaign.ErrNotFound, asCampaign,
+		campaignColumns+` where c.id = $1 and workspace_id = $2`,
 		id, workspace)
 	if err != nil {
 		return c, err
@@ -125,7 +126,8 @@ func (v *Views) Campaign(ctx context.Context, at *readmodels.At, workspace uuid.
 }
 
 // Campaigns lists a page of a workspace's campaigns, newest first.
-func (v *Views) Campaigns(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f CampaignFilter) (rows []Campaign,
+func (v *Views) Campaigns(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page,
+	f CampaignFilter) (rows []Campaign,
 	total int64, err error) {
 	return readmodels.List[Campaign]{
 		As: asCampaign, Order: `id desc`, SQL: campaignColumns + `
@@ -143,7 +145,8 @@ type CampaignResponse struct {
 }
 
 // CampaignResponses lists a page of the answers to a survey, newest first.
-func (v *Views) CampaignResponses(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, id int64) (rows []CampaignResponse,
+func (v *Views) CampaignResponses(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page,
+	id int64) (rows []CampaignResponse,
 	total int64, err error) {
 	return readmodels.List[CampaignResponse]{As: func(row pgx.CollectableRow) (r CampaignResponse, err error) {
 		var id string
@@ -228,13 +231,15 @@ const persons = `select id, coalesce(name, ''), coalesce(phone, ''), opt_in from
 
 // Audience returns the next contacts of an audience by their ids, after one of them. A list of 0 is everybody.
 func (v *Views) Audience(ctx context.Context, at *readmodels.At, workspace uuid.UUID, list, after int64, limit int) ([]Person, error) {
-	return readmodels.Rows(ctx, v.Reader.From("messaging_contacts"), at, pgx.RowToStructByPos[Person], persons+` and id > $3 order by id limit $4`, workspace,
+	return readmodels.Rows(ctx, v.Reader.From("messaging_contacts"), at, pgx.RowToStructByPos[Person],
+		persons+` and id > $3 order by id limit $4`, workspace,
 		list, after, limit)
 }
 
 // Persons returns contacts by their ids. Those that were deleted are not among them.
 func (v *Views) Persons(ctx context.Context, at *readmodels.At, workspace uuid.UUID, ids []int64) (map[int64]Person, error) {
-	rows, err := readmodels.Rows(ctx, v.Reader.From("messaging_contacts"), at, pgx.RowToStructByPos[Person], persons+` and id = any($3)`, workspace, int64(0), ids)
+	rows, err := readmodels.Rows(ctx, v.Reader.From("messaging_contacts"), at, pgx.RowToStructByPos[Person], persons+` and id = any($3)`,
+		workspace, int64(0), ids)
 	all := make(map[int64]Person, len(rows))
 	for _, p := range rows {
 		all[p.ID] = p
@@ -263,7 +268,8 @@ type Recipient struct {
 // CampaignWork returns messages that are to be sent now, in their order after one of them: those that are due, and those of which nothing
 // was heard since a moment. A step waits for what becomes of the one before, and for its hours after it: who got that one late gets the
 // next one later.
-func (v *Views) CampaignWork(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id, after int64, now, unheard time.Time, limit int) ([]Recipient,
+func (v *Views) CampaignWork(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id, after int64, now, unheard time.Time,
+	limit int) ([]Recipient,
 	error) {
 	return readmodels.Rows(ctx, v.Reader.From("campaigns"), at, pgx.RowToStructByPos[Recipient], `
 		select r.id, r.contact_id, r.step, r.state from campaigns.recipient r
@@ -296,7 +302,8 @@ func (v *Views) CampaignEnd(ctx context.Context, at *readmodels.At, workspace uu
 }
 
 // Called counts the people to whom a channel's campaigns wrote since a moment, and returns when the first of them was written to.
-func (v *Views) Called(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel int64, since time.Time) (people int64, first *time.Time,
+func (v *Views) Called(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel int64, since time.Time) (people int64,
+	first *time.Time,
 	err error) {
 	type called struct {
 		People int64
@@ -309,7 +316,8 @@ func (v *Views) Called(ctx context.Context, at *readmodels.At, workspace uuid.UU
 }
 
 // WroteSince returns which of some contacts wrote to a channel since a moment, by our clock or the network's.
-func (v *Views) WroteSince(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel int64, contacts []int64, since time.Time) (map[int64]bool,
+func (v *Views) WroteSince(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel int64, contacts []int64,
+	since time.Time) (map[int64]bool,
 	error) {
 	ids, err := readmodels.Rows(ctx, v.Reader.From("messages"), at, pgx.RowTo[int64], `
 		select distinct contact_id from messages.message where inbound and type <> 'reaction' and contact_id = any($1) and channel_id = $2
@@ -349,7 +357,8 @@ func (v *Views) DueCampaigns(ctx context.Context, at *readmodels.At, now, unhear
 
 // Triggers returns the triggers of a workspace that are active.
 func (v *Views) Triggers(ctx context.Context, at *readmodels.At, workspace uuid.UUID) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader.From("campaigns"), at, pgx.RowTo[int64], `select id from campaigns.campaign where workspace_id = $1 and type = 'trigger'
+	return readmodels.Rows(ctx, v.Reader.From("campaigns"), at, pgx.RowTo[int64],
+		`select id from campaigns.campaign where workspace_id = $1 and type = 'trigger'
 		and status = 'active'`, workspace)
 }
 

@@ -52,12 +52,14 @@ func shownChannel(row pgx.CollectableRow) (Channel, error) {
 
 // Channel reads a channel of a workspace, or returns [channel.ErrNotFound].
 func (v *Views) Channel(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (Channel, error) {
-	return readmodels.Row(ctx, v.Reader.From("channels"), at, channel.ErrNotFound, shownChannel, channelColumns+` where id = $1 and workspace_id = $2`,
+	return readmodels.Row(ctx, v.Reader.From("channels"), at, channel.ErrNotFound, shownChannel,
+		channelColumns+` where id = $1 and workspace_id = $2`,
 		id, workspace)
 }
 
 // Channels lists a page of a workspace's channels, newest first.
-func (v *Views) Channels(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f ChannelFilter) (rows []Channel,
+func (v *Views) Channels(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page,
+	f ChannelFilter) (rows []Channel,
 	total int64, err error) {
 	return readmodels.List[Channel]{
 		As: shownChannel, Order: `id desc`, SQL: channelColumns + ` where workspace_id = @workspace and (@type = '' or type = @type)`,
@@ -72,7 +74,8 @@ type ChannelUsage struct {
 }
 
 // ChannelUsage lists what a channel did by day of a time zone, oldest first: the days on which replies reached people.
-func (v *Views) ChannelUsage(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, zone, from, to string) ([]ChannelUsage, error) {
+func (v *Views) ChannelUsage(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, zone, from, to string) ([]ChannelUsage,
+	error) {
 	return readmodels.Rows(ctx, v.Reader.From("messages"), at, pgx.RowToStructByName[ChannelUsage], `
 		select (quarter at time zone $3)::date::text as day, sum(count)::bigint as replies
 		from messages.reply
@@ -95,7 +98,8 @@ func (v *Views) Hooked(ctx context.Context, at *readmodels.At) ([]Owned, error) 
 
 // OfAccount lists the channels of the deployment that belong to an account at the chat network.
 func (v *Views) OfAccount(ctx context.Context, account string) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader.From("channels"), nil, pgx.RowTo[int64], `select id from channels.channel where type = 'chat' and identified
+	return readmodels.Rows(ctx, v.Reader.From("channels"), nil, pgx.RowTo[int64],
+		`select id from channels.channel where type = 'chat' and identified
 		and settings ->> 'accountId' = $1 order by id`, account)
 }
 

@@ -19,7 +19,8 @@ type ContactList struct {
 }
 
 // ContactLists lists a page of a workspace's lists, newest first.
-func (v *Views) ContactLists(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page) (rows []ContactList, total int64, err error) {
+func (v *Views) ContactLists(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page) (rows []ContactList,
+	total int64, err error) {
 	return readmodels.List[ContactList]{As: pgx.RowToStructByName[ContactList], Order: `id desc`, SQL: `
 		select id, name, (select count(*) from messaging_contacts.member where list_id = list.id) as contact_count, created_at
 		from messaging_contacts.list where workspace_id = @workspace`, Args: pgx.NamedArgs{"workspace": workspace},

@@ -153,7 +153,8 @@ func (v *Views) Contacts(ctx context.Context, at *readmodels.At, workspace uuid.
 
 // Conversations lists contacts of a workspace who have a conversation with it, that with the newest message first, after some of them. An
 // empty status is any. They are not counted: nobody pages through so many, and counting reads them all.
-func (v *Views) Conversations(ctx context.Context, at *readmodels.At, workspace uuid.UUID, status string, skip int64, limit int) ([]Contact, error) {
+func (v *Views) Conversations(ctx context.Context, at *readmodels.At, workspace uuid.UUID, status string, skip int64,
+	limit int) ([]Contact, error) {
 	return readmodels.Rows(ctx, v.Reader.From("messages", "messaging_contacts"), at, pgx.RowToStructByName[Contact], contactColumns+`
 		where conversation.workspace_id = $1 and (contact.workspace_id = $1) is true and ($2 = '' or status = $2)
 		order by last_at desc, id desc limit $3 offset $4`, workspace, status, limit, skip)

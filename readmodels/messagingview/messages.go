@@ -68,11 +68,13 @@ func (v *Views) Messages(ctx context.Context, at *readmodels.At, workspace uuid.
 
 // Message reads a message of a workspace, or returns [message.ErrNotFound].
 func (v *Views) Message(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (Message, error) {
-	return readmodels.Row(ctx, v.Reader.From("messages"), at, message.ErrNotFound, asMessage, messageColumns+` where id = $1 and workspace_id = $2`, id, workspace)
+	return readmodels.Row(ctx, v.Reader.From("messages"), at, message.ErrNotFound, asMessage,
+		messageColumns+` where id = $1 and workspace_id = $2`, id, workspace)
 }
 
 // MessagesSince lists the messages of a workspace that are new or changed since a position, in the order of their last changes.
-func (v *Views) MessagesSince(ctx context.Context, at *readmodels.At, workspace uuid.UUID, after event.Position, limit int) ([]Message, error) {
+func (v *Views) MessagesSince(ctx context.Context, at *readmodels.At, workspace uuid.UUID, after event.Position, limit int) ([]Message,
+	error) {
 	return readmodels.Rows(ctx, v.Reader.From("messages"), at, asMessage,
 		messageColumns+` where workspace_id = $1 and position > $2 and (deleted_at is not null or `+shown+`)
 		order by position limit $3`, workspace, int64(after), limit)

@@ -31,7 +31,8 @@ type TemplateFilter struct {
 }
 
 // Templates lists a page of the templates of a workspace that can be sent, newest first.
-func (v *Views) Templates(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f TemplateFilter) (rows []Template,
+func (v *Views) Templates(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page,
+	f TemplateFilter) (rows []Template,
 	total int64, err error) {
 	return readmodels.List[Template]{As: pgx.RowToStructByName[Template], Order: `id desc`, SQL: `
 		select id, name, language, category, status, format, parameters, body, channel_id from templates.template
