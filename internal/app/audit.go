@@ -89,7 +89,7 @@ func (s *System) joinAudit(ctx context.Context, serving bool) error {
 	if err != nil {
 		return err
 	}
-	s.Tree = &auditview.Tree{DB: s.Pool, Version: auditproj.Tree.Version}
+	s.Tree = &auditview.Tree{Reader: s.reader(map[string]int{auditproj.Tree.Name: auditproj.Tree.Version})}
 	s.Proofs = &auditview.Proofs{Tree: s.Tree, DB: s.Pool, Log: ViewedLog{s.Store}}
 	s.Signer = &auditproj.Signer{
 		DB: s.Pool, Store: s.Store, Tables: s.Tree, Every: s.Settings.AuditInterval, Now: time.Now, Log: s.Log,

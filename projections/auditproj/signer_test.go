@@ -20,6 +20,7 @@ import (
 	"bahi/eventstore/vault"
 	"bahi/projections"
 	"bahi/projections/auditproj"
+	"bahi/readmodels"
 	"bahi/readmodels/auditview"
 )
 
@@ -36,7 +37,7 @@ func (r *rig) node(out ...auditproj.Publisher) *auditproj.Signer {
 }
 
 func (r *rig) tree() *auditview.Tree {
-	return &auditview.Tree{DB: r.pool, Version: auditproj.Tree.Version}
+	return &auditview.Tree{Reader: readmodels.NewReader(r.pool, map[string]int{"audit": auditproj.Tree.Version}, nil)}
 }
 
 // grown folds the log into new tables.

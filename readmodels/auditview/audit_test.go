@@ -24,6 +24,7 @@ import (
 	"bahi/migrations"
 	"bahi/projections"
 	"bahi/projections/auditproj"
+	"bahi/readmodels"
 	"bahi/readmodels/auditview"
 	"bahi/readmodels/opsview"
 )
@@ -48,7 +49,7 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(store.Close)
 	v, err := vault.Open(t.Context(), pool, make([]byte, 32), log)
 	require.NoError(t, err)
-	tree := &auditview.Tree{DB: pool, Version: auditproj.Tree.Version}
+	tree := &auditview.Tree{Reader: readmodels.NewReader(pool, map[string]int{"audit": auditproj.Tree.Version}, nil)}
 	r := &rig{t: t, pool: pool, store: store, vault: v, proofs: &auditview.Proofs{Tree: tree, DB: pool, Log: whole{store}}}
 	r.signer = &auditproj.Signer{
 		DB: pool, Store: store, Tables: tree, Now: time.Now, Log: log, Ring: &auditproj.Ring{DB: pool, Vault: v, Store: store, Now: time.Now},

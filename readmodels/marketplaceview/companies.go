@@ -87,7 +87,7 @@ const listedColumns = `r.id, r.name, r.slug, r.category, r.city, r.verified, r.c
 
 // list returns the list of the companies that fit. Those of a workspace alone are counted one by one.
 func (f CompanyFilter) list(workspace *uuid.UUID) readmodels.List[Listed] {
-	args := pgx.NamedArgs{"category": person.Folded(f.Category), "city": person.Folded(f.City), "workspace": workspace}
+	args := pgx.NamedArgs{"category": person.Folded(f.Category), "city": person.Folded(f.City)}
 	where := "true"
 	if args["category"] != "" {
 		where += " and r.category_key = @category"
@@ -100,6 +100,7 @@ func (f CompanyFilter) list(workspace *uuid.UUID) readmodels.List[Listed] {
 	}
 	count := readmodels.Tally(`companies.company`, `r`, where)
 	if workspace != nil {
+		args["workspace"] = *workspace
 		where, count = where+" and r.workspace_id = @workspace", ""
 	}
 	return readmodels.List[Listed]{
