@@ -161,11 +161,8 @@ func (s *scanned) state(account int64) state {
 }
 
 func (v versioned) change(f TrailFilter, e logged) (Change, bool) {
-	c := Change{
-		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason,
-		Change: book.Change(v.was.Row, v.now.Row),
-		Kind:   e.kind, ID: strconv.FormatInt(e.row, 10), Ledger: v.ledger, Account: &v.account, opened: v.opened,
-	}
+	c := e.change(e.kind, e.row)
+	c.Change, c.Ledger, c.Account, c.opened = book.Change(v.was.Row, v.now.Row), v.ledger, &v.account, v.opened
 	before, after := v.was.fields(), v.now.fields()
 	c.Fields = differences(before, after)
 	dated := f.First == nil && f.Last == nil
@@ -179,6 +176,14 @@ func (v versioned) change(f TrailFilter, e logged) (Change, bool) {
 	}
 	return c, dated && (f.Account == 0 || f.Account == v.account.ID) &&
 		matches(f.Party, slices.Concat([]string{v.account.Name}, written(before), written(after))...)
+}
+
+// change returns a change of a record by the event.
+func (e logged) change(kind Kind, id int64) Change {
+	return Change{
+		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason,
+		Kind: kind, ID: strconv.FormatInt(id, 10),
+	}
 }
 
 func times(s unit.Sum, sign int64) unit.Sum {
@@ -242,28 +247,22 @@ func written(fields map[string]json.RawMessage) (all []string) {
 
 var null = json.RawMessage("null")
 
+func orNull(value json.RawMessage) json.RawMessage {
+	if value == nil {
+		return null
+	}
+	return value
+}
+
 // differences returns the fields that differ; entries come in their order.
 func differences(before, after map[string]json.RawMessage) []Field {
-	names := map[string]bool{}
-	for name := range before {
-		names[name] = true
-	}
-	for name := range after {
-		names[name] = true
-	}
+	names := maps.Clone(before)
+	maps.Copy(names, after)
 	fields := make([]Field, 0, len(names))
 	for _, name := range slices.SortedFunc(maps.Keys(names), inOrder) {
-		was, now := before[name], after[name]
-		if bytes.Equal(was, now) {
-			continue
+		if was, now := before[name], after[name]; !bytes.Equal(was, now) {
+			fields = append(fields, Field{Field: name, From: orNull(was), To: orNull(now)})
 		}
-		if was == nil {
-			was = null
-		}
-		if now == nil {
-			now = null
-		}
-		fields = append(fields, Field{Field: name, From: was, To: now})
 	}
 	return fields
 }
@@ -350,10 +349,8 @@ type renamed struct {
 }
 
 func accountChange(f TrailFilter, e logged, r renamed) (Change, bool) {
-	c := Change{
-		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason,
-		Kind: e.kind, ID: strconv.FormatInt(r.ID, 10), Ledger: r.Ledger, Account: &Named{ID: r.ID}, Fields: []Field{}, opened: r.Opened,
-	}
+	c := e.change(e.kind, r.ID)
+	c.Ledger, c.Account, c.Fields, c.opened = r.Ledger, &Named{ID: r.ID}, []Field{}, r.Opened
 	name, kind := Field{Field: "name", From: null, To: null}, Field{Field: "type", From: null, To: null}
 	var names []string
 	for _, end := range []struct {
@@ -407,9 +404,8 @@ func lockChange(f TrailFilter, e logged) (c Change, ok bool, err error) {
 			*end.into, dated = quoted(end.day.String()), dated || f.covers(*end.day)
 		}
 	}
-	_, id := event.SplitStream(e.stream)
-	return Change{
-		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason,
-		Change: "locked", Kind: e.kind, ID: id, Fields: []Field{field},
-	}, dated && f.Account == 0 && f.Party == "", nil
+	c = e.change(e.kind, 0)
+	_, c.ID = event.SplitStream(e.stream)
+	c.Change, c.Fields = "locked", []Field{field}
+	return c, dated && f.Account == 0 && f.Party == "", nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -81,12 +80,9 @@ func (v *Trails) records(ctx context.Context, at *readmodels.At, events []logged
 // change returns the change of a record, false if the filter does not select it.
 func (r recorded) change(f TrailFilter, e logged) (Change, bool) {
 	before, after := recordFields(r.Before), recordFields(r.State)
-	c := Change{
-		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason, Kind: Kind(r.Kind),
-		ID:     strconv.FormatInt(r.ID, 10),
-		Change: ledgerview.RecordChange(r.Before != nil, r.State != nil), Ledger: client.Ledger.Name,
-		Account: &Named{ID: r.Client, Name: r.Name}, Fields: differences(before, after),
-	}
+	c := e.change(Kind(r.Kind), r.ID)
+	c.Change, c.Ledger = ledgerview.RecordChange(r.Before != nil, r.State != nil), client.Ledger.Name
+	c.Account, c.Fields = &Named{ID: r.Client, Name: r.Name}, differences(before, after)
 	dated := f.First == nil && f.Last == nil
 	for _, fields := range []map[string]json.RawMessage{before, after} {
 		var day unit.Date

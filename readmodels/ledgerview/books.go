@@ -10,12 +10,10 @@ package ledgerview
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/shopspring/decimal"
 
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
@@ -210,40 +208,34 @@ func (v *Views) Rows(ctx context.Context, at *readmodels.At, workspace uuid.UUID
 func (v *Views) EachRow(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection,
 	take func(Row) error) (total int64, err error) {
 	low, high := sel.days()
-	values := pgx.NamedArgs{
+	args := pgx.NamedArgs{
 		"known": sel.known(), "workspace": workspace, "ledger": l.Name, "account": account, "low": low, "high": high,
-		"skip": int64(0), "size": nil,
+		"skip": int64(sel.Page-1) * int64(sel.PageSize), "size": nil,
 	}
 	if sel.PageSize > 0 {
-		values["skip"], values["size"] = int64(sel.Page-1)*int64(sel.PageSize), int64(sel.PageSize)
+		args["size"] = int64(sel.PageSize)
 	}
-	sql, args := sel.pageSQL(), values
-	missing := l.NoAccount
-	type scanned struct {
-		Row // without balances
-
-		cash, fine string // the balances before the page
-		effect     book.Effect
-	}
-	scan := func(row pgx.CollectableRow) (r scanned, err error) {
+	var (
+		last    Row
+		balance Balance
+		missing = l.NoAccount
+	)
+	scan := func(row pgx.CollectableRow) (r Row, err error) {
 		var (
 			s                          RowScan
 			id, revision, money, metal *int64
-			cash, fine                 *string
+			cash, fine                 *unit.Sum // before the page
 		)
 		if err := row.Scan(append([]any{&total, &id, &cash, &fine, &money, &metal, &revision}, s.Into()...)...); err != nil || id == nil {
 			return r, err // a page without rows still has one line, with the total
 		}
-		return scanned{
-			Row: Row{Row: s.Row(account), ID: *id, Revision: *revision}, cash: *cash, fine: *fine,
-			effect: book.Effect{Cash: unit.Money(*money), Fine: unit.Grams(*metal)},
-		}, nil
+		if last.ID == 0 {
+			balance = Balance{*cash, *fine}
+		}
+		balance = balance.Plus(book.Effect{Cash: unit.Money(*money), Fine: unit.Grams(*metal)})
+		return Row{Row: s.Row(account), ID: *id, Cash: balance.Cash, Fine: balance.Fine, Revision: *revision}, nil
 	}
-	var (
-		last    scanned
-		balance Balance
-	)
-	each := func(r scanned) error {
+	err = readmodels.Each(ctx, v.Reader.From("books"), sel.reading(at), scan, func(r Row) error {
 		missing = nil
 		if r.ID == 0 {
 			return nil
@@ -251,19 +243,9 @@ func (v *Views) EachRow(ctx context.Context, at *readmodels.At, workspace uuid.U
 		if last.ID != 0 && cmp.Or(cmp.Compare(last.Date, r.Date), cmp.Compare(last.ID, r.ID)) > 0 { // the statement leaves the order to its plan
 			return fmt.Errorf("row %d of account %d was read before row %d, which is older", last.ID, account, r.ID)
 		}
-		if last.ID == 0 {
-			var wrong [2]error
-			balance.Cash.Decimal, wrong[0] = decimal.NewFromString(r.cash)
-			balance.Fine.Decimal, wrong[1] = decimal.NewFromString(r.fine)
-			if err := errors.Join(wrong[:]...); err != nil {
-				return fmt.Errorf("read the balance before row %d: %w", r.ID, err)
-			}
-		}
-		last, balance = r, balance.Plus(r.effect)
-		r.Cash, r.Fine = balance.Cash, balance.Fine
-		return take(r.Row)
-	}
-	err = readmodels.Each(ctx, v.Reader.From("books"), sel.reading(at), scan, each, sql, args)
+		last = r
+		return take(r)
+	}, sel.pageSQL(), args)
 	return total, cmp.Or(err, missing)
 }
 
