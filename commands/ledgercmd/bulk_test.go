@@ -53,7 +53,8 @@ func TestRowsPostedTogetherAreOneTransaction(t *testing.T) {
 	require.Equal(t, []int{2, 1, 0}, o.after(t, before))
 	first := out.First
 	require.Equal(t, first+3, n.add(t, account, today), "its numbers follow one another")
-	rows, total, err := o.views.Rows(t.Context(), nil, workspace, bank.Ledger, account, ledgerview.Selection{Page: 1})
+	rows, total, err := o.views.Rows(t.Context(), nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account},
+		ledgerview.Selection{Page: 1})
 	require.NoError(t, err)
 	require.EqualValues(t, 5, total)
 	require.Equal(t, []int64{first + 1, first, first + 2, first + 3}, []int64{rows[1].ID, rows[2].ID, rows[3].ID, rows[4].ID})

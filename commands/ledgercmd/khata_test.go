@@ -48,7 +48,8 @@ func (n *node) submits(t *testing.T, upload int64, rows []khata.Asked, change ..
 // rowsOf counts the rows of an account.
 func (o *office) rowsOf(t *testing.T, l *book.Ledger, account int64) int64 {
 	t.Helper()
-	_, total, err := o.views.Rows(t.Context(), nil, workspace, l, account, ledgerview.Selection{Page: 1})
+	_, total, err := o.views.Rows(t.Context(), nil, ledgerview.AccountKey{Workspace: workspace, Ledger: l, ID: account},
+		ledgerview.Selection{Page: 1})
 	require.NoError(t, err)
 	return total
 }

@@ -229,7 +229,8 @@ func (n *node) locks(t *testing.T, through unit.Date) func() error {
 // row reads a row, nil when it is not there.
 func (o *office) row(t *testing.T, account, row int64) *ledgerview.Row {
 	t.Helper()
-	r, err := o.views.Row(t.Context(), nil, workspace, bank.Ledger, account, row, ledgerview.As{})
+	r, err := o.views.Row(t.Context(), nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, row,
+		ledgerview.As{})
 	if errors.Is(err, bank.Ledger.NoRow) {
 		return nil
 	}

@@ -152,7 +152,8 @@ func TestTheDeletionOfAnAccountThatLostToTheLockNeverWas(t *testing.T) {
 		_, err = ledgercmd.DeleteAccount(t.Context(), as(t), loser.Books, bank.Ledger, account)
 		require.ErrorIs(t, err, errLocked)
 		for _, n := range []*node{loser, winner} {
-			a, err := o.views.Account(t.Context(), nil, workspace, bank.Ledger, account, ledgerview.As{})
+			a, err := o.views.Account(t.Context(), nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account},
+				ledgerview.As{})
 			require.NoError(t, err)
 			_, err = ledgercmd.ChangeAccount(t.Context(), as(t, func(r *commands.Request) { r.IfMatch = &a.Revision }), n.Books, bank.Ledger,
 				account,

@@ -21,7 +21,7 @@ func (n *node) reverse(t *testing.T, req commands.Request, account int64, rows .
 // balance is what the account amounts to.
 func (o *office) balance(t *testing.T, account int64) string {
 	t.Helper()
-	a, err := o.views.Account(t.Context(), nil, workspace, bank.Ledger, account, ledgerview.As{})
+	a, err := o.views.Account(t.Context(), nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, ledgerview.As{})
 	require.NoError(t, err)
 	return a.Cash.String()
 }

@@ -48,7 +48,7 @@ func (o operations[In, Out]) accounts() {
 		if err != nil {
 			return nil, err
 		}
-		a, err := o.Views.Account(ctx, api.At(ctx), workspace(ctx), o.l, in.Account, as)
+		a, err := o.Views.Account(ctx, api.At(ctx), accountOf(ctx, o.l, in.Account), as)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Ou
 	api.SetWriteHeaders(ctx, out.Position, out.Replayed)
 	api.Prefers(ctx) // the whole account is answered in any case
 	if known == nil && shown.ID != 0 {
-		read, err := o.Views.Account(ctx, api.At(ctx).After(out.Position), workspace(ctx), o.l, shown.ID,
+		read, err := o.Views.Account(ctx, api.At(ctx).After(out.Position), accountOf(ctx, o.l, shown.ID),
 			asWritten(out.Position, out.Replayed))
 		if err == nil {
 			known = &ledgerview.Balance{Cash: read.Cash, Fine: read.Fine}

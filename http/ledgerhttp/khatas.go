@@ -356,7 +356,7 @@ func (r *Routes) changed(ctx context.Context, at *readmodels.At, rows []khata.Ro
 	var after ledgerview.Balance
 	for i, row := range rows {
 		if i == 0 || rows[i-1].Account != row.Account {
-			a, err := r.Views.Account(ctx, at, workspace(ctx), row.Ledger, row.Account, ledgerview.As{})
+			a, err := r.Views.Account(ctx, at, accountOf(ctx, row.Ledger, row.Account), ledgerview.As{})
 			if err != nil {
 				return nil, err
 			}

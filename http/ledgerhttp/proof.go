@@ -30,7 +30,7 @@ func (o operations[In, Out]) proof() {
 	})
 	op.Tags = []string{"Ledger", "Audit"}
 	api.Download(o.API, op, map[string]any{textType: nil}, func(ctx context.Context, in *ByRow) (c api.Content, err error) {
-		versions, err := o.Views.History(ctx, api.At(ctx), workspace(ctx), o.l, in.Account, in.Row)
+		versions, err := o.Views.History(ctx, api.At(ctx), accountOf(ctx, o.l, in.Account), in.Row)
 		if err != nil {
 			return c, err
 		}

@@ -13,6 +13,7 @@ import (
 	"bahi/domain/actor"
 	"bahi/domain/event"
 	"bahi/domain/fault"
+	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 	"bahi/http/api"
 	"bahi/readmodels"
@@ -165,6 +166,11 @@ func (r *Routes) selection(ctx context.Context, in Selection) (sel ledgerview.Se
 }
 
 func workspace(ctx context.Context) uuid.UUID { return api.Caller(ctx).Workspace }
+
+// accountOf names an account of the caller's workspace.
+func accountOf(ctx context.Context, l *book.Ledger, id int64) ledgerview.AccountKey {
+	return ledgerview.AccountKey{Workspace: workspace(ctx), Ledger: l, ID: id}
+}
 
 // Register registers all operations of the area.
 func (r *Routes) Register() {

@@ -68,7 +68,7 @@ func (o operations[In, Out]) rows() {
 		}
 		read := &rowsRead[In, Out]{Body: api.NewList[Row[In, Out]](ctx)}
 		err = in.inTurn(ctx, func() (err error) {
-			read.Total, err = o.Views.EachRow(ctx, api.At(ctx), workspace(ctx), o.l, in.Account, sel,
+			read.Total, err = o.Views.EachRow(ctx, api.At(ctx), accountOf(ctx, o.l, in.Account), sel,
 				func(r ledgerview.Row) error { return read.Body.Add(o.read(r)) })
 			return err
 		})
@@ -110,7 +110,7 @@ func (o operations[In, Out]) rows() {
 		if err != nil {
 			return nil, err
 		}
-		row, err := o.Views.Row(ctx, api.At(ctx), workspace(ctx), o.l, in.Account, in.Row, as)
+		row, err := o.Views.Row(ctx, api.At(ctx), accountOf(ctx, o.l, in.Account), in.Row, as)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func (o operations[In, Out]) rows() {
 		ID: "read-" + name + "-row-history", Method: "GET", Path: o.Ledger + "/row/{row_id}/history",
 		Summary: "Read every version of a row, oldest first: who, when, why, before, after", StrictQuery: true,
 	}), func(ctx context.Context, in *ByRow) (*api.Body[[]RowVersion[In, Out]], error) {
-		versions, err := o.Views.History(ctx, api.At(ctx), workspace(ctx), o.l, in.Account, in.Row)
+		versions, err := o.Views.History(ctx, api.At(ctx), accountOf(ctx, o.l, in.Account), in.Row)
 		return api.Answer(o.history(in.Row, versions), err)
 	})
 	o.bulk()

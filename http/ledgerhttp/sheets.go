@@ -43,7 +43,7 @@ func (o operations[In, Out]) sheets() {
 				Type: as.kind, Name: s.name(as.ending), Drawn: true,
 				Write: func(ctx context.Context, w io.Writer) error {
 					return sheet.Write(as.kind)(w, s.table(func(take func(ledgerview.Row) error) error {
-						_, err := o.Views.EachRow(ctx, api.At(ctx), workspace(ctx), o.l, in.Account, s.sel, take)
+						_, err := o.Views.EachRow(ctx, api.At(ctx), accountOf(ctx, o.l, in.Account), s.sel, take)
 						return err
 					}))
 				},

@@ -83,7 +83,7 @@ type stated struct {
 func (r *Routes) stated(ctx context.Context, l *book.Ledger, account int64, sel ledgerview.Selection, side pdf.Side) (s stated, err error) {
 	sel.Page, sel.PageSize = 1, 0
 	s = stated{l: l, side: side}
-	if s.account, err = r.Views.Account(ctx, api.At(ctx), workspace(ctx), l, account, sel.As); err != nil {
+	if s.account, err = r.Views.Account(ctx, api.At(ctx), accountOf(ctx, l, account), sel.As); err != nil {
 		return s, err
 	}
 	if s.recorded, err = r.fixed(ctx, &sel.As); err != nil {
@@ -92,11 +92,11 @@ func (r *Routes) stated(ctx context.Context, l *book.Ledger, account int64, sel 
 	if s.sel = sel; sel.From == nil {
 		return s, nil
 	}
-	if s.opening, err = r.Views.BalanceBefore(ctx, api.At(ctx), workspace(ctx), l, account, *sel.From,
+	if s.opening, err = r.Views.BalanceBefore(ctx, api.At(ctx), accountOf(ctx, l, account), *sel.From,
 		sel.As); err != nil || side == pdf.Both {
 		return s, err
 	}
-	s.before, err = r.Views.SideBefore(ctx, api.At(ctx), workspace(ctx), l, account, side == pdf.Out, *sel.From, sel.As)
+	s.before, err = r.Views.SideBefore(ctx, api.At(ctx), accountOf(ctx, l, account), side == pdf.Out, *sel.From, sel.As)
 	return s, err
 }
 
@@ -151,7 +151,7 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 	return api.Content{
 		Type: pdfType, Name: from.name("pdf"), Inline: true, Drawn: true,
 		Write: func(ctx context.Context, w io.Writer) error {
-			widest, err := r.Views.Extent(ctx, api.At(ctx), workspace(ctx), l, account, sel)
+			widest, err := r.Views.Extent(ctx, api.At(ctx), accountOf(ctx, l, account), sel)
 			if err != nil {
 				return err
 			}
@@ -161,7 +161,7 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 				Lowest: amounts(l, widest.Lowest.Above(from.opening)), Highest: amounts(l, widest.Highest.Above(from.opening)),
 			}
 			s.Rows = func(take func(pdf.Row) error) error {
-				_, err := r.Views.EachRow(ctx, api.At(ctx), workspace(ctx), l, account, sel, func(row ledgerview.Row) error {
+				_, err := r.Views.EachRow(ctx, api.At(ctx), accountOf(ctx, l, account), sel, func(row ledgerview.Row) error {
 					drawn, err := drawn(l, row, side)
 					if err != nil {
 						return err

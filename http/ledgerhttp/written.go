@@ -31,7 +31,7 @@ func (o operations[In, Out]) rowWritten(ctx context.Context, account int64, out 
 	}
 	api.SetWriteHeaders(ctx, out.Position, out.Replayed)
 	if api.Prefers(ctx) {
-		read, err := o.Views.Row(ctx, api.At(ctx).After(out.Position), workspace(ctx), o.l, account, row.ID, asWritten(out.Position,
+		read, err := o.Views.Row(ctx, api.At(ctx).After(out.Position), accountOf(ctx, o.l, account), row.ID, asWritten(out.Position,
 			out.Replayed))
 		if err == nil { // else the write is answered without it: it is in the log
 			row.Balance, row.Metal = balances(o.l, ledgerview.Balance{Cash: read.Cash, Fine: read.Fine})
@@ -55,7 +55,7 @@ func (o operations[In, Out]) rowsWritten(ctx context.Context, account int64, pos
 		return rows, o.balancesIf(ctx, account, rows, posted.Rows)
 	}
 	if api.Prefers(ctx) {
-		read, err := o.Views.RowsFrom(ctx, api.At(ctx).After(posted.Position), workspace(ctx), o.l, account, posted.First,
+		read, err := o.Views.RowsFrom(ctx, api.At(ctx).After(posted.Position), accountOf(ctx, o.l, account), posted.First,
 			int64(len(rows)), asWritten(posted.Position, posted.Replayed))
 		if err == nil { // else the write is answered without them: it is in the log
 			for _, r := range read {
@@ -79,7 +79,7 @@ func (o operations[In, Out]) balancesIf(ctx context.Context, account int64, rows
 			dates = append(dates, rows[i].Date)
 		}
 	}
-	there, err := o.Views.BalancesOn(ctx, api.At(ctx), workspace(ctx), o.l, account, dates)
+	there, err := o.Views.BalancesOn(ctx, api.At(ctx), accountOf(ctx, o.l, account), dates)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func net(r book.Row) book.Effect {
 // balanceIf returns what an account amounts to after a row that is not in the books yet, or is there otherwise.
 func (o operations[In, Out]) balanceIf(ctx context.Context, account int64, id int64, row book.Row) (ledgerview.Balance, error) {
 	place := cmp.Or(id, ledgerview.LastRow)
-	balance, err := o.Views.BalanceAt(ctx, api.At(ctx), workspace(ctx), o.l, account, row.Date, place)
+	balance, err := o.Views.BalanceAt(ctx, api.At(ctx), accountOf(ctx, o.l, account), row.Date, place)
 	if err != nil {
 		return balance, err
 	}
@@ -112,7 +112,7 @@ func (o operations[In, Out]) balanceIf(ctx context.Context, account int64, id in
 	if id == 0 {
 		return balance, nil
 	}
-	now, err := o.Views.Row(ctx, api.At(ctx), workspace(ctx), o.l, account, id, ledgerview.As{})
+	now, err := o.Views.Row(ctx, api.At(ctx), accountOf(ctx, o.l, account), id, ledgerview.As{})
 	if err != nil || now.Date > row.Date {
 		return balance, err
 	}

@@ -37,6 +37,7 @@ import (
 	"bahi/migrations"
 	"bahi/projections"
 	"bahi/readmodels"
+	"bahi/readmodels/ledgerview"
 )
 
 // spanning are the views that answer for all workspaces, and why they may.
@@ -216,7 +217,7 @@ func TestNoViewForgetsTheAskersWorkspace(t *testing.T) {
 				first = 3
 			}
 			for k := first; k < in.NumIn(); k++ {
-				takesAsker = takesAsker || in.In(k) == reflect.TypeFor[uuid.UUID]()
+				takesAsker = takesAsker || in.In(k) == reflect.TypeFor[uuid.UUID]() || in.In(k) == reflect.TypeFor[ledgerview.AccountKey]()
 				choices = append(choices, values(t, name, in.In(k)))
 			}
 			_, spans := spanning[name]

@@ -32,6 +32,13 @@ type As struct {
 	KnownAt *event.Position // nil: now
 }
 
+// AccountKey names an account of a ledger of a workspace.
+type AccountKey struct {
+	Workspace uuid.UUID
+	Ledger    *book.Ledger
+	ID        int64
+}
+
 // Account is a line in a list of accounts.
 type Account struct {
 	ID       int64
@@ -165,10 +172,10 @@ func (v *Views) Accounts(ctx context.Context, at *readmodels.At, workspace uuid.
 }
 
 // Account returns one account, or the ledger's NoAccount.
-func (v *Views) Account(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, as As) (Account,
+func (v *Views) Account(ctx context.Context, at *readmodels.At, of AccountKey, as As) (Account,
 	error) {
-	sql, args := as.accounts(workspace, l.Name, &account, nil)
-	return readmodels.Row(ctx, v.Reader.From("books"), as.reading(at), l.NoAccount, pgx.RowToStructByPos[Account], sql, args)
+	sql, args := as.accounts(of.Workspace, of.Ledger.Name, &of.ID, nil)
+	return readmodels.Row(ctx, v.Reader.From("books"), as.reading(at), of.Ledger.NoAccount, pgx.RowToStructByPos[Account], sql, args)
 }
 
 func (a As) accounts(workspace uuid.UUID, ledger string, account *int64, kind *int) (string, pgx.NamedArgs) {
@@ -195,9 +202,9 @@ func (a As) accounts(workspace uuid.UUID, ledger string, account *int64, kind *i
 }
 
 // Rows returns a page of an account's rows and the number of rows in the whole selection, or the ledger's NoAccount.
-func (v *Views) Rows(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection) (rows []Row,
+func (v *Views) Rows(ctx context.Context, at *readmodels.At, of AccountKey, sel Selection) (rows []Row,
 	total int64, err error) {
-	total, err = v.EachRow(ctx, at, workspace, l, account, sel, func(r Row) error {
+	total, err = v.EachRow(ctx, at, of, sel, func(r Row) error {
 		rows = append(rows, r)
 		return nil
 	})
@@ -205,11 +212,11 @@ func (v *Views) Rows(ctx context.Context, at *readmodels.At, workspace uuid.UUID
 }
 
 // EachRow is [Views.Rows] for more rows than fit in memory: it calls take for each.
-func (v *Views) EachRow(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection,
+func (v *Views) EachRow(ctx context.Context, at *readmodels.At, of AccountKey, sel Selection,
 	take func(Row) error) (total int64, err error) {
 	low, high := sel.days()
 	args := pgx.NamedArgs{
-		"known": sel.known(), "workspace": workspace, "ledger": l.Name, "account": account, "low": low, "high": high,
+		"known": sel.known(), "workspace": of.Workspace, "ledger": of.Ledger.Name, "account": of.ID, "low": low, "high": high,
 		"skip": int64(sel.Page-1) * int64(sel.PageSize), "size": nil,
 	}
 	if sel.PageSize > 0 {
@@ -218,7 +225,7 @@ func (v *Views) EachRow(ctx context.Context, at *readmodels.At, workspace uuid.U
 	var (
 		last    Row
 		balance Balance
-		missing = l.NoAccount
+		missing = of.Ledger.NoAccount
 	)
 	scan := func(row pgx.CollectableRow) (r Row, err error) {
 		var (
@@ -233,7 +240,7 @@ func (v *Views) EachRow(ctx context.Context, at *readmodels.At, workspace uuid.U
 			balance = Balance{*cash, *fine}
 		}
 		balance = balance.Plus(book.Effect{Cash: unit.Money(*money), Fine: unit.Grams(*metal)})
-		return Row{Row: s.Row(account), ID: *id, Cash: balance.Cash, Fine: balance.Fine, Revision: *revision}, nil
+		return Row{Row: s.Row(of.ID), ID: *id, Cash: balance.Cash, Fine: balance.Fine, Revision: *revision}, nil
 	}
 	err = readmodels.Each(ctx, v.Reader.From("books"), sel.reading(at), scan, func(r Row) error {
 		missing = nil
@@ -241,7 +248,7 @@ func (v *Views) EachRow(ctx context.Context, at *readmodels.At, workspace uuid.U
 			return nil
 		}
 		if last.ID != 0 && cmp.Or(cmp.Compare(last.Date, r.Date), cmp.Compare(last.ID, r.ID)) > 0 { // the statement leaves the order to its plan
-			return fmt.Errorf("row %d of account %d was read before row %d, which is older", last.ID, account, r.ID)
+			return fmt.Errorf("row %d of account %d was read before row %d, which is older", last.ID, of.ID, r.ID)
 		}
 		last = r
 		return take(r)

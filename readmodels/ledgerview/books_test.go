@@ -293,7 +293,7 @@ func TestEveryPageAtEveryPositionEqualsAReplay(t *testing.T) {
 					sel.PageSize = rapid.SampledFrom([]int{1, 2, 50, 1000}).Draw(t, "page size")
 					sel.Page = rapid.IntRange(1, len(shown)/sel.PageSize+2).Draw(t, "page")
 				}
-				rows, total, err := o.views.Rows(ctx, nil, workspace, bank.Ledger, account, sel)
+				rows, total, err := o.views.Rows(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, sel)
 				require.NoError(t, err)
 				require.EqualValues(t, len(shown), total)
 				first, last := 0, len(shown)
@@ -309,12 +309,12 @@ func TestEveryPageAtEveryPositionEqualsAReplay(t *testing.T) {
 				}
 				if len(rows) > 0 {
 					r := rows[rapid.IntRange(0, len(rows)-1).Draw(t, "row")]
-					one, err := o.views.Row(ctx, nil, workspace, bank.Ledger, account, r.ID, sel.As)
+					one, err := o.views.Row(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, r.ID, sel.As)
 					require.NoError(t, err)
 					require.Equal(t, r.Cash.String(), one.Cash.String())
 					require.Equal(t, r.Row, one.Row)
 				}
-				extent, err := o.views.Extent(ctx, nil, workspace, bank.Ledger, account, sel)
+				extent, err := o.views.Extent(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, sel)
 				require.NoError(t, err)
 				var (
 					greatest int64
@@ -338,7 +338,7 @@ func TestEveryPageAtEveryPositionEqualsAReplay(t *testing.T) {
 				} else {
 					_, balances = ledgerModel(want, -1<<20, 1<<20)
 				}
-				acc, err := o.views.Account(ctx, nil, workspace, bank.Ledger, account, sel.As)
+				acc, err := o.views.Account(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, sel.As)
 				require.NoError(t, err)
 				var balance unit.Money
 				if len(balances) > 0 {

@@ -40,7 +40,8 @@ func TestPagesOfACrowdedDayHaveTheirBalances(t *testing.T) {
 	}
 	balance := func(rows int) unit.Money { return unit.Money(rows * (rows + 1) / 2) }
 	for _, page := range []int{1, 2, 100, 1200, 2341, all/size + 1} {
-		rows, total, err := o.views.Rows(ctx, nil, workspace, bank.Ledger, account, ledgerview.Selection{Page: page, PageSize: size})
+		rows, total, err := o.views.Rows(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account},
+			ledgerview.Selection{Page: page, PageSize: size})
 		require.NoError(t, err)
 		require.EqualValues(t, all, total)
 		require.NotEmpty(t, rows)
@@ -48,11 +49,12 @@ func TestPagesOfACrowdedDayHaveTheirBalances(t *testing.T) {
 			want := balance((page-1)*size + i + 1)
 			require.True(t, want.Decimal().Equal(r.Cash.Decimal), "page %d, row %d: %s, not %s", page, i, r.Cash, want)
 		}
-		one, err := o.views.Row(ctx, nil, workspace, bank.Ledger, account, rows[0].ID, ledgerview.As{})
+		one, err := o.views.Row(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, rows[0].ID,
+			ledgerview.As{})
 		require.NoError(t, err)
 		require.Equal(t, rows[0].Cash.String(), one.Cash.String())
 	}
-	there, err := o.views.BalanceAt(ctx, nil, workspace, bank.Ledger, account, today, first+all)
+	there, err := o.views.BalanceAt(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, today, first+all)
 	require.NoError(t, err)
 	require.True(t, balance(all).Decimal().Equal(there.Cash.Decimal))
 }

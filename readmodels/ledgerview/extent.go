@@ -3,10 +3,8 @@ package ledgerview
 import (
 	"context"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 	"bahi/readmodels"
 )
@@ -21,7 +19,7 @@ type Extent struct {
 
 // Extent returns the extent of the whole selection, all zero without rows or account. It adds up days, not rows: a day's balances are
 // between what its IN and what its OUT alone would make of the balance before it.
-func (v *Views) Extent(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection) (Extent,
+func (v *Views) Extent(ctx context.Context, at *readmodels.At, of AccountKey, sel Selection) (Extent,
 	error) {
 	s, days := sel.sources(), ``
 	low, high := sel.days()
@@ -44,7 +42,7 @@ func (v *Views) Extent(ctx context.Context, at *readmodels.At, workspace uuid.UU
 			group by v.date
 			window w as (order by v.date rows unbounded preceding)
 		) d`,
-		pgx.NamedArgs{"known": sel.known(), "workspace": workspace, "ledger": l.Name, "account": account, "low": low, "high": high}
+		pgx.NamedArgs{"known": sel.known(), "workspace": of.Workspace, "ledger": of.Ledger.Name, "account": of.ID, "low": low, "high": high}
 	return readmodels.Row(ctx, v.Reader.From("books"), sel.reading(at), nil, func(row pgx.CollectableRow) (e Extent, err error) {
 		err = row.Scan(&e.Last, &e.CashIn, &e.CashOut, &e.FineIn, &e.FineOut, &e.Lowest.Cash, &e.Lowest.Fine, &e.Highest.Cash, &e.Highest.Fine)
 		return e, err

@@ -82,10 +82,10 @@ const rowOf = `
 	where a.workspace_id = @workspace and a.ledger = @ledger and a.id = @account and v.row_id = @row and `
 
 // Row returns one row with the balances after it, or the ledger's NoRow.
-func (v *Views) Row(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account, row int64, as As) (Row, error) {
-	rows, err := v.RowsFrom(ctx, at, workspace, l, account, row, 1, as)
+func (v *Views) Row(ctx context.Context, at *readmodels.At, of AccountKey, row int64, as As) (Row, error) {
+	rows, err := v.RowsFrom(ctx, at, of, row, 1, as)
 	if err == nil && len(rows) == 0 {
-		err = l.NoRow
+		err = of.Ledger.NoRow
 	}
 	if err != nil {
 		return Row{}, err
@@ -94,11 +94,11 @@ func (v *Views) Row(ctx context.Context, at *readmodels.At, workspace uuid.UUID,
 }
 
 // RowsFrom returns those rows that exist among count consecutive ids, ordered by id, each with the balances after it.
-func (v *Views) RowsFrom(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account, first, count int64,
+func (v *Views) RowsFrom(ctx context.Context, at *readmodels.At, of AccountKey, first, count int64,
 	as As) ([]Row, error) {
 	s := as.sources()
 	values := pgx.NamedArgs{
-		"known": as.known(), "workspace": workspace, "ledger": l.Name, "account": account, "row": first, "last": last(first, count),
+		"known": as.known(), "workspace": of.Workspace, "ledger": of.Ledger.Name, "account": of.ID, "row": first, "last": last(first, count),
 	}
 	dated := ``
 	if as.Of != nil {
@@ -116,7 +116,7 @@ func (v *Views) RowsFrom(ctx context.Context, at *readmodels.At, workspace uuid.
 	return readmodels.Rows(ctx, v.Reader.From("books"), as.reading(at), func(row pgx.CollectableRow) (r Row, err error) {
 		var s RowScan
 		err = row.Scan(append([]any{&r.ID, &r.Cash, &r.Fine, &r.Revision}, s.Into()...)...)
-		r.Row = s.Row(account)
+		r.Row = s.Row(of.ID)
 		return r, err
 	}, sql, args)
 }
@@ -162,10 +162,10 @@ func (b Balance) Plus(e book.Effect) Balance {
 
 // BalanceAt returns an account's balance up to a place among its rows, whether or not there is a row at that place,
 // or the ledger's NoAccount.
-func (v *Views) BalanceAt(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date,
+func (v *Views) BalanceAt(ctx context.Context, at *readmodels.At, of AccountKey, date unit.Date,
 	row int64) (Balance,
 	error) {
-	found, err := v.balancesAt(ctx, at, workspace, l, account, []unit.Date{date}, row)
+	found, err := v.balancesAt(ctx, at, of, []unit.Date{date}, row)
 	return found[date], err
 }
 
@@ -173,12 +173,12 @@ func (v *Views) BalanceAt(ctx context.Context, at *readmodels.At, workspace uuid
 const LastRow = 1<<40 - 1
 
 // BalancesOn returns an account's balance at the end of each day, or the ledger's NoAccount.
-func (v *Views) BalancesOn(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64,
+func (v *Views) BalancesOn(ctx context.Context, at *readmodels.At, of AccountKey,
 	dates []unit.Date) (map[unit.Date]Balance, error) {
-	return v.balancesAt(ctx, at, workspace, l, account, dates, LastRow)
+	return v.balancesAt(ctx, at, of, dates, LastRow)
 }
 
-func (v *Views) balancesAt(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, dates []unit.Date,
+func (v *Views) balancesAt(ctx context.Context, at *readmodels.At, of AccountKey, dates []unit.Date,
 	row int64) (map[unit.Date]Balance, error) {
 	days := make([]int32, len(dates))
 	for i, d := range dates {
@@ -188,14 +188,14 @@ func (v *Views) balancesAt(ctx context.Context, at *readmodels.At, workspace uui
 		select asked.day, b.cash, b.fine from books.account a, unnest(@days::int[]) asked (day), lateral (`+now.upTo(`asked.day::bigint`,
 		`@row::bigint`)+`) b
 		where a.workspace_id = @workspace and a.ledger = @ledger and a.id = @account and `+now.account,
-		pgx.NamedArgs{"workspace": workspace, "ledger": l.Name, "account": account, "row": row, "days": days}
+		pgx.NamedArgs{"workspace": of.Workspace, "ledger": of.Ledger.Name, "account": of.ID, "row": row, "days": days}
 	type line struct {
 		Day int32
 		Balance
 	}
 	found, err := readmodels.Rows(ctx, v.Reader.From("books"), at, pgx.RowToStructByPos[line], sql, args)
 	if err == nil && len(found) == 0 {
-		err = l.NoAccount
+		err = of.Ledger.NoAccount
 	}
 	balances := make(map[unit.Date]Balance, len(found))
 	for _, f := range found {
@@ -205,7 +205,7 @@ func (v *Views) balancesAt(ctx context.Context, at *readmodels.At, workspace uui
 }
 
 // BalanceBefore returns an account's balance before a day, or the ledger's NoAccount.
-func (v *Views) BalanceBefore(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date,
+func (v *Views) BalanceBefore(ctx context.Context, at *readmodels.At, of AccountKey, date unit.Date,
 	as As) (Balance,
 	error) {
 	day := date - 1
@@ -213,13 +213,13 @@ func (v *Views) BalanceBefore(ctx context.Context, at *readmodels.At, workspace 
 		day = min(day, *as.Of)
 	}
 	as.Of = &day
-	a, err := v.Account(ctx, at, workspace, l, account, as)
+	a, err := v.Account(ctx, at, of, as)
 	return Balance{a.Cash, a.Fine}, err
 }
 
 // SideBefore returns what the rows of an account counted on their IN side, or on their OUT side, before a day, or the ledger's
 // NoAccount. It reads them all: the totals have no sides.
-func (v *Views) SideBefore(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account int64, out bool,
+func (v *Views) SideBefore(ctx context.Context, at *readmodels.At, of AccountKey, out bool,
 	date unit.Date,
 	as As) (Balance, error) {
 	s, side := as.sources(), `in`
@@ -231,28 +231,28 @@ func (v *Views) SideBefore(ctx context.Context, at *readmodels.At, workspace uui
 		from books.account a left join books.row_version v on v.account_id = a.id and not v.deleted and v.date < `+day0+` + @day::int
 			and `+s.current+`
 		where a.workspace_id = @workspace and a.ledger = @ledger and a.id = @account and `+s.account+` group by a.id`,
-		pgx.NamedArgs{"known": as.known(), "workspace": workspace, "ledger": l.Name, "account": account, "day": int64(date)}
-	return readmodels.Row(ctx, v.Reader.From("books"), as.reading(at), l.NoAccount, pgx.RowToStructByPos[Balance], sql, args)
+		pgx.NamedArgs{"known": as.known(), "workspace": of.Workspace, "ledger": of.Ledger.Name, "account": of.ID, "day": int64(date)}
+	return readmodels.Row(ctx, v.Reader.From("books"), as.reading(at), of.Ledger.NoAccount, pgx.RowToStructByPos[Balance], sql, args)
 }
 
 // History returns all versions of a row, oldest first, also of a deleted row, or the ledger's NoRow.
-func (v *Views) History(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, account, row int64) ([]Version,
+func (v *Views) History(ctx context.Context, at *readmodels.At, of AccountKey, row int64) ([]Version,
 	error) {
 	sql, args := `
 		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.revision, `+RowColumns("v")+rowOf+now.account+
 		` order by v.from_position`,
-		pgx.NamedArgs{"workspace": workspace, "ledger": l.Name, "account": account, "row": row}
+		pgx.NamedArgs{"workspace": of.Workspace, "ledger": of.Ledger.Name, "account": of.ID, "row": row}
 	versions, err := readmodels.Rows(ctx, v.Reader.From("books"), at, func(row pgx.CollectableRow) (o Version, err error) {
 		var (
 			s        RowScan
 			position int64
 		)
 		err = row.Scan(append([]any{&position, &o.At, &o.Actor, &o.Reason, &o.Revision}, s.Into()...)...)
-		o.Row, o.Position, o.At = s.Row(account), event.Position(position), o.At.UTC()
+		o.Row, o.Position, o.At = s.Row(of.ID), event.Position(position), o.At.UTC()
 		return o, err
 	}, sql, args)
 	if err == nil && len(versions) == 0 {
-		err = l.NoRow
+		err = of.Ledger.NoRow
 	}
 	return versions, err
 }

@@ -22,7 +22,7 @@ func TestASideIsSummedUpBeforeADay(t *testing.T) {
 	require.NoError(t, err)
 	account := number(t, a.ID)
 	before := func(out bool, day unit.Date, as ledgerview.As) [2]string {
-		sum, err := o.views.SideBefore(ctx, nil, workspace, karigar.Ledger, account, out, day, as)
+		sum, err := o.views.SideBefore(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: karigar.Ledger, ID: account}, out, day, as)
 		require.NoError(t, err)
 		return [2]string{sum.Cash.String(), sum.Fine.String()}
 	}
@@ -47,6 +47,7 @@ func TestASideIsSummedUpBeforeADay(t *testing.T) {
 	require.Equal(t, [2]string{"47", "0"}, before(false, today+1, ledgerview.As{}))
 	require.Equal(t, [2]string{"0", "0"}, before(false, today-5, ledgerview.As{}))
 	require.Equal(t, [2]string{"0", "500.002"}, before(true, today, ledgerview.As{KnownAt: &out.Position}), "the row that was deleted later")
-	_, err = o.views.SideBefore(ctx, nil, uuid.New(), karigar.Ledger, account, true, today, ledgerview.As{})
+	_, err = o.views.SideBefore(ctx, nil, ledgerview.AccountKey{Workspace: uuid.New(), Ledger: karigar.Ledger, ID: account}, true, today,
+		ledgerview.As{})
 	require.ErrorIs(t, err, karigar.Ledger.NoAccount)
 }
