@@ -161,7 +161,7 @@ func inSchema(ctx context.Context, tx pgx.Tx, schema, statements string) error {
 }
 
 // checkpoint moves a generation's checkpoint if this runner still owns it.
-func checkpoint(ctx context.Context, tx pgx.Tx, g generation, owner uuid.UUID, to event.Position, id *uuid.UUID) error {
+func checkpoint(ctx context.Context, tx querier, g generation, owner uuid.UUID, to event.Position, id *uuid.UUID) error {
 	done, err := tx.Exec(ctx, `
 		update projection.generation set position = $5, event_id = $6, rate = $7::bigint, error = null, error_at = null, error_position = null
 		where name = $1 and generation = $2 and position = $3 and owner = $4 and not (live and paused)`,

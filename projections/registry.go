@@ -41,7 +41,7 @@ func (k registry) begin(ctx context.Context, conn *pgx.Conn) (held, error) {
 			"this program does not fold it; rebuild the projection if this is the program to serve", g.Generation, k.p.Name, k.p.Version)}
 	}
 	s := k.r.build(k.p).session(conn, g)
-	s.owner, s.together = k.r.owner, &k.r.together
+	s.owner = k.r.owner
 	if err := s.own(ctx); err != nil {
 		return nil, err
 	}

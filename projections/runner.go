@@ -49,8 +49,6 @@ type Runner struct {
 
 	asked chan struct{} // wakes Tend
 	asks  positionRequests
-
-	together checkpointBatcher
 }
 
 // Status is this process's state of a projection.
@@ -71,7 +69,7 @@ func NewRunner(store eventstore.Store, pool *pgxpool.Pool, log *slog.Logger) *Ru
 	return &Runner{
 		store: store, pool: pool, config: pool.Config().ConnConfig.Copy(), log: log, owner: uuid.New(),
 		status: map[string]*Status{}, moves: map[string]*signal.Signal{}, again: map[string]context.CancelFunc{},
-		asked: make(chan struct{}, 1), demands: map[string]*demand{}, together: checkpointBatcher{pool: pool}, asks: newAsks(),
+		asked: make(chan struct{}, 1), demands: map[string]*demand{}, asks: newAsks(),
 	}
 }
 

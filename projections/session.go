@@ -23,8 +23,6 @@ type session struct {
 	conn  *pgx.Conn
 	kept  any // see Batch.Kept
 	pace  pace
-
-	together *checkpointBatcher // moves the checkpoint over events that are not folded; nil: the session does
 }
 
 // connect opens a connection for one generation's tables.
@@ -233,9 +231,9 @@ func (d *decoded) reach(events []event.Stored) {
 
 // apply folds a batch and moves the checkpoint, in one transaction.
 func (s *session) apply(ctx context.Context, d decoded) error {
-	if d.len() == 0 && s.together != nil {
+	if d.len() == 0 && !s.g.Building { // most projections pass over most events
 		s.g.Rate = s.pace.after(0)
-		err := s.together.pass(ctx, s.g, s.owner, d.upTo, d.last)
+		err := checkpoint(ctx, s.conn, s.g, s.owner, d.upTo, d.last)
 		if err == nil {
 			s.g.Position, s.g.EventID = d.upTo, d.last
 		}
