@@ -1,6 +1,7 @@
 package opsview
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -75,30 +76,44 @@ const (
 
 const eventColumns = `e.position, e.stream, e.revision, e.id, e.type, e.recorded_at, e.meta, e.data`
 
-// matching is the SQL of a filter's conditions that have no index; matches returns its arguments.
+// matching is the SQL of a filter's conditions that have no index.
 const matching = `
-	($1 = '' or e.stream = $1)
+	and ($1 = '' or e.stream = $1)
 	and ($2 = '' or e.stream >= $2 || '-' and e.stream < $2 || '.')
 	and ($3 = '' or e.type = $3)
 	and ($4 = '' or e.meta ->> 'actor' = $4)
 	and ($5::uuid is null or e.meta ->> 'workspace' = $5::text)`
 
-func (f Filter) matches(more ...any) []any {
-	return append([]any{f.Stream, f.Category, f.Type, f.Actor, f.Workspace}, more...)
+// matching returns the events that meet a condition and match the filter; the condition has $6 and what follows.
+func (f Filter) matching(ctx context.Context, tx pgx.Tx, condition, order string, more ...any) ([]Event, error) {
+	rows, _ := tx.Query(ctx, `select `+eventColumns+` from log.event e where `+condition+matching+order,
+		append([]any{f.Stream, f.Category, f.Type, f.Actor, f.Workspace}, more...)...)
+	return pgx.CollectRows(rows, toEvent)
 }
 
 // Search returns at most size events, newest first.
-func (v *Events) Search(ctx context.Context, f Filter, size int) (found Found, err error) {
+func (v *Events) Search(ctx context.Context, f Filter, size int) (Found, error) {
+	return v.search(ctx, f, size, v.searchLog, v.searchStream)
+}
+
+// Onward is [Events.Search] forwards: it returns at most size events, oldest first. If there is More, continue with After = To.
+func (v *Events) Onward(ctx context.Context, f Filter, size int) (Found, error) {
+	return v.search(ctx, f, size, v.logOnward, v.streamOnward)
+}
+
+// part searches the log or a stream between two positions, both included.
+type part func(ctx context.Context, tx pgx.Tx, f Filter, low, high event.Position, size int) (Found, error)
+
+func (v *Events) search(ctx context.Context, f Filter, size int, log, stream part) (found Found, err error) {
 	err = v.reading(ctx, func(tx pgx.Tx) error {
 		low, high, err := f.bounds(ctx, tx)
 		if err != nil {
 			return err
 		}
 		if f.Stream != "" {
-			found, err = v.searchStream(ctx, tx, f, low, high, size)
-		} else {
-			found, err = v.searchLog(ctx, tx, f, low, high, size)
+			log = stream
 		}
+		found, err = log(ctx, tx, f, low, high, size)
 		return err
 	})
 	if err != nil {
@@ -127,10 +142,8 @@ func (v *Events) searchLog(ctx context.Context, tx pgx.Tx, f Filter, low, high e
 		if found.From > low+event.Position(v.window()) {
 			from = found.From - event.Position(v.window())
 		}
-		rows, _ := tx.Query(ctx, `select `+eventColumns+` from log.event e
-			where e.position between $6 and $7 and `+matching+` order by e.position desc limit $8`,
-			f.matches(int64(from), int64(found.From-1), size-len(found.Events))...)
-		events, err := pgx.CollectRows(rows, toEvent)
+		events, err := f.matching(ctx, tx, `e.position between $6 and $7`, ` order by e.position desc limit $8`,
+			int64(from), int64(found.From-1), size-len(found.Events))
 		if err != nil {
 			return found, err
 		}
@@ -154,10 +167,8 @@ func (v *Events) searchStream(ctx context.Context, tx pgx.Tx, f Filter, low, hig
 		return found, err
 	}
 	oldest := max(0, newest-int64(v.window()*v.windows())+1)
-	rows, _ := tx.Query(ctx, `select `+eventColumns+` from log.event e
-		where e.stream = $1 and e.revision between $6 and $7 and e.position >= $8 and `+matching+` order by e.revision desc limit $9`,
-		f.matches(oldest, newest, int64(low), size)...)
-	found.Events, err = pgx.CollectRows(rows, toEvent)
+	found.Events, err = f.matching(ctx, tx, `e.stream = $1 and e.revision between $6 and $7 and e.position >= $8`,
+		` order by e.revision desc limit $9`, oldest, newest, int64(low), size)
 	switch {
 	case err != nil:
 		return found, err
@@ -191,15 +202,8 @@ func revisionBefore(ctx context.Context, tx pgx.Tx, stream string, position even
 	return low, err
 }
 
-func (v *Events) window() int  { return orElse(v.Window, defaultWindow) }
-func (v *Events) windows() int { return orElse(v.Windows, defaultWindows) }
-
-func orElse(given, otherwise int) int {
-	if given > 0 {
-		return given
-	}
-	return otherwise
-}
+func (v *Events) window() int  { return cmp.Or(v.Window, defaultWindow) }
+func (v *Events) windows() int { return cmp.Or(v.Windows, defaultWindows) }
 
 // Place has an event's neighbours: the positions of its predecessor and successor in its stream, and the log's head; 0 if there is none.
 type Place struct {
