@@ -3,6 +3,7 @@ package auditview
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -28,9 +29,12 @@ func (t *Tree) ReadTiles(ctx context.Context, ids []tlog.TileID) (tiles [][]byte
 		left join audit.tile t on t.level = asked.level and t.index = asked.index order by nth`, levels, indexes)
 }
 
-// Size returns the number of events in the tree, 0 before the first.
+// Size returns the number of events in the tree, 0 before the first and before its tables are built.
 func (t *Tree) Size(ctx context.Context) (size uint64, err error) {
 	found, err := t.number(ctx, `select coalesce((select size from audit.tree), 0)`)
+	if errors.Is(err, readmodels.ErrNotBuilt) {
+		return 0, nil
+	}
 	return uint64(found), err
 }
 
@@ -48,6 +52,9 @@ func (t *Tree) Index(ctx context.Context, at event.Position) (index uint64, foun
 	known, err := t.number(ctx, `select coalesce((select index from audit.leaf where position = $1),
 		case when $1 <= (select size from audit.tree) and not exists (select from audit.leaf where index = $1 - 1) then $1 - 1 end, -1)`,
 		int64(at))
+	if errors.Is(err, readmodels.ErrNotBuilt) {
+		return 0, false, nil
+	}
 	return uint64(max(known, 0)), known >= 0 && err == nil, err
 }
 
