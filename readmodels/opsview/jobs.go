@@ -4,8 +4,8 @@ package opsview
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -55,35 +55,42 @@ type Jobs struct {
 
 // Jobs returns a page of jobs, newest first, and the number of jobs on all pages.
 func (j *Jobs) Jobs(ctx context.Context, sel Selection) (page []Job, total int64, err error) {
-	var (
-		where []string
-		args  []any
-	)
-	for _, filter := range []struct{ condition, value string }{
-		{`state = $%d::text::river.river_job_state`, sel.State}, {`kind = $%d`, sel.Kind},
-	} {
-		if filter.value != "" {
-			args = append(args, filter.value)
-			where = append(where, fmt.Sprintf(filter.condition, len(args)))
-		}
+	from := `from river.river_job where true`
+	if sel.State != "" {
+		from += ` and state = @state::text::river.river_job_state`
 	}
-	from := ` from river.river_job`
-	if len(where) > 0 {
-		from += ` where ` + strings.Join(where, ` and `)
+	if sel.Kind != "" {
+		from += ` and kind = @kind`
 	}
-	err = pgx.BeginTxFunc(ctx, j.DB, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		if err := tx.QueryRow(ctx, `select count(*)`+from, args...).Scan(&total); err != nil {
-			return err
-		}
-		rows, _ := tx.Query(ctx, fmt.Sprintf(`select `+jobColumns+from+` order by id desc limit %d offset %d`,
-			sel.PageSize, int64(sel.Page-1)*int64(sel.PageSize)), args...)
-		page, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Job])
-		return err
-	})
-	if err != nil {
+	if page, total, err = listed[Job](ctx, j.DB, jobColumns, from, `id desc`, pgx.NamedArgs{
+		"state": sel.State, "kind": sel.Kind, "limit": sel.PageSize, "skip": int64(sel.Page-1) * int64(sel.PageSize),
+	}); err != nil {
 		return nil, 0, fmt.Errorf("list jobs: %w", err)
 	}
 	return page, total, nil
+}
+
+// listed returns the rows of a page, from @skip on at most @limit, and how many rows there are on all pages, in one snapshot.
+func listed[T any](ctx context.Context, db *pgxpool.Pool, columns, from, order string, args pgx.NamedArgs) (page []T, total int64,
+	err error) {
+	err = pgx.BeginTxFunc(ctx, db, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if err := tx.QueryRow(ctx, `select count(*) `+from, args).Scan(&total); err != nil {
+			return err
+		}
+		rows, _ := tx.Query(ctx, `select `+columns+` `+from+` order by `+order+` limit @limit offset @skip`, args)
+		page, err = pgx.CollectRows(rows, pgx.RowToStructByPos[T])
+		return err
+	})
+	return page, total, err
+}
+
+// only returns the row of a query that finds one at most, or missing.
+func only[T any](rows pgx.Rows, missing error) (T, error) {
+	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[T])
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = missing
+	}
+	return found, err
 }
 
 // Unfinished returns the number of jobs that are unfinished or were discarded, by state.
@@ -104,15 +111,7 @@ func (j *Jobs) Unfinished(ctx context.Context) (map[string]int64, error) {
 // Job returns one job, or [ErrNoJob].
 func (j *Jobs) Job(ctx context.Context, id int64) (Job, error) {
 	rows, _ := j.DB.Query(ctx, `select `+jobColumns+` from river.river_job where id = $1`, id)
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Job])
-	switch {
-	case err != nil:
-		return Job{}, fmt.Errorf("read job %d: %w", id, err)
-	case len(found) == 0:
-		return Job{}, ErrNoJob
-	default:
-		return found[0], nil
-	}
+	return only[Job](rows, ErrNoJob)
 }
 
 var jobColumns = fmt.Sprintf(`id, kind, state::text, attempt, max_attempts, created_at, scheduled_at, finalized_at,

@@ -34,22 +34,17 @@ type WebhookSelection struct {
 	PageSize          int
 }
 
-var webhookColumns = fmt.Sprintf(`select id, endpoint, received_at, verdict, effect, case when verdict <> 'ignored' then left(error,
+var webhookColumns = fmt.Sprintf(`id, endpoint, received_at, verdict, effect, case when verdict <> 'ignored' then left(error,
 	%d) end,
-	case when verdict = 'ignored' then error end, settled_at, body is not null from inbox.call`, maxError)
+	case when verdict = 'ignored' then error end, settled_at, body is not null`, maxError)
 
 // Webhooks returns a page of the calls of providers, newest first, and the number of calls on all pages.
 func (j *Jobs) Webhooks(ctx context.Context, sel WebhookSelection) (page []Webhook, total int64, err error) {
-	const where = ` where ($1 = '' or split_part(endpoint, '/', 1) = $1 or endpoint = $1) and ($2 = '' or verdict = $2)`
-	err = pgx.BeginTxFunc(ctx, j.DB, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		if err := tx.QueryRow(ctx, `select count(*) from inbox.call`+where, sel.Endpoint, sel.Verdict).Scan(&total); err != nil {
-			return err
-		}
-		rows, _ := tx.Query(ctx, webhookColumns+where+` order by received_at desc, id desc limit $3 offset $4`,
-			sel.Endpoint, sel.Verdict, sel.PageSize, int64(sel.Page-1)*int64(sel.PageSize))
-		page, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Webhook])
-		return err
-	})
+	page, total, err = listed[Webhook](ctx, j.DB, webhookColumns, `from inbox.call
+		where (@endpoint = '' or split_part(endpoint, '/', 1) = @endpoint or endpoint = @endpoint) and (@verdict = '' or verdict = @verdict)`,
+		`received_at desc, id desc`, pgx.NamedArgs{
+			"endpoint": sel.Endpoint, "verdict": sel.Verdict, "limit": sel.PageSize, "skip": int64(sel.Page-1) * int64(sel.PageSize),
+		})
 	if err != nil {
 		return nil, 0, fmt.Errorf("list calls of webhooks: %w", err)
 	}
@@ -58,14 +53,6 @@ func (j *Jobs) Webhooks(ctx context.Context, sel WebhookSelection) (page []Webho
 
 // Webhook returns one call, or [ErrNoWebhook].
 func (j *Jobs) Webhook(ctx context.Context, id uuid.UUID) (Webhook, error) {
-	rows, _ := j.DB.Query(ctx, webhookColumns+` where id = $1`, id)
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Webhook])
-	switch {
-	case err != nil:
-		return Webhook{}, fmt.Errorf("read call %s: %w", id, err)
-	case len(found) == 0:
-		return Webhook{}, ErrNoWebhook
-	default:
-		return found[0], nil
-	}
+	rows, _ := j.DB.Query(ctx, `select `+webhookColumns+` from inbox.call where id = $1`, id)
+	return only[Webhook](rows, ErrNoWebhook)
 }
