@@ -28,6 +28,7 @@ type follower struct {
 	d    decoder
 	said string // the last logged reason of a stop
 
+	next   piece // of the message that the handler gets
 	failed error // of the last message
 
 	seen place            // another process's position at the last look
@@ -66,9 +67,7 @@ type held interface {
 	fenced(ctx context.Context) error
 }
 
-type batchKey struct{}
-
-// piece is the content of a message.
+// piece is what a message stands for.
 type piece struct {
 	eventstore.Batch
 
@@ -212,7 +211,8 @@ func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) erro
 			return err
 		}
 		m := message.NewMessage(strconv.FormatUint(uint64(batch.UpTo), 10), nil)
-		m.SetContext(context.WithValue(ctx, batchKey{}, piece{batch, reading}))
+		m.SetContext(ctx)
+		f.next = piece{batch, reading}
 		select {
 		case out <- m:
 		case <-ctx.Done():
@@ -293,7 +293,7 @@ func (f *follower) relieve(ctx context.Context, at place) error {
 // handle folds one message. After an error Watermill sends a Nack, and work looks for the cause.
 func (f *follower) handle(m *message.Message) (err error) {
 	ctx := m.Context()
-	p, _ := ctx.Value(batchKey{}).(piece)
+	p := f.next
 	d, err := f.d.decode(ctx, p.Batch)
 	if d.upTo > f.h.place().position {
 		if a, is := f.h.(*reaction); is && f.p.forwards {

@@ -143,7 +143,7 @@ type move struct {
 func (v *Trails) Begin(ctx context.Context, at *readmodels.At, from, to *time.Time) (after, upTo event.Position, err error) {
 	type span struct{ After, UpTo int64 }
 	seen := at.After(0)
-	s, err := readmodels.Row(ctx, v.Reader.From("books", "orders"), at, errNoSpan, pgx.RowToStructByPos[span], `
+	s, err := readmodels.Row(ctx, v.Reader.From("books", "orders"), seen, errNoSpan, pgx.RowToStructByPos[span], `
 		select case when $1::timestamptz is null then 0 else log.position_at($1::timestamptz - interval '1 microsecond') end,
 			case when $2::timestamptz is null then log.head() else log.position_at($2::timestamptz) end`, from, to)
 	complete, _ := seen.Position()
