@@ -146,7 +146,10 @@ func ServeEvents(ctx context.Context, kinds map[string]any, still func(context.C
 	check := func(ctx context.Context) error { // which authenticates again: that is no guess
 		return still(context.WithValue(ctx, callKey{}, &call{api: c.api, op: c.op, r: c.r, ctx: ctx, again: true}))
 	}
-	c.stream(c.withRequest(c.ctx), namesOf(kinds), check, source)
+	c.stream(c.withRequest(c.ctx), namesOf(kinds), check, func(ctx context.Context, send func(Event) error) error {
+		c.fresh = &readmodels.At{} // the head told the position of earlier reads
+		return source(ctx, send)
+	})
 }
 
 // publicStreams is how many more streams an address has than a caller: a network provider's may have many visitors of pages.
@@ -185,7 +188,6 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, still 
 		cancel()
 		return
 	}
-	c.fresh = &readmodels.At{} // the head told the position of earlier reads
 	end := to.pulse(ctx, still)
 	defer end()
 	defer cancel()
