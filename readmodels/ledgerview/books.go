@@ -172,8 +172,7 @@ func (v *Views) Accounts(ctx context.Context, at *readmodels.At, workspace uuid.
 }
 
 // Account returns one account, or the ledger's NoAccount.
-func (v *Views) Account(ctx context.Context, at *readmodels.At, of AccountKey, as As) (Account,
-	error) {
+func (v *Views) Account(ctx context.Context, at *readmodels.At, of AccountKey, as As) (Account, error) {
 	sql, args := as.accounts(of.Workspace, of.Ledger.Name, &of.ID, nil)
 	return readmodels.Row(ctx, v.Reader.From("books"), as.reading(at), of.Ledger.NoAccount, pgx.RowToStructByPos[Account], sql, args)
 }
@@ -202,8 +201,7 @@ func (a As) accounts(workspace uuid.UUID, ledger string, account *int64, kind *i
 }
 
 // Rows returns a page of an account's rows and the number of rows in the whole selection, or the ledger's NoAccount.
-func (v *Views) Rows(ctx context.Context, at *readmodels.At, of AccountKey, sel Selection) (rows []Row,
-	total int64, err error) {
+func (v *Views) Rows(ctx context.Context, at *readmodels.At, of AccountKey, sel Selection) (rows []Row, total int64, err error) {
 	total, err = v.EachRow(ctx, at, of, sel, func(r Row) error {
 		rows = append(rows, r)
 		return nil

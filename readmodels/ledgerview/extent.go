@@ -19,8 +19,7 @@ type Extent struct {
 
 // Extent returns the extent of the whole selection, all zero without rows or account. It adds up days, not rows: a day's balances are
 // between what its IN and what its OUT alone would make of the balance before it.
-func (v *Views) Extent(ctx context.Context, at *readmodels.At, of AccountKey, sel Selection) (Extent,
-	error) {
+func (v *Views) Extent(ctx context.Context, at *readmodels.At, of AccountKey, sel Selection) (Extent, error) {
 	s, days := sel.sources(), ``
 	low, high := sel.days()
 	if sel.From != nil {

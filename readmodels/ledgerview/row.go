@@ -94,25 +94,24 @@ func (v *Views) Row(ctx context.Context, at *readmodels.At, of AccountKey, row i
 }
 
 // RowsFrom returns those rows that exist among count consecutive ids, ordered by id, each with the balances after it.
-func (v *Views) RowsFrom(ctx context.Context, at *readmodels.At, of AccountKey, first, count int64,
-	as As) ([]Row, error) {
+func (v *Views) RowsFrom(ctx context.Context, at *readmodels.At, of AccountKey, first, count int64, as As) ([]Row, error) {
 	s := as.sources()
-	values := pgx.NamedArgs{
+	args := pgx.NamedArgs{
 		"known": as.known(), "workspace": of.Workspace, "ledger": of.Ledger.Name, "account": of.ID, "row": first, "last": last(first, count),
 	}
 	dated := ``
 	if as.Of != nil {
-		dated, values["day"] = ` and v.date <= `+day0+` + @day::int`, int64(*as.Of)
+		dated, args["day"] = ` and v.date <= `+day0+` + @day::int`, int64(*as.Of)
 	}
 	// The query finds rows by id first: if it began with the account, Postgres would read the account's whole index.
-	sql, args := `
+	sql := `
 		with v as materialized (
 			select * from books.row_version v
-			where v.row_id between @row and @last and v.account_id + 0 = @account and not v.deleted and `+s.current+dated+`
+			where v.row_id between @row and @last and v.account_id + 0 = @account and not v.deleted and ` + s.current + dated + `
 		)
-		select v.row_id, b.cash::text, b.fine::text, v.revision, `+RowColumns("v")+`
-		from v join books.account a on a.id = v.account_id, lateral (`+s.upTo(`(v.date - `+day0+`)::bigint`, `v.row_id`)+`) b
-		where a.workspace_id = @workspace and a.ledger = @ledger and `+s.account+` order by v.row_id`, values
+		select v.row_id, b.cash::text, b.fine::text, v.revision, ` + RowColumns("v") + `
+		from v join books.account a on a.id = v.account_id, lateral (` + s.upTo(`(v.date - `+day0+`)::bigint`, `v.row_id`) + `) b
+		where a.workspace_id = @workspace and a.ledger = @ledger and ` + s.account + ` order by v.row_id`
 	return readmodels.Rows(ctx, v.Reader.From("books"), as.reading(at), func(row pgx.CollectableRow) (r Row, err error) {
 		var s RowScan
 		err = row.Scan(append([]any{&r.ID, &r.Cash, &r.Fine, &r.Revision}, s.Into()...)...)
@@ -173,8 +172,7 @@ func (v *Views) BalanceAt(ctx context.Context, at *readmodels.At, of AccountKey,
 const LastRow = 1<<40 - 1
 
 // BalancesOn returns an account's balance at the end of each day, or the ledger's NoAccount.
-func (v *Views) BalancesOn(ctx context.Context, at *readmodels.At, of AccountKey,
-	dates []unit.Date) (map[unit.Date]Balance, error) {
+func (v *Views) BalancesOn(ctx context.Context, at *readmodels.At, of AccountKey, dates []unit.Date) (map[unit.Date]Balance, error) {
 	return v.balancesAt(ctx, at, of, dates, LastRow)
 }
 
@@ -236,8 +234,7 @@ func (v *Views) SideBefore(ctx context.Context, at *readmodels.At, of AccountKey
 }
 
 // History returns all versions of a row, oldest first, also of a deleted row, or the ledger's NoRow.
-func (v *Views) History(ctx context.Context, at *readmodels.At, of AccountKey, row int64) ([]Version,
-	error) {
+func (v *Views) History(ctx context.Context, at *readmodels.At, of AccountKey, row int64) ([]Version, error) {
 	sql, args := `
 		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.revision, `+RowColumns("v")+rowOf+now.account+
 		` order by v.from_position`,
