@@ -24,6 +24,7 @@ import (
 	"bahi/migrations"
 	"bahi/projections"
 	"bahi/projections/auditproj"
+	"bahi/readmodels"
 	"bahi/readmodels/auditview"
 )
 
@@ -81,12 +82,16 @@ func (d *database) sign(t *testing.T) *auditproj.Signed {
 	require.NoError(t, err)
 	d.ring = &auditproj.Ring{DB: d.pool, Vault: v, Store: store, Now: time.Now}
 	require.NoError(t, d.ring.Ready(t.Context()))
-	signer := &auditproj.Signer{DB: d.pool, Store: store, Tables: &auditview.Tree{DB: d.pool, Version: auditproj.Tree.Version},
+	signer := &auditproj.Signer{DB: d.pool, Store: store, Tables: d.tree(),
 		Ring: d.ring, Now: time.Now, Log: quiet}
 	signed, err := signer.Sign(t.Context())
 	require.NoError(t, err)
 	require.NotNil(t, signed)
 	return signed
+}
+
+func (d *database) tree() *auditview.Tree {
+	return &auditview.Tree{Reader: readmodels.NewReader(d.pool, map[string]int{"audit": auditproj.Tree.Version}, nil)}
 }
 
 // forge builds the tree and the checkpoints again.
@@ -99,7 +104,7 @@ func (d *database) forge(t *testing.T) {
 // signed returns a checkpoint of the log at an earlier size.
 func (d *database) signed(t *testing.T, size uint64) []byte {
 	t.Helper()
-	tree, err := tlog.TreeAt(t.Context(), &auditview.Tree{DB: d.pool, Version: auditproj.Tree.Version}, size)
+	tree, err := tlog.TreeAt(t.Context(), d.tree(), size)
 	require.NoError(t, err)
 	key, _, err := d.ring.InUse(t.Context())
 	require.NoError(t, err)
