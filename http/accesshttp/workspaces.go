@@ -18,9 +18,9 @@ import (
 
 // Membership is a member with their permissions in a workspace.
 type Membership struct {
-	WorkspaceID uuid.UUID         `json:"workspace_id"`
-	UserID      uuid.UUID         `json:"user_id"`
-	Permissions actor.Permissions `json:"permissions"`
+	WorkspaceID uuid.UUID         `json:"workspace_id" doc:"ID of the workspace"`
+	UserID      uuid.UUID         `json:"user_id" doc:"ID of the user"`
+	Permissions actor.Permissions `json:"permissions" doc:"Permissions by area"`
 	Revision    int64             `json:"revision" doc:"For If-Match"`
 }
 
@@ -107,8 +107,8 @@ func (r *Routes) Workspaces() {
 		func(ctx context.Context, in *struct {
 			InWorkspace
 			Body struct {
-				Email       string            `json:"email" maxLength:"254"`
-				Permissions actor.Permissions `json:"permissions"`
+				Email       string            `json:"email" maxLength:"254" doc:"Email address"`
+				Permissions actor.Permissions `json:"permissions" doc:"Permissions by area"`
 			}
 		}) (*api.Body[accesscmd.OpenInvitation], error) {
 			req, err := r.enter(ctx, in.InWorkspace, actor.Write)
@@ -147,7 +147,7 @@ func (r *Routes) Workspaces() {
 	accept.Status = http.StatusOK
 	api.Handle(r.API, accept, func(ctx context.Context, in *struct {
 		Body struct {
-			Token string `json:"token" maxLength:"500"`
+			Token string `json:"token" maxLength:"500" doc:"Mailed token"`
 		}
 	}) (*api.Tagged[Membership], error) {
 		id, err := caller(ctx)
@@ -162,7 +162,7 @@ func (r *Routes) Workspaces() {
 		func(ctx context.Context, in *struct {
 			InMember
 			Body struct {
-				Permissions actor.Permissions `json:"permissions"`
+				Permissions actor.Permissions `json:"permissions" doc:"Permissions by area"`
 			}
 		}) (*api.Tagged[Membership], error) {
 			req, err := r.enter(ctx, in.InWorkspace, actor.Write)

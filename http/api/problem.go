@@ -67,10 +67,10 @@ const (
 type Problem struct {
 	Detail    string        `json:"detail" doc:"What is wrong, in one sentence"`
 	Code      string        `json:"code" doc:"A stable word for programs"`
-	Status    int           `json:"status"`
-	Title     string        `json:"title"`
+	Status    int           `json:"status" doc:"HTTP status"`
+	Title     string        `json:"title" doc:"Title of the status"`
 	Errors    []fault.Field `json:"errors,omitempty" doc:"What is wrong with which field"`
-	RequestID string        `json:"request_id"`
+	RequestID string        `json:"request_id" doc:"ID of the request in logs"`
 
 	contentType string
 	after       int // seconds, of Retry-After; 0: the status's default

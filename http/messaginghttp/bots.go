@@ -27,10 +27,10 @@ func botOp(id, method, path, summary string) api.Op {
 
 // Tool is something that a bot may do beside answering.
 type Tool struct {
-	ID          int64  `json:"id"`
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Attached    bool   `json:"attached"`
+	ID          int64  `json:"id" doc:"ID of the tool"`
+	Name        string `json:"name" doc:"Name of the tool"`
+	Description string `json:"description" doc:"Description of the tool"`
+	Attached    bool   `json:"attached" doc:"true: the bot has the tool"`
 }
 
 func shownTool(t bot.Tool, attached []int64) Tool {

@@ -17,11 +17,11 @@ import (
 
 // Accepted is the answer to a message that the network took.
 type Accepted struct {
-	MessageID         string `json:"messageId"`
-	ProviderMessageID string `json:"providerMessageId"`
-	Status            string `json:"status" enum:"accepted"`
-	To                string `json:"to"`
-	ChannelID         int64  `json:"channelId"`
+	MessageID         string `json:"messageId" doc:"ID of the message"`
+	ProviderMessageID string `json:"providerMessageId" doc:"ID of the message at the provider"`
+	Status            string `json:"status" enum:"accepted" doc:"Status of the message"`
+	To                string `json:"to" doc:"Phone number in E.164 form"`
+	ChannelID         int64  `json:"channelId" doc:"ID of the channel"`
 }
 
 // Chat registers what sends messages, and shows conversations.
@@ -129,7 +129,7 @@ var errNotPicture = fault.New(fault.Malformed, "File must be an image")
 
 // Unread is how many messages of a contact nobody has read.
 type Unread struct {
-	Unread int64 `json:"unread"`
+	Unread int64 `json:"unread" doc:"Number of unread messages of the contact"`
 }
 
 // fileLink is how long a link to a file works.

@@ -23,22 +23,22 @@ type Views struct {
 
 // Contact is a person whom a workspace writes to.
 type Contact struct {
-	ID            int64      `json:"id"`
+	ID            int64      `json:"id" doc:"ID of the contact"`
 	Name          *string    `json:"name" doc:"null: erased"`
 	Phone         *string    `json:"phone" doc:"With the country's code, without a plus sign"`
-	Email         *string    `json:"email"`
-	Source        string     `json:"source" enum:"chat,social,manual"`
+	Email         *string    `json:"email" doc:"Email address"`
+	Source        string     `json:"source" enum:"chat,social,manual" doc:"Origin of the contact"`
 	OptIn         bool       `json:"optIn" doc:"Consents to be written to"`
 	ReplyBot      bool       `json:"replyBot" doc:"A bot may answer"`
-	Status        string     `json:"status" enum:"open,pending,resolved"`
+	Status        string     `json:"status" enum:"open,pending,resolved" doc:"Status of the contact"`
 	OptInAt       *time.Time `json:"optInAt" doc:"When consent was given or taken; null: never"`
 	OptInBy       *string    `json:"optInBy" doc:"Who gave or took it: user:<id>, key:<id>, contact"`
 	OptInEvidence *string    `json:"optInEvidence" doc:"How: what was noted with it, or word or network if the contact did"`
-	ListIDs       []int64    `json:"listIds"`
-	LastMessageAt *time.Time `json:"lastMessageAt"`
+	ListIDs       []int64    `json:"listIds" doc:"IDs of the contact lists"`
+	LastMessageAt *time.Time `json:"lastMessageAt" doc:"Time of the last message; null: none"`
 	Unread        int64      `json:"unread" doc:"Messages of the contact that nobody has read"`
-	CreatedAt     time.Time  `json:"createdAt"`
-	UpdatedAt     time.Time  `json:"updatedAt"`
+	CreatedAt     time.Time  `json:"createdAt" doc:"Time when the contact was created"`
+	UpdatedAt     time.Time  `json:"updatedAt" doc:"Time of the last change of the contact"`
 	Revision      int64      `json:"revision" doc:"For If-Match"`
 }
 

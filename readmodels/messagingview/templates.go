@@ -12,15 +12,15 @@ import (
 
 // Template is a message that a chat network has approved.
 type Template struct {
-	ID         int64    `json:"id"`
-	Name       string   `json:"name"`
-	Language   string   `json:"language"`
-	Category   string   `json:"category"`
+	ID         int64    `json:"id" doc:"ID of the template"`
+	Name       string   `json:"name" doc:"Name of the template"`
+	Language   string   `json:"language" doc:"Language code"`
+	Category   string   `json:"category" doc:"Category at the network"`
 	Status     string   `json:"status" doc:"The network's word"`
-	Format     string   `json:"parameterFormat" enum:"positional,named"`
+	Format     string   `json:"parameterFormat" enum:"positional,named" doc:"Format of the parameters"`
 	Parameters []string `json:"parameters" doc:"Names of the values that it wants"`
-	Body       string   `json:"body"`
-	ChannelID  int64    `json:"channelId"`
+	Body       string   `json:"body" doc:"Text with its parameters"`
+	ChannelID  int64    `json:"channelId" doc:"ID of the channel"`
 }
 
 // TemplateFilter says which templates are asked for: those that all its fields fit. Empty fields fit all.
