@@ -89,7 +89,7 @@ type Refreshed struct {
 // Refresh is a request for new tokens.
 type Refresh struct {
 	Body *struct {
-		RefreshToken string `json:"refresh_token,omitempty" maxLength:"4000"`
+		RefreshToken string `json:"refresh_token,omitempty" maxLength:"4000" doc:"Token of the last sign-in or refresh"`
 	}
 	Kept string `cookie:"bahi_refresh" doc:"Instead of the body, after signing in through an identity provider"`
 
@@ -279,9 +279,9 @@ func (r *Routes) provider() {
 		"Complete a sign-in by the identity provider. The response redirects to the frontend.")
 	finish.Status = http.StatusFound
 	api.Handle(r.API, finish, func(ctx context.Context, in *struct {
-		Code  string `query:"code"`
-		State string `query:"state"`
-		Flow  string `cookie:"bahi_sign_in"`
+		Code  string `query:"code" doc:"Code of the provider"`
+		State string `query:"state" doc:"State of the sign-in"`
+		Flow  string `cookie:"bahi_sign_in" doc:"Cookie of the sign-in's start"`
 	}) (*Redirect, error) {
 		if r.Provider == nil {
 			return nil, errNoProvider

@@ -52,7 +52,7 @@ func workspaceOp(id, method, path, summary string) api.Op {
 
 // InWorkspace has the workspace of the path.
 type InWorkspace struct {
-	Workspace uuid.UUID `path:"workspace_id"`
+	Workspace uuid.UUID `path:"workspace_id" doc:"ID of the workspace"`
 }
 
 // enter returns the request in the workspace of the path, if the caller has the level there.
@@ -75,13 +75,13 @@ func (r *Routes) enter(ctx context.Context, in InWorkspace, level actor.Level) (
 // InMember has the member of the path.
 type InMember struct {
 	InWorkspace
-	User uuid.UUID `path:"user_id"`
+	User uuid.UUID `path:"user_id" doc:"ID of the user"`
 }
 
 // InInvitation has the invitation of the path.
 type InInvitation struct {
 	InWorkspace
-	Invitation uuid.UUID `path:"invitation_id"`
+	Invitation uuid.UUID `path:"invitation_id" doc:"ID of the invitation"`
 }
 
 // Workspaces registers the operations on workspaces and their members.

@@ -119,7 +119,7 @@ func (a *API) documentEvents(kinds map[string]any) *huma.Response {
 		list = append(list, &huma.Schema{
 			Type: huma.TypeObject, Title: name, Required: []string{"event", "data"},
 			Properties: map[string]*huma.Schema{
-				"event": {Type: huma.TypeString, Enum: []any{name}},
+				"event": {Type: huma.TypeString, Enum: []any{name}, Description: "Name of the event"},
 				"data":  a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(data), true, capital(name)),
 				"id":    {Type: huma.TypeString, Description: "To be sent as Last-Event-ID by who comes again"},
 			},

@@ -54,7 +54,7 @@ type TrailQuery struct {
 	Account int64                   `query:"account" minimum:"1"     doc:"Only this account and its rows"`
 	User    string                  `query:"user"    maxLength:"200" doc:"Only changes of this user: an actor such as user:<id>, or the id alone"`
 	Party   string                  `query:"party"   maxLength:"200" doc:"Only where the account's name, or a text of the row, has this in it"`
-	Format  string                  `query:"format"  enum:"json,csv,pdf" default:"json"`
+	Format  string                  `query:"format"  enum:"json,csv,pdf" default:"json" doc:"Format of the response"`
 }
 
 // Days are the first and the last day of a trail.

@@ -24,7 +24,7 @@ import (
 type DaybookQuery struct {
 	From   api.Optional[unit.Date] `query:"from"   doc:"First day; today, or to"`
 	To     api.Optional[unit.Date] `query:"to"     doc:"Last day; the later of from and today"`
-	Format string                  `query:"format" enum:"json,pdf,xlsx" default:"json"`
+	Format string                  `query:"format" enum:"json,pdf,xlsx" default:"json" doc:"Format of the response"`
 }
 
 // days returns the days that are asked for (CONTRACT.md L9).

@@ -168,10 +168,14 @@ type Warnings struct {
 
 // Schema implements huma's SchemaProvider. See [book.Warning].
 func (Warnings) Schema(huma.Registry) *huma.Schema {
-	text, number := &huma.Schema{Type: huma.TypeString}, &huma.Schema{Type: huma.TypeNumber}
 	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{
 		Type: huma.TypeObject, Required: []string{"field", "message", "given", "computed"},
-		Properties: map[string]*huma.Schema{"field": text, "message": text, "given": number, "computed": number},
+		Properties: map[string]*huma.Schema{
+			"field":    {Type: huma.TypeString, Description: "Name of the field"},
+			"message":  {Type: huma.TypeString, Description: "Text of the warning"},
+			"given":    {Type: huma.TypeNumber, Description: "Value that the row keeps"},
+			"computed": {Type: huma.TypeNumber, Description: "Value of the formula"},
+		},
 	}}
 }
 

@@ -28,8 +28,8 @@ type Tried struct {
 
 // Days are the first and the last day of a report.
 type Days struct {
-	From api.Optional[unit.Date] `query:"from"`
-	To   api.Optional[unit.Date] `query:"to"`
+	From api.Optional[unit.Date] `query:"from" doc:"First day"`
+	To   api.Optional[unit.Date] `query:"to" doc:"Last day"`
 }
 
 // BotTrials registers how bots are tried, and what they have done.

@@ -52,7 +52,7 @@ type ByTool struct {
 
 // BotList says which bots are asked for.
 type BotList struct {
-	Active string `query:"active" enum:"true,false"`
+	Active string `query:"active" enum:"true,false" doc:"Only active, or only inactive ones"`
 	Scope  string `query:"scope" enum:"own,workspace" default:"own" doc:"workspace: also those of others; an API key has all in any case"`
 }
 

@@ -45,7 +45,7 @@ func (r *Routes) Chat() {
 		func(ctx context.Context, in *struct {
 			ByContact
 			Before string `query:"before" doc:"Id of a message: those before it"`
-			Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200"`
+			Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"Maximum number of records"`
 		}) (*api.Body[[]messagingview.Message], error) {
 			var before int64
 			if in.Before != "" {
@@ -77,7 +77,7 @@ func (r *Routes) Chat() {
 		"Send a JPEG, PNG or WebP file to a contact. Bahi re-encodes the image without its metadata.")
 	picture.Errors, picture.MaxBody, picture.EmptyFile, picture.Expensive, picture.Untried = []int{400, 409, 429, 502}, MaxPicture,
 		errNotPicture, true, true
-	picture.Texts = []api.Text{{Name: "channelId", Integer: true, Required: true}, {Name: "caption",
+	picture.Texts = []api.Text{{Name: "channelId", Integer: true, Required: true, Doc: "ID of the channel"}, {Name: "caption",
 		Doc: "Below the picture, at most 1024 characters"}}
 	api.Handle(r.API, picture, func(ctx context.Context, in *struct {
 		ByContact

@@ -41,7 +41,7 @@ func (r *Routes) Outbox() {
 		Summary: "List the stored messages of ports without a provider. Includes replies to order drafts.",
 		Tags:    tags, Operator: true, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
-		Port     string `query:"port" required:"true" enum:"mail,chat,crm,gateway"`
+		Port     string `query:"port" required:"true" enum:"mail,chat,crm,gateway" doc:"Port, such as mail"`
 		Page     int    `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
 		PageSize int    `query:"page_size" default:"50" minimum:"1" maximum:"1000" doc:"Messages per page"`
 	}) (*page, error) {

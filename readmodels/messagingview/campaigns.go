@@ -62,8 +62,8 @@ type Campaign struct {
 
 // CampaignFilter says which campaigns are asked for: those that all its fields fit. Empty fields fit all.
 type CampaignFilter struct {
-	Status string `query:"status" enum:"draft,scheduled,active,paused,completed,failed"`
-	Type   string `query:"type" enum:"broadcast,drip,trigger,survey"`
+	Status string `query:"status" enum:"draft,scheduled,active,paused,completed,failed" doc:"Only this status"`
+	Type   string `query:"type" enum:"broadcast,drip,trigger,survey" doc:"Only this type"`
 }
 
 const (
@@ -169,7 +169,7 @@ type CampaignRecipient struct {
 
 // RecipientFilter says which recipients are asked for. An empty status fits all.
 type RecipientFilter struct {
-	Status string `query:"status" enum:"open,sent,delivered,read,failed,skipped"`
+	Status string `query:"status" enum:"open,sent,delivered,read,failed,skipped" doc:"Only this status"`
 }
 
 // CampaignRecipients lists a page of a campaign's messages, newest first.

@@ -32,7 +32,7 @@ type Channel struct {
 
 // ChannelFilter says which channels are asked for. An empty field fits all.
 type ChannelFilter struct {
-	Type string `query:"type" enum:"chat,gmail,twitter,web,telegram"`
+	Type string `query:"type" enum:"chat,gmail,twitter,web,telegram" doc:"Only this type"`
 }
 
 const channelColumns = `select id, name, type, status, last_error, identified, has_api_key, has_access_token, settings,

@@ -45,9 +45,9 @@ type Contact struct {
 // ContactFilter says which contacts are asked for: those that all its fields fit. Empty fields fit all.
 type ContactFilter struct {
 	Search string `query:"search" maxLength:"200" doc:"A part of the name, the phone or the email, in any case"`
-	Status string `query:"status" enum:"open,pending,resolved"`
-	Source string `query:"source" enum:"chat,social,manual"`
-	OptIn  string `query:"optIn"  enum:"true,false"`
+	Status string `query:"status" enum:"open,pending,resolved" doc:"Only this status"`
+	Source string `query:"source" enum:"chat,social,manual" doc:"Only of this origin"`
+	OptIn  string `query:"optIn"  enum:"true,false" doc:"Only with, or without, consent"`
 	ListID int64  `query:"listId" minimum:"1" doc:"A list that they are in"`
 	Unread string `query:"unread" enum:"true"     doc:"true: only those who wrote what nobody has read"`
 	Sort   string `query:"sort" enum:"recent" doc:"recent: whose last message is newest comes first; absent: newest contact first"`

@@ -25,9 +25,9 @@ type Template struct {
 
 // TemplateFilter says which templates are asked for: those that all its fields fit. Empty fields fit all.
 type TemplateFilter struct {
-	Language  string `query:"language" maxLength:"20"`
-	Category  string `query:"category" maxLength:"40"`
-	ChannelID int64  `query:"channelId" minimum:"1"`
+	Language  string `query:"language" maxLength:"20" doc:"Only this language"`
+	Category  string `query:"category" maxLength:"40" doc:"Only this category"`
+	ChannelID int64  `query:"channelId" minimum:"1" doc:"Only of this channel"`
 }
 
 // Templates lists a page of the templates of a workspace that can be sent, newest first.
