@@ -16,7 +16,7 @@ import (
 type Inbox interface {
 	// Body returns a call's body, nil if it was removed.
 	Body(ctx context.Context, id uuid.UUID) ([]byte, error)
-	// Replay handles a call again that is parked or had no effect.
+	// Replay handles a call again that is parked, had no effect, or rests after a failure.
 	Replay(ctx context.Context, id uuid.UUID) error
 }
 
@@ -79,7 +79,7 @@ func (r *Routes) Webhooks() {
 	})
 	api.Handle(r.API, api.Op{
 		ID: "replay-webhook", Method: "POST", Path: "/ops/webhooks/{webhook_id}/replay",
-		Summary: "Replay a parked or ignored webhook call",
+		Summary: "Replay a parked, ignored or failed webhook call",
 		Tags:    tags, Operator: true, Status: http.StatusAccepted, NoKey: true,
 	}, func(ctx context.Context, in *ByWebhook) (*api.Body[opsview.Webhook], error) {
 		if err := r.Inbox.Replay(ctx, in.ID); err != nil {
