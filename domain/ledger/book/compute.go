@@ -13,10 +13,10 @@ import (
 // Warning tells that a given value differs from what its formula says. The given one is in the books: the
 // agreement on paper is the truth (CONTRACT.md 6.2).
 type Warning struct {
-	Field    string          `json:"field" doc:"Name of the field"`
-	Message  string          `json:"message" doc:"Warning"`
-	Given    decimal.Decimal `json:"given" doc:"Value that the row keeps"`
-	Computed decimal.Decimal `json:"computed" doc:"Value of the formula"`
+	Field    string          `json:"field"`
+	Message  string          `json:"message"`
+	Given    decimal.Decimal `json:"given"`
+	Computed decimal.Decimal `json:"computed"`
 }
 
 // MarshalJSON writes numbers as numbers.
