@@ -121,7 +121,7 @@ func (a *API) documentEvents(kinds map[string]any) *huma.Response {
 			Properties: map[string]*huma.Schema{
 				"event": {Type: huma.TypeString, Enum: []any{name}, Description: "Name of the event"},
 				"data":  a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(data), true, capital(name)),
-				"id":    {Type: huma.TypeString, Description: "To be sent as Last-Event-ID by who comes again"},
+				"id":    {Type: huma.TypeString, Description: "Send it as Last-Event-ID to resume the stream"},
 			},
 		})
 	}

@@ -243,11 +243,11 @@ func TestDocumentDescribesAStreamsEvents(t *testing.T) {
 	require.NoError(t, json.Unmarshal(s.OpenAPI(), &document))
 	require.JSONEq(t, `{"type":"array","description":"Server-sent events, one after the other","items":{"oneOf":[
 		{"type":"object","title":"end","required":["event","data"],"properties":{
-			"event":{"type":"string","enum":["end"]},"data":{"$ref":"#/components/schemas/ApiTestFarewell"},
-			"id":{"type":"string","description":"To be sent as Last-Event-ID by who comes again"}}},
+			"event":{"type":"string","enum":["end"],"description":"Name of the event"},"data":{"$ref":"#/components/schemas/ApiTestFarewell"},
+			"id":{"type":"string","description":"Send it as Last-Event-ID to resume the stream"}}},
 		{"type":"object","title":"news","required":["event","data"],"properties":{
-			"event":{"type":"string","enum":["news"]},"data":{"$ref":"#/components/schemas/ApiTestTidings"},
-			"id":{"type":"string","description":"To be sent as Last-Event-ID by who comes again"}}}]}}`,
+			"event":{"type":"string","enum":["news"],"description":"Name of the event"},"data":{"$ref":"#/components/schemas/ApiTestTidings"},
+			"id":{"type":"string","description":"Send it as Last-Event-ID to resume the stream"}}}]}}`,
 		string(document.Paths["/news"]["get"].Responses["200"].Content["text/event-stream"].Schema))
 	require.Panics(t, func() {
 		api.Stream(s.API, api.Op{ID: "post", Method: "POST", Path: "/other"}, nil,
