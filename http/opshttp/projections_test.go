@@ -146,23 +146,6 @@ func (r *registry) books() (p opsview.Projection) {
 	return p
 }
 
-func TestOnlyOperatorsSeeAndChangeProjections(t *testing.T) {
-	t.Parallel()
-	r := startRegistry(t)
-	requests := [][2]string{
-		{"GET", "/ops/projections"}, {"GET", "/ops/projections/books"}, {"GET", "/ops/projections/books/progress"}, {"GET", "/ops/parked"},
-		{"GET", "/ops/outbox?port=mail"}, {"POST", "/ops/parked/books/retry"}, {"POST", "/ops/parked/books/skip"},
-	}
-	for _, verb := range []string{"rebuild", "pause", "resume", "cancel", "accept", "rollback", "retry", "skip", "throttle"} {
-		requests = append(requests, [2]string{"POST", "/ops/projections/books/" + verb})
-	}
-	for _, q := range requests {
-		apitest.New(t, r.url, "clerk").Do(q[0], q[1], nil).Problem(403, "Not enough permissions")
-		apitest.New(t, r.url, "").Do(q[0], q[1], nil).Problem(401, "Not authenticated")
-	}
-	require.Empty(t, r.orders.taken())
-}
-
 func TestProjectionIsShown(t *testing.T) {
 	t.Parallel()
 	r := startRegistry(t)
