@@ -94,9 +94,7 @@ func start(t *testing.T, accounts int) *office {
 	go func() { ended <- jobs.Run(ctx) }()
 	t.Cleanup(func() { cancel(); require.NoError(t, <-ended) })
 
-	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: people{
-		"operator": {Operator: true}, "clerk": {Ledger: actor.Write, Marketplace: actor.Write, Messaging: actor.Write, Audit: actor.Write},
-	}}}})
+	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: people{"operator": {Operator: true}}}}})
 	(&opshttp.Routes{API: a, Views: &opsview.Jobs{DB: pool}, Queue: jobs}).Jobs()
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)

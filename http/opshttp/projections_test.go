@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/actor"
 	"bahi/domain/event"
 	"bahi/http/api"
 	"bahi/http/opshttp"
@@ -32,12 +31,11 @@ func startRegistry(t *testing.T) *registry {
 	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: people{
-		"operator": {Operator: true}, "clerk": {Ledger: actor.Write, Marketplace: actor.Write, Messaging: actor.Write, Audit: actor.Write},
-	}}}})
+	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: people{"operator": {Operator: true}}}}})
 	r := &registry{t: t, pool: pool}
 	routes := &opshttp.Routes{
 		API: a, Registry: &opsview.Projections{DB: pool, Versions: map[string]int{"books": 2, "users": 1}},
+		Builds:   struct{ opshttp.Builds }{}, // the tests of real builds serve a whole system
 		Captured: map[string]opshttp.Captured{"mail": drawer{}},
 	}
 	routes.Projections()

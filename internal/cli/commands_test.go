@@ -184,7 +184,7 @@ func TestDataFolderHasOneServerAndACleanShutdown(t *testing.T) {
 	// Beside the server, commands use its cluster and leave it running.
 	account := apptest.Open(p.Client(), "HDFC")
 	pid := apptest.Postmaster(data)
-	for _, args := range [][]string{{"doctor"}, {"events", "tail"}, {"projections", "list"}, {"apikey", "list"}} {
+	for _, args := range [][]string{{"events", "tail"}, {"projections", "list"}, {"apikey", "list"}} {
 		_, wrong, status = apptest.Execute(t, apptest.Command(t, data, args...))
 		require.Equal(t, 0, status, wrong)
 	}
