@@ -76,13 +76,9 @@ func TestNamesOfAccountsAreChecked(t *testing.T) {
 	for body, wrong := range map[string][2]string{
 		`{"name":""}`:      {"name", "must not be empty"},
 		`{"name":"  \t "}`: {"name", "must not be empty"},
-		`{"name":"` + strings.Repeat("अ", 121) + `"}`: {"name", "at most 120 characters"},
-		`{"name":"a\u0007b"}`:                         {"name", "control characters are not allowed"},
-		`{"name":7}`:                                  {"name", "expected a text"},
-		`{"name":"SBI","type":0}`:                     {"type", "accounts of this ledger have none"},
-		`{}`:                                          {"name", "is required"},
-		`[]`:                                          {"body", "expected an object"},
-		`{"name":"SBI","label":"SBI"}`:                {"label", "unknown field"},
+		`{"name":"` + strings.Repeat("अ", 121) + `"}`:                    {"name", "at most 120 characters"},
+		`{"name":"a\u0007b"}`:                                            {"name", "control characters are not allowed"},
+		`{"name":"SBI","type":0}`:                                        {"type", "accounts of this ledger have none"},
 		`{"name":"SBI","workspace_id":"` + apptest.OtherWorkspace + `"}`: {"workspace_id", "unknown field"},
 		`{"name":"SBI","By":{"Permissions":{"operator":1}}}`:             {"By", "unknown field"},
 	} {
