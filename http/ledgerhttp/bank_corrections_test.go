@@ -185,7 +185,8 @@ func TestACorrectionWantsAReasonADateThatMayBeAndARow(t *testing.T) {
 	elsewhere := apptest.Post(clerk, other, apptest.Deposit("2025-03-10", "1"))
 	gone := apptest.Post(clerk, account, apptest.Deposit("2025-03-10", "1"))
 	clerk.DELETE(apptest.At(account, gone.ID)).Status(204)
-	reverse, void, many := apptest.At(account, row.ID, "/reverse"), apptest.At(account, row.ID, "/void"), apptest.Ledger(account, "/rows/reverse")
+	reverse, void := apptest.At(account, row.ID, "/reverse"), apptest.At(account, row.ID, "/void")
+	many := apptest.Ledger(account, "/rows/reverse")
 	for _, c := range []struct{ path, body, field, why string }{
 		{reverse, ``, "reason", "is required, here or in the header Bahi-Reason"},
 		{void, ``, "reason", "is required, here or in the header Bahi-Reason"},
@@ -206,7 +207,9 @@ func TestACorrectionWantsAReasonADateThatMayBeAndARow(t *testing.T) {
 	const missing = "Bank ledger row not found"
 	good := `{"reason":"x"}`
 	for _, what := range []string{"/reverse", "/void"} {
-		for _, path := range []string{apptest.At(account, gone.ID, what), apptest.At(account, elsewhere.ID, what), apptest.At(99999, row.ID, what)} {
+		for _, path := range []string{
+			apptest.At(account, gone.ID, what), apptest.At(account, elsewhere.ID, what), apptest.At(99999, row.ID, what),
+		} {
 			clerk.POST(path, good).Problem(404, missing)
 		}
 	}
