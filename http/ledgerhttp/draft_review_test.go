@@ -125,7 +125,8 @@ func TestDraftRefusesWhatIsWrongAndChangesNothing(t *testing.T) {
 	r.clerk.POST(r.path+"/convert", `{"orders": []}`).Problem(422, "Validation error").Contains(`"field":"orders"`)
 	r.clerk.PUT(r.path, `{"notes": `).Status(400)
 	stranger := openReview(t, "ring 5 gm")
-	stranger.clerk.PUT(stranger.entry(0), fmt.Sprintf(`{"client_id": %d}`, r.client)).Problem(422, "Validation error").Contains(`"field":"client_id"`)
+	stranger.clerk.PUT(stranger.entry(0), fmt.Sprintf(`{"client_id": %d}`, r.client)).Problem(422, "Validation error").
+		Contains(`"field":"client_id"`)
 	stranger.clerk.PUT(stranger.path+"/entries/"+fmt.Sprint(r.draft.Entries[0].ID), `{"weight": 1}`).Problem(404,
 		"Order draft entry not found")
 	require.Equal(t, before, r.clerk.GET("/order-drafts").Status(200).Text)
