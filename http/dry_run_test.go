@@ -22,12 +22,12 @@ func TestADryRunAnswersWhatWouldBeAndWritesNothing(t *testing.T) {
 
 	opened := dry.POST("/bank", `{"name":" SBI "}`).Status(200).Body(`{"name":"SBI","balance":0}`)
 	require.Empty(t, opened.Header("ETag"))
-	require.Equal(t, strconv.FormatInt(before, 10), opened.Header("Bahi-Position"), "up to where it has read")
 	dry.PUT(fmt.Sprintf("/bank/%d", account),
 		`{"name":"SBI"}`).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"SBI","balance":11,"revision":0}`, account))
 
-	dry.POST(apptest.Ledger(account), apptest.Withdrawal("2025-03-02", "0.5")).Status(200).
+	posted := dry.POST(apptest.Ledger(account), apptest.Withdrawal("2025-03-02", "0.5")).Status(200).
 		Body(`{"date":"2025-03-02","in_entries":[],"out_entries":[{"amount":0.5}],"balance":9.5}`)
+	require.Equal(t, strconv.FormatInt(before, 10), posted.Header("Bahi-Position"), "up to where it has read")
 	dry.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "0.5")).Status(200). // behind the row of that day
 												Body(`{"date":"2025-03-01","in_entries":[{"amount":0.5}],"out_entries":[],"balance":10.5}`)
 	dry.POST(apptest.Ledger(account), apptest.Deposit("2024-01-01", "0.5")).Status(200).
