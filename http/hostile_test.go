@@ -2,7 +2,6 @@ package http_test
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,43 +13,6 @@ import (
 
 	"bahi/internal/test/apptest"
 )
-
-func TestWhatIsNoJSONIs400(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	account := apptest.Open(clerk, "HDFC")
-	for _, body := range []string{
-		"", " ", "{", "}", "null null", `{"name":}`, `{"name":"a",}`, `{name:"a"}`, `{'name':'a'}`, `{"name":"a"} x`, `{"name":"a","name":"b"}`,
-		"{\"name\":\"a\xff\"}", `{"name":"\ud800"}`, "{\"name\":\"a\nb\"}", `{"name":"a`, "\ufeff{}", `NaN`, strings.Repeat("[", 100_000),
-		`{"name":tru}`,
-	} {
-		for _, path := range []string{"/bank", apptest.Ledger(account), apptest.Ledger(account, "/rows"), "/api/v1/api-keys"} {
-			if path != "/api/v1/api-keys" {
-				clerk.POST(path, body).Status(400)
-			}
-		}
-		clerk.PUT(apptest.Ledger(account), body).Status(400)
-		clerk.PUT("/books/lock", body).Status(400)
-	}
-}
-
-func TestBodiesAreBoundedAndJSON(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	account := apptest.Open(clerk, "HDFC")
-	huge := `{"name":"` + strings.Repeat("a", 1<<20) + `"}`
-	clerk.POST("/bank", huge).Problem(413, "The request body is too large")
-	clerk.PUT(apptest.Ledger(account), huge).Problem(413, "The request body is too large")
-	clerk.POST(apptest.Ledger(account, "/rows"), bytes.NewReader(make([]byte, 5<<20))).Problem(413, "The request body is too large")
-	// Also when its length is not told beforehand.
-	clerk.POST("/bank", struct{ *strings.Reader }{strings.NewReader(huge)}).Problem(413, "The request body is too large")
-	for _, kind := range []string{"text/plain", "application/xml", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
-		"application/json; charset=utf-16"} {
-		clerk.With("Content-Type", kind).POST("/bank", `{"name":"a"}`).Problem(415, "The body must be application/json")
-	}
-	clerk.With("Content-Encoding", "gzip").POST("/bank", `{"name":"a"}`).Status(415)
-	clerk.With("Content-Type", "Application/JSON; charset=UTF-8").POST("/bank", `{"name":"a"}`).Status(201)
-}
 
 func TestPathsAndMethodsThatAreNotThere(t *testing.T) {
 	t.Parallel()

@@ -402,10 +402,10 @@ func (r *Routes) submitKhata(ctx context.Context, upload *int64, rows []khata.As
 		of = *upload
 	}
 	req := api.Request(ctx)
+	if len(rows) == 0 { // none of them could be read
+		return nil, err
+	}
 	if err != nil {
-		if rows == nil {
-			return nil, err
-		}
 		req.DryRun, req.Key = true, ""
 		_, _, ruled := ledgercmd.SubmitKhata(ctx, req, r.Books, of, rows)
 		return nil, fault.Besides(err, ruled)

@@ -380,11 +380,15 @@ func (p *Pages) readFiles() error {
 	p.views = map[language]map[string]*template.Template{}
 	for _, lang := range languages {
 		p.views[lang] = map[string]*template.Template{}
+		base, err := template.New("layout.html").Funcs(p.functions(lang)).ParseFS(templates, shared...)
+		if err != nil {
+			return fmt.Errorf("the shared templates: %w", err)
+		}
 		for _, file := range files {
 			if slices.Contains(shared, file) {
 				continue
 			}
-			own, err := template.New("layout.html").Funcs(p.functions(lang)).ParseFS(templates, append(shared, file)...)
+			own, err := template.Must(base.Clone()).ParseFS(templates, file) // Clone fails only once a page was drawn
 			if err != nil {
 				return fmt.Errorf("the template %s: %w", file, err)
 			}

@@ -86,8 +86,8 @@ func TestEventsAreShownFromTheShell(t *testing.T) {
 
 func TestKeysAreMadeListedAndRevokedFromTheShell(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	out, wrong, status := apptest.Attached(t, o, "apikey", "create", "--name", "Till", "--workspace", apptest.Home)
+	o := apptest.Share(t)
+	out, wrong, status := apptest.Attached(t, o, "apikey", "create", "--name", "Till", "--workspace", o.Home)
 	require.Equal(t, 0, status, wrong)
 	require.Regexp(t, `^bahi_\S+\n$`, out, "the key alone, for a script")
 	till := o.Anonymous().With("Authorization", "Bearer "+strings.TrimSpace(out))
@@ -95,7 +95,7 @@ func TestKeysAreMadeListedAndRevokedFromTheShell(t *testing.T) {
 	till.POST("/bank", `{"name":"HDFC"}`).Status(201)
 	till.GET("/api/v1/api-keys").Status(403)
 
-	list, _, status := apptest.Attached(t, o, "apikey", "list", "--workspace", apptest.Home)
+	list, _, status := apptest.Attached(t, o, "apikey", "list", "--workspace", o.Home)
 	require.Equal(t, 0, status)
 	require.Contains(t, list, `{"ledger":"write"`)
 	id := regexp.MustCompile(`(?m)^(\S{36})  Till`).FindStringSubmatch(list)
@@ -106,7 +106,7 @@ func TestKeysAreMadeListedAndRevokedFromTheShell(t *testing.T) {
 	_, wrong, status = apptest.Attached(t, o, "apikey", "revoke", id[1])
 	require.Equal(t, 1, status)
 	require.Contains(t, wrong, "bahi: API key not found", "the key is another workspace's")
-	_, wrong, status = apptest.Attached(t, o, "apikey", "revoke", id[1], "--workspace", apptest.Home)
+	_, wrong, status = apptest.Attached(t, o, "apikey", "revoke", id[1], "--workspace", o.Home)
 	require.Equal(t, 0, status, wrong)
 	require.Eventually(t, func() bool { return till.GET("/banks").Response.StatusCode == http.StatusUnauthorized }, time.Minute,
 		5*time.Millisecond,
@@ -184,7 +184,7 @@ func TestDataFolderHasOneServerAndACleanShutdown(t *testing.T) {
 	// Beside the server, commands use its cluster and leave it running.
 	account := apptest.Open(p.Client(), "HDFC")
 	pid := apptest.Postmaster(data)
-	for _, args := range [][]string{{"doctor"}, {"events", "tail"}, {"projections", "list"}, {"apikey", "list"}} {
+	for _, args := range [][]string{{"events", "tail"}, {"projections", "list"}, {"apikey", "list"}} {
 		_, wrong, status = apptest.Execute(t, apptest.Command(t, data, args...))
 		require.Equal(t, 0, status, wrong)
 	}

@@ -12,8 +12,8 @@ import (
 
 func TestACampaignIsWatched(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	c := o.Bearer(o.Key(apptest.Home, `{"messaging":"write"}`).Key)
+	o := apptest.Share(t)
+	c := o.Bearer(o.Key(o.Home, `{"messaging":"write"}`).Key)
 	c.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201)
 	var templates []messagingview.Template
 	c.GET("/api/chat/templates").Status(200).JSON(&templates)
