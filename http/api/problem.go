@@ -176,14 +176,14 @@ func (c *call) complement(p *Problem) {
 	h := c.Header()
 	switch p.Status {
 	case http.StatusUnauthorized:
-		h["Www-Authenticate"] = bearerOnly
+		h.Set("WWW-Authenticate", "Bearer")
 	case http.StatusServiceUnavailable:
-		h["Retry-After"] = retrySoon
+		h.Set("Retry-After", "1")
 	case http.StatusRequestTimeout, http.StatusRequestEntityTooLarge:
-		h["Connection"] = []string{"close"} // the rest of the body is not read
+		h.Set("Connection", "close") // the rest of the body is not read
 	}
 	if p.after > 0 {
-		h["Retry-After"] = []string{strconv.Itoa(p.after)}
+		h.Set("Retry-After", strconv.Itoa(p.after))
 	}
 }
 
@@ -194,8 +194,8 @@ func (c *call) answer(p *Problem) {
 	c.adapt(p)
 	c.complement(p)
 	h := c.Header()
-	h["Content-Type"] = []string{p.contentType}
-	h["Cache-Control"] = noStore
+	h.Set("Content-Type", p.contentType)
+	h.Set("Cache-Control", "no-store")
 	c.WriteHeader(p.Status)
 	_ = json.NewEncoder(c).Encode(p) //nolint:errchkjson // the client may be gone
 }

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -236,12 +238,12 @@ func (c *call) takeFile(part *multipart.Part, body *formBody, sum io.Writer) err
 		return fmt.Errorf("keep an upload: %w", err)
 	}
 	body.budget += c.op.MaxBody + 1
-	kept := &writer{Writer: content}
-	size, err := io.Copy(io.MultiWriter(sum, kept), io.LimitReader(part, c.op.MaxBody+1))
+	size, err := io.Copy(io.MultiWriter(sum, content), io.LimitReader(part, c.op.MaxBody+1))
 	body.budget -= c.op.MaxBody + 1 - size // other parts cannot use the rest of the file's limit
+	if kept, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("keep an upload: %w", kept)
+	}
 	switch {
-	case kept.err != nil:
-		return fmt.Errorf("keep an upload: %w", kept.err)
 	case err != nil:
 		return body.because()
 	case size > c.op.MaxBody:
@@ -249,18 +251,6 @@ func (c *call) takeFile(part *multipart.Part, body *formBody, sum io.Writer) err
 	}
 	c.file.Name, c.file.Type, c.file.Size = name, kind, size
 	return nil
-}
-
-// writer remembers whether a write failed.
-type writer struct {
-	io.Writer
-
-	err error
-}
-
-func (w *writer) Write(p []byte) (n int, err error) {
-	n, w.err = w.Writer.Write(p)
-	return n, w.err
 }
 
 // formBody is a body that is being read, with a byte budget and a pace.
@@ -280,12 +270,7 @@ func (c *call) newFormBody() *formBody {
 		from: c.r.Body, control: http.NewResponseController(c.ResponseWriter), pace: c.api.config.Uploads,
 		began: time.Now(), budget: maxBeside, answer: c.within() + answerTime,
 	}
-	if b.pace.Rate <= 0 {
-		b.pace.Rate = defaultRate
-	}
-	if b.pace.Grace <= 0 {
-		b.pace.Grace = defaultGrace
-	}
+	b.pace = Pace{cmp.Or(b.pace.Rate, defaultRate), cmp.Or(b.pace.Grace, defaultGrace)}
 	return b
 }
 
