@@ -56,21 +56,7 @@ func Download[I any](a *API, op Op, kinds map[string]any, handler func(ctx conte
 		response.Content[kind] = &huma.MediaType{Schema: schema}
 	}
 	described.Responses = map[string]*huma.Response{strconv.Itoa(o.Status): response}
-	huma.Register(documenter{API: a.huma, op: o}, described, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
-		c := callOf(ctx)
-		if err := c.decode(reflect.ValueOf(in).Elem(), nil); err != nil { // no dry run to try
-			return nil, c.problem(err)
-		}
-		ctx = c.withRequest(ctx)
-		limited, cancel := c.timeout(ctx)
-		defer cancel()
-		content, err := handler(limited, in)
-		if err != nil {
-			return nil, c.problem(err)
-		}
-		return &huma.StreamResponse{Body: func(huma.Context) { c.download(ctx, content) }}, nil
-	})
-	o.finish(a, reflect.TypeFor[I]())
+	registerSending(a, o, described, handler, (*call).download)
 }
 
 func (c *call) download(ctx context.Context, content Content) {

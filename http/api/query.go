@@ -11,16 +11,6 @@ import (
 // saneQuery refuses a query that cannot be decoded. huma would take its parameters as absent, and answer a different
 // question.
 func saneQuery(raw string) bool {
-	plain := true
-	for i := range len(raw) {
-		if c := raw[i]; c == '%' || c == '+' || c == ';' || c <= ' ' || c >= 0x7f {
-			plain = false
-			break
-		}
-	}
-	if plain {
-		return true
-	}
 	values, err := url.ParseQuery(raw)
 	if err != nil {
 		return false

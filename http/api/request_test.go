@@ -45,16 +45,6 @@ func TestUnknownCallerIsRefused(t *testing.T) {
 	s.as(t, "bahi_unknowable").GET("/me").Problem(500, "Internal error")
 }
 
-func TestCallerWithoutPermissionIsRefused(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	s.as(t, "bahi_reader").GET("/ledger/3").Status(200)
-	s.as(t, "bahi_reader").POST("/ledger/3", good).Problem(403, "Not enough permissions")
-	s.as(t, "bahi_clerk").GET("/ops/things").Problem(403, "Not enough permissions")
-	s.as(t, "bahi_operator").GET("/ops/things").Status(200)
-	s.as(t, "bahi_operator").POST("/ledger/3", good).Status(201)
-}
-
 func TestCallerEntersOnlyTheirWorkspaces(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -109,13 +99,6 @@ func TestFingerprintTellsRequestsApart(t *testing.T) {
 	differs()
 }
 
-func TestAReplayIsMarked(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	a := s.as(t, "bahi_clerk").With("Idempotency-Key", "again").POST("/ledger/3", good).Status(201)
-	require.Equal(t, "true", a.Header("Idempotency-Replayed"))
-}
-
 func TestHeadersOfWritesAreRead(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -157,18 +140,6 @@ func TestHeadersOfWritesAreRead(t *testing.T) {
 	require.Empty(t, a.Header("Preference-Applied"))
 }
 
-func TestDryRunIsDoneOrRefused(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	clerk := s.as(t, "bahi_clerk")
-	clerk.With("Bahi-Dry-Run", "true").POST("/ledger/3", good).Status(200)
-	require.True(t, s.last().DryRun)
-	clerk.With("Bahi-Dry-Run", "false").POST("/ledger/3", good).Status(201)
-	require.False(t, s.last().DryRun)
-	clerk.With("Bahi-Dry-Run", "yes").POST("/ledger/3", good).Problem(422, "Validation error", "Bahi-Dry-Run", "expected true or false")
-	clerk.With("Bahi-Dry-Run", "true").DELETE("/ledger/3").Problem(422, "Validation error", "Bahi-Dry-Run", "this operation has no dry run")
-}
-
 func TestParametersAreChecked(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -188,17 +159,6 @@ func TestParametersAreChecked(t *testing.T) {
 	for _, path := range []string{"/ledger/3?from=%zz", "/ledger/3?from=%ff", "/ledger/3?limit=1;from=2", "/ledger/%00", "/ledger/%ff",
 		"/%ff?a=%00"} {
 		clerk.GET(path).Problem(400, "Malformed URL")
-	}
-}
-
-func TestReadsObeyAPosition(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	clerk := s.as(t, "bahi_clerk")
-	clerk.With("Bahi-Min-Position", "12").GET("/ledger/3").Status(200)
-	for _, position := range []string{"-1", "+1", "x", "18446744073709551616", "1.5"} {
-		clerk.With("Bahi-Min-Position", position).GET("/ledger/3").
-			Problem(422, "Validation error", "Bahi-Min-Position", "expected a position in the log")
 	}
 }
 

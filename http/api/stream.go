@@ -81,6 +81,19 @@ func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context
 	names := namesOf(kinds)
 	described := o.describe()
 	described.Responses = map[string]*huma.Response{strconv.Itoa(o.Status): a.documentEvents(kinds)}
+	registerSending(a, o, described, handler, func(c *call, ctx context.Context, source Source) {
+		still := c.recheck
+		if c.op.Public {
+			still = c.op.StillAllowed
+		}
+		c.stream(ctx, names, still, source)
+	})
+}
+
+// registerSending registers an operation whose answer is sent after its handler has returned.
+func registerSending[I, T any](a *API, o *operation, described huma.Operation, handler func(context.Context, *I) (T, error),
+	send func(*call, context.Context, T),
+) {
 	huma.Register(documenter{API: a.huma, op: o}, described, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
 		c := callOf(ctx)
 		if err := c.decode(reflect.ValueOf(in).Elem(), nil); err != nil { // no dry run to try
@@ -89,15 +102,11 @@ func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context
 		ctx = c.withRequest(ctx)
 		limited, cancel := c.timeout(ctx)
 		defer cancel()
-		source, err := handler(limited, in)
+		answer, err := handler(limited, in)
 		if err != nil {
 			return nil, c.problem(err)
 		}
-		still := c.recheck
-		if c.op.Public {
-			still = c.op.StillAllowed
-		}
-		return &huma.StreamResponse{Body: func(huma.Context) { c.stream(ctx, names, still, source) }}, nil
+		return &huma.StreamResponse{Body: func(huma.Context) { send(c, ctx, answer) }}, nil
 	})
 	o.finish(a, reflect.TypeFor[I]())
 }

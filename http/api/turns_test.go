@@ -61,28 +61,6 @@ func newQueue(all int) *queue {
 	return q
 }
 
-func TestACallerWithManyRequestsDelaysOnlyThemselves(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(8) // a quarter is two
-		for range 4 {
-			q.ask("asha", "shop")
-		}
-		q.ask("ravi", "shop")
-		q.ask("meena", "mill")
-		require.Equal(t, []string{"asha of shop", "asha of shop", "meena of mill"}, q.came())
-		q.end("asha")
-		require.Equal(t, []string{"ravi of shop"}, q.came(), "asha's others wait for her own")
-		q.end("ravi")
-		q.end("asha")
-		require.Equal(t, []string{"asha of shop", "asha of shop"}, q.came())
-		for _, caller := range []string{"asha", "asha", "meena"} {
-			q.end(caller)
-		}
-		require.Empty(t, q.of, "nobody is remembered")
-	})
-}
-
 func TestACallerHasTwoTurnsAndAWorkspaceAQuarter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
