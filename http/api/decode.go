@@ -162,31 +162,19 @@ func (d *decoder) refuse(message string) {
 // value reads the next value. The schema is nil where there is none.
 func (d *decoder) value(v reflect.Value, s *huma.Schema) {
 	s = d.body.resolve(s)
-	switch into := v.Addr().Interface().(type) {
-	case *uuid.UUID:
-		d.parse(v.Type(), into, wantUUID)
-	case *time.Time:
-		d.parse(v.Type(), into, wantTime)
-	case json.Unmarshaler:
-		if isPatch(v.Type()) {
-			d.patch(v, s)
-		} else {
-			d.own(v.Type(), into, s)
-		}
-	case encoding.TextUnmarshaler:
-		d.parse(v.Type(), into, wantText)
-	default:
-		d.plain(v, s)
-	}
-}
-
-// plain reads a value by its kind.
-func (d *decoder) plain(v reflect.Value, s *huma.Schema) {
+	into := v.Addr().Interface()
+	_, moment := into.(*time.Time)
+	text, isText := into.(encoding.TextUnmarshaler)
+	own, isOwn := into.(json.Unmarshaler)
 	kind, given := v.Kind(), d.PeekKind()
-	first, wanted := expected(kind)
+	first, wanted := expected(kind, isText, into)
 	nilable := kind == reflect.Pointer || kind == reflect.Map || kind == reflect.Slice || kind == reflect.Interface
 	switch {
-	case given == jsontext.KindNull && nilable:
+	case isPatch(v.Type()):
+		d.patch(v, s)
+	case isOwn && !moment:
+		d.own(v.Type(), own, s)
+	case given == jsontext.KindNull && nilable && !isText:
 		d.raw()
 		v.SetZero()
 	case given == jsontext.KindNull:
@@ -198,6 +186,8 @@ func (d *decoder) plain(v reflect.Value, s *huma.Schema) {
 		d.any(v)
 	case given != first && (first != jsontext.KindTrue || given != jsontext.KindFalse):
 		d.refuse(wanted)
+	case isText:
+		d.parse(v.Type(), text, wanted)
 	case kind == reflect.Struct:
 		d.object(v)
 	case kind == reflect.Map:
@@ -208,7 +198,7 @@ func (d *decoder) plain(v reflect.Value, s *huma.Schema) {
 		d.text(v, s)
 	default:
 		raw := d.raw()
-		if v2.Unmarshal(raw, v.Addr().Interface()) != nil { // the type has no place for it
+		if v2.Unmarshal(raw, into) != nil { // the type has no place for it
 			d.fail(wanted)
 		} else {
 			d.number(string(raw), s)
@@ -216,9 +206,17 @@ func (d *decoder) plain(v reflect.Value, s *huma.Schema) {
 	}
 }
 
-// expected returns the first token of a kind's JSON, and what a fault calls it.
-func expected(kind reflect.Kind) (jsontext.Kind, string) {
+// expected returns the first token of a value's JSON, and what a fault calls it.
+func expected(kind reflect.Kind, isText bool, into any) (jsontext.Kind, string) {
 	switch {
+	case isText:
+		switch into.(type) {
+		case *uuid.UUID:
+			return jsontext.KindString, wantUUID
+		case *time.Time:
+			return jsontext.KindString, wantTime
+		}
+		return jsontext.KindString, wantText
 	case kind == reflect.Struct || kind == reflect.Map:
 		return jsontext.KindBeginObject, "expected an object"
 	case kind == reflect.Slice:
@@ -409,15 +407,6 @@ func (d *decoder) patch(v reflect.Value, s *huma.Schema) {
 
 // parse passes a text to the type's own UnmarshalText.
 func (d *decoder) parse(t reflect.Type, into encoding.TextUnmarshaler, wanted string) {
-	switch d.PeekKind() {
-	case jsontext.KindNull:
-		d.refuse(notNull)
-		return
-	case jsontext.KindString:
-	default:
-		d.refuse(wanted)
-		return
-	}
 	text := d.token().String()
 	if wanted == wantUUID && len(text) != uuidLength {
 		d.fail(wantUUID)
