@@ -3,7 +3,7 @@
 // is read. Every answer has the request id, the log position, problems in one form, a log line, a metric and a
 // span.
 //
-// It builds on huma and gorilla/mux. Two features of huma are not used. Its validation decodes bodies twice, the first time into
-// floats, and takes the last of two equal keys; [decoder] reads a body in one pass, exactly, and names every wrong
+// It builds on huma and gorilla/mux. Two features of huma are not used. Its validation of bodies checks a copy in which numbers are
+// floats, and takes the last of two equal keys; [decoder] reads a body exactly, by the same schemas, and names every wrong
 // field. Its docs page loads scripts from other hosts; the page here is in the binary.
 package api

@@ -265,7 +265,7 @@ func TestAnOperationHasOneKindOfBody(t *testing.T) {
 	require.Panics(t, func() { api.Handle(a, op, none[struct{ File api.File }]) })
 }
 
-func TestBoundaryDoesNotChangeAFormsFingerprintOf(t *testing.T) {
+func TestBoundaryDoesNotChangeAFormsFingerprint(t *testing.T) {
 	t.Parallel()
 	s := serve(t).withUploads()
 	clerk := s.as(t, "bahi_clerk").With("Idempotency-Key", "k1")
