@@ -84,7 +84,7 @@ type API struct {
 	limiter *limiter              // nil: none
 	sharing *sharing              // nil: none
 	shared  map[string]*cors.Cors // by the beginning of paths that have rules of their own
-	streams crowd
+	streams parts                 // of callers
 	turns   *turns
 	served  atomic.Int64        // when the last request was answered that is not expensive, in Unix nanoseconds
 	files   *semaphore.Weighted // bytes of answers in files
@@ -210,11 +210,11 @@ func (a *API) noRoute(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if len(allowed) == 0 {
-		c.answer(problemOf(http.StatusNotFound))
+		c.refuse(problemOf(http.StatusNotFound))
 		return
 	}
 	c.Header().Set("Allow", strings.Join(allowed, ", "))
-	c.answer(problemOf(http.StatusMethodNotAllowed))
+	c.refuse(problemOf(http.StatusMethodNotAllowed))
 }
 
 // requestID returns the client's id if it is safe in logs and events, otherwise a new one.

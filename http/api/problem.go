@@ -188,14 +188,10 @@ func (c *call) complement(p *Problem) {
 }
 
 // refuse sends the refusal for an error.
-func (c *call) refuse(err error) { c.answer(c.judge(err)) }
-
-func (c *call) answer(p *Problem) {
-	c.adapt(p)
-	c.complement(p)
-	h := c.Header()
-	h.Set("Content-Type", p.contentType)
-	h.Set("Cache-Control", "no-store")
+func (c *call) refuse(err error) {
+	p := c.problem(err)
+	c.Header().Set("Content-Type", p.contentType)
+	c.Header().Set("Cache-Control", "no-store")
 	c.WriteHeader(p.Status)
 	_ = json.NewEncoder(c).Encode(p) //nolint:errchkjson // the client may be gone
 }

@@ -158,12 +158,14 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, still 
 		if c.request.Actor.Type == "" {
 			who, most = "address "+counted(c.peer()).String(), most*publicStreams
 		}
-		if !c.api.streams.enter(who, most) {
+		own, _, leave := c.api.streams.enter(who, most)
+		defer leave()
+		if !own.TryAcquire(1) {
 			h.Set("Retry-After", "1")
 			c.refuse(&Problem{Detail: "Too many event streams at once", Code: "too_many_streams", Status: http.StatusTooManyRequests})
 			return
 		}
-		defer c.api.streams.leave(who)
+		defer own.Release(1)
 	}
 	h.Set("Content-Type", streamType)
 	h.Set("X-Accel-Buffering", "no") // nginx must not buffer
@@ -242,34 +244,6 @@ func (c *call) recheck(ctx context.Context) error {
 		return errChanged
 	}
 	return nil
-}
-
-// crowd counts the streams of each caller.
-type crowd struct {
-	mu sync.Mutex
-	of map[string]int
-}
-
-// enter counts one more stream, or returns false if the caller has most already.
-func (s *crowd) enter(key string, most int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.of == nil {
-		s.of = map[string]int{}
-	}
-	if s.of[key] >= most {
-		return false
-	}
-	s.of[key]++
-	return true
-}
-
-func (s *crowd) leave(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.of[key]--; s.of[key] == 0 {
-		delete(s.of, key)
-	}
 }
 
 // delivery writes to the client for the source and for the heartbeats.

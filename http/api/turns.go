@@ -23,38 +23,45 @@ var errBusy = fault.New(fault.Unavailable, "Too many expensive answers at once, 
 // turns lets few expensive answers be made at once: [turnsOfCaller] of a caller, and a quarter of all of a workspace. Who has as many
 // waits for their own, before they wait for a turn of all. So a caller with many requests delays only themselves.
 type turns struct {
-	all   *semaphore.Weighted
-	share int64 // of a workspace
+	parts // of callers, and of workspaces
 
-	mu sync.Mutex
-	of map[string]*part // by caller, and by workspace
-}
-
-// part is the turns of a caller, or of a workspace.
-type part struct {
-	*semaphore.Weighted
-
-	users int // that have a turn or wait for one
+	all       *semaphore.Weighted
+	workspace int // how many a workspace has
 }
 
 func newTurns(all int) *turns {
-	return &turns{all: semaphore.NewWeighted(int64(all)), share: max(1, int64(all/4)), of: map[string]*part{}}
+	return &turns{all: semaphore.NewWeighted(int64(all)), workspace: max(1, all/4)}
 }
 
-// enter returns the turns of a caller or a workspace, and how many use them until leave.
-func (t *turns) enter(name string, most int64) (p *part, users int, leave func()) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.of[name] == nil {
-		t.of[name] = &part{Weighted: semaphore.NewWeighted(most)}
+// parts counts by name what is used or waited for.
+type parts struct {
+	mu sync.Mutex
+	of map[string]*part
+}
+
+type part struct {
+	*semaphore.Weighted
+
+	users int
+}
+
+// enter returns the share of a name, which bounds how many have it at once, and how many use it or wait for it until they leave.
+func (s *parts) enter(name string, most int) (own *part, users int, leave func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == nil {
+		s.of = map[string]*part{}
 	}
-	p = t.of[name]
-	p.users++
-	return p, p.users, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if p.users--; p.users == 0 {
-			delete(t.of, name)
+	if s.of[name] == nil {
+		s.of[name] = &part{Weighted: semaphore.NewWeighted(int64(most))}
+	}
+	own = s.of[name]
+	own.users++
+	return own, own.users, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if own.users--; own.users == 0 {
+			delete(s.of, name)
 		}
 	}
 }
@@ -62,7 +69,7 @@ func (t *turns) enter(name string, most int64) (p *part, users int, leave func()
 // take waits for a turn. After an error there is none to give back.
 func (t *turns) take(ctx context.Context, caller, workspace string, patience time.Duration) (done func(), err error) {
 	own, users, leave := t.enter(caller, turnsOfCaller)
-	shared, _, leaveShared := t.enter(workspace, t.share)
+	shared, _, leaveShared := t.enter(workspace, t.workspace)
 	if users > turnsOfCaller+maxWaiting {
 		patience = 0
 	}
