@@ -47,6 +47,7 @@ type decoder struct {
 	*jsontext.Decoder
 
 	body   *body
+	name   []byte
 	wrong  []fault.Field
 	unsure []string
 }
@@ -58,7 +59,7 @@ func (b *body) decode(data []byte, into reflect.Value) (unsure []string, err err
 	if err := wellFormed(data); err != nil {
 		return nil, err
 	}
-	d := decoder{Decoder: jsontext.NewDecoder(bytes.NewBuffer(data)), body: b}
+	d := decoder{Decoder: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)), body: b} // wellFormed finds them
 	d.value(into, b.schema)
 	if d.wrong == nil {
 		return nil, nil
@@ -234,11 +235,12 @@ func expected(kind reflect.Kind, isText bool, into any) (jsontext.Kind, string) 
 	}
 }
 
-// members reads an object, whose values each reads.
-func (d *decoder) members(each func(name string)) {
+// members reads an object, whose values each reads. The name is valid until then.
+func (d *decoder) members(each func(name []byte)) {
 	d.token() // {
 	for d.PeekKind() == jsontext.KindString {
-		each(d.token().String())
+		d.name, _ = jsontext.AppendUnquote(d.name[:0], d.raw())
+		each(d.name)
 	}
 	d.token() // }
 }
@@ -246,8 +248,8 @@ func (d *decoder) members(each func(name string)) {
 func (d *decoder) object(v reflect.Value) {
 	o := d.body.objects[v.Type()]
 	seen, strange := make([]bool, len(o.fields)), false
-	d.members(func(name string) {
-		i, known := o.byName[name]
+	d.members(func(name []byte) {
+		i, known := o.byName[string(name)]
 		if !known {
 			d.raw()
 			if d.body.refuses(d) {
@@ -276,10 +278,10 @@ func (d *decoder) object(v reflect.Value) {
 
 func (d *decoder) dict(v reflect.Value) {
 	v.Set(reflect.MakeMap(v.Type()))
-	d.members(func(name string) {
-		item := reflect.New(v.Type().Elem()).Elem()
+	d.members(func(name []byte) {
+		key, item := reflect.ValueOf(string(name)).Convert(v.Type().Key()), reflect.New(v.Type().Elem()).Elem()
 		d.value(item, nil)
-		v.SetMapIndex(reflect.ValueOf(name).Convert(v.Type().Key()), item)
+		v.SetMapIndex(key, item)
 	})
 }
 
