@@ -106,11 +106,11 @@ func (c *call) enter() error {
 		return nil
 	}
 	if len(given) != 1 || len(given[0]) != uuidLength {
-		return invalidHeader("Bahi-Workspace", wantUUID)
+		return invalid("Bahi-Workspace", wantUUID)
 	}
 	workspace, err := uuid.Parse(given[0])
 	if err != nil {
-		return invalidHeader("Bahi-Workspace", wantUUID)
+		return invalid("Bahi-Workspace", wantUUID)
 	}
 	return c.enterWorkspace(workspace)
 }

@@ -110,10 +110,9 @@ func (d *decoder) where(field ...string) string {
 	level := 0
 	for name := range d.StackPointer().Tokens() {
 		level++
-		switch kind, _ := d.StackIndex(level); {
-		case kind == jsontext.KindBeginArray:
+		if kind, _ := d.StackIndex(level); kind == jsontext.KindBeginArray {
 			path += "[" + name + "]"
-		default:
+		} else {
 			path = joined(path, shortened(name))
 		}
 	}
@@ -252,7 +251,7 @@ func (d *decoder) object(v reflect.Value) {
 		i, known := o.byName[string(name)]
 		if !known {
 			d.raw()
-			if d.body.refuses(d) {
+			if d.body.strict && !slices.Contains(d.body.readOnly, indices.ReplaceAllString(d.where(), "")) {
 				strange = true
 				d.fail(unknownField)
 			}

@@ -27,7 +27,7 @@ const (
 	patience = 5 * time.Second
 )
 
-func invalidHeader(name, message string) error {
+func invalid(name, message string) error {
 	return fault.Fields(fault.Field{Field: name, Message: message})
 }
 
@@ -40,7 +40,7 @@ func one(h http.Header, name string) (value string, present bool, err error) {
 	case 1:
 		return values[0], true, nil
 	default:
-		return "", true, invalidHeader(name, "must be given once")
+		return "", true, invalid(name, "must be given once")
 	}
 }
 
@@ -77,7 +77,7 @@ func (c *call) key() error {
 	}
 	key, keyed, err := one(c.r.Header, "Idempotency-Key")
 	if keyed && err == nil && (key == "" || !sane(key) || utf8.RuneCountInString(key) > maxKey) {
-		err = invalidHeader("Idempotency-Key", "1 to 255 characters")
+		err = invalid("Idempotency-Key", "1 to 255 characters")
 	}
 	c.request.Key = key
 	return err
@@ -89,7 +89,7 @@ func (c *call) dryRun() error {
 	case err != nil || !present || value == "false":
 		return err
 	case value != "true":
-		return invalidHeader("Bahi-Dry-Run", "expected true or false")
+		return invalid("Bahi-Dry-Run", "expected true or false")
 	case !c.op.DryRun:
 		return &fault.Error{
 			Kind: fault.Invalid, Code: "dry_run_unsupported", Detail: "Validation error",
@@ -128,11 +128,11 @@ func (c *call) reason() error {
 	reason, err := url.PathUnescape(value)
 	switch {
 	case err != nil || !utf8.ValidString(reason):
-		return invalidHeader("Bahi-Reason", "expected percent-encoded UTF-8")
+		return invalid("Bahi-Reason", "expected percent-encoded UTF-8")
 	case utf8.RuneCountInString(reason) > maxReason:
-		return invalidHeader("Bahi-Reason", "at most 500 characters")
+		return invalid("Bahi-Reason", "at most 500 characters")
 	case strings.ContainsFunc(reason, unicode.IsControl):
-		return invalidHeader("Bahi-Reason", "control characters are not allowed")
+		return invalid("Bahi-Reason", "control characters are not allowed")
 	}
 	c.request.Reason = strings.TrimSpace(reason)
 	return nil
@@ -169,7 +169,7 @@ func (c *call) freshness() error {
 	}
 	position, err := strconv.ParseUint(value, 10, 64)
 	if err != nil || value[0] == '+' {
-		return invalidHeader("Bahi-Min-Position", "expected a position in the log")
+		return invalid("Bahi-Min-Position", "expected a position in the log")
 	}
 	if position > 0 {
 		c.fresh.Min, c.fresh.Wait = event.Position(position), patience

@@ -59,11 +59,6 @@ func (b *body) resolve(s *huma.Schema) *huma.Schema {
 	return s
 }
 
-// refuses reports whether the body may not have the field that was read last.
-func (b *body) refuses(d *decoder) bool {
-	return b.strict && (len(b.readOnly) == 0 || !slices.Contains(b.readOnly, indices.ReplaceAllString(d.where(), "")))
-}
-
 // plan finds the structs of a body. It panics on a type that cannot be read, so that the start of the program finds it.
 func (b *body) plan(t reflect.Type, s *huma.Schema) {
 	s = b.resolve(s)

@@ -1,12 +1,14 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/domain/fault"
 	"bahi/http/api"
 )
 
@@ -203,4 +205,27 @@ func TestProblemsHaveTheRequestedType(t *testing.T) {
 	require.Equal(t, "not_authenticated", p["code"])
 	require.NotContains(t, p, "errors")
 	require.Len(t, p, 5)
+}
+
+func TestWriteThatIsNotAdmittedGets503(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(c *api.Config) {
+		c.Admit = func(_ context.Context, op api.Op) error {
+			return fault.Newf(fault.Unavailable, "%s is too much", op.ID)
+		}
+	})
+	s.as(t, "bahi_reader").GET("/ledger/3").Status(200)
+	s.as(t, "bahi_reader").POST("/ledger/3", good).Problem(403, "Not enough permissions")
+	a := s.as(t, "bahi_clerk").POST("/ledger/3", good).Problem(503, "post-row is too much")
+	require.NotEmpty(t, a.Header("Retry-After"))
+}
+
+func TestSecureAnswersHaveStrictTransportSecurity(t *testing.T) {
+	t.Parallel()
+	const header = "Strict-Transport-Security"
+	secure := serve(t, func(c *api.Config) { c.Secure = true })
+	for _, path := range []string{"/me", "/openapi.json", "/nothing"} {
+		require.Equal(t, "max-age=31536000", secure.as(t, "").GET(path).Header(header), path)
+		require.Empty(t, serve(t).as(t, "").GET(path).Header(header), path)
+	}
 }

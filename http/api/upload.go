@@ -158,11 +158,11 @@ func (c *call) receive() error {
 	}
 	switch {
 	case c.file.content == nil:
-		return invalidFile("is required")
+		return invalid(fileField, "is required")
 	case c.file.Size == 0 && c.op.EmptyFile != nil:
 		return c.op.EmptyFile
 	case c.file.Size == 0:
-		return invalidFile("must not be empty")
+		return invalid(fileField, "must not be empty")
 	}
 	return nil
 }
@@ -171,10 +171,6 @@ func (c *call) receive() error {
 type cutOff struct{}
 
 func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
-func invalidFile(message string) error {
-	return fault.Fields(fault.Field{Field: fileField, Message: message})
-}
 
 // boundaryOf returns the boundary between the parts (RFC 2046, 5.1.1).
 func boundaryOf(h http.Header) (string, error) {
@@ -203,7 +199,7 @@ func (c *call) take(part *multipart.Part, body *formBody) error {
 			return err
 		}
 	case c.op.StrictBody:
-		return fault.Fields(fault.Field{Field: shortened(name), Message: "unknown field"})
+		return invalid(shortened(name), unknownField)
 	default:
 		var text strings.Builder
 		if _, err := io.Copy(io.MultiWriter(sum, &text), part); err != nil {
@@ -225,11 +221,11 @@ func (c *call) takeFile(part *multipart.Part, body *formBody, sum io.Writer) err
 	name := part.FileName()
 	switch {
 	case c.file.content != nil:
-		return invalidFile("must be given once")
+		return invalid(fileField, "must be given once")
 	case name == "":
-		return invalidFile("expected a file")
+		return invalid(fileField, "expected a file")
 	case !sane(name) || utf8.RuneCountInString(name) > maxFileName || strings.ContainsFunc(name, unicode.IsControl):
-		return invalidFile("expected a name of at most 255 characters, without control characters")
+		return invalid(fileField, "expected a name of at most 255 characters, without control characters")
 	}
 	kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type")) // "" if it is invalid
 	content, err := c.api.temporary()
