@@ -41,8 +41,8 @@ const (
 )
 
 // decoder reads a body into a value, and collects every fault with its path. json/v2 stops at the first value of a wrong type and at the
-// first unknown field, and huma checks a copy in which numbers are floats. So json/v2 reads the tokens and the single values, and the limits
-// are those of huma's schemas, which the document shows.
+// first unknown field, and huma checks a copy in which numbers are floats. So json/v2 reads tokens and single values, and the limits are
+// those of huma's schemas, which the document shows.
 type decoder struct {
 	*jsontext.Decoder
 

@@ -134,6 +134,9 @@ func (d *downloading) drawn(ctx context.Context) error {
 	return answer.deliver(sent)
 }
 
+// sendEvery is how often the parts that are there are sent.
+const sendEvery = 50 * time.Millisecond
+
 // early sends the parts of an answer that takes long while it is made. The function that it returns ends that, and returns how much was
 // sent.
 func (d *downloading) early(answer *spool) (end func() (int64, error)) {
@@ -144,16 +147,13 @@ func (d *downloading) early(answer *spool) (end func() (int64, error)) {
 	)
 	go func() {
 		defer close(ended)
-		select {
-		case <-made:
-			return
-		case <-time.After(d.call.api.config.Whole.Hold):
-		}
-		for err == nil {
+		for after := d.call.api.config.Whole.Hold; err == nil; after = sendEvery {
 			select {
 			case <-made:
 				return
-			case <-answer.more:
+			case <-time.After(after):
+			}
+			if answer.ready.Load() > sent {
 				d.begin()
 				sent, err = answer.send(&d.delivery, sent)
 			}

@@ -53,16 +53,15 @@ func (w BufferLimits) complete() BufferLimits {
 type spool struct {
 	call   *call
 	buffer bytes.Buffer
-	file   *os.File      // nil: the buffer has all
-	size   int64         // of the file
-	ready  atomic.Int64  // how much of the file may be sent
-	more   chan struct{} // tells that this grew
-	rested time.Time     // see giveWay
+	file   *os.File     // nil: the buffer has all
+	size   int64        // of the file
+	ready  atomic.Int64 // how much of the file may be sent
+	rested time.Time    // see giveWay
 }
 
 // spooling returns the call's answer, which is empty. The call's end discards it.
 func (c *call) spooling() *spool {
-	c.answering = &spool{call: c, more: make(chan struct{}, 1), rested: time.Now()}
+	c.answering = &spool{call: c, rested: time.Now()}
 	return c.answering
 }
 
@@ -98,10 +97,6 @@ func (s *spool) spill() (err error) {
 	}
 	if err == nil {
 		s.ready.Store(s.size)
-		select {
-		case s.more <- struct{}{}:
-		default:
-		}
 	}
 	return err
 }
