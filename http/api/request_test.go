@@ -36,23 +36,6 @@ func TestAWriteIsAnsweredWithItsRevisionAndPosition(t *testing.T) {
 	require.Nil(t, seen.IfMatch)
 }
 
-func TestCallerEntersOnlyTheirWorkspaces(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	clerk, operator := s.as(t, "bahi_clerk"), s.as(t, "bahi_operator")
-	clerk.With("Bahi-Workspace", shop.String()).POST("/ledger/3", good).Status(201)
-	clerk.With("Bahi-Workspace", branch.String()).GET("/ledger/3").Status(200)
-	require.Equal(t, branch, s.last().Workspace)
-	clerk.With("Bahi-Workspace", branch.String()).POST("/ledger/3", good).Problem(403, "Not enough permissions")
-	clerk.With("Bahi-Workspace", remote.String()).GET("/ledger/3").Problem(404, "Workspace not found")
-	operator.With("Bahi-Workspace", remote.String()).GET("/ledger/3").Status(200)
-	require.Equal(t, remote, s.last().Actor.Workspace)
-	clerk.With("Bahi-Workspace", "main").GET("/ledger/3").
-		Problem(422, "Validation error", "Bahi-Workspace", "expected a UUID such as 6ba7b810-9dad-41d1-80b4-00c04fd430c8")
-	noOther := serve(t, func(c *api.Config) { c.Workspaces = nil })
-	noOther.as(t, "bahi_clerk").With("Bahi-Workspace", branch.String()).GET("/ledger/3").Problem(404, "Workspace not found")
-}
-
 func TestFingerprintTellsRequestsApart(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
