@@ -43,10 +43,10 @@ func (p people) Authenticate(_ context.Context, bearer string) (actor.Actor, err
 }
 
 var everybody = people{
-	"bahi_clerk":     {Type: "api_key", ID: "clerk", Workspace: shop, Permissions: actor.Permissions{Ledger: actor.Write}},
-	"bahi_reader":    {Type: "api_key", ID: "reader", Workspace: shop, Permissions: actor.Permissions{Ledger: actor.Read}},
-	"bahi_other":     {Type: "api_key", ID: "other", Workspace: branch, Permissions: actor.Permissions{Operator: true}},
-	"bahi_operator":  {Type: "api_key", ID: "op", Workspace: shop, Permissions: actor.Permissions{Operator: true}},
+	"bahi_clerk":    {Type: "api_key", ID: "clerk", Workspace: shop, Permissions: actor.Permissions{Ledger: actor.Write}},
+	"bahi_reader":   {Type: "api_key", ID: "reader", Workspace: shop, Permissions: actor.Permissions{Ledger: actor.Read}},
+	"bahi_other":    {Type: "api_key", ID: "other", Workspace: branch, Permissions: actor.Permissions{Operator: true}},
+	"bahi_operator": {Type: "api_key", ID: "op", Workspace: shop, Permissions: actor.Permissions{Operator: true}},
 }
 
 type entry struct {
