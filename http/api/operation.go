@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -141,23 +142,14 @@ func (a *API) add(op Op, input reflect.Type) *operation {
 		Op: op, vars: variables(op.Path, input),
 		pattern: regexp.MustCompile("^" + variable.ReplaceAllString(regexp.QuoteMeta(op.Path), "[^/]+") + "$"),
 	}
-	if o.Status == 0 {
-		o.Status = http.StatusOK
-		switch op.Method {
-		case http.MethodPost:
-			o.Status = http.StatusCreated
-		case http.MethodDelete:
-			o.Status = http.StatusNoContent
-		}
-	}
+	usual := map[string]int{http.MethodPost: http.StatusCreated, http.MethodDelete: http.StatusNoContent}
+	o.Status = cmp.Or(o.Status, usual[op.Method], http.StatusOK)
+	o.MaxBody = cmp.Or(o.MaxBody, defaultMaxBody)
 	if o.Area != "" && o.Level == "" {
 		o.Level = actor.Read
 		if o.write() {
 			o.Level = actor.Write
 		}
-	}
-	if o.MaxBody == 0 {
-		o.MaxBody = defaultMaxBody
 	}
 	for _, earlier := range a.ops {
 		switch {

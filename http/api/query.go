@@ -16,13 +16,8 @@ func saneQuery(raw string) bool {
 		return false
 	}
 	for name, all := range values {
-		if !sane(name) {
+		if !sane(name + "=" + strings.Join(all, "&")) {
 			return false
-		}
-		for _, value := range all {
-			if !sane(value) {
-				return false
-			}
 		}
 	}
 	return true
