@@ -6,6 +6,6 @@
 // operation could omit one.
 //
 // The package uses huma and gorilla/mux. It replaces two features of huma. Huma's validation checks a copy of the body in which numbers are
-// floats, and takes the last of two equal keys. [decoder] reads a body exactly, by the same schemas, and names every wrong field. Huma's page of the
-// documentation loads scripts from other hosts. Package pages serves it instead.
+// floats, and takes the last of two equal keys. [decoder] reads a body exactly, by the same schemas, and names every wrong field. Huma's
+// page of the documentation loads scripts from other hosts. Package pages serves it instead.
 package api
