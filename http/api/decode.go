@@ -56,10 +56,12 @@ type decoder struct {
 // one of kind Invalid that names the fields. Unsure has the paths of absent fields in objects with an unknown field: the
 // unknown field may be a misspelt one of them.
 func (b *body) decode(data []byte, into reflect.Value) (unsure []string, err error) {
-	if err := wellFormed(data); err != nil {
+	text := jsontext.NewDecoder(bytes.NewBuffer(data))
+	if err := wellFormed(text); err != nil {
 		return nil, err
 	}
-	d := decoder{Decoder: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)), body: b} // wellFormed finds them
+	text.Reset(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)) // there are none
+	d := decoder{Decoder: text, body: b}
 	d.value(into, b.schema)
 	if d.wrong == nil {
 		return nil, nil
@@ -67,10 +69,9 @@ func (b *body) decode(data []byte, into reflect.Value) (unsure []string, err err
 	return d.unsure, fault.Fields(d.wrong...)
 }
 
-// wellFormed returns a fault unless data is one JSON value (RFC 8259) without equal keys, and nested no deeper than a body needs. A value
+// wellFormed returns a fault unless the text is one JSON value (RFC 8259) without equal keys, and nested no deeper than a body needs. A value
 // that a handler stores unread would otherwise meet the limits of other programs.
-func wellFormed(data []byte) error {
-	text := jsontext.NewDecoder(bytes.NewBuffer(data))
+func wellFormed(text *jsontext.Decoder) error {
 	for depth := 1; depth > 0; depth = text.StackDepth() {
 		if _, err := text.ReadToken(); err != nil {
 			return malformed(err)

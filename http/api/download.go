@@ -134,8 +134,8 @@ func (d *downloading) drawn(ctx context.Context) error {
 	return answer.deliver(sent)
 }
 
-// sendEvery is how often the parts that are there are sent.
-const sendEvery = 50 * time.Millisecond
+// sendInterval is how often the parts that are there are sent.
+const sendInterval = 50 * time.Millisecond
 
 // early sends the parts of an answer that takes long while it is made. The function that it returns ends that, and returns how much was
 // sent.
@@ -147,7 +147,7 @@ func (d *downloading) early(answer *spool) (end func() (int64, error)) {
 	)
 	go func() {
 		defer close(ended)
-		for after := d.call.api.config.Whole.Hold; err == nil; after = sendEvery {
+		for after := d.call.api.config.Whole.Hold; err == nil; after = sendInterval {
 			select {
 			case <-made:
 				return
