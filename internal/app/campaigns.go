@@ -13,8 +13,8 @@ import (
 
 // campaignSettings say how campaigns are sent.
 type campaignSettings struct {
-	CampaignRate     float64 `env:"BAHI_CAMPAIGN_RATE" name:"campaign-rate" default:"20" help:"Most messages a second that campaigns send on one channel; 0: no limit. A sandbox has none."`
-	CampaignAutosend bool    `env:"BAHI_CAMPAIGN_AUTOSEND" name:"campaign-autosend" help:"Send a campaign without a time when it is made, and not only by POST /api/campaigns/send."`
+	CampaignRate     float64 `env:"BAHI_CAMPAIGN_RATE" name:"campaign-rate" default:"20" unit:"messages a second" help:"Maximum rate of campaigns on one channel; 0: no limit. A sandbox has none."`
+	CampaignAutosend bool    `env:"BAHI_CAMPAIGN_AUTOSEND" name:"campaign-autosend" help:"Send a campaign without a time as soon as it is created, and not only by POST /api/campaigns/send."`
 }
 
 // campaignsAtOnce is how many campaigns are sent at once. They mostly wait for their rate or their network, and each holds a connection

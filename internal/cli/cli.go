@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -66,8 +67,7 @@ func Run(ctx context.Context, sh app.Shell, args ...string) (status int) {
 	k, err := kong.New(&Commands{},
 		kong.Name("bahi"),
 		kong.Description("Bahi keeps a workshop's books as a log of events. Each setting is a flag and an environment variable."),
-		kong.ExplicitGroups([]kong.Group{{Key: "shared", Title: "Settings that commands share:"}}),
-		kong.UsageOnError(),
+		kong.UsageOnError(), kong.Help(help),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Writers(sh.Out, sh.Err), kong.Exit(func(status int) { panic(exit(status)) }), kong.Resolvers(environment(sh.Env)),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(sh),
@@ -90,6 +90,22 @@ func Run(ctx context.Context, sh app.Shell, args ...string) (status int) {
 
 // exit is the status with which kong ends a process after help or a usage error.
 type exit int
+
+// help prints the help of a command. Only serve lists the settings of the server, which are the flags with a group.
+func help(options kong.HelpOptions, k *kong.Context) error {
+	grouped := false
+	if node := k.Selected(); node != nil && node.Name != "serve" {
+		for _, flag := range slices.Concat(node.AllFlags(false)...) {
+			flag.Hidden = flag.Hidden || flag.Group != nil
+			grouped = grouped || flag.Group != nil
+		}
+	}
+	if err := kong.DefaultHelpPrinter(options, k); err != nil || !grouped || options.Summary {
+		return err
+	}
+	_, err := fmt.Fprintln(k.Stdout, "\nThe server's settings apply too, such as --data: see bahi serve --help.")
+	return err
+}
 
 // environment resolves flags by an environment other than the process's.
 func environment(env []string) kong.Resolver {
