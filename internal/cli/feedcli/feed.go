@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"bahi/domain/event"
+	"bahi/http/opshttp"
 	"bahi/internal/app"
+	"bahi/internal/cli/remote"
 	"bahi/reactors/feedreact"
-	"bahi/readmodels/opsview"
 )
 
 type Command struct {
@@ -67,41 +68,32 @@ func (c feedReplay) Run(ctx context.Context) error {
 	})
 }
 
-type feedRetry struct{ app.Settings }
+type feedRetry struct{ remote.Server }
 
 // Run clears the feed's parked state.
 func (c feedRetry) Run(ctx context.Context) error {
-	return withFeed(ctx, c.Settings, func(ctx context.Context, sys *app.System) error {
-		err := app.Builds{System: sys}.Retry(ctx, feedreact.Name)
-		switch {
-		case errors.Is(err, opsview.ErrNotParked):
-			return errors.New("the feed is not parked")
-		case err == nil:
-			fmt.Fprintln(c.Shell.Out, "the feed tries again")
-		}
-		return err
-	})
+	err := c.Do(ctx, remote.Request{Method: "POST", Path: "/ops/parked/" + feedreact.Name + "/retry"}, nil)
+	if err == nil {
+		fmt.Fprintln(c.Shell.Out, "the feed tries again")
+	}
+	return err
 }
 
 type feedSkip struct {
-	app.Settings
+	remote.Server
 
-	Position uint64 `required:"" help:"Of the event at which it is parked."`
-	Reason   string `required:"" help:"Why it need not be forwarded."`
+	Position event.Position `required:"" help:"Of the event at which it is parked."`
+	Reason   string         `required:"" help:"Why it need not be forwarded."`
 }
 
 // Run records that the event is skipped.
 func (c feedSkip) Run(ctx context.Context) error {
-	return withFeed(ctx, c.Settings, func(ctx context.Context, sys *app.System) error {
-		_, err := app.Builds{System: sys}.Skip(ctx, sys.ByOperator(sys.Home), feedreact.Name, event.Position(c.Position), c.Reason)
-		switch {
-		case errors.Is(err, opsview.ErrOtherEvent):
-			return fmt.Errorf("the feed is not parked at position %d", c.Position)
-		case err == nil:
-			fmt.Fprintln(c.Shell.Out, "the feed passes over the event")
-		}
-		return err
-	})
+	err := c.Do(ctx, remote.Request{Method: "POST", Path: "/ops/parked/" + feedreact.Name + "/skip",
+		Body: opshttp.Skip{Position: c.Position, Reason: c.Reason}}, nil)
+	if err == nil {
+		fmt.Fprintln(c.Shell.Out, "the feed passes over the event")
+	}
+	return err
 }
 
 // withFeed calls do on the feed, beside a running system or without one.
