@@ -23,6 +23,7 @@ import (
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/pgtest"
 	"bahi/migrations"
+	"bahi/projections"
 	"bahi/readmodels/opsview"
 )
 
@@ -315,7 +316,7 @@ func TestRebuildIsRequestedAndEstimated(t *testing.T) {
 	}
 	operator.POST(path+"?dryrun=true", nil).Status(422)
 	require.Empty(t, r.orders.taken())
-	r.orders.refuse(opsview.ErrBuildRuns)
+	r.orders.refuse(projections.ErrBuildRuns)
 	operator.POST(path, nil).Problem(409, "The projection is being rebuilt already")
 	r.orders.refuse(errors.New("secret: away"))
 	operator.POST(path+"?dry_run=true", nil).Problem(500, "Internal error")
@@ -362,7 +363,7 @@ func TestParkedFollowersAreRetriedAndSkipped(t *testing.T) {
 	a := r.operator().POST("/ops/parked/accounts/skip", `{"position":5,"reason":"गलत"}`).Status(200).Body(`[]`)
 	require.Equal(t, "77", a.Header("Bahi-Position"))
 	require.Equal(t, []string{"retry accounts", "skip accounts 5 गलत"}, r.orders.taken())
-	r.orders.refuse(opsview.ErrNotParked)
+	r.orders.refuse(projections.ErrNotParked)
 	r.operator().POST("/ops/parked/accounts/retry", nil).Problem(409, "The projection is not parked")
 	r.operator().POST("/ops/parked/accounts/skip", `{"position":5,"reason":"x"}`).Problem(409, "The projection is not parked")
 	r.orders.refuse(nil)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"bahi/commands/messagingcmd"
-	"bahi/reactors"
 	"bahi/reactors/messagingreact"
 )
 
@@ -29,18 +28,10 @@ func (s *System) openCampaigns() error {
 	}
 	s.Campaigns = &messagingreact.Dispatcher{
 		Campaigns: &messagingcmd.Campaigns{Messages: s.Messages, Zone: zone, Autosend: s.Settings.Outside.CampaignAutosend},
-		Views:     s.Messaging, Queue: campaignJobs{s}, Alone: s.aloneOnChannel,
+		Views:     s.Messaging, Queue: later{s}, Alone: s.aloneOnChannel,
 		AtOnce: max(min(campaignsAtOnce, int(s.Settings.Connections)/2), 1), Rate: s.Settings.Outside.CampaignRate,
 	}
 	return nil
-}
-
-// campaignJobs adapts the queue, which is made after its workers.
-type campaignJobs struct{ *System }
-
-// Add implements the dispatcher's Adder.
-func (s campaignJobs) Add(ctx context.Context, args reactors.Args) error {
-	return s.queue.Add(ctx, args)
 }
 
 // campaignLocks is the class of the advisory locks of channels: "bahi" in ASCII, and one more.

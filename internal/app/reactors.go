@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
 	"bahi/reactors"
 	"bahi/reactors/accessreact"
 	"bahi/reactors/inboxreact"
@@ -60,6 +63,18 @@ type later struct{ *System }
 
 // Add implements the reactors' Adder.
 func (s later) Add(ctx context.Context, args reactors.Args) error { return s.queue.Add(ctx, args) }
+
+// laterWebhooks is later for the inbox.
+type laterWebhooks struct{ later }
+
+// Add implements the inbox's Jobs.
+func (s laterWebhooks) Add(ctx context.Context, tx pgx.Tx, calls []uuid.UUID) error {
+	jobs := make([]reactors.Args, len(calls))
+	for i, id := range calls {
+		jobs[i] = inboxreact.HandleWebhook{Call: id}
+	}
+	return s.queue.AddAll(ctx, tx, time.Now().Add(inboxreact.Again), jobs...)
+}
 
 // Newest implements the reactors' Scrubs.
 func (s later) Newest(ctx context.Context, kind string) (int64, error) {
