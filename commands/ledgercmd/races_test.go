@@ -44,7 +44,8 @@ func TestAnEditThatLostToTheLockLeavesTheRowAsItWas(t *testing.T) {
 		account := winner.open(t)
 		row := winner.add(t, account, today-10)
 		loser.store.at("bankrow-", winner.locks(t, today-10))
-		_, err := ledgercmd.EditRow(patient(t), as(t), loser.Books, bank.Ledger, account, row, asked{In: rupees(2)})
+		_, err := ledgercmd.EditRow(patient(t), as(t), loser.Books, bank.Ledger,
+			ledgercmd.RowAt{Account: account, Row: row}, asked{In: rupees(2)})
 		require.ErrorIs(t, err, errLocked)
 		stream := bank.Ledger.Rows.Stream(idText(row))
 		require.Equal(t, []string{"BankRowAdded"}, o.names(t, stream))
@@ -54,7 +55,8 @@ func TestAnEditThatLostToTheLockLeavesTheRowAsItWas(t *testing.T) {
 		winner.lock(t, nil)
 		for i, n := range []*node{loser, winner} {
 			match := o.row(t, account, row).Revision
-			out, err := ledgercmd.EditRow(patient(t), as(t, func(r *commands.Request) { r.IfMatch = &match }), n.Books, bank.Ledger, account, row,
+			out, err := ledgercmd.EditRow(patient(t), as(t, func(r *commands.Request) { r.IfMatch = &match }), n.Books, bank.Ledger,
+				ledgercmd.RowAt{Account: account, Row: row},
 				asked{Out: rupees(int64(5 + i))})
 			require.NoError(t, err, "the revision that a read shows is the one to match")
 			require.Equal(t, book.Row{Account: account, Date: today - 10, In: booked(1), Out: booked(int64(5 + i))}, out.State)
@@ -94,10 +96,10 @@ func TestAMoveIsRefusedWhenEitherOfItsDatesIsLocked(t *testing.T) {
 			row := winner.add(t, account, dates[0])
 			move := asked{Date: &dates[1]}
 			loser.store.at("bankrow-", winner.locks(t, today-10))
-			_, err := ledgercmd.EditRow(patient(t), as(t), loser.Books, bank.Ledger, account, row, move)
+			_, err := ledgercmd.EditRow(patient(t), as(t), loser.Books, bank.Ledger, ledgercmd.RowAt{Account: account, Row: row}, move)
 			require.ErrorIs(t, err, errLocked)
 			require.Equal(t, dates[0], o.row(t, account, row).Date)
-			_, err = ledgercmd.EditRow(patient(t), as(t), loser.Books, bank.Ledger, account, row, move)
+			_, err = ledgercmd.EditRow(patient(t), as(t), loser.Books, bank.Ledger, ledgercmd.RowAt{Account: account, Row: row}, move)
 			require.ErrorIs(t, err, errLocked, "and is refused before it, once that is known")
 			require.Len(t, o.names(t, bank.Ledger.Rows.Stream(idText(row))), 1)
 			o.agree(t)
@@ -118,7 +120,7 @@ func TestARowThatLostToTheDeletionOfItsAccountNeverWas(t *testing.T) {
 		_, err := ledgercmd.AddRow(patient(t), as(t), loser.Books, bank.Ledger, account, asked{Date: new(today), In: rupees(1)})
 		require.ErrorIs(t, err, bank.Ledger.NoAccount)
 		require.Nil(t, o.row(t, account, row))
-		_, err = ledgercmd.EditRow(patient(t), as(t), loser.Books, bank.Ledger, account, row, asked{In: rupees(2)})
+		_, err = ledgercmd.EditRow(patient(t), as(t), loser.Books, bank.Ledger, ledgercmd.RowAt{Account: account, Row: row}, asked{In: rupees(2)})
 		require.ErrorIs(t, err, bank.Ledger.NoAccount, "later calls by row id are 404")
 		o.agree(t)
 	})
@@ -174,11 +176,11 @@ func TestARowOfADeletedAccountIsGoneAlsoForWhatChangesNothing(t *testing.T) {
 	account := n.open(t)
 	row := n.add(t, account, today)
 	same := asked{Date: new(today)}
-	_, err := ledgercmd.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, row, same)
+	_, err := ledgercmd.EditRow(patient(t), as(t), n.Books, bank.Ledger, ledgercmd.RowAt{Account: account, Row: row}, same)
 	require.NoError(t, err)
 	_, err = ledgercmd.DeleteAccount(patient(t), as(t), n.Books, bank.Ledger, account)
 	require.NoError(t, err)
-	_, err = ledgercmd.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, row, same)
+	_, err = ledgercmd.EditRow(patient(t), as(t), n.Books, bank.Ledger, ledgercmd.RowAt{Account: account, Row: row}, same)
 	require.ErrorIs(t, err, bank.Ledger.NoRow)
 	o.agree(t)
 }
@@ -219,7 +221,7 @@ func TestAnAccountOpenedOnOneNodeTakesRowsOnAnotherAtOnce(t *testing.T) {
 	for range 20 {
 		account := one.open(t)
 		row := two.add(t, account, today)
-		_, err := ledgercmd.EditRow(patient(t), as(t), one.Books, bank.Ledger, account, row, asked{In: rupees(2)})
+		_, err := ledgercmd.EditRow(patient(t), as(t), one.Books, bank.Ledger, ledgercmd.RowAt{Account: account, Row: row}, asked{In: rupees(2)})
 		require.NoError(t, err)
 		_, err = ledgercmd.DeleteAccount(patient(t), as(t), two.Books, bank.Ledger, account)
 		require.NoError(t, err)
@@ -252,7 +254,7 @@ func TestTheLockCountsForItsOwnWorkspace(t *testing.T) {
 	require.ErrorIs(t, err, bank.Ledger.NoAccount)
 	_, err = ledgercmd.PostRows(patient(t), foreign, n.Books, bank.Ledger, account, []asked{{Date: new(today), In: rupees(1)}})
 	require.ErrorIs(t, err, bank.Ledger.NoAccount)
-	_, err = ledgercmd.EditRow(patient(t), foreign, n.Books, bank.Ledger, account, row, asked{In: rupees(2)})
+	_, err = ledgercmd.EditRow(patient(t), foreign, n.Books, bank.Ledger, ledgercmd.RowAt{Account: account, Row: row}, asked{In: rupees(2)})
 	require.ErrorIs(t, err, bank.Ledger.NoRow)
 	_, err = ledgercmd.DeleteRow(patient(t), foreign, n.Books, bank.Ledger, account, row)
 	require.ErrorIs(t, err, bank.Ledger.NoRow)
@@ -280,7 +282,7 @@ func TestADryRunSaysWhatTheRulesWouldSay(t *testing.T) {
 	require.ErrorIs(t, err, errLocked)
 	_, err = ledgercmd.AddRow(patient(t), dry, n.Books, bank.Ledger, account+1, asked{Date: new(today), In: rupees(1)})
 	require.ErrorIs(t, err, bank.Ledger.NoAccount)
-	_, err = ledgercmd.EditRow(patient(t), dry, n.Books, bank.Ledger, account, row, asked{In: rupees(2)})
+	_, err = ledgercmd.EditRow(patient(t), dry, n.Books, bank.Ledger, ledgercmd.RowAt{Account: account, Row: row}, asked{In: rupees(2)})
 	require.ErrorIs(t, err, errLocked)
 	_, err = ledgercmd.DeleteAccount(patient(t), dry, n.Books, bank.Ledger, account)
 	require.ErrorIs(t, err, errLocked)
@@ -322,7 +324,8 @@ func TestARepeatedRequestAnswersTheRowAsItWasThen(t *testing.T) {
 	}
 	first, err := add(one)
 	require.NoError(t, err)
-	_, err = ledgercmd.EditRow(patient(t), as(t), two.Books, bank.Ledger, account, id(t, first.ID), asked{In: rupees(9)})
+	_, err = ledgercmd.EditRow(patient(t), as(t), two.Books, bank.Ledger,
+		ledgercmd.RowAt{Account: account, Row: id(t, first.ID)}, asked{In: rupees(9)})
 	require.NoError(t, err)
 	_, err = ledgercmd.DeleteAccount(patient(t), as(t), two.Books, bank.Ledger, account)
 	require.NoError(t, err)

@@ -116,7 +116,8 @@ func TestARowIsReversedAsItIsAndNotAsItWas(t *testing.T) {
 	account := quick.open(t)
 	one, two := quick.add(t, account, today), quick.add(t, account, today)
 	slow.store.at("bankrow-", func() error {
-		_, err := ledgercmd.EditRow(patient(t), as(t), quick.Books, bank.Ledger, account, two, asked{In: rupees(5)})
+		_, err := ledgercmd.EditRow(patient(t), as(t), quick.Books, bank.Ledger,
+			ledgercmd.RowAt{Account: account, Row: two}, asked{In: rupees(5)})
 		return err
 	})
 	_, err := slow.reverse(t, as(t, keyed), account, one, two)

@@ -23,12 +23,14 @@ import (
 	"bahi/readmodels"
 )
 
-type CompanyCommand struct {
-	Verify verifyCompany `cmd:"" help:"Mark a company as verified, or as not."`
-}
-
-type CatalogCommand struct {
-	Import importCatalog `cmd:"" help:"Import products from a CSV or Excel file."`
+// Commands are the commands of the marketplace.
+type Commands struct {
+	Company struct {
+		Verify verifyCompany `cmd:"" help:"Mark a company as verified, or as not."`
+	} `cmd:"" help:"Verify companies."`
+	Catalog struct {
+		Import importCatalog `cmd:"" help:"Import products from a CSV or Excel file."`
+	} `cmd:"" help:"Import the products of companies."`
 }
 
 type verifyCompany struct {
@@ -115,7 +117,8 @@ func (c importCatalog) Run(ctx context.Context) error {
 	bar := progress.NewBar(c.Shell.Err, "import", "products")
 	show := func(done int) { bar.Show(int64(done), int64(len(read.Items))) }
 	show(0) // the rate counts from here
-	out, err := marketplacecmd.ImportProducts(ctx, sys.Commands, req, to.ID, sys.Marketplace, read.Items, show)
+	out, err := marketplacecmd.ImportProducts(ctx, sys.Commands, req, sys.Marketplace,
+		marketplacecmd.Import{Company: to.ID, Lines: read.Items, Progress: show})
 	bar.End()
 	if err != nil {
 		return err
