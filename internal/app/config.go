@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
@@ -59,6 +60,18 @@ func (s Shell) Getenv(name string) string {
 func (s *Settings) AfterApply(sh Shell) error {
 	s.Shell = sh
 	return nil
+}
+
+// Opened has the system that a command has taken, to be closed after it.
+type Opened struct{ *System }
+
+// ProvideSystem opens the books for a command whose Run takes a system, beside a running server or without one.
+func (s Settings) ProvideSystem(ctx context.Context, o *Opened) (*System, error) {
+	sys, err := s.OpenBooks(ctx, false)
+	if err == nil {
+		o.System = sys
+	}
+	return sys, err
 }
 
 // Logger returns a logger to standard error. A shell command only logs problems.

@@ -63,20 +63,25 @@ func Run(ctx context.Context, sh app.Shell, args ...string) (status int) {
 			panic(end)
 		}
 	}()
+	opened := &app.Opened{}
 	k, err := kong.New(&Commands{},
 		kong.Name("bahi"),
 		kong.Description("Bahi keeps a workshop's books as a log of events. Each setting is a flag and an environment variable."),
 		kong.UsageOnError(), kong.Help(help),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Writers(sh.Out, sh.Err), kong.Exit(func(status int) { panic(exit(status)) }), kong.Resolvers(environment(sh.Env)),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(sh),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(sh, opened),
 	)
 	if err != nil {
 		panic(err) // kong cannot read a tag
 	}
 	parsed, err := k.Parse(args)
 	k.FatalIfErrorf(err)
-	if err = parsed.Run(); err == nil {
+	err = parsed.Run()
+	if opened.System != nil {
+		opened.Close()
+	}
+	if err == nil {
 		return 0
 	}
 	fmt.Fprintln(sh.Err, "bahi:", err)

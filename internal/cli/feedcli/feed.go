@@ -25,30 +25,28 @@ type Command struct {
 type feedStatus struct{ app.Settings }
 
 // Run prints one line.
-func (c feedStatus) Run(ctx context.Context) error {
-	return withFeed(ctx, c.Settings, func(ctx context.Context, sys *app.System) error {
-		at, err := feedreact.Look(ctx, sys.Pool)
-		if errors.Is(err, feedreact.ErrNotBegun) {
-			fmt.Fprintln(c.Shell.Out, err)
-			return nil
-		}
+func (c feedStatus) Run(ctx context.Context, sys *app.System) error {
+	at, err := feedreact.Look(ctx, sys.Pool)
+	if errors.Is(err, feedreact.ErrNotBegun) {
+		fmt.Fprintln(c.Shell.Out, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	state, why := feedreact.StateOf(at)
+	behind, since := "?", "?" // the feed followed another log
+	if at.StoreID == sys.Store.ID() {
+		lag, err := feedreact.Behind(ctx, sys.Store, at.Position, time.Now())
 		if err != nil {
 			return err
 		}
-		state, why := feedreact.StateOf(at)
-		behind, since := "?", "?" // the feed followed another log
-		if at.StoreID == sys.Store.ID() {
-			lag, err := feedreact.Behind(ctx, sys.Store, at.Position, time.Now())
-			if err != nil {
-				return err
-			}
-			behind, since = app.Behind(lag.Head, at.Position), lag.Time.Round(time.Second).String()
-		}
-		out := tabwriter.NewWriter(c.Shell.Out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(out, "STATE\tPOSITION\tLAG\tOLDEST\tLOG\tERROR")
-		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\n", state, at.Position, behind, since, at.StoreID, why)
-		return out.Flush()
-	})
+		behind, since = app.Behind(lag.Head, at.Position), lag.Time.Round(time.Second).String()
+	}
+	out := tabwriter.NewWriter(c.Shell.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "STATE\tPOSITION\tLAG\tOLDEST\tLOG\tERROR")
+	fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\n", state, at.Position, behind, since, at.StoreID, why)
+	return out.Flush()
 }
 
 type feedReplay struct {
@@ -58,14 +56,12 @@ type feedReplay struct {
 }
 
 // Run moves the feed's checkpoint.
-func (c feedReplay) Run(ctx context.Context) error {
-	return withFeed(ctx, c.Settings, func(ctx context.Context, sys *app.System) error {
-		if err := feedreact.Replay(ctx, sys.Pool, sys.Store, event.Position(c.From)); err != nil {
-			return err
-		}
-		fmt.Fprintf(c.Shell.Out, "the feed goes on at position %d\n", c.From)
-		return nil
-	})
+func (c feedReplay) Run(ctx context.Context, sys *app.System) error {
+	if err := feedreact.Replay(ctx, sys.Pool, sys.Store, event.Position(c.From)); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.Shell.Out, "the feed goes on at position %d\n", c.From)
+	return nil
 }
 
 type feedRetry struct{ remote.Server }
@@ -94,14 +90,4 @@ func (c feedSkip) Run(ctx context.Context) error {
 		fmt.Fprintln(c.Shell.Out, "the feed passes over the event")
 	}
 	return err
-}
-
-// withFeed calls do on the feed, beside a running system or without one.
-func withFeed(ctx context.Context, s app.Settings, do func(context.Context, *app.System) error) error {
-	sys, err := s.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
-	return do(ctx, sys)
 }

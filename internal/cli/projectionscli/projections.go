@@ -37,12 +37,7 @@ type Command struct {
 type listProjections struct{ app.Settings }
 
 // Run prints one line a generation.
-func (c listProjections) Run(ctx context.Context) error {
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
+func (c listProjections) Run(ctx context.Context, sys *app.System) error {
 	head, err := sys.Store.Head(ctx)
 	if err != nil {
 		return err
@@ -215,12 +210,7 @@ type buildProjections struct {
 func (c buildProjections) Validate() error { return notNegative(c.Throttle, c.Partitions) }
 
 // Run builds the projections that have no live generation of this program's version.
-func (c buildProjections) Run(ctx context.Context) error {
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
+func (c buildProjections) Run(ctx context.Context, sys *app.System) error {
 	var missing []*projections.Projection
 	for _, p := range app.AllProjections() {
 		g, err := sys.Live(ctx, p)
