@@ -90,7 +90,7 @@ func (s *System) joinAudit(ctx context.Context, serving bool) error {
 		return err
 	}
 	s.Tree = &auditview.Tree{DB: s.Pool, Version: auditproj.Tree.Version}
-	s.Proofs = &auditview.Proofs{Tree: s.Tree, DB: s.Pool, Log: ViewedLog{s.Store}}
+	s.Proofs = &auditview.Proofs{Tree: s.Tree, DB: s.Pool, Log: s.reads}
 	s.Signer = &auditproj.Signer{
 		DB: s.Pool, Store: s.Store, Tables: s.Tree, Every: s.Settings.AuditInterval, Now: time.Now, Log: s.Log,
 		Ring: &auditproj.Ring{DB: s.Pool, Vault: s.Vault, Store: s.Store, Given: given, Now: time.Now},
@@ -277,7 +277,7 @@ const PollInterval = 50 * time.Millisecond
 // Trail returns the report of who changed what in the books.
 func (s *System) Trail(zone *time.Location) *audithttp.TrailReport {
 	return &audithttp.TrailReport{
-		Trails: &auditview.Trails{Reader: s.Ledger.Reader}, Books: s.Ledger, Log: s.recorder(), Signed: signed{s.Proofs}, Store: s.Store.ID(),
+		Trails: &auditview.Trails{Reader: s.Ledger.Reader}, Books: s.Ledger, Log: s.reads, Signed: signed{s.Proofs}, Store: s.Store.ID(),
 		Zone: zone, Now: time.Now,
 	}
 }

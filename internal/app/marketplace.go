@@ -87,7 +87,7 @@ func (s *System) openMarketplace(networks *chat.Networks, exceptions egress.Allo
 func (s *System) marketplaceRoutes() *marketplacehttp.Routes {
 	o := &s.Settings.Outside
 	r := &marketplacehttp.Routes{
-		Commands: s.Commands, Views: s.Marketplace, Frontend: o.FrontendURL, Log: logFeed{s.Store}, Evidence: s.Messaging,
+		Commands: s.Commands, Views: s.Marketplace, Frontend: o.FrontendURL, Log: s.reads, Evidence: s.Messaging,
 		Mailed:    s.Accounts.Credentials.Mailed,
 		KnownOnly: o.ContactsKnown, AnyGSTIN: o.AnyGSTIN,
 	}

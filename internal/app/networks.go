@@ -67,7 +67,7 @@ func (s *System) openNetworks(ctx context.Context) error {
 		return err
 	}
 	s.visitors = &messagingcmd.Visitors{Messages: s.Messages, Widgets: s.Messaging, Key: key, Origin: api.Origin}
-	s.live = messaginghttp.NewLive(logFeed{s.Store}, s.Messaging, s.Blobs)
+	s.live = messaginghttp.NewLive(s.reads, s.Messaging, s.Blobs)
 	return s.openMarketplace(networks, exceptions)
 }
 

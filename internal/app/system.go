@@ -70,6 +70,7 @@ type System struct {
 	cluster  *pgcluster.Cluster // nil: DATABASE_URL
 	Pool     *pgxpool.Pool
 	Store    *postgres.Store
+	reads    LogReads
 	Vault    *vault.Vault
 	Commands *commands.Handler
 	Blobs    *blob.Store
@@ -217,6 +218,7 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	if sys.Store, err = sys.openLog(ctx); err != nil {
 		return sys, err
 	}
+	sys.reads = NewLogReads(sys.Store)
 	sys.Home = uuid.NewSHA1(sys.Store.ID(), []byte("workspace"))
 	sys.Runner = projections.NewRunner(sys.Store, sys.Pool, sys.Log)
 	sys.backlog = &projections.Backlog{Store: sys.Store, Statuses: sys.Runner.Statuses, Now: time.Now}

@@ -96,7 +96,7 @@ func (c showEvents) Validate() error {
 // Run prints the whole event, or all events of the stream.
 func (c showEvents) Run(ctx context.Context, sys *app.System) error {
 	if c.Stream == "" {
-		e, there, err := app.ViewedLog{Store: sys.Store}.At(ctx, c.Position)
+		e, there, err := app.NewLogReads(sys.Store).At(ctx, c.Position)
 		if err == nil && !there {
 			err = fmt.Errorf("the log has no event at position %d", c.Position)
 		}
