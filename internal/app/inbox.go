@@ -44,7 +44,7 @@ func (s *System) openInbox(ctx context.Context) (err error) {
 		return err
 	}
 	s.Inbox = inbox.New(inbox.Config{
-		Pool: s.Pool, Vault: s.Vault, Jobs: laterWebhooks{later{s}}, Handlers: webhooks.Handlers(s.hooks),
+		Pool: s.Pool, Vault: s.Vault, Handlers: webhooks.Handlers(s.hooks),
 		Keep: time.Duration(days) * 24 * time.Hour, Now: time.Now, Log: s.Log,
 	})
 	return nil

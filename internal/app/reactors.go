@@ -6,12 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
-
 	"bahi/reactors"
 	"bahi/reactors/accessreact"
-	"bahi/reactors/inboxreact"
 	"bahi/reactors/ledgerreact"
 	"bahi/reactors/marketplacereact"
 	"bahi/reactors/messagingreact"
@@ -37,7 +33,7 @@ func (s *System) workers() reactors.Workers {
 		Frontend: s.Settings.Outside.FrontendURL, Admin: s.Settings.Outside.AdminEmail, Zone: zone, Log: s.Log,
 	}
 	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreact.Sweeps(s.Accounts.Credentials)},
-		inboxreact.Workers(s.Inbox), s.confirming.Workers(), s.notices.Workers(),
+		s.confirming.Workers(), s.notices.Workers(),
 		(&messagingreact.Player{Commands: s.Commands, Keep: s.Messages.StoreFile}).Workers(),
 		s.bots.knowledge.Workers(), s.bots.answers.Workers(), s.reading().Workers(), s.Campaigns.Workers(),
 		messagingreact.HookWorkers(s.HookChannels))
@@ -64,18 +60,6 @@ type later struct{ *System }
 // Add implements the reactors' Adder.
 func (s later) Add(ctx context.Context, args reactors.Args) error { return s.queue.Add(ctx, args) }
 
-// laterWebhooks is later for the inbox.
-type laterWebhooks struct{ later }
-
-// Add implements the inbox's Jobs.
-func (s laterWebhooks) Add(ctx context.Context, tx pgx.Tx, calls []uuid.UUID) error {
-	jobs := make([]reactors.Args, len(calls))
-	for i, id := range calls {
-		jobs[i] = inboxreact.HandleWebhook{Call: id}
-	}
-	return s.queue.AddAll(ctx, tx, time.Now().Add(inboxreact.Again), jobs...)
-}
-
 // Newest implements the reactors' Scrubs.
 func (s later) Newest(ctx context.Context, kind string) (int64, error) {
 	return s.queue.Newest(ctx, kind)
@@ -100,7 +84,6 @@ func (s *System) sweeps() []reactors.Sweep {
 	return []reactors.Sweep{
 		reactors.Every(accessreact.SweepInterval, accessreact.SweepErasures{}),
 		reactors.Every(accessreact.SweepInterval, accessreact.SweepCredentials{}),
-		reactors.Every(inboxreact.SweepInterval, inboxreact.SweepInbox{}),
 		reactors.Every(messagingreact.SweepVectorsInterval, messagingreact.SweepVectors{}),
 		reactors.Every(ledgerreact.SweepKhatasInterval, ledgerreact.SweepKhatas{}),
 		reactors.Every(messagingreact.TendInterval, messagingreact.TendCampaigns{}),

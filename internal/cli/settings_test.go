@@ -44,7 +44,7 @@ func TestTheSettingsPageIsTheProgramsSettings(t *testing.T) {
 		if flag.IsBool() {
 			flag.Default = cmp.Or(flag.Default, "false")
 		}
-		rows[flag.Group.Title] += fmt.Sprintf("| `%s`<br>`--%s` | %s | %s | %s | %s |\n",
+		rows[flag.Group.Title] += fmt.Sprintf("| `%s`, `--%s` | %s | %s | %s | %s |\n",
 			flag.Envs[0], flag.Name, flag.Help, code(flag.Default), unit, code(example))
 	}
 	var limits strings.Builder
