@@ -2,6 +2,7 @@ package http_test
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"net"
 	"net/http"

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"bahi/domain/event"
+	"bahi/domain/fault"
 	"bahi/eventstore"
 )
 
@@ -51,7 +52,7 @@ type Progress struct {
 
 // The ways in which a build ends without a new generation.
 var (
-	ErrBuildRuns = errors.New("the projection is being built already")
+	ErrBuildRuns = fault.New(fault.Conflict, "The projection is being rebuilt already")
 	ErrCancelled = errors.New("the build was cancelled")
 	ErrDiffers   = errors.New("the new tables differ from the live ones")
 )

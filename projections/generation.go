@@ -21,20 +21,28 @@ var ErrFenced = errors.New("another runner writes this projection now")
 
 // generation is a row of the registry.
 type generation struct {
-	Name        string
-	Generation  int
-	Version     int
-	DDL         string `db:"ddl_sha256"`
-	Live        bool
-	Building    bool // tables or indexes are missing
-	Scratch     bool // never to be live
+	buildState
+
+	Name       string
+	Generation int
+	Version    int
+	DDL        string `db:"ddl_sha256"`
+	Live       bool
+	Building   bool // tables or indexes are missing
+	Scratch    bool // never to be live
+	StoreID    uuid.UUID
+	Position   event.Position
+	EventID    *uuid.UUID
+	Owner      *uuid.UUID
+	Error      *string
+	Paused     bool
+	KeepUntil  *time.Time
+	Over       bool // KeepUntil has passed
+}
+
+// buildState is the state of a generation's build.
+type buildState struct {
 	Phase       *string
-	StoreID     uuid.UUID
-	Position    event.Position
-	EventID     *uuid.UUID
-	Owner       *uuid.UUID
-	Error       *string
-	Paused      bool
 	Throttle    *int
 	Partitions  int
 	Accepted    bool
@@ -44,8 +52,6 @@ type generation struct {
 	FilledAt    *time.Time // when its fill ended
 	ThenEach    *int64     // nanoseconds per event of the phases after the fill, in the last measured build
 	KeepFor     time.Duration
-	KeepUntil   *time.Time
-	Over        bool // KeepUntil has passed
 }
 
 // The phases of a build.
@@ -178,12 +184,11 @@ var (
 	)` + fmt.Sprintf(movePosition, `, told_from = case when told_to = position then told_from else position end, told_to = $5`)
 )
 
-// checkpoint moves a generation's checkpoint if this runner still owns it. changed has the workspaces whose rows changed, if the projection
-// tells.
-func checkpoint(ctx context.Context, tx pgx.Tx, g generation, owner uuid.UUID, to event.Position, id *uuid.UUID, tells bool,
-	changed map[uuid.UUID]struct{}) error {
-	sql, args := moveSilent, []any{g.Name, g.Generation, int64(g.Position), owner, int64(to), id, g.Rate}
-	if tells {
+// checkpoint moves the checkpoint of a session's generation if it still owns that. changed has the workspaces whose rows changed, if the
+// projection tells.
+func (s *session) checkpoint(ctx context.Context, tx pgx.Tx, to event.Position, id *uuid.UUID, changed map[uuid.UUID]struct{}) error {
+	sql, args := moveSilent, []any{s.g.Name, s.g.Generation, int64(s.g.Position), s.owner, int64(to), id, s.g.Rate}
+	if s.p.tells {
 		sql, args = moveTelling, append(args, slices.Collect(maps.Keys(changed)))
 	}
 	done, err := tx.Exec(ctx, sql, args...)

@@ -253,7 +253,7 @@ func (s *session) apply(ctx context.Context, d decoded) error {
 			return err
 		}
 		s.g.Rate = s.pace.after(d.len())
-		return checkpoint(ctx, tx, s.g, s.owner, d.upTo, d.last, s.p.tells, b.changed)
+		return s.checkpoint(ctx, tx, d.upTo, d.last, b.changed)
 	})
 	if err == nil {
 		s.g.Position, s.g.EventID, s.kept = d.upTo, d.last, b.FoldState

@@ -42,11 +42,11 @@ func TestARowOfADeletedAccountIsGoneAlsoForWhatChangesNothing(t *testing.T) {
 	account := n.open(t)
 	row := n.add(t, account, today)
 	same := asked{Date: new(today)}
-	_, err := ledgercmd.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, row, same)
+	_, err := ledgercmd.EditRow(patient(t), as(t), n.Books, bank.Ledger, ledgercmd.RowAt{Account: account, Row: row}, same)
 	require.NoError(t, err)
 	_, err = ledgercmd.DeleteAccount(patient(t), as(t), n.Books, bank.Ledger, account)
 	require.NoError(t, err)
-	_, err = ledgercmd.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, row, same)
+	_, err = ledgercmd.EditRow(patient(t), as(t), n.Books, bank.Ledger, ledgercmd.RowAt{Account: account, Row: row}, same)
 	require.ErrorIs(t, err, bank.Ledger.NoRow)
 	o.agree(t)
 }
@@ -90,7 +90,8 @@ func TestARepeatedRequestAnswersTheRowAsItWasThen(t *testing.T) {
 	}
 	first, err := add(one)
 	require.NoError(t, err)
-	_, err = ledgercmd.EditRow(patient(t), as(t), two.Books, bank.Ledger, account, id(t, first.ID), asked{In: rupees(9)})
+	_, err = ledgercmd.EditRow(patient(t), as(t), two.Books, bank.Ledger,
+		ledgercmd.RowAt{Account: account, Row: id(t, first.ID)}, asked{In: rupees(9)})
 	require.NoError(t, err)
 	_, err = ledgercmd.DeleteAccount(patient(t), as(t), two.Books, bank.Ledger, account)
 	require.NoError(t, err)

@@ -125,7 +125,9 @@ func TestParkedFeedIsReportedAndSkipped(t *testing.T) {
 	p.Ready()
 	tool := func(args ...string) string {
 		t.Helper()
-		out, wrong, status := apptest.Execute(t, feeding(t, database, broker, append([]string{"feed"}, args...)...))
+		cmd := feeding(t, database, broker, append([]string{"feed"}, args...)...)
+		cmd.Env = append(cmd.Env, "BAHI_ADDR="+strings.TrimPrefix(p.URL, "http://"))
+		out, wrong, status := apptest.Execute(t, cmd)
 		require.Zero(t, status, wrong)
 		return out
 	}

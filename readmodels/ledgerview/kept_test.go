@@ -109,7 +109,8 @@ func TestWhatTwoNodesKeepIsWhatTheTablesSay(t *testing.T) {
 				p.rows = append(p.rows, out.First, out.First+1)
 			},
 			"edit": ofRow(func(t *rapid.T, p *place, row int64) error {
-				_, err := ledgercmd.EditRow(o.patient(), as(p.workspace), o.books, bank.Ledger, p.account, row, entered(t))
+				_, err := ledgercmd.EditRow(o.patient(), as(p.workspace), o.books, bank.Ledger,
+					ledgercmd.RowAt{Account: p.account, Row: row}, entered(t))
 				return err
 			}),
 			"delete": ofRow(func(_ *rapid.T, p *place, row int64) error {

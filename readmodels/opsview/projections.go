@@ -16,14 +16,7 @@ import (
 // The refusals about projections and builds.
 var (
 	ErrNoProjection = fault.New(fault.NotFound, "Projection not found")
-	ErrNoBuild      = fault.New(fault.Conflict, "The projection is not being rebuilt")
-	ErrBuildRuns    = fault.New(fault.Conflict, "The projection is being rebuilt already")
-	ErrNotBuilt     = fault.New(fault.Conflict, "The projection is not built yet")
-	ErrNotParked    = fault.New(fault.Conflict, "The projection is not parked")
 	ErrOtherEvent   = fault.New(fault.Conflict, "The projection is not parked at that event")
-	ErrNothingKept  = fault.New(fault.Conflict, "No earlier generation is kept to go back to")
-	ErrNotPaused    = fault.New(fault.Conflict, "The projection is not paused")
-	ErrNoDifference = fault.New(fault.Conflict, "The rebuild does not wait for its differences to be accepted")
 )
 
 // Projection is the state of a projection in this program's version.

@@ -186,7 +186,7 @@ func (e *Engine) quote(ctx context.Context, q Question, r Result) (Result, error
 			titles[i] = *p.Source.Name
 		}
 	}
-	quoted, err := e.Knowledge.Quote(ctx, q.Bot, q.Text, texts, titles, e.Coverage, maxQuote)
+	quoted, err := e.Knowledge.Quote(ctx, q.Bot, q.Text, texts, titles, knowledge.Bounds{Coverage: e.Coverage, Characters: maxQuote})
 	if err != nil {
 		return r, err
 	}
