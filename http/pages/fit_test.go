@@ -146,7 +146,7 @@ func TestPagesFit(t *testing.T) {
 		t.Run("settings", func(t *testing.T) {
 			t.Parallel()
 			p := member(t)
-			visit(t, p, settings, settings+"/members", settings+"/members/"+ravi.User.ID, settings+"/keys", settings+"/company",
+			visit(t, p, settings, settings+"/members", settings+"/members/"+ravi.User.ID, settings+"/keys", settings+"/invitations",
 				settings+"/books", "/docs/add-karigar-row")
 			p.Speak("en")
 			p.Go("/docs/add-karigar-row")

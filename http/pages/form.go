@@ -413,7 +413,7 @@ var fieldLabels = map[string]string{
 	"created": "Added", "updated": "Changed", "at": "Time", "lastError": "Last fault", "error": "Fault", "errors": "Faults",
 	"text": "Message", "imageUrl": "Address of a picture",
 	"ledger": "Books", "messaging": "Messages", "marketplace": "Marketplace, members and keys", "audit": "Trail", "permissions": "Rights",
-	"expires_at": "Ends on", "pincode": "PIN code", "locked_through": "Locked through",
+	"expires_at": "Ends on", "created_by": "Made by", "joined_at": "Since", "pincode": "PIN code", "locked_through": "Locked through",
 	"user_name": "Your name", "user_email": "Your email", "user_phone": "Your phone",
 	"throttle": "Most events a second", "partitions": "Parts filled at the same time", "keep_seconds": "Seconds to keep the old tables",
 }

@@ -196,7 +196,9 @@ func eventResource() *resource {
 				return display{Text: indent([]byte(compact(e["metadata"]))), Long: true}
 			},
 		},
-		links: []choice{{Value: operatePath + "/events?to_position={id}", Text: "The log up to here"}},
+		links: func(d *desk, _ map[string]any) []choice {
+			return []choice{{Value: operatePath + "/events?to_position=" + d.id, Text: "The log up to here"}}
+		},
 	}
 }
 

@@ -127,8 +127,6 @@ func (p *Pages) routes() {
 	p.khataRoutes()
 	p.resourceRoutes()
 	p.inboxRoutes()
-	p.enquiryRoutes()
-	p.settingsRoutes()
 	p.member("GET /app/daybook", (*visit).daybook)
 	p.member("GET /app/audit", (*visit).trail)
 	p.publicRoutes()

@@ -30,7 +30,9 @@ func (v *visit) desk(r *resource, record bool) *desk {
 	if r.parent != nil {
 		d.parent = v.r.PathValue("id")
 	}
-	if record {
+	if r.single {
+		d.id = r.word
+	} else if record {
 		d.id = v.r.PathValue(r.variable())
 	}
 	d.lines = r.inline && !record
@@ -52,6 +54,7 @@ type sent struct {
 // actForm is a form that runs an operation.
 type actForm struct {
 	Do, ID, Button, About, Key, Revision, Reason, Kind string
+	Because                                            string // what an optional reason is for
 	AsksReason, Danger, Files, DryRun, Open            bool
 	Main                                               bool // the first one of a page
 	Scope                                              string
@@ -95,12 +98,15 @@ func (d *desk) vars(o *operation) []string {
 	if d.of.by != "" && d.parent != "" {
 		ids = ids[1:]
 	}
+	if strings.Contains(o.Path, "{workspace_id}") {
+		ids = slices.Insert(ids, 0, d.who.Workspace.String())
+	}
 	return ids[:min(len(ids), strings.Count(o.Path, "{"))]
 }
 
 // actions returns what the forms of the page do.
 func (d *desk) actions() []action {
-	if d.id == "" && !d.lines {
+	if d.id == "" {
 		return d.of.listActions()
 	}
 	return d.of.recordActions()
@@ -110,8 +116,11 @@ func (d *desk) actions() []action {
 func (d *desk) act() (page, error) {
 	form := d.r.PostForm
 	in := sent{do: form.Get("do"), key: form.Get("key"), reason: strings.TrimSpace(form.Get("reason"))}
+	if d.lines {
+		d.id = form.Get("id")
+	}
 	actions := d.actions()
-	i := slices.IndexFunc(actions, func(a action) bool { return a.operation == in.do })
+	i := slices.IndexFunc(actions, func(a action) bool { return a.word() == in.do })
 	if i < 0 {
 		return page{}, errNoPage
 	}
@@ -121,14 +130,15 @@ func (d *desk) act() (page, error) {
 		return page{}, err
 	}
 	var record map[string]any
-	if d.lines {
-		d.id = form.Get("id")
-	} else if d.id != "" {
+	if d.id != "" && !d.lines {
 		if record, err = d.find(); err != nil {
 			return page{}, err
 		}
 	}
 	out := d.inputOf(o, a, record, &in)
+	if same, is := out.body.(map[string]any); a.edit && is && len(same) == 0 { // the form was sent before
+		return page{redirect: after(api.Response{}, d.here(), cmp.Or(a.did, "done"))}, nil
+	}
 	if a.reason && in.reason == "" {
 		in.status, in.wrong = http.StatusUnprocessableEntity, []string{d.lang.t("Say why.")}
 		return d.show(in)
@@ -146,7 +156,7 @@ func (d *desk) act() (page, error) {
 		in.status, in.faults = refused.Status, refused.faults()
 		if len(refused.Errors) == 0 {
 			in.wrong = []string{refused.Detail}
-		} else if d.lines {
+		} else if d.lines && d.id != "" {
 			in.wrong = []string{detail(refused)}
 		}
 		return d.show(in)
@@ -154,6 +164,9 @@ func (d *desk) act() (page, error) {
 		return page{}, err
 	case out.dry, a.shows:
 		of := d.shown("", o.Answer, answer)
+		if a.says != nil {
+			of = a.says(d, entriesOf([]any{answer})[0])
+		}
 		in.answer, in.tried, in.body = &of, out.dry, nil
 		return d.show(in)
 	}
@@ -161,10 +174,10 @@ func (d *desk) act() (page, error) {
 	made, _ := answer.(map[string]any)
 	switch id := textOf(made["id"]); {
 	case a.to != nil:
-		return page{redirect: a.to(d, made)}, nil
+		return page{redirect: after(done, a.to(d, made), a.did)}, nil
 	case a.operation == d.of.remove:
 		to = d.of.address(d.parent, "")
-	case a.operation == d.of.create && id != "" && d.of.leads == "":
+	case a.operation == d.of.create && id != "" && d.of.leads == "" && !d.of.inline:
 		to = d.of.address(d.parent, id)
 	case d.id == "":
 		to = d.of.address(d.parent, "")
@@ -221,6 +234,13 @@ func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) 
 	if a.edit {
 		out.body = differing(in.body, record)
 	}
+	for _, p := range body.Properties {
+		if day := textOf(in.body[p.Name]); p.Format == "date-time" && p.Kind == "date" && day != "" {
+			sent := maps.Clone(in.body)
+			sent[p.Name] = d.clock(day, false)
+			out.body = sent
+		}
+	}
 	return out
 }
 
@@ -262,7 +282,10 @@ func (d *desk) find() (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, err = d.call(o.ID, request{vars: d.vars(o)}, &record)
+		out, err := d.call(o.ID, request{vars: d.vars(o), query: d.of.one}, &record)
+		if err == nil && record["revision"] == nil {
+			record["revision"] = strings.Trim(out.Header.Get("ETag"), `"`)
+		}
 		if refused := refusal(err); refused != nil && refused.Status == http.StatusUnprocessableEntity { // an id of another kind
 			return nil, errNoPage
 		}
@@ -291,7 +314,7 @@ const (
 
 // idOf returns the id of a record.
 func idOf(record map[string]any) string {
-	return cmp.Or(textOf(record["id"]), textOf(record["name"]))
+	return cmp.Or(textOf(record["id"]), textOf(record["user_id"]), textOf(record["name"]))
 }
 
 // listQuery returns the query that the list always has.

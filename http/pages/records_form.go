@@ -23,8 +23,22 @@ func (d *desk) inputs(o *operation, a action, record map[string]any) (query, bod
 	if o.Body == nil || a.body != nil {
 		return query, nil
 	}
-	if a.starts != nil {
-		return query, o.Body.only("", slices.AppendSeq(slices.Clone(a.fields), maps.Keys(a.starts(record))))
+	if a.fields != nil || a.starts != nil {
+		asked := slices.Clone(a.fields)
+		for name := range a.starting(record) {
+			if !a.asks(name) {
+				asked = append(asked, name)
+			}
+		}
+		body = o.Body.only("", asked)
+		for i, p := range body.Properties {
+			if p.Format == "date-time" {
+				day := *p.schema
+				day.Kind = "date"
+				body.Properties[i].schema = &day
+			}
+		}
+		return query, body
 	}
 	hidden := slices.Concat([]string{"id", d.of.by}, d.of.without, d.of.given, a.without)
 	for _, p := range o.Body.Properties {
@@ -78,18 +92,22 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 			continue
 		}
 		f := actForm{
-			Do: a.operation, Button: a.button, About: a.about, AsksReason: a.reason, Danger: a.danger, Files: o.Files, DryRun: o.DryRun,
+			Do: a.word(), Button: a.button, About: a.about, AsksReason: a.reason || a.because != "", Because: a.because, Danger: a.danger, Files: o.Files, DryRun: o.DryRun,
 			Links: a.links, Address: d.of.address(d.parent, d.id), Revision: textOf(record["revision"]),
-			Main: len(all) == 0 && !d.lines, Scope: "-" + a.operation,
+			Main: len(all) == 0 && (!d.lines || d.id == ""), Scope: "-" + a.word(),
 		}
 		if d.id != "" {
 			f.Address, f.ID = d.here(), d.id
 		}
-		if d.lines {
+		f.Open = d.of.single && f.Main
+		if d.of.public {
+			f.Revision = "" // the form makes another record
+		}
+		if d.lines && d.id != "" {
 			f.Scope += "-" + d.id
 		}
 		mine := sent{}
-		if in.do == a.operation && !d.lines {
+		if in.do == a.word() {
 			mine, f.Key, f.Reason, f.Open = in, in.key, in.reason, true
 			if in.answer != nil && !in.tried {
 				f.Key = "" // the next one is another
@@ -116,7 +134,7 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 			f.Fields = append(f.Fields, body.fields("", value, mine.faults, blankLines)...)
 		}
 		for i := range f.Fields {
-			if a.starts != nil && !slices.Contains(a.fields, f.Fields[i].Key) {
+			if a.starts != nil && !a.asks(f.Fields[i].Key) {
 				f.Fields[i].Kind = "hidden"
 			}
 		}
@@ -164,6 +182,9 @@ func (d *desk) choose(fields []field, scope string) {
 		f := &fields[i]
 		f.Scope = scope
 		f.Hint = hintOf(f.Hint)
+		if f.Key == honeypot && d.of.public {
+			f.Kind = "trap"
+		}
 		d.choose(f.Fields, scope)
 		for _, line := range f.Lines {
 			d.choose(line, scope)
@@ -244,6 +265,12 @@ func (d *desk) nameOf(word, id string) string {
 
 // title returns the name of a record.
 func (d *desk) title(record map[string]any) string {
+	if d.of.single {
+		return d.lang.t(d.of.title)
+	}
+	if of := d.of.cells[d.of.columns[0]]; of != nil {
+		return of(d, record).Text
+	}
 	name := textOf(record[d.of.columns[0]])
 	if d.of.word == "tools" {
 		name = d.lang.t(labelOf(name))

@@ -21,6 +21,7 @@ type display struct {
 	Long              bool        // it has several lines
 	Percent           string      // of a progress bar below the text
 	Enter             string      // workspace that a button enters
+	Copy              string      // text that a button copies
 	Items             []display   // of an array
 	Pairs             []display   // of an object
 	Columns           []string    // of an array of objects
@@ -29,7 +30,7 @@ type display struct {
 
 // Empty reports whether there is nothing to show.
 func (s display) Empty() bool {
-	return s.Text+s.Day+s.Moment+s.Enter == "" && len(s.Items)+len(s.Pairs)+len(s.Rows) == 0
+	return s.Text+s.Day+s.Moment+s.Enter+s.Copy == "" && len(s.Items)+len(s.Pairs)+len(s.Rows) == 0
 }
 
 // shown returns a value with a name as people read it. The schema may be nil.
@@ -59,7 +60,11 @@ func (d *desk) shown(name string, s *schema, value any) display {
 	case []any:
 		return d.array(out, name, s, v)
 	case map[string]any:
-		out.Pairs = d.pairs(s, v, nil)
+		if name == "permissions" {
+			out.Items = d.rights(v)
+		} else {
+			out.Pairs = d.pairs(s, v, nil)
+		}
 	}
 	return out
 }
@@ -109,7 +114,7 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 		out.Text, out.Chip = d.lang.t(field{}.Word(text)), cmp.Or(stateChips[text], "plain")
 	case name == "ownerId":
 		out.Text = d.actor("user:" + text)
-	case strings.HasSuffix(name, "By") && actorText.MatchString(text):
+	case strings.HasSuffix(strings.ToLower(name), "by") && actorText.MatchString(text):
 		out.Text = d.actor(strings.Replace(text, "key:", "api_key:", 1))
 	case strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://"):
 		out.Text, out.Link = text, text
@@ -267,7 +272,7 @@ func (d *desk) list(in sent) (page, error) {
 	if number > 1 {
 		b.Newer = link("page", strconv.Itoa(number-1))
 	}
-	if number*rowsListed < b.Total {
+	if number*rowsListed < b.Total && len(rows) <= rowsListed {
 		b.Older = link("page", strconv.Itoa(number+1))
 	}
 	next, _, _ := strings.Cut(strings.TrimPrefix(d.next, "<"), ">")
@@ -277,15 +282,12 @@ func (d *desk) list(in sent) (page, error) {
 	if err := d.draw(b, rows); err != nil {
 		return page{}, err
 	}
-	if !d.lines {
-		b.Forms, err = d.forms(in, nil)
-	}
-	if err != nil {
+	if b.Forms, err = d.forms(in, nil); err != nil {
 		return page{}, err
 	}
 	b.Wrong = append(b.Wrong, stray(in, b.Forms)...)
-	if d.of.base == operatePath {
-		b.Above, b.Sections = nil, operateSections()
+	if b.Sections = d.sections(); b.Sections != nil {
+		b.Above = nil
 	}
 	if stream, known := d.streamOf(); known {
 		b.Stream = stream
@@ -332,6 +334,14 @@ func (d *desk) draw(b *listPage, rows []map[string]any) error {
 	return nil
 }
 
+// sections returns links to the other pages of the area.
+func (d *desk) sections() []choice {
+	if d.of.sections == nil {
+		return nil
+	}
+	return d.of.sections(d.visit)
+}
+
 // above returns the pages above this one.
 func (d *desk) above() ([]choice, error) {
 	var all []choice
@@ -345,7 +355,7 @@ func (d *desk) above() ([]choice, error) {
 		all = append(all, choice{Value: r.address("", ""), Text: d.lang.t(r.title)})
 		all = append(all, choice{Value: r.address("", d.parent), Text: parent.title(record)})
 	}
-	if d.id != "" {
+	if d.id != "" && !d.of.single {
 		all = append(all, choice{Value: d.of.address(d.parent, ""), Text: d.lang.t(d.of.title)})
 	}
 	if strings.HasPrefix(d.of.path(), operatePath) {
@@ -369,21 +379,23 @@ func (d *desk) streamOf() (string, bool) {
 
 // recordPage is the content of the page of a record.
 type recordPage struct {
-	Title, Address, Note string
-	Above                []choice
-	Values, Details      []display
-	Live                 []display // what changes while the page is open
-	Forms                []actForm
-	Parts                []choice
-	Theirs               []difference // what another person changed, beside what this one wrote
-	Answer               *display
-	Tried                bool
-	Stream, Events       string
-	Again                int      // seconds after which what changes is read again
-	Wrong                []string // of a form that the page does not have
-	Refused              bool     // a form was refused: its faults stay
-	More                 any
-	Word                 string
+	Title, About, Address, Note string
+	Sections                    []choice
+	Above                       []choice
+	Values, Details             []display
+	Live                        []display // what changes while the page is open
+	Forms                       []actForm
+	Parts                       []choice
+	Theirs                      []difference // what another person changed, beside what this one wrote
+	Answer                      *display
+	Tried                       bool
+	Stream, Events              string
+	Again                       int      // seconds after which what changes is read again
+	Wrong                       []string // of a form that the page does not have
+	Refused                     bool     // a form was refused: its faults stay
+	History                     []change
+	More                        any
+	Word                        string
 }
 
 // inside are fields that only programs need.
@@ -401,6 +413,9 @@ func (d *desk) record(in sent) (page, error) {
 	}
 	b := &recordPage{
 		Title: d.title(record), Address: d.of.address(d.parent, d.id), Answer: in.answer, Tried: in.tried, Word: d.of.word, Events: d.of.events,
+	}
+	if d.of.single {
+		b.About, b.Sections = d.of.about, d.sections()
 	}
 	if b.Above, err = d.above(); err != nil {
 		return page{}, err
@@ -437,8 +452,15 @@ func (d *desk) record(in sent) (page, error) {
 		return page{}, err
 	}
 	b.Wrong, b.Refused = stray(in, b.Forms), in.status != 0
-	for _, l := range d.of.links {
-		b.Parts = append(b.Parts, choice{Value: strings.Replace(l.Value, "{id}", url.PathEscape(d.id), 1), Text: d.lang.t(l.Text)})
+	if d.of.links != nil {
+		for _, l := range d.of.links(d, record) {
+			b.Parts = append(b.Parts, choice{Value: l.Value, Text: d.lang.t(l.Text)})
+		}
+	}
+	if d.of.history != nil {
+		if b.History, err = d.of.history(d, record); err != nil {
+			return page{}, err
+		}
 	}
 	for _, part := range d.of.parts {
 		if part.when != nil && !part.when(record) {
@@ -447,8 +469,8 @@ func (d *desk) record(in sent) (page, error) {
 		b.Parts = append(b.Parts, choice{Value: part.address(d.id, ""), Text: d.lang.t(part.title)})
 	}
 	if in.status == http.StatusPreconditionFailed {
-		for name, mine := range differing(in.body, record) {
-			theirs, yours := d.shown(name, nil, record[name]), d.shown(name, nil, mine)
+		for name := range differing(in.body, record) {
+			theirs, yours := d.shown(name, schemas[name], record[name]), d.shown(name, schemas[name], in.body[name])
 			b.Theirs = append(b.Theirs, difference{theirs.Label, d.short(theirs), d.short(yours)})
 		}
 		slices.SortFunc(b.Theirs, func(x, y difference) int { return strings.Compare(x.What, y.What) })

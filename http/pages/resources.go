@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -37,25 +38,30 @@ type resource struct {
 	events  string     // names of its events
 	live    []string   // fields of a record that the stream is about; empty: of the list
 	flat    bool       // its records have no page
+	public  bool       // everybody sees a record; it has no list
+	single  bool       // it is one record, without a list
+	one     url.Values // query of get in any case
 	shows   bool       // the answer to create is shown, since it has what is never shown again
 	leads   string     // address to which names in the list lead instead of the record's page; the id follows
 	inline  bool       // the lines of its list have the actions of the records, which have a page only if there is get
 	search  string     // operation that finds records by words; it has the parameter q
 	again   int        // seconds after which the records are read again
 
-	kinds   map[string][]string                 // fields of the forms by the record's type, which is chosen first
-	note    func(record map[string]any) string  // what a visitor should know of a record
-	more    func(*desk, map[string]any) any     // data for the template "more-WORD" of record.html
-	cells   map[string]cell                     // fields that are computed; with them a record's page has those of live alone
-	find    func(*desk) (map[string]any, error) // returns a record, in place of get
-	watch   func(map[string]any) bool           // reports whether stream is about a record now
-	own     func(*desk, sent) (page, error)     // page in place of the list
-	actions []action                            // of the list
-	each    []action                            // of a record
-	links   []choice                            // to other pages about a record, with {id} in the address
-	parts   []*resource                         // of a record
-	parent  *resource                           // of a part
-	when    func(map[string]any) bool           // reports whether a record has the part; nil: each has
+	kinds    map[string][]string                           // fields of the forms by the record's type, which is chosen first
+	note     func(record map[string]any) string            // what a visitor should know of a record
+	history  func(*desk, map[string]any) ([]change, error) // of a record, the newest change first
+	more     func(*desk, map[string]any) any               // data for the template "more-WORD" of record.html
+	cells    map[string]cell                               // fields that are computed; with them a record's page has those of live alone
+	find     func(*desk) (map[string]any, error)           // returns a record, in place of get
+	watch    func(map[string]any) bool                     // reports whether stream is about a record now
+	own      func(*desk, sent) (page, error)               // page in place of the list
+	actions  []action                                      // of the list
+	each     []action                                      // of a record
+	sections func(*visit) []choice                         // links to the other pages of an area
+	links    func(*desk, map[string]any) []choice          // to other pages about a record
+	parts    []*resource                                   // of a record
+	parent   *resource                                     // of a part
+	when     func(map[string]any) bool                     // reports whether a record has the part; nil: each has
 }
 
 // cell returns a value that is computed from a record.
@@ -64,10 +70,12 @@ type cell func(*desk, map[string]any) display
 // action is an operation that a form runs. Its inputs are the parameters of the operation's query and the fields of its body.
 type action struct {
 	operation string
+	name      string // by which its form names it; empty: the operation
 	button    string
 	about     string                    // what it does
 	did       string                    // word of the confirmation, see done
 	reason    bool                      // the form asks for one
+	because   string                    // what a reason is for that may be left out
 	danger    bool                      // it cannot be taken back
 	shows     bool                      // its answer is shown on the page
 	edit      bool                      // the form starts with the record, and sends what differs
@@ -76,9 +84,26 @@ type action struct {
 	without   []string                  // fields that are not asked for
 	links     []choice                  // addresses of files that help to fill the form
 
-	fields []string                            // fields of the body that are asked for; nil: all
+	fields []string                            // paths of the fields of the body that are asked for; nil: all
 	starts func(map[string]any) map[string]any // values with which the form starts; those that are not asked for are hidden
+	says   func(*desk, map[string]any) display // what is shown of the answer
 	to     func(*desk, map[string]any) string  // returns the address of the next page by the response
+}
+
+// word returns what a form names the action by.
+func (a action) word() string { return cmp.Or(a.name, a.operation) }
+
+// asks reports whether the form asks for a field, or for one in it.
+func (a action) asks(name string) bool {
+	return slices.ContainsFunc(a.fields, func(path string) bool { return path == name || strings.HasPrefix(path, name+".") })
+}
+
+// starting returns the values with which the form starts.
+func (a action) starting(record map[string]any) map[string]any {
+	if a.starts == nil {
+		return nil
+	}
+	return a.starts(record)
 }
 
 // resources are the resources of /app/list and /app/campaigns.
@@ -87,6 +112,9 @@ var resources = slices.Concat(messagingResources, marketplaceResources)
 // resourceRoutes registers the pages of all resources.
 func (p *Pages) resourceRoutes() {
 	p.member("GET /app/list/channels/{id}/try", (*visit).tryWidget)
+	for _, r := range append(settingsResources(), enquiryResource()) {
+		p.resource(r)
+	}
 	for _, r := range resources {
 		p.resource(r)
 	}
@@ -96,8 +124,12 @@ func (p *Pages) resourceRoutes() {
 func (p *Pages) resource(r *resource) {
 	path := r.path()
 	for _, method := range []string{"GET ", "POST "} {
+		if r.public {
+			p.open(method+path+"/{id}", func(v *visit) (page, error) { return v.desk(r, true).serve() })
+			continue
+		}
 		p.member(method+path, func(v *visit) (page, error) { return v.desk(r, false).serve() })
-		if r.leads == "" && !r.flat && (!r.inline || r.get != "") {
+		if r.leads == "" && !r.flat && !r.single && (!r.inline || r.get != "") {
 			p.member(method+path+"/{"+r.variable()+"}", func(v *visit) (page, error) { return v.desk(r, true).serve() })
 		}
 	}
@@ -113,7 +145,7 @@ func (r *resource) path() string {
 	case r.parent != nil:
 		return r.parent.path() + "/{id}/" + r.word
 	case r.base != "":
-		return r.base + "/" + r.word
+		return strings.TrimSuffix(r.base, "/") + "/" + r.word
 	default:
 		return Path + "/list/" + r.word
 	}
@@ -130,7 +162,7 @@ func (r *resource) variable() string {
 // address returns the address of the list, or of a record.
 func (r *resource) address(parent, id string) string {
 	address := strings.Replace(r.path(), "{id}", url.PathEscape(parent), 1)
-	if id != "" {
+	if id != "" && !r.single {
 		address += "/" + url.PathEscape(id)
 	}
 	return address
@@ -190,7 +222,11 @@ var hints = map[string]string{
 	"The first to turn to; of strangers it stays":                           "",
 	"Least quantity of an order; 1 by default":                              "Empty: 1",
 	"By ISO 4217; INR by default":                                           "Empty: INR",
-	"Web addresses":                                                         "One address a line",
+	"At most 5 MB":                                                          "A new picture: JPEG, PNG or WebP, at most 5 MB", "Of the company, for itself": "",
+	"E.164; without a country's code, of India. Empty or null: none":                       "",
+	"From when on it is refused. A key that a key makes ends with that one, if not before": "From this day on it is refused. Empty: it has no end.",
+	"For forms: a field that people do not see, and leave empty":                           "",
+	"Web addresses": "One address a line",
 	"Pages that may show the widget": "One address a line, such as " +
 		"https://example.com",
 	"A value for each placeholder; {{name}} and {{phone}} in it are the contact's":                 "A line for each: 1 = Asha",

@@ -168,7 +168,7 @@ var texts = []string{
 	"%s added the takada of %s", "%s edited the takada of %s", "%s deleted the takada of %s",
 	"Order", "Takada", "Delivery date", "Notes", "Phone number", draftClient,
 	// resources
-	"Empty Excel file", "Empty CSV file", "Conversation", "The log up to here", "Products belong to a company: add your company first.",
+	"Products belong to a company: add your company first.",
 	"A link was mailed to the address of the company. Enquiries go there once somebody has opened it.",
 	"Still open", "Pending", "Resolved", "Contacted", "Qualified", "Converted", "Lost", // statuses of conversations and enquiries
 	"Mail to you", "Chat to you", "CRM", // ways of telling the company

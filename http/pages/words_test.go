@@ -196,11 +196,19 @@ func templateTexts(n parse.Node, used map[string]bool) {
 
 // codeTexts adds the literals that code gives to t or tf, or shows as a title, a fault or a confirmation.
 func codeTexts(n ast.Node, used map[string]bool) bool {
+	var textOf func(e ast.Expr) string
+	textOf = func(e ast.Expr) (text string) {
+		if literal, is := e.(*ast.BasicLit); is {
+			text, _ = strconv.Unquote(literal.Value) // a number is none
+		} else if sum, is := e.(*ast.BinaryExpr); is && textOf(sum.X) != "" && textOf(sum.Y) != "" {
+			text = textOf(sum.X) + textOf(sum.Y)
+		}
+		return text
+	}
 	add := func(expressions ...ast.Expr) {
 		for _, e := range expressions {
-			if literal, is := e.(*ast.BasicLit); is && literal.Kind == token.STRING {
-				text, _ := strconv.Unquote(literal.Value)
-				used[text] = text != ""
+			if text := textOf(e); text != "" {
+				used[text] = true
 			}
 		}
 	}
@@ -226,7 +234,7 @@ func codeTexts(n ast.Node, used map[string]bool) bool {
 		}
 	case *ast.KeyValueExpr:
 		switch nameOf(n.Key) {
-		case "title", "about", "button", "then", "Name", "Label":
+		case "title", "about", "button", "because", "then", "Name", "Label", "Text":
 			add(n.Value)
 		}
 	case *ast.AssignStmt:
