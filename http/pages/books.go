@@ -278,20 +278,24 @@ func (v *visit) showAccount(shown accountPage, body map[string]any, faults map[s
 
 // newestRows returns a page of an account's rows, the newest first.
 func (v *visit) newestRows(kind, id string, shown *accountPage) ([]rowLine, error) {
-	read := func(page url.Values) (rows []map[string]any, total int, err error) {
+	read := func(number, size int) (rows []map[string]any, total int, err error) {
 		query := v.past()
-		maps.Copy(query, page)
+		query.Set("page", strconv.Itoa(number))
+		query.Set("page_size", strconv.Itoa(size))
 		out, err := v.call("read-"+kind+"-ledger", request{vars: []string{id}, query: query}, &rows)
 		if err == nil {
 			total, err = strconv.Atoi(out.Header.Get("X-Total-Count"))
 		}
 		return rows, total, err
 	}
-	rows, beside, err := v.newestFirst(read)
+	rows, total, err := v.newestFirst(read)
 	if err != nil {
 		return nil, err
 	}
-	shown.Newer, shown.Older = beside.Newer, beside.Older
+	shown.Newer = min(v.number(), max(total/rowsShown, 1)) - 1
+	if v.older(total) {
+		shown.Older = v.number() + 1
+	}
 	lines := make([]rowLine, 0, len(rows))
 	for _, r := range rows {
 		line := v.lineOf(kind, r)
@@ -300,7 +304,7 @@ func (v *visit) newestRows(kind, id string, shown *accountPage) ([]rowLine, erro
 			shown.newest = r
 		}
 	}
-	if beside.Newer == 0 && len(v.past()) == 0 {
+	if shown.Newer == 0 && len(v.past()) == 0 {
 		shown.Since = since(lines)
 	}
 	return lines, nil

@@ -302,11 +302,7 @@ func (v *visit) editDraft() (page, error) {
 		if len(made.Orders) == 1 {
 			return page{redirect: after(out, orderPath(plain(made.Orders[0]["id"])), "converted")}, nil
 		}
-		to := url.Values{}
-		for _, o := range made.Orders {
-			to.Add("made", plain(o["id"]))
-		}
-		return page{redirect: after(out, Path+"/orders", "converted") + "&" + to.Encode()}, nil
+		return page{redirect: after(out, Path+"/orders", "converted")}, nil
 	default:
 		return page{redirect: after(out, draftPath(id), "added")}, nil
 	}

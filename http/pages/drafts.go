@@ -14,45 +14,32 @@ import (
 
 func draftPath(id string) string { return Path + "/drafts/" + url.PathEscape(id) }
 
-// draftLine is a draft in the list.
-type draftLine struct {
-	ID, Link, From, At, Message, Entries string
-	Warnings, Unsure                     int
-}
-
-// draftsPage is the content of the list of drafts.
-type draftsPage struct {
-	Drafts []draftLine
-	Pages  pager
-}
-
-// drafts lists the orders that came by chat and are not converted yet, the newest first.
-func (v *visit) drafts() (page, error) {
-	drafts, beside, err := v.newestFirst(func(page url.Values) (drafts []map[string]any, total int, err error) {
-		out, err := v.call("list-order-drafts", request{query: page}, &drafts)
-		if err == nil {
-			total, err = strconv.Atoi(out.Header.Get("X-Total-Count"))
-		}
-		return drafts, total, err
-	})
-	if err != nil {
-		return page{}, err
+// draftResource are the orders that came by chat and are not converted yet.
+func draftResource() *resource {
+	return &resource{
+		base: Path, word: "drafts", title: "Drafts", about: "Orders that came by chat. Check and convert them.", list: "list-order-drafts",
+		leads: Path + "/drafts/", oldest: true, without: []string{"slip_number"}, columns: []string{"draft", "from", "message", "entries"},
+		cells: map[string]cell{
+			"draft": func(d *desk, of map[string]any) display {
+				return display{Text: d.lang.tf("Draft %s", plain(of["id"])), Link: draftPath(plain(of["id"]))}
+			},
+			"from": func(d *desk, of map[string]any) display {
+				return display{Text: textOf(of["phone_number"]) + " · " + d.lang.localTime(textOf(of["created_at"]))}
+			},
+			"message": func(_ *desk, of map[string]any) display { return display{Text: oneLineOf(of["raw_message"])} },
+			"entries": func(d *desk, of map[string]any) display {
+				entries := entriesOf(of["entries"])
+				one := display{Text: d.lang.count(len(entries))}
+				if n := len(slices.DeleteFunc(entries, func(e map[string]any) bool { return !unsure(e) })); n > 0 {
+					one.Text, one.Chip = one.Text+" · "+d.lang.tf("%s unsure", n), "partial"
+				}
+				if n := len(warningTexts(of)); n > 0 {
+					one.Text, one.Chip = one.Text+" · "+d.lang.tf("%s not understood", n), "partial"
+				}
+				return one
+			},
+		},
 	}
-	shown := draftsPage{Pages: beside}
-	for _, d := range drafts {
-		entries, warnings := entriesOf(d["entries"]), warningTexts(d)
-		line := draftLine{
-			ID: plain(d["id"]), Link: draftPath(plain(d["id"])), From: textOf(d["phone_number"]), At: v.lang.localTime(textOf(d["created_at"])),
-			Message: textOf(d["raw_message"]), Entries: v.lang.count(len(entries)), Warnings: len(warnings),
-		}
-		for _, e := range entries {
-			if unsure(e) {
-				line.Unsure++
-			}
-		}
-		shown.Drafts = append(shown.Drafts, line)
-	}
-	return page{template: "drafts", title: "Drafts", body: shown}, nil
 }
 
 func warningTexts(draft map[string]any) (found []string) {

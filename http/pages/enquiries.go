@@ -115,15 +115,12 @@ func (d *desk) toTalk(map[string]any) string {
 	return withQuery(talkPath(textOf(e["contact"])), url.Values{"enquiry": {d.id}})
 }
 
-// told has the words for what became of telling the company.
-var told = map[string]string{"queued": "waiting", "sent": "sent", "failed": "not sent", "skipped": "not wanted"}
-
 // notified says who was told of an enquiry.
 func (d *desk) notified(e map[string]any) (all display) {
 	for _, way := range [][2]string{{"email", "Mail to you"}, {"chat", "Chat to you"}, {"crm", "CRM"}} {
 		one := inner(inner(e, "notifications"), way[0])
 		if state := textOf(one["status"]); state != "" {
-			text := d.lang.t(way[1]) + ": " + d.lang.t(told[state]) + around(" (", textOf(one["error"]), ")")
+			text := d.lang.t(way[1]) + ": " + d.lang.t(english["told"][state]) + around(" (", textOf(one["error"]), ")")
 			all.Items = append(all.Items, display{Text: text})
 		}
 	}

@@ -73,8 +73,8 @@ func goodsResources() []*resource {
 	ask := action{operation: "create-enquiry", button: "Send", did: "asked", fields: fields}
 	ofSeller := ask
 	ofSeller.fields = slices.DeleteFunc(slices.Clone(fields), func(name string) bool { return name == "quantity" })
-	ofSeller.starts = func(c map[string]any) map[string]any { return map[string]any{"to_company_id": c["id"]} }
-	ask.starts = func(p map[string]any) map[string]any {
+	ofSeller.starts = func(_ *desk, c map[string]any) map[string]any { return map[string]any{"to_company_id": c["id"]} }
+	ask.starts = func(_ *desk, p map[string]any) map[string]any {
 		return map[string]any{"to_company_id": p["company_id"], "product_id": p["id"]}
 	}
 	return []*resource{

@@ -48,16 +48,7 @@ var entryFields = []entryField{
 	{"karigar", "Karigar", textOf},
 }
 
-var enumWords = map[string]string{
-	"metal": "Metal", "cash": "Cash", "rate_cut": "Rate cut", "per_gram": "per gram", "per_10g": "per 10 g", "per_kg": "per kg",
-	"in": "Received", "out": "Given",
-	"true": "Yes", "false": "No", "open": "Still open", "guesses": "Read them too", "by_ai": "The bot fills it in", "fixed": "Always the same",
-	"query_param": "In the query", "post_data": "In the body", "path_param": "In the path", "web": "Chat on your site", "chat": "WhatsApp",
-	"immediate": "At once", "own": "Mine", "workspace": "All of the workspace", "cloud": "Cloud interface", "form_v1": "Form (v1)",
-	"none": "Nothing", "read": "Read", "write": "Read and write",
-}
-
-func enumWord(v any) string { return enumWords[textOf(v)] }
+func enumWord(v any) string { return english["options"][textOf(v)] }
 
 // history returns the versions of a row in words, in their order. The function name returns the name of an actor.
 func (l language) history(versions []map[string]any, name func(string) string) []change {

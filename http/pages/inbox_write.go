@@ -16,24 +16,6 @@ type said struct {
 	Picture                       bool   // the page shows the file
 }
 
-// reasons are the words for the codes of messages that were not sent, or not at once.
-var reasons = map[string]string{
-	"unknown":                 "The network has not said whether it took the message.",
-	"provider_unknown":        "The network has not said whether it took the message.",
-	"recipient_failed":        "The person cannot be reached.",
-	"reply_window_closed":     "The person has not written in the last 24 hours, so only a template can be sent.",
-	"provider_auth":           "The network refuses the channel's password.",
-	"provider_refused":        "The network refuses the message.",
-	"provider_rate_limited":   "Too many messages at once. Send it again in a moment.",
-	"provider_unavailable":    "The network is away. Send it again in a moment.",
-	"provider_not_configured": "The channel is not set up completely.",
-	"campaign_stopped":        "The campaign was stopped.",
-	"campaign_passed_over":    "The campaign passed over this contact.",
-}
-
-// delivery has the words for how far a message of ours has come.
-var delivery = map[string]string{"queued": "waiting", "sent": "sent", "delivered": "delivered", "read": "seen", "failed": "not sent"}
-
 // saidOf returns a message as the page shows it.
 func (v *visit) saidOf(m map[string]any, name func(string) string) said {
 	s := said{
@@ -47,7 +29,7 @@ func (v *visit) saidOf(m map[string]any, name func(string) string) said {
 		s.File, s.Picture = "/"+own, s.Kind == "Image"
 	}
 	if s.Out {
-		s.State = v.lang.t(delivery[textOf(m["status"])])
+		s.State = v.lang.t(english["delivery"][textOf(m["status"])])
 		if failed, _ := m["error"].(map[string]any); failed != nil {
 			s.State += ": " + v.lang.t(reasonOf(textOf(failed["code"]), textOf(failed["title"])))
 		}
@@ -57,7 +39,7 @@ func (v *visit) saidOf(m map[string]any, name func(string) string) said {
 
 // reasonOf returns the words of a code, otherwise what the network said.
 func reasonOf(code, title string) string {
-	if words, known := reasons[code]; known {
+	if words, known := english["reasons"][code]; known {
 		return words
 	}
 	return title

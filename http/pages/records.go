@@ -21,8 +21,9 @@ type desk struct {
 	parent, id string              // ids of the parent and of the record; empty: none
 	names      map[string][]choice // names of records by their resource, as far as they were looked up
 	actor      func(string) string
-	next       string // Link header of the response to the list
-	lines      bool   // it is a list with the actions of its records
+	refs       references // accounts that fields name by a text
+	next       string     // Link header of the response to the list
+	lines      bool       // it is a list with the actions of its records
 }
 
 func (v *visit) desk(r *resource, record bool) *desk {
@@ -49,12 +50,15 @@ type sent struct {
 	status          int
 	answer          *display // of an operation whose answer is shown
 	tried           bool     // a dry run gave the answer
+	preview         *preview
 }
 
 // actForm is a form that runs an operation.
 type actForm struct {
 	Do, ID, Button, About, Key, Revision, Reason, Kind string
 	Because                                            string // what an optional reason is for
+	Live                                               bool   // the preview follows what somebody types
+	Preview                                            *preview
 	AsksReason, Danger, Files, DryRun, Open            bool
 	Main                                               bool // the first one of a page
 	Scope                                              string
@@ -71,6 +75,16 @@ func (actForm) Word(kind string) string { return field{}.Word(kind) }
 func (d *desk) serve() (page, error) {
 	if strings.HasPrefix(d.of.path(), operatePath) && !d.who.Permissions.Operator {
 		return page{}, api.ErrNotPermitted
+	}
+	for field, kind := range d.of.refs {
+		accounts, err := d.accountRefs(kind)
+		if err != nil {
+			return page{}, err
+		}
+		if d.refs == nil {
+			d.refs = references{}
+		}
+		d.refs[field] = accounts
 	}
 	if d.r.Method == http.MethodPost {
 		return d.act()
@@ -148,8 +162,12 @@ func (d *desk) act() (page, error) {
 		return d.show(in)
 	}
 	var answer any
-	done, err := d.call(o.ID, out, &answer)
-	switch refused := refusal(err); {
+	done, err := d.callNaming(o.ID, d.refs, out, &answer)
+	refused := refusal(err)
+	if out.dry && a.preview != nil && (err == nil || refused != nil) {
+		return d.previewed(a, in, answer, refused)
+	}
+	switch {
 	case refused != nil && refused.Status == http.StatusNotFound:
 		return page{}, err
 	case refused != nil:
@@ -185,6 +203,19 @@ func (d *desk) act() (page, error) {
 	return page{redirect: after(done, to, cmp.Or(a.did, "done"))}, nil
 }
 
+// previewed shows what an operation would do: only that part for a script, otherwise with the whole page.
+func (d *desk) previewed(a action, in sent, answer any, refused *problem) (page, error) {
+	if in.faults = refused.faults(); refused != nil {
+		in.preview = d.refusedPreview(refused)
+	} else {
+		in.preview = a.preview(d, entriesOf([]any{answer})[0])
+	}
+	if d.r.PostForm.Get("preview") == "part" {
+		return page{template: "record", part: "preview", body: in.preview}, nil
+	}
+	return d.show(in)
+}
+
 // here returns the address of the page with its query, without the confirmation of what was done.
 func (d *desk) here() string {
 	query := d.r.URL.Query()
@@ -215,7 +246,7 @@ func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) 
 	if body == nil {
 		return out
 	}
-	in.body = body.read(form, a.edit || a.starts != nil)
+	in.body = withoutEmptyItems(body.read(form, a.edit || a.starts != nil))
 	if d.of.kinds != nil && a.operation == d.of.create {
 		in.body["type"] = d.kind(nil)
 	}
@@ -268,11 +299,40 @@ func differing(body, record map[string]any) map[string]any {
 // same reports whether an input's value is that of the record. An empty input is no value.
 func same(value, was any) bool {
 	empty := func(v any) bool { return v == nil || v == "" || fmt.Sprint(v) == "[]" || fmt.Sprint(v) == "map[]" }
+	lines, isList := value.([]any)
+	if others, is := was.([]any); isList && is && len(lines) == len(others) {
+		for i := range lines {
+			if !same(lines[i], others[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	object, isObject := value.(map[string]any)
+	if other, is := was.(map[string]any); isObject && is {
+		all := maps.Clone(other)
+		maps.Copy(all, object)
+		for name := range all {
+			if !same(object[name], other[name]) {
+				return false
+			}
+		}
+		return true
+	}
 	return empty(value) && empty(was) || fmt.Sprint(value) == fmt.Sprint(was)
 }
 
-// find returns the record of the page.
+// find returns the record of the page, with texts in place of references.
 func (d *desk) find() (map[string]any, error) {
+	record, err := d.stored()
+	if err != nil || d.refs == nil {
+		return record, err
+	}
+	named, _ := d.refs.texts(record).(map[string]any)
+	return named, nil
+}
+
+func (d *desk) stored() (map[string]any, error) {
 	if d.of.find != nil {
 		return d.of.find(d)
 	}
@@ -285,6 +345,9 @@ func (d *desk) find() (map[string]any, error) {
 		out, err := d.call(o.ID, request{vars: d.vars(o), query: d.of.one}, &record)
 		if err == nil && record["revision"] == nil {
 			record["revision"] = strings.Trim(out.Header.Get("ETag"), `"`)
+		}
+		if err == nil && d.of.by != "" && textOf(record[d.of.by]) != d.parent {
+			return nil, errNoPage
 		}
 		if refused := refusal(err); refused != nil && refused.Status == http.StatusUnprocessableEntity { // an id of another kind
 			return nil, errNoPage

@@ -25,12 +25,12 @@ func (d *desk) inputs(o *operation, a action, record map[string]any) (query, bod
 	}
 	if a.fields != nil || a.starts != nil {
 		asked := slices.Clone(a.fields)
-		for name := range a.starting(record) {
+		for name := range a.starting(d, record) {
 			if !a.asks(name) {
 				asked = append(asked, name)
 			}
 		}
-		body = o.Body.only("", asked)
+		body = d.refs.schema(o.Body.only("", asked))
 		for i, p := range body.Properties {
 			if p.Format == "date-time" {
 				day := *p.schema
@@ -92,7 +92,7 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 			continue
 		}
 		f := actForm{
-			Do: a.word(), Button: a.button, About: a.about, AsksReason: a.reason || a.because != "", Because: a.because, Danger: a.danger, Files: o.Files, DryRun: o.DryRun,
+			Do: a.word(), Button: a.button, About: a.about, AsksReason: a.reason || a.because != "", Because: a.because, Danger: a.danger, Files: o.Files, DryRun: o.DryRun && !a.danger && a.preview == nil,
 			Links: a.links, Address: d.of.address(d.parent, d.id), Revision: textOf(record["revision"]),
 			Main: len(all) == 0 && (!d.lines || d.id == ""), Scope: "-" + a.word(),
 		}
@@ -122,7 +122,11 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 			value = map[string]any{}
 		}
 		if a.starts != nil && mine.body == nil {
-			value = a.starts(record)
+			value = a.starts(d, record)
+		}
+		blank := blankLines
+		if a.preview != nil {
+			blank, f.Live, f.Preview = 1, true, mine.preview
 		}
 		query, body := d.inputs(o, a, record)
 		chosen := map[string]any{}
@@ -131,7 +135,7 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 		}
 		f.Fields = query.fields("", chosen, mine.faults, 0)
 		if body != nil {
-			f.Fields = append(f.Fields, body.fields("", value, mine.faults, blankLines)...)
+			f.Fields = append(f.Fields, body.fields("", value, mine.faults, blank)...)
 		}
 		for i := range f.Fields {
 			if a.starts != nil && !a.asks(f.Fields[i].Key) {
@@ -145,6 +149,9 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 			f.Open = true
 		}
 		d.choose(f.Fields, f.Scope)
+		if d.refs != nil {
+			ofItems(f.Fields)
+		}
 		f.Wrong = append(mine.wrong, misplaced(f.Fields, mine.faults)...)
 		if mine.status == http.StatusPreconditionFailed {
 			f.Wrong = nil // the page says it
@@ -157,7 +164,7 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 // Direct reports whether the button runs the operation at once: there is nothing to fill in and nothing to say.
 func (f actForm) Direct() bool {
 	asks := func(f field) bool { return f.Kind != "hidden" }
-	return f.About == "" && !f.AsksReason && !f.Danger && !f.DryRun && len(f.Links)+len(f.Wrong) == 0 && !slices.ContainsFunc(f.Fields, asks)
+	return f.About == "" && !f.AsksReason && !f.Danger && !f.DryRun && !f.Live && len(f.Links)+len(f.Wrong) == 0 && !slices.ContainsFunc(f.Fields, asks)
 }
 
 // stray returns what was wrong with a form that the page does not have.
@@ -170,7 +177,7 @@ func stray(in sent, forms []actForm) []string {
 
 // hintOf returns what an input says for the description of its value.
 func hintOf(description string) string {
-	if hint, known := hints[description]; known {
+	if hint, known := english["hints"][description]; known {
 		return hint
 	}
 	return description
@@ -316,6 +323,9 @@ func (d *desk) filters(o *operation, asked url.Values) []field {
 		}
 		one := *p.schema
 		one.Required, one.Description = false, ""
+		if r, is := d.refs[p.Name]; is {
+			one.Kind, one.List = "text", r.List
+		}
 		if one.Kind == "tick" {
 			one.Kind, one.Options = "select", []string{"true", "false"}
 		} else if one.Kind == "area" {

@@ -22,6 +22,8 @@ type display struct {
 	Percent           string      // of a progress bar below the text
 	Enter             string      // workspace that a button enters
 	Copy              string      // text that a button copies
+	Class             string      // CSS class of its cell in a list
+	Lines             []entryLine // entries
 	Items             []display   // of an array
 	Pairs             []display   // of an object
 	Columns           []string    // of an array of objects
@@ -30,7 +32,7 @@ type display struct {
 
 // Empty reports whether there is nothing to show.
 func (s display) Empty() bool {
-	return s.Text+s.Day+s.Moment+s.Enter+s.Copy == "" && len(s.Items)+len(s.Pairs)+len(s.Rows) == 0
+	return s.Text+s.Day+s.Moment+s.Enter+s.Copy == "" && len(s.Items)+len(s.Pairs)+len(s.Rows)+len(s.Lines) == 0
 }
 
 // shown returns a value with a name as people read it. The schema may be nil.
@@ -215,6 +217,8 @@ type listPage struct {
 	Stream, Events        string
 	Wrong                 []string
 	Lacks                 string // what must be there before
+	PDF                   string // address
+	Lists                 references
 }
 
 // list shows the records of a resource.
@@ -223,8 +227,7 @@ func (d *desk) list(in sent) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	number, _ := strconv.Atoi(d.r.URL.Query().Get("page")) // 0 without one
-	number = max(number, 1)
+	number := d.number()
 	b := &listPage{
 		Title: d.of.title, About: d.of.about, Address: d.of.address(d.parent, ""), Answer: in.answer, Tried: in.tried, Events: d.of.events,
 		Again: d.of.again,
@@ -251,6 +254,17 @@ func (d *desk) list(in sent) (page, error) {
 		}
 	}
 	b.Filters = d.filters(o, asked)
+	b.Lists = d.refs
+	for i, f := range b.Filters {
+		if r, is := d.refs[f.Key]; is && f.Value != "" {
+			id, wrong := r.find(d.lang, f.Value)
+			if b.Filters[i].Error = wrong; wrong == "" {
+				asked.Set(f.Key, id)
+			} else {
+				asked.Del(f.Key)
+			}
+		}
+	}
 	query := d.listQuery()
 	maps.Copy(query, asked)
 	for _, name := range []string{"from_time", "to_time"} {
@@ -259,8 +273,12 @@ func (d *desk) list(in sent) (page, error) {
 		}
 	}
 	var rows []map[string]any
-	if b.Lacks == "" {
-		rows, b.Total, err = d.rows(query, number, rowsListed)
+	size := rowsListed
+	if d.of.oldest {
+		size = rowsShown
+		rows, b.Total, err = d.newestFirst(func(number, size int) ([]map[string]any, int, error) { return d.rows(query, number, size) })
+	} else if b.Lacks == "" {
+		rows, b.Total, err = d.rows(query, number, size)
 	}
 	if refused := refusal(err); refused != nil && refused.Status != http.StatusForbidden && refused.Status != http.StatusNotFound {
 		b.Wrong, err = []string{detail(refused)}, nil
@@ -272,7 +290,7 @@ func (d *desk) list(in sent) (page, error) {
 	if number > 1 {
 		b.Newer = link("page", strconv.Itoa(number-1))
 	}
-	if number*rowsListed < b.Total && len(rows) <= rowsListed {
+	if d.of.oldest && d.older(b.Total) || !d.of.oldest && number*size < b.Total && len(rows) <= size {
 		b.Older = link("page", strconv.Itoa(number+1))
 	}
 	next, _, _ := strings.Cut(strings.TrimPrefix(d.next, "<"), ">")
@@ -286,6 +304,13 @@ func (d *desk) list(in sent) (page, error) {
 		return page{}, err
 	}
 	b.Wrong = append(b.Wrong, stray(in, b.Forms)...)
+	if d.of.pdf != "" {
+		pdf, err := d.request(d.of.pdf, request{query: query})
+		if err != nil {
+			return page{}, err
+		}
+		b.PDF = pdf.URL.String()
+	}
 	if b.Sections = d.sections(); b.Sections != nil {
 		b.Above = nil
 	}
@@ -315,6 +340,9 @@ func (d *desk) draw(b *listPage, rows []map[string]any) error {
 		b.Columns = append(b.Columns, d.lang.t(labelOf(name)))
 	}
 	for _, r := range rows {
+		if d.refs != nil {
+			r, _ = d.refs.texts(r).(map[string]any)
+		}
 		line, columns := recordLine{}, d.of.columns
 		if !d.of.flat {
 			line.Head, columns = d.head(r), columns[1:]
@@ -392,7 +420,8 @@ type recordPage struct {
 	Stream, Events              string
 	Again                       int      // seconds after which what changes is read again
 	Wrong                       []string // of a form that the page does not have
-	Refused                     bool     // a form was refused: its faults stay
+	Lists                       references
+	Refused                     bool // a form was refused: its faults stay
 	History                     []change
 	More                        any
 	Word                        string
@@ -404,6 +433,9 @@ var inside = regexp.MustCompile(`^(id|.*_id|.*Id|revision|created_?[aA]t|updated
 // record shows a record, and the forms of what can be done with it.
 func (d *desk) record(in sent) (page, error) {
 	record, err := d.find()
+	if refused := refusal(err); refused != nil && refused.Status == http.StatusNotFound && d.of.history != nil {
+		return d.deleted(err)
+	}
 	if err != nil {
 		return page{}, err
 	}
@@ -451,6 +483,10 @@ func (d *desk) record(in sent) (page, error) {
 	if b.Forms, err = d.forms(in, record); err != nil {
 		return page{}, err
 	}
+	if d.refs != nil {
+		b.Lists = maps.Clone(d.refs)
+		b.Lists["item_name"] = itemNames(record)
+	}
 	b.Wrong, b.Refused = stray(in, b.Forms), in.status != 0
 	if d.of.links != nil {
 		for _, l := range d.of.links(d, record) {
@@ -473,6 +509,9 @@ func (d *desk) record(in sent) (page, error) {
 			theirs, yours := d.shown(name, schemas[name], record[name]), d.shown(name, schemas[name], in.body[name])
 			b.Theirs = append(b.Theirs, difference{theirs.Label, d.short(theirs), d.short(yours)})
 		}
+		if d.of.apart != nil {
+			b.Theirs = d.of.apart(d.lang, record, in.body)
+		}
 		slices.SortFunc(b.Theirs, func(x, y difference) int { return strings.Compare(x.What, y.What) })
 	}
 	if stream, known := d.streamOf(); known && d.of.watch != nil && d.of.watch(record) {
@@ -484,6 +523,17 @@ func (d *desk) record(in sent) (page, error) {
 		b.More = d.of.more(d, record)
 	}
 	return page{template: "record", title: b.Title, status: in.status, body: b}, nil
+}
+
+// deleted shows the history that is left of a record.
+func (d *desk) deleted(err error) (page, error) {
+	history, failed := d.of.history(d, nil)
+	if failed != nil || len(history) == 0 {
+		return page{}, err
+	}
+	b := &recordPage{Title: d.title(map[string]any{"id": d.id}), About: "It was deleted.", History: history}
+	b.Above, err = d.above()
+	return page{template: "record", title: b.Title, body: b}, err
 }
 
 // short returns a value as one text.

@@ -60,7 +60,7 @@ func settingsResources() []*resource {
 			each: []action{
 				{
 					operation: "change-member", button: "Change the rights", did: "member", fields: rightsFields,
-					starts: func(m map[string]any) map[string]any { return map[string]any{"permissions": levels(m)} },
+					starts: func(_ *desk, m map[string]any) map[string]any { return map[string]any{"permissions": levels(m)} },
 				},
 				{
 					operation: "remove-member", button: "Remove the member", danger: true, did: "removed", to: (*desk).afterRemoval,
@@ -111,7 +111,7 @@ func settingsResources() []*resource {
 			each: []action{{
 				operation: "set-books-lock", button: "Move the lock", did: "lock", because: "Wanted to unlock days.",
 				fields: []string{"locked_through"},
-				starts: func(lock map[string]any) map[string]any {
+				starts: func(_ *desk, lock map[string]any) map[string]any {
 					return map[string]any{"locked_through": lock["locked_through"]}
 				},
 			}},
@@ -193,7 +193,7 @@ var areas = []string{"ledger", "messaging", "marketplace", "audit"}
 // rightsFields are the fields of permissions, without what only operators give.
 var rightsFields = []string{"permissions.ledger", "permissions.messaging", "permissions.marketplace", "permissions.audit"}
 
-func readsBooks(map[string]any) map[string]any {
+func readsBooks(*desk, map[string]any) map[string]any {
 	return map[string]any{"permissions": map[string]any{"ledger": "read"}}
 }
 
