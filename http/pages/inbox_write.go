@@ -141,7 +141,7 @@ func (v *visit) readMessages() (page, error) {
 	return page{redirect: withQuery(after(out, talkPath(id), "marked"), v.filter())}, err
 }
 
-// editContact resolves a conversation, starts or stops the bot, or changes the contact's details.
+// editContact resolves a conversation, or starts or stops the bot.
 func (v *visit) editContact() (page, error) {
 	form, id := v.r.PostForm, v.r.PathValue("contact")
 	in := request{vars: []string{id}, key: form.Get("key")}
@@ -151,34 +151,13 @@ func (v *visit) editContact() (page, error) {
 		body["status"] = map[string]string{"resolved": "resolved", "reopened": "open"}[word]
 	case "bot-off", "bot-on":
 		body["replyBot"] = word == "bot-on"
-	case "contact":
-		edit, err := v.schemaOf("edit-messaging-contact")
-		if err != nil {
-			return page{}, err
-		}
-		body, in.match = edit.without("listIds").read(form, true), form.Get("revision")
-		if form.Has("lists") {
-			lists := []any{}
-			for _, list := range form["listIds"] {
-				lists = append(lists, numberOf(list))
-			}
-			body["listIds"] = lists
-		}
 	default:
 		return page{}, errNoPage
 	}
 	in.body = body
 	out, err := v.call("edit-messaging-contact", in, nil)
-	refused := refusal(err)
-	if err != nil && (refused == nil || word != "contact" || refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden) {
+	if err != nil {
 		return page{}, err
-	}
-	if refused != nil {
-		tried := attempt{contact: body, faults: refused.faults(), status: refused.Status}
-		if len(refused.Errors) == 0 && refused.Status != http.StatusPreconditionFailed {
-			tried.wrong = []string{refused.Detail}
-		}
-		return v.showTalk(tried)
 	}
 	to := talkPath(id)
 	if word == "resolved" {

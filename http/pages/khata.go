@@ -125,7 +125,7 @@ type khataPage struct {
 
 	By       string
 	Rows     []khataRow
-	Accounts []string      // that the names of accounts are completed by
+	Accounts refs
 	Kinds    []choice      // of accounts to open
 	Posted   []postedEntry // rows in the books
 	Preview  *khataPreview
@@ -178,7 +178,7 @@ func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[stri
 	if shown.Submitted {
 		for _, r := range shown.khataUpload.Rows {
 			link := accountPath(r.Ledger, plain(r.Account)) + "/rows/" + plain(r.Row)
-			name := accounts.text(r.Ledger, plain(r.Account)) + " · " + v.lang.tf("Row %s", plain(r.Row))
+			name := accounts.text(r.Ledger+"/"+plain(r.Account)) + " · " + v.lang.tf("Row %s", plain(r.Row))
 			shown.Posted = append(shown.Posted, postedEntry{name, link})
 		}
 		p.body = shown
@@ -195,9 +195,7 @@ func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[stri
 		}
 	}
 	shown.Rows = v.khataRows(shown.khataUpload, lines, entries, faults)
-	for _, a := range accounts {
-		shown.Accounts = append(shown.Accounts, a.text)
-	}
+	shown.Accounts = accounts
 	shown.Kinds = append(kinds[:len(kinds)-1:len(kinds)-1], polisherKinds...)
 	p.body = shown
 	return p, nil

@@ -191,6 +191,8 @@ func (d *desk) act() (page, error) {
 	to := d.here()
 	made, _ := answer.(map[string]any)
 	switch id := textOf(made["id"]); {
+	case a.to != nil && a.did == "":
+		return page{redirect: a.to(d, made)}, nil
 	case a.to != nil:
 		return page{redirect: after(done, a.to(d, made), a.did)}, nil
 	case a.operation == d.of.remove:
