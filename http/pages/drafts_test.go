@@ -90,7 +90,7 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 		b.follow(post(draft, unsaved)).Says("Saved.", "256.500 g") // it was not shown, so it is not converted
 		last := filled(b, draft, "do", "convert")
 		converted := post(draft, last)
-		b.follow(converted).Says("The draft was converted.", "Ramesh Jewellers", "slip 1", "payal · Pieces 4 · Weight 251.000 g")
+		b.follow(converted).Says("The draft was converted.", "Ramesh Jewellers", "Slip number 1", "payal · Pieces 4 · Weight 251.000 g")
 		require.Equal(t, converted.Header.Get("Location"), post(draft, last).Is(303).Header.Get("Location"))
 		b.get(draft).Is(404)
 	})

@@ -50,7 +50,7 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 			filled.Set(orderValues[i], orderValues[i+1])
 		}
 		added := b.site.Ask(http.MethodPost, "/app/orders", filled)
-		b.follow(added).Says("Saved.", "Order 1", "Patel Jewellers", "slip 12", "130.750 g", "payal · Pieces 4 · Weight 100.000 g",
+		b.follow(added).Says("Saved.", "Order 1", "Patel Jewellers", "Slip number 12", "130.750 g", "payal · Pieces 4 · Weight 100.000 g",
 			"added the order", "Nothing was delivered yet.")
 		require.Equal(t, added.Header.Get("Location"), b.site.Ask(http.MethodPost, "/app/orders", filled).Is(303).Header.Get("Location"))
 		b.get("/app/orders").Is(200).Says("Order 1", "Patel Jewellers", "open", "130.750 g")

@@ -18,9 +18,9 @@ func orderResource() *resource {
 		base: Path, word: "orders", title: "Orders", list: "list-client-orders", get: "get-client-order", oldest: true, pdf: "get-client-orders-pdf",
 		refs: map[string]string{"client_id": "client", "karigar_id": "karigar"}, cells: orderCells, apart: language.recordDifferences,
 		without: []string{"slip_number"},
-		columns: []string{"order", "status", "client", "slip", "date", "delivery", "items", "ordered", "delivered", "left"},
+		columns: []string{"order", "status", "client", "slip_number", "date", "delivery_date", "items", "ordered", "delivered", "left"},
 		live: []string{
-			"client", "status", "date", "slip", "delivery", "ordered", "delivered", "left", "items", "warnings", "takadas",
+			"client", "status", "date", "slip_number", "delivery_date", "ordered", "delivered", "left", "items", "warnings", "takadas",
 		},
 		history: (*desk).orderHistory,
 		actions: []action{{
@@ -95,8 +95,7 @@ var orderCells = map[string]cell{
 		}
 		return one
 	},
-	"slip": func(_ *desk, o map[string]any) display { return display{Text: textOf(o["slip_number"])} },
-	"delivery": func(d *desk, o map[string]any) display {
+	"delivery_date": func(d *desk, o map[string]any) display {
 		day := textOf(o["delivery_date"])
 		if day == "" || day >= d.day() || o["status"] == "delivered" {
 			return display{Day: day}
