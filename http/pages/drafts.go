@@ -86,7 +86,7 @@ type draftPage struct {
 	Cut                                          bool
 	Head                                         []field
 	Entries                                      []draftEntry
-	Base                                         string // the values that the draft has, as JSON by the inputs' names
+	Base                                         string // the draft, as JSON
 	Clients                                      refs
 	Plan                                         *preview // the orders that it would be
 	Next                                         string   // what is to do next, the main button: save, number or convert
@@ -169,32 +169,37 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	}
 	shown.Clients = form.client
 	stored, _ := form.names.texts(draft).(map[string]any)
-	base := map[string]string{}
-	head, lines := form.draw(stored, nil)
-	valuesOf(append(head, field{Lines: lines}), base)
-	values := typed.over(stored)
-	for i, e := range entriesOf(draft["entries"]) {
-		base[fmt.Sprintf("entries[%d].written", i)] = textOf(e["client_name"])
-		if drawn := entriesOf(values["entries"])[i]; e["client_id"] == nil && drawn["client_id"] == nil {
-			if found, _ := form.client.find(v.lang, textOf(e["client_name"])); found != "" {
-				drawn["client_id"] = form.client.text(found) // it is not saved yet
+	base, err := json.Marshal(stored)
+	if err != nil {
+		return page{}, err
+	}
+	shown.Base = string(base)
+	values := stored
+	if typed != nil {
+		values = typed.over(stored)
+	} else {
+		for _, e := range entriesOf(stored["entries"]) {
+			if found, _ := form.client.find(v.lang, textOf(e["client_name"])); found != "" && e["client_id"] == nil {
+				e["client_id"] = form.client.text(found) // it is not saved yet
 			}
 		}
 	}
 	if status == http.StatusPreconditionFailed && typed != nil {
 		shown.Theirs = typed.besides(v.lang, stored, values)
 	}
-	shown.Head, lines = form.draw(values, typed.placed(faults))
+	var lines [][]field
+	shown.Head, lines = form.draw(values, faults)
+	entries, known := entriesOf(values["entries"]), entriesByID(draft)
 	for i, fields := range lines {
-		shown.Entries = append(shown.Entries, v.entryOf(i, fields, entriesOf(draft["entries"]), typed))
+		one := draftEntry{Name: fmt.Sprintf("entries[%d]", i), Number: i + 1, Fields: fields}
+		if i < len(entries) {
+			one.read(known[plain(entries[i]["id"])])
+			one.Delete = entries[i]["delete"] == true
+		}
+		shown.Entries = append(shown.Entries, one)
 	}
 	all := append(slices.Clone(shown.Head), field{Lines: lines})
-	shown.Wrong = append(shown.Wrong, misplaced(all, typed.placed(faults))...)
-	text, err := json.Marshal(base)
-	if err != nil {
-		return page{}, err
-	}
-	shown.Base = string(text)
+	shown.Wrong = append(shown.Wrong, misplaced(all, faults)...)
 	shown.Next = "save"
 	if shown.Plan == nil && v.permissions()["ledger:write"] {
 		if shown.Plan, shown.Next, err = v.plan(id); err != nil {
@@ -208,14 +213,11 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	return page{template: "draft", title: v.lang.tf("Draft %s", id), status: status, body: shown}, nil
 }
 
-// entryOf returns the line of an entry.
-func (v *visit) entryOf(i int, fields []field, stored []map[string]any, typed *draftChanges) draftEntry {
-	shown := draftEntry{Name: fmt.Sprintf("entries[%d]", i), Number: i + 1, Fields: fields}
-	if i >= len(stored) {
-		return shown
+// read adds what was read of the entry, nil for one that is new.
+func (shown *draftEntry) read(e map[string]any) {
+	if shown.Known = e != nil; !shown.Known {
+		return
 	}
-	e := stored[i]
-	shown.Known, shown.Delete = true, typed.deletes(plain(e["id"]))
 	if sure, _ := toDecimal(e["confidence"]); e["parser"] != "staff" {
 		shown.Sure, shown.Unsure = sure.Shift(2).StringFixed(0), unsure(e)
 	}
@@ -223,19 +225,6 @@ func (v *visit) entryOf(i int, fields []field, stored []map[string]any, typed *d
 		shown.Written = textOf(e["client_name"])
 		for _, p := range entriesOf(e["client_proposals"]) {
 			shown.Proposals = append(shown.Proposals, textOf(p["name"]))
-		}
-	}
-	return shown
-}
-
-// valuesOf adds the values of inputs by their names.
-func valuesOf(fields []field, into map[string]string) {
-	for _, f := range fields {
-		if f.Name != "" {
-			into[f.Name] = f.Value
-		}
-		for _, line := range f.Lines {
-			valuesOf(line, into)
 		}
 	}
 }

@@ -155,14 +155,10 @@ const worked = "\u00a0ƒ"
 var figureWithUnit = regexp.MustCompile(`[\d,.]+ [g%]`)
 
 // marked returns the HTML of a text with the marks explained.
-func (l language) marked(text string) template.HTML { return l.opened(text) }
+func (l language) marked(text string) template.HTML { return l.opened(entryLine{Text: text}) }
 
-// opened returns the HTML of an entry, which is an entryLine, or a text without formulas. A mark with a formula opens it.
-func (l language) opened(entry any) template.HTML {
-	e, ok := entry.(entryLine)
-	if !ok {
-		e.Text, _ = entry.(string)
-	}
+// opened returns the HTML of an entry. A mark with a formula opens it.
+func (l language) opened(e entryLine) template.HTML {
 	parts := strings.Split(figureWithUnit.ReplaceAllString(html.EscapeString(e.Text), `<span class="whole">$0</span>`), worked)
 	explained := html.EscapeString(l.t("worked out"))
 	for i := range parts[1:] {
