@@ -371,7 +371,8 @@ func (v *visit) addRow() (page, error) {
 	out, err := v.call("add-"+kind+"-row", in, &row)
 	switch refused := refusal(err); {
 	case in.dry:
-		return v.previewed(kind, form.Get("preview"), row, err, func(p *preview) (page, error) {
+		p, err := v.previewOf(kind, row, err)
+		return v.previewed(p, err, func() (page, error) {
 			return v.showAccount(accountPage{Preview: p, Key: in.key}, body, refused.faults(), 0)
 		})
 	case refused != nil:

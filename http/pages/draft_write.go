@@ -259,10 +259,7 @@ func (v *visit) previewedDraft(form draftForm, changes *draftChanges) (page, err
 	} else if err != nil {
 		return page{}, err
 	}
-	if v.r.PostForm.Get("preview") == "part" {
-		return page{template: "draft", part: "preview", body: p}, nil
-	}
-	return v.showDraft(draftPage{Plan: p}, changes, refused.faults(), 0)
+	return v.previewed(p, nil, func() (page, error) { return v.showDraft(draftPage{Plan: p}, changes, refused.faults(), 0) })
 }
 
 // deleteDraft deletes a draft.

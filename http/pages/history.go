@@ -68,21 +68,12 @@ func (l language) history(versions []map[string]any, name func(string) string) [
 	return changes
 }
 
+// sentence says what was done to a row.
 func (l language) sentence(change, actor string, after map[string]any) string {
-	switch {
-	case change == "added" && after["reverses"] != nil:
-		return l.tf("%s added the row, which reverses another", actor)
-	case change == "added":
-		return l.tf("%s added the row", actor)
-	case change == "deleted":
-		return l.tf("%s deleted the row", actor)
-	case change == "voided":
-		return l.tf("%s made the row void", actor)
-	case change == "reversed":
-		return l.tf("%s reversed the row", actor)
-	default:
-		return l.tf("%s edited the row", actor)
+	if change == "added" && after["reverses"] != nil {
+		change = "reversing"
 	}
+	return l.tf(english["changes"]["row "+change], actor)
 }
 
 // differences compares a side of a row by the places of its entries.

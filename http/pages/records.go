@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"bahi/http/api"
@@ -165,7 +164,12 @@ func (d *desk) act() (page, error) {
 	done, err := d.callNaming(o.ID, d.refs, out, &answer)
 	refused := refusal(err)
 	if out.dry && a.preview != nil && (err == nil || refused != nil) {
-		return d.previewed(a, in, answer, refused)
+		if in.faults = refused.faults(); refused != nil {
+			in.preview = d.refusedPreview(refused)
+		} else {
+			in.preview = a.preview(d, entriesOf([]any{answer})[0])
+		}
+		return d.previewed(in.preview, nil, func() (page, error) { return d.show(in) })
 	}
 	switch {
 	case refused != nil && refused.Status == http.StatusNotFound:
@@ -203,19 +207,6 @@ func (d *desk) act() (page, error) {
 		to = d.of.address(d.parent, "")
 	}
 	return page{redirect: after(done, to, cmp.Or(a.did, "done"))}, nil
-}
-
-// previewed shows what an operation would do: only that part for a script, otherwise with the whole page.
-func (d *desk) previewed(a action, in sent, answer any, refused *problem) (page, error) {
-	if in.faults = refused.faults(); refused != nil {
-		in.preview = d.refusedPreview(refused)
-	} else {
-		in.preview = a.preview(d, entriesOf([]any{answer})[0])
-	}
-	if d.r.PostForm.Get("preview") == "part" {
-		return page{template: "record", part: "preview", body: in.preview}, nil
-	}
-	return d.show(in)
 }
 
 // here returns the address of the page with its query, without the confirmation of what was done.
@@ -380,77 +371,6 @@ const (
 // idOf returns the id of a record.
 func idOf(record map[string]any) string {
 	return cmp.Or(textOf(record["id"]), textOf(record["user_id"]), textOf(record["name"]))
-}
-
-// listQuery returns the query that the list always has.
-func (d *desk) listQuery() url.Values {
-	query := maps.Clone(d.of.fixed)
-	if query == nil {
-		query = url.Values{}
-	}
-	if d.of.by != "" && d.parent != "" {
-		query.Set(d.of.by, d.parent)
-	}
-	return query
-}
-
-// rows returns a page of the list, and how many records there are.
-func (d *desk) rows(query url.Values, number, size int) (rows []map[string]any, total int, err error) {
-	id := d.of.list
-	if query.Has("q") && d.of.search != "" {
-		id = d.of.search
-	}
-	o, err := d.operation(id)
-	if err != nil {
-		return nil, 0, err
-	}
-	query = maps.Clone(query)
-	for _, p := range o.Params {
-		switch p.Name {
-		case "page":
-			query.Set("page", strconv.Itoa(number))
-		case "skip":
-			query.Set("skip", strconv.Itoa((number-1)*size))
-		case "limit", "page_size":
-			query.Set(p.Name, strconv.Itoa(size))
-		}
-	}
-	var answer any
-	vars := d.vars(o)
-	if d.parent != "" && d.of.by == "" {
-		vars = vars[:1]
-	}
-	out, err := d.call(o.ID, request{vars: vars[:min(len(vars), strings.Count(o.Path, "{"))], query: query}, &answer)
-	if err != nil {
-		return nil, 0, err
-	}
-	d.next = out.Header.Get("Link")
-	list, total := listOf(answer)
-	if counted, err := strconv.Atoi(out.Header.Get("X-Total-Count")); err == nil {
-		total = counted
-	}
-	for _, one := range list {
-		if row, is := one.(map[string]any); is {
-			rows = append(rows, row)
-		}
-	}
-	return rows, total, nil
-}
-
-// listOf returns the records of the answer to a list, an array or an object with one, and the number that it tells.
-func listOf(answer any) (list []any, total int) {
-	switch a := answer.(type) {
-	case []any:
-		return a, len(a)
-	case map[string]any:
-		for _, name := range []string{"data", "items", "rows"} {
-			if list, is := a[name].([]any); is {
-				total, _ = strconv.Atoi(textOf(a["total"])) // 0 without one
-				return list, max(total, len(list))
-			}
-		}
-	}
-	return nil, 0
 }
 
 // rowSchema returns the schema of a record, as its list has it.

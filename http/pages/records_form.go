@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -286,63 +285,6 @@ func (d *desk) title(record map[string]any) string {
 		name = strings.TrimSpace(name + " " + last)
 	}
 	return cmp.Or(name, textOf(record["phone"]), d.lang.t("Without a name"))
-}
-
-// asked returns what people filled in of the list's filters.
-func (d *desk) asked(o *operation) url.Values {
-	asked := url.Values{}
-	for _, p := range d.params(o) {
-		if value := strings.TrimSpace(d.r.URL.Query().Get(p.Name)); d.isFilter(p) && value != "" {
-			asked.Set(p.Name, value)
-		}
-	}
-	return asked
-}
-
-// isFilter reports whether a parameter is one of the query that people fill in.
-func (d *desk) isFilter(p parameter) bool {
-	rest := append([]string{"page", "limit", "page_size", "skip", "sort", d.of.by}, d.of.without...)
-	return p.In == "query" && !slices.Contains(rest, p.Name) && !d.of.fixed.Has(p.Name)
-}
-
-// params returns the parameters of a list, and of the search for its records.
-func (d *desk) params(o *operation) []parameter {
-	found, err := d.operation(d.of.search)
-	if err != nil {
-		return o.Params
-	}
-	return slices.Concat(o.Params, found.Params)
-}
-
-// filters returns the inputs of the list's filters.
-func (d *desk) filters(o *operation, asked url.Values) []field {
-	inputs, given := &schema{}, map[string]any{}
-	for _, p := range d.params(o) {
-		if !d.isFilter(p) {
-			continue
-		}
-		one := *p.schema
-		one.Required, one.Description = false, ""
-		if r, is := d.refs[p.Name]; is {
-			one.Kind, one.List = "text", r.List
-		}
-		if one.Kind == "tick" {
-			one.Kind, one.Options = "select", []string{"true", "false"}
-		} else if one.Kind == "area" {
-			one.Kind = "text"
-		}
-		if strings.HasSuffix(p.Name, "_time") {
-			one.Kind = "moment"
-		}
-		inputs.Properties = append(inputs.Properties, property{p.Name, &one})
-		given[p.Name] = asked.Get(p.Name)
-	}
-	fields := inputs.fields("", given, nil, 0)
-	if i := slices.IndexFunc(fields, func(f field) bool { return f.Key == "search" }); i > 0 {
-		fields[0], fields[i] = fields[i], fields[0]
-	}
-	d.choose(fields, "-of")
-	return fields
 }
 
 // clockLayouts are the forms of a time in the workshop's zone.
