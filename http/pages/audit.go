@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"net/url"
@@ -120,11 +121,7 @@ func (v *visit) memberChoices(chosen string) (found []choice) {
 	_, _ = v.call("list-members", request{vars: []string{v.who.Workspace.String()}}, &members)
 	for _, m := range members {
 		id := "user:" + textOf(m["user_id"])
-		name := strings.TrimSpace(textOf(m["first_name"]) + " " + textOf(m["last_name"]))
-		if name == "" {
-			name = textOf(m["email"])
-		}
-		found = append(found, choice{id, name, id == chosen})
+		found = append(found, choice{id, cmp.Or(fullName(m), textOf(m["email"])), id == chosen})
 	}
 	return found
 }

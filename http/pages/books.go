@@ -94,8 +94,7 @@ func (v *visit) accountList(shown accountsPage, status int) (page, error) {
 		k.Chosen = k.Value == shown.Kind
 		shown.Kinds = append(shown.Kinds, k)
 	}
-	number, _ := strconv.Atoi(q.Get("page")) // 0 without one
-	number = max(number, 1)
+	number := v.number()
 	total, err := 0, error(nil)
 	if shown.Accounts, total, err = v.accountsNamed(shown.Query, shown.Kind, number, accountsShown); err != nil {
 		return page{}, err
@@ -312,12 +311,11 @@ func (v *visit) newestRows(kind, id string, shown *accountPage) ([]rowLine, erro
 
 // schemaOf returns the schema of an operation's body, without the ids that the path has.
 func (v *visit) schemaOf(id string) (*schema, error) {
-	d, err := v.document()
+	o, err := v.operation(id)
 	if err != nil {
 		return nil, err
 	}
-	o, known := d.operation(id)
-	if !known || o.Body == nil {
+	if o.Body == nil {
 		return nil, fmt.Errorf("operation %q has no body", id)
 	}
 	return o.Body.without("id", "row_id"), nil

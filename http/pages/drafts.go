@@ -111,10 +111,10 @@ func (v *visit) draftForm() (f draftForm, err error) {
 		return f, err
 	}
 	f.names = references{"client_id": f.client}
-	if f.head, _, err = v.recordSchema("edit-order-draft", f.names); err != nil {
+	if f.head, err = v.recordSchema("edit-order-draft", f.names); err != nil {
 		return f, err
 	}
-	if f.entry, _, err = v.recordSchema("edit-order-draft-entry", f.names); err != nil {
+	if f.entry, err = v.recordSchema("edit-order-draft-entry", f.names); err != nil {
 		return f, err
 	}
 	withID := *f.entry
@@ -127,12 +127,12 @@ func (v *visit) draftForm() (f draftForm, err error) {
 // draw returns the inputs of a draft with values.
 func (f draftForm) draw(values map[string]any, faults map[string]string) (head []field, lines [][]field) {
 	drawn := f.whole.fields("", values, faults, 1)
-	for i := range drawn {
-		for j := range drawn[i].Lines {
-			drawn[i].Lines[j] = arranged(drawn[i].Lines[j], "client_id")
+	drawn = arranged(drawn, "client_id")
+	for _, one := range drawn {
+		for _, line := range one.Lines {
+			arranged(line, "client_id")
 		}
 	}
-	drawn = arranged(drawn, "client_id")
 	drawn[0].Label = draftClient
 	for _, one := range drawn {
 		if one.Key == "entries" {

@@ -112,8 +112,7 @@ func (d *desk) seller(in sent) (page, error) {
 		return page{redirect: "/companies/" + url.PathEscape(slug)}, nil
 	}
 	shown := goodsPage{Company: c, Description: oneLineOf(c["description"])}
-	number, _ := strconv.Atoi(d.r.URL.Query().Get("page"))
-	number = max(number, 1)
+	number := d.number()
 	var list struct {
 		Data  []map[string]any `json:"data"`
 		Total int              `json:"total"`

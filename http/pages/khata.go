@@ -77,8 +77,7 @@ type khatasPage struct {
 func (v *visit) khatas() (page, error) { return v.khataList(khatasPage{}, 0) }
 
 func (v *visit) khataList(shown khatasPage, status int) (page, error) {
-	number, _ := strconv.Atoi(v.r.URL.Query().Get("page")) // 0 without one
-	number = max(number, 1)
+	number := v.number()
 	query := url.Values{"page": {strconv.Itoa(number)}, "page_size": {strconv.Itoa(khatasShown)}}
 	out, err := v.call("list-khata-uploads", request{query: query}, &shown.Uploads)
 	if err != nil {

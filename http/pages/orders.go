@@ -102,41 +102,24 @@ func (v *visit) number() int {
 // older reports whether a list that begins with the oldest record has another page.
 func (v *visit) older(total int) bool { return v.number() < total/rowsShown }
 
-// recordSchema returns the schema of an operation's body, and the form's, which has texts for references and no ids of items.
-func (v *visit) recordSchema(operation string, names references) (form, of *schema, err error) {
-	of, err = v.schemaOf(operation)
+// recordSchema returns the schema of the form of an operation's body, which has texts for references and no ids of items.
+func (v *visit) recordSchema(operation string, names references) (*schema, error) {
+	of, err := v.schemaOf(operation)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return names.schema(of.without("client_order_id")), of, nil
+	return names.schema(of.without("client_order_id")), nil
 }
 
-// arranged puts a field first, and gives the fields of orders their labels. The hints of the interface are for programs.
+// arranged puts a field first, and gives the fields of orders their labels.
 func arranged(fields []field, first string) []field {
-	slices.SortStableFunc(fields, func(a, b field) int {
-		return cmp.Compare(btoi(a.Key != first), btoi(b.Key != first))
-	})
-	for i := range fields {
-		f := &fields[i]
-		f.Hint = ""
-		switch f.Key {
-		case "id":
-			f.Kind = "hidden"
-		case "quantity":
-			f.Label = "Pieces"
-		}
-		for _, line := range f.Lines {
-			arranged(line, "")
-		}
+	if i := slices.IndexFunc(fields, func(f field) bool { return f.Key == first }); i > 0 {
+		f := fields[i]
+		copy(fields[1:], fields[:i])
+		fields[0] = f
 	}
+	ofItems(fields, "")
 	return fields
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // withoutEmptyItems drops the items of a body that have an id alone: their inputs were emptied.

@@ -149,7 +149,7 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 		}
 		d.choose(f.Fields, f.Scope)
 		if d.refs != nil {
-			ofItems(f.Fields)
+			ofItems(f.Fields, "item-names")
 		}
 		f.Wrong = append(mine.wrong, misplaced(f.Fields, mine.faults)...)
 		if mine.status == http.StatusPreconditionFailed {

@@ -232,8 +232,8 @@ func itemNames(order map[string]any) refs {
 	return r
 }
 
-// ofItems gives the fields of orders their labels. The hints of the interface are for programs.
-func ofItems(fields []field) {
+// ofItems gives the fields of orders their labels, and the datalist of the names of items. The hints of the interface are for programs.
+func ofItems(fields []field, list string) {
 	for i := range fields {
 		f := &fields[i]
 		f.Hint = ""
@@ -243,10 +243,10 @@ func ofItems(fields []field) {
 		case "quantity":
 			f.Label = "Pieces"
 		case "item_name":
-			f.List = "item-names"
+			f.List = list
 		}
 		for _, line := range f.Lines {
-			ofItems(line)
+			ofItems(line, list)
 		}
 	}
 }
