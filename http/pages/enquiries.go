@@ -13,7 +13,8 @@ const enquiriesPath = Path + "/enquiries"
 // enquiryResource are the questions of buyers. An answer by chat or by mail sets the status contacted, if it was pending or lost.
 func enquiryResource() *resource {
 	return &resource{
-		base: Path, word: "enquiries", title: "Enquiries", list: "list-enquiries", find: (*desk).enquiry, stream: "follow-enquiries", events: "enquiry",
+		base: Path, word: "enquiries", title: "Enquiries", list: "list-enquiries", find: (*desk).enquiry,
+		stream: "follow-enquiries", events: "enquiry",
 		without: []string{"source_platform"}, columns: []string{"buyer", "message", "company", "status", "came"},
 		live:    []string{"message", "status", "product", "quantity", "phone", "email", "company", "came", "notes", "who_was_told"},
 		history: (*desk).enquiryHistory, watch: func(map[string]any) bool { return false },

@@ -70,7 +70,7 @@ const honeypot = "website"
 // goodsResources are what everybody sees of a company and of what it sells, with the form of an enquiry.
 func goodsResources() []*resource {
 	fields := []string{"user_name", "user_email", "user_phone", "quantity", "message", honeypot}
-	ask := action{operation: "create-enquiry", button: "Send", did: "asked", fields: fields}
+	ask := action{operation: "create-enquiry", button: "Send", did: "asked", another: true, fields: fields}
 	ofSeller := ask
 	ofSeller.fields = slices.DeleteFunc(slices.Clone(fields), func(name string) bool { return name == "quantity" })
 	ofSeller.starts = func(_ *desk, c map[string]any) map[string]any { return map[string]any{"to_company_id": c["id"]} }

@@ -120,6 +120,14 @@ type entryLine struct {
 	Formulas []formula
 }
 
+// linesOf returns entries that have no formulas.
+func linesOf(texts []string) (lines []entryLine) {
+	for _, text := range texts {
+		lines = append(lines, entryLine{Text: text})
+	}
+	return lines
+}
+
 // formula is the formula of a computed figure with the values put in. ID is its name in the page.
 type formula struct{ ID, Text string }
 

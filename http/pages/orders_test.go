@@ -61,8 +61,8 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 	const order = "/app/orders/1"
 	t.Run("deliver", func(t *testing.T) {
 		takada := []string{"date", "2025-03-05", "items[0].item_name", "payal", "items[0].weight", "60", "items[0].karigar_id", "imran"}
-		b.submitOf(order, order, `value="add-takada"`, append([]string{"preview", "part"}, takada...)...).Is(200).Says("1 item, 60.000 g",
-			"After it 70.750 g is left.")
+		b.submitOf(order, order, `value="add-takada"`, append([]string{"preview", "part"}, takada...)...).Is(200).
+			Says("1 item, 60.000 g", "After it 70.750 g is left.")
 		b.submitOf(order, order, `value="add-takada"`, "date", "2025-03-05", "items[0].item_name", "payal", "items[0].weight", "200", "preview",
 			"part").Is(200).
 			Says("After it 69.250 g too much is delivered.")
@@ -76,11 +76,13 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 
 		one := order + "/takadas/1"
 		b.get(one).Is(200).Says("Takada 1", "History")
-		edited := b.submitOf(one, one, `value="edit-takada"`, "items[0].item_name", "payal", "items[0].weight", "140", "items[0].karigar_id", "", "date", "2025-03-05",
-			"reason", "weighed again")
+		edited := b.submitOf(one, one, `value="edit-takada"`, "items[0].item_name", "payal", "items[0].weight", "140",
+			"items[0].karigar_id", "",
+			"date", "2025-03-05", "reason", "weighed again")
 		b.follow(edited).Says("The takada was changed.", "delivered", "9.250 g too much", "weighed again", "Items, line 1 · Weight",
 			"Items, line 1 · Karigar")
-		b.submitOf(one, one, `value="edit-takada"`, "items[0].item_name", "payal", "items[0].weight", "5", "preview", "page").Is(200).Says("1 item, 5.000 g", "Takada 1")
+		b.submitOf(one, one, `value="edit-takada"`, "items[0].item_name", "payal", "items[0].weight", "5", "preview",
+			"page").Is(200).Says("1 item, 5.000 g", "Takada 1")
 		b.get("/app/orders/77/takadas/1").Is(404)
 		b.submitOf(one, one, `value="delete-takada"`).Is(422).Says("Say why.")
 		b.follow(b.submitOf(one, one, `value="delete-takada"`, "reason", "of another order")).Says("Deleted.", "Nothing was delivered yet.")
@@ -93,13 +95,15 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 		stale := form(shown, order, `value="edit-client-order"`)
 		values := []string{"client_id", "Patel & Sons", "date", "2025-03-01", "items[0].item_name", "payal", "items[0].weight", "101",
 			"slip_number", "12", "reason", "a slip"}
-		b.follow(b.submitOf(order, order, `value="edit-client-order"`, values...)).Says("The order was changed.", "Patel & Sons", "101.000 g", "a slip", "Items, line 2")
+		b.follow(b.submitOf(order, order, `value="edit-client-order"`, values...)).Says("The order was changed.", "Patel & Sons",
+			"101.000 g", "a slip", "Items, line 2")
 		for i := 0; i < len(values); i += 2 {
 			stale.Set(values[i], values[i+1])
 		}
 		stale.Set("items[0].weight", "102")
 		b.site.Ask(http.MethodPost, order, stale).Is(412).Says("Another person has changed this", "101.000 g", "102.000 g", "Keep theirs")
-		b.submitOf(order, order, `value="edit-client-order"`, "client_id", "Patel & Sons", "date", "2025-03-01", "items[0].item_name", "", "items[0].weight", "1").Is(422)
+		b.submitOf(order, order, `value="edit-client-order"`, "client_id", "Patel & Sons", "date", "2025-03-01", "items[0].item_name", "",
+			"items[0].weight", "1").Is(422)
 		b.follow(b.submitOf(order, order, `value="delete-client-order"`, "reason", "cancelled")).Says("Deleted.", "It was deleted.", "cancelled")
 		b.get("/app/orders").Is(200).Says("There are none yet.")
 	})

@@ -91,7 +91,8 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 			continue
 		}
 		f := actForm{
-			Do: a.word(), Button: a.button, About: a.about, AsksReason: a.reason || a.because != "", Because: a.because, Danger: a.danger, Files: o.Files, DryRun: o.DryRun && !a.danger && a.preview == nil,
+			Do: a.word(), Button: a.button, About: a.about, AsksReason: a.reason || a.because != "", Because: a.because,
+			Danger: a.danger, Files: o.Files, DryRun: o.DryRun && !a.danger && a.preview == nil,
 			Links: a.links, Address: d.of.address(d.parent, d.id), Revision: textOf(record["revision"]),
 			Main: len(all) == 0 && (!d.lines || d.id == ""), Scope: "-" + a.word(),
 		}
@@ -99,8 +100,8 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 			f.Address, f.ID = d.here(), d.id
 		}
 		f.Open = d.of.single && f.Main
-		if d.of.public {
-			f.Revision = "" // the form makes another record
+		if a.another {
+			f.Revision = ""
 		}
 		if d.lines && d.id != "" {
 			f.Scope += "-" + d.id
@@ -163,7 +164,8 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 // Direct reports whether the button runs the operation at once: there is nothing to fill in and nothing to say.
 func (f actForm) Direct() bool {
 	asks := func(f field) bool { return f.Kind != "hidden" }
-	return f.About == "" && !f.AsksReason && !f.Danger && !f.DryRun && !f.Live && len(f.Links)+len(f.Wrong) == 0 && !slices.ContainsFunc(f.Fields, asks)
+	return f.About == "" && !f.AsksReason && !f.Danger && !f.DryRun && !f.Live && len(f.Links)+len(f.Wrong) == 0 &&
+		!slices.ContainsFunc(f.Fields, asks)
 }
 
 // stray returns what was wrong with a form that the page does not have.

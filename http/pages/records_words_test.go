@@ -83,5 +83,6 @@ func recordTexts(t *testing.T, used map[string]bool) {
 			each(r.parts)
 		}
 	}
-	each(slices.Concat(operateResources(), settingsResources(), []*resource{enquiryResource()}, goodsResources(), []*resource{orderResource(), draftResource()}, resources))
+	one := []*resource{enquiryResource(), orderResource(), draftResource()}
+	each(slices.Concat(operateResources(), settingsResources(), goodsResources(), one, resources))
 }

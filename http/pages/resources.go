@@ -79,6 +79,7 @@ type action struct {
 	about     string                    // what it does
 	did       string                    // word of the confirmation, see done
 	reason    bool                      // the form asks for one
+	another   bool                      // it makes another record, so it does not depend on the revision of this one
 	because   string                    // what a reason is for that may be left out
 	danger    bool                      // it cannot be taken back
 	shows     bool                      // its answer is shown on the page

@@ -15,7 +15,8 @@ func orderResource() *resource {
 	fields := []string{"client_id", "date", "delivery_date", "slip_number", "items"}
 	takada := takadaResource()
 	return &resource{
-		base: Path, word: "orders", title: "Orders", list: "list-client-orders", get: "get-client-order", oldest: true, pdf: "get-client-orders-pdf",
+		base: Path, word: "orders", title: "Orders", list: "list-client-orders", get: "get-client-order", oldest: true,
+		pdf:  "get-client-orders-pdf",
 		refs: map[string]string{"client_id": "client", "karigar_id": "karigar"}, cells: orderCells, apart: language.recordDifferences,
 		without: []string{"slip_number"},
 		columns: []string{"order", "status", "client", "slip_number", "date", "delivery_date", "items", "ordered", "delivered", "left"},
@@ -29,7 +30,7 @@ func orderResource() *resource {
 		}},
 		each: []action{
 			{
-				operation: "add-takada", button: "Deliver", did: "delivered", fields: []string{"date", "items"}, starts: startsToday,
+				operation: "add-takada", button: "Deliver", did: "delivered", another: true, fields: []string{"date", "items"}, starts: startsToday,
 				preview: (*desk).sayTakada,
 			},
 			{
