@@ -66,8 +66,8 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 		b.submitOf(order, order, `value="add-takada"`, "date", "2025-03-05", "items[0].item_name", "payal", "items[0].weight", "200", "preview",
 			"part").Is(200).
 			Says("After it 69.250 g too much is delivered.")
-		b.submitOf(order, order, `value="add-takada"`, append([]string{"preview", "page"}, takada...)...).Is(200).Says("After it 70.750 g is left.",
-			"Nothing was delivered yet.")
+		b.submitOf(order, order, `value="add-takada"`, append([]string{"preview", "page"}, takada...)...).Is(200).
+			Says("After it 70.750 g is left.", "Nothing was delivered yet.")
 		b.submitOf(order, order, `value="add-takada"`, "date", "2025-03-05", "items[0].weight", "60", "items[0].karigar_id",
 			"Imra").Is(422).Says("Is it Imran?")
 		delivered := b.submitOf(order, order, `value="add-takada"`, takada...)

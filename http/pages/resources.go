@@ -54,7 +54,7 @@ type resource struct {
 	note     func(record map[string]any) string                         // what a visitor should know of a record
 	history  func(*desk, map[string]any) ([]change, error)              // of a record, the newest change first
 	more     func(*desk, map[string]any) any                            // data for the template "more-WORD" of record.html
-	cells    map[string]cell                                            // fields that are computed; with them a record's page has those of live alone
+	cells    map[string]cell                                            // fields that are computed; a page shows only these
 	find     func(*desk) (map[string]any, error)                        // returns a record, in place of get
 	apart    func(l language, theirs, mine map[string]any) []difference // what differs in two versions
 	watch    func(map[string]any) bool                                  // reports whether stream is about a record now

@@ -51,7 +51,8 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 		return b.submitOf(settings, settings, `value="change-password"`, pairs...)
 	}
 	password("current_password", "not mine at all", "new_password", "jadau and polki").Is(400).Says("Incorrect current password")
-	require.Contains(t, password("current_password", apptest.GoodPassword, "new_password", "short").Is(422).Text, `id="f-new_password-change-password-error"`)
+	short := password("current_password", apptest.GoodPassword, "new_password", "short").Is(422)
+	require.Contains(t, short.Text, `id="f-new_password-change-password-error"`)
 	b.follow(password("current_password", apptest.GoodPassword, "new_password", "jadau and polki")).Says("The password is changed.")
 	o.SignIn("asha@example.com", "jadau and polki")
 
@@ -111,7 +112,8 @@ func TestMembersAreInvitedAndChanged(t *testing.T) {
 		require.NotContains(t, nisha.get(path).Is(200).Text, `name="do"`)
 	}
 	token := form(nisha.get(members), "/app/sign-out", "")
-	nisha.site.Ask(http.MethodPost, invitations, with(token, "do", "invite-member", "email", "x@example.com", "permissions.ledger", "read")).Is(403)
+	foreign := with(token, "do", "invite-member", "email", "x@example.com", "permissions.ledger", "read")
+	nisha.site.Ask(http.MethodPost, invitations, foreign).Is(403)
 	nisha.site.Ask(http.MethodPost, usha, with(token, "do", "remove-member")).Is(403)
 
 	b.follow(b.submitOf(usha, usha, `value="remove-member"`)).Says("The member is removed.")
