@@ -37,7 +37,7 @@ func settingsResources() []*resource {
 			cells: map[string]cell{}, more: (*desk).about,
 			each: []action{
 				{
-					operation: "update-me", button: "Profile", did: "profile", edit: true,
+					operation: "update-me", button: "Change", did: "profile", edit: true,
 					about: "Another address counts at once. The one before gets a mail that can take the change back.",
 				},
 				{
