@@ -113,10 +113,8 @@ func (v *visit) search(operation string, query url.Values) (found []map[string]a
 	if _, err = v.call(operation, request{query: query}, &list); refusal(err) != nil {
 		return nil, nil
 	}
-	if object, is := list.(map[string]any); is {
-		list = cmp.Or(object["data"], object["items"])
-	}
-	return entriesOf(list), err
+	all, _ := listOf(list)
+	return entriesOf(all), err
 }
 
 // firstOf returns the first of the fields that has a value.

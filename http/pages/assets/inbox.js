@@ -30,6 +30,6 @@
 })();
 
 // An answer by mail marks the enquiry as answered.
-document.getElementById("answer-mail")?.addEventListener("click", () => {
-  setTimeout(() => document.querySelector("#answer button[value=mail]").click());
+document.querySelector('#acts a[href^="mailto:"]')?.addEventListener("click", () => {
+  setTimeout(() => document.querySelector("form:has([value=mail]) button")?.click());
 });
