@@ -215,7 +215,8 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 		}
 	}
 	if typed == nil {
-		shown.Focus = shown.Next != "save"
+		nameless := func(e map[string]any) bool { return e["client_id"] == nil }
+		shown.Focus = shown.Next == "convert" || shown.Next == "number" && !slices.ContainsFunc(entriesOf(values["entries"]), nameless)
 		shown.Head[0].Focus = !shown.Focus
 	}
 	return page{template: "draft", title: v.lang.tf("Draft %s", id), status: status, body: shown}, nil
@@ -266,8 +267,9 @@ func (v *visit) plan(id string) (_ *preview, next string, err error) {
 	p := &preview{}
 	if refused != nil {
 		p.Wrong = v.lang.lacking(refused)
-		lacksOther := func(f fault.Field) bool { return !strings.HasSuffix(f.Field, ".slip_number") }
-		if next = "save"; len(refused.Errors) > 0 && !slices.ContainsFunc(refused.Errors, lacksOther) {
+		lacksSlip := func(f fault.Field) bool { return strings.HasSuffix(f.Field, ".slip_number") }
+		lacksOther := func(f fault.Field) bool { return !lacksSlip(f) && !strings.HasSuffix(f.Field, ".client_id") }
+		if next = "save"; slices.ContainsFunc(refused.Errors, lacksSlip) && !slices.ContainsFunc(refused.Errors, lacksOther) {
 			next = "number"
 		}
 		return p, next, nil

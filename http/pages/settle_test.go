@@ -76,19 +76,18 @@ func TestAKarigarIsSettledByTheKeyboard(t *testing.T) {
 	account := karigar(o)
 	p := enter(o, write)
 	p.Go(account)
-	alt := func(code string) {
-		p.Evaluate(`window.old = true; document.activeElement.dispatchEvent(new KeyboardEvent("keydown",
-			{altKey: true, code: "`+code+`", bubbles: true, cancelable: true})), 0`, new(int))
-		p.Until(`!window.old && document.readyState === "complete"`)
-	}
-	alt("Equal")
+	p.PressAlt("=")
 	require.Regexp(t, `After it:.*settled`, p.Text("#entry .preview"))
 	require.True(t, p.Is(`document.querySelector('[name="in_entries[0].fine_weight"]').value === "497.5"`))
-	p.CtrlEnter()
+	p.PressCtrl(kb.Enter)
 	require.Contains(t, p.Text(".head"), "0.000 g fine settled")
-	alt("KeyL")
+	p.PressAlt("p")
+	tookKeys(t, p, "settlement")
+	require.Equal(t, account+"/statement", p.URL())
+	p.Go(account)
+	p.PressAlt("l")
 	require.True(t, p.Is(`document.querySelector('[name="in_entries[0].fine_weight"]').value === "497.5"`))
-	alt("KeyC")
+	p.PressAlt("c")
 	p.Until(`document.activeElement.id === "new-name"`)
 	p.Go(account)
 	p.Evaluate(`document.activeElement.blur()`, nil)
@@ -98,8 +97,6 @@ func TestAKarigarIsSettledByTheKeyboard(t *testing.T) {
 	p.Accessible()
 	p.Keys(kb.Escape)
 	p.Until(`!document.querySelector("#keys").matches(":popover-open")`)
-	alt("KeyP")
-	require.Equal(t, account+"/statement", p.URL())
 
 	p.Look(360, 740, false) // a finger opens the form on one side
 	p.Go(account)
