@@ -42,7 +42,7 @@ func (v *visit) drafts() (page, error) {
 	for _, d := range drafts {
 		entries, warnings := entriesOf(d["entries"]), warningTexts(d)
 		line := draftLine{
-			ID: plain(d["id"]), Link: draftPath(plain(d["id"])), From: textOf(d["phone_number"]), At: v.lang.localTime(textOf(d["created_at"])),
+			ID: plain(d["id"]), Link: draftPath(plain(d["id"])), From: phone(textOf(d["phone_number"])), At: v.lang.localTime(textOf(d["created_at"])),
 			Message: textOf(d["raw_message"]), Entries: v.lang.count(len(entries)), Warnings: len(warnings),
 		}
 		for _, e := range entries {
@@ -173,7 +173,7 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	if _, err := v.call("get-order-draft", request{vars: []string{id}}, &draft); err != nil {
 		return page{}, err
 	}
-	shown.ID, shown.Link, shown.From, shown.At = id, draftPath(id), textOf(draft["phone_number"]),
+	shown.ID, shown.Link, shown.From, shown.At = id, draftPath(id), phone(textOf(draft["phone_number"])),
 		v.lang.localTime(textOf(draft["created_at"]))
 	shown.Message, shown.Revision, shown.Warnings, shown.Cut = textOf(draft["raw_message"]), plain(draft["revision"]), warningTexts(draft),
 		draft["cut"] == true

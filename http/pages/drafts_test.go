@@ -63,7 +63,7 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 	t.Run("convert", func(t *testing.T) {
 		b.get("/app/drafts").Is(200).Says("No draft is waiting.")
 		draft := received(o, "party: ramesh jewelers\npayal 250 gm 4 pcs\nring 5 gm")
-		b.get("/app/drafts").Is(200).Says("+919812345678", "2 items", "party: ramesh jewelers")
+		b.get("/app/drafts").Is(200).Says("+91 98123 45678", "2 items", "party: ramesh jewelers")
 		b.get(draft).Is(200).Says("party: ramesh jewelers", "written: ramesh jewelers", "Ramesh Jewellers?", "% sure", "Client: entry 1, 2",
 			"Slip number: entry 1, 2")
 		post(draft, filled(b, draft, "do", "convert")).Is(409).Says("is required")

@@ -130,7 +130,7 @@ func TestTheFlowsOnAPhone(t *testing.T) {
 	p.Tap(".added summary")
 	p.Evaluate(`document.querySelector('.added [name="entries[2].side"]').value = "in", 0`, new(int)) // the phone's own list
 	for name, value := range map[string]string{"account": "Imran", "date": "04032025", "weight": "10", "touch": "90"} {
-		fill(`.added [name="entries[2].`+name+`"]`, value)
+		p.Type(`.added [name="entries[2].`+name+`"]`, value)
 	}
 	p.Until(`document.querySelector("#check .preview").innerText.includes("Accepted: 3. Left out: 0.")`)
 	p.TapOn("#check .primary")
