@@ -77,7 +77,12 @@
   document.addEventListener("keydown", e => {
     handled = false;
     const form = e.target.closest?.("form[data-preview]"), typing = e.target.matches?.("input, textarea, select");
-    if (e.key === "Enter" && e.ctrlKey && form) { e.preventDefault(); handled = true; form.requestSubmit(form.querySelector("button.primary")); }
+    const saved = form || typing && e.target.form;
+    if (e.key === "Enter" && e.ctrlKey && saved?.method === "post") {
+      e.preventDefault();
+      handled = true;
+      saved.requestSubmit(saved.querySelector("button.primary"));
+    }
     else if (e.key === "Enter" && form && e.target.matches("input, select")) { e.preventDefault(); handled = true; goOn(form, e.target); }
     else if (e.key === "F2" && entry) {
       e.preventDefault();
