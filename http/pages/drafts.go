@@ -43,7 +43,7 @@ func (v *visit) drafts() (page, error) {
 		entries, warnings := entriesOf(d["entries"]), warningTexts(d)
 		line := draftLine{
 			ID: plain(d["id"]), Link: draftPath(plain(d["id"])), From: phone(textOf(d["phone_number"])),
-			At: v.lang.localTime(textOf(d["created_at"])),
+			At:      v.lang.localTime(textOf(d["created_at"])),
 			Message: textOf(d["raw_message"]), Entries: v.lang.count(len(entries)), Warnings: len(warnings),
 		}
 		for _, e := range entries {
