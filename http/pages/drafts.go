@@ -24,7 +24,7 @@ func draftResource() *resource {
 				return display{Text: d.lang.tf("Draft %s", plain(of["id"])), Link: draftPath(plain(of["id"]))}
 			},
 			"from": func(d *desk, of map[string]any) display {
-				return display{Text: textOf(of["phone_number"]) + " · " + d.lang.localTime(textOf(of["created_at"]))}
+				return display{Text: phone(textOf(of["phone_number"])) + " · " + d.lang.localTime(textOf(of["created_at"]))}
 			},
 			"message": func(_ *desk, of map[string]any) display { return display{Text: oneLineOf(of["raw_message"])} },
 			"entries": func(d *desk, of map[string]any) display {
@@ -160,7 +160,7 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	if _, err := v.call("get-order-draft", request{vars: []string{id}}, &draft); err != nil {
 		return page{}, err
 	}
-	shown.ID, shown.Link, shown.From, shown.At = id, draftPath(id), textOf(draft["phone_number"]),
+	shown.ID, shown.Link, shown.From, shown.At = id, draftPath(id), phone(textOf(draft["phone_number"])),
 		v.lang.localTime(textOf(draft["created_at"]))
 	shown.Message, shown.Revision, shown.Warnings, shown.Cut = textOf(draft["raw_message"]), plain(draft["revision"]), warningTexts(draft),
 		draft["cut"] == true
@@ -207,7 +207,8 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 		}
 	}
 	if typed == nil {
-		shown.Focus = shown.Next != "save"
+		nameless := func(e map[string]any) bool { return e["client_id"] == nil }
+		shown.Focus = shown.Next == "convert" || shown.Next == "number" && !slices.ContainsFunc(entriesOf(values["entries"]), nameless)
 		shown.Head[0].Focus = !shown.Focus
 	}
 	return page{template: "draft", title: v.lang.tf("Draft %s", id), status: status, body: shown}, nil
@@ -242,8 +243,9 @@ func (v *visit) plan(id string) (_ *preview, next string, err error) {
 	p := &preview{}
 	if refused != nil {
 		p.Wrong = v.lang.lacking(refused)
-		lacksOther := func(f fault.Field) bool { return !strings.HasSuffix(f.Field, ".slip_number") }
-		if next = "save"; len(refused.Errors) > 0 && !slices.ContainsFunc(refused.Errors, lacksOther) {
+		lacksSlip := func(f fault.Field) bool { return strings.HasSuffix(f.Field, ".slip_number") }
+		lacksOther := func(f fault.Field) bool { return !lacksSlip(f) && !strings.HasSuffix(f.Field, ".client_id") }
+		if next = "save"; slices.ContainsFunc(refused.Errors, lacksSlip) && !slices.ContainsFunc(refused.Errors, lacksOther) {
 			next = "number"
 		}
 		return p, next, nil

@@ -74,6 +74,11 @@ func (v *visit) find() (page, error) {
 				}
 				break
 			}
+			for _, key := range []string{"phone", "phone_number"} {
+				if number := textOf(f[key]); number != "" {
+					f[key] = phone(number)
+				}
+			}
 			h := hit{firstOf(f, s.title), firstOf(f, s.about), s.link + url.PathEscape(textOf(f["id"]))}
 			if h.About == h.Name {
 				h.About = ""

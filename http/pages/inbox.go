@@ -187,7 +187,7 @@ func (v *visit) showTalk(tried attempt) (page, error) {
 		return page{}, err
 	}
 	t := &talk{
-		person: v.personOf(c, v.filter(), id), Phone: around("+", textOf(c["phone"]), ""), Email: textOf(c["email"]),
+		person: v.personOf(c, v.filter(), id), Phone: phone(textOf(c["phone"])), Email: textOf(c["email"]),
 		Bot: c["replyBot"] == true, Resolved: c["status"] == "resolved", Erased: c["name"] == nil,
 		Post: talkPath(id), Wrong: tried.wrong, Closed: tried.closed,
 	}

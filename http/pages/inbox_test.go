@@ -57,7 +57,7 @@ func TestInboxAnswersContacts(t *testing.T) {
 	require.Less(t, strings.Index(list.Text, "Asha"), strings.Index(list.Text, "Ravi"), "the newest message comes first")
 	require.NotContains(t, b.get("/app/inbox?q=asha").Is(200).Words(), "Ravi")
 	b.get("/app/inbox?status=resolved").Is(200).Says("Nobody is here.")
-	shown := b.get(talk+"?q=asha").Is(200).Says("Is A-204 <b>ready</b>?", "+919812345002", "Does not agree to messages", "The whole record")
+	shown := b.get(talk+"?q=asha").Is(200).Says("Is A-204 <b>ready</b>?", "+91 98123 45002", "Does not agree to messages", "The whole record")
 	require.NotContains(t, shown.Text, "<b>ready")
 	require.EqualValues(t, 1, contactOf(c, talk).Unread, "reading a page changes nothing")
 	b.follow(b.submit(talk, talk+"/read")).Says("Marked as read.")

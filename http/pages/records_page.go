@@ -129,12 +129,13 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 }
 
 // phone returns a phone number as people write it: +91 98123 00001.
-func phone(digits string) string {
+func phone(number string) string {
+	digits := strings.TrimPrefix(number, "+")
 	if national, indian := strings.CutPrefix(digits, "91"); indian && len(national) == 10 {
 		return "+91 " + national[:5] + " " + national[5:]
 	}
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
-		return digits
+		return number
 	}
 	return "+" + digits
 }
