@@ -1,10 +1,10 @@
-// Package commands carries out what callers ask. [Do] loads the records that a decision needs, lets the domain decide, and appends
-// everything that was decided as one transaction. The append checks that no record which was read has changed. If one has, the decision
-// runs again.
+// Package commands executes the commands of callers. [Do] loads the records that a decision needs, lets the domain decide, and appends all
+// events as one transaction. The append checks that none of these records has changed. After a conflict, Do decides again.
 //
-// Records come from a cache that follows the log, so a command on a known record reads nothing. The cache may be late by a moment: what was
-// decided on it is found by the checks, and a refusal is returned only after an append without events has confirmed them.
+// Records come from a cache that follows the log, so a command on a cached record reads nothing. The cache may lag: the append's checks
+// find a decision on an old state, and Do returns a refusal only after an append without events has confirmed it.
 //
-// Loading each record for each command was turned down: it costs a query a command for nothing, since a read before the append proves
-// nothing about the moment of the append.
+// Loading each record for each command was turned down. It costs a query, and proves nothing about the time of the append.
+//
+// A command with an idempotency key stores its outcome with its events. A retry returns that outcome.
 package commands

@@ -1,4 +1,3 @@
-// Package domain lists every kind of stream of the system.
 package domain
 
 import (

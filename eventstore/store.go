@@ -1,8 +1,3 @@
-// Package eventstore defines an append-only event log. Every write of the system is an append to it; every read
-// model is folded from it. All implementations pass the suite internal/test/storetest.
-//
-// An append is a [Transaction]: it writes to any number of streams, all or nothing, and checks the revisions of others.
-// So whatever a decision has read is still true where its events land.
 package eventstore
 
 import (

@@ -193,3 +193,29 @@ func TestADocumentedOperationNamesItsPermission(t *testing.T) {
 		}
 	}
 }
+
+// wordy are verbs that a summary avoids: the glossary has a plain one for each.
+var wordy = []string{"Make", "Let", "Tell", "Give", "Take", "Have", "Get", "Show", "How", "What", "Follow", "Watch", "Draw"}
+
+func TestSummariesOfTheDocumentAreImperativeSentences(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/openapi.json")
+	require.NoError(t, err)
+	var document struct {
+		Paths map[string]map[string]struct{ OperationID, Summary, Description string }
+	}
+	require.NoError(t, json.Unmarshal(text, &document))
+	sentence := regexp.MustCompile(`^[A-Z][a-z]+ \S.*[^.!?;:]$`)
+	for _, operations := range document.Paths {
+		for _, op := range operations {
+			require.Regexp(t, sentence, op.Summary, op.OperationID)
+			require.LessOrEqual(t, len(op.Summary), 90, op.OperationID)
+			require.NotContains(t, op.Summary, ";", "%s: a further sentence is the description", op.OperationID)
+			verb, _, _ := strings.Cut(op.Summary, " ")
+			require.NotContains(t, wordy, verb, "%s: %s", op.OperationID, op.Summary)
+			if op.Description != "" {
+				require.Regexp(t, `^[A-Zdfn].*\.$`, op.Description, op.OperationID) // or a parameter or a value
+			}
+		}
+	}
+}

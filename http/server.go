@@ -1,4 +1,3 @@
-// Package http serves the API, and says how the process is.
 package http
 
 import (

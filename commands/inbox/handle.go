@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"bahi/commands/lease"
 	"bahi/domain/fault"
 	"bahi/eventstore"
 )
@@ -25,8 +26,16 @@ const (
 	// maxGroups bounds the groups that are under way.
 	maxGroups = 16
 
-	// lookInterval is how often Run looks for calls of which it was not told: of a process that died, or that handles none.
+	// lookInterval is how often Run looks for calls of which it was not told: that failed, or of a process that died or handles none.
 	lookInterval = time.Second
+
+	// maxAttempts bounds the attempts at a call, which is parked after the last. The delay after the first one is firstDelay, and triples
+	// each time, so that the attempts end after about three days.
+	maxAttempts = 12
+	firstDelay  = 3 * time.Second
+
+	// sweepInterval is how often Run removes old bodies.
+	sweepInterval = time.Minute
 
 	// handleTimeout bounds the handling of a call, which may take a language model's time.
 	handleTimeout = 2 * time.Minute
@@ -46,10 +55,12 @@ func (b *Inbox) wake() {
 	}
 }
 
-// Run handles the calls that wait, whichever process recorded them, until ctx ends. A call that is being handled then waits again.
+// Run handles the calls that wait, whichever process recorded them, and removes old bodies, until ctx ends. A call that is being handled
+// then waits again.
 func (b *Inbox) Run(ctx context.Context) {
 	var groups sync.WaitGroup
 	defer groups.Wait()
+	groups.Go(func() { b.sweepUntil(ctx) })
 	free := make(chan struct{}, maxGroups)
 	for {
 		select {
@@ -88,82 +99,66 @@ func (b *Inbox) Run(ctx context.Context) {
 	}
 }
 
-// group handles a group of calls that wait, and reports whether more may wait. If the group fails, each call is handled alone, so that one
-// cannot hold up the others.
+// sweepUntil removes old bodies now and then.
+func (b *Inbox) sweepUntil(ctx context.Context) {
+	for {
+		if _, err := b.Sweep(ctx); err != nil && ctx.Err() == nil {
+			b.Log.Warn("removing old bodies of webhooks failed; it is tried again", "error", err)
+		}
+		select {
+		case <-time.After(sweepInterval):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// group handles a group of calls that are due, and reports whether more may be. No transaction is open meanwhile: the calls are leased. A
+// group that ends with ctx gives its calls back.
 func (b *Inbox) group(ctx context.Context) (more bool) {
-	ids, _, err := b.process(ctx, false, true, `verdict = 'waiting' and error is null order by received_at limit $1`, maxHandled)
-	if err != nil && ctx.Err() == nil {
-		b.Log.Error("a group of webhooks' calls was not handled; each is handled alone", "error", err)
-		for _, id := range ids {
-			if _, _, err := b.process(ctx, false, true, alone, id); err != nil && ctx.Err() == nil {
-				b.Log.Error("a webhook's call was not handled; it will be tried again", "call", id, "error", errors.Join(err, b.postpone(ctx, id, err)))
-			}
+	asked, claim := time.Now(), uuid.New()
+	all, err := b.claim(ctx, claim)
+	if err != nil {
+		if ctx.Err() == nil {
+			b.Log.Error("claiming calls of webhooks failed; they wait", "error", err)
 		}
 		return false
 	}
-	return len(ids) == maxHandled
-}
-
-// postpone leaves a call to a job, so that it is in no group any more.
-func (b *Inbox) postpone(ctx context.Context, id uuid.UUID, why error) error {
-	return pgx.BeginFunc(ctx, b.Pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `update inbox.call set error = $2 where id = $1 and verdict = 'waiting'`, id,
-			storable(why.Error())); err != nil {
-			return fmt.Errorf("postpone call %s: %w", id, err)
+	if len(all) == 0 {
+		return false
+	}
+	_ = lease.While(ctx, asked, b.renewing(claim, all), func(ctx context.Context) error {
+		var handling sync.WaitGroup
+		for _, h := range all {
+			handling.Go(func() { b.handle(ctx, h) })
 		}
-		return b.Jobs.Add(ctx, tx, []uuid.UUID{id})
+		handling.Wait()
+		return nil
 	})
+	if ctx.Err() != nil { // the attempt was interrupted, which says nothing about the calls
+		b.giveBack(context.WithoutCancel(ctx), claim, all)
+		return false
+	}
+	for _, h := range all {
+		b.judge(h)
+	}
+	if err := b.settle(ctx, claim, all); err != nil {
+		b.Log.Error("a group of webhooks' calls was not settled; each is settled alone", "error", err)
+		for _, h := range all {
+			if err := b.settle(ctx, claim, []*handled{h}); err != nil {
+				h.err = err
+				h.verdict = waiting
+				b.Log.Error("a webhook's call was not settled; it will be handled again", "call", h.ID,
+					"error", errors.Join(err, b.settle(ctx, claim, []*handled{h})))
+			}
+		}
+	}
+	return len(all) == maxHandled
 }
 
 // storable returns a text without what Postgres cannot store.
 func storable(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
-}
-
-// alone is the condition of one call that waits.
-const alone = `verdict = 'waiting' and id = $1`
-
-// Process handles a call that waits. last: no further attempt follows an error, so the call is parked. It does nothing if the call had
-// its effect, or another process is handling it.
-func (b *Inbox) Process(ctx context.Context, id uuid.UUID, last bool) error {
-	_, failed, err := b.process(ctx, last, false, alone, id)
-	return errors.Join(failed, err)
-}
-
-// process handles the calls that match a condition and are not locked by another process. It returns their ids and the failures. A failed
-// call is parked after its last attempt, and otherwise gets a job that retries it. The locks end with the transaction, even if the process
-// dies.
-func (b *Inbox) process(ctx context.Context, last, again bool, where string, args ...any) (ids []uuid.UUID, failed, err error) {
-	err = pgx.BeginFunc(ctx, b.Pool, func(tx pgx.Tx) error {
-		// A verdict that a crash loses is given again.
-		if _, err := tx.Exec(ctx, `set local synchronous_commit = off`); err != nil {
-			return err
-		}
-		all, err := b.claim(ctx, tx, where, args...)
-		if err != nil || len(all) == 0 {
-			return err
-		}
-		var handling sync.WaitGroup
-		for _, h := range all {
-			ids = append(ids, h.ID)
-			handling.Go(func() { b.handle(ctx, h) })
-		}
-		handling.Wait()
-		if ctx.Err() != nil { // the attempt was interrupted, which says nothing about the calls
-			return ctx.Err()
-		}
-		var retried []uuid.UUID
-		for _, h := range all {
-			if b.judge(h, last); h.verdict == waiting {
-				failed, retried = errors.Join(failed, h.err), append(retried, h.ID)
-			}
-		}
-		if err := b.settle(ctx, tx, all); err != nil || !again || len(retried) == 0 {
-			return err
-		}
-		return b.Jobs.Add(ctx, tx, retried)
-	})
-	return ids, failed, err
 }
 
 // The verdicts.
@@ -179,33 +174,80 @@ type handled struct {
 	Call
 	Outcome
 
+	attempt int32
 	err     error
 	verdict string
 }
 
-// claim locks the calls that a condition names and nobody has locked, and opens them.
-func (b *Inbox) claim(ctx context.Context, tx pgx.Tx, where string, args ...any) ([]*handled, error) {
-	rows, _ := tx.Query(ctx, `select id, endpoint, received_at, content_type, body from inbox.call where `+where+` for update skip locked`,
-		args...)
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (*handled, error) {
-		h := &handled{}
-		if err := row.Scan(&h.ID, &h.Endpoint, &h.ReceivedAt, &h.ContentType, &h.Body); err != nil {
-			return nil, err
-		}
-		h.Endpoint, h.ResourceID, _ = strings.Cut(h.Endpoint, "/")
-		if h.Body == nil {
-			return h, nil
-		}
-		var err error
-		h.Body, err = b.Vault.OpenBytes(ctx, bodies, h.ID.String(), h.Body)
-		return h, err
+// claim leases calls that are due, and opens them. Like a verdict, a claim that a crash loses is made again.
+func (b *Inbox) claim(ctx context.Context, claim uuid.UUID) (all []*handled, err error) {
+	err = b.unsafe(ctx, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, `
+			update inbox.call c set due_at = now() + $2::interval, claim = $3, attempts = attempts + 1, error = null
+			from (
+				select id from inbox.call where verdict = 'waiting' and due_at <= now() order by received_at limit $1 for update skip locked
+			) due
+			where c.id = due.id returning c.id, c.endpoint, c.received_at, c.content_type, c.body, c.attempts`, maxHandled, lease.Duration, claim)
+		all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (*handled, error) {
+			h := &handled{}
+			return h, row.Scan(&h.ID, &h.Endpoint, &h.ReceivedAt, &h.ContentType, &h.Body, &h.attempt)
+		})
+		return err
 	})
+	if err != nil {
+		return nil, fmt.Errorf("claim calls: %w", err)
+	}
+	for _, h := range all {
+		h.Endpoint, h.ResourceID, _ = strings.Cut(h.Endpoint, "/")
+		if h.Body != nil {
+			h.Body, h.err = b.Vault.OpenBytes(ctx, bodies, h.ID.String(), h.Body)
+		}
+	}
+	return all, nil
+}
+
+// unsafe runs do in a transaction that need not be on disk when it returns.
+func (b *Inbox) unsafe(ctx context.Context, do func(tx pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, b.Pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `set local synchronous_commit = off`); err != nil {
+			return err
+		}
+		return do(tx)
+	})
+}
+
+// renewing returns a function that renews a claim. It returns false if another process has claimed one of the calls.
+func (b *Inbox) renewing(claim uuid.UUID, all []*handled) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		done, err := b.Pool.Exec(ctx, `update inbox.call set due_at = now() + $3::interval where id = any($2) and claim = $1`, claim, idsOf(all),
+			lease.Duration)
+		return int(done.RowsAffected()) == len(all), err
+	}
+}
+
+// giveBack makes claimed calls due, and does not count the attempt. If it fails, they are due when their lease ends.
+func (b *Inbox) giveBack(ctx context.Context, claim uuid.UUID, all []*handled) {
+	_, err := b.Pool.Exec(ctx, `
+		update inbox.call set due_at = now(), claim = null, attempts = attempts - 1 where id = any($2) and claim = $1`, claim, idsOf(all))
+	if err != nil {
+		b.Log.Warn("calls of webhooks that were interrupted wait for the end of their lease", "error", err)
+	}
+}
+
+func idsOf(all []*handled) []uuid.UUID {
+	ids := make([]uuid.UUID, len(all))
+	for i, h := range all {
+		ids[i] = h.ID
+	}
+	return ids
 }
 
 // handle makes a call's effect.
 func (b *Inbox) handle(ctx context.Context, h *handled) {
 	handler, known := b.Handlers[h.Endpoint]
 	switch {
+	case h.err != nil:
+		return
 	case !known:
 		h.err = Unreadable(fmt.Errorf("nothing handles calls of %s", h.Endpoint))
 		return
@@ -230,7 +272,7 @@ func OfRules(err error) bool {
 }
 
 // judge gives a call its verdict.
-func (b *Inbox) judge(h *handled, last bool) {
+func (b *Inbox) judge(h *handled) {
 	if h.err == nil && len(h.Unread) > 0 {
 		h.err = Unreadable(h.parts())
 	}
@@ -241,7 +283,7 @@ func (b *Inbox) judge(h *handled, last bool) {
 		h.verdict = ignored
 	case h.err == nil:
 		h.verdict = done
-	case permanent || last:
+	case permanent || h.attempt >= maxAttempts:
 		b.Log.Warn("a webhook's call is parked", "endpoint", h.Endpoint, "call", h.ID, "error", h.err)
 		h.verdict = parked
 	default:
@@ -261,14 +303,13 @@ func (h *handled) parts() error {
 	return errors.New(told)
 }
 
-// settle writes the calls' verdicts. What failed keeps its body.
-func (b *Inbox) settle(ctx context.Context, tx pgx.Tx, all []*handled) error {
+// settle writes the calls' verdicts, but of those that another process has claimed since. What failed keeps its body, and rests.
+func (b *Inbox) settle(ctx context.Context, claim uuid.UUID, all []*handled) error {
 	n := len(all)
-	ids, verdicts, effects, errs, forgets, subjects := make([]uuid.UUID, n), make([]string, n), make([]string, n), make([]string, n),
-		make([]bool, n), make([]string, n)
-	held := make([]string, n)
+	verdicts, effects, errs, forgets, subjects, held := make([]string, n), make([]string, n), make([]string, n), make([]bool, n),
+		make([]string, n), make([]string, n)
 	for i, h := range all {
-		ids[i], verdicts[i] = h.ID, h.verdict
+		verdicts[i] = h.verdict
 		if h.verdict != waiting {
 			effects[i], subjects[i] = storable(h.Effect), strings.Join(h.Subjects, "\n")
 			held[i] = strings.Trim(strings.Join(strings.Fields(fmt.Sprint(h.Held)), ","), "[]")
@@ -282,13 +323,18 @@ func (b *Inbox) settle(ctx context.Context, tx pgx.Tx, all []*handled) error {
 			forgets[i] = h.Forget
 		}
 	}
-	_, err := tx.Exec(ctx, `
-		update inbox.call c set verdict = s.verdict, effect = nullif(s.effect, ''), error = nullif(s.error, ''),
-			settled_at = case when s.verdict <> 'waiting' then $7::timestamptz end, body = case when not s.forget then c.body end,
-			subjects = string_to_array(s.subjects, E'\n'), held_for = string_to_array(s.held, ',')::bigint[]
-		from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::text[], $8::text[]) s (id, verdict, effect, error, forget,
-			subjects, held) where c.id = s.id`,
-		ids, verdicts, effects, errs, forgets, subjects, b.Now(), held)
+	err := b.unsafe(ctx, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `
+			update inbox.call c set verdict = s.verdict, effect = nullif(s.effect, ''), error = nullif(s.error, ''),
+				settled_at = case when s.verdict <> 'waiting' then $7::timestamptz end, body = case when not s.forget then c.body end,
+				subjects = string_to_array(s.subjects, E'\n'), held_for = string_to_array(s.held, ',')::bigint[],
+				claim = null, due_at = case when s.verdict = 'waiting' then now() + $9::interval * 3 ^ (c.attempts - 1) end
+			from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::text[], $8::text[])
+				s (id, verdict, effect, error, forget, subjects, held)
+			where c.id = s.id and c.claim = $10`,
+			idsOf(all), verdicts, effects, errs, forgets, subjects, b.Now(), held, firstDelay, claim)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("settle %d calls: %w", n, err)
 	}

@@ -1,8 +1,8 @@
 // Package inbox keeps the calls of providers' webhooks until their effect is in the log.
 //
 // A call is recorded before it is acknowledged, and its effect follows in the background. A call is recorded once under its key, so
-// repetitions have no second effect. Calls that wait are handled in groups; after a crash they still wait. One that fails gets a job that
-// tries it again, and one that cannot be handled is parked until an operator replays it.
+// repetitions have no second effect. Calls that are due are handled in groups, under a lease that another process takes over after a crash.
+// One that fails is tried again later, and one that cannot be handled is parked until an operator replays it.
 //
 // Calls are not events: their bodies are strangers' personal data, and are removed after a while.
 package inbox
@@ -63,16 +63,10 @@ type unreadable struct{ error }
 // Unreadable returns an error that parks the call at once.
 func Unreadable(why error) error { return unreadable{why} }
 
-// Jobs is the queue of jobs. Add adds in the transaction a job for each call that failed, which calls [Inbox.Process].
-type Jobs interface {
-	Add(ctx context.Context, tx pgx.Tx, calls []uuid.UUID) error
-}
-
 // Config has the parts of an Inbox.
 type Config struct {
 	Pool     *pgxpool.Pool
 	Vault    *vault.Vault
-	Jobs     Jobs
 	Handlers map[string]Handler // by endpoint
 	Keep     time.Duration      // how long bodies are kept; 0: 30 days
 	Room     int                // most calls that wait; 0: 100,000
@@ -119,26 +113,27 @@ func New(config Config) *Inbox {
 	return &Inbox{Config: config, came: make(chan struct{}, 1)}
 }
 
-// Replay handles a call again that is parked or had no effect. It returns [ErrNoCall], [ErrHandled] or [ErrRemoved] if it cannot.
+// Replay handles a call again that is parked, had no effect, or rests after a failure. It returns [ErrNoCall], [ErrHandled] or
+// [ErrRemoved] if it cannot.
 func (b *Inbox) Replay(ctx context.Context, id uuid.UUID) error {
 	defer b.wake()
 	return b.write(ctx, func(tx pgx.Tx) error {
 		var (
-			verdict string
-			kept    bool
+			able, kept bool
 		)
-		err := tx.QueryRow(ctx, `select verdict, body is not null from inbox.call where id = $1 for update`, id).Scan(&verdict, &kept)
+		err := tx.QueryRow(ctx, `select verdict in ('parked', 'ignored') or verdict = 'waiting' and error is not null, body is not null
+			from inbox.call where id = $1 for update`, id).Scan(&able, &kept)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			return ErrNoCall
 		case err != nil:
 			return fmt.Errorf("find call %s: %w", id, err)
-		case verdict != "parked" && verdict != "ignored":
+		case !able:
 			return ErrHandled
 		case !kept:
 			return ErrRemoved
 		}
-		if _, err := tx.Exec(ctx, `update inbox.call set verdict = 'waiting', error = null, settled_at = null where id = $1`, id); err != nil {
+		if _, err := tx.Exec(ctx, `update inbox.call set verdict = 'waiting', claim = null, due_at = now(), attempts = 0, error = null, settled_at = null where id = $1`, id); err != nil {
 			return fmt.Errorf("replay call %s: %w", id, err)
 		}
 		return nil
@@ -150,7 +145,7 @@ func (b *Inbox) Deliver(ctx context.Context, channel int64) error {
 	defer b.wake()
 	return b.write(ctx, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `
-			update inbox.call set verdict = 'waiting', error = null, settled_at = null, held_for = '{}'
+			update inbox.call set verdict = 'waiting', claim = null, due_at = now(), attempts = 0, error = null, settled_at = null, held_for = '{}'
 			where held_for @> array[$1::bigint] and held_for <> '{}' and verdict <> 'waiting' and body is not null`, channel)
 		if err != nil {
 			return fmt.Errorf("deliver the calls that were held for channel %d: %w", channel, err)

@@ -122,8 +122,8 @@ func (b *Inbox) record(ctx context.Context, batch []*pending) (added map[uuid.UU
 		}
 		// Transactions insert in one order, so that none waits for one that waits for it.
 		rows, _ := tx.Query(ctx, `
-			insert into inbox.call (id, endpoint, key_hash, received_at, content_type, body, verdict)
-			select id, endpoint, key_hash, $6, content_type, body, 'waiting'
+			insert into inbox.call (id, endpoint, key_hash, received_at, content_type, body, verdict, due_at)
+			select id, endpoint, key_hash, $6, content_type, body, 'waiting', now()
 			from unnest($1::uuid[], $2::text[], $3::bytea[], $4::text[], $5::bytea[]) n (id, endpoint, key_hash, content_type, body)
 			order by endpoint, key_hash, id
 			on conflict (endpoint, key_hash) do nothing returning id`, ids, endpoints, hashed, types, closed, b.Now())

@@ -31,7 +31,7 @@ var errOtherWorkspace = fault.New(fault.Forbidden, "Only an operator makes keys 
 // APIKeys registers the operations on API keys.
 func (r *Routes) APIKeys() {
 	api.Handle(r.API, api.Op{
-		ID: "create-api-key", Method: "POST", Path: "/api/v1/api-keys", Summary: "Make an API key; it is shown once",
+		ID: "create-api-key", Method: "POST", Path: "/api/v1/api-keys", Summary: "Create an API key. Only this response has the key.",
 		Tags: tags, Area: actor.Marketplace, Limit: "marketplace_general",
 	}, func(ctx context.Context, in *struct{ Body CreateAPIKey }) (*api.Body[CreatedAPIKey], error) {
 		c := in.Body.Create

@@ -136,7 +136,7 @@ func (r *Routes) Auth() {
 }
 
 func (r *Routes) registration() {
-	op := authOp("register", "POST", "/register", "Make an account; its address gets a mail to verify it")
+	op := authOp("register", "POST", "/register", "Register an account. Bahi mails a link that verifies the address.")
 	op.Status, op.Untried = http.StatusCreated, false
 	api.Handle(r.API, op, func(ctx context.Context, in *struct{ Body accesscmd.Registration }) (*api.Body[RegisteredUser], error) {
 		made, err := r.Accounts.Register(ctx, api.Request(ctx), in.Body)
@@ -160,8 +160,8 @@ func (r *Routes) registration() {
 
 // undo is an addition to the specification: without it, an attacker keeps an account by changing its address.
 func (r *Routes) undo() {
-	op := authOp("undo-email-change", "POST", "/email-change/undo", "Have an account's former address back with the token that was mailed "+
-		"there; all its sessions end")
+	op := authOp("undo-email-change", "POST", "/email-change/undo", "Restore an account's former email address with the mailed token. "+
+		"All sessions of the account end.")
 	api.Handle(r.API, proved(op), func(ctx context.Context, in *struct {
 		Body struct {
 			Token string `json:"token" maxLength:"500"`
@@ -209,7 +209,7 @@ func (r *Routes) sessions() {
 			Body   Message
 		}{r.forget(refreshCookie), Message{"Signed out"}}, nil
 	})
-	refresh := authOp("refresh", "POST", "/refresh", "Change a refresh token for new tokens")
+	refresh := authOp("refresh", "POST", "/refresh", "Exchange a refresh token for new tokens")
 	refresh.Errors = []int{http.StatusUnauthorized}
 	api.Handle(r.API, proved(refresh), func(ctx context.Context, in *Refresh) (*Refreshed, error) {
 		token, kept := in.Kept, true
@@ -239,7 +239,7 @@ func tokens(t credentials.Tokens) Tokens {
 
 func (r *Routes) passwords() {
 	api.Handle(r.API, authOp("request-password-reset", "POST", "/password-reset/request",
-		"Have a token mailed to an address, if it has an account"),
+		"Mail a token for a new password. The response does not reveal whether the address has an account."),
 		func(ctx context.Context, in *struct {
 			Body struct {
 				Email string `json:"email" maxLength:"1000"`
@@ -263,7 +263,7 @@ func (r *Routes) passwords() {
 }
 
 func (r *Routes) provider() {
-	begin := authOp("sign-in-by-provider", "GET", "/idp", "Go to the identity provider's consent screen")
+	begin := authOp("sign-in-by-provider", "GET", "/idp", "Redirect to the identity provider's consent page")
 	begin.Status = http.StatusFound
 	api.Handle(r.API, begin, func(ctx context.Context, _ *struct{}) (*Redirect, error) {
 		if r.Provider == nil {
@@ -275,7 +275,8 @@ func (r *Routes) provider() {
 		}
 		return r.redirect(consent, r.keep(flowCookie, flow, flowLifetime)), nil
 	})
-	finish := authOp("finish-sign-in-by-provider", "GET", "/idp/callback", "Come back from the identity provider, and go on to the frontend")
+	finish := authOp("finish-sign-in-by-provider", "GET", "/idp/callback",
+		"Complete a sign-in by the identity provider. The response redirects to the frontend.")
 	finish.Status = http.StatusFound
 	api.Handle(r.API, finish, func(ctx context.Context, in *struct {
 		Code  string `query:"code"`

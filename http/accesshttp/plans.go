@@ -11,8 +11,9 @@ import (
 // Plans registers what workspaces pay for.
 func (r *Routes) Plans() {
 	api.Handle(r.API, api.Op{
-		ID: "get-plan", Method: "GET", Path: "/api/billing/plan", Summary: "Read what the workspace pays for, as the billing provider last said",
-		Tags: []string{"Messaging"}, Area: actor.Messaging, Limit: "messaging_general", Reads: []string{"plans"},
+		ID: "get-plan", Method: "GET", Path: "/api/billing/plan",
+		Summary: "Read the workspace's plan. The plan is the one of the billing provider's newest event.",
+		Tags:    []string{"Messaging"}, Area: actor.Messaging, Limit: "messaging_general", Reads: []string{"plans"},
 	}, func(ctx context.Context, _ *struct{}) (*api.Body[accessview.Plan], error) {
 		return api.Answer(r.Views.Plan(ctx, api.Caller(ctx).Workspace))
 	})

@@ -70,7 +70,7 @@ func userOp(id, method, path, summary, limit string) api.Op {
 // Users registers the operations of users on their own account.
 func (r *Routes) Users() {
 	const limit = "users"
-	api.Handle(r.API, userOp("get-me", "GET", "", "Read one's own account", limit),
+	api.Handle(r.API, userOp("get-me", "GET", "", "Read the caller's account", limit),
 		func(ctx context.Context, _ *struct{}) (*api.Tagged[User], error) {
 			id, err := caller(ctx)
 			if err != nil {
@@ -78,7 +78,7 @@ func (r *Routes) Users() {
 			}
 			return r.user(ctx, id)
 		})
-	api.Handle(r.API, userOp("update-me", "PUT", "", "Change one's own account; what is left out stays", limit),
+	api.Handle(r.API, userOp("update-me", "PUT", "", "Edit the caller's account. Only fields in the body change.", limit),
 		func(ctx context.Context, in *struct{ Body accesscmd.Profile }) (*api.Tagged[User], error) {
 			id, err := caller(ctx)
 			if err != nil {
@@ -99,7 +99,7 @@ func (r *Routes) Users() {
 			out, err := r.Accounts.Change(ctx, api.Request(ctx), id, in.Body)
 			return r.written(ctx, id, out, err)
 		})
-	api.Handle(r.API, userOp("change-password", "POST", "/password", "Set another password; other sessions end", limit),
+	api.Handle(r.API, userOp("change-password", "POST", "/password", "Change the caller's password. All other sessions end.", limit),
 		func(ctx context.Context, in *struct {
 			Body struct {
 				CurrentPassword string `json:"current_password" maxLength:"1000"`
@@ -113,7 +113,8 @@ func (r *Routes) Users() {
 			out, err := r.Accounts.ChangePassword(ctx, api.Request(ctx), id, api.Caller(ctx).Session, in.Body.CurrentPassword, in.Body.NewPassword)
 			return api.Reply(ctx, out, err, say[user.State]("Password changed"))
 		})
-	api.Handle(r.API, userOp("request-deletion", "POST", "/delete-request", "Ask for the account to be deleted", "users_delete_request"),
+	api.Handle(r.API, userOp("request-deletion", "POST", "/delete-request",
+		"Request the deletion of the caller's account", "users_delete_request"),
 		func(ctx context.Context, _ *struct{}) (*api.Body[Message], error) {
 			id, err := caller(ctx)
 			if err != nil {
@@ -126,7 +127,8 @@ func (r *Routes) Users() {
 }
 
 func (r *Routes) picture() {
-	op := userOp("upload-picture", "POST", "/profile-picture", "Set one's picture: JPEG, PNG or WebP, at most 5 MB", "users_picture")
+	op := userOp("upload-picture", "POST", "/profile-picture",
+		"Set the caller's picture. JPEG, PNG or WebP, maximum 5 MB.", "users_picture")
 	op.MaxBody, op.EmptyFile, op.Expensive = picture.MaxBytes, picture.ErrNotImage, true
 	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*api.Tagged[User], error) {
 		id, err := caller(ctx)

@@ -86,7 +86,7 @@ type InInvitation struct {
 
 // Workspaces registers the operations on workspaces and their members.
 func (r *Routes) Workspaces() {
-	own := workspaceOp("list-workspaces", "GET", "/api/v1/workspaces", "List the workspaces that one belongs to")
+	own := workspaceOp("list-workspaces", "GET", "/api/v1/workspaces", "List the caller's workspaces")
 	own.Reads = append(own.Reads, "companies")
 	api.Handle(r.API, own,
 		func(ctx context.Context, _ *struct{}) (*api.Body[[]accessview.Membership], error) {
@@ -103,7 +103,7 @@ func (r *Routes) Workspaces() {
 			}
 			return api.Answer(r.Views.Members(ctx, in.Workspace))
 		})
-	api.Handle(r.API, workspaceOp("invite-member", "POST", "/api/v1/workspaces/{workspace_id}/invitations", "Invite somebody by mail"),
+	api.Handle(r.API, workspaceOp("invite-member", "POST", "/api/v1/workspaces/{workspace_id}/invitations", "Invite a member by mail"),
 		func(ctx context.Context, in *struct {
 			InWorkspace
 			Body struct {
@@ -158,7 +158,7 @@ func (r *Routes) Workspaces() {
 		return memberWritten(ctx, joined, id, out, err)
 	})
 	api.Handle(r.API, workspaceOp("change-member", "PATCH", "/api/v1/workspaces/{workspace_id}/members/{user_id}",
-		"Change a member's permissions in the areas that are named"),
+		"Change a member's permissions. Only areas in the body change."),
 		func(ctx context.Context, in *struct {
 			InMember
 			Body struct {

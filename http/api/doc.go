@@ -1,9 +1,11 @@
-// Package api has the common parts of all HTTP operations, each done once. [Handle] registers an operation with an [Op], which
-// says what to check before its handler runs: who the caller is and what they may do, which headers count, how the body
-// is read. Every answer has the request id, the log position, problems in one form, a log line, a metric and a
-// span.
+// Package api has the common parts of all HTTP operations. [Handle] registers an operation with an [Op], which states what to check before
+// its handler runs: the caller and the permission, the headers, the reading of the body. Every response has a request id, a log position,
+// problems in one form, a log line, a metric and a span.
 //
-// It builds on huma and gorilla/mux. Two features of huma are not used. Its validation decodes bodies twice, the first time into
-// floats, and takes the last of two equal keys; [decoder] reads a body in one pass, exactly, and names every wrong
-// field. Its docs page loads scripts from other hosts; the page here is in the binary.
+// An operation is an [Op] and a function from a typed request to a typed response. Middlewares for each operation were turned down: an
+// operation could omit one.
+//
+// The package uses huma and gorilla/mux. It replaces two features of huma. Huma's validation decodes bodies twice, first into floats, and
+// takes the last of two equal keys. [decoder] reads a body in one pass, exactly, and names every wrong field. Huma's page of the
+// documentation loads scripts from other hosts. Package pages serves it instead.
 package api

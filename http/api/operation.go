@@ -20,7 +20,7 @@ type Op struct {
 	ID      string // post-bank-row: the name in logs, metrics and the scope of idempotency keys; for ever
 	Method  string
 	Path    string // as in /bank-ledger/{bank_account_id}
-	Summary string
+	Summary string // an imperative sentence, without its period; after ". " the description follows
 	Tags    []string
 	Status  int // of success; 0: 201 for POST, 204 for DELETE, else 200
 
@@ -175,8 +175,10 @@ func (a *API) add(op Op, input reflect.Type) *operation {
 
 // describe returns the operation for huma.
 func (o *operation) describe() huma.Operation {
+	summary, description, _ := strings.Cut(o.Summary, ". ")
 	h := huma.Operation{
-		OperationID: o.ID, Method: o.Method, Path: o.Path, Summary: o.Summary, Tags: o.Tags, DefaultStatus: o.Status,
+		OperationID: o.ID, Method: o.Method, Path: o.Path, Summary: summary, Description: description,
+		Tags: o.Tags, DefaultStatus: o.Status,
 		MaxBodyBytes:     o.MaxBody + 1, // huma refuses a body of this length
 		BodyReadTimeout:  -1,            // the server's applies
 		SkipValidateBody: true,

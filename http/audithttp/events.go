@@ -76,8 +76,8 @@ func (r *Routes) Trail() {
 	r.follow()
 	api.Handle(r.API, api.Op{
 		ID: "list-events", Method: "GET", Path: "/audit/events",
-		Summary: "List events of the log, oldest first unless newest_first. " +
-			"One page looks at a bounded part of the log, so it may be short, or empty, though a next one is linked",
+		Summary: "List the events of the log. Oldest first unless newest_first. " +
+			"A page reads a bounded part of the log, so a short or empty page may still link to a next one.",
 		Tags: tags, Area: area, Limit: limit, Reads: []string{"log"}, StrictQuery: true,
 	}, func(ctx context.Context, in *Range) (*struct {
 		Link string `header:"Link" doc:"The next page (RFC 8288); absent on the last"`
@@ -142,7 +142,7 @@ const (
 func (r *Routes) follow() {
 	api.Stream(r.API, api.Op{
 		ID: "follow-events", Method: "GET", Path: "/audit/events/stream",
-		Summary: "Follow the log's events as they are written; with Last-Event-ID or from_position, from there on",
+		Summary: "Stream the log's events as they are written. Last-Event-ID or from_position sets the start.",
 		Tags:    tags, Area: area, Limit: limit, StrictQuery: true,
 	}, map[string]any{"event": auditview.Event{}, "passed": Passed{}}, func(ctx context.Context, in *struct {
 		Filter

@@ -35,9 +35,9 @@ func asJSON(body any, err error) (api.Content, error) {
 // Checkpoints registers the operations for checkpoints and public keys.
 func (r *Routes) Checkpoints() {
 	api.Download(r.API, api.Op{
-		ID: "get-checkpoint", Method: "GET", Path: "/audit/checkpoint", Summary: "Get the newest signed checkpoint of the log; with " +
-			"format=tlog-checkpoint as a file to keep",
-		Tags: tags, Area: area, Limit: limit, StrictQuery: true,
+		ID: "get-checkpoint", Method: "GET", Path: "/audit/checkpoint",
+		Summary: "Read the newest signed checkpoint of the log. format=tlog-checkpoint returns a file.",
+		Tags:    tags, Area: area, Limit: limit, StrictQuery: true,
 	}, map[string]any{jsonType: auditview.Checkpoint{}, textType: nil}, func(ctx context.Context, in *struct {
 		Format string `query:"format" enum:"json,tlog-checkpoint" default:"json"`
 	}) (api.Content, error) {
@@ -48,7 +48,7 @@ func (r *Routes) Checkpoints() {
 		return asJSON(c, err)
 	})
 	api.Handle(r.API, api.Op{
-		ID: "list-checkpoints", Method: "GET", Path: "/audit/checkpoints", Summary: "List every checkpoint that was ever signed, in their order",
+		ID: "list-checkpoints", Method: "GET", Path: "/audit/checkpoints", Summary: "List all signed checkpoints, oldest first",
 		Tags: tags, Area: area, Limit: limit, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
 		After int64 `query:"after" minimum:"0" doc:"Number of the last one that was seen"`
@@ -72,9 +72,9 @@ func (r *Routes) Checkpoints() {
 		return out, nil
 	})
 	api.Download(r.API, api.Op{
-		ID: "get-audit-key", Method: "GET", Path: "/audit/key", Summary: "Get the public keys that checkpoints are, and were, signed with; " +
-			"with format=text as verifiers take them",
-		Tags: tags, Area: area, Limit: limit, StrictQuery: true,
+		ID: "get-audit-key", Method: "GET", Path: "/audit/key",
+		Summary: "Read the public keys of checkpoints, present and former. format=text returns a file for verifiers.",
+		Tags:    tags, Area: area, Limit: limit, StrictQuery: true,
 	}, map[string]any{jsonType: []auditview.Key{}, textType: nil}, func(ctx context.Context, in *struct {
 		Format string `query:"format" enum:"json,text" default:"json"`
 	}) (api.Content, error) {
@@ -94,8 +94,9 @@ func (r *Routes) Checkpoints() {
 func (r *Routes) Raw() {
 	api.Download(r.API, api.Op{
 		ID: "prove-inclusion", Method: "GET", Path: "/audit/proof/inclusion",
-		Summary: "Prove that an event is in the log (RFC 6962); with format=tlog-proof as a file that needs nothing but the public key",
-		Tags:    tags, Operator: true, Limit: limit, StrictQuery: true,
+		Summary: "Prove that an event is in the log. An inclusion proof of RFC 6962. " +
+			"format=tlog-proof returns a file that is verified with the public key alone.",
+		Tags: tags, Operator: true, Limit: limit, StrictQuery: true,
 	}, map[string]any{jsonType: auditview.Inclusion{}, textType: nil}, func(ctx context.Context, in *struct {
 		Position int64                `query:"position" required:"true" minimum:"1" maximum:"4611686018427387904"`
 		Size     api.Optional[uint64] `query:"size" doc:"Of the tree; absent: of the newest checkpoint. As a file, that of a checkpoint"`
@@ -113,7 +114,7 @@ func (r *Routes) Raw() {
 	})
 	api.Handle(r.API, api.Op{
 		ID: "prove-consistency", Method: "GET", Path: "/audit/proof/consistency",
-		Summary: "Prove that the log of one size begins with that of a smaller one (RFC 6962)",
+		Summary: "Prove that a larger log extends a smaller one. A consistency proof of RFC 6962.",
 		Tags:    tags, Operator: true, Limit: limit, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
 		From uint64 `query:"from" required:"true" doc:"Events of the smaller tree"`

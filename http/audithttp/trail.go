@@ -117,8 +117,9 @@ func (t *TrailReport) Trail(a *api.API) {
 	a.ShowAs(reflect.TypeFor[auditview.Kind](), reflect.TypeFor[kind]())
 	api.Download(a, api.Op{
 		ID: "read-trail", Method: "GET", Path: "/audit/trail",
-		Summary: "Report who changed what in the books, from what to what, when and why, and which closing balances that moved",
-		Tags:    tags, Area: area, Limit: "ledger_pdf", Reads: []string{"books", "orders"}, StrictQuery: true,
+		Summary: "Read the trail of all changes of the books. Each change has its actor, time, reason and the fields before and after. " +
+			"The trail ends with the restated closing balances.",
+		Tags: tags, Area: area, Limit: "ledger_pdf", Reads: []string{"books", "orders"}, StrictQuery: true,
 	}, map[string]any{jsonType: Trail{}, "text/csv": nil, "application/pdf": nil}, func(ctx context.Context, in *struct {
 		TrailQuery
 		Workspace api.Optional[uuid.UUID] `query:"workspace" doc:"Whose books; for operators, who see everybody's without it"`

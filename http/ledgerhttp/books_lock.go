@@ -12,7 +12,7 @@ import (
 // BooksLock registers the lock of the books.
 func (r *Routes) BooksLock() {
 	api.Handle(r.API, api.Op{
-		ID: "get-books-lock", Method: "GET", Path: "/books/lock", Summary: "Read up to which day the books are locked",
+		ID: "get-books-lock", Method: "GET", Path: "/books/lock", Summary: "Read the lock of the books",
 		Tags: tags, Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true,
 	}, func(ctx context.Context, _ *struct{}) (*api.Tagged[ledgerview.Lock], error) {
 		lock, revision, err := r.Views.Lock(ctx, workspace(ctx))
@@ -23,7 +23,7 @@ func (r *Routes) BooksLock() {
 	})
 	api.Handle(r.API, api.Op{
 		ID: "set-books-lock", Method: "PUT", Path: "/books/lock",
-		Summary: "Lock the books through a day, or unlock them with null; moving the lock back wants Bahi-Reason",
+		Summary: "Lock the books through a day. null unlocks them. An earlier day requires Bahi-Reason.",
 		Tags:    tags, Area: area, Limit: limit, StrictBody: true, DryRun: true,
 	}, func(ctx context.Context, in *struct{ Body bookslock.Set }) (*api.Tagged[ledgerview.Lock], error) {
 		out, err := r.Books.SetLock(ctx, api.Request(ctx), in.Body)

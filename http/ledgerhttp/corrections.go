@@ -56,7 +56,7 @@ func (o operations[In, Out]) corrections() {
 	name := o.l.Name
 	api.Handle(o.API, o.op(api.Op{
 		ID: "reverse-" + name + "-row", Method: "POST", Path: o.Ledger + "/row/{row_id}/reverse",
-		Summary: "Take a row back by a new one with its IN and OUT exchanged; wants a reason", StrictBody: true, DryRun: true,
+		Summary: "Reverse a row. Bahi posts a row with IN and OUT exchanged. Requires a reason.", StrictBody: true, DryRun: true,
 	}), func(ctx context.Context, in *struct {
 		ByRow
 		Body *ReverseRow
@@ -76,7 +76,8 @@ func (o operations[In, Out]) corrections() {
 	})
 	api.Handle(o.API, o.op(api.Op{
 		ID: "reverse-" + name + "-rows", Method: "POST", Path: o.Ledger + "/rows/reverse",
-		Summary: "Take rows back by new ones with their IN and OUT exchanged, all or none; wants a reason", StrictBody: true, DryRun: true,
+		Summary:    "Reverse up to 1,000 rows, all or none. Bahi posts rows with IN and OUT exchanged. Requires a reason.",
+		StrictBody: true, DryRun: true,
 	}), func(ctx context.Context, in *struct {
 		ByAccount
 		Body ReverseRows
@@ -86,7 +87,8 @@ func (o operations[In, Out]) corrections() {
 	})
 	api.Handle(o.API, o.op(api.Op{
 		ID: "void-" + name + "-row", Method: "POST", Path: o.Ledger + "/row/{row_id}/void", Status: 200,
-		Summary: "Let a row stay in its place and count nothing, for good; wants a reason", StrictBody: true, DryRun: true,
+		Summary:    "Void a row permanently. The row stays in its place and does not count. Requires a reason.",
+		StrictBody: true, DryRun: true,
 	}), func(ctx context.Context, in *struct {
 		ByRow
 		Body *Because

@@ -87,7 +87,7 @@ type drawingDaybook struct {
 func (r *Routes) Daybook() {
 	op := api.Op{
 		ID: "get-daybook", Method: "GET", Path: "/books/daybook",
-		Summary: "Read the rows of all ledgers day by day, with totals and the cash in the bank accounts",
+		Summary: "Read the rows of all ledgers by day, with totals. Each day has the opening and closing cash of the bank accounts.",
 		Tags:    tags, Area: area, Limit: limitPDF, Reads: []string{"books"}, StrictQuery: true,
 	}
 	api.Download(r.API, op, map[string]any{"application/json": Daybook{}, pdfType: nil, sheet.XLSX: nil},

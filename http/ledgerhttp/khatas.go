@@ -102,9 +102,9 @@ func khataOp(id, method, path, summary string) api.Op {
 
 // ScannedPages registers the uploads of khata pages, and their submission.
 func (r *Routes) ScannedPages() {
-	r.khataUpload("upload-khata", "/khata-upload", khata.V1, "Read a scanned khata page: JPEG, PNG, WebP, TIFF or PDF")
-	r.khataUpload("upload-khata-v2", "/khata-upload-v2", khata.V2, "Read a scanned khata page with the second pipeline, which also finds "+
-		"similar names and groups rows")
+	r.khataUpload("upload-khata", "/khata-upload", khata.V1, "Upload a khata page and read its rows. JPEG, PNG, WebP, TIFF or PDF.")
+	r.khataUpload("upload-khata-v2", "/khata-upload-v2", khata.V2, "Upload a khata page and read its rows and accounts. "+
+		"Groups entries to rows and proposes similar names of accounts.")
 	list := khataOp("list-khata-uploads", "GET", "/khata-uploads", "List the uploads of khata pages, newest first")
 	list.Reads = []string{"khatas"}
 	api.Handle(r.API, list, func(ctx context.Context, in *struct {
@@ -126,7 +126,7 @@ func (r *Routes) ScannedPages() {
 		})
 		return answer, err
 	})
-	show := khataOp("get-khata-upload", "GET", "/khata-uploads/{upload_id}", "Read how far the reading of a khata page is, and what was read")
+	show := khataOp("get-khata-upload", "GET", "/khata-uploads/{upload_id}", "Read the progress and result of a khata page")
 	show.Reads = []string{"khatas", "books"}
 	api.Handle(r.API, show, func(ctx context.Context, in *ByKhata) (*api.Body[KhataUpload], error) {
 		k, err := r.Views.Khata(ctx, workspace(ctx), in.ID)

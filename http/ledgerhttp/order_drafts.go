@@ -40,7 +40,7 @@ func draftOp(id, method, path, summary string) api.Op {
 
 // OrderDrafts registers the orders that came by chat.
 func (r *Routes) OrderDrafts() {
-	api.Handle(r.API, draftOp("list-order-drafts", "GET", "", "List the order drafts that wait for their review"),
+	api.Handle(r.API, draftOp("list-order-drafts", "GET", "", "List the order drafts to be reviewed"),
 		func(ctx context.Context, in *struct {
 			SomePage
 			ledgerview.DraftFilter
@@ -56,7 +56,7 @@ func (r *Routes) OrderDrafts() {
 			d, err := r.Views.OrderDraft(ctx, workspace(ctx), r.Zone, in.ID)
 			return api.WithETag(d, d.Revision, err)
 		})
-	editing := draftOp("edit-order-draft", "PUT", "/{draft_id}", "Change what is named of an order draft")
+	editing := draftOp("edit-order-draft", "PUT", "/{draft_id}", "Edit an order draft")
 	editing.ReadOnly = draftAnswered
 	api.Handle(r.API, editing, func(ctx context.Context, in *struct {
 		ByDraft
@@ -71,14 +71,14 @@ func (r *Routes) OrderDrafts() {
 		})
 	r.draftEntries()
 	numbering := draftOp("recalculate-slip-numbers", "POST", "/{draft_id}/recalculate_slip_numbers",
-		"Give the entries of each client the next slip number")
+		"Renumber the slips of an order draft")
 	numbering.Status = http.StatusOK
 	api.Handle(r.API, numbering,
 		func(ctx context.Context, in *ByDraft) (*api.Tagged[ledgerview.OrderDraft], error) {
 			return r.draftWritten(ctx)(ledgercmd.AssignSlips(ctx, api.Request(ctx), r.Books, in.ID))
 		})
 	converting := draftOp("convert-order-draft", "POST", "/{draft_id}/convert",
-		"Turn an order draft into client orders, one for each client and slip number")
+		"Convert an order draft to client orders")
 	converting.Status, converting.Errors = http.StatusOK, []int{http.StatusConflict}
 	api.Handle(r.API, converting,
 		func(ctx context.Context, in *struct {
@@ -121,7 +121,7 @@ func (r *Routes) draftEntries() {
 		return r.entryWritten(ctx, func(all []orderdraft.Entry) int { return len(all) - 1 })(
 			ledgercmd.AddDraftEntry(ctx, api.Request(ctx), r.Books, in.ID, orderdraft.AddEntry{EditEntry: in.Body}))
 	})
-	editing := draftOp("edit-order-draft-entry", "PUT", "/{draft_id}/entries/{entry_id}", "Change what is named of an entry of an order draft")
+	editing := draftOp("edit-order-draft-entry", "PUT", "/{draft_id}/entries/{entry_id}", "Edit an entry of an order draft")
 	editing.ReadOnly = entryAnswered
 	api.Handle(r.API, editing, func(ctx context.Context, in *struct {
 		ByDraftEntry

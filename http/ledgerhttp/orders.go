@@ -33,7 +33,8 @@ func orderOp(op api.Op) api.Op {
 // Orders registers what clients ordered.
 func (r *Routes) Orders() {
 	api.Handle(r.API, orderOp(api.Op{
-		ID: "list-client-orders", Method: "GET", Path: "/client-orders", Summary: "List the orders of clients with what is delivered",
+		ID: "list-client-orders", Method: "GET", Path: "/client-orders",
+		Summary: "List the orders of clients with their delivered and pending weight",
 	}), func(ctx context.Context, in *struct {
 		api.Pages
 		ledgerview.OrderFilter
@@ -52,7 +53,8 @@ func (r *Routes) Orders() {
 		return r.orderWritten(ctx, out, err)
 	})
 	api.Handle(r.API, orderOp(api.Op{
-		ID: "get-client-order", Method: "GET", Path: "/client-order/{order_id}", Summary: "Read an order with what is delivered",
+		ID: "get-client-order", Method: "GET", Path: "/client-order/{order_id}",
+		Summary: "Read an order with its delivered and pending weight",
 	}), func(ctx context.Context, in *ByOrder) (*api.Tagged[ledgerview.ClientOrder], error) {
 		o, err := r.Views.Order(ctx, workspace(ctx), in.ID)
 		if err != nil {
@@ -62,7 +64,8 @@ func (r *Routes) Orders() {
 	})
 	api.Handle(r.API, orderOp(api.Op{
 		ID: "edit-client-order", Method: "PUT", Path: "/client-order/{order_id}",
-		Summary: "Change what is named of an order; items replace all items, one with a known id keeps it", ReadOnly: orderAnswered,
+		Summary:  "Edit an order. Only fields in the body change. Items replace all items; an item keeps its id if the body has it.",
+		ReadOnly: orderAnswered,
 	}), func(ctx context.Context, in *struct {
 		ByOrder
 		Body order.Edit
@@ -78,7 +81,7 @@ func (r *Routes) Orders() {
 	})
 	api.Handle(r.API, orderOp(api.Op{
 		ID: "read-client-order-history", Method: "GET", Path: "/client-order/{order_id}/history",
-		Summary: "Read every version of an order, oldest first: who, when, why, before, after",
+		Summary: "List the versions of an order, oldest first. Each version has its actor, time, reason and the order before and after.",
 	}), func(ctx context.Context, in *ByOrder) (*api.Body[[]ledgerview.RecordVersion[ledgerview.ClientOrder]], error) {
 		return api.Answer(r.Views.OrderHistory(ctx, workspace(ctx), in.ID))
 	})

@@ -17,7 +17,8 @@ import (
 // ordersPDF registers the report of orders. Without a page it has all of them.
 func (r *Routes) ordersPDF() {
 	api.Download(r.API, orderOp(api.Op{
-		ID: "get-client-orders-pdf", Method: "GET", Path: "/client-orders/pdf", Summary: "Draw the orders of clients as a PDF", Limit: limitPDF,
+		ID: "get-client-orders-pdf", Method: "GET", Path: "/client-orders/pdf",
+		Summary: "Read the orders of clients as a PDF", Limit: limitPDF,
 	}), map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
 		OrderPage
 		ledgerview.OrderFilter

@@ -25,7 +25,8 @@ const textType = "text/plain"
 func (o operations[In, Out]) proof() {
 	op := o.op(api.Op{
 		ID: "prove-" + o.l.Name + "-row", Method: "GET", Path: o.Ledger + "/row/{row_id}/proof",
-		Summary:     "Prove a row's whole history: a file with a proof for each of its events, which needs nothing but the public key",
+		Summary: "Prove the history of a row. The file has a proof for each event of the row. " +
+			"It is verified with the public key alone.",
 		StrictQuery: true,
 	})
 	op.Tags = []string{"Ledger", "Audit"}

@@ -116,7 +116,7 @@ func (o operations[In, Out]) rows() {
 		return o.rowWritten(ctx, in.Account, out, err)
 	})
 	api.Handle(o.API, o.op(api.Op{
-		ID: "edit-" + name + "-row", Method: "PUT", Path: o.Ledger, Summary: "Change a row of " + o.a(),
+		ID: "edit-" + name + "-row", Method: "PUT", Path: o.Ledger, Summary: "Edit a row of " + o.a(),
 		StrictBody: true, ReadOnly: o.answered(""), DryRun: true,
 	}), func(ctx context.Context, in *struct {
 		ByAccount
@@ -148,14 +148,16 @@ func (o operations[In, Out]) rows() {
 		return &api.Tagged[Row[In, Out]]{ETag: api.Revision(row.Revision), Body: o.read(row)}, nil
 	})
 	api.Handle(o.API, o.op(api.Op{
-		ID: "delete-" + name + "-row", Method: "DELETE", Path: o.Ledger + "/row/{row_id}", Summary: "Delete a row", DryRun: true,
+		ID: "delete-" + name + "-row", Method: "DELETE", Path: o.Ledger + "/row/{row_id}",
+		Summary: "Delete a row of an account", DryRun: true,
 	}), func(ctx context.Context, in *ByRow) (*api.Nothing, error) {
 		out, err := ledgercmd.DeleteRow(ctx, api.Request(ctx), o.Books, o.l, in.Account, in.Row)
 		return api.Done(ctx, out, err)
 	})
 	api.Handle(o.API, o.op(api.Op{
 		ID: "read-" + name + "-row-history", Method: "GET", Path: o.Ledger + "/row/{row_id}/history",
-		Summary: "Read every version of a row, oldest first: who, when, why, before, after", StrictQuery: true,
+		Summary:     "List the versions of a row, oldest first. Each version has its actor, time, reason and the row before and after.",
+		StrictQuery: true,
 	}), func(ctx context.Context, in *ByRow) (*api.Body[[]RowVersion[In, Out]], error) {
 		versions, err := o.Views.History(ctx, workspace(ctx), o.l, in.Account, in.Row)
 		return api.Answer(o.history(in.Row, versions), err)
@@ -199,7 +201,8 @@ func (o operations[In, Out]) looseRows() {
 	}
 	name := o.l.Name
 	api.Handle(o.API, o.op(api.Op{
-		ID: "delete-loose-" + name + "-row", Method: "DELETE", Path: o.LooseRow, Summary: "Delete a row, of whatever account", DryRun: true,
+		ID: "delete-loose-" + name + "-row", Method: "DELETE", Path: o.LooseRow,
+		Summary: "Delete a row without naming its account", DryRun: true,
 	}), func(ctx context.Context, in *ByLooseRow) (*api.Nothing, error) {
 		out, err := ledgercmd.DeleteRow(ctx, api.Request(ctx), o.Books, o.l, 0, in.Row)
 		return api.Done(ctx, out, err)
@@ -210,7 +213,7 @@ func (o operations[In, Out]) looseRows() {
 	}{{"in", "IN", false}, {"out", "OUT", true}} {
 		api.Handle(o.API, o.op(api.Op{
 			ID: "delete-" + name + "-row-" + side.name, Method: "DELETE", Path: o.LooseRow + "/" + side.name,
-			Summary: "Delete the " + side.of + " entries of a row, and the row when it has no others", DryRun: true,
+			Summary: "Delete the " + side.of + " entries of a row. The row is deleted too if it has no other entries.", DryRun: true,
 		}), func(ctx context.Context, in *ByLooseRow) (*api.Nothing, error) {
 			out, err := ledgercmd.ClearSide(ctx, api.Request(ctx), o.Books, o.l, in.Row, side.out)
 			return api.Done(ctx, out, err)

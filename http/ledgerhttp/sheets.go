@@ -26,8 +26,8 @@ func (o operations[In, Out]) sheets() {
 	for _, as := range forSpreadsheets {
 		op := o.op(api.Op{
 			ID: "get-" + o.l.Name + "-statement-" + as.ending, Method: "GET", Path: o.Ledger + "/statement." + as.ending,
-			Summary: "Write a statement of " + o.a() +
-				" for a spreadsheet: a line for each entry, after the opening and before the closing balance", StrictQuery: true,
+			Summary:     "Read a statement of " + o.a() + " for a spreadsheet. A line for each entry, between the two balances.",
+			StrictQuery: true,
 		})
 		op.Limit = limitPDF
 		api.Download(o.API, op, map[string]any{as.kind: nil}, func(ctx context.Context, in *struct {

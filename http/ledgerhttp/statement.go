@@ -30,7 +30,8 @@ func (o operations[In, Out]) statement() {
 
 func (o operations[In, Out]) both(name, path string) {
 	op := o.op(api.Op{
-		ID: "get-" + o.l.Name + "-" + name, Method: "GET", Path: path, Summary: "Draw a statement of " + o.a() + " as a PDF", StrictQuery: true,
+		ID: "get-" + o.l.Name + "-" + name, Method: "GET", Path: path,
+		Summary: "Read a statement of " + o.a() + " as a PDF", StrictQuery: true,
 	})
 	op.Limit = limitPDF
 	api.Download(o.API, op, map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
@@ -52,7 +53,7 @@ func (o operations[In, Out]) side() {
 	}
 	op := o.op(api.Op{
 		ID: "get-" + o.l.Name + "-side", Method: "GET", Path: o.Side,
-		Summary: "Draw the IN or the OUT side of " + o.a() + " as a PDF, without running balances", StrictQuery: true,
+		Summary: "Read the IN or the OUT side of " + o.a() + " as a PDF without running balances", StrictQuery: true,
 	})
 	op.Limit = limitPDF
 	api.Download(o.API, op, map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {

@@ -57,7 +57,7 @@ type DayTotals struct {
 func (r *Routes) Summary() {
 	api.Handle(r.API, api.Op{
 		ID: "get-books-summary", Method: "GET", Path: "/books/summary",
-		Summary: "Read what all books amount to, and what the rows of a day count",
+		Summary: "Read the balances of all books and the turnover of a day",
 		Tags:    tags, Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
 		AsOf

@@ -28,7 +28,7 @@ type takadasRead struct {
 // Takadas registers the partial deliveries of orders.
 func (r *Routes) Takadas() {
 	api.Handle(r.API, orderOp(api.Op{
-		ID: "list-takadas", Method: "GET", Path: "/takadas", Summary: "List the takadas, the partial deliveries of orders",
+		ID: "list-takadas", Method: "GET", Path: "/takadas", Summary: "List the takadas",
 	}), func(ctx context.Context, in *struct {
 		SomePage
 		ledgerview.TakadaFilter
@@ -63,7 +63,7 @@ func (r *Routes) Takadas() {
 	})
 	api.Handle(r.API, orderOp(api.Op{
 		ID: "edit-takada", Method: "PUT", Path: "/takada/{takada_id}",
-		Summary:  "Change what is named of a takada; items replace all items, and the order may be another one of the same client",
+		Summary:  "Edit a takada. Only fields in the body change. Items replace all items. The order may change within the same client.",
 		ReadOnly: []string{"id", "revision"},
 	}), func(ctx context.Context, in *struct {
 		ByTakada
@@ -80,7 +80,7 @@ func (r *Routes) Takadas() {
 	})
 	api.Handle(r.API, orderOp(api.Op{
 		ID: "read-takada-history", Method: "GET", Path: "/takada/{takada_id}/history",
-		Summary: "Read every version of a takada, oldest first: who, when, why, before, after",
+		Summary: "List the versions of a takada, oldest first. Each version has its actor, time, reason and the takada before and after.",
 	}), func(ctx context.Context, in *ByTakada) (*api.Body[[]ledgerview.RecordVersion[ledgerview.ClientTakada]], error) {
 		return api.Answer(r.Views.TakadaHistory(ctx, workspace(ctx), in.ID))
 	})

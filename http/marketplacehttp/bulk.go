@@ -29,7 +29,7 @@ var errNoTemplate = fault.New(fault.NotFound, "Template not found")
 func (r *Routes) Bulk() {
 	op := closed(api.Op{
 		ID: "import-products", Method: "POST", Path: catalog + "/bulk",
-		Summary: "Import products from a CSV or Excel file; a row with the SKU of a product changes it; rows with faults are named",
+		Summary: "Import products from a CSV or Excel file. A row with a product's SKU edits that product. The response names faulty rows.",
 		Status:  http.StatusOK, Limit: "catalog_bulk", DryRun: true,
 	})
 	op.MaxBody, op.AnyField, op.EmptyFile, op.Expensive = maxFile, true, spreadsheet.ErrFormat, true
@@ -69,7 +69,7 @@ func (r *Routes) Bulk() {
 	})
 	template := open(api.Op{
 		ID: "get-catalog-template", Method: "GET", Path: catalog + "/bulk/template.{format}",
-		Summary: "Download an empty file for the import, as csv or xlsx",
+		Summary: "Download an empty file for the import",
 		Limit:   "catalog_general", Errors: []int{http.StatusNotFound},
 	})
 	api.Download(r.API, template, map[string]any{csvType: nil, xlsxType: nil}, func(_ context.Context, in *struct {

@@ -73,8 +73,9 @@ func (r *Routes) Companies() {
 			return api.MarketplacePage(in.Get(), rows, total, err)
 		})
 	api.Handle(r.API, open(api.Op{
-		ID: "search-companies", Method: "GET", Path: companies + "/search", Summary: "Find companies by words, also mistyped ones",
-		Limit: readCompanies, Reads: reads,
+		ID: "search-companies", Method: "GET", Path: companies + "/search",
+		Summary: "Search companies. The search tolerates typing errors.",
+		Limit:   readCompanies, Reads: reads,
 	}), func(ctx context.Context, in *struct {
 		api.MarketplacePageParams
 		Q string `query:"q" required:"true" minLength:"1" maxLength:"200" doc:"Words of the name, the category, the city or the description; the first eight count"`
@@ -99,7 +100,7 @@ func (r *Routes) Companies() {
 	})
 	api.Handle(r.API, open(api.Op{
 		ID: "check-domain", Method: "POST", Path: companies + "/check-domain",
-		Summary: "Tell whether a company has claimed a domain, or that of an email address",
+		Summary: "Check whether a company has claimed a domain. The domain may be that of an email address.",
 		Status:  http.StatusOK, Limit: "company_check_domain", Reads: reads, NoKey: true,
 	}), func(ctx context.Context, in *struct {
 		Body struct {
@@ -115,7 +116,7 @@ func (r *Routes) Companies() {
 	})
 	api.Handle(r.API, api.Op{
 		ID: "confirm-company-email", Method: "POST", Path: companies + "/confirm-email",
-		Summary: "Confirm the address to which a company's enquiries go, with the mailed token",
+		Summary: "Confirm a company's address for enquiries with the mailed token",
 		Status:  http.StatusOK, Tags: tags, Public: true, Limit: "company_check_domain", NoKey: true, Errors: []int{http.StatusBadRequest},
 	}, func(ctx context.Context, in *struct {
 		Body struct {
@@ -126,14 +127,14 @@ func (r *Routes) Companies() {
 		return api.Reply(ctx, out, err, func(commands.Outcome[company.State]) Said { return Said{Message: "Email confirmed"} })
 	})
 	api.Handle(r.API, closed(api.Op{ID: "create-company", Method: "POST", Path: companies,
-		Summary: "Make a company; the workspace's members are its members", Limit: writeCompanies}),
+		Summary: "Create a company. The members of the workspace are its members.", Limit: writeCompanies}),
 		func(ctx context.Context, in *struct{ Body company.Create }) (*api.Tagged[CompanyAnswer], error) {
 			in.Body.AnyGSTIN = r.AnyGSTIN
 			out, err := marketplacecmd.CreateCompany(ctx, r.Commands, api.Request(ctx), in.Body)
 			return r.companyWritten(ctx, out, err)
 		})
 	api.Handle(r.API, closed(api.Op{ID: "edit-company", Method: "PATCH", Path: companies + "/{id}",
-		Summary: "Change what is named of a company", Limit: writeCompanies}),
+		Summary: "Edit a company. Only fields in the body change.", Limit: writeCompanies}),
 		func(ctx context.Context, in *struct {
 			ByCompany
 			Body company.Edit
@@ -147,7 +148,7 @@ func (r *Routes) Companies() {
 			return r.companyWritten(ctx, out, err)
 		})
 	api.Handle(r.API, closed(api.Op{ID: "delete-company", Method: "DELETE", Path: companies + "/{id}",
-		Summary: "Delete a company, and what it sells with it", Limit: writeCompanies}),
+		Summary: "Delete a company with its products", Limit: writeCompanies}),
 		func(ctx context.Context, in *ByCompany) (*api.Nothing, error) {
 			id, err := in.stream()
 			if err != nil {

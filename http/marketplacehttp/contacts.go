@@ -98,7 +98,7 @@ func (r *Routes) Contacts() {
 		return api.WithETag(c, c.Revision, err)
 	})
 	api.Handle(r.API, open(api.Op{
-		ID: "add-contact", Method: "POST", Path: contacts, Summary: "Add a contact, of a company or of none", Limit: "contact_create",
+		ID: "add-contact", Method: "POST", Path: contacts, Summary: "Add a contact, with or without a company", Limit: "contact_create",
 		Errors:     []int{http.StatusBadRequest},
 		Permission: "marketplace:write",
 	}), func(ctx context.Context, in *struct{ Body companycontact.Add }) (*api.Tagged[ContactChange], error) {
@@ -110,7 +110,7 @@ func (r *Routes) Contacts() {
 	})
 	api.Handle(r.API, open(api.Op{
 		ID: "edit-contact", Method: "PATCH", Path: contacts + "/{contact_id}",
-		Summary: "Change what is named of a contact; company and rank only members change",
+		Summary: "Edit a contact. Only fields in the body change. Only members change the company and is_primary.",
 		Limit:   generalContacts, Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusForbidden}, Permission: "marketplace:write",
 	}), func(ctx context.Context, in *struct {
 		ByContact
@@ -128,7 +128,7 @@ func (r *Routes) Contacts() {
 		return api.WriteResult(ctx, w.ContactOutcome, err, func(marketplacecmd.ContactOutcome) ContactChange { return contactAnswer(w) })
 	})
 	api.Handle(r.API, closed(api.Op{
-		ID: "delete-contact", Method: "DELETE", Path: contacts + "/{contact_id}", Summary: "Delete a contact, and forget who it was",
+		ID: "delete-contact", Method: "DELETE", Path: contacts + "/{contact_id}", Summary: "Delete a contact and erase its personal data",
 		Limit: generalContacts,
 	}), func(ctx context.Context, in *ByContact) (*api.Nothing, error) {
 		id, err := in.id()

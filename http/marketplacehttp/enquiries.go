@@ -52,8 +52,9 @@ type EnquiryAnswer struct {
 // Enquiries registers what companies are asked.
 func (r *Routes) Enquiries() {
 	api.Handle(r.API, open(api.Op{
-		ID: "create-enquiry", Method: "POST", Path: enquiries, Summary: "Ask a company that sells, which is told by mail, by chat and in its crm",
-		Limit: "enquiry_create", FieldErrorStatus: http.StatusBadRequest, Unstored: "Failed to create enquiry",
+		ID: "create-enquiry", Method: "POST", Path: enquiries,
+		Summary: "Send an enquiry to a company. Bahi notifies the company by mail, by chat and in its CRM.",
+		Limit:   "enquiry_create", FieldErrorStatus: http.StatusBadRequest, Unstored: "Failed to create enquiry",
 		Errors: []int{http.StatusBadRequest},
 	}), func(ctx context.Context, in *struct{ Body enquiry.Send }) (*api.Tagged[EnquiryAnswer], error) {
 		out, err := marketplacecmd.SendEnquiry(ctx, r.Commands, api.Request(ctx), in.Body)
@@ -93,7 +94,8 @@ func (r *Routes) Enquiries() {
 		e, err := r.Views.Enquiry(ctx, api.Caller(ctx).Workspace, id, in.Spam)
 		return api.WithETag(e, e.Revision, err)
 	})
-	api.Handle(r.API, enquiryOp("get-enquiry-history", "GET", "/{enquiry_id}/history", "Read how an enquiry's status moved, oldest first"),
+	api.Handle(r.API, enquiryOp("get-enquiry-history", "GET", "/{enquiry_id}/history",
+		"List the status changes of an enquiry, oldest first"),
 		func(ctx context.Context, in *ByEnquiry) (*api.Body[[]marketplaceview.Move], error) {
 			id, err := in.id()
 			if err != nil {
@@ -105,7 +107,7 @@ func (r *Routes) Enquiries() {
 			}
 			return api.Answer(moves, err)
 		})
-	op := enquiryOp("edit-enquiry", "PATCH", "/{enquiry_id}", "Move an enquiry's status, or write notes")
+	op := enquiryOp("edit-enquiry", "PATCH", "/{enquiry_id}", "Change an enquiry's status or notes")
 	op.Reads = nil
 	api.Handle(r.API, op, func(ctx context.Context, in *struct {
 		ByEnquiry

@@ -27,7 +27,7 @@ var errLastEvent = fault.Fields(fault.Field{Field: "Last-Event-ID", Message: "ex
 // comes back after a long time costs no more than its enquiries.
 func (r *Routes) followEnquiries() {
 	api.Stream(r.API, enquiryOp("follow-enquiries", "GET", "/stream",
-		"Follow new enquiries to the caller's companies; with Last-Event-ID, from there on"),
+		"Stream new enquiries to the caller's companies. Last-Event-ID resumes the stream."),
 		map[string]any{"enquiry": marketplaceview.Enquiry{}}, func(ctx context.Context, in *struct {
 			Last string `header:"Last-Event-ID" doc:"The id of the last event that was seen"`
 		}) (api.Source, error) {

@@ -108,7 +108,7 @@ func (r *Routes) Products() {
 			return api.WriteResult(ctx, out, err, productShown)
 		})
 	api.Handle(r.API, closed(api.Op{ID: "edit-product", Method: "PATCH", Path: catalog + "/{id}",
-		Summary: "Change what is named of a product", Limit: writeProducts}),
+		Summary: "Edit a product. Only fields in the body change.", Limit: writeProducts}),
 		func(ctx context.Context, in *struct {
 			ByProduct
 			Body product.Edit

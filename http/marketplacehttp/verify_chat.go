@@ -48,7 +48,7 @@ type ChatCheck struct {
 func (r *Routes) verifyChat() {
 	api.Handle(r.API, open(api.Op{
 		ID: "verify-chat", Method: "POST", Path: enquiries + "/verify-chat",
-		Summary: "Tell whether a phone may exist, and whether it is known to be on the chat network",
+		Summary: "Check whether a phone number is valid and on the chat network",
 		Status:  http.StatusOK, Limit: "enquiry_verify_chat", FieldErrorStatus: http.StatusBadRequest, NoKey: true,
 		Reads: []string{"messages", "messaging_contacts"},
 	}), func(ctx context.Context, in *struct {

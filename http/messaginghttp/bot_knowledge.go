@@ -48,7 +48,7 @@ func (r *Routes) BotKnowledge() {
 			}
 			return api.Listed(r.Views.BotFiles(ctx, api.Caller(ctx).Workspace, in.ID, in.Get()))
 		})
-	upload := botOp("add-bot-file", "POST", "/{id}/files", "Give a bot a PDF or text file to answer from. It is read in the background")
+	upload := botOp("add-bot-file", "POST", "/{id}/files", "Add a PDF or text file to a bot. Bahi indexes the file in the background.")
 	upload.Expensive, upload.Limit, upload.MaxBody, upload.Errors = true, limitFile, maxFile, []int{http.StatusUnsupportedMediaType}
 	api.Handle(r.API, upload, func(ctx context.Context, in *struct {
 		ByBot
@@ -71,7 +71,7 @@ func (r *Routes) BotKnowledge() {
 			}
 		})
 	})
-	api.Handle(r.API, botOp("delete-bot-file", "DELETE", "/{id}/files/{fileId}", "Delete a file of a bot, and all that was made of it"),
+	api.Handle(r.API, botOp("delete-bot-file", "DELETE", "/{id}/files/{fileId}", "Delete a file of a bot with its index"),
 		func(ctx context.Context, in *ByFile) (*api.Nothing, error) {
 			out, err := r.Flows.DeleteSource(ctx, api.Request(ctx), strconv.FormatInt(in.FileID, 10), botsource.Delete{Bot: in.ID})
 			return api.Done(ctx, out, err)
@@ -86,7 +86,7 @@ func (r *Routes) BotKnowledge() {
 			}
 			return api.Listed(r.Views.BotURLs(ctx, api.Caller(ctx).Workspace, in.ID, in.Get()))
 		})
-	add := botOp("add-bot-url", "POST", "/{id}/urls", "Give a bot a page of the web to answer from. It is fetched in the background")
+	add := botOp("add-bot-url", "POST", "/{id}/urls", "Add a web page to a bot. Bahi fetches and indexes the page in the background.")
 	add.Limit = limitFile
 	api.Handle(r.API, add, func(ctx context.Context, in *struct {
 		ByBot
@@ -102,12 +102,13 @@ func (r *Routes) BotKnowledge() {
 		out, err := r.Flows.RefreshPage(ctx, api.Request(ctx), in.ID, strconv.FormatInt(in.URLID, 10))
 		return api.Reply(ctx, out, err, shownPage)
 	})
-	api.Handle(r.API, botOp("delete-bot-url", "DELETE", "/{id}/urls/{urlId}", "Delete a page of a bot, and all that was made of it"),
+	api.Handle(r.API, botOp("delete-bot-url", "DELETE", "/{id}/urls/{urlId}", "Delete a page of a bot with its index"),
 		func(ctx context.Context, in *ByURL) (*api.Nothing, error) {
 			out, err := r.Flows.DeleteSource(ctx, api.Request(ctx), strconv.FormatInt(in.URLID, 10), botsource.Delete{Bot: in.ID, Page: true})
 			return api.Done(ctx, out, err)
 		})
-	api.Stream(r.API, botOp("stream-bot-knowledge", "GET", "/{id}/knowledge/stream", "Follow how far a bot is with its files and pages"),
+	api.Stream(r.API, botOp("stream-bot-knowledge", "GET", "/{id}/knowledge/stream",
+		"Stream the indexing progress of a bot's files and pages"),
 		map[string]any{"knowledge": messagingview.Knowledge{}}, func(ctx context.Context, in *ByBot) (api.Source, error) {
 			workspace := api.Caller(ctx).Workspace
 			if _, err := r.Views.Bot(ctx, workspace, in.ID); err != nil {

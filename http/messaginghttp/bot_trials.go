@@ -34,7 +34,7 @@ type Days struct {
 
 // BotTrials registers how bots are tried, and what they have done.
 func (r *Routes) BotTrials() {
-	try := botOp("try-bot", "POST", "/{id}/try", "Ask a bot. Nothing is sent; what acts on others is simulated")
+	try := botOp("try-bot", "POST", "/{id}/try", "Try a bot with a question. Bahi sends nothing and simulates tools that act on others.")
 	try.Status, try.NoKey, try.Untried, try.Errors = http.StatusOK, true, true, []int{http.StatusServiceUnavailable}
 	api.Handle(r.API, try, func(ctx context.Context, in *struct {
 		ByBot
@@ -62,7 +62,7 @@ func (r *Routes) BotTrials() {
 		}
 		return api.Listed(r.Views.BotCalls(ctx, api.Caller(ctx).Workspace, in.ID, in.Get()))
 	})
-	usage := botOp("get-bot-usage", "GET", "/{id}/usage", "What a bot did by day")
+	usage := botOp("get-bot-usage", "GET", "/{id}/usage", "Read the usage of a bot by day")
 	usage.Reads = []string{"bot_answers", "bots"}
 	api.Handle(r.API, usage, func(ctx context.Context, in *struct {
 		ByBot

@@ -26,7 +26,8 @@ type MadeWebhook struct {
 
 // BotWebhooks registers the endpoints that bots may call.
 func (r *Routes) BotWebhooks() {
-	api.Handle(r.API, botOp("list-bot-webhooks", "GET", "/{id}/webhooks", "List the webhooks of a bot, newest first. Secrets are not shown"),
+	api.Handle(r.API, botOp("list-bot-webhooks", "GET", "/{id}/webhooks",
+		"List the webhooks of a bot, newest first. The response has stars instead of secrets."),
 		func(ctx context.Context, in *struct {
 			ByBot
 			api.Limited
@@ -36,7 +37,7 @@ func (r *Routes) BotWebhooks() {
 			}
 			return api.Listed(r.Views.BotWebhooks(ctx, api.Caller(ctx).Workspace, in.ID, in.Get()))
 		})
-	api.Handle(r.API, botOp("create-bot-webhook", "POST", "/{id}/webhooks", "Let a bot call an endpoint"),
+	api.Handle(r.API, botOp("create-bot-webhook", "POST", "/{id}/webhooks", "Create a webhook of a bot"),
 		func(ctx context.Context, in *struct {
 			ByBot
 			Body botwebhook.Create
@@ -48,7 +49,7 @@ func (r *Routes) BotWebhooks() {
 			})
 		})
 	api.Handle(r.API, botOp("edit-bot-webhook", "PATCH", "/{id}/webhooks/{webhookId}",
-		"Change what is named of a webhook. Stars keep a secret; another server wants all secrets again"),
+		"Edit a webhook of a bot. Only fields in the body change. Stars keep a secret. A change of the server requires all secrets again."),
 		func(ctx context.Context, in *struct {
 			ByWebhook
 			Body botwebhook.Edit

@@ -75,7 +75,7 @@ func (r *Routes) Bots() {
 			}
 			return api.Listed(r.Views.Bots(ctx, by.Workspace, in.Get(), f))
 		})
-	api.Handle(r.API, botOp("create-bot", "POST", "", "Make a bot"),
+	api.Handle(r.API, botOp("create-bot", "POST", "", "Create a bot"),
 		func(ctx context.Context, in *struct{ Body bot.Create }) (*api.Tagged[messagingview.Bot], error) {
 			out, err := r.Flows.Create(ctx, api.Request(ctx), in.Body)
 			return api.WriteResult(ctx, out, err,
@@ -86,7 +86,7 @@ func (r *Routes) Bots() {
 			b, err := r.Views.Bot(ctx, api.Caller(ctx).Workspace, in.ID)
 			return api.WithETag(b, b.Revision, err)
 		})
-	api.Handle(r.API, botOp("edit-bot", "PATCH", "/{id}", "Change what is named of a bot"),
+	api.Handle(r.API, botOp("edit-bot", "PATCH", "/{id}", "Edit a bot. Only fields in the body change."),
 		func(ctx context.Context, in *struct {
 			ByBot
 			Body bot.Edit
@@ -103,7 +103,7 @@ func (r *Routes) Bots() {
 			out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), bot.Kind, in.stream(), bot.Delete{})
 			return api.Done(ctx, out, err)
 		})
-	api.Handle(r.API, botOp("list-bot-tools", "GET", "/{id}/tools", "List the tools of a bot, or all there are"),
+	api.Handle(r.API, botOp("list-bot-tools", "GET", "/{id}/tools", "List the tools of a bot, or all tools"),
 		func(ctx context.Context, in *struct {
 			ByBot
 			AllTools
@@ -122,7 +122,7 @@ func (r *Routes) Bots() {
 			from := min((in.Page-1)*in.Limit, len(all))
 			return api.Listed(all[from:min(from+in.Limit, len(all))], int64(len(all)), nil)
 		})
-	attach := botOp("attach-bot-tool", "POST", "/{id}/tools", "Let a bot use a tool, with no more rights than the caller's")
+	attach := botOp("attach-bot-tool", "POST", "/{id}/tools", "Attach a tool to a bot. The bot's rights are at most the caller's.")
 	attach.Errors = []int{403}
 	api.Handle(r.API, attach,
 		func(ctx context.Context, in *struct {
@@ -142,7 +142,7 @@ func (r *Routes) Bots() {
 			}
 			return &a, nil
 		})
-	api.Handle(r.API, botOp("remove-bot-tool", "DELETE", "/{botId}/tools/{toolId}", "Take a tool away from a bot"),
+	api.Handle(r.API, botOp("remove-bot-tool", "DELETE", "/{botId}/tools/{toolId}", "Detach a tool from a bot"),
 		func(ctx context.Context, in *ByTool) (*api.Nothing, error) {
 			out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), bot.Kind, strconv.FormatInt(in.BotID, 10),
 				bot.RemoveTool{Tool: in.ToolID})

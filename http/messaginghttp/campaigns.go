@@ -79,14 +79,15 @@ func (r *Routes) Campaigns() {
 			return api.Listed(r.Views.Campaigns(ctx, api.Caller(ctx).Workspace, in.Get(), in.CampaignFilter))
 		})
 
-	api.Handle(r.API, campaignOp("create-campaign", "POST", "", "Make a campaign. It is not sent before its time, or before it is dispatched"),
+	api.Handle(r.API, campaignOp("create-campaign", "POST", "",
+		"Create a campaign. Bahi sends the campaign at its scheduled time, or when a client dispatches it."),
 		func(ctx context.Context, in *struct{ Body campaign.Create }) (*api.Tagged[messagingview.Campaign], error) {
 			out, err := r.Campaign.Flows.Create(ctx, api.Request(ctx), in.Body)
 			return api.WriteResult(ctx, out, err, shownCampaign)
 		})
 
 	send := campaignOp("send-campaign", "POST", "/send",
-		"Dispatch a campaign to all its contacts now; one that is paused or has failed goes on")
+		"Dispatch a campaign now. A paused or failed campaign resumes.")
 	send.Limit, send.Status = "campaign_send", 202
 	api.Handle(r.API, send, func(ctx context.Context, in *struct{ Body ToSend }) (*api.Body[Dispatched], error) {
 		out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), campaign.Kind, strconv.FormatInt(in.Body.CampaignID, 10),
@@ -104,13 +105,13 @@ func (r *Routes) Campaigns() {
 		return api.Reply(ctx, out, nil, func(commands.Outcome[campaign.State]) Dispatched { return d })
 	})
 
-	api.Handle(r.API, campaignOp("get-campaign", "GET", "/{id}", "Read a campaign with what became of its messages"),
+	api.Handle(r.API, campaignOp("get-campaign", "GET", "/{id}", "Read a campaign with the counts of its messages by status"),
 		func(ctx context.Context, in *ByCampaign) (*api.Tagged[messagingview.Campaign], error) {
 			c, err := r.Views.Campaign(ctx, api.Caller(ctx).Workspace, in.ID)
 			return api.WithETag(c, c.Revision, err)
 		})
 
-	cancel := campaignOp("cancel-campaign", "POST", "/{id}/cancel", "End a campaign. What was not sent is never sent")
+	cancel := campaignOp("cancel-campaign", "POST", "/{id}/cancel", "Cancel a campaign. Messages that are not sent yet are never sent.")
 	cancel.Status = 200
 	api.Handle(r.API, cancel, func(ctx context.Context, in *ByCampaign) (*api.Body[Dispatched], error) {
 		out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), campaign.Kind, in.stream(), campaign.Cancel{})
@@ -123,7 +124,7 @@ func (r *Routes) Campaigns() {
 		})
 	})
 
-	answers := campaignOp("list-campaign-responses", "GET", "/{id}/responses", "List what recipients answered to a survey, newest first")
+	answers := campaignOp("list-campaign-responses", "GET", "/{id}/responses", "List the responses to a survey, newest first")
 	answers.Reads = append(answers.Reads, "messages")
 	api.Handle(r.API, answers, func(ctx context.Context, in *struct {
 		ByCampaign
@@ -137,7 +138,7 @@ func (r *Routes) Campaigns() {
 	})
 
 	recipients := campaignOp("list-campaign-recipients", "GET", "/{id}/recipients",
-		"List what became of each message of a campaign and why, newest first")
+		"List the messages of a campaign with their status and reason, newest first")
 	recipients.Reads = append(recipients.Reads, "messages", "messaging_contacts")
 	api.Handle(r.API, recipients, func(ctx context.Context, in *struct {
 		ByCampaign
@@ -151,7 +152,7 @@ func (r *Routes) Campaigns() {
 		return api.Listed(r.Views.CampaignRecipients(ctx, workspace, in.Get(), in.ID, in.RecipientFilter))
 	})
 
-	api.Stream(r.API, campaignOp("watch-campaign", "GET", "/{id}/progress", "Watch a campaign until it is over (server-sent events)"),
+	api.Stream(r.API, campaignOp("watch-campaign", "GET", "/{id}/progress", "Stream the progress of a campaign until it ends"),
 		map[string]any{"progress": CampaignProgress{}}, func(ctx context.Context, in *ByCampaign) (api.Source, error) {
 			workspace := api.Caller(ctx).Workspace
 			if _, err := r.Views.Campaign(ctx, workspace, in.ID); err != nil {

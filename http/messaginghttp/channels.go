@@ -35,7 +35,7 @@ func (r *Routes) Channels() {
 		}) (*api.Array[messagingview.Channel], error) {
 			return api.Listed(r.Views.Channels(ctx, api.Caller(ctx).Workspace, in.Get(), in.ChannelFilter))
 		})
-	api.Handle(r.API, channelOp("create-channel", "POST", "", "Make a channel. Its network is asked whether the credentials are good"),
+	api.Handle(r.API, channelOp("create-channel", "POST", "", "Create a channel. Bahi checks the credentials with the network."),
 		func(ctx context.Context, in *struct{ Body channel.Create }) (*api.Tagged[messagingview.Channel], error) {
 			out, err := r.Networks.Create(ctx, api.Request(ctx), in.Body)
 			if err == nil {
@@ -43,13 +43,14 @@ func (r *Routes) Channels() {
 			}
 			return api.WriteResult(ctx, out, err, ShownChannel)
 		})
-	api.Handle(r.API, channelOp("get-channel", "GET", "/{id}", "Read a channel. Secrets are never shown"),
+	api.Handle(r.API, channelOp("get-channel", "GET", "/{id}", "Read a channel. The response has no secrets."),
 		func(ctx context.Context, in *ByChannel) (*api.Tagged[messagingview.Channel], error) {
 			c, err := r.Views.Channel(ctx, api.Caller(ctx).Workspace, in.ID)
 			return api.WithETag(c, c.Revision, err)
 		})
-	api.Handle(r.API, channelOp("edit-channel", "PATCH", "/{id}", "Change what is named of a channel. Settings are merged, null removes; "+
-		"another baseUrl wants all secrets again"),
+	api.Handle(r.API, channelOp("edit-channel", "PATCH", "/{id}", "Edit a channel. "+
+		"Only fields in the body change. Settings are merged, and null removes one. "+
+		"A change of baseUrl requires all secrets again."),
 		func(ctx context.Context, in *struct {
 			ByChannel
 			Body channel.Edit
@@ -61,13 +62,13 @@ func (r *Routes) Channels() {
 			}
 			return api.WriteResult(ctx, out, err, ShownChannel)
 		})
-	api.Handle(r.API, channelOp("delete-channel", "DELETE", "/{id}", "Delete a channel, and forget its secrets"),
+	api.Handle(r.API, channelOp("delete-channel", "DELETE", "/{id}", "Delete a channel and its secrets"),
 		func(ctx context.Context, in *ByChannel) (*api.Nothing, error) {
 			out, err := r.Networks.Delete(ctx, api.Request(ctx), in.stream())
 			return api.Done(ctx, out, err)
 		})
-	usage := channelOp("get-channel-usage", "GET", "/{id}/usage", "How many replies of a channel reached people, by day. Networks bill what "+
-		"is sent in the 24-hour window")
+	usage := channelOp("get-channel-usage", "GET", "/{id}/usage", "Count the delivered replies of a channel by day. "+
+		"Networks bill replies within the 24-hour window.")
 	usage.Reads = []string{"channels", "messages"}
 	api.Handle(r.API, usage, func(ctx context.Context, in *struct {
 		ByChannel
@@ -79,7 +80,8 @@ func (r *Routes) Channels() {
 		days, err := r.Views.ChannelUsage(ctx, api.Caller(ctx).Workspace, in.ID, r.Zone.String(), day(in.From), day(in.To))
 		return api.Answer(append([]messagingview.ChannelUsage{}, days...), err)
 	})
-	health := channelOp("get-chat-health", "GET", "", "Ask the networks of all channels at once, at most 5 seconds")
+	health := channelOp("get-chat-health", "GET", "",
+		"Check the health of all channels. Bahi asks all networks concurrently, with a timeout of 5 seconds.")
 	health.Path = "/api/chat/health"
 	api.Handle(r.API, health, func(ctx context.Context, _ *struct{}) (*api.Body[Health], error) {
 		workspace := api.Caller(ctx).Workspace

@@ -37,7 +37,7 @@ func (r *Routes) Chat() {
 		func(ctx context.Context, in *struct{ Body message.Text }) (*api.Body[Accepted], error) {
 			return r.send(ctx, in.Body.Draft)
 		})
-	api.Handle(r.API, op("send-image", "send-image", "Send an image, by its URL, to a phone that wrote in the last 24 hours"),
+	api.Handle(r.API, op("send-image", "send-image", "Send an image by its URL to a phone that wrote in the last 24 hours"),
 		func(ctx context.Context, in *struct{ Body message.Image }) (*api.Body[Accepted], error) {
 			return r.send(ctx, in.Body.Draft)
 		})
@@ -64,7 +64,7 @@ func (r *Routes) Chat() {
 			}
 			return api.Answer(append([]messagingview.Message{}, rows...), err)
 		})
-	send := contactOp("send-message", "POST", "/{id}/messages", "Send a text, an image or a template to a contact, over a channel of any type")
+	send := contactOp("send-message", "POST", "/{id}/messages", "Send a text, an image or a template to a contact")
 	send.Errors = []int{409, 429, 502}
 	api.Handle(r.API, send, func(ctx context.Context, in *struct {
 		ByContact
@@ -74,7 +74,7 @@ func (r *Routes) Chat() {
 		return api.Reply(ctx, out, err, func(out commands.Outcome[message.State]) messagingview.Message { return r.sent(ctx, out, in.Body) })
 	})
 	picture := contactOp("send-image-file", "POST", "/{id}/images",
-		"Send a JPEG, PNG or WebP file to a contact, drawn again without its metadata")
+		"Send a JPEG, PNG or WebP file to a contact. Bahi re-encodes the image without its metadata.")
 	picture.Errors, picture.MaxBody, picture.EmptyFile, picture.Expensive, picture.Untried = []int{400, 409, 429, 502}, MaxPicture,
 		errNotPicture, true, true
 	picture.Texts = []api.Text{{Name: "channelId", Integer: true, Required: true}, {Name: "caption",
@@ -92,7 +92,8 @@ func (r *Routes) Chat() {
 		out, err := r.Messages.SendTo(ctx, api.Request(ctx), in.ID, b, countSend(ctx))
 		return api.Reply(ctx, out, err, func(out commands.Outcome[message.State]) messagingview.Message { return r.sent(ctx, out, b) })
 	})
-	read := contactOp("mark-read", "POST", "/{id}/read", "Mark the conversation with a contact as read, up to a message or to its end")
+	read := contactOp("mark-read", "POST", "/{id}/read",
+		"Mark the conversation with a contact as read. Without a message id, Bahi marks the whole conversation.")
 	read.Status = 200
 	api.Handle(r.API, read, func(ctx context.Context, in *struct {
 		ByContact

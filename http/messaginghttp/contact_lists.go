@@ -24,7 +24,7 @@ func (r *Routes) ContactLists() {
 		func(ctx context.Context, in *struct{ api.Limited }) (*api.Array[messagingview.ContactList], error) {
 			return api.Listed(r.Views.ContactLists(ctx, api.Caller(ctx).Workspace, in.Get()))
 		})
-	api.Handle(r.API, contactListOp("create-contact-list", "POST", "Make a contact list, empty or of some contacts"),
+	api.Handle(r.API, contactListOp("create-contact-list", "POST", "Create a contact list, empty or with contacts"),
 		func(ctx context.Context, in *struct{ Body contactlist.Create }) (*api.Tagged[messagingview.ContactList], error) {
 			out, err := messagingcmd.CreateContactList(ctx, r.Commands, api.Request(ctx), in.Body)
 			return api.WriteResult(ctx, out, err, func(out commands.Outcome[contactlist.State]) messagingview.ContactList {

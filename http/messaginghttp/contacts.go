@@ -45,7 +45,7 @@ func (r *Routes) Contacts() {
 			return api.WithETag(c, c.Revision, err)
 		})
 	api.Handle(r.API, contactOp("edit-messaging-contact", "PATCH", "/{id}",
-		"Change what is named of a contact: how it is reached, consent, bot replies, status"),
+		"Edit a contact. Only fields in the body change: addresses, consent, bot replies, status."),
 		func(ctx context.Context, in *struct {
 			ByContact
 			Body contact.Edit
@@ -54,7 +54,7 @@ func (r *Routes) Contacts() {
 			out, err := messagingcmd.EditContact(ctx, r.Commands, api.Request(ctx), in.Body)
 			return r.contactWritten(ctx, out, err)
 		})
-	api.Handle(r.API, contactOp("delete-messaging-contact", "DELETE", "/{id}", "Delete a contact, and forget who it was"),
+	api.Handle(r.API, contactOp("delete-messaging-contact", "DELETE", "/{id}", "Delete a contact and erase its personal data"),
 		func(ctx context.Context, in *ByContact) (*api.Nothing, error) {
 			out, err := messagingcmd.DeleteContact(ctx, r.Commands, api.Request(ctx), in.stream())
 			return api.Done(ctx, out, err)

@@ -17,8 +17,9 @@ const importTimeout = 5 * time.Minute
 
 // Import registers the import of contacts from files.
 func (r *Routes) Import() {
-	op := contactOp("import-messaging-contacts", "POST", "/import", "Import contacts from a CSV or Excel file, at most 50,000 rows; rows "+
-		"with faults are named, the others imported. The same Idempotency-Key goes on after an interruption")
+	op := contactOp("import-messaging-contacts", "POST", "/import", "Import contacts from a CSV or Excel file. "+
+		"Maximum 50,000 rows. The response names faulty rows. "+
+		"After an interruption, the same Idempotency-Key continues the import.")
 	op.Status, op.MaxBody, op.AnyField, op.EmptyFile, op.Expensive, op.Within = 200, maxImport, true, spreadsheet.ErrFormat, true,
 		importTimeout
 	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*api.Body[spreadsheet.ImportResult], error) {

@@ -23,9 +23,9 @@ type LiveStatus LiveMessage
 // Stream registers the live stream of a workspace's messages.
 func (r *Routes) Stream() {
 	api.Stream(r.API, api.Op{
-		ID: "follow-messages", Method: "GET", Path: "/api/messages/stream", Summary: "Follow the messages of the workspace and their statuses; " +
-			"with Last-Event-ID, from there on",
-		Tags: tags, Area: area, Limit: limit,
+		ID: "follow-messages", Method: "GET", Path: "/api/messages/stream",
+		Summary: "Stream the messages of the workspace and their statuses. Last-Event-ID resumes the stream.",
+		Tags:    tags, Area: area, Limit: limit,
 	}, map[string]any{"message": LiveMessage{}, "status": LiveStatus{}}, func(ctx context.Context, in *struct {
 		Last string `header:"Last-Event-ID" doc:"Of the last event that was seen; absent: what is new from now on"`
 	}) (api.Source, error) {

@@ -11,9 +11,9 @@ import (
 // Templates registers the templates of chat channels.
 func (r *Routes) Templates() {
 	api.Handle(r.API, api.Op{
-		ID: "list-templates", Method: "GET", Path: "/api/chat/templates", Summary: "List the templates that can be sent, newest first. Their " +
-			"networks are asked at most once an hour",
-		Tags: tags, Area: area, Limit: limit, Reads: []string{"templates", "channels"}, Errors: []int{502, 503},
+		ID: "list-templates", Method: "GET", Path: "/api/chat/templates",
+		Summary: "List the approved templates, newest first. Bahi asks the networks at most once an hour.",
+		Tags:    tags, Area: area, Limit: limit, Reads: []string{"templates", "channels"}, Errors: []int{502, 503},
 	}, func(ctx context.Context, in *struct {
 		api.Limited
 		messagingview.TemplateFilter

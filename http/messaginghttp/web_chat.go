@@ -56,7 +56,7 @@ func (r *Routes) WebChat() {
 			Errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}, MaxBody: 64 << 10,
 		}
 	}
-	begin := op("begin-web-chat", "POST", "/sessions", "Begin a conversation on a page that shows the chat widget")
+	begin := op("begin-web-chat", "POST", "/sessions", "Start a conversation from the chat widget")
 	begin.NoKey = true
 	api.Handle(r.API, begin, func(ctx context.Context, in *ByWidget) (*api.Body[WebChatSession], error) {
 		request, _ := api.Sender(ctx)
@@ -68,7 +68,7 @@ func (r *Routes) WebChat() {
 		}
 		return api.Answer(WebChatSession{r.Visitors.Begin(in.Key)}, nil)
 	})
-	write := op("write-web-chat", "POST", "/messages", "Write to the company whose page shows the chat widget. Files are refused")
+	write := op("write-web-chat", "POST", "/messages", "Send a message from the chat widget. Bahi refuses files.")
 	write.StrictBody = true
 	api.Handle(r.API, write, func(ctx context.Context, in *struct {
 		ByWidget
@@ -87,8 +87,8 @@ func (r *Routes) WebChat() {
 			return VisitorMessage{ID: message.Name(out.ID), Direction: "in", Type: "text", Text: &text, At: out.State.At.At, By: "visitor"}
 		})
 	})
-	follow := op("follow-web-chat", "GET", "/stream", "Follow a visitor's conversation: all of it, then what is new; with Last-Event-ID, "+
-		"from there on")
+	follow := op("follow-web-chat", "GET", "/stream", "Stream a visitor's conversation. "+
+		"The stream begins with the whole conversation; Last-Event-ID resumes it.")
 	follow.StillAllowed = func(ctx context.Context) error {
 		request, _ := api.Sender(ctx)
 		_, err := r.visitor(ctx, keyOf(request))

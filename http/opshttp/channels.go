@@ -20,7 +20,7 @@ type Channels interface {
 func (r *Routes) Senders() {
 	api.Handle(r.API, api.Op{
 		ID: "confirm-channel", Method: "POST", Path: "/ops/channels/{channel_id}/confirm", Tags: tags, Operator: true, Status: 200,
-		Summary: "Give a channel the sender that its settings name. The calls that were kept for it are delivered",
+		Summary: "Confirm the sender of a channel. Bahi then delivers the stored calls of this sender.",
 	}, func(ctx context.Context, in *struct {
 		ID int64 `path:"channel_id" minimum:"1" doc:"The channel's id, of any workspace"`
 	}) (*api.Tagged[messagingview.Channel], error) {

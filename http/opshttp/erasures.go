@@ -23,7 +23,7 @@ type Erased struct {
 func (r *Routes) Erasures() {
 	api.Handle(r.API, api.Op{
 		ID: "erase-person", Method: "POST", Path: "/ops/erasures",
-		Summary: "Erase a person from all areas, by email, phone or both; names in ledger rows stay",
+		Summary: "Erase a person from all areas. By email, phone or both. Names in ledger rows stay.",
 		Tags:    tags, Operator: true, Status: http.StatusAccepted, NoKey: true,
 	}, func(ctx context.Context, in *struct {
 		Body struct {

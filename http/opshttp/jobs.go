@@ -23,7 +23,7 @@ type ByJob struct {
 // Jobs registers the operations on jobs.
 func (r *Routes) Jobs() {
 	api.Handle(r.API, api.Op{
-		ID: "list-jobs", Method: "GET", Path: "/ops/jobs", Summary: "List side effects: waiting, done and failed jobs",
+		ID: "list-jobs", Method: "GET", Path: "/ops/jobs", Summary: "List the waiting, completed and failed jobs",
 		Tags: tags, Operator: true, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
 		State    string `query:"state" enum:"available,pending,scheduled,running,retryable,completed,cancelled,discarded"`
@@ -43,8 +43,8 @@ func (r *Routes) Jobs() {
 			Body  []opsview.Job
 		}{total, page}, nil
 	})
-	r.change("retry-job", "retry", "Run a waiting or discarded job at once", r.Queue.Retry)
-	r.change("cancel-job", "cancel", "Cancel a job; a running one is told to stop", r.Queue.Cancel)
+	r.change("retry-job", "retry", "Run a waiting or discarded job now", r.Queue.Retry)
+	r.change("cancel-job", "cancel", "Cancel a job. A running job is interrupted.", r.Queue.Cancel)
 }
 
 // change registers an operation on one job, which responds with the job.

@@ -37,9 +37,9 @@ func (r *Routes) Outbox() {
 		Body  []Message
 	}
 	api.Handle(r.API, api.Op{
-		ID: "list-outbox", Method: "GET", Path: "/ops/outbox", Summary: "List messages that are kept because no provider is configured, and " +
-			"replies to order drafts",
-		Tags: tags, Operator: true, StrictQuery: true,
+		ID: "list-outbox", Method: "GET", Path: "/ops/outbox",
+		Summary: "List the stored messages of ports without a provider. Includes replies to order drafts.",
+		Tags:    tags, Operator: true, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
 		Port     string `query:"port" required:"true" enum:"mail,chat,crm,gateway"`
 		Page     int    `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`

@@ -25,13 +25,13 @@ type Skip struct {
 // Parked registers the operations on parked projections and reactors.
 func (r *Routes) Parked() {
 	api.Handle(r.API, api.Op{
-		ID: "list-parked", Method: "GET", Path: "/ops/parked", Summary: "List projections and reactors that are stopped at an event, and why",
+		ID: "list-parked", Method: "GET", Path: "/ops/parked", Summary: "List the parked projections and reactors with their errors",
 		Tags: tags, Operator: true, StrictQuery: true,
 	}, func(ctx context.Context, _ *struct{}) (*api.Body[[]opsview.Parked], error) {
 		return api.Answer(r.Registry.Parked(ctx))
 	})
 	api.Handle(r.API, api.Op{
-		ID: "retry-parked", Method: "POST", Path: "/ops/parked/{name}/retry", Summary: "Make a parked projection or reactor try its event again",
+		ID: "retry-parked", Method: "POST", Path: "/ops/parked/{name}/retry", Summary: "Retry the event of a parked projection or reactor",
 		Tags: tags, Operator: true, Status: http.StatusOK, NoKey: true,
 	}, func(ctx context.Context, in *ByParked) (*api.Body[[]opsview.Parked], error) {
 		if err := r.Builds.Retry(ctx, in.Name); err != nil {
@@ -40,7 +40,7 @@ func (r *Routes) Parked() {
 		return api.Answer(r.Registry.Parked(ctx))
 	})
 	api.Handle(r.API, api.Op{
-		ID: "skip-parked", Method: "POST", Path: "/ops/parked/{name}/skip", Summary: "Make a parked projection or reactor skip its event",
+		ID: "skip-parked", Method: "POST", Path: "/ops/parked/{name}/skip", Summary: "Skip the event of a parked projection or reactor",
 		Tags: tags, Operator: true, Status: http.StatusOK, NoKey: true, StrictBody: true,
 	}, func(ctx context.Context, in *struct {
 		ByParked
@@ -57,7 +57,7 @@ func (r *Routes) Parked() {
 func (r *Routes) skip() {
 	api.Handle(r.API, api.Op{
 		ID: "skip-event", Method: "POST", Path: "/ops/projections/{name}/skip",
-		Summary: "Make a parked projection, or its rebuild, skip its event",
+		Summary: "Skip the event of a parked projection or rebuild",
 		Tags:    tags, Operator: true, Status: http.StatusOK, NoKey: true, StrictBody: true,
 	}, func(ctx context.Context, in *struct {
 		ByProjection

@@ -22,8 +22,9 @@ type End struct {
 
 func (r *Routes) progress() {
 	api.Stream(r.API, api.Op{
-		ID: "watch-rebuild", Method: "GET", Path: "/ops/projections/{name}/progress", Summary: "Watch a rebuild until it is over",
-		Tags: tags, Operator: true, StrictQuery: true,
+		ID: "watch-rebuild", Method: "GET", Path: "/ops/projections/{name}/progress",
+		Summary: "Stream the progress of a rebuild until it ends",
+		Tags:    tags, Operator: true, StrictQuery: true,
 	}, map[string]any{"progress": opsview.Build{}, "end": End{}},
 		func(ctx context.Context, in *ByProjection) (api.Source, error) {
 			first, err := r.Registry.One(ctx, in.Name)

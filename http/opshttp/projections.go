@@ -64,24 +64,24 @@ func (r *Routes) known(name string) error {
 // Projections registers the operations on projections and their rebuilds.
 func (r *Routes) Projections() {
 	api.Handle(r.API, api.Op{
-		ID: "list-projections", Method: "GET", Path: "/ops/projections", Summary: "List projections: their positions and rebuilds",
+		ID: "list-projections", Method: "GET", Path: "/ops/projections", Summary: "List the projections with their positions and rebuilds",
 		Tags: tags, Operator: true, StrictQuery: true,
 	}, func(ctx context.Context, _ *struct{}) (*api.Body[[]opsview.Projection], error) {
 		return api.Answer(r.Registry.All(ctx))
 	})
 	api.Handle(r.API, api.Op{
-		ID: "get-projection", Method: "GET", Path: "/ops/projections/{name}", Summary: "Get one projection",
+		ID: "get-projection", Method: "GET", Path: "/ops/projections/{name}", Summary: "Read a projection",
 		Tags: tags, Operator: true, StrictQuery: true,
 	}, func(ctx context.Context, in *ByProjection) (*api.Body[opsview.Projection], error) {
 		return api.Answer(r.Registry.One(ctx, in.Name))
 	})
 	r.rebuild()
-	r.steer("pause-projection", "pause", "Pause the rebuild, or if there is none the projection", r.Builds.Pause)
+	r.steer("pause-projection", "pause", "Pause a rebuild, or a projection without a rebuild", r.Builds.Pause)
 	r.steer("resume-projection", "resume", "Resume a paused rebuild or projection", r.Builds.Resume)
-	r.steer("cancel-rebuild", "cancel", "Cancel the rebuild and drop its tables", r.Builds.Cancel)
-	r.steer("accept-rebuild", "accept", "Make the rebuilt tables live although they differ from the live ones", r.Builds.Accept)
-	r.steer("rollback-projection", "rollback", "Make the generation before the last rebuild live again", r.Builds.Rollback)
-	r.steer("retry-projection", "retry", "Make a parked projection, or its rebuild, try its event again", r.Builds.Retry)
+	r.steer("cancel-rebuild", "cancel", "Cancel a rebuild and drop its tables", r.Builds.Cancel)
+	r.steer("accept-rebuild", "accept", "Accept rebuilt tables that differ from the live ones", r.Builds.Accept)
+	r.steer("rollback-projection", "rollback", "Roll back to the tables before the last rebuild", r.Builds.Rollback)
+	r.steer("retry-projection", "retry", "Retry the event of a parked projection or rebuild", r.Builds.Retry)
 	r.throttle()
 	r.skip()
 	r.progress()
@@ -136,7 +136,7 @@ func (r *Routes) rebuild() {
 	}
 	api.Handle(r.API, api.Op{
 		ID: "rebuild-projection", Method: "POST", Path: "/ops/projections/{name}/rebuild",
-		Summary: "Rebuild a projection while the live one serves reads",
+		Summary: "Start a rebuild of a projection. Reads use the live tables until the rebuild ends.",
 		Tags:    tags, Operator: true, Status: http.StatusAccepted, NoKey: true, StrictQuery: true, StrictBody: true,
 	}, func(ctx context.Context, in *struct {
 		ByProjection
@@ -182,7 +182,7 @@ type Pace struct {
 func (r *Routes) throttle() {
 	api.Handle(r.API, api.Op{
 		ID: "throttle-rebuild", Method: "POST", Path: "/ops/projections/{name}/throttle",
-		Summary: "Limit the rate of the rebuild, or remove the limit",
+		Summary: "Limit the rate of a rebuild, or remove the limit",
 		Tags:    tags, Operator: true, Status: http.StatusOK, NoKey: true, StrictBody: true,
 	}, func(ctx context.Context, in *struct {
 		ByProjection

@@ -28,7 +28,7 @@ type Need struct {
 func (r *Routes) Status() {
 	api.Handle(r.API, api.Op{
 		ID: "get-status", Method: "GET", Path: "/ops/status",
-		Summary: "Tell whether anything needs an operator, with the log's head, jobs and kept messages",
+		Summary: "Read the status of the deployment. An empty list needs means that nothing needs an operator.",
 		Tags:    tags, Operator: true, StrictQuery: true,
 	}, func(ctx context.Context, _ *struct{}) (*api.Body[Status], error) { return api.Answer(r.status(ctx)) })
 }

@@ -16,7 +16,7 @@ import (
 type Inbox interface {
 	// Body returns a call's body, nil if it was removed.
 	Body(ctx context.Context, id uuid.UUID) ([]byte, error)
-	// Replay handles a call again that is parked or had no effect.
+	// Replay handles a call again that is parked, had no effect, or rests after a failure.
 	Replay(ctx context.Context, id uuid.UUID) error
 }
 
@@ -40,7 +40,7 @@ func (r *Routes) Webhooks() {
 		Body  []opsview.Webhook
 	}
 	api.Handle(r.API, api.Op{
-		ID: "list-webhooks", Method: "GET", Path: "/ops/webhooks", Summary: "List the calls of providers, with what has followed from each",
+		ID: "list-webhooks", Method: "GET", Path: "/ops/webhooks", Summary: "List the webhook calls of providers with their results",
 		Tags: tags, Operator: true, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
 		Endpoint string `query:"endpoint" maxLength:"128"`
@@ -56,7 +56,7 @@ func (r *Routes) Webhooks() {
 		return &page{total, calls}, nil
 	})
 	api.Handle(r.API, api.Op{
-		ID: "get-webhook", Method: "GET", Path: "/ops/webhooks/{webhook_id}", Summary: "Read a call of a provider, body included",
+		ID: "get-webhook", Method: "GET", Path: "/ops/webhooks/{webhook_id}", Summary: "Read a webhook call with its body",
 		Tags: tags, Operator: true,
 	}, func(ctx context.Context, in *ByWebhook) (*api.Body[WebhookBody], error) {
 		call, err := r.Views.Webhook(ctx, in.ID)
@@ -79,7 +79,7 @@ func (r *Routes) Webhooks() {
 	})
 	api.Handle(r.API, api.Op{
 		ID: "replay-webhook", Method: "POST", Path: "/ops/webhooks/{webhook_id}/replay",
-		Summary: "Handle a call again that is parked or had no effect",
+		Summary: "Replay a parked, ignored or failed webhook call",
 		Tags:    tags, Operator: true, Status: http.StatusAccepted, NoKey: true,
 	}, func(ctx context.Context, in *ByWebhook) (*api.Body[opsview.Webhook], error) {
 		if err := r.Inbox.Replay(ctx, in.ID); err != nil {

@@ -15,7 +15,7 @@ func (r *Routes) Workspaces() {
 		Body  []accessview.Workspace
 	}
 	api.Handle(r.API, api.Op{
-		ID: "list-all-workspaces", Method: "GET", Path: "/ops/workspaces", Summary: "List the workspaces of the deployment, the newest first",
+		ID: "list-all-workspaces", Method: "GET", Path: "/ops/workspaces", Summary: "List all workspaces of the deployment, newest first",
 		Tags: tags, Operator: true, StrictQuery: true, Reads: []string{"workspaces", "users", "api_keys", "companies"},
 	}, func(ctx context.Context, in *struct {
 		Q        string `query:"q" maxLength:"200" doc:"A part of a name, of the owner's address or of the id"`

@@ -60,7 +60,7 @@ func TestDocsOfTheInterface(t *testing.T) {
 	found := b.get("/docs?q=fine_percent").Is(200)
 	require.Contains(t, found.Text, `href="/docs/add-karigar-row"`)
 	require.NotContains(t, found.Text, `href="/docs/open-bank"`)
-	require.Contains(t, b.get("/docs?q=restore+drill").Is(200).Text, `href="/docs/guides/operating#`)
+	require.Contains(t, b.get("/docs?q=restore+drill").Is(200).Text, `href="/docs/guides/backup#`)
 	require.Contains(t, b.get("/docs?q=STATEMENT.PDF+bank").Is(200).Text, `href="/docs/get-bank-statement"`)
 	b.get("/docs?q=" + url.QueryEscape(`<b>"nothing`)).Is(200).Says("Nothing was found.")
 

@@ -1,6 +1,3 @@
-// Package pages serves the pages that people use in a browser. Each read and write of a page is an operation of the interface, which
-// runs in the same process for the person who has signed in. So the interface's permissions, limits, dry runs and revisions hold
-// for pages too.
 package pages
 
 import (

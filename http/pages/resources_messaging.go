@@ -51,7 +51,7 @@ var messagingResources = []*resource{
 		},
 	},
 	{
-		word: "bots", title: "Bots", button: "Make a bot", about: "They answer your customers by themselves.",
+		word: "bots", title: "Bots", button: "Create a bot", about: "They answer your customers by themselves.",
 		list: "list-bots", get: "get-bot", create: "create-bot", edit: "edit-bot", remove: "delete-bot",
 		columns: []string{"name", "active", "channelIds", "fileCount", "urlCount"},
 		each: []action{{

@@ -89,19 +89,20 @@ func (k *Conversations) Endpoints() []Endpoint {
 		}
 	}
 	return []Endpoint{
-		aggregator("receive-gateway-chat", "/api/webhooks/gateway/incoming_msg", "Receive a message of a contact from the gateway"),
-		aggregator("receive-gateway-receipt", "/api/webhooks/gateway/message-events", "Receive what became of a message from the gateway"),
+		aggregator("receive-gateway-chat", "/api/webhooks/gateway/incoming_msg", "Receive a contact's message from the gateway"),
+		aggregator("receive-gateway-receipt", "/api/webhooks/gateway/message-events", "Receive a delivery receipt from the gateway"),
 		{
-			ID: receiveSocial, Path: "/api/webhook/social", Summary: "Receive messages and receipts of a social network or chat network, signed",
+			ID: receiveSocial, Path: "/api/webhook/social", Summary: "Receive signed messages and receipts of a social or chat network",
 			Verify: k.proveSocial, Key: chatgateway.SenderKey, Handle: k.events, Handshake: k.greetSocial,
 		},
 		{
-			ID: "receive-telegram", Path: "/api/webhook/telegram/" + perChannel, Summary: "Receive an update of a telegram bot",
+			ID: "receive-telegram", Path: "/api/webhook/telegram/" + perChannel, Summary: "Receive an update of a Telegram bot",
 			Verify: k.proveTelegram,
 			Key:    telegramKey, Handle: k.telegram,
 		},
 		{
-			ID: "receive-twitter", Path: "/api/webhook/twitter/" + perChannel, Summary: "Receive direct messages, signed", Verify: k.proveTwitter,
+			ID: "receive-twitter", Path: "/api/webhook/twitter/" + perChannel,
+			Summary: "Receive signed direct messages", Verify: k.proveTwitter,
 			Handle: k.twitter, Handshake: k.greetTwitter,
 		},
 	}

@@ -39,7 +39,7 @@ var orders = []string{"text", "image", "file", "audio", "button_reply", "list_re
 func (g Gateway) Orders() Endpoint {
 	return Endpoint{
 		ID: "receive-gateway-message", Path: "/gateway_incoming_webhook",
-		Summary: "Receive a chat message from the gateway, which may become an order draft",
+		Summary: "Receive a chat message from the gateway. A message of an allowed phone becomes an order draft.",
 		Verify:  fromAggregator(g.Proof),
 		Key:     chatgateway.Key, Handle: g.draft,
 	}

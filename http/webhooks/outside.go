@@ -40,7 +40,7 @@ func (p Partner) prove(r *http.Request, _ netip.Addr, body []byte) (_ string, er
 // Endpoint returns the endpoint.
 func (p Partner) Endpoint() Endpoint {
 	e := Endpoint{
-		ID: "receive-partner", Path: "/api/webhook/partner", Summary: "Receive an event of the partner, signed", Verify: p.prove,
+		ID: "receive-partner", Path: "/api/webhook/partner", Summary: "Receive a signed event of the partner", Verify: p.prove,
 		Handle: func(_ context.Context, c inbox.Call) (out inbox.Outcome, err error) {
 			var in struct {
 				Type string `json:"type"`
@@ -71,7 +71,8 @@ type Billing struct {
 // Endpoint returns the endpoint.
 func (b Billing) Endpoint() Endpoint {
 	return Endpoint{
-		ID: "receive-billing", Path: "/api/billing-webhook", Summary: "Receive an event of the billing provider, signed", KeyHeader: b.IDHeader,
+		ID: "receive-billing", Path: "/api/billing-webhook",
+		Summary: "Receive a signed event of the billing provider", KeyHeader: b.IDHeader,
 		Verify: func(r *http.Request, _ netip.Addr, body []byte) (_ string, err error) {
 			if billing.Check(b.Secrets, r.Header.Get(b.Header), body, b.Now()) != nil {
 				err = ErrUnverified

@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -31,8 +29,6 @@ import (
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/pgtest"
 	"bahi/migrations"
-	"bahi/reactors"
-	"bahi/reactors/inboxreact"
 	"bahi/readmodels/opsview"
 )
 
@@ -40,17 +36,6 @@ const (
 	path   = "/api/test-webhook"
 	secret = "the provider's secret"
 )
-
-// queue adds the jobs of an inbox, which is made before the queue.
-type queue struct{ *reactors.Jobs }
-
-func (q *queue) Add(ctx context.Context, tx pgx.Tx, calls []uuid.UUID) error {
-	jobs := make([]reactors.Args, len(calls))
-	for i, id := range calls {
-		jobs[i] = inboxreact.HandleWebhook{Call: id}
-	}
-	return q.AddAll(ctx, tx, time.Now().Add(inboxreact.Again), jobs...)
-}
 
 // operator is the only caller with a credential.
 type operator struct{}
@@ -107,7 +92,6 @@ type rig struct {
 	pool     *pgxpool.Pool
 	vault    *vault.Vault
 	inbox    *inbox.Inbox
-	jobs     *reactors.Jobs
 	metrics  *prometheus.Registry
 	now      func() time.Time
 	operator *apitest.Client
@@ -137,16 +121,11 @@ func newRig(t *testing.T, adapt ...func(*inbox.Config)) *rig {
 		},
 		Handle: r.handle,
 	}}
-	q := &queue{}
-	config := inbox.Config{Pool: r.pool, Vault: r.vault, Jobs: q, Handlers: webhooks.Handlers(hooks), Now: time.Now, Log: log}
+	config := inbox.Config{Pool: r.pool, Vault: r.vault, Handlers: webhooks.Handlers(hooks), Now: time.Now, Log: log}
 	for _, change := range adapt {
 		change(&config)
 	}
 	r.now, r.inbox = config.Now, inbox.New(config)
-	r.jobs, err = reactors.NewJobs(t.Context(), reactors.Config{Pool: r.pool, Workers: inboxreact.Workers(r.inbox), Now: time.Now, Log: log})
-	require.NoError(t, err)
-	t.Cleanup(r.jobs.Close)
-	q.Jobs = r.jobs
 
 	a := api.New(api.Config{
 		Credentials: []api.Credential{{Authenticator: operator{}}},
@@ -163,15 +142,26 @@ func newRig(t *testing.T, adapt ...func(*inbox.Config)) *rig {
 	return r
 }
 
-// work handles calls and executes jobs until the test ends.
+// work handles calls until the test ends.
 func (r *rig) work() {
 	r.t.Helper()
+	r.workWith(r.inbox)
+}
+
+// workWith handles calls as the process of another inbox.
+func (r *rig) workWith(other *inbox.Inbox) {
+	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
-	ended := make(chan error, 1)
 	var handling sync.WaitGroup
-	handling.Go(func() { r.inbox.Run(ctx) })
-	go func() { defer handling.Wait(); ended <- r.jobs.Run(ctx) }()
-	r.t.Cleanup(func() { cancel(); require.NoError(r.t, <-ended) })
+	handling.Go(func() { other.Run(ctx) })
+	r.t.Cleanup(func() { cancel(); handling.Wait() })
+}
+
+// failing sets or removes the error of calls with an id.
+func (r *rig) failing(id string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fails[id] = err
 }
 
 // send calls the webhook with the secret.

@@ -117,7 +117,7 @@ func (r *Routes) greet(e Endpoint, op api.Op) {
 		return
 	}
 	op.ID, op.Method, op.Summary, op.MaxBody = "greet"+strings.TrimPrefix(e.ID, "receive"), "GET",
-		"Show a provider that this is the endpoint that it was told", 0
+		"Confirm the webhook endpoint to a provider", 0
 	op.Errors = []int{http.StatusForbidden}
 	greet := func(ctx context.Context) (api.Content, error) {
 		request, _ := api.Sender(ctx)

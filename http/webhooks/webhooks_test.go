@@ -197,40 +197,70 @@ func TestBodyOfAStrangerIsForgotten(t *testing.T) {
 func TestFailedCallIsTriedAgainAndParkedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.fails["1"] = errors.New("the database is away")
+	r.failing("1", errors.New("the database is away"))
+	r.work()
+	r.send("1 hello").Status(200)
+	failed := func(attempts int) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			call := r.list("")[0]
+			return call.Attempts == attempts && call.Error != nil && *call.Error == "the database is away"
+		}, time.Minute, 5*time.Millisecond)
+	}
+	failed(1)
+	call := r.list("")[0]
+	require.WithinRange(t, *call.DueAt, call.ReceivedAt.Add(3*time.Second), time.Now().Add(3*time.Second), "it rests")
+	again := func(attempts int) {
+		t.Helper()
+		_, err := r.pool.Exec(t.Context(), `update inbox.call set due_at = now(), attempts = $1`, attempts)
+		require.NoError(t, err)
+	}
+	again(1)
+	failed(2)
+	require.WithinRange(t, *r.list("")[0].DueAt, call.ReceivedAt.Add(9*time.Second), time.Now().Add(9*time.Second), "three times as long")
+	again(11)
+	require.Nil(t, r.until("parked", 1)[0].DueAt)
+	r.failing("1", nil)
+	require.NoError(t, r.inbox.Replay(t.Context(), call.ID))
+	require.Equal(t, 1, r.until("handled", 1)[0].Attempts)
+	require.Equal(t, map[string]int{"1": 1}, r.made())
+}
+
+func TestACallThatRestsIsReplayed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.failing("1", errors.New("the database is away"))
 	r.send("1 hello").Status(200)
 	id := r.list("")[0].ID
-	require.ErrorContains(t, r.inbox.Process(t.Context(), id, false), "the database is away")
-	require.Equal(t, "the database is away", *r.until("waiting", 1)[0].Error)
-	require.NoError(t, r.inbox.Process(t.Context(), id, true))
-	r.until("parked", 1)
-	delete(r.fails, "1")
-	require.NoError(t, r.inbox.Replay(t.Context(), id))
-	require.NoError(t, r.inbox.Process(t.Context(), id, false))
-	require.NoError(t, r.inbox.Process(t.Context(), id, false), "a second job does nothing")
-	require.Equal(t, map[string]int{"1": 1}, r.made())
+	require.ErrorIs(t, r.inbox.Replay(t.Context(), id), inbox.ErrHandled, "it has not failed yet")
+	r.work()
+	require.Eventually(t, func() bool { return r.list("")[0].Error != nil }, time.Minute, 5*time.Millisecond)
+	_, err := r.pool.Exec(t.Context(), `update inbox.call set due_at = now() + interval '1 day'`)
+	require.NoError(t, err)
+	r.failing("1", nil)
+	r.operator.POST("/ops/webhooks/"+id.String()+"/replay", nil).Status(202)
+	r.until("handled", 1)
 }
 
 func TestCallThatNoLogTakesIsParkedAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.fails["1"] = fmt.Errorf("store the message: %w", &eventstore.TooLarge{Most: 1_000_000})
+	r.failing("1", fmt.Errorf("store the message: %w", &eventstore.TooLarge{Most: 1_000_000}))
+	r.work()
 	r.send("1 hello").Status(200)
-	require.NoError(t, r.inbox.Process(t.Context(), r.list("")[0].ID, false))
 	require.Contains(t, *r.until("parked", 1)[0].Error, "at most 1000000 bytes are stored at once")
 }
 
-// The process ends in the middle of an effect: the attempt's transaction is gone, and another process handles the call.
+// The process ends in the middle of an effect, and gives the call back to another one.
 func TestInterruptedCallIsResumed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	ctx, kill := context.WithCancel(t.Context())
-	r.during = func(context.Context, string) { kill() }
+	ctx, end := context.WithCancel(t.Context())
+	r.during = func(context.Context, string) { end() }
 	r.send("1 hello").Status(200)
-	id := r.list("")[0].ID
-	require.Error(t, r.inbox.Process(ctx, id, true))
+	r.inbox.Run(ctx)
 	require.Empty(t, r.made())
-	require.Len(t, r.until("waiting", 1), 1)
+	require.Zero(t, r.until("waiting", 1)[0].Attempts)
 
 	r.during = nil
 	r.work()
@@ -286,22 +316,53 @@ func TestCallIsHandledByOneProcessAtATime(t *testing.T) {
 	r := newRig(t)
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var calls atomic.Int32
+	r.during = func(_ context.Context, id string) {
+		if id == "1" && calls.Add(1) == 1 {
+			close(entered)
+			<-leave
+		}
+	}
+	r.work()
+	r.send("1 hello").Status(200)
+	<-entered
+	r.workWith(inbox.New(r.inbox.Config))
+	for i := 2; i < 10; i++ { // whichever process takes them
+		r.send(fmt.Sprintf("%d hello", i)).Status(200)
+		r.until("handled", i-1)
+	}
+	require.EqualValues(t, 1, calls.Load())
+	close(leave)
+	r.until("handled", 9)
+	require.EqualValues(t, 1, calls.Load())
+}
+
+// A process is paused for longer than its lease. Another one handles the call, and its verdict stays.
+func TestAPausedProcessGivesNoVerdict(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	var calls atomic.Int32
 	r.during = func(context.Context, string) {
 		if calls.Add(1) == 1 {
 			close(entered)
 			<-leave
 		}
 	}
-	r.send("1 hello").Status(200)
-	id := r.list("")[0].ID
-	first := make(chan error, 1)
-	go func() { first <- r.inbox.Process(t.Context(), id, false) }()
+	paused, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { r.inbox.Run(paused) })
+	r.send("1 garbage").Status(200)
 	<-entered
-	require.NoError(t, r.inbox.Process(t.Context(), id, false), "another process has it")
+	_, err := r.pool.Exec(t.Context(), `update inbox.call set due_at = now()`) // its lease has ended
+	require.NoError(t, err)
+	r.workWith(inbox.New(r.inbox.Config))
+	require.Equal(t, 2, r.until("parked", 1)[0].Attempts)
+	require.NoError(t, r.inbox.Replay(t.Context(), r.list("")[0].ID))
+	parked := r.until("parked", 1)[0]
 	close(leave)
-	require.NoError(t, <-first)
-	require.EqualValues(t, 1, calls.Load())
-	require.Equal(t, map[string]int{"1": 1}, r.made())
+	end()
+	running.Wait()
+	require.Equal(t, parked, r.list("")[0])
 }
 
 func TestOldBodiesAreRemovedAndTheirCallsAreStillKnown(t *testing.T) {
@@ -316,16 +377,16 @@ func TestOldBodiesAreRemovedAndTheirCallsAreStillKnown(t *testing.T) {
 	})
 	r.send("1 garbage").Status(200)
 	call := r.list("")[0]
-	require.NoError(t, r.inbox.Process(t.Context(), call.ID, false))
+	r.work()
+	r.until("parked", 1)
 	swept, err := r.inbox.Sweep(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, swept)
 	mu.Lock()
 	later = 25 * time.Hour
 	mu.Unlock()
-	swept, err = r.inbox.Sweep(t.Context())
+	_, err = r.inbox.Sweep(t.Context())
 	require.NoError(t, err)
-	require.EqualValues(t, 1, swept)
 	require.False(t, r.list("")[0].HasBody)
 	require.ErrorIs(t, r.inbox.Replay(t.Context(), call.ID), inbox.ErrRemoved)
 	r.send("1 garbage").Status(200)

@@ -11,13 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
-
 	"bahi/commands/inbox"
 	"bahi/http/webhooks"
-	"bahi/reactors"
-	"bahi/reactors/inboxreact"
 )
 
 // inboxSettings configure the webhooks of all providers.
@@ -49,22 +44,10 @@ func (s *System) openInbox(ctx context.Context) (err error) {
 		return err
 	}
 	s.Inbox = inbox.New(inbox.Config{
-		Pool: s.Pool, Vault: s.Vault, Jobs: inboxJobs{s}, Handlers: webhooks.Handlers(s.hooks),
+		Pool: s.Pool, Vault: s.Vault, Handlers: webhooks.Handlers(s.hooks),
 		Keep: time.Duration(days) * 24 * time.Hour, Now: time.Now, Log: s.Log,
 	})
 	return nil
-}
-
-// inboxJobs adapts the queue, which is made with the workers, and so after the inbox.
-type inboxJobs struct{ *System }
-
-// Add implements the inbox's Jobs.
-func (s inboxJobs) Add(ctx context.Context, tx pgx.Tx, calls []uuid.UUID) error {
-	jobs := make([]reactors.Args, len(calls))
-	for i, id := range calls {
-		jobs[i] = inboxreact.HandleWebhook{Call: id}
-	}
-	return s.queue.AddAll(ctx, tx, time.Now().Add(inboxreact.Again), jobs...)
 }
 
 // SayTokens says where the tokens are that an earlier start made.

@@ -58,7 +58,7 @@ func TestEveryMetricIsInTheTableOfTheDocs(t *testing.T) {
 			registered = append(registered, name)
 		}
 	}
-	text, err := os.ReadFile("../../docs/operating.md")
+	text, err := os.ReadFile("../../docs/monitoring.md")
 	require.NoError(t, err)
 	var documented []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `(bahi_\\w+)` \\|").FindAllStringSubmatch(string(text), -1) {

@@ -8,7 +8,6 @@ import (
 
 	"bahi/reactors"
 	"bahi/reactors/accessreact"
-	"bahi/reactors/inboxreact"
 	"bahi/reactors/ledgerreact"
 	"bahi/reactors/marketplacereact"
 	"bahi/reactors/messagingreact"
@@ -34,7 +33,7 @@ func (s *System) workers() reactors.Workers {
 		Frontend: s.Settings.Outside.FrontendURL, Admin: s.Settings.Outside.AdminEmail, Zone: zone, Log: s.Log,
 	}
 	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreact.Sweeps(s.Accounts.Credentials)},
-		inboxreact.Workers(s.Inbox), s.confirming.Workers(), s.notices.Workers(),
+		s.confirming.Workers(), s.notices.Workers(),
 		(&messagingreact.Player{Commands: s.Commands, Keep: s.Messages.StoreFile}).Workers(),
 		s.bots.knowledge.Workers(), s.bots.answers.Workers(), s.reading().Workers(), s.Campaigns.Workers(),
 		messagingreact.HookWorkers(s.HookChannels))
@@ -85,7 +84,6 @@ func (s *System) sweeps() []reactors.Sweep {
 	return []reactors.Sweep{
 		reactors.Every(accessreact.SweepInterval, accessreact.SweepErasures{}),
 		reactors.Every(accessreact.SweepInterval, accessreact.SweepCredentials{}),
-		reactors.Every(inboxreact.SweepInterval, inboxreact.SweepInbox{}),
 		reactors.Every(messagingreact.SweepVectorsInterval, messagingreact.SweepVectors{}),
 		reactors.Every(ledgerreact.SweepKhatasInterval, ledgerreact.SweepKhatas{}),
 		reactors.Every(messagingreact.TendInterval, messagingreact.TendCampaigns{}),

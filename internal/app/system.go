@@ -1,4 +1,3 @@
-// Package app wires the parts of Bahi: settings, database, HTTP and background work.
 package app
 
 import (

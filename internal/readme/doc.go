@@ -1,2 +1,2 @@
-// Package readme has tests that run what the README, and the page that goes on with it, tell their readers to type.
+// Package readme runs the commands that the README and the guides show.
 package readme

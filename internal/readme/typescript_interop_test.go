@@ -28,12 +28,14 @@ func TestTypeScriptClientRunsTheSession(t *testing.T) {
 	run("node_modules/.bin/openapi-typescript", "../../http/testdata/openapi.json", "-o", "api.d.ts")
 	run("node_modules/.bin/tsc", "--project", ".")
 
-	page, err := os.ReadFile("../../README.md")
-	require.NoError(t, err)
 	var shown strings.Builder
-	for _, s := range steps(string(page)) {
-		if strings.HasPrefix(s.command, "api ") {
-			shown.WriteString(s.shown)
+	for _, name := range []string{"README.md", "docs/books.md"} {
+		page, err := os.ReadFile("../../" + name)
+		require.NoError(t, err)
+		for _, s := range steps(string(page)) {
+			if strings.HasPrefix(s.command, "api ") {
+				shown.WriteString(s.shown)
+			}
 		}
 	}
 	checkout := t.TempDir()

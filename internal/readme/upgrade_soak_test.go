@@ -73,12 +73,9 @@ var (
 // recipe returns the page's commands: first those with a Postgres of one's own, then those with a data folder.
 func recipe(t *testing.T) (own, alone []step) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/operating.md")
+	page, err := os.ReadFile("../../docs/upgrade.md")
 	require.NoError(t, err)
-	_, text, found := strings.Cut(string(page), "\n## Deploy a new version\n")
-	require.True(t, found)
-	text, _, _ = strings.Cut(text, "\n## ")
-	before, after, found := strings.Cut(text, "\nWith a data folder ")
+	before, after, found := strings.Cut(string(page), "\n## With a data folder\n")
 	require.True(t, found)
 	return steps(before), steps(after)
 }

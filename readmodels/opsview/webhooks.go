@@ -25,6 +25,8 @@ type Webhook struct {
 	Reason     *string    `json:"reason" doc:"Why the call was ignored, if that is known: group"`
 	SettledAt  *time.Time `json:"settled_at" doc:"When the verdict was given"`
 	HasBody    bool       `json:"has_body" doc:"Whether the body is still kept"`
+	Attempts   int        `json:"attempts" doc:"How often it was tried"`
+	DueAt      *time.Time `json:"due_at" doc:"When a waiting call is tried next"`
 }
 
 // WebhookSelection selects calls.
@@ -36,7 +38,7 @@ type WebhookSelection struct {
 
 var webhookColumns = fmt.Sprintf(`select id, endpoint, received_at, verdict, effect, case when verdict <> 'ignored' then left(error,
 	%d) end,
-	case when verdict = 'ignored' then error end, settled_at, body is not null from inbox.call`, maxError)
+	case when verdict = 'ignored' then error end, settled_at, body is not null, attempts, due_at from inbox.call`, maxError)
 
 // Webhooks returns a page of the calls of providers, newest first, and the number of calls on all pages.
 func (j *Jobs) Webhooks(ctx context.Context, sel WebhookSelection) (page []Webhook, total int64, err error) {

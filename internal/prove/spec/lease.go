@@ -4,7 +4,8 @@ import "fmt"
 
 // LeaseDescribes are the functions that [Lease] describes.
 var LeaseDescribes = map[string][]string{
-	"reactors/messagingreact/lease.go":          {"WithLease", "renew"},
+	"commands/lease/lease.go":                   {"While", "keep"},
+	"reactors/messagingreact/lease.go":          {"WithLease"},
 	"reactors/messagingreact/answer_message.go": {"answer"},
 	"commands/do.go":                            {"Do"},
 }

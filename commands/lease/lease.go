@@ -1,0 +1,48 @@
+// Package lease lets one worker of all processes do a piece of work. A lease is a row of Postgres that ends at a moment, so that another
+// worker takes over when a process dies.
+package lease
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// Duration is how long a lease lasts after it was taken or renewed.
+	Duration = 15 * time.Second
+
+	renewInterval = 4 * time.Second
+)
+
+// While calls do, and renews a lease until do returns. asked is when the lease was asked for. The context of do ends when the lease may
+// have ended: renew returns false, or has failed for [Duration].
+func While(ctx context.Context, asked time.Time, renew func(context.Context) (held bool, err error), do func(context.Context) error) error {
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		defer stop()
+		keep(working, asked.Add(Duration), renew)
+	}()
+	return do(working)
+}
+
+// keep renews a lease until ctx ends or the lease may have ended.
+func keep(ctx context.Context, until time.Time, renew func(context.Context) (held bool, err error)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(min(renewInterval, time.Until(until))):
+		}
+		asked := time.Now()
+		asking, cancel := context.WithDeadline(ctx, until)
+		held, err := renew(asking)
+		cancel()
+		switch {
+		case err == nil && held:
+			until = asked.Add(Duration)
+		case err == nil || !time.Now().Before(until):
+			return
+		}
+	}
+}
