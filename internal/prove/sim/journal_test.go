@@ -58,7 +58,7 @@ func (w *world) arrive(c *call) {
 	c.answer(err)
 }
 
-// answer answers the caller, once.
+// answer returns the result to the caller, once.
 func (c *call) answer(err error) {
 	select {
 	case c.reply <- err:
