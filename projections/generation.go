@@ -79,6 +79,9 @@ func (g generation) then(now time.Time) time.Duration {
 	return max(all, 0)
 }
 
+// built reports whether the generation's build is complete: it is live, or was and is kept.
+func (g generation) built() bool { return g.Live || g.KeepUntil != nil }
+
 // phase returns the phase of the generation's build.
 func (g generation) phase() string {
 	if g.Phase == nil {
