@@ -2,12 +2,9 @@ package http_test
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apitest"
@@ -122,65 +119,4 @@ func TestAKeyIsForOneRequestOfOneCaller(t *testing.T) {
 	for _, key := range []string{strings.Repeat("k", 255), strings.Repeat("क", 255), `" \ ' ; -- %00`} {
 		clerk.With("Idempotency-Key", key).POST("/bank", `{"name":"B"}`).Status(201)
 	}
-}
-
-func TestARefusedRequestDoesNotBurnItsKey(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(o.Home)
-	account := apptest.Open(clerk, "HDFC")
-	keyed := clerk.With("Idempotency-Key", "k")
-	before := o.Head()
-	keyed.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "0")).Status(422)
-	keyed.POST(apptest.Ledger(account), `{`).Status(400)
-	keyed.POST(apptest.Ledger(account+9), apptest.Deposit("2025-03-01", "1")).Status(404)
-	keyed.With("If-Match", `"7"`).POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Status(412)
-	o.Reader(o.Home).With("Idempotency-Key", "k").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Status(403)
-	clerk.PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200)
-	keyed.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(409, apptest.Locked)
-	var taken int64
-	for e := range o.Events(before) {
-		if strings.HasPrefix(e.Stream, "request-") {
-			taken++
-		}
-	}
-	require.Zero(t, taken, "nothing was accepted")
-	keyed.POST(apptest.Ledger(account), apptest.Deposit("2025-04-01", "1")).Status(201)
-	require.Equal(t, "true", keyed.POST(apptest.Ledger(account),
-		apptest.Deposit("2025-04-01", "1")).Status(201).Header("Idempotency-Replayed"))
-	require.Equal(t, "04-01 1", apptest.Balances(clerk, apptest.Ledger(account)))
-}
-
-func TestDuplicatesAtTheSameTimeHaveOneEffect(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	clerk := o.Clerk(o.Home)
-	account := apptest.Open(clerk, "HDFC")
-	row := apptest.Post(clerk, account, apptest.Deposit("2025-01-01", "1"))
-	for round := range 5 {
-		doomed := apptest.Post(clerk, account, apptest.Deposit("2025-01-01", "5"))
-		for _, r := range []struct{ method, path, body string }{
-			{"POST", apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")},
-			{"POST", apptest.Ledger(account, "/rows"), apptest.Bulk(apptest.Deposit("2025-03-01", "1"), apptest.Deposit("2025-03-01", "1"))},
-			{"PUT", apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry(strconv.Itoa(round+2)))},
-			{"DELETE", apptest.At(account, doomed.ID), ""},
-			{"POST", "/bank", `{"name":"SBI"}`},
-		} {
-			key := uuid.NewString()
-			answers := make([]*apitest.Answer, 8)
-			var all sync.WaitGroup
-			for i := range answers {
-				all.Go(func() { answers[i] = clerk.With("Idempotency-Key", key).Do(r.method, r.path, r.body) })
-			}
-			all.Wait()
-			for _, a := range answers {
-				require.Less(t, a.Response.StatusCode, 300, "%s %s: %s", r.method, r.path, a.Text)
-				require.Equal(t, answers[0].Response.StatusCode, a.Response.StatusCode)
-				require.Equal(t, answers[0].Text, a.Text)
-			}
-			require.Equal(t, "true", clerk.With("Idempotency-Key", key).Do(r.method, r.path, r.body).Header("Idempotency-Replayed"))
-		}
-	}
-	require.Len(t, apptest.ClerkBanks(clerk.GET("/banks").Status(200)), 1+5)
-	require.Equal(t, "16", clerk.GET(apptest.Ledger(account)).Status(200).Header("X-Total-Count"))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"bahi/domain/event"
+	"bahi/domain/fault"
 	"bahi/eventstore"
 )
 
@@ -51,7 +52,7 @@ type Progress struct {
 
 // The ways in which a build ends without a new generation.
 var (
-	ErrBuildRuns = errors.New("the projection is being built already")
+	ErrBuildRuns = fault.New(fault.Conflict, "The projection is being rebuilt already")
 	ErrCancelled = errors.New("the build was cancelled")
 	ErrDiffers   = errors.New("the new tables differ from the live ones")
 )
@@ -162,7 +163,7 @@ func (b Build) until(ctx context.Context, conn *pgx.Conn, g generation) error {
 			return err
 		case !found:
 			return fmt.Errorf("build %s: %w", g.Name, ErrCancelled)
-		case now.Live:
+		case now.built():
 			return nil
 		case now.Error != nil:
 			return errors.New(*now.Error)
@@ -200,7 +201,7 @@ func (b Build) work(ctx context.Context, conn *pgx.Conn, g generation) error {
 	if err != nil {
 		return err
 	}
-	if s.g.Live {
+	if s.g.built() {
 		return nil
 	}
 	watched, c := b.control(ctx, s)
@@ -213,8 +214,8 @@ func (b Build) work(ctx context.Context, conn *pgx.Conn, g generation) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrFenced):
-		switch live, gone := b.became(ctx, g); {
-		case live:
+		switch built, gone := b.became(ctx, g); {
+		case built:
 			return nil
 		case gone:
 			err = ErrCancelled
@@ -229,15 +230,15 @@ func (b Build) session(conn *pgx.Conn, g generation) *session {
 	return &session{p: b.Projection, g: g, owner: uuid.New(), conn: conn, pace: pace{now: b.Now}}
 }
 
-// became reports whether a build that this process has lost is live, or gone because it was cancelled.
-func (b Build) became(ctx context.Context, g generation) (live, gone bool) {
+// became reports whether a build that this process has lost is complete, or gone because it was cancelled.
+func (b Build) became(ctx context.Context, g generation) (built, gone bool) {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
 		return false, false
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
 	now, there, err := oneGeneration(ctx, conn, `name = $1 and generation = $2 and not scratch`, g.Name, g.Generation)
-	return err == nil && now.Live, err == nil && !there
+	return err == nil && now.built(), err == nil && !there
 }
 
 // steps runs the remaining phases.

@@ -14,7 +14,7 @@ func TestALargeTransactionWaitsForAllItsEvents(t *testing.T) {
 	t.Parallel()
 	c := &control{}
 	throttle := 200
-	c.obey(generation{Throttle: &throttle})
+	c.obey(generation{buildState: buildState{Throttle: &throttle}})
 	began := time.Now()
 	require.NoError(t, c.wait(t.Context(), 60))
 	require.GreaterOrEqual(t, time.Since(began), 200*time.Millisecond, "60 events at 200 a second, but for those that may come at once")

@@ -19,20 +19,28 @@ var ErrFenced = errors.New("another runner writes this projection now")
 
 // generation is a row of the registry.
 type generation struct {
-	Name        string
-	Generation  int
-	Version     int
-	DDL         string `db:"ddl_sha256"`
-	Live        bool
-	Building    bool // tables or indexes are missing
-	Scratch     bool // never to be live
+	buildState
+
+	Name       string
+	Generation int
+	Version    int
+	DDL        string `db:"ddl_sha256"`
+	Live       bool
+	Building   bool // tables or indexes are missing
+	Scratch    bool // never to be live
+	StoreID    uuid.UUID
+	Position   event.Position
+	EventID    *uuid.UUID
+	Owner      *uuid.UUID
+	Error      *string
+	Paused     bool
+	KeepUntil  *time.Time
+	Over       bool // KeepUntil has passed
+}
+
+// buildState is the state of a generation's build.
+type buildState struct {
 	Phase       *string
-	StoreID     uuid.UUID
-	Position    event.Position
-	EventID     *uuid.UUID
-	Owner       *uuid.UUID
-	Error       *string
-	Paused      bool
 	Throttle    *int
 	Partitions  int
 	Accepted    bool
@@ -42,8 +50,6 @@ type generation struct {
 	FilledAt    *time.Time // when its fill ended
 	ThenEach    *int64     // nanoseconds per event of the phases after the fill, in the last measured build
 	KeepFor     time.Duration
-	KeepUntil   *time.Time
-	Over        bool // KeepUntil has passed
 }
 
 // The phases of a build.
@@ -70,6 +76,9 @@ func (g generation) then(now time.Time) time.Duration {
 	}
 	return max(all, 0)
 }
+
+// built reports whether the generation's build is complete: it is live, or was and is kept.
+func (g generation) built() bool { return g.Live || g.KeepUntil != nil }
 
 // phase returns the phase of the generation's build.
 func (g generation) phase() string {
@@ -160,12 +169,12 @@ func inSchema(ctx context.Context, tx pgx.Tx, schema, statements string) error {
 	return err
 }
 
-// checkpoint moves a generation's checkpoint if this runner still owns it.
-func checkpoint(ctx context.Context, tx querier, g generation, owner uuid.UUID, to event.Position, id *uuid.UUID) error {
+// checkpoint moves the checkpoint of a session's generation if it still owns that.
+func (s *session) checkpoint(ctx context.Context, tx querier, to event.Position, id *uuid.UUID) error {
 	done, err := tx.Exec(ctx, `
 		update projection.generation set position = $5, event_id = $6, rate = $7::bigint, error = null, error_at = null, error_position = null
 		where name = $1 and generation = $2 and position = $3 and owner = $4 and not (live and paused)`,
-		g.Name, g.Generation, int64(g.Position), owner, int64(to), id, g.Rate)
+		s.g.Name, s.g.Generation, int64(s.g.Position), s.owner, int64(to), id, s.g.Rate)
 	switch {
 	case err != nil:
 		return err

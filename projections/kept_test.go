@@ -62,6 +62,17 @@ func TestOnlyOneGenerationIsKept(t *testing.T) {
 	r.onlySchemas(t, "seen_g4")
 }
 
+// A process that waits for another's build may look again only when a further build has replaced it.
+func TestAReplacedBuildIsNotBegunAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, "Ant")
+	r.rebuilt(t, p)
+	require.NoError(t, r.watch(t.Context(), p, r.of(t, p, 1)))
+	require.Nil(t, r.of(t, p, 1).Error, "it stays ready for a rollback")
+}
+
 func TestParkedKeptGenerationExpires(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -10,17 +10,18 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"bahi/domain/event"
+	"bahi/domain/fault"
 	"bahi/eventstore"
 )
 
 // The errors of an operator's requests.
 var (
-	ErrNoBuild              = errors.New("the projection is not being built")
-	ErrNotBuilt             = errors.New("the projection is not built yet")
-	ErrNotParked            = errors.New("the projection is not parked")
-	ErrNotPaused            = errors.New("the projection is not paused")
-	ErrNoPreviousGeneration = errors.New("no earlier generation is kept")
-	ErrNotDiffers           = errors.New("the build does not wait for its differences to be accepted")
+	ErrNoBuild              = fault.New(fault.Conflict, "The projection is not being rebuilt")
+	ErrNotBuilt             = fault.New(fault.Conflict, "The projection is not built yet")
+	ErrNotParked            = fault.New(fault.Conflict, "The projection is not parked")
+	ErrNotPaused            = fault.New(fault.Conflict, "The projection is not paused")
+	ErrNoPreviousGeneration = fault.New(fault.Conflict, "No earlier generation is kept to go back to")
+	ErrNotDiffers           = fault.New(fault.Conflict, "The rebuild does not wait for its differences to be accepted")
 )
 
 // change updates the generations that match a condition on name and version: the first condition that matches any. Otherwise it returns

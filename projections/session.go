@@ -233,7 +233,7 @@ func (d *decoded) reach(events []event.Stored) {
 func (s *session) apply(ctx context.Context, d decoded) error {
 	if d.len() == 0 && !s.g.Building { // most projections pass over most events
 		s.g.Rate = s.pace.after(0)
-		err := checkpoint(ctx, s.conn, s.g, s.owner, d.upTo, d.last)
+		err := s.checkpoint(ctx, s.conn, d.upTo, d.last)
 		if err == nil {
 			s.g.Position, s.g.EventID = d.upTo, d.last
 		}
@@ -247,7 +247,7 @@ func (s *session) apply(ctx context.Context, d decoded) error {
 			return err
 		}
 		s.g.Rate = s.pace.after(d.len())
-		return checkpoint(ctx, tx, s.g, s.owner, d.upTo, d.last)
+		return s.checkpoint(ctx, tx, d.upTo, d.last)
 	})
 	if err == nil {
 		s.g.Position, s.g.EventID, s.kept = d.upTo, d.last, b.FoldState

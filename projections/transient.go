@@ -27,7 +27,7 @@ func orUnreachable(conn *pgx.Conn, err error) error {
 // once.
 func isNetwork(err error) bool {
 	_, is := errors.AsType[*net.OpError](err)
-	return is || errors.Is(err, io.ErrUnexpectedEOF)
+	return is || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, pgconn.ErrConnClosed)
 }
 
 // isTransient reports whether an error will pass without a repair, and no event is to blame.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/stretchr/testify/require"
 )
@@ -25,4 +26,12 @@ func TestLostConnectionBlamesNoEvent(t *testing.T) {
 	require.False(t, conn.IsClosed())
 	require.True(t, isTransient(conn, err))
 	require.ErrorAs(t, orUnreachable(conn, err), new(*unreachable))
+
+	other, err := pgx.ConnectConfig(t.Context(), r.pool.Config().ConnConfig.Copy()) // a build has connections besides its own
+	require.NoError(t, err)
+	t.Cleanup(func() { other.Close(t.Context()) })
+	require.NoError(t, conn.Close(t.Context()))
+	_, err = conn.Exec(t.Context(), `select`)
+	require.ErrorIs(t, err, pgconn.ErrConnClosed)
+	require.True(t, isTransient(other, err))
 }

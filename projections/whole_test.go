@@ -110,7 +110,7 @@ func TestABatchOfAFillEndsBetweenTransactions(t *testing.T) {
 	decoding, err := newDecoder(t.Context(), r.store, p, nil)
 	require.NoError(t, err)
 	c, throttle := &control{}, 2000
-	c.obey(generation{Throttle: &throttle})
+	c.obey(generation{buildState: buildState{Throttle: &throttle}})
 	batches, end := 0, event.Position(0)
 	for d, err := range r.build(p).ahead(t.Context(), decoding, 0, r.head(t), c) {
 		require.NoError(t, err)

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"unicode"
@@ -21,6 +20,7 @@ import (
 
 	"bahi/eventstore/archive"
 	"bahi/eventstore/tlog"
+	"bahi/internal/cli/progress"
 )
 
 // version is set by the linker.
@@ -47,34 +47,12 @@ type given struct {
 	JSON       bool     `name:"json" help:"Answer in JSON."`
 }
 
-func (g given) trust() (t trust, err error) {
-	var keys strings.Builder
-	for _, path := range g.Key {
-		text, err := os.ReadFile(path) //nolint:gosec // G304: the caller names it
-		if err != nil {
-			return t, err
-		}
-		keys.Write(append(text, '\n'))
-	}
-	if t.keys, err = tlog.ParseKeys(keys.String()); err != nil {
-		return t, err
-	}
-	for _, path := range g.Checkpoint {
-		text, err := os.ReadFile(path) //nolint:gosec // G304: as above
-		if err != nil {
-			return t, err
-		}
-		t.files = append(t.files, file{filepath.Base(path), text})
-	}
-	return t, nil
-}
-
 // compared has the options of commands about logs.
 type compared struct {
 	Compare string `placeholder:"ARCHIVE" help:"An older copy, which shows the changed event and what was changed in it."`
 }
 
-func (c compared) source() (*source, error) {
+func (c compared) source() (*archive.Source, error) {
 	if c.Compare == "" {
 		return nil, nil
 	}
@@ -82,7 +60,7 @@ func (c compared) source() (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := archiveSource(c.Compare, a)
+	s := a.Source(c.Compare)
 	return &s, nil
 }
 
@@ -115,12 +93,12 @@ func (c archiveCommand) Run(ctx context.Context, status *int) error {
 	if err != nil {
 		return err
 	}
-	return c.verify(ctx, archiveSource(c.Archive, a), a.Manifest.Events, c.given, status)
+	return c.verify(ctx, a.Source(c.Archive), a.Manifest.Events, c.given, status)
 }
 
 // verify prints the result for a log.
-func (c compared) verify(ctx context.Context, log source, total uint64, g given, status *int) error {
-	t, err := g.trust()
+func (c compared) verify(ctx context.Context, log archive.Source, total uint64, g given, status *int) error {
+	t, err := archive.ReadGiven(g.Key, g.Checkpoint)
 	if err != nil {
 		return err
 	}
@@ -128,9 +106,9 @@ func (c compared) verify(ctx context.Context, log source, total uint64, g given,
 	if err != nil {
 		return err
 	}
-	bar := newProgress(total)
-	a, err := verify(ctx, log, t, other, bar.show)
-	bar.end()
+	bars := progress.NewBars(os.Stderr, "events")
+	a, err := archive.Examine(ctx, log, t, other, func(what string, events uint64) { bars.Show(what, what, int64(events), int64(total), 0) })
+	bars.End()
 	if err != nil {
 		return err
 	}
@@ -145,7 +123,7 @@ type proofCommand struct {
 
 // Run prints the result for the proofs.
 func (c proofCommand) Run(status *int) error {
-	t, err := c.trust()
+	t, err := archive.ReadGiven(c.Key, c.Checkpoint)
 	if err != nil {
 		return err
 	}
@@ -153,7 +131,7 @@ func (c proofCommand) Run(status *int) error {
 	if err != nil {
 		return err
 	}
-	a, err := verifyProofs(text, t)
+	a, err := archive.ExamineProofs(text, t)
 	if err != nil {
 		return err
 	}
@@ -161,7 +139,7 @@ func (c proofCommand) Run(status *int) error {
 }
 
 // print prints the result and sets the exit status.
-func (g given) print(a answer, status *int) error {
+func (g given) print(a archive.Report, status *int) error {
 	switch a.Verdict {
 	case tlog.Verified:
 		*status = statusVerified

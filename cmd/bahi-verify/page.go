@@ -65,27 +65,27 @@ func await(p js.Value) (value js.Value, err error) {
 
 // answerTo handles the page's request: {log: [{path, file}], copy: [...], keys: text, checkpoints: [{name, text}], progress: function}.
 func answerTo(ask js.Value) (string, error) {
-	var t trust
+	var g archive.Given
 	var err error
-	if t.keys, err = tlog.ParseKeys(ask.Get("keys").String()); err != nil {
+	if g.Keys, err = tlog.ParseKeys(ask.Get("keys").String()); err != nil {
 		return "", err
 	}
 	for i := range ask.Get("checkpoints").Length() {
 		c := ask.Get("checkpoints").Index(i)
-		t.files = append(t.files, file{c.Get("name").String(), []byte(c.Get("text").String())})
+		g.Files = append(g.Files, archive.KeptFile{Name: c.Get("name").String(), Text: []byte(c.Get("text").String())})
 	}
 	files := given(ask.Get("log"))
-	var a answer
+	var a archive.Report
 	if one, ok := files.single(); ok && one.isProof() {
 		var text []byte
 		if text, err = io.ReadAll(io.NewSectionReader(one, 0, one.size)); err == nil {
-			a, err = verifyProofs(text, t)
+			a, err = archive.ExamineProofs(text, g)
 		}
 	} else {
-		a, err = verifyArchive(files, given(ask.Get("copy")), t, ask.Get("progress"))
+		a, err = verifyArchive(files, given(ask.Get("copy")), g, ask.Get("progress"))
 	}
 	if broken, ok := errors.AsType[*archive.CorruptError](err); ok {
-		a, err = answer{Verdict: tlog.Tampered, Sentences: []string{"TAMPERED. " + broken.Error()}}, nil
+		a, err = archive.Report{Verdict: tlog.Tampered, Sentences: []string{"TAMPERED. " + broken.Error()}}, nil
 	}
 	if err != nil {
 		return "", err
@@ -94,21 +94,21 @@ func answerTo(ask js.Value) (string, error) {
 	return string(text), err
 }
 
-func verifyArchive(files, copied blobs, t trust, progress js.Value) (answer, error) {
+func verifyArchive(files, copied blobs, g archive.Given, progress js.Value) (archive.Report, error) {
 	log, err := files.archive()
 	if err != nil {
-		return answer{}, err
+		return archive.Report{}, err
 	}
-	var other *source
+	var other *archive.Source
 	if len(copied) > 0 {
 		a, err := copied.archive()
 		if err != nil {
-			return answer{}, fmt.Errorf("the copy: %w", err)
+			return archive.Report{}, fmt.Errorf("the copy: %w", err)
 		}
-		s := archiveSource("the copy", a)
+		s := a.Source("the copy")
 		other = &s
 	}
-	return verify(context.Background(), archiveSource("this archive", log), t, other, func(what string, events uint64) {
+	return archive.Examine(context.Background(), log.Source("this archive"), g, other, func(what string, events uint64) {
 		progress.Invoke(what, events, log.Manifest.Events)
 	})
 }

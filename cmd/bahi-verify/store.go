@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"bahi/domain/event"
+	"bahi/eventstore/archive"
 	"bahi/eventstore/tlog"
 )
 
@@ -89,15 +90,15 @@ func (l *storedLog) close(ctx context.Context) {
 	}
 }
 
-func (l *storedLog) source() source {
-	return source{
-		name: "the database", origin: tlog.Origin(l.id), events: l.events, live: true,
-		verify: func(ctx context.Context, t trust, kept []tlog.RetainedCheckpoint, progress func(uint64)) (tlog.Result, error) {
+func (l *storedLog) source() archive.Source {
+	return archive.Source{
+		Name: "the database", Origin: tlog.Origin(l.id), Events: l.events, Live: true,
+		Verify: func(ctx context.Context, g archive.Given, kept []tlog.RetainedCheckpoint, progress func(uint64)) (tlog.Result, error) {
 			notes, err := l.notes(ctx)
 			if err != nil {
 				return tlog.Result{}, err
 			}
-			own, wrong := t.keys.ParseBundled(tlog.Origin(l.id), "the database's own", notes)
+			own, wrong := g.Keys.ParseBundled(tlog.Origin(l.id), "the database's own", notes)
 			evidence := tlog.Evidence{Kept: append(own, kept...), Progress: progress}
 			if l.schema != "" {
 				evidence.Tiles = l

@@ -244,7 +244,7 @@ func TestInvalidRowsAreFound(t *testing.T) {
 			require.NotContains(t, out, "\nVERIFIED")
 			out, problems, status = verifyBy(t, "store", "--url", d.url, "--checkpoint", d.kept, "--json")
 			require.Equal(t, 1, status, out+problems)
-			var a answer
+			var a archive.Report
 			require.NoError(t, json.Unmarshal([]byte(out), &a))
 			require.Equal(t, c.event, a.Result.Finding.First)
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
+	"bahi/eventstore/archive"
 	"bahi/eventstore/tlog"
 	"bahi/internal/test/audittest"
 )
@@ -87,7 +88,7 @@ func TestArchiveVerdicts(t *testing.T) {
 
 	out, _, status = verifyBy(t, "archive", dir, "--checkpoint", kept, "--json")
 	require.Equal(t, 1, status)
-	var a answer
+	var a archive.Report
 	require.NoError(t, json.Unmarshal([]byte(out), &a))
 	require.Equal(t, tlog.Tampered, a.Verdict)
 	require.EqualValues(t, 1, a.Result.Finding.First)
@@ -203,7 +204,7 @@ func TestProofFileIsVerified(t *testing.T) {
 	out, _, status = verifyBy(t, "proof", audittest.File(t, "false.tlog-proof", tlog.AppendProof(tlog.AppendProof(nil, p[0]), p[1])),
 		"--key", keyFile(t, l), "--json")
 	require.Equal(t, 1, status, out)
-	var a answer
+	var a archive.Report
 	require.NoError(t, json.Unmarshal([]byte(out), &a))
 	require.Len(t, a.Proofs, 2)
 	require.Empty(t, a.Proofs[0].Problem)

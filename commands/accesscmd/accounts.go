@@ -85,10 +85,10 @@ func as(req commands.Request, id, workspace uuid.UUID) commands.Request {
 
 // Registration has a new user's own data.
 type Registration struct {
-	Email     string `json:"email"      maxLength:"254"`
-	Password  string `json:"password"   maxLength:"1000"`
-	FirstName string `json:"first_name" maxLength:"400"`
-	LastName  string `json:"last_name"  maxLength:"400"`
+	Email     string `json:"email"      maxLength:"254" doc:"Email address"`
+	Password  string `json:"password"   maxLength:"1000" doc:"Password"`
+	FirstName string `json:"first_name" maxLength:"400" doc:"First name"`
+	LastName  string `json:"last_name"  maxLength:"400" doc:"Last name"`
 }
 
 // Registered is a new account.

@@ -103,58 +103,8 @@ func TestTheLogNamesNobody(t *testing.T) {
 	}
 }
 
-func TestOneOfConcurrentRegistrationsGetsTheAddress(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t, 2).follow()
-	for _, email := range []string{"a@example.org", "b@example.org", "c@example.org", "d@example.org"} {
-		var (
-			all  sync.WaitGroup
-			mu   sync.Mutex
-			ids  []uuid.UUID
-			lost []error
-		)
-		for i := range 4 {
-			all.Go(func() {
-				made, err := tn.nodes[i%2].Register(t.Context(), commands.Request{}, registration(email))
-				mu.Lock()
-				defer mu.Unlock()
-				if err != nil {
-					lost = append(lost, err)
-				} else {
-					ids = append(ids, made.ID)
-				}
-			})
-		}
-		all.Wait()
-		require.Len(t, ids, 1, email)
-		for _, err := range lost {
-			require.ErrorIs(t, err, accesscmd.ErrTaken)
-		}
-		require.Equal(t, ids[0], tn.nodes[0].holder(t, email))
-	}
-}
-
 // steps are the streams of a registration.
 var steps = []string{"user-", "workspace-", "emailclaim-"}
-
-func TestRegistrationSurvivesACrash(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t, 2)
-	a, b := tn.nodes[0], tn.nodes[1]
-	crash := func(context.Context, string) error { return errCrash }
-	a.store.set(func() { a.store.before = crash })
-	_, err := a.Register(t.Context(), commands.Request{}, registration("before@example.org"))
-	require.ErrorIs(t, err, errCrash)
-	require.Equal(t, uuid.Nil, b.holder(t, "before@example.org"))
-	require.Equal(t, b.register(t, "before@example.org"), b.holder(t, "before@example.org"), "at once")
-
-	a.store.set(func() { a.store.before, a.store.after = nil, crash })
-	_, err = a.Register(t.Context(), commands.Request{}, registration("after@example.org"))
-	require.ErrorIs(t, err, errCrash)
-	require.NotEqual(t, uuid.Nil, b.holder(t, "after@example.org"), "only the answer was lost")
-	_, err = b.SignIn(t.Context(), commands.Request{}, "after@example.org", secret)
-	require.ErrorIs(t, err, accesscmd.ErrNotVerified)
-}
 
 func TestRegistrationSurvivesADisconnectedCaller(t *testing.T) {
 	t.Parallel()
@@ -198,39 +148,6 @@ func (n *townNode) paused(prefix string) (reached <-chan struct{}, goOn func()) 
 		}
 	})
 	return at, func() { close(on) }
-}
-
-func TestASlowRegistrationIsOvertaken(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t, 2)
-	slow, quick := tn.nodes[0], tn.nodes[1]
-	reached, goOn := slow.paused("user-")
-	failed := make(chan error, 1)
-	go func() {
-		_, err := slow.Register(t.Context(), commands.Request{}, registration("asha@example.org"))
-		failed <- err
-	}()
-	<-reached
-	tn.pass(time.Minute)
-	id := quick.register(t, "asha@example.org")
-	goOn()
-	require.ErrorIs(t, <-failed, accesscmd.ErrTaken)
-	require.Equal(t, id, slow.holder(t, "asha@example.org"))
-	require.Len(t, tn.registered(slow.key(t, "asha@example.org")), 1, "the other user was never registered")
-
-	mover := slow.settle(t, "ravi@example.org")
-	reached, goOn = slow.paused("user-")
-	go func() {
-		_, err := slow.Change(t.Context(), commands.Request{}, mover, accesscmd.Profile{Email: patch.Set("rao@example.org")})
-		failed <- err
-	}()
-	<-reached
-	tn.pass(time.Minute)
-	id = quick.register(t, "rao@example.org")
-	goOn()
-	require.ErrorIs(t, <-failed, accesscmd.ErrInUse)
-	require.Equal(t, id, slow.holder(t, "rao@example.org"))
-	require.Equal(t, mover, slow.holder(t, "ravi@example.org"), "the late user keeps the previous address")
 }
 
 // registered returns all users that were ever registered with the address.

@@ -16,30 +16,7 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/actor"
 	"bahi/domain/event"
-	"bahi/domain/fault"
 )
-
-func TestFailedSignInRevealsNothing(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t, 2)
-	n := tn.nodes[0]
-	n.settle(t, "asha@example.org")
-	unverified := n.register(t, "new@example.org")
-	gone := n.settle(t, "gone@example.org")
-	n.erase(t, gone, tn.clock())
-	for _, try := range [][2]string{
-		{"nobody@example.org", secret}, {"asha@example.org", "another brass hook"}, {"asha@example.org", ""},
-		{"new@example.org", "another brass hook"},
-		{"gone@example.org", secret}, {"asha", secret}, {"", ""}, {"asha@example.org\x00", secret},
-	} {
-		_, err := tn.nodes[1].SignIn(t.Context(), commands.Request{}, try[0], try[1])
-		require.Equal(t, fault.New(fault.Unauthorized, "Invalid email or password"), err, try[0])
-	}
-	require.Empty(t, tn.nodes[1].post.verified)
-	_, err := tn.nodes[1].SignIn(t.Context(), commands.Request{}, "NEW@example.org", secret)
-	require.Equal(t, &fault.Error{Kind: fault.Forbidden, Detail: "Email not verified", Code: "email_not_verified"}, err)
-	require.Equal(t, []uuid.UUID{unverified}, tn.nodes[1].post.verified, "another mail is sent")
-}
 
 func TestSigningInAndOutIsRecorded(t *testing.T) {
 	t.Parallel()
@@ -73,33 +50,6 @@ func TestSigningInAndOutIsRecorded(t *testing.T) {
 	require.Equal(t, at.Position, again.Position, "once")
 }
 
-func TestAVerificationTokenIsGoodOnce(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t, 2)
-	n := tn.nodes[0]
-	id := n.register(t, "asha@example.org")
-	other := n.register(t, "ravi@example.org")
-	older, token := n.mail(t, credentials.Verify, id), n.mail(t, credentials.Verify, id)
-	for _, wrong := range []string{
-		"", ".", "x", older, token[:len(token)-1], other.String() + token[36:], token[37:], "." + token, id.String(), id.String() + ".",
-		n.mail(t, credentials.Reset, id),
-	} {
-		_, err := n.VerifyEmail(t.Context(), commands.Request{}, wrong)
-		require.Equal(t, credentials.Verify.Refusal(), err, wrong)
-	}
-	at, err := tn.nodes[1].VerifyEmail(t.Context(), commands.Request{}, token)
-	require.NoError(t, err)
-	require.NotZero(t, at)
-	require.True(t, n.state(t, id).Verified)
-	require.False(t, n.state(t, other).Verified)
-	_, err = n.VerifyEmail(t.Context(), commands.Request{}, token)
-	require.Equal(t, credentials.Verify.Refusal(), err)
-	late := n.mail(t, credentials.Verify, other)
-	tn.pass(24 * time.Hour)
-	_, err = n.VerifyEmail(t.Context(), commands.Request{}, late)
-	require.Equal(t, credentials.Verify.Refusal(), err)
-}
-
 func TestCrashLeavesAVerificationTokenValid(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
@@ -111,53 +61,6 @@ func TestCrashLeavesAVerificationTokenValid(t *testing.T) {
 	n.store.set(func() { n.store.before = nil })
 	_, err = n.VerifyEmail(t.Context(), commands.Request{}, token)
 	require.NoError(t, err)
-}
-
-func TestForgottenPasswordMailsAToken(t *testing.T) {
-	t.Parallel()
-	n := newTown(t, 1).nodes[0]
-	n.settle(t, "asha@example.org")
-	require.NoError(t, n.ForgotPassword(t.Context(), " ASHA@example.org"))
-	require.NoError(t, n.ForgotPassword(t.Context(), "nobody@example.org"))
-	require.Equal(t, []string{n.key(t, "asha@example.org"), n.key(t, "nobody@example.org")}, n.post.resets, "with and without such a user")
-	refused, _ := errors.AsType[*fault.Error](n.ForgotPassword(t.Context(), "nobody"))
-	require.Equal(t, fault.Invalid, refused.Kind)
-}
-
-func TestAResetTokenSetsAPasswordOnceAndEndsAllSessions(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t, 2)
-	n := tn.nodes[0]
-	id := n.settle(t, "asha@example.org")
-	in, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
-	require.NoError(t, err)
-	token := n.mail(t, credentials.Reset, id)
-	for _, weak := range []string{"short", "asha@example.org", "aaaaaaaaaaaa", "password123"} {
-		_, err := n.ResetPassword(t.Context(), commands.Request{}, token, weak)
-		refused, ok := errors.AsType[*fault.Error](err)
-		require.True(t, ok)
-		require.Equal(t, "new_password", refused.Fields[0].Field)
-	}
-	_, err = n.ResetPassword(t.Context(), commands.Request{}, n.mail(t, credentials.Verify, id), "eight copper nails")
-	require.Equal(t, credentials.Reset.Refusal(), err)
-	_, err = tn.nodes[1].ResetPassword(t.Context(), commands.Request{}, token, "eight copper nails")
-	require.NoError(t, err)
-	_, err = n.ResetPassword(t.Context(), commands.Request{}, token, "nine silver pins")
-	require.Equal(t, credentials.Reset.Refusal(), err)
-	tn.pass(credentials.Fresh)
-	_, err = n.ring.Authenticate(t.Context(), in.Tokens.Access)
-	require.Equal(t, credentials.ErrNotAuthenticated, err)
-	_, err = n.Credentials.Sessions.Refresh(t.Context(), in.Tokens.Refresh)
-	require.Equal(t, credentials.ErrRefresh, err)
-	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
-	require.Equal(t, credentials.ErrSignIn, err)
-	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", "eight copper nails")
-	require.NoError(t, err)
-
-	late := n.mail(t, credentials.Reset, id)
-	tn.pass(time.Hour)
-	_, err = n.ResetPassword(t.Context(), commands.Request{}, late, "nine silver pins")
-	require.Equal(t, credentials.Reset.Refusal(), err)
 }
 
 func TestAResetProvesTheAddress(t *testing.T) {

@@ -71,21 +71,6 @@ func TestAProviderMustHaveVerifiedTheAddress(t *testing.T) {
 	require.Equal(t, uuid.Nil, n.holder(t, "new@example.org"))
 }
 
-func TestAProvidersUserIsLinkedToTheirVerifiedAccount(t *testing.T) {
-	t.Parallel()
-	n := newTown(t, 1).nodes[0]
-	id := n.settle(t, "asha@example.org")
-	before, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
-	require.NoError(t, err)
-	in, err := n.SignInByProvider(t.Context(), commands.Request{}, identity("asha@example.org"))
-	require.NoError(t, err)
-	require.Equal(t, id, in.Tokens.User)
-	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
-	require.NoError(t, err, "the password stays")
-	_, err = n.ring.Authenticate(t.Context(), before.Tokens.Access)
-	require.NoError(t, err, "the sessions stay")
-}
-
 // An attacker registers another person's address, and waits for them to sign in through a provider.
 func TestPreRegisteredAddressGoesToItsOwner(t *testing.T) {
 	t.Parallel()

@@ -18,9 +18,9 @@ import (
 
 // Profile has the user's own changes. An absent field stays.
 type Profile struct {
-	Email     patch.Field[string] `json:"email,omitzero"      nullable:"false" maxLength:"254"`
-	FirstName patch.Field[string] `json:"first_name,omitzero" nullable:"false" maxLength:"400"`
-	LastName  patch.Field[string] `json:"last_name,omitzero"  nullable:"false" maxLength:"400"`
+	Email     patch.Field[string] `json:"email,omitzero"      nullable:"false" maxLength:"254" doc:"Email address"`
+	FirstName patch.Field[string] `json:"first_name,omitzero" nullable:"false" maxLength:"400" doc:"First name"`
+	LastName  patch.Field[string] `json:"last_name,omitzero"  nullable:"false" maxLength:"400" doc:"Last name"`
 	Phone     patch.Field[string] `json:"phone,omitzero"      nullable:"true"  maxLength:"40" doc:"E.164; without a country's code, of India. Empty or null: none"`
 }
 

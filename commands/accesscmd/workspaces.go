@@ -49,11 +49,11 @@ func (a *Accounts) Invite(ctx context.Context, req commands.Request, in uuid.UUI
 
 // OpenInvitation is an invitation that can still be accepted.
 type OpenInvitation struct {
-	ID          uuid.UUID         `json:"id"`
-	Email       *string           `json:"email"` // nil: the invited person is erased
-	Permissions actor.Permissions `json:"permissions"`
+	ID          uuid.UUID         `json:"id" doc:"ID of the invitation"`
+	Email       *string           `json:"email" doc:"Email address"` // nil: the invited person is erased
+	Permissions actor.Permissions `json:"permissions" doc:"Permissions by area"`
 	InvitedBy   string            `json:"invited_by" doc:"Such as user:<id> or api_key:<id>"`
-	ExpiresAt   time.Time         `json:"expires_at"`
+	ExpiresAt   time.Time         `json:"expires_at" doc:"Time of expiry"`
 }
 
 // Invitations returns the open invitations of a workspace, ordered by their end. They come from the log: no

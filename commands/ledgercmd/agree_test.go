@@ -248,7 +248,7 @@ func (s *scene) step(n *node, meanwhile bool) error {
 		account = rapid.SampledFrom(s.accounts).Draw(s.rt, "account")
 	}
 	change := func(c asked) error {
-		_, err := ledgercmd.EditRow(s.t.Context(), req, n.Books, s.book, s.in[row], row, c)
+		_, err := ledgercmd.EditRow(s.t.Context(), req, n.Books, s.book, ledgercmd.RowAt{Account: s.in[row], Row: row}, c)
 		return err
 	}
 	begun := func(first, account int64, count int) {

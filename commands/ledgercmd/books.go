@@ -138,10 +138,13 @@ func (b *Books) post(ctx context.Context, tx *commands.Tx, rows []khata.Row) (fi
 	return first, err
 }
 
+// RowAt identifies a row of an account.
+type RowAt struct{ Account, Row int64 }
+
 // EditRow changes a row of an account.
-func EditRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account, row int64,
+func EditRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, at RowAt,
 	asked book.RowInput) (commands.Outcome[book.Row], error) {
-	return handleRow(ctx, req, b, l, row, book.EditRow{Ledger: l, Account: account, Today: b.Today(), RowInput: asked})
+	return handleRow(ctx, req, b, l, at.Row, book.EditRow{Ledger: l, Account: at.Account, Today: b.Today(), RowInput: asked})
 }
 
 // DeleteRow ends a row of an account; of any account where that is 0.

@@ -72,8 +72,10 @@ func TestRowsThatAreNotThereAreNotFound(t *testing.T) {
 	out, err := n.post(t, account, three())
 	require.NoError(t, err)
 	foreign := as(t, func(r *commands.Request) { r.Workspace = stranger })
-	_, noRow := ledgercmd.EditRow(t.Context(), as(t), n.Books, bank.Ledger, account, out.First+3, asked{Date: new(today - 2)})
-	_, anothers := ledgercmd.EditRow(t.Context(), as(t), n.Books, bank.Ledger, account+1, out.First, asked{Date: new(today - 2)})
+	_, noRow := ledgercmd.EditRow(t.Context(), as(t), n.Books, bank.Ledger,
+		ledgercmd.RowAt{Account: account, Row: out.First + 3}, asked{Date: new(today - 2)})
+	_, anothers := ledgercmd.EditRow(t.Context(), as(t), n.Books, bank.Ledger,
+		ledgercmd.RowAt{Account: account + 1, Row: out.First}, asked{Date: new(today - 2)})
 	_, abroad := ledgercmd.DeleteRow(t.Context(), foreign, n.Books, bank.Ledger, account, out.First+1)
 	for name, err := range map[string]error{"no such row": noRow, "another account": anothers, "another workspace": abroad} {
 		require.ErrorIs(t, err, bank.Ledger.NoRow, name)
@@ -87,7 +89,8 @@ func TestRowsWithAKeyArePostedOnce(t *testing.T) {
 	account := one.open(t)
 	first, err := one.post(t, account, three(), keyed)
 	require.NoError(t, err)
-	_, err = ledgercmd.EditRow(t.Context(), as(t), two.Books, bank.Ledger, account, first.First+1, asked{In: rupees(9)})
+	_, err = ledgercmd.EditRow(t.Context(), as(t), two.Books, bank.Ledger,
+		ledgercmd.RowAt{Account: account, Row: first.First + 1}, asked{In: rupees(9)})
 	require.NoError(t, err)
 	first.Replayed = true
 	for _, n := range []*node{one, two} {

@@ -188,7 +188,7 @@ func (w workshop) commands(t *testing.T) []bookCommand {
 	}
 	edit := func(a asked) func(ctx, req, books) (row, error) {
 		return func(c ctx, r req, b books) (row, error) {
-			return ledgercmd.EditRow(c, r, b, bank.Ledger, w.sbi, w.row, a)
+			return ledgercmd.EditRow(c, r, b, bank.Ledger, ledgercmd.RowAt{Account: w.sbi, Row: w.row}, a)
 		}
 	}
 	reverse := func(rows ...int64) func(ctx, req, books) (ledgercmd.Posted, error) {

@@ -7,7 +7,6 @@ import (
 
 	"bahi/commands"
 	"bahi/commands/ledgercmd"
-	"bahi/domain/fault"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/khata"
@@ -78,54 +77,5 @@ func TestSubmittedRowsAreOneTransaction(t *testing.T) {
 	require.Equal(t, out, again)
 	_, err = n.submits(t, upload, page(t, one, other, maker, today))
 	require.ErrorIs(t, err, khata.ErrSubmitted)
-	o.agree(t)
-}
-
-func TestSubmissionThatLostToTheLockNeverWas(t *testing.T) {
-	t.Parallel()
-	lost(t, func(t *testing.T, o *office, loser, winner *node) {
-		one, other, maker := winner.open(t), winner.open(t), winner.open(t)
-		upload := winner.uploads(t)
-		loser.store.at("khata-", winner.locks(t, today-10))
-		_, err := loser.submits(t, upload, page(t, one, other, maker, today-10))
-		require.ErrorIs(t, err, errLocked)
-		require.Equal(t, []string{"KhataUploaded", "KhataRead"}, o.names(t, khata.Kind.Stream(idText(upload))))
-		require.Zero(t, o.rowsOf(t, bank.Ledger, one)+o.rowsOf(t, bank.Ledger, other)+o.rowsOf(t, bank.Ledger, maker))
-
-		// The upload is still to be submitted.
-		_, err = winner.submits(t, upload, page(t, one, other, maker, today))
-		require.NoError(t, err)
-		require.Equal(t, int64(1), o.rowsOf(t, bank.Ledger, maker))
-		o.agree(t)
-	})
-}
-
-func TestAnAccountThatIsDeletedMeanwhileRefusesTheSubmission(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	n, winner := o.node(t), o.node(t)
-	one, other, maker := n.open(t), n.open(t), n.open(t)
-	n.store.at("khata-", winner.ends(t, bank.Ledger, other))
-	_, err := n.submits(t, 0, page(t, one, other, maker, today))
-	refused := new(fault.Error)
-	require.ErrorAs(t, err, &refused)
-	require.Equal(t, bank.Ledger.NoAccount.Error(), refused.Fields[0].Message)
-	require.Zero(t, o.rowsOf(t, bank.Ledger, one)+o.rowsOf(t, bank.Ledger, maker))
-	o.agree(t)
-}
-
-func TestOneOfTwoSubmissionsOfAnUploadWins(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	n, winner := o.node(t), o.node(t)
-	one, other, maker := n.open(t), n.open(t), n.open(t)
-	upload := n.uploads(t)
-	n.store.at("khata-", func() error {
-		_, err := winner.submits(t, upload, page(t, one, other, maker, today))
-		return err
-	})
-	_, err := n.submits(t, upload, page(t, one, other, maker, today))
-	require.ErrorIs(t, err, khata.ErrSubmitted)
-	require.Equal(t, int64(1), o.rowsOf(t, bank.Ledger, maker))
 	o.agree(t)
 }

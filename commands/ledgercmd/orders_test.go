@@ -139,21 +139,6 @@ func invalid(field, message string) error {
 	return fault.Fields(fault.Field{Field: field, Message: message})
 }
 
-func TestTakadasEndWithTheirOrder(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	n := o.node(t)
-	number := n.orders(t, n.opens(t, client.Ledger))
-	first, second := n.delivers(t, number), n.delivers(t, number)
-	_, err := ledgercmd.DeleteOrder(t.Context(), as(t), n.Books, number)
-	require.NoError(t, err)
-	require.Empty(t, o.takadas(t))
-	_, err = ledgercmd.EditTakada(t.Context(), as(t), n.Books, second, takada.Edit{Date: patch.Set(today - 1)})
-	require.ErrorIs(t, err, takada.ErrNotFound)
-	require.Equal(t, []string{"TakadaAdded"}, o.names(t, takada.Kind.Stream(idText(first))))
-	o.ordersAgree(t, t, n)
-}
-
 func TestADeletionOfAClientThatWasRefusedLeavesItsOrders(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -169,45 +154,6 @@ func TestADeletionOfAClientThatWasRefusedLeavesItsOrders(t *testing.T) {
 	_, err = ledgercmd.EditOrder(t.Context(), as(t), n.Books, number, order.Edit{Date: patch.Set(today - 20)})
 	require.NoError(t, err, "the lock binds ledger rows only")
 	o.ordersAgree(t, t, n)
-}
-
-func TestAnOrderThatLostToTheDeletionOfItsClientNeverWas(t *testing.T) {
-	t.Parallel()
-	lost(t, func(t *testing.T, o *office, loser, winner *node) {
-		holder := winner.opens(t, client.Ledger)
-		loser.store.at("clientorder-", winner.ends(t, client.Ledger, holder))
-		out, err := ledgercmd.AddOrder(t.Context(), as(t), loser.Books, orderOf(holder))
-		require.Equal(t, invalid("client_id", "there is no such client"), err)
-		require.Empty(t, out.ID)
-		o.ordersAgree(t, t, winner)
-	})
-}
-
-func TestATakadaThatLostToADeletionNeverWas(t *testing.T) {
-	t.Parallel()
-	lost(t, func(t *testing.T, o *office, loser, winner *node) {
-		holder, maker := winner.opens(t, client.Ledger), winner.opens(t, karigar.Ledger)
-		for field, wins := range map[string]func(number int64) error{
-			"client_order_id": func(number int64) error {
-				_, err := ledgercmd.DeleteOrder(t.Context(), as(t), winner.Books, number)
-				return err
-			},
-			"items[0].karigar_id": func(int64) error { return winner.ends(t, karigar.Ledger, maker)() },
-		} {
-			number, karigarID := winner.orders(t, holder), &maker
-			if field == "client_order_id" {
-				karigarID = nil
-			}
-			loser.store.at("takada-", func() error { return wins(number) })
-			out, err := ledgercmd.AddTakada(t.Context(), as(t), loser.Books, takadaOf(number, karigarID))
-			refused, isFault := errors.AsType[*fault.Error](err)
-			require.True(t, isFault, "%v", err)
-			require.Equal(t, field, refused.Fields[0].Field)
-			require.Empty(t, out.ID)
-			loser.store.at("", nil)
-		}
-		o.ordersAgree(t, t, winner)
-	})
 }
 
 func TestATakadaStaysWhenItsKarigarIsDeleted(t *testing.T) {
@@ -238,7 +184,7 @@ func TestATakadaStaysWhenItsKarigarIsDeleted(t *testing.T) {
 func TestAnOrderWithTakadasKeepsItsClient(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
-	loser, winner := o.node(t), o.node(t)
+	winner := o.node(t)
 	holder, other := winner.opens(t, client.Ledger), winner.opens(t, client.Ledger)
 
 	alone := winner.orders(t, holder)
@@ -265,47 +211,7 @@ func TestAnOrderWithTakadasKeepsItsClient(t *testing.T) {
 	_, err = winner.moves(t, delivered, 999_999)
 	require.Equal(t, invalid("client_id", "there is no such client"), err)
 
-	raced := winner.orders(t, holder)
-	loser.store.at("clientorder-", func() error {
-		winner.delivers(t, raced)
-		return nil
-	})
-	_, err = loser.moves(t, raced, other)
-	require.ErrorIs(t, err, order.ErrHasTakadas)
-	require.Equal(t, []string{"ClientOrderAdded"}, o.names(t, order.Kind.Stream(idText(raced))))
-	require.Zero(t, *o.order(t, raced).Revision, "a takada moves no revision of the order")
-
-	moved := winner.orders(t, holder)
-	one := winner.delivers(t, moved)
-	loser.store.at("takada-", func() error {
-		_, err := ledgercmd.DeleteTakada(t.Context(), as(t), winner.Books, one)
-		require.NoError(t, err)
-		_, err = winner.moves(t, moved, other)
-		return err
-	})
-	loser.delivers(t, moved)
-	require.Equal(t, other, o.order(t, moved).Client, "the takada is the new client's")
 	o.ordersAgree(t, t, winner)
-}
-
-func TestATakadaMovesBetweenOrdersOfItsClientOnly(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	n := o.node(t)
-	holder := n.opens(t, client.Ledger)
-	from, to, foreign := n.orders(t, holder), n.orders(t, holder), n.orders(t, n.opens(t, client.Ledger))
-	one := n.delivers(t, from)
-	move := func(to int64) error {
-		_, err := ledgercmd.EditTakada(t.Context(), as(t), n.Books, one, takada.Edit{Order: patch.Set(to)})
-		return err
-	}
-	require.ErrorIs(t, move(foreign), takada.ErrOtherClient)
-	require.NoError(t, move(to))
-	require.Equal(t, "0 5", o.order(t, from).Delivered.String()+" "+o.order(t, to).Delivered.String())
-	require.Equal(t, invalid("client_order_id", "there is no such order"), move(999_999))
-	_, err := n.moves(t, from, n.opens(t, client.Ledger))
-	require.NoError(t, err, "it has none any more")
-	o.ordersAgree(t, t, n)
 }
 
 func TestSlipsOfOtherClientsAreWarnedOf(t *testing.T) {

@@ -10,9 +10,6 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
-	"bahi/domain/ledger/bookslock"
-	"bahi/domain/unit"
-	"bahi/readmodels/ledgerview"
 )
 
 var errLocked = fault.Newf(fault.Conflict, "Books are locked through %s", today-10)
@@ -38,137 +35,6 @@ func TestARowThatLostToTheLockNeverWas(t *testing.T) {
 	})
 }
 
-func TestAnEditThatLostToTheLockLeavesTheRowAsItWas(t *testing.T) {
-	t.Parallel()
-	lost(t, func(t *testing.T, o *office, loser, winner *node) {
-		account := winner.open(t)
-		row := winner.add(t, account, today-10)
-		loser.store.at("bankrow-", winner.locks(t, today-10))
-		_, err := ledgercmd.EditRow(t.Context(), as(t), loser.Books, bank.Ledger, account, row, asked{In: rupees(2)})
-		require.ErrorIs(t, err, errLocked)
-		stream := bank.Ledger.Rows.Stream(idText(row))
-		require.Equal(t, []string{"BankRowAdded"}, o.names(t, stream))
-		found := o.row(t, account, row)
-		require.Equal(t, "1", found.Cash.String())
-
-		winner.lock(t, nil)
-		for i, n := range []*node{loser, winner} {
-			match := o.row(t, account, row).Revision
-			out, err := ledgercmd.EditRow(t.Context(), as(t, func(r *commands.Request) { r.IfMatch = &match }), n.Books, bank.Ledger, account, row,
-				asked{Out: rupees(int64(5 + i))})
-			require.NoError(t, err, "the revision that a read shows is the one to match")
-			require.Equal(t, book.Row{Account: account, Date: today - 10, In: booked(1), Out: booked(int64(5 + i))}, out.State)
-		}
-		require.Equal(t, "-5", o.row(t, account, row).Cash.String())
-		o.agree(t)
-	})
-}
-
-func TestADeletionOfARowThatLostToTheLockLeavesIt(t *testing.T) {
-	t.Parallel()
-	lost(t, func(t *testing.T, o *office, loser, winner *node) {
-		account := winner.open(t)
-		row := winner.add(t, account, today-10)
-		loser.store.at("bankrow-", winner.locks(t, today-10))
-		_, err := ledgercmd.DeleteRow(t.Context(), as(t), loser.Books, bank.Ledger, account, row)
-		require.ErrorIs(t, err, errLocked)
-		require.NotNil(t, o.row(t, account, row))
-		winner.lock(t, nil)
-		_, err = ledgercmd.DeleteRow(t.Context(), as(t), loser.Books, bank.Ledger, account, row)
-		require.NoError(t, err)
-		require.Nil(t, o.row(t, account, row))
-		o.agree(t)
-	})
-}
-
-func TestAMoveIsRefusedWhenEitherOfItsDatesIsLocked(t *testing.T) {
-	t.Parallel()
-	for name, dates := range map[string][2]unit.Date{
-		"out of the locked period": {today - 10, today}, "into it": {today, today - 10}, "within it": {today - 11, today - 12},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := openOffice(t)
-			loser, winner := o.node(t), o.node(t)
-			account := winner.open(t)
-			row := winner.add(t, account, dates[0])
-			move := asked{Date: &dates[1]}
-			loser.store.at("bankrow-", winner.locks(t, today-10))
-			_, err := ledgercmd.EditRow(t.Context(), as(t), loser.Books, bank.Ledger, account, row, move)
-			require.ErrorIs(t, err, errLocked)
-			require.Equal(t, dates[0], o.row(t, account, row).Date)
-			_, err = ledgercmd.EditRow(t.Context(), as(t), loser.Books, bank.Ledger, account, row, move)
-			require.ErrorIs(t, err, errLocked, "and is refused before it, once that is known")
-			require.Len(t, o.names(t, bank.Ledger.Rows.Stream(idText(row))), 1)
-			o.agree(t)
-		})
-	}
-}
-
-func TestARowThatLostToTheDeletionOfItsAccountNeverWas(t *testing.T) {
-	t.Parallel()
-	lost(t, func(t *testing.T, o *office, loser, winner *node) {
-		account := winner.open(t)
-		row := winner.add(t, account, today)
-		deletes := func() error {
-			_, err := ledgercmd.DeleteAccount(t.Context(), as(t), winner.Books, bank.Ledger, account)
-			return err
-		}
-		loser.store.at("bankrow-", deletes)
-		_, err := ledgercmd.AddRow(t.Context(), as(t), loser.Books, bank.Ledger, account, asked{Date: new(today), In: rupees(1)})
-		require.ErrorIs(t, err, bank.Ledger.NoAccount)
-		require.Nil(t, o.row(t, account, row))
-		_, err = ledgercmd.EditRow(t.Context(), as(t), loser.Books, bank.Ledger, account, row, asked{In: rupees(2)})
-		require.ErrorIs(t, err, bank.Ledger.NoAccount, "later calls by row id are 404")
-		o.agree(t)
-	})
-}
-
-func TestABulkThatLostIsRefusedAsAWhole(t *testing.T) {
-	t.Parallel()
-	lost(t, func(t *testing.T, o *office, loser, winner *node) {
-		account := winner.open(t)
-		loser.store.at("bankrow-", winner.locks(t, today-10))
-		_, err := ledgercmd.PostRows(t.Context(), as(t), loser.Books, bank.Ledger, account, []asked{
-			{Date: new(today), In: rupees(1)}, {Date: new(today - 10), In: rupees(1)},
-		})
-		require.ErrorIs(t, err, errLocked)
-		require.Zero(t, o.rowsOf(t, bank.Ledger, account))
-		o.agree(t)
-	})
-}
-
-func TestTheDeletionOfAnAccountThatLostToTheLockNeverWas(t *testing.T) {
-	t.Parallel()
-	lost(t, func(t *testing.T, o *office, loser, winner *node) {
-		account := winner.open(t)
-		row := winner.add(t, account, today-10)
-		loser.store.at("bank-", winner.locks(t, today-10))
-		_, err := ledgercmd.DeleteAccount(t.Context(), as(t), loser.Books, bank.Ledger, account)
-		require.ErrorIs(t, err, errLocked)
-		stream := bank.Ledger.Accounts.Stream(idText(account))
-		require.Equal(t, []string{"BankAccountOpened"}, o.names(t, stream))
-		require.NotNil(t, o.row(t, account, row))
-		_, err = ledgercmd.DeleteAccount(t.Context(), as(t), loser.Books, bank.Ledger, account)
-		require.ErrorIs(t, err, errLocked)
-		for _, n := range []*node{loser, winner} {
-			a, err := o.views.Account(t.Context(), nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account},
-				ledgerview.As{})
-			require.NoError(t, err)
-			_, err = ledgercmd.ChangeAccount(t.Context(), as(t, func(r *commands.Request) { r.IfMatch = &a.Revision }), n.Books, bank.Ledger,
-				account,
-				book.ChangeAccount{Name: new(a.Name + "I")})
-			require.NoError(t, err)
-			n.add(t, account, today)
-		}
-		winner.lock(t, nil)
-		_, err = ledgercmd.DeleteAccount(t.Context(), as(t), loser.Books, bank.Ledger, account)
-		require.NoError(t, err)
-		require.Nil(t, o.row(t, account, row))
-		o.agree(t)
-	})
-}
-
 func TestARowOfADeletedAccountIsGoneAlsoForWhatChangesNothing(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -176,11 +42,11 @@ func TestARowOfADeletedAccountIsGoneAlsoForWhatChangesNothing(t *testing.T) {
 	account := n.open(t)
 	row := n.add(t, account, today)
 	same := asked{Date: new(today)}
-	_, err := ledgercmd.EditRow(t.Context(), as(t), n.Books, bank.Ledger, account, row, same)
+	_, err := ledgercmd.EditRow(t.Context(), as(t), n.Books, bank.Ledger, ledgercmd.RowAt{Account: account, Row: row}, same)
 	require.NoError(t, err)
 	_, err = ledgercmd.DeleteAccount(t.Context(), as(t), n.Books, bank.Ledger, account)
 	require.NoError(t, err)
-	_, err = ledgercmd.EditRow(t.Context(), as(t), n.Books, bank.Ledger, account, row, same)
+	_, err = ledgercmd.EditRow(t.Context(), as(t), n.Books, bank.Ledger, ledgercmd.RowAt{Account: account, Row: row}, same)
 	require.ErrorIs(t, err, bank.Ledger.NoRow)
 	o.agree(t)
 }
@@ -214,106 +80,6 @@ func TestAnAccountIsNotDeletedWithARowThatWasPostedAndLockedMeanwhile(t *testing
 	}
 }
 
-func TestAnAccountOpenedOnOneNodeTakesRowsOnAnotherAtOnce(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	one, two := o.node(t), o.node(t)
-	for range 20 {
-		account := one.open(t)
-		row := two.add(t, account, today)
-		_, err := ledgercmd.EditRow(t.Context(), as(t), one.Books, bank.Ledger, account, row, asked{In: rupees(2)})
-		require.NoError(t, err)
-		_, err = ledgercmd.DeleteAccount(t.Context(), as(t), two.Books, bank.Ledger, account)
-		require.NoError(t, err)
-		_, err = ledgercmd.AddRow(t.Context(), as(t), one.Books, bank.Ledger, account, asked{Date: new(today), In: rupees(1)})
-		require.ErrorIs(t, err, bank.Ledger.NoAccount)
-	}
-	for i := range 20 {
-		account := one.open(t)
-		through := today - unit.Date(60-i)
-		one.lock(t, &through)
-		_, err := ledgercmd.AddRow(t.Context(), as(t), two.Books, bank.Ledger, account, asked{Date: new(through), In: rupees(1)})
-		require.Error(t, err)
-		two.lock(t, nil)
-		one.add(t, account, through)
-	}
-	o.agree(t)
-}
-
-func TestTheLockCountsForItsOwnWorkspace(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	n := o.node(t)
-	account := n.open(t)
-	foreign := as(t, func(r *commands.Request) { r.Workspace = stranger })
-	_, err := n.SetLock(t.Context(), foreign, bookslock.Set{Through: new(today - 1)})
-	require.NoError(t, err)
-	row := n.add(t, account, today-5)
-
-	_, err = ledgercmd.AddRow(t.Context(), foreign, n.Books, bank.Ledger, account, asked{Date: new(today), In: rupees(1)})
-	require.ErrorIs(t, err, bank.Ledger.NoAccount)
-	_, err = ledgercmd.PostRows(t.Context(), foreign, n.Books, bank.Ledger, account, []asked{{Date: new(today), In: rupees(1)}})
-	require.ErrorIs(t, err, bank.Ledger.NoAccount)
-	_, err = ledgercmd.EditRow(t.Context(), foreign, n.Books, bank.Ledger, account, row, asked{In: rupees(2)})
-	require.ErrorIs(t, err, bank.Ledger.NoRow)
-	_, err = ledgercmd.DeleteRow(t.Context(), foreign, n.Books, bank.Ledger, account, row)
-	require.ErrorIs(t, err, bank.Ledger.NoRow)
-	_, err = ledgercmd.ChangeAccount(t.Context(), foreign, n.Books, bank.Ledger, account, book.ChangeAccount{Name: new("mine")})
-	require.ErrorIs(t, err, bank.Ledger.NoAccount)
-	_, err = ledgercmd.DeleteAccount(t.Context(), foreign, n.Books, bank.Ledger, account)
-	require.ErrorIs(t, err, bank.Ledger.NoAccount)
-	o.agree(t)
-}
-
-func TestADryRunSaysWhatTheRulesWouldSay(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	n := o.node(t)
-	account := n.open(t)
-	row := n.add(t, account, today-10)
-	n.lock(t, new(today-10))
-	head := o.head(t)
-	dry := as(t, dryRun)
-	out, err := ledgercmd.AddRow(t.Context(), dry, n.Books, bank.Ledger, account, asked{Date: new(today), In: rupees(1)})
-	require.NoError(t, err)
-	require.Empty(t, out.ID)
-	require.Equal(t, book.Row{Account: account, Date: today, In: booked(1)}, out.State)
-	_, err = ledgercmd.AddRow(t.Context(), dry, n.Books, bank.Ledger, account, asked{Date: new(today - 10), In: rupees(1)})
-	require.ErrorIs(t, err, errLocked)
-	_, err = ledgercmd.AddRow(t.Context(), dry, n.Books, bank.Ledger, account+1, asked{Date: new(today), In: rupees(1)})
-	require.ErrorIs(t, err, bank.Ledger.NoAccount)
-	_, err = ledgercmd.EditRow(t.Context(), dry, n.Books, bank.Ledger, account, row, asked{In: rupees(2)})
-	require.ErrorIs(t, err, errLocked)
-	_, err = ledgercmd.DeleteAccount(t.Context(), dry, n.Books, bank.Ledger, account)
-	require.ErrorIs(t, err, errLocked)
-	bulk, err := ledgercmd.PostRows(t.Context(), dry, n.Books, bank.Ledger, account, []asked{{Date: new(today), In: rupees(1)}})
-	require.NoError(t, err)
-	require.Len(t, bulk.Rows, 1)
-	_, err = n.SetLock(t.Context(), dry, bookslock.Set{})
-	require.NoError(t, err)
-	require.Equal(t, head, o.head(t))
-	require.Equal(t, row+1, n.add(t, account, today), "no number was used up")
-}
-
-func TestARefusedWriteLeavesItsKeyFree(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	loser, winner := o.node(t), o.node(t)
-	account := winner.open(t)
-	loser.store.at("bankrow-", winner.locks(t, today-10))
-	add := func(n *node) error {
-		_, err := ledgercmd.AddRow(t.Context(), as(t, keyed), n.Books, bank.Ledger, account, asked{Date: new(today - 10), In: rupees(1)})
-		return err
-	}
-	require.ErrorIs(t, add(loser), errLocked)
-	winner.lock(t, nil)
-	for _, n := range []*node{loser, winner, o.node(t)} {
-		require.NoError(t, add(n))
-	}
-	require.Equal(t, int64(1), o.rowsOf(t, bank.Ledger, account))
-	o.agree(t)
-}
-
 func TestARepeatedRequestAnswersTheRowAsItWasThen(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -324,7 +90,8 @@ func TestARepeatedRequestAnswersTheRowAsItWasThen(t *testing.T) {
 	}
 	first, err := add(one)
 	require.NoError(t, err)
-	_, err = ledgercmd.EditRow(t.Context(), as(t), two.Books, bank.Ledger, account, id(t, first.ID), asked{In: rupees(9)})
+	_, err = ledgercmd.EditRow(t.Context(), as(t), two.Books, bank.Ledger,
+		ledgercmd.RowAt{Account: account, Row: id(t, first.ID)}, asked{In: rupees(9)})
 	require.NoError(t, err)
 	_, err = ledgercmd.DeleteAccount(t.Context(), as(t), two.Books, bank.Ledger, account)
 	require.NoError(t, err)

@@ -62,69 +62,6 @@ func TestRowsAreReversedTogetherAndKnowOfEachOther(t *testing.T) {
 	o.agree(t)
 }
 
-func TestARowInALockedPeriodIsTakenBackByOneAfterIt(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	n := o.node(t)
-	account := n.open(t)
-	row := n.add(t, account, today-10)
-	n.lock(t, new(today-10))
-	_, err := ledgercmd.VoidRow(t.Context(), as(t), n.Books, bank.Ledger, account, row)
-	require.ErrorIs(t, err, errLocked)
-	_, err = ledgercmd.ReverseRows(t.Context(), as(t), n.Books, bank.Ledger, account,
-		ledgercmd.Reversal{Rows: []int64{row}, Date: new(today - 10)})
-	require.ErrorIs(t, err, errLocked)
-	_, err = n.reverse(t, as(t), account, row)
-	require.NoError(t, err)
-	require.Equal(t, "0", o.balance(t, account))
-	o.agree(t)
-}
-
-func TestAReversalThatLostToTheLockChangesNothing(t *testing.T) {
-	t.Parallel()
-	lost(t, func(t *testing.T, o *office, loser, winner *node) {
-		account := winner.open(t)
-		row := winner.add(t, account, today-10)
-		loser.store.at("bankrow-", winner.locks(t, today-10))
-		_, err := ledgercmd.ReverseRows(t.Context(), as(t), loser.Books, bank.Ledger, account,
-			ledgercmd.Reversal{Rows: []int64{row}, Date: new(today - 10)})
-		require.ErrorIs(t, err, errLocked)
-		require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Ledger.Rows.Stream(idText(row))))
-		_, err = loser.reverse(t, as(t), account, row)
-		require.NoError(t, err)
-		require.Equal(t, "0", o.balance(t, account))
-		o.agree(t)
-	})
-}
-
-func TestAReversalThatLostToTheDeletionOfItsAccountNeverWas(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	loser, winner := o.node(t), o.node(t)
-	account := winner.open(t)
-	row := winner.add(t, account, today)
-	loser.store.at("bankrow-", winner.ends(t, bank.Ledger, account))
-	_, err := loser.reverse(t, as(t), account, row)
-	require.ErrorIs(t, err, bank.Ledger.NoAccount)
-	o.agree(t)
-}
-
-func TestARowIsReversedAsItIsAndNotAsItWas(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	slow, quick := o.node(t), o.node(t)
-	account := quick.open(t)
-	one, two := quick.add(t, account, today), quick.add(t, account, today)
-	slow.store.at("bankrow-", func() error {
-		_, err := ledgercmd.EditRow(t.Context(), as(t), quick.Books, bank.Ledger, account, two, asked{In: rupees(5)})
-		return err
-	})
-	_, err := slow.reverse(t, as(t, keyed), account, one, two)
-	require.NoError(t, err)
-	require.Equal(t, "0", o.balance(t, account))
-	o.agree(t)
-}
-
 // Clerks take overlapping groups back at once: each row is taken back once, and each group as a whole or not at all.
 func TestOverlappingReversalsAreAllOrNone(t *testing.T) {
 	t.Parallel()
@@ -154,44 +91,6 @@ func TestOverlappingReversalsAreAllOrNone(t *testing.T) {
 	}
 	require.LessOrEqual(t, succeeded, 1, "any two of them share a row")
 	require.Equal(t, idText(int64(len(rows)-3*succeeded)), o.balance(t, account))
-	o.agree(t)
-}
-
-func TestAReversalWithAKeyIsDoneOnce(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	one, two := o.node(t), o.node(t)
-	account := one.open(t)
-	row := one.add(t, account, today)
-	first, err := one.reverse(t, as(t, keyed), account, row)
-	require.NoError(t, err)
-	again, err := two.reverse(t, as(t, keyed), account, row)
-	require.NoError(t, err)
-	first.Replayed = true
-	require.Equal(t, first, again)
-	_, err = two.reverse(t, as(t, keyed, func(r *commands.Request) { r.Fingerprint = []byte("another") }), account, row)
-	require.ErrorIs(t, err, commands.ErrKeyReused)
-	o.agree(t)
-}
-
-// A client that lost its connection asks another process, while the first is still at it.
-func TestAReversalThatItsRepetitionWasFasterWithIsNotRefused(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	one, two := o.node(t), o.node(t)
-	account := one.open(t)
-	row := one.add(t, account, today)
-	var first ledgercmd.Posted
-	two.store.at("bankrow-", func() (err error) {
-		first, err = one.reverse(t, as(t, keyed), account, row)
-		return err
-	})
-	again, err := two.reverse(t, as(t, keyed), account, row)
-	require.NoError(t, err)
-	first.Replayed = true
-	require.Equal(t, first, again)
-	_, err = two.reverse(t, as(t), account, row)
-	require.ErrorContains(t, err, "The row is reversed by row", "another request is")
 	o.agree(t)
 }
 

@@ -248,13 +248,18 @@ func DeleteCompany(ctx context.Context, h *commands.Handler, req commands.Reques
 }
 
 func enterCompany(ctx context.Context, h *commands.Handler, req commands.Request, id string) (commands.Request, error) {
-	return enter(ctx, h, req, company.Kind, id, func(s company.State) bool { return s.Name != "" }, company.ErrNotYours)
+	return enter(ctx, h, req, company.Kind, id, func(s company.State) error {
+		if s.Name == "" {
+			return nil // the command reports that there is none
+		}
+		return company.ErrNotYours
+	})
 }
 
 // enter returns the request as it changes a record that everybody may read: an operator acts in the record's workspace, and what exists in
-// another workspace is not the caller's.
+// another workspace is not the caller's: foreign returns the error for it.
 func enter[S any](
-	ctx context.Context, h *commands.Handler, req commands.Request, kind *event.Kind[S], id string, exists func(S) bool, notYours error,
+	ctx context.Context, h *commands.Handler, req commands.Request, kind *event.Kind[S], id string, foreign func(S) error,
 ) (commands.Request, error) {
 	l, err := commands.Load(ctx, h.Fresh(), kind, id)
 	switch {
@@ -262,8 +267,6 @@ func enter[S any](
 		return req, err
 	case req.Actor.Permissions.Operator:
 		return req.In(l.Workspace), nil
-	case exists(l.State):
-		return req, notYours
 	}
-	return req, nil // the command says that there is none
+	return req, foreign(l.State)
 }

@@ -46,12 +46,17 @@ type Imported struct {
 	Replayed bool
 }
 
+// Import has the lines of a file for a company. After each batch Progress gets the number of lines that are done; it may be nil.
+type Import struct {
+	Company  uuid.UUID
+	Lines    []Line
+	Progress func(done int)
+}
+
 // ImportProducts makes products of a company, and changes those that have the SKU of a row, in batches. A batch is one transaction. A
-// repetition with the same key continues where the earlier request stopped. After each batch progress gets the number
-// of lines that are done; it may be nil.
-func ImportProducts(
-	ctx context.Context, h *commands.Handler, req commands.Request, of uuid.UUID, shelf Shelf, lines []Line, progress func(done int),
-) (all Imported, err error) {
+// repetition with the same key continues where the earlier request stopped.
+func ImportProducts(ctx context.Context, h *commands.Handler, req commands.Request, shelf Shelf, from Import) (all Imported, err error) {
+	of, lines := from.Company, from.Lines
 	if req, err = Seller(ctx, h, req, of); err != nil {
 		return all, err
 	}
@@ -88,8 +93,8 @@ func ImportProducts(
 		all.Updated, all.Unchanged = all.Updated+out.State.Updated, all.Unchanged+out.State.Unchanged
 		all.Position = max(all.Position, out.Position)
 		replayed = replayed && out.Replayed
-		if done += count; progress != nil {
-			progress(done)
+		if done += count; from.Progress != nil {
+			from.Progress(done)
 		}
 	}
 	all.Replayed, all.Failed = replayed && len(lines) > 0, i.failed

@@ -84,7 +84,8 @@ func (m *mill) ProductsBySKU(_ context.Context, _ uuid.UUID, keys []string) (map
 func (m *mill) send(store eventstore.Store, key, file string) (string, error) {
 	found, err := marketplacecmd.ReadCatalog(m.Context(), io.NewSectionReader(strings.NewReader(file), 0, int64(len(file))), false)
 	require.NoError(m, err)
-	done, err := marketplacecmd.ImportProducts(m.Context(), m.handler(store), asked(key), m.of, m, found.Items, nil)
+	done, err := marketplacecmd.ImportProducts(m.Context(), m.handler(store), asked(key), m,
+		marketplacecmd.Import{Company: m.of, Lines: found.Items})
 	r := found.Result(done)
 	return fmt.Sprintf("%d %d %d %d", r.Created, r.Updated, r.Unchanged, r.Failed), err
 }

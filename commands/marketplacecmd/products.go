@@ -80,8 +80,13 @@ func change(
 	if err != nil {
 		return none, err
 	}
-	exists := func(s product.State) bool { return s.Company != uuid.Nil }
-	if req, err = enter(ctx, h, req, product.Kind, id.String(), exists, product.ErrNotYours); err != nil {
+	foreign := func(s product.State) error {
+		if s.Company == uuid.Nil {
+			return nil
+		}
+		return product.ErrNotYours
+	}
+	if req, err = enter(ctx, h, req, product.Kind, id.String(), foreign); err != nil {
 		return none, err
 	}
 	seller, err := commands.Load(ctx, h.Fresh(), company.Kind, l.State.Company.String())

@@ -40,7 +40,7 @@ var pages = unique.Field[botsource.State]{
 func existing(s channel.State) bool { return s.Type != "" }
 
 func (f *Bots) channels(ctx context.Context, req commands.Request, ids []int64) error {
-	return known(ctx, f.Commands.Fresh(), req, channel.Kind, "channelIds", channel.ErrNotFound.Detail, existing, ids)
+	return known(ctx, f.Commands.Fresh(), req, reference[channel.State]{channel.Kind, "channelIds", channel.ErrNotFound, existing}, ids)
 }
 
 // Create makes a bot in the request's workspace.

@@ -12,19 +12,24 @@ import (
 	"bahi/domain/messaging/contactlist"
 )
 
+// reference is a field with ids of records.
+type reference[S any] struct {
+	kind    *event.Kind[S]
+	field   string
+	missing *fault.Error
+	there   func(S) bool
+}
+
 // known returns a fault for each id of a field that names no record of the request's workspace.
-func known[S any](
-	ctx context.Context, from commands.Source, req commands.Request, kind *event.Kind[S], field, missing string,
-	there func(S) bool, ids []int64,
-) error {
+func known[S any](ctx context.Context, from commands.Source, req commands.Request, to reference[S], ids []int64) error {
 	var wrong []error
 	for i, id := range ids {
-		l, err := commands.Load(ctx, from, kind, strconv.FormatInt(id, 10))
+		l, err := commands.Load(ctx, from, to.kind, strconv.FormatInt(id, 10))
 		switch {
 		case err != nil:
 			return err
-		case l.Workspace != req.Workspace || !there(l.State):
-			wrong = append(wrong, fault.Fields(fault.Field{Field: fmt.Sprintf("%s[%d]", field, i), Message: missing}))
+		case l.Workspace != req.Workspace || !to.there(l.State):
+			wrong = append(wrong, fault.Fields(fault.Field{Field: fmt.Sprintf("%s[%d]", to.field, i), Message: to.missing.Detail}))
 		}
 	}
 	return fault.Join(wrong...)
@@ -33,7 +38,7 @@ func known[S any](
 // lists checks the lists that a contact is to be in.
 func lists(ctx context.Context, from commands.Source, req commands.Request, ids []int64) error {
 	isThere := func(s contactlist.State) bool { return s.Name != "" }
-	return known(ctx, from, req, contactlist.Kind, "listIds", contactlist.ErrNotFound.Detail, isThere, ids)
+	return known(ctx, from, req, reference[contactlist.State]{contactlist.Kind, "listIds", contactlist.ErrNotFound, isThere}, ids)
 }
 
 // CreateContactList makes a list, and puts its first contacts into it.
@@ -44,7 +49,7 @@ func CreateContactList(
 	return commands.Do(ctx, h, req, contactlist.Kind, func(ctx context.Context, tx *commands.Tx) error {
 		_, wrong := c.Decide(contactlist.State{})
 		isThere := func(s contact.State) bool { return s.Status != "" }
-		unknown := known(ctx, tx, req, contact.Kind, "contactIds", contact.ErrNotFound.Detail, isThere, c.ContactIDs)
+		unknown := known(ctx, tx, req, reference[contact.State]{contact.Kind, "contactIds", contact.ErrNotFound, isThere}, c.ContactIDs)
 		if err := fault.Join(wrong, unknown); err != nil {
 			return err
 		}

@@ -25,12 +25,7 @@ func living(ctx context.Context, from commands.Source, id int64) (int64, error) 
 
 // met returns the contact that a network knows by an id and now names with a phone. The contact gets the phone, or is merged with the
 // contact that has it. A contact of whom another phone or another id of the network is known is another person.
-func (f *Messages) met(
-	ctx context.Context, tx *commands.Tx, workspace uuid.UUID, of, id int64, who contact.State, phone string, err error,
-) (int64, error) {
-	if err != nil || phone == "" || who.PhoneKey != "" {
-		return id, err
-	}
+func (f *Messages) met(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, of, id int64, phone string) (int64, error) {
 	other, theirs, err := f.owner(ctx, tx, workspace, phone)
 	switch {
 	case err != nil:

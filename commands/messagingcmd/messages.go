@@ -139,7 +139,7 @@ func (f *Messages) deliver(
 		}
 		return out, err
 	}
-	return f.call(ctx, req, of, account, out, c, filled)
+	return f.call(ctx, req, sending{of, account, out, c, filled})
 }
 
 // earlier returns the message of an earlier request with the same key, as it is now.
@@ -162,12 +162,18 @@ func (f *Messages) queue(ctx context.Context, req commands.Request, before comma
 	return commands.Create(ctx, f.Commands, req, message.Kind, f.Commands.IDFromSeries(message.Kind.Category(), 1), c)
 }
 
+// sending is a message that is written down, and the channel that sends it.
+type sending struct {
+	of      commands.Loaded[channel.State]
+	account network.Account
+	out     commands.Outcome[message.State]
+	message.Queue
+	filled *network.Filled
+}
+
 // call calls the network and notes what it answered, whether or not the client still waits.
-func (f *Messages) call(
-	ctx context.Context, req commands.Request, of commands.Loaded[channel.State], account network.Account,
-	out commands.Outcome[message.State], c message.Queue,
-	filled *network.Filled,
-) (commands.Outcome[message.State], error) {
+func (f *Messages) call(ctx context.Context, req commands.Request, s sending) (commands.Outcome[message.State], error) {
+	of, out, c := s.of, s.out, s.Queue
 	ctx = context.WithoutCancel(ctx)
 	calling, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
@@ -183,9 +189,9 @@ func (f *Messages) call(
 	if of.State.Type == channel.Web { // the page of the visitor reads it from us
 		settle.ProviderID = "web." + message.Name(out.ID)
 	} else {
-		err = f.renewed(calling, strconv.FormatInt(c.Channel, 10), account, func(a network.Account) (err error) {
+		err = f.renewed(calling, strconv.FormatInt(c.Channel, 10), s.account, func(a network.Account) (err error) {
 			settle.ProviderID, err = f.Networks.Send(calling, a, network.Message{
-				ID: message.Name(out.ID), To: c.To, Text: c.Text, Image: c.Image, Picture: picture, Subject: of.State.Name, Template: filled,
+				ID: message.Name(out.ID), To: c.To, Text: c.Text, Image: c.Image, Picture: picture, Subject: of.State.Name, Template: s.filled,
 				Thread: thread, As: &as,
 			})
 			return err

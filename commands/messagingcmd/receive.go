@@ -247,8 +247,11 @@ func (f *Messages) sender(ctx context.Context, tx *commands.Tx, workspace uuid.U
 		return 0, errNobody
 	}
 	id, who, s, err := f.known(ctx, tx, workspace, of, user)
-	if err != nil || id != 0 {
-		return f.met(ctx, tx, workspace, of, id, who, phone, err)
+	if err != nil || id != 0 && (phone == "" || who.PhoneKey != "") {
+		return id, err
+	}
+	if id != 0 {
+		return f.met(ctx, tx, workspace, of, id, phone)
 	}
 	if id, _, err = f.owner(ctx, tx, workspace, phone); err != nil {
 		return 0, err

@@ -15,7 +15,7 @@ import (
 // RowError is what is wrong with a row of a file.
 type RowError struct {
 	Row   int    `json:"row" doc:"That the spreadsheet shows: 1 is the row of names"`
-	Error string `json:"error"`
+	Error string `json:"error" doc:"Fault of the row"`
 
 	Source []string `json:"-"` // its cells
 }
@@ -23,9 +23,9 @@ type RowError struct {
 // ImportResult is the answer to a file of records.
 type ImportResult struct {
 	Success bool       `json:"success" doc:"A record was made, or nothing was wrong"`
-	Created int        `json:"created"`
-	Failed  int        `json:"failed"`
-	Errors  []RowError `json:"errors"`
+	Created int        `json:"created" doc:"Number of created records"`
+	Failed  int        `json:"failed" doc:"Number of faulty rows"`
+	Errors  []RowError `json:"errors" doc:"Faulty rows"`
 	Columns *Columns   `json:"columns" doc:"What became of the file's columns"`
 }
 
@@ -137,13 +137,13 @@ func (r Row) ignored(columns []string) []string {
 // Column is a column of a file, and the field that it has.
 type Column struct {
 	Header string `json:"header" doc:"As the file has it"`
-	Field  string `json:"field"`
+	Field  string `json:"field" doc:"Field that the column fills"`
 }
 
 // Columns says what became of a file's columns.
 type Columns struct {
 	Row     int      `json:"row"     doc:"The row of names, from 1; rows above it were passed over"`
-	Used    []Column `json:"used"`
+	Used    []Column `json:"used" doc:"Columns that Bahi used"`
 	Ignored []string `json:"ignored" doc:"Headers of columns whose values were not read"`
 	Guessed []Column `json:"guessed" doc:"Headers that resemble a field; read with accept=guesses only, where the operation takes it"`
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"math/rand/v2"
 	"strconv"
@@ -207,59 +206,6 @@ func taken(id string) *fault.Error {
 	}
 }
 
-func TestOfManyWhoBeginWithOneValueOneDoes(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t)
-	const writers = 64
-	var (
-		all  sync.WaitGroup
-		gate = make(chan struct{})
-		outs = make([]string, writers)
-	)
-	for i := range writers {
-		all.Go(func() {
-			<-gate
-			for try := int64(1); ; try++ { // a process that crashed is started again, and crashes one append later
-				n := tn.node(0, 0)
-				switch i % 3 {
-				case 1:
-					n = tn.node(try, 0)
-				case 2:
-					n = tn.node(0, try)
-				}
-				out, err := tn.open(n, strconv.Itoa(i), "1")
-				if errors.Is(err, errCrash) {
-					continue
-				}
-				if err == nil {
-					outs[i] = out.ID
-					return
-				}
-				refused, ok := errors.AsType[*fault.Error](err)
-				if !ok || len(refused.Fields) != 1 {
-					t.Errorf("writer %d: %v", i, err)
-					return
-				}
-				outs[i] = fmt.Sprint("not ", refused.Fields[0].ID)
-				return
-			}
-		})
-	}
-	close(gate)
-	all.Wait()
-	holder := tn.holders()["1"]
-	require.NotEmpty(t, holder)
-	var won int
-	for i, out := range outs {
-		if out == holder {
-			won++
-			continue
-		}
-		require.Equal(t, "not "+holder, out, "writer %d", i)
-	}
-	require.Equal(t, 1, won, "by an answer: all have repeated until they had one")
-}
-
 // A crash may come before and after each append. The next request neither meets a value that nobody has and nobody can
 // have, nor gives it to two.
 func TestACrashBetweenTheStepsLocksNobodyOut(t *testing.T) {
@@ -354,76 +300,6 @@ func TestNoTwoRecordsEverHaveOneValue(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, out.ID, tn.holders()[number])
 	}
-}
-
-// Shop 1 has phone 1. While a shop changes its phone, another one opens with phone 2 and gets the id 2.
-func TestAChangeThatIsOvertakenIsDecidedAgain(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		slow       *overtaken
-		id, number string
-		holder     string
-	}{
-		"after the claim was looked at, before the change":    {&overtaken{append: shops.Stream("1")}, "1", "2", "2"},
-		"after the shop was missed, which now is the new one": {&overtaken{read: shops.Stream("2")}, "2", "1", "1"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tn := newTown(t)
-			_, err := tn.open(tn.node(0, 0), "", "1")
-			require.NoError(t, err)
-			c.slow.Store, c.slow.then = tn.log, func() {
-				out, err := tn.open(tn.node(0, 0), "", "2")
-				require.NoError(t, err)
-				require.Equal(t, "2", out.ID)
-			}
-			_, err = tn.move(commands.New(c.slow, hashes{}, tn.clock), c.id, c.number)
-			require.Equal(t, taken(c.holder), err)
-			require.Equal(t, map[string]string{"1": "1", "2": "2"}, tn.holders())
-		})
-	}
-}
-
-// overtaken does something once: before an append to a stream, or after a stream was read.
-type overtaken struct {
-	eventstore.Store
-
-	append, read string
-	once         sync.Once
-	then         func()
-}
-
-func (o *overtaken) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
-	for _, w := range t.Writes {
-		if w.Stream == o.append {
-			o.once.Do(o.then)
-		}
-	}
-	return o.Store.Append(ctx, t)
-}
-
-func (o *overtaken) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction) iter.Seq2[event.Stored,
-	error] {
-	events := o.Store.ReadStream(ctx, stream, from, direction)
-	if stream != o.read {
-		return events
-	}
-	return func(yield func(event.Stored, error) bool) {
-		events(yield)
-		o.once.Do(o.then)
-	}
-}
-
-func TestARequestWithAKeyIsRepeated(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t)
-	first, err := tn.open(tn.node(0, 0), "k", "1")
-	require.NoError(t, err)
-	again, err := tn.open(tn.node(0, 0), "k", "1")
-	require.NoError(t, err)
-	require.True(t, again.Replayed)
-	require.Equal(t, first.ID, again.ID)
-	require.EqualValues(t, 1, tn.ids.Load())
 }
 
 func TestWhatIsRefusedClaimsNothing(t *testing.T) {

@@ -45,11 +45,11 @@ func (l Level) rank() int {
 
 // Permissions is what somebody may do in a workspace. Operator is the deployment's, and allows all.
 type Permissions struct {
-	Ledger      Level `json:"ledger,omitempty"      enum:"none,read,write"`
-	Messaging   Level `json:"messaging,omitempty"   enum:"none,read,write"`
-	Marketplace Level `json:"marketplace,omitempty" enum:"none,read,write"`
-	Audit       Level `json:"audit,omitempty"       enum:"none,read,write"`
-	Operator    bool  `json:"operator,omitempty"`
+	Ledger      Level `json:"ledger,omitempty"      enum:"none,read,write" doc:"Access to the ledgers"`
+	Messaging   Level `json:"messaging,omitempty"   enum:"none,read,write" doc:"Access to messages"`
+	Marketplace Level `json:"marketplace,omitempty" enum:"none,read,write" doc:"Access to the marketplace"`
+	Audit       Level `json:"audit,omitempty"       enum:"none,read,write" doc:"Access to the trail and the log"`
+	Operator    bool  `json:"operator,omitempty" doc:"All permissions in all workspaces"`
 }
 
 // Level returns what may be done in the area.

@@ -30,8 +30,8 @@ const (
 
 // Field is a fault of one field of a request.
 type Field struct {
-	Field   string `json:"field"`
-	Message string `json:"message"`
+	Field   string `json:"field" doc:"Name of the field"`
+	Message string `json:"message" doc:"Fault of the field"`
 	ID      any    `json:"id,omitempty" doc:"Of the other record that a conflict is about"`
 }
 

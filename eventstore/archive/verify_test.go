@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,84 +110,6 @@ func TestArchiveIsVerifiedByTrustedCheckpoints(t *testing.T) {
 	r = verify(tlog.Keys{}, kept(t, l, key, 15))
 	require.Equal(t, tlog.Verified, r.Verdict())
 	require.EqualValues(t, 15, r.Proven)
-}
-
-func TestKeptCheckpointsVerifyAnArchive(t *testing.T) {
-	t.Parallel()
-	l := logOf(20)
-	a, err := Open(create(t, l))
-	require.NoError(t, err)
-	r, err := a.Verify(t.Context(), tlog.Keys{}, nil, nil)
-	require.NoError(t, err)
-	require.Equal(t, tlog.Undecided, r.Verdict())
-	r, err = a.Verify(t.Context(), tlog.Keys{}, kept(t, l, keyOf(t, l, 1), 20), nil)
-	require.NoError(t, err)
-	require.Equal(t, tlog.Verified, r.Verdict())
-}
-
-// A forger rewrites the archive with a matching manifest and even checkpoints. An earlier kept checkpoint detects it, and an older archive
-// shows which event it is.
-func TestKeptCheckpointDetectsAForgedArchive(t *testing.T) {
-	t.Parallel()
-	const n, bad = 40, 25
-	renumber := func(events []event.Stored) []event.Stored {
-		for i := range events {
-			events[i].Position = event.Position(i + 1)
-		}
-		return events
-	}
-	for name, attack := range map[string]func(e []event.Stored) []event.Stored{
-		"a byte of a payload": func(e []event.Stored) []event.Stored { e[bad-1].Data = []byte(`{"amount":9}`); return e },
-		"a date in metadata": func(e []event.Stored) []event.Stored {
-			e[bad-1].Meta = []byte(`{"schema":1,"occurred_at":"2026-11-20"}`)
-			return e
-		},
-		"two events swapped": func(e []event.Stored) []event.Stored {
-			e[bad-1], e[bad] = e[bad], e[bad-1]
-			e[bad-1].At, e[bad].At = e[bad].At, e[bad-1].At
-			return renumber(e)
-		},
-		"one deleted":      func(e []event.Stored) []event.Stored { return renumber(slices.Delete(e, bad-1, bad)) },
-		"the tail deleted": func(e []event.Stored) []event.Stored { return e[:bad-1] },
-		"one inserted": func(e []event.Stored) []event.Stored {
-			extra := e[bad-1]
-			extra.ID = uuid.NewSHA1(extra.ID, []byte("extra"))
-			return renumber(slices.Insert(e, bad-1, extra))
-		},
-		"all of it rewritten": func(e []event.Stored) []event.Stored {
-			for i := bad - 1; i < len(e); i++ {
-				e[i].Data = []byte(`{"amount":9}`)
-			}
-			return e
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			honest, forged := logOf(n), logOf(n)
-			forged.events = attack(forged.events)
-			key := keyOf(t, honest, 1)
-			a := archived(t, forged, key, 5, bad-2, min(n, len(forged.events)))
-			r, err := a.Verify(t.Context(), trust(t, key), nil, nil)
-			require.NoError(t, err)
-			require.Equal(t, tlog.Verified, r.Verdict(), "the owner of the log's key can sign another history")
-
-			r, err = a.Verify(t.Context(), trust(t, key), kept(t, honest, key, n), nil)
-			require.NoError(t, err)
-			require.Equal(t, tlog.Tampered, r.Verdict())
-			require.LessOrEqual(t, r.Finding.First, uint64(bad), r.Finding.String())
-			require.GreaterOrEqual(t, r.Finding.Last, uint64(bad), r.Finding.String())
-
-			r, err = a.Verify(t.Context(), tlog.Keys{}, append(kept(t, honest, key, bad-1), kept(t, honest, key, bad)...), nil)
-			require.NoError(t, err)
-			require.Equal(t, []uint64{bad, bad}, []uint64{r.Finding.First, r.Finding.Last}, "checkpoints before and after one event name it")
-
-			older, err := Open(create(t, honest))
-			require.NoError(t, err)
-			d, err := tlog.Compare(older.Events(t.Context()), a.Events(t.Context()), nil)
-			require.NoError(t, err)
-			require.EqualValues(t, bad, d.Number, d.String())
-		})
-	}
 }
 
 func TestDamageIsFoundNextToForgery(t *testing.T) {

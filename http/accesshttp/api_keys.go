@@ -60,7 +60,7 @@ func (r *Routes) APIKeys() {
 		ID: "revoke-api-key", Method: "DELETE", Path: "/api/v1/api-keys/{api_key_id}", Summary: "Revoke an API key",
 		Tags: tags, Area: actor.Marketplace, Limit: "marketplace_general",
 	}, func(ctx context.Context, in *struct {
-		ID uuid.UUID `path:"api_key_id"`
+		ID uuid.UUID `path:"api_key_id" doc:"ID of the API key"`
 	}) (*api.Nothing, error) {
 		out, err := accesscmd.RevokeAPIKey(ctx, r.Commands, api.Request(ctx), in.ID)
 		return api.Done(ctx, out, err)

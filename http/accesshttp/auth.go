@@ -42,7 +42,7 @@ var errNoProvider = fault.New(fault.Unavailable, "No identity provider is config
 
 // Message is an answer with a text for people.
 type Message struct {
-	Message string `json:"message"`
+	Message string `json:"message" doc:"Result of the request"`
 }
 
 // say returns the same message for every outcome.
@@ -52,32 +52,32 @@ func say[S any](words string) func(commands.Outcome[S]) Message {
 
 // RegisteredUser is the answer to a registration.
 type RegisteredUser struct {
-	ID            uuid.UUID `json:"id"`
-	Email         string    `json:"email"`
-	FirstName     string    `json:"first_name"`
-	LastName      string    `json:"last_name"`
-	EmailVerified bool      `json:"email_verified"`
-	CreatedAt     time.Time `json:"created_at"`
+	ID            uuid.UUID `json:"id" doc:"ID of the user"`
+	Email         string    `json:"email" doc:"Email address"`
+	FirstName     string    `json:"first_name" doc:"First name"`
+	LastName      string    `json:"last_name" doc:"Last name"`
+	EmailVerified bool      `json:"email_verified" doc:"true: the user has verified the address"`
+	CreatedAt     time.Time `json:"created_at" doc:"Time when the user was created"`
 }
 
 // Tokens are the client's tokens.
 type Tokens struct {
-	AccessToken  string `json:"access_token"`
-	RefreshToken string `json:"refresh_token"`
-	TokenType    string `json:"token_type" enum:"bearer"`
+	AccessToken  string `json:"access_token" doc:"Token for the header Authorization"`
+	RefreshToken string `json:"refresh_token" doc:"Token that is exchanged for new tokens"`
+	TokenType    string `json:"token_type" enum:"bearer" doc:"Always Bearer"`
 }
 
 // SignedIn is the answer to a sign-in.
 type SignedIn struct {
 	Tokens
-	User SignedInUser `json:"user"`
+	User SignedInUser `json:"user" doc:"The user"`
 }
 
 // SignedInUser is the user who signed in.
 type SignedInUser struct {
-	ID        uuid.UUID `json:"id"`
-	Email     string    `json:"email"`
-	FirstName string    `json:"first_name"`
+	ID        uuid.UUID `json:"id" doc:"ID of the user"`
+	Email     string    `json:"email" doc:"Email address"`
+	FirstName string    `json:"first_name" doc:"First name"`
 }
 
 // Refreshed is an answer with new tokens, which also renews the browser's cookie, if it has one.
@@ -89,7 +89,7 @@ type Refreshed struct {
 // Refresh is a request for new tokens.
 type Refresh struct {
 	Body *struct {
-		RefreshToken string `json:"refresh_token,omitempty" maxLength:"4000"`
+		RefreshToken string `json:"refresh_token,omitempty" maxLength:"4000" doc:"Token of the last sign-in or refresh"`
 	}
 	Kept string `cookie:"bahi_refresh" doc:"Instead of the body, after signing in through an identity provider"`
 
@@ -150,7 +150,7 @@ func (r *Routes) registration() {
 	api.Handle(r.API, proved(authOp("verify-email", "POST", "/verify-email", "Confirm an address with the mailed token")),
 		func(ctx context.Context, in *struct {
 			Body struct {
-				Token string `json:"token" maxLength:"500"`
+				Token string `json:"token" maxLength:"500" doc:"Mailed token"`
 			}
 		}) (*api.Body[Message], error) {
 			out, err := r.Accounts.VerifyEmail(ctx, api.Request(ctx), in.Body.Token)
@@ -164,7 +164,7 @@ func (r *Routes) undo() {
 		"All sessions of the account end.")
 	api.Handle(r.API, proved(op), func(ctx context.Context, in *struct {
 		Body struct {
-			Token string `json:"token" maxLength:"500"`
+			Token string `json:"token" maxLength:"500" doc:"Mailed token"`
 		}
 	}) (*api.Body[Message], error) {
 		out, err := r.Accounts.UndoEmail(ctx, api.Request(ctx), in.Body.Token)
@@ -177,8 +177,8 @@ func (r *Routes) sessions() {
 	login.Errors = []int{http.StatusUnauthorized}
 	api.Handle(r.API, login, func(ctx context.Context, in *struct {
 		Body struct {
-			Email    string `json:"email"    maxLength:"1000"`
-			Password string `json:"password" maxLength:"1000"`
+			Email    string `json:"email"    maxLength:"1000" doc:"Email address"`
+			Password string `json:"password" maxLength:"1000" doc:"Password"`
 		}
 	}) (*api.Body[SignedIn], error) {
 		s, err := r.Accounts.SignIn(ctx, api.Request(ctx), in.Body.Email, in.Body.Password)
@@ -242,7 +242,7 @@ func (r *Routes) passwords() {
 		"Mail a token for a new password. The response does not reveal whether the address has an account."),
 		func(ctx context.Context, in *struct {
 			Body struct {
-				Email string `json:"email" maxLength:"1000"`
+				Email string `json:"email" maxLength:"1000" doc:"Email address"`
 			}
 		}) (*api.Body[Message], error) {
 			if err := r.Accounts.ForgotPassword(ctx, in.Body.Email); err != nil {
@@ -253,8 +253,8 @@ func (r *Routes) passwords() {
 	api.Handle(r.API, proved(authOp("confirm-password-reset", "POST", "/password-reset/confirm", "Set a password with the mailed token")),
 		func(ctx context.Context, in *struct {
 			Body struct {
-				Token       string `json:"token"        maxLength:"500"`
-				NewPassword string `json:"new_password" maxLength:"1000"`
+				Token       string `json:"token"        maxLength:"500" doc:"Mailed token"`
+				NewPassword string `json:"new_password" maxLength:"1000" doc:"New password"`
 			}
 		}) (*api.Body[Message], error) {
 			out, err := r.Accounts.ResetPassword(ctx, api.Request(ctx), in.Body.Token, in.Body.NewPassword)
@@ -279,9 +279,9 @@ func (r *Routes) provider() {
 		"Complete a sign-in by the identity provider. The response redirects to the frontend.")
 	finish.Status = http.StatusFound
 	api.Handle(r.API, finish, func(ctx context.Context, in *struct {
-		Code  string `query:"code"`
-		State string `query:"state"`
-		Flow  string `cookie:"bahi_sign_in"`
+		Code  string `query:"code" doc:"Code of the provider"`
+		State string `query:"state" doc:"State of the sign-in"`
+		Flow  string `cookie:"bahi_sign_in" doc:"Cookie of the sign-in's start"`
 	}) (*Redirect, error) {
 		if r.Provider == nil {
 			return nil, errNoProvider

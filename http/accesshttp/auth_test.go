@@ -1,7 +1,6 @@
 package accesshttp_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,10 +15,11 @@ import (
 
 func TestAddressRegistersOnce(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
+	email := o.Address("asha")
 	stranger := o.Anonymous()
-	a := stranger.POST(apptest.Auth+"/register", `{"email":" Asha@Example.COM ","password":"kundan and meena","first_name":" Asha",`+
-		`"last_name":"Soni "}`).Status(201)
+	a := stranger.POST(apptest.Auth+"/register", `{"email":" `+strings.ToUpper(email)+` ","password":"kundan and meena",`+
+		`"first_name":" Asha","last_name":"Soni "}`).Status(201)
 	require.NotEmpty(t, a.Header("Bahi-Position"))
 	var made struct {
 		ID            uuid.UUID `json:"id"`
@@ -31,25 +31,24 @@ func TestAddressRegistersOnce(t *testing.T) {
 	}
 	a.JSON(&made)
 	require.Equal(t, "created_at email email_verified first_name id last_name", fieldsOf(t, a))
-	require.Equal(t, []string{"asha@example.com", "Asha", "Soni"}, []string{made.Email, made.FirstName, made.LastName})
+	require.Equal(t, []string{email, "Asha", "Soni"}, []string{made.Email, made.FirstName, made.LastName})
 	require.False(t, made.EmailVerified)
 	require.WithinDuration(t, time.Now(), made.CreatedAt, time.Minute)
 
 	// The address is taken in any spelling, verified or not (G4).
-	for _, email := range []string{"asha@example.com", "ASHA@example.com", "\tasha@EXAMPLE.com"} {
-		stranger.POST(apptest.Auth+"/register", apptest.Registration(email)).Problem(409, "Email already registered")
+	for _, again := range []string{email, "ASHA" + email[len("asha"):], "\t" + strings.ToUpper(email)} {
+		stranger.POST(apptest.Auth+"/register", apptest.Registration(again)).Problem(409, "Email already registered")
 	}
-	page, token := apptest.Link(t, o.Mailed("asha@example.com", apptest.VerifySubject, 1))
+	page, token := apptest.Link(t, o.Mailed(email, apptest.VerifySubject, 1))
 	require.Equal(t, app.OwnAddress+"/auth/verify-email", page)
 	stranger.POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Status(200).Body(`{"message":"Email verified"}`)
-	stranger.POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Problem(409, "Email already registered")
-	require.Len(t, o.Mails("asha@example.com", apptest.VerifySubject), 1)
+	stranger.POST(apptest.Auth+"/register", apptest.Registration(email)).Problem(409, "Email already registered")
+	require.Len(t, o.Mails(email, apptest.VerifySubject), 1)
 }
 
 func TestInvalidRegistrationListsItsFaults(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	before := o.Head()
+	o := apptest.Share(t)
 	stranger := o.Anonymous()
 	const validation = "Validation error"
 	stranger.POST(apptest.Auth+"/register", `{}`).Problem(422, validation,
@@ -76,44 +75,6 @@ func TestInvalidRegistrationListsItsFaults(t *testing.T) {
 		"a@[127.0.0.1]"} {
 		stranger.POST(apptest.Auth+"/register", apptest.Registration(email)).Status(422)
 	}
-	require.Equal(t, before, o.Head())
-}
-
-func TestUnreadableBodiesOfAuthAreRefused(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	before := o.Head()
-	stranger := o.Anonymous()
-	for path, fields := range map[string][]string{
-		"/register": {"email", "password", "first_name", "last_name"}, "/login": {"email", "password"}, "/verify-email": {"token"},
-		"/password-reset/request": {"email"}, "/password-reset/confirm": {"token", "new_password"}, "/refresh": {"refresh_token"},
-	} {
-		for _, body := range []string{`{`, `null null`, `{"email":}`, "\xff", `{"email":"a","email":"b","token":"a","token":"b"`, `[[[[`} {
-			stranger.POST(apptest.Auth+path, body).Status(400)
-		}
-		for _, body := range []string{`[]`, `"a"`, `7`} {
-			stranger.POST(apptest.Auth+path, body).Problem(422, "Validation error")
-		}
-		var wrong []string
-		typed, long := map[string]any{}, map[string]any{}
-		for _, field := range slices.Sorted(slices.Values(fields)) { // in encoding/json's order
-			wrong = append(wrong, field, "expected a text")
-			typed[field], long[field] = 7, strings.Repeat("a", 5000)
-		}
-		stranger.POST(apptest.Auth+path, typed).Problem(422, "Validation error", wrong...)
-		stranger.POST(apptest.Auth+path, long).Problem(422, "Validation error")
-		stranger.POST(apptest.Auth+path, `{"email":"`+strings.Repeat("a", 1<<20)+`"}`).Problem(413, "The request body is too large")
-		stranger.With("Content-Type", "text/plain").POST(apptest.Auth+path, `{}`).Status(415)
-		if path != "/refresh" {
-			stranger.POST(apptest.Auth+path, nil).Problem(400, "A request body is required")
-			var missing []string
-			for _, field := range fields {
-				missing = append(missing, field, "is required")
-			}
-			stranger.POST(apptest.Auth+path, `{"colour":"red"}`).Problem(422, "Validation error", missing...)
-		}
-	}
-	require.Equal(t, before, o.Head())
 }
 
 func TestSignInDoesNotRevealWhoIsRegistered(t *testing.T) {
@@ -281,7 +242,6 @@ func TestLogoutEndsTheSessionAtOnce(t *testing.T) {
 	o.Bearer(other.Access).POST(apptest.Auth+"/logout", `{"refresh_token":"what older clients send"}`).Status(200)
 	o.Bearer(other.Access).GET("/banks").Problem(401, "Not authenticated")
 	o.Operator().POST(apptest.Auth+"/logout", nil).Problem(403, "Only a user who signed in can do this")
-	o.Anonymous().POST(apptest.Auth+"/logout", nil).Problem(401, "Not authenticated")
 }
 
 func TestSigningInIgnoresIdempotencyKeys(t *testing.T) {

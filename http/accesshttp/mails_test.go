@@ -169,19 +169,29 @@ func TestRepeatedMailIsTheSame(t *testing.T) {
 	o.Anonymous().POST(apptest.Auth+"/verify-email", map[string]string{"token": token(first)}).Status(200)
 }
 
-func TestRequestForDeletionIsMailedToTheUser(t *testing.T) {
+func TestDeletionIsRequestedOnceAndMailed(t *testing.T) {
 	t.Parallel()
 	s := apptest.Settings(t, apptest.Database(t))
 	s.Outside.AdminEmail, s.Outside.Grace = "office@example.com", new(72*time.Hour)
 	o := apptest.StartAs(t, s)
 	asha := o.Person("asha@example.com")
-	asha.POST(apptest.Me+"/delete-request", nil).Status(200)
-	text := o.Mailed("asha@example.com", "Your account at Bahi is to be deleted", 1)
-	require.Contains(t, text, asha.Me().DeleteAfter.In(kolkata(t)).Format("2 January 2006, 15:04 MST"))
+	a := asha.POST(apptest.Me+"/delete-request", nil).Status(200)
+	require.Equal(t, "message", fieldsOf(t, a))
+	first := *asha.Me().DeleteAfter
+	require.WithinDuration(t, time.Now().Add(72*time.Hour), first, time.Minute)
+	text := o.Mailed("office@example.com", "An account is to be deleted", 1)
+	require.Contains(t, text, asha.User.ID)
+	require.NotContains(t, text, "asha")
+	text = o.Mailed("asha@example.com", "Your account at Bahi is to be deleted", 1)
+	require.Contains(t, text, first.In(kolkata(t)).Format("2 January 2006, 15:04 MST"))
 	require.Contains(t, text, "write to the administrator")
-	asha.POST(apptest.Me+"/delete-request", nil).Status(200)
+	head := o.Head()
+	require.Equal(t, a.Text, asha.POST(apptest.Me+"/delete-request", nil).Status(200).Text)
+	require.Equal(t, head, o.Head())
+	require.Equal(t, first, *asha.Me().DeleteAfter)
 	o.WaitJobs("send_deletion_receipt")
 	require.Len(t, o.Mails("asha@example.com", "Your account at Bahi is to be deleted"), 1)
+	o.SignIn("asha@example.com", apptest.GoodPassword) // until the deletion
 }
 
 func kolkata(t *testing.T) *time.Location {

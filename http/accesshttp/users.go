@@ -41,21 +41,21 @@ var errOnlyUsers = fault.New(fault.Forbidden, "Only a user who signed in can do 
 
 // User is a user's own account.
 type User struct {
-	ID                uuid.UUID         `json:"id"`
-	Email             *string           `json:"email"`
-	FirstName         *string           `json:"first_name"`
-	LastName          *string           `json:"last_name"`
-	Phone             *string           `json:"phone"`
-	CompanyID         *uuid.UUID        `json:"company_id"`
-	WorkspaceID       uuid.UUID         `json:"workspace_id"`
-	AuthProvider      string            `json:"auth_provider"       enum:"email,idp"`
-	EmailVerified     bool              `json:"email_verified"`
-	PhoneVerified     bool              `json:"phone_verified"`
-	IsActive          bool              `json:"is_active"`
-	Permissions       actor.Permissions `json:"permissions"`
+	ID                uuid.UUID         `json:"id" doc:"ID of the user"`
+	Email             *string           `json:"email" doc:"Email address"`
+	FirstName         *string           `json:"first_name" doc:"First name"`
+	LastName          *string           `json:"last_name" doc:"Last name"`
+	Phone             *string           `json:"phone" doc:"Phone number in E.164 form"`
+	CompanyID         *uuid.UUID        `json:"company_id" doc:"ID of the company; null: none"`
+	WorkspaceID       uuid.UUID         `json:"workspace_id" doc:"ID of the workspace"`
+	AuthProvider      string            `json:"auth_provider"       enum:"email,idp" doc:"Way of sign-in: email or idp"`
+	EmailVerified     bool              `json:"email_verified" doc:"true: the user has verified the address"`
+	PhoneVerified     bool              `json:"phone_verified" doc:"true: the user has verified the phone"`
+	IsActive          bool              `json:"is_active" doc:"true: the user can sign in"`
+	Permissions       actor.Permissions `json:"permissions" doc:"Permissions by area"`
 	ProfilePictureURL *string           `json:"profile_picture_url" format:"uri" doc:"Works for an hour"`
-	CreatedAt         time.Time         `json:"created_at"`
-	LastLoginAt       *time.Time        `json:"last_login_at"`
+	CreatedAt         time.Time         `json:"created_at" doc:"Time when the user was created"`
+	LastLoginAt       *time.Time        `json:"last_login_at" doc:"Time of the last sign-in; null: none"`
 	DeleteAfter       *time.Time        `json:"delete_after"        doc:"When the account is to be deleted, as its user asked"`
 	Warnings          []fault.Field     `json:"warnings,omitempty"  doc:"What is kept as it came, and not used"`
 }
@@ -102,8 +102,8 @@ func (r *Routes) Users() {
 	api.Handle(r.API, userOp("change-password", "POST", "/password", "Change the caller's password. All other sessions end.", limit),
 		func(ctx context.Context, in *struct {
 			Body struct {
-				CurrentPassword string `json:"current_password" maxLength:"1000"`
-				NewPassword     string `json:"new_password"     maxLength:"1000"`
+				CurrentPassword string `json:"current_password" maxLength:"1000" doc:"Current password"`
+				NewPassword     string `json:"new_password"     maxLength:"1000" doc:"New password"`
 			}
 		}) (*api.Body[Message], error) {
 			id, err := caller(ctx)

@@ -10,20 +10,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 )
 
 func TestUserReadsAndChangesTheirAccount(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha := o.Person("asha@example.com")
+	o := apptest.Share(t)
+	asha := o.Person(o.Address("asha"))
 	a := asha.GET(apptest.Me).Status(200)
 	require.Equal(t, "auth_provider company_id created_at delete_after email email_verified first_name id is_active last_login_at last_name"+
 		" permissions phone phone_verified profile_picture_url workspace_id", fieldsOf(t, a))
 	u := asha.Me()
 	require.Equal(t, asha.User.ID, u.ID)
-	require.Equal(t, []string{"asha@example.com", "Asha", "Soni", "email"}, []string{u.Email, u.FirstName, *u.LastName, u.AuthProvider})
+	require.Equal(t, []string{o.Address("asha"), "Asha", "Soni", "email"}, []string{u.Email, u.FirstName, *u.LastName, u.AuthProvider})
 	require.Equal(t, []bool{true, false, true}, []bool{u.EmailVerified, u.PhoneVerified, u.IsActive})
 	require.Equal(t, map[string]any{"ledger": "write", "messaging": "write", "marketplace": "write", "audit": "write"}, u.Permissions)
 	require.Nil(t, u.Phone)
@@ -38,10 +37,10 @@ func TestUserReadsAndChangesTheirAccount(t *testing.T) {
 	require.NotEmpty(t, a.Header("Bahi-Position"))
 	require.Equal(t, []string{"आशा", "Soni", "+919812345678"}, []string{changed.FirstName, *changed.LastName, *changed.Phone})
 	require.Equal(t, changed, asha.Me())
-	before := o.Head()
+	before := asha.GET(apptest.Me).Header("ETag")
 	asha.PUT(apptest.Me, `{}`).Status(200).JSON(&changed) // an empty change changes nothing
 	asha.PUT(apptest.Me, `{"id":"x","email_verified":true,"permissions":{"operator":true},"colour":"red"}`).Status(200).JSON(&changed)
-	require.Equal(t, before, o.Head())
+	require.Equal(t, before, asha.GET(apptest.Me).Header("ETag"))
 	require.Equal(t, changed, asha.Me())
 	asha.PUT(apptest.Me, `{"phone":""}`).Status(200).JSON(&changed)
 	require.Nil(t, changed.Phone)
@@ -57,14 +56,7 @@ func TestUserReadsAndChangesTheirAccount(t *testing.T) {
 	require.NotContains(t, asha.PUT(apptest.Me, `{"phone":null}`).Status(200).Text, "warnings")
 	asha.PUT(apptest.Me, `{"email":null,"first_name":null,"last_name":null}`).Problem(422, validation,
 		"email", "must not be null", "first_name", "must not be null", "last_name", "must not be null")
-	asha.PUT(apptest.Me, `{"first_name":7}`).Problem(422, validation, "first_name", "expected a text")
-	asha.PUT(apptest.Me, `{"first_name":"`+strings.Repeat("a", 500)+`"}`).Problem(422, validation)
-	for _, body := range []string{``, `{`, `{"first_name":"a","first_name":"b"}`} {
-		asha.PUT(apptest.Me, body).Status(400)
-	}
-	asha.PUT(apptest.Me, `{"first_name":"`+strings.Repeat("a", 1<<20)+`"}`).Problem(413, "The request body is too large")
 	require.Equal(t, "आशा", asha.Me().FirstName)
-	o.Operator().GET(apptest.Me).Problem(403, "Only a user who signed in can do this")
 }
 
 func TestChangedAddressCountsAtOnceAndNeedsVerification(t *testing.T) {
@@ -112,10 +104,6 @@ func TestPasswordChangeEndsTheOtherSessions(t *testing.T) {
 		"at least 8 characters are needed")
 	asha.POST(apptest.Me+"/password", change(apptest.GoodPassword, "asha@2025!")).Problem(422, "Validation error", "new_password",
 		"must not contain your name or email address")
-	asha.POST(apptest.Me+"/password", `{}`).Problem(422, "Validation error", "current_password", "is required", "new_password", "is required")
-	asha.POST(apptest.Me+"/password", `{"current_password":1,"new_password":[]}`).Problem(422, "Validation error", "current_password",
-		"expected a text", "new_password", "expected a text")
-	asha.POST(apptest.Me+"/password", `{`).Status(400)
 	o.Bearer(other.Access).GET("/banks").Status(200)
 
 	a := asha.POST(apptest.Me+"/password", change(apptest.GoodPassword, "jadau and polki")).Status(200)
@@ -129,70 +117,6 @@ func TestPasswordChangeEndsTheOtherSessions(t *testing.T) {
 	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": o.Address("asha"), "password": apptest.GoodPassword}).Problem(401,
 		"Invalid email or password")
 	o.SignIn(o.Address("asha"), "jadau and polki")
-}
-
-func TestDeletionIsRequestedOnce(t *testing.T) {
-	t.Parallel()
-	s := apptest.Settings(t, apptest.Database(t))
-	s.Outside.AdminEmail, s.Outside.Grace = "office@example.com", new(72*time.Hour)
-	o := apptest.StartAs(t, s)
-	asha := o.Person("asha@example.com")
-	a := asha.POST(apptest.Me+"/delete-request", nil).Status(200)
-	require.Equal(t, "message", fieldsOf(t, a))
-	first := *asha.Me().DeleteAfter
-	require.WithinDuration(t, time.Now().Add(72*time.Hour), first, time.Minute)
-	text := o.Mailed("office@example.com", "An account is to be deleted", 1)
-	require.Contains(t, text, asha.User.ID)
-	require.NotContains(t, text, "asha")
-	head := o.Head()
-	require.Equal(t, a.Text, asha.POST(apptest.Me+"/delete-request", nil).Status(200).Text)
-	require.Equal(t, head, o.Head())
-	require.Equal(t, first, *asha.Me().DeleteAfter)
-	o.SignIn("asha@example.com", apptest.GoodPassword) // until the deletion
-}
-
-func TestRequestsOnOnesAccountAreIdempotentByKey(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	asha := o.Person("asha@example.com")
-	by := func(key string) *apitest.Client { return asha.With("Idempotency-Key", key) }
-	again := func(a *apitest.Answer) *apitest.Answer {
-		t.Helper()
-		require.Equal(t, "true", a.Status(200).Header("Idempotency-Replayed"))
-		return a
-	}
-	by("a").PUT(apptest.Me, `{"first_name":"Usha","email":"usha@example.com"}`).Status(200)
-	by("b").PUT(apptest.Me, `{"first_name":"Asha"}`).Status(200)
-	head := o.Head()
-	var u apptest.UserAnswer
-	again(by("a").PUT(apptest.Me, `{"first_name":"Usha","email":"usha@example.com"}`)).JSON(&u)
-	require.Equal(t, []string{"Asha", "usha@example.com"}, []string{u.FirstName, u.Email})
-	by("a").PUT(apptest.Me, `{"first_name":"Ravi"}`).Status(422)
-
-	require.Equal(t, head, o.Head())
-	const change = `{"current_password":"` + apptest.GoodPassword + `","new_password":"jadau and polki"}`
-	by("c").POST(apptest.Me+"/password", `{"current_password":"wrong one","new_password":"jadau and polki"}`).Problem(400,
-		"Incorrect current password")
-	by("c").POST(apptest.Me+"/password", change).Status(200) // a refusal does not use up the key
-	again(by("c").POST(apptest.Me+"/password", change))
-	asha.POST(apptest.Me+"/password", change).Problem(400, "Incorrect current password")
-
-	red := apptest.Painted(t, color.RGBA{200, 0, 0, 255}, 8, 8)
-	apptest.Upload(t, by("d"), "image/png", red).Status(200).JSON(&u)
-	first := *u.Picture
-	again(apptest.Upload(t, by("d"), "image/png", red)).JSON(&u)
-	key := func(link string) string {
-		parsed, err := url.Parse(link)
-		require.NoError(t, err)
-		return parsed.Query().Get("obj")
-	}
-	require.Equal(t, key(first), key(*u.Picture))
-	apptest.Upload(t, by("d"), "image/png", apptest.Painted(t, color.White, 8, 8)).Status(422)
-	kept, err := o.Sys.Blobs.List(t.Context(), "")
-	require.NoError(t, err)
-	require.Len(t, kept, 1)
-	by("e").POST(apptest.Me+"/delete-request", nil).Status(200)
-	again(by("e").POST(apptest.Me+"/delete-request", nil))
 }
 
 func TestPictureHasALinkUntilItIsReplaced(t *testing.T) {
@@ -239,23 +163,15 @@ func TestPictureHasALinkUntilItIsReplaced(t *testing.T) {
 
 func TestOtherFilesThanPicturesAreRefused(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha := o.Person("asha@example.com")
+	o := apptest.Share(t)
+	asha := o.Person(o.Address("asha"))
 	const notImage = "File must be an image"
 	red := apptest.Painted(t, color.RGBA{200, 0, 0, 255}, 40, 30)
-	for _, content := range [][]byte{[]byte("I am a picture"), []byte("<svg xmlns='http://www.w3.org/2000/svg'/>"), []byte("GIF89a"),
-		[]byte("%PDF-1.7"), red[:40], red[8:]} {
+	for _, content := range [][]byte{[]byte("I am a picture"), red[:40], nil} {
 		apptest.Upload(t, asha.Client, "image/png", content).Problem(400, notImage)
 	}
 	apptest.Upload(t, asha.Client, "image/png", apptest.Painted(t, color.White, 6001, 1)).Problem(413,
 		"The picture is too large: at most 5 MB and 6000 x 6000 pixels")
-	apptest.Upload(t, asha.Client, "image/png", append(red, make([]byte, 5<<20)...)).Problem(413, "The file is too large: at most 5 MB")
-	apptest.Upload(t, asha.Client, "image/png", nil).Problem(400, notImage)
-	asha.POST(apptest.Me+"/profile-picture", `{}`).Status(415)
 	asha.With("Content-Type", "multipart/form-data; boundary=x").POST(apptest.Me+"/profile-picture", "--x").Status(400)
 	require.Nil(t, asha.Me().Picture)
-	apptest.Upload(t, o.Anonymous(), "image/png", red).Problem(401, "Not authenticated")
-	keys, err := o.Sys.Blobs.List(t.Context(), "")
-	require.NoError(t, err)
-	require.Empty(t, keys)
 }

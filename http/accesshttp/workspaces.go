@@ -18,9 +18,9 @@ import (
 
 // Membership is a member with their permissions in a workspace.
 type Membership struct {
-	WorkspaceID uuid.UUID         `json:"workspace_id"`
-	UserID      uuid.UUID         `json:"user_id"`
-	Permissions actor.Permissions `json:"permissions"`
+	WorkspaceID uuid.UUID         `json:"workspace_id" doc:"ID of the workspace"`
+	UserID      uuid.UUID         `json:"user_id" doc:"ID of the user"`
+	Permissions actor.Permissions `json:"permissions" doc:"Permissions by area"`
 	Revision    int64             `json:"revision" doc:"For If-Match"`
 }
 
@@ -52,7 +52,7 @@ func workspaceOp(id, method, path, summary string) api.Op {
 
 // InWorkspace has the workspace of the path.
 type InWorkspace struct {
-	Workspace uuid.UUID `path:"workspace_id"`
+	Workspace uuid.UUID `path:"workspace_id" doc:"ID of the workspace"`
 }
 
 // enter returns the request in the workspace of the path, if the caller has the level there.
@@ -75,13 +75,13 @@ func (r *Routes) enter(ctx context.Context, in InWorkspace, level actor.Level) (
 // InMember has the member of the path.
 type InMember struct {
 	InWorkspace
-	User uuid.UUID `path:"user_id"`
+	User uuid.UUID `path:"user_id" doc:"ID of the user"`
 }
 
 // InInvitation has the invitation of the path.
 type InInvitation struct {
 	InWorkspace
-	Invitation uuid.UUID `path:"invitation_id"`
+	Invitation uuid.UUID `path:"invitation_id" doc:"ID of the invitation"`
 }
 
 // Workspaces registers the operations on workspaces and their members.
@@ -107,8 +107,8 @@ func (r *Routes) Workspaces() {
 		func(ctx context.Context, in *struct {
 			InWorkspace
 			Body struct {
-				Email       string            `json:"email" maxLength:"254"`
-				Permissions actor.Permissions `json:"permissions"`
+				Email       string            `json:"email" maxLength:"254" doc:"Email address"`
+				Permissions actor.Permissions `json:"permissions" doc:"Permissions by area"`
 			}
 		}) (*api.Body[accesscmd.OpenInvitation], error) {
 			req, err := r.enter(ctx, in.InWorkspace, actor.Write)
@@ -147,7 +147,7 @@ func (r *Routes) Workspaces() {
 	accept.Status = http.StatusOK
 	api.Handle(r.API, accept, func(ctx context.Context, in *struct {
 		Body struct {
-			Token string `json:"token" maxLength:"500"`
+			Token string `json:"token" maxLength:"500" doc:"Mailed token"`
 		}
 	}) (*api.Tagged[Membership], error) {
 		id, err := caller(ctx)
@@ -162,7 +162,7 @@ func (r *Routes) Workspaces() {
 		func(ctx context.Context, in *struct {
 			InMember
 			Body struct {
-				Permissions actor.Permissions `json:"permissions"`
+				Permissions actor.Permissions `json:"permissions" doc:"Permissions by area"`
 			}
 		}) (*api.Tagged[Membership], error) {
 			req, err := r.enter(ctx, in.InWorkspace, actor.Write)

@@ -33,19 +33,9 @@ func TestInvitedUserWorksInTheOthersBooks(t *testing.T) {
 	o := apptest.Start(t)
 	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
 	account := apptest.Open(asha.Client, "HDFC")
-	row := apptest.Post(asha.Client, account, apptest.Deposit("2025-03-01", "12.5"))
+	apptest.Post(asha.Client, account, apptest.Deposit("2025-03-01", "12.5"))
 	inAshas := ravi.With("Bahi-Workspace", asha.Workspace)
 	workspace := "/api/v1/workspaces/" + asha.Workspace
-
-	// Two users do not see each other's books.
-	ravi.GET("/banks").Status(200).Body(`[]`)
-	for _, r := range apptest.RequestsOf(account, row.ID) {
-		if strings.ContainsAny(r.Path, "0123456789") {
-			ravi.Do(r.Method, r.Path, r.Body).Status(404)
-		}
-		inAshas.Do(r.Method, r.Path, r.Body).Problem(404, "Workspace not found")
-	}
-	ravi.GET(workspace+"/members").Problem(404, "Workspace not found")
 
 	var sent invitation
 	a := asha.POST(workspace+"/invitations", apptest.Invite(" Ravi@example.com", `{"ledger":"read","marketplace":"read"}`)).Status(201)
@@ -148,8 +138,6 @@ func TestMembersGiveNoMoreThanTheirPermissions(t *testing.T) {
 			`7`: 422, `null`: 422} {
 			asha.Do(method, path, apptest.Invite(o.Address("x"), permissions)).Status(status)
 		}
-		asha.Do(method, path, `{`).Status(400)
-		asha.Do(method, path, `{}`).Status(422)
 	}
 	asha.POST(workspace+"/invitations", apptest.Invite("no address", `{"ledger":"read"}`)).Problem(422, "Validation error", "email",
 		"expected an email address")
@@ -157,9 +145,7 @@ func TestMembersGiveNoMoreThanTheirPermissions(t *testing.T) {
 	nobody := uuid.NewString()
 	asha.PATCH(workspace+"/members/"+nobody, `{"permissions":{"ledger":"read"}}`).Problem(404, "Member not found")
 	asha.DELETE(workspace+"/members/"+nobody).Problem(404, "Member not found")
-	asha.DELETE(workspace + "/members/x").Status(422)
 	asha.GET("/api/v1/workspaces/"+nobody+"/members").Problem(404, "Workspace not found")
-	asha.GET("/api/v1/workspaces/x/members").Status(422)
 	asha.With("Bahi-Workspace", nobody).GET("/banks").Problem(404, "Workspace not found")
 	asha.With("Bahi-Workspace", "x").GET("/banks").Status(422)
 
@@ -178,65 +164,21 @@ func TestMembersGiveNoMoreThanTheirPermissions(t *testing.T) {
 	require.Empty(t, asha.Me().Permissions)
 }
 
-func TestInvitingIsIdempotentByKey(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	asha := o.Person("asha@example.com")
-	keyed := asha.With("Idempotency-Key", "k")
-	path := "/api/v1/workspaces/" + asha.Workspace + "/invitations"
-	var first, again invitation
-	keyed.POST(path, apptest.Invite("ravi@example.com", `{"ledger":"read"}`)).Status(201).JSON(&first)
-	a := keyed.POST(path, apptest.Invite("ravi@example.com", `{"ledger":"read"}`)).Status(201)
-	require.Equal(t, "true", a.Header("Idempotency-Replayed"))
-	a.JSON(&again)
-	require.Equal(t, first, again)
-	keyed.POST(path, apptest.Invite("usha@example.com", `{"ledger":"read"}`)).Status(422)
-	o.Mailed("ravi@example.com", apptest.InviteSubject, 1)
-	o.WaitJobs("send_invitation")
-	require.Len(t, o.Mails("ravi@example.com", apptest.InviteSubject), 1)
-}
-
-func TestAcceptingOverHTTPIsIdempotentByKey(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	asha, ravi, usha := o.Person(o.Address("asha")), o.Person(o.Address("ravi")), o.Person(o.Address("usha"))
-	sent := func(by apptest.Person, nth int) map[string]string {
-		by.POST("/api/v1/workspaces/"+by.Workspace+"/invitations", apptest.Invite(o.Address("ravi"), `{"ledger":"read"}`)).Status(201)
-		_, token := apptest.Link(t, o.Mailed(o.Address("ravi"), apptest.InviteSubject, nth))
-		return map[string]string{"token": token}
-	}
-	accept, abroad := sent(asha, 1), sent(usha, 2)
-	const path = "/api/v1/invitations/accept"
-	keyed := ravi.With("Idempotency-Key", "k")
-	first := keyed.POST(path, accept).Status(200)
-	require.Empty(t, first.Header("Idempotency-Replayed"))
-	again := keyed.POST(path, accept).Status(200)
-	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
-	require.Equal(t, first.Text, again.Text)
-	require.Equal(t, []string{first.Header("ETag"), first.Header("Bahi-Position")},
-		[]string{again.Header("ETag"), again.Header("Bahi-Position")})
-	for _, other := range []map[string]string{abroad, {"token": "x"}} {
-		keyed.POST(path, other).Problem(422, "Idempotency-Key was used with another request")
-	}
-	ravi.POST(path, accept).Problem(400, "Invalid or expired invitation token")
-	ravi.POST(path, abroad).Status(200)
-}
-
 func TestAnInvitationIsForItsAddress(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
-	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", apptest.Invite("usha@example.com", `{"ledger":"read"}`)).Status(201)
-	_, token := apptest.Link(t, o.Mailed("usha@example.com", apptest.InviteSubject, 1))
+	o := apptest.Share(t)
+	asha, ravi := o.Person(o.Address("asha")), o.Person(o.Address("ravi"))
+	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", apptest.Invite(o.Address("usha"), `{"ledger":"read"}`)).Status(201)
+	_, token := apptest.Link(t, o.Mailed(o.Address("usha"), apptest.InviteSubject, 1))
 	accept := map[string]string{"token": token}
 	for range 2 {
 		ravi.POST("/api/v1/invitations/accept", accept).Problem(403, "This invitation was sent to another address")
 	}
 	const strayed = "Somebody else tried to accept an invitation to your workspace"
-	o.Mailed("asha@example.com", strayed, 1)
-	o.Person("usha@example.com").POST("/api/v1/invitations/accept", accept).Status(200)
+	o.Mailed(o.Address("asha"), strayed, 1)
+	o.Person(o.Address("usha")).POST("/api/v1/invitations/accept", accept).Status(200)
 	o.WaitJobs("send_stray_notice")
-	require.Len(t, o.Mails("asha@example.com", strayed), 1)
+	require.Len(t, o.Mails(o.Address("asha"), strayed), 1)
 }
 
 func TestAnInvitationWaitsForAnAccount(t *testing.T) {
@@ -245,7 +187,6 @@ func TestAnInvitationWaitsForAnAccount(t *testing.T) {
 	asha := o.Person(o.Address("asha"))
 	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", apptest.Invite(o.Address("new"), `{"ledger":"write"}`)).Status(201)
 	_, token := apptest.Link(t, o.Mailed(o.Address("new"), apptest.InviteSubject, 1))
-	o.Anonymous().POST("/api/v1/invitations/accept", map[string]string{"token": token}).Problem(401, "Not authenticated")
 	o.Operator().POST("/api/v1/invitations/accept", map[string]string{"token": token}).Problem(403, "Only a user who signed in can do this")
 	somebody := o.Person(o.Address("new"))
 	somebody.POST("/api/v1/invitations/accept", map[string]string{"token": token}).Status(200)

@@ -26,7 +26,6 @@ import (
 var (
 	shop   = uuid.MustParse("11111111-1111-4111-8111-111111111111")
 	branch = uuid.MustParse("22222222-2222-4222-8222-222222222222")
-	remote = uuid.MustParse("33333333-3333-4333-8333-333333333333")
 )
 
 // people are the test's callers, by their bearer tokens.
@@ -44,22 +43,10 @@ func (p people) Authenticate(_ context.Context, bearer string) (actor.Actor, err
 }
 
 var everybody = people{
-	"bahi_clerk":     {Type: "api_key", ID: "clerk", Workspace: shop, Permissions: actor.Permissions{Ledger: actor.Write}},
-	"bahi_reader":    {Type: "api_key", ID: "reader", Workspace: shop, Permissions: actor.Permissions{Ledger: actor.Read}},
-	"bahi_colleague": {Type: "api_key", ID: "colleague", Workspace: shop, Permissions: actor.Permissions{Operator: true}},
-	"bahi_other":     {Type: "api_key", ID: "other", Workspace: branch, Permissions: actor.Permissions{Operator: true}},
-	"bahi_operator":  {Type: "api_key", ID: "op", Workspace: shop, Permissions: actor.Permissions{Operator: true}},
-}
-
-// branches lets all members of the shop read in the branch.
-type branches struct{}
-
-func (branches) Enter(_ context.Context, who actor.Actor, workspace uuid.UUID) (actor.Actor, error) {
-	if workspace != branch {
-		return who, api.ErrNoWorkspace
-	}
-	who.Permissions = actor.Permissions{Ledger: actor.Read}
-	return who, nil
+	"bahi_clerk":    {Type: "api_key", ID: "clerk", Workspace: shop, Permissions: actor.Permissions{Ledger: actor.Write}},
+	"bahi_reader":   {Type: "api_key", ID: "reader", Workspace: shop, Permissions: actor.Permissions{Ledger: actor.Read}},
+	"bahi_other":    {Type: "api_key", ID: "other", Workspace: branch, Permissions: actor.Permissions{Operator: true}},
+	"bahi_operator": {Type: "api_key", ID: "op", Workspace: shop, Permissions: actor.Permissions{Operator: true}},
 }
 
 type entry struct {
@@ -112,7 +99,7 @@ func serve(t testing.TB, change ...func(*api.Config)) *server {
 	t.Helper()
 	s := &server{logs: &logtest.Buffer{}, metrics: prometheus.NewRegistry()}
 	config := api.Config{
-		Version: "test", Credentials: []api.Credential{{Prefix: "bahi_", Authenticator: everybody}}, Workspaces: branches{},
+		Version: "test", Credentials: []api.Credential{{Prefix: "bahi_", Authenticator: everybody}},
 		Log: slog.New(slog.NewJSONHandler(s.logs, nil)), Metrics: s.metrics, Timeout: time.Minute, // however busy the machine is
 		Classify: func(err error) *fault.Error {
 			if errors.Is(err, errAway) {

@@ -1,27 +1,19 @@
 package api
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"reflect"
 	"strings"
-	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"bahi/domain/fault"
 )
-
-// body is the reader of an operation's JSON body.
-type body struct {
-	index    []int // of the input's field Body
-	plan     *node
-	required bool
-}
 
 var (
 	errNoBody    = fault.New(fault.Malformed, "A request body is required")
@@ -29,40 +21,23 @@ var (
 	errBodyLarge = fault.New(fault.TooLarge, "The request body is too large")
 )
 
-// maxKept is the largest buffer that is reused.
-const maxKept = 64 << 10
-
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
 // read reads the body, up to the operation's limit.
-func (c *call) read() error {
+func (c *call) read() (err error) {
 	if c.r.ContentLength > c.op.MaxBody {
 		return errBodyLarge
 	}
 	if c.r.ContentLength != 0 && !isJSON(c.r.Header) {
 		return problemOf(http.StatusUnsupportedMediaType)
 	}
-	c.body, _ = buffers.Get().(*bytes.Buffer)
-	if err := c.fill(); err != nil {
-		return err
-	}
-	c.print.part(c.body.Bytes())
-	return nil
-}
-
-func (c *call) fill() error {
-	if c.r.ContentLength > 0 {
-		c.body.Grow(int(c.r.ContentLength) + bytes.MinRead)
-	}
-	limited := io.LimitedReader{R: c.r.Body, N: c.op.MaxBody + 1}
-	_, err := c.body.ReadFrom(&limited)
+	c.body, err = io.ReadAll(io.LimitReader(c.r.Body, c.op.MaxBody+1))
 	switch {
-	case limited.N == 0:
+	case int64(len(c.body)) > c.op.MaxBody:
 		return errBodyLarge
-	case err == nil:
-		return nil
+	case err != nil:
+		return broken(err)
 	}
-	return broken(err)
+	c.print.part(c.body)
+	return nil
 }
 
 // broken returns the refusal of a body that could not be read to its end.
@@ -88,23 +63,12 @@ func (c *call) tee() error {
 	return nil
 }
 
-// release returns the call's borrowed buffers.
+// release closes the call's files.
 func (c *call) release() {
-	if c.body != nil {
-		recycle(c.body)
-		c.body = nil
-	}
 	c.discard()
 	if c.answering != nil {
 		c.answering.discard()
 		c.answering = nil
-	}
-}
-
-func recycle(b *bytes.Buffer) {
-	if b.Cap() <= maxKept {
-		b.Reset()
-		buffers.Put(b)
 	}
 }
 
@@ -117,30 +81,10 @@ func isJSON(h http.Header) bool {
 	if len(given) == 0 {
 		return true
 	}
-	if given[0] == jsonType {
-		return true
-	}
-	kind, parameters, _ := strings.Cut(given[0], ";")
-	kind = strings.ToLower(strings.TrimSpace(kind))
+	kind, parameters, _ := mime.ParseMediaType(given[0]) // "" if it is invalid
 	ofJSON := strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
-	if kind != jsonType && !ofJSON {
-		return false
-	}
-	name, charset, _ := strings.Cut(strings.ToLower(strings.TrimSpace(parameters)), "=")
-	return name != "charset" || strings.Trim(charset, `"`) == "utf-8"
-}
-
-// decode fills the input's Body.
-func (b *body) decode(c *call, in reflect.Value) error {
-	if c.body.Len() == 0 {
-		if b.required {
-			return errNoBody
-		}
-		return nil
-	}
-	var err error
-	c.unsure, err = decode(b.plan, c.body.Bytes(), in.FieldByIndex(b.index))
-	return err
+	charset := parameters["charset"]
+	return (kind == jsonType || ofJSON) && (charset == "" || strings.EqualFold(charset, "utf-8"))
 }
 
 // finish completes the operation with the input's type, after huma has read it.
@@ -150,9 +94,11 @@ func (o *operation) finish(a *API, in reflect.Type) {
 	field, hasBody := in.FieldByName("Body")
 	_, raw := in.FieldByName("RawBody")
 	if hasBody && !raw {
-		o.body = &body{index: field.Index, required: field.Type.Kind() != reflect.Pointer}
-		o.body.plan = (&planner{registry: a.huma.OpenAPI().Components.Schemas, strict: o.StrictBody, readOnly: o.ReadOnly}).plan(field.Type,
-			o.schema, "")
+		o.body = &body{
+			index: field.Index, required: field.Type.Kind() != reflect.Pointer, strict: o.StrictBody, readOnly: o.ReadOnly,
+			registry: a.huma.OpenAPI().Components.Schemas, schema: o.schema, objects: map[reflect.Type]*object{},
+		}
+		o.body.plan(field.Type, o.schema)
 	}
 	switch {
 	case o.OptionalAuth:

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -33,7 +32,7 @@ type call struct {
 
 	request commands.Request
 	fresh   *readmodels.At // nil: what it reads is not told
-	body    *bytes.Buffer  // nil if huma reads it, or without one
+	body    []byte         // nil if huma reads it, or without one
 	print   *fingerprint   // nil without a key
 	file    File           // of a form
 	wrong   []fault.Field  // faults found so far
@@ -183,35 +182,23 @@ func (c *call) send() {
 	}
 	h := c.Header()
 	if c.cookie && h["Content-Security-Policy"] == nil && h.Get("Content-Type") != "application/pdf" {
-		h["Content-Security-Policy"] = sandboxed
+		h.Set("Content-Security-Policy", sandbox)
 	}
 	if position, stale, known := c.complete(); known {
-		h["Bahi-Position"] = []string{strconv.FormatUint(uint64(position), 10)}
+		h.Set("Bahi-Position", strconv.FormatUint(uint64(position), 10))
 		if stale {
-			h["Warning"], h["Bahi-Stale"] = staleWarning, trueValue
+			h.Set("Warning", `110 - "Response is Stale"`)
+			h.Set("Bahi-Stale", "true")
 		}
 	}
 	if c.replayed {
-		h["Idempotency-Replayed"] = trueValue
+		h.Set("Idempotency-Replayed", "true")
 	}
 	if c.applied && c.status < http.StatusMultipleChoices {
-		h["Preference-Applied"] = representationApplied
+		h.Set("Preference-Applied", "return=representation")
 	}
 	c.ResponseWriter.WriteHeader(c.status)
 }
-
-// These are values of headers, made once. Nothing writes to the slices.
-var (
-	trueValue             = []string{"true"}
-	staleWarning          = []string{`110 - "Response is Stale"`}
-	representationApplied = []string{"return=representation"}
-	noStore               = []string{"no-store"}
-	nosniff               = []string{"nosniff"}
-	transportSecurity     = []string{"max-age=31536000"} // a year
-	sandboxed             = []string{sandbox}
-	retrySoon             = []string{"1"}
-	bearerOnly            = []string{"Bearer"}
-)
 
 // complete returns the position up to which the answer is complete: that of the write, otherwise that of the reads.
 func (c *call) complete() (position event.Position, stale, known bool) {

@@ -2,17 +2,24 @@ package api
 
 import (
 	"bytes"
+	"cmp"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
-	"strconv"
+	"slices"
 	"strings"
-	"sync"
+	"time"
+	"unicode/utf8"
 
+	"github.com/danielgtaylor/huma/v2"
 	v2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
 
 	"bahi/domain/fault"
 	"bahi/domain/patch"
@@ -22,62 +29,65 @@ const (
 	maxDepth = 64
 	maxWrong = 100 // faults that one answer lists (CONTRACT.md 0.8)
 	maxNamed = 80  // bytes of an unknown name that an answer repeats
+
+	uuidLength   = 36
+	wantUUID     = "expected a UUID such as 6ba7b810-9dad-41d1-80b4-00c04fd430c8"
+	wantTime     = "expected a moment such as 2025-03-31T09:15:00Z"
+	wantText     = "expected a text"
+	notNull      = "must not be null"
+	noNUL        = "NUL is not allowed" // Postgres has no text with it
+	unknownField = "unknown field"
+	wholeBody    = "body" // the path of a fault of the body itself
 )
 
-// decoder reads a JSON body into a value. The library reads the text (RFC 8259): it refuses two equal
-// keys, bytes that are not UTF-8 and half of a surrogate pair, which become one fault of kind Malformed.
-// The decoder itself collects every fault of a well-formed body, with its path. No library does: they stop at the
-// first value of a wrong type and at the first unknown field, or check a copy in which numbers are floats.
+// decoder reads a body into a value, and collects every fault with its path. json/v2 stops at the first value of a wrong type and at the
+// first unknown field, and huma checks a copy in which numbers are floats. So json/v2 reads tokens and single values, and the limits are
+// those of huma's schemas, which the document shows.
 type decoder struct {
-	input  bytes.Buffer
-	json   *jsontext.Decoder
-	buffer []byte
-	path   []byte
+	*jsontext.Decoder
+
+	body   *body
+	name   []byte
 	wrong  []fault.Field
 	unsure []string
 }
 
-var decoders = sync.Pool{New: func() any { return &decoder{json: new(jsontext.Decoder), path: make([]byte, 0, 64)} }}
-
 // decode reads data into the value, which must be settable. Its error is a fault of kind Malformed, or
 // one of kind Invalid that names the fields. Unsure has the paths of absent fields in objects with an unknown field: the
 // unknown field may be a misspelt one of them.
-func decode(plan *node, data []byte, into reflect.Value) (unsure []string, err error) {
-	if tooDeep(data) {
-		return nil, fault.New(fault.Malformed, "Malformed JSON: it is nested too deeply")
+func (b *body) decode(data []byte, into reflect.Value) (unsure []string, err error) {
+	text := jsontext.NewDecoder(bytes.NewBuffer(data))
+	if err := wellFormed(text); err != nil {
+		return nil, err
 	}
-	d, _ := decoders.Get().(*decoder)
-	d.path, d.wrong, d.unsure = d.path[:0], nil, nil
-	d.input = *bytes.NewBuffer(data)
-	d.json.Reset(&d.input)
-	err = d.document(plan, into)
-	wrong, unsure := d.wrong, d.unsure
-	d.wrong, d.unsure, d.input = nil, nil, bytes.Buffer{}
-	if cap(d.buffer) > maxKept {
-		d.buffer = nil
+	text.Reset(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)) // there are none
+	d := decoder{Decoder: text, body: b}
+	d.value(into, b.schema)
+	if d.wrong == nil {
+		return nil, nil
 	}
-	decoders.Put(d)
-	switch {
-	case err != nil:
-		return nil, malformed(err)
-	case wrong != nil:
-		return unsure, fault.Fields(wrong...)
-	}
-	return nil, nil
+	return d.unsure, fault.Fields(d.wrong...)
 }
 
-func (d *decoder) document(plan *node, into reflect.Value) error {
-	if err := d.value(plan, into); err != nil {
-		return err
+// wellFormed returns a fault unless the text is one JSON value (RFC 8259) without equal keys, and nested no deeper than a body needs. A value
+// that a handler stores unread would otherwise meet the limits of other programs.
+func wellFormed(text *jsontext.Decoder) error {
+	for depth := 1; depth > 0; depth = text.StackDepth() {
+		if _, err := text.ReadToken(); err != nil {
+			return malformed(err)
+		}
+		if text.StackDepth() > maxDepth {
+			return fault.New(fault.Malformed, "Malformed JSON: it is nested too deeply")
+		}
 	}
-	_, err := d.json.ReadToken()
+	_, err := text.ReadToken()
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil
 	case err == nil:
-		return &jsontext.SyntacticError{ByteOffset: d.json.InputOffset(), Err: errors.New("something follows the value")}
+		err = &jsontext.SyntacticError{ByteOffset: text.InputOffset(), Err: errors.New("something follows the value")}
 	}
-	return err
+	return malformed(err)
 }
 
 // malformed returns the fault of a body that is not JSON.
@@ -95,64 +105,30 @@ func malformed(err error) error {
 	return fault.Newf(fault.Malformed, "Malformed JSON%s: %s", where, why)
 }
 
-// tooDeep reports whether brackets are nested deeper than a body needs. Otherwise JSON that a handler stores unread
-// would meet the limits of other programs.
-func tooDeep(data []byte) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{', c == '[':
-			if depth++; depth > maxDepth {
-				return true
-			}
-		case c == '}', c == ']':
-			depth--
+// where returns the path of the value that was read last, or of a field in it.
+func (d *decoder) where(field ...string) string {
+	var path string
+	level := 0
+	for name := range d.StackPointer().Tokens() {
+		level++
+		if kind, _ := d.StackIndex(level); kind == jsontext.KindBeginArray {
+			path += "[" + name + "]"
+		} else {
+			path = joined(path, shortened(name))
 		}
 	}
-	return false
-}
-
-// fail adds a fault of the value at the path.
-func (d *decoder) fail(message string) {
-	if len(d.wrong) < maxWrong {
-		d.wrong = append(d.wrong, fault.Field{Field: d.where(), Message: message})
+	for _, name := range field {
+		path = joined(path, name)
 	}
+	return cmp.Or(path, wholeBody)
 }
 
-// wholeBody is the path of a fault of the body itself.
-const wholeBody = "body"
-
-func (d *decoder) where() string {
-	if len(d.path) == 0 {
-		return wholeBody
+func joined(path, name string) string {
+	if path == "" {
+		return name
 	}
-	return string(d.path)
+	return path + "." + name
 }
-
-// enter adds a name to the path. It returns the length to cut it back to.
-func (d *decoder) enter(name string) int {
-	before := len(d.path)
-	if before > 0 {
-		d.path = append(d.path, '.')
-	}
-	d.path = append(d.path, name...)
-	return before
-}
-
-func (d *decoder) enterIndex(i int) int {
-	before := len(d.path)
-	d.path = append(d.path, '[')
-	d.path = strconv.AppendInt(d.path, int64(i), 10)
-	d.path = append(d.path, ']')
-	return before
-}
-
-func (d *decoder) leave(before int) { d.path = d.path[:before] }
 
 func shortened(name string) string {
 	if len(name) <= maxNamed {
@@ -161,277 +137,313 @@ func shortened(name string) string {
 	return strings.ToValidUTF8(name[:maxNamed], "") + "…"
 }
 
-// value reads one value.
-func (d *decoder) value(n *node, v reflect.Value) error {
-	given := d.json.PeekKind()
-	if given == 'f' {
-		given = 't'
-	}
-	switch {
-	case n.kind == ownJSON:
-		return d.own(n, v)
-	case n.kind == patched:
-		return d.patched(n, v, given == 'n')
-	case given == 'n':
-		return d.null(n, v)
-	case n.kind == pointer:
-		if v.IsNil() {
-			v.Set(reflect.New(n.typ.Elem()))
-		}
-		return d.value(n.elem, v.Elem())
-	case n.kind == anything:
-		return d.any(v)
-	case given != n.token:
-		d.fail(n.wanted)
-		return d.json.SkipValue()
-	}
-	switch n.kind {
-	case object:
-		return d.object(n, v)
-	case dict:
-		return d.dict(n, v)
-	case list:
-		return d.list(n, v)
-	case text, ownText:
-		return d.text(n, v)
-	default:
-		return d.scalar(n, v)
+// fail adds a fault of the value that was read last, or of a field in it.
+func (d *decoder) fail(message string, field ...string) {
+	if len(d.wrong) < maxWrong {
+		d.wrong = append(d.wrong, fault.Field{Field: d.where(field...), Message: message})
 	}
 }
 
-// patched reads a patch.Field: its value and its state.
-func (d *decoder) patched(n *node, v reflect.Value, null bool) error {
-	switch {
-	case !null:
-		v.Field(1).SetUint(uint64(patch.Given))
-		return d.value(n.elem, v.Field(0))
-	case n.nullable:
-		v.Field(1).SetUint(uint64(patch.Null))
-	default:
-		d.fail("must not be null")
-	}
-	return d.json.SkipValue()
+// raw reads the next value as it is written, and token the next token. The body is well-formed, so neither has an error.
+func (d *decoder) raw() jsontext.Value {
+	raw, _ := d.ReadValue()
+	return raw
 }
 
-// null reads a null, which is an absent value where one may be absent.
-func (d *decoder) null(n *node, v reflect.Value) error {
-	switch n.kind {
-	case pointer, dict, list, anything:
+func (d *decoder) token() jsontext.Token {
+	token, _ := d.ReadToken()
+	return token
+}
+
+func (d *decoder) refuse(message string) {
+	d.raw()
+	d.fail(message)
+}
+
+// value reads the next value. The schema is nil where there is none.
+func (d *decoder) value(v reflect.Value, s *huma.Schema) {
+	s = d.body.resolve(s)
+	into := v.Addr().Interface()
+	_, moment := into.(*time.Time)
+	text, isText := into.(encoding.TextUnmarshaler)
+	own, isOwn := into.(json.Unmarshaler)
+	kind, given := v.Kind(), d.PeekKind()
+	first, wanted := expected(kind, isText, into)
+	nilable := kind == reflect.Pointer || kind == reflect.Map || kind == reflect.Slice || kind == reflect.Interface
+	switch {
+	case isPatch(v.Type()):
+		d.patch(v, s)
+	case isOwn && !moment:
+		d.own(v.Type(), own, s)
+	case given == jsontext.KindNull && nilable && !isText:
+		d.raw()
 		v.SetZero()
+	case given == jsontext.KindNull:
+		d.refuse(notNull)
+	case kind == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.value(v.Elem(), s)
+	case kind == reflect.Interface:
+		d.any(v)
+	case given != first && (first != jsontext.KindTrue || given != jsontext.KindFalse):
+		d.refuse(wanted)
+	case isText:
+		d.parse(v.Type(), text, wanted)
+	case kind == reflect.Struct:
+		d.object(v)
+	case kind == reflect.Map:
+		d.dict(v)
+	case kind == reflect.Slice:
+		d.list(v, s)
+	case kind == reflect.String:
+		d.text(v, s)
 	default:
-		d.fail("must not be null")
-	}
-	return d.json.SkipValue()
-}
-
-// string reads a string. The bytes are valid until the next read.
-func (d *decoder) string() ([]byte, error) {
-	quoted, err := d.json.ReadValue()
-	if err != nil {
-		return nil, err
-	}
-	d.buffer, err = jsontext.AppendUnquote(d.buffer[:0], quoted)
-	return d.buffer, err
-}
-
-// members reads an object. It calls each with every key; the key is valid until each reads on.
-func (d *decoder) members(each func(key []byte) error) error {
-	if _, err := d.json.ReadToken(); err != nil { // {
-		return err
-	}
-	for d.json.PeekKind() == '"' {
-		key, err := d.string()
-		if err != nil {
-			return err
-		}
-		if err := each(key); err != nil {
-			return err
+		raw := d.raw()
+		if v2.Unmarshal(raw, into) != nil { // the type has no place for it
+			d.fail(wanted)
+		} else {
+			d.number(string(raw), s)
 		}
 	}
-	_, err := d.json.ReadToken() // }
-	return err
 }
 
-// object reads the fields of a struct.
-func (d *decoder) object(n *node, v reflect.Value) error {
-	var few [64]bool
-	seen := few[:]
-	if len(n.fields) > len(few) {
-		seen = make([]bool, len(n.fields))
+// expected returns the first token of a value's JSON, and what a fault calls it.
+func expected(kind reflect.Kind, isText bool, into any) (jsontext.Kind, string) {
+	switch {
+	case isText:
+		switch into.(type) {
+		case *uuid.UUID:
+			return jsontext.KindString, wantUUID
+		case *time.Time:
+			return jsontext.KindString, wantTime
+		}
+		return jsontext.KindString, wantText
+	case kind == reflect.Struct || kind == reflect.Map:
+		return jsontext.KindBeginObject, "expected an object"
+	case kind == reflect.Slice:
+		return jsontext.KindBeginArray, "expected a list"
+	case kind == reflect.String:
+		return jsontext.KindString, wantText
+	case kind == reflect.Bool:
+		return jsontext.KindTrue, "expected true or false"
+	case kind >= reflect.Int && kind <= reflect.Int64:
+		return jsontext.KindNumber, "expected a whole number"
+	case kind >= reflect.Uint && kind <= reflect.Uint64:
+		return jsontext.KindNumber, "expected a whole number that is not negative"
+	default:
+		return jsontext.KindNumber, "expected a number"
 	}
-	strange := false
-	err := d.members(func(key []byte) error {
-		i, known := n.byName[string(key)]
+}
+
+// members reads an object, whose values each reads. The name is valid until then.
+func (d *decoder) members(each func(name []byte)) {
+	d.token() // {
+	for d.PeekKind() == jsontext.KindString {
+		d.name, _ = jsontext.AppendUnquote(d.name[:0], d.raw())
+		each(d.name)
+	}
+	d.token() // }
+}
+
+func (d *decoder) object(v reflect.Value) {
+	o := d.body.objects[v.Type()]
+	seen, strange := make([]bool, len(o.fields)), false
+	d.members(func(name []byte) {
+		i, known := o.byName[string(name)]
 		if !known {
-			strange = strange || n.strict && !n.readOnly[string(key)]
-			return d.unknown(n, string(key))
+			d.raw()
+			if d.body.strict && !slices.Contains(d.body.readOnly, indices.ReplaceAllString(d.where(), "")) {
+				strange = true
+				d.fail(unknownField)
+			}
+			return
 		}
 		seen[i] = true
-		f := &n.fields[i]
-		before := d.enter(f.name)
-		defer d.leave(before)
-		if !f.required && f.plan.kind != ownJSON && f.plan.kind != patched && d.json.PeekKind() == 'n' { // null counts as absent
-			return d.json.SkipValue()
+		if f := o.fields[i]; !f.required && !f.own && d.PeekKind() == jsontext.KindNull { // it counts as absent
+			d.raw()
+		} else {
+			d.value(fieldOf(v, f.index), f.schema)
 		}
-		return d.value(f.plan, fieldOf(v, f.index))
 	})
-	for i := range n.fields {
-		f := &n.fields[i]
-		before := d.enter(f.name)
+	for i, f := range o.fields {
 		switch {
-		case seen[i] || err != nil:
+		case seen[i]:
 		case f.required:
-			d.fail("is required")
+			d.fail("is required", f.name)
 		case strange:
-			d.unsure = append(d.unsure, d.where())
+			d.unsure = append(d.unsure, d.where(f.name))
 		}
-		d.leave(before)
 	}
-	return err
 }
 
-func (d *decoder) unknown(n *node, name string) error {
-	if n.strict && !n.readOnly[name] {
-		before := d.enter(shortened(name))
-		d.fail(unknownField)
-		d.leave(before)
-	}
-	return d.json.SkipValue()
+func (d *decoder) dict(v reflect.Value) {
+	v.Set(reflect.MakeMap(v.Type()))
+	d.members(func(name []byte) {
+		key, item := reflect.ValueOf(string(name)).Convert(v.Type().Key()), reflect.New(v.Type().Elem()).Elem()
+		d.value(item, nil)
+		v.SetMapIndex(key, item)
+	})
 }
 
-const unknownField = "unknown field"
-
-func (d *decoder) list(n *node, v reflect.Value) error {
-	if _, err := d.json.ReadToken(); err != nil { // [
-		return err
+// list reads a list. What is beyond its limit is only counted.
+func (d *decoder) list(v reflect.Value, s *huma.Schema) {
+	least, most, items := 0, math.MaxInt, (*huma.Schema)(nil)
+	if s != nil {
+		least, most, items = or(s.MinItems, least), or(s.MaxItems, most), s.Items
 	}
-	v.Set(reflect.MakeSlice(n.typ, 0, min(4, n.maxItems())))
+	d.token() // [
+	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 	count := 0
-	for ; ; count++ {
-		if kind := d.json.PeekKind(); kind == ']' || kind == jsontext.KindInvalid {
-			break
-		}
-		if count >= n.maxItems() {
-			if err := d.json.SkipValue(); err != nil {
-				return err
-			}
+	for ; d.PeekKind() != jsontext.KindEndArray; count++ {
+		if count >= most {
+			d.raw()
 			continue
 		}
-		if count == v.Cap() {
-			v.Grow(1)
-		}
-		v.SetLen(count + 1)
-		v.Index(count).SetZero()
-		before := d.enterIndex(count)
-		if err := d.value(n.elem, v.Index(count)); err != nil {
-			return err
-		}
-		d.leave(before)
+		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+		d.value(v.Index(count), items)
 	}
-	if n.limits != nil {
-		n.limits.count(d, count)
-	}
-	_, err := d.json.ReadToken() // ]
-	return err
-}
-
-func (d *decoder) dict(n *node, v reflect.Value) error {
-	v.Set(reflect.MakeMap(n.typ))
-	return d.members(func(key []byte) error {
-		name := string(key)
-		before := d.enter(shortened(name))
-		defer d.leave(before)
-		item := reflect.New(n.typ.Elem()).Elem()
-		if err := d.value(n.elem, item); err != nil {
-			return err
-		}
-		v.SetMapIndex(reflect.ValueOf(name).Convert(n.typ.Key()), item)
-		return nil
-	})
-}
-
-func (d *decoder) text(n *node, v reflect.Value) error {
-	b, err := d.string()
-	if err != nil {
-		return err
-	}
+	d.token() // ]
 	switch {
-	case n.kind == ownText:
-		if message := n.unmarshalText(v, b); message != "" {
-			d.fail(message)
-		}
-	case bytes.IndexByte(b, 0) >= 0: // Postgres has no text with NUL
-		d.fail(noNUL)
-	default:
-		s := string(b)
-		v.SetString(s)
-		if n.limits != nil {
-			n.limits.text(d, s)
-		}
+	case count < least:
+		d.fail(fmt.Sprintf("at least %d items", least))
+	case count > most:
+		d.fail(fmt.Sprintf("at most %d items", most))
 	}
-	return nil
 }
 
-const noNUL = "NUL is not allowed"
+func or(limit *int, otherwise int) int {
+	if limit == nil {
+		return otherwise
+	}
+	return *limit
+}
 
-// scalar reads a number or a truth value.
-func (d *decoder) scalar(n *node, v reflect.Value) error {
-	raw, err := d.json.ReadValue()
-	if err != nil {
-		return err
+func (d *decoder) text(v reflect.Value, s *huma.Schema) {
+	text := d.token().String()
+	if strings.IndexByte(text, 0) >= 0 {
+		d.fail(noNUL)
+		return
 	}
-	if v2.Unmarshal(raw, v.Addr().Interface()) != nil { // the type has no place for it
-		d.fail(n.wanted)
-	} else if n.limits != nil {
-		n.limits.number(d, string(raw))
+	v.SetString(text)
+	if s == nil {
+		return
 	}
-	return nil
+	length, least, most := utf8.RuneCountInString(text), or(s.MinLength, 0), or(s.MaxLength, math.MaxInt)
+	switch {
+	case length < least && least == 1:
+		d.fail("must not be empty")
+	case length < least:
+		d.fail(fmt.Sprintf("at least %d characters", least))
+	case length > most:
+		d.fail(fmt.Sprintf("at most %d characters", most))
+	case !d.oneOf(text, s) || s.Pattern == "" && s.Format == "":
+	default:
+		var result huma.ValidateResult
+		rest := *s
+		rest.Enum, rest.MinLength, rest.MaxLength = nil, nil, nil
+		huma.Validate(d.body.registry, &rest, huma.NewPathBuffer(nil, 0), huma.ModeWriteToServer, text, &result)
+		for _, err := range result.Errors {
+			if detail, ok := err.(huma.ErrorDetailer); ok {
+				d.fail(detail.ErrorDetail().Message)
+			}
+		}
+	}
+}
+
+// oneOf reports whether the schema lists the value, or none.
+func (d *decoder) oneOf(text string, s *huma.Schema) bool {
+	allowed := make([]string, len(s.Enum))
+	for i, value := range s.Enum {
+		allowed[i] = fmt.Sprint(value)
+	}
+	if s.Enum == nil || slices.Contains(allowed, text) {
+		return true
+	}
+	d.fail("expected one of " + strings.Join(allowed, ", "))
+	return false
+}
+
+// number checks the limits of a number, exactly.
+func (d *decoder) number(digits string, s *huma.Schema) {
+	if s == nil || !d.oneOf(digits, s) || s.Minimum == nil && s.Maximum == nil {
+		return
+	}
+	value, err := decimal.NewFromString(digits)
+	switch {
+	case err != nil:
+		d.fail("expected a number")
+	case s.Minimum != nil && value.LessThan(decimal.NewFromFloat(*s.Minimum)):
+		d.fail("must be at least " + decimal.NewFromFloat(*s.Minimum).String())
+	case s.Maximum != nil && value.GreaterThan(decimal.NewFromFloat(*s.Maximum)):
+		d.fail("must be at most " + decimal.NewFromFloat(*s.Maximum).String())
+	}
 }
 
 // any reads a value of unknown type. Its numbers keep their digits.
-func (d *decoder) any(v reflect.Value) error {
-	raw, err := d.json.ReadValue()
-	if err != nil {
-		return err
-	}
+func (d *decoder) any(v reflect.Value) {
+	raw := d.raw()
 	if bytes.Contains(raw, []byte(`\u0000`)) { // this also refuses an escaped backslash before u0000, which nobody writes
 		d.fail(noNUL)
-		return nil
+		return
 	}
 	inner := json.NewDecoder(bytes.NewReader(raw))
 	inner.UseNumber()
-	return inner.Decode(v.Addr().Interface())
+	if inner.Decode(v.Addr().Interface()) != nil {
+		d.fail("cannot be read")
+	}
+}
+
+// patch reads a patch.Field: its value and its state.
+func (d *decoder) patch(v reflect.Value, s *huma.Schema) {
+	switch {
+	case d.PeekKind() != jsontext.KindNull:
+		v.Field(1).SetUint(uint64(patch.Given))
+		d.value(v.Field(0), s)
+	case s != nil && s.Nullable:
+		d.raw()
+		v.Field(1).SetUint(uint64(patch.Null))
+	default:
+		d.refuse(notNull)
+	}
+}
+
+// parse passes a text to the type's own UnmarshalText.
+func (d *decoder) parse(t reflect.Type, into encoding.TextUnmarshaler, wanted string) {
+	text := d.token().String()
+	if wanted == wantUUID && len(text) != uuidLength {
+		d.fail(wantUUID)
+	} else if err := into.UnmarshalText([]byte(text)); err != nil {
+		d.fail(complaint(t, wanted, err))
+	}
 }
 
 // own passes the value's text to the type's own UnmarshalJSON.
-func (d *decoder) own(n *node, v reflect.Value) error {
-	raw, err := d.json.ReadValue()
-	if err != nil {
-		return err
+func (d *decoder) own(t reflect.Type, into json.Unmarshaler, s *huma.Schema) {
+	raw := d.raw()
+	err := into.UnmarshalJSON(raw)
+	f, ok := errors.AsType[*fault.Error](err)
+	switch {
+	case ok && len(f.Fields) > 0:
+		for _, inner := range f.Fields {
+			d.fail(inner.Message, inner.Field)
+		}
+	case err != nil:
+		d.fail(complaint(t, "", err))
+	case raw.Kind() == jsontext.KindNull && strings.HasSuffix(t.PkgPath(), "domain/unit"): // a quantity takes it for absent
+		d.fail(notNull)
+	default:
+		d.number(string(raw), s)
 	}
-	unmarshaler, _ := reflect.TypeAssert[json.Unmarshaler](v.Addr())
-	if err := unmarshaler.UnmarshalJSON(raw); err != nil {
-		d.refused(n, err)
-		return nil
-	}
-	if n.quantity && raw.Kind() == 'n' {
-		d.fail("must not be null")
-	} else if n.limits != nil {
-		n.limits.number(d, string(raw))
-	}
-	return nil
 }
 
-// refused adds the fault that a type's own UnmarshalJSON found.
-func (d *decoder) refused(n *node, err error) {
-	f, ok := errors.AsType[*fault.Error](err)
-	if !ok || len(f.Fields) == 0 {
-		d.fail(n.complaint(err))
-		return
+// complaint returns the message of our own types; those of libraries repeat the input.
+func complaint(t reflect.Type, wanted string, err error) string {
+	if !strings.HasPrefix(t.PkgPath(), "bahi/") {
+		return cmp.Or(wanted, "cannot be read")
 	}
-	for _, inner := range f.Fields {
-		before := d.enter(inner.Field)
-		d.fail(inner.Message)
-		d.leave(before)
+	switch err.(type) { //nolint:errorlint // only the outermost message counts
+	case *json.SyntaxError, *json.UnmarshalTypeError:
+		return "cannot be read"
 	}
+	return err.Error()
 }

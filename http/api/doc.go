@@ -5,7 +5,7 @@
 // An operation is an [Op] and a function from a typed request to a typed response. Middlewares for each operation were turned down: an
 // operation could omit one.
 //
-// The package uses huma and gorilla/mux. It replaces two features of huma. Huma's validation decodes bodies twice, first into floats, and
-// takes the last of two equal keys. [decoder] reads a body in one pass, exactly, and names every wrong field. Huma's page of the
-// documentation loads scripts from other hosts. Package pages serves it instead.
+// The package uses huma and gorilla/mux. It replaces two features of huma. Huma's validation checks a copy of the body in which numbers are
+// floats, and takes the last of two equal keys. [decoder] reads a body exactly, by the same schemas, and names every wrong field. Huma's
+// page of the documentation loads scripts from other hosts. Package pages serves it instead.
 package api

@@ -56,21 +56,7 @@ func Download[I any](a *API, op Op, kinds map[string]any, handler func(ctx conte
 		response.Content[kind] = &huma.MediaType{Schema: schema}
 	}
 	described.Responses = map[string]*huma.Response{strconv.Itoa(o.Status): response}
-	huma.Register(documenter{API: a.huma, op: o}, described, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
-		c := callOf(ctx)
-		if err := c.decode(reflect.ValueOf(in).Elem(), nil); err != nil { // no dry run to try
-			return nil, c.problem(err)
-		}
-		ctx = c.withRequest(ctx)
-		limited, cancel := c.timeout(ctx)
-		defer cancel()
-		content, err := handler(limited, in)
-		if err != nil {
-			return nil, c.problem(err)
-		}
-		return &huma.StreamResponse{Body: func(huma.Context) { c.download(ctx, content) }}, nil
-	})
-	o.finish(a, reflect.TypeFor[I]())
+	registerSending(a, o, described, handler, (*call).download)
 }
 
 func (c *call) download(ctx context.Context, content Content) {
@@ -148,6 +134,9 @@ func (d *downloading) drawn(ctx context.Context) error {
 	return answer.deliver(sent)
 }
 
+// sendInterval is how often the parts that are there are sent.
+const sendInterval = 50 * time.Millisecond
+
 // early sends the parts of an answer that takes long while it is made. The function that it returns ends that, and returns how much was
 // sent.
 func (d *downloading) early(answer *spool) (end func() (int64, error)) {
@@ -158,16 +147,13 @@ func (d *downloading) early(answer *spool) (end func() (int64, error)) {
 	)
 	go func() {
 		defer close(ended)
-		select {
-		case <-made:
-			return
-		case <-time.After(d.call.api.config.Whole.Hold):
-		}
-		for err == nil {
+		for after := d.call.api.config.Whole.Hold; err == nil; after = sendInterval {
 			select {
 			case <-made:
 				return
-			case <-answer.more:
+			case <-time.After(after):
+			}
+			if answer.ready.Load() > sent {
 				d.begin()
 				sent, err = answer.send(&d.delivery, sent)
 			}

@@ -30,7 +30,7 @@ func (c *call) decode(in reflect.Value, try func(context.Context) error) error {
 		in.FieldByIndex(o.file).Set(reflect.ValueOf(c.file))
 	}
 	if o.body != nil {
-		if err := c.noted(o.body.decode(c, in)); err != nil {
+		if err := c.noted(c.decodeBody(in)); err != nil {
 			return err
 		}
 	}
@@ -40,10 +40,22 @@ func (c *call) decode(in reflect.Value, try func(context.Context) error) error {
 	return fault.Fields(append(c.wrong, c.rules(try)...)...)
 }
 
+// decodeBody fills the input's Body.
+func (c *call) decodeBody(in reflect.Value) (err error) {
+	b := c.op.body
+	switch {
+	case len(c.body) > 0:
+		c.unsure, err = b.decode(c.body, in.FieldByIndex(b.index))
+	case b.required:
+		err = errNoBody
+	}
+	return err
+}
+
 // others returns the faults of headers and body, for a request whose path or query huma has refused.
 func (c *call) others() []fault.Field {
 	if c.op.body != nil && c.body != nil {
-		_ = c.noted(c.op.body.decode(c, reflect.New(c.op.input).Elem())) // the answer is huma's refusal in any case
+		_ = c.noted(c.decodeBody(reflect.New(c.op.input).Elem())) // the answer is huma's refusal in any case
 	}
 	return c.wrong
 }

@@ -17,7 +17,7 @@ import (
 // quiet is an API without a listener, for millions of requests.
 func quiet() *server {
 	s := &server{}
-	s.API = api.New(api.Config{Credentials: []api.Credential{{Prefix: "bahi_", Authenticator: everybody}}, Workspaces: branches{}})
+	s.API = api.New(api.Config{Credentials: []api.Credential{{Prefix: "bahi_", Authenticator: everybody}}})
 	s.register()
 	api.Handle(s.API, api.Op{ID: "varied", Method: "PUT", Path: "/varied", Public: true, StrictBody: true}, varyHandler)
 	return s

@@ -27,7 +27,7 @@ const (
 	patience = 5 * time.Second
 )
 
-func invalidHeader(name, message string) error {
+func invalid(name, message string) error {
 	return fault.Fields(fault.Field{Field: name, Message: message})
 }
 
@@ -40,7 +40,7 @@ func one(h http.Header, name string) (value string, present bool, err error) {
 	case 1:
 		return values[0], true, nil
 	default:
-		return "", true, invalidHeader(name, "must be given once")
+		return "", true, invalid(name, "must be given once")
 	}
 }
 
@@ -59,53 +59,45 @@ func (c *call) conditions() error {
 			return commands.ErrStale
 		}
 	}
-	key, keyed, err := c.key()
-	if err := c.noted(err); err != nil {
-		return err
-	}
-	c.request.DryRun, err = c.dryRun()
-	if err := c.noted(err); err != nil {
-		return err
-	}
-	c.request.Reason, err = parseReason(h)
-	if err := c.noted(err); err != nil {
-		return err
+	for _, read := range []func() error{c.key, c.dryRun, c.reason} {
+		if err := c.noted(read()); err != nil {
+			return err
+		}
 	}
 	c.request.Operation = c.op.ID
-	if keyed {
-		c.request.Key = key
+	if c.request.Key != "" {
 		c.print = newFingerprint(c.r, match, c.request.DryRun)
 	}
 	return nil
 }
 
-func (c *call) key() (key string, keyed bool, err error) {
+func (c *call) key() error {
 	if c.op.NoKey {
-		return "", false, nil
+		return nil
 	}
-	key, keyed, err = one(c.r.Header, "Idempotency-Key")
+	key, keyed, err := one(c.r.Header, "Idempotency-Key")
 	if keyed && err == nil && (key == "" || !sane(key) || utf8.RuneCountInString(key) > maxKey) {
-		err = invalidHeader("Idempotency-Key", "1 to 255 characters")
+		err = invalid("Idempotency-Key", "1 to 255 characters")
 	}
-	return key, keyed, err
+	c.request.Key = key
+	return err
 }
 
-func (c *call) dryRun() (bool, error) {
+func (c *call) dryRun() error {
 	value, present, err := one(c.r.Header, "Bahi-Dry-Run")
 	switch {
-	case err != nil:
-		return false, err
-	case !present || value == "false":
-		return false, nil
+	case err != nil || !present || value == "false":
+		return err
 	case value != "true":
-		return false, invalidHeader("Bahi-Dry-Run", "expected true or false")
+		return invalid("Bahi-Dry-Run", "expected true or false")
 	case !c.op.DryRun:
-		return false, &fault.Error{
+		return &fault.Error{
 			Kind: fault.Invalid, Code: "dry_run_unsupported", Detail: "Validation error",
 			Fields: []fault.Field{{Field: "Bahi-Dry-Run", Message: "this operation has no dry run"}},
 		}
 	}
-	return true, nil
+	c.request.DryRun = true
+	return nil
 }
 
 var errIfMatch = fault.New(fault.Malformed, `If-Match must be the ETag of one revision, such as "3", or *`)
@@ -128,22 +120,22 @@ func parseMatch(text string) (*int64, error) {
 	return &revision, nil
 }
 
-func parseReason(h http.Header) (string, error) {
-	value, present, err := one(h, "Bahi-Reason")
+func (c *call) reason() error {
+	value, present, err := one(c.r.Header, "Bahi-Reason")
 	if !present || err != nil {
-		return "", err
+		return err
 	}
 	reason, err := url.PathUnescape(value)
-	if err != nil || !utf8.ValidString(reason) {
-		return "", invalidHeader("Bahi-Reason", "expected percent-encoded UTF-8")
+	switch {
+	case err != nil || !utf8.ValidString(reason):
+		return invalid("Bahi-Reason", "expected percent-encoded UTF-8")
+	case utf8.RuneCountInString(reason) > maxReason:
+		return invalid("Bahi-Reason", "at most 500 characters")
+	case strings.ContainsFunc(reason, unicode.IsControl):
+		return invalid("Bahi-Reason", "control characters are not allowed")
 	}
-	if utf8.RuneCountInString(reason) > maxReason {
-		return "", invalidHeader("Bahi-Reason", "at most 500 characters")
-	}
-	if strings.ContainsFunc(reason, unicode.IsControl) {
-		return "", invalidHeader("Bahi-Reason", "control characters are not allowed")
-	}
-	return strings.TrimSpace(reason), nil
+	c.request.Reason = strings.TrimSpace(reason)
+	return nil
 }
 
 // preferences reads Prefer (RFC 7240). It ignores unknown preferences, as it must.
@@ -177,7 +169,7 @@ func (c *call) freshness() error {
 	}
 	position, err := strconv.ParseUint(value, 10, 64)
 	if err != nil || value[0] == '+' {
-		return invalidHeader("Bahi-Min-Position", "expected a position in the log")
+		return invalid("Bahi-Min-Position", "expected a position in the log")
 	}
 	if position > 0 {
 		c.fresh.Min, c.fresh.Wait = event.Position(position), patience
@@ -191,15 +183,11 @@ type fingerprint struct{ hash.Hash }
 
 func newFingerprint(r *http.Request, match string, dryRun bool) *fingerprint {
 	f := &fingerprint{sha256.New()}
-	query := ""
-	if r.URL.RawQuery != "" {
-		query = r.URL.Query().Encode()
-	}
 	dry := ""
 	if dryRun {
 		dry = "true"
 	}
-	for _, part := range []string{r.Method, r.URL.Path, query, match, dry} {
+	for _, part := range []string{r.Method, r.URL.Path, r.URL.Query().Encode(), match, dry} {
 		f.part([]byte(part))
 	}
 	return f

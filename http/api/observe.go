@@ -24,7 +24,7 @@ func (c *call) run(o *operation, r *http.Request, ctx huma.Context, next func(hu
 		c.trace()
 	}
 	if !o.Public || o.write() { // the answer of a sign-in has secrets
-		c.Header()["Cache-Control"] = noStore
+		c.Header().Set("Cache-Control", "no-store")
 	}
 	if err := c.steps(); err != nil {
 		if !c.leadsToSignIn(err) {

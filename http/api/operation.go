@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -141,23 +142,14 @@ func (a *API) add(op Op, input reflect.Type) *operation {
 		Op: op, vars: variables(op.Path, input),
 		pattern: regexp.MustCompile("^" + variable.ReplaceAllString(regexp.QuoteMeta(op.Path), "[^/]+") + "$"),
 	}
-	if o.Status == 0 {
-		o.Status = http.StatusOK
-		switch op.Method {
-		case http.MethodPost:
-			o.Status = http.StatusCreated
-		case http.MethodDelete:
-			o.Status = http.StatusNoContent
-		}
-	}
+	usual := map[string]int{http.MethodPost: http.StatusCreated, http.MethodDelete: http.StatusNoContent}
+	o.Status = cmp.Or(o.Status, usual[op.Method], http.StatusOK)
+	o.MaxBody = cmp.Or(o.MaxBody, defaultMaxBody)
 	if o.Area != "" && o.Level == "" {
 		o.Level = actor.Read
 		if o.write() {
 			o.Level = actor.Write
 		}
-	}
-	if o.MaxBody == 0 {
-		o.MaxBody = defaultMaxBody
 	}
 	for _, earlier := range a.ops {
 		switch {
@@ -192,4 +184,50 @@ func (o *operation) describe() huma.Operation {
 		h.RequestBody = o.documentForm()
 	}
 	return h
+}
+
+var variableName = regexp.MustCompile(`\{([^}]+)\}`)
+
+// variables returns the names of a path's variables by the input's names for them. A name that the path does not have means the
+// path's next variable that the input does not name: so operations on several paths can share an input although each path
+// has its own names.
+func variables(path string, input reflect.Type) map[string]string {
+	var asked []string
+	vars, taken := map[string]string{}, map[string]bool{}
+	for _, f := range reflect.VisibleFields(input) {
+		switch tag := f.Tag.Get("path"); {
+		case tag == "":
+		case strings.Contains(path, "{"+tag+"}"):
+			taken[tag] = true
+		default:
+			asked = append(asked, tag)
+		}
+	}
+	for _, found := range variableName.FindAllStringSubmatch(path, -1) {
+		if len(asked) > 0 && !taken[found[1]] {
+			vars[asked[0]], asked = found[1], asked[1:]
+		}
+	}
+	if len(asked) > 0 {
+		panic(fmt.Sprintf("%s has no variable for the parameter %s", path, asked[0]))
+	}
+	return vars
+}
+
+// called returns the parameters of an operation under the path's names.
+func (o *operation) called(parameters []*huma.Param) []*huma.Param {
+	all := make([]*huma.Param, len(parameters))
+	for i, p := range parameters {
+		one := *p
+		if p.In == "path" {
+			one.Name = cmp.Or(o.vars[p.Name], p.Name)
+		}
+		all[i] = &one
+	}
+	return all
+}
+
+// Param returns a variable of the path by the input's name for it.
+func (v *view) Param(name string) string {
+	return v.humaContext.Param(cmp.Or(v.call.op.vars[name], name))
 }

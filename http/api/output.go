@@ -40,7 +40,6 @@ type Tagged[T any] struct {
 
 // WriteResult returns the output of a write: show's view of the record after the command, with its revision as ETag. The headers have the
 // position of the write in the log, and whether an earlier request with the same Idempotency-Key did it; a dry run has neither.
-// write is in the log, and whether an earlier request with the same Idempotency-Key did it; those of a dry run do not.
 func WriteResult[S, T any](ctx context.Context, out commands.Outcome[S], err error, show func(commands.Outcome[S]) T) (*Tagged[T], error) {
 	if err != nil {
 		return nil, err

@@ -40,11 +40,11 @@ func Listed[T any](rows []T, total int64, err error) (*Array[T], error) {
 
 // PageOf is a page as an object.
 type PageOf[T any] struct {
-	Items      []T   `json:"items"`
+	Items      []T   `json:"items" doc:"Records of this page"`
 	Total      int64 `json:"total" doc:"Items of all pages"`
-	Page       int   `json:"page"`
-	PageSize   int   `json:"page_size"`
-	TotalPages int64 `json:"total_pages"`
+	Page       int   `json:"page" doc:"Number of the page, from 1"`
+	PageSize   int   `json:"page_size" doc:"Maximum number of records per page"`
+	TotalPages int64 `json:"total_pages" doc:"Number of pages"`
 }
 
 // Paginated returns the rows of a page as an object. Its arguments are the results of [readmodels.Paged].
@@ -71,10 +71,10 @@ func (p MarketplacePageParams) Get() readmodels.Page {
 
 // DataOf is a page as the marketplace shows it.
 type DataOf[T any] struct {
-	Data  []T   `json:"data"`
+	Data  []T   `json:"data" doc:"Records of this page"`
 	Total int64 `json:"total" doc:"Rows of all pages"`
-	Page  int   `json:"page"`
-	Limit int   `json:"limit"`
+	Page  int   `json:"page" doc:"Number of the page, from 1"`
+	Limit int   `json:"limit" doc:"Maximum number of records per page"`
 }
 
 // MarketplacePage returns the rows of a page as the marketplace shows them. Its arguments are the results of [readmodels.Paged].

@@ -5,194 +5,105 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
 
 	"bahi/domain/patch"
 )
 
-// kind is the way to read a value.
-type kind int
-
-const (
-	object kind = iota + 1
-	dict
-	list
-	pointer
-	text
-	scalar   // a number or a truth value
-	ownJSON  // by its UnmarshalJSON
-	ownText  // a string, by its UnmarshalText
-	anything // an interface
-	patched  // a patch.Field
-)
-
-// node is the plan for the values at one place of a body.
-type node struct {
-	kind     kind
-	token    jsontext.Kind // first token of its JSON; 't' for both truth values
-	typ      reflect.Type
-	elem     *node
-	fields   []field
-	byName   map[string]int
+// body is the plan of an operation's JSON body.
+type body struct {
+	index    []int // of the input's field Body
+	required bool
 	strict   bool
-	readOnly map[string]bool
-	quantity bool // of package unit: null means absent
-	nullable bool // a patch.Field that takes null
-	limits   *limits
-	wanted   string
+	readOnly []string
+
+	registry huma.Registry
+	schema   *huma.Schema
+	objects  map[reflect.Type]*object
+}
+
+// object has the fields of a struct in a body.
+type object struct {
+	fields []field
+	byName map[string]int
 }
 
 type field struct {
 	name     string
 	index    []int
+	schema   *huma.Schema
 	required bool
-	plan     *node
+	own      bool // its UnmarshalJSON gets null too
 }
-
-const (
-	uuidLength = 36
-	wantUUID   = "expected a UUID such as 6ba7b810-9dad-41d1-80b4-00c04fd430c8"
-	wantTime   = "expected a moment such as 2025-03-31T09:15:00Z"
-)
 
 var (
 	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 	paramWrapper    = reflect.TypeFor[huma.ParamWrapper]()
-	uuidGo          = reflect.TypeFor[uuid.UUID]()
 	timeGo          = reflect.TypeFor[time.Time]()
 	decimalGo       = reflect.TypeFor[decimal.Decimal]()
+
+	indices = regexp.MustCompile(`\[\d+\]`)
 )
 
-// planner makes plans. It takes the limits of a field (required, longest, one of) from the document's own schema, so that the
-// two cannot differ.
-type planner struct {
-	registry huma.Registry
-	strict   bool
-	readOnly []string
-	known    map[planKey]*node
+func (b *body) resolve(s *huma.Schema) *huma.Schema {
+	if s != nil && s.Ref != "" {
+		return b.registry.SchemaFromRef(s.Ref)
+	}
+	return s
 }
 
-type planKey struct {
-	typ  reflect.Type
-	path string
-}
-
-func (p *planner) plan(t reflect.Type, schema *huma.Schema, path string) *node {
-	if schema != nil && schema.Ref != "" {
-		schema = p.registry.SchemaFromRef(schema.Ref)
+// plan finds the structs of a body. It panics on a type that cannot be read, so that the start of the program finds it.
+func (b *body) plan(t reflect.Type, s *huma.Schema) {
+	s = b.resolve(s)
+	if s != nil && (s.ExclusiveMinimum != nil || s.ExclusiveMaximum != nil) {
+		panic(fmt.Sprintf("%s: exclusive bounds are not checked; let Decide do it", t))
 	}
-	if outer := p.outer(t, path); outer != nil {
-		return outer
-	}
-	n := &node{typ: t}
-	switch own := reflect.PointerTo(t); {
-	case t.Kind() == reflect.Pointer:
-		n.kind, n.elem = pointer, p.plan(t.Elem(), schema, path)
-		return n
+	own, kind := reflect.PointerTo(t), t.Kind()
+	switch {
 	case isPatch(t):
-		n.kind, n.elem, n.nullable = patched, p.plan(t.Field(0).Type, schema, path), schema != nil && schema.Nullable
-		return n
-	case t == uuidGo:
-		n.kind, n.token, n.wanted = ownText, '"', wantUUID
-	case t == timeGo:
-		n.kind, n.token, n.wanted = ownText, '"', wantTime
+		b.plan(t.Field(0).Type, s)
 	case t == decimalGo:
 		panic("decimal.Decimal takes exponents of any size; a body has the quantities of package unit")
-	case own.Implements(jsonUnmarshaler):
-		n.kind, n.quantity = ownJSON, strings.HasSuffix(t.PkgPath(), "domain/unit")
-	case own.Implements(textUnmarshaler):
-		n.kind, n.token, n.wanted = ownText, '"', "expected a text"
-	default:
-		p.byKind(n, t, schema, path)
-	}
-	n.limits = newLimits(p.registry, n, schema)
-	return n
-}
-
-// outer returns the plan of an enclosing value of the same type, or nil.
-func (p *planner) outer(t reflect.Type, path string) *node {
-	if p.known == nil {
-		p.known = map[planKey]*node{}
-	}
-	if slices.ContainsFunc(p.readOnly, func(name string) bool { return strings.HasPrefix(name, path+".") }) {
-		return nil
-	}
-	for path != "" {
-		path = path[:max(strings.LastIndexByte(path, '.'), 0)]
-		if known := p.known[planKey{t, path}]; known != nil {
-			return known
-		}
-	}
-	return nil
-}
-
-func (p *planner) byKind(n *node, t reflect.Type, schema *huma.Schema, path string) {
-	switch t.Kind() {
-	case reflect.Struct:
-		p.object(n, t, schema, path)
-	case reflect.Slice:
-		n.kind, n.token, n.wanted = list, '[', "expected a list"
-		var items *huma.Schema
-		if schema != nil {
-			items = schema.Items
-		}
-		if t.Elem().Kind() == reflect.Uint8 {
-			panic(fmt.Sprintf("%s: bytes in a body are not supported; send them as a file", t))
-		}
-		n.elem = p.plan(t.Elem(), items, path)
-	case reflect.Map:
-		if t.Key().Kind() != reflect.String {
-			panic(fmt.Sprintf("%s: keys of a JSON object are strings", t))
-		}
-		n.kind, n.token, n.wanted = dict, '{', "expected an object"
-		n.elem = p.plan(t.Elem(), nil, path)
-	case reflect.String:
-		n.kind, n.token, n.wanted = text, '"', "expected a text"
-	case reflect.Bool:
-		n.kind, n.token, n.wanted = scalar, 't', "expected true or false"
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		n.kind, n.token, n.wanted = scalar, '0', "expected a whole number"
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		n.kind, n.token, n.wanted = scalar, '0', "expected a whole number that is not negative"
-	case reflect.Float32, reflect.Float64:
-		n.kind, n.token, n.wanted = scalar, '0', "expected a number"
-	case reflect.Interface:
-		n.kind = anything
+	case own.Implements(jsonUnmarshaler), own.Implements(textUnmarshaler), kind >= reflect.Bool && kind <= reflect.Float64,
+		kind == reflect.String, kind == reflect.Interface:
+	case kind == reflect.Pointer:
+		b.plan(t.Elem(), s)
+	case kind == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		panic(fmt.Sprintf("%s: bytes in a body are not supported; send them as a file", t))
+	case kind == reflect.Slice && s != nil:
+		b.plan(t.Elem(), s.Items)
+	case kind == reflect.Slice:
+		b.plan(t.Elem(), nil)
+	case kind == reflect.Map && t.Key().Kind() != reflect.String:
+		panic(fmt.Sprintf("%s: keys of a JSON object are strings", t))
+	case kind == reflect.Map:
+		b.plan(t.Elem(), nil)
+	case kind == reflect.Struct:
+		b.planObject(t, s)
 	default:
 		panic(fmt.Sprintf("%s cannot be read from JSON", t))
 	}
 }
 
-func (p *planner) object(n *node, t reflect.Type, schema *huma.Schema, path string) {
-	n.kind, n.token, n.wanted, n.strict = object, '{', "expected an object", p.strict
-	n.readOnly, n.byName = map[string]bool{}, map[string]int{}
-	prefix := path
-	if prefix != "" {
-		prefix += "."
-	}
-	for _, name := range p.readOnly {
-		if rest, ok := strings.CutPrefix(name, prefix); ok && !strings.Contains(rest, ".") {
-			n.readOnly[rest] = true
-		}
-	}
-	if t.Name() != "" {
-		schema = p.registry.Schema(t, false, "")
-	} else if schema == nil { // the registry knows types by their names, and would return another one's
+// planObject takes the limits of a field from the document's own schema, so that the two cannot differ.
+func (b *body) planObject(t reflect.Type, s *huma.Schema) {
+	switch {
+	case b.objects[t] != nil:
+		return
+	case t.Name() != "":
+		s = b.registry.Schema(t, false, "")
+	case s == nil: // the registry knows types by their names, and would return another one's
 		panic(fmt.Sprintf("%s: a type in a map needs a name", t))
 	}
-	required := map[string]bool{}
-	for _, name := range schema.Required {
-		required[name] = true
-	}
-	p.known[planKey{t, path}] = n
+	o := &object{byName: map[string]int{}}
+	b.objects[t] = o
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if !f.IsExported() || name == "-" || f.Anonymous && name == "" {
@@ -204,10 +115,12 @@ func (p *planner) object(n *node, t reflect.Type, schema *huma.Schema, path stri
 		if f.Tag.Get("default") != "" {
 			panic(fmt.Sprintf("%s.%s: a body's field has no default; Decide knows what absent means", t, f.Name))
 		}
-		n.byName[name] = len(n.fields)
-		n.fields = append(n.fields, field{
-			name: name, index: f.Index, required: required[name], plan: p.plan(f.Type, schema.Properties[name], prefix+name),
+		o.byName[name] = len(o.fields)
+		o.fields = append(o.fields, field{
+			name: name, index: f.Index, schema: s.Properties[name], required: slices.Contains(s.Required, name),
+			own: f.Type != timeGo && reflect.PointerTo(f.Type).Implements(jsonUnmarshaler),
 		})
+		b.plan(f.Type, s.Properties[name])
 	}
 }
 
@@ -250,31 +163,4 @@ func fieldOf(v reflect.Value, index []int) reflect.Value {
 		v = v.Field(x)
 	}
 	return v
-}
-
-// unmarshalText returns the fault of the text, or "".
-func (n *node) unmarshalText(v reflect.Value, b []byte) string {
-	if n.typ == uuidGo && len(b) != uuidLength {
-		return wantUUID
-	}
-	unmarshaler, _ := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr())
-	if err := unmarshaler.UnmarshalText(b); err != nil {
-		return n.complaint(err)
-	}
-	return ""
-}
-
-// complaint returns the message of our own types; those of libraries repeat the input.
-func (n *node) complaint(err error) string {
-	switch {
-	case strings.HasPrefix(n.typ.PkgPath(), "bahi/"):
-		if _, theirs := err.(*json.SyntaxError); !theirs { //nolint:errorlint // only the outermost message counts
-			if _, theirs := err.(*json.UnmarshalTypeError); !theirs { //nolint:errorlint // as above
-				return err.Error()
-			}
-		}
-	case n.wanted != "":
-		return n.wanted
-	}
-	return "cannot be read"
 }

@@ -67,10 +67,10 @@ const (
 type Problem struct {
 	Detail    string        `json:"detail" doc:"What is wrong, in one sentence"`
 	Code      string        `json:"code" doc:"A stable word for programs"`
-	Status    int           `json:"status"`
-	Title     string        `json:"title"`
+	Status    int           `json:"status" doc:"HTTP status"`
+	Title     string        `json:"title" doc:"Title of the status"`
 	Errors    []fault.Field `json:"errors,omitempty" doc:"What is wrong with which field"`
-	RequestID string        `json:"request_id"`
+	RequestID string        `json:"request_id" doc:"ID of the request in logs"`
 
 	contentType string
 	after       int // seconds, of Retry-After; 0: the status's default
@@ -176,26 +176,22 @@ func (c *call) complement(p *Problem) {
 	h := c.Header()
 	switch p.Status {
 	case http.StatusUnauthorized:
-		h["Www-Authenticate"] = bearerOnly
+		h.Set("WWW-Authenticate", "Bearer")
 	case http.StatusServiceUnavailable:
-		h["Retry-After"] = retrySoon
+		h.Set("Retry-After", "1")
 	case http.StatusRequestTimeout, http.StatusRequestEntityTooLarge:
-		h["Connection"] = []string{"close"} // the rest of the body is not read
+		h.Set("Connection", "close") // the rest of the body is not read
 	}
 	if p.after > 0 {
-		h["Retry-After"] = []string{strconv.Itoa(p.after)}
+		h.Set("Retry-After", strconv.Itoa(p.after))
 	}
 }
 
 // refuse sends the refusal for an error.
-func (c *call) refuse(err error) { c.answer(c.judge(err)) }
-
-func (c *call) answer(p *Problem) {
-	c.adapt(p)
-	c.complement(p)
-	h := c.Header()
-	h["Content-Type"] = []string{p.contentType}
-	h["Cache-Control"] = noStore
+func (c *call) refuse(err error) {
+	p := c.problem(err)
+	c.Header().Set("Content-Type", p.contentType)
+	c.Header().Set("Cache-Control", "no-store")
 	c.WriteHeader(p.Status)
 	_ = json.NewEncoder(c).Encode(p) //nolint:errchkjson // the client may be gone
 }

@@ -59,21 +59,11 @@ type limiter struct {
 	warned atomic.Int64 // time of the last warning, in seconds
 }
 
-// policy is a limit with its headers.
+// policy is the limit of a group.
 type policy struct {
-	group  string
-	limit  ratelimit.Limit
-	header []string // of RateLimit-Policy
+	group string
+	limit ratelimit.Limit
 }
-
-// memory makes a Counter of a window.Memory, which needs no context.
-type memory struct{ *ratelimit.Memory }
-
-func (m memory) Take(_ context.Context, key ratelimit.Key, limit ratelimit.Limit) ratelimit.Decision {
-	return m.Memory.Take(key, limit)
-}
-
-func (m memory) Return(_ context.Context, key ratelimit.Key) { m.Memory.Return(key) }
 
 // newLimiter returns nil without limits.
 func newLimiter(config Limiting) *limiter {
@@ -84,7 +74,7 @@ func newLimiter(config Limiting) *limiter {
 		config.Now = time.Now
 	}
 	if config.Counter == nil {
-		config.Counter = memory{ratelimit.NewMemory(config.Now, 0)}
+		config.Counter = ratelimit.NewMemory(config.Now, 0)
 	}
 	if config.Guesses == nil {
 		config.Guesses = NewGuesses(config.Limits, config.Now)
@@ -107,9 +97,28 @@ func (l *limiter) policy(group string) *policy {
 	if limit.Off() {
 		return nil
 	}
-	return &policy{group: group, limit: limit, header: []string{
-		fmt.Sprintf(`%q;q=%d;w=%d`, group, limit.Requests, int64(limit.Per.Seconds())),
-	}}
+	return &policy{group, limit}
+}
+
+// AuthFailures counts the credentials that a process refused, by address. All listeners of the process share it, so that a guesser
+// has as many tries at all of them together as at one.
+type AuthFailures struct {
+	refused *ratelimit.Memory
+	limit   ratelimit.Limit
+}
+
+// NewGuesses returns a count that the limit [GroupRefused] bounds.
+func NewGuesses(limits Limits, now func() time.Time) *AuthFailures {
+	return &AuthFailures{ratelimit.NewMemory(now, 0), limits[GroupRefused]}
+}
+
+// Refused counts a refused credential, and reports whether it was one too many.
+func (g *AuthFailures) Refused(from netip.Addr) (tooMany bool) {
+	return !g.limit.Off() && !g.take(counted(plainAddress(from))).Allowed
+}
+
+func (g *AuthFailures) take(from netip.Addr) ratelimit.Decision {
+	return g.refused.Take(context.Background(), ratelimit.Key{Group: GroupRefused, Address: from}, g.limit)
 }
 
 // guessed counts a refused credential, and returns the refusal of one too many. It does not count one that could not be checked now.
@@ -258,7 +267,7 @@ func Guess(ctx context.Context, account string) (settle func(wrong bool), err er
 // tooMany returns the refusal, and tells mounted pages too when to try again.
 func (c *call) tooMany(d ratelimit.Decision) *Problem {
 	p := tooMany(d)
-	c.Header()["Retry-After"] = []string{strconv.Itoa(p.after)}
+	c.Header().Set("Retry-After", strconv.Itoa(p.after))
 	return p
 }
 
@@ -270,15 +279,8 @@ func tooMany(d ratelimit.Decision) *Problem {
 // tell sets the headers of draft-ietf-httpapi-ratelimit-headers (S31 of the contract): q requests in w seconds are allowed,
 // r of them are left, and in t seconds the next one comes back.
 func (c *call) tell(p *policy, d ratelimit.Decision) {
-	b := make([]byte, 0, len(p.group)+32)
-	b = append(b, '"')
-	b = append(b, p.group...)
-	b = append(b, `";r=`...)
-	b = strconv.AppendInt(b, int64(d.Remaining), 10)
-	b = append(b, `;t=`...)
-	b = strconv.AppendInt(b, seconds(d.Next), 10)
-	h := c.Header()
-	h["Ratelimit-Policy"], h["Ratelimit"] = p.header, []string{string(b)}
+	c.Header().Set("RateLimit-Policy", fmt.Sprintf(`%q;q=%d;w=%d`, p.group, p.limit.Requests, int64(p.limit.Per.Seconds())))
+	c.Header().Set("RateLimit", fmt.Sprintf(`%q;r=%d;t=%d`, p.group, d.Remaining, seconds(d.Next)))
 }
 
 // seconds rounds up, so that a client that waits as long is not too early.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -61,12 +62,7 @@ func counted(a netip.Addr) netip.Addr {
 func plainAddress(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
 func trusted(a netip.Addr, proxies []netip.Prefix) bool {
-	for _, proxy := range proxies {
-		if proxy.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(proxies, func(proxy netip.Prefix) bool { return proxy.Contains(a) })
 }
 
 // forwardedFor returns the client that the proxies name, of which the peer is the nearest. Each proxy appends the address of its

@@ -1,12 +1,14 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/domain/fault"
 	"bahi/http/api"
 )
 
@@ -32,44 +34,6 @@ func TestAWriteIsAnsweredWithItsRevisionAndPosition(t *testing.T) {
 	require.Equal(t, "api_key:clerk", seen.Actor.String())
 	require.Nil(t, seen.Fingerprint)
 	require.Nil(t, seen.IfMatch)
-}
-
-func TestUnknownCallerIsRefused(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	for _, header := range []string{"", "Bearer", "Bearer ", "Basic Zm9v", "Bearer nobody", "Bearer bahi_nobody", "bahi_clerk"} {
-		a := s.as(t, "").With("Authorization", header).GET("/me").Problem(401, "Not authenticated")
-		require.Equal(t, "Bearer", a.Header("WWW-Authenticate"), header)
-	}
-	s.as(t, "").With("Authorization", "bearer  bahi_clerk").GET("/me").Status(200)
-	s.as(t, "bahi_unknowable").GET("/me").Problem(500, "Internal error")
-}
-
-func TestCallerWithoutPermissionIsRefused(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	s.as(t, "bahi_reader").GET("/ledger/3").Status(200)
-	s.as(t, "bahi_reader").POST("/ledger/3", good).Problem(403, "Not enough permissions")
-	s.as(t, "bahi_clerk").GET("/ops/things").Problem(403, "Not enough permissions")
-	s.as(t, "bahi_operator").GET("/ops/things").Status(200)
-	s.as(t, "bahi_operator").POST("/ledger/3", good).Status(201)
-}
-
-func TestCallerEntersOnlyTheirWorkspaces(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	clerk, operator := s.as(t, "bahi_clerk"), s.as(t, "bahi_operator")
-	clerk.With("Bahi-Workspace", shop.String()).POST("/ledger/3", good).Status(201)
-	clerk.With("Bahi-Workspace", branch.String()).GET("/ledger/3").Status(200)
-	require.Equal(t, branch, s.last().Workspace)
-	clerk.With("Bahi-Workspace", branch.String()).POST("/ledger/3", good).Problem(403, "Not enough permissions")
-	clerk.With("Bahi-Workspace", remote.String()).GET("/ledger/3").Problem(404, "Workspace not found")
-	operator.With("Bahi-Workspace", remote.String()).GET("/ledger/3").Status(200)
-	require.Equal(t, remote, s.last().Actor.Workspace)
-	clerk.With("Bahi-Workspace", "main").GET("/ledger/3").
-		Problem(422, "Validation error", "Bahi-Workspace", "expected a UUID such as 6ba7b810-9dad-41d1-80b4-00c04fd430c8")
-	noOther := serve(t, func(c *api.Config) { c.Workspaces = nil })
-	noOther.as(t, "bahi_clerk").With("Bahi-Workspace", branch.String()).GET("/ledger/3").Problem(404, "Workspace not found")
 }
 
 func TestFingerprintTellsRequestsApart(t *testing.T) {
@@ -107,13 +71,6 @@ func TestFingerprintTellsRequestsApart(t *testing.T) {
 	differs()
 	clerk.POST("/upload", "two").Status(200)
 	differs()
-}
-
-func TestAReplayIsMarked(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	a := s.as(t, "bahi_clerk").With("Idempotency-Key", "again").POST("/ledger/3", good).Status(201)
-	require.Equal(t, "true", a.Header("Idempotency-Replayed"))
 }
 
 func TestHeadersOfWritesAreRead(t *testing.T) {
@@ -157,18 +114,6 @@ func TestHeadersOfWritesAreRead(t *testing.T) {
 	require.Empty(t, a.Header("Preference-Applied"))
 }
 
-func TestDryRunIsDoneOrRefused(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	clerk := s.as(t, "bahi_clerk")
-	clerk.With("Bahi-Dry-Run", "true").POST("/ledger/3", good).Status(200)
-	require.True(t, s.last().DryRun)
-	clerk.With("Bahi-Dry-Run", "false").POST("/ledger/3", good).Status(201)
-	require.False(t, s.last().DryRun)
-	clerk.With("Bahi-Dry-Run", "yes").POST("/ledger/3", good).Problem(422, "Validation error", "Bahi-Dry-Run", "expected true or false")
-	clerk.With("Bahi-Dry-Run", "true").DELETE("/ledger/3").Problem(422, "Validation error", "Bahi-Dry-Run", "this operation has no dry run")
-}
-
 func TestParametersAreChecked(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -188,17 +133,6 @@ func TestParametersAreChecked(t *testing.T) {
 	for _, path := range []string{"/ledger/3?from=%zz", "/ledger/3?from=%ff", "/ledger/3?limit=1;from=2", "/ledger/%00", "/ledger/%ff",
 		"/%ff?a=%00"} {
 		clerk.GET(path).Problem(400, "Malformed URL")
-	}
-}
-
-func TestReadsObeyAPosition(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	clerk := s.as(t, "bahi_clerk")
-	clerk.With("Bahi-Min-Position", "12").GET("/ledger/3").Status(200)
-	for _, position := range []string{"-1", "+1", "x", "18446744073709551616", "1.5"} {
-		clerk.With("Bahi-Min-Position", position).GET("/ledger/3").
-			Problem(422, "Validation error", "Bahi-Min-Position", "expected a position in the log")
 	}
 }
 
@@ -254,4 +188,27 @@ func TestProblemsHaveTheRequestedType(t *testing.T) {
 	require.Equal(t, "not_authenticated", p["code"])
 	require.NotContains(t, p, "errors")
 	require.Len(t, p, 5)
+}
+
+func TestWriteThatIsNotAdmittedGets503(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(c *api.Config) {
+		c.Admit = func(_ context.Context, op api.Op) error {
+			return fault.Newf(fault.Unavailable, "%s is too much", op.ID)
+		}
+	})
+	s.as(t, "bahi_reader").GET("/ledger/3").Status(200)
+	s.as(t, "bahi_reader").POST("/ledger/3", good).Problem(403, "Not enough permissions")
+	a := s.as(t, "bahi_clerk").POST("/ledger/3", good).Problem(503, "post-row is too much")
+	require.NotEmpty(t, a.Header("Retry-After"))
+}
+
+func TestSecureAnswersHaveStrictTransportSecurity(t *testing.T) {
+	t.Parallel()
+	const header = "Strict-Transport-Security"
+	secure := serve(t, func(c *api.Config) { c.Secure = true })
+	for _, path := range []string{"/me", "/openapi.json", "/nothing"} {
+		require.Equal(t, "max-age=31536000", secure.as(t, "").GET(path).Header(header), path)
+		require.Empty(t, serve(t).as(t, "").GET(path).Header(header), path)
+	}
 }

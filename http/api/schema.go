@@ -59,9 +59,8 @@ func marshal(w io.Writer, v any) error {
 		l.send()
 		return nil
 	}
-	b, _ := buffers.Get().(*bytes.Buffer)
-	defer recycle(b)
-	encode(encoderOf(b), v)
+	var b bytes.Buffer
+	encode(encoderOf(&b), v)
 	_, _ = w.Write(b.Bytes())
 	return nil
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"bahi/domain/fault"
-	"bahi/readmodels"
 )
 
 const (
@@ -82,6 +81,19 @@ func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context
 	names := namesOf(kinds)
 	described := o.describe()
 	described.Responses = map[string]*huma.Response{strconv.Itoa(o.Status): a.documentEvents(kinds)}
+	registerSending(a, o, described, handler, func(c *call, ctx context.Context, source Source) {
+		still := c.recheck
+		if c.op.Public {
+			still = c.op.StillAllowed
+		}
+		c.stream(ctx, names, still, source)
+	})
+}
+
+// registerSending registers an operation whose answer is sent after its handler has returned.
+func registerSending[I, T any](a *API, o *operation, described huma.Operation, handler func(context.Context, *I) (T, error),
+	send func(*call, context.Context, T),
+) {
 	huma.Register(documenter{API: a.huma, op: o}, described, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
 		c := callOf(ctx)
 		if err := c.decode(reflect.ValueOf(in).Elem(), nil); err != nil { // no dry run to try
@@ -90,15 +102,11 @@ func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context
 		ctx = c.withRequest(ctx)
 		limited, cancel := c.timeout(ctx)
 		defer cancel()
-		source, err := handler(limited, in)
+		answer, err := handler(limited, in)
 		if err != nil {
 			return nil, c.problem(err)
 		}
-		still := c.recheck
-		if c.op.Public {
-			still = c.op.StillAllowed
-		}
-		return &huma.StreamResponse{Body: func(huma.Context) { c.stream(ctx, names, still, source) }}, nil
+		return &huma.StreamResponse{Body: func(huma.Context) { send(c, ctx, answer) }}, nil
 	})
 	o.finish(a, reflect.TypeFor[I]())
 }
@@ -119,9 +127,9 @@ func (a *API) documentEvents(kinds map[string]any) *huma.Response {
 		list = append(list, &huma.Schema{
 			Type: huma.TypeObject, Title: name, Required: []string{"event", "data"},
 			Properties: map[string]*huma.Schema{
-				"event": {Type: huma.TypeString, Enum: []any{name}},
+				"event": {Type: huma.TypeString, Enum: []any{name}, Description: "Name of the event"},
 				"data":  a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(data), true, capital(name)),
-				"id":    {Type: huma.TypeString, Description: "To be sent as Last-Event-ID by who comes again"},
+				"id":    {Type: huma.TypeString, Description: "Send it as Last-Event-ID to resume the stream"},
 			},
 		})
 	}
@@ -139,19 +147,6 @@ func (a *API) documentEvents(kinds map[string]any) *huma.Response {
 // other requests.
 func (a *API) EndStreams() { a.end() }
 
-// ServeEvents sends the events of a source to the client of a mounted handler, whom it has authenticated. still returns an error once the
-// client may no longer have them; kinds are those of [Stream].
-func ServeEvents(ctx context.Context, kinds map[string]any, still func(context.Context) error, source Source) {
-	c := callOf(ctx)
-	check := func(ctx context.Context) error { // which authenticates again: that is no guess
-		return still(context.WithValue(ctx, callKey{}, &call{api: c.api, op: c.op, r: c.r, ctx: ctx, again: true}))
-	}
-	c.stream(c.withRequest(c.ctx), namesOf(kinds), check, func(ctx context.Context, send func(Event) error) error {
-		c.fresh = &readmodels.At{} // the head told the position of earlier reads
-		return source(ctx, send)
-	})
-}
-
 // publicStreams is how many more streams an address has than a caller: a network provider's may have many visitors of pages.
 const publicStreams = 10
 
@@ -163,15 +158,17 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, still 
 		if c.request.Actor.Type == "" {
 			who, most = "address "+counted(c.peer()).String(), most*publicStreams
 		}
-		if !c.api.streams.enter(who, most) {
-			h["Retry-After"] = retrySoon
+		own, _, leave := c.api.streams.enter(who, most)
+		defer leave()
+		if !own.TryAcquire(1) {
+			h.Set("Retry-After", "1")
 			c.refuse(&Problem{Detail: "Too many event streams at once", Code: "too_many_streams", Status: http.StatusTooManyRequests})
 			return
 		}
-		defer c.api.streams.leave(who)
+		defer own.Release(1)
 	}
-	h["Content-Type"] = []string{streamType}
-	h["X-Accel-Buffering"] = []string{"no"} // nginx must not buffer
+	h.Set("Content-Type", streamType)
+	h.Set("X-Accel-Buffering", "no") // nginx must not buffer
 	if c.head {
 		return
 	}
@@ -188,8 +185,9 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, still 
 		cancel()
 		return
 	}
-	end := to.pulse(ctx, still)
-	defer end()
+	var pulse sync.WaitGroup
+	pulse.Go(func() { to.pulse(ctx, still) })
+	defer pulse.Wait()
 	defer cancel()
 	err := source(ctx, func(e Event) error { return to.send(names, e) })
 	if ctx.Err() == nil {
@@ -197,85 +195,39 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, still 
 	}
 }
 
-// pulse sends heartbeats until the stream ends, or its client may no longer have it. Between them it is a timer: a goroutine of each of
-// thousands of streams would keep the stack that a check needs.
-type pulse struct {
-	*delivery
-
-	ctx   context.Context //nolint:containedctx // of the stream
-	still func(context.Context) error
-	beat  time.Time // when it is due
-	check time.Time // when it is due, if still is not nil
-	tries int       // checks without an answer
-
-	running sync.Mutex // held while it is at work
-	timer   *time.Timer
-}
-
-// pulse starts the pulse of a stream, and returns what ends it.
-func (d *delivery) pulse(ctx context.Context, still func(context.Context) error) (end func()) {
-	now, config := time.Now(), d.call.api.config
-	p := &pulse{delivery: d, ctx: ctx, still: still, beat: now.Add(config.Heartbeat), check: now.Add(config.Recheck)}
-	p.running.Lock()
-	defer p.running.Unlock()
-	p.timer = time.AfterFunc(p.rest(), p.work)
-	return func() { // the stream's context has ended
-		p.running.Lock()
-		defer p.running.Unlock()
-		p.timer.Stop()
+// pulse sends heartbeats, and checks whether the client may still have the stream, until one of both ends it.
+func (d *delivery) pulse(ctx context.Context, still func(context.Context) error) {
+	defer d.gone()
+	every := d.call.api.config.Recheck
+	beat, check := time.NewTicker(d.call.api.config.Heartbeat), time.NewTicker(every)
+	defer beat.Stop()
+	defer check.Stop()
+	if still == nil {
+		check.Stop()
 	}
-}
-
-// rest returns the time until it has something to do.
-func (p *pulse) rest() time.Duration {
-	if p.still == nil || p.beat.Before(p.check) {
-		return time.Until(p.beat)
+	for tries := 0; tries < recheckTries; { // a store that does not answer is asked again
+		select {
+		case <-ctx.Done():
+			return
+		case <-beat.C:
+			if d.write([]byte(":\n\n")) != nil { // a comment
+				return
+			}
+		case <-check.C:
+			checking, cancel := context.WithTimeout(ctx, every)
+			err := still(checking)
+			cancel()
+			f, known := errors.AsType[*fault.Error](err)
+			switch {
+			case err == nil:
+				tries = 0
+			case known && f.Kind != fault.Unavailable:
+				return
+			default:
+				tries++
+			}
+		}
 	}
-	return time.Until(p.check)
-}
-
-// work does what is due.
-func (p *pulse) work() {
-	p.running.Lock()
-	defer p.running.Unlock()
-	switch {
-	case p.ctx.Err() != nil:
-	case p.beats() && p.allowed():
-		p.timer.Reset(p.rest())
-	default:
-		p.gone()
-	}
-}
-
-// beats sends a heartbeat if it is due, and returns false if the client has gone.
-func (p *pulse) beats() bool {
-	if time.Until(p.beat) > 0 {
-		return true
-	}
-	p.beat = time.Now().Add(p.call.api.config.Heartbeat)
-	return p.write([]byte(":\n\n")) == nil // a comment
-}
-
-// allowed checks if that is due whether the client may still have the stream.
-func (p *pulse) allowed() bool {
-	if p.still == nil || time.Until(p.check) > 0 {
-		return true
-	}
-	every := p.call.api.config.Recheck
-	checking, cancel := context.WithTimeout(p.ctx, every)
-	defer cancel()
-	err := p.still(checking)
-	p.check = time.Now().Add(every)
-	f, known := errors.AsType[*fault.Error](err)
-	switch {
-	case err == nil:
-		p.tries = 0
-	case known && f.Kind != fault.Unavailable:
-		return false
-	default: // the store does not answer
-		p.tries++
-	}
-	return p.tries < recheckTries
 }
 
 var errChanged = fault.New(fault.Forbidden, "Permissions changed")
@@ -292,34 +244,6 @@ func (c *call) recheck(ctx context.Context) error {
 		return errChanged
 	}
 	return nil
-}
-
-// crowd counts the streams of each caller.
-type crowd struct {
-	mu sync.Mutex
-	of map[string]int
-}
-
-// enter counts one more stream, or returns false if the caller has most already.
-func (s *crowd) enter(key string, most int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.of == nil {
-		s.of = map[string]int{}
-	}
-	if s.of[key] >= most {
-		return false
-	}
-	s.of[key]++
-	return true
-}
-
-func (s *crowd) leave(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.of[key]--; s.of[key] == 0 {
-		delete(s.of, key)
-	}
 }
 
 // delivery writes to the client for the source and for the heartbeats.

@@ -3,7 +3,6 @@ package api_test
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
@@ -19,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/actor"
-	"bahi/domain/fault"
 	"bahi/http/api"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/logtest"
@@ -113,15 +111,6 @@ func TestStreamSendsEventsInOrder(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(s.logs.String(), `"operation":"listen"`) }, wait, tick)
 	require.Contains(t, s.logs.String(), `"status":200`)
 	require.InDelta(t, 1, counted(t, s.metrics)["bahi_http_requests_total listen 200"], 0)
-}
-
-func TestStreamIsRefusedLikeOtherOperations(t *testing.T) {
-	t.Parallel()
-	s := broadcast(t, time.Hour, func(*ByStation) (api.Source, error) { return nil, fault.New(fault.NotFound, "No such station") })
-	s.operator(t).GET("/news").Problem(404, "No such station")
-	apitest.New(t, s.url, "").GET("/news").Problem(401, "Not authenticated")
-	apitest.New(t, s.url, "bahi_clerk").GET("/news").Problem(403, "Not enough permissions")
-	s.operator(t).POST("/news", nil).Problem(405, "Method not allowed")
 }
 
 // A server bounds the time of requests and answers. A stream outlives both.
@@ -228,31 +217,6 @@ func TestStreamErrorIsLoggedAndHidden(t *testing.T) {
 	})
 	listen(t, broken.url)
 	require.Eventually(t, func() bool { return strings.Contains(broken.logs.String(), "listen sends a string") }, wait, tick)
-}
-
-func TestDocumentDescribesAStreamsEvents(t *testing.T) {
-	t.Parallel()
-	s := broadcast(t, time.Hour, until(nil))
-	var document struct {
-		Paths map[string]map[string]struct {
-			Responses map[string]struct {
-				Content map[string]struct{ Schema json.RawMessage }
-			}
-		}
-	}
-	require.NoError(t, json.Unmarshal(s.OpenAPI(), &document))
-	require.JSONEq(t, `{"type":"array","description":"Server-sent events, one after the other","items":{"oneOf":[
-		{"type":"object","title":"end","required":["event","data"],"properties":{
-			"event":{"type":"string","enum":["end"]},"data":{"$ref":"#/components/schemas/ApiTestFarewell"},
-			"id":{"type":"string","description":"To be sent as Last-Event-ID by who comes again"}}},
-		{"type":"object","title":"news","required":["event","data"],"properties":{
-			"event":{"type":"string","enum":["news"]},"data":{"$ref":"#/components/schemas/ApiTestTidings"},
-			"id":{"type":"string","description":"To be sent as Last-Event-ID by who comes again"}}}]}}`,
-		string(document.Paths["/news"]["get"].Responses["200"].Content["text/event-stream"].Schema))
-	require.Panics(t, func() {
-		api.Stream(s.API, api.Op{ID: "post", Method: "POST", Path: "/other"}, nil,
-			func(context.Context, *struct{}) (api.Source, error) { return nil, nil })
-	})
 }
 
 // moody authenticates the operator until it is told to return something else.

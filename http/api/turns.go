@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/semaphore"
 
 	"bahi/domain/fault"
 )
@@ -19,104 +20,75 @@ const (
 
 var errBusy = fault.New(fault.Unavailable, "Too many expensive answers at once, try again")
 
-// turns lets few expensive answers be made at once: [turnsOfCaller] of a caller, and a quarter of all of a workspace. A free turn goes
-// to the workspace, and in it to the caller, with the fewest turns, and among equals to who has waited longest. So a caller with many
-// requests delays only themselves.
+// turns lets few expensive answers be made at once: [turnsOfCaller] of a caller, and a quarter of all of a workspace. Who has as many
+// waits for their own, before they wait for a turn of all. So a caller with many requests delays only themselves.
 type turns struct {
-	mu      sync.Mutex
-	free    int
-	share   int            // of a workspace
-	taken   map[string]int // by caller, and by workspace
-	waiting []*turn        // in the order of arrival
-}
+	parts // of callers, and of workspaces
 
-type turn struct {
-	caller, workspace string
-	given             chan struct{} // closed when the turn has come
+	all       *semaphore.Weighted
+	workspace int // how many a workspace has
 }
 
 func newTurns(all int) *turns {
-	return &turns{free: all, share: max(1, all/4), taken: map[string]int{}}
+	return &turns{all: semaphore.NewWeighted(int64(all)), workspace: max(1, all/4)}
+}
+
+// parts counts by name what is used or waited for.
+type parts struct {
+	mu sync.Mutex
+	of map[string]*part
+}
+
+type part struct {
+	*semaphore.Weighted
+
+	users int
+}
+
+// enter returns the share of a name, which bounds how many have it at once, and how many use it or wait for it until they leave.
+func (s *parts) enter(name string, most int) (own *part, users int, leave func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == nil {
+		s.of = map[string]*part{}
+	}
+	if s.of[name] == nil {
+		s.of[name] = &part{Weighted: semaphore.NewWeighted(int64(most))}
+	}
+	own = s.of[name]
+	own.users++
+	return own, own.users, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if own.users--; own.users == 0 {
+			delete(s.of, name)
+		}
+	}
 }
 
 // take waits for a turn. After an error there is none to give back.
 func (t *turns) take(ctx context.Context, caller, workspace string, patience time.Duration) (done func(), err error) {
-	own := &turn{caller, workspace, make(chan struct{})}
-	done = func() { t.giveBack(own) }
-	t.mu.Lock()
-	t.waiting = append(t.waiting, own)
-	t.next()
-	others := 0
-	for _, w := range t.waiting {
-		if w.caller == caller {
-			others++
-		}
-	}
-	t.mu.Unlock()
-	if others > maxWaiting {
+	own, users, leave := t.enter(caller, turnsOfCaller)
+	shared, _, leaveShared := t.enter(workspace, t.workspace)
+	if users > turnsOfCaller+maxWaiting {
 		patience = 0
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	select {
-	case <-own.given:
-		return done, nil
-	case <-waiting.Done():
-	}
-	if t.leave(own) {
-		return nil, cmp.Or(ctx.Err(), error(errBusy))
-	}
-	return done, nil // it came in the same moment
-}
-
-// next gives the free turns. The lock is held.
-func (t *turns) next() {
-	for t.free > 0 {
-		best := -1
-		for i, w := range t.waiting {
-			if t.taken[w.caller] < turnsOfCaller && t.taken[w.workspace] < t.share && (best < 0 || t.before(w, t.waiting[best])) {
-				best = i
-			}
-		}
-		if best < 0 {
-			return
-		}
-		w := t.waiting[best]
-		t.waiting = slices.Delete(t.waiting, best, best+1)
-		t.free--
-		t.taken[w.caller]++
-		t.taken[w.workspace]++
-		close(w.given)
-	}
-}
-
-// before reports whether a gets a turn before b, which has waited longer.
-func (t *turns) before(a, b *turn) bool {
-	return cmp.Or(cmp.Compare(t.taken[a.workspace], t.taken[b.workspace]), cmp.Compare(t.taken[a.caller], t.taken[b.caller])) < 0
-}
-
-func (t *turns) giveBack(w *turn) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.free++
-	for _, of := range []string{w.caller, w.workspace} {
-		if t.taken[of]--; t.taken[of] == 0 {
-			delete(t.taken, of)
+	ends := []func(){leave, leaveShared}
+	done = func() {
+		for _, end := range slices.Backward(ends) {
+			end()
 		}
 	}
-	t.next()
-}
-
-// leave reports whether the turn had not come; then it will not.
-func (t *turns) leave(w *turn) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	i := slices.Index(t.waiting, w)
-	if i < 0 {
-		return false
+	for _, s := range []*semaphore.Weighted{own.Weighted, shared.Weighted, t.all} {
+		if s.Acquire(waiting, 1) != nil {
+			done()
+			return nil, cmp.Or(ctx.Err(), error(errBusy))
+		}
+		ends = append(ends, func() { s.Release(1) })
 	}
-	t.waiting = slices.Delete(t.waiting, i, i+1)
-	return true
+	return done, nil
 }
 
 // InTurn makes an expensive answer, or a part of one, when it is the turn of its caller. It refuses callers whose turn does not come in

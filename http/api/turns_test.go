@@ -61,29 +61,6 @@ func newQueue(all int) *queue {
 	return q
 }
 
-func TestAFreeTurnGoesToWhoHasTheFewest(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(8) // a quarter is two
-		for range 4 {
-			q.ask("asha", "shop")
-		}
-		q.ask("ravi", "shop")
-		q.ask("meena", "mill")
-		require.Equal(t, []string{"asha of shop", "asha of shop", "meena of mill"}, q.came())
-		q.end("asha")
-		require.Equal(t, []string{"ravi of shop"}, q.came(), "he has waited for less time, but asha has one")
-		q.end("ravi")
-		q.end("asha")
-		require.Equal(t, []string{"asha of shop", "asha of shop"}, q.came())
-		for _, caller := range []string{"asha", "asha", "meena"} {
-			q.end(caller)
-		}
-		require.Empty(t, q.taken, "nobody is remembered")
-		require.Equal(t, 8, q.free)
-	})
-}
-
 func TestACallerHasTwoTurnsAndAWorkspaceAQuarter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -119,6 +96,6 @@ func TestTheQueueOfACallerIsBounded(t *testing.T) {
 		for range turnsOfCaller + maxWaiting {
 			q.end("asha")
 		}
-		require.Empty(t, q.waiting)
+		require.Empty(t, q.of)
 	})
 }

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -156,11 +158,11 @@ func (c *call) receive() error {
 	}
 	switch {
 	case c.file.content == nil:
-		return invalidFile("is required")
+		return invalid(fileField, "is required")
 	case c.file.Size == 0 && c.op.EmptyFile != nil:
 		return c.op.EmptyFile
 	case c.file.Size == 0:
-		return invalidFile("must not be empty")
+		return invalid(fileField, "must not be empty")
 	}
 	return nil
 }
@@ -169,10 +171,6 @@ func (c *call) receive() error {
 type cutOff struct{}
 
 func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
-func invalidFile(message string) error {
-	return fault.Fields(fault.Field{Field: fileField, Message: message})
-}
 
 // boundaryOf returns the boundary between the parts (RFC 2046, 5.1.1).
 func boundaryOf(h http.Header) (string, error) {
@@ -201,7 +199,7 @@ func (c *call) take(part *multipart.Part, body *formBody) error {
 			return err
 		}
 	case c.op.StrictBody:
-		return fault.Fields(fault.Field{Field: shortened(name), Message: "unknown field"})
+		return invalid(shortened(name), unknownField)
 	default:
 		var text strings.Builder
 		if _, err := io.Copy(io.MultiWriter(sum, &text), part); err != nil {
@@ -223,11 +221,11 @@ func (c *call) takeFile(part *multipart.Part, body *formBody, sum io.Writer) err
 	name := part.FileName()
 	switch {
 	case c.file.content != nil:
-		return invalidFile("must be given once")
+		return invalid(fileField, "must be given once")
 	case name == "":
-		return invalidFile("expected a file")
+		return invalid(fileField, "expected a file")
 	case !sane(name) || utf8.RuneCountInString(name) > maxFileName || strings.ContainsFunc(name, unicode.IsControl):
-		return invalidFile("expected a name of at most 255 characters, without control characters")
+		return invalid(fileField, "expected a name of at most 255 characters, without control characters")
 	}
 	kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type")) // "" if it is invalid
 	content, err := c.api.temporary()
@@ -236,12 +234,12 @@ func (c *call) takeFile(part *multipart.Part, body *formBody, sum io.Writer) err
 		return fmt.Errorf("keep an upload: %w", err)
 	}
 	body.budget += c.op.MaxBody + 1
-	kept := &writer{Writer: content}
-	size, err := io.Copy(io.MultiWriter(sum, kept), io.LimitReader(part, c.op.MaxBody+1))
+	size, err := io.Copy(io.MultiWriter(sum, content), io.LimitReader(part, c.op.MaxBody+1))
 	body.budget -= c.op.MaxBody + 1 - size // other parts cannot use the rest of the file's limit
+	if kept, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("keep an upload: %w", kept)
+	}
 	switch {
-	case kept.err != nil:
-		return fmt.Errorf("keep an upload: %w", kept.err)
 	case err != nil:
 		return body.because()
 	case size > c.op.MaxBody:
@@ -249,18 +247,6 @@ func (c *call) takeFile(part *multipart.Part, body *formBody, sum io.Writer) err
 	}
 	c.file.Name, c.file.Type, c.file.Size = name, kind, size
 	return nil
-}
-
-// writer remembers whether a write failed.
-type writer struct {
-	io.Writer
-
-	err error
-}
-
-func (w *writer) Write(p []byte) (n int, err error) {
-	n, w.err = w.Writer.Write(p)
-	return n, w.err
 }
 
 // formBody is a body that is being read, with a byte budget and a pace.
@@ -280,12 +266,7 @@ func (c *call) newFormBody() *formBody {
 		from: c.r.Body, control: http.NewResponseController(c.ResponseWriter), pace: c.api.config.Uploads,
 		began: time.Now(), budget: maxBeside, answer: c.within() + answerTime,
 	}
-	if b.pace.Rate <= 0 {
-		b.pace.Rate = defaultRate
-	}
-	if b.pace.Grace <= 0 {
-		b.pace.Grace = defaultGrace
-	}
+	b.pace = Pace{cmp.Or(b.pace.Rate, defaultRate), cmp.Or(b.pace.Grace, defaultGrace)}
 	return b
 }
 

@@ -199,12 +199,6 @@ func TestWrongContentLengthOfAFormIsFound(t *testing.T) {
 	require.Equal(t, "HTTP/1.1 400 Bad Request", s.raw(t, head+"Transfer-Encoding: chunked\r\n\r\n5\r\n--c"))
 }
 
-func TestRefusedCallerSendsNoFile(t *testing.T) {
-	t.Parallel()
-	s := serve(t).withUploads()
-	send(s.as(t, ""), "/files/lax", part{"file", "a", "", "x"}).Problem(401, "Not authenticated")
-}
-
 func TestAnUploadMayTakeLongerThanOtherBodies(t *testing.T) {
 	t.Parallel()
 	s := serve(t).withUploads()
@@ -255,27 +249,6 @@ func TestUploadsLeaveNoFiles(t *testing.T) {
 	require.Contains(t, s.logs.String(), "keep an upload")
 }
 
-func TestTheDocumentShowsAForm(t *testing.T) {
-	t.Parallel()
-	var document struct {
-		Paths map[string]map[string]struct {
-			RequestBody json.RawMessage            `json:"requestBody"`
-			Responses   map[string]json.RawMessage `json:"responses"`
-		} `json:"paths"`
-	}
-	require.NoError(t, json.Unmarshal(serve(t).withUploads().OpenAPI(), &document))
-	for path, more := range map[string]string{"/files/lax": "true", "/files/strict": "false"} {
-		post := document.Paths[path]["post"]
-		require.JSONEq(t, `{"required":true,"content":{"multipart/form-data":{"schema":{
-			"type":"object","required":["file"],"additionalProperties":`+more+`,
-			"properties":{"file":{"type":"string","format":"binary","contentMediaType":"application/octet-stream","description":"At most 1 `+
-			`MB"}}}}}}`, string(post.RequestBody))
-		for _, status := range []string{"400", "413", "415", "422"} {
-			require.Contains(t, post.Responses, status)
-		}
-	}
-}
-
 func TestAnOperationHasOneKindOfBody(t *testing.T) {
 	t.Parallel()
 	a := api.New(api.Config{})
@@ -290,6 +263,31 @@ func TestAnOperationHasOneKindOfBody(t *testing.T) {
 	require.Panics(t, func() { api.Handle(a, op, none[struct{ One, Two api.File }]) })
 	op.ID, op.Path, op.Method = "c", "/c", "GET"
 	require.Panics(t, func() { api.Handle(a, op, none[struct{ File api.File }]) })
+}
+
+func TestBoundaryDoesNotChangeAFormsFingerprint(t *testing.T) {
+	t.Parallel()
+	s := serve(t).withUploads()
+	clerk := s.as(t, "bahi_clerk").With("Idempotency-Key", "k1")
+	file, note := part{"file", "a.png", "image/png", strings.Repeat("x", 100_000)}, part{name: "note", content: "n"}
+	printOf := func(boundary string, parts ...part) string {
+		t.Helper()
+		body, kind := formOf(boundary, parts...)
+		clerk.With("Content-Type", kind).POST("/files/lax", io.MultiReader(strings.NewReader(body))).Status(200)
+		return string(s.last().Fingerprint)
+	}
+	first := printOf("one", file, note)
+	require.Equal(t, first, printOf("another-one", file, note))
+	for name, parts := range map[string][]part{
+		"content":       {{"file", "a.png", "image/png", strings.Repeat("x", 99_999) + "y"}, note},
+		"name":          {{"file", "b.png", "image/png", file.content}, note},
+		"type":          {{"file", "a.png", "image/jpeg", file.content}, note},
+		"another field": {file, {name: "note", content: "m"}},
+		"field's name":  {file, {name: "remark", content: "n"}},
+		"no field":      {file},
+	} {
+		require.NotEqual(t, first, printOf("one", parts...), name)
+	}
 }
 
 // FuzzForm tries bodies of forms. Invalid ones are refused, and accepted ones have a file.

@@ -52,18 +52,16 @@ func (w BufferLimits) complete() BufferLimits {
 // nothing stays behind in any case.
 type spool struct {
 	call   *call
-	buffer *bytes.Buffer
-	file   *os.File      // nil: the buffer has all
-	size   int64         // of the file
-	ready  atomic.Int64  // how much of the file may be sent
-	more   chan struct{} // tells that this grew
-	rested time.Time     // see giveWay
+	buffer bytes.Buffer
+	file   *os.File     // nil: the buffer has all
+	size   int64        // of the file
+	ready  atomic.Int64 // how much of the file may be sent
+	rested time.Time    // see giveWay
 }
 
 // spooling returns the call's answer, which is empty. The call's end discards it.
 func (c *call) spooling() *spool {
-	b, _ := buffers.Get().(*bytes.Buffer)
-	c.answering = &spool{call: c, buffer: b, more: make(chan struct{}, 1), rested: time.Now()}
+	c.answering = &spool{call: c, rested: time.Now()}
 	return c.answering
 }
 
@@ -99,10 +97,6 @@ func (s *spool) spill() (err error) {
 	}
 	if err == nil {
 		s.ready.Store(s.size)
-		select {
-		case s.more <- struct{}{}:
-		default:
-		}
 	}
 	return err
 }
@@ -142,7 +136,6 @@ func (s *spool) send(to *delivery, from int64) (at int64, err error) {
 }
 
 func (s *spool) discard() {
-	recycle(s.buffer)
 	if s.file != nil {
 		_ = s.file.Close() // it is not read again
 	}
@@ -171,7 +164,7 @@ type listing struct {
 // NewList returns an empty list as the answer to the request of ctx.
 func NewList[T any](ctx context.Context) List[T] {
 	s := callOf(ctx).spooling()
-	return List[T]{&listing{spool: s, encoder: encoderOf(s.buffer)}}
+	return List[T]{&listing{spool: s, encoder: encoderOf(&s.buffer)}}
 }
 
 // Add adds an item.

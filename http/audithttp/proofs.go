@@ -39,7 +39,7 @@ func (r *Routes) Checkpoints() {
 		Summary: "Read the newest signed checkpoint of the log. format=tlog-checkpoint returns a file.",
 		Tags:    tags, Area: area, Limit: limit, StrictQuery: true,
 	}, map[string]any{jsonType: auditview.Checkpoint{}, textType: nil}, func(ctx context.Context, in *struct {
-		Format string `query:"format" enum:"json,tlog-checkpoint" default:"json"`
+		Format string `query:"format" enum:"json,tlog-checkpoint" default:"json" doc:"Format of the response"`
 	}) (api.Content, error) {
 		c, err := r.Proofs.Newest(ctx)
 		if err == nil && in.Format != "json" {
@@ -76,7 +76,7 @@ func (r *Routes) Checkpoints() {
 		Summary: "Read the public keys of checkpoints, present and former. format=text returns a file for verifiers.",
 		Tags:    tags, Area: area, Limit: limit, StrictQuery: true,
 	}, map[string]any{jsonType: []auditview.Key{}, textType: nil}, func(ctx context.Context, in *struct {
-		Format string `query:"format" enum:"json,text" default:"json"`
+		Format string `query:"format" enum:"json,text" default:"json" doc:"Format of the response"`
 	}) (api.Content, error) {
 		keys, err := r.Proofs.Keys(ctx)
 		if err == nil && in.Format != "json" {
@@ -98,9 +98,9 @@ func (r *Routes) Raw() {
 			"format=tlog-proof returns a file that is verified with the public key alone.",
 		Tags: tags, Operator: true, Limit: limit, StrictQuery: true,
 	}, map[string]any{jsonType: auditview.Inclusion{}, textType: nil}, func(ctx context.Context, in *struct {
-		Position int64                `query:"position" required:"true" minimum:"1" maximum:"4611686018427387904"`
+		Position int64                `query:"position" required:"true" minimum:"1" maximum:"4611686018427387904" doc:"Of the event"`
 		Size     api.Optional[uint64] `query:"size" doc:"Of the tree; absent: of the newest checkpoint. As a file, that of a checkpoint"`
-		Format   string               `query:"format" enum:"json,tlog-proof" default:"json"`
+		Format   string               `query:"format" enum:"json,tlog-proof" default:"json" doc:"Format of the response"`
 	}) (api.Content, error) {
 		at := event.Position(in.Position)
 		if in.Format == "json" {

@@ -55,20 +55,20 @@ type TrailQuery struct {
 	Account int64                   `query:"account" minimum:"1"     doc:"Only this account and its rows"`
 	User    string                  `query:"user"    maxLength:"200" doc:"Only changes of this user: an actor such as user:<id>, or the id alone"`
 	Party   string                  `query:"party"   maxLength:"200" doc:"Only where the account's name, or a text of the row, has this in it"`
-	Format  string                  `query:"format"  enum:"json,csv,pdf" default:"json"`
+	Format  string                  `query:"format"  enum:"json,csv,pdf" default:"json" doc:"Format of the response"`
 }
 
 // Days are the first and the last day of a trail.
 type Days struct {
-	From *unit.Date `json:"from,omitempty"`
-	To   *unit.Date `json:"to,omitempty"`
-	By   string     `json:"by" enum:"recorded,effective"`
+	From *unit.Date `json:"from,omitempty" doc:"First day; null: the beginning"`
+	To   *unit.Date `json:"to,omitempty" doc:"Last day; null: today"`
+	By   string     `json:"by" enum:"recorded,effective" doc:"Kind of dates: recorded or effective"`
 	Name string     `json:"period,omitempty" doc:"As it was asked for, such as FY 2026-27"`
 }
 
 // Drawn is the state of the log that a trail shows.
 type Drawn struct {
-	Store      uuid.UUID      `json:"store_id"`
+	Store      uuid.UUID      `json:"store_id" doc:"ID of the log"`
 	Position   event.Position `json:"position"             doc:"Up to which the trail is complete"`
 	RecordedAt time.Time      `json:"recorded_at,omitzero" doc:"Of the event there; absent at position 0, where there is none"`
 	Checkpoint string         `json:"checkpoint,omitempty" doc:"The newest signed one up to there (C2SP tlog-checkpoint)"`
@@ -76,8 +76,8 @@ type Drawn struct {
 
 // Trail is the report as JSON.
 type Trail struct {
-	Drawn        Drawn                   `json:"drawn_from"`
-	Days         Days                    `json:"days"`
+	Drawn        Drawn                   `json:"drawn_from" doc:"Log and position of the trail"`
+	Days         Days                    `json:"days" doc:"Period of the trail"`
 	Changes      []auditview.Change      `json:"changes"      doc:"Oldest first"`
 	Restatements []auditview.Restatement `json:"restatements" doc:"Closing balances of months that the changes moved after the month was over"`
 }

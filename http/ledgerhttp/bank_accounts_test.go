@@ -76,13 +76,9 @@ func TestNamesOfAccountsAreChecked(t *testing.T) {
 	for body, wrong := range map[string][2]string{
 		`{"name":""}`:      {"name", "must not be empty"},
 		`{"name":"  \t "}`: {"name", "must not be empty"},
-		`{"name":"` + strings.Repeat("अ", 121) + `"}`: {"name", "at most 120 characters"},
-		`{"name":"a\u0007b"}`:                         {"name", "control characters are not allowed"},
-		`{"name":7}`:                                  {"name", "expected a text"},
-		`{"name":"SBI","type":0}`:                     {"type", "accounts of this ledger have none"},
-		`{}`:                                          {"name", "is required"},
-		`[]`:                                          {"body", "expected an object"},
-		`{"name":"SBI","label":"SBI"}`:                {"label", "unknown field"},
+		`{"name":"` + strings.Repeat("अ", 121) + `"}`:                    {"name", "at most 120 characters"},
+		`{"name":"a\u0007b"}`:                                            {"name", "control characters are not allowed"},
+		`{"name":"SBI","type":0}`:                                        {"type", "accounts of this ledger have none"},
 		`{"name":"SBI","workspace_id":"` + apptest.OtherWorkspace + `"}`: {"workspace_id", "unknown field"},
 		`{"name":"SBI","By":{"Permissions":{"operator":1}}}`:             {"By", "unknown field"},
 	} {
@@ -150,8 +146,7 @@ func TestADeletedAccountIsGoneWithItsRowsButNotFromThePast(t *testing.T) {
 func TestWhatIsNotThereIs404(t *testing.T) {
 	t.Parallel()
 	clerk := apptest.Clerk(t)
-	account, other := apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI")
-	row := apptest.Post(clerk, other, apptest.Deposit("2025-03-01", "1"))
+	account := apptest.Open(clerk, "HDFC")
 	for _, id := range []int64{account + 1000, 1<<63 - 1} {
 		clerk.GET(fmt.Sprintf("/bank/%d", id)).Problem(404, "Bank account not found")
 		clerk.GET(apptest.Ledger(id)).Problem(404, "Bank account not found")
@@ -163,11 +158,6 @@ func TestWhatIsNotThereIs404(t *testing.T) {
 		clerk.DELETE(apptest.At(account, id)).Problem(404, "Bank ledger row not found")
 		clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, id)).Problem(404, "Bank ledger row not found")
 	}
-	// A row is found under its own account only.
-	clerk.GET(apptest.At(account, row.ID)).Problem(404, "Bank ledger row not found")
-	clerk.GET(apptest.At(account, row.ID, "/history")).Problem(404, "Bank ledger row not found")
-	clerk.DELETE(apptest.At(account, row.ID)).Problem(404, "Bank ledger row not found")
-	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row.ID)).Problem(404, "Bank ledger row not found")
 	for _, id := range []string{"0", "-1"} {
 		clerk.GET("/bank/" + id).Status(422)
 		clerk.GET("/bank-ledger/" + id).Status(422)
@@ -186,34 +176,19 @@ func TestAnotherWorkspacesBooksAreNotThere(t *testing.T) {
 	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
 	mine := apptest.Open(foreigner, "SBI")
 	require.NotEqual(t, account, mine, "ids are unique over the deployment")
-
-	foreigner.GET("/banks").Status(200).Body(fmt.Sprintf(`[{"id":%d,"name":"SBI","balance":0,"revision":0}]`, mine))
-	foreigner.GET(fmt.Sprintf("/banks?known_at=%d",
-		o.Head())).Status(200).Body(fmt.Sprintf(`[{"id":%d,"name":"SBI","balance":0,"revision":0}]`, mine))
-	for _, path := range []string{
-		fmt.Sprintf("/bank/%d", account), apptest.Ledger(account), apptest.Ledger(account, "?page=1&page_size=10"),
-		apptest.Ledger(account, "?known_at=", o.Head()),
-		apptest.Ledger(account, "/statement.pdf"), apptest.At(account, row.ID), apptest.At(account, row.ID, "/history"),
-		apptest.At(mine, row.ID), apptest.At(mine, row.ID, "/history"),
-	} {
-		foreigner.GET(path).Status(404)
+	for _, query := range []string{"", fmt.Sprint("?known_at=", o.Head())} {
+		foreigner.GET("/banks" + query).Status(200).Body(fmt.Sprintf(`[{"id":%d,"name":"SBI","balance":0,"revision":0}]`, mine))
+		foreigner.GET(apptest.Ledger(account)+query).Problem(404, "Bank account not found")
 	}
+	foreigner.GET(apptest.At(mine, row.ID)).Problem(404, "Bank ledger row not found")
+	foreigner.GET(apptest.At(mine, row.ID, "/history")).Problem(404, "Bank ledger row not found")
 	for _, dry := range []string{"", "true"} {
 		asking := foreigner.With("Bahi-Dry-Run", dry, "Prefer", "return=representation")
-		asking.PUT(fmt.Sprintf("/bank/%d", account), `{"name":"mine"}`).Problem(404, "Bank account not found")
-		asking.DELETE(fmt.Sprintf("/bank-account/%d", account)).Problem(404, "Bank account not found")
-		asking.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(404, "Bank account not found")
-		asking.POST(apptest.Ledger(account, "/rows"), `{"rows":[`+apptest.Deposit("2025-03-01", "1")+`]}`).Problem(404, "Bank account not found")
-		for _, under := range []int64{account, mine} {
-			asking.PUT(apptest.Ledger(under), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row.ID)).Problem(404, "Bank ledger row not found")
-			asking.DELETE(apptest.At(under, row.ID)).Problem(404, "Bank ledger row not found")
-		}
+		asking.PUT(apptest.Ledger(mine), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row.ID)).Problem(404, "Bank ledger row not found")
+		asking.DELETE(apptest.At(mine, row.ID)).Problem(404, "Bank ledger row not found")
 	}
 	// A stale If-Match does not tell that something is there either.
 	foreigner.With("If-Match", `"99"`).DELETE(fmt.Sprintf("/bank-account/%d", account)).Problem(404, "Bank account not found")
-	// Naming the other workspace does not help who does not belong to it; an operator goes everywhere.
-	foreigner.With("Bahi-Workspace", o.Home).GET(apptest.Ledger(account)).Problem(404, "Workspace not found")
 	o.Operator().GET(apptest.Ledger(account)).Status(404)
 	o.Operator().With("Bahi-Workspace", o.Home).GET(apptest.Ledger(account)).Status(200)
-	require.Equal(t, "03-01 12.5", apptest.Balances(clerk, apptest.Ledger(account)))
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 )
 
@@ -71,74 +70,6 @@ func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
 	because.With("Prefer", "return=representation").POST(apptest.At(account, back.ID, "/reverse"), nil).Status(201).JSON(&again)
 	require.Equal(t, "10.25", again.Balance.String())
 	require.Equal(t, []apptest.Line{{Description: "sale", Amount: "12.5"}}, again.In)
-}
-
-func TestACorrectionWantsAReasonADateThatMayBeAndARow(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(o.Home)
-	account, other := apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI")
-	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-10", "1"))
-	elsewhere := apptest.Post(clerk, other, apptest.Deposit("2025-03-10", "1"))
-	gone := apptest.Post(clerk, account, apptest.Deposit("2025-03-10", "1"))
-	clerk.DELETE(apptest.At(account, gone.ID)).Status(204)
-	reader := apitest.New(t, o.URL, o.Key(o.Home, `{"ledger":"read","audit":"write"}`).Key)
-	before := o.Head()
-	reverse, void := apptest.At(account, row.ID, "/reverse"), apptest.At(account, row.ID, "/void")
-	for body, wrong := range map[string][2]string{
-		`{}`:                                 {"reason", "is required, here or in the header Bahi-Reason"},
-		`{"reason":"  "}`:                    {"reason", "is required, here or in the header Bahi-Reason"},
-		`{"reason":7}`:                       {"reason", "expected a text"},
-		`{"reason":"a\u0007"}`:               {"reason", "control characters are not allowed"},
-		`{"resaon":"x"}`:                     {"resaon", "unknown field"},
-		`{"reason":"x","rows":[1]}`:          {"rows", "unknown field"},
-		`{"reason":"x","in_entries":[]}`:     {"in_entries", "unknown field"},
-		`{"reason":"x","date":"2025-03-09"}`: {"date", "must not be before the date of the row"},
-		`{"reason":"x","date":"2199-01-01"}`: {"date", "must not be after tomorrow"},
-		`{"reason":"x","date":"31.3.2025"}`:  {"date", "expected a date such as 2025-03-31, from 1900 to 2199"},
-	} {
-		clerk.POST(reverse, body).Problem(422, "Validation error", wrong[0], wrong[1])
-	}
-	clerk.POST(reverse, nil).Problem(422, "Validation error", "reason", "is required, here or in the header Bahi-Reason")
-	clerk.POST(void, nil).Problem(422, "Validation error", "reason", "is required, here or in the header Bahi-Reason")
-	clerk.POST(void, `{"reason":"x","date":"2025-03-10"}`).Problem(422, "Validation error", "date", "unknown field")
-	clerk.With("Bahi-Reason", "y").POST(reverse, `{"reason":"x"}`).Problem(422, "Validation error", "reason",
-		"is not what the header Bahi-Reason says")
-	clerk.POST(reverse, `[]`).Status(422)
-	clerk.POST(reverse, `{"reason"`).Status(400)
-	many := apptest.Ledger(account, "/rows/reverse")
-	for body, wrong := range map[string][2]string{
-		`{"reason":"x"}`:              {"rows", "is required"},
-		`{"reason":"x","rows":[]}`:    {"rows", "at least one row is needed"},
-		`{"reason":"x","rows":7}`:     {"rows", "expected a list"},
-		`{"reason":"x","rows":["7"]}`: {"rows[0]", "expected a whole number"},
-		fmt.Sprintf(`{"reason":"x","rows":[%d,%d]}`, row.ID, row.ID): {"rows[1]", "is named twice"},
-	} {
-		clerk.POST(many, body).Problem(422, "Validation error", wrong[0], wrong[1])
-	}
-	const missing = "Bank ledger row not found"
-	good := `{"reason":"x"}`
-	for _, what := range []string{"/reverse", "/void"} {
-		clerk.POST(apptest.At(account, gone.ID, what), good).Problem(404, missing)
-		clerk.POST(apptest.At(account, elsewhere.ID, what), good).Problem(404, missing)
-		clerk.POST(apptest.At(account, 99999, what), good).Problem(404, missing)
-		clerk.POST(apptest.At(99999, row.ID, what), good).Problem(404, missing)
-		o.Clerk(o.Abroad).POST(apptest.At(account, row.ID, what), good).Problem(404, missing)
-		reader.POST(apptest.At(account, row.ID, what), good).Problem(403, "Not enough permissions")
-		clerk.With("If-Match", `"1"`).POST(apptest.At(account, row.ID, what), good).Problem(412, "It was changed since you read it")
-	}
-	clerk.POST(many, fmt.Sprintf(`{"reason":"x","rows":[%d,%d]}`, row.ID, gone.ID)).Problem(404, fmt.Sprintf("Row %d: %s", gone.ID, missing))
-	require.Equal(t, before+2, o.Head(), "the keys that were made, and nothing else")
-
-	dry := clerk.With("Bahi-Dry-Run", "true")
-	dry.POST(reverse, `{"reason":"x","date":"2025-03-10"}`).Status(200).
-		Body(fmt.Sprintf(`{"date":"2025-03-10","in_entries":[],"out_entries":[{"amount":1}],"balance":0,"reverses":%d}`, row.ID))
-	dry.POST(void, good).Status(200).
-		Body(fmt.Sprintf(`{"id":%d,"date":"2025-03-10","in_entries":[{"amount":1}],"out_entries":[],"balance":0,"revision":0,"void":true}`,
-			row.ID))
-	require.Equal(t, before+2, o.Head())
-	clerk.With("If-Match", `"0"`).POST(reverse, `{"reason":"x","date":"2025-03-10"}`).Status(201)
-	require.Equal(t, "03-10 1, 03-10 0", apptest.Balances(clerk, apptest.Ledger(account)))
 }
 
 func TestRowsAreTakenBackTogether(t *testing.T) {
@@ -244,4 +175,52 @@ func TestOfManyWhoTakeARowBackOneDoes(t *testing.T) {
 		require.Equal(t, 1, done)
 	}
 	require.Equal(t, "0", apptest.ClerkBanks(clerk.GET("/banks").Status(200))[0].Balance.String())
+}
+
+func TestACorrectionWantsAReasonADateThatMayBeAndARow(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account, other := apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI")
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-10", "1"))
+	elsewhere := apptest.Post(clerk, other, apptest.Deposit("2025-03-10", "1"))
+	gone := apptest.Post(clerk, account, apptest.Deposit("2025-03-10", "1"))
+	clerk.DELETE(apptest.At(account, gone.ID)).Status(204)
+	reverse, void := apptest.At(account, row.ID, "/reverse"), apptest.At(account, row.ID, "/void")
+	many := apptest.Ledger(account, "/rows/reverse")
+	for _, c := range []struct{ path, body, field, why string }{
+		{reverse, ``, "reason", "is required, here or in the header Bahi-Reason"},
+		{void, ``, "reason", "is required, here or in the header Bahi-Reason"},
+		{reverse, `{"reason":"  "}`, "reason", "is required, here or in the header Bahi-Reason"},
+		{reverse, `{"reason":"a\u0007"}`, "reason", "control characters are not allowed"},
+		{reverse, `{"reason":"x","rows":[1]}`, "rows", "unknown field"},
+		{reverse, `{"reason":"x","date":"2025-03-09"}`, "date", "must not be before the date of the row"},
+		{reverse, `{"reason":"x","date":"2199-01-01"}`, "date", "must not be after tomorrow"},
+		{void, `{"reason":"x","date":"2025-03-10"}`, "date", "unknown field"},
+		{many, `{"reason":"x"}`, "rows", "is required"},
+		{many, `{"reason":"x","rows":[]}`, "rows", "at least one row is needed"},
+		{many, fmt.Sprintf(`{"reason":"x","rows":[%d,%d]}`, row.ID, row.ID), "rows[1]", "is named twice"},
+	} {
+		clerk.POST(c.path, c.body).Problem(422, "Validation error", c.field, c.why)
+	}
+	clerk.With("Bahi-Reason", "y").POST(reverse, `{"reason":"x"}`).Problem(422, "Validation error", "reason",
+		"is not what the header Bahi-Reason says")
+	const missing = "Bank ledger row not found"
+	good := `{"reason":"x"}`
+	for _, what := range []string{"/reverse", "/void"} {
+		for _, path := range []string{
+			apptest.At(account, gone.ID, what), apptest.At(account, elsewhere.ID, what), apptest.At(99999, row.ID, what),
+		} {
+			clerk.POST(path, good).Problem(404, missing)
+		}
+	}
+	clerk.POST(many, fmt.Sprintf(`{"reason":"x","rows":[%d,%d]}`, row.ID, gone.ID)).Problem(404, fmt.Sprintf("Row %d: %s", gone.ID, missing))
+
+	dry := clerk.With("Bahi-Dry-Run", "true")
+	dry.POST(reverse, `{"reason":"x","date":"2025-03-10"}`).Status(200).
+		Body(fmt.Sprintf(`{"date":"2025-03-10","in_entries":[],"out_entries":[{"amount":1}],"balance":0,"reverses":%d}`, row.ID))
+	dry.POST(void, good).Status(200).
+		Body(fmt.Sprintf(`{"id":%d,"date":"2025-03-10","in_entries":[{"amount":1}],"out_entries":[],"balance":0,"revision":0,"void":true}`,
+			row.ID))
+	clerk.With("If-Match", `"0"`).POST(reverse, `{"reason":"x","date":"2025-03-10"}`).Status(201)
+	require.Equal(t, "03-10 1, 03-10 0", apptest.Balances(clerk, apptest.Ledger(account)))
 }

@@ -24,7 +24,7 @@ import (
 type DaybookQuery struct {
 	From   api.Optional[unit.Date] `query:"from"   doc:"First day; today, or to"`
 	To     api.Optional[unit.Date] `query:"to"     doc:"Last day; the later of from and today"`
-	Format string                  `query:"format" enum:"json,pdf,xlsx" default:"json"`
+	Format string                  `query:"format" enum:"json,pdf,xlsx" default:"json" doc:"Format of the response"`
 }
 
 // days returns the days that are asked for (CONTRACT.md L9).
@@ -46,28 +46,28 @@ func (q DaybookQuery) days(today unit.Date) (from, to unit.Date, err error) {
 // Daybook is the rows of all ledgers by their days, at one position of the log: the rojmel of an Indian shop. Its cash is that of the
 // bank accounts, of which cash in hand is one.
 type Daybook struct {
-	From        unit.Date      `json:"from"`
-	To          unit.Date      `json:"to"`
+	From        unit.Date      `json:"from" doc:"First day"`
+	To          unit.Date      `json:"to" doc:"Last day"`
 	Position    event.Position `json:"position" doc:"Of the log, up to which the answer is complete"`
 	OpeningCash unit.Sum       `json:"opening_cash" doc:"Of all bank accounts"`
 	Days        []DaybookDay   `json:"days" doc:"Those with rows"`
-	ClosingCash unit.Sum       `json:"closing_cash"`
+	ClosingCash unit.Sum       `json:"closing_cash" doc:"Cash at the end, in rupees"`
 }
 
 // DaybookDay is one day.
 type DaybookDay struct {
-	Date        unit.Date    `json:"date"`
-	OpeningCash unit.Sum     `json:"opening_cash"`
-	Rows        []DaybookRow `json:"rows"`
+	Date        unit.Date    `json:"date" doc:"The day"`
+	OpeningCash unit.Sum     `json:"opening_cash" doc:"Cash at the beginning, in rupees"`
+	Rows        []DaybookRow `json:"rows" doc:"Rows of the day"`
 	Totals      []DayTotals  `json:"totals" doc:"Of each ledger that has rows on this day"`
-	ClosingCash unit.Sum     `json:"closing_cash"`
+	ClosingCash unit.Sum     `json:"closing_cash" doc:"Cash at the end, in rupees"`
 }
 
 // DaybookRow is a row with its account.
 type DaybookRow struct {
-	Kind        string `json:"kind"`
-	AccountID   int64  `json:"account_id"`
-	AccountName string `json:"account_name"`
+	Kind        string `json:"kind" doc:"Ledger"`
+	AccountID   int64  `json:"account_id" doc:"ID of the account"`
+	AccountName string `json:"account_name" doc:"Name of the account"`
 	Row         any    `json:"row" doc:"As the ledger of its kind answers it, without balances"`
 }
 

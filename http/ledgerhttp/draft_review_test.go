@@ -60,7 +60,6 @@ func TestDraftIsReviewedAndConverted(t *testing.T) {
 	require.JSONEq(t, edited.Text, read.Text, "a write answers what a read does")
 	read.Contains(`"phone_number":"+919812345670"`, `"notes":"by Holi"`, `"client_name":"Ramesh Jewellers"`)
 	r.clerk.PUT(r.path, read.Text).Status(200).Contains(`"revision":2`)
-	r.clerk.With("If-Match", `"1"`).PUT(r.path, `{"notes": "x"}`).Problem(412, "It was changed since you read it")
 
 	extra := fmt.Sprint(r.path, "/entries/", made(r.clerk, r.path+"/entries", `{"item_name": "mistake"}`))
 	r.clerk.POST(r.path+"/convert", `{}`).Problem(409, "Order draft is not ready").Contains(`"field":"entries[0].slip_number"`,
@@ -125,16 +124,10 @@ func TestDraftRefusesWhatIsWrongAndChangesNothing(t *testing.T) {
 	r.clerk.POST(r.path+"/convert", `{"orders": []}`).Problem(422, "Validation error").Contains(`"field":"orders"`)
 	r.clerk.PUT(r.path, `{"notes": `).Status(400)
 	stranger := openReview(t, "ring 5 gm")
-	for _, c := range []*apitest.Client{stranger.clerk} {
-		c.PUT(r.path, `{"notes": "mine"}`).Problem(404, "Order draft not found")
-		c.PUT(r.entry(0), `{"weight": 1}`).Problem(404, "Order draft not found")
-		c.DELETE(r.entry(0)).Problem(404, "Order draft not found")
-		c.POST(r.path+"/entries", `{"item_name": "mine"}`).Problem(404, "Order draft not found")
-		c.POST(r.path+"/recalculate_slip_numbers", nil).Problem(404, "Order draft not found")
-		c.POST(r.path+"/convert", nil).Problem(404, "Order draft not found")
-		c.PUT(stranger.entry(0), fmt.Sprintf(`{"client_id": %d}`, r.client)).Problem(422, "Validation error").Contains(`"field":"client_id"`)
-		c.PUT(stranger.path+"/entries/"+fmt.Sprint(r.draft.Entries[0].ID), `{"weight": 1}`).Problem(404, "Order draft entry not found")
-	}
+	stranger.clerk.PUT(stranger.entry(0), fmt.Sprintf(`{"client_id": %d}`, r.client)).Problem(422, "Validation error").
+		Contains(`"field":"client_id"`)
+	stranger.clerk.PUT(stranger.path+"/entries/"+fmt.Sprint(r.draft.Entries[0].ID), `{"weight": 1}`).Problem(404,
+		"Order draft entry not found")
 	require.Equal(t, before, r.clerk.GET("/order-drafts").Status(200).Text)
 	r.clerk.DELETE(r.entry(0)).Status(204)
 	r.clerk.POST(r.path+"/convert", nil).Problem(409, "Order draft has no entries")

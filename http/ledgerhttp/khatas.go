@@ -37,11 +37,11 @@ type ByKhata struct {
 // KhataRead is what was read of a page: a proposal to be checked and submitted.
 type KhataRead struct {
 	UploadID int64               `json:"upload_id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
-	Status   string              `json:"status" enum:"processing,done,failed"`
-	Pipeline string              `json:"pipeline" enum:"v1,v2"`
+	Status   string              `json:"status" enum:"processing,done,failed" doc:"Progress of the reading"`
+	Pipeline string              `json:"pipeline" enum:"v1,v2" doc:"Pipeline that reads the page"`
 	Engine   string              `json:"engine,omitempty" enum:"tesseract,text,model" doc:"text: the PDF's own"`
-	Pages    int                 `json:"pages"`
-	Entries  []khatapage.Entry   `json:"entries,omitzero" nullable:"false"`
+	Pages    int                 `json:"pages" doc:"Number of pages"`
+	Entries  []khatapage.Entry   `json:"entries,omitzero" nullable:"false" doc:"Entries"`
 	Warnings []string            `json:"warnings,omitzero" nullable:"false" doc:"What was guessed"`
 	Rows     []khata.ProposedRow `json:"rows,omitzero" nullable:"false" doc:"Only of pipeline v2: the entries in the form of ledger rows"`
 }
@@ -65,16 +65,16 @@ type KhataUpload struct {
 
 // ListedUpload is an upload in a list.
 type ListedUpload struct {
-	UploadID    int64     `json:"upload_id"`
-	Status      string    `json:"status" enum:"processing,done,failed"`
-	Pipeline    string    `json:"pipeline" enum:"v1,v2"`
+	UploadID    int64     `json:"upload_id" doc:"ID of the upload"`
+	Status      string    `json:"status" enum:"processing,done,failed" doc:"Progress of the reading"`
+	Pipeline    string    `json:"pipeline" enum:"v1,v2" doc:"Pipeline that reads the page"`
 	ContentType string    `json:"content_type" doc:"Of the file"`
 	Pages       int       `json:"pages" doc:"0: not known yet"`
-	PagesDone   int       `json:"pages_done"`
+	PagesDone   int       `json:"pages_done" doc:"Number of pages that were read"`
 	Entries     int       `json:"entry_count" doc:"Entries that were read"`
 	Error       string    `json:"error,omitempty" doc:"Why it failed"`
-	Submitted   bool      `json:"submitted"`
-	CreatedAt   time.Time `json:"created_at"`
+	Submitted   bool      `json:"submitted" doc:"true: the rows were posted"`
+	CreatedAt   time.Time `json:"created_at" doc:"Time of the upload"`
 	Actor       string    `json:"actor" doc:"Who uploaded it"`
 }
 
@@ -239,35 +239,35 @@ type SubmitRows struct {
 
 // SubmitRow is a row of any ledger.
 type SubmitRow struct {
-	Ledger  string     `json:"ledger" enum:"bank,bullion,client,karigar,polisher"`
-	Account int64      `json:"account_id" minimum:"1"`
-	Date    unit.Date  `json:"date"`
+	Ledger  string     `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger, such as bank"`
+	Account int64      `json:"account_id" minimum:"1" doc:"ID of the account"`
+	Date    unit.Date  `json:"date" doc:"Date of the row"`
 	In      []AnyEntry `json:"in_entries,omitempty" doc:"With the fields of the ledger's entries"`
 	Out     []AnyEntry `json:"out_entries,omitempty" doc:"With the fields of the ledger's entries"`
 }
 
 // AnyEntry is an entry of any ledger: it has the fields of all of them.
 type AnyEntry struct {
-	ItemName       book.Text     `json:"item_name,omitempty" maxLength:"200"`
-	Description    book.Text     `json:"description,omitempty" maxLength:"500"`
-	SlipNumber     book.Text     `json:"slip_number,omitempty" maxLength:"40"`
-	Kind           string        `json:"kind,omitempty" enum:"metal,cash,rate_cut"`
-	Pieces         *int64        `json:"pieces,omitempty" minimum:"0" maximum:"999999999"`
-	Weight         *unit.Grams   `json:"weight,omitempty"`
-	PureWeight     *unit.Grams   `json:"pure_weight,omitempty"`
-	LossWeight     *unit.Grams   `json:"loss_weight,omitempty"`
-	Touch          *unit.Percent `json:"touch,omitempty"`
-	FinePercent    *unit.Percent `json:"fine_percent,omitempty"`
-	FineWeight     *unit.Grams   `json:"fine_weight,omitempty"`
-	WastagePercent *unit.Percent `json:"wastage_percent,omitempty"`
-	WastageWeight  *unit.Grams   `json:"wastage_weight,omitempty"`
-	Rate           *unit.Money   `json:"rate,omitempty"`
-	RateUnit       string        `json:"rate_unit,omitempty" enum:"per_gram,per_10g,per_kg"`
-	MakingCharge   *unit.Money   `json:"making_charge,omitempty"`
-	Amount         *unit.Money   `json:"amount,omitempty"`
-	Other          *unit.Money   `json:"other,omitempty"`
-	Computed       []string      `json:"computed,omitempty" readOnly:"true"`
-	Counter        bool          `json:"counter,omitempty" readOnly:"true"`
+	ItemName       book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
+	Description    book.Text     `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
+	SlipNumber     book.Text     `json:"slip_number,omitempty" maxLength:"40" doc:"Number of the slip"`
+	Kind           string        `json:"kind,omitempty" enum:"metal,cash,rate_cut" doc:"Kind of the entry"`
+	Pieces         *int64        `json:"pieces,omitempty" minimum:"0" maximum:"999999999" doc:"Number of pieces"`
+	Weight         *unit.Grams   `json:"weight,omitempty" doc:"Weight in grams"`
+	PureWeight     *unit.Grams   `json:"pure_weight,omitempty" doc:"Weight of the items in grams"`
+	LossWeight     *unit.Grams   `json:"loss_weight,omitempty" doc:"Weight lost in work, in grams"`
+	Touch          *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
+	FinePercent    *unit.Percent `json:"fine_percent,omitempty" doc:"Fineness in percent"`
+	FineWeight     *unit.Grams   `json:"fine_weight,omitempty" doc:"Fine weight in grams"`
+	WastagePercent *unit.Percent `json:"wastage_percent,omitempty" doc:"Wastage in percent"`
+	WastageWeight  *unit.Grams   `json:"wastage_weight,omitempty" doc:"Wastage in grams"`
+	Rate           *unit.Money   `json:"rate,omitempty" doc:"Rate in rupees"`
+	RateUnit       string        `json:"rate_unit,omitempty" enum:"per_gram,per_10g,per_kg" doc:"Unit of the rate"`
+	MakingCharge   *unit.Money   `json:"making_charge,omitempty" doc:"Making charge in rupees"`
+	Amount         *unit.Money   `json:"amount,omitempty" doc:"Amount in rupees"`
+	Other          *unit.Money   `json:"other,omitempty" doc:"Labour charge in rupees"`
+	Computed       []string      `json:"computed,omitempty" readOnly:"true" doc:"Names of the computed fields"`
+	Counter        bool          `json:"counter,omitempty" readOnly:"true" doc:"true: Bahi wrote this counter entry of a rate cut"`
 }
 
 // entriesOf returns entries as those of a ledger, and what is wrong with their fields.
@@ -338,11 +338,11 @@ type KhataSubmitted struct {
 
 // KhataAccount tells what rows change of an account.
 type KhataAccount struct {
-	Ledger  string          `json:"ledger" enum:"bank,bullion,client,karigar,polisher"`
-	Account int64           `json:"account_id"`
-	Name    string          `json:"name"`
-	Before  KhataAccountSum `json:"before"`
-	After   KhataAccountSum `json:"after"`
+	Ledger  string          `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger, such as bank"`
+	Account int64           `json:"account_id" doc:"ID of the account"`
+	Name    string          `json:"name" doc:"Name of the account"`
+	Before  KhataAccountSum `json:"before" doc:"Balances before the rows"`
+	After   KhataAccountSum `json:"after" doc:"Balances after the rows"`
 }
 
 // KhataAccountSum is what an account amounts to.
@@ -374,9 +374,9 @@ func (r *Routes) changed(ctx context.Context, at *readmodels.At, rows []khata.Ro
 
 // SubmittedEntry tells which row an entry is in.
 type SubmittedEntry struct {
-	Index   int    `json:"index"`
-	Ledger  string `json:"ledger"`
-	Account int64  `json:"account_id"`
+	Index   int    `json:"index" doc:"Index of the row, from 0"`
+	Ledger  string `json:"ledger" doc:"Ledger, such as bank"`
+	Account int64  `json:"account_id" doc:"ID of the account"`
 	Row     int64  `json:"row_id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
 }
 
@@ -402,10 +402,10 @@ func (r *Routes) submitKhata(ctx context.Context, upload *int64, rows []khata.As
 		of = *upload
 	}
 	req := api.Request(ctx)
+	if len(rows) == 0 { // none of them could be read
+		return nil, err
+	}
 	if err != nil {
-		if rows == nil {
-			return nil, err
-		}
 		req.DryRun, req.Key = true, ""
 		_, _, ruled := ledgercmd.SubmitKhata(ctx, req, r.Books, of, rows)
 		return nil, fault.Besides(err, ruled)

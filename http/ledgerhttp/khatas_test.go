@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"mime/multipart"
 	"os"
 	"strings"
@@ -12,9 +13,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/app"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/khatapages"
+	"bahi/internal/test/logtest"
 	"bahi/reactors/ledgerreact"
 )
 
@@ -116,8 +119,6 @@ func TestPageIsReadCheckedAndSubmitted(t *testing.T) {
 	require.Equal(t, string(page), original.Text)
 	require.Contains(t, original.Header("Content-Disposition"), "attachment")
 	stranger := o.Clerk(o.Abroad)
-	stranger.GET(at).Problem(404, "Khata upload not found")
-	stranger.GET(at+"/original").Problem(404, "Khata upload not found")
 
 	// What was read can be sent back as it is, with the fields that nobody reads.
 	body := fmt.Sprintf(`{"upload_id":%d,"entries":[%s,{"ledger":"bank","account_id":%d,"side":"in","date":"2025-03-02","item_name":"cash",`+
@@ -296,6 +297,18 @@ func TestWrongSubmissionsNameTheirEntriesAndPostNothing(t *testing.T) {
 	clerk.POST("/khata-submit", `{"entries":[`+late+`,`+good+`,`+strings.Replace(late, `"amount":5`, `"amount":0`,
 		1)+`]}`).Status(422).Contains(`"entries[1].date"`, `"entries[2].amount"`)
 	clerk.GET(fmt.Sprintf("/bank/%d", sbi)).Status(200).Contains(`"balance":0`)
+}
+
+// The rules of a request are tried on what can be read of it, here on no row.
+func TestASubmissionOfWhichNoRowCanBeReadIsRefused(t *testing.T) {
+	t.Parallel()
+	log := &logtest.Buffer{}
+	o := apptest.StartAs(t, apptest.Settings(t, apptest.Database(t)), func(sys *app.System) {
+		sys.Log = slog.New(slog.NewTextHandler(log, nil))
+	})
+	o.Clerk(o.Home).POST("/khata/submit", `{"rows":[{"ledger":"shop","account_id":1,"date":"2025-03-01"}]}`).Status(422).
+		Contains(`"field":"rows[0].ledger"`)
+	require.NotContains(t, log.String(), "panic")
 }
 
 func TestFilesThatCannotBeReadAreRefused(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 
 // NamedAccount is an account in the list of those of all ledgers.
 type NamedAccount struct {
-	Kind    string    `json:"kind" enum:"bank,bullion,client,karigar,polisher"`
-	ID      int64     `json:"id"`
-	Name    string    `json:"name"`
+	Kind    string    `json:"kind" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger"`
+	ID      int64     `json:"id" doc:"ID of the account"`
+	Name    string    `json:"name" doc:"Name of the account"`
 	Type    *int      `json:"type,omitempty" doc:"Of polishers"`
 	Balance *unit.Sum `json:"balance,omitempty" doc:"Of a bank account"`
 	Metal

@@ -104,8 +104,8 @@ func (r *Routes) OrderDrafts() {
 
 // ConvertedDraft is what a draft became.
 type ConvertedDraft struct {
-	Draft  int64                    `json:"draft_id"`
-	Orders []ledgerview.ClientOrder `json:"orders" nullable:"false"`
+	Draft  int64                    `json:"draft_id" doc:"ID of the draft"`
+	Orders []ledgerview.ClientOrder `json:"orders" nullable:"false" doc:"Created client orders"`
 }
 
 func (in ByDraft) id() string { return strconv.FormatInt(in.ID, 10) }

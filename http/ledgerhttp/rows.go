@@ -96,7 +96,7 @@ func (o operations[In, Out]) rows() {
 		if err != nil {
 			return nil, err
 		}
-		out, err := ledgercmd.EditRow(ctx, api.Request(ctx), o.Books, o.l, in.Account, row, in.Body.asked())
+		out, err := ledgercmd.EditRow(ctx, api.Request(ctx), o.Books, o.l, ledgercmd.RowAt{Account: in.Account, Row: row}, in.Body.asked())
 		return o.rowWritten(ctx, in.Account, out, err)
 	})
 	api.Handle(o.API, o.op(api.Op{

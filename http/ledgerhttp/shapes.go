@@ -55,8 +55,8 @@ func entered(before string, entries ...reflect.Type) string {
 type Metal struct {
 	Cash            *unit.Sum `json:"cash_balance,omitempty" doc:"IN less OUT, in rupees"`
 	Crystal         *unit.Sum `json:"crystal_balance,omitempty" doc:"IN less OUT, in grams of fine metal"`
-	CashPosition    string    `json:"cash_position,omitempty" enum:"we_owe,they_owe,settled"`
-	CrystalPosition string    `json:"crystal_position,omitempty" enum:"we_owe,they_owe,settled"`
+	CashPosition    string    `json:"cash_position,omitempty" enum:"we_owe,they_owe,settled" doc:"Who owes cash"`
+	CrystalPosition string    `json:"crystal_position,omitempty" enum:"we_owe,they_owe,settled" doc:"Who owes metal"`
 }
 
 // balances splits what an account amounts to: into one balance, or into cash and metal.
@@ -116,8 +116,8 @@ func typeNames(l *book.Ledger) string {
 // Account is an account as it is answered.
 type Account[In, Out book.Entry] struct {
 	ID      int64     `json:"id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
-	Name    string    `json:"name"`
-	Type    *int      `json:"type,omitempty"`
+	Name    string    `json:"name" doc:"Name of the account"`
+	Type    *int      `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
 	Balance *unit.Sum `json:"balance,omitempty" doc:"IN less OUT, of all rows"`
 	Metal
 	Revision *int64 `json:"revision,omitempty" required:"true" doc:"For If-Match; absent from a dry run's answer"`
@@ -140,9 +140,9 @@ func (o operations[In, Out]) account(a ledgerview.Account) (shown Account[In, Ou
 // Row is a row as it is answered.
 type Row[In, Out book.Entry] struct {
 	ID      int64        `json:"id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
-	Date    unit.Date    `json:"date"`
-	In      Entries[In]  `json:"in_entries"`
-	Out     Entries[Out] `json:"out_entries"`
+	Date    unit.Date    `json:"date" doc:"Date of the row"`
+	In      Entries[In]  `json:"in_entries" doc:"Entries on the IN side"`
+	Out     Entries[Out] `json:"out_entries" doc:"Entries on the OUT side"`
 	Balance *unit.Sum    `json:"balance,omitempty" doc:"Of the account after this row"`
 	Metal
 	Revision *int64    `json:"revision,omitempty" required:"true" doc:"For If-Match; absent from a dry run's answer"`
@@ -168,10 +168,14 @@ type Warnings struct {
 
 // Schema implements huma's SchemaProvider. See [book.Warning].
 func (Warnings) Schema(huma.Registry) *huma.Schema {
-	text, number := &huma.Schema{Type: huma.TypeString}, &huma.Schema{Type: huma.TypeNumber}
 	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{
 		Type: huma.TypeObject, Required: []string{"field", "message", "given", "computed"},
-		Properties: map[string]*huma.Schema{"field": text, "message": text, "given": number, "computed": number},
+		Properties: map[string]*huma.Schema{
+			"field":    {Type: huma.TypeString, Description: "Name of the field"},
+			"message":  {Type: huma.TypeString, Description: "Text of the warning"},
+			"given":    {Type: huma.TypeNumber, Description: "Value that the row keeps"},
+			"computed": {Type: huma.TypeNumber, Description: "Value of the formula"},
+		},
 	}}
 }
 
@@ -197,12 +201,12 @@ func (o operations[In, Out]) read(r ledgerview.Row) Row[In, Out] {
 // RowVersion is one step of a row's history.
 type RowVersion[In, Out book.Entry] struct {
 	Position event.Position `json:"position" doc:"In the log"`
-	At       time.Time      `json:"at"`
-	Actor    string         `json:"actor"`
-	Reason   string         `json:"reason,omitempty"`
-	Change   string         `json:"change" enum:"added,edited,deleted,voided,reversed"`
-	Before   *Row[In, Out]  `json:"before"`
-	After    *Row[In, Out]  `json:"after"`
+	At       time.Time      `json:"at" doc:"Time of the change"`
+	Actor    string         `json:"actor" doc:"Actor, such as user:<id> or api_key:<id>"`
+	Reason   string         `json:"reason,omitempty" doc:"Reason of the change; empty: none given"`
+	Change   string         `json:"change" enum:"added,edited,deleted,voided,reversed" doc:"Kind of the change"`
+	Before   *Row[In, Out]  `json:"before" doc:"Record before the change; null: created"`
+	After    *Row[In, Out]  `json:"after" doc:"Record after the change; null: deleted"`
 }
 
 // SchemaName implements http/api's Named.
@@ -228,7 +232,7 @@ func (o operations[In, Out]) history(id int64, versions []ledgerview.Version) []
 
 // RowsPosted is the answer to rows posted in bulk.
 type RowsPosted[In, Out book.Entry] struct {
-	Rows []Row[In, Out] `json:"rows"`
+	Rows []Row[In, Out] `json:"rows" doc:"Posted rows"`
 }
 
 // SchemaName implements http/api's Named.
@@ -236,8 +240,8 @@ func (RowsPosted[In, Out]) SchemaName() string { return titled[In, Out]("Ledger"
 
 // OpenAccount is the body of a new account.
 type OpenAccount[In, Out book.Entry] struct {
-	Name string `json:"name"`
-	Type *int   `json:"type,omitempty"`
+	Name string `json:"name" doc:"Name of the account"`
+	Type *int   `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
 }
 
 // SchemaName implements http/api's Named.
@@ -256,8 +260,8 @@ func (OpenAccount[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *hu
 
 // RenameAccount is the body of an account's new name, and of its new type where it has one.
 type RenameAccount[In, Out book.Entry] struct {
-	Name *string `json:"name,omitempty"`
-	Type *int    `json:"type,omitempty"`
+	Name *string `json:"name,omitempty" doc:"Name of the account"`
+	Type *int    `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
 }
 
 // SchemaName implements http/api's Named.
@@ -276,9 +280,9 @@ func (RenameAccount[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *
 
 // AddRow is the body of a new row.
 type AddRow[In, Out book.Entry] struct {
-	Date unit.Date `json:"date"`
-	In   []In      `json:"in_entries,omitempty"`
-	Out  []Out     `json:"out_entries,omitempty"`
+	Date unit.Date `json:"date" doc:"Date of the row"`
+	In   []In      `json:"in_entries,omitempty" doc:"Entries on the IN side"`
+	Out  []Out     `json:"out_entries,omitempty" doc:"Entries on the OUT side"`
 }
 
 // SchemaName implements http/api's Named.
@@ -300,7 +304,7 @@ func (BulkRow[In, Out]) SchemaName() string {
 
 // PostRows is the body of several new rows.
 type PostRows[In, Out book.Entry] struct {
-	Rows []BulkRow[In, Out] `json:"rows"`
+	Rows []BulkRow[In, Out] `json:"rows" doc:"Rows to post, up to 1,000"`
 }
 
 // SchemaName implements http/api's Named.
@@ -312,9 +316,9 @@ func (PostRows[In, Out]) SchemaName() string {
 type EditRow[In, Out book.Entry] struct {
 	ID    *int64     `json:"id,omitempty" doc:"The row's id"`
 	RowID *int64     `json:"row_id,omitempty" doc:"Another name for id"`
-	Date  *unit.Date `json:"date,omitempty"`
-	In    *[]In      `json:"in_entries,omitempty"`
-	Out   *[]Out     `json:"out_entries,omitempty"`
+	Date  *unit.Date `json:"date,omitempty" doc:"Date of the row"`
+	In    *[]In      `json:"in_entries,omitempty" doc:"Entries on the IN side"`
+	Out   *[]Out     `json:"out_entries,omitempty" doc:"Entries on the OUT side"`
 }
 
 // SchemaName implements http/api's Named.

@@ -59,7 +59,7 @@ func (o operations[In, Out]) side() {
 		ByAccount
 		Days
 
-		Side string `path:"side" enum:"in,out"`
+		Side string `path:"side" enum:"in,out" doc:"Side: in or out"`
 	}) (api.Content, error) {
 		sel, err := o.days(ctx, in.Days)
 		if err != nil {

@@ -15,15 +15,15 @@ import (
 type Summary struct {
 	AsOf     *unit.Date     `json:"as_of" doc:"null: all rows"`
 	Position event.Position `json:"position" doc:"Of the log, up to which the answer is complete"`
-	Kinds    []KindSummary  `json:"kinds"`
-	Day      DaySummary     `json:"day"`
+	Kinds    []KindSummary  `json:"kinds" doc:"Totals by ledger"`
+	Day      DaySummary     `json:"day" doc:"Turnover of the day"`
 }
 
 // KindSummary is what the accounts of one ledger amount to.
 type KindSummary struct {
-	Kind     string `json:"kind"`
-	Accounts int64  `json:"accounts"`
-	Cash     Owed   `json:"cash"`
+	Kind     string `json:"kind" doc:"Ledger"`
+	Accounts int64  `json:"accounts" doc:"Number of accounts"`
+	Cash     Owed   `json:"cash" doc:"Cash in rupees"`
 	Crystal  *Owed  `json:"crystal,omitempty" doc:"Grams of fine metal of all its accounts, whatever the metal; of polishers, grams of weight"`
 }
 
@@ -31,25 +31,25 @@ type KindSummary struct {
 type Owed struct {
 	WeOwe   *unit.Sum `json:"we_owe,omitempty" doc:"The balances above 0; absent where nobody is owed, as in a bank"`
 	TheyOwe *unit.Sum `json:"they_owe,omitempty" doc:"The balances below 0, as a positive number"`
-	Net     unit.Sum  `json:"net"`
+	Net     unit.Sum  `json:"net" doc:"What we owe minus what they owe"`
 }
 
 // DaySummary is what the rows of one day count.
 type DaySummary struct {
-	Date  unit.Date   `json:"date"`
-	Kinds []DayTotals `json:"kinds"`
+	Date  unit.Date   `json:"date" doc:"The day"`
+	Kinds []DayTotals `json:"kinds" doc:"Totals by ledger"`
 
 	Newest []DaybookRow `json:"newest,omitempty" doc:"Of its rows, the newest first; as many as newest asks for"`
 }
 
 // DayTotals is what the rows of one ledger and day count.
 type DayTotals struct {
-	Kind       string    `json:"kind"`
-	Rows       *int64    `json:"rows,omitempty"`
-	CashIn     unit.Sum  `json:"cash_in"`
-	CashOut    unit.Sum  `json:"cash_out"`
-	CrystalIn  *unit.Sum `json:"crystal_in,omitempty"`
-	CrystalOut *unit.Sum `json:"crystal_out,omitempty"`
+	Kind       string    `json:"kind" doc:"Ledger"`
+	Rows       *int64    `json:"rows,omitempty" doc:"Number of rows"`
+	CashIn     unit.Sum  `json:"cash_in" doc:"IN of the day, in rupees"`
+	CashOut    unit.Sum  `json:"cash_out" doc:"OUT of the day, in rupees"`
+	CrystalIn  *unit.Sum `json:"crystal_in,omitempty" doc:"IN of the day, in fine grams"`
+	CrystalOut *unit.Sum `json:"crystal_out,omitempty" doc:"OUT of the day, in fine grams"`
 }
 
 // Summary registers the summary of the books.

@@ -227,7 +227,7 @@ func (j *journey) past() (query url.Values, of *unit.Date, known event.Position)
 		known = event.Position(rapid.Int64Range(j.first, j.o.Head()).Draw(j.t, "position"))
 		query.Set("known_at", strconv.FormatUint(uint64(known), 10))
 		if rapid.Bool().Draw(j.t, "by moment") {
-			at, err := (app.Recorder{Store: j.o.Sys.Store}).RecordedAt(j.o.T.Context(), known)
+			at, err := app.NewLogReads(j.o.Sys.Store).RecordedAt(j.o.T.Context(), known)
 			require.NoError(j.t, err)
 			known, err = j.o.Sys.Store.PositionAt(j.o.T.Context(), at)
 			require.NoError(j.t, err)

@@ -58,7 +58,8 @@ func (r *Routes) Bulk() {
 		if err != nil {
 			return nil, err
 		}
-		out, err := marketplacecmd.ImportProducts(ctx, r.Commands, req, of, r.Views, found.Items, nil)
+		out, err := marketplacecmd.ImportProducts(ctx, r.Commands, req, r.Views,
+			marketplacecmd.Import{Company: of, Lines: found.Items})
 		if err != nil {
 			return nil, err
 		}

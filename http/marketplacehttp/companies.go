@@ -43,7 +43,7 @@ type DomainCheck struct {
 
 // Said is an answer for people.
 type Said struct {
-	Message string `json:"message"`
+	Message string `json:"message" doc:"Result of the request"`
 }
 
 // Companies registers the directory of companies.
@@ -104,7 +104,7 @@ func (r *Routes) Companies() {
 		Status:  http.StatusOK, Limit: "company_check_domain", Reads: reads, NoKey: true,
 	}), func(ctx context.Context, in *struct {
 		Body struct {
-			Domain string `json:"domain" maxLength:"2048"`
+			Domain string `json:"domain" maxLength:"2048" doc:"Domain, or an email address"`
 		}
 	}) (*api.Body[DomainCheck], error) {
 		domain, err := company.Domain("domain", in.Body.Domain)
@@ -120,7 +120,7 @@ func (r *Routes) Companies() {
 		Status:  http.StatusOK, Tags: tags, Public: true, Limit: "company_check_domain", NoKey: true, Errors: []int{http.StatusBadRequest},
 	}, func(ctx context.Context, in *struct {
 		Body struct {
-			Token string `json:"token" maxLength:"500"`
+			Token string `json:"token" maxLength:"500" doc:"Mailed token"`
 		}
 	}) (*api.Body[Said], error) {
 		out, err := marketplacecmd.ConfirmEmail(ctx, r.Commands, api.Request(ctx), r.Mailed, in.Body.Token)

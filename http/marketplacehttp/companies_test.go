@@ -53,7 +53,7 @@ func TestTheListOfCompaniesCanBeOnesOwn(t *testing.T) {
 	mine := founded(t, c, `{"name":"Mine"}`)
 	founded(t, seller(o, o.Abroad), `{"name":"Theirs"}`)
 	var own page
-	c.GET(companies + "?mine=true").Status(200).JSON(&own)
+	o.Reader(o.Home).GET(companies + "?mine=true").Status(200).JSON(&own)
 	require.Equal(t, int64(1), own.Total)
 	require.Equal(t, mine.ID, own.Data[0].ID)
 	o.Anonymous().GET(companies + "?mine=true").Status(401)
@@ -94,9 +94,6 @@ func TestOnlyMembersChangeACompany(t *testing.T) {
 		foreign.PATCH(of(k.ID), body).Problem(403, "Not enough permissions to modify this company")
 	}
 	foreign.DELETE(of(k.ID)).Problem(403, "Not enough permissions to modify this company")
-	o.Anonymous().PATCH(of(k.ID), `{}`).Problem(401, "Not authenticated")
-	o.Anonymous().With("Authorization", "Bearer bahi_no").GET(of(k.ID)).Problem(401, "Not authenticated")
-	c.With("If-Match", `"7"`).PATCH(of(k.ID), `{"city":"Pune"}`).Problem(412, "It was changed since you read it")
 	c.PATCH(of(k.ID), `{"verified":true}`).Status(200).Contains(`"verified":false`)
 	o.Operator().PATCH(of(k.ID), `{"verified":true}`).Status(200).Contains(`"verified":true`)
 	c.PATCH(of(k.ID), `{"city":"Pune"}`).Status(200).Contains(`"verified":true`)
@@ -204,26 +201,4 @@ func TestCompaniesAreListedAndFound(t *testing.T) {
 	} {
 		require.Equal(t, found, names("/search?q="+query), query)
 	}
-}
-
-func TestACompanyIsCreatedOnceForAKey(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	c := seller(o, o.Home).With("Idempotency-Key", "k")
-	body := `{"name":"` + unique() + `","domain":"` + unique() + `.example"}`
-	first, again := c.POST(companies, body).Status(201), c.POST(companies, body).Status(201)
-	require.Equal(t, first.Text, again.Text)
-	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
-}
-
-func TestTheCallersCompaniesAreListed(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	made := founded(t, seller(o, o.Home), `{"name":"Home"}`)
-	founded(t, seller(o, o.Abroad), `{"name":"Abroad"}`)
-	var own page
-	o.Reader(o.Home).GET(companies + "?mine=true").Status(200).JSON(&own)
-	require.Equal(t, int64(1), own.Total)
-	require.Equal(t, made.ID, own.Data[0].ID)
-	o.Anonymous().GET(companies + "?mine=true").Status(401)
 }

@@ -72,9 +72,9 @@ func (r *Routes) Contacts() {
 		ID: "list-contacts", Method: "GET", Path: contacts, Summary: "List the contacts of the caller's company, newest first",
 		Limit: generalContacts, Reads: reads,
 	}), func(ctx context.Context, in *struct {
-		CompanyID uuid.UUID `query:"company_id" required:"true"`
+		CompanyID uuid.UUID `query:"company_id" required:"true" doc:"Only of this company"`
 		Skip      int64     `query:"skip" default:"0" minimum:"0" maximum:"1000000000" doc:"Contacts before the first"`
-		Limit     int       `query:"limit" default:"100" minimum:"1" maximum:"1000"`
+		Limit     int       `query:"limit" default:"100" minimum:"1" maximum:"1000" doc:"Maximum number of records"`
 	}) (*api.Array[marketplaceview.Contact], error) {
 		of, err := marketplacecmd.WorkspaceOf(ctx, r.Commands, api.Request(ctx), in.CompanyID, companycontact.ErrNotYours)
 		if err != nil {

@@ -58,10 +58,8 @@ func TestAnybodyNamesAContactAndMembersDecideTheRest(t *testing.T) {
 		c.GET(contacts+"?company_id="+id).Problem(403, "Not enough permissions to access this company's contacts")
 	}
 	c.GET(contacts).Problem(422, "Validation error", "company_id", "is required")
-	stranger.GET(contacts+"?company_id="+mill.ID.String()).Problem(401, "Not authenticated")
 
 	foreign.DELETE(contactAt(first.ID)).Problem(404, "Contact not found")
-	stranger.DELETE(contactAt(first.ID)).Problem(401, "Not authenticated")
 	c.DELETE(contactAt(first.ID)).Status(204)
 	for _, id := range []any{first.ID, uuid.New(), "x"} {
 		stranger.GET(contactAt(id)).Problem(404, "Contact not found")

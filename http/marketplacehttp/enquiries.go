@@ -32,7 +32,7 @@ func (in ByEnquiry) id() (uuid.UUID, error) { return idOr(in.ID, enquiry.ErrNotF
 // EnquiryQuery are the parameters of the list.
 type EnquiryQuery struct {
 	CompanyID api.Optional[uuid.UUID] `query:"company_id" doc:"One of the caller's; absent: all of them"`
-	Status    string                  `query:"status" enum:"pending,contacted,qualified,converted,lost"`
+	Status    string                  `query:"status" enum:"pending,contacted,qualified,converted,lost" doc:"Only this status"`
 	Source    string                  `query:"source_platform" maxLength:"50" doc:"Where the buyer asked"`
 	Spam      bool                    `query:"spam" doc:"true: what programs have sent, instead of people"`
 }

@@ -91,7 +91,6 @@ func TestABuyerAsksAndTheCompanyAnswers(t *testing.T) {
 	for _, id := range []string{mill.ID.String(), uuid.NewString()} {
 		foreign.GET(enquiries+"?company_id="+id).Problem(403, "Not enough permissions to access this company's enquiries")
 	}
-	stranger.GET(enquiries).Problem(401, "Not authenticated")
 	for _, id := range []any{made.ID, uuid.New(), "x"} {
 		foreign.GET(enquiryAt(id)).Problem(404, "Enquiry not found")
 		foreign.GET(enquiryAt(id)+"/history").Problem(404, "Enquiry not found")
@@ -101,7 +100,6 @@ func TestABuyerAsksAndTheCompanyAnswers(t *testing.T) {
 	moved.Contains(`"status":"qualified"`, `"notes":"called"`, `"revision":2`)
 	c.PATCH(enquiryAt(made.ID), `{"status":"qualified"}`).Status(200).Contains(`"revision":2`)
 	c.PATCH(enquiryAt(made.ID), `{"status":"pending"}`).Problem(409, "Status cannot change from qualified to pending")
-	c.With("If-Match", `"0"`).PATCH(enquiryAt(made.ID), `{"status":"lost"}`).Problem(412, "It was changed since you read it")
 	c.GET(enquiryAt(made.ID)).Status(200).Contains(`"status":"qualified"`, `"notes":"called"`)
 	var moves []marketplaceview.Move
 	c.GET(enquiryAt(made.ID) + "/history").Status(200).JSON(&moves)
@@ -337,7 +335,6 @@ func TestNewEnquiriesAreFollowed(t *testing.T) {
 	for _, last := range []string{"x", "-1", "9000000000000000000"} {
 		c.With("Last-Event-ID", last).GET(enquiries + "/stream").Status(422)
 	}
-	o.Anonymous().GET(enquiries+"/stream").Problem(401, "Not authenticated")
 }
 
 func TestAPhoneIsLookedUpWithoutAMessage(t *testing.T) {

@@ -34,7 +34,7 @@ func (in ByProduct) id() (uuid.UUID, error) {
 // ProductQuery are the parameters of a list of products.
 type ProductQuery struct {
 	Category  string                  `query:"category"   maxLength:"200" doc:"In any case"`
-	CompanyID api.Optional[uuid.UUID] `query:"company_id"`
+	CompanyID api.Optional[uuid.UUID] `query:"company_id" doc:"Only of this company"`
 	Search    string                  `query:"search"     maxLength:"200" doc:"Words of the name, the category or the description, also mistyped ones; the first eight count"`
 	IsActive  bool                    `query:"is_active"  default:"true" doc:"false: those that others do not see, of the caller's company"`
 }

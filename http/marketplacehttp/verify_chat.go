@@ -42,7 +42,7 @@ type ChatCheck struct {
 	Phone   *string `json:"phone" doc:"As it is dialled; as it was sent where it is no number"`
 	IsValid bool    `json:"is_valid" doc:"There may be such a number"`
 	IsChat  bool    `json:"is_chat" doc:"It is known to be on the chat network"`
-	Error   *string `json:"error"`
+	Error   *string `json:"error" doc:"Error; null: none"`
 }
 
 // verifyChat registers the check of a phone. No message is ever sent to find out (CONTRACT.md 3.1.6, M17).
@@ -54,7 +54,7 @@ func (r *Routes) verifyChat() {
 		Reads: []string{"messages", "messaging_contacts"},
 	}), func(ctx context.Context, in *struct {
 		Body struct {
-			Phone loose `json:"phone,omitempty"`
+			Phone loose `json:"phone,omitempty" doc:"Phone number"`
 		}
 	}) (*api.Body[ChatCheck], error) {
 		sent := string(in.Body.Phone)

@@ -12,24 +12,24 @@ import (
 
 // Try is a question to try a bot with.
 type Try struct {
-	Text        string `json:"text" maxLength:"4096"`
+	Text        string `json:"text" maxLength:"4096" doc:"Question to the bot"`
 	RunWebhooks bool   `json:"runWebhooks,omitempty" doc:"Call webhooks instead of simulating them"`
 }
 
 // Tried is what a bot would answer.
 type Tried struct {
-	Answer     string                 `json:"answer"`
+	Answer     string                 `json:"answer" doc:"The bot's answer"`
 	Handover   bool                   `json:"handover" doc:"A person would be asked to answer"`
-	Passages   []answering.Passage    `json:"passages"`
-	ToolCalls  []answering.ToolResult `json:"toolCalls"`
-	Tokens     int64                  `json:"tokens"`
-	DurationMs int64                  `json:"durationMs"`
+	Passages   []answering.Passage    `json:"passages" doc:"Passages that the bot used"`
+	ToolCalls  []answering.ToolResult `json:"toolCalls" doc:"Calls of tools"`
+	Tokens     int64                  `json:"tokens" doc:"Number of tokens"`
+	DurationMs int64                  `json:"durationMs" doc:"Duration in milliseconds"`
 }
 
 // Days are the first and the last day of a report.
 type Days struct {
-	From api.Optional[unit.Date] `query:"from"`
-	To   api.Optional[unit.Date] `query:"to"`
+	From api.Optional[unit.Date] `query:"from" doc:"First day"`
+	To   api.Optional[unit.Date] `query:"to" doc:"Last day"`
 }
 
 // BotTrials registers how bots are tried, and what they have done.

@@ -27,10 +27,10 @@ func botOp(id, method, path, summary string) api.Op {
 
 // Tool is something that a bot may do beside answering.
 type Tool struct {
-	ID          int64  `json:"id"`
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Attached    bool   `json:"attached"`
+	ID          int64  `json:"id" doc:"ID of the tool"`
+	Name        string `json:"name" doc:"Name of the tool"`
+	Description string `json:"description" doc:"Description of the tool"`
+	Attached    bool   `json:"attached" doc:"true: the bot has the tool"`
 }
 
 func shownTool(t bot.Tool, attached []int64) Tool {
@@ -52,7 +52,7 @@ type ByTool struct {
 
 // BotList says which bots are asked for.
 type BotList struct {
-	Active string `query:"active" enum:"true,false"`
+	Active string `query:"active" enum:"true,false" doc:"Only active, or only inactive ones"`
 	Scope  string `query:"scope" enum:"own,workspace" default:"own" doc:"workspace: also those of others; an API key has all in any case"`
 }
 

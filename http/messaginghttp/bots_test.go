@@ -147,7 +147,6 @@ func TestAWebhookKeepsItsSecrets(t *testing.T) {
 	one := fmt.Sprint(at, "/", w.ID)
 	edited := c.PATCH(one, `{"active":false,"headers":{"x-key":"********","B":"b"},"jsonData":null}`).Status(200)
 	require.JSONEq(t, "["+edited.Text+"]", c.GET(at).Status(200).Text, "a read says what the write said")
-	c.With("If-Match", `"0"`).PATCH(one, `{"name":"x"}`).Problem(412, "It was changed since you read it")
 	c.PATCH(one, `{"url":"https://thief.example/{sku}"}`).Problem(422, "Validation error",
 		"headers", "must be given again, since url names another server", "queryParams", "must be given again, since url names another server",
 		"parameters", "must be given again, since url names another server")

@@ -50,22 +50,22 @@ func campaignOp(id, method, path, summary string) api.Op {
 
 // ToSend names the campaign that is to be sent.
 type ToSend struct {
-	CampaignID int64 `json:"campaignId" minimum:"1"`
+	CampaignID int64 `json:"campaignId" minimum:"1" doc:"ID of the campaign"`
 }
 
 // Dispatched is the status of a campaign, and how many it is for.
 type Dispatched struct {
-	CampaignID int64  `json:"campaignId"`
-	Status     string `json:"status" enum:"draft,scheduled,active,paused,completed,failed"`
-	Total      int64  `json:"total"`
-	Skipped    int64  `json:"skipped"`
+	CampaignID int64  `json:"campaignId" doc:"ID of the campaign"`
+	Status     string `json:"status" enum:"draft,scheduled,active,paused,completed,failed" doc:"Status of the campaign"`
+	Total      int64  `json:"total" doc:"Number of contacts"`
+	Skipped    int64  `json:"skipped" doc:"Number of skipped contacts"`
 }
 
 // CampaignProgress is how far a campaign is.
 type CampaignProgress struct {
-	Status string                      `json:"status" enum:"draft,scheduled,active,paused,completed,failed"`
-	Reason *string                     `json:"reason"`
-	Stats  messagingview.CampaignStats `json:"stats"`
+	Status string                      `json:"status" enum:"draft,scheduled,active,paused,completed,failed" doc:"Status of the campaign"`
+	Reason *string                     `json:"reason" doc:"Reason of the status; null: none"`
+	Stats  messagingview.CampaignStats `json:"stats" doc:"Numbers of messages by status"`
 }
 
 // Campaigns registers messages to many contacts.

@@ -116,20 +116,20 @@ func (r *Routes) Channels() {
 
 // Health is what the networks of a workspace's channels say. The widget's channels have no network.
 type Health struct {
-	Status    string          `json:"status" enum:"ok,degraded,down,unconfigured"`
-	CheckedAt time.Time       `json:"checkedAt"`
-	Channels  []ChannelHealth `json:"channels"`
+	Status    string          `json:"status" enum:"ok,degraded,down,unconfigured" doc:"Worst health of all channels"`
+	CheckedAt time.Time       `json:"checkedAt" doc:"Time of the check"`
+	Channels  []ChannelHealth `json:"channels" doc:"Health by channel"`
 }
 
 // ChannelHealth is what a network says of a channel. It says null of what it does not know.
 type ChannelHealth struct {
-	ChannelID      int64   `json:"channelId"`
-	Status         string  `json:"status" enum:"connected,disconnected,error"`
-	PhoneNumber    *string `json:"phoneNumber"`
-	Quality        *string `json:"quality"`
-	MessagingLimit *string `json:"messagingLimit"`
-	CanSend        *string `json:"canSend"`
-	LastError      *string `json:"lastError"`
+	ChannelID      int64   `json:"channelId" doc:"ID of the channel"`
+	Status         string  `json:"status" enum:"connected,disconnected,error" doc:"Health of the channel"`
+	PhoneNumber    *string `json:"phoneNumber" doc:"Phone number in E.164 form; null: none"`
+	Quality        *string `json:"quality" doc:"The network's quality rating; null: unknown"`
+	MessagingLimit *string `json:"messagingLimit" doc:"The network's messaging limit; null: unknown"`
+	CanSend        *string `json:"canSend" doc:"The network's word on sending; null: unknown"`
+	LastError      *string `json:"lastError" doc:"Last error; null: none"`
 }
 
 // e164 returns a phone as E.164, as far as it can be read; networks show it with blanks.

@@ -16,11 +16,11 @@ import (
 
 // Accepted is the answer to a message that the network took.
 type Accepted struct {
-	MessageID         string `json:"messageId"`
-	ProviderMessageID string `json:"providerMessageId"`
-	Status            string `json:"status" enum:"accepted"`
-	To                string `json:"to"`
-	ChannelID         int64  `json:"channelId"`
+	MessageID         string `json:"messageId" doc:"ID of the message"`
+	ProviderMessageID string `json:"providerMessageId" doc:"ID of the message at the provider"`
+	Status            string `json:"status" enum:"accepted" doc:"Status of the message"`
+	To                string `json:"to" doc:"Phone number in E.164 form"`
+	ChannelID         int64  `json:"channelId" doc:"ID of the channel"`
 }
 
 // Chat registers what sends messages, and shows conversations.
@@ -44,7 +44,7 @@ func (r *Routes) Chat() {
 		func(ctx context.Context, in *struct {
 			ByContact
 			Before string `query:"before" doc:"Id of a message: those before it"`
-			Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200"`
+			Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"Maximum number of records"`
 		}) (*api.Body[[]messagingview.Message], error) {
 			var before int64
 			if in.Before != "" {
@@ -76,7 +76,7 @@ func (r *Routes) Chat() {
 		"Send a JPEG, PNG or WebP file to a contact. Bahi re-encodes the image without its metadata.")
 	picture.Errors, picture.MaxBody, picture.EmptyFile, picture.Expensive, picture.Untried = []int{400, 409, 429, 502}, MaxPicture,
 		errNotPicture, true, true
-	picture.Texts = []api.Text{{Name: "channelId", Integer: true, Required: true}, {Name: "caption",
+	picture.Texts = []api.Text{{Name: "channelId", Integer: true, Required: true, Doc: "ID of the channel"}, {Name: "caption",
 		Doc: "Below the picture, at most 1024 characters"}}
 	api.Handle(r.API, picture, func(ctx context.Context, in *struct {
 		ByContact
@@ -128,7 +128,7 @@ var errNotPicture = fault.New(fault.Malformed, "File must be an image")
 
 // Unread is how many messages of a contact nobody has read.
 type Unread struct {
-	Unread int64 `json:"unread"`
+	Unread int64 `json:"unread" doc:"Number of unread messages of the contact"`
 }
 
 // fileLink is how long a link to a file works.

@@ -14,7 +14,7 @@ import (
 type LiveMessage struct {
 	messagingview.Message
 
-	ContactID int64 `json:"contactId"`
+	ContactID int64 `json:"contactId" doc:"ID of the contact"`
 }
 
 // LiveStatus is a message that has changed.

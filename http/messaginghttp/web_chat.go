@@ -38,13 +38,13 @@ type WebChatSession struct {
 
 // VisitorMessage is a message as the visitor of a page sees it.
 type VisitorMessage struct {
-	ID        string    `json:"id"`
+	ID        string    `json:"id" doc:"ID of the message"`
 	Direction string    `json:"direction" enum:"in,out" doc:"in: of the visitor"`
-	Type      string    `json:"type"`
-	Text      *string   `json:"text"`
-	MediaURL  *string   `json:"mediaUrl"`
-	At        time.Time `json:"at"`
-	By        string    `json:"by" enum:"visitor,person,bot"`
+	Type      string    `json:"type" doc:"Type of the message"`
+	Text      *string   `json:"text" doc:"Text; null: none"`
+	MediaURL  *string   `json:"mediaUrl" doc:"URL of the file; null: none"`
+	At        time.Time `json:"at" doc:"Time of the message"`
+	By        string    `json:"by" enum:"visitor,person,bot" doc:"Sender: visitor, person of the company, or bot"`
 }
 
 // WebChat registers what the chat widget on the pages of others calls. A visitor's token is none of ours (CONTRACT.md W3).

@@ -27,8 +27,8 @@ func (r *Routes) Erasures() {
 		Tags:    tags, Operator: true, Status: http.StatusAccepted, NoKey: true,
 	}, func(ctx context.Context, in *struct {
 		Body struct {
-			Email string `json:"email,omitempty" maxLength:"254"`
-			Phone string `json:"phone,omitempty" maxLength:"40"`
+			Email string `json:"email,omitempty" maxLength:"254" doc:"Email address of the person"`
+			Phone string `json:"phone,omitempty" maxLength:"40" doc:"Phone number of the person"`
 		}
 	}) (*api.Body[Erased], error) {
 		subjects, err := r.Eraser.EraseEverywhere(ctx, api.Request(ctx), in.Body.Email, in.Body.Phone)

@@ -26,8 +26,8 @@ func (r *Routes) Jobs() {
 		ID: "list-jobs", Method: "GET", Path: "/ops/jobs", Summary: "List the waiting, completed and failed jobs",
 		Tags: tags, Operator: true, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
-		State    string `query:"state" enum:"available,pending,scheduled,running,retryable,completed,cancelled,discarded"`
-		Kind     string `query:"kind" maxLength:"128"`
+		State    string `query:"state" enum:"available,pending,scheduled,running,retryable,completed,cancelled,discarded" doc:"Only this state"`
+		Kind     string `query:"kind" maxLength:"128" doc:"Only this kind"`
 		Page     int    `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
 		PageSize int    `query:"page_size" default:"50" minimum:"1" maximum:"1000" doc:"Jobs per page"`
 	}) (*struct {

@@ -17,11 +17,11 @@ type Captured interface {
 
 // Message is a kept message.
 type Message struct {
-	ID      string    `json:"id"`
+	ID      string    `json:"id" doc:"ID of the message"`
 	Time    time.Time `json:"time" doc:"When the message would have been sent"`
-	To      string    `json:"to"`
-	Subject string    `json:"subject"`
-	Text    string    `json:"text"`
+	To      string    `json:"to" doc:"Recipient"`
+	Subject string    `json:"subject" doc:"Subject"`
+	Text    string    `json:"text" doc:"Text"`
 	At      time.Time `json:"at" doc:"The same as time"`
 	Status  string    `json:"status" doc:"kept: no provider is configured; sent, failed, unknown: what a provider did"`
 	Error   *string   `json:"error,omitempty" doc:"Why it failed, or was not sent"`
@@ -41,7 +41,7 @@ func (r *Routes) Outbox() {
 		Summary: "List the stored messages of ports without a provider. Includes replies to order drafts.",
 		Tags:    tags, Operator: true, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
-		Port     string `query:"port" required:"true" enum:"mail,chat,crm,gateway"`
+		Port     string `query:"port" required:"true" enum:"mail,chat,crm,gateway" doc:"Port, such as mail"`
 		Page     int    `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
 		PageSize int    `query:"page_size" default:"50" minimum:"1" maximum:"1000" doc:"Messages per page"`
 	}) (*page, error) {

@@ -13,7 +13,7 @@ import (
 func TestOperatorReadsKeptMails(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	asha := o.Person("asha@example.com")
+	o.Person("asha@example.com")
 	var page []opshttp.Message
 	a := o.Operator().GET("/ops/outbox?port=mail").Status(200).JSON(&page)
 	require.Equal(t, "1", a.Header("X-Total-Count"))
@@ -23,11 +23,6 @@ func TestOperatorReadsKeptMails(t *testing.T) {
 	require.Equal(t, strings.ReplaceAll(o.Mails("asha@example.com", apptest.VerifySubject)[0], "\r\n", "\n"), page[0].Text)
 	require.True(t, strings.HasSuffix(page[0].ID, ".eml"))
 	o.Operator().GET("/ops/outbox?port=chat").Status(200).Body(`[]`)
-
-	for _, port := range []string{"mail", "chat", "crm"} {
-		asha.GET("/ops/outbox?port="+port).Problem(403, "Not enough permissions")
-	}
-	o.Anonymous().GET("/ops/outbox?port=mail").Problem(401, "Not authenticated")
 }
 
 // A configured provider keeps nothing.

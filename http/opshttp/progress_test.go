@@ -2,102 +2,13 @@ package opshttp_test
 
 import (
 	"context"
-	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/event"
 	"bahi/http/opshttp"
-	"bahi/internal/test/apitest"
-	"bahi/readmodels/opsview"
 )
-
-// next returns the next progress event of a rebuild: either a build or the end.
-func next(t *testing.T, stream *apitest.Stream) (*opsview.Build, *opshttp.End) {
-	t.Helper()
-	var data json.RawMessage
-	name, _ := stream.Next(&data)
-	build, end := &opsview.Build{}, &opshttp.End{}
-	switch name {
-	case "progress":
-		require.NoError(t, json.Unmarshal(data, build))
-		return build, nil
-	case "end":
-		require.NoError(t, json.Unmarshal(data, end))
-		over, _ := stream.Next(&data)
-		require.Empty(t, over, "an event follows the end")
-		return nil, end
-	}
-	t.Fatalf("unexpected event %q", name)
-	return nil, nil
-}
-
-// until reads on until the build is as required.
-func until(t *testing.T, stream *apitest.Stream, wanted func(*opsview.Build) bool) {
-	t.Helper()
-	for {
-		build, end := next(t, stream)
-		require.Nil(t, end)
-		if wanted(build) {
-			return
-		}
-	}
-}
-
-func TestRebuildIsWatchedUntilItIsLive(t *testing.T) {
-	t.Parallel()
-	r := startRegistry(t)
-	r.log(8)
-	r.generation("books", 1, 2, `live = true`)
-	r.generation("books", 2, 2, `total = 8`)
-	stream := r.operator().Stream("/ops/projections/books/progress")
-	build, _ := next(t, stream)
-	require.Equal(t, "requested", build.Phase)
-	r.set("books", 2, `phase = 'filling', position = 2, rate = 2`)
-	until(t, stream, func(b *opsview.Build) bool { return b.Percent == 25 && b.Done == 2 && *b.ETASeconds == 7 })
-	build, _ = next(t, stream)
-	require.Equal(t, event.Position(2), build.Done, "progress is repeated without a change")
-	r.set("books", 2, `phase = 'indexing', position = 8`)
-	until(t, stream, func(b *opsview.Build) bool { return b.Phase == "indexing" && b.Percent == 100 })
-	r.sql(`update projection.generation set live = generation = 2, keep_until = case generation when 1 then now() end, building = false
-		where generation = 1;
-		update projection.generation set live = true, building = false where generation = 2`)
-	for {
-		_, end := next(t, stream)
-		if end != nil {
-			require.Equal(t, opshttp.End{State: "live", Generation: 2}, *end)
-			break
-		}
-	}
-}
-
-func TestRebuildIsWatchedUntilItIsCancelled(t *testing.T) {
-	t.Parallel()
-	r := startRegistry(t)
-	r.generation("books", 4, 2, `live = true`)
-	r.generation("books", 5, 2, `phase = 'filling'`)
-	stream := r.operator().Stream("/ops/projections/books/progress")
-	next(t, stream)
-	r.sql(`delete from projection.generation where generation = 5`)
-	r.generation("books", 6, 2, `phase = 'filling'`) // the next build starts at once
-	for {
-		_, end := next(t, stream)
-		if end != nil {
-			require.Equal(t, opshttp.End{State: "cancelled", Generation: 4}, *end)
-			return
-		}
-	}
-}
-
-func TestWatchWithoutARebuild(t *testing.T) {
-	t.Parallel()
-	r := startRegistry(t)
-	r.generation("books", 3, 2, `live = true`)
-	_, end := next(t, r.operator().Stream("/ops/projections/books/progress"))
-	require.Equal(t, opshttp.End{State: "none", Generation: 3}, *end)
-}
 
 // drawer has three messages.
 type drawer struct{}

@@ -1,12 +1,8 @@
 package opshttp_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http/httptest"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,10 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"bahi/commands"
-	"bahi/domain/actor"
 	"bahi/domain/event"
-	"bahi/domain/fault"
 	"bahi/http/api"
 	"bahi/http/opshttp"
 	"bahi/internal/test/apitest"
@@ -26,67 +19,11 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// orders records what is asked of the builds.
-type orders struct {
-	mu    sync.Mutex
-	asked []string
-	err   error
-}
-
-func (o *orders) note(what ...any) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.err == nil {
-		o.asked = append(o.asked, strings.TrimSpace(fmt.Sprintln(what...)))
-	}
-	return o.err
-}
-
-// taken returns the orders since the last call.
-func (o *orders) taken() []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	asked := o.asked
-	o.asked = nil
-	return asked
-}
-
-// refuse makes all orders fail with err, or succeed if err is nil.
-func (o *orders) refuse(err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.err = err
-}
-
-func (o *orders) Rebuild(_ context.Context, name string, how opshttp.Rebuild) error {
-	return o.note("rebuild", name, how)
-}
-
-func (o *orders) Estimate(_ context.Context, name string) (opsview.Estimate, error) {
-	return opsview.Estimate{Events: 10, Rate: 4, Seconds: 2.5, Bytes: 8192}, o.note("estimate", name)
-}
-
-func (o *orders) Throttle(_ context.Context, name string, perSecond int) error {
-	return o.note("throttle", name, perSecond)
-}
-func (o *orders) Pause(_ context.Context, name string) error    { return o.note("pause", name) }
-func (o *orders) Resume(_ context.Context, name string) error   { return o.note("resume", name) }
-func (o *orders) Cancel(_ context.Context, name string) error   { return o.note("cancel", name) }
-func (o *orders) Accept(_ context.Context, name string) error   { return o.note("accept", name) }
-func (o *orders) Rollback(_ context.Context, name string) error { return o.note("rollback", name) }
-func (o *orders) Retry(_ context.Context, name string) error    { return o.note("retry", name) }
-
-func (o *orders) Skip(_ context.Context, _ commands.Request, name string, at event.Position, reason string) (event.Position, error) {
-	return 77, o.note("skip", name, at, reason)
-}
-
 // registry is a server on a registry of projections that the test writes by hand.
 type registry struct {
 	t    *testing.T
 	pool *pgxpool.Pool
 	url  string
-
-	orders *orders
 }
 
 func startRegistry(t *testing.T) *registry {
@@ -94,12 +31,11 @@ func startRegistry(t *testing.T) *registry {
 	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: people{
-		"operator": {Operator: true}, "clerk": {Ledger: actor.Write, Marketplace: actor.Write, Messaging: actor.Write, Audit: actor.Write},
-	}}}})
-	r := &registry{t: t, pool: pool, orders: &orders{}}
+	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: people{"operator": {Operator: true}}}}})
+	r := &registry{t: t, pool: pool}
 	routes := &opshttp.Routes{
-		API: a, Registry: &opsview.Projections{DB: pool, Versions: map[string]int{"books": 2, "users": 1}}, Builds: r.orders,
+		API: a, Registry: &opsview.Projections{DB: pool, Versions: map[string]int{"books": 2, "users": 1}},
+		Builds:   struct{ opshttp.Builds }{}, // the tests of real builds serve a whole system
 		Captured: map[string]opshttp.Captured{"mail": drawer{}},
 	}
 	routes.Projections()
@@ -144,23 +80,6 @@ func (r *registry) books() (p opsview.Projection) {
 	r.t.Helper()
 	r.operator().GET("/ops/projections/books").Status(200).JSON(&p)
 	return p
-}
-
-func TestOnlyOperatorsSeeAndChangeProjections(t *testing.T) {
-	t.Parallel()
-	r := startRegistry(t)
-	requests := [][2]string{
-		{"GET", "/ops/projections"}, {"GET", "/ops/projections/books"}, {"GET", "/ops/projections/books/progress"}, {"GET", "/ops/parked"},
-		{"GET", "/ops/outbox?port=mail"}, {"POST", "/ops/parked/books/retry"}, {"POST", "/ops/parked/books/skip"},
-	}
-	for _, verb := range []string{"rebuild", "pause", "resume", "cancel", "accept", "rollback", "retry", "skip", "throttle"} {
-		requests = append(requests, [2]string{"POST", "/ops/projections/books/" + verb})
-	}
-	for _, q := range requests {
-		apitest.New(t, r.url, "clerk").Do(q[0], q[1], nil).Problem(403, "Not enough permissions")
-		apitest.New(t, r.url, "").Do(q[0], q[1], nil).Problem(401, "Not authenticated")
-	}
-	require.Empty(t, r.orders.taken())
 }
 
 func TestProjectionIsShown(t *testing.T) {
@@ -286,95 +205,4 @@ func TestParkedFollowersAreListed(t *testing.T) {
 	require.Equal(t, "bad", all[2].Error)
 	require.Equal(t, "1.4", all[2].Program)
 	require.Equal(t, time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC), all[2].Since.UTC())
-}
-
-func TestRebuildIsRequestedAndEstimated(t *testing.T) {
-	t.Parallel()
-	r := startRegistry(t)
-	r.generation("books", 1, 2, `live = true`)
-	const path = "/ops/projections/books/rebuild"
-	operator := r.operator()
-	var now opsview.Projection
-	operator.POST(path, nil).Status(202).JSON(&now)
-	require.Equal(t, "books", now.Name)
-	require.Equal(t, 1, now.Generation)
-	operator.POST(path, `{}`).Status(202)
-	operator.POST(path, `{"throttle":500,"partitions":4,"accept_differences":true,"keep_seconds":90}`).Status(202)
-	operator.POST(path, `{"keep_seconds":0}`).Status(202)
-	operator.POST(path+"?dry_run=true", nil).Status(200).Body(`{"events":10,"rate":4,"seconds":2.5,"bytes":8192}`)
-	require.Equal(t, []string{
-		"rebuild books {0 0 false -1ns}", "rebuild books {0 0 false -1ns}", "rebuild books {500 4 true 1m30s}", "rebuild books {0 0 false 0s}",
-		"estimate books",
-	}, r.orders.taken())
-
-	for body, wrong := range map[string][2]string{
-		`{"throtle":500}`: {"throtle", "unknown field"}, `{"throttle":0}`: {"throttle", "must be at least 1"},
-		`{"partitions":65}`: {"partitions", "must be at most 64"}, `{"keep_seconds":-1}`: {"keep_seconds", "must be at least 0"},
-	} {
-		operator.POST(path, body).Problem(422, "Validation error", wrong[0], wrong[1])
-	}
-	operator.POST(path+"?dryrun=true", nil).Status(422)
-	require.Empty(t, r.orders.taken())
-	r.orders.refuse(opsview.ErrBuildRuns)
-	operator.POST(path, nil).Problem(409, "The projection is being rebuilt already")
-	r.orders.refuse(errors.New("secret: away"))
-	operator.POST(path+"?dry_run=true", nil).Problem(500, "Internal error")
-}
-
-func TestEachOrderRespondsWithTheProjection(t *testing.T) {
-	t.Parallel()
-	r := startRegistry(t)
-	r.generation("users", 3, 1, `live = true`)
-	for verb, body := range map[string]string{
-		"pause": "", "resume": "", "cancel": "", "accept": "", "rollback": "", "retry": "",
-		"throttle": `{"events_per_second":100}`, "skip": `{"position":5,"reason":" a test row "}`,
-	} {
-		path := "/ops/projections/users/" + verb
-		var now opsview.Projection
-		a := r.operator().POST(path, body).Status(200).JSON(&now)
-		require.Equal(t, 3, now.Generation)
-		asked := strings.TrimSpace(verb + " users " + map[string]string{"throttle": "100", "skip": "5 a test row"}[verb])
-		require.Equal(t, []string{asked}, r.orders.taken())
-		require.Equal(t, map[string]string{"skip": "77"}[verb], a.Header("Bahi-Position"))
-
-		r.orders.refuse(fault.New(fault.Conflict, "Not now"))
-		r.operator().POST(path, body).Problem(409, "Not now")
-		r.operator().POST("/ops/projections/banks/"+verb, body).Problem(404, "Projection not found")
-		r.orders.refuse(nil)
-		r.operator().POST("/ops/projections/banks/"+verb, body).Problem(404, "Projection not found")
-		require.Empty(t, r.orders.taken())
-	}
-	r.operator().POST("/ops/projections/users/throttle", `{"events_per_second":null}`).Status(200)
-	require.Equal(t, []string{"throttle users 0"}, r.orders.taken())
-	r.operator().POST("/ops/projections/users/throttle", `{}`).Problem(422, "Validation error", "events_per_second", "is required")
-	r.operator().POST("/ops/projections/users/throttle", `{"events_per_second":0}`).Status(422)
-	r.operator().POST("/ops/projections/banks/rebuild", nil).Problem(404, "Projection not found")
-	r.operator().POST("/ops/projections/banks/rebuild?dry_run=true", nil).Problem(404, "Projection not found")
-	r.operator().GET("/ops/projections/banks").Problem(404, "Projection not found")
-	r.operator().GET("/ops/projections/banks/progress").Problem(404, "Projection not found")
-	require.Empty(t, r.orders.taken())
-}
-
-func TestParkedFollowersAreRetriedAndSkipped(t *testing.T) {
-	t.Parallel()
-	r := startRegistry(t)
-	r.operator().POST("/ops/parked/accounts/retry", nil).Status(200).Body(`[]`)
-	a := r.operator().POST("/ops/parked/accounts/skip", `{"position":5,"reason":"गलत"}`).Status(200).Body(`[]`)
-	require.Equal(t, "77", a.Header("Bahi-Position"))
-	require.Equal(t, []string{"retry accounts", "skip accounts 5 गलत"}, r.orders.taken())
-	r.orders.refuse(opsview.ErrNotParked)
-	r.operator().POST("/ops/parked/accounts/retry", nil).Problem(409, "The projection is not parked")
-	r.operator().POST("/ops/parked/accounts/skip", `{"position":5,"reason":"x"}`).Problem(409, "The projection is not parked")
-	r.orders.refuse(nil)
-	for body, wrong := range map[string][2]string{
-		`{"position":5}`: {"reason", "is required"}, `{"position":5,"reason":""}`: {"reason", "must not be empty"},
-		`{"position":5,"reason":" "}`: {"reason", "must not be empty"}, `{"reason":"x"}`: {"position", "is required"},
-		`{"position":0,"reason":"x"}`:                                {"position", "must be at least 1"},
-		`{"position":5,"reason":"` + strings.Repeat("x", 501) + `"}`: {"reason", "at most 500 characters"},
-	} {
-		for _, path := range []string{"/ops/parked/books/skip", "/ops/projections/books/skip"} {
-			r.operator().POST(path, body).Problem(422, "Validation error", wrong[0], wrong[1])
-		}
-	}
-	require.Empty(t, r.orders.taken())
 }

@@ -21,7 +21,7 @@ type Status struct {
 // Need is a kind of things that need an operator.
 type Need struct {
 	What  string `json:"what" enum:"parked,differs,discarded,webhooks,retryable,paused" doc:"differs: a rebuild waits for a decision"`
-	Count int64  `json:"count"`
+	Count int64  `json:"count" doc:"Number of them"`
 }
 
 // Status registers the overview of the deployment.

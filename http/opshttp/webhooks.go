@@ -43,8 +43,8 @@ func (r *Routes) Webhooks() {
 		ID: "list-webhooks", Method: "GET", Path: "/ops/webhooks", Summary: "List the webhook calls of providers with their results",
 		Tags: tags, Operator: true, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
-		Endpoint string `query:"endpoint" maxLength:"128"`
-		Verdict  string `query:"verdict" enum:"waiting,handled,ignored,parked"`
+		Endpoint string `query:"endpoint" maxLength:"128" doc:"Only this endpoint"`
+		Verdict  string `query:"verdict" enum:"waiting,handled,ignored,parked" doc:"Only this result"`
 		Page     int    `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
 		PageSize int    `query:"page_size" default:"50" minimum:"1" maximum:"1000" doc:"Calls per page"`
 	}) (*page, error) {

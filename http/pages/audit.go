@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"net/url"
@@ -120,11 +121,7 @@ func (v *visit) memberChoices(chosen string) (found []choice) {
 	_, _ = v.call("list-members", request{vars: []string{v.who.Workspace.String()}}, &members)
 	for _, m := range members {
 		id := "user:" + textOf(m["user_id"])
-		name := strings.TrimSpace(textOf(m["first_name"]) + " " + textOf(m["last_name"]))
-		if name == "" {
-			name = textOf(m["email"])
-		}
-		found = append(found, choice{id, name, id == chosen})
+		found = append(found, choice{id, cmp.Or(fullName(m), textOf(m["email"])), id == chosen})
 	}
 	return found
 }
@@ -137,14 +134,6 @@ func (v *visit) linkOf(path string) string {
 	return ""
 }
 
-// trailWords are the sentences for changes of records that are no rows.
-var trailWords = map[string]string{
-	"account opened": "%s opened the account", "account renamed": "%s renamed the account", "account edited": "%s edited the account",
-	"account deleted": "%s deleted the account", "clientorder added": "%s added the order", "clientorder edited": "%s edited the order",
-	"clientorder deleted": "%s deleted the order", "takada added": "%s added the takada", "takada edited": "%s edited the takada",
-	"takada deleted": "%s deleted the takada", "bookslock locked": "%s moved the lock of the books",
-}
-
 func (v *visit) trailLine(c trailChange, name func(string) string) trailLine {
 	line := trailLine{change: change{At: c.At, Actor: name(c.Actor), Reason: c.Reason}, Date: c.Date}
 	line.Account, line.Kind = textOf(c.Account["name"]), kindName(c.Ledger)
@@ -155,12 +144,12 @@ func (v *visit) trailLine(c trailChange, name func(string) string) trailLine {
 		line.Link = v.linkOf(account + "/rows/" + url.PathEscape(c.ID))
 		line.Sentence = v.lang.sentence(c.Change, line.Actor, c.after())
 	case c.Kind == c.Ledger:
-		line.Link, line.Sentence = v.linkOf(account), v.lang.tf(trailWords["account "+c.Change], line.Actor)
+		line.Link, line.Sentence = v.linkOf(account), v.lang.tf(english["changes"]["account "+c.Change], line.Actor)
 	case c.Kind == "clientorder":
 		line.Link = v.linkOf(Path + "/orders/" + url.PathEscape(c.ID))
 		fallthrough
 	default:
-		line.Sentence = v.lang.tf(trailWords[c.Kind+" "+c.Change], line.Actor)
+		line.Sentence = v.lang.tf(english["changes"][c.Kind+" "+c.Change], line.Actor)
 	}
 	line.Lines, line.Whole = v.lang.changed(c), c.Change == "opened" || c.Change == "added" || c.Change == "deleted"
 	if line.Whole { // the sentence has the name and the date

@@ -94,8 +94,7 @@ func (v *visit) accountList(shown accountsPage, status int) (page, error) {
 		k.Chosen = k.Value == shown.Kind
 		shown.Kinds = append(shown.Kinds, k)
 	}
-	number, _ := strconv.Atoi(q.Get("page")) // 0 without one
-	number = max(number, 1)
+	number := v.number()
 	total, err := 0, error(nil)
 	if shown.Accounts, total, err = v.accountsNamed(shown.Query, shown.Kind, number, accountsShown); err != nil {
 		return page{}, err
@@ -278,20 +277,24 @@ func (v *visit) showAccount(shown accountPage, body map[string]any, faults map[s
 
 // newestRows returns a page of an account's rows, the newest first.
 func (v *visit) newestRows(kind, id string, shown *accountPage) ([]rowLine, error) {
-	read := func(page url.Values) (rows []map[string]any, total int, err error) {
+	read := func(number, size int) (rows []map[string]any, total int, err error) {
 		query := v.past()
-		maps.Copy(query, page)
+		query.Set("page", strconv.Itoa(number))
+		query.Set("page_size", strconv.Itoa(size))
 		out, err := v.call("read-"+kind+"-ledger", request{vars: []string{id}, query: query}, &rows)
 		if err == nil {
 			total, err = strconv.Atoi(out.Header.Get("X-Total-Count"))
 		}
 		return rows, total, err
 	}
-	rows, beside, err := v.newestFirst(read)
+	rows, total, err := v.newestFirst(read)
 	if err != nil {
 		return nil, err
 	}
-	shown.Newer, shown.Older = beside.Newer, beside.Older
+	shown.Newer = min(v.number(), max(total/rowsShown, 1)) - 1
+	if v.older(total) {
+		shown.Older = v.number() + 1
+	}
 	lines := make([]rowLine, 0, len(rows))
 	for _, r := range rows {
 		line := v.lineOf(kind, r)
@@ -300,7 +303,7 @@ func (v *visit) newestRows(kind, id string, shown *accountPage) ([]rowLine, erro
 			shown.newest = r
 		}
 	}
-	if beside.Newer == 0 && len(v.past()) == 0 {
+	if shown.Newer == 0 && len(v.past()) == 0 {
 		shown.Since = since(lines)
 	}
 	return lines, nil
@@ -308,12 +311,11 @@ func (v *visit) newestRows(kind, id string, shown *accountPage) ([]rowLine, erro
 
 // schemaOf returns the schema of an operation's body, without the ids that the path has.
 func (v *visit) schemaOf(id string) (*schema, error) {
-	d, err := v.document()
+	o, err := v.operation(id)
 	if err != nil {
 		return nil, err
 	}
-	o, known := d.operation(id)
-	if !known || o.Body == nil {
+	if o.Body == nil {
 		return nil, fmt.Errorf("operation %q has no body", id)
 	}
 	return o.Body.without("id", "row_id"), nil
@@ -367,7 +369,8 @@ func (v *visit) addRow() (page, error) {
 	out, err := v.call("add-"+kind+"-row", in, &row)
 	switch refused := refusal(err); {
 	case in.dry:
-		return v.previewed(kind, form.Get("preview"), row, err, func(p *preview) (page, error) {
+		p, err := v.previewOf(kind, row, err)
+		return v.previewed(p, err, func() (page, error) {
 			return v.showAccount(accountPage{Preview: p, Key: in.key}, body, refused.faults(), 0)
 		})
 	case refused != nil:

@@ -28,7 +28,7 @@ type dayOfBook struct {
 // dayTotal is what the rows of a ledger and a day count.
 type dayTotal struct {
 	Name            string
-	Received, Given []string
+	Received, Given []entryLine
 }
 
 const (
@@ -99,7 +99,7 @@ func (v *visit) daybook() (page, error) {
 		}
 		for _, t := range day.Totals {
 			one.Totals = append(one.Totals, dayTotal{
-				kindName(textOf(t["kind"])), owings(t["cash_in"], t["crystal_in"]), owings(t["cash_out"], t["crystal_out"]),
+				kindName(textOf(t["kind"])), linesOf(owings(t["cash_in"], t["crystal_in"])), linesOf(owings(t["cash_out"], t["crystal_out"])),
 			})
 		}
 		shown.Days = append(shown.Days, one)

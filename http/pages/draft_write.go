@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -13,14 +12,12 @@ import (
 	"bahi/http/api"
 )
 
-// draftChanges are the changes of a form of a draft: the inputs that differ from the values that the form was drawn with. So the same form
-// has the same changes whenever it is sent.
+// draftChanges are the changes of a form of a draft: what differs from the draft that the form was drawn from. So the same form has the
+// same changes whenever it is sent.
 type draftChanges struct {
-	form    url.Values
-	base    map[string]string
-	changed map[string]bool   // names of inputs
-	lines   []int             // of entries in the form, in order
-	places  map[string]string // of lines in the page that is drawn again, by those in the form
+	base    map[string]any
+	head    map[string]any
+	entries []map[string]any // as they were typed; new ones have no id
 	writes  []draftWrite
 }
 
@@ -34,143 +31,84 @@ type draftWrite struct {
 
 // changesOf reads what a form changes.
 func (f draftForm) changesOf(id string, form url.Values) (*draftChanges, error) {
-	c := &draftChanges{form: form, base: map[string]string{}, changed: map[string]bool{}}
-	if err := json.Unmarshal([]byte(form.Get("base")), &c.base); err != nil {
+	c := &draftChanges{}
+	if err := decode([]byte(form.Get("base")), &c.base); err != nil {
 		return nil, fault.New(fault.Malformed, "This form cannot be read. Nothing was done.")
 	}
-	r := reader{form, map[string][]int{}}
+	r, was := reader{form, map[string][]int{}}, entriesByID(c.base)
 	for name := range form {
 		r.index(name)
 	}
-	c.lines = r.lines["entries"]
-	slices.Sort(c.lines)
-	c.takeProposals()
-	for name, values := range form {
-		c.changed[name] = plainText(values[0]) != plainText(c.base[name])
-	}
-	if body := c.body(r, f.head, ""); len(body) > 0 {
+	lines := r.lines["entries"]
+	slices.Sort(lines)
+	takeProposals(form, lines, was)
+	c.head, _ = r.object(f.head, "", true)
+	if body := differing(c.head, c.base); len(body) > 0 {
 		c.writes = append(c.writes, draftWrite{operation: "edit-order-draft", vars: []string{id}, body: body})
 	}
 	var deletes, adds []draftWrite
-	for _, i := range c.lines {
-		w := draftWrite{operation: "edit-order-draft-entry", prefix: fmt.Sprintf("entries[%d]", i)}
-		entry := form.Get(w.prefix + ".id")
-		w.vars = []string{id, entry}
-		w.body = c.body(r, f.entry, w.prefix)
+	for _, i := range lines {
+		name := fmt.Sprintf("entries[%d]", i)
+		entry := form.Get(name + ".id")
+		typed, given := r.object(f.entry, name, entry != "")
+		w := draftWrite{operation: "edit-order-draft-entry", prefix: fmt.Sprintf("entries[%d]", len(c.entries)), vars: []string{id, entry}}
 		switch {
+		case entry == "" && !given:
+			continue
 		case entry == "":
-			w.operation, w.vars, w.adds = "add-order-draft-entry", w.vars[:1], true
-			if len(w.body) > 0 {
-				adds = append(adds, w)
-			}
-		case form.Get(w.prefix+".delete") != "":
-			w.operation, w.body = "delete-order-draft-entry", nil
+			w.operation, w.vars, w.body, w.adds = "add-order-draft-entry", w.vars[:1], typed, true
+			adds = append(adds, w)
+		case form.Get(name+".delete") != "":
+			w.operation = "delete-order-draft-entry"
 			deletes = append(deletes, w)
-		case len(w.body) > 0:
-			c.writes = append(c.writes, w)
+		default:
+			if w.body = differing(typed, was[entry]); len(w.body) > 0 {
+				c.writes = append(c.writes, w)
+			}
 		}
+		typed = maps.Clone(typed)
+		typed["id"], typed["delete"] = number(entry, ""), form.Get(name+".delete") != ""
+		c.entries = append(c.entries, typed)
 	}
 	c.writes = slices.Concat(c.writes, deletes, adds)
 	return c, nil
 }
 
-// plainText returns a text as it is compared: browsers send other line ends than they got.
-func plainText(text string) string { return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")) }
-
-// body returns the values of the changed inputs of an object.
-func (c *draftChanges) body(r reader, s *schema, prefix string) map[string]any {
-	body := map[string]any{}
-	for _, p := range s.Properties {
-		name := below(prefix, p.Name)
-		if value, _, kept := r.value(p.schema, name, true); kept && c.changed[name] {
-			body[p.Name] = value
-		}
+// entriesByID returns the entries of a draft by their ids.
+func entriesByID(draft map[string]any) map[string]map[string]any {
+	all := map[string]map[string]any{}
+	for _, e := range entriesOf(draft["entries"]) {
+		all[plain(e["id"])] = e
 	}
-	return body
+	return all
 }
 
 // takeProposals names the proposed client that the visitor chose, in all entries that have the same name as it was written.
-func (c *draftChanges) takeProposals() {
-	for _, i := range c.lines {
+func takeProposals(form url.Values, lines []int, was map[string]map[string]any) {
+	written := func(line string) string { return textOf(was[form.Get(line+".id")]["client_name"]) }
+	for _, i := range lines {
 		line := fmt.Sprintf("entries[%d]", i)
-		chosen, written := c.form.Get(line+".take"), c.base[line+".written"]
-		for _, j := range c.lines {
+		chosen := form.Get(line + ".take")
+		for _, j := range lines {
 			other := fmt.Sprintf("entries[%d]", j)
-			if chosen != "" && c.form.Get(other+".client_id") == "" && (i == j || written != "" && c.base[other+".written"] == written) {
-				c.form.Set(other+".client_id", chosen)
+			if chosen != "" && form.Get(other+".client_id") == "" && (i == j || written(line) != "" && written(other) == written(line)) {
+				form.Set(other+".client_id", chosen)
 			}
 		}
 	}
 }
 
-// deletes reports whether the visitor ticked an entry for deletion.
-func (c *draftChanges) deletes(entry string) bool {
-	return c != nil && slices.ContainsFunc(c.lines, func(i int) bool {
-		line := fmt.Sprintf("entries[%d]", i)
-		return c.form.Get(line+".id") == entry && c.form.Get(line+".delete") != ""
-	})
-}
-
-// over returns the values of a draft with what the visitor typed. Entries keep the draft's order; new ones follow.
+// over returns the values of a draft with what the visitor typed. It leaves out entries that another person deleted.
 func (c *draftChanges) over(stored map[string]any) map[string]any {
-	values := maps.Clone(stored)
-	var entries []any
-	at := map[string]int{}
-	for i, e := range entriesOf(stored["entries"]) {
-		entries = append(entries, maps.Clone(e))
-		at[plain(e["id"])] = i
-	}
-	if c != nil {
-		c.places = map[string]string{}
-		for name, changed := range c.changed {
-			if changed && !strings.HasPrefix(name, "entries[") {
-				values[name] = c.form.Get(name)
-			}
-		}
-		for _, i := range c.lines {
-			line, typed := fmt.Sprintf("entries[%d]", i), map[string]any{}
-			for name, changed := range c.changed {
-				if key, in := strings.CutPrefix(name, line+"."); in && changed {
-					typed[key] = c.form.Get(name)
-				}
-			}
-			entry, known := c.form.Get(line+".id"), false
-			place := len(entries)
-			if entry != "" {
-				place, known = at[entry], true
-				if _, there := at[entry]; !there {
-					continue // another person deleted it
-				}
-			}
-			if !known && len(typed) == 0 {
-				continue
-			}
-			if !known {
-				entries = append(entries, map[string]any{})
-			}
-			into, _ := entries[place].(map[string]any)
-			maps.Copy(into, typed)
-			c.places[line] = fmt.Sprintf("entries[%d]", place)
+	values, known, entries := maps.Clone(stored), entriesByID(stored), []any{}
+	maps.Copy(values, c.head)
+	for _, e := range c.entries {
+		if id := plain(e["id"]); id == "" || known[id] != nil {
+			entries = append(entries, e)
 		}
 	}
 	values["entries"] = entries
 	return values
-}
-
-// placed returns faults by the names of inputs in the page that is drawn again.
-func (c *draftChanges) placed(faults map[string]string) map[string]string {
-	if c == nil {
-		return faults
-	}
-	placed := map[string]string{}
-	for path, message := range faults {
-		line, key, in := strings.Cut(path, "].")
-		if place, known := c.places[line+"]"]; in && known {
-			path = place + "." + key
-		}
-		placed[path] = message
-	}
-	return placed
 }
 
 // besides returns what another person saved beside what the visitor typed.
@@ -179,32 +117,25 @@ func (c *draftChanges) besides(l language, stored, values map[string]any) []diff
 	if was, is := textOf(stored["notes"]), textOf(values["notes"]); was != is {
 		found = append(found, difference{l.t(labelOf("notes")), was, is})
 	}
-	mine := entriesOf(values["entries"])
-	found = append(found, l.itemDifferences(l.t("Entries"), stored["entries"], toList(mine[:len(entriesOf(stored["entries"]))]))...)
-	for _, i := range c.lines {
-		line := fmt.Sprintf("entries[%d]", i)
-		if c.form.Get(line+".id") != "" && c.places[line] == "" { // it is gone
-			found = append(found, difference{What: l.t("An entry that was deleted"), After: c.form.Get(line + ".item_name")})
+	var theirs, mine []any
+	known := entriesByID(stored)
+	for _, e := range c.entries {
+		if id := plain(e["id"]); id != "" && known[id] == nil {
+			found = append(found, difference{What: l.t("An entry that was deleted"), After: textOf(e["item_name"])})
+		} else if id != "" {
+			theirs, mine = append(theirs, known[id]), append(mine, e)
 		}
 	}
-	return found
-}
-
-func toList(items []map[string]any) []any {
-	list := make([]any, len(items))
-	for i := range items {
-		list[i] = items[i]
-	}
-	return list
+	return append(found, l.itemDifferences(l.t("Entries"), theirs, mine)...)
 }
 
 // write runs the writes of a form in turn, each on the revision that the one before it made. It returns the last answer and its revision,
 // "" if the answer has none. A dry run tries all of them, and returns all faults.
 func (v *visit) writeDraft(f draftForm, c *draftChanges, dry bool) (out api.Response, revision string, err error) {
 	var faults []fault.Field
-	revision = c.form.Get("revision")
+	revision = v.r.PostForm.Get("revision")
 	for n, w := range c.writes {
-		in := request{vars: w.vars, key: fmt.Sprintf("%s-%d", c.form.Get("key"), n), match: revision, dry: dry}
+		in := request{vars: w.vars, key: fmt.Sprintf("%s-%d", v.r.PostForm.Get("key"), n), match: revision, dry: dry}
 		if w.body != nil {
 			in.body = w.body
 		}
@@ -302,11 +233,7 @@ func (v *visit) editDraft() (page, error) {
 		if len(made.Orders) == 1 {
 			return page{redirect: after(out, orderPath(plain(made.Orders[0]["id"])), "converted")}, nil
 		}
-		to := url.Values{}
-		for _, o := range made.Orders {
-			to.Add("made", plain(o["id"]))
-		}
-		return page{redirect: after(out, Path+"/orders", "converted") + "&" + to.Encode()}, nil
+		return page{redirect: after(out, Path+"/orders", "converted")}, nil
 	default:
 		return page{redirect: after(out, draftPath(id), "added")}, nil
 	}
@@ -332,10 +259,7 @@ func (v *visit) previewedDraft(form draftForm, changes *draftChanges) (page, err
 	} else if err != nil {
 		return page{}, err
 	}
-	if v.r.PostForm.Get("preview") == "part" {
-		return page{template: "draft", part: "preview", body: p}, nil
-	}
-	return v.showDraft(draftPage{Plan: p}, changes, refused.faults(), 0)
+	return v.previewed(p, nil, func() (page, error) { return v.showDraft(draftPage{Plan: p}, changes, refused.faults(), 0) })
 }
 
 // deleteDraft deletes a draft.

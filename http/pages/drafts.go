@@ -14,45 +14,32 @@ import (
 
 func draftPath(id string) string { return Path + "/drafts/" + url.PathEscape(id) }
 
-// draftLine is a draft in the list.
-type draftLine struct {
-	ID, Link, From, At, Message, Entries string
-	Warnings, Unsure                     int
-}
-
-// draftsPage is the content of the list of drafts.
-type draftsPage struct {
-	Drafts []draftLine
-	Pages  pager
-}
-
-// drafts lists the orders that came by chat and are not converted yet, the newest first.
-func (v *visit) drafts() (page, error) {
-	drafts, beside, err := v.newestFirst(func(page url.Values) (drafts []map[string]any, total int, err error) {
-		out, err := v.call("list-order-drafts", request{query: page}, &drafts)
-		if err == nil {
-			total, err = strconv.Atoi(out.Header.Get("X-Total-Count"))
-		}
-		return drafts, total, err
-	})
-	if err != nil {
-		return page{}, err
+// draftResource are the orders that came by chat and are not converted yet.
+func draftResource() *resource {
+	return &resource{
+		base: Path, word: "drafts", title: "Drafts", about: "Orders that came by chat. Check and convert them.", list: "list-order-drafts",
+		leads: Path + "/drafts/", oldest: true, without: []string{"slip_number"}, columns: []string{"draft", "from", "message", "entries"},
+		cells: map[string]cell{
+			"draft": func(d *desk, of map[string]any) display {
+				return display{Text: d.lang.tf("Draft %s", plain(of["id"])), Link: draftPath(plain(of["id"]))}
+			},
+			"from": func(d *desk, of map[string]any) display {
+				return display{Text: phone(textOf(of["phone_number"])) + " · " + d.lang.localTime(textOf(of["created_at"]))}
+			},
+			"message": func(_ *desk, of map[string]any) display { return display{Text: oneLineOf(of["raw_message"])} },
+			"entries": func(d *desk, of map[string]any) display {
+				entries := entriesOf(of["entries"])
+				one := display{Text: d.lang.count(len(entries))}
+				if n := len(slices.DeleteFunc(entries, func(e map[string]any) bool { return !unsure(e) })); n > 0 {
+					one.Text, one.Chip = one.Text+" · "+d.lang.tf("%s unsure", n), "partial"
+				}
+				if n := len(warningTexts(of)); n > 0 {
+					one.Text, one.Chip = one.Text+" · "+d.lang.tf("%s not understood", n), "partial"
+				}
+				return one
+			},
+		},
 	}
-	shown := draftsPage{Pages: beside}
-	for _, d := range drafts {
-		entries, warnings := entriesOf(d["entries"]), warningTexts(d)
-		line := draftLine{
-			ID: plain(d["id"]), Link: draftPath(plain(d["id"])), From: textOf(d["phone_number"]), At: v.lang.localTime(textOf(d["created_at"])),
-			Message: textOf(d["raw_message"]), Entries: v.lang.count(len(entries)), Warnings: len(warnings),
-		}
-		for _, e := range entries {
-			if unsure(e) {
-				line.Unsure++
-			}
-		}
-		shown.Drafts = append(shown.Drafts, line)
-	}
-	return page{template: "drafts", title: "Drafts", body: shown}, nil
 }
 
 func warningTexts(draft map[string]any) (found []string) {
@@ -99,7 +86,7 @@ type draftPage struct {
 	Cut                                          bool
 	Head                                         []field
 	Entries                                      []draftEntry
-	Base                                         string // the values that the draft has, as JSON by the inputs' names
+	Base                                         string // the draft, as JSON
 	Clients                                      refs
 	Plan                                         *preview // the orders that it would be
 	Next                                         string   // what is to do next, the main button: save, number or convert
@@ -124,10 +111,10 @@ func (v *visit) draftForm() (f draftForm, err error) {
 		return f, err
 	}
 	f.names = references{"client_id": f.client}
-	if f.head, _, err = v.recordSchema("edit-order-draft", f.names); err != nil {
+	if f.head, err = v.recordSchema("edit-order-draft", f.names); err != nil {
 		return f, err
 	}
-	if f.entry, _, err = v.recordSchema("edit-order-draft-entry", f.names); err != nil {
+	if f.entry, err = v.recordSchema("edit-order-draft-entry", f.names); err != nil {
 		return f, err
 	}
 	withID := *f.entry
@@ -140,12 +127,12 @@ func (v *visit) draftForm() (f draftForm, err error) {
 // draw returns the inputs of a draft with values.
 func (f draftForm) draw(values map[string]any, faults map[string]string) (head []field, lines [][]field) {
 	drawn := f.whole.fields("", values, faults, 1)
-	for i := range drawn {
-		for j := range drawn[i].Lines {
-			drawn[i].Lines[j] = arranged(drawn[i].Lines[j], "client_id")
+	drawn = arranged(drawn, "client_id")
+	for _, one := range drawn {
+		for _, line := range one.Lines {
+			arranged(line, "client_id")
 		}
 	}
-	drawn = arranged(drawn, "client_id")
 	drawn[0].Label = draftClient
 	for _, one := range drawn {
 		if one.Key == "entries" {
@@ -173,7 +160,7 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	if _, err := v.call("get-order-draft", request{vars: []string{id}}, &draft); err != nil {
 		return page{}, err
 	}
-	shown.ID, shown.Link, shown.From, shown.At = id, draftPath(id), textOf(draft["phone_number"]),
+	shown.ID, shown.Link, shown.From, shown.At = id, draftPath(id), phone(textOf(draft["phone_number"])),
 		v.lang.localTime(textOf(draft["created_at"]))
 	shown.Message, shown.Revision, shown.Warnings, shown.Cut = textOf(draft["raw_message"]), plain(draft["revision"]), warningTexts(draft),
 		draft["cut"] == true
@@ -182,32 +169,37 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	}
 	shown.Clients = form.client
 	stored, _ := form.names.texts(draft).(map[string]any)
-	base := map[string]string{}
-	head, lines := form.draw(stored, nil)
-	valuesOf(append(head, field{Lines: lines}), base)
-	values := typed.over(stored)
-	for i, e := range entriesOf(draft["entries"]) {
-		base[fmt.Sprintf("entries[%d].written", i)] = textOf(e["client_name"])
-		if drawn := entriesOf(values["entries"])[i]; e["client_id"] == nil && drawn["client_id"] == nil {
-			if found, _ := form.client.find(v.lang, textOf(e["client_name"])); found != "" {
-				drawn["client_id"] = form.client.text(found) // it is not saved yet
+	base, err := json.Marshal(stored)
+	if err != nil {
+		return page{}, err
+	}
+	shown.Base = string(base)
+	values := stored
+	if typed != nil {
+		values = typed.over(stored)
+	} else {
+		for _, e := range entriesOf(stored["entries"]) {
+			if found, _ := form.client.find(v.lang, textOf(e["client_name"])); found != "" && e["client_id"] == nil {
+				e["client_id"] = form.client.text(found) // it is not saved yet
 			}
 		}
 	}
 	if status == http.StatusPreconditionFailed && typed != nil {
 		shown.Theirs = typed.besides(v.lang, stored, values)
 	}
-	shown.Head, lines = form.draw(values, typed.placed(faults))
+	var lines [][]field
+	shown.Head, lines = form.draw(values, faults)
+	entries, known := entriesOf(values["entries"]), entriesByID(draft)
 	for i, fields := range lines {
-		shown.Entries = append(shown.Entries, v.entryOf(i, fields, entriesOf(draft["entries"]), typed))
+		one := draftEntry{Name: fmt.Sprintf("entries[%d]", i), Number: i + 1, Fields: fields}
+		if i < len(entries) {
+			one.read(known[plain(entries[i]["id"])])
+			one.Delete = entries[i]["delete"] == true
+		}
+		shown.Entries = append(shown.Entries, one)
 	}
 	all := append(slices.Clone(shown.Head), field{Lines: lines})
-	shown.Wrong = append(shown.Wrong, misplaced(all, typed.placed(faults))...)
-	text, err := json.Marshal(base)
-	if err != nil {
-		return page{}, err
-	}
-	shown.Base = string(text)
+	shown.Wrong = append(shown.Wrong, misplaced(all, faults)...)
 	shown.Next = "save"
 	if shown.Plan == nil && v.permissions()["ledger:write"] {
 		if shown.Plan, shown.Next, err = v.plan(id); err != nil {
@@ -215,20 +207,18 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 		}
 	}
 	if typed == nil {
-		shown.Focus = shown.Next != "save"
+		nameless := func(e map[string]any) bool { return e["client_id"] == nil }
+		shown.Focus = shown.Next == "convert" || shown.Next == "number" && !slices.ContainsFunc(entriesOf(values["entries"]), nameless)
 		shown.Head[0].Focus = !shown.Focus
 	}
 	return page{template: "draft", title: v.lang.tf("Draft %s", id), status: status, body: shown}, nil
 }
 
-// entryOf returns the line of an entry.
-func (v *visit) entryOf(i int, fields []field, stored []map[string]any, typed *draftChanges) draftEntry {
-	shown := draftEntry{Name: fmt.Sprintf("entries[%d]", i), Number: i + 1, Fields: fields}
-	if i >= len(stored) {
-		return shown
+// read adds what was read of the entry, nil for one that is new.
+func (shown *draftEntry) read(e map[string]any) {
+	if shown.Known = e != nil; !shown.Known {
+		return
 	}
-	e := stored[i]
-	shown.Known, shown.Delete = true, typed.deletes(plain(e["id"]))
 	if sure, _ := toDecimal(e["confidence"]); e["parser"] != "staff" {
 		shown.Sure, shown.Unsure = sure.Shift(2).StringFixed(0), unsure(e)
 	}
@@ -236,19 +226,6 @@ func (v *visit) entryOf(i int, fields []field, stored []map[string]any, typed *d
 		shown.Written = textOf(e["client_name"])
 		for _, p := range entriesOf(e["client_proposals"]) {
 			shown.Proposals = append(shown.Proposals, textOf(p["name"]))
-		}
-	}
-	return shown
-}
-
-// valuesOf adds the values of inputs by their names.
-func valuesOf(fields []field, into map[string]string) {
-	for _, f := range fields {
-		if f.Name != "" {
-			into[f.Name] = f.Value
-		}
-		for _, line := range f.Lines {
-			valuesOf(line, into)
 		}
 	}
 }
@@ -266,8 +243,9 @@ func (v *visit) plan(id string) (_ *preview, next string, err error) {
 	p := &preview{}
 	if refused != nil {
 		p.Wrong = v.lang.lacking(refused)
-		lacksOther := func(f fault.Field) bool { return !strings.HasSuffix(f.Field, ".slip_number") }
-		if next = "save"; len(refused.Errors) > 0 && !slices.ContainsFunc(refused.Errors, lacksOther) {
+		lacksSlip := func(f fault.Field) bool { return strings.HasSuffix(f.Field, ".slip_number") }
+		lacksOther := func(f fault.Field) bool { return !lacksSlip(f) && !strings.HasSuffix(f.Field, ".client_id") }
+		if next = "save"; slices.ContainsFunc(refused.Errors, lacksSlip) && !slices.ContainsFunc(refused.Errors, lacksOther) {
 			next = "number"
 		}
 		return p, next, nil

@@ -61,9 +61,9 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 	post := func(draft string, values url.Values) apptest.Page { return b.site.Ask(http.MethodPost, draft, values) }
 
 	t.Run("convert", func(t *testing.T) {
-		b.get("/app/drafts").Is(200).Says("No draft is waiting.")
+		b.get("/app/drafts").Is(200).Says("There are none yet.")
 		draft := received(o, "party: ramesh jewelers\npayal 250 gm 4 pcs\nring 5 gm")
-		b.get("/app/drafts").Is(200).Says("+919812345678", "2 items", "party: ramesh jewelers")
+		b.get("/app/drafts").Is(200).Says("+91 98123 45678", "2 items", "party: ramesh jewelers")
 		b.get(draft).Is(200).Says("party: ramesh jewelers", "written: ramesh jewelers", "Ramesh Jewellers?", "% sure", "Client: entry 1, 2",
 			"Slip number: entry 1, 2")
 		post(draft, filled(b, draft, "do", "convert")).Is(409).Says("is required")
@@ -90,7 +90,7 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 		b.follow(post(draft, unsaved)).Says("Saved.", "256.500 g") // it was not shown, so it is not converted
 		last := filled(b, draft, "do", "convert")
 		converted := post(draft, last)
-		b.follow(converted).Says("The draft was converted.", "Ramesh Jewellers", "slip 1", "payal · Pieces 4 · Weight 251.000 g")
+		b.follow(converted).Says("The draft was converted.", "Ramesh Jewellers", "Slip number 1", "payal · Pieces 4 · Weight 251.000 g")
 		require.Equal(t, converted.Header.Get("Location"), post(draft, last).Is(303).Header.Get("Location"))
 		b.get(draft).Is(404)
 	})
@@ -125,7 +125,6 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 		b.follow(post(draft, filled(b, draft, "entries[0].client_id", "Patel Jewellers", "entries[1].client_id", "Ramesh Jewellers", "do",
 			"number"))).Says("2 orders:")
 		b.follow(post(draft, filled(b, draft))).Says("The draft was converted.", "Order 2", "Order 3")
-		require.NotContains(t, b.get("/app/orders?made=call+us").Is(200).Text, "call us")
 	})
 
 	t.Run("others", func(t *testing.T) {
@@ -137,7 +136,7 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 		reader.site.Ask(http.MethodPost, draft, theirs).Is(403)
 		stranger := byKey(o, apptest.OtherWorkspace, write)
 		stranger.get(draft).Is(404)
-		stranger.get("/app/drafts").Is(200).Says("No draft is waiting.")
+		stranger.get("/app/drafts").Is(200).Says("There are none yet.")
 		for range 60 {
 			received(o, "kada 3 gm")
 		}
@@ -160,15 +159,14 @@ func TestADraftIsConvertedByTheKeyboard(t *testing.T) {
 	p.Keys(kb.ArrowDown)
 	p.Enter()
 	p.Until(`document.activeElement.name === "client_id"`)
-	p.Keys(strings.Split("Patel Jewellers", "")...)
-	p.Until(`document.querySelector(".preview").innerText.includes("Not saved yet.")`)
-	p.CtrlEnter()
 	require.Contains(t, p.Text(".preview"), "Slip number: entry 1, 2, 3")
-	p.Until(`document.activeElement.value === "number"`)
-	p.Enter()
+	p.Write("Patel Jewellers")
+	p.Until(`document.querySelector(".preview").innerText.includes("Not saved yet.")`)
+	p.PressCtrl(kb.Enter)
 	require.Contains(t, p.Text(".preview"), "1 order: Patel Jewellers, slip 12, 3 items, 130.750 g")
 	p.Until(`document.activeElement.value === "convert"`)
-	p.CtrlEnter()
+	p.PressCtrl(kb.Enter)
+	tookKeys(t, p, "draft")
 	require.Contains(t, p.URL(), "/app/orders/2")
 	require.Contains(t, p.Text("main"), "The draft was converted.")
 }

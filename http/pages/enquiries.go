@@ -5,205 +5,141 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-const (
-	enquiriesPath  = Path + "/enquiries"
-	enquiriesShown = 30
-)
+const enquiriesPath = Path + "/enquiries"
 
-// enquiryRoutes registers the questions of buyers.
-func (p *Pages) enquiryRoutes() {
-	p.member("GET "+enquiriesPath, (*visit).enquiries)
-	p.member("GET "+enquiriesPath+"/{enquiry}", (*visit).enquiry)
-	p.member("POST "+enquiriesPath+"/{enquiry}", (*visit).editEnquiry)
+// enquiryResource are the questions of buyers. An answer by chat or by mail sets the status contacted, if it was pending or lost.
+func enquiryResource() *resource {
+	return &resource{
+		base: Path, word: "enquiries", title: "Enquiries", list: "list-enquiries", find: (*desk).enquiry,
+		stream: "follow-enquiries", events: "enquiry",
+		without: []string{"source_platform"}, columns: []string{"buyer", "message", "company", "status", "came"},
+		live:    []string{"message", "status", "product", "quantity", "phone", "email", "company", "came", "notes", "who_was_told"},
+		history: (*desk).enquiryHistory, watch: func(map[string]any) bool { return false },
+		cells: map[string]cell{
+			"buyer": func(d *desk, e map[string]any) display {
+				return display{Text: d.buyer(e), Link: withQuery(d.of.address("", idOf(e)), d.spam())}
+			},
+			"message": func(d *desk, e map[string]any) display {
+				if d.id == "" {
+					return display{Text: oneLineOf(e["message"])}
+				}
+				return display{Text: cmp.Or(textOf(e["message"]), d.lang.t("The buyer wrote no message.")), Long: true}
+			},
+			"company": func(d *desk, e map[string]any) display {
+				return display{Text: d.nameOf("companies", textOf(e["to_company_id"]))}
+			},
+			"product": func(d *desk, e map[string]any) display {
+				if e["product_id"] == nil {
+					return display{}
+				}
+				return display{Text: d.nameOf("products", textOf(e["product_id"]))}
+			},
+			"status":       func(d *desk, e map[string]any) display { return d.chip(textOf(e["status"])) },
+			"phone":        func(_ *desk, e map[string]any) display { return display{Text: textOf(e["user_phone"])} },
+			"email":        func(_ *desk, e map[string]any) display { return display{Text: textOf(e["user_email"])} },
+			"came":         func(_ *desk, e map[string]any) display { return display{Moment: textOf(e["created_at"])} },
+			"who_was_told": (*desk).notified,
+		},
+		links: func(d *desk, e map[string]any) []choice {
+			if textOf(e["user_email"]) == "" || !d.permissions()["marketplace:write"] {
+				return nil
+			}
+			subject := d.lang.tf("Your enquiry to %s", d.nameOf("companies", textOf(e["to_company_id"])))
+			query := url.Values{"subject": {subject}, "body": {d.lang.tf("Hello %s,", d.buyer(e)) + "\r\n\r\n"}}
+			mail := "mailto:" + url.PathEscape(textOf(e["user_email"])) + "?" + strings.ReplaceAll(query.Encode(), "+", "%20")
+			return []choice{{Value: mail, Text: "Answer by mail"}}
+		},
+		each: []action{
+			{
+				name: "chat", operation: "edit-enquiry", button: "Answer by chat", did: "contacted", body: contacted, to: (*desk).toTalk,
+				when: func(e map[string]any) bool { return e["contact"] != nil && unanswered(e) },
+			},
+			{
+				name: "talk", operation: "edit-enquiry", button: "Answer by chat", to: (*desk).toTalk,
+				body: func(e map[string]any) any { return map[string]any{"status": e["status"]} },
+				when: func(e map[string]any) bool { return e["contact"] != nil && !unanswered(e) },
+			},
+			{
+				name: "mail", operation: "edit-enquiry", button: "I have answered", did: "contacted", body: contacted,
+				when: func(e map[string]any) bool { return e["user_email"] != nil && unanswered(e) },
+			},
+			{operation: "edit-enquiry", button: "Change", did: "enquiry", edit: true},
+		},
+	}
 }
 
-var enquiryStatuses = []string{"pending", "contacted", "qualified", "converted", "lost"}
+// unanswered reports whether an answer changes the status of an enquiry.
+var unanswered = inStatus("pending", "lost")
 
-// enquiriesPage is the content of the list of enquiries.
-type enquiriesPage struct {
-	Statuses, Companies []choice
-	Spam                bool
-	Enquiries           []enquiryLine
-	Newer, Older        string // addresses
-}
+func contacted(map[string]any) any { return map[string]any{"status": "contacted"} }
 
-// enquiryLine is an enquiry as a list shows it.
-type enquiryLine struct {
-	Link, Name, Company, Status, At, Message string
-	Pending                                  bool
-}
-
-func (v *visit) enquiries() (page, error) {
-	asked := v.r.URL.Query()
-	query := url.Values{"page_size": {strconv.Itoa(enquiriesShown)}}
-	for _, name := range []string{"status", "company_id", "spam", "page"} {
-		if value := asked.Get(name); value != "" {
-			query.Set(name, value)
-		}
+// spam returns the query for enquiries that programs sent, which are shown only to those who ask for them.
+func (v *visit) spam() url.Values {
+	if v.r.URL.Query().Get("spam") == "true" {
+		return url.Values{"spam": {"true"}}
 	}
-	var found struct {
-		Items []map[string]any `json:"items"`
-		Page  int              `json:"page"`
-		Pages int              `json:"total_pages"`
-	}
-	if _, err := v.call("list-enquiries", request{query: query}, &found); err != nil {
-		return page{}, err
-	}
-	shown := enquiriesPage{Statuses: choicesOf(enquiryStatuses, asked.Get("status")), Spam: asked.Get("spam") == "true"}
-	company, known := v.companyNames(), []string{}
-	if chosen := asked.Get("company_id"); chosen != "" {
-		known = append(known, chosen)
-	}
-	for _, e := range found.Items {
-		of := textOf(e["to_company_id"])
-		line := enquiryLine{
-			Link: v.enquiryLink(textOf(e["id"])), Name: v.buyer(e), Company: company(of), Status: statusWord(e["status"]),
-			At: textOf(e["created_at"]), Message: textOf(e["message"]), Pending: e["status"] == "pending",
-		}
-		shown.Enquiries = append(shown.Enquiries, line)
-		if !slices.Contains(known, of) {
-			known = append(known, of)
-		}
-	}
-	if len(known) == 1 && asked.Get("company_id") == "" {
-		known = nil // there is nothing to choose
-	}
-	for _, id := range known {
-		shown.Companies = append(shown.Companies, choice{id, company(id), id == asked.Get("company_id")})
-	}
-	turned := func(to int) string {
-		query.Set("page", strconv.Itoa(to))
-		query.Del("page_size")
-		return withQuery(enquiriesPath, query)
-	}
-	if found.Page > 1 {
-		shown.Newer = turned(found.Page - 1)
-	}
-	if found.Page < found.Pages {
-		shown.Older = turned(found.Page + 1)
-	}
-	return page{template: "enquiries", title: "Enquiries", body: shown}, nil
-}
-
-// enquiryLink returns the address of an enquiry. One that a program sent is shown only to those who ask for such.
-func (v *visit) enquiryLink(id string) string {
-	link := enquiriesPath + "/" + url.PathEscape(id)
-	if v.spam() {
-		link += "?spam=true"
-	}
-	return link
-}
-
-func (v *visit) spam() bool {
-	here, _ := url.Parse(v.r.PostForm.Get("here")) // nil for an address that is none
-	return v.r.URL.Query().Get("spam") == "true" || here != nil && here.Query().Get("spam") == "true"
+	return nil
 }
 
 func (v *visit) buyer(e map[string]any) string {
 	return cmp.Or(textOf(e["user_name"]), v.lang.t("Erased person"))
 }
 
-// companyNames returns a function for the names of companies, which are looked up once.
-func (v *visit) companyNames() func(string) string {
-	names := map[string]string{}
-	return func(id string) string {
-		if names[id] == "" {
-			var c map[string]any
-			_, _ = v.call("get-company", request{vars: []string{id}}, &c) // without it, it was deleted
-			names[id] = cmp.Or(textOf(c["name"]), v.lang.t("deleted company"))
-		}
-		return names[id]
-	}
-}
-
-// enquiryPage is the content of the page of an enquiry.
-type enquiryPage struct {
-	enquiryLine
-
-	ID, Email, Phone, Product, Quantity, Source, Notes string
-	Post, Chat, Mail                                   string // addresses; Chat and Mail: how to answer
-	Form                                               filled
-	Told                                               []difference
-	History                                            []change
-}
-
-func (v *visit) enquiry() (page, error) { return v.showEnquiry(nil) }
-
-// readEnquiry returns an enquiry by the id in the path.
+// readEnquiry returns an enquiry.
 func (v *visit) readEnquiry(id string) (e map[string]any, err error) {
-	in := request{vars: []string{id}}
-	if v.spam() {
-		in.query = url.Values{"spam": {"true"}}
-	}
-	_, err = v.call("get-enquiry", in, &e)
+	_, err = v.call("get-enquiry", request{vars: []string{id}, query: v.spam()}, &e)
 	return e, err
 }
 
-// showEnquiry shows an enquiry, with the form of a refused edit.
-func (v *visit) showEnquiry(sent *rejected) (page, error) {
-	id := v.r.PathValue("enquiry")
-	e, err := v.readEnquiry(id)
+// enquiry returns the enquiry of the page, with the contact who has its phone.
+func (d *desk) enquiry() (map[string]any, error) {
+	e, err := d.readEnquiry(d.id)
 	if err != nil {
-		return page{}, err
+		return nil, err
 	}
-	edit, err := v.schemaOf("edit-enquiry")
-	if err != nil {
-		return page{}, err
+	contact, err := d.chatWith(textOf(e["user_phone"]))
+	if contact != "" {
+		e["contact"] = contact
 	}
-	shown := enquiryPage{Form: v.fill(edit.ask(asked{name: "status"}, asked{name: "notes"}), e, plain(e["revision"]), sent)}
-	shown.enquiryLine = enquiryLine{
-		Link: v.enquiryLink(id), Name: v.buyer(e), Company: v.companyNames()(textOf(e["to_company_id"])), Status: statusWord(e["status"]),
-		At: textOf(e["created_at"]), Message: textOf(e["message"]),
-	}
-	shown.ID, shown.Post = id, enquiriesPath+"/"+url.PathEscape(id)
-	shown.Email, shown.Phone, shown.Quantity = textOf(e["user_email"]), textOf(e["user_phone"]), plain(e["quantity"])
-	shown.Source, shown.Notes = textOf(e["source_platform"]), textOf(e["notes"])
-	if product := textOf(e["product_id"]); product != "" {
-		var p map[string]any
-		_, _ = v.call("get-product", request{vars: []string{product}}, &p) // without it, it was deleted
-		shown.Product = cmp.Or(textOf(p["name"]), v.lang.t("deleted product"))
-	}
-	if shown.Chat, err = v.chatWith(shown.Phone); err != nil {
-		return page{}, err
-	}
-	if shown.Email != "" {
-		subject, greeting := v.lang.tf("Your enquiry to %s", shown.Company), v.lang.tf("Hello %s,", shown.Name)+"\r\n\r\n"
-		query := url.Values{"subject": {subject}, "body": {greeting}}
-		shown.Mail = "mailto:" + url.PathEscape(shown.Email) + "?" + strings.ReplaceAll(query.Encode(), "+", "%20")
-	}
-	notified, _ := e["notifications"].(map[string]any)
-	for _, way := range [][2]string{{"email", "Mail to you"}, {"chat", "Chat to you"}, {"crm", "CRM"}} {
-		one, _ := notified[way[0]].(map[string]any)
-		if state := textOf(one["status"]); state != "" {
-			shown.Told = append(shown.Told, difference{What: v.lang.t(way[1]), Before: v.lang.t(told[state]), After: textOf(one["error"])})
-		}
-	}
-	if shown.History, err = v.enquiryHistory(id); err != nil {
-		return page{}, err
-	}
-	return page{template: "enquiry", title: shown.Name, status: sent.status(), body: shown}, nil
+	return e, err
 }
 
-// told has the words for what became of telling the company.
-var told = map[string]string{"queued": "waiting", "sent": "sent", "failed": "not sent", "skipped": "not wanted"}
+// toTalk leads to the conversation with the buyer.
+func (d *desk) toTalk(map[string]any) string {
+	e, err := d.enquiry()
+	if err != nil {
+		return inboxPath
+	}
+	return withQuery(talkPath(textOf(e["contact"])), url.Values{"enquiry": {d.id}})
+}
+
+// notified says who was told of an enquiry.
+func (d *desk) notified(e map[string]any) (all display) {
+	for _, way := range [][2]string{{"email", "Mail to you"}, {"chat", "Chat to you"}, {"crm", "CRM"}} {
+		one := inner(inner(e, "notifications"), way[0])
+		if state := textOf(one["status"]); state != "" {
+			text := d.lang.t(way[1]) + ": " + d.lang.t(english["told"][state]) + around(" (", textOf(one["error"]), ")")
+			all.Items = append(all.Items, display{Text: text})
+		}
+	}
+	return all
+}
 
 // enquiryHistory returns how the status moved, the newest first.
-func (v *visit) enquiryHistory(id string) (all []change, err error) {
+func (d *desk) enquiryHistory(map[string]any) (all []change, err error) {
 	var moves []map[string]any
-	_, err = v.call("get-enquiry-history", request{vars: []string{id}}, &moves)
+	_, err = d.call("get-enquiry-history", request{vars: []string{d.id}}, &moves)
 	if refused := refusal(err); refused != nil && refused.Status == http.StatusNotFound {
 		return nil, nil // it is spam, which has none
 	}
-	name := v.actor()
 	for _, m := range slices.Backward(moves) {
-		c := change{At: textOf(m["at"]), Reason: textOf(m["reason"]), Sentence: v.lang.t("The enquiry came.")}
+		c := change{At: textOf(m["at"]), Reason: textOf(m["reason"]), Sentence: d.lang.t("The enquiry came.")}
 		if m["from"] != nil {
-			was, is := v.lang.t(statusWord(m["from"])), v.lang.t(statusWord(m["to"]))
-			c.Sentence = v.lang.tf("%s: from %s to %s", name(textOf(m["actor"])), was, is)
+			was, is := d.lang.t(statusWord(m["from"])), d.lang.t(statusWord(m["to"]))
+			c.Sentence = d.lang.tf("%s: from %s to %s", d.actor(textOf(m["actor"])), was, is)
 		}
 		all = append(all, c)
 	}
@@ -227,53 +163,6 @@ func (v *visit) chatWith(phone string) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-// editEnquiry sets the status or the notes. An answer by chat or by mail sets the status contacted, if it was pending or lost.
-func (v *visit) editEnquiry() (page, error) {
-	id, do := v.r.PathValue("enquiry"), v.r.PostForm.Get("do")
-	e, err := v.readEnquiry(id)
-	if err != nil {
-		return page{}, err
-	}
-	to, more := enquiriesPath+"/"+url.PathEscape(id), url.Values{}
-	if v.spam() {
-		more.Set("spam", "true")
-	}
-	again, body, word := v.showEnquiry, map[string]any{"status": "contacted"}, "contacted"
-	switch do {
-	case "edit":
-		edit, err := v.schemaOf("edit-enquiry")
-		if err != nil {
-			return page{}, err
-		}
-		body, word = edit.read(v.r.PostForm, true), "enquiry"
-	case "chat", "mail":
-		again = func(sent *rejected) (page, error) {
-			sent.body = e
-			return v.showEnquiry(sent)
-		}
-		contact := ""
-		if do == "chat" {
-			contact, err = v.chatWith(textOf(e["user_phone"]))
-		}
-		if err != nil {
-			return page{}, err
-		}
-		if contact != "" {
-			to, more = talkPath(contact), url.Values{"enquiry": {id}}
-		}
-		if e["status"] != "pending" && e["status"] != "lost" {
-			return page{redirect: withQuery(to, more)}, nil
-		}
-	default:
-		return page{}, errNoPage
-	}
-	saved, err := v.save("edit-enquiry", request{vars: []string{id}}, body, to, word, again)
-	if saved.redirect != "" {
-		saved.redirect = withQuery(saved.redirect, more)
-	}
-	return saved, err
 }
 
 // greeting returns the beginning of an answer to the enquiry that the address names, "" for none.

@@ -35,11 +35,11 @@ func TestEnquiriesAreAnswered(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	c, b := o.Bearer(o.Key(o.Home, answering).Key), byKey(o, o.Home, answering)
-	b.get("/app/enquiries").Is(200).Says("There is no enquiry.")
+	b.get("/app/enquiries").Is(200).Says("There are none yet.")
 	phone := "9198" + fmt.Sprintf("%08d", len(o.Home)*7919)
 	first, mill := asked(o, c, `,"message":"<b>How many?</b>","quantity":3,"user_phone":"+`+phone+`"`)
 	b.get("/app/enquiries").Is(200).Says("Asha Rao", "<b>How many?</b>", mill.Name, "Pending")
-	b.get("/app/enquiries?status=lost").Is(200).Says("There is no enquiry.")
+	b.get("/app/enquiries?status=lost").Is(200).Says("Nothing matches.")
 	b.get("/app/enquiries?company_id=" + mill.ID.String()).Is(200).Says("Asha Rao")
 	shown := b.get(first).Is(200).Says("<b>How many?</b>", "Quantity 3", "+"+phone, "The enquiry came.", "Who was told")
 	require.Contains(t, shown.Text, `href="mailto:asha@`)
@@ -48,30 +48,31 @@ func TestEnquiriesAreAnswered(t *testing.T) {
 
 	// An answer by chat: the conversation opens with the text ready.
 	talk := arrives(o, c, channelOf(c, "Sales"), phone, "Asha", "Hello", 0)
-	chat := b.submit(first, first, "do", "chat")
+	chat := b.submitOf(first, first, `value="chat"`)
 	require.Contains(t, chat.Header.Get("Location"), talk+"?")
 	b.follow(chat).Says("The enquiry is marked as contacted.", "Hello Asha Rao, thank you for your enquiry.", "> <b>How many?</b>")
 	b.get(first).Is(200).Says(": from Pending to Contacted")
-	require.NotContains(t, b.submit(first, first, "do", "chat").Is(303).Header.Get("Location"), "done=", "it was answered before")
+	require.NotContains(t, b.submitOf(first, first, `value="talk"`).Is(303).Header.Get("Location"), "contacted", "it was answered before")
 
 	second := askedOf(o, mill, "")
-	b.follow(b.submit(second, second, "do", "mail")).Says("The enquiry is marked as contacted.", "Contacted")
+	b.follow(b.submitOf(second, second, `value="mail"`)).Says("The enquiry is marked as contacted.", "Contacted")
 	edit := func(pairs ...string) apptest.Page {
-		return b.submitOf(second, second, `value="edit"`, append([]string{"status", "converted", "notes", "wants 3"}, pairs...)...)
+		return b.submitOf(second, second, `value="edit-enquiry"`, append([]string{"status", "converted", "notes", "wants 3"}, pairs...)...)
 	}
 	b.follow(edit()).Says("The enquiry was changed.", "from Contacted to Converted", "wants 3")
 	edit("status", "lost").Is(409).Says("Status cannot change from converted to lost", "wants 3")
 	edit("notes", strings.Repeat("a", 5001)).Is(422).Says("5000")
-	stale := form(b.get(second), second, `value="edit"`)
+	stale := form(b.get(second), second, `value="edit-enquiry"`)
 	c.PATCH("/api/v1/enquiries/"+strings.TrimPrefix(second, "/app/enquiries/"), `{"notes":"theirs"}`).Status(200)
 	stale.Set("status", "converted")
 	stale.Set("notes", "mine")
 	b.site.Ask(http.MethodPost, second, stale).Is(412).Says("Another person has changed this", "Notes theirs mine")
-	fresh := form(b.get(second), second, `value="edit"`)
+	fresh := form(b.get(second), second, `value="edit-enquiry"`)
 	fresh.Set("status", "converted")
 	fresh.Set("notes", "mine")
-	saved := b.site.Ask(http.MethodPost, second, fresh).Is(303).Header.Get("Location")
-	require.Equal(t, saved, b.site.Ask(http.MethodPost, second, fresh).Is(303).Header.Get("Location"))
+	for range 2 { // sent twice
+		b.follow(b.site.Ask(http.MethodPost, second, fresh)).Says("The enquiry was changed.")
+	}
 
 	spam := askedOf(o, mill, `,"website":"http://spam.example"`)
 	b.get(spam).Is(404)
@@ -86,5 +87,5 @@ func TestEnquiriesAreAnswered(t *testing.T) {
 	byKey(o, o.Home, write).get("/app/enquiries").Is(403)
 	stranger := byKey(o, o.Abroad, answering)
 	stranger.get(first).Is(404)
-	stranger.get("/app/enquiries").Is(200).Says("There is no enquiry.")
+	stranger.get("/app/enquiries").Is(200).Says("There are none yet.")
 }

@@ -74,6 +74,11 @@ func (v *visit) find() (page, error) {
 				}
 				break
 			}
+			for _, key := range []string{"phone", "phone_number"} {
+				if number := textOf(f[key]); number != "" {
+					f[key] = phone(number)
+				}
+			}
 			h := hit{firstOf(f, s.title), firstOf(f, s.about), s.link + url.PathEscape(textOf(f["id"]))}
 			if h.About == h.Name {
 				h.About = ""
@@ -113,10 +118,8 @@ func (v *visit) search(operation string, query url.Values) (found []map[string]a
 	if _, err = v.call(operation, request{query: query}, &list); refusal(err) != nil {
 		return nil, nil
 	}
-	if object, is := list.(map[string]any); is {
-		list = cmp.Or(object["data"], object["items"])
-	}
-	return entriesOf(list), err
+	all, _ := listOf(list)
+	return entriesOf(all), err
 }
 
 // firstOf returns the first of the fields that has a value.

@@ -18,7 +18,7 @@ func TestFindLeadsToAccountsPeopleAndPages(t *testing.T) {
 	b := byKey(o, apptest.Home, `{"ledger":"read","messaging":"read","marketplace":"read"}`)
 	b.get("/app/find").Is(200).Says("Name, phone, slip number or page")
 	require.Equal(t, account, b.get("/app/find?q=IMRAN").Is(http.StatusSeeOther).Header.Get("Location"), "it is the only hit")
-	both := b.get("/app/find?q=ravi").Is(200).Says("Ravi Traders", "Client", "Conversations", "919812345001")
+	both := b.get("/app/find?q=ravi").Is(200).Says("Ravi Traders", "Client", "Conversations", "+91 98123 45001")
 	require.Contains(t, both.Text, `href="/app/inbox/`)
 	b.get("/app/find?q=98123450").Is(200).Says("Ravi")
 	require.Contains(t, b.get("/app/find?q=daybook").Is(200).Text, `<a href="/app/daybook">Daybook</a></th>`)

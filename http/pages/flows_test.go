@@ -3,6 +3,7 @@ package pages_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -10,7 +11,26 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/browsertest"
 )
+
+// keystrokes has how many keys each flow of PAGES.md takes beyond the values that are typed.
+var keystrokes = map[string]int{
+	"row":         9, // Enter opens the account; then one at the date, at each of five values, at the empty line and at Save
+	"correction":  7, // ↑ and Enter open the row; three lead to the weight; Ctrl+Enter asks for the reason, and saves
+	"settlement":  3, // Alt+=, Ctrl+Enter, Alt+P
+	"draft":       4, // ↓ and Enter open it; Ctrl+Enter numbers the slips, and converts
+	"khata":       4, // Tab and Enter upload the file; Enter at the row that is unsure, and at Post
+	"new account": 5, // of a khata: Enter at the row, the ledger's letter, Enter opens, accepts and posts
+	"answer":      4, // ↓ and Enter open it; Ctrl+Enter sends, Alt+R resolves
+}
+
+// tookKeys checks how many keys a flow took, and starts the count again.
+func tookKeys(t *testing.T, p *browsertest.Page, flow string) {
+	t.Helper()
+	require.Equal(t, keystrokes[flow], p.Keystrokes, flow)
+	p.Keystrokes = 0
+}
 
 // TestARowIsCorrectedByTheKeyboard is the second flow of PAGES.md.
 func TestARowIsCorrectedByTheKeyboard(t *testing.T) {
@@ -20,16 +40,18 @@ func TestARowIsCorrectedByTheKeyboard(t *testing.T) {
 	p := enter(o, write)
 	p.Go(account)
 	p.Until(`document.activeElement.name === "date"`)
-	p.Evaluate(`document.activeElement.blur()`, nil)
 	p.Keys(kb.ArrowUp)
 	p.Enter()
 	p.Until(`document.activeElement.name === "date" && document.activeElement.closest("#correct")`)
-	p.TabTo(`[name="out_entries[0].weight"]`)
-	p.Keys("4", "0", "0")
+	p.Keys(kb.Enter, kb.Enter, kb.Enter) // the first is at the empty line of the other side
+	p.Until(`document.activeElement.name === "out_entries[0].weight"`)
+	p.Write("400")
 	p.Until(`document.querySelector("#correct .preview").innerText.includes("398.000 g fine owes you")`)
-	p.TabTo("#reason-edit")
-	p.Keys("w", "e", "i", "g", "h", "e", "d")
-	p.CtrlEnter()
+	p.Ctrl(kb.Enter)
+	p.Until(`document.activeElement.id === "reason-edit"`) // it is required
+	p.Write("weighed")
+	p.PressCtrl(kb.Enter)
+	tookKeys(t, p, "correction")
 	require.Contains(t, p.Text("main"), "The row was changed.")
 	require.Contains(t, p.Text(".history"), "weighed")
 }
@@ -47,11 +69,17 @@ func TestTheFlowsOnAPhone(t *testing.T) {
 	talk := arrives(o, c, channelOf(c, "Sales"), "919812345002", "Asha", "Is A-204 ready?", 0)
 	p := enter(o, `{"ledger":"write","messaging":"write","marketplace":"write"}`)
 	p.Phone()
+	fill := func(selector, text string) {
+		p.Tap(selector)
+		p.Until(`document.activeElement === document.querySelector(` + strconv.Quote(selector) + `)`)
+		p.Evaluate(`document.activeElement.select?.(), 0`, new(int))
+		p.Write(text)
+	}
 
 	p.Go(account) // a row
 	p.Tap(`[data-open=in]`)
 	for name, value := range map[string]string{"item_name": "payal", "pure_weight": "520", "fine_percent": "92", "other": "1500"} {
-		p.Type(`[name="in_entries[0].`+name+`"]`, value)
+		fill(`[name="in_entries[0].`+name+`"]`, value)
 	}
 	p.Until(`document.querySelector("#entry .preview").innerText.includes("you owe")`)
 	p.TapOn("#entry .primary")
@@ -69,8 +97,8 @@ func TestTheFlowsOnAPhone(t *testing.T) {
 	p.TapOn(".rows tbody tr a") // a correction
 	require.False(t, p.Is(`document.getElementById("correct").open`), "the keys of a phone cover half of it")
 	p.Tap("#correct summary")
-	p.Type(`[name="in_entries[0].other"]`, "1600")
-	p.Type("#reason-edit", "misread")
+	fill(`[name="in_entries[0].other"]`, "1600")
+	fill("#reason-edit", "misread")
 	p.TapOn("#correct .primary")
 	require.Contains(t, p.Text("main"), "The row was changed.")
 
@@ -83,7 +111,7 @@ func TestTheFlowsOnAPhone(t *testing.T) {
 
 	p.Go("/app/drafts") // a draft
 	p.TapOn(".rows tbody a")
-	p.Type(`[name=client_id]`, "Patel Jewellers")
+	fill(`[name=client_id]`, "Patel Jewellers")
 	p.TapOn("[value=save]")
 	p.TapOn("[value=number]")
 	require.Contains(t, p.Text(".preview"), "1 order: Patel Jewellers, slip 12, 2 items, 120.500 g")
@@ -111,7 +139,7 @@ func TestTheFlowsOnAPhone(t *testing.T) {
 	p.Go("/app/inbox") // an answer
 	p.TapOn(".persons a")
 	require.Equal(t, talk, p.URL())
-	p.Type("#f-text", "Yes.")
+	fill("#f-text", "Yes.")
 	p.TapOn("#write .primary")
 	require.Contains(t, p.Texts(".said .out .text"), "Yes.")
 }

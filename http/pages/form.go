@@ -389,35 +389,6 @@ var idParts = strings.NewReplacer("[", "-", ".", "-", "]", "", " ", "_")
 // fieldID returns the id of the input with a name.
 func fieldID(name string) string { return "f-" + idParts.Replace(name) }
 
-// fieldLabels are the labels of fields that are not of entries and do not follow from the name.
-var fieldLabels = map[string]string{
-	"in_entries": "Received", "out_entries": "Given", "items": "Items", "gstin": "GSTIN", "q": "Name", "sku": "SKU", "moq": "Least quantity",
-	"url":   "Address (URL)",
-	"optIn": "Consents to messages", "optInAt": "Consent changed", "optInBy": "Consent given or taken by",
-	"optInEvidence": "Evidence of the consent",
-	"listId":        "Contact list", "listIds": "Contact lists", "channelId": "Channel", "channelIds": "Channels", "contactCount": "Contacts",
-	"lastMessageAt": "Last message", "replyBot": "A bot may answer", "fileCount": "Files", "urlCount": "Pages of a site",
-	"chunkCount":   "Passages",
-	"systemPrompt": "Who the bot is", "fallbackMessage": "Says when it hands over", "colorTheme": "Colour", "httpStatus": "HTTP status",
-	"durationMs": "Milliseconds", "queryParams": "Query parameters", "jsonData": "Body (JSON)", "dataType": "Kind of value",
-	"apiKey": "Key or token", "hasApiKey": "Has a key or token", "baseUrl": "Network's address (URL)", "templateId": "Template",
-	"templateParams": "Values of the template", "scheduledAt": "Time to send", "nextRunAt": "Next run", "completedAt": "Completed",
-	"startedAt": "Started", "createdAt": "Created", "created_at": "Created", "updatedAt": "Changed", "updated_at": "Changed",
-	"stats":      "Progress",
-	"delayHours": "Hours after the step before", "price_amount": "Price", "price_currency": "Currency", "is_active": "Others see it",
-	"is_primary": "First to turn to", "sub_category": "Sub-category", "address_line1": "Address", "runWebhooks": "Call the webhooks",
-	"accept": "Columns that only resemble a field", "toolCalls": "Calls", "handover": "A person would be asked", "lastFetchedAt": "Last read",
-	"fileName": "File", "mimeType": "Type of file", "incoming": "Incoming messages", "secretSettings": "Secrets that are set",
-	"received_at": "Received", "settled_at": "Settled", "recorded_at": "Recorded", "scheduled_at": "Due", "finished_at": "Ended",
-	"args": "About", "last_error": "Last fault", "generation": "Live generation", "owner_name": "Owner", "owner_email": "Email",
-	"created": "Added", "updated": "Changed", "at": "Time", "lastError": "Last fault", "error": "Fault", "errors": "Faults",
-	"text": "Message", "imageUrl": "Address of a picture",
-	"ledger": "Books", "messaging": "Messages", "marketplace": "Marketplace, members and keys", "audit": "Trail", "permissions": "Rights",
-	"expires_at": "Ends on", "pincode": "PIN code", "locked_through": "Locked through",
-	"user_name": "Your name", "user_email": "Your email", "user_phone": "Your phone",
-	"throttle": "Most events a second", "partitions": "Parts filled at the same time", "keep_seconds": "Seconds to keep the old tables",
-}
-
 var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
 // labelOf returns the English words of the name of a field or an option.
@@ -425,7 +396,7 @@ func labelOf(name string) string {
 	if i := slices.IndexFunc(entryFields, func(f entryField) bool { return f.key == name }); i >= 0 {
 		return entryFields[i].label
 	}
-	if label, known := fieldLabels[name]; known {
+	if label, known := english["fields"][name]; known {
 		return label
 	}
 	if strings.ToUpper(name) == name {
@@ -437,7 +408,7 @@ func labelOf(name string) string {
 
 // Word returns the English words of an option.
 func (field) Word(option string) string {
-	return cmp.Or(enumWords[option], labelOf(option))
+	return cmp.Or(english["options"][option], labelOf(option))
 }
 
 // ID returns the id of the input.

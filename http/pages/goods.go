@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,10 +17,9 @@ func (p *Pages) publicRoutes() {
 	p.open("GET "+Path+"/sign-in/provider", (*visit).toProvider)
 	p.open("GET "+callback, (*visit).fromProvider)
 	p.open("POST "+callback, (*visit).fromProvider)
-	p.open("GET /products/{id}", (*visit).productPage)
-	p.open("POST /products/{id}", (*visit).askForProduct)
-	p.open("GET /companies/{id}", (*visit).sellerPage)
-	p.open("POST /companies/{id}", (*visit).askSeller)
+	for _, r := range goodsResources() {
+		p.resource(r)
+	}
 	p.open("GET /enquiries", (*visit).toEnquiries)
 	p.open("GET /enquiries/{id}", (*visit).toEnquiries)
 	p.member("GET /contacts/{id}", (*visit).toContact)
@@ -49,7 +47,7 @@ type goodsPage struct {
 	Pictures         []picture
 	Products         []offer
 	Older            int // number of the next page of products, 0 for none
-	Form             filled
+	Form             actForm
 	Link             string
 	Asked            bool
 }
@@ -66,57 +64,61 @@ type offer struct{ Name, Link, Price, Availability string }
 
 const offers = 24 // on a page
 
-// enquiryFields are those of an enquiry. People do not see the last one, which only programs fill.
-var enquiryFields = []asked{
-	{name: "user_name"}, {name: "user_email", about: "The company answers there."}, {name: "user_phone"}, {name: "quantity"},
-	{name: "message"},
-}
-
+// honeypot is a field that people do not see, and only programs fill.
 const honeypot = "website"
 
-func (v *visit) productPage() (page, error) { return v.showProduct(nil) }
+// goodsResources are what everybody sees of a company and of what it sells, with the form of an enquiry.
+func goodsResources() []*resource {
+	fields := []string{"user_name", "user_email", "user_phone", "quantity", "message", honeypot}
+	ask := action{operation: "create-enquiry", button: "Send", did: "asked", another: true, fields: fields}
+	ofSeller := ask
+	ofSeller.fields = slices.DeleteFunc(slices.Clone(fields), func(name string) bool { return name == "quantity" })
+	ofSeller.starts = func(_ *desk, c map[string]any) map[string]any { return map[string]any{"to_company_id": c["id"]} }
+	ask.starts = func(_ *desk, p map[string]any) map[string]any {
+		return map[string]any{"to_company_id": p["company_id"], "product_id": p["id"]}
+	}
+	return []*resource{
+		{base: "/", word: "products", public: true, get: "get-product", own: (*desk).product, cells: map[string]cell{}, each: []action{ask}},
+		{base: "/", word: "companies", public: true, get: "get-company", own: (*desk).seller, cells: map[string]cell{}, each: []action{ofSeller}},
+	}
+}
 
-func (v *visit) showProduct(sent *rejected) (page, error) {
-	shown := goodsPage{Link: v.r.URL.EscapedPath()}
-	if _, err := v.call("get-product", request{vars: []string{v.r.PathValue("id")}}, &shown.Product); err != nil {
+func (d *desk) product(in sent) (page, error) {
+	p, err := d.find()
+	if err != nil {
 		return page{}, err
 	}
-	p := shown.Product
-	if _, err := v.call("get-company", request{vars: []string{textOf(p["company_id"])}}, &shown.Company); err != nil {
+	shown := goodsPage{Product: p, Price: priceOf(p), Description: oneLineOf(p["description"])}
+	if _, err := d.call("get-company", request{vars: []string{textOf(p["company_id"])}}, &shown.Company); err != nil {
 		return page{}, err
 	}
-	shown.Price, shown.Description = priceOf(p), oneLineOf(p["description"])
 	images, _ := p["images"].([]any)
 	for i, image := range images {
-		address, own := strings.CutPrefix(textOf(image), v.PublicURL+"/")
+		address, own := strings.CutPrefix(textOf(image), d.PublicURL+"/")
 		if own {
 			address = "/" + address
 		}
 		shown.Pictures = append(shown.Pictures, picture{i + 1, address, own})
 	}
-	return v.goods(shown, textOf(p["name"]), enquiryFields, sent)
+	return d.goods(shown, p, in)
 }
 
-func (v *visit) sellerPage() (page, error) { return v.showSeller(nil) }
-
-func (v *visit) showSeller(sent *rejected) (page, error) {
-	id := v.r.PathValue("id")
-	shown := goodsPage{Link: v.r.URL.EscapedPath()}
-	if _, err := v.call("get-company", request{vars: []string{id}}, &shown.Company); err != nil {
+func (d *desk) seller(in sent) (page, error) {
+	c, err := d.find()
+	if err != nil {
 		return page{}, err
 	}
-	shown.Description = oneLineOf(shown.Company["description"])
-	if slug := textOf(shown.Company["slug"]); slug != id && v.r.Method == http.MethodGet {
+	if slug := textOf(c["slug"]); slug != d.id && d.r.Method == http.MethodGet {
 		return page{redirect: "/companies/" + url.PathEscape(slug)}, nil
 	}
-	number, _ := strconv.Atoi(v.r.URL.Query().Get("page"))
-	number = max(number, 1)
+	shown := goodsPage{Company: c, Description: oneLineOf(c["description"])}
+	number := d.number()
 	var list struct {
 		Data  []map[string]any `json:"data"`
 		Total int              `json:"total"`
 	}
-	query := url.Values{"company_id": {textOf(shown.Company["id"])}, "limit": {strconv.Itoa(offers)}, "page": {strconv.Itoa(number)}}
-	if _, err := v.call("list-products", request{query: query}, &list); err != nil {
+	query := url.Values{"company_id": {textOf(c["id"])}, "limit": {strconv.Itoa(offers)}, "page": {strconv.Itoa(number)}}
+	if _, err := d.call("list-products", request{query: query}, &list); err != nil {
 		return page{}, err
 	}
 	for _, p := range list.Data {
@@ -125,54 +127,16 @@ func (v *visit) showSeller(sent *rejected) (page, error) {
 	if list.Total > number*offers {
 		shown.Older = number + 1
 	}
-	return v.goods(shown, textOf(shown.Company["name"]), slices.DeleteFunc(slices.Clone(enquiryFields),
-		func(f asked) bool { return f.name == "quantity" }), sent)
+	return d.goods(shown, c, in)
 }
 
-func (v *visit) goods(shown goodsPage, title string, fields []asked, sent *rejected) (page, error) {
-	s, err := v.schemaOf("create-enquiry")
+func (d *desk) goods(shown goodsPage, of map[string]any, in sent) (page, error) {
+	forms, err := d.forms(in, of)
 	if err != nil {
 		return page{}, err
 	}
-	shown.Form, shown.Asked = v.fill(s.ask(fields...), nil, "", sent), v.r.URL.Query().Get("done") == "asked"
-	return page{template: "goods", title: title, status: sent.status(), body: shown}, nil
-}
-
-func (v *visit) askForProduct() (page, error) {
-	var product map[string]any
-	if _, err := v.call("get-product", request{vars: []string{v.r.PathValue("id")}}, &product); err != nil {
-		return page{}, err
-	}
-	return v.ask(map[string]any{"to_company_id": product["company_id"], "product_id": product["id"]}, v.showProduct)
-}
-
-func (v *visit) askSeller() (page, error) {
-	var seller map[string]any
-	if _, err := v.call("get-company", request{vars: []string{v.r.PathValue("id")}}, &seller); err != nil {
-		return page{}, err
-	}
-	return v.ask(map[string]any{"to_company_id": seller["id"]}, v.showSeller)
-}
-
-// ask sends an enquiry.
-func (v *visit) ask(to map[string]any, again func(*rejected) (page, error)) (page, error) {
-	s, err := v.schemaOf("create-enquiry")
-	if err != nil {
-		return page{}, err
-	}
-	body := s.ask(enquiryFields...).read(v.r.PostForm, false)
-	maps.Copy(to, body)
-	if filled := v.r.PostForm.Get(honeypot); filled != "" {
-		to[honeypot] = filled
-	}
-	_, sent, err := v.post("create-enquiry", request{body: to}, body, nil)
-	switch {
-	case err != nil:
-		return page{}, err
-	case sent != nil:
-		return again(sent)
-	}
-	return page{redirect: v.r.URL.EscapedPath() + "?done=asked"}, nil
+	shown.Form, shown.Link, shown.Asked = forms[0], d.r.URL.EscapedPath(), d.r.URL.Query().Get("done") == "asked"
+	return page{template: "goods", title: textOf(of["name"]), status: in.status, body: shown}, nil
 }
 
 // priceOf returns the price of a product, "" for none. Its amount is in hundredths.

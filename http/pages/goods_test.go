@@ -40,7 +40,7 @@ func TestAnybodySeesGoodsAndAsksForThem(t *testing.T) {
 	b.get("/companies/no-such-company").Is(404).Says("Company not found")
 
 	wrong := b.submit(product, product, "user_name", "Ravi", "user_email", "x", "quantity", "many").Is(400)
-	require.Contains(t, wrong.Text, `id="f-user_email-error"`)
+	require.Contains(t, wrong.Text, `id="f-user_email-create-enquiry-error"`)
 	require.Contains(t, wrong.Text, `value="Ravi"`)
 	filled := with(form(b.get(product), product, ""), "user_name", "Ravi", "user_email", "ravi@example.com", "quantity", "20", "message",
 		"In rose gold?")

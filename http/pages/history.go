@@ -48,16 +48,7 @@ var entryFields = []entryField{
 	{"karigar", "Karigar", textOf},
 }
 
-var enumWords = map[string]string{
-	"metal": "Metal", "cash": "Cash", "rate_cut": "Rate cut", "per_gram": "per gram", "per_10g": "per 10 g", "per_kg": "per kg",
-	"in": "Received", "out": "Given",
-	"true": "Yes", "false": "No", "open": "Still open", "guesses": "Read them too", "by_ai": "The bot fills it in", "fixed": "Always the same",
-	"query_param": "In the query", "post_data": "In the body", "path_param": "In the path", "web": "Chat on your site", "chat": "WhatsApp",
-	"immediate": "At once", "own": "Mine", "workspace": "All of the workspace", "cloud": "Cloud interface", "form_v1": "Form (v1)",
-	"none": "Nothing", "read": "Read", "write": "Read and write",
-}
-
-func enumWord(v any) string { return enumWords[textOf(v)] }
+func enumWord(v any) string { return english["options"][textOf(v)] }
 
 // history returns the versions of a row in words, in their order. The function name returns the name of an actor.
 func (l language) history(versions []map[string]any, name func(string) string) []change {
@@ -77,21 +68,12 @@ func (l language) history(versions []map[string]any, name func(string) string) [
 	return changes
 }
 
+// sentence says what was done to a row.
 func (l language) sentence(change, actor string, after map[string]any) string {
-	switch {
-	case change == "added" && after["reverses"] != nil:
-		return l.tf("%s added the row, which reverses another", actor)
-	case change == "added":
-		return l.tf("%s added the row", actor)
-	case change == "deleted":
-		return l.tf("%s deleted the row", actor)
-	case change == "voided":
-		return l.tf("%s made the row void", actor)
-	case change == "reversed":
-		return l.tf("%s reversed the row", actor)
-	default:
-		return l.tf("%s edited the row", actor)
+	if change == "added" && after["reverses"] != nil {
+		change = "reversing"
 	}
+	return l.tf(english["changes"]["row "+change], actor)
 }
 
 // differences compares a side of a row by the places of its entries.
@@ -138,6 +120,14 @@ type entryLine struct {
 	Formulas []formula
 }
 
+// linesOf returns entries that have no formulas.
+func linesOf(texts []string) (lines []entryLine) {
+	for _, text := range texts {
+		lines = append(lines, entryLine{Text: text})
+	}
+	return lines
+}
+
 // formula is the formula of a computed figure with the values put in. ID is its name in the page.
 type formula struct{ ID, Text string }
 
@@ -164,14 +154,10 @@ const worked = "\u00a0ƒ"
 var figureWithUnit = regexp.MustCompile(`[\d,.]+ [g%]`)
 
 // marked returns the HTML of a text with the marks explained.
-func (l language) marked(text string) template.HTML { return l.opened(text) }
+func (l language) marked(text string) template.HTML { return l.opened(entryLine{Text: text}) }
 
-// opened returns the HTML of an entry, which is an entryLine, or a text without formulas. A mark with a formula opens it.
-func (l language) opened(entry any) template.HTML {
-	e, ok := entry.(entryLine)
-	if !ok {
-		e.Text, _ = entry.(string)
-	}
+// opened returns the HTML of an entry. A mark with a formula opens it.
+func (l language) opened(e entryLine) template.HTML {
 	parts := strings.Split(figureWithUnit.ReplaceAllString(html.EscapeString(e.Text), `<span class="whole">$0</span>`), worked)
 	explained := html.EscapeString(l.t("worked out"))
 	for i := range parts[1:] {

@@ -139,23 +139,19 @@ func (v *visit) contactName(c map[string]any) string {
 type talk struct {
 	person
 
-	Phone, Email, Revision, Consent string
-	Bot, Resolved, Erased           bool
-	Post                            string // address of its forms
-	Messages                        []said
-	ReadTo                          string // the newest message of the contact, if it was not read
-	Earlier                         string // address
-	Past                            bool   // the newest messages are not shown
-	Channels                        []choice
-	Fields                          []field // of a message
-	Templates                       []ready
-	Closed                          bool    // only a template can be sent
-	Edit                            []field // of the contact
-	Lists                           []choice
-	In                              []string // names of the lists that have the contact
-	Editing                         bool
-	Theirs                          []difference
-	Wrong                           []string
+	Phone, Email, Consent string
+	Bot, Resolved, Erased bool
+	Post                  string // address of its forms
+	Messages              []said
+	ReadTo                string // the newest message of the contact, if it was not read
+	Earlier               string // address
+	Past                  bool   // the newest messages are not shown
+	Channels              []choice
+	Fields                []field // of a message
+	Templates             []ready
+	Closed                bool     // only a template can be sent
+	In                    []string // names of the lists that have the contact
+	Wrong                 []string
 }
 
 // ready is a template that a channel can send.
@@ -167,12 +163,12 @@ type ready struct {
 
 // attempt is a form that was refused.
 type attempt struct {
-	message, contact map[string]any
-	template         string // id
-	faults           map[string]string
-	wrong            []string
-	closed           bool
-	status           int
+	message  map[string]any
+	template string // id
+	faults   map[string]string
+	wrong    []string
+	closed   bool
+	status   int
 }
 
 func (v *visit) talk() (page, error) {
@@ -191,8 +187,8 @@ func (v *visit) showTalk(tried attempt) (page, error) {
 		return page{}, err
 	}
 	t := &talk{
-		person: v.personOf(c, v.filter(), id), Phone: around("+", textOf(c["phone"]), ""), Email: textOf(c["email"]),
-		Revision: plain(c["revision"]), Bot: c["replyBot"] == true, Resolved: c["status"] == "resolved", Erased: c["name"] == nil,
+		person: v.personOf(c, v.filter(), id), Phone: phone(textOf(c["phone"])), Email: textOf(c["email"]),
+		Bot: c["replyBot"] == true, Resolved: c["status"] == "resolved", Erased: c["name"] == nil,
 		Post: talkPath(id), Wrong: tried.wrong, Closed: tried.closed,
 	}
 	name := v.writer(t.Name)
@@ -268,12 +264,8 @@ func (v *visit) writing(t *talk, c map[string]any, messages []map[string]any, tr
 	if err != nil {
 		return err
 	}
-	contact, err := v.schemaOf("edit-messaging-contact")
-	if err != nil {
-		return err
-	}
 	faults := tried.faults
-	if tried.contact != nil || tried.template != "" {
+	if tried.template != "" {
 		faults = nil
 	}
 	t.Channels = v.reaching(c, channels, messages, textOf(tried.message["channelId"]))
@@ -288,57 +280,18 @@ func (v *visit) writing(t *talk, c map[string]any, messages []map[string]any, tr
 			t.Templates = append(t.Templates, v.readyOf(m, tried))
 		}
 	}
-	value := c
-	if faults = nil; tried.contact != nil {
-		value, faults, t.Editing = tried.contact, tried.faults, true
-		if tried.status == http.StatusPreconditionFailed {
-			t.Theirs = v.contactDifferences(c, tried.contact)
-		}
-	}
-	t.Edit = contact.without("listIds").fields("", value, faults, 0)
+	in, _ := c["listIds"].([]any)
 	for _, l := range lists {
-		id, name := plain(l["id"]), textOf(l["name"])
-		if hasID(c["listIds"], id) {
-			t.In = append(t.In, name)
+		if slices.Contains(in, l["id"]) {
+			t.In = append(t.In, textOf(l["name"]))
 		}
-		t.Lists = append(t.Lists, choice{id, name, hasID(value["listIds"], id)})
 	}
-	drawn := append(slices.Clone(t.Fields), t.Edit...)
+	drawn := slices.Clone(t.Fields)
 	for _, m := range t.Templates {
 		drawn = append(drawn, m.Fields...)
 	}
 	t.Wrong = append(t.Wrong, misplaced(drawn, tried.faults)...)
 	return nil
-}
-
-// hasID reports whether an array of ids has one.
-func hasID(ids any, id string) bool {
-	all, _ := ids.([]any)
-	return slices.ContainsFunc(all, func(one any) bool { return plain(one) == id })
-}
-
-// contactDifferences compares a contact with what the visitor wrote.
-func (v *visit) contactDifferences(theirs, mine map[string]any) (found []difference) {
-	for _, name := range []string{"name", "phone", "email", "status", "optIn", "replyBot"} {
-		if was, is := textOf(theirs[name]), textOf(mine[name]); was != is {
-			found = append(found, difference{v.lang.t(labelOf(name)), v.worded(was), v.worded(is)})
-		}
-	}
-	return found
-}
-
-// worded returns the words for a status or a tick, and other texts as they are.
-func (v *visit) worded(value string) string {
-	switch value {
-	case "true":
-		return v.lang.t("Yes")
-	case "false":
-		return v.lang.t("No")
-	case "open", "pending", "resolved":
-		return v.lang.t(statusWord(value))
-	default:
-		return value
-	}
 }
 
 // reaching returns the channels by which the contact can be written to, that of the newest message first.

@@ -16,24 +16,6 @@ type said struct {
 	Picture                       bool   // the page shows the file
 }
 
-// reasons are the words for the codes of messages that were not sent, or not at once.
-var reasons = map[string]string{
-	"unknown":                 "The network has not said whether it took the message.",
-	"provider_unknown":        "The network has not said whether it took the message.",
-	"recipient_failed":        "The person cannot be reached.",
-	"reply_window_closed":     "The person has not written in the last 24 hours, so only a template can be sent.",
-	"provider_auth":           "The network refuses the channel's password.",
-	"provider_refused":        "The network refuses the message.",
-	"provider_rate_limited":   "Too many messages at once. Send it again in a moment.",
-	"provider_unavailable":    "The network is away. Send it again in a moment.",
-	"provider_not_configured": "The channel is not set up completely.",
-	"campaign_stopped":        "The campaign was stopped.",
-	"campaign_passed_over":    "The campaign passed over this contact.",
-}
-
-// delivery has the words for how far a message of ours has come.
-var delivery = map[string]string{"queued": "waiting", "sent": "sent", "delivered": "delivered", "read": "seen", "failed": "not sent"}
-
 // saidOf returns a message as the page shows it.
 func (v *visit) saidOf(m map[string]any, name func(string) string) said {
 	s := said{
@@ -47,7 +29,7 @@ func (v *visit) saidOf(m map[string]any, name func(string) string) said {
 		s.File, s.Picture = "/"+own, s.Kind == "Image"
 	}
 	if s.Out {
-		s.State = v.lang.t(delivery[textOf(m["status"])])
+		s.State = v.lang.t(english["delivery"][textOf(m["status"])])
 		if failed, _ := m["error"].(map[string]any); failed != nil {
 			s.State += ": " + v.lang.t(reasonOf(textOf(failed["code"]), textOf(failed["title"])))
 		}
@@ -57,7 +39,7 @@ func (v *visit) saidOf(m map[string]any, name func(string) string) said {
 
 // reasonOf returns the words of a code, otherwise what the network said.
 func reasonOf(code, title string) string {
-	if words, known := reasons[code]; known {
+	if words, known := english["reasons"][code]; known {
 		return words
 	}
 	return title
@@ -159,7 +141,7 @@ func (v *visit) readMessages() (page, error) {
 	return page{redirect: withQuery(after(out, talkPath(id), "marked"), v.filter())}, err
 }
 
-// editContact resolves a conversation, starts or stops the bot, or changes the contact's details.
+// editContact resolves a conversation, or starts or stops the bot.
 func (v *visit) editContact() (page, error) {
 	form, id := v.r.PostForm, v.r.PathValue("contact")
 	in := request{vars: []string{id}, key: form.Get("key")}
@@ -169,34 +151,13 @@ func (v *visit) editContact() (page, error) {
 		body["status"] = map[string]string{"resolved": "resolved", "reopened": "open"}[word]
 	case "bot-off", "bot-on":
 		body["replyBot"] = word == "bot-on"
-	case "contact":
-		edit, err := v.schemaOf("edit-messaging-contact")
-		if err != nil {
-			return page{}, err
-		}
-		body, in.match = edit.without("listIds").read(form, true), form.Get("revision")
-		if form.Has("lists") {
-			lists := []any{}
-			for _, list := range form["listIds"] {
-				lists = append(lists, numberOf(list))
-			}
-			body["listIds"] = lists
-		}
 	default:
 		return page{}, errNoPage
 	}
 	in.body = body
 	out, err := v.call("edit-messaging-contact", in, nil)
-	refused := refusal(err)
-	if err != nil && (refused == nil || word != "contact" || refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden) {
+	if err != nil {
 		return page{}, err
-	}
-	if refused != nil {
-		tried := attempt{contact: body, faults: refused.faults(), status: refused.Status}
-		if len(refused.Errors) == 0 && refused.Status != http.StatusPreconditionFailed {
-			tried.wrong = []string{refused.Detail}
-		}
-		return v.showTalk(tried)
 	}
 	to := talkPath(id)
 	if word == "resolved" {

@@ -77,8 +77,7 @@ type khatasPage struct {
 func (v *visit) khatas() (page, error) { return v.khataList(khatasPage{}, 0) }
 
 func (v *visit) khataList(shown khatasPage, status int) (page, error) {
-	number, _ := strconv.Atoi(v.r.URL.Query().Get("page")) // 0 without one
-	number = max(number, 1)
+	number := v.number()
 	query := url.Values{"page": {strconv.Itoa(number)}, "page_size": {strconv.Itoa(khatasShown)}}
 	out, err := v.call("list-khata-uploads", request{query: query}, &shown.Uploads)
 	if err != nil {
@@ -125,7 +124,7 @@ type khataPage struct {
 
 	By       string
 	Rows     []khataRow
-	Accounts []string      // that the names of accounts are completed by
+	Accounts refs
 	Kinds    []choice      // of accounts to open
 	Posted   []postedEntry // rows in the books
 	Preview  *khataPreview
@@ -178,7 +177,7 @@ func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[stri
 	if shown.Submitted {
 		for _, r := range shown.khataUpload.Rows {
 			link := accountPath(r.Ledger, plain(r.Account)) + "/rows/" + plain(r.Row)
-			name := accounts.text(r.Ledger, plain(r.Account)) + " · " + v.lang.tf("Row %s", plain(r.Row))
+			name := accounts.text(r.Ledger+"/"+plain(r.Account)) + " · " + v.lang.tf("Row %s", plain(r.Row))
 			shown.Posted = append(shown.Posted, postedEntry{name, link})
 		}
 		p.body = shown
@@ -195,9 +194,7 @@ func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[stri
 		}
 	}
 	shown.Rows = v.khataRows(shown.khataUpload, lines, entries, faults)
-	for _, a := range accounts {
-		shown.Accounts = append(shown.Accounts, a.text)
-	}
+	shown.Accounts = accounts
 	shown.Kinds = append(kinds[:len(kinds)-1:len(kinds)-1], polisherKinds...)
 	p.body = shown
 	return p, nil

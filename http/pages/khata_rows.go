@@ -38,7 +38,7 @@ type khataRow struct {
 const minSure = 0.8
 
 // entriesRead returns the entries as they were read.
-func entriesRead(upload khataUpload, accounts ledgerAccounts) []khataEntry {
+func entriesRead(upload khataUpload, accounts refs) []khataEntry {
 	entries := make([]khataEntry, len(upload.Result.Entries))
 	for i, read := range upload.Result.Entries {
 		e := khataEntry{Line: map[string]any{}, Account: textOf(read["party_name"])}
@@ -48,7 +48,7 @@ func entriesRead(upload khataUpload, accounts ledgerAccounts) []khataEntry {
 			}
 		}
 		if id := read["account_id"]; id != nil {
-			e.Account = accounts.text(textOf(read["ledger"]), plain(id))
+			e.Account = accounts.text(textOf(read["ledger"]) + "/" + plain(id))
 		}
 		e.Accepted = isSure(read) && e.Line["account_id"] != nil && e.Line["date"] != nil
 		entries[i] = e
@@ -82,7 +82,7 @@ func (v *visit) entriesPosted(count int) ([]khataEntry, error) {
 		return nil, err
 	}
 	form := v.r.PostForm
-	var accounts ledgerAccounts
+	var accounts refs
 	entries := make([]khataEntry, 0, count+1)
 	for i := 0; i < count || i < maxLines && form.Has(fmt.Sprintf("entries[%d].account", i)); i++ {
 		name := fmt.Sprintf("entries[%d]", i)
@@ -99,13 +99,14 @@ func (v *visit) entriesPosted(count int) ([]khataEntry, error) {
 		if e.Account == "" {
 			continue
 		}
-		if accounts == nil {
+		if accounts.List == "" {
 			if accounts, err = v.ledgerAccounts(); err != nil {
 				return nil, err
 			}
 		}
-		if a, found := accounts.named(e.Account); found {
-			e.Line["ledger"], e.Line["account_id"], e.Account = a.kind, number(a.id, ""), a.text
+		if found, wrong := accounts.find(v.lang, e.Account); wrong == "" {
+			kind, id, _ := strings.Cut(found, "/")
+			e.Line["ledger"], e.Line["account_id"], e.Account = kind, number(id, ""), accounts.text(found)
 		}
 	}
 	if last := len(entries) - 1; last >= count && entries[last].blank() {
@@ -207,60 +208,24 @@ func entryFaults(l language, refused *problem, entries []khataEntry, of []int) (
 	return found
 }
 
-// ledgerAccounts are the accounts of all ledgers. Their texts are unique.
-type ledgerAccounts []ledgerAccount
-
-type ledgerAccount struct{ kind, id, name, text string }
-
 // accountText returns an account's name with its kind.
 func (v *visit) accountText(name, kind string) string {
 	return name + " · " + v.lang.t(kindName(kind))
 }
 
-// ledgerAccounts lists the accounts of all ledgers.
-func (v *visit) ledgerAccounts() (all ledgerAccounts, err error) {
-	known := map[string]bool{}
+// ledgerAccounts returns the references to the accounts of all ledgers. Their values are a kind and an id: karigar/1.
+func (v *visit) ledgerAccounts() (refs, error) {
+	var all []choice
 	for _, k := range kinds {
-		var of []map[string]any
-		if _, err := v.call("list-"+k.Value+"s", request{}, &of); err != nil {
-			return nil, err
+		accounts, err := v.accountsOf(k.Value)
+		if err != nil {
+			return refs{}, err
 		}
-		for _, a := range of {
-			one := ledgerAccount{kind: k.Value, id: plain(a["id"]), name: textOf(a["name"])}
-			one.text = v.accountText(one.name, k.Value)
-			if known[strings.ToLower(one.text)] {
-				one.text += " · " + one.id
-			}
-			known[strings.ToLower(one.text)] = true
-			all = append(all, one)
+		for _, a := range accounts {
+			all = append(all, choice{Value: k.Value + "/" + a.Value, Text: v.accountText(a.Text, k.Value)})
 		}
 	}
-	return all, nil
-}
-
-// text returns the text of an account, "" for one that is not there.
-func (all ledgerAccounts) text(kind, id string) string {
-	for _, a := range all {
-		if a.kind == kind && a.id == id {
-			return a.text
-		}
-	}
-	return ""
-}
-
-// named returns the account with a text, or the only one with a name.
-func (all ledgerAccounts) named(text string) (found ledgerAccount, is bool) {
-	count := 0
-	for _, a := range all {
-		if strings.EqualFold(a.text, text) {
-			return a, true
-		}
-		if strings.EqualFold(a.name, text) {
-			found = a
-			count++
-		}
-	}
-	return found, count == 1
+	return newRefs("accounts", all), nil
 }
 
 // keyOf returns an Idempotency-Key for a part of what a form does.

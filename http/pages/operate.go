@@ -19,14 +19,18 @@ func (p *Pages) operateRoutes() {
 
 // operateResources returns the resources of operators.
 func operateResources() []*resource {
-	return []*resource{
+	all := []*resource{
 		projectionResource(), eventResource(), jobResource(), parkedResource(), webhookResource(), outboxResource(), workspaceResource(),
 		markResource(),
 	}
+	for _, r := range all {
+		r.sections = operateSections
+	}
+	return all
 }
 
 // operateSections returns the links to the lists of operators.
-func operateSections() (all []choice) {
+func operateSections(*visit) (all []choice) {
 	for _, r := range operateResources() {
 		all = append(all, choice{Value: r.path(), Text: r.title})
 	}
@@ -70,7 +74,7 @@ func (v *visit) operate() (page, error) {
 	if _, err := v.call("get-status", request{}, &s); err != nil {
 		return page{}, err
 	}
-	b := operatePage{Sections: operateSections(), Said: v.lang.t("All is well."), Tone: "done"}
+	b := operatePage{Sections: operateSections(v), Said: v.lang.t("All is well."), Tone: "done"}
 	if len(s.Needs) > 0 {
 		b.Said, b.Tone = v.lang.t("This needs you:"), "warn"
 	}

@@ -67,7 +67,7 @@ var projectionActions = []action{
 		operation: "throttle-rebuild", button: "Limit the rate", fields: []string{"events_per_second"},
 		about: "A limit leaves capacity for requests. Without a number there is no limit.",
 		when:  func(p map[string]any) bool { return building(p) && !differs(p) },
-		starts: func(p map[string]any) map[string]any {
+		starts: func(_ *desk, p map[string]any) map[string]any {
 			return map[string]any{"events_per_second": inner(p, "build")["throttle"]}
 		},
 	},

@@ -51,12 +51,12 @@ func markResource() *resource {
 			{
 				operation: "edit-company", button: "Mark as verified", about: "Buyers will see that it is verified.", reason: true,
 				when:   func(c map[string]any) bool { return c["verified"] != true },
-				starts: func(map[string]any) map[string]any { return map[string]any{"verified": true} },
+				starts: func(_ *desk, _ map[string]any) map[string]any { return map[string]any{"verified": true} },
 			},
 			{
 				operation: "edit-company", button: "Take the mark back", about: "Buyers will see no mark any more.", reason: true,
 				when:   func(c map[string]any) bool { return c["verified"] == true },
-				starts: func(map[string]any) map[string]any { return map[string]any{"verified": false} }, danger: true,
+				starts: func(_ *desk, _ map[string]any) map[string]any { return map[string]any{"verified": false} }, danger: true,
 			},
 		},
 	}
@@ -120,7 +120,7 @@ func skip(operation string, position func(map[string]any) any) action {
 		operation: operation, button: "Skip the event", about: "It goes on without this event. The log keeps who skipped it, and why.",
 		danger: true, fields: []string{"reason"},
 		when:   func(r map[string]any) bool { at := textOf(position(r)); return at != "" && at != "0" },
-		starts: func(r map[string]any) map[string]any { return map[string]any{"position": position(r)} },
+		starts: func(_ *desk, r map[string]any) map[string]any { return map[string]any{"position": position(r)} },
 	}
 }
 
@@ -196,7 +196,9 @@ func eventResource() *resource {
 				return display{Text: indent([]byte(compact(e["metadata"]))), Long: true}
 			},
 		},
-		links: []choice{{Value: operatePath + "/events?to_position={id}", Text: "The log up to here"}},
+		links: func(d *desk, _ map[string]any) []choice {
+			return []choice{{Value: operatePath + "/events?to_position=" + d.id, Text: "The log up to here"}}
+		},
 	}
 }
 

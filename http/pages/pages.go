@@ -124,8 +124,6 @@ func (p *Pages) routes() {
 	p.khataRoutes()
 	p.resourceRoutes()
 	p.inboxRoutes()
-	p.enquiryRoutes()
-	p.settingsRoutes()
 	p.member("GET /app/daybook", (*visit).daybook)
 	p.member("GET /app/audit", (*visit).trail)
 	p.publicRoutes()
@@ -272,28 +270,6 @@ type frame struct {
 	Body                                               any
 }
 
-// done has the confirmations by the word in the address. No other text of an address is shown.
-var done = map[string]string{
-	"added": "Saved.", "edited": "The row was changed.", "void": "The row is void.", "reverse": "The row was reversed.", "delete": "Deleted.",
-	"opened": "The account is open.", "renamed": "The account has a new name.", "workspace": "You are in another workspace now.",
-	"undone":       "The last entry was taken back.",
-	"put-back":     "The change was taken back.",
-	"edited-order": "The order was changed.", "edited-takada": "The takada was changed.", "delivered": "The takada was added.",
-	"numbered": "The slips have numbers.", "converted": "The draft was converted.",
-	"posted":  "The rows are in the books.",
-	"changed": "The change is saved.", "done": "Done.",
-	"sent": "The campaign is being sent.", "cancelled": "The campaign was cancelled.",
-	"answered": "Sent.", "marked": "Marked as read.", "resolved": "The conversation is resolved.",
-	"reopened": "The conversation is open again.",
-	"bot-off":  "The bot does not answer here any more.", "bot-on": "The bot may answer here.", "contact": "The contact was changed.",
-	"enquiry": "The enquiry was changed.", "contacted": "The enquiry is marked as contacted.",
-	"profile": "Saved.", "password": "The password is changed. Other devices are signed out.", "picture": "The picture is changed.",
-	"deletion": "Your account will be deleted.", "invited": "The invitation is on its way.", "withdrawn": "The invitation is withdrawn.",
-	"member": "The rights are changed.", "removed": "The member is removed.", "left": "You have left the workspace.",
-	"revoked": "The key opens nothing any more.", "company": "The company is saved.", "lock": "The lock is changed.",
-	"asked": "Your enquiry is sent. The company answers you by mail or telephone.",
-}
-
 // render writes the whole page or none of it.
 func (v *visit) render(p page) {
 	if p.redirect != "" && v.r.Header.Get("X-Requested-With") == "fetch" { // a script goes there itself
@@ -307,7 +283,7 @@ func (v *visit) render(p page) {
 	}
 	f := frame{
 		Title: v.lang.t(p.title), Theme: cookieOf(v.r, themeCookie), Here: v.r.URL.RequestURI(), Token: v.session.Token, Version: v.Version,
-		Key: newKey(), Lang: v.lang, Done: done[v.r.URL.Query().Get("done")], May: v.permissions(), Body: p.body,
+		Key: newKey(), Lang: v.lang, Done: english["done"][v.r.URL.Query().Get("done")], May: v.permissions(), Body: p.body,
 		Stale: v.w.Header().Get("Bahi-Stale") != "",
 	}
 	if v.r.Method != http.MethodGet { // a refused form; its own address may have no page
@@ -380,11 +356,15 @@ func (p *Pages) readFiles() error {
 	p.views = map[language]map[string]*template.Template{}
 	for _, lang := range languages {
 		p.views[lang] = map[string]*template.Template{}
+		base, err := template.New("layout.html").Funcs(p.functions(lang)).ParseFS(templates, shared...)
+		if err != nil {
+			return fmt.Errorf("the shared templates: %w", err)
+		}
 		for _, file := range files {
 			if slices.Contains(shared, file) {
 				continue
 			}
-			own, err := template.New("layout.html").Funcs(p.functions(lang)).ParseFS(templates, append(shared, file)...)
+			own, err := template.Must(base.Clone()).ParseFS(templates, file) // Clone fails only once a page was drawn
 			if err != nil {
 				return fmt.Errorf("the template %s: %w", file, err)
 			}

@@ -24,16 +24,14 @@ func (v *visit) tried(kind, account string, body map[string]any) (*preview, erro
 }
 
 // previewed shows what a change would do: only that part for a script, otherwise with the whole page.
-func (v *visit) previewed(kind, wanted string, row map[string]any, err error, whole func(*preview) (page, error)) (page, error) {
-	p, err := v.previewOf(kind, row, err)
-	switch {
-	case err != nil:
-		return page{}, err
-	case wanted == "part":
-		return page{template: "account", part: "preview", body: p}, nil
-	default:
-		return whole(p)
+func (v *visit) previewed(p *preview, err error, whole func() (page, error)) (page, error) {
+	if err == nil && v.r.PostForm.Get("preview") == "part" {
+		return page{template: "record", part: "preview", body: p}, nil
 	}
+	if err != nil {
+		return page{}, err
+	}
+	return whole()
 }
 
 // previewOf returns what the answer of a dry run says.

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"bahi/http/api"
@@ -21,8 +20,9 @@ type desk struct {
 	parent, id string              // ids of the parent and of the record; empty: none
 	names      map[string][]choice // names of records by their resource, as far as they were looked up
 	actor      func(string) string
-	next       string // Link header of the response to the list
-	lines      bool   // it is a list with the actions of its records
+	refs       references // accounts that fields name by a text
+	next       string     // Link header of the response to the list
+	lines      bool       // it is a list with the actions of its records
 }
 
 func (v *visit) desk(r *resource, record bool) *desk {
@@ -30,7 +30,9 @@ func (v *visit) desk(r *resource, record bool) *desk {
 	if r.parent != nil {
 		d.parent = v.r.PathValue("id")
 	}
-	if record {
+	if r.single {
+		d.id = r.word
+	} else if record {
 		d.id = v.r.PathValue(r.variable())
 	}
 	d.lines = r.inline && !record
@@ -47,11 +49,15 @@ type sent struct {
 	status          int
 	answer          *display // of an operation whose answer is shown
 	tried           bool     // a dry run gave the answer
+	preview         *preview
 }
 
 // actForm is a form that runs an operation.
 type actForm struct {
 	Do, ID, Button, About, Key, Revision, Reason, Kind string
+	Because                                            string // what an optional reason is for
+	Live                                               bool   // the preview follows what somebody types
+	Preview                                            *preview
 	AsksReason, Danger, Files, DryRun, Open            bool
 	Main                                               bool // the first one of a page
 	Scope                                              string
@@ -68,6 +74,16 @@ func (actForm) Word(kind string) string { return field{}.Word(kind) }
 func (d *desk) serve() (page, error) {
 	if strings.HasPrefix(d.of.path(), operatePath) && !d.who.Permissions.Operator {
 		return page{}, api.ErrNotPermitted
+	}
+	for field, kind := range d.of.refs {
+		accounts, err := d.accountRefs(kind)
+		if err != nil {
+			return page{}, err
+		}
+		if d.refs == nil {
+			d.refs = references{}
+		}
+		d.refs[field] = accounts
 	}
 	if d.r.Method == http.MethodPost {
 		return d.act()
@@ -95,12 +111,15 @@ func (d *desk) vars(o *operation) []string {
 	if d.of.by != "" && d.parent != "" {
 		ids = ids[1:]
 	}
+	if strings.Contains(o.Path, "{workspace_id}") {
+		ids = slices.Insert(ids, 0, d.who.Workspace.String())
+	}
 	return ids[:min(len(ids), strings.Count(o.Path, "{"))]
 }
 
 // actions returns what the forms of the page do.
 func (d *desk) actions() []action {
-	if d.id == "" && !d.lines {
+	if d.id == "" {
 		return d.of.listActions()
 	}
 	return d.of.recordActions()
@@ -110,8 +129,11 @@ func (d *desk) actions() []action {
 func (d *desk) act() (page, error) {
 	form := d.r.PostForm
 	in := sent{do: form.Get("do"), key: form.Get("key"), reason: strings.TrimSpace(form.Get("reason"))}
+	if d.lines {
+		d.id = form.Get("id")
+	}
 	actions := d.actions()
-	i := slices.IndexFunc(actions, func(a action) bool { return a.operation == in.do })
+	i := slices.IndexFunc(actions, func(a action) bool { return a.word() == in.do })
 	if i < 0 {
 		return page{}, errNoPage
 	}
@@ -121,14 +143,15 @@ func (d *desk) act() (page, error) {
 		return page{}, err
 	}
 	var record map[string]any
-	if d.lines {
-		d.id = form.Get("id")
-	} else if d.id != "" {
+	if d.id != "" && !d.lines {
 		if record, err = d.find(); err != nil {
 			return page{}, err
 		}
 	}
 	out := d.inputOf(o, a, record, &in)
+	if same, is := out.body.(map[string]any); a.edit && is && len(same) == 0 { // the form was sent before
+		return page{redirect: after(api.Response{}, d.here(), cmp.Or(a.did, "done"))}, nil
+	}
 	if a.reason && in.reason == "" {
 		in.status, in.wrong = http.StatusUnprocessableEntity, []string{d.lang.t("Say why.")}
 		return d.show(in)
@@ -138,15 +161,24 @@ func (d *desk) act() (page, error) {
 		return d.show(in)
 	}
 	var answer any
-	done, err := d.call(o.ID, out, &answer)
-	switch refused := refusal(err); {
+	done, err := d.callNaming(o.ID, d.refs, out, &answer)
+	refused := refusal(err)
+	if out.dry && a.preview != nil && (err == nil || refused != nil) {
+		if in.faults = refused.faults(); refused != nil {
+			in.preview = d.refusedPreview(refused)
+		} else {
+			in.preview = a.preview(d, entriesOf([]any{answer})[0])
+		}
+		return d.previewed(in.preview, nil, func() (page, error) { return d.show(in) })
+	}
+	switch {
 	case refused != nil && refused.Status == http.StatusNotFound:
 		return page{}, err
 	case refused != nil:
 		in.status, in.faults = refused.Status, refused.faults()
 		if len(refused.Errors) == 0 {
 			in.wrong = []string{refused.Detail}
-		} else if d.lines {
+		} else if d.lines && d.id != "" {
 			in.wrong = []string{detail(refused)}
 		}
 		return d.show(in)
@@ -154,17 +186,22 @@ func (d *desk) act() (page, error) {
 		return page{}, err
 	case out.dry, a.shows:
 		of := d.shown("", o.Answer, answer)
+		if a.says != nil {
+			of = a.says(d, entriesOf([]any{answer})[0])
+		}
 		in.answer, in.tried, in.body = &of, out.dry, nil
 		return d.show(in)
 	}
 	to := d.here()
 	made, _ := answer.(map[string]any)
 	switch id := textOf(made["id"]); {
-	case a.to != nil:
+	case a.to != nil && a.did == "":
 		return page{redirect: a.to(d, made)}, nil
+	case a.to != nil:
+		return page{redirect: after(done, a.to(d, made), a.did)}, nil
 	case a.operation == d.of.remove:
 		to = d.of.address(d.parent, "")
-	case a.operation == d.of.create && id != "" && d.of.leads == "":
+	case a.operation == d.of.create && id != "" && d.of.leads == "" && !d.of.inline:
 		to = d.of.address(d.parent, id)
 	case d.id == "":
 		to = d.of.address(d.parent, "")
@@ -202,7 +239,7 @@ func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) 
 	if body == nil {
 		return out
 	}
-	in.body = body.read(form, a.edit || a.starts != nil)
+	in.body = withoutEmptyItems(body.read(form, a.edit || a.starts != nil))
 	if d.of.kinds != nil && a.operation == d.of.create {
 		in.body["type"] = d.kind(nil)
 	}
@@ -220,6 +257,13 @@ func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) 
 	out.body = in.body
 	if a.edit {
 		out.body = differing(in.body, record)
+	}
+	for _, p := range body.Properties {
+		if day := textOf(in.body[p.Name]); p.Format == "date-time" && p.Kind == "date" && day != "" {
+			sent := maps.Clone(in.body)
+			sent[p.Name] = d.clock(day, false)
+			out.body = sent
+		}
 	}
 	return out
 }
@@ -248,11 +292,40 @@ func differing(body, record map[string]any) map[string]any {
 // same reports whether an input's value is that of the record. An empty input is no value.
 func same(value, was any) bool {
 	empty := func(v any) bool { return v == nil || v == "" || fmt.Sprint(v) == "[]" || fmt.Sprint(v) == "map[]" }
+	lines, isList := value.([]any)
+	if others, is := was.([]any); isList && is && len(lines) == len(others) {
+		for i := range lines {
+			if !same(lines[i], others[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	object, isObject := value.(map[string]any)
+	if other, is := was.(map[string]any); isObject && is {
+		all := maps.Clone(other)
+		maps.Copy(all, object)
+		for name := range all {
+			if !same(object[name], other[name]) {
+				return false
+			}
+		}
+		return true
+	}
 	return empty(value) && empty(was) || fmt.Sprint(value) == fmt.Sprint(was)
 }
 
-// find returns the record of the page.
+// find returns the record of the page, with texts in place of references.
 func (d *desk) find() (map[string]any, error) {
+	record, err := d.stored()
+	if err != nil || d.refs == nil {
+		return record, err
+	}
+	named, _ := d.refs.texts(record).(map[string]any)
+	return named, nil
+}
+
+func (d *desk) stored() (map[string]any, error) {
 	if d.of.find != nil {
 		return d.of.find(d)
 	}
@@ -262,7 +335,13 @@ func (d *desk) find() (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, err = d.call(o.ID, request{vars: d.vars(o)}, &record)
+		out, err := d.call(o.ID, request{vars: d.vars(o), query: d.of.one}, &record)
+		if err == nil && record["revision"] == nil {
+			record["revision"] = strings.Trim(out.Header.Get("ETag"), `"`)
+		}
+		if err == nil && d.of.by != "" && textOf(record[d.of.by]) != d.parent {
+			return nil, errNoPage
+		}
 		if refused := refusal(err); refused != nil && refused.Status == http.StatusUnprocessableEntity { // an id of another kind
 			return nil, errNoPage
 		}
@@ -291,78 +370,7 @@ const (
 
 // idOf returns the id of a record.
 func idOf(record map[string]any) string {
-	return cmp.Or(textOf(record["id"]), textOf(record["name"]))
-}
-
-// listQuery returns the query that the list always has.
-func (d *desk) listQuery() url.Values {
-	query := maps.Clone(d.of.fixed)
-	if query == nil {
-		query = url.Values{}
-	}
-	if d.of.by != "" && d.parent != "" {
-		query.Set(d.of.by, d.parent)
-	}
-	return query
-}
-
-// rows returns a page of the list, and how many records there are.
-func (d *desk) rows(query url.Values, number, size int) (rows []map[string]any, total int, err error) {
-	id := d.of.list
-	if query.Has("q") && d.of.search != "" {
-		id = d.of.search
-	}
-	o, err := d.operation(id)
-	if err != nil {
-		return nil, 0, err
-	}
-	query = maps.Clone(query)
-	for _, p := range o.Params {
-		switch p.Name {
-		case "page":
-			query.Set("page", strconv.Itoa(number))
-		case "skip":
-			query.Set("skip", strconv.Itoa((number-1)*size))
-		case "limit", "page_size":
-			query.Set(p.Name, strconv.Itoa(size))
-		}
-	}
-	var answer any
-	vars := d.vars(o)
-	if d.parent != "" && d.of.by == "" {
-		vars = vars[:1]
-	}
-	out, err := d.call(o.ID, request{vars: vars[:min(len(vars), strings.Count(o.Path, "{"))], query: query}, &answer)
-	if err != nil {
-		return nil, 0, err
-	}
-	d.next = out.Header.Get("Link")
-	list, total := listOf(answer)
-	if counted, err := strconv.Atoi(out.Header.Get("X-Total-Count")); err == nil {
-		total = counted
-	}
-	for _, one := range list {
-		if row, is := one.(map[string]any); is {
-			rows = append(rows, row)
-		}
-	}
-	return rows, total, nil
-}
-
-// listOf returns the records of the answer to a list, an array or an object with one, and the number that it tells.
-func listOf(answer any) (list []any, total int) {
-	switch a := answer.(type) {
-	case []any:
-		return a, len(a)
-	case map[string]any:
-		for _, name := range []string{"data", "items", "rows"} {
-			if list, is := a[name].([]any); is {
-				total, _ = strconv.Atoi(textOf(a["total"])) // 0 without one
-				return list, max(total, len(list))
-			}
-		}
-	}
-	return nil, 0
+	return cmp.Or(textOf(record["id"]), textOf(record["user_id"]), textOf(record["name"]))
 }
 
 // rowSchema returns the schema of a record, as its list has it.

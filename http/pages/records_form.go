@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -23,8 +22,22 @@ func (d *desk) inputs(o *operation, a action, record map[string]any) (query, bod
 	if o.Body == nil || a.body != nil {
 		return query, nil
 	}
-	if a.starts != nil {
-		return query, o.Body.only("", slices.AppendSeq(slices.Clone(a.fields), maps.Keys(a.starts(record))))
+	if a.fields != nil || a.starts != nil {
+		asked := slices.Clone(a.fields)
+		for name := range a.starting(d, record) {
+			if !a.asks(name) {
+				asked = append(asked, name)
+			}
+		}
+		body = d.refs.schema(o.Body.only("", asked))
+		for i, p := range body.Properties {
+			if p.Format == "date-time" {
+				day := *p.schema
+				day.Kind = "date"
+				body.Properties[i].schema = &day
+			}
+		}
+		return query, body
 	}
 	hidden := slices.Concat([]string{"id", d.of.by}, d.of.without, d.of.given, a.without)
 	for _, p := range o.Body.Properties {
@@ -78,18 +91,23 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 			continue
 		}
 		f := actForm{
-			Do: a.operation, Button: a.button, About: a.about, AsksReason: a.reason, Danger: a.danger, Files: o.Files, DryRun: o.DryRun,
+			Do: a.word(), Button: a.button, About: a.about, AsksReason: a.reason || a.because != "", Because: a.because,
+			Danger: a.danger, Files: o.Files, DryRun: o.DryRun && !a.danger && a.preview == nil,
 			Links: a.links, Address: d.of.address(d.parent, d.id), Revision: textOf(record["revision"]),
-			Main: len(all) == 0 && !d.lines, Scope: "-" + a.operation,
+			Main: len(all) == 0 && (!d.lines || d.id == ""), Scope: "-" + a.word(),
 		}
 		if d.id != "" {
 			f.Address, f.ID = d.here(), d.id
 		}
-		if d.lines {
+		f.Open = d.of.single && f.Main
+		if a.another {
+			f.Revision = ""
+		}
+		if d.lines && d.id != "" {
 			f.Scope += "-" + d.id
 		}
 		mine := sent{}
-		if in.do == a.operation && !d.lines {
+		if in.do == a.word() {
 			mine, f.Key, f.Reason, f.Open = in, in.key, in.reason, true
 			if in.answer != nil && !in.tried {
 				f.Key = "" // the next one is another
@@ -104,7 +122,11 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 			value = map[string]any{}
 		}
 		if a.starts != nil && mine.body == nil {
-			value = a.starts(record)
+			value = a.starts(d, record)
+		}
+		blank := blankLines
+		if a.preview != nil {
+			blank, f.Live, f.Preview = 1, true, mine.preview
 		}
 		query, body := d.inputs(o, a, record)
 		chosen := map[string]any{}
@@ -113,10 +135,10 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 		}
 		f.Fields = query.fields("", chosen, mine.faults, 0)
 		if body != nil {
-			f.Fields = append(f.Fields, body.fields("", value, mine.faults, blankLines)...)
+			f.Fields = append(f.Fields, body.fields("", value, mine.faults, blank)...)
 		}
 		for i := range f.Fields {
-			if a.starts != nil && !slices.Contains(a.fields, f.Fields[i].Key) {
+			if a.starts != nil && !a.asks(f.Fields[i].Key) {
 				f.Fields[i].Kind = "hidden"
 			}
 		}
@@ -127,6 +149,9 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 			f.Open = true
 		}
 		d.choose(f.Fields, f.Scope)
+		if d.refs != nil {
+			ofItems(f.Fields, "item-names")
+		}
 		f.Wrong = append(mine.wrong, misplaced(f.Fields, mine.faults)...)
 		if mine.status == http.StatusPreconditionFailed {
 			f.Wrong = nil // the page says it
@@ -139,7 +164,8 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 // Direct reports whether the button runs the operation at once: there is nothing to fill in and nothing to say.
 func (f actForm) Direct() bool {
 	asks := func(f field) bool { return f.Kind != "hidden" }
-	return f.About == "" && !f.AsksReason && !f.Danger && !f.DryRun && len(f.Links)+len(f.Wrong) == 0 && !slices.ContainsFunc(f.Fields, asks)
+	return f.About == "" && !f.AsksReason && !f.Danger && !f.DryRun && !f.Live && len(f.Links)+len(f.Wrong) == 0 &&
+		!slices.ContainsFunc(f.Fields, asks)
 }
 
 // stray returns what was wrong with a form that the page does not have.
@@ -152,7 +178,7 @@ func stray(in sent, forms []actForm) []string {
 
 // hintOf returns what an input says for the description of its value.
 func hintOf(description string) string {
-	if hint, known := hints[description]; known {
+	if hint, known := english["hints"][description]; known {
 		return hint
 	}
 	return description
@@ -164,6 +190,9 @@ func (d *desk) choose(fields []field, scope string) {
 		f := &fields[i]
 		f.Scope = scope
 		f.Hint = hintOf(f.Hint)
+		if f.Key == honeypot && d.of.public {
+			f.Kind = "trap"
+		}
 		d.choose(f.Fields, scope)
 		for _, line := range f.Lines {
 			d.choose(line, scope)
@@ -244,6 +273,12 @@ func (d *desk) nameOf(word, id string) string {
 
 // title returns the name of a record.
 func (d *desk) title(record map[string]any) string {
+	if d.of.single {
+		return d.lang.t(d.of.title)
+	}
+	if of := d.of.cells[d.of.columns[0]]; of != nil {
+		return of(d, record).Text
+	}
 	name := textOf(record[d.of.columns[0]])
 	if d.of.word == "tools" {
 		name = d.lang.t(labelOf(name))
@@ -252,60 +287,6 @@ func (d *desk) title(record map[string]any) string {
 		name = strings.TrimSpace(name + " " + last)
 	}
 	return cmp.Or(name, textOf(record["phone"]), d.lang.t("Without a name"))
-}
-
-// asked returns what people filled in of the list's filters.
-func (d *desk) asked(o *operation) url.Values {
-	asked := url.Values{}
-	for _, p := range d.params(o) {
-		if value := strings.TrimSpace(d.r.URL.Query().Get(p.Name)); d.isFilter(p) && value != "" {
-			asked.Set(p.Name, value)
-		}
-	}
-	return asked
-}
-
-// isFilter reports whether a parameter is one of the query that people fill in.
-func (d *desk) isFilter(p parameter) bool {
-	rest := append([]string{"page", "limit", "page_size", "skip", "sort", d.of.by}, d.of.without...)
-	return p.In == "query" && !slices.Contains(rest, p.Name) && !d.of.fixed.Has(p.Name)
-}
-
-// params returns the parameters of a list, and of the search for its records.
-func (d *desk) params(o *operation) []parameter {
-	found, err := d.operation(d.of.search)
-	if err != nil {
-		return o.Params
-	}
-	return slices.Concat(o.Params, found.Params)
-}
-
-// filters returns the inputs of the list's filters.
-func (d *desk) filters(o *operation, asked url.Values) []field {
-	inputs, given := &schema{}, map[string]any{}
-	for _, p := range d.params(o) {
-		if !d.isFilter(p) {
-			continue
-		}
-		one := *p.schema
-		one.Required, one.Description = false, ""
-		if one.Kind == "tick" {
-			one.Kind, one.Options = "select", []string{"true", "false"}
-		} else if one.Kind == "area" {
-			one.Kind = "text"
-		}
-		if strings.HasSuffix(p.Name, "_time") {
-			one.Kind = "moment"
-		}
-		inputs.Properties = append(inputs.Properties, property{p.Name, &one})
-		given[p.Name] = asked.Get(p.Name)
-	}
-	fields := inputs.fields("", given, nil, 0)
-	if i := slices.IndexFunc(fields, func(f field) bool { return f.Key == "search" }); i > 0 {
-		fields[0], fields[i] = fields[i], fields[0]
-	}
-	d.choose(fields, "-of")
-	return fields
 }
 
 // clockLayouts are the forms of a time in the workshop's zone.

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -21,6 +20,9 @@ type display struct {
 	Long              bool        // it has several lines
 	Percent           string      // of a progress bar below the text
 	Enter             string      // workspace that a button enters
+	Copy              string      // text that a button copies
+	Class             string      // CSS class of its cell in a list
+	Lines             []entryLine // entries
 	Items             []display   // of an array
 	Pairs             []display   // of an object
 	Columns           []string    // of an array of objects
@@ -29,7 +31,7 @@ type display struct {
 
 // Empty reports whether there is nothing to show.
 func (s display) Empty() bool {
-	return s.Text+s.Day+s.Moment+s.Enter == "" && len(s.Items)+len(s.Pairs)+len(s.Rows) == 0
+	return s.Text+s.Day+s.Moment+s.Enter+s.Copy == "" && len(s.Items)+len(s.Pairs)+len(s.Rows)+len(s.Lines) == 0
 }
 
 // shown returns a value with a name as people read it. The schema may be nil.
@@ -59,7 +61,11 @@ func (d *desk) shown(name string, s *schema, value any) display {
 	case []any:
 		return d.array(out, name, s, v)
 	case map[string]any:
-		out.Pairs = d.pairs(s, v, nil)
+		if name == "permissions" {
+			out.Items = d.rights(v)
+		} else {
+			out.Pairs = d.pairs(s, v, nil)
+		}
 	}
 	return out
 }
@@ -109,7 +115,7 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 		out.Text, out.Chip = d.lang.t(field{}.Word(text)), cmp.Or(stateChips[text], "plain")
 	case name == "ownerId":
 		out.Text = d.actor("user:" + text)
-	case strings.HasSuffix(name, "By") && actorText.MatchString(text):
+	case strings.HasSuffix(strings.ToLower(name), "by") && actorText.MatchString(text):
 		out.Text = d.actor(strings.Replace(text, "key:", "api_key:", 1))
 	case strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://"):
 		out.Text, out.Link = text, text
@@ -123,12 +129,13 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 }
 
 // phone returns a phone number as people write it: +91 98123 00001.
-func phone(digits string) string {
+func phone(number string) string {
+	digits := strings.TrimPrefix(number, "+")
 	if national, indian := strings.CutPrefix(digits, "91"); indian && len(national) == 10 {
 		return "+91 " + national[:5] + " " + national[5:]
 	}
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
-		return digits
+		return number
 	}
 	return "+" + digits
 }
@@ -183,153 +190,12 @@ func (d *desk) pairs(s *schema, object map[string]any, hidden []string) (all []d
 	return all
 }
 
-// recordLine is a record in a list.
-type recordLine struct {
-	Head  *display
-	Cells []display
-	Forms []actForm
-}
-
-// listPage is the content of the page of a list.
-type listPage struct {
-	Title, About, Address string
-	Sections              []choice // other lists
-	Again                 int      // seconds after which the records are read again
-	Above                 []choice
-	Columns               []string
-	Rows                  []recordLine
-	Filters               []field
-	Asked                 bool
-	Total                 int
-	Newer, Older          string // addresses
-	Acts                  bool   // the lines have forms
-	Forms                 []actForm
-	Kinds                 []choice // types of which a new record can be
-	Answer                *display
-	Tried                 bool
-	Stream, Events        string
-	Wrong                 []string
-	Lacks                 string // what must be there before
-}
-
-// list shows the records of a resource.
-func (d *desk) list(in sent) (page, error) {
-	o, err := d.operation(d.of.list)
-	if err != nil {
-		return page{}, err
+// sections returns links to the other pages of the area.
+func (d *desk) sections() []choice {
+	if d.of.sections == nil {
+		return nil
 	}
-	number, _ := strconv.Atoi(d.r.URL.Query().Get("page")) // 0 without one
-	number = max(number, 1)
-	b := &listPage{
-		Title: d.of.title, About: d.of.about, Address: d.of.address(d.parent, ""), Answer: in.answer, Tried: in.tried, Events: d.of.events,
-		Again: d.of.again,
-	}
-	if b.Above, err = d.above(); err != nil {
-		return page{}, err
-	}
-	asked := d.asked(o)
-	b.Asked = len(asked) > 0
-	own := maps.Clone(asked) // without what is set in any case
-	link := func(name, value string) string {
-		to := maps.Clone(own)
-		to.Set(name, value)
-		return b.Address + "?" + to.Encode()
-	}
-	if first := d.of.first; first != "" && !asked.Has(first) {
-		i := slices.IndexFunc(o.Params, func(p parameter) bool { return p.Name == first })
-		if options := o.Params[i].Options; len(options) > 0 {
-			asked.Set(first, options[0])
-		} else if own := d.namesOf(linked[first]); len(own) > 0 {
-			asked.Set(first, own[0].Value)
-		} else {
-			b.Lacks = d.of.lacks
-		}
-	}
-	b.Filters = d.filters(o, asked)
-	query := d.listQuery()
-	maps.Copy(query, asked)
-	for _, name := range []string{"from_time", "to_time"} {
-		if query.Has(name) {
-			query.Set(name, d.clock(query.Get(name), name == "to_time"))
-		}
-	}
-	var rows []map[string]any
-	if b.Lacks == "" {
-		rows, b.Total, err = d.rows(query, number, rowsListed)
-	}
-	if refused := refusal(err); refused != nil && refused.Status != http.StatusForbidden && refused.Status != http.StatusNotFound {
-		b.Wrong, err = []string{detail(refused)}, nil
-		in.status = cmp.Or(in.status, refused.Status)
-	}
-	if err != nil {
-		return page{}, err
-	}
-	if number > 1 {
-		b.Newer = link("page", strconv.Itoa(number-1))
-	}
-	if number*rowsListed < b.Total {
-		b.Older = link("page", strconv.Itoa(number+1))
-	}
-	next, _, _ := strings.Cut(strings.TrimPrefix(d.next, "<"), ">")
-	if older, err := url.Parse(next); err == nil && older.Query().Has("to_position") {
-		b.Older, b.Total = link("to_position", older.Query().Get("to_position")), 0 // the whole number is unknown
-	}
-	if err := d.draw(b, rows); err != nil {
-		return page{}, err
-	}
-	if !d.lines {
-		b.Forms, err = d.forms(in, nil)
-	}
-	if err != nil {
-		return page{}, err
-	}
-	b.Wrong = append(b.Wrong, stray(in, b.Forms)...)
-	if d.of.base == operatePath {
-		b.Above, b.Sections = nil, operateSections()
-	}
-	if stream, known := d.streamOf(); known {
-		b.Stream = stream
-	}
-	if create, err := d.operation(d.of.create); err == nil && d.may(create) && d.of.kinds[d.kind(nil)] == nil {
-		for kind := range d.of.kinds {
-			b.Kinds = append(b.Kinds, choice{Value: kind, Text: d.lang.t(field{}.Word(kind))})
-		}
-		slices.SortFunc(b.Kinds, func(x, y choice) int { return strings.Compare(x.Text, y.Text) })
-	}
-	return page{template: "list", title: d.of.title, status: in.status, body: b}, nil
-}
-
-// draw adds the records to the list.
-func (d *desk) draw(b *listPage, rows []map[string]any) error {
-	s, err := d.rowSchema()
-	if err != nil {
-		return err
-	}
-	schemas := map[string]*schema{}
-	for _, p := range s.Properties {
-		schemas[p.Name] = p.schema
-	}
-	for _, name := range d.of.columns {
-		b.Columns = append(b.Columns, d.lang.t(labelOf(name)))
-	}
-	for _, r := range rows {
-		line, columns := recordLine{}, d.of.columns
-		if !d.of.flat {
-			line.Head, columns = d.head(r), columns[1:]
-		}
-		for _, name := range columns {
-			line.Cells = append(line.Cells, d.cell(name, schemas[name], r))
-		}
-		if d.lines {
-			d.id = idOf(r)
-			if line.Forms, err = d.forms(sent{}, r); err != nil {
-				return err
-			}
-			d.id, b.Acts = "", b.Acts || len(line.Forms) > 0
-		}
-		b.Rows = append(b.Rows, line)
-	}
-	return nil
+	return d.of.sections(d.visit)
 }
 
 // above returns the pages above this one.
@@ -345,7 +211,7 @@ func (d *desk) above() ([]choice, error) {
 		all = append(all, choice{Value: r.address("", ""), Text: d.lang.t(r.title)})
 		all = append(all, choice{Value: r.address("", d.parent), Text: parent.title(record)})
 	}
-	if d.id != "" {
+	if d.id != "" && !d.of.single {
 		all = append(all, choice{Value: d.of.address(d.parent, ""), Text: d.lang.t(d.of.title)})
 	}
 	if strings.HasPrefix(d.of.path(), operatePath) {
@@ -369,21 +235,24 @@ func (d *desk) streamOf() (string, bool) {
 
 // recordPage is the content of the page of a record.
 type recordPage struct {
-	Title, Address, Note string
-	Above                []choice
-	Values, Details      []display
-	Live                 []display // what changes while the page is open
-	Forms                []actForm
-	Parts                []choice
-	Theirs               []difference // what another person changed, beside what this one wrote
-	Answer               *display
-	Tried                bool
-	Stream, Events       string
-	Again                int      // seconds after which what changes is read again
-	Wrong                []string // of a form that the page does not have
-	Refused              bool     // a form was refused: its faults stay
-	More                 any
-	Word                 string
+	Title, About, Address, Note string
+	Sections                    []choice
+	Above                       []choice
+	Values, Details             []display
+	Live                        []display // what changes while the page is open
+	Forms                       []actForm
+	Parts                       []choice
+	Theirs                      []difference // what another person changed, beside what this one wrote
+	Answer                      *display
+	Tried                       bool
+	Stream, Events              string
+	Again                       int      // seconds after which what changes is read again
+	Wrong                       []string // of a form that the page does not have
+	Lists                       references
+	Refused                     bool // a form was refused: its faults stay
+	History                     []change
+	More                        any
+	Word                        string
 }
 
 // inside are fields that only programs need.
@@ -392,6 +261,9 @@ var inside = regexp.MustCompile(`^(id|.*_id|.*Id|revision|created_?[aA]t|updated
 // record shows a record, and the forms of what can be done with it.
 func (d *desk) record(in sent) (page, error) {
 	record, err := d.find()
+	if refused := refusal(err); refused != nil && refused.Status == http.StatusNotFound && d.of.history != nil {
+		return d.deleted(err)
+	}
 	if err != nil {
 		return page{}, err
 	}
@@ -401,6 +273,9 @@ func (d *desk) record(in sent) (page, error) {
 	}
 	b := &recordPage{
 		Title: d.title(record), Address: d.of.address(d.parent, d.id), Answer: in.answer, Tried: in.tried, Word: d.of.word, Events: d.of.events,
+	}
+	if d.of.single {
+		b.About, b.Sections = d.of.about, d.sections()
 	}
 	if b.Above, err = d.above(); err != nil {
 		return page{}, err
@@ -436,9 +311,20 @@ func (d *desk) record(in sent) (page, error) {
 	if b.Forms, err = d.forms(in, record); err != nil {
 		return page{}, err
 	}
+	if d.refs != nil {
+		b.Lists = maps.Clone(d.refs)
+		b.Lists["item_name"] = itemNames(record)
+	}
 	b.Wrong, b.Refused = stray(in, b.Forms), in.status != 0
-	for _, l := range d.of.links {
-		b.Parts = append(b.Parts, choice{Value: strings.Replace(l.Value, "{id}", url.PathEscape(d.id), 1), Text: d.lang.t(l.Text)})
+	if d.of.links != nil {
+		for _, l := range d.of.links(d, record) {
+			b.Parts = append(b.Parts, choice{Value: l.Value, Text: d.lang.t(l.Text)})
+		}
+	}
+	if d.of.history != nil {
+		if b.History, err = d.of.history(d, record); err != nil {
+			return page{}, err
+		}
 	}
 	for _, part := range d.of.parts {
 		if part.when != nil && !part.when(record) {
@@ -447,9 +333,12 @@ func (d *desk) record(in sent) (page, error) {
 		b.Parts = append(b.Parts, choice{Value: part.address(d.id, ""), Text: d.lang.t(part.title)})
 	}
 	if in.status == http.StatusPreconditionFailed {
-		for name, mine := range differing(in.body, record) {
-			theirs, yours := d.shown(name, nil, record[name]), d.shown(name, nil, mine)
+		for name := range differing(in.body, record) {
+			theirs, yours := d.shown(name, schemas[name], record[name]), d.shown(name, schemas[name], in.body[name])
 			b.Theirs = append(b.Theirs, difference{theirs.Label, d.short(theirs), d.short(yours)})
+		}
+		if d.of.apart != nil {
+			b.Theirs = d.of.apart(d.lang, record, in.body)
 		}
 		slices.SortFunc(b.Theirs, func(x, y difference) int { return strings.Compare(x.What, y.What) })
 	}
@@ -462,6 +351,17 @@ func (d *desk) record(in sent) (page, error) {
 		b.More = d.of.more(d, record)
 	}
 	return page{template: "record", title: b.Title, status: in.status, body: b}, nil
+}
+
+// deleted shows the history that is left of a record.
+func (d *desk) deleted(err error) (page, error) {
+	history, failed := d.of.history(d, nil)
+	if failed != nil || len(history) == 0 {
+		return page{}, err
+	}
+	b := &recordPage{Title: d.title(map[string]any{"id": d.id}), About: "It was deleted.", History: history}
+	b.Above, err = d.above()
+	return page{template: "record", title: b.Title, body: b}, err
 }
 
 // short returns a value as one text.

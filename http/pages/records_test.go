@@ -91,7 +91,7 @@ func keptOnes(company string) []kept {
 		{
 			list: "/app/list/products", add: "add-product", edit: "edit-product", remove: "delete-product",
 			fill: []string{"name", "Payal", "price_amount", "1,500.50", "sku", "P-1", "is_active", "true"},
-			name: "Payal", wrong: "price_amount", faulty: "much", says: "Price", changed: "price_amount", theirs: "1600", mine: "1700",
+			name: "Payal", wrong: "price_amount", faulty: "much", says: "Price", changed: "price_amount", theirs: "1,600.00", mine: "1,700.00",
 		},
 		{
 			list: "/app/campaigns", choose: "?new=broadcast", add: "create-campaign",

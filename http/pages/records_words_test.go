@@ -45,6 +45,7 @@ func recordTexts(t *testing.T, used map[string]bool) {
 	each = func(all []*resource) {
 		for _, r := range all {
 			operations := []string{r.list, r.get}
+			narrow := map[string][]string{}
 			if r.cells != nil {
 				operations = nil // their pages show the columns alone
 			}
@@ -53,6 +54,7 @@ func recordTexts(t *testing.T, used map[string]bool) {
 			}
 			for _, a := range append(r.listActions(), r.recordActions()...) {
 				operations = append(operations, a.operation)
+				narrow[a.operation] = a.fields
 			}
 			for _, id := range operations {
 				o, known := d.operation(id)
@@ -60,8 +62,14 @@ func recordTexts(t *testing.T, used map[string]bool) {
 				if id == "" {
 					continue
 				}
-				of(o.Body)
-				asked(o.Body)
+				body := o.Body
+				if narrow[id] != nil {
+					body = body.only("", narrow[id])
+				}
+				of(body)
+				if r.refs == nil { // whose fields have no hints
+					asked(body)
+				}
 				if r.cells == nil && r.own == nil {
 					of(o.Answer)
 				}
@@ -75,5 +83,6 @@ func recordTexts(t *testing.T, used map[string]bool) {
 			each(r.parts)
 		}
 	}
-	each(append(operateResources(), resources...))
+	one := []*resource{enquiryResource(), orderResource(), draftResource()}
+	each(slices.Concat(operateResources(), settingsResources(), goodsResources(), one, resources))
 }

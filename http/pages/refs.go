@@ -36,15 +36,19 @@ func newRefs(list string, records []choice) refs {
 
 // accountRefs returns the references to the accounts of a kind.
 func (v *visit) accountRefs(kind string) (refs, error) {
+	accounts, err := v.accountsOf(kind)
+	return newRefs(kind+"s", accounts), err
+}
+
+// accountsOf returns the ids and the names of the accounts of a kind.
+func (v *visit) accountsOf(kind string) ([]choice, error) {
 	var all []map[string]any
-	if _, err := v.call("list-"+kind+"s", request{}, &all); err != nil {
-		return refs{}, err
-	}
-	records := make([]choice, len(all))
+	_, err := v.call("list-"+kind+"s", request{}, &all)
+	accounts := make([]choice, len(all))
 	for i, a := range all {
-		records[i] = choice{Value: plain(a["id"]), Text: textOf(a["name"])}
+		accounts[i] = choice{Value: plain(a["id"]), Text: textOf(a["name"])}
 	}
-	return newRefs(kind+"s", records), nil
+	return accounts, err
 }
 
 // folded returns a name as it is compared.

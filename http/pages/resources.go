@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -26,36 +27,45 @@ type resource struct {
 
 	list, get, create, edit, remove string // ids of operations; empty: there is none. Without get, a record is found in its list
 
-	columns []string   // fields of a record that its list shows; the first is its name
-	fixed   url.Values // query of the list in any case
-	without []string   // fields that are neither shown nor asked for
-	given   []string   // fields that are shown and not asked for
-	by      string     // query parameter and field for the id of the parent, where the operations have no variable for it
-	first   string     // filter that is always set, if need be to the first record or word that it can have
-	lacks   string     // what is said if there is no such record
-	stream  string     // operation whose event stream says that the list of a part, or a record, has changed
-	events  string     // names of its events
-	live    []string   // fields of a record that the stream is about; empty: of the list
-	flat    bool       // its records have no page
-	shows   bool       // the answer to create is shown, since it has what is never shown again
-	leads   string     // address to which names in the list lead instead of the record's page; the id follows
-	inline  bool       // the lines of its list have the actions of the records, which have a page only if there is get
-	search  string     // operation that finds records by words; it has the parameter q
-	again   int        // seconds after which the records are read again
+	columns []string          // fields of a record that its list shows; the first is its name
+	fixed   url.Values        // query of the list in any case
+	without []string          // fields that are neither shown nor asked for
+	given   []string          // fields that are shown and not asked for
+	by      string            // query parameter and field for the id of the parent, where the operations have no variable for it
+	first   string            // filter that is always set, if need be to the first record or word that it can have
+	lacks   string            // what is said if there is no such record
+	stream  string            // operation whose event stream says that the list of a part, or a record, has changed
+	events  string            // names of its events
+	live    []string          // fields of a record that the stream is about; empty: of the list
+	flat    bool              // its records have no page
+	oldest  bool              // the list begins with the oldest record; people see the newest first
+	refs    map[string]string // kinds of the accounts that fields name by a text
+	pdf     string            // operation that gives the list as a PDF
+	public  bool              // everybody sees a record; it has no list
+	single  bool              // it is one record, without a list
+	one     url.Values        // query of get in any case
+	shows   bool              // the answer to create is shown, since it has what is never shown again
+	leads   string            // address to which names in the list lead instead of the record's page; the id follows
+	inline  bool              // the lines of its list have the actions of the records, which have a page only if there is get
+	search  string            // operation that finds records by words; it has the parameter q
+	again   int               // seconds after which the records are read again
 
-	kinds   map[string][]string                 // fields of the forms by the record's type, which is chosen first
-	note    func(record map[string]any) string  // what a visitor should know of a record
-	more    func(*desk, map[string]any) any     // data for the template "more-WORD" of record.html
-	cells   map[string]cell                     // fields that are computed; with them a record's page has those of live alone
-	find    func(*desk) (map[string]any, error) // returns a record, in place of get
-	watch   func(map[string]any) bool           // reports whether stream is about a record now
-	own     func(*desk, sent) (page, error)     // page in place of the list
-	actions []action                            // of the list
-	each    []action                            // of a record
-	links   []choice                            // to other pages about a record, with {id} in the address
-	parts   []*resource                         // of a record
-	parent  *resource                           // of a part
-	when    func(map[string]any) bool           // reports whether a record has the part; nil: each has
+	kinds    map[string][]string                                        // fields of the forms by the record's type, which is chosen first
+	note     func(record map[string]any) string                         // what a visitor should know of a record
+	history  func(*desk, map[string]any) ([]change, error)              // of a record, the newest change first
+	more     func(*desk, map[string]any) any                            // data for the template "more-WORD" of record.html
+	cells    map[string]cell                                            // fields that are computed; a page shows only these
+	find     func(*desk) (map[string]any, error)                        // returns a record, in place of get
+	apart    func(l language, theirs, mine map[string]any) []difference // what differs in two versions
+	watch    func(map[string]any) bool                                  // reports whether stream is about a record now
+	own      func(*desk, sent) (page, error)                            // page in place of the list
+	actions  []action                                                   // of the list
+	each     []action                                                   // of a record
+	sections func(*visit) []choice                                      // links to the other pages of an area
+	links    func(*desk, map[string]any) []choice                       // to other pages about a record
+	parts    []*resource                                                // of a record
+	parent   *resource                                                  // of a part
+	when     func(map[string]any) bool                                  // reports whether a record has the part; nil: each has
 }
 
 // cell returns a value that is computed from a record.
@@ -64,10 +74,13 @@ type cell func(*desk, map[string]any) display
 // action is an operation that a form runs. Its inputs are the parameters of the operation's query and the fields of its body.
 type action struct {
 	operation string
+	name      string // by which its form names it; empty: the operation
 	button    string
 	about     string                    // what it does
 	did       string                    // word of the confirmation, see done
 	reason    bool                      // the form asks for one
+	another   bool                      // it makes another record, so it does not depend on the revision of this one
+	because   string                    // what a reason is for that may be left out
 	danger    bool                      // it cannot be taken back
 	shows     bool                      // its answer is shown on the page
 	edit      bool                      // the form starts with the record, and sends what differs
@@ -76,9 +89,27 @@ type action struct {
 	without   []string                  // fields that are not asked for
 	links     []choice                  // addresses of files that help to fill the form
 
-	fields []string                            // fields of the body that are asked for; nil: all
-	starts func(map[string]any) map[string]any // values with which the form starts; those that are not asked for are hidden
-	to     func(*desk, map[string]any) string  // returns the address of the next page by the response
+	fields  []string                                   // paths of the fields of the body that are asked for; nil: all
+	starts  func(*desk, map[string]any) map[string]any // values with which the form starts; those that are not asked for are hidden
+	preview func(*desk, map[string]any) *preview       // says what the answer of a dry run comes to, while somebody types
+	says    func(*desk, map[string]any) display        // what is shown of the answer
+	to      func(*desk, map[string]any) string         // returns the address of the next page by the response
+}
+
+// word returns what a form names the action by.
+func (a action) word() string { return cmp.Or(a.name, a.operation) }
+
+// asks reports whether the form asks for a field, or for one in it.
+func (a action) asks(name string) bool {
+	return slices.ContainsFunc(a.fields, func(path string) bool { return path == name || strings.HasPrefix(path, name+".") })
+}
+
+// starting returns the values with which the form starts.
+func (a action) starting(d *desk, record map[string]any) map[string]any {
+	if a.starts == nil {
+		return nil
+	}
+	return a.starts(d, record)
 }
 
 // resources are the resources of /app/list and /app/campaigns.
@@ -87,6 +118,9 @@ var resources = slices.Concat(messagingResources, marketplaceResources)
 // resourceRoutes registers the pages of all resources.
 func (p *Pages) resourceRoutes() {
 	p.member("GET /app/list/channels/{id}/try", (*visit).tryWidget)
+	for _, r := range append(settingsResources(), enquiryResource()) {
+		p.resource(r)
+	}
 	for _, r := range resources {
 		p.resource(r)
 	}
@@ -96,8 +130,12 @@ func (p *Pages) resourceRoutes() {
 func (p *Pages) resource(r *resource) {
 	path := r.path()
 	for _, method := range []string{"GET ", "POST "} {
+		if r.public {
+			p.open(method+path+"/{id}", func(v *visit) (page, error) { return v.desk(r, true).serve() })
+			continue
+		}
 		p.member(method+path, func(v *visit) (page, error) { return v.desk(r, false).serve() })
-		if r.leads == "" && !r.flat && (!r.inline || r.get != "") {
+		if r.leads == "" && !r.flat && !r.single && (!r.inline || r.get != "") {
 			p.member(method+path+"/{"+r.variable()+"}", func(v *visit) (page, error) { return v.desk(r, true).serve() })
 		}
 	}
@@ -113,7 +151,7 @@ func (r *resource) path() string {
 	case r.parent != nil:
 		return r.parent.path() + "/{id}/" + r.word
 	case r.base != "":
-		return r.base + "/" + r.word
+		return strings.TrimSuffix(r.base, "/") + "/" + r.word
 	default:
 		return Path + "/list/" + r.word
 	}
@@ -130,7 +168,7 @@ func (r *resource) variable() string {
 // address returns the address of the list, or of a record.
 func (r *resource) address(parent, id string) string {
 	address := strings.Replace(r.path(), "{id}", url.PathEscape(parent), 1)
-	if id != "" {
+	if id != "" && !r.single {
 		address += "/" + url.PathEscape(id)
 	}
 	return address
@@ -153,54 +191,6 @@ func (r *resource) recordActions() (all []action) {
 		all = append(all, action{operation: r.remove, button: "Delete", about: "It cannot be brought back.", did: "delete", danger: true})
 	}
 	return all
-}
-
-// hints replace descriptions that speak to programmers. An empty hint says nothing.
-var hints = map[string]string{
-	"Where the contact is from; absent: manual":                                     "",
-	"https address of the network's interface; absent: the deployment's":            "Only if it is not the usual one",
-	"Wire format of a chat channel; absent: cloud":                                  "Empty: the Cloud interface",
-	"null: a line in the customer's language":                                       "Empty: a line in the customer's language",
-	"What it says when it hands over; by default a line in the customer's language": "Empty: a line in the customer's language",
-	"blue by default":                                         "",
-	"It answers; true by default":                             "",
-	"all, or the id of a contact list":                        "",
-	"Of a recurring one; absent: every week":                  "Empty: every week",
-	"Absent: 1":                                               "Empty: 1",
-	"Absent: week":                                            "Empty: week",
-	"Absent, and immediate: no timer, it waits for send":      "At once: it waits until you send it",
-	"An approved template; of a drip, that of its first step": "Of a drip, that of its first step",
-	"Without an offset, on the clock of the workspace":        "",
-	"One of the caller's; may be absent if they have one":     "",
-	"One of the caller's; may be absent if they have one, or be a field of the form":            "",
-	"guesses: read the columns whose headers only resemble a field; may be a field of the form": "",
-	"The bot may call it; true by default":                                                      "",
-	"Others see it; true by default":                                                            "",
-	"by_ai: the bot fills it":                                                                   "",
-	"Of operators alone, ignored from others. A change of name, gstin or domain ends it":        "",
-	"Of the registry: see GET with available=true":                                              "", "Contacts that are in it at once": "",
-	"Another of the caller's companies; of strangers it stays":              "",
-	"All channels it answers on from now on":                                "Channels that it answers on",
-	"All lists that the contact is in from now on":                          "Lists that the contact is in",
-	"in stock, out of stock, preorder or discontinued; in stock by default": "in stock, out of stock, preorder or discontinued",
-	"A bot may answer":                         "",
-	"Consents to be written to":                "",
-	"Call webhooks instead of simulating them": "",
-	"The first to turn to; of strangers it counts where a company has none": "",
-	"The first to turn to; of strangers it stays":                           "",
-	"Least quantity of an order; 1 by default":                              "Empty: 1",
-	"By ISO 4217; INR by default":                                           "Empty: INR",
-	"Web addresses":                                                         "One address a line",
-	"Pages that may show the widget": "One address a line, such as " +
-		"https://example.com",
-	"A value for each placeholder; {{name}} and {{phone}} in it are the contact's":                 "A line for each: 1 = Asha",
-	"Most events a second; absent: unlimited":                                                      "",
-	"Most events a second; null: unlimited":                                                        "",
-	"How long the replaced generation is kept for a rollback; absent: the setting":                 "",
-	"Number of parts that fill the tables in parallel; absent: chosen by the number of processors": "",
-	"Position of the event at fault, so that no other is skipped by mistake":                       "",
-	"Why; it is recorded in the log":                                                               "",
-	"No run begins after it":                                                                       "A time like 2026-12-01T09:30:00+05:30",
 }
 
 // linked are the resources whose records a field names by their ids.

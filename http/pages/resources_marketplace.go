@@ -9,6 +9,9 @@ var marketplaceResources = []*resource{
 		list: "list-companies", get: "get-company", create: "create-company", edit: "edit-company", remove: "delete-company",
 		fixed: url.Values{"mine": {"true"}}, columns: []string{"name", "city", "category", "verified"},
 		without: []string{"slug", "warnings"}, given: []string{"verified"},
+		links: func(d *desk, _ map[string]any) []choice {
+			return []choice{{Value: "/companies/" + d.id, Text: "What everybody sees"}}
+		},
 		note: func(c map[string]any) string {
 			if textOf(c["email"]) != "" && c["email_confirmed"] != true {
 				return "A link was mailed to the address of the company. Enquiries go there once somebody has opened it."

@@ -16,7 +16,9 @@ var messagingResources = []*resource{
 			operation: "import-messaging-contacts", button: "Import a file", shows: true,
 			about: "A CSV or Excel file with a row of names: name, phone, email, opt in, and the evidence of the consent.",
 		}},
-		links: []choice{{Value: Path + "/inbox/{id}", Text: "Conversation"}},
+		links: func(d *desk, _ map[string]any) []choice {
+			return []choice{{Value: talkPath(d.id), Text: "Conversation"}}
+		},
 	},
 	{
 		word: "lists", title: "Contact lists", button: "Make a list", about: "Campaigns go to the contacts of a list.",

@@ -130,7 +130,8 @@ func (v *visit) editRow() (page, error) {
 	out, err := v.call(operation, in, &row)
 	switch refused := refusal(err); {
 	case in.dry:
-		return v.previewed(kind, form.Get("preview"), row, err, func(p *preview) (page, error) {
+		p, err := v.previewOf(kind, row, err)
+		return v.previewed(p, err, func() (page, error) {
 			return v.showRow(rowPage{Preview: p, Do: do, Reason: reason, Key: in.key}, body, refused.faults(), 0)
 		})
 	case refused != nil:

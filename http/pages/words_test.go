@@ -100,15 +100,17 @@ func TestWordsAreInTheLanguageOfTheVisitor(t *testing.T) {
 func usedTexts(t *testing.T) map[string]bool {
 	t.Helper()
 	used := map[string]bool{}
-	for _, text := range append(texts, monthNames[:]...) {
+	for _, text := range monthNames {
 		used[text] = true
 	}
 	for _, f := range entryFields {
 		used[f.label] = true
 	}
-	for _, words := range []map[string]string{fieldLabels, reasons, delivery, told} {
+	for _, words := range english {
 		for _, text := range words {
-			used[text] = true
+			if text != "" { // a hint that says nothing
+				used[text] = true
+			}
 		}
 	}
 	for _, s := range searches {
@@ -196,11 +198,19 @@ func templateTexts(n parse.Node, used map[string]bool) {
 
 // codeTexts adds the literals that code gives to t or tf, or shows as a title, a fault or a confirmation.
 func codeTexts(n ast.Node, used map[string]bool) bool {
+	var textOf func(e ast.Expr) string
+	textOf = func(e ast.Expr) (text string) {
+		if literal, is := e.(*ast.BasicLit); is {
+			text, _ = strconv.Unquote(literal.Value) // a number is none
+		} else if sum, is := e.(*ast.BinaryExpr); is && textOf(sum.X) != "" && textOf(sum.Y) != "" {
+			text = textOf(sum.X) + textOf(sum.Y)
+		}
+		return text
+	}
 	add := func(expressions ...ast.Expr) {
 		for _, e := range expressions {
-			if literal, is := e.(*ast.BasicLit); is && literal.Kind == token.STRING {
-				text, _ := strconv.Unquote(literal.Value)
-				used[text] = text != ""
+			if text := textOf(e); text != "" {
+				used[text] = true
 			}
 		}
 	}
@@ -226,7 +236,7 @@ func codeTexts(n ast.Node, used map[string]bool) bool {
 		}
 	case *ast.KeyValueExpr:
 		switch nameOf(n.Key) {
-		case "title", "about", "button", "then", "Name", "Label":
+		case "title", "about", "About", "button", "because", "then", "Name", "Label", "Text":
 			add(n.Value)
 		}
 	case *ast.AssignStmt:
@@ -236,16 +246,6 @@ func codeTexts(n ast.Node, used map[string]bool) bool {
 	case *ast.CompositeLit:
 		if nameOf(n.Type) == "failure" {
 			add(n.Elts...)
-		}
-	case *ast.ValueSpec:
-		if nameOf(n.Names[0]) != "done" || len(n.Values) == 0 {
-			break
-		}
-		words, _ := n.Values[0].(*ast.CompositeLit)
-		for _, e := range words.Elts {
-			if pair, is := e.(*ast.KeyValueExpr); is {
-				add(pair.Value)
-			}
 		}
 	}
 	return true

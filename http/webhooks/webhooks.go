@@ -103,7 +103,7 @@ func (r *Routes) register(e Endpoint, m *metrics) {
 		return
 	}
 	api.Handle(r.API, op, func(ctx context.Context, in *struct {
-		Channel string `path:"channelId"`
+		Channel string `path:"channelId" doc:"ID of the channel"`
 		RawBody []byte
 	}) (*struct{}, error) {
 		return r.receive(ctx, e, m, in.RawBody)
@@ -141,7 +141,7 @@ func (r *Routes) greet(e Endpoint, op api.Op) {
 		return
 	}
 	api.Download(r.API, op, map[string]any{"application/json": SignedToken{}}, func(ctx context.Context, _ *struct {
-		Channel string `path:"channelId"`
+		Channel string `path:"channelId" doc:"ID of the channel"`
 	},
 	) (api.Content, error) {
 		return greet(ctx)

@@ -21,12 +21,12 @@ import (
 
 // auditSettings configure the signing of checkpoints and their copies.
 type auditSettings struct {
-	AuditInterval   time.Duration `env:"BAHI_AUDIT_EVERY" default:"1s" help:"Time between two checkpoints, while events are written."`
-	AuditKey        string        `env:"BAHI_AUDIT_KEY" placeholder:"BASE64" help:"Key for signing checkpoints: an Ed25519 seed of 32 bytes. Without it, one is made at the first start and kept in the vault."`
+	AuditInterval   time.Duration `env:"BAHI_AUDIT_EVERY" default:"1s" help:"Time between two signed checkpoints, while events are written. Maximum 30s."`
+	AuditKey        string        `env:"BAHI_AUDIT_KEY" placeholder:"BASE64" unit:"base64 of 32 bytes" help:"Key that signs checkpoints: an Ed25519 seed. Without it, the first start creates one and stores it in the vault."`
 	AuditReread     bool          `env:"BAHI_AUDIT_REREAD" default:"true" negatable:"" help:"Whether a start reads the whole log in the background, and ends the process if the log was rewritten."`
-	AuditCopies     []string      `env:"BAHI_AUDIT_COPIES" placeholder:"PLACE" help:"Places for copies of every checkpoint: folders, s3://bucket?region=…, or log: the program's own log. A place that Bahi's operators cannot rewrite is worth the most."`
-	AuditWitness    string        `env:"BAHI_AUDIT_WITNESS" placeholder:"URL" help:"A witness that signs checkpoints too (C2SP tlog-witness); /add-checkpoint is added."`
-	AuditWitnessKey string        `env:"BAHI_AUDIT_WITNESS_KEY" placeholder:"KEY" help:"The witness's public key: <name>+<id>+<base64>."`
+	AuditCopies     []string      `env:"BAHI_AUDIT_COPIES" placeholder:"PLACE" example:"s3://bucket?region=ap-south-1" help:"Places for copies of every signed checkpoint: folders, buckets, or log: the program's own log. A place that Bahi's operators cannot rewrite is worth the most."`
+	AuditWitness    string        `env:"BAHI_AUDIT_WITNESS" placeholder:"URL" example:"https://witness.example.org" help:"Witness that signs checkpoints too (C2SP tlog-witness); /add-checkpoint is added."`
+	AuditWitnessKey string        `env:"BAHI_AUDIT_WITNESS_KEY" placeholder:"KEY" help:"Public key of the witness: NAME+ID+BASE64."`
 }
 
 // copiesToLog is the place for the program's own log.
@@ -90,7 +90,7 @@ func (s *System) joinAudit(ctx context.Context, serving bool) error {
 		return err
 	}
 	s.Tree = &auditview.Tree{Reader: s.reader(map[string]int{auditproj.Tree.Name: auditproj.Tree.Version})}
-	s.Proofs = &auditview.Proofs{Tree: s.Tree, DB: s.Pool, Log: ViewedLog{s.Store}}
+	s.Proofs = &auditview.Proofs{Tree: s.Tree, DB: s.Pool, Log: s.reads}
 	s.Signer = &auditproj.Signer{
 		DB: s.Pool, Store: s.Store, Tables: s.Tree, Every: s.Settings.AuditInterval, Now: time.Now, Log: s.Log,
 		Ring: &auditproj.Ring{DB: s.Pool, Vault: s.Vault, Store: s.Store, Given: given, Now: time.Now},
@@ -277,7 +277,7 @@ const PollInterval = 50 * time.Millisecond
 // Trail returns the report of who changed what in the books.
 func (s *System) Trail(zone *time.Location) *audithttp.TrailReport {
 	return &audithttp.TrailReport{
-		Trails: &auditview.Trails{Reader: s.Ledger.Reader}, Books: s.Ledger, Log: s.recorder(), Signed: signed{s.Proofs}, Store: s.Store.ID(),
+		Trails: &auditview.Trails{Reader: s.Ledger.Reader}, Books: s.Ledger, Log: s.reads, Signed: signed{s.Proofs}, Store: s.Store.ID(),
 		Zone: zone, Now: time.Now,
 	}
 }

@@ -26,7 +26,7 @@ import (
 
 // botSettings configure bots.
 type botSettings struct {
-	Coverage float64 `env:"BOT_MIN_COVERAGE" name:"bot-min-coverage" default:"0.5" help:"Without a model a passage answers that has this part of the question's words, by their rarity."`
+	Coverage float64 `env:"BOT_MIN_COVERAGE" name:"bot-min-coverage" default:"0.5" unit:"part of 1" help:"Without a model, the part of a question's words, weighted by rarity, that a passage requires to be quoted."`
 }
 
 // bots has the parts of bots.

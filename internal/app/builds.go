@@ -21,33 +21,13 @@ type Builds struct{ System *System }
 
 var _ opshttp.Builds = Builds{}
 
-// asViews maps the errors of package projections to those of the interface.
-var asViews = map[error]error{
-	projections.ErrBuildRuns:            opsview.ErrBuildRuns,
-	projections.ErrNoBuild:              opsview.ErrNoBuild,
-	projections.ErrNotBuilt:             opsview.ErrNotBuilt,
-	projections.ErrNotParked:            opsview.ErrNotParked,
-	projections.ErrNotPaused:            opsview.ErrNotPaused,
-	projections.ErrNoPreviousGeneration: opsview.ErrNothingKept,
-	projections.ErrNotDiffers:           opsview.ErrNoDifference,
-}
-
-func told(err error) error {
-	for theirs, ours := range asViews {
-		if errors.Is(err, theirs) {
-			return ours
-		}
-	}
-	return err
-}
-
 // with calls do on the projection of a name.
 func (b Builds) with(name string, do func(*projections.Projection) error) error {
 	p, known := ProjectionNamed(name)
 	if !known {
 		return opsview.ErrNoProjection
 	}
-	return told(do(p))
+	return do(p)
 }
 
 func (s *System) How(r opshttp.Rebuild) projections.BuildOptions {
@@ -124,11 +104,11 @@ func (b Builds) Retry(ctx context.Context, name string) error {
 		b.System.Runner.Ask()
 		return err
 	})
-	if !reacts(name) || err != nil && !errors.Is(err, opsview.ErrNotParked) && !errors.Is(err, opsview.ErrNoProjection) {
+	if !reacts(name) || err != nil && !errors.Is(err, projections.ErrNotParked) && !errors.Is(err, opsview.ErrNoProjection) {
 		return err
 	}
-	also := told(reactors.Retry(ctx, b.System.Pool, name))
-	if err == nil && errors.Is(also, opsview.ErrNotParked) {
+	also := reactors.Retry(ctx, b.System.Pool, name)
+	if err == nil && errors.Is(also, projections.ErrNotParked) {
 		return nil
 	}
 	return also
@@ -146,7 +126,7 @@ func (b Builds) Skip(ctx context.Context, req commands.Request, name string, at 
 	if !projects && !reacts(name) {
 		return 0, opsview.ErrNoProjection
 	}
-	version, err := 0, projections.ErrNotParked
+	version, err := 0, error(projections.ErrNotParked)
 	if projects {
 		version, err = p.Version, projections.ParkedAt(ctx, b.System.Pool, p, at)
 	}
@@ -171,7 +151,7 @@ func (b Builds) Skip(ctx context.Context, req commands.Request, name string, at 
 	if err != nil {
 		return 0, err
 	}
-	if err := b.Retry(ctx, name); err != nil && !errors.Is(err, opsview.ErrNotParked) { // another request was quicker
+	if err := b.Retry(ctx, name); err != nil && !errors.Is(err, projections.ErrNotParked) { // another request was quicker
 		return done.Position, err
 	}
 	return done.Position, nil

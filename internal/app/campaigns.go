@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"bahi/commands/messagingcmd"
-	"bahi/reactors"
 	"bahi/reactors/messagingreact"
 )
 
 // campaignSettings say how campaigns are sent.
 type campaignSettings struct {
-	CampaignRate     float64 `env:"BAHI_CAMPAIGN_RATE" name:"campaign-rate" default:"20" help:"Most messages a second that campaigns send on one channel; 0: no limit. A sandbox has none."`
-	CampaignAutosend bool    `env:"BAHI_CAMPAIGN_AUTOSEND" name:"campaign-autosend" help:"Send a campaign without a time when it is made, and not only by POST /api/campaigns/send."`
+	CampaignRate     float64 `env:"BAHI_CAMPAIGN_RATE" name:"campaign-rate" default:"20" unit:"messages a second" help:"Maximum rate of campaigns on one channel; 0: no limit. A sandbox has none."`
+	CampaignAutosend bool    `env:"BAHI_CAMPAIGN_AUTOSEND" name:"campaign-autosend" help:"Send a campaign without a time as soon as it is created, and not only by POST /api/campaigns/send."`
 }
 
 // campaignsAtOnce is how many campaigns are sent at once. They mostly wait for their rate or their network, and each holds a connection
@@ -29,18 +28,10 @@ func (s *System) openCampaigns() error {
 	}
 	s.Campaigns = &messagingreact.Dispatcher{
 		Campaigns: &messagingcmd.Campaigns{Messages: s.Messages, Zone: zone, Autosend: s.Settings.Outside.CampaignAutosend},
-		Views:     s.Messaging, Queue: campaignJobs{s}, Alone: s.aloneOnChannel,
+		Views:     s.Messaging, Queue: later{s}, Alone: s.aloneOnChannel,
 		AtOnce: max(min(campaignsAtOnce, int(s.Settings.Connections)/2), 1), Rate: s.Settings.Outside.CampaignRate,
 	}
 	return nil
-}
-
-// campaignJobs adapts the queue, which is made after its workers.
-type campaignJobs struct{ *System }
-
-// Add implements the dispatcher's Adder.
-func (s campaignJobs) Add(ctx context.Context, args reactors.Args) error {
-	return s.queue.Add(ctx, args)
 }
 
 // campaignLocks is the class of the advisory locks of channels: "bahi" in ASCII, and one more.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
@@ -17,21 +18,21 @@ import (
 	"bahi/commands/accesscmd"
 )
 
-// Settings are shared by all commands. A command's help has them after its own.
+// Settings are shared by all commands. Only the help of `bahi serve` lists them.
 type Settings struct {
-	Data        string        `env:"BAHI_DATA" default:"./data" help:"Data folder: private Postgres cluster, keys, mail, blobs." group:"shared"`
-	DatabaseURL string        `env:"DATABASE_URL" name:"database-url" placeholder:"URL" help:"Postgres 15 or newer. Without it, a private cluster in the data folder." group:"shared"`
-	EventStore  string        `env:"EVENTSTORE_URL" name:"eventstore-url" placeholder:"URL" help:"EventStoreDB or KurrentDB with a replicated journal of the log, esdb://user:password@host:port. Without it, the log is in Postgres only." group:"shared"`
-	MasterKey   string        `env:"BAHI_MASTER_KEY" placeholder:"BASE64" help:"Key that wraps every other key: 32 bytes. Without it, one is made in the data folder." group:"shared"`
-	Timezone    string        `env:"BAHI_TIMEZONE" default:"Asia/Kolkata" help:"Time zone of the workshop; decides when a day begins." group:"shared"`
-	ReadWait    time.Duration `env:"BAHI_READ_WAIT" default:"500ms" help:"How long a read without Bahi-Min-Position waits for its tables to catch up with the log. Then it answers with a Warning." group:"shared"`
-	Connections int32         `env:"BAHI_DB_CONNECTIONS" default:"24" help:"Most connections to Postgres for reads." group:"shared"`
-	LogLevel    slog.Level    `env:"BAHI_LOG_LEVEL" default:"INFO" help:"Lowest level that is logged: DEBUG, INFO, WARN, ERROR." group:"shared"`
-	Keep        time.Duration `env:"BAHI_KEEP_GENERATION" name:"keep-generation" default:"1h" help:"How long replaced tables are kept up to date after a rebuild, for a rollback." group:"shared"`
-	TakeOver    time.Duration `env:"BAHI_TAKEOVER_AFTER" name:"takeover-after" default:"15s" help:"How long a process may hang before another one takes over its projections, reactors and feed." group:"shared"`
-	LogFormat   string        `env:"BAHI_LOG_FORMAT" default:"text" enum:"text,json" help:"Form of log lines: text or json." group:"shared"`
+	Data        string        `env:"BAHI_DATA" default:"./data" help:"Data folder: embedded Postgres, keys, mails, images." group:"Data"`
+	DatabaseURL string        `env:"DATABASE_URL" name:"database-url" placeholder:"URL" example:"postgres://bahi:secret@db.example.org:5432/bahi" help:"Postgres 15 or newer. Without it, an embedded Postgres in the data folder." group:"Data"`
+	EventStore  string        `env:"EVENTSTORE_URL" name:"eventstore-url" placeholder:"URL" example:"esdb://admin:secret@log.example.org:2113" help:"EventStoreDB or KurrentDB with a replicated journal of the log. Without it, the log is in Postgres only." group:"Data"`
+	MasterKey   string        `env:"BAHI_MASTER_KEY" placeholder:"BASE64" unit:"base64 of 32 bytes" help:"Key that wraps every other key. Without it, keys/master.key of the data folder. Without the key nobody can sign in, and personal data cannot be read." group:"Data"`
+	Timezone    string        `env:"BAHI_TIMEZONE" default:"Asia/Kolkata" unit:"IANA name" help:"Time zone of the workshop, which decides when a date begins." group:"Server"`
+	ReadWait    time.Duration `env:"BAHI_READ_WAIT" default:"500ms" help:"Maximum wait of a read without Bahi-Min-Position for its tables to catch up with the log. After it, the response has a Warning." group:"Data"`
+	Connections int32         `env:"BAHI_DB_CONNECTIONS" default:"24" unit:"connections" help:"Maximum connections to Postgres for requests. Jobs have four of their own." group:"Data"`
+	LogLevel    slog.Level    `env:"BAHI_LOG_LEVEL" default:"INFO" help:"Lowest level that is logged: DEBUG, INFO, WARN, ERROR." group:"Server"`
+	Keep        time.Duration `env:"BAHI_KEEP_GENERATION" name:"keep-generation" default:"1h" help:"Time for which replaced tables are kept up to date after a rebuild, for a rollback." group:"Data"`
+	TakeOver    time.Duration `env:"BAHI_TAKEOVER_AFTER" name:"takeover-after" default:"15s" help:"Time without a sign of life after which another process takes over projections, reactors and feed." group:"Data"`
+	LogFormat   string        `env:"BAHI_LOG_FORMAT" default:"text" enum:"text,json" help:"Form of log lines." group:"Server"`
 
-	auditSettings `group:"shared"`
+	auditSettings `group:"Proof of the log"`
 
 	Outside  IntegrationSettings `kong:"-"`
 	MayBegin bool                `kong:"-"` // the command works without an earlier run
@@ -59,6 +60,18 @@ func (s Shell) Getenv(name string) string {
 func (s *Settings) AfterApply(sh Shell) error {
 	s.Shell = sh
 	return nil
+}
+
+// Opened has the system that a command has taken, to be closed after it.
+type Opened struct{ *System }
+
+// ProvideSystem opens the books for a command whose Run takes a system, beside a running server or without one.
+func (s Settings) ProvideSystem(ctx context.Context, o *Opened) (*System, error) {
+	sys, err := s.OpenBooks(ctx, false)
+	if err == nil {
+		o.System = sys
+	}
+	return sys, err
 }
 
 // Logger returns a logger to standard error. A shell command only logs problems.
@@ -92,7 +105,7 @@ const (
 
 // OperatorSettings identify the operator.
 type OperatorSettings struct {
-	AdminKey string `env:"BAHI_ADMIN_API_KEY" name:"admin-api-key" placeholder:"KEY" help:"The operator's API key. Without it, one is made at the first start, kept in the data folder and printed once."`
+	AdminKey string `env:"BAHI_ADMIN_API_KEY" name:"admin-api-key" placeholder:"KEY" example:"a-long-secret-of-yours" help:"API key of the operator. Without it, the first start creates one, prints it and stores it in keys/admin.key of the data folder." group:"Server"`
 }
 
 // Check returns the error of a key that cannot be the operator's.

@@ -3,6 +3,9 @@ package app
 import (
 	"context"
 	"iter"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
@@ -22,18 +25,69 @@ func (s *System) openLog(ctx context.Context) (*postgres.Store, error) {
 	return postgres.OpenJournaled(ctx, s.Pool, s.Log, server)
 }
 
-// ViewedLog adapts a store to the views' Log.
-type ViewedLog struct{ eventstore.Store }
+// LogReads adapts a store to what readmodels and the interface read of it.
+type LogReads struct {
+	eventstore.Store
 
-// At implements the views' Log.
-func (l ViewedLog) At(ctx context.Context, at event.Position) (event.Stored, bool, error) {
+	whole *lru.Cache[event.Position, event.Position] // what Whole found
+}
+
+// NewLogReads returns the reads of a store.
+func NewLogReads(store eventstore.Store) LogReads {
+	whole, _ := lru.New[event.Position, event.Position](1024) // fails only for sizes below 1
+	return LogReads{store, whole}
+}
+
+// At returns the event at a position, and whether there is one.
+func (l LogReads) At(ctx context.Context, at event.Position) (event.Stored, bool, error) {
 	for e, err := range l.ReadAll(ctx, at+1, eventstore.Backwards) {
 		return e, err == nil && e.Position == at, err
 	}
 	return event.Stored{}, false, nil
 }
 
-// Stream implements the views' Log.
-func (l ViewedLog) Stream(ctx context.Context, stream string, from int64) iter.Seq2[event.Stored, error] {
+// Stream yields the events of a stream.
+func (l LogReads) Stream(ctx context.Context, stream string, from int64) iter.Seq2[event.Stored, error] {
 	return l.ReadStream(ctx, stream, from, eventstore.Forwards)
+}
+
+// Follow passes on the events after a position, as they come.
+func (l LogReads) Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error {
+	for batch, err := range l.Subscribe(ctx, after) {
+		if err == nil {
+			err = take(batch.Events)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Whole returns the position itself, or if it is inside a transaction, the end of the one before.
+func (l LogReads) Whole(ctx context.Context, position event.Position) (event.Position, error) {
+	if found, known := l.whole.Get(position); known {
+		return found, nil
+	}
+	whole, there := position, false
+	for e, err := range l.ReadAll(ctx, min(position, eventstore.End-1)+1, eventstore.Backwards) {
+		if err != nil {
+			return 0, err
+		}
+		there = there || e.Position == position
+		if e.Position+event.Position(event.More(e.Meta)) <= position {
+			break
+		}
+		whole = e.Position - 1
+	}
+	if there { // otherwise it may still become another one
+		l.whole.Add(position, whole)
+	}
+	return whole, nil
+}
+
+// RecordedAt returns the time of the event at a position, or of the last one before it; the zero time for the empty log.
+func (l LogReads) RecordedAt(ctx context.Context, position event.Position) (time.Time, error) {
+	e, _, err := l.At(ctx, position)
+	return e.At, err
 }

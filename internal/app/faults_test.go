@@ -18,7 +18,7 @@ import (
 
 func TestKilledServerLosesNothingThatItAnswered(t *testing.T) {
 	t.Parallel()
-	losesNothingWhenKilled(t, 3)
+	losesNothingWhenKilled(t, 2) // the server alone, and with Postgres
 }
 
 // losesNothingWhenKilled kills bahi under load again and again, and each second time Postgres with it; environment is that of its

@@ -22,8 +22,8 @@ import (
 
 // GatewaySettings configure the gateway for EventStoreDB clients.
 type GatewaySettings struct {
-	GatewayAddr  string `env:"BAHI_GATEWAY_GRPC_ADDR" name:"gateway-grpc-addr" placeholder:"ADDRESS" help:"Address that serves the log over the EventStoreDB protocol, such as 127.0.0.1:2113. Without it, none."`
-	GatewayWrite bool   `env:"BAHI_GATEWAY_WRITE" help:"Let EventStoreDB clients append events, too."`
+	GatewayAddr  string `env:"BAHI_GATEWAY_GRPC_ADDR" name:"gateway-grpc-addr" placeholder:"ADDRESS" example:"127.0.0.1:2113" help:"Address that serves the log over the EventStoreDB protocol. Without it, none."`
+	GatewayWrite bool   `env:"BAHI_GATEWAY_WRITE" help:"Allow EventStoreDB clients to append events."`
 	GatewayCert  string `env:"BAHI_GATEWAY_TLS_CERT" name:"gateway-tls-cert" placeholder:"FILE" help:"The gateway's certificate with its chain, in PEM. Without it, one by an authority in the data folder, gateway/ca.crt."`
 	GatewayKey   string `env:"BAHI_GATEWAY_TLS_KEY" name:"gateway-tls-key" placeholder:"FILE" help:"The private key of that certificate, in PEM."`
 }

@@ -17,7 +17,7 @@ import (
 
 // inboxSettings configure the webhooks of all providers.
 type inboxSettings struct {
-	WebhookDays *int `env:"BAHI_WEBHOOK_DAYS" name:"webhook-days" default:"30" help:"How many days the bodies of providers' webhooks are kept, at least 1."`
+	WebhookDays *int `env:"BAHI_WEBHOOK_DAYS" name:"webhook-days" default:"30" unit:"days" help:"Time for which the bodies of webhook calls are kept. Minimum 1."`
 }
 
 // webhookDays is the default.

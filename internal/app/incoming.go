@@ -26,16 +26,16 @@ import (
 
 // incomingSettings configure the gateway of chat messages. The zero value has a generated token, allows nobody and keeps replies.
 type incomingSettings struct {
-	WebhookToken      string   `env:"GATEWAY_WEBHOOK_TOKEN" name:"gateway-webhook-token" placeholder:"TOKEN" help:"Token of the gateway's webhooks, in ?token= or X-Gateway-Token. Without any proof, one is made and printed at the first start."`
+	WebhookToken      string   `env:"GATEWAY_WEBHOOK_TOKEN" name:"gateway-webhook-token" placeholder:"TOKEN" help:"Token of the gateway's webhooks, in ?token= or X-Gateway-Token. Without token, secret and addresses, the first start creates and prints one."`
 	WebhookSecret     string   `env:"GATEWAY_WEBHOOK_HMAC_SECRET" name:"gateway-webhook-hmac-secret" placeholder:"SECRET" help:"Secret with which the gateway signs the bodies of its webhooks."`
 	WebhookHeader     string   `env:"GATEWAY_WEBHOOK_HMAC_HEADER" name:"gateway-webhook-hmac-header" default:"X-Hub-Signature-256" help:"Header of that signature."`
-	WebhookAddresses  []string `env:"GATEWAY_WEBHOOK_ADDRESSES" name:"gateway-webhook-addresses" placeholder:"CIDR" help:"Addresses from which the gateway calls."`
-	AllowedPhones     []string `env:"GATEWAY_ALLOWED_PHONES" name:"gateway-allowed-phones" placeholder:"PHONE" help:"Phones, or the network's user ids, whose messages become order drafts. Others are dropped."`
+	WebhookAddresses  []string `env:"GATEWAY_WEBHOOK_ADDRESSES" name:"gateway-webhook-addresses" placeholder:"CIDR" example:"203.0.113.0/24" help:"Addresses from which the gateway calls."`
+	AllowedPhones     []string `env:"GATEWAY_ALLOWED_PHONES" name:"gateway-allowed-phones" placeholder:"PHONE" example:"919812345678" help:"Phones, or the network's user ids, whose messages become order drafts. Others are dropped."`
 	IncomingWorkspace string   `env:"GATEWAY_WORKSPACE" name:"gateway-workspace" placeholder:"UUID" help:"Workspace of these drafts. Without it, the operator's."`
-	ReplyURL          string   `env:"GATEWAY_BASE_URL" name:"gateway-base-url" placeholder:"URL" help:"Aggregator in front of the chat network, for replies and channels: https://api.example.com/wa/api/v1. Without it, a sandbox."`
+	ReplyURL          string   `env:"GATEWAY_BASE_URL" name:"gateway-base-url" placeholder:"URL" example:"https://api.example.com/wa/api/v1" help:"Aggregator in front of the chat network, for replies and channels. Without it, a sandbox."`
 	ReplyKey          string   `env:"GATEWAY_API_KEY" name:"gateway-api-key" placeholder:"KEY" help:"API key of the gateway."`
-	ReplySource       string   `env:"GATEWAY_SOURCE" name:"gateway-source" placeholder:"PHONE" help:"Our own phone at the gateway. Without it, the gateway takes the one of the key."`
-	ReplyApp          string   `env:"GATEWAY_APP" name:"gateway-app" placeholder:"NAME" help:"Name of our app at the gateway."`
+	ReplySource       string   `env:"GATEWAY_SOURCE" name:"gateway-source" placeholder:"PHONE" help:"Own phone at the gateway. Without it, the phone of the API key."`
+	ReplyApp          string   `env:"GATEWAY_APP" name:"gateway-app" placeholder:"NAME" help:"Name of the app at the gateway."`
 	ReplyChannel      string   `env:"GATEWAY_CHANNEL" name:"gateway-channel" default:"chat" help:"Name of the chat network at the gateway."`
 }
 

@@ -18,11 +18,11 @@ import (
 
 // khataSettings configure the reading of scanned pages. The zero value looks for the programs when the first page comes.
 type khataSettings struct {
-	OCR       string        `env:"BAHI_OCR" name:"ocr" default:"auto" enum:"auto,demand,off" help:"tesseract and poppler, which read scanned pages: auto finds or installs them at the start, demand with the first page, off does without."`
-	OCRPages  int64         `env:"BAHI_OCR_PAGES" name:"ocr-pages" default:"1" help:"Most pages that are recognised at once. Each takes a processor and some 300 MB."`
-	KhataDays int           `env:"BAHI_KHATA_DAYS" name:"khata-days" default:"365" help:"How many days the files of khata uploads, and what was read of them, are kept."`
+	OCR       string        `env:"BAHI_OCR" name:"ocr" default:"auto" enum:"auto,demand,off" help:"Recognition of scanned pages by tesseract and poppler: auto finds or installs them at the start, demand with the first page, off does without."`
+	OCRPages  int64         `env:"BAHI_OCR_PAGES" name:"ocr-pages" default:"1" unit:"pages" help:"Maximum pages that are recognised at once. Each takes a processor and some 300 MB."`
+	KhataDays int           `env:"BAHI_KHATA_DAYS" name:"khata-days" default:"365" unit:"days" help:"Time for which the files of khata uploads, and their recognised rows, are kept."`
 	OCRWithin time.Duration `kong:"-"` // of one run of a program; 0: a minute
-	KhataLeft string        `env:"BAHI_KHATA_LEFT" name:"khata-left" default:"in" enum:"in,out" help:"The side at the left of a khata page that names no sides."`
+	KhataLeft string        `env:"BAHI_KHATA_LEFT" name:"khata-left" default:"in" enum:"in,out" help:"Side at the left of a khata page that names no sides."`
 }
 
 // openKhatas makes the reader of scanned pages.

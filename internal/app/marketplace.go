@@ -22,25 +22,25 @@ import (
 
 // marketplaceSettings configure how companies are told of enquiries. The zero value has sandboxes.
 type marketplaceSettings struct {
-	CRMURL          string `env:"CRM_URL" name:"crm-url" placeholder:"URL" help:"Where enquiries are posted as leads. Without it, a sandbox."`
-	CRMDialect      string `env:"CRM_DIALECT" name:"crm-dialect" default:"generic" help:"How the crm takes leads: generic, data_array, properties or attribute_list."`
-	CRMPointer      string `env:"CRM_LEAD_POINTER" name:"crm-lead-pointer" placeholder:"POINTER" help:"JSON pointer to the lead's id in the crm's answer. Without it, the dialect's."`
+	CRMURL          string `env:"CRM_URL" name:"crm-url" placeholder:"URL" example:"https://crm.example.org/leads" help:"Endpoint that receives enquiries as leads. Without it, a sandbox."`
+	CRMDialect      string `env:"CRM_DIALECT" name:"crm-dialect" default:"generic" help:"Form of a lead: generic, data_array, properties or attribute_list."`
+	CRMPointer      string `env:"CRM_LEAD_POINTER" name:"crm-lead-pointer" placeholder:"POINTER" example:"/data/0/id" help:"JSON pointer to the lead's id in the response. Without it, the dialect's."`
 	CRMToken        string `env:"CRM_TOKEN" name:"crm-token" placeholder:"TOKEN" help:"Token of the crm."`
 	CRMScheme       string `env:"CRM_TOKEN_SCHEME" name:"crm-token-scheme" default:"crm" help:"Of data_array: the word before -oauthtoken in the Authorization header."`
-	CRMTokenURL     string `env:"CRM_TOKEN_URL" name:"crm-token-url" placeholder:"URL" help:"Of data_array: where another token is had."`
-	CRMRefreshToken string `env:"CRM_REFRESH_TOKEN" name:"crm-refresh-token" placeholder:"TOKEN" help:"Of data_array: token for other tokens."`
-	CRMClientID     string `env:"CRM_CLIENT_ID" name:"crm-client-id" placeholder:"ID" help:"Of data_array: our id there."`
-	CRMClientSecret string `env:"CRM_CLIENT_SECRET" name:"crm-client-secret" placeholder:"SECRET" help:"Of data_array: our secret there."`
+	CRMTokenURL     string `env:"CRM_TOKEN_URL" name:"crm-token-url" placeholder:"URL" help:"Of data_array: endpoint for new tokens."`
+	CRMRefreshToken string `env:"CRM_REFRESH_TOKEN" name:"crm-refresh-token" placeholder:"TOKEN" help:"Of data_array: token that is exchanged for new tokens."`
+	CRMClientID     string `env:"CRM_CLIENT_ID" name:"crm-client-id" placeholder:"ID" help:"Of data_array: client id."`
+	CRMClientSecret string `env:"CRM_CLIENT_SECRET" name:"crm-client-secret" placeholder:"SECRET" help:"Of data_array: client secret."`
 	CRMAccessKey    string `env:"CRM_ACCESS_KEY" name:"crm-access-key" placeholder:"KEY" help:"Of attribute_list: access key."`
 	CRMSecretKey    string `env:"CRM_SECRET_KEY" name:"crm-secret-key" placeholder:"KEY" help:"Of attribute_list: secret key."`
 
-	ChatKey      string `env:"CHAT_API_KEY" name:"chat-api-key" placeholder:"KEY" help:"Token of the deployment's own sender on the chat network, which tells companies of enquiries."`
+	ChatKey      string `env:"CHAT_API_KEY" name:"chat-api-key" placeholder:"KEY" help:"Token of the deployment's own sender on the chat network, which notifies companies of enquiries."`
 	ChatSender   string `env:"CHAT_SENDER_ID" name:"chat-sender-id" placeholder:"ID" help:"Id of that sender."`
-	ChatTemplate string `env:"CHAT_ENQUIRY_TEMPLATE" name:"chat-enquiry-template" placeholder:"NAME:LANGUAGE" help:"Template by which that sender tells a company of an enquiry, such as new_enquiry:en. Without it, a text, which reaches only phones that wrote within a day."`
-	ChatLookup   string `env:"CHAT_LOOKUP_URL" name:"chat-lookup-url" placeholder:"URL" help:"Service that knows whether a phone is on the chat network."`
+	ChatTemplate string `env:"CHAT_ENQUIRY_TEMPLATE" name:"chat-enquiry-template" placeholder:"NAME:LANGUAGE" example:"new_enquiry:en" help:"Template of that notification. Without it, a text, which reaches only phones that wrote within a day."`
+	ChatLookup   string `env:"CHAT_LOOKUP_URL" name:"chat-lookup-url" placeholder:"URL" example:"https://lookup.example.org" help:"Service that reports whether a phone is on the chat network."`
 
-	ContactsKnown bool `env:"BAHI_CONTACTS_REQUIRE_AUTH" name:"contacts-require-auth" help:"Refuse callers without a credential who read, add or change contacts of companies."`
-	AnyGSTIN      bool `env:"BAHI_GSTIN_ANY_TYPE" name:"gstin-any-type" help:"Take GSTINs whose 14th character is not Z, those of special registrations."`
+	ContactsKnown bool `env:"BAHI_CONTACTS_REQUIRE_AUTH" name:"contacts-require-auth" help:"Refuse unauthenticated callers who read, add or change contacts of companies."`
+	AnyGSTIN      bool `env:"BAHI_GSTIN_ANY_TYPE" name:"gstin-any-type" help:"Accept GSTINs whose 14th character is not Z, those of special registrations."`
 
 	MaxNotices int64 `kong:"-"` // enquiries to a company within an hour that are told one by one; 0: 300
 }
@@ -87,7 +87,7 @@ func (s *System) openMarketplace(networks *chat.Networks, exceptions egress.Allo
 func (s *System) marketplaceRoutes() *marketplacehttp.Routes {
 	o := &s.Settings.Outside
 	r := &marketplacehttp.Routes{
-		Commands: s.Commands, Views: s.Marketplace, Frontend: o.FrontendURL, Log: logFeed{s.Store}, Evidence: s.Messaging,
+		Commands: s.Commands, Views: s.Marketplace, Frontend: o.FrontendURL, Log: s.reads, Evidence: s.Messaging,
 		Mailed:    s.Accounts.Credentials.Mailed,
 		KnownOnly: o.ContactsKnown, AnyGSTIN: o.AnyGSTIN,
 	}

@@ -11,13 +11,13 @@ import (
 
 // modelSettings configure the language models. The zero value has none.
 type modelSettings struct {
-	ModelURL       string        `env:"LLM_BASE_URL" name:"llm-base-url" placeholder:"URL" help:"Server of language models that speaks the OpenAI protocol: http://127.0.0.1:11434/v1. Without it, rules read orders, and words find passages."`
-	ModelKey       string        `env:"LLM_API_KEY" name:"llm-api-key" placeholder:"KEY" help:"Its API key, if it wants one."`
-	ModelName      string        `env:"LLM_MODEL" name:"llm-model" placeholder:"NAME" help:"Model for texts."`
+	ModelURL       string        `env:"LLM_BASE_URL" name:"llm-base-url" placeholder:"URL" example:"http://127.0.0.1:11434/v1" help:"Server of language models with the OpenAI protocol. Without it, rules read orders, and words find passages."`
+	ModelKey       string        `env:"LLM_API_KEY" name:"llm-api-key" placeholder:"KEY" help:"API key, if the server requires one."`
+	ModelName      string        `env:"LLM_MODEL" name:"llm-model" placeholder:"NAME" example:"qwen3:4b" help:"Model for texts."`
 	VisionModel    string        `env:"LLM_VISION_MODEL" name:"llm-vision-model" placeholder:"NAME" help:"Model for pictures."`
 	EmbeddingModel string        `env:"LLM_EMBEDDING_MODEL" name:"llm-embedding-model" placeholder:"NAME" help:"Model for vectors of texts."`
-	ModelTimeout   time.Duration `env:"LLM_TIMEOUT" name:"llm-timeout" default:"30s" help:"How long one try of a model may take."`
-	ModelTokens    int64         `env:"LLM_MAX_TOKENS" name:"llm-max-tokens" default:"4096" help:"Most tokens of one answer of a model."`
+	ModelTimeout   time.Duration `env:"LLM_TIMEOUT" name:"llm-timeout" default:"30s" help:"Timeout of one call of a model."`
+	ModelTokens    int64         `env:"LLM_MAX_TOKENS" name:"llm-max-tokens" default:"4096" unit:"tokens" help:"Maximum length of one response of a model."`
 }
 
 // model returns the client of the language models.

@@ -20,17 +20,17 @@ import (
 
 // networkSettings are the addresses of the networks of channels.
 type networkSettings struct {
-	ChatURL     string `env:"CHAT_BASE_URL" name:"chat-base-url" placeholder:"URL" help:"Chat network, with the version of its interface. Without it, chat channels without a baseUrl of their own are a sandbox."`
+	ChatURL     string `env:"CHAT_BASE_URL" name:"chat-base-url" placeholder:"URL" example:"https://graph.example.com/v21.0" help:"Chat network, with the version of its API. Without it, chat channels without a baseUrl of their own are a sandbox."`
 	ChatProduct string `env:"CHAT_PRODUCT" name:"chat-product" default:"chat-network" help:"The chat network's name in its own messages."`
 	ChatLimit   string `env:"CHAT_LIMIT_FIELD" name:"chat-limit-field" default:"messaging_limit_tier" help:"Field of a sender that has its messaging limit."`
-	TelegramURL string `env:"TELEGRAM_BASE_URL" name:"telegram-base-url" placeholder:"URL" help:"Bot API: https://api.telegram.org. Without it, a sandbox."`
-	GmailURL    string `env:"GMAIL_BASE_URL" name:"gmail-base-url" placeholder:"URL" help:"Gmail API: https://gmail.googleapis.com. Without it, a sandbox."`
-	GmailTokens string `env:"GMAIL_TOKEN_URL" name:"gmail-token-url" default:"https://oauth2.googleapis.com/token" help:"Where gmail gives access tokens for refresh tokens."`
-	TwitterURL  string `env:"TWITTER_BASE_URL" name:"twitter-base-url" placeholder:"URL" help:"API of direct messages: https://api.twitter.com. Without it, a sandbox."`
+	TelegramURL string `env:"TELEGRAM_BASE_URL" name:"telegram-base-url" placeholder:"URL" example:"https://api.telegram.org" help:"Bot API. Without it, a sandbox."`
+	GmailURL    string `env:"GMAIL_BASE_URL" name:"gmail-base-url" placeholder:"URL" example:"https://gmail.googleapis.com" help:"Gmail API. Without it, a sandbox."`
+	GmailTokens string `env:"GMAIL_TOKEN_URL" name:"gmail-token-url" default:"https://oauth2.googleapis.com/token" help:"Endpoint that exchanges gmail's refresh tokens for access tokens."`
+	TwitterURL  string `env:"TWITTER_BASE_URL" name:"twitter-base-url" placeholder:"URL" example:"https://api.twitter.com" help:"API of direct messages. Without it, a sandbox."`
 
 	AskWithin time.Duration `kong:"-"` // how long a network may take to say something of an account; 0: 5 seconds
 
-	FetchAllow []string `env:"BAHI_FETCH_ALLOW" name:"fetch-allow" placeholder:"HOST:PORT" help:"Targets of outgoing calls that need not be public: host:port, ip:port or a network such as 10.0.0.0/8."`
+	FetchAllow []string `env:"BAHI_FETCH_ALLOW" name:"fetch-allow" placeholder:"HOST:PORT" example:"localhost:9000" help:"Targets of outgoing calls that need not be public: host:port, ip:port or a network such as 10.0.0.0/8."`
 }
 
 // networks returns the networks of channels.
@@ -67,7 +67,7 @@ func (s *System) openNetworks(ctx context.Context) error {
 		return err
 	}
 	s.visitors = &messagingcmd.Visitors{Messages: s.Messages, Widgets: s.Messaging, Key: key, Origin: api.Origin}
-	s.live = messaginghttp.NewLive(logFeed{s.Store}, s.Messaging, s.Blobs)
+	s.live = messaginghttp.NewLive(s.reads, s.Messaging, s.Blobs)
 	return s.openMarketplace(networks, exceptions)
 }
 

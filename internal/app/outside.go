@@ -26,44 +26,58 @@ import (
 
 // IntegrationSettings configure the connections to other systems. The zero value has none.
 type IntegrationSettings struct {
-	botSettings
-	consoleSettings
-	feedSettings
-	hookSettings
-	inboxSettings
-	incomingSettings
-	khataSettings
-	modelSettings
-	networkSettings
-	campaignSettings
-	marketplaceSettings
+	consoleSettings     `group:"Server"`
+	accountSettings     `group:"Accounts"`
+	mailSettings        `group:"Mails and images"`
+	limitSettings       `group:"Limits"`
+	modelSettings       `group:"Language models"`
+	botSettings         `group:"Language models"`
+	khataSettings       `group:"Scanned pages"`
+	incomingSettings    `group:"Chat gateway"`
+	networkSettings     `group:"Channels and campaigns"`
+	campaignSettings    `group:"Channels and campaigns"`
+	hookSettings        `group:"Webhooks"`
+	inboxSettings       `group:"Webhooks"`
+	marketplaceSettings `group:"Marketplace"`
+	feedSettings        `group:"Feed"`
 
-	PublicURL     string         `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Public address of this server. Without it, the address it listens on."`
-	FrontendURL   string         `env:"BAHI_FRONTEND_URL" name:"frontend-url" placeholder:"URL" help:"Address of the frontend, for links in mails. Without it, the public URL."`
-	AdminEmail    string         `env:"BAHI_ADMIN_EMAIL" name:"admin-email" placeholder:"ADDRESS" help:"The administrator, who gets a mail when a user asks for deletion."`
-	Grace         *time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time from a request for deletion to the deletion; 0s deletes at once; at most 696h, since a deletion is promised within 30 days."`
-	ScrubInterval time.Duration  `env:"BAHI_SCRUB_EVERY" name:"scrub-every" default:"1h" help:"Least time between two rewrites of the tables with people, for contacts and buyers. A user's erasure, and an operator's, does not wait."`
-	MinPassword   int            `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" help:"Fewest characters of a password; 15 is the strict value where it is the only factor."`
-	Access        time.Duration  `env:"BAHI_ACCESS_TOKEN_LIFETIME" name:"access-token-lifetime" default:"60m" help:"How long an access token works, from 1s to 168h."`
-	TabGrace      time.Duration  `env:"BAHI_REFRESH_GRACE" name:"refresh-grace" default:"0s" help:"How long a refresh token that was exchanged may come again without ending the session, such as 10s for pages that race; at most 1m."`
-	SMTPURL       string         `env:"SMTP_URL" name:"smtp-url" placeholder:"URL" help:"Where mails go: smtp://user:password@host:587?from=bahi@example.org. Without it, files in the data folder."`
-	MailFrom      string         `env:"BAHI_MAIL_FROM" name:"mail-from" default:"Bahi <bahi@bahi.invalid>" help:"Sender of mails that are kept as files."`
-	BlobURL       string         `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Where images are kept: s3://bucket?region=ap-south-1. Without it, the data folder."`
-	RedisURL      string         `env:"REDIS_URL" name:"redis-url" placeholder:"URL" help:"Where nodes share their counts for rate limits. Without it, each counts for itself."`
-	Proxies       []string       `env:"BAHI_TRUSTED_PROXIES" name:"trusted-proxies" placeholder:"CIDR" help:"Proxies that are trusted to name the client's address."`
-	Origins       []string       `env:"BAHI_CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" help:"Origins of pages that may read answers, beside the frontend's."`
+	PublicURL   string `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" example:"https://bahi.example.org" help:"Public address of this server, in links and in tokens: a change signs all users out. Without it, the address it listens on." group:"Server"`
+	FrontendURL string `env:"BAHI_FRONTEND_URL" name:"frontend-url" placeholder:"URL" example:"https://app.example.org" help:"Address of your own frontend, for links in mails and sign-ins at a provider. Without it, the public URL." group:"Server"`
+	TokensOf    string `kong:"-"` // issuer of tokens: the configured public URL; "": the log's own name
+}
+
+// accountSettings configure the accounts of users.
+type accountSettings struct {
+	AdminEmail    string         `env:"BAHI_ADMIN_EMAIL" name:"admin-email" placeholder:"ADDRESS" example:"owner@example.org" help:"Administrator, who receives a mail when a user requests deletion."`
+	Grace         *time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time from a request for deletion to the deletion; 0s deletes at once. Maximum 696h: deletion is promised within 30 days."`
+	ScrubInterval time.Duration  `env:"BAHI_SCRUB_EVERY" name:"scrub-every" default:"1h" help:"Minimum time between two rewrites of the tables with people, for deleted contacts and erased buyers. An erased user does not wait."`
+	MinPassword   int            `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" unit:"characters" example:"15" help:"Minimum length of a password; 15 is the strict value where it is the only factor."`
+	Access        time.Duration  `env:"BAHI_ACCESS_TOKEN_LIFETIME" name:"access-token-lifetime" default:"60m" help:"Lifetime of an access token, from 1s to 168h."`
+	TabGrace      time.Duration  `env:"BAHI_REFRESH_GRACE" name:"refresh-grace" default:"0s" example:"10s" help:"Time for which an exchanged refresh token is refused without ending the session, for pages that race. Maximum 1m."`
 	Provider      idp.Config     `embed:""`
-	Fragment      bool           `env:"IDP_CALLBACK_FRAGMENT" name:"idp-callback-fragment" help:"After a sign-in through the provider, hand the access token over behind # instead of in the query, where servers and logs do not see it."`
-
-	Recheck time.Duration `kong:"-"` // how often a stream of events checks its caller's permission; 0: the default
-	Streams int           `env:"BAHI_STREAMS" name:"streams" default:"10" help:"Most concurrent streams of events of one caller."`
-	AtOnce  int           `env:"BAHI_EXPENSIVE_ANSWERS" name:"expensive-answers" default:"8" help:"Most expensive answers that are made at once: lists of all rows, statements, exports, imports, reading of files. A caller has two of them, a workspace a quarter; others wait, at most 10 seconds."`
-	Files   int64         `env:"BAHI_ANSWER_FILES" name:"answer-files" placeholder:"BYTES" default:"4294967296" help:"Most bytes of long answers in the data folder, until their clients have read them. One answer may take a quarter."`
-
-	Limits   api.Limits `kong:"-"` // nil: none
-	TokensOf string     `kong:"-"` // issuer of tokens: the configured public URL; "": the log's own name
+	Fragment      bool           `env:"IDP_CALLBACK_FRAGMENT" name:"idp-callback-fragment" help:"After a sign-in through the provider, pass the access token behind # instead of in the query, where servers and logs do not see it."`
 
 	Hash credentials.HashCost `kong:"-"` // of passwords; zero: the default
+}
+
+// mailSettings configure where mails and images go.
+type mailSettings struct {
+	SMTPURL  string `env:"SMTP_URL" name:"smtp-url" placeholder:"URL" example:"smtp://user:password@mail.example.org:587?from=bahi@example.org" help:"Mail server. Without it, mails are files in the data folder."`
+	MailFrom string `env:"BAHI_MAIL_FROM" name:"mail-from" default:"Bahi <bahi@bahi.invalid>" help:"Sender of mails that are kept as files."`
+	BlobURL  string `env:"BLOB_URL" name:"blob-url" placeholder:"URL" example:"s3://bucket?region=ap-south-1" help:"Bucket for images. Without it, blobs/ of the data folder."`
+}
+
+// limitSettings configure what one client may take of the server.
+type limitSettings struct {
+	RedisURL string   `env:"REDIS_URL" name:"redis-url" placeholder:"URL" example:"redis://cache.example.org:6379" help:"Redis in which nodes share their counts for rate limits. Without it, each node counts for itself."`
+	Proxies  []string `env:"BAHI_TRUSTED_PROXIES" name:"trusted-proxies" placeholder:"CIDR" example:"10.0.0.0/8" help:"Proxies that are trusted to name the client's address. Without them, all clients behind a proxy count as one."`
+	Origins  []string `env:"BAHI_CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" example:"https://shop.example.org" help:"Origins of pages that may read responses, beside the frontend's."`
+	Streams  int      `env:"BAHI_STREAMS" name:"streams" default:"10" unit:"streams" help:"Maximum concurrent event streams of one caller. A further one is refused with 429."`
+	AtOnce   int      `env:"BAHI_EXPENSIVE_ANSWERS" name:"expensive-answers" default:"8" unit:"responses" help:"Maximum concurrent expensive responses: unpaged lists, statements, exports, imports, reading of files. A caller has two of them, a workspace a quarter; others wait, at most 10 seconds."`
+	Files    int64    `env:"BAHI_ANSWER_FILES" name:"answer-files" placeholder:"BYTES" default:"4294967296" unit:"bytes" help:"Maximum size of long responses in uploads/ of the data folder, until their clients have read them. One response may take a quarter."`
+
+	Recheck time.Duration `kong:"-"` // how often a stream of events checks its caller's permission; 0: the default
+	Limits  api.Limits    `kong:"-"` // nil: none
 }
 
 const (

@@ -57,48 +57,79 @@ func AllProjections() []*projections.Projection {
 // System has the parts of Bahi, wired. Its users start the background work that they need.
 type System struct {
 	Views
+	auditing
+	accounting
+	trading
+	messaging
+	incoming
+	following
 
-	Settings   Settings
-	Log        *slog.Logger
-	cluster    *pgcluster.Cluster // nil: DATABASE_URL
-	Pool       *pgxpool.Pool
-	Store      *postgres.Store
-	Vault      *vault.Vault
-	Runner     *projections.Runner
-	backlog    *projections.Backlog
-	Signer     *auditproj.Signer
-	Tree       *auditview.Tree
-	Proofs     *auditview.Proofs
-	copies     []*blob.Store // of checkpoints
-	Commands   *commands.Handler
+	Settings Settings
+	Log      *slog.Logger
+	cluster  *pgcluster.Cluster // nil: DATABASE_URL
+	Pool     *pgxpool.Pool
+	Store    *postgres.Store
+	reads    LogReads
+	Vault    *vault.Vault
+	Commands *commands.Handler
+	Blobs    *blob.Store
+	Model    *llm.Client // nil: none
+	Home     uuid.UUID   // the workspace of callers without another one
+}
+
+// following has what follows the log: projections, reactors, their jobs and the feed.
+type following struct {
+	Runner   *projections.Runner
+	backlog  *projections.Backlog
+	Reacting *reactors.Runner
+	queue    *reactors.Jobs
+	feed     *forwarding // nil: none, or not served
+}
+
+// auditing has the proofs of the log.
+type auditing struct {
+	Signer *auditproj.Signer
+	Tree   *auditview.Tree
+	Proofs *auditview.Proofs
+	copies []*blob.Store // of checkpoints
+}
+
+// accounting has the accounts of users.
+type accounting struct {
+	Accounts *accesscmd.Accounts
+	ring     *accesscmd.TokenRing
+	Mails    *mails
+	studio   *picture.Studio
+	Provider *identityProvider // nil: none
+	guesses  *api.AuthFailures
+}
+
+// trading has the ledgers and the marketplace.
+type trading struct {
 	Books      *ledgercmd.Books
 	Khatas     *ledgercmd.Khatas
 	Tools      *ocrtools.Locator
-	Accounts   *accesscmd.Accounts
-	ring       *accesscmd.TokenRing
-	Mails      *mails
-	Blobs      *blob.Store
-	studio     *picture.Studio
-	Provider   *identityProvider // nil: none
-	queue      *reactors.Jobs
-	Inbox      *inbox.Inbox
-	hooks      []webhooks.Endpoint
-	tokens     []string // ports whose webhooks have a token that an earlier start made
 	confirming *ledgerreact.Replies
-	Model      *llm.Client // nil: none
-	Reacting   *reactors.Runner
-	feed       *forwarding // nil: none, or not served
-	guesses    *api.AuthFailures
-	Home       uuid.UUID // the workspace of callers without another one
-	channels   *messagingcmd.Channels
-	Messages   *messagingcmd.Messages
-	visitors   *messagingcmd.Visitors
-	live       *messaginghttp.MessageBroadcaster
-	bots       bots
-	Templates  *messagingcmd.Templates
 	notices    *marketplacereact.Notices
 	lookup     *chat.Lookup // nil: none
-	Campaigns  *messagingreact.Dispatcher
+}
+
+// messaging has channels, their messages, and what writes and reads them.
+type messaging struct {
+	channels  *messagingcmd.Channels
+	Messages  *messagingcmd.Messages
+	visitors  *messagingcmd.Visitors
+	live      *messaginghttp.MessageBroadcaster
+	bots      bots
+	Templates *messagingcmd.Templates
+	Campaigns *messagingreact.Dispatcher
+}
+
+// incoming has the webhooks of providers.
+type incoming struct {
+	Inbox  *inbox.Inbox
+	hooks  []webhooks.Endpoint
+	tokens []string // ports whose webhooks have a token that an earlier start made
 }
 
 // Open is OpenBooks with accounts and the systems outside.
@@ -140,7 +171,8 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	if err != nil {
 		return nil, err
 	}
-	sys = &System{Settings: s, Log: s.Logger(serving), guesses: api.NewGuesses(s.Outside.Limits, time.Now)}
+	sys = &System{Settings: s, Log: s.Logger(serving)}
+	sys.guesses = api.NewGuesses(s.Outside.Limits, time.Now)
 	defer func() {
 		if err != nil {
 			sys.Close()
@@ -185,6 +217,7 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	if sys.Store, err = sys.openLog(ctx); err != nil {
 		return sys, err
 	}
+	sys.reads = NewLogReads(sys.Store)
 	sys.Home = uuid.NewSHA1(sys.Store.ID(), []byte("workspace"))
 	sys.Runner = projections.NewRunner(sys.Store, sys.Pool, sys.Log)
 	sys.backlog = &projections.Backlog{Store: sys.Store, Statuses: sys.Runner.Statuses, Now: time.Now}

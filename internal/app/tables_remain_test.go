@@ -14,6 +14,7 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/event"
 	"bahi/internal/app"
+	"bahi/internal/pgcluster"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/pgtest"
 	"bahi/projections"
@@ -78,22 +79,15 @@ func TestScrubRewritesEveryTableWithPersonalValues(t *testing.T) {
 	}
 }
 
-// another starts a Postgres with a role that is no superuser. It returns a database for that role, with the URLs of the superuser and
-// of the role.
-func another(t *testing.T, owning bool) (database, asRole string) {
+// another starts a Postgres with a role that is no superuser.
+func another(t *testing.T) *pgcluster.Cluster {
 	t.Helper()
 	c := pgtest.Cluster(t)
 	conn, err := pgx.Connect(t.Context(), c.URL())
 	require.NoError(t, err)
 	defer conn.Close(t.Context())
-	for _, sql := range []string{`create role modest login`, `create database books`} {
-		_, err = conn.Exec(t.Context(), sql)
-		require.NoError(t, err)
-	}
-	if owning {
-		_, err = conn.Exec(t.Context(), `alter database books owner to modest`)
-		require.NoError(t, err)
-	}
+	_, err = conn.Exec(t.Context(), `create role modest login`)
+	require.NoError(t, err)
 	// Its private cluster authenticates by the operating system's user, and only the superuser.
 	var file string
 	require.NoError(t, conn.QueryRow(t.Context(), `show ident_file`).Scan(&file))
@@ -102,15 +96,26 @@ func another(t *testing.T, owning bool) (database, asRole string) {
 	require.NoError(t, os.WriteFile(file, append(known, "bahi /.* modest\n"...), 0o600))
 	_, err = conn.Exec(t.Context(), `select pg_reload_conf()`)
 	require.NoError(t, err)
+	return c
+}
 
+// books makes a database for the role, and returns the URLs of the superuser and of the role.
+func books(t *testing.T, c *pgcluster.Cluster, name string, owning bool) (database, asRole string) {
+	t.Helper()
+	server := &apptest.Server{T: t, Database: c.URL()}
+	server.Sql(`create database ` + name)
+	if owning {
+		server.Sql(`alter database ` + name + ` owner to modest`)
+	}
 	u, err := url.Parse(c.URL())
 	require.NoError(t, err)
-	u.Path = "/books"
+	u.Path = "/" + name
 	database = u.String()
 	query := u.Query()
 	query.Set("user", "modest")
 	u.RawQuery = query.Encode()
-	(&apptest.Server{T: t, Database: database}).Sql(`grant create on schema public to modest; grant create on database books to modest`)
+	server.Database = database
+	server.Sql(`grant create on schema public to modest; grant create on database ` + name + ` to modest`)
 	require.Eventually(t, func() bool {
 		conn, err := pgx.Connect(t.Context(), u.String())
 		if err == nil {
@@ -123,10 +128,11 @@ func another(t *testing.T, owning bool) (database, asRole string) {
 
 func TestErasureInAnExternalPostgresReportsDeniedSteps(t *testing.T) {
 	t.Parallel()
-	for what, owning := range map[string]bool{"the database is theirs": false, "the database is ours": true} {
-		t.Run(what, func(t *testing.T) {
+	c := another(t)
+	for whose, owning := range map[string]bool{"theirs": false, "ours": true} {
+		t.Run("the database is "+whose, func(t *testing.T) {
 			t.Parallel()
-			database, asRole := another(t, owning)
+			database, asRole := books(t, c, whose, owning)
 			data := t.TempDir()
 			cmd := apptest.Command(t, data, "serve")
 			cmd.Env = append(cmd.Env, "DATABASE_URL="+asRole, "BAHI_DELETION_GRACE=1ms")

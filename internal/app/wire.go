@@ -8,12 +8,10 @@ import (
 	"strings"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"bahi/domain/event"
-	"bahi/eventstore"
 	"bahi/http"
 	"bahi/http/accesshttp"
 	"bahi/http/api"
@@ -40,7 +38,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 		zone = time.UTC // Open has refused an invalid zone
 	}
 	(&ledgerhttp.Routes{
-		API: a, Books: s.Books, Views: s.Ledger, Log: s.recorder(), Store: s.Store.ID(), Proof: signed{s.Proofs}, Zone: zone, Now: time.Now,
+		API: a, Books: s.Books, Views: s.Ledger, Log: s.reads, Store: s.Store.ID(), Proof: signed{s.Proofs}, Zone: zone, Now: time.Now,
 		Proofs: s.Proofs, Scans: s.Khatas, Companies: s.Marketplace,
 	}).Register()
 	people := &accesshttp.Routes{
@@ -64,7 +62,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	}).Register()
 	(&audithttp.Routes{
 		API: a, Events: &auditview.Events{Log: s.Proofs.Log, Search: &opsview.Events{DB: s.Pool}, Reveal: s.Vault.OpenPersonal}, Proofs: s.Proofs,
-		Feed: logFeed{s.Store}, Report: s.Trail(zone),
+		Feed: s.reads, Report: s.Trail(zone),
 	}).Register()
 	(&webhooks.Routes{API: a, Inbox: s.Inbox, Endpoints: s.hooks, Metrics: metrics}).Register()
 	operations := &opshttp.Routes{
@@ -113,48 +111,6 @@ func (c captured) Captured(ctx context.Context, skip, limit int) ([]opshttp.Mess
 	return messages, total, nil
 }
 
-// Recorder knows when events were recorded, and together with which others.
-type Recorder struct {
-	eventstore.Store
-
-	whole *lru.Cache[event.Position, event.Position] // what Whole found
-}
-
-func (s *System) recorder() Recorder {
-	whole, _ := lru.New[event.Position, event.Position](1024) // fails only for sizes below 1
-	return Recorder{s.Store, whole}
-}
-
-// Whole returns the position itself, or if it is inside a transaction, the end of the one before.
-func (r Recorder) Whole(ctx context.Context, position event.Position) (event.Position, error) {
-	if found, known := r.whole.Get(position); known {
-		return found, nil
-	}
-	whole, there := position, false
-	for e, err := range r.ReadAll(ctx, min(position, eventstore.End-1)+1, eventstore.Backwards) {
-		if err != nil {
-			return 0, err
-		}
-		there = there || e.Position == position
-		if e.Position+event.Position(event.More(e.Meta)) <= position {
-			break
-		}
-		whole = e.Position - 1
-	}
-	if there { // otherwise it may still become another one
-		r.whole.Add(position, whole)
-	}
-	return whole, nil
-}
-
-// RecordedAt returns the time of the event at a position, the zero time for the empty log.
-func (r Recorder) RecordedAt(ctx context.Context, position event.Position) (time.Time, error) {
-	for e, err := range r.ReadAll(ctx, position+1, eventstore.Backwards) {
-		return e.At, err
-	}
-	return time.Time{}, nil
-}
-
 // signed returns the checkpoints for documents.
 type signed struct{ proofs *auditview.Proofs }
 
@@ -165,25 +121,6 @@ func (s signed) Upto(ctx context.Context, position event.Position) (string, erro
 		err = nil
 	}
 	return c.Note, err
-}
-
-// logFeed adapts a store to http/audithttp's Feed and to the Logs of http/marketplacehttp and http/messaginghttp.
-type logFeed struct{ store eventstore.Store }
-
-// Head implements these Logs.
-func (f logFeed) Head(ctx context.Context) (event.Position, error) { return f.store.Head(ctx) }
-
-// Follow implements http/audithttp's Feed.
-func (f logFeed) Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error {
-	for batch, err := range f.store.Subscribe(ctx, after) {
-		if err == nil {
-			err = take(batch.Events)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // ready returns whether the node can serve. It reports a projection that is parked, paused or building, which does not make the

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/audittest"
+	"bahi/internal/test/pgtest"
+	"bahi/migrations"
 )
 
 // victim is a database whose log has two signed checkpoints, and copies of them elsewhere.
@@ -25,38 +26,54 @@ type victim struct {
 	early    string // file with the first checkpoint
 	kept     string // file with the newer one
 	keys     string // file with the public keys
-	size     int64  // events that are signed for
-	rows     []int64
-	earlier  int64   // size of the first checkpoint
-	sizes    []int64 // of all checkpoints
 	database *pgx.Conn
+
+	signed
+}
+
+// signed is what the log of every victim is.
+type signed struct {
+	first, last apptest.AuditCheckpoint
+	public      string // keys
+	rows        []int64
+	sizes       []int64 // of all checkpoints
+}
+
+// victims is the log of which each victim is a copy: to serve and sign one for each would take most of the tests' time.
+var victims signed
+
+func sign(t *testing.T, url string) (s signed) {
+	t.Helper()
+	o := apptest.StartOn(t, url)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	posts := func(date string, count int) apptest.AuditCheckpoint {
+		for i := range count {
+			s.rows = append(s.rows, apptest.Post(clerk, account, apptest.Deposit(date, strconv.Itoa(i+1))).ID)
+		}
+		return o.Signed()
+	}
+	s.first, s.last = posts("2025-03-01", 3), posts("2025-03-02", 6)
+	s.public = o.Operator().GET("/audit/key?format=text").Status(200).Text
+	for _, c := range o.Checkpoints() {
+		s.sizes = append(s.sizes, int64(c.Size))
+	}
+	o.Stop()
+	return s
 }
 
 func newVictim(t *testing.T) *victim {
 	t.Helper()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
-	account := apptest.Open(clerk, "HDFC")
-	v := &victim{t: t, url: o.Database}
-	for i := range 3 {
-		v.rows = append(v.rows, apptest.Post(clerk, account, apptest.Deposit("2025-03-01", strconv.Itoa(i+1))).ID)
-	}
-	first := o.Signed()
-	v.earlier = int64(first.Size)
-	for i := range 6 {
-		v.rows = append(v.rows, apptest.Post(clerk, account, apptest.Deposit("2025-03-02", strconv.Itoa(i+1))).ID)
-	}
-	c := o.Signed()
-	v.size = int64(c.Size)
-	dir := t.TempDir()
-	v.early, v.kept, v.keys = filepath.Join(dir, "early.checkpoint"), filepath.Join(dir, "kept.checkpoint"), filepath.Join(dir, "bahi.keys")
-	require.NoError(t, os.WriteFile(v.early, []byte(first.Note), 0o600))
-	require.NoError(t, os.WriteFile(v.kept, []byte(c.Note), 0o600))
-	require.NoError(t, os.WriteFile(v.keys, []byte(o.Operator().GET("/audit/key?format=text").Status(200).Text), 0o600))
-	for _, signed := range o.Checkpoints() {
-		v.sizes = append(v.sizes, int64(signed.Size))
-	}
-	o.Stop()
+	v := &victim{t: t, url: pgtest.Template(t, "victim", func(ctx context.Context, url string) error {
+		if err := migrations.Up(ctx, url); err != nil {
+			return err
+		}
+		victims = sign(t, url)
+		return nil
+	})}
+	v.signed = victims
+	v.early, v.kept, v.keys = audittest.File(t, "early.checkpoint", []byte(v.first.Note)),
+		audittest.File(t, "kept.checkpoint", []byte(v.last.Note)), audittest.File(t, "bahi.keys", []byte(v.public))
 	var err error
 	v.database, err = pgx.Connect(t.Context(), v.url)
 	require.NoError(t, err)
@@ -194,14 +211,14 @@ func TestKeptCheckpointRevealsARewrittenLog(t *testing.T) {
 	out, _, status = v.verify("--checkpoint", v.kept)
 	require.Equal(t, 1, status)
 	require.Contains(t, out, fmt.Sprintf("TAMPERED. The first bad event is one of the events 1 to %d. The log does not lead to the "+
-		"checkpoint of %d events", v.size, v.size))
+		"checkpoint of %d events", v.last.Size, v.last.Size))
 	require.Contains(t, out, "kept.checkpoint")
 	require.Contains(t, out, "An archive from before names the very event: bahi-verify store --compare ARCHIVE.")
 	out, _, status = v.verify("--checkpoint", v.kept, "--checkpoint", v.early)
 	require.Equal(t, 1, status)
-	require.Contains(t, out, fmt.Sprintf("The first bad event is one of the events %d to %d.", v.earlier+1, v.size),
+	require.Contains(t, out, fmt.Sprintf("The first bad event is one of the events %d to %d.", v.first.Size+1, v.last.Size),
 		"between the two kept checkpoints")
-	require.Contains(t, out, fmt.Sprintf("while its first %d events are as they were signed", v.earlier))
+	require.Contains(t, out, fmt.Sprintf("while its first %d events are as they were signed", v.first.Size))
 	o.Stop()
 }
 
@@ -239,7 +256,7 @@ func TestRestoreWithoutItsTailIsRefusedUntilAccepted(t *testing.T) {
 	require.NotContains(t, wrong, "rewritten")
 	// a checkpoint is signed every second
 	held := slices.Max(slices.DeleteFunc(slices.Clone(v.sizes), func(size int64) bool { return size > end }))
-	require.GreaterOrEqual(t, held, v.earlier)
+	require.GreaterOrEqual(t, held, int64(v.first.Size))
 	require.Contains(t, out, fmt.Sprintf("The log is held against the checkpoint of %d events", held))
 	_, wrong, status = accept("--reason", "once more")
 	require.Equal(t, 1, status)
@@ -247,7 +264,7 @@ func TestRestoreWithoutItsTailIsRefusedUntilAccepted(t *testing.T) {
 
 	o := apptest.StartOn(t, v.url)
 	now := o.Signed()
-	require.Less(t, int64(now.Size), v.size)
+	require.Less(t, now.Size, v.last.Size)
 	var all []apptest.AuditCheckpoint
 	o.Operator().GET("/audit/checkpoints").Status(200).JSON(&all)
 	var abandoned []uint64
@@ -256,7 +273,7 @@ func TestRestoreWithoutItsTailIsRefusedUntilAccepted(t *testing.T) {
 			abandoned = append(abandoned, c.Size)
 		}
 	}
-	require.Contains(t, abandoned, uint64(v.size), "the server still shows it")
+	require.Contains(t, abandoned, v.last.Size, "the server still shows it")
 	told := o.AuditEvents(apptest.OperatorKey, "type=CheckpointRestoreAccepted")
 	require.Len(t, told, 1)
 	require.Contains(t, string(told[0].Data), `"reason":"the disk burnt"`)

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/eventstore/tlog"
-	"bahi/internal/app"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/pgtest"
 )
@@ -254,23 +253,4 @@ func TestImportedLogIsSignedUnderItsOwnName(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, o.Sys.Store.ID(), copied.Sys.Store.ID())
 	require.Equal(t, tlog.Origin(copied.Sys.Store.ID()), c.Origin)
-}
-
-func TestInvalidAuditSettingsAreRefused(t *testing.T) {
-	t.Parallel()
-	url := apptest.Database(t)
-	for want, set := range map[string]func(*app.Settings){
-		"BAHI_AUDIT_WITNESS wants BAHI_AUDIT_WITNESS_KEY": func(s *app.Settings) { s.AuditWitness = "http://127.0.0.1:1" },
-		"BAHI_AUDIT_WITNESS_KEY: ": func(s *app.Settings) {
-			s.AuditWitness, s.AuditWitnessKey = "http://127.0.0.1:1",
-				"x"
-		},
-		"BAHI_AUDIT_COPIES: ":             func(s *app.Settings) { s.AuditCopies = []string{"ftp://safe"} },
-		"BAHI_AUDIT_KEY: expected base64": func(s *app.Settings) { s.AuditKey = "AAAA" },
-	} {
-		with := apptest.Settings(t, url)
-		set(&with)
-		_, err := with.Open(t.Context(), true)
-		require.ErrorContains(t, err, want)
-	}
 }

@@ -45,9 +45,21 @@ func kept(t *testing.T) (o *apptest.Server, dir string) {
 	return o, dir
 }
 
-func TestDrillConfirmsABackupAndLeavesNothing(t *testing.T) {
+func TestDrill(t *testing.T) {
 	t.Parallel()
 	o, dir := kept(t)
+	for name, test := range map[string]func(t *testing.T, o *apptest.Server, dir string){
+		"confirms a backup and leaves nothing": drillConfirms, "fails on a wrong backup": drillFails,
+		"that is interrupted leaves nothing": drillIsInterrupted,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, o, dir)
+		})
+	}
+}
+
+func drillConfirms(t *testing.T, o *apptest.Server, dir string) {
 	cmd, temporary := drilled(t, dir)
 	out, wrong, status := apptest.Execute(t, cmd)
 	require.Equal(t, 0, status, out+wrong)
@@ -78,9 +90,9 @@ func TestDrillConfirmsABackupAndLeavesNothing(t *testing.T) {
 	require.Contains(t, wrong, "bahi: a drill erases nobody")
 }
 
-func TestDrillFailsOnAWrongBackup(t *testing.T) {
-	t.Parallel()
-	o, dir := kept(t)
+func drillFails(t *testing.T, o *apptest.Server, whole string) {
+	dir := filepath.Join(t.TempDir(), "another")
+	require.NoError(t, os.CopyFS(dir, os.DirFS(whole)))
 	fails := func(dir, why string) {
 		t.Helper()
 		cmd, temporary := drilled(t, dir)
@@ -111,9 +123,7 @@ func TestDrillFailsOnAWrongBackup(t *testing.T) {
 	fails(dir, "the backup is broken: database.dump has 1000 bytes")
 }
 
-func TestADrillThatIsInterruptedLeavesNothing(t *testing.T) {
-	t.Parallel()
-	_, dir := kept(t)
+func drillIsInterrupted(t *testing.T, _ *apptest.Server, dir string) {
 	cmd, temporary := drilled(t, dir)
 	p := apptest.Launch(t, cmd)
 	var pid int

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -29,27 +30,26 @@ import (
 
 // Commands has all commands, as kong reads them.
 type Commands struct {
-	Serve       serve.Command                 `cmd:"" help:"Serve the HTTP interface. Needs no configuration."`
-	Demo        demo.Command                  `cmd:"" help:"Fill a workspace with a year of a workshop and its shop, to look around in."`
-	Gateway     gatewaycli.Command            `cmd:"" help:"Serve the log alone over the EventStoreDB protocol: other bahis may have the journals of their logs there."`
-	Events      events.Command                `cmd:"" help:"Look at the log, export it, import it."`
-	Projections projectionscli.Command        `cmd:"" help:"List and rebuild the tables."`
-	Reactors    reactorscli.Command           `cmd:"" help:"List the reactors of side effects, and replay old events to them."`
-	Feed        feedcli.Command               `cmd:"" help:"Show and repair the forwarding of events to a broker."`
-	User        people.Command                `cmd:"" help:"Make, list, grant, keep and delete accounts of people."`
-	Erase       people.EraseCommand           `cmd:"" help:"Erase a person from all areas, by email or phone."`
-	Company     marketplacecli.CompanyCommand `cmd:"" help:"Verify companies."`
-	Catalog     marketplacecli.CatalogCommand `cmd:"" help:"Import the products of companies."`
-	Campaigns   messagingcli.CampaignsCommand `cmd:"" help:"Watch campaigns."`
-	Apikey      keys.APICommand               `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`
-	Keys        keys.Command                  `cmd:"" help:"Change the keys that tokens are signed with."`
-	Vault       backup.VaultCommand           `cmd:"" help:"Export the list of erased users, and apply it after a restore."`
-	Backup      backup.Command                `cmd:"" help:"Back up into a folder, beside a running server or without one."`
-	Restore     backup.RestoreCommand         `cmd:"" help:"Fill an empty data folder or database from a backup, or test a backup with --drill."`
-	Audit       auditcli.Command              `cmd:"" help:"Prove what the log held, and verify it."`
-	Doctor      doctor.Command                `cmd:"" help:"Fold the log again and compare it with every table, row by row; check the rules between records."`
-	Health      health.Command                `cmd:"" help:"Ask the server on this machine whether it is ready."`
-	Version     versionCommand                `cmd:"" help:"Print the version."`
+	Serve       serve.Command          `cmd:"" help:"Serve the HTTP interface. Needs no configuration."`
+	Demo        demo.Command           `cmd:"" help:"Fill a workspace with a year of a workshop and its shop, to look around in."`
+	Gateway     gatewaycli.Command     `cmd:"" help:"Serve the log alone over the EventStoreDB protocol: other bahis may have the journals of their logs there."`
+	Events      events.Command         `cmd:"" help:"Look at the log, export it, import it."`
+	Projections projectionscli.Command `cmd:"" help:"List and rebuild the tables."`
+	Reactors    reactorscli.Command    `cmd:"" help:"List the reactors of side effects, and replay old events to them."`
+	Feed        feedcli.Command        `cmd:"" help:"Show and repair the forwarding of events to a broker."`
+	User        people.Command         `cmd:"" help:"Make, list, grant, keep and delete accounts of people."`
+	Erase       people.EraseCommand    `cmd:"" help:"Erase a person from all areas, by email or phone."`
+	marketplacecli.Commands
+	Campaigns messagingcli.CampaignsCommand `cmd:"" help:"Watch campaigns."`
+	Apikey    keys.APICommand               `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`
+	Keys      keys.Command                  `cmd:"" help:"Change the keys that tokens are signed with."`
+	Vault     backup.VaultCommand           `cmd:"" help:"Export the list of erased users, and apply it after a restore."`
+	Backup    backup.Command                `cmd:"" help:"Back up into a folder, beside a running server or without one."`
+	Restore   backup.RestoreCommand         `cmd:"" help:"Fill an empty data folder or database from a backup, or test a backup with --drill."`
+	Audit     auditcli.Command              `cmd:"" help:"Prove what the log held, and verify it."`
+	Doctor    doctor.Command                `cmd:"" help:"Fold the log again and compare it with every table, row by row; check the rules between records."`
+	Health    health.Command                `cmd:"" help:"Ask the server on this machine whether it is ready."`
+	Version   versionCommand                `cmd:"" help:"Print the version."`
 }
 
 // Run runs the command named by the arguments and returns the status of the process.
@@ -63,21 +63,25 @@ func Run(ctx context.Context, sh app.Shell, args ...string) (status int) {
 			panic(end)
 		}
 	}()
+	opened := &app.Opened{}
 	k, err := kong.New(&Commands{},
 		kong.Name("bahi"),
 		kong.Description("Bahi keeps a workshop's books as a log of events. Each setting is a flag and an environment variable."),
-		kong.ExplicitGroups([]kong.Group{{Key: "shared", Title: "Settings that commands share:"}}),
-		kong.UsageOnError(),
+		kong.UsageOnError(), kong.Help(help),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Writers(sh.Out, sh.Err), kong.Exit(func(status int) { panic(exit(status)) }), kong.Resolvers(environment(sh.Env)),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(sh),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(sh, opened),
 	)
 	if err != nil {
 		panic(err) // kong cannot read a tag
 	}
 	parsed, err := k.Parse(args)
 	k.FatalIfErrorf(err)
-	if err = parsed.Run(); err == nil {
+	err = parsed.Run()
+	if opened.System != nil {
+		opened.Close()
+	}
+	if err == nil {
 		return 0
 	}
 	fmt.Fprintln(sh.Err, "bahi:", err)
@@ -90,6 +94,22 @@ func Run(ctx context.Context, sh app.Shell, args ...string) (status int) {
 
 // exit is the status with which kong ends a process after help or a usage error.
 type exit int
+
+// help prints the help of a command. Only serve lists the settings of the server, which are the flags with a group.
+func help(options kong.HelpOptions, k *kong.Context) error {
+	grouped := false
+	if node := k.Selected(); node != nil && node.Name != "serve" {
+		for _, flag := range slices.Concat(node.AllFlags(false)...) {
+			flag.Hidden = flag.Hidden || flag.Group != nil
+			grouped = grouped || flag.Group != nil
+		}
+	}
+	if err := kong.DefaultHelpPrinter(options, k); err != nil || !grouped || options.Summary {
+		return err
+	}
+	_, err := fmt.Fprintln(k.Stdout, "\nThe server's settings apply too, such as --data: see bahi serve --help.")
+	return err
+}
 
 // environment resolves flags by an environment other than the process's.
 func environment(env []string) kong.Resolver {

@@ -53,7 +53,8 @@ func terminal(t *testing.T) (tty *os.File, shown *logtest.Buffer) {
 // The test holds the log before each append of the import, so that nothing depends on how long an import takes.
 func TestTheImportOfACatalogShowsABar(t *testing.T) {
 	t.Parallel()
-	o, id := sold(t)
+	o := apptest.Start(t)
+	id, slug := sold(t, o)
 	file := filepath.Join(t.TempDir(), "catalog.csv")
 	require.NoError(t, os.WriteFile(file, []byte("name,price\n"+strings.Repeat("Hook,1\n", product.MaxBatch+1)), 0o600))
 	held := make([]*pgx.Conn, 2)
@@ -70,7 +71,7 @@ func TestTheImportOfACatalogShowsABar(t *testing.T) {
 	require.NoError(t, hold(held[0]))
 
 	tty, shown := terminal(t)
-	cmd := apptest.Command(t, t.TempDir(), "catalog", "import", file, "--company", "asha-mills")
+	cmd := apptest.Command(t, t.TempDir(), "catalog", "import", file, "--company", slug)
 	var out bytes.Buffer
 	done := make(chan int, 1)
 	go func() {

@@ -12,21 +12,21 @@ import (
 	"bahi/readmodels/marketplaceview"
 )
 
-// sold starts a system with a company, and returns its id.
-func sold(t *testing.T) (o *apptest.Server, id string) {
+// sold returns a company's id and slug.
+func sold(t *testing.T, o *apptest.Server) (id, slug string) {
 	t.Helper()
-	o = apptest.Start(t)
 	var made marketplaceview.Company
-	seller := o.Bearer(o.Key(apptest.Home, `{"marketplace":"write"}`).Key)
+	seller := o.Bearer(o.Key(o.Home, `{"marketplace":"write"}`).Key)
 	seller.POST("/api/v1/companies", `{"name":"Asha Mills"}`).Status(201).JSON(&made)
-	return o, made.ID.String()
+	return made.ID.String(), made.Slug
 }
 
 func TestACompanyIsVerifiedFromTheShell(t *testing.T) {
 	t.Parallel()
-	o, id := sold(t)
-	for args, said := range map[string][]string{"asha-mills": {"asha-mills is verified\n", `"verified":true`},
-		"asha-mills --revoke": {"asha-mills is not verified\n", `"verified":false`}} {
+	o := apptest.Share(t)
+	id, slug := sold(t, o)
+	for args, said := range map[string][]string{slug: {slug + " is verified\n", `"verified":true`},
+		slug + " --revoke": {slug + " is not verified\n", `"verified":false`}} {
 		out, wrong, status := apptest.Attached(t, o, append([]string{"company", "verify"}, strings.Fields(args)...)...)
 		require.Equal(t, 0, status, wrong)
 		require.Equal(t, said[0], out)
@@ -39,10 +39,11 @@ func TestACompanyIsVerifiedFromTheShell(t *testing.T) {
 
 func TestACatalogIsImportedFromTheShell(t *testing.T) {
 	t.Parallel()
-	o, id := sold(t)
+	o := apptest.Share(t)
+	id, slug := sold(t, o)
 	file := filepath.Join(t.TempDir(), "catalog.csv")
 	run := func(args ...string) (string, string, int) {
-		return apptest.Attached(t, o, append([]string{"catalog", "import", file, "--company", "asha-mills"}, args...)...)
+		return apptest.Attached(t, o, append([]string{"catalog", "import", file, "--company", slug}, args...)...)
 	}
 	total := func(want string) {
 		t.Helper()
@@ -74,7 +75,7 @@ func TestACatalogIsImportedFromTheShell(t *testing.T) {
 	_, wrong, status = run()
 	require.Equal(t, 1, status)
 	require.Contains(t, wrong, "bahi: File must be CSV or Excel")
-	_, wrong, status = apptest.Attached(t, o, "catalog", "import", file+".none", "--company", "asha-mills")
+	_, wrong, status = apptest.Attached(t, o, "catalog", "import", file+".none", "--company", slug)
 	require.NotEqual(t, 0, status)
 	require.Contains(t, wrong, "none")
 }

@@ -12,8 +12,8 @@ import (
 
 func TestACampaignIsWatched(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	c := o.Bearer(o.Key(apptest.Home, `{"messaging":"write"}`).Key)
+	o := apptest.Share(t)
+	c := o.Bearer(o.Key(o.Home, `{"messaging":"write"}`).Key)
 	c.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201)
 	var templates []messagingview.Template
 	c.GET("/api/chat/templates").Status(200).JSON(&templates)
@@ -26,7 +26,7 @@ func TestACampaignIsWatched(t *testing.T) {
 	c.POST("/api/campaigns", fmt.Sprintf(`{"name":"Diwali","type":"broadcast","templateId":%d,"audience":"all"}`,
 		templates[0].ID)).Status(201).JSON(&k)
 	watch := func() string {
-		out, wrong, status := apptest.Attached(t, o, "campaigns", "watch", fmt.Sprint(k.ID), "--every", "10ms")
+		out, wrong, status := apptest.Attached(t, o, "campaigns", "watch", fmt.Sprint(k.ID), "--every", "10ms", "--workspace", apptest.Home)
 		require.Zero(t, status, wrong)
 		return out
 	}

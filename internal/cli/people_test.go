@@ -15,10 +15,10 @@ import (
 	"bahi/internal/test/pgtest"
 )
 
-// enrol makes an account for ravi@example.org from the shell, and returns its id and password.
-func enrol(t *testing.T, run func(args ...string) (stdout, stderr string, status int), more ...string) (id, password string) {
+// enrol makes an account from the shell, and returns its id and password.
+func enrol(t *testing.T, run func(args ...string) (stdout, stderr string, status int), email string, more ...string) (id, password string) {
 	t.Helper()
-	out, said, status := run(append([]string{"user", "create", "--email", "ravi@example.org", "--first-name", "Ravi", "--last-name", "Soni"},
+	out, said, status := run(append([]string{"user", "create", "--email", email, "--first-name", "Ravi", "--last-name", "Soni"},
 		more...)...)
 	require.Equal(t, 0, status, said)
 	found := regexp.MustCompile(`(?m)^user (\S{36})$`).FindStringSubmatch(said)
@@ -39,7 +39,7 @@ func TestAnAccountFromTheShellSignsInAtOnce(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	run := beside(t, o)
-	id, password := enrol(t, run)
+	id, password := enrol(t, run, "ravi@example.org")
 	require.Regexp(t, `^[A-Z2-7]{26}$`, password, "the password alone, for a script")
 	ravi := o.SignIn("ravi@example.org", password)
 	require.Equal(t, id, ravi.User.ID)
@@ -73,10 +73,10 @@ func TestAnAccountFromTheShellSignsInAtOnce(t *testing.T) {
 
 func TestOperatorIsGrantedAndRevokedFromTheShell(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	run := beside(t, o)
-	id, password := enrol(t, run, "--operator")
-	ravi := o.Bearer(o.SignIn("ravi@example.org", password).Access)
+	id, password := enrol(t, run, o.Address("ravi"), "--operator")
+	ravi := o.Bearer(o.SignIn(o.Address("ravi"), password).Access)
 	ravi.GET("/ops/jobs").Status(200)
 	for _, step := range []struct {
 		grant  string
@@ -99,9 +99,9 @@ func TestOperatorIsGrantedAndRevokedFromTheShell(t *testing.T) {
 
 func TestADeletionIsAskedForAndCancelledFromTheShell(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	run := beside(t, o)
-	id, password := enrol(t, run)
+	id, password := enrol(t, run, o.Address("ravi"))
 	asked := time.Now()
 	out, wrong, status := run("user", "delete", id, "--deletion-grace", "240h")
 	require.Equal(t, 0, status, wrong)
@@ -115,7 +115,7 @@ func TestADeletionIsAskedForAndCancelledFromTheShell(t *testing.T) {
 	list, _, _ := run("user", "list")
 	require.Contains(t, list, strings.Fields(out)[4])
 
-	o.SignIn("ravi@example.org", password) // the account works until then
+	o.SignIn(o.Address("ravi"), password) // the account works until then
 	_, wrong, status = run("user", "keep", id)
 	require.Equal(t, 0, status, wrong)
 	list, _, _ = run("user", "list")
@@ -133,10 +133,10 @@ func TestADeletionIsAskedForAndCancelledFromTheShell(t *testing.T) {
 
 func TestAKeyOfAUsersWorkspaceIsMadeFromTheShell(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	run := beside(t, o)
-	_, password := enrol(t, run)
-	ravi := o.Bearer(o.SignIn("ravi@example.org", password).Access)
+	_, password := enrol(t, run, o.Address("ravi"))
+	ravi := o.Bearer(o.SignIn(o.Address("ravi"), password).Access)
 	account := apptest.Open(ravi, "HDFC")
 	var me apptest.UserAnswer
 	ravi.GET("/api/v1/users/me").Status(200).JSON(&me)
@@ -155,7 +155,7 @@ func TestPeopleAreManagedWithoutAServer(t *testing.T) {
 		t.Helper()
 		return apptest.Execute(t, apptest.Command(t, data, args...))
 	}
-	id, password := enrol(t, run, "--operator")
+	id, password := enrol(t, run, "ravi@example.org", "--operator")
 	_, wrong, status := run("user", "delete", id)
 	require.Equal(t, 0, status, wrong)
 	_, wrong, status = run("user", "keep", id)
@@ -181,7 +181,7 @@ func TestSigningKeysAreRotatedWithAndWithoutAnOverlap(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	run := beside(t, o)
-	_, password := enrol(t, run)
+	_, password := enrol(t, run, "ravi@example.org")
 	before := o.SignIn("ravi@example.org", password)
 	_, wrong, status := run("keys", "rotate")
 	require.Equal(t, 0, status, wrong)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -198,7 +199,9 @@ func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 
 		l.looking.After(t.Context(), 50)
 		if byShell == (nth%2 == 0) {
-			out, wrong, status := apptest.Execute(t, l.command("projections", "rollback", "books"))
+			rollback := l.command("projections", "rollback", "books")
+			rollback.Env = append(rollback.Env, "BAHI_ADDR="+strings.TrimPrefix(p.URL, "http://"))
+			out, wrong, status := apptest.Execute(t, rollback)
 			require.Equal(t, 0, status, wrong)
 			require.Equal(t, fmt.Sprintf("books: generation %d is read again\n", was.Generation), out)
 		} else {

@@ -36,8 +36,8 @@ func TestReactorsAreListedAndReplayedOnlyByName(t *testing.T) {
 	_, wrong, status = apptest.Attached(t, o, "reactors", "retry", "nonsense")
 	require.Equal(t, 1, status)
 	require.Contains(t, wrong, `bahi: there is no reactor "nonsense"`)
-	for args, why := range map[string]string{"reactors retry accounts": "bahi: accounts is not parked",
-		"feed retry": "bahi: the feed is not parked"} {
+	for args, why := range map[string]string{"reactors retry accounts": "bahi: The projection is not parked",
+		"feed retry": "bahi: The projection is not parked"} {
 		_, wrong, status = apptest.Attached(t, o, strings.Fields(args)...)
 		require.Equal(t, 1, status)
 		require.Contains(t, wrong, why)

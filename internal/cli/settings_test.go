@@ -1,9 +1,12 @@
 package cli_test
 
 import (
+	"cmp"
+	"flag"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,41 +14,102 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
+	"bahi/http/api"
 	"bahi/internal/app"
 	"bahi/internal/cli"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/pgtest"
 )
 
-func TestEverySettingIsInTheOperatorsGuide(t *testing.T) {
+var update = flag.Bool("update", false, "write docs/settings.md")
+
+func TestTheSettingsPageIsTheProgramsSettings(t *testing.T) {
 	t.Parallel()
 	k, err := kong.New(&cli.Commands{})
 	require.NoError(t, err)
 	serve := slices.IndexFunc(k.Model.Children, func(n *kong.Node) bool { return n.Name == "serve" })
-	require.GreaterOrEqual(t, serve, 0)
-	var settings []string
-	for _, flags := range k.Model.Children[serve].AllFlags(false) {
-		for _, flag := range flags {
-			settings = append(settings, flag.Envs...)
+	var groups []string
+	rows := map[string]string{}
+	for _, flag := range slices.Concat(k.Model.Children[serve].AllFlags(false)...) {
+		if len(flag.Envs) == 0 {
+			require.Equal(t, "help", flag.Name)
+			continue
 		}
+		require.NotNil(t, flag.Group, flag.Name)
+		if !slices.Contains(groups, flag.Group.Title) {
+			groups = append(groups, flag.Group.Title)
+		}
+		unit, example := valueOf(flag)
+		require.NotEmpty(t, example, flag.Name)
+		if flag.IsBool() {
+			flag.Default = cmp.Or(flag.Default, "false")
+		}
+		rows[flag.Group.Title] += fmt.Sprintf("| `%s`, `--%s` | %s | %s | %s | %s |\n",
+			flag.Envs[0], flag.Name, flag.Help, code(flag.Default), unit, code(example))
 	}
-	slices.Sort(settings)
-	require.Contains(t, settings, "BAHI_DELETION_GRACE")
-
-	text, err := os.ReadFile("../../docs/accounts.md")
+	var limits strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(api.DefaultLimits())) {
+		limit := api.DefaultLimits()[name]
+		value := "off"
+		if limit.Requests > 0 {
+			value = fmt.Sprintf("%d/%s", limit.Requests, strings.TrimSuffix(strings.TrimSuffix(limit.Per.String(), "0s"), "0m"))
+		}
+		fmt.Fprintf(&limits, "| `BAHI_LIMIT_%s` | %s |\n", strings.ToUpper(name), code(value))
+	}
+	var page strings.Builder
+	page.WriteString("# Settings\n\nEach setting of the server is an environment variable and a flag of `bahi serve`; the flag has priority. " +
+		"The other commands\naccept those that they use. A command that needs a running server finds it by `BAHI_DATA`, since the server writes its address\n" +
+		"and the operator's key into the data folder; `BAHI_ADDR` and `BAHI_ADMIN_API_KEY` name another.\n\n" +
+		"`go test ./internal/cli -run TestTheSettingsPage -update` writes this page.\n")
+	for _, group := range groups {
+		fmt.Fprintf(&page, "\n## %s\n\n| setting | meaning | default | value | example |\n|---|---|---|---|---|\n%s", group, rows[group])
+	}
+	fmt.Fprintf(&page, "\n## Rate limits\n\nRequests in a sliding window: `20/1m` allows 20 in a minute, `off` allows all.\n\n"+
+		"| setting | default |\n|---|---|\n%s", limits.String())
+	const path = "../../docs/settings.md"
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(page.String()), 0o600))
+	}
+	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	var named []string
-	for line := range strings.Lines(string(text)) {
-		row, isRow := strings.CutPrefix(line, "| `")
-		names, _, _ := strings.Cut(row, " | ")
-		for _, name := range regexp.MustCompile(`[A-Z_]{4,}`).FindAllString(names, -1) {
-			if isRow && name != "BAHI_LIMIT_" && name != "GROUP" { // a family of settings, tested elsewhere
-				named = append(named, name)
-			}
-		}
+	require.Equal(t, page.String(), string(text), "run this test with -update")
+}
+
+func code(text string) string {
+	if text == "" {
+		return ""
 	}
-	slices.Sort(named)
-	require.Equal(t, settings, named, "each setting once, and no unknown one")
+	return "`" + text + "`"
+}
+
+// examples are the examples of settings that have none of their own, by their placeholder.
+var examples = map[string]string{
+	"BASE64": "openssl rand -base64 32", "FILE": "/etc/bahi/tls.pem", "ID": "bahi", "KEY": "a-long-secret", "NAME": "bahi",
+	"PHONE": "919812345678", "SECRET": "a-long-secret", "TOKEN": "a-long-secret", "URL": "https://api.example.org/path",
+	"UUID": "0190b2a4-5c1e-7c40-9d0e-3f6f2d1b8a11",
+}
+
+// valueOf returns the unit or form of a setting's values, and an example.
+func valueOf(flag *kong.Flag) (unit, example string) {
+	example = cmp.Or(flag.Tag.Get("example"), flag.Default, examples[flag.PlaceHolder])
+	switch {
+	case flag.Tag.Get("unit") != "":
+		unit = flag.Tag.Get("unit")
+	case flag.Enum != "":
+		unit = strings.ReplaceAll(flag.Enum, ",", ", ")
+	case flag.IsBool():
+		unit, example = "true, false", cmp.Or(example, "true")
+	case strings.Contains(flag.Target.Type().String(), "time.Duration"):
+		unit = "duration"
+	case examples[flag.PlaceHolder] != "" && len(flag.PlaceHolder) < 5:
+		unit = flag.PlaceHolder
+	default:
+		unit = cmp.Or(strings.ToLower(flag.PlaceHolder), "text")
+	}
+	if flag.IsSlice() {
+		unit += ", several with commas"
+	}
+	return unit, example
 }
 
 // A first start that is refused leaves nothing to be removed, and has printed no key that is of no use.
@@ -95,8 +159,10 @@ func TestWrongSettingsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 		"CRM_URL=https://x.example CRM_DIALECT=abc":            "CRM_DIALECT: ",
 		"DATABASE_URL=mysql://x":                               "DATABASE_URL: ",
 		"EVENTSTORE_URL=abc":                                   "EVENTSTORE_URL is not a connection string",
+		"FEED_FROM=yesterday":                                  "--feed-from must be one of",
 		"FEED_TOPIC=a*b":                                       "FEED_TOPIC: ",
 		"FEED_URL=amqp://localhost":                            "FEED_URL: expected an address",
+		"FEED_URL=nats://localhost?retention=no":               `FEED_URL: there is no option "retention"`,
 		"FEED_URL=kafka://localhost?sasl=md5":                  "FEED_URL: sasl: ",
 		"GATEWAY_ALLOWED_PHONES=abc":                           "GATEWAY_ALLOWED_PHONES: ",
 		"GATEWAY_BASE_URL=https://x.example":                   "a gateway needs its API key",
@@ -160,6 +226,12 @@ func TestCommandsFindTheServerWhateverItsAddress(t *testing.T) {
 	addr, err := app.ServerAddr(data, "")
 	require.NoError(t, err)
 	require.Equal(t, p.URL, "http://"+addr)
+	shown, said, status := apptest.Execute(t, apptest.Command(t, data, "demo", "--events", "50"))
+	require.Zero(t, status, said)
+	require.Contains(t, shown, p.URL+"/app/")
+	keys, said, status := apptest.Execute(t, apptest.Command(t, data, "apikey", "list"))
+	require.Zero(t, status, said)
+	require.Contains(t, keys, "PERMISSIONS")
 	mail := p.Client().GET("/auth/verify-email?token=a.b-c").Status(200)
 	require.Contains(t, mail.Text, `name="mailed" value="a.b-c"`)
 	p.Stop()

@@ -166,11 +166,11 @@ func TestBrokenRulesAreFound(t *testing.T) {
 		`import "time"; var at = time.Now()`: {"cmd/bahi/main.go", "domain/unit/unit_test.go",
 			"internal/test/projectiontest/cases.go"},
 		`import "time"; var at time.Time`:             {"domain/unit/unit.go"},
-		`var rate float64`:                            {"http/api/limits.go", "domain/unit/unit_test.go"},
+		`var rate float64`:                            {"http/api/decode.go", "domain/unit/unit_test.go"},
 		`type s struct{}; func (s) init() {}`:         {"cmd/bahi/main.go"},
 		`// float64 and time.Now in a comment` + "\n": {"domain/unit/unit.go"},
 		`func a(t *rapid.T) { t.Skip("no row") }; var b = func(t *rapid.T) { t.Skip() }`: {"commands/handler_test.go"},
-		`type r struct{}; func (r) Skip() {}; var q r; var _ = q.Skip`:                   {"http/api/page_test.go"},
+		`type r struct{}; func (r) Skip() {}; var q r; var _ = q.Skip`:                   {"http/api/rate_test.go"},
 	} {
 		for _, name := range names {
 			require.Empty(t, sourceRules(fstest.MapFS{name: {Data: []byte("package x\n" + text)}}, []string{name}), name)

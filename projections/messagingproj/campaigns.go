@@ -66,22 +66,22 @@ var Campaigns = projections.Define("campaigns", 4, campaignsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Started]) {
 		b.Exec(`insert into run (campaign_id, run, started_at) values ($1, $2, $3)`, e.StreamID(), e.Data.Run, e.Data.At)
 		b.Exec(`update campaign set started_at = coalesce(started_at, $2), completed_at = null where id = $1`, e.StreamID(), e.Data.At)
-		campaignIs(b, e.StreamID(), e.At, e.Revision, campaign.Active, "", nil, "next_run_at", e.Data.Next)
+		campaignIs(b, e, campaign.Active, "", nil, "next_run_at", e.Data.Next)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.AudienceCompleted]) {
 		b.Set("campaign", e.StreamID(), "updated_at", e.At, "revision", e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Paused]) {
-		campaignIs(b, e.StreamID(), e.At, e.Revision, campaign.Stopped, e.Data.Reason, e.Data.Until)
+		campaignIs(b, e, campaign.Stopped, e.Data.Reason, e.Data.Until)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Resumed]) {
 		if e.Data.Insisted {
 			b.Exec(sendAgain, e.StreamID(), e.At)
 		}
-		campaignIs(b, e.StreamID(), e.At, e.Revision, campaign.Active, "", nil)
+		campaignIs(b, e, campaign.Active, "", nil)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Failed]) {
-		campaignIs(b, e.StreamID(), e.At, e.Revision, campaign.StatusFailed, e.Data.Reason, nil)
+		campaignIs(b, e, campaign.StatusFailed, e.Data.Reason, nil)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Finished]) {
 		b.Exec(`update run set completed_at = $3 where campaign_id = $1 and run = $2`, e.StreamID(), e.Data.Run, e.At)
@@ -93,7 +93,7 @@ var Campaigns = projections.Define("campaigns", 4, campaignsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Cancelled]) {
 		b.Exec(fmt.Sprintf(skipOpen, "campaign_id", "'open'"), e.StreamID(), e.At)
 		b.Exec(`update run set completed_at = $2 where campaign_id = $1 and completed_at is null`, e.StreamID(), e.At)
-		campaignIs(b, e.StreamID(), e.At, e.Revision, campaign.Completed, "", nil, "completed_at", e.At, "next_run_at", (*time.Time)(nil))
+		campaignIs(b, e, campaign.Completed, "", nil, "completed_at", e.At, "next_run_at", (*time.Time)(nil))
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Frozen]) {
 		d := e.Data
@@ -127,11 +127,11 @@ var Campaigns = projections.Define("campaigns", 4, campaignsDDL,
 )
 
 // campaignIs sets the status of a campaign and what is given beside it.
-func campaignIs(b *projections.Batch, id string, at time.Time, revision int64, status, reason string, until *time.Time, columns ...any) {
+func campaignIs[E any](b *projections.Batch, e event.Recorded[E], status, reason string, until *time.Time, columns ...any) {
 	var why *string
 	if reason != "" {
 		why = &reason
 	}
-	b.Set("campaign", id, slices.Concat([]any{"status", status, "reason", why, "paused_until", until, "updated_at", at, "revision", revision},
-		columns)...)
+	b.Set("campaign", e.StreamID(), slices.Concat([]any{"status", status, "reason", why, "paused_until", until, "updated_at", e.At,
+		"revision", e.Revision}, columns)...)
 }

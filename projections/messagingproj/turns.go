@@ -107,20 +107,22 @@ func (all *turns) add(id int64, e event.Recorded[any]) {
 		all.ids = append(all.ids, id)
 	}
 	at := int64(e.Position)
-	begin := func(said message.Content, channel, contact int64, inbound bool, when, arrived time.Time, reacts *string) {
-		all.began[id] = begun{said, channel, contact, e.Meta.Workspace, e.Meta.Actor, when, arrived, reacts, at, inbound}
+	begin := func(b begun) {
+		b.workspace, b.actor, b.position = e.Meta.Workspace, e.Meta.Actor, at
+		all.began[id] = b
 		t.position = &at
 	}
 	switch d := e.Data.(type) {
 	case message.Queued:
-		begin(d.Content, d.Channel, d.Contact, false, e.At, e.At, nil)
+		begin(begun{said: d.Content, channel: d.Channel, contact: d.Contact, at: e.At, arrived: e.At})
 		t.settle(message.Waiting, "", 0, event.Personal{}, event.Personal{})
 	case message.Received:
 		var reacts *string
 		if d.Reacts != "" {
 			reacts = &d.Reacts
 		}
-		begin(d.Content, d.Channel, d.Contact, true, d.SentAt, byNetwork(d.ArrivedAt, e.At), reacts)
+		begin(begun{said: d.Content, channel: d.Channel, contact: d.Contact, at: d.SentAt, arrived: byNetwork(d.ArrivedAt, e.At),
+			reacts: reacts, inbound: true})
 		var reason network.Reason
 		if d.Code != 0 {
 			reason = network.Content

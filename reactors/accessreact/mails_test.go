@@ -57,23 +57,6 @@ func TestVerificationMail(t *testing.T) {
 	require.NotEqual(t, link, token(t, sent, "/auth/verify-email"))
 }
 
-func TestPasswordResetMail(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.settle("asha@example.org")
-	require.NoError(t, r.mails.reset(t.Context(), job(SendReset{EmailKey: r.key("nobody@example.org")})))
-	require.Empty(t, r.box.take())
-	require.NoError(t, r.mails.reset(t.Context(), job(SendReset{EmailKey: r.key("asha@example.org")})))
-	sent := r.box.take()
-	require.Len(t, sent, 1)
-	require.Equal(t, "asha@example.org", sent[0].to)
-	require.Equal(t, "Set a new password for Bahi", sent[0].subject)
-	_, err := r.accounts.ResetPassword(t.Context(), commands.Request{}, token(t, sent, "/auth/reset-password"), "eight copper nails")
-	require.NoError(t, err)
-	_, err = r.accounts.SignIn(t.Context(), commands.Request{}, "asha@example.org", "eight copper nails")
-	require.NoError(t, err)
-}
-
 func TestPreviousAddressIsToldAboutAChange(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -104,27 +87,6 @@ func TestPreviousAddressIsToldAboutAChange(t *testing.T) {
 	require.Len(t, sent, 1)
 	require.NotContains(t, sent[0].text, "token=", "an undo has no undo")
 	require.Contains(t, sent[0].text, "write to the administrator")
-}
-
-func TestVerifiedAddressIsToldAboutAnUndo(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	id := r.settle("asha@example.org")
-	r.move(id, "rao@example.org")
-	require.NoError(t, r.mails.emailNotice(t.Context(), job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailChanged")})))
-	undo := token(t, r.box.take(), "/auth/undo-email-change")
-	require.NoError(t, r.mails.verification(t.Context(), job(SendVerification{User: id})))
-	_, err := r.accounts.VerifyEmail(t.Context(), commands.Request{}, token(t, r.box.take(), "/auth/verify-email"))
-	require.NoError(t, err)
-	_, err = r.accounts.UndoEmail(t.Context(), commands.Request{}, undo)
-	require.NoError(t, err)
-	require.NoError(t, r.mails.emailNotice(t.Context(), job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailRestored")})))
-	sent := r.box.take()
-	require.Len(t, sent, 1)
-	require.Equal(t, "rao@example.org", sent[0].to)
-	require.Equal(t, "The change of your email address at Bahi was undone", sent[0].subject)
-	require.NotContains(t, words(sent[0].text), "asha")
-	require.NotContains(t, sent[0].text, "token=", "an undo has no undo")
 }
 
 // words returns a mail's text without its tokens, which are random letters.
@@ -217,22 +179,6 @@ func TestOnlyPermanentRefusalsEndTheJob(t *testing.T) {
 	r.box.refuse = nil
 	require.NoError(t, r.mails.verification(t.Context(), send))
 	require.Len(t, r.box.take(), 1)
-}
-
-func TestDeletionReceipt(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	id := r.settle("asha@example.org")
-	receipt := job(SendDeletionReceipt{User: id})
-	require.NoError(t, r.mails.deletionReceipt(t.Context(), receipt))
-	require.Empty(t, r.box.take(), "nobody asked for deletion")
-	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
-	require.NoError(t, err)
-	require.NoError(t, r.mails.deletionReceipt(t.Context(), receipt))
-	sent := r.box.take()
-	require.Len(t, sent, 1)
-	require.Equal(t, "asha@example.org", sent[0].to)
-	require.Contains(t, sent[0].text, "2 April 2026, 14:30 IST")
 }
 
 // An unverified new address may be anybody's: a link would let its owner into the account.

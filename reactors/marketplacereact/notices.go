@@ -370,17 +370,23 @@ func (n *Notices) digest(ctx context.Context, job reactors.Job[SendDigest]) erro
 	if err != nil {
 		return err
 	}
-	return n.write(ctx, nil, "digest", job.ID, job.Args.Company, l, letter{Link: n.Frontend + "/enquiries", Count: count})
+	return n.write(ctx, nil, notice{"digest", job.ID, job.Args.Company}, l, letter{Link: n.Frontend + "/enquiries", Count: count})
+}
+
+// notice is the kind of a mail, the job that sends it, and the company that receives it.
+type notice struct {
+	kind    string
+	job     int64
+	company uuid.UUID
 }
 
 // write mails a text to a company. It does nothing where nobody of it has an address.
-func (n *Notices) write(ctx context.Context, at *readmodels.At, kind string, job int64, id uuid.UUID, of commands.Loaded[company.State],
-	l letter,
+func (n *Notices) write(ctx context.Context, at *readmodels.At, o notice, of commands.Loaded[company.State], l letter,
 	marks ...string) error {
-	to, err := n.recipient(ctx, at, id, of.State, of.Workspace)
+	to, err := n.recipient(ctx, at, o.company, of.State, of.Workspace)
 	if err == nil {
 		l.Company = line(of.State.Name)
-		err = n.send(ctx, kind, strconv.FormatInt(job, 10), to, l, marks...)
+		err = n.send(ctx, o.kind, strconv.FormatInt(o.job, 10), to, l, marks...)
 	}
 	return settled(err)
 }
@@ -440,7 +446,7 @@ func (n *Notices) contactChange(ctx context.Context, job reactors.Job[TellContac
 	if err != nil || !out.Changed {
 		return err
 	}
-	return n.write(ctx, new(readmodels.At).After(out.Position), "contact", job.ID, c.State.Company, l,
+	return n.write(ctx, new(readmodels.At).After(out.Position), notice{"contact", job.ID, c.State.Company}, l,
 		letter{Link: n.Frontend + "/contacts/" + job.Args.Contact.String()},
 		accessreact.MarkOf(companycontact.Subjects.Of(job.Args.Contact.String())))
 }

@@ -19,14 +19,14 @@ type Views struct {
 
 // APIKey is a key without its secret.
 type APIKey struct {
-	ID          uuid.UUID         `json:"id"`
-	WorkspaceID uuid.UUID         `json:"workspace_id"`
-	Name        string            `json:"name"`
-	Permissions actor.Permissions `json:"permissions"`
+	ID          uuid.UUID         `json:"id" doc:"ID of the API key"`
+	WorkspaceID uuid.UUID         `json:"workspace_id" doc:"ID of the workspace"`
+	Name        string            `json:"name" doc:"Name of the API key"`
+	Permissions actor.Permissions `json:"permissions" doc:"Permissions by area"`
 	CreatedBy   string            `json:"created_by" doc:"Such as user:<id> or api_key:<id>"`
-	ExpiresAt   *time.Time        `json:"expires_at"`
-	CreatedAt   time.Time         `json:"created_at"`
-	RevokedAt   *time.Time        `json:"revoked_at"`
+	ExpiresAt   *time.Time        `json:"expires_at" doc:"Time of expiry; null: none"`
+	CreatedAt   time.Time         `json:"created_at" doc:"Time when the API key was created"`
+	RevokedAt   *time.Time        `json:"revoked_at" doc:"Time of the revocation; null: not revoked"`
 }
 
 // APIKeys lists a workspace's keys, oldest first, revoked ones included.

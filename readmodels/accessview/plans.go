@@ -13,9 +13,9 @@ import (
 // Plan is what a workspace pays for, as the billing provider last said. Its fields are null for a workspace of which the provider has said
 // nothing.
 type Plan struct {
-	Name      *string    `json:"plan"`
+	Name      *string    `json:"plan" doc:"The billing provider's name of the plan; null: none"`
 	Status    *string    `json:"status" doc:"The provider's word: active, trialing, past_due, canceled"`
-	UpdatedAt *time.Time `json:"updatedAt"`
+	UpdatedAt *time.Time `json:"updatedAt" doc:"Time of the provider's newest event"`
 }
 
 // Plan returns what a workspace pays for.

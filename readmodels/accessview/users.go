@@ -56,11 +56,11 @@ func (v *Views) DueForErasure(ctx context.Context, at *readmodels.At, now time.T
 
 // Membership is what a user may do in a workspace.
 type Membership struct {
-	ID          uuid.UUID         `json:"id"`
+	ID          uuid.UUID         `json:"id" doc:"ID of the workspace"`
 	Name        *string           `json:"name" doc:"Of its oldest company, or else of its owner"`
 	Own         bool              `json:"own" doc:"The one that was made with the user"`
-	Permissions actor.Permissions `json:"permissions"`
-	JoinedAt    time.Time         `json:"joined_at"`
+	Permissions actor.Permissions `json:"permissions" doc:"Permissions by area"`
+	JoinedAt    time.Time         `json:"joined_at" doc:"Time when the user joined"`
 }
 
 // WorkspacesOf returns the ids of the workspaces that a user belongs to, the oldest membership first.
@@ -81,12 +81,12 @@ func (v *Views) Memberships(ctx context.Context, at *readmodels.At, id uuid.UUID
 
 // Member is a user as the other members see them.
 type Member struct {
-	UserID      uuid.UUID         `json:"user_id"`
-	Email       *string           `json:"email"`
-	FirstName   *string           `json:"first_name"`
-	LastName    *string           `json:"last_name"`
-	Permissions actor.Permissions `json:"permissions"`
-	JoinedAt    time.Time         `json:"joined_at"`
+	UserID      uuid.UUID         `json:"user_id" doc:"ID of the user"`
+	Email       *string           `json:"email" doc:"Email address"`
+	FirstName   *string           `json:"first_name" doc:"First name"`
+	LastName    *string           `json:"last_name" doc:"Last name"`
+	Permissions actor.Permissions `json:"permissions" doc:"Permissions by area"`
+	JoinedAt    time.Time         `json:"joined_at" doc:"Time when the user joined"`
 	Revision    int64             `json:"revision" doc:"For If-Match"`
 }
 

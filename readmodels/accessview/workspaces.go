@@ -20,11 +20,11 @@ func (v *Views) InvitationsTo(ctx context.Context, at *readmodels.At, emailKeys 
 
 // Workspace is a workspace as operators see it.
 type Workspace struct {
-	ID         uuid.UUID `json:"id"`
+	ID         uuid.UUID `json:"id" doc:"ID of the workspace"`
 	Name       *string   `json:"name" doc:"Of its oldest company, else of its owner"`
 	OwnerName  *string   `json:"owner_name" doc:"Null if only API keys use it, or the owner was erased"`
-	OwnerEmail *string   `json:"owner_email"`
-	Members    int64     `json:"members"`
+	OwnerEmail *string   `json:"owner_email" doc:"Email address of the owner"`
+	Members    int64     `json:"members" doc:"Number of members"`
 	CreatedAt  time.Time `json:"created_at" doc:"When the first member joined, or the first API key or company was created"`
 }
 

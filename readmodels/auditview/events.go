@@ -15,13 +15,13 @@ import (
 
 // Event is an event as auditors see it.
 type Event struct {
-	Position event.Position  `json:"position"`
-	Stream   string          `json:"stream"`
-	Revision int64           `json:"revision"`
-	ID       uuid.UUID       `json:"id"`
-	Type     string          `json:"type"`
-	At       time.Time       `json:"recorded_at"`
-	Meta     json.RawMessage `json:"metadata"`
+	Position event.Position  `json:"position" doc:"Position in the log"`
+	Stream   string          `json:"stream" doc:"Stream of the event"`
+	Revision int64           `json:"revision" doc:"Revision, 0 for the first"`
+	ID       uuid.UUID       `json:"id" doc:"ID of the event"`
+	Type     string          `json:"type" doc:"Stored name of the event"`
+	At       time.Time       `json:"recorded_at" doc:"Time when the event was recorded"`
+	Meta     json.RawMessage `json:"metadata" doc:"Stored metadata"`
 	Data     json.RawMessage `json:"data"      doc:"The payload. Personal values of the workspace asked in are in clear, erased ones are {\"erased\":true}; others, and secrets, stay sealed"`
 	Leaf     []byte          `json:"leaf_hash" doc:"Of the event as it is stored: docs/audit-format.md"`
 }

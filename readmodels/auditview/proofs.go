@@ -37,7 +37,7 @@ type Checkpoint struct {
 	Size      uint64          `json:"size"                doc:"Events that it covers"`
 	Root      []byte          `json:"root"                doc:"Merkle tree hash of those (RFC 6962)"`
 	Position  event.Position  `json:"position"            doc:"Of the last of them"`
-	SignedAt  time.Time       `json:"signed_at"`
+	SignedAt  time.Time       `json:"signed_at" doc:"Time of the signature"`
 	Note      string          `json:"note"                doc:"The checkpoint itself, with its signatures (C2SP tlog-checkpoint)"`
 	Abandoned *event.Position `json:"abandoned,omitempty" doc:"Position of the event that accepted a restore which lost what this covers"`
 }
@@ -99,7 +99,7 @@ func (p *Proofs) Daily(ctx context.Context, upTo event.Position) ([]string, erro
 // Key is a public key for the signatures of checkpoints, now or formerly.
 type Key struct {
 	Key   string     `json:"key"             doc:"As verifiers take it: name, id and public key (C2SP signed-note)"`
-	Since time.Time  `json:"since"`
+	Since time.Time  `json:"since" doc:"Time of the first checkpoint with the key"`
 	Until *time.Time `json:"until,omitempty" doc:"It signs no more; absent: it is the one that does"`
 }
 
@@ -111,10 +111,10 @@ func (p *Proofs) Keys(ctx context.Context) ([]Key, error) {
 
 // Inclusion is the proof that an event is in the log.
 type Inclusion struct {
-	Position   event.Position `json:"position"`
+	Position   event.Position `json:"position" doc:"Position of the event"`
 	Index      uint64         `json:"index"                doc:"Of its leaf, from 0"`
 	Size       uint64         `json:"size"                 doc:"Events of the tree that the proof leads to"`
-	Leaf       []byte         `json:"leaf_hash"`
+	Leaf       []byte         `json:"leaf_hash" doc:"Hash of the leaf"`
 	Root       []byte         `json:"root"                 doc:"Of that tree"`
 	Hashes     [][]byte       `json:"hashes"               doc:"The proof: the hashes beside the way from the leaf to the root (RFC 6962, section 2.1.1)"`
 	Checkpoint string         `json:"checkpoint,omitempty" doc:"Signed for that tree; absent when none was"`
@@ -159,10 +159,10 @@ func (p *Proofs) Inclusion(ctx context.Context, at event.Position, size *uint64)
 
 // Consistency is the proof that a tree begins with a smaller one.
 type Consistency struct {
-	From     uint64   `json:"from"`
-	To       uint64   `json:"to"`
-	RootFrom []byte   `json:"root_from"`
-	RootTo   []byte   `json:"root_to"`
+	From     uint64   `json:"from" doc:"Number of events of the smaller log"`
+	To       uint64   `json:"to" doc:"Number of events of the larger log"`
+	RootFrom []byte   `json:"root_from" doc:"Root of the smaller tree"`
+	RootTo   []byte   `json:"root_to" doc:"Root of the larger tree"`
 	Hashes   [][]byte `json:"hashes"    doc:"The proof (RFC 6962, section 2.1.2)"`
 }
 

@@ -18,9 +18,9 @@ import (
 
 // Restatement is a closing balance that later changes moved.
 type Restatement struct {
-	Workspace  uuid.UUID      `json:"workspace"`
-	Ledger     string         `json:"ledger"`
-	Account    Named          `json:"account"`
+	Workspace  uuid.UUID      `json:"workspace" doc:"ID of the workspace"`
+	Ledger     string         `json:"ledger" doc:"Ledger of the account"`
+	Account    Named          `json:"account" doc:"The account"`
 	Closing    unit.Date      `json:"closing"               doc:"The last day of a month"`
 	FiscalYear string         `json:"fiscal_year,omitempty" doc:"The one that the day closes, such as FY 2026-27"`
 	Unit       string         `json:"unit"                  enum:"cash,fine" doc:"Rupees, or grams of fine metal"`
@@ -28,7 +28,7 @@ type Restatement struct {
 	To         *unit.Sum      `json:"to"                    nullable:"true" doc:"As known after the last of them; null: the account is deleted"`
 	Changes    int            `json:"changes"               doc:"How many of the trail's changes moved it. What others changed in between is in it, too"`
 	First      event.Position `json:"first_position"        doc:"Of the first of the changes"`
-	Last       event.Position `json:"last_position"`
+	Last       event.Position `json:"last_position" doc:"Position of the last of these changes"`
 }
 
 // Restated finds the closing balances that changes move. A month closes at the end of its last day; the account's

@@ -100,8 +100,8 @@ type TrailFilter struct {
 
 // Named is an account with its name at the time.
 type Named struct {
-	ID   int64  `json:"id"`
-	Name string `json:"name"`
+	ID   int64  `json:"id" doc:"ID of the account"`
+	Name string `json:"name" doc:"Name of the account"`
 }
 
 // Field is a changed field.
@@ -114,17 +114,17 @@ type Field struct {
 // Change is a change of one record, with all its changed fields.
 type Change struct {
 	Position  event.Position `json:"position" doc:"In the log"`
-	At        time.Time      `json:"recorded_at"`
-	Workspace uuid.UUID      `json:"workspace"`
-	Actor     string         `json:"actor"`
-	Reason    string         `json:"reason,omitempty"`
-	Change    string         `json:"change" enum:"opened,renamed,deleted,added,edited,voided,reversed,locked"`
+	At        time.Time      `json:"recorded_at" doc:"Time when the event was recorded"`
+	Workspace uuid.UUID      `json:"workspace" doc:"ID of the workspace"`
+	Actor     string         `json:"actor" doc:"Actor, such as user:<id> or api_key:<id>"`
+	Reason    string         `json:"reason,omitempty" doc:"Reason of the change; empty: none given"`
+	Change    string         `json:"change" enum:"opened,renamed,deleted,added,edited,voided,reversed,locked" doc:"Kind of the change"`
 	Kind      Kind           `json:"kind" doc:"Of the record: an account, a row, the lock of the books"`
 	ID        string         `json:"id"     doc:"Of the record"`
-	Ledger    string         `json:"ledger,omitempty"`
+	Ledger    string         `json:"ledger,omitempty" doc:"Ledger of the record"`
 	Account   *Named         `json:"account,omitempty" doc:"As it was called then"`
 	Date      *unit.Date     `json:"date,omitempty" doc:"The row's, after the change, or before it was deleted"`
-	Fields    []Field        `json:"fields"`
+	Fields    []Field        `json:"fields" doc:"Changed fields, before and after"`
 
 	// The rest is for [Restated], which finds the closing balances that the change moved.
 	moves  []move

@@ -13,7 +13,7 @@ import (
 // AccountFilter says which accounts are asked for: those that all its fields fit. Empty fields fit all.
 type AccountFilter struct {
 	Search string `query:"search" maxLength:"200" doc:"A part of the name, in any case"`
-	Kind   string `query:"kind" enum:"bank,bullion,client,karigar,polisher"`
+	Kind   string `query:"kind" enum:"bank,bullion,client,karigar,polisher" doc:"Only this ledger"`
 }
 
 // NamedAccount is an account in a list of those of all ledgers.

@@ -200,7 +200,7 @@ func TestEveryPageAtEveryPositionEqualsAReplay(t *testing.T) {
 				i := pick(t, line.free)
 				date, in := day.Draw(t, "date"), entry.Draw(t, "in")
 				c := book.RowInput{Date: &date, In: book.Entries(in), Out: book.Entries([]bank.Entry{})}
-				out, err := ledgercmd.EditRow(ctx, req, o.books, bank.Ledger, account, lines[i].id, c)
+				out, err := ledgercmd.EditRow(ctx, req, o.books, bank.Ledger, ledgercmd.RowAt{Account: account, Row: lines[i].id}, c)
 				require.NoError(t, err)
 				lines[i].date, lines[i].sum = date, in[0].Amount
 				done(out.Position)

@@ -16,12 +16,12 @@ import (
 // RecordVersion is one step of the history of an order or a takada.
 type RecordVersion[T any] struct {
 	Position event.Position `json:"position" doc:"In the log"`
-	At       time.Time      `json:"at"`
-	Actor    string         `json:"actor"`
-	Reason   string         `json:"reason,omitempty"`
-	Change   string         `json:"change" enum:"added,edited,deleted"`
-	Before   *T             `json:"before"`
-	After    *T             `json:"after"`
+	At       time.Time      `json:"at" doc:"Time of the change"`
+	Actor    string         `json:"actor" doc:"Actor, such as user:<id> or api_key:<id>"`
+	Reason   string         `json:"reason,omitempty" doc:"Reason of the change; empty: none given"`
+	Change   string         `json:"change" enum:"added,edited,deleted" doc:"Kind of the change"`
+	Before   *T             `json:"before" doc:"Record before the change; null: created"`
+	After    *T             `json:"after" doc:"Record after the change; null: deleted"`
 }
 
 // SchemaName implements http/api's Named.

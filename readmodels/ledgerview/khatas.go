@@ -70,9 +70,9 @@ func (v *Views) Khatas(ctx context.Context, at *readmodels.At, workspace uuid.UU
 
 // SubmittedRow names a row that was submitted.
 type SubmittedRow struct {
-	Ledger  string `json:"ledger" enum:"bank,bullion,client,karigar,polisher"`
-	Account int64  `json:"account_id"`
-	Row     int64  `json:"row_id"`
+	Ledger  string `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger, such as bank"`
+	Account int64  `json:"account_id" doc:"ID of the account"`
+	Row     int64  `json:"row_id" doc:"ID of the row"`
 }
 
 // SubmittedRows returns the rows that were submitted of an upload and are not deleted.

@@ -17,7 +17,7 @@ import (
 
 // OrderDraft is an order that came by chat and waits for its review.
 type OrderDraft struct {
-	ID        int64   `json:"id"`
+	ID        int64   `json:"id" doc:"ID of the draft"`
 	CreatedAt string  `json:"created_at" doc:"In the workshop's time zone, without zone"`
 	Phone     *string `json:"phone_number" doc:"null: erased"`
 	Raw       *string `json:"raw_message" doc:"As it was written; null: erased"`
@@ -25,19 +25,19 @@ type OrderDraft struct {
 	Media    *DraftMedia  `json:"media" doc:"What the message refers to"`
 	Warnings []string     `json:"warnings" nullable:"false" doc:"What of the message was not used"`
 	Cut      bool         `json:"cut" doc:"The message has more entries than a draft"`
-	Entries  []DraftEntry `json:"entries" nullable:"false"`
+	Entries  []DraftEntry `json:"entries" nullable:"false" doc:"Entries"`
 	Revision int64        `json:"revision" doc:"For If-Match"`
 }
 
 // DraftEntry is one item of a draft.
 type DraftEntry struct {
-	ID         int64                 `json:"id"`
+	ID         int64                 `json:"id" doc:"ID of the entry"`
 	Item       *string               `json:"item_name" doc:"null: erased"`
-	Weight     *unit.Grams           `json:"weight"`
-	Quantity   *int64                `json:"quantity"`
-	ClientID   *int64                `json:"client_id"`
+	Weight     *unit.Grams           `json:"weight" doc:"Weight in grams"`
+	Quantity   *int64                `json:"quantity" doc:"Number of pieces"`
+	ClientID   *int64                `json:"client_id" doc:"ID of the client"`
 	Client     *string               `json:"client_name" doc:"As it was written; with client_id, the client's name"`
-	Slip       *string               `json:"slip_number"`
+	Slip       *string               `json:"slip_number" doc:"Number of the slip"`
 	Parser     string                `json:"parser" enum:"model,rules,staff" doc:"Who read the entry"`
 	Confidence unit.Share            `json:"confidence" doc:"How sure the reader was, from 0 to 1"`
 	Proposals  []orderdraft.Proposal `json:"client_proposals" nullable:"false" doc:"Clients whose names are like client_name, the likest first"`
@@ -50,9 +50,9 @@ func DraftEntryAfter(e orderdraft.Entry) DraftEntry {
 
 // DraftMedia is the file of a message.
 type DraftMedia struct {
-	URL         string `json:"url,omitempty"`
+	URL         string `json:"url,omitempty" doc:"URL of the file"`
 	ID          string `json:"id,omitempty" doc:"By which the gateway gives a URL"`
-	ContentType string `json:"content_type,omitempty"`
+	ContentType string `json:"content_type,omitempty" doc:"Media type"`
 }
 
 const allDraftsSQL = `

@@ -26,10 +26,10 @@ type ClientOrder struct {
 
 // Derived is what an order's client and takadas say of it. A write leaves it out where it is late.
 type Derived struct {
-	ClientName string      `json:"client_name,omitempty"`
+	ClientName string      `json:"client_name,omitempty" doc:"Name of the client"`
 	Delivered  *unit.Grams `json:"delivered_weight,omitempty" doc:"Of all takadas"`
 	Pending    *unit.Grams `json:"pending_weight,omitempty" doc:"Negative where more was delivered than ordered"`
-	Status     string      `json:"status,omitempty" enum:"open,partial,delivered"`
+	Status     string      `json:"status,omitempty" enum:"open,partial,delivered" doc:"Status: open, partial or delivered"`
 }
 
 // Derive returns what follows for an order of this weight.

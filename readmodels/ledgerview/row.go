@@ -256,7 +256,7 @@ func (v *Views) History(ctx context.Context, at *readmodels.At, of AccountKey, r
 
 // Lock is the lock of a workspace's books.
 type Lock struct {
-	LockedThrough *unit.Date `json:"locked_through"`
+	LockedThrough *unit.Date `json:"locked_through" doc:"Last locked date; null: none"`
 }
 
 // Lock returns the lock of a workspace's books and the revision of its stream, -1 before the first lock.

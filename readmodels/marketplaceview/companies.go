@@ -21,12 +21,12 @@ type Views struct {
 
 // Listed is a company in a list.
 type Listed struct {
-	ID       uuid.UUID `json:"id"`
-	Name     string    `json:"name"`
-	Slug     string    `json:"slug"`
-	Category *string   `json:"category"`
-	City     *string   `json:"city"`
-	Verified bool      `json:"verified"`
+	ID       uuid.UUID `json:"id" doc:"ID of the company"`
+	Name     string    `json:"name" doc:"Name of the company"`
+	Slug     string    `json:"slug" doc:"Name in URLs; it never changes"`
+	Category *string   `json:"category" doc:"Category"`
+	City     *string   `json:"city" doc:"City"`
+	Verified bool      `json:"verified" doc:"true: an operator has verified the company"`
 }
 
 // SchemaName is the name in the document.
@@ -34,24 +34,24 @@ func (Listed) SchemaName() string { return "ListedCompany" }
 
 // Company is a company that sells.
 type Company struct {
-	ID           uuid.UUID `json:"id"`
-	Name         string    `json:"name"`
+	ID           uuid.UUID `json:"id" doc:"ID of the company"`
+	Name         string    `json:"name" doc:"Name of the company"`
 	Slug         string    `json:"slug" doc:"Names it in links, and never changes"`
-	Description  *string   `json:"description"`
-	Category     *string   `json:"category"`
-	SubCategory  *string   `json:"sub_category"`
-	Website      *string   `json:"website"`
-	Domain       *string   `json:"domain"`
-	AddressLine1 *string   `json:"address_line1" db:"address_line1"`
-	City         *string   `json:"city"`
-	State        *string   `json:"state"`
-	Country      *string   `json:"country"`
-	Pincode      *string   `json:"pincode"`
-	GSTIN        *string   `json:"gstin" db:"gstin"`
-	Phone        *string   `json:"phone"`
+	Description  *string   `json:"description" doc:"Description of the company"`
+	Category     *string   `json:"category" doc:"Category"`
+	SubCategory  *string   `json:"sub_category" doc:"Subcategory"`
+	Website      *string   `json:"website" doc:"URL of the website"`
+	Domain       *string   `json:"domain" doc:"Domain of the company; null: none"`
+	AddressLine1 *string   `json:"address_line1" db:"address_line1" doc:"Street and number"`
+	City         *string   `json:"city" doc:"City"`
+	State        *string   `json:"state" doc:"State"`
+	Country      *string   `json:"country" doc:"Country"`
+	Pincode      *string   `json:"pincode" doc:"Postal code"`
+	GSTIN        *string   `json:"gstin" db:"gstin" doc:"GSTIN of the company"`
+	Phone        *string   `json:"phone" doc:"Phone number in E.164 form"`
 	Verified     bool      `json:"verified" doc:"An operator has looked at it"`
-	CreatedAt    time.Time `json:"created_at"`
-	UpdatedAt    time.Time `json:"updated_at"`
+	CreatedAt    time.Time `json:"created_at" doc:"Time when the company was created"`
+	UpdatedAt    time.Time `json:"updated_at" doc:"Time of the last change of the company"`
 	Revision     int64     `json:"revision" doc:"For If-Match"`
 
 	Email          *string `json:"email,omitempty" db:"-" doc:"To which enquiries go; for members"`
@@ -136,8 +136,8 @@ func listed(row pgx.CollectableRow) (l Listed, err error) {
 
 // Claimant is the company that has a domain.
 type Claimant struct {
-	ID   uuid.UUID `json:"id"`
-	Name string    `json:"name"`
+	ID   uuid.UUID `json:"id" doc:"ID of the company"`
+	Name string    `json:"name" doc:"Name of the company"`
 }
 
 // Claimant returns the company that has claimed a domain, or nil.

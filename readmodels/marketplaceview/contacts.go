@@ -13,16 +13,16 @@ import (
 
 // Contact is a person to turn to at a company.
 type Contact struct {
-	ID          uuid.UUID  `json:"id"`
-	CompanyID   *uuid.UUID `json:"company_id"`
+	ID          uuid.UUID  `json:"id" doc:"ID of the contact"`
+	CompanyID   *uuid.UUID `json:"company_id" doc:"ID of the company; null: none"`
 	FirstName   *string    `json:"first_name" doc:"null: erased"`
-	LastName    *string    `json:"last_name"`
+	LastName    *string    `json:"last_name" doc:"Last name"`
 	Email       *string    `json:"email" doc:"null: erased"`
-	Phone       *string    `json:"phone"`
+	Phone       *string    `json:"phone" doc:"Phone number in E.164 form"`
 	Designation *string    `json:"designation" doc:"What they do"`
 	IsPrimary   bool       `json:"is_primary" doc:"The first to turn to"`
-	CreatedAt   time.Time  `json:"created_at"`
-	UpdatedAt   time.Time  `json:"updated_at"`
+	CreatedAt   time.Time  `json:"created_at" doc:"Time when the contact was created"`
+	UpdatedAt   time.Time  `json:"updated_at" doc:"Time of the last change of the contact"`
 	Revision    int64      `json:"revision" doc:"For If-Match"`
 }
 

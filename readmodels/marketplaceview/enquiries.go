@@ -14,19 +14,19 @@ import (
 
 // SentEnquiry is a buyer's question, as the buyer sees it.
 type SentEnquiry struct {
-	ID             uuid.UUID  `json:"id"`
-	ToCompanyID    uuid.UUID  `json:"to_company_id"`
-	ProductID      *uuid.UUID `json:"product_id"`
-	Message        *string    `json:"message"`
-	Quantity       *int64     `json:"quantity"`
+	ID             uuid.UUID  `json:"id" doc:"ID of the enquiry"`
+	ToCompanyID    uuid.UUID  `json:"to_company_id" doc:"ID of the company that receives the enquiry"`
+	ProductID      *uuid.UUID `json:"product_id" doc:"ID of the product; null: none"`
+	Message        *string    `json:"message" doc:"Message to the company; null: none"`
+	Quantity       *int64     `json:"quantity" doc:"Number of pieces"`
 	UserName       *string    `json:"user_name"  doc:"null: erased"`
 	UserEmail      *string    `json:"user_email" doc:"null: erased"`
-	UserPhone      *string    `json:"user_phone"`
+	UserPhone      *string    `json:"user_phone" doc:"Phone number of the buyer"`
 	SourcePlatform string     `json:"source_platform" doc:"Where the buyer asked"`
-	Status         string     `json:"status" enum:"pending,contacted,qualified,converted,lost"`
+	Status         string     `json:"status" enum:"pending,contacted,qualified,converted,lost" doc:"Status of the enquiry"`
 	CRMLeadID      *string    `json:"crm_lead_id" doc:"null until the crm has the lead"`
-	CreatedAt      time.Time  `json:"created_at"`
-	UpdatedAt      time.Time  `json:"updated_at"`
+	CreatedAt      time.Time  `json:"created_at" doc:"Time when the enquiry was created"`
+	UpdatedAt      time.Time  `json:"updated_at" doc:"Time of the last change of the enquiry"`
 	Revision       int64      `json:"revision" doc:"For If-Match"`
 }
 
@@ -34,22 +34,22 @@ type SentEnquiry struct {
 type Enquiry struct {
 	SentEnquiry
 
-	Notes         *string       `json:"notes"`
-	Notifications Notifications `json:"notifications"`
+	Notes         *string       `json:"notes" doc:"Notes"`
+	Notifications Notifications `json:"notifications" doc:"Notifications of the company"`
 }
 
 // Notifications is what became of telling the company.
 type Notifications struct {
-	Chat  Notification `json:"chat"`
-	Email Notification `json:"email"`
-	CRM   Notification `json:"crm"`
+	Chat  Notification `json:"chat" doc:"Notification by chat"`
+	Email Notification `json:"email" doc:"Notification by mail"`
+	CRM   Notification `json:"crm" doc:"Notification in the CRM"`
 }
 
 // Notification is what became of one way of telling the company.
 type Notification struct {
-	Status string    `json:"status" enum:"queued,sent,failed,skipped"`
-	At     time.Time `json:"at"`
-	Error  *string   `json:"error"`
+	Status string    `json:"status" enum:"queued,sent,failed,skipped" doc:"Status of the notification"`
+	At     time.Time `json:"at" doc:"Time of the newest attempt"`
+	Error  *string   `json:"error" doc:"Error of the newest attempt; null: none"`
 }
 
 const enquiryColumns = `r.id, r.company_id, r.product_id, r.message, r.quantity, r.user_name, r.user_email, r.user_phone, ` +
@@ -123,10 +123,10 @@ func (v *Views) EnquiriesAfter(ctx context.Context, at *readmodels.At, workspace
 // Move is a change of an enquiry's status.
 type Move struct {
 	From   *string   `json:"from" doc:"null: it was sent then"`
-	To     string    `json:"to"`
-	At     time.Time `json:"at"`
-	Actor  string    `json:"actor"`
-	Reason *string   `json:"reason"`
+	To     string    `json:"to" doc:"Status after the change"`
+	At     time.Time `json:"at" doc:"Time of the change"`
+	Actor  string    `json:"actor" doc:"Actor, such as user:<id> or api_key:<id>"`
+	Reason *string   `json:"reason" doc:"Reason of the change; null: none"`
 }
 
 // SchemaName is the name in the document.

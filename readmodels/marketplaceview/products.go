@@ -18,24 +18,24 @@ import (
 
 // Product is what a company sells.
 type Product struct {
-	ID              uuid.UUID `json:"id"`
-	CompanyID       uuid.UUID `json:"company_id"`
+	ID              uuid.UUID `json:"id" doc:"ID of the product"`
+	CompanyID       uuid.UUID `json:"company_id" doc:"ID of the company"`
 	SKU             *string   `json:"sku"            doc:"The company's own code, unique in the company" db:"sku"`
-	Name            string    `json:"name"`
-	Description     *string   `json:"description"`
-	Category        *string   `json:"category"`
-	SubCategory     *string   `json:"sub_category"`
+	Name            string    `json:"name" doc:"Name of the product"`
+	Description     *string   `json:"description" doc:"Description of the product"`
+	Category        *string   `json:"category" doc:"Category"`
+	SubCategory     *string   `json:"sub_category" doc:"Subcategory"`
 	PriceAmount     int64     `json:"price_amount"   doc:"In paise, the hundredth part of the currency"`
 	PriceCurrency   string    `json:"price_currency" doc:"By ISO 4217"`
 	MOQ             int64     `json:"moq"            doc:"Least quantity of an order" db:"moq"`
-	OriginCountry   *string   `json:"origin_country"`
-	ImporterName    *string   `json:"importer_name"`
-	ImporterAddress *string   `json:"importer_address"`
-	Images          []string  `json:"images"`
-	Availability    string    `json:"availability"   enum:"in stock,out of stock,preorder,discontinued"`
+	OriginCountry   *string   `json:"origin_country" doc:"Country of origin"`
+	ImporterName    *string   `json:"importer_name" doc:"Name of the importer"`
+	ImporterAddress *string   `json:"importer_address" doc:"Address of the importer"`
+	Images          []string  `json:"images" doc:"URLs of pictures"`
+	Availability    string    `json:"availability"   enum:"in stock,out of stock,preorder,discontinued" doc:"Availability"`
 	IsActive        bool      `json:"is_active"      doc:"Others see it"`
-	CreatedAt       time.Time `json:"created_at"`
-	UpdatedAt       time.Time `json:"updated_at"`
+	CreatedAt       time.Time `json:"created_at" doc:"Time when the product was created"`
+	UpdatedAt       time.Time `json:"updated_at" doc:"Time of the last change of the product"`
 	Revision        int64     `json:"revision"       doc:"For If-Match"`
 }
 

@@ -14,15 +14,15 @@ import (
 
 // BotCall is a call of a tool or a webhook. What was asked and answered is not kept.
 type BotCall struct {
-	ID         string    `json:"id"`
-	At         time.Time `json:"at"`
-	Kind       string    `json:"kind" enum:"tool,webhook"`
-	Name       string    `json:"name"`
-	WebhookID  *int64    `json:"webhookId"`
+	ID         string    `json:"id" doc:"ID of the call"`
+	At         time.Time `json:"at" doc:"Time of the call"`
+	Kind       string    `json:"kind" enum:"tool,webhook" doc:"Kind: tool or webhook"`
+	Name       string    `json:"name" doc:"Name of the tool or webhook"`
+	WebhookID  *int64    `json:"webhookId" doc:"ID of the webhook; null: a tool"`
 	ContactID  *int64    `json:"contactId" doc:"null: the bot was tried"`
-	HTTPStatus *int32    `json:"httpStatus"`
+	HTTPStatus *int32    `json:"httpStatus" doc:"HTTP status; null: no response"`
 	DurationMs *int64    `json:"durationMs" doc:"null: it has not ended"`
-	Error      *string   `json:"error"`
+	Error      *string   `json:"error" doc:"Error; null: none"`
 }
 
 // BotCalls lists a page of a bot's calls, newest first.
@@ -41,11 +41,11 @@ func (v *Views) BotCalls(ctx context.Context, at *readmodels.At, workspace uuid.
 
 // BotUsage is what a bot did on a day.
 type BotUsage struct {
-	Day       string `json:"day"`
+	Day       string `json:"day" doc:"The day"`
 	Messages  int64  `json:"messages" doc:"That it sent"`
 	Tokens    int64  `json:"tokens" doc:"That models counted, trials included"`
 	Calls     int64  `json:"calls" doc:"Of tools and webhooks"`
-	Handovers int64  `json:"handovers"`
+	Handovers int64  `json:"handovers" doc:"Number of conversations handed to people"`
 }
 
 // BotUsage lists what a bot did by day of a time zone, oldest first: the days on which it did something.

@@ -16,19 +16,19 @@ import (
 
 // Bot is an automatic partner of conversations.
 type Bot struct {
-	ID              int64     `json:"id"`
+	ID              int64     `json:"id" doc:"ID of the bot"`
 	OwnerID         *string   `json:"ownerId" doc:"The user who made it; null: an API key did, or the user is erased"`
-	Name            string    `json:"name"`
-	Description     string    `json:"description"`
-	SystemPrompt    string    `json:"systemPrompt"`
-	ColorTheme      string    `json:"colorTheme" enum:"blue,indigo,purple,green,red,orange,yellow"`
+	Name            string    `json:"name" doc:"Name of the bot"`
+	Description     string    `json:"description" doc:"Description of the bot"`
+	SystemPrompt    string    `json:"systemPrompt" doc:"Instructions for the language model"`
+	ColorTheme      string    `json:"colorTheme" enum:"blue,indigo,purple,green,red,orange,yellow" doc:"Colour theme of the widget"`
 	FallbackMessage *string   `json:"fallbackMessage" doc:"null: a line in the customer's language"`
-	Active          bool      `json:"active"`
-	ChannelIDs      []int64   `json:"channelIds"`
-	FileCount       int64     `json:"fileCount"`
-	URLCount        int64     `json:"urlCount"`
-	CreatedAt       time.Time `json:"createdAt"`
-	UpdatedAt       time.Time `json:"updatedAt"`
+	Active          bool      `json:"active" doc:"false: switched off"`
+	ChannelIDs      []int64   `json:"channelIds" doc:"IDs of the bot's channels"`
+	FileCount       int64     `json:"fileCount" doc:"Number of files"`
+	URLCount        int64     `json:"urlCount" doc:"Number of pages"`
+	CreatedAt       time.Time `json:"createdAt" doc:"Time when the bot was created"`
+	UpdatedAt       time.Time `json:"updatedAt" doc:"Time of the last change of the bot"`
 	Revision        int64     `json:"revision" doc:"For If-Match"`
 }
 
@@ -74,26 +74,26 @@ func (v *Views) BotsOf(ctx context.Context, at *readmodels.At, workspace uuid.UU
 
 // BotFile is a file that a bot knows from.
 type BotFile struct {
-	ID         int64     `json:"id"`
-	FileName   string    `json:"fileName"`
-	MimeType   string    `json:"mimeType"`
+	ID         int64     `json:"id" doc:"ID of the file"`
+	FileName   string    `json:"fileName" doc:"Name of the file"`
+	MimeType   string    `json:"mimeType" doc:"Media type"`
 	Size       int64     `json:"size" doc:"In bytes"`
-	Status     string    `json:"status" enum:"processing,ready,failed"`
-	ChunkCount int64     `json:"chunkCount"`
-	Error      *string   `json:"error"`
-	CreatedAt  time.Time `json:"createdAt"`
+	Status     string    `json:"status" enum:"processing,ready,failed" doc:"Status of the file"`
+	ChunkCount int64     `json:"chunkCount" doc:"Number of indexed passages"`
+	Error      *string   `json:"error" doc:"Error; null: none"`
+	CreatedAt  time.Time `json:"createdAt" doc:"Time when the file was created"`
 }
 
 // BotURL is a page that a bot knows from.
 type BotURL struct {
-	ID            int64      `json:"id"`
-	URL           string     `json:"url"`
-	Status        string     `json:"status" enum:"processing,ready,failed"`
-	Title         *string    `json:"title"`
-	ChunkCount    int64      `json:"chunkCount"`
-	Error         *string    `json:"error"`
-	LastFetchedAt *time.Time `json:"lastFetchedAt"`
-	CreatedAt     time.Time  `json:"createdAt"`
+	ID            int64      `json:"id" doc:"ID of the page"`
+	URL           string     `json:"url" doc:"URL of the page"`
+	Status        string     `json:"status" enum:"processing,ready,failed" doc:"Status of the page"`
+	Title         *string    `json:"title" doc:"Title of the page; null: none"`
+	ChunkCount    int64      `json:"chunkCount" doc:"Number of indexed passages"`
+	Error         *string    `json:"error" doc:"Error; null: none"`
+	LastFetchedAt *time.Time `json:"lastFetchedAt" doc:"Time of the last fetch; null: none"`
+	CreatedAt     time.Time  `json:"createdAt" doc:"Time when the page was created"`
 }
 
 const (
@@ -128,11 +128,11 @@ func (v *Views) BotURL(ctx context.Context, at *readmodels.At, workspace uuid.UU
 
 // Knowledge is how far a bot is with a file or a page.
 type Knowledge struct {
-	Type       string  `json:"type" enum:"file,url"`
-	ID         int64   `json:"id"`
-	Status     string  `json:"status" enum:"processing,ready,failed"`
-	ChunkCount int64   `json:"chunkCount"`
-	Error      *string `json:"error"`
+	Type       string  `json:"type" enum:"file,url" doc:"Type: file or url"`
+	ID         int64   `json:"id" doc:"ID of the file or page"`
+	Status     string  `json:"status" enum:"processing,ready,failed" doc:"Status of the file or page"`
+	ChunkCount int64   `json:"chunkCount" doc:"Number of indexed passages"`
+	Error      *string `json:"error" doc:"Error; null: none"`
 }
 
 // Knowledge lists how far a bot is with everything that it knows from.
@@ -144,27 +144,27 @@ func (v *Views) Knowledge(ctx context.Context, at *readmodels.At, workspace uuid
 
 // BotWebhook is an endpoint that a bot may call.
 type BotWebhook struct {
-	ID          int64              `json:"id"`
-	Name        string             `json:"name"`
-	URL         string             `json:"url"`
-	Method      string             `json:"method" enum:"GET,POST,PUT,PATCH,DELETE"`
-	Description string             `json:"description"`
+	ID          int64              `json:"id" doc:"ID of the webhook"`
+	Name        string             `json:"name" doc:"Name of the webhook"`
+	URL         string             `json:"url" doc:"URL that the bot calls"`
+	Method      string             `json:"method" enum:"GET,POST,PUT,PATCH,DELETE" doc:"HTTP method"`
+	Description string             `json:"description" doc:"Description for the language model"`
 	Headers     map[string]string  `json:"headers" doc:"The values are not shown"`
 	QueryParams map[string]string  `json:"queryParams" doc:"The values are not shown"`
 	JSONData    json.RawMessage    `json:"jsonData" doc:"The values are not shown; null: none"`
-	Active      bool               `json:"active"`
-	Parameters  []WebhookParameter `json:"parameters"`
-	CreatedAt   time.Time          `json:"createdAt"`
-	UpdatedAt   time.Time          `json:"updatedAt"`
+	Active      bool               `json:"active" doc:"false: switched off"`
+	Parameters  []WebhookParameter `json:"parameters" doc:"Parameters of the call"`
+	CreatedAt   time.Time          `json:"createdAt" doc:"Time when the webhook was created"`
+	UpdatedAt   time.Time          `json:"updatedAt" doc:"Time of the last change of the webhook"`
 	Revision    int64              `json:"revision" doc:"For If-Match"`
 }
 
 // WebhookParameter is a value of a call.
 type WebhookParameter struct {
-	Name     string `json:"name"`
-	DataType string `json:"dataType" enum:"string,number,date,datetime"`
-	Type     string `json:"type" enum:"query_param,post_data,path_param"`
-	Source   string `json:"source" enum:"by_ai,fixed"`
+	Name     string `json:"name" doc:"Name of the parameter"`
+	DataType string `json:"dataType" enum:"string,number,date,datetime" doc:"Type of the value"`
+	Type     string `json:"type" enum:"query_param,post_data,path_param" doc:"Place of the parameter"`
+	Source   string `json:"source" enum:"by_ai,fixed" doc:"Source of the value"`
 	Value    string `json:"value,omitempty" doc:"Of a fixed one: not shown"`
 }
 

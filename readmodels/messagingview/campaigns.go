@@ -17,53 +17,53 @@ import (
 // CampaignStats count recipients by the furthest state that each reached. Those of several runs, and of the steps of a drip, add up.
 type CampaignStats struct {
 	Total     int64  `json:"total" doc:"Messages that are to be sent: sent, failed and open ones"`
-	Sent      int64  `json:"sent"`
-	Delivered int64  `json:"delivered"`
-	Read      int64  `json:"read"`
-	Failed    int64  `json:"failed"`
+	Sent      int64  `json:"sent" doc:"Number of sent messages"`
+	Delivered int64  `json:"delivered" doc:"Number of delivered messages"`
+	Read      int64  `json:"read" doc:"Number of read messages"`
+	Failed    int64  `json:"failed" doc:"Number of failed messages"`
 	Skipped   int64  `json:"skipped" doc:"Without consent or a phone, or passed over since"`
 	Responded *int64 `json:"responded,omitempty" doc:"Of a survey"`
 }
 
 // CampaignRun is one of the times that a campaign was sent.
 type CampaignRun struct {
-	Run         int           `json:"run"`
-	StartedAt   time.Time     `json:"startedAt"`
-	CompletedAt *time.Time    `json:"completedAt"`
-	Stats       CampaignStats `json:"stats"`
+	Run         int           `json:"run" doc:"Number of the run, from 1"`
+	StartedAt   time.Time     `json:"startedAt" doc:"Time of the start"`
+	CompletedAt *time.Time    `json:"completedAt" doc:"Time of completion; null: not completed"`
+	Stats       CampaignStats `json:"stats" doc:"Numbers of messages by status"`
 }
 
 // Campaign is a template message to many contacts.
 type Campaign struct {
-	ID             int64                      `json:"id"`
-	Name           string                     `json:"name"`
-	Type           string                     `json:"type" enum:"broadcast,drip,trigger,survey"`
-	TemplateID     int64                      `json:"templateId"`
+	ID             int64                      `json:"id" doc:"ID of the campaign"`
+	Name           string                     `json:"name" doc:"Name of the campaign"`
+	Type           string                     `json:"type" enum:"broadcast,drip,trigger,survey" doc:"Type of the campaign"`
+	TemplateID     int64                      `json:"templateId" doc:"ID of the template"`
 	ChannelID      int64                      `json:"channelId" doc:"The template's"`
-	Audience       string                     `json:"audience"`
-	Schedule       *string                    `json:"schedule"`
-	ScheduledAt    *time.Time                 `json:"scheduledAt"`
-	TemplateParams template.Values            `json:"templateParams"`
-	Steps          []campaign.Step            `json:"steps,omitempty"`
-	Trigger        *campaign.TriggerCondition `json:"trigger,omitempty"`
-	Recurrence     *campaign.Recurrence       `json:"recurrence,omitempty"`
-	Status         string                     `json:"status" enum:"draft,scheduled,active,paused,completed,failed"`
+	Audience       string                     `json:"audience" doc:"Contacts that receive the campaign"`
+	Schedule       *string                    `json:"schedule" doc:"Kind of schedule; null: none"`
+	ScheduledAt    *time.Time                 `json:"scheduledAt" doc:"Scheduled time; null: none"`
+	TemplateParams template.Values            `json:"templateParams" doc:"Values of the template's parameters"`
+	Steps          []campaign.Step            `json:"steps,omitempty" doc:"Further messages after the first"`
+	Trigger        *campaign.TriggerCondition `json:"trigger,omitempty" doc:"Condition that starts a run; null: none"`
+	Recurrence     *campaign.Recurrence       `json:"recurrence,omitempty" doc:"Recurrence; null: none"`
+	Status         string                     `json:"status" enum:"draft,scheduled,active,paused,completed,failed" doc:"Status"`
 	Reason         *string                    `json:"reason" doc:"Why it is paused or has failed, or what an active one waits for"`
 	PausedUntil    *time.Time                 `json:"pausedUntil" doc:"When it goes on by itself; null: by send"`
-	NextRunAt      *time.Time                 `json:"nextRunAt"`
-	Stats          CampaignStats              `json:"stats"`
+	NextRunAt      *time.Time                 `json:"nextRunAt" doc:"Time of the next run; null: none"`
+	Stats          CampaignStats              `json:"stats" doc:"Numbers of messages by status"`
 	Runs           []CampaignRun              `json:"runs" doc:"Newest first, at most 100; empty in lists"`
-	CreatedAt      time.Time                  `json:"createdAt"`
-	UpdatedAt      time.Time                  `json:"updatedAt"`
-	StartedAt      *time.Time                 `json:"startedAt"`
-	CompletedAt    *time.Time                 `json:"completedAt"`
-	Revision       int64                      `json:"revision"`
+	CreatedAt      time.Time                  `json:"createdAt" doc:"Time when the campaign was created"`
+	UpdatedAt      time.Time                  `json:"updatedAt" doc:"Time of the last change of the campaign"`
+	StartedAt      *time.Time                 `json:"startedAt" doc:"Time of the start; null: not started"`
+	CompletedAt    *time.Time                 `json:"completedAt" doc:"Time of completion; null: not completed"`
+	Revision       int64                      `json:"revision" doc:"Revision, 0 for the first"`
 }
 
 // CampaignFilter says which campaigns are asked for: those that all its fields fit. Empty fields fit all.
 type CampaignFilter struct {
-	Status string `query:"status" enum:"draft,scheduled,active,paused,completed,failed"`
-	Type   string `query:"type" enum:"broadcast,drip,trigger,survey"`
+	Status string `query:"status" enum:"draft,scheduled,active,paused,completed,failed" doc:"Only this status"`
+	Type   string `query:"type" enum:"broadcast,drip,trigger,survey" doc:"Only this type"`
 }
 
 const (
@@ -138,10 +138,10 @@ func (v *Views) Campaigns(ctx context.Context, at *readmodels.At, workspace uuid
 
 // CampaignResponse is what a recipient answered to a survey.
 type CampaignResponse struct {
-	ContactID int64     `json:"contactId"`
-	MessageID string    `json:"messageId"`
+	ContactID int64     `json:"contactId" doc:"ID of the contact"`
+	MessageID string    `json:"messageId" doc:"ID of the message"`
 	Text      *string   `json:"text" doc:"null: a file without words. Of a deleted contact nothing is listed"`
-	At        time.Time `json:"at"`
+	At        time.Time `json:"at" doc:"Time of the response"`
 }
 
 // CampaignResponses lists a page of the answers to a survey, newest first.
@@ -163,11 +163,11 @@ func (v *Views) CampaignResponses(ctx context.Context, at *readmodels.At, worksp
 
 // CampaignRecipient is a message of a campaign, and what became of it.
 type CampaignRecipient struct {
-	MessageID string        `json:"messageId"`
-	ContactID int64         `json:"contactId"`
+	MessageID string        `json:"messageId" doc:"ID of the message"`
+	ContactID int64         `json:"contactId" doc:"ID of the contact"`
 	Name      *string       `json:"name" doc:"Of the contact; null: it has none, or was deleted"`
-	Phone     *string       `json:"phone"`
-	Run       int           `json:"run"`
+	Phone     *string       `json:"phone" doc:"Phone number in E.164 form"`
+	Run       int           `json:"run" doc:"Number of the run, from 1"`
 	Step      int           `json:"step" doc:"From 1; above it only in a drip"`
 	Status    string        `json:"status" enum:"open,sent,delivered,read,failed,skipped" doc:"The furthest"`
 	Reason    *string       `json:"reason" doc:"Why it has failed, was skipped or waits"`
@@ -177,7 +177,7 @@ type CampaignRecipient struct {
 
 // RecipientFilter says which recipients are asked for. An empty status fits all.
 type RecipientFilter struct {
-	Status string `query:"status" enum:"open,sent,delivered,read,failed,skipped"`
+	Status string `query:"status" enum:"open,sent,delivered,read,failed,skipped" doc:"Only this status"`
 }
 
 // CampaignRecipients lists a page of a campaign's messages, newest first.

@@ -13,26 +13,26 @@ import (
 
 // Channel is a way of a workspace to write to people.
 type Channel struct {
-	ID             int64            `json:"id"`
-	Name           string           `json:"name"`
-	Type           string           `json:"type" enum:"chat,gmail,twitter,web,telegram"`
+	ID             int64            `json:"id" doc:"ID of the channel"`
+	Name           string           `json:"name" doc:"Name of the channel"`
+	Type           string           `json:"type" enum:"chat,gmail,twitter,web,telegram" doc:"Network of the channel"`
 	Status         string           `json:"status" enum:"connected,disconnected,error" doc:"By what the network last said"`
-	LastError      *string          `json:"lastError"`
+	LastError      *string          `json:"lastError" doc:"Last error; null: none"`
 	Incoming       string           `json:"incoming" db:"-" enum:"delivered,unconfirmed,none" doc:"What becomes of calls that name the channel's sender. unconfirmed: they are kept, and delivered once the sender is proven to be this channel's; none: no call can name it"`
 	Identified     bool             `json:"-"`
-	HasAPIKey      bool             `json:"hasApiKey"`
-	HasAccessToken bool             `json:"hasAccessToken"`
-	Settings       channel.Settings `json:"settings"`
+	HasAPIKey      bool             `json:"hasApiKey" doc:"true: an API key is stored"`
+	HasAccessToken bool             `json:"hasAccessToken" doc:"true: an access token is stored"`
+	Settings       channel.Settings `json:"settings" doc:"Settings of the network"`
 	Key            *string          `json:"channelKey" doc:"By which a page shows the chat widget; null for other types"`
 	SecretSettings []string         `json:"secretSettings" doc:"Names of settings that are set and never shown"`
-	CreatedAt      time.Time        `json:"createdAt"`
-	UpdatedAt      time.Time        `json:"updatedAt"`
+	CreatedAt      time.Time        `json:"createdAt" doc:"Time when the channel was created"`
+	UpdatedAt      time.Time        `json:"updatedAt" doc:"Time of the last change of the channel"`
 	Revision       int64            `json:"revision" doc:"For If-Match"`
 }
 
 // ChannelFilter says which channels are asked for. An empty field fits all.
 type ChannelFilter struct {
-	Type string `query:"type" enum:"chat,gmail,twitter,web,telegram"`
+	Type string `query:"type" enum:"chat,gmail,twitter,web,telegram" doc:"Only this type"`
 }
 
 const channelColumns = `select id, name, type, status, last_error, identified, has_api_key, has_access_token, settings,
@@ -69,7 +69,7 @@ func (v *Views) Channels(ctx context.Context, at *readmodels.At, workspace uuid.
 
 // ChannelUsage is what a channel did on a day.
 type ChannelUsage struct {
-	Day     string `json:"day"`
+	Day     string `json:"day" doc:"The day"`
 	Replies int64  `json:"replies" doc:"Messages other than templates that reached people, by the network's receipts"`
 }
 

@@ -12,10 +12,10 @@ import (
 
 // ContactList is a named list of contacts.
 type ContactList struct {
-	ID           int64     `json:"id"`
-	Name         string    `json:"name"`
-	ContactCount int64     `json:"contactCount"`
-	CreatedAt    time.Time `json:"createdAt"`
+	ID           int64     `json:"id" doc:"ID of the contact list"`
+	Name         string    `json:"name" doc:"Name of the contact list"`
+	ContactCount int64     `json:"contactCount" doc:"Number of contacts"`
+	CreatedAt    time.Time `json:"createdAt" doc:"Time when the contact list was created"`
 }
 
 // ContactLists lists a page of a workspace's lists, newest first.

@@ -22,31 +22,31 @@ type Views struct {
 
 // Contact is a person whom a workspace writes to.
 type Contact struct {
-	ID            int64      `json:"id"`
+	ID            int64      `json:"id" doc:"ID of the contact"`
 	Name          *string    `json:"name" doc:"null: erased"`
 	Phone         *string    `json:"phone" doc:"With the country's code, without a plus sign"`
-	Email         *string    `json:"email"`
-	Source        string     `json:"source" enum:"chat,social,manual"`
+	Email         *string    `json:"email" doc:"Email address"`
+	Source        string     `json:"source" enum:"chat,social,manual" doc:"Origin of the contact"`
 	OptIn         bool       `json:"optIn" doc:"Consents to be written to"`
 	ReplyBot      bool       `json:"replyBot" doc:"A bot may answer"`
-	Status        string     `json:"status" enum:"open,pending,resolved"`
+	Status        string     `json:"status" enum:"open,pending,resolved" doc:"Status of the contact"`
 	OptInAt       *time.Time `json:"optInAt" doc:"When consent was given or taken; null: never"`
 	OptInBy       *string    `json:"optInBy" doc:"Who gave or took it: user:<id>, key:<id>, contact"`
 	OptInEvidence *string    `json:"optInEvidence" doc:"How: what was noted with it, or word or network if the contact did"`
-	ListIDs       []int64    `json:"listIds"`
-	LastMessageAt *time.Time `json:"lastMessageAt"`
+	ListIDs       []int64    `json:"listIds" doc:"IDs of the contact lists"`
+	LastMessageAt *time.Time `json:"lastMessageAt" doc:"Time of the last message; null: none"`
 	Unread        int64      `json:"unread" doc:"Messages of the contact that nobody has read"`
-	CreatedAt     time.Time  `json:"createdAt"`
-	UpdatedAt     time.Time  `json:"updatedAt"`
+	CreatedAt     time.Time  `json:"createdAt" doc:"Time when the contact was created"`
+	UpdatedAt     time.Time  `json:"updatedAt" doc:"Time of the last change of the contact"`
 	Revision      int64      `json:"revision" doc:"For If-Match"`
 }
 
 // ContactFilter says which contacts are asked for: those that all its fields fit. Empty fields fit all.
 type ContactFilter struct {
 	Search string `query:"search" maxLength:"200" doc:"A part of the name, the phone or the email, in any case"`
-	Status string `query:"status" enum:"open,pending,resolved"`
-	Source string `query:"source" enum:"chat,social,manual"`
-	OptIn  string `query:"optIn"  enum:"true,false"`
+	Status string `query:"status" enum:"open,pending,resolved" doc:"Only this status"`
+	Source string `query:"source" enum:"chat,social,manual" doc:"Only of this origin"`
+	OptIn  string `query:"optIn"  enum:"true,false" doc:"Only with, or without, consent"`
 	ListID int64  `query:"listId" minimum:"1" doc:"A list that they are in"`
 	Unread string `query:"unread" enum:"true"     doc:"true: only those who wrote what nobody has read"`
 	Sort   string `query:"sort" enum:"recent" doc:"recent: whose last message is newest comes first; absent: newest contact first"`

@@ -17,15 +17,15 @@ import (
 
 // Message is a message to or from a contact.
 type Message struct {
-	ID        string        `json:"id"`
-	Direction string        `json:"direction" enum:"in,out"`
-	ChannelID int64         `json:"channelId"`
+	ID        string        `json:"id" doc:"ID of the message"`
+	Direction string        `json:"direction" enum:"in,out" doc:"Direction: inbound or outbound"`
+	ChannelID int64         `json:"channelId" doc:"ID of the channel"`
 	Type      string        `json:"type" doc:"text, image, template; of one that came in also file, audio, video, reaction and other words of networks"`
-	Text      *string       `json:"text"`
+	Text      *string       `json:"text" doc:"Text"`
 	MediaURL  *string       `json:"mediaUrl" doc:"A link to a file that is kept here works for an hour"`
-	Status    string        `json:"status" enum:"queued,sent,failed,delivered,read,received"`
-	Error     *MessageError `json:"error"`
-	At        time.Time     `json:"at"`
+	Status    string        `json:"status" enum:"queued,sent,failed,delivered,read,received" doc:"Status of the message"`
+	Error     *MessageError `json:"error" doc:"Error; null: none"`
+	At        time.Time     `json:"at" doc:"Time of the message"`
 	EditedAt  *time.Time    `json:"editedAt,omitempty" doc:"When the contact changed it"`
 	DeletedAt *time.Time    `json:"deletedAt,omitempty" doc:"When the contact took it back"`
 	By        string        `json:"by" doc:"contact, user:<id>, key:<id>, bot:<id> or campaign:<id>"`
@@ -42,7 +42,7 @@ type Message struct {
 type MessageError struct {
 	Code    string  `json:"code" doc:"A stable word for programs"`
 	Title   *string `json:"title" doc:"In the network's words"`
-	Details *string `json:"details"`
+	Details *string `json:"details" doc:"The network's own words; null: none"`
 }
 
 const messageFields = `select id, inbound, channel_id, type, text, media_url, status, reason, title, details, at, edited_at, deleted_at,

@@ -12,22 +12,22 @@ import (
 
 // Template is a message that a chat network has approved.
 type Template struct {
-	ID         int64    `json:"id"`
-	Name       string   `json:"name"`
-	Language   string   `json:"language"`
-	Category   string   `json:"category"`
+	ID         int64    `json:"id" doc:"ID of the template"`
+	Name       string   `json:"name" doc:"Name of the template"`
+	Language   string   `json:"language" doc:"Language code"`
+	Category   string   `json:"category" doc:"Category at the network"`
 	Status     string   `json:"status" doc:"The network's word"`
-	Format     string   `json:"parameterFormat" enum:"positional,named"`
+	Format     string   `json:"parameterFormat" enum:"positional,named" doc:"Format of the parameters"`
 	Parameters []string `json:"parameters" doc:"Names of the values that it wants"`
-	Body       string   `json:"body"`
-	ChannelID  int64    `json:"channelId"`
+	Body       string   `json:"body" doc:"Text with its parameters"`
+	ChannelID  int64    `json:"channelId" doc:"ID of the channel"`
 }
 
 // TemplateFilter says which templates are asked for: those that all its fields fit. Empty fields fit all.
 type TemplateFilter struct {
-	Language  string `query:"language" maxLength:"20"`
-	Category  string `query:"category" maxLength:"40"`
-	ChannelID int64  `query:"channelId" minimum:"1"`
+	Language  string `query:"language" maxLength:"20" doc:"Only this language"`
+	Category  string `query:"category" maxLength:"40" doc:"Only this category"`
+	ChannelID int64  `query:"channelId" minimum:"1" doc:"Only of this channel"`
 }
 
 // Templates lists a page of the templates of a workspace that can be sent, newest first.

@@ -24,14 +24,14 @@ var (
 
 // Job is a job in responses.
 type Job struct {
-	ID          int64           `json:"id"`
-	Kind        string          `json:"kind"`
-	State       string          `json:"state" enum:"available,pending,scheduled,running,retryable,completed,cancelled,discarded"`
+	ID          int64           `json:"id" doc:"ID of the job"`
+	Kind        string          `json:"kind" doc:"Kind of the job"`
+	State       string          `json:"state" enum:"available,pending,scheduled,running,retryable,completed,cancelled,discarded" doc:"State"`
 	Attempt     int             `json:"attempt" doc:"Attempts so far, the running one included"`
-	MaxAttempts int             `json:"max_attempts"`
-	CreatedAt   time.Time       `json:"created_at"`
+	MaxAttempts int             `json:"max_attempts" doc:"Maximum number of attempts"`
+	CreatedAt   time.Time       `json:"created_at" doc:"Time when the job was created"`
 	ScheduledAt time.Time       `json:"scheduled_at" doc:"Not done before"`
-	FinishedAt  *time.Time      `json:"finished_at"`
+	FinishedAt  *time.Time      `json:"finished_at" doc:"Time when the job ended; null: not yet"`
 	LastError   *string         `json:"last_error" doc:"Error of the last failed attempt, truncated"`
 	Report      *string         `json:"report" doc:"Report of what it has done, or could not do"`
 	Args        json.RawMessage `json:"args" doc:"Ids that the job is about"`

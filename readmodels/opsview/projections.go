@@ -16,51 +16,44 @@ import (
 // The refusals about projections and builds.
 var (
 	ErrNoProjection = fault.New(fault.NotFound, "Projection not found")
-	ErrNoBuild      = fault.New(fault.Conflict, "The projection is not being rebuilt")
-	ErrBuildRuns    = fault.New(fault.Conflict, "The projection is being rebuilt already")
-	ErrNotBuilt     = fault.New(fault.Conflict, "The projection is not built yet")
-	ErrNotParked    = fault.New(fault.Conflict, "The projection is not parked")
 	ErrOtherEvent   = fault.New(fault.Conflict, "The projection is not parked at that event")
-	ErrNothingKept  = fault.New(fault.Conflict, "No earlier generation is kept to go back to")
-	ErrNotPaused    = fault.New(fault.Conflict, "The projection is not paused")
-	ErrNoDifference = fault.New(fault.Conflict, "The rebuild does not wait for its differences to be accepted")
 )
 
 // Projection is the state of a projection in this program's version.
 type Projection struct {
-	Name       string         `json:"name"`
-	Version    int            `json:"version"`
+	Name       string         `json:"name" doc:"Name of the projection"`
+	Version    int            `json:"version" doc:"Version of the projection"`
 	Generation int            `json:"generation" doc:"The live generation; 0 before the first is built"`
-	State      string         `json:"state" enum:"live,building,parked,paused"`
+	State      string         `json:"state" enum:"live,building,parked,paused" doc:"State: live, building, parked or paused"`
 	Position   event.Position `json:"position" doc:"All events up to here are in the tables"`
 	Head       event.Position `json:"head" doc:"The log's newest position"`
 	LagEvents  uint64         `json:"lag_events" doc:"Number of events that are not in the tables yet"`
 	LagSeconds float64        `json:"lag_seconds" doc:"Age of the oldest event that is not in the tables yet"`
 	Rate       float64        `json:"rate" doc:"Recent rate, in events a second"`
-	LastError  *string        `json:"last_error"`
+	LastError  *string        `json:"last_error" doc:"Error that stopped it; null: none"`
 	Skipped    int            `json:"skipped" doc:"Number of events that an operator skipped"`
-	Build      *Build         `json:"build"`
+	Build      *Build         `json:"build" doc:"The running rebuild; null: none"`
 	Kept       *Kept          `json:"kept" doc:"The generation that a rollback would make live"`
 }
 
 // Build is the progress of the next generation.
 type Build struct {
-	Generation  int            `json:"generation"`
+	Generation  int            `json:"generation" doc:"Number of the generation"`
 	Phase       string         `json:"phase" enum:"requested,filling,indexing,catching up,comparing,differs" doc:"differs: it waits until an operator accepts the differences or cancels it"`
 	Done        event.Position `json:"done" doc:"Position up to which it is filled"`
 	Total       event.Position `json:"total" doc:"Position at which the fill will end"`
-	Percent     float64        `json:"percent"`
+	Percent     float64        `json:"percent" doc:"Progress in percent"`
 	Rate        float64        `json:"rate" doc:"Events a second"`
 	ETASeconds  *float64       `json:"eta_seconds" doc:"Estimated time until it is live, by the rate of the fill and the last build's time after its fill; null while unknown"`
-	Paused      bool           `json:"paused"`
+	Paused      bool           `json:"paused" doc:"true: an operator paused it"`
 	Throttle    *int           `json:"throttle" doc:"Most events a second; null: unlimited"`
 	Error       *string        `json:"error" doc:"Why it stopped"`
-	Differences []Difference   `json:"differences"`
+	Differences []Difference   `json:"differences" doc:"Differences from the live tables"`
 }
 
 // Difference is a difference between the new tables and the live ones.
 type Difference struct {
-	Table  string         `json:"table"`
+	Table  string         `json:"table" doc:"Name of the table"`
 	Count  int64          `json:"count" doc:"Number of rows that only one of the two has"`
 	OnlyIn string         `json:"only_in,omitempty" enum:"live tables,log" doc:"The place that has the table, if the other has not"`
 	Rows   []DifferentRow `json:"rows" doc:"The first differing rows"`
@@ -69,14 +62,14 @@ type Difference struct {
 // DifferentRow is a row that only one of the two has.
 type DifferentRow struct {
 	Where string          `json:"where" enum:"live tables,log" doc:"log: folding the log again gives this row"`
-	Row   json.RawMessage `json:"row"`
+	Row   json.RawMessage `json:"row" doc:"The row"`
 }
 
 // Kept is the previous generation, which follows the log for a while.
 type Kept struct {
-	Generation int            `json:"generation"`
-	Position   event.Position `json:"position"`
-	Until      time.Time      `json:"until"`
+	Generation int            `json:"generation" doc:"Number of the generation"`
+	Position   event.Position `json:"position" doc:"Position of the kept tables"`
+	Until      time.Time      `json:"until" doc:"Time until which Bahi keeps the tables"`
 }
 
 // Parked is a follower of the log that stopped at an event that it cannot apply.
@@ -86,12 +79,12 @@ type Parked struct {
 	Version    int            `json:"version" doc:"0 for a reactor"`
 	Generation int            `json:"generation" doc:"0 for a reactor"`
 	Position   event.Position `json:"position" doc:"Position of the event at fault; 0 if the whole log is at fault"`
-	EventID    *string        `json:"event_id"`
-	Stream     string         `json:"stream"`
-	Type       string         `json:"type"`
-	Error      string         `json:"error"`
+	EventID    *string        `json:"event_id" doc:"ID of the event; null: none"`
+	Stream     string         `json:"stream" doc:"Stream of the event"`
+	Type       string         `json:"type" doc:"Stored name of the event"`
+	Error      string         `json:"error" doc:"Error that stopped it"`
 	Program    string         `json:"program" doc:"Version of the program that met the error"`
-	Since      time.Time      `json:"since"`
+	Since      time.Time      `json:"since" doc:"Time when it stopped"`
 }
 
 // Estimate is the estimated cost of a rebuild.

@@ -16,10 +16,10 @@ var ErrNoWebhook = fault.New(fault.NotFound, "Webhook call not found")
 
 // Webhook is a call of a provider in responses.
 type Webhook struct {
-	ID         uuid.UUID  `json:"id"`
+	ID         uuid.UUID  `json:"id" doc:"ID of the call"`
 	Endpoint   string     `json:"endpoint" doc:"After a slash, the channel that the call is about"`
-	ReceivedAt time.Time  `json:"received_at"`
-	Verdict    string     `json:"verdict" enum:"waiting,handled,ignored,parked"`
+	ReceivedAt time.Time  `json:"received_at" doc:"Time of receipt"`
+	Verdict    string     `json:"verdict" enum:"waiting,handled,ignored,parked" doc:"Result of the call"`
 	Effect     *string    `json:"effect" doc:"What has followed from the call"`
 	Error      *string    `json:"error" doc:"Error of the last attempt, truncated; of a call that had an effect all the same, the parts that could not be handled, with their places"`
 	Reason     *string    `json:"reason" doc:"Why the call was ignored, if that is known: group"`

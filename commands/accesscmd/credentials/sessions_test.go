@@ -62,26 +62,6 @@ func TestTokensHaveTheirUserAndExpiry(t *testing.T) {
 	requireKnown(t, n, next)
 }
 
-func TestRefreshTokenPresentedAgainEndsTheSessionOnEveryNode(t *testing.T) {
-	t.Parallel()
-	nodes, c := several(t, quick())
-	user := uuid.New()
-	first, other := nodes[0].signIn(t, user), nodes[0].signIn(t, user)
-	second, err := nodes[1].Sessions.Refresh(t.Context(), first.Refresh)
-	require.NoError(t, err)
-	third, err := nodes[2].Sessions.Refresh(t.Context(), second.Refresh)
-	require.NoError(t, err)
-	requireKnown(t, nodes[0], first)
-	_, err = nodes[1].Sessions.Refresh(t.Context(), first.Refresh)
-	require.ErrorIs(t, err, credentials.ErrRefresh)
-	_, err = nodes[2].Sessions.Refresh(t.Context(), third.Refresh)
-	require.ErrorIs(t, err, credentials.ErrRefresh)
-	requireUnknown(t, nodes[1], third.Access)
-	c.pass(credentials.Fresh)
-	requireUnknown(t, nodes[0], third.Access)
-	requireKnown(t, nodes[0], other)
-}
-
 func TestOneOfConcurrentRefreshesWins(t *testing.T) {
 	t.Parallel()
 	for grace, survives := range map[time.Duration]bool{0: false, 10 * time.Second: true} {

@@ -77,10 +77,10 @@ type Model interface {
 
 // Source is what a passage is from.
 type Source struct {
-	ID   int64   `json:"id"`
-	Type string  `json:"type" enum:"file,url"`
-	Name *string `json:"name"`
-	URL  *string `json:"url"`
+	ID   int64   `json:"id" doc:"ID of the file or page"`
+	Type string  `json:"type" enum:"file,url" doc:"Type: file or url"`
+	Name *string `json:"name" doc:"Name of the file or page"`
+	URL  *string `json:"url" doc:"URL of the page; null: a file"`
 }
 
 // Views read what tools tell.
@@ -134,16 +134,16 @@ type Question struct {
 
 // Passage is a passage that belongs to a question.
 type Passage struct {
-	Text   string  `json:"text"`
+	Text   string  `json:"text" doc:"Text"`
 	Score  float64 `json:"score" doc:"The part of the question's words that it has, by their rarity, 0 to 1"`
-	Source Source  `json:"source"`
+	Source Source  `json:"source" doc:"Source"`
 }
 
 // ToolResult is a call of a tool or a webhook.
 type ToolResult struct {
-	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments"`
-	Result    string          `json:"result"`
+	Name      string          `json:"name" doc:"Name of the tool"`
+	Arguments json.RawMessage `json:"arguments" doc:"Arguments of the call"`
+	Result    string          `json:"result" doc:"Result of the call"`
 	Simulated bool            `json:"simulated" doc:"Nothing was done"`
 }
 
@@ -187,7 +187,7 @@ func (e *Engine) quote(ctx context.Context, q Question, r Result) (Result, error
 			titles[i] = *p.Source.Name
 		}
 	}
-	quoted, err := e.Knowledge.Quote(ctx, q.Bot, q.Text, texts, titles, e.Coverage, maxQuote)
+	quoted, err := e.Knowledge.Quote(ctx, q.Bot, q.Text, texts, titles, knowledge.Bounds{Coverage: e.Coverage, Characters: maxQuote})
 	if err != nil {
 		return r, err
 	}

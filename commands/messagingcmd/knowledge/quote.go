@@ -25,12 +25,16 @@ type Quoted struct {
 	From []int // the passages that it is from
 }
 
-// Quote returns what of the passages, which have titles, belongs to a question, at most so many characters: the paragraphs, rows or
-// answers that have more than
-// the least part of its words, by their rarity. Where several have as much, it quotes all. It returns nothing where no item has what the
+// Bounds are the minimum part of a question's words, by their rarity, and the maximum length of a quote.
+type Bounds struct {
+	Coverage   float64
+	Characters int
+}
+
+// Quote returns what of the passages, which have titles, belongs to a question, within the bounds: the paragraphs, rows or answers that
+// have more than the minimum part of its words. Where several have as much, it quotes all. It returns nothing where no item has what the
 // question names.
-func (s *Store) Quote(ctx context.Context, bot int64, question string, passages, titles []string, least float64, most int) (q Quoted,
-	err error) {
+func (s *Store) Quote(ctx context.Context, bot int64, question string, passages, titles []string, b Bounds) (q Quoted, err error) {
 	words, _, err := s.words(ctx, bot, question)
 	if err != nil || len(words) == 0 {
 		return q, err
@@ -47,7 +51,7 @@ func (s *Store) Quote(ctx context.Context, bot int64, question string, passages,
 		return q, err
 	}
 	c := choice{words: words, stems: stems}
-	return q.of(&c, c.best(all, least, and(question)), most), nil
+	return q.of(&c, c.best(all, b.Coverage, and(question)), b.Characters), nil
 }
 
 // stems returns the English stems of the texts' words.

@@ -20,7 +20,7 @@ func quote(t *testing.T, s *knowledge.Store, bot int64, titles map[int64]string,
 	for _, p := range passages {
 		texts, of = append(texts, p.Text), append(of, titles[p.Source])
 	}
-	q, err := s.Quote(t.Context(), bot, question, texts, of, 0.5, 1000)
+	q, err := s.Quote(t.Context(), bot, question, texts, of, knowledge.Bounds{Coverage: 0.5, Characters: 1000})
 	require.NoError(t, err)
 	return q.Text
 }

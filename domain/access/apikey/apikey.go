@@ -109,7 +109,7 @@ type Create struct {
 	SecretHash  []byte            `json:"-"`
 	Now         time.Time         `json:"-"`
 	Name        string            `json:"name" minLength:"1" maxLength:"100" doc:"What the key is for"`
-	Permissions actor.Permissions `json:"permissions"`
+	Permissions actor.Permissions `json:"permissions" doc:"Permissions by area"`
 	ExpiresAt   *time.Time        `json:"expires_at,omitempty" doc:"From when on it is refused. A key that a key makes ends with that one, if not before"`
 }
 

@@ -14,8 +14,8 @@ var Ledger = book.New(book.Spec[Entry, Entry]{
 
 // Entry is money that came in, or went out.
 type Entry struct {
-	Description book.Text  `json:"description,omitempty" maxLength:"500"`
-	Amount      unit.Money `json:"amount"`
+	Description book.Text  `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
+	Amount      unit.Money `json:"amount" doc:"Amount in rupees"`
 }
 
 // Effect is the amount.

@@ -31,7 +31,7 @@ func (e Moved) Evolve(State) State { return State{Through: e.To} }
 
 // Set puts the lock at a day, or takes it away.
 type Set struct {
-	Through *unit.Date `json:"locked_through"`
+	Through *unit.Date `json:"locked_through" doc:"Last locked date; null: none"`
 	Reason  string     `json:"-"`
 	Today   unit.Date  `json:"-"`
 }

@@ -33,14 +33,14 @@ var rateUnits = map[string]int64{perGram: 1, "per_10g": 10, "per_kg": 1000}
 // Entry is metal, money, or one of the two sides of a cut.
 type Entry struct {
 	Kind        string        `json:"kind,omitempty" enum:"metal,cash,rate_cut" doc:"Where it is absent, an amount alone is cash, and metal alone is metal"`
-	ItemName    book.Text     `json:"item_name,omitempty" maxLength:"200"`
-	Weight      *unit.Grams   `json:"weight,omitempty"`
+	ItemName    book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
+	Weight      *unit.Grams   `json:"weight,omitempty" doc:"Weight in grams"`
 	Touch       *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
 	FineWeight  *unit.Grams   `json:"fine_weight,omitempty" doc:"weight x touch / 100, unless it is given"`
 	Rate        *unit.Money   `json:"rate,omitempty" doc:"Of fine metal. In a cut of metal it follows from the amount, unless it is given"`
 	RateUnit    string        `json:"rate_unit,omitempty" enum:"per_gram,per_10g,per_kg" doc:"per_gram where a rate has none"`
 	Amount      *unit.Money   `json:"amount,omitempty" doc:"In a cut of metal, fine_weight x rate unless it is given"`
-	Description book.Text     `json:"description,omitempty" maxLength:"500"`
+	Description book.Text     `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
 	Counter     bool          `json:"counter,omitempty" readOnly:"true" doc:"The service wrote this entry against a cut"`
 	Computed    []string      `json:"computed,omitempty" readOnly:"true" doc:"The fields that were not given"`
 }

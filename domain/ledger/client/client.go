@@ -14,9 +14,9 @@ var Ledger = book.New(book.Spec[In, Out]{
 
 // Out is what a client was given or billed. Its metal moves the client's crystal, unless a rate makes money of it (CONTRACT.md L4).
 type Out struct {
-	ItemName       book.Text     `json:"item_name,omitempty" maxLength:"200"`
+	ItemName       book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
 	SlipNumber     book.Text     `json:"slip_number,omitempty" maxLength:"40" doc:"Of the order slip"`
-	Weight         *unit.Grams   `json:"weight,omitempty"`
+	Weight         *unit.Grams   `json:"weight,omitempty" doc:"Weight in grams"`
 	Touch          *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
 	WastagePercent *unit.Percent `json:"wastage_percent,omitempty" doc:"Adds to the touch"`
 	WastageWeight  *unit.Grams   `json:"wastage_weight,omitempty" doc:"Contained in fine_weight; weight x wastage_percent / 100, unless it is given"`
@@ -24,7 +24,7 @@ type Out struct {
 	MakingCharge   *unit.Money   `json:"making_charge,omitempty" doc:"Billed beside the amount; OUT only"`
 	Rate           *unit.Money   `json:"rate,omitempty" doc:"Of a gram of fine metal: the metal is priced, and moves no crystal"`
 	Amount         *unit.Money   `json:"amount,omitempty" doc:"With a rate, fine_weight x rate unless it is given"`
-	Description    book.Text     `json:"description,omitempty" maxLength:"500"`
+	Description    book.Text     `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
 	Computed       []string      `json:"computed,omitempty" readOnly:"true" doc:"The fields that were not given"`
 }
 

@@ -15,11 +15,11 @@ var Ledger = book.New(book.Spec[In, Out]{
 // In is a finished piece that came back, or a charge of the karigar's. The metal that it is credited with is its fine weight
 // and the wastage that was agreed (CONTRACT.md 6.2).
 type In struct {
-	ItemName       book.Text     `json:"item_name,omitempty" maxLength:"200"`
+	ItemName       book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
 	PureWeight     *unit.Grams   `json:"pure_weight,omitempty" doc:"Net metal of the piece, without stones"`
-	FinePercent    *unit.Percent `json:"fine_percent,omitempty"`
+	FinePercent    *unit.Percent `json:"fine_percent,omitempty" doc:"Fineness in percent"`
 	FineWeight     *unit.Grams   `json:"fine_weight,omitempty" doc:"pure_weight x fine_percent / 100, unless it is given"`
-	WastagePercent *unit.Percent `json:"wastage_percent,omitempty"`
+	WastagePercent *unit.Percent `json:"wastage_percent,omitempty" doc:"Wastage in percent"`
 	WastageWeight  *unit.Grams   `json:"wastage_weight,omitempty" doc:"pure_weight x wastage_percent / 100, unless it is given"`
 	Other          *unit.Money   `json:"other,omitempty" doc:"Owed to the karigar in cash: labour and the like"`
 	Computed       []string      `json:"computed,omitempty" readOnly:"true" doc:"The fields that were not given"`
@@ -53,8 +53,8 @@ func (e In) Check() []fault.Field {
 
 // Out is metal that was given out, or money that was paid.
 type Out struct {
-	ItemName   book.Text     `json:"item_name,omitempty" maxLength:"200"`
-	Weight     *unit.Grams   `json:"weight,omitempty"`
+	ItemName   book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
+	Weight     *unit.Grams   `json:"weight,omitempty" doc:"Weight in grams"`
 	Touch      *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
 	FineWeight *unit.Grams   `json:"fine_weight,omitempty" doc:"weight x touch / 100, unless it is given"`
 	Amount     *unit.Money   `json:"amount,omitempty" doc:"Paid to the karigar in cash"`

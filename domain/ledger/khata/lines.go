@@ -19,15 +19,15 @@ import (
 
 // Line is an entry of a page as somebody checked it.
 type Line struct {
-	Ledger  string        `json:"ledger" enum:"bank,bullion,client,karigar,polisher"`
-	Account int64         `json:"account_id" minimum:"1"`
-	Side    string        `json:"side" enum:"in,out"`
-	Date    unit.Date     `json:"date"`
-	Item    book.Text     `json:"item_name,omitempty" maxLength:"200"`
-	Weight  *unit.Grams   `json:"weight,omitempty"`
-	Touch   *unit.Percent `json:"touch,omitempty"`
-	Fine    *unit.Grams   `json:"fine_weight,omitempty"`
-	Amount  *unit.Money   `json:"amount,omitempty"`
+	Ledger  string        `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger, such as bank"`
+	Account int64         `json:"account_id" minimum:"1" doc:"ID of the account"`
+	Side    string        `json:"side" enum:"in,out" doc:"Side: in or out"`
+	Date    unit.Date     `json:"date" doc:"Date of the row"`
+	Item    book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
+	Weight  *unit.Grams   `json:"weight,omitempty" doc:"Weight in grams"`
+	Touch   *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
+	Fine    *unit.Grams   `json:"fine_weight,omitempty" doc:"Fine weight in grams"`
+	Amount  *unit.Money   `json:"amount,omitempty" doc:"Amount in rupees"`
 }
 
 // The fields of a ledger's entries that a line's are called by other names (CONTRACT.md I18).
@@ -208,11 +208,11 @@ func (g *group) place(field string, in, out side) string {
 // ProposedRow is a row of a page in the form of its ledger, to be checked and submitted.
 type ProposedRow struct {
 	Ledger  *string         `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"null: no account has the party's name"`
-	Account *int64          `json:"account_id"`
-	Party   *string         `json:"party_name"`
-	Date    *unit.Date      `json:"date"`
-	In      json.RawMessage `json:"in_entries"`
-	Out     json.RawMessage `json:"out_entries"`
+	Account *int64          `json:"account_id" doc:"ID of the account"`
+	Party   *string         `json:"party_name" doc:"Name of the party as written"`
+	Date    *unit.Date      `json:"date" doc:"Date of the row; null: not read"`
+	In      json.RawMessage `json:"in_entries" doc:"Entries on the IN side"`
+	Out     json.RawMessage `json:"out_entries" doc:"Entries on the OUT side"`
 }
 
 // Rows returns the rows of what was read, grouped by account and date. Entries without an account are in the form of lines.

@@ -52,19 +52,19 @@ const (
 // Entry is one line of a page. What is not known is nil.
 type Entry struct {
 	ID         int64         `json:"id" doc:"From 1, on these pages"`
-	Page       int           `json:"page"`
-	Side       string        `json:"side" enum:"in,out"`
-	Date       *unit.Date    `json:"date"`
-	Party      *string       `json:"party_name"`
+	Page       int           `json:"page" doc:"Number of the page, from 1"`
+	Side       string        `json:"side" enum:"in,out" doc:"Side: in or out"`
+	Date       *unit.Date    `json:"date" doc:"Date; null: not read"`
+	Party      *string       `json:"party_name" doc:"Name of the party as written"`
 	Ledger     *string       `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"null: no account has this name"`
-	Account    *int64        `json:"account_id"`
-	Item       *string       `json:"item_name"`
-	Weight     *unit.Grams   `json:"weight"`
-	Touch      *unit.Percent `json:"touch"`
-	Fine       *unit.Grams   `json:"fine_weight"`
-	Amount     *unit.Money   `json:"amount"`
+	Account    *int64        `json:"account_id" doc:"ID of the account"`
+	Item       *string       `json:"item_name" doc:"Name of the item"`
+	Weight     *unit.Grams   `json:"weight" doc:"Weight in grams"`
+	Touch      *unit.Percent `json:"touch" doc:"Purity in percent"`
+	Fine       *unit.Grams   `json:"fine_weight" doc:"Fine weight in grams"`
+	Amount     *unit.Money   `json:"amount" doc:"Amount in rupees"`
 	Confidence unit.Percent  `json:"confidence" doc:"0 to 1"`
-	Raw        string        `json:"raw_text"`
+	Raw        string        `json:"raw_text" doc:"Text as it was read"`
 }
 
 // Result is what was read.

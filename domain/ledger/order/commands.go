@@ -60,11 +60,11 @@ func (c Add) Decide(State) ([]event.Event[State], error) {
 
 // Edit changes what it names of an order. Items replace all items.
 type Edit struct {
-	Client   patch.Field[int64]     `json:"client_id,omitzero"     nullable:"false" minimum:"1"`
-	Slip     patch.Field[book.Text] `json:"slip_number,omitzero"   maxLength:"40"`
-	Date     patch.Field[unit.Date] `json:"date,omitzero"          nullable:"false"`
-	Delivery patch.Field[unit.Date] `json:"delivery_date,omitzero" nullable:"true"`
-	Items    patch.Field[[]Item]    `json:"items,omitzero"         nullable:"false"`
+	Client   patch.Field[int64]     `json:"client_id,omitzero"     nullable:"false" minimum:"1" doc:"ID of the client"`
+	Slip     patch.Field[book.Text] `json:"slip_number,omitzero"   maxLength:"40" doc:"Number of the slip"`
+	Date     patch.Field[unit.Date] `json:"date,omitzero"          nullable:"false" doc:"Date of the order"`
+	Delivery patch.Field[unit.Date] `json:"delivery_date,omitzero" nullable:"true" doc:"Promised date of delivery"`
+	Items    patch.Field[[]Item]    `json:"items,omitzero"         nullable:"false" doc:"All items of the order"`
 
 	Today     unit.Date `json:"-"`
 	FirstItem int64     `json:"-"`

@@ -25,27 +25,27 @@ var (
 
 // Order is what a client ordered, as it is stored and shown.
 type Order struct {
-	Client   int64      `json:"client_id" minimum:"1"`
+	Client   int64      `json:"client_id" minimum:"1" doc:"ID of the client"`
 	Slip     *book.Text `json:"slip_number" required:"false" maxLength:"40" doc:"Of the order slip; paper slip books begin again, so orders may share one"`
-	Date     unit.Date  `json:"date"`
+	Date     unit.Date  `json:"date" doc:"Date of the order"`
 	Delivery *unit.Date `json:"delivery_date" required:"false" nullable:"true" doc:"Agreed on; not before date"`
 	Items    []Item     `json:"items" nullable:"false" doc:"1 to 500"`
-	Warnings []Warning  `json:"warnings,omitempty" nullable:"false" readOnly:"true"`
+	Warnings []Warning  `json:"warnings,omitempty" nullable:"false" readOnly:"true" doc:"Warnings about values that Bahi keeps"`
 }
 
 // Item is a piece of an order.
 type Item struct {
 	ID           int64      `json:"id,omitempty" minimum:"1" doc:"On a change: which item it is; absent: a new one"`
-	Name         book.Text  `json:"item_name" maxLength:"200"`
+	Name         book.Text  `json:"item_name" maxLength:"200" doc:"Name of the item"`
 	Weight       unit.Grams `json:"weight" doc:"In grams, above 0"`
 	MakingCharge unit.Money `json:"making_charge" required:"false" doc:"0 if it is absent"`
-	Quantity     int64      `json:"quantity,omitempty" minimum:"1" maximum:"999999999"`
+	Quantity     int64      `json:"quantity,omitempty" minimum:"1" maximum:"999999999" doc:"Number of pieces"`
 }
 
 // Warning tells of something unusual that may be right.
 type Warning struct {
-	Field   string `json:"field"`
-	Message string `json:"message"`
+	Field   string `json:"field" doc:"Name of the field"`
+	Message string `json:"message" doc:"Warning"`
 	ID      int64  `json:"id" doc:"Of the other record"`
 }
 

@@ -95,9 +95,9 @@ func (c NoteReply) Decide(s State) ([]event.Event[State], error) {
 // Edit changes what it names of a draft. A client who is given becomes that of the entries without one.
 type Edit struct {
 	Client   patch.Field[int64]     `json:"client_id,omitzero"     nullable:"true" minimum:"1" doc:"Also of the entries that have none"`
-	Date     patch.Field[unit.Date] `json:"date,omitzero"          nullable:"true"`
+	Date     patch.Field[unit.Date] `json:"date,omitzero"          nullable:"true" doc:"Date of the order"`
 	Delivery patch.Field[unit.Date] `json:"delivery_date,omitzero" nullable:"true" doc:"Not before date"`
-	Notes    patch.Field[book.Text] `json:"notes,omitzero"         nullable:"true" maxLength:"5000"`
+	Notes    patch.Field[book.Text] `json:"notes,omitzero"         nullable:"true" maxLength:"5000" doc:"Notes"`
 	Phone    patch.Field[string]    `json:"phone_number,omitzero"  nullable:"true" maxLength:"40" doc:"With the country's code; a mobile number of India may be without"`
 
 	ClientName string    `json:"-"` // empty: there is no such client
@@ -199,11 +199,11 @@ func checkDates(date, delivery *unit.Date, today unit.Date) (wrong []fault.Field
 
 // EditEntry changes what it names of an entry.
 type EditEntry struct {
-	Item     patch.Field[book.Text]  `json:"item_name,omitzero"   nullable:"false" maxLength:"200"`
+	Item     patch.Field[book.Text]  `json:"item_name,omitzero"   nullable:"false" maxLength:"200" doc:"Name of the item"`
 	Weight   patch.Field[unit.Grams] `json:"weight,omitzero"      nullable:"true" doc:"In grams, above 0"`
-	Quantity patch.Field[int64]      `json:"quantity,omitzero"    nullable:"true" minimum:"1" maximum:"999999999"`
+	Quantity patch.Field[int64]      `json:"quantity,omitzero"    nullable:"true" minimum:"1" maximum:"999999999" doc:"Number of pieces"`
 	ClientID patch.Field[int64]      `json:"client_id,omitzero"   nullable:"true" minimum:"1" doc:"Sets client_name too"`
-	Slip     patch.Field[book.Text]  `json:"slip_number,omitzero" nullable:"true" maxLength:"40"`
+	Slip     patch.Field[book.Text]  `json:"slip_number,omitzero" nullable:"true" maxLength:"40" doc:"Number of the slip"`
 
 	ID         int64  `json:"-"`
 	ClientName string `json:"-"` // empty: there is no such client

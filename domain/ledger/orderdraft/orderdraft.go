@@ -68,8 +68,8 @@ type Entry struct {
 
 // Proposal is a client whom an entry may be for.
 type Proposal struct {
-	ClientID   int64      `json:"client_id"`
-	Name       string     `json:"name"`
+	ClientID   int64      `json:"client_id" doc:"ID of the client"`
+	Name       string     `json:"name" doc:"Name of the client"`
 	Confidence unit.Share `json:"confidence" doc:"How alike the names are, from 0 to 1"`
 }
 
@@ -94,10 +94,10 @@ func (s State) Open() bool { return s.Sender != "" && s.Orders == nil && !s.Dele
 
 // Details are what staff know of the whole order.
 type Details struct {
-	Client   *int64     `json:"client_id"`
-	Date     *unit.Date `json:"date"`
-	Delivery *unit.Date `json:"delivery_date"`
-	Notes    *book.Text `json:"notes"`
+	Client   *int64     `json:"client_id" doc:"ID of the client"`
+	Date     *unit.Date `json:"date" doc:"Date of the order"`
+	Delivery *unit.Date `json:"delivery_date" doc:"Promised date of delivery"`
+	Notes    *book.Text `json:"notes" doc:"Notes"`
 }
 
 // Ordered is an order that a draft was converted into.

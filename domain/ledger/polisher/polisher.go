@@ -14,13 +14,13 @@ var Ledger = book.New(book.Spec[In, Out]{
 
 // In is work that came back, with what the polishing took off, and the labour for it.
 type In struct {
-	ItemName    book.Text   `json:"item_name,omitempty" maxLength:"200"`
-	Weight      *unit.Grams `json:"weight,omitempty"`
+	ItemName    book.Text   `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
+	Weight      *unit.Grams `json:"weight,omitempty" doc:"Weight in grams"`
 	LossWeight  *unit.Grams `json:"loss_weight,omitempty" doc:"What the work took off, which the polisher does not owe"`
-	Pieces      *int64      `json:"pieces,omitempty" minimum:"0" maximum:"999999999"`
+	Pieces      *int64      `json:"pieces,omitempty" minimum:"0" maximum:"999999999" doc:"Number of pieces"`
 	Rate        *unit.Money `json:"rate,omitempty" doc:"Of the labour; nothing is computed with it"`
 	Amount      *unit.Money `json:"amount,omitempty" doc:"Labour, owed to the polisher in cash"`
-	Description book.Text   `json:"description,omitempty" maxLength:"500"`
+	Description book.Text   `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
 }
 
 // Effect is the weight and the loss in metal, and the labour in cash.
@@ -41,11 +41,11 @@ func (e In) Check() []fault.Field {
 
 // Out is work that was given out, or money that was paid.
 type Out struct {
-	ItemName    book.Text   `json:"item_name,omitempty" maxLength:"200"`
-	Weight      *unit.Grams `json:"weight,omitempty"`
-	Pieces      *int64      `json:"pieces,omitempty" minimum:"0" maximum:"999999999"`
+	ItemName    book.Text   `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
+	Weight      *unit.Grams `json:"weight,omitempty" doc:"Weight in grams"`
+	Pieces      *int64      `json:"pieces,omitempty" minimum:"0" maximum:"999999999" doc:"Number of pieces"`
 	Amount      *unit.Money `json:"amount,omitempty" doc:"Paid to the polisher in cash"`
-	Description book.Text   `json:"description,omitempty" maxLength:"500"`
+	Description book.Text   `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
 }
 
 // Effect is the weight in metal, and the amount in cash.

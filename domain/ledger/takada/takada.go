@@ -29,17 +29,17 @@ var (
 
 // Takada is a delivery, as it is stored and shown.
 type Takada struct {
-	Order int64     `json:"client_order_id" minimum:"1"`
-	Date  unit.Date `json:"date"`
+	Order int64     `json:"client_order_id" minimum:"1" doc:"ID of the client order"`
+	Date  unit.Date `json:"date" doc:"Date of the delivery"`
 	Items []Item    `json:"items" nullable:"false" doc:"1 to 500"`
 }
 
 // Item is a delivered piece.
 type Item struct {
-	Name     book.Text  `json:"item_name" maxLength:"200"`
+	Name     book.Text  `json:"item_name" maxLength:"200" doc:"Name of the item"`
 	Weight   unit.Grams `json:"weight" doc:"In grams, above 0"`
 	Karigar  *int64     `json:"karigar_id" required:"false" minimum:"1" doc:"Who made it; null: nobody is named, or the karigar was deleted"`
-	Quantity int64      `json:"quantity,omitempty" minimum:"1" maximum:"999999999"`
+	Quantity int64      `json:"quantity,omitempty" minimum:"1" maximum:"999999999" doc:"Number of pieces"`
 }
 
 // State is a takada. Order is 0 where there is none.
@@ -172,9 +172,9 @@ func (c Add) Decide(State) ([]event.Event[State], error) {
 
 // Edit changes what it names of a takada. Items replace all items.
 type Edit struct {
-	Order patch.Field[int64]     `json:"client_order_id,omitzero" nullable:"false" minimum:"1"`
-	Date  patch.Field[unit.Date] `json:"date,omitzero"            nullable:"false"`
-	Items patch.Field[[]Item]    `json:"items,omitzero"           nullable:"false"`
+	Order patch.Field[int64]     `json:"client_order_id,omitzero" nullable:"false" minimum:"1" doc:"ID of the client order"`
+	Date  patch.Field[unit.Date] `json:"date,omitzero"            nullable:"false" doc:"Date of the delivery"`
+	Items patch.Field[[]Item]    `json:"items,omitzero"           nullable:"false" doc:"All items of the takada"`
 
 	Today unit.Date `json:"-"`
 	Look  Look      `json:"-"`

@@ -56,18 +56,18 @@ type State struct {
 
 // Profile is what may be known of a company beside its name. An empty text is none, as null is.
 type Profile struct {
-	Description  patch.Field[string] `json:"description,omitzero"   maxLength:"5000"`
-	Category     patch.Field[string] `json:"category,omitzero"      maxLength:"100"`
-	SubCategory  patch.Field[string] `json:"sub_category,omitzero"  maxLength:"100"`
-	Website      patch.Field[string] `json:"website,omitzero"       maxLength:"2048"`
+	Description  patch.Field[string] `json:"description,omitzero"   maxLength:"5000" doc:"Description of the company"`
+	Category     patch.Field[string] `json:"category,omitzero"      maxLength:"100" doc:"Category"`
+	SubCategory  patch.Field[string] `json:"sub_category,omitzero"  maxLength:"100" doc:"Subcategory"`
+	Website      patch.Field[string] `json:"website,omitzero"       maxLength:"2048" doc:"URL of the website"`
 	Domain       patch.Field[string] `json:"domain,omitzero"        maxLength:"253"  doc:"One company has a domain, but those of mail providers belong to none"`
-	AddressLine1 patch.Field[string] `json:"address_line1,omitzero" maxLength:"500"`
-	City         patch.Field[string] `json:"city,omitzero"          maxLength:"100"`
-	State        patch.Field[string] `json:"state,omitzero"         maxLength:"100"`
-	Country      patch.Field[string] `json:"country,omitzero"       maxLength:"100"`
-	Pincode      patch.Field[string] `json:"pincode,omitzero"       maxLength:"20"`
-	GSTIN        patch.Field[string] `json:"gstin,omitzero"         maxLength:"40"`
-	Phone        patch.Field[string] `json:"phone,omitzero"         maxLength:"40"`
+	AddressLine1 patch.Field[string] `json:"address_line1,omitzero" maxLength:"500" doc:"Street and number"`
+	City         patch.Field[string] `json:"city,omitzero"          maxLength:"100" doc:"City"`
+	State        patch.Field[string] `json:"state,omitzero"         maxLength:"100" doc:"State"`
+	Country      patch.Field[string] `json:"country,omitzero"       maxLength:"100" doc:"Country"`
+	Pincode      patch.Field[string] `json:"pincode,omitzero"       maxLength:"20" doc:"Postal code"`
+	GSTIN        patch.Field[string] `json:"gstin,omitzero"         maxLength:"40" doc:"GSTIN of the company"`
+	Phone        patch.Field[string] `json:"phone,omitzero"         maxLength:"40" doc:"Phone number in E.164 form"`
 }
 
 // Created records a new company.

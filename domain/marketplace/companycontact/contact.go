@@ -104,8 +104,8 @@ func (Deleted) Erases(id string) event.Erasure { return event.Erasure{Subject: S
 
 // Reach are the fields that may be empty. An empty text is none, as null is.
 type Reach struct {
-	LastName    patch.Field[string] `json:"last_name,omitzero"   maxLength:"400"`
-	Phone       patch.Field[string] `json:"phone,omitzero"       maxLength:"40"`
+	LastName    patch.Field[string] `json:"last_name,omitzero"   maxLength:"400" doc:"Last name"`
+	Phone       patch.Field[string] `json:"phone,omitzero"       maxLength:"40" doc:"Phone number in E.164 form"`
 	Designation patch.Field[string] `json:"designation,omitzero" maxLength:"400" doc:"What they do: at most 100 characters"`
 }
 
@@ -141,8 +141,8 @@ type Add struct {
 
 	ID        string            `json:"-"`
 	FirstName string            `json:"first_name" maxLength:"400" doc:"1 to 100 characters"`
-	Email     string            `json:"email"      maxLength:"254"`
-	CompanyID *uuid.UUID        `json:"company_id,omitempty"`
+	Email     string            `json:"email"      maxLength:"254" doc:"Email address"`
+	CompanyID *uuid.UUID        `json:"company_id,omitempty" doc:"ID of the company; null: none"`
 	IsPrimary patch.Field[bool] `json:"is_primary,omitzero" doc:"The first to turn to; of strangers it counts where a company has none"`
 }
 
@@ -166,7 +166,7 @@ type Edit struct {
 	ID          string                 `json:"-"`
 	ByNonMember bool                   `json:"-"` // the caller does not belong to the company
 	FirstName   patch.Field[string]    `json:"first_name,omitzero" nullable:"false" maxLength:"400" doc:"1 to 100 characters"`
-	Email       patch.Field[string]    `json:"email,omitzero"      nullable:"false" maxLength:"254"`
+	Email       patch.Field[string]    `json:"email,omitzero"      nullable:"false" maxLength:"254" doc:"Email address"`
 	CompanyID   patch.Field[uuid.UUID] `json:"company_id,omitzero" nullable:"false" doc:"Another of the caller's companies; of strangers it stays"`
 	IsPrimary   patch.Field[bool]      `json:"is_primary,omitzero" doc:"The first to turn to; of strangers it stays"`
 }

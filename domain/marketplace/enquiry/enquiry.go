@@ -91,13 +91,13 @@ func (e NotesWritten) Evolve(s State) State { s.Notes = e.Notes; return s }
 
 // Send asks a company.
 type Send struct {
-	To       uuid.UUID           `json:"to_company_id"`
+	To       uuid.UUID           `json:"to_company_id" doc:"ID of the company that receives the enquiry"`
 	Product  *uuid.UUID          `json:"product_id,omitempty"       doc:"One that the company sells"`
-	Message  patch.Field[string] `json:"message,omitzero"           maxLength:"5000"`
-	Quantity *int64              `json:"quantity,omitempty"         minimum:"1" maximum:"1000000000"`
+	Message  patch.Field[string] `json:"message,omitzero"           maxLength:"5000" doc:"Message to the company"`
+	Quantity *int64              `json:"quantity,omitempty"         minimum:"1" maximum:"1000000000" doc:"Number of pieces"`
 	Name     string              `json:"user_name"                  maxLength:"400" doc:"1 to 100 characters"`
-	Email    string              `json:"user_email"                 maxLength:"254"`
-	Phone    patch.Field[string] `json:"user_phone,omitzero"        maxLength:"40"`
+	Email    string              `json:"user_email"                 maxLength:"254" doc:"Email address of the buyer"`
+	Phone    patch.Field[string] `json:"user_phone,omitzero"        maxLength:"40" doc:"Phone number of the buyer"`
 	Source   patch.Field[string] `json:"source_platform,omitzero"   maxLength:"50" doc:"Where the buyer asks: letters, digits, - and _; absent: web"`
 	Website  patch.Field[string] `json:"website,omitzero"           doc:"For forms: a field that people do not see, and leave empty"`
 	Buyer    string              `json:"-"` // id of the subject
@@ -146,7 +146,7 @@ func (c Send) Decide(State) ([]event.Event[State], error) {
 
 // Edit changes what the company that was asked may change.
 type Edit struct {
-	Status patch.Field[string] `json:"status,omitzero" nullable:"false" enum:"pending,contacted,qualified,converted,lost"`
+	Status patch.Field[string] `json:"status,omitzero" nullable:"false" enum:"pending,contacted,qualified,converted,lost" doc:"New status"`
 	Notes  patch.Field[string] `json:"notes,omitzero"  maxLength:"5000" doc:"Of the company, for itself"`
 	Erased bool                `json:"-"` // the buyer is forgotten: nothing can be sealed any more
 }

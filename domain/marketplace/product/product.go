@@ -73,14 +73,14 @@ type Listed struct {
 // brings the default back.
 type Details struct {
 	SKU             patch.Field[string]   `json:"sku,omitzero"              maxLength:"200" doc:"1 to 64 characters, unique in the company in any case"`
-	Description     patch.Field[string]   `json:"description,omitzero"      maxLength:"5000"`
-	Category        patch.Field[string]   `json:"category,omitzero"         maxLength:"100"`
-	SubCategory     patch.Field[string]   `json:"sub_category,omitzero"     maxLength:"100"`
+	Description     patch.Field[string]   `json:"description,omitzero"      maxLength:"5000" doc:"Description of the product"`
+	Category        patch.Field[string]   `json:"category,omitzero"         maxLength:"100" doc:"Category"`
+	SubCategory     patch.Field[string]   `json:"sub_category,omitzero"     maxLength:"100" doc:"Subcategory"`
 	Currency        patch.Field[string]   `json:"price_currency,omitzero"   maxLength:"20" doc:"By ISO 4217; INR by default"`
 	MOQ             patch.Field[int64]    `json:"moq,omitzero"              minimum:"1" maximum:"1000000000" doc:"Least quantity of an order; 1 by default"`
-	OriginCountry   patch.Field[string]   `json:"origin_country,omitzero"   maxLength:"100"`
-	ImporterName    patch.Field[string]   `json:"importer_name,omitzero"    maxLength:"200"`
-	ImporterAddress patch.Field[string]   `json:"importer_address,omitzero" maxLength:"500"`
+	OriginCountry   patch.Field[string]   `json:"origin_country,omitzero"   maxLength:"100" doc:"Country of origin"`
+	ImporterName    patch.Field[string]   `json:"importer_name,omitzero"    maxLength:"200" doc:"Name of the importer"`
+	ImporterAddress patch.Field[string]   `json:"importer_address,omitzero" maxLength:"500" doc:"Address of the importer"`
 	Images          patch.Field[[]string] `json:"images,omitzero"           nullable:"true" maxItems:"20" doc:"Web addresses"`
 	Availability    patch.Field[string]   `json:"availability,omitzero"     maxLength:"20" doc:"in stock, out of stock, preorder or discontinued; in stock by default"`
 	Active          patch.Field[bool]     `json:"is_active,omitzero"        doc:"Others see it; true by default"`
@@ -313,7 +313,7 @@ type Edit struct {
 	Details
 
 	Name  patch.Field[string] `json:"name,omitzero"         nullable:"false" maxLength:"1000" doc:"1 to 200 characters"`
-	Price patch.Field[int64]  `json:"price_amount,omitzero" nullable:"false" minimum:"0" maximum:"999999999999999"`
+	Price patch.Field[int64]  `json:"price_amount,omitzero" nullable:"false" minimum:"0" maximum:"999999999999999" doc:"Price in paise"`
 }
 
 // Decide changes what is named and differs.

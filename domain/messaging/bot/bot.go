@@ -180,11 +180,11 @@ func distinct(ids []int64) []int64 { return slices.Compact(slices.Sorted(slices.
 
 // Edit changes what it names of a bot.
 type Edit struct {
-	Name        patch.Field[string]  `json:"name,omitzero"         nullable:"false" maxLength:"400"`
-	Description patch.Field[string]  `json:"description,omitzero"  nullable:"false" maxLength:"6000"`
-	Prompt      patch.Field[string]  `json:"systemPrompt,omitzero" nullable:"false" maxLength:"24000"`
-	Color       patch.Field[string]  `json:"colorTheme,omitzero"   nullable:"false" enum:"blue,indigo,purple,green,red,orange,yellow"`
-	Active      patch.Field[bool]    `json:"active,omitzero"       nullable:"false"`
+	Name        patch.Field[string]  `json:"name,omitzero"         nullable:"false" maxLength:"400" doc:"Name of the bot"`
+	Description patch.Field[string]  `json:"description,omitzero"  nullable:"false" maxLength:"6000" doc:"Description of the bot"`
+	Prompt      patch.Field[string]  `json:"systemPrompt,omitzero" nullable:"false" maxLength:"24000" doc:"Instructions for the model"`
+	Color       patch.Field[string]  `json:"colorTheme,omitzero"   nullable:"false" enum:"blue,indigo,purple,green,red,orange,yellow" doc:"Colours"`
+	Active      patch.Field[bool]    `json:"active,omitzero"       nullable:"false" doc:"false: switched off"`
 	Fallback    patch.Field[string]  `json:"fallbackMessage,omitzero" maxLength:"1200" doc:"null: a line in the customer's language"`
 	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" nullable:"true" maxItems:"100" doc:"All channels it answers on from now on"`
 }

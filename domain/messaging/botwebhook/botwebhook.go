@@ -113,9 +113,9 @@ func (e Edited) Evolve(s State) State {
 
 // Given is a parameter as clients send it.
 type Given struct {
-	Name     string              `json:"name"     maxLength:"64"`
-	DataType string              `json:"dataType" enum:"string,number,date,datetime"`
-	Place    string              `json:"type"     enum:"query_param,post_data,path_param"`
+	Name     string              `json:"name"     maxLength:"64" doc:"Name of the parameter"`
+	DataType string              `json:"dataType" enum:"string,number,date,datetime" doc:"Type of the value"`
+	Place    string              `json:"type"     enum:"query_param,post_data,path_param" doc:"Place of the parameter"`
 	Source   string              `json:"source"   enum:"by_ai,fixed" doc:"by_ai: the bot fills it"`
 	Value    patch.Field[string] `json:"value,omitzero" maxLength:"2000" doc:"Of a fixed one. Never shown again"`
 }
@@ -125,16 +125,16 @@ type Input struct {
 	Headers    patch.Field[map[string]string]          `json:"headers,omitzero"     nullable:"true" doc:"Their values are never shown again"`
 	Query      patch.Field[map[string]string]          `json:"queryParams,omitzero" nullable:"true" doc:"Their values are never shown again"`
 	JSON       patch.Field[map[string]json.RawMessage] `json:"jsonData,omitzero"    nullable:"true" doc:"Body of a call, an object; its values are never shown again"`
-	Parameters patch.Field[[]Given]                    `json:"parameters,omitzero"  nullable:"true" maxItems:"50"`
+	Parameters patch.Field[[]Given]                    `json:"parameters,omitzero"  nullable:"true" maxItems:"50" doc:"Parameters"`
 }
 
 // Create makes a webhook.
 type Create struct {
 	Input
 
-	Name        string            `json:"name"        maxLength:"400"`
-	URL         string            `json:"url"         maxLength:"3000"`
-	Method      string            `json:"method"      enum:"GET,POST,PUT,PATCH,DELETE"`
+	Name        string            `json:"name"        maxLength:"400" doc:"Name of the webhook"`
+	URL         string            `json:"url"         maxLength:"3000" doc:"URL that the bot calls"`
+	Method      string            `json:"method"      enum:"GET,POST,PUT,PATCH,DELETE" doc:"HTTP method"`
 	Description string            `json:"description" maxLength:"6000" doc:"What it does; the bot reads it"`
 	Active      patch.Field[bool] `json:"active,omitzero" doc:"The bot may call it; true by default"`
 
@@ -159,11 +159,11 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 type Edit struct {
 	Input
 
-	Name        patch.Field[string] `json:"name,omitzero"        nullable:"false" maxLength:"400"`
-	URL         patch.Field[string] `json:"url,omitzero"         nullable:"false" maxLength:"3000"`
-	Method      patch.Field[string] `json:"method,omitzero"      nullable:"false" enum:"GET,POST,PUT,PATCH,DELETE"`
-	Description patch.Field[string] `json:"description,omitzero" nullable:"false" maxLength:"6000"`
-	Active      patch.Field[bool]   `json:"active,omitzero"      nullable:"false"`
+	Name        patch.Field[string] `json:"name,omitzero"        nullable:"false" maxLength:"400" doc:"Name of the webhook"`
+	URL         patch.Field[string] `json:"url,omitzero"         nullable:"false" maxLength:"3000" doc:"URL that the bot calls"`
+	Method      patch.Field[string] `json:"method,omitzero"      nullable:"false" enum:"GET,POST,PUT,PATCH,DELETE" doc:"HTTP method"`
+	Description patch.Field[string] `json:"description,omitzero" nullable:"false" maxLength:"6000" doc:"Description for the language model"`
+	Active      patch.Field[bool]   `json:"active,omitzero"      nullable:"false" doc:"false: switched off"`
 
 	Bot int64 `json:"-"`
 }

@@ -67,14 +67,14 @@ type Plan struct {
 
 // Step is one message of a drip.
 type Step struct {
-	TemplateID     int64           `json:"templateId" minimum:"1"`
+	TemplateID     int64           `json:"templateId" minimum:"1" doc:"ID of the template"`
 	DelayHours     int             `json:"delayHours,omitempty" minimum:"0" maximum:"8760" doc:"After the step before, or the start"`
-	TemplateParams template.Values `json:"templateParams,omitempty"`
+	TemplateParams template.Values `json:"templateParams,omitempty" doc:"Values of the template's parameters"`
 }
 
 // TriggerCondition is what a contact does to be written to.
 type TriggerCondition struct {
-	Event   string `json:"event" enum:"contact_created,message_received,keyword"`
+	Event   string `json:"event" enum:"contact_created,message_received,keyword" doc:"Event that triggers the campaign"`
 	Keyword string `json:"keyword,omitempty" maxLength:"100" doc:"The whole message, in any case"`
 }
 

@@ -30,8 +30,8 @@ func (a *Audience) UnmarshalJSON(data []byte) error {
 
 // Create makes a campaign.
 type Create struct {
-	Name           string            `json:"name" maxLength:"400"`
-	Type           string            `json:"type" enum:"broadcast,drip,trigger,survey"`
+	Name           string            `json:"name" maxLength:"400" doc:"Name of the campaign"`
+	Type           string            `json:"type" enum:"broadcast,drip,trigger,survey" doc:"Type of the campaign"`
 	TemplateID     int64             `json:"templateId" minimum:"1" doc:"An approved template; of a drip, that of its first step"`
 	Audience       Audience          `json:"audience" doc:"all, or the id of a contact list"`
 	Schedule       string            `json:"schedule,omitempty" enum:"immediate,scheduled,recurring" doc:"Absent, and immediate: no timer, it waits for send"`

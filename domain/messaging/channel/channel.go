@@ -134,8 +134,8 @@ type Create struct {
 	Input
 
 	ID   string `json:"-"`
-	Name string `json:"name" maxLength:"400"`
-	Type string `json:"type" enum:"chat,gmail,twitter,web,telegram"`
+	Name string `json:"name" maxLength:"400" doc:"Name of the channel"`
+	Type string `json:"type" enum:"chat,gmail,twitter,web,telegram" doc:"Network of the channel"`
 
 	Found    Report `json:"-"` // what the network says of it
 	Key      string `json:"-"` // of a widget
@@ -161,7 +161,7 @@ type Edit struct {
 	Input
 
 	ID   string              `json:"-"`
-	Name patch.Field[string] `json:"name,omitzero" nullable:"false" maxLength:"400"`
+	Name patch.Field[string] `json:"name,omitzero" nullable:"false" maxLength:"400" doc:"Name of the channel"`
 	Type patch.Field[string] `json:"type,omitzero" nullable:"false" doc:"Cannot change"`
 
 	Found    Report `json:"-"` // what the network says of the channel after it

@@ -13,14 +13,14 @@ import (
 
 // Settings are what a network has to know of a channel besides credentials.
 type Settings struct {
-	SenderID       string   `json:"senderId,omitempty"`
-	AccountID      string   `json:"accountId,omitempty"`
-	AppName        string   `json:"appName,omitempty"`
-	BaseURL        string   `json:"baseUrl,omitempty"`
-	Dialect        string   `json:"dialect,omitempty"`
-	UserID         string   `json:"userId,omitempty"`
-	ClientID       string   `json:"clientId,omitempty"`
-	AllowedOrigins []string `json:"allowedOrigins,omitempty"`
+	SenderID       string   `json:"senderId,omitempty" doc:"ID of the sender at the network"`
+	AccountID      string   `json:"accountId,omitempty" doc:"ID of the account at the network"`
+	AppName        string   `json:"appName,omitempty" doc:"Name of the app at the gateway"`
+	BaseURL        string   `json:"baseUrl,omitempty" doc:"Base URL of the network"`
+	Dialect        string   `json:"dialect,omitempty" doc:"Protocol of the network"`
+	UserID         string   `json:"userId,omitempty" doc:"ID of the user at the network"`
+	ClientID       string   `json:"clientId,omitempty" doc:"OAuth client ID"`
+	AllowedOrigins []string `json:"allowedOrigins,omitempty" doc:"Origins that may show the widget"`
 }
 
 // Change is a change of Settings, as clients send it and as events have it. Null removes a setting.
@@ -197,7 +197,7 @@ func (s Secrets) on(before Secrets) Secrets {
 type Input struct {
 	APIKey      patch.Field[string] `json:"apiKey,omitzero" maxLength:"4096"      doc:"Never shown again: of a chat provider, or the token of a bot"`
 	AccessToken patch.Field[string] `json:"accessToken,omitzero" maxLength:"4096" doc:"Never shown again: OAuth token of gmail and twitter"`
-	Settings    Given               `json:"settings,omitzero"`
+	Settings    Given               `json:"settings,omitzero" doc:"Settings of the network"`
 }
 
 // Given are settings as a client sends them.

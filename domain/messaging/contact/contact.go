@@ -131,7 +131,7 @@ type Addresses struct {
 	Phone    patch.Field[string] `json:"phone,omitzero" maxLength:"40"  doc:"With the country's code; a mobile number of India may be without"`
 	PhoneKey string              `json:"-"` // keyed hash of the phone, in one spelling
 	Respelt  bool                `json:"-"` // the phone may have another spelling, with the same key
-	Email    patch.Field[string] `json:"email,omitzero" maxLength:"254"`
+	Email    patch.Field[string] `json:"email,omitzero" maxLength:"254" doc:"Email address"`
 }
 
 // personal returns the values in the form in which they are kept, or all that is wrong with them.
@@ -151,7 +151,7 @@ type Add struct {
 	Addresses
 
 	ID     string `json:"-"`
-	Name   string `json:"name"             maxLength:"400"`
+	Name   string `json:"name"             maxLength:"400" doc:"Name of the contact"`
 	Source string `json:"source,omitempty" enum:"chat,social,manual" doc:"Where the contact is from; absent: manual"`
 
 	ListIDs []int64 `json:"listIds,omitempty" maxItems:"100" doc:"Lists that the contact is in"`
@@ -204,11 +204,11 @@ type Edit struct {
 	Addresses
 
 	ID       string              `json:"-"`
-	Name     patch.Field[string] `json:"name,omitzero"     nullable:"false" maxLength:"400"`
+	Name     patch.Field[string] `json:"name,omitzero"     nullable:"false" maxLength:"400" doc:"Name of the contact"`
 	OptIn    patch.Field[bool]   `json:"optIn,omitzero"    nullable:"false" doc:"Consents to be written to"`
 	Evidence string              `json:"optInEvidence,omitempty" maxLength:"500" doc:"How the contact has consented, such as a form that was signed"`
 	ReplyBot patch.Field[bool]   `json:"replyBot,omitzero" nullable:"false" doc:"A bot may answer"`
-	Status   patch.Field[string] `json:"status,omitzero"   nullable:"false" enum:"open,pending,resolved"`
+	Status   patch.Field[string] `json:"status,omitzero"   nullable:"false" enum:"open,pending,resolved" doc:"Status of the contact"`
 
 	ListIDs patch.Field[[]int64] `json:"listIds,omitzero" nullable:"true" maxItems:"100" doc:"All lists that the contact is in from now on"`
 }

@@ -30,7 +30,7 @@ func (e Created) Evolve(State) State { return State(e) }
 
 // Create makes a list.
 type Create struct {
-	Name       string  `json:"name" maxLength:"400"`
+	Name       string  `json:"name" maxLength:"400" doc:"Name of the contact list"`
 	ContactIDs []int64 `json:"contactIds,omitempty" maxItems:"500" doc:"Contacts that are in it at once"`
 }
 

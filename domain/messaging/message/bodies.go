@@ -20,16 +20,16 @@ const (
 // Text is the body of a text to send.
 type Text struct {
 	To        string `json:"to" maxLength:"40" doc:"Phone with the country's code"`
-	Message   string `json:"message" maxLength:"4096"`
-	ChannelID int64  `json:"channelId" minimum:"1"`
+	Message   string `json:"message" maxLength:"4096" doc:"Text of the message"`
+	ChannelID int64  `json:"channelId" minimum:"1" doc:"ID of the channel"`
 }
 
 // Image is the body of an image to send.
 type Image struct {
 	To        string `json:"to" maxLength:"40" doc:"Phone with the country's code"`
 	ImageURL  string `json:"imageUrl" maxLength:"2048" doc:"Publicly reachable"`
-	Caption   string `json:"caption,omitempty" maxLength:"1024"`
-	ChannelID int64  `json:"channelId" minimum:"1"`
+	Caption   string `json:"caption,omitempty" maxLength:"1024" doc:"Text below the image"`
+	ChannelID int64  `json:"channelId" minimum:"1" doc:"ID of the channel"`
 }
 
 // Draft is a message to send, in order.
@@ -58,7 +58,7 @@ func dialled(to string) (string, error) {
 
 // FromVisitor is the body of a message that the visitor of a page writes.
 type FromVisitor struct {
-	Text string `json:"text" maxLength:"4096"`
+	Text string `json:"text" maxLength:"4096" doc:"Text of the message"`
 }
 
 // Said returns the text in order, or what is wrong with it.
@@ -103,11 +103,11 @@ func written(field, text string, longest int) (string, error) {
 
 // ToContact is the body of a message to a contact: a text, an image, or a template.
 type ToContact struct {
-	ChannelID      int64             `json:"channelId" minimum:"1"`
-	Text           string            `json:"text,omitempty" maxLength:"4096"`
+	ChannelID      int64             `json:"channelId" minimum:"1" doc:"ID of the channel"`
+	Text           string            `json:"text,omitempty" maxLength:"4096" doc:"Text of the message"`
 	ImageURL       string            `json:"imageUrl,omitempty" maxLength:"2048" doc:"Publicly reachable"`
 	Caption        string            `json:"caption,omitempty" maxLength:"1024" doc:"Below the image"`
-	TemplateID     int64             `json:"templateId,omitempty" minimum:"1"`
+	TemplateID     int64             `json:"templateId,omitempty" minimum:"1" doc:"ID of the template"`
 	TemplateParams map[string]string `json:"templateParams,omitempty" doc:"A value for each of the template's parameters; {{name}} and {{phone}} are the contact's"`
 
 	Picture *Picture `json:"-"` // instead of an address

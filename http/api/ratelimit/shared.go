@@ -35,7 +35,7 @@ func NewShared(r *Redis, log *slog.Logger, now func() time.Time) *Shared {
 // Take is like [Memory.Take]. A request counts even if its client is gone.
 func (s *Shared) Take(ctx context.Context, key Key, limit Limit) (d Decision) {
 	if !s.asked(ctx, func(ctx context.Context) (err error) { d, err = s.redis.Take(ctx, key, limit); return err }) {
-		return s.own.Take(key, limit)
+		return s.own.Take(ctx, key, limit)
 	}
 	return d
 }
@@ -43,7 +43,7 @@ func (s *Shared) Take(ctx context.Context, key Key, limit Limit) (d Decision) {
 // Return is like [Memory.Return].
 func (s *Shared) Return(ctx context.Context, key Key) {
 	if !s.asked(ctx, func(ctx context.Context) error { return s.redis.Return(ctx, key) }) {
-		s.own.Return(key)
+		s.own.Return(ctx, key)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package window counts requests in sliding windows: at most a number within any stretch of time, and
+// Package ratelimit counts requests in sliding windows: at most a number within any stretch of time, and
 // the next one exactly when the oldest leaves it.
 //
 // It keeps the time of every request that it allowed. The usual approximation, two fixed windows of

@@ -44,9 +44,12 @@ type counter struct {
 
 // stores are all stores; each passes the same tests.
 var stores = map[string]func(*testing.T) counter{
-	"memory": func(*testing.T) counter {
+	"memory": func(t *testing.T) counter {
 		c := newClock()
-		return counter{ratelimit.NewMemory(c.Now, 0).Take, c.move}
+		m := ratelimit.NewMemory(c.Now, 0)
+		return counter{func(key ratelimit.Key, limit ratelimit.Limit) ratelimit.Decision {
+			return m.Take(t.Context(), key, limit)
+		}, c.move}
 	},
 	"redis": func(t *testing.T) counter {
 		c, server := newClock(), miniredis.RunT(t)

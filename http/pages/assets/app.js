@@ -56,10 +56,10 @@
 
   const entry = document.getElementById("entry");
   const to = e => { e?.focus(); e?.select?.(); };
-  // Enter goes to the next field; after the last one of a line to the next line; on an empty line to the button.
+  // Enter goes to the next field; after the last one of a line to the next line; on an empty line to what follows the lines.
   const goOn = (form, at) => {
-    const line = at.closest(".line"), all = inputs(form), next = all[all.indexOf(at) + 1];
-    if (line && empty(line)) return to(all[all.length - 1]);
+    const line = at.closest(".line"), all = inputs(form), rest = all.slice(all.indexOf(at) + 1), next = rest[0];
+    if (line && empty(line)) return to(rest.find(e => !line.parentNode.contains(e)));
     if (line && (!next || next.closest(".line") !== line)) {
       const after = line.nextElementSibling || addLine(line.parentNode);
       return to(after.querySelector("input"));
@@ -77,7 +77,12 @@
   document.addEventListener("keydown", e => {
     handled = false;
     const form = e.target.closest?.("form[data-preview]"), typing = e.target.matches?.("input, textarea, select");
-    if (e.key === "Enter" && e.ctrlKey && form) { e.preventDefault(); handled = true; form.requestSubmit(); }
+    const saved = form || typing && e.target.form;
+    if (e.key === "Enter" && e.ctrlKey && saved?.method === "post") {
+      e.preventDefault();
+      handled = true;
+      saved.requestSubmit(saved.querySelector("button.primary"));
+    }
     else if (e.key === "Enter" && form && e.target.matches("input, select")) { e.preventDefault(); handled = true; goOn(form, e.target); }
     else if (e.key === "F2" && entry) {
       e.preventDefault();
@@ -96,9 +101,9 @@
       const find = document.getElementById("find");
       if (find) { e.preventDefault(); find.focus(); }
     }
-    else if ((e.key === "ArrowDown" || e.key === "ArrowUp") && !typing) {
-      const links = [...document.querySelectorAll(".rows tbody a")], at = links.indexOf(document.activeElement), down = e.key === "ArrowDown";
-      const next = at < 0 ? links.at(down ? 0 : -1) : links[at + (down ? 1 : -1)];
+    else if ((e.key === "ArrowDown" || e.key === "ArrowUp") && (!typing || e.target.matches("#entry input:not([list], [type=radio])"))) { // F2 types a day
+      const links = [...document.querySelectorAll(".rows tbody a")], at = links.indexOf(document.activeElement);
+      const next = links[at < 0 ? 0 : at + (e.key === "ArrowDown" ? 1 : -1)]; // the first one is the newest
       if (next) { e.preventDefault(); next.focus(); }
     }
   });
@@ -107,6 +112,6 @@
   if (!document.querySelector("[autofocus]") && !matchMedia("(pointer: coarse)").matches) {
     const correct = document.getElementById("correct"), form = correct?.parentNode.querySelector("details[open]") ? null : correct;
     if (form) form.open = true;
-    ((entry || form)?.querySelector("[type=date]") || document.getElementById("account"))?.focus();
+    ((entry || form)?.querySelector("[type=date]") || document.querySelector("#account, #file"))?.focus();
   }
 })();

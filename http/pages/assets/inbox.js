@@ -5,8 +5,7 @@
   if (!live) return;
   const write = document.getElementById("write"), text = write?.querySelector("textarea");
   document.addEventListener("keydown", e => {
-    if (e.key === "Enter" && e.ctrlKey && e.target.form?.closest(".write")) { e.preventDefault(); e.target.form.requestSubmit(); }
-    else if (e.altKey && e.key === "r") {
+    if (e.altKey && e.key === "r") {
       const resolve = document.getElementById("resolve");
       if (resolve) { e.preventDefault(); resolve.click(); }
     }
@@ -30,6 +29,6 @@
 })();
 
 // An answer by mail marks the enquiry as answered.
-document.getElementById("answer-mail")?.addEventListener("click", () => {
-  setTimeout(() => document.querySelector("#answer button[value=mail]").click());
+document.querySelector('#acts a[href^="mailto:"]')?.addEventListener("click", () => {
+  setTimeout(() => document.querySelector("form:has([value=mail]) button")?.click());
 });

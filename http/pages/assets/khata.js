@@ -1,4 +1,5 @@
-// The rows of a khata page: Enter accepts a row and goes to the next one that is not accepted, at last to the button.
+// The rows of a khata page: Enter accepts a row and goes to the next one that is not accepted, at last to the button. Where an account is
+// unknown, it goes to the ledger of the new account, and then opens it.
 (() => {
   "use strict";
   const form = document.getElementById("check");
@@ -13,6 +14,9 @@
     e.stopPropagation();
     handled = true;
     const inputs = [...row.querySelectorAll(".khata-fields :is(input, select)")].filter(i => i.offsetParent), at = inputs.indexOf(e.target);
+    const opening = row.querySelector(".opening select"), account = row.querySelector(".account input");
+    if (opening && e.target === opening) return row.querySelector("[name=open]").click();
+    if (opening && at < 0 && account.value === account.defaultValue) return opening.focus();
     if (at >= 0) return (inputs[at + 1] || accept(row)).focus();
     const box = accept(row), rows = [...form.querySelectorAll(".khata-row")];
     box.checked = true;

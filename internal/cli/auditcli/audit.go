@@ -33,12 +33,7 @@ type Command struct {
 type keyAudit struct{ app.Settings }
 
 // Run prints one key a line.
-func (c keyAudit) Run(ctx context.Context) error {
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
+func (c keyAudit) Run(ctx context.Context, sys *app.System) error {
 	if err := sys.Signer.Ring.Ready(ctx); err != nil {
 		return err
 	}
@@ -52,12 +47,7 @@ func (c keyAudit) Run(ctx context.Context) error {
 type newestAudit struct{ app.Settings }
 
 // Run prints the checkpoint.
-func (c newestAudit) Run(ctx context.Context) error {
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
+func (c newestAudit) Run(ctx context.Context, sys *app.System) error {
 	newest, err := sys.Proofs.Newest(ctx)
 	if err != nil {
 		return err
@@ -74,12 +64,7 @@ type proofAudit struct {
 }
 
 // Run prints the proof.
-func (c proofAudit) Run(ctx context.Context) error {
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
+func (c proofAudit) Run(ctx context.Context, sys *app.System) error {
 	var size *uint64
 	if c.Size > 0 {
 		size = &c.Size
@@ -101,12 +86,7 @@ type exportAudit struct {
 }
 
 // Run signs the newest events and writes the archive.
-func (c exportAudit) Run(ctx context.Context) error {
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
+func (c exportAudit) Run(ctx context.Context, sys *app.System) error {
 	if err := sys.SignAll(ctx); err != nil {
 		return err
 	}
@@ -179,12 +159,7 @@ type acceptRestore struct {
 }
 
 // Run records the loss and abandons the checkpoints that covered the lost events.
-func (c acceptRestore) Run(ctx context.Context) error {
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
+func (c acceptRestore) Run(ctx context.Context, sys *app.System) error {
 	bar := progress.NewBar(c.Shell.Err, "hashing", "events")
 	found, err := sys.Signer.Recount(ctx, func(done, total event.Position) { bar.Show(int64(done), int64(total)) })
 	bar.End()

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/jackc/pgx/v5"
 
@@ -53,21 +51,19 @@ func (c verifyAudit) run(ctx context.Context) error {
 	if (c.Archive == "") == !c.Store {
 		return errors.New("name one of the two: an archive's folder, or the log with --store")
 	}
-	var trusted tlog.Keys
+	var keys []string
 	if c.Key != "" {
-		text, err := os.ReadFile(c.Key)
-		if err != nil {
-			return err
-		}
-		if trusted, err = tlog.ParseKeys(string(text)); err != nil {
-			return err
-		}
+		keys = []string{c.Key}
+	}
+	given, err := archive.ReadGiven(keys, c.Checkpoint)
+	if err != nil {
+		return err
 	}
 	verify := c.archive
 	if c.Store {
 		verify = c.store
 	}
-	r, err := verify(ctx, trusted)
+	r, err := verify(ctx, given)
 	if err != nil {
 		return err
 	}
@@ -120,52 +116,35 @@ func (c verifyAudit) judge(ctx context.Context) error {
 	return err
 }
 
-// given returns the caller's checkpoints. They count, no matter who signed them.
-func (c verifyAudit) given(trusted tlog.Keys, origin string) (all []tlog.RetainedCheckpoint, err error) {
-	for _, path := range c.Checkpoint {
-		text, err := os.ReadFile(path) //nolint:gosec // G304: the caller names it
-		if err != nil {
-			return nil, err
-		}
-		kept, err := trusted.Collect(origin, filepath.Base(path), text)
-		if err != nil {
-			return nil, err
-		}
-		if len(kept) == 0 {
-			return nil, fmt.Errorf("%s has no checkpoint", path)
-		}
-		all = append(all, kept...)
-	}
-	return all, nil
-}
-
-func (c verifyAudit) archive(ctx context.Context, trusted tlog.Keys) (tlog.Result, error) {
+func (c verifyAudit) archive(ctx context.Context, given archive.Given) (tlog.Result, error) {
 	a, err := archive.Open(c.Archive)
-	if err != nil {
-		return tlog.Result{}, err
-	}
-	kept, err := c.given(trusted, tlog.Origin(a.StoreID))
 	if err != nil {
 		return tlog.Result{}, err
 	}
 	bar := progress.NewBar(c.Shell.Err, "verifying", "events")
 	defer bar.End()
-	return a.Verify(ctx, trusted, kept, func(events uint64) { bar.Show(int64(events), int64(a.Manifest.Events)) })
+	report, err := archive.Examine(ctx, a.Source(c.Archive), given, nil, func(_ string, events uint64) {
+		bar.Show(int64(events), int64(a.Manifest.Events))
+	})
+	if err != nil {
+		return tlog.Result{}, err
+	}
+	return *report.Result, nil
 }
 
-func (c verifyAudit) store(ctx context.Context, trusted tlog.Keys) (r tlog.Result, err error) {
+func (c verifyAudit) store(ctx context.Context, given archive.Given) (r tlog.Result, err error) {
 	sys, err := c.OpenBooks(ctx, false)
 	if err != nil {
 		return r, err
 	}
 	defer sys.Close()
 	if c.Key == "" {
-		if trusted, err = sys.Signer.Ring.Trusted(ctx); err != nil {
+		if given.Keys, err = sys.Signer.Ring.Trusted(ctx); err != nil {
 			return r, err
 		}
 	}
 	origin := tlog.Origin(sys.Store.ID())
-	kept, err := c.given(trusted, origin)
+	kept, err := given.Kept(origin)
 	if err != nil {
 		return r, err
 	}
@@ -180,14 +159,14 @@ func (c verifyAudit) store(ctx context.Context, trusted tlog.Keys) (r tlog.Resul
 	for _, c := range hidden {
 		notes = append(notes, []byte(c.Note))
 	}
-	own, wrong := trusted.ParseBundled(origin, "signed by this installation", notes)
+	own, wrong := given.Keys.ParseBundled(origin, "signed by this installation", notes)
 	kept = append(kept, own...)
 	outside, err := sys.Signer.Outside(ctx)
 	if err != nil {
 		fmt.Fprintln(c.Shell.Err, "Some outside copies of checkpoints cannot be read:", err)
 	}
 	for _, c := range outside {
-		signed, err := trusted.Collect(origin, c.Where, []byte(c.Note))
+		signed, err := given.Keys.Collect(origin, c.Where, []byte(c.Note))
 		if err != nil {
 			return r, err
 		}

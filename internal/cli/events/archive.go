@@ -70,12 +70,7 @@ type exportEvents struct {
 }
 
 // Run writes the archive.
-func (c exportEvents) Run(ctx context.Context) error {
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
+func (c exportEvents) Run(ctx context.Context, sys *app.System) error {
 	o, err := c.Options(ctx, sys)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -32,12 +33,7 @@ type tailEvents struct {
 }
 
 // Run prints one line an event.
-func (c tailEvents) Run(ctx context.Context) error {
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
+func (c tailEvents) Run(ctx context.Context, sys *app.System) error {
 	var newest []event.Stored
 	if c.Lines > 0 {
 		for e, err := range sys.Store.ReadAll(ctx, eventstore.End, eventstore.Backwards) {
@@ -58,9 +54,11 @@ func (c tailEvents) Run(ctx context.Context) error {
 		return nil
 	}
 	if last == 0 {
-		if last, err = sys.Store.Head(ctx); err != nil {
+		head, err := sys.Store.Head(ctx)
+		if err != nil {
 			return err
 		}
+		last = head
 	}
 	for batch, err := range sys.Store.Subscribe(ctx, last) {
 		switch {
@@ -87,18 +85,18 @@ type showEvents struct {
 	Stream   string         `help:"A stream, such as bankrow-12."`
 }
 
-// Run prints the whole event, or all events of the stream.
-func (c showEvents) Run(ctx context.Context) error {
+// Validate implements kong's interface.
+func (c showEvents) Validate() error {
 	if (c.Position == 0) == (c.Stream == "") {
-		return fmt.Errorf("name a position, or a stream with --stream")
+		return errors.New("name a position, or a stream with --stream")
 	}
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
+	return nil
+}
+
+// Run prints the whole event, or all events of the stream.
+func (c showEvents) Run(ctx context.Context, sys *app.System) error {
 	if c.Stream == "" {
-		e, there, err := app.ViewedLog{Store: sys.Store}.At(ctx, c.Position)
+		e, there, err := app.NewLogReads(sys.Store).At(ctx, c.Position)
 		if err == nil && !there {
 			err = fmt.Errorf("the log has no event at position %d", c.Position)
 		}

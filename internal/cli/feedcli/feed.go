@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"bahi/domain/event"
+	"bahi/http/opshttp"
 	"bahi/internal/app"
+	"bahi/internal/cli/remote"
 	"bahi/reactors/feedreact"
-	"bahi/readmodels/opsview"
 )
 
 type Command struct {
@@ -24,30 +25,28 @@ type Command struct {
 type feedStatus struct{ app.Settings }
 
 // Run prints one line.
-func (c feedStatus) Run(ctx context.Context) error {
-	return withFeed(ctx, c.Settings, func(ctx context.Context, sys *app.System) error {
-		at, err := feedreact.Look(ctx, sys.Pool)
-		if errors.Is(err, feedreact.ErrNotBegun) {
-			fmt.Fprintln(c.Shell.Out, err)
-			return nil
-		}
+func (c feedStatus) Run(ctx context.Context, sys *app.System) error {
+	at, err := feedreact.Look(ctx, sys.Pool)
+	if errors.Is(err, feedreact.ErrNotBegun) {
+		fmt.Fprintln(c.Shell.Out, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	state, why := feedreact.StateOf(at)
+	behind, since := "?", "?" // the feed followed another log
+	if at.StoreID == sys.Store.ID() {
+		lag, err := feedreact.Behind(ctx, sys.Store, at.Position, time.Now())
 		if err != nil {
 			return err
 		}
-		state, why := feedreact.StateOf(at)
-		behind, since := "?", "?" // the feed followed another log
-		if at.StoreID == sys.Store.ID() {
-			lag, err := feedreact.Behind(ctx, sys.Store, at.Position, time.Now())
-			if err != nil {
-				return err
-			}
-			behind, since = app.Behind(lag.Head, at.Position), lag.Time.Round(time.Second).String()
-		}
-		out := tabwriter.NewWriter(c.Shell.Out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(out, "STATE\tPOSITION\tLAG\tOLDEST\tLOG\tERROR")
-		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\n", state, at.Position, behind, since, at.StoreID, why)
-		return out.Flush()
-	})
+		behind, since = app.Behind(lag.Head, at.Position), lag.Time.Round(time.Second).String()
+	}
+	out := tabwriter.NewWriter(c.Shell.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "STATE\tPOSITION\tLAG\tOLDEST\tLOG\tERROR")
+	fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\n", state, at.Position, behind, since, at.StoreID, why)
+	return out.Flush()
 }
 
 type feedReplay struct {
@@ -57,59 +56,38 @@ type feedReplay struct {
 }
 
 // Run moves the feed's checkpoint.
-func (c feedReplay) Run(ctx context.Context) error {
-	return withFeed(ctx, c.Settings, func(ctx context.Context, sys *app.System) error {
-		if err := feedreact.Replay(ctx, sys.Pool, sys.Store, event.Position(c.From)); err != nil {
-			return err
-		}
-		fmt.Fprintf(c.Shell.Out, "the feed goes on at position %d\n", c.From)
-		return nil
-	})
+func (c feedReplay) Run(ctx context.Context, sys *app.System) error {
+	if err := feedreact.Replay(ctx, sys.Pool, sys.Store, event.Position(c.From)); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.Shell.Out, "the feed goes on at position %d\n", c.From)
+	return nil
 }
 
-type feedRetry struct{ app.Settings }
+type feedRetry struct{ remote.Server }
 
 // Run clears the feed's parked state.
 func (c feedRetry) Run(ctx context.Context) error {
-	return withFeed(ctx, c.Settings, func(ctx context.Context, sys *app.System) error {
-		err := app.Builds{System: sys}.Retry(ctx, feedreact.Name)
-		switch {
-		case errors.Is(err, opsview.ErrNotParked):
-			return errors.New("the feed is not parked")
-		case err == nil:
-			fmt.Fprintln(c.Shell.Out, "the feed tries again")
-		}
-		return err
-	})
+	err := c.Do(ctx, remote.Request{Method: "POST", Path: "/ops/parked/" + feedreact.Name + "/retry"}, nil)
+	if err == nil {
+		fmt.Fprintln(c.Shell.Out, "the feed tries again")
+	}
+	return err
 }
 
 type feedSkip struct {
-	app.Settings
+	remote.Server
 
-	Position uint64 `required:"" help:"Of the event at which it is parked."`
-	Reason   string `required:"" help:"Why it need not be forwarded."`
+	Position event.Position `required:"" help:"Of the event at which it is parked."`
+	Reason   string         `required:"" help:"Why it need not be forwarded."`
 }
 
 // Run records that the event is skipped.
 func (c feedSkip) Run(ctx context.Context) error {
-	return withFeed(ctx, c.Settings, func(ctx context.Context, sys *app.System) error {
-		_, err := app.Builds{System: sys}.Skip(ctx, sys.ByOperator(sys.Home), feedreact.Name, event.Position(c.Position), c.Reason)
-		switch {
-		case errors.Is(err, opsview.ErrOtherEvent):
-			return fmt.Errorf("the feed is not parked at position %d", c.Position)
-		case err == nil:
-			fmt.Fprintln(c.Shell.Out, "the feed passes over the event")
-		}
-		return err
-	})
-}
-
-// withFeed calls do on the feed, beside a running system or without one.
-func withFeed(ctx context.Context, s app.Settings, do func(context.Context, *app.System) error) error {
-	sys, err := s.OpenBooks(ctx, false)
-	if err != nil {
-		return err
+	err := c.Do(ctx, remote.Request{Method: "POST", Path: "/ops/parked/" + feedreact.Name + "/skip",
+		Body: opshttp.Skip{Position: c.Position, Reason: c.Reason}}, nil)
+	if err == nil {
+		fmt.Fprintln(c.Shell.Out, "the feed passes over the event")
 	}
-	defer sys.Close()
-	return do(ctx, sys)
+	return err
 }

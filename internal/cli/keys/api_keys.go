@@ -15,8 +15,8 @@ import (
 	"bahi/domain/actor"
 	"bahi/internal/app"
 	"bahi/internal/cli/progress"
-	"bahi/projections/accessproj"
-	"bahi/readmodels"
+	"bahi/internal/cli/remote"
+	"bahi/readmodels/accessview"
 )
 
 type APICommand struct {
@@ -25,27 +25,10 @@ type APICommand struct {
 	Revoke revokeKey `cmd:"" help:"Revoke a key."`
 }
 
-// inWorkspace is the flag for the command's workspace.
-type inWorkspace struct {
+type createKey struct {
 	app.Settings
 
-	Workspace string `placeholder:"UUID" help:"A workspace's id, or new to make one. Without it, the operator's."`
-}
-
-func (c inWorkspace) choose(sys *app.System) (uuid.UUID, error) {
-	switch c.Workspace {
-	case "":
-		return sys.Home, nil
-	case "new":
-		return uuid.New(), nil
-	default:
-		return uuid.Parse(c.Workspace)
-	}
-}
-
-type createKey struct {
-	inWorkspace
-
+	Workspace   string        `placeholder:"UUID" help:"A workspace's id, or new to create one. Without it, the operator's."`
 	Name        string        `required:"" help:"What the key is for."`
 	Ledger      actor.Level   `default:"write" enum:"none,read,write" help:"none, read or write."`
 	Messaging   actor.Level   `default:"none" enum:"none,read,write" help:"none, read or write."`
@@ -63,9 +46,13 @@ func (c createKey) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.Close()
-	workspace, err := c.choose(sys)
-	if err != nil {
-		return err
+	workspace := sys.Home
+	if c.Workspace == "new" {
+		workspace = uuid.New()
+	} else if c.Workspace != "" {
+		if workspace, err = uuid.Parse(c.Workspace); err != nil {
+			return err
+		}
 	}
 	create := apikey.Create{
 		Workspace: workspace, Now: time.Now(), Name: c.Name,
@@ -86,24 +73,24 @@ func (c createKey) Run(ctx context.Context) error {
 	return nil
 }
 
+// inWorkspace is the flag for the workspace of a request.
+type inWorkspace struct {
+	remote.Server
+
+	Workspace string `placeholder:"UUID" help:"A workspace's id. Without it, the operator's."`
+}
+
+// request returns a request in the workspace.
+func (c inWorkspace) request(method, path string) remote.Request {
+	return remote.Request{Method: method, Path: "/api/v1/api-keys" + path, Header: map[string]string{"Bahi-Workspace": c.Workspace}}
+}
+
 type listKeys struct{ inWorkspace }
 
 // Run prints one line a key.
 func (c listKeys) Run(ctx context.Context) error {
-	sys, err := c.Open(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
-	workspace, err := c.choose(sys)
-	if err != nil {
-		return err
-	}
-	if err := sys.CatchUp(ctx, accessproj.APIKeys); err != nil {
-		return err
-	}
-	keys, err := sys.Access.APIKeys(ctx, &readmodels.At{Wait: app.CatchUpWithin}, workspace)
-	if err != nil {
+	var keys []accessview.APIKey
+	if err := c.Do(ctx, c.request("GET", ""), &keys); err != nil {
 		return err
 	}
 	out := tabwriter.NewWriter(c.Shell.Out, 0, 0, 2, ' ', 0)
@@ -127,15 +114,5 @@ type revokeKey struct {
 
 // Run revokes the key.
 func (c revokeKey) Run(ctx context.Context) error {
-	sys, err := c.Open(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
-	workspace, err := c.choose(sys)
-	if err != nil {
-		return err
-	}
-	_, err = accesscmd.RevokeAPIKey(ctx, sys.Commands, sys.ByOperator(workspace), c.ID)
-	return err
+	return c.Do(ctx, c.request("DELETE", "/"+c.ID.String()), nil)
 }

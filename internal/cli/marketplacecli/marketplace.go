@@ -9,41 +9,32 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
 
-	"bahi/commands"
 	"bahi/commands/marketplacecmd"
 	"bahi/commands/spreadsheet"
-	"bahi/domain/marketplace/company"
-	"bahi/domain/patch"
 	"bahi/internal/app"
 	"bahi/internal/cli/progress"
+	"bahi/internal/cli/remote"
 	"bahi/projections/marketplaceproj"
 	"bahi/readmodels"
-	"bahi/readmodels/marketplaceview"
 )
 
-type CompanyCommand struct {
-	Verify verifyCompany `cmd:"" help:"Mark a company as verified, or as not."`
-}
-
-type CatalogCommand struct {
-	Import importCatalog `cmd:"" help:"Import products from a CSV or Excel file."`
-}
-
-// find returns a company by its slug or id, and the request of a command on it.
-func find(ctx context.Context, sys *app.System, slugOrID string) (c marketplaceview.Company, req commands.Request, err error) {
-	if err := sys.CatchUp(ctx, marketplaceproj.Companies); err != nil {
-		return c, req, err
-	}
-	c, err = sys.Marketplace.Company(ctx, &readmodels.At{Wait: app.CatchUpWithin}, slugOrID)
-	return c, sys.ByOperator(sys.Home), err
+// Commands are the commands of the marketplace.
+type Commands struct {
+	Company struct {
+		Verify verifyCompany `cmd:"" help:"Mark a company as verified, or as not."`
+	} `cmd:"" help:"Verify companies."`
+	Catalog struct {
+		Import importCatalog `cmd:"" help:"Import products from a CSV or Excel file."`
+	} `cmd:"" help:"Import the products of companies."`
 }
 
 type verifyCompany struct {
-	app.Settings
+	remote.Server
 
 	Slug   string `arg:"" help:"The company's slug or id."`
 	Revoke bool   `help:"Mark it as not verified."`
@@ -51,24 +42,20 @@ type verifyCompany struct {
 
 // Run sets the mark.
 func (c verifyCompany) Run(ctx context.Context) error {
-	sys, err := c.Open(ctx, false)
-	if err != nil {
+	company := struct{ ID, Slug string }{}
+	path := "/api/v1/companies/" + url.PathEscape(c.Slug)
+	if err := c.Do(ctx, remote.Request{Method: "GET", Path: path}, &company); err != nil {
 		return err
 	}
-	defer sys.Close()
-	found, req, err := find(ctx, sys, c.Slug)
+	err := c.Do(ctx, remote.Request{Method: "PATCH", Path: "/api/v1/companies/" + company.ID, Body: map[string]bool{"verified": !c.Revoke}}, nil)
 	if err != nil {
-		return err
-	}
-	if _, err = marketplacecmd.EditCompany(ctx, sys.Commands, req, found.ID.String(),
-		company.Edit{Verified: patch.Set(!c.Revoke)}); err != nil {
 		return err
 	}
 	state := "verified"
 	if c.Revoke {
 		state = "not verified"
 	}
-	fmt.Fprintf(c.Shell.Out, "%s is %s\n", found.Slug, state)
+	fmt.Fprintf(c.Shell.Out, "%s is %s\n", company.Slug, state)
 	return nil
 }
 
@@ -112,13 +99,14 @@ func (c importCatalog) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.Close()
-	if err := sys.CatchUp(ctx, marketplaceproj.Products); err != nil { // SKUs are looked up there
+	if err := sys.CatchUp(ctx, marketplaceproj.Companies, marketplaceproj.Products); err != nil { // SKUs are looked up there
 		return err
 	}
-	to, req, err := find(ctx, sys, c.Company)
+	to, err := sys.Marketplace.Company(ctx, &readmodels.At{Wait: app.CatchUpWithin}, c.Company)
 	if err != nil {
 		return err
 	}
+	req := sys.ByOperator(sys.Home)
 	req.Operation, req.Fingerprint, req.Key, req.DryRun = "import-products-by-shell", append(sum.Sum(nil), to.ID[:]...), c.Key, c.DryRun
 	if c.Accept { // it is another import
 		req.Fingerprint = append(req.Fingerprint, 1)
@@ -129,7 +117,8 @@ func (c importCatalog) Run(ctx context.Context) error {
 	bar := progress.NewBar(c.Shell.Err, "import", "products")
 	show := func(done int) { bar.Show(int64(done), int64(len(read.Items))) }
 	show(0) // the rate counts from here
-	out, err := marketplacecmd.ImportProducts(ctx, sys.Commands, req, to.ID, sys.Marketplace, read.Items, show)
+	out, err := marketplacecmd.ImportProducts(ctx, sys.Commands, req, sys.Marketplace,
+		marketplacecmd.Import{Company: to.ID, Lines: read.Items, Progress: show})
 	bar.End()
 	if err != nil {
 		return err

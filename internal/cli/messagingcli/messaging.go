@@ -4,13 +4,12 @@ package messagingcli
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
-	"bahi/commands"
 	"bahi/domain/messaging/campaign"
-	"bahi/internal/app"
 	"bahi/internal/cli/progress"
+	"bahi/internal/cli/remote"
+	"bahi/readmodels/messagingview"
 )
 
 type CampaignsCommand struct {
@@ -18,31 +17,21 @@ type CampaignsCommand struct {
 }
 
 type watchCampaign struct {
-	app.Settings
+	remote.Server
 
-	ID    int64         `arg:"" help:"The campaign's id."`
-	Every time.Duration `default:"1s" hidden:""`
+	ID        int64         `arg:"" help:"The campaign's id."`
+	Workspace string        `placeholder:"UUID" help:"The campaign's workspace. Without it, the operator's."`
+	Every     time.Duration `default:"1s" hidden:""`
 }
 
 // Run shows a bar of the messages that are settled. It ends without an error when they all are.
 func (c watchCampaign) Run(ctx context.Context) error {
-	sys, err := c.Open(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
-	l, err := commands.Load(ctx, sys.Commands.Fresh(), campaign.Kind, strconv.FormatInt(c.ID, 10))
-	if err == nil && l.State.Status == "" {
-		err = campaign.ErrNotFound
-	}
-	if err != nil {
-		return err
-	}
-	bar := progress.NewBar(c.Shell.Err, l.State.Name, "messages")
+	bar := progress.NewBar(c.Shell.Err, fmt.Sprintf("campaign %d", c.ID), "messages")
 	defer bar.End()
 	for {
-		k, err := sys.Messaging.Campaign(ctx, nil, l.Workspace, c.ID)
-		if err != nil {
+		var k messagingview.Campaign
+		if err := c.Do(ctx, remote.Request{Method: "GET", Path: fmt.Sprintf("/api/campaigns/%d", c.ID),
+			Header: map[string]string{"Bahi-Workspace": c.Workspace}}, &k); err != nil {
 			return err
 		}
 		s := k.Stats

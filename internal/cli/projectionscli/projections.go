@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -14,8 +15,8 @@ import (
 	"bahi/http/opshttp"
 	"bahi/internal/app"
 	"bahi/internal/cli/progress"
+	"bahi/internal/cli/remote"
 	"bahi/projections"
-	"bahi/readmodels/opsview"
 )
 
 type Command struct {
@@ -36,12 +37,7 @@ type Command struct {
 type listProjections struct{ app.Settings }
 
 // Run prints one line a generation.
-func (c listProjections) Run(ctx context.Context) error {
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
+func (c listProjections) Run(ctx context.Context, sys *app.System) error {
 	head, err := sys.Store.Head(ctx)
 	if err != nil {
 		return err
@@ -214,12 +210,7 @@ type buildProjections struct {
 func (c buildProjections) Validate() error { return notNegative(c.Throttle, c.Partitions) }
 
 // Run builds the projections that have no live generation of this program's version.
-func (c buildProjections) Run(ctx context.Context) error {
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
+func (c buildProjections) Run(ctx context.Context, sys *app.System) error {
 	var missing []*projections.Projection
 	for _, p := range app.AllProjections() {
 		g, err := sys.Live(ctx, p)
@@ -237,77 +228,70 @@ func (c buildProjections) Run(ctx context.Context) error {
 	return buildAll(ctx, sys, missing, projections.BuildOptions{Throttle: c.Throttle, Partitions: c.Partitions})
 }
 
-// oneProjection is the argument of commands on one projection.
-type oneProjection struct {
-	app.Settings
+// steered is a projection that the running server steers.
+type steered struct {
+	remote.Server
 
 	Name string `arg:"" help:"The projection."`
 }
 
-// do calls do in the operator's name and prints done.
-func (c oneProjection) do(ctx context.Context, done string, do func(context.Context, app.Builds) error) error {
-	return c.tell(ctx, func(ctx context.Context, b app.Builds) (string, error) { return done, do(ctx, b) })
-}
-
-// tell is do for a message that only the call knows.
-func (c oneProjection) tell(ctx context.Context, do func(context.Context, app.Builds) (string, error)) error {
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
+// post sends a request on the projection and prints what was done.
+func (c steered) post(ctx context.Context, path string, body any, done string) error {
+	if err := c.Do(ctx, remote.Request{Method: "POST", Path: fmt.Sprintf(path, url.PathEscape(c.Name)), Body: body}, nil); err != nil {
 		return err
 	}
-	defer sys.Close()
-	done, err := do(ctx, app.Builds{System: sys})
-	switch {
-	case errors.Is(err, opsview.ErrNoProjection):
-		return fmt.Errorf("there is no projection %q", c.Name)
-	case err == nil:
-		fmt.Fprintf(c.Shell.Out, "%s: %s\n", c.Name, done)
-	}
-	return err
+	fmt.Fprintf(c.Shell.Out, "%s: %s\n", c.Name, done)
+	return nil
 }
 
 type (
-	pauseProjection    struct{ oneProjection }
-	resumeProjection   struct{ oneProjection }
-	cancelProjection   struct{ oneProjection }
-	acceptProjection   struct{ oneProjection }
-	retryProjection    struct{ oneProjection }
+	pauseProjection    struct{ steered }
+	resumeProjection   struct{ steered }
+	cancelProjection   struct{ steered }
+	acceptProjection   struct{ steered }
+	retryProjection    struct{ steered }
+	rollbackProjection struct{ steered }
 	throttleProjection struct {
-		oneProjection
+		steered
 
 		PerSecond int `arg:"" name:"events" help:"Events a second; 0 for no limit."`
 	}
 	skipProjection struct {
-		oneProjection
+		steered
 
-		Position uint64 `required:"" help:"Of the event at which it is parked."`
-		Reason   string `required:"" help:"Why the event has no effect here."`
+		Position event.Position `required:"" help:"Of the event at which it is parked."`
+		Reason   string         `required:"" help:"Why the event has no effect here."`
 	}
 )
 
-// Run pauses the rebuild or the projection.
+// Run pauses the rebuild, or without one the projection.
 func (c pauseProjection) Run(ctx context.Context) error {
-	return c.do(ctx, "paused", func(ctx context.Context, b app.Builds) error { return b.Pause(ctx, c.Name) })
+	return c.post(ctx, "/ops/projections/%s/pause", nil, "paused")
 }
 
 // Run resumes it.
 func (c resumeProjection) Run(ctx context.Context) error {
-	return c.do(ctx, "goes on", func(ctx context.Context, b app.Builds) error { return b.Resume(ctx, c.Name) })
+	return c.post(ctx, "/ops/projections/%s/resume", nil, "goes on")
 }
 
-// Run cancels the build.
+// Run cancels the rebuild.
 func (c cancelProjection) Run(ctx context.Context) error {
-	return c.do(ctx, "the rebuild is cancelled", func(ctx context.Context, b app.Builds) error { return b.Cancel(ctx, c.Name) })
+	return c.post(ctx, "/ops/projections/%s/cancel", nil, "the rebuild is cancelled")
 }
 
 // Run accepts the differences.
 func (c acceptProjection) Run(ctx context.Context) error {
-	return c.do(ctx, "the differences are accepted", func(ctx context.Context, b app.Builds) error { return b.Accept(ctx, c.Name) })
+	return c.post(ctx, "/ops/projections/%s/accept", nil, "the differences are accepted")
 }
 
 // Run clears the parked state.
 func (c retryProjection) Run(ctx context.Context) error {
-	return c.do(ctx, "tries again", func(ctx context.Context, b app.Builds) error { return b.Retry(ctx, c.Name) })
+	return c.post(ctx, "/ops/parked/%s/retry", nil, "tries again")
+}
+
+// Run records that the event is skipped.
+func (c skipProjection) Run(ctx context.Context) error {
+	return c.post(ctx, "/ops/parked/%s/skip", opshttp.Skip{Position: c.Position, Reason: c.Reason}, "passes over the event")
 }
 
 // Validate implements kong's interface.
@@ -318,55 +302,46 @@ func (c throttleProjection) Validate() error {
 	return nil
 }
 
-// Run limits the build's speed.
+// Run limits the rebuild's speed.
 func (c throttleProjection) Run(ctx context.Context) error {
-	return c.do(ctx, "throttled", func(ctx context.Context, b app.Builds) error { return b.Throttle(ctx, c.Name, c.PerSecond) })
+	var pace opshttp.Pace
+	if c.PerSecond > 0 {
+		pace.PerSecond = &c.PerSecond
+	}
+	return c.post(ctx, "/ops/projections/%s/throttle", pace, "throttled")
 }
 
-// Run records that the event is skipped.
-func (c skipProjection) Run(ctx context.Context) error {
-	return c.do(ctx, "passes over the event", func(ctx context.Context, b app.Builds) error {
-		_, err := b.Skip(ctx, b.System.ByOperator(b.System.Home), c.Name, event.Position(c.Position), c.Reason)
-		return err
-	})
-}
-
-type rollbackProjection struct{ oneProjection }
-
-// Run switches back to the kept generation. If no server keeps it up to date, Run brings it up to date first.
+// Run switches back to the previous generation.
 func (c rollbackProjection) Run(ctx context.Context) error {
-	return c.tell(ctx, func(ctx context.Context, b app.Builds) (done string, err error) {
-		p, known := app.ProjectionNamed(c.Name)
-		if !known {
-			return "", opsview.ErrNoProjection
-		}
-		tending, stop := context.WithCancel(ctx)
-		ended := make(chan error, 1)
-		go func() { ended <- b.System.Runner.MaintainGenerations(tending, p) }()
-		err = b.Rollback(ctx, c.Name)
-		stop()
-		err = errors.Join(err, <-ended)
-		if err != nil {
-			return "", err
-		}
-		g, err := b.System.Live(ctx, p)
-		return fmt.Sprintf("generation %d is read again", g.Generation), err
-	})
+	var now struct{ Generation int }
+	err := c.Do(ctx, remote.Request{Method: "POST", Path: "/ops/projections/" + url.PathEscape(c.Name) + "/rollback"}, &now)
+	if err == nil {
+		fmt.Fprintf(c.Shell.Out, "%s: generation %d is read again\n", c.Name, now.Generation)
+	}
+	return err
 }
 
 type dropProjection struct {
-	oneProjection
+	app.Settings
 
-	Generation int `arg:"" help:"The generation, as in bahi projections list."`
+	Name       string `arg:"" help:"The projection."`
+	Generation int    `arg:"" help:"The generation, as in bahi projections list."`
 }
 
 // Run drops a generation of another version of the program.
 func (c dropProjection) Run(ctx context.Context) error {
-	return c.do(ctx, fmt.Sprintf("generation %d is dropped", c.Generation), func(ctx context.Context, b app.Builds) error {
-		p, known := app.ProjectionNamed(c.Name)
-		if !known {
-			return opsview.ErrNoProjection
-		}
-		return b.System.Build(p).Drop(ctx, c.Generation)
-	})
+	chosen, err := app.ProjectionsNamed([]string{c.Name})
+	if err != nil {
+		return err
+	}
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	if err := sys.Build(chosen[0]).Drop(ctx, c.Generation); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.Shell.Out, "%s: generation %d is dropped\n", c.Name, c.Generation)
+	return nil
 }

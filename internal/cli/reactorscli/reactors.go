@@ -3,14 +3,13 @@ package reactorscli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"text/tabwriter"
 
 	"bahi/domain/event"
 	"bahi/internal/app"
 	"bahi/internal/cli/progress"
-	"bahi/projections"
+	"bahi/internal/cli/remote"
 	"bahi/reactors"
 )
 
@@ -76,7 +75,7 @@ func (c replayReactor) Run(ctx context.Context) error {
 }
 
 type retryReactor struct {
-	app.Settings
+	remote.Server
 
 	Name string `arg:"" help:"The reactor."`
 }
@@ -86,14 +85,7 @@ func (c retryReactor) Run(ctx context.Context) error {
 	if _, err := app.ReactorNamed(c.Name); err != nil {
 		return err
 	}
-	sys, err := c.Open(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
-	if err := reactors.Retry(ctx, sys.Pool, c.Name); errors.Is(err, projections.ErrNotParked) {
-		return fmt.Errorf("%s is not parked", c.Name)
-	} else if err != nil {
+	if err := c.Do(ctx, remote.Request{Method: "POST", Path: "/ops/parked/" + c.Name + "/retry"}, nil); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.Shell.Out, "%s tries its event again\n", c.Name)

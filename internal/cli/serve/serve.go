@@ -13,13 +13,13 @@ import (
 )
 
 type Command struct {
+	Addr string `env:"BAHI_ADDR" default:"127.0.0.1:8080" help:"Address that HTTP listens on." group:"Server"`
+	app.OperatorSettings
 	app.Settings
 	app.IntegrationSettings
-	app.GatewaySettings
-	app.OperatorSettings
+	app.GatewaySettings `group:"EventStoreDB clients"`
 
-	Addr string `env:"BAHI_ADDR" default:"127.0.0.1:8080" help:"Where HTTP listens."`
-	OTLP string `env:"OTEL_EXPORTER_OTLP_ENDPOINT" name:"otlp-endpoint" placeholder:"URL" help:"Where traces go (OTLP over HTTP). Without it, none are made."`
+	OTLP string `env:"OTEL_EXPORTER_OTLP_ENDPOINT" name:"otlp-endpoint" placeholder:"URL" example:"http://127.0.0.1:4318" help:"Collector of traces (OTLP over HTTP). Without it, none." group:"Server"`
 }
 
 // Run serves until the context ends.

@@ -147,10 +147,16 @@ func (w *world) checkTables(schema string) {
 	}
 }
 
-// checkLive checks that readers never see less than before.
+// checkLive checks that readers never see less than before, and that no fault parks a projection.
 func (w *world) checkLive() {
 	for key, g := range w.db.rows {
-		if !strings.HasPrefix(key, "projection.generation|") || g["live"] != true {
+		if !strings.HasPrefix(key, "projection.generation|") {
+			continue
+		}
+		if g["error"] != nil && g["scratch"] != true {
+			w.wrong("generation %v is parked, although its events can be folded: %v", g["generation"], g["error"])
+		}
+		if g["live"] != true {
 			continue
 		}
 		at := g["position"].(int64)

@@ -2,9 +2,6 @@
 // talk to a database in memory that speaks Postgres's protocol over pipes, so nothing of the product is replaced. Time is virtual
 // (testing/synctest).
 //
-// By default, it runs the appender, commands and followers. With -whole, projections, their generations, leases, and a log with a journal
-// run too; that part has not been run yet.
-//
 // In each step the scheduler lets one thing happen: a session of the database carries out one request, a notice arrives, a client begins
 // an operation, a fault strikes. Then it waits until every goroutine waits. So one seed has one order of steps.
 //

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -46,7 +47,7 @@ func (w *world) arrive(c *call) {
 	if w.faults > 0 && lot < w.odds.fault {
 		w.faults--
 		w.say("LOST answer of the journal  %s", c.name)
-		c.reply <- errNoAnswer
+		c.answer(errNoAnswer)
 		if lot%2 == 0 { // the call may come late
 			return
 		}
@@ -54,6 +55,11 @@ func (w *world) arrive(c *call) {
 	w.calls = slices.DeleteFunc(w.calls, func(other *call) bool { return other == c })
 	err := c.do()
 	w.say("%s journal %s: %v", c.node, c.name, short(err))
+	c.answer(err)
+}
+
+// answer returns the result to the caller, once.
+func (c *call) answer(err error) {
 	select {
 	case c.reply <- err:
 	default:
@@ -160,7 +166,8 @@ func (w *world) checkJournal() {
 			return
 		}
 		for i, e := range w.db.events {
-			if all[i].ID != e.ID {
+			var kept struct{ ID uuid.UUID }
+			if err := json.Unmarshal(all[i].Meta, &kept); err != nil || kept.ID != e.ID {
 				w.wrong("the journal has another event at %d", i+1)
 				return
 			}

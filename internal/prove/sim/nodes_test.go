@@ -104,9 +104,7 @@ func (n *node) run() {
 		}
 	})
 	all.Go(func() { n.follow(store) })
-	if *whole {
-		all.Go(func() { n.project(store, pool, quiet) })
-	}
+	all.Go(func() { n.project(store, pool, quiet) })
 	<-n.life.Done()
 }
 

@@ -36,8 +36,13 @@ var projectionStatements = []known{
 			x.tag = "INSERT 0 1"
 		}},
 	{"create schema", "", "", "", func(x *execution) {
-		x.change("schema|"+strings.Fields(x.st.sql)[2], row{})
 		x.tag = "CREATE SCHEMA"
+		key := "schema|" + strings.TrimSuffix(strings.Fields(x.st.sql)[2], ";")
+		if _, there := x.s.get(key); there {
+			x.fail("42P06", "schema already exists")
+			return
+		}
+		x.change(key, row{})
 	}},
 	{"create table tally", "", "", "", func(x *execution) { x.tag = "CREATE TABLE" }},
 	{"drop schema if exists", "", "", "", func(x *execution) {

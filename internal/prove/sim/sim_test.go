@@ -16,7 +16,6 @@ import (
 var (
 	oneSeed  = flag.Uint64("seed", 0, "run this seed alone, and show its trace")
 	seeds    = flag.Uint64("seeds", 300, "run so many seeds")
-	whole    = flag.Bool("whole", false, "also run projections, generations, leases and a log with a journal")
 	fromSeed = flag.Uint64("from", 1, "the first seed")
 )
 
@@ -39,7 +38,7 @@ func run(t *testing.T, seed uint64) (w *world) {
 		for i := range 1 + w.rng.IntN(4) {
 			w.clients = append(w.clients, w.newClient(fmt.Sprint("client", i), 2+w.rng.IntN(8)))
 		}
-		for i := range w.rng.IntN(3) * times(*whole) {
+		for i := range w.rng.IntN(3) {
 			w.clients = append(w.clients, w.newClient(fmt.Sprint("operator", i), 1+w.rng.IntN(3)))
 		}
 		w.mu.Unlock()
@@ -47,14 +46,6 @@ func run(t *testing.T, seed uint64) (w *world) {
 		w.end()
 	})
 	return w
-}
-
-// times returns 1 if a part of the simulation runs.
-func times(runs bool) int {
-	if runs {
-		return 1
-	}
-	return 0
 }
 
 // play runs until everything is done, and everybody has caught up. Faults end when the clients have no operations left.

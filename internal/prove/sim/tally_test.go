@@ -79,9 +79,6 @@ func (w *world) owns(ctx context.Context) error {
 
 // lateTables returns what the live tables lack.
 func (w *world) lateTables() []string {
-	if !*whole {
-		return nil
-	}
 	for key, g := range w.db.rows {
 		if strings.HasPrefix(key, "projection.generation|") && g["live"] == true {
 			if at := g["position"].(int64); at != int64(len(w.db.events)) {

@@ -1,6 +1,7 @@
 package apptest
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -8,6 +9,7 @@ import (
 func Attached(t *testing.T, o *Server, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	cmd := Command(t, t.TempDir(), args...)
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.Database, "EVENTSTORE_URL="+o.Sys.Settings.EventStore)
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.Database, "EVENTSTORE_URL="+o.Sys.Settings.EventStore,
+		"BAHI_ADDR="+strings.TrimPrefix(o.URL, "http://"))
 	return Execute(t, cmd)
 }

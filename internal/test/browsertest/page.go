@@ -13,7 +13,6 @@ import (
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -34,6 +33,9 @@ type Page struct {
 	t    testing.TB
 	base string
 	ctx  context.Context
+
+	// Keystrokes counts the keys that were pressed, without those of [Page.Write].
+	Keystrokes int
 
 	mu     sync.Mutex
 	broken []string
@@ -181,8 +183,15 @@ func (p *Page) Choose(selector string, paths ...string) {
 func (p *Page) Keys(keys ...string) {
 	p.t.Helper()
 	for _, key := range keys {
+		p.Keystrokes++
 		p.run(chromedp.KeyEvent(key))
 	}
+}
+
+// Write types a text at the focus.
+func (p *Page) Write(text string) {
+	p.t.Helper()
+	p.run(chromedp.KeyEvent(text))
 }
 
 // TabTo presses Tab until the selector matches the focused element.
@@ -201,12 +210,6 @@ func (p *Page) TabTo(selector string) {
 func (p *Page) Enter() {
 	p.t.Helper()
 	p.leaving(func() { p.Keys(kb.Enter) })
-}
-
-// CtrlEnter presses Ctrl+Enter and waits for the next page.
-func (p *Page) CtrlEnter() {
-	p.t.Helper()
-	p.leaving(func() { p.run(chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(input.ModifierCtrl))) })
 }
 
 // Is returns the value of a JavaScript condition.

@@ -7,14 +7,21 @@ import (
 )
 
 // PressAlt presses a key with Alt and waits for the next page.
-func (p *Page) PressAlt(key string) { p.t.Helper(); p.press(key, input.ModifierAlt) }
+func (p *Page) PressAlt(key string) {
+	p.t.Helper()
+	p.leaving(func() { p.with(input.ModifierAlt, key) })
+}
 
 // PressCtrl presses a key with Ctrl and waits for the next page.
-func (p *Page) PressCtrl(key string) { p.t.Helper(); p.press(key, input.ModifierCtrl) }
+func (p *Page) PressCtrl(key string) { p.t.Helper(); p.leaving(func() { p.Ctrl(key) }) }
 
-func (p *Page) press(key string, with input.Modifier) {
+// Ctrl presses a key with Ctrl.
+func (p *Page) Ctrl(key string) { p.t.Helper(); p.with(input.ModifierCtrl, key) }
+
+func (p *Page) with(modifier input.Modifier, key string) {
 	p.t.Helper()
-	p.leaving(func() { p.run(chromedp.KeyEvent(key, chromedp.KeyModifiers(with))) })
+	p.Keystrokes++
+	p.run(chromedp.KeyEvent(key, chromedp.KeyModifiers(modifier)))
 }
 
 // Phone makes the window that of a phone whose screen feels fingers.

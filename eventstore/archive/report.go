@@ -1,89 +1,115 @@
-package main
+package archive
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"bahi/domain/event"
-	"bahi/eventstore/archive"
 	"bahi/eventstore/tlog"
 )
 
-// answer is the result for people and for scripts.
-type answer struct {
+// Report is the result of a verification, for people and for scripts.
+type Report struct {
 	Verdict    tlog.Verdict     `json:"verdict"`
 	Log        string           `json:"log"` // its origin in checkpoints
 	Result     *tlog.Result     `json:"result,omitempty"`
 	Difference *tlog.Difference `json:"difference,omitempty"` // from the copy that it was compared with
-	Proofs     []proven         `json:"proofs,omitempty"`
+	Proofs     []ProvenEvent    `json:"proofs,omitempty"`
 	Sentences  []string         `json:"sentences"`
 }
 
-func (a *answer) sayf(format string, args ...any) {
+func (a *Report) sayf(format string, args ...any) {
 	a.Sentences = append(a.Sentences, fmt.Sprintf(format, args...))
 }
 
-// trust is what the auditor trusts.
-type trust struct {
-	keys  tlog.Keys
-	files []file // with kept checkpoints
+// Given is what a verifier trusts: public keys, and checkpoints that were kept.
+type Given struct {
+	Keys  tlog.Keys
+	Files []KeptFile
 }
 
-type file struct {
-	name string
-	text []byte
+// KeptFile is a file with kept checkpoints.
+type KeptFile struct {
+	Name string
+	Text []byte
 }
 
-// kept returns the kept checkpoints of a log.
-func (t trust) kept(origin string) (all []tlog.RetainedCheckpoint, err error) {
-	for _, f := range t.files {
-		kept, err := t.keys.Collect(origin, f.name, f.text)
+// ReadGiven reads the files with keys, and those with checkpoints.
+func ReadGiven(keys, checkpoints []string) (g Given, err error) {
+	var all strings.Builder
+	for _, path := range keys {
+		text, err := os.ReadFile(path) //nolint:gosec // G304: the caller names it
+		if err != nil {
+			return g, err
+		}
+		all.Write(append(text, '\n'))
+	}
+	if g.Keys, err = tlog.ParseKeys(all.String()); err != nil {
+		return g, err
+	}
+	for _, path := range checkpoints {
+		text, err := os.ReadFile(path) //nolint:gosec // G304: as above
+		if err != nil {
+			return g, err
+		}
+		g.Files = append(g.Files, KeptFile{filepath.Base(path), text})
+	}
+	return g, nil
+}
+
+// Kept returns the kept checkpoints of a log.
+func (g Given) Kept(origin string) (all []tlog.RetainedCheckpoint, err error) {
+	for _, f := range g.Files {
+		kept, err := g.Keys.Collect(origin, f.Name, f.Text)
 		if err != nil {
 			return nil, err
 		}
 		if len(kept) == 0 {
-			return nil, fmt.Errorf("%s has no checkpoint", f.name)
+			return nil, fmt.Errorf("%s has no checkpoint", f.Name)
 		}
 		all = append(all, kept...)
 	}
 	return all, nil
 }
 
-// source is a log to verify.
-type source struct {
-	name   string
-	origin string
-	live   bool // the log itself, not a copy: no copy can be newer
-	events func(ctx context.Context) iter.Seq2[event.Stored, error]
-	verify func(ctx context.Context, t trust, kept []tlog.RetainedCheckpoint, progress func(uint64)) (tlog.Result, error)
+// Source is a log to verify.
+type Source struct {
+	Name   string
+	Origin string
+	Live   bool // the log itself, not a copy: no copy can be newer
+	Events func(ctx context.Context) iter.Seq2[event.Stored, error]
+	Verify func(ctx context.Context, g Given, kept []tlog.RetainedCheckpoint, progress func(uint64)) (tlog.Result, error)
 }
 
-func archiveSource(name string, a *archive.Archive) source {
-	return source{
-		name: name, origin: tlog.Origin(a.StoreID), events: a.Events,
-		verify: func(ctx context.Context, t trust, kept []tlog.RetainedCheckpoint, progress func(uint64)) (tlog.Result, error) {
-			return a.Verify(ctx, t.keys, kept, progress)
+// Source returns the archive as a log to verify.
+func (a *Archive) Source(name string) Source {
+	return Source{
+		Name: name, Origin: tlog.Origin(a.StoreID), Events: a.Events,
+		Verify: func(ctx context.Context, g Given, kept []tlog.RetainedCheckpoint, progress func(uint64)) (tlog.Result, error) {
+			return a.Verify(ctx, g.Keys, kept, progress)
 		},
 	}
 }
 
-// verify compares a log with what the auditor trusts, and with a copy if there is one.
-func verify(ctx context.Context, log source, t trust, other *source, progress func(what string, events uint64)) (answer, error) {
-	kept, err := t.kept(log.origin)
+// Examine compares a log with what the verifier trusts, and with a copy if there is one.
+func Examine(ctx context.Context, log Source, g Given, other *Source, progress func(what string, events uint64)) (Report, error) {
+	kept, err := g.Kept(log.Origin)
 	if err != nil {
-		return answer{}, err
+		return Report{}, err
 	}
-	r, err := log.verify(ctx, t, kept, func(n uint64) { progress("verifying", n) })
+	r, err := log.Verify(ctx, g, kept, func(n uint64) { progress("verifying", n) })
 	if err != nil && r.Finding == nil {
-		return answer{}, err
+		return Report{}, err
 	}
-	a := answer{Verdict: r.Verdict(), Log: log.origin, Result: &r}
+	a := Report{Verdict: r.Verdict(), Log: log.Origin, Result: &r}
 	if other != nil {
-		if err := a.compare(ctx, log, *other, t, kept, progress); err != nil {
-			return answer{}, err
+		if err := a.compare(ctx, log, *other, g, kept, progress); err != nil {
+			return Report{}, err
 		}
 	}
 	a.Sentences = append(a.Sentences, r.Sentences()...)
@@ -94,13 +120,13 @@ func verify(ctx context.Context, log source, t trust, other *source, progress fu
 }
 
 // compare finds the first difference from a copy and lets the checkpoints decide which of the two is true.
-func (a *answer) compare(ctx context.Context, log, other source, t trust, kept []tlog.RetainedCheckpoint,
+func (a *Report) compare(ctx context.Context, log, other Source, g Given, kept []tlog.RetainedCheckpoint,
 	progress func(string, uint64)) error {
-	if other.origin != log.origin {
-		return fmt.Errorf("%s is of the log %s, and %s of %s", other.name, other.origin, log.name, log.origin)
+	if other.Origin != log.Origin {
+		return fmt.Errorf("%s is of the log %s, and %s of %s", other.Name, other.Origin, log.Name, log.Origin)
 	}
-	d, err := tlog.Compare(other.events(ctx), log.events(ctx), func(n uint64) { progress("comparing", n) })
-	if b, ok := errors.AsType[*archive.CorruptError](err); ok {
+	d, err := tlog.Compare(other.Events(ctx), log.Events(ctx), func(n uint64) { progress("comparing", n) })
+	if b, ok := errors.AsType[*CorruptError](err); ok {
 		a.sayf("The comparison stopped: %s.", b)
 		return nil
 	}
@@ -109,25 +135,25 @@ func (a *answer) compare(ctx context.Context, log, other source, t trust, kept [
 	}
 	a.Difference = d
 	if d == nil {
-		a.sayf("It has everything that %s has.", other.name)
+		a.sayf("It has everything that %s has.", other.Name)
 		return nil
 	}
-	if d.Kind == tlog.Truncated && a.Verdict != tlog.Tampered && !log.live {
-		a.sayf("It ends after %d events, and %s continues.", d.Number-1, other.name)
+	if d.Kind == tlog.Truncated && a.Verdict != tlog.Tampered && !log.Live {
+		a.sayf("It ends after %d events, and %s continues.", d.Number-1, other.Name)
 		return nil
 	}
-	trusted, err := other.verify(ctx, t, kept, func(n uint64) { progress("verifying the copy", n) })
+	trusted, err := other.Verify(ctx, g, kept, func(n uint64) { progress("verifying the copy", n) })
 	if err != nil {
 		return err
 	}
 	right := trusted.Finding == nil || trusted.Finding.Kind == tlog.Truncated // an older copy ends before newer checkpoints
-	difference := fmt.Sprintf("The first one here is %s, the second %s. %s", other.name, log.name, d)
+	difference := fmt.Sprintf("The first one here is %s, the second %s. %s", other.Name, log.Name, d)
 	switch {
 	case a.Verdict != tlog.Tampered && a.Result.Proven >= d.Number:
-		a.sayf("%s is not the signed log. %s", other.name, difference)
+		a.sayf("%s is not the signed log. %s", other.Name, difference)
 	case right && trusted.Proven >= d.Number:
 		a.Verdict = tlog.Tampered
-		a.sayf("TAMPERED. The first bad event is event %d: the events before it are those of %s, which is proven. %s", d.Number, other.name,
+		a.sayf("TAMPERED. The first bad event is event %d: the events before it are those of %s, which is proven. %s", d.Number, other.Name,
 			difference)
 	default:
 		a.Verdict = tlog.Tampered
@@ -136,8 +162,8 @@ func (a *answer) compare(ctx context.Context, log, other source, t trust, kept [
 	return nil
 }
 
-// proven is the result for an event of a file of proofs.
-type proven struct {
+// ProvenEvent is the result for an event of a file of proofs.
+type ProvenEvent struct {
 	Event      tlog.Event       `json:"event"`
 	Payload    string           `json:"payload"`
 	Metadata   string           `json:"metadata"`
@@ -147,18 +173,18 @@ type proven struct {
 	Problem    string           `json:"problem,omitempty"` // empty: the event is in the log
 }
 
-// verifyProofs checks each proof of a file.
-func verifyProofs(text []byte, t trust) (answer, error) {
+// ExamineProofs checks each proof of a file.
+func ExamineProofs(text []byte, g Given) (Report, error) {
 	proofs, err := tlog.ParseProofs(text)
 	if err != nil {
-		return answer{}, err
+		return Report{}, err
 	}
-	a := answer{Verdict: tlog.Verified}
+	a := Report{Verdict: tlog.Verified}
 	for _, p := range proofs {
-		one := proven{Event: tlog.Of(p.Event), Payload: string(p.Event.Data), Metadata: string(p.Event.Meta), Index: p.Index}
-		verdict, err := one.verify(p, t)
+		one := ProvenEvent{Event: tlog.Of(p.Event), Payload: string(p.Event.Data), Metadata: string(p.Event.Meta), Index: p.Index}
+		verdict, err := one.verify(p, g)
 		if err != nil {
-			return answer{}, err
+			return Report{}, err
 		}
 		if verdict == tlog.Tampered || a.Verdict == tlog.Verified {
 			a.Verdict = verdict
@@ -174,11 +200,11 @@ func verifyProofs(text []byte, t trust) (answer, error) {
 }
 
 // verify verifies a proof and fills in its result.
-func (p *proven) verify(proof tlog.Proof, t trust) (tlog.Verdict, error) {
-	c, by, err := t.keys.Verify(proof)
+func (p *ProvenEvent) verify(proof tlog.Proof, g Given) (tlog.Verdict, error) {
+	c, by, err := g.Keys.Verify(proof)
 	p.Checkpoint, p.By = c, by
 	if errors.Is(err, tlog.ErrNotSigned) {
-		return p.kept(proof, t)
+		return p.kept(proof, g)
 	}
 	if err != nil {
 		p.Problem = err.Error()
@@ -188,12 +214,12 @@ func (p *proven) verify(proof tlog.Proof, t trust) (tlog.Verdict, error) {
 }
 
 // kept compares a proof whose checkpoint no trusted key signed with the kept checkpoints.
-func (p *proven) kept(proof tlog.Proof, t trust) (tlog.Verdict, error) {
+func (p *ProvenEvent) kept(proof tlog.Proof, g Given) (tlog.Verdict, error) {
 	if err := proof.Holds(p.Checkpoint); err != nil {
 		p.Problem = err.Error()
 		return tlog.Tampered, nil //nolint:nilerr // the failure is the result
 	}
-	kept, err := t.kept(p.Checkpoint.Origin)
+	kept, err := g.Kept(p.Checkpoint.Origin)
 	if err != nil {
 		return "", err
 	}
@@ -211,7 +237,7 @@ func (p *proven) kept(proof tlog.Proof, t trust) (tlog.Verdict, error) {
 	return tlog.Undecided, nil
 }
 
-func (p *proven) sentence(verdict tlog.Verdict) string {
+func (p *ProvenEvent) sentence(verdict tlog.Verdict) string {
 	what := fmt.Sprintf("the event at position %d, %s, recorded at %s", p.Event.Position, p.Event,
 		p.Event.At.Format("2006-01-02 15:04:05.000000 MST"))
 	switch verdict {

@@ -1,0 +1,82 @@
+package http_test
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fieldSchema is a schema of the document with the fields that it describes.
+type fieldSchema struct {
+	Ref         string `json:"$ref"`
+	Description string
+	Properties  map[string]fieldSchema
+	Items       *fieldSchema
+	AnyOf       []fieldSchema
+	OneOf       []fieldSchema
+}
+
+// undescribed lists the fields below a schema that have neither a description nor a schema of their own.
+func (s fieldSchema) undescribed(place string) (all []string) {
+	for name, field := range s.Properties {
+		at := place + "." + name
+		refers := func(one fieldSchema) bool { return one.Ref != "" } // or may be null
+		if field.Ref == "" && field.Description == "" && !slices.ContainsFunc(slices.Concat(field.AnyOf, field.OneOf), refers) {
+			all = append(all, at)
+		}
+		all = append(all, field.undescribed(at)...)
+	}
+	if s.Items != nil {
+		all = append(all, s.Items.undescribed(place+"[]")...)
+	}
+	for _, one := range s.AnyOf {
+		all = append(all, one.undescribed(place)...)
+	}
+	return all
+}
+
+func TestEveryFieldOfTheDocumentHasADescription(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/openapi.json")
+	require.NoError(t, err)
+	type content map[string]struct{ Schema fieldSchema }
+	var document struct {
+		Components struct{ Schemas map[string]fieldSchema }
+		Paths      map[string]map[string]struct {
+			OperationID string
+			Parameters  []struct {
+				Name, Description string
+				Schema            fieldSchema
+			}
+			RequestBody struct{ Content content }
+			Responses   map[string]struct{ Content content }
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &document))
+	var missing []string
+	for name, s := range document.Components.Schemas {
+		missing = append(missing, s.undescribed(name)...)
+	}
+	for _, operations := range document.Paths {
+		for _, op := range operations {
+			for _, p := range op.Parameters {
+				if p.Description == "" && p.Schema.Description == "" {
+					missing = append(missing, op.OperationID+" parameter "+p.Name)
+				}
+			}
+			for _, media := range op.RequestBody.Content {
+				missing = append(missing, media.Schema.undescribed(op.OperationID)...)
+			}
+			for _, response := range op.Responses {
+				for _, media := range response.Content {
+					missing = append(missing, media.Schema.undescribed(op.OperationID)...)
+				}
+			}
+		}
+	}
+	slices.Sort(missing)
+	require.Empty(t, missing, "add a doc tag to each")
+}

@@ -1,0 +1,311 @@
+package pages
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// recordLine is a record in a list.
+type recordLine struct {
+	Head  *display
+	Cells []display
+	Forms []actForm
+}
+
+// listPage is the content of the page of a list.
+type listPage struct {
+	Title, About, Address string
+	Sections              []choice // other lists
+	Again                 int      // seconds after which the records are read again
+	Above                 []choice
+	Columns               []string
+	Rows                  []recordLine
+	Filters               []field
+	Asked                 bool
+	Total                 int
+	Newer, Older          string // addresses
+	Acts                  bool   // the lines have forms
+	Forms                 []actForm
+	Kinds                 []choice // types of which a new record can be
+	Answer                *display
+	Tried                 bool
+	Stream, Events        string
+	Wrong                 []string
+	Lacks                 string // what must be there before
+	PDF                   string // address
+	Lists                 references
+}
+
+// list shows the records of a resource.
+func (d *desk) list(in sent) (page, error) {
+	o, err := d.operation(d.of.list)
+	if err != nil {
+		return page{}, err
+	}
+	number := d.number()
+	b := &listPage{
+		Title: d.of.title, About: d.of.about, Address: d.of.address(d.parent, ""), Answer: in.answer, Tried: in.tried, Events: d.of.events,
+		Again: d.of.again,
+	}
+	if b.Above, err = d.above(); err != nil {
+		return page{}, err
+	}
+	asked := d.asked(o)
+	b.Asked = len(asked) > 0
+	own := maps.Clone(asked) // without what is set in any case
+	link := func(name, value string) string {
+		to := maps.Clone(own)
+		to.Set(name, value)
+		return b.Address + "?" + to.Encode()
+	}
+	if first := d.of.first; first != "" && !asked.Has(first) {
+		i := slices.IndexFunc(o.Params, func(p parameter) bool { return p.Name == first })
+		if options := o.Params[i].Options; len(options) > 0 {
+			asked.Set(first, options[0])
+		} else if own := d.namesOf(linked[first]); len(own) > 0 {
+			asked.Set(first, own[0].Value)
+		} else {
+			b.Lacks = d.of.lacks
+		}
+	}
+	b.Filters = d.filters(o, asked)
+	b.Lists = d.refs
+	for i, f := range b.Filters {
+		if r, is := d.refs[f.Key]; is && f.Value != "" {
+			id, wrong := r.find(d.lang, f.Value)
+			if b.Filters[i].Error = wrong; wrong == "" {
+				asked.Set(f.Key, id)
+			} else {
+				asked.Del(f.Key)
+			}
+		}
+	}
+	query := d.listQuery()
+	maps.Copy(query, asked)
+	for _, name := range []string{"from_time", "to_time"} {
+		if query.Has(name) {
+			query.Set(name, d.clock(query.Get(name), name == "to_time"))
+		}
+	}
+	var rows []map[string]any
+	size := rowsListed
+	if d.of.oldest {
+		size = rowsShown
+		rows, b.Total, err = d.newestFirst(func(number, size int) ([]map[string]any, int, error) { return d.rows(query, number, size) })
+	} else if b.Lacks == "" {
+		rows, b.Total, err = d.rows(query, number, size)
+	}
+	if refused := refusal(err); refused != nil && refused.Status != http.StatusForbidden && refused.Status != http.StatusNotFound {
+		b.Wrong, err = []string{detail(refused)}, nil
+		in.status = cmp.Or(in.status, refused.Status)
+	}
+	if err != nil {
+		return page{}, err
+	}
+	if number > 1 {
+		b.Newer = link("page", strconv.Itoa(number-1))
+	}
+	if d.of.oldest && d.older(b.Total) || !d.of.oldest && number*size < b.Total && len(rows) <= size {
+		b.Older = link("page", strconv.Itoa(number+1))
+	}
+	next, _, _ := strings.Cut(strings.TrimPrefix(d.next, "<"), ">")
+	if older, err := url.Parse(next); err == nil && older.Query().Has("to_position") {
+		b.Older, b.Total = link("to_position", older.Query().Get("to_position")), 0 // the whole number is unknown
+	}
+	if err := d.draw(b, rows); err != nil {
+		return page{}, err
+	}
+	if b.Forms, err = d.forms(in, nil); err != nil {
+		return page{}, err
+	}
+	b.Wrong = append(b.Wrong, stray(in, b.Forms)...)
+	if d.of.pdf != "" {
+		pdf, err := d.request(d.of.pdf, request{query: query})
+		if err != nil {
+			return page{}, err
+		}
+		b.PDF = pdf.URL.String()
+	}
+	if b.Sections = d.sections(); b.Sections != nil {
+		b.Above = nil
+	}
+	if stream, known := d.streamOf(); known {
+		b.Stream = stream
+	}
+	if create, err := d.operation(d.of.create); err == nil && d.may(create) && d.of.kinds[d.kind(nil)] == nil {
+		for kind := range d.of.kinds {
+			b.Kinds = append(b.Kinds, choice{Value: kind, Text: d.lang.t(field{}.Word(kind))})
+		}
+		slices.SortFunc(b.Kinds, func(x, y choice) int { return strings.Compare(x.Text, y.Text) })
+	}
+	return page{template: "list", title: d.of.title, status: in.status, body: b}, nil
+}
+
+// draw adds the records to the list.
+func (d *desk) draw(b *listPage, rows []map[string]any) error {
+	s, err := d.rowSchema()
+	if err != nil {
+		return err
+	}
+	schemas := map[string]*schema{}
+	for _, p := range s.Properties {
+		schemas[p.Name] = p.schema
+	}
+	for _, name := range d.of.columns {
+		b.Columns = append(b.Columns, d.lang.t(labelOf(name)))
+	}
+	for _, r := range rows {
+		if d.refs != nil {
+			r, _ = d.refs.texts(r).(map[string]any)
+		}
+		line, columns := recordLine{}, d.of.columns
+		if !d.of.flat {
+			line.Head, columns = d.head(r), columns[1:]
+		}
+		for _, name := range columns {
+			line.Cells = append(line.Cells, d.cell(name, schemas[name], r))
+		}
+		if d.lines {
+			d.id = idOf(r)
+			if line.Forms, err = d.forms(sent{}, r); err != nil {
+				return err
+			}
+			d.id, b.Acts = "", b.Acts || len(line.Forms) > 0
+		}
+		b.Rows = append(b.Rows, line)
+	}
+	return nil
+}
+
+// asked returns what people filled in of the list's filters.
+func (d *desk) asked(o *operation) url.Values {
+	asked := url.Values{}
+	for _, p := range d.params(o) {
+		if value := strings.TrimSpace(d.r.URL.Query().Get(p.Name)); d.isFilter(p) && value != "" {
+			asked.Set(p.Name, value)
+		}
+	}
+	return asked
+}
+
+// isFilter reports whether a parameter is one of the query that people fill in.
+func (d *desk) isFilter(p parameter) bool {
+	rest := append([]string{"page", "limit", "page_size", "skip", "sort", d.of.by}, d.of.without...)
+	return p.In == "query" && !slices.Contains(rest, p.Name) && !d.of.fixed.Has(p.Name)
+}
+
+// params returns the parameters of a list, and of the search for its records.
+func (d *desk) params(o *operation) []parameter {
+	found, err := d.operation(d.of.search)
+	if err != nil {
+		return o.Params
+	}
+	return slices.Concat(o.Params, found.Params)
+}
+
+// filters returns the inputs of the list's filters.
+func (d *desk) filters(o *operation, asked url.Values) []field {
+	inputs, given := &schema{}, map[string]any{}
+	for _, p := range d.params(o) {
+		if !d.isFilter(p) {
+			continue
+		}
+		one := *p.schema
+		one.Required, one.Description = false, ""
+		if r, is := d.refs[p.Name]; is {
+			one.Kind, one.List = "text", r.List
+		}
+		if one.Kind == "tick" {
+			one.Kind, one.Options = "select", []string{"true", "false"}
+		} else if one.Kind == "area" {
+			one.Kind = "text"
+		}
+		if strings.HasSuffix(p.Name, "_time") {
+			one.Kind = "moment"
+		}
+		inputs.Properties = append(inputs.Properties, property{p.Name, &one})
+		given[p.Name] = asked.Get(p.Name)
+	}
+	fields := inputs.fields("", given, nil, 0)
+	if i := slices.IndexFunc(fields, func(f field) bool { return f.Key == "search" }); i > 0 {
+		fields[0], fields[i] = fields[i], fields[0]
+	}
+	d.choose(fields, "-of")
+	return fields
+}
+
+// listQuery returns the query that the list always has.
+func (d *desk) listQuery() url.Values {
+	query := maps.Clone(d.of.fixed)
+	if query == nil {
+		query = url.Values{}
+	}
+	if d.of.by != "" && d.parent != "" {
+		query.Set(d.of.by, d.parent)
+	}
+	return query
+}
+
+// rows returns a page of the list, and how many records there are.
+func (d *desk) rows(query url.Values, number, size int) (rows []map[string]any, total int, err error) {
+	id := d.of.list
+	if query.Has("q") && d.of.search != "" {
+		id = d.of.search
+	}
+	o, err := d.operation(id)
+	if err != nil {
+		return nil, 0, err
+	}
+	query = maps.Clone(query)
+	for _, p := range o.Params {
+		switch p.Name {
+		case "page":
+			query.Set("page", strconv.Itoa(number))
+		case "skip":
+			query.Set("skip", strconv.Itoa((number-1)*size))
+		case "limit", "page_size":
+			query.Set(p.Name, strconv.Itoa(size))
+		}
+	}
+	var answer any
+	vars := d.vars(o)
+	if d.parent != "" && d.of.by == "" {
+		vars = vars[:1]
+	}
+	out, err := d.call(o.ID, request{vars: vars[:min(len(vars), strings.Count(o.Path, "{"))], query: query}, &answer)
+	if err != nil {
+		return nil, 0, err
+	}
+	d.next = out.Header.Get("Link")
+	list, total := listOf(answer)
+	if counted, err := strconv.Atoi(out.Header.Get("X-Total-Count")); err == nil {
+		total = counted
+	}
+	for _, one := range list {
+		if row, is := one.(map[string]any); is {
+			rows = append(rows, row)
+		}
+	}
+	return rows, total, nil
+}
+
+// listOf returns the records of the answer to a list, an array or an object with one, and the number that it tells.
+func listOf(answer any) (list []any, total int) {
+	switch a := answer.(type) {
+	case []any:
+		return a, len(a)
+	case map[string]any:
+		for _, name := range []string{"data", "items", "rows"} {
+			if list, is := a[name].([]any); is {
+				total, _ = strconv.Atoi(textOf(a["total"])) // 0 without one
+				return list, max(total, len(list))
+			}
+		}
+	}
+	return nil, 0
+}

@@ -1,0 +1,220 @@
+package pages
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+const settings = Path + "/settings"
+
+// settingsParts are the lists and records of settings.
+var settingsParts = []place{
+	{Name: "You", Link: settings},
+	{Name: "Members", Link: settings + "/members", needs: "marketplace:read"},
+	{Name: "Invitations", Link: settings + "/invitations", needs: "marketplace:read"},
+	{Name: "API keys", Link: settings + "/keys", needs: "marketplace:read"},
+	{Name: "Company", Link: Path + "/list/companies", needs: "marketplace:read"},
+	{Name: "Books lock", Link: settings + "/books", needs: "ledger:read"},
+}
+
+func settingsSections(v *visit) (all []choice) {
+	may := v.permissions()
+	for _, p := range settingsParts {
+		if p.needs == "" || may[p.needs] {
+			all = append(all, choice{Value: p.Link, Text: p.Name})
+		}
+	}
+	return all
+}
+
+// settingsResources returns the resources of settings.
+func settingsResources() []*resource {
+	all := []*resource{
+		{
+			base: Path, word: "settings", title: "Settings", single: true, get: "get-me", own: (*desk).self, columns: []string{"email"},
+			cells: map[string]cell{}, more: (*desk).about,
+			each: []action{
+				{
+					operation: "update-me", button: "Change", did: "profile", edit: true,
+					about: "Another address counts at once. The one before gets a mail that can take the change back.",
+				},
+				{
+					operation: "change-password", button: "Change the password", about: "Your other devices are signed out.", did: "password",
+					when: func(me map[string]any) bool { return me["auth_provider"] == "email" },
+				},
+				{operation: "upload-picture", button: "Upload a picture", did: "picture"},
+				{
+					operation: "request-deletion", button: "Delete my account", danger: true, did: "deletion",
+					when: func(me map[string]any) bool { return me["delete_after"] == nil },
+					about: "Within 30 days your name, your address, your picture and your sessions are deleted, and you cannot sign in any " +
+						"more. Until then the operator can keep your account. The books of the workspace stay, with what you wrote in them. " +
+						"You and the administrator get a mail.",
+				},
+			},
+		},
+		{
+			base: settings, word: "members", title: "Members", list: "list-members", columns: []string{"name", "email", "permissions", "joined_at"},
+			live: []string{"email", "permissions", "joined_at"}, cells: map[string]cell{"name": (*desk).memberName},
+			each: []action{
+				{
+					operation: "change-member", button: "Change the rights", did: "member", fields: rightsFields,
+					starts: func(_ *desk, m map[string]any) map[string]any { return map[string]any{"permissions": levels(m)} },
+				},
+				{
+					operation: "remove-member", button: "Remove the member", danger: true, did: "removed", to: (*desk).afterRemoval,
+					about: "The person sees nothing of the workspace any more. What they wrote stays. Another invitation brings them back.",
+				},
+			},
+		},
+		{
+			base: settings, word: "invitations", title: "Invitations", list: "list-invitations", inline: true, cells: map[string]cell{},
+			about:   "A mail brings a link, which works for seven days. The one who opens it signs in or registers, and joins.",
+			columns: []string{"email", "permissions", "invited_by", "expires_at"},
+			actions: []action{{
+				operation: "invite-member", button: "Invite somebody", did: "invited", fields: append([]string{"email"}, rightsFields...),
+				starts: readsBooks,
+			}},
+			each: []action{{operation: "withdraw-invitation", button: "Withdraw", did: "withdrawn"}},
+		},
+		{
+			base: settings, word: "keys", title: "API keys", list: "list-api-keys", inline: true,
+			about:   "A key opens the interface to a program, as far as its rights go and as long as its maker has them.",
+			columns: []string{"name", "permissions", "created_by", "created_at", "expires_at", "state"},
+			cells: map[string]cell{"state": func(d *desk, k map[string]any) display {
+				if d.ended(k) {
+					return display{Text: d.lang.t("Ended"), Chip: "plain"}
+				}
+				return display{}
+			}},
+			actions: []action{{
+				operation: "create-api-key", button: "Make a key", shows: true, says: (*desk).newKey, starts: readsBooks,
+				fields: append(append([]string{"name"}, rightsFields...), "expires_at"),
+			}},
+			each: []action{{
+				operation: "revoke-api-key", button: "Revoke", danger: true, did: "revoked",
+				about: "The key, and all keys that were made with it, open nothing any more. This cannot be undone.",
+				when:  func(k map[string]any) bool { return k["revoked_at"] == nil },
+			}},
+		},
+		{
+			base: settings, word: "books", title: "Books lock", single: true, get: "get-books-lock", columns: []string{"locked_through"},
+			about: "Rows of locked days cannot be added, changed or deleted. A locked row can be reversed today.",
+			live:  []string{"locked_through"},
+			cells: map[string]cell{"locked_through": func(d *desk, lock map[string]any) display {
+				if through := textOf(lock["locked_through"]); through != "" {
+					return display{Text: d.lang.tf("The books are locked through %s.", d.lang.day(through))}
+				}
+				return display{Text: d.lang.t("Nothing is locked.")}
+			}},
+			each: []action{{
+				operation: "set-books-lock", button: "Move the lock", did: "lock", because: "Wanted to unlock days.",
+				fields: []string{"locked_through"},
+				starts: func(_ *desk, lock map[string]any) map[string]any {
+					return map[string]any{"locked_through": lock["locked_through"]}
+				},
+			}},
+		},
+	}
+	for _, r := range all {
+		r.sections = settingsSections
+	}
+	return all
+}
+
+// aboutVisitor is what the first page of settings shows beside its forms.
+type aboutVisitor struct {
+	Key, Picture, DeleteAfter string // Key: the name of the API key of a visitor who is no user
+	Unconfirmed               bool   // the address
+	Themes                    []choice
+}
+
+// self shows the page on the visitor. An API key has no account.
+func (d *desk) self(in sent) (page, error) {
+	if d.who.Type == "user" {
+		return d.record(in)
+	}
+	more := aboutVisitor{Key: d.actor(d.who.String()), Themes: d.themes()}
+	b := &recordPage{Title: d.lang.t(d.of.title), Sections: d.sections(), Word: d.of.word, More: more}
+	return page{template: "record", title: d.of.title, body: b}, nil
+}
+
+func (d *desk) about(me map[string]any) any {
+	return aboutVisitor{
+		Picture: strings.TrimPrefix(textOf(me["profile_picture_url"]), d.PublicURL), DeleteAfter: textOf(me["delete_after"]),
+		Unconfirmed: me["email_verified"] != true, Themes: d.themes(),
+	}
+}
+
+func (v *visit) themes() (all []choice) {
+	now := cookieOf(v.r, themeCookie)
+	for _, c := range []choice{{Value: "auto", Text: "As the system"}, {Value: "light", Text: "Light"}, {Value: "dark", Text: "Dark"}} {
+		c.Chosen = c.Value == now
+		all = append(all, c)
+	}
+	return all
+}
+
+func (d *desk) memberName(m map[string]any) display {
+	one := display{Text: cmp.Or(fullName(m), textOf(m["email"])), Link: d.of.address("", idOf(m))}
+	if idOf(m) == d.who.ID {
+		one.Text += " · " + d.lang.t("You")
+	}
+	return one
+}
+
+// afterRemoval leads a member who has left to the first page, since there may be no way back.
+func (d *desk) afterRemoval(map[string]any) string {
+	if d.id == d.who.ID {
+		return Path + "/"
+	}
+	return d.of.address("", "")
+}
+
+// ended reports whether an API key opens nothing any more.
+func (d *desk) ended(key map[string]any) bool {
+	until, err := time.Parse(time.RFC3339, textOf(key["expires_at"]))
+	return key["revoked_at"] != nil || err == nil && !d.Now().Before(until)
+}
+
+// newKey shows a key that was made. A form that was sent again has none.
+func (d *desk) newKey(made map[string]any) display {
+	if made["key"] == nil {
+		return display{Text: d.lang.t("This key was made before, and shown then. Revoke it and make another one if you do not have it.")}
+	}
+	ends := d.shown("expires_at", nil, made["expires_at"])
+	return display{Pairs: []display{{Label: d.lang.t("Copy it now. It is not shown again."), Copy: textOf(made["key"])}, ends}}
+}
+
+// areas are the areas of permissions, in the order in which they are shown.
+var areas = []string{"ledger", "messaging", "marketplace", "audit"}
+
+// rightsFields are the fields of permissions, without what only operators give.
+var rightsFields = []string{"permissions.ledger", "permissions.messaging", "permissions.marketplace", "permissions.audit"}
+
+func readsBooks(*desk, map[string]any) map[string]any {
+	return map[string]any{"permissions": map[string]any{"ledger": "read"}}
+}
+
+// levels returns the permissions of a member, each area with its level.
+func levels(member map[string]any) map[string]any {
+	of := map[string]any{}
+	for _, area := range areas {
+		of[area] = cmp.Or(textOf(inner(member, "permissions")[area]), "none")
+	}
+	return of
+}
+
+// rights returns permissions in words.
+func (d *desk) rights(of map[string]any) (words []display) {
+	if of["operator"] == true {
+		return []display{{Text: d.lang.t("Everything, as an operator")}}
+	}
+	for _, area := range areas {
+		if level := textOf(of[area]); slices.Contains([]string{"read", "write"}, level) {
+			words = append(words, display{Text: d.lang.t(labelOf(area)) + ": " + d.lang.t(field{}.Word(level))})
+		}
+	}
+	return words
+}
