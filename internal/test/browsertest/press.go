@@ -7,7 +7,10 @@ import (
 )
 
 // PressAlt presses a key with Alt and waits for the next page.
-func (p *Page) PressAlt(key string) { p.t.Helper(); p.leaving(func() { p.with(input.ModifierAlt, key) }) }
+func (p *Page) PressAlt(key string) {
+	p.t.Helper()
+	p.leaving(func() { p.with(input.ModifierAlt, key) })
+}
 
 // PressCtrl presses a key with Ctrl and waits for the next page.
 func (p *Page) PressCtrl(key string) { p.t.Helper(); p.leaving(func() { p.Ctrl(key) }) }
