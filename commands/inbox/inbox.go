@@ -133,7 +133,9 @@ func (b *Inbox) Replay(ctx context.Context, id uuid.UUID) error {
 		case !kept:
 			return ErrRemoved
 		}
-		if _, err := tx.Exec(ctx, `update inbox.call set verdict = 'waiting', claim = null, due_at = now(), attempts = 0, error = null, settled_at = null where id = $1`, id); err != nil {
+		if _, err := tx.Exec(ctx, `
+			update inbox.call set verdict = 'waiting', claim = null, due_at = now(), attempts = 0, error = null, settled_at = null
+			where id = $1`, id); err != nil {
 			return fmt.Errorf("replay call %s: %w", id, err)
 		}
 		return nil

@@ -69,8 +69,8 @@ func (b *body) decode(data []byte, into reflect.Value) (unsure []string, err err
 	return d.unsure, fault.Fields(d.wrong...)
 }
 
-// wellFormed returns a fault unless the text is one JSON value (RFC 8259) without equal keys, and nested no deeper than a body needs. A value
-// that a handler stores unread would otherwise meet the limits of other programs.
+// wellFormed returns a fault unless the text is one JSON value (RFC 8259) without equal keys, and nested no deeper than a body needs. A
+// value that a handler stores unread would otherwise meet the limits of other programs.
 func wellFormed(text *jsontext.Decoder) error {
 	for depth := 1; depth > 0; depth = text.StackDepth() {
 		if _, err := text.ReadToken(); err != nil {

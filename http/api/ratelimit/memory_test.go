@@ -30,7 +30,8 @@ func TestAReturnedRequestDoesNotCount(t *testing.T) {
 	c.move(time.Second)
 	m.Take(t.Context(), somebody, perMin)
 	m.Return(t.Context(), somebody)
-	require.Equal(t, ratelimit.Decision{Allowed: true, Remaining: 1, Next: 59 * time.Second}, m.Take(t.Context(), somebody, perMin), "the oldest stays")
+	require.Equal(t, ratelimit.Decision{Allowed: true, Remaining: 1, Next: 59 * time.Second},
+		m.Take(t.Context(), somebody, perMin), "the oldest stays")
 }
 
 func TestFloodOfAddressesIsBoundedAndSparesKnownCallers(t *testing.T) {

@@ -47,7 +47,8 @@ func (c verifyCompany) Run(ctx context.Context) error {
 	if err := c.Do(ctx, remote.Request{Method: "GET", Path: path}, &company); err != nil {
 		return err
 	}
-	err := c.Do(ctx, remote.Request{Method: "PATCH", Path: "/api/v1/companies/" + company.ID, Body: map[string]bool{"verified": !c.Revoke}}, nil)
+	err := c.Do(ctx, remote.Request{Method: "PATCH", Path: "/api/v1/companies/" + company.ID,
+		Body: map[string]bool{"verified": !c.Revoke}}, nil)
 	if err != nil {
 		return err
 	}

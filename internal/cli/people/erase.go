@@ -19,7 +19,8 @@ type EraseCommand struct {
 // Run erases them. The server rewrites the tables that had them.
 func (c EraseCommand) Run(ctx context.Context) error {
 	var erased opshttp.Erased
-	err := c.Do(ctx, remote.Request{Method: "POST", Path: "/ops/erasures", Body: map[string]string{"email": c.Email, "phone": c.Phone}}, &erased)
+	err := c.Do(ctx, remote.Request{Method: "POST", Path: "/ops/erasures",
+		Body: map[string]string{"email": c.Email, "phone": c.Phone}}, &erased)
 	if err == nil {
 		fmt.Fprintf(c.Shell.Out, "erased: %d\n", erased.Subjects)
 	}
