@@ -32,6 +32,8 @@ type Reader struct {
 
 	mu   sync.RWMutex
 	live map[string]int // generation by projection
+
+	statements map[statementKey]statement
 }
 
 // Follow returns how far this process has folded a generation, and a channel that is closed at its next
@@ -45,7 +47,8 @@ func NewReader(pool *pgxpool.Pool, versions map[string]int, follow Follow) *Read
 	if follow == nil {
 		follow = func(string, int, event.Position) (event.Position, <-chan struct{}, bool) { return 0, nil, false }
 	}
-	return &Reader{Wait: defaultWait, Poll: askedPoll, pool: pool, versions: versions, follow: follow, live: map[string]int{}}
+	return &Reader{Wait: defaultWait, Poll: askedPoll, pool: pool, versions: versions, follow: follow, live: map[string]int{},
+		statements: map[statementKey]statement{}}
 }
 
 // Tables are the live tables of projections.
@@ -178,10 +181,11 @@ func (r *Reader) attempt(ctx context.Context, names []string, generations []int,
 		return nil
 	})
 	for _, q := range queries {
-		for i, name := range names {
-			q.sql = strings.ReplaceAll(q.sql, name+".", fmt.Sprintf("%s_g%d.", name, generations[i]))
+		sql, args, err := r.statement(ctx, names, generations, q)
+		if err != nil {
+			return err
 		}
-		batch.Queue(q.sql, q.args...).Query(func(rows pgx.Rows) error {
+		batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
 			if settled != nil {
 				return nil // an error would make pgx forget the prepared statements
 			}
@@ -199,6 +203,69 @@ func (r *Reader) attempt(ctx context.Context, names []string, generations []int,
 		at.note(found.position, stale)
 	}
 	return err
+}
+
+// statement is the text of a query with the schemas of generations and numbered parameters, and the names of these in order.
+type statement struct {
+	sql   string
+	named []string
+}
+
+// statementKey is what a statement is made of.
+type statementKey struct{ sql, generations string }
+
+// maxStatements bounds the statements that are kept. The texts of views are constants, so they are fewer.
+const maxStatements = 1000
+
+// statement returns the text and the parameters of a query. Both are made once for each text, since pgx takes as long to number the
+// parameters of a long text as Postgres takes to read a page.
+func (r *Reader) statement(ctx context.Context, names []string, generations []int, q query) (sql string, args []any, err error) {
+	var values pgx.NamedArgs
+	if len(q.args) == 1 {
+		values, _ = q.args[0].(pgx.NamedArgs)
+	}
+	key := statementKey{q.sql, fmt.Sprint(generations)}
+	r.mu.RLock()
+	s, known := r.statements[key]
+	r.mu.RUnlock()
+	if !known {
+		s.sql = q.sql
+		for i, name := range names {
+			s.sql = strings.ReplaceAll(s.sql, name+".", fmt.Sprintf("%s_g%d.", name, generations[i]))
+		}
+		if values != nil {
+			itself := make(pgx.NamedArgs, len(values))
+			for name := range values {
+				itself[name] = name
+			}
+			numbered, order, err := itself.RewriteQuery(ctx, nil, s.sql, nil)
+			if err != nil {
+				return "", nil, err
+			}
+			for _, name := range order {
+				text, given := name.(string)
+				if !given { // another call may give it
+					return s.sql, q.args, nil
+				}
+				s.named = append(s.named, text)
+			}
+			s.sql = numbered
+		}
+		r.mu.Lock()
+		if len(r.statements) >= maxStatements {
+			clear(r.statements)
+		}
+		r.statements[key] = s
+		r.mu.Unlock()
+	}
+	if values == nil {
+		return s.sql, q.args, nil
+	}
+	args = make([]any, len(s.named))
+	for i, name := range s.named {
+		args[i] = values[name]
+	}
+	return s.sql, args, nil
 }
 
 // state is how far projections are, and the log.
@@ -239,6 +306,7 @@ func (r *Reader) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.live = map[string]int{}
+	clear(r.statements) // of generations that are gone
 }
 
 // generations returns the live generations of projections.

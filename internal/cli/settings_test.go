@@ -57,7 +57,8 @@ func TestTheSettingsPageIsTheProgramsSettings(t *testing.T) {
 		fmt.Fprintf(&limits, "| `BAHI_LIMIT_%s` | %s |\n", strings.ToUpper(name), code(value))
 	}
 	var page strings.Builder
-	page.WriteString("# Settings\n\nEach setting of the server is an environment variable and a flag of `bahi serve`; the flag has priority. " +
+	page.WriteString("# Settings\n\n" +
+		"Each setting of the server is an environment variable and a flag of `bahi serve`; the flag has priority. " +
 		"The other commands\naccept those that they use. " +
 		"A command that needs a running server finds it by `BAHI_DATA`, since the server writes its address\n" +
 		"and the operator's key into the data folder; `BAHI_ADDR` and `BAHI_ADMIN_API_KEY` name another.\n\n" +
