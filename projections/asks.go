@@ -79,8 +79,8 @@ func (r *Runner) handleNotice(notice string) {
 
 // exchange sends and takes notices until ctx ends.
 func (r *Runner) exchange(ctx context.Context) {
-	for ctx.Err() == nil {
-		if err := r.exchangeOnce(ctx); ctx.Err() == nil {
+	for lost := false; ctx.Err() == nil; lost = true {
+		if err := r.exchangeOnce(ctx, lost); ctx.Err() == nil {
 			r.log.Debug("asking other processes for positions failed; trying again", "error", err)
 			select {
 			case <-ctx.Done():
@@ -90,7 +90,8 @@ func (r *Runner) exchange(ctx context.Context) {
 	}
 }
 
-func (r *Runner) exchangeOnce(ctx context.Context) error {
+// exchangeOnce exchanges notices until its connection fails. lost says that an earlier connection failed.
+func (r *Runner) exchangeOnce(ctx context.Context, lost bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, r.pool.Config().ConnConfig) // not as a follower: it holds no lock
@@ -101,6 +102,9 @@ func (r *Runner) exchangeOnce(ctx context.Context) error {
 	if _, err := conn.Exec(ctx, `listen `+asksChannel); err != nil {
 		return fmt.Errorf("hear other processes: %w", err)
 	}
+	if lost {
+		r.beginAgain()
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- r.sendNotices(ctx); cancel() }()
 	for {
@@ -110,6 +114,18 @@ func (r *Runner) exchangeOnce(ctx context.Context) error {
 			return errors.Join(<-failed, err)
 		}
 		r.handleNotice(notice.Payload)
+	}
+}
+
+// beginAgain makes each follower that works read its checkpoint again. Postgres may have crashed, which loses checkpoints that were not on
+// its disk. A follower without events to fold notices neither that nor the loss of its connection.
+func (r *Runner) beginAgain() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, stop := range r.again {
+		if s := r.status[name]; s != nil && s.Working && stop != nil {
+			stop()
+		}
 	}
 }
 

@@ -59,7 +59,7 @@ func (d drawing) object(s *schema, prefix string, value any, required bool) []fi
 		if p.ReadOnly {
 			continue
 		}
-		f := field{Key: p.Name, Kind: p.Kind, Unit: p.Unit, Hint: p.Description, Options: p.Options, List: p.List}
+		f := field{Key: p.Name, Kind: p.Kind, Unit: p.Unit, Hint: hintOf(p.Description), Options: p.Options, List: p.List}
 		for _, e := range entryFields {
 			if strings.Contains(e.key, "_") {
 				f.Hint = strings.ReplaceAll(f.Hint, e.key, strings.ToLower(e.label)) // people do not know the names of JSON

@@ -42,7 +42,7 @@ func TestABrowserSignsInThroughTheProvider(t *testing.T) {
 	b.get("/auth/callback?error=access_denied").Is(401).Says("The provider did not let you in.")
 	b.get("/auth/callback?access_token=x").Is(401)
 	b.get(through()).Leads(settings)
-	b.get(settings).Is(200).Says("Profile")
+	b.get(settings).Is(200).Says("Upload a picture")
 	require.NotContains(t, b.get(settings).Text, `value="password"`, "the provider has it")
 
 	other := visitor(o) // the token came behind #, and a script posts it

@@ -176,10 +176,16 @@ func stray(in sent, forms []actForm) []string {
 	return in.wrong
 }
 
-// hintOf returns what an input says for the description of its value.
+// minHint is how many words a description needs to say more than a label.
+const minHint = 6
+
+// hintOf returns what an input says for the description of its value, "" where its label says as much.
 func hintOf(description string) string {
 	if hint, known := english["hints"][description]; known {
 		return hint
+	}
+	if len(strings.Fields(description)) < minHint && !strings.ContainsAny(description, "0123456789") {
+		return ""
 	}
 	return description
 }
@@ -189,7 +195,6 @@ func (d *desk) choose(fields []field, scope string) {
 	for i := range fields {
 		f := &fields[i]
 		f.Scope = scope
-		f.Hint = hintOf(f.Hint)
 		if f.Key == honeypot && d.of.public {
 			f.Kind = "trap"
 		}
