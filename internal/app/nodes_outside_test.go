@@ -126,7 +126,7 @@ func TestACampaignWhoseProcessDiesGoesOn(t *testing.T) {
 		c.GET("/api/chat/templates").Status(200).JSON(&templates)
 		return len(templates) == 1
 	}, takenOverTimeout, 20*time.Millisecond)
-	for i := range 10 {
+	for i := range 100 { // more than are being sent at once: what was on its way waits for ten minutes
 		var made messagingview.Contact
 		c.POST("/api/contacts", fmt.Sprintf(`{"name":"Contact","phone":"98123%05d"}`, i)).Status(201).JSON(&made)
 		c.PATCH(fmt.Sprintf("/api/contacts/%d", made.ID), `{"optIn":true}`).Status(200)

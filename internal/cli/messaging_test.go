@@ -26,7 +26,7 @@ func TestACampaignIsWatched(t *testing.T) {
 	c.POST("/api/campaigns", fmt.Sprintf(`{"name":"Diwali","type":"broadcast","templateId":%d,"audience":"all"}`,
 		templates[0].ID)).Status(201).JSON(&k)
 	watch := func() string {
-		out, wrong, status := apptest.Attached(t, o, "campaigns", "watch", fmt.Sprint(k.ID), "--every", "10ms", "--workspace", apptest.Home)
+		out, wrong, status := apptest.Attached(t, o, "campaigns", "watch", fmt.Sprint(k.ID), "--every", "10ms", "--workspace", o.Home)
 		require.Zero(t, status, wrong)
 		return out
 	}

@@ -41,6 +41,7 @@ type world struct {
 	odds       odds
 	faults     int // that may still strike
 	trace      []string
+	ordered    int      // of the trace: what was said before the last step ended
 	broken     []string // what a rule says against this run
 	steps      int
 	over       bool // only the end of the processes follows
@@ -269,6 +270,7 @@ func (w *world) strikes() (all []choice) {
 func (w *world) step() {
 	synctest.Wait()
 	w.mu.Lock()
+	slices.Sort(w.trace[w.ordered:]) // what goroutines have said at one moment, in any order
 	all := w.choices()
 	acts := len(all) > 0
 	if w.faults > 0 {
@@ -295,6 +297,7 @@ func (w *world) step() {
 			wait = time.Duration(w.rng.IntN(3_000_000_000))
 		}
 	}
+	w.ordered = len(w.trace)
 	w.mu.Unlock()
 	time.Sleep(wait)
 }
