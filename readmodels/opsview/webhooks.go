@@ -38,7 +38,8 @@ type WebhookSelection struct {
 
 var webhookColumns = fmt.Sprintf(`id, endpoint, received_at, verdict, effect, case when verdict <> 'ignored' then left(error,
 	%d) end,
-	case when verdict = 'ignored' then error end, settled_at, body is not null, attempts, due_at`, maxError)
+	case when verdict = 'ignored' then error end, settled_at, body is not null, attempts,
+	case when verdict = 'waiting' then due_at end`, maxError)
 
 // Webhooks returns a page of the calls of providers, newest first, and the number of calls on all pages.
 func (j *Jobs) Webhooks(ctx context.Context, sel WebhookSelection) (page []Webhook, total int64, err error) {
