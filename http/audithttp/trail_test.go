@@ -276,7 +276,9 @@ func TestTheTrailAsCSVIsSafeInASpreadsheet(t *testing.T) {
 		apptest.Each(lines[3:9], func(line []string) string { return line[15] }))
 	last := lines[len(lines)-1]
 	require.Equal(t, []string{"drawn_from", o.Sys.Store.ID().String()}, []string{last[0], last[8]})
-	require.LessOrEqual(t, last[1], strconv.FormatInt(o.Head(), 10))
+	drawn, err := strconv.ParseInt(last[1], 10, 64)
+	require.NoError(t, err)
+	require.LessOrEqual(t, drawn, int64(o.Head()))
 }
 
 func TestTrailPDFNamesItsStoreAndPosition(t *testing.T) {
