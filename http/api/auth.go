@@ -148,8 +148,8 @@ func (c *call) permit() error {
 
 // Cookies reads the cookie of a browser that has signed in.
 type Cookies interface {
-	// Bearer returns the bearer token that the request's cookie stands for, and the workspace that its user has chosen: uuid.Nil
-	// for their own. Without a valid cookie the token is empty. An error means that the answer is not known now.
+	// Bearer returns the bearer token of the session in the request's cookie, and the chosen workspace, uuid.Nil for the user's own. The
+	// token is empty without a valid cookie. An error means that the session cannot be checked now.
 	Bearer(r *http.Request) (bearer string, workspace uuid.UUID, err error)
 }
 

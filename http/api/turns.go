@@ -20,8 +20,8 @@ const (
 
 var errBusy = fault.New(fault.Unavailable, "Too many expensive answers at once, try again")
 
-// turns lets few expensive answers be made at once: [turnsOfCaller] of a caller, and a quarter of all of a workspace. Who has as many
-// waits for their own, before they wait for a turn of all. So a caller with many requests delays only themselves.
+// turns limits the expensive responses that are made at once: [turnsOfCaller] for a caller, and a quarter of all for a workspace. A request
+// waits for its caller's turn first, and then for one of all. So a caller with many requests delays only themselves.
 type turns struct {
 	parts // of callers, and of workspaces
 

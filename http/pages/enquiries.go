@@ -116,7 +116,7 @@ func (d *desk) toTalk(map[string]any) string {
 	return withQuery(talkPath(textOf(e["contact"])), url.Values{"enquiry": {d.id}})
 }
 
-// notified says who was told of an enquiry.
+// notified returns a sentence that lists who was notified of an enquiry.
 func (d *desk) notified(e map[string]any) (all display) {
 	for _, way := range [][2]string{{"email", "Mail to you"}, {"chat", "Chat to you"}, {"crm", "CRM"}} {
 		one := inner(inner(e, "notifications"), way[0])

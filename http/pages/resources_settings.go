@@ -125,7 +125,7 @@ func settingsResources() []*resource {
 
 // aboutVisitor is what the first page of settings shows beside its forms.
 type aboutVisitor struct {
-	Key, Picture, DeleteAfter string // Key: the name of the API key of a visitor who is no user
+	Key, Picture, DeleteAfter string // Key: the name of the API key, if the visitor signed in by one
 	Unconfirmed               bool   // the address
 	Themes                    []choice
 }
@@ -164,7 +164,7 @@ func (d *desk) memberName(m map[string]any) display {
 	return one
 }
 
-// afterRemoval leads a member who has left to the first page, since there may be no way back.
+// afterRemoval redirects a member who has left to the first page: the members' page is no longer theirs to read.
 func (d *desk) afterRemoval(map[string]any) string {
 	if d.id == d.who.ID {
 		return Path + "/"

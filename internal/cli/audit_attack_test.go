@@ -39,7 +39,7 @@ type signed struct {
 	sizes       []int64 // of all checkpoints
 }
 
-// victims is the log of which each victim is a copy: to serve and sign one for each would take most of the tests' time.
+// victims is a signed log. Each test changes a copy, since signing one for each test is slow.
 var victims signed
 
 func sign(t *testing.T, url string) (s signed) {
