@@ -70,7 +70,8 @@ func within(what string) string {
 		`%s; })()`, what)
 }
 
-// saidIn waits until the widget shows exactly these messages, all of them sent. A message that is sent again may stand twice until it is answered.
+// saidIn waits until the widget shows exactly these messages, all of them sent. A message that is sent again may be shown twice
+// until the server responds.
 func saidIn(t *testing.T, p *browsertest.Page, texts ...string) {
 	t.Helper()
 	wanted, err := json.Marshal(texts)
