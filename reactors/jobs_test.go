@@ -338,7 +338,8 @@ func TestQueuesWithDueJobsAreNotified(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	jobs := r.jobs(Config{Workers: Workers{
-		Work(Policy{}, func(context.Context, Job[greet]) error { return nil }), Work(Policy{}, func(context.Context, Job[hang]) error { return nil }),
+		Work(Policy{}, func(context.Context, Job[greet]) error { return nil }),
+		Work(Policy{}, func(context.Context, Job[hang]) error { return nil }),
 	}})
 	conn, err := pgx.ConnectConfig(t.Context(), r.pool.Config().ConnConfig)
 	require.NoError(t, err)
