@@ -1,4 +1,4 @@
-// Package marketplace has the projections of the marketplace area.
+// Package marketplaceproj has the projections of the marketplace area.
 package marketplaceproj
 
 import (

@@ -1,4 +1,4 @@
-// Package messaging has the projections of the messaging area.
+// Package messagingproj has the projections of the messaging area.
 package messagingproj
 
 import (
