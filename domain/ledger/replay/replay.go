@@ -357,8 +357,9 @@ func about(account, row int64) (words string) {
 }
 
 func (d *Difference) String() string {
-	if d.Position == 0 {
-		return strings.TrimPrefix(about(d.Account, d.Row)+": "+d.Text, ", ")
+	words := strings.TrimPrefix(about(d.Account, d.Row), ", ")
+	if d.Position != 0 {
+		words += fmt.Sprintf(", newest event at position %d", d.Position)
 	}
-	return fmt.Sprintf("%s, newest event at position %d: %s", strings.TrimPrefix(about(d.Account, d.Row), ", "), d.Position, d.Text)
+	return strings.TrimPrefix(words+": ", ": ") + d.Text
 }
