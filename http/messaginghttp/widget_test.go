@@ -76,8 +76,8 @@ func saidIn(t *testing.T, p *browsertest.Page, texts ...string) {
 	t.Helper()
 	wanted, err := json.Marshal(texts)
 	require.NoError(t, err)
-	p.Until(within(fmt.Sprintf(`!chat.querySelector(".waiting") && JSON.stringify([...chat.querySelectorAll(".log .in .said, .log .out .said")].map(`+
-		`e => e.innerText.trim())) === JSON.stringify(%s)`, wanted)))
+	p.Until(within(fmt.Sprintf(`!chat.querySelector(".waiting") && JSON.stringify([...chat.querySelectorAll(".log .in .said, .log .out `+
+		`.said")].map(e => e.innerText.trim())) === JSON.stringify(%s)`, wanted)))
 }
 
 func TestAVisitorOfAPageIsAnswered(t *testing.T) {
