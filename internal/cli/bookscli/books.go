@@ -53,7 +53,7 @@ func (c exportCommand) Run(ctx context.Context) error {
 		err = snapshot(ctx, sys, func(tx pgx.Tx) error {
 			return Write(ctx, tx, h, func(l replay.Line) error { return l.Print(out, true) })
 		})
-		if !errors.Is(err, errApart) {
+		if !errors.Is(err, ErrApart) {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -67,7 +67,8 @@ func (c exportCommand) Run(ctx context.Context) error {
 // maxSnapshots bounds how often the command looks for a snapshot in which both projections have the same events.
 const maxSnapshots = 100
 
-var errApart = errors.New("the tables of the books and of the orders are not at one position; try again")
+// ErrApart reports that the projections of the books and of the orders have not the same events.
+var ErrApart = errors.New("the tables of the books and of the orders are not at one position; try again")
 
 func snapshot(ctx context.Context, sys *app.System, do func(pgx.Tx) error) error {
 	tx, err := sys.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
@@ -89,7 +90,7 @@ func Write(ctx context.Context, tx pgx.Tx, h replay.Header, yield func(replay.Li
 	case err != nil:
 		return fmt.Errorf("find the tables of the books: %w", err)
 	case h.Now() && h.Position != event.Position(ordersAt):
-		return errApart
+		return ErrApart
 	case h.KnownAt > h.Position:
 		return fmt.Errorf("--known-at: the tables end at position %d", h.Position)
 	case h.KnownAt != 0:
