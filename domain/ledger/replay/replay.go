@@ -27,8 +27,9 @@ type Books struct {
 	orders     map[int64]*order
 	takadas    map[int64]*takada
 
-	rest int // events of the transaction that follow
-	past bool
+	doubt event.Position // of all workspaces
+	rest  int            // events of the transaction that follow
+	past  bool
 }
 
 // Breach is an event that breaks a rule between records.
@@ -192,6 +193,7 @@ func (b *Books) doubted(e event.Stored, w *workspace, of int64, reason string) {
 		d.Workspace = w.id
 		mark(&w.doubt)
 	default:
+		mark(&b.doubt)
 		for _, w := range b.workspaces {
 			mark(&w.doubt)
 		}
@@ -204,7 +206,7 @@ func (b *Books) doubted(e event.Stored, w *workspace, of int64, reason string) {
 func (b *Books) workspace(id uuid.UUID) *workspace {
 	w := b.workspaces[id]
 	if w == nil {
-		w = &workspace{id: id}
+		w = &workspace{id: id, doubt: b.doubt}
 		b.workspaces[id] = w
 	}
 	return w
