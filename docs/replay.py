@@ -26,7 +26,7 @@ UNRELATED = set("""apikey audit bot botanswer botpage botsource botwebhook buyer
     khata message messagethread messagetemplate messagingcontact messagingphone messagingsender number orderdraft ordersender ordertakadas
     plan plancustomer product productbatch productsku request session user workspace""".split())
 
-NEVER = 0
+NONE = (0, 0, "-", "")  # a side without entries
 DECODER = json.JSONDecoder(parse_float=Decimal)
 SPACE = re.compile(r"[ \t\r\n]*")
 
@@ -57,8 +57,6 @@ def members(text):
 
 def without_nul(text):
     """Removes the escapes of NUL."""
-    if "\\u0000" not in text:
-        return text
     return re.sub(r"\\(u0000|.)", lambda m: "" if m[1] == "u0000" else m[0], text)
 
 
@@ -68,19 +66,15 @@ def units(value, places):
         return 0
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
         raise Unreadable("its entries cannot be read")
-    whole = value * 10**places
-    if whole != int(whole):
+    if value * 10**places != int(value * 10**places):
         raise Unreadable("its entries cannot be read")
-    return int(whole)
+    return int(value * 10**places)
 
 
 def day(text):
     """Checks a day."""
-    try:
-        if datetime.date.fromisoformat(text).isoformat() == text:
-            return text
-    except (ValueError, TypeError):
-        pass
+    if re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        return datetime.date.fromisoformat(text).isoformat()
     raise Unreadable("its payload cannot be read")
 
 
@@ -118,27 +112,25 @@ def value_of(ledger, out, entry):
 
 
 def side_of(ledger, out, value, text):
-    """Returns what a side counts, and the digest of its text."""
+    """Returns what a side counts, the digest of its text, and the metal that it names."""
     if value is None or text == "[]":
-        return 0, 0, "-"
+        return NONE
     if not isinstance(value, list) or not all(isinstance(e, dict) for e in value):
         raise Unreadable("its entries cannot be read")
     counted = [value_of(ledger, out, e) for e in value]
-    return sum(c for c, _ in counted), sum(f for _, f in counted), digest(text)
+    metals = [e.get("metal") for e, (_, fine) in zip(value, counted) if fine and e.get("metal")]
+    return sum(c for c, _ in counted), sum(f for _, f in counted), digest(text), metals[0] if metals else ""
 
 
 class Workspace:
     def __init__(self, uuid, doubt):
-        self.uuid, self.doubt = uuid, doubt
-        self.locked = None
-        self.seals = []
+        self.uuid, self.doubt, self.locked, self.metal, self.seals = uuid, doubt, None, "silver", []
 
 
 class Account:
     def __init__(self, number, ledger, workspace, opened):
         self.number, self.ledger, self.workspace, self.opened = number, ledger, workspace, opened
-        self.deleted, self.doubt = False, NEVER
-        self.rows = []
+        self.deleted, self.doubt, self.metal, self.rows = False, 0, "", []
 
 
 class Row:
@@ -147,7 +139,7 @@ class Row:
     def __init__(self, number):
         self.number, self.void, self.deleted = number, False, False
         self.reversed_by = self.paired = 0
-        self.sides = [(0, 0, "-"), (0, 0, "-")]
+        self.sides = [NONE, NONE]
 
     def enter(self, ledger, data, edit):
         """Sets the sides that are present."""
@@ -160,20 +152,21 @@ class Row:
 
     def cancel(self):
         self.void = True
-        self.sides = [(0, 0, text) for _, _, text in self.sides]
+        self.sides = [(0, 0, text, "") for _, _, text, _ in self.sides]
 
     def words(self):
         """Returns the words of a row as the digest of its period has them."""
-        (in_cash, in_fine, in_text), (out_cash, out_fine, out_text) = self.sides
-        return (f"row {self.number} {self.day} {in_cash} {in_fine} {out_cash} {out_fine} {'void' if self.void else '-'} "
-                f"{self.reverses} {self.reversed_by} {in_text} {out_text}")
+        (cash, fine, text, _), (out_cash, out_fine, out_text, _) = self.sides
+        state = "void" if self.void else "-"
+        return (f"row {self.number} {self.day} {cash} {fine} {out_cash} {out_fine} {state} {self.reverses} {self.reversed_by} "
+                f"{text} {out_text}")
 
 
 class Books:
     def __init__(self, known_at=0):
         self.known_at, self.position = known_at, 0
         self.workspaces, self.accounts, self.rows, self.orders, self.takadas = {}, {}, {}, {}, {}
-        self.doubt, self.doubts = NEVER, []
+        self.doubt, self.doubts = 0, []
         self.rest, self.past = 0, False
 
     def add(self, e):
@@ -199,12 +192,12 @@ class Books:
             except (ValueError, KeyError, TypeError) as x:
                 raise Unreadable("its metadata cannot be read") from x
             ledger = category[:-3] if category.endswith("row") else category
-            if ledger not in LEDGERS and category not in ("bookslock", "period", "clientorder", "takada"):
+            if ledger not in LEDGERS and category not in ("bookslock", "booksmetal", "period", "clientorder", "takada"):
                 raise Unreadable("its kind of stream is unknown")
             account = self.concerned(category, ledger, number)
             if meta.get("schema") != 1:
                 raise Unreadable(f"its schema version {meta.get('schema')} is unknown")
-            if category not in ("bookslock", "period"):
+            if category not in ("bookslock", "booksmetal", "period"):
                 number = int(number)
             self.apply(category, ledger, number, workspace, e["type"], members(without_nul(e["data"])), e["position"])
         except (Unreadable, ValueError, TypeError) as x:
@@ -237,6 +230,10 @@ class Books:
                 raise Unreadable("its type is unknown")
             to = data.get("to", (None,))[0]
             workspace.locked = day(to) if to is not None else None
+        elif category == "booksmetal":
+            if kind != "BooksMetalSet":
+                raise Unreadable("its type is unknown")
+            workspace.metal = data.get("to", (None,))[0] or "silver"
         elif category == "period":
             self.period(workspace, kind, data, position)
         elif category == "clientorder":
@@ -244,17 +241,20 @@ class Books:
         elif category == "takada":
             self.ordered(self.takadas, "Takada", "client_order_id", number, workspace, kind, data)
         elif category == ledger:
-            self.account(ledger, number, workspace, kind, position)
+            self.account(ledger, number, workspace, kind, data, position)
         else:
             self.row(ledger, number, kind, data, position)
 
-    def account(self, ledger, number, workspace, kind, position):
+    def account(self, ledger, number, workspace, kind, data, position):
         if kind == LEDGERS[ledger] + "Opened":
             if number not in self.accounts:
                 self.accounts[number] = Account(number, ledger, workspace, position)
         elif kind == LEDGERS[ledger] + "Deleted":
             if number in self.accounts:
                 self.accounts[number].deleted = True
+        elif kind == LEDGERS[ledger] + "MetalChanged":
+            if number in self.accounts:
+                self.accounts[number].metal = data.get("to", (None,))[0] or ""
         elif kind not in (LEDGERS[ledger] + "Renamed", LEDGERS[ledger] + "TypeChanged"):
             raise Unreadable("its type is unknown")
 
@@ -264,15 +264,12 @@ class Books:
             raise Unreadable("its type is unknown")
         change, row = kind[len(prefix):], self.rows.get(number)
         exists = row is not None and not row.deleted
-
-        def get(name):
-            return data.get(name, (0,))[0] or 0
-
+        get = {name: value or 0 for name, (value, _) in data.items()}.get
         if change == "Added":
             if exists:
                 return
             added = Row(number)
-            added.account, added.reverses, added.position = get("account"), get("reverses"), position
+            added.account, added.reverses, added.position = get("account", 0), get("reverses", 0), position
             if not added.account or not get("date"):
                 raise Unreadable("its payload lacks the account or the date")
             added.day = day(get("date"))
@@ -292,9 +289,9 @@ class Books:
             if exists:
                 row.cancel()
         elif change == "Reversed":
-            row.reversed_by = get("by")
+            row.reversed_by = get("by", 0)
         elif change == "Paired":
-            row.paired = get("with")
+            row.paired = get("with", 0)
         elif change == "Unpaired":
             row.paired = 0
         else:
@@ -344,10 +341,10 @@ class Books:
             yield from self.workspace_lines(self.workspaces[uuid], spaces[uuid], not as_of and not self.known_at)
 
     def workspace_lines(self, workspace, accounts, now):
-        yield f"workspace {workspace.uuid} locked {now and workspace.locked or '-'}"
+        yield f"workspace {workspace.uuid} locked {now and workspace.locked or '-'} metal {workspace.metal}"
         for seal in workspace.seals:
             yield "seal " + " ".join(map(str, seal))
-        untold, closings, trial = False, "bahi-closing/v1\n", {}
+        untold, closings, trial, metals = False, "bahi-closing/v1\n", {}, {}
         for a in accounts:
             yield f"account {a.ledger} {a.number} {a.opened}"
             if a.doubt or workspace.doubt:
@@ -358,14 +355,24 @@ class Books:
             closing = f"{a.ledger} {a.number} {cash} {fine} {len(a.rows)}"
             closings += closing + "\n"
             yield "closing " + closing
-            sums = trial.setdefault(a.ledger, [0, 0, 0, 0])
             sign = -1 if a.ledger == "bank" else 1
-            for i, net in enumerate((cash * sign, fine * sign)):
-                sums[i] += max(0, -net)
-                sums[2 + i] += max(0, net)
-        for ledger in sorted(trial):
-            yield "unknown trial" if untold else f"trial {ledger} " + " ".join(map(str, trial[ledger]))
-        yield "unknown digest" if untold else "digest " + digest(closings)
+            balance(trial.setdefault(a.ledger, [0, 0]), cash * sign)
+            fine_of = {}
+            for row in a.rows:
+                (_, in_fine, _, in_metal), (_, out_fine, _, out_metal) = row.sides
+                if in_fine or out_fine:
+                    name = in_metal or out_metal or a.metal or workspace.metal
+                    fine_of[name] = fine_of.get(name, 0) + in_fine - out_fine
+            for name, net in fine_of.items():
+                balance(metals.setdefault((a.ledger, name), [0, 0]), net * sign)
+        if untold:
+            yield from ("unknown trial", "unknown metal", "unknown digest")
+        else:
+            for ledger, (debit, credit) in sorted(trial.items()):
+                yield f"trial {ledger} {debit} {credit}"
+            for (ledger, name), (debit, credit) in sorted(metals.items()):
+                yield f"metal {ledger} {debit} {credit} {name}"
+            yield "digest " + digest(closings)
         if now:
             yield from self.order_lines(workspace)
 
@@ -396,10 +403,8 @@ class Books:
         return cash, fine
 
     def order_lines(self, workspace):
-        def is_open(number):
-            return number in self.accounts and not self.accounts[number].deleted
-
-        orders = {n: o for n, o in self.orders.items() if o["workspace"] is workspace and not o["deleted"] and is_open(o["holder"])}
+        opened = {n for n, a in self.accounts.items() if not a.deleted}
+        orders = {n: o for n, o in self.orders.items() if o["workspace"] is workspace and not o["deleted"] and o["holder"] in opened}
         takadas = {n: t for n, t in sorted(self.takadas.items()) if not t["deleted"] and t["holder"] in orders}
         of = {}
         for t in takadas.values():
@@ -408,8 +413,13 @@ class Books:
             delivered = of.get(number, [])
             yield f"order {number} {o['holder']} {o['day']} {weight(o)} {sum(delivered)} {len(delivered)}"
         for number, t in takadas.items():
-            karigars = sorted({k for _, k in t["items"] if k and is_open(k)})
+            karigars = sorted({k for _, k in t["items"] if k in opened})
             yield " ".join(map(str, ["takada", number, t["holder"], t["day"], weight(t), *karigars]))
+
+
+def balance(sums, net):
+    """Adds the net of an account to the debits and credits."""
+    sums[net > 0] += abs(net)
 
 
 def weight(record):

@@ -3,6 +3,7 @@
 package replay
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -54,12 +55,14 @@ const maxFindings = 100
 type workspace struct {
 	id     uuid.UUID
 	locked *unit.Date
+	metal  string // of accounts and entries that name none
 	seals  []Seal
 	doubt  event.Position // 0: all its events are known
 }
 
 type account struct {
 	id        int64
+	metal     string // of entries that name none; "": that of the workspace
 	ledger    string
 	workspace *workspace
 	opened    event.Position
@@ -70,7 +73,7 @@ type account struct {
 
 // New returns empty books.
 func New(knownAt event.Position) *Books {
-	return &Books{KnownAt: knownAt, accounts: map[int64]*account{}, rows: rows{index: map[int64]uint32{}},
+	return &Books{KnownAt: knownAt, accounts: map[int64]*account{}, rows: rows{index: map[int64]uint32{}, metals: []string{""}},
 		workspaces: map[uuid.UUID]*workspace{}, orders: map[int64]*order{}, takadas: map[int64]*takada{}}
 }
 
@@ -144,7 +147,8 @@ func decoded(e recorded, into any) (reason string) {
 
 // handlers apply the events of a category of streams, and return why they cannot. Categories with nil do not concern the books.
 var handlers = func() map[string]func(*Books, recorded) string {
-	all := map[string]func(*Books, recorded) string{"bookslock": (*Books).lock, "period": (*Books).period, "clientorder": (*Books).order,
+	all := map[string]func(*Books, recorded) string{"bookslock": (*Books).lock, "booksmetal": (*Books).metal,
+		"period": (*Books).period, "clientorder": (*Books).order,
 		"takada": (*Books).takada}
 	for ledger := range ledgers {
 		all[ledger] = func(b *Books, e recorded) string { return b.account(e, ledger) }
@@ -206,7 +210,7 @@ func (b *Books) doubted(e event.Stored, w *workspace, of int64, reason string) {
 func (b *Books) workspace(id uuid.UUID) *workspace {
 	w := b.workspaces[id]
 	if w == nil {
-		w = &workspace{id: id, doubt: b.doubt}
+		w = &workspace{id: id, metal: defaultMetal, doubt: b.doubt}
 		b.workspaces[id] = w
 	}
 	return w
@@ -230,6 +234,14 @@ func (b *Books) account(e recorded, ledger string) string {
 			b.accounts[e.id] = a
 		}
 	case "Renamed", "TypeChanged":
+	case "MetalChanged":
+		var data metalData
+		if reason := decoded(e, &data); reason != "" {
+			return reason
+		}
+		if a != nil {
+			a.metal = data.To
+		}
 	case "Deleted":
 		var data struct {
 			EarliestRow *unit.Date `json:"earliest_row"`
@@ -272,6 +284,26 @@ func (b *Books) lock(e recorded) string {
 	reason := decoded(e, &data)
 	if reason == "" {
 		e.workspace.locked = data.To
+	}
+	return reason
+}
+
+// defaultMetal is the metal of workspaces that have set none.
+const defaultMetal = "silver"
+
+type metalData struct {
+	To string `json:"to"`
+}
+
+// metal applies an event of the metal of a workspace.
+func (b *Books) metal(e recorded) string {
+	var data metalData
+	if e.Type != "BooksMetalSet" {
+		return unknownType
+	}
+	reason := decoded(e, &data)
+	if reason == "" {
+		e.workspace.metal = cmp.Or(data.To, defaultMetal)
 	}
 	return reason
 }

@@ -160,6 +160,7 @@ func (m *maker) entries(ledger string) string {
 		}
 		if m.IntN(4) == 0 {
 			field("rate", m.number(2))
+			field("metal", m.pick(`"gold" "silver"`))
 		}
 		for _, amount := range []string{"amount", "making_charge", "other"} {
 			field(amount, m.pick(m.number(2)+" "+m.number(2)+" null 0 9999999999999.99"))
@@ -192,7 +193,7 @@ func (m *maker) change(r madeRow, kind, data string, more int) {
 func (m *maker) step() {
 	r, other := m.rows[m.IntN(len(m.rows))], m.rows[m.IntN(len(m.rows))]
 	workspace := m.workspaces[m.IntN(len(m.workspaces))]
-	switch m.IntN(20) {
+	switch m.IntN(22) {
 	case 0:
 		m.change(r, "Edited", fmt.Sprintf(`{"date":%q}`, m.day()), 0)
 	case 1:
@@ -241,6 +242,13 @@ func (m *maker) step() {
 		if a := m.accounts[m.IntN(len(m.accounts))]; m.IntN(4) == 0 {
 			m.event(fmt.Sprint(a.ledger, "-", a.id), prefixes[a.ledger]+"Deleted", `{}`, a.workspace, 0)
 		}
+	case 17:
+		if a := m.accounts[m.IntN(len(m.accounts))]; a.ledger != "bank" {
+			m.event(fmt.Sprint(a.ledger, "-", a.id), prefixes[a.ledger]+"MetalChanged", `{"from":"","to":"`+m.pick("gold platinum")+`"}`,
+				a.workspace, 0)
+		}
+	case 18:
+		m.event("booksmetal-"+workspace.String(), "BooksMetalSet", `{"from":"silver","to":"gold"}`, workspace, 0)
 	case 16:
 		m.event("message-1", "MessageSent2", `{"text":1}`, workspace, 0)
 	default:

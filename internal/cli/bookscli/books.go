@@ -199,7 +199,7 @@ func (x *export) workspace(ctx context.Context, w *replay.Writer, id uuid.UUID) 
 	if err != nil {
 		return err
 	}
-	return w.Workspace(id, locked, nil)
+	return w.Workspace(id, locked, "silver", nil)
 }
 
 // account writes an account and its rows in the order of an index.
@@ -226,7 +226,7 @@ func (x *export) account(ctx context.Context, w *replay.Writer, a opened) error 
 			r.Date, r.InDigest, r.OutDigest = unit.DateOf(date), [32]byte{}, [32]byte{}
 			copy(r.InDigest[:], in)
 			copy(r.OutDigest[:], out)
-			return w.Row(&r)
+			return w.Row(&r, "")
 		})
 	if err != nil {
 		return fmt.Errorf("account %d: %w", a.id, err)
