@@ -37,6 +37,7 @@ type cli struct {
 	Archive archiveCommand   `cmd:"" help:"Verify an archive, as bahi audit export writes it."`
 	Proof   proofCommand     `cmd:"" help:"Verify a .tlog-proof file: that its events are in a log."`
 	Store   storeCommand     `cmd:"" help:"Verify the log in a database, read-only."`
+	Books   booksCommand     `cmd:"" help:"Replay an archive into the books, and compare them with those of a server."`
 	Version kong.VersionFlag `help:"Print the version."`
 }
 
