@@ -2,8 +2,7 @@ package ledgerhttp
 
 import (
 	"context"
-
-	"github.com/google/uuid"
+	"io"
 
 	"bahi/commands"
 	"bahi/commands/ledgercmd"
@@ -109,7 +108,7 @@ func (r *Routes) Confirmations() {
 	api.Download(r.API, api.Op{
 		ID: "get-shared-statement", Method: "GET", Path: "/s/{token}",
 		Summary: "Read the statement to which the link of a confirmation leads, as a PDF", Tags: tags, Public: true, Limit: limitPDF,
-		Proof: true, Reads: []string{"books"}, StrictQuery: true,
+		Reads: []string{"books"}, StrictQuery: true,
 	}, map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
 		Token string `path:"token" maxLength:"100" doc:"Token of the link"`
 	}) (api.Content, error) {
@@ -117,19 +116,14 @@ func (r *Routes) Confirmations() {
 		if err != nil {
 			return api.Content{}, err
 		}
-		ctx = context.WithValue(ctx, sharedKey{}, s.Workspace)
+		within := func(ctx context.Context) context.Context { return context.WithValue(ctx, sharedKey{}, s.Workspace) }
 		sel := ledgerview.Selection{As: ledgerview.As{Of: &s.AsOf, KnownAt: &s.Position}}
-		c, err := r.statement(ctx, ledger.Named(s.Ledger), s.Account, sel, pdf.Both)
-		c.Unlisted = true
+		c, err := r.statement(within(ctx), ledger.Named(s.Ledger), s.Account, sel, pdf.Both)
+		draw := c.Write
+		c.Unlisted, c.Write = true, func(ctx context.Context, w io.Writer) error { return draw(within(ctx), w) }
 		return c, err
 	})
 }
 
 // sharedKey is the context's key for the workspace of a statement that is read without credentials.
 type sharedKey struct{}
-
-// sharedFrom returns the workspace of a statement that is read by its link.
-func sharedFrom(ctx context.Context) (uuid.UUID, bool) {
-	w, shared := ctx.Value(sharedKey{}).(uuid.UUID)
-	return w, shared
-}

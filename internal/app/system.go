@@ -108,6 +108,7 @@ type accounting struct {
 type trading struct {
 	Books      *ledgercmd.Books
 	Khatas     *ledgercmd.Khatas
+	Confirming *ledgercmd.Confirmations
 	Tools      *ocrtools.Locator
 	confirming *ledgerreact.Replies
 	notices    *marketplacereact.Notices
