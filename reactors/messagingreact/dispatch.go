@@ -210,7 +210,7 @@ func (s *sending) freezeAudience(ctx context.Context) error {
 			if err := s.freeze(ctx, s.req, name, campaign.Freeze{Frozen: f}); err != nil {
 				return err
 			}
-			if b, err = commands.Load(ctx, s.Commands.Fresh(), campaign.Blocks, name); err != nil { // another process may have done it first
+			if b, err = commands.Load(ctx, s.Commands.Fresh(), campaign.Blocks, name); err != nil { // another process may have done it
 				return err
 			}
 		}
