@@ -12,6 +12,7 @@ import (
 	"bahi/domain/ledger"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/ledger/khata"
+	"bahi/domain/ledger/metal"
 	"bahi/domain/ledger/order"
 	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/takada"
@@ -39,6 +40,7 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	apikey.Kind,
 	audit.Kind,
 	bookslock.Kind,
+	metal.Kind,
 	bot.Kind,
 	botanswer.Kind,
 	botsource.Kind,

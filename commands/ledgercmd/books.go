@@ -162,7 +162,7 @@ func ClearSide(ctx context.Context, req commands.Request, b *Books, l *book.Ledg
 // handleRow handles a command on a row.
 func handleRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row int64,
 	c event.Command[book.Row]) (commands.Outcome[book.Row], error) {
-	return commands.Do(ctx, b.Commands, req, l.Rows, func(ctx context.Context, tx *commands.Tx) error {
+	out, err := commands.Do(ctx, b.Commands, req, l.Rows, func(ctx context.Context, tx *commands.Tx) error {
 		before, err := commands.Load(ctx, tx, l.Rows, id(row))
 		if err != nil {
 			return err
@@ -178,8 +178,12 @@ func handleRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledg
 		if err != nil {
 			return err
 		}
-		return missing(l, s.RefusesStep(before.State, after.State))
+		if err := s.RefusesStep(before.State, after.State); err != nil {
+			return missing(l, err)
+		}
+		return b.follow(ctx, tx, before.State, after.State, req.Workspace)
 	})
+	return out, ofRow(err, true)
 }
 
 // SetLock puts the lock of a workspace's books.
