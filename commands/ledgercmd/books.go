@@ -16,6 +16,7 @@ import (
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/ledger/khata"
+	"bahi/domain/ledger/metal"
 	"bahi/domain/number"
 	"bahi/domain/unit"
 )
@@ -184,6 +185,11 @@ func handleRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledg
 		return b.follow(ctx, tx, before.State, after.State, req.Workspace)
 	})
 	return out, ofRow(err, true)
+}
+
+// SetMetal sets the metal of the accounts and entries that name none.
+func (b *Books) SetMetal(ctx context.Context, req commands.Request, c metal.Change) (commands.Outcome[metal.State], error) {
+	return commands.Handle(ctx, b.Commands, req, metal.Kind, req.Workspace.String(), c)
 }
 
 // SetLock puts the lock of a workspace's books.

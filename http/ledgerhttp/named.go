@@ -17,7 +17,8 @@ type NamedAccount struct {
 	Type    *int      `json:"type,omitempty" doc:"Of polishers"`
 	Balance *unit.Sum `json:"balance,omitempty" doc:"Of a bank account"`
 	Metal
-	Revision int64 `json:"revision" doc:"For If-Match"`
+	Of       string `json:"metal,omitempty" doc:"Metal of the entries that name none; absent: that of the books"`
+	Revision int64  `json:"revision" doc:"For If-Match"`
 }
 
 // Named registers the list of the accounts of all ledgers.
@@ -37,7 +38,7 @@ func (r *Routes) Named() {
 		found, total, err := r.Views.AccountsNamed(ctx, api.At(ctx), workspace(ctx), in.Get(), in.AccountFilter, as)
 		accounts := make([]NamedAccount, len(found))
 		for i, a := range found {
-			accounts[i] = NamedAccount{Kind: a.Ledger, ID: a.ID, Name: a.Name, Type: a.Type, Revision: a.Revision}
+			accounts[i] = NamedAccount{Kind: a.Ledger, ID: a.ID, Name: a.Name, Type: a.Type, Of: a.Metal, Revision: a.Revision}
 			accounts[i].Balance, accounts[i].Metal = balances(ledger.Named(a.Ledger), ledgerview.Balance{Cash: a.Cash, Fine: a.Fine})
 		}
 		return api.Listed(accounts, total, err)

@@ -185,4 +185,7 @@ func (r *Routes) Register() {
 	r.Summary()
 	r.Named()
 	r.Daybook()
+	r.Transfers()
+	r.BooksMetal()
+	r.TrialBalance()
 }

@@ -157,6 +157,7 @@ create index account_workspace_id_ledger_id_idx on account (workspace_id, ledger
 create index account_workspace_id_name_folded_idx on account (workspace_id, name_folded, ledger, id) where deleted_position = 9223372036854775807;
 create index row_version_account_id_date_row_id_idx on row_version (account_id, date, row_id, to_position, from_position)
   where not deleted;
+create index row_version_account_id_metal_idx on row_version (account_id) where metal is not null;
 create unique index posting_account_id_position_idx on posting (account_id, position, nth);
 create index posting_account_id_period_position_idx on posting (account_id, period, position, nth);
 create index posting_account_id_day_position_idx on posting (account_id, day, position, nth);
