@@ -14,6 +14,7 @@ import (
 	"bahi/domain/ledger/khata"
 	"bahi/domain/ledger/order"
 	"bahi/domain/ledger/orderdraft"
+	"bahi/domain/ledger/period"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/companycontact"
@@ -71,6 +72,7 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	number.Kind,
 	order.Kind,
 	order.TakadasKind,
+	period.Kind,
 	product.Batches,
 	product.Kind,
 	product.SKUs.Kind,

@@ -16,6 +16,7 @@ import (
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/ledger/khata"
+	"bahi/domain/ledger/period"
 	"bahi/domain/number"
 	"bahi/domain/unit"
 )
@@ -185,5 +186,13 @@ func handleRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledg
 // SetLock puts the lock of a workspace's books.
 func (b *Books) SetLock(ctx context.Context, req commands.Request, c bookslock.Set) (commands.Outcome[bookslock.State], error) {
 	c.Reason, c.Today = req.Reason, b.Today()
-	return commands.Handle(ctx, b.Commands, req, bookslock.Kind, req.Workspace.String(), c)
+	return commands.Do(ctx, b.Commands, req, bookslock.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		closed, err := commands.Load(ctx, tx, period.Kind, req.Workspace.String())
+		if err != nil {
+			return err
+		}
+		c.Closed = closed.State.Through()
+		_, err = commands.Decide(ctx, tx, bookslock.Kind, req.Workspace.String(), c)
+		return err
+	})
 }

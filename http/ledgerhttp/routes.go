@@ -49,6 +49,7 @@ type Routes struct {
 
 	Proofs    Proofs
 	Scans     *ledgercmd.Khatas
+	Periods   *ledgercmd.Periods
 	Companies Companies
 }
 
@@ -182,6 +183,7 @@ func (r *Routes) Register() {
 	r.OrderDrafts()
 	r.ScannedPages()
 	r.BooksLock()
+	r.ClosedPeriods()
 	r.Summary()
 	r.Named()
 	r.Daybook()
