@@ -52,8 +52,6 @@ func (s scenes) play(t *testing.T) {
 	s.jobs(t)
 	s.parked(t)
 	s.rebuilds(t)
-	s.Operator().POST("/books/periods", `{"through":"2020-03-31"}`).Status(201)
-	s.ask(t, "reopen-period", s.Operator(), "/books/periods/2020-03-31/reopen", `{"reason":"a late bill"}`)
 	s.full(t)
 }
 
