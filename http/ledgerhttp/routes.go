@@ -49,6 +49,7 @@ type Routes struct {
 
 	Proofs    Proofs
 	Scans     *ledgercmd.Khatas
+	Periods   *ledgercmd.Periods
 	Companies Companies
 
 	Confirming *ledgercmd.Confirmations
@@ -189,6 +190,7 @@ func (r *Routes) Register() {
 	r.OrderDrafts()
 	r.ScannedPages()
 	r.BooksLock()
+	r.ClosedPeriods()
 	r.Summary()
 	r.Named()
 	r.Daybook()
