@@ -46,7 +46,7 @@ type Call struct {
 type Outcome struct {
 	Effect string   // such as "order draft 12"; empty: none. It MUST NOT name a person
 	Reason string   // why there is none; empty: unknown
-	Unread []string // parts that cannot be handled, each with its place and reason. They park the call, whose other parts have had their effect
+	Unread []string // parts that cannot be handled, each with place and reason. They park the call; its other parts have had their effect
 	Forget bool     // remove the body at once
 
 	Held []int64 // channels that the call may be for, once verified: [Inbox.Deliver] then handles it again
