@@ -1,7 +1,6 @@
 package replay_test
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -298,21 +297,4 @@ func randomBook(seed uint64) vector {
 		m.AsOf = new(unit.Date(20_000 + m.IntN(900)))
 	}
 	return m.vector
-}
-
-// readVectors returns the stored vectors.
-func readVectors(t *testing.T) (all []vector) {
-	t.Helper()
-	f, err := os.Open(vectorsFile)
-	require.NoError(t, err)
-	defer f.Close() //nolint:errcheck // read-only
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var v vector
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &v))
-		all = append(all, v)
-	}
-	require.NoError(t, lines.Err())
-	return all
 }
