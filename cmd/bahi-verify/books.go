@@ -18,7 +18,7 @@ import (
 )
 
 type booksCommand struct {
-	Archive string         `arg:"" help:"The archive: its folder, or a zip or tar file of it."`
+	Archive string         `arg:"" help:"The archive: a folder, a zip or a tar file."`
 	AsOf    string         `name:"as-of" placeholder:"DAY" help:"Only rows dated up to this day."`
 	KnownAt event.Position `placeholder:"POSITION" help:"Only what was recorded up to this position of the log."`
 	Compare string         `placeholder:"FILE" type:"existingfile" help:"Compare with the output of bahi books export, of its day and position."`
