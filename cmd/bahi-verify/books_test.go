@@ -4,7 +4,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -61,12 +60,12 @@ func TestBooksAreCompared(t *testing.T) {
 	file := audittest.File(t, "books.txt", []byte(text))
 	out, _, status := verifyBy(t, "books", dir, "--compare", file)
 	require.Zero(t, status, out)
-	require.Equal(t, "EQUAL. The books of "+file+" are those of the archive at position 3.\n", out)
+	require.Equal(t, "EQUAL. The books of the file are those of the archive at position 3.\n", out)
 
 	forged := audittest.File(t, "forged.txt", []byte(strings.ReplaceAll(text, "row 6 2025-04-01 0 0 200 ", "row 6 2025-04-01 0 0 100 ")))
 	out, _, status = verifyBy(t, "books", dir, "--compare", forged)
 	require.Equal(t, 1, status)
-	require.Equal(t, "DIFFERENT. The first difference of "+forged+" from the archive is account 1, row 6, newest event at position 3: "+
+	require.Equal(t, "DIFFERENT. The first difference of the file from the archive is account 1, row 6, newest event at position 3: "+
 		"OUT paise is 200, and 100 in the file.\n", out)
 	out, _, status = verifyBy(t, "books", dir, "--compare", forged, "--json")
 	require.Equal(t, 1, status)
@@ -80,7 +79,7 @@ func TestBooksAreCompared(t *testing.T) {
 	require.Zero(t, status, "the archive goes on: "+out)
 	out, _, status = verifyBy(t, "books", booksArchive(t, opened[:2]...), "--compare", file)
 	require.Equal(t, 2, status)
-	require.Contains(t, out, "CANNOT TELL. The archive ends at position 2, and ")
+	require.Contains(t, out, "CANNOT TELL. The archive ends at position 2, and the file has the books at position 3.")
 	_, problems, status := verifyBy(t, "books", dir, "--compare", file, "--as-of", "2025-03-31")
 	require.Equal(t, 2, status)
 	require.Contains(t, problems, "leave out --as-of")
@@ -108,5 +107,5 @@ func TestBooksNameBrokenRulesAndUnknownEvents(t *testing.T) {
 	file := audittest.File(t, "books.txt", []byte(strings.Replace(text, "bahi-books/v1 3", "bahi-books/v1 4", 1)))
 	out, _, status = verifyBy(t, "books", unknown, "--compare", file)
 	require.Equal(t, 2, status)
-	require.Equal(t, fmt.Sprintf("CANNOT TELL. All other accounts of %s are equal to the archive's at position 4.\n%s\n", file, sentence), out)
+	require.Equal(t, "CANNOT TELL. All other accounts of the file are equal to the archive's at position 4.\n"+sentence+"\n", out)
 }
