@@ -21,10 +21,11 @@ from decimal import Decimal
 LEDGERS = {"bank": "BankAccount", "bullion": "BullionAccount", "client": "Client", "karigar": "Karigar", "polisher": "Polisher"}
 
 # Kinds of streams that do not concern the books.
-UNRELATED = set("""apikey audit bot botanswer botpage botsource botwebhook buyer campaign campaignblock channel channelidentity company
-    companydomain companyslug contact contactlist contactnotice contactprimary emailclaim enquiry enquirynotification follower identityclaim
-    khata message messagethread messagetemplate messagingcontact messagingphone messagingsender number orderdraft ordersender ordertakadas
-    plan plancustomer product productbatch productsku request session user workspace""".split())
+UNRELATED = set("""apikey audit bot botanswer botpage botsource botwebhook buyer campaign campaignblock channel channelidentity
+    company companydomain companyslug confirmation contact contactlist contactnotice contactprimary emailclaim enquiry
+    enquirynotification follower identityclaim khata message messagetemplate messagethread messagingcontact messagingphone
+    messagingsender number orderdraft ordersender ordertakadas party plan plancustomer product productbatch productsku request
+    session user workspace""".split())
 
 NONE = (0, 0, "-", "")  # a side without entries
 DECODER = json.JSONDecoder(parse_float=Decimal)

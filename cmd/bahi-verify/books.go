@@ -21,7 +21,7 @@ type booksCommand struct {
 	Archive string         `arg:"" help:"The archive: a folder, a zip or a tar file."`
 	AsOf    string         `name:"as-of" placeholder:"DAY" help:"Only rows dated up to this day."`
 	KnownAt event.Position `placeholder:"POSITION" help:"Only what was recorded up to this position of the log."`
-	Compare string         `placeholder:"FILE" type:"existingfile" help:"Compare with the output of bahi books export, of its day and position."`
+	Compare string         `placeholder:"FILE" type:"existingfile" help:"Compare with what bahi books export wrote, of its day and position."`
 	Rows    bool           `help:"Print each row too, as bahi books export does."`
 	JSON    bool           `name:"json" help:"With --compare, print the result in JSON."`
 }
