@@ -19,6 +19,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/replay"
 	"bahi/domain/unit"
+	"bahi/internal/test/python"
 )
 
 var update = flag.Bool("update", false, "write the test vectors")
@@ -78,9 +79,9 @@ func TestVectors(t *testing.T) {
 	require.Less(t, len(stored), 2_000_000)
 }
 
-// TestPythonHasTheSameBooks needs python3, which docs/replay.py is written in.
 func TestPythonHasTheSameBooks(t *testing.T) {
 	t.Parallel()
+	python.Need(t)
 	out, err := exec.CommandContext(t.Context(), "python3", "../../../docs/replay.py", "--vectors", vectorsFile).CombinedOutput()
 	require.NoError(t, err, "%.2000s", out)
 	require.Equal(t, fmt.Sprintf("%d of %d books have the digests of the vectors.\n", vectors, vectors), string(out))
