@@ -7,8 +7,10 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"image/png"
 	mathrand "math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +18,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/makiuchi-d/gozxing"
+	"github.com/makiuchi-d/gozxing/qrcode"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
@@ -251,7 +255,7 @@ func TestACodeOnPaperIsCompared(t *testing.T) {
 	require.NoError(t, err)
 	code := tlog.StatementCode{
 		Checkpoint: tlog.CheckpointHash([]byte(s.Checkpoint)), Account: tlog.MapKey(tlog.AccountEntry(s.Account)), Position: checkpoint.Position,
-		Opening: s.Opening, Closing: s.Closing,
+		Stated: s.Stated,
 	}
 	apptest.Post(w.clerk, idIn(t, w.accounts[0]), apptest.Deposit("2025-05-05", "5"))
 	w.clerk.POST(w.accounts[2], `{"date":"2025-05-05","in_entries":[{"amount":7}]}`).Status(201)
@@ -309,4 +313,46 @@ func TestStatementOfAnAccountAlone(t *testing.T) {
 	about, err := json.Marshal(s)
 	require.NoError(t, err)
 	require.NotContains(t, string(about), "karigar")
+}
+
+// scanned returns the text of the QR code on a print of 300 dots per inch.
+func scanned(t *testing.T, pdf []byte) string {
+	t.Helper()
+	folder := t.TempDir()
+	file := filepath.Join(folder, "it.pdf")
+	require.NoError(t, os.WriteFile(file, pdf, 0o600))
+	out, err := exec.CommandContext(t.Context(), "pdftoppm", "-r", "300", "-gray", "-png", file, filepath.Join(folder, "page")).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	pages, err := filepath.Glob(filepath.Join(folder, "page*.png"))
+	require.NoError(t, err)
+	for _, page := range pages {
+		f, err := os.Open(page)
+		require.NoError(t, err)
+		picture, err := png.Decode(f)
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		bitmap, err := gozxing.NewBinaryBitmapFromImage(picture)
+		require.NoError(t, err)
+		if found, err := qrcode.NewQRCodeReader().Decode(bitmap, nil); err == nil {
+			return found.GetText()
+		}
+	}
+	require.Fail(t, "no page has a code")
+	return ""
+}
+
+func TestThePrintedCodeIsScanned(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t, 30)
+	for i, query := range []string{"", "?from=2025-03-01&to=2025-09-30", "?as_of=2025-06-30"} {
+		path := w.accounts[i]
+		code := scanned(t, []byte(w.clerk.GET(path+"/statement.pdf"+query).Status(200).Text))
+		require.Contains(t, code, "/verify#s1/")
+		file := w.statement(path)
+		a, err := examineStatement(file, w.trusted, code)
+		require.NoError(t, err)
+		require.Equal(t, tlog.Verified, a.Verdict, "%s", a.Sentences)
+		require.Contains(t, strings.Join(a.Sentences, "\n"), "The figures on paper are those of the events up to position")
+		require.NotContains(t, strings.Join(a.Sentences, "\n"), "another checkpoint")
+	}
 }
