@@ -1,120 +1,147 @@
+//go:build !js
+
 package main
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-
-	"github.com/google/uuid"
-	"github.com/shopspring/decimal"
+	"os"
+	"runtime/debug"
 
 	"bahi/domain/event"
-	"bahi/domain/ledger"
-	"bahi/domain/ledger/book"
-	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/replay"
 	"bahi/domain/unit"
-	"bahi/eventstore/tlog"
+	"bahi/internal/cli/progress"
 )
 
-// books are what an account's events come to.
-type books struct {
-	ledger    *book.Ledger
-	workspace string
-	account   book.Account
-	rows      map[string]book.Row
-	locked    *unit.Date
+type booksCommand struct {
+	Archive string         `arg:"" help:"The archive: its folder, or a zip or tar file of it."`
+	AsOf    string         `name:"as-of" placeholder:"DAY" help:"Only rows dated up to this day."`
+	KnownAt event.Position `placeholder:"POSITION" help:"Only what was recorded up to this position of the log."`
+	Compare string         `placeholder:"FILE" type:"existingfile" help:"Compare with the output of bahi books export, of its day and position."`
+	Rows    bool           `help:"Print each row too, as bahi books export does."`
+	JSON    bool           `name:"json" help:"With --compare, print the result in JSON."`
 }
 
-// fold applies an account's events, and those that concern all accounts, up to a position.
-func fold(account, common []event.Stored, upTo event.Position) (*books, *finding) {
-	b := &books{rows: map[string]book.Row{}}
-	for _, e := range account {
-		if e.Position > upTo {
+// comparison is the result of a comparison in JSON.
+type comparison struct {
+	Verdict    string             `json:"verdict"` // equal, different, or undecided
+	Position   event.Position     `json:"position"`
+	Difference *replay.Difference `json:"difference,omitempty"`
+	Findings   []string           `json:"findings"` // broken rules, and events that cannot be read
+}
+
+// Run prints the books, or the result of their comparison.
+func (c booksCommand) Run(ctx context.Context, status *int) error {
+	debug.SetGCPercent(30) // the rows have no pointers, so that a collection costs little
+	h := replay.Header{KnownAt: c.KnownAt}
+	if c.AsOf != "" {
+		h.AsOf = new(unit.Date)
+		if err := h.AsOf.UnmarshalText([]byte(c.AsOf)); err != nil {
+			return fmt.Errorf("--as-of: %w", err)
+		}
+	}
+	until := c.KnownAt
+	var text *replay.Text
+	if c.Compare != "" {
+		if c.AsOf != "" || c.KnownAt != 0 || c.Rows {
+			return errors.New("--compare reads the day and the position from its file: leave out --as-of, --known-at and --rows")
+		}
+		f, err := os.Open(c.Compare)
+		if err != nil {
+			return err
+		}
+		defer f.Close() //nolint:errcheck // read-only
+		if text, err = replay.ReadText(f); err != nil {
+			return fmt.Errorf("%s: %w", c.Compare, err)
+		}
+		until = text.Position
+	}
+	b, err := c.read(ctx, until)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(b.Breaches) > 0:
+		*status = statusTampered
+	case len(b.Doubts) > 0:
+		*status = statusUndecided
+	default:
+		*status = statusVerified
+	}
+	if text != nil {
+		return c.compare(b, text, status)
+	}
+	for _, sentence := range b.Findings() {
+		fmt.Fprintln(os.Stderr, printable(sentence))
+	}
+	out := bufio.NewWriterSize(os.Stdout, 1<<16)
+	h.Position = b.Position
+	if err := b.Write(h, func(l replay.Line) error { return l.Print(out, c.Rows) }); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// read replays the archive up to a position.
+func (c booksCommand) read(ctx context.Context, until event.Position) (*replay.Books, error) {
+	a, err := openArchive(c.Archive)
+	if err != nil {
+		return nil, err
+	}
+	bar := progress.NewBar(os.Stderr, "replaying", "events")
+	defer bar.End()
+	b := replay.New(until)
+	for e, err := range a.Events(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if !b.Add(e) {
 			break
 		}
-		category, _ := event.SplitStream(e.Stream)
-		l := ledger.Of(category)
-		if b.ledger == nil {
-			var meta struct{ Workspace uuid.UUID }
-			_ = json.Unmarshal(e.Meta, &meta) // without one it is of no workspace
-			b.ledger, b.workspace = l, meta.Workspace.String()
-		}
-		if l != b.ledger {
-			return nil, undecided("The account has events of two ledgers: %s.", shown(&e))
-		}
-		var err error
-		if category == l.Accounts.Category() {
-			b.account, err = applied(l.Accounts, b.account, e)
-		} else {
-			b.rows[e.Stream], err = applied(l.Rows, b.rows[e.Stream], e)
-		}
-		if err != nil {
-			return nil, unreadable(&e, err)
+		if e.Position%4096 == 0 {
+			bar.Show(int64(e.Position), int64(a.Manifest.Events))
 		}
 	}
-	if b.ledger == nil {
-		return nil, undecided("The account has no event up to position %d.", upTo)
-	}
-	var lock bookslock.State
-	for _, e := range common {
-		if category, _ := event.SplitStream(e.Stream); category != bookslock.Kind.Category() || e.Position > upTo {
-			continue
-		}
-		var err error
-		if lock, err = applied(bookslock.Kind, lock, e); err != nil {
-			return nil, unreadable(&e, err)
-		}
-	}
-	b.locked = lock.Through
 	return b, nil
 }
 
-func applied[S any](kind *event.Kind[S], s S, e event.Stored) (S, error) {
-	r, err := kind.Decode(e)
-	if err != nil {
-		return s, err
-	}
-	return kind.Evolve(s, r), nil
-}
-
-func unreadable(e *event.Stored, err error) *finding {
-	return undecided("This program does not know %s, so that it cannot tell what it counts: %s.", shown(e), printable(err.Error()))
-}
-
-// figures returns the balances before the first day, 0 without one, and at the end of the last day.
-func (b *books) figures(from, to string) (opening, closing tlog.Figures, found *finding) {
-	first, last := unit.Date(-1<<31), unit.Date(1<<31-1)
-	for _, one := range []struct {
-		text string
-		into *unit.Date
-	}{{from, &first}, {to, &last}} {
+// compare prints the first difference of a text from the books.
+func (c booksCommand) compare(b *replay.Books, text *replay.Text, status *int) error {
+	r := comparison{Position: b.Position, Findings: b.Findings()}
+	said := ""
+	if b.Position < text.Position {
+		*status, r.Verdict = statusUndecided, "undecided"
+		said = fmt.Sprintf("CANNOT TELL. The archive ends at position %d, and %s has the books at position %d.", b.Position, c.Compare,
+			text.Position)
+	} else {
 		var err error
-		if one.text == "" {
-			continue
+		if r.Difference, err = b.Compare(text); err != nil {
+			return err
 		}
-		if *one.into, err = unit.ParseDate(one.text); err != nil {
-			return opening, closing, tampered("%q is no day.", one.text)
-		}
-	}
-	var cash, fine [2]decimal.Decimal
-	for _, r := range b.rows {
-		in, out := r.Counts()
-		net := in.Minus(out)
-		for i, counts := range []bool{r.Date < first, r.Date <= last} {
-			if counts && r.Exists() && b.account.Open() {
-				cash[i], fine[i] = cash[i].Add(net.Cash.Decimal()), fine[i].Add(net.Fine.Decimal())
-			}
+		switch {
+		case r.Difference != nil:
+			*status, r.Verdict = statusTampered, "different"
+			said = fmt.Sprintf("DIFFERENT. The first difference of %s from the archive is %s.", c.Compare, r.Difference)
+		case len(b.Doubts) > 0:
+			r.Verdict = "undecided"
+			said = fmt.Sprintf("CANNOT TELL. All other accounts of %s are equal to the archive's at position %d.", c.Compare, b.Position)
+		default:
+			r.Verdict = "equal"
+			said = fmt.Sprintf("EQUAL. The books of %s are those of the archive at position %d.", c.Compare, b.Position)
 		}
 	}
-	of := func(i int) tlog.Figures {
-		return tlog.Figures{Cash: cash[i].StringFixed(unit.MoneyPlaces), Fine: fine[i].StringFixed(unit.GramsPlaces)}
+	if c.JSON {
+		e := json.NewEncoder(os.Stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
 	}
-	return of(0), of(1), nil
-}
-
-// words returns balances for people.
-func (b *books) words(f tlog.Figures) string {
-	if b.ledger.Metal {
-		return fmt.Sprintf("₹ %s and %s g", f.Cash, f.Fine)
+	fmt.Println(printable(said))
+	for _, sentence := range r.Findings {
+		fmt.Println(printable(sentence))
 	}
-	return "₹ " + f.Cash
+	return nil
 }

@@ -35,6 +35,7 @@ type cli struct {
 	Archive   archiveCommand   `cmd:"" help:"Verify an archive, as bahi audit export writes it."`
 	Proof     proofCommand     `cmd:"" help:"Verify a .tlog-proof file: that its events are in a log."`
 	Statement statementCommand `cmd:"" help:"Verify a statement that proves itself: all events of an account, and its balances."`
+	Books     booksCommand     `cmd:"" help:"Replay an archive into the books, and compare them with those of a server."`
 	Store     storeCommand     `cmd:"" help:"Verify the log in a database, read-only."`
 	Version   kong.VersionFlag `help:"Print the version."`
 }

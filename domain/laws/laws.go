@@ -39,6 +39,7 @@ type Checker struct {
 	orders   map[int64]ordered
 	takadas  map[int64]int64 // the order of each one that is there
 	backs    []back          // rows of the transaction that reverse others
+	pairs    []pairing       // rows that the transaction pairs
 
 	at    Breach // the event that is judged
 	wrong []Breach
@@ -51,15 +52,22 @@ type account struct {
 }
 
 type row struct {
-	account, reverses int64
-	date              unit.Date
-	reversed, void    bool
+	account, reverses, paired int64
+	date                      unit.Date
+	reversed, void            bool
 }
 
 // back is a row that reverses another.
 type back struct {
 	at  Breach
 	row int64 // the other one
+}
+
+// pairing is a row that is paired.
+type pairing struct {
+	at  Breach
+	row int64
+	book.RowPaired
 }
 
 type ordered struct {
@@ -112,6 +120,13 @@ func (c *Checker) Commit() []Breach {
 		c.law(c.rows[b.row].reversed, "a row that names another reverses it")
 	}
 	c.backs = c.backs[:0]
+	for _, p := range c.pairs {
+		c.at = p.at
+		other := c.rows[p.With]
+		c.law(other.paired == p.row && other.account == p.Account && other.account != c.rows[p.row].account,
+			"two rows of different accounts that are paired name each other")
+	}
+	c.pairs = c.pairs[:0]
 	c.commitValues()
 	return c.wrong
 }
@@ -174,6 +189,19 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 		by := c.rows[reversed.By]
 		c.law(by.reverses == id && by.account == before.account, "a row is reversed by a row of its account that names it")
 		after.reversed = true
+		c.rows[id] = after
+		return
+	}
+	switch data := data.(type) {
+	case book.RowPaired:
+		c.law(before.paired == 0, "a row is paired once")
+		after.paired = data.With
+		c.pairs = append(c.pairs, pairing{c.at, id, data})
+		c.rows[id] = after
+		return
+	case book.RowUnpaired:
+		c.law(before.paired != 0, "what is unpaired was paired")
+		after.paired = 0
 		c.rows[id] = after
 		return
 	}

@@ -28,7 +28,7 @@ func (a *Report) sayf(format string, args ...any) {
 	a.Sentences = append(a.Sentences, fmt.Sprintf(format, args...))
 }
 
-// Given is what a verifier trusts: public keys, and checkpoints that were kept.
+// Given has what a verifier trusts: public keys and retained checkpoints.
 type Given struct {
 	Keys  tlog.Keys
 	Files []KeptFile
@@ -82,7 +82,7 @@ func (g Given) Kept(origin string) (all []tlog.RetainedCheckpoint, err error) {
 type Source struct {
 	Name   string
 	Origin string
-	Live   bool // the log itself, not a copy: no copy can be newer
+	Live   bool // the log itself, so no copy can be newer
 	Events func(ctx context.Context) iter.Seq2[event.Stored, error]
 	Verify func(ctx context.Context, g Given, kept []tlog.RetainedCheckpoint, progress func(uint64)) (tlog.Result, error)
 }
@@ -120,7 +120,7 @@ func Examine(ctx context.Context, log Source, g Given, other *Source, progress f
 	return a, nil
 }
 
-// compare finds the first difference from a copy and lets the checkpoints decide which of the two is true.
+// compare finds the first difference from a copy. The checkpoints decide which of the two is true.
 func (a *Report) compare(ctx context.Context, log, other Source, g Given, kept []tlog.RetainedCheckpoint,
 	progress func(string, uint64)) error {
 	if other.Origin != log.Origin {
@@ -214,7 +214,7 @@ func (p *ProvenEvent) verify(proof tlog.Proof, g Given) (tlog.Verdict, error) {
 	return tlog.Verified, nil
 }
 
-// kept compares a proof whose checkpoint no trusted key signed with the kept checkpoints.
+// kept compares a proof with the retained checkpoints if no trusted key signed its checkpoint.
 func (p *ProvenEvent) kept(proof tlog.Proof, g Given) (tlog.Verdict, error) {
 	if err := proof.Holds(p.Checkpoint); err != nil {
 		p.Problem = err.Error()

@@ -125,7 +125,7 @@ func (k Keys) Open(signed []byte) (Checkpoint, []Signature, error) {
 	return c, by, nil
 }
 
-// ParseCheckpoint reads a checkpoint without verifying signatures, for callers that have it from a safe place.
+// ParseCheckpoint reads a checkpoint without verifying signatures, for callers that trust its source.
 func ParseCheckpoint(signed []byte) (Checkpoint, error) {
 	c, _, err := Keys{}.Open(signed)
 	if errors.Is(err, ErrNotSigned) {
@@ -134,9 +134,9 @@ func ParseCheckpoint(signed []byte) (Checkpoint, error) {
 	return c, err
 }
 
-// AddSignatures adds signature lines, such as a witness returns, to a checkpoint. Signatures by known keys must be valid, and there must
-// be at least one. It skips the others, because a witness may sign with keys that nobody here knows (C2SP tlog-witness,
-// add-checkpoint), and those that the checkpoint has already.
+// AddSignatures adds signature lines, such as a witness returns, to a checkpoint. There must be a signature by a known key, and each of
+// those must be valid. AddSignatures skips signatures that the checkpoint already has, and those by unknown keys: a witness may sign with
+// further keys (C2SP tlog-witness, add-checkpoint).
 func (k Keys) AddSignatures(signed, lines []byte) ([]byte, error) {
 	text, _, ok := bytes.Cut(signed, []byte("\n\n"))
 	if !ok {
@@ -167,7 +167,7 @@ func (k Keys) AddSignatures(signed, lines []byte) ([]byte, error) {
 	return all, nil
 }
 
-// parseText reads the signed text. It accepts the lines that it knows only in canonical form.
+// parseText reads the signed text. It accepts known lines only in canonical form.
 func parseText(text string) (c Checkpoint, err error) {
 	var basic tlog.Checkpoint
 	rest, err := basic.Unmarshal([]byte(text))

@@ -24,7 +24,7 @@ func (r Result) Verdict() Verdict {
 	}
 }
 
-// Also returns the result with a further finding, which counts only if there was none.
+// Also returns the result with a further finding, unless it already has one.
 func (r Result) Also(f Finding) Result {
 	if r.Finding != nil {
 		why := r.Finding.Why + " " + f.Why
@@ -73,7 +73,7 @@ func (r Result) Sentences() (all []string) {
 	return all
 }
 
-// sayAgreed says how many checkpoints agree that prove nothing.
+// sayAgreed returns a sentence with the number of agreeing checkpoints that prove nothing.
 func (r Result) sayAgreed(say func(format string, args ...any)) {
 	if doubtful := r.Agreed - r.Trusted; doubtful > 0 {
 		say("It agrees with %d of its own checkpoints, which no trusted key signed.", doubtful)

@@ -51,6 +51,8 @@ type Routes struct {
 	Verifier  string // address of the page that verifies statements, printed on them; "": none
 	Scans     *ledgercmd.Khatas
 	Companies Companies
+
+	Confirming *ledgercmd.Confirmations
 }
 
 // Companies knows the companies of workspaces.
@@ -166,7 +168,12 @@ func (r *Routes) selection(ctx context.Context, in Selection) (sel ledgerview.Se
 	return sel, err
 }
 
-func workspace(ctx context.Context) uuid.UUID { return api.Caller(ctx).Workspace }
+func workspace(ctx context.Context) uuid.UUID {
+	if w, shared := ctx.Value(sharedKey{}).(uuid.UUID); shared {
+		return w
+	}
+	return api.Caller(ctx).Workspace
+}
 
 // accountOf names an account of the caller's workspace.
 func accountOf(ctx context.Context, l *book.Ledger, id int64) ledgerview.AccountKey {
@@ -186,4 +193,5 @@ func (r *Routes) Register() {
 	r.Summary()
 	r.Named()
 	r.Daybook()
+	r.Confirmations()
 }

@@ -151,6 +151,7 @@ type Row[In, Out book.Entry] struct {
 	Reverses int64     `json:"reverses,omitempty" doc:"The row that this one takes back"`
 
 	ReversedBy int64 `json:"reversed_by,omitempty" doc:"The row that takes this one back"`
+	PairedWith int64 `json:"paired_with,omitempty" doc:"The row of another account that takes what this one gives, or gives what it takes"`
 }
 
 // SchemaName implements http/api's Named.
@@ -183,7 +184,7 @@ func (Warnings) Schema(huma.Registry) *huma.Schema {
 func (o operations[In, Out]) row(id int64, revision *int64, r book.Row) Row[In, Out] {
 	shown := Row[In, Out]{
 		ID: id, Date: r.Date, In: Entries[In]{r.In.JSON()}, Out: Entries[Out]{r.Out.JSON()}, Revision: revision,
-		Void: r.Void, Reverses: r.Reverses, ReversedBy: r.ReversedBy,
+		Void: r.Void, Reverses: r.Reverses, ReversedBy: r.ReversedBy, PairedWith: r.PairedWith,
 	}
 	if r.Warnings != "" {
 		shown.Warnings = &Warnings{json.RawMessage(r.Warnings)}
@@ -204,7 +205,7 @@ type RowVersion[In, Out book.Entry] struct {
 	At       time.Time      `json:"at" doc:"Time of the change"`
 	Actor    string         `json:"actor" doc:"Actor, such as user:<id> or api_key:<id>"`
 	Reason   string         `json:"reason,omitempty" doc:"Reason of the change; empty: none given"`
-	Change   string         `json:"change" enum:"added,edited,deleted,voided,reversed" doc:"Kind of the change"`
+	Change   string         `json:"change" enum:"added,edited,deleted,voided,reversed,paired,unpaired" doc:"Kind of the change"`
 	Before   *Row[In, Out]  `json:"before" doc:"Record before the change; null: created"`
 	After    *Row[In, Out]  `json:"after" doc:"Record after the change; null: deleted"`
 }

@@ -151,6 +151,9 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 			return c, err
 		}
 	}
+	if ctx.Value(sharedKey{}) != nil {
+		s.Notes = append(s.Notes, "Check it at "+r.Confirming.PublicURL+"/verify")
+	}
 	if side != pdf.Both {
 		s.Before = amounts(l, from.before)
 	}

@@ -26,7 +26,7 @@ var booksDDL string
 // It folds a batch in memory and writes the result with few statements: what a row of the log costs
 // decides how fast the whole system writes and rebuilds. `bahi bench` measures it. What becomes of an account or a
 // row the domain's own Evolve says.
-var Books = projections.Define("books", 6, booksDDL,
+var Books = projections.Define("books", 7, booksDDL,
 	projections.Apply(booksTypes(),
 		foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).PartitionedBy(partOf).WithBatchDelay(booksGather)
 

@@ -52,6 +52,7 @@ create table row_version (
   void          boolean not null, -- it stays in its place; its sums are 0, whatever its entries
   reverses      bigint,           -- the row that this one reverses
   reversed_by   bigint,           -- the row that reverses this one
+  paired_with   bigint,           -- the row of another account that takes or gives the same
   actor         text not null,
   reason        text,
   recorded_at   timestamptz not null,

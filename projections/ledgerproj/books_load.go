@@ -66,7 +66,8 @@ func (f *books) loadRows(ctx context.Context, tx pgx.Tx, rows []int64) error {
 	}
 	found, _ := tx.Query(ctx, `
 		select row_id, from_position, account_id, date::text, in_entries, out_entries, coalesce(warnings, ''),
-			in_cash::text, in_fine::text, out_cash::text, out_fine::text, revision, deleted, void, coalesce(reverses, 0), coalesce(reversed_by, 0)
+			in_cash::text, in_fine::text, out_cash::text, out_fine::text, revision, deleted, void, coalesce(reverses, 0), coalesce(reversed_by, 0),
+			coalesce(paired_with, 0)
 		from row_version where row_id = any($1) and to_position = $2`, rows, int64(stillCurrent))
 	var (
 		v             version
@@ -75,7 +76,7 @@ func (f *books) loadRows(ctx context.Context, tx pgx.Tx, rows []int64) error {
 	)
 	_, err := pgx.ForEachRow(found, []any{
 		&v.row, &v.from, &v.Account, &date, &in, &out, (*string)(&v.Warnings),
-		&sums[0], &sums[1], &sums[2], &sums[3], &v.revision, &v.Deleted, &v.Void, &v.Reverses, &v.ReversedBy,
+		&sums[0], &sums[1], &sums[2], &sums[3], &v.revision, &v.Deleted, &v.Void, &v.Reverses, &v.ReversedBy, &v.PairedWith,
 	}, func() (err error) {
 		one := v
 		one.to, one.stored = stillCurrent, true

@@ -45,7 +45,7 @@ func (f *books) queueLocks(b *projections.Batch) {
 
 func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {
 	return projections.CopyInto(ctx, tx, `row_version (row_id, from_position, to_position, account_id, date, in_entries, out_entries, warnings,
-		in_cash, out_cash, in_fine, out_fine, revision, deleted, void, reverses, reversed_by, actor, reason, recorded_at)`,
+		in_cash, out_cash, in_fine, out_fine, revision, deleted, void, reverses, reversed_by, paired_with, actor, reason, recorded_at)`,
 		len(f.versions), func(c *projections.Copy, row int) {
 			v := f.versions[row]
 			c.Bigint(v.row)
@@ -64,7 +64,7 @@ func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {
 			c.Bigint(v.revision)
 			c.Boolean(v.Deleted)
 			c.Boolean(v.Void)
-			for _, id := range [...]int64{v.Reverses, v.ReversedBy} {
+			for _, id := range [...]int64{v.Reverses, v.ReversedBy, v.PairedWith} {
 				if id == 0 {
 					c.Null()
 				} else {

@@ -11,7 +11,7 @@ type names struct {
 	account, row string // the categories of streams
 
 	accounts [4]string // of accountTypes, in their order; "" where the ledger has no such event
-	rows     [5]string // of rowTypes
+	rows     [7]string // of rowTypes
 }
 
 // stored has the names of all five ledgers, by the ledgers' own: also of those that are not built yet, so that
@@ -21,35 +21,35 @@ var stored = map[string]names{
 		"bank", "bankrow",
 		[...]string{"BankAccountOpened", "BankAccountRenamed", "", "BankAccountDeleted"},
 		[...]string{
-			"BankRowAdded", "BankRowEdited", "BankRowDeleted", "BankRowVoided", "BankRowReversed",
+			"BankRowAdded", "BankRowEdited", "BankRowDeleted", "BankRowVoided", "BankRowReversed", "BankRowPaired", "BankRowUnpaired",
 		},
 	},
 	"bullion": {
 		"bullion", "bullionrow",
 		[...]string{"BullionAccountOpened", "BullionAccountRenamed", "", "BullionAccountDeleted"},
 		[...]string{
-			"BullionRowAdded", "BullionRowEdited", "BullionRowDeleted", "BullionRowVoided", "BullionRowReversed",
+			"BullionRowAdded", "BullionRowEdited", "BullionRowDeleted", "BullionRowVoided", "BullionRowReversed", "BullionRowPaired", "BullionRowUnpaired",
 		},
 	},
 	"client": {
 		"client", "clientrow",
 		[...]string{"ClientOpened", "ClientRenamed", "", "ClientDeleted"},
 		[...]string{
-			"ClientRowAdded", "ClientRowEdited", "ClientRowDeleted", "ClientRowVoided", "ClientRowReversed",
+			"ClientRowAdded", "ClientRowEdited", "ClientRowDeleted", "ClientRowVoided", "ClientRowReversed", "ClientRowPaired", "ClientRowUnpaired",
 		},
 	},
 	"karigar": {
 		"karigar", "karigarrow",
 		[...]string{"KarigarOpened", "KarigarRenamed", "", "KarigarDeleted"},
 		[...]string{
-			"KarigarRowAdded", "KarigarRowEdited", "KarigarRowDeleted", "KarigarRowVoided", "KarigarRowReversed",
+			"KarigarRowAdded", "KarigarRowEdited", "KarigarRowDeleted", "KarigarRowVoided", "KarigarRowReversed", "KarigarRowPaired", "KarigarRowUnpaired",
 		},
 	},
 	"polisher": {
 		"polisher", "polisherrow",
 		[...]string{"PolisherOpened", "PolisherRenamed", "PolisherTypeChanged", "PolisherDeleted"},
 		[...]string{
-			"PolisherRowAdded", "PolisherRowEdited", "PolisherRowDeleted", "PolisherRowVoided", "PolisherRowReversed",
+			"PolisherRowAdded", "PolisherRowEdited", "PolisherRowDeleted", "PolisherRowVoided", "PolisherRowReversed", "PolisherRowPaired", "PolisherRowUnpaired",
 		},
 	},
 }
@@ -60,7 +60,8 @@ var (
 		typeOf[AccountOpened], typeOf[AccountRenamed], typeOf[AccountTypeChanged], typeOf[AccountDeleted],
 	}
 	rowTypes = [...]func(string) event.Type[Row]{
-		typeOf[RowAdded], typeOf[RowEdited], typeOf[RowDeleted], typeOf[RowVoided], typeOf[RowReversed],
+		typeOf[RowAdded], typeOf[RowEdited], typeOf[RowDeleted], typeOf[RowVoided], typeOf[RowReversed], typeOf[RowPaired],
+		typeOf[RowUnpaired],
 	}
 )
 
