@@ -151,7 +151,36 @@ func TestRandomStatementsAreVerified(t *testing.T) {
 	require.Zero(t, status, out)
 	require.Regexp(t, `^VERIFIED\. Account \d+, \w+ \d, \w+ ledger, .*: opening ₹ \S+.*, closing ₹ `, out)
 	require.Contains(t, out, "The books are locked through 2024-12-31.")
-	_, said, status := verifyBy(t, "statement", w.keys)
+	byPython := func(files ...string) (string, int) {
+		cmd := exec.CommandContext(t.Context(), "python3", append([]string{"../../docs/statement.py", w.keys}, files...)...)
+		said, _ := cmd.CombinedOutput() // the status tells
+		return string(said), cmd.ProcessState.ExitCode()
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*.proof"))
+	require.NoError(t, err)
+	require.Len(t, files, statements)
+	var said string
+	said, status = byPython(files...)
+	require.Zero(t, status, said)
+	require.Equal(t, statements, strings.Count(said, ": VERIFIED. It is account "))
+	s, err := tlog.ReadStatement(w.statement(w.accounts[0]))
+	require.NoError(t, err)
+	for reason, forge := range map[string]func(*tlog.Statement){
+		"the opening cash is 1.00": func(s *tlog.Statement) { s.Opening.Cash = "1.00" },
+		"events of account":        func(s *tlog.Statement) { s.Events = s.Events[:s.Entry.Size-1]; s.Common.Size = 0 },
+		"does not lead to the map": func(s *tlog.Statement) { s.Entry.Hashes[0][0] ^= 1 },
+		"is not as it was signed":  func(s *tlog.Statement) { s.Checkpoint = strings.Replace(s.Checkpoint, "\ntime 2", "\ntime 3", 1) },
+		"or not in its place":      func(s *tlog.Statement) { s.Events[1], s.Events[2] = s.Events[2], s.Events[1] },
+		"that were signed":         func(s *tlog.Statement) { s.Events[1].Data = append(s.Events[1].Data, ' ') },
+	} {
+		forged := s
+		forged.Events, forged.Entry.Hashes = slices.Clone(s.Events), slices.Clone(s.Entry.Hashes)
+		forge(&forged)
+		said, status := byPython(audittest.File(t, "it.proof", written(t, forged)))
+		require.Equal(t, 1, status, said)
+		require.Contains(t, said, reason)
+	}
+	_, said, status = verifyBy(t, "statement", w.keys)
 	require.Equal(t, 2, status)
 	require.Contains(t, said, "read the statement")
 }
