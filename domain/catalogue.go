@@ -13,6 +13,7 @@ import (
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/ledger/confirmation"
 	"bahi/domain/ledger/khata"
+	"bahi/domain/ledger/metal"
 	"bahi/domain/ledger/order"
 	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/party"
@@ -41,6 +42,7 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	apikey.Kind,
 	audit.Kind,
 	bookslock.Kind,
+	metal.Kind,
 	bot.Kind,
 	botanswer.Kind,
 	botsource.Kind,

@@ -194,4 +194,7 @@ func (r *Routes) Register() {
 	r.Named()
 	r.Daybook()
 	r.Confirmations()
+	r.Transfers()
+	r.BooksMetal()
+	r.TrialBalance()
 }
