@@ -92,6 +92,7 @@ func serve[In, Out book.Entry](l *book.Ledger, p Paths) served {
 		o.side()
 		o.sheets()
 		o.proof()
+		o.statementProof()
 	}, func(r ledgerview.Row) any {
 		return operations[In, Out]{l: l}.row(r.ID, &r.Revision, r.Row)
 	}, func(row SubmitRow, at string) (book.RowInput, []fault.Field) {
