@@ -62,6 +62,9 @@ func (tx *Tx) In(workspace uuid.UUID) *Tx { return &Tx{tx.try, workspace} }
 // Now returns the time by the handler's clock.
 func (tx *Tx) Now() time.Time { return tx.h.now() }
 
+// Workspace returns the workspace of the transaction.
+func (tx *Tx) Workspace() uuid.UUID { return tx.workspace }
+
 // DryRun reports whether nothing will be written.
 func (tx *Tx) DryRun() bool { return tx.req.DryRun }
 

@@ -165,11 +165,11 @@ func (w *things) value(t *testing.T, name string) string {
 		w.values["giving_id"], w.values["taking_id"] = giving, taking
 		return w.values[name]
 	}
-	if name == "message_template_id" { // a network has it
+	if name == "message_template_id" || name == "template_channel_id" { // a network has it
 		w.asha.POST("/api/channels", `{"name":"Sandbox","type":"chat"}`).Status(201)
 		var all []messagingview.Template
 		w.asha.GET("/api/chat/templates").Status(200).JSON(&all)
-		w.values[name] = strconv.FormatInt(all[0].ID, 10)
+		w.values[name], w.values["template_channel_id"] = strconv.FormatInt(all[0].ID, 10), strconv.FormatInt(all[0].ChannelID, 10)
 		return w.values[name]
 	}
 	giver := slices.IndexFunc(w.ops, func(op api.Op) bool { return w.samples[op.ID].Gives[name] != "" })

@@ -92,7 +92,7 @@ func TestReactorWithoutACheckpointStartsAtTheHead(t *testing.T) {
 	want := r.add("SBI")
 	run.reached(r.head())
 	require.Equal(t, want, r.events())
-	require.Contains(t, r.said.String(), `level=INFO msg="starting a reactor without a checkpoint" reactor=greeter after=5`)
+	require.Contains(t, r.said.String(), `level=INFO msg="reactor starts without a checkpoint" reactor=greeter after=5`)
 }
 
 func TestCheckpointOfAnotherLogIsDiscardedWithAWarning(t *testing.T) {
@@ -118,7 +118,7 @@ func TestCheckpointOfAnotherLogIsDiscardedWithAWarning(t *testing.T) {
 			want = append(want, r.add("SBI")...)
 			run.reached(r.head())
 			require.Equal(t, want, r.events())
-			require.Contains(t, r.said.String(), `level=WARN msg="the reactor's checkpoint does not match the log; starting at the log's head" `+
+			require.Contains(t, r.said.String(), `level=WARN msg="reactor's checkpoint does not match the log; starting at the log's head" `+
 				`reactor=greeter`)
 		})
 	}

@@ -1,4 +1,4 @@
-// Package access has the operations on people, sessions, API keys and workspaces that are more than load, decide, append.
+// Package accesscmd has the operations on people, sessions, API keys and workspaces that are more than load, decide, append.
 package accesscmd
 
 import (

@@ -1,4 +1,4 @@
-// Package marketplace has what companies and products need beyond load, decide, append.
+// Package marketplacecmd has what companies and products need beyond load, decide, append.
 package marketplacecmd
 
 import (

@@ -1,4 +1,4 @@
-// Package follower records which events projections and reactors skip. A follower of the log stops at an event that it cannot apply; to
+// Package subscriber records which events projections and reactors skip. A follower of the log stops at an event that it cannot apply; to
 // continue without the event is an operator's decision, which is recorded.
 package subscriber
 

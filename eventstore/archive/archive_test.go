@@ -178,7 +178,7 @@ func TestPlainArchiveHasTheSameText(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(content), "compressed")
 
-	// The leftover of a killed run, in the other form, must not be there for zstdcat.
+	// zstdcat would also read what a killed run left in the other form.
 	left := filepath.Join(dir, segmentName(4, false))
 	require.NoError(t, os.WriteFile(left, []byte("half"), 0o600))
 	l = logOf(12)

@@ -16,8 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// forge replaces the text of a segment; unless honest, with its hashes in the manifest, as a forger does who hopes that only hashes are
-// checked.
+// forge replaces the text of a segment. Unless honest, it also corrects the hashes in the manifest, as a careful forger does.
 func forge(t testing.TB, dir string, n int, plain string, honest bool) {
 	t.Helper()
 	var packed bytes.Buffer
@@ -38,7 +37,7 @@ func forge(t testing.TB, dir string, n int, plain string, honest bool) {
 	})
 }
 
-// rewrite changes the manifest, even if it becomes invalid.
+// rewrite changes the manifest. The result may be invalid.
 func rewrite(t testing.TB, dir string, change func(*Manifest)) {
 	t.Helper()
 	path := filepath.Join(dir, manifestName)

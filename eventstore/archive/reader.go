@@ -62,8 +62,8 @@ func OpenFS(files fs.FS) (*Archive, error) {
 	return &Archive{Manifest: m, files: files}, nil
 }
 
-// Events yields the archive's events in order. A fault of a segment ends them with a [CorruptError]: an invalid line, a position or (in a
-// dense log) a time out of order, a difference from the manifest. Only the end without an error proves that no event was changed.
+// Events yields the archive's events in order. It ends with a [CorruptError] at an invalid line, at a position or (in a dense log) a time
+// out of order, or at a difference from the manifest. Only an end without an error proves that no event was changed.
 func (a *Archive) Events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
 		var (

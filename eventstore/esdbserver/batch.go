@@ -106,7 +106,7 @@ func (s *streamsService) receiveBatches(ctx context.Context, call streams.Stream
 }
 
 func (s *streamsService) beginBatch(ctx context.Context, b *batch, o *streams.BatchAppendReq_Options) error {
-	b.Stream = string(o.GetStreamIdentifier().GetStreamName()) // every response has it
+	b.Stream = string(o.GetStreamIdentifier().GetStreamName()) // every response has this field
 	switch expected := o.GetExpectedStreamPosition().(type) {
 	case *streams.BatchAppendReq_Options_StreamPosition:
 		b.Expected = exactly(expected.StreamPosition)

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// These limit what is matched with every event of the log.
+	// These limits bound the work for each event of the log.
 	maxPattern  = 1 << 10
 	maxPrefixes = 256
 	maxPrefix   = 512 // the longest name of a stream or type

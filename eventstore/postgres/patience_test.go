@@ -64,7 +64,7 @@ func TestWaitersAreWokenByWhatMayNotWait(t *testing.T) {
 			require.FailNow(t, "not woken", name)
 		}
 	}
-	tail.mu.Lock() // who woke the last one may still hold it
+	tail.mu.Lock() // its last waker may still hold it
 	defer tail.mu.Unlock()
 	require.Empty(t, tail.waiters)
 }

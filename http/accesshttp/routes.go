@@ -1,4 +1,4 @@
-// Package access has the operations on people, sessions, API keys and workspaces.
+// Package accesshttp has the operations on people, sessions, API keys and workspaces.
 package accesshttp
 
 import (

@@ -50,6 +50,8 @@ type Routes struct {
 	Proofs    Proofs
 	Scans     *ledgercmd.Khatas
 	Companies Companies
+
+	Confirming *ledgercmd.Confirmations
 }
 
 // Companies knows the companies of workspaces.
@@ -165,7 +167,12 @@ func (r *Routes) selection(ctx context.Context, in Selection) (sel ledgerview.Se
 	return sel, err
 }
 
-func workspace(ctx context.Context) uuid.UUID { return api.Caller(ctx).Workspace }
+func workspace(ctx context.Context) uuid.UUID {
+	if w, shared := ctx.Value(sharedKey{}).(uuid.UUID); shared {
+		return w
+	}
+	return api.Caller(ctx).Workspace
+}
 
 // accountOf names an account of the caller's workspace.
 func accountOf(ctx context.Context, l *book.Ledger, id int64) ledgerview.AccountKey {
@@ -188,4 +195,5 @@ func (r *Routes) Register() {
 	r.Transfers()
 	r.BooksMetal()
 	r.TrialBalance()
+	r.Confirmations()
 }

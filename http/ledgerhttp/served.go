@@ -91,6 +91,7 @@ func serve[In, Out book.Entry](l *book.Ledger, p Paths) served {
 		o.side()
 		o.sheets()
 		o.proof()
+		o.statementProof()
 	}, func(id int64, revision *int64, r book.Row) any {
 		return operations[In, Out]{l: l}.row(id, revision, r)
 	}, func(row SubmitRow, at string) (book.RowInput, []fault.Field) {

@@ -1,4 +1,4 @@
-// Package marketplace has the operations of the marketplace area on companies and their catalogs.
+// Package marketplacehttp has the operations of the marketplace area on companies and their catalogs.
 package marketplacehttp
 
 import (

@@ -1,4 +1,4 @@
-// Package ops has the operators' operations.
+// Package opshttp has the operators' operations.
 package opshttp
 
 import (

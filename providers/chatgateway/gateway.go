@@ -1,4 +1,4 @@
-// Package gateway speaks with an aggregator in front of the chat network: it reads the aggregator's webhooks in three dialects, checks
+// Package chatgateway speaks with an aggregator in front of the chat network: it reads the aggregator's webhooks in three dialects, checks
 // their proofs, and sends replies. Without a configured aggregator, a [Sandbox] keeps the replies.
 package chatgateway
 

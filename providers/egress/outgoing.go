@@ -1,4 +1,4 @@
-// Package outgoing makes HTTP clients for addresses that users name. Their requests reach public addresses only, on the web's ports; an
+// Package egress makes HTTP clients for addresses that users name. Their requests reach public addresses only, on the web's ports; an
 // operator lists exceptions (CONTRACT.md N5, B7).
 //
 // A rule on names alone would not hold, because a name may resolve to another address when it is called. So the dialer checks the address

@@ -1,4 +1,4 @@
-// Package cage runs programs of others on files of strangers: without a shell, without our environment, as the user nobody if this process
+// Package jail runs programs of others on files of strangers: without a shell, without our environment, as the user nobody if this process
 // is root, in a private folder, without a network where the kernel allows that, and with limits on time, memory, the size of files and the
 // number of processes. Few of them run at once, and the files of one workspace are read one after the other.
 //

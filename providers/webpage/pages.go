@@ -1,4 +1,4 @@
-// Package pages fetches public pages for bots: politely, and never from inside the network (CONTRACT.md 8.11, B7, B12).
+// Package webpage fetches public pages for bots: politely, and never from inside the network (CONTRACT.md 8.11, B7, B12).
 package webpage
 
 import (

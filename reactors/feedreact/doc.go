@@ -1,4 +1,4 @@
-// Package feed forwards committed events to a broker, for other programs. Each event is a CloudEvent ([Message]); docs/feed.md
+// Package feedreact forwards committed events to a broker, for other programs. Each event is a CloudEvent ([Message]); docs/feed.md
 // tells consumers what to expect.
 //
 // The feed follows the log by a checkpoint, like reactors. It forwards an event at least once: the checkpoint advances after the

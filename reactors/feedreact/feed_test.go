@@ -33,7 +33,7 @@ func TestEventsAreForwardedInOrder(t *testing.T) {
 	writing.Wait()
 	run.reached(r.head())
 	require.Equal(t, r.ids(0), r.forwarded(250))
-	require.Contains(t, r.said.String(), `level=INFO msg="starting a reactor without a checkpoint" reactor=feed after=0`)
+	require.Contains(t, r.said.String(), `level=INFO msg="reactor starts without a checkpoint" reactor=feed after=0`)
 	m := run.metrics()
 	require.Equal(t, map[string]float64{
 		"bahi_feed_position": 250, "bahi_feed_lag_events": 0, "bahi_feed_lag_seconds": 0, "bahi_feed_parked": 0, "bahi_feed_working": 1,

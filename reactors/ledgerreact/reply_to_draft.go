@@ -1,4 +1,4 @@
-// Package ledger has the side effects of the books.
+// Package ledgerreact has the side effects of the books.
 package ledgerreact
 
 import (

@@ -1,4 +1,4 @@
-// Package marketplace has the side effects of companies, their contacts and what they are asked.
+// Package marketplacereact has the side effects of companies, their contacts and what they are asked.
 package marketplacereact
 
 import (

@@ -1,4 +1,4 @@
-// Package messaging has the side effects of conversations and campaigns.
+// Package messagingreact has the side effects of conversations and campaigns.
 package messagingreact
 
 import (

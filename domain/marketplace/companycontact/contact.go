@@ -1,6 +1,6 @@
-// Package contact is a person to turn to at a company. Anybody may name one, and change what is said of them (SPEC.txt); who belongs to the
-// company decides the rest. The log has what they are called and how they are reached only under their own key, which ends with the
-// contact.
+// Package companycontact is the aggregate of a company's contact person. Anybody may add one and change its details (SPEC.txt); only
+// members of the company decide the rest. Name, email and phone are sealed in the log under the contact's own key, which is destroyed with
+// the contact.
 package companycontact
 
 import (

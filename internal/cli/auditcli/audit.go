@@ -1,4 +1,4 @@
-// Package audit has the commands that prove the content of the log and verify it.
+// Package auditcli has the commands that prove the content of the log and verify it.
 package auditcli
 
 import (

@@ -1,4 +1,4 @@
-// Package feed has the commands for the forwarding of events to a broker.
+// Package feedcli has the commands for the forwarding of events to a broker.
 package feedcli
 
 import (

@@ -1,4 +1,4 @@
-// Package gateway has the command that serves the log alone.
+// Package gatewaycli has the command that serves the log alone.
 package gatewaycli
 
 import (

@@ -1,4 +1,4 @@
-// Package marketplace has the commands for companies and their catalogs.
+// Package marketplacecli has the commands for companies and their catalogs.
 package marketplacecli
 
 import (

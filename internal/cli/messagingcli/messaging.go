@@ -1,4 +1,4 @@
-// Package messaging has the commands for campaigns.
+// Package messagingcli has the commands for campaigns.
 package messagingcli
 
 import (

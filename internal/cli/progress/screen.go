@@ -1,4 +1,4 @@
-// Package screen shows progress and times on a terminal.
+// Package progress shows progress and times on a terminal.
 package progress
 
 import (

@@ -1,4 +1,4 @@
-// Package projections has the commands that list and rebuild projections.
+// Package projectionscli has the commands that list and rebuild projections.
 package projectionscli
 
 import (

@@ -1,4 +1,4 @@
-// Package reactors has the commands that list reactors and replay events to them.
+// Package reactorscli has the commands that list reactors and replay events to them.
 package reactorscli
 
 import (
