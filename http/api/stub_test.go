@@ -23,7 +23,7 @@ func varyHandler(_ context.Context, in *struct{ Body varied }) (*api.Body[varied
 	return api.Answer(in.Body, nil)
 }
 
-// These bound the wait for effects after an answer, and its polling.
+// These limit the wait for effects after a response, and its polling.
 const (
 	wait = 30 * time.Second
 	tick = time.Millisecond

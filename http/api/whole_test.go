@@ -31,7 +31,7 @@ type ByItems struct {
 	Paged bool `query:"paged"`
 }
 
-// library serves lists and drawn documents. Those with hold wait in their middle until the test releases them.
+// library serves lists and drawn documents. Those with hold pause in their middle until the test releases them.
 type library struct {
 	*apitest.Client
 
@@ -70,7 +70,7 @@ func openLibrary(t *testing.T, whole api.BufferLimits) *library {
 			return ctx.Err()
 		}
 	}
-	whole.Hold = cmp.Or(whole.Hold, time.Hour) // most tests want whole answers
+	whole.Hold = cmp.Or(whole.Hold, time.Hour) // most tests use whole responses
 	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: everybody}}, Whole: whole, Spool: l.spool})
 	api.Handle(a, api.Op{ID: "list", Method: "GET", Path: "/list", Summary: "List", Operator: true},
 		func(ctx context.Context, in *ByItems) (*api.Body[api.List[page]], error) {
@@ -121,7 +121,7 @@ func (l *library) as(t *testing.T, key string) *apitest.Client {
 	return apitest.New(t, l.server.URL, key)
 }
 
-// ask requests the path several times, and returns a function that waits for the answers.
+// ask requests the path several times, and returns a function that waits for the responses.
 func (l *library) ask(t *testing.T, times int, path string) (answers func() []*apitest.Answer) {
 	t.Helper()
 	var (
@@ -137,7 +137,7 @@ func (l *library) ask(t *testing.T, times int, path string) (answers func() []*a
 	}
 }
 
-// empty checks that nothing is left of the answers.
+// empty checks that nothing remains of the responses.
 func (l *library) empty(t *testing.T) {
 	t.Helper()
 	left, err := os.ReadDir(l.spool)
@@ -221,7 +221,7 @@ func TestDrawingStopsWhenItsClientLeaves(t *testing.T) {
 	l.empty(t)
 }
 
-// read asks for a document, and returns what came of it before it was complete, and what came then.
+// read requests a document, and returns the parts before it was complete, and the rest.
 func (l *library) read(t *testing.T, path string, early int) (first, rest []byte, err error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, l.server.URL+path, nil)
@@ -287,7 +287,7 @@ func TestClientThatReadsNothingIsCutOff(t *testing.T) {
 		got, _ := io.Copy(io.Discard, conn) // the bytes that the kernel had accepted
 		require.Less(t, got, int64(16_000<<10))
 	}
-	l.Do(http.MethodHead, "/list?items=14000", nil).Status(200) // there is room for it again
+	l.Do(http.MethodHead, "/list?items=14000", nil).Status(200) // there is space for it again
 	l.empty(t)
 }
 
@@ -301,7 +301,7 @@ func TestADownloadMayTakeLongerThanARequestToArrive(t *testing.T) {
 				select {
 				case <-ctx.Done():
 					return ctx.Err()
-				case <-time.After(5 * arrival): // first, unless the end of the time to arrive ends the request
+				case <-time.After(5 * arrival): // first, unless the read deadline ends the request
 				}
 				_, err := io.WriteString(w, "whole")
 				return err

@@ -139,7 +139,7 @@ func TestAFeedThatDidNotChangeIsNotSentAgain(t *testing.T) {
 		o.Anonymous().With(have...).GET(feed(k.ID)).Status(200)
 	}
 
-	// What changes the catalog changes the tag; what does not, does not.
+	// A change of the catalog changes the tag; any other change does not.
 	last := tag
 	changed := func(what string, change func()) {
 		change()

@@ -109,7 +109,7 @@ func TestAProductBelongsToOneOfTheCallersCompanies(t *testing.T) {
 	foreign.DELETE(item(p.ID)).Problem(403, "Not enough permissions to modify this product")
 	o.Operator().PATCH(item(p.ID), `{"moq":2}`).Status(200).Contains(`"moq":2`)
 
-	// What a deleted company sold is gone at once.
+	// A deleted company's products are deleted at once.
 	c.DELETE(of(k.ID)).Status(204)
 	o.Anonymous().GET(item(p.ID)).Problem(404, "Product not found")
 	c.PATCH(item(p.ID), `{"moq":3}`).Problem(404, "Product not found")

@@ -238,7 +238,7 @@ func TestDeletion(t *testing.T) {
 func TestOnlyUsersDoSomething(t *testing.T) {
 	t.Parallel()
 	for who, history := range map[string]*eventtest.History[user.State]{
-		"nobody":                eventtest.Given(t, user.Kind),
+		"nobody":           eventtest.Given(t, user.Kind),
 		"one being erased": eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{}),
 		"one who was erased": eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{},
 			user.Erased{}),
