@@ -10,7 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// scenario is a line of the table of what can be measured.
+// scenario is a line of the table of scenarios.
 type scenario struct {
 	name, of string
 	run      func(*benchmark, context.Context) error
@@ -36,7 +36,7 @@ var scenarios = []scenario{
 	{"send", "texts sent and messages that come in", onServer((*benchmark).messages)},
 }
 
-// scenarioNames are what the command line's help and checks know of the scenarios.
+// scenarioNames returns the names of scenarios for the command line's help and checks.
 func scenarioNames() kong.Vars {
 	var names, about []string
 	for _, s := range scenarios {

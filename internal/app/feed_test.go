@@ -46,8 +46,8 @@ func feeding(t *testing.T, database string, broker *feedtest.NATS, args ...strin
 	return cmd
 }
 
-// forwarded waits until the broker has all events of the log as messages, without the skipped ones. Events that carry out a
-// bulk come after its answer.
+// forwarded waits until the broker has all events of the log as messages, except the skipped ones. Some events of a bulk come after its
+// response.
 func forwarded(t *testing.T, broker *feedtest.NATS, database string, skipped int) (log []logged, messages []jetstream.Msg) {
 	t.Helper()
 	for late := time.Now().Add(time.Minute); ; {

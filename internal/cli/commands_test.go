@@ -114,7 +114,7 @@ func TestKeysAreMadeListedAndRevokedFromTheShell(t *testing.T) {
 	require.Equal(t, 0, status, wrong)
 	require.Eventually(t, func() bool { return till.GET("/banks").Response.StatusCode == http.StatusUnauthorized }, time.Minute,
 		5*time.Millisecond,
-		"the server knows of the revocation")
+		"the server refuses the revoked key")
 }
 
 func TestDoctorFindsRowsThatTheLogDoesNotHave(t *testing.T) {
@@ -156,7 +156,7 @@ func TestDataFolderHasOneServerAndACleanShutdown(t *testing.T) {
 	t.Parallel()
 	data := pgtest.Dir(t)
 	apptest.EndCluster(t, data)
-	// A command that only reads makes no log in a folder that was named by mistake.
+	// A command that only reads creates no log in a wrongly named folder.
 	for _, args := range []string{"doctor", "events tail", "projections list", "audit key", "audit verify --store", "user list",
 		"vault erasures export " + filepath.Join(t.TempDir(), "list")} {
 		_, wrong, status := apptest.Execute(t, apptest.Command(t, data, strings.Fields(args)...))

@@ -17,7 +17,7 @@ import (
 
 const little = 300 // events
 
-// records returns what a workspace has, without ids and times, in an order of its own.
+// records returns the content of a workspace, without ids and times, in a fixed order.
 func records(t *testing.T, c *apitest.Client) (all []string) {
 	t.Helper()
 	var take func(where string, v any)
@@ -107,7 +107,7 @@ func filled(t *testing.T, o *apptest.Server, seed uint64, email string) *apitest
 			last, all = done, total
 		})
 	require.NoError(t, err)
-	require.Equal(t, all, last, "the bar ends where it says")
+	require.Equal(t, all, last, "the bar ends at its total")
 	return o.Bearer(f.Key)
 }
 

@@ -32,7 +32,7 @@ type Command struct {
 
 type keyAudit struct{ app.Settings }
 
-// Run prints one key a line.
+// Run prints one key per line.
 func (c keyAudit) Run(ctx context.Context, sys *app.System) error {
 	if err := sys.Signer.Ring.Ready(ctx); err != nil {
 		return err
@@ -171,7 +171,7 @@ func (c acceptRestore) Run(ctx context.Context, sys *app.System) error {
 		return err
 	}
 	if found.Reached && !moved {
-		fmt.Fprintln(c.Shell.Err, "The log is long enough for the first of these checkpoints, and has something else: it did not only lose its "+
+		fmt.Fprintln(c.Shell.Err, "The log is long enough for the first of these checkpoints, and differs from it: it did not only lose its "+
 			"tail. It was written to after "+
 			"it was restored, or it was rewritten. bahi audit verify --store names the first bad event.")
 	}
@@ -183,7 +183,7 @@ func (c acceptRestore) Run(ctx context.Context, sys *app.System) error {
 		if err != nil {
 			return err
 		}
-		said = append(said, fmt.Sprintf("%d checkpoints are abandoned, which is recorded at position %d. The log is held against the "+
+		said = append(said, fmt.Sprintf("%d checkpoints are abandoned, which is recorded at position %d. The log is compared with the "+
 			"checkpoint of %d events.",
 			accept.Abandoned, done.Position, accept.Kept.Size))
 	}
@@ -196,7 +196,7 @@ func (c acceptRestore) Run(ctx context.Context, sys *app.System) error {
 			audit.RotateKey{From: former, To: next, Reason: c.Reason}); err != nil {
 			return err
 		}
-		said = append(said, "The log was moved here. A key bears its log's name, so another one signs from now on: "+next)
+		said = append(said, "The log was moved here. A key contains its log's name, so another one signs from now on: "+next)
 	}
 	build := sys.Build(auditproj.Tree) // the old tree has the lost events
 	build.How.Accept = true

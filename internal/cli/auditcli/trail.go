@@ -71,7 +71,7 @@ func (c trailAudit) Run(ctx context.Context) error {
 	}
 	if err := written(ctx, file, content); err != nil {
 		_ = file.Close()
-		_ = os.Remove(c.Out) // a part would pass for the whole
+		_ = os.Remove(c.Out) // otherwise a part would look like the whole
 		return err
 	}
 	return file.Close()

@@ -56,11 +56,11 @@ func (c Command) Run(ctx context.Context) error {
 // ErrBroken reports that a log breaks a rule between records.
 var ErrBroken = errors.New("the log breaks rules between records")
 
-// maxBroken is how many breaches are named.
+// maxBroken is how many breaches are listed.
 const maxBroken = 20
 
-// Judge checks that a log keeps the rules between records. It returns ErrBroken when the log does not. It judges neither a log without its
-// first events, whose records may be in these, nor a last transaction that is cut.
+// Judge checks that a log keeps the rules between records. If not, it returns ErrBroken. It does not check a log without its first events,
+// which may have created records, or an incomplete last transaction.
 func Judge(log iter.Seq2[event.Stored, error], out io.Writer) error {
 	var (
 		checker     = laws.New()
@@ -72,7 +72,7 @@ func Judge(log iter.Seq2[event.Stored, error], out io.Writer) error {
 			return fmt.Errorf("read the log: %w", err)
 		}
 		if last == 0 && stored.Position != 1 {
-			fmt.Fprintf(out, "laws: not checked, since the log begins at position %d\n", stored.Position)
+			fmt.Fprintf(out, "laws: not checked, because the log begins at position %d\n", stored.Position)
 			return nil
 		}
 		last = stored.Position
@@ -95,7 +95,7 @@ func Judge(log iter.Seq2[event.Stored, error], out io.Writer) error {
 		}
 	}
 	if whole != last {
-		fmt.Fprintf(out, "laws: the transaction after position %d is cut, and not judged\n", whole)
+		fmt.Fprintf(out, "laws: the transaction after position %d is incomplete, and not checked\n", whole)
 	}
 	if broken > 0 {
 		fmt.Fprintf(out, "laws: broken %d times up to position %d\n", broken, whole)
@@ -105,8 +105,8 @@ func Judge(log iter.Seq2[event.Stored, error], out io.Writer) error {
 	return nil
 }
 
-// Examine compares projections with the log, as many at once as there are processors, and prints its findings.
-// It returns errDifferent when a table differs from the log.
+// Examine compares projections with the log, as many at once as there are processors, and prints its findings. It fails if a table differs
+// from the log.
 func Examine(ctx context.Context, s *app.System, out io.Writer, how projections.BuildOptions, chosen ...*projections.Projection) error {
 	bars := progress.NewBars(s.Settings.Shell.Err, "events")
 	reports := make([]string, len(chosen))

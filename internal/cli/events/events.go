@@ -32,7 +32,7 @@ type tailEvents struct {
 	Follow bool `short:"f" help:"Go on with new events."`
 }
 
-// Run prints one line an event.
+// Run prints one line per event.
 func (c tailEvents) Run(ctx context.Context, sys *app.System) error {
 	var newest []event.Stored
 	if c.Lines > 0 {

@@ -60,7 +60,7 @@ func (c feedReplay) Run(ctx context.Context, sys *app.System) error {
 	if err := feedreact.Replay(ctx, sys.Pool, sys.Store, event.Position(c.From)); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.Shell.Out, "the feed goes on at position %d\n", c.From)
+	fmt.Fprintf(c.Shell.Out, "the feed continues at position %d\n", c.From)
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (c feedSkip) Run(ctx context.Context) error {
 	err := c.Do(ctx, remote.Request{Method: "POST", Path: "/ops/parked/" + feedreact.Name + "/skip",
 		Body: opshttp.Skip{Position: c.Position, Reason: c.Reason}}, nil)
 	if err == nil {
-		fmt.Fprintln(c.Shell.Out, "the feed passes over the event")
+		fmt.Fprintln(c.Shell.Out, "the feed skips the event")
 	}
 	return err
 }

@@ -38,7 +38,7 @@ type createKey struct {
 	ExpiresIn   time.Duration `help:"How long the key is valid."`
 }
 
-// Run makes the key and prints it alone on standard output, for scripts.
+// Run creates the key and prints it alone on standard output, for scripts.
 func (c createKey) Run(ctx context.Context) error {
 	c.MayBegin = true
 	sys, err := c.Open(ctx, false)
@@ -87,7 +87,7 @@ func (c inWorkspace) request(method, path string) remote.Request {
 
 type listKeys struct{ inWorkspace }
 
-// Run prints one line a key.
+// Run prints one line per key.
 func (c listKeys) Run(ctx context.Context) error {
 	var keys []accessview.APIKey
 	if err := c.Do(ctx, c.request("GET", ""), &keys); err != nil {

@@ -18,10 +18,10 @@ type rotateKeys struct {
 	Overlap time.Duration `default:"168h" help:"How long tokens of former keys stay valid. Refresh tokens live 168h, so nobody notices; 0 after a theft of keys: it signs everybody out, also the thief."`
 }
 
-// Run makes the key.
+// Run creates the key.
 func (c rotateKeys) Run(ctx context.Context) error {
 	if c.Overlap < 0 {
-		return fmt.Errorf("an overlap of %s is less than nothing", c.Overlap)
+		return fmt.Errorf("an overlap of %s is negative", c.Overlap)
 	}
 	sys, err := c.Open(ctx, false)
 	if err != nil {

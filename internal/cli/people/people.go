@@ -39,7 +39,7 @@ type createUser struct {
 	MinPassword   int    `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" help:"Least characters of a password."`
 }
 
-// Run makes the account. A generated password is alone on standard output, for scripts.
+// Run creates the account. It prints a generated password alone on standard output, for scripts.
 func (c createUser) Run(ctx context.Context) error {
 	password := rand.Text()
 	if c.PasswordStdin {
@@ -77,7 +77,7 @@ func (c createUser) Run(ctx context.Context) error {
 
 type listUsers struct{ app.Settings }
 
-// Run prints one line a user, oldest account first.
+// Run prints one line per user, oldest account first.
 func (c listUsers) Run(ctx context.Context) error {
 	sys, err := c.Open(ctx, false)
 	if err != nil {
@@ -160,7 +160,7 @@ type deleteUser struct {
 	Grace time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time until the deletion; 0s deletes at once; at most 696h."`
 }
 
-// Run asks for the deletion and prints when it is due.
+// Run requests the deletion and prints when it is due.
 func (c deleteUser) Run(ctx context.Context) error {
 	c.Outside.Grace = &c.Grace
 	return c.run(ctx, func(ctx context.Context, req commands.Request, a *accesscmd.Accounts) error {

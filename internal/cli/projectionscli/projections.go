@@ -36,7 +36,7 @@ type Command struct {
 
 type listProjections struct{ app.Settings }
 
-// Run prints one line a generation.
+// Run prints one line per generation.
 func (c listProjections) Run(ctx context.Context, sys *app.System) error {
 	head, err := sys.Store.Head(ctx)
 	if err != nil {
@@ -90,7 +90,7 @@ type rebuildProjections struct {
 // Validate implements kong's interface.
 func (c rebuildProjections) Validate() error { return notNegative(c.Throttle, c.Partitions) }
 
-// notNegative refuses negative bounds, which would mean no bound.
+// notNegative refuses negative limits, which would mean no limit.
 func notNegative(throttle, partitions int) error {
 	switch {
 	case throttle < 0:
@@ -164,7 +164,7 @@ func buildOne(ctx context.Context, s *app.System, p *projections.Projection, how
 	}
 	err = build.Run(ctx)
 	if errors.Is(err, projections.ErrBuildRuns) {
-		bars.Say(fmt.Sprintf("%s: a rebuild is under way already; this goes on with it as it was begun", p.Name))
+		bars.Say(fmt.Sprintf("%s: a rebuild is in progress; continuing it with its own options", p.Name))
 		if err = build.Join(ctx); errors.Is(err, projections.ErrNoBuild) { // it has ended meanwhile
 			err = nil
 		}
@@ -175,15 +175,15 @@ func buildOne(ctx context.Context, s *app.System, p *projections.Projection, how
 		return fmt.Sprintf("%s: generation %d is read, built up to position %d in %s\n",
 			p.Name, g.Generation, g.Position, time.Since(began).Round(time.Millisecond)), err
 	case errors.Is(err, projections.ErrDiffers):
-		return "", fmt.Errorf("%s: %w:%s\n`bahi projections accept %s` lets them be read all the same, `bahi projections cancel %s` drops them",
+		return "", fmt.Errorf("%s: %w:%s\n`bahi projections accept %s` makes them live, `bahi projections cancel %s` drops them",
 			p.Name, projections.ErrDiffers, differences(context.WithoutCancel(ctx), s, p), p.Name, p.Name)
 	case errors.Is(err, projections.ErrCancelled):
 		return "", fmt.Errorf("%s: %w", p.Name, projections.ErrCancelled)
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("%s: interrupted; a process that serves goes on with the build, or this command given again; `bahi projections "+
+		return "", fmt.Errorf("%s: interrupted; a serving process continues the build, or this command, when repeated; `bahi projections "+
 			"cancel %s` ends it", p.Name, p.Name)
 	default:
-		return "", fmt.Errorf("%w; what is built so far stays: a process that serves goes on with it, or this command given again", err)
+		return "", fmt.Errorf("%w; the build so far remains: a serving process continues it, or this command, when repeated", err)
 	}
 }
 
@@ -228,14 +228,14 @@ func (c buildProjections) Run(ctx context.Context, sys *app.System) error {
 	return buildAll(ctx, sys, missing, projections.BuildOptions{Throttle: c.Throttle, Partitions: c.Partitions})
 }
 
-// steered is a projection that the running server steers.
+// steered is a projection that the running server controls.
 type steered struct {
 	remote.Server
 
 	Name string `arg:"" help:"The projection."`
 }
 
-// post sends a request on the projection and prints what was done.
+// post sends a request about the projection and prints the result.
 func (c steered) post(ctx context.Context, path string, body any, done string) error {
 	if err := c.Do(ctx, remote.Request{Method: "POST", Path: fmt.Sprintf(path, url.PathEscape(c.Name)), Body: body}, nil); err != nil {
 		return err
@@ -264,7 +264,7 @@ type (
 	}
 )
 
-// Run pauses the rebuild, or without one the projection.
+// Run pauses the rebuild or, without one, the projection.
 func (c pauseProjection) Run(ctx context.Context) error {
 	return c.post(ctx, "/ops/projections/%s/pause", nil, "paused")
 }
@@ -291,7 +291,7 @@ func (c retryProjection) Run(ctx context.Context) error {
 
 // Run records that the event is skipped.
 func (c skipProjection) Run(ctx context.Context) error {
-	return c.post(ctx, "/ops/parked/%s/skip", opshttp.Skip{Position: c.Position, Reason: c.Reason}, "passes over the event")
+	return c.post(ctx, "/ops/parked/%s/skip", opshttp.Skip{Position: c.Position, Reason: c.Reason}, "skips the event")
 }
 
 // Validate implements kong's interface.

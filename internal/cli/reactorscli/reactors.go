@@ -21,7 +21,7 @@ type Command struct {
 
 type listReactors struct{ app.Settings }
 
-// Run prints one line a reactor.
+// Run prints one line per reactor.
 func (c listReactors) Run(ctx context.Context) error {
 	sys, err := c.Open(ctx, false)
 	if err != nil {

@@ -219,7 +219,7 @@ type system struct {
 
 var (
 	nodeServes    = regexp.MustCompile(`msg=serving address=(http://\S+)`)
-	gatewayServes = regexp.MustCompile(`msg="the gateway serves" address=(\S+)`)
+	gatewayServes = regexp.MustCompile(`msg="gateway listening" address=(\S+)`)
 )
 
 // startSystem creates the database and starts the nodes.
