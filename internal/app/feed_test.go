@@ -155,7 +155,7 @@ func TestParkedFeedIsReportedAndSkipped(t *testing.T) {
 	require.Contains(t, tool("status"), "live")
 
 	require.NoError(t, broker.JetStream().DeleteStream(t.Context(), "BAHI"))
-	require.Contains(t, tool("replay", "--from", fmt.Sprint(parked[0].Position)), "goes on at position")
+	require.Contains(t, tool("replay", "--from", fmt.Sprint(parked[0].Position)), "continues at position")
 	require.Len(t, broker.Messages("BAHI", len(log)-int(parked[0].Position)), len(log)-int(parked[0].Position))
 }
 

@@ -13,7 +13,7 @@ import (
 	"bahi/internal/prove/history"
 )
 
-// record is a history that a test writes by hand: each call follows the one before unless the test moves its times.
+// record is a history that a test writes by hand: each call follows the previous one unless the test moves its times.
 type record struct {
 	history.History
 
@@ -45,7 +45,7 @@ func oneRow(amount, revision int64) []history.Row {
 	return []history.Row{{Name: "a", ID: 12, Date: date, Amount: amount, Revision: revision, Balance: amount}}
 }
 
-// good is a history in which every answer is right. The names of its calls are their numbers below.
+// good is a history in which every response is right. Below, its calls are named by their numbers.
 func good() *record {
 	r := &record{}
 	row := func(c history.Call) history.Call { c.Row, c.ID, c.Date = "a", 12, date; return c }
@@ -100,7 +100,7 @@ func TestRightHistoriesAreAccepted(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, good().Check(t.TempDir()).Anomalies)
 
-	lost := good() // the edit's answer is lost, whether it had an effect or not
+	lost := good() // the edit's response is lost, whether it had an effect or not
 	lost.Calls[editA].End, lost.Calls[editA].Status = 0, 0
 	require.Empty(t, lost.Check(t.TempDir()).Anomalies)
 
@@ -114,7 +114,7 @@ func TestRightHistoriesAreAccepted(t *testing.T) {
 	require.Empty(t, stale.Check(t.TempDir()).Anomalies)
 }
 
-// Each doctored history has one fault, which the rule of that name finds.
+// Each doctored history has one fault, which the named rule finds.
 func TestDoctoredHistoriesAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, doctored := range map[string]struct {
@@ -168,7 +168,7 @@ func TestDoctoredHistoriesAreRefused(t *testing.T) {
 	}
 }
 
-// failover loses the edit, and reads what the copy has, or, if it is wrong, what it has not.
+// failover loses the edit, and reads the state of the copy or, if wrong is set, another one.
 func (r *record) failover(right bool) {
 	r.call(history.Call{Op: history.Promote, Status: 200})
 	copied := history.Call{Op: history.Copy, Start: r.Calls[editA].Start - 5, End: r.Calls[editA].Start - 3, Status: 200}

@@ -11,8 +11,8 @@ import (
 //go:embed watch.sh
 var watchScript string
 
-// keepWatch starts a watcher that stops the cluster after the last test process has ended. It is a shell script: a test binary that
-// does something else than testing would need a hook in every package.
+// keepWatch starts a watcher that stops the cluster after the last test process has ended. It is a shell script, because a test binary with
+// another purpose would need a hook in every package.
 func keepWatch(dir string) error {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"bahi/eventstore"
 )
 
-// watch follows the log in the background, checks its order, and passes on the events of one stream. The function that
-// it returns waits for the end and returns the error.
+// watch follows the log in the background, checks its order, and passes on the events of one stream. The returned function waits for the
+// end and returns the error.
 func (n *node) watch(ctx context.Context, t testing.TB, after event.Position, stream string) (<-chan event.Stored, func() error) {
 	t.Helper()
 	var (
