@@ -76,7 +76,7 @@ type Command struct {
 	app.Settings
 
 	Dir     string `arg:"" help:"The backup's folder: missing or empty."`
-	BlobURL string `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Where images are kept. A bucket is not copied."`
+	BlobURL string `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Bucket of the images. A bucket is not copied."`
 }
 
 // Run writes the backup under a temporary name and renames the complete one.

@@ -19,7 +19,7 @@ type VaultCommand struct {
 
 type erasuresCommand struct {
 	Export exportErasures `cmd:"" help:"Write the list to a file. Keep it apart from the backups, and write it again after each of them."`
-	Apply  applyErasures  `cmd:"" help:"Erase the users in the list again. Run it after a restore, before the server starts."`
+	Apply  applyErasures  `cmd:"" help:"Erase the users in the list again. Run this after a restore, before the server starts."`
 }
 
 // ErasureList is the file of the list. It names nobody: subjects consist of ids and keyed hashes.

@@ -22,7 +22,7 @@ type RestoreCommand struct {
 	Dir      string `arg:"" help:"The backup's folder."`
 	Erasures string `placeholder:"FILE" help:"The list of erased users, to erase them again: see bahi vault erasures."`
 	Drill    bool   `help:"Change nothing. Restore into a temporary database, build and compare all tables, and report."`
-	BlobURL  string `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Where images are kept, to delete those of erased users."`
+	BlobURL  string `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Bucket of the images, to delete those of erased users."`
 }
 
 // Run restores the backup, or runs a drill. The data folder or database must be empty except for the master key.

@@ -26,8 +26,8 @@ import (
 type Command struct {
 	app.Settings
 
-	Names      []string `arg:"" optional:"" help:"Projections; all without a name."`
-	Partitions int      `placeholder:"N" help:"Fold in this many parts at once, if the projection allows it; without it, by the machine's size."`
+	Names      []string `arg:"" optional:"" help:"Names of projections. Without one, all."`
+	Partitions int      `placeholder:"N" help:"Parallel parts of the fill, if the projection allows it. Without it, by the number of processors."`
 }
 
 // Run folds the log again and compares. Without names it also checks the rules between records. It fails when a table differs

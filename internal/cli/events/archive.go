@@ -28,8 +28,8 @@ const KeysFile = "keys.json"
 // Archiving has the flags of commands that write an archive.
 type Archiving struct {
 	Dir    string `arg:"" help:"The archive's folder: missing or empty, or with --append an archive."`
-	Append bool   `help:"Continue an archive at its end. In an empty folder, begin one."`
-	Plain  bool   `help:"Do not compress the events, so that any editor can show them. They take several times the room."`
+	Append bool   `help:"Continue an archive at its end. In an empty folder, start one."`
+	Plain  bool   `help:"Do not compress the events, so that any editor can show them. They take several times the space."`
 }
 
 // Options returns the options for an archive of the whole log, with its checkpoints.
@@ -98,7 +98,7 @@ type importEvents struct {
 	app.Settings
 
 	Dir        string `arg:"" help:"The archive's folder."`
-	NewStoreID bool   `name:"new-store-id" help:"Give the log an id of its own, for a copy beside the original. Without it, the copy replaces the original."`
+	NewStoreID bool   `name:"new-store-id" help:"Give the log a new id, for a copy beside the original. Without it, the copy replaces the original."`
 }
 
 // Run fills the log, all or nothing.

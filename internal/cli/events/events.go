@@ -28,8 +28,8 @@ type Command struct {
 type tailEvents struct {
 	app.Settings
 
-	Lines  int  `short:"n" default:"20" help:"How many."`
-	Follow bool `short:"f" help:"Go on with new events."`
+	Lines  int  `short:"n" default:"20" help:"Maximum number."`
+	Follow bool `short:"f" help:"Continue with new events."`
 }
 
 // Run prints one line per event.

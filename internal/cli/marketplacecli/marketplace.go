@@ -37,7 +37,7 @@ type verifyCompany struct {
 	remote.Server
 
 	Slug   string `arg:"" help:"The company's slug or id."`
-	Revoke bool   `help:"Mark it as not verified."`
+	Revoke bool   `help:"Mark the company as not verified."`
 }
 
 // Run sets the mark.
@@ -65,9 +65,9 @@ type importCatalog struct {
 
 	File    string `arg:"" type:"existingfile" help:"The file: .csv or .xlsx."`
 	Company string `required:"" placeholder:"SLUG" help:"The company's slug or id."`
-	Key     string `help:"Names the import: the same file under the same name has one effect, however often it is imported. Without it, the file names itself."`
-	DryRun  bool   `help:"Report what would be imported, import nothing."`
-	Accept  bool   `name:"accept-guesses" help:"Read the columns whose headers only resemble a field."`
+	Key     string `help:"Name of the import: the same file under the same name has one effect, however often it is imported. Without it, the file's content is the name."`
+	DryRun  bool   `help:"Report the result without importing."`
+	Accept  bool   `name:"accept-guesses" help:"Use columns whose headers only resemble a field."`
 }
 
 // maxFile is the maximum size of a file, in bytes.

@@ -13,7 +13,7 @@ import (
 )
 
 type CampaignsCommand struct {
-	Watch watchCampaign `cmd:"" help:"Show how far a campaign is, until it is over or pauses."`
+	Watch watchCampaign `cmd:"" help:"Show the progress of a campaign, until it ends or pauses."`
 }
 
 type watchCampaign struct {

@@ -20,12 +20,12 @@ import (
 )
 
 type Command struct {
-	List     listProjections    `cmd:"" help:"List the projections' generations and how far they are."`
+	List     listProjections    `cmd:"" help:"List the projections' generations with their progress."`
 	Rebuild  rebuildProjections `cmd:"" help:"Rebuild projections from the log beside the live tables, compare the two, and switch to the new ones."`
 	Build    buildProjections   `cmd:"" help:"Build the tables that this version of the program lacks, beside a running older one."`
 	Pause    pauseProjection    `cmd:"" help:"Pause a rebuild; without one, the projection."`
 	Resume   resumeProjection   `cmd:"" help:"Resume a paused rebuild or projection."`
-	Throttle throttleProjection `cmd:"" help:"Limit the events a second that a rebuild folds."`
+	Throttle throttleProjection `cmd:"" help:"Limit a rebuild's events per second."`
 	Cancel   cancelProjection   `cmd:"" help:"Cancel a rebuild and drop its tables."`
 	Accept   acceptProjection   `cmd:"" help:"Switch to a rebuild although it differs from the live tables."`
 	Rollback rollbackProjection `cmd:"" help:"Switch back to the previous generation."`
@@ -79,12 +79,12 @@ func noteOn(g projections.GenerationInfo) string {
 type rebuildProjections struct {
 	app.Settings
 
-	Names      []string      `arg:"" optional:"" help:"Projections; all without a name."`
+	Names      []string      `arg:"" optional:"" help:"Names of projections. Without one, all."`
 	DryRun     bool          `help:"Only estimate the events and the time."`
-	Throttle   int           `placeholder:"N" help:"Fold at most this many events a second, to spare a running system."`
-	Partitions int           `placeholder:"N" help:"Fold in this many parts at once, if the projection allows it; without it, by the machine's size."`
+	Throttle   int           `placeholder:"N" help:"Maximum events per second, to spare a running system."`
+	Partitions int           `placeholder:"N" help:"Parallel parts of the fill, if the projection allows it. Without it, by the number of processors."`
 	Accept     bool          `name:"accept-differences" help:"Switch to the new tables even if they differ from the live ones."`
-	KeepNew    time.Duration `name:"keep" default:"-1s" placeholder:"DURATION" help:"How long the replaced tables are kept up to date, for a rollback; without it, BAHI_KEEP_GENERATION."`
+	KeepNew    time.Duration `name:"keep" default:"-1s" placeholder:"DURATION" help:"Time for which the replaced tables are kept up to date, for a rollback. Without it, BAHI_KEEP_GENERATION."`
 }
 
 // Validate implements kong's interface.
@@ -202,8 +202,8 @@ func differences(ctx context.Context, s *app.System, p *projections.Projection) 
 type buildProjections struct {
 	app.Settings
 
-	Throttle   int `placeholder:"N" help:"Fold at most this many events a second."`
-	Partitions int `placeholder:"N" help:"Fold in this many parts at once, if the projection allows it."`
+	Throttle   int `placeholder:"N" help:"Maximum events per second."`
+	Partitions int `placeholder:"N" help:"Parallel parts of the fill, if the projection allows it."`
 }
 
 // Validate implements kong's interface.
@@ -254,13 +254,13 @@ type (
 	throttleProjection struct {
 		steered
 
-		PerSecond int `arg:"" name:"events" help:"Events a second; 0 for no limit."`
+		PerSecond int `arg:"" name:"events" help:"Events per second; 0 for no limit."`
 	}
 	skipProjection struct {
 		steered
 
-		Position event.Position `required:"" help:"Of the event at which it is parked."`
-		Reason   string         `required:"" help:"Why the event has no effect here."`
+		Position event.Position `required:"" help:"Position of the event at which it is parked."`
+		Reason   string         `required:"" help:"Reason why the event must have no effect here."`
 	}
 )
 
