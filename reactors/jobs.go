@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,8 +27,10 @@ const (
 	// connections is the size of the jobs' own connection pool, so that no request waits for a job.
 	connections = 4
 
-	// pollInterval is how often a process looks for jobs whose notification was lost.
+	// pollInterval is how often a process looks for jobs of which it got no notification: in one statement for all queues. River looks with
+	// one for each queue, every riverPoll intervals.
 	pollInterval = time.Second
+	riverPoll    = 10
 
 	// cooldown is the minimum interval between two fetches, and between two notifications. A job added within it waits for the poll. It is
 	// River's minimum, so that the second of two customers who write at once hardly waits.
@@ -63,6 +66,7 @@ type Jobs struct {
 	pool     *pgxpool.Pool
 	policies map[string]Policy
 	needed   map[string]func(context.Context, event.Position, []job) ([]bool, error)
+	poll     time.Duration
 	metrics  *metrics
 	log      *slog.Logger
 }
@@ -70,7 +74,7 @@ type Jobs struct {
 // NewJobs creates the queue. It returns an error if two workers have one kind or a sweep has no worker.
 func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 	j := &Jobs{policies: map[string]Policy{}, needed: map[string]func(context.Context, event.Position, []job) ([]bool, error){},
-		metrics: newMetrics(), log: config.Log}
+		poll: cmp.Or(config.poll, pollInterval), metrics: newMetrics(), log: config.Log}
 	workers, queues := river.NewWorkers(), map[string]river.QueueConfig{}
 	for _, w := range config.Workers {
 		if err := w.add(workers, config.Now); err != nil {
@@ -95,7 +99,7 @@ func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 		return nil, err
 	}
 	riverConfig := &river.Config{
-		Schema: schema, Logger: slog.New(quiet{config.Log.Handler()}), FetchPollInterval: cmp.Or(config.poll, pollInterval),
+		Schema: schema, Logger: slog.New(quiet{config.Log.Handler()}), FetchPollInterval: riverPoll * j.poll,
 		FetchCooldown: cooldown,
 		JobTimeout:    defaultTimeout, RescueStuckJobsAfter: lostAfter, SoftStopTimeout: softStop,
 		JobStuckHandler: func(_ context.Context, p river.JobStuckHandlerParams) river.JobStuckHandlerResult {
@@ -238,13 +242,31 @@ func (j *Jobs) Run(ctx context.Context) error {
 	if err := j.client.Start(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("start the workers: %w", err)
 	}
-	<-ctx.Done()
+	j.notifyDue(ctx)
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), hardStop)
 	defer cancel()
 	if err := j.client.Stop(within); err != nil {
 		j.log.Error("jobs still running at the stop of the process; they will start again", "error", err)
 	}
 	return nil
+}
+
+// notifyDue notifies the producers of the queues that have due jobs, as River does when a job is added, until ctx ends.
+func (j *Jobs) notifyDue(ctx context.Context) {
+	const notify = `
+		select pg_notify('` + schema + `.river_insert', json_build_object('queue', name)::text) from unnest($1::text[]) name
+		where exists (select from ` + schema + `.river_job where state = 'available' and queue = name)`
+	kinds := slices.Collect(maps.Keys(j.policies))
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(j.poll):
+		}
+		if _, err := j.pool.Exec(ctx, notify, kinds); err != nil {
+			j.log.Debug("looking for due jobs failed; trying again", "error", err)
+		}
+	}
 }
 
 // Close closes the connections.

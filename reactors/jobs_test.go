@@ -333,3 +333,26 @@ func TestBackoffTriplesWithJitter(t *testing.T) {
 	}
 	require.InDelta(t, 3*24+2, all.Hours(), 8, "retries must outlast an outage over a weekend")
 }
+
+func TestQueuesWithDueJobsAreNotified(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	jobs := r.jobs(Config{Workers: Workers{
+		Work(Policy{}, func(context.Context, Job[greet]) error { return nil }),
+		Work(Policy{}, func(context.Context, Job[hang]) error { return nil }),
+	}})
+	conn, err := pgx.ConnectConfig(t.Context(), r.pool.Config().ConnConfig)
+	require.NoError(t, err)
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	r.insert(jobs, hang{1}) // its notification comes before the LISTEN
+	_, err = conn.Exec(t.Context(), `listen "river.river_insert"`)
+	require.NoError(t, err)
+	r.background(func(ctx context.Context) error { jobs.notifyDue(ctx); return nil })
+	within, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for range 3 {
+		notice, err := conn.WaitForNotification(within)
+		require.NoError(t, err)
+		require.JSONEq(t, `{"queue": "hang"}`, notice.Payload)
+	}
+}

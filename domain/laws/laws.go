@@ -16,6 +16,7 @@ import (
 	"bahi/domain/ledger/client"
 	"bahi/domain/ledger/karigar"
 	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/period"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/marketplace/product"
 	"bahi/domain/request"
@@ -29,16 +30,18 @@ type Breach struct {
 	Law      string
 }
 
-// Checker reads a log from its first event on. It uses about 100 bytes of memory for each row, order, takada and unique value.
+// Checker reads a log from its first event on. It uses about 130 bytes of memory for each row, order, takada and unique value.
 type Checker struct {
 	values
 
 	accounts map[int64]account
 	rows     map[int64]row
 	locks    map[uuid.UUID]*unit.Date
+	periods  map[uuid.UUID]period.State
 	orders   map[int64]ordered
 	takadas  map[int64]int64 // order of each existing takada
 	backs    []back          // rows of the transaction that reverse others
+	pairs    []pairing       // rows that the transaction pairs
 
 	at    Breach // the event being checked
 	wrong []Breach
@@ -48,18 +51,28 @@ type account struct {
 	ledger    *book.Ledger
 	workspace uuid.UUID
 	open      bool
+
+	opened, deleted event.Position
 }
 
 type row struct {
-	account, reverses int64
-	date              unit.Date
-	reversed, void    bool
+	account, reverses, paired int64
+	date                      unit.Date
+	in, out                   book.Effect
+	reversed, void            bool
 }
 
 // back is a row that reverses another.
 type back struct {
 	at  Breach
 	row int64 // the other one
+}
+
+// pairing is a row that is paired.
+type pairing struct {
+	at  Breach
+	row int64
+	book.RowPaired
 }
 
 type ordered struct {
@@ -73,7 +86,8 @@ func New() *Checker {
 	return &Checker{
 		values:   values{claimed: map[uint64]value{}, records: map[uint64][]held{}, changes: map[uint64]int{}, sellers: map[uint64]uuid.UUID{}},
 		accounts: map[int64]account{}, rows: map[int64]row{}, locks: map[uuid.UUID]*unit.Date{},
-		orders: map[int64]ordered{}, takadas: map[int64]int64{},
+		periods: map[uuid.UUID]period.State{},
+		orders:  map[int64]ordered{}, takadas: map[int64]int64{},
 	}
 }
 
@@ -83,7 +97,9 @@ func (c *Checker) Next(e event.Recorded[any]) []Breach {
 	id, _ := strconv.ParseInt(e.StreamID(), 10, 64) // only records with numbers are looked up by it
 	switch data := e.Data.(type) {
 	case bookslock.Moved:
-		c.locks[e.Meta.Workspace] = data.To
+		c.lock(e, data)
+	case event.Event[period.State]:
+		c.period(e, data)
 	case request.Accepted:
 		c.law(e.Revision == 0, "an Idempotency-Key has one effect")
 	case event.Event[book.Account]:
@@ -102,7 +118,7 @@ func (c *Checker) Next(e event.Recorded[any]) []Breach {
 
 // judged has the categories of streams whose events matter to a Checker, except those of ledgers.
 var judged = append(slices.Concat(slices.Collect(maps.Keys(claimants)), slices.Collect(maps.Values(claimants))), product.Batches.Category(),
-	bookslock.Kind.Category(), request.Kind.Category(), order.Kind.Category(), takada.Kind.Category())
+	bookslock.Kind.Category(), period.Kind.Category(), request.Kind.Category(), order.Kind.Category(), takada.Kind.Category())
 
 // Commit ends a transaction. It returns the laws that the transaction breaks as a whole.
 func (c *Checker) Commit() []Breach {
@@ -112,6 +128,13 @@ func (c *Checker) Commit() []Breach {
 		c.law(c.rows[b.row].reversed, "a row that names another reverses it")
 	}
 	c.backs = c.backs[:0]
+	for _, p := range c.pairs {
+		c.at = p.at
+		other := c.rows[p.With]
+		c.law(other.paired == p.row && other.account == p.Account && other.account != c.rows[p.row].account,
+			"two rows of different accounts that are paired name each other")
+	}
+	c.pairs = c.pairs[:0]
 	c.commitValues()
 	return c.wrong
 }
@@ -133,12 +156,12 @@ func (c *Checker) account(e event.Recorded[any], id int64, data event.Event[book
 	category, _ := event.SplitStream(e.Stream)
 	switch data := data.(type) {
 	case book.AccountOpened:
-		c.accounts[id] = account{ledger.Of(category), e.Meta.Workspace, true}
+		c.accounts[id] = account{ledger: ledger.Of(category), workspace: e.Meta.Workspace, open: true, opened: e.Position}
 	case book.AccountDeleted:
 		c.law(c.isOpen(id, ledger.Of(category), e), "what is deleted is there")
 		c.law(data.EarliestRow == nil || !c.isLocked(e, *data.EarliestRow), "an account with a locked row is not deleted")
 		a := c.accounts[id]
-		a.open = false
+		a.open, a.deleted = false, e.Position
 		c.accounts[id] = a
 	}
 }
@@ -160,7 +183,7 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 	added, adds := data.(book.RowAdded)
 	if adds {
 		c.law(!known, "a row is added once")
-		before = row{account: added.Account, date: added.Date, reverses: added.Reverses}
+		before = row{account: added.Account, date: added.Date, in: added.In.Effect, out: added.Out.Effect, reverses: added.Reverses}
 		if added.Reverses != 0 {
 			c.backs = append(c.backs, back{c.at, added.Reverses})
 		}
@@ -177,6 +200,19 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 		c.rows[id] = after
 		return
 	}
+	switch data := data.(type) {
+	case book.RowPaired:
+		c.law(before.paired == 0, "a row is paired once")
+		after.paired = data.With
+		c.pairs = append(c.pairs, pairing{c.at, id, data})
+		c.rows[id] = after
+		return
+	case book.RowUnpaired:
+		c.law(before.paired != 0, "what is unpaired was paired")
+		after.paired = 0
+		c.rows[id] = after
+		return
+	}
 	if !adds {
 		c.law(!before.reversed && !before.void && before.reverses == 0, "a settled row does not change")
 	}
@@ -185,10 +221,17 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 		if data.Date != nil {
 			after.date = *data.Date
 		}
+		if data.In != nil {
+			after.in = data.In.Effect
+		}
+		if data.Out != nil {
+			after.out = data.Out.Effect
+		}
 	case book.RowVoided:
 		after.void = true
 	}
 	c.law(!c.isLocked(e, before.date) && !c.isLocked(e, after.date), "no row changes on a locked day")
+	c.law(!c.isClosed(e, before.date) && !c.isClosed(e, after.date), "no row changes in a closed period")
 	c.rows[id] = after
 	if _, deleted := data.(book.RowDeleted); deleted {
 		delete(c.rows, id)

@@ -372,3 +372,43 @@ func TestUnansweredAppendIsResolved(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(begun), s.appender.timeouts.answer)
 	require.Len(t, wholeLog(t, s), 3)
 }
+
+// deaf is a connection that loses the first LISTEN, as a server does that stops after it has accepted the connection.
+type deaf struct {
+	net.Conn
+
+	lost *atomic.Bool
+}
+
+func (d deaf) Write(message []byte) (int, error) {
+	if bytes.Contains(message, []byte("listen "+channel)) && !d.lost.Swap(true) {
+		return len(message), nil
+	}
+	return d.Conn.Write(message)
+}
+
+func TestUnansweredListenIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	url := newLog(t)
+	var lost atomic.Bool
+	s := newStoreWith(t, url, brief, func(config *pgxpool.Config) {
+		dial := config.ConnConfig.DialFunc
+		config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dial(ctx, network, address)
+			return deaf{conn, &lost}, err
+		}
+	})
+	require.Eventually(t, lost.Load, time.Minute, time.Millisecond)
+	must(t, s, "own-1", makes(1)...)
+	other := newStoreWith(t, url, brief)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	seen := event.Position(0)
+	for batch := range s.Subscribe(ctx, 0) {
+		if seen += event.Position(len(batch.Events)); seen == 2 {
+			break
+		}
+		must(t, other, "other-1", makes(1)...)
+	}
+	require.EqualValues(t, 2, seen)
+}

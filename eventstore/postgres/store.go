@@ -85,7 +85,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger, p timeouts,
 	}
 	s.running.Go(func() { s.appender.run() })
 	s.running.Go(func() { tell(ctx, pool, s.tail, s.appender.done, log) })
-	s.running.Go(func() { listen(ctx, pool.Config().ConnConfig.Copy(), p.look, s.tail, log, s.level) })
+	s.running.Go(func() { listen(ctx, pool.Config().ConnConfig.Copy(), p, s.tail, log, s.level) })
 	return s, nil
 }
 

@@ -215,10 +215,10 @@ func (t *tail) appended() event.Position {
 
 // listen wakes subscribers when other processes append. It also polls, because a notice is lost with its connection.
 func listen(
-	ctx context.Context, config *pgx.ConnConfig, look time.Duration, t *tail, log *slog.Logger, connected func(context.Context, *pgx.Conn),
+	ctx context.Context, config *pgx.ConnConfig, p timeouts, t *tail, log *slog.Logger, connected func(context.Context, *pgx.Conn),
 ) {
 	for ctx.Err() == nil {
-		err := listenOnce(ctx, config, look, t, connected)
+		err := listenOnce(ctx, config, p, t, connected)
 		if ctx.Err() != nil {
 			return
 		}
@@ -231,22 +231,21 @@ func listen(
 	}
 }
 
-func listenOnce(ctx context.Context, config *pgx.ConnConfig, look time.Duration, t *tail,
-	connected func(context.Context, *pgx.Conn)) error {
-	connecting, cancel := context.WithTimeout(ctx, defaultTimeouts.ask)
+func listenOnce(ctx context.Context, config *pgx.ConnConfig, p timeouts, t *tail, connected func(context.Context, *pgx.Conn)) error {
+	connecting, cancel := context.WithTimeout(ctx, p.ask)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(connecting, config)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
-	if _, err := conn.Exec(ctx, `listen `+channel); err != nil {
+	if _, err := conn.Exec(connecting, `listen `+channel); err != nil {
 		return err
 	}
 	connected(ctx, conn)
 	t.reset() // look for events that were appended before the LISTEN
 	for {
-		wait, cancel := context.WithTimeout(ctx, look)
+		wait, cancel := context.WithTimeout(ctx, p.look)
 		notice, err := conn.WaitForNotification(wait)
 		timedOut := wait.Err() != nil
 		cancel()

@@ -25,10 +25,11 @@ const (
 	timeLine     = "time "
 	positionLine = "position "
 	numberLine   = "number "
+	mapLine      = "bahi-map/v1 "
 )
 
-// Checkpoint states the content of a log at some size (C2SP tlog-checkpoint). Extension lines have its time, the position of its last event
-// and its number; other logs' checkpoints lack them.
+// Checkpoint states the content of a log at some size (C2SP tlog-checkpoint). Extension lines give its time, the position of its last event,
+// its number and the root of the map of accounts; other logs' checkpoints lack them.
 type Checkpoint struct {
 	Origin   string         `json:"origin"` // the log's name, see [Origin]
 	Size     uint64         `json:"size"`   // number of events
@@ -36,6 +37,7 @@ type Checkpoint struct {
 	At       time.Time      `json:"at"`     // when it was made; zero if not stated
 	Position event.Position `json:"position"`
 	Number   int64          `json:"number,omitempty"` // order of signing, from 1 without gaps; 0 if not stated
+	Map      Hash           `json:"map,omitzero"`     // root of the map of accounts, see [Map]; zero if not stated
 }
 
 // Text returns the text to sign.
@@ -49,6 +51,9 @@ func (c Checkpoint) Text() string {
 	}
 	if c.Number > 0 {
 		text += numberLine + strconv.FormatInt(c.Number, 10) + "\n"
+	}
+	if c.Map != (Hash{}) {
+		text += mapLine + c.Map.String() + "\n"
 	}
 	return text
 }
@@ -205,6 +210,11 @@ func extend(c *Checkpoint, line string) error {
 	}
 	if value, ok := strings.CutPrefix(line, numberLine); ok {
 		c.Number, err = count(line, value, c.Number)
+	}
+	if value, ok := strings.CutPrefix(line, mapLine); ok {
+		if c.Map != (Hash{}) || c.Map.UnmarshalText([]byte(value)) != nil || c.Map == (Hash{}) {
+			return fmt.Errorf("%q is not a single root of a map", line)
+		}
 	}
 	return err
 }

@@ -43,6 +43,9 @@ func (r Result) Sentences() (all []string) {
 		say("TAMPERED. %s", r.Finding)
 	case Verified:
 		say("VERIFIED. The first %s what was signed; %d %s.", events(r.Proven, "is", "are"), r.Trusted, agree(r.Trusted))
+		if r.Maps > 0 {
+			say("The map of accounts is as signed in %s.", checkpoints(r.Maps))
+		}
 		if behind := r.Events - r.Proven; behind > 0 {
 			say("%s after the last checkpoint that was kept elsewhere or that a trusted key signed: nothing proves them yet.",
 				events(behind, "is", "are"))
@@ -82,6 +85,13 @@ func files(n int) string {
 		return "1 file among the segments"
 	}
 	return fmt.Sprintf("%d files among the segments", n)
+}
+
+func checkpoints(n int) string {
+	if n == 1 {
+		return "1 checkpoint"
+	}
+	return fmt.Sprintf("%d checkpoints", n)
 }
 
 func agree(checkpoints int) string {

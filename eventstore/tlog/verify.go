@@ -154,10 +154,11 @@ type Evidence struct {
 type Result struct {
 	Events  uint64         `json:"events"` // that were read
 	Last    event.Position `json:"last_position"`
-	Root    Hash           `json:"root"`    // of the tree over them; not set with a finding
-	Agreed  int            `json:"agreed"`  // number of checkpoints that agree …
-	Trusted int            `json:"trusted"` // … and how many of them are not [Untrusted]
-	Proven  uint64         `json:"proven"`  // number of leading events confirmed by checkpoints other than [Untrusted] ones
+	Root    Hash           `json:"root"`           // of the tree over them; not set with a finding
+	Agreed  int            `json:"agreed"`         // number of checkpoints that agree …
+	Trusted int            `json:"trusted"`        // … and how many of them are not [Untrusted]
+	Maps    int            `json:"maps,omitempty"` // how many of those that agree have a root of the map, which was made again
+	Proven  uint64         `json:"proven"`         // number of leading events that checkpoints other than [Untrusted] ones confirm
 	// events that report a restore that lost the log's tail: older checkpoints may cover lost events
 	Restores []Event  `json:"restores,omitempty"`
 	Unsigned *Event   `json:"unsigned,omitempty"` // the first event after all checkpoints, if a server should have signed it long ago
@@ -180,7 +181,8 @@ type block struct {
 	events  []event.Stored // without a position if its leaf has been hashed
 	held    int            // bytes
 	leaves  [blockEvents]Hash
-	perfect bool // root is the root of all leaves
+	about   [blockEvents]Concern // where the evidence has a root of the map
+	perfect bool                 // root is the root of all leaves
 	root    Hash
 	hashed  chan struct{}
 }
@@ -192,8 +194,12 @@ func Verify(ctx context.Context, events iter.Seq2[event.Stored, error], evidence
 	v := newVerifier(evidence)
 	err := v.read(ctx, events)
 	r := Result{Events: v.order.count, Last: v.order.last.Position, Root: v.tree.Root(), Agreed: v.agreed, Trusted: v.trusted,
-		Proven: v.led[SignedByKey], Restores: v.order.restores}
+		Maps: v.maps, Proven: v.led[SignedByKey], Restores: v.order.restores}
 	r.Finding = v.finding(err == nil)
+	if v.remap != nil {
+		r = r.Also(Finding{Kind: Rewritten, Proven: r.Proven, Why: fmt.Sprintf(
+			"The map of accounts that %s signed is not that of the log: a statement's proof against it is worth nothing.", v.remap)})
+	}
 	if r.Finding != nil && evidence.Tiles != nil {
 		if exact := v.locate(ctx, events, r.Finding.Checkpoint); exact != nil {
 			r.Finding = exact
@@ -208,15 +214,19 @@ type verifier struct {
 	kept      []RetainedCheckpoint // by size
 	strongest Trust                // the greatest trust among kept
 	inside    map[uint64]bool      // first indexes of blocks that have the end of a checkpoint inside
+	mapped    bool                 // a checkpoint has a root of the map
 	order     order
 
 	// The fields of the goroutine that joins the blocks.
 	tree    Tree
+	books   Accounts
 	next    int // index in kept
 	agreed  int
 	trusted int
+	maps    int                   // checkpoints that agree and have a root of the map
 	led     [Untrusted + 1]uint64 // number of events that checkpoints of that trust, or more, confirm
 	refuted *RetainedCheckpoint   // the checkpoint that contradicts the log
+	remap   *RetainedCheckpoint   // the first that agrees with the log and has another root of the map
 	hint    string                // what a less trusted checkpoint shows
 	failed  atomic.Bool
 }
@@ -230,6 +240,7 @@ func newVerifier(e Evidence) *verifier {
 	}
 	for _, k := range v.kept {
 		v.strongest = min(v.strongest, k.Trust)
+		v.mapped = v.mapped || k.Map != (Hash{})
 		if k.Size%blockEvents != 0 {
 			v.inside[k.Size/blockEvents*blockEvents] = true
 		}
@@ -296,6 +307,9 @@ reading:
 			if !v.order.add(&events[i]) {
 				break reading
 			}
+			if v.mapped {
+				b.about[len(b.events)] = ConcernOf(&events[i])
+			}
 			if b.add(&events[i], &h); len(b.events) == blockEvents {
 				send(b)
 				if v.Progress != nil {
@@ -334,7 +348,8 @@ func (b *block) hash(h *Hasher, checkpointInside bool) {
 		}
 	}
 	if b.perfect = len(b.events) == blockEvents && !checkpointInside; b.perfect {
-		b.root = perfectRoot(b.leaves[:])
+		leaves := b.leaves // perfectRoot overwrites them
+		b.root = perfectRoot(leaves[:])
 	}
 }
 
@@ -344,12 +359,16 @@ func (v *verifier) join(b *block) {
 		return
 	}
 	if b.perfect {
+		for i := range b.leaves {
+			v.books.Add(b.about[i], b.leaves[i])
+		}
 		v.tree.appendPerfect(TileHeight, b.root, nil)
 		v.check()
 		return
 	}
-	for _, leaf := range b.leaves[:len(b.events)] {
+	for i, leaf := range b.leaves[:len(b.events)] {
 		v.tree.Append(leaf)
+		v.books.Add(b.about[i], leaf)
 		if v.check(); v.failed.Load() {
 			return
 		}
@@ -372,6 +391,11 @@ func (v *verifier) check() {
 }
 
 func (v *verifier) agree(k *RetainedCheckpoint) {
+	if k.Map != (Hash{}) {
+		if v.maps++; v.remap == nil && v.books.Root() != k.Map {
+			v.remap = k
+		}
+	}
 	v.agreed++
 	if k.Trust < Untrusted {
 		v.trusted++

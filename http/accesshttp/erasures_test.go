@@ -158,6 +158,8 @@ func TestRepeatedErasureStillFindsTheMails(t *testing.T) {
 	o := apptest.StartErasing(t)
 	asha := o.Person("asha@example.com")
 	o.Erased(asha)
+	o.WaitJobs("erase_user") // they remove mails too
+	o.WaitFirstJob("forget_subject")
 	id := uuid.MustParse(asha.User.ID)
 	require.NoError(t, o.Sys.Mails.Mail(t.Context(), "verification-"+hex.EncodeToString(id[:])+"-0", "asha@example.com", "Late", "Hello"))
 	require.Len(t, o.Mails("asha@example.com", "Late"), 1)

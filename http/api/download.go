@@ -24,7 +24,9 @@ type Content struct {
 	Type   string // media type
 	Name   string // of the file; "": no file
 	Inline bool   // a browser shows it, and saves it under the name
-	Drawn  bool   // Write is expensive: it waits for its turn, and never for the client, see [BufferLimits]
+	// no search engine lists it, and nobody keeps a copy: its address is its only protection
+	Unlisted bool
+	Drawn    bool // Write is expensive: it waits for its turn, and never for the client, see [BufferLimits]
 
 	// Clients and proxies may cache the response for Kept, and then request it on condition that it changed: Write is not called for an
 	// unchanged one. All are zero for a response that must not be cached.
@@ -76,6 +78,10 @@ func (c *call) download(ctx context.Context, content Content) {
 			c.send()
 			return
 		}
+	}
+	if content.Unlisted {
+		h := c.Header()
+		h["X-Robots-Tag"], h["Cache-Control"] = []string{"noindex"}, []string{"no-store"}
 	}
 	var err error
 	if content.Drawn {

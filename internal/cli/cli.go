@@ -13,6 +13,7 @@ import (
 	"bahi/internal/app"
 	"bahi/internal/cli/auditcli"
 	"bahi/internal/cli/backup"
+	"bahi/internal/cli/bookscli"
 	"bahi/internal/cli/demo"
 	"bahi/internal/cli/doctor"
 	"bahi/internal/cli/events"
@@ -47,6 +48,7 @@ type Commands struct {
 	Backup    backup.Command                `cmd:"" help:"Back up into a folder, beside a running server or without one."`
 	Restore   backup.RestoreCommand         `cmd:"" help:"Fill an empty data folder or database from a backup, or test a backup with --drill."`
 	Audit     auditcli.Command              `cmd:"" help:"Prove and verify the content of the log."`
+	Books     bookscli.Command              `cmd:"" help:"Write the books with their digests, for a comparison with the log."`
 	Doctor    doctor.Command                `cmd:"" help:"Fold the log again and compare it with every table, row by row; check the rules between records."`
 	Health    health.Command                `cmd:"" help:"Ask the server on this machine whether it is ready."`
 	Version   versionCommand                `cmd:"" help:"Print the version."`

@@ -43,6 +43,9 @@ type Answers struct {
 	Messages *messagingcmd.Messages
 	Views    *messagingview.Views
 	Pool     *pgxpool.Pool // has the leases
+
+	// Balances reports whether a message answers a request to confirm a balance: no bot answers it.
+	Balances func(ctx context.Context, workspace uuid.UUID, message int64) (bool, error)
 }
 
 const (
@@ -243,7 +246,14 @@ func (a *Answers) fill(ctx context.Context, at *readmodels.At, t *turn, talk mes
 		if m.Type == "reaction" || m.Text == nil || strings.TrimSpace(*m.Text) == "" {
 			continue
 		}
-		if _, consent := contact.ConsentKeyword(*m.Text); !consent { // STOP gets no answer
+		_, taken := contact.ConsentKeyword(*m.Text) // STOP gets no answer
+		if _, said := contact.BalanceKeyword(*m.Text); said {
+			var err error
+			if taken, err = a.Balances(ctx, t.workspace, number(m.ID)); err != nil {
+				return err
+			}
+		}
+		if !taken {
 			texts, mine = append(texts, *m.Text), mine || number(m.ID) == own
 		}
 	}

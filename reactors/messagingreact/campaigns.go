@@ -229,3 +229,19 @@ func (d *Dispatcher) trigger(ctx context.Context, job reactors.Job[TriggerCampai
 	}
 	return err
 }
+
+// Values returns the values of messages of a confirmation, as old and new texts, by the message.
+type Values func(ctx context.Context, confirmation int64, language string, messages []int64) (map[int64][]string, error)
+
+// values returns the values that a confirmation's messages have beside those of their contacts.
+func (s *sending) values(ctx context.Context, work []messagingview.Recipient) (map[int64][]string, error) {
+	p := s.campaign.State.Plan
+	if p.Confirmation == 0 {
+		return nil, nil
+	}
+	messages := make([]int64, len(work))
+	for i, w := range work {
+		messages[i] = w.ID
+	}
+	return s.Values(ctx, p.Confirmation, s.line.Templates[p.Template].Language, messages)
+}

@@ -37,6 +37,7 @@ type Dispatcher struct {
 	Views  *messagingview.Views
 	Queue  Adder
 	Alone  Alone
+	Values Values
 	AtOnce int     // maximum of campaigns sent at the same time
 	Rate   float64 // messages per second per channel; 0: unlimited
 
@@ -429,13 +430,17 @@ func (s *sending) claim(ctx context.Context, work []messagingview.Recipient) ([]
 	if err != nil {
 		return nil, err
 	}
+	values, err := s.values(ctx, work)
+	if err != nil {
+		return nil, err
+	}
 	ones, letters := make([]commands.StreamCommand[message.State], len(work)), make([]letter, len(work))
 	for i, w := range work {
 		id := strconv.FormatInt(w.ID, 10)
 		p := people[w.Contact]
 		unwanted := !p.Reachable() || w.Step > 0 && answered[w.Contact]
 		step := s.campaign.State.Sequence()[w.Step]
-		filled, text := s.line.Templates[step.TemplateID].Filled(step.TemplateParams, p.Name, p.Phone)
+		filled, text := s.line.Templates[step.TemplateID].Filled(step.TemplateParams, p.Name, p.Phone, values[w.ID]...)
 		letters[i] = letter{to: p, call: network.Message{ID: message.Name(id), To: p.Phone, Text: text, Template: &filled}}
 		switch {
 		case w.State != "open":

@@ -39,8 +39,12 @@ func (v *Trails) changes(ctx context.Context, at *readmodels.At, f TrailFilter, 
 	for _, e := range events {
 		var found []Change
 		switch {
-		case e.kind.IsLock():
-			if c, ok, err := lockChange(f, e); err != nil {
+		case e.kind.IsBooks():
+			change := lockChange
+			if string(e.kind) == periodKind {
+				change = periodChange
+			}
+			if c, ok, err := change(f, e); err != nil {
 				return nil, err
 			} else if ok {
 				found = append(found, c)
@@ -212,7 +216,7 @@ func (s state) fields() map[string]json.RawMessage {
 	if s.Warnings != "" {
 		all["warnings"] = json.RawMessage(s.Warnings)
 	}
-	for name, id := range map[string]int64{"reverses": s.Reverses, "reversed_by": s.ReversedBy} {
+	for name, id := range map[string]int64{"reverses": s.Reverses, "reversed_by": s.ReversedBy, "paired_with": s.PairedWith} {
 		if id != 0 {
 			all[name] = json.RawMessage(strconv.FormatInt(id, 10))
 		}

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -82,8 +83,28 @@ func (w *world) dial(n string) func(context.Context, string, string) (net.Conn, 
 		w.sessions = append(w.sessions, s)
 		w.running.Go(s.send)
 		w.running.Go(s.receive)
-		return client, nil
+		return connection{client}, nil
 	}
+}
+
+// connection is a client's end of a pipe, with the errors of a connection over a network.
+type connection struct{ net.Conn }
+
+func (c connection) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	return n, overNetwork("read", err)
+}
+
+func (c connection) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	return n, overNetwork("write", err)
+}
+
+func overNetwork(op string, err error) error {
+	if errors.Is(err, io.ErrClosedPipe) {
+		return &net.OpError{Op: op, Net: "tcp", Err: err}
+	}
+	return err
 }
 
 func (s *session) send() {

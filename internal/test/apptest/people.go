@@ -64,20 +64,30 @@ func (o *Server) Mails(to, subject string) (texts []string) {
 // WaitJobs waits until all jobs of a kind are done.
 func (o *Server) WaitJobs(kind string) {
 	o.T.Helper()
+	o.waitJobs(kind, "")
+}
+
+// WaitFirstJob waits until a job of a kind is done and no other is left.
+func (o *Server) WaitFirstJob(kind string) {
+	o.T.Helper()
+	o.waitJobs(kind, "0")
+}
+
+// waitJobs waits until all jobs of a kind are done and their number is another one than unlike.
+func (o *Server) waitJobs(kind, unlike string) {
+	o.T.Helper()
 	require.Eventually(o.T, func() bool {
 		done, all := o.Operator().GET("/ops/jobs?state=completed&kind="+kind), o.Operator().GET("/ops/jobs?kind="+kind)
-		return done.Header("X-Total-Count") == all.Header("X-Total-Count")
+		number := done.Header("X-Total-Count")
+		return number == all.Header("X-Total-Count") && number != unlike
 	}, time.Minute, 5*time.Millisecond, kind)
 }
 
 // Swept waits for the sweep after the start, which would delete rows that a test lets expire.
 func (o *Server) Swept() {
 	o.T.Helper()
-	for _, kind := range []string{"sweep_credentials", "sweep_erasures"} {
-		require.Eventually(o.T, func() bool {
-			return o.Operator().GET("/ops/jobs?state=completed&kind="+kind).Header("X-Total-Count") != "0"
-		}, time.Minute, 20*time.Millisecond, kind)
-	}
+	o.WaitFirstJob("sweep_credentials")
+	o.WaitFirstJob("sweep_erasures")
 }
 
 var tokenInLink = regexp.MustCompile(`(https?://\S+)\?token=(\S+)`)
