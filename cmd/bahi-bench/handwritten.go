@@ -113,7 +113,7 @@ const (
 	longestBody = 64 << 10
 )
 
-var highestAmount = decimal.New(1, 13) // the first that the column does not hold
+var highestAmount = decimal.New(1, 13) // the first amount that exceeds the column
 
 // check checks the fields and returns the row to write.
 func (g givenRow) check() (row writtenRow, err error) {

@@ -24,7 +24,7 @@ func contactsFile(prefix, count int) []byte {
 	return []byte(file.String())
 }
 
-// phone returns a phone that the sandbox reaches, which its last digit decides.
+// phone returns a phone that the sandbox reaches: its last digit is not 0.
 func phone(prefix, i int) string { return fmt.Sprintf("98%02d%05d1", prefix, i) }
 
 // importContacts imports new contacts.

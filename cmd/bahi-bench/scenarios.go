@@ -30,7 +30,7 @@ var scenarios = []scenario{
 	{"journal", "a journal in the EventStoreDB that EVENTSTORE_TEST_URL names, or in a gateway", onServer((*benchmark).journal)},
 	{"rebuild", "rebuilds of the books", (*benchmark).rebuilds},
 	{"register", "registrations", onServer((*benchmark).registrations)},
-	{"enquiries", "enquiries of strangers", onServer((*benchmark).enquiries)},
+	{"enquiries", "public enquiries", onServer((*benchmark).enquiries)},
 	{"import", "imports of a catalog", onServer((*benchmark).catalog)},
 	{"contacts", "imports of contacts, and rows of another workspace beside them", onServer((*benchmark).contacts)},
 	{"send", "texts sent and messages that come in", onServer((*benchmark).messages)},

@@ -33,7 +33,7 @@ func notInHost(c rune) bool { return c == '*' || c >= utf8.RuneSelf }
 // a header, which no foreign page can set.
 const cookiePaths = "/api/v1/auth/"
 
-// preflightAge is how long a browser may cache a preflight's answer.
+// preflightAge is how long a browser may cache a preflight's response.
 const preflightAge = 10 * time.Minute
 
 // sharing lets pages of other origins call us (G32 of the contract), by the rules of the Fetch standard.

@@ -55,7 +55,7 @@ func (c *call) decodeBody(in reflect.Value) (err error) {
 // others returns the faults of headers and body, for a request whose path or query huma has refused.
 func (c *call) others() []fault.Field {
 	if c.op.body != nil && c.body != nil {
-		_ = c.noted(c.decodeBody(reflect.New(c.op.input).Elem())) // the answer is huma's refusal in any case
+		_ = c.noted(c.decodeBody(reflect.New(c.op.input).Elem())) // the response is huma's refusal in any case
 	}
 	return c.wrong
 }

@@ -101,4 +101,4 @@ type answerWriter struct {
 func (w *answerWriter) Header() http.Header         { return w.header }
 func (w *answerWriter) Write(b []byte) (int, error) { return w.body.Write(b) }
 func (w *answerWriter) WriteHeader(status int)      { w.status = status }
-func (w *answerWriter) Flush()                      {} // the answer is read when it is complete
+func (w *answerWriter) Flush()                      {} // the response is read when it is complete

@@ -81,14 +81,14 @@ const unrouted = "none"
 func newMetrics(to prometheus.Registerer) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "bahi_http_requests_total", Help: "Requests answered, by operation and status.",
+			Name: "bahi_http_requests_total", Help: "Requests by operation and status.",
 		}, []string{"operation", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "bahi_http_request_seconds", Help: "Time from a request's head to the end of its answer, by operation.",
+			Name: "bahi_http_request_seconds", Help: "Time from a request's head to the end of its response, by operation.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"operation"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "bahi_http_requests_in_flight", Help: "Requests that are being answered.",
+			Name: "bahi_http_requests_in_flight", Help: "Requests in progress.",
 		}),
 	}
 	if to != nil {

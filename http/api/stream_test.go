@@ -219,7 +219,7 @@ func TestStreamErrorIsLoggedAndHidden(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(broken.logs.String(), "listen sends a string") }, wait, tick)
 }
 
-// moody authenticates the operator until it is told to return something else.
+// moody authenticates the operator until the test sets another result.
 type moody struct{ says atomic.Pointer[func() error] }
 
 func (m *moody) Authenticate(ctx context.Context, bearer string) (actor.Actor, error) {

@@ -18,7 +18,7 @@ const (
 	maxWaiting    = 64 // requests of a caller that wait for their turn
 )
 
-var errBusy = fault.New(fault.Unavailable, "Too many expensive answers at once, try again")
+var errBusy = fault.New(fault.Unavailable, "Too many expensive requests at once, try again")
 
 // turns limits the concurrent expensive responses: [turnsOfCaller] per caller, and a quarter of all per workspace. A request waits for its
 // caller's turn first, and then for a general one. So a caller with many requests delays only themselves.

@@ -37,8 +37,8 @@ const (
 )
 
 var (
-	errCrowded = fault.New(fault.Unavailable, "Too many long answers are on their way, try again")
-	errTooMuch = fault.New(fault.Invalid, "The answer is too long: narrow it to fewer days, or ask for pages")
+	errCrowded = fault.New(fault.Unavailable, "Too many long responses are being sent, try again")
+	errTooMuch = fault.New(fault.Invalid, "The response is too long: request fewer days, or pages")
 	errNoSpace = fault.New(fault.Unavailable, "The disk is full, try again later")
 )
 

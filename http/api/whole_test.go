@@ -192,7 +192,7 @@ func TestLongWaitForATurnGets503(t *testing.T) {
 		l := openLibrary(t, api.BufferLimits{AtOnce: 1, Wait: time.Millisecond})
 		answers := l.ask(t, 1, "/drawn?holds=true")
 		<-l.begun
-		refused := l.GET(path).Problem(503, "Too many expensive answers at once, try again")
+		refused := l.GET(path).Problem(503, "Too many expensive requests at once, try again")
 		require.Equal(t, "1", refused.Header("Retry-After"))
 		l.Do(http.MethodHead, "/drawn", nil).Status(200)
 		l.GET("/list?paged=true").Status(200)
@@ -247,7 +247,7 @@ func TestADocumentThatTakesLongIsSentWhileItIsDrawn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, strings.Repeat(onePage.Text, 1000), string(first)+string(rest))
 	_, _, err = l.read(t, "/drawn?items=100&holds=true&fails=true", 64<<10)
-	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "nobody may take a part for the whole")
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "no client may take a part for the whole")
 	l.GET("/drawn?items=10&fails=true").Problem(500, "Internal error") // nothing was sent
 	l.empty(t)
 }
@@ -256,12 +256,12 @@ func TestLongAnswersUseBoundedDiskSpace(t *testing.T) {
 	t.Parallel()
 	l := openLibrary(t, api.BufferLimits{Files: 4 * 160 << 10})
 	for _, path := range []string{"/list", "/drawn"} {
-		l.GET(path+"?items=1000").Problem(422, "The answer is too long: narrow it to fewer days, or ask for pages")
+		l.GET(path+"?items=1000").Problem(422, "The response is too long: request fewer days, or pages")
 		answers := l.ask(t, 4, "/list?items=150&holds=true&paged=true")
 		for range 4 {
 			<-l.begun
 		}
-		l.GET(path+"?items=150").Problem(503, "Too many long answers are on their way, try again")
+		l.GET(path+"?items=150").Problem(503, "Too many long responses are being sent, try again")
 		l.GET(path + "?items=30").Status(200)
 		for range 4 {
 			l.goOn <- struct{}{}

@@ -196,7 +196,7 @@ type CompanyAnswer struct {
 // companyShown returns a company after a command.
 func companyShown(out commands.Outcome[company.State]) marketplaceview.Company {
 	s, p := out.State, out.State.Profile
-	id, _ := uuid.Parse(out.ID) // the command has given it
+	id, _ := uuid.Parse(out.ID) // the command has accepted the id
 	return marketplaceview.Company{
 		ID: id, Name: s.Name, Slug: s.Slug, Description: p.Description.Of(nil), Category: p.Category.Of(nil), SubCategory: p.SubCategory.Of(nil),
 		Website: p.Website.Of(nil), Domain: p.Domain.Of(nil), AddressLine1: p.AddressLine1.Of(nil), City: p.City.Of(nil), State: p.State.Of(nil),

@@ -148,7 +148,7 @@ func contactAnswer(w marketplacecmd.ContactWritten) ContactChange {
 // contactShown returns a contact after a command.
 func contactShown(w marketplacecmd.ContactWritten) marketplaceview.Contact {
 	s := w.State
-	id, _ := uuid.Parse(w.ID) // the command has given it
+	id, _ := uuid.Parse(w.ID) // the command has accepted the id
 	c := marketplaceview.Contact{
 		ID: id, FirstName: s.FirstName.Value.Shown(), LastName: s.LastName.Value.Shown(), Email: s.Email.Value.Shown(),
 		Phone:       s.Phone.Value.Shown(),

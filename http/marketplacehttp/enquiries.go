@@ -133,7 +133,7 @@ func (r *Routes) Enquiries() {
 // sentShown returns an enquiry after a command, for the buyer.
 func sentShown(out marketplacecmd.EnquiryOutcome) marketplaceview.SentEnquiry {
 	s := out.State
-	id, _ := uuid.Parse(out.ID) // the command has given it
+	id, _ := uuid.Parse(out.ID) // the command has accepted the id
 	return marketplaceview.SentEnquiry{
 		ID: id, ToCompanyID: s.Company, ProductID: s.Product, Message: s.Message.Shown(), Quantity: s.Quantity, UserName: s.Name.Shown(),
 		UserEmail: s.Email.Shown(),

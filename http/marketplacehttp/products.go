@@ -165,7 +165,7 @@ func (r *Routes) inactiveOf(ctx context.Context, named *uuid.UUID) (uuid.UUID, e
 // productShown returns a product after a command.
 func productShown(out commands.Outcome[product.State]) marketplaceview.Product {
 	s := out.State
-	id, _ := uuid.Parse(out.ID) // the command has given it
+	id, _ := uuid.Parse(out.ID) // the command has accepted the id
 	images := s.Images.Value
 	if images == nil {
 		images = []string{}

@@ -141,7 +141,7 @@ func TestProductsAreListedAndFound(t *testing.T) {
 		require.Equal(t, found, names(o.Anonymous(), query), query)
 	}
 
-	// Only members see what is not active.
+	// Only members see inactive products.
 	o.Anonymous().GET(item(hidden.ID)).Problem(404, "Product not found")
 	c.GET(item(hidden.ID)).Status(200)
 	require.Equal(t, "hidden of 1", names(c, "is_active=false"))

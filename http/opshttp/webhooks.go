@@ -25,7 +25,7 @@ type ByWebhook struct {
 	ID uuid.UUID `path:"webhook_id" doc:"The call's id"`
 }
 
-// WebhookBody is a call with what the provider sent.
+// WebhookBody is a call with its body.
 type WebhookBody struct {
 	opsview.Webhook
 

@@ -112,7 +112,7 @@ func TestAnAnswerWhoseProcessDiesIsGivenByAnother(t *testing.T) {
 		require.LessOrEqual(t, len(said), 2, "one answer")
 		return len(said) == 2
 	}, takenOverTimeout, 100*time.Millisecond)
-	t.Logf("the other node answered after %v", time.Since(died).Round(time.Millisecond)) // its goal is 30 s
+	t.Logf("the other node responded after %v", time.Since(died).Round(time.Millisecond)) // its goal is 30 s
 }
 
 func TestACampaignWhoseProcessDiesGoesOn(t *testing.T) {

@@ -316,4 +316,4 @@ func ProjectionNamed(name string) (*projections.Projection, bool) {
 	return nil, false
 }
 
-var ErrDifferent = errors.New("the tables are not what the log says")
+var ErrDifferent = errors.New("the tables differ from the log")

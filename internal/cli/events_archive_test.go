@@ -181,5 +181,5 @@ func TestAnArchiveIsImportedWholeOrNotAtAll(t *testing.T) {
 	apptest.Done(t, url, "events", "import", dir)
 	require.Contains(t, apptest.Opened(t, url), "asha@example.com")
 	out, _ = apptest.Done(t, url, "doctor")
-	require.Equal(t, len(app.AllProjections()), strings.Count(out, " is what the log says"), out)
+	require.Equal(t, len(app.AllProjections()), strings.Count(out, " agrees with the log"), out)
 }

@@ -55,7 +55,7 @@ func TestDoctorNamesARowOfEachTableThatIsMissing(t *testing.T) {
 	require.GreaterOrEqual(t, len(taken), 10, "%v", taken)
 	out, wrong, status := apptest.Attached(t, o, "doctor")
 	require.Equal(t, 1, status)
-	require.Contains(t, wrong, "bahi: the tables are not what the log says")
+	require.Contains(t, wrong, "bahi: the tables differ from the log")
 	for table, row := range taken {
 		begin := fmt.Sprintf("%s: table %s: 1 rows differ; the first is only in the log: ", strings.TrimSuffix(table.Schema, "_g1"), table.Name)
 		_, found, ok := strings.Cut(out, begin)
@@ -80,18 +80,18 @@ func TestRebuildingFromTheShell(t *testing.T) {
 
 	out, wrong, status = apptest.Attached(t, o, "projections", "rebuild", "--partitions", "3", "--keep", "1h")
 	require.Equal(t, 0, status, wrong)
-	require.Equal(t, len(app.AllProjections()), strings.Count(out, fmt.Sprintf(" is read, built up to position %d in ", o.Head())), out)
+	require.Equal(t, len(app.AllProjections()), strings.Count(out, fmt.Sprintf(" is live, built up to position %d in ", o.Head())), out)
 	require.Equal(t, was, apptest.Balances(clerk, apptest.Ledger(account)))
 	list, _, _ := apptest.Attached(t, o, "projections", "list")
 	require.Regexp(t, `(?m)^users +\d+ +\d+ +live`, list)
 	require.Regexp(t, `(?m)^books +\d+ +1 +kept +\d+ +0 +until 20\d\d-`, list)
 	out, wrong, status = apptest.Attached(t, o, "projections", "rollback", "books")
 	require.Equal(t, 0, status, wrong)
-	require.Equal(t, "books: generation 1 is read again\n", out)
+	require.Equal(t, "books: generation 1 is live again\n", out)
 	require.Equal(t, was, apptest.Balances(clerk, apptest.Ledger(account)))
 	out, wrong, status = apptest.Attached(t, o, "projections", "build")
 	require.Equal(t, 0, status, wrong)
-	require.Equal(t, "everything that this version reads is built\n", out)
+	require.Equal(t, "all tables of this version are built\n", out)
 
 	for args, why := range map[string]string{
 		"rebuild books nonsense":                `there is no projection "nonsense"`,
@@ -198,7 +198,7 @@ func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
 	require.Contains(t, wrong, fmt.Sprintf("bahi: projection books has stopped: event BankRowAdded at position %d", at))
 	out, wrong, status := apptest.Attached(t, o, "doctor", "users")
 	require.Equal(t, 0, status, wrong)
-	require.Contains(t, out, "users: generation 1 is what the log says")
+	require.Contains(t, out, "users: generation 1 agrees with the log")
 
 	o.Sql(`alter table books_g1.row_version drop constraint parked_for_a_test`)
 	out, wrong, status = apptest.Attached(t, o, "projections", "skip", "books", "--position", strconv.FormatInt(at, 10), "--reason",
@@ -266,7 +266,7 @@ func TestARollbackLeavesParkedTables(t *testing.T) {
 	require.Eventually(t, func() bool { return o.Projection("books").State == "parked" }, time.Minute, 5*time.Millisecond)
 	out, wrong, status := apptest.Attached(t, o, "projections", "rollback", "books")
 	require.Equal(t, 0, status, wrong)
-	require.Equal(t, "books: generation 1 is read again\n", out)
+	require.Equal(t, "books: generation 1 is live again\n", out)
 	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)), "the previous tables have the row")
 	_, wrong, status = apptest.Attached(t, o, "doctor", "books")
 	require.Equal(t, 0, status, wrong)

@@ -96,7 +96,7 @@ func (l *busy) live(version int) generation {
 	return generation{}
 }
 
-// watch polls the newest generation until it is as wanted, and checks that it never goes back.
+// watch polls the newest generation until a condition holds, and checks that it never goes back.
 func (l *busy) watch(before generation, wanted func(generation) bool) generation {
 	l.t.Helper()
 	late := time.Now().Add(4 * time.Minute)
@@ -109,7 +109,7 @@ func (l *busy) watch(before generation, wanted func(generation) bool) generation
 		if before = now; wanted(now) {
 			break
 		}
-		require.True(l.t, time.Now().Before(late), "%+v is not as wanted", now)
+		require.True(l.t, time.Now().Before(late), "%+v does not meet the condition", now)
 	}
 	return before
 }
@@ -202,7 +202,7 @@ func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 			rollback.Env = append(rollback.Env, "BAHI_ADDR="+strings.TrimPrefix(p.URL, "http://"))
 			out, wrong, status := apptest.Execute(t, rollback)
 			require.Equal(t, 0, status, wrong)
-			require.Equal(t, fmt.Sprintf("books: generation %d is read again\n", was.Generation), out)
+			require.Equal(t, fmt.Sprintf("books: generation %d is live again\n", was.Generation), out)
 		} else {
 			p.Client().POST("/ops/projections/books/rollback", nil).Status(200)
 		}
@@ -214,6 +214,6 @@ func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 	require.Zero(t, l.load.Away.Load())
 	require.NotRegexp(t, `status=50[^3]`, p.Text(), "only writes that the books could not follow got a 503")
 	apptest.Healthy(t, l.command("doctor"))
-	t.Logf("%d writes were answered, %d reads, %d of them stale", l.load.Answered.Load(), l.looking.Reads.Load(), l.looking.Stale.Load())
+	t.Logf("%d writes were acknowledged, %d reads, %d of them stale", l.load.Answered.Load(), l.looking.Reads.Load(), l.looking.Stale.Load())
 	p.Stop()
 }

@@ -102,7 +102,7 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 		l.load.Verify()
 		apptest.Healthy(t, l.command("doctor"))
 		require.NotContains(t, old.Text(), "status=50")
-		t.Logf("%d writes were answered, %d reads, %d of them stale", l.load.Answered.Load(), l.looking.Reads.Load(), l.looking.Stale.Load())
+		t.Logf("%d writes were acknowledged, %d reads, %d of them stale", l.load.Answered.Load(), l.looking.Reads.Load(), l.looking.Stale.Load())
 		old.Stop()
 	}
 }

@@ -125,7 +125,7 @@ func (c Command) Run(ctx context.Context) (err error) {
 		fmt.Fprintln(c.Shell.Err, "Images are in the bucket that BLOB_URL names, and not in this backup. Let the bucket keep old versions, or "+
 			"copy it.")
 	}
-	fmt.Fprintf(c.Shell.Err, "The master key (id %s) is not in it. Without it nobody can sign in and no name can be read: keep a copy "+
+	fmt.Fprintf(c.Shell.Err, "The master key (id %s) is not in it. Without it no user can sign in and no name is readable: keep a copy "+
 		"elsewhere.\n", m.MasterKeyID)
 	return nil
 }

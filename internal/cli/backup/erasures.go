@@ -22,7 +22,7 @@ type erasuresCommand struct {
 	Apply  applyErasures  `cmd:"" help:"Erase the users in the list again. Run this after a restore, before the server starts."`
 }
 
-// ErasureList is the file of the list. It names nobody: subjects consist of ids and keyed hashes.
+// ErasureList is the file of the list. It contains no names: subjects consist of ids and keyed hashes.
 type ErasureList struct {
 	app.Settings
 

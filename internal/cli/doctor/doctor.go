@@ -131,7 +131,7 @@ func Examine(ctx context.Context, s *app.System, out io.Writer, how projections.
 				reports[i] += fmt.Sprintf("%s: %s\n", p.Name, d)
 			}
 			if len(found.Differences) == 0 {
-				reports[i] = fmt.Sprintf("%s: generation %d is what the log says, %d rows at position %d (%s)\n",
+				reports[i] = fmt.Sprintf("%s: generation %d agrees with the log, %d rows at position %d (%s)\n",
 					p.Name, found.Generation, found.Rows, found.Position, time.Since(began).Round(time.Millisecond))
 			}
 			return nil

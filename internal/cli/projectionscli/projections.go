@@ -172,7 +172,7 @@ func buildOne(ctx context.Context, s *app.System, p *projections.Projection, how
 	switch {
 	case err == nil:
 		g, err := s.Live(ctx, p)
-		return fmt.Sprintf("%s: generation %d is read, built up to position %d in %s\n",
+		return fmt.Sprintf("%s: generation %d is live, built up to position %d in %s\n",
 			p.Name, g.Generation, g.Position, time.Since(began).Round(time.Millisecond)), err
 	case errors.Is(err, projections.ErrDiffers):
 		return "", fmt.Errorf("%s: %w:%s\n`bahi projections accept %s` makes them live, `bahi projections cancel %s` drops them",
@@ -222,7 +222,7 @@ func (c buildProjections) Run(ctx context.Context, sys *app.System) error {
 		}
 	}
 	if len(missing) == 0 {
-		fmt.Fprintln(c.Shell.Out, "everything that this version reads is built")
+		fmt.Fprintln(c.Shell.Out, "all tables of this version are built")
 		return nil
 	}
 	return buildAll(ctx, sys, missing, projections.BuildOptions{Throttle: c.Throttle, Partitions: c.Partitions})
@@ -316,7 +316,7 @@ func (c rollbackProjection) Run(ctx context.Context) error {
 	var now struct{ Generation int }
 	err := c.Do(ctx, remote.Request{Method: "POST", Path: "/ops/projections/" + url.PathEscape(c.Name) + "/rollback"}, &now)
 	if err == nil {
-		fmt.Fprintf(c.Shell.Out, "%s: generation %d is read again\n", c.Name, now.Generation)
+		fmt.Fprintf(c.Shell.Out, "%s: generation %d is live again\n", c.Name, now.Generation)
 	}
 	return err
 }

@@ -26,7 +26,7 @@ type call struct {
 	reply      chan error
 }
 
-var errNoAnswer = errors.New("the journal's server did not answer")
+var errNoAnswer = errors.New("the journal's server did not respond")
 
 func (j *journalServer) call(ctx context.Context, name string, do func() error) error {
 	c := &call{j.node, name, do, make(chan error, 1)}
@@ -46,7 +46,7 @@ func (w *world) arrive(c *call) {
 	lot := w.rng.IntN(1000)
 	if w.faults > 0 && lot < w.odds.fault {
 		w.faults--
-		w.say("LOST answer of the journal  %s", c.name)
+		w.say("LOST response of the journal  %s", c.name)
 		c.answer(errNoAnswer)
 		if lot%2 == 0 { // the call may come late
 			return

@@ -144,7 +144,7 @@ func (n *node) follow(store eventstore.Store) {
 		for batch, err := range store.Subscribe(as(n.life, "follower"), after) {
 			if err != nil {
 				if errors.Is(err, eventstore.ErrTailLost) {
-					n.w.wrongLater("%s: the tail of a log was lost that loses nothing: %v", n.name, err)
+					n.w.wrongLater("%s: the log lost its tail, although it loses nothing: %v", n.name, err)
 				}
 				break
 			}

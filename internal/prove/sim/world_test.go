@@ -162,7 +162,7 @@ func (w *world) choices() (all []choice) {
 		case s.asked == nil && s.gone:
 			all = append(all, choice{5, s.node + ": session ends", s.kill})
 		case s.asked == nil, paused, now.Before(s.asked.slow):
-		case s.asked.tried == w.changes+1 && (s.lockFor == 0 || now.Sub(s.asked.began) <= s.lockFor): // for a lock that nobody has released
+		case s.asked.tried == w.changes+1 && (s.lockFor == 0 || now.Sub(s.asked.began) <= s.lockFor): // for a lock that is still held
 		default:
 			all = append(all, choice{10, s.key(), func() { w.handle(s) }})
 		}
@@ -202,7 +202,7 @@ func (w *world) handle(s *session) {
 			s.carryOut(upTo)
 			s.kill()
 		case 2:
-			w.say("LOST answer  %s", name)
+			w.say("LOST response  %s", name)
 			s.mute(len(r.ops))
 		default:
 			r.slow = time.Now().Add(time.Duration(w.rng.IntN(40_000)) * time.Millisecond)

@@ -29,7 +29,7 @@ type Load struct {
 	servers  atomic.Pointer[[]string] // URLs, divided among the clients; they change with each start
 	Clients  []*loadClient
 	Answered atomic.Int64
-	Away     atomic.Int64 // answered with 503
+	Away     atomic.Int64 // responses with status 503
 	Lost     atomic.Int64 // requests without a response
 	Accounts []int64
 	pause    time.Duration // of each client after each write

@@ -10,9 +10,9 @@ type Fault string
 
 // The faults. A faulty ID token is signed with the provider's key, unless the fault is its signature.
 const (
-	ConsentDenied         Fault = "the person says no"
+	ConsentDenied         Fault = "the person refuses"
 	WrongState            Fault = "another state comes back"
-	WrongResponseIssuer   Fault = "the answer names another issuer" // the parameter iss of RFC 9207
+	WrongResponseIssuer   Fault = "the response names another issuer" // the parameter iss of RFC 9207
 	NoAccessToken         Fault = "no access token"
 	NoIDToken             Fault = "no ID token"
 	WrongNonce            Fault = "another nonce"
@@ -26,7 +26,7 @@ const (
 	NoExpiry              Fault = "no expiry"
 	NoSubject             Fault = "no subject"
 	EndlessSubject        Fault = "a subject of 256 bytes"
-	EmailIsNumber         Fault = "an email that is no text"
+	EmailIsNumber         Fault = "an email that is not a text"
 	Unsigned              Fault = "alg none"
 	SignedByPublicKey     Fault = "HMAC with the public key"
 	SignedByUnknownKey    Fault = "a key that is not published"
@@ -39,7 +39,7 @@ const (
 	WrongUserinfoSubject  Fault = "userinfo about another subject"
 	WrongDiscoveredIssuer Fault = "discovery names another issuer"
 	PlainTokenEndpoint    Fault = "discovery names a token endpoint without TLS"
-	SecretInBodyOnly      Fault = "the client's secret is taken in the body only"
+	SecretInBodyOnly      Fault = "the client's secret is accepted in the body only"
 )
 
 // Misbehave sets the provider's faults; without arguments it behaves again.

@@ -27,6 +27,6 @@ func keepWatch(dir string) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("watch over the test cluster: %w", err)
 	}
-	go func() { _ = cmd.Wait() }() // All but one end at once; that one outlives us.
+	go func() { _ = cmd.Wait() }() // All watchers but one end at once; that one outlives us.
 	return nil
 }

@@ -280,7 +280,7 @@ var cancelling = []sentence{
 		}
 		require.Empty(t, n.stream(t, s))
 	}},
-	{"an append cancelled in the middle appends all or nothing, and says which", func(t *testing.T, n *node) {
+	{"an append cancelled in the middle appends all or nothing, and reports which", func(t *testing.T, n *node) {
 		type outcome struct {
 			stream string
 			events []event.Proposed
