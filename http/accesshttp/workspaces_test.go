@@ -19,7 +19,7 @@ import (
 	"bahi/readmodels/accessview"
 )
 
-// invitation is the answer to an invitation.
+// invitation is the response to an invitation.
 type invitation struct {
 	ID          uuid.UUID      `json:"id"`
 	Email       *string        `json:"email"`
@@ -67,7 +67,7 @@ func TestInvitedUserWorksInTheOthersBooks(t *testing.T) {
 	require.Equal(t, sent.Permissions, joined.Permissions)
 	ravi.POST("/api/v1/invitations/accept", accept).Problem(400, refused)
 
-	// He reads there, and writes in his own workspace.
+	// The new member reads there, and writes in his own workspace.
 	require.Equal(t, "03-01 12.5", apptest.Balances(inAshas, apptest.Ledger(account)))
 	inAshas.POST(apptest.Ledger(account), apptest.Deposit("2025-03-02", "1")).Problem(403, "Not enough permissions")
 	inAshas.POST("/bank", `{"name":"SBI"}`).Problem(403, "Not enough permissions")
@@ -160,7 +160,7 @@ func TestMembersGiveNoMoreThanTheirPermissions(t *testing.T) {
 	const last = "The last member with write access cannot be removed"
 	usha.DELETE(workspace+"/members/"+usha.User.ID).Problem(409, last)
 	usha.PATCH(workspace+"/members/"+usha.User.ID, `{"permissions":{"ledger":"read","marketplace":"read"}}`).Problem(409, last)
-	asha.GET("/banks").Problem(403, "Not enough permissions") // it is her home still, and she may do nothing there
+	asha.GET("/banks").Problem(403, "Not enough permissions") // it is still her own workspace, but she has no permissions there
 	require.Empty(t, asha.Me().Permissions)
 }
 
