@@ -50,6 +50,7 @@ type Routes struct {
 	Proofs    Proofs
 	Verifier  string // address of the page that verifies statements, printed on them; "": none
 	Scans     *ledgercmd.Khatas
+	Periods   *ledgercmd.Periods
 	Companies Companies
 
 	Confirming *ledgercmd.Confirmations
@@ -190,6 +191,7 @@ func (r *Routes) Register() {
 	r.OrderDrafts()
 	r.ScannedPages()
 	r.BooksLock()
+	r.ClosedPeriods()
 	r.Summary()
 	r.Named()
 	r.Daybook()
