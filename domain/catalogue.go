@@ -13,9 +13,11 @@ import (
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/ledger/confirmation"
 	"bahi/domain/ledger/khata"
+	"bahi/domain/ledger/metal"
 	"bahi/domain/ledger/order"
 	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/party"
+	"bahi/domain/ledger/period"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/companycontact"
@@ -41,6 +43,7 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	apikey.Kind,
 	audit.Kind,
 	bookslock.Kind,
+	metal.Kind,
 	bot.Kind,
 	botanswer.Kind,
 	botsource.Kind,
@@ -74,6 +77,7 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	number.Kind,
 	order.Kind,
 	order.TakadasKind,
+	period.Kind,
 	product.Batches,
 	product.Kind,
 	product.SKUs.Kind,

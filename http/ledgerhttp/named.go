@@ -17,6 +17,7 @@ type NamedAccount struct {
 	Type    *int      `json:"type,omitempty" doc:"Of polishers"`
 	Balance *unit.Sum `json:"balance,omitempty" doc:"Of a bank account"`
 	Metal
+	Of        string `json:"metal,omitempty" doc:"Metal of the entries that name none; absent: that of the books"`
 	ContactID *int64 `json:"contact_id" doc:"The contact who is its party now; null: none"`
 	Revision  int64  `json:"revision" doc:"For If-Match"`
 }
@@ -38,7 +39,9 @@ func (r *Routes) Named() {
 		found, total, err := r.Views.AccountsNamed(ctx, api.At(ctx), workspace(ctx), in.Get(), in.AccountFilter, as)
 		accounts := make([]NamedAccount, len(found))
 		for i, a := range found {
-			accounts[i] = NamedAccount{Kind: a.Ledger, ID: a.ID, Name: a.Name, Type: a.Type, ContactID: a.Contact, Revision: a.Revision}
+			accounts[i] = NamedAccount{
+				Kind: a.Ledger, ID: a.ID, Name: a.Name, Type: a.Type, Of: a.Metal, ContactID: a.Contact, Revision: a.Revision,
+			}
 			accounts[i].Balance, accounts[i].Metal = balances(ledger.Named(a.Ledger), ledgerview.Balance{Cash: a.Cash, Fine: a.Fine})
 		}
 		return api.Listed(accounts, total, err)

@@ -49,6 +49,7 @@ type Routes struct {
 
 	Proofs    Proofs
 	Scans     *ledgercmd.Khatas
+	Periods   *ledgercmd.Periods
 	Companies Companies
 
 	Confirming *ledgercmd.Confirmations
@@ -189,8 +190,12 @@ func (r *Routes) Register() {
 	r.OrderDrafts()
 	r.ScannedPages()
 	r.BooksLock()
+	r.ClosedPeriods()
 	r.Summary()
 	r.Named()
 	r.Daybook()
 	r.Confirmations()
+	r.Transfers()
+	r.BooksMetal()
+	r.TrialBalance()
 }

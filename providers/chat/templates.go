@@ -32,7 +32,7 @@ func (n *Networks) Templates(ctx context.Context, a network.Account) ([]network.
 	return all, nil
 }
 
-// maxPages bounds the pages of a list of templates, of which each has at most 100.
+// maxPages limits the pages of a list of templates, which have at most 100 each.
 const maxPages = 20
 
 type cloudTemplate struct {
@@ -55,8 +55,8 @@ type cloudComponent struct {
 	} `json:"buttons"`
 }
 
-// templates implements lister. It lists all statuses: a template that is paused is not one that is gone. It never follows the address of a
-// next page, which would get our token.
+// templates implements lister. It lists all statuses, because a paused template still exists. It never follows the address of a next page,
+// which would receive our token.
 func (n cloud) templates(ctx context.Context, a network.Account) (all []network.Template, _ *network.Failure) {
 	if a.AccountID == "" || a.APIKey == "" {
 		return nil, &network.Failure{Reason: network.Unconfigured}
@@ -89,7 +89,7 @@ func (n cloud) templates(ctx context.Context, a network.Account) (all []network.
 	return all, nil
 }
 
-// read returns the template in our words.
+// read converts a template to [network.Template].
 func (t cloudTemplate) read() network.Template {
 	out := network.Template{ProviderID: t.ID, Name: t.Name, Language: t.Language, Category: t.Category, Status: strings.ToUpper(t.Status),
 		Format: network.Positional}
