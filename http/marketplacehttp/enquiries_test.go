@@ -124,14 +124,6 @@ func TestWrongEnquiriesAreRefusedWith400(t *testing.T) {
 	var hook, hidden marketplaceview.Product
 	c.POST(catalog, `{"name":"Hook","price_amount":1,"company_id":"`+other.ID.String()+`"}`).Status(201).JSON(&hook)
 	c.POST(catalog, `{"name":"Nail","price_amount":1,"is_active":false,"company_id":"`+mill.ID.String()+`"}`).Status(201).JSON(&hidden)
-	for more, field := range map[string]string{
-		`,"quantity":0`: "quantity", `,"quantity":1000000001`: "quantity", `,"quantity":"3"`: "quantity", `,"message":"a\u202eb"`: "message",
-		`,"message":"` + strings.Repeat("a", 5001) + `"`: "message",
-		`,"user_phone":"x\u0001"`:                        "user_phone", `,"source_platform":"a b"`: "source_platform",
-		`,"product_id":"x"`: "product_id", `,"product_id":7`: "product_id",
-	} {
-		o.Anonymous().POST(enquiries, asking(mill.ID, more)).Problem(400, "Validation error").Contains(`"field":"`+field, `"status":400`)
-	}
 	o.Anonymous().POST(enquiries, fmt.Sprintf(`{"to_company_id":%q,"user_name":"Ravi","user_email":"x","user_phone":"a\u0001b","quantity":0}`,
 		mill.ID)).Problem(400, "Validation error",
 		"quantity", "must be at least 1", "user_email", "expected an email address", "user_phone", "control characters are not allowed")
@@ -149,13 +141,6 @@ func TestWrongEnquiriesAreRefusedWith400(t *testing.T) {
 	o.Anonymous().POST(enquiries, asking(uuid.New(), "")).Problem(400, "Company not found")
 	for _, id := range []any{hook.ID, hidden.ID, uuid.New()} {
 		o.Anonymous().POST(enquiries, asking(mill.ID, fmt.Sprintf(`,"product_id":%q`, id))).Problem(400, "Product not found")
-	}
-	o.Anonymous().POST(enquiries, "{").Status(400)
-	for _, query := range []string{"?page_size=101", "?page_size=0", "?page=0", "?status=open", "?company_id=x"} {
-		c.GET(enquiries + query).Status(422)
-	}
-	for body, field := range map[string]string{`{"status":"open"}`: "status", `{"status":null}`: "status", `{"notes":7}`: "notes"} {
-		c.PATCH(enquiryAt(asked(t, o.Anonymous(), mill.ID, "").ID), body).Problem(422, "Validation error").Contains(`"field":"` + field)
 	}
 }
 
