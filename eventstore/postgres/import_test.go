@@ -22,6 +22,15 @@ import (
 	"bahi/eventstore/archive"
 )
 
+func all(t testing.TB, s *Store) (events []event.Stored) {
+	t.Helper()
+	for e, err := range s.ReadAll(t.Context(), 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		events = append(events, e)
+	}
+	return events
+}
+
 // given yields the events, and then the error if there is one.
 func given(events []event.Stored, fails error) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {

@@ -3,7 +3,6 @@ package cli_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -318,19 +317,4 @@ func TestEventsRemovedWithTheirCheckpointsAreMissed(t *testing.T) {
 			require.Contains(t, out, attack.found)
 		})
 	}
-}
-
-func TestNothingIsWrittenToALogThatLostItsTail(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
-	account := apptest.Open(clerk, "HDFC")
-	c := o.Signed()
-	o.Sql(`delete from log.event where position >= $1`, int64(c.Position))
-	o.Sql(`delete from audit.checkpoint where position >= $1`, int64(c.Position))
-	require.Eventually(t, func() bool {
-		return clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Response.StatusCode == http.StatusServiceUnavailable
-	}, time.Minute, 20*time.Millisecond)
-	clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(503, "The log lost events that were signed for: nothing "+
-		"is written until an operator has accepted it")
 }

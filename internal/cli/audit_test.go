@@ -234,23 +234,3 @@ func TestTwoNodesSignOneHistory(t *testing.T) {
 	out, wrong, status := apptest.Attached(t, two, "audit", "verify", "--store")
 	require.Equal(t, 0, status, "%s%s", out, wrong)
 }
-
-func TestImportedLogIsSignedUnderItsOwnName(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	apptest.Open(o.Clerk(apptest.Home), "HDFC")
-	o.Signed()
-	dir := filepath.Join(t.TempDir(), "archive")
-	_, wrong, status := apptest.Attached(t, o, "audit", "export", dir)
-	require.Equal(t, 0, status, wrong)
-	into := apptest.Database(t) // a Bahi has run on it and made a key
-	cmd := apptest.Command(t, t.TempDir(), "events", "import", "--new-store-id", dir)
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+into)
-	_, wrong, status = apptest.Execute(t, cmd)
-	require.Equal(t, 0, status, wrong)
-	copied := apptest.StartOn(t, into)
-	c, _, err := copied.PublicKeys().Open([]byte(copied.Signed().Note))
-	require.NoError(t, err)
-	require.NotEqual(t, o.Sys.Store.ID(), copied.Sys.Store.ID())
-	require.Equal(t, tlog.Origin(copied.Sys.Store.ID()), c.Origin)
-}

@@ -2,10 +2,8 @@ package cli_test
 
 import (
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -13,9 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
-	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
-	"bahi/internal/test/pgtest"
 )
 
 func TestDoctorNamesARowOfEachTableThatIsMissing(t *testing.T) {
@@ -217,40 +213,6 @@ func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
 	_, wrong, status = apptest.Attached(t, o, "doctor", "books")
 	require.Equal(t, 1, status)
 	require.Contains(t, wrong, "`bahi projections resume books` lets it go on")
-}
-
-func TestARebuildIsResumedAfterPostgresWasKilled(t *testing.T) {
-	t.Parallel()
-	data := pgtest.Dir(t)
-	apptest.EndCluster(t, data)
-	p := apptest.Serve(t, apptest.Command(t, data, "serve"))
-	p.Ready()
-	account := apptest.Open(p.Client(), "HDFC")
-	apptest.Fill(p.Client(), account, 400)
-	shell := apptest.Launch(t, apptest.Command(t, data, "projections", "rebuild", "books", "--throttle", "5")) // takes more than a minute
-	state := func() (s struct {
-		Generation int
-		Build      *struct{ Generation, Done int }
-	}) {
-		if a := p.Client().GET("/ops/projections/books"); a.Response.StatusCode == http.StatusOK {
-			apptest.Lenient(t, a, &s)
-		}
-		return s
-	}
-	was := state()
-	require.Eventually(t, func() bool { was = state(); return was.Build != nil && was.Build.Done > 10 }, time.Minute, 5*time.Millisecond)
-	require.NoError(t, syscall.Kill(apptest.Postmaster(data), syscall.SIGKILL))
-	<-shell.Done
-	require.Equal(t, 1, shell.Status)
-	require.Contains(t, shell.Text(), "what is built so far stays: a process that serves goes on with it, or this command given again")
-	require.Eventually(t, func() bool { // the server is up again; no throttle is needed
-		return p.Client().POST("/ops/projections/books/throttle", `{"events_per_second":null}`).Response.StatusCode == http.StatusOK
-	}, time.Minute, 50*time.Millisecond)
-	require.Eventually(t, func() bool { return state().Generation == was.Build.Generation }, time.Minute, 10*time.Millisecond,
-		"the same build goes on")
-	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
-	require.Equal(t, "400", apptest.ClerkBanks(apitest.New(t, p.URL, apptest.OperatorKey).GET("/banks").Status(200))[0].Balance.String())
-	p.Stop()
 }
 
 func TestARollbackLeavesParkedTables(t *testing.T) {
