@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync/atomic"
@@ -172,20 +173,23 @@ func TestAppendsSurviveEachConnectionFault(t *testing.T) {
 	t.Parallel()
 	for f := range faults {
 		for after := range int32(3) { // the last is the one message of a calm append
-			s, fault, head := calmed(t, brief)
-			x := eventstore.Transaction{Writes: []eventstore.Write{
-				{Stream: "a-1", Expected: eventstore.NoStream, Events: makes(3)}, {Stream: "b-1", Expected: eventstore.NoStream, Events: makes(1)},
-			}}
-			if after == 2 {
-				x.AsOf = head
-			}
-			fault.arm(f, after%2)
-			done, err := s.Append(t.Context(), x)
-			require.NoError(t, err, "%d", f)
-			require.Equal(t, head+4, done.Position)
-			require.Zero(t, done.Revision)
-			require.Equal(t, time.UTC, done.At.Location())
-			require.Len(t, wholeLog(t, s), int(head)+4)
+			t.Run(fmt.Sprint(f, " after ", after), func(t *testing.T) {
+				t.Parallel()
+				s, fault, head := calmed(t, brief)
+				x := eventstore.Transaction{Writes: []eventstore.Write{
+					{Stream: "a-1", Expected: eventstore.NoStream, Events: makes(3)}, {Stream: "b-1", Expected: eventstore.NoStream, Events: makes(1)},
+				}}
+				if after == 2 {
+					x.AsOf = head
+				}
+				fault.arm(f, after%2)
+				done, err := s.Append(t.Context(), x)
+				require.NoError(t, err)
+				require.Equal(t, head+4, done.Position)
+				require.Zero(t, done.Revision)
+				require.Equal(t, time.UTC, done.At.Location())
+				require.Len(t, wholeLog(t, s), int(head)+4)
+			})
 		}
 	}
 }

@@ -107,7 +107,7 @@ func TestALogIsCopiedToAJournalAndServedWithIt(t *testing.T) {
 	apptest.Post(after.Client(), account, apptest.Deposit("2025-03-04", "4"))
 	after.Stop()
 	require.Contains(t, done(bahi(server, "audit", "verify", "--store", "--checkpoint", kept)), "VERIFIED.")
-	done(bahi(server, "doctor"))
+	done(bahi(server, "doctor", "books"))
 	backup := filepath.Join(t.TempDir(), "backup")
 	done(bahi(server, "backup", backup))
 	done(bahi(server, "restore", "--drill", backup))

@@ -146,7 +146,7 @@ func failOver(t *testing.T, n *nodes) {
 	}
 	require.Zero(t, l.Away.Load(), "the surviving node takes every write")
 	t.Logf("%d writes were answered, %d reads, %d of them stale", l.Answered.Load(), looking.Reads.Load(), looking.Stale.Load())
-	doctor := apptest.Command(t, t.TempDir(), "doctor")
+	doctor := apptest.Command(t, t.TempDir(), "doctor", "books", "users")
 	doctor.Env = append(doctor.Env, "DATABASE_URL="+n.database, "EVENTSTORE_URL="+n.log)
 	apptest.Healthy(t, doctor)
 }

@@ -25,23 +25,17 @@ func TestAListOfErasuresThatCannotBeReadIsRefused(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	list := filepath.Join(t.TempDir(), "erasures.json")
-	_, wrong, status := apptest.Attached(t, o, "vault", "erasures", "apply", list)
-	require.Equal(t, 1, status)
-	require.Contains(t, wrong, "bahi: read the list of erasures: open "+list)
+	o.Denied(t, "bahi: read the list of erasures: open "+list, "vault", "erasures", "apply", list)
 	require.NoError(t, os.WriteFile(list, []byte(`[{"subject":"user-`), 0o600))
 	for _, verb := range []string{"apply", "export"} {
-		_, wrong, status = apptest.Attached(t, o, "vault", "erasures", verb, list)
-		require.Equal(t, 1, status)
-		require.Contains(t, wrong, "bahi: read the list of erasures: ")
+		o.Denied(t, "bahi: read the list of erasures: ", "vault", "erasures", verb, list)
 	}
 	require.NoError(t, os.WriteFile(list, []byte(`[{"subject":"user-0f0e0d0c-0b0a-4908-8706-050403020100","at":"2026-01-02T03:04:05Z"}]`),
 		0o600))
-	out, wrong, status := apptest.Attached(t, o, "vault", "erasures", "apply", list)
-	require.Equal(t, 0, status, wrong)
+	out := o.Done(t, "vault", "erasures", "apply", list)
 	require.Equal(t, "1 of 1 were erased once more\n", out)
 	require.NoError(t, os.Remove(list))
-	out, wrong, status = apptest.Attached(t, o, "vault", "erasures", "export", list)
-	require.Equal(t, 0, status, wrong)
+	out = o.Done(t, "vault", "erasures", "export", list)
 	require.Equal(t, "1 erased\n", out)
 	require.WithinDuration(t, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), erasedAt(t, list), 0, "the first erasure's time")
 }

@@ -52,6 +52,7 @@ func EndLeases(t *testing.T, database string, killed time.Time) {
 	for _, sql := range []string{
 		`update inbox.call set due_at = now() where verdict = 'waiting' and due_at between now() and $1`,
 		`update knowledge.lease set until = now() where until <= $1`,
+		`update river.river_leader set expires_at = now() where expires_at <= $1`,
 	} {
 		_, err = conn.Exec(t.Context(), sql, killed.Add(lease.Duration))
 		require.NoError(t, err)
