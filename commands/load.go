@@ -70,7 +70,7 @@ func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id strin
 		}
 	}
 	t := s.h.cache.begin(stream)
-	l, err := readOn(ctx, s.h, kind, stream, l, eventstore.LastRevision)
+	l, err := readOn(ctx, s.h, kind, stream, l, eventstore.LastRevision, eventstore.End)
 	l.asOf = asOf
 	if err != nil {
 		s.h.cache.end(t, nil)
@@ -80,9 +80,9 @@ func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id strin
 	return l, nil
 }
 
-// LoadAt returns a stream's state at a revision, which it has.
-func LoadAt[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id string, revision int64) (Loaded[S], error) {
-	return readOn(ctx, h, kind, kind.Stream(id), Loaded[S]{Revision: -1}, revision)
+// LoadAt returns a stream's state at a position of the log.
+func LoadAt[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id string, position event.Position) (Loaded[S], error) {
+	return readOn(ctx, h, kind, kind.Stream(id), Loaded[S]{Revision: -1}, eventstore.LastRevision, position)
 }
 
 // loaders is how many records are loaded at once.
@@ -107,13 +107,14 @@ func LoadCached[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id 
 	return l, err
 }
 
-// readOn adds the events of a stream that follow on l, up to a revision.
-func readOn[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, l Loaded[S], upTo int64) (Loaded[S], error) {
+// readOn adds the events of a stream that follow on l, up to a revision and a position.
+func readOn[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, l Loaded[S], upTo int64,
+	until event.Position) (Loaded[S], error) {
 	for stored, err := range h.store.ReadStream(ctx, stream, l.Revision+1, eventstore.Forwards) {
 		if err != nil {
 			return l, err
 		}
-		if stored.Revision > upTo {
+		if stored.Revision > upTo || stored.Position > until {
 			break
 		}
 		r, err := kind.Decode(stored)

@@ -59,6 +59,9 @@ func (tx *Tx) source() source { return source{h: tx.h, tx: tx} }
 // In returns the transaction for records of another workspace. Those of [uuid.Nil] belong to none.
 func (tx *Tx) In(workspace uuid.UUID) *Tx { return &Tx{tx.try, workspace} }
 
+// Workspace returns the workspace of the transaction's records.
+func (tx *Tx) Workspace() uuid.UUID { return tx.workspace }
+
 // Now returns the time by the handler's clock.
 func (tx *Tx) Now() time.Time { return tx.h.now() }
 

@@ -49,7 +49,7 @@ func TestABodyWithUnknownFieldsOrOfAnySizeIsRefused(t *testing.T) {
 
 // strictElsewhere are the operations outside the ledger that refuse unknown fields: a misspelt field of an operator's would rebuild or skip
 // something else, and a visitor's page must learn that it cannot send files.
-var strictElsewhere = []string{"rebuild-projection", "skip-event", "skip-parked", "throttle-rebuild", "write-web-chat"}
+var strictElsewhere = []string{"rebuild-projection", "reopen-period", "skip-event", "skip-parked", "throttle-rebuild", "write-web-chat"}
 
 func TestABodyWithUnknownFieldsIsTakenOutsideTheLedger(t *testing.T) {
 	t.Parallel()

@@ -31,6 +31,7 @@ import (
 var forEverybody = []string{
 	"add-contact", "begin-web-chat", "check-domain", "confirm-company-email", "confirm-password-reset", "create-enquiry", "edit-contact",
 	"finish-sign-in-by-provider", "follow-web-chat", "get-catalog-feed", "get-catalog-template", "get-company", "get-contact", "get-product",
+	"get-shared-statement",
 	"greet-social", "greet-twitter", "list-companies", "list-products", "login", "receive-billing", "receive-gateway-chat",
 	"receive-gateway-message", "receive-gateway-receipt", "receive-partner", "receive-social", "receive-telegram", "receive-twitter",
 	"refresh", "register", "request-password-reset", "search-companies", "sign-in-by-provider", "undo-email-change", "verify-chat",

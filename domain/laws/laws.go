@@ -16,6 +16,7 @@ import (
 	"bahi/domain/ledger/client"
 	"bahi/domain/ledger/karigar"
 	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/period"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/marketplace/product"
 	"bahi/domain/request"
@@ -29,13 +30,14 @@ type Breach struct {
 	Law      string
 }
 
-// Checker reads a log from its first event on. It keeps some 100 bytes for each row, order, takada and unique value.
+// Checker reads a log from its first event on. It keeps some 130 bytes for each row, order, takada and unique value.
 type Checker struct {
 	values
 
 	accounts map[int64]account
 	rows     map[int64]row
 	locks    map[uuid.UUID]*unit.Date
+	periods  map[uuid.UUID]period.State
 	orders   map[int64]ordered
 	takadas  map[int64]int64 // the order of each one that is there
 	backs    []back          // rows of the transaction that reverse others
@@ -49,11 +51,14 @@ type account struct {
 	ledger    *book.Ledger
 	workspace uuid.UUID
 	open      bool
+
+	opened, deleted event.Position
 }
 
 type row struct {
 	account, reverses, paired int64
 	date                      unit.Date
+	in, out                   book.Effect
 	reversed, void            bool
 }
 
@@ -81,7 +86,8 @@ func New() *Checker {
 	return &Checker{
 		values:   values{claimed: map[uint64]value{}, records: map[uint64][]held{}, changes: map[uint64]int{}, sellers: map[uint64]uuid.UUID{}},
 		accounts: map[int64]account{}, rows: map[int64]row{}, locks: map[uuid.UUID]*unit.Date{},
-		orders: map[int64]ordered{}, takadas: map[int64]int64{},
+		periods: map[uuid.UUID]period.State{},
+		orders:  map[int64]ordered{}, takadas: map[int64]int64{},
 	}
 }
 
@@ -91,7 +97,9 @@ func (c *Checker) Next(e event.Recorded[any]) []Breach {
 	id, _ := strconv.ParseInt(e.StreamID(), 10, 64) // only records with numbers are looked up by it
 	switch data := e.Data.(type) {
 	case bookslock.Moved:
-		c.locks[e.Meta.Workspace] = data.To
+		c.lock(e, data)
+	case event.Event[period.State]:
+		c.period(e, data)
 	case request.Accepted:
 		c.law(e.Revision == 0, "an Idempotency-Key has one effect")
 	case event.Event[book.Account]:
@@ -110,7 +118,7 @@ func (c *Checker) Next(e event.Recorded[any]) []Breach {
 
 // judged has the categories of streams whose events matter to a Checker, but those of ledgers.
 var judged = append(slices.Concat(slices.Collect(maps.Keys(claimants)), slices.Collect(maps.Values(claimants))), product.Batches.Category(),
-	bookslock.Kind.Category(), request.Kind.Category(), order.Kind.Category(), takada.Kind.Category())
+	bookslock.Kind.Category(), period.Kind.Category(), request.Kind.Category(), order.Kind.Category(), takada.Kind.Category())
 
 // Commit ends a transaction. It returns the laws that the transaction breaks as a whole.
 func (c *Checker) Commit() []Breach {
@@ -148,12 +156,12 @@ func (c *Checker) account(e event.Recorded[any], id int64, data event.Event[book
 	category, _ := event.SplitStream(e.Stream)
 	switch data := data.(type) {
 	case book.AccountOpened:
-		c.accounts[id] = account{ledger.Of(category), e.Meta.Workspace, true}
+		c.accounts[id] = account{ledger: ledger.Of(category), workspace: e.Meta.Workspace, open: true, opened: e.Position}
 	case book.AccountDeleted:
 		c.law(c.isOpen(id, ledger.Of(category), e), "what is deleted is there")
 		c.law(data.EarliestRow == nil || !c.isLocked(e, *data.EarliestRow), "an account with a locked row is not deleted")
 		a := c.accounts[id]
-		a.open = false
+		a.open, a.deleted = false, e.Position
 		c.accounts[id] = a
 	}
 }
@@ -175,7 +183,7 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 	added, adds := data.(book.RowAdded)
 	if adds {
 		c.law(!known, "a row is added once")
-		before = row{account: added.Account, date: added.Date, reverses: added.Reverses}
+		before = row{account: added.Account, date: added.Date, in: added.In.Effect, out: added.Out.Effect, reverses: added.Reverses}
 		if added.Reverses != 0 {
 			c.backs = append(c.backs, back{c.at, added.Reverses})
 		}
@@ -213,10 +221,17 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 		if data.Date != nil {
 			after.date = *data.Date
 		}
+		if data.In != nil {
+			after.in = data.In.Effect
+		}
+		if data.Out != nil {
+			after.out = data.Out.Effect
+		}
 	case book.RowVoided:
 		after.void = true
 	}
 	c.law(!c.isLocked(e, before.date) && !c.isLocked(e, after.date), "no row changes on a locked day")
+	c.law(!c.isClosed(e, before.date) && !c.isClosed(e, after.date), "no row changes in a closed period")
 	c.rows[id] = after
 	if _, deleted := data.(book.RowDeleted); deleted {
 		delete(c.rows, id)

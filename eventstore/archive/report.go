@@ -20,6 +20,7 @@ type Report struct {
 	Result     *tlog.Result     `json:"result,omitempty"`
 	Difference *tlog.Difference `json:"difference,omitempty"` // from the copy that it was compared with
 	Proofs     []ProvenEvent    `json:"proofs,omitempty"`
+	Statement  *tlog.Statement  `json:"statement,omitempty"` // with the figures that its events give
 	Sentences  []string         `json:"sentences"`
 }
 
@@ -247,18 +248,22 @@ func (p *ProvenEvent) sentence(verdict tlog.Verdict) string {
 	case tlog.Undecided:
 		return fmt.Sprintf("CANNOT TELL. The proof of %s is consistent, but %s.", what, p.Problem)
 	}
-	signed := "as in the checkpoint that you kept"
-	if len(p.By) > 0 {
-		names := make([]string, len(p.By))
-		for i, s := range p.By {
-			if names[i] = s.Name + " (key " + s.ID + ")"; s.Witness {
-				names[i] += ", a witness, at " + s.At.Format("2006-01-02 15:04:05 MST")
-			}
-		}
-		signed = "signed by " + strings.Join(names, " and ")
-	}
 	return fmt.Sprintf("VERIFIED. %s is in the log %s: in its first %d events, %s.\n  payload   %s\n  metadata  %s",
-		strings.ToUpper(what[:1])+what[1:], p.Checkpoint.Origin, p.Checkpoint.Size, signed, onOneLine(p.Payload), onOneLine(p.Metadata))
+		strings.ToUpper(what[:1])+what[1:], p.Checkpoint.Origin, p.Checkpoint.Size, SignedBy(p.By), onOneLine(p.Payload), onOneLine(p.Metadata))
+}
+
+// SignedBy returns words for who vouches for a checkpoint.
+func SignedBy(by []tlog.Signature) string {
+	if len(by) == 0 {
+		return "as in the checkpoint that you kept"
+	}
+	names := make([]string, len(by))
+	for i, s := range by {
+		if names[i] = s.Name + " (key " + s.ID + ")"; s.Witness {
+			names[i] += ", a witness, at " + s.At.Format("2006-01-02 15:04:05 MST")
+		}
+	}
+	return "signed by " + strings.Join(names, " and ")
 }
 
 // onOneLine prevents a text from the log from looking like a sentence of the verifier.

@@ -1,9 +1,12 @@
 package tlog_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -133,5 +136,79 @@ func TestConcernOfEvents(t *testing.T) {
 		{"user-1", "UserRegistered", `{"account":9}`, tlog.Concern{}},
 	} {
 		require.Equal(t, one.want, tlog.ConcernOf(&event.Stored{Stream: one.stream, Type: one.kind, Data: []byte(one.data)}), one.stream)
+	}
+}
+
+func TestMapOfCheckpointsIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	events := make([]event.Stored, 700)
+	var tree tlog.Tree
+	var accounts tlog.Accounts
+	roots := map[uint64]tlog.Hash{}
+	for i := range events {
+		e := event.Stored{Position: event.Position(i + 1), Stream: fmt.Sprintf("bankrow-%d", i), Type: "BankRowAdded",
+			Data: fmt.Appendf(nil, `{"account":%d}`, 1+i%13), Meta: []byte(`{}`)}
+		if i%5 == 0 {
+			e.Stream = fmt.Sprintf("note-%d", i)
+		}
+		events[i] = e
+		tree.Append(tlog.LeafHash(e))
+		accounts.Add(tlog.ConcernOf(&e), tlog.LeafHash(e))
+		roots[tree.Size()] = accounts.Root()
+	}
+	read := func(yield func(event.Stored, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+	verify := func(change func([]tlog.RetainedCheckpoint)) tlog.Result {
+		var kept []tlog.RetainedCheckpoint
+		var tree tlog.Tree
+		for i, e := range events {
+			if tree.Append(tlog.LeafHash(e)); slices.Contains([]int{9, 255, 300, 512, 700}, i+1) {
+				kept = append(kept, tlog.RetainedCheckpoint{Checkpoint: tlog.Checkpoint{Size: tree.Size(), Root: tree.Root(), Map: roots[tree.Size()]}})
+			}
+		}
+		change(kept)
+		r, err := tlog.Verify(t.Context(), read, tlog.Evidence{Kept: kept})
+		require.NoError(t, err)
+		return r
+	}
+	r := verify(func([]tlog.RetainedCheckpoint) {})
+	require.Nil(t, r.Finding)
+	require.Equal(t, 5, r.Maps)
+	require.Contains(t, r.Sentences(), "The map of accounts is as signed in 5 checkpoints.")
+	r = verify(func(kept []tlog.RetainedCheckpoint) { kept[1].Map = tlog.Hash{} })
+	require.Nil(t, r.Finding, "a checkpoint of an earlier version has none")
+	require.Equal(t, 4, r.Maps)
+	for i := range 5 {
+		r = verify(func(kept []tlog.RetainedCheckpoint) { kept[i].Map[7] ^= 1 })
+		require.Equal(t, tlog.Tampered, r.Verdict())
+		require.Contains(t, r.Finding.String(), fmt.Sprintf("The map of accounts that the checkpoint of %d events signed is not that of the log",
+			[]int{9, 255, 300, 512, 700}[i]))
+	}
+}
+
+func TestCheckpointsHaveOneRootOfAMap(t *testing.T) {
+	t.Parallel()
+	private, err := tlog.NewKey(rand.Reader, "bahi/x")
+	require.NoError(t, err)
+	key, err := tlog.ParseKey(private)
+	require.NoError(t, err)
+	c := tlog.Checkpoint{Origin: "bahi/x", Size: 1, Root: tlog.MapKey("root"), Position: 1, Number: 1, Map: tlog.MapKey("map")}
+	note, err := c.Sign(key)
+	require.NoError(t, err)
+	require.Contains(t, string(note), "\nnumber 1\nbahi-map/v1 "+c.Map.String()+"\n\n")
+	keys, err := tlog.ParseKeys(key.Public())
+	require.NoError(t, err)
+	read, _, err := keys.Open(note)
+	require.NoError(t, err)
+	require.Equal(t, c, read)
+	line := "bahi-map/v1 " + c.Map.String() + "\n"
+	for _, bad := range []string{line + line, "bahi-map/v1 \n", "bahi-map/v1 x\n", "bahi-map/v1 " + tlog.Hash{}.String() + "\n"} {
+		_, err := tlog.ParseCheckpoint(bytes.Replace(note, []byte(line), []byte(bad), 1))
+		require.ErrorContains(t, err, "is not a single root of a map")
 	}
 }

@@ -212,7 +212,7 @@ func TestDeletionWithoutAnAdministratorIsLogged(t *testing.T) {
 	require.NotContains(t, p.Text(), "BAHI_ADMIN_EMAIL")
 	asha.POST(apptest.Me+"/delete-request", nil).Status(200)
 	p.Until(func(said, _ string) bool {
-		return strings.Contains(said, `level=WARN msg="a user asked for deletion, but BAHI_ADMIN_EMAIL names no administrator" user=`+
+		return strings.Contains(said, `level=WARN msg="deletion requested, but BAHI_ADMIN_EMAIL names no administrator" user=`+
 			asha.User.ID)
 	})
 }

@@ -24,7 +24,9 @@ type Content struct {
 	Type   string // media type
 	Name   string // of the file; "": no file
 	Inline bool   // a browser shows it, and saves it under the name
-	Drawn  bool   // Write is expensive: it waits for its turn, and never for the client, see [BufferLimits]
+	// no search engine lists it, and nobody keeps a copy: its address is its only protection
+	Unlisted bool
+	Drawn    bool // Write is expensive: it waits for its turn, and never for the client, see [BufferLimits]
 
 	// Clients and proxies may keep the answer for Kept, and ask for it again under the condition that it changed: then Write is not called
 	// for what they have. All are zero for an answer that nobody keeps.
@@ -76,6 +78,10 @@ func (c *call) download(ctx context.Context, content Content) {
 			c.send()
 			return
 		}
+	}
+	if content.Unlisted {
+		h := c.Header()
+		h["X-Robots-Tag"], h["Cache-Control"] = []string{"noindex"}, []string{"no-store"}
 	}
 	var err error
 	if content.Drawn {

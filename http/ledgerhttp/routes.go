@@ -49,7 +49,10 @@ type Routes struct {
 
 	Proofs    Proofs
 	Scans     *ledgercmd.Khatas
+	Periods   *ledgercmd.Periods
 	Companies Companies
+
+	Confirming *ledgercmd.Confirmations
 }
 
 // Companies knows the companies of workspaces.
@@ -165,7 +168,12 @@ func (r *Routes) selection(ctx context.Context, in Selection) (sel ledgerview.Se
 	return sel, err
 }
 
-func workspace(ctx context.Context) uuid.UUID { return api.Caller(ctx).Workspace }
+func workspace(ctx context.Context) uuid.UUID {
+	if w, shared := ctx.Value(sharedKey{}).(uuid.UUID); shared {
+		return w
+	}
+	return api.Caller(ctx).Workspace
+}
 
 // accountOf names an account of the caller's workspace.
 func accountOf(ctx context.Context, l *book.Ledger, id int64) ledgerview.AccountKey {
@@ -182,7 +190,12 @@ func (r *Routes) Register() {
 	r.OrderDrafts()
 	r.ScannedPages()
 	r.BooksLock()
+	r.ClosedPeriods()
 	r.Summary()
 	r.Named()
 	r.Daybook()
+	r.Confirmations()
+	r.Transfers()
+	r.BooksMetal()
+	r.TrialBalance()
 }

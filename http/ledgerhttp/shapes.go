@@ -83,7 +83,7 @@ func position(balance unit.Sum) string {
 func without(l *book.Ledger, s *huma.Schema) *huma.Schema {
 	absent := []string{"balance"}
 	if !l.Metal {
-		absent = []string{"cash_balance", "crystal_balance", "cash_position", "crystal_position", "warnings"}
+		absent = []string{"cash_balance", "crystal_balance", "cash_position", "crystal_position", "warnings", "metal"}
 	}
 	if l.Types == 0 {
 		absent = append(absent, "type")
@@ -120,6 +120,7 @@ type Account[In, Out book.Entry] struct {
 	Type    *int      `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
 	Balance *unit.Sum `json:"balance,omitempty" doc:"IN less OUT, of all rows"`
 	Metal
+	Of       string `json:"metal,omitempty" doc:"Metal of the entries that name none; absent: that of the books"`
 	Revision *int64 `json:"revision,omitempty" required:"true" doc:"For If-Match; absent from a dry run's answer"`
 }
 
@@ -132,7 +133,7 @@ func (Account[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.S
 }
 
 func (o operations[In, Out]) account(a ledgerview.Account) (shown Account[In, Out]) {
-	shown = Account[In, Out]{ID: a.ID, Name: a.Name, Type: a.Type, Revision: &a.Revision}
+	shown = Account[In, Out]{ID: a.ID, Name: a.Name, Type: a.Type, Of: a.Metal, Revision: &a.Revision}
 	shown.Balance, shown.Metal = balances(o.l, ledgerview.Balance{Cash: a.Cash, Fine: a.Fine})
 	return shown
 }
@@ -241,8 +242,9 @@ func (RowsPosted[In, Out]) SchemaName() string { return titled[In, Out]("Ledger"
 
 // OpenAccount is the body of a new account.
 type OpenAccount[In, Out book.Entry] struct {
-	Name string `json:"name" doc:"Name of the account"`
-	Type *int   `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
+	Name  string     `json:"name" doc:"Name of the account"`
+	Type  *int       `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
+	Metal book.Metal `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entries that name none, such as gold"`
 }
 
 // SchemaName implements http/api's Named.
@@ -261,8 +263,9 @@ func (OpenAccount[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *hu
 
 // RenameAccount is the body of an account's new name, and of its new type where it has one.
 type RenameAccount[In, Out book.Entry] struct {
-	Name *string `json:"name,omitempty" doc:"Name of the account"`
-	Type *int    `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
+	Name  *string     `json:"name,omitempty" doc:"Name of the account"`
+	Type  *int        `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
+	Metal *book.Metal `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entries that name none; empty: that of the books"`
 }
 
 // SchemaName implements http/api's Named.

@@ -192,7 +192,7 @@ func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
 	e := notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, "").ID)
 	require.Equal(t, []string{"skipped", "sent", "sent"},
 		[]string{e.Notifications.Chat.Status, e.Notifications.Email.Status, e.Notifications.CRM.Status})
-	require.Equal(t, "no message has come from the company's phone", *e.Notifications.Chat.Error)
+	require.Equal(t, "the company's phone has never written", *e.Notifications.Chat.Error)
 	require.Equal(t, "sandbox-"+e.ID.String(), *e.CRMLeadID)
 	var refused marketplaceview.SentEnquiry
 	o.Anonymous().POST(enquiries, `{"to_company_id":"`+mill.ID.String()+
@@ -271,7 +271,7 @@ func TestACrowdOfEnquiriesComesAsADigest(t *testing.T) {
 	if first.CreatedAt.Hour() != second.CreatedAt.Hour() { // the hour began in between, so that there is room for one more
 		second = notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, "").ID)
 	}
-	require.Equal(t, "too many enquiries within an hour: they come as a digest", *second.Notifications.Email.Error)
+	require.Equal(t, "too many enquiries within an hour: a digest follows", *second.Notifications.Email.Error)
 	require.Equal(t, "sent", second.Notifications.CRM.Status)
 	require.Contains(t, leads, second.ID.String())
 	require.Eventually(t, func() bool { // it looks whether the hour is over, and waits for its end

@@ -71,7 +71,7 @@ func (s *System) openBots(ctx context.Context) error {
 		}},
 	}}
 	s.bots.answers = &messagingreact.Answers{Commands: s.Commands, Engine: s.bots.engine, Messages: s.Messages, Views: s.Messaging,
-		Pool: s.Pool}
+		Pool: s.Pool, Balances: s.Confirming.Answers}
 	return nil
 }
 

@@ -28,7 +28,7 @@ func (s *System) openCampaigns() error {
 	}
 	s.Campaigns = &messagingreact.Dispatcher{
 		Campaigns: &messagingcmd.Campaigns{Messages: s.Messages, Zone: zone, Autosend: s.Settings.Outside.CampaignAutosend},
-		Views:     s.Messaging, Queue: later{s}, Alone: s.aloneOnChannel,
+		Views:     s.Messaging, Queue: later{s}, Alone: s.aloneOnChannel, Values: s.Confirming.Values,
 		AtOnce: max(min(campaignsAtOnce, int(s.Settings.Connections)/2), 1), Rate: s.Settings.Outside.CampaignRate,
 	}
 	return nil

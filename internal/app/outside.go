@@ -14,6 +14,7 @@ import (
 
 	"bahi/commands/accesscmd"
 	"bahi/commands/accesscmd/credentials"
+	"bahi/commands/ledgercmd"
 	"bahi/domain/access/picture"
 	"bahi/http/api"
 	"bahi/http/api/ratelimit"
@@ -176,6 +177,7 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 		return err
 	}
 	s.openKhatas()
+	s.Confirming = &ledgercmd.Confirmations{Books: s.Books, Parties: s.Ledger, PublicURL: s.Settings.Outside.PublicURL}
 	if err := s.openBots(ctx); err != nil {
 		return err
 	}

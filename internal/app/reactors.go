@@ -17,7 +17,7 @@ import (
 func AllReactors() []*reactors.Reactor {
 	return []*reactors.Reactor{
 		accessreact.Accounts, accessreact.Endings,
-		ledgerreact.Drafts, ledgerreact.Khatas, marketplacereact.Companies,
+		ledgerreact.Drafts, ledgerreact.Khatas, ledgerreact.Confirmations, marketplacereact.Companies,
 		messagingreact.Messages, messagingreact.Bots, messagingreact.Campaigns,
 	}
 }
@@ -36,6 +36,7 @@ func (s *System) workers() reactors.Workers {
 		s.confirming.Workers(), s.notices.Workers(),
 		(&messagingreact.Player{Commands: s.Commands, Keep: s.Messages.StoreFile}).Workers(),
 		s.bots.knowledge.Workers(), s.bots.answers.Workers(), s.reading().Workers(), s.Campaigns.Workers(),
+		(&ledgerreact.ConfirmationAnswers{Confirmations: s.Confirming, Views: s.Ledger}).Workers(),
 		messagingreact.HookWorkers(s.HookChannels))
 }
 

@@ -46,7 +46,8 @@ import (
 // AllProjections returns the projections of this program.
 func AllProjections() []*projections.Projection {
 	return []*projections.Projection{
-		ledgerproj.Books, ledgerproj.Orders, ledgerproj.OrderDrafts, ledgerproj.Khatas, accessproj.APIKeys, accessproj.Users,
+		ledgerproj.Books, ledgerproj.Orders, ledgerproj.OrderDrafts, ledgerproj.Khatas, ledgerproj.Confirmations, ledgerproj.Periods,
+		accessproj.APIKeys, accessproj.Users,
 		accessproj.Workspaces, accessproj.PendingErasures, accessproj.Plans,
 		marketplaceproj.Companies, marketplaceproj.Products, marketplaceproj.Contacts, marketplaceproj.Enquiries,
 		messagingproj.Channels, messagingproj.Contacts, messagingproj.Messages, messagingproj.Templates,
@@ -108,6 +109,7 @@ type accounting struct {
 type trading struct {
 	Books      *ledgercmd.Books
 	Khatas     *ledgercmd.Khatas
+	Confirming *ledgercmd.Confirmations
 	Tools      *ocrtools.Locator
 	confirming *ledgerreact.Replies
 	notices    *marketplacereact.Notices

@@ -163,7 +163,7 @@ func TestWrongSettingsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 		"FEED_FROM=yesterday":                                  "--feed-from must be one of",
 		"FEED_TOPIC=a*b":                                       "FEED_TOPIC: ",
 		"FEED_URL=amqp://localhost":                            "FEED_URL: expected an address",
-		"FEED_URL=nats://localhost?retention=no":               `FEED_URL: there is no option "retention"`,
+		"FEED_URL=nats://localhost?retention=no":               `FEED_URL: unknown option "retention"`,
 		"FEED_URL=kafka://localhost?sasl=md5":                  "FEED_URL: sasl: ",
 		"GATEWAY_ALLOWED_PHONES=abc":                           "GATEWAY_ALLOWED_PHONES: ",
 		"GATEWAY_BASE_URL=https://x.example":                   "a gateway needs its API key",

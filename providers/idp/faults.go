@@ -6,10 +6,10 @@ import (
 	"bahi/domain/fault"
 )
 
-// Each error of this package is one of these and wraps its cause for the log. Code goes to the browser: an error code of RFC 6749,
-// 4.1.2.1, of OpenID Connect Core 1.0, 3.1.2.6, or of the provider.
+// Each error of this package is one of these and wraps its cause for the log. The browser gets Code: an error code of RFC 6749, 4.1.2.1, of
+// OpenID Connect Core 1.0, 3.1.2.6, or of the provider.
 var (
-	// ErrUnavailable: the provider did not respond, failed, or is not itself. Another try may succeed.
+	// ErrUnavailable: the provider did not respond, failed, or is not authentic. Another try may succeed.
 	ErrUnavailable = &fault.Error{Kind: fault.Unavailable, Detail: "The identity provider is not available", Code: "temporarily_unavailable"}
 	// ErrRefused: the provider refused. Code is the provider's: access_denied, invalid_grant …
 	ErrRefused = &fault.Error{Kind: fault.Unauthorized, Detail: "The identity provider refused the sign-in", Code: "access_denied"}

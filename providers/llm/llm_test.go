@@ -127,8 +127,8 @@ func TestServerThatMisbehavesIsAnErrorWithoutItsWords(t *testing.T) {
 		"sent too long an answer":                         {reply: llmtest.Huge(2 << 20), asked: 1},
 		"ended its answer early, or sent too much":        {reply: llmtest.Huge(64 << 20), asked: 1},
 		"ended its answer early, or sent too much.":       {reply: llmtest.BreaksOff, asked: 1},
-		"cannot be reached, or is silent":                 {reply: llmtest.HangsUp, asked: 3},
-		"cannot be reached, or is silent.":                {reply: llmtest.Silent, asked: 1, change: impatient},
+		"did not respond":                                 {reply: llmtest.HangsUp, asked: 3},
+		"did not respond.":                                {reply: llmtest.Silent, asked: 1, change: impatient},
 		"ended its answer early, or sent too much..":      {reply: llmtest.Trickles, asked: 1, change: impatient},
 	} {
 		t.Run(why, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestServerThatFailsOftenIsLeftAlone(t *testing.T) {
 		require.ErrorContains(t, err, "cannot be reached")
 	}
 	_, err := extract(t.Context(), c)
-	require.ErrorContains(t, err, "was not asked, since it failed too often")
+	require.ErrorContains(t, err, "was not called, because it failed too often")
 	require.Len(t, s.Asked(), 15)
 
 	s.Always(llmtest.Says(good))

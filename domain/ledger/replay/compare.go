@@ -108,14 +108,15 @@ var ofAccount = map[string]bool{"row": true, "period": true, "closing": true}
 
 // columns are the words of the lines after the first one.
 var columns = map[string][]string{
-	"workspace": {"id", "", "locked through"},
+	"workspace": {"id", "", "locked through", "", "metal"},
 	"seal":      {"from", "through", "digest", "position"},
 	"account":   {"ledger", "account", "opened at position"},
 	"row": {"row", "date", "IN paise", "IN milligrams", "OUT paise", "OUT milligrams", "state", "reverses", "reversed by",
 		"IN entries", "OUT entries", "paired with", "position"},
 	"period":  {"from", "through", "rows", "paise", "milligrams", "digest"},
 	"closing": {"ledger", "account", "paise", "milligrams", "rows"},
-	"trial":   {"ledger", "debit paise", "debit milligrams", "credit paise", "credit milligrams"},
+	"trial":   {"ledger", "debit paise", "credit paise"},
+	"metal":   {"ledger", "debit milligrams", "credit milligrams", "name"},
 	"digest":  {"of the closing balances"},
 	"order":   {"order", "client", "date", "milligrams", "delivered milligrams", "takadas"},
 	"takada":  {"takada", "order", "date", "milligrams", "karigar"},

@@ -3,6 +3,7 @@
 package replay
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -27,8 +28,9 @@ type Books struct {
 	orders     map[int64]*order
 	takadas    map[int64]*takada
 
-	rest int // events of the transaction that follow
-	past bool
+	doubt event.Position // of all workspaces
+	rest  int            // events of the transaction that follow
+	past  bool
 }
 
 // Breach is an event that breaks a rule between records.
@@ -53,12 +55,14 @@ const maxFindings = 100
 type workspace struct {
 	id     uuid.UUID
 	locked *unit.Date
+	metal  string // of accounts and entries that name none
 	seals  []Seal
 	doubt  event.Position // 0: all its events are known
 }
 
 type account struct {
 	id        int64
+	metal     string // of entries that name none; "": that of the workspace
 	ledger    string
 	workspace *workspace
 	opened    event.Position
@@ -69,7 +73,7 @@ type account struct {
 
 // New returns empty books.
 func New(knownAt event.Position) *Books {
-	return &Books{KnownAt: knownAt, accounts: map[int64]*account{}, rows: rows{index: map[int64]uint32{}},
+	return &Books{KnownAt: knownAt, accounts: map[int64]*account{}, rows: rows{index: map[int64]uint32{}, metals: []string{""}},
 		workspaces: map[uuid.UUID]*workspace{}, orders: map[int64]*order{}, takadas: map[int64]*takada{}}
 }
 
@@ -143,7 +147,8 @@ func decoded(e recorded, into any) (reason string) {
 
 // handlers apply the events of a category of streams, and return why they cannot. Categories with nil do not concern the books.
 var handlers = func() map[string]func(*Books, recorded) string {
-	all := map[string]func(*Books, recorded) string{"bookslock": (*Books).lock, "period": (*Books).period, "clientorder": (*Books).order,
+	all := map[string]func(*Books, recorded) string{"bookslock": (*Books).lock, "booksmetal": (*Books).metal,
+		"period": (*Books).period, "clientorder": (*Books).order,
 		"takada": (*Books).takada}
 	for ledger := range ledgers {
 		all[ledger] = func(b *Books, e recorded) string { return b.account(e, ledger) }
@@ -192,6 +197,7 @@ func (b *Books) doubted(e event.Stored, w *workspace, of int64, reason string) {
 		d.Workspace = w.id
 		mark(&w.doubt)
 	default:
+		mark(&b.doubt)
 		for _, w := range b.workspaces {
 			mark(&w.doubt)
 		}
@@ -204,7 +210,7 @@ func (b *Books) doubted(e event.Stored, w *workspace, of int64, reason string) {
 func (b *Books) workspace(id uuid.UUID) *workspace {
 	w := b.workspaces[id]
 	if w == nil {
-		w = &workspace{id: id}
+		w = &workspace{id: id, metal: defaultMetal, doubt: b.doubt}
 		b.workspaces[id] = w
 	}
 	return w
@@ -228,6 +234,14 @@ func (b *Books) account(e recorded, ledger string) string {
 			b.accounts[e.id] = a
 		}
 	case "Renamed", "TypeChanged":
+	case "MetalChanged":
+		var data metalData
+		if reason := decoded(e, &data); reason != "" {
+			return reason
+		}
+		if a != nil {
+			a.metal = data.To
+		}
 	case "Deleted":
 		var data struct {
 			EarliestRow *unit.Date `json:"earliest_row"`
@@ -270,6 +284,26 @@ func (b *Books) lock(e recorded) string {
 	reason := decoded(e, &data)
 	if reason == "" {
 		e.workspace.locked = data.To
+	}
+	return reason
+}
+
+// defaultMetal is the metal of workspaces that have set none.
+const defaultMetal = "silver"
+
+type metalData struct {
+	To string `json:"to"`
+}
+
+// metal applies an event of the metal of a workspace.
+func (b *Books) metal(e recorded) string {
+	var data metalData
+	if e.Type != "BooksMetalSet" {
+		return unknownType
+	}
+	reason := decoded(e, &data)
+	if reason == "" {
+		e.workspace.metal = cmp.Or(data.To, defaultMetal)
 	}
 	return reason
 }
@@ -357,8 +391,9 @@ func about(account, row int64) (words string) {
 }
 
 func (d *Difference) String() string {
-	if d.Position == 0 {
-		return strings.TrimPrefix(about(d.Account, d.Row)+": "+d.Text, ", ")
+	words := strings.TrimPrefix(about(d.Account, d.Row), ", ")
+	if d.Position != 0 {
+		words += fmt.Sprintf(", newest event at position %d", d.Position)
 	}
-	return fmt.Sprintf("%s, newest event at position %d: %s", strings.TrimPrefix(about(d.Account, d.Row), ", "), d.Position, d.Text)
+	return strings.TrimPrefix(words+": ", ": ") + d.Text
 }

@@ -2,8 +2,11 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"math"
+	"slices"
 	"strings"
 
 	"bahi/domain/event"
@@ -20,6 +23,8 @@ type Row struct {
 	InDigest, OutDigest  [sha256.Size]byte // of the entries' text; zero: there are none
 	Date                 unit.Date
 	Deleted, Void        bool
+
+	inMetal, outMetal uint16 // that the entries name, as numbers in rows; 0: none
 }
 
 // Amount is a value in money and metal.
@@ -39,6 +44,7 @@ type rows struct {
 	index  map[int64]uint32
 	chunks []*[chunk]Row
 	count  uint32
+	metals []string // the names, by number
 }
 
 const chunk = 4096
@@ -60,6 +66,15 @@ func (r *rows) add(id int64) *Row {
 	r.index[id] = r.count
 	r.count++
 	return r.at(r.count - 1)
+}
+
+// metal returns the number of a metal's name.
+func (r *rows) metal(name string) uint16 {
+	i := slices.Index(r.metals, name)
+	if i < 0 && len(r.metals) <= math.MaxUint16 {
+		i, r.metals = len(r.metals), append(r.metals, name)
+	}
+	return uint16(max(i, 0))
 }
 
 // rowData has the fields of all events of rows.
@@ -105,7 +120,7 @@ func (b *Books) row(e recorded, ledger string) string {
 		if data.Date != nil {
 			r.Date = *data.Date
 		}
-		if reason := r.enter(ledger, data, true); reason != "" {
+		if reason := r.enter(&b.rows, ledger, data, true); reason != "" {
 			return reason
 		}
 	case "Deleted":
@@ -136,7 +151,7 @@ func (b *Books) add(e recorded, ledger string, r *Row, data rowData) string {
 		return "its payload lacks the account or the date"
 	}
 	added.Date = *data.Date
-	if reason := added.enter(ledger, data, false); reason != "" {
+	if reason := added.enter(&b.rows, ledger, data, false); reason != "" {
 		return reason
 	}
 	if r == nil {
@@ -148,13 +163,14 @@ func (b *Books) add(e recorded, ledger string, r *Row, data rowData) string {
 }
 
 // enter sets the entries of both sides, except sides that an edit leaves out.
-func (r *Row) enter(ledger string, data rowData, edit bool) string {
+func (r *Row) enter(of *rows, ledger string, data rowData, edit bool) string {
 	for _, side := range []struct {
 		text   json.RawMessage
 		out    bool
 		amount *Amount
 		digest *[sha256.Size]byte
-	}{{data.In, false, &r.In, &r.InDigest}, {data.Out, true, &r.Out, &r.OutDigest}} {
+		metal  *uint16
+	}{{data.In, false, &r.In, &r.InDigest, &r.inMetal}, {data.Out, true, &r.Out, &r.OutDigest, &r.outMetal}} {
 		if side.text == nil || string(side.text) == "null" {
 			if edit {
 				continue
@@ -164,10 +180,11 @@ func (r *Row) enter(ledger string, data rowData, edit bool) string {
 		if *side.digest = ([sha256.Size]byte{}); !bytes.Equal(side.text, []byte("[]")) {
 			*side.digest = sha256.Sum256(side.text)
 		}
-		var reason string
-		if *side.amount, reason = sumOf(ledger, side.out, side.text); reason != "" {
+		sum, metal, reason := sumOf(ledger, side.out, side.text)
+		if reason != "" {
 			return reason
 		}
+		*side.amount, *side.metal = sum, of.metal(metal)
 	}
 	return ""
 }
@@ -211,18 +228,22 @@ type entry struct {
 	WastageWeight unit.Grams  `json:"wastage_weight"`
 	Weight        unit.Grams  `json:"weight"`
 	LossWeight    unit.Grams  `json:"loss_weight"`
+	Metal         string      `json:"metal"`
 }
 
-// sumOf returns the value of a side's entries.
-func sumOf(ledger string, out bool, text []byte) (sum Amount, reason string) {
+// sumOf returns the value of a side's entries, and the metal that the first of those with metal names.
+func sumOf(ledger string, out bool, text []byte) (sum Amount, metal, reason string) {
 	var entries []entry
 	if err := json.Unmarshal(text, &entries); err != nil {
-		return sum, "its entries cannot be read"
+		return sum, "", "its entries cannot be read"
 	}
 	for _, e := range entries {
-		sum = sum.plus(e.value(ledger, out))
+		value := e.value(ledger, out)
+		if sum = sum.plus(value); value.Fine != 0 {
+			metal = cmp.Or(metal, e.Metal)
+		}
 	}
-	return sum, ""
+	return sum, metal, ""
 }
 
 // value returns what an entry counts (docs/books.md, "What an entry counts").

@@ -55,18 +55,32 @@ type Writer struct {
 	text   []byte
 
 	seals  []Seal
-	untold bool // something of the workspace cannot be told
-	trial  map[string]*trial
-	all    hash.Hash // of the closing balances
+	metal  string               // of the workspace
+	untold bool                 // something of the workspace cannot be told
+	money  map[string]*trial    // by ledger
+	metals map[[2]string]*trial // by ledger and metal
+	all    hash.Hash            // of the closing balances
 
 	about  Line // the account
 	ledger string
 	period period
 	net    Amount
+	fine   map[string]unit.Grams // net, by metal
 }
 
-// trial has the debits and credits of a ledger's accounts.
-type trial struct{ debit, credit Amount }
+// trial has the debits and credits of a ledger's accounts, both as positive sums.
+type trial struct{ debit, credit int64 }
+
+// add adds the net of an account.
+func (t *trial) add(ledger string, net int64) *trial {
+	if t == nil {
+		t = &trial{}
+	}
+	if ledger == "bank" { // what is in a bank is ours
+		net = -net
+	}
+	return &trial{t.debit + max(0, -net), t.credit + max(0, net)}
+}
 
 // NewWriter returns a Writer that has written the first line.
 func NewWriter(h Header, yield func(Line) error) (*Writer, error) {
@@ -88,15 +102,16 @@ func (w *Writer) line(l Line, words ...any) error {
 	return w.yield(l)
 }
 
-// Workspace begins a workspace.
-func (w *Writer) Workspace(id uuid.UUID, locked *unit.Date, seals []Seal) error {
-	w.seals, w.untold, w.trial, w.all = seals, false, map[string]*trial{}, sha256.New()
+// Workspace begins a workspace. Metal is that of accounts and entries that name none.
+func (w *Writer) Workspace(id uuid.UUID, locked *unit.Date, metal string, seals []Seal) error {
+	w.seals, w.metal, w.untold, w.all = seals, metal, false, sha256.New()
+	w.money, w.metals = map[string]*trial{}, map[[2]string]*trial{}
 	w.all.Write([]byte("bahi-closing/v1\n"))
 	through := "-"
 	if locked != nil && w.header.Now() {
 		through = locked.String()
 	}
-	if err := w.line(Line{}, "workspace", id.String(), "locked", through); err != nil {
+	if err := w.line(Line{}, "workspace", id.String(), "locked", through, "metal", metal); err != nil {
 		return err
 	}
 	for _, s := range seals {
@@ -109,7 +124,8 @@ func (w *Writer) Workspace(id uuid.UUID, locked *unit.Date, seals []Seal) error 
 
 // Account begins an account, of which the newest event is at a position.
 func (w *Writer) Account(ledger string, id int64, opened, newest event.Position) error {
-	w.ledger, w.about, w.period, w.net = ledger, Line{Account: id, Position: newest}, period{}, Amount{}
+	w.ledger, w.about, w.period = ledger, Line{Account: id, Position: newest}, period{}
+	w.net, w.fine = Amount{}, map[string]unit.Grams{}
 	return w.line(w.about, "account", ledger, id, opened)
 }
 
@@ -119,8 +135,8 @@ func (w *Writer) Untold() error {
 	return w.yield(w.about)
 }
 
-// Row writes a row of the account.
-func (w *Writer) Row(r *Row) error {
+// Row writes a row of the account, of which the metal is of a name.
+func (w *Writer) Row(r *Row, metal string) error {
 	if w.period.digest == nil || r.Date > w.period.through {
 		if err := w.endPeriod(); err != nil {
 			return err
@@ -130,6 +146,9 @@ func (w *Writer) Row(r *Row) error {
 		w.period.digest.Write(appendWords(nil, "opening", w.net))
 	}
 	w.net = w.net.plus(r.In).minus(r.Out)
+	if r.In.Fine != 0 || r.Out.Fine != 0 {
+		w.fine[cmp.Or(metal, w.metal)] += r.In.Fine - r.Out.Fine
+	}
 	w.period.rows++
 	w.text = r.append(w.text[:0])
 	w.period.digest.Write(w.text)
@@ -156,36 +175,35 @@ func (w *Writer) Closing(net Amount, rows int64) error {
 	}
 	closing := appendWords(nil, w.ledger, w.about.Account, net, rows)
 	w.all.Write(closing)
-	t := w.trial[w.ledger]
-	if t == nil {
-		t = &trial{}
-		w.trial[w.ledger] = t
+	w.money[w.ledger] = w.money[w.ledger].add(w.ledger, int64(net.Cash))
+	for name, fine := range w.fine {
+		key := [2]string{w.ledger, name}
+		w.metals[key] = w.metals[key].add(w.ledger, int64(fine))
 	}
-	credit := net
-	if w.ledger == "bank" { // what is in a bank is ours
-		credit = Amount{}.minus(net)
-	}
-	t.debit = t.debit.plus(Amount{max(0, -credit.Cash), max(0, -credit.Fine)})
-	t.credit = t.credit.plus(Amount{max(0, credit.Cash), max(0, credit.Fine)})
 	return w.line(w.about, "closing", w.ledger, w.about.Account, net, rows)
 }
 
 // Totals writes the trial balance and the digest of the closing balances, after the last account of a workspace.
 func (w *Writer) Totals() error {
-	for _, ledger := range slices.Sorted(maps.Keys(w.trial)) {
-		if err := w.total("trial", ledger, w.trial[ledger].debit, w.trial[ledger].credit); err != nil {
+	if w.untold {
+		for _, word := range []string{"trial", "metal", "digest"} {
+			if err := w.yield(Line{Word: word}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, ledger := range slices.Sorted(maps.Keys(w.money)) {
+		if err := w.line(Line{}, "trial", ledger, w.money[ledger].debit, w.money[ledger].credit); err != nil {
 			return err
 		}
 	}
-	return w.total("digest", hex.EncodeToString(w.all.Sum(nil)))
-}
-
-// total yields a line that depends on all accounts.
-func (w *Writer) total(words ...any) error {
-	if w.untold {
-		return w.yield(Line{Word: words[0].(string)}) //nolint:forcetypeassert // it names the line
+	for _, key := range slices.SortedFunc(maps.Keys(w.metals), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		if err := w.line(Line{}, "metal", key[0], w.metals[key].debit, w.metals[key].credit, key[1]); err != nil {
+			return err
+		}
 	}
-	return w.line(Line{}, words...)
+	return w.line(Line{}, "digest", hex.EncodeToString(w.all.Sum(nil)))
 }
 
 // Order is an order, with the takadas that deliver it.
@@ -284,7 +302,7 @@ func (b *Books) Write(h Header, yield func(Line) error) error {
 }
 
 func (b *Books) writeWorkspace(w *Writer, space *workspace, accounts []*account, rows map[int64][]uint32) error {
-	if err := w.Workspace(space.id, space.locked, space.seals); err != nil {
+	if err := w.Workspace(space.id, space.locked, space.metal, space.seals); err != nil {
 		return err
 	}
 	for _, a := range accounts {
@@ -323,7 +341,7 @@ func (b *Books) writeAccount(w *Writer, a *account, rows []uint32) error {
 		if w.header.AsOf != nil && r.Date > *w.header.AsOf {
 			break
 		}
-		if err := w.Row(r); err != nil {
+		if err := w.Row(r, cmp.Or(b.rows.metals[r.inMetal], b.rows.metals[r.outMetal], a.metal)); err != nil {
 			return err
 		}
 		count++

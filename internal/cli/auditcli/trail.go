@@ -24,7 +24,7 @@ type trailAudit struct {
 	To        string    `placeholder:"DAY" help:"Last day."`
 	Period    string    `placeholder:"P"   help:"In place of the two: a fiscal year such as \"FY 2026-27\", a year, or a month such as 2026-04."`
 	By        string    `enum:"recorded,effective" default:"recorded" help:"What the days are of: when a change was recorded, or which day the row bears."`
-	Kind      string    `placeholder:"KIND" help:"Only accounts of a ledger (such as bank), its rows (bankrow), orders (clientorder), takadas (takada), or the lock of the books (bookslock)."`
+	Kind      string    `placeholder:"KIND" help:"Only accounts of a ledger (such as bank), its rows (bankrow), orders (clientorder), takadas (takada), the lock of the books (bookslock), or closed periods (period)."`
 	ID        string    `name:"id" help:"Only this record of the kind."`
 	Account   int64     `help:"Only this account and its rows."`
 	User      string    `name:"by-user" help:"Only changes of this user: an actor such as user:<id>, or the id alone."`

@@ -48,70 +48,69 @@ func (c exportCommand) Run(ctx context.Context) error {
 	if err := sys.CatchUp(ctx, ledgerproj.Books, ledgerproj.Orders); err != nil {
 		return err
 	}
-	x, end, err := begin(ctx, sys, h)
-	if err != nil {
-		return err
-	}
-	defer end()
 	out := bufio.NewWriterSize(c.Shell.Out, 1<<16)
-	if err := x.write(ctx, func(l replay.Line) error { return l.Print(out, true) }); err != nil {
+	for range maxSnapshots {
+		err = snapshot(ctx, sys, func(tx pgx.Tx) error {
+			return Write(ctx, tx, h, func(l replay.Line) error { return l.Print(out, true) })
+		})
+		if !errors.Is(err, ErrApart) {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if err != nil {
 		return err
 	}
 	return out.Flush()
 }
 
-// export reads the tables in one snapshot.
+// maxSnapshots bounds how often the command looks for a snapshot in which both projections have the same events.
+const maxSnapshots = 100
+
+// ErrApart reports that the projections of the books and of the orders have not the same events.
+var ErrApart = errors.New("the tables of the books and of the orders are not at one position; try again")
+
+func snapshot(ctx context.Context, sys *app.System, do func(pgx.Tx) error) error {
+	tx, err := sys.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // nothing was written
+	return do(tx)
+}
+
+// Write writes the books of all workspaces as a transaction sees the tables. The position of the text is that of the tables, or the one that
+// the header asks for.
+func Write(ctx context.Context, tx pgx.Tx, h replay.Header, yield func(replay.Line) error) error {
+	var books, orders, ordersAt int64
+	err := tx.QueryRow(ctx, `select b.generation, b.position, o.generation, o.position from projection.generation b, projection.generation o
+		where b.live and b.name = 'books' and b.version = $1 and o.live and o.name = 'orders' and o.version = $2`,
+		ledgerproj.Books.Version, ledgerproj.Orders.Version).Scan(&books, &h.Position, &orders, &ordersAt)
+	switch {
+	case err != nil:
+		return fmt.Errorf("find the tables of the books: %w", err)
+	case h.Now() && h.Position != event.Position(ordersAt):
+		return ErrApart
+	case h.KnownAt > h.Position:
+		return fmt.Errorf("--known-at: the tables end at position %d", h.Position)
+	case h.KnownAt != 0:
+		h.Position = h.KnownAt
+	}
+	x := &export{Header: h, tx: tx, args: pgx.NamedArgs{"known": int64(h.Position), "day": "infinity"},
+		names: strings.NewReplacer("books.", fmt.Sprintf("books_g%d.", books), "orders.", fmt.Sprintf("orders_g%d.", orders))}
+	if h.AsOf != nil {
+		x.args["day"] = h.AsOf.String()
+	}
+	return x.write(ctx, yield)
+}
+
+// export reads the tables.
 type export struct {
 	replay.Header
 
 	tx    pgx.Tx
 	names *strings.Replacer // of the schemas of the live generations
 	args  pgx.NamedArgs
-}
-
-// maxSnapshots bounds how often begin looks for a snapshot in which both projections have the same events.
-const maxSnapshots = 100
-
-// begin begins a snapshot in which the books and the orders are at one position.
-func begin(ctx context.Context, sys *app.System, h replay.Header) (x *export, end func(), err error) {
-	for range maxSnapshots {
-		tx, err := sys.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
-		if err != nil {
-			return nil, nil, err
-		}
-		end := func() { _ = tx.Rollback(context.WithoutCancel(ctx)) } // nothing was written
-		var books, orders, booksAt, ordersAt int64
-		err = tx.QueryRow(ctx, `select b.generation, b.position, o.generation, o.position from projection.generation b, projection.generation o
-			where b.live and b.name = 'books' and b.version = $1 and o.live and o.name = 'orders' and o.version = $2`,
-			ledgerproj.Books.Version, ledgerproj.Orders.Version).Scan(&books, &booksAt, &orders, &ordersAt)
-		switch {
-		case err != nil:
-			end()
-			return nil, nil, fmt.Errorf("find the tables of the books: %w", err)
-		case booksAt == ordersAt || !h.Now():
-			x := &export{Header: h, tx: tx, names: strings.NewReplacer("books.", fmt.Sprintf("books_g%d.", books), "orders.",
-				fmt.Sprintf("orders_g%d.", orders))}
-			return x, end, x.place(event.Position(booksAt))
-		}
-		end()
-		time.Sleep(50 * time.Millisecond)
-	}
-	return nil, nil, errors.New("the tables of the books and of the orders are not at one position; try again")
-}
-
-// place sets the position of the text: that of the tables, or the one that was asked for.
-func (x *export) place(at event.Position) error {
-	if x.Position = at; x.KnownAt > at {
-		return fmt.Errorf("--known-at: the tables end at position %d", at)
-	}
-	if x.KnownAt != 0 {
-		x.Position = x.KnownAt
-	}
-	x.args = pgx.NamedArgs{"known": int64(x.Position), "day": "infinity"}
-	if x.AsOf != nil {
-		x.args["day"] = x.AsOf.String()
-	}
-	return nil
 }
 
 // rows calls take for each row of a query. Into are the destinations of its columns.
@@ -200,7 +199,7 @@ func (x *export) workspace(ctx context.Context, w *replay.Writer, id uuid.UUID) 
 	if err != nil {
 		return err
 	}
-	return w.Workspace(id, locked, nil)
+	return w.Workspace(id, locked, "silver", nil)
 }
 
 // account writes an account and its rows in the order of an index.
@@ -227,7 +226,7 @@ func (x *export) account(ctx context.Context, w *replay.Writer, a opened) error 
 			r.Date, r.InDigest, r.OutDigest = unit.DateOf(date), [32]byte{}, [32]byte{}
 			copy(r.InDigest[:], in)
 			copy(r.OutDigest[:], out)
-			return w.Row(&r)
+			return w.Row(&r, "")
 		})
 	if err != nil {
 		return fmt.Errorf("account %d: %w", a.id, err)
