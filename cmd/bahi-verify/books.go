@@ -18,10 +18,10 @@ import (
 )
 
 type booksCommand struct {
-	Archive string         `arg:"" help:"The archive: its folder, or a zip or tar file of it."`
+	Archive string         `arg:"" help:"The archive: a folder, a zip or a tar file."`
 	AsOf    string         `name:"as-of" placeholder:"DAY" help:"Only rows dated up to this day."`
 	KnownAt event.Position `placeholder:"POSITION" help:"Only what was recorded up to this position of the log."`
-	Compare string         `placeholder:"FILE" type:"existingfile" help:"Compare with the output of bahi books export, of its day and position."`
+	Compare string         `placeholder:"FILE" type:"existingfile" help:"Compare with what bahi books export wrote, of its day and position."`
 	Rows    bool           `help:"Print each row too, as bahi books export does."`
 	JSON    bool           `name:"json" help:"With --compare, print the result in JSON."`
 }
@@ -115,8 +115,7 @@ func (c booksCommand) compare(b *replay.Books, text *replay.Text, status *int) e
 	said := ""
 	if b.Position < text.Position {
 		*status, r.Verdict = statusUndecided, "undecided"
-		said = fmt.Sprintf("CANNOT TELL. The archive ends at position %d, and %s has the books at position %d.", b.Position, c.Compare,
-			text.Position)
+		said = fmt.Sprintf("CANNOT TELL. The archive ends at position %d, and the file has the books at position %d.", b.Position, text.Position)
 	} else {
 		var err error
 		if r.Difference, err = b.Compare(text); err != nil {
@@ -125,13 +124,13 @@ func (c booksCommand) compare(b *replay.Books, text *replay.Text, status *int) e
 		switch {
 		case r.Difference != nil:
 			*status, r.Verdict = statusTampered, "different"
-			said = fmt.Sprintf("DIFFERENT. The first difference of %s from the archive is %s.", c.Compare, r.Difference)
+			said = fmt.Sprintf("DIFFERENT. The first difference of the file from the archive is %s.", r.Difference)
 		case len(b.Doubts) > 0:
 			r.Verdict = "undecided"
-			said = fmt.Sprintf("CANNOT TELL. All other accounts of %s are equal to the archive's at position %d.", c.Compare, b.Position)
+			said = fmt.Sprintf("CANNOT TELL. All other accounts of the file are equal to the archive's at position %d.", text.Position)
 		default:
 			r.Verdict = "equal"
-			said = fmt.Sprintf("EQUAL. The books of %s are those of the archive at position %d.", c.Compare, b.Position)
+			said = fmt.Sprintf("EQUAL. The books of the file are those of the archive at position %d.", text.Position)
 		}
 	}
 	if c.JSON {

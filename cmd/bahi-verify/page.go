@@ -63,7 +63,7 @@ func await(p js.Value) (value js.Value, err error) {
 	return value, err
 }
 
-// answerTo handles the page's request: {log: [{path, file}], copy: [...], keys: text, checkpoints: [{name, text}], progress: function}.
+// answerTo handles the page's request: {log: [{path, file}], copy: [...], keys: text, checkpoints: [{name, text}], code: text, progress: function}.
 func answerTo(ask js.Value) (string, error) {
 	var g archive.Given
 	var err error
@@ -76,7 +76,13 @@ func answerTo(ask js.Value) (string, error) {
 	}
 	files := given(ask.Get("log"))
 	var a archive.Report
-	if one, ok := files.single(); ok && one.isProof() {
+	one, single := files.single()
+	if single && one.isStatement() {
+		var file []byte
+		if file, err = io.ReadAll(io.NewSectionReader(one, 0, one.size)); err == nil {
+			a, err = examineStatement(file, g, ask.Get("code").String())
+		}
+	} else if single && one.isProof() {
 		var text []byte
 		if text, err = io.ReadAll(io.NewSectionReader(one, 0, one.size)); err == nil {
 			a, err = archive.ExamineProofs(text, g)
@@ -179,6 +185,12 @@ func (b *blob) isProof() bool {
 	beginning := make([]byte, min(b.size, 100))
 	n, _ := b.ReadAt(beginning, 0) // a later read reports the error
 	return strings.HasSuffix(b.name, tlog.ProofExtension) || tlog.IsProof(beginning[:n])
+}
+
+func (b *blob) isStatement() bool {
+	beginning := make([]byte, min(b.size, 3))
+	n, _ := b.ReadAt(beginning, 0)
+	return tlog.IsStatement(beginning[:n])
 }
 
 type openBlob struct {

@@ -123,7 +123,7 @@ func TestEncodedEventRoundTrips(t *testing.T) {
 	require.JSONEq(t, `{
 		"schema": 3, "workspace": "0192f0c1-0000-7000-8000-000000000002", "actor": "user:9", "occurred_at": "2026-03-31T18:29:59.123456Z",
 		"request_id": "r", "correlation_id": "c", "causation_id": "e", "reason": "typo", "of": 5, "more": 2
-	}`, string(n.Meta), "the version is the kind's to say")
+	}`, string(n.Meta), "the kind sets the version")
 	elsewhere := meta
 	elsewhere.OccurredAt = meta.OccurredAt.Add(789).In(time.FixedZone("", 19800))
 	same, err := kind.Encode(id, priced{1200, "INR"}, elsewhere)
@@ -223,7 +223,7 @@ func TestReadingCompletesDecodedEvents(t *testing.T) {
 	require.ErrorContains(t, err, "a negative price")
 }
 
-// No table of Postgres can have a NUL: one that a network or a model sent would stop a projection.
+// A NUL from a network or a model would stop a projection, because Postgres tables cannot have NULs.
 func TestTextsAreDecodedWithoutNULs(t *testing.T) {
 	t.Parallel()
 	kind := event.NewKind("goods", event.Of[priced]("Priced", 1))

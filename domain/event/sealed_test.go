@@ -57,7 +57,7 @@ func closeAll(fields []*event.Sealed) error {
 func TestClearValuesAreNotEncoded(t *testing.T) {
 	t.Parallel()
 	_, err := people.Encode(uuid.New(), sample(), event.Meta{})
-	require.ErrorContains(t, err, "personal value of user-1: the value is in clear: the vault must seal it first")
+	require.ErrorContains(t, err, "personal value of user-1: the value is plaintext: the vault must seal it first")
 	require.NotContains(t, err.Error(), address)
 }
 

@@ -62,7 +62,7 @@ func TestName(t *testing.T) {
 		"क्\u200dष":              "क्\u200dष", // the joiner tells how it is written
 		"શ્રી":                   "શ્રી",
 		"e\u0301":                "é",
-		".":                      ".", // what forms make of those who have one name
+		".":                      ".", // values that forms create for people with one name
 		"3":                      "3",
 		strings.Repeat("अ", 100): strings.Repeat("अ", 100),
 		" " + strings.Repeat("e\u0301", 100) + "\u2003": strings.Repeat("é", 100),
@@ -144,7 +144,7 @@ func TestPhone(t *testing.T) {
 	}
 }
 
-// texts are hostile ones: anything, and what comes near to what is taken.
+// texts are hostile ones: arbitrary, and nearly valid.
 func texts() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.String(),
@@ -157,7 +157,7 @@ func texts() *rapid.Generator[string] {
 
 var e164 = regexp.MustCompile(`^\+[1-9][0-9]{5,14}$`)
 
-// What a rule has put in order is in order: it is compared, and said to the rule again.
+// A rule's result is stable: it is compared, and passed to the rule again.
 func TestARuleAppliedToItsResultGivesTheSame(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]func(string, string) (string, error){"email": person.Email, "name": person.Name,

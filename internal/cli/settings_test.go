@@ -145,7 +145,7 @@ func TestWrongSettingsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 		"BAHI_PASSWORD_MINIMUM=3":                              "a password's minimum of 3 characters",
 		"BAHI_PUBLIC_URL=abc":                                  "BAHI_PUBLIC_URL: ",
 		"BAHI_READ_WAIT=-1s":                                   "BAHI_READ_WAIT: -1s is less than nothing",
-		"BAHI_REFRESH_GRACE=-1s":                               "a grace of less than nothing",
+		"BAHI_REFRESH_GRACE=-1s":                               "the grace is negative",
 		"BAHI_REFRESH_GRACE=1000h":                             "a grace of 1000h0m0s is longer than a minute",
 		"BAHI_SCRUB_EVERY=-1h":                                 "BAHI_SCRUB_EVERY: ",
 		"BAHI_STREAMS=-1":                                      "BAHI_STREAMS: ",

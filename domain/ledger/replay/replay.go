@@ -165,10 +165,11 @@ var ledgers = map[string]string{"bank": "BankAccount", "bullion": "BullionAccoun
 	"polisher": "Polisher"}
 
 // unrelated are the kinds of streams that do not concern the books.
-const unrelated = `apikey audit bot botanswer botpage botsource botwebhook buyer campaign campaignblock channel channelidentity company
-	companydomain companyslug contact contactlist contactnotice contactprimary emailclaim enquiry enquirynotification follower identityclaim
-	khata message messagethread messagetemplate messagingcontact messagingphone messagingsender number orderdraft ordersender ordertakadas
-	plan plancustomer product productbatch productsku request session user workspace`
+const unrelated = `apikey audit bot botanswer botpage botsource botwebhook buyer campaign campaignblock channel channelidentity
+	company companydomain companyslug confirmation contact contactlist contactnotice contactprimary emailclaim enquiry
+	enquirynotification follower identityclaim khata message messagetemplate messagethread messagingcontact messagingphone
+	messagingsender number orderdraft ordersender ordertakadas party plan plancustomer product productbatch productsku request session
+	user workspace`
 
 // concerned returns the account of a stream, 0 if there is none or it is unknown.
 func (b *Books) concerned(category, id string) int64 {
