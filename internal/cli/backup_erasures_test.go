@@ -32,8 +32,10 @@ func TestAListOfErasuresThatCannotBeReadIsRefused(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(list, []byte(`[{"subject":"user-0f0e0d0c-0b0a-4908-8706-050403020100","at":"2026-01-02T03:04:05Z"}]`),
 		0o600))
+	o.Denied(t, "apply it first", "vault", "erasures", "export", list) // it would lose the list
 	out := o.Done(t, "vault", "erasures", "apply", list)
 	require.Equal(t, "1 of 1 were erased once more\n", out)
+	require.Equal(t, "0 of 1 were erased once more\n", o.Done(t, "vault", "erasures", "apply", list))
 	require.NoError(t, os.Remove(list))
 	out = o.Done(t, "vault", "erasures", "export", list)
 	require.Equal(t, "1 erased\n", out)
