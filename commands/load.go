@@ -25,7 +25,7 @@ type Loaded[S any] struct {
 	asOf  event.Position // which this process knew before it read the stream
 }
 
-// write returns the transaction that appends to the stream where it was read.
+// write returns the transaction that appends to the stream at the revision that was read.
 func (l Loaded[S]) write(stream string, events ...event.Proposed) eventstore.Transaction {
 	t := eventstore.To(stream, eventstore.Expected(l.Revision), events...)
 	t.AsOf = l.asOf
@@ -42,7 +42,7 @@ func (l Loaded[S]) and(kind *event.Kind[S], r event.Recorded[event.Event[S]], by
 	return l
 }
 
-// Source is where [Load] takes states from: [Handler.Cached], [Handler.Fresh] or a [Tx].
+// Source is the source of states for [Load]: [Handler.Cached], [Handler.Fresh] or a [Tx].
 type Source interface{ source() source }
 
 type source struct {
@@ -85,10 +85,10 @@ func LoadAt[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id stri
 	return readOn(ctx, h, kind, kind.Stream(id), Loaded[S]{Revision: -1}, eventstore.LastRevision, position)
 }
 
-// loaders is how many records are loaded at once.
+// loaders is the number of records that are loaded concurrently.
 const loaders = 16
 
-// InParallel calls load for 0 to count-1, some at once. It returns the first error.
+// InParallel calls load for 0 to count-1, some concurrently. It returns the first error.
 func InParallel(count int, load func(n int) error) error {
 	var all errgroup.Group
 	all.SetLimit(loaders)
@@ -98,7 +98,7 @@ func InParallel(count int, load func(n int) error) error {
 	return all.Wait()
 }
 
-// LoadCached returns what this process has of a record, which may be late by a moment, if that is there, else what the log has.
+// LoadCached returns this process's state of a record, which may lag behind the log. Without one, it reads the log.
 func LoadCached[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id string, there func(S) bool) (Loaded[S], error) {
 	l, err := Load(ctx, h.Cached(), kind, id)
 	if err == nil && !there(l.State) {

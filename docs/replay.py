@@ -21,10 +21,11 @@ from decimal import Decimal
 LEDGERS = {"bank": "BankAccount", "bullion": "BullionAccount", "client": "Client", "karigar": "Karigar", "polisher": "Polisher"}
 
 # Kinds of streams that do not concern the books.
-UNRELATED = set("""apikey audit bot botanswer botpage botsource botwebhook buyer campaign campaignblock channel channelidentity company
-    companydomain companyslug contact contactlist contactnotice contactprimary emailclaim enquiry enquirynotification follower identityclaim
-    khata message messagethread messagetemplate messagingcontact messagingphone messagingsender number orderdraft ordersender ordertakadas
-    plan plancustomer product productbatch productsku request session user workspace""".split())
+UNRELATED = set("""apikey audit bot botanswer botpage botsource botwebhook buyer campaign campaignblock channel channelidentity
+    company companydomain companyslug confirmation contact contactlist contactnotice contactprimary emailclaim enquiry
+    enquirynotification follower identityclaim khata message messagetemplate messagethread messagingcontact messagingphone
+    messagingsender number orderdraft ordersender ordertakadas party plan plancustomer product productbatch productsku request
+    session user workspace""".split())
 
 NONE = (0, 0, "-", "")  # a side without entries
 DECODER = json.JSONDecoder(parse_float=Decimal)
@@ -79,7 +80,6 @@ def day(text):
 
 
 def days(text, count):
-    """Returns a later or an earlier day."""
     return (datetime.date.fromisoformat(text) + datetime.timedelta(days=count)).isoformat()
 
 
@@ -334,7 +334,7 @@ class Books:
             if account and not row.deleted and (as_of is None or row.day <= as_of):
                 account.rows.append(row)
         spaces = {}
-        for account in sorted(self.accounts.values(), key=lambda a: a.number):
+        for number, account in sorted(self.accounts.items()):
             if not account.deleted:
                 spaces.setdefault(account.workspace.uuid, []).append(account)
         for uuid in sorted(spaces):
@@ -443,14 +443,14 @@ def period_of(seals, of):
 def events(archive):
     """Yields the events of a plain archive, or of standard input."""
     if archive == "-":
-        yield from map(json.loads, sys.stdin)
+        yield from map(json.loads, sys.stdin.buffer)
         return
     with open(os.path.join(archive, "manifest.json"), encoding="utf-8") as f:
         segments = json.load(f)["segments"]
     for segment in segments:
         if segment["file"].endswith(".zst"):
             sys.exit("The archive is compressed: write it with --plain, or pipe zstdcat of its segments to this program.")
-        with open(os.path.join(archive, segment["file"]), encoding="utf-8", newline="\n") as f:
+        with open(os.path.join(archive, segment["file"]), "rb") as f:
             yield from map(json.loads, f)
 
 
@@ -473,7 +473,6 @@ def check(file):
 
 
 def main():
-    sys.stdin.reconfigure(encoding="utf-8", newline="\n")
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     p = argparse.ArgumentParser(description="Replay the books of a Bahi log (docs/replay.md).")
     p.add_argument("archive", help="the folder of a plain archive, - for standard input, or a file of vectors")

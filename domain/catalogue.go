@@ -17,6 +17,7 @@ import (
 	"bahi/domain/ledger/order"
 	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/party"
+	"bahi/domain/ledger/period"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/companycontact"
@@ -76,6 +77,7 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	number.Kind,
 	order.Kind,
 	order.TakadasKind,
+	period.Kind,
 	product.Batches,
 	product.Kind,
 	product.SKUs.Kind,

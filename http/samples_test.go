@@ -93,6 +93,8 @@ func startShop(t *testing.T) shop {
 // may is somebody who may ask for an operation.
 func (s shop) may(op api.Op) *apitest.Client {
 	switch {
+	case op.Operator && op.DryRun: // it acts in a workspace
+		return s.Operator().With("Bahi-Workspace", s.asha.Workspace)
 	case op.Operator:
 		return s.Operator()
 	case op.Public:
@@ -169,7 +171,12 @@ func (w *things) value(t *testing.T, name string) string {
 		w.asha.POST("/api/channels", `{"name":"Sandbox","type":"chat"}`).Status(201)
 		var all []messagingview.Template
 		w.asha.GET("/api/chat/templates").Status(200).JSON(&all)
-		w.values[name], w.values["template_channel_id"] = strconv.FormatInt(all[0].ID, 10), strconv.FormatInt(all[0].ChannelID, 10)
+		w.values["message_template_id"], w.values["template_channel_id"] = strconv.FormatInt(all[0].ID, 10), strconv.FormatInt(all[0].ChannelID, 10)
+		return w.values[name]
+	}
+	if name == "through" { // a closed period, of which there is one
+		w.asha.POST("/books/periods", `{"through":"2020-03-31"}`)
+		w.values[name] = `"2020-03-31"`
 		return w.values[name]
 	}
 	giver := slices.IndexFunc(w.ops, func(op api.Op) bool { return w.samples[op.ID].Gives[name] != "" })

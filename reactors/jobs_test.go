@@ -57,7 +57,7 @@ func TestFailingJobIsRetriedUntilItsAttemptsAreUsedUp(t *testing.T) {
 	require.GreaterOrEqual(t, at[2].Sub(at[1]), 800*time.Millisecond)
 	require.Equal(t, want[0], from.Load().(uuid.UUID).String())
 	said := r.said.String()
-	require.Equal(t, 2, strings.Count(said, `level=WARN msg="job failed; it will be retried"`))
+	require.Equal(t, 2, strings.Count(said, `level=WARN msg="job failed; retrying later"`))
 	require.Regexp(t, `level=ERROR msg="job failed for the last time" job=\d+ kind=greet attempt=3 event=`+want[0], said)
 	require.Contains(t, said, "the provider is not there")
 }
@@ -184,7 +184,7 @@ func TestStuckJobDelaysTheStopByTenSecondsAtMost(t *testing.T) {
 	stop := r.background(jobs.Run)
 	<-began
 	require.Less(t, stop(), 20*time.Second)
-	require.Contains(t, r.said.String(), "jobs were still running at the stop of the process")
+	require.Contains(t, r.said.String(), "jobs still running at the stop of the process")
 }
 
 func TestAttemptEndsAtItsTimeout(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/ledger/khata"
 	"bahi/domain/ledger/metal"
+	"bahi/domain/ledger/period"
 	"bahi/domain/number"
 	"bahi/domain/unit"
 )
@@ -195,5 +196,13 @@ func (b *Books) SetMetal(ctx context.Context, req commands.Request, c metal.Chan
 // SetLock puts the lock of a workspace's books.
 func (b *Books) SetLock(ctx context.Context, req commands.Request, c bookslock.Set) (commands.Outcome[bookslock.State], error) {
 	c.Reason, c.Today = req.Reason, b.Today()
-	return commands.Handle(ctx, b.Commands, req, bookslock.Kind, req.Workspace.String(), c)
+	return commands.Do(ctx, b.Commands, req, bookslock.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		closed, err := commands.Load(ctx, tx, period.Kind, req.Workspace.String())
+		if err != nil {
+			return err
+		}
+		c.Closed = closed.State.Through()
+		_, err = commands.Decide(ctx, tx, bookslock.Kind, req.Workspace.String(), c)
+		return err
+	})
 }

@@ -1,5 +1,5 @@
-// Package laws checks that a log keeps the rules between its records (docs/events.md, "Rules between records").
-// Commands check them before they write, so an event that breaks one was written by a faulty program or by another hand.
+// Package laws checks that a log obeys the rules between its records (docs/events.md, "Rules between records"). Commands check them before
+// they write, so an event that breaks one comes from a faulty program or another writer.
 package laws
 
 import (
@@ -16,6 +16,7 @@ import (
 	"bahi/domain/ledger/client"
 	"bahi/domain/ledger/karigar"
 	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/period"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/marketplace/product"
 	"bahi/domain/request"
@@ -29,19 +30,20 @@ type Breach struct {
 	Law      string
 }
 
-// Checker reads a log from its first event on. It keeps some 100 bytes for each row, order, takada and unique value.
+// Checker reads a log from its first event on. It uses about 130 bytes of memory for each row, order, takada and unique value.
 type Checker struct {
 	values
 
 	accounts map[int64]account
 	rows     map[int64]row
 	locks    map[uuid.UUID]*unit.Date
+	periods  map[uuid.UUID]period.State
 	orders   map[int64]ordered
-	takadas  map[int64]int64 // the order of each one that is there
+	takadas  map[int64]int64 // order of each existing takada
 	backs    []back          // rows of the transaction that reverse others
 	pairs    []pairing       // rows that the transaction pairs
 
-	at    Breach // the event that is judged
+	at    Breach // the event being checked
 	wrong []Breach
 }
 
@@ -49,11 +51,14 @@ type account struct {
 	ledger    *book.Ledger
 	workspace uuid.UUID
 	open      bool
+
+	opened, deleted event.Position
 }
 
 type row struct {
 	account, reverses, paired int64
 	date                      unit.Date
+	in, out                   book.Effect
 	reversed, void            bool
 }
 
@@ -81,17 +86,20 @@ func New() *Checker {
 	return &Checker{
 		values:   values{claimed: map[uint64]value{}, records: map[uint64][]held{}, changes: map[uint64]int{}, sellers: map[uint64]uuid.UUID{}},
 		accounts: map[int64]account{}, rows: map[int64]row{}, locks: map[uuid.UUID]*unit.Date{},
-		orders: map[int64]ordered{}, takadas: map[int64]int64{},
+		periods: map[uuid.UUID]period.State{},
+		orders:  map[int64]ordered{}, takadas: map[int64]int64{},
 	}
 }
 
-// Next takes the next event, and returns the laws that it breaks by itself. Commit judges the rest of a transaction.
+// Next checks the next event, and returns the laws that it breaks by itself. Commit checks the rest of a transaction.
 func (c *Checker) Next(e event.Recorded[any]) []Breach {
 	c.wrong, c.at = nil, Breach{Position: e.Position, Stream: e.Stream}
 	id, _ := strconv.ParseInt(e.StreamID(), 10, 64) // only records with numbers are looked up by it
 	switch data := e.Data.(type) {
 	case bookslock.Moved:
-		c.locks[e.Meta.Workspace] = data.To
+		c.lock(e, data)
+	case event.Event[period.State]:
+		c.period(e, data)
 	case request.Accepted:
 		c.law(e.Revision == 0, "an Idempotency-Key has one effect")
 	case event.Event[book.Account]:
@@ -108,9 +116,9 @@ func (c *Checker) Next(e event.Recorded[any]) []Breach {
 	return c.wrong
 }
 
-// judged has the categories of streams whose events matter to a Checker, but those of ledgers.
+// judged has the categories of streams whose events matter to a Checker, except those of ledgers.
 var judged = append(slices.Concat(slices.Collect(maps.Keys(claimants)), slices.Collect(maps.Values(claimants))), product.Batches.Category(),
-	bookslock.Kind.Category(), request.Kind.Category(), order.Kind.Category(), takada.Kind.Category())
+	bookslock.Kind.Category(), period.Kind.Category(), request.Kind.Category(), order.Kind.Category(), takada.Kind.Category())
 
 // Commit ends a transaction. It returns the laws that the transaction breaks as a whole.
 func (c *Checker) Commit() []Breach {
@@ -136,7 +144,7 @@ func Reads(category string) bool {
 	return slices.Contains(judged, category) || ledger.Of(category) != nil
 }
 
-// law notes a law that an event breaks.
+// law records a law that an event breaks.
 func (c *Checker) law(kept bool, text string) {
 	if !kept {
 		c.at.Law = text
@@ -148,12 +156,12 @@ func (c *Checker) account(e event.Recorded[any], id int64, data event.Event[book
 	category, _ := event.SplitStream(e.Stream)
 	switch data := data.(type) {
 	case book.AccountOpened:
-		c.accounts[id] = account{ledger.Of(category), e.Meta.Workspace, true}
+		c.accounts[id] = account{ledger: ledger.Of(category), workspace: e.Meta.Workspace, open: true, opened: e.Position}
 	case book.AccountDeleted:
 		c.law(c.isOpen(id, ledger.Of(category), e), "what is deleted is there")
 		c.law(data.EarliestRow == nil || !c.isLocked(e, *data.EarliestRow), "an account with a locked row is not deleted")
 		a := c.accounts[id]
-		a.open = false
+		a.open, a.deleted = false, e.Position
 		c.accounts[id] = a
 	}
 }
@@ -175,7 +183,7 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 	added, adds := data.(book.RowAdded)
 	if adds {
 		c.law(!known, "a row is added once")
-		before = row{account: added.Account, date: added.Date, reverses: added.Reverses}
+		before = row{account: added.Account, date: added.Date, in: added.In.Effect, out: added.Out.Effect, reverses: added.Reverses}
 		if added.Reverses != 0 {
 			c.backs = append(c.backs, back{c.at, added.Reverses})
 		}
@@ -213,10 +221,17 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 		if data.Date != nil {
 			after.date = *data.Date
 		}
+		if data.In != nil {
+			after.in = data.In.Effect
+		}
+		if data.Out != nil {
+			after.out = data.Out.Effect
+		}
 	case book.RowVoided:
 		after.void = true
 	}
 	c.law(!c.isLocked(e, before.date) && !c.isLocked(e, after.date), "no row changes on a locked day")
+	c.law(!c.isClosed(e, before.date) && !c.isClosed(e, after.date), "no row changes in a closed period")
 	c.rows[id] = after
 	if _, deleted := data.(book.RowDeleted); deleted {
 		delete(c.rows, id)
@@ -270,13 +285,13 @@ func (c *Checker) takada(e event.Recorded[any], id int64, data event.Event[takad
 	c.takadas[id] = now
 }
 
-// hasOrder reports whether an order is there, in the workspace of an event. An order ends with its client.
+// hasOrder reports whether an order exists in the workspace of an event. Deleting a client deletes its orders.
 func (c *Checker) hasOrder(id int64, e event.Recorded[any]) bool {
 	o, known := c.orders[id]
 	return known && o.workspace == e.Meta.Workspace && c.isOpen(o.client, client.Ledger, e)
 }
 
-// attach counts a takada of an order, or counts it no longer.
+// attach adds a takada to an order's count, or subtracts it.
 func (c *Checker) attach(id int64, by int) {
 	if o, known := c.orders[id]; known {
 		o.takadas += by

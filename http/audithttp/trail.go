@@ -50,7 +50,7 @@ type TrailQuery struct {
 	To      api.Optional[unit.Date] `query:"to"      doc:"Last day"`
 	Period  string                  `query:"period"  maxLength:"20"  doc:"In place of the two: a fiscal year such as FY 2026-27 (1 April to 31 March), a calendar year such as 2026, or a month such as 2026-04"`
 	By      string                  `query:"by"      enum:"recorded,effective" default:"recorded" doc:"What the days are of: when a change was recorded, or which day the row bears, before or after it"`
-	Kind    auditview.Kind          `query:"kind"    doc:"Only accounts, rows, orders, takadas, or the lock of the books"`
+	Kind    auditview.Kind          `query:"kind"    doc:"Only accounts, rows, orders, takadas, the lock of the books, or closed periods"`
 	ID      string                  `query:"id"      maxLength:"36"  doc:"Only this record of the kind"`
 	Account int64                   `query:"account" minimum:"1"     doc:"Only this account and its rows"`
 	User    string                  `query:"user"    maxLength:"200" doc:"Only changes of this user: an actor such as user:<id>, or the id alone"`
@@ -265,9 +265,9 @@ func (q TrailQuery) filter(workspace *uuid.UUID) (auditview.TrailFilter, error) 
 		return f, wrong("kind", "expected one of "+strings.Join(kindNames(), ", "))
 	case q.ID != "" && q.Kind == "":
 		return f, wrong("id", "wants kind too")
-	case q.Kind.IsLock() && q.Account != 0:
+	case q.Kind.IsBooks() && q.Account != 0:
 		return f, wrong("account", "has no lock of its own")
-	case q.Kind.IsLock() && f.Party != "":
+	case q.Kind.IsBooks() && f.Party != "":
 		return f, wrong("party", "has no lock of its own")
 	case strings.ContainsAny(q.User, "@ "):
 		return f, wrong("user", "expected an id, or an actor such as user:<id>: names and addresses are sealed in the log")
@@ -277,7 +277,7 @@ func (q TrailQuery) filter(workspace *uuid.UUID) (auditview.TrailFilter, error) 
 	if q.ID == "" {
 		return f, nil
 	}
-	if q.Kind.IsLock() {
+	if q.Kind.IsBooks() {
 		id, err := uuid.Parse(q.ID)
 		if err != nil {
 			return f, wrong("id", "expected a workspace's id")

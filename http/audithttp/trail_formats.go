@@ -223,6 +223,10 @@ var recordNames = map[auditview.Kind]string{"clientorder": "Order", "takada": "T
 // what returns words for the record and the kind of a change.
 func what(c auditview.Change) string {
 	switch {
+	case c.Change == "closed":
+		return "Period closed through " + plain(c.Fields[0].To)
+	case c.Change == "reopened":
+		return "Period through " + plain(c.Fields[0].From) + " reopened"
 	case c.Account == nil && string(c.Fields[0].To) == "null":
 		return "Books unlocked"
 	case c.Account == nil:

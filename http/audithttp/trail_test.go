@@ -89,6 +89,36 @@ func TestTrailShowsActorChangeAndReason(t *testing.T) {
 	require.Empty(t, got.Restatements)
 }
 
+func TestTrailShowsBothSealsOfAPeriodThatWasReopened(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk, operator := o.Clerk(apptest.Home), o.Operator().With("Bahi-Workspace", apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	digest := func() string {
+		var seal struct{ Digest string }
+		require.NoError(t, json.Unmarshal([]byte(clerk.POST("/books/periods", `{"through":"2025-03-31"}`).Status(201).Text), &seal))
+		return seal.Digest
+	}
+	first := digest()
+	operator.POST("/books/periods/2025-03-31/reopen", `{"reason":"a late bill"}`).Status(200)
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-31", "1"))
+	second := digest()
+	auditor := o.Auditor(apptest.Home)
+	got := apptest.TrailOf(auditor, "?kind=period")
+	require.Equal(t, []string{
+		fmt.Sprintf(`period closed through:null>"2025-03-31" digest:null>%q`, first),
+		fmt.Sprintf(`period reopened through:"2025-03-31">null digest:%q>null`, first),
+		fmt.Sprintf(`period closed through:null>"2025-03-31" digest:null>%q`, second),
+	}, got.Short())
+	require.NotEqual(t, first, second)
+	require.Equal(t, "a late bill", got.Changes[1].Reason)
+	require.Len(t, apptest.TrailOf(auditor, "?kind=period&by=effective&from=2025-03-31&to=2025-03-31").Changes, 3)
+	require.Empty(t, apptest.TrailOf(auditor, "?kind=period&by=effective&from=2025-04-01").Changes)
+	csv := auditor.GET("/audit/trail?kind=period&format=csv").Status(200).Text
+	require.Contains(t, csv, first)
+	auditor.GET("/audit/trail?kind=period&format=pdf").Status(200)
+}
+
 func TestTrailShowsWhatAPolisherWasAndIs(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)

@@ -39,7 +39,9 @@ func (r *Routes) Named() {
 		found, total, err := r.Views.AccountsNamed(ctx, api.At(ctx), workspace(ctx), in.Get(), in.AccountFilter, as)
 		accounts := make([]NamedAccount, len(found))
 		for i, a := range found {
-			accounts[i] = NamedAccount{Kind: a.Ledger, ID: a.ID, Name: a.Name, Type: a.Type, Of: a.Metal, ContactID: a.Contact, Revision: a.Revision}
+			accounts[i] = NamedAccount{
+				Kind: a.Ledger, ID: a.ID, Name: a.Name, Type: a.Type, Of: a.Metal, ContactID: a.Contact, Revision: a.Revision,
+			}
 			accounts[i].Balance, accounts[i].Metal = balances(ledger.Named(a.Ledger), ledgerview.Balance{Cash: a.Cash, Fine: a.Fine})
 		}
 		return api.Listed(accounts, total, err)

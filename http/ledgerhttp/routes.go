@@ -48,7 +48,9 @@ type Routes struct {
 	Now   func() time.Time
 
 	Proofs    Proofs
+	Verifier  string // address of the page that verifies statements, printed on them; "": none
 	Scans     *ledgercmd.Khatas
+	Periods   *ledgercmd.Periods
 	Companies Companies
 
 	Confirming *ledgercmd.Confirmations
@@ -189,11 +191,12 @@ func (r *Routes) Register() {
 	r.OrderDrafts()
 	r.ScannedPages()
 	r.BooksLock()
+	r.ClosedPeriods()
 	r.Summary()
 	r.Named()
 	r.Daybook()
+	r.Confirmations()
 	r.Transfers()
 	r.BooksMetal()
 	r.TrialBalance()
-	r.Confirmations()
 }

@@ -21,6 +21,8 @@ var places = []place{
 	{Name: "Trial balance", Link: Path + "/trial-balance", needs: "ledger:read", More: true},
 	{Name: "Drafts", Link: Path + "/drafts", needs: "ledger:read", More: true},
 	{Name: "Khata pages", Link: Path + "/khata", needs: "ledger:read", More: true},
+	{Name: "Parties", Link: Path + "/list/parties", needs: "ledger:read", More: true},
+	{Name: "Confirmations", Link: Path + "/confirmations", needs: "ledger:read", More: true},
 	{Name: "Trail", Link: Path + "/audit", needs: "audit:read", More: true},
 	{Name: "Enquiries", Link: Path + "/enquiries", needs: "marketplace:read", More: true},
 	{Name: "Companies", Link: Path + "/list/companies", needs: "marketplace:read", More: true},

@@ -81,7 +81,7 @@ func TestKilledFeedForwardsEachEventOnceAndInOrder(t *testing.T) {
 		case 1:
 			run.stop()
 			run = r.run()
-		case 2: // another process that has lost its lock unnoticed
+		case 2: // another process that does not know it lost its lock
 			r.exec(`update reactor.checkpoint set owner = gen_random_uuid()`)
 		default: // kill at a random moment
 			run.reached(r.head() - 5)
@@ -202,7 +202,7 @@ func (r *rig) takesAtMost(size int32) {
 	r.broker.Start()
 }
 
-// parked waits until the feed's row says that it is parked at a position.
+// parked waits until the feed's row shows it as parked at a position.
 func (r *rig) parked(at event.Position) projections.Checkpoint {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {

@@ -62,7 +62,7 @@ var (
 )
 
 // Kind is the kind of a changed record: an account of a ledger (bank), a row (bankrow), a client's order (clientorder), a takada, the lock
-// of the books (bookslock).
+// of the books (bookslock), their closed periods (period).
 type Kind string
 
 // Kinds returns all kinds.
@@ -70,7 +70,7 @@ func Kinds() (all []Kind) {
 	for _, l := range ledger.All {
 		all = append(all, Kind(l.Accounts.Category()), Kind(l.Rows.Category()))
 	}
-	return append(append(all, Kind(order.Kind.Category()), Kind(takada.Kind.Category())), Kind(lockKind))
+	return append(append(all, Kind(order.Kind.Category()), Kind(takada.Kind.Category())), Kind(lockKind), Kind(periodKind))
 }
 
 // IsAccount reports whether the kind is a ledger's account.
@@ -79,8 +79,8 @@ func (k Kind) IsAccount() bool { return accountKinds[string(k)] }
 // isRow reports whether the kind is a ledger's row.
 func (k Kind) isRow() bool { return rowKinds[string(k)] }
 
-// IsLock reports whether the kind is the lock of the books.
-func (k Kind) IsLock() bool { return string(k) == lockKind }
+// IsBooks reports whether the kind is about all books of a workspace: their lock, or their closed periods.
+func (k Kind) IsBooks() bool { return string(k) == lockKind || string(k) == periodKind }
 
 // TrailFilter narrows a trail. The zero TrailFilter selects everything.
 type TrailFilter struct {
@@ -93,7 +93,7 @@ type TrailFilter struct {
 	// Party is a part of the account's name or of a text in the row, before or after the change.
 	Party string
 
-	// First and Last bound the days that a row bore before or after the change, or the day that a lock reaches.
+	// First and Last bound the days that a row bore before or after the change, or the last day of a lock or a closed period.
 	// Orders and takadas have their dates. Accounts have no such day: a filter with one of the bounds leaves them out.
 	First, Last *unit.Date
 }
@@ -118,8 +118,8 @@ type Change struct {
 	Workspace uuid.UUID      `json:"workspace" doc:"ID of the workspace"`
 	Actor     string         `json:"actor" doc:"Actor, such as user:<id> or api_key:<id>"`
 	Reason    string         `json:"reason,omitempty" doc:"Reason of the change; empty: none given"`
-	Change    string         `json:"change" enum:"opened,renamed,deleted,added,edited,voided,reversed,paired,unpaired,locked" doc:"Kind of the change"`
-	Kind      Kind           `json:"kind" doc:"Of the record: an account, a row, the lock of the books"`
+	Change    string         `json:"change" enum:"opened,renamed,deleted,added,edited,voided,reversed,paired,unpaired,locked,closed,reopened" doc:"Kind of the change"`
+	Kind      Kind           `json:"kind" doc:"Of the record: an account, a row, the lock of the books, a closed period"`
 	ID        string         `json:"id"     doc:"Of the record"`
 	Ledger    string         `json:"ledger,omitempty" doc:"Ledger of the record"`
 	Account   *Named         `json:"account,omitempty" doc:"As it was called then"`
@@ -199,7 +199,7 @@ type logged struct {
 func (f TrailFilter) streamCondition() string {
 	var ranges []string
 	for _, kind := range slices.Concat(slices.Sorted(maps.Keys(accountKinds)), slices.Sorted(maps.Keys(rowKinds)),
-		slices.Sorted(maps.Keys(recordKinds)), []string{lockKind}) {
+		slices.Sorted(maps.Keys(recordKinds)), []string{lockKind, periodKind}) {
 		if f.wants(kind) {
 			ranges = append(ranges, `e.stream >= '`+kind+`-' and e.stream < '`+kind+`.'`)
 		}
@@ -269,10 +269,10 @@ func (f TrailFilter) places() (sql string, arg any) {
 		return placesOfOrder, id
 	case f.Kind == Kind(takada.Kind.Category()) && f.ID != "":
 		return placesOfTakada, id
-	case f.Kind.IsLock() && f.ID != "":
-		return placesOfStream, bookslock.Kind.Stream(f.ID)
-	case f.Kind.IsLock() && f.Workspace != nil:
-		return placesOfStream, bookslock.Kind.Stream(f.Workspace.String())
+	case f.Kind.IsBooks() && f.ID != "":
+		return placesOfStream, string(f.Kind) + "-" + f.ID
+	case f.Kind.IsBooks() && f.Workspace != nil:
+		return placesOfStream, string(f.Kind) + "-" + f.Workspace.String()
 	case f.Account != 0:
 		return placesOfAccount + ` union all ` + placesOfRows + ` union all ` + placesOfRecords, f.Account
 	default:

@@ -39,8 +39,12 @@ func (v *Trails) changes(ctx context.Context, at *readmodels.At, f TrailFilter, 
 	for _, e := range events {
 		var found []Change
 		switch {
-		case e.kind.IsLock():
-			if c, ok, err := lockChange(f, e); err != nil {
+		case e.kind.IsBooks():
+			change := lockChange
+			if string(e.kind) == periodKind {
+				change = periodChange
+			}
+			if c, ok, err := change(f, e); err != nil {
 				return nil, err
 			} else if ok {
 				found = append(found, c)

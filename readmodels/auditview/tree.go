@@ -107,6 +107,18 @@ func (t *Tree) Index(ctx context.Context, at event.Position) (index uint64, foun
 	return uint64(max(known, 0)), known >= 0 && err == nil, err
 }
 
+// At returns the tree over the events up to a position. It waits until the tree has them.
+func (t *Tree) At(ctx context.Context, at event.Position) (tlog.Tree, error) {
+	index, err := readmodels.Complete(func(seen *readmodels.At) (int64, error) {
+		return readmodels.Row(ctx, t.Reader.From("audit"), seen.After(at), nil, pgx.RowTo[int64],
+			`select coalesce((select index from audit.leaf where position = $1), $1 - 1)`, int64(at))
+	})
+	if err != nil {
+		return tlog.Tree{}, err
+	}
+	return tlog.TreeAt(ctx, t, uint64(index+1))
+}
+
 func (t *Tree) number(ctx context.Context, sql string, args ...any) (int64, error) {
 	return readmodels.Row(ctx, t.Reader.From("audit"), new(readmodels.At).Past(0), nil, pgx.RowTo[int64], sql, args...)
 }

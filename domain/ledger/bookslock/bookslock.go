@@ -20,6 +20,9 @@ type State struct {
 	Through *unit.Date // the last locked day; nil: nothing is locked
 }
 
+// Covers reports whether a day is locked.
+func (s State) Covers(day unit.Date) bool { return s.Through != nil && day <= *s.Through }
+
 // Moved records that the lock was set, moved or removed.
 type Moved struct {
 	From *unit.Date `json:"from"`
@@ -34,9 +37,10 @@ type Set struct {
 	Through *unit.Date `json:"locked_through" doc:"Last locked date; null: none"`
 	Reason  string     `json:"-"`
 	Today   unit.Date  `json:"-"`
+	Closed  *unit.Date `json:"-"` // last day of the newest closed period; nil: none is closed
 }
 
-// Decide wants a reason for moving the lock back, and locks no day that is not over.
+// Decide wants a reason for moving the lock back, and does not move it back behind a closed period. It locks no day that is not over.
 func (c Set) Decide(s State) ([]event.Event[State], error) {
 	now := s.Through
 	switch {
@@ -44,6 +48,9 @@ func (c Set) Decide(s State) ([]event.Event[State], error) {
 		return nil, nil
 	case c.Through != nil && *c.Through >= c.Today:
 		return nil, fault.Fields(fault.Field{Field: "locked_through", Message: "must be before today"})
+	case c.Closed != nil && (c.Through == nil || *c.Through < *c.Closed):
+		return nil, fault.Newf(fault.Conflict, "The period through %s is closed: an operator may reopen it (POST /books/periods/%s/reopen)", *c.Closed,
+			*c.Closed)
 	case now != nil && (c.Through == nil || *c.Through < *now) && strings.TrimSpace(c.Reason) == "":
 		return nil, fault.New(fault.Invalid, "Moving the lock back wants a reason (header Bahi-Reason)")
 	}

@@ -2,6 +2,8 @@
 package khata
 
 import (
+	"time"
+
 	"bahi/domain/event"
 	"bahi/domain/fault"
 )
@@ -44,6 +46,14 @@ type State struct {
 
 // Exists reports whether the khata was uploaded or submitted.
 func (s State) Exists() bool { return s.Blob != "" || s.First != 0 }
+
+// Waiting is an upload of which no rows were submitted yet.
+type Waiting struct {
+	ID        int64
+	Blob      string
+	Read      bool // its rows were read
+	CreatedAt time.Time
+}
 
 // Uploaded begins an upload, whose file is kept elsewhere under the name of Blob.
 type Uploaded struct {

@@ -165,10 +165,11 @@ var ledgers = map[string]string{"bank": "BankAccount", "bullion": "BullionAccoun
 	"polisher": "Polisher"}
 
 // unrelated are the kinds of streams that do not concern the books.
-const unrelated = `apikey audit bot botanswer botpage botsource botwebhook buyer campaign campaignblock channel channelidentity company
-	companydomain companyslug contact contactlist contactnotice contactprimary emailclaim enquiry enquirynotification follower identityclaim
-	khata message messagethread messagetemplate messagingcontact messagingphone messagingsender number orderdraft ordersender ordertakadas
-	plan plancustomer product productbatch productsku request session user workspace`
+const unrelated = `apikey audit bot botanswer botpage botsource botwebhook buyer campaign campaignblock channel channelidentity
+	company companydomain companyslug confirmation contact contactlist contactnotice contactprimary emailclaim enquiry
+	enquirynotification follower identityclaim khata message messagetemplate messagethread messagingcontact messagingphone
+	messagingsender number orderdraft ordersender ordertakadas party plan plancustomer product productbatch productsku request session
+	user workspace`
 
 // concerned returns the account of a stream, 0 if there is none or it is unknown.
 func (b *Books) concerned(category, id string) int64 {
@@ -325,6 +326,7 @@ func (b *Books) period(e recorded) string {
 	switch w := e.workspace; e.Type {
 	case "PeriodClosed":
 		w.seals = append(w.seals, Seal{from, data.Through, e.Position, data.Digest})
+		b.rule(w.doubt != 0 || b.closings(w, data.Through) == data.Digest, e, 0, 0, "the digest of a closed period is not that of the balances")
 	case "PeriodReopened":
 		kept := w.seals[:0]
 		for _, s := range w.seals {

@@ -1,7 +1,6 @@
 package replay_test
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,6 +19,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/replay"
 	"bahi/domain/unit"
+	"bahi/internal/test/python"
 )
 
 var update = flag.Bool("update", false, "write the test vectors")
@@ -79,9 +79,9 @@ func TestVectors(t *testing.T) {
 	require.Less(t, len(stored), 2_000_000)
 }
 
-// TestPythonHasTheSameBooks needs python3, which docs/replay.py is written in.
 func TestPythonHasTheSameBooks(t *testing.T) {
 	t.Parallel()
+	python.Need(t)
 	out, err := exec.CommandContext(t.Context(), "python3", "../../../docs/replay.py", "--vectors", vectorsFile).CombinedOutput()
 	require.NoError(t, err, "%.2000s", out)
 	require.Equal(t, fmt.Sprintf("%d of %d books have the digests of the vectors.\n", vectors, vectors), string(out))
@@ -298,21 +298,4 @@ func randomBook(seed uint64) vector {
 		m.AsOf = new(unit.Date(20_000 + m.IntN(900)))
 	}
 	return m.vector
-}
-
-// readVectors returns the stored vectors.
-func readVectors(t *testing.T) (all []vector) {
-	t.Helper()
-	f, err := os.Open(vectorsFile)
-	require.NoError(t, err)
-	defer f.Close() //nolint:errcheck // read-only
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var v vector
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &v))
-		all = append(all, v)
-	}
-	require.NoError(t, lines.Err())
-	return all
 }

@@ -1,0 +1,139 @@
+package ledgerhttp
+
+import (
+	"context"
+	"net/http"
+
+	"bahi/commands"
+	"bahi/domain/ledger/period"
+	"bahi/domain/unit"
+	"bahi/http/api"
+	"bahi/readmodels/ledgerview"
+)
+
+// Periods is the list of seals.
+type Periods struct {
+	Items []ledgerview.Period `json:"items" nullable:"false" doc:"Seals, newest first, also of reopened periods"`
+}
+
+// PeriodBalances is a seal with a page of the closing balances.
+type PeriodBalances struct {
+	ledgerview.Period
+
+	Balances []ClosingBalance `json:"balances" nullable:"false" doc:"Closing balances by account, as known at the position of the seal"`
+	Total    int64            `json:"total" doc:"Number of balances on all pages"`
+}
+
+// ClosingBalance is the closing balance of an account.
+type ClosingBalance struct {
+	Kind    string   `json:"kind" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger of the account"`
+	ID      int64    `json:"id" doc:"ID of the account"`
+	Name    string   `json:"name" doc:"Name of the account when the period was closed"`
+	Rows    int64    `json:"rows" doc:"Number of rows"`
+	Cash    unit.Sum `json:"cash" doc:"Balance in rupees"`
+	Crystal unit.Sum `json:"crystal" doc:"Balance in fine grams"`
+}
+
+// ByPeriod names a closed period.
+type ByPeriod struct {
+	Through api.Optional[unit.Date] `path:"through" doc:"Last day of the period"`
+}
+
+// Known asks for a past state.
+type Known struct {
+	KnownAt string `query:"known_at" doc:"As it was recorded at this RFC 3339 moment, or log position"`
+}
+
+// periodAnswer is the output of a closing: 201 if it has closed the period, 200 if the period was closed before.
+type periodAnswer struct {
+	Status int
+	ETag   api.ETag `header:"ETag"`
+	Body   period.Closed
+}
+
+// ClosedPeriods registers the closed periods of the books.
+func (r *Routes) ClosedPeriods() {
+	op := func(o api.Op) api.Op {
+		o.Tags, o.Limit, o.StrictQuery, o.StrictBody = tags, limit, true, o.Method == http.MethodPost
+		return o
+	}
+	api.Handle(r.API, op(api.Op{
+		ID: "close-period", Method: "POST", Path: "/books/periods", Area: area, DryRun: true,
+		Summary: "Close the books through a day and seal all balances. Refused (409) while drafts of orders, khata uploads or parked " +
+			"projections of the period are open. Bahi lists them. Locks the books. A closed period is returned with 200.",
+	}), func(ctx context.Context, in *struct{ Body period.Close }) (*periodAnswer, error) {
+		out, err := r.Periods.Close(ctx, api.Request(ctx), in.Body.Through)
+		if err != nil {
+			return nil, err
+		}
+		api.SetWriteHeaders(ctx, out.Position, out.Replayed)
+		answer := &periodAnswer{Status: http.StatusOK, ETag: api.Revision(out.Revision)}
+		if out.Changed {
+			answer.Status = http.StatusCreated
+		}
+		answer.Body, err = out.State.Of(in.Body.Through)
+		return answer, err
+	})
+	api.Handle(r.API, op(api.Op{
+		ID: "reopen-period", Method: "POST", Path: "/books/periods/{through}/reopen", Status: http.StatusOK, Operator: true, DryRun: true,
+		Summary: "Reopen the newest closed period. Its seal stays in the trail. Moves the lock back to the end of the period before. " +
+			"Requires a reason.",
+	}), func(ctx context.Context, in *struct {
+		ByPeriod
+		Body *Because
+	}) (*api.Tagged[ledgerview.Lock], error) {
+		if in.Body == nil {
+			in.Body = &Because{}
+		}
+		req, err := in.Body.given(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out, err := r.Periods.Reopen(ctx, req, in.Through.Value)
+		return api.WriteResult(ctx, out, err, func(out commands.Outcome[period.State]) ledgerview.Lock {
+			return ledgerview.Lock{LockedThrough: out.State.Through()}
+		})
+	})
+	api.Handle(r.API, op(api.Op{
+		ID: "list-periods", Method: "GET", Path: "/books/periods", Summary: "List the seals of closed periods, newest first",
+		Area: area, Reads: []string{"periods"},
+	}), func(ctx context.Context, in *struct{ Known }) (*api.Body[Periods], error) {
+		as, err := r.as(ctx, AsOf{KnownAt: in.KnownAt})
+		if err != nil {
+			return nil, err
+		}
+		found, err := r.Views.Periods(ctx, api.At(ctx), workspace(ctx), as)
+		return api.Answer(Periods{append([]ledgerview.Period{}, found...)}, err)
+	})
+	api.Handle(r.API, op(api.Op{
+		ID: "get-period", Method: "GET", Path: "/books/periods/{through}",
+		Summary: "Read the newest seal of a period with the closing balances", Area: area, Reads: []string{"periods", "books"},
+	}), func(ctx context.Context, in *struct {
+		ByPeriod
+		Known
+		SomePage
+	}) (answer *api.Body[PeriodBalances], err error) {
+		as, err := r.as(ctx, AsOf{KnownAt: in.KnownAt})
+		if err != nil {
+			return nil, err
+		}
+		page, err := in.get()
+		if err != nil {
+			return nil, err
+		}
+		found := PeriodBalances{Balances: []ClosingBalance{}}
+		if found.Period, err = r.Views.Period(ctx, api.At(ctx), workspace(ctx), in.Through.Value, as); err != nil {
+			return nil, err
+		}
+		err = in.inTurn(ctx, func() error {
+			balances, total, err := r.Views.ClosingBalances(ctx, api.At(ctx), workspace(ctx), found.Through,
+				ledgerview.As{KnownAt: &found.Position}, page)
+			for _, b := range balances {
+				found.Balances = append(found.Balances, ClosingBalance{b.Ledger, b.ID, b.Name, b.Rows, b.Cash, b.Fine})
+			}
+			found.Total = total
+			return err
+		})
+		return api.Answer(found, err)
+	})
+}
