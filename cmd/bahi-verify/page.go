@@ -65,7 +65,7 @@ func await(p js.Value) (value js.Value, err error) {
 	return value, err
 }
 
-// answerTo handles the page's request: {log: [{path, file}], copy: [...], keys: text, checkpoints: [{name, text}],
+// answerTo handles the page's request: {log: [{path, file}], copy: [...], keys: text, checkpoints: [{name, text}], code: text,
 // books: boolean, tables: file or null, progress: function}.
 func answerTo(ask js.Value) (string, error) {
 	var g archive.Given
@@ -79,7 +79,13 @@ func answerTo(ask js.Value) (string, error) {
 	}
 	files := given(ask.Get("log"))
 	var a archive.Report
-	if one, ok := files.single(); ok && one.isProof() {
+	one, single := files.single()
+	if single && one.isStatement() {
+		var file []byte
+		if file, err = io.ReadAll(io.NewSectionReader(one, 0, one.size)); err == nil {
+			a, err = examineStatement(file, g, ask.Get("code").String())
+		}
+	} else if single && one.isProof() {
 		var text []byte
 		if text, err = io.ReadAll(io.NewSectionReader(one, 0, one.size)); err == nil {
 			a, err = archive.ExamineProofs(text, g)
@@ -97,7 +103,8 @@ func answerTo(ask js.Value) (string, error) {
 		archive.Report
 		Books *shownBooks `json:"books,omitempty"`
 	}{Report: a}
-	if one, ok := files.single(); ask.Get("books").Truthy() && a.Verdict != tlog.Tampered && !(ok && one.isProof()) {
+	isArchive := !single || !one.isStatement() && !one.isProof()
+	if isArchive && ask.Get("books").Truthy() && a.Verdict != tlog.Tampered {
 		if answer.Books, err = showBooks(files, ask.Get("tables"), ask.Get("progress")); err != nil {
 			return "", err
 		}
@@ -230,6 +237,12 @@ func (b *blob) isProof() bool {
 	beginning := make([]byte, min(b.size, 100))
 	n, _ := b.ReadAt(beginning, 0) // a later read reports the error
 	return strings.HasSuffix(b.name, tlog.ProofExtension) || tlog.IsProof(beginning[:n])
+}
+
+func (b *blob) isStatement() bool {
+	beginning := make([]byte, min(b.size, 3))
+	n, _ := b.ReadAt(beginning, 0)
+	return tlog.IsStatement(beginning[:n])
 }
 
 type openBlob struct {

@@ -7,8 +7,10 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"image/png"
 	mathrand "math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +18,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/makiuchi-d/gozxing"
+	"github.com/makiuchi-d/gozxing/qrcode"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
@@ -147,7 +151,36 @@ func TestRandomStatementsAreVerified(t *testing.T) {
 	require.Zero(t, status, out)
 	require.Regexp(t, `^VERIFIED\. Account \d+, \w+ \d, \w+ ledger, .*: opening ₹ \S+.*, closing ₹ `, out)
 	require.Contains(t, out, "The books are locked through 2024-12-31.")
-	_, said, status := verifyBy(t, "statement", w.keys)
+	byPython := func(files ...string) (string, int) {
+		cmd := exec.CommandContext(t.Context(), "python3", append([]string{"../../docs/statement.py", w.keys}, files...)...)
+		said, _ := cmd.CombinedOutput() // the status tells
+		return string(said), cmd.ProcessState.ExitCode()
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*.proof"))
+	require.NoError(t, err)
+	require.Len(t, files, statements)
+	var said string
+	said, status = byPython(files...)
+	require.Zero(t, status, said)
+	require.Equal(t, statements, strings.Count(said, ": VERIFIED. It is account "))
+	s, err := tlog.ReadStatement(w.statement(w.accounts[0]))
+	require.NoError(t, err)
+	for reason, forge := range map[string]func(*tlog.Statement){
+		"the opening cash is 1.00": func(s *tlog.Statement) { s.Opening.Cash = "1.00" },
+		"events of account":        func(s *tlog.Statement) { s.Events = s.Events[:s.Entry.Size-1]; s.Common.Size = 0 },
+		"does not lead to the map": func(s *tlog.Statement) { s.Entry.Hashes[0][0] ^= 1 },
+		"is not as it was signed":  func(s *tlog.Statement) { s.Checkpoint = strings.Replace(s.Checkpoint, "\ntime 2", "\ntime 3", 1) },
+		"or not in its place":      func(s *tlog.Statement) { s.Events[1], s.Events[2] = s.Events[2], s.Events[1] },
+		"that were signed":         func(s *tlog.Statement) { s.Events[1].Data = append(s.Events[1].Data, ' ') },
+	} {
+		forged := s
+		forged.Events, forged.Entry.Hashes = slices.Clone(s.Events), slices.Clone(s.Entry.Hashes)
+		forge(&forged)
+		said, status := byPython(audittest.File(t, "it.proof", written(t, forged)))
+		require.Equal(t, 1, status, said)
+		require.Contains(t, said, reason)
+	}
+	_, said, status = verifyBy(t, "statement", w.keys)
 	require.Equal(t, 2, status)
 	require.Contains(t, said, "read the statement")
 }
@@ -251,7 +284,7 @@ func TestACodeOnPaperIsCompared(t *testing.T) {
 	require.NoError(t, err)
 	code := tlog.StatementCode{
 		Checkpoint: tlog.CheckpointHash([]byte(s.Checkpoint)), Account: tlog.MapKey(tlog.AccountEntry(s.Account)), Position: checkpoint.Position,
-		Opening: s.Opening, Closing: s.Closing,
+		Stated: s.Stated,
 	}
 	apptest.Post(w.clerk, idIn(t, w.accounts[0]), apptest.Deposit("2025-05-05", "5"))
 	w.clerk.POST(w.accounts[2], `{"date":"2025-05-05","in_entries":[{"amount":7}]}`).Status(201)
@@ -309,4 +342,46 @@ func TestStatementOfAnAccountAlone(t *testing.T) {
 	about, err := json.Marshal(s)
 	require.NoError(t, err)
 	require.NotContains(t, string(about), "karigar")
+}
+
+// scanned returns the text of the QR code on a print of 300 dots per inch.
+func scanned(t *testing.T, pdf []byte) string {
+	t.Helper()
+	folder := t.TempDir()
+	file := filepath.Join(folder, "it.pdf")
+	require.NoError(t, os.WriteFile(file, pdf, 0o600))
+	out, err := exec.CommandContext(t.Context(), "pdftoppm", "-r", "300", "-gray", "-png", file, filepath.Join(folder, "page")).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	pages, err := filepath.Glob(filepath.Join(folder, "page*.png"))
+	require.NoError(t, err)
+	for _, page := range pages {
+		f, err := os.Open(page)
+		require.NoError(t, err)
+		picture, err := png.Decode(f)
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		bitmap, err := gozxing.NewBinaryBitmapFromImage(picture)
+		require.NoError(t, err)
+		if found, err := qrcode.NewQRCodeReader().Decode(bitmap, nil); err == nil {
+			return found.GetText()
+		}
+	}
+	require.Fail(t, "no page has a code")
+	return ""
+}
+
+func TestThePrintedCodeIsScanned(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t, 30)
+	for i, query := range []string{"", "?from=2025-03-01&to=2025-09-30", "?as_of=2025-06-30"} {
+		path := w.accounts[i]
+		code := scanned(t, []byte(w.clerk.GET(path+"/statement.pdf"+query).Status(200).Text))
+		require.Contains(t, code, "/verify#s1/")
+		file := w.statement(path)
+		a, err := examineStatement(file, w.trusted, code)
+		require.NoError(t, err)
+		require.Equal(t, tlog.Verified, a.Verdict, "%s", a.Sentences)
+		require.Contains(t, strings.Join(a.Sentences, "\n"), "The figures on paper are those of the events up to position")
+		require.NotContains(t, strings.Join(a.Sentences, "\n"), "another checkpoint")
+	}
 }

@@ -27,16 +27,21 @@ const (
 // Statement is an account's statement with the proof that no event of the account is left out. Figures are not part of what is signed:
 // they follow from the events.
 type Statement struct {
-	Account    int64          `json:"account"`
-	Workspace  string         `json:"workspace"`
-	From       string         `json:"from,omitempty"` // first day, as 2025-04-01; "": from the first row
-	To         string         `json:"to,omitempty"`   // last day; "": to the last row
-	Opening    Figures        `json:"opening"`
-	Closing    Figures        `json:"closing"`
+	Account   int64  `json:"account"`
+	Workspace string `json:"workspace"`
+	Stated
 	Entry      StatementEntry `json:"entry"`  // of the account
 	Common     StatementEntry `json:"common"` // of what concerns all accounts of the workspace
 	Checkpoint string         `json:"checkpoint"`
 	Events     []event.Stored `json:"-"` // of the entry, then of the common one
+}
+
+// Stated are the days and balances of a statement.
+type Stated struct {
+	From    string  `json:"from,omitempty"` // first day, as 2025-04-01; "": from the first row
+	To      string  `json:"to,omitempty"`   // last day; "": to the last row
+	Opening Figures `json:"opening"`
+	Closing Figures `json:"closing"`
 }
 
 // Figures are balances as decimal numbers.
@@ -127,9 +132,7 @@ type StatementCode struct {
 	Checkpoint Hash           // of the text of the newest checkpoint then, see [CheckpointHash]
 	Account    Hash           // the account's key in the map
 	Position   event.Position // up to which the figures have everything
-	From, To   string         // as in [Statement]
-	Opening    Figures
-	Closing    Figures
+	Stated
 }
 
 // statementCode begins the code, after the address of the page that verifies it.

@@ -97,17 +97,8 @@ func (o operations[In, Out]) statementProof() {
 		if err != nil {
 			return c, err
 		}
-		closing, err := o.closing(ctx, stated)
-		if err != nil {
+		if s.Figures, err = o.figures(ctx, stated); err != nil {
 			return c, err
-		}
-		s.Opening.Cash, s.Opening.Fine = figures(stated.opening)
-		s.Closing.Cash, s.Closing.Fine = figures(closing)
-		if sel.From != nil {
-			s.From = sel.From.String()
-		}
-		if sel.To != nil {
-			s.To = sel.To.String()
 		}
 		return api.Content{
 			Type: proofType, Name: fmt.Sprintf("%s-%d-statement.proof", o.l.Name, in.Account), Drawn: true,
@@ -116,16 +107,33 @@ func (o operations[In, Out]) statementProof() {
 	})
 }
 
-// closing returns the balance at the end of a statement's last day.
-func (r *Routes) closing(ctx context.Context, s stated) (ledgerview.Balance, error) {
+// closing returns the last day of a statement, nil without one, and the balance at its end.
+func (r *Routes) closing(ctx context.Context, s stated) (to *unit.Date, b ledgerview.Balance, err error) {
 	as := s.sel.As
-	if s.sel.To != nil {
-		as.Of = s.sel.To
+	if to = s.sel.To; to == nil || as.Of != nil && *as.Of < *to {
+		to = as.Of
 	}
+	as.Of = to
 	a, err := r.Views.Account(ctx, api.At(ctx), accountOf(ctx, s.l, s.account.ID), as)
-	return ledgerview.Balance{Cash: a.Cash, Fine: a.Fine}, err
+	return to, ledgerview.Balance{Cash: a.Cash, Fine: a.Fine}, err
 }
 
-func figures(b ledgerview.Balance) (cash, fine string) {
-	return b.Cash.StringFixed(unit.MoneyPlaces), b.Fine.StringFixed(unit.GramsPlaces)
+// figures returns what a statement and its proof say of its days and balances.
+func (r *Routes) figures(ctx context.Context, s stated) (f auditview.Figures, err error) {
+	to, closing, err := r.closing(ctx, s)
+	if s.sel.From != nil {
+		f.From = s.sel.From.String()
+	}
+	if to != nil {
+		f.To = to.String()
+	}
+	f.Opening.Cash, f.Opening.Fine = s.opening.Cash.StringFixed(unit.MoneyPlaces), s.opening.Fine.StringFixed(unit.GramsPlaces)
+	f.Closing.Cash, f.Closing.Fine = closing.Cash.StringFixed(unit.MoneyPlaces), closing.Fine.StringFixed(unit.GramsPlaces)
+	return f, err
+}
+
+// code returns the text of the QR code on a statement: the address of the page that verifies it, and its figures.
+func (r *Routes) code(ctx context.Context, s stated, checkpoint string) (string, error) {
+	f, err := r.figures(ctx, s)
+	return r.Verifier + f.Code(s.account.ID, *s.sel.KnownAt, checkpoint), err
 }

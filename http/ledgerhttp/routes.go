@@ -48,6 +48,7 @@ type Routes struct {
 	Now   func() time.Time
 
 	Proofs    Proofs
+	Verifier  string // address of the page that verifies statements, printed on them; "": none
 	Scans     *ledgercmd.Khatas
 	Periods   *ledgercmd.Periods
 	Companies Companies

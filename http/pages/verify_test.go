@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
+	"bahi/eventstore/tlog"
 	"bahi/internal/test/audittest"
 	"bahi/internal/test/browsertest"
 )
@@ -76,6 +77,12 @@ func TestVerifierWorksInABrowserAndFromAFile(t *testing.T) {
 		e[250].Data = []byte(`{"amount":1,"description":"<b>Bill</b>"}`)
 		return e
 	})
+	books := audittest.Books(t)
+	stated := tlog.Stated{Opening: tlog.Figures{Cash: "0.00", Fine: "0.000"}, Closing: tlog.Figures{Cash: "69.50", Fine: "0.000"}}
+	file, code := books.Statement(t, stated)
+	stated.Closing.Cash = "96.50"
+	_, wrong := books.Statement(t, stated)
+	statement := audittest.File(t, "statement.proof", file)
 	bad, kept := forged.Archive(t, forged.Checkpoint(t, 400)), audittest.File(t, "kept.txt", l.Checkpoint(t, 400))
 
 	for base, path := range map[string]string{server.URL: "/", "file://" + filepath.Dir(saved): "/saved.html"} {
@@ -119,6 +126,18 @@ func TestVerifierWorksInABrowserAndFromAFile(t *testing.T) {
 		p.Choose("#log input", audittest.File(t, "row.txt", l.Proofs(t, 77)))
 		title, text = verifies(p)
 		require.Equal(t, "Verified", title, text)
+
+		p.Go(path + "?scanned" + code) // as the camera of a telephone opens it
+		p.Choose("#log input", statement)
+		p.Type("#keys", books.Key.Public())
+		title, text = verifies(p)
+		require.Equal(t, "Verified", title, text)
+		require.Contains(t, text, "Account 1, HDFC, Bank ledger, from its first row to its last: opening ₹ 0.00, closing ₹ 69.50.")
+		require.Contains(t, text, "The figures on paper are those of the events up to position 4.")
+		p.Type("#code", base+path+wrong)
+		title, text = verifies(p)
+		require.Equal(t, "Tampered with", title, text)
+		require.Contains(t, text, "The closing cash is 96.50 by the statement on paper, and 69.50 by the events.")
 
 		p.Choose("#log input", audittest.File(t, "other.zip", []byte("PKx")))
 		title, text = verifies(p)

@@ -39,8 +39,8 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	}
 	(&ledgerhttp.Routes{
 		API: a, Books: s.Books, Views: s.Ledger, Log: s.reads, Store: s.Store.ID(), Proof: signed{s.Proofs}, Zone: zone, Now: time.Now,
-		Proofs: s.Proofs, Scans: s.Khatas, Companies: s.Marketplace, Confirming: s.Confirming,
-		Periods: s.periods(zone),
+		Proofs: s.Proofs, Verifier: s.Settings.Outside.PublicURL + "/verify", Scans: s.Khatas, Companies: s.Marketplace,
+		Confirming: s.Confirming, Periods: s.periods(zone),
 	}).Register()
 	people := &accesshttp.Routes{
 		API: a, Commands: s.Commands, Views: s.Access, Accounts: s.Accounts, Entrance: s.ring, Pictures: s.Blobs, Studio: s.studio,

@@ -14,15 +14,29 @@ import (
 	"bahi/readmodels"
 )
 
-// Statement is the proof of an account's statement. The days and figures are to be set.
+// Figures are the days and balances of a statement.
+type Figures struct{ tlog.Stated }
+
+// Code returns what a statement on paper says of its figures as known at a position, for its QR code.
+func (f Figures) Code(account int64, position event.Position, checkpoint string) string {
+	return tlog.StatementCode{
+		Checkpoint: tlog.CheckpointHash([]byte(checkpoint)), Account: tlog.MapKey(tlog.AccountEntry(account)), Position: position, Stated: f.Stated,
+	}.String()
+}
+
+// Statement is the proof of an account's statement. The figures are to be set.
 type Statement struct {
 	tlog.Statement
 
+	Figures  Figures
 	Position event.Position // up to which it has all events of the account
 }
 
 // Write writes the file.
-func (s Statement) Write(w io.Writer) error { return tlog.WriteStatement(w, s.Statement) }
+func (s Statement) Write(w io.Writer) error {
+	s.Stated = s.Figures.Stated
+	return tlog.WriteStatement(w, s.Statement)
+}
 
 // Statement returns the proof of an account's statement at the newest checkpoint. It returns [ErrNotSigned] while the checkpoint lacks an
 // event of the account that the log had when the read began.

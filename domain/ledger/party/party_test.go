@@ -31,7 +31,7 @@ func TestTheFirstMessageCountsUnlessAPersonDecides(t *testing.T) {
 	given.Case("a message differs").When(reply("disputed", by(1, 5), "")).Then(party.Disputed{Answer: by(1, 5)})
 	confirmed := given.And(party.Confirmed{Answer: by(1, 5)})
 	confirmed.Case("a second message changes nothing").When(reply("disputed", by(1, 6), "")).ThenNothing()
-	confirmed.Case("another confirmation is asked anew").When(reply("disputed", by(2, 6), "")).Then(party.Disputed{Answer: by(2, 6)})
+	confirmed.Case("another confirmation has its own answer").When(reply("disputed", by(2, 6), "")).Then(party.Disputed{Answer: by(2, 6)})
 	noted := by(1, 0)
 	noted.Note = event.NewPersonal("messagingcontact-7", "called, disagrees")
 	confirmed.Case("a person decides").When(reply("disputed", by(1, 0), "called, disagrees")).Then(party.Disputed{Answer: noted})
