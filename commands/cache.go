@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// maxCached is how many streams' states are kept, and maxCachedBytes of how many bytes of events they
-	// may be made: a bulk of rows weighs as much as a thousand rows. A state takes some 1.5 kB beside its events' bytes.
+	// maxCached limits the number of cached states, maxCachedBytes the bytes of their events: a bulk of rows weighs as much as a thousand
+	// rows. A state takes about 1.5 kB in addition to its events' bytes.
 	maxCached      = 16384
 	maxCachedBytes = 64 << 20
 )
 
-// cached is a stream's state of whatever type, with the revision that it is of.
+// cached is a stream's state, of any type, with its revision.
 type cached struct {
 	loaded   any // Loaded[S]
 	revision int64
 	bytes    int // of its events' payloads
 }
 
-// cache keeps states as long as nothing newer was appended, which it learns by following the log.
+// cache keeps states until newer events are appended. It detects them by following the log.
 type cache struct {
 	mu      sync.Mutex
 	states  *simplelru.LRU[string, cached]
@@ -33,11 +33,11 @@ type cache struct {
 	fed     event.Position
 }
 
-// ticket is a load or an append under way: what it brings home may be old by then.
+// ticket is a load or an append in progress. Its result may be outdated when it ends.
 type ticket struct {
 	stream string
 	holds  int
-	newest int64 // revision that the log's followers have seen since
+	newest int64 // latest revision seen in the log since
 }
 
 func newCache() *cache {
@@ -52,7 +52,7 @@ func (c *cache) get(stream string) (cached, bool) {
 	return c.states.Get(stream)
 }
 
-// begin announces that a state of the stream will be put.
+// begin registers an operation that will put a state of the stream.
 func (c *cache) begin(stream string) *ticket {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +65,7 @@ func (c *cache) begin(stream string) *ticket {
 	return t
 }
 
-// end puts what was loaded, nil for nothing, unless it is old by now.
+// end puts the loaded state, nil for none, unless it is outdated.
 func (c *cache) end(t *ticket, entry *cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,14 +79,14 @@ func (c *cache) end(t *ticket, entry *cached) {
 	if ok && now.revision > entry.revision {
 		return
 	}
-	c.bytes += entry.bytes - now.bytes // Add does not tell of what it replaces
+	c.bytes += entry.bytes - now.bytes // Add does not report the replaced entry
 	c.states.Add(t.stream, *entry)
 	for c.bytes > maxCachedBytes {
 		c.states.RemoveOldest()
 	}
 }
 
-// reset drops what was put while nobody followed the log, and what is about to be. It is fed from the position on.
+// reset drops all states, and those about to be put. feed continues from the position.
 func (c *cache) reset(at event.Position) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,7 +97,7 @@ func (c *cache) reset(at event.Position) {
 	c.fed = at
 }
 
-// feed drops states as newer events are appended, by whomever.
+// feed drops the states of streams with newer events, including those that other processes append.
 func (c *cache) feed(batch eventstore.Batch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

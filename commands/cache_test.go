@@ -22,7 +22,7 @@ func TestALoadThatRacesWithAnAppendLeavesNothingOldBehind(t *testing.T) {
 	t.Parallel()
 	c := newCache()
 	load := c.begin("s")
-	c.feed(at(3, 9)) // what the load has read does not have this
+	c.feed(at(3, 9)) // the load has read a state without this event
 	c.end(load, &cached{revision: 2})
 	_, ok := c.get("s")
 	require.False(t, ok)
@@ -34,7 +34,7 @@ func TestALoadThatRacesWithAnAppendLeavesNothingOldBehind(t *testing.T) {
 	require.True(t, ok)
 	require.EqualValues(t, 3, entry.revision)
 
-	// Of two at once, the newer stays, whichever ends first.
+	// Of two concurrent loads the newer state stays, whichever ends first.
 	one, two := c.begin("s"), c.begin("s")
 	c.end(one, &cached{revision: 5})
 	c.end(two, &cached{revision: 4})
@@ -43,7 +43,7 @@ func TestALoadThatRacesWithAnAppendLeavesNothingOldBehind(t *testing.T) {
 
 	c.feed(at(5, 12))
 	_, ok = c.get("s")
-	require.True(t, ok, "an event that the state has in it drops nothing")
+	require.True(t, ok, "an event that the state includes drops nothing")
 	c.feed(at(6, 13))
 	_, ok = c.get("s")
 	require.False(t, ok)
@@ -60,8 +60,7 @@ func TestAnEndedLoadThatBroughtNothingLeavesTheCacheAsItWas(t *testing.T) {
 	require.EqualValues(t, 1, entry.revision)
 }
 
-// Whatever the order in which loads and the feed come, a state that is in the cache is as new as what
-// was fed.
+// Whatever the order of loads and feed, a cached state is as new as the fed events.
 func TestTheCacheIsNeverOlderThanItsFeed(t *testing.T) {
 	t.Parallel()
 	c := newCache()
@@ -122,7 +121,7 @@ func TestTheCacheIsBounded(t *testing.T) {
 	for range 2 {
 		c.end(c.begin("large"), &cached{revision: 0, bytes: maxCachedBytes / 2})
 	}
-	require.LessOrEqual(t, c.bytes, maxCachedBytes, "a state that takes another's place counts once")
+	require.LessOrEqual(t, c.bytes, maxCachedBytes, "a state that replaces another counts once")
 	require.Equal(t, maxCached, c.states.Len())
 	c.end(c.begin("larger"), &cached{revision: 0, bytes: maxCachedBytes})
 	require.Equal(t, 1, c.states.Len())
@@ -154,7 +153,7 @@ func TestWhatWasLoadedBeforeTheLogWasFollowedIsForgotten(t *testing.T) {
 	a.make(t, "2", "x")
 	_, err := Load(t.Context(), b.Cached(), things, "1")
 	require.NoError(t, err)
-	loading := b.cache.begin("thing-2") // it has read revision 0, and is on its way to the cache
+	loading := b.cache.begin("thing-2") // it has read revision 0, and is about to be put
 	for _, id := range []string{"1", "2"} {
 		_, err := Handle(t.Context(), a.Handler, as(t), things, id, nameThing{Name: "y"})
 		require.NoError(t, err)

@@ -11,13 +11,13 @@ import (
 	"bahi/eventstore"
 )
 
-// Do carries out a decision on any number of records. decide reads them by [Load] from the transaction, and decides on them by [Decide] and
-// [DecideNew]. Everything that it decides is written in one append. If a record that it has read changes meanwhile, decide runs again, on
-// newer state: so it must do nothing that lasts, except by [Once].
+// Do runs a decision on any number of records. decide reads them by [Load] from the transaction, and decides on them by [Decide] and
+// [DecideNew]. All of its events are written in one append. If a record that it has read changes meanwhile, decide runs again on the newer
+// state. So it must have no side effects, except by [Once].
 //
-// Do returns the first record of the kind that was decided, with revision -1 if none was. It returns the domain's refusal, [ErrStale],
-// [ErrBusy], or an error of the store. A refusal was right at some moment during the call. A repetition with the same Idempotency-Key
-// returns the first outcome. It may have reserved numbers, and writes nothing else.
+// Do returns the first decided record of the kind, with revision -1 if there is none. It returns the domain's refusal, [ErrStale],
+// [ErrBusy], or an error of the store. A refusal was right at some time during the call. A repetition with the same Idempotency-Key returns
+// the first outcome. It writes nothing, but may have reserved numbers.
 func Do[S any](
 	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], decide func(ctx context.Context, tx *Tx) error,
 ) (Outcome[S], error) {
@@ -60,7 +60,7 @@ func attempt[S any](
 	if !decided {
 		r = &reading[S]{read: Loaded[S]{Revision: -1}}
 		if err == nil && tx.decided > 0 {
-			err = fmt.Errorf("the command decided on no %s", kind.Category())
+			err = fmt.Errorf("the command made no decision on a %s", kind.Category())
 		}
 	}
 	before := r.read

@@ -16,20 +16,20 @@ type StreamCommand[S any] struct {
 	Command event.Command[S]
 }
 
-// Begins returns a command on a stream that is to begin.
+// Begins returns a command that creates a stream.
 func Begins[S any](id string, c event.Command[S]) StreamCommand[S] {
 	return StreamCommand[S]{Loaded: Loaded[S]{Revision: -1}, ID: id, Command: c}
 }
 
-// StreamResult is what became of a One.
+// StreamResult is the outcome of one StreamCommand.
 type StreamResult[S any] struct {
 	Loaded[S]
 
-	Changed bool // this call appended what follows; false: another one was faster, or nothing follows
+	Changed bool // this call appended the events; false: there was a conflict, or there are no events
 }
 
-// HandleEach handles commands on different streams, each in its own transaction, in as few round trips as the log allows. It does not
-// repeat a decision whose stream has changed meanwhile: Changed is false for it.
+// HandleEach handles commands on different streams, each in its own transaction, in as few round trips as the log allows. If a stream has
+// changed meanwhile, it does not decide again, and Changed is false for it.
 func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], all []StreamCommand[S]) ([]StreamResult[S],
 	error) {
 	done, txs := make([]StreamResult[S], len(all)), make([]*Tx, len(all))
@@ -75,7 +75,7 @@ func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event
 	return done, err
 }
 
-// HandleAll is [HandleEach] for commands each of which has to take effect: where somebody else was faster, it is decided on what they made.
+// HandleAll is [HandleEach] for commands that must all take effect: after a conflict, it decides again on the newer state.
 func HandleAll[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], all []StreamCommand[S]) error {
 	done, err := HandleEach(ctx, h, req, kind, all)
 	for i, d := range done {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What many commands made together is known afterwards as the log has it, without a read.
+// After a batch of commands, their states equal the log's, without a read.
 func TestCommandsThatAreHandledTogether(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 2)
@@ -26,7 +26,7 @@ func TestCommandsThatAreHandledTogether(t *testing.T) {
 	done, err = HandleEach(t.Context(), n.Handler, as(t), things, ones)
 	require.NoError(t, err)
 	require.Equal(t, []bool{true, false, false}, []bool{done[0].Changed, done[1].Changed, done[2].Changed},
-		"another one was faster, and nothing follows")
+		"another process was first, and there are no events")
 	require.Equal(t, []string{"c", "b", "a"}, []string{done[0].State.Name, done[1].State.Name, done[2].State.Name})
 
 	metrics := prometheus.NewRegistry()
@@ -50,7 +50,7 @@ func TestCommandsThatAreHandledTogether(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "faster", l.State.Name)
 
-	require.NoError(t, HandleAll(t.Context(), n.Handler, as(t), things, ones[1:2]), "it is decided on what the other one made")
+	require.NoError(t, HandleAll(t.Context(), n.Handler, as(t), things, ones[1:2]), "it is decided on the newer state")
 	l, err = Load(t.Context(), n.Fresh(), things, "2")
 	require.NoError(t, err)
 	require.Equal(t, "d", l.State.Name)

@@ -12,7 +12,7 @@ import (
 	"bahi/eventstore"
 )
 
-// loseTail takes the newest events out of the log and cuts all connections, as a failover to a replica that was behind does.
+// loseTail deletes the newest events of the log and cuts all connections, as a failover to a lagging replica does.
 func loseTail(t *testing.T, pool *pgxpool.Pool, count int) {
 	t.Helper()
 	conn, err := pool.Acquire(t.Context())
@@ -23,10 +23,10 @@ func loseTail(t *testing.T, pool *pgxpool.Pool, count int) {
 	_, err = conn.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
 		and pid <> pg_backend_pid()`)
 	require.NoError(t, err)
-	pool.Reset() // otherwise a test would find the broken connections one by one
+	pool.Reset() // otherwise a test would hit the broken connections one by one
 }
 
-// soon waits for what may fail while connections are made again.
+// soon retries an operation that may fail while connections are reopened.
 func soon(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	require.Eventually(t, is, time.Minute, 10*time.Millisecond, what)
@@ -53,7 +53,7 @@ func TestACommandIsNotDecidedOnWhatTheLogHasLost(t *testing.T) {
 	require.Equal(t, []string{"ThingMade", "ThingNamed", "ThingMade"}, n.log(t))
 }
 
-// Followers of the log may be told a moment later.
+// Followers of the log may receive the loss later.
 func TestAnAppendThatIsGivenALostEventsPositionMakesWhatWasKnownForgotten(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
@@ -117,7 +117,7 @@ func TestNumbersWhoseReservationTheLogHasLostAreNotGivenAgain(t *testing.T) {
 	}
 	all := a.reservations(t)
 	for _, n := range given[2:] {
-		require.Greater(t, n, int64(16), "what b was given is out in the world")
+		require.Greater(t, n, int64(16), "the numbers given to b are in use")
 		covered := 0
 		for _, r := range all {
 			if r.First <= n && n <= r.Last {

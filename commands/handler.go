@@ -16,29 +16,29 @@ import (
 	"bahi/eventstore"
 )
 
-// maxTries is how often a command is decided because a stream that it read has changed meanwhile.
+// maxTries limits how often a command is decided after conflicts.
 const maxTries = 16
 
-// ErrBusy is the error of a command that was decided [maxTries] times, each time on what had changed meanwhile.
+// ErrBusy is the error of a command that had [maxTries] conflicts in a row.
 var ErrBusy = fault.New(fault.Unavailable, "Too many changes at once, try again")
 
-// ErrStale is the error of an If-Match with a revision that is not the newest.
+// ErrStale is the error of an If-Match with an outdated revision.
 var ErrStale = fault.New(fault.Stale, "It was changed since you read it")
 
-// errForeign guards against a command that would write into another workspace's stream.
+// errForeign prevents a command from writing into another workspace's stream.
 var errForeign = fault.New(fault.NotFound, "Not found")
 
 // Vault keeps the keys that all nodes share.
 type Vault interface {
 	// HMAC computes a keyed hash.
 	HMAC(ctx context.Context, name string, parts ...[]byte) ([]byte, error)
-	// Seal encrypts the personal and secret values of events that are about to be appended.
+	// Seal encrypts the personal and secret values of events before their append.
 	Seal(ctx context.Context, values []*event.Sealed) error
 	// OpenPersonal opens personal values, or marks them as erased.
 	OpenPersonal(ctx context.Context, values []*event.Sealed) error
 }
 
-// Handler carries out commands on one log.
+// Handler runs commands on one log.
 type Handler struct {
 	store   eventstore.Store
 	vault   Vault
@@ -50,12 +50,12 @@ type Handler struct {
 	conflicts *prometheus.CounterVec
 }
 
-// New makes a Handler. Run must be running for it to be fast.
+// New returns a Handler. It is fast only while Run runs.
 func New(store eventstore.Store, vault Vault, now func() time.Time) *Handler {
 	h := &Handler{store: store, vault: vault, now: now, cache: newCache()}
 	h.numbers = newNumbers(h)
 	h.conflicts = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "bahi_append_conflicts_total", Help: "Appends that were refused because a stream had changed meanwhile, by its category.",
+		Name: "bahi_append_conflicts_total", Help: "Appends refused because a stream had changed meanwhile, by the stream's category.",
 	}, []string{"category"})
 	return h
 }
@@ -63,8 +63,8 @@ func New(store eventstore.Store, vault Vault, now func() time.Time) *Handler {
 // Register adds the handler's metrics.
 func (h *Handler) Register(metrics *prometheus.Registry) { metrics.MustRegister(h.conflicts) }
 
-// Run follows the log until ctx ends. It answers an error when the log cannot be reached at first. Where what it follows
-// breaks off, it begins again: the log may have lost its newest events.
+// Run follows the log until ctx ends. It returns an error if the log is unreachable at first. If the subscription breaks off later, it
+// starts again: the log may have lost its newest events.
 func (h *Handler) Run(ctx context.Context) error {
 	for first := true; ctx.Err() == nil; first = false {
 		head, err := h.store.Head(ctx)
@@ -96,14 +96,14 @@ func (h *Handler) follow(ctx context.Context, after event.Position) {
 	}
 }
 
-// forget gives up what this process knows of the log without asking.
+// forget drops the states and numbers that this process has in memory.
 func (h *Handler) forget() {
 	h.cache.reset(0)
 	h.numbers.forget()
 }
 
-// append is the store's. When it shows that the log lost its newest events, what was made of them is forgotten at once,
-// before the log's followers are told.
+// append appends to the store. If the log turns out to have lost its newest events, it drops derived states at once, before the log's
+// followers learn of the loss.
 func (h *Handler) append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
 	if err := Untried(ctx); err != nil {
 		return eventstore.Appended{}, err
@@ -122,7 +122,7 @@ func (h *Handler) appendAny(ctx context.Context, t eventstore.Transaction) (even
 	return done, err
 }
 
-// conflict returns the conflict that err is, and counts it.
+// conflict returns err if it is a conflict, and counts it; else nil.
 func (h *Handler) conflict(err error) (*eventstore.WrongRevision, bool) {
 	wrong, is := errors.AsType[*eventstore.WrongRevision](err)
 	if is {
@@ -132,13 +132,13 @@ func (h *Handler) conflict(err error) (*eventstore.WrongRevision, bool) {
 	return wrong, is
 }
 
-// Cached returns a source of states that may be late by a moment.
+// Cached returns a source of states that may lag behind the log.
 func (h *Handler) Cached() Source { return source{h: h} }
 
-// Fresh returns a source of states that are as new as the call.
+// Fresh returns a source of states that are at least as new as the call.
 func (h *Handler) Fresh() Source { return source{h: h, fresh: true} }
 
-// AppendEach appends events that only carry out what is decided already, each to its own stream.
+// AppendEach appends events of earlier decisions, each to its own stream.
 func (h *Handler) AppendEach(ctx context.Context, appends []eventstore.Transaction) []eventstore.Result {
 	if err := Untried(ctx); err != nil {
 		return slices.Repeat([]eventstore.Result{{Err: err}}, len(appends))
@@ -150,19 +150,19 @@ func (h *Handler) AppendEach(ctx context.Context, appends []eventstore.Transacti
 	return results
 }
 
-// Outcome is what became of a record that a command has decided.
+// Outcome is the outcome of a command on a record.
 type Outcome[S any] struct {
 	ID        string         // of the aggregate
-	State     S              // after it
-	Revision  int64          // of the stream after it, or as it is when nothing was appended; -1: no stream
-	Position  event.Position // of the last event of its transaction; if there is none, where the decision holds
+	State     S              // after the command
+	Revision  int64          // of the stream after the command; unchanged if nothing was appended; -1: no stream
+	Position  event.Position // of the last event of its transaction; without events, the position of the decision's state
 	At        time.Time      // when the last of its events was recorded
 	CreatedAt time.Time      // when the first event of the stream was recorded
 	Changed   bool           // events were appended to it
 	Replayed  bool           // by an earlier request with the same key
 }
 
-// Handle carries out a command on a record. It returns the domain's refusal, [ErrStale], [ErrBusy], or an error of the store.
+// Handle runs a command on a record. It returns the domain's refusal, [ErrStale], [ErrBusy], or an error of the store.
 func Handle[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], id string, cmd event.Command[S]) (Outcome[S], error) {
 	return Do(ctx, h, req, kind, func(ctx context.Context, tx *Tx) error {
 		_, err := Decide(ctx, tx, kind, id, cmd)
@@ -175,7 +175,7 @@ func always[S any](cmd event.Command[S]) func(string) event.Command[S] {
 	return func(string) event.Command[S] { return cmd }
 }
 
-// Create is [Handle] for a new record. It calls newID for the record's id when nothing refuses the command.
+// Create is [Handle] for a new record. It calls newID for the record's id after nothing has refused the command.
 func Create[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error),
 	cmd event.Command[S]) (Outcome[S], error) {
 	return CreateWithID(ctx, h, req, kind, newID, always(cmd))
@@ -192,7 +192,7 @@ func CreateWithID[S any](
 	})
 }
 
-// newEventID returns ids that rise with time, which keeps whatever indexes them compact.
+// newEventID returns ids that increase with time, which keeps indexes compact.
 func newEventID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
 
 // meta returns the metadata of the events that a request causes.
@@ -203,7 +203,7 @@ func (h *Handler) meta(req Request) event.Meta {
 	}
 }
 
-// FollowUpMeta returns the metadata of an event that repeats what the first event of a stream has said.
+// FollowUpMeta returns the metadata of an event that repeats data of a stream's first event.
 func (h *Handler) FollowUpMeta(ctx context.Context, stream string) (meta event.Meta, err error) {
 	for stored, err := range h.store.ReadStream(ctx, stream, 0, eventstore.Forwards) {
 		if err != nil {

@@ -67,7 +67,7 @@ func TestANodeWithAnOldCacheAnswersAsTheLogHasIt(t *testing.T) {
 
 	a.make(t, "new", "x")
 	_, err = Handle(t.Context(), b.Handler, as(t), things, "new", nameThing{Name: "y"})
-	require.NoError(t, err, "no 404 for what another node made just now")
+	require.NoError(t, err, "no 404 for a record that another node has just created")
 
 	a.make(t, "newer", "x")
 	_, err = Create(t.Context(), b.Handler, as(t), things, called("newer"), makeThing{Name: "y"})
@@ -78,7 +78,7 @@ func TestANodeWithAnOldCacheAnswersAsTheLogHasIt(t *testing.T) {
 	_, err = Handle(t.Context(), b.Handler, as(t), things, "gone", nameThing{Name: "y"})
 	require.ErrorIs(t, err, errNoThing)
 
-	// What looks like no change to a node that is late is one.
+	// A command may change nothing on an outdated state and still change the newest one.
 	_, err = Handle(t.Context(), a.Handler, as(t), things, "same", nameThing{Name: "y"})
 	require.NoError(t, err)
 	out, err := Handle(t.Context(), b.Handler, as(t), things, "same", nameThing{Name: "x"})
@@ -113,9 +113,9 @@ func TestIfMatchWantsTheNewestRevision(t *testing.T) {
 		require.ErrorIs(t, err, ErrStale)
 	}
 	_, err = Handle(t.Context(), n.Handler, match(1), things, "2", nameThing{Name: "c"})
-	require.ErrorIs(t, err, errNoThing, "what is not there is told first")
+	require.ErrorIs(t, err, errNoThing, "a missing record is reported first")
 	_, err = Create(t.Context(), n.Handler, match(0), things, func(context.Context) (string, error) {
-		t.Error("a refusal wants no id")
+		t.Error("a refusal needs no id")
 		return "", nil
 	}, makeThing{Name: "c"})
 	require.ErrorIs(t, err, ErrStale)
@@ -143,7 +143,7 @@ func TestADryRunAppendsNothingAndUsesNothingUp(t *testing.T) {
 	n := nodes(t, 1)[0]
 	dry := as(t, keyed("k", "x"), func(r *Request) { r.DryRun = true })
 	never := func(context.Context) (string, error) {
-		t.Error("a dry run wants no id")
+		t.Error("a dry run needs no id")
 		return "", nil
 	}
 	out, err := Create(t.Context(), n.Handler, dry, things, never, makeThing{Name: "a"})
@@ -162,7 +162,7 @@ func TestADryRunAppendsNothingAndUsesNothingUp(t *testing.T) {
 
 	out, err = Handle(t.Context(), n.Handler, as(t, keyed("k", "x")), things, "1", endThing{})
 	require.NoError(t, err)
-	require.False(t, out.Replayed, "the key is not burnt")
+	require.False(t, out.Replayed, "the key is still usable")
 }
 
 func TestEventsTellWhoCausedThemAndWhy(t *testing.T) {
@@ -201,7 +201,7 @@ func TestWhatIsNewIsMadeWithoutAskingTheLogFirst(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "b", out.State.Name)
 	_, err = Create(t.Context(), all[1].Handler, as(t), things, called("1"), makeThing{Name: "b"})
-	require.ErrorIs(t, err, errThing, "an id that was given twice is found out by the append")
+	require.ErrorIs(t, err, errThing, "the append detects an id that was given twice")
 }
 
 func TestTheOutcomeTellsWhereTheStreamStands(t *testing.T) {
@@ -222,7 +222,7 @@ func TestTheOutcomeTellsWhereTheStreamStands(t *testing.T) {
 	out, err = Handle(t.Context(), n.Handler, as(t), things, "1", nameThing{Name: "b"})
 	require.NoError(t, err)
 	want.Changed = false
-	require.Equal(t, want, out, "what changes nothing was decided up to the head")
+	require.Equal(t, want, out, "a decision without events is valid up to the head")
 }
 
 func TestRunEndsWithItsContext(t *testing.T) {
@@ -236,6 +236,6 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	case err := <-stopped:
 		require.NoError(t, err)
 	case <-time.After(30 * time.Second):
-		require.Fail(t, "it goes on")
+		require.Fail(t, "it continues")
 	}
 }

@@ -7,20 +7,19 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/request"
+	"bahi/eventstore"
 )
 
 // ErrKeyReused is the error of a key that was used for another request.
 var ErrKeyReused = fault.New(fault.Invalid, "Idempotency-Key was used with another request")
 
-// keyName is the vault's key for scopes and fingerprints. A bare hash would be an oracle for what is
-// in a request.
+// keyName is the vault's key for scopes and fingerprints. An unkeyed hash would reveal a guessed request.
 const keyName = "idempotency"
 
-// marks returns what a request with a key is known by: the name of its stream, and the fingerprint of
-// everything that makes it the same request.
+// marks returns what identifies a request with a key: the name of its stream, and the fingerprint of all its parts.
 func marks(ctx context.Context, h *Handler, req Request) (name, mark string, err error) {
 	scope := [][]byte{[]byte(req.Operation), []byte(req.Actor.String()), req.Workspace[:], []byte(req.Key)}
-	if req.Actor.Type == "" { // the public is many callers, who know nothing of one another's keys
+	if req.Actor.Type == "" { // the public is many callers, who do not know one another's keys
 		scope = append(scope, req.Fingerprint)
 	}
 	named, err := h.vault.HMAC(ctx, keyName, scope...)
@@ -34,9 +33,9 @@ func marks(ctx context.Context, h *Handler, req Request) (name, mark string, err
 	return hash(named), hash(marked), nil
 }
 
-// PreviousOutcome returns what the request did when it came before with the same key; done is false when it did not. It is for a flow that
-// must ask before it does something outside, such as looking at a password, which would not end the same again. The flow keeps the key for
-// [Do].
+// PreviousOutcome returns the outcome of an earlier request with the same key; done is false if there was none. It is for operations that
+// must know it before they act outside the log, such as verifying a password, which may give another result the second time. The key stays
+// usable for [Do].
 func PreviousOutcome[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S]) (out Outcome[S], done bool, err error) {
 	out.Revision = -1
 	if req.Key == "" || req.DryRun {
@@ -49,7 +48,7 @@ func PreviousOutcome[S any](ctx context.Context, h *Handler, req Request, kind *
 	return earlier(ctx, h, h.Fresh(), kind, name, mark)
 }
 
-// earlier returns what a request did that was accepted before.
+// earlier returns the outcome of an earlier accepted request.
 func earlier[S any](ctx context.Context, h *Handler, from Source, kind *event.Kind[S], name, mark string) (out Outcome[S],
 	done bool, err error) {
 	out.Revision = -1
@@ -63,7 +62,7 @@ func earlier[S any](ctx context.Context, h *Handler, from Source, kind *event.Ki
 	case category != kind.Category():
 		return out, false, fmt.Errorf("a request on %s was accepted for %s", kind.Category(), was.Stream)
 	default:
-		l, err := readOn(ctx, h, kind, was.Stream, Loaded[S]{Revision: -1}, was.Revision)
+		l, err := readOn(ctx, h, kind, was.Stream, Loaded[S]{Revision: -1}, was.Revision, eventstore.End)
 		return Outcome[S]{
 			ID: id, State: l.State, Revision: l.Revision, Position: known.end, At: l.At, CreatedAt: l.CreatedAt, Changed: !was.Nothing,
 			Replayed: true,

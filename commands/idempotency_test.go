@@ -21,7 +21,7 @@ import (
 
 var errCrash = errors.New("the process is gone")
 
-// crash lets the node die before or after its next append to a stream whose name begins like this.
+// crash lets the node die before or after its next append to a stream whose name has this prefix.
 func (n *node) crash(before, after string) {
 	once := func(prefix string) func(context.Context, string) error {
 		if prefix == "" {
@@ -62,7 +62,7 @@ func TestTheSameRequestTwiceHasOneEffect(t *testing.T) {
 	require.Equal(t, []string{"RequestAccepted", "ThingMade", "ThingNamed"}, all[0].log(t))
 }
 
-// A flow of several steps asks first what the request did before.
+// An operation of several steps asks first for the outcome of an earlier request.
 func TestARequestKnowsWhatItDidEarlier(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 2)
@@ -83,7 +83,7 @@ func TestARequestKnowsWhatItDidEarlier(t *testing.T) {
 	_, _, err = PreviousOutcome(t.Context(), all[1].Handler, as(t, keyed("k", "another request")), things)
 	require.ErrorIs(t, err, ErrKeyReused)
 
-	all[0].crash("thing-", "") // it was accepted, and did nothing
+	all[0].crash("thing-", "") // it was accepted, and changed nothing
 	crashed := as(t, keyed("k2", "x"))
 	_, err = Handle(t.Context(), all[0].Handler, crashed, things, "a", nameThing{Name: "never"})
 	require.ErrorIs(t, err, errCrash)
@@ -198,7 +198,7 @@ func TestThePublicSharesNoKeys(t *testing.T) {
 	one, err := Create(t.Context(), n.Handler, as(t, keyed("1", "x"), public), things, fresh(), makeThing{Name: "a"})
 	require.NoError(t, err)
 	two, err := Create(t.Context(), n.Handler, as(t, keyed("1", "y"), public), things, fresh(), makeThing{Name: "b"})
-	require.NoError(t, err, "it is somebody else who also counts from 1")
+	require.NoError(t, err, "it is another caller who also counts from 1")
 	require.NotEqual(t, one.ID, two.ID)
 	again, err := Create(t.Context(), n.Handler, as(t, keyed("1", "y"), public), things, fresh(), makeThing{Name: "b"})
 	require.NoError(t, err)
@@ -231,7 +231,7 @@ func TestThatNothingChangedIsRememberedToo(t *testing.T) {
 	again, err := Handle(t.Context(), all[1].Handler, req, things, "1", nameThing{Name: "a"})
 	require.NoError(t, err)
 	out.Replayed = true
-	require.Equal(t, out, again, "it changes nothing later either")
+	require.Equal(t, out, again, "it still changes nothing later")
 	require.Greater(t, out.Position, all[0].stream(t, "thing-1")[0].Position, "it was decided later")
 	require.Less(t, out.Position, all[0].stream(t, "thing-1")[1].Position)
 	require.Len(t, all[0].stream(t, "thing-1"), 2)
@@ -263,7 +263,7 @@ func TestAKeyIsFreeAgainWhenItsRequestLostToAnother(t *testing.T) {
 	require.Equal(t, out.ID, again.ID)
 }
 
-// Two processes carry out the same request. The slower one returns the outcome of the faster one.
+// Two processes handle the same request. The slower one returns the outcome of the faster one.
 func TestTheSlowerOfTwoFindsItsOwnEffect(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(n *node, req Request, id string) (Outcome[thing], error){
@@ -300,7 +300,7 @@ func TestTheSlowerOfTwoFindsItsOwnEffect(t *testing.T) {
 	}
 }
 
-// sayThing names a thing, even as it is named already.
+// sayThing names a thing, even if it already has the name.
 type sayThing struct{ Name string }
 
 func (c sayThing) Decide(thing) ([]event.Event[thing], error) {

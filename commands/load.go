@@ -25,7 +25,7 @@ type Loaded[S any] struct {
 	asOf  event.Position // which this process knew before it read the stream
 }
 
-// write returns the transaction that appends to the stream where it was read.
+// write returns the transaction that appends to the stream at the revision that was read.
 func (l Loaded[S]) write(stream string, events ...event.Proposed) eventstore.Transaction {
 	t := eventstore.To(stream, eventstore.Expected(l.Revision), events...)
 	t.AsOf = l.asOf
@@ -42,7 +42,7 @@ func (l Loaded[S]) and(kind *event.Kind[S], r event.Recorded[event.Event[S]], by
 	return l
 }
 
-// Source is where [Load] takes states from: [Handler.Cached], [Handler.Fresh] or a [Tx].
+// Source is the source of states for [Load]: [Handler.Cached], [Handler.Fresh] or a [Tx].
 type Source interface{ source() source }
 
 type source struct {
@@ -70,7 +70,7 @@ func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id strin
 		}
 	}
 	t := s.h.cache.begin(stream)
-	l, err := readOn(ctx, s.h, kind, stream, l, eventstore.LastRevision)
+	l, err := readOn(ctx, s.h, kind, stream, l, eventstore.LastRevision, eventstore.End)
 	l.asOf = asOf
 	if err != nil {
 		s.h.cache.end(t, nil)
@@ -80,15 +80,15 @@ func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id strin
 	return l, nil
 }
 
-// LoadAt returns a stream's state at a revision, which it has.
-func LoadAt[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id string, revision int64) (Loaded[S], error) {
-	return readOn(ctx, h, kind, kind.Stream(id), Loaded[S]{Revision: -1}, revision)
+// LoadAt returns a stream's state at a position of the log.
+func LoadAt[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id string, position event.Position) (Loaded[S], error) {
+	return readOn(ctx, h, kind, kind.Stream(id), Loaded[S]{Revision: -1}, eventstore.LastRevision, position)
 }
 
-// loaders is how many records are loaded at once.
+// loaders is the number of records that are loaded concurrently.
 const loaders = 16
 
-// InParallel calls load for 0 to count-1, some at once. It returns the first error.
+// InParallel calls load for 0 to count-1, some concurrently. It returns the first error.
 func InParallel(count int, load func(n int) error) error {
 	var all errgroup.Group
 	all.SetLimit(loaders)
@@ -98,7 +98,7 @@ func InParallel(count int, load func(n int) error) error {
 	return all.Wait()
 }
 
-// LoadCached returns what this process has of a record, which may be late by a moment, if that is there, else what the log has.
+// LoadCached returns this process's state of a record, which may lag behind the log. Without one, it reads the log.
 func LoadCached[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id string, there func(S) bool) (Loaded[S], error) {
 	l, err := Load(ctx, h.Cached(), kind, id)
 	if err == nil && !there(l.State) {
@@ -107,13 +107,14 @@ func LoadCached[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id 
 	return l, err
 }
 
-// readOn adds the events of a stream that follow on l, up to a revision.
-func readOn[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, l Loaded[S], upTo int64) (Loaded[S], error) {
+// readOn adds the events of a stream that follow on l, up to a revision and a position.
+func readOn[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, l Loaded[S], upTo int64,
+	until event.Position) (Loaded[S], error) {
 	for stored, err := range h.store.ReadStream(ctx, stream, l.Revision+1, eventstore.Forwards) {
 		if err != nil {
 			return l, err
 		}
-		if stored.Revision > upTo {
+		if stored.Revision > upTo || stored.Position > until {
 			break
 		}
 		r, err := kind.Decode(stored)

@@ -24,7 +24,7 @@ import (
 	"bahi/migrations"
 )
 
-// thing is an aggregate of these tests' own.
+// thing is an aggregate for these tests.
 type thing struct {
 	Name string
 	Gone bool
@@ -77,7 +77,7 @@ func (endThing) Decide(s thing) ([]event.Event[thing], error) {
 	return []event.Event[thing]{ended{}}, nil
 }
 
-// sum is a Vault that all nodes share. No event of these tests has anything to seal.
+// sum is a Vault that all nodes share. These tests' events have nothing to seal.
 type sum struct{}
 
 func (sum) Seal(context.Context, []*event.Sealed) error         { return nil }
@@ -91,20 +91,20 @@ func (sum) HMAC(_ context.Context, name string, parts ...[]byte) ([]byte, error)
 	return h.Sum(nil), nil
 }
 
-// faulty is a real log with which things can go wrong, at one node.
+// faulty is a real log whose operations a test makes fail, at one node.
 type faulty struct {
 	eventstore.Store
 
 	mu sync.Mutex
-	// before is asked before each write; its error takes the append's place.
+	// before runs before each write; its error replaces the append.
 	before func(ctx context.Context, stream string) error
-	// after is asked after each write that took place; its error takes the answer's place.
+	// after runs after each completed write; its error replaces the result.
 	after func(ctx context.Context, stream string) error
-	// held keeps subscriptions from telling anything until it is closed.
+	// held blocks subscriptions until it is closed.
 	held chan struct{}
-	// subscribed is called at each subscription.
+	// subscribed runs at each subscription.
 	subscribed func()
-	// broken ends subscriptions with an error, as often as it says.
+	// broken ends that many subscriptions with an error.
 	broken int
 }
 
@@ -233,7 +233,7 @@ func (n *node) follow(t *testing.T) *node {
 	return n
 }
 
-// catchUp waits until the node's cache knows all that is in the log.
+// catchUp waits until the node's cache has followed the whole log.
 func (n *node) catchUp(t *testing.T) {
 	t.Helper()
 	head, err := n.store.Head(t.Context())
@@ -241,7 +241,7 @@ func (n *node) catchUp(t *testing.T) {
 	soon(t, "the log is followed", func() bool { return n.cache.position() >= head })
 }
 
-// hold keeps the node from learning what others append, until release is called.
+// hold hides others' appends from the node until release is called.
 func (n *node) hold() (release func()) {
 	held := make(chan struct{})
 	n.store.set(func() { n.store.held = held })
@@ -251,7 +251,7 @@ func (n *node) hold() (release func()) {
 	}
 }
 
-// nodes are so many processes on one database.
+// nodes returns several processes on one database.
 func nodes(t *testing.T, count int) []*node {
 	t.Helper()
 	pool := database(t)
@@ -285,7 +285,7 @@ func called(id string) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return id, nil }
 }
 
-// stream lists what the log has of a stream.
+// stream lists the events of a stream in the log.
 func (n *node) stream(t *testing.T, name string) (all []event.Stored) {
 	t.Helper()
 	for e, err := range n.store.ReadStream(t.Context(), name, 0, eventstore.Forwards) {

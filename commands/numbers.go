@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// A process reserves few numbers at first, so that a workshop's ids stay small through restarts,
-	// and more the faster it uses them up.
+	// A process reserves few numbers at first, so that a workshop's ids stay small through restarts. The faster it uses them, the more it
+	// reserves.
 	minReserved   = 8
 	maxReserved   = 8192
 	usedUpTimeout = 2 * time.Second
 )
 
-// numbers gives out the integer ids of this process.
+// numbers assigns the integer ids of this process.
 type numbers struct {
 	h      *Handler
 	mu     sync.Mutex
 	series map[string]*series
-	given  map[string]int64 // the greatest number of a series that any process reserved, as far as this one has seen
-	lives  int              // how often what was reserved may have been lost
+	given  map[string]int64 // the greatest reserved number of a series, as far as this process has seen
+	lives  int              // how often reservations may have been lost
 }
 
 type series struct {
@@ -42,7 +42,7 @@ func newNumbers(h *Handler) *numbers {
 	return &numbers{h: h, series: map[string]*series{}, given: map[string]int64{}}
 }
 
-// saw notes what the log says of reservations. It may lose them, and the numbers are out in the world.
+// saw records reservations from the log. The log may lose them later, although the numbers are in use.
 func (n *numbers) saw(events []event.Stored) {
 	for _, e := range events {
 		category, name := event.SplitStream(e.Stream)
@@ -55,7 +55,7 @@ func (n *numbers) saw(events []event.Stored) {
 	}
 }
 
-// reserved notes a reservation, and answers up to where numbers were given as far as is known.
+// reserved records a reservation, and returns the greatest reserved number known.
 func (n *numbers) reserved(name string, s number.State) number.State {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -63,14 +63,14 @@ func (n *numbers) reserved(name string, s number.State) number.State {
 	return number.State{Last: n.given[name]}
 }
 
-// forget gives up what is left of this process's blocks, whose reservations may be gone.
+// forget drops the rest of this process's blocks, whose reservations may be lost.
 func (n *numbers) forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.lives++
 }
 
-// Numbers returns the first of count numbers of a series that follow one another, never given before.
+// Numbers returns the first of count consecutive numbers of a series that were never given before.
 func (h *Handler) Numbers(ctx context.Context, name string, count int64) (int64, error) {
 	if err := Untried(ctx); err != nil {
 		return 0, err
@@ -98,7 +98,7 @@ func (h *Handler) Numbers(ctx context.Context, name string, count int64) (int64,
 		if err != nil {
 			return 0, err
 		}
-		if r.First != s.last+1 { // another process reserved in between
+		if r.First != s.last+1 { // another process has reserved in between
 			s.next = r.First
 		}
 		s.last, s.size, s.reserved = r.Last, size, now
@@ -108,7 +108,7 @@ func (h *Handler) Numbers(ctx context.Context, name string, count int64) (int64,
 	return n, nil
 }
 
-// reserve appends a reservation behind the newest one, which alone matters, and behind those that the log may have lost.
+// reserve appends a reservation after the newest one, and after those that the log may have lost.
 func (h *Handler) reserve(ctx context.Context, name string, count int64) (number.Reserved, error) {
 	stream := number.Kind.Stream(name)
 	for range maxTries {
@@ -145,7 +145,7 @@ func (h *Handler) reserve(ctx context.Context, name string, count int64) (number
 	return number.Reserved{}, ErrBusy
 }
 
-// IDFromSeries returns the id of a new record from a series of numbers, for [Create]: the first of count.
+// IDFromSeries returns the id of a new record from a series, for [Create]: the first of count numbers.
 func (h *Handler) IDFromSeries(series string, count int64) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		n, err := h.Numbers(ctx, series, count)

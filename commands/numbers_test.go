@@ -15,7 +15,7 @@ import (
 	"bahi/eventstore"
 )
 
-// reservations lists what was reserved of rows.
+// reservations lists the reservations of row numbers.
 func (n *node) reservations(t *testing.T) (all []number.Reserved) {
 	t.Helper()
 	for _, e := range n.stream(t, number.Kind.Stream("row")) {
@@ -68,11 +68,11 @@ func TestNumbersFollowOneAnother(t *testing.T) {
 	for want, count := int64(1), int64(1); count < 200; want, count = want+count, count*2 {
 		first, err := n.Numbers(t.Context(), "row", count)
 		require.NoError(t, err)
-		require.Equal(t, want, first, "what is left of a block is used with the next one, if that follows")
+		require.Equal(t, want, first, "the rest of a block is used with the next block if that is adjacent")
 	}
 	first, err := n.Numbers(t.Context(), "account", 1)
 	require.NoError(t, err)
-	require.EqualValues(t, 1, first, "each series counts for itself")
+	require.EqualValues(t, 1, first, "each series has its own count")
 }
 
 func TestTheRestOfABlockIsLostToAnotherProcessesBlock(t *testing.T) {
@@ -100,22 +100,22 @@ func TestBlocksAdaptToTheirUse(t *testing.T) {
 		take(1)
 	}
 	require.Equal(t, []number.Reserved{{First: 1, Last: 8}, {First: 9, Last: 24}}, n.reservations(t),
-		"twice as many when they are used up at once")
+		"twice as many if they are used up at once")
 	n.clock.advance(time.Hour)
 	take(1)
-	require.Equal(t, number.Reserved{First: 25, Last: 32}, n.reservations(t)[2], "fewer when they lasted")
+	require.Equal(t, number.Reserved{First: 25, Last: 32}, n.reservations(t)[2], "fewer if they lasted")
 	take(7)
 	for range 4 {
 		n.clock.advance(time.Hour)
 		take(minReserved)
 	}
-	require.Equal(t, number.Reserved{First: 57, Last: 64}, n.reservations(t)[6], "but not below the least")
+	require.Equal(t, number.Reserved{First: 57, Last: 64}, n.reservations(t)[6], "but not below the minimum")
 	for range 2 {
 		take(3 * maxReserved)
 	}
 	all := n.reservations(t)
 	last := all[len(all)-1]
-	require.EqualValues(t, 3*maxReserved, last.Last-last.First+1, "what is asked for at once is had at once")
+	require.EqualValues(t, 3*maxReserved, last.Last-last.First+1, "numbers requested together are consecutive")
 }
 
 func TestNumbersSurviveTheLossOfEveryTableButTheLog(t *testing.T) {
@@ -153,13 +153,13 @@ func TestNumbersFailWithTheStoreAndComeBackWithIt(t *testing.T) {
 		_, err := n.Numbers(t.Context(), "row", 1)
 		require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	}
-	n.crash("", "number-") // the answer is lost, and so are the numbers
+	n.crash("", "number-") // the result is lost, and so are the numbers
 	_, err := n.Numbers(t.Context(), "row", 1)
 	require.ErrorIs(t, err, errCrash)
 	first, err := n.Numbers(t.Context(), "row", 1)
 	require.NoError(t, err)
 	require.EqualValues(t, minReserved+1, first)
-	require.Equal(t, number.Reserved{First: 9, Last: 16}, n.reservations(t)[1], "failing makes no block larger")
+	require.Equal(t, number.Reserved{First: 9, Last: 16}, n.reservations(t)[1], "a failure makes no block larger")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -19,7 +19,7 @@ func (stepped) EvolveAt(w walk, at event.Position) walk { return append(slices.C
 
 var walks = event.NewKind("walk", event.Of[stepped]("Stepped", 1))
 
-// steps is a command that decides several steps at once.
+// steps is a command that decides several steps.
 type steps int
 
 func (n steps) Decide(walk) (events []event.Event[walk], err error) {

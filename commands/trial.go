@@ -5,12 +5,12 @@ import (
 	"errors"
 )
 
-// ErrTrial ends a trial before its first write: what was decided until then is in order.
+// ErrTrial ends a trial before its first write: all decisions so far are valid.
 var ErrTrial = errors.New("a trial writes nothing")
 
 type trialKey struct{}
 
-// Trial returns a context in which nothing is written. A handler that gets it finds faults of a request that is refused in any case.
+// Trial returns a context in which nothing is written. A handler that gets it finds only those faults of a request that any state refuses.
 func Trial(ctx context.Context) context.Context { return context.WithValue(ctx, trialKey{}, true) }
 
 // Untried returns [ErrTrial] in a trial. Call it before a write.

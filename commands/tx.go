@@ -13,8 +13,8 @@ import (
 	"bahi/eventstore"
 )
 
-// Tx is one try of a decision: the records that it reads and what it writes to them. All is written in one append, and only if every record
-// that was read is still as it was read.
+// Tx is one attempt of a decision: the records that it reads and their new events. One append writes all events, and only if no record that
+// was read has changed.
 type Tx struct {
 	*try
 
@@ -24,24 +24,24 @@ type Tx struct {
 type try struct {
 	h       *Handler
 	req     Request
-	asOf    event.Position    // that this process knew before the first read
+	asOf    event.Position    // known to this process before the first read
 	overdue map[string]bool   // streams that an earlier try read too early
-	made    map[string]any    // what [Once] has made
+	made    map[string]any    // results of [Once]
 	records []record          // in the order in which they were read
 	read    map[string]record // by stream
 	primary string            // category of the records one of which is returned
-	first   record            // of that category that was decided
-	decided int               // how many records were
-	count   int               // of the events that are written
+	first   record            // first decided record of that category
+	decided int               // number of decided records
+	count   int               // of the events to be written
 }
 
 // record is a *reading of any type.
 type record interface {
 	stream() string
 	expected() eventstore.Expected
-	count() int // of the events that are written
+	count() int // of the events to be written
 	guessed() bool
-	place() int // among the records that were decided, from 1; 0: it was not
+	place() int // its index among the decided records, from 1; 0: not decided
 	payloads() ([]any, error)
 	replace(payloads []any) []any
 	encode(req Request, follow int) (eventstore.Write, error)
@@ -68,7 +68,7 @@ func (tx *Tx) Now() time.Time { return tx.h.now() }
 // DryRun reports whether nothing will be written.
 func (tx *Tx) DryRun() bool { return tx.req.DryRun }
 
-// Once returns what make made in the first try in which it was called with this name. It is for numbers and ids.
+// Once returns the result of make in the first attempt that called it with this name. It is for numbers and ids.
 func Once[T any](tx *Tx, name string, make func() (T, error)) (T, error) {
 	if known, ok := tx.made[name].(T); ok {
 		return known, nil
@@ -86,10 +86,10 @@ type reading[S any] struct {
 	kind      *event.Kind[S]
 	id        string
 	workspace uuid.UUID
-	read, now Loaded[S] // before and after what is written
+	read, now Loaded[S] // before and after the decided events
 	events    []event.Event[S]
-	nth       int  // see place
-	guess     bool // it was not read, and is assumed not to exist
+	nth       int  // see position
+	guess     bool // not read: the caller guesses that it does not exist
 	encoded   []event.Proposed
 	meta      event.Meta
 	ticket    *ticket
@@ -102,20 +102,20 @@ func add[S any](tx *Tx, kind *event.Kind[S], id string, l Loaded[S]) *reading[S]
 	return r
 }
 
-// NewRecord adds a record with an id that was made for it.
+// NewRecord adds a record with a fresh id.
 func NewRecord[S any](tx *Tx, kind *event.Kind[S], id string) {
 	add(tx, kind, id, Loaded[S]{Revision: -1})
 }
 
-// Unseen adds a record of which the caller guesses that it has not begun. The append finds out. [Tx.Again] says that a guess was wrong.
+// Unseen adds a record whose stream the caller guesses not to exist. The append verifies that. [Tx.Again] reports a wrong guess.
 func Unseen[S any](tx *Tx, kind *event.Kind[S], id string) {
 	add(tx, kind, id, Loaded[S]{Revision: -1}).guess = true
 }
 
-// Again reports whether an earlier try found a record other than it was read.
+// Again reports whether an earlier attempt found the record changed.
 func (tx *Tx) Again() bool { return len(tx.overdue) > 0 }
 
-// read returns a record of the transaction. It loads the record if the transaction has not read it yet.
+// read returns a record of the transaction. It loads the record on first use.
 func read[S any](ctx context.Context, tx *Tx, kind *event.Kind[S], id string) (*reading[S], error) {
 	stream := kind.Stream(id)
 	if known, ok := tx.read[stream]; ok {
@@ -131,8 +131,8 @@ func read[S any](ctx context.Context, tx *Tx, kind *event.Kind[S], id string) (*
 	return add(tx, kind, id, l), nil
 }
 
-// Decide adds what follows from a command on a record to the transaction, and returns the record with it. The first record of the kind
-// of [Do] that a transaction decides is the one that Do returns and that If-Match is about.
+// Decide adds the events of a command on a record to the transaction, and returns the record after them. [Do] returns the first decided
+// record of its kind, and If-Match applies to it.
 func Decide[S any](ctx context.Context, tx *Tx, kind *event.Kind[S], id string, cmd event.Command[S]) (Loaded[S], error) {
 	r, err := read(ctx, tx, kind, id)
 	if err == nil {
@@ -141,8 +141,8 @@ func Decide[S any](ctx context.Context, tx *Tx, kind *event.Kind[S], id string, 
 	return r.now, err
 }
 
-// DecideNew is [Decide] for a new record. It calls newID once, when nothing refuses the command; not in a dry run. The command that cmd
-// returns for the empty id must be refused for the same reasons as that for the record's id.
+// DecideNew is [Decide] for a new record. It calls newID once, after nothing has refused the command, and never in a dry run. The command
+// that cmd returns for the empty id must be refused for the same reasons as that for the record's id.
 func DecideNew[S any](
 	ctx context.Context, tx *Tx, kind *event.Kind[S], newID func(context.Context) (string, error), cmd func(id string) event.Command[S],
 ) (Loaded[S], error) {
@@ -159,7 +159,7 @@ func DecideNew[S any](
 		return trial.now, err
 	}
 	var r *reading[S]
-	if tx.overdue[kind.Stream(id)] { // somebody has begun it
+	if tx.overdue[kind.Stream(id)] { // another caller has created it
 		if r, err = read(ctx, tx, kind, id); err != nil {
 			return r.now, err
 		}
@@ -177,7 +177,7 @@ func (r *reading[S]) decide(ctx context.Context, tx *Tx, cmd event.Command[S]) e
 	r.workspace = tx.workspace
 	foreign := r.now.Revision >= 0 && r.now.Workspace != tx.workspace
 	state := r.now.State
-	if foreign { // as if it were not there
+	if foreign { // as if it did not exist
 		var zero S
 		state = zero
 	}
@@ -216,8 +216,8 @@ func (r *reading[S]) count() int                    { return len(r.events) }
 func (r *reading[S]) place() int                    { return r.nth }
 func (r *reading[S]) guessed() bool                 { return r.guess }
 
-// payloads returns the payloads of the events that are written. It returns an error if one has a value of a subject that the kind does
-// not declare.
+// payloads returns the payloads of the events to be written. It returns an error if one has a value of a subject that the kind does not
+// declare.
 func (r *reading[S]) payloads() ([]any, error) {
 	if _, err := event.MapSealed(r.events, r.kind.MaySeal); err != nil {
 		return nil, err
@@ -239,7 +239,7 @@ func (r *reading[S]) replace(payloads []any) []any {
 	return payloads[len(events):]
 }
 
-// seal encrypts the personal and secret values of what is written to the records, in one call, since it makes keys.
+// seal encrypts the personal and secret values of all events in one call, because it creates keys.
 func (h *Handler) seal(ctx context.Context, records []record) error {
 	var all []any
 	for _, r := range records {
@@ -259,7 +259,7 @@ func (h *Handler) seal(ctx context.Context, records []record) error {
 	return nil
 }
 
-// encode returns the write of the sealed events. So many events of the same transaction follow them.
+// encode returns the write of the sealed events. more is the number of later events in the same transaction.
 func (r *reading[S]) encode(req Request, follow int) (w eventstore.Write, err error) {
 	r.encoded, r.meta = make([]event.Proposed, len(r.events)), r.h.meta(req.In(r.workspace))
 	for i, e := range r.events {
@@ -273,7 +273,7 @@ func (r *reading[S]) encode(req Request, follow int) (w eventstore.Write, err er
 
 func (r *reading[S]) begin() { r.ticket = r.h.cache.begin(r.stream()) }
 
-// end takes note of where the events landed, the first of them at a position; nil: nowhere.
+// end records the positions of the events, the first of them at a position; nil: none were written.
 func (r *reading[S]) end(done *eventstore.Appended, first event.Position) {
 	var entry *cached
 	if done != nil {
@@ -305,7 +305,7 @@ func (tx *Tx) checks(written bool) (all []eventstore.Check, asOf event.Position)
 	return all, asOf
 }
 
-// confirm returns a position at which all that was read is as it was read.
+// confirm returns a position at which all records are unchanged since their reading.
 func (tx *Tx) confirm(ctx context.Context) (event.Position, error) {
 	checks, asOf := tx.checks(false)
 	if len(checks) == 0 {
@@ -315,9 +315,9 @@ func (tx *Tx) confirm(ctx context.Context) (event.Position, error) {
 	return done.Position, err
 }
 
-// commit writes what was decided.
+// commit writes the decided events.
 func (tx *Tx) commit(ctx context.Context) (eventstore.Appended, error) {
-	if err := Untried(ctx); err != nil { // before keys are made to seal with
+	if err := Untried(ctx); err != nil { // before creating keys for the seals
 		return eventstore.Appended{}, err
 	}
 	if err := tx.h.seal(ctx, tx.records); err != nil {
@@ -333,7 +333,7 @@ func (tx *Tx) commit(ctx context.Context) (eventstore.Appended, error) {
 	return done, err
 }
 
-// encode returns the transaction of what was decided and sealed, in the order in which it was decided.
+// encode returns the transaction of the decided, sealed events, in the order of the decisions.
 func (tx *Tx) encode() (eventstore.Transaction, error) {
 	slices.SortStableFunc(tx.records, func(a, b record) int { return a.place() - b.place() })
 	var t eventstore.Transaction
@@ -365,7 +365,7 @@ func (tx *Tx) begin() {
 	}
 }
 
-// end takes note of where the events landed.
+// end records the positions of the events.
 func (tx *Tx) end(done eventstore.Appended, err error) {
 	first := done.Position + 1 - event.Position(tx.count)
 	for _, r := range tx.records {
@@ -380,7 +380,7 @@ func (tx *Tx) end(done eventstore.Appended, err error) {
 	}
 }
 
-// remember adds that a request with an Idempotency-Key was carried out on the first record that was decided. The request was read first.
+// remember adds the record that a request with an Idempotency-Key was executed on the first decided record. The request was read first.
 func (tx *Tx) remember(mark string) {
 	revision := int64(tx.first.expected()) + int64(tx.first.count())
 	if r, ok := tx.records[0].(*reading[request.State]); ok {

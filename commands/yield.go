@@ -7,22 +7,22 @@ import (
 )
 
 const (
-	yields      = 3           // rests for each time that others waited
-	maxYielded  = 15          // rests for each time that the work took: it goes on, if slowly, however many write
-	longestRest = time.Second // so that a slow disk does not stop it
+	yields      = 3           // rest per unit of time that requests waited
+	maxYielded  = 15          // maximum rest per unit of work: it continues, if slowly, however many write
+	longestRest = time.Second // upper limit, so that a slow disk does not stop the work
 )
 
-// waiting counts how long requests wait for their commands.
+// waiting measures how long requests wait for their commands.
 type waiting struct {
 	mu     sync.Mutex
-	now    int64         // how many wait
-	waited time.Duration // how long those that have ended waited, without the moments at which those that wait began
+	now    int64         // number of waiting requests
+	waited time.Duration // total time of ended waits, minus the start times of current ones
 }
 
-// epoch is what the moments of waiting count from.
+// epoch is the origin of the start times.
 var epoch = time.Now()
 
-// begin notes that a request waits, and end, which it returns, that it does no longer.
+// begin records that a request waits; it returns end, which records that it no longer does.
 func (w *waiting) begin() (end func()) {
 	w.add(1)
 	return func() { w.add(-1) }
@@ -35,24 +35,24 @@ func (w *waiting) add(n int64) {
 	w.waited -= time.Duration(n) * time.Since(epoch)
 }
 
-// total returns how long all have waited, one beside the other, until now.
+// total returns the sum of all waiting times until now.
 func (w *waiting) total() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.waited + time.Duration(w.now)*time.Since(epoch)
 }
 
-// Pacer is work that nobody waits for. It rests the longer, the longer requests of this process waited for their commands meanwhile: a
+// Pacer paces background work. The longer requests of this process waited for their commands meanwhile, the longer the work rests. So a
 // campaign to a hundred thousand people leaves the processors to those who post rows.
 type Pacer struct {
 	handler      *Handler
 	waited, took time.Duration
 }
 
-// Yield returns work that has not begun.
+// Yield returns a pacer for new work.
 func (h *Handler) Yield() *Pacer { return &Pacer{handler: h} }
 
-// Do does a part of the work, and notes what it took.
+// Do does a part of the work and records its duration.
 func (y *Pacer) Do(part func() error) error {
 	waited, began := y.handler.waiting.total(), time.Now()
 	err := part()
@@ -60,7 +60,7 @@ func (y *Pacer) Do(part func() error) error {
 	return err
 }
 
-// Rest ends the work, and waits as long as it has to rest, or until ctx ends.
+// Rest ends the part and waits for the rest period, or until ctx ends.
 func (y *Pacer) Rest(ctx context.Context) {
 	if rest := rest(y.waited, y.took); rest > 0 {
 		select {
@@ -70,7 +70,7 @@ func (y *Pacer) Rest(ctx context.Context) {
 	}
 }
 
-// rest returns how long work rests that took some time, in which others waited for a time in all.
+// rest returns the rest after work of some duration, in which requests waited for a total time.
 func rest(waited, took time.Duration) time.Duration {
 	return min(yields*waited, maxYielded*took, longestRest)
 }

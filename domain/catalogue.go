@@ -11,9 +11,12 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger"
 	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/confirmation"
 	"bahi/domain/ledger/khata"
+	"bahi/domain/ledger/metal"
 	"bahi/domain/ledger/order"
 	"bahi/domain/ledger/orderdraft"
+	"bahi/domain/ledger/party"
 	"bahi/domain/ledger/period"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/marketplace/company"
@@ -40,6 +43,7 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	apikey.Kind,
 	audit.Kind,
 	bookslock.Kind,
+	metal.Kind,
 	bot.Kind,
 	botanswer.Kind,
 	botsource.Kind,
@@ -54,6 +58,7 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	contact.Kind,
 	contact.Phones.Kind,
 	contact.Senders.Kind,
+	confirmation.Kind,
 	contactlist.Kind,
 	subscriber.Kind,
 	khata.Kind,
@@ -78,6 +83,7 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	product.SKUs.Kind,
 	plan.Customers.Kind,
 	plan.Kind,
+	party.Kind,
 	orderdraft.Kind,
 	orderdraft.SenderKind,
 	request.Kind,

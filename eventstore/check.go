@@ -12,8 +12,8 @@ import (
 // maxName limits the name of a stream or a type, in bytes.
 const maxName = 512
 
-// Limits of a transaction. Bytes are those of payloads, metadata, names and ids. Those of an event are below the 1,048,576 that brokers and
-// EventStoreDB take by default.
+// Limits of a transaction. Bytes count payloads, metadata, names and ids. An event stays below 1,048,576 bytes, the default limit of
+// brokers and of EventStoreDB.
 const (
 	MaxEvents     = 4096
 	MaxAppend     = 4_000_000
@@ -22,7 +22,7 @@ const (
 
 // TooLarge is the [ErrBadEvent] of an append or an event with more bytes than are stored at once.
 type TooLarge struct {
-	Most int64 // of an event or an append, or less where a server is set so
+	Most int64 // of an event or an append; a server's own limit may be lower
 }
 
 // Error implements error.

@@ -12,34 +12,33 @@ import (
 	"bahi/domain/event"
 )
 
-// Store is an event log. Many goroutines, and many processes on one log, may call its methods at once.
+// Store is an event log. Many goroutines and many processes may call its methods at once.
 type Store interface {
-	// ID returns the log's permanent id, which no other log has. A copy keeps it only if it replaces the original.
+	// ID returns the log's permanent, unique id. A copy has the same id only if it replaces the original.
 	ID() uuid.UUID
 
 	// Append writes all events of a transaction, adjacent and in order, or none of them. It does so if all of its
 	// expectations hold. When it returns nil, the events are on disk. A transaction without writes only confirms that its
 	// checks hold at the returned position.
 	//
-	// It returns [WrongRevision] if an expectation does not hold; ErrBadEvent for what no log accepts; ErrUnavailable if
-	// the log was unreachable and nothing was appended; ErrInDoubt if the connection was lost and the outcome could not
-	// be determined in time.
+	// It returns [WrongRevision] if an expectation does not hold; ErrBadEvent for a transaction that no log accepts; ErrUnavailable if the
+	// log was unreachable and nothing was appended; ErrInDoubt if the connection was lost and the outcome is unknown.
 	//
-	// A retry with the same event ids and expectations, however late, returns the first outcome and appends nothing. Ids of
-	// version 7 are new, made for this call: a retry with them need not be told as Replayed.
+	// A retry with the same event ids and expectations, however late, returns the first outcome and appends nothing. Ids of version 7 are
+	// made for one call, so Replayed may be false for a retry with them.
 	Append(ctx context.Context, t Transaction) (Appended, error)
 
-	// AppendEach appends transactions in as few round trips as the log allows. Each succeeds or fails independently.
-	// Results are in the order of the transactions. So are the events in the log, as far as expectations are exact, but those
-	// of a large transaction may come after those of other streams. A repetition need not be told as Replayed.
+	// AppendEach appends transactions in as few round trips as the log allows. Each succeeds or fails independently. Results are in the
+	// order of the transactions. So are their events in the log if expectations are exact, but a large transaction may come after those of
+	// other streams. Replayed may be false for a retry.
 	AppendEach(ctx context.Context, all []Transaction) []Result
 
 	// ReadStream yields a stream's events from a revision on: oldest first, or newest first if backwards. It yields
 	// nothing for a stream that does not exist. An error is the last value that it yields.
 	ReadStream(ctx context.Context, stream string, from int64, direction Direction) iter.Seq2[event.Stored, error]
 
-	// ReadAll yields the log's events: those after a position, oldest first, or those before it, newest first. It
-	// ends at the log's end at that moment.
+	// ReadAll yields the log's events: those after a position, oldest first, or those before it, newest first. It stops at the log's end at
+	// the time of the call.
 	ReadAll(ctx context.Context, from event.Position, direction Direction) iter.Seq2[event.Stored, error]
 
 	// Subscribe yields batches of the events after a position, each event once and in order, and continues with
@@ -60,28 +59,28 @@ type Store interface {
 
 // DelayedSubscriber is a store whose subscribers can let events wait.
 type DelayedSubscriber interface {
-	// SubscribeDelayed is Subscribe for a reader that wants to be woken rarely. It yields events that may wait together with later
-	// ones. Events that the store has to look for are yielded when they are found.
+	// SubscribeDelayed is Subscribe for a reader that should wake rarely. It yields events that may wait together with later ones. Events
+	// that the store must read from disk are yielded at once.
 	SubscribeDelayed(ctx context.Context, after event.Position, p DeliveryDelay) iter.Seq2[Batch, error]
 }
 
-// FilteredReader is a store that need not hand over events which a reader of the whole log has no use for.
+// FilteredReader is a store that can leave out events which a reader does not need.
 type FilteredReader interface {
-	// ReadExcluding is ReadAll forwards, up to a position that is included. It may leave out events of the types in without. The event at that
-	// position is never left out, and now and then another one is not, so that the reader knows how far it is.
+	// ReadExcluding is ReadAll forwards, up to a position that is included. It may leave out events of the types in without. It always
+	// yields the event at that position, and now and then another excluded one, as progress.
 	ReadExcluding(ctx context.Context, after, upTo event.Position, without []string) iter.Seq2[event.Stored, error]
 }
 
-// DeliveryDelay is what a subscriber lets wait.
+// DeliveryDelay decides how long events may wait before a subscriber wakes.
 type DeliveryDelay struct {
-	// For returns how long new events may wait, 0: not at all. It is called while the log's writer waits.
+	// For returns how long new events may wait; 0: not at all. The log's writer waits for this call.
 	For func([]event.Stored) time.Duration
-	// Over returns a channel that is closed when nothing may wait any longer.
+	// Over returns a channel that closes when no event may wait any longer.
 	Over func() <-chan struct{}
 }
 
-// Batch is a section of the log that ends between transactions. An empty batch reports progress: the log up to UpTo has no further events
-// for the reader, because a store may skip its own.
+// Batch is a section of the log that ends between transactions. An empty batch reports progress: up to UpTo the log has no further events
+// for the reader.
 type Batch struct {
 	Events []event.Stored
 	UpTo   event.Position // every event up to here was yielded
@@ -126,10 +125,10 @@ func (e Expected) String() string {
 	}
 }
 
-// Transaction is what an append writes and what must be true for it. With several writes, or with checks, all expectations are exact.
+// Transaction has the writes of an append and the checks that must hold. With several writes, or with checks, all expectations are exact.
 type Transaction struct {
-	// AsOf is a position of the log that the caller knew before it read what it expects. If it is recent, the log compares
-	// expectations with the events after it, in memory. 0: the log looks each expectation up.
+	// AsOf is a position of the log that the caller knew before it read the expected revisions. If it is recent, the log checks
+	// expectations in memory against the events after it. 0: the log looks each one up.
 	AsOf   event.Position
 	Writes []Write // in log order
 	Checks []Check // of streams that are not written
@@ -141,7 +140,7 @@ type Write struct {
 	Expected Expected
 	Events   []event.Proposed
 
-	// Guess says that the caller has not read the stream, and guesses that it does not exist: AsOf says nothing of it.
+	// Guess means that the caller has not read the stream and guesses that it does not exist. AsOf does not cover the stream.
 	Guess bool
 }
 
@@ -151,7 +150,7 @@ type Check struct {
 	Expected Expected
 }
 
-// To returns the transaction that writes to one stream.
+// To returns a transaction that writes to one stream.
 func To(stream string, expected Expected, events ...event.Proposed) Transaction {
 	return Transaction{Writes: []Write{{Stream: stream, Expected: expected, Events: events}}}
 }
@@ -165,7 +164,7 @@ type Result struct {
 // Appended reports the positions of appended events.
 type Appended struct {
 	First    event.Position // of the first event; 0 if there are none
-	Position event.Position // of the last event; without writes: where the checks hold
+	Position event.Position // of the last event; without writes: position at which the checks hold
 	Revision int64          // of the last event
 	At       time.Time      // when the events were recorded
 	Replayed bool           // an earlier call appended them
@@ -192,8 +191,7 @@ var (
 	ErrBadEvent    = errors.New("invalid event")
 	ErrClosed      = errors.New("the event log is closed for writing")
 
-	// ErrTailLost ends a subscription to a log that has lost its newest events, for example by a failover to a
-	// server that lagged behind. Other events will get their positions. A reader MUST discard what it derived from
-	// the lost events.
+	// ErrTailLost ends a subscription to a log that has lost its newest events, for example by a failover to a lagging server. Other events
+	// will get their positions. A reader MUST discard what it derived from the lost events.
 	ErrTailLost = errors.New("the event log lost its newest events: it no longer has events that were read from it")
 )

@@ -150,11 +150,28 @@ func (w *things) value(t *testing.T, name string) string {
 		}
 		return id
 	}
-	if name == "message_template_id" { // a network has it
+	if name == "giving_id" || name == "taking_id" || name == "paired_id" { // rows of a transfer
+		var made struct {
+			Rows []struct {
+				Row struct{ ID int64 }
+			}
+		}
+		body := `{"from":` + w.value(t, "bank_id") + `,"to":` + w.value(t, "client_id") + `,"amount":5,"date":"2025-03-01"}`
+		require.NoError(t, json.Unmarshal([]byte(w.asha.POST("/books/transfers", body).Status(201).Text), &made))
+		giving, taking := strconv.FormatInt(made.Rows[0].Row.ID, 10), strconv.FormatInt(made.Rows[1].Row.ID, 10)
+		if name == "paired_id" {
+			w.values[name] = giving
+			return giving
+		}
+		w.asha.POST("/books/transfers/unpair", `{"row":`+giving+`}`).Status(200)
+		w.values["giving_id"], w.values["taking_id"] = giving, taking
+		return w.values[name]
+	}
+	if name == "message_template_id" || name == "template_channel_id" { // a network has it
 		w.asha.POST("/api/channels", `{"name":"Sandbox","type":"chat"}`).Status(201)
 		var all []messagingview.Template
 		w.asha.GET("/api/chat/templates").Status(200).JSON(&all)
-		w.values[name] = strconv.FormatInt(all[0].ID, 10)
+		w.values["message_template_id"], w.values["template_channel_id"] = strconv.FormatInt(all[0].ID, 10), strconv.FormatInt(all[0].ChannelID, 10)
 		return w.values[name]
 	}
 	if name == "through" { // a closed period, of which there is one

@@ -16,6 +16,7 @@ import (
 	"bahi/http/api"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/readmodels/messagingview"
 	"bahi/readmodels/opsview"
 )
 
@@ -48,6 +49,7 @@ func (s scenes) play(t *testing.T) {
 	s.sessions(t)
 	s.mailed(t)
 	s.conversations(t)
+	s.confirmations(t)
 	s.calls(t)
 	s.jobs(t)
 	s.parked(t)
@@ -129,6 +131,31 @@ func (s scenes) conversations(t *testing.T) {
 
 	dms, _ := made(`{"name":"DMs","type":"twitter","accessToken":"t","settings":{"consumerSecret":"consumer","userId":"42"}}`)
 	s.ask(t, "greet-twitter", s.Anonymous(), fmt.Sprintf("/api/webhook/twitter/%d?crc_token=abc", dms), "")
+}
+
+// confirmations has a party that is asked.
+func (s scenes) confirmations(t *testing.T) {
+	t.Helper()
+	c := s.asha.Client
+	account := apptest.IdOf(t, []byte(c.POST("/client", `{"name":"Meera"}`).Status(201).Text))
+	contact := apptest.IdOf(t, []byte(c.POST("/api/contacts", `{"name":"Meera","phone":"9812345679"}`).Status(201).Text))
+	c.PATCH(fmt.Sprintf("/api/contacts/%d", contact), `{"optIn":true}`).Status(200)
+	c.PUT(fmt.Sprintf("/books/accounts/%d/contact", account), fmt.Sprintf(`{"contactId":%d}`, contact)).Status(200)
+	var all []messagingview.Template
+	c.GET("/api/chat/templates").Status(200).JSON(&all)
+	i := slices.IndexFunc(all, func(k messagingview.Template) bool { return k.Name == "balance" })
+	asked := apptest.IdOf(t, []byte(c.POST("/books/confirmations", fmt.Sprintf(
+		`{"accounts":[%d],"as_of":"2025-03-31","channelId":%d,"templateId":%d}`, account, all[i].ChannelID, all[i].ID)).Status(201).Text))
+	s.ask(t, "decide-confirmation", c, fmt.Sprintf("/books/confirmations/%d/parties/%d", asked, account),
+		`{"outcome":"disputed","note":"bill 118 is missing"}`)
+	path := ""
+	require.Eventually(t, func() bool {
+		text := c.GET(fmt.Sprintf("/api/contacts/%d/messages", contact)).Status(200).Text
+		_, path, _ = strings.Cut(text, "/s/")
+		return path != ""
+	}, time.Minute, 5*time.Millisecond)
+	path, _, _ = strings.Cut(path, " ")
+	s.ask(t, "get-shared-statement", s.Anonymous(), "/s/"+path, "")
 }
 
 // calls has a call of a provider that has no effect.

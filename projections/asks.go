@@ -13,17 +13,17 @@ import (
 	"bahi/domain/event"
 )
 
-// asksChannel has the notices by which processes ask each other for positions. A notice is "ask <projection> <position>" to the process
-// that folds it, or "has <projection> <position>" to those that have asked. A lost notice only costs time: events are folded, and readers
-// look, also without.
+// asksChannel carries notices by which processes request positions of each other. "ask <projection> <position>" goes to the process that
+// folds the projection, "has <projection> <position>" to those that asked. A lost notice only costs time: processes fold events without
+// requests, and readers check the position themselves.
 const asksChannel = "bahi_asks"
 
-// positionRequests are what this process and others ask of each other. The runner's mu guards it.
+// positionRequests are the requests between this process and others. The runner's mu guards it.
 type positionRequests struct {
-	sent     map[string]event.Position // what this process has asked others for
-	received map[string]event.Position // what others have asked this process for
+	sent     map[string]event.Position // what this process has requested of others
+	received map[string]event.Position // what others have requested of this process
 	out      []string                  // notices to be sent
-	ready    chan struct{}             // wakes who sends them
+	ready    chan struct{}             // wakes the sender
 }
 
 func newAsks() positionRequests {
@@ -39,7 +39,7 @@ func (a *positionRequests) enqueue(verb, name string, at event.Position) {
 	}
 }
 
-// requestPosition asks the process that folds a projection for a position, unless this process has done so. The caller holds mu.
+// requestPosition requests a position of the process that folds a projection, unless this process has already done so. The caller holds mu.
 func (r *Runner) requestPosition(name string, asked event.Position) {
 	if asked > r.asks.sent[name] {
 		r.asks.sent[name] = asked
@@ -47,7 +47,7 @@ func (r *Runner) requestPosition(name string, asked event.Position) {
 	}
 }
 
-// announceReached tells other processes that a projection has what they have asked for. The caller holds mu.
+// announceReached notifies other processes that a projection has reached a requested position. The caller holds mu.
 func (r *Runner) announceReached(name string, at event.Position) {
 	if owed := r.asks.received[name]; owed > 0 && at >= owed {
 		delete(r.asks.received, name)
@@ -55,7 +55,7 @@ func (r *Runner) announceReached(name string, at event.Position) {
 	}
 }
 
-// handleNotice takes a notice of another process, or of this one.
+// handleNotice handles a notice of another process, or of this one.
 func (r *Runner) handleNotice(notice string) {
 	verb, rest, _ := strings.Cut(notice, " ")
 	name, number, _ := strings.Cut(rest, " ")
@@ -72,16 +72,16 @@ func (r *Runner) handleNotice(notice string) {
 		r.asks.received[name] = max(r.asks.received[name], event.Position(at))
 		r.demands[name].raise(event.Position(at))
 		r.announceReached(name, s.Position)
-	case verb == "has" && !s.Working: // readers look for themselves
+	case verb == "has" && !s.Working: // readers check the position themselves
 		r.moves[name].Notify()
 	}
 }
 
-// exchange sends and takes notices until ctx ends.
+// exchange sends and receives notices until ctx ends.
 func (r *Runner) exchange(ctx context.Context) {
 	for lost := false; ctx.Err() == nil; lost = true {
 		if err := r.exchangeOnce(ctx, lost); ctx.Err() == nil {
-			r.log.Debug("asking other processes for positions failed; trying again", "error", err)
+			r.log.Debug("exchanging positions with other processes failed; retrying", "error", err)
 			select {
 			case <-ctx.Done():
 			case <-time.After(tryAgain):
@@ -90,17 +90,17 @@ func (r *Runner) exchange(ctx context.Context) {
 	}
 }
 
-// exchangeOnce exchanges notices until its connection fails. lost says that an earlier connection failed.
+// exchangeOnce exchanges notices until its connection fails. lost: an earlier connection failed.
 func (r *Runner) exchangeOnce(ctx context.Context, lost bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, r.pool.Config().ConnConfig) // not as a follower: it holds no lock
 	if err != nil {
-		return fmt.Errorf("connect to hear other processes: %w", err)
+		return fmt.Errorf("connect for notices: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
 	if _, err := conn.Exec(ctx, `listen `+asksChannel); err != nil {
-		return fmt.Errorf("hear other processes: %w", err)
+		return fmt.Errorf("listen for notices: %w", err)
 	}
 	if lost {
 		r.beginAgain()
@@ -117,8 +117,8 @@ func (r *Runner) exchangeOnce(ctx context.Context, lost bool) error {
 	}
 }
 
-// beginAgain makes each follower that works read its checkpoint again. Postgres may have crashed, which loses checkpoints that were not on
-// its disk. A follower without events to fold notices neither that nor the loss of its connection.
+// beginAgain makes each working follower read its checkpoint again. A crash of Postgres may have lost checkpoints that were not on its
+// disk. A follower without events to fold would notice neither that nor its lost connection.
 func (r *Runner) beginAgain() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +129,7 @@ func (r *Runner) beginAgain() {
 	}
 }
 
-// sendNotices sends what is queued until ctx ends.
+// sendNotices sends the queued notices until ctx ends.
 func (r *Runner) sendNotices(ctx context.Context) error {
 	for {
 		select {
@@ -142,7 +142,7 @@ func (r *Runner) sendNotices(ctx context.Context) error {
 		r.asks.out = nil
 		r.mu.Unlock()
 		if _, err := r.pool.Exec(ctx, `select pg_notify($1, notice) from unnest($2::text[]) notice`, asksChannel, out); err != nil {
-			return fmt.Errorf("ask other processes: %w", err)
+			return fmt.Errorf("send a notice: %w", err)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 func TestAReadInAnotherProcessAsksForWhatItWaitsForAndIsTold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	gathers := func() *Projection { return seen("seen", nil).WithBatchDelay(time.Hour) } // events wait until somebody asks
+	gathers := func() *Projection { return seen("seen", nil).WithBatchDelay(time.Hour) } // events wait until a reader asks
 	one := r.run(t, gathers())
 	one.until("seen", func(s Status) bool { return s.Working })
 	two := r.run(t, gathers())
@@ -76,7 +76,7 @@ func TestANoticeWakesWhoWaitsForAnotherProcess(t *testing.T) {
 	require.True(t, woken("has seen 7"))
 	require.False(t, woken("has other 7"))
 	require.False(t, woken("has seen"))
-	require.False(t, woken("ask seen 9"), "who does not fold it has nothing to tell")
+	require.False(t, woken("ask seen 9"), "a process that does not fold it sends nothing")
 	require.Equal(t, []string{"ask seen 7"}, said(), "once")
 
 	r.set(p, func(s *Status) { s.Working, s.Generation, s.Position = true, 1, 8 })

@@ -12,29 +12,29 @@ import (
 	"bahi/eventstore/signal"
 )
 
-// ErrSaturated reports that a projection does not keep up with the writes.
+// ErrSaturated reports that a projection is slower than the writes.
 var ErrSaturated = errors.New("the projection does not keep up with the writes")
 
 const (
 	measureInterval = 25 * time.Millisecond
 
-	// pacedAbove is how long events may wait for a projection before writes wait a moment for it: it then has the processor for itself,
-	// and reads see what was written within a quarter of a second. pacedFor is the longest such moment.
+	// pacedAbove is how long events may wait for a projection before writes briefly wait for it. The projection then has the processor to
+	// itself, and reads see new writes within a quarter of a second. pacedFor is the maximum wait of a write.
 	pacedAbove = 150 * time.Millisecond
 	pacedFor   = 250 * time.Millisecond
 
-	// maxBacklog is how long events may wait for a projection before writes are refused. A read waits for a position no longer than
-	// that (CONTRACT.md 0.3), so it could not read what was just written.
+	// maxBacklog is how long events may wait for a projection before writes are refused. A read waits no longer for a position (CONTRACT.md
+	// 0.3), so it could not read the write.
 	maxBacklog = 5 * time.Second
 
-	// heldUp is the longest delay of a write that is then refused.
+	// heldUp is the maximum delay of a write before it is refused.
 	heldUp = 2 * time.Second
 
-	// asksTimeout is how long the measuring goes on after a write: a process without writes asks nothing of the database.
+	// asksTimeout is how long measuring continues after a write. A process without writes queries nothing.
 	asksTimeout = maxBacklog
 
-	// movesTimeout is how long a running projection may take for a batch before it counts as hanging: writes do not wait for it, and
-	// another process takes over.
+	// movesTimeout is the maximum time of a batch. After it, a running projection counts as hanging: writes do not wait for it, and another
+	// process takes over.
 	movesTimeout = 2 * time.Second
 )
 
@@ -47,12 +47,12 @@ type Backlog struct {
 	Most     time.Duration // 0: 5 seconds
 
 	mu      sync.Mutex
-	asked   bool     // a write asked since the last measurement
-	slow    []string // projections that writes wait a moment for
-	late    []string // projections that do not keep up
+	asked   bool     // there was a write since the last measurement
+	slow    []string // projections for which writes briefly wait
+	late    []string // projections slower than the writes
 	changed signal.Signal
 
-	marks []mark // when the log's head was at which position
+	marks []mark // times of the log's heads
 	moved map[string]mark
 }
 
@@ -61,10 +61,10 @@ type mark struct {
 	at       time.Time
 }
 
-// Run measures until ctx ends, while writes ask or events wait.
+// Run measures until ctx ends, while there are writes or waiting events.
 func (b *Backlog) Run(ctx context.Context) error {
 	var (
-		until   time.Time // writes asked a short time before
+		until   time.Time // there was a write a short time before
 		waiting bool
 	)
 	for {
@@ -86,7 +86,7 @@ func (b *Backlog) Run(ctx context.Context) error {
 	}
 }
 
-// wasAsked reports whether a write asked since the last call.
+// wasAsked reports whether there was a write since the last call.
 func (b *Backlog) wasAsked() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,7 +95,7 @@ func (b *Backlog) wasAsked() bool {
 	return asked
 }
 
-// measure records the log's head at a time, and reports whether events wait for a projection.
+// measure records the log's head with its time, and reports whether events wait for a projection.
 func (b *Backlog) measure(head event.Position, now time.Time) (waiting bool) {
 	most := b.Most
 	if most == 0 {
@@ -139,12 +139,12 @@ func (b *Backlog) measure(head event.Position, now time.Time) (waiting bool) {
 	return waiting
 }
 
-// Admit waits a moment for a projection that is a little behind, and for one that is far behind until it keeps up. It returns
-// [ErrSaturated] after two seconds.
+// Admit delays a write: briefly if a projection is a little behind, and until it catches up if it is far behind. It returns [ErrSaturated]
+// after two seconds.
 func (b *Backlog) Admit(ctx context.Context, projection string) error {
 	var (
 		deadline, moment <-chan time.Time
-		paced            bool // it has waited its moment
+		paced            bool // it has waited its share
 	)
 	for {
 		b.mu.Lock()

@@ -28,7 +28,7 @@ func newBacklog(t *testing.T) *backlog {
 	return b
 }
 
-// goesOn lets seconds pass in which the log grows by 10 events each and the projection folds a number.
+// goesOn advances the clock by seconds. Each second the log grows by 10 events and the projection folds a number.
 func (b *backlog) goesOn(seconds int, folds event.Position) {
 	for range seconds * 10 {
 		b.now = b.now.Add(time.Second / 10)
@@ -45,14 +45,14 @@ func (b *backlog) admits() error {
 	return b.Admit(ctx, "books")
 }
 
-// admit asks as a write does.
+// admit does what a write does before its append.
 func admit(t *testing.T, b *Backlog) error {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	return b.Admit(ctx, "seen")
 }
 
-// asked counts the questions for the log's head.
+// asked counts the reads of the log's head.
 type asked struct {
 	eventstore.Store
 

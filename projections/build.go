@@ -16,11 +16,11 @@ import (
 	"bahi/eventstore"
 )
 
-// Build creates the next generation of a projection while the previous one serves reads. Its progress is in the registry, so that any
-// process with the program can resume it.
+// Build creates the next generation of a projection while the previous one serves reads. The registry has its progress, so any process of
+// the program can resume it.
 //
-// Its phases are requested, filling, indexing, catching up and comparing; then readers switch to the new generation. If its tables
-// differ from the live ones, it follows the log until an operator accepts the differences or cancels the build.
+// Its phases are requested, filling, indexing, catching up and comparing. Then readers switch to the new generation. If its tables differ
+// from the live ones, the build stays up to date until an operator accepts the differences or cancels it.
 type Build struct {
 	Store      eventstore.Store
 	Config     *pgx.ConnConfig
@@ -36,29 +36,29 @@ type Build struct {
 
 // BuildOptions has the options of a build.
 type BuildOptions struct {
-	Throttle   int           // most events a second; 0: unlimited
-	Partitions int           // parts that fill in parallel, if the projection allows it; 0: chosen by the number of processors
+	Throttle   int           // maximum events per second; 0: unlimited
+	Partitions int           // parallel parts of the fill, if the projection allows them; 0: chosen by the number of processors
 	Accept     bool          // the tables may differ from those of the replaced generation
-	Keep       time.Duration // how long the replaced generation follows the log, ready for a rollback
+	Keep       time.Duration // how long the replaced generation stays up to date, for a rollback
 }
 
 // Progress is the progress of a build.
 type Progress struct {
 	Phase       string
 	Done, Total event.Position
-	Rate        int64         // events a second
-	Then        time.Duration // that the phases behind the fill take; 0: nobody can tell
+	Rate        int64         // events per second
+	Then        time.Duration // estimate for the phases after the fill; 0: unknown
 }
 
-// The ways in which a build ends without a new generation.
+// Reasons why a build ends without a new generation.
 var (
 	ErrBuildRuns = fault.New(fault.Conflict, "The projection is being rebuilt already")
 	ErrCancelled = errors.New("the build was cancelled")
 	ErrDiffers   = errors.New("the new tables differ from the live ones")
 )
 
-// Run builds the next generation and returns when readers have switched to it. It either works itself or watches the process that
-// does. If ctx ends, the build stops until another process resumes it, as serving processes do.
+// Run builds the next generation and returns when readers have switched to it. It works itself, or waits for the process that does. If ctx
+// ends, the build stops until another process resumes it, as serving processes do.
 //
 // It returns ErrBuildRuns if a build is in progress, ErrCancelled, ErrDiffers if the build waits for an operator, or the reason why the
 // build stopped.
@@ -78,7 +78,7 @@ func (b Build) Run(ctx context.Context) error {
 	return b.until(ctx, conn, g)
 }
 
-// Join is Run for a build in progress, in another process or interrupted. It returns ErrNoBuild if there is none.
+// Join is Run for a build that is in progress in another process, or interrupted. It returns ErrNoBuild if there is none.
 func (b Build) Join(ctx context.Context) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -110,7 +110,7 @@ func (b Build) first(ctx context.Context, conn *pgx.Conn) error {
 	g, found, err := b.underWay(ctx, conn)
 	if err == nil && !found {
 		var live bool
-		if _, live, err = liveGeneration(ctx, conn, b.Projection); live { // it ended after the caller had looked
+		if _, live, err = liveGeneration(ctx, conn, b.Projection); live { // it ended after the caller's check
 			return nil
 		}
 	}
@@ -190,8 +190,8 @@ func (b Build) tell(g generation) {
 	b.Progress(now)
 }
 
-// work takes a build to its end. The caller holds its lock. If the build stops for a reason that neither this process nor the database
-// gets over, work records the reason in the registry.
+// work completes a build. The caller holds its lock. If the build stops for a reason that a retry does not remove, work records the reason
+// in the registry.
 func (b Build) work(ctx context.Context, conn *pgx.Conn, g generation) error {
 	s := b.session(conn, g)
 	err := s.own(ctx)
@@ -230,7 +230,7 @@ func (b Build) session(conn *pgx.Conn, g generation) *session {
 	return &session{p: b.Projection, g: g, owner: uuid.New(), conn: conn, pace: pace{now: b.Now}}
 }
 
-// became reports whether a build that this process has lost is complete, or gone because it was cancelled.
+// became reports whether a build that this process has lost is complete. It returns ErrCancelled if it was cancelled.
 func (b Build) became(ctx context.Context, g generation) (built, gone bool) {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -276,7 +276,7 @@ func (b Build) steps(ctx context.Context, s *session, c *control) error {
 	return b.takeOver(ctx, s, c)
 }
 
-// belongs checks that the log has the event at which a build stopped.
+// belongs checks that the log has the event at which the build stopped.
 func (b Build) belongs(ctx context.Context, g generation, at event.Position, id *uuid.UUID) error {
 	if g.StoreID != b.Store.ID() {
 		return &mismatch{fmt.Sprintf("the build of %s was begun with log %s, and this is log %s: cancel it and start again", g.Name,
@@ -345,8 +345,8 @@ func (b Build) startOver(ctx context.Context, s *session) error {
 	})
 }
 
-// fillTo returns where the fill ends: at the position of the live tables, if they are of this log, so that both can be compared;
-// otherwise at the log's head.
+// fillTo returns the end of the fill: the position of the live tables if they are of this log, so that both can be compared; otherwise the
+// log's head.
 func (b Build) fillTo(ctx context.Context, s *session) (event.Position, error) {
 	head, err := b.Store.Head(ctx)
 	if err != nil {
@@ -367,11 +367,11 @@ func (b Build) index(ctx context.Context, s *session) error {
 	return b.completeTables(ctx, s, keyedPlans)
 }
 
-// indexers bounds the builds that create indexes with a second connection. The first start builds all projections at once, and a Postgres
-// as it comes takes a hundred connections.
+// indexers limits the builds that create indexes with a second connection. The first start builds all projections at once, and Postgres
+// accepts a hundred connections by default.
 var indexers = make(chan struct{}, 2)
 
-// makeIndexes creates two indexes at a time where there was much to fill, because the build has nothing else to do.
+// makeIndexes creates two indexes at a time after a large fill, because the build has nothing else to do.
 func (b Build) makeIndexes(ctx context.Context, s *session) error {
 	indexes, _ := b.Projection.indexes()
 	conns := []*pgx.Conn{s.conn}
@@ -417,10 +417,10 @@ func (b Build) makeIndexes(ctx context.Context, s *session) error {
 	return err
 }
 
-// completeTables counts the rows for the planner and runs the rest of the DDL after the fill, with the planner settings in plans.
+// completeTables collects the planner's statistics and runs the rest of the DDL after the fill, with the planner settings in plans.
 func (b Build) completeTables(ctx context.Context, s *session, plans string) error {
 	if err := analyze(ctx, s); err != nil {
-		return fmt.Errorf("count the rows: %w", err)
+		return fmt.Errorf("collect statistics: %w", err)
 	}
 	_, rest := b.Projection.indexes()
 	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
@@ -445,7 +445,7 @@ func (b Build) completeTables(ctx context.Context, s *session, plans string) err
 	return err
 }
 
-// foldUpTo folds the log in large batches, which are read and decoded ahead.
+// foldUpTo folds the log in large batches. It reads and decodes them ahead.
 func (b Build) foldUpTo(ctx context.Context, s *session, limit event.Position) error {
 	decoding, err := newDecoder(ctx, b.Store, b.Projection, b.Reveal)
 	if err != nil {
@@ -467,13 +467,13 @@ func (b Build) foldUpTo(ctx context.Context, s *session, limit event.Position) e
 
 // noteFailure records why a build stopped, unless another process has resumed it.
 func (b Build) noteFailure(ctx context.Context, s *session, why error) {
-	b.Log.Error("a build stopped", "projection", s.g.Name, "generation", s.g.Generation, "error", why)
+	b.Log.Error("build stopped", "projection", s.g.Name, "generation", s.g.Generation, "error", why)
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err == nil {
 		_, err = noteIn(ctx, conn, why, b.Program, `name = $1 and generation = $2 and owner = $3`, s.g.Name, s.g.Generation, s.owner)
 		err = errors.Join(err, conn.Close(ctx))
 	}
 	if err != nil {
-		b.Log.Warn("recording why a build stopped failed", "projection", s.g.Name, "error", err)
+		b.Log.Warn("recording a build's failure failed", "projection", s.g.Name, "error", err)
 	}
 }

@@ -54,7 +54,7 @@ func TestRebuildUnderLoadReplacesTheLiveGeneration(t *testing.T) {
 	require.Equal(t, "live", listed[0].State, listed[0].Error)
 }
 
-// An event that arrives after the build has read the head wakes only the old generation's runner, and nothing wakes the new one's.
+// The event arrives after the build has read the head. It wakes only the old generation's runner, and nothing wakes the new one's.
 func TestRebuildOfAQuietProjectionIsNotLate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -80,7 +80,7 @@ func TestRebuildOfAQuietProjectionIsNotLate(t *testing.T) {
 	require.Contains(t, r.names(t, "seen"), "later")
 }
 
-// Nobody follows the log when the new generation goes live, and it has what the old one had.
+// No process folds the log when the new generation becomes live. It has what the old one had.
 func TestANewGenerationIsLiveWhereTheOldOneStopped(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -117,7 +117,7 @@ func (a *atHead) Head(ctx context.Context) (event.Position, error) {
 	return head, err
 }
 
-// Without statistics the first minute's plans would be those of small tables.
+// Without statistics the first plans would be those of small tables.
 func TestABuiltTableHasItsStatistics(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -381,7 +381,7 @@ func TestIrrelevantBatchesAreCoalesced(t *testing.T) {
 			require.Greater(t, b.UpTo, got[i-1].UpTo)
 		}
 	}
-	<-f.ended // the reader ahead ends when nobody listens
+	<-f.ended // the goroutine that reads ahead ends with its consumer
 }
 
 func TestGatheredEventsAreYieldedWhenTheirPositionIsAskedFor(t *testing.T) {

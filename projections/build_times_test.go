@@ -29,5 +29,5 @@ func TestABuildNotesWhatItTookBehindItsFill(t *testing.T) {
 	b := r.build(wrong)
 	b.How.Accept = true
 	require.NoError(t, b.Run(t.Context()))
-	require.Nil(t, took(wrong), "it may have waited for somebody")
+	require.Nil(t, took(wrong), "it may have waited for another process")
 }

@@ -16,7 +16,7 @@ import (
 	"bahi/domain/event"
 )
 
-// serving is a process that runs and tends projections, with its own store.
+// serving is a process that runs and maintains projections, with its own store.
 type serving struct {
 	*running
 
@@ -41,7 +41,7 @@ func (s *serving) stop() {
 	select {
 	case <-s.tended:
 	case <-time.After(30 * time.Second):
-		require.Fail(s.t, "Tend did not stop")
+		require.Fail(s.t, "MaintainGenerations did not stop")
 	}
 }
 
@@ -90,7 +90,7 @@ func (r *rig) goesLive(t *testing.T, p *Projection, number int) {
 	})
 }
 
-// onlySchemas waits until exactly these schemas of generations exist.
+// onlySchemas waits until exactly these generations' schemas exist.
 func (r *rig) onlySchemas(t *testing.T, want ...string) {
 	t.Helper()
 	soon(t, "exactly these schemas: "+strings.Join(want, ", "), func() bool {
@@ -141,7 +141,7 @@ func (r *rig) kill(t *testing.T, random *rand.Rand) {
 	}
 }
 
-// locks counts the locks of generations in use.
+// locks returns the number of locks of generations in use.
 func (r *rig) locks(t *testing.T) (n int) {
 	t.Helper()
 	require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from pg_locks where locktype = 'advisory' and classid in (8241002,

@@ -13,11 +13,11 @@ import (
 	"bahi/eventstore/signal"
 )
 
-// idleCheckpoint is how long a checkpoint may lag that only passes over events of other projections, while nobody asks for it. Without it,
-// each append would cost a transaction per projection.
+// idleCheckpoint is how long the checkpoint may lag behind events of other projections that no reader asks for. Without it, each append
+// would cost a transaction per projection.
 const idleCheckpoint = 50 * time.Millisecond
 
-// demand is the position that readers of a projection wait for: up to there events are folded as they come.
+// demand is the position that a projection's readers wait for. Events up to there are folded as they come.
 type demand struct {
 	mu     sync.Mutex
 	upTo   event.Position
@@ -39,10 +39,10 @@ func (d *demand) now() (event.Position, <-chan struct{}) {
 	return d.upTo, d.raised.Wait()
 }
 
-// coalesced yields the batches of a subscription after a position. Batches without an event for the projection wait briefly for one that
-// has some, and so do all batches of a projection that gathers; none waits that a reader asks for. Each batch ends with an event, by which
-// the checkpoint identifies the log; positions of a store's own events would not do. A patient store lets events wait by itself; what it
-// yields then waits only for what comes at the same time.
+// coalesced yields the batches of a subscription after a position. Batches without an event for the projection wait briefly for one with
+// some. So do all batches of a projection with a batch delay, but never one that a reader asks for. Each batch ends with an event, which
+// identifies the log in the checkpoint. A store with delayed subscriptions delays events itself; coalesced then waits only for events that
+// come at the same time.
 func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after event.Position, asked *demand) iter.Seq2[eventstore.Batch,
 	error] {
 	type item struct {
@@ -104,7 +104,7 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 					kept.Events = append(kept.Events, events...)
 				case p.wants(next.batch):
 					wanted, due = true, wait(p.gather)
-					kept.Events = slices.Clip(events) // later ones are not to be appended to the store's memory
+					kept.Events = slices.Clip(events) // later ones must not be appended to the store's memory
 				default:
 					kept.Events = events[last:]
 					if due == nil {
@@ -123,10 +123,10 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 	}
 }
 
-// waitedPart is the part of a wait that remains for events that have waited in the store.
+// waitedPart returns what remains of a wait for events that have waited in the store.
 const waitedPart = 8
 
-// patience returns what a patient store may let wait: as long as [coalesced] does, and no event that a reader asks for.
+// patience returns the delay for a store with delayed subscriptions: that of [coalesced], and none for events that a reader asks for.
 func (p *Projection) patience(asked *demand) eventstore.DeliveryDelay {
 	return eventstore.DeliveryDelay{
 		For: func(events []event.Stored) time.Duration {

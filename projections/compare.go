@@ -15,12 +15,12 @@ import (
 	"bahi/domain/event"
 )
 
-// Difference is the disagreement of two folds of the same log in one table.
+// Difference has the rows of one table in which two folds of the same log differ.
 type Difference struct {
 	Table  string         `json:"table"`
-	Count  int64          `json:"count"`             // of rows that only one of the two has
-	OnlyIn string         `json:"only_in,omitempty"` // the place that has the table, if the other has not
-	Rows   []DifferentRow `json:"rows"`              // the first that differ
+	Count  int64          `json:"count"`             // number of rows that only one of the two has
+	OnlyIn string         `json:"only_in,omitempty"` // the one that has the table, if the other lacks it
+	Rows   []DifferentRow `json:"rows"`              // the first differing rows
 }
 
 // DifferentRow is a row that only one of the two has.
@@ -39,7 +39,7 @@ func (d Difference) String() string {
 	return fmt.Sprintf("table %s: %d rows differ; the first is only in the %s: %s", d.Table, d.Count, d.Rows[0].Where, d.Rows[0].Row)
 }
 
-// The places of a row that the other place has not.
+// The places that may lack a row.
 const (
 	inLive = "live tables"
 	inLog  = "log"
@@ -84,8 +84,8 @@ func (b Build) caughtUp(ctx context.Context, s *session, of generation) error {
 	return errNotMoving
 }
 
-// compareWith compares the session's tables with another generation's, row by row, as of the same position. The other generation may
-// advance meanwhile: one snapshot has both.
+// compareWith compares the session's tables row by row with another generation's, at the same position. The other generation may advance
+// meanwhile: one snapshot has both.
 func (b Build) compareWith(ctx context.Context, s *session, of generation) (found Examination, err error) {
 	if err := b.caughtUp(ctx, s, of); err != nil {
 		return found, err
@@ -106,8 +106,8 @@ func (b Build) compareWith(ctx context.Context, s *session, of generation) (foun
 	if err != nil {
 		return found, err
 	}
-	// One transaction, so that its snapshot has the other tables and these at one position.
-	s.kept = nil // the rollback also undoes what the fold keeps
+	// In one transaction, the snapshot has both generations' tables at one position.
+	s.kept = nil // the rollback also discards the fold's state
 	for d, err := range b.ahead(ctx, decoding, s.g.Position, of.Position, nil) {
 		if err != nil {
 			return found, err
@@ -168,8 +168,8 @@ func compare(ctx context.Context, tx pgx.Tx, live, fresh string, columns map[str
 	return rows, all, nil
 }
 
-// compareTable compares two tables as multisets of rows: first by the sums of the rows' hashes, which reads each table once without
-// sorting, and if those differ row by row, sorted by Postgres on disk if necessary.
+// compareTable compares two tables as multisets of rows. It first compares the sums of the rows' hashes, which takes one scan without
+// sorting. If those differ, it compares row by row, sorted by Postgres.
 func compareTable(ctx context.Context, tx pgx.Tx, name, live, fresh string) (d Difference, rows int64, err error) {
 	d.Table = name
 	var counts, sums [2]string
@@ -181,7 +181,7 @@ func compareTable(ctx context.Context, tx pgx.Tx, name, live, fresh string) (d D
 	if rows, err = strconv.ParseInt(counts[0], 10, 64); err != nil || counts[0] == counts[1] && sums[0] == sums[1] {
 		return d, rows, err
 	}
-	// No column is called _l or _n, which would then mean the column.
+	// No column may be called _l or _n: the name would then mean the column.
 	replace := strings.NewReplacer("LIVE", live, "FRESH", fresh)
 	found, _ := tx.Query(ctx, replace.Replace(`
 		with odd as materialized (

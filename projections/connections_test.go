@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// One follows, one builds, one fills, and where the machine is slow one looks for orders meanwhile.
+// One connection follows, one builds, one fills. On a slow machine one more checks for orders.
 func TestFirstBuildHasFourConnectionsAtMost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -40,7 +40,7 @@ func TestFirstBuildHasFourConnectionsAtMost(t *testing.T) {
 	require.LessOrEqual(t, most, 4)
 }
 
-// counted is a connection whose end is told.
+// counted is a connection that reports its end.
 type counted struct {
 	net.Conn
 

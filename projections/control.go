@@ -10,14 +10,14 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// control carries an operator's orders to a running build: pause, slow down, accept differences, end. A nil control has no orders.
+// control passes an operator's orders to a running build: pause, slow down, accept differences, end. A nil control has no orders.
 type control struct {
 	paused   atomic.Bool
 	accepted atomic.Bool
 	over     atomic.Bool // the time of a kept generation has ended
 	limiter  atomic.Pointer[rate.Limiter]
 
-	conn *pgx.Conn // the watching goroutine's; nil until it looks, so that a short build makes none
+	conn *pgx.Conn // used by the watching goroutine; nil until its first query, so that a short build opens no connection
 	stop context.CancelFunc
 	done sync.WaitGroup
 }
@@ -97,7 +97,7 @@ func (c *control) batch() int {
 	return batchAt(c.limiter.Load().Limit())
 }
 
-// wait waits until so many events may be folded. A transaction may have more of them than the limiter gives at once.
+// wait waits until so many events may be folded. A transaction may have more events than the limiter's burst.
 func (c *control) wait(ctx context.Context, events int) error {
 	if c == nil {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// CopyInto copies n rows into a table's columns with COPY in Postgres's binary format, the fastest way to fill a table. Write adds the
-// columns of one row; it runs while Postgres processes earlier rows.
+// CopyInto copies n rows into a table's columns with COPY in Postgres's binary format, the fastest way to fill a table. write adds the
+// columns of one row. It runs while Postgres processes earlier rows.
 func CopyInto(ctx context.Context, tx pgx.Tx, table string, n int, write func(c *Copy, row int)) error {
 	if n == 0 {
 		return nil
@@ -61,7 +61,7 @@ func (r *copyReader) Read(into []byte) (n int, err error) {
 	return n, nil
 }
 
-// Copy encodes the columns of a row. Each method must match its column's type, because Postgres converts nothing.
+// Copy encodes the columns of a row. Each method must match its column's type: Postgres converts nothing.
 type Copy struct {
 	rows  []byte
 	row   int // start of the current row

@@ -12,8 +12,8 @@ import (
 	"bahi/eventstore"
 )
 
-// Examine folds the log again into scratch tables and compares them with the live ones, row by row, as of the same position. The live
-// ones may advance meanwhile.
+// Examine folds the log again into scratch tables. It compares them row by row with the live ones, at the same position. The live ones may
+// advance meanwhile.
 func (b Build) Examine(ctx context.Context) (found Examination, err error) {
 	s, err := b.scratch(ctx)
 	if err != nil {
@@ -42,8 +42,8 @@ func (b Build) Examine(ctx context.Context) (found Examination, err error) {
 	return b.compareWith(ctx, s, of)
 }
 
-// indexForMore creates the indexes if the live tables have advanced meanwhile: a fold into filled tables looks up rows by key (see keyed),
-// and without indexes it would read a whole table for each row.
+// indexForMore creates the indexes if the live tables have advanced meanwhile. A fold into filled tables looks up rows by key (see keyed);
+// without indexes it would scan a whole table for each row.
 func (b Build) indexForMore(ctx context.Context, s *session, of generation) error {
 	now, there, err := oneGeneration(ctx, s.conn, `name = $1 and generation = $2`, of.Name, of.Generation)
 	if err != nil || !there || now.Position <= s.g.Position {
@@ -55,7 +55,7 @@ func (b Build) indexForMore(ctx context.Context, s *session, of generation) erro
 	return nil
 }
 
-// scratch creates a generation that is never live and whose lock ends with the connection.
+// scratch creates a generation that never becomes live. Its lock ends with the connection.
 func (b Build) scratch(ctx context.Context) (*session, error) {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -100,7 +100,7 @@ func (b Build) throwAway(ctx context.Context, s *session) error {
 	return errors.Join(drop(ctx, conn, s.g), conn.Close(ctx))
 }
 
-// refold fills scratch tables up to a position. It creates no indexes, which a comparison at that position does not need.
+// refold fills scratch tables up to a position. It creates no indexes: a comparison at that position needs none.
 func (b Build) refold(ctx context.Context, s *session, limit event.Position) error {
 	watched, c := b.control(ctx, s)
 	defer c.end()
@@ -110,8 +110,8 @@ func (b Build) refold(ctx context.Context, s *session, limit event.Position) err
 	return b.completeTables(watched, s, freePlans)
 }
 
-// analyze tells Postgres what is in the tables. A plan for tables of which it knows nothing is one for few rows, and may compare each row
-// of one with each row of another.
+// analyze collects Postgres's statistics of the tables. Without them, a plan assumes few rows and may compare each row of one table with
+// each row of another.
 func analyze(ctx context.Context, s *session) error {
 	var all string
 	err := s.conn.QueryRow(ctx, `select coalesce(string_agg(format('%I.%I', schemaname, tablename), ', '), '') from pg_tables
@@ -122,8 +122,8 @@ func analyze(ctx context.Context, s *session) error {
 	return err
 }
 
-// Fold, for tests, folds the whole log in batches of a size, like a running projection, and compares the tables with those of a fill that
-// is interrupted and resumed a number of times.
+// Fold, for tests, folds the whole log in batches of a size, like a running projection. It compares the tables with those of a fill that is
+// interrupted and resumed several times.
 func (b Build) Fold(ctx context.Context, size, stops int) (differences []Difference, err error) {
 	one, err := b.scratch(ctx)
 	if err != nil {

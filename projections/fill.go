@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	// fillBatch is the number of events in one transaction of a fill: large, so that what they have in common is written once.
+	// fillBatch is the number of events in one transaction of a fill. It is large, so that rows that several events change are written
+	// once.
 	fillBatch = 10_000
 
-	// throttledBatches is the number of batches a second of a throttled fill, which spreads its work evenly.
+	// throttledBatches is the number of batches per second of a throttled fill. It spreads the work evenly.
 	throttledBatches = 20
 
 	// readAhead is the number of batches that are read and decoded while one is folded.
@@ -30,8 +31,8 @@ const (
 	tellInterval = 200 * time.Millisecond
 )
 
-// fill folds the log up to a position, in parallel parts. Each part records its position in each batch's transaction, so that a resumed
-// fill continues after it.
+// fill folds the log up to a position, in parallel parts. Each part records its position in each batch's transaction, so a resumed fill
+// continues after it.
 func (b Build) fill(ctx context.Context, s *session, c *control, limit event.Position) error {
 	began := time.Time{}
 	if b.Now != nil {
@@ -104,7 +105,7 @@ func (b Build) fill(ctx context.Context, s *session, c *control, limit event.Pos
 	}
 	if b.Now != nil && limit > start {
 		s.g.Rate = perSecond(int64(limit-start), b.Now().Sub(began))
-		s.pace.rate = s.g.Rate // until the log has moved for a while
+		s.pace.rate = s.g.Rate // until the log has grown for a while
 	}
 	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
 		done, err := tx.Exec(ctx, `update projection.generation set position = $4, event_id = $5, rate = $6, filled_at = now()
@@ -195,7 +196,7 @@ func (p *part) reach(d decoded) {
 	p.at, p.id = d.upTo, d.last
 }
 
-// fold folds its input, and then what it has kept for the end.
+// fold folds its input, and at the end what the fold has kept.
 func (p *part) fold(ctx context.Context) error {
 	for {
 		select {
@@ -216,8 +217,8 @@ func (p *part) batch(tx pgx.Tx) *Batch {
 	return &Batch{Tx: tx, Filling: true, Resumed: p.resumed, Part: p.Part, FoldState: p.kept}
 }
 
-// apply folds a piece and records the part's position, in one transaction; it records the position even if nothing was folded, so that a
-// resumed fill does not read those events again. If an event is at fault, apply finds it.
+// apply folds a piece and records the part's position, in one transaction. It records the position even if it folded nothing, so that a
+// resumed fill does not read those events again. After an error, apply looks for the event at fault.
 func (p *part) apply(ctx context.Context, d decoded) error {
 	var b *Batch
 	err := pgx.BeginFunc(ctx, p.conn, func(tx pgx.Tx) error {
@@ -247,7 +248,7 @@ func (p *part) apply(ctx context.Context, d decoded) error {
 	}
 }
 
-// blame finds the event of a piece that cannot be folded, by folding the piece event by event and rolling back. The fold's kept state is
+// blame finds the first event of a piece that cannot be folded. It folds the piece event by event and rolls back. The fold's kept state is
 // lost, so the result only serves the error message.
 func (p *part) blame(ctx context.Context, d decoded, err error) error {
 	tx, beginErr := p.conn.Begin(ctx)
@@ -269,7 +270,7 @@ func (p *part) finish(ctx context.Context) error {
 		if err := p.p.finish(ctx, b); err != nil {
 			return err
 		}
-		// Another process may have continued, so the kept state is outdated.
+		// Another process may have continued, which makes the kept state outdated.
 		mine, err := generations(ctx, tx, `name = $1 and generation = $2 and owner = $3`, p.g.Name, p.g.Generation, p.owner)
 		if err == nil && len(mine) == 0 {
 			err = ErrFenced
@@ -278,7 +279,7 @@ func (p *part) finish(ctx context.Context) error {
 	})
 }
 
-// shareOut gives each part its events of a piece, unless the part has folded them already.
+// shareOut gives each part its events of a piece, unless the part has already folded them.
 func (b Build) shareOut(ctx context.Context, d decoded, parts []*part) error {
 	all := make([]decoded, len(parts))
 	for i, p := range parts {
@@ -334,17 +335,17 @@ func (b Build) tellOf(ctx context.Context, s *session, parts []*part) {
 		_, err := s.conn.Exec(context.WithoutCancel(ctx), `update projection.generation set position = $4, event_id = null, rate = $5
 			where name = $1 and generation = $2 and owner = $3`, s.g.Name, s.g.Generation, s.owner, int64(now.Position), now.Rate)
 		if err != nil {
-			return // the parts meet the error too
+			return // the parts get the same error
 		}
 		b.tell(now)
 	}
 }
 
-// maxPassed is how far a fill goes without telling, where few events are the projection's.
+// maxPassed is the maximum number of passed events before a fill records its position.
 const maxPassed = 100_000
 
-// read yields the events after a position up to a limit that the projection folds, those that this program does not know, and now and then
-// another one.
+// read yields the events after a position, up to a limit: those that the projection folds, those of unknown types, and now and then another
+// one.
 func (b Build) read(ctx context.Context, after, limit event.Position) iter.Seq2[event.Stored, error] {
 	if sparing, is := b.Store.(eventstore.FilteredReader); is && b.Projection.raw == nil {
 		return sparing.ReadExcluding(ctx, after, limit, b.Projection.foreign())
@@ -352,8 +353,8 @@ func (b Build) read(ctx context.Context, after, limit event.Position) iter.Seq2[
 	return b.Store.ReadAll(ctx, after, eventstore.Forwards)
 }
 
-// ahead yields decoded batches of the log after a position up to a limit, and reads and decodes further ones in the background. It obeys
-// the control; nil: unlimited.
+// ahead yields decoded batches of the log after a position up to a limit. It reads and decodes further ones in the background. It obeys the
+// control; nil: unlimited.
 func (b Build) ahead(ctx context.Context, decoding decoder, after, limit event.Position, c *control) iter.Seq2[decoded, error] {
 	type item struct {
 		d   decoded

@@ -16,19 +16,19 @@ import (
 	"bahi/eventstore"
 )
 
-// follower runs one projection or reactor on the router: as a subscriber it reads the log, as a handler it folds what it read. Watermill
-// gives the handler one message at a time, and the subscriber sends the next one after the acknowledgement.
+// follower runs one projection or reactor on the router. As a subscriber it reads the log, as a handler it folds what it read. Watermill
+// passes one message at a time to the handler. The subscriber sends the next one after the acknowledgement.
 type follower struct {
 	r    *Runner
 	p    *Projection
 	k    keeper
 	log  *slog.Logger
-	conn *pgx.Conn // used by subscriber and handler in turn, like the following fields
+	conn *pgx.Conn // used in turn by subscriber and handler, like the following fields
 	h    held
 	d    decoder
 	said string // the last logged reason of a stop
 
-	next   piece // of the message that the handler gets
+	next   piece // of the handler's message
 	failed error // of the last message
 
 	seen place            // another process's position at the last look
@@ -41,11 +41,12 @@ type keeper interface {
 	connect(ctx context.Context) (*pgx.Conn, error)
 	// lock returns the lock under which one process works.
 	lock() lock
-	// begin takes over the checkpoint, or creates it. It may return a checkpoint with an error: where the follower is, and remains.
+	// begin takes over the checkpoint, or creates it. It may return a checkpoint with an error: the follower's position, which does not
+	// change.
 	begin(ctx context.Context, conn *pgx.Conn) (held, error)
-	// look returns the follower's checkpoint in whatever process; false if there is none.
+	// look returns the follower's checkpoint, whichever process works on it; false if there is none.
 	look(ctx context.Context) (place, bool, error)
-	// note records why the follower stopped, and at which event; false if it has no checkpoint.
+	// note records why the follower stopped, and at which event. It returns false if there is no checkpoint.
 	note(ctx context.Context, why error) (bool, error)
 }
 
@@ -55,7 +56,7 @@ type place struct {
 	position   event.Position
 	paused     bool
 	err        string // why it is parked
-	waits      string // what it waits for without an operator
+	waits      string // what it waits for, without need of an operator
 }
 
 // held is a checkpoint that only this process may move.
@@ -67,7 +68,7 @@ type held interface {
 	fenced(ctx context.Context) error
 }
 
-// piece is what a message stands for.
+// piece is the content of a message.
 type piece struct {
 	eventstore.Batch
 
@@ -113,7 +114,7 @@ func (f *follower) explain(ctx context.Context, err error) {
 	}
 	if text := err.Error(); text != f.said {
 		f.said = text
-		f.log.Warn("a follower of the log stopped", "error", err)
+		f.log.Warn("follower of the log stopped", "error", err)
 	}
 	f.r.set(f.p, func(s *Status) {
 		s.Working, s.Error, s.Parked = false, err.Error(), isParked(err)
@@ -129,14 +130,14 @@ func (f *follower) explain(ctx context.Context, err error) {
 	}
 }
 
-// isParked reports whether an error needs an operator: an event that cannot be applied, or another log.
+// isParked reports whether an error requires an operator: an event that cannot be applied, or another log.
 func isParked(err error) bool {
 	bad, isPoison := errors.AsType[*poison](err)
 	other, isMismatch := errors.AsType[*mismatch](err)
 	return isPoison && bad != nil || isMismatch && other != nil
 }
 
-// The reasons of a follower to wait that are not errors.
+// Reasons to wait that are not errors.
 var (
 	errStandby = errors.New("another process works on it")
 	errPaused  = errors.New("it is paused")
@@ -174,7 +175,7 @@ func (f *follower) work(ctx context.Context, out chan<- *message.Message) error 
 		if !errors.Is(err, ErrFenced) || conn.IsClosed() || ctx.Err() != nil {
 			return err
 		}
-		f.log.Info("another generation is live, or the checkpoint was moved; continuing from there")
+		f.log.Info("generation or checkpoint changed; continuing from the new position")
 	}
 }
 
@@ -218,13 +219,13 @@ func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) erro
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		select { // not ctx: while the handler works, it owns the connection
+		select { // not ctx: the handler owns the connection while it works
 		case <-m.Acked():
 		case <-m.Nacked():
 			switch {
 			case ctx.Err() != nil:
 				return ctx.Err()
-			case f.p.forwards: // an event must not be forwarded twice, and the reactor names the one at fault
+			case f.p.forwards: // an event must not be forwarded twice, and the reactor reports the one at fault
 				return f.failed
 			}
 			return f.failure(ctx, batch)
@@ -237,7 +238,7 @@ func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) erro
 	return nil
 }
 
-// standBy watches the progress of the working process and takes over if that hangs.
+// standBy watches the progress of the working process, and takes over if that hangs.
 func (f *follower) standBy(ctx context.Context) error {
 	at, found, err := f.k.look(ctx)
 	if err != nil {
@@ -256,7 +257,7 @@ func (f *follower) standBy(ctx context.Context) error {
 	return cmp.Or(err, errStandby)
 }
 
-// relieve ends the work of a hanging process: the log has had events for it for too long, and it sends nothing to Postgres.
+// relieve ends the work of a hanging process: one that for too long has events to process and sends nothing to Postgres.
 func (f *follower) relieve(ctx context.Context, at place) error {
 	if at != f.seen || at.err != "" || at.paused {
 		f.seen, f.late = at, nil
@@ -277,7 +278,7 @@ func (f *follower) relieve(ctx context.Context, at place) error {
 	default:
 		return nil
 	}
-	for _, err := range f.r.store.ReadAll(ctx, at.position, eventstore.Forwards) { // the head may be at an event that it does not get
+	for _, err := range f.r.store.ReadAll(ctx, at.position, eventstore.Forwards) { // the head may be at an event that the follower skips
 		if err != nil {
 			return err
 		}
@@ -305,7 +306,7 @@ func (f *follower) handle(m *message.Message) (err error) {
 	return err
 }
 
-// failure repeats a failed batch event by event to find the one at fault.
+// failure repeats a failed batch event by event to find the event at fault.
 func (f *follower) failure(ctx context.Context, batch eventstore.Batch) error {
 	if f.conn.IsClosed() {
 		return errors.New("the connection was lost")
@@ -325,7 +326,7 @@ func (f *follower) failure(ctx context.Context, batch eventstore.Batch) error {
 	return decodeErr
 }
 
-// guarded turns a panic into an error: a mistake in one projection must not end the others.
+// guarded turns a panic into an error, so that a fault of one projection does not end the others.
 func guarded(do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -335,7 +336,7 @@ func guarded(do func() error) (err error) {
 	return do()
 }
 
-// park records the event at which the follower is parked, and waits until an operator clears the record to retry.
+// park records the event at which the follower is parked. It waits until an operator clears the record to retry.
 func (f *follower) park(ctx context.Context, bad *poison) {
 	if noted, err := f.k.note(ctx, bad); err != nil || !noted {
 		return // the retry fails and is recorded again

@@ -14,7 +14,7 @@ import (
 	"bahi/eventstore"
 )
 
-// ErrFenced tells a runner that another one has taken over, or that its generation was replaced.
+// ErrFenced reports to a runner that another one has taken over, or that its generation was replaced.
 var ErrFenced = errors.New("another runner writes this projection now")
 
 // generation is a row of the registry.
@@ -52,19 +52,19 @@ type buildState struct {
 	KeepFor     time.Duration
 }
 
-// The phases of a build.
+// Phases of a build.
 const (
 	requested  = "requested"   // nothing is created yet
 	filling    = "filling"     // the log is folded into the tables
 	indexing   = "indexing"    // the DDL after the fill runs
-	catchingUp = "catching up" // with events since
-	comparing  = "comparing"   // with the live tables
-	differs    = "differs"     // from the live tables: an operator must accept that or cancel the build
+	catchingUp = "catching up" // catching up with events since the fill
+	comparing  = "comparing"   // comparing with the live tables
+	differs    = "differs"     // differs from the live tables: an operator must accept that or cancel the build
 )
 
 func (g generation) schema() string { return SchemaName(g.Name, g.Generation) }
 
-// then returns how long the phases after the fill will still take, by the last build; without one, as long as the fill.
+// then estimates the duration of the phases after the fill, by the last build; without one, as long as the fill.
 func (g generation) then(now time.Time) time.Duration {
 	each := time.Second / time.Duration(max(g.Rate, 1))
 	if g.ThenEach != nil {
@@ -109,7 +109,7 @@ func generations(ctx context.Context, db querier, where string, args ...any) ([]
 	return pgx.CollectRows(rows, pgx.RowToStructByName[generation])
 }
 
-// oneGeneration returns the only one, or false.
+// oneGeneration returns the only generation, or false.
 func oneGeneration(ctx context.Context, db querier, where string, args ...any) (generation, bool, error) {
 	found, err := generations(ctx, db, where, args...)
 	if err != nil || len(found) == 0 {
@@ -149,7 +149,7 @@ func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store uui
 			p.Name, p.Version, p.Hash(), store, requested, throttle, p.parts(how.Partitions), how.Accept, how.Keep, scratch)
 		var err error
 		g, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[generation])
-		if err == nil && scratch { // before others see that nobody holds it
+		if err == nil && scratch { // before others see it unlocked
 			_, err = tx.Exec(ctx, `select `+hold, g.schema())
 		}
 		return err
@@ -169,7 +169,7 @@ func inSchema(ctx context.Context, tx pgx.Tx, schema, statements string) error {
 	return err
 }
 
-// checkpoint moves the checkpoint of a session's generation if it still owns that.
+// checkpoint moves the checkpoint of a session's generation if the session still owns it.
 func (s *session) checkpoint(ctx context.Context, tx querier, to event.Position, id *uuid.UUID) error {
 	done, err := tx.Exec(ctx, `
 		update projection.generation set position = $5, event_id = $6, rate = $7::bigint, error = null, error_at = null, error_position = null
@@ -191,7 +191,7 @@ func isTaken(err error) bool {
 	return ok && server.Code == "23505"
 }
 
-// noteIn records on the matching generations why they stopped, and at which event. It returns their number.
+// noteIn records in the matching generations why they stopped, and at which event. It returns their number.
 func noteIn(ctx context.Context, db querier, why error, program, where string, args ...any) (int64, error) {
 	text, at, typ := noteOf(why)
 	n := len(args)
@@ -212,7 +212,7 @@ func noteOf(why error) (text string, at *int64, typ *string) {
 }
 
 // verify checks that the log has the event of a generation's checkpoint. Otherwise it is another log, or was restored without its newest
-// events, and the generation must not continue.
+// events: the generation must not continue.
 func verify(ctx context.Context, store eventstore.Store, g generation) error {
 	if g.StoreID != store.ID() {
 		return &mismatch{fmt.Sprintf("projection %s was built from log %s, but this is log %s: rebuild it, or configure the log that it "+
@@ -230,8 +230,8 @@ func verify(ctx context.Context, store eventstore.Store, g generation) error {
 		g.Name, g.Position, *g.EventID)}
 }
 
-// has reports whether the log has this event at this position. The id alone is not enough: a request that is repeated after its event was
-// lost gives the new event the same id.
+// has reports whether the log has this event at this position. The id alone is not enough: if a request is retried after its event was
+// lost, the new event has the same id.
 func has(ctx context.Context, store eventstore.Store, at event.Position, id uuid.UUID) (bool, error) {
 	for e, err := range store.ReadAll(ctx, at+1, eventstore.Backwards) {
 		return err == nil && e.Position == at && e.ID == id, err
@@ -239,12 +239,12 @@ func has(ctx context.Context, store eventstore.Store, at event.Position, id uuid
 	return false, nil
 }
 
-// mismatch is the reason why a generation does not belong to the log.
+// mismatch returns why a generation does not belong to the log.
 type mismatch struct{ why string }
 
 func (m *mismatch) Error() string { return m.why }
 
-// GenerationInfo is a generation for operators.
+// GenerationInfo describes a generation to operators.
 type GenerationInfo struct {
 	Name       string
 	Version    int

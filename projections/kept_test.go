@@ -62,7 +62,7 @@ func TestOnlyOneGenerationIsKept(t *testing.T) {
 	r.onlySchemas(t, "seen_g4")
 }
 
-// A process that waits for another's build may look again only when a further build has replaced it.
+// A process that waits for another's build may check again only after a further build has replaced it.
 func TestAReplacedBuildIsNotBegunAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -156,7 +156,7 @@ func TestRollbackRefusesTablesOfAnotherLog(t *testing.T) {
 	require.Equal(t, []string{"Ant", "Cat"}, r.names(t, "seen"))
 }
 
-// A check, for example, reads the old tables for a long time.
+// A check, for example, may read the old tables for a long time.
 func TestLongReaderOfOldTablesDelaysNobody(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// lock is Postgres's advisory lock under which one process runs a projection or reactor. It ends with its connection; the fence on the
-// checkpoint excludes a process that lost it.
+// lock is a Postgres advisory lock: its holder alone runs a projection or reactor. It ends with its connection. The checkpoint's fence
+// excludes a process that has lost it.
 type lock struct {
 	space int32
 	key   string // SQL of an int from the name as $1
@@ -32,15 +32,15 @@ func (l lock) try(ctx context.Context, conn *pgx.Conn) (locked bool, err error) 
 	return locked, err
 }
 
-// free reports whether no process has the lock. A process on standby asks several times a second: with a shared connection, since a new one
-// costs Postgres more than the question.
+// free reports whether no process has the lock. A standby process asks several times a second. It uses the pool, because a new connection
+// costs Postgres more than the query.
 func (l lock) free(ctx context.Context, pool *pgxpool.Pool) (free bool, err error) {
 	err = pool.QueryRow(ctx, `select pg_try_advisory_xact_lock($2, `+l.key+`)`, l.name, l.space).Scan(&free)
 	return free, err
 }
 
-// breakIfSilent terminates the connection that holds the lock, which rolls back its transaction, if Postgres has waited for its client that
-// long. It reports whether it did. Postgres lets roles terminate their own connections.
+// breakIfSilent terminates the connection that holds the lock if Postgres has waited for its client that long, which rolls back its
+// transaction. It reports whether it did. Postgres lets roles terminate their own connections.
 func (l lock) breakIfSilent(ctx context.Context, db querier, silent time.Duration) (bool, error) {
 	rows, _ := db.Query(ctx, `
 		select pg_terminate_backend(a.pid)

@@ -14,7 +14,7 @@ import (
 	"bahi/eventstore"
 )
 
-// The errors of an operator's requests.
+// Errors of an operator's requests.
 var (
 	ErrNoBuild              = fault.New(fault.Conflict, "The projection is not being rebuilt")
 	ErrNotBuilt             = fault.New(fault.Conflict, "The projection is not built yet")
@@ -24,8 +24,8 @@ var (
 	ErrNotDiffers           = fault.New(fault.Conflict, "The rebuild does not wait for its differences to be accepted")
 )
 
-// change updates the generations that match a condition on name and version: the first condition that matches any. Otherwise it returns
-// the error otherwise.
+// change updates the generations that match the first condition on name and version that matches any. Otherwise it returns the error
+// otherwise.
 func change(ctx context.Context, pool *pgxpool.Pool, p *Projection, otherwise error, set string, conditions ...string) error {
 	for _, where := range conditions {
 		done, err := pool.Exec(ctx, `update projection.generation set `+set+` where `+where, p.Name, p.Version)
@@ -39,27 +39,27 @@ func change(ctx context.Context, pool *pgxpool.Pool, p *Projection, otherwise er
 	return otherwise
 }
 
-// Pause pauses the projection's build, or if there is none the projection itself, whose answers are then stale.
+// Pause pauses the projection's build, or without a build the projection. Its reads are then stale.
 func Pause(ctx context.Context, pool *pgxpool.Pool, p *Projection) error {
 	return change(ctx, pool, p, ErrNotBuilt, `paused = true`, isBuilt, isLive)
 }
 
-// Resume resumes both.
+// Resume resumes a paused build or projection.
 func Resume(ctx context.Context, pool *pgxpool.Pool, p *Projection) error {
 	return change(ctx, pool, p, ErrNotPaused, `paused = false`, `paused and name = $1 and version = $2`)
 }
 
-// Accept lets the build's tables become live although they differ.
+// Accept lets the build's tables become live despite their differences.
 func Accept(ctx context.Context, pool *pgxpool.Pool, p *Projection) error {
 	return change(ctx, pool, p, ErrNotDiffers, `accepted = true`, isBuilt+` and phase = '`+differs+`'`)
 }
 
-// Throttle limits the build to that many events a second; 0: no limit.
+// Throttle limits the build to that many events per second; 0: no limit.
 func Throttle(ctx context.Context, pool *pgxpool.Pool, p *Projection, perSecond int) error {
 	return change(ctx, pool, p, ErrNoBuild, fmt.Sprintf(`throttle = nullif(%d, 0)`, perSecond), isBuilt)
 }
 
-// Retry makes a parked projection or build try its event again: after a repair, or after an operator skipped the event.
+// Retry makes a parked projection or build try its event again, after a repair or a skip.
 func Retry(ctx context.Context, pool *pgxpool.Pool, p *Projection) error {
 	return change(ctx, pool, p, ErrNotParked, `error = null, error_at = null, error_position = null, error_type = null, error_program = null`,
 		`error is not null and name = $1 and version = $2`)
@@ -90,7 +90,7 @@ func (b Build) Differences(ctx context.Context) ([]Difference, error) {
 	return g.Differences, err
 }
 
-// ErrInUse refuses to drop tables that this program's version may read.
+// ErrInUse reports an attempt to drop tables that this program's version may read.
 var ErrInUse = errors.New("the generation is of this program's own version: cancel its build, or let its time end")
 
 // Drop drops the tables of another version, whose programs must then rebuild them.
@@ -117,8 +117,7 @@ func (b Build) Drop(ctx context.Context, number int) error {
 	return drop(ctx, conn, g)
 }
 
-// cancelTimeout is how long Cancel waits for a build to release its tables. Afterwards [Runner.MaintainGenerations] of some process drops
-// them.
+// cancelTimeout is how long Cancel waits for a build to release its tables. Later, some process's [Runner.MaintainGenerations] drops them.
 const cancelTimeout = 15 * time.Second
 
 // Cancel ends the build and drops its tables.
@@ -144,15 +143,14 @@ func (b Build) Cancel(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		b.Log.Warn("the tables of a cancelled build will be dropped later", "projection", found[0].Name, "generation", found[0].Generation,
+		b.Log.Warn("build cancelled; its tables will be dropped later", "projection", found[0].Name, "generation", found[0].Generation,
 			"error", err)
 	}
 	return nil
 }
 
 const (
-	// takenUpTimeout is how long a rollback waits for the kept generation to reach the live one's position, by the work of a serving
-	// process.
+	// takenUpTimeout is how long a rollback waits until a serving process has brought the kept generation to the live one's position.
 	takenUpTimeout = 15 * time.Second
 
 	// currentTimeout is how long it waits again after the live one was stopped.
@@ -197,7 +195,7 @@ func (b Build) Rollback(ctx context.Context, keep time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("roll %s back: %w", b.Projection.Name, err)
 	}
-	b.Log.Info("an earlier generation is live again", "projection", kept.Name, "generation", kept.Generation, "instead_of", live.Generation)
+	b.Log.Info("rolled back to an earlier generation", "projection", kept.Name, "generation", kept.Generation, "instead_of", live.Generation)
 	return nil
 }
 
@@ -214,7 +212,7 @@ func (b Build) keptUpTo(ctx context.Context, db querier, kept generation, live e
 			return err
 		case !found:
 			return ErrNoPreviousGeneration
-		case now.Position >= min(live, head): // if the log is another one, the live position means nothing
+		case now.Position >= min(live, head): // in another log the live position means nothing
 			return nil
 		case now.Error != nil:
 			return fmt.Errorf("the kept generation has stopped at position %d: %s", now.Position, *now.Error)
@@ -231,8 +229,8 @@ func (b Build) keptUpTo(ctx context.Context, db querier, kept generation, live e
 
 // Estimate is the estimated cost of a build.
 type Estimate struct {
-	Events event.Position // to fold
-	Rate   int64          // events a second, measured at the beginning of the log
+	Events event.Position // number of events to fold
+	Rate   int64          // events per second, measured at the beginning of the log
 	Then   time.Duration  // of the phases after the fill, by the last build; 0: none was measured
 	Bytes  int64          // size of the live tables
 }

@@ -40,7 +40,7 @@ func TestDifferingBuildWaitsForAnOperator(t *testing.T) {
 	r.tend(t, p)
 	r.add(t, "Dog")
 	soon(t, "the build follows the log while it waits", func() bool { return r.position(t, p) == 4 })
-	require.ErrorIs(t, r.build(p).until(t.Context(), r.hold(t, p).conn, g), ErrDiffers, "a watching process is told")
+	require.ErrorIs(t, r.build(p).until(t.Context(), r.hold(t, p).conn, g), ErrDiffers, "a watching process receives the result")
 	run.reached("seen", 4)
 	require.Equal(t, differs, r.inPhase(t, p, differs).phase())
 	require.NoError(t, Accept(t.Context(), r.pool, p))
@@ -89,7 +89,7 @@ func TestMovingTablesAreComparedAtOnePosition(t *testing.T) {
 	written := stop()
 	require.Equal(t, rounds, compared)
 	require.Empty(t, remarks.said(), "all tables were compared")
-	r.add(t, "last") // the writers may have had no event after the last build, and only an event tells of it
+	r.add(t, "last") // the writers may have had no event after the last build, and only an event shows it
 	run.until("seen", func(s Status) bool { return s.Generation == rounds+1 && s.Position == r.head(t) })
 	require.Len(t, r.names(t, "seen"), 100+written+1)
 }
@@ -110,7 +110,7 @@ func TestBuildIsComparedWithStoppedTables(t *testing.T) {
 	require.Equal(t, []string{"Ant", "Bee", "Cat"}, r.names(t, "seen"))
 }
 
-// The end of a process does not accept differences.
+// A process that ends does not accept differences.
 func TestDifferencesOutliveTheProcess(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -15,7 +15,7 @@ import (
 	"bahi/eventstore"
 )
 
-// poisoned are events that cannot be folded until cure is set, as by a new program.
+// poisoned are events that cannot be folded until cure is set, which stands for a new program.
 func poisoned(cured *atomic.Bool) func(*Batch, string) {
 	return func(b *Batch, name string) {
 		switch {
@@ -96,7 +96,7 @@ func TestPoisonEventStopsOnlyItsProjection(t *testing.T) {
 	}
 }
 
-// parked waits until the registry says that a projection is parked.
+// parked waits until the registry shows a projection as parked.
 func (r *rig) parked(t *testing.T, name string) (found GenerationInfo) {
 	t.Helper()
 	require.Eventually(t, func() bool {

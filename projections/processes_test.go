@@ -17,8 +17,8 @@ import (
 	"bahi/internal/draws"
 )
 
-// parted is a projection that can be filled in parts, by the length of the names. It also records the previous name in the same part, so
-// that a part that misses or repeats an event gives other tables.
+// parted is a projection whose fill can be divided by the length of the names. It also records the previous name of the same part, so a
+// part that misses or repeats an event changes the tables.
 func parted() *Projection {
 	return Define("seen", 1, `
 create table seen (position bigint not null, name text not null);
@@ -61,7 +61,7 @@ func TestKilledBuildInPartsGivesTheSameTables(t *testing.T) {
 	}
 }
 
-// Who finds no live tables may look for their build only after that has ended.
+// A process that finds no live tables may look for their build only after it has ended.
 func TestAFirstBuildThatHasJustEndedIsNotBegunAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -105,7 +105,7 @@ func TestBuildSurvivesLostConnections(t *testing.T) {
 	r.exact(t, p)
 }
 
-// After any sequence of operations by operators and processes, the tables equal a fold of the log, and nothing is left over.
+// After any sequence of operations by operators and processes, the tables equal a fold of the log, and nothing else remains.
 func TestTablesConvergeToTheLog(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -169,7 +169,7 @@ func TestTablesConvergeToTheLog(t *testing.T) {
 				servers[i] = r.serve(t, p)
 			}
 		}
-		// All pauses end; the last build replaces the tables, spoilt or not.
+		// All pauses end. The last build replaces the tables, whether spoilt or not.
 		_ = Resume(t.Context(), r.pool, p)
 		_ = Throttle(t.Context(), r.pool, p, 0)
 		soon(t, "no build is in progress", func() bool {
@@ -205,7 +205,7 @@ func TestTablesConvergeToTheLog(t *testing.T) {
 	})
 }
 
-// TestMain runs the property fewer times than rapid's default: each run starts processes and waits for them.
+// TestMain runs the property fewer times than rapid's default, because each run starts processes and waits for them.
 func TestMain(m *testing.M) {
 	draws.Default(3)
 	os.Exit(m.Run())

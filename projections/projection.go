@@ -21,7 +21,7 @@ import (
 
 // Projection is a fold of the log into the tables of its own schema.
 type Projection struct {
-	Name    string // also of its schema, metric and argument
+	Name    string // also the name of its schema, metric and argument
 	Version int    // increases with each change of the DDL or of a handler's meaning
 	tables  string // DDL of the tables to fill
 	after   string // DDL that is faster after the fill: indexes
@@ -35,7 +35,7 @@ type Projection struct {
 	parted   func(*event.Recorded[any]) (key int64, all bool) // nil: the fold cannot be divided
 	personal bool                                             // folds events with personal values
 	idle     time.Duration                                    // see idleCheckpoint, the default
-	gather   time.Duration                                    // how long events wait for others to be folded with
+	gather   time.Duration                                    // how long events wait for others in the same batch
 }
 
 // Fold folds events of some types.
@@ -58,13 +58,13 @@ type Part struct {
 // Has reports whether a key belongs to the part.
 func (p Part) Has(key int64) bool { return p.Of <= 1 || uint64(key)%uint64(p.Of) == uint64(p.Nth) }
 
-// First reports whether this part does what must be done once.
+// First reports whether this part does what must happen once.
 func (p Part) First() bool { return p.Nth == 0 }
 
-// afterFill is the line of a DDL after which statements run only when the tables are filled.
+// afterFill precedes the statements of a DDL that run only after the fill.
 const afterFill = "-- after fill"
 
-// Define declares a projection. The DDL names no schema, so that the same text creates each generation.
+// Define declares a projection. The DDL names no schema: the same text creates each generation.
 func Define(name string, version int, ddl string, folds ...Fold) *Projection {
 	p := &Projection{Name: name, Version: version, folds: map[string]Fold{}, in: map[string]bool{}}
 	p.tables, p.after, _ = strings.Cut(ddl, afterFill)
@@ -94,10 +94,10 @@ func (p *Projection) add(eventType string, f Fold) {
 	}
 }
 
-// Types lists the names of the event types that it folds, in their order.
+// Types lists the names of the event types that the projection folds, in their order.
 func (p *Projection) Types() []string { return slices.Sorted(maps.Keys(p.folds)) }
 
-// foreign lists the names of the known types that it does not fold.
+// foreign lists the names of the known types that the projection does not fold.
 func (p *Projection) foreign() (names []string) {
 	for _, info := range domain.Catalogue.All() {
 		if _, folded := p.folds[info.Name]; !folded {
@@ -107,11 +107,11 @@ func (p *Projection) foreign() (names []string) {
 	return names
 }
 
-// Personal reports whether the tables may have personal values in clear.
+// Personal reports whether the tables may have personal values as plaintext.
 func (p *Projection) Personal() bool { return p.personal }
 
-// On folds events of one type, in each kind that has it. The handler gets no clock, context or connection: it can only queue statements,
-// so that a rebuild gives the same tables.
+// On folds events of one type, in each kind that has it. The handler gets no clock, context or connection. It can only queue statements, so
+// a rebuild gives the same tables.
 func On[E any](fold func(*Batch, event.Recorded[E])) Fold {
 	return Fold{
 		types: domain.Catalogue.NamesOf(reflect.TypeFor[E]()),
@@ -119,31 +119,30 @@ func On[E any](fold func(*Batch, event.Recorded[E])) Fold {
 	}
 }
 
-// Apply folds whole batches of events of the named types. It may read its own tables, and nothing else. Use it only where a benchmark
-// justifies it.
+// Apply folds whole batches of events of the named types. It may read only its own tables. Use it only where a benchmark justifies it.
 func Apply(types []string, apply func(context.Context, *Batch, []event.Recorded[any]) error) Fold {
 	return Fold{types: types, apply: apply}
 }
 
-// Raw folds every event as stored, whatever its type. Nothing is decoded, so events of unknown types are folded too, and none can be
-// skipped. It is otherwise like [Apply], and must be a projection's only fold. The events' bytes must not be changed.
+// Raw folds every event as stored, whatever its type. It decodes nothing, so it folds even unknown types and skips nothing. Otherwise it is
+// like [Apply], and must be a projection's only fold. The caller must not change the events' bytes.
 func Raw(apply func(context.Context, *Batch, []event.Stored) error) Fold { return Fold{raw: apply} }
 
-// Finishing returns the fold with finish, which ends a fill by writing what the fold has kept.
+// Finishing returns the fold with finish, which at the end of a fill writes what the fold has kept.
 func (f Fold) Finishing(finish func(context.Context, *Batch) error) Fold {
 	f.finish = finish
 	return f
 }
 
-// Resuming returns the fold with resume, which prepares the tables when another process resumes a fill and has lost what the fold kept.
-// Parts of the fill may be at different positions.
+// Resuming returns the fold with resume, which prepares the tables when another process resumes a fill without the fold's kept state. Parts
+// of the fill may be at different positions.
 func (f Fold) Resuming(resume func(context.Context, *Batch) error) Fold {
 	f.resume = resume
 	return f
 }
 
-// PartitionedBy lets parallel parts, with their own connections and transactions, share a fill. key returns which part folds an event; all
-// means every part. A part must not touch another part's rows, and must not depend on another part's progress.
+// PartitionedBy lets parallel parts share a fill, each with its connection and transactions. key returns the part that folds an event; all
+// means every part. A part must not touch another part's rows, nor depend on another part's progress.
 func (p *Projection) PartitionedBy(key func(*event.Recorded[any]) (key int64, all bool)) *Projection {
 	p.parted = key
 	return p
@@ -152,7 +151,7 @@ func (p *Projection) PartitionedBy(key func(*event.Recorded[any]) (key int64, al
 // maxParts limits the connections of a fill.
 const maxParts = 16
 
-// parts returns the number of parts; 0 asks for as many as the processors allow, besides reading and Postgres.
+// parts returns the number of parts; 0 stands for the number of processors, less those for reading and Postgres.
 func (p *Projection) parts(asked int) int {
 	if p.parted == nil {
 		return 1
@@ -170,7 +169,7 @@ func (p *Projection) Comparable(columns map[string]string) *Projection {
 	return p
 }
 
-// WithBatchDelay makes events wait up to most for later ones, to be folded together. It suits tables that no request waits for, whose fold
+// WithBatchDelay makes events wait up to a maximum for later ones in the same batch. It suits tables that no request waits for, whose fold
 // costs more per batch than per event.
 func (p *Projection) WithBatchDelay(most time.Duration) *Projection {
 	p.gather = most
@@ -219,8 +218,8 @@ func (p *Projection) indexes() (indexes []string, rest string) {
 	return indexes, rest
 }
 
-// Hash returns the SHA-256 of the DDL and of the folded event types. Programs of one version share a generation, so they must agree on
-// both.
+// Hash returns the SHA-256 of the DDL and of the folded event types. Programs of one version share a generation, so their hashes must be
+// equal.
 func (p *Projection) Hash() string {
 	text := p.tables + afterFill + p.after
 	if len(p.folds) > 0 {
@@ -230,8 +229,8 @@ func (p *Projection) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// takes reports whether the projection processes an event: it folds the type, or the type is unknown in a category that it folds. It must
-// not skip the latter: a newer program wrote the event, and may share this projection's checkpoint.
+// takes reports whether the projection processes an event: it folds the type, or it folds the category and the type is unknown. It must not
+// skip the latter: a newer program wrote the event, and may share this projection's checkpoint.
 func (p *Projection) takes(e *event.Stored) bool {
 	if _, folded := p.folds[e.Type]; folded || p.raw != nil {
 		return true
@@ -246,7 +245,7 @@ func isKnown(eventType string) bool {
 	return known
 }
 
-// fold applies a piece of the log in order. Successive events of one Apply go to it together.
+// fold applies a piece of the log in order. It passes successive events of one Apply together.
 func (p *Projection) fold(ctx context.Context, b *Batch, d decoded) error {
 	if d.singly {
 		return p.foldSingly(ctx, b, d)
@@ -298,14 +297,14 @@ func (p *Projection) foldSingly(ctx context.Context, b *Batch, d decoded) error 
 type Batch struct {
 	// Tx is for Apply and Raw only. Its search path is the generation's schema.
 	Tx pgx.Tx
-	// Filling says that the generation is being filled: the DDL after "after fill" has not run.
+	// Filling means that the generation is being filled: the DDL after "after fill" has not run.
 	Filling bool
-	// Resumed says that a part of the tables was filled before: by another process, or before a failure.
+	// Resumed means that a part of the tables was filled before: by another process, or before a failure.
 	Resumed bool
-	// Part is the part of the fold.
+	// Part is this batch's part of the fold.
 	Part Part
-	// FoldState is for Apply and Raw too: what the fold stored there in an earlier batch of the same runner, the only writer of the tables. It
-	// is nil at first, and after a failed batch.
+	// FoldState is for Apply and Raw too: what the fold stored there in an earlier batch of the same runner, the only writer of the tables.
+	// It is nil in the first batch and after a failed one.
 	FoldState any
 
 	queued pgx.Batch
@@ -314,7 +313,8 @@ type Batch struct {
 // Exec queues a statement.
 func (b *Batch) Exec(sql string, args ...any) { b.queued.Queue(sql, args...) }
 
-// Set queues an update of the row with the id. The columns are names and values in turn; a [patch.Field] that is absent stays as it is.
+// Set queues an update of the row with the id. The columns are names and values in turn. An absent [patch.Field] leaves its column
+// unchanged.
 func (b *Batch) Set(table, id string, columns ...any) {
 	args, sets := []any{id}, make([]string, 0, len(columns)/2)
 	for i := 0; i+1 < len(columns); i += 2 {

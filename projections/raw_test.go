@@ -108,6 +108,6 @@ func TestGatheringFoldsFewBatches(t *testing.T) {
 		want[i] = strconv.Itoa(i + 1)
 	}
 	run.reached("seen", 300)
-	require.LessOrEqual(t, batches.Load(), int64(time.Since(began)/(100*time.Millisecond))+2, "an event that is told late waits for less")
+	require.LessOrEqual(t, batches.Load(), int64(time.Since(began)/(100*time.Millisecond))+2, "an event that arrives late waits for less")
 	require.Equal(t, want, r.names(t, "seen"))
 }

@@ -15,15 +15,15 @@ import (
 )
 
 // Reactor is a follower of the log with effects outside its tables. So it has no generations and is never rebuilt. Package reactors defines
-// them.
+// reactors.
 type Reactor struct {
 	p         *Projection
 	forward   Forwarding // nil: it reacts
 	beginning bool       // without a checkpoint, start at the log's beginning instead of its head
 }
 
-// React returns a reactor to events of the named types. The effect of react in tx commits together with the reactor's checkpoint. An error
-// that an event causes parks the reactor at the first such event.
+// React returns a reactor to events of the named types. The effect of react in tx commits together with the reactor's checkpoint. If an
+// event causes an error, the reactor is parked at the first such event.
 func React(name string, types []string, react func(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error) *Reactor {
 	fold := Apply(types, func(ctx context.Context, b *Batch, events []event.Recorded[any]) error {
 		return react(ctx, b.Tx, events)
@@ -39,21 +39,21 @@ func (a *Reactor) WithBatchDelay(most time.Duration) *Reactor {
 	return a
 }
 
-// Forwarding hands events to another program, in order. It returns how many of them that program has stored: all if there is no error;
-// otherwise the reactor is parked at the first event that is not stored. It MUST NOT return while that program is unavailable, but report
+// Forwarding hands events to another program, in order. It returns how many of them that program has stored: all if there is no error.
+// Otherwise the reactor is parked at the first event that is not stored. It MUST NOT return while that program is unavailable, but report
 // why it waits, and nil when it continues. It MUST heed its context, which ends when another process has the checkpoint.
 type Forwarding func(ctx context.Context, events []event.Stored, waits func(why error)) (kept int, err error)
 
-// Forward returns a reactor that forwards all events as stored. After a crash it may forward an event again whose checkpoint was not
-// written. A checkpoint of another log parks it.
+// Forward returns a reactor that forwards all events as stored. After a crash it may forward events again after its last written
+// checkpoint. A checkpoint of another log parks it.
 func Forward(name string, fromBeginning bool, forward Forwarding) *Reactor {
 	p := Define(name, 0, "")
 	p.raw, p.forwards = &Fold{}, true
 	return &Reactor{p: p, forward: forward, beginning: fromBeginning}
 }
 
-// idleReactor is how long a reactor's checkpoint may lag that only passes over events: no request depends on it, and after a crash the
-// reactor passes over them again.
+// idleReactor is how long the checkpoint of a reactor may lag behind events without a reaction. No request depends on it, and after a crash
+// the reactor skips them again.
 const idleReactor = time.Second
 
 // ownedInterval is how soon an idle reactor notices that its checkpoint was moved.
@@ -74,8 +74,8 @@ func (r *Runner) React(ctx context.Context, all ...*Reactor) error {
 	return r.follow(ctx, followers)
 }
 
-// EnsureCheckpoints gives reactors that have no checkpoint in this log one at its head. It comes before this process writes: a reactor that
-// begins later passes over what was appended until then. It is not for reactors that forward.
+// EnsureCheckpoints gives reactors without a checkpoint in this log one at its head. Call it before this process writes: a reactor that
+// starts later skips what was appended until then. It is not for reactors that forward.
 func (r *Runner) EnsureCheckpoints(ctx context.Context, all ...*Reactor) error {
 	head, id, err := NewestBefore(ctx, r.store, eventstore.End)
 	if err != nil {
@@ -93,14 +93,14 @@ func (r *Runner) EnsureCheckpoints(ctx context.Context, all ...*Reactor) error {
 		case err != nil:
 			return fmt.Errorf("place the checkpoint of %s: %w", a.p.Name, err)
 		case moved:
-			r.log.Warn("the reactor's checkpoint is of another log; starting at the head of this one", "reactor", a.p.Name, "head", head,
+			r.log.Warn("reactor's checkpoint is of another log; starting at the head of this one", "reactor", a.p.Name, "head", head,
 				"log", r.store.ID())
 		}
 	}
 	return nil
 }
 
-// watch makes reactors whose checkpoints were moved look again.
+// watch makes reactors whose checkpoints were moved read them again.
 func (r *Runner) watch(ctx context.Context) {
 	for {
 		select {
@@ -111,7 +111,7 @@ func (r *Runner) watch(ctx context.Context) {
 		rows, _ := r.pool.Query(ctx, `select name from reactor.checkpoint where owner is distinct from $1`, r.owner)
 		lost, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
-			continue // the reactors meet the error too
+			continue // the reactors get the same error
 		}
 		r.mu.Lock()
 		for _, name := range lost {
@@ -130,7 +130,7 @@ type Checkpoint struct {
 	Position event.Position
 	EventID  *uuid.UUID // of the event at that position, nil at the beginning of the log
 	Error    *string    // why it is parked
-	Waits    *string    // what it waits for without an operator
+	Waits    *string    // what it waits for, without need of an operator
 }
 
 // Checkpoints returns the checkpoints of all reactors that ever ran, by name.

@@ -13,7 +13,7 @@ import (
 	"bahi/eventstore"
 )
 
-// reactorRow keeps a reactor's checkpoint in a row outside of the generations.
+// reactorRow keeps a reactor's checkpoint in a row outside the generations.
 type reactorRow struct {
 	*Reactor
 
@@ -31,7 +31,7 @@ func (k reactorRow) connect(ctx context.Context) (*pgx.Conn, error) {
 
 func (a *Reactor) configured(config *pgx.ConnConfig) *pgx.ConnConfig {
 	config = config.Copy()
-	config.RuntimeParams["synchronous_commit"] = "on" // no other record exists of its effects
+	config.RuntimeParams["synchronous_commit"] = "on" // its effects are recorded nowhere else
 	if a.p.forwards {
 		config.RuntimeParams["synchronous_commit"] = "off" // after a crash it may forward the same events again
 	}
@@ -42,8 +42,8 @@ func (a *Reactor) configured(config *pgx.ConnConfig) *pgx.ConnConfig {
 
 func (k reactorRow) lock() lock { return reactorLock(k.p.Name) }
 
-// begin takes over the checkpoint, or creates it. If it is of another log, a forwarding reactor is parked; any other starts at the head, so
-// that it does not repeat old effects (DESIGN.md, hard case 3).
+// begin takes over the checkpoint, or creates it. If it is of another log, a forwarding reactor is parked. Any other reactor starts at the
+// head, so that it does not repeat old effects (DESIGN.md, hard case 3).
 func (k reactorRow) begin(ctx context.Context, conn *pgx.Conn) (held, error) {
 	rows, _ := conn.Query(ctx, `update reactor.checkpoint set owner = $2 where name = $1 returning `+checkpointColumns, k.p.Name, k.r.owner)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Checkpoint])
@@ -73,10 +73,10 @@ func (k reactorRow) begin(ctx context.Context, conn *pgx.Conn) (held, error) {
 		}
 	}
 	if len(found) > 0 {
-		k.log.Warn("the reactor's checkpoint does not match the log; starting at the log's head",
+		k.log.Warn("reactor's checkpoint does not match the log; starting at the log's head",
 			"checkpoint", found[0].Position, "checkpoint_log", found[0].StoreID, "head", h.at, "log", k.r.store.ID())
 	} else {
-		k.log.Info("starting a reactor without a checkpoint", "after", h.at)
+		k.log.Info("reactor starts without a checkpoint", "after", h.at)
 	}
 	return h, PlaceReactor(ctx, conn, k.p.Name, Checkpoint{StoreID: k.r.store.ID(), Position: h.at, EventID: id}, k.r.owner)
 }
@@ -152,7 +152,7 @@ func (a *reaction) place() place { return place{position: a.at} }
 // apply reacts to the events and moves the checkpoint, in one transaction.
 func (a *reaction) apply(ctx context.Context, d decoded) error {
 	err := pgx.BeginFunc(ctx, a.conn, func(tx pgx.Tx) error {
-		if len(d.events) == 0 { // after a crash, these events are passed over again
+		if len(d.events) == 0 { // after a crash, these events are skipped again
 			if _, err := tx.Exec(ctx, `set local synchronous_commit = off`); err != nil {
 				return err
 			}
@@ -180,7 +180,7 @@ func (a *reaction) move(ctx context.Context, db querier, to event.Position, id *
 }
 
 // hand forwards events and moves the checkpoint past the stored ones. Meanwhile it checks every second whether it still owns the
-// checkpoint, which also shows other processes that it does not hang.
+// checkpoint. These queries also show other processes that it does not hang.
 func (a *reaction) hand(ctx, reading context.Context, d decoded) error {
 	forwarding, stop := context.WithCancelCause(reading)
 	defer stop(nil)

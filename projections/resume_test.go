@@ -12,7 +12,7 @@ import (
 	"bahi/domain/ledger/book"
 )
 
-// half interrupts a build in the middle of the fill, as the end of its process does.
+// half interrupts a build in the middle of the fill, as if its process had ended.
 func (r *rig) half(t *testing.T, p *Projection) generation {
 	t.Helper()
 	build := r.build(p)
@@ -151,7 +151,7 @@ func TestScratchTablesAreLockedBeforeTheyAreVisible(t *testing.T) {
 	})
 }
 
-// An error recorded by a process that has lost its projection would park the new owner's.
+// An error of a process that has lost its projection would park the new owner's, if it were recorded.
 func TestErrorIsRecordedOnlyOnOwnedTables(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -128,7 +128,7 @@ func (r *rig) running(t *testing.T, runner *Runner, run func(context.Context) er
 	return p
 }
 
-// tend builds and keeps what the registry asks for, as a serving process does.
+// tend builds and maintains what the registry requests, as a serving process does.
 func (r *rig) tend(t *testing.T, all ...*Projection) {
 	t.Helper()
 	runner := NewRunner(r.store, r.pool, r.log)

@@ -24,14 +24,14 @@ const silent = 15 * time.Second
 // tryAgain is how long a runner waits before it checks again whether it may work.
 const tryAgain = 250 * time.Millisecond
 
-// Runner keeps projections up to date, one goroutine each. Of several processes on one database, one works on a projection while the others
-// are on standby.
+// Runner keeps projections up to date, one goroutine each. Several processes may run on one database: one works on a projection while the
+// others are on standby.
 type Runner struct {
 	Reveal  Reveal           // nil if no projection has personal values
 	Program string           // version of the program, for error reports
 	Now     func() time.Time // nil: measure no rates
 
-	// Silent is how long a process may do nothing while the log has events for it, before another one takes over; 0: 15 seconds.
+	// Silent is the maximum silence of a process that has events to process; then another one takes over. 0: 15 seconds.
 	Silent time.Duration
 
 	store  eventstore.Store
@@ -43,11 +43,11 @@ type Runner struct {
 	mu      sync.Mutex
 	status  map[string]*Status
 	moved   signal.Signal                 // a projection has advanced
-	moves   map[string]*signal.Signal     // the same for each projection
-	again   map[string]context.CancelFunc // makes a follower look again at its checkpoint
+	moves   map[string]*signal.Signal     // per projection: closed when it advances
+	again   map[string]context.CancelFunc // makes a follower read its checkpoint again
 	demands map[string]*demand
 
-	asked chan struct{} // wakes Tend
+	asked chan struct{} // wakes MaintainGenerations
 	asks  positionRequests
 }
 
@@ -58,10 +58,10 @@ type Status struct {
 	Generation int
 	Position   event.Position
 	Working    bool   // this process works on it
-	Ready      bool   // it has reached the log's head of the start
+	Ready      bool   // it has reached the log's head as of the start
 	Paused     bool   // an operator paused it
 	Error      string // why it stopped
-	Parked     bool   // the error needs an operator; otherwise it is retried
+	Parked     bool   // the error requires an operator; otherwise the runner retries
 }
 
 // NewRunner returns a runner for the projections' tables in the pool's database.
@@ -137,9 +137,9 @@ func (r *Runner) Statuses() map[string]Status {
 // Advanced returns a channel that is closed when a projection of this process next advances.
 func (r *Runner) Advanced() <-chan struct{} { return r.moved.Wait() }
 
-// Follow returns how far this process has folded a generation, 0 for the live one, and a channel that is closed at its next move. It
-// returns false if this process does not fold it; the channel is then closed when the process that does tells that it has what was asked,
-// or nil. Events up to the asked position are folded as they come, by whichever process.
+// Follow returns how far this process has folded a generation, 0 for the live one, and a channel that closes at its next move. It returns
+// false if this process does not fold it. The channel then closes when the process that does announces the requested position, or it is
+// nil. Whichever process works folds events up to that position as they come.
 func (r *Runner) Follow(name string, generation int, asked event.Position) (at event.Position, moved <-chan struct{}, folds bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,7 +155,7 @@ func (r *Runner) Follow(name string, generation int, asked event.Position) (at e
 	return s.Position, r.moves[name].Wait(), true
 }
 
-// demandOf returns what readers ask of a projection.
+// demandOf returns the demand of a projection's readers.
 func (r *Runner) demandOf(p *Projection) *demand {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +176,7 @@ func (r *Runner) set(p *Projection, change func(*Status)) {
 	r.moved.Notify()
 }
 
-// read tells a projection's follower which generation is live. If that is not the one it works on, it looks again.
+// read reports to a projection's follower which generation is live. If the follower works on another one, it checks again.
 func (r *Runner) read(p *Projection, generation int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

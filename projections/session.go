@@ -14,14 +14,14 @@ import (
 	"bahi/eventstore"
 )
 
-// session is a runner's hold on one generation: a connection with its search path, and the ownership that fences off others. One goroutine
-// uses it.
+// session is a runner's hold on one generation: a connection with its search path, and the ownership that fences off others. Only one
+// goroutine may use it.
 type session struct {
 	p     *Projection
 	g     generation
 	owner uuid.UUID
 	conn  *pgx.Conn
-	kept  any // see Batch.Kept
+	kept  any // see Batch.FoldState
 	pace  pace
 }
 
@@ -40,13 +40,13 @@ func configured(config *pgx.ConnConfig, p *Projection) *pgx.ConnConfig {
 	config.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 	keyed(config.RuntimeParams)
 	noticed(config.RuntimeParams)
-	config.RuntimeParams["maintenance_work_mem"] = "512MB" // sorts an index in memory
+	config.RuntimeParams["maintenance_work_mem"] = "512MB" // to sort an index in memory
 	config.RuntimeParams["application_name"] = "bahi projection " + p.Name
 	return config
 }
 
-// noticed makes Postgres notice within seconds that a client's machine is gone, and release its locks, so that another process continues.
-// The end of a process is noticed at once.
+// noticed makes Postgres detect within seconds that a client's machine is gone, and release its locks, so that another process continues.
+// It detects the end of a process at once.
 func noticed(parameters map[string]string) {
 	parameters["tcp_keepalives_idle"] = "5"
 	parameters["tcp_keepalives_interval"] = "2"
@@ -54,15 +54,15 @@ func noticed(parameters map[string]string) {
 	parameters["tcp_user_timeout"] = "10000"
 }
 
-// keyed makes Postgres look up rows by key. Plans are made once, when tables may be empty, and a sequential scan of an empty table would
-// remain the plan while it fills.
+// keyed makes Postgres look up rows by key. Plans are made once, perhaps for empty tables. A sequential scan, best for an empty table,
+// would remain the plan while the table fills.
 func keyed(parameters map[string]string) {
 	parameters["enable_seqscan"] = "off"
 	parameters["enable_hashjoin"] = "off"
 	parameters["enable_mergejoin"] = "off"
 }
 
-// keyedPlans set such plans for the rest of a transaction, freePlans allow sequential scans.
+// keyedPlans sets such plans for the rest of a transaction; freePlans allows sequential scans.
 const (
 	keyedPlans = `set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off`
 	freePlans  = `set local enable_seqscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on`
@@ -99,7 +99,7 @@ type decoded struct {
 	stored []event.Stored
 	upTo   event.Position
 	last   *uuid.UUID // of the event at upTo, if the batch has it
-	singly bool       // fold each event by itself, so that the one at fault is known
+	singly bool       // fold each event by itself, to find the one at fault
 }
 
 // len returns the number of events to fold.
@@ -115,7 +115,7 @@ func (d *decoded) some(from, to int) decoded {
 	return decoded{events: d.events[from:to], names: d.names[from:to], upTo: e.Position, last: &e.ID}
 }
 
-// transaction returns the piece with the events of one transaction of the log, from one of them on.
+// transaction returns the part of the piece from the nth event to the end of its transaction.
 func (d *decoded) transaction(from int) decoded {
 	_, end := d.place(from)
 	to := from + 1
@@ -148,8 +148,8 @@ func (d *decoded) blame(nth int, err error) error {
 	return &poison{at: d.events[nth].Position, typ: d.names[nth], err: err}
 }
 
-// ErrUnknownType reports an event that a newer program wrote. A process of that program continues after it.
-var ErrUnknownType = errors.New("this program does not know events of this type; a newer program wrote the event, and folds it")
+// ErrUnknownType reports an event of a newer program. A process of that program continues after it.
+var ErrUnknownType = errors.New("this program does not know events of this type; only the newer program that wrote the event folds it")
 
 // poison is an event that a projection cannot apply.
 type poison struct {
@@ -164,10 +164,10 @@ func (p *poison) Error() string {
 
 func (p *poison) Unwrap() error { return p.err }
 
-// decode decodes the events that the projection folds. If an event is bad, it returns those before its transaction, with the error.
+// decode decodes the events that the projection folds. At a bad event, it returns those before its transaction, with the error.
 func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]bool) (d decoded, err error) {
 	if p.raw != nil {
-		d.stored = slices.Clone(batch.Events) // the batch's memory is reused, the payloads' is not
+		d.stored = slices.Clone(batch.Events) // the batch's memory is reused, that of payloads is not
 		if p.forwards {
 			d.stored = slices.DeleteFunc(d.stored, func(e event.Stored) bool { return skipped[e.Position] })
 		}
@@ -176,7 +176,7 @@ func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]b
 		return d, nil
 	}
 	d.events, d.names = make([]event.Recorded[any], 0, len(batch.Events)), make([]string, 0, len(batch.Events))
-	first, before, end := 0, 0, event.Position(0) // of the transaction: its first event, what is decoded before it, where it ends
+	first, before, end := 0, 0, event.Position(0) // of the transaction: its first event, the number decoded before it, its end
 	for i := range batch.Events {
 		e := &batch.Events[i]
 		if e.Position > end {
@@ -201,7 +201,7 @@ func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]b
 	return d, nil
 }
 
-// Reveal opens the personal values of events, for projections that store them in clear. An erased value stays closed. The vault
+// Reveal opens the personal values of events, for projections that store them as plaintext. An erased value stays closed. The vault
 // implements it.
 type Reveal func(ctx context.Context, values []*event.Sealed) error
 
@@ -231,7 +231,7 @@ func (d *decoded) reach(events []event.Stored) {
 
 // apply folds a batch and moves the checkpoint, in one transaction.
 func (s *session) apply(ctx context.Context, d decoded) error {
-	if d.len() == 0 && !s.g.Building { // most projections pass over most events
+	if d.len() == 0 && !s.g.Building { // most events concern other projections
 		s.g.Rate = s.pace.after(0)
 		err := s.checkpoint(ctx, s.conn, d.upTo, d.last)
 		if err == nil {
@@ -265,8 +265,8 @@ func (s *session) fenced(ctx context.Context) error {
 	return err
 }
 
-// applyFinding applies a batch. If that fails for another reason than the connection, it applies each transaction of the log by itself, so
-// that all before the event at fault take effect, and no part of a transaction does.
+// applyFinding applies a batch. If that fails, and not because of the connection, it applies each transaction of the log by itself. So all
+// before the event at fault take effect, and no transaction does so in part.
 func (s *session) applyFinding(ctx context.Context, d decoded) error {
 	return applyIsolating(ctx, s, s.conn, d)
 }

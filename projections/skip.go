@@ -10,8 +10,8 @@ import (
 	"bahi/eventstore"
 )
 
-// decoder decodes the events that a projection folds, and knows which ones an operator has skipped. A follower uses one decoder as long as
-// it holds its checkpoint.
+// decoder decodes the events that a projection folds. It has the list of events that an operator has skipped. A follower uses one decoder
+// as long as it holds its checkpoint.
 type decoder struct {
 	p       *Projection
 	reveal  Reveal
@@ -39,8 +39,8 @@ func newDecoder(ctx context.Context, store eventstore.Store, p *Projection, reve
 	return d, nil
 }
 
-// decode returns the events of a batch that the projection folds, with personal values opened. If an event is bad, it returns those before
-// it, with the error.
+// decode returns the events of a batch that the projection folds, with personal values opened. At a bad event, it returns those before it,
+// with the error.
 func (d decoder) decode(ctx context.Context, batch eventstore.Batch) (decoded, error) {
 	piece, err := d.p.decode(batch, d.skipped)
 	return d.p.open(ctx, d.reveal, piece, err)

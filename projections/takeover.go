@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// closeBy is how many events the new tables may lag when readers switch: they are folded while the live projection is stopped, and readers
-	// of the newest events wait for that.
+	// closeBy is how many events the new tables may lag when readers switch. They are folded while the live projection is stopped, and
+	// readers of the newest events wait for that.
 	closeBy = 256
 
-	// tries is after how many attempts closeBy is doubled, because writes outpace the fold.
+	// tries is the number of attempts after which closeBy doubles, because writes outpace the fold.
 	tries = 20
 
 	// answersTimeout limits the wait for a row of the registry.
@@ -54,10 +54,10 @@ func (b Build) takeOver(ctx context.Context, s *session, c *control) error {
 	}
 }
 
-// agree returns when the new tables equal those of the generation to replace, at one position, or an operator has accepted the
-// differences. It logs if there is nothing to compare with.
+// agree returns when the new tables equal those of the replaced generation at one position, or an operator has accepted the differences. It
+// logs if there is nothing to compare with.
 func (b Build) agree(ctx context.Context, s *session, c *control) error {
-	if s.g.phase() == differs { // found by an earlier process
+	if s.g.phase() == differs { // an earlier process found them
 		return b.untilAccepted(ctx, s, c)
 	}
 	of, found, err := b.reference(ctx, s)
@@ -72,7 +72,7 @@ func (b Build) agree(ctx context.Context, s *session, c *control) error {
 	}
 	compared, err := b.compareWith(ctx, s, of)
 	if errors.Is(err, errNotMoving) {
-		b.Log.Warn("a new generation was not compared with the live one, which has stopped at an earlier position",
+		b.Log.Warn("new generation not compared: the live one has stopped at an earlier position",
 			"projection", s.g.Name, "generation", s.g.Generation, "position", s.g.Position, "live", of.Position)
 		return nil
 	}
@@ -80,7 +80,7 @@ func (b Build) agree(ctx context.Context, s *session, c *control) error {
 		return err
 	}
 	for _, d := range compared.Differences {
-		b.Log.Warn("a new generation differs from the live one", "projection", s.g.Name, "generation", s.g.Generation,
+		b.Log.Warn("new generation differs from the live one", "projection", s.g.Name, "generation", s.g.Generation,
 			"position", compared.Position, "table", d.Table, "rows", d.Count)
 	}
 	if b.Projection.personal { // an erasure does not reach the registry; `bahi doctor` shows the rows
@@ -151,8 +151,8 @@ func (b Build) follow(ctx context.Context, s *session, until func() bool) error 
 	return ctx.Err()
 }
 
-// reference returns the generation to compare the new one with: the live one, or for a new version with comparable columns, the previous
-// version's. It returns false if there is none of this log.
+// reference returns the generation to compare the new one with: the live one or, for a new version with comparable columns, the previous
+// version's. It returns false if this log has none.
 func (b Build) reference(ctx context.Context, s *session) (generation, bool, error) {
 	of, found, err := liveGeneration(ctx, s.conn, b.Projection)
 	if err == nil && !found && b.Projection.common != nil {
@@ -164,7 +164,7 @@ func (b Build) reference(ctx context.Context, s *session) (generation, bool, err
 	}
 	if err := verify(ctx, b.Store, of); err != nil {
 		if _, other := errors.AsType[*mismatch](err); other {
-			b.Log.Warn("a new generation cannot be compared with the live one", "projection", s.g.Name, "generation", s.g.Generation, "error", err)
+			b.Log.Warn("new generation cannot be compared with the live one", "projection", s.g.Name, "generation", s.g.Generation, "error", err)
 			return of, false, nil
 		}
 		return of, false, err
@@ -175,8 +175,8 @@ func (b Build) reference(ctx context.Context, s *session) (generation, bool, err
 // errBehind reports that the new tables lag too much to become live.
 var errBehind = errors.New("the new generation lags too much")
 
-// swap makes the new generation live. Meanwhile the live one is stopped, for the time to fold at most within events. Readers find either
-// the one or the other, and neither lacks what they have read before. The previous owner notices with its next batch.
+// swap makes the new generation live. Meanwhile the live one is stopped, for the time to fold at most within events. Readers find one of
+// the two, and neither lacks what they have read before. The previous owner detects the change with its next batch.
 func (b Build) swap(ctx context.Context, s *session, within event.Position) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -188,7 +188,7 @@ func (b Build) swap(ctx context.Context, s *session, within event.Position) erro
 		if err != nil {
 			return err
 		}
-		live = min(live, head) // of another log it may be anything
+		live = min(live, head) // in another log it may be anything
 		if live > s.g.Position+within {
 			return errBehind
 		}
@@ -197,20 +197,20 @@ func (b Build) swap(ctx context.Context, s *session, within event.Position) erro
 	if err != nil {
 		return err
 	}
-	b.Log.Info("a new generation is live", "projection", s.g.Name, "generation", s.g.Generation, "position", s.g.Position)
+	b.Log.Info("new generation is live", "projection", s.g.Name, "generation", s.g.Generation, "position", s.g.Position)
 	if old == nil || s.g.KeepFor > 0 {
 		return nil
 	}
-	// The build is over, which others may report by now.
+	// The build is over, and other processes may report that by now.
 	if err := drop(context.WithoutCancel(ctx), conn, *old); err != nil {
-		b.Log.Warn("an old generation was not dropped; a serving process will drop it", "projection", s.g.Name, "generation", old.Generation,
+		b.Log.Warn("dropping an old generation failed; a serving process will drop it", "projection", s.g.Name, "generation", old.Generation,
 			"error", err)
 	}
 	return nil
 }
 
-// move makes a generation live and returns the one that it replaces, or nil. That one is kept for a while, or must be dropped. move calls
-// reach while the live one is stopped at a position; reach returns when the new one is there.
+// move makes a generation live and returns the replaced one, or nil. The caller keeps that one for a while, or drops it. move calls reach
+// while the live one is stopped at a position; reach returns when the new one is there.
 func move(ctx context.Context, conn *pgx.Conn, to generation, owner *uuid.UUID, keep time.Duration,
 	reach func(event.Position) error) (old *generation, err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
@@ -261,7 +261,7 @@ func isBusy(err error) bool {
 	return ok && server.Code == "55P03"
 }
 
-// retire takes a generation away from readers, who find the other one, and expires what was kept before.
+// retire hides a generation from readers, who find the other one, and expires the generation kept before.
 func retire(ctx context.Context, tx pgx.Tx, g, to generation, keep time.Duration) error {
 	_, err := tx.Exec(ctx, `update projection.generation set scratch = true, owner = null where `+isKept+` and generation <> $3`,
 		g.Name, g.Version, to.Generation)
@@ -281,11 +281,11 @@ func lockRegistry(ctx context.Context, tx pgx.Tx) error {
 }
 
 const (
-	// dropTries and dropEvery are the number and the interval of tries to drop tables.
+	// dropTries and dropInterval are the number and the interval of tries to drop tables.
 	dropTries    = 20
 	dropInterval = 50 * time.Millisecond
 
-	// makesWait limits how long one try waits for readers, and so delays others behind it.
+	// makesWait limits how long one try waits for readers, because others queue behind it.
 	makesWait = `20ms`
 )
 
@@ -327,8 +327,8 @@ func tryDrop(ctx context.Context, conn *pgx.Conn, g generation) error {
 	})
 }
 
-// hold is the SQL that locks the generation of a schema for its worker, tryHold the non-blocking variant, letGo the release. The lock ends
-// with the connection.
+// hold is the SQL that locks the generation of a schema for its worker, tryHold is the non-blocking variant, letGo the release. The lock
+// ends with the connection.
 const (
 	hold    = `pg_advisory_lock(8241003, hashtext($1))`
 	tryHold = `pg_try_advisory_lock(8241003, hashtext($1))`

@@ -15,8 +15,8 @@ import (
 	"bahi/domain/ledger/book"
 )
 
-// soonSilent is after how long the second process considers the first as hanging. The first waits longer, because on a busy machine the
-// second may be silent as long.
+// soonSilent is the silence after which the second process treats the first as hanging. The first waits longer, because on a busy machine
+// the second may be silent as long.
 const (
 	soonSilent = 300 * time.Millisecond
 	patient    = time.Hour
@@ -94,7 +94,7 @@ func TestOnlyAProcessWithEventsToFoldCanHang(t *testing.T) {
 	r.add(t, "a")
 	holder, err := connect(t.Context(), r.pool.Config().ConnConfig, p)
 	require.NoError(t, err)
-	defer holder.Close(context.WithoutCancel(t.Context())) // it is ended by then
+	defer holder.Close(context.WithoutCancel(t.Context())) // it has ended by then
 	locked, err := projectionLock(p).try(t.Context(), holder)
 	require.NoError(t, err)
 	require.True(t, locked)
@@ -145,7 +145,7 @@ func TestOnlyTheLockHoldersConnectionIsTerminated(t *testing.T) {
 	require.Error(t, conn.Ping(t.Context()))
 }
 
-// Otherwise Postgres keeps the locks of a vanished machine for hours, and no other process continues.
+// Otherwise Postgres would keep the locks of a vanished machine for hours, and no other process could continue.
 func TestAProcessOnStandbyOpensNoConnections(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

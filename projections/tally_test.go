@@ -9,7 +9,7 @@ import (
 	"bahi/domain/ledger/book"
 )
 
-// A name that begins with a dash takes back the last one, and one that begins with a plus renames all.
+// A name that begins with a dash removes the last one; one that begins with a plus renames all.
 func TestRowsAreCountedAsTheyChange(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -19,8 +19,8 @@ const lookInterval = time.Second
 // tendAgain is the pause after a failure with a generation.
 const tendAgain = 5 * time.Second
 
-// MaintainGenerations works on all generations but the live ones until ctx ends: it builds requested ones and resumes interrupted builds,
-// keeps those up to date that are ready for a rollback, and drops the rest. Of several processes, one works on a generation.
+// MaintainGenerations works on all generations but the live ones until ctx ends. It builds requested ones, resumes interrupted builds,
+// keeps those up to date that allow a rollback, and drops the rest. One of several processes works on a generation.
 func (r *Runner) MaintainGenerations(ctx context.Context, all ...*Projection) error {
 	var (
 		mu     sync.Mutex
@@ -36,7 +36,7 @@ func (r *Runner) MaintainGenerations(ctx context.Context, all ...*Projection) er
 	for ctx.Err() == nil {
 		others, err := r.look(ctx, byName)
 		if err != nil && ctx.Err() == nil {
-			r.log.Warn("looking for builds failed", "error", err)
+			r.log.Warn("looking up builds failed", "error", err)
 		}
 		for _, g := range others {
 			mu.Lock()
@@ -70,8 +70,8 @@ func (r *Runner) Ask() {
 	}
 }
 
-// look returns the generations of the projections that need work, and tells each follower if its generation is no longer live. Those of
-// other versions only need to be dropped when they expire: perhaps no process of their version returns.
+// look returns the generations of the projections that need work. It notifies each follower whose generation is no longer live. Those of
+// other versions are dropped when they expire: perhaps no process of their version returns.
 func (r *Runner) look(ctx context.Context, all map[string]*Projection) ([]generation, error) {
 	names, versions := namesAndVersions(maps.Values(all))
 	found, err := generations(ctx, r.pool, `exists (
@@ -106,7 +106,7 @@ func (r *Runner) tend(ctx context.Context, p *Projection, g generation) {
 	if err == nil || ctx.Err() != nil || errors.Is(err, ErrCancelled) || errors.Is(err, ErrFenced) { // its work has changed
 		return
 	}
-	r.log.Warn("work on a generation failed; retrying later", "projection", g.Name, "generation", g.Generation, "error", err)
+	r.log.Warn("maintaining a generation failed; retrying later", "projection", g.Name, "generation", g.Generation, "error", err)
 	select {
 	case <-ctx.Done():
 	case <-time.After(tendAgain):
@@ -144,7 +144,7 @@ func (r *Runner) build(p *Projection) Build {
 	return Build{Store: r.store, Config: r.config, Projection: p, Reveal: r.Reveal, Log: r.log, Program: r.Program, Now: r.Now, Stay: true}
 }
 
-// keep follows the log with a previous generation until it is live again or expires.
+// keep keeps a previous generation up to date until it is live again or expires.
 func (b Build) keep(ctx context.Context, conn *pgx.Conn, g generation) error {
 	s := b.session(conn, g)
 	if err := s.own(ctx); err != nil {
@@ -184,7 +184,7 @@ func retireKept(ctx context.Context, conn *pgx.Conn, g generation) error {
 	return drop(ctx, conn, g)
 }
 
-// clearFailures lets builds that an earlier process could not continue try again: this process may be a newer program.
+// clearFailures lets builds that an earlier process could not complete try again: this process may be a newer program.
 func (r *Runner) clearFailures(ctx context.Context, all []*Projection) {
 	names, versions := namesAndVersions(slices.Values(all))
 	_, err := r.pool.Exec(ctx, `update projection.generation set error = null, error_at = null, error_position = null

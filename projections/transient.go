@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// unreachable is an error of the log or of a lost connection, for which no event is to blame.
+// unreachable is an error of the log or of a lost connection, which no event causes.
 type unreachable struct{ error }
 
 func (u *unreachable) Unwrap() error { return u.error }
@@ -30,7 +30,7 @@ func isNetwork(err error) bool {
 	return is || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, pgconn.ErrConnClosed)
 }
 
-// isTransient reports whether an error will pass without a repair, and no event is to blame.
+// isTransient reports whether an error will pass without a repair, and no event causes it.
 func isTransient(conn *pgx.Conn, err error) bool {
 	if errors.Is(err, ErrFenced) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || conn.IsClosed() ||
 		isNetwork(err) {
@@ -47,7 +47,7 @@ func isTransient(conn *pgx.Conn, err error) bool {
 		return false
 	}
 	switch server.Code[:2] {
-	case "08", "40", "53", "55", "57", "58": // connection, rollback, resources, not now, intervention, system
+	case "08", "40", "53", "55", "57", "58": // connection, rollback, resources, busy, intervention, system
 		return true
 	default:
 		return false

@@ -62,7 +62,7 @@ func TestGenerationOfOtherEventTypesIsNotFolded(t *testing.T) {
 	theirs := r.run(t, seen("seen", nil))
 	theirs.reached("seen", 1)
 	theirs.stop()
-	require.Eventually(t, func() (gone bool) { // otherwise ours is on standby, and shows what the other has
+	require.Eventually(t, func() (gone bool) { // otherwise ours is on standby, and reports the other's state
 		require.NoError(t, r.pool.QueryRow(t.Context(), `select not exists (select from pg_stat_activity
 			where datname = current_database() and application_name = 'bahi projection seen')`).Scan(&gone))
 		return gone

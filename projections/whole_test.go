@@ -16,7 +16,7 @@ import (
 	"bahi/eventstore"
 )
 
-// together opens an account for each name, in one transaction of the log. An event that is renamed is not decoded.
+// together opens an account for each name, in one transaction of the log. The projection does not decode a renamed event.
 func (r *rig) together(t *testing.T, names ...string) {
 	t.Helper()
 	var x eventstore.Transaction
@@ -92,7 +92,7 @@ func TestAReactorIsParkedBeforeATransaction(t *testing.T) {
 	require.Zero(t, effects)
 }
 
-// A fill's batches end between transactions, also where the store leaves out events of other projections.
+// A fill's batches end between transactions, even if the store leaves out events of other projections.
 func TestABatchOfAFillEndsBetweenTransactions(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

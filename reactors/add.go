@@ -9,8 +9,7 @@ import (
 	"github.com/riverqueue/river"
 )
 
-// Add adds a job that follows from no event, for a request that must not wait for it. It adds nothing while an equal job is
-// unfinished.
+// Add adds a job that follows from a request instead of an event. It adds nothing while an equal job is unfinished.
 func (j *Jobs) Add(ctx context.Context, args Args) error {
 	policy, known := j.policies[args.Kind()]
 	if !known {

@@ -8,6 +8,6 @@
 // Reactors use the runner of package projections. Their effects cannot be undone, so a reactor is never rebuilt. It starts at the log's
 // head, and only an operator's command repeats old events ([Replay]). Sweeps over the state find work without an event ([Every]).
 //
-// The queue is River's, in Postgres, because the checkpoint's transaction can then store a job. A separate broker was turned down: a crash
-// between the two writes would lose or duplicate jobs.
+// The queue is River's, in Postgres, because the checkpoint's transaction can then store a job. With a separate broker, a crash between the
+// two writes would lose or duplicate jobs.
 package reactors

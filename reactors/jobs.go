@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -23,23 +24,25 @@ const (
 	// schema has River's tables.
 	schema = "river"
 
-	// connections is the size of the jobs' connection pool, which is separate so that no request waits for a job.
+	// connections is the size of the jobs' own connection pool, so that no request waits for a job.
 	connections = 4
 
-	// pollInterval is how often a process looks for jobs of which it got no notification.
+	// pollInterval is how often a process looks for jobs of which it got no notification: in one statement for all queues. River looks with
+	// one for each queue, every riverPoll intervals.
 	pollInterval = time.Second
+	riverPoll    = 10
 
-	// cooldown is the least time between two fetches, and between two notifications: a job added within it waits for the poll. It is the least
-	// that River allows, so that the second of two customers who write at once need not wait.
+	// cooldown is the minimum interval between two fetches, and between two notifications. A job added within it waits for the poll. It is
+	// River's minimum, so that the second of two customers who write at once hardly waits.
 	cooldown = river.FetchCooldownMin
 
-	// softStop is how long running jobs may take to finish when the process stops; then their contexts end. Jobs that have not returned
-	// by hardStop are rescued later.
+	// softStop is how long running jobs may take to finish when the process stops. Then their contexts end. Jobs that have not returned by
+	// hardStop are rescued later.
 	softStop = 4 * time.Second
 	hardStop = 7 * time.Second
 
-	// lostAfter is the least time after which a running job counts as lost with its process: a kind's own timeout, where that is longer.
-	// Until then a sweep is not added again, on any node.
+	// lostAfter is the minimum time after which a running job counts as lost with its process. A kind's own longer timeout replaces it.
+	// Until then no node adds a sweep again.
 	lostAfter = defaultTimeout + 5*time.Second
 
 	// maxStuck limits the running jobs that ignore their contexts.
@@ -54,15 +57,16 @@ type Config struct {
 	Now     func() time.Time
 	Log     *slog.Logger
 
-	poll time.Duration // 0: pollEvery
+	poll time.Duration // 0: pollInterval
 }
 
-// Jobs is the queue and its workers. Each kind has a separate River queue: a provider that hangs delays only its own kind.
+// Jobs is the queue and its workers. Each kind has its own River queue: a hanging provider delays only its own kind.
 type Jobs struct {
 	client   *river.Client[pgx.Tx]
 	pool     *pgxpool.Pool
 	policies map[string]Policy
 	needed   map[string]func(context.Context, event.Position, []job) ([]bool, error)
+	poll     time.Duration
 	metrics  *metrics
 	log      *slog.Logger
 }
@@ -70,7 +74,7 @@ type Jobs struct {
 // NewJobs creates the queue. It returns an error if two workers have one kind or a sweep has no worker.
 func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 	j := &Jobs{policies: map[string]Policy{}, needed: map[string]func(context.Context, event.Position, []job) ([]bool, error){},
-		metrics: newMetrics(), log: config.Log}
+		poll: cmp.Or(config.poll, pollInterval), metrics: newMetrics(), log: config.Log}
 	workers, queues := river.NewWorkers(), map[string]river.QueueConfig{}
 	for _, w := range config.Workers {
 		if err := w.add(workers, config.Now); err != nil {
@@ -95,7 +99,7 @@ func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 		return nil, err
 	}
 	riverConfig := &river.Config{
-		Schema: schema, Logger: slog.New(quiet{config.Log.Handler()}), FetchPollInterval: cmp.Or(config.poll, pollInterval),
+		Schema: schema, Logger: slog.New(quiet{config.Log.Handler()}), FetchPollInterval: riverPoll * j.poll,
 		FetchCooldown: cooldown,
 		JobTimeout:    defaultTimeout, RescueStuckJobsAfter: lostAfter, SoftStopTimeout: softStop,
 		JobStuckHandler: func(_ context.Context, p river.JobStuckHandlerParams) river.JobStuckHandlerResult {
@@ -113,7 +117,7 @@ func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 	return j, nil
 }
 
-// dropped reports whether package migrations drops an index of River's: nothing looks for jobs by parts of their arguments.
+// dropped reports whether package migrations drops an index of River's. No query finds jobs by parts of their arguments.
 func dropped(index string) bool {
 	return index == "river_job_args_index" || index == "river_job_metadata_index"
 }
@@ -147,10 +151,10 @@ var unfinished = []rivertype.JobState{
 	rivertype.JobStateScheduled,
 }
 
-// maxAsked bounds how long jobs wait for the answer whether they are needed.
+// maxAsked limits how long jobs wait for the result whether they are needed.
 const maxAsked = time.Second
 
-// dropUnneeded returns the jobs without those that nobody needs.
+// dropUnneeded returns the jobs that are needed.
 func (j *Jobs) dropUnneeded(ctx context.Context, jobs []job) []job {
 	ctx, cancel := context.WithTimeout(ctx, maxAsked)
 	defer cancel()
@@ -169,7 +173,7 @@ func (j *Jobs) dropUnneeded(ctx context.Context, jobs []job) []job {
 		}
 		needed, err := j.needed[kind](ctx, asOf, all)
 		if err != nil {
-			j.log.Debug("whether jobs are needed is not known, so they are added", "kind", kind, "error", err)
+			j.log.Debug("checking whether jobs are needed failed; adding them", "kind", kind, "error", err)
 			continue
 		}
 		for i, place := range places {
@@ -214,8 +218,8 @@ func (j *Jobs) insert(ctx context.Context, tx pgx.Tx, jobs []job) (added int, er
 	return added, nil
 }
 
-// Run executes jobs until ctx ends. Running jobs then have a few seconds to finish before their contexts end: an interrupted job
-// starts again later, and the attempt does not count. Run returns within eight seconds in any case.
+// Run executes jobs until ctx ends. Running jobs then have a few seconds to finish before their contexts end. An interrupted job starts
+// again later, and its attempt does not count. Run returns within eight seconds in any case.
 func (j *Jobs) Run(ctx context.Context) error {
 	if len(j.policies) == 0 {
 		<-ctx.Done()
@@ -238,13 +242,31 @@ func (j *Jobs) Run(ctx context.Context) error {
 	if err := j.client.Start(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("start the workers: %w", err)
 	}
-	<-ctx.Done()
+	j.notifyDue(ctx)
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), hardStop)
 	defer cancel()
 	if err := j.client.Stop(within); err != nil {
-		j.log.Error("jobs were still running at the stop of the process; they will start again", "error", err)
+		j.log.Error("jobs still running at the stop of the process; they will start again", "error", err)
 	}
 	return nil
+}
+
+// notifyDue notifies the producers of the queues that have due jobs, as River does when a job is added, until ctx ends.
+func (j *Jobs) notifyDue(ctx context.Context) {
+	const notify = `
+		select pg_notify('` + schema + `.river_insert', json_build_object('queue', name)::text) from unnest($1::text[]) name
+		where exists (select from ` + schema + `.river_job where state = 'available' and queue = name)`
+	kinds := slices.Collect(maps.Keys(j.policies))
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(j.poll):
+		}
+		if _, err := j.pool.Exec(ctx, notify, kinds); err != nil {
+			j.log.Debug("looking for due jobs failed; trying again", "error", err)
+		}
+	}
 }
 
 // Close closes the connections.
@@ -253,7 +275,7 @@ func (j *Jobs) Close() {
 	go func() { j.pool.Close(); close(closed) }()
 	select {
 	case <-closed:
-	case <-time.After(time.Second): // a job that does not stop may hold one
+	case <-time.After(time.Second): // a hanging job may hold one
 	}
 }
 

@@ -57,7 +57,7 @@ func TestFailingJobIsRetriedUntilItsAttemptsAreUsedUp(t *testing.T) {
 	require.GreaterOrEqual(t, at[2].Sub(at[1]), 800*time.Millisecond)
 	require.Equal(t, want[0], from.Load().(uuid.UUID).String())
 	said := r.said.String()
-	require.Equal(t, 2, strings.Count(said, `level=WARN msg="job failed; it will be retried"`))
+	require.Equal(t, 2, strings.Count(said, `level=WARN msg="job failed; retrying later"`))
 	require.Regexp(t, `level=ERROR msg="job failed for the last time" job=\d+ kind=greet attempt=3 event=`+want[0], said)
 	require.Contains(t, said, "the provider is not there")
 }
@@ -184,7 +184,7 @@ func TestStuckJobDelaysTheStopByTenSecondsAtMost(t *testing.T) {
 	stop := r.background(jobs.Run)
 	<-began
 	require.Less(t, stop(), 20*time.Second)
-	require.Contains(t, r.said.String(), "jobs were still running at the stop of the process")
+	require.Contains(t, r.said.String(), "jobs still running at the stop of the process")
 }
 
 func TestAttemptEndsAtItsTimeout(t *testing.T) {
@@ -332,4 +332,27 @@ func TestBackoffTriplesWithJitter(t *testing.T) {
 		all += p.wait(attempt)
 	}
 	require.InDelta(t, 3*24+2, all.Hours(), 8, "retries must outlast an outage over a weekend")
+}
+
+func TestQueuesWithDueJobsAreNotified(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	jobs := r.jobs(Config{Workers: Workers{
+		Work(Policy{}, func(context.Context, Job[greet]) error { return nil }),
+		Work(Policy{}, func(context.Context, Job[hang]) error { return nil }),
+	}})
+	conn, err := pgx.ConnectConfig(t.Context(), r.pool.Config().ConnConfig)
+	require.NoError(t, err)
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	r.insert(jobs, hang{1}) // its notification comes before the LISTEN
+	_, err = conn.Exec(t.Context(), `listen "river.river_insert"`)
+	require.NoError(t, err)
+	r.background(func(ctx context.Context) error { jobs.notifyDue(ctx); return nil })
+	within, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for range 3 {
+		notice, err := conn.WaitForNotification(within)
+		require.NoError(t, err)
+		require.JSONEq(t, `{"queue": "hang"}`, notice.Payload)
+	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // Args are the arguments of a job. Kind is its stored name (send_verification), which must not change. The fields hold only ids, never
-// personal data or secrets: jobs outlive both.
+// personal data or secrets, because jobs outlive both.
 type Args = river.JobArgs
 
 // Reactor decides which jobs follow from events.
@@ -28,8 +28,8 @@ type Reactor struct {
 	on    map[reflect.Type]func(*Queue, event.Recorded[any]) error
 }
 
-// Gathering makes events wait up to most for later ones, so that their jobs are added together. It suits jobs for which nobody waits: many
-// cost little more than one.
+// Gathering makes events wait up to a maximum for later ones, so that their jobs are added together. It suits jobs for which nobody waits:
+// many cost little more than one.
 func (r *Reactor) Gathering(most time.Duration) *Reactor {
 	r.waits = most
 	return r
@@ -54,8 +54,8 @@ func Define(name string, reactions ...Reaction) *Reactor {
 	return r
 }
 
-// On returns the reaction to events of one type. React decides by the event alone and only adds jobs, so that a replay adds the same
-// ones. An error parks the reactor at the event until an operator has repaired it.
+// On returns the reaction to events of one type. The reaction depends on the event alone and only adds jobs, so a replay adds the same
+// ones. An error parks the reactor at the event until an operator has repaired the cause.
 func On[E any](react func(*Queue, event.Recorded[E]) error) Reaction {
 	return Reaction{event: reflect.TypeFor[E](), on: func(q *Queue, r event.Recorded[any]) error { return react(q, event.As[E](r)) }}
 }
@@ -73,11 +73,11 @@ func OnErasure(react func(*Queue, event.Erasure)) (all []Reaction) {
 	return all
 }
 
-// Queue collects the jobs that follow from events that come together.
+// Queue collects the jobs that follow from a batch of events.
 type Queue struct {
 	event  event.Recorded[any]
 	jobs   []job
-	joined map[string]int // where the newest job of a kind is that takes more
+	joined map[string]int // index of the newest job of a kind that accepts more events
 }
 
 // Mergeable are arguments of a job for several events. Join returns them with those of another job, or false if there are enough. The job
@@ -94,8 +94,8 @@ type job struct {
 	at   time.Time // zero: immediately
 }
 
-// Add adds a job. The same job of the same event is added once: its kind, arguments and the event's id are its unique key, as long as
-// River keeps the job.
+// Add adds a job. The same job of the same event is added once: its kind, arguments and the event's id are its unique key, as long as River
+// keeps the job.
 func (q *Queue) Add(args Args) {
 	if _, joins := args.(Mergeable); !joins {
 		q.AddAt(time.Time{}, args)
@@ -141,7 +141,7 @@ func (r *Reactor) follower(jobs *Jobs) *projections.Reactor {
 	}).WithBatchDelay(r.waits)
 }
 
-// fromEvent adds to arguments the id of their event, which makes them unique.
+// fromEvent adds the event's id to arguments, which makes them unique.
 type fromEvent struct {
 	Args
 

@@ -33,7 +33,7 @@ func NewRunner(store eventstore.Store, pool *pgxpool.Pool, jobs *Jobs, log *slog
 // TakeOverAfter sets after how long without progress in another process this one takes over its reactors.
 func (r *Runner) TakeOverAfter(silent time.Duration) { r.runner.Silent = silent }
 
-// Place is [projections.Runner.Place]: from now on the reactors miss no event.
+// Place is [projections.Runner.EnsureCheckpoints]: from now on the reactors miss no event.
 func (r *Runner) Place(ctx context.Context, all ...*Reactor) error {
 	return r.runner.EnsureCheckpoints(ctx, followers(r.jobs, all)...)
 }
@@ -63,13 +63,13 @@ const replayBatch = 500
 // Replayed is the result of a replay.
 type Replayed struct {
 	Events int // that have a reaction
-	Jobs   int // new jobs; River still had the others
+	Jobs   int // number of new jobs; River still had the others
 	UpTo   event.Position
 }
 
 // Replay repeats the reaction to the events after a position, up to the reactor's checkpoint, or the log's head if it never ran. The
-// reactor may run meanwhile, and its checkpoint does not change. A job that River still has is not added again, whatever its state;
-// a job that was done and deleted (River keeps done jobs for a day) is done again. A failed replay may be repeated.
+// reactor may run meanwhile, and its checkpoint does not change. Replay adds no job that River still has, whatever its state. It does
+// repeat a finished job that River has deleted, which it does after a day. A failed replay may be repeated.
 func (r *Runner) Replay(ctx context.Context, reactor *Reactor, after event.Position,
 	progress func(at, upTo event.Position)) (done Replayed, err error) {
 	if done.UpTo, err = r.checkpointOf(ctx, reactor); err != nil {

@@ -69,13 +69,13 @@ func TestAPlacedReactorMissesNoEvent(t *testing.T) {
 	place := func() { require.NoError(t, NewRunner(r.store, r.pool, jobs, r.log).Place(t.Context(), reactor)) }
 	place()
 	want := r.add("SBI")
-	place() // another process's start leaves it where it is
+	place() // another process's start does not move it
 	run := r.run(jobs, reactor)
 	run.reached(r.head())
 	run.stop()
 	require.Equal(t, want, r.events())
 
-	// as of a log that this one took the place of
+	// as with a log that this one has replaced
 	r.exec(`update reactor.checkpoint set store_id = gen_random_uuid(), position = 1, error = 'sick'`)
 	place()
 	require.EqualValues(t, 1, r.exec(`delete from reactor.checkpoint where store_id = $1 and position = $2 and error is null`,
@@ -92,7 +92,7 @@ func TestReactorWithoutACheckpointStartsAtTheHead(t *testing.T) {
 	want := r.add("SBI")
 	run.reached(r.head())
 	require.Equal(t, want, r.events())
-	require.Contains(t, r.said.String(), `level=INFO msg="starting a reactor without a checkpoint" reactor=greeter after=5`)
+	require.Contains(t, r.said.String(), `level=INFO msg="reactor starts without a checkpoint" reactor=greeter after=5`)
 }
 
 func TestCheckpointOfAnotherLogIsDiscardedWithAWarning(t *testing.T) {
@@ -118,7 +118,7 @@ func TestCheckpointOfAnotherLogIsDiscardedWithAWarning(t *testing.T) {
 			want = append(want, r.add("SBI")...)
 			run.reached(r.head())
 			require.Equal(t, want, r.events())
-			require.Contains(t, r.said.String(), `level=WARN msg="the reactor's checkpoint does not match the log; starting at the log's head" `+
+			require.Contains(t, r.said.String(), `level=WARN msg="reactor's checkpoint does not match the log; starting at the log's head" `+
 				`reactor=greeter`)
 		})
 	}
@@ -145,7 +145,7 @@ func TestFailedReactionParksTheReactorUntilItIsRepaired(t *testing.T) {
 	require.Equal(t, want, r.events())
 }
 
-// parked waits until the reactor's row says that it is parked.
+// parked waits until the reactor's row shows it as parked.
 func (r *rig) parked() (list []Progress) {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {

@@ -22,7 +22,7 @@ type greetAll struct {
 
 func (greetAll) Kind() string { return "greet" }
 
-// Join takes three names.
+// Join accepts three names.
 func (g greetAll) Join(other Args) (Args, bool) {
 	more, ok := other.(greetAll)
 	if !ok || len(g.Names) == 3 {
@@ -97,5 +97,5 @@ func TestJobsThatNobodyWantsAreNotAdded(t *testing.T) {
 	fails = errors.New("the tables are away")
 	_, err = runner.Replay(t.Context(), greeter(nil), 0, nil)
 	require.NoError(t, err)
-	require.ElementsMatch(t, ids, r.events(), "where it is not known, all are added")
+	require.ElementsMatch(t, ids, r.events(), "if the check fails, all are added")
 }

@@ -13,7 +13,7 @@ import (
 // The outcomes of an attempt, as metrics name them.
 const (
 	done      = "done"
-	failed    = "failed"    // and will be retried
+	failed    = "failed"    // and retried later
 	discarded = "discarded" // after the last attempt
 	cancelled = "cancelled"
 	snoozed   = "snoozed"
@@ -44,7 +44,7 @@ func (j *Jobs) tell(e *river.Event) {
 			outcome = discarded
 			log.Error("job failed for the last time", "error", lastError(e.Job))
 		} else {
-			log.Warn("job failed; it will be retried", "at", e.Job.ScheduledAt, "error", lastError(e.Job))
+			log.Warn("job failed; retrying later", "at", e.Job.ScheduledAt, "error", lastError(e.Job))
 		}
 	case river.EventKindJobCancelled:
 		outcome = cancelled
@@ -53,7 +53,7 @@ func (j *Jobs) tell(e *river.Event) {
 		outcome = snoozed
 		log.Debug("job waits", "until", e.Job.ScheduledAt)
 	default: // interrupted: not an attempt
-		log.Info("job interrupted; it will start again")
+		log.Info("job interrupted; restarting later")
 		return
 	}
 	j.metrics.attempts.WithLabelValues(e.Job.Kind, outcome).Inc()

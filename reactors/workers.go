@@ -21,13 +21,13 @@ type Policy struct {
 	Attempts int           // total number; 0: 12
 	First    time.Duration // delay after the first attempt, which triples each time; 0: 3 s
 	Timeout  time.Duration // of one attempt; 0: 30 s
-	AtOnce   int           // most running jobs of this kind in a process; 0: 4
+	AtOnce   int           // maximum of running jobs of this kind in a process; 0: 4
 }
 
-// defaultTimeout is the timeout of kinds that name no other.
+// defaultTimeout is the timeout of kinds that set no other.
 const defaultTimeout = 30 * time.Second
 
-// builtAgain is the delay of a job that reads tables which are not built yet.
+// builtAgain is the delay of a job whose tables are not built yet.
 const builtAgain = time.Second
 
 const (
@@ -73,16 +73,16 @@ type Job[A Args] struct {
 type Worker struct {
 	kind   string
 	policy Policy
-	needed func(context.Context, event.Position, []job) ([]bool, error) // nil: all jobs are
+	needed func(context.Context, event.Position, []job) ([]bool, error) // decides which jobs are needed; nil: all
 	add    func(to *river.Workers, now func() time.Time) error
 }
 
 // Workers have different kinds.
 type Workers []Worker
 
-// Work returns the worker for jobs of A's kind. Do MUST be idempotent and MUST heed its context, which ends with the attempt's timeout
-// or the process. It returns nil when the job is done, [Snooze] to run later, [GiveUp] if no further attempt would help, and any other
-// error to retry; a panic counts as an error. Errors are stored and logged, so they MUST NOT name a person.
+// Work returns the worker for jobs of A's kind. Do MUST be idempotent and MUST heed its context, which ends with the attempt's timeout or
+// the process. It returns nil when the job is done, [Snooze] to run later, [GiveUp] if another attempt would not help, and any other error
+// to retry. A panic counts as an error. Errors are stored and logged, so they MUST NOT name a person.
 func Work[A Args](policy Policy, do func(context.Context, Job[A]) error) Worker {
 	var args A
 	policy = policy.withDefaults()
@@ -97,8 +97,8 @@ type Wanted[A Args] struct {
 	Workspace uuid.UUID // of the event
 }
 
-// WorkIf is [Work] for jobs that mostly would find nothing to do. Before such jobs are added, needed is asked which of them may have
-// something to do, as of a position of the log or later. All are added if it fails.
+// WorkIf is [Work] for jobs that mostly find nothing to do. Before such jobs are added, needed returns which of them may have something to
+// do, as of a position of the log or later. If it fails, all are added.
 func WorkIf[A Args](policy Policy, needed func(ctx context.Context, asOf event.Position, all []Wanted[A]) ([]bool, error),
 	do func(context.Context, Job[A]) error) Worker {
 	w := Work(policy, do)
@@ -113,10 +113,10 @@ func WorkIf[A Args](policy Policy, needed func(ctx context.Context, asOf event.P
 	return w
 }
 
-// Snooze returns an error that runs the job again after a while and does not count as an attempt.
+// Snooze returns an error that runs the job again after a delay and does not count as an attempt.
 func Snooze(d time.Duration) error { return river.JobSnooze(d) }
 
-// Later returns an error that runs the job again when what it needs may be free, see [fault.Soon], or else the job's own error.
+// Later returns the job's own error or, if its cause may pass soon (see [fault.Soon]), an error that runs the job again after a delay.
 func Later(err error) error {
 	if seconds := fault.Soon(err); seconds > 0 {
 		return Snooze(time.Duration(seconds) * time.Second)
@@ -127,8 +127,8 @@ func Later(err error) error {
 // GiveUp returns an error that ends a job that cannot succeed.
 func GiveUp(why error) error { return river.JobCancel(why) }
 
-// Report stores a sentence for operators about what a job has or has not done, which MUST NOT name a person. The last report is kept with
-// the finished job. ctx MUST be a job's.
+// Report stores a sentence for operators about a job's result. It MUST NOT name a person. The finished job keeps its last report. ctx MUST
+// be a job's.
 func Report(ctx context.Context, what string) error { return river.RecordOutput(ctx, what) }
 
 type worker[A Args] struct {

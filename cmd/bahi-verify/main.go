@@ -12,9 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
-	"unicode"
 
 	"github.com/alecthomas/kong"
 
@@ -34,10 +32,12 @@ const (
 )
 
 type cli struct {
-	Archive archiveCommand   `cmd:"" help:"Verify an archive, as bahi audit export writes it."`
-	Proof   proofCommand     `cmd:"" help:"Verify a .tlog-proof file: that its events are in a log."`
-	Store   storeCommand     `cmd:"" help:"Verify the log in a database, read-only."`
-	Version kong.VersionFlag `help:"Print the version."`
+	Archive   archiveCommand   `cmd:"" help:"Verify an archive, as bahi audit export writes it."`
+	Proof     proofCommand     `cmd:"" help:"Verify a .tlog-proof file: that its events are in a log."`
+	Statement statementCommand `cmd:"" help:"Verify a statement that proves itself: all events of an account, and its balances."`
+	Books     booksCommand     `cmd:"" help:"Replay an archive into the books, and compare them with those of a server."`
+	Store     storeCommand     `cmd:"" help:"Verify the log in a database, read-only."`
+	Version   kong.VersionFlag `help:"Print the version."`
 }
 
 // given has the options of all commands.
@@ -138,6 +138,30 @@ func (c proofCommand) Run(status *int) error {
 	return c.print(a, status)
 }
 
+type statementCommand struct {
+	given
+
+	Code string `name:"pdf-code" placeholder:"TEXT" help:"The text of the QR code on the print, with which the figures are compared."`
+	File string `arg:"" type:"existingfile" help:"The file statement.proof."`
+}
+
+// Run prints the result for the statement.
+func (c statementCommand) Run(status *int) error {
+	t, err := archive.ReadGiven(c.Key, c.Checkpoint)
+	if err != nil {
+		return err
+	}
+	file, err := os.ReadFile(c.File)
+	if err != nil {
+		return err
+	}
+	a, err := examineStatement(file, t, c.Code)
+	if err != nil {
+		return err
+	}
+	return c.print(a, status)
+}
+
 // print prints the result and sets the exit status.
 func (g given) print(a archive.Report, status *int) error {
 	switch a.Verdict {
@@ -160,16 +184,6 @@ func (g given) print(a archive.Report, status *int) error {
 		fmt.Println(printable(sentence))
 	}
 	return nil
-}
-
-// printable removes control characters, which could command a terminal: the text may be a forger's.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, text)
 }
 
 func main() { os.Exit(run(os.Args[1:])) }

@@ -28,7 +28,7 @@ type Vault interface {
 	OpenValue(ctx context.Context, s event.Sealed) (string, error)
 }
 
-// MailQueue sends mails on request, a moment later. Other mails follow from events.
+// MailQueue queues mails on request. Other mails follow from events.
 type MailQueue interface {
 	// VerifyEmail mails another token for the user's address.
 	VerifyEmail(ctx context.Context, user uuid.UUID) error
@@ -45,7 +45,7 @@ type Accounts struct {
 	Now         func() time.Time
 	Grace       time.Duration // from the request for deletion to the deletion
 
-	// Guess limits wrong passwords of an account. It returns a refusal, or a function that takes whether this password was wrong. nil: no
+	// Guess limits wrong passwords of an account. It returns a refusal, or a function to call with whether this password was wrong. nil: no
 	// limit.
 	Guess func(ctx context.Context, account string) (settle func(wrong bool), err error)
 }
@@ -76,7 +76,7 @@ func (a *Accounts) EmailKey(ctx context.Context, email string) (string, error) {
 // no Idempotency-Key (DESIGN.md, hard case 2).
 func as(req commands.Request, id, workspace uuid.UUID) commands.Request {
 	req = req.FollowUp().In(workspace)
-	req.Reason = "" // users write it in clear, and it would outlive them
+	req.Reason = "" // users write it as plaintext, and it would outlive them
 	if id != uuid.Nil && req.Actor.Type == "" {
 		req.Actor = actor.Actor{Type: "user", ID: id.String(), Workspace: workspace}
 	}
@@ -101,8 +101,7 @@ type Registered struct {
 	Position  event.Position
 }
 
-// Register makes an account with a workspace. It refuses an address that another user has, and reports all invalid
-// values at once.
+// Register creates an account with a workspace. It refuses an address that another user has, and reports all invalid values together.
 func (a *Accounts) Register(ctx context.Context, req commands.Request, in Registration) (Registered, error) {
 	return a.enter(ctx, req, in, false)
 }
@@ -130,10 +129,10 @@ type newcomer struct {
 	provider           string
 	email, first, last string
 	password           string // "": no password
-	verified           bool   // the address is known to be theirs
+	verified           bool   // the address was verified
 }
 
-// register makes the user, their workspace and the claim of the address in one transaction.
+// register creates the user, their workspace and the claim of the address in one transaction.
 func (a *Accounts) register(ctx context.Context, req commands.Request, n newcomer) (Registered, error) {
 	id, home := uuid.New(), uuid.New()
 	key, err := a.EmailKey(ctx, n.email)
@@ -165,7 +164,7 @@ func (a *Accounts) register(ctx context.Context, req commands.Request, n newcome
 	if n.password != "" {
 		dry := req
 		dry.DryRun = true
-		if _, err := write(dry); err != nil { // before the work of a password
+		if _, err := write(dry); err != nil { // before the costly password
 			return Registered{}, err
 		}
 		if err := a.Credentials.Passwords.Set(ctx, id, n.password); err != nil {
@@ -179,7 +178,7 @@ func (a *Accounts) register(ctx context.Context, req commands.Request, n newcome
 	return Registered{ID: id, Email: n.email, FirstName: n.first, LastName: n.last, At: out.At, Position: out.Position}, nil
 }
 
-// discard removes the password of a user whose registration certainly failed.
+// discard deletes the password of a user whose registration certainly failed.
 func (a *Accounts) discard(ctx context.Context, id uuid.UUID, why error) error {
 	if _, refused := errors.AsType[*fault.Error](why); !refused && !errors.Is(why, eventstore.ErrUnavailable) {
 		return why
@@ -187,20 +186,20 @@ func (a *Accounts) discard(ctx context.Context, id uuid.UUID, why error) error {
 	return errors.Join(why, a.Credentials.Erase(context.WithoutCancel(ctx), id))
 }
 
-// verifiedTimeout is how long an unverified address is reserved after a change: as long as the mailed token. After that, the next
-// user to register it gets it. A user who proves it gets it at once, so that nobody can block addresses of others.
+// verifiedTimeout is how long an unverified address is reserved after a change: the lifetime of the mailed token. After that, the next user
+// to register it gets it. A user who verifies it gets it at once, so nobody can block other people's addresses.
 const verifiedTimeout = 24 * time.Hour
 
-// grounds are the grounds of a claim to an address.
+// grounds rank the claims to an address.
 type grounds int
 
 const (
 	asked    grounds = iota // none
-	proven                  // the address is known to be theirs
-	regained                // it was theirs, and they have proved that it still is
+	proven                  // the address was verified
+	regained                // it was verified before, and is again
 )
 
-// rival returns the claim of a value, and the user who has claimed it. The user is nil if it is the one with the id, or nobody.
+// rival returns the claim of a value, and the user who has it. The user is nil if it is the one with the id, or nobody.
 func rival(
 	ctx context.Context, tx *commands.Tx, v claims.Value, key string, id uuid.UUID,
 ) (held claims.State, holder *commands.Loaded[user.State], err error) {
@@ -213,8 +212,8 @@ func rival(
 	return held, &other, err
 }
 
-// takeEmail gives an address to a user. A user who has the address on weaker grounds loses it. takeEmail returns [ErrTaken] if another
-// user has it on grounds as strong.
+// takeEmail gives an address to a user. A user with a weaker claim loses it. It returns [ErrTaken] if another user has an equal or stronger
+// claim.
 func (a *Accounts) takeEmail(ctx context.Context, tx *commands.Tx, key string, id uuid.UUID, by grounds) error {
 	held, holder, err := rival(ctx, tx, claim.Email, key, id)
 	if err != nil {
@@ -231,7 +230,7 @@ func (a *Accounts) takeEmail(ctx context.Context, tx *commands.Tx, key string, i
 	return err
 }
 
-// leaveEmail gives up a user's address; "" is none.
+// leaveEmail releases a user's address; "" is none.
 func leaveEmail(ctx context.Context, tx *commands.Tx, key string, id uuid.UUID) error {
 	if key == "" {
 		return nil
@@ -268,14 +267,13 @@ func active(ctx context.Context, from commands.Source, id uuid.UUID) (commands.L
 	return l, err
 }
 
-// handle handles a command on a user, in their own workspace.
+// handle runs a command on a user, in their own workspace.
 func (a *Accounts) handle(ctx context.Context, req commands.Request, id uuid.UUID, s user.State,
 	cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
 	return commands.Handle(ctx, a.Commands, as(req, id, s.Workspace), user.Kind, id.String(), cmd)
 }
 
-// keyed returns the request for the deciding command of a user's own request: the command that takes its
-// Idempotency-Key.
+// keyed returns the request for the deciding command of a user's own request. Only that command uses the request's Idempotency-Key.
 func keyed(req commands.Request, id, workspace uuid.UUID) commands.Request {
 	key := req.Key
 	req = as(req, id, workspace)
@@ -289,7 +287,7 @@ func (a *Accounts) decide(ctx context.Context, req commands.Request, id uuid.UUI
 	return commands.Handle(ctx, a.Commands, keyed(req, id, s.Workspace), user.Kind, id.String(), cmd)
 }
 
-// matching is keyed with If-Match: if the caller names a revision, the change is only for that revision.
+// matching is keyed with If-Match: if the caller sends a revision, the change applies to that revision only.
 func matching(req commands.Request, id, workspace uuid.UUID) commands.Request {
 	seen := req.IfMatch
 	req = keyed(req, id, workspace)
@@ -307,7 +305,7 @@ func (a *Accounts) Earlier(ctx context.Context, req commands.Request, id uuid.UU
 	return commands.PreviousOutcome(ctx, a.Commands, keyed(req, id, s.Workspace), user.Kind)
 }
 
-// Text returns a personal value in clear, or "".
+// Text returns a personal value opened, or "".
 func (a *Accounts) Text(ctx context.Context, p event.Personal) (string, error) {
 	if p.IsZero() {
 		return "", nil

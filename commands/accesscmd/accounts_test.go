@@ -80,8 +80,8 @@ func TestInvalidRegistrationListsAllFaultsAndClaimsNothing(t *testing.T) {
 	require.Zero(t, head)
 }
 
-// The log has no personal value in clear. The names are long, so that no sealed value contains one by chance: a name of three
-// letters, in any case, appears in every thirtieth text of some hundred letters of base64.
+// The log has no personal value as plaintext. The names are long, so that no sealed value contains one by chance: a three-letter name, in
+// any case, occurs in every thirtieth text of a few hundred letters of base64.
 func TestTheLogNamesNobody(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
@@ -125,7 +125,7 @@ func TestRegistrationSurvivesADisconnectedCaller(t *testing.T) {
 		require.Error(t, err)
 		n.store.set(func() { n.store.before = nil })
 		tn.pass(time.Minute)
-		if n.holder(t, email) == uuid.Nil { // the append may have been on its way
+		if n.holder(t, email) == uuid.Nil { // the append may still be in progress
 			n.register(t, email)
 		}
 		require.NotEqual(t, uuid.Nil, n.holder(t, email))

@@ -1,4 +1,4 @@
-// Package access has the operations on people, sessions, API keys and workspaces that are more than load, decide, append.
+// Package accesscmd has the operations on people, sessions, API keys and workspaces that are more than load, decide, append.
 package accesscmd
 
 import (
@@ -27,14 +27,13 @@ import (
 // KeyPrefix begins every API key, so that people and secret scanners recognise one.
 const KeyPrefix = "bahi_"
 
-// ErrUnknownKey is the error of a key that opens nothing, for any reason.
+// ErrUnknownKey is the error of an invalid key, for any reason.
 var ErrUnknownKey = fault.New(fault.Unauthorized, "Not authenticated")
 
 const secretBytes = 32
 
-// CreateAPIKey makes a key. It returns the key itself too, which is not stored and cannot be shown again; "" for a repeated
-// request. A user, or a key of theirs, gives the new key no more than they have themselves, and only for as long as they
-// have it.
+// CreateAPIKey creates a key. It also returns the secret, which is not stored and cannot be shown again; "" for a repeated request. A user,
+// or a key of theirs, gives the new key at most their own permissions, and only as long as they have them.
 func CreateAPIKey(ctx context.Context, h *commands.Handler, req commands.Request, c apikey.Create) (key string,
 	out commands.Outcome[apikey.State], err error) {
 	c.By = req.Actor
@@ -80,7 +79,7 @@ func origin(ctx context.Context, from commands.Source, c *apikey.Create) (err er
 	return err
 }
 
-// makers returns the keys above a key, each of which made the one before. Beyond the limit it returns one more than the limit.
+// makers returns the keys above a key; each created the one before. Beyond the limit it returns one more than the limit.
 func makers(ctx context.Context, from commands.Source, s apikey.State) (above []apikey.State, err error) {
 	for id := s.ParentKey; id != uuid.Nil && len(above) <= apikey.MaxMakers; id = s.ParentKey {
 		l, err := commands.Load(ctx, from, apikey.Kind, id.String())
@@ -93,13 +92,13 @@ func makers(ctx context.Context, from commands.Source, s apikey.State) (above []
 	return above, nil
 }
 
-// RevokeAPIKey revokes a key and the keys made with it: a thief of the key may have made them.
+// RevokeAPIKey revokes a key and the keys created with it: a thief of the key may have created them.
 func RevokeAPIKey(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID) (commands.Outcome[apikey.State], error) {
 	return commands.Handle(ctx, h, req, apikey.Kind, id.String(), apikey.Revoke{})
 }
 
-// KeyRing authenticates callers by their API keys. It reads states from the cache, which follows the log, so every node
-// refuses a revoked key a moment later.
+// KeyRing authenticates callers by their API keys. It reads states from the cache, which follows the log. So every node refuses a revoked
+// key within moments.
 type KeyRing struct {
 	Commands *commands.Handler
 	Admin    string // the operator's own key, from the configuration
@@ -130,7 +129,7 @@ func (r *KeyRing) Authenticate(ctx context.Context, key string) (actor.Actor, er
 		return actor.Actor{}, ErrUnknownKey
 	}
 	l, err := commands.Load(ctx, r.Commands.Cached(), apikey.Kind, id.String())
-	if err == nil && l.Revision < 0 { // another node may have made it a moment ago
+	if err == nil && l.Revision < 0 { // another node may have just created it
 		l, err = commands.Load(ctx, r.Commands.Fresh(), apikey.Kind, id.String())
 	}
 	if err != nil {
@@ -160,11 +159,10 @@ func keyRights(ctx context.Context, from commands.Source, id uuid.UUID, now time
 	return rightsNow(ctx, from, l.State, now)
 }
 
-// rightsNow returns the current permissions of a key. A key by a user's rights has what the user may do in its workspace, as an
-// operator of the deployment or as a member. A key by the deployment keeps its own permissions until the last member
-// of its workspace is gone: from then on only an operator reaches it (CONTRACT.md 0.2). A key has none once a key
-// above it is revoked or has expired. That is checked at each use, and not written to the keys below at a revocation, which
-// would miss a key that is made in the same moment.
+// rightsNow returns the current permissions of a key. A key with a user's rights has what the user may do in its workspace, as an operator
+// of the deployment or as a member. A key of the deployment keeps its own permissions until its workspace has lost its last member. From
+// then on only an operator reaches it (CONTRACT.md 0.2). A key has none once a key above it is revoked or has expired. Each use checks
+// that. A revocation does not write to the keys below, because it would miss a key created at the same time.
 func rightsNow(ctx context.Context, from commands.Source, s apikey.State, now time.Time) (none actor.Permissions, err error) {
 	above, err := makers(ctx, from, s)
 	if err != nil {

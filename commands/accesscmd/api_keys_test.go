@@ -175,7 +175,7 @@ func settler(t *testing.T, ring *accesscmd.KeyRing) (id, workspaceID uuid.UUID) 
 	return id, workspaceID
 }
 
-// joins makes a user a member of a workspace.
+// joins adds a user to a workspace.
 func joins(t *testing.T, ring *accesscmd.KeyRing, in, id uuid.UUID, p actor.Permissions) {
 	t.Helper()
 	invitation, now := uuid.New(), time.Now()
@@ -184,7 +184,7 @@ func joins(t *testing.T, ring *accesscmd.KeyRing, in, id uuid.UUID, p actor.Perm
 		workspace.Join{Invitation: invitation, Inviter: operator, User: id, Now: now})
 }
 
-// by makes a key in a workspace as an actor, with these permissions.
+// by creates a key in a workspace as an actor, with these permissions.
 func by(t *testing.T, ring *accesscmd.KeyRing, who actor.Actor, in uuid.UUID, p actor.Permissions) string {
 	t.Helper()
 	who.Permissions = p
@@ -220,8 +220,8 @@ func TestAKeyAllowsNoMoreThanItsMakerMay(t *testing.T) {
 	who, err := other.Authenticate(t.Context(), key)
 	require.NoError(t, err)
 	require.Equal(t, has, who.Permissions)
-	ofKey := by(t, ring, who, office, actor.Permissions{Ledger: actor.Write}) // made by the key
-	given := by(t, ring, operator, office, has)                               // made by the deployment
+	ofKey := by(t, ring, who, office, actor.Permissions{Ledger: actor.Write}) // created by the key
+	given := by(t, ring, operator, office, has)                               // created by the deployment
 
 	does(t, ring, workspace.Kind, office, office, workspace.Change{
 		By: operator, User: ravi, To: actor.Permissions{Ledger: actor.Read, Messaging: actor.None, Marketplace: actor.None, Audit: actor.Read},
@@ -247,7 +247,7 @@ func TestAKeyAllowsNoMoreThanItsMakerMay(t *testing.T) {
 	opens(t, other, master, actor.Permissions{Operator: true})
 }
 
-// makes makes a key with another key, and returns its id too.
+// makes creates a key with another key, and returns its id too.
 func makes(t *testing.T, ring *accesscmd.KeyRing, key string) (made, id string) {
 	t.Helper()
 	var who actor.Actor
@@ -287,7 +287,7 @@ func TestMadeKeysEndWithTheirMaker(t *testing.T) {
 			opens(t, other, first, has)
 			opens(t, other, beside, has)
 
-			// A request that was authenticated before the revocation comes too late.
+			// A request authenticated before the revocation fails after it.
 			does(t, ring, apikey.Kind, uuid.MustParse(bearer.ID), office, apikey.Revoke{})
 			late := by(t, other, bearer, office, has)
 			for _, k := range []string{first, beside, late} {
@@ -311,7 +311,7 @@ func TestMadeKeyDoesNotOutlastItsMaker(t *testing.T) {
 	ring.Now = func() time.Time { return expires }
 	opens(t, ring, third, actor.Permissions{})
 
-	// This holds even if an older log gives the key a later end.
+	// This holds even if an older log gives the key a later expiry.
 	ring.Now = time.Now
 	maker, _, err := accesscmd.CreateAPIKey(t.Context(), ring.Commands, as(t, ""), create(home, &expires))
 	require.NoError(t, err)
@@ -344,7 +344,7 @@ func TestChainOfKeysIsBounded(t *testing.T) {
 	_, _, err = accesscmd.CreateAPIKey(t.Context(), ring.Commands, req, create(home, nil))
 	require.Equal(t, fault.New(fault.Conflict, "Too many keys, each made with the one before"), err)
 
-	// A key that came into the log by another way opens nothing.
+	// A key that entered the log in another way opens nothing.
 	hash := sha256.Sum256([]byte("s"))
 	c := create(home, nil)
 	c.By, c.SecretHash = last, hash[:]
@@ -375,7 +375,7 @@ func TestOperatorsKeyEndsWithTheOperatorsRights(t *testing.T) {
 	opens(t, other, key, actor.Permissions{})
 }
 
-// Of several answers to one request, at most one shows a key, and that key opens.
+// Of several responses to one request, at most one shows a key, and that key is valid.
 func TestKeyIsShownOnceAndOpens(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 3)
@@ -422,7 +422,7 @@ func TestARefusedKeyIsNotShown(t *testing.T) {
 	dry := commands.Request{Actor: operator, Workspace: home, DryRun: true}
 	key, _, err = accesscmd.CreateAPIKey(t.Context(), ring.Commands, dry, create(home, nil))
 	require.NoError(t, err)
-	require.Empty(t, key, "a key that opens nothing is not shown")
+	require.Empty(t, key, "an invalid key is not shown")
 }
 
 func TestKeyIsNotRefusedWhileTheLogIsAway(t *testing.T) {

@@ -27,8 +27,8 @@ type SignedIn struct {
 	Position  event.Position
 }
 
-// SignIn begins a session with a password. A wrong password, an unknown address and an unverified one with a wrong password
-// get the same answer, and take as long.
+// SignIn creates a session with a password. A wrong password, an unknown address, and an unverified one with a wrong password give the same
+// error, in the same time.
 func (a *Accounts) SignIn(ctx context.Context, req commands.Request, email, password string) (SignedIn, error) {
 	email, malformed := person.Email("email", email)
 	id, s, key := uuid.Nil, user.State{}, ""
@@ -56,8 +56,8 @@ func (a *Accounts) SignIn(ctx context.Context, req commands.Request, email, pass
 	return a.begin(ctx, req, id, s, proof, session.ByPassword)
 }
 
-// verify checks a password, unless there were too many wrong ones under the name. An unknown account has a count too, since otherwise the
-// count would reveal it.
+// verify checks a password, unless there were too many wrong ones for the name. An unknown account has a count too; otherwise the count
+// would reveal it.
 func (a *Accounts) verify(ctx context.Context, name string, id uuid.UUID, password string) (credentials.Proof, bool, error) {
 	settle := func(bool) {}
 	if a.Guess != nil {
@@ -71,7 +71,7 @@ func (a *Accounts) verify(ctx context.Context, name string, id uuid.UUID, passwo
 	return proof, known, err
 }
 
-// begin begins a session and records it.
+// begin creates a session and records it.
 func (a *Accounts) begin(ctx context.Context, req commands.Request, id uuid.UUID, s user.State, proof credentials.Proof,
 	by string) (in SignedIn, err error) {
 	if in.Email, err = a.Text(ctx, s.Email); err != nil {
@@ -101,7 +101,7 @@ func (a *Accounts) SignOut(ctx context.Context, req commands.Request, of uuid.UU
 	return commands.Handle(ctx, a.Commands, as(req, uuid.Nil, l.Workspace), session.Kind, of.String(), session.End{})
 }
 
-// VerifyEmail takes a mailed token as proof that the address is the user's.
+// VerifyEmail verifies the user's address with a mailed token.
 func (a *Accounts) VerifyEmail(ctx context.Context, req commands.Request, token string) (out commands.Outcome[user.State], err error) {
 	err = a.useToken(ctx, credentials.Verify, token, func(ctx context.Context, id uuid.UUID, s user.State) (err error) {
 		out, err = a.handle(ctx, req, id, s, user.VerifyEmail{EmailKey: s.EmailKey})
@@ -110,7 +110,7 @@ func (a *Accounts) VerifyEmail(ctx context.Context, req commands.Request, token 
 	return out, err
 }
 
-// ForgotPassword mails a token to the address if a user has it, and does not reveal that.
+// ForgotPassword mails a token to the address if a user has it. It does not reveal whether one does.
 func (a *Accounts) ForgotPassword(ctx context.Context, email string) error {
 	email, err := person.Email("email", email)
 	if err != nil {
@@ -123,7 +123,7 @@ func (a *Accounts) ForgotPassword(ctx context.Context, email string) error {
 	return a.Post.ResetPassword(ctx, key)
 }
 
-// ResetPassword sets a password by a mailed token, ends all sessions, and verifies the address.
+// ResetPassword sets a password with a mailed token, ends all sessions, and verifies the address.
 func (a *Accounts) ResetPassword(ctx context.Context, req commands.Request, token, password string) (out commands.Outcome[user.State],
 	err error) {
 	err = a.useToken(ctx, credentials.Reset, token, func(ctx context.Context, id uuid.UUID, s user.State) (err error) {
@@ -157,7 +157,7 @@ func (a *Accounts) setPassword(ctx context.Context, id uuid.UUID, s user.State, 
 	return a.Credentials.Sessions.RevokeAll(ctx, id, except)
 }
 
-// Identity is a user as an identity provider knows them.
+// Identity is a user in an identity provider's data.
 type Identity struct {
 	Issuer, Subject     string
 	Email               string
@@ -165,10 +165,10 @@ type Identity struct {
 	GivenName, LastName string
 }
 
-// SignInByProvider begins a session for an identity that a provider vouches for. It finds the user by issuer and subject first,
-// and otherwise by the address, if the provider has verified it (G7 of the contract). An account that has never verified an
-// address loses its password and sessions: its maker may have registered it to lie in wait. A user who has verified one, and
-// changed to this address since, is another person: they keep the account, without the address. A new user gets an account.
+// SignInByProvider creates a session for an identity that a provider vouches for. It finds the user by issuer and subject first, and
+// otherwise by the address, if the provider has verified it (G7 of the contract). An account that never had a verified address loses its
+// password and sessions: its creator may have registered it as a trap. If the user had verified another address before changing to this
+// one, they are another person: they keep the account, without the address. A new user gets an account.
 func (a *Accounts) SignInByProvider(ctx context.Context, req commands.Request, who Identity) (SignedIn, error) {
 	for tries := 1; ; tries++ {
 		in, err := a.signInByProvider(ctx, req, who)
@@ -178,7 +178,7 @@ func (a *Accounts) SignInByProvider(ctx context.Context, req commands.Request, w
 	}
 }
 
-// maxOvertaken is how often a sign-in is tried again because another one made the account, such as in two tabs.
+// maxOvertaken limits the retries of a sign-in after another one has created the account, such as in two tabs.
 const maxOvertaken = 5
 
 func (a *Accounts) signInByProvider(ctx context.Context, req commands.Request, who Identity) (SignedIn, error) {
@@ -214,7 +214,7 @@ func (a *Accounts) signInByProvider(ctx context.Context, req commands.Request, w
 	return a.begin(ctx, req, id, s, credentials.Vouched(id), session.ByProvider)
 }
 
-// takeIdentity gives an identity to a user. It returns [ErrTaken] if another user signs in by it.
+// takeIdentity gives an identity to a user. It returns [ErrTaken] if another user signs in with it.
 func takeIdentity(ctx context.Context, tx *commands.Tx, key string, id uuid.UUID) error {
 	_, holder, err := rival(ctx, tx, claim.Identity, key, id)
 	if err != nil {
@@ -269,7 +269,7 @@ func (a *Accounts) vouchedFor(ctx context.Context, req commands.Request, who Ide
 	return id, out.State, err
 }
 
-// nameOr returns the provider's name for a user, or otherwise if that is not valid.
+// nameOr returns the provider's name for a user, or otherwise if that name is invalid.
 func nameOr(given, otherwise string) string {
 	if name, err := person.Name("", given); err == nil {
 		return name

@@ -38,7 +38,7 @@ func TestSigningInAndOutIsRecorded(t *testing.T) {
 	require.Equal(t, session.State{User: id}, l.State)
 	require.Equal(t, n.state(t, id).Workspace, l.Workspace)
 
-	who.Workspace = uuid.New() // the request acts in another workspace
+	who.Workspace = uuid.New() // the request is in another workspace
 	elsewhere := commands.Request{Actor: who, Workspace: who.Workspace, Key: "k", Operation: "logout"}
 	at, err := n.SignOut(t.Context(), elsewhere, in.Tokens.Session)
 	require.NoError(t, err)

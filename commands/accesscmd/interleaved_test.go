@@ -22,7 +22,7 @@ import (
 	"bahi/internal/test/interleavetest"
 )
 
-// settled fails the test if an act that is done was neither refused nor cut off.
+// settled fails the test if a completed act was neither refused nor interrupted.
 func settled(t *rapid.T, a *interleavetest.Act) {
 	for _, expected := range []error{nil, interleavetest.ErrDied, accesscmd.ErrTaken, accesscmd.ErrInUse, commands.ErrBusy,
 		commands.ErrStale} {
@@ -33,14 +33,14 @@ func settled(t *rapid.T, a *interleavetest.Act) {
 	t.Fatalf("%s: %v", a.What, a.Err)
 }
 
-// TestMain lets rapid make fewer runs: each settles people and lets them race.
+// TestMain makes rapid run fewer times: each run settles people and lets them race.
 func TestMain(m *testing.M) {
 	draws.Default(40)
 	os.Exit(m.Run())
 }
 
-// Registrations and changes of addresses may interleave, die and be slow in any way. Still, an address belongs to one active
-// account at most, an account is found by its address, and a free address can be registered.
+// Registrations and changes of addresses may interleave, be interrupted, and be slow in any way. Still, an address belongs to at most one
+// active account, an account is found by its address, and a free address can be registered.
 func TestRacesForAnAddressLeaveOneAccount(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)

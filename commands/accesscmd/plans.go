@@ -15,16 +15,16 @@ import (
 	"bahi/domain/fault"
 )
 
-// Paid is what a billing provider says of a customer.
+// Paid is a billing provider's report about a customer.
 type Paid struct {
 	Customer  string
-	Workspace string // that the customer says to be; empty: none
-	Name      string // of the plan; empty: not told
+	Workspace string // claimed by the customer; empty: none
+	Name      string // of the plan; empty: not reported
 	Status    string
 	Created   int64
 }
 
-// customers lets one workspace of the deployment be a customer.
+// customers makes each customer belong to at most one workspace.
 var customers = unique.Field[plan.State]{
 	Records: plan.Kind, Claims: plan.Customers, Key: func(s plan.State) string { return s.CustomerKey }, Name: "customer",
 	Taken:  "Another workspace is this customer",
@@ -47,7 +47,7 @@ func ReportPlan(ctx context.Context, h *commands.Handler, p Paid) (of uuid.UUID,
 	if of, err = uuid.Parse(claim.State.Holder); !known {
 		of, err = uuid.Parse(p.Workspace)
 	}
-	if err != nil { // it says to be nothing of ours
+	if err != nil { // it claims none of our workspaces
 		return uuid.Nil, nil //nolint:nilerr // the same
 	}
 	there, err := commands.Load(ctx, h.Fresh(), workspace.Kind, of.String())

@@ -88,8 +88,8 @@ func TestPreRegisteredAddressGoesToItsOwner(t *testing.T) {
 	require.NoError(t, err, "mails to the address reach its owner")
 }
 
-// A user with an account takes another person's address, by mistake or to lie in wait: the account and everything in it stay
-// theirs, and the address goes to its owner.
+// A user with an account takes another person's address, by mistake or as a trap. The account and everything in it stay theirs, and the
+// address goes to its owner.
 func TestUserOfAnothersAddressKeepsTheAccountWithoutIt(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]

@@ -115,7 +115,7 @@ func (post) VerifyEmail(context.Context, uuid.UUID) error { return nil }
 
 func (post) ResetPassword(context.Context, string) error { return nil }
 
-// newTown makes a town. Its nodes do not follow the log, unless [town.follow] makes them.
+// newTown creates a town. Its nodes follow the log only after [town.follow].
 func newTown(t *testing.T, count int) *town {
 	t.Helper()
 	tn := &town{t: t, now: time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)}
@@ -191,13 +191,13 @@ func (n *townNode) settle(t *testing.T, email string) uuid.UUID {
 	return id
 }
 
-// mail returns the token that a mail to the user would have.
+// mail returns the token that a mail to the user would contain.
 func (n *townNode) mail(t *testing.T, kind credentials.Kind, id uuid.UUID) string {
 	t.Helper()
 	return n.issue(t, kind, id, n.state(t, id))
 }
 
-// issue returns the token that a mail to the address in the state would have.
+// issue returns the token that a mail to the address in the state would contain.
 func (n *townNode) issue(t *testing.T, kind credentials.Kind, id uuid.UUID, s user.State) string {
 	t.Helper()
 	n.town.pass(2 * time.Minute) // an earlier mail would be suppressed

@@ -18,7 +18,7 @@ import (
 
 var errNoUndo = credentials.Undo.Refusal()
 
-// undoing returns the token that the mail on the user's last change would have.
+// undoing returns the token that the mail about the user's last change would contain.
 func (n *townNode) undoing(t *testing.T, id uuid.UUID) string {
 	t.Helper()
 	left := n.state(t, id).Left
@@ -28,7 +28,7 @@ func (n *townNode) undoing(t *testing.T, id uuid.UUID) string {
 	return token
 }
 
-// taken returns an account that an attacker took over: they have its password, changed its address, and signed in both ways.
+// taken returns an account that an attacker took over: they know its password, changed its address, and signed in both ways.
 func (n *townNode) taken(t *testing.T, from, to string) (id uuid.UUID, undo string, in []string) {
 	t.Helper()
 	id = n.settle(t, from)
@@ -115,7 +115,7 @@ func TestUndoIsValidForSevenDays(t *testing.T) {
 	require.Equal(t, id, n.holder(t, "rao@example.org"))
 }
 
-// An attacker may register the address, change another account to it, or begin to, to keep it from its owner. They cannot
+// An attacker may register the address, or change another account to it, completely or in part, to keep it from its owner. They cannot
 // verify it.
 func TestOnlyAVerifiedAddressBlocksAnUndo(t *testing.T) {
 	t.Parallel()
@@ -187,7 +187,7 @@ func TestCrashDuringAnUndoLeavesTheAttackerOut(t *testing.T) {
 			break
 		}
 		require.ErrorIs(t, err, errCrash)
-		tn.pass(credentials.Fresh) // how long another node may trust a session
+		tn.pass(credentials.Fresh) // maximum time for which another node may trust a session
 		for _, access := range in {
 			_, err = b.ring.Authenticate(t.Context(), access)
 			require.Equal(t, credentials.ErrNotAuthenticated, err)

@@ -16,7 +16,7 @@ import (
 	"bahi/domain/wording"
 )
 
-// Profile has the user's own changes. An absent field stays.
+// Profile has the user's own changes. An absent field does not change.
 type Profile struct {
 	Email     patch.Field[string] `json:"email,omitzero"      nullable:"false" maxLength:"254" doc:"Email address"`
 	FirstName patch.Field[string] `json:"first_name,omitzero" nullable:"false" maxLength:"400" doc:"First name"`
@@ -24,7 +24,7 @@ type Profile struct {
 	Phone     patch.Field[string] `json:"phone,omitzero"      nullable:"true"  maxLength:"40" doc:"E.164; without a country's code, of India. Empty or null: none"`
 }
 
-// Change changes a user's profile. A new address takes effect at once, and is still to be verified (G11).
+// Change changes a user's profile. A new address takes effect at once, unverified (G11).
 func (a *Accounts) Change(ctx context.Context, req commands.Request, id uuid.UUID, p Profile) (out commands.Outcome[user.State],
 	err error) {
 	s, err := a.Load(ctx, id)
@@ -61,8 +61,7 @@ func (a *Accounts) Change(ctx context.Context, req commands.Request, id uuid.UUI
 	})
 }
 
-// edited returns the change that a profile asks for, with its address apart, or an empty change. It
-// reports all invalid fields at once.
+// edited returns the requested change of a profile, with its address apart, or an empty change. It reports all invalid fields together.
 func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 	var (
 		wrong []error
@@ -89,7 +88,7 @@ func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 // enough.
 func (a *Accounts) ChangePassword(ctx context.Context, req commands.Request, id, thisSession uuid.UUID, current,
 	password string) (commands.Outcome[user.State], error) {
-	out, done, err := a.Earlier(ctx, req, id) // a retry must not need the current password: it has changed
+	out, done, err := a.Earlier(ctx, req, id) // a retry must not need the current password, which has changed
 	if done || err != nil {
 		return out, err
 	}
@@ -100,7 +99,7 @@ func (a *Accounts) ChangePassword(ctx context.Context, req commands.Request, id,
 	if s.Provider != user.ByEmail {
 		return out, user.ErrNoPassword
 	}
-	_, known, err := a.verify(ctx, "change "+id.String(), id, current) // strangers cannot use up this count
+	_, known, err := a.verify(ctx, "change "+id.String(), id, current) // unauthenticated clients cannot use up this count
 	if err != nil {
 		return out, err
 	}
@@ -117,8 +116,8 @@ func (a *Accounts) ChangePassword(ctx context.Context, req commands.Request, id,
 	return a.decide(ctx, req, id, s, user.ChangePassword{})
 }
 
-// ChangePicture gives the user a stored picture. It returns the key of the picture that is unused now: the previous one, or this
-// one if an equal request has already stored another.
+// ChangePicture sets the user's stored picture. It returns the key of the now unused picture: the previous one, or this one if an equal
+// request has already stored another.
 func (a *Accounts) ChangePicture(ctx context.Context, req commands.Request, id uuid.UUID, key string) (unused string,
 	out commands.Outcome[user.State], err error) {
 	s, err := a.Load(ctx, id)
@@ -132,7 +131,7 @@ func (a *Accounts) ChangePicture(ctx context.Context, req commands.Request, id u
 	return s.Picture, out, err
 }
 
-// RequestDeletion schedules the end of the account. A second request returns the first one's outcome.
+// RequestDeletion schedules the deletion of the account. A second request returns the first one's outcome.
 func (a *Accounts) RequestDeletion(ctx context.Context, req commands.Request, id uuid.UUID) (out commands.Outcome[user.State], err error) {
 	s, err := a.Load(ctx, id)
 	if err != nil {
@@ -141,7 +140,7 @@ func (a *Accounts) RequestDeletion(ctx context.Context, req commands.Request, id
 	return a.decide(ctx, req, id, s, user.RequestDeletion{DeleteAfter: a.Now().Add(a.Grace)})
 }
 
-// CancelDeletion cancels a deletion. It is for an administrator.
+// CancelDeletion cancels a deletion, for an administrator.
 func (a *Accounts) CancelDeletion(ctx context.Context, req commands.Request, id uuid.UUID) error {
 	s, err := a.Load(ctx, id)
 	if err == nil {
@@ -150,7 +149,7 @@ func (a *Accounts) CancelDeletion(ctx context.Context, req commands.Request, id 
 	return err
 }
 
-// Grant makes the user an operator of the deployment, or ends that.
+// Grant makes the user an operator of the deployment, or revokes that.
 func (a *Accounts) Grant(ctx context.Context, req commands.Request, id uuid.UUID, operator bool) error {
 	s, err := a.Load(ctx, id)
 	if err == nil {

@@ -110,7 +110,7 @@ func TestNewPictureReplacesThePreviousOne(t *testing.T) {
 	}
 }
 
-// Of two concurrent uploads of one request, one picture is the user's, and the other is unused.
+// Of two concurrent uploads of one request, one picture becomes the user's, and the other is unused.
 func TestRepeatedUploadLeavesOnePicture(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
@@ -150,4 +150,4 @@ func TestDeletionIsRequestedOnceAndCanBeCancelled(t *testing.T) {
 	require.Equal(t, user.ErrNotFound, n.Grant(t.Context(), commands.Request{}, uuid.New(), true))
 }
 
-// Otherwise this change would be the reason to refuse the next one.
+// Otherwise this change would cause the refusal of the next one.

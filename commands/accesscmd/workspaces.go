@@ -56,8 +56,7 @@ type OpenInvitation struct {
 	ExpiresAt   time.Time         `json:"expires_at" doc:"Time of expiry"`
 }
 
-// Invitations returns the open invitations of a workspace, ordered by their end. They come from the log: no
-// table has their addresses.
+// Invitations returns the open invitations of a workspace, ordered by their end. It reads the log, because no table has their addresses.
 func (a *Accounts) Invitations(ctx context.Context, in uuid.UUID) ([]OpenInvitation, error) {
 	l, err := commands.Load(ctx, a.Commands.Fresh(), workspace.Kind, in.String())
 	if err != nil {
@@ -104,9 +103,8 @@ func InvitationToken(workspace uuid.UUID, mailed string) string {
 	return workspace.String() + "." + mailed
 }
 
-// Accept makes the user a member of the invitation's workspace. The workspace has to know the
-// invitation, so the id before the mailed token needs no trust. A use spends the token, so a repeated request is
-// recognised by its key.
+// Accept makes the user a member of the invitation's workspace. The workspace must have the invitation, so the id before the mailed token
+// needs no trust. A use spends the token, so a repeated request is recognised by its key.
 func (a *Accounts) Accept(ctx context.Context, req commands.Request, token string, id uuid.UUID) (in uuid.UUID,
 	out commands.Outcome[workspace.State], err error) {
 	if _, _, err = a.Earlier(ctx, req, id); err != nil { // the key was used with a token for another workspace, or for none
@@ -137,7 +135,7 @@ func (a *Accounts) Accept(ctx context.Context, req commands.Request, token strin
 		}
 		return err
 	})
-	if errors.Is(err, credentials.Invitation.Refusal()) { // this request may have spent it, a moment ago
+	if errors.Is(err, credentials.Invitation.Refusal()) { // this request may have spent it a moment ago
 		earlier, done, lookErr := commands.PreviousOutcome(ctx, a.Commands, keyed(req, id, in), workspace.Kind)
 		if done || lookErr != nil {
 			out, err = earlier, lookErr
@@ -149,8 +147,8 @@ func (a *Accounts) Accept(ctx context.Context, req commands.Request, token strin
 	return in, out, err
 }
 
-// keepKey records the use of the request's key in the user's own workspace, where the next request with it looks for it,
-// no matter which workspace that request names.
+// keepKey records the use of the request's key in the user's own workspace. The next request with the key looks there, whichever workspace
+// it names.
 func (a *Accounts) keepKey(ctx context.Context, req commands.Request, id uuid.UUID) error {
 	if req.Key == "" {
 		return nil
@@ -162,8 +160,8 @@ func (a *Accounts) keepKey(ctx context.Context, req commands.Request, id uuid.UU
 	return err
 }
 
-// inviter returns the actor who sent an invitation, with their current permissions from outside the workspace's own stream, or the
-// zero Actor if there is no such invitation.
+// inviter returns the actor who sent an invitation, with their current permissions from outside the workspace's own stream, or the zero
+// Actor if there is no such invitation.
 func (a *Accounts) inviter(ctx context.Context, from commands.Source, in, invitation uuid.UUID) (actor.Actor, error) {
 	l, err := commands.Load(ctx, from, workspace.Kind, in.String())
 	if err != nil {
@@ -197,8 +195,8 @@ func (a *Accounts) RemoveMember(ctx context.Context, req commands.Request, in, m
 	return a.onMember(ctx, req, in, member, workspace.Remove{By: req.Actor, User: member})
 }
 
-// onMember handles a command on a member. All members are in one stream, and each has the revision of the newest event
-// about them: otherwise editing two members from one list fails on the second.
+// onMember runs a command on a member. All members are in one stream. Each has the revision of the newest event about it; with the stream's
+// revision, editing two members from one list would fail on the second.
 func (a *Accounts) onMember(ctx context.Context, req commands.Request, in, member uuid.UUID,
 	cmd event.Command[workspace.State]) (commands.Outcome[workspace.State], error) {
 	cmd = memberAsSeen{cmd, member, req.IfMatch}
@@ -206,7 +204,7 @@ func (a *Accounts) onMember(ctx context.Context, req commands.Request, in, membe
 	return commands.Handle(ctx, a.Commands, req, workspace.Kind, in.String(), cmd)
 }
 
-// memberAsSeen is a command on a member for the revision that the caller has seen; nil: any.
+// memberAsSeen is a command on a member at the revision that the caller has seen; nil: any.
 type memberAsSeen struct {
 	event.Command[workspace.State]
 
@@ -214,7 +212,7 @@ type memberAsSeen struct {
 	seen   *int64
 }
 
-// Decide returns [commands.ErrStale] when the member was changed since.
+// Decide returns [commands.ErrStale] if the member has changed since.
 func (c memberAsSeen) Decide(s workspace.State) ([]event.Event[workspace.State], error) {
 	events, err := c.Command.Decide(s)
 	if err == nil && c.seen != nil && *c.seen != s.Revisions[c.member] {
@@ -267,7 +265,7 @@ func (r *TokenRing) Enter(ctx context.Context, who actor.Actor, other uuid.UUID)
 	return who, nil
 }
 
-// load returns a state that may be a moment old, but never misses a stream that began in that moment.
+// load returns a state that may lag behind the log, but never misses a new stream.
 func load[S any](ctx context.Context, h *commands.Handler, kind *event.Kind[S], id string) (commands.Loaded[S], error) {
 	l, err := commands.Load(ctx, h.Cached(), kind, id)
 	if err == nil && l.Revision < 0 {

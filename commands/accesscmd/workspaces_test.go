@@ -50,7 +50,7 @@ func (o *office) members(t *testing.T) map[uuid.UUID]actor.Permissions {
 	return l.State.Members
 }
 
-// token returns the token that the invitation's mail has.
+// token returns the token in the invitation's mail.
 func (o *office) token(t *testing.T, invitation uuid.UUID) string {
 	t.Helper()
 	mailed, err := o.n.Credentials.Mailed.Issue(t.Context(), credentials.Invitation, credentials.Mailing{
@@ -60,7 +60,7 @@ func (o *office) token(t *testing.T, invitation uuid.UUID) string {
 	return accesscmd.InvitationToken(o.id, mailed)
 }
 
-// invite invites an address and returns the token that the mail has.
+// invite invites an address and returns the token in the mail.
 func (o *office) invite(t *testing.T, email string, p actor.Permissions) string {
 	t.Helper()
 	id, _, err := o.n.Invite(t.Context(), o.by(t, o.owner, workspace.Owner), o.id, email, p)
@@ -151,7 +151,7 @@ func TestAcceptingIsIdempotentByKey(t *testing.T) {
 	_, _, err := n.Accept(t.Context(), keyed("k", "nonsense"), "x", ravi.owner)
 	require.Equal(t, credentials.Invitation.Refusal(), err)
 	_, out, err := n.Accept(t.Context(), keyed("k", "token"), token, ravi.owner)
-	require.NoError(t, err, "a refusal burns no key")
+	require.NoError(t, err, "a refusal does not use up the key")
 	require.False(t, out.Replayed)
 	for _, node := range []*townNode{other, n} {
 		in, again, err := node.Accept(t.Context(), keyed("k", "token"), token, ravi.owner)
@@ -172,7 +172,7 @@ func TestAcceptingIsIdempotentByKey(t *testing.T) {
 	require.NoError(t, err, "a refusal for the key spends no token")
 }
 
-// The process dies, or the answer is lost, at each possible place.
+// The process dies, or the response is lost, at each possible step.
 func TestAnInvitationIsAcceptedAcrossACrash(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{"request-", "workspace-"} {

@@ -17,37 +17,37 @@ import (
 )
 
 const (
-	// maxHandled bounds the calls that are handled together: their appends share the log's fsyncs, and their verdicts one statement.
+	// maxHandled limits the calls handled together. Their appends share the log's fsyncs, and their results one statement.
 	maxHandled = 32
 
-	// slow is how long a group is alone. Later another one begins beside it: some calls wait for a language model.
+	// slow is how long one group runs alone. Then another one starts in parallel: some calls wait for a language model.
 	slow = 100 * time.Millisecond
 
-	// maxGroups bounds the groups that are under way.
+	// maxGroups limits the concurrent groups.
 	maxGroups = 16
 
-	// lookInterval is how often Run looks for calls of which it was not told: that failed, or of a process that died or handles none.
+	// lookInterval is how often Run looks for calls without a notification: those that failed, or whose process died or handles none.
 	lookInterval = time.Second
 
-	// maxAttempts bounds the attempts at a call, which is parked after the last. The delay after the first one is firstDelay, and triples
-	// each time, so that the attempts end after about three days.
+	// maxAttempts limits the attempts at a call, which is parked after the last. The delay after the first one is firstDelay, and triples
+	// each time. The attempts end after about three days.
 	maxAttempts = 12
 	firstDelay  = 3 * time.Second
 
 	// sweepInterval is how often Run removes old bodies.
 	sweepInterval = time.Minute
 
-	// handleTimeout bounds the handling of a call, which may take a language model's time.
+	// handleTimeout limits the handling of a call, which may call a language model.
 	handleTimeout = 2 * time.Minute
 
-	// Where crowd calls are recorded at once, more may be coming than can be handled. What comes in goes first: for crowdedFor, groups rest
-	// for rest times as long as they took.
+	// If crowd calls are recorded at once, more may follow than can be handled. Recording then goes first: for crowdedFor, groups pause
+	// rest times as long as they ran.
 	crowd      = 16
 	crowdedFor = 100 * time.Millisecond
 	rest       = 3
 )
 
-// wake tells Run that calls wait.
+// wake notifies Run that calls wait.
 func (b *Inbox) wake() {
 	select {
 	case b.came <- struct{}{}:
@@ -55,8 +55,8 @@ func (b *Inbox) wake() {
 	}
 }
 
-// Run handles the calls that wait, whichever process recorded them, and removes old bodies, until ctx ends. A call that is being handled
-// then waits again.
+// Run handles the waiting calls, whichever process recorded them, and removes old bodies, until ctx ends. A call being handled then waits
+// again.
 func (b *Inbox) Run(ctx context.Context) {
 	var groups sync.WaitGroup
 	defer groups.Wait()
@@ -99,11 +99,11 @@ func (b *Inbox) Run(ctx context.Context) {
 	}
 }
 
-// sweepUntil removes old bodies now and then.
+// sweepUntil removes old bodies regularly.
 func (b *Inbox) sweepUntil(ctx context.Context) {
 	for {
 		if _, err := b.Sweep(ctx); err != nil && ctx.Err() == nil {
-			b.Log.Warn("removing old bodies of webhooks failed; it is tried again", "error", err)
+			b.Log.Warn("removing old webhook bodies failed; retrying", "error", err)
 		}
 		select {
 		case <-time.After(sweepInterval):
@@ -113,14 +113,14 @@ func (b *Inbox) sweepUntil(ctx context.Context) {
 	}
 }
 
-// group handles a group of calls that are due, and reports whether more may be. No transaction is open meanwhile: the calls are leased. A
-// group that ends with ctx gives its calls back.
+// group handles a group of due calls, and reports whether there may be more. It holds no transaction meanwhile: the calls are leased. If
+// ctx ends, it releases its calls.
 func (b *Inbox) group(ctx context.Context) (more bool) {
 	asked, claim := time.Now(), uuid.New()
 	all, err := b.claim(ctx, claim)
 	if err != nil {
 		if ctx.Err() == nil {
-			b.Log.Error("claiming calls of webhooks failed; they wait", "error", err)
+			b.Log.Error("claiming webhook calls failed; retrying", "error", err)
 		}
 		return false
 	}
@@ -135,7 +135,7 @@ func (b *Inbox) group(ctx context.Context) (more bool) {
 		handling.Wait()
 		return nil
 	})
-	if ctx.Err() != nil { // the attempt was interrupted, which says nothing about the calls
+	if ctx.Err() != nil { // the attempt was interrupted, which is no fault of the calls
 		b.giveBack(context.WithoutCancel(ctx), claim, all)
 		return false
 	}
@@ -143,12 +143,12 @@ func (b *Inbox) group(ctx context.Context) (more bool) {
 		b.judge(h)
 	}
 	if err := b.settle(ctx, claim, all); err != nil {
-		b.Log.Error("a group of webhooks' calls was not settled; each is settled alone", "error", err)
+		b.Log.Error("settling a group of webhook calls failed; settling each alone", "error", err)
 		for _, h := range all {
 			if err := b.settle(ctx, claim, []*handled{h}); err != nil {
 				h.err = err
 				h.verdict = waiting
-				b.Log.Error("a webhook's call was not settled; it will be handled again", "call", h.ID,
+				b.Log.Error("settling a webhook call failed; handling it again", "call", h.ID,
 					"error", errors.Join(err, b.settle(ctx, claim, []*handled{h})))
 			}
 		}
@@ -156,12 +156,12 @@ func (b *Inbox) group(ctx context.Context) (more bool) {
 	return len(all) == maxHandled
 }
 
-// storable returns a text without what Postgres cannot store.
+// storable removes from a text what Postgres cannot store.
 func storable(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 }
 
-// The verdicts.
+// Results of a handled call.
 const (
 	waiting = "waiting"
 	done    = "handled"
@@ -169,7 +169,7 @@ const (
 	parked  = "parked"
 )
 
-// handled is a call with what became of it.
+// handled is a call with its result.
 type handled struct {
 	Call
 	Outcome
@@ -179,7 +179,7 @@ type handled struct {
 	verdict string
 }
 
-// claim leases calls that are due, and opens them. Like a verdict, a claim that a crash loses is made again.
+// claim leases due calls and opens their bodies. A claim lost in a crash is made again, like a result.
 func (b *Inbox) claim(ctx context.Context, claim uuid.UUID) (all []*handled, err error) {
 	err = b.unsafe(ctx, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, `
@@ -206,7 +206,7 @@ func (b *Inbox) claim(ctx context.Context, claim uuid.UUID) (all []*handled, err
 	return all, nil
 }
 
-// unsafe runs do in a transaction that need not be on disk when it returns.
+// unsafe runs do in a transaction whose commit does not wait for the disk.
 func (b *Inbox) unsafe(ctx context.Context, do func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, b.Pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `set local synchronous_commit = off`); err != nil {
@@ -225,12 +225,12 @@ func (b *Inbox) renewing(claim uuid.UUID, all []*handled) func(context.Context) 
 	}
 }
 
-// giveBack makes claimed calls due, and does not count the attempt. If it fails, they are due when their lease ends.
+// giveBack makes claimed calls due, without counting the attempt. If it fails, they are due when their lease ends.
 func (b *Inbox) giveBack(ctx context.Context, claim uuid.UUID, all []*handled) {
 	_, err := b.Pool.Exec(ctx, `
 		update inbox.call set due_at = now(), claim = null, attempts = attempts - 1 where id = any($2) and claim = $1`, claim, idsOf(all))
 	if err != nil {
-		b.Log.Warn("calls of webhooks that were interrupted wait for the end of their lease", "error", err)
+		b.Log.Warn("releasing interrupted webhook calls failed; they wait for the end of their lease", "error", err)
 	}
 }
 
@@ -242,7 +242,7 @@ func idsOf(all []*handled) []uuid.UUID {
 	return ids
 }
 
-// handle makes a call's effect.
+// handle executes a call.
 func (b *Inbox) handle(ctx context.Context, h *handled) {
 	handler, known := b.Handlers[h.Endpoint]
 	switch {
@@ -265,33 +265,33 @@ func (b *Inbox) handle(ctx context.Context, h *handled) {
 	h.Outcome, h.err = handler(ctx, h.Call)
 }
 
-// OfRules reports whether an error is a refusal by the rules or of the log, which no further attempt changes.
+// OfRules reports whether an error is a refusal by the rules or by the log, which no retry changes.
 func OfRules(err error) bool {
 	f, ok := errors.AsType[*fault.Error](err)
 	return ok && f.Kind != fault.Unavailable || errors.Is(err, eventstore.ErrBadEvent)
 }
 
-// judge gives a call its verdict.
+// judge returns the result of a call.
 func (b *Inbox) judge(h *handled) {
 	if h.err == nil && len(h.Unread) > 0 {
 		h.err = Unreadable(h.parts())
 	}
 	_, permanent := errors.AsType[unreadable](h.err)
-	permanent = permanent || errors.Is(h.err, eventstore.ErrBadEvent) // no log ever takes it
+	permanent = permanent || errors.Is(h.err, eventstore.ErrBadEvent) // no log ever accepts it
 	switch {
 	case h.err == nil && h.Effect == "":
 		h.verdict = ignored
 	case h.err == nil:
 		h.verdict = done
 	case permanent || h.attempt >= maxAttempts:
-		b.Log.Warn("a webhook's call is parked", "endpoint", h.Endpoint, "call", h.ID, "error", h.err)
+		b.Log.Warn("webhook call parked", "endpoint", h.Endpoint, "call", h.ID, "error", h.err)
 		h.verdict = parked
 	default:
 		h.verdict = waiting
 	}
 }
 
-// maxParts bounds the parts that an error names.
+// maxParts limits the parts that an error lists.
 const maxParts = 10
 
 // parts returns the error of a call of which some parts cannot be handled.
@@ -303,7 +303,7 @@ func (h *handled) parts() error {
 	return errors.New(told)
 }
 
-// settle writes the calls' verdicts, but of those that another process has claimed since. What failed keeps its body, and rests.
+// settle stores the calls' results, except for calls that another process has claimed since. A failed call keeps its body and waits.
 func (b *Inbox) settle(ctx context.Context, claim uuid.UUID, all []*handled) error {
 	n := len(all)
 	verdicts, effects, errs, forgets, subjects, held := make([]string, n), make([]string, n), make([]string, n), make([]bool, n),

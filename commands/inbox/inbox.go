@@ -1,10 +1,10 @@
-// Package inbox keeps the calls of providers' webhooks until their effect is in the log.
+// Package inbox stores the calls of providers' webhooks until their effect is in the log.
 //
-// A call is recorded before it is acknowledged, and its effect follows in the background. A call is recorded once under its key, so
-// repetitions have no second effect. Calls that are due are handled in groups, under a lease that another process takes over after a crash.
-// One that fails is tried again later, and one that cannot be handled is parked until an operator replays it.
+// A call is recorded before it is acknowledged. Its effect follows in the background. It is recorded once under its key, so repetitions
+// have no second effect. Groups of due calls are handled under a lease, which another process takes over after a crash. A failed call is
+// retried. A call that cannot be handled is parked until an operator replays it.
 //
-// Calls are not events: their bodies are strangers' personal data, and are removed after a while.
+// Calls are not events: their bodies have personal data of third parties and are deleted after a while.
 package inbox
 
 import (
@@ -28,7 +28,7 @@ import (
 var (
 	ErrFull    = fault.New(fault.Unavailable, "Too many calls wait to be handled, try again later")
 	ErrNoCall  = fault.New(fault.NotFound, "Webhook call not found")
-	ErrHandled = fault.New(fault.Conflict, "The call had its effect or waits for it")
+	ErrHandled = fault.New(fault.Conflict, "The call is handled or queued. Only parked or ignored calls can be replayed.")
 	ErrRemoved = fault.New(fault.Conflict, "The call's body was removed")
 )
 
@@ -36,28 +36,28 @@ var (
 type Call struct {
 	ID          uuid.UUID
 	Endpoint    string
-	ResourceID  string // what the proof is of, such as a channel's id; empty: the deployment
+	ResourceID  string // whose signature it has, such as a channel's id; empty: the deployment
 	ReceivedAt  time.Time
 	ContentType string
 	Body        []byte
 }
 
-// Outcome is what has followed from a call.
+// Outcome is the effect of a call.
 type Outcome struct {
 	Effect string   // such as "order draft 12"; empty: none. It MUST NOT name a person
-	Reason string   // why there is none; empty: nothing is known of it
-	Unread []string // parts that cannot be handled: each its place and why. They park the call, whose other parts have had their effect
+	Reason string   // why there is none; empty: unknown
+	Unread []string // parts that cannot be handled, each with place and reason. They park the call; its other parts have had their effect
 	Forget bool     // remove the body at once
 
-	Held []int64 // channels that the call may be for, once that is proven: [Inbox.Deliver] handles it again
+	Held []int64 // channels that the call may be for, once verified: [Inbox.Deliver] then handles it again
 
-	Subjects []string // of the vault, whose values the body has: it is removed with their keys
+	Subjects []string // of the vault, whose values the body has: it is deleted with their keys
 }
 
-// Handler makes the effect of a call. It MUST be idempotent: after a crash it gets the call again. Its error MUST NOT name a person.
+// Handler executes a call. It MUST be idempotent: after a crash it gets the call again. Its error MUST NOT name a person.
 type Handler func(ctx context.Context, c Call) (Outcome, error)
 
-// unreadable is the error of a call that no further attempt can handle.
+// unreadable is the error of a call that no retry can handle.
 type unreadable struct{ error }
 
 // Unreadable returns an error that parks the call at once.
@@ -69,7 +69,7 @@ type Config struct {
 	Vault    *vault.Vault
 	Handlers map[string]Handler // by endpoint
 	Keep     time.Duration      // how long bodies are kept; 0: 30 days
-	Room     int                // most calls that wait; 0: 100,000
+	Room     int                // maximum number of waiting calls; 0: 100,000
 	Now      func() time.Time
 	Log      *slog.Logger
 }
@@ -83,18 +83,18 @@ type Inbox struct {
 	bytes   int        // of their bodies
 	writing bool
 
-	counted time.Time // when waiting was counted, see room
+	counted time.Time // time of the count of waiting calls, see room
 	waiting int
 
-	came    chan struct{} // has something when calls may wait
-	crowded atomic.Int64  // when many calls came at once, in Unix nanoseconds
+	came    chan struct{} // has a value if calls may wait
+	crowded atomic.Int64  // time of the last crowd of calls, in Unix nanoseconds
 }
 
 const (
 	defaultKeep = 30 * 24 * time.Hour
 	defaultRoom = 100_000
 
-	// maxPending bounds the bytes of bodies that wait to be written.
+	// maxPending limits the bytes of bodies that wait to be written.
 	maxPending = 64 << 20
 
 	// vault's names of keys
@@ -102,7 +102,7 @@ const (
 	hashes = "inbox-keys"
 )
 
-// New returns an inbox in a database that was migrated.
+// New returns an inbox in a migrated database.
 func New(config Config) *Inbox {
 	if config.Keep == 0 {
 		config.Keep = defaultKeep
@@ -113,8 +113,8 @@ func New(config Config) *Inbox {
 	return &Inbox{Config: config, came: make(chan struct{}, 1)}
 }
 
-// Replay handles a call again that is parked, had no effect, or rests after a failure. It returns [ErrNoCall], [ErrHandled] or
-// [ErrRemoved] if it cannot.
+// Replay handles a call again that is parked, had no effect, or waits after a failure. Otherwise it returns [ErrNoCall], [ErrHandled] or
+// [ErrRemoved].
 func (b *Inbox) Replay(ctx context.Context, id uuid.UUID) error {
 	defer b.wake()
 	return b.write(ctx, func(tx pgx.Tx) error {
@@ -142,7 +142,7 @@ func (b *Inbox) Replay(ctx context.Context, id uuid.UUID) error {
 	})
 }
 
-// Deliver handles the calls again that were held for a channel.
+// Deliver handles the calls that waited for a channel.
 func (b *Inbox) Deliver(ctx context.Context, channel int64) error {
 	defer b.wake()
 	return b.write(ctx, func(tx pgx.Tx) error {
@@ -171,8 +171,8 @@ func (b *Inbox) Body(ctx context.Context, id uuid.UUID) ([]byte, error) {
 	return b.Vault.OpenBytes(ctx, bodies, id.String(), body)
 }
 
-// Sweep removes the bodies that are older than the inbox keeps them, and those with values of erased subjects, and returns their number.
-// Their calls stay, so that a repetition is still known.
+// Sweep removes bodies older than the retention period, and those with values of erased subjects. It returns their number. It keeps the
+// calls, so that a repetition is still recognised.
 func (b *Inbox) Sweep(ctx context.Context) (int64, error) {
 	tag, err := b.Pool.Exec(ctx, `
 		update inbox.call set body = null where body is not null
@@ -184,7 +184,7 @@ func (b *Inbox) Sweep(ctx context.Context) (int64, error) {
 	return tag.RowsAffected(), nil
 }
 
-// write runs do in a transaction that is on disk when it returns, whatever the pool's settings.
+// write runs do in a transaction. When it returns, the commit is on disk, whatever the pool's settings.
 func (b *Inbox) write(ctx context.Context, do func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, b.Pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `set local synchronous_commit = on`); err != nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Incoming is a call whose proof was checked.
+// Incoming is a call with a verified signature.
 type Incoming struct {
 	Endpoint    string
-	ResourceID  string // what the path names; the calls of each are their own
-	Key         string // under which the provider would repeat it; empty: its body
+	ResourceID  string // named in the path; each target has its own calls
+	Key         string // identifies the provider's repetitions; empty: its body
 	ContentType string
 	Body        []byte
 }
 
-// pending is a call that is to be written, with its result.
+// pending is a call to be written, with its result.
 type pending struct {
 	id          uuid.UUID
 	endpoint    string
@@ -32,11 +32,11 @@ type receipt struct {
 	err      error
 }
 
-// maxWritten bounds the calls of one transaction.
+// maxWritten limits the calls of one transaction.
 const maxWritten = 500
 
-// Receive records a call, which is on disk when it returns nil, and reports whether it was recorded before. It returns [ErrFull] while too
-// many calls wait. Calls that arrive together are written in one transaction.
+// Receive records a call and reports whether it was recorded before. When it returns nil, the call is on disk. It returns [ErrFull] while
+// too many calls wait. Calls that arrive together are written in one transaction.
 func (b *Inbox) Receive(ctx context.Context, in Incoming) (repeated bool, err error) {
 	if in.ResourceID != "" {
 		in.Endpoint += "/" + in.ResourceID
@@ -81,10 +81,10 @@ func (b *Inbox) enqueue(ctx context.Context, p *pending) error {
 	return nil
 }
 
-// writeTimeout bounds a transaction of pending calls.
+// writeTimeout limits a transaction of pending calls.
 const writeTimeout = 20 * time.Second
 
-// writePending writes what is pending until nothing is.
+// writePending writes pending calls until there are none.
 func (b *Inbox) writePending(ctx context.Context) {
 	for {
 		b.mu.Lock()
@@ -120,7 +120,7 @@ func (b *Inbox) record(ctx context.Context, batch []*pending) (added map[uuid.UU
 		if err := b.room(ctx, tx); err != nil {
 			return err
 		}
-		// Transactions insert in one order, so that none waits for one that waits for it.
+		// Transactions insert in one order, which prevents deadlocks.
 		rows, _ := tx.Query(ctx, `
 			insert into inbox.call (id, endpoint, key_hash, received_at, content_type, body, verdict, due_at)
 			select id, endpoint, key_hash, $6, content_type, body, 'waiting', now()
@@ -144,7 +144,7 @@ func (b *Inbox) record(ctx context.Context, batch []*pending) (added map[uuid.UU
 	return added, err
 }
 
-// countInterval is how often the calls that wait are counted.
+// countInterval is how often the waiting calls are counted.
 const countInterval = time.Second
 
 // room returns [ErrFull] if too many calls wait. Only the writer calls it.

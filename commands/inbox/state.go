@@ -8,12 +8,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Backlog is how much of an endpoint is not handled.
+// Backlog is the unhandled part of an endpoint's calls.
 type Backlog struct {
 	Endpoint string
 	Waiting  int
 	Parked   int
-	Oldest   *time.Time // when the oldest call that waits was received
+	Oldest   *time.Time // when the oldest waiting call was received
 }
 
 // Backlogs returns the backlog of each endpoint that has one.

@@ -1,5 +1,5 @@
-// Package lease lets one worker of all processes do a piece of work. A lease is a row of Postgres that ends at a moment, so that another
-// worker takes over when a process dies.
+// Package lease lets one worker of all processes do a task. A lease is a row of Postgres that expires, so that another worker takes over
+// when a process dies.
 package lease
 
 import (
@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// Duration is how long a lease lasts after it was taken or renewed.
+	// Duration is the lifetime of a lease after it was taken or renewed.
 	Duration = 15 * time.Second
 
 	renewInterval = 4 * time.Second
 )
 
-// While calls do, and renews a lease until do returns. asked is when the lease was asked for. The context of do ends when the lease may
-// have ended: renew returns false, or has failed for [Duration].
+// While calls do, and renews a lease until do returns. asked is the time before the lease was acquired. The context of do ends when the
+// lease may have ended: renew returns false, or has failed for [Duration].
 func While(ctx context.Context, asked time.Time, renew func(context.Context) (held bool, err error), do func(context.Context) error) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()

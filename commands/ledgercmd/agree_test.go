@@ -40,6 +40,7 @@ type standing struct {
 	Deleted, Void bool
 	Reverses      int64
 	ReversedBy    int64
+	PairedWith    int64
 	Revision      int64
 }
 
@@ -121,7 +122,7 @@ func (o *office) agreeSince(t *testing.T, rt require.TestingT, judge *node, sinc
 	schema := o.schema(t, "books")
 	same(t, rt, o, streams, func(r standing) int64 { return r.Row }, rows, collect[standing](t, o, `
 		select row_id, account_id, date::text, in_entries::text, out_entries::text, deleted, void,
-			coalesce(reverses, 0), coalesce(reversed_by, 0), case when deleted then 0 else revision end
+			coalesce(reverses, 0), coalesce(reversed_by, 0), coalesce(paired_with, 0), case when deleted then 0 else revision end
 		from `+schema+`.row_version where to_position = 9223372036854775807 and from_position > $1`, since))
 	same(t, rt, o, streams, func(a opened) int64 { return a.ID }, accounts, collect[opened](t, o, `
 		select id, name, opened_position, deleted_position, revision, workspace_id from `+schema+`.account where opened_position > $1`, since))
@@ -164,7 +165,7 @@ func (o *office) tell(t *testing.T, stream string) (text string) {
 func stands(row int64, r book.Row, revision int64) standing {
 	return standing{
 		Row: row, Account: r.Account, Date: r.Date.String(), In: string(r.In.JSON()), Out: string(r.Out.JSON()), Deleted: r.Deleted, Void: r.Void,
-		Reverses: r.Reverses, ReversedBy: r.ReversedBy, Revision: revision,
+		Reverses: r.Reverses, ReversedBy: r.ReversedBy, PairedWith: r.PairedWith, Revision: revision,
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/ledger/khata"
+	"bahi/domain/ledger/metal"
 	"bahi/domain/ledger/period"
 	"bahi/domain/number"
 	"bahi/domain/unit"
@@ -163,7 +164,7 @@ func ClearSide(ctx context.Context, req commands.Request, b *Books, l *book.Ledg
 // handleRow handles a command on a row.
 func handleRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row int64,
 	c event.Command[book.Row]) (commands.Outcome[book.Row], error) {
-	return commands.Do(ctx, b.Commands, req, l.Rows, func(ctx context.Context, tx *commands.Tx) error {
+	out, err := commands.Do(ctx, b.Commands, req, l.Rows, func(ctx context.Context, tx *commands.Tx) error {
 		before, err := commands.Load(ctx, tx, l.Rows, id(row))
 		if err != nil {
 			return err
@@ -179,8 +180,17 @@ func handleRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledg
 		if err != nil {
 			return err
 		}
-		return missing(l, s.RefusesStep(before.State, after.State))
+		if err := s.RefusesStep(before.State, after.State); err != nil {
+			return missing(l, err)
+		}
+		return b.follow(ctx, tx, before.State, after.State, req.Workspace)
 	})
+	return out, ofRow(err, true)
+}
+
+// SetMetal sets the metal of the accounts and entries that name none.
+func (b *Books) SetMetal(ctx context.Context, req commands.Request, c metal.Change) (commands.Outcome[metal.State], error) {
+	return commands.Handle(ctx, b.Commands, req, metal.Kind, req.Workspace.String(), c)
 }
 
 // SetLock puts the lock of a workspace's books.

@@ -20,7 +20,7 @@ type Posted struct {
 // PostRows posts rows to an account, all or none.
 func PostRows(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, rows []book.RowInput) (Posted, error) {
 	c := book.PostRows{Ledger: l, Account: account, Today: b.Today(), Rows: rows}
-	return postTogether(ctx, req, b, l, len(rows), func(ctx context.Context, tx *commands.Tx) ([]book.RowAdded, error) {
+	return postTogether(ctx, req, b, l, len(rows), func(ctx context.Context, tx *commands.Tx) ([]book.Row, error) {
 		s, err := standingOf(ctx, tx, l, account, req.Workspace)
 		if err != nil {
 			return nil, err
@@ -29,32 +29,30 @@ func PostRows(ctx context.Context, req commands.Request, b *Books, l *book.Ledge
 		if err == nil {
 			_, err = b.post(ctx, tx, rowsOf(l, added))
 		}
-		return added, missing(l, err)
+		return evolved(added), missing(l, err)
 	})
 }
 
 // postTogether carries out a decision that posts so many rows. A repetition finds them from the first one on.
 func postTogether(
 	ctx context.Context, req commands.Request, b *Books, l *book.Ledger, count int,
-	decide func(context.Context, *commands.Tx) ([]book.RowAdded, error),
+	decide func(context.Context, *commands.Tx) ([]book.Row, error),
 ) (Posted, error) {
-	var added []book.RowAdded
+	p := Posted{Rows: make([]book.Row, count)}
 	out, err := commands.Do(ctx, b.Commands, req, l.Rows, func(ctx context.Context, tx *commands.Tx) (err error) {
-		added, err = decide(ctx, tx)
+		rows, err := decide(ctx, tx)
+		copy(p.Rows, rows)
 		return err
 	})
 	if err != nil {
 		return Posted{}, err
 	}
-	p := Posted{First: numbered(out.ID), Rows: make([]book.Row, count), Position: out.Position, Replayed: out.Replayed}
+	p.First, p.Position, p.Replayed = numbered(out.ID), out.Position, out.Replayed
 	if !out.Replayed {
-		for i := range p.Rows {
-			p.Rows[i] = added[i].Evolve(book.Row{})
-		}
 		return p, nil
 	}
 	return p, commands.InParallel(count, func(i int) error {
-		row, err := commands.LoadAt(ctx, b.Commands, l.Rows, id(p.First+int64(i)), 0)
+		row, err := commands.LoadAt(ctx, b.Commands, l.Rows, id(p.First+int64(i)), p.Position)
 		p.Rows[i] = row.State
 		return err
 	})
@@ -64,6 +62,15 @@ func rowsOf(l *book.Ledger, added []book.RowAdded) []khata.Row {
 	rows := make([]khata.Row, len(added))
 	for i, row := range added {
 		rows[i] = khata.Row{Ledger: l, RowAdded: row}
+	}
+	return rows
+}
+
+// evolved returns the rows that begin.
+func evolved(added []book.RowAdded) []book.Row {
+	rows := make([]book.Row, len(added))
+	for i, row := range added {
+		rows[i] = row.Evolve(book.Row{})
 	}
 	return rows
 }

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"bahi/commands"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/khata"
 	"bahi/domain/unit"
 )
 
@@ -36,41 +39,88 @@ func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Le
 	}
 	ifMatch := req.IfMatch
 	req.IfMatch = nil // it is about the rows that are reversed
-	p, err := postTogether(ctx, req, b, l, len(c.Rows), func(ctx context.Context, tx *commands.Tx) ([]book.RowAdded, error) {
-		d := book.ReverseRows{Ledger: l, Account: account, Date: c.Date, Today: b.Today(), IDs: c.Rows, Rows: make([]book.Row, len(c.Rows))}
-		for i, row := range c.Rows {
-			found, err := commands.Load(ctx, tx, l.Rows, id(row))
-			if err == nil && found.Workspace != req.Workspace {
-				found.State = book.Row{}
-			}
-			if err == nil {
-				_, err = book.ReverseRow{Ledger: l, Account: account}.Decide(found.State)
-			}
-			if err == nil && ifMatch != nil && *ifMatch != found.Revision {
-				err = commands.ErrStale
-			}
-			if err != nil {
-				return nil, &rowError{row, err}
-			}
-			d.Rows[i] = found.State
+	p, err := postTogether(ctx, req, b, l, len(c.Rows), func(ctx context.Context, tx *commands.Tx) ([]book.Row, error) {
+		rows, pairs, err := b.reversing(ctx, tx, req.Workspace, l, account, c.Rows, ifMatch)
+		if err != nil {
+			return nil, err
 		}
 		s, err := standingOf(ctx, tx, l, account, req.Workspace)
 		if err != nil {
 			return nil, err
 		}
-		added, err := d.Decide(s)
+		added, err := book.ReverseRows{Date: c.Date, Today: b.Today(), Rows: rows}.Decide(s)
 		if err != nil {
 			return nil, missing(l, err)
 		}
-		first, err := b.post(ctx, tx, rowsOf(l, added))
-		for i, row := range c.Rows {
-			if err == nil {
-				_, err = commands.Decide(ctx, tx, l.Rows, id(row), book.ReverseRow{Ledger: l, Account: account, By: first + int64(i)})
+		posted := make([]khata.Row, len(added))
+		for i, row := range added {
+			posted[i] = khata.Row{Ledger: rows[i].Ledger, RowAdded: row}
+		}
+		first, err := b.post(ctx, tx, posted)
+		if err != nil {
+			return nil, err
+		}
+		for i, row := range rows {
+			reverse := book.ReverseRow{Ledger: row.Ledger, Account: row.Account, By: first + int64(i)}
+			if _, err := commands.Decide(ctx, tx, row.Ledger.Rows, id(row.ID), reverse); err != nil {
+				return nil, &rowError{row.ID, err}
 			}
 		}
-		return added, err
+		now := evolved(added)
+		for _, p := range pairs {
+			both := make([]PairedRow, len(p))
+			var sum book.Effect
+			for side, i := range p {
+				both[side] = PairedRow{rowID: rowID{rows[i].Ledger, first + int64(i)}, Row: now[i]}
+				sum = sum.Plus(rows[i].Ledger.Debit(now[i]))
+			}
+			if first == 0 || sum != (book.Effect{}) { // what was lost in work comes back as metal
+				continue
+			}
+			if err := pair(ctx, tx, both); err != nil {
+				return nil, err
+			}
+			now[p[0]] = both[0].Row
+		}
+		return now[:len(c.Rows)], nil
 	})
 	return p, ofRow(err, len(c.Rows) > 1)
+}
+
+// reversing returns the rows that are reversed, after them the other rows of their pairs, and the places of the rows of each pair.
+func (b *Books) reversing(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, l *book.Ledger, account int64, ids []int64,
+	ifMatch *int64) (rows []book.Reversing, pairs [][2]int, err error) {
+	for _, row := range ids {
+		found, err := commands.Load(ctx, tx, l.Rows, id(row))
+		if err == nil && found.Workspace != workspace {
+			found.State = book.Row{}
+		}
+		if err == nil {
+			_, err = book.ReverseRow{Ledger: l, Account: account}.Decide(found.State)
+		}
+		if err == nil && ifMatch != nil && *ifMatch != found.Revision {
+			err = commands.ErrStale
+		}
+		if err != nil {
+			return nil, nil, &rowError{row, err}
+		}
+		rows = append(rows, book.Reversing{Ledger: l, ID: row, Row: found.State})
+	}
+	for i := range ids {
+		of, row, err := b.other(ctx, tx, rows[i].Row, workspace)
+		if err != nil {
+			return nil, nil, err
+		}
+		if of.ID != 0 {
+			pairs = append(pairs, [2]int{i, len(rows)})
+			rows = append(rows, book.Reversing{Ledger: of.Ledger, ID: of.ID, Row: row})
+		}
+	}
+	if len(rows) > maxReversed {
+		message := fmt.Sprintf("at most %d rows, with those that they are paired with", maxReversed)
+		return nil, nil, fault.Fields(fault.Field{Field: "rows", Message: message})
+	}
+	return rows, pairs, nil
 }
 
 func checkReversal(req commands.Request, c Reversal) error {

@@ -28,16 +28,16 @@ var Columns = []string{
 	"images", "availability",
 }
 
-// priceAmount is the price in the hundredth part of the currency, which price is in units of.
+// priceAmount is the price in hundredths of the currency; price is in whole units.
 const priceAmount = "price_amount"
 
-// maxThousands is how many thousands of rows a file may have.
+// maxThousands is the maximum number of rows of a file, in thousands.
 const maxThousands = 10
 
-// codes are the columns that a SKU may be in, the best first. A file has several of them; one counts.
+// codes are the columns that may have the SKU, best first. A file may have several; one counts.
 var codes = []string{"sku", "itemcode", "stylecode"}
 
-// columnOf has the columns by the names that files have for them (CONTRACT.md 7.2).
+// columnOf maps files' column names to columns (CONTRACT.md 7.2).
 var columnOf = spreadsheet.Named(map[string]string{
 	"name": "product productname nameofproduct productnames title item itemname nameofitem itemtitle नाम वस्तु उत्पाद सामान " +
 		"નામ વસ્તુ ઉત્પાદન",
@@ -57,13 +57,12 @@ var columnOf = spreadsheet.Named(map[string]string{
 	"availability": "availabilitystatus stockstatus उपलब्धता ઉપલબ્ધતા",
 })
 
-// inRupees returns the names of columns that may also name their currency, as Price (Rs) and Rate in INR do. A sign such as ₹ is no part
-// of a name.
+// inRupees returns the names with a currency added, such as Price (Rs) and Rate in INR. A sign such as ₹ is not part of a name.
 func inRupees(names string) string {
 	return ending(names, "", "rs", "inr", "rupee", "rupees", "inrs", "ininr", "inrupees", "रु", "रुपये", "રૂ", "રૂપિયા")
 }
 
-// counted returns the names of columns that may also name what they count, as MOQ (pcs) does.
+// counted returns the names with a unit added, such as MOQ (pcs).
 func counted(names string) string {
 	return ending(names, "", "pcs", "pc", "pieces", "piece", "nos", "units", "inpcs")
 }
@@ -78,20 +77,19 @@ func ending(names string, ends ...string) (all string) {
 	return all
 }
 
-// CatalogFile is what a file has.
+// CatalogFile is the content of a file.
 type CatalogFile struct {
-	Items  []Line                 // the rows that are in order
-	Errors []spreadsheet.RowError // of the others
+	Items  []Line                 // the valid rows
+	Errors []spreadsheet.RowError // of the other rows
 
 	Columns *spreadsheet.Columns
 }
 
-// maxTitles is how many rows may be above the row of names.
+// maxTitles is the maximum number of rows above the header row.
 const maxTitles = 10
 
-// ReadCatalog reads a file of products. Headers that only resemble a column are used if accept says so. It refuses a file that is no
-// spreadsheet, or none of whose
-// first rows names the columns that are needed.
+// ReadCatalog reads a file of products. If accept is set, it uses headers that only resemble a column. It refuses a file that is not a
+// spreadsheet, or whose first rows lack the required columns.
 func ReadCatalog(ctx context.Context, file *io.SectionReader, accept bool) (found CatalogFile, err error) {
 	titles, rows := titles{accept: accept}, map[string]int{} // rows by SKU
 	err = spreadsheet.Read(ctx, file, maxThousands, func(r spreadsheet.Row) (err error) {
@@ -126,23 +124,23 @@ func ReadCatalog(ctx context.Context, file *io.SectionReader, accept bool) (foun
 	return found, err
 }
 
-// titles are the rows up to the row of names.
+// titles are the rows up to the header row.
 type titles struct {
 	accept  bool
 	rows    int
-	known   int   // columns that the refusal's row names
-	refusal error // of the row that names most columns
+	known   int   // columns that the refusal's row has
+	refusal error // of the row with most columns
 }
 
 // header returns the columns of a row, nil if it is a title.
 func (t *titles) header(r spreadsheet.Row) (*spreadsheet.Columns, error) {
 	inRupees := r
 	inRupees.Cells = slices.Clone(r.Cells)
-	best, where := len(codes), -1 // of the columns that a SKU may be in
+	best, where := len(codes), -1 // of the columns that may have the SKU
 	for i, header := range r.Cells {
 		nth := slices.Index(codes, spreadsheet.Known(columnOf, header))
 		switch {
-		case spreadsheet.ForeignMoney(header) != "": // a sign is no part of a name: Price ($) would be one in rupees
+		case spreadsheet.ForeignMoney(header) != "": // a sign is not part of a name: Price ($) would become rupees
 			inRupees.Cells[i] = "?"
 		case nth >= best:
 			inRupees.Cells[i] = "?"
@@ -176,18 +174,18 @@ func (t *titles) header(r spreadsheet.Row) (*spreadsheet.Columns, error) {
 	return nil, nil //nolint:nilnil // it is a title
 }
 
-// changes reports whether columns are of a list that changes products, such as one of SKUs and prices: it has no column that may be a name
-// or a price but is not read.
+// changes reports whether a file changes existing products, such as a list of SKUs and prices: it has no column that resembles a name or a
+// price but is not used.
 func changes(c *spreadsheet.Columns) bool {
 	return len(c.Used) > 1 && !slices.ContainsFunc(c.Guessed, func(g spreadsheet.Column) bool {
 		return !c.Has(g.Field) && slices.Contains([]string{"name", "price", priceAmount}, g.Field)
 	})
 }
 
-// taxes are words of headers such as HSN code, which many products share.
+// taxes are words of headers such as HSN code, whose values many products share.
 var taxes = []string{"hsn", "hs", "sac", "gst", "tax", "hsncode", "bar", "pin"}
 
-// resembling returns the field that a header resembles. A price in another currency is none.
+// resembling returns the field that a header resembles. A price in another currency resembles none.
 func resembling(header string) string {
 	field := spreadsheet.Guess(columnOf, header)
 	switch {
@@ -201,7 +199,7 @@ func resembling(header string) string {
 	return codes[0]
 }
 
-// lineOf returns a row in order, or all that is wrong with it.
+// lineOf returns a valid row, or all faults of it.
 func lineOf(r spreadsheet.Row, columns *spreadsheet.Columns) (line Line, err error) {
 	cells, err := columns.Of(r)
 	if err != nil {
@@ -235,7 +233,7 @@ func lineOf(r spreadsheet.Row, columns *spreadsheet.Columns) (line Line, err err
 		return line, line.lacks
 	}
 	line.Given = &product.Edit{Details: item.Details}
-	line.Given.SKU = patch.Field[string]{} // the product has it, maybe in another spelling
+	line.Given.SKU = patch.Field[string]{} // the product may have it in another spelling
 	if item.Name != "" {
 		line.Given.Name = patch.Set(item.Name)
 	}
@@ -250,7 +248,7 @@ func lineOf(r spreadsheet.Row, columns *spreadsheet.Columns) (line Line, err err
 	return line, fault.Join(err, wrongMOQ, wrongPrice)
 }
 
-// price returns a price in the hundredth part of the currency. Where both columns have one, they are the same.
+// price returns a price in hundredths of the currency. If both columns have one, they must be equal.
 func price(units, hundredths string) (int64, error) {
 	if units == "" && hundredths == "" {
 		return 0, fault.Fields(fault.Field{Field: "price", Message: "is required"})
@@ -271,11 +269,11 @@ func price(units, hundredths string) (int64, error) {
 	return amount, nil
 }
 
-// maxDigits bounds numbers: with more, they are no price.
+// maxDigits limits numbers: a longer one is not a price.
 const maxDigits = 15
 
 var (
-	// ambiguous is a dot that separates thousands for some, and places for others.
+	// ambiguous is a dot that may separate thousands or decimal places.
 	ambiguous = regexp.MustCompile(`\.[0-9]{3}$`)
 	wholeForm = regexp.MustCompile(`^-?[0-9]+(\.0*)?$`)
 	moneyForm = regexp.MustCompile(`^-?([0-9]+|[0-9]{1,3}(,[0-9]{2,3})*,[0-9]{3})(\.[0-9]*)?$`)
@@ -299,7 +297,7 @@ func whole(field, text string) (int64, error) {
 	return n, nil
 }
 
-// money takes an amount with at most two places, with the sign of the rupee, and with commas between its thousands or lakhs.
+// money parses an amount with at most two decimal places. It allows the rupee sign, and commas between thousands or lakhs.
 func money(text string) (int64, error) {
 	wrong := func(message string) (int64, error) {
 		return 0, fault.Fields(fault.Field{Field: "price", Message: message})
@@ -329,7 +327,7 @@ func money(text string) (int64, error) {
 	return hundredths.IntPart(), nil
 }
 
-// CatalogResult is the answer to a file of products.
+// CatalogResult is the result of a file of products.
 type CatalogResult struct {
 	spreadsheet.ImportResult
 
@@ -337,7 +335,7 @@ type CatalogResult struct {
 	Unchanged int `json:"unchanged" doc:"Products that had the SKU of a row, and all that the row says"`
 }
 
-// Result returns the answer once the lines are carried out.
+// Result returns the result after the import.
 func (f CatalogFile) Result(done Imported) CatalogResult {
 	wrong := append(slices.Clip(f.Errors), done.Failed...)
 	slices.SortFunc(wrong, func(a, b spreadsheet.RowError) int { return a.Row - b.Row })

@@ -25,7 +25,7 @@ func read(content []byte) (marketplacecmd.CatalogFile, error) {
 	return marketplacecmd.ReadCatalog(context.Background(), io.NewSectionReader(bytes.NewReader(content), 0, int64(len(content))), false)
 }
 
-// said returns what a file has: names with prices, and rows with faults.
+// said returns the content of a file: names with prices, and rows with faults.
 func said(t *testing.T, content string) string {
 	t.Helper()
 	f, err := read([]byte(content))
@@ -344,7 +344,7 @@ func TestADamagedFileIsRefusedAsAWhole(t *testing.T) {
 	const damaged = "it is damaged: a part of it cannot be unpacked"
 	require.Equal(t, damaged, refused(bytes.Replace(b.Bytes(), []byte("1.25"), []byte("9.25"), 1))) // as on a bad disk
 
-	// A sheet in which XML is broken, as programs write it that do not escape what they are given, and one that would take gigabytes.
+	// One sheet has broken XML, as of programs that do not escape texts. One would take gigabytes.
 	parts := map[string]string{}
 	for _, f := range archive.File {
 		r, err := f.Open()

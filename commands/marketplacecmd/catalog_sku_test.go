@@ -50,7 +50,7 @@ func TestRowsWithOneSKUAreTold(t *testing.T) {
 		"the first one is not read")
 }
 
-// What a list of SKUs lacks stays as it is.
+// Values that a list of SKUs lacks stay unchanged.
 func TestAListOfSKUsNeedsNeitherNamesNorPrices(t *testing.T) {
 	t.Parallel()
 	f, err := read([]byte("Price list 2026,,\nItem Code,MRP,MOQ\nX-1,5,\nX-2,-,3\nX-3,,3\n,7,\n"))

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A file of a few KB becomes a cell of 60 MB: it is read, and its row refused.
+// A file of a few KB contains a cell of 60 MB. It is read, and its row refused.
 func TestACellOf60MBIsARowThatIsRefused(t *testing.T) {
 	t.Parallel()
 	text := func(at, content string) string {

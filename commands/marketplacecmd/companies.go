@@ -1,4 +1,4 @@
-// Package marketplace has what companies and products need beyond load, decide, append.
+// Package marketplacecmd has what companies and products need beyond load, decide, append.
 package marketplacecmd
 
 import (
@@ -19,13 +19,13 @@ import (
 	"bahi/domain/patch"
 )
 
-// domains lets one company have a domain.
+// domains lets at most one company have a domain.
 var domains = unique.Field[company.State]{
 	Records: company.Kind, Claims: company.Domains, Key: func(s company.State) string { return s.DomainKey },
 	Name: "domain", Taken: company.DomainTaken, Global: true,
 }
 
-// domainKey returns the name of a domain's claim, none for what nobody may claim. What is no domain is refused by the command.
+// domainKey returns the name of a domain's claim, "" for a domain that nobody may claim. The command refuses invalid domains.
 func domainKey(ctx context.Context, h *commands.Handler, text string) (string, error) {
 	host, err := company.Domain("domain", text)
 	if err != nil || company.OfMailProvider(host) {
@@ -34,7 +34,7 @@ func domainKey(ctx context.Context, h *commands.Handler, text string) (string, e
 	return unique.Key(ctx, h, company.Domains, []byte(host))
 }
 
-// nameEmail adds the keyed hash of an address. What is none has none: the command refuses it.
+// nameEmail adds the keyed hash of an address. It adds none for an invalid address, which the command refuses.
 func nameEmail(ctx context.Context, h *commands.Handler, a *company.Own) (err error) {
 	if text, wrong := company.Email(a.Email.Value); wrong == nil && text != "" {
 		a.EmailKey, err = EmailKey(ctx, h, text)
@@ -47,10 +47,10 @@ func EmailKey(ctx context.Context, h *commands.Handler, address string) (string,
 	return h.Hash(ctx, "companyemail", []byte(address))
 }
 
-// EmailToken is the id under which a token is mailed to a company's address.
+// EmailToken returns the subject of tokens mailed to a company's address.
 func EmailToken(id uuid.UUID, key string) uuid.UUID { return uuid.NewSHA1(id, []byte(key)) }
 
-// ConfirmEmail confirms the address of a company with the token that was mailed to it: the company's id, and what the address got.
+// ConfirmEmail confirms the address of a company with its mailed token: the company's id and the token proper.
 func ConfirmEmail(ctx context.Context, h *commands.Handler, req commands.Request, mailed *credentials.Mailed,
 	token string) (out commands.Outcome[company.State], err error) {
 	name, secret, _ := strings.Cut(token, ".")
@@ -71,11 +71,11 @@ func ConfirmEmail(ctx context.Context, h *commands.Handler, req commands.Request
 	})
 }
 
-// newID returns the id of a new record. Ids rise with time.
+// newID returns the id of a new record. Ids increase with time.
 func newID(context.Context) (string, error) { return uuid.Must(uuid.NewV7()).String(), nil }
 
-// CreateCompany makes a company in the request's workspace. One without a word on its domain gets that of its creator's mail address, if
-// the address is verified and the domain is free.
+// CreateCompany creates a company in the request's workspace. Without a domain in the request, it gets that of its creator's mail address,
+// if the address is verified and the domain is free.
 func CreateCompany(ctx context.Context, h *commands.Handler, req commands.Request, c company.Create) (commands.Outcome[company.State],
 	error) {
 	if out, done, err := commands.PreviousOutcome(ctx, h, req, company.Kind); done || err != nil {
@@ -133,7 +133,7 @@ func createCompany(ctx context.Context, h *commands.Handler, req commands.Reques
 			}
 		}
 		_, err := commands.DecideNew(ctx, tx, company.Kind, newID, func(id string) event.Command[company.State] {
-			if id == "" { // it is only checked
+			if id == "" { // only checked, not written
 				return c
 			}
 			return named
@@ -150,7 +150,7 @@ func createCompany(ctx context.Context, h *commands.Handler, req commands.Reques
 	})
 }
 
-// mailDomain returns the domain of the verified mail address of the user who asks, or nothing.
+// mailDomain returns the domain of the caller's verified mail address, or "".
 func mailDomain(ctx context.Context, h *commands.Handler, req commands.Request) (string, error) {
 	if req.Actor.Type != "user" {
 		return "", nil
@@ -167,7 +167,7 @@ func mailDomain(ctx context.Context, h *commands.Handler, req commands.Request) 
 	return domain, nil
 }
 
-// freeSlug returns the first free one of the slugs that a company would like to have, and the name of its claim.
+// freeSlug returns the first free one of the company's preferred slugs, and the name of its claim.
 func freeSlug(ctx context.Context, h *commands.Handler, tx *commands.Tx, wanted string) (slug, key string, err error) {
 	n, err := firstFree(func(n int) (bool, error) {
 		key, err := slugKey(ctx, h, company.Nth(wanted, n))
@@ -189,7 +189,7 @@ func slugKey(ctx context.Context, h *commands.Handler, slug string) (string, err
 	return unique.Key(ctx, h, company.Slugs, []byte(slug))
 }
 
-// firstFree returns a number that is free and follows on one that is taken, or 1. It looks at few of many.
+// firstFree returns a free number after a taken one, or 1. It checks few of many.
 func firstFree(taken func(int) (bool, error)) (int, error) {
 	last, free := 0, 1
 	for {
@@ -217,7 +217,7 @@ func firstFree(taken func(int) (bool, error)) (int, error) {
 	return free, nil
 }
 
-// EditCompany changes what the command names of a company.
+// EditCompany changes the fields of a company that the command has.
 func EditCompany(ctx context.Context, h *commands.Handler, req commands.Request, id string,
 	c company.Edit) (commands.Outcome[company.State], error) {
 	req, err := enterCompany(ctx, h, req, id)
@@ -228,7 +228,7 @@ func EditCompany(ctx context.Context, h *commands.Handler, req commands.Request,
 	if err := nameEmail(ctx, h, &c.Own); err != nil {
 		return commands.Outcome[company.State]{Revision: -1}, err
 	}
-	var key *string // nil: it stays
+	var key *string // nil: unchanged
 	if c.Domain.Present() {
 		if c.DomainKey, err = domainKey(ctx, h, c.Domain.Value); err != nil {
 			return commands.Outcome[company.State]{Revision: -1}, err
@@ -238,7 +238,7 @@ func EditCompany(ctx context.Context, h *commands.Handler, req commands.Request,
 	return domains.Handle(ctx, h, req, id, key, c)
 }
 
-// DeleteCompany ends a company. Its domain is free, its slug is not.
+// DeleteCompany deletes a company. It releases its domain, but not its slug.
 func DeleteCompany(ctx context.Context, h *commands.Handler, req commands.Request, id string) (commands.Outcome[company.State], error) {
 	req, err := enterCompany(ctx, h, req, id)
 	if err != nil {
@@ -250,14 +250,14 @@ func DeleteCompany(ctx context.Context, h *commands.Handler, req commands.Reques
 func enterCompany(ctx context.Context, h *commands.Handler, req commands.Request, id string) (commands.Request, error) {
 	return enter(ctx, h, req, company.Kind, id, func(s company.State) error {
 		if s.Name == "" {
-			return nil // the command reports that there is none
+			return nil // the command reports that it is missing
 		}
 		return company.ErrNotYours
 	})
 }
 
-// enter returns the request as it changes a record that everybody may read: an operator acts in the record's workspace, and what exists in
-// another workspace is not the caller's: foreign returns the error for it.
+// enter returns the request for a change of a publicly readable record. An operator acts in the record's workspace. For another caller, a
+// record of another workspace gives the error foreign.
 func enter[S any](
 	ctx context.Context, h *commands.Handler, req commands.Request, kind *event.Kind[S], id string, foreign func(S) error,
 ) (commands.Request, error) {

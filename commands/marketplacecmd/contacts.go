@@ -15,21 +15,21 @@ import (
 	"bahi/domain/patch"
 )
 
-// The refusals about a contact's company.
+// Refusals concerning a contact's company.
 var (
 	errNoSuchCompany = unknownID("company_id", "Company not found")
-	// ErrCompanyGone refuses changes of what a deleted company leaves.
+	// ErrCompanyGone refuses changes of a deleted company's records.
 	ErrCompanyGone = fault.New(fault.Conflict, "The company was deleted")
 )
 
-// belongs reports whether the caller may change what a workspace has.
+// belongs reports whether the caller may change a workspace's records.
 func belongs(req commands.Request, workspace uuid.UUID) bool {
 	who := req.Actor
 	return workspace != uuid.Nil && who.Type != "" && who.May(actor.Marketplace, actor.Write) &&
 		(workspace == req.Workspace || who.Permissions.Operator)
 }
 
-// WorkspaceOf returns the workspace of a company of the caller's, which may be deleted, or the refusal of another one. Operators read all.
+// WorkspaceOf returns the workspace of the caller's company, which may be deleted, or a refusal for another's. Operators read all.
 func WorkspaceOf(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID, notYours error) (uuid.UUID, error) {
 	l, err := commands.Load(ctx, h.Fresh(), company.Kind, id.String())
 	if err == nil && (l.Revision < 0 || l.Workspace != req.Workspace && !req.Actor.Permissions.Operator) {
@@ -38,10 +38,10 @@ func WorkspaceOf(ctx context.Context, h *commands.Handler, req commands.Request,
 	return l.Workspace, err
 }
 
-// ContactOutcome is what became of a command on a contact.
+// ContactOutcome is the outcome of a command on a contact.
 type ContactOutcome = commands.Outcome[companycontact.State]
 
-// ContactWritten is a contact after a command. Ignored has what a stranger may not change.
+// ContactWritten is a contact after a command. Ignored has the fields that a non-member may not change.
 type ContactWritten struct {
 	ContactOutcome
 
@@ -53,7 +53,7 @@ func noContact() ContactWritten {
 	return ContactWritten{ContactOutcome: ContactOutcome{Revision: -1}}
 }
 
-// AddContact makes a contact, of a company or of none.
+// AddContact creates a contact, with or without a company.
 func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, c companycontact.Add) (ContactWritten, error) {
 	member, gone, of := false, false, uuid.Nil
 	if c.CompanyID != nil {
@@ -93,7 +93,7 @@ func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, 
 	return contactWritten(ctx, h, out)
 }
 
-// contactWritten adds whether the contact is the first to turn to.
+// contactWritten adds whether the contact is its company's primary one.
 func contactWritten(ctx context.Context, h *commands.Handler, out ContactOutcome) (ContactWritten, error) {
 	w := ContactWritten{ContactOutcome: out}
 	var err error
@@ -105,7 +105,7 @@ func contactWritten(ctx context.Context, h *commands.Handler, out ContactOutcome
 	return w, err
 }
 
-// besides returns the request for what follows in another stream, which a repetition does not do again.
+// besides returns the request for a follow-up in another stream, which a repetition does not do again.
 func besides(req commands.Request, what string) commands.Request {
 	follow := req.FollowUp()
 	if req.Key != "" {
@@ -114,7 +114,7 @@ func besides(req commands.Request, what string) commands.Request {
 	return follow
 }
 
-// namePrimary makes a contact the first to turn to at a company.
+// namePrimary makes a contact the primary one of a company.
 func namePrimary(ctx context.Context, h *commands.Handler, req commands.Request, of uuid.UUID, id string, member bool) error {
 	first, err := commands.Load(ctx, h.Fresh(), companycontact.PrimaryKind, of.String())
 	if err != nil {
@@ -147,8 +147,8 @@ func dropPrimary(ctx context.Context, h *commands.Handler, req commands.Request,
 	return err
 }
 
-// EditContact changes what the command names of a contact. Of a stranger's change it leaves out what only members of the company may
-// change.
+// EditContact changes the fields of a contact that the command has. From a non-member's change, it drops the fields that only members of
+// the company may change.
 func EditContact(ctx context.Context, h *commands.Handler, req commands.Request, c companycontact.Edit) (ContactWritten, error) {
 	l, err := commands.Load(ctx, h.Fresh(), companycontact.Kind, c.ID)
 	if err != nil || !l.State.Exists {
@@ -162,7 +162,7 @@ func EditContact(ctx context.Context, h *commands.Handler, req commands.Request,
 	req = req.In(l.Workspace)
 	var ignored []fault.Field
 	if c.ByNonMember = !member; c.ByNonMember {
-		const why = "only members of the company change it"
+		const why = "only members of the company may change it"
 		if c.CompanyID.Present() {
 			c.CompanyID, ignored = patch.Field[uuid.UUID]{}, append(ignored, fault.Field{Field: "company_id", Message: why})
 		}
@@ -195,7 +195,7 @@ func EditContact(ctx context.Context, h *commands.Handler, req commands.Request,
 	return w, err
 }
 
-// standing refuses changes of a deleted company's contact, of which strangers do not learn that it was there.
+// standing refuses changes of a deleted company's contact. To non-members it does not reveal that the contact existed.
 func standing(ctx context.Context, h *commands.Handler, of uuid.UUID, member bool) error {
 	if of == uuid.Nil {
 		return nil
@@ -210,7 +210,7 @@ func standing(ctx context.Context, h *commands.Handler, of uuid.UUID, member boo
 	return companycontact.ErrNotFound
 }
 
-// movable refuses a company that is not of the contact's workspace.
+// movable refuses a company outside the contact's workspace.
 func movable(ctx context.Context, h *commands.Handler, to, workspace uuid.UUID, req commands.Request) error {
 	l, err := commands.Load(ctx, h.Fresh(), company.Kind, to.String())
 	switch {
@@ -224,7 +224,7 @@ func movable(ctx context.Context, h *commands.Handler, to, workspace uuid.UUID, 
 	return nil
 }
 
-// DeleteContact ends a contact of the caller's company; an operator ends any. Its key is destroyed soon after.
+// DeleteContact deletes a contact of the caller's company; an operator deletes any. Its key is destroyed soon after.
 func DeleteContact(ctx context.Context, h *commands.Handler, req commands.Request, id string) (ContactOutcome, error) {
 	none := noContact().ContactOutcome
 	l, err := commands.Load(ctx, h.Fresh(), companycontact.Kind, id)

@@ -14,10 +14,10 @@ import (
 	"bahi/domain/person"
 )
 
-// EnquiryOutcome is what became of a command on an enquiry.
+// EnquiryOutcome is the outcome of a command on an enquiry.
 type EnquiryOutcome = commands.Outcome[enquiry.State]
 
-// buyerTries is how often a buyer who is just being erased is looked up again.
+// buyerTries is how often a buyer whose erasure is in progress is looked up again.
 const buyerTries = 3
 
 // BuyerHash returns the id of the stream of a buyer's address.
@@ -25,7 +25,7 @@ func BuyerHash(ctx context.Context, h *commands.Handler, address string) (string
 	return h.Hash(ctx, string(enquiry.Buyers), []byte(address))
 }
 
-// SendEnquiry asks a company, in the company's workspace.
+// SendEnquiry sends an enquiry to a company, in the company's workspace.
 func SendEnquiry(ctx context.Context, h *commands.Handler, req commands.Request, c enquiry.Send) (EnquiryOutcome, error) {
 	none := EnquiryOutcome{Revision: -1}
 	to, err := commands.LoadCached(ctx, h, company.Kind, c.To.String(), func(s company.State) bool { return s.Name != "" })
@@ -36,7 +36,7 @@ func SendEnquiry(ctx context.Context, h *commands.Handler, req commands.Request,
 	if out, done, err := commands.PreviousOutcome(ctx, h, req, enquiry.Kind); done || err != nil {
 		return out, err
 	}
-	// What is wrong with the enquiry itself is told first, and all of it.
+	// Faults of the enquiry itself are reported first, all together.
 	refused := func(unknown *fault.Error) (EnquiryOutcome, error) {
 		if _, wrong := c.Decide(enquiry.State{}); wrong != nil {
 			return none, fault.Join(wrong, fault.Fields(unknown.Fields...))
@@ -78,7 +78,7 @@ func SendEnquiry(ctx context.Context, h *commands.Handler, req commands.Request,
 	return none, commands.ErrBusy
 }
 
-// unknownID refuses an id in the body by the text that SPEC.txt has for it.
+// unknownID refuses an id in the body with SPEC.txt's text.
 func unknownID(field, detail string) *fault.Error {
 	return &fault.Error{Kind: fault.Malformed, Detail: detail, Fields: []fault.Field{{Field: field, Message: "there is none with this id"}}}
 }

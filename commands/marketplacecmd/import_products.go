@@ -15,29 +15,29 @@ import (
 	"bahi/domain/marketplace/product"
 )
 
-// skus lets one product of a company have a SKU. The streams of claims are named after company and SKU without a secret: SKUs are public.
+// skus lets at most one product of a company have a SKU. Claims' names contain company and SKU without a hash: SKUs are public.
 var skus = unique.Field[product.State]{
 	Records: product.Kind, Claims: product.SKUs, Key: product.State.SKUClaim, Name: "sku", Taken: product.SKUTaken, Load: productOf,
 }
 
-// Shelf is what imports ask of the read side.
+// Shelf has the queries of the read side for imports.
 type Shelf interface {
-	// ProductsBySKU returns the products of a company that have the SKUs, in the form of [product.SKUKey], by these. It misses none.
+	// ProductsBySKU returns the company's products with these SKUs, by SKU in the form of [product.SKUKey]. It misses none.
 	ProductsBySKU(ctx context.Context, of uuid.UUID, keys []string) (map[string]product.Listed, error)
 }
 
-// Line is a row of a file that is in order.
+// Line is a valid row of a file.
 type Line struct {
 	product.Item // as a new product
 
-	Given *product.Edit // what the row says of the product that has its SKU; nil: the row has no SKU
+	Given *product.Edit // change of the product with the row's SKU; nil: the row has no SKU
 
-	New   *spreadsheet.RowError // why the row makes no new product; nil: it does
+	New   *spreadsheet.RowError // why the row creates no new product; nil: it does
 	lacks error                 // the same
 	key   string                // see [product.SKUKey]
 }
 
-// Imported is what became of the rows of a file.
+// Imported is the result of an import, by row.
 type Imported struct {
 	Created, Updated, Unchanged int
 
@@ -46,21 +46,21 @@ type Imported struct {
 	Replayed bool
 }
 
-// Import has the lines of a file for a company. After each batch Progress gets the number of lines that are done; it may be nil.
+// Import has the lines of a file for a company. After each batch Progress gets the number of completed lines; it may be nil.
 type Import struct {
 	Company  uuid.UUID
 	Lines    []Line
 	Progress func(done int)
 }
 
-// ImportProducts makes products of a company, and changes those that have the SKU of a row, in batches. A batch is one transaction. A
+// ImportProducts creates products of a company, and changes those with the SKU of a row, in batches. A batch is one transaction. A
 // repetition with the same key continues where the earlier request stopped.
 func ImportProducts(ctx context.Context, h *commands.Handler, req commands.Request, shelf Shelf, from Import) (all Imported, err error) {
 	of, lines := from.Company, from.Lines
 	if req, err = Seller(ctx, h, req, of); err != nil {
 		return all, err
 	}
-	req.IfMatch = nil // a file has no revision that a client could have read
+	req.IfMatch = nil // a file has no revision for If-Match
 	i := importing{h: h, of: of}
 	var keys []string
 	for _, line := range lines {
@@ -101,7 +101,7 @@ func ImportProducts(ctx context.Context, h *commands.Handler, req commands.Reque
 	return all, nil
 }
 
-// fits returns how many of the lines are in the next batch: at least one.
+// fits returns how many of the lines fit in the next batch: at least one.
 func fits(lines []Line) (count int, err error) {
 	bytes := 0
 	for _, line := range lines[:min(len(lines), product.MaxBatch)] {
@@ -117,16 +117,16 @@ func fits(lines []Line) (count int, err error) {
 	return count, nil
 }
 
-// importing is an import under way.
+// importing is an import in progress.
 type importing struct {
 	h     *commands.Handler
 	of    uuid.UUID
-	known map[string]product.Listed // by SKU; may be late
+	known map[string]product.Listed // by SKU; may lag behind
 
 	failed []spreadsheet.RowError
 }
 
-// batch carries out lines in one transaction.
+// batch imports lines in one transaction.
 func (i *importing) batch(ctx context.Context, req commands.Request, lines []Line) (commands.Outcome[product.Batch], error) {
 	var known []uuid.UUID
 	for _, line := range lines {
@@ -152,7 +152,7 @@ func (i *importing) batch(ctx context.Context, req commands.Request, lines []Lin
 	return out, err
 }
 
-// decide decides what becomes of lines, and returns the lines that make no product.
+// decide decides on lines, and returns those that create no product.
 func (i *importing) decide(ctx context.Context, tx *commands.Tx, req commands.Request, lines []Line) (c product.Import,
 	failed []spreadsheet.RowError, err error) {
 	if tx.Again() {
@@ -178,7 +178,7 @@ func (i *importing) decide(ctx context.Context, tx *commands.Tx, req commands.Re
 		switch {
 		case err != nil:
 			return c, nil, err
-		case id == "" && line.New != nil: // it was there
+		case id == "" && line.New != nil: // it existed before
 			failed = append(failed, *line.New)
 			continue
 		case id == "":
@@ -220,7 +220,7 @@ func (i *importing) decide(ctx context.Context, tx *commands.Tx, req commands.Re
 	return c, failed, nil
 }
 
-// holder returns the product that has the SKU of a line, no id if there is none.
+// holder returns the product with the SKU of a line, an empty id if there is none.
 func (i *importing) holder(ctx context.Context, tx *commands.Tx, line Line) (id string, before product.State, err error) {
 	key := product.SKUClaim(i.of, line.key)
 	if line.Given == nil || key == "" {
@@ -252,7 +252,7 @@ func (i *importing) holder(ctx context.Context, tx *commands.Tx, line Line) (id 
 	return claim.State.Holder, before, nil
 }
 
-// look loads what the log has of the SKUs of lines: tables are late, or others were faster.
+// look loads the log's claims of the lines' SKUs: tables lag, or others have changed them.
 func (i *importing) look(ctx context.Context, req commands.Request, lines []Line) error {
 	holders := make([]uuid.UUID, len(lines))
 	err := commands.InParallel(len(lines), func(n int) error {
@@ -271,7 +271,7 @@ func (i *importing) look(ctx context.Context, req commands.Request, lines []Line
 	return i.own(ctx, req, slices.DeleteFunc(holders, func(id uuid.UUID) bool { return id == uuid.Nil }))
 }
 
-// own sees to it that products have streams of their own, and loads these.
+// own gives products streams of their own, and loads these.
 func (i *importing) own(ctx context.Context, req commands.Request, ids []uuid.UUID) error {
 	begun := make([]bool, len(ids))
 	load := func(n int) error {

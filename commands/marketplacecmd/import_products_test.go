@@ -38,7 +38,7 @@ type mill struct {
 	log   *postgres.Store
 	vault *vault.Vault
 	of    uuid.UUID
-	shelf map[string]product.Listed // what tables say, which a test may make late
+	shelf map[string]product.Listed // result of tables, which a test may make outdated
 }
 
 var at = uuid.New()
@@ -80,7 +80,7 @@ func (m *mill) ProductsBySKU(_ context.Context, _ uuid.UUID, keys []string) (map
 	return found, nil
 }
 
-// send imports a file on a store, and returns what became of its rows: created, updated, unchanged and failed ones.
+// send imports a file on a store, and returns the numbers of rows: created, updated, unchanged and failed.
 func (m *mill) send(store eventstore.Store, key, file string) (string, error) {
 	found, err := marketplacecmd.ReadCatalog(m.Context(), io.NewSectionReader(strings.NewReader(file), 0, int64(len(file))), false)
 	require.NoError(m, err)
@@ -97,7 +97,7 @@ func (m *mill) imports(file, want string) {
 	require.Equal(m, want, said, file)
 }
 
-// look reads the whole log into the shelf: at no position may two products have one SKU. It returns the products by SKU.
+// look reads the whole log into the shelf, and checks that at no position two products have one SKU. It returns the products by SKU.
 func (m *mill) look() map[string]string {
 	m.Helper()
 	states, shown := map[string]product.State{}, map[string]string{}
@@ -154,7 +154,7 @@ func TestARowWhoseSKUIsKnownChangesItsProduct(t *testing.T) {
 	m.imports("Item Code,name,price\n a-1 ,Hook,1\n", "0 0 1 0")
 	again, err := m.log.Head(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, head, again, "a list that says nothing new writes nothing")
+	require.Equal(t, head, again, "an unchanged list writes nothing")
 	m.imports("sku,name,price,category\na-1,Hook,1.50,\nA-4,Bolt,4,Iron\nA-2,Nail,2,Steel\n,Plain,5,\n", "2 2 0 0")
 	require.Equal(t, map[string]string{
 		"a-1": "Hook 150 Brass", "a-2": "Nail 200 Steel", "a-3": "Ring 300 ", "a-4": "Bolt 400 Iron", "": "Plain 500 ",
@@ -163,12 +163,12 @@ func TestARowWhoseSKUIsKnownChangesItsProduct(t *testing.T) {
 	require.Equal(t, "Ring 350 ", m.look()["a-3"])
 }
 
-// Tables are late, or others are faster: claims decide.
+// Tables lag, or others are faster. Claims decide.
 func TestAnImportOnLateTablesDoublesNoProduct(t *testing.T) {
 	t.Parallel()
 	m := newMill(t)
 	m.imports(list, "3 0 0 0")
-	m.imports("sku,name,price\nA-1,Hook,9\nA-5,Bolt,5\nA-2,Nail,2\n", "1 1 1 0") // of which tables do not know
+	m.imports("sku,name,price\nA-1,Hook,9\nA-5,Bolt,5\nA-2,Nail,2\n", "1 1 1 0") // of which tables do not know yet
 	all := m.look()
 	require.Len(t, all, 4)
 	require.Equal(t, "Hook 900 Brass", all["a-1"])
@@ -181,7 +181,7 @@ func TestAnImportOnLateTablesDoublesNoProduct(t *testing.T) {
 	_, err := marketplacecmd.EditProduct(t.Context(), h, asked(""), m.shelf["a-3"].ID, other)
 	require.NoError(t, err)
 	m.imports("sku,name,price\nA-2,Nail,7\nA-5,Bolt,7\nA-3,Ring,7\n", "3 0 0 0") // they are gone, or have another SKU
-	m.imports("sku,price\nB-3,8\n", "0 0 0 1")                                   // tables do not know of it
+	m.imports("sku,price\nB-3,8\n", "0 0 0 1")                                   // tables do not have it yet
 	all = m.look()
 	require.Equal(t, map[string]string{
 		"a-1": "Hook 900 Brass", "a-2": "Nail 700 ", "a-3": "Ring 700 ", "a-5": "Bolt 700 ", "b-3": "Ring 300 ",
@@ -212,7 +212,7 @@ func TestASKUIsOneProducts(t *testing.T) {
 	require.Equal(t, taken(m.shelf["a-2"].ID), edit(c, "A-2"))
 	require.NoError(t, edit(m.shelf["a-2"].ID.String(), "D"), "also of an imported one")
 	require.NoError(t, edit(c, "A-2"), "it is free now")
-	require.NoError(t, edit(c, "a-2"), "in another spelling")
+	require.NoError(t, edit(c, "a-2"), "also in another spelling")
 	require.Equal(t, taken(uuid.MustParse(c)), edit(m.shelf["a-2"].ID.String(), "A-2"))
 	require.NoError(t, edit(c, ""))
 	_, err = add("A-2")
@@ -246,7 +246,7 @@ func TestASKUIsOneProducts(t *testing.T) {
 
 var errGone = errors.New("the process is gone")
 
-// frail is the log of a process that crashes at an append: before it, or after it was carried out.
+// frail is the log of a process that crashes at an append: before it, or after it took place.
 type frail struct {
 	*postgres.Store
 
@@ -299,7 +299,7 @@ func TestAnImportThatCrashedIsContinued(t *testing.T) {
 			if alive = err == nil; !alive {
 				require.ErrorIs(t, err, errGone)
 				crashed++
-				if n%2 == 0 { // somebody else sends a list meanwhile
+				if n%2 == 0 { // another caller sends a list meanwhile
 					_, err = m.send(m.log, "", strings.ReplaceAll("sku,name,price\n#3,Ring,5\n", "#", mark))
 					require.NoError(t, err)
 				}
@@ -309,7 +309,7 @@ func TestAnImportThatCrashedIsContinued(t *testing.T) {
 			require.NoError(t, err)
 			again, err := m.send(m.log, mark, two)
 			require.NoError(t, err)
-			require.Equal(t, first, again, "the same key, the same answer")
+			require.Equal(t, first, again, "the same key, the same result")
 			all := m.look()
 			fold := strings.ToLower(mark)
 			require.Equal(t, "Hook 900 ", all[fold+"1"])

@@ -15,10 +15,10 @@ import (
 	"bahi/eventstore"
 )
 
-// errNoCompany refuses a company that a request names and that does not exist.
+// errNoCompany refuses a request with the id of a missing company.
 var errNoCompany = fault.Fields(fault.Field{Field: "company_id", Message: "there is no such company"})
 
-// Seller returns the request as it acts for a company, if that is the caller's.
+// Seller returns the request for a company of the caller's.
 func Seller(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID) (commands.Request, error) {
 	l, err := commands.Load(ctx, h.Fresh(), company.Kind, id.String())
 	if err == nil && l.State.Name == "" {
@@ -30,7 +30,7 @@ func Seller(ctx context.Context, h *commands.Handler, req commands.Request, id u
 	return enterCompany(ctx, h, req, id.String())
 }
 
-// AddProduct makes a product of a company.
+// AddProduct creates a product of a company.
 func AddProduct(ctx context.Context, h *commands.Handler, req commands.Request, c product.Add) (commands.Outcome[product.State], error) {
 	req, err := Seller(ctx, h, req, c.Company)
 	if err != nil {
@@ -45,7 +45,7 @@ func addProduct(ctx context.Context, h *commands.Handler, req commands.Request, 
 	return skus.Create(ctx, h, req, key, newID, func(string) event.Command[product.State] { return c })
 }
 
-// EditProduct changes what the command names of a product.
+// EditProduct changes the fields of a product that the command has.
 func EditProduct(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID,
 	c product.Edit) (commands.Outcome[product.State], error) {
 	return change(ctx, h, req, id, c, func(of uuid.UUID) *string {
@@ -56,13 +56,13 @@ func EditProduct(ctx context.Context, h *commands.Handler, req commands.Request,
 	})
 }
 
-// DeleteProduct ends a product. Its SKU is free.
+// DeleteProduct deletes a product and releases its SKU.
 func DeleteProduct(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID) (commands.Outcome[product.State], error) {
 	return change(ctx, h, req, id, product.Delete{}, func(uuid.UUID) *string { return new("") })
 }
 
-// change carries out a command on a product. Its company must exist. sku returns the name of the SKU's claim after the command, nil if the
-// SKU stays.
+// change runs a command on a product. Its company must exist. sku returns the name of the SKU's claim after the command, nil if the SKU
+// does not change.
 func change(
 	ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID, c event.Command[product.State],
 	sku func(of uuid.UUID) *string,
@@ -90,7 +90,7 @@ func change(
 		return none, err
 	}
 	seller, err := commands.Load(ctx, h.Fresh(), company.Kind, l.State.Company.String())
-	if err == nil && seller.State.Name == "" { // what it sold is gone with it
+	if err == nil && seller.State.Name == "" { // its company's products were deleted with it
 		err = product.ErrNotFound
 	}
 	if err != nil {
@@ -99,7 +99,7 @@ func change(
 	return skus.Handle(ctx, h, req, id.String(), sku(l.State.Company), c)
 }
 
-// LoadProduct returns a product's state, also of one that has no stream of its own yet.
+// LoadProduct returns a product's state, even of a product without a stream of its own.
 func LoadProduct(ctx context.Context, h *commands.Handler, id uuid.UUID) (product.State, error) {
 	return productOf(ctx, h.Fresh(), id.String())
 }
@@ -122,8 +122,8 @@ func productOf(ctx context.Context, from commands.Source, id string) (product.St
 	return product.State{Company: batch.State.Company, Item: batch.State.Products[nth], ImportedAt: batch.CreatedAt}, nil
 }
 
-// begin writes the first events of imported products' own streams, which have none. An event's id is made of its product's, so doing it
-// again changes nothing.
+// begin writes the first events of imported products' own streams, which do not exist yet. An event's id is derived from its product's, so
+// a repetition changes nothing.
 func begin(ctx context.Context, h *commands.Handler, req commands.Request, ids ...uuid.UUID) error {
 	type begun struct {
 		commands.Loaded[product.Batch]

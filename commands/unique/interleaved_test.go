@@ -13,14 +13,14 @@ import (
 	"bahi/internal/test/interleavetest"
 )
 
-// startShops starts a process that gives ids to shops.
+// startShops starts a process that assigns ids to shops.
 func startShops(ctx context.Context, n *interleavetest.Node) (*commands.Handler, *commands.Handler, error) {
 	h := commands.New(n, hashes{}, func() time.Time { return time.Unix(0, 0).UTC() })
 	_, err := h.Numbers(ctx, shops.Category(), 1)
 	return h, h, err
 }
 
-// twice returns the phones that two shops have at once.
+// twice returns the phones that two shops have at the same time.
 func twice(events []event.Stored) (found []string, err error) {
 	states, has := map[string]shop{}, map[string]string{}
 	for _, stored := range events {
@@ -89,13 +89,13 @@ func newSuite(t *testing.T) *interleavetest.Suite[*commands.Handler] {
 	return s
 }
 
-// Whatever the order of the steps of two commands is, they do what they do one after the other.
+// Whatever the order of the steps of two commands, the result equals running them one after the other.
 func TestTwoCommandsAreAsOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	newSuite(t).Pairs(t)
 }
 
-// Whatever the order of the steps of five commands is, no two shops have one phone.
+// Whatever the order of the steps of five commands, no two shops have one phone.
 func TestFiveCommandsLeaveAPhoneToOneShop(t *testing.T) {
 	t.Parallel()
 	newSuite(t).Some(t, 5)

@@ -1,7 +1,7 @@
 // Package unique lets at most one record have a value.
 //
-// Each value has a stream, its claim, which names the record that has the value. A record that gets or gives up a value is
-// written in one transaction with the claim.
+// Each value has a stream, its claim, which names the record with the value. One transaction writes the claim and the record that gains or
+// loses the value.
 package unique
 
 import (
@@ -15,8 +15,8 @@ import (
 	"bahi/domain/fault"
 )
 
-// Key returns the name of a value's claim, none for an empty value. The parts are what must be equal: a workspace, if each has values of
-// its own, and the value.
+// Key returns the name of a value's claim, "" for an empty value. The parts identify the value: its workspace, if values are unique per
+// workspace, and the value.
 func Key(ctx context.Context, h *commands.Handler, v claims.Value, parts ...[]byte) (string, error) {
 	if len(parts[len(parts)-1]) == 0 {
 		return "", nil
@@ -24,22 +24,22 @@ func Key(ctx context.Context, h *commands.Handler, v claims.Value, parts ...[]by
 	return h.Hash(ctx, v.Category(), parts...)
 }
 
-// Field is a field of records each value of which one record has at most.
+// Field is a field whose values are each unique among records.
 type Field[S any] struct {
 	Records *event.Kind[S]
 	Claims  claims.Value
-	Key     func(S) string       // name of the claim of the value that a record has; empty: it has none
-	Has     func(S, string) bool // whether a record has the value of a claim; nil: Key says it
+	Key     func(S) string       // name of the claim of a record's value; empty: it has none
+	Has     func(S, string) bool // whether a record has the value of a claim; nil: Key decides
 	Name    string               // of the field in requests
 	Taken   string               // error message for a value that another record has
 
-	// Load returns a record of a kind some of which have no stream of their own. Nil: all have one.
+	// Load returns a record of a kind whose records may lack a stream of their own. Nil: all have one.
 	Load func(ctx context.Context, from commands.Source, id string) (S, error)
 
-	Global bool // one record of the deployment has a value, not one of each workspace: its claim belongs to no workspace
+	Global bool // values are unique in the deployment, not per workspace: claims belong to no workspace
 }
 
-// Create begins a record that has the value of the key. It is [commands.CreateWithID] otherwise.
+// Create creates a record with the value of the key. It is [commands.CreateWithID] otherwise.
 func (f Field[S]) Create(
 	ctx context.Context, h *commands.Handler, req commands.Request, key string, newID func(context.Context) (string, error),
 	cmd func(id string) event.Command[S],
@@ -50,8 +50,8 @@ func (f Field[S]) Create(
 	})
 }
 
-// DecideNew begins a record that has the value of the key, none if the key is empty, and returns its id. It is [commands.DecideNew]
-// otherwise. It refuses a value that another record has, by a conflict that has the other's id.
+// DecideNew creates a record with the value of the key, or without one if the key is empty, and returns its id. It is [commands.DecideNew]
+// otherwise. If another record has the value, it returns a conflict with the other's id.
 func (f Field[S]) DecideNew(
 	ctx context.Context, tx *commands.Tx, key string, newID func(context.Context) (string, error), cmd func(id string) event.Command[S],
 ) (id string, err error) {
@@ -79,7 +79,7 @@ func (f Field[S]) in(tx *commands.Tx) *commands.Tx {
 	return tx
 }
 
-// Free refuses a value that another record has.
+// Free returns a conflict if another record has the value.
 func (f Field[S]) Free(ctx context.Context, tx *commands.Tx, key, id string) error {
 	if key == "" {
 		return nil
@@ -113,7 +113,7 @@ func (f Field[S]) Give(ctx context.Context, tx *commands.Tx, key, id string) err
 	return err
 }
 
-// Handle carries out a command after which the record has the value of the key. It is [commands.Handle] otherwise.
+// Handle runs a command after which the record has the value of the key. It is [commands.Handle] otherwise.
 func (f Field[S]) Handle(
 	ctx context.Context, h *commands.Handler, req commands.Request, id string, key *string, cmd event.Command[S],
 ) (commands.Outcome[S], error) {
@@ -122,8 +122,8 @@ func (f Field[S]) Handle(
 	})
 }
 
-// Decide decides a command after which the record has the value of the key; nil: the one that it has; empty: none. It refuses a value that
-// another record has, by a conflict that has the other's id.
+// Decide decides a command after which the record has the value of the key. nil: the value stays; empty: none. If another record has the
+// value, it returns a conflict with the other's id.
 func (f Field[S]) Decide(ctx context.Context, tx *commands.Tx, id string, key *string, cmd event.Command[S]) error {
 	before, err := commands.Load(ctx, tx, f.Records, id)
 	if err != nil {
@@ -144,10 +144,10 @@ func (f Field[S]) Decide(ctx context.Context, tx *commands.Tx, id string, key *s
 	return err
 }
 
-// Guess adds the claim of a value that probably no record has to a transaction. See [commands.Unseen].
+// Guess adds the claim of a value that is probably free to a transaction. See [commands.Unseen].
 func (f Field[S]) Guess(tx *commands.Tx, key string) { commands.Unseen(f.in(tx), f.Claims.Kind, key) }
 
-// Prepare reads who has a value, for a decision that will look at many.
+// Prepare reads a value's claim, for a decision that will need many.
 func (f Field[S]) Prepare(ctx context.Context, h *commands.Handler, key string) error {
 	if key == "" {
 		return nil

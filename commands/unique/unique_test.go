@@ -28,7 +28,7 @@ import (
 	"bahi/migrations"
 )
 
-// shop is a record with a phone that no other shop has.
+// shop is a record with a phone that is unique among shops.
 type (
 	shop struct {
 		open  bool
@@ -107,7 +107,7 @@ func (hashes) OpenPersonal(context.Context, []*event.Sealed) error { return nil 
 
 var errCrash = errors.New("the process is gone")
 
-// frail crashes at the append of that number, from 1: before it, or after it.
+// frail crashes at the nth append, from 1: before it, or after it.
 type frail struct {
 	eventstore.Store
 
@@ -127,7 +127,7 @@ func (f *frail) Append(ctx context.Context, t eventstore.Transaction) (eventstor
 	return done, err
 }
 
-// town is a log with one process, which stands for many: each of its requests may crash on its own.
+// town is a log with one process that represents many: each of its requests may crash on its own.
 type town struct {
 	t     *testing.T
 	log   *postgres.Store
@@ -147,7 +147,7 @@ func newTown(t *testing.T) *town {
 	return &town{t: t, log: log, clock: func() time.Time { return noon }}
 }
 
-// node is a process that has just begun, and crashes at an append.
+// node is a new process that crashes at an append.
 func (tn *town) node(before, after int64) *commands.Handler {
 	return commands.New(&frail{Store: tn.log, before: before, after: after}, hashes{}, tn.clock)
 }
@@ -174,7 +174,7 @@ func (tn *town) close(h *commands.Handler, id string) (commands.Outcome[shop], e
 	return phone.Handle(tn.t.Context(), h, request(""), id, new(""), end{})
 }
 
-// holders reads the whole log: at no position may two shops have one phone. It returns the shops that have one now, by phone.
+// holders reads the whole log and checks that at no position two shops have one phone. It returns the current shops by phone.
 func (tn *town) holders() map[string]string {
 	tn.t.Helper()
 	states, has := map[string]shop{}, map[string]string{}
@@ -206,8 +206,8 @@ func taken(id string) *fault.Error {
 	}
 }
 
-// A crash may come before and after each append. The next request neither meets a value that nobody has and nobody can
-// have, nor gives it to two.
+// A crash may come before and after each append. The next request neither finds a value blocked without a holder, nor gives it to two
+// shops.
 func TestACrashBetweenTheStepsLocksNobodyOut(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(tn *town, h *commands.Handler) error{
@@ -245,7 +245,7 @@ func TestACrashBetweenTheStepsLocksNobodyOut(t *testing.T) {
 						require.Equal(t, out.ID, tn.holders()[number])
 					}
 					sane := tn.node(0, 0)
-					err = do(tn, sane) // as the caller repeats it
+					err = do(tn, sane) // the caller retries it
 					if refused, ok := errors.AsType[*fault.Error](err); err != nil {
 						require.True(t, ok, "%v", err)
 						require.NotEqual(t, fault.Unavailable, refused.Kind)
@@ -291,7 +291,7 @@ func TestNoTwoRecordsEverHaveOneValue(t *testing.T) {
 	}
 	all.Wait()
 	holders := tn.holders()
-	for _, number := range []string{"1", "2", "3"} { // and each can be had, or names who has it
+	for _, number := range []string{"1", "2", "3"} { // and each is free, or the conflict names its holder
 		out, err := tn.open(tn.node(0, 0), "", number)
 		if id, held := holders[number]; held {
 			require.Equal(t, taken(id), err)

@@ -1,4 +1,4 @@
-// Package actor says who asks, on whose behalf, and what they may do.
+// Package actor has the caller of a request, with the permissions.
 package actor
 
 import (
@@ -19,7 +19,7 @@ const (
 	Audit       Area = "audit"
 )
 
-// Level is how much somebody may do in an area.
+// Level is the level of access to an area.
 type Level string
 
 // The levels, each including the ones before it. No level at all is [None].
@@ -43,7 +43,7 @@ func (l Level) rank() int {
 	}
 }
 
-// Permissions is what somebody may do in a workspace. Operator is the deployment's, and allows all.
+// Permissions are the permissions in a workspace. Operator is of the deployment, and allows all.
 type Permissions struct {
 	Ledger      Level `json:"ledger,omitempty"      enum:"none,read,write" doc:"Access to the ledgers"`
 	Messaging   Level `json:"messaging,omitempty"   enum:"none,read,write" doc:"Access to messages"`
@@ -52,7 +52,7 @@ type Permissions struct {
 	Operator    bool  `json:"operator,omitempty" doc:"All permissions in all workspaces"`
 }
 
-// Level returns what may be done in the area.
+// Level returns the level for the area.
 func (p Permissions) Level(a Area) Level {
 	switch {
 	case p.Operator:
@@ -80,7 +80,7 @@ func (p Permissions) Empty() bool {
 	return true
 }
 
-// With returns the permissions after a change: the level of each area that the change names, p's own in the others.
+// With returns the permissions after a change: the change's level of each area that it has, p's own in the others.
 func (p Permissions) With(change Permissions) Permissions {
 	level := func(own, named Level) Level {
 		if named = cmp.Or(named, own); named == None {
@@ -93,14 +93,14 @@ func (p Permissions) With(change Permissions) Permissions {
 	return p
 }
 
-// Within reports whether p gives nothing that other does not give.
+// Within reports whether p grants nothing that other does not grant.
 func (p Permissions) Within(other Permissions) bool {
 	return (!p.Operator || other.Operator) &&
 		other.Level(Ledger).Allows(p.Ledger) && other.Level(Messaging).Allows(p.Messaging) &&
 		other.Level(Marketplace).Allows(p.Marketplace) && other.Level(Audit).Allows(p.Audit)
 }
 
-// Actor is who asks. The zero Actor is the public.
+// Actor is the caller. The zero Actor is the public.
 type Actor struct {
 	Type        string // user, api_key, provider or system; empty: the public
 	ID          string
@@ -109,7 +109,7 @@ type Actor struct {
 	Permissions Permissions
 }
 
-// String returns how events name the actor.
+// String returns the actor's name in events.
 func (a Actor) String() string {
 	if a.Type == "" {
 		return "public"
@@ -117,5 +117,5 @@ func (a Actor) String() string {
 	return fmt.Sprintf("%s:%s", a.Type, a.ID)
 }
 
-// May reports whether the actor may do this much in the area.
+// May reports whether the actor has at least this level in the area.
 func (a Actor) May(area Area, level Level) bool { return a.Permissions.Level(area).Allows(level) }

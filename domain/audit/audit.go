@@ -1,5 +1,5 @@
-// Package audit records what happens to the log's own proofs: a change of the key that signs checkpoints, and an accepted restore that lost
-// signed events. Both are events, so that they leave a trace in the log.
+// Package audit records changes of the log's own proofs: a new key that signs checkpoints, and an accepted restore that lost signed events.
+// Both are events, so the log shows them.
 package audit
 
 import (
@@ -33,14 +33,14 @@ var (
 	errNoFinding = fault.New(fault.Conflict, "The log has everything that was ever signed: there is nothing to accept")
 )
 
-// State has what decisions about the proofs need.
+// State is the state for decisions about the proofs.
 type State struct {
 	Key      string   // that signs; empty: the first one, which no event names
 	Former   []string // keys that no longer sign
 	Accepted int64    // number of the newest abandoned checkpoint
 }
 
-// KeyRotated says that another key signs checkpoints from now on. Keys are verifier keys in the signed-note format (C2SP signed-note):
+// KeyRotated records that another key signs checkpoints from now on. Keys are verifier keys in the signed-note format (C2SP signed-note):
 // name, key id and public key in one text. Both keys sign the first checkpoint that covers this event.
 type KeyRotated struct {
 	From   string `json:"from"`
@@ -60,9 +60,9 @@ type Tree struct {
 	Root []byte `json:"root"` // RFC 6962's Merkle tree hash, in base64
 }
 
-// RestoreAccepted says that the log lacks events of some checkpoints, after a restore that lost the log's tail, and continues without them.
-// Those checkpoints are abandoned: they remain visible, but the log need no longer agree with them. An auditor who keeps one elsewhere
-// finds this event to ask about.
+// RestoreAccepted records that the log lost events of some checkpoints by a restore, and continues without them. Those checkpoints are
+// abandoned: they remain visible, but the log need no longer agree with them. To an auditor who has one elsewhere, this event is the
+// operator's explanation.
 type RestoreAccepted struct {
 	Kept       Tree   `json:"kept"`        // of the newest checkpoint that the log contains; size 0: of none
 	Newest     Tree   `json:"newest"`      // of the newest abandoned checkpoint

@@ -36,7 +36,7 @@ type Registry struct {
 	kinds  []AnyKind
 }
 
-// NewCatalogue returns the catalogue of the kinds. It panics if two kinds share a stored name or a category. They may share Go types.
+// NewCatalogue returns the registry of the kinds. It panics if two kinds share a stored name or a category. They may share Go types.
 func NewCatalogue(kinds ...AnyKind) *Registry {
 	c := &Registry{byName: map[string]catalogued{}, byGo: map[reflect.Type][]string{}, kinds: kinds}
 	categories := map[string]bool{}
@@ -59,7 +59,7 @@ func NewCatalogue(kinds ...AnyKind) *Registry {
 // All returns the stored names in the order of the kinds.
 func (c *Registry) All() []TypeInfo { return c.all }
 
-// Kinds lists the kinds, in the order in which they were catalogued.
+// Kinds lists the kinds, in the order of registration.
 func (c *Registry) Kinds() []AnyKind { return c.kinds }
 
 // Endings lists the Go types of the events that end a subject, see [ErasureTrigger].
@@ -83,7 +83,7 @@ func (c *Registry) Lookup(name string) (TypeInfo, bool) {
 func (c *Registry) NamesOf(t reflect.Type) []string {
 	names := c.byGo[t]
 	if names == nil {
-		panic(fmt.Sprintf("%s is in no kind of the catalogue", t))
+		panic(fmt.Sprintf("%s is in no kind of the registry", t))
 	}
 	return names
 }

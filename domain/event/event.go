@@ -1,7 +1,7 @@
 // Package event defines events, commands and kinds of streams for all aggregates, and the stored form of an event.
 //
-// A stored event is a row of the log: its type's name, the exact bytes of its payload, and metadata about who caused it, when and why.
-// Names and payloads never change, so both are written out in the aggregate's own file (see [NewKind]) and never derived from Go names.
+// A stored event is a row of the log: its type's name, the exact bytes of its payload, and metadata with its cause, time and reason. Names
+// and payloads never change. So the aggregate's own file writes both out (see [NewKind]), and they are never derived from Go names.
 // docs/events.md specifies the bytes.
 package event
 
@@ -12,13 +12,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// Event is a decision about an aggregate with state S. Evolve returns the state after it; it MUST NOT change what s points to, and it MUST
+// Event is a decision about an aggregate with state S. Evolve returns the state after it. It MUST NOT change what s points to, and MUST
 // accept every event that was ever stored, even with erased personal values.
 type Event[S any] interface {
 	Evolve(s S) S
 }
 
-// Positioned is an Event whose effect depends on its position in the log, because a rule across streams compares positions.
+// Positioned is an Event whose effect depends on its position in the log: a rule across streams compares positions.
 type Positioned[S any] interface {
 	Event[S]
 	EvolveAt(s S, at Position) S
@@ -32,14 +32,14 @@ func Evolve[S any](s S, e Event[S], at Position) S {
 	return e.Evolve(s)
 }
 
-// Command is a request to an aggregate with state S. Decide returns the resulting events, none if nothing changes, or an error that the
-// caller may read (see package fault). It is pure: no clock, no ids, no I/O.
+// Command is a request to an aggregate with state S. Decide returns the resulting events, none if nothing changes, or an error for the
+// caller (see package fault). It is pure: no clock, no ids, no I/O.
 type Command[S any] interface {
 	Decide(s S) ([]Event[S], error)
 }
 
-// Position is a place in the log. Positions increase in commit order. The Postgres store's are dense (1, 2, 3 …); those of other stores are
-// opaque, so only their order has a meaning. Zero is the place before the first event.
+// Position is an event's number in the log. Positions increase in commit order. The Postgres store's are dense (1, 2, 3 …). Those of other
+// stores are opaque: only their order has a meaning. Zero is the position before the first event.
 type Position uint64
 
 // Stored is an event in the log, with an encoded payload.
@@ -51,18 +51,18 @@ type Stored struct {
 	Type     string
 	Data     []byte    // exactly as appended
 	Meta     []byte    // exactly as appended
-	At       time.Time // when the log stored it: never before its predecessor, in microseconds
+	At       time.Time // when the log stored it, in microseconds; never before its predecessor
 }
 
 // Proposed is an event to append.
 type Proposed struct {
-	ID   uuid.UUID // chosen by the caller, so that an append can be repeated
+	ID   uuid.UUID // chosen by the caller, so that an append can be retried
 	Type string
 	Data []byte // JSON
 	Meta []byte // JSON
 }
 
-// Recorded is an event read from the log, with its payload decoded and lifted to the current version.
+// Recorded is an event read from the log, with its payload decoded and converted to the current version.
 type Recorded[E any] struct {
 	Position Position
 	Stream   string
@@ -73,7 +73,7 @@ type Recorded[E any] struct {
 	Data     E
 }
 
-// As returns an event with its payload as an E, the type into which the catalogue decodes its name.
+// As returns an event with its payload as an E, the type that the registry has for its name.
 func As[E any](r Recorded[any]) Recorded[E] {
 	data, _ := r.Data.(E) // of another type: the zero value
 	return Recorded[E]{Position: r.Position, Stream: r.Stream, Revision: r.Revision, ID: r.ID, At: r.At, Meta: r.Meta, Data: data}
@@ -85,7 +85,7 @@ func (r Recorded[E]) StreamID() string {
 	return id
 }
 
-// StreamName joins a category and an id. Categories have no dash, ids may have some.
+// StreamName joins a category and an id. Only ids may contain dashes.
 func StreamName(category, id string) string { return category + "-" + id }
 
 // SplitStream returns the parts of a stream's name.

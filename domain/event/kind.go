@@ -20,14 +20,13 @@ type Type[S any] struct {
 	lifts   map[int]func(json.RawMessage) (json.RawMessage, error)
 }
 
-// Upcaster is an upcaster: it turns a payload of version From into version From+1.
+// Upcaster converts a payload of version From into version From+1.
 type Upcaster struct {
 	From int
 	Do   func(json.RawMessage) (json.RawMessage, error)
 }
 
-// Of returns the type with a stored name for events E, whose payload is now at version. For each older version, lifts has the step to the
-// next.
+// Of returns the type with a stored name for events E, whose payload is now at version. lifts has an upcaster for each older version.
 func Of[E Event[S], S any](name string, version int, lifts ...Upcaster) Type[S] {
 	t := Type[S]{
 		name: name, version: version, goType: reflect.TypeFor[E](),
@@ -40,23 +39,23 @@ func Of[E Event[S], S any](name string, version int, lifts ...Upcaster) Type[S] 
 	}
 	for _, l := range lifts {
 		if l.From < 1 || l.From >= version || t.lifts[l.From] != nil {
-			panic(fmt.Sprintf("event %s at version %d: a lift from version %d leads nowhere or comes twice", name, version, l.From))
+			panic(fmt.Sprintf("event %s at version %d: the upcaster from version %d is useless or occurs twice", name, version, l.From))
 		}
 		t.lifts[l.From] = l.Do
 	}
 	for v := 1; v < version; v++ {
 		if t.lifts[v] == nil {
-			panic(fmt.Sprintf("event %s: no lift from version %d", name, v))
+			panic(fmt.Sprintf("event %s: no upcaster from version %d", name, v))
 		}
 	}
 	return t
 }
 
-// nul is how a payload has a NUL.
+// nul is the JSON escape of a NUL.
 var nul = []byte(`\u0000`)
 
-// withoutNUL removes the NULs from the texts of a payload. Postgres stores none in a table, so one that a network or a model sent would
-// stop a projection for all workspaces.
+// withoutNUL removes the NULs from the texts of a payload. Postgres tables cannot have NULs, so one from a network or a model would stop a
+// projection for all workspaces.
 func withoutNUL(data []byte) []byte {
 	if !bytes.Contains(data, nul) {
 		return data
@@ -66,7 +65,7 @@ func withoutNUL(data []byte) []byte {
 		switch {
 		case bytes.HasPrefix(data, nul):
 			data = data[len(nul):]
-		case data[0] == '\\' && len(data) > 1: // what follows a backslash is not the start of another escape
+		case data[0] == '\\' && len(data) > 1: // a character after a backslash does not begin another escape
 			kept, data = append(kept, data[:2]...), data[2:]
 		default:
 			kept, data = append(kept, data[0]), data[1:]
@@ -95,14 +94,14 @@ type Kind[S any] struct {
 	byName   map[string]Type[S]
 	byGo     map[reflect.Type]Type[S]
 	ordered  []Type[S]
-	subjects []SubjectType // whose values its events have sealed
+	subjects []SubjectType // subjects whose values its events have sealed
 }
 
-// NewKind returns the kind of the streams <category>-<id>. Names never change: old logs have them. It panics if a name or a Go type occurs
-// twice, or the category has a dash, which are programming errors.
+// NewKind returns the kind of the streams <category>-<id>. Names never change, because old logs have them. It panics if a name or a Go type
+// occurs twice, or the category has a dash, which are programming errors.
 func NewKind[S any](category string, types ...Type[S]) *Kind[S] {
 	if category == "" || strings.Contains(category, "-") {
-		panic(fmt.Sprintf("category %q: it ends at a stream's first dash, so it has none itself", category))
+		panic(fmt.Sprintf("category %q: must not contain a dash, which ends it in a stream's name", category))
 	}
 	k := &Kind[S]{
 		category: category, ordered: types,
@@ -156,7 +155,7 @@ func (k *Kind[S]) Encode(id uuid.UUID, e Event[S], meta Meta) (Proposed, error) 
 	return Proposed{ID: id, Type: t.name, Data: data, Meta: m}, nil
 }
 
-// Decode decodes a stored event of this kind, lifted to the current version.
+// Decode decodes a stored event of this kind, and converts it to the current version.
 func (k *Kind[S]) Decode(s Stored) (Recorded[Event[S]], error) {
 	r := Recorded[Event[S]]{Position: s.Position, Stream: s.Stream, Revision: s.Revision, ID: s.ID, At: s.At}
 	if err := json.Unmarshal(s.Meta, &r.Meta); err != nil {
@@ -186,14 +185,14 @@ func (t Type[S]) lift(data []byte, version int) ([]byte, error) {
 	for v := version; v < t.version; v++ {
 		lifted, err := t.lifts[v](data)
 		if err != nil {
-			return nil, fmt.Errorf("lift from version %d: %w", v, err)
+			return nil, fmt.Errorf("upcast from version %d: %w", v, err)
 		}
 		data = lifted
 	}
 	return data, nil
 }
 
-// types returns the kind's entries in the catalogue.
+// types returns the kind's entries for the registry.
 func (k *Kind[S]) types() []catalogued {
 	out := make([]catalogued, len(k.ordered))
 	for i, t := range k.ordered {

@@ -11,21 +11,21 @@ import (
 // Meta is an event's metadata, stored as JSON with these names.
 type Meta struct {
 	Schema        int       `json:"schema"`                   // version of the payload of this type, from 1
-	Workspace     uuid.UUID `json:"workspace"`                // whose books or records the event belongs to
-	Actor         string    `json:"actor"`                    // who caused it: user:<id>, api_key:<id>, provider:<name>, system:<part>
-	OccurredAt    time.Time `json:"occurred_at"`              // when it was requested, by the clock of the deciding node
+	Workspace     uuid.UUID `json:"workspace"`                // that the event belongs to
+	Actor         string    `json:"actor"`                    // actor: user:<id>, api_key:<id>, provider:<name>, system:<part>
+	OccurredAt    time.Time `json:"occurred_at"`              // when the change was requested, by the clock of the deciding node
 	RequestID     string    `json:"request_id,omitempty"`     // of the HTTP request
 	CorrelationID string    `json:"correlation_id,omitempty"` // of the business process, from the caller or the request's own id
 	CausationID   string    `json:"causation_id,omitempty"`   // id of the event that caused it
 	Reason        string    `json:"reason,omitempty"`         // in the words of the actor
-	FollowUpOf    Position  `json:"of,omitempty"`             // position of an event that has said the same
-	More          int       `json:"more,omitempty"`           // number of events of the same transaction that follow
+	FollowUpOf    Position  `json:"of,omitempty"`             // position of an event with the same data
+	More          int       `json:"more,omitempty"`           // number of later events of the same transaction
 }
 
-// maxMore is more than any transaction has.
+// maxMore is an upper bound of events per transaction.
 const maxMore = 1 << 16
 
-// More returns how many events of the same transaction follow the one with this metadata.
+// More returns the number of later events in the transaction of the event with this metadata.
 func More(meta []byte) int {
 	if !bytes.Contains(meta, []byte(`"more"`)) {
 		return 0
@@ -34,7 +34,7 @@ func More(meta []byte) int {
 		More int `json:"more"`
 	}
 	if err := json.Unmarshal(meta, &m); err != nil || m.More < 0 || m.More > maxMore {
-		return 0 // foreign metadata
+		return 0 // metadata of another program
 	}
 	return m.More
 }

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Sealed is a value that the log has only encrypted, under a key of its subject. Events have it as a [Personal] or a [Secret].
+// Sealed is a value that the log has only encrypted, under a key of its subject. Events contain it as a [Personal] or a [Secret].
 //
-// A command's decision creates it in clear; the vault seals it before the event is encoded. An event from the log has it sealed until the
-// vault opens it. Evolve never needs that: a fold may copy a Sealed and never looks inside. Two ciphertexts of one text differ, so
-// comparing them says nothing about the texts; a keyed hash next to the value does.
+// A command's decision creates it as plaintext. The vault seals it before the event is encoded. An event from the log has it sealed until
+// the vault opens it. Evolve never needs the plaintext: a fold may copy a Sealed and never looks inside. Two ciphertexts of one text
+// differ, so comparing them is meaningless; a keyed hash next to the value can be compared.
 //
-// The zero Sealed is no value: null in JSON, left out with omitzero.
+// The zero Sealed is no value: null in JSON, omitted with omitzero.
 type Sealed struct { //nolint:recvcheck // a value to everybody but the vault, which writes through a pointer
 	class   Class
 	state   sealState
@@ -30,7 +30,7 @@ type Class string
 // The classes. Values of both are lost with the key of their subject.
 const (
 	ClassPersonal Class = "personal" // opened for readers of the record
-	ClassSecret   Class = "secret"   // opened only to be used
+	ClassSecret   Class = "secret"   // opened only for use
 )
 
 type sealState uint8
@@ -46,21 +46,21 @@ const (
 // sealFormat is the version of the stored form.
 const sealFormat = 1
 
-// The reasons why a sealed value cannot be read.
+// Reasons why a sealed value cannot be read.
 var (
 	ErrErased    = errors.New("the value was erased")
 	ErrNotOpened = errors.New("the value was not opened")
-	errInClear   = errors.New("the value is in clear: the vault must seal it first")
+	errInClear   = errors.New("the value is plaintext: the vault must seal it first")
 )
 
 // Personal is a value about a person. In a table it is its text if it was opened, and null if it was erased.
 type Personal struct{ Sealed }
 
-// Secret is a value that gives power to its holder, such as a provider's credential. It is never opened inside its event.
+// Secret is a value that grants power to its holder, such as a provider's credential. It is never opened inside its event.
 type Secret struct{ Sealed }
 
-// NewPersonal returns a personal value of the subject, whose key seals it and whose erasure erases it. The subject itself stays in the log
-// in clear, so it must be a pseudonym such as user-<uuid> or buyer-<keyed hash>. NewPersonal panics without one.
+// NewPersonal returns a personal value of the subject. The subject's key seals it, and the subject's erasure erases it. The subject itself
+// stays readable in the log, so it must be a pseudonym such as user-<uuid> or buyer-<keyed hash>. NewPersonal panics without a subject.
 func NewPersonal(subject, text string) Personal {
 	return Personal{newSealed(ClassPersonal, subject, text)}
 }
@@ -89,7 +89,7 @@ func (s Sealed) IsZero() bool { return s.state == noValue }
 // Erased reports whether the vault no longer has the key. The value is lost for ever.
 func (s Sealed) Erased() bool { return s.state == erased }
 
-// Plaintext returns the text that is still to be sealed, for the vault.
+// Plaintext returns the text to be sealed, for the vault.
 func (s Sealed) Plaintext() (text string, ok bool) { return s.plain, s.state == inClear }
 
 // Box returns the ciphertext and the version of the subject's key, for the vault.
@@ -102,7 +102,7 @@ func (s *Sealed) SetCiphertext(key int, box []byte) {
 	s.key, s.box, s.plain, s.state = key, string(box), "", closed
 }
 
-// Open adds the text to the ciphertext, for the vault. It leaves out NULs, as a decoded payload does.
+// Open adds the text to the ciphertext, for the vault. It removes NULs, as decoding a payload does.
 func (s *Sealed) Open(text string) {
 	s.plain, s.state = strings.ReplaceAll(text, "\x00", ""), opened
 }
@@ -110,8 +110,8 @@ func (s *Sealed) Open(text string) {
 // Erase records that the key is destroyed, for the vault.
 func (s *Sealed) Erase() { s.plain, s.state = "", erased }
 
-// Text returns the value in clear, [ErrErased], or [ErrNotOpened]. It is for the edges of the system, such as a mail to the person; folds
-// copy the Personal instead.
+// Text returns the plaintext, [ErrErased], or [ErrNotOpened]. It is for the edges of the system, such as a mail to the person; folds copy
+// the Personal instead.
 func (p Personal) Text() (string, error) {
 	switch p.state {
 	case noValue, inClear, opened:
@@ -123,7 +123,7 @@ func (p Personal) Text() (string, error) {
 	}
 }
 
-// Shown returns the value in clear for an answer, nil where there is none, or none any more. The value must be opened.
+// Shown returns the plaintext for a response, nil if there is none or it was erased. The value must be opened.
 func (p Personal) Shown() *string {
 	if text, err := p.Text(); err == nil && !p.IsZero() {
 		return &text
@@ -163,7 +163,7 @@ type stored struct {
 	Box     []byte `json:"box"`
 }
 
-// MarshalJSON encodes the sealed form. A value in clear is an error.
+// MarshalJSON encodes the sealed form. A plaintext value is an error.
 func (s Sealed) MarshalJSON() ([]byte, error) {
 	switch s.state {
 	case noValue:
@@ -189,7 +189,7 @@ func (s *Sealed) unmarshal(class Class, data []byte) error {
 	var in stored
 	err := json.Unmarshal(data, &in)
 	switch {
-	case err != nil: // the decoder's error could quote a value in clear
+	case err != nil: // the decoder's error could quote a plaintext
 		return errors.New("not a sealed value")
 	case in.Sealed != sealFormat:
 		return fmt.Errorf("sealed form %d is unknown to this program", in.Sealed)

@@ -57,7 +57,7 @@ func closeAll(fields []*event.Sealed) error {
 func TestClearValuesAreNotEncoded(t *testing.T) {
 	t.Parallel()
 	_, err := people.Encode(uuid.New(), sample(), event.Meta{})
-	require.ErrorContains(t, err, "personal value of user-1: the value is in clear: the vault must seal it first")
+	require.ErrorContains(t, err, "personal value of user-1: the value is plaintext: the vault must seal it first")
 	require.NotContains(t, err.Error(), address)
 }
 
@@ -144,7 +144,7 @@ func TestOpenedPersonalValueGoesIntoATable(t *testing.T) {
 	t.Parallel()
 	p := event.NewPersonal("user-1", address)
 	_, err := p.Value()
-	require.ErrorContains(t, err, "in clear")
+	require.ErrorContains(t, err, "plaintext")
 	text, err := p.Text()
 	require.NoError(t, err)
 	require.Equal(t, address, text)
@@ -238,12 +238,12 @@ func TestUnreachableValuesAreNotWrittenInClear(t *testing.T) {
 	trees, err := event.MapSealed([]tree{{Name: name, Kids: []tree{{Name: name}}}}, closeAll)
 	require.NoError(t, err)
 	_, err = json.Marshal(trees[0])
-	require.ErrorContains(t, err, "in clear")
+	require.ErrorContains(t, err, "plaintext")
 
 	type anything struct{ A any }
 	hidden := anything{A: name}
 	same, err := event.MapSealed([]anything{hidden}, closeAll)
 	require.NoError(t, err)
 	_, err = json.Marshal(same[0])
-	require.ErrorContains(t, err, "in clear")
+	require.ErrorContains(t, err, "plaintext")
 }

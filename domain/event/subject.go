@@ -8,11 +8,11 @@ import (
 	"bahi/domain/patch"
 )
 
-// SubjectType is a category of those whose personal and secret values the log has: users, invitations, contacts. Each of them has one
-// key, and is named <category>-<id>, mostly as its stream.
+// SubjectType is a category of data subjects, whose personal and secret values the log has: users, invitations, contacts. Each subject has
+// one key, and its name is <category>-<id>, mostly that of its stream.
 type SubjectType string
 
-// Of returns the name of one of the subjects. It stays in the log in clear, so an id must not tell who it is.
+// Of returns the name of one of the subjects. The log has it as plaintext, so an id must not identify a person.
 func (s SubjectType) Of(id string) string { return StreamName(string(s), id) }
 
 // Personal returns a personal value of one of the subjects, no value for an empty text.
@@ -23,7 +23,7 @@ func (s SubjectType) Personal(id, text string) Personal {
 	return NewPersonal(s.Of(id), text)
 }
 
-// Field is [Subjects.Personal] for a field of a change. An empty text is null.
+// Field is [SubjectType.Personal] for a field of a change. An empty text is null.
 func (s SubjectType) Field(id string, f patch.Field[string]) patch.Field[Personal] {
 	if f.Present() && f.Value == "" {
 		return patch.Clear[Personal]()
@@ -31,30 +31,30 @@ func (s SubjectType) Field(id string, f patch.Field[string]) patch.Field[Persona
 	return patch.Field[Personal]{Value: s.Personal(id, f.Value), State: f.State}
 }
 
-// ErasureTrigger is an event that ends a subject: from a moment on, its sealed values are to be forgotten. What follows from that needs no
-// list: the sweep of erasures destroys the subject's key, and Postgres forgets the rows.
+// ErasureTrigger is an event that ends a subject: from a time on, its sealed values must be erased. The sweep of erasures then destroys the
+// subject's key, and Postgres removes the rows.
 type ErasureTrigger interface {
-	// Erases returns the end of a subject. The id is that of the event's stream.
+	// Erases returns the erasure of a subject. The id is that of the event's stream.
 	Erases(id string) Erasure
 }
 
-// Erasure says when the values of a subject are to be forgotten.
+// Erasure specifies when the values of a subject must be erased.
 type Erasure struct {
 	Subject  string
 	At       time.Time // zero: as soon as the event is in the log
-	Unlisted bool      // no table shows the values, so that destroying the key is enough
+	Unlisted bool      // no table has the values, so destroying the key is enough
 }
 
-// Sealing declares whose values the kind's events have sealed.
+// Sealing declares the subjects whose values the kind's events have sealed.
 func (k *Kind[S]) Sealing(subjects ...SubjectType) *Kind[S] {
 	k.subjects = append(k.subjects, subjects...)
 	return k
 }
 
-// Subjects returns whose values the kind's events have sealed.
+// Subjects returns the subjects whose values the kind's events have sealed.
 func (k *Kind[S]) Subjects() []SubjectType { return k.subjects }
 
-// MaySeal returns an error when a value is of a subject that the kind does not declare: nothing would ever erase it.
+// MaySeal returns an error if a value has a subject that the kind does not declare: nothing would ever erase it.
 func (k *Kind[S]) MaySeal(values []*Sealed) error {
 	for _, v := range values {
 		category, _ := SplitStream(v.Subject())

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// MapSealed calls do once with all sealed values inside the given events, and returns the events with the resulting values. The given
-// events, and what they point to, do not change. If there are no sealed values, it does not call do and returns the given slice.
+// MapSealed calls do once with all sealed values of the events, and returns the events with the resulting values. The given events, and
+// what they point to, do not change. Without sealed values, it does not call do and returns the given slice.
 func MapSealed[E any](events []E, do func([]*Sealed) error) ([]E, error) {
 	for i, e := range events {
 		if v := reflect.ValueOf(e); v.IsValid() && walkOf(v.Type()) != nil {
@@ -71,7 +71,7 @@ func MapSealedIn[E any](batch []Recorded[E], do func([]*Sealed) error) ([]Record
 // HoldsSealed reports whether values of the type may contain sealed values.
 func HoldsSealed(t reflect.Type) bool { return walkOf(t) != nil }
 
-// walker visits the sealed values inside an addressable value, and first replaces shared parts of the value by copies.
+// walker visits the sealed values inside an addressable value. It first replaces shared parts of the value by copies.
 type walker func(v reflect.Value, visit func(*Sealed))
 
 // walks caches a walker per type of event, nil for those without sealed values.
@@ -104,7 +104,7 @@ func planWalk(t reflect.Type, above map[reflect.Type]bool) walker {
 	if t == sealedType {
 		panic("an event has a Personal or a Secret, never a bare Sealed: only they can be read back")
 	}
-	if above[t] { // in a recursive type, such as a tree, inner values stay in clear, so that it cannot be encoded
+	if above[t] { // in a recursive type, such as a tree, inner values stay plaintext, so that encoding them fails
 		return nil
 	}
 	above[t] = true
@@ -121,7 +121,7 @@ func planWalk(t reflect.Type, above map[reflect.Type]bool) walker {
 			panic(fmt.Sprintf("%s: sealed values in a map are not followed, use a slice", t))
 		}
 		return nil
-	default: // values inside an interface are not followed: they stay in clear, as above
+	default: // values inside an interface are not followed: they stay plaintext, as above
 		return nil
 	}
 }

@@ -1,4 +1,4 @@
-// Package fault has the errors that a caller may read. All other errors are internal: the caller does not see their text.
+// Package fault has the errors for callers. All other errors are internal: the caller does not see their text.
 package fault
 
 import (
@@ -18,14 +18,14 @@ const (
 	Malformed                    // unreadable
 	Unauthorized                 // unknown caller
 	Forbidden                    // known caller without the right
-	NotFound                     // does not exist, or the caller may not know
+	NotFound                     // does not exist, or the caller may not know that it does
 	Conflict                     // impossible in this state
-	Stale                        // the caller's copy is old (If-Match)
-	Unavailable                  // not at the moment
+	Stale                        // the caller's copy is outdated (If-Match)
+	Unavailable                  // temporarily impossible
 	TooLarge                     // exceeds a limit
-	TooMany                      // more than is allowed in a time
-	Unsupported                  // a file of a type that is not taken
-	Upstream                     // another system refused, or answered what cannot be understood
+	TooMany                      // more than is allowed in an interval
+	Unsupported                  // a file of a type that is not accepted
+	Upstream                     // another system refused, or its response is invalid
 )
 
 // Field is a fault of one field of a request.
@@ -35,13 +35,13 @@ type Field struct {
 	ID      any    `json:"id,omitempty" doc:"Of the other record that a conflict is about"`
 }
 
-// Error is a refusal, whose text the caller reads.
+// Error is a refusal with a text for the caller.
 type Error struct {
 	Kind       Kind
 	Detail     string
-	Code       string // stable word for programs, such as email_taken; empty for the kind's default
+	Code       string // stable code for programs, such as email_taken; empty for the kind's default
 	Fields     []Field
-	RetryAfter int // seconds until another try may succeed; 0: not known
+	RetryAfter int // seconds until another try may succeed; 0: unknown
 }
 
 // New returns a refusal. Compare it with [errors.Is]: refusals with equal kind and detail are the same.
@@ -57,7 +57,7 @@ func Fields(fields ...Field) *Error {
 	return &Error{Kind: Invalid, Detail: "Validation error", Fields: fields}
 }
 
-// Taken refuses a value of a field that another record has. The caller gets the other's id, a number where it is one.
+// Taken refuses a value that another record already has. The caller gets the other's id, as a number if it is one.
 func Taken(field, detail, id string) *Error {
 	conflict := Field{Field: field, Message: detail, ID: id}
 	if number, err := strconv.ParseInt(id, 10, 64); err == nil {
@@ -85,8 +85,8 @@ func Join(found ...error) error {
 	return Fields(fields...)
 }
 
-// Besides returns a list of faults with those of another error, if it is such a list too. It leaves out faults of a field that the
-// first list names, and of fields in it or around it: they may follow from the first.
+// Besides returns a list of faults with those of another error, if that is such a list too. It drops the other's faults of fields in the
+// first list, and of fields in or around them, which may follow from the first.
 func Besides(first, other error) error {
 	known, ok := errors.AsType[*Error](first)
 	more, too := errors.AsType[*Error](other)
@@ -102,7 +102,7 @@ func Besides(first, other error) error {
 	return Fields(all...)
 }
 
-// Listed reports whether the refusal lists fields that are wrong, or that are in conflict with what is stored.
+// Listed reports whether the refusal lists fields that are wrong or conflict with stored data.
 func (e *Error) Listed() bool {
 	return (e.Kind == Invalid || e.Kind == Conflict) && len(e.Fields) > 0
 }
@@ -113,7 +113,7 @@ func Within(path, field string) bool {
 	return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// Soon returns after how many seconds what is not possible at the moment may be, 0 where that is not known or the error is another.
+// Soon returns the seconds after which a temporary refusal may pass, 0 if that is unknown or the error is another.
 func Soon(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok && e.Kind == Unavailable {
 		return e.RetryAfter

@@ -1,5 +1,5 @@
-// Package laws checks that a log keeps the rules between its records (docs/events.md, "Rules between records").
-// Commands check them before they write, so an event that breaks one was written by a faulty program or by another hand.
+// Package laws checks that a log obeys the rules between its records (docs/events.md, "Rules between records"). Commands check them before
+// they write, so an event that breaks one comes from a faulty program or another writer.
 package laws
 
 import (
@@ -30,7 +30,7 @@ type Breach struct {
 	Law      string
 }
 
-// Checker reads a log from its first event on. It keeps some 130 bytes for each row, order, takada and unique value.
+// Checker reads a log from its first event on. It uses about 130 bytes of memory for each row, order, takada and unique value.
 type Checker struct {
 	values
 
@@ -39,10 +39,11 @@ type Checker struct {
 	locks    map[uuid.UUID]*unit.Date
 	periods  map[uuid.UUID]period.State
 	orders   map[int64]ordered
-	takadas  map[int64]int64 // the order of each one that is there
+	takadas  map[int64]int64 // order of each existing takada
 	backs    []back          // rows of the transaction that reverse others
+	pairs    []pairing       // rows that the transaction pairs
 
-	at    Breach // the event that is judged
+	at    Breach // the event being checked
 	wrong []Breach
 }
 
@@ -55,16 +56,23 @@ type account struct {
 }
 
 type row struct {
-	account, reverses int64
-	date              unit.Date
-	in, out           book.Effect
-	reversed, void    bool
+	account, reverses, paired int64
+	date                      unit.Date
+	in, out                   book.Effect
+	reversed, void            bool
 }
 
 // back is a row that reverses another.
 type back struct {
 	at  Breach
 	row int64 // the other one
+}
+
+// pairing is a row that is paired.
+type pairing struct {
+	at  Breach
+	row int64
+	book.RowPaired
 }
 
 type ordered struct {
@@ -83,7 +91,7 @@ func New() *Checker {
 	}
 }
 
-// Next takes the next event, and returns the laws that it breaks by itself. Commit judges the rest of a transaction.
+// Next checks the next event, and returns the laws that it breaks by itself. Commit checks the rest of a transaction.
 func (c *Checker) Next(e event.Recorded[any]) []Breach {
 	c.wrong, c.at = nil, Breach{Position: e.Position, Stream: e.Stream}
 	id, _ := strconv.ParseInt(e.StreamID(), 10, 64) // only records with numbers are looked up by it
@@ -108,7 +116,7 @@ func (c *Checker) Next(e event.Recorded[any]) []Breach {
 	return c.wrong
 }
 
-// judged has the categories of streams whose events matter to a Checker, but those of ledgers.
+// judged has the categories of streams whose events matter to a Checker, except those of ledgers.
 var judged = append(slices.Concat(slices.Collect(maps.Keys(claimants)), slices.Collect(maps.Values(claimants))), product.Batches.Category(),
 	bookslock.Kind.Category(), period.Kind.Category(), request.Kind.Category(), order.Kind.Category(), takada.Kind.Category())
 
@@ -120,6 +128,13 @@ func (c *Checker) Commit() []Breach {
 		c.law(c.rows[b.row].reversed, "a row that names another reverses it")
 	}
 	c.backs = c.backs[:0]
+	for _, p := range c.pairs {
+		c.at = p.at
+		other := c.rows[p.With]
+		c.law(other.paired == p.row && other.account == p.Account && other.account != c.rows[p.row].account,
+			"two rows of different accounts that are paired name each other")
+	}
+	c.pairs = c.pairs[:0]
 	c.commitValues()
 	return c.wrong
 }
@@ -129,7 +144,7 @@ func Reads(category string) bool {
 	return slices.Contains(judged, category) || ledger.Of(category) != nil
 }
 
-// law notes a law that an event breaks.
+// law records a law that an event breaks.
 func (c *Checker) law(kept bool, text string) {
 	if !kept {
 		c.at.Law = text
@@ -182,6 +197,19 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 		by := c.rows[reversed.By]
 		c.law(by.reverses == id && by.account == before.account, "a row is reversed by a row of its account that names it")
 		after.reversed = true
+		c.rows[id] = after
+		return
+	}
+	switch data := data.(type) {
+	case book.RowPaired:
+		c.law(before.paired == 0, "a row is paired once")
+		after.paired = data.With
+		c.pairs = append(c.pairs, pairing{c.at, id, data})
+		c.rows[id] = after
+		return
+	case book.RowUnpaired:
+		c.law(before.paired != 0, "what is unpaired was paired")
+		after.paired = 0
 		c.rows[id] = after
 		return
 	}
@@ -257,13 +285,13 @@ func (c *Checker) takada(e event.Recorded[any], id int64, data event.Event[takad
 	c.takadas[id] = now
 }
 
-// hasOrder reports whether an order is there, in the workspace of an event. An order ends with its client.
+// hasOrder reports whether an order exists in the workspace of an event. Deleting a client deletes its orders.
 func (c *Checker) hasOrder(id int64, e event.Recorded[any]) bool {
 	o, known := c.orders[id]
 	return known && o.workspace == e.Meta.Workspace && c.isOpen(o.client, client.Ledger, e)
 }
 
-// attach counts a takada of an order, or counts it no longer.
+// attach adds a takada to an order's count, or subtracts it.
 func (c *Checker) attach(id int64, by int) {
 	if o, known := c.orders[id]; known {
 		o.takadas += by

@@ -94,6 +94,8 @@ func TestEachLawIsBrokenByAnEvent(t *testing.T) {
 	key := logged{stream: request.Kind.Stream("k"), revision: 1, data: request.Accepted{}, of: home}
 	noMeena, noOrder := of(client.Ledger.Accounts, 10, book.AccountDeleted{}), of(order.Kind, 1, order.Deleted{})
 	later, first := of(rows, 7, book.RowAdded{Account: 1, Date: day + 1}), delivered(1, 1, nil)
+	other := of(rows, 9, book.RowAdded{Account: 2, Date: day})
+	pair, paired := of(rows, 7, book.RowPaired{With: 9, Account: 2}), of(rows, 9, book.RowPaired{With: 7, Account: 1})
 	for law, logs := range map[string][][]logged{
 		"an Idempotency-Key has one effect":           {{key}},
 		"what is deleted is there":                    {{closed}, {opened, of(bank.Ledger.Accounts, 1, book.AccountDeleted{}), closed}},
@@ -115,6 +117,12 @@ func TestEachLawIsBrokenByAnEvent(t *testing.T) {
 			{opened, locked, added}, {opened, added, locked, edit}, {opened, later, locked, of(rows, 7, book.RowEdited{Date: new(day)})},
 			{opened, added, locked, gone},
 		},
+		"a row is paired once":        {{opened, second, added, other, pair.with(), paired, pair}},
+		"what is unpaired was paired": {{opened, added, of(rows, 7, book.RowUnpaired{})}},
+		"two rows of different accounts that are paired name each other": {
+			{opened, second, added, other, pair}, {opened, second, added, other, of(rows, 7, book.RowPaired{With: 9, Account: 1})},
+			{opened, second, added, other, pair.with(), of(rows, 9, book.RowPaired{With: 7, Account: 2})},
+		},
 		"an order is added once, and changed while it is there": {{meena, ordered, ordered}, {meena, asha, ordered, noOrder, moved}},
 		"an order with takadas keeps its client":                {{meena, asha, ordered, first, moved}},
 		"an order is of an open client of its workspace":        {{ordered}, {meena, ordered, moved}, {meena, ordered.in(away)}},
@@ -134,7 +142,9 @@ func TestEachLawIsBrokenByAnEvent(t *testing.T) {
 func TestALogThatKeepsTheLawsBreaksNone(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, check(t, []logged{
-		opened, added, locked, back, taken, of(rows, 9, book.RowAdded{Account: 1, Date: day + 2}),
+		opened, second, added, of(rows, 6, book.RowAdded{Account: 2, Date: day}), locked,
+		of(rows, 7, book.RowPaired{With: 6, Account: 2}).with(), of(rows, 6, book.RowPaired{With: 7, Account: 1}), back, taken,
+		of(rows, 7, book.RowUnpaired{}).with(), of(rows, 6, book.RowUnpaired{}), of(rows, 9, book.RowAdded{Account: 1, Date: day + 2}),
 		of(rows, 9, book.RowEdited{Date: new(day + 3)}), of(rows, 9, book.RowDeleted{}),
 		meena, asha, imran, ordered, moved, of(order.Kind, 3, order.Added{Order: order.Order{Client: 11}}),
 		delivered(1, 1, new(int64(12))), of(takada.Kind, 1, takada.Edited{Order: patch.Set(int64(3))}),

@@ -20,11 +20,12 @@ import (
 	"bahi/domain/messaging/contact"
 )
 
-// values checks that two records never have the same value, and that a record claims the value that it has. A claim may be older than the
-// event that gives its record the value, and may outlive it.
+// values checks that two records never have the same value, and that each record has the claim of its value. A claim may precede the event
+// that gives its record the value, and may outlive it.
 //
-// The events of records have the names of claims, or what these are made of. The exception are slugs: their texts and their claims are
-// judged apart. A further spelling of a contact's phone is no value of the contact here: another one may get it as its phone.
+// The events of records contain the names of claims, or the values from which these derive. Slugs are an exception: their texts and their
+// claims are checked separately. A second spelling of a contact's phone is not a value of the contact: another contact may get it as its
+// phone.
 type values struct {
 	claimed map[uint64]value     // by the claim's stream; a slug also by its text
 	records map[uint64][]held    // by the record's stream
@@ -33,17 +34,17 @@ type values struct {
 	touched []touched            // since the last Commit
 }
 
-// value is the record that claims a value and the record that had it last, 0 for none.
+// value has the record that claims a value and the record that had it last, 0 for none.
 type value struct{ claim, has uint64 }
 
-// held is a value that a record has. All but listed ones replace each other.
+// held is a value of a record. Only listed ones coexist; others replace each other.
 type held struct {
 	value  uint64
 	listed bool
 	change int32 // number of changes of the user's address before it
 }
 
-// touched is a value that an event gives to a record, or, without a record, one whose claim it changes.
+// touched is a value that an event gives to a record, or, without a record, one whose claim changes.
 type touched struct {
 	at            Breach
 	value, record uint64
@@ -62,7 +63,7 @@ var seed = maphash.MakeSeed()
 
 func hash(stream string) uint64 { return maphash.String(seed, stream) }
 
-// unique takes an event of a claim, or of a record that may have unique values.
+// unique checks an event of a claim, or of a record that may have unique values.
 func (c *Checker) unique(e event.Recorded[any]) {
 	record := hash(e.Stream)
 	set := func(of claims.Value, key string) { c.set(record, of, key) }
@@ -76,7 +77,7 @@ func (c *Checker) unique(e event.Recorded[any]) {
 		set(claim.Email, data.EmailKey)
 	case user.EmailClaimLost:
 		set(claim.Email, "")
-	case user.EmailRestored: // it unlinks the identities that were linked since
+	case user.EmailRestored: // it unlinks identities that were linked since
 		c.lose(record, func(h held) bool { return h.listed && int(h.change) > data.Change })
 		set(claim.Email, data.EmailKey)
 	case user.IdentityLinked:
@@ -126,7 +127,7 @@ func (c *Checker) unique(e event.Recorded[any]) {
 	}
 }
 
-// claim takes an event of a claim. The first field of each is the record's id.
+// claim checks an event of a claim. The first field of each is the record's id.
 func (c *Checker) claim(e event.Recorded[any], data event.Event[claims.State]) {
 	category, _ := event.SplitStream(e.Stream)
 	claimant := hash(event.StreamName(claimants[category], fmt.Sprint(reflect.ValueOf(data).Field(0).Interface())))
@@ -141,7 +142,7 @@ func (c *Checker) claim(e event.Recorded[any], data event.Event[claims.State]) {
 	c.touched = append(c.touched, touched{c.at, key, 0})
 }
 
-// set gives a record a value in the place of its last one; no key: none.
+// set replaces a record's last value; no key: it has none.
 func (c *Checker) set(record uint64, of claims.Value, key string) {
 	c.lose(record, func(h held) bool { return !h.listed })
 	c.give(record, of, key, held{})
@@ -161,7 +162,7 @@ func (c *Checker) lose(record uint64, lost func(held) bool) {
 	}
 }
 
-// commitValues judges the values of a transaction, whose events may take them over in any order.
+// commitValues checks the values of a transaction, whose events may give and take them in any order.
 func (c *Checker) commitValues() {
 	for _, t := range c.touched {
 		c.at = t.at

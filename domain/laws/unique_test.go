@@ -68,7 +68,7 @@ func skuKey(of, text string) string {
 	return product.SKUClaim(uuid.MustParse(of), product.SKUKey(text))
 }
 
-// owned is a kind of value, with events that give it to two records and one that takes it from the first.
+// owned is a kind of value: events that give it to two records, and one that takes it from the first.
 type owned struct {
 	claims              claims.Value
 	key                 string

@@ -1,5 +1,5 @@
-// Package number gives out the integer ids of the ledger area. Events reserve them in blocks, so the log alone ensures that no id is given
-// twice; the rest of a block is lost when its process ends.
+// Package number assigns the integer ids of the ledger area. Events reserve them in blocks, so the log alone ensures that no id is given
+// twice. The rest of a block is lost when its process ends.
 package number
 
 import "bahi/domain/event"
@@ -10,7 +10,7 @@ var Kind = event.NewKind("number",
 )
 
 // The series. Accounts of all five ledgers share one, and so do their rows, so an id is unique in the whole deployment. The items of all
-// orders share one, too.
+// orders share another.
 const (
 	Accounts   = "account"
 	Rows       = "row"

@@ -1,22 +1,22 @@
-// Package patch tells a field that is absent from one that is null, in the body of a PATCH and in the event that follows from it.
+// Package patch distinguishes an absent field from a null one, in the body of a PATCH and in its event.
 package patch
 
 import "encoding/json"
 
-// Field is a field of a change: absent, null, or a value. A pointer cannot tell absent from null.
-// Its tag has omitzero. In a body, null is refused with nullable:"false".
+// Field is a field of a change: absent, null, or a value. A pointer cannot distinguish absent from null. Its tag has omitzero. In a body,
+// nullable:"false" refuses null.
 type Field[T any] struct {
 	Value T     // of a field that is Given
 	State State // the zero State is that of an absent field
 }
 
-// State says what a change has in the place of a field.
+// State is the kind of content of a field in a change.
 type State uint8
 
 // The states.
 const (
-	Absent State = iota // nothing: the field stays as it is
-	Null                // null: the field is emptied
+	Absent State = iota // the field is unchanged
+	Null                // the field is emptied
 	Given               // a value
 )
 
@@ -26,10 +26,10 @@ func Set[T any](value T) Field[T] { return Field[T]{Value: value, State: Given} 
 // Clear returns a field that is null.
 func Clear[T any]() Field[T] { return Field[T]{State: Null} }
 
-// Present reports whether the change names the field, by a value or by null.
+// Present reports whether the change has the field, with a value or null.
 func (f Field[T]) Present() bool { return f.State != Absent }
 
-// Of returns the field after the change of a value that may be none: the old one where the field is absent, nil where it is null.
+// Of returns the field after the change of an optional value: the old one if the field is absent, nil if it is null.
 func (f Field[T]) Of(old *T) *T {
 	switch f.State {
 	case Given:
@@ -41,8 +41,7 @@ func (f Field[T]) Of(old *T) *T {
 	}
 }
 
-// Or returns the field after the change of a value that is always there: the old one where the field is absent, the zero value where it is
-// null.
+// Or returns the field after the change of a required value: the old one if the field is absent, the zero value if it is null.
 func (f Field[T]) Or(old T) T {
 	if f.State == Absent {
 		return old
@@ -58,8 +57,8 @@ func Differing[T comparable](f Field[T], old T) Field[T] {
 	return f
 }
 
-// With returns the field with the value that change makes of its own. It returns what is absent or null as it is. It is for rules that
-// put a value in order.
+// With returns the field with its value converted by change. It returns an absent or null field as it is. It is for rules that normalise a
+// value.
 func (f Field[T]) With(change func(T) (T, error)) (Field[T], error) {
 	if f.State != Given {
 		return f, nil
@@ -69,7 +68,7 @@ func (f Field[T]) With(change func(T) (T, error)) (Field[T], error) {
 	return f, err
 }
 
-// MarshalJSON writes the value, or null. An absent field is left out by omitzero.
+// MarshalJSON writes the value, or null. omitzero omits an absent field.
 func (f Field[T]) MarshalJSON() ([]byte, error) {
 	if f.State != Given {
 		return []byte("null"), nil
@@ -87,7 +86,7 @@ func (f *Field[T]) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &f.Value)
 }
 
-// Value returns what a column gets of a value that may be a Field: nil for null. It returns false for an absent one.
+// Value returns the column value of a Field or another value: nil for null. It returns false for an absent Field.
 func Value(v any) (value any, named bool) {
 	if f, ok := v.(interface{ column() (any, bool) }); ok {
 		return f.column()

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Text is a text field of a body: its name in JSON and its greatest length, as its tags have them.
+// Text is a text field of a body: its name in JSON and its maximum length, from its tags.
 type Text struct {
 	*Field[string]
 
@@ -15,7 +15,7 @@ type Text struct {
 	Most int // characters
 }
 
-// Texts returns the fields of type Field[string] of a struct, in their order. of points to the struct.
+// Texts returns the fields of type Field[string] of a struct, in order. of points to the struct.
 func Texts(of any) (all []Text) {
 	v := reflect.ValueOf(of).Elem()
 	for i := range v.NumField() {
@@ -34,7 +34,7 @@ func Texts(of any) (all []Text) {
 	return all
 }
 
-// Apply changes the texts of a struct as another of its type says, which has them absent, null or given. Before has each absent or given.
+// Apply applies a change to a struct's texts. In the change each text is absent, null or given; before, each is absent or given.
 func Apply(before, change any) {
 	texts := Texts(before)
 	for i, f := range Texts(change) {

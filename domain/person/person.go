@@ -1,4 +1,4 @@
-// Package person has the rules for what people are called and how they are reached.
+// Package person has the rules for names, email addresses and phone numbers of people.
 package person
 
 import (
@@ -21,20 +21,18 @@ const (
 	maxLocal = 64 // of an email before the @ (RFC 5321, section 4.5.3.1.1)
 )
 
-// home is where a telephone number without a country's code is from (CONTRACT.md 8.3).
+// home is the country of telephone numbers without a country code (CONTRACT.md 8.3).
 const home = "IN"
 
-// mailbox is a Mailbox of RFC 5321, section 4.1.2: a Dot-string and a Domain of at least two labels. Quoted
-// local parts, address literals and letters outside ASCII are refused: few servers take them.
+// mailbox is a Mailbox of RFC 5321, section 4.1.2: a Dot-string and a Domain of at least two labels. It excludes quoted local parts,
+// address literals and letters outside ASCII, because few servers accept them.
 var mailbox = regexp.MustCompile("^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*" +
 	`@([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])$`)
 
-// Email returns an address in the form in which it is kept and compared: lower case, without the space
-// around it.
+// Email returns an address in the form for storage and comparison: lower case, without surrounding space.
 func Email(field, text string) (string, error) {
 	text = strings.TrimSpace(text)
-	// Before it is lowered: the Kelvin sign and a dotted capital I become letters of ASCII, and the address
-	// somebody else's.
+	// This precedes lowering: the Kelvin sign and a dotted capital I would become ASCII letters, and the address another person's.
 	foreign := strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII })
 	text = strings.ToLower(text)
 	local, _, _ := strings.Cut(text, "@")
@@ -44,14 +42,14 @@ func Email(field, text string) (string, error) {
 	return text, nil
 }
 
-// Unmarked returns a text without the space around it and without marks of direction, which copied text brings along and which say nothing.
+// Unmarked returns a text without surrounding space and without direction marks, which copied text contains.
 func Unmarked(text string) string {
 	return strings.TrimSpace(marks.Replace(text))
 }
 
 var marks = strings.NewReplacer("\u200e", "", "\u200f", "", "\u061c", "")
 
-// Name returns a first or last name without the space around it and marks of direction.
+// Name returns a first or last name without surrounding space and direction marks.
 func Name(field, text string) (string, error) {
 	text = norm.NFC.String(Unmarked(text))
 	switch {
@@ -65,22 +63,20 @@ func Name(field, text string) (string, error) {
 	return text, nil
 }
 
-// Folded returns a name or an address as searches compare it: a part of it is found whatever the case, and however accents are composed.
+// Folded returns a name or an address in the form for searches: independent of case and of the composition of accents.
 func Folded(text string) string {
 	return norm.NFC.String(cases.Fold().String(norm.NFC.String(strings.TrimSpace(text))))
 }
 
 const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 
-// unprintable also finds what breaks lines or turns the direction of text around, but leaves the joiners
-// that Indian scripts need.
+// unprintable also finds line breaks and characters that reverse the text direction. It allows the joiners that Indian scripts need.
 func unprintable(c rune) bool {
 	return c != zeroWidthJoiner && c != zeroWidthNonJoiner &&
 		(unicode.In(c, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp) || c == utf8.RuneError)
 }
 
-// Visible reports whether a character leaves something to see. Space, joiners, and letters that are there to be
-// empty do not.
+// Visible reports whether a character is visible. Space, joiners, and empty filler letters are not.
 func Visible(c rune) bool {
 	switch c {
 	case '\u115f', '\u1160', '\u3164', '\uffa0', '\u2800': // fillers of Hangul, and Braille without a dot
@@ -89,8 +85,8 @@ func Visible(c rune) bool {
 	return unicode.In(c, unicode.L, unicode.N, unicode.P, unicode.S)
 }
 
-// Phone returns a telephone number in the form of E.164. One without a country's code is from India, if there
-// is such a number there (CONTRACT.md 8.3). A text in which nothing can be seen is no number.
+// Phone returns a telephone number in the form of E.164. A number without a country code is from India, if India has such a number
+// (CONTRACT.md 8.3). An invisible text is no number.
 func Phone(field, text string) (string, error) {
 	if !strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsSpace(c) && !unicode.Is(unicode.Cf, c) }) {
 		return "", nil
@@ -106,8 +102,8 @@ func Phone(field, text string) (string, error) {
 	return number, nil
 }
 
-// ParseE164 returns a telephone number as messaging networks have it: E.164 without its plus sign. It also reads that form, which begins
-// with a country's code; a mobile number of India and what has no country's code are read as [Phone] reads them (CONTRACT.md 8.3).
+// ParseE164 parses a telephone number in the form of messaging networks: E.164 without its plus sign, which begins with a country code. It
+// parses an Indian mobile number, and others without a country code, like [Phone] (CONTRACT.md 8.3).
 func ParseE164(field, text string) (string, error) {
 	if given := digits(text); !mobile.MatchString(given) {
 		if number, ok := number("+" + given); ok {
@@ -119,14 +115,14 @@ func ParseE164(field, text string) (string, error) {
 }
 
 var (
-	// called is what people and programs write before a number: an apostrophe keeps a spreadsheet from computing it, tel: is of RFC 3966.
+	// called matches common prefixes of numbers: an apostrophe marks a text in a spreadsheet, tel: is of RFC 3966.
 	called = regexp.MustCompile("(?i)^(['`´‘’ʼ＇]|(telephone|tel|phone|ph|mobile|mob|whatsapp|callto|sms)(number|no)?:?)+")
-	// asNumber is a telephone number that a spreadsheet has taken for a number with places.
+	// asNumber matches a telephone number that a spreadsheet has stored as a decimal number.
 	asNumber = regexp.MustCompile(`^([^.]*[0-9]{7})\.0+$`)
 )
 
-// digits returns a telephone number as it is dialled (CONTRACT.md 0.12, R5): digits of every script as those of ASCII, without what is
-// before the number and between its digits, and without the characters that only direct how a text is shown.
+// digits returns the dialled digits of a telephone number (CONTRACT.md 0.12, R5). It converts digits of every script to ASCII. It drops
+// prefixes, separators and direction marks.
 func digits(text string) string {
 	text = strings.Map(func(c rune) rune {
 		switch {
@@ -155,7 +151,7 @@ func digits(text string) string {
 	return called.ReplaceAllString(text, "")
 }
 
-// digit returns a decimal digit of any script as that of ASCII. Each script has its ten in their order.
+// digit converts a decimal digit of any script to ASCII. Each script has its ten digits in order.
 func digit(c rune) rune {
 	for _, r := range unicode.Nd.R16 {
 		if rune(r.Lo) <= c && c <= rune(r.Hi) {
@@ -170,8 +166,8 @@ func digit(c rune) rune {
 	return c
 }
 
-// number finds the number that all of a text is, if it is read as itself again: of a number that begins with zeros, the library reads
-// something else each time.
+// number parses a text that is a number as a whole, if its result parses to itself again. For a number with leading zeros, the library
+// returns something else each time.
 func number(text string) (string, bool) {
 	found, ok := e164(text)
 	if !ok {
@@ -184,9 +180,9 @@ func number(text string) (string, bool) {
 	return found, ok && again == found
 }
 
-// e164 finds the number that all of a text is.
+// e164 parses a text that is an E.164 number as a whole.
 func e164(text string) (string, bool) {
-	if !dialled.MatchString(text) { // the library reads over what it does not know
+	if !dialled.MatchString(text) { // the library skips unknown characters
 		return "", false
 	}
 	n, err := phonenumbers.Parse(text, home)

@@ -59,10 +59,10 @@ func TestName(t *testing.T) {
 		" Asha\t":                "Asha",
 		"O'Brien-Śmith Jr.":      "O'Brien-Śmith Jr.",
 		"आशा":                    "आशा",
-		"क्\u200dष":              "क्\u200dष", // the joiner tells how it is written
+		"क्\u200dष":              "क्\u200dष", // the joiner affects the spelling
 		"શ્રી":                   "શ્રી",
 		"e\u0301":                "é",
-		".":                      ".", // what forms make of those who have one name
+		".":                      ".", // values that forms create for people with one name
 		"3":                      "3",
 		strings.Repeat("अ", 100): strings.Repeat("अ", 100),
 		" " + strings.Repeat("e\u0301", 100) + "\u2003": strings.Repeat("é", 100),
@@ -144,7 +144,7 @@ func TestPhone(t *testing.T) {
 	}
 }
 
-// texts are hostile ones: anything, and what comes near to what is taken.
+// texts are hostile ones: arbitrary, and nearly valid.
 func texts() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.String(),
@@ -157,7 +157,7 @@ func texts() *rapid.Generator[string] {
 
 var e164 = regexp.MustCompile(`^\+[1-9][0-9]{5,14}$`)
 
-// What a rule has put in order is in order: it is compared, and said to the rule again.
+// A rule's result is stable: it is compared, and passed to the rule again.
 func TestARuleAppliedToItsResultGivesTheSame(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]func(string, string) (string, error){"email": person.Email, "name": person.Name,
@@ -178,11 +178,11 @@ func TestARuleAppliedToItsResultGivesTheSame(t *testing.T) {
 				}
 				switch {
 				case !utf8.ValidString(first) || strings.TrimSpace(first) != first || strings.ContainsAny(first, "\r\n\x00\u2028"):
-					t.Fatalf("%q is taken", first)
+					t.Fatalf("%q is accepted", first)
 				case name == "phone" && first != "" && !e164.MatchString(first):
-					t.Fatalf("%q is no E.164", first)
+					t.Fatalf("%q is not E.164", first)
 				case name == "email" && strings.ContainsFunc(first, func(c rune) bool { return c > 127 || c <= ' ' || c >= 'A' && c <= 'Z' }):
-					t.Fatalf("%q is taken", first)
+					t.Fatalf("%q is accepted", first)
 				}
 			})
 		})

@@ -1,26 +1,25 @@
-// Package request remembers requests that carried an Idempotency-Key, so that a repetition has no
-// second effect, however late it comes.
+// Package request is the aggregate of a request with an Idempotency-Key, so that a repetition has no second effect, however late it comes.
 //
-// A request is written in the transaction of its events. A repetition finds it, and returns the record as it was after it.
+// A request is written in the transaction of its events. A repetition finds it and returns the record in its state after that transaction.
 package request
 
 import "bahi/domain/event"
 
-// Kind names what a stream request-<HMAC of scope and key> holds. A name is for ever: old logs have it.
+// Kind is the kind of the streams request-<HMAC of scope and key>. Names never change: old logs have them.
 var Kind = event.NewKind("request",
 	event.Of[Accepted]("RequestAccepted", 1),
 )
 
-// State is what a repetition needs to know.
+// State is the state for a repetition.
 type State struct {
 	Accepted    bool
-	Fingerprint string // HMAC of what was asked
+	Fingerprint string // HMAC of the request
 	Stream      string // of the record that it returned
 	Nothing     bool   // it changed nothing there
 	Revision    int64  // of that stream after it
 }
 
-// Accepted records that the request was carried out.
+// Accepted records that the request was executed.
 type Accepted struct {
 	Fingerprint string `json:"request_hmac"`
 	Stream      string `json:"stream"`
@@ -28,7 +27,7 @@ type Accepted struct {
 	Revision    int64  `json:"revision,omitempty"`
 }
 
-// Evolve remembers the request.
+// Evolve stores the request.
 func (e Accepted) Evolve(State) State {
 	return State{Accepted: true, Fingerprint: e.Fingerprint, Stream: e.Stream, Nothing: e.Nothing, Revision: e.Revision}
 }

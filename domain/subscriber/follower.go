@@ -1,5 +1,5 @@
-// Package follower records which events projections and reactors skip. A follower of the log stops at an event that it cannot apply; to
-// continue without the event is an operator's decision, which is recorded.
+// Package subscriber records which events projections and reactors skip. A follower of the log stops at an event that it cannot apply. An
+// operator decides whether to continue without the event, and that decision is recorded.
 package subscriber
 
 import (
@@ -14,12 +14,12 @@ import (
 // Kind is the kind of the streams follower-<name>. The name is a projection's or a reactor's.
 var Kind = event.NewKind("follower", event.Of[Skipped]("EventSkipped", 1))
 
-// State is what a follower skips.
+// State has the events that a follower skips.
 type State struct {
 	Skipped []Skipped
 }
 
-// Skipped says that an event has no effect on a follower of this version. A new version tries the event again, because it may be able to
+// Skipped records that an event has no effect on a follower of this version. A new version tries the event again, because it may be able to
 // apply it. The error is not part of the event: it may quote a user's data.
 type Skipped struct {
 	Version  int            `json:"version"`

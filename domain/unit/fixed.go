@@ -1,5 +1,5 @@
 // Package unit has the quantities of the books: money, grams, percents and dates. They are exact: a value is a whole number of its smallest
-// part (paisa, milligram, thousandth of a percent), and its JSON is a decimal number; no float is involved (CONTRACT.md 0.3, G21).
+// part (paisa, milligram, thousandth of a percent). Its JSON is a decimal number, without floats (CONTRACT.md 0.3, G21).
 package unit
 
 import (
@@ -28,7 +28,7 @@ const (
 	GramsPlaces = 3
 )
 
-// The greatest values in the books: 13 digits before the point of an amount, 9 of a weight; and 100 percent.
+// Maximum values in the books: 13 digits before the point of an amount, 9 of a weight; and 100 percent.
 const (
 	MaxMoney Money   = 999_999_999_999_999
 	MaxGrams Grams   = 999_999_999_999

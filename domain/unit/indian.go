@@ -2,7 +2,7 @@ package unit
 
 import "strings"
 
-// Indian inserts commas into a number's digits as in India: the last three, then pairs, as in 12,34,567.50.
+// Indian groups a number's digits by commas as in India: the last three, then pairs, as in 12,34,567.50.
 func Indian(plain string) string {
 	digits, negative := strings.CutPrefix(plain, "-")
 	whole, fraction, point := strings.Cut(digits, ".")

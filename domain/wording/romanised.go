@@ -7,7 +7,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The blocks of the scripts of India have one order, that of ISCII, so a letter's place in its block says which it is.
+// The Unicode blocks of the Indian scripts have one order, that of ISCII, so the offset in its block identifies a letter.
 const (
 	firstIndic, lastIndic, block = 0x0900, 0x0d7f, 0x80
 
@@ -18,7 +18,7 @@ const (
 	firstDigit, lastDigit         = 0x66, 0x6f
 )
 
-// ISO 15919 without diacritics, by the place in the block.
+// ISO 15919 without diacritics, by the offset in the block.
 var (
 	vowels     = [...]string{"a", "a", "i", "i", "u", "u", "r", "l", "e", "e", "e", "ai", "o", "o", "o", "au"}
 	consonants = [...]string{
@@ -29,7 +29,7 @@ var (
 	marks = map[int]string{0x01: "m", 0x02: "m", 0x03: "h"}
 )
 
-// latin are letters that are no letter of ASCII with a mark.
+// latin has letters that are not an ASCII letter with a mark.
 var latin = strings.NewReplacer("ß", "ss", "æ", "ae", "Æ", "ae", "œ", "oe", "Œ", "oe", "ø", "o", "Ø", "o", "đ", "d", "Đ",
 	"d", "ł", "l", "Ł", "l", "þ", "th", "Þ", "th", "&", " and ")
 
@@ -41,10 +41,10 @@ func unmarked(c rune) rune {
 	return c
 }
 
-// Romanised returns a name in letters of ASCII, as far as they have it.
+// Romanised returns a name in ASCII letters, as far as possible.
 func Romanised(name string) string {
 	var out strings.Builder
-	inherent := false // the a of a consonant is due, unless a sign takes its place
+	inherent := false // a consonant's a follows unless a sign replaces it
 	for _, c := range norm.NFC.String(latin.Replace(name)) {
 		place := int(c) % block
 		if c < firstIndic || c > lastIndic {

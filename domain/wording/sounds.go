@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// sounding writes what people spell in several ways in one: Laxmi and Lakshmi, Deepak and Dipak, Fateh and Phateh, Wazir and Vazir.
+// sounding unifies spellings of the same sound: Laxmi and Lakshmi, Deepak and Dipak, Fateh and Phateh, Wazir and Vazir.
 var sounding = strings.NewReplacer("x", "ks", "ph", "p", "f", "p", "w", "v", "z", "j", "q", "k", "ee", "i", "oo", "u", "ii",
 	"i", "uu", "u", "y", "i", "mb", "nb", "mp", "np")
 
@@ -14,8 +14,8 @@ var (
 	schwas  = regexp.MustCompile(`(\pL)a+`)              // every a but a word's first letter
 )
 
-// PhoneticKeys returns the words of a name in a spelling that is the same for a name in Devanagari, in Gujarati and as people write it in
-// Latin letters. Devanagari and Gujarati do not say which a is silent, so no a counts but the first letter.
+// PhoneticKeys returns the words of a name in a spelling that is the same for its Devanagari, Gujarati and Latin forms. Devanagari and
+// Gujarati do not mark silent a's, so no a counts except a first letter.
 func PhoneticKeys(name string) (words []string) {
 	for _, word := range Words(Romanised(name)) {
 		word = schwas.ReplaceAllString(breaths.ReplaceAllString(sounding.Replace(word), "$1"), "$1")
@@ -30,7 +30,7 @@ func PhoneticKeys(name string) (words []string) {
 	return words
 }
 
-// Indic reports whether a text has a letter of a script of India.
+// Indic reports whether a text has a letter of an Indian script.
 func Indic(text string) bool {
 	return strings.ContainsFunc(text, func(c rune) bool { return c >= firstIndic && c <= lastIndic })
 }

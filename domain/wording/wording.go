@@ -1,4 +1,4 @@
-// Package wording has the rules for texts that people write, and the words by which such texts are found.
+// Package wording has the rules for texts from people, and the words by which searches find them.
 package wording
 
 import (
@@ -14,10 +14,9 @@ import (
 	"bahi/domain/person"
 )
 
-// Normalise returns a text without the space around it and marks of direction (CONTRACT.md M4); one of which nothing can be seen is empty.
-// It refuses one of more than
-// most characters, and characters that no text needs: control characters but tabs and line breaks, and what turns the direction of text
-// around. Markup and formulas are text.
+// Normalise returns a text without surrounding space and direction marks (CONTRACT.md M4). An invisible text becomes empty. It refuses a
+// text of more than most characters, control characters except tabs and line breaks, and characters that reverse the text direction. Markup
+// and formulas are ordinary text.
 func Normalise(field, text string, most int) (string, error) {
 	text = person.Unmarked(text)
 	switch {
@@ -31,10 +30,10 @@ func Normalise(field, text string, most int) (string, error) {
 	return text, nil
 }
 
-// maxPhone is how long a telephone number may be that cannot be read.
+// maxPhone is the maximum length of an unreadable telephone number.
 const maxPhone = 40
 
-// Phone returns a telephone number as [person.Phone] does. One that cannot be read is kept as a text in order (CONTRACT.md 0.12, R5).
+// Phone returns a telephone number like [person.Phone]. It returns an unreadable one as a normalised text (CONTRACT.md 0.12, R5).
 func Phone(field, text string) (string, error) {
 	number, err := person.Phone(field, text)
 	if err == nil {
@@ -43,7 +42,7 @@ func Phone(field, text string) (string, error) {
 	return Normalise(field, Unformatted(text), maxPhone)
 }
 
-// Unformatted returns a text without format characters (Unicode's category Cf), which only direct how a text is shown.
+// Unformatted returns a text without format characters (Unicode's category Cf), which only affect the display.
 func Unformatted(text string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.Is(unicode.Cf, c) {
@@ -53,19 +52,18 @@ func Unformatted(text string) string {
 	}, text)
 }
 
-// Unread warns of a telephone number that [Phone] keeps although it cannot be read.
+// Unread returns a warning about a telephone number that [Phone] keeps although it is unreadable.
 func Unread(field string, phone *string) []fault.Field {
 	if phone != nil {
 		if _, err := person.Phone(field, *phone); err != nil {
-			return []fault.Field{{Field: field, Message: "is no telephone number that can be read: it is kept as a text, and not used"}}
+			return []fault.Field{{Field: field, Message: "is not a readable telephone number: it is stored as a text, and not used"}}
 		}
 	}
 	return nil
 }
 
-// TidyAll puts the texts of a change in order and takes out those that change nothing. It returns all that is wrong with them. Before and
-// change point to structs of one type, see [patch.Texts]. An empty text is none, and no format applies to it. The formats are by the
-// fields' names.
+// TidyAll normalises the texts of a change and drops those that change nothing. It returns all faults of them. Before and change point to
+// structs of one type, see [patch.Texts]. An empty text equals null, and no format applies to it. formats are by field name.
 func TidyAll(before, change any, formats map[string]func(field, text string) (string, error)) error {
 	var wrong []error
 	texts := patch.Texts(before)
@@ -84,7 +82,7 @@ func TidyAll(before, change any, formats map[string]func(field, text string) (st
 	return fault.Join(wrong...)
 }
 
-// refused reports whether no text may have the character.
+// refused reports whether texts must not have the character.
 func refused(c rune) bool {
 	return c < ' ' && !strings.ContainsRune("\t\n\r", c) || c >= '\u202a' && c <= '\u202e' || c >= '\u2066' && c <= '\u2069'
 }
@@ -106,7 +104,7 @@ func Words(texts ...string) (words []string) {
 	return words
 }
 
-// Each returns the words of a text, folded, as often as they are there.
+// Each returns the words of a text, folded, with repetitions.
 func Each(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for word := range strings.FieldsFuncSeq(joined.Replace(person.Folded(text)), between) {
@@ -120,13 +118,13 @@ func Each(text string) iter.Seq[string] {
 	}
 }
 
-// joined drops what joins letters, but is none.
+// joined drops characters that only join letters.
 var joined = strings.NewReplacer("\u200c", "", "\u200d", "", "'", "", "’", "")
 
 func between(c rune) bool { return !unicode.In(c, unicode.L, unicode.M, unicode.N) }
 
-// Grams returns the distinct trigrams of a word, as if two blanks were before it and one after it. They do not depend on a database's
-// locale, in which the letters of India may be none (CONTRACT.md B1).
+// Grams returns the distinct trigrams of a word, with two blanks before it and one after it. They do not depend on a database's locale,
+// which may not know the letters of India (CONTRACT.md B1).
 func Grams(word string) (grams []string) {
 	padded := []rune("  " + word + " ")
 	for i := range len(padded) - 2 {
@@ -137,9 +135,9 @@ func Grams(word string) (grams []string) {
 	return grams
 }
 
-// Similarity returns how alike two names are, in thousandths: 1000 if they are the same after folding, else below, by the trigrams of their
-// words that are common, whatever the words' order. Of names in Indian and in Latin letters, the sounds are compared, and nothing is sure.
-// Names without a word are like none.
+// Similarity returns the similarity of two names in thousandths. It is 1000 if they are the same after folding, else less, by the common
+// trigrams of their words in any order. Between an Indian and a Latin spelling, it compares the sounds, and never returns 1000. A name
+// without words has no similarity.
 func Similarity(a, b string) int {
 	if Indic(a) != Indic(b) {
 		return likeness(PhoneticKeys(a), PhoneticKeys(b)) * 9 / 10
@@ -176,8 +174,8 @@ func gramsOf(words []string) map[string]bool {
 	return all
 }
 
-// VocabularyOf returns words, each once, and the trigrams of each, one on a line. Words with a digit are left out: they are numbers and
-// codes, of which there are as many as records, and a similar one is another one.
+// VocabularyOf returns the distinct words, and the trigrams of each, one on a line. It omits words with a digit: they are numbers and
+// codes, as many as records, and a similar one is a different one.
 func VocabularyOf(words []string) (distinct, grams []string) {
 	seen := map[string]bool{}
 	for _, word := range words {

@@ -178,7 +178,7 @@ func TestPlainArchiveHasTheSameText(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(content), "compressed")
 
-	// The leftover of a killed run, in the other form, must not be there for zstdcat.
+	// zstdcat would also read what a killed run left in the other form.
 	left := filepath.Join(dir, segmentName(4, false))
 	require.NoError(t, os.WriteFile(left, []byte("half"), 0o600))
 	l = logOf(12)
@@ -359,7 +359,7 @@ func TestFurtherFilesMustBeGivenAgain(t *testing.T) {
 	a, err = Open(dir)
 	require.NoError(t, err)
 	_, _, err = a.File("keys.json")
-	require.EqualError(t, err, "the archive is broken: keys.json: it is not what the manifest says: it was changed")
+	require.EqualError(t, err, "the archive is broken: keys.json: it differs from the manifest: it was changed")
 	require.NoError(t, os.Remove(filepath.Join(dir, "keys.json")))
 	_, _, err = a.File("keys.json")
 	require.EqualError(t, err, "the archive is broken: keys.json: it is missing")

@@ -16,8 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// forge replaces the text of a segment; unless honest, with its hashes in the manifest, as a forger does who hopes that only hashes are
-// checked.
+// forge replaces the text of a segment. Unless honest, it also corrects the hashes in the manifest, as a careful forger does.
 func forge(t testing.TB, dir string, n int, plain string, honest bool) {
 	t.Helper()
 	var packed bytes.Buffer
@@ -38,7 +37,7 @@ func forge(t testing.TB, dir string, n int, plain string, honest bool) {
 	})
 }
 
-// rewrite changes the manifest, even if it becomes invalid.
+// rewrite changes the manifest. The result may be invalid.
 func rewrite(t testing.TB, dir string, change func(*Manifest)) {
 	t.Helper()
 	path := filepath.Join(dir, manifestName)
@@ -100,11 +99,11 @@ func TestFaultsOfAnArchiveAreNamed(t *testing.T) {
 		"a payload": {
 			func(t *testing.T, dir string) {
 				forge(t, dir, 2, strings.Replace(unpack(t, dir, 2), "Bill 5", "Bill 9", 1), true)
-			}, at + ": its text is not what the manifest says"},
+			}, at + ": its text differs from the manifest"},
 		"a payload in a plain segment": {plain(func(c string) string { return strings.Replace(c, "Bill 5", "Bill 9", 1) }),
-			"segments/00000002.ndjson: its text is not what the manifest says"},
+			"segments/00000002.ndjson: its text differs from the manifest"},
 		"a longer payload in one": {plain(func(c string) string { return strings.Replace(c, "Bill 5", "Bill 55", 1) }),
-			"segments/00000002.ndjson: its text is not what the manifest says"},
+			"segments/00000002.ndjson: its text differs from the manifest"},
 		"bytes behind the end of one": {plain(func(c string) string { return c + c }),
 			"segments/00000002.ndjson: it has more than 4 lines"},
 		"a plain segment that was cut off": {plain(func(c string) string { return c[:len(c)-7] }),
@@ -178,11 +177,11 @@ func TestFaultsOfAnArchiveAreNamed(t *testing.T) {
 		"no hash": {manifest(func(m *Manifest) { m.Segments[1].SHA256 = "" }),
 			"manifest.json: segments/00000002.ndjson.zst has no sizes and hashes"},
 		"another hash": {manifest(func(m *Manifest) { m.Segments[1].SHA256 = m.Segments[0].SHA256 }),
-			at + ": its text is not what the manifest says"},
+			at + ": its text differs from the manifest"},
 		"another file's hash": {manifest(func(m *Manifest) { m.Segments[1].CompressedSHA256 = m.Segments[0].SHA256 }),
 			at + ": the text is right, but not its file"},
-		"more bytes":    {manifest(func(m *Manifest) { m.Segments[1].Bytes++ }), at + ": its text is not what the manifest says"},
-		"fewer bytes":   {manifest(func(m *Manifest) { m.Segments[1].Bytes-- }), at + ": its text is not what the manifest says"},
+		"more bytes":    {manifest(func(m *Manifest) { m.Segments[1].Bytes++ }), at + ": its text differs from the manifest"},
+		"fewer bytes":   {manifest(func(m *Manifest) { m.Segments[1].Bytes-- }), at + ": its text differs from the manifest"},
 		"a file's name": {manifest(func(m *Manifest) { m.Files = []File{{File: "../x"}} }), `manifest.json: "../x" cannot be the name`},
 		"a file without a hash": {manifest(func(m *Manifest) { m.Files = []File{{File: "keys.json"}} }),
 			`manifest.json: keys.json has no size and hash`},

@@ -12,8 +12,7 @@ import (
 	"bahi/eventstore/tlog"
 )
 
-// The files that make an archive verifiable: concatenated signed checkpoints of the log, and the public keys that sign them, one per
-// line.
+// These files make an archive verifiable: concatenated signed checkpoints of the log, and their public keys, one per line.
 const (
 	CheckpointsFile = "checkpoints.txt"
 	PublicKeysFile  = "checkpoint-keys.txt"
@@ -51,15 +50,14 @@ func (o Options) withCheckpoints(store uuid.UUID) (Options, error) {
 	return o, nil
 }
 
-// Limits, in bytes and in number, above those of any archive's checkpoints and keys. The archive is still untrusted, and a small zip file
-// may unpack to very much.
+// Limits in bytes and in number, above those of any real archive. The archive is untrusted: a small zip file may unpack to many gigabytes.
 const (
 	maxSigned      = 64 << 20
 	maxCheckpoints = 200_000
 )
 
-// Checkpoints returns the archive's checkpoints. Those that a given key signed are trusted; the others are doubtful, because the archive's
-// owner could have written them. It returns the valid ones even with a [CorruptError] for an invalid one.
+// Checkpoints returns the archive's checkpoints. Those signed by one of the keys are trusted. The archive's owner could have written the
+// others. For an invalid checkpoint it returns a [CorruptError] and the valid ones.
 func (a *Archive) Checkpoints(trusted tlog.Keys) ([]tlog.RetainedCheckpoint, error) {
 	for _, f := range a.Files {
 		if (f.File == CheckpointsFile || f.File == PublicKeysFile) && f.Bytes > maxSigned {
@@ -92,7 +90,7 @@ func (a *Archive) Checkpoints(trusted tlog.Keys) ([]tlog.RetainedCheckpoint, err
 	return kept, nil
 }
 
-// asFinding returns where in the log a fault of the archive's files may begin.
+// asFinding returns the range of events that a fault of the archive's files may affect.
 func (a *Archive) asFinding(b *CorruptError, proven uint64) tlog.Finding {
 	f := tlog.Finding{Kind: tlog.Rewritten, Proven: proven, Why: firstUpper(b.Error()) + "."}
 	before := uint64(0)

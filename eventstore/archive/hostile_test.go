@@ -161,7 +161,7 @@ func TestAmbiguousZipFileIsRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// It must be clear what was verified.
+// The result must state what was verified.
 func TestFilesWithSeveralArchivesAreRefused(t *testing.T) {
 	t.Parallel()
 	all := fstest.MapFS{}
@@ -191,7 +191,7 @@ func TestFilesWithSeveralArchivesAreRefused(t *testing.T) {
 	require.EqualValues(t, 3, a.Manifest.Events)
 }
 
-// docs/archive-format.md shows how to read all segments with zstdcat, which must not read more than was verified.
+// docs/archive-format.md shows how to read all segments with zstdcat. That must not read more than was verified.
 func TestUnlistedSegmentsAreReported(t *testing.T) {
 	t.Parallel()
 	l := logOf(10)

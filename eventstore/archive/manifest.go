@@ -19,14 +19,14 @@ import (
 	"bahi/domain/event"
 )
 
-// Format and Version identify a manifest. A change that an older reader would misunderstand increases the version; a field or file that it
-// may ignore does not.
+// Format and Version identify a manifest. A change that an older reader would misunderstand increases the version. New fields and files
+// that it may ignore do not.
 const (
 	Format  = "bahi-archive"
 	Version = 1
 )
 
-// dense says that positions are 1, 2, 3 …. Other logs are not read.
+// dense means that positions are 1, 2, 3 …. This program reads no other logs.
 const dense = "dense"
 
 const (
@@ -43,8 +43,8 @@ type Manifest struct {
 	FirstPosition event.Position `json:"first_position"` // 0 in an archive of an empty log
 	LastPosition  event.Position `json:"last_position"`
 	Events        uint64         `json:"events"`
-	Program       string         `json:"program"`    // version of the Bahi that wrote it last
-	WrittenAt     time.Time      `json:"written_at"` // time of that
+	Program       string         `json:"program"`    // version of the Bahi that last wrote the archive
+	WrittenAt     time.Time      `json:"written_at"` // time of the last write
 	Segments      Segments       `json:"segments"`
 	Files         Files          `json:"files,omitempty"` // further files
 }
@@ -73,8 +73,8 @@ type File struct {
 
 const compressedSuffix = ".zst"
 
-// Segments are the segments of an archive, and Files its further files. They are decoded one by one, up to the first invalid one: the
-// manifest is still untrusted, and a list may have millions of empty elements.
+// Segments and Files are decoded one element at a time, up to the first invalid one: the manifest is untrusted, and a list may have
+// millions of empty elements.
 type (
 	Segments []Segment
 	Files    []File
@@ -141,7 +141,7 @@ func segmentName(n int, plain bool) string {
 // maxManifest is larger, in bytes, than the manifest of any log that fits on a disk.
 const maxManifest = 64 << 20
 
-// open opens a file of the archive. Anything else there is a fault: to open a pipe would wait for its writer for ever.
+// open opens a file of the archive. It refuses anything but a regular file: opening a pipe would block.
 func open(files fs.FS, name string) (fs.File, error) {
 	if info, err := fs.Stat(files, name); err == nil && !info.Mode().IsRegular() {
 		return nil, &CorruptError{File: name, Why: "it is no file"}
@@ -149,7 +149,7 @@ func open(files fs.FS, name string) (fs.File, error) {
 	return files.Open(name)
 }
 
-// readFile reads at most one byte more than limit: the file is still untrusted.
+// readFile reads at most one byte more than limit, because the file is untrusted.
 func readFile(files fs.FS, name string, most int64) ([]byte, error) {
 	f, err := open(files, name)
 	if err != nil {
@@ -185,7 +185,7 @@ func readManifest(files fs.FS) (m Manifest, err error) {
 	return m, nil
 }
 
-// complaint returns a contradiction in the manifest, or "".
+// complaint returns a contradiction in the manifest, or "" if there is none.
 func (m Manifest) complaint() string {
 	switch {
 	case m.Format != Format:

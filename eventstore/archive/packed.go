@@ -14,8 +14,7 @@ import (
 	"strings"
 )
 
-// OpenPacked is [Open] for an archive's folder in a zip or tar file, at any depth. It unpacks nothing but the segment that it is
-// reading.
+// OpenPacked is [Open] for an archive's folder at any depth of a zip or tar file. It unpacks one segment at a time.
 func OpenPacked(file io.ReaderAt, size int64) (*Archive, error) {
 	magic := make([]byte, 2)
 	if _, err := file.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -35,8 +34,8 @@ func OpenPacked(file io.ReaderAt, size int64) (*Archive, error) {
 	return OpenAmong(files, names)
 }
 
-// OpenAmong is [OpenFS] for an archive's folder among files with these names. It refuses two archives: it would be unclear which one was
-// verified.
+// OpenAmong is [OpenFS] for an archive's folder among files with these names. It refuses two archives, because the result would be
+// ambiguous.
 func OpenAmong(files fs.FS, names []string) (*Archive, error) {
 	dir, err := manifestFolder(names)
 	if err != nil {
@@ -78,7 +77,7 @@ func openZip(file io.ReaderAt, size int64) (files fs.FS, names []string, err err
 	}
 	seen := map[string]bool{}
 	for _, f := range z.File {
-		name := path.Clean("/" + strings.ReplaceAll(f.Name, `\`, "/")) // as any unpacker may understand it
+		name := path.Clean("/" + strings.ReplaceAll(f.Name, `\`, "/")) // unpackers may read such a name in different ways
 		if seen[name] && !f.FileInfo().IsDir() {                       // package zip reads the first, most unpackers the last
 			return nil, nil, fmt.Errorf("%q is in it twice", name[1:])
 		}
@@ -115,7 +114,7 @@ func openTar(file io.ReaderAt, size int64) (fs.FS, []string, error) {
 		name := path.Clean(h.Name)
 		switch {
 		case h.Typeflag == tar.TypeDir:
-		case seen[name]: // other readers may read another one
+		case seen[name]: // other readers may return another one
 			return nil, nil, fmt.Errorf("%q is in it twice", name)
 		case h.Typeflag == tar.TypeReg && !sparse(h) && offset+h.Size <= size:
 			files[name] = tarFile{h, file, offset}
@@ -124,7 +123,7 @@ func openTar(file io.ReaderAt, size int64) (fs.FS, []string, error) {
 	}
 }
 
-// sparse reports whether GNU tar omitted a file's holes: then its bytes here are not the unpacked ones.
+// sparse reports whether GNU tar omitted a file's holes. The bytes of such an entry are not the file's.
 func sparse(h *tar.Header) bool {
 	for name := range h.PAXRecords {
 		if strings.HasPrefix(name, "GNU.sparse.") {

@@ -13,7 +13,7 @@ import (
 	"bahi/eventstore/tlog"
 )
 
-// An archive has no file that keeps its reader waiting.
+// The reader refuses a pipe in place of a file: it would wait for the writer.
 func TestPipesAmongAnArchivesFilesAreFaults(t *testing.T) {
 	t.Parallel()
 	l := logOf(10)

@@ -20,6 +20,7 @@ type Report struct {
 	Result     *tlog.Result     `json:"result,omitempty"`
 	Difference *tlog.Difference `json:"difference,omitempty"` // from the copy that it was compared with
 	Proofs     []ProvenEvent    `json:"proofs,omitempty"`
+	Statement  *tlog.Statement  `json:"statement,omitempty"` // with the figures that its events give
 	Sentences  []string         `json:"sentences"`
 }
 
@@ -27,7 +28,7 @@ func (a *Report) sayf(format string, args ...any) {
 	a.Sentences = append(a.Sentences, fmt.Sprintf(format, args...))
 }
 
-// Given is what a verifier trusts: public keys, and checkpoints that were kept.
+// Given has what a verifier trusts: public keys and retained checkpoints.
 type Given struct {
 	Keys  tlog.Keys
 	Files []KeptFile
@@ -81,7 +82,7 @@ func (g Given) Kept(origin string) (all []tlog.RetainedCheckpoint, err error) {
 type Source struct {
 	Name   string
 	Origin string
-	Live   bool // the log itself, not a copy: no copy can be newer
+	Live   bool // the log itself, so no copy can be newer
 	Events func(ctx context.Context) iter.Seq2[event.Stored, error]
 	Verify func(ctx context.Context, g Given, kept []tlog.RetainedCheckpoint, progress func(uint64)) (tlog.Result, error)
 }
@@ -119,7 +120,7 @@ func Examine(ctx context.Context, log Source, g Given, other *Source, progress f
 	return a, nil
 }
 
-// compare finds the first difference from a copy and lets the checkpoints decide which of the two is true.
+// compare finds the first difference from a copy. The checkpoints decide which of the two is true.
 func (a *Report) compare(ctx context.Context, log, other Source, g Given, kept []tlog.RetainedCheckpoint,
 	progress func(string, uint64)) error {
 	if other.Origin != log.Origin {
@@ -213,7 +214,7 @@ func (p *ProvenEvent) verify(proof tlog.Proof, g Given) (tlog.Verdict, error) {
 	return tlog.Verified, nil
 }
 
-// kept compares a proof whose checkpoint no trusted key signed with the kept checkpoints.
+// kept compares a proof with the retained checkpoints if no trusted key signed its checkpoint.
 func (p *ProvenEvent) kept(proof tlog.Proof, g Given) (tlog.Verdict, error) {
 	if err := proof.Holds(p.Checkpoint); err != nil {
 		p.Problem = err.Error()
@@ -247,18 +248,22 @@ func (p *ProvenEvent) sentence(verdict tlog.Verdict) string {
 	case tlog.Undecided:
 		return fmt.Sprintf("CANNOT TELL. The proof of %s is consistent, but %s.", what, p.Problem)
 	}
-	signed := "as in the checkpoint that you kept"
-	if len(p.By) > 0 {
-		names := make([]string, len(p.By))
-		for i, s := range p.By {
-			if names[i] = s.Name + " (key " + s.ID + ")"; s.Witness {
-				names[i] += ", a witness, at " + s.At.Format("2006-01-02 15:04:05 MST")
-			}
-		}
-		signed = "signed by " + strings.Join(names, " and ")
-	}
 	return fmt.Sprintf("VERIFIED. %s is in the log %s: in its first %d events, %s.\n  payload   %s\n  metadata  %s",
-		strings.ToUpper(what[:1])+what[1:], p.Checkpoint.Origin, p.Checkpoint.Size, signed, onOneLine(p.Payload), onOneLine(p.Metadata))
+		strings.ToUpper(what[:1])+what[1:], p.Checkpoint.Origin, p.Checkpoint.Size, SignedBy(p.By), onOneLine(p.Payload), onOneLine(p.Metadata))
+}
+
+// SignedBy returns words for who vouches for a checkpoint.
+func SignedBy(by []tlog.Signature) string {
+	if len(by) == 0 {
+		return "as in the checkpoint that you kept"
+	}
+	names := make([]string, len(by))
+	for i, s := range by {
+		if names[i] = s.Name + " (key " + s.ID + ")"; s.Witness {
+			names[i] += ", a witness, at " + s.At.Format("2006-01-02 15:04:05 MST")
+		}
+	}
+	return "signed by " + strings.Join(names, " and ")
 }
 
 // onOneLine prevents a text from the log from looking like a sentence of the verifier.

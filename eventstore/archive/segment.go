@@ -16,11 +16,11 @@ import (
 	"bahi/domain/event"
 )
 
-// window is the window of the compression, and with it a reader's memory.
+// window is the window of the compression, in bytes. It determines a reader's memory.
 const window = 4 << 20
 
-// widest is the largest window that a reader accepts: the one that every reader should support (RFC 8878, section 3.1.1.1.2), because
-// somebody may have compressed the text again.
+// widest is the largest window that a reader accepts: what RFC 8878 asks every reader to support (section 3.1.1.1.2). Another program may
+// have compressed the text again.
 const widest = 8 << 20
 
 // segmentWriter writes one segment.
@@ -34,7 +34,7 @@ type segmentWriter struct {
 	compressed hash.Hash     // of the file
 }
 
-// newSegment creates the file of the nth segment, and replaces that of an unfinished run.
+// newSegment creates the file of the nth segment. It replaces the file of an unfinished run.
 func newSegment(dir string, n int, plain bool) (*segmentWriter, error) {
 	w := &segmentWriter{Segment: Segment{File: segmentName(n, plain)}, plain: sha256.New(), compressed: sha256.New()}
 	path := filepath.Join(dir, filepath.FromSlash(w.File))

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// unfinishedName is the file that marks the folder of a first run until its manifest is written. It lists the further files of the run, one
-// per line. Without it, the leftovers of a killed run would look like an archive that lost its manifest, which must not be overwritten.
+// unfinishedName is the file that marks a folder until the manifest of its first run is written. It lists the run's further files, one per
+// line. Without it, the files of a killed run would look like an archive that lost its manifest, which must not be overwritten.
 const unfinishedName = ".unfinished"
 
 // isUnfinished reports whether a folder without a manifest is the leftover of a killed first run.

@@ -14,7 +14,7 @@ import (
 	"bahi/eventstore"
 )
 
-// killing is a log that copies the archive's folder before an event, as a kill would leave it.
+// killing is a log that copies the archive's folder before an event. The copy is what a kill would leave.
 type killing struct {
 	*text
 
@@ -135,7 +135,7 @@ func TestKilledLaterRunIsRepeated(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "archive")
 	_, err := Create(t.Context(), dir, logOf(5), o)
 	require.NoError(t, err)
-	// It was killed between its last files: a segment and a file are newer than the manifest.
+	// The run was killed between its last files: a segment and a file are newer than the manifest.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, segmentName(3, false)), []byte("half"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "keys.json"), []byte("2"), 0o600))
 	l := logOf(12)

@@ -8,8 +8,8 @@ import (
 	"bahi/eventstore/tlog"
 )
 
-// Verify compares the archive with checkpoints that were kept elsewhere, and with its own, which prove something only if one of the keys
-// signed them. A difference between its files and its manifest is a finding. An error means that the files were unreadable.
+// Verify compares the archive with retained checkpoints and with its own, which prove something only if one of the keys signed them. A
+// difference between its files and its manifest is a finding. An error means that files were unreadable.
 func (a *Archive) Verify(ctx context.Context, keys tlog.Keys, kept []tlog.RetainedCheckpoint, progress func(events uint64)) (tlog.Result,
 	error) {
 	own, err := a.Checkpoints(keys)
@@ -29,8 +29,8 @@ func (a *Archive) Verify(ctx context.Context, keys tlog.Keys, kept []tlog.Retain
 	return r, err
 }
 
-// unlisted returns the files among the segments that the manifest does not list, as far as files can be listed. A killed run leaves one; an
-// attacker may hope that somebody reads all files of a verified archive.
+// unlisted returns the files among the segments that the manifest does not list, if the file system can list files. A killed run leaves
+// one. An attacker may add one and hope that a reader takes it for verified.
 func (a *Archive) unlisted() (names []string) {
 	listed := map[string]bool{}
 	for _, s := range a.Segments {

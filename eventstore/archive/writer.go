@@ -20,7 +20,7 @@ import (
 	"bahi/eventstore"
 )
 
-// A segment ends when it has this many events, or when the next line would exceed this many bytes of text.
+// Limits of a segment, in events and in bytes of text.
 const (
 	SegmentEvents = 100_000
 	SegmentBytes  = 64 << 20
@@ -41,7 +41,7 @@ type Options struct {
 	Program string    // version of the program
 	At      time.Time // the current time
 
-	Checkpoints [][]byte // all signed checkpoints of the log, also when an archive grows; those beyond UpTo are skipped
+	Checkpoints [][]byte // all signed checkpoints of the log, also when an archive grows; Append skips those beyond UpTo
 	PublicKeys  []string // of the checkpoints
 
 	SegmentEvents uint64 // 0: [SegmentEvents]
@@ -50,8 +50,8 @@ type Options struct {
 	Progress func(done, total event.Position) // in positions; may be nil
 }
 
-// Create writes a log into a folder, which it creates if missing and refuses if not empty. Memory does not grow with the log. On an error
-// it removes what it has written. A folder that a killed run leaves has no manifest and is no archive; [Append] fills it again.
+// Create writes a log into a folder. It creates a missing folder and refuses one with files. Its memory does not grow with the log. On an
+// error it removes its files. A folder left by a killed run has no manifest and is no archive; [Append] completes it.
 func Create(ctx context.Context, dir string, log Log, o Options) (Manifest, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -72,11 +72,11 @@ func begin(ctx context.Context, dir string, log Log, o Options) (Manifest, error
 	return write(ctx, dir, log, Manifest{Format: Format, Version: Version, StoreID: log.ID()}, o)
 }
 
-// Append adds the log's events after the archive's last position to it, in new segments: existing files do not change. It refuses an
-// archive whose last event is not the log's at that position, and says what it found. It fills an empty or missing folder like [Create],
-// and that of a killed first run.
+// Append adds the later events of the log to an archive, in new segments. Existing files do not change. It refuses an archive whose last
+// event differs from the log's at that position, and returns the difference. It fills an empty or missing folder like [Create], and
+// completes that of a killed first run.
 //
-// If the archive has further files, all of them must be given again, because they must be as new as the events.
+// If the archive has further files, the caller must give all of them again, because they must be as new as the events.
 func Append(ctx context.Context, dir string, log Log, o Options) (Manifest, error) {
 	entries, err := os.ReadDir(dir)
 	if err == nil && len(entries) == 0 || errors.Is(err, os.ErrNotExist) {
@@ -103,7 +103,7 @@ func Append(ctx context.Context, dir string, log Log, o Options) (Manifest, erro
 	return write(ctx, dir, log, a.Manifest, o)
 }
 
-// continues returns why the archive is not the beginning of the log, or nil.
+// continues returns nil if the archive is the beginning of the log, else the difference.
 func (a *Archive) continues(ctx context.Context, log Log, o Options) error {
 	switch {
 	case a.StoreID != log.ID():
@@ -142,7 +142,7 @@ func (a *Archive) continues(ctx context.Context, log Log, o Options) error {
 	return fmt.Errorf("the archive goes up to position %d, and the log has no event there", a.LastPosition)
 }
 
-// write writes what follows the manifest's last position to the folder, and finally the new manifest.
+// write writes the events after the manifest's last position, and at the end the new manifest.
 func write(ctx context.Context, dir string, log Log, m Manifest, o Options) (_ Manifest, err error) {
 	if o.SegmentEvents == 0 {
 		o.SegmentEvents = SegmentEvents

@@ -29,7 +29,7 @@ func proposal1(e event.Proposed) *streams.AppendReq_ProposedMessage {
 	}
 }
 
-// appendTo appends to a stream that may be as it likes, unless the options are changed.
+// appendTo appends to a stream of any revision, unless the options are changed.
 func appendTo(
 	ctx context.Context, r *running, stream string, change func(*streams.AppendReq_Options), proposals ...*streams.AppendReq_ProposedMessage,
 ) (*streams.AppendResp, error) {
@@ -47,7 +47,7 @@ func appendTo(
 	}
 	for _, p := range proposals {
 		if err := call.Send(&streams.AppendReq{Content: &streams.AppendReq_ProposedMessage_{ProposedMessage: p}}); err != nil {
-			break // the answer says why
+			break // the response has the reason
 		}
 	}
 	answer, err := call.CloseAndRecv()
@@ -246,7 +246,7 @@ func batchOf(stream string, final bool, events ...event.Proposed) *streams.Batch
 	return m
 }
 
-// requireDetail checks the kind of an error, the only thing that some clients look at.
+// requireDetail checks the kind of an error. Some clients read nothing else.
 func requireDetail(t *testing.T, answer *streams.BatchAppendResp, want proto.Message) {
 	t.Helper()
 	require.Len(t, answer.GetError().GetDetails(), 1)

@@ -30,8 +30,8 @@ const (
 	skew = time.Hour
 )
 
-// OwnCA is a certificate authority for one server, in a folder with only ca.crt, which clients get, and ca.key. The server's certificate is
-// created at each start, and again before it expires.
+// OwnCA is a certificate authority for one server. Its folder has only ca.crt, for clients, and ca.key. It issues the server's certificate
+// at each start, and again before that one expires.
 type OwnCA struct {
 	ca    *x509.Certificate
 	key   *ecdsa.PrivateKey
@@ -128,7 +128,7 @@ func (c *OwnCA) template(name string, life time.Duration) (*x509.Certificate, er
 	}, nil
 }
 
-// certificate returns the server's certificate, a new one if the last is about to expire.
+// certificate returns the server's certificate. It creates a new one shortly before the last expires.
 func (c *OwnCA) certificate() (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 	"bahi/domain/event"
 )
 
-// encoder writes events in the encoding of streams.ReadResp (streams.proto of EventStore-Client-Go v4.2.0). Most messages to a client that
-// catches up are events, and the generated messages took more time than everything else on the server. Each call has its own encoder.
-// Comments name the fields of the numbers.
+// encoder writes events in the encoding of streams.ReadResp (streams.proto of EventStore-Client-Go v4.2.0). A client that catches up
+// receives mostly events, and encoding the generated messages took most of the server's time. Each call has its own encoder. Comments name
+// the fields of the numbers.
 type encoder struct {
 	textIDs bool // as text, not as two numbers
 
@@ -79,7 +79,7 @@ func appendProperty[T string | []byte](c *encoder, name string, value T) {
 	c.head = appendField(c.head, 6, c.field)
 }
 
-// room returns the current chunk, or a new one if it has too little room.
+// room returns a chunk with enough room: the current one, or a new one.
 func (c *encoder) room(size int) []byte {
 	if c.chunk == nil || c.chunk.Len()-c.used < size {
 		c.free()

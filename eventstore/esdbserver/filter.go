@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// These limit what is matched with every event of the log.
+	// These limits bound the work for each event of the log.
 	maxPattern  = 1 << 10
 	maxPrefixes = 256
 	maxPrefix   = 512 // the longest name of a stream or type
@@ -22,7 +22,7 @@ const (
 	defaultWindow = 32
 )
 
-// filter selects the events that a client wants.
+// filter selects the events for a client.
 type filter struct {
 	byType   bool // match the type, not the stream's name
 	prefixes []string

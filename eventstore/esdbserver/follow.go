@@ -12,7 +12,7 @@ import (
 	"bahi/eventstore"
 )
 
-// subscriber is a client that follows the log. It is told when it has caught up, and when it has fallen behind.
+// subscriber is a client that subscribes to the log. The server notifies it when it catches up or falls behind.
 type subscriber struct {
 	*Server
 
@@ -56,7 +56,7 @@ func (s *streamsService) followAll(call *reader, q query) error {
 	return f.follow(ctx, after, q.filter.takes)
 }
 
-// followStream reads the stream to its end, and then follows the log from its end before the reading.
+// followStream reads the stream to its end. It then subscribes to the log, from the log's end before that read.
 func (s *streamsService) followStream(call *reader, q query) error {
 	head, err := s.Store.Head(call.Context())
 	if err != nil {
@@ -98,7 +98,7 @@ func (f *subscriber) follow(ctx context.Context, after event.Position, wanted fu
 			return err
 		}
 		began := time.Now()
-		if began.Sub(f.admitted) > f.again { // a key revoked meanwhile opens no later events
+		if began.Sub(f.admitted) > f.again { // after a key is revoked, no later events are read
 			if err := f.check(ctx); err != nil {
 				return err
 			}
@@ -119,7 +119,7 @@ func (f *subscriber) follow(ctx context.Context, after event.Position, wanted fu
 	return errStops
 }
 
-// readAhead yields the log after a position, and reads at most two batches while one is sent.
+// readAhead yields the log after a position. While a batch is sent, it reads up to two more.
 func (f *subscriber) readAhead(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
 	type read struct {
 		batch eventstore.Batch
@@ -152,7 +152,7 @@ func (f *subscriber) readAhead(ctx context.Context, after event.Position) iter.S
 }
 
 func (f *subscriber) send(batch eventstore.Batch, wanted func(event.Stored) bool) error {
-	defer f.call.encoder.free() // the next batch may come late
+	defer f.call.encoder.free() // the next batch may take long
 	for _, e := range batch.Events {
 		if wanted(e) {
 			if err := f.call.sendEvent(e); err != nil {
@@ -168,7 +168,7 @@ func (f *subscriber) send(batch eventstore.Batch, wanted func(event.Stored) bool
 	return nil
 }
 
-// tellCheckpoint reports how far the log was read, because filtered events report nothing.
+// tellCheckpoint sends the position up to which the log was read, because a client does not see filtered events.
 func (f *subscriber) tellCheckpoint(position event.Position) error {
 	f.looked = 0
 	if position <= f.checkpoint {
@@ -180,8 +180,8 @@ func (f *subscriber) tellCheckpoint(position event.Position) error {
 	}})
 }
 
-// reached tells the client that it has caught up when it is only a moment behind the log's end: constant writes must not delay that for
-// ever.
+// reached notifies a client that has nearly caught up with the log's end. Waiting for the exact end could take for ever under constant
+// writes.
 func (f *subscriber) reached(ctx context.Context, position event.Position) error {
 	if f.live || position < f.goal {
 		return nil
@@ -204,7 +204,7 @@ func (f *subscriber) reached(ctx context.Context, position event.Position) error
 	return f.call.Send(&streams.ReadResp{Content: &streams.ReadResp_CaughtUp_{CaughtUp: &streams.ReadResp_CaughtUp{}}})
 }
 
-// late tells a client that it was too slow, if there are more events for it.
+// late notifies a client that fell behind, if there are more events for it.
 func (f *subscriber) late(ctx context.Context, position event.Position) error {
 	head, err := f.Store.Head(ctx)
 	if err != nil || head <= position {

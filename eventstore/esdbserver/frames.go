@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// joining is credentials whose connections to clients join frames, and are closed if an unauthenticated client sends too much.
+// joining is transport credentials. They join frames to clients, and close the connection of an unauthenticated client that sends too much.
 type joining struct {
 	credentials.TransportCredentials
 }
@@ -32,24 +32,24 @@ const (
 	plainData   = 0       // type and flags of a DATA frame without padding that does not end its stream
 )
 
-// joinedConn is a connection on which gRPC writes HTTP/2 frames. gRPC makes a DATA frame of each message, and with events of a few hundred
-// bytes, frames are a large part of a client's work in catching up. joinedConn joins adjacent frames of one write: the ends of messages
-// need not be the ends of frames.
+// joinedConn is a connection on which gRPC writes HTTP/2 frames. gRPC makes a DATA frame of each message. With small events, frames are
+// much of a client's work. joinedConn joins adjacent frames of one write, which the protocol allows: messages and frames need not end
+// together.
 type joinedConn struct {
 	net.Conn
 
 	header [frameHeader]byte
 	begun  int    // bytes of the header written so far
-	left   int    // bytes of the frame to be written after its header
+	left   int    // bytes of the current frame still to be written after its header
 	out    []byte // reused
 
 	known atomic.Bool // a call on this connection had a valid key
 	heard int         // bytes received before
 }
 
-// maxStranger limits the bytes that an unauthenticated connection may send. Before a call's key is checked, gRPC reads up to maxMessage of
-// each call: without this limit strangers could take all memory. It leaves room for the calls that a client makes while the first one is
-// being authenticated.
+// maxStranger limits the bytes from an unauthenticated connection. gRPC reads up to maxMessage of each call before the key is checked, so
+// without this limit unauthenticated clients could exhaust the memory. It leaves room for a client's calls while the first one is being
+// authenticated.
 const maxStranger = 64 << 20
 
 // Read closes the connection of an unauthenticated client that sends too much.
@@ -63,9 +63,9 @@ func (c *joinedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-var errStranger = errors.New("nobody who may come in has come this way, and too much was said")
+var errStranger = errors.New("unauthenticated client sent too many bytes")
 
-// guest is a call's link to its connection.
+// guest links a call to its connection.
 type guest struct {
 	credentials.AuthInfo
 
@@ -81,7 +81,7 @@ func letIn(ctx context.Context) {
 	}
 }
 
-// Write accepts any piece of a sequence of frames. It holds back an incomplete header, whose rest follows at once.
+// Write accepts any part of a sequence of frames. It holds back an incomplete header until the rest follows.
 func (c *joinedConn) Write(p []byte) (int, error) {
 	c.out = c.out[:0]
 	last := -1 // offset of the last frame's header in out

@@ -19,7 +19,7 @@ type kept struct {
 
 func (k *kept) Write(p []byte) (int, error) { return k.wire.Write(p) }
 
-// frame is a frame as a client sees it. Its data do not show where it ends.
+// frame is a frame as a client receives it, without the end of its data.
 type frame struct {
 	kind   http2.FrameType
 	flags  http2.Flags
@@ -27,7 +27,7 @@ type frame struct {
 	data   string
 }
 
-// readFrames returns the frames, with adjacent frames of data joined, and the original number.
+// readFrames returns the frames, with adjacent DATA frames joined, and the original number.
 func readFrames(t *testing.T, wire *bytes.Buffer) (frames []frame, count int) {
 	t.Helper()
 	framer := http2.NewFramer(nil, wire)

@@ -1,11 +1,11 @@
-// Package gateway serves the log over the EventStoreDB gRPC protocol, so that any EventStoreDB client can read and follow it.
+// Package esdbserver serves the log over the EventStoreDB gRPC protocol, so that any EventStoreDB client can read and follow it.
 //
-// It uses the protobufs of EventStore-Client-Go v4 and any [eventstore.Store]. It implements the part of the protocol that a log has:
-// Streams (Read, Append, BatchAppend), ServerFeatures and Gossip. The server's projections and persistent subscriptions do not exist, and
-// clients are told so; Delete and Tombstone are refused, because the log is append-only. The log has no system streams and no links.
+// It uses the protobufs of EventStore-Client-Go v4 and any [eventstore.Store]. It implements Streams (Read, Append, BatchAppend),
+// ServerFeatures and Gossip. It refuses projections and persistent subscriptions as unsupported, and Delete and Tombstone because the log
+// is append-only. The log has no system streams and no links.
 //
-// A position is both the commit and the prepare position of the protocol. As in EventStoreDB, a read forwards begins at the event that it
-// names, a read of $all backwards before it, and a subscription after it.
+// A position is both the commit and the prepare position of the protocol. As in EventStoreDB, a read forwards includes the position it
+// names. A read of $all backwards starts before it, and a subscription after it.
 package esdbserver
 
 import (
@@ -30,7 +30,7 @@ import (
 	"bahi/eventstore"
 )
 
-// The reasons of [Config.Authenticate] to refuse a key.
+// Reasons why [Config.Authenticate] refuses a key.
 var (
 	ErrUnknownKey = errors.New("no such key")
 	ErrNotAllowed = errors.New("this key is for something else")
@@ -38,7 +38,7 @@ var (
 
 // AuthFailures limits the wrong keys from an address.
 type AuthFailures interface {
-	// Refused counts a wrong key, and reports whether it was one too many.
+	// Refused counts a wrong key, and reports whether the address has exceeded its limit.
 	Refused(from netip.Addr) (tooMany bool)
 }
 
@@ -46,17 +46,17 @@ type AuthFailures interface {
 type Config struct {
 	Store eventstore.Store
 
-	// Authenticate checks the password of a call, which is an API key. It returns nil, ErrUnknownKey, ErrNotAllowed, or why it could not check
-	// the key.
+	// Authenticate checks the password of a call, which is an API key. It returns nil, ErrUnknownKey, ErrNotAllowed, or the error that
+	// prevented the check.
 	Authenticate func(ctx context.Context, key string) error
 
-	// Guesses counts the wrong keys by address; nil counts nothing.
+	// AuthFailures counts the wrong keys by address; nil counts nothing.
 	Guesses AuthFailures
 
 	// Writable permits appends.
 	Writable bool
 
-	// Check returns why an event must not be appended to a stream; the client gets the text. Nil checks nothing.
+	// Check returns nil, or why an event must not be appended to a stream; the client gets the text. A nil Check allows all.
 	Check func(stream string, e event.Proposed) error
 
 	// TLS has the server's certificate. Clients send credentials only over TLS, so a gateway needs it.
@@ -72,21 +72,21 @@ type Server struct {
 	grpc *grpc.Server
 	life context.Context //nolint:containedctx // the server's: subscriptions end with it
 	end  context.CancelFunc
-	slow time.Duration // a client that takes longer for a batch is told that it has fallen behind
+	slow time.Duration // a client whose batch takes longer has fallen behind
 
 	again      time.Duration // interval of the checks of a subscriber's key
-	turnedAway chan struct{} // held by refused appends that are read to their end
+	turnedAway chan struct{} // number of refused appends that may be read to their end
 }
 
 const (
-	// maxAppend and maxEvents limit the bytes and the events of one append, as every store does.
+	// maxAppend and maxEvents limit the bytes and the events of one append. They are the store's limits.
 	maxAppend = eventstore.MaxAppend
 	maxEvents = eventstore.MaxEvents
 
-	// maxMessage limits a client's message. It is what official clients take themselves, so that they are told why a larger append is refused.
+	// maxMessage limits a client's message, in bytes, like official clients do. So a larger append gets a response with the reason.
 	maxMessage = 17 << 20
 
-	// maxCalls limits the calls of a connection at the same time. Clients let further ones wait.
+	// maxCalls limits the concurrent calls of a connection. Clients queue further ones.
 	maxCalls = 1000
 
 	// maxHeaders limits the bytes of a call's metadata.
@@ -95,8 +95,8 @@ const (
 	// handshakeTimeout limits the time of a connection's handshake.
 	handshakeTimeout = 10 * time.Second
 
-	// maxTurnedAway limits the refused appends that are read to their end, each of which takes up to maxMessage of memory: a client that is
-	// still sending would not learn why it was refused. Others are refused at once.
+	// maxTurnedAway limits the refused appends that are read to their end, each of which holds up to maxMessage. A client that is still
+	// sending would not receive the reason. Beyond the limit, appends are refused at once.
 	maxTurnedAway = 4
 
 	// stopTimeout limits how long a stopping server waits for calls.
@@ -112,7 +112,7 @@ func New(c Config) *Server {
 		grpc.ForceServerCodecV2(codec{encoding.GetCodecV2(proto.Name)}),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxCalls),
 		grpc.ConnectionTimeout(handshakeTimeout), grpc.WaitForHandlers(true),
-		// Clients ping every ten seconds, even if idle.
+		// Clients ping every ten seconds, even idle ones.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),
 	)

@@ -241,7 +241,7 @@ func TestStoppingServerTellsItsSubscribers(t *testing.T) {
 	r.stop()
 	_, err = read.Recv()
 	requireRefused(t, err, codes.Unavailable, "the server stops")
-	require.Less(t, time.Since(began), 10*stopTimeout) // after stopWithin a client would be disconnected without a message
+	require.Less(t, time.Since(began), 10*stopTimeout) // after stopTimeout a client would be disconnected without a message
 }
 
 func TestAuthorityIsKeptAndTheCertificateRenewed(t *testing.T) {

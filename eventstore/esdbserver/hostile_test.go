@@ -139,7 +139,7 @@ func TestServerSurvivesAbsurdMessages(t *testing.T) {
 		for range 1 + a.IntN(3) {
 			piece := &streams.AppendReq{}
 			a.fill(piece.ProtoReflect(), 6)
-			_ = appending.Send(piece) // the answer says why
+			_ = appending.Send(piece) // the response has the reason
 		}
 		_, err = appending.CloseAndRecv()
 		require.Contains(t, expected, status.Code(err), "%v", err)
@@ -153,7 +153,7 @@ func TestServerSurvivesAbsurdMessages(t *testing.T) {
 			_ = batches.Send(piece)
 		}
 		require.NoError(t, batches.CloseSend())
-		require.Equal(t, codes.OK, answered(batches.Recv), "each append has its own answer")
+		require.Equal(t, codes.OK, answered(batches.Recv), "each append has its own response")
 	}
 	require.NotZero(t, seen[codes.OK])
 	require.NotZero(t, seen[codes.InvalidArgument])
@@ -189,7 +189,7 @@ func TestTooLargeMetadataIsRefused(t *testing.T) {
 	requireRefused(t, err, codes.Internal, "header list size")
 }
 
-// A refused append is read to its end first. Clients without the right to append must not fill the memory with that.
+// A refused append is read to its end first. Clients without the right to append must not exhaust the memory with that.
 func TestFewRefusedAppendsAreReadToTheirEnd(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -215,7 +215,7 @@ func TestFewRefusedAppendsAreReadToTheirEnd(t *testing.T) {
 	require.Eventually(t, func() bool { return len(r.turnedAway) == 0 }, time.Minute, time.Millisecond)
 }
 
-// gRPC reads a message before it calls a handler, so strangers could fill the memory with endless messages.
+// gRPC reads a message before it calls a handler, so unauthenticated clients could exhaust the memory with endless messages.
 func TestStrangersConnectionIsClosedAtTheLimit(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -229,7 +229,7 @@ func TestStrangersConnectionIsClosedAtTheLimit(t *testing.T) {
 	}
 	require.LessOrEqual(t, said, maxStranger+maxAppend)
 
-	require.Eventually(t, func() bool { // the client makes another connection
+	require.Eventually(t, func() bool { // the client opens another connection
 		_, err := r.streams().Delete(asOperator(t), &streams.DeleteReq{})
 		return status.Code(err) == codes.PermissionDenied
 	}, time.Minute, 20*time.Millisecond)
@@ -273,7 +273,7 @@ func TestPendingAppendsDoNotDelayTheStop(t *testing.T) {
 	r.stop()
 	_, err := b.Recv()
 	requireRefused(t, err, codes.Unavailable, "the server stops")
-	require.Less(t, time.Since(began), 10*stopTimeout) // after stopWithin a client would be disconnected without a message
+	require.Less(t, time.Since(began), 10*stopTimeout) // after stopTimeout a client would be disconnected without a message
 }
 
 func TestDisconnectedClientsLeaveNothing(t *testing.T) {

@@ -13,10 +13,10 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// protocolVersion is the EventStoreDB version of this protocol: the first that tells subscribers when they have caught up.
+// protocolVersion is the EventStoreDB version of this protocol: the first that notifies subscribers when they have caught up.
 const protocolVersion = "23.10.0"
 
-// featuresService tells clients which calls exist.
+// featuresService returns the list of supported calls.
 type featuresService struct {
 	serverfeatures.UnimplementedServerFeaturesServer
 }
@@ -41,8 +41,8 @@ type gossipService struct {
 	gossip.UnimplementedGossipServer
 }
 
-// Read needs no credentials, because clients send none with it. It returns the address that the client used: the node's own address, behind
-// a proxy or in a container, would not help.
+// Read needs no credentials, because clients send none with it. It returns the address that the client used: behind a proxy or in a
+// container, the node does not know its public address.
 func (gossipService) Read(ctx context.Context, _ *shared.Empty) (*gossip.ClusterInfo, error) {
 	member := &gossip.MemberInfo{
 		InstanceId: textID(uuid.NewSHA1(uuid.NameSpaceURL, []byte("bahi gateway"))),

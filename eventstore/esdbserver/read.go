@@ -13,7 +13,7 @@ import (
 	"bahi/eventstore"
 )
 
-// query is what a client wants to read.
+// query is the read that a client requests.
 type query struct {
 	stream    string // "": the whole log
 	direction eventstore.Direction

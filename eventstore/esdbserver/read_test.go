@@ -57,7 +57,7 @@ func allOptions(from *event.Position) *streams.ReadReq_Options_AllOptions {
 	}
 }
 
-// subscribeAll follows from a position, or from the start.
+// subscribeAll subscribes from a position, or from the start.
 func subscribeAll(from *event.Position, f *streams.ReadReq_Options_FilterOptions) *streams.ReadReq {
 	o := read(forwards, 0)
 	o.CountOption = &streams.ReadReq_Options_Subscription{Subscription: &streams.ReadReq_Options_SubscriptionOptions{}}
@@ -368,7 +368,7 @@ func TestSlowClientIsToldThatItFellBehind(t *testing.T) {
 		case "fell behind":
 			fell = true
 		case "caught up":
-			if fell && events == 24 { // it may have caught up before, as the connection holds more or less
+			if fell && events == 24 { // it may have caught up earlier: the connection's buffers vary
 				return
 			}
 		default:
@@ -377,7 +377,7 @@ func TestSlowClientIsToldThatItFellBehind(t *testing.T) {
 	}
 }
 
-// As after a restore that lost events: the subscription would wait, and then miss the events in their place.
+// As after a restore that lost events: the subscription would wait, and then miss the new events at the lost positions.
 func TestSubscriptionBeyondTheEndIsRefused(t *testing.T) {
 	t.Parallel()
 	r := start(t)

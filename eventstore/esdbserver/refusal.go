@@ -19,7 +19,7 @@ import (
 	"bahi/eventstore"
 )
 
-// refusal is the response to a refused call. Clients recognize most kinds by the trailers.
+// refusal is the response to a refused call. Its trailers identify most kinds.
 type refusal struct {
 	code     codes.Code
 	text     string
@@ -32,10 +32,10 @@ func refuse(code codes.Code, format string, args ...any) *refusal {
 	return &refusal{code: code, text: legible(fmt.Sprintf(format, args...))}
 }
 
-// maxText limits the bytes of a message: clients take a longer one for a broken connection.
+// maxText limits the bytes of a message: clients treat a longer one as a broken connection.
 const maxText = 1 << 10
 
-// legible returns valid text from what may quote a client's bytes, because the protocol requires it.
+// legible returns valid UTF-8 of a text that may quote a client's bytes. The protocol requires it.
 func legible(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxText)], "\uFFFD")
 }
@@ -54,7 +54,7 @@ func tooLarge() *refusal {
 
 // asRefusal returns the refusal of an error.
 func asRefusal(err error) (*refusal, bool) {
-	if errors.Is(err, eventstore.ErrClosed) { // clients retry what they take for an outage
+	if errors.Is(err, eventstore.ErrClosed) { // clients retry codes that mean an outage
 		return denied(legible(err.Error())), true
 	}
 	return errors.AsType[*refusal](err)
@@ -112,7 +112,7 @@ func addressOf(ctx context.Context) netip.Addr {
 	return netip.Addr{}
 }
 
-// check checks a call's credentials. The user name is ignored, the password is an API key.
+// check checks a call's credentials. The password is an API key; the user name is ignored.
 func (s *Server) check(ctx context.Context) error {
 	header := metadata.ValueFromIncomingContext(ctx, "authorization")
 	if len(header) != 1 {
@@ -137,7 +137,7 @@ func (s *Server) check(ctx context.Context) error {
 	}
 }
 
-// hearOut reports whether a refused call may be read to its end. If so, done MUST be called.
+// hearOut reports whether a refused call may be read to its end. If so, the caller MUST call done.
 func (s *Server) hearOut() (done func(), ok bool) {
 	select {
 	case s.turnedAway <- struct{}{}:

@@ -43,7 +43,7 @@ func identifier(stream string) *shared.StreamIdentifier {
 	return &shared.StreamIdentifier{StreamName: []byte(stream)}
 }
 
-// proposal is an event to append; Append and BatchAppend have different messages for it.
+// proposal is an event to append. Append and BatchAppend use different messages.
 type proposal interface {
 	GetId() *shared.UUID
 	GetMetadata() map[string]string

@@ -14,14 +14,14 @@ import (
 	"bahi/eventstore/tlog"
 )
 
-// Entry is an event of the log, as the journal has it.
+// Entry is an event of the log, as stored in the journal.
 type Entry struct {
 	event.Stored
 
 	OpenEnded bool // appended without an exact revision
 }
 
-// header is what an entry's metadata begin with. The event's own metadata follow as "meta", to the byte: proofs are over them.
+// header is the beginning of an entry's metadata. The event's own metadata follow as "meta", byte for byte, because proofs cover them.
 type header struct {
 	Bahi       int       `json:"bahi"` // version of this form
 	ID         uuid.UUID `json:"id"`
@@ -34,15 +34,15 @@ type header struct {
 const (
 	headerVersion = 1
 
-	// typePrefix is before the types of entries. So a Bahi whose own log has the journal of another log never folds its events.
+	// typePrefix precedes the types of entries, so a Bahi whose own log holds another log's journal never folds its events.
 	typePrefix = "bahi:"
 
-	// headerBytes is more than a header has, without the stream's name.
+	// headerBytes is an upper bound of a header without the stream's name.
 	headerBytes = 256
 )
 
-// id returns an id that names an entry with all of its content. The server takes an append with ids that it knows for a repetition: so
-// it never takes a group for another one that has some of its events, at another time.
+// id returns an id computed from the whole entry. The server treats an append with known ids as a repetition. Such ids keep it from
+// confusing groups that share events at different times.
 func (e Entry) id(h *tlog.Hasher) uuid.UUID {
 	leaf := h.Leaf(e.Stored)
 	id := uuid.UUID(leaf[:16])
@@ -50,7 +50,7 @@ func (e Entry) id(h *tlog.Hasher) uuid.UUID {
 	return id
 }
 
-// begin returns the metadata up to the event's own.
+// begin returns the metadata that precede the event's own.
 func (h header) begin() ([]byte, error) {
 	text, err := json.Marshal(h)
 	if err != nil {

@@ -2,7 +2,7 @@ package journal
 
 import "time"
 
-// Hasten shortens the durations of a journal.
+// Hasten shortens a journal's durations.
 func (j *Journal) Hasten() {
 	j.timing = timing{answer: 20 * time.Millisecond, reach: 50 * time.Millisecond, doubt: 400 * time.Millisecond, pause: time.Millisecond}
 }

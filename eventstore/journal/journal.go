@@ -1,12 +1,12 @@
 // Package journal keeps a replicated journal of the log in EventStoreDB or KurrentDB.
 //
-// The log is in Postgres. Its journal is one stream, bahi-<log id>: revision n has the event at position n+1. Each group of
-// transactions is appended to it, in one call at the exact expected revision, before Postgres commits the group. So an answered
-// write is on a majority of the servers, and a lost tail of either is restored from the other.
+// The log is in Postgres. Its journal is one stream, bahi-<log id>: revision n has the event at position n+1. Each group of transactions is
+// appended in one call, at the exact expected revision, before Postgres commits the group. So an acknowledged write is on a majority of the
+// servers, and each restores the other's lost tail.
 //
-// The facts of the server that this rests on: an append is all or nothing. It is answered once it is replicated. Under the same exact
-// revision the same event ids are the same append for ever, so a group whose answer was lost can be sent again. Turned down: a stream
-// for each stream of the log, since no call of the server appends to several; and an asynchronous copy, which may lack answered writes.
+// This relies on three facts about the server. An append is all or nothing. The response comes after replication. The same event ids at the
+// same exact revision are the same append for ever, so a group without a response can be sent again. A stream per stream of the log would
+// not do: no call appends to several streams. An asynchronous copy may lack acknowledged writes.
 package journal
 
 import (
@@ -25,15 +25,14 @@ import (
 	"bahi/eventstore"
 )
 
-// Server is a server of EventStoreDB's protocol, with the three calls that a journal needs. [Connect] returns one. Streams are read as
-// its leader has them.
+// Server has the three calls of EventStoreDB's protocol that a journal needs. [Connect] returns one. It reads streams from the leader.
 type Server interface {
-	// Append appends all events to a stream whose last revision is last (-1: there is no stream), or none of them. It returns nil
-	// when they are replicated; ErrMoved if the stream has another last revision; ErrRefused or [eventstore.TooLarge] if the server
-	// never takes them; ErrNotSent if it has not received the call. After any other error the events may be appended, now or later.
+	// Append appends all events to a stream whose last revision is last (-1: there is no stream), or none of them. It returns nil when they
+	// are replicated; ErrMoved if the stream has another last revision; ErrRefused or [eventstore.TooLarge] if the server never accepts
+	// them; ErrNotSent if it has not received the call. After any other error the events may be appended, now or later.
 	Append(ctx context.Context, stream string, last int64, events []event.Proposed) error
 
-	// Read returns events of a stream from a revision on, at most count; none at its end, or if there is no stream.
+	// Read returns at most count events of a stream, from a revision on. At the stream's end, or without a stream, it returns none.
 	Read(ctx context.Context, stream string, from int64, count int) ([]event.Stored, error)
 
 	// Last returns the newest event of a stream; found is false if there is no stream.
@@ -42,14 +41,14 @@ type Server interface {
 	Close()
 }
 
-// The errors of a server.
+// Errors of a server.
 var (
-	ErrMoved   = errors.New("the journal does not end where the log does")
+	ErrMoved   = errors.New("the journal and the log have different ends")
 	ErrRefused = errors.New("the server of the journal refuses the call")
 	ErrNotSent = errors.New("the server of the journal was not reached")
 )
 
-// The errors that keep a log and its journal apart.
+// Errors of a log and a journal that must not be joined.
 var (
 	ErrEmpty = errors.New("the journal is empty, and the log is not: EVENTSTORE_URL may name the wrong server. " +
 		"bahi events copy fills an empty journal")
@@ -58,23 +57,23 @@ var (
 	ErrCut      = errors.New("the journal does not begin with the log's first event: $maxCount, $maxAge, $tb or a deletion has cut it")
 )
 
-// NamesStream names the logs that have their journals in a server.
+// NamesStream lists the logs whose journals are on a server.
 const NamesStream = "bahi-identity"
 
-// Limits of one append. The server's own limit is 1,048,576 bytes by default; only a transaction that is larger comes near it.
+// Limits of one append. The server's own default limit is 1,048,576 bytes. Only a larger transaction exceeds it.
 const (
 	MaxBytes = 1_000_000
 	maxRead  = 512 // events
 )
 
-// MaxWait is how long an append lasts at most.
+// MaxWait is the maximum duration of an append.
 const MaxWait = 15 * time.Second
 
 // timing has the durations of a journal.
 type timing struct {
 	answer time.Duration // of one try
 	reach  time.Duration // to reach the server
-	doubt  time.Duration // until the outcome of a group is given up
+	doubt  time.Duration // until the outcome of a group is given up as unknown
 	pause  time.Duration // between tries
 }
 
@@ -88,7 +87,7 @@ type Journal struct {
 	timing timing
 }
 
-// New returns the journal of a log, which may not exist yet.
+// New returns the journal of a log. It need not exist yet.
 func New(server Server, log uuid.UUID, logger *slog.Logger) *Journal {
 	return &Journal{server, log, logger, defaultTiming}
 }
@@ -96,12 +95,12 @@ func New(server Server, log uuid.UUID, logger *slog.Logger) *Journal {
 // Stream returns the name of the journal's stream.
 func (j *Journal) Stream() string { return "bahi-" + j.log.String() }
 
-// Append appends a group that follows the events up to a position. It returns nil once the group is replicated. It returns ErrMoved, and
-// has appended nothing, if the journal does not end at that position; ErrRefused or [eventstore.TooLarge] if the server never takes the
-// group; [eventstore.ErrUnavailable] if nothing was appended; [eventstore.ErrInDoubt] if the outcome is unknown after a while.
+// Append appends a group after the events up to a position. It returns nil once the group is replicated. It returns ErrMoved, and appends
+// nothing, if the journal does not end at that position; ErrRefused or [eventstore.TooLarge] if the server never accepts the group;
+// [eventstore.ErrUnavailable] if nothing was appended; [eventstore.ErrInDoubt] if the outcome stays unknown.
 //
-// A group without an answer is sent again, identical and at the same revision, until the server says what became of it. To
-// look at the journal's end instead would not do: a write that is under way may come after the look.
+// Append sends a group without a response again, identical and at the same revision, until the outcome is known. Reading the journal's end
+// instead would not do: a write in progress may complete after the read.
 func (j *Journal) Append(ctx context.Context, after event.Position, group []Entry) error {
 	events, err := encode(group)
 	if err != nil {
@@ -124,7 +123,7 @@ func (j *Journal) Append(ctx context.Context, after event.Position, group []Entr
 			case moved:
 				return err
 			}
-			// The leader counts a write that is not replicated, perhaps ours.
+			// The leader's revision includes writes that are not replicated yet, perhaps ours.
 		case errors.Is(err, ErrRefused), errors.Is(err, eventstore.ErrBadEvent):
 			if !doubt {
 				return err
@@ -140,7 +139,7 @@ func (j *Journal) Append(ctx context.Context, after event.Position, group []Entr
 		if first {
 			level, first = slog.LevelWarn, false
 		}
-		j.logger.Log(ctx, level, "the journal has not taken a group yet; trying again", "after", after, "events", len(group), "error", err)
+		j.logger.Log(ctx, level, "appending to the journal failed; retrying", "after", after, "events", len(group), "error", err)
 		switch {
 		case pause(ctx, j.timing.pause):
 		case doubt:
@@ -157,7 +156,7 @@ func (j *Journal) try(ctx context.Context, after event.Position, events []event.
 	return j.server.Append(ctx, j.Stream(), int64(after)-1, events)
 }
 
-// look reads the journal where a group would be. ours: the group is there. moved: others are, or the journal ends before.
+// look reads the journal at the group's position. ours: the group is there. moved: other events are there, or the journal ends earlier.
 func (j *Journal) look(ctx context.Context, after event.Position, events []event.Proposed) (ours, moved bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, j.timing.answer)
 	defer cancel()
@@ -184,7 +183,7 @@ func (j *Journal) look(ctx context.Context, after event.Position, events []event
 	}
 }
 
-// pause returns false if the context ends first.
+// pause waits. It returns false if the context ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -247,7 +246,7 @@ func (j *Journal) At(ctx context.Context, position event.Position) (e Entry, fou
 	return e, err == nil && e.Position == position, err
 }
 
-// Whole returns ErrCut if the journal does not have its first event.
+// Whole returns ErrCut if the journal lacks its first event.
 func (j *Journal) Whole(ctx context.Context) error {
 	first, err := j.read(ctx, 0, 1)
 	if err == nil && len(first) == 0 {
@@ -266,7 +265,7 @@ type named struct {
 	ID uuid.UUID `json:"id"`
 }
 
-// Names returns the logs that have their journals in a server.
+// Names returns the logs whose journals are on a server.
 func Names(ctx context.Context, server Server) (logs []uuid.UUID, err error) {
 	for {
 		found, err := server.Read(ctx, NamesStream, int64(len(logs)), maxRead)
@@ -283,7 +282,7 @@ func Names(ctx context.Context, server Server) (logs []uuid.UUID, err error) {
 	}
 }
 
-// Name adds the log to those that the server names.
+// Name adds the log to those that the server lists.
 func (j *Journal) Name(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, j.timing.doubt)
 	defer cancel()
@@ -301,7 +300,7 @@ func (j *Journal) Name(ctx context.Context) error {
 	}
 }
 
-// Named reports whether the server names the log.
+// Named reports whether the server lists the log.
 func (j *Journal) Named(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, j.timing.doubt)
 	defer cancel()

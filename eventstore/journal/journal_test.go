@@ -106,7 +106,7 @@ func TestForeignOrChangedEntryIsRefused(t *testing.T) {
 	}
 }
 
-// A group is there once, whatever happens to its calls, and an answer says so.
+// A group is in the journal once, whatever happens to its calls.
 func TestGroupIsAppendedOnceAfterAnyFaults(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

@@ -21,10 +21,10 @@ import (
 	"bahi/eventstore"
 )
 
-// maxReadBytes limits what one read holds in memory, but for the event that goes beyond it.
+// maxReadBytes limits the memory of a read, except for the event that exceeds it.
 const maxReadBytes = 4 << 20
 
-// server protects callers from what the official client does without a server (impl.go of v4.2.0, read and tried):
+// server guards against flaws of the official client when no server responds (impl.go of v4.2.0, read and tested):
 //
 //   - While it looks for a server, calls ignore their contexts. So each runs in a goroutine that its caller can abandon.
 //   - After MaxDiscoverAttempts it stops for good, and later calls block. It keeps a connection that nobody answers, as of a paused
@@ -38,7 +38,7 @@ type server struct {
 	closed bool
 }
 
-// client is a client with the calls that it makes.
+// client is a client of the server and its calls in progress.
 type client struct {
 	*esdb.Client
 
@@ -108,7 +108,7 @@ func (c *client) retire() {
 	}()
 }
 
-// take returns the client for a call, whose end is to be told to it.
+// take returns the client for a call. The caller must report the call's end to it.
 func (s *server) take() (*client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *server) take() (*client, error) {
 	return s.client, nil
 }
 
-// replace replaces a client, unless another call has.
+// replace replaces a client, unless another call already has.
 func (s *server) replace(was *client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +132,7 @@ func (s *server) replace(was *client) {
 	}
 }
 
-// call makes a call as soon as the client has found its server. It waits no longer than ctx.
+// call makes a call as soon as the client has found its server. It returns when ctx ends, even if the call has not.
 func call[T any](ctx context.Context, s *server, send func(*esdb.Client) (T, error)) (answer T, err error) {
 	type result struct {
 		answer T
@@ -165,10 +165,10 @@ func call[T any](ctx context.Context, s *server, send func(*esdb.Client) (T, err
 		return r.answer, r.err
 	case <-ctx.Done():
 		s.replace(by)
-		if err = context.Cause(ctx); !sent.Load() { // nor will it be: the context has ended
+		if err = context.Cause(ctx); !sent.Load() { // and none can come: the context has ended
 			err = fmt.Errorf("%w: %w", ErrNotSent, err)
 		}
-		return answer, fmt.Errorf("the server does not answer: %w", err)
+		return answer, fmt.Errorf("the server does not respond: %w", err)
 	}
 }
 
@@ -229,17 +229,17 @@ func (s *server) read(ctx context.Context, stream string, options esdb.ReadStrea
 	return events, asServer(err)
 }
 
-// isAway reports whether a server is away, and the client has to look for one again.
+// isAway reports whether a server is unreachable, so that the client must look for it again.
 func isAway(err error) bool {
 	known, is := errors.AsType[*esdb.Error](err)
 	return errors.Is(err, ErrNotSent) || is && (known.Code() == esdb.ErrorUnavailable || known.Code() == esdb.ErrorCodeConnectionClosed) ||
 		status.Code(err) == codes.Unavailable
 }
 
-// atMost finds the limit in the server's refusal of a large append.
+// atMost returns the limit in the server's refusal of a large append.
 var atMost = regexp.MustCompile(`(?:Maximum Append Size of|at most) (\d+)`)
 
-// asServer returns an error of the client as one that [Server] promises.
+// asServer converts an error of the client to one that [Server] documents.
 func asServer(err error) error {
 	known, is := errors.AsType[*esdb.Error](err)
 	switch code := status.Code(err); {

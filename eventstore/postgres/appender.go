@@ -27,8 +27,8 @@ const (
 	maxGroupEvents = 512
 	maxGroupBytes  = 4 << 20
 
-	// maxTries limits how often an append is tried whose connection was lost, or whose stream changed between the
-	// refusal and the query for its reason.
+	// maxTries limits the tries of an append whose connection was lost, or whose stream changed between the refusal and the query for its
+	// reason.
 	maxTries = 3
 
 	retryInterval = 50 * time.Millisecond
@@ -38,9 +38,9 @@ const (
 type timeouts struct {
 	lock    time.Duration // to acquire the log's lock, which another node may hold
 	answer  time.Duration // to append a group, including the lock
-	ask     time.Duration // to get a connection, and to answer a query
+	ask     time.Duration // to get a connection, and to run a query
 	resolve time.Duration // to learn the outcome of a group after its connection was lost, over all tries
-	look    time.Duration // for a notice, before polling
+	look    time.Duration // to wait for a notice, before polling
 }
 
 var defaultTimeouts = timeouts{lock: 10 * time.Second, answer: 20 * time.Second, ask: 10 * time.Second, resolve: 10 * time.Second,
@@ -88,12 +88,12 @@ func newPending(ctx context.Context, t eventstore.Transaction) (*pending, error)
 	return p, nil
 }
 
-// open reports whether the transaction has no exact expectation. Only its event ids tell a retry.
+// open reports whether the transaction has no exact expectation. Then only its event ids identify a retry.
 func (p *pending) open() bool {
 	return len(p.Writes) == 1 && p.Writes[0].Expected < eventstore.NoStream
 }
 
-// streams yields the streams that the transaction writes or checks. asOf is the position at which their expectations were true, 0 for a
+// streams yields the streams that the transaction writes or checks. asOf is the position at which their expectations were true; 0 is a
 // guess.
 func (p *pending) streams(yield func(c eventstore.Check, asOf event.Position) bool) {
 	for _, w := range p.Writes {
@@ -136,7 +136,7 @@ type appender struct {
 
 	conn    *pgx.Conn  // nil: not connected
 	session session    // of conn, or of the last one
-	leveled bool       // since conn was opened, or the journal had an unexpected end
+	leveled bool       // since conn was opened, or the journal ended unexpectedly
 	carried []*pending // for the next group
 
 	window      window
@@ -157,16 +157,16 @@ func newAppender(life context.Context, config *pgx.ConnConfig, p timeouts, t *ta
 		config: config, timeouts: p, tail: t, log: log,
 	}
 	maps.Copy(config.RuntimeParams, map[string]string{
-		// Only the lengths of arrays differ between executions: a custom plan for each costs more than it saves.
+		// Only the lengths of arrays differ between executions, so a custom plan for each costs more than it saves.
 		"plan_cache_mode": "force_generic_plan",
-		// Statements after the lock must see all that was committed before it, whatever the database's default is.
+		// Statements after the lock must see all commits before it, whatever the database's default isolation.
 		"default_transaction_isolation": "read committed",
 		"lock_timeout":                  strconv.FormatInt(p.lock.Milliseconds(), 10),
 		"statement_timeout":             "0",
 		"idle_session_timeout":          "0",
-		// A node that pauses while it holds the log's lock must not stop the others.
+		// A paused node must not hold the log's lock for long.
 		"idle_in_transaction_session_timeout": "20000",
-		// A node that loses power in the middle of a group must not hold the log's lock for two hours.
+		// A node that loses power must not hold the log's lock until TCP notices, after up to two hours.
 		"tcp_keepalives_idle":     "10",
 		"tcp_keepalives_interval": "5",
 		"tcp_keepalives_count":    "3",
@@ -174,7 +174,7 @@ func newAppender(life context.Context, config *pgx.ConnConfig, p timeouts, t *ta
 	return a
 }
 
-// enqueue puts an append into the queue. While the queue is full, it writes a group if no other goroutine does.
+// enqueue puts an append into the queue. While the queue is full, the caller writes a group if no other goroutine does.
 func (a *appender) enqueue(p *pending) error {
 	for {
 		if err := p.ctx.Err(); err != nil {
@@ -197,8 +197,8 @@ func (a *appender) enqueue(p *pending) error {
 	}
 }
 
-// result waits for the outcome of a queued append, or becomes the writer of its group. If ctx ends first, the
-// append leaves the queue, but once a group has claimed it, result waits for the outcome.
+// result waits for the outcome of a queued append, or writes its group. If ctx ends first, the append leaves the queue. Once a group has
+// claimed it, result waits for the outcome.
 func (a *appender) result(p *pending) eventstore.Result {
 	gone := p.ctx.Done()
 	for {
@@ -213,7 +213,7 @@ func (a *appender) result(p *pending) eventstore.Result {
 		case a.turn <- struct{}{}:
 			a.lead()
 		case <-a.done:
-			select { // the last group is answered before done is closed
+			select { // the last group's results are sent before done is closed
 			case r := <-p.reply:
 				return r
 			default:
@@ -228,12 +228,12 @@ func (a *appender) result(p *pending) eventstore.Result {
 	}
 }
 
-// lead writes one group and releases the turn. The waiting callers write in turn: a separate goroutine would
-// cost a lone caller two goroutine switches for each append, a fifth of its time.
+// lead writes one group and releases the turn. The waiting callers write in turn: a separate goroutine would cost a lone caller two
+// goroutine switches per append, a fifth of its time.
 func (a *appender) lead() {
 	if a.life.Err() != nil {
 		<-a.turn
-		<-a.done // run has the turn for good
+		<-a.done // run keeps the turn for good
 		return
 	}
 	if group := a.next(); len(group) > 0 {
@@ -242,7 +242,7 @@ func (a *appender) lead() {
 	<-a.turn
 }
 
-// run waits for the end of the store's life, and then for the group in progress.
+// run waits until the store closes, and then for the group in progress.
 func (a *appender) run() {
 	<-a.life.Done()
 	a.turn <- struct{}{} // for good
@@ -270,7 +270,7 @@ func (a *appender) refuseWaiting(why error) {
 func (a *appender) next() (group []*pending) {
 	var (
 		carried = a.carried
-		blocked = map[string]bool{} // streams of what is carried
+		blocked = map[string]bool{} // streams of transactions left for a later group
 		ids     = map[uuid.UUID]bool{}
 		events  int
 		bytes   int
@@ -333,7 +333,7 @@ func (a *appender) next() (group []*pending) {
 func (a *appender) write(ctx context.Context, group []*pending) {
 	if a.conn == nil {
 		if err := a.connect(ctx); err != nil {
-			a.refuseWaiting(err) // before the callers are answered: an append that comes after an answer is a new try
+			a.refuseWaiting(err) // before the results are sent: a later append is a new try
 			for _, p := range group {
 				p.unavailable(err)
 			}
@@ -357,7 +357,7 @@ func (a *appender) write(ctx context.Context, group []*pending) {
 		for _, p := range group {
 			p.unavailable(err)
 		}
-	case len(group) > 1: // isolate the append at fault
+	case len(group) > 1: // isolate the append that fails
 		a.write(ctx, group[:len(group)/2])
 		a.write(ctx, group[len(group)/2:])
 	case isDouble(err) && group[0].AsOf > 0: // its AsOf is newer than what it read
@@ -398,8 +398,7 @@ func (a *appender) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// An acknowledged append is on disk even if the database's default for synchronous_commit is off. Stricter
-	// settings are kept.
+	// An acknowledged append is on disk even if the database's default for synchronous_commit is off. Stricter settings stay.
 	const introduce = `
 		select pid, backend_start, case when current_setting('synchronous_commit') = 'off' then set_config('synchronous_commit', 'on', false) end
 		from pg_stat_activity where pid = pg_backend_pid()`
@@ -423,8 +422,8 @@ func (a *appender) disconnect() {
 	a.conn = nil
 }
 
-// resolve determines from the log what became of a group whose connection was lost. It first terminates the
-// lost session, which could still commit. It returns the appends that did not take place.
+// resolve reads from the log the outcome of a group whose connection was lost. It first terminates the lost session, which could still
+// commit. It returns the appends that did not take place.
 func (a *appender) resolve(ctx context.Context, group []*pending, why error) (undone []*pending) {
 	ctx, cancel := context.WithTimeout(ctx, a.timeouts.resolve)
 	defer cancel()
@@ -443,7 +442,7 @@ func (a *appender) resolve(ctx context.Context, group []*pending, why error) (un
 		if err == nil {
 			return undone
 		}
-		a.log.Debug("outcome of appends not known yet", "appends", len(group), "error", err)
+		a.log.Debug("outcome of appends still unknown", "appends", len(group), "error", err)
 		a.refuseWaiting(err) // they were not sent, and resolving may take long
 		a.disconnect()
 		select {
@@ -457,7 +456,7 @@ func (a *appender) resolve(ctx context.Context, group []*pending, why error) (un
 	return undone
 }
 
-// end terminates a lost session and waits until it has ended, with its transaction.
+// end terminates a lost session and waits until its transaction has ended.
 func (a *appender) end(ctx context.Context, lost session) error {
 	ctx, cancel := context.WithTimeout(ctx, a.timeouts.ask)
 	defer cancel()
@@ -476,10 +475,10 @@ func (a *appender) end(ctx context.Context, lost session) error {
 	}
 }
 
-// lookUp sends the results of those appends of a group that are in the log. It returns the appends that it could
-// not look up, and adds to undone those that are not in the log.
+// lookUp sends the results of those appends of a group that are in the log. It returns the appends that it could not look up, and adds
+// those missing from the log to undone.
 func (a *appender) lookUp(ctx context.Context, group, undone []*pending) (rest, _ []*pending, err error) {
-	defer a.tail.heard(0) // followers fetch these events from the database
+	defer a.tail.heard(0) // subscribers fetch these events from the database
 	for i, p := range group {
 		done, found, err := a.find(ctx, p)
 		switch {

@@ -20,7 +20,7 @@ import (
 	"bahi/eventstore"
 )
 
-// fault is what a cable does around one message of the client.
+// fault is a cable's fault at one message of the client.
 type fault int
 
 const (
@@ -28,13 +28,13 @@ const (
 	unsent          // cut before the message
 	half            // cut within the message
 	sent            // cut after the message; the server notices later
-	unheard         // cut after the server's answer, which is lost
-	halfHeard       // cut within the answer
+	unheard         // cut after the server's response, which is lost
+	halfHeard       // cut within the response
 	silent          // drop the message silently
 	faults
 )
 
-// cable makes the appender's connections and breaks them. It leaves a store's other connections alone.
+// cable opens the appender's connections and breaks them. It leaves a store's other connections alone.
 type cable struct {
 	next     func() fault // returns the fault of the next message
 	healed   atomic.Bool  // no more faults
@@ -131,8 +131,8 @@ func (w *wire) Read(into []byte) (int, error) {
 // once breaks one message each time it is armed.
 type once struct{ armed, skip atomic.Int32 }
 
-// arm breaks the message that follows so many others. An append sends two messages, one that locks and looks and one that writes and
-// commits; or, if no other process appends, only the second.
+// arm breaks the message after the next n ones. An append sends two messages: one locks and looks, one writes and commits. If no other
+// process appends, it sends only the second.
 func (o *once) arm(f fault, after int32) {
 	o.skip.Store(after)
 	o.armed.Store(int32(f))
@@ -145,7 +145,7 @@ func (o *once) next() fault {
 	return fault(o.armed.Swap(int32(none)))
 }
 
-// brief has short timeouts, for tests that wait for one to expire.
+// brief has short timeouts, for tests of an expiry.
 var brief = timeouts{lock: time.Minute, answer: 2 * time.Second, ask: 2 * time.Second, resolve: time.Minute, look: pollInterval}
 
 func TestBrokenConnectionsLoseNoAppend(t *testing.T) {
@@ -231,7 +231,7 @@ func TestBrokenConnectionsLoseNoAppend(t *testing.T) {
 	require.GreaterOrEqual(t, <-followed, len(log))
 }
 
-// ready returns a store whose appender is connected, and what arms its next fault.
+// ready returns a store whose appender is connected, and a function that arms its next fault.
 func ready(t *testing.T, p timeouts) (s *Store, f *once, c *cable, url string) {
 	t.Helper()
 	url = newLog(t)
@@ -329,12 +329,12 @@ func TestLongOutageLeavesTheAppendInDoubt(t *testing.T) {
 	}
 }
 
-// The server does not notice a lost client while the session waits for a lock. The session would append once the
-// lock is free, after its client was told that nothing was appended.
+// While its session waits for a lock, the server does not notice a lost client. The session would append once the lock is free, after the
+// client's append had failed with nothing appended.
 func TestLostSessionCannotCommitLater(t *testing.T) {
 	t.Parallel()
 	s, _, cable, url := ready(t, defaultTimeouts)
-	other := connect(t, url) // keeps the insert itself waiting, and nobody's reads
+	other := connect(t, url) // blocks the insert itself, and no reads
 	_, err := other.Exec(t.Context(), `begin; lock table log.event in share mode`)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -371,4 +371,44 @@ func TestUnansweredAppendIsResolved(t *testing.T) {
 	must(t, s, "a-1", makes(1)...)
 	require.GreaterOrEqual(t, time.Since(begun), s.appender.timeouts.answer)
 	require.Len(t, wholeLog(t, s), 3)
+}
+
+// deaf is a connection that loses the first LISTEN, as a server does that stops after it has accepted the connection.
+type deaf struct {
+	net.Conn
+
+	lost *atomic.Bool
+}
+
+func (d deaf) Write(message []byte) (int, error) {
+	if bytes.Contains(message, []byte("listen "+channel)) && !d.lost.Swap(true) {
+		return len(message), nil
+	}
+	return d.Conn.Write(message)
+}
+
+func TestUnansweredListenIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	url := newLog(t)
+	var lost atomic.Bool
+	s := newStoreWith(t, url, brief, func(config *pgxpool.Config) {
+		dial := config.ConnConfig.DialFunc
+		config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dial(ctx, network, address)
+			return deaf{conn, &lost}, err
+		}
+	})
+	require.Eventually(t, lost.Load, time.Minute, time.Millisecond)
+	must(t, s, "own-1", makes(1)...)
+	other := newStoreWith(t, url, brief)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	seen := event.Position(0)
+	for batch := range s.Subscribe(ctx, 0) {
+		if seen += event.Position(len(batch.Events)); seen == 2 {
+			break
+		}
+		must(t, other, "other-1", makes(1)...)
+	}
+	require.EqualValues(t, 2, seen)
 }

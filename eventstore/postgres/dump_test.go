@@ -13,8 +13,7 @@ import (
 	"bahi/internal/test/pgtest"
 )
 
-// pg_dump and pg_restore move a log. They keep everything that readers and writers hold on to, but not the
-// sequences and transaction ids from which other logs derive their order.
+// pg_dump and pg_restore move a log. They keep positions and times. Sequences and transaction ids, which order other logs, would change.
 func TestRestoredDumpContinuesTheLog(t *testing.T) {
 	t.Parallel()
 	from, into := newLog(t), pgtest.DB(t)

@@ -80,7 +80,7 @@ func TestLaggingReplicaTakesOver(t *testing.T) {
 	require.Equal(t, wholeLog(t, s)[30:], all)
 }
 
-// A state that was read from lost events is not trusted, even where the log has other events at their positions by now.
+// A state read from lost events is not trusted, even if the log has other events at their positions by now.
 func TestExpectationsOfLostEventsAreLookedUp(t *testing.T) {
 	t.Parallel()
 	url := newLog(t)
@@ -103,7 +103,7 @@ func TestExpectationsOfLostEventsAreLookedUp(t *testing.T) {
 	}
 }
 
-// A follower that reads from the database recognizes the other event by its id, even if no connection was lost.
+// A subscriber that reads from the database recognizes the replaced event by its id, even if no connection was lost.
 func TestFollowerDetectsAnotherEventAtItsPosition(t *testing.T) {
 	t.Parallel()
 	url := newLog(t)
@@ -120,7 +120,7 @@ func TestFollowerDetectsAnotherEventAtItsPosition(t *testing.T) {
 			case batch.UpTo == 20:
 				close(there)
 			case batch.UpTo > 20:
-				ended <- fmt.Errorf("it was given the successors of another event: %d", batch.UpTo)
+				ended <- fmt.Errorf("it received the successors of another event: %d", batch.UpTo)
 				return
 			}
 		}

@@ -22,14 +22,13 @@ const (
 )
 
 const (
-	// lockLog holds the log's lock until the commit. Each later statement has its own snapshot, and so sees all
-	// earlier appends.
+	// lockLog holds the log's lock until the commit. Each later statement has its own snapshot, and so sees all earlier appends.
 	lockLog = `select pg_advisory_xact_lock(8241001)`
 
-	// insertGroup inserts a group's events after the head $1 that it was validated at, or nothing if the log's head is another, or
-	// another process holds the log's exclusive lock. Several processes may insert at once under the shared lock: the
-	// primary key on position accepts one of them, and as $1 is committed, position order remains commit order. The lock is tried
-	// once, in a subquery: a try for each row could succeed half-way through the group. $9 says that this process has the exclusive lock.
+	// insertGroup inserts a group's events after the head $1, at which it was validated. It inserts nothing if the log has another head, or
+	// another process holds the exclusive lock. Several processes may insert at once under the shared lock: the primary key on position
+	// accepts one of them. $1 is committed, so position order remains commit order. A subquery tries the lock once: a try per row could
+	// succeed half-way. $9: this process has the exclusive lock.
 	insertGroup = `
 		insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
 		select $1 + n, u.revision, greatest(head.recorded_at, now), u.id, u.open_ended, u.stream, u.type, u.data::json, u.meta::json
@@ -50,7 +49,7 @@ const (
 		select stream, coalesce((select e.revision from log.event e where e.stream = u.stream order by e.revision desc limit 1), -1)
 		from unnest($1::text[]) u (stream)`
 
-	// findKnown returns those of the events that were appended earlier without an exact revision.
+	// findKnown returns the events that were appended earlier without an exact revision.
 	findKnown = `
 		select e.stream, e.id from unnest($1::text[], $2::uuid[]) u (stream, id)
 		join log.event e on e.stream = u.stream and e.id = u.id and e.open_ended`
@@ -69,12 +68,11 @@ const (
 // calm is the number of successive undisturbed groups after which a process assumes that it is the only writer.
 const calm = 16
 
-// maxCatchUp limits how many events of other processes a window takes over.
+// maxCatchUp limits how many events of other processes a window adds.
 const maxCatchUp = 4096
 
-// attempt appends a group. It sends the callers their results and returns the transactions to retry. If it returns an
-// error, no caller has a result: nothing was appended if the connection is still open; otherwise (a.conn is nil) the
-// outcome is unknown.
+// attempt appends a group. It sends the callers their results and returns the transactions to retry. If it returns an error, no caller has
+// a result. Then nothing was appended if the connection is still open; otherwise (a.conn is nil) the outcome is unknown.
 func (a *appender) attempt(ctx context.Context, group []*pending) (again []*pending, err error) {
 	answer, cancel := context.WithTimeout(ctx, a.timeouts.answer)
 	defer cancel()
@@ -107,7 +105,7 @@ func (a *appender) insertCalm(ctx context.Context, p *plan) (at time.Time, done 
 	}
 	rows, _ := a.conn.Query(ctx, insertGroup, p.columns(a.window.head, false)...)
 	at, done, err = a.inserted(rows, p)
-	if isDouble(err) { // another process took the position; or an event is in its stream already, which is found under the lock
+	if isDouble(err) { // another process took the position; or an event is already in its stream, which the locked attempt finds
 		return at, false, nil
 	}
 	return at, done, err
@@ -130,7 +128,7 @@ func (a *appender) inserted(rows pgx.Rows, p *plan) (at time.Time, done bool, er
 func (a *appender) insertLocked(ctx context.Context, group []*pending) (p *plan, at time.Time, err error) {
 	defer func() {
 		if err != nil && !a.conn.IsClosed() {
-			_, _ = a.conn.Exec(ctx, `rollback`) // if it fails, the connection is lost, which a.broken finds
+			_, _ = a.conn.Exec(ctx, `rollback`) // if it fails, the connection is lost; a.broken detects that
 		}
 	}()
 	looked, err := a.lockAndLook(ctx, group)
@@ -167,8 +165,8 @@ func (a *appender) insertLocked(ctx context.Context, group []*pending) (p *plan,
 // errHeadMoved reports that the log's lock does not keep others from appending.
 var errHeadMoved = errors.New("the log's head moved while its lock was held")
 
-// lockAndLook begins a transaction with the log's lock, adds the events of other processes to the window, and looks up what the
-// window does not know then.
+// lockAndLook begins a transaction with the log's lock, adds the events of other processes to the window, and looks up the streams that the
+// window lacks.
 func (a *appender) lockAndLook(ctx context.Context, group []*pending) (*lookedUp, error) {
 	head, known := a.window.head, a.head != uuid.Nil
 	var unknown, streams []string
@@ -234,7 +232,7 @@ func (a *appender) lockAndLook(ctx context.Context, group []*pending) (*lookedUp
 	if attached && a.window.head == newest {
 		return looked, nil
 	}
-	// A state that was read before this may be that of events which the log has lost since, up to the greatest position seen.
+	// A state read before this may come from events that the log has lost since, up to the greatest position seen.
 	a.window.reset(newest, max(newest, event.Position(a.seen.Load())+1))
 	if !known {
 		return looked, nil // all streams were looked up
@@ -249,7 +247,7 @@ func (a *appender) lockAndLook(ctx context.Context, group []*pending) (*lookedUp
 	return looked, err
 }
 
-// catchUp adds to the window what other processes have appended. It returns false if the log no longer has the event at the window's head.
+// catchUp adds other processes' events to the window. It returns false if the log no longer has the event at the window's head.
 func (a *appender) catchUp(rows pgx.Rows, _ error) (attached bool, err error) {
 	var (
 		position int64
@@ -288,7 +286,7 @@ func readRevisions(rows pgx.Rows, _ error) (map[string]int64, error) {
 	return revisions, err
 }
 
-// conclude passes appended events to followers and sends the results of the accepted transactions.
+// conclude passes appended events to subscribers and sends the results of the accepted transactions.
 func (a *appender) conclude(p *plan, at time.Time) {
 	position := a.window.head
 	if n := len(p.events); n > 0 {
@@ -313,14 +311,14 @@ func (a *appender) conclude(p *plan, at time.Time) {
 	}
 }
 
-// sees notes a position that this process has seen.
+// sees records a position that this process has seen.
 func (a *appender) sees(position event.Position) {
 	for old := a.seen.Load(); uint64(position) > old && !a.seen.CompareAndSwap(old, uint64(position)); old = a.seen.Load() {
 	}
 }
 
-// explain sends the results of the transactions that a plan refused: the first result if an earlier call has appended them, else
-// the expectation that does not hold. It returns those for which the connection was lost.
+// explain sends the results of the transactions that a plan refused: the first result if an earlier call appended them, else the violated
+// expectation. It returns those for which the connection was lost.
 func (a *appender) explain(ctx context.Context, p *plan) (again []*pending) {
 	for i, m := range p.refused {
 		if a.conn == nil { // lost while explaining the previous one
@@ -330,7 +328,7 @@ func (a *appender) explain(ctx context.Context, p *plan) (again []*pending) {
 		done, found, err := a.find(ctx, m)
 		switch {
 		case err != nil:
-			a.log.Warn("looking for an earlier append failed; retrying", "error", a.broken(err))
+			a.log.Warn("looking up an earlier append failed; retrying", "error", a.broken(err))
 			again = append(again, m)
 		case found:
 			m.reply <- eventstore.Result{Appended: done}

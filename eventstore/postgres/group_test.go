@@ -18,7 +18,7 @@ import (
 	"bahi/internal/test/journaltest"
 )
 
-// queued appends in the background and waits until the queue has as many appends as waiting says.
+// queued appends in the background. It returns once the queue has `waiting` appends.
 func queued(ctx context.Context, t *testing.T, s *Store, waiting int, r eventstore.Transaction) <-chan eventstore.Result {
 	t.Helper()
 	answer := make(chan eventstore.Result, 1)
@@ -32,7 +32,7 @@ func queueHas(t *testing.T, s *Store, waiting int) {
 	require.Eventually(t, func() bool { return len(s.appender.queue) == waiting }, time.Minute, time.Millisecond)
 }
 
-// held returns a store whose first append waits for the lock, so that the next appends form one group.
+// held returns a store whose first append waits for the lock, so the next appends form one group.
 func held(t *testing.T, url string) (s *Store, first <-chan eventstore.Result, unlock func()) {
 	t.Helper()
 	s = newStore(t, url)
@@ -190,7 +190,7 @@ func TestGroupsAreBounded(t *testing.T) {
 	require.Len(t, wholeLog(t, s), maxGroupEvents+1+4000)
 }
 
-// A caller that creates a stream may take it for new where it is not.
+// A caller that creates a stream may guess wrongly that it is new.
 func TestAStreamThatExistsIsNotBegunAgain(t *testing.T) {
 	t.Parallel()
 	url := newLog(t)
@@ -214,7 +214,7 @@ func TestAStreamThatExistsIsNotBegunAgain(t *testing.T) {
 	require.Len(t, wholeLog(t, s), 1+calm+2+3)
 }
 
-// What is put off blocks later transactions on its streams, so that small ones do not starve it.
+// A postponed transaction blocks later ones on its streams, so small ones do not starve it.
 func TestALargeTransactionIsNotOvertakenOnItsStreams(t *testing.T) {
 	t.Parallel()
 	s, first, unlock := held(t, newLog(t))
@@ -234,7 +234,7 @@ func TestALargeTransactionIsNotOvertakenOnItsStreams(t *testing.T) {
 	require.True(t, slices.IsSorted(at), "%v", at)
 }
 
-// A group's commit waits. None of its callers has an answer yet, not even the one that does not write the group.
+// A group's commit waits. No caller has a result yet, not even one that does not write the group.
 func TestAnswersWaitForTheCommit(t *testing.T) {
 	t.Parallel()
 	for _, with := range []bool{false, true} {
@@ -272,7 +272,7 @@ func TestAnswersWaitForTheCommit(t *testing.T) {
 		require.NoError(t, (<-other).Err)
 		require.Len(t, wholeLog(t, s), 4)
 
-		for n := range calm + 2 { // then it inserts without the log's lock what it can validate in memory
+		for n := range calm + 2 { // then it inserts, without the log's lock, what it can validate in memory
 			must(t, s, fmt.Sprintf("calm-%d", n), makes(1)...)
 		}
 		_, err = holder.Exec(t.Context(), `select pg_advisory_lock(77), pg_advisory_lock(78)`)

@@ -15,12 +15,12 @@ import (
 	"bahi/eventstore"
 )
 
-// ErrNotEmpty reports that the log to import into has events.
+// ErrNotEmpty reports that the target log has events.
 var ErrNotEmpty = errors.New("the log has events already")
 
-// Import is what fills an empty log: all events of another log.
+// Import has the events for an empty log: all of another log.
 type Import struct {
-	// StoreID is the log's id from now on: that of the log that it replaces, or uuid.Nil for a new id.
+	// StoreID is the log's new id: that of the log that it replaces, or uuid.Nil for a new id.
 	StoreID uuid.UUID
 	// Events start at position 1, without gaps in positions or in a stream's revisions.
 	Events iter.Seq2[event.Stored, error]
@@ -28,11 +28,11 @@ type Import struct {
 	Within func(ctx context.Context, tx pgx.Tx) error
 }
 
-// Into fills the log in the pool's migrated database, in one transaction, and returns the log's id. It returns
-// [ErrNotEmpty], or what is wrong with the events. No [Store] may have the log open, because its id changes.
+// Into fills the log in the pool's migrated database, in one transaction, and returns the log's id. It returns [ErrNotEmpty], or the fault
+// of the events. No [Store] may have the log open, because its id changes.
 //
-// A stored event does not tell with which expectation it was appended. Into marks all events as appended without
-// an exact revision, so that a retry with any expectation finds them.
+// A stored event does not record the expectation of its append. Into marks all events as appended without an exact revision, so a retry
+// with any expectation finds them.
 func (in Import) Into(ctx context.Context, pool *pgxpool.Pool) (store uuid.UUID, err error) {
 	err = pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		if store, err = in.into(ctx, tx); err != nil || in.Within == nil {
@@ -85,7 +85,7 @@ func (in Import) copyEvents(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// copySource feeds events to COPY and checks what an append would check.
+// copySource feeds events to COPY. It checks what an append would check.
 type copySource struct {
 	next func() (event.Stored, error, bool)
 	e    event.Stored // the current event
@@ -157,8 +157,8 @@ func withoutIndexes(ctx context.Context, tx pgx.Tx, fill func() error) error {
 	if !isDouble(err) {
 		return err
 	}
-	// An id twice in one stream means that at most one of the two appends had no exact revision. Which one is
-	// unknown; Into takes the first, which a retry without an exact revision will find.
+	// An id that occurs twice in one stream means that at most one of the two appends had no exact revision. Which one is unknown. Into
+	// takes the first; a retry without an exact revision will find it.
 	for _, sql := range []string{`
 		update log.event set open_ended = false where position in (
 			select position from (

@@ -61,7 +61,7 @@ func TestImportedLogContinuesTheOriginal(t *testing.T) {
 	require.Equal(t, old.ID(), s.ID())
 	require.Equal(t, want, all(t, s))
 
-	// A client that missed the answer retries and gets it now, with any expectation.
+	// A client that received no response retries and gets the first outcome, with any expectation.
 	for _, c := range []struct {
 		expected eventstore.Expected
 		e        event.Proposed
@@ -196,7 +196,7 @@ func TestStreamWithTheSameIDTwiceIsImported(t *testing.T) {
 	}
 }
 
-// Any log: the archive of its imported archive is the same archive.
+// This holds for any log: archiving the imported archive gives the same archive.
 func TestArchiveOfAnImportedArchiveIsTheSame(t *testing.T) {
 	t.Parallel()
 	one, other, folder := newPool(t, newLog(t)), newPool(t, newLog(t)), t.TempDir()

@@ -33,24 +33,24 @@ const (
 	// maxLevel limits the entries of one section that [leveling] copies.
 	maxLevel = 512
 
-	// maxMoved limits how often the journal may be another one than it was a moment ago.
+	// maxMoved limits how often the journal's end may move between two reads.
 	maxMoved = 10
 
-	// wholeInterval is the interval of the checks that nothing has cut the journal.
+	// wholeInterval is the interval of the checks that the journal is uncut.
 	wholeInterval = time.Hour
 )
 
-// errNoJournal refuses a log that is kept with a journal, without it.
+// errNoJournal refuses to open a log with a journal without that journal.
 var errNoJournal = errors.New(
-	"this log has a journal in EventStoreDB: set EVENTSTORE_URL. Without it, answered writes would not be in the journal")
+	"this log has a journal in EventStoreDB: set EVENTSTORE_URL. Without it, acknowledged writes would not be in the journal")
 
-// leveling makes a log and its journal equal: what one lacks at its end is copied from the other. Everything in either was decided under
-// the log's lock, and whatever was answered is in one of them.
+// leveling makes a log and its journal equal: it copies what one lacks at its end from the other. All events in either were decided under
+// the log's lock, and every acknowledged one is in one of them.
 type leveling struct {
 	journal *journal.Journal
 	fill    bool // an empty journal, too
 	log     *slog.Logger
-	show    func(done, of int64) // the progress; nil: nobody looks
+	show    func(done, of int64) // receives the progress; may be nil
 }
 
 // level works in sections, each of which is committed.
@@ -132,10 +132,10 @@ func (l leveling) toLog(ctx context.Context, tx pgx.Tx, head event.Position) err
 		_, err = tx.Exec(ctx, insertEntries, entryColumns(entries)...)
 		return err
 	}
-	return journal.ErrMoved // its newest events cannot be read
+	return journal.ErrMoved // its newest events are unreadable
 }
 
-// toJournal appends whole transactions. A group of them is small enough for the server's usual limit, if each of them is.
+// toJournal appends whole transactions, in groups below the server's usual limit. Only a single transaction may exceed it.
 func (l leveling) toJournal(ctx context.Context, tx pgx.Tx, last event.Position) error {
 	entries, err := readEntries(tx.Query(ctx, findEntries, int64(last), eventstore.MaxEvents+maxLevel))
 	if err != nil {
@@ -157,7 +157,7 @@ func (l leveling) toJournal(ctx context.Context, tx pgx.Tx, last event.Position)
 	return l.journal.Append(ctx, last, entries[:n])
 }
 
-// bind names the log in the server and the journal in the log: from now on, no node serves one without the other.
+// bind records the log in the server and the journal in the log. From then on, no node serves one without the other.
 func (l leveling) bind(ctx context.Context, tx pgx.Tx) error {
 	var bound bool
 	err := tx.QueryRow(ctx, `select journal is not distinct from $1 from log.identity`, l.journal.Stream()).Scan(&bound)
@@ -201,7 +201,7 @@ func entryColumns(entries []journal.Entry) []any {
 	return []any{positions, revisions, times, ids, open, streams, types, datas, metas}
 }
 
-// journalError is an error that leaves the appender's connection as it is.
+// journalError is an error that does not close the appender's connection.
 type journalError struct{ error }
 
 func (e *journalError) Unwrap() error { return e.error }
@@ -214,13 +214,13 @@ func (a *appender) level(ctx context.Context) error {
 	if err := (leveling{journal: a.journal, log: a.log}).level(ctx, a.conn); err != nil {
 		return &journalError{err}
 	}
-	a.leveled, a.head = true, uuid.Nil // the window does not have what was copied
+	a.leveled, a.head = true, uuid.Nil // the window lacks the copied events
 	a.tail.heard(0)
 	return nil
 }
 
 // insertJournaled appends a plan under the log's lock, and to the journal between its insertion and its commit. So Postgres has accepted
-// what comes into the journal, and only a lost connection keeps it from being committed.
+// all that reaches the journal, and only a lost connection can prevent the commit.
 func (a *appender) insertJournaled(ctx context.Context, p *plan) (at time.Time, err error) {
 	rows, _ := a.conn.Query(ctx, insertGroup, p.columns(a.window.head, true)...)
 	at, done, err := a.inserted(rows, p)
@@ -247,7 +247,7 @@ func (a *appender) insertJournaled(ctx context.Context, p *plan) (at time.Time, 
 	return at, nil
 }
 
-// watchJournal checks now and then that nothing has cut the journal, until the context ends.
+// watchJournal checks regularly that the journal is uncut, until the context ends.
 func watchJournal(ctx context.Context, j *journal.Journal, log *slog.Logger) {
 	for {
 		select {
@@ -278,7 +278,7 @@ func (s *Store) level(ctx context.Context, conn *pgx.Conn) {
 	}
 }
 
-// restored reports whether the log has an event again that it had lost, from its journal.
+// restored reports whether the journal gave the log back an event that it had lost.
 func (s *Store) restored(ctx context.Context, at event.Position) bool {
 	if s.appender.journal == nil {
 		return false
@@ -292,8 +292,8 @@ func (s *Store) restored(ctx context.Context, at event.Position) bool {
 	return err == nil && head >= at
 }
 
-// CopyToJournal copies the log in the pool's migrated database to a journal that is empty or has a part of the copy, and binds them:
-// from then on, the log is not served without it. No node may serve the log meanwhile.
+// CopyToJournal copies the log in the pool's migrated database to a journal that is empty or has a part of the copy, and binds them. From
+// then on, no node serves the log without it. No node may serve the log during the copy.
 func CopyToJournal(
 	ctx context.Context, pool *pgxpool.Pool, server journal.Server, log *slog.Logger, show func(done, of int64),
 ) (stream string, err error) {

@@ -35,7 +35,7 @@ func journaled(t testing.TB, url string, server journal.Server) *Store {
 	return s
 }
 
-// refusedWith opens a log with its journal and returns why it is refused.
+// refusedWith opens a log with its journal and returns the error.
 func refusedWith(t testing.TB, url string, server journal.Server) error {
 	t.Helper()
 	s, err := OpenJournaled(t.Context(), newPool(t, url), slog.New(slog.DiscardHandler), server)
@@ -78,7 +78,7 @@ func TestStoreWithJournal(t *testing.T) {
 	require.NotEmpty(t, mirrored(t, journaled(t, url, server), server))
 }
 
-// An answered append is on disk: a server that crashes must not hide it from reads, even if the journal has it.
+// An acknowledged append is on disk: after a crash of the server, reads must see it, even if the journal has it.
 func TestEachCommitWaitsForTheDisk(t *testing.T) {
 	t.Parallel()
 	for _, with := range []bool{false, true} {
@@ -151,7 +151,7 @@ func holdsWithJournal(t *testing.T, address string) {
 	require.NotEmpty(t, mirrored(t, journaled(t, url, server), server))
 }
 
-// Two nodes write under faults of the server. Each answered event is in the log once, and the journal is equal to the log.
+// Two nodes write while the server has faults. Each acknowledged event is in the log once, and the journal is equal to the log.
 func TestFaultsLoseNoAnsweredEvent(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(12) {
@@ -217,7 +217,7 @@ func TestGroupInTheJournalOnlyIsAnsweredAfterTheConnectionIsLost(t *testing.T) {
 	require.Len(t, mirrored(t, s, server), 3)
 }
 
-// The outcome of a group is unknown; it comes into the journal later. The next group finds it there, and so does a client that tries again.
+// The outcome of a group is unknown; it reaches the journal later. The next group finds it there, and so does a retry.
 func TestGroupInDoubtIsFoundLater(t *testing.T) {
 	t.Parallel()
 	url, server := newLog(t), journaltest.New()
@@ -234,7 +234,7 @@ func TestGroupInDoubtIsFoundLater(t *testing.T) {
 	require.Len(t, mirrored(t, s, server), 2)
 }
 
-// What decides must see the events that only the journal had.
+// Decisions must see the events that only the journal had.
 func TestEventsOfTheJournalAreValidatedAgainst(t *testing.T) {
 	t.Parallel()
 	url, server := newLog(t), journaltest.New()
@@ -308,7 +308,7 @@ func TestLogAndJournalAreLeveledAtTheStart(t *testing.T) {
 	}
 }
 
-// A server acknowledged events and lost them, while the nodes run.
+// A server acknowledged events and lost them while the nodes run.
 func TestRunningNodeRestoresTheTailOfItsJournal(t *testing.T) {
 	t.Parallel()
 	url, server := newLog(t), journaltest.New()
@@ -342,7 +342,7 @@ func TestRunningNodeRestoresTheTailOfItsLog(t *testing.T) {
 	require.Len(t, mirrored(t, s, server), 41)
 }
 
-// A follower is the first to notice that events are gone.
+// A subscriber is the first to notice that events are gone.
 func TestFollowerRestoresTheTailOfItsLog(t *testing.T) {
 	t.Parallel()
 	url, server := newLog(t), journaltest.New()
@@ -406,7 +406,7 @@ func TestTransactionTooLargeForTheServerIsRefusedAlone(t *testing.T) {
 	require.Len(t, mirrored(t, s, server), 2)
 }
 
-// Many transactions that fit one by one do not exceed the server's usual limit together.
+// Many transactions, each below the server's usual limit, do not exceed it together.
 func TestGroupsFitTheServer(t *testing.T) {
 	t.Parallel()
 	url, server := newLog(t), journaltest.New()

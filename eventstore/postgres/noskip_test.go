@@ -104,9 +104,9 @@ func (n *nodes) tellf(format string, args ...any) {
 	}
 }
 
-// 64 clients in four processes append, two processes only read, and all follow the log, while processes are
-// killed, sessions are terminated, commits are slow or fail, and the lock is taken. In the end each follower has
-// seen exactly 1 to N; each acknowledged append is in the log once, and no refused one.
+// 64 clients in four processes append, two processes only read, and all follow the log. Meanwhile processes are killed, sessions are
+// terminated, commits are slow or fail, and the lock is held. In the end each subscriber has seen exactly 1 to N, each acknowledged append
+// is in the log once, and no refused one is.
 func TestFollowersSkipAndRepeatNothing(t *testing.T) {
 	t.Parallel()
 	const seed = 20261121
@@ -159,8 +159,8 @@ func TestFollowersSkipAndRepeatNothing(t *testing.T) {
 	require.Greater(t, len(log), least)
 }
 
-// finish lets all processes follow the log to its end. A stopping writer may still finish an append: the end is
-// known only when all writers have reported that they stopped.
+// finish lets all processes read the log to its end. A stopping writer may still finish an append, so the end is known only when all
+// writers have reported that they stopped.
 func (n *nodes) finish(s *Store) {
 	n.t.Helper()
 	last := must(n.t, s, "last-1", makes(1)...).Position

@@ -10,15 +10,15 @@ import (
 	"bahi/domain/event"
 )
 
-// rarelyPolling has the timeouts of a node that hardly ever polls, so that even on a slow machine an event arrives by its notice.
+// rarelyPolling has the timeouts of a node that hardly polls, so even on a slow machine an event arrives by its notice.
 var rarelyPolling = func() timeouts {
 	p := defaultTimeouts
 	p.look = 2 * time.Minute
 	return p
 }()
 
-// In the suite's log another append would wake a follower that missed a notice. Here nobody else appends, and
-// these nodes poll every two minutes.
+// In the suite's log another append would wake a subscriber that missed a notice. Here no other process appends, and the nodes poll every
+// two minutes.
 func TestNoticesWakeOtherNodesAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, each := range map[string]func(t *testing.T, s *Store, url string){

@@ -10,17 +10,17 @@ import (
 	"bahi/eventstore"
 )
 
-// plan is what becomes of a group at the window's head.
+// plan is the outcome of validating a group at the window's head.
 type plan struct {
 	accepted  []*pending
 	refused   []*pending
 	wrong     []*eventstore.WrongRevision // of each that is refused
-	undecided bool                        // the window does not know enough
+	undecided bool                        // the window lacks a stream
 	events    []event.Stored
 	open      []bool // of each event: appended without an exact revision
 }
 
-// lookedUp is what the log says, under its lock, of streams that the window does not know.
+// lookedUp has the state, read under the log's lock, of streams that the window lacks.
 type lookedUp struct {
 	revisions map[string]int64
 	repeated  map[appendedEvent]bool // of the transactions without an exact revision
@@ -60,7 +60,7 @@ func (a *appender) plan(group []*pending, looked *lookedUp) *plan {
 			revision, known := current(c.Stream)
 			switch {
 			case !known && a.window.trusts(c.Expected, asOf):
-			case !known && asOf < m.AsOf && looked == nil: // the insert finds out whether the stream exists
+			case !known && asOf < m.AsOf && looked == nil: // the insert detects whether the stream exists
 			case !known:
 				p.undecided = true
 				return nil

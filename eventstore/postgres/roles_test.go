@@ -116,7 +116,7 @@ func (r *role) sayf(format string, args ...any) {
 	os.Stdout.Write(fmt.Appendf(nil, format+"\n", args...)) // one write, so that short lines stay whole
 }
 
-// digest hashes all that a reader sees of an event.
+// digest hashes the fields of an event that a reader sees.
 func digest(e event.Stored) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, e.Position, e.Stream, e.Revision, e.ID, e.Type, string(e.Data), string(e.Meta), e.At.UnixMicro())
@@ -183,7 +183,7 @@ func (r *role) untilKnown(ctx context.Context) (context.Context, context.CancelF
 	return ctx, cancel
 }
 
-// write appends until it is told to stop: to streams of its own and to shared streams, with repetitions.
+// write appends until it must stop: to its own streams and to shared streams, with repetitions.
 func (r *role) write(ctx context.Context, chance *rand.Rand) {
 	type done struct {
 		request  eventstore.Write

@@ -17,15 +17,15 @@ const columns = `position, stream, revision, id, type, data, meta, recorded_at`
 // string sets a default_query_exec_mode that uses text.
 var inBinary = pgx.QueryResultFormats{pgx.BinaryFormatCode}
 
-// row is the event that was scanned last. It decodes binary columns by itself, because logs are read by the million: pgx would look up
-// a scan plan and allocate for each column of each row.
+// row is the event that was scanned last. It decodes binary columns itself, because pgx would look up a scan plan and allocate for each
+// column of each row.
 type row struct{ event.Stored }
 
 // epoch is 2000-01-01, where Postgres's timestamps begin, in microseconds of Unix time.
 const epoch = 946_684_800_000_000
 
-// ScanRow implements [pgx.RowScanner]. An infinite timestamp, which only a forger writes, becomes a time far away: the log remains
-// readable, and the event's hash exposes it.
+// ScanRow implements [pgx.RowScanner]. An infinite timestamp, which only a forger writes, becomes a distant time: the log remains readable,
+// and the event's hash exposes it.
 func (r *row) ScanRow(rows pgx.Rows) error {
 	if rows.FieldDescriptions()[0].Format != pgx.BinaryFormatCode {
 		return r.scanText(rows)

@@ -1,10 +1,9 @@
 // Package postgres keeps the event log in a Postgres database: dense positions in commit order, group commit,
 // subscriptions served from memory.
 //
-// A position is assigned inside the append's transaction, under a lock that is held until the commit. So
-// positions have no gaps, and position order is commit order: a reader that has seen position N has seen
-// everything up to N. Sequences and transaction ids were turned down: their order is not commit order, and
-// every reader that repairs this afterwards either skips events or stalls.
+// A position is assigned inside the append's transaction, under a lock that is held until the commit. So positions have no gaps, and
+// position order is commit order: a reader that has seen position N has seen everything up to N. The order of sequences and transaction ids
+// is not commit order. Readers that repair this afterwards skip events or stall.
 package postgres
 
 import (
@@ -26,8 +25,7 @@ import (
 	"bahi/eventstore/journal"
 )
 
-// A read fetches few events with its first query, because many readers want only one, and more with each
-// further query, up to maxChunkBytes.
+// A read's first query fetches few events, because many readers need only one. Each further query fetches more, up to maxChunkBytes.
 const (
 	firstChunk    = 64
 	maxChunk      = 4096
@@ -53,7 +51,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) (*Store, er
 	return open(ctx, pool, log, defaultTimeouts, nil)
 }
 
-// OpenJournaled opens the log and its journal in a server, makes them equal, and appends to both. The store closes the server.
+// OpenJournaled opens the log and its journal in a server and makes them equal. Appends go to both. Close closes the server, too.
 func OpenJournaled(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger, server journal.Server) (*Store, error) {
 	return open(ctx, pool, log, defaultTimeouts, server)
 }
@@ -87,7 +85,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger, p timeouts,
 	}
 	s.running.Go(func() { s.appender.run() })
 	s.running.Go(func() { tell(ctx, pool, s.tail, s.appender.done, log) })
-	s.running.Go(func() { listen(ctx, pool.Config().ConnConfig.Copy(), p.look, s.tail, log, s.level) })
+	s.running.Go(func() { listen(ctx, pool.Config().ConnConfig.Copy(), p, s.tail, log, s.level) })
 	return s, nil
 }
 
@@ -185,7 +183,7 @@ func (s *Store) ReadAll(ctx context.Context, from event.Position, direction even
 
 var _ eventstore.FilteredReader = (*Store)(nil)
 
-// sparingSection is how many positions a statement looks through that leaves out events.
+// sparingSection is the number of positions that one statement of ReadExcluding covers.
 const sparingSection = 50_000
 
 // ReadExcluding implements [eventstore.FilteredReader].
@@ -201,7 +199,7 @@ func (s *Store) readSections(ctx context.Context, after, upTo event.Position, wi
 		limit := firstChunk
 		for next := after; next < upTo; {
 			end := min(next+section, upTo)
-			// A plan for these very types looks each up in a table; one for any types would compare an event's with all of them.
+			// A plan for these exact types looks up each in a table. A generic plan would compare an event's type with all of them.
 			batch, more, err := s.read(ctx, &limit, sql, pgx.QueryExecModeCacheDescribe, int64(next), int64(end), without)
 			if err != nil {
 				yield(event.Stored{}, fmt.Errorf("read the log from %d: %w", next, err))
@@ -220,7 +218,7 @@ func (s *Store) readSections(ctx context.Context, after, upTo event.Position, wi
 	}
 }
 
-// begins returns the size of a read's first chunk. Who reads backwards mostly wants one event, and others may have a megabyte each.
+// begins returns the size of a read's first chunk. A backward read mostly needs one event, and others may have a megabyte each.
 func begins(d eventstore.Direction) int {
 	if d == eventstore.Backwards {
 		return 1
@@ -309,9 +307,9 @@ func (s *Store) SubscribeDelayed(ctx context.Context, after event.Position, p ev
 			next, last = after, uuid.Nil // last is the id of the event at next, once it was yielded
 			looked     int
 			limit      = firstChunk
-			more       bool // events follow what the last query returned, perhaps without a notice
+			more       bool // events follow the last query's result, perhaps without a notice
 		)
-		// take returns what follows, if it is known or has to be looked for.
+		// take returns the next events, from memory or by a query.
 		take := func() ([]event.Stored, error) {
 			batch, known := s.tail.after(next, &looked)
 			if known && (!more || len(batch) > 0) {
@@ -371,7 +369,7 @@ func (s *Store) whole(ctx context.Context, batch []event.Stored) ([]event.Stored
 	for batch = slices.Clip(batch); next < end; next = batch[len(batch)-1].Position {
 		limit := int(end - next)
 		rest, _, err := s.readAll(ctx, &limit, next, eventstore.Forwards)
-		if err != nil || len(rest) == 0 { // foreign metadata may promise what does not follow
+		if err != nil || len(rest) == 0 { // another program's metadata may announce more events than follow
 			return batch, err
 		}
 		batch = append(batch, rest...)
@@ -385,10 +383,10 @@ const followed = `
 		case when position > $1 then data else '{}' end, case when position > $1 then meta else '{}' end, recorded_at
 	from log.event where position >= $1 order by position limit $2`
 
-// look returns the events after a position, and reports whether more may follow. The same query reads the event
-// at the position: look returns ErrTailLost if it is missing, or has another id than the known one.
+// look returns the events after a position, and reports whether more may follow. The same query reads the event at the position. look
+// returns ErrTailLost if that event is missing, or its id is not the known one.
 func (s *Store) look(ctx context.Context, limit *int, at event.Position, id uuid.UUID) (batch []event.Stored, more bool, err error) {
-	if at >= eventstore.End { // no event is ever there
+	if at >= eventstore.End { // position 0 never has an event
 		return nil, false, nil
 	}
 	told, newest := s.tail.told(), event.Position(0)
@@ -399,7 +397,7 @@ func (s *Store) look(ctx context.Context, limit *int, at event.Position, id uuid
 	if n := len(batch); n > 0 {
 		newest = batch[n-1].Position
 	}
-	if !more && newest < told { // a notice announced more: this server is behind the one that sent it
+	if !more && newest < told { // a notice announced more: this server lags behind the one that sent it
 		s.tail.reset()
 	}
 	if at == 0 {

@@ -21,7 +21,7 @@ import (
 	"bahi/migrations"
 )
 
-// TestMain is also the program that the test with many processes starts.
+// TestMain also runs as the program that the test with many processes starts.
 func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
 		os.Exit(play(role))
@@ -82,7 +82,7 @@ func connect(t testing.TB, url string) *pgx.Conn {
 	return conn
 }
 
-// made returns an event whose bytes follow from its id, so that a reader can check them.
+// made returns an event whose bytes are derived from its id, so a reader can check them.
 func made(id uuid.UUID) event.Proposed {
 	return event.Proposed{
 		ID: id, Type: "ThingDone",
@@ -106,8 +106,8 @@ func must(t testing.TB, s *Store, stream string, events ...event.Proposed) event
 	return done
 }
 
-// wholeLog reads the log and checks the invariants of every log: positions are 1 to N, revisions are dense in each
-// stream, times never decrease, bytes are as made.
+// wholeLog reads the log and checks the invariants of every log: positions are 1 to N, revisions are dense in each stream, times never
+// decrease, and bytes are those that made generates.
 func wholeLog(t testing.TB, s *Store) []event.Stored {
 	t.Helper()
 	var (
@@ -190,7 +190,7 @@ func TestDatabaseDefaultsDoNotWeakenTheLog(t *testing.T) {
 		})
 	}
 	s := opened()
-	// A caller that waited for the lock must see what was committed in the meantime.
+	// A caller that waited for the lock must see the commits of the meantime.
 	done := make(chan error, 2)
 	unlock := lock(t, url)
 	for _, node := range []*Store{opened(), opened()} {
@@ -211,7 +211,7 @@ func TestDatabaseDefaultsDoNotWeakenTheLog(t *testing.T) {
 	require.Equal(t, "on", setting)
 }
 
-// lock takes the log's lock as another node would, until unlock is called.
+// lock acquires the log's lock like another node and holds it until unlock is called.
 func lock(t testing.TB, url string) (unlock func()) {
 	t.Helper()
 	conn := connect(t, url)

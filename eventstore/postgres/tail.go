@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// tailEvents and tailBytes limit the memory for recent events that followers read. The tail may reach twice
-	// the limit, so that not every append moves it.
+	// tailEvents and tailBytes limit the memory for recent events, which subscribers read. The tail may reach twice the limit, so that not
+	// every append moves it.
 	tailEvents = 16384
 	tailBytes  = 32 << 20
 
-	// maxTailBatch limits a follower's batch to what one transaction should process.
+	// maxTailBatch limits a subscriber's batch to what one transaction should process.
 	maxTailBatch = 384
 
-	// pollInterval is the longest delay of another process's event whose notice was lost.
+	// pollInterval is the maximum delay of another process's event whose notice was lost.
 	pollInterval = time.Second
 
 	channel = "bahi_log"
 )
 
-// tail has the newest events that this process appended, as long as no other process's event lies between them.
+// tail has the newest events that this process appended, without gaps.
 type tail struct {
 	mu            sync.Mutex
 	events        []event.Stored // at successive positions
@@ -37,8 +37,8 @@ type tail struct {
 	keep          int            // number of events to keep, if they are small
 	own           event.Position // the last position that this process appended
 	head          event.Position // the last position that a notice announced
-	doubts        int            // counts the times that only the database could tell the head
-	doubtsAtReset int            // doubts at the last new connection
+	doubts        int            // counts how often only the database knew the head
+	doubtsAtReset int            // value of doubts at the last new connection
 	change        signal.Signal
 	waiters       map[*waiter]bool
 	began         time.Time
@@ -48,15 +48,15 @@ func newTail() *tail {
 	return &tail{keep: tailEvents, doubts: 1, waiters: map[*waiter]bool{}, began: time.Now()}
 }
 
-// waiter is a subscriber that waits for a change. To wake each subscriber for each append took more of the processor than the append.
+// waiter is a subscriber that waits for a change. Waking each subscriber for each append cost more than the append.
 type waiter struct {
 	patience func([]event.Stored) time.Duration
-	wake     chan struct{} // closed when it is to read
-	timer    *time.Timer   // closes it, for events that may wait; nil: there are none
-	most     time.Duration // how long these may wait
+	wake     chan struct{} // closed to wake the subscriber
+	timer    *time.Timer   // closes wake for events that may wait; nil: there are none
+	most     time.Duration // how long such events may wait
 }
 
-// wait returns a waiter for the next change. The caller must let it leave.
+// wait returns a waiter for the next change. The caller must release it with leave.
 func (t *tail) wait(patience func([]event.Stored) time.Duration) *waiter {
 	w := &waiter{patience: patience, wake: make(chan struct{})}
 	t.mu.Lock()
@@ -85,7 +85,7 @@ func (t *tail) rouse(w *waiter) {
 	}
 }
 
-// rouseIn wakes a waiter in no more than a time. All that wait for the same time wake at once, so that they share what they do then.
+// rouseIn wakes a waiter after at most a time. Waiters with the same time wake together, so that they share their queries.
 func (t *tail) rouseIn(w *waiter, most time.Duration) {
 	switch {
 	case most <= 0:
@@ -126,8 +126,8 @@ func (t *tail) committed(events []event.Stored) {
 	}
 }
 
-// reset resets the tail after a new connection. The new server may have replaced the lost one and may lack its newest events: only the
-// database knows which exist.
+// reset resets the tail after a new connection. The new server may lack the newest events of the lost one, so only the database knows which
+// exist.
 func (t *tail) reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,7 +137,7 @@ func (t *tail) reset() {
 	t.moved(0)
 }
 
-// shrink drops the oldest events. Followers may still read the memory behind the slice, so it is not reused.
+// shrink drops the oldest events. Subscribers may still read the memory behind the slice, so it is not reused.
 func (t *tail) shrink() {
 	first, bytes := len(t.events), 0
 	for first > 0 && len(t.events)-first < t.keep {
@@ -165,7 +165,7 @@ func (t *tail) heard(head event.Position) {
 	}
 }
 
-// moved announces a head whose events are not known here.
+// moved announces a head whose events are not in this process's memory.
 func (t *tail) moved(head event.Position) {
 	t.announce(head)
 	for w := range t.waiters {
@@ -181,9 +181,8 @@ func (t *tail) announce(head event.Position) {
 // changed returns a channel that the next change closes.
 func (t *tail) changed() <-chan struct{} { return t.change.Wait() }
 
-// after returns the events after the position, possibly none. It returns false if only the database knows them,
-// or, after a new connection, whether the event at the position still exists. looked counts the doubts that the
-// follower has resolved by a query.
+// after returns the events after the position, possibly none. It returns false if only the database knows them, or, after a new connection,
+// whether the event at the position still exists. looked counts the doubts that the subscriber has resolved by a query.
 func (t *tail) after(position event.Position, looked *int) ([]event.Stored, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -214,16 +213,16 @@ func (t *tail) appended() event.Position {
 	return t.own
 }
 
-// listen wakes followers when other processes append. It also polls, because a notice is lost with its connection.
+// listen wakes subscribers when other processes append. It also polls, because a notice is lost with its connection.
 func listen(
-	ctx context.Context, config *pgx.ConnConfig, look time.Duration, t *tail, log *slog.Logger, connected func(context.Context, *pgx.Conn),
+	ctx context.Context, config *pgx.ConnConfig, p timeouts, t *tail, log *slog.Logger, connected func(context.Context, *pgx.Conn),
 ) {
 	for ctx.Err() == nil {
-		err := listenOnce(ctx, config, look, t, connected)
+		err := listenOnce(ctx, config, p, t, connected)
 		if ctx.Err() != nil {
 			return
 		}
-		log.Warn("listening for other processes' events failed; retrying", "error", err)
+		log.Warn("listening for other processes' appends failed; retrying", "error", err)
 		t.reset()
 		select {
 		case <-ctx.Done():
@@ -232,22 +231,21 @@ func listen(
 	}
 }
 
-func listenOnce(ctx context.Context, config *pgx.ConnConfig, look time.Duration, t *tail,
-	connected func(context.Context, *pgx.Conn)) error {
-	connecting, cancel := context.WithTimeout(ctx, defaultTimeouts.ask)
+func listenOnce(ctx context.Context, config *pgx.ConnConfig, p timeouts, t *tail, connected func(context.Context, *pgx.Conn)) error {
+	connecting, cancel := context.WithTimeout(ctx, p.ask)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(connecting, config)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
-	if _, err := conn.Exec(ctx, `listen `+channel); err != nil {
+	if _, err := conn.Exec(connecting, `listen `+channel); err != nil {
 		return err
 	}
 	connected(ctx, conn)
 	t.reset() // look for events that were appended before the LISTEN
 	for {
-		wait, cancel := context.WithTimeout(ctx, look)
+		wait, cancel := context.WithTimeout(ctx, p.look)
 		notice, err := conn.WaitForNotification(wait)
 		timedOut := wait.Err() != nil
 		cancel()
@@ -278,8 +276,8 @@ func parsePosition(text string) (p event.Position) {
 // tellInterval limits the notices under load; each wakes every process.
 const tellInterval = 5 * time.Millisecond
 
-// tell notifies other processes of this process's appends, until done is closed. The notice is not part of the
-// append's transaction, because it would slow the commit, and a lost notice only costs time.
+// tell notifies other processes of this process's appends, until done is closed. The append's transaction does not include the notice: that
+// would slow the commit, and a lost notice only costs time.
 func tell(ctx context.Context, pool *pgxpool.Pool, t *tail, done <-chan struct{}, log *slog.Logger) {
 	var told event.Position
 	news := func(ctx context.Context) {

@@ -37,8 +37,8 @@ func TestTailIsBounded(t *testing.T) {
 	}
 }
 
-// The test compares the tail with a log that others append to as well: the tail returns only events of the log,
-// in order, and never reports none if it knows of more.
+// The test compares the tail with a log to which others append as well. The tail returns only events of the log, in order. It never returns
+// none if it knows of more.
 func TestTailNeverSkips(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

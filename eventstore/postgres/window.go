@@ -5,11 +5,11 @@ import (
 	"bahi/eventstore"
 )
 
-// windowEvents is the number of newest events whose streams a window knows at least.
+// windowEvents is the minimum number of newest events whose streams a window knows.
 const windowEvents = 65536
 
-// window has the last revision of each stream that the newest events changed. With it, the appender validates transactions
-// in memory: an expectation that was true at a position still is, unless the window has the stream.
+// window has the last revision of each stream that the newest events changed. With it, the appender validates transactions in memory: an
+// expectation that was true at a position stays true, unless the window has the stream.
 type window struct {
 	since   event.Position // the window has every event after it
 	head    event.Position // of the newest event
@@ -17,7 +17,7 @@ type window struct {
 	last    map[string]change
 }
 
-// change is an event's place in its stream.
+// change is an event's position, stream and revision.
 type change struct {
 	stream   string
 	revision int64
@@ -51,8 +51,8 @@ func (w *window) trim() {
 	w.changes = append(make([]change, 0, 2*windowEvents), w.changes[windowEvents:]...)
 }
 
-// trusts reports whether an expectation is true at the head of a stream that the window does not have. asOf is a position that the
-// caller knew before it read the stream.
+// trusts reports whether an expectation is true at the head, for a stream that the window lacks. asOf is a position that the caller knew
+// before it read the stream.
 func (w *window) trusts(expected eventstore.Expected, asOf event.Position) bool {
 	return expected >= eventstore.NoStream && asOf >= w.since && asOf <= w.head
 }

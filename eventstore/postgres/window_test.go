@@ -9,7 +9,7 @@ import (
 	"bahi/domain/event"
 )
 
-// Whatever a window has dropped, it trusts no expectation that a dropped event made false.
+// A window trusts no expectation that a dropped event made false.
 func TestWindowKnowsWhatItForgot(t *testing.T) {
 	t.Parallel()
 	const streams = 1000

@@ -1,9 +1,9 @@
-// Package signal has the broadcast by which goroutines learn that something has changed.
+// Package signal has a broadcast that notifies goroutines of a change.
 package signal
 
 import "sync"
 
-// Signal wakes all that wait for the next change. The zero value is ready for use.
+// Signal wakes all goroutines that wait for the next change. The zero value is ready for use.
 type Signal struct {
 	mu   sync.Mutex
 	next chan struct{} // nil: nobody waits

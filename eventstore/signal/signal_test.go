@@ -33,7 +33,7 @@ func TestNotifyWakesThoseThatWait(t *testing.T) {
 	require.False(t, open(third))
 }
 
-// TestNoNoticeIsMissed counts up, and has readers that take the channel before they read: each of them sees the last count.
+// TestNoNoticeIsMissed counts up. Its readers get the channel before they read, so each of them sees the last count.
 func TestNoNoticeIsMissed(t *testing.T) {
 	t.Parallel()
 	const last = 1000

@@ -6,7 +6,7 @@ import (
 	"bahi/domain/event"
 )
 
-// These limits let the store read a few chunks ahead, in little memory even if events are large.
+// These limits allow reading a few chunks ahead in little memory, even with large events.
 const (
 	aheadBatches = 16
 	aheadEvents  = 512     // of a batch

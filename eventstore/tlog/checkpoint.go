@@ -25,10 +25,11 @@ const (
 	timeLine     = "time "
 	positionLine = "position "
 	numberLine   = "number "
+	mapLine      = "bahi-map/v1 "
 )
 
-// Checkpoint states the content of a log at some size (C2SP tlog-checkpoint). Extension lines give its time, the position of its last event
-// and its number; other logs' checkpoints lack them.
+// Checkpoint states the content of a log at some size (C2SP tlog-checkpoint). Extension lines give its time, the position of its last event,
+// its number and the root of the map of accounts; other logs' checkpoints lack them.
 type Checkpoint struct {
 	Origin   string         `json:"origin"` // the log's name, see [Origin]
 	Size     uint64         `json:"size"`   // number of events
@@ -36,6 +37,7 @@ type Checkpoint struct {
 	At       time.Time      `json:"at"`     // when it was made; zero if not stated
 	Position event.Position `json:"position"`
 	Number   int64          `json:"number,omitempty"` // order of signing, from 1 without gaps; 0 if not stated
+	Map      Hash           `json:"map,omitzero"`     // root of the map of accounts, see [Map]; zero if not stated
 }
 
 // Text returns the text to sign.
@@ -49,6 +51,9 @@ func (c Checkpoint) Text() string {
 	}
 	if c.Number > 0 {
 		text += numberLine + strconv.FormatInt(c.Number, 10) + "\n"
+	}
+	if c.Map != (Hash{}) {
+		text += mapLine + c.Map.String() + "\n"
 	}
 	return text
 }
@@ -120,7 +125,7 @@ func (k Keys) Open(signed []byte) (Checkpoint, []Signature, error) {
 	return c, by, nil
 }
 
-// ParseCheckpoint reads a checkpoint without verifying signatures, for callers that have it from a safe place.
+// ParseCheckpoint reads a checkpoint without verifying signatures, for callers that trust its source.
 func ParseCheckpoint(signed []byte) (Checkpoint, error) {
 	c, _, err := Keys{}.Open(signed)
 	if errors.Is(err, ErrNotSigned) {
@@ -129,9 +134,9 @@ func ParseCheckpoint(signed []byte) (Checkpoint, error) {
 	return c, err
 }
 
-// AddSignatures adds signature lines, such as a witness returns, to a checkpoint. Signatures by known keys must be valid, and there must
-// be at least one. It skips the others, because a witness may sign with keys that nobody here knows (C2SP tlog-witness,
-// add-checkpoint), and those that the checkpoint has already.
+// AddSignatures adds signature lines, such as a witness returns, to a checkpoint. There must be a signature by a known key, and each of
+// those must be valid. AddSignatures skips signatures that the checkpoint already has, and those by unknown keys: a witness may sign with
+// further keys (C2SP tlog-witness, add-checkpoint).
 func (k Keys) AddSignatures(signed, lines []byte) ([]byte, error) {
 	text, _, ok := bytes.Cut(signed, []byte("\n\n"))
 	if !ok {
@@ -162,7 +167,7 @@ func (k Keys) AddSignatures(signed, lines []byte) ([]byte, error) {
 	return all, nil
 }
 
-// parseText reads the signed text. It accepts the lines that it knows only in canonical form.
+// parseText reads the signed text. It accepts known lines only in canonical form.
 func parseText(text string) (c Checkpoint, err error) {
 	var basic tlog.Checkpoint
 	rest, err := basic.Unmarshal([]byte(text))
@@ -205,6 +210,11 @@ func extend(c *Checkpoint, line string) error {
 	}
 	if value, ok := strings.CutPrefix(line, numberLine); ok {
 		c.Number, err = count(line, value, c.Number)
+	}
+	if value, ok := strings.CutPrefix(line, mapLine); ok {
+		if c.Map != (Hash{}) || c.Map.UnmarshalText([]byte(value)) != nil || c.Map == (Hash{}) {
+			return fmt.Errorf("%q is not a single root of a map", line)
+		}
 	}
 	return err
 }

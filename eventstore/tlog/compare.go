@@ -12,9 +12,9 @@ import (
 	"bahi/domain/event"
 )
 
-// Difference is the first difference of two copies of a log. It does not say which copy is true; checkpoints do.
+// Difference is the first difference of two copies of a log. Only checkpoints show which copy is true.
 type Difference struct {
-	Kind   Kind   `json:"kind"`             // what was done to the second copy if the first is true
+	Kind   Kind   `json:"kind"`             // the change of the second copy if the first is true
 	Number uint64 `json:"event"`            // number of the event, from 1; the position if positions are dense
 	First  *Event `json:"first,omitempty"`  // the first copy's event there; nil if the copy ends before
 	Second *Event `json:"second,omitempty"` // the second copy's event there

@@ -12,7 +12,7 @@ import (
 	"bahi/domain/event"
 )
 
-// Kind is how a log was changed.
+// Kind is the way in which a log was changed.
 type Kind string
 
 // The kinds of findings.
@@ -44,7 +44,7 @@ func (e Event) String() string {
 	return fmt.Sprintf("%s %s@%d (id %s)", shown(e.Type), shown(e.Stream), e.Revision, e.ID)
 }
 
-// shown quotes text from a log for a sentence, in one line: a forger's text must not look like another sentence.
+// shown quotes text from a log on one line: a forger's text must not look like another sentence.
 func shown(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -54,11 +54,11 @@ func shown(text string) string {
 	}, text)
 }
 
-// Finding is the first fault of a log. Events are numbered from 1; the number is the position if positions are dense.
-// First and Last are 0 if no event is bad, but a signed checkpoint is.
+// Finding is the first fault of a log. Events are numbered from 1; the number is the position if positions are dense. First and Last are 0
+// if every event is good but a signed checkpoint is bad.
 type Finding struct {
 	Kind       Kind                `json:"kind"`
-	Proven     uint64              `json:"proven"`               // number of leading events that are proven right
+	Proven     uint64              `json:"proven"`               // number of leading events that are proven
 	First      uint64              `json:"first_bad"`            // number of the earliest possible first bad event …
 	Last       uint64              `json:"first_bad_at_latest"`  // … and of the latest
 	Event      *Event              `json:"event,omitempty"`      // the log's event there, if it was read
@@ -83,7 +83,7 @@ func (f Finding) String() string {
 	return where + ". " + f.Why
 }
 
-// finding returns the fault of the log that was read: toTheEnd, or up to where it was unreadable.
+// finding returns the fault of the log that was read, to its end (toTheEnd) or to an unreadable event.
 func (v *verifier) finding(toTheEnd bool) *Finding {
 	f := v.first(toTheEnd)
 	if f != nil && v.refuted != nil {
@@ -132,7 +132,7 @@ func (v *verifier) first(toTheEnd bool) *Finding {
 	return nil
 }
 
-// atMost limits proven by a checkpoint that the log does not reach, if it is trusted more than what proved them.
+// atMost limits proven to the size of an unreached checkpoint, if that is trusted more than those that proved it.
 func (v *verifier) atMost(proven uint64, unreached *RetainedCheckpoint) uint64 {
 	if unreached == nil {
 		return proven
@@ -167,7 +167,7 @@ func (v *verifier) before() uint64 {
 	return v.led[Untrusted]
 }
 
-// upTo returns a clause with the number of events that checkpoints of the same or greater trust confirm.
+// upTo returns a clause with the number of events that checkpoints of at least this trust confirm.
 func (v *verifier) upTo(k *RetainedCheckpoint) string {
 	if v.led[k.Trust] == 0 {
 		return ""

@@ -130,7 +130,7 @@ func TestProofOfAnEventWithAnInvalidYearIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "its event is of the year 38504")
 }
 
-// forged returns a log after a few changes by a more or less careful forger.
+// forged returns a log after a few changes by a forger, who may also repair what depends on them.
 func forged(t *rapid.T, honest []event.Stored) []event.Stored {
 	events := slices.Clone(honest)
 	for range rapid.IntRange(1, 3).Draw(t, "changes") {
@@ -161,8 +161,8 @@ func forged(t *rapid.T, honest []event.Stored) []event.Stored {
 	return events
 }
 
-// Any change of a log is found by a checkpoint that covers it, and the finding is true: the first bad event is in its range, and
-// not in the part that is called proven.
+// A checkpoint that covers a change finds it, and the finding is true: the first bad event is in its range, and outside the part that it
+// reports as proven.
 func TestFindingsAreTrue(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

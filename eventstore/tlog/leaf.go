@@ -12,7 +12,7 @@ import (
 	"bahi/domain/event"
 )
 
-// leafTag begins every leaf. It names the encoding and its version.
+// leafTag begins every leaf. It has the name and version of the encoding.
 const leafTag = "bahi event 1\n"
 
 // The prefixes that distinguish leaves from nodes (RFC 6962, section 2.1).

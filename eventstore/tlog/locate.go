@@ -14,9 +14,8 @@ const (
 	lookAheadBytes = 64 << 20
 )
 
-// locate reads the log again and finds the first event whose leaf differs from the tiles. It returns a finding only if it is
-// certain: the tiles must lead to the checkpoint k with the log's events before that one, and with another event in its
-// place. Otherwise it returns nil.
+// locate reads the log again and finds the first event whose leaf differs from the tiles. It returns a finding only if it is certain: the
+// log's events before that one and the kept leaf must lead to the checkpoint k through the tiles. Otherwise it returns nil.
 func (v *verifier) locate(ctx context.Context, events iter.Seq2[event.Stored, error], k *RetainedCheckpoint) *Finding {
 	if k == nil {
 		k = v.unreached()
@@ -82,8 +81,8 @@ func (v *verifier) leads(ctx context.Context, kept *leaves, ours *Tree, k Retain
 	return err == nil && VerifyInclusion(leaf, index, k.Size, inclusion, k.Root) == nil
 }
 
-// classify returns what was done at the first bad event: whether the kept events are found further on in the log or nearer,
-// at their original positions.
+// classify returns what changed at the first bad event: it compares whether the kept events are nearer at later positions or at their
+// original ones.
 func (v *verifier) classify(kept *leaves, index uint64, bad []event.Stored) (Kind, string) {
 	if len(bad) == 0 {
 		return Truncated, fmt.Sprintf("The log ends after %d events.", index)

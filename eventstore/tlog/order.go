@@ -7,8 +7,8 @@ import (
 	"bahi/domain/event"
 )
 
-// order checks a log against itself: positions, times, and the revisions of each stream. It needs no checkpoint, but a forger
-// who knows the rules can follow them.
+// order checks a log against itself: positions, times, and the revisions of each stream. It needs no checkpoint, but a forger who knows the
+// rules can satisfy them.
 type order struct {
 	count uint64
 	torn  bool // positions are broken: nothing after them can be checked
@@ -23,13 +23,13 @@ type order struct {
 // restoreAccepted is the stored name of the event that continues a log after a restore that lost its tail (docs/events.md).
 const restoreAccepted = "CheckpointRestoreAccepted"
 
-// maxNoted limits the clues and the restores that are kept: a log may consist of nothing else.
+// maxNoted limits the stored clues and restores: a forged log may have millions.
 const maxNoted = 100
 
 // maxExpected limits the memory that is reserved because of a checkpoint's claim.
 const maxExpected = 1 << 20
 
-// newOrder reserves memory for a number of events, most of which have their own streams.
+// newOrder reserves memory for a number of events, as if most had their own streams.
 func newOrder(expected uint64) order {
 	return order{streams: newStreams(min(expected, maxExpected))}
 }
@@ -90,7 +90,7 @@ func (o *order) found(e *event.Stored, kind Kind, first, last uint64, why string
 	}
 }
 
-// ended keeps the clue that ends the reading, even if the list is full, and returns false.
+// ended keeps the clue that ends the reading, even if the list is full. It returns false.
 func (o *order) ended(e *event.Stored, kind Kind, number uint64, why string, args ...any) bool {
 	o.torn = true
 	o.clues = o.clues[:min(len(o.clues), maxNoted-1)]
@@ -98,7 +98,7 @@ func (o *order) ended(e *event.Stored, kind Kind, number uint64, why string, arg
 	return false
 }
 
-// clue returns the first clue that is wanted, or nil.
+// clue returns the first clue that the caller accepts, or nil.
 func (o *order) clue(wanted func(Finding) bool) *Finding {
 	if i := slices.IndexFunc(o.clues, wanted); i >= 0 {
 		return &o.clues[i]

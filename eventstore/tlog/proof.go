@@ -20,7 +20,7 @@ const (
 	extraLine   = "extra "
 )
 
-// Proof shows anybody with the log's public key that the log has an event (C2SP tlog-proof).
+// Proof shows to a holder of the log's public key that the log has an event (C2SP tlog-proof).
 type Proof struct {
 	Event      event.Stored
 	Index      uint64 // of its leaf, from 0
@@ -71,11 +71,11 @@ func ParseProofs(text []byte) ([]Proof, error) {
 	return proofs, nil
 }
 
-// IsProof reports whether a file with this beginning is a file of proofs.
+// IsProof reports whether a text begins like a file of proofs.
 func IsProof(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte(proofHeader)) }
 
-// parseProof reads one proof. It reads the leaf's line, because the library's reader accepts no line over 64 KiB; comparing the
-// rest with the library's writer checks that it is in canonical form.
+// parseProof reads one proof. It reads the leaf's line itself, because the library's reader refuses lines over 64 kB. It compares the rest
+// with the library's writer, so only the canonical form is valid.
 func parseProof(text []byte) (p Proof, err error) {
 	rest, ok := bytes.CutPrefix(text, []byte(proofHeader))
 	if !ok {
@@ -111,7 +111,7 @@ func parseProof(text []byte) (p Proof, err error) {
 	return p, nil
 }
 
-// Verify returns a valid proof's checkpoint and who signed it.
+// Verify returns a valid proof's checkpoint and its signatures.
 func (k Keys) Verify(p Proof) (Checkpoint, []Signature, error) {
 	c, by, err := k.Open(p.Checkpoint)
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"bahi/domain/event"
 )
 
-// streams has the newest event of each stream by the hash of its name; names would take too much memory. Two names share a
-// hash once in some hundred million logs of a million streams.
+// streams has the newest event of each stream by the hash of its name, because names would take too much memory. Two names share a hash
+// once in some hundred million logs of a million streams.
 //
-// A million streams exceed a processor's caches, and Go's map would wait for memory at each lookup in turn. So streams
-// prefetches the slots of a batch of events before using the first one.
+// A million streams exceed a processor's caches. Lookups in Go's map would wait for memory one after another. So streams prefetches the
+// slots of a batch of events before it uses the first one.
 type streams struct {
 	seed  maphash.Seed
 	slots []slot // a power of two, at most three quarters in use

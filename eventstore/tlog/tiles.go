@@ -45,8 +45,8 @@ func Inclusion(ctx context.Context, tiles Tiles, index, size uint64) ([]Hash, er
 	return readProof(ctx, tiles, nodes)
 }
 
-// Consistency returns the proof that the tree of size from is a prefix of that of size to (RFC 6962, section 2.1.2).
-// It is empty if from is 0 or equals to.
+// Consistency returns the proof that the tree of size from is a prefix of the tree of size to (RFC 6962, section 2.1.2). It is empty if
+// from is 0 or equals to.
 func Consistency(ctx context.Context, tiles Tiles, from, to uint64) ([]Hash, error) {
 	nodes, err := proof.Consistency(from, to)
 	if err != nil {
@@ -86,7 +86,7 @@ func VerifyConsistency(from, to uint64, hashes []Hash, rootFrom, rootTo Hash) er
 	return nil
 }
 
-// legible writes the roots of a mismatch in base64, as in checkpoints.
+// legible formats the roots of a mismatch in base64, as in checkpoints.
 func legible(err error) error {
 	if m, ok := errors.AsType[proof.RootMismatchError](err); ok {
 		return fmt.Errorf("it leads to the root %s, and not to %s", base64.StdEncoding.EncodeToString(m.CalculatedRoot),
@@ -146,7 +146,7 @@ func readNodes(ctx context.Context, tiles Tiles, nodes []compact.NodeID) ([]Hash
 	return hashes, nil
 }
 
-// place returns the hashes of a tile whose root is the node.
+// place returns the hashes of the tile whose root is the node.
 func place(n compact.NodeID) (tile TileID, from, width int) {
 	above := n.Level % TileHeight
 	first := n.Index << above

@@ -9,8 +9,8 @@ import (
 // Tree is the state that a Merkle tree (RFC 6962) needs to grow: the roots of its perfect subtrees, the largest first.
 // Appending costs the same at any size. A copy is a snapshot; the zero value is the empty tree.
 //
-// It is a compact range of transparency-dev/merkle, with which tests compare it; this one has a fixed size and does not
-// allocate, because the verifier appends millions of leaves.
+// It is a compact range of transparency-dev/merkle, and tests compare it with theirs. This one has a fixed size and does not allocate,
+// because the verifier appends millions of leaves.
 type Tree struct {
 	size  uint64
 	roots [64]Hash // the first bits.OnesCount64(size) are in use
@@ -50,8 +50,8 @@ func (t *Tree) Root() Hash {
 // Append adds a leaf by its hash.
 func (t *Tree) Append(leaf Hash) { t.appendPerfect(0, leaf, nil) }
 
-// appendPerfect adds a perfect tree of 2^level leaves by its root. The size must be a multiple of that. If visit is not nil, it
-// gets each completed node, from left to right.
+// appendPerfect adds a perfect tree of 2^level leaves by its root. The size must be a multiple of 2^level. If visit is not nil,
+// appendPerfect calls it with each completed node, from left to right.
 func (t *Tree) appendPerfect(level uint, root Hash, visit func(level uint, index uint64, hash Hash)) {
 	top := bits.OnesCount64(t.size)
 	index := t.size >> level

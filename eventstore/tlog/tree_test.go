@@ -26,7 +26,7 @@ func TestTreeHasTheRootsOfThePublishedVectors(t *testing.T) {
 	}
 }
 
-// A tree equals the compact range of transparency-dev/merkle, no matter in which steps it grew.
+// A tree equals the compact range of transparency-dev/merkle, whatever the steps of its growth.
 func TestTreeEqualsTheLibrarysCompactRange(t *testing.T) {
 	t.Parallel()
 	factory := &compact.RangeFactory{Hash: rfc6962.DefaultHasher.HashChildren}
@@ -80,8 +80,7 @@ func TestTreeRefusesHashesOfAnotherSize(t *testing.T) {
 	require.EqualError(t, err, "a tree of 5 leaves has 2 hashes, not 3")
 }
 
-// Proofs at random places and sizes, from tiles that were written in random pieces, hold for what they prove and for nothing
-// else.
+// Proofs at random indexes and sizes, from tiles written in random pieces, hold for their claim and for nothing else.
 func TestProofsFromTilesHold(t *testing.T) {
 	t.Parallel()
 	const most = 70_000 // three levels of tiles

@@ -33,7 +33,7 @@ type vectors struct {
 	Proofs      []signedVector `json:"proofs"`
 }
 
-// published is a leaf of the test vectors of the Certificate Transparency libraries, and the root with it.
+// published has a leaf and root from the test vectors of the Certificate Transparency libraries.
 type published struct {
 	Leaf string `json:"leaf"` // hex
 	Root Hash   `json:"root"`
@@ -64,7 +64,7 @@ type consistency struct {
 	Hashes []Hash `json:"hashes"`
 }
 
-// signedVector is a checkpoint or a file of proofs, and whether it holds if the first public key is trusted.
+// signedVector is a checkpoint or a file of proofs, and whether it is valid if the first public key is trusted.
 type signedVector struct {
 	What string `json:"what"`
 	Text string `json:"text"`
@@ -191,7 +191,7 @@ func TestVectorsHold(t *testing.T) {
 	}
 }
 
-// The document suffices for a verifier in another language: this one was written from it, without our code.
+// The document suffices to write a verifier in another language. This one was written from it, without our code.
 func TestVerifierWrittenFromTheDocumentAgrees(t *testing.T) {
 	t.Parallel()
 	python, err := exec.LookPath("python3")

@@ -24,7 +24,7 @@ func (r Result) Verdict() Verdict {
 	}
 }
 
-// Also returns the result with a further finding, which counts only if there was none.
+// Also returns the result with a further finding, unless it already has one.
 func (r Result) Also(f Finding) Result {
 	if r.Finding != nil {
 		why := r.Finding.Why + " " + f.Why
@@ -43,6 +43,9 @@ func (r Result) Sentences() (all []string) {
 		say("TAMPERED. %s", r.Finding)
 	case Verified:
 		say("VERIFIED. The first %s what was signed; %d %s.", events(r.Proven, "is", "are"), r.Trusted, agree(r.Trusted))
+		if r.Maps > 0 {
+			say("The map of accounts is as signed in %s.", checkpoints(r.Maps))
+		}
 		if behind := r.Events - r.Proven; behind > 0 {
 			say("%s after the last checkpoint that was kept elsewhere or that a trusted key signed: nothing proves them yet.",
 				events(behind, "is", "are"))
@@ -64,13 +67,13 @@ func (r Result) Sentences() (all []string) {
 		say("Not verified, and no part of the log: %s, which the manifest does not list. The first is %s.", files(n), shown(r.Unlisted[0]))
 	}
 	for _, e := range r.Restores {
-		say("At position %d the log says that a restore lost its tail: %s. Older checkpoints may cover lost events; ask for the reason.",
+		say("At position %d the log records that a restore lost its tail: %s. Older checkpoints may cover lost events; ask for the reason.",
 			e.Position, e)
 	}
 	return all
 }
 
-// sayAgreed says how many checkpoints agree that prove nothing.
+// sayAgreed returns a sentence with the number of agreeing checkpoints that prove nothing.
 func (r Result) sayAgreed(say func(format string, args ...any)) {
 	if doubtful := r.Agreed - r.Trusted; doubtful > 0 {
 		say("It agrees with %d of its own checkpoints, which no trusted key signed.", doubtful)
@@ -82,6 +85,13 @@ func files(n int) string {
 		return "1 file among the segments"
 	}
 	return fmt.Sprintf("%d files among the segments", n)
+}
+
+func checkpoints(n int) string {
+	if n == 1 {
+		return "1 checkpoint"
+	}
+	return fmt.Sprintf("%d checkpoints", n)
 }
 
 func agree(checkpoints int) string {

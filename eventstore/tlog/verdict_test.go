@@ -17,7 +17,7 @@ func TestOverdueSignaturesLeaveTheVerdictOpen(t *testing.T) {
 	require.Contains(t, r.Sentences()[0], "CANNOT TELL. The first 9 events are what was signed. The events from position 10 on")
 }
 
-// Who gives a checkpoint from before and no key is told that the log's own newer checkpoints do not count, and not that nobody signed.
+// With an old checkpoint and no key, the verdict states that the log's newer checkpoints do not count, not that they are missing.
 func TestEventsAfterAKeptCheckpointAreNotCalledUnsigned(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []string{

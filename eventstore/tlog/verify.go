@@ -17,15 +17,15 @@ import (
 	"bahi/domain/event"
 )
 
-// Trust is the reason to believe a checkpoint. More trusted checkpoints are checked first: less trusted ones do not narrow
-// down what a more trusted one refutes.
+// Trust is the reason to believe a checkpoint. More trusted checkpoints are checked first. A less trusted one does not narrow down the
+// finding of a more trusted one.
 type Trust int
 
 // The levels of trust, from the greatest to the least.
 const (
-	KeptElsewhere Trust = iota // the verifier kept it where the log's operator could not reach it
-	SignedByKey                // it came with the log and is signed by a trusted key: the key's owner confirms it
-	Untrusted                  // it came with the log, and the log's operator could have made it: it can refute the log, but never prove it
+	KeptElsewhere Trust = iota // the verifier kept it out of reach of the log's operator
+	SignedByKey                // it came with the log, signed by a trusted key
+	Untrusted                  // it came with the log, and the log's operator could have made it: it can refute the log, never prove it
 )
 
 // trustWords are the names of the levels.
@@ -65,8 +65,8 @@ func (k RetainedCheckpoint) String() string {
 	return text
 }
 
-// Collect reads a file of checkpoints of one log; from names the source. It returns an error for a checkpoint of another log and
-// for an invalid signature by a trusted key. By is empty if no trusted key signed a checkpoint.
+// Collect reads a file of checkpoints of one log. from is the source's name. It returns an error for a checkpoint of another log and for an
+// invalid signature by a trusted key. By is empty if no trusted key signed a checkpoint.
 func (k Keys) Collect(origin, from string, text []byte) ([]RetainedCheckpoint, error) {
 	kept, errs := k.keepEach(origin, from, SplitCheckpoints(text))
 	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
@@ -75,8 +75,8 @@ func (k Keys) Collect(origin, from string, text []byte) ([]RetainedCheckpoint, e
 	return kept, nil
 }
 
-// ParseBundled reads checkpoints that came with a log and marks them like [RankBundled]. Its error is about the first invalid one, and
-// [Falsified] makes it a finding. Beside returns the others nevertheless: they may show more.
+// ParseBundled reads checkpoints that came with a log and marks them like [RankBundled]. Its error is about the first invalid one;
+// [Falsified] makes a finding of it. It also returns the valid ones, which may show more.
 func (k Keys) ParseBundled(origin, from string, notes [][]byte) (kept []RetainedCheckpoint, wrong error) {
 	all, errs := k.keepEach(origin, from, notes)
 	for i, err := range errs {
@@ -90,7 +90,7 @@ func (k Keys) ParseBundled(origin, from string, notes [][]byte) (kept []Retained
 	return RankBundled(kept), wrong
 }
 
-// Falsified returns the finding that a checkpoint, which came with a log, is invalid.
+// Falsified returns the finding that a checkpoint that came with a log is invalid.
 func Falsified(wrong error) Finding {
 	return Finding{Kind: Rewritten, Why: "A signed checkpoint was changed: " + wrong.Error() + "."}
 }
@@ -128,8 +128,8 @@ func (k Keys) keep(origin, from string, signed []byte) (RetainedCheckpoint, erro
 	return RetainedCheckpoint{Checkpoint: c, From: from, By: by}, nil
 }
 
-// RankBundled marks checkpoints that came with the log, or from where its operator can write: those with a signature by a
-// trusted key are [SignedByKey], the others [Untrusted].
+// RankBundled marks checkpoints that came with the log, or from a store that its operator can write. Those with a signature by a trusted
+// key become [SignedByKey], the others [Untrusted].
 func RankBundled(kept []RetainedCheckpoint) []RetainedCheckpoint {
 	for i := range kept {
 		kept[i].Trust = SignedByKey
@@ -140,29 +140,29 @@ func RankBundled(kept []RetainedCheckpoint) []RetainedCheckpoint {
 	return kept
 }
 
-// Evidence is what a log is compared with.
+// Evidence has what a log is compared with.
 type Evidence struct {
 	Kept []RetainedCheckpoint // of this log, in any order
 
-	// Tiles are kept tiles of the log, or nil. They need not be trusted: what they show about an event counts only if it leads
-	// to a checkpoint.
+	// Tiles are stored tiles of the log, or nil. They need not be trusted: a claim about an event counts only if it leads to a checkpoint.
 	Tiles Tiles
 
-	Progress func(events uint64) // called now and then by the goroutine of Verify; may be nil
+	Progress func(events uint64) // called regularly by Verify's goroutine; may be nil
 }
 
 // Result is the result of a verification.
 type Result struct {
 	Events  uint64         `json:"events"` // that were read
 	Last    event.Position `json:"last_position"`
-	Root    Hash           `json:"root"`    // of the tree over them; not set with a finding
-	Agreed  int            `json:"agreed"`  // number of checkpoints that agree …
-	Trusted int            `json:"trusted"` // … and how many of them are not [Untrusted]
-	Proven  uint64         `json:"proven"`  // number of leading events that checkpoints other than [Untrusted] ones confirm
+	Root    Hash           `json:"root"`           // of the tree over them; not set with a finding
+	Agreed  int            `json:"agreed"`         // number of checkpoints that agree …
+	Trusted int            `json:"trusted"`        // … and how many of them are not [Untrusted]
+	Maps    int            `json:"maps,omitempty"` // how many of those that agree have a root of the map, which was made again
+	Proven  uint64         `json:"proven"`         // number of leading events that checkpoints other than [Untrusted] ones confirm
 	// events that report a restore that lost the log's tail: older checkpoints may cover lost events
 	Restores []Event  `json:"restores,omitempty"`
-	Unsigned *Event   `json:"unsigned,omitempty"` // the first event after all checkpoints, if it should have been signed long ago
-	Unlisted []string `json:"unlisted,omitempty"` // files among an archive's segments that the manifest does not list; they were not read
+	Unsigned *Event   `json:"unsigned,omitempty"` // the first event after all checkpoints, if a server should have signed it long ago
+	Unlisted []string `json:"unlisted,omitempty"` // files among an archive's segments that the manifest does not list; not read
 	Finding  *Finding `json:"finding,omitempty"`  // the first fault; nil if there is none
 }
 
@@ -170,8 +170,8 @@ const (
 	// blockEvents is the number of events that are hashed at a time: a tile's.
 	blockEvents = TileWidth
 
-	// maxHeld limits the bytes of events in a block. Further events are hashed as they are read: a small archive, still
-	// untrusted, may unpack to events of many megabytes.
+	// maxHeld limits the bytes of events in a block. Further events are hashed as they are read: a small untrusted archive may unpack to
+	// events of many megabytes.
 	maxHeld = 1 << 20
 )
 
@@ -181,20 +181,25 @@ type block struct {
 	events  []event.Stored // without a position if its leaf has been hashed
 	held    int            // bytes
 	leaves  [blockEvents]Hash
-	perfect bool // root is the root of all leaves
+	about   [blockEvents]Concern // where the evidence has a root of the map
+	perfect bool                 // root is the root of all leaves
 	root    Hash
 	hashed  chan struct{}
 }
 
-// Verify compares a log, read from its beginning, with evidence. If it returns an error, the log became unreadable, and the
-// result is about the events before. Events are hashed on all processors without allocation; their bytes must not change
-// after they were yielded. If something is wrong and there are tiles, Verify reads the log a second time.
+// Verify compares a log, read from its beginning, with evidence. An error means that the log became unreadable; the result then covers the
+// events before. Verify hashes events on all processors without allocation, so their bytes must not change after they were yielded. If it
+// finds a fault and there are tiles, it reads the log a second time.
 func Verify(ctx context.Context, events iter.Seq2[event.Stored, error], evidence Evidence) (Result, error) {
 	v := newVerifier(evidence)
 	err := v.read(ctx, events)
 	r := Result{Events: v.order.count, Last: v.order.last.Position, Root: v.tree.Root(), Agreed: v.agreed, Trusted: v.trusted,
-		Proven: v.led[SignedByKey], Restores: v.order.restores}
+		Maps: v.maps, Proven: v.led[SignedByKey], Restores: v.order.restores}
 	r.Finding = v.finding(err == nil)
+	if v.remap != nil {
+		r = r.Also(Finding{Kind: Rewritten, Proven: r.Proven, Why: fmt.Sprintf(
+			"The map of accounts that %s signed is not that of the log: a statement's proof against it is worth nothing.", v.remap)})
+	}
 	if r.Finding != nil && evidence.Tiles != nil {
 		if exact := v.locate(ctx, events, r.Finding.Checkpoint); exact != nil {
 			r.Finding = exact
@@ -209,15 +214,19 @@ type verifier struct {
 	kept      []RetainedCheckpoint // by size
 	strongest Trust                // the greatest trust among kept
 	inside    map[uint64]bool      // first indexes of blocks that have the end of a checkpoint inside
+	mapped    bool                 // a checkpoint has a root of the map
 	order     order
 
 	// The fields of the goroutine that joins the blocks.
 	tree    Tree
+	books   Accounts
 	next    int // index in kept
 	agreed  int
 	trusted int
+	maps    int                   // checkpoints that agree and have a root of the map
 	led     [Untrusted + 1]uint64 // number of events that checkpoints of that trust, or more, confirm
 	refuted *RetainedCheckpoint   // the checkpoint that contradicts the log
+	remap   *RetainedCheckpoint   // the first that agrees with the log and has another root of the map
 	hint    string                // what a less trusted checkpoint shows
 	failed  atomic.Bool
 }
@@ -231,6 +240,7 @@ func newVerifier(e Evidence) *verifier {
 	}
 	for _, k := range v.kept {
 		v.strongest = min(v.strongest, k.Trust)
+		v.mapped = v.mapped || k.Map != (Hash{})
 		if k.Size%blockEvents != 0 {
 			v.inside[k.Size/blockEvents*blockEvents] = true
 		}
@@ -297,6 +307,9 @@ reading:
 			if !v.order.add(&events[i]) {
 				break reading
 			}
+			if v.mapped {
+				b.about[len(b.events)] = ConcernOf(&events[i])
+			}
 			if b.add(&events[i], &h); len(b.events) == blockEvents {
 				send(b)
 				if v.Progress != nil {
@@ -335,7 +348,8 @@ func (b *block) hash(h *Hasher, checkpointInside bool) {
 		}
 	}
 	if b.perfect = len(b.events) == blockEvents && !checkpointInside; b.perfect {
-		b.root = perfectRoot(b.leaves[:])
+		leaves := b.leaves // perfectRoot overwrites them
+		b.root = perfectRoot(leaves[:])
 	}
 }
 
@@ -345,12 +359,16 @@ func (v *verifier) join(b *block) {
 		return
 	}
 	if b.perfect {
+		for i := range b.leaves {
+			v.books.Add(b.about[i], b.leaves[i])
+		}
 		v.tree.appendPerfect(TileHeight, b.root, nil)
 		v.check()
 		return
 	}
-	for _, leaf := range b.leaves[:len(b.events)] {
+	for i, leaf := range b.leaves[:len(b.events)] {
 		v.tree.Append(leaf)
+		v.books.Add(b.about[i], leaf)
 		if v.check(); v.failed.Load() {
 			return
 		}
@@ -373,6 +391,11 @@ func (v *verifier) check() {
 }
 
 func (v *verifier) agree(k *RetainedCheckpoint) {
+	if k.Map != (Hash{}) {
+		if v.maps++; v.remap == nil && v.books.Root() != k.Map {
+			v.remap = k
+		}
+	}
 	v.agreed++
 	if k.Trust < Untrusted {
 		v.trusted++
@@ -382,8 +405,8 @@ func (v *verifier) agree(k *RetainedCheckpoint) {
 	}
 }
 
-// refute records a checkpoint that contradicts the log. The first of the most trusted ones counts; a less trusted one is a hint. A
-// checkpoint no longer counts if a more trusted one beyond it agrees with the log.
+// refute records a checkpoint that contradicts the log. The first of the most trusted ones counts; a less trusted one is a hint. It no
+// longer counts once a larger, more trusted checkpoint agrees with the log.
 func (v *verifier) refute(k *RetainedCheckpoint) {
 	switch {
 	case v.refuted == nil || v.overruled():
@@ -397,7 +420,7 @@ func (v *verifier) refute(k *RetainedCheckpoint) {
 		v.refuted = k
 	}
 	if k.Trust == v.strongest {
-		v.failed.Store(true) // no other checkpoint can change the result
+		v.failed.Store(true) // no further checkpoint can change the result
 	}
 }
 

@@ -36,7 +36,7 @@ func keptAt(events []event.Stored, sizes ...int) (kept []RetainedCheckpoint) {
 	return kept
 }
 
-// renumber corrects positions and, if asked, each stream's revisions, as a careful forger does.
+// renumber corrects positions and, if requested, each stream's revisions, like a careful forger.
 func renumber(events []event.Stored, revisions bool) []event.Stored {
 	next := map[string]int64{}
 	for i := range events {
@@ -65,8 +65,8 @@ func TestUntouchedLogAgrees(t *testing.T) {
 	})
 }
 
-// An earlier checkpoint finds each attack that an auditor fears. If the evidence does not narrow it down to one event, the finding
-// says so; tiles always narrow it down.
+// An earlier checkpoint detects each attack that an auditor fears. The finding is a range if the evidence does not identify one event. With
+// tiles it always does.
 func TestAttacksAreFoundAndClassified(t *testing.T) {
 	t.Parallel()
 	const n, bad = 1000, 600 // the first bad event of each attack

@@ -8,8 +8,8 @@ import (
 // wrappedSize is the size of a wrapped data key: nonce, key and tag.
 const wrappedSize = 12 + keySize + 16
 
-// SealBytes encrypts bytes that are not in the log under a new key of their own, which the named key wraps and the result begins with.
-// Removing the result destroys the key. Disclose opens it for the same name and purpose only.
+// SealBytes encrypts bytes outside the log under a new key of their own. The named key wraps that key, and the result begins with it.
+// Deleting the result destroys the key. OpenBytes opens it for the same name and purpose only.
 func (v *Vault) SealBytes(ctx context.Context, name, purpose string, plain []byte) ([]byte, error) {
 	outer, err := v.Named(ctx, name, keySize)
 	if err != nil {
@@ -30,12 +30,12 @@ func (v *Vault) SealBytes(ctx context.Context, name, purpose string, plain []byt
 	}
 	box, err := own.Encrypt(plain, ofEnclosed("bytes", name, purpose))
 	if err != nil {
-		return nil, fmt.Errorf("enclose %s: %w", purpose, err)
+		return nil, fmt.Errorf("seal bytes with %s: %w", purpose, err)
 	}
 	return append(wrapped, box...), nil
 }
 
-// OpenBytes returns what Enclose was given. It returns [ErrChanged] for anything that Enclose did not return for the name and purpose.
+// OpenBytes returns the plaintext of SealBytes. It returns [ErrChanged] for a text that SealBytes did not return for the name and purpose.
 func (v *Vault) OpenBytes(ctx context.Context, name, purpose string, enclosed []byte) ([]byte, error) {
 	outer, err := v.Named(ctx, name, keySize)
 	if err != nil {
@@ -46,11 +46,11 @@ func (v *Vault) OpenBytes(ctx context.Context, name, purpose string, enclosed []
 		return nil, err
 	}
 	if len(enclosed) < wrappedSize {
-		return nil, fmt.Errorf("disclose %s: %w", purpose, ErrChanged)
+		return nil, fmt.Errorf("open bytes with %s: %w", purpose, ErrChanged)
 	}
 	key, err := wrapping.Decrypt(enclosed[:wrappedSize], ofEnclosed("key", name, purpose))
 	if err != nil {
-		return nil, fmt.Errorf("disclose %s: %w", purpose, ErrChanged)
+		return nil, fmt.Errorf("open bytes with %s: %w", purpose, ErrChanged)
 	}
 	own, err := newAEAD(key)
 	if err != nil {
@@ -58,7 +58,7 @@ func (v *Vault) OpenBytes(ctx context.Context, name, purpose string, enclosed []
 	}
 	plain, err := own.Decrypt(enclosed[wrappedSize:], ofEnclosed("bytes", name, purpose))
 	if err != nil {
-		return nil, fmt.Errorf("disclose %s: %w", purpose, ErrChanged)
+		return nil, fmt.Errorf("open bytes with %s: %w", purpose, ErrChanged)
 	}
 	return plain, nil
 }

@@ -16,9 +16,8 @@ type Erasure struct {
 	At      time.Time `json:"at"`
 }
 
-// Erase destroys the subject's key, and with it every value sealed with it. When Erase returns nil, this
-// is on disk, no node opens such a value any more, and the subject never gets another key. Erasing again
-// changes nothing, so a lost reply does no harm.
+// Erase destroys the subject's key, and with it every value sealed with it. When Erase returns nil, this is on disk, no node can open such
+// a value any more, and the subject never gets another key. Erasing again changes nothing, so a retry is safe.
 //
 // Append the event of the erasure first: later events in the log then hold no value of the subject.
 func (v *Vault) Erase(ctx context.Context, subject string) error {
@@ -39,8 +38,8 @@ func (v *Vault) Erasures(ctx context.Context) ([]Erasure, error) {
 	return list, nil
 }
 
-// ApplyErasures erases all subjects of the list or, if it fails, none. It returns how many were not erased
-// before. Call it after a restore, with the list of [Vault.Erasures].
+// ApplyErasures erases all subjects of the list or, on an error, none. It returns how many were not erased before. Call it after a restore,
+// with the list of [Vault.Erasures].
 func (v *Vault) ApplyErasures(ctx context.Context, list []Erasure) (changed int, err error) {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b Erasure) int { return cmp.Or(cmp.Compare(a.Subject, b.Subject), a.At.Compare(b.At)) })
@@ -50,7 +49,7 @@ func (v *Vault) ApplyErasures(ctx context.Context, list []Erasure) (changed int,
 		subjects[i], moments[i] = e.Subject, e.At
 	}
 	err = v.write(ctx, func(tx pgx.Tx) error {
-		// A subject without a key gets a destroyed one, and so never a new one.
+		// A subject without a key gets a destroyed one, so it never gets a new one.
 		tag, err := tx.Exec(ctx, `
 			insert into vault.key as k (subject, key_version, wrapped, destroyed_at)
 			select subject, 1, null, at from unnest($1::text[], $2::timestamptz[]) n (subject, at) order by subject

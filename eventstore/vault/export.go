@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Export is the whole vault, with its keys wrapped as stored. It opens nothing without the master key.
-// Keep it apart from exports of the log all the same: an erasure does not reach it.
+// Export is the whole vault, with its keys wrapped as stored. Without the master key it opens nothing. Still, store it apart from exports
+// of the log: an erasure does not reach it.
 type Export struct {
 	MasterKeyID string          `json:"master_key_id"`
 	Keys        []ExportedKey   `json:"keys"`
@@ -36,7 +36,7 @@ type ExportedNamed struct {
 // ErrNotEmpty is the error of an import into a vault that has keys.
 var ErrNotEmpty = errors.New("the vault has keys already")
 
-// Export returns the vault as of one moment.
+// Export returns a snapshot of the vault.
 func (v *Vault) Export(ctx context.Context) (Export, error) {
 	var out Export
 	err := pgx.BeginTxFunc(ctx, v.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
@@ -59,8 +59,8 @@ func (v *Vault) Export(ctx context.Context) (Export, error) {
 	return out, nil
 }
 
-// Import fills an empty vault, all or nothing. It fails with [ErrNotEmpty], with [ErrOtherMaster] if another
-// master key than this vault's wraps the keys, or with [ErrChanged].
+// Import fills an empty vault, all or nothing. It fails with [ErrNotEmpty], with [ErrOtherMaster] if the keys are wrapped by another master
+// key than this vault's, or with [ErrChanged].
 func (v *Vault) Import(ctx context.Context, in Export) error {
 	err := v.underMaster(ctx, func(tx pgx.Tx, m *master) error {
 		if in.MasterKeyID != m.id {
@@ -103,7 +103,7 @@ func (v *Vault) Import(ctx context.Context, in Export) error {
 	return nil
 }
 
-// check opens every key, to see that it can.
+// check opens every key.
 func (e Export) check(m *master) error {
 	for _, k := range e.Keys {
 		if k.DestroyedAt != nil {

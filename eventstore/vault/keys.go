@@ -23,11 +23,11 @@ func (k dataKeys) newest() (version int, alive bool) {
 	return version, k[version] != nil
 }
 
-// maxShared bounds the subjects of a read that joins others: nobody waits for the keys of a whole batch.
+// maxShared limits the subjects of a shared read, so no caller waits for the keys of a whole batch.
 const maxShared = 16
 
-// read returns the current keys of the subjects from the database, perhaps among others'. Those who ask while a read is under way share the
-// next one.
+// read returns the current keys of the subjects, perhaps among others', from the database. Callers that arrive during a read share the next
+// one.
 func (v *Vault) read(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
 	if len(subjects) > maxShared {
 		return v.readAll(ctx, subjects)
@@ -62,8 +62,8 @@ func (v *Vault) readAll(ctx context.Context, subjects []string) (map[string]data
 	return found, nil
 }
 
-// readOrMake returns the keys of the subjects and creates missing ones. Of concurrent nodes one creates a key, and all
-// read it.
+// readOrMake returns the keys of the subjects and creates missing ones. If nodes create one concurrently, the first succeeds, and all read
+// it.
 func (v *Vault) readOrMake(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
 	found, err := v.read(ctx, subjects)
 	if err != nil {
@@ -77,20 +77,20 @@ func (v *Vault) readOrMake(ctx context.Context, subjects []string) (map[string]d
 	if err != nil {
 		return nil, err
 	}
-	found = maps.Clone(found) // others have it too
+	found = maps.Clone(found) // another caller may ask for the same subject
 	maps.Copy(found, made)
 	return found, nil
 }
 
-// joint does something about keys for all who asked while the one before it ran: a statement costs more than its keys, and a transaction a
-// write to the disk.
+// joint runs one operation on keys for all callers that arrived during the previous one: a statement costs more than its keys, and a
+// transaction costs a disk write.
 type joint struct {
 	joining sync.Mutex // of next
 	next    *together  // may still be joined
 	turn    sync.Mutex
 }
 
-// together are those who asked at the same time.
+// together has the callers of one run.
 type together struct {
 	subjects []string
 	ended    chan struct{} // is closed when the rest is set
@@ -98,10 +98,10 @@ type together struct {
 	err      error
 }
 
-// jointTimeout bounds what is done, as its callers' own deadlines differ.
+// jointTimeout limits a run, because its callers have different deadlines.
 const jointTimeout = 10 * time.Second
 
-// join does it for the subjects, and returns the keys of all that were asked for at the same time.
+// join runs the operation for the subjects and returns the keys of all subjects of the run.
 func (j *joint) join(ctx context.Context, subjects []string,
 	do func(context.Context, []string) (map[string]dataKeys, error)) (map[string]dataKeys, error) {
 	j.joining.Lock()
@@ -126,13 +126,13 @@ func (j *joint) join(ctx context.Context, subjects []string,
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if m.err != nil && len(m.subjects) > len(subjects) { // another's subject may be why
+	if m.err != nil && len(m.subjects) > len(subjects) { // another caller's subject may be the cause
 		return within(ctx, subjects, do)
 	}
 	return m.keys, m.err
 }
 
-// within does it for each subject once, in one order: on all nodes, that prevents deadlocks.
+// within runs the operation once per subject, in one order on all nodes, which prevents deadlocks.
 func within(ctx context.Context, subjects []string, do func(context.Context, []string) (map[string]dataKeys, error)) (map[string]dataKeys,
 	error) {
 	ctx, cancel := context.WithTimeout(ctx, jointTimeout)

@@ -19,9 +19,9 @@ import (
 // keySize is the size of an AES-256 key, and the default of named keys.
 const keySize = 32
 
-// LoadOrMakeMasterKey returns the 32 bytes of the master key: fromEnv in base64 (BAHI_MASTER_KEY) if it
-// is not empty, otherwise those of the file keys/master.key in the data folder, which it creates if missing.
-// Concurrent processes on one folder return the same key.
+// LoadOrMakeMasterKey returns the 32 bytes of the master key. They come from fromEnv in base64 (BAHI_MASTER_KEY) if it is not empty,
+// otherwise from the file keys/master.key in the data folder, which it creates if missing. Concurrent processes on one folder return the
+// same key.
 func LoadOrMakeMasterKey(data, fromEnv string) ([]byte, error) {
 	if fromEnv != "" {
 		key, err := decodeKey(fromEnv)
@@ -103,8 +103,8 @@ func newKey(size int) []byte {
 	return key
 }
 
-// MasterKeyID returns the id of a master key, which reveals nothing about the key. A vault and its exports
-// have the id of the key that opens them.
+// MasterKeyID returns the id of a master key, which reveals nothing about the key. A vault and its exports store the id of their master
+// key.
 func MasterKeyID(key []byte) (string, error) {
 	m, err := newMaster(key)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Named returns the key with that name, of size random bytes. The first call creates it for the whole store; concurrent
-// nodes get the same key. A later call with another size is an error. The caller MUST NOT change the bytes.
+// Named returns the key with that name, of size random bytes. The first call creates it for the whole store; concurrent nodes get the same
+// key. A later call with another size fails. The caller MUST NOT change the bytes.
 //
 // The names in use: idempotency (keyed hashes of requests), jwt/<kid> (access and refresh tokens), email and
 // identity (keyed hashes of unique values), mailed-token, blob-links, sign-in-flow, console (its cookies), checkpoint
@@ -35,7 +35,7 @@ func (v *Vault) Named(ctx context.Context, name string, size int) ([]byte, error
 	return key, nil
 }
 
-// Has reports whether the named key was made.
+// Has reports whether the named key exists.
 func (v *Vault) Has(ctx context.Context, name string) (bool, error) {
 	_, err := v.loadNamed(ctx, name)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -71,8 +71,8 @@ func (v *Vault) makeNamed(ctx context.Context, name string, size int) error {
 	})
 }
 
-// HMAC returns the HMAC-SHA256 of the parts under the named key of 32 bytes. Each part is preceded by its
-// length, so that no two lists of parts have the same bytes.
+// HMAC returns the HMAC-SHA256 of the parts under the named key of 32 bytes. Each part is preceded by its length, so no two lists of parts
+// have the same bytes.
 func (v *Vault) HMAC(ctx context.Context, name string, parts ...[]byte) ([]byte, error) {
 	key, err := v.Named(ctx, name, keySize)
 	if err != nil {

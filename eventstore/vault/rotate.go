@@ -10,9 +10,9 @@ import (
 // rewrapChunk is the number of keys that a rotation holds in memory.
 const rewrapChunk = 10_000
 
-// Rotate wraps all keys with another master key, or none of them. This node then uses the new master key; other nodes
-// fail with [ErrOtherMaster] until they are restarted with it. The caller MUST have stored the new key safely before:
-// after the commit, the old one opens nothing.
+// Rotate wraps all keys with another master key, or none of them. This node then uses the new master key; other nodes fail with
+// [ErrOtherMaster] until they restart with it. The caller MUST have stored the new key safely before: after the commit, the old one opens
+// nothing.
 func (v *Vault) Rotate(ctx context.Context, newMasterKey []byte) error {
 	next, err := newMaster(newMasterKey)
 	if err != nil {

@@ -33,7 +33,7 @@ func TestOnlyTheNewMasterKeyOpensAfterARotation(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, jwt, same)
 
-	// The node that was not restarted can do no harm.
+	// The node that was not restarted can change nothing.
 	require.ErrorIs(t, left.OpenPersonal(t.Context(), []*event.Sealed{&p.Sealed}), vault.ErrOtherMaster)
 	_, err = event.MapSealed([]event.Personal{event.NewPersonal("user-4", address)}, sealer(t.Context(), left))
 	require.ErrorIs(t, err, vault.ErrOtherMaster)

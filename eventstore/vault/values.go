@@ -9,8 +9,8 @@ import (
 	"bahi/domain/event"
 )
 
-// Seal encrypts the values that are in clear, for [event.MapSealed]. A subject gets its key with its first value. Seal
-// returns [event.ErrErased] for an erased subject.
+// Seal encrypts the plaintext values, for [event.MapSealed]. A subject gets its key with its first value. Seal returns [event.ErrErased]
+// for an erased subject.
 func (v *Vault) Seal(ctx context.Context, fields []*event.Sealed) error {
 	fields = slices.DeleteFunc(slices.Clone(fields), func(f *event.Sealed) bool { _, inClear := f.Plaintext(); return !inClear })
 	if len(fields) == 0 {
@@ -35,14 +35,13 @@ func (v *Vault) Seal(ctx context.Context, fields []*event.Sealed) error {
 	return nil
 }
 
-// OpenPersonal opens the personal values or marks them as erased, for [event.MapSealed] and [event.MapSealedIn]. Secrets stay
-// sealed. Reveal returns [ErrNoKey] or [ErrChanged] if a value is neither readable nor erased; it may have opened
-// others before.
+// OpenPersonal opens the personal values or marks them as erased, for [event.MapSealed] and [event.MapSealedIn]. Secrets stay sealed. It
+// returns [ErrNoKey] or [ErrChanged] if a value is neither readable nor erased. It may have opened others before.
 func (v *Vault) OpenPersonal(ctx context.Context, fields []*event.Sealed) error {
 	return v.open(ctx, slices.DeleteFunc(slices.Clone(fields), func(f *event.Sealed) bool { return f.Class() != event.ClassPersonal }))
 }
 
-// OpenValue returns the text of one value, personal or secret, when it is used, or [event.ErrErased].
+// OpenValue opens one personal or secret value. It returns [event.ErrErased] if the value is erased.
 func (v *Vault) OpenValue(ctx context.Context, s event.Sealed) (string, error) {
 	if text, inClear := s.Plaintext(); inClear || s.IsZero() {
 		return text, nil

@@ -14,8 +14,8 @@ import (
 	"bahi/migrations"
 )
 
-// BenchmarkReveal measures the cost of a batch of 1,000 values in a rebuild, without a cache of keys.
-func BenchmarkReveal(b *testing.B) {
+// BenchmarkOpenPersonal measures the cost of a batch of 1,000 values in a rebuild, without a cache of keys.
+func BenchmarkOpenPersonal(b *testing.B) {
 	for _, subjects := range []int{1, 1000} {
 		b.Run(fmt.Sprintf("1000 values of %d subjects", subjects), func(b *testing.B) {
 			pool, err := pgxpool.New(b.Context(), pgtest.Template(b, "migrated", migrations.Up))

@@ -15,7 +15,7 @@ import (
 
 // The errors of a vault.
 var (
-	// ErrOtherMaster reports that the node's master key is not the store's.
+	// ErrOtherMaster reports that the node and the store have different master keys.
 	ErrOtherMaster = errors.New("the master key is not the one of this store")
 	// ErrNoKey reports a value whose key the vault does not have, for example after a restore without the vault.
 	ErrNoKey = errors.New("the vault has neither the key of this value nor a record that it was destroyed")
@@ -34,8 +34,8 @@ type Vault struct {
 	makes joint
 }
 
-// Open opens the vault in the pool's database, which must be migrated. The first node's master key
-// becomes the store's. Open fails with [ErrOtherMaster] for any other.
+// Open opens the vault in the pool's migrated database. The first node's master key becomes the store's. Open fails with [ErrOtherMaster]
+// for any other.
 func Open(ctx context.Context, pool *pgxpool.Pool, masterKey []byte, log *slog.Logger) (*Vault, error) {
 	m, err := newMaster(masterKey)
 	if err != nil {
@@ -72,7 +72,7 @@ func (v *Vault) checkMaster(ctx context.Context) error {
 	return nil
 }
 
-// write runs do in a transaction, which is on disk when write returns, whatever the pool's settings.
+// write runs do in a transaction. When it returns, the commit is on disk, whatever the pool's settings.
 func (v *Vault) write(ctx context.Context, do func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, v.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `set local synchronous_commit = on`); err != nil {

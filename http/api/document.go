@@ -2,7 +2,9 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -23,7 +25,7 @@ func (a *API) serveDocument() {
 	}))
 }
 
-// Page serves a path that is no operation, by GET, to everybody.
+// Page serves a public path that is not an operation, by GET.
 func (a *API) Page(path string, handler http.Handler) {
 	a.pages[path] = true
 	a.router.Path(path).Methods(http.MethodGet).Handler(handler)
@@ -43,7 +45,7 @@ func (a *API) encodeSpec() []byte {
 // OpenAPI returns the document of all operations, which must all be registered by then.
 func (a *API) OpenAPI() []byte { return a.spec() }
 
-// nullable says in the document which values may be null. Huma says it of pointers to plain types, and leaves null out of their enums.
+// nullable documents which values may be null. Huma marks pointers to plain types, but omits null from their enums.
 func nullable(document []byte, registry huma.Registry) ([]byte, error) {
 	var all map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(document))
@@ -61,10 +63,50 @@ func nullable(document []byte, registry huma.Registry) ([]byte, error) {
 		}
 	}
 	nullEnums(all)
+	addFieldExamples(all, schemas)
+	if err := addSharedExamples(schemas); err != nil {
+		return nil, err
+	}
+	paths, _ := all["paths"].(map[string]any)
+	all["paths"] = pathsInOrder(paths)
 	return json.Marshal(all)
 }
 
-// nullPointers says it of the pointers of a type that are always answered.
+// pathsInOrder orders paths by the area of their first operation, in the order of areas, then by their names.
+type pathsInOrder map[string]any
+
+// areas are the first tags of operations in the document's order.
+var areas = []string{"Ledger", "Order drafts", "Khata", "Marketplace", "Messaging", "Webhooks", "Audit", "Operations"}
+
+// MarshalJSON writes the paths in their order.
+func (p pathsInOrder) MarshalJSON() ([]byte, error) {
+	place := func(path string) int {
+		for _, operation := range p[path].(map[string]any) { //nolint:forcetypeassert // a path has an object
+			if o, is := operation.(map[string]any); is {
+				tags, _ := o["tags"].([]any)
+				return slices.IndexFunc(areas, func(area string) bool { return len(tags) > 0 && tags[0] == area })
+			}
+		}
+		return -1
+	}
+	names := slices.SortedFunc(maps.Keys(p), func(a, b string) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a, b))
+	})
+	text := []byte{'{'}
+	for i, name := range names {
+		one, err := json.Marshal(map[string]any{name: p[name]})
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, one[1:len(one)-1]...)
+	}
+	return append(text, '}'), nil
+}
+
+// nullPointers marks the pointers of a type that responses always contain.
 func nullPointers(t reflect.Type, properties map[string]any) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -34,7 +34,8 @@ func (o operations[In, Out]) accounts() {
 	api.Handle(o.API, o.op(api.Op{
 		ID: "open-" + name, Method: "POST", Path: o.Open, Summary: "Open " + o.a(), StrictBody: true, ReadOnly: fields, DryRun: true,
 	}), func(ctx context.Context, in *struct{ Body OpenAccount[In, Out] }) (*api.Tagged[Account[In, Out]], error) {
-		out, err := ledgercmd.OpenAccount(ctx, api.Request(ctx), o.Books, o.l, book.OpenAccount{Name: in.Body.Name, Type: in.Body.Type})
+		out, err := ledgercmd.OpenAccount(ctx, api.Request(ctx), o.Books, o.l, book.OpenAccount{Name: in.Body.Name, Type: in.Body.Type,
+			Metal: in.Body.Metal})
 		nothing := ledgerview.Balance{Cash: unit.Sum{Decimal: decimal.Zero}, Fine: unit.Sum{Decimal: decimal.Zero}}
 		return o.accountWritten(ctx, out, err, &nothing) // nothing can have been posted to it before
 	})
@@ -61,7 +62,7 @@ func (o operations[In, Out]) accounts() {
 		Body RenameAccount[In, Out]
 	}) (*api.Tagged[Account[In, Out]], error) {
 		out, err := ledgercmd.ChangeAccount(ctx, api.Request(ctx), o.Books, o.l, in.Account,
-			book.ChangeAccount{Name: in.Body.Name, Type: in.Body.Type})
+			book.ChangeAccount{Name: in.Body.Name, Type: in.Body.Type, Metal: in.Body.Metal})
 		return o.accountWritten(ctx, out, err, nil)
 	})
 	api.Handle(o.API, o.op(api.Op{
@@ -104,7 +105,7 @@ func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Ou
 	if err != nil {
 		return nil, err
 	}
-	shown := Account[In, Out]{ID: number(out.ID), Name: out.State.Name, Type: out.State.Type}
+	shown := Account[In, Out]{ID: number(out.ID), Name: out.State.Name, Type: out.State.Type, Of: out.State.Metal}
 	if out.Revision >= 0 {
 		shown.Revision = &out.Revision
 	}

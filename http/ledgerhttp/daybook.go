@@ -13,6 +13,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/ledger"
 	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 	"bahi/http/api"
 	"bahi/http/pdf"
@@ -213,10 +214,15 @@ func (d drawingDaybook) writeJSON(ctx context.Context, w io.Writer) error {
 }
 
 func daybookRow(e ledgerview.Entered) DaybookRow {
-	shown := DaybookRow{Kind: e.Ledger, AccountID: e.Account, AccountName: e.Name}
+	return rowOf(e.Ledger, e.Name, e.ID, &e.Revision, e.Row.Row)
+}
+
+// rowOf returns a row of a ledger with its account.
+func rowOf(kind, account string, id int64, revision *int64, r book.Row) DaybookRow {
+	shown := DaybookRow{Kind: kind, AccountID: r.Account, AccountName: account}
 	for _, s := range ledgers {
-		if s.ledger.Name == e.Ledger {
-			shown.Row = s.show(e.Row)
+		if s.ledger.Name == kind {
+			shown.Row = s.show(id, revision, r)
 		}
 	}
 	return shown

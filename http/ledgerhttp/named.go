@@ -17,14 +17,16 @@ type NamedAccount struct {
 	Type    *int      `json:"type,omitempty" doc:"Of polishers"`
 	Balance *unit.Sum `json:"balance,omitempty" doc:"Of a bank account"`
 	Metal
-	Revision int64 `json:"revision" doc:"For If-Match"`
+	Of        string `json:"metal,omitempty" doc:"Metal of the entries that name none; absent: that of the books"`
+	ContactID *int64 `json:"contact_id" doc:"The contact who is its party now; null: none"`
+	Revision  int64  `json:"revision" doc:"For If-Match"`
 }
 
 // Named registers the list of the accounts of all ledgers.
 func (r *Routes) Named() {
 	api.Handle(r.API, api.Op{
 		ID: "list-accounts", Method: "GET", Path: "/books/accounts", Summary: "List the accounts of all ledgers by name, with their balances",
-		Tags: tags, Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true,
+		Tags: tags, Area: area, Limit: limit, Reads: []string{"books", "confirmations"}, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
 		api.Pages
 		ledgerview.AccountFilter
@@ -37,7 +39,9 @@ func (r *Routes) Named() {
 		found, total, err := r.Views.AccountsNamed(ctx, api.At(ctx), workspace(ctx), in.Get(), in.AccountFilter, as)
 		accounts := make([]NamedAccount, len(found))
 		for i, a := range found {
-			accounts[i] = NamedAccount{Kind: a.Ledger, ID: a.ID, Name: a.Name, Type: a.Type, Revision: a.Revision}
+			accounts[i] = NamedAccount{
+				Kind: a.Ledger, ID: a.ID, Name: a.Name, Type: a.Type, Of: a.Metal, ContactID: a.Contact, Revision: a.Revision,
+			}
 			accounts[i].Balance, accounts[i].Metal = balances(ledger.Named(a.Ledger), ledgerview.Balance{Cash: a.Cash, Fine: a.Fine})
 		}
 		return api.Listed(accounts, total, err)

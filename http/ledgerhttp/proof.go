@@ -7,8 +7,15 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/google/uuid"
+
 	"bahi/domain/event"
+	"bahi/domain/unit"
 	"bahi/http/api"
+	"bahi/http/pdf"
+	"bahi/readmodels"
+	"bahi/readmodels/auditview"
+	"bahi/readmodels/ledgerview"
 )
 
 // Proofs proves that events are in the log.
@@ -17,9 +24,14 @@ type Proofs interface {
 	Stream(ctx context.Context, stream string) ([]event.Position, error)
 	// File returns a proof of the events at these positions, under the newest checkpoint if size is nil.
 	File(ctx context.Context, size *uint64, positions ...event.Position) ([]byte, error)
+	// Statement returns the proof of an account's statement without its figures.
+	Statement(ctx context.Context, at *readmodels.At, workspace uuid.UUID, account int64) (auditview.Statement, error)
 }
 
-const textType = "text/plain"
+const (
+	textType  = "text/plain"
+	proofType = "application/gzip"
+)
 
 // proof registers the proofs of a row, for those who may read it.
 func (o operations[In, Out]) proof() {
@@ -52,4 +64,76 @@ func (o operations[In, Out]) proof() {
 			},
 		}, err
 	})
+}
+
+// statementProof registers the statement of an account with all its events and their proof.
+func (o operations[In, Out]) statementProof() {
+	op := o.op(api.Op{
+		ID: "prove-" + o.l.Name + "-statement", Method: "GET", Path: o.Ledger + "/statement.proof",
+		Summary: "Read a statement of " + o.a() + " that proves itself. The file has all events of the account and no other party's, and " +
+			"is verified with the public key alone: docs/proof.md.",
+		StrictQuery: true,
+	})
+	op.Tags, op.Limit = []string{"Ledger", "Audit"}, limitPDF
+	api.Download(o.API, op, map[string]any{proofType: nil}, func(ctx context.Context, in *struct {
+		ByAccount
+
+		From api.Optional[unit.Date] `query:"from" doc:"First day"`
+		To   api.Optional[unit.Date] `query:"to"   doc:"Last day"`
+	}) (c api.Content, err error) {
+		sel, err := o.days(ctx, Days{From: in.From, To: in.To})
+		if err != nil {
+			return c, err
+		}
+		if _, err := o.Views.Account(ctx, api.At(ctx), accountOf(ctx, o.l, in.Account), sel.As); err != nil {
+			return c, err
+		}
+		s, err := o.Proofs.Statement(ctx, api.At(ctx), workspace(ctx), in.Account)
+		if err != nil {
+			return c, err
+		}
+		sel.KnownAt = &s.Position
+		stated, err := o.stated(ctx, o.l, in.Account, sel, pdf.Both)
+		if err != nil {
+			return c, err
+		}
+		if s.Figures, err = o.figures(ctx, stated); err != nil {
+			return c, err
+		}
+		return api.Content{
+			Type: proofType, Name: fmt.Sprintf("%s-%d-statement.proof", o.l.Name, in.Account), Drawn: true,
+			Write: func(_ context.Context, w io.Writer) error { return s.Write(w) },
+		}, nil
+	})
+}
+
+// closing returns the last day of a statement, nil without one, and the balance at its end.
+func (r *Routes) closing(ctx context.Context, s stated) (to *unit.Date, b ledgerview.Balance, err error) {
+	as := s.sel.As
+	if to = s.sel.To; to == nil || as.Of != nil && *as.Of < *to {
+		to = as.Of
+	}
+	as.Of = to
+	a, err := r.Views.Account(ctx, api.At(ctx), accountOf(ctx, s.l, s.account.ID), as)
+	return to, ledgerview.Balance{Cash: a.Cash, Fine: a.Fine}, err
+}
+
+// figures returns what a statement and its proof say of its days and balances.
+func (r *Routes) figures(ctx context.Context, s stated) (f auditview.Figures, err error) {
+	to, closing, err := r.closing(ctx, s)
+	if s.sel.From != nil {
+		f.From = s.sel.From.String()
+	}
+	if to != nil {
+		f.To = to.String()
+	}
+	f.Opening.Cash, f.Opening.Fine = s.opening.Cash.StringFixed(unit.MoneyPlaces), s.opening.Fine.StringFixed(unit.GramsPlaces)
+	f.Closing.Cash, f.Closing.Fine = closing.Cash.StringFixed(unit.MoneyPlaces), closing.Fine.StringFixed(unit.GramsPlaces)
+	return f, err
+}
+
+// code returns the text of the QR code on a statement: the address of the page that verifies it, and its figures.
+func (r *Routes) code(ctx context.Context, s stated, checkpoint string) (string, error) {
+	f, err := r.figures(ctx, s)
+	return r.Verifier + f.Code(s.account.ID, *s.sel.KnownAt, checkpoint), err
 }

@@ -48,9 +48,12 @@ type Routes struct {
 	Now   func() time.Time
 
 	Proofs    Proofs
+	Verifier  string // address of the page that verifies statements, printed on them; "": none
 	Scans     *ledgercmd.Khatas
 	Periods   *ledgercmd.Periods
 	Companies Companies
+
+	Confirming *ledgercmd.Confirmations
 }
 
 // Companies knows the companies of workspaces.
@@ -166,7 +169,12 @@ func (r *Routes) selection(ctx context.Context, in Selection) (sel ledgerview.Se
 	return sel, err
 }
 
-func workspace(ctx context.Context) uuid.UUID { return api.Caller(ctx).Workspace }
+func workspace(ctx context.Context) uuid.UUID {
+	if w, shared := ctx.Value(sharedKey{}).(uuid.UUID); shared {
+		return w
+	}
+	return api.Caller(ctx).Workspace
+}
 
 // accountOf names an account of the caller's workspace.
 func accountOf(ctx context.Context, l *book.Ledger, id int64) ledgerview.AccountKey {
@@ -187,4 +195,8 @@ func (r *Routes) Register() {
 	r.Summary()
 	r.Named()
 	r.Daybook()
+	r.Confirmations()
+	r.Transfers()
+	r.BooksMetal()
+	r.TrialBalance()
 }

@@ -39,7 +39,7 @@ func (b EditRow[In, Out]) row(query int64) (row int64, err error) {
 
 // answered returns the fields that a read of a row has and a write ignores.
 func (o operations[In, Out]) answered(prefix string, more ...string) []string {
-	more = append(more, "revision", "void", "reverses", "reversed_by")
+	more = append(more, "revision", "void", "reverses", "reversed_by", "paired_with")
 	if o.l.Metal {
 		more = append(more, "warnings")
 	}

@@ -10,7 +10,6 @@ import (
 	"bahi/domain/ledger/client"
 	"bahi/domain/ledger/karigar"
 	"bahi/domain/ledger/polisher"
-	"bahi/readmodels/ledgerview"
 )
 
 // Paths are where a ledger is served, and what its accounts are called. The names of the variables of a path are
@@ -65,7 +64,7 @@ type served struct {
 	ledger   *book.Ledger
 	paths    Paths
 	register func(*Routes)
-	show     func(ledgerview.Row) any // a row as it is answered, without balances
+	show     func(id int64, revision *int64, r book.Row) any // a row as it is answered, without balances
 
 	// entries returns a row of any ledger as one of this, and what is wrong with its fields, whose names begin with at.
 	entries func(row SubmitRow, at string) (book.RowInput, []fault.Field)
@@ -92,8 +91,9 @@ func serve[In, Out book.Entry](l *book.Ledger, p Paths) served {
 		o.side()
 		o.sheets()
 		o.proof()
-	}, func(r ledgerview.Row) any {
-		return operations[In, Out]{l: l}.row(r.ID, &r.Revision, r.Row)
+		o.statementProof()
+	}, func(id int64, revision *int64, r book.Row) any {
+		return operations[In, Out]{l: l}.row(id, revision, r)
 	}, func(row SubmitRow, at string) (book.RowInput, []fault.Field) {
 		in, wrongIn := entriesOf[In](row.In, at+"in_entries")
 		out, wrongOut := entriesOf[Out](row.Out, at+"out_entries")

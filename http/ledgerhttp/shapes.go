@@ -83,7 +83,7 @@ func position(balance unit.Sum) string {
 func without(l *book.Ledger, s *huma.Schema) *huma.Schema {
 	absent := []string{"balance"}
 	if !l.Metal {
-		absent = []string{"cash_balance", "crystal_balance", "cash_position", "crystal_position", "warnings"}
+		absent = []string{"cash_balance", "crystal_balance", "cash_position", "crystal_position", "warnings", "metal"}
 	}
 	if l.Types == 0 {
 		absent = append(absent, "type")
@@ -120,6 +120,7 @@ type Account[In, Out book.Entry] struct {
 	Type    *int      `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
 	Balance *unit.Sum `json:"balance,omitempty" doc:"IN less OUT, of all rows"`
 	Metal
+	Of       string `json:"metal,omitempty" doc:"Metal of the entries that name none; absent: that of the books"`
 	Revision *int64 `json:"revision,omitempty" required:"true" doc:"For If-Match; absent from a dry run's answer"`
 }
 
@@ -132,7 +133,7 @@ func (Account[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.S
 }
 
 func (o operations[In, Out]) account(a ledgerview.Account) (shown Account[In, Out]) {
-	shown = Account[In, Out]{ID: a.ID, Name: a.Name, Type: a.Type, Revision: &a.Revision}
+	shown = Account[In, Out]{ID: a.ID, Name: a.Name, Type: a.Type, Of: a.Metal, Revision: &a.Revision}
 	shown.Balance, shown.Metal = balances(o.l, ledgerview.Balance{Cash: a.Cash, Fine: a.Fine})
 	return shown
 }
@@ -151,6 +152,7 @@ type Row[In, Out book.Entry] struct {
 	Reverses int64     `json:"reverses,omitempty" doc:"The row that this one takes back"`
 
 	ReversedBy int64 `json:"reversed_by,omitempty" doc:"The row that takes this one back"`
+	PairedWith int64 `json:"paired_with,omitempty" doc:"The row of another account that takes what this one gives, or gives what it takes"`
 }
 
 // SchemaName implements http/api's Named.
@@ -183,7 +185,7 @@ func (Warnings) Schema(huma.Registry) *huma.Schema {
 func (o operations[In, Out]) row(id int64, revision *int64, r book.Row) Row[In, Out] {
 	shown := Row[In, Out]{
 		ID: id, Date: r.Date, In: Entries[In]{r.In.JSON()}, Out: Entries[Out]{r.Out.JSON()}, Revision: revision,
-		Void: r.Void, Reverses: r.Reverses, ReversedBy: r.ReversedBy,
+		Void: r.Void, Reverses: r.Reverses, ReversedBy: r.ReversedBy, PairedWith: r.PairedWith,
 	}
 	if r.Warnings != "" {
 		shown.Warnings = &Warnings{json.RawMessage(r.Warnings)}
@@ -204,7 +206,7 @@ type RowVersion[In, Out book.Entry] struct {
 	At       time.Time      `json:"at" doc:"Time of the change"`
 	Actor    string         `json:"actor" doc:"Actor, such as user:<id> or api_key:<id>"`
 	Reason   string         `json:"reason,omitempty" doc:"Reason of the change; empty: none given"`
-	Change   string         `json:"change" enum:"added,edited,deleted,voided,reversed" doc:"Kind of the change"`
+	Change   string         `json:"change" enum:"added,edited,deleted,voided,reversed,paired,unpaired" doc:"Kind of the change"`
 	Before   *Row[In, Out]  `json:"before" doc:"Record before the change; null: created"`
 	After    *Row[In, Out]  `json:"after" doc:"Record after the change; null: deleted"`
 }
@@ -240,8 +242,9 @@ func (RowsPosted[In, Out]) SchemaName() string { return titled[In, Out]("Ledger"
 
 // OpenAccount is the body of a new account.
 type OpenAccount[In, Out book.Entry] struct {
-	Name string `json:"name" doc:"Name of the account"`
-	Type *int   `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
+	Name  string     `json:"name" doc:"Name of the account"`
+	Type  *int       `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
+	Metal book.Metal `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entries that name none, such as gold"`
 }
 
 // SchemaName implements http/api's Named.
@@ -260,8 +263,9 @@ func (OpenAccount[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *hu
 
 // RenameAccount is the body of an account's new name, and of its new type where it has one.
 type RenameAccount[In, Out book.Entry] struct {
-	Name *string `json:"name,omitempty" doc:"Name of the account"`
-	Type *int    `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
+	Name  *string     `json:"name,omitempty" doc:"Name of the account"`
+	Type  *int        `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
+	Metal *book.Metal `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entries that name none; empty: that of the books"`
 }
 
 // SchemaName implements http/api's Named.

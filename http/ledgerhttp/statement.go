@@ -146,6 +146,14 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 	if sel.Of != nil {
 		s.Notes = append(s.Notes, "Rows dated up to "+sel.Of.Time().Format("2 Jan 2006"))
 	}
+	if side == pdf.Both && s.Drawn.Checkpoint != "" && r.Verifier != "" {
+		if s.Code, err = r.code(ctx, from, s.Drawn.Checkpoint); err != nil {
+			return c, err
+		}
+	}
+	if ctx.Value(sharedKey{}) != nil {
+		s.Notes = append(s.Notes, "Check it at "+r.Confirming.PublicURL+"/verify")
+	}
 	if side != pdf.Both {
 		s.Before = amounts(l, from.before)
 	}

@@ -70,13 +70,14 @@ func within(what string) string {
 		`%s; })()`, what)
 }
 
-// saidIn waits until the widget shows exactly these messages, all of them sent. A message that is sent again may stand twice until it is answered.
+// saidIn waits until the widget shows exactly these messages, all of them sent. A message that is sent again may be shown twice
+// until the server responds.
 func saidIn(t *testing.T, p *browsertest.Page, texts ...string) {
 	t.Helper()
 	wanted, err := json.Marshal(texts)
 	require.NoError(t, err)
-	p.Until(within(fmt.Sprintf(`!chat.querySelector(".waiting") && JSON.stringify([...chat.querySelectorAll(".log .in .said, .log .out .said")].map(`+
-		`e => e.innerText.trim())) === JSON.stringify(%s)`, wanted)))
+	p.Until(within(fmt.Sprintf(`!chat.querySelector(".waiting") && JSON.stringify([...chat.querySelectorAll(".log .in .said, .log .out `+
+		`.said")].map(e => e.innerText.trim())) === JSON.stringify(%s)`, wanted)))
 }
 
 func TestAVisitorOfAPageIsAnswered(t *testing.T) {

@@ -170,7 +170,7 @@ func (c trailChange) after() map[string]any {
 var entryPath = regexp.MustCompile(`^(in_entries|out_entries|items)\[(\d{1,3})\]\.(\w+)$`)
 
 // inSentence are the fields that the sentence of a change tells.
-var inSentence = map[string]bool{"void": true, "reverses": true, "reversed_by": true}
+var inSentence = map[string]bool{"void": true, "reverses": true, "reversed_by": true, "paired_with": true}
 
 // changed returns the fields of a change in words. It leaves out ids.
 func (l language) changed(c trailChange) (lines []difference) {

@@ -246,7 +246,7 @@ func (s *schema) rows(prefix string, example any, written bool) (rows []docsFiel
 
 func (s *schema) row(name string, example any) docsField {
 	f := docsField{Name: name, Type: s.words(), Unit: s.Unit, About: s.Description, Required: s.Required}
-	if s.Example != nil {
+	if example == nil {
 		example = s.Example
 	}
 	switch example.(type) {

@@ -73,6 +73,9 @@ func (l language) sentence(change, actor string, after map[string]any) string {
 	if change == "added" && after["reverses"] != nil {
 		change = "reversing"
 	}
+	if change == "paired" {
+		return l.tf(english["changes"]["row paired"], actor, plain(after["paired_with"]))
+	}
 	return l.tf(english["changes"]["row "+change], actor)
 }
 

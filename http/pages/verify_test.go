@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
+	"bahi/eventstore/tlog"
 	"bahi/internal/test/audittest"
 	"bahi/internal/test/browsertest"
 )
@@ -65,10 +66,23 @@ func TestVerifierWorksInABrowserAndFromAFile(t *testing.T) {
 	zipped := filepath.Join(t.TempDir(), "march.tar")
 	out, err := exec.CommandContext(t.Context(), "tar", "-cf", zipped, "-C", filepath.Dir(honest), "archive").CombinedOutput()
 	require.NoError(t, err, string(out))
+	ledgers := l.Forged(func(e []event.Stored) []event.Stored {
+		for i, event := range [][3]string{{"bank-1", "BankAccountOpened", `{"name":"HDFC"}`},
+			{"bankrow-1", "BankRowAdded", `{"account":1,"date":"2025-03-31","in_entries":[{"amount":12.5}]}`}} {
+			e[i].Stream, e[i].Type, e[i].Data = event[0], event[1], []byte(event[2])
+		}
+		return e[:2]
+	}).Archive(t)
 	forged := l.Forged(func(e []event.Stored) []event.Stored {
 		e[250].Data = []byte(`{"amount":1,"description":"<b>Bill</b>"}`)
 		return e
 	})
+	books := audittest.Books(t)
+	stated := tlog.Stated{Opening: tlog.Figures{Cash: "0.00", Fine: "0.000"}, Closing: tlog.Figures{Cash: "69.50", Fine: "0.000"}}
+	file, code := books.Statement(t, stated)
+	stated.Closing.Cash = "96.50"
+	_, wrong := books.Statement(t, stated)
+	statement := audittest.File(t, "statement.proof", file)
 	bad, kept := forged.Archive(t, forged.Checkpoint(t, 400)), audittest.File(t, "kept.txt", l.Checkpoint(t, 400))
 
 	for base, path := range map[string]string{server.URL: "/", "file://" + filepath.Dir(saved): "/saved.html"} {
@@ -83,11 +97,23 @@ func TestVerifierWorksInABrowserAndFromAFile(t *testing.T) {
 		require.Contains(t, text, "The first 400 events are what was signed; 1 checkpoint agrees.")
 		p.Accessible()
 
+		p.Choose("#log input[webkitdirectory]", ledgers)
+		p.Click("#books")
+		_, text = verifies(p)
+		require.Contains(t, text, "closing bank 1 1250 0 1")
+		p.Accessible()
+		p.Choose("#tables", audittest.File(t, "tables.txt", []byte("bahi-books/v1 2 as_of - known_at -\n")))
+		_, text = verifies(p)
+		require.Contains(t, text, "DIFFERENT. The first difference of the file from the archive: the file ends before \"workspace ")
+
 		p.Choose("#log input[webkitdirectory]", bad)
 		p.Choose("#checkpoints", kept)
 		title, text = verifies(p)
 		require.Equal(t, "Tampered with", title, text)
 		require.Contains(t, text, "The first bad event is one of the events 1 to 400")
+		if base != server.URL {
+			continue // it runs the same program
+		}
 		p.Choose("#copy input[webkitdirectory]", honest)
 		title, text = verifies(p)
 		require.Equal(t, "Tampered with", title, text)
@@ -103,6 +129,18 @@ func TestVerifierWorksInABrowserAndFromAFile(t *testing.T) {
 		p.Choose("#log input", audittest.File(t, "row.txt", l.Proofs(t, 77)))
 		title, text = verifies(p)
 		require.Equal(t, "Verified", title, text)
+
+		p.Go(path + "?scanned" + code) // as the camera of a telephone opens it
+		p.Choose("#log input", statement)
+		p.Type("#keys", books.Key.Public())
+		title, text = verifies(p)
+		require.Equal(t, "Verified", title, text)
+		require.Contains(t, text, "Account 1, HDFC, Bank ledger, from its first row to its last: opening ₹ 0.00, closing ₹ 69.50.")
+		require.Contains(t, text, "The figures on paper are those of the events up to position 4.")
+		p.Type("#code", base+path+wrong)
+		title, text = verifies(p)
+		require.Equal(t, "Tampered with", title, text)
+		require.Contains(t, text, "The closing cash is 96.50 by the statement on paper, and 69.50 by the events.")
 
 		p.Choose("#log input", audittest.File(t, "other.zip", []byte("PKx")))
 		title, text = verifies(p)

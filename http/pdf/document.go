@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jung-kurt/gofpdf"
 	"github.com/shopspring/decimal"
+	"rsc.io/qr"
 )
 
 // These are the sizes of the page, in points.
@@ -164,6 +166,7 @@ func (d *document) evidence() {
 	for _, text := range texts {
 		lines = append(lines, d.types.lines(text, regular, (right-margin-12)/size)...)
 	}
+	d.code()
 	d.y += 10
 	if height := leading(size) * float64(len(lines)+1); d.y+min(height, 200) > footerTop {
 		d.blankPage()
@@ -177,6 +180,48 @@ func (d *document) evidence() {
 		d.line(margin+12, d.y+size, regular, size, l)
 		d.y += leading(size)
 	}
+}
+
+// codeSize is the size of the QR code: large enough for each camera, and for a print at 300 dots per inch.
+const codeSize = 110.0
+
+// code draws the QR code, and beside it what it is for.
+func (d *document) code() {
+	const size = 7.5
+	if d.s.Code == "" {
+		return
+	}
+	c, err := qr.Encode(d.s.Code, qr.L)
+	if err != nil { // it is longer than any code
+		return
+	}
+	if d.y += 10; d.y+codeSize > footerTop {
+		d.blankPage()
+	}
+	x, y, module := margin, d.y, codeSize/float64(c.Size)
+	d.draw(func(p *gofpdf.Fpdf) {
+		for row := range c.Size {
+			for from := 0; from < c.Size; from++ {
+				end := from
+				for end < c.Size && c.Black(end, row) {
+					end++
+				}
+				if end > from {
+					p.Rect(x+float64(from)*module, y+float64(row)*module, float64(end-from)*module, module, "F")
+				}
+				from = end
+			}
+		}
+	})
+	address, _, _ := strings.Cut(d.s.Code, "#")
+	for i, text := range []string{"This code has the opening and closing balances, and names the signed log.",
+		"The page " + address + " checks them, with the file statement.proof of this account."} {
+		for _, l := range d.types.lines(text, regular, (right-margin-codeSize-12)/size) {
+			d.line(margin+codeSize+12, d.y+size, []face{bold, regular}[i], size, l)
+			d.y += leading(size)
+		}
+	}
+	d.y = y + codeSize
 }
 
 // amounts writes one amount a unit into a group of columns.

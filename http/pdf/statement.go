@@ -76,6 +76,7 @@ type Statement struct {
 	Opening  []decimal.Decimal // one amount a unit, of the account (both sides) before the rows
 	Before   []decimal.Decimal // one amount a unit, of the one side that is shown before the rows; nil: nothing, as where both are shown
 	Drawn    Drawn
+	Code     string   // what the QR code says, from which the figures are checked; "": there is none
 	Notes    []string // under the period: "As of 31 Mar 2025", "As known at position 128445"
 	Extent   Extent
 

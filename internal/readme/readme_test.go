@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/python"
 )
 
 // step is a command of a console block with the output that the README shows.
@@ -46,6 +47,7 @@ func steps(text string) (all []step) {
 
 func TestSessionsPrintWhatTheirPagesShow(t *testing.T) {
 	t.Parallel()
+	python.Need(t) // docs/auditor.md runs docs/replay.py
 	var all []step
 	// one shell: each page continues where the previous one ends
 	for _, page := range []string{"README.md", "docs/auditor.md", "docs/books.md", "docs/accounts.md", "docs/workshop.md",

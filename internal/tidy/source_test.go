@@ -50,8 +50,13 @@ type checker struct {
 	test bool // a test, or shared test code
 	pure bool // below domain or projections
 
-	rapid []rapidT
+	rapid        []rapidT
+	transactions []ast.Node // functions with a *Tx
 }
+
+// guarded are the reads of tables that transactions may make. A row that the oldest row of an account misses has checked the account and the
+// lock, which the transaction has loaded.
+var guarded = []string{"EarliestRow"}
 
 // rapidT matches a function with a *rapid.T. Its Skip says that a step of a property test does not apply in this state, not that a test
 // does not run.
@@ -75,6 +80,9 @@ func (c *checker) enter(n ast.Node) {
 		if !ok {
 			continue
 		}
+		if kind, ok := pointer.X.(*ast.SelectorExpr); ok && kind.Sel.Name == "Tx" && fmt.Sprint(kind.X) == "commands" {
+			c.transactions = append(c.transactions, n)
+		}
 		if kind, ok := pointer.X.(*ast.SelectorExpr); ok && fmt.Sprint(kind.X) == "rapid" && kind.Sel.Name == "T" {
 			for _, name := range field.Names {
 				c.rapid = append(c.rapid, rapidT{n.Pos(), n.End(), name.Name})
@@ -87,6 +95,10 @@ func (c *checker) isRapid(id *ast.Ident) bool {
 	return slices.ContainsFunc(c.rapid, func(r rapidT) bool { return r.name == id.Name && r.from <= id.Pos() && id.Pos() < r.to })
 }
 
+func (c *checker) inTransaction(n ast.Node) bool {
+	return slices.ContainsFunc(c.transactions, func(f ast.Node) bool { return f.Pos() <= n.Pos() && n.Pos() < f.End() })
+}
+
 func (c *checker) complaint(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.FuncDecl:
@@ -94,6 +106,11 @@ func (c *checker) complaint(n ast.Node) string {
 			return "init runs before anybody asked; make what it makes where it is used"
 		}
 	case *ast.SelectorExpr:
+		reads, ok := n.X.(*ast.SelectorExpr)
+		if ok && slices.Contains([]string{"Reads", "Known", "Views"}, reads.Sel.Name) && !slices.Contains(guarded, n.Sel.Name) &&
+			!c.test && c.inTransaction(n) {
+			return n.Sel.Name + ": a transaction decides by what it loads from the log, which the store checks; a table may be late"
+		}
 		owner, ok := n.X.(*ast.Ident)
 		switch {
 		case !ok:
@@ -156,6 +173,8 @@ func TestBrokenRulesAreFound(t *testing.T) {
 		`import flows "bahi/commands/ledgercmd"`:                             {"http/ledgerhttp/routes.go"},
 		`const mostRows = 1`:                                                 {"domain/unit/unit.go"},
 		`const askWithin = 1`:                                                {"http/api/api.go"},
+		`func f(tx *commands.Tx) { b.Reads.Rows() }`:                         {"commands/ledgercmd/books.go"},
+		`var f = func(tx *commands.Tx) { func() { b.Known.Heard() }() }`:     {"commands/messagingcmd/receive.go"},
 		`this is not Go`:                                                     {"domain/unit/unit.go"},
 	} {
 		for _, name := range names {
@@ -165,7 +184,8 @@ func TestBrokenRulesAreFound(t *testing.T) {
 	for text, names := range map[string][]string{
 		`import "time"; var at = time.Now()`: {"cmd/bahi/main.go", "domain/unit/unit_test.go",
 			"internal/test/projectiontest/cases.go"},
-		`import "time"; var at time.Time`:             {"domain/unit/unit.go"},
+		`import "time"; var at time.Time`:                                                {"domain/unit/unit.go"},
+		`func f() { b.Reads.Rows() }; func g(tx *commands.Tx) { b.Reads.EarliestRow() }`: {"commands/ledgercmd/books.go"},
 		`var rate float64`:                            {"http/api/decode.go", "domain/unit/unit_test.go"},
 		`type s struct{}; func (s) init() {}`:         {"cmd/bahi/main.go"},
 		`// float64 and time.Now in a comment` + "\n": {"domain/unit/unit.go"},

@@ -1,4 +1,4 @@
-// Package access has the projections of people, API keys and workspaces.
+// Package accessproj has the projections of people, API keys and workspaces.
 package accessproj
 
 import (
@@ -12,7 +12,7 @@ import (
 //go:embed api_keys.sql
 var apiKeysDDL string
 
-// APIKeys lists the keys of workspaces, without anything that opens. Keys that a key made are revoked with it.
+// APIKeys lists the keys of workspaces, without their secrets. Revoking a key revokes the keys that it created.
 var APIKeys = projections.Define("api_keys", 2, apiKeysDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[apikey.Created]) {
 		b.Exec(`

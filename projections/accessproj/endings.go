@@ -12,8 +12,8 @@ import (
 //go:embed endings.sql
 var endingsDDL string
 
-// PendingErasures has when the subjects of all areas are to be forgotten. It folds every event that ends one, so that its version
-// rises with each further type of them.
+// PendingErasures has the due times of erasures of the subjects of all areas. It folds every type of event that ends a subject, so each
+// further type raises its version.
 var PendingErasures = projections.Define("endings", len(ending()), endingsDDL, projections.Apply(ending(), endings))
 
 // ending lists the types of events that end a subject.

@@ -11,7 +11,7 @@ import (
 //go:embed plans.sql
 var plansDDL string
 
-// Plans has what workspaces pay for.
+// Plans has the plans of workspaces.
 var Plans = projections.Define("plans", 1, plansDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[plan.Reported]) {
 		b.Exec(`

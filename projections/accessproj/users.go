@@ -12,12 +12,12 @@ import (
 //go:embed users.sql
 var usersDDL string
 
-// revised notes the revision of the user's stream, for events that show in no other column.
+// revised updates the revision of the user's stream, for events that change no other column.
 func revised[E any](b *projections.Batch, e event.Recorded[E]) {
 	b.Exec(`update account set revision = $2 where id = $1`, e.StreamID(), e.Revision)
 }
 
-// Users has people's accounts. What is personal comes into it in clear, for as long as its key is there.
+// Users has people's accounts. Its personal values are plaintext until their key is destroyed.
 var Users = projections.Define("users", 4, usersDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[user.Registered]) {
 		b.Exec(`

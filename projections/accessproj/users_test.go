@@ -108,8 +108,7 @@ func TestAnAddressThatIsRestoredIsShownAndVerified(t *testing.T) {
 	require.Equal(t, []string{`(asha@example.org,k1,t)`}, tables.Rows(`select email, email_key, email_verified from account`))
 }
 
-// The log cannot be opened any more, and so neither can tables that are made of it again; the tables that are
-// there agree with them.
+// Without the key, neither the log's values nor those of rebuilt tables can be opened. The existing tables agree with them.
 func TestWhoWasErasedIsInNoTable(t *testing.T) {
 	t.Parallel()
 	own := func(text string) event.Personal { return event.NewPersonal(user.Subject(asha), text) }
@@ -125,5 +124,5 @@ func TestWhoWasErasedIsInNoTable(t *testing.T) {
 	tables.Erase(user.Subject(asha))
 	require.Empty(t, tables.Examine())
 	tables.Erase(user.Subject(ravi))
-	require.NotEmpty(t, tables.Examine(), "a key that is gone without a word in the log is found")
+	require.NotEmpty(t, tables.Examine(), "a key that was destroyed without an event is found")
 }

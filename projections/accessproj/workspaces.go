@@ -15,7 +15,7 @@ const joins = `insert into member (workspace_id, user_id, permissions, joined_at
 
 const ends = `update invitation set ended_at = $2 where id = $1`
 
-// Workspaces has who belongs to which workspace, and who is asked to.
+// Workspaces has the members and invitations of workspaces.
 var Workspaces = projections.Define("workspaces", 2, workspacesDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[workspace.Created]) {
 		b.Exec(joins, e.StreamID(), e.Data.Owner, workspace.Owner, e.At, e.Revision)

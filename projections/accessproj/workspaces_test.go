@@ -71,5 +71,5 @@ func TestInvitationsAreKeptWithoutTheirAddresses(t *testing.T) {
 		order by id`))
 	require.Empty(t, tables.Rows(`select i from invitation i where i::text like '%example%'`))
 	tables.Erase(workspace.InvitationSubject(one))
-	require.Empty(t, tables.Examine(), "one that is forgotten changes nothing")
+	require.Empty(t, tables.Examine(), "an erased one changes nothing")
 }

@@ -26,6 +26,10 @@ type Tables interface {
 
 	// Size returns the number of leaves; 0 without a tree.
 	Size(ctx context.Context) (uint64, error)
+	// Entries returns the number of leaves, and the entries of the map that have an event after a position, by name.
+	Entries(ctx context.Context, after event.Position) (size uint64, entries map[string]tlog.Compact, err error)
+	// MapNodes reads the stored nodes of the map.
+	MapNodes(tx pgx.Tx) tlog.MapNodes
 	// Position returns the log's position of the leaf at index, from 0.
 	Position(ctx context.Context, index uint64) (event.Position, error)
 }
@@ -208,7 +212,11 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 		if err != nil {
 			return err
 		}
-		size, err := s.Tables.Size(ctx)
+		root, since, err := s.mapSince(ctx, tx, last)
+		if err != nil {
+			return err
+		}
+		size, entries, err := s.Tables.Entries(ctx, since)
 		if err == nil && last != nil && size >= last.Size { // a repeated request gives its event the same id
 			_, err = s.leafAt(ctx, last.Position, last.Size-1)
 		}
@@ -223,11 +231,14 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 		if err := s.containsOutside(ctx, size); err != nil {
 			return err
 		}
+		if root, err = s.growMap(ctx, tx, root, entries); err != nil {
+			return err
+		}
 		number, err := nextNumber(ctx, tx)
 		if err != nil {
 			return err
 		}
-		next, err := s.checkpoint(ctx, last, size, number)
+		next, err := s.checkpoint(ctx, last, size, number, root)
 		if err != nil {
 			return err
 		}
@@ -317,7 +328,8 @@ func (s *Signer) contains(ctx context.Context, last Signed, size uint64) error {
 }
 
 // checkpoint returns the checkpoint of the tree at a size. The first one after a rotation is also signed with the former key.
-func (s *Signer) checkpoint(ctx context.Context, last *Signed, size uint64, number int64) (c Signed, err error) {
+func (s *Signer) checkpoint(ctx context.Context, last *Signed, size uint64, number int64, entries tlog.Hash) (c Signed,
+	err error) {
 	tree, err := tlog.TreeAt(ctx, s.Tables, size)
 	if err != nil {
 		return c, err
@@ -336,7 +348,8 @@ func (s *Signer) checkpoint(ctx context.Context, last *Signed, size uint64, numb
 	if err != nil {
 		return c, err
 	}
-	note, err := tlog.Checkpoint{Origin: s.Ring.origin(), Size: size, Root: root, At: s.Now(), Position: at, Number: number}.Sign(keys...)
+	note, err := tlog.Checkpoint{Origin: s.Ring.origin(), Size: size, Root: root, At: s.Now(), Position: at, Number: number,
+		Map: entries}.Sign(keys...)
 	c.Note = string(note)
 	return c, err
 }

@@ -23,10 +23,10 @@ var treeDDL string
 // costs only a few statements per interval.
 const gather = 100 * time.Millisecond
 
-// Tree is the projection: a leaf for every event of any type.
-var Tree = projections.Define("audit", 1, treeDDL, projections.Raw(grow)).WithBatchDelay(gather)
+// Tree is the projection: a leaf for every event of any type, and the entries of the map of accounts.
+var Tree = projections.Define("audit", 2, treeDDL, projections.Raw(grow)).WithBatchDelay(gather)
 
-// grow appends the events' leaves to the tree kept from the previous batch, without reads.
+// grow appends the events' leaves to the tree kept from the previous batch, and to the entries that they concern.
 func grow(ctx context.Context, b *projections.Batch, events []event.Stored) error {
 	tree, known := b.FoldState.(tlog.Tree)
 	if !known {
@@ -46,6 +46,9 @@ func grow(ctx context.Context, b *projections.Batch, events []event.Stored) erro
 		if index := tree.Size() + uint64(i); uint64(events[i].Position) != index+1 {
 			sparse.index, sparse.position = append(sparse.index, int64(index)), append(sparse.position, int64(events[i].Position))
 		}
+	}
+	if err := growEntries(ctx, b.Tx, &batch, events, leaves); err != nil {
+		return err
 	}
 	queueTiles(&batch, tree.Grow(leaves))
 	if len(sparse.index) > 0 {

@@ -22,3 +22,26 @@ create table leaf (
   index    bigint primary key,
   position bigint not null unique
 );
+
+-- The entries of the map of accounts: the number and the compact hashes of the leaves of each entry's events.
+create table entry (
+  entry   text collate "C" primary key,
+  size    bigint not null,
+  hashes  bytea not null,  -- as those of the tree
+  changed bigint not null  -- position of its newest event
+) with (fillfactor = 50);
+
+create index entry_changed_idx on entry (changed);
+
+-- Which events these are.
+create table entry_event (
+  entry    text collate "C" not null,
+  position bigint not null,
+  primary key (entry, position)
+);
+
+-- Which entry the events of a row's stream concern: that of the first event that names one.
+create table entry_row (
+  stream text collate "C" primary key,
+  entry  text collate "C" not null
+);

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/metal"
 	"bahi/domain/unit"
 	"bahi/projections"
 )
@@ -26,7 +28,7 @@ var booksDDL string
 // It folds a batch in memory and writes the result with few statements: what a row of the log costs
 // decides how fast the whole system writes and rebuilds. `bahi bench` measures it. What becomes of an account or a
 // row the domain's own Evolve says.
-var Books = projections.Define("books", 6, booksDDL,
+var Books = projections.Define("books", 7, booksDDL,
 	projections.Apply(booksTypes(),
 		foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).PartitionedBy(partOf).WithBatchDelay(booksGather)
 
@@ -39,7 +41,7 @@ const stillCurrent = math.MaxInt64
 // booksTypes names what the books fold: also events of ledgers that this program does not have yet, so that a ledger
 // comes without a new version of the tables.
 func booksTypes() []string {
-	return append(book.EventNames(), bookslock.Kind.Names()...)
+	return slices.Concat(book.EventNames(), bookslock.Kind.Names(), metal.Kind.Names())
 }
 
 // account is what the fold knows of an account.
@@ -58,6 +60,14 @@ type lock struct {
 	through  *unit.Date
 	position event.Position
 	revision int64
+}
+
+// metalSet is a change of the metal of a workspace's books.
+type metalSet struct {
+	workspace uuid.UUID
+	position  event.Position
+	metal     string
+	revision  int64
 }
 
 // version is a row as it was between two positions.
@@ -87,15 +97,17 @@ type books struct {
 	ended    []*version         // stored ones that are no longer current
 	names    []renamed
 	locks    map[uuid.UUID]lock
+	metals   []metalSet
 	sums     *sums
 }
 
-// renamed is what an account was called from a position on, and which type it had.
+// renamed is what an account was called from a position on, and which type and metal it had.
 type renamed struct {
 	account  int64
 	position int64
 	name     string
 	kind     *int
+	metal    string
 	revision int64
 	first    bool
 }
@@ -112,7 +124,7 @@ func partOf(r *event.Recorded[any]) (account int64, all bool) {
 		return id, err != nil // all of them refuse what has no number
 	case posting:
 		return e.PostsTo(), false
-	case bookslock.Moved:
+	case bookslock.Moved, metal.Set:
 		return 0, false
 	default:
 		return 0, true
@@ -147,8 +159,12 @@ func foldBooks(ctx context.Context, b *projections.Batch, events []event.Recorde
 
 // fold takes one event.
 func (f *books) fold(r *event.Recorded[any]) error {
-	if e, isLock := r.Data.(bookslock.Moved); isLock {
+	switch e := r.Data.(type) {
+	case bookslock.Moved:
 		f.locks[r.Meta.Workspace] = lock{e.To, r.Position, r.Revision}
+		return nil
+	case metal.Set:
+		f.metals = append(f.metals, metalSet{r.Meta.Workspace, r.Position, e.To, r.Revision})
 		return nil
 	}
 	id, err := numbered(r)
@@ -188,8 +204,8 @@ func (f *books) foldAccount(r *event.Recorded[any], id int64, e event.Event[book
 		f.sums.closed[id] = true
 	}
 	switch e.(type) {
-	case book.AccountOpened, book.AccountRenamed, book.AccountTypeChanged:
-		f.names = append(f.names, renamed{id, int64(r.Position), a.Name, a.Type, r.Revision, first})
+	case book.AccountOpened, book.AccountRenamed, book.AccountTypeChanged, book.AccountMetalChanged:
+		f.names = append(f.names, renamed{id, int64(r.Position), a.Name, a.Type, a.Metal, r.Revision, first})
 	}
 	return nil
 }

@@ -8,12 +8,13 @@ create table account (
   name             text not null, -- the newest
   name_folded      text collate "C" not null, -- as searches compare it
   type             smallint,      -- the newest; null where accounts of the ledger have none
+  metal            text,          -- the newest; null: that of the books
   revision         bigint not null,
   opened_position  bigint not null,
   deleted_position bigint not null default 9223372036854775807
 );
 
--- The names and types that an account had, with the positions between which it had them.
+-- The names, types and metals that an account had, with the positions between which it had them.
 create table account_name (
   account_id    bigint not null,
   from_position bigint not null,
@@ -21,6 +22,7 @@ create table account_name (
   name          text not null,
   name_folded   text collate "C" not null,
   type          smallint,
+  metal         text,
   revision      bigint not null, -- of the account's own stream
   primary key (account_id, from_position)
 );
@@ -30,6 +32,15 @@ create table books_lock (
   locked_through date,
   moved_position bigint not null,
   revision       bigint not null
+);
+
+-- The metal of a workspace's books from a position on.
+create table books_metal (
+  workspace_id  uuid not null,
+  from_position bigint not null,
+  metal         text not null,
+  revision      bigint not null,
+  primary key (workspace_id, from_position)
 );
 
 -- Every version of every row, with the positions between which it was current. An added or edited row
@@ -47,11 +58,14 @@ create table row_version (
   out_cash numeric(38,2) not null,
   in_fine numeric(38,3) not null, -- grams of pure metal
   out_fine numeric(38,3) not null,
+  loss numeric(38,3) not null, -- of in_fine, what was lost in work
+  metal         text,             -- that the entries name; null: that of the account
   revision      bigint not null,  -- of the row's own stream
   deleted       boolean not null,
   void          boolean not null, -- it stays in its place; its sums are 0, whatever its entries
   reverses      bigint,           -- the row that this one reverses
   reversed_by   bigint,           -- the row that reverses this one
+  paired_with   bigint,           -- the row of another account that takes or gives the same
   actor         text not null,
   reason        text,
   recorded_at   timestamptz not null,
@@ -143,6 +157,7 @@ create index account_workspace_id_ledger_id_idx on account (workspace_id, ledger
 create index account_workspace_id_name_folded_idx on account (workspace_id, name_folded, ledger, id) where deleted_position = 9223372036854775807;
 create index row_version_account_id_date_row_id_idx on row_version (account_id, date, row_id, to_position, from_position)
   where not deleted;
+create index row_version_account_id_metal_idx on row_version (account_id) where metal is not null;
 create unique index posting_account_id_position_idx on posting (account_id, position, nth);
 create index posting_account_id_period_position_idx on posting (account_id, period, position, nth);
 create index posting_account_id_day_position_idx on posting (account_id, day, position, nth);

@@ -42,13 +42,13 @@ func (f *books) loadAccounts(ctx context.Context, tx pgx.Tx, ids []int64) error 
 		return nil
 	}
 	found, _ := tx.Query(ctx, `
-		select id, ledger, workspace_id, name, type, revision, opened_position, deleted_position from account where id = any($1)`, ids)
+		select id, ledger, workspace_id, name, type, coalesce(metal, ''), revision, opened_position, deleted_position from account where id = any($1)`, ids)
 	var (
 		a               account
 		kind            *int
 		opened, deleted int64
 	)
-	_, err := pgx.ForEachRow(found, []any{&a.id, &a.ledger, &a.workspace, &a.Name, &kind, &a.revision, &opened, &deleted}, func() error {
+	_, err := pgx.ForEachRow(found, []any{&a.id, &a.ledger, &a.workspace, &a.Name, &kind, &a.Metal, &a.revision, &opened, &deleted}, func() error {
 		one := a
 		one.Type, one.Opened = kind, event.Position(opened)
 		if deleted != stillCurrent {
@@ -66,21 +66,24 @@ func (f *books) loadRows(ctx context.Context, tx pgx.Tx, rows []int64) error {
 	}
 	found, _ := tx.Query(ctx, `
 		select row_id, from_position, account_id, date::text, in_entries, out_entries, coalesce(warnings, ''),
-			in_cash::text, in_fine::text, out_cash::text, out_fine::text, revision, deleted, void, coalesce(reverses, 0), coalesce(reversed_by, 0)
+			in_cash::text, in_fine::text, out_cash::text, out_fine::text, loss::text, coalesce(metal, ''), revision, deleted, void, coalesce(reverses, 0), coalesce(reversed_by, 0),
+			coalesce(paired_with, 0)
 		from row_version where row_id = any($1) and to_position = $2`, rows, int64(stillCurrent))
 	var (
 		v             version
 		date, in, out string
-		sums          [4]decimal.Decimal
+		metal         string
+		sums          [5]decimal.Decimal
 	)
 	_, err := pgx.ForEachRow(found, []any{
 		&v.row, &v.from, &v.Account, &date, &in, &out, (*string)(&v.Warnings),
-		&sums[0], &sums[1], &sums[2], &sums[3], &v.revision, &v.Deleted, &v.Void, &v.Reverses, &v.ReversedBy,
+		&sums[0], &sums[1], &sums[2], &sums[3], &sums[4], &metal, &v.revision, &v.Deleted, &v.Void, &v.Reverses, &v.ReversedBy, &v.PairedWith,
 	}, func() (err error) {
 		one := v
 		one.to, one.stored = stillCurrent, true
 		one.In = book.StoredSide(in, book.Effect{Cash: unit.MoneyOf(sums[0]), Fine: unit.GramsOf(sums[1])})
 		one.Out = book.StoredSide(out, book.Effect{Cash: unit.MoneyOf(sums[2]), Fine: unit.GramsOf(sums[3])})
+		one.In.Loss, one.In.Metal = unit.GramsOf(sums[4]), metal
 		if one.Date, err = unit.ParseDate(date); f.part.Has(v.Account) {
 			f.current[v.row] = &one
 		}

@@ -26,6 +26,10 @@ func (f *books) write(ctx context.Context, b *projections.Batch) error {
 	}
 	f.queueCrowded(b)
 	f.queueLocks(b)
+	for _, m := range f.metals {
+		b.Exec(`insert into books_metal (workspace_id, from_position, metal, revision) values ($1, $2, $3, $4)`,
+			m.workspace, int64(m.position), m.metal, m.revision)
+	}
 	return nil
 }
 
@@ -45,7 +49,7 @@ func (f *books) queueLocks(b *projections.Batch) {
 
 func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {
 	return projections.CopyInto(ctx, tx, `row_version (row_id, from_position, to_position, account_id, date, in_entries, out_entries, warnings,
-		in_cash, out_cash, in_fine, out_fine, revision, deleted, void, reverses, reversed_by, actor, reason, recorded_at)`,
+		in_cash, out_cash, in_fine, out_fine, loss, metal, revision, deleted, void, reverses, reversed_by, paired_with, actor, reason, recorded_at)`,
 		len(f.versions), func(c *projections.Copy, row int) {
 			v := f.versions[row]
 			c.Bigint(v.row)
@@ -61,10 +65,12 @@ func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {
 			c.Numeric(int64(out.Cash), unit.MoneyPlaces)
 			c.Numeric(int64(in.Fine), unit.GramsPlaces)
 			c.Numeric(int64(out.Fine), unit.GramsPlaces)
+			c.Numeric(int64(v.Lost()), unit.GramsPlaces)
+			optional(c, v.Metal())
 			c.Bigint(v.revision)
 			c.Boolean(v.Deleted)
 			c.Boolean(v.Void)
-			for _, id := range [...]int64{v.Reverses, v.ReversedBy} {
+			for _, id := range [...]int64{v.Reverses, v.ReversedBy, v.PairedWith} {
 				if id == 0 {
 					c.Null()
 				} else {
@@ -124,19 +130,20 @@ func (f *books) queueAccounts(b *projections.Batch) {
 			deleted = int64(a.Deleted)
 		}
 		b.Exec(`
-			insert into account (id, ledger, workspace_id, name, name_folded, type, revision, opened_position, deleted_position)
-			values ($1, $2, $3, $4, $9, $5, $6, $7, $8)
+			insert into account (id, ledger, workspace_id, name, name_folded, type, metal, revision, opened_position, deleted_position)
+			values ($1, $2, $3, $4, $9, $5, nullif($10, ''), $6, $7, $8)
 			on conflict (id) do update set
-				name = excluded.name, name_folded = excluded.name_folded, type = excluded.type, revision = excluded.revision,
+				name = excluded.name, name_folded = excluded.name_folded, type = excluded.type, metal = excluded.metal, revision = excluded.revision,
 				deleted_position = excluded.deleted_position`,
-			a.id, a.ledger, a.workspace, a.Name, a.Type, a.revision, int64(a.Opened), deleted, person.Folded(a.Name))
+			a.id, a.ledger, a.workspace, a.Name, a.Type, a.revision, int64(a.Opened), deleted, person.Folded(a.Name), a.Metal)
 	}
 	for _, n := range f.names {
 		if !n.first {
 			b.Exec(`update account_name set to_position = $2 where account_id = $1 and to_position = $3`, n.account, n.position, int64(stillCurrent))
 		}
-		b.Exec(`insert into account_name (account_id, from_position, name, name_folded, type, revision) values ($1, $2, $3, $6, $4, $5)`,
-			n.account, n.position, n.name, n.kind, n.revision, person.Folded(n.name))
+		b.Exec(`insert into account_name (account_id, from_position, name, name_folded, type, metal, revision)
+			values ($1, $2, $3, $6, $4, nullif($7, ''), $5)`,
+			n.account, n.position, n.name, n.kind, n.revision, person.Folded(n.name), n.metal)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 //go:embed contacts.sql
 var contactsDDL string
 
-// Contacts has the people to turn to at companies. What is personal comes into it in clear, for as long as its key is there.
+// Contacts has the contact persons of companies. Its personal values are plaintext until their key is destroyed.
 var Contacts = projections.Define("contacts", 1, contactsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[companycontact.Added]) {
 		b.Exec(`insert into contact (id, workspace_id, company_id, created_at, updated_at, revision) values ($1, $2, nullif($3, $4::uuid), $5,
@@ -42,7 +42,7 @@ var Contacts = projections.Define("contacts", 1, contactsDDL,
 	}),
 )
 
-// reached writes what a contact is called and how it is reached, as far as it is named.
+// reached writes those of a contact's name, email and phone that a change has.
 func reached(b *projections.Batch, id string, d companycontact.Details) {
 	b.Set("contact", id, "first_name", d.FirstName, "last_name", d.LastName, "email", d.Email, "phone", d.Phone, "designation", d.Designation)
 }

@@ -17,7 +17,7 @@ import (
 //go:embed enquiries.sql
 var enquiriesDDL string
 
-// Enquiries has what companies were asked. What is personal comes into it in clear, for as long as its key is there.
+// Enquiries has enquiries to companies. Its personal values are plaintext until their key is destroyed.
 var Enquiries = projections.Define("enquiries", 2,
 	enquiriesDDL+projections.RowCountDDL("enquiry", "true", "workspace_id", "company_id", "spam", "status", "source_platform"),
 	projections.Apply(slices.Concat(domain.Catalogue.NamesOf(reflect.TypeFor[enquiry.Sent]()),
@@ -36,16 +36,16 @@ var Enquiries = projections.Define("enquiries", 2,
 	}),
 ).WithBatchDelay(enquiriesGather)
 
-// enquiriesGather is how long an enquiry may wait for others, and for what became of telling the company, while nobody reads enquiries.
+// enquiriesGather is how long an enquiry may wait for others, and for the results of its notifications, while no request reads enquiries.
 const enquiriesGather = 50 * time.Millisecond
 
-// moved notes a move of an enquiry's status.
+// moved records a change of an enquiry's status.
 func moved(b *projections.Batch, e event.Recorded[enquiry.StatusChanged]) {
 	b.Exec(`insert into move (enquiry_id, nth, workspace_id, moved_from, moved_to, at, actor, reason) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		e.StreamID(), e.Revision, e.Meta.Workspace, e.Data.From, e.Data.To, e.At, e.Meta.Actor, e.Meta.Reason)
 }
 
-// told returns what became of a notification, as the table has it.
+// told returns the result of a notification as the table has it.
 func told(status string, at time.Time, why string) map[string]any {
 	outcome := map[string]any{"status": status, "at": at.UTC(), "error": nil}
 	if why != "" {
@@ -54,10 +54,10 @@ func told(status string, at time.Time, why string) map[string]any {
 	return outcome
 }
 
-// outcomes are what became of an enquiry's notifications, by port.
+// outcomes are the results of an enquiry's notifications, by port.
 type outcomes map[enquiry.Port]map[string]any
 
-// json returns their JSON.
+// json returns the outcomes as JSON.
 func (o outcomes) json() string {
 	text, err := json.Marshal(o)
 	if err != nil {

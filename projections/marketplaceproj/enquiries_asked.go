@@ -28,19 +28,19 @@ const insertAsked = `
 		n (id, position, workspace_id, company_id, product_id, buyer, user_name, user_email, user_phone, message, quantity, source_platform,
 			spam, notifications, at, revision)`
 
-// insertBegun notes that enquiries are pending.
+// insertBegun records that enquiries are pending.
 const insertBegun = `
 	insert into move (enquiry_id, nth, workspace_id, moved_to, at, actor, reason)
 	select id, revision, workspace_id, 'pending', at, actor, reason
 	from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::timestamptz[], $5::text[], $6::text[]) n (id, revision, workspace_id, at, actor,
 		reason)`
 
-// tellOn notes what became of notifications. The crm's first lead counts.
+// tellOn records the results of notifications. The crm's first lead counts.
 const tellOn = `
 	update enquiry e set notifications = e.notifications || n.told::jsonb, crm_lead_id = coalesce(e.crm_lead_id, nullif(n.lead, ''))
 	from unnest($1::uuid[], $2::text[], $3::text[]) n (id, told, lead) where e.id = n.id`
 
-// noticeOn keeps what was sent.
+// noticeOn stores the notices that were sent.
 const noticeOn = `
 	insert into notice (enquiry_id, port, buyer, at, recipient, said, status)
 	select e.id, n.port, e.buyer, n.at, n.recipient, n.said, n.status
@@ -49,7 +49,7 @@ const noticeOn = `
 	on conflict (enquiry_id, port) do update set at = excluded.at, recipient = excluded.recipient, said = excluded.said,
 		status = excluded.status`
 
-// asked are the enquiries that begin in a batch, as columns.
+// asked are the new enquiries of a batch, as columns.
 type asked struct {
 	ids, workspaces, companies         []uuid.UUID
 	products                           []*uuid.UUID
@@ -61,7 +61,7 @@ type asked struct {
 	times                              []time.Time
 }
 
-// tellings are what a batch says of notifications: of each port of an enquiry, the last.
+// tellings are a batch's results of notifications: per port of an enquiry, the last.
 type tellings struct {
 	ids     []uuid.UUID // in the order of their first events
 	of      map[uuid.UUID]outcomes
@@ -70,14 +70,14 @@ type tellings struct {
 	sent    []notice // in their order
 }
 
-// notice names what was sent.
+// notice identifies a notice that was sent.
 type notice struct {
 	enquiry uuid.UUID
 	port    enquiry.Port
 }
 
-// foldAsked folds the enquiries of a batch, and what became of telling companies, with four statements: five statements for each enquiry
-// took most of what Postgres does for one.
+// foldAsked folds the enquiries of a batch and the results of notifications with four statements. Five statements per enquiry would take
+// most of Postgres's time.
 func foldAsked(_ context.Context, b *projections.Batch, events []event.Recorded[any]) error {
 	var began asked
 	after := tellings{of: map[uuid.UUID]outcomes{}, leads: map[uuid.UUID]string{}, notices: map[notice]enquiry.Notified{}}
@@ -128,7 +128,7 @@ func (a *asked) write(b *projections.Batch) {
 	b.Exec(insertBegun, a.ids, a.revisions, a.workspaces, a.times, a.actors, a.why)
 }
 
-// add adds what became of a notification.
+// add adds the result of a notification.
 func (t *tellings) add(id uuid.UUID, d enquiry.Notified) {
 	if t.of[id] == nil {
 		t.of[id] = outcomes{}

@@ -33,10 +33,10 @@ const tallies = `
 	order by 1, 2, 3, 4
 	on conflict (company_id, category_key, is_active, bucket) do update set products = tally.products + excluded.products`
 
-// changes notes a change of the catalog that has the product $1.
+// changes records a change of the catalog that has the product $1.
 const changes = `update catalog set changed = $2, changed_at = $3 where company_id = (select company_id from product where id = $1)`
 
-// Products has what companies sell.
+// Products has the products of companies.
 var Products = projections.Define("products", 3, productsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[company.Created]) {
 		b.Exec(`insert into catalog (company_id, workspace_id, company_name, changed, changed_at) values ($1, $2, $3, $4, $5)`,
@@ -110,13 +110,13 @@ var Products = projections.Define("products", 3, productsDDL,
 
 var wordColumns = [...]string{"name_words", "category_words", "description_words"}
 
-// idOf returns the id of a stream, which a command has made of one.
+// idOf returns the id of a stream whose name a command built from it.
 func idOf(stream string) uuid.UUID {
 	id, _ := uuid.Parse(stream)
 	return id
 }
 
-// row is a product as its statement takes it. Its JSON has the names of the columns.
+// row is a product as its statement requires it. Its JSON has the names of the columns.
 type row struct {
 	product.Item
 
@@ -129,7 +129,7 @@ type row struct {
 	DescriptionWords []string  `json:"description_words"`
 }
 
-// offered adds products of a company, unless the company is gone.
+// offered adds products of a company, unless the company was deleted.
 func offered(b *projections.Batch, of uuid.UUID, ids []uuid.UUID, items []product.Item, at event.Position, when time.Time) {
 	rows, found := make([]row, len(items)), []string{}
 	words := func(text string) []string {

@@ -18,7 +18,7 @@ import (
 //go:embed bots.sql
 var botsDDL string
 
-// Bots has bots, what they know from, and the endpoints that they may call.
+// Bots has bots, their sources, and the endpoints that they may call.
 var Bots = projections.Define("bots", 3, botsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[bot.Created]) {
 		s := e.Data.Evolve(bot.State{})
@@ -111,12 +111,12 @@ var Bots = projections.Define("bots", 3, botsDDL,
 	}),
 )
 
-// source is the SQL of a new one.
+// source is the SQL that inserts a source.
 const source = `
 	insert into source (id, bot_id, workspace_id, url, name, media_type, size, status, chunk_count, created_at) values ($1, $2, $3, $4, $5,
 		$6, $7, 'processing', 0, $8)`
 
-// emptied returns a text whose column is null where it is empty.
+// emptied returns a text, and nil for an empty one.
 func emptied(f patch.Field[string]) patch.Field[string] {
 	if f.Present() && f.Value == "" {
 		return patch.Clear[string]()

@@ -15,8 +15,8 @@ import (
 	"bahi/projections"
 )
 
-// moveAll takes recipients, each from one of some states to another, and keeps their blocks' sums. Each counts by the furthest state: who
-// has read is also delivered to. Who is passed over is no longer one of the total.
+// moveAll moves recipients from one of some states to another, and updates their blocks' sums. Each recipient counts by the furthest state:
+// a message that was read was also delivered. A skipped recipient no longer counts in the total.
 const moveAll = `
 	with was as (
 		select r.id, r.block_id, r.state as was, m.state, m.at
@@ -51,7 +51,7 @@ func moveTypes() []string {
 	return names
 }
 
-// moveOf returns where an event takes the recipient of its message, and from where.
+// moveOf returns the state to which an event moves its message's recipient, and the states from which it may.
 func moveOf(e any) (to string, from []string) {
 	switch e := e.(type) {
 	case message.Queued:
@@ -85,8 +85,8 @@ type wave struct {
 	at        []time.Time
 }
 
-// foldMoves moves recipients in waves: a message's first move in the first one, its second move in the second. A statement for each move
-// would update the row of a block a thousand times in one transaction, each time past all the versions before.
+// foldMoves moves recipients in waves: the first move of each message in the first wave, the second in the second. A statement per move
+// would update a block's row a thousand times in one transaction, each time past all previous versions.
 func foldMoves(_ context.Context, b *projections.Batch, events []event.Recorded[any]) error {
 	var waves []wave
 	moves := map[int64]int{}

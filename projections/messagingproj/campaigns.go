@@ -16,7 +16,7 @@ import (
 //go:embed campaigns.sql
 var campaignsDDL string
 
-// answered takes the first message of a contact within three days of a survey as its answer (CONTRACT.md 8.10).
+// answered counts the first message of a contact within three days of a survey as its answer (CONTRACT.md 8.10).
 const answered = `
 	with answering as (update recipient set response_id = $1 where id = (
 		select r.id from recipient r join campaign c on c.id = r.campaign_id
@@ -24,7 +24,7 @@ const answered = `
 		order by r.id desc limit 1) returning block_id)
 	update block set responded = responded + 1 from answering where block.id = answering.block_id`
 
-// skipTwice passes over what a contact ($2) would get beside the one ($1) that has absorbed it: the same step of the same run.
+// skipTwice skips the message of a merged contact ($2) if the contact ($1) that absorbed it gets the same step of the same run.
 const skipTwice = `
 	with gone as (update recipient r set state = 'skipped', since = $3 where contact_id = $2 and state in ('open', 'held') and exists (
 		select from recipient k join block b on b.id = k.block_id join block rb on rb.id = r.block_id
@@ -33,15 +33,14 @@ const skipTwice = `
 	update block set total = total - n, skipped = skipped + n from (select block_id, count(*) n from gone group by 1) gone
 		where block.id = gone.block_id`
 
-// skipOpen passes over what is not sent yet: what a campaign has not called its network for, or all of a contact. The sweep passes over
-// what the
-// network of a cancelled campaign has put off, so that conversations show it.
+// skipOpen skips unsent messages: those for which a campaign has not called its network, or all of a contact. The sweep skips messages that
+// the network of a cancelled campaign has put off, so that conversations show it.
 const skipOpen = `
 	with gone as (update recipient set state = 'skipped', since = $2 where %s = $1 and state in (%s) returning block_id)
 	update block set total = total - n, skipped = skipped + n from (select block_id, count(*) n from gone group by 1) gone
 		where block.id = gone.block_id`
 
-// sendAgain takes up what the network refused of a campaign's newest run.
+// sendAgain reopens the messages of a campaign's newest run that the network refused.
 const sendAgain = `
 	with again as (update recipient r set state = 'held', since = $2 from block b
 		where b.id = r.block_id and r.campaign_id = $1 and r.state = 'refused' and b.run = (select max(run) from run where campaign_id = $1)
@@ -50,7 +49,7 @@ const sendAgain = `
 
 const surveyLifetime = 72 * time.Hour
 
-// Campaigns has the campaigns of workspaces and what became of each recipient.
+// Campaigns has the campaigns of workspaces and the result for each recipient.
 var Campaigns = projections.Define("campaigns", 4, campaignsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Created]) {
 		p := e.Data.Plan
@@ -126,7 +125,7 @@ var Campaigns = projections.Define("campaigns", 4, campaignsDDL,
 	}),
 )
 
-// campaignIs sets the status of a campaign and what is given beside it.
+// campaignIs sets the status of a campaign and the other given columns.
 func campaignIs[E any](b *projections.Batch, e event.Recorded[E], status, reason string, until *time.Time, columns ...any) {
 	var why *string
 	if reason != "" {

@@ -18,8 +18,7 @@ import (
 	"bahi/projections/messagingproj"
 )
 
-// What became of recipients is counted as a model counts it, which only knows the furthest state of each message, whatever happens in which
-// order.
+// The counts of recipients equal those of a model that knows only the furthest state of each message, whatever the order of events.
 func TestStatsAreExact(t *testing.T) {
 	t.Parallel()
 	meta := event.Meta{Workspace: uuid.MustParse("11111111-1111-4111-8111-111111111111"), Actor: "campaign:7"}
@@ -115,7 +114,7 @@ func TestStatsAreExact(t *testing.T) {
 	require.Positive(t, want.read)
 	require.Empty(t, tables.Examine())
 
-	// A cancelled campaign passes over what is open.
+	// A cancelled campaign skips its open recipients.
 	happened = append(happened, projectiontest.Happened(campaign.Kind, "7", campaign.Cancelled{}, meta))
 	tables = projectiontest.Run(t, messagingproj.Campaigns, happened...)
 	require.Equal(t, []string{"(t,t)"},
@@ -123,7 +122,7 @@ func TestStatsAreExact(t *testing.T) {
 	require.Equal(t, []string{"(completed,)"}, tables.Rows(`select status, next_run_at from campaign`))
 }
 
-// Send takes up what the network refused without an id, of the newest run, and nothing else.
+// Send reopens what the network refused without an id, of the newest run, and nothing else.
 func TestSendTakesUpWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	meta := event.Meta{Workspace: uuid.MustParse("11111111-1111-4111-8111-111111111111"), Actor: "campaign:7"}
@@ -162,7 +161,7 @@ func TestSendTakesUpWhatWasRefused(t *testing.T) {
 	require.Empty(t, tables.Examine())
 }
 
-// What is open goes to the contact that has absorbed its recipient, who gets no step of a run twice, and answers for both.
+// Open messages go to the contact that has absorbed their recipient. It gets no step of a run twice, and its answers count for both.
 func TestRecipientsAreMerged(t *testing.T) {
 	t.Parallel()
 	meta := event.Meta{Workspace: uuid.MustParse("11111111-1111-4111-8111-111111111111"), Actor: "campaign:7"}

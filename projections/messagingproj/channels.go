@@ -47,13 +47,13 @@ var Channels = projections.Define("channels", 5, channelsDDL,
 	}),
 )
 
-// settings returns a change as JSON: what it names, null where it removes.
+// settings returns a change as JSON: the changed settings, null for removed ones.
 func settings(c channel.Change) string {
 	text, _ := json.Marshal(c) //nolint:errchkjson // texts and lists of texts
 	return string(text)
 }
 
-// there returns whether there is a secret after a change.
+// there reports whether there is a secret after a change.
 func there(f patch.Field[event.Secret]) patch.Field[bool] {
 	if !f.Present() {
 		return patch.Field[bool]{}

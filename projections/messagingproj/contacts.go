@@ -1,4 +1,4 @@
-// Package messaging has the projections of the messaging area.
+// Package messagingproj has the projections of the messaging area.
 package messagingproj
 
 import (
@@ -15,7 +15,7 @@ import (
 //go:embed contacts.sql
 var contactsDDL string
 
-// Contacts has the contacts of workspaces. What is personal comes into it in clear, for as long as its key is there.
+// Contacts has the contacts of workspaces. Its personal values are plaintext until their key is destroyed.
 var Contacts = projections.Define("messaging_contacts", 7,
 	contactsDDL+projections.RowCountDDL("contact", "true", "workspace_id", "status", "source", "opt_in"),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Added]) {
@@ -67,7 +67,7 @@ var Contacts = projections.Define("messaging_contacts", 7,
 	}),
 )
 
-// folded returns a name as searches compare it, nil for one that is erased.
+// folded returns a name in the form that searches compare, nil for an erased one.
 func folded(name event.Personal) *string {
 	shown := name.Shown()
 	if shown == nil {

@@ -45,6 +45,6 @@ func TestContactsAreShownUntilTheyAreDeleted(t *testing.T) {
 	require.Equal(t, []string{`(1,5)`, `(1,7)`}, tables.Rows(`select contact_id, list_id from member order by 1, 2`))
 	require.Equal(t, []string{`(7,All)`}, tables.Rows(`select id, name from list`))
 	require.Equal(t, []string{`(4,2)`, `(5,2)`}, tables.Rows(`select id, into_id from merged order by id`),
-		"also who was merged into who was merged")
+		"also a contact merged into a merged one")
 	require.Empty(t, tables.Examine())
 }

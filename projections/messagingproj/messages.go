@@ -52,7 +52,7 @@ var Messages = projections.Define("messages", 8, messagesDDL+projections.RowCoun
 	}),
 ).WithBatchDelay(messagesGather)
 
-// byNetwork returns when something was done, as the network tells, or else when it was recorded.
+// byNetwork returns the network's time of an event, or else the time of its recording.
 func byNetwork(told, recorded time.Time) time.Time {
 	if told.IsZero() {
 		return recorded
@@ -60,6 +60,6 @@ func byNetwork(told, recorded time.Time) time.Time {
 	return told
 }
 
-// messagesGather is how long a message may wait for others, and for what becomes of it, while nobody reads messages: many cost little more
-// than one.
+// messagesGather is how long a message may wait for others, and for its own receipts, while no request reads messages. Many cost little
+// more than one.
 const messagesGather = 50 * time.Millisecond

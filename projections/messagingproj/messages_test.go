@@ -62,11 +62,11 @@ func TestMessagesAreShownUntilTheirContactIsDeleted(t *testing.T) {
 	require.Equal(t, []string{`(10,t,t)`}, tables.Rows(`select id, file is null, deleted_at is not null from message
 		where deleted_at is not null`))
 	require.Equal(t, []string{`(9,4,t)`}, tables.Rows(`select contact_id, unread, last_at > '2025-01-01' from conversation order by 1`),
-		"of both who are one")
+		"of both merged contacts")
 	require.Empty(t, tables.Examine())
 }
 
-// A campaign sends later what its network puts off; the message of a person is not sent again by itself.
+// A campaign sends later what its network puts off. A person's message is not sent again automatically.
 func TestAMessageOfACampaignWaits(t *testing.T) {
 	t.Parallel()
 	happened := func(id, actor string, all ...event.Event[message.State]) (events []projectiontest.Event) {
@@ -104,10 +104,10 @@ func TestMessagesOfOneBatchCountOnceAndAgainstWhatPeopleHaveRead(t *testing.T) {
 	tables := projectiontest.Run(t, messagingproj.Messages,
 		came("1", "text", 9, 100), came("2", "text", 9, 300), came("3", "reaction", 9, 400), came("4", "text", 8, 500),
 		happened("2", message.MarkedRead{Contact: 9, At: time.Unix(300, 0).UTC()}),
-		came("5", "text", 9, 200), came("6", "text", 9, 350), // one that was late, and one that is new
+		came("5", "text", 9, 200), came("6", "text", 9, 350), // a late one and a new one
 		happened("7", message.Queued{Content: message.Content{Type: "text"}, Channel: 3, Contact: 9}),
 		happened("7", message.Failed{Reason: network.Unreached, Code: 5, Title: words, Details: words}),
-		happened("7", message.Accepted{ProviderID: "w7"}), // the other answer knows better, but only of one that was queued
+		happened("7", message.Accepted{ProviderID: "w7"}), // the other response is right, but only about a queued message
 		happened("8", message.Queued{Content: message.Content{Type: "text"}, Channel: 3, Contact: 9}),
 		happened("8", message.Failed{Reason: network.Unreached, Code: 5, Title: words, Details: words}),
 		happened("8", message.Requeued{}),

@@ -17,7 +17,7 @@ import (
 	"bahi/projections"
 )
 
-// turnTypes are the types of the events that begin a message, or say what became of it.
+// turnTypes are the types of the events that create a message or change its status.
 func turnTypes() []string {
 	var names []string
 	for _, t := range []reflect.Type{
@@ -31,7 +31,7 @@ func turnTypes() []string {
 	return names
 }
 
-// begun is a message that begins in a batch.
+// begun is a message that a batch creates.
 type begun struct {
 	said             message.Content
 	channel, contact int64
@@ -43,12 +43,12 @@ type begun struct {
 	inbound          bool
 }
 
-// turn is what a batch says became of a message.
+// turn is the change of a message in a batch.
 type turn struct {
-	provider, network *string // ids that it got
+	provider, network *string // new ids
 
-	settled  bool // the rest is known: it has a status, and why
-	accepted bool // it was not settled before: if it was queued, it is sent
+	settled  bool // the rest is known: the status and its reason
+	accepted bool // it was not settled before: a queued message becomes sent
 	status   string
 	reason   network.Reason
 	code     int
@@ -57,16 +57,16 @@ type turn struct {
 
 	position *int64
 
-	reached time.Time // when a receipt told first that it has reached its contact; zero: none did
+	reached time.Time // when a receipt first reported its delivery; zero: none did
 }
 
-// settle sets the status, and why.
+// settle sets the status and its reason.
 func (t *turn) settle(status string, reason network.Reason, code int, title, details event.Personal) {
 	t.settled, t.accepted = true, false
 	t.status, t.reason, t.code, t.title, t.details = status, reason, code, title, details
 }
 
-// accept notes that the network took the message, of which a receipt may have told before.
+// accept records that the network accepted the message. A receipt may have come before.
 func (t *turn) accept() {
 	switch {
 	case !t.settled:
@@ -83,8 +83,8 @@ type turns struct {
 	of    map[int64]*turn
 }
 
-// foldTurns folds the messages of a batch in memory and writes them with at most four statements: a statement for each of four events of a
-// message took half of what Postgres does for a text that is sent.
+// foldTurns folds the messages of a batch in memory and writes them with at most four statements. A statement for each of a message's four
+// events took half of Postgres's work for a sent text.
 func foldTurns(_ context.Context, b *projections.Batch, events []event.Recorded[any]) error {
 	all := turns{began: map[int64]begun{}, of: map[int64]*turn{}}
 	for _, e := range events {
@@ -171,8 +171,8 @@ const insertBegun = `
 		n (id, workspace_id, channel_id, contact_id, inbound, type, text, media_url, status, reason, code, title, details, provider_id,
 			network_id, at, actor, began, position, arrived_at, reacts)`
 
-// talkOn keeps what conversations show of messages that begin, without reactions. Those count as unread that are newer than what people
-// have read.
+// talkOn updates what conversations show of new messages, except reactions. New messages count as unread if they are newer than the
+// conversation's read mark.
 const talkOn = `
 	insert into conversation as c (contact_id, workspace_id, last_at, unread)
 	select n.contact_id, n.workspace_id, max(n.at), count(*) filter (where n.inbound
@@ -184,8 +184,7 @@ const talkOn = `
 	group by 1, 2
 	on conflict (contact_id) do update set last_at = greatest(c.last_at, excluded.last_at), unread = c.unread + excluded.unread`
 
-// replaceReactions takes away the reactions to one message that a later one of the same contact has replaced: those that begin, and those
-// from before.
+// replaceReactions deletes the reactions that a later one of the same contact to the same message replaces, in this batch and before it.
 const replaceReactions = `
 	update message m set text = null, deleted_at = newer.at, position = greatest(m.position, newer.began)
 	from (
@@ -195,7 +194,7 @@ const replaceReactions = `
 		where begun.id = any($1) and o.deleted_at is null order by o.id, n.began) newer
 	where m.id = newer.id`
 
-// countReplies counts the messages that reach their contacts in a batch. Those that began before it may have reached them before.
+// countReplies counts the messages that reach their contacts in this batch. Those created before it may have reached them before.
 const countReplies = `
 	insert into reply as r (channel_id, workspace_id, quarter, count)
 	select m.channel_id, m.workspace_id, date_bin('15 minutes', n.at, timestamptz '2000-01-01 00:00Z'), count(*)
@@ -204,7 +203,7 @@ const countReplies = `
 	group by 1, 2, 3
 	on conflict (channel_id, quarter) do update set count = r.count + excluded.count`
 
-// turnOn notes what became of messages that began before.
+// turnOn updates messages that were created before the batch.
 const turnOn = `
 	update message m set
 		provider_id = coalesce(n.provider_id, m.provider_id), network_id = coalesce(n.network_id, m.network_id), position = coalesce(n.position,
@@ -219,7 +218,7 @@ const turnOn = `
 		n (id, settled, accepted, status, reason, code, title, details, provider_id, network_id, position)
 	where m.id = n.id`
 
-// settlements are the columns of what became of messages.
+// settlements are the changes of messages, as columns.
 type settlements struct {
 	ids               []int64
 	settled, accepted []bool

@@ -25,8 +25,8 @@ func Sign(secret, text string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Check returns [ErrNotProven] unless one of the secrets has signed the body: t=<seconds>,v1=<hex> over the time and the body, within five
-// minutes, or, without a time, the hex over the body alone.
+// Check returns [ErrNotProven] unless one of the secrets has signed the body. The signature is t=<seconds>,v1=<hex> over the time and the
+// body, within five minutes. Without a time, it is the hex over the body alone.
 func Check(secrets []string, header string, body []byte, now time.Time) error {
 	stamp, given := "", []string{}
 	for part := range strings.SplitSeq(header, ",") {
@@ -61,15 +61,15 @@ func Check(secrets []string, header string, body []byte, now time.Time) error {
 	return nil
 }
 
-// Event is what a call says of a subscription.
+// Event is what a call reports about a subscription.
 type Event struct {
 	ID        string
 	Type      string
-	Created   int64  // in seconds; 0: not told
-	Customer  string // the provider's id; empty: it is about none
-	Workspace string // which the customer says to be; empty: none
-	Plan      string // empty: not told
-	Status    string // of the subscription after the event; empty: it says nothing of it
+	Created   int64  // in seconds; 0: not reported
+	Customer  string // the provider's id; empty: the event concerns no subscription
+	Workspace string // workspace that the customer claims to be; empty: none
+	Plan      string // empty: not reported
+	Status    string // of the subscription after the event; empty: not reported
 }
 
 type object struct {
@@ -108,7 +108,7 @@ func Decode(body []byte) (e Event, err error) {
 		return e, err
 	}
 	about := in.Data.Object
-	for _, name := range []string{"payment", "invoice", "subscription"} { // what is about the subscription goes last, and wins
+	for _, name := range []string{"payment", "invoice", "subscription"} { // the subscription's own values go last and override
 		if p, there := in.Payload[name]; there && first(p.Entity.Customer, p.Entity.CustomerID) != "" {
 			about = p.Entity
 		}

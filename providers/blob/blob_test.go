@@ -14,7 +14,7 @@ import (
 	"bahi/providers/blob"
 )
 
-// TestMain hides this machine's credentials from S3's SDK, and keeps it from looking for some on the network.
+// TestMain hides this machine's credentials from S3's SDK, and keeps the SDK from looking for some on the network.
 func TestMain(m *testing.M) {
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secretKey, "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "",

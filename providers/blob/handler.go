@@ -6,9 +6,9 @@ import (
 	"net/http"
 )
 
-// Handler serves the links of a store of files, below the path of [Files].BaseURL. It responds with 403 to a link that
-// expired, was altered or never signed, 404 if the blob is gone, and 405 unless the method is GET or HEAD. For S3, whose
-// links lead there, it always responds with 404. It logs errors of the disk with the blob's key.
+// Handler serves the links of a store of files, below the path of [Files].BaseURL. It responds with 403 to a link that expired, was altered
+// or never signed, 404 if the blob is gone, and 405 unless the method is GET or HEAD. For S3 it always responds with 404, because those
+// links lead to S3. It logs errors of the disk with the blob's key.
 func (s *Store) Handler(log *slog.Logger) http.Handler {
 	if s.signer == nil {
 		return http.NotFoundHandler()

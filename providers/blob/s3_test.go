@@ -25,8 +25,8 @@ const (
 	region    = "ap-south-1"
 )
 
-// objects starts an S3 server with an empty bucket. The server checks no signatures, so a handler before it refuses a request without an
-// Authorization header unless its URL is presigned and valid at the moment of now.
+// objects starts an S3 server with an empty bucket. The server checks no signatures. So a handler in front refuses a request without an
+// Authorization header, unless its URL is presigned and valid at the time now.
 func objects(t *testing.T, now func() time.Time) (blobURL string) {
 	t.Helper()
 	backend := s3mem.New()
@@ -135,7 +135,7 @@ func TestS3OutageIsAnError(t *testing.T) {
 
 func TestS3SaysWhetherAnotherTryHelps(t *testing.T) {
 	t.Parallel()
-	for status, away := range map[int]bool{ // none of which the SDK tries again, which takes seconds
+	for status, away := range map[int]bool{ // the SDK retries none of these, which would take seconds
 		http.StatusInsufficientStorage: true, http.StatusTooManyRequests: true, http.StatusForbidden: false,
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
@@ -154,10 +154,10 @@ func TestS3SaysWhetherAnotherTryHelps(t *testing.T) {
 func TestInvalidBlobURLIsRefused(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
-		"s3://bahi%zz":                    "BLOB_URL cannot be read; expected s3://bucket?region=…",
+		"s3://bahi%zz":                    "BLOB_URL is invalid; expected s3://bucket?region=…",
 		"gs://bahi":                       `BLOB_URL: scheme "gs" is none of: s3; leave it empty for files`,
 		"file:///etc":                     `BLOB_URL: scheme "file" is none of: s3; leave it empty for files`,
-		"s3://id:s3cret@bahi?region=any":  "BLOB_URL has credentials; put them into the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)",
+		"s3://id:s3cret@bahi?region=any":  "BLOB_URL has credentials; put these into the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)",
 		"s3://bahi?region=any&speed=high": "unknown query parameter",
 		"s3://?region=any":                "bucketName is required",
 	} {

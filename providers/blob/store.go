@@ -1,4 +1,4 @@
-// Package blob keeps uploaded files, and signs links to them that expire.
+// Package blob stores uploaded files, and signs links to them that expire.
 //
 // The library is gocloud.dev/blob. Two of its drivers are in the binary: files, for a deployment on one
 // here and add its scheme to Open; each adds its SDK to the binary.
@@ -28,12 +28,12 @@ import (
 var (
 	// ErrNotFound is the error of a key without a blob.
 	ErrNotFound = errors.New("no such blob")
-	// ErrKey is the error of a malformed key or prefix. A key has 1 to 512 of A-Z a-z 0-9 . _ - /, each part between slashes
-	// 1 to 200 and no dot first; it does not end in .attrs, where files keep their content type.
+	// ErrKey is the error of a malformed key or prefix. A key has 1 to 512 of A-Z a-z 0-9 . _ - /. Each part between slashes has 1 to 200
+	// and begins without a dot. A key does not end in .attrs, the suffix of the files with content types.
 	ErrKey = errors.New("malformed blob key")
-	// ErrUnavailable is the error of an S3 that answers that it cannot serve now (5xx, or 429 to too many requests): try again. A connection
-	// that fails is an error of package net.
-	ErrUnavailable = errors.New("the store of blobs cannot serve now")
+	// ErrUnavailable is the error of an S3 that responds that it cannot serve now (5xx, or 429 to too many requests): try again. A
+	// connection that fails is an error of package net.
+	ErrUnavailable = errors.New("the blob store is unavailable")
 	// ErrTTL is the error of a link for less than a second or more than seven days, the limit of S3 (Signature Version 4).
 	ErrTTL = errors.New("a link to a blob lives for a second to seven days")
 )
@@ -49,7 +49,7 @@ var keyForm = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}(/[A-Za-z0-
 // Files configures the store that is used while BLOB_URL is empty.
 type Files struct {
 	Folder  string // created if missing, 0700; processes must not share it
-	BaseURL string // public address of Handler: https://bahi.example.com/blobs/
+	BaseURL string // public address of Handler: https:// public address of Handler: https://bahi.example.com/blobs/
 	Key     []byte // signs the links; 32 bytes or more. A new key invalidates all links.
 }
 
@@ -67,7 +67,7 @@ type Store struct {
 //	s3://bucket?region=ap-south-1
 //	s3://bucket?region=any&endpoint=https://s3.example.com&use_path_style=true
 //
-// Further parameters are prefix=folder/, with which all keys begin, and those of gocloud.dev's s3blob.URLOpener and
+// Further parameters are prefix=folder/, the beginning of all keys, and those of gocloud.dev's s3blob.URLOpener and
 // aws.V2ConfigFromURLParams. S3's SDK finds the credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, its files, or
 // the machine's role.
 func Open(ctx context.Context, rawURL string, files Files) (*Store, error) {
@@ -76,13 +76,13 @@ func Open(ctx context.Context, rawURL string, files Files) (*Store, error) {
 	}
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return nil, errors.New("BLOB_URL cannot be read; expected s3://bucket?region=…")
+		return nil, errors.New("BLOB_URL is invalid; expected s3://bucket?region=…")
 	}
 	if u.Scheme != s3blob.Scheme {
 		return nil, fmt.Errorf("BLOB_URL: scheme %q is none of: s3; leave it empty for files", u.Scheme)
 	}
 	if u.User != nil { // the driver would ignore it, and quote it in errors
-		return nil, errors.New("BLOB_URL has credentials; put them into the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)")
+		return nil, errors.New("BLOB_URL has credentials; put these into the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)")
 	}
 	bucket, err := gcblob.OpenBucket(ctx, rawURL)
 	if err != nil {
@@ -116,7 +116,7 @@ func openFiles(files Files) (*Store, error) {
 // Close releases the store. Links stay valid.
 func (s *Store) Close() error { return s.bucket.Close() }
 
-// Put stores data under key and replaces an older blob. A concurrent Get sees the old or the new one, never a mixture. Links serve it as
+// Put stores data under key and replaces an older blob. A concurrent Get returns the old or the new one, never a mixture. Links serve it as
 // contentType. Files are not synced: a power cut may lose the newest. Put fails with [ErrKey].
 func (s *Store) Put(ctx context.Context, key, contentType string, data []byte) error {
 	if err := checkKey(key); err != nil {
@@ -220,7 +220,7 @@ func (s *Store) URL(ctx context.Context, key string, ttl time.Duration) (string,
 	return link, nil
 }
 
-// mayPass adds [ErrUnavailable] to the error of an answer after which S3 may serve another try.
+// mayPass adds [ErrUnavailable] to the error of a response after which another try may succeed.
 func mayPass(err error) error {
 	type answer interface {
 		error

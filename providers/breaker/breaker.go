@@ -1,4 +1,4 @@
-// Package breaker has the circuit breaker of calls to outside services.
+// Package breaker has a circuit breaker for calls to outside services.
 package breaker
 
 import (
@@ -8,14 +8,14 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// Failures is the number of calls in a row that fail before a breaker opens.
+// Failures is the number of successive failed calls that opens a breaker.
 const Failures = 5
 
 // Breaker stops calls to a service that is down.
 type Breaker[T any] = gobreaker.CircuitBreaker[T]
 
-// New returns a breaker that stays open for an interval after [Failures] errors in a row that down reports. Then one call tries. An error
-// that excluded reports counts as no call; excluded may be nil.
+// New returns a breaker that opens after [Failures] successive errors for which down returns true. After an interval, one call tries again.
+// An error for which excluded returns true does not count; excluded may be nil.
 func New[T any](rest time.Duration, down, excluded func(error) bool) *Breaker[T] {
 	return gobreaker.NewCircuitBreaker[T](gobreaker.Settings{
 		Timeout:      rest,

@@ -18,8 +18,8 @@ import (
 
 const (
 	callTimeout = 10 * time.Second // of each try
-	maxBytes    = 1 << 20          // of one answer
-	maxWords    = 500              // bytes that are kept of a network's words
+	maxBytes    = 1 << 20          // of one response
+	maxWords    = 500              // bytes that are kept of a network's error texts
 	tries       = 3
 	firstPause  = 200 * time.Millisecond
 	longestWait = time.Hour // that a network may ask for
@@ -30,11 +30,11 @@ type call struct {
 	method, url string
 	header      http.Header
 	body        []byte
-	secrets     []string // which no word of the network may repeat
-	most        int64    // bytes of the answer; 0: mostBytes
+	secrets     []string // secrets that must not appear in a network's texts
+	most        int64    // maximum bytes of the response; 0: maxBytes
 }
 
-// answer is what the network said.
+// answer is a network's response.
 type answer struct {
 	status int
 	header http.Header
@@ -42,8 +42,8 @@ type answer struct {
 	call   call
 }
 
-// do sends the request once. A failure without a connection is Unreached, any later one Unknown: the network may have done what was asked.
-// The client's error is dropped, because it quotes the address, which may have a token.
+// do sends the request once. A failure without a connection is Unreached. Any later one is Unknown: the network may have done what the
+// request asked. It drops the client's error, which quotes the address and perhaps a token.
 func do(ctx context.Context, client *http.Client, within time.Duration, c call) (answer, *network.Failure) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -66,7 +66,7 @@ func do(ctx context.Context, client *http.Client, within time.Duration, c call) 
 	defer res.Body.Close() //nolint:errcheck // it was read
 	most := cmp.Or(c.most, maxBytes)
 	body, err := io.ReadAll(io.LimitReader(res.Body, most+1))
-	if err == nil && int64(len(body)) > most && c.most != 0 { // a file, which stays as large
+	if err == nil && int64(len(body)) > most && c.most != 0 { // a file keeps its full size
 		return answer{}, &network.Failure{Reason: network.Refused}
 	}
 	if err != nil || int64(len(body)) > most {
@@ -75,8 +75,8 @@ func do(ctx context.Context, client *http.Client, within time.Duration, c call) 
 	return answer{res.StatusCode, res.Header, body, c}, nil
 }
 
-// read decodes an answer of success, or returns what its network's error means. An answer that has neither is Unknown where it may hide a
-// success, which is so for a 2xx and for a server's error.
+// read decodes a successful response, or returns the failure that it means. An unreadable response is Unknown if it may hide a success: a
+// 2xx or a server's error.
 func (a answer) read(into any, failure func(answer) *network.Failure) *network.Failure {
 	if a.status >= 200 && a.status < 300 {
 		if err := json.Unmarshal(a.body, into); err != nil {
@@ -99,7 +99,7 @@ func (a answer) read(into any, failure func(answer) *network.Failure) *network.F
 	}
 }
 
-// failed returns a failure with the network's words, and when it lets us try again.
+// failed returns a failure with the network's text and the time of the next permitted try.
 func (a answer) failed(reason network.Reason, code int, title, details string) *network.Failure {
 	f := &network.Failure{Reason: reason, Code: code, Title: a.words(title), Details: a.words(details)}
 	if seconds, err := strconv.ParseInt(a.header.Get("Retry-After"), 10, 32); err == nil {
@@ -115,7 +115,7 @@ func wait(seconds int64) time.Duration {
 	return min(max(time.Duration(seconds)*time.Second, 0), longestWait)
 }
 
-// words returns a text of the network without our secrets and without control characters.
+// words returns a network's text without our secrets and without control characters.
 func (a answer) words(text string) string {
 	for _, s := range a.call.secrets {
 		if s != "" {
@@ -151,7 +151,7 @@ func jsonCall(method, url, token string, body any) call {
 // number reads a number that may be in quotes; 0: there is none.
 type number int
 
-// UnmarshalJSON never fails: of an error that cannot be read, the rest still counts.
+// UnmarshalJSON never fails: the readable rest of an error still counts.
 func (n *number) UnmarshalJSON(data []byte) error {
 	value, _ := strconv.Atoi(strings.Trim(string(data), `"`))
 	*n = number(value)

@@ -1,5 +1,4 @@
-// Package chat has the networks of channels: the adapter of each wire format, and the sandbox that stands in for a network without an
-// address.
+// Package chat has the networks of channels: the adapter of each wire format, and the sandbox that replaces a network without an address.
 package chat
 
 import (
@@ -24,7 +23,7 @@ type Settings struct {
 	GmailURL    string
 	TwitterURL  string
 
-	GmailTokenURL string // which gives access tokens of gmail
+	GmailTokenURL string // which issues access tokens of gmail
 	Product       string // value of messaging_product and channel
 	LimitField    string // field of a sender that has its messaging limit
 
@@ -37,7 +36,7 @@ type Settings struct {
 type adapter interface {
 	// send sends a message once, and returns the network's id of it.
 	send(ctx context.Context, a network.Account, m network.Message) (string, *network.Failure)
-	// health asks what the network says of the account.
+	// health requests the network's status of the account.
 	health(ctx context.Context, a network.Account) (network.Health, *network.Failure)
 }
 
@@ -48,10 +47,10 @@ type Networks struct {
 	dialects map[string]adapter // by type, and for chat by dialect
 	bases    map[string]string
 	breakers *breakers
-	files    *breakers // of files that come in, whose servers are others
+	files    *breakers // of incoming files, whose servers are others
 }
 
-// New returns the networks. It refuses settings that are no addresses.
+// New returns the networks. It refuses settings that are not addresses.
 func New(s Settings) (*Networks, error) {
 	for name, text := range map[string]string{
 		"CHAT_BASE_URL": s.ChatURL, "GATEWAY_BASE_URL": s.GatewayURL, "TELEGRAM_BASE_URL": s.TelegramURL, "GMAIL_BASE_URL": s.GmailURL,
@@ -80,7 +79,7 @@ func New(s Settings) (*Networks, error) {
 	}, nil
 }
 
-// of returns the adapter of an account, and the account with the address that is called.
+// of returns the adapter of an account, and the account with its address.
 func (n *Networks) of(a network.Account) (adapter, network.Account) {
 	dialect := a.Type
 	if dialect == channel.Chat {
@@ -93,13 +92,13 @@ func (n *Networks) of(a network.Account) (adapter, network.Account) {
 	return n.dialects[dialect], a
 }
 
-// Sandboxed reports whether messages of the account go to nobody.
+// Sandboxed reports whether the account's messages reach nobody.
 func (n *Networks) Sandboxed(a network.Account) bool {
 	_, a = n.of(a)
 	return a.BaseURL == ""
 }
 
-// lacking returns the failure of an account without the credential that its network wants.
+// lacking returns the failure of an account without the credential that its network requires.
 func lacking(a network.Account) *network.Failure {
 	if (a.Type == channel.Gmail || a.Type == channel.Twitter) && a.AccessToken == "" && a.RefreshToken == "" {
 		return &network.Failure{Reason: network.Unconfigured}
@@ -107,9 +106,9 @@ func lacking(a network.Account) *network.Failure {
 	return nil
 }
 
-// Send sends a message and returns the network's id of it. Its error is a [*network.Failure]. It tries again where nothing was sent:
-// without a connection, and after a temporary error of the network (CONTRACT.md N1). A network that did not answer five times in a row is
-// not called for half a minute.
+// Send sends a message and returns the network's id of it. Its error is a [*network.Failure]. It retries if nothing was sent: without a
+// connection, and after a temporary error of the network (CONTRACT.md N1). After five successive calls without a response it does not call
+// a network for half a minute.
 func (n *Networks) Send(ctx context.Context, a network.Account, m network.Message) (id string, err error) {
 	via, a := n.of(a)
 	failed := lacking(a)
@@ -127,7 +126,7 @@ func (n *Networks) Send(ctx context.Context, a network.Account, m network.Messag
 	return id, nil
 }
 
-// Health asks what the network says of an account. Its error is a [*network.Failure]. It asks once.
+// Health requests the network's status of an account, without retries. Its error is a [*network.Failure].
 func (n *Networks) Health(ctx context.Context, a network.Account) (network.Health, error) {
 	via, called := n.of(a)
 	if failed := lacking(called); failed != nil {
@@ -137,7 +136,7 @@ func (n *Networks) Health(ctx context.Context, a network.Account) (network.Healt
 	if failed != nil {
 		return network.Health{}, failed
 	}
-	a.BaseURL = "" // a server of the channel's own says what the channel's owner likes
+	a.BaseURL = "" // the channel's owner controls the channel's own server
 	_, own := n.of(a)
 	h.Proven = called.BaseURL != "" && called.BaseURL == own.BaseURL
 	return h, nil
@@ -160,13 +159,13 @@ func (n *Networks) again(ctx context.Context, try func() *network.Failure) (fail
 	return failed
 }
 
-// wire is what all adapters call with.
+// wire is what all adapters use for calls.
 type wire struct {
 	client *http.Client
 	within time.Duration
 }
 
-// ask does a call and decodes its answer.
+// ask makes a call and decodes its response.
 func (w wire) ask(ctx context.Context, c call, into any, failure func(answer) *network.Failure) *network.Failure {
 	a, failed := do(ctx, w.client, w.within, c)
 	if failed != nil {
@@ -175,7 +174,7 @@ func (w wire) ask(ctx context.Context, c call, into any, failure func(answer) *n
 	return a.read(into, failure)
 }
 
-// identified returns the network's id of what was sent. Without one, nobody knows whether it was.
+// identified returns the network's id of a sent message. Without an id, the result is unknown.
 func identified(id string, failed *network.Failure) (string, *network.Failure) {
 	if failed == nil && (id == "" || len(id) > maxWords) {
 		failed = &network.Failure{Reason: network.Unknown}
@@ -183,7 +182,7 @@ func identified(id string, failed *network.Failure) (string, *network.Failure) {
 	return id, failed
 }
 
-// AsFailure returns the failure that an error of [Networks] is.
+// AsFailure returns the failure of an error of [Networks].
 func AsFailure(err error) *network.Failure {
 	f, _ := errors.AsType[*network.Failure](err)
 	return f

@@ -34,16 +34,16 @@ const (
 	busy      = "919812345503" // the first call about it fails, and another may succeed
 )
 
-// dialect is a wire format: the account that uses it, and a server of ours that speaks it.
+// dialect is a wire format: the account that uses it, and a server of ours for it.
 type dialect struct {
 	account  network.Account
 	identity string                          // that its health has
-	silent   bool                            // its health is an identity only
-	sent     func(*http.Request) (to string) // checks a request to send, and returns to whom
+	silent   bool                            // its health is only an identity
+	sent     func(*http.Request) (to string) // checks a request to send, and returns its recipient
 	accepts  func(nth int64) string
-	refuses  map[string]string // by what it refuses: its answer, after its status and a space
+	refuses  map[string]string // responses by the failure that they mean: status, space, body
 	image    func(*testing.T, *http.Request, []byte)
-	uploads  bool // images, which it wants before the message
+	uploads  bool // images, which it requires before the message
 }
 
 func bearer(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer "+token }
@@ -202,7 +202,7 @@ func letter(body []byte) string {
 	return string(raw)
 }
 
-// served starts a server that speaks the dialect, and returns the networks that call it.
+// served starts a server of the dialect, and returns networks that call it.
 func (d dialect) served(t *testing.T, seen func(*http.Request, []byte)) *chat.Networks {
 	t.Helper()
 	var calls atomic.Int64
@@ -284,7 +284,7 @@ func (d dialect) message(to, image string) network.Message {
 	return network.Message{ID: "msg_8", To: to, Text: "Sample", Image: image, Subject: "Order"}
 }
 
-// The suite of the port: each adapter before a server of ours, and the sandbox in its place.
+// This is the suite of the port: each adapter with a server of ours, and the sandbox instead.
 func TestEveryNetworkTakesMessages(t *testing.T) {
 	t.Parallel()
 	sandbox, err := chat.New(chat.Settings{})
@@ -355,7 +355,7 @@ func TestTheNetworksErrorsAreToldApart(t *testing.T) {
 	}
 }
 
-// A misbehaving server never makes us send twice, wait for ever, follow it elsewhere, or tell a secret.
+// A misbehaving server never makes us send twice, wait for ever, follow a redirect, or reveal a secret.
 func TestServersMisbehave(t *testing.T) {
 	t.Parallel()
 	handlers := map[string]struct {

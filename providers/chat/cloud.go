@@ -33,7 +33,7 @@ type cloudMessage struct {
 	Product   string       `json:"messaging_product"`
 	Recipient string       `json:"recipient_type"`
 	To        string       `json:"to,omitempty"`
-	User      string       `json:"recipient,omitempty"` // the network's id, of who has no phone
+	User      string       `json:"recipient,omitempty"` // the network's id, if there is no phone
 	Type      string       `json:"type"`
 	Text      *cloudText   `json:"text,omitempty"`
 	Image     *cloudImage  `json:"image,omitempty"`
@@ -90,7 +90,7 @@ func (n cloud) health(ctx context.Context, a network.Account) (h network.Health,
 		return h, failed
 	}
 	text := func(name string) (value string) {
-		_ = json.Unmarshal(said[name], &value) // what is no text is not shown
+		_ = json.Unmarshal(said[name], &value) // other types are not shown
 		return answer{}.words(value)
 	}
 	var status struct {
@@ -137,10 +137,10 @@ func Reported(code int) *network.Failure {
 	return &network.Failure{Reason: cmp.Or(cloudReasons[code], network.Refused), Code: code}
 }
 
-// pairPause is after how many seconds the next message to the same person may go (CONTRACT.md 3.1.3).
+// pairPause is the number of seconds before the next message to the same person (CONTRACT.md 3.1.3).
 const pairPause = 6
 
-// cloudFailure reads the error envelope. It decides on the code, not on the HTTP status.
+// cloudFailure reads the error envelope. The code decides, not the HTTP status.
 func cloudFailure(a answer) *network.Failure {
 	var envelope struct {
 		Error *struct {

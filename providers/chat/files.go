@@ -10,11 +10,12 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// MaxFile is the size of the largest file that is taken (CONTRACT.md N11).
+// MaxFile is the maximum size of a file, in bytes (CONTRACT.md N11).
 const MaxFile = 16 << 20
 
-// File fetches a file that came with a message, by the network's id of it or its URL. Its error is a [*network.Failure]. A sandbox has no
-// files. Where five files of a channel in a row did not come, it is not asked for half a minute: files of other channels wait behind them.
+// File fetches the file of a message, by the network's id of it or its URL. Its error is a [*network.Failure]. A sandbox has no files.
+// After five successive failures of a channel's files, File does not call for half a minute, because files of other channels wait behind
+// them.
 func (n *Networks) File(ctx context.Context, a network.Account, ref string) (data []byte, contentType string, err error) {
 	failed := n.files.call(a.Channel, func() (f *network.Failure) {
 		data, contentType, f = n.fetch(ctx, a, ref)
@@ -58,7 +59,7 @@ func (n *Networks) fetch(ctx context.Context, a network.Account, ref string) (da
 	return got.body, contentType, nil
 }
 
-// kept reports whether files of a type are taken. Those that a browser runs are not.
+// kept reports whether Bahi stores files of a type. It refuses types that a browser runs.
 func kept(contentType string) bool {
 	family, _, _ := strings.Cut(contentType, "/")
 	name, _, _ := strings.Cut(contentType, ";")
@@ -66,7 +67,7 @@ func kept(contentType string) bool {
 		slices.Contains([]string{"application/pdf", "application/ogg", "application/zip", "application/octet-stream", "text/plain"}, name)
 }
 
-// cloudFile asks where a file is. The address is good for five minutes, and wants the token too.
+// cloudFile requests a file's address. The address is valid for five minutes and requires the token too.
 func (w wire) cloudFile(ctx context.Context, a network.Account, id string) (call, *network.Failure) {
 	if strings.ContainsAny(id, "/?#%") || a.Type != channel.Chat {
 		return call{}, &network.Failure{Reason: network.Content}
@@ -80,7 +81,7 @@ func (w wire) cloudFile(ctx context.Context, a network.Account, id string) (call
 	return jsonCall(http.MethodGet, is.URL, a.APIKey, nil), nil
 }
 
-// file asks where a file is.
+// file requests a file's address.
 func (n telegram) file(ctx context.Context, a network.Account, id string) (call, *network.Failure) {
 	var is struct {
 		Result struct {

@@ -18,13 +18,13 @@ type gateway struct {
 	product string
 }
 
-// ours is the part of the aggregator's address that GATEWAY_BASE_URL has with its path, and a channel's baseUrl may have.
+// ours is the part that GATEWAY_BASE_URL has in its path. A channel's baseUrl may have it.
 const ours = "/wa/api/v1"
 
 // root returns the aggregator's address without a path.
 func (gateway) root(a network.Account) string { return strings.TrimSuffix(a.BaseURL, ours) }
 
-// send implements adapter. The aggregator answers with its own id, before the network knows of the message.
+// send implements adapter. The aggregator responds with its own id, before the network receives the message.
 func (n gateway) send(ctx context.Context, a network.Account, m network.Message) (string, *network.Failure) {
 	if a.SenderID == "" && a.Channel != 0 || a.APIKey == "" {
 		return "", &network.Failure{Reason: network.Unconfigured}
@@ -34,11 +34,11 @@ func (n gateway) send(ctx context.Context, a network.Account, m network.Message)
 		content = map[string]string{"type": "image", "originalUrl": m.Image, "previewUrl": m.Image, "caption": m.Text}
 	}
 	form, path := url.Values{"channel": {n.product}, "destination": {m.To}, "src.name": {a.AppName}}, "/msg"
-	if a.SenderID != "" { // else the aggregator knows our phone by the key and the app
+	if a.SenderID != "" { // without it, the aggregator identifies our phone by the key and the app
 		form.Set("source", a.SenderID)
 	}
 	if t := m.Template; t != nil {
-		values := []string{} // the aggregator takes them in their order, without names
+		values := []string{} // the aggregator requires them in order, without names
 		for _, v := range t.Body {
 			values = append(values, v.Text)
 		}
@@ -64,8 +64,8 @@ func (n gateway) send(ctx context.Context, a network.Account, m network.Message)
 	return identified(sent.MessageID, failed)
 }
 
-// health implements adapter. The aggregator has no call for it, but lists the templates of an app for the app's key. One that has no such
-// list says something of the account only when a message is sent.
+// health implements adapter. The aggregator has no such call. It lists the templates of an app for the app's key. Without that list, the
+// account's state shows only when a message is sent.
 func (n gateway) health(ctx context.Context, a network.Account) (network.Health, *network.Failure) {
 	if _, failed := n.list(ctx, a); failed != nil || a.AppName == "" {
 		return network.Health{}, cmp.Or(failed, &network.Failure{Reason: network.HealthUnsupported})
@@ -82,7 +82,7 @@ func (n gateway) templates(ctx context.Context, a network.Account) ([]network.Te
 	return all, failed
 }
 
-// list returns the templates of texts, which are those that are sent without a further field [K].
+// list returns the text templates, which need no further field [K].
 func (n gateway) list(ctx context.Context, a network.Account) (all []network.Template, failed *network.Failure) {
 	if a.AppName == "" {
 		return nil, nil
@@ -124,7 +124,7 @@ func (n gateway) list(ctx context.Context, a network.Account) (all []network.Tem
 	return all, failed
 }
 
-// gatewayFailure reads {"status":"error","message":…}, as far as there is such a thing.
+// gatewayFailure reads {"status":"error","message":…}, as far as it is there.
 func gatewayFailure(a answer) *network.Failure {
 	var said struct {
 		Status  string `json:"status"`
@@ -139,7 +139,7 @@ func gatewayFailure(a answer) *network.Failure {
 	case a.status == http.StatusTooManyRequests:
 		return a.failed(network.Throttled, a.status, said.Message, "")
 	case a.status >= http.StatusInternalServerError:
-		return nil // it has no codes that would say whether the message was taken
+		return nil // it has no codes that show whether it accepted the message
 	default:
 		return a.failed(network.Refused, a.status, said.Message, "")
 	}

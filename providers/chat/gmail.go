@@ -24,7 +24,7 @@ type gmail struct{ wire }
 // send implements adapter. An image is a link in the mail.
 func (n gmail) send(ctx context.Context, a network.Account, m network.Message) (string, *network.Failure) {
 	letter := mail.NewMsg(mail.WithNoDefaultUserAgent())
-	letter.SetMessageIDWithValue(cmp.Or(m.ID, uuid.NewString()) + "@message.bahi.invalid") // the library's names this machine
+	letter.SetMessageIDWithValue(cmp.Or(m.ID, uuid.NewString()) + "@message.bahi.invalid") // the library's default names this machine
 	if err := letter.To(m.To); err != nil {
 		return "", &network.Failure{Reason: network.Recipient}
 	}
@@ -69,14 +69,14 @@ func (n gmail) post(ctx context.Context, a network.Account, body gmailBody) (sen
 	return sent, failed
 }
 
-// thread returns the id of a mail that all mails of a channel to an address answer, so that the recipient's mail program shows them
-// together (RFC 5322, section 3.6.4). The mail itself was never sent, which programs expect of mails that they no longer have.
+// thread returns the id of a mail that all mails of a channel to an address refer to, so that the recipient's mail program groups them (RFC
+// 5322, section 3.6.4). That mail was never sent. Programs treat it like a mail that they no longer have.
 func thread(a network.Account, to string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", a.Channel, to))
 	return "<" + hex.EncodeToString(sum[:16]) + "@thread.bahi.invalid>"
 }
 
-// health implements adapter. Mails come in at no webhook, so the account has no identity to be found by.
+// health implements adapter. There are no webhooks for mails, so the account has no identity.
 func (n gmail) health(ctx context.Context, a network.Account) (h network.Health, failed *network.Failure) {
 	var me struct {
 		Address string `json:"emailAddress"`

@@ -10,8 +10,8 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// Lookup asks a service whether a phone is on the chat network (CONTRACT.md 3.1.6): POST {"phone": "+919812345678"}, answered {"is_chat":
-// true}.
+// Lookup asks a service whether a phone is on the chat network (CONTRACT.md 3.1.6). It posts {"phone": "+919812345678"}; the response is
+// {"is_chat": true}.
 type Lookup struct {
 	url string
 	wire
@@ -28,7 +28,7 @@ func NewLookup(address string, client *http.Client) (*Lookup, error) {
 	return &Lookup{url: address, wire: wire{client: client, within: lookupTimeout}}, nil
 }
 
-// OnChat reports what the service says. Its error means that nobody knows.
+// OnChat returns the service's result. On an error it is unknown.
 func (l *Lookup) OnChat(ctx context.Context, phone string) (bool, error) {
 	var said struct {
 		IsChat *bool `json:"is_chat"`

@@ -48,7 +48,7 @@ func TestAMailSaysNothingOfTheMachine(t *testing.T) {
 	require.NotContains(t, text, "go-mail")
 }
 
-// An image that cannot be uploaded is not sent, and no message is.
+// If an image cannot be uploaded, no message is sent.
 func TestAnImageThatCannotBeUploadedIsNotSent(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int64
@@ -82,16 +82,16 @@ func TestAnImageThatCannotBeUploadedIsNotSent(t *testing.T) {
 		_, err := n.Send(t.Context(), d.account, d.message(phone, *base.Load()+path))
 		require.Equal(t, reason, chat.AsFailure(err).Reason, path)
 	}
-	for range 6 { // more than a network that does not answer is forgiven
+	for range 6 { // more than the allowed calls without a response
 		_, err := n.Send(t.Context(), d.account, d.message(phone, "http://127.0.0.1:1"+pixelAt))
 		require.Equal(t, network.Unfetched, chat.AsFailure(err).Reason)
 	}
 	_, err = n.Send(t.Context(), d.account, d.message(phone, ""))
-	require.NoError(t, err, "an image that is not to be had says nothing of the network")
+	require.NoError(t, err, "a missing image is not a fault of the network")
 	require.EqualValues(t, 2, sent.Load(), "only the texts")
 }
 
-// A picture of ours is uploaded without fetching it from us.
+// A picture of ours is uploaded without a request to ourselves.
 func TestAPictureOfOursIsUploaded(t *testing.T) {
 	t.Parallel()
 	var uploaded atomic.Bool
@@ -111,7 +111,7 @@ func TestAPictureOfOursIsUploaded(t *testing.T) {
 	require.True(t, uploaded.Load())
 }
 
-// A mail names the network's thread of the one before it. A thread that the account's owner has deleted is begun again.
+// A mail names the network's thread of the previous one. If the account's owner has deleted the thread, it starts a new one.
 func TestMailsStayInTheNetworksThread(t *testing.T) {
 	t.Parallel()
 	var asked []string
@@ -146,7 +146,7 @@ func TestMailsStayInTheNetworksThread(t *testing.T) {
 	require.Equal(t, []string{"", "t1", "t1", "", ""}, asked)
 }
 
-// Files of all channels have few workers: a server that hangs must not keep each of them for as long as a call may take.
+// Few workers fetch the files of all channels: a hanging server must not occupy each of them for a call's whole timeout.
 func TestFilesThatDoNotComeAreNotWaitedForOneByOne(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -181,5 +181,5 @@ func TestFilesThatDoNotComeAreNotWaitedForOneByOne(t *testing.T) {
 	a := d.account
 	a.Channel = 1
 	_, err = n.Send(t.Context(), a, d.message(phone, ""))
-	require.NoError(t, err, "nor does what is sent")
+	require.NoError(t, err, "nor does sending")
 }

@@ -10,8 +10,8 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// Renew has a network give another access token for the refresh token of an account (RFC 6749, section 6). Its error is a
-// [*network.Failure]. It asks once: a refresh token may be good for one time.
+// Renew requests a new access token with the account's refresh token (RFC 6749, section 6). Its error is a [*network.Failure]. It does not
+// retry: a refresh token may be valid once.
 func (n *Networks) Renew(ctx context.Context, a network.Account) (network.Renewed, error) {
 	via, a := n.of(a)
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {a.RefreshToken}, "client_id": {a.ClientID}}
@@ -49,7 +49,7 @@ func (n *Networks) Renew(ctx context.Context, a network.Account) (network.Renewe
 	return network.Renewed(given), nil
 }
 
-// oauthFailure reads {"error","error_description"}: the token is good no more, or the client is not who it says.
+// oauthFailure reads {"error","error_description"}: the token has expired, or the client's credentials are wrong.
 func oauthFailure(a answer) *network.Failure {
 	var said struct {
 		Error       string `json:"error"`

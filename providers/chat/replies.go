@@ -15,7 +15,7 @@ import (
 type ReplySettings struct {
 	BaseURL string // of the aggregator, such as https://api.example.com/wa/api/v1; empty: the sandbox
 	APIKey  string
-	Source  string // our own phone; empty: the aggregator knows it by the key and the app
+	Source  string // our own phone; empty: the aggregator identifies it by the key and the app
 	App     string // name of the app at the aggregator
 	Channel string // the network's name at the aggregator
 }
@@ -26,7 +26,7 @@ type Replies struct {
 	account  network.Account
 }
 
-// NewReplies returns the sender of replies, or an error if the settings cannot be used.
+// NewReplies returns the sender of replies, or an error if the settings are unusable.
 func NewReplies(s ReplySettings) (*Replies, error) {
 	u, err := url.Parse(s.BaseURL)
 	switch {
@@ -51,7 +51,7 @@ func NewReplies(s ReplySettings) (*Replies, error) {
 
 const replyDialect = "envelope_v2"
 
-// Reply sends a text to a phone and returns the network's id of it. Its error is a [*network.Failure]. The id is ours, the same for each
+// Reply sends a text to a phone and returns the network's id of it. Its error is a [*network.Failure]. id is ours, the same for each
 // attempt.
 func (r *Replies) Reply(ctx context.Context, id, to, text string) (string, error) {
 	switch {
@@ -63,7 +63,7 @@ func (r *Replies) Reply(ctx context.Context, id, to, text string) (string, error
 	return r.networks.Send(ctx, r.account, network.Message{ID: id, To: digits(to), Text: text})
 }
 
-// Ended returns the status of a reply after an error: failed, unknown if the aggregator may have taken it, empty if another attempt may
+// Ended returns the status of a reply after an error: failed; unknown if the aggregator may have accepted it; empty if another attempt may
 // follow.
 func (*Replies) Ended(err error) string {
 	failed := AsFailure(err)

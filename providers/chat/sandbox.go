@@ -7,7 +7,7 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// Sandbox takes every message and sends none. It cannot reach those whose phone or name ends in 000 (CONTRACT.md N6).
+// Sandbox accepts every message and sends none. It cannot reach a phone or name that ends in 000 (CONTRACT.md N6).
 type Sandbox struct{}
 
 const unreachable = "000"

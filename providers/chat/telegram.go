@@ -30,7 +30,7 @@ func (n telegram) send(ctx context.Context, a network.Account, m network.Message
 	if sent.Result.MessageID == 0 {
 		return identified("", nil)
 	}
-	return identified(m.To+":"+strconv.FormatInt(sent.Result.MessageID, 10), nil) // its ids count within a chat
+	return identified(m.To+":"+strconv.FormatInt(sent.Result.MessageID, 10), nil) // its ids are unique within a chat
 }
 
 // health implements adapter.
@@ -50,7 +50,7 @@ func (n telegram) health(ctx context.Context, a network.Account) (h network.Heal
 	return h, n.hook(ctx, a)
 }
 
-// hook has the bot's updates sent to us. A bot has one address: another one, such as ours of yesterday, is replaced.
+// hook registers our address for the bot's updates. A bot has one address, so this replaces an earlier one.
 func (n telegram) hook(ctx context.Context, a network.Account) *network.Failure {
 	switch {
 	case a.Hook == nil:
@@ -71,7 +71,7 @@ func (n telegram) hook(ctx context.Context, a network.Account) *network.Failure 
 	}, &struct{}{})
 }
 
-// bot calls a method of the bot. The token is a part of the address.
+// bot calls a method of the bot. The address includes the token.
 func (n telegram) bot(ctx context.Context, a network.Account, method string, body, into any) *network.Failure {
 	if a.APIKey == "" || strings.ContainsAny(a.APIKey, "/?#%") {
 		return &network.Failure{Reason: network.Unconfigured}
@@ -99,7 +99,7 @@ func telegramFailure(a answer) *network.Failure {
 	}
 	code, reason := int(*said.Code), network.Refused
 	switch {
-	case code == http.StatusUnauthorized || code == http.StatusNotFound: // it does not find a bot of such a token
+	case code == http.StatusUnauthorized || code == http.StatusNotFound: // the network knows no bot with this token
 		reason = network.Credentials
 	case code == http.StatusForbidden, code == http.StatusBadRequest && strings.Contains(said.Description, "chat not found"):
 		reason = network.Recipient

@@ -32,7 +32,7 @@ func (n *Networks) Templates(ctx context.Context, a network.Account) ([]network.
 	return all, nil
 }
 
-// maxPages bounds the pages of a list of templates, of which each has at most 100.
+// maxPages limits the pages of a list of templates, which have at most 100 each.
 const maxPages = 20
 
 type cloudTemplate struct {
@@ -55,8 +55,8 @@ type cloudComponent struct {
 	} `json:"buttons"`
 }
 
-// templates implements lister. It lists all statuses: a template that is paused is not one that is gone. It never follows the address of a
-// next page, which would get our token.
+// templates implements lister. It lists all statuses, because a paused template still exists. It never follows the address of a next page,
+// which would receive our token.
 func (n cloud) templates(ctx context.Context, a network.Account) (all []network.Template, _ *network.Failure) {
 	if a.AccountID == "" || a.APIKey == "" {
 		return nil, &network.Failure{Reason: network.Unconfigured}
@@ -89,7 +89,7 @@ func (n cloud) templates(ctx context.Context, a network.Account) (all []network.
 	return all, nil
 }
 
-// read returns the template in our words.
+// read converts a template to [network.Template].
 func (t cloudTemplate) read() network.Template {
 	out := network.Template{ProviderID: t.ID, Name: t.Name, Language: t.Language, Category: t.Category, Status: strings.ToUpper(t.Status),
 		Format: network.Positional}
@@ -170,6 +170,9 @@ var sandboxTemplates = func() (all []network.Template) {
 	for _, t := range []cloudTemplate{
 		{Name: "order_ready", Language: "en", Category: "UTILITY",
 			Components: []cloudComponent{{Type: "BODY", Text: "Order {{1}} is ready for {{2}}"}}},
+		{Name: "balance", Language: "en", Category: "UTILITY", Format: network.Named,
+			Components: []cloudComponent{{Type: "BODY", Text: "{{name}}, your account as of {{as_of}}: {{cash}}; {{fine}}. " +
+				"Statement: {{link}} Reply 1 if you agree, 2 if not."}}},
 		{Name: "offer", Language: "hi", Category: "MARKETING", Format: network.Named,
 			Components: []cloudComponent{{Type: "BODY", Text: "नमस्ते {{customer}}, {{item}} पर {{discount}} की छूट"}}},
 		{Name: "plain", Language: "en", Category: "UTILITY",

@@ -83,7 +83,7 @@ func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 	require.Equal(t, network.Unconfigured, chat.AsFailure(err).Reason)
 }
 
-// The list of its app's templates is the one call by which an aggregator proves a channel's key before a message is sent.
+// Before a message is sent, the list of its app's templates is the only call of an aggregator that checks a channel's key.
 func TestTheAggregatorsTemplatesProveItsApp(t *testing.T) {
 	t.Parallel()
 	answer := `{"status":"success","templates":[

@@ -23,7 +23,7 @@ type attachment struct {
 	Media string `json:"media_id"`
 }
 
-// send implements adapter. The network takes only images that were uploaded to it.
+// send implements adapter. The network requires images to be uploaded first.
 func (n twitter) send(ctx context.Context, a network.Account, m network.Message) (string, *network.Failure) {
 	body := struct {
 		Text        string       `json:"text,omitempty"`
@@ -32,7 +32,7 @@ func (n twitter) send(ctx context.Context, a network.Account, m network.Message)
 	if m.Image != "" {
 		id, failed := n.upload(ctx, a, m)
 		if failed != nil {
-			if failed.Reason == network.Unknown { // whatever became of the image, no message was sent
+			if failed.Reason == network.Unknown { // whatever happened to the image, no message was sent
 				failed.Reason = network.Temporary
 			}
 			return "", failed
@@ -49,13 +49,13 @@ func (n twitter) send(ctx context.Context, a network.Account, m network.Message)
 	return identified(sent.Data.Event, failed)
 }
 
-// maxUploaded is the size of the largest image that the network takes.
+// maxUploaded is the network's maximum size of an image, in bytes.
 const maxUploaded = 5 << 20
 
 // pictures are the types of the images that it takes.
 var pictures = []string{"image/jpeg", "image/png", "image/webp", "image/gif"}
 
-// upload fetches an image that is not ours and uploads it, and returns the network's id of it. The image's server gets no credentials.
+// upload fetches an image from another server, uploads it, and returns the network's id of it. The image's server gets no credentials.
 func (n twitter) upload(ctx context.Context, a network.Account, m network.Message) (string, *network.Failure) {
 	got, failed := answer{status: http.StatusOK, body: m.Picture}, (*network.Failure)(nil)
 	if m.Picture == nil {
@@ -64,7 +64,7 @@ func (n twitter) upload(ctx context.Context, a network.Account, m network.Messag
 	switch {
 	case failed != nil && failed.Reason == network.Refused: // it is too large
 		return "", &network.Failure{Reason: network.Content}
-	case failed != nil || got.status >= http.StatusInternalServerError: // which says nothing of the network
+	case failed != nil || got.status >= http.StatusInternalServerError: // which is not a fault of the network
 		return "", &network.Failure{Reason: network.Unfetched}
 	}
 	kind := http.DetectContentType(got.body)

@@ -36,9 +36,8 @@ func Detect(contentType string, body []byte) (Dialect, error) {
 	return "", ErrUnreadable
 }
 
-// Decode returns the events of a body, in their order. An event that this program does not know is of kind [Other], a part that cannot be
-// read of
-// kind [Unread]. Decode returns [ErrUnreadable] for a body in none of the dialects.
+// Decode returns the events of a body, in order. An event of an unknown type has kind [Other], an unreadable part kind [Unread]. Decode
+// returns [ErrUnreadable] for a body in none of the dialects.
 func Decode(contentType string, body []byte) (events []Event, err error) {
 	dialect, err := Detect(contentType, body)
 	if err != nil {
@@ -58,13 +57,13 @@ func Decode(contentType string, body []byte) (events []Event, err error) {
 	return events, nil
 }
 
-// Key returns the key under which a call is repeated, "" if it has several events or no id.
+// Key returns the key that identifies a call's repetitions, "" if it has several events or no id.
 func Key(contentType string, body []byte) string {
 	key, _ := keyed(contentType, body)
 	return key
 }
 
-// SenderKey is [Key] among the calls about one number, page or app of ours, since several workspaces have an endpoint together.
+// SenderKey is [Key] within the calls about one number, page or app of ours, because several workspaces share an endpoint.
 func SenderKey(contentType string, body []byte) string {
 	key, e := keyed(contentType, body)
 	if key == "" {
@@ -79,17 +78,17 @@ func keyed(contentType string, body []byte) (key string, e Event) {
 		return "", e
 	}
 	e = events[0]
-	// the same may come about again, with another time in the body
+	// the same change may recur, with another time in the body
 	if slices.Contains([]Kind{Template, Consent, Moved, Revised, Revoked, Unread}, e.Kind) {
 		return "", e
 	}
-	if e.Kind == Message || e.Kind == Group { // its type does not matter: a repeated message is the same message
+	if e.Kind == Message || e.Kind == Group { // the type does not matter: a repeated message is the same message
 		return string(e.Kind) + " " + e.ID, e
 	}
 	return strings.Join([]string{string(e.Kind), e.Type, e.ID, e.GSID}, " "), e
 }
 
-// envelope is envelope_v2. Values that may be text or number are read as they come.
+// envelope is envelope_v2. Fields may be text or number.
 type envelope struct {
 	App       string         `json:"app"`
 	Timestamp lenient.Moment `json:"timestamp"`
@@ -129,7 +128,7 @@ type inner struct {
 	TS          lenient.Moment `json:"ts"`
 }
 
-// known are the types of messages and statuses whose payload this program reads.
+// known are the supported types of messages and statuses.
 var known = []string{
 	"text", "image", "file", "audio", "video", "reaction", "button_reply", "list_reply", "enqueued", "sent", "failed", "delivered", "read",
 }
@@ -208,8 +207,7 @@ func decodeForm(body []byte) ([]Event, error) {
 	return []Event{e}, nil
 }
 
-// name notes by what a network names a sender: by a phone, or else by an id, which is kept as it is. A prefix such as tel: is no part of
-// either.
+// name sets the sender's phone or, if the network gives none, its id as it is. It removes a prefix such as tel:.
 func (e *Event) name(id string) {
 	id = id[strings.LastIndexByte(id, ':')+1:]
 	phone, domain, _ := strings.Cut(id, "@")
@@ -218,20 +216,20 @@ func (e *Event) name(id string) {
 	}
 }
 
-// The domains of addresses that some gateways have: of people whose phone is hidden, and of groups.
+// These are the domains of some gateways' addresses: of people whose phone is hidden, and of groups.
 const (
 	hidden = "lid"
 	group  = "@g.us"
 )
 
-// ofGroup notes that a message was written in a group: it has a group's id, or its sender has a group's address.
+// ofGroup marks a message that was written in a group: it has a group's id, or its sender has a group's address.
 func (e *Event) ofGroup(sender string, groups ...string) {
 	if first(groups...) != "" || strings.HasSuffix(sender, group) {
 		e.Kind = Group
 	}
 }
 
-// digits returns the digits of a phone without what surrounds them.
+// digits returns the digits of a phone without other characters around them.
 func digits(phone string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {

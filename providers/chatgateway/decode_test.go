@@ -298,7 +298,7 @@ func TestEachKindOfMessageIsRead(t *testing.T) {
 	}
 }
 
-// Sandbox-start, system and unknown events are read, and nothing follows from them.
+// Sandbox-start, system and unknown events are decoded, and have no effect.
 func TestOtherEventsAreNoMessages(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -363,7 +363,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A form names our own phone, and the other end of a message, with whatever prefix the network has.
+// A form names our own phone, and the other party of a message, with the network's prefix.
 func TestAFormNamesOurPhone(t *testing.T) {
 	t.Parallel()
 	events, err := chatgateway.Decode(formType,

@@ -1,5 +1,5 @@
-// Package gateway speaks with an aggregator in front of the chat network: it reads the aggregator's webhooks in three dialects, checks
-// their proofs, and sends replies. Without a configured aggregator, a [Sandbox] keeps the replies.
+// Package chatgateway decodes an aggregator's webhooks, in three dialects, and checks their signatures. The aggregator connects to the chat
+// network.
 package chatgateway
 
 import (
@@ -24,16 +24,16 @@ type Kind string
 // The kinds of events.
 const (
 	Message  Kind = "message"  // a person wrote
-	Status   Kind = "status"   // what became of a message that was sent
+	Status   Kind = "status"   // the delivery status of a sent message
 	Moved    Kind = "moved"    // a person has another phone, or another id at the network
 	Revised  Kind = "revised"  // a person changed the message of the ID
-	Revoked  Kind = "revoked"  // a person took back the message of the ID
+	Revoked  Kind = "revoked"  // a person deleted the message of the ID
 	Template Kind = "template" // a template's status; ID is the network's of the template
-	Consent  Kind = "consent"  // a person wants no more messages, or wants them again: Type is stop or resume
-	Failure  Kind = "failure"  // what is wrong with the account, or with what it asked for
-	Group    Kind = "group"    // somebody wrote in a group; nothing follows from it
-	Unread   Kind = "unread"   // a part that cannot be read: Reason says why
-	Other    Kind = "other"    // anything else; nothing follows from it
+	Consent  Kind = "consent"  // a person opts out of messages, or in again: Type is stop or resume
+	Failure  Kind = "failure"  // a fault of the account, or of its request
+	Group    Kind = "group"    // somebody wrote in a group; this has no effect
+	Unread   Kind = "unread"   // an unreadable part: Reason is the cause
+	Other    Kind = "other"    // anything else; this has no effect
 )
 
 // Event is one event of a webhook.
@@ -45,26 +45,26 @@ type Event struct {
 	Type string
 	At   *time.Time
 
-	From   string // digits by which the network names the sender, mostly of a phone; empty: unknown
-	UserID string // the network's id of the sender, where it is no digits; empty: unknown
+	From   string // digits of the sender, mostly of a phone; empty: unknown
+	UserID string // the network's id of the sender, if it is not digits; empty: unknown
 	Name   string
 	Text   string // of a message: its text, caption or chosen reply
 	Media  *Media
 
 	To     string // of a status: digits of the recipient
-	Code   string // of a failed status, of a message that the network does not pass on, and of Failure
+	Code   string // of a failed status, of a message that the network withholds, and of Failure
 	Title  string
 	Reason string
 
-	// the network's id of ours that got the message or sent it: a number's, or a page's; of a template the account's; empty: unknown
+	// the network's id of our number or page that received or sent the message; of a template the account's; empty: unknown
 	Sender   string
 	App      string // the name or id of our app at the aggregator; empty: unknown
-	Page     bool   // it is a page's, where people have ids and no phones
+	Page     bool   // it is a page's, whose people have ids and no phones
 	Username string // of the sender
 	Callback string // of a status: our own id of the message
-	Reacts   string // of a reaction: the network's id of the message to which it is
+	Reacts   string // of a reaction: the network's id of its message
 	Place    string // in the body, as in entry[0].changes[0].value.messages[1]; empty: the body is one event
-	Before   string // of Moved: the phone or id until now
+	Before   string // of Moved: the previous phone or id
 }
 
 // Media is a file that a message refers to.
@@ -80,7 +80,7 @@ func (e Event) Part() string { return strings.TrimSpace(string(e.Kind) + " " + e
 // ErrUnreadable reports a body in none of the dialects.
 var ErrUnreadable = errors.New("the body is in no known dialect")
 
-// Ranks of statuses: a message's status only rises. An unknown one has rank 0, and failed loses against a delivery.
+// Ranks of statuses. A message's status only rises. An unknown status has rank 0. failed ranks below a delivery.
 var ranks = map[string]int{"enqueued": 1, "queued": 1, "sent": 2, "failed": 3, "delivered": 4, "read": 5, "played": 5}
 
 // Rank returns the rank of a status, 0 for an unknown one.

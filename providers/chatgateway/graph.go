@@ -50,7 +50,7 @@ type (
 	moment = lenient.Moment
 )
 
-// graphPreference is what a person told the network about messages that advertise.
+// graphPreference is a person's choice about marketing messages.
 type graphPreference struct {
 	WaID      text   `json:"wa_id"`
 	UserID    text   `json:"user_id"`
@@ -81,7 +81,7 @@ type pageMessage struct {
 	} `json:"message_edit"`
 }
 
-// event returns the message of a person. Our own, which comes back, is none.
+// event returns a person's message. It returns none for our own, which the network sends back.
 func (m pageMessage) event() Event {
 	e := Event{Kind: Other, At: m.Timestamp.Time, UserID: string(m.Sender.ID), Sender: string(m.Recipient.ID), Page: true}
 	if m.Edit != nil && m.Edit.MID != "" {
@@ -174,7 +174,7 @@ type graphStatus struct {
 	Errors []graphError `json:"errors"`
 }
 
-// graphError says what is wrong: with a message of ours, with one that came in and that the network does not pass on, or with the account.
+// graphError is a fault of one of our messages, of an incoming message that the network withholds, or of the account.
 type graphError struct {
 	Code  text   `json:"code"`
 	Title string `json:"title"`
@@ -201,7 +201,7 @@ func (c *collected) add(e Event, place string) {
 	c.events = append(c.events, e)
 }
 
-// odd adds a part that cannot be read.
+// odd adds an unreadable part.
 func (c *collected) odd(sender, place, wrong string) {
 	if wrong != "" {
 		c.add(Event{Kind: Unread, Sender: sender, Reason: wrong}, place)
@@ -271,7 +271,7 @@ func (c *collected) change(account, place string, change graphChange) {
 	if v.TemplateID != "" && v.Event != "" {
 		c.add(Event{Kind: Template, ID: string(v.TemplateID), Type: v.Event, Sender: account}, place)
 	}
-	if len(c.events) == known && sender != "" { // whom it is about is known, whatever it tells
+	if len(c.events) == known && sender != "" { // its account is known, whatever the rest
 		e := Event{Kind: Other, Sender: sender}
 		for i, part := range v.Errors {
 			if c.odd(sender, fmt.Sprintf("%s.errors[%d]", place, i), part.Wrong); part.Wrong == "" && e.Code == "" {

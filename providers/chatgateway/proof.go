@@ -16,10 +16,10 @@ import (
 	"strings"
 )
 
-// ErrNotProven reports a call without one of the configured proofs.
+// ErrNotProven reports a call that lacks one of the configured proofs.
 var ErrNotProven = errors.New("a proof is missing or wrong")
 
-// Proof says how calls prove that the aggregator made them. Every proof that is configured must be right.
+// Proof configures how calls prove that the aggregator made them. Every configured proof must be valid.
 type Proof struct {
 	Token      string         // in ?token= or the header X-Gateway-Token; empty: none
 	HMACSecret string         // signs the raw body; empty: none
@@ -31,7 +31,7 @@ type Proof struct {
 // DefaultHMACHeader is the header of the signature.
 const DefaultHMACHeader = "X-Hub-Signature-256"
 
-// Configured reports whether there is any proof.
+// Configured reports whether any proof is configured.
 func (p Proof) Configured() bool {
 	return p.Token != "" || p.HMACSecret != "" || len(p.Addresses) > 0
 }
@@ -77,8 +77,8 @@ func Sign(secret string, body []byte) string {
 	return "sha256=" + hex.EncodeToString(h.Sum(nil))
 }
 
-// SignForm returns form_v1's signature: base64 of the HMAC-SHA1 of the URL, and each parameter's name and value in the order of the names.
-// A body that is no form has an empty signature, which no call has.
+// SignForm returns form_v1's signature: base64 of the HMAC-SHA1 of the URL followed by each parameter's name and value, ordered by name.
+// For an invalid form it returns "", which no call has.
 func SignForm(secret, address string, body []byte) string {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
@@ -102,7 +102,7 @@ func SignForm(secret, address string, body []byte) string {
 	return base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// equal compares in a time that does not depend on the given text's content. Nothing equals an empty secret.
+// equal compares in a time that does not depend on the given text. An empty secret equals nothing.
 func equal(given, want string) bool {
 	g, w := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
 	return subtle.ConstantTimeCompare(g[:], w[:]) == 1 && want != ""

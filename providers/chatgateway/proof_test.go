@@ -22,7 +22,7 @@ func TestSignaturesAreThoseOfTheContract(t *testing.T) {
 	}
 }
 
-// The vector is from the public documentation of this signature's form, with its example's key.
+// The vector is from the public documentation of this signature's form, with its example key.
 func TestFormSignatureCoversURLAndSortedParameters(t *testing.T) {
 	t.Parallel()
 	const body = "CallSid=CA1234567890ABCDE&Caller=%2B14158675310&Digits=1234&From=%2B14158675310&To=%2B18005551212"

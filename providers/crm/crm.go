@@ -1,4 +1,4 @@
-// Package crm pushes leads to a system for customer relations, in one of four dialects (CONTRACT.md 3.6), or keeps them in a sandbox.
+// Package crm pushes leads to a customer relations system, in one of four dialects (CONTRACT.md 3.6), or keeps them in a sandbox.
 package crm
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Lead is somebody who asked a company.
+// Lead is a person with an enquiry to a company.
 type Lead struct {
 	ID       string `json:"id"` // the enquiry's, the same for each try
 	Name     string `json:"user_name"`
@@ -41,7 +41,7 @@ func (l Lead) names() (first, last string) {
 	return "", l.Name
 }
 
-// description returns what was asked, as one text.
+// description returns the enquiry's details as one text.
 func (l Lead) description() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Enquiry %s to %s", l.ID, l.Company)
@@ -57,22 +57,22 @@ func (l Lead) description() string {
 	return b.String()
 }
 
-// Refused is the error of a lead that no other try can push. Its text has our words alone.
+// Refused is the error of a lead for which a retry is useless. Its text is ours, not the crm's.
 type Refused struct{ Status int }
 
 func (e *Refused) Error() string { return fmt.Sprintf("the crm refused the lead (%d)", e.Status) }
 
-var errAnswer = errors.New("the crm's answer cannot be understood")
+var errAnswer = errors.New("the crm's response is invalid")
 
-// Settings say where leads go.
+// Settings configure the destination of leads.
 type Settings struct {
-	URL     string // to which leads are posted; empty: a sandbox
+	URL     string // URL to which leads are posted; empty: a sandbox
 	Dialect string // data_array, properties, attribute_list or generic; empty: generic
-	Pointer string // JSON pointer to the lead's id in an answer; empty: the dialect's
+	Pointer string // JSON pointer to the lead's id in a response; empty: the dialect's
 
 	Token                                          string // of data_array, properties and generic
 	Scheme                                         string // of data_array: the word before -oauthtoken
-	TokenURL, RefreshToken, ClientID, ClientSecret string // of data_array: for another token
+	TokenURL, RefreshToken, ClientID, ClientSecret string // of data_array: token endpoint
 	AccessKey, SecretKey                           string // of attribute_list
 
 	Client *http.Client
@@ -97,11 +97,11 @@ type Client struct {
 	token   *token
 }
 
-// dialect is how a crm takes leads.
+// dialect is a crm's format of requests and responses.
 type dialect interface {
-	// request returns the body, and adds credentials and what else the crm wants.
+	// request returns the body, and adds credentials and the crm's other fields.
 	request(s Settings, l Lead, req *http.Request, token string) any
-	// id returns the lead's id from an answer of success, "" if it has none, or an error if it is no success after all.
+	// id returns the lead's id from a successful response, "" if it has none, or an error if it reports a failure.
 	id(s Settings, status int, body []byte) (string, error)
 }
 
@@ -136,7 +136,7 @@ func New(s Settings) (*Client, error) {
 	return &Client{Settings: s, dialect: dialects[s.Dialect], token: &token{text: s.Token}}, nil
 }
 
-// To returns where leads go, without keys.
+// To returns the destination of leads, without keys.
 func (c *Client) To() string {
 	u, err := url.Parse(c.URL)
 	if err != nil {
@@ -145,8 +145,8 @@ func (c *Client) To() string {
 	return u.Host
 }
 
-// Push pushes a lead and returns its id in the crm, "" if the crm gives none. Its error is a [*Refused] where no other try would help. A
-// token that has run out is renewed once.
+// Push pushes a lead and returns its id in the crm, "" if the crm gives none. Its error is a [*Refused] if a retry is useless. It renews an
+// expired token once.
 func (c *Client) Push(ctx context.Context, l Lead) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Within)
 	defer cancel()
@@ -164,7 +164,7 @@ func (c *Client) Push(ctx context.Context, l Lead) (string, error) {
 			c.token.drop(token)
 			continue
 		case status >= http.StatusInternalServerError, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
-			return "", fmt.Errorf("the crm answered %d", status)
+			return "", fmt.Errorf("the crm responded with status %d", status)
 		case status == http.StatusConflict && c.Dialect == "properties":
 		case status < 200 || status > 299:
 			return "", &Refused{Status: status}
@@ -193,7 +193,7 @@ func (c *Client) post(ctx context.Context, l Lead, token string) (status int, bo
 	return answer(c.Client, req)
 }
 
-// answer sends a request. Its error is in our words: the client's would quote the address, which may have keys.
+// answer sends a request. Its error is our own text: the client's would quote the address, which may have keys.
 func answer(client *http.Client, req *http.Request) (status int, body []byte, err error) {
 	res, err := client.Do(req)
 	if err != nil {
@@ -207,7 +207,7 @@ func answer(client *http.Client, req *http.Request) (status int, body []byte, er
 	return res.StatusCode, body, nil
 }
 
-// find returns the text or number at a JSON pointer (RFC 6901), "" for none.
+// find returns the text or number at a JSON pointer (RFC 6901), "" if there is none.
 func find(body []byte, pointer string) (string, error) {
 	var value any
 	decoder := json.NewDecoder(bytes.NewReader(body))
@@ -239,13 +239,13 @@ func find(body []byte, pointer string) (string, error) {
 	return "", nil
 }
 
-// Sandbox takes every lead and tells nobody.
+// Sandbox accepts every lead and pushes none.
 type Sandbox struct{}
 
 // To returns the name of the sandbox.
 func (Sandbox) To() string { return "sandbox" }
 
-// Push returns an id made of the enquiry's. It refuses those whose name ends in 000, as the chat's sandbox does.
+// Push returns an id derived from the enquiry's. Like the chat's sandbox, it refuses names that end in 000.
 func (Sandbox) Push(_ context.Context, l Lead) (string, error) {
 	if strings.HasSuffix(l.Name, "000") {
 		return "", &Refused{Status: http.StatusUnprocessableEntity}

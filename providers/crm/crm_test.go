@@ -17,7 +17,7 @@ import (
 	"bahi/providers/crm"
 )
 
-// system is a crm of ours that notes what it is asked.
+// system is a crm of ours that records its requests.
 type system struct {
 	*httptest.Server
 
@@ -119,7 +119,7 @@ func TestWhatIsRefusedForGoodIsToldFromWhatMayPass(t *testing.T) {
 	_, err = crm.Sandbox{}.Push(t.Context(), crm.Lead{Name: "Nobody 000"})
 	require.Error(t, err)
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // only then does the server see that the client has gone
+		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that the client has gone
 		<-r.Context().Done()
 	}))
 	t.Cleanup(slow.Close)

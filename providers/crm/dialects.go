@@ -30,7 +30,7 @@ func (generic) id(s Settings, _ int, body []byte) (string, error) {
 	return find(body, cmp.Or(s.Pointer, "/id"))
 }
 
-// dataArray wants an array of records, and answers one verdict for each, whatever the status.
+// dataArray requires an array of records. Its response has a verdict for each, whatever the status.
 type dataArray struct{}
 
 func (dataArray) request(s Settings, l Lead, req *http.Request, token string) any {
@@ -52,14 +52,14 @@ func (dataArray) id(s Settings, status int, body []byte) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case code == "DUPLICATE_DATA": // an earlier try came through
+	case code == "DUPLICATE_DATA": // an earlier try succeeded
 	case code != "SUCCESS":
 		return "", &Refused{Status: status}
 	}
 	return find(body, cmp.Or(s.Pointer, "/data/0/details/id"))
 }
 
-// properties makes a contact; one that exists is a success.
+// properties creates a contact. An existing one is a success.
 type properties struct{}
 
 func (properties) request(s Settings, l Lead, req *http.Request, _ string) any {
@@ -84,7 +84,7 @@ func (properties) id(s Settings, status int, body []byte) (string, error) {
 	return "", &Refused{Status: status}
 }
 
-// attributeList wants a list of names and values, and its keys in the query.
+// attributeList requires a list of names and values, and its keys in the query.
 type attributeList struct{}
 
 func (attributeList) request(s Settings, l Lead, req *http.Request, _ string) any {
@@ -117,17 +117,17 @@ func (attributeList) id(s Settings, status int, body []byte) (string, error) {
 	return find(body, cmp.Or(s.Pointer, "/Message/Id"))
 }
 
-// token is a credential that runs out.
+// token is a credential that expires.
 type token struct {
 	mu   sync.Mutex
 	text string
 	ends time.Time // zero: not known
 }
 
-// renewable reports whether another token can be had.
+// renewable reports whether the token can be renewed.
 func (*token) renewable(s Settings) bool { return s.TokenURL != "" && s.RefreshToken != "" }
 
-// get returns a token that is not about to run out.
+// get returns a token that does not expire soon.
 func (t *token) get(ctx context.Context, s Settings) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -159,10 +159,10 @@ func (t *token) get(ctx context.Context, s Settings) (string, error) {
 	return t.text, nil
 }
 
-// early is how long before its end a token is renewed.
+// early is how long before its expiry a token is renewed.
 const early = 30 * time.Second
 
-// drop forgets a token that the crm refused, unless another one came since.
+// drop discards a token that the crm refused, unless it was renewed since.
 func (t *token) drop(refused string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,8 +1,8 @@
-// Package outgoing makes HTTP clients for addresses that users name. Their requests reach public addresses only, on the web's ports; an
+// Package egress makes HTTP clients for addresses that users enter. Their requests reach only public addresses, on the web's ports; an
 // operator lists exceptions (CONTRACT.md N5, B7).
 //
-// A rule on names alone would not hold, because a name may resolve to another address when it is called. So the dialer checks the address
-// that it is about to connect to. The library safeurl does that too, but its exceptions are for a host or a port anywhere, not for one
+// A check of names alone would not suffice, because a name may resolve to another address when it is called. So the dialer checks the
+// address that it is about to connect to. The library safeurl does that too, but its exceptions cover a host or a port anywhere, not one
 // target.
 package egress
 
@@ -28,7 +28,7 @@ const (
 	maxHeader      = 64 << 10
 )
 
-// Allowlist are the targets for which the rules on address and port do not hold.
+// Allowlist has the targets that are exempt from the rules on address and port.
 type Allowlist struct {
 	hosts     []string // host:port
 	addresses []netip.AddrPort
@@ -55,8 +55,8 @@ func Parse(list []string) (e Allowlist, err error) {
 	return e, nil
 }
 
-// special are networks that netip does not tell from public ones: IANA's registries of special purposes (RFC 6890), and what they had
-// before.
+// special are networks that netip does not distinguish from public ones: those of IANA's registries of special purposes (RFC 6890), current
+// and former.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("192.0.2.0/24"),
@@ -81,10 +81,10 @@ func (e Allowlist) allows(at netip.AddrPort) bool {
 	return public && (at.Port() == 443 || at.Port() == 80)
 }
 
-// Client returns a client that keeps to the rules. It follows no redirect, since a request may have credentials.
+// Client returns a client that enforces the rules. It follows no redirect, because a request may have credentials.
 func (e Allowlist) Client() *http.Client { return e.ClientBy(nil) }
 
-// ClientBy is [Exceptions.Client] with a resolver of names; nil: the machine's.
+// ClientBy is [Allowlist.Client] with a resolver of names; nil: the machine's.
 func (e Allowlist) ClientBy(names *net.Resolver) *http.Client {
 	checked := &net.Dialer{Timeout: connectTimeout, Resolver: names,
 		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {

@@ -55,7 +55,7 @@ func TestNoAddressOfASpecialNetworkIsCalled(t *testing.T) {
 	}
 }
 
-// names is a server of names that answers each question by the next of its answers, and then by the last one.
+// names is a name server. It returns its addresses one after another and then repeats the last.
 type names struct {
 	mu      sync.Mutex
 	answers [][]netip.Addr
@@ -112,7 +112,7 @@ func TestANameThatMovesToAnAddressInsideIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	called := false
 	outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Connection", "close") // so that the name is asked for again
+		w.Header().Set("Connection", "close") // so that the name is resolved again
 		_, _ = io.WriteString(w, "outside")
 	}))
 	t.Cleanup(outside.Close)
@@ -128,7 +128,7 @@ func TestANameThatMovesToAnAddressInsideIsNotFollowed(t *testing.T) {
 
 	good, bad := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")
 	n := &names{answers: [][]netip.Addr{{good}, {bad}, {bad, good}, {netip.MustParseAddr("169.254.169.254")}}}
-	e, err := egress.Parse([]string{at.Host}) // it stands for a public address
+	e, err := egress.Parse([]string{at.Host}) // it represents a public address
 	require.NoError(t, err)
 	c := e.ClientBy(n.resolver(t))
 	address := "http://shop.example:" + at.Port()
@@ -136,7 +136,7 @@ func TestANameThatMovesToAnAddressInsideIsNotFollowed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "200 OK outside", text)
 	_, err = get(t, c, address)
-	require.ErrorIs(t, err, egress.ErrNotAllowed, "the name has moved since it was looked at")
+	require.ErrorIs(t, err, egress.ErrNotAllowed, "the name resolves to another address now")
 	text, err = get(t, c, address)
 	require.NoError(t, err)
 	require.Equal(t, "200 OK outside", text, "of several addresses the allowed one is called")

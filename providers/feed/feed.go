@@ -1,8 +1,8 @@
 // Package feed has what the adapters of brokers share: addresses, TLS, and the error of a message that a broker
 // refuses for good. The adapters are Watermill publishers; the metadata of their messages are CloudEvents attributes.
 //
-// Watermill's own for NATS (watermill-nats 2.1.3) and Kafka (watermill-kafka 3.0.6) were turned down: both wait for
-// the broker's acknowledgement before they send the next message, which limits a feed to one message a round trip.
+// Watermill's own publishers for NATS (watermill-nats 2.1.3) and Kafka (watermill-kafka 3.0.6) would not do: both wait for an
+// acknowledgement before they send the next message, which limits a feed to one message per round trip.
 package feed
 
 import (
@@ -58,7 +58,7 @@ func ParseAddress(text string, options ...string) (Address, error) {
 	}
 	for name := range a.Options {
 		if !slices.Contains(options, name) {
-			return a, fmt.Errorf("there is no option %q, only %s", name, strings.Join(options, ", "))
+			return a, fmt.Errorf("unknown option %q; known are %s", name, strings.Join(options, ", "))
 		}
 	}
 	return a, nil

@@ -15,11 +15,11 @@ const (
 	maxBytes    = 1 << 20          // of one response; discovery documents and key sets have a few thousand
 )
 
-// calls is the transport to the provider. It reads each response whole, within bounds, and returns ErrUnavailable without a
-// usable response: the libraries above report that as a text only.
+// calls is the transport to the provider. It reads each response whole, up to a limit. It returns ErrUnavailable without a usable response,
+// which the libraries above report as a text only.
 //
-// A failed GET is tried a second time, but not after a timeout: a person waits. A code is sent once: it is good for one exchange, and a
-// provider may take a second one for theft (RFC 6749, 4.1.2).
+// A failed GET is retried once, but not after a timeout: a person waits. A code is sent once: it is valid for one exchange, and a provider
+// may treat a second one as theft (RFC 6749, 4.1.2).
 type calls struct {
 	next    http.RoundTripper
 	timeout time.Duration
@@ -47,11 +47,11 @@ func (c calls) try(req *http.Request) (res *http.Response, again bool, err error
 	case err != nil:
 		return nil, !errors.Is(err, context.DeadlineExceeded), as(ErrUnavailable, err)
 	case len(body) > maxBytes:
-		return nil, false, fmt.Errorf("%w: its answer has more than %d bytes", ErrUnavailable, maxBytes)
+		return nil, false, fmt.Errorf("%w: its response has more than %d bytes", ErrUnavailable, maxBytes)
 	case res.StatusCode >= http.StatusInternalServerError:
-		return nil, true, fmt.Errorf("%w: it answered %s", ErrUnavailable, res.Status)
+		return nil, true, fmt.Errorf("%w: its response was %s", ErrUnavailable, res.Status)
 	case res.StatusCode == http.StatusTooManyRequests, req.Method == http.MethodGet && res.StatusCode != http.StatusOK:
-		return nil, false, fmt.Errorf("%w: it answered %s", ErrUnavailable, res.Status)
+		return nil, false, fmt.Errorf("%w: its response was %s", ErrUnavailable, res.Status)
 	}
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	return res, false, nil

@@ -1,11 +1,11 @@
-// Package idp signs people in through an OpenID Connect provider: the authorization code flow with state, nonce and PKCE
-// (OpenID Connect Core 1.0, 3.1; RFC 9700, 2.1).
+// Package idp signs people in through an OpenID Connect provider: the authorization code flow with state, nonce and PKCE (OpenID Connect
+// Core 1.0, 3.1; RFC 9700, 2.1).
 //
-// [Client.Begin] returns the provider's address and the flow to keep until the browser is back. [Client.Finish] takes the browser's query
-// and returns who signed in. The caller maps that identity to a user, and decides about unverified addresses.
+// [Client.Begin] returns the provider's address, and the flow, which the caller stores until the browser returns. [Client.Finish] takes the
+// browser's query and returns the identity. The caller maps it to a user, and decides about unverified addresses.
 //
-// The first sign-in asks the provider for its endpoints, not the start: a provider that is down must not keep Bahi down. The endpoints are
-// kept until the process ends. The keys are fetched again when a token names an unknown one.
+// The first sign-in reads the provider's endpoints, not the start: Bahi must start even if the provider is down. The endpoints are kept
+// until the process ends. The keys are fetched again when a token names an unknown one.
 package idp
 
 import (
@@ -36,15 +36,15 @@ type Config struct {
 	UserinfoURL  string `env:"IDP_USERINFO_URL" name:"idp-userinfo-url" placeholder:"URL" help:"The identity provider's userinfo endpoint, with IDP_AUTH_URL. Asked only when a token has no email."`
 
 	RedirectURL string           `kong:"-"` // our callback, as registered with the provider
-	Timeout     time.Duration    `kong:"-"` // bounds each call to the provider; 10 s if zero
+	Timeout     time.Duration    `kong:"-"` // timeout of each call to the provider; 0: 10 s
 	Now         func() time.Time `kong:"-"` // the clock for the expiry of flows and tokens
 }
 
-// Configured reports whether any field names a provider. Without one, do not call [New].
+// Configured reports whether any field names a provider. If not, do not call [New].
 func (c Config) Configured() bool { return c.Issuer != "" || c.ClientID != "" || c.ClientSecret != "" }
 
-// algorithms lists the accepted signatures of ID tokens, whatever a provider or a token claims: never none, never a shared
-// secret (RFC 8725, 3.1).
+// algorithms lists the accepted signatures of ID tokens, whatever a provider or a token declares: never none, never a shared secret (RFC
+// 8725, 3.1).
 var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
 }
@@ -100,7 +100,7 @@ func New(config Config) (*Client, error) {
 	return c, nil
 }
 
-// checkURL requires https, which protects the secret and the keys on the way. Loopback addresses may use http.
+// checkURL requires https, which protects the secret and the keys in transit. Loopback addresses may use http.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -174,7 +174,7 @@ func (c *Client) use(p oidc.ProviderConfig, style oauth2.AuthStyle) *endpoints {
 	}
 }
 
-// as wraps err in kind, unless it is one of ours already.
+// as wraps err in kind, unless it already has a kind.
 func as(ours, err error) error {
 	if errors.Is(err, ours) {
 		return err

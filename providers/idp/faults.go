@@ -6,17 +6,17 @@ import (
 	"bahi/domain/fault"
 )
 
-// Each error of this package is one of these and wraps its cause for the log. Code goes to the browser: an error code of RFC 6749,
-// 4.1.2.1, of OpenID Connect Core 1.0, 3.1.2.6, or of the provider.
+// Each error of this package is one of these and wraps its cause for the log. The browser gets Code: an error code of RFC 6749, 4.1.2.1, of
+// OpenID Connect Core 1.0, 3.1.2.6, or of the provider.
 var (
-	// ErrUnavailable: the provider did not respond, failed, or is not itself. Another try may succeed.
+	// ErrUnavailable: the provider did not respond, failed, or is not authentic. Another try may succeed.
 	ErrUnavailable = &fault.Error{Kind: fault.Unavailable, Detail: "The identity provider is not available", Code: "temporarily_unavailable"}
 	// ErrRefused: the provider refused. Code is the provider's: access_denied, invalid_grant …
 	ErrRefused = &fault.Error{Kind: fault.Unauthorized, Detail: "The identity provider refused the sign-in", Code: "access_denied"}
 	// ErrInvalidRequest: the browser's query does not belong to its flow, or came too late.
 	ErrInvalidRequest = &fault.Error{Kind: fault.Invalid, Detail: "Sign-in request is invalid or has expired", Code: "invalid_request"}
 	// ErrInvalidToken: the provider's response does not prove who signed in.
-	ErrInvalidToken = &fault.Error{Kind: fault.Unauthorized, Detail: "The identity provider's answer is not valid", Code: "invalid_token"}
+	ErrInvalidToken = &fault.Error{Kind: fault.Unauthorized, Detail: "The identity provider's response is not valid", Code: "invalid_token"}
 )
 
 // errorCode matches the characters of an error code (RFC 6749), without the space, up to a sensible length.

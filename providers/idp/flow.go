@@ -14,16 +14,16 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// FlowLifetime bounds a sign-in with the provider.
+// FlowLifetime limits the duration of a sign-in with the provider.
 const FlowLifetime = 10 * time.Minute
 
-// flowUse is the associated data of a sealed flow: nothing else sealed with the key passes for one.
+// flowUse is the associated data of a sealed flow: nothing else sealed with the key opens as a flow.
 const flowUse = "bahi idp flow 1"
 
-// Flow is a sign-in between [Client.Begin] and [Client.Finish]. The browser that began it keeps all but the URL, sealed, so that no other
+// Flow is a sign-in between [Client.Begin] and [Client.Finish]. The browser that began it stores all but the URL, sealed, so that no other
 // browser can finish it.
 type Flow struct {
-	URL       string    `json:"-"` // where the provider asks for consent
+	URL       string    `json:"-"` // where the user consents
 	State     string    `json:"state"`
 	Nonce     string    `json:"nonce"`
 	Verifier  string    `json:"verifier"` // of PKCE (RFC 7636)
@@ -56,8 +56,8 @@ func (f Flow) Seal(key []byte) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
-// OpenFlow opens a flow that [Flow.Seal] sealed with the same key. It fails with ErrInvalidRequest if it is given anything else, or the
-// flow has expired.
+// OpenFlow opens a flow that [Flow.Seal] sealed with the same key. It fails with ErrInvalidRequest for anything else, or if the flow has
+// expired.
 func OpenFlow(sealed string, key []byte, now time.Time) (Flow, error) {
 	aead, err := newAEAD(key)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Identity is a signed-in person, as the provider describes them. Issuer and Subject together name the person for ever; an address may
+// Identity is a signed-in person, as the provider describes them. Issuer and Subject together identify the person for ever; an address may
 // pass to another person. All other fields may be empty.
 type Identity struct {
 	Issuer        string
@@ -43,8 +43,8 @@ func (y *yes) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Finish takes the query of the returning browser and the flow that the same browser began, and returns who signed in. A flow can be
-// finished once: the provider takes a code once. The errors are those of this package.
+// Finish takes the query of the returning browser and the flow that the same browser began, and returns the identity. A flow can be
+// finished once: the provider accepts a code once. The errors are those of this package.
 func (c *Client) Finish(ctx context.Context, flow Flow, query url.Values) (Identity, error) {
 	code, err := c.codeOf(flow, query)
 	if err != nil {
@@ -69,14 +69,14 @@ func (c *Client) Finish(ctx context.Context, flow Flow, query url.Values) (Ident
 		}
 	}
 	return Identity{
-		Issuer:  c.config.Issuer, // The token's issuer may lack the scheme: the library lets one provider do that.
+		Issuer:  c.config.Issuer, // The token's issuer may lack the scheme: the library allows one provider that.
 		Subject: proof.Subject, Email: said.Email, EmailVerified: said.Email != "" && bool(said.EmailVerified),
 		GivenName: said.GivenName, FamilyName: said.FamilyName, Picture: said.Picture,
 	}, nil
 }
 
-// codeOf returns the code in the query, after it has checked that the query belongs to this flow. State comes first: without it, nothing
-// in the query is the provider's word.
+// codeOf returns the code in the query, after it has checked that the query belongs to this flow. It checks state first: without it,
+// nothing in the query is from the provider.
 func (c *Client) codeOf(flow Flow, query url.Values) (string, error) {
 	for _, name := range []string{"state", "code", "error", "iss"} {
 		if len(query[name]) > 1 { // RFC 6749, 3.1
@@ -98,7 +98,7 @@ func (c *Client) codeOf(flow Flow, query url.Values) (string, error) {
 	return query.Get("code"), nil
 }
 
-// ofExchange returns the error of a failed exchange, without the provider's response, which may repeat our request.
+// ofExchange returns the error of a failed exchange, without the provider's response, which may quote our request.
 func ofExchange(err error) error {
 	if no, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		return fmt.Errorf("%w: %q, status %d", refused(no.ErrorCode), no.ErrorCode, no.Response.StatusCode)
@@ -146,7 +146,7 @@ func (c *Client) verify(ctx context.Context, e *endpoints, token *oauth2.Token, 
 	return proof, said, nil
 }
 
-// attentive remembers why fetching the keys failed: the verifier turns that error into a text.
+// attentive remembers why fetching the keys failed, because the verifier turns that error into a text.
 type attentive struct {
 	oidc.KeySet
 
@@ -158,8 +158,8 @@ func (a *attentive) VerifySignature(ctx context.Context, jwt string) (payload []
 	return payload, a.err
 }
 
-// complete asks the userinfo endpoint (section 5.3 there) for claims that the ID token lacks. The subjects must be equal: nothing else ties
-// the two.
+// complete requests from the userinfo endpoint (section 5.3 there) the claims that the ID token lacks. The subjects must be equal, because
+// nothing else connects the two responses.
 func (said *claims) complete(ctx context.Context, e *endpoints, token *oauth2.Token, subject string) error {
 	info, err := e.provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
 	switch {

@@ -1,11 +1,10 @@
-// Package cage runs programs of others on files of strangers: without a shell, without our environment, as the user nobody if this process
-// is root, in a private folder, without a network where the kernel allows that, and with limits on time, memory, the size of files and the
-// number of processes. Few of them run at once, and the files of one workspace are read one after the other.
+// Package jail runs external programs on users' files: without a shell, without our environment, as the user nobody if this process is
+// root, in a private folder, without a network if the kernel allows that, and with limits on time, memory, file size and processes. Few run
+// at once, and the files of one workspace run one after another.
 //
-// The limits are the kernel's (setrlimit(2)). The program prlimit of util-linux sets them and becomes the caged program, since Go cannot
-// set them for a child. The network is taken away by a namespace of its own, which root and users who may make namespaces can have, but not
-// the root of most containers: see [Isolated]. Turned down: a sandbox with further namespaces, which would have to copy the programs'
-// libraries.
+// The kernel enforces the limits (setrlimit(2)). Go cannot set them for a child, so the program prlimit of util-linux sets them and becomes
+// the jailed program. A network namespace removes the network. Root and users who may create namespaces can have one, but not the root of
+// most containers: see [Isolated]. A sandbox with further namespaces would have to copy the programs' libraries.
 package jail
 
 import (
@@ -30,37 +29,37 @@ import (
 	"bahi/domain/fault"
 )
 
-// Limits bound a program. Zero values take those of [DefaultLimits].
+// Limits limit a program. Zero values become those of [DefaultLimits].
 type Limits struct {
 	Time      time.Duration // of one run
 	Processor time.Duration // of one run of one process, in whole seconds
 	Memory    int64         // bytes of address space of a process
 	FileSize  int64         // bytes of a file that it writes
 	Output    int64         // bytes of its standard output
-	Processes int           // and threads, beside those that its user has
+	Processes int           // and threads, in addition to those that its user has
 }
 
 // DefaultLimits are limits for a page of a document.
 var DefaultLimits = Limits{Time: 60 * time.Second, Processor: 20 * time.Second, Memory: 1 << 30, FileSize: 256 << 20, Output: 16 << 20,
 	Processes: 32}
 
-// ErrTime is the error of a run that took too long.
+// ErrTime is the error of a run that exceeded its time.
 var ErrTime = errors.New("the program took too long")
 
-// ErrBusy is the error of an owner whose other cage is still open.
+// ErrBusy is the error of an owner whose other jail is still open.
 var ErrBusy = &fault.Error{Kind: fault.Unavailable, Detail: "Another file of this workspace is being read. Try again later.", RetryAfter: 5}
 
 // ErrOutput is the error of a run with more output than allowed.
 var ErrOutput = errors.New("the program wrote too much")
 
-// ExitError is the error of a program that ended with an error, or was killed by a limit.
+// ExitError is the error of a program that failed, or was killed by a limit.
 type ExitError struct {
 	Program string
 	Code    int    // -1: killed by a signal
 	Said    string // the end of its standard error, which may quote the file
 }
 
-// Error implements error. It does not repeat what the program said.
+// Error implements error. It does not quote the program's output.
 func (f *ExitError) Error() string { return fmt.Sprintf("%s ended with code %d", f.Program, f.Code) }
 
 // nobody is the user and group of programs that root starts.
@@ -69,13 +68,13 @@ const nobody = 65534
 // Owner is the workspace whose file is read.
 type Owner struct {
 	ID   uuid.UUID     // uuid.Nil: nobody's
-	Wait time.Duration // for the owner's other file; 0: as long as it takes
+	Wait time.Duration // wait for the owner's other file; 0: unlimited
 }
 
-// Few programs run at once in this process, for all of its callers together.
+// This limits the concurrent programs of this process.
 var running = semaphore.NewWeighted(int64(max(2, runtime.NumCPU()/2)))
 
-// turns has the owners with open cages: one at a time each.
+// turns has the owners with open jails: one at a time each.
 var turns = struct {
 	sync.Mutex
 	of map[uuid.UUID]*turn
@@ -83,7 +82,7 @@ var turns = struct {
 
 type turn struct {
 	one   *semaphore.Weighted
-	users int // that have it or wait for it
+	users int // number that have it or wait for it
 }
 
 // take waits for the owner's turn and returns the function that ends it.
@@ -121,9 +120,9 @@ func (o Owner) take(ctx context.Context) (end func(), err error) {
 	return sync.OnceFunc(func() { t.one.Release(1); leave() }), nil
 }
 
-// Jail is a private folder and the programs that run in it. It is for one goroutine.
+// Jail is a private folder and the programs that run in it. Only one goroutine may use it.
 type Jail struct {
-	Env []string // beside the cage's own
+	Env []string // beside the jail's own
 
 	dir    string
 	limits Limits
@@ -131,9 +130,8 @@ type Jail struct {
 	end    func()              // of the owner's turn
 }
 
-// Open makes a cage for a file of an owner, who has no other one open then: until the owner closes that, Open waits, and returns
-// [ErrBusy] if it takes too long.
-// Close removes the cage.
+// Open makes a jail for a file of an owner, who may have one at a time. Until the owner closes an earlier one, Open waits, and returns
+// [ErrBusy] after Owner.Wait. Close removes the jail.
 func Open(ctx context.Context, of Owner, l Limits) (*Jail, error) {
 	end, err := of.take(ctx)
 	if err != nil {
@@ -142,12 +140,12 @@ func Open(ctx context.Context, of Owner, l Limits) (*Jail, error) {
 	dir, err := os.MkdirTemp("", "bahi-cage-")
 	if err != nil {
 		end()
-		return nil, fmt.Errorf("make a cage: %w", err)
+		return nil, fmt.Errorf("make a jail: %w", err)
 	}
 	c := &Jail{dir: dir, limits: l.orUsual(), user: credential(), end: end}
 	if c.user != nil {
 		if err := os.Chown(dir, nobody, nobody); err != nil {
-			return nil, errors.Join(fmt.Errorf("make a cage: %w", err), c.Close())
+			return nil, errors.Join(fmt.Errorf("make a jail: %w", err), c.Close())
 		}
 	}
 	return c, nil
@@ -185,7 +183,7 @@ func (c *Jail) Close() error {
 func (c *Jail) Put(name string, content []byte) error {
 	path := c.path(name)
 	if err := os.WriteFile(path, content, 0o600); err != nil {
-		return fmt.Errorf("write into the cage: %w", err)
+		return fmt.Errorf("write into the jail: %w", err)
 	}
 	if c.user == nil {
 		return nil
@@ -197,12 +195,12 @@ func (c *Jail) Put(name string, content []byte) error {
 func (c *Jail) ReadFile(name string) ([]byte, error) {
 	f, err := os.OpenFile(c.path(name), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, fmt.Errorf("read from the cage: %w", err)
+		return nil, fmt.Errorf("read from the jail: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() || info.Size() > c.limits.FileSize {
-		return nil, errors.Join(fmt.Errorf("read from the cage: %s is not a file of at most %d bytes", name, c.limits.FileSize), err)
+		return nil, errors.Join(fmt.Errorf("read from the jail: %s is not a file of at most %d bytes", name, c.limits.FileSize), err)
 	}
 	content, err := io.ReadAll(io.LimitReader(f, c.limits.FileSize))
 	return content, errors.Join(err, os.Remove(f.Name()))
@@ -210,9 +208,8 @@ func (c *Jail) ReadFile(name string) ([]byte, error) {
 
 func (c *Jail) path(name string) string { return filepath.Join(c.dir, filepath.Base(name)) }
 
-// Run runs a program, whose path is absolute, in the folder, and returns its standard output. When the context ends, or the time is over,
-// the program and its children are killed. Errors are [ErrTime], [ErrOutput], a [*ExitError], the context's, or those of a program that
-// cannot be started.
+// Run runs a program, whose path is absolute, in the folder, and returns its standard output. When the context or the time ends, Run kills
+// the program and its children. Errors are [ErrTime], [ErrOutput], a [*ExitError], the context's, or the failure to start the program.
 func (c *Jail) Run(ctx context.Context, program string, args ...string) ([]byte, error) {
 	var kept bytes.Buffer
 	if err := c.Stream(ctx, &kept, program, args...); err != nil {
@@ -221,7 +218,8 @@ func (c *Jail) Run(ctx context.Context, program string, args ...string) ([]byte,
 	return kept.Bytes(), nil
 }
 
-// Stream is Run with a writer that gets the standard output while the program runs. The writer MUST NOT wait: the program's time goes on.
+// Stream is Run with a writer that gets the standard output while the program runs. The writer MUST NOT block: the program's time
+// continues.
 func (c *Jail) Stream(ctx context.Context, to io.Writer, program string, args ...string) error {
 	if err := running.Acquire(ctx, 1); err != nil {
 		return err
@@ -238,7 +236,7 @@ func (c *Jail) Stream(ctx context.Context, to io.Writer, program string, args ..
 	cmd := exec.CommandContext(timed, limits[0], append(append(limits[1:], program), args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, out, said
 	cmd.Env = append([]string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "HOME=" + c.dir, "TMPDIR=" + c.dir}, c.Env...)
-	// The group is what is killed. Pdeathsig is for the death of this process.
+	// The whole group is killed. Pdeathsig covers the death of this process.
 	cmd.SysProcAttr = apart(c.user)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
@@ -262,10 +260,10 @@ func (c *Jail) Stream(ctx context.Context, to io.Writer, program string, args ..
 	return nil
 }
 
-// namespaces are the ways to be without a network, the one with the fewest rights last.
+// namespaces are the ways to run without a network, the one with the fewest rights last.
 var namespaces = []uintptr{syscall.CLONE_NEWNET, syscall.CLONE_NEWNET | syscall.CLONE_NEWUSER, 0}
 
-// chosen returns the first of the namespaces that the kernel lets this process have.
+// chosen returns the first of the namespaces that the kernel allows.
 var chosen = sync.OnceValue(func() uintptr {
 	for _, flags := range namespaces {
 		cmd := exec.CommandContext(context.Background(), "true")
@@ -277,10 +275,10 @@ var chosen = sync.OnceValue(func() uintptr {
 	return 0
 })
 
-// Isolated reports whether programs have no network. Where it is false, the machine's firewall can keep the user nobody off it.
+// Isolated reports whether programs have no network. If not, the machine's firewall can block the user nobody.
 func Isolated() bool { return chosen() != 0 }
 
-// apart returns how a program starts: in a group of processes that ends as a whole, as another user, without a network if that is possible.
+// apart returns how a program starts: in its own process group, as another user, without a network if possible.
 func apart(user *syscall.Credential) *syscall.SysProcAttr { return within(chosen(), user) }
 
 func within(flags uintptr, user *syscall.Credential) *syscall.SysProcAttr {
@@ -320,7 +318,7 @@ func (c *Jail) prlimit() ([]string, error) {
 	return append(args, "--"), nil
 }
 
-// threads counts the threads of the programs' user, which the kernel's limit includes.
+// threads counts the threads of the programs' user, which count towards the kernel's limit.
 func (c *Jail) threads() (count int, err error) {
 	uid := os.Geteuid()
 	if c.user != nil {
@@ -357,8 +355,8 @@ func (c *Jail) threads() (count int, err error) {
 
 // output passes the standard output on up to a limit, and ends the program at the limit.
 type output struct {
-	to   io.Writer // not embedded: a ReadFrom would pass the limit
-	most int64     // bytes that may still come
+	to   io.Writer // not embedded: a ReadFrom would bypass the limit
+	most int64     // bytes still allowed
 	over bool
 	full func()
 }

@@ -19,7 +19,7 @@ import (
 	"bahi/providers/jail"
 )
 
-// open returns a cage that the test closes, and the path of sh, the program of these tests.
+// open returns a jail that the test closes, and the path of sh, the program of these tests.
 func open(t *testing.T, l jail.Limits) (*jail.Jail, string) {
 	t.Helper()
 	c, err := jail.Open(t.Context(), jail.Owner{}, l)
@@ -77,7 +77,7 @@ func TestLimitsEndAProgram(t *testing.T) {
 	for name, of := range map[string]struct {
 		limits jail.Limits
 		script string
-		want   error // nil: a Failed
+		want   error // nil: an ExitError
 	}{
 		"memory":      {jail.Limits{Memory: 64 << 20}, "dd if=/dev/zero of=/dev/null bs=128M count=1", nil},
 		"a file":      {jail.Limits{FileSize: 1 << 20}, "dd if=/dev/zero of=big bs=1M count=3", nil},
@@ -152,7 +152,7 @@ func TestProgramAndItsChildrenEndWithTheCaller(t *testing.T) {
 	}
 }
 
-// gone reports whether a process has ended; a zombie that nobody waits for has.
+// gone reports whether a process has ended, even as a zombie.
 func gone(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return true

@@ -1,4 +1,4 @@
-// Package lenient reads JSON of others, of which one odd member costs nothing but itself.
+// Package lenient reads others' JSON. An odd member is lost alone.
 package lenient
 
 import (
@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// Read decodes JSON and returns why it is not what was expected, "" if it is. What can be decoded is decoded all the same. The reason has
-// none of the values.
+// Read decodes JSON as far as possible. It returns a reason if the JSON is not what was expected, else "". The reason has none of the
+// values.
 func Read(data []byte, into any) (wrong string) {
-	err := json.Unmarshal(data, into) // goes on behind a member of another type
+	err := json.Unmarshal(data, into) // continues after a member of another type
 	if odd, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		kind, _, _ := strings.Cut(odd.Value, " ")
 		return strings.TrimPrefix(odd.Field+": ", ": ") + "unexpected " + kind
 	}
 	if err != nil {
-		return "it is no JSON"
+		return "invalid JSON"
 	}
 	return ""
 }
 
-// Part is a member of a list, or of an object, that is read for itself.
+// Part is a member of a list or an object that is decoded on its own.
 type Part[T any] struct {
 	Value T
-	Wrong string // why it cannot be read; empty: it was
+	Wrong string // why it is unreadable; empty: it is readable
 }
 
 // UnmarshalJSON never fails.
@@ -38,7 +38,7 @@ func (p *Part[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// List is a list whose members are read each for itself. What is no list is one odd member.
+// List is a list whose members are decoded one by one. Anything but a list is one odd member.
 type List[T any] []Part[T]
 
 // UnmarshalJSON never fails.
@@ -58,10 +58,10 @@ func (l *List[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Text is a text that may come as a number.
+// Text is a text that may be a number in JSON.
 type Text string
 
-// UnmarshalJSON takes a string or a number; anything else is no text.
+// UnmarshalJSON accepts a string or a number. Anything else gives an empty text.
 func (t *Text) UnmarshalJSON(data []byte) error {
 	var s string
 	var n json.Number
@@ -77,13 +77,13 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 // Moment is a time as seconds or milliseconds, as a string or a number. Time is nil if it is none of them.
 type Moment struct{ Time *time.Time }
 
-// Moments outside these seconds are milliseconds, or no times.
+// Numbers outside this range are milliseconds, or not times.
 const (
 	latestSeconds = 100_000_000_000     // the year 5138
 	latestMillis  = 100_000_000_000_000 // the same
 )
 
-// UnmarshalJSON never fails: an unreadable time is none.
+// UnmarshalJSON never fails: an unreadable time is nil.
 func (m *Moment) UnmarshalJSON(data []byte) error {
 	m.Time = nil
 	n, err := strconv.ParseInt(string(bytes.Trim(bytes.TrimSpace(data), `"`)), 10, 64)

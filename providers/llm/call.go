@@ -12,10 +12,10 @@ import (
 	"bahi/providers/breaker"
 )
 
-// errLeft is the error of a call whose caller left. It says nothing about the server.
+// errLeft is the error of a call whose caller cancelled it. It is not a fault of the server.
 var errLeft = errors.New("the caller left")
 
-// post makes a call and returns the answer's body.
+// post makes a call and returns the response's body.
 func (c *Client) post(ctx context.Context, path string, asked any) ([]byte, error) {
 	body, err := c.breaker.Execute(func() ([]byte, error) {
 		status, body, err := c.send(ctx, path, asked)
@@ -25,30 +25,30 @@ func (c *Client) post(ctx context.Context, path string, asked any) ([]byte, erro
 		return body, c.failure(status, body, err)
 	})
 	if breaker.IsOpen(err) {
-		return nil, &Error{Why: "was not asked, since it failed too often", Down: true}
+		return nil, &Error{Why: "was not called, because it failed too often", Down: true}
 	}
 	return body, err
 }
 
-// said is what may be told of a server's own words.
+// said is what may be reported of a server's response.
 var said = regexp.MustCompile(`^[A-Za-z0-9_.\[\]-]{1,64}$`)
 
-// failure returns what became of a call. HTTP's error is dropped, as it may quote the address or the key. Status 0 means that there was no
-// answer.
+// failure returns the error of a call. It drops HTTP's error, which may quote the address or the key. Status 0 means that there was no
+// response.
 func (c *Client) failure(status int, body []byte, err error) error {
 	switch {
 	case status == 0:
-		return &Error{Why: "cannot be reached, or is silent", Down: true}
+		return &Error{Why: "did not respond", Down: true}
 	case status >= http.StatusMultipleChoices:
 		e := &Error{Why: "refused", Status: status, Down: status >= http.StatusInternalServerError || status == http.StatusTooManyRequests}
 		var told struct {
 			Error struct{ Code, Param any }
 		}
-		_ = json.Unmarshal(body, &told) // of what cannot be read, the status still counts
+		_ = json.Unmarshal(body, &told) // even if the body is unreadable, the status counts
 		e.Code, e.Param = c.word(told.Error.Code), c.word(told.Error.Param)
 		return e
 	case err != nil:
-		return &Error{Why: "ended its answer early, or sent too much", Status: status, Down: true}
+		return &Error{Why: "ended its response early, or sent too much", Status: status, Down: true}
 	default:
 		return nil
 	}
@@ -62,7 +62,8 @@ func (c *Client) word(value any) string {
 	return text
 }
 
-// completion is an answer of the protocol, as servers send it: with null or parts for a text, and with objects for the arguments of tools.
+// completion is a response of the protocol in the forms that servers send: with null or parts for a text, and with objects for the
+// arguments of tools.
 type completion struct {
 	Choices []struct {
 		FinishReason string `json:"finish_reason"`
@@ -83,7 +84,7 @@ type completion struct {
 	} `json:"usage"`
 }
 
-// complete asks for a completion. It learns from a refusal which parameters the model takes.
+// complete requests a completion. From a refusal it learns which parameters the model accepts.
 func (c *Client) complete(ctx context.Context, p completionRequest) (answer Answer, err error) {
 	for {
 		h := c.habitsOf(p.Model)
@@ -104,7 +105,7 @@ func (c *Client) complete(ctx context.Context, p completionRequest) (answer Answ
 	}
 }
 
-// teach notes a parameter that a model's server refuses, and reports whether that is new.
+// teach records a parameter that a model's server refuses, and reports whether that is new.
 func (c *Client) teach(model, refused string, before habits) bool {
 	after := before
 	switch refused {
@@ -133,33 +134,33 @@ func (c *Client) note(model string, change func(*habits)) {
 	c.learn[model] = h
 }
 
-// answered reads a completion. A cut answer, a refusal and an empty one are errors.
+// answered reads a completion. A truncated answer, a refusal and an empty one are errors.
 func answered(body []byte) (a Answer, err error) {
 	var read completion
 	if err := json.Unmarshal(body, &read); err != nil || len(read.Choices) == 0 {
-		return a, &Error{Why: "sent no answer that can be read", Down: true}
+		return a, &Error{Why: "sent an unreadable response", Down: true}
 	}
 	first := read.Choices[0]
 	a.Text = textOf(first.Message.Content)
 	for i, call := range first.Message.ToolCalls {
 		a.Calls = append(a.Calls, ToolCall{ID: callID(call.ID, i), Name: call.Function.Name, Arguments: argumentsOf(call.Function.Arguments)})
 	}
-	tokens, _ := read.Usage.Total.Int64() // servers may leave it out
+	tokens, _ := read.Usage.Total.Int64() // servers may omit it
 	a.Tokens = max(tokens, 0)
 	switch {
 	case first.Message.Refusal != "" || first.FinishReason == "content_filter":
 		return Answer{}, &Error{Why: "refused to answer"}
 	case first.FinishReason == "length":
-		return Answer{}, &Error{Why: "cut its answer"}
+		return Answer{}, &Error{Why: "truncated its answer"}
 	case strings.TrimSpace(a.Text) == "" && len(a.Calls) == 0:
 		return Answer{}, &Error{Why: "sent an empty answer"}
 	case len(a.Text) > maxText:
-		return Answer{}, &Error{Why: "sent too long an answer"}
+		return Answer{}, &Error{Why: "sent an answer that is too long"}
 	}
 	return a, nil
 }
 
-// textOf returns the text of a content: a string, or parts that have texts.
+// textOf returns the text of a content: a string, or the texts of its parts.
 func textOf(content json.RawMessage) (text string) {
 	if json.Unmarshal(content, &text) == nil {
 		return text
@@ -174,8 +175,7 @@ func textOf(content json.RawMessage) (text string) {
 	return text
 }
 
-// argumentsOf returns the JSON object of a call's arguments, which are a string by the book and an object on some servers; nil: it is
-// neither.
+// argumentsOf returns the JSON object of a call's arguments. The protocol has a string, some servers an object; nil: it is neither.
 func argumentsOf(raw json.RawMessage) json.RawMessage {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

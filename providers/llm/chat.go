@@ -9,18 +9,18 @@ import (
 	"strconv"
 )
 
-// Role says whose words a message has.
+// Role is the author of a message.
 type Role string
 
-// The roles of a talk.
+// The roles of a conversation.
 const (
-	System    Role = "system"    // our rules; never anybody else's words
+	System    Role = "system"    // our rules; never another author's text
 	User      Role = "user"      // data, see [Quoted]
 	Assistant Role = "assistant" // an earlier answer
 	ToolSays  Role = "tool"      // the result of a call
 )
 
-// Message is a message of a talk.
+// Message is a message of a conversation.
 type Message struct {
 	Role   Role
 	Text   string
@@ -35,28 +35,28 @@ type Image struct {
 	Data []byte
 }
 
-// Tool is a function that a model may ask for.
+// Tool is a function that a model may call.
 type Tool struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage // a JSON schema of an object
 }
 
-// ToolCall is a function that a model asks for. The caller MUST check name and arguments.
+// ToolCall is a model's call of a function. The caller MUST check name and arguments.
 type ToolCall struct {
 	ID        string
 	Name      string
 	Arguments json.RawMessage // a JSON object; nil: the model sent none
 }
 
-// Answer is what a model said.
+// Answer is a model's response.
 type Answer struct {
 	Text   string
-	Calls  []ToolCall // to be made before the next message, in any order or at once
-	Tokens int64      // that the server counted; 0: it did not say
+	Calls  []ToolCall // to be executed before the next message, in any order or at once
+	Tokens int64      // counted by the server; 0: not reported
 }
 
-// Chat asks for the next step of a talk: a text, or calls of tools. It returns [ErrNoModel], an [*Error], or the context's error.
+// Chat requests the next step of a conversation: a text, or calls of tools. It returns [ErrNoModel], an [*Error], or the context's error.
 func (c *Client) Chat(ctx context.Context, messages []Message, tools []Tool) (Answer, error) {
 	if !c.Chats() {
 		return Answer{}, ErrNoModel
@@ -73,14 +73,14 @@ func (c *Client) Chat(ctx context.Context, messages []Message, tools []Tool) (An
 	}
 	for _, t := range tools {
 		if !json.Valid(t.Parameters) {
-			return Answer{}, fmt.Errorf("the schema of tool %s is no JSON", t.Name)
+			return Answer{}, fmt.Errorf("invalid JSON in the schema of tool %s", t.Name)
 		}
 		p.Tools = append(p.Tools, toolParam{"function", function{Name: t.Name, Description: t.Description, Parameters: t.Parameters}})
 	}
 	return c.complete(ctx, p)
 }
 
-// param returns the message as it is sent.
+// param returns the message in the protocol's form.
 func (m Message) param() messageParam {
 	sent := messageParam{Role: m.Role, Content: m.Text, CallID: m.CallID}
 	for _, call := range m.Calls {
@@ -101,7 +101,7 @@ func (m Message) param() messageParam {
 	return sent
 }
 
-// callID returns the id of a call, which some servers leave out.
+// callID returns the id of a call, which some servers omit.
 func callID(id string, place int) string {
 	return cmp.Or(id, "call_"+strconv.Itoa(place))
 }

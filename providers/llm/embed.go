@@ -30,7 +30,7 @@ func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32
 	return vectors, nil
 }
 
-// vectorsOf reads so many vectors of one length. Where the server numbers them, that is their order.
+// vectorsOf reads a number of vectors of one length. If the server numbers them, that is their order.
 func vectorsOf(body []byte, count int) ([][]float32, bool) {
 	var read struct {
 		Data []struct {

@@ -13,14 +13,14 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Question asks for a value that is found in data of others.
+// Question asks for a value to be found in others' data.
 type Question struct {
 	Rules  string // what is asked
-	Data   string // is given as data, see [Quoted]
+	Data   string // passed as data, see [Quoted]
 	Images []Image
 }
 
-// format is how an answer's form is asked for, from the best one down.
+// format is a way to request the answer's form, from the best one down.
 type format int
 
 const (
@@ -30,14 +30,15 @@ const (
 )
 
 const (
-	maxObjects = 32    // of a text that are looked at
-	maxQuoted  = 4_000 // bytes of a bad answer that go back
+	maxObjects = 32    // characters of a text that are searched
+	maxQuoted  = 4_000 // bytes of a bad answer that are sent back
 )
 
-// Extract asks for a value of type T, whose fields make the schema: a pointer may be null or absent, nothing else. check may refuse
-// the value, and its words go to the model, which is asked once more. The error is [ErrNoModel], an [*Error], or the context's.
+// Extract asks for a value of type T, whose fields make the schema: a pointer may be null or absent, other fields may not. check may refuse
+// the value. The model then gets the text of check's error and is asked once more. The error is [ErrNoModel], an [*Error], or the
+// context's.
 //
-// A server may refuse a schema, and even the wish for JSON: the form is asked for in the best way that it takes, which is remembered.
+// A server may refuse a schema, and even a request for JSON. Extract uses the best form that the server accepts, and remembers it.
 func Extract[T any](ctx context.Context, c *Client, q Question, check func(T) error) (value T, err error) {
 	schema, err := schemaOf[T]()
 	if err != nil {
@@ -73,7 +74,7 @@ func Extract[T any](ctx context.Context, c *Client, q Question, check func(T) er
 	return value, nil
 }
 
-// askInForm steps down the ladder of forms until the server takes one.
+// askInForm tries one form after another until the server accepts one.
 func (c *Client) askInForm(ctx context.Context, p completionRequest, asked []Message, schema *jsonschema.Resolved) (said Answer,
 	by format, err error) {
 	for by = c.habitsOf(p.Model).format; ; by++ {
@@ -88,7 +89,7 @@ func (c *Client) askInForm(ctx context.Context, p completionRequest, asked []Mes
 	}
 }
 
-// refusesForm reports whether a server refused the form of the answer, or did not say what it refused.
+// refusesForm reports whether a server refused the form of the answer, or gave no reason.
 func refusesForm(err error) bool {
 	e, told := errors.AsType[*Error](err)
 	return told && (e.Param == "" || strings.HasPrefix(e.Param, "response_format")) &&
@@ -116,9 +117,9 @@ func inForm(p completionRequest, asked []Message, schema *jsonschema.Resolved, b
 	return p
 }
 
-// valueIn returns the first value of a text that is as it was asked for. Models write around it: thoughts, fences, excuses.
+// valueIn returns the first value of a text that has the requested form. Models add thoughts, fences and excuses.
 func valueIn[T any](text string, schema *jsonschema.Resolved, check func(T) error) (value T, err error) {
-	err = errors.New("there is no JSON object in it")
+	err = errors.New("no JSON object")
 	for range maxObjects {
 		from := strings.IndexByte(text, '{')
 		if from < 0 {
@@ -128,7 +129,7 @@ func valueIn[T any](text string, schema *jsonschema.Resolved, check func(T) erro
 		object := json.NewDecoder(strings.NewReader(text))
 		var raw json.RawMessage
 		if broken := object.Decode(&raw); broken != nil {
-			text, err = text[1:], fmt.Errorf("the JSON object is broken: %w", broken)
+			text, err = text[1:], fmt.Errorf("invalid JSON object: %w", broken)
 			continue
 		}
 		text = text[object.InputOffset():]
@@ -154,7 +155,7 @@ func valueOf[T any](raw []byte, schema *jsonschema.Resolved, check func(T) error
 	return value, check(value)
 }
 
-// fillNulls adds the properties that are absent and may be null: servers that take no schema leave them out.
+// fillNulls adds the absent properties that may be null: servers that ignore schemas omit them.
 func fillNulls(s *jsonschema.Schema, value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -173,7 +174,7 @@ func fillNulls(s *jsonschema.Schema, value any) {
 	}
 }
 
-// schemaOf returns the schema of a type, as strict as servers want it.
+// schemaOf returns the schema of a type, as strictly as servers require.
 func schemaOf[T any]() (*jsonschema.Resolved, error) {
 	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.Number](): {Type: "number"}, // exact, unlike a float
@@ -185,7 +186,7 @@ func schemaOf[T any]() (*jsonschema.Resolved, error) {
 	return s.Resolve(nil)
 }
 
-// withoutNullLists takes away that a list may be null, which the library allows for Go's sake.
+// withoutNullLists removes null from the types of lists. The library adds it for Go's nil slices.
 func withoutNullLists(s *jsonschema.Schema) {
 	if slices.Equal(s.Types, []string{"null", "array"}) {
 		s.Type, s.Types = "array", nil

@@ -1,6 +1,6 @@
-// Package llm asks models behind any server that speaks the OpenAI protocol: for a value with a schema ([Extract]), for a step of a talk
-// with tools ([Client.Chat]), for vectors ([Client.Embed]). A model's answer is a proposal: it is checked here, and what it may do is the
-// caller's to bound.
+// Package llm calls models of any server with the OpenAI protocol: for a value with a schema ([Extract]), for a step of a conversation with
+// tools ([Client.Chat]), for vectors ([Client.Embed]). A model's answer is a proposal. This package checks its form; the caller must limit
+// its effects.
 package llm
 
 import (
@@ -17,18 +17,18 @@ import (
 	"bahi/providers/breaker"
 )
 
-// Config is a server and its models. A model that is empty is not asked.
+// Config is a server and its models. An empty model is not used.
 type Config struct {
 	BaseURL        string // http://127.0.0.1:11434/v1
-	Key            string // empty: the server wants none
+	Key            string // empty: the server requires none
 	Model          string
 	VisionModel    string        // for images
 	EmbeddingModel string        // for vectors
 	Timeout        time.Duration // of one try; 0: 30 seconds
 	MaxTokens      int64         // of one answer; 0: 4,096
 	Transport      http.RoundTripper
-	LongestPause   time.Duration // between two tries; a server that wants a longer one is not tried again; 0: 10 seconds
-	Rest           time.Duration // for which a server that failed often is left alone; 0: 30 seconds
+	LongestPause   time.Duration // between two tries; a longer Retry-After ends the tries; 0: 10 seconds
+	Rest           time.Duration // pause after repeated failures of a server; 0: 30 seconds
 }
 
 const (
@@ -41,7 +41,7 @@ const (
 	defaultRest    = 30 * time.Second
 )
 
-// Client asks the models of one server. The nil Client has no models.
+// Client calls the models of one server. The nil Client has no models.
 type Client struct {
 	config  Config
 	server  *retryablehttp.Client
@@ -51,14 +51,14 @@ type Client struct {
 	learn map[string]habits // by model
 }
 
-// habits are what a model's server was found to take.
+// habits are the parameters that a model's server accepts.
 type habits struct {
 	format        format
 	noTemperature bool
 	newTokens     bool // it calls max_tokens max_completion_tokens
 }
 
-// New returns the client of a server, nil where none is configured.
+// New returns the client of a server, nil if none is configured.
 func New(c Config) (*Client, error) {
 	if c.BaseURL == "" && c.Model == "" && c.VisionModel == "" && c.EmbeddingModel == "" {
 		return nil, nil
@@ -109,16 +109,16 @@ func (c *Client) EmbeddingModel() string {
 	return c.config.EmbeddingModel
 }
 
-// ErrNoModel is the error of a question for which no model is configured.
+// ErrNoModel is the error of a request for which no model is configured.
 var ErrNoModel = errors.New("no model is configured for this")
 
-// Error is why a model gave no answer that can be used. It has no word of the server but codes, and never the key.
+// Error reports why a model gave no usable answer. It has the server's codes, never its texts or the key.
 type Error struct {
 	Why    string
-	Status int    // of the server's answer; 0: none was received
+	Status int    // of the server's response; 0: none was received
 	Code   string // the server's; may be empty
-	Param  string // of the request, which the server refused; may be empty
-	Down   bool   // the server failed, not the question
+	Param  string // of the request, if the server refused it; may be empty
+	Down   bool   // the server failed, not the request
 }
 
 // Error implements error.
@@ -141,8 +141,8 @@ func isDown(err error) bool {
 	return err != nil && (!ours || e.Down)
 }
 
-// Quoted returns a text that others wrote, between two lines that nobody can guess, and the rule for the system's message that what lies
-// between them is data (CONTRACT.md B3).
+// Quoted returns another author's text between two unguessable lines. It also returns the rule for the system message that the text between
+// them is data (CONTRACT.md B3).
 func Quoted(data string) (text, rule string) {
 	mark := "data-" + rand.Text()
 	return mark + "\n" + data + "\n" + mark,

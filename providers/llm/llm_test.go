@@ -106,15 +106,15 @@ func TestServerThatMisbehavesIsAnErrorWithoutItsWords(t *testing.T) {
 	}{
 		"refused to answer":                               {reply: llmtest.Refuses(), asked: 1},
 		"refused to answer.":                              {reply: llmtest.Filters(), asked: 1},
-		"cut its answer":                                  {reply: llmtest.Cuts(good[:25]), asked: 1},
+		"truncated its answer":                            {reply: llmtest.Cuts(good[:25]), asked: 1},
 		"sent an empty answer":                            {reply: llmtest.Says("  \n"), asked: 1},
 		"sent a value that cannot be used":                {reply: llmtest.Says(strings.Repeat(`{"a":`, 1000)), asked: 2},
 		"sent a value that cannot be used.":               {reply: llmtest.Says("I would rather talk about poetry."), asked: 2},
-		"sent no answer that can be read":                 {reply: answer(`{"choices":[]}`), asked: 1},
-		"sent no answer that can be read.":                {reply: answer(`{"choices":[{"message":`), asked: 1},
-		"sent no answer that can be read..":               {reply: answer(`[]`), asked: 1},
-		"sent no answer that can be read...":              {reply: llmtest.Raw("text/html", "<html>Sign in to the network</html>"), asked: 1},
-		"sent no answer that can be read....":             {reply: answer(`{"error":{"message":"overloaded"}}`), asked: 1},
+		"sent an unreadable response":                     {reply: answer(`{"choices":[]}`), asked: 1},
+		"sent an unreadable response.":                    {reply: answer(`{"choices":[{"message":`), asked: 1},
+		"sent an unreadable response..":                   {reply: answer(`[]`), asked: 1},
+		"sent an unreadable response...":                  {reply: llmtest.Raw("text/html", "<html>Sign in to the network</html>"), asked: 1},
+		"sent an unreadable response....":                 {reply: answer(`{"error":{"message":"overloaded"}}`), asked: 1},
 		"refused (status 401), code bad_key":              {reply: llmtest.Fails(401, "bad_key", ""), asked: 1},
 		"refused (status 401)":                            {reply: llmtest.Fails(401, key, key), asked: 1},
 		"refused (status 404)":                            {reply: llmtest.FailsWith(404, "no such model: "+key), asked: 1},
@@ -124,12 +124,12 @@ func TestServerThatMisbehavesIsAnErrorWithoutItsWords(t *testing.T) {
 		"refused (status 429), code rate_limit_exceeded":  {reply: llmtest.TooMany("0"), asked: 3},
 		"refused (status 429), code rate_limit_exceeded.": {reply: llmtest.TooMany("3600"), asked: 1},
 		"refused (status 500)":                            {reply: llmtest.FailsWith(500, "{"), asked: 3},
-		"sent too long an answer":                         {reply: llmtest.Huge(2 << 20), asked: 1},
-		"ended its answer early, or sent too much":        {reply: llmtest.Huge(64 << 20), asked: 1},
-		"ended its answer early, or sent too much.":       {reply: llmtest.BreaksOff, asked: 1},
-		"cannot be reached, or is silent":                 {reply: llmtest.HangsUp, asked: 3},
-		"cannot be reached, or is silent.":                {reply: llmtest.Silent, asked: 1, change: impatient},
-		"ended its answer early, or sent too much..":      {reply: llmtest.Trickles, asked: 1, change: impatient},
+		"sent an answer that is too long":                 {reply: llmtest.Huge(2 << 20), asked: 1},
+		"ended its response early, or sent too much":      {reply: llmtest.Huge(64 << 20), asked: 1},
+		"ended its response early, or sent too much.":     {reply: llmtest.BreaksOff, asked: 1},
+		"did not respond":                                 {reply: llmtest.HangsUp, asked: 3},
+		"did not respond.":                                {reply: llmtest.Silent, asked: 1, change: impatient},
+		"ended its response early, or sent too much..":    {reply: llmtest.Trickles, asked: 1, change: impatient},
 	} {
 		t.Run(why, func(t *testing.T) {
 			t.Parallel()
@@ -196,10 +196,10 @@ func TestServerThatFailsOftenIsLeftAlone(t *testing.T) {
 	c := asking(t, s)
 	for range 5 {
 		_, err := extract(t.Context(), c)
-		require.ErrorContains(t, err, "cannot be reached")
+		require.ErrorContains(t, err, "did not respond")
 	}
 	_, err := extract(t.Context(), c)
-	require.ErrorContains(t, err, "was not asked, since it failed too often")
+	require.ErrorContains(t, err, "was not called, because it failed too often")
 	require.Len(t, s.Asked(), 15)
 
 	s.Always(llmtest.Says(good))

@@ -14,8 +14,8 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 )
 
-// The requests of the protocol, as far as they are used. The vendor's library has thousands of types; compiling them took a quarter of the
-// program's time, and answers are read leniently here, which it does not do.
+// These are the protocol's requests, as far as they are used. The vendor's library has thousands of types, and compiling them took a
+// quarter of the program's time. It also reads responses less leniently.
 type (
 	completionRequest struct {
 		Model          string          `json:"model"`
@@ -79,10 +79,10 @@ type (
 	}
 )
 
-// firstPause is the longest pause before the second try.
+// firstPause is the maximum pause before the second try.
 const firstPause = time.Second
 
-// serverOf returns HTTP's client for a server. It tries again when the server failed, by its Retry-After, else after a pause with jitter.
+// serverOf returns HTTP's client for a server. If the server fails, it retries: after Retry-After, else after a pause with jitter.
 func serverOf(c Config) *retryablehttp.Client {
 	return &retryablehttp.Client{
 		HTTPClient: &http.Client{
@@ -97,7 +97,7 @@ func serverOf(c Config) *retryablehttp.Client {
 			case ctx.Err() != nil:
 				return false, ctx.Err()
 			case err != nil:
-				return !timed || !late.Timeout(), nil // a server that is silent would be so again
+				return !timed || !late.Timeout(), nil // a silent server would be silent again
 			case res.StatusCode == http.StatusTooManyRequests, res.StatusCode >= http.StatusInternalServerError:
 				return retryablehttp.RateLimitLinearJitterBackoff(0, 0, 0, res) <= c.LongestPause, nil
 			}
@@ -106,8 +106,7 @@ func serverOf(c Config) *retryablehttp.Client {
 	}
 }
 
-// send posts a request. The body is taken as it is: servers send the protocol with other types and content types. Status 0 means that there
-// was no answer.
+// send posts a request. It does not check the response's content type, because servers differ. Status 0 means that there was no response.
 func (c *Client) send(ctx context.Context, path string, asked any) (status int, body []byte, err error) {
 	text, err := json.Marshal(asked)
 	if err != nil {

@@ -18,18 +18,18 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-// ErrNotKept says that a folder has no mail of that name.
+// ErrNotKept reports that a folder has no mail of that name.
 var ErrNotKept = errors.New("no such mail")
 
 const (
 	nameTime  = "20060102T150405.000Z-" // so that names sort by time
 	extension = ".eml"
 	unwritten = ".tmp"
-	// longestLine is what RFC 5322 (section 2.1.1) lets a line have without its end, in octets.
+	// longestLine is the limit of a line without its end, in octets (RFC 5322, section 2.1.1).
 	longestLine = 998
 )
 
-// Folder keeps mail as files: the embedded default. Goroutines may share it; processes must not share its folder.
+// Folder stores mail as files: the embedded default. Goroutines may share it; processes must not share its folder.
 type Folder struct {
 	path string
 	from netmail.Address
@@ -47,7 +47,7 @@ type Kept struct {
 	Subject string
 }
 
-// OpenFolder opens the mail folder at path. It creates a missing folder, and closes it to other users (0700).
+// OpenFolder opens the mail folder at path. It creates a missing folder with mode 0700.
 func OpenFolder(path string, from netmail.Address, now func() time.Time) (*Folder, error) {
 	if err := checkAddress(from); err != nil {
 		return nil, fmt.Errorf("sender: %w", err)
@@ -61,8 +61,8 @@ func OpenFolder(path string, from netmail.Address, now func() time.Time) (*Folde
 	return &Folder{path: path, from: from, now: now}, nil
 }
 
-// Send writes the message to <time>-<id>.eml, readable by its owner alone, and returns when the whole file is on disk. The same
-// message sent again replaces its file. Send fails with [Permanent] for a message that no server would take.
+// Send writes the message to <time>-<id>.eml, readable by its owner alone, and returns when the whole file is on disk. Sending the same
+// message again replaces its file. Send fails with [Permanent] for a message that no server would accept.
 func (f *Folder) Send(ctx context.Context, m Message) error {
 	if err := m.check(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (f *Folder) Send(ctx context.Context, m Message) error {
 // idOf returns the ID of the mail in the named file.
 func idOf(name string) string { return strings.TrimSuffix(name[len(nameTime):], extension) }
 
-// readableEncoding returns an encoding that leaves the text readable: an operator copies links from the file at a shell.
+// readableEncoding returns an encoding that leaves the text readable: an operator copies links from the file in a shell.
 func (m Message) readableEncoding() gomail.Encoding {
 	for _, text := range []string{m.Text, m.HTML} {
 		for line := range strings.SplitSeq(lf(text), "\n") {
@@ -154,7 +154,7 @@ func (f *Folder) List(ctx context.Context, skip, limit int) (kept []Kept, total 
 			return nil, 0, err
 		}
 		head, _, err := f.read(name)
-		if errors.Is(err, ErrNotKept) { // scrubbed since
+		if errors.Is(err, ErrNotKept) { // scrubbed in the meantime
 			continue
 		}
 		if err != nil {
@@ -196,8 +196,8 @@ func (f *Folder) Read(ctx context.Context, name string) (Message, error) {
 	return m, nil
 }
 
-// Scrub removes every mail whose ID has one of the marks as a word between hyphens, and every half-written file, whose recipient
-// is unknown. It goes on after an error. Removed counts complete mails.
+// Scrub deletes every mail whose ID has one of the marks as a word between hyphens, and every half-written file, whose recipient is
+// unknown. It continues after an error. Removed counts complete mails.
 func (f *Folder) Scrub(ctx context.Context, marks ...string) (removed int, err error) {
 	f.writing.Lock() // no mail is added meanwhile
 	defer f.writing.Unlock()
@@ -245,7 +245,7 @@ func (f *Folder) names() ([]string, error) {
 	return names, nil
 }
 
-// isName reports whether name can be a mail's. Such a name cannot lead out of the folder.
+// isName reports whether name can be a mail's. Such a name cannot leave the folder.
 func isName(name string) bool {
 	if len(name) < len(nameTime) {
 		return false

@@ -262,7 +262,7 @@ func TestFolderReportsDiskErrors(t *testing.T) {
 	require.EqualError(t, err, "sender: not an address")
 }
 
-// Any text is read as it was sent: control characters, long lines, lines that look like a boundary or an end.
+// Any text arrives as it was sent: control characters, long lines, lines that look like a boundary or an end.
 func TestFolderReadsMailAsSent(t *testing.T) {
 	t.Parallel()
 	folder, _ := open(t, clock)
@@ -271,7 +271,7 @@ func TestFolderReadsMailAsSent(t *testing.T) {
 	text := rapid.Custom(func(t *rapid.T) string {
 		return strings.NewReplacer("\r", "").Replace(strings.Join(rapid.SliceOfN(line, 1, 6).Draw(t, "lines"), "\n"))
 	})
-	// A header's spaces are where it is folded, so only single ones between words are kept.
+	// Headers are folded at spaces, so only single spaces between words survive.
 	word := rapid.Custom(func(t *rapid.T) string {
 		character := rapid.OneOf(rapid.RuneFrom([]rune("abc आशा<>\",;:@()=?_")),
 			rapid.Rune().Filter(func(r rune) bool { return !unicode.IsControl(r) && r != '\\' }))

@@ -68,7 +68,7 @@ func sends(t *testing.T, send func(context.Context, mail.Message) error, arrived
 		require.Equal(t, []part{{"text/plain", m.Text}}, parts)
 		require.Empty(t, head.Get("Reply-To"))
 	})
-	t.Run("a message that breaks its header, or that no server takes, is refused for good", func(t *testing.T) {
+	t.Run("a message that breaks its header, or that no server accepts, is refused for good", func(t *testing.T) {
 		for what, spoil := range map[string]func(*mail.Message){
 			"subject: a control character or broken UTF-8": func(
 				m *mail.Message) {

@@ -1,10 +1,9 @@
-// Package mail sends mail: to a server by SMTP, or into files where none is configured.
+// Package mail sends mail: to a server by SMTP or, if none is configured, into files.
 //
-// A message has one recipient. So a server's reply concerns one person, a repeated job sends nothing
-// twice to others, and an erasure removes whole messages.
+// A message has one recipient. So a server's response concerns one person, a retried job sends nothing twice to others, and an erasure
+// deletes whole messages.
 //
-// No error of this package holds an address, a name or a server's free text: jobs keep their errors
-// after the person is erased.
+// No error of this package contains an address, a name or a server's free text, because jobs keep their errors after the person is erased.
 package mail
 
 import (
@@ -22,8 +21,8 @@ import (
 
 // Message is a mail to one address. The sender is a setting.
 type Message struct {
-	// ID names the message: 1 to 100 of A-Z a-z 0-9 . _ -, a letter or digit first. It becomes the Message-ID. A repeated job
-	// MUST use the same ID, so that receivers recognise the copy.
+	// ID identifies the message: 1 to 100 of A-Z a-z 0-9 . _ -, a letter or digit first. It becomes the Message-ID. A retried job MUST use
+	// the same ID, so that receivers recognise the copy.
 	ID      string
 	To      netmail.Address
 	ReplyTo netmail.Address // the zero value: replies go to the sender
@@ -51,7 +50,7 @@ var (
 
 const longestAddress = 254 // octets: a path of RFC 5321, section 4.5.3.1.3, without its brackets
 
-// check fails with [Permanent] if a field would break out of its header, or no server would take it.
+// check fails with [Permanent] if a field would break out of its header, or no server would accept it.
 func (m Message) check() error {
 	refused := func(what string) error { return &Permanent{Reason: errors.New("mail refused: " + what)} }
 	if !idForm.MatchString(m.ID) {
@@ -111,13 +110,13 @@ func (m Message) compose(from netmail.Address, at time.Time, encoding gomail.Enc
 	return msg
 }
 
-// headerAddress replaces a backslash in the name by a slash: net/mail's Address.String leaves it in an encoded word, where RFC 2047
+// headerAddress replaces a backslash in the name by a slash. net/mail's Address.String leaves it in an encoded word, where RFC 2047
 // (section 5, rule 3) forbids it, and no parser reads the result.
 func headerAddress(a netmail.Address) *netmail.Address {
 	return &netmail.Address{Name: strings.ReplaceAll(a.Name, `\`, "/"), Address: a.Address}
 }
 
-// lf makes every line end a line feed, crlf the pair that mail wants.
+// lf makes every line end a line feed, crlf a CRLF as mail requires.
 func lf(text string) string   { return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text) }
 func crlf(text string) string { return strings.ReplaceAll(lf(text), "\n", "\r\n") }
 

@@ -26,8 +26,8 @@ type SMTP struct {
 	now      func() time.Time
 }
 
-// patience is how long a server may take for one message. It is within the 30 s of a job. A server that scans a message before it takes it
-// needs long, and delivers it although the reply comes too late: the retry then sends a second copy (RFC 5321, section 4.5.3.2.6).
+// patience is the maximum time of a server for one message, within the 30 s of a job. A server that scans messages first may exceed it and
+// still deliver: the retry then sends a second copy (RFC 5321, section 4.5.3.2.6).
 const patience = 25 * time.Second
 
 // NewSMTP parses SMTP_URL. It does not connect.
@@ -35,15 +35,15 @@ const patience = 25 * time.Second
 //	smtp://user:password@host:587?from=Bahi+<bahi@example.com>
 //	smtps://user:password@host:465?from=bahi@example.com
 //
-// from is the sender. tls is mandatory (STARTTLS or no mail, the default), opportunistic or none, and only
-// with smtp://. timeout bounds one message, connecting included; the default is 25s. Leave out user and
-// password if the server asks for none. Without TLS, only methods that hide the password are used.
+// from is the sender. tls is mandatory (STARTTLS or no mail, the default), opportunistic or none, and only with smtp://. timeout limits one
+// message, connecting included; the default is 25s. Omit user and password if the server requires none. Without TLS, only methods that hide
+// the password are used.
 //
 // Certificates are checked against roots, or the system's if nil. An error never quotes the URL.
 func NewSMTP(rawURL string, roots *x509.CertPool, now func() time.Time) (*SMTP, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil { // the parser's error quotes the password
-		return nil, errors.New("SMTP_URL cannot be read; expected smtp://user:password@host:port?from=address")
+		return nil, errors.New("SMTP_URL is invalid; expected smtp://user:password@host:port?from=address")
 	}
 	s := &SMTP{host: u.Hostname(), timeout: patience, now: now}
 	if s.host == "" {
@@ -96,8 +96,8 @@ func NewSMTP(rawURL string, roots *x509.CertPool, now func() time.Time) (*SMTP, 
 	return s, nil
 }
 
-// Send hands the message to the server. Nil means that the server took it, not that it was delivered. Send fails with [Permanent] if
-// the message is malformed or the server refuses it with 5xx. Every other error may pass: no connection, no reply in time, 4xx, or a 5xx
+// Send passes the message to the server. Nil means that the server accepted it, not that it was delivered. Send fails with [Permanent] if
+// the message is malformed or the server refuses it with 5xx. Every other error may pass: no connection, no response in time, 4xx, or a 5xx
 // about our login, which the operator repairs. After such an error the server may still have the message.
 func (s *SMTP) Send(ctx context.Context, m Message) error {
 	if err := m.check(); err != nil {
@@ -118,7 +118,7 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 				return nil, err
 			}
 			conn = c
-			// The library honours a context only while it dials.
+			// The library heeds a context only while it dials.
 			context.AfterFunc(ctx, func() { _ = c.Close() })
 			if s.implicit == nil {
 				return c, nil
@@ -155,7 +155,7 @@ func (s *SMTP) failure(ctx context.Context, err error) error {
 	if code == 0 {
 		return fmt.Errorf("mail server %s: connection lost (%s)", s.host, refusal.Reason)
 	}
-	answer := fmt.Errorf("mail server %s answered %d %s (%s)", s.host, code, refusal.EnhancedStatusCode(), refusal.Reason)
+	answer := fmt.Errorf("mail server %s responded %d %s (%s)", s.host, code, refusal.EnhancedStatusCode(), refusal.Reason)
 	if code < 500 || code == 530 { // 530 asks for AUTH (RFC 4954, section 6) or STARTTLS (RFC 3207, section 4)
 		return answer
 	}

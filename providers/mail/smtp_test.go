@@ -55,7 +55,7 @@ func serve(t *testing.T, s *server, certificate *tls.Certificate, implicit bool)
 	config.ReadTimeout, config.WriteTimeout = 10*time.Second, 10*time.Second
 	if certificate != nil {
 		config.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*certificate}}
-		config.ErrorLog = discard{} // a client that does not trust it says so
+		config.ErrorLog = discard{} // a client that does not trust the certificate reports that
 	}
 	if implicit {
 		listener = tls.NewListener(listener, config.TLSConfig)
@@ -213,7 +213,7 @@ func TestSMTPDoesNotRevealItsPassword(t *testing.T) {
 		require.NotErrorAs(t, err, &refused, "the operator can repair it")
 	}
 
-	// A server that wants the password in clear does not get it.
+	// A server that asks for the password in clear does not get it.
 	lines := script(t, "220 hello\r\n", "250-hello\r\n250 AUTH PLAIN LOGIN\r\n")
 	err := connect(t, "smtp://asha:wr0ng@"+lines.addr+from+"&tls=opportunistic", roots).Send(t.Context(), verification())
 	require.ErrorContains(t, err, "mail server 127.0.0.1: ")
@@ -230,11 +230,11 @@ func TestSMTPDistinguishesPermanentRefusals(t *testing.T) {
 		server    server
 		permanent int
 	}{
-		"mail server 127.0.0.1 answered 550 5.1.1 (sending SMTP RCPT TO command)":   {server{rcpt: unknown}, 550},
-		"mail server 127.0.0.1 answered 451 4.3.0 (sending SMTP RCPT TO command)":   {server{rcpt: busy}, 0},
-		"mail server 127.0.0.1 answered 550 5.1.1 (closing SMTP DATA writer)":       {server{data: unknown}, 550},
-		"mail server 127.0.0.1 answered 451 4.3.0 (closing SMTP DATA writer)":       {server{data: busy}, 0},
-		"mail server 127.0.0.1 answered 530 5.7.0 (sending SMTP MAIL FROM command)": {server{login: true}, 0},
+		"mail server 127.0.0.1 responded 550 5.1.1 (sending SMTP RCPT TO command)":   {server{rcpt: unknown}, 550},
+		"mail server 127.0.0.1 responded 451 4.3.0 (sending SMTP RCPT TO command)":   {server{rcpt: busy}, 0},
+		"mail server 127.0.0.1 responded 550 5.1.1 (closing SMTP DATA writer)":       {server{data: unknown}, 550},
+		"mail server 127.0.0.1 responded 451 4.3.0 (closing SMTP DATA writer)":       {server{data: busy}, 0},
+		"mail server 127.0.0.1 responded 530 5.7.0 (sending SMTP MAIL FROM command)": {server{login: true}, 0},
 	} {
 		s := serve(t, &c.server, nil, false)
 		err := connect(t, "smtp://"+s.addr+from+"&tls=none", nil).Send(t.Context(), verification())
@@ -320,9 +320,9 @@ func TestSMTPSendsConcurrently(t *testing.T) {
 func TestInvalidSMTPURLIsNotQuoted(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
-		"smtp://asha:s3cret@host:port?from=a@b.example": "SMTP_URL cannot be read; expected " +
+		"smtp://asha:s3cret@host:port?from=a@b.example": "SMTP_URL is invalid; expected " +
 			"smtp://user:password@host:port?from=address",
-		"smtp://asha:s3cret@host%zz?from=a@b.example": "SMTP_URL cannot be read; expected " +
+		"smtp://asha:s3cret@host%zz?from=a@b.example": "SMTP_URL is invalid; expected " +
 			"smtp://user:password@host:port?from=address",
 		"http://asha:s3cret@host?from=a@b.example":               "SMTP_URL begins with neither smtp:// nor smtps://",
 		"smtp://asha:s3cret@:25?from=a@b.example":                "SMTP_URL names no host",
@@ -345,14 +345,15 @@ func TestInvalidSMTPURLIsNotQuoted(t *testing.T) {
 	}
 }
 
-// spoken is what a client says to a server that follows a script and then falls silent.
+// spoken returns what a client sends to a server that follows a script and then stops responding.
 type spoken struct {
 	addr   string
 	heard  func() []string // waits until the client hangs up
 	called <-chan struct{} // closed when a client has connected
 }
 
-// script replies to each line of the client, and to the content as one line, with the next text. It hangs up at an empty text.
+// script responds to each line of the client, and to the content as one line, with the next text. It closes the connection at an empty
+// text.
 func script(t *testing.T, answers ...string) spoken {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -10,7 +10,7 @@ import (
 	"bahi/internal/test/khatapages"
 )
 
-// Sixty pages: thirty clean ones, and the same skewed, noisy, in shadow and compressed.
+// Sixty pages: thirty clean ones, and the same pages skewed, noisy, shadowed and compressed.
 func TestSixtyPagesAreReadAsPromised(t *testing.T) {
 	t.Parallel()
 	r := reader(t)

@@ -1,4 +1,4 @@
-// Package ocr recognises the words of scanned pages with tesseract, and reads PDFs with poppler. The programs run in a cage.
+// Package ocr recognises the words of scanned pages with tesseract, and reads PDFs with poppler. The programs run in a jail.
 package ocr
 
 import (
@@ -25,7 +25,7 @@ type Tools struct {
 	Env                          []string
 }
 
-// What a file may have (CONTRACT.md I16).
+// Limits of a file (CONTRACT.md I16).
 const (
 	MaxBytes  = 15 << 20
 	maxPages  = 10
@@ -58,23 +58,22 @@ type Page struct {
 
 // Reader reads files. Goroutines may share it.
 type Reader struct {
-	// Tools returns what is there, and why something is missing.
+	// Tools returns the programs, and why one is missing.
 	Tools func(ctx context.Context) (Tools, error)
 
-	// Within bounds one run of a program; 0: a minute. Processor bounds its use of a processor; 0: 20 seconds.
+	// Within is the maximum time of one run of a program; 0: a minute. Processor is the maximum of its processor time; 0: 20 seconds.
 	Within, Processor time.Duration
 
 	places *semaphore.Weighted
 }
 
-// New returns a reader of so many pages at once. Each takes a processor and some hundred MB.
+// New returns a reader of so many pages at once. Each page takes a processor and a few hundred MB.
 func New(tools func(ctx context.Context) (Tools, error), atOnce int64) *Reader {
 	return &Reader{Tools: tools, places: semaphore.NewWeighted(max(1, atOnce))}
 }
 
 // Read reads an owner's file page by page. Its errors are refusals of the file, [fault.Unavailable] for missing programs and for an owner
-// whose other file is being read,
-// or those of the context and of each.
+// whose other file is being read, the context's, and those of each.
 func (r *Reader) Read(ctx context.Context, of jail.Owner, file []byte, each func(Page) error) error {
 	kind, err := Check(file)
 	if err != nil {
@@ -101,7 +100,7 @@ func (r *Reader) Read(ctx context.Context, of jail.Owner, file []byte, each func
 	return err
 }
 
-// Check returns the type of a file, or refuses it by its first bytes and its size.
+// Check returns the type of a file. It refuses a file by its first bytes and its size.
 func Check(file []byte) (string, error) {
 	kind := Sniff(file)
 	switch {
@@ -143,7 +142,7 @@ func Sniff(file []byte) string {
 	return ""
 }
 
-// session is one file on its way.
+// session is the reading of one file.
 type session struct {
 	*Reader
 
@@ -153,7 +152,7 @@ type session struct {
 	each  func(Page) error
 }
 
-// missing refuses a file that the present programs cannot read.
+// missing refuses a file for which a program is missing.
 func (s *session) missing(what string) error {
 	detail := "No text recognition engine is configured: " + what + " is missing"
 	if s.why != nil {
@@ -162,7 +161,7 @@ func (s *session) missing(what string) error {
 	return fault.New(fault.Unavailable, detail)
 }
 
-// recognise gives the page of a picture.
+// recognise passes the page of a picture to each.
 func (s *session) recognise(ctx context.Context, p Page, from *scan) error {
 	if s.tools.Tesseract == "" || len(s.tools.Languages) == 0 {
 		return s.missing("tesseract")
@@ -187,7 +186,7 @@ func (s *session) recognise(ctx context.Context, p Page, from *scan) error {
 		mode = oneColumn
 		p.Words, err = s.words(ctx, s.tools.Languages, mode)
 	}
-	// Where three languages compete, digits of India are taken for Latin letters and digits.
+	// If three languages compete, tesseract mistakes Indian digits for Latin letters and digits.
 	if language := numerals(p.Words); err == nil && len(s.tools.Languages) > 1 && slices.Contains(s.tools.Languages, language) {
 		p.Words, err = s.words(ctx, []string{language}, mode)
 	}
@@ -199,16 +198,16 @@ func (s *session) recognise(ctx context.Context, p Page, from *scan) error {
 	return s.each(p)
 }
 
-// fewWords is below how many words a second mode is tried.
+// fewWords is the number of words below which a second mode is tried.
 const fewWords = 5
 
-// How tesseract is told to divide a page.
+// Tesseract's modes of page segmentation.
 const (
 	oneBlock  = "6"
 	oneColumn = "4"
 )
 
-// words gives what tesseract reads of the page in the cage.
+// words returns the words that tesseract reads on the jail's page.
 func (s *session) words(ctx context.Context, languages []string, mode string) ([]khatapage.Word, error) {
 	out, err := s.cage.Run(ctx, s.tools.Tesseract, "page.png", "stdout", "-l", strings.Join(languages, "+"), "--psm", mode, "tsv")
 	if _, failed := errors.AsType[*jail.ExitError](err); failed {
@@ -217,10 +216,10 @@ func (s *session) words(ctx context.Context, languages []string, mode string) ([
 	return words(out), err
 }
 
-// manyDigits is how many digits of a script say that a page's numbers are written in it.
+// manyDigits is the number of digits of a script from which the page's numbers count as written in that script.
 const manyDigits = 10
 
-// numerals returns tesseract's name of the language in whose digits a page is written, "" for ASCII digits.
+// numerals returns tesseract's name of the language of a page's digits, "" for ASCII digits.
 func numerals(words []khatapage.Word) (language string) {
 	var ascii, devanagari, gujarati int
 	for _, w := range words {

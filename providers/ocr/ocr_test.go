@@ -26,7 +26,7 @@ import (
 	"bahi/providers/ocr"
 )
 
-// reader returns a reader with the tools of this machine, which are installed if they are missing.
+// reader returns a reader with this machine's tools. It installs missing ones.
 func reader(t testing.TB, change ...func(*ocr.Tools)) *ocr.Reader {
 	t.Helper()
 	shelf := &ocrtools.Locator{Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
@@ -50,7 +50,7 @@ func pages(t testing.TB, r *ocr.Reader, file []byte) (all []ocr.Page, err error)
 	return all, err
 }
 
-// score compares what is read of a page with what was drawn.
+// score compares the words read from a page with those drawn on it.
 func score(t testing.TB, r *ocr.Reader, seed uint64, s khatapages.Style) khatapages.Score {
 	t.Helper()
 	file, rows := khatapages.Page(seed, s)
@@ -226,7 +226,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 			_, err := pages(t, r, of.file)
 			if of.want != nil {
 				require.ErrorIs(t, err, of.want)
-			} else if err != nil { // poppler mends some of these: then there are pages without text
+			} else if err != nil { // poppler repairs some of these: then there are pages without text
 				_, refused := errors.AsType[*fault.Error](err)
 				require.True(t, refused, "%v", err)
 			}

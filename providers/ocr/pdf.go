@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	scanResolution = 300 // dots an inch
+	scanResolution = 300 // dots per inch
 	longestScan    = 4200
 	pointsAnInch   = 72
 )
@@ -25,7 +25,7 @@ var (
 	locked    = regexp.MustCompile(`(?m)^Encrypted:\s+yes`)
 )
 
-// pdf reads a PDF: the text of its pages, or a picture of those that have too little.
+// pdf reads a PDF: the text of its pages, or a picture of those with too little text.
 func (s *session) pdf(ctx context.Context, file []byte) error {
 	if s.tools.PDFInfo == "" || s.tools.PDFToText == "" || s.tools.PDFToPPM == "" {
 		return s.missing("poppler")
@@ -111,14 +111,14 @@ func (s *session) pdfPage(ctx context.Context, p Page, longest float64) error {
 // certain is the confidence of a PDF's own words.
 const certain = 96
 
-// boxes reads what pdftotext -bbox writes: a page with its width and words with their places, in points. They are kept in tenths.
+// boxes reads the output of pdftotext -bbox: pages with their width, and words with their positions, in points. It stores these in tenths.
 func boxes(text []byte) (p khatapage.Page) {
 	d := xml.NewDecoder(strings.NewReader(string(text)))
 	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
 	var word *khatapage.Word
 	for {
 		token, err := d.Token()
-		if err != nil { // io.EOF, or what cannot be read
+		if err != nil { // io.EOF, or invalid XML
 			if !errors.Is(err, io.EOF) {
 				return khatapage.Page{}
 			}

@@ -18,10 +18,10 @@ import (
 	"bahi/domain/access/picture"
 )
 
-// maxDecoded bounds the memory of one decoded picture.
+// maxDecoded limits the memory of one decoded picture, in bytes.
 const maxDecoded = 512 << 20
 
-// format is how pictures of one type are read. The decoders are named here: any package can add to the registry of package image.
+// format has the decoders of one type of pictures. They are fixed here, because any package can add to the registry of package image.
 type format struct {
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
@@ -53,7 +53,7 @@ func (s *session) pictures(ctx context.Context, kind string, file []byte) error 
 		}
 	}
 	for i, page := range pages {
-		// One at a time: decoding takes much memory for a moment.
+		// One at a time, because decoding takes much memory.
 		if err := decoding.Acquire(ctx, 1); err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (s *session) pictures(ctx context.Context, kind string, file []byte) error 
 	return nil
 }
 
-// size refuses a picture that is too large before it is decoded.
+// size refuses a picture that is too large, before it is decoded.
 func size(kind string, file []byte) error {
 	c, err := formats[kind].config(bytes.NewReader(file))
 	switch {
@@ -93,7 +93,7 @@ func size(kind string, file []byte) error {
 	return nil
 }
 
-// decode returns a picture in grey, upright and in the size that tesseract reads best.
+// decode returns a picture in grey, upright, in the size that suits tesseract best.
 func decode(kind string, file []byte) (*scan, error) {
 	if err := size(kind, file); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func decode(kind string, file []byte) (*scan, error) {
 	return newScan(decoded, orientation), nil
 }
 
-// directories returns a TIFF for each of its pictures: the header of the copy points to the picture's directory (TIFF 6.0, section 2).
+// directories returns one TIFF per picture. The header of each copy points to the picture's directory (TIFF 6.0, section 2).
 func directories(file []byte) (pages [][]byte, err error) {
 	var order binary.ByteOrder = binary.LittleEndian
 	if file[0] == 'M' {

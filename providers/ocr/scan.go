@@ -22,7 +22,7 @@ type scan struct {
 	pix           []byte // by rows; 0 is black
 }
 
-// A page of A4 at 300 dots an inch is 3508 pixels high. Smaller pictures are doubled, much larger ones made smaller.
+// A page of A4 at 300 dots per inch is 3508 pixels high. Smaller pictures are doubled, much larger ones reduced.
 const (
 	tallest  = 3600
 	shortest = 1700
@@ -55,7 +55,7 @@ func luma(from image.Image) func(x, y int) byte {
 		return func(x, y int) byte { return m.Pix[m.PixOffset(x, y)] }
 	case *image.YCbCr:
 		return func(x, y int) byte { return m.Y[m.YOffset(x, y)] }
-	default: // what shines through lies on white paper
+	default: // transparent parts show white paper
 		return func(x, y int) byte {
 			r, g, b, a := from.At(x, y).RGBA()
 			return byte(((299*r+587*g+114*b)/1000 + 0xffff - a) >> 8)
@@ -70,7 +70,7 @@ func (s *scan) at(x, y int) byte {
 	return s.pix[y*s.width+x]
 }
 
-// bilinear returns the value between four pixels.
+// bilinear interpolates between four pixels.
 func (s *scan) bilinear(x, y float64) byte {
 	left, top := int(math.Floor(x)), int(math.Floor(y))
 	fx, fy := x-float64(left), y-float64(top)
@@ -79,7 +79,7 @@ func (s *scan) bilinear(x, y float64) byte {
 	return byte(upper*(1-fy) + lower*fy)
 }
 
-// scaled returns the page in another size: the mean of what falls into a pixel, or what lies between.
+// scaled returns the page in another size: means when it shrinks, interpolated values when it grows.
 func (s *scan) scaled(factor float64) *scan {
 	to := &scan{width: max(1, int(float64(s.width)*factor)), height: max(1, int(float64(s.height)*factor))}
 	to.pix = make([]byte, to.width*to.height)
@@ -121,7 +121,7 @@ func (s *scan) upright(orientation int) *scan {
 	return to
 }
 
-// straighten evens out the light, removes noise, and turns the page so that its lines are level.
+// straighten evens out the light, removes noise, and rotates the page so that its lines are level.
 func (s *scan) straighten() {
 	if s.noisy() {
 		s.median()
@@ -173,10 +173,10 @@ func (s *scan) median() {
 	s.pix = to
 }
 
-// blocks of the page have light of their own.
+// blocks is the number of regions whose light is measured.
 const block = 64
 
-// evenLight makes the paper white, wherever shadows lie on it.
+// evenLight makes the paper white, even in shadows.
 func (s *scan) evenLight() {
 	across, down := (s.width+block-1)/block, (s.height+block-1)/block
 	light := &scan{across, down, make([]byte, across*down)}
@@ -213,7 +213,7 @@ const (
 	maxSkew = 6.0 // degrees
 )
 
-// skew returns by how many degrees the lines fall to the right: at that angle rows are fullest.
+// skew returns by how many degrees the lines fall to the right. At that angle the rows are most distinct.
 func (s *scan) skew() float64 {
 	small := s
 	if longest := max(s.width, s.height); longest > 1200 {
@@ -235,7 +235,7 @@ func (s *scan) skew() float64 {
 		clear(rows)
 		slope := math.Tan(angle * math.Pi / 180)
 		for i, x := range xs {
-			// Rows finer than the dots would stay half empty at 0 degrees alone, and nothing else would win.
+			// With rows finer than the dots, 0 degrees would always win, because only there do rows stay half empty.
 			row := int(math.Floor(float64(ys[i])-float64(x)*slope)) + len(rows)/2
 			if row >= 0 && row < len(rows) {
 				rows[row]++
@@ -262,7 +262,7 @@ func (s *scan) skew() float64 {
 	return best
 }
 
-// turn turns the page back by an angle.
+// turn rotates the page back by an angle.
 func (s *scan) turn(angle float64) {
 	sin, cos := math.Sincos(angle * math.Pi / 180)
 	to := make([]byte, len(s.pix))
@@ -285,7 +285,7 @@ func (s *scan) png() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// markStruck marks the words through whose middle a line goes, on into the gaps around them.
+// markStruck marks struck words: a line crosses their middle and continues into the gaps around them.
 func (s *scan) markStruck(words []khatapage.Word) {
 	var heights []int
 	for _, w := range words {

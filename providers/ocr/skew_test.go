@@ -30,7 +30,7 @@ func TestAPhotoIsReadUpright(t *testing.T) {
 	for _, orientation := range []byte{3, 6, 8} {
 		turned, err := decode(JPEG, khatapages.Photo(file, orientation))
 		require.NoError(t, err)
-		for _, at := range [][2]int{{200, 300}, {1100, 131}, {17, 1000}} { // of what the camera saw
+		for _, at := range [][2]int{{200, 300}, {1100, 131}, {17, 1000}} { // of the camera's picture
 			x, y := at[0], at[1]
 			switch orientation {
 			case 3:

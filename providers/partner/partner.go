@@ -1,4 +1,4 @@
-// Package partner checks the calls of a partner, which are signed by the Standard Webhooks specification.
+// Package partner checks the signatures of a partner's calls, by the Standard Webhooks specification.
 package partner
 
 import (
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// IDHeader has the id of a call, which its repetitions have too.
+// IDHeader has the id of a call, which its repetitions share.
 const IDHeader = "webhook-id"
 
 const (
@@ -23,7 +23,7 @@ const (
 	tolerance = 5 * time.Minute
 )
 
-// ErrNotProven reports a call whose signature is missing, wrong, or not of these minutes.
+// ErrNotProven reports a call whose signature is missing, wrong, or older than five minutes.
 var ErrNotProven = errors.New("the signature is missing or wrong")
 
 // Secret is a secret of the partner.
@@ -38,7 +38,7 @@ func Parse(text string) (Secret, error) {
 	return key, nil
 }
 
-// Text returns the secret as [Parse] reads it.
+// Text returns the secret in the form that [Parse] reads.
 func (s Secret) Text() string { return prefix + base64.StdEncoding.EncodeToString(s) }
 
 // Sign returns the signature of a call.
@@ -49,8 +49,7 @@ func (s Secret) Sign(id, timestamp string, body []byte) string {
 	return "v1," + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// Check returns [ErrNotProven] unless one of the secrets has signed the call within five minutes. Signatures of other versions are passed
-// over.
+// Check returns [ErrNotProven] unless one of the secrets has signed the call within five minutes. It ignores signatures of other versions.
 func Check(secrets []Secret, h http.Header, body []byte, now time.Time) error {
 	id, stamp := h.Get(IDHeader), h.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(stamp, 10, 64)

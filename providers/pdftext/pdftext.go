@@ -1,4 +1,4 @@
-// Package pdftext reads the text of PDFs with poppler's pdftotext, in a cage.
+// Package pdftext reads the text of PDFs with poppler's pdftotext, in a jail.
 package pdftext
 
 import (
@@ -16,22 +16,22 @@ import (
 	"bahi/providers/jail"
 )
 
-// limits bound one file of at most 20 MB.
+// limits apply to one file of at most 20 MB.
 var limits = jail.Limits{Time: 2 * time.Minute, Memory: 1 << 30, FileSize: 64 << 20, Output: 32 << 20, Processes: 32}
 
-// Tool is where the program is. An empty path: it is missing.
+// Tool has the path of the program. An empty path: it is missing.
 type Tool struct {
 	Path string
 	Env  []string // of a program that was unpacked, not installed
 }
 
-// Failure is why a file has no text, in words for its owner.
+// Failure is the reason why a file has no text, in words for its owner.
 type Failure struct{ Why string }
 
 // Error implements error.
 func (f *Failure) Error() string { return f.Why }
 
-// Temporary reports that another try would not help.
+// Temporary returns false: another try would not help.
 func (*Failure) Temporary() bool { return false }
 
 // The failures.
@@ -46,16 +46,15 @@ var (
 type Reader struct {
 	Tool func(ctx context.Context) (Tool, error)
 
-	// Processor bounds the program's use of a processor; 0: 20 seconds.
+	// Processor is the maximum processor time of the program; 0: 20 seconds.
 	Processor time.Duration
 }
 
-// wait is how long a file waits for the workspace's other one: a job lets other workspaces' jobs go first then.
+// wait is how long a file waits for the workspace's other one. Afterwards other workspaces' jobs go first.
 const wait = 100 * time.Millisecond
 
-// Pages returns the text of each page of a workspace's PDF, whose columns are below each other, while the program reads on. Its error,
-// after which nothing follows, is a [*Failure], [jail.ErrBusy], the context's, or that of a
-// program that cannot be started.
+// Pages yields the text of each page of a workspace's PDF while the program reads on. Columns follow each other. An error comes last. It is
+// a [*Failure], [jail.ErrBusy], the context's, or the failure to start a program.
 func (r *Reader) Pages(ctx context.Context, workspace uuid.UUID, file []byte) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -117,7 +116,7 @@ func (r *Reader) read(ctx context.Context, workspace uuid.UUID, file []byte, to 
 	}
 }
 
-// output keeps what the program wrote until somebody takes it, so that the program never waits.
+// output stores the program's output until the consumer takes it, so that the program never waits.
 type output struct {
 	more chan struct{} // has a value when there are pages
 
@@ -161,7 +160,7 @@ func (o *output) add(page []byte) {
 	o.pages = append(o.pages, strings.ToValidUTF8(string(page), "\ufffd"))
 }
 
-// take returns the pages that were not taken.
+// take returns the pages that were not taken yet.
 func (o *output) take() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

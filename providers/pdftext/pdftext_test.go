@@ -65,7 +65,7 @@ func TestPagesComeInTheirOrder(t *testing.T) {
 	}
 	require.Equal(t, 300, n)
 	for range r.Pages(t.Context(), uuid.Nil, pages(t, 300)) {
-		break // the program is not waited for
+		break // the consumer does not wait for the program
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -114,7 +114,7 @@ func TestAMissingProgramIsTold(t *testing.T) {
 	require.ErrorIs(t, err, pdftext.ErrNoTool)
 }
 
-// bomb is a small PDF whose page draws a form that draws another ten times, and so on: it takes hours to read.
+// bomb is a small PDF whose page draws a form that draws another ten times, and so on. Reading it would take hours.
 func bomb() []byte {
 	const depth = 12
 	var b bytes.Buffer

@@ -1,4 +1,4 @@
-// Package pages fetches public pages for bots: politely, and never from inside the network (CONTRACT.md 8.11, B7, B12).
+// Package webpage fetches public pages for bots. It obeys robots.txt, and never reaches the internal network (CONTRACT.md 8.11, B7, B12).
 package webpage
 
 import (
@@ -19,7 +19,7 @@ import (
 	"bahi/providers/egress"
 )
 
-// Agent is how the fetcher names itself to servers and in robots.txt.
+// Agent is the fetcher's name in requests and in robots.txt.
 const Agent = "BahiBot"
 
 const (
@@ -29,7 +29,7 @@ const (
 	maxRedirects = 3
 )
 
-// Failure is why a page was not fetched, in words for the bot's owner. They say nothing about addresses that may not be reached.
+// Failure is the reason why a page was not fetched, in words for the bot's owner. It reveals nothing about addresses that are not allowed.
 type Failure struct {
 	Why   string
 	Again bool // another try may succeed
@@ -45,16 +45,16 @@ var errNotAllowed = &Failure{Why: "Address not allowed"}
 
 // Fetcher fetches pages.
 type Fetcher struct {
-	named, others *http.Client // for the address that a user named, and for what it redirects to elsewhere
+	named, others *http.Client // for the address that a user entered; for redirects to other sites
 }
 
-// New returns a fetcher. Exceptions lift the rules on addresses for pages that users name, never for a redirect from elsewhere.
+// New returns a fetcher. Exceptions lift the rules on addresses for pages that users enter, never for redirects from another site.
 func New(e egress.Allowlist) *Fetcher {
 	return &Fetcher{named: e.Client(), others: egress.Allowlist{}.Client()}
 }
 
-// Fetch returns the bytes of a page, a text in UTF-8, which has a byte order mark if it has more than ASCII. Its error is a [*Failure] or
-// the context's.
+// Fetch returns the bytes of a page, a text in UTF-8. It has a byte order mark if it is not ASCII. The error is a [*Failure] or the
+// context's.
 func (f *Fetcher) Fetch(ctx context.Context, address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -101,7 +101,7 @@ func request(ctx context.Context, client *http.Client, at *url.URL) (*http.Respo
 	return res, nil
 }
 
-// allowed asks robots.txt. One that is missing or refused allows everything, one that cannot be read nothing.
+// allowed asks robots.txt. A missing or refused one allows everything, an unreadable one nothing.
 func allowed(ctx context.Context, client *http.Client, at *url.URL) error {
 	res, err := request(ctx, client, &url.URL{Scheme: at.Scheme, Host: at.Host, Path: "/robots.txt"})
 	if err != nil {
@@ -125,7 +125,7 @@ func allowed(ctx context.Context, client *http.Client, at *url.URL) error {
 	return nil
 }
 
-// get returns the body, or where it is instead.
+// get returns the body, or the address of a redirect.
 func get(ctx context.Context, client *http.Client, at *url.URL) (body []byte, next *url.URL, err error) {
 	res, err := request(ctx, client, at)
 	if err != nil {
@@ -140,9 +140,9 @@ func get(ctx context.Context, client *http.Client, at *url.URL) (body []byte, ne
 		}
 		return nil, next, nil
 	case status >= http.StatusInternalServerError || status == http.StatusTooManyRequests:
-		return nil, nil, &Failure{Why: fmt.Sprintf("The page's server answered %d", status), Again: true}
+		return nil, nil, &Failure{Why: fmt.Sprintf("The page's server responded with status %d", status), Again: true}
 	case status != http.StatusOK:
-		return nil, nil, &Failure{Why: fmt.Sprintf("The page's server answered %d", status)}
+		return nil, nil, &Failure{Why: fmt.Sprintf("The page's server responded with status %d", status)}
 	}
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if kind != "" && !strings.HasPrefix(kind, "text/") && kind != "application/xhtml+xml" {
@@ -162,7 +162,7 @@ func get(ctx context.Context, client *http.Client, at *url.URL) (body []byte, ne
 	if err != nil {
 		return nil, nil, &Failure{Why: "The page is not a text, or is not in the character set that it names"}
 	}
-	if len(text) > utf8.RuneCountInString(text) { // what the page declares does not count any more
+	if len(text) > utf8.RuneCountInString(text) { // the page's own declaration no longer counts
 		text = "\ufeff" + text
 	}
 	return []byte(text), nil, nil

@@ -1,4 +1,4 @@
-// Package access has the side effects that concern people: mails and erasures.
+// Package accessreact has the side effects that concern people: mails and erasures.
 package accessreact
 
 import (
@@ -36,7 +36,7 @@ var Accounts = reactors.Define("accounts",
 		if err == nil {
 			q.Add(SendReset{EmailKey: e.Data.EmailKey})
 			q.Add(SendEmailNotice{User: id, Revision: e.Revision})
-			q.Add(SendDeletionReceipt{User: id}) // the new address may have got one
+			q.Add(SendDeletionReceipt{User: id}) // the new address may have received one
 		}
 		return err
 	}),
@@ -65,7 +65,7 @@ var Accounts = reactors.Define("accounts",
 	}),
 )
 
-// Endings forgets the subjects of all areas whose values events have ended.
+// Endings erases the subjects of all areas whose erasure an event has requested.
 var Endings = reactors.Define("endings", reactors.OnErasure(func(q *reactors.Queue, end event.Erasure) {
 	q.AddAt(end.At, ForgetSubject{Subject: end.Subject, Unlisted: end.Unlisted})
 })...)
@@ -80,18 +80,18 @@ type SendReset struct {
 	EmailKey string `json:"email_key"`
 }
 
-// SendEmailNotice tells the previous address about a change and how to undo it.
+// SendEmailNotice mails to the previous address that it was replaced, and how to undo that.
 type SendEmailNotice struct {
 	User     uuid.UUID `json:"user_id"`
 	Revision int64     `json:"revision"` // of the event
 }
 
-// SendDeletionNotice tells the administrator that a user asked for deletion.
+// SendDeletionNotice mails to the administrator that a user requested deletion.
 type SendDeletionNotice struct {
 	User uuid.UUID `json:"user_id"`
 }
 
-// SendDeletionReceipt tells the user about the request for deletion, in case it was somebody else's.
+// SendDeletionReceipt mails to the user that a deletion was requested, in case somebody else requested it.
 type SendDeletionReceipt struct {
 	User uuid.UUID `json:"user_id"`
 }
@@ -102,16 +102,16 @@ type SendInvitation struct {
 	Invitation uuid.UUID `json:"invitation_id"`
 }
 
-// SendStrayNotice tells the owner of a workspace that a user with another address tried to accept an invitation.
+// SendStrayNotice mails to the owner of a workspace that a user with another address tried to accept an invitation.
 type SendStrayNotice struct {
 	Workspace  uuid.UUID `json:"workspace_id"`
 	Invitation uuid.UUID `json:"invitation_id"`
 }
 
-// ForgetSubject destroys the key of a subject, and removes what is kept of it elsewhere.
+// ForgetSubject destroys the key of a subject and deletes its data outside the log.
 type ForgetSubject struct {
 	Subject  string `json:"subject"`
-	Unlisted bool   `json:"unlisted"` // no table shows its values
+	Unlisted bool   `json:"unlisted"` // no table has its values
 }
 
 // EraseUser erases a user who is due.
@@ -119,13 +119,13 @@ type EraseUser struct {
 	User uuid.UUID `json:"user_id"`
 }
 
-// ScrubTables makes Postgres remove what it still has of subjects whose keys were destroyed.
+// ScrubTables makes Postgres remove old row versions of subjects whose keys were destroyed.
 type ScrubTables struct {
-	Subject string `json:"subject"` // the last of them, so that a job that runs is not taken for this one
+	Subject string `json:"subject"` // the last of them, so that a running job is not taken for this one
 	AtOnce  bool   `json:"at_once,omitempty"`
 }
 
-// SweepErasures finds users who are due, erasures that did not finish, and subjects that ended and can still be read.
+// SweepErasures finds users who are due, unfinished erasures, and ended subjects that are still readable.
 type SweepErasures struct{}
 
 // Kind implements [reactors.Args].
@@ -166,15 +166,15 @@ type Adder interface {
 	Add(ctx context.Context, args reactors.Args) error
 }
 
-// Post turns requests for a mail into jobs.
+// Post adds a job for each requested mail.
 type Post struct{ Jobs Adder }
 
-// VerifyEmail implements Post of package commands.
+// VerifyEmail implements Post of package accesscmd.
 func (p Post) VerifyEmail(ctx context.Context, id uuid.UUID) error {
 	return p.Jobs.Add(ctx, SendVerification{User: id})
 }
 
-// ResetPassword implements Post of package commands.
+// ResetPassword implements Post of package accesscmd.
 func (p Post) ResetPassword(ctx context.Context, emailKey string) error {
 	return p.Jobs.Add(ctx, SendReset{EmailKey: emailKey})
 }

@@ -35,18 +35,18 @@ type Vault interface {
 	ApplyErasures(ctx context.Context, list []vault.Erasure) (changed int, err error)
 }
 
-// ResidualData are the data about people outside the log and its tables. Folders are those of this node.
+// ResidualData deletes the data about people outside the log and its tables. Folders are those of this node.
 type ResidualData interface {
 	// ScrubMail removes mails whose names have one of the marks.
 	ScrubMail(ctx context.Context, marks ...string) error
 	// DeletePictures removes all images in a folder, which may be missing.
 	DeletePictures(ctx context.Context, folder string) error
-	// Scrub makes Postgres remove the values of changed and deleted rows. It returns the steps that Postgres denied, after
-	// doing the others: a retry would not help.
+	// Scrub makes Postgres remove the values of changed and deleted rows. It returns the steps for which the role lacks permission, after
+	// doing the others. A retry would not help.
 	Scrub(ctx context.Context) (denied []string, err error)
 }
 
-// Scrubs are the jobs that make Postgres forget.
+// Scrubs are the jobs that scrub tables.
 type Scrubs interface {
 	Adder
 	// Newest returns the greatest id of the jobs of a kind, 0 when there is none.
@@ -66,11 +66,11 @@ type Eraser struct {
 	Jobs     Scrubs
 	Now      func() time.Time
 	Log      *slog.Logger
-	Every    time.Duration // least time between two scrubs, but of those that are wanted at once
+	Every    time.Duration // minimum interval between two scrubs, except urgent ones
 
-	scrubbed  atomic.Int64 // id of the newest job that the last scrub did the work of
+	scrubbed  atomic.Int64 // id of the newest job whose work the last scrub did
 	scrubbing atomic.Int64 // when the last scrub ended, in Unix nanoseconds
-	cleaned   time.Time    // this node's folders have nothing left of users erased before
+	cleaned   time.Time    // this node's folders have nothing of users erased before it
 }
 
 // SweepInterval is the interval of the search for users who are due, in case their jobs were lost.
@@ -79,7 +79,7 @@ const SweepInterval = time.Hour
 // foldTimeout limits the wait for the projections.
 const foldTimeout = 30 * time.Second
 
-// policy retries an erasure for as long as the promise allows; the sweep follows.
+// policy retries an erasure for as long as the promise allows. Later, the sweep retries.
 var policy = reactors.Policy{Attempts: 20, Timeout: 5 * time.Minute, AtOnce: 1}
 
 // Workers returns the workers of erasures.
@@ -94,8 +94,7 @@ func (e *Eraser) Workers() reactors.Workers {
 	}
 }
 
-// Sweep erases all users who are due, finishes erasures that were begun, and forgets every subject that has ended and can still
-// be read.
+// Sweep erases all users who are due, finishes begun erasures, and erases every ended subject that is still readable.
 func (e *Eraser) Sweep(ctx context.Context) error {
 	due, err := e.Views.DueForErasure(ctx, nil, e.Now())
 	if err != nil {
@@ -113,8 +112,8 @@ func (e *Eraser) Sweep(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// ForgetSubject removes what this node's folders have of a subject, and destroys its key. Of one that is listed in
-// tables, Postgres has to forget the rows too.
+// ForgetSubject deletes a subject's data in this node's folders and destroys its key. If tables list the subject, Postgres must remove the
+// old rows too.
 func (e *Eraser) ForgetSubject(ctx context.Context, subject string, listed bool) error {
 	if err := e.forget(ctx, subject); err != nil || !listed {
 		return err
@@ -123,7 +122,7 @@ func (e *Eraser) ForgetSubject(ctx context.Context, subject string, listed bool)
 	return e.Jobs.Add(ctx, ScrubTables{Subject: subject, AtOnce: isUser})
 }
 
-// forget removes what this node's folders have of a subject, and destroys its key.
+// forget deletes a subject's data in this node's folders and destroys its key.
 func (e *Eraser) forget(ctx context.Context, subject string) error {
 	mark := MarkOf(subject)
 	if err := e.Remains.ScrubMail(ctx, mark); err != nil {
@@ -151,8 +150,8 @@ func MarkOf(subject string) string {
 	return Mark(of)
 }
 
-// scrub makes Postgres remove what it still has of all subjects whose keys are destroyed so far, in one pass: it blocks sign-ins
-// while it rewrites their tables.
+// scrub makes Postgres remove old row versions of all subjects whose keys are destroyed so far, in one pass. It blocks sign-ins while it
+// rewrites their tables.
 func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error {
 	if job.ID <= e.scrubbed.Load() {
 		return nil
@@ -160,7 +159,7 @@ func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error
 	if since := e.Now().UnixNano() - e.scrubbing.Load(); !job.Args.AtOnce && since < e.Every.Nanoseconds() {
 		return reactors.Snooze(time.Duration(e.Every.Nanoseconds() - since))
 	}
-	newest, err := e.Jobs.Newest(ctx, job.Args.Kind()) // which was added after its subject's key was destroyed
+	newest, err := e.Jobs.Newest(ctx, job.Args.Kind()) // added after its subject's key was destroyed
 	if err != nil {
 		return err
 	}
@@ -185,13 +184,13 @@ func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error
 	return nil
 }
 
-// keeps is the warning about what Postgres could not be made to remove.
+// keeps is the warning about what Postgres could not remove.
 const keeps = "Postgres may keep values of erased people until it overwrites them"
 
 func (e *Eraser) warn(denied []string) { e.Log.Warn(keeps, "denied", denied) }
 
-// Clean removes from this node's folders what they have of erased users: the node that erased them has other folders, and a
-// mail may have been in progress. One goroutine must call it at the start and every [SweepInterval].
+// Clean deletes the data of erased users from this node's folders. The node that erased them has other folders, and a mail may have been in
+// progress. One goroutine must call it at the start and every [SweepInterval].
 func (e *Eraser) Clean(ctx context.Context) error {
 	began := e.Now()
 	list, err := e.Vault.Erasures(ctx)
@@ -228,17 +227,17 @@ func userOf(subject string) (uuid.UUID, bool) {
 	return id, isUser && err == nil
 }
 
-// Erase erases a user who is due; otherwise it does nothing. The first event says that the erasure has begun: from then on the
-// user does not exist and cannot be kept. All later steps are idempotent, and none needs anything that another destroys. An
-// erasure that began will finish, because the user's row remains due until [Eraser.conclude] has run. The job that follows from
-// its event scrubs Postgres.
+// Erase erases a user who is due; otherwise it does nothing. The first event states that the erasure has begun: from then on the user does
+// not exist, and the deletion cannot be cancelled. All later steps are idempotent, and none needs anything that another destroys. A begun
+// erasure will finish, because the user's row remains due until [Eraser.conclude] has run. The job that follows from its event scrubs
+// Postgres.
 func (e *Eraser) Erase(ctx context.Context, id uuid.UUID) error {
 	l, err := commands.Load(ctx, e.Commands.Fresh(), user.Kind, id.String())
 	if err != nil || !l.State.Registered {
 		return err
 	}
 	begun, err := commands.Handle(ctx, e.Commands, acting(l.Workspace), user.Kind, id.String(), user.BeginErasure{Now: e.Now()})
-	if err != nil || begun.State.Active() { // the user was kept
+	if err != nil || begun.State.Active() { // the user cancelled the deletion
 		return err
 	}
 	of, err := e.remember(ctx, id)
@@ -263,7 +262,7 @@ func (e *Eraser) Erase(ctx context.Context, id uuid.UUID) error {
 	return e.conclude(ctx, id, of)
 }
 
-// wipe removes what this node's folders have of the user.
+// wipe deletes the user's data in this node's folders.
 func (e *Eraser) wipe(ctx context.Context, of *memory) error {
 	if err := e.Remains.ScrubMail(ctx, of.marks...); err != nil {
 		return fmt.Errorf("scrub mails: %w", err)
@@ -288,12 +287,12 @@ func (e *Eraser) destroyKeys(ctx context.Context, begun event.Position, id uuid.
 	return nil
 }
 
-// ReapplyErasures erases the listed users who exist again, because a backup from before their erasure was restored. The list is newer
-// than the restored log and overrides it. Users whom only the list knows never get a key again.
+// ReapplyErasures erases the listed users who exist again after a restore of an older backup. The list is newer than the restored log and
+// overrides it. Listed users who are not in the log never get a key again.
 func (e *Eraser) ReapplyErasures(ctx context.Context, list []vault.Erasure) error {
 	for _, erased := range list {
 		id, isUser := userOf(erased.Subject)
-		if !isUser { // destroying the key is all there is to do
+		if !isUser { // destroying the key is all that is left to do
 			continue
 		}
 		if err := e.again(ctx, id, erased.At); err != nil {
@@ -345,7 +344,7 @@ func (e *Eraser) conclude(ctx context.Context, id uuid.UUID, of *memory) error {
 	return nil
 }
 
-// shutOut removes the user's credentials, and the targets of tokens that were mailed.
+// shutOut deletes the user's credentials, and the targets of mailed tokens.
 func (e *Eraser) shutOut(ctx context.Context, of *memory) error {
 	for _, subject := range of.credentials {
 		if err := e.Accounts.Credentials.Erase(ctx, subject); err != nil {
@@ -355,14 +354,14 @@ func (e *Eraser) shutOut(ctx context.Context, of *memory) error {
 	return nil
 }
 
-// memory is what an erasure must know of a user. None of it is personal, so it is also known after the user's key is destroyed.
+// memory is the data that an erasure needs. None of it is personal, so it stays known after the key is destroyed.
 type memory struct {
 	state       user.State
 	credentials []uuid.UUID // owners of credentials: the user, the addresses, and their changes
 	emailKeys   []string
-	proven      []string // keys of verified addresses that nobody else has now
+	proven      []string // keys of verified addresses that no other user has now
 	identities  []string
-	marks       []string // of mails: on the user's account, and to the user's addresses
+	marks       []string // of mails: about the user's account, and to the user's addresses
 	pictures    string   // folder
 }
 
@@ -412,7 +411,7 @@ func (e *Eraser) remember(ctx context.Context, id uuid.UUID) (*memory, error) {
 	return of, nil
 }
 
-// another reports whether an address is another user's now: mails and invitations to it may be theirs, and are removed when they
+// another reports whether an address now belongs to another user. Mails and invitations to it may be that user's, so they stay until they
 // expire.
 func (e *Eraser) another(ctx context.Context, key string, id uuid.UUID) (bool, error) {
 	holder, _, err := e.Accounts.HolderOf(ctx, key)
@@ -456,7 +455,7 @@ func (e *Eraser) leave(ctx context.Context, begun event.Position, id uuid.UUID, 
 	return nil
 }
 
-// acting returns the request of a command of the system itself in a workspace.
+// acting returns the request of a command that the system itself runs in a workspace.
 func acting(workspace uuid.UUID) commands.Request {
 	return commands.Request{Actor: actor.Actor{Type: "system", ID: "erasure", Workspace: workspace}, Workspace: workspace}
 }

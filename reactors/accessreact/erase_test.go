@@ -21,7 +21,7 @@ import (
 // workspace.
 type erasable struct {
 	id    uuid.UUID
-	marks []string // must not occur anywhere afterwards
+	marks []string // must occur nowhere afterwards
 	undo  string   // token that would restore the former address
 }
 
@@ -133,7 +133,7 @@ func TestErasedUserMayRegisterAgain(t *testing.T) {
 	require.NotEqual(t, p.id, again)
 	require.Equal(t, again, r.holder("ashanew@example.org"))
 	r.register("ashaold@example.org")
-	require.NoError(t, r.eraser.Erase(r.t.Context(), p.id), "a repeated job")
+	require.NoError(t, r.eraser.Erase(r.t.Context(), p.id), "a retried job")
 	require.Equal(t, again, r.holder("ashanew@example.org"))
 	text, err := r.accounts.Text(t.Context(), r.state(again).Email)
 	require.NoError(t, err)
@@ -187,7 +187,7 @@ func TestOnlyDueUsersAreErased(t *testing.T) {
 	require.True(t, r.state(id).Erased)
 }
 
-// The user's former address is another user's now: the other user keeps it.
+// The user's former address now belongs to another user, who keeps it.
 func TestErasureKeepsAnAddressOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

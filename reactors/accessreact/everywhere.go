@@ -29,7 +29,7 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// PersonEraser erases a person from all areas of the deployment, as an operator wants it (CONTRACT.md W1).
+// PersonEraser erases a person from all areas of the deployment, for an operator (CONTRACT.md W1).
 type PersonEraser struct {
 	*Eraser
 
@@ -38,7 +38,7 @@ type PersonEraser struct {
 	Messaging   *messagingview.Views
 }
 
-// found are those who have the address or the phone.
+// found are the subjects with the address or the phone.
 type found struct {
 	users       []uuid.UUID
 	invitations []uuid.UUID
@@ -49,8 +49,8 @@ type found struct {
 	sender      bool
 }
 
-// EraseEverywhere forgets all subjects that have an address or a phone, and returns how many there were. Accounts are found by their
-// address alone: nobody has confirmed a phone. Keys are destroyed when it returns, but those of accounts, whose erasure is a job.
+// EraseEverywhere erases all subjects that have an address or a phone, and returns their number. It finds accounts by address alone,
+// because phones of accounts are not verified. When it returns, all keys are destroyed except those of accounts, which a job erases.
 func (e *PersonEraser) EraseEverywhere(ctx context.Context, req commands.Request, email, phone string) (subjects int, err error) {
 	var wrongEmail, wrongPhone error
 	if strings.TrimSpace(email) != "" {
@@ -110,7 +110,7 @@ func (e *PersonEraser) EraseEverywhere(ctx context.Context, req commands.Request
 	return len(ended) + len(all.users), errors.Join(failed...)
 }
 
-// unless returns nil for an error that says that the work is done.
+// unless returns nil for an error that means that the work is already done.
 func unless(err, done error) error {
 	if errors.Is(err, done) {
 		return nil
@@ -177,7 +177,7 @@ func (e *PersonEraser) endUser(ctx context.Context, id uuid.UUID) error {
 	return nil
 }
 
-// endCompanyEmail lets a company have no address.
+// endCompanyEmail removes a company's address.
 func (e *PersonEraser) endCompanyEmail(ctx context.Context, req commands.Request, id uuid.UUID, end func(string, error) error) error {
 	l, err := commands.Load(ctx, e.Commands.Fresh(), company.Kind, id.String())
 	if err != nil {
@@ -187,7 +187,7 @@ func (e *PersonEraser) endCompanyEmail(ctx context.Context, req commands.Request
 	return end(l.State.EmailSubject(id.String()), err)
 }
 
-// endBuyer notes that a buyer is to be forgotten, unless that was noted.
+// endBuyer requests the erasure of a buyer, unless it was requested before.
 func (e *PersonEraser) endBuyer(ctx context.Context, req commands.Request, buyer string) error {
 	hash, _, _ := strings.Cut(buyer, "-")
 	l, err := commands.Load(ctx, e.Commands.Fresh(), enquiry.BuyerKind, hash)

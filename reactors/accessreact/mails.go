@@ -25,8 +25,7 @@ import (
 	"bahi/reactors"
 )
 
-// Mailer sends mails. A retry has the same id, which identifies the mail. Permanent reports whether a retry after an error is
-// useless.
+// Mailer sends mails. A retry has the same id, which identifies the mail. Permanent reports whether a retry after an error is useless.
 type Mailer interface {
 	Mail(ctx context.Context, id, to, subject, text string) error
 	Permanent(err error) bool
@@ -64,19 +63,19 @@ var templates = template.Must(template.ParseFS(texts, "mails/*.txt"))
 
 // letter has the values of the templates.
 type letter struct {
-	Name  string // only of a user with a verified address: otherwise anybody could send text to anybody
+	Name  string // set only for a user with a verified address: otherwise anybody could mail any text to anybody
 	Link  string
 	User  uuid.UUID
 	Until string
 }
 
-// about identifies whose mail it is, so that an erasure finds it after the user's key is destroyed.
+// about has the owners of a mail, so that an erasure finds it after the user's key is destroyed.
 type about struct {
 	of       uuid.UUID // the user or the invitation; [uuid.Nil]: neither
 	emailKey string    // key of the recipient's address; empty: the administrator
 }
 
-// Mark returns the mark of an id in the names of mails, one word between hyphens.
+// Mark returns the mark of an id in mail names, one word between hyphens.
 func Mark(id uuid.UUID) string { return hex.EncodeToString(id[:]) }
 
 // name returns the id of a job's mail, the same for each retry.
@@ -118,7 +117,7 @@ func spared(err error) error {
 	switch {
 	case errors.Is(err, credentials.ErrMailed):
 		return nil
-	case errors.Is(err, credentials.ErrTooMany): // operators see it among the jobs
+	case errors.Is(err, credentials.ErrTooMany): // operators see it in the list of jobs
 		return reactors.GiveUp(err)
 	default:
 		return err
@@ -169,8 +168,8 @@ func (m *Mails) reset(ctx context.Context, job reactors.Job[SendReset]) error {
 	return m.send(ctx, "password-reset", job.ID, about{id, s.EmailKey}, s.Email, l)
 }
 
-// emailNotice writes to the previous address if it was verified: anybody can enter another's address, and then change it. The
-// mail says how to undo the change, unless the change was itself an undo.
+// emailNotice writes to the previous address if it was verified: anybody can enter another person's address and then change it. The mail
+// explains how to undo the change, unless the change was itself an undo.
 func (m *Mails) emailNotice(ctx context.Context, job reactors.Job[SendEmailNotice]) error {
 	var (
 		before, s user.State
@@ -219,7 +218,7 @@ func (m *Mails) deletionNotice(ctx context.Context, job reactors.Job[SendDeletio
 		return gone(err)
 	}
 	if m.Admin == "" {
-		m.Log.Warn("a user asked for deletion, but BAHI_ADMIN_EMAIL names no administrator", "user", job.Args.User)
+		m.Log.Warn("deletion requested, but BAHI_ADMIN_EMAIL names no administrator", "user", job.Args.User)
 		return nil
 	}
 	// The mail has no name, because erasures do not reach it.

@@ -98,7 +98,7 @@ func TestAdministratorsMailNamesNobody(t *testing.T) {
 	id := r.settle("asha@example.org")
 	notice := job(SendDeletionNotice{User: id})
 	require.NoError(t, r.mails.deletionNotice(t.Context(), notice))
-	require.Empty(t, r.box.take(), "nobody asked for deletion")
+	require.Empty(t, r.box.take(), "deletion was not requested")
 	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
 	require.NoError(t, err)
 	require.NoError(t, r.mails.deletionNotice(t.Context(), notice))

@@ -71,7 +71,7 @@ func (f *faults) at(step string) error {
 	return nil
 }
 
-// arm makes the nth step from now on fail.
+// arm makes the nth later step fail.
 func (f *faults) arm(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,7 +106,7 @@ func (v frailVault) Erase(ctx context.Context, subject string) error {
 	return v.Vault.Erase(ctx, subject)
 }
 
-// remains are the mails and pictures of these tests.
+// remains has the mails and pictures of these tests.
 type remains struct {
 	box      *box
 	faults   *faults
@@ -126,7 +126,7 @@ func (r *remains) ScrubMail(_ context.Context, marks ...string) error {
 	return nil
 }
 
-// DeletePictures deletes all: one person at a time has pictures.
+// DeletePictures deletes all pictures: one person at a time has some.
 func (r *remains) DeletePictures(context.Context, string) error {
 	if err := r.faults.at("delete pictures"); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkForward forwards a log to a NATS server in this process, which stores it in files, and reads the same log by a
-// subscription. On a busy machine the processor time is more reliable than events/s.
+// BenchmarkForward forwards a log to a NATS server in this process, which stores it in files, and reads the same log by a subscription. On
+// a busy machine the processor time is more reliable than events/s.
 func BenchmarkForward(b *testing.B) {
 	r := newRig(b)
 	const events = 20_000

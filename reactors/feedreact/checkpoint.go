@@ -33,7 +33,7 @@ func Look(ctx context.Context, pool *pgxpool.Pool) (projections.Checkpoint, erro
 	return projections.Checkpoint{}, ErrNotBegun
 }
 
-// StateOf returns the state of a feed with this checkpoint, and why it is parked or waiting.
+// StateOf returns the state of a feed with this checkpoint, and the reason if it is parked or waiting.
 func StateOf(c projections.Checkpoint) (state, why string) {
 	switch {
 	case c.Error != nil:
@@ -45,8 +45,8 @@ func StateOf(c projections.Checkpoint) (state, why string) {
 	}
 }
 
-// Replay makes the feed continue with the event at a position, whether that was forwarded or not, and whatever log its checkpoint is
-// of; 0 and 1 are the log's beginning. A running feed notices within moments.
+// Replay makes the feed continue with the event at a position, even if it was forwarded before or its checkpoint is of another log. 0 and 1
+// are the log's beginning. A running feed detects this within moments.
 func Replay(ctx context.Context, pool *pgxpool.Pool, store eventstore.Store, from event.Position) (err error) {
 	to := projections.Checkpoint{StoreID: store.ID()}
 	if from > 1 {

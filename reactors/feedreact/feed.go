@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxConcurrent limits the messages in one call of the broker, which may be fewer if the broker is slow.
+	// maxConcurrent limits the messages in one call of the broker. A slow broker gets fewer.
 	maxConcurrent = 4096
 
 	// The delay between attempts doubles from the first to the longest.
@@ -29,11 +29,11 @@ type Config struct {
 	Store eventstore.Store
 	Pool  *pgxpool.Pool // on the database with the checkpoint
 
-	// Broker takes messages. Publish MUST return nil only if it has stored all of them, each subject's in the given order, and MUST
-	// accept repetitions; it MUST heed the context of the first message, and return without help.
+	// Broker receives messages. Publish MUST return nil only if it has stored all of them, each subject's in the given order, and MUST
+	// accept repetitions. It MUST heed the context of the first message, and MUST return on its own.
 	Broker message.Publisher
-	// Refused returns the message that an error of Publish is about, if the broker will never accept it. The broker MUST have stored
-	// the messages before it, and none of the same subject after it.
+	// Refused returns the message to which an error of Publish refers, if the broker will never accept it. The broker MUST have stored the
+	// messages before it, and none of the same subject after it.
 	Refused func(err error) (id string, refused bool)
 
 	Topic   string // the destination, in terms of the broker's adapter
@@ -65,8 +65,8 @@ func (f *Feed) Run(ctx context.Context) error {
 	return f.runner.React(ctx, projections.Forward(Name, !f.config.FromNow, f.forward))
 }
 
-// forward publishes events until the broker has all of them, or those before one that it refuses. If the broker times out, forward
-// halves the number of messages per call, so that a slow broker makes progress.
+// forward publishes events until the broker has all of them, or those before a refused one. If the broker times out, forward halves the
+// number of messages per call, so a slow broker makes progress.
 func (f *Feed) forward(ctx context.Context, events []event.Stored, waits func(error)) (kept int, err error) {
 	messages := make([]*message.Message, len(events))
 	for i, e := range events {

@@ -33,7 +33,7 @@ func TestEventsAreForwardedInOrder(t *testing.T) {
 	writing.Wait()
 	run.reached(r.head())
 	require.Equal(t, r.ids(0), r.forwarded(250))
-	require.Contains(t, r.said.String(), `level=INFO msg="starting a reactor without a checkpoint" reactor=feed after=0`)
+	require.Contains(t, r.said.String(), `level=INFO msg="reactor starts without a checkpoint" reactor=feed after=0`)
 	m := run.metrics()
 	require.Equal(t, map[string]float64{
 		"bahi_feed_position": 250, "bahi_feed_lag_events": 0, "bahi_feed_lag_seconds": 0, "bahi_feed_parked": 0, "bahi_feed_working": 1,
@@ -81,7 +81,7 @@ func TestKilledFeedForwardsEachEventOnceAndInOrder(t *testing.T) {
 		case 1:
 			run.stop()
 			run = r.run()
-		case 2: // another process that has lost its lock unnoticed
+		case 2: // another process that does not know it lost its lock
 			r.exec(`update reactor.checkpoint set owner = gen_random_uuid()`)
 		default: // kill at a random moment
 			run.reached(r.head() - 5)
@@ -202,7 +202,7 @@ func (r *rig) takesAtMost(size int32) {
 	r.broker.Start()
 }
 
-// parked waits until the feed's row says that it is parked at a position.
+// parked waits until the feed's row shows it as parked at a position.
 func (r *rig) parked(at event.Position) projections.Checkpoint {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {

@@ -23,13 +23,12 @@ var notExtensions = map[string]bool{"data": true, "database64": true, "dataschem
 // extension matches the names of attributes (CloudEvents 1.0, naming conventions).
 var extension = regexp.MustCompile(`^[a-z0-9]{1,20}$`)
 
-// Message returns an event as a CloudEvent (1.0.2) in the form of a Watermill message: its payload is the event's, byte by byte,
-// and its metadata are the CloudEvent's attributes. The broker's adapter decides how its protocol carries attributes. The
-// message's own id, by which a broker detects repetitions, combines the event's id and position: other programs may append one
-// id to several streams.
+// Message returns an event as a CloudEvent (1.0.2) in the form of a Watermill message. Its payload is the event's, byte by byte, and its
+// metadata are the CloudEvent's attributes. The broker's adapter decides how its protocol carries attributes. The message's own id
+// identifies repetitions to a broker. It combines the event's id and position, because other programs may append one id to several streams.
 //
-// The attribute sequence is the position in the log, with leading zeros. Scalar fields of the event's metadata become extension
-// attributes, under their names without underscores, unless an attribute of ours has the name.
+// The attribute sequence is the position in the log, with leading zeros. Scalar fields of the event's metadata become extension attributes.
+// Their names lose underscores. A name of a standard attribute is left out.
 func Message(log uuid.UUID, e event.Stored) *message.Message {
 	sequence := strconv.FormatUint(uint64(e.Position), 10)
 	m := message.NewMessage(e.ID.String()+"@"+sequence, e.Data)

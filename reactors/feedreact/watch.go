@@ -15,7 +15,7 @@ import (
 const (
 	Live    = "live"    // this process or another forwards events
 	Waiting = "waiting" // the broker or the database does not respond, or was not yet asked; the feed retries
-	Parked  = "parked"  // an operator has to act
+	Parked  = "parked"  // an operator must act
 )
 
 // Status is this process's state of the feed.
@@ -39,7 +39,7 @@ func (f *Feed) Status() Status {
 	return s
 }
 
-// Lag is the part of the log that a feed has not forwarded.
+// Lag measures the part of the log that a feed has not forwarded.
 type Lag struct {
 	Head event.Position // of the log
 	Time time.Duration  // since the oldest unforwarded event was recorded
@@ -75,8 +75,8 @@ func (f *Feed) Register(to prometheus.Registerer) {
 	to.MustRegister(f.metrics.published, f.metrics.failures, gauges{f})
 }
 
-// gauges reports the feed's progress from the database, so that all processes report the same, except which one forwards. It reports
-// nothing while the database does not respond.
+// gauges reports the feed's progress from the database. All processes report the same, except which one forwards. It reports nothing while
+// the database does not respond.
 type gauges struct{ f *Feed }
 
 var (
@@ -116,7 +116,7 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 		return
 	}
 	if err != nil {
-		g.f.config.Log.Warn("reading the feed's metrics failed", "error", err)
+		g.f.config.Log.Warn("collecting the feed's metrics failed", "error", err)
 		return
 	}
 	tell(positionGauge, float64(at.Position))

@@ -13,7 +13,7 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// Khatas reads the scanned pages whose uploads were answered before they were read.
+// Khatas reads scanned pages of uploads that were accepted without reading.
 var Khatas = reactors.Define("khatas",
 	reactors.On(func(q *reactors.Queue, e event.Recorded[khata.Uploaded]) error {
 		if e.Data.Later {
@@ -42,7 +42,7 @@ const SweepKhatasInterval = time.Hour
 
 // Reading reads uploads and removes old ones.
 type Reading struct {
-	// Read reads an upload; last: no further attempt follows an error.
+	// Read reads an upload; last: there is no attempt after an error.
 	Read   func(ctx context.Context, khata string, last bool) error
 	Remove func(ctx context.Context, workspace uuid.UUID, khata string) error
 	Views  *ledgerview.Views
@@ -66,7 +66,7 @@ func (r *Reading) Workers() reactors.Workers {
 	}
 }
 
-// Sweep removes the files of uploads that are too old.
+// Sweep deletes the files of uploads that are too old.
 func (r *Reading) Sweep(ctx context.Context) error {
 	old, err := r.Views.KhatasBefore(ctx, nil, r.Now().Add(-r.Keep))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package ledger has the side effects of the books.
+// Package ledgerreact has the side effects of the books.
 package ledgerreact
 
 import (
@@ -29,8 +29,7 @@ type ReplyToDraft struct {
 // Kind implements [reactors.Args].
 func (ReplyToDraft) Kind() string { return "reply_to_draft" }
 
-// Gateway sends texts to phones. Ended returns the status of a reply after an error that no further attempt may follow, "" for any other
-// error.
+// Gateway sends texts to phones. Ended returns the status of a reply after an error that excludes another attempt, "" for any other error.
 type Gateway interface {
 	Reply(ctx context.Context, id, to, text string) (sent string, err error)
 	Ended(err error) (status string)
@@ -40,10 +39,10 @@ type Gateway interface {
 type Replies struct {
 	Commands *commands.Handler
 	Gateway  Gateway
-	Status   string // of a reply that the gateway took: sent, or kept in the sandbox
+	Status   string // of an accepted reply: sent, or kept in the sandbox
 }
 
-// attempts end after some five hours: the network takes replies for a day.
+// attempts end after about five hours: the network accepts replies for a day.
 const attempts = 9
 
 // Workers returns the worker of confirmations.

@@ -1,4 +1,4 @@
-// Package marketplace has the side effects of companies, their contacts and what they are asked.
+// Package marketplacereact has the side effects of companies, their contacts and their enquiries.
 package marketplacereact
 
 import (
@@ -13,7 +13,7 @@ import (
 	"bahi/reactors"
 )
 
-// Companies tells companies what they are asked, and what strangers change of their contacts.
+// Companies notifies companies of enquiries, and of changes of their contacts by non-members.
 var Companies = reactors.Define("companies",
 	reactors.On(func(q *reactors.Queue, e event.Recorded[enquiry.Sent]) error {
 		id, err := uuid.Parse(e.StreamID())
@@ -40,21 +40,21 @@ var Companies = reactors.Define("companies",
 	}),
 ).Gathering(gather)
 
-// gather is how long an enquiry waits for others of which companies are told by the same jobs.
+// gather is how long an enquiry waits for others whose companies the same jobs notify.
 const gather = 100 * time.Millisecond
 
-// EnquiryBatch are enquiries of which companies are told by one job.
+// EnquiryBatch has enquiries whose companies one job notifies.
 type EnquiryBatch struct {
 	Enquiry   uuid.UUID   `json:"enquiry_id,omitzero"` // of a job of an older program
 	Enquiries []uuid.UUID `json:"enquiries,omitempty"`
 }
 
-// maxAsked bounds the enquiries of a job, which are told one after the other.
+// maxAsked limits the enquiries of a job, which notifies one after the other.
 const maxAsked = 16
 
 func one(id uuid.UUID) EnquiryBatch { return EnquiryBatch{Enquiries: []uuid.UUID{id}} }
 
-// with returns them with others, or false if there are enough.
+// with returns the enquiries with others, or false if there are enough.
 func (a EnquiryBatch) with(more EnquiryBatch) (EnquiryBatch, bool) {
 	if len(a.Enquiries) >= maxAsked {
 		return a, false
@@ -70,13 +70,13 @@ func (a EnquiryBatch) all() []uuid.UUID {
 	return a.Enquiries
 }
 
-// NotifyByMail mails enquiries to the companies that were asked.
+// NotifyByMail mails enquiries to their companies.
 type NotifyByMail struct{ EnquiryBatch }
 
-// NotifyByChat tells the companies by chat.
+// NotifyByChat notifies companies of enquiries by chat.
 type NotifyByChat struct{ EnquiryBatch }
 
-// PushLead makes enquiries leads in the crm.
+// PushLead pushes enquiries to the crm as leads.
 type PushLead struct{ EnquiryBatch }
 
 // Join implements [reactors.Mergeable].
@@ -100,7 +100,7 @@ func (a PushLead) Join(other reactors.Args) (reactors.Args, bool) {
 	return PushLead{all}, taken
 }
 
-// SendDigest tells a company how much it was asked within an hour of many enquiries.
+// SendDigest mails to a company the number of enquiries within a busy hour.
 type SendDigest struct {
 	Company uuid.UUID `json:"company_id"`
 	Hour    int64     `json:"hour"` // in Unix seconds
@@ -111,7 +111,7 @@ type ConfirmCompanyEmail struct {
 	Company uuid.UUID `json:"company_id"`
 }
 
-// TellContactChange tells a company that a stranger changed one of its contacts.
+// TellContactChange mails to a company that a non-member changed one of its contacts.
 type TellContactChange struct {
 	Contact uuid.UUID `json:"contact_id"`
 }

@@ -34,35 +34,35 @@ import (
 	"bahi/readmodels/marketplaceview"
 )
 
-// Lead is an enquiry as the crm gets it.
+// Lead is an enquiry in the form for the crm.
 type Lead struct {
 	ID, Name, Email, Phone, Company, Product, Message string
 	Quantity                                          int64
 	Source                                            string
 }
 
-// CRM takes leads. To names it to people.
+// CRM accepts leads. To returns its name for people.
 type CRM interface {
 	Push(ctx context.Context, l Lead) (id string, err error)
 	To() string
 	Permanent(err error) bool
 }
 
-// Chat tells a phone of an enquiry: by a text, or by a template with the values of its places, each a line, to a phone that has not written
-// for a day. A retry has the same id. Ended reports whether no further try may follow after an error. Refusal returns our words for a code
-// of the network, 0 for none.
+// Chat notifies a phone of an enquiry: by a text, or by a template if the phone has not written for a day. A template's parameters are one
+// line each. A retry has the same id. Ended reports whether an error excludes another try. Refusal returns our text for a code of the
+// network; 0 means none.
 type Chat interface {
 	Chat(ctx context.Context, id, to, text string, values []string) error
 	Ended(err error) bool
 	Refusal(code int) string
 }
 
-// Wrote tells whether a person with a phone, in digits, has written to a workspace.
+// Wrote reports whether a person with a phone, in digits, has written to a workspace.
 type Wrote interface {
 	Wrote(ctx context.Context, at *readmodels.At, workspace uuid.UUID, phone string) (bool, error)
 }
 
-// Notices tell companies what concerns them.
+// Notices notifies companies.
 type Notices struct {
 	Commands *commands.Handler
 	Accounts *accesscmd.Accounts
@@ -74,18 +74,18 @@ type Notices struct {
 	CRM      CRM
 	Jobs     accessreact.Adder
 	Frontend string // base of links: https://example.org
-	Most     int64  // enquiries to a company within an hour that are told one by one; 0: 300
+	Most     int64  // maximum of enquiries to a company within an hour with a notification each; 0: 300
 }
 
-// policy has eight attempts within some 24 hours (CONTRACT.md 3.6).
+// policy makes eight attempts within about 24 hours (CONTRACT.md 3.6).
 var policy = reactors.Policy{Attempts: 8, First: 79 * time.Second}
 
-// tellTimeout bounds the telling of one enquiry, and tellPolicy that of all that a job has.
+// tellTimeout limits the notification of one enquiry, tellPolicy that of a whole job.
 const tellTimeout = 30 * time.Second
 
 var tellPolicy = reactors.Policy{Attempts: policy.Attempts, First: policy.First, Timeout: (maxAsked + 1) * tellTimeout}
 
-// maxTold is how many enquiries within an hour a company is told one by one (CONTRACT.md M15).
+// maxTold is the maximum of single notifications of a company within an hour (CONTRACT.md M15).
 const maxTold = 300
 
 // Workers returns the workers of notices.
@@ -127,7 +127,7 @@ func text(name string, l letter) (string, error) {
 	return strings.TrimSpace(b.String()), nil
 }
 
-// harmless takes the links out of a buyer's text, which mail programs would make of it.
+// harmless replaces what mail programs would turn into links in a buyer's text.
 var harmless = strings.NewReplacer("://", "[:]//", "www.", "www[.]", "WWW.", "WWW[.]")
 
 // line returns a text as one line without links.
@@ -146,20 +146,20 @@ type asked struct {
 	product   string
 }
 
-// errGone ends a notification of what is erased.
+// errGone ends a notification of an erased enquiry.
 var errGone = errors.New("the buyer was erased")
 
-// skip is why a notification is not sent at all.
+// skip is the reason why a notification is not sent at all.
 type skip string
 
 func (s skip) Error() string { return string(s) }
 
-// ended is a failure after which no further try follows.
+// ended is a failure that excludes another try.
 type ended struct{ why string }
 
 func (e ended) Error() string { return e.why }
 
-// load returns an enquiry with its buyer in clear.
+// load returns an enquiry with its buyer's personal values opened.
 func (n *Notices) load(ctx context.Context, id uuid.UUID) (a asked, err error) {
 	l, err := commands.Load(ctx, n.Commands.Cached(), enquiry.Kind, id.String())
 	if err != nil || l.State.Status == "" {
@@ -203,11 +203,11 @@ func (n *Notices) letter(a asked) (letter, error) {
 	return l, nil
 }
 
-// maxOfPlace bounds what a buyer writes into a template.
+// maxOfPlace limits a buyer's text in a template's parameter.
 const maxOfPlace = 500
 
-// places returns the values of a template's places {{1}} to {{5}}: the company, the buyer's name and address, what is asked for, and a
-// link. The network wants a text in each, of one line.
+// places returns a template's parameters {{1}} to {{5}}: the company, the buyer's name and address, the product, and a link. The network
+// requires one line of text in each.
 func (l letter) places() []string {
 	about := l.Product
 	if l.Quantity > 0 {
@@ -223,7 +223,7 @@ func (l letter) places() []string {
 	return values
 }
 
-// crowded reports whether a company is asked so much that it gets digests, and sees to the next.
+// crowded reports whether a company gets so many enquiries that it gets digests. It schedules the next digest.
 func (n *Notices) crowded(ctx context.Context, at *readmodels.At, a asked) error {
 	hour := n.Commands.Now().Truncate(time.Hour)
 	most := cmp.Or(n.Most, maxTold)
@@ -234,7 +234,7 @@ func (n *Notices) crowded(ctx context.Context, at *readmodels.At, a asked) error
 	if err := n.Jobs.Add(ctx, SendDigest{Company: a.Company, Hour: hour.Unix()}); err != nil {
 		return err
 	}
-	return skip("too many enquiries within an hour: they come as a digest")
+	return skip("too many enquiries within an hour: a digest follows")
 }
 
 func (n *Notices) mail(ctx context.Context, at *readmodels.At, a asked) (note enquiry.Note, err error) {
@@ -267,7 +267,7 @@ func (n *Notices) send(ctx context.Context, kind, id string, to recipient, l let
 	return err
 }
 
-// recipient is who hears what concerns a company. The marks are in the names of mails, so that an erasure finds them.
+// recipient is a company's recipient of notices. The marks are in the names of mails, so that an erasure finds them.
 type recipient struct {
 	address string
 	marks   []string
@@ -302,7 +302,7 @@ func (n *Notices) recipient(ctx context.Context, at *readmodels.At, id uuid.UUID
 		}
 		return recipient{address, []string{accessreact.Mark(accesscmd.Recipient(s.EmailKey))}}, err
 	}
-	return recipient{}, skip("nobody of the company has a confirmed address")
+	return recipient{}, skip("the company has no confirmed address")
 }
 
 func (n *Notices) chat(ctx context.Context, at *readmodels.At, a asked) (note enquiry.Note, err error) {
@@ -316,7 +316,7 @@ func (n *Notices) chat(ctx context.Context, at *readmodels.At, a asked) (note en
 	}
 	wrote, err := n.Heard.Wrote(ctx, at, a.workspace, strings.TrimPrefix(phone, "+"))
 	if err == nil && !wrote {
-		err = skip("no message has come from the company's phone")
+		err = skip("the company's phone has never written")
 	}
 	if err == nil {
 		err = n.crowded(ctx, at, a)
@@ -345,7 +345,7 @@ func (n *Notices) push(ctx context.Context, _ *readmodels.At, a asked) (note enq
 		return note, err
 	}
 	shown := func(p event.Personal) string { return *cmp.Or(p.Shown(), new("")) }
-	phone, _ := person.Phone("user_phone", shown(a.Phone)) // the crm gets none that cannot be read
+	phone, _ := person.Phone("user_phone", shown(a.Phone)) // the crm gets no lead that is unreadable
 	note.Lead, err = n.CRM.Push(ctx, Lead{
 		ID: a.id.String(), Name: shown(a.Name), Email: shown(a.Email), Phone: phone, Company: a.company.Name, Product: a.product,
 		Message: shown(a.Message), Source: a.Source, Quantity: l.Quantity,
@@ -380,7 +380,7 @@ type notice struct {
 	company uuid.UUID
 }
 
-// write mails a text to a company. It does nothing where nobody of it has an address.
+// write mails a text to a company. It does nothing if the company has no address.
 func (n *Notices) write(ctx context.Context, at *readmodels.At, o notice, of commands.Loaded[company.State], l letter,
 	marks ...string) error {
 	to, err := n.recipient(ctx, at, o.company, of.State, of.Workspace)
@@ -391,7 +391,7 @@ func (n *Notices) write(ctx context.Context, at *readmodels.At, o notice, of com
 	return settled(err)
 }
 
-// settled returns nil for what is skipped, and gives up what is final.
+// settled returns nil for a skip, and gives up after a final failure.
 func settled(err error) error {
 	if _, skipped := errors.AsType[skip](err); skipped {
 		return nil
@@ -427,7 +427,7 @@ func (n *Notices) confirm(ctx context.Context, job reactors.Job[ConfirmCompanyEm
 	return settled(n.send(ctx, "confirm", strconv.FormatInt(job.ID, 10), to, letter{Company: line(s.Name), Link: link}))
 }
 
-// contactChange tells a company of a stranger's change, unless it was told lately. A retry is of the same notice.
+// contactChange notifies a company of a non-member's change, unless it was notified lately. A retry sends the same notice.
 func (n *Notices) contactChange(ctx context.Context, job reactors.Job[TellContactChange]) error {
 	c, err := commands.Load(ctx, n.Commands.Fresh(), companycontact.Kind, job.Args.Contact.String())
 	if err != nil || c.State.Company == uuid.Nil {

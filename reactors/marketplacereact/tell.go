@@ -20,15 +20,15 @@ import (
 // telling is one notification.
 type telling func(ctx context.Context, at *readmodels.At, a asked) (enquiry.Note, error)
 
-// deliveryResult is what became of one.
+// deliveryResult is the result of a notification.
 type deliveryResult struct {
 	enquiry   uuid.UUID
 	workspace uuid.UUID
 	note      enquiry.Note
 }
 
-// tell does the notifications of a port, one after the other, and notes what became of all at once. Of several, one that fails goes on in a
-// job of its own: nobody is told again because another could not be.
+// tell sends the notifications of a port one after the other, and records all results at once. If there are several, a failing one
+// continues in a job of its own, so that the others are not sent again.
 func (n *Notices) tell(ctx context.Context, port enquiry.Port, all []uuid.UUID, attempt int, do telling,
 	alone func(EnquiryBatch) reactors.Args) error {
 	var (
@@ -38,7 +38,7 @@ func (n *Notices) tell(ctx context.Context, port enquiry.Port, all []uuid.UUID, 
 	for _, id := range all {
 		note, err := n.tellOne(ctx, port, id, attempt, do)
 		switch {
-		case ctx.Err() != nil: // the process stops, or takes too long; what was told is noted
+		case ctx.Err() != nil: // the process stops, or takes too long; finished notifications are recorded
 			failed = errors.Join(failed, ctx.Err())
 		case err != nil && len(all) > 1:
 			failed = errors.Join(failed, n.Jobs.Add(ctx, alone(one(id))))
@@ -61,7 +61,7 @@ func (n *Notices) tell(ctx context.Context, port enquiry.Port, all []uuid.UUID, 
 	return errors.Join(failed, noting.Wait())
 }
 
-// tellOne does one notification, unless it was done, and returns what became of it, nil for nothing.
+// tellOne sends one notification, unless it was sent, and returns its result, or nil for none.
 func (n *Notices) tellOne(ctx context.Context, port enquiry.Port, id uuid.UUID, attempt int, do telling) (*deliveryResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
@@ -70,7 +70,7 @@ func (n *Notices) tellOne(ctx context.Context, port enquiry.Port, id uuid.UUID, 
 		return nil, err
 	}
 	before, err := commands.Load(ctx, n.Commands.Cached(), enquiry.NotificationKind, id.String())
-	// a receipt may have said so
+	// a receipt may have reported the result
 	if is := before.State.Of[port].Status; err != nil || is == enquiry.Done || is == enquiry.Failed && port == enquiry.Chat {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (n *Notices) tellOne(ctx context.Context, port enquiry.Port, id uuid.UUID, 
 	if a.company.Name == "" {
 		err = skip("the company was deleted")
 	} else {
-		note, err = do(ctx, new(readmodels.At).Past(a.position), a) // what came after the enquiry is not waited for
+		note, err = do(ctx, new(readmodels.At).Past(a.position), a) // it need not be newer than the enquiry
 	}
 	note.Port, note.Status, note.At = port, enquiry.Done, n.Commands.Now().UTC().Truncate(time.Microsecond)
 	failed, isFinal := errors.AsType[ended](err)
@@ -98,7 +98,7 @@ func (n *Notices) tellOne(ctx context.Context, port enquiry.Port, id uuid.UUID, 
 	return &deliveryResult{id, a.workspace, note}, nil
 }
 
-// note records what became of a notification.
+// note records the result of a notification.
 func (n *Notices) note(ctx context.Context, t deliveryResult) error {
 	req := commands.Request{Actor: actor.Actor{Type: "system", ID: "notices", Workspace: t.workspace}, Workspace: t.workspace}
 	_, err := commands.Handle(ctx, n.Commands, req, enquiry.NotificationKind, t.enquiry.String(), t.note)
@@ -109,7 +109,7 @@ func (n *Notices) note(ctx context.Context, t deliveryResult) error {
 	return err
 }
 
-// Receipt notes what the chat network says became of a notification. Of an enquiry that is unknown, or was erased, it notes nothing.
+// Receipt records the chat network's delivery receipt for a notification. It ignores an unknown or erased enquiry.
 func (n *Notices) Receipt(ctx context.Context, id uuid.UUID, r message.Receipt) error {
 	note := enquiry.Note{Notified: enquiry.Notified{Port: enquiry.Chat, Status: enquiry.Done,
 		At: n.Commands.Now().UTC().Truncate(time.Microsecond)}}
@@ -134,7 +134,7 @@ func (n *Notices) Receipt(ctx context.Context, id uuid.UUID, r message.Receipt) 
 	if err != nil {
 		return err
 	}
-	if before.State.Of[enquiry.Chat].Status == "" { // the network's answer to us is missing
+	if before.State.Of[enquiry.Chat].Status == "" { // we have not received the network's response
 		note.To, note.Buyer = a.company.Profile.Phone.Value, a.Buyer
 		if note.Said, err = text("chat", l); err != nil {
 			return err

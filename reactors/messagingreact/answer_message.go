@@ -26,7 +26,7 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// AnswerMessage lets a bot answer a message, and all others that wait then.
+// AnswerMessage makes a bot answer a message, and all others that wait by then.
 type AnswerMessage struct {
 	Message string `json:"message"`
 	Contact int64  `json:"contact"`
@@ -43,6 +43,9 @@ type Answers struct {
 	Messages *messagingcmd.Messages
 	Views    *messagingview.Views
 	Pool     *pgxpool.Pool // has the leases
+
+	// Balances reports whether a message answers a request to confirm a balance: no bot answers it.
+	Balances func(ctx context.Context, workspace uuid.UUID, message int64) (bool, error)
 }
 
 const (
@@ -50,12 +53,12 @@ const (
 	answerTimeout = 4 * time.Minute // six calls of a model, and its tools
 	answerAtOnce  = 64              // they mostly wait for a model
 
-	maxReplies = 20 // to a contact in an hour
+	maxReplies = 20 // maximum replies to a contact in an hour
 	maxHistory = 20
 
-	leaseAgain = time.Second // later a contact is looked at again who is being answered
+	leaseAgain = time.Second // delay after which a contact that another job answers is checked again
 
-	// TakeOverInterval is how often answers are looked for whose process died.
+	// TakeOverInterval is the interval of the search for answers whose process died.
 	TakeOverInterval = 10 * time.Second
 )
 
@@ -73,7 +76,7 @@ func (a *Answers) Workers() reactors.Workers {
 	}), reactors.Work(reactors.Policy{Attempts: 1}, a.takeOver)}
 }
 
-// needed tells of which messages the channel has an active bot.
+// needed returns the messages whose channel has an active bot.
 func (a *Answers) needed(ctx context.Context, asOf event.Position, all []reactors.Wanted[AnswerMessage]) ([]bool, error) {
 	return ofEach(all, func(w reactors.Wanted[AnswerMessage]) int64 { return w.Args.Channel },
 		func(w reactors.Wanted[AnswerMessage]) ([]int64, error) {
@@ -81,7 +84,7 @@ func (a *Answers) needed(ctx context.Context, asOf event.Position, all []reactor
 		})
 }
 
-// ofEach tells of which elements there is something. It looks once for each key.
+// ofEach returns the elements for which a check holds. It checks each key once.
 func ofEach[E any, K comparable](all []E, key func(E) K, look func(E) ([]int64, error)) ([]bool, error) {
 	there, found := make([]bool, len(all)), map[K]bool{}
 	for i, e := range all {
@@ -98,14 +101,13 @@ func ofEach[E any, K comparable](all []E, key func(E) K, look func(E) ([]int64, 
 	return there, nil
 }
 
-// TakeOver frees the answers whose process died: those that run although nobody has renewed their lease. Otherwise they would wait for
-// their timeout.
+// TakeOver frees the answers whose process died: those that run without a renewed lease. Otherwise they would wait for their timeout.
 type TakeOver struct{}
 
 // Kind implements [reactors.Args].
 func (TakeOver) Kind() string { return "take_over_answers" }
 
-// takeOver runs answers again whose lease ended. One whose last attempt died is left to the queue.
+// takeOver restarts answers whose lease ended. It leaves those whose last attempt died to the queue.
 func (a *Answers) takeOver(ctx context.Context, _ reactors.Job[TakeOver]) error {
 	_, err := a.Pool.Exec(ctx, `
 		update river.river_job j set state = 'available', scheduled_at = now() from knowledge.lease l
@@ -114,7 +116,7 @@ func (a *Answers) takeOver(ctx context.Context, _ reactors.Job[TakeOver]) error 
 	return err
 }
 
-// turn is an answer that a bot is to give.
+// turn is an answer that a bot must give.
 type turn struct {
 	AnswerMessage
 	answering.Question
@@ -125,7 +127,7 @@ type turn struct {
 	silent    bool // too many replies
 }
 
-// answer lets the first active bot of the channel answer what waits. last: no further attempt follows an error.
+// answer makes the first active bot of the channel answer the waiting messages. last: there is no attempt after an error.
 func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) error {
 	t, asOf, err := readmodels.CompleteAsOf(func(at *readmodels.At) (*turn, error) { return a.turn(ctx, at, args) })
 	if errors.Is(err, errNothing) || err == nil && t == nil {
@@ -138,8 +140,7 @@ func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) err
 		return a.finish(ctx, t, answering.Result{Handover: true, Why: "too many replies in an hour"}, 0)
 	}
 	t.Question.AsOf = asOf
-	// What the engine reads need not be newer than what was asked. Otherwise each of its reads would wait for what others have written
-	// meanwhile.
+	// The engine may read a state as old as the question. Otherwise each of its reads would wait for the latest writes of others.
 	r, err := a.Engine.Run(ctx, t.Question)
 	if err != nil {
 		if !last || ctx.Err() != nil {
@@ -156,7 +157,7 @@ func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) err
 	case err == nil:
 	case ok && (refused.Kind == fault.TooMany || refused.Kind == fault.Unavailable) && !last:
 		return err
-	case ok: // the network or the window refuses: a person has to know
+	case ok: // the network or the window refuses: a person must know
 		r.Handover, r.Why = true, "the answer could not be sent"
 	default:
 		return err
@@ -168,7 +169,7 @@ func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) err
 	return a.finish(ctx, t, r, reply)
 }
 
-// finish notes the answer, and hands the contact over where the bot has no answer.
+// finish records the answer, and hands the contact over to people if the bot has no answer.
 func (a *Answers) finish(ctx context.Context, t *turn, r answering.Result, reply int64) error {
 	if r.Handover {
 		req := answering.By(t.Request, t.Bot)
@@ -180,7 +181,7 @@ func (a *Answers) finish(ctx context.Context, t *turn, r answering.Result, reply
 	return a.Engine.Finish(ctx, t.Question, r, botanswer.Given{Channel: t.Channel, Upto: t.upto, Reply: reply})
 }
 
-// turn returns what there is to answer, nil for nothing.
+// turn returns the messages to answer, nil if there are none.
 func (a *Answers) turn(ctx context.Context, at *readmodels.At, args AnswerMessage) (*turn, error) {
 	t := &turn{AnswerMessage: args, person: strconv.FormatInt(args.Contact, 10)}
 	done, err := commands.Load(ctx, a.Commands.Fresh(), botanswer.Kind, args.Message)
@@ -209,8 +210,8 @@ func (a *Answers) turn(ctx context.Context, at *readmodels.At, args AnswerMessag
 	return t, a.fill(ctx, at, t, talk, waiting)
 }
 
-// sender returns the phone that the channel's network names as a message's sender, "" for none. What people have typed into a contact
-// proves nothing.
+// sender returns the phone that the channel's network reports as a message's sender, "" for none. A phone that a person has typed into a
+// contact proves nothing.
 func (a *Answers) sender(ctx context.Context, id string) (string, error) {
 	return commands.RevealOf(ctx, a.Commands, message.Kind, id, func(s message.State) event.Personal { return s.Phone })
 }
@@ -230,11 +231,11 @@ func (a *Answers) bot(ctx context.Context, at *readmodels.At, t *turn) (int64, b
 
 // number returns the number of a message.
 func number(id string) int64 {
-	n, _ := strconv.ParseInt(strings.TrimPrefix(id, message.Name("")), 10, 64) // we gave it
+	n, _ := strconv.ParseInt(strings.TrimPrefix(id, message.Name("")), 10, 64) // Bahi created it
 	return n
 }
 
-// fill completes the turn with what was said.
+// fill adds the conversation to the turn.
 func (a *Answers) fill(ctx context.Context, at *readmodels.At, t *turn, talk messagingview.Talk, waiting []messagingview.Message) error {
 	own := number(t.Message)
 	t.Answer, t.Question.Contact, t.silent = t.Message, t.AnswerMessage.Contact, talk.Replies >= maxReplies
@@ -245,11 +246,18 @@ func (a *Answers) fill(ctx context.Context, at *readmodels.At, t *turn, talk mes
 		if m.Type == "reaction" || m.Text == nil || strings.TrimSpace(*m.Text) == "" {
 			continue
 		}
-		if _, consent := contact.ConsentKeyword(*m.Text); !consent { // STOP gets no answer
+		_, taken := contact.ConsentKeyword(*m.Text) // STOP gets no answer
+		if _, said := contact.BalanceKeyword(*m.Text); said {
+			var err error
+			if taken, err = a.Balances(ctx, t.workspace, number(m.ID)); err != nil {
+				return err
+			}
+		}
+		if !taken {
 			texts, mine = append(texts, *m.Text), mine || number(m.ID) == own
 		}
 	}
-	if !mine { // what else waits has a turn of its own
+	if !mine { // the other waiting messages have their own turn
 		return errNothing
 	}
 	t.Text = strings.Join(texts, "\n")
@@ -262,5 +270,5 @@ func (a *Answers) fill(ctx context.Context, at *readmodels.At, t *turn, talk mes
 	return err
 }
 
-// errNothing says that there is nothing to answer.
+// errNothing reports that no message waits for an answer.
 var errNothing = errors.New("nothing waits for an answer")

@@ -12,7 +12,7 @@ import (
 	"bahi/reactors"
 )
 
-// Bots reads what bots know from, and lets them answer.
+// Bots reads the sources of bots, and makes bots answer.
 var Bots = reactors.Define("bots",
 	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.FileAdded]) error {
 		q.Add(ReadSource{Source: e.StreamID()})
@@ -48,7 +48,7 @@ type ReadSource struct {
 // Kind implements [reactors.Args].
 func (ReadSource) Kind() string { return "read_bot_source" }
 
-// ForgetSource removes what was made of a file or a page.
+// ForgetSource deletes the data derived from a file or a page.
 type ForgetSource struct {
 	Bot    int64  `json:"bot"`
 	Source string `json:"source"`
@@ -57,7 +57,7 @@ type ForgetSource struct {
 // Kind implements [reactors.Args].
 func (ForgetSource) Kind() string { return "forget_bot_source" }
 
-// ForgetBot removes what was made of a bot's files and pages.
+// ForgetBot deletes the data derived from a bot's files and pages.
 type ForgetBot struct {
 	Bot string `json:"bot"`
 }
@@ -65,13 +65,13 @@ type ForgetBot struct {
 // Kind implements [reactors.Args].
 func (ForgetBot) Kind() string { return "forget_bot" }
 
-// SweepVectors has sources read again whose vectors are of another model than today's.
+// SweepVectors reads sources again whose vectors are of another model than the current one.
 type SweepVectors struct{}
 
 // Kind implements [reactors.Args].
 func (SweepVectors) Kind() string { return "sweep_bot_vectors" }
 
-// Knowledge reads what bots know from.
+// Knowledge reads the sources of bots.
 type Knowledge struct {
 	Reading *knowledge.Indexer
 }
@@ -84,7 +84,7 @@ const (
 	readTimeout = 5 * time.Minute
 )
 
-// Workers returns the workers that read and forget.
+// Workers returns the workers that read and delete sources.
 func (k *Knowledge) Workers() reactors.Workers {
 	return reactors.Workers{
 		reactors.Work(reactors.Policy{Attempts: tries, First: 10 * time.Second, Timeout: readTimeout, AtOnce: 2},

@@ -23,7 +23,7 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// Campaigns sends campaigns that began, and those that contacts give a cause for.
+// Campaigns sends started campaigns, and those that contacts trigger.
 var Campaigns = reactors.Define("campaigns",
 	reactors.On(func(q *reactors.Queue, e event.Recorded[campaign.Started]) error { return dispatch(q, e.StreamID()) }),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[campaign.Resumed]) error { return dispatch(q, e.StreamID()) }),
@@ -54,16 +54,16 @@ func dispatch(q *reactors.Queue, id string) error {
 	return nil
 }
 
-// DispatchCampaign sends what is due of a campaign.
+// DispatchCampaign sends the due messages of a campaign.
 type DispatchCampaign struct {
 	Campaign string `json:"campaign"`
-	Slot     int64  `json:"slot,omitempty"` // of a job that the sweep adds: it is another one than a job whose process died
+	Slot     int64  `json:"slot,omitempty"` // of a job that the sweep adds, to tell it from a job whose process died
 }
 
 // Kind implements [reactors.Args].
 func (DispatchCampaign) Kind() string { return "dispatch_campaign" }
 
-// TriggerCampaigns looks whether a contact has given a cause: by a message, or without one by consent.
+// TriggerCampaigns checks whether a contact triggers campaigns: by a message or, without one, by consent.
 type TriggerCampaigns struct {
 	Contact string `json:"contact"`
 	Message string `json:"message,omitempty"`
@@ -80,7 +80,7 @@ type FailCampaigns struct {
 // Kind implements [reactors.Args].
 func (FailCampaigns) Kind() string { return "fail_campaigns" }
 
-// TendCampaigns begins planned runs, ends pauses, and finds campaigns whose process died.
+// TendCampaigns starts planned runs, ends pauses, and finds campaigns whose process died.
 type TendCampaigns struct{}
 
 // Kind implements [reactors.Args].
@@ -90,10 +90,10 @@ const (
 	// TendInterval is the interval of TendCampaigns.
 	TendInterval = 5 * time.Second
 
-	// slot is how often the sweep adds a job for a campaign that is under way. One that is sent by another job ends at once.
+	// slot is how often the sweep adds a job for an active campaign. The job ends at once if another one sends the campaign.
 	slot = 15 * time.Second
 
-	// slice is how long a job sends. Other campaigns then have their turn: of its channel, and of all where more than AtOnce are under way.
+	// slice is how long a job sends. Other campaigns then have their turn: those of its channel, and all if more than AtOnce are active.
 	slice      = 45 * time.Second
 	sliceAtEnd = 3 * time.Minute // a job that does not end is lost
 )
@@ -123,7 +123,7 @@ func (d *Dispatcher) Workers() reactors.Workers {
 	}
 }
 
-// RunDue does what is due at a moment.
+// RunDue does what is due at a time.
 func (d *Dispatcher) RunDue(ctx context.Context, now time.Time) error {
 	due, err := d.Views.DueCampaigns(ctx, nil, now, d.unheard(now))
 	var failed []error
@@ -143,13 +143,13 @@ func (d *Dispatcher) RunDue(ctx context.Context, now time.Time) error {
 	return errors.Join(append(failed, err)...)
 }
 
-// unheard returns when a message has to have been sent by whose silence is no longer waited for.
+// unheard returns the time before which a message must have been sent to be given up without a response.
 func (d *Dispatcher) unheard(now time.Time) time.Time { return now.Add(-cmp.Or(d.Doubt, doubtAfter)) }
 
-// giveUp settles what a campaign that is cancelled, or has lost its channel, left with its network: nothing of it is sent again.
+// giveUp settles the unsettled messages of a campaign that is cancelled or has lost its channel. Nothing of it is sent again.
 func (d *Dispatcher) giveUp(ctx context.Context, c messagingview.DueCampaign, now time.Time) error {
 	due := now
-	if c.Status == campaign.StatusFailed { // what it has not sent stays open until somebody cancels it
+	if c.Status == campaign.StatusFailed { // unsent messages stay open until a person cancels the campaign
 		due = time.Time{}
 	}
 	left, err := d.Views.CampaignWork(ctx, nil, c.Workspace, c.ID, 0, due, d.unheard(now), chunkSize)
@@ -161,9 +161,9 @@ func (d *Dispatcher) giveUp(ctx context.Context, c messagingview.DueCampaign, no
 	return err
 }
 
-// fail ends the campaigns of a channel that is gone.
+// fail ends the campaigns of a deleted channel.
 func (d *Dispatcher) fail(ctx context.Context, job reactors.Job[FailCampaigns]) error {
-	number, _ := strconv.ParseInt(job.Args.Channel, 10, 64) // we gave it
+	number, _ := strconv.ParseInt(job.Args.Channel, 10, 64) // Bahi created it
 	l, err := commands.Load(ctx, d.Commands.Fresh(), channel.Kind, job.Args.Channel)
 	if err != nil {
 		return err
@@ -180,9 +180,9 @@ func (d *Dispatcher) fail(ctx context.Context, job reactors.Job[FailCampaigns]) 
 	return err
 }
 
-// trigger writes to a contact who has given a cause.
+// trigger sends to a contact the campaigns that it has triggered.
 func (d *Dispatcher) trigger(ctx context.Context, job reactors.Job[TriggerCampaigns]) error {
-	number, _ := strconv.ParseInt(job.Args.Contact, 10, 64) // we gave it
+	number, _ := strconv.ParseInt(job.Args.Contact, 10, 64) // Bahi created it
 	who, err := commands.Load(ctx, d.Commands.Fresh(), contact.Kind, job.Args.Contact)
 	if err != nil || who.State.Status == "" || !who.State.OptIn || who.State.PhoneKey == "" {
 		return err
@@ -228,4 +228,20 @@ func (d *Dispatcher) trigger(ctx context.Context, job reactors.Job[TriggerCampai
 		}
 	}
 	return err
+}
+
+// Values returns the values of messages of a confirmation, as old and new texts, by the message.
+type Values func(ctx context.Context, confirmation int64, language string, messages []int64) (map[int64][]string, error)
+
+// values returns the values that a confirmation's messages have beside those of their contacts.
+func (s *sending) values(ctx context.Context, work []messagingview.Recipient) (map[int64][]string, error) {
+	p := s.campaign.State.Plan
+	if p.Confirmation == 0 {
+		return nil, nil
+	}
+	messages := make([]int64, len(work))
+	for i, w := range work {
+		messages[i] = w.ID
+	}
+	return s.Values(ctx, p.Confirmation, s.line.Templates[p.Template].Language, messages)
 }

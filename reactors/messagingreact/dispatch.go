@@ -28,35 +28,36 @@ import (
 
 // Dispatcher sends the messages of campaigns.
 //
-// A recipient's message is a stream whose name was given when the audience was frozen. Who begins that stream calls the network, and nobody
-// else does: a process that comes after a crash, or beside another one, finds the stream there. So a message is sent twice only where
-// nothing was heard of it for ten minutes, and then once more (CONTRACT.md N1).
+// Each recipient's message is a stream whose name is fixed when the audience is frozen. Only the process that creates the stream calls the
+// network. After a crash, or in parallel, another process finds the stream and does not call. So a message is sent twice only if there was
+// no response for ten minutes, and then once more (CONTRACT.md N1).
 type Dispatcher struct {
 	*messagingcmd.Campaigns
 
 	Views  *messagingview.Views
 	Queue  Adder
 	Alone  Alone
-	AtOnce int     // campaigns that are sent at once
-	Rate   float64 // messages a second of a channel; 0: as fast as it goes
+	Values Values
+	AtOnce int     // maximum of campaigns sent at the same time
+	Rate   float64 // messages per second per channel; 0: unlimited
 
-	Doubt time.Duration // after which a message that nothing was heard of is sent again; 0: 10 minutes
-	Pause time.Duration // before a throttled message is tried again, if the network does not say; 0: a second
+	Doubt time.Duration // after which a message without a response is sent again; 0: 10 minutes
+	Pause time.Duration // before a throttled message is retried, if the network does not specify; 0: a second
 }
 
-// Adder adds a job, unless the same one waits.
+// Adder adds a job, unless an equal one waits.
 type Adder interface {
 	Add(ctx context.Context, args reactors.Args) error
 }
 
-// Alone runs do unless somebody else, on any node, runs it for the same channel. It returns false if it did not run.
+// Alone runs do unless another caller, on any node, runs it for the same channel. It returns false if it did not run.
 type Alone func(ctx context.Context, channel int64, do func(context.Context) error) (ran bool, err error)
 
 const (
-	blockSize  = 1000 // contacts that are looked at for a block
-	chunkSize  = 100  // messages that are written down before their calls
-	callers    = 16   // calls at once
-	patience   = 5    // times that a network may put us off before the campaign pauses
+	blockSize  = 1000 // contacts examined for a block
+	chunkSize  = 100  // messages recorded before their calls
+	callers    = 16   // concurrent calls
+	patience   = 5    // number of throttles by a network before the campaign pauses
 	doubtAfter = 10 * time.Minute
 	day        = 24 * time.Hour
 	throttled  = time.Hour // pause after a throttle that does not clear
@@ -76,19 +77,19 @@ type sending struct {
 	campaign  commands.Loaded[campaign.State]
 	line      messagingcmd.CampaignChannel
 	pace      *rate.Limiter
-	budget    int64 // people that the network lets us write to today; -1: any number
-	putOff    int   // how often the network has put us off in a row
-	delivered int   // messages that the network took
-	worked    bool  // the channel has that noted
+	budget    int64 // people to whom the network still allows us to write today; -1: any number
+	putOff    int   // how often in a row the network has throttled us
+	delivered int   // messages that the network accepted
+	worked    bool  // the channel's stored health equals that
 }
 
-// Dispatch sends what is due of a campaign, for some time. It reports whether there may be more to send.
+// Dispatch sends the due messages of a campaign, for some time. It reports whether there may be more to send.
 func (d *Dispatcher) Dispatch(ctx context.Context, id string, within time.Duration) (more bool, err error) {
 	l, err := commands.Load(ctx, d.Commands.Fresh(), campaign.Kind, id)
 	if err != nil || l.State.Status != campaign.Active {
 		return false, err
 	}
-	number, _ := strconv.ParseInt(id, 10, 64) // we gave it
+	number, _ := strconv.ParseInt(id, 10, 64) // Bahi created it
 	s := &sending{Dispatcher: d, id: id, number: number, req: as(id, l.Workspace), campaign: l, pace: rate.NewLimiter(rate.Inf, 1), budget: -1}
 	end := d.Commands.Now().Add(within)
 	_, err = d.Alone(ctx, l.State.Channel, func(ctx context.Context) (err error) {
@@ -111,14 +112,14 @@ func (s *sending) run(ctx context.Context, end time.Time) (more bool, err error)
 		if err != nil || l.State.Status != campaign.Active || l.State.Run != s.campaign.State.Run {
 			return false, err
 		}
-		if s.putOff == 0 && !s.Commands.Now().Before(end) || ctx.Err() != nil { // who is put off sees that out: the next job would count from 0
+		if s.putOff == 0 && !s.Commands.Now().Before(end) || ctx.Err() != nil { // wait out a throttle here: the next job would count from 0
 			return true, nil //nolint:nilerr // there is more to send, and no time for it
 		}
 		work, err := s.work(ctx, after)
 		switch {
 		case err != nil:
 			return false, err
-		case len(work) == 0 && after > 0: // what was put off is before
+		case len(work) == 0 && after > 0: // postponed messages come first
 			after = 0
 			continue
 		case len(work) == 0:
@@ -131,7 +132,7 @@ func (s *sending) run(ctx context.Context, end time.Time) (more bool, err error)
 	}
 }
 
-// open asks what stops the campaign before it has begun.
+// open returns the reason that stops the campaign before it has begun, or nil.
 func (s *sending) open(ctx context.Context) (ready bool, err error) {
 	s.line, err = s.Line(ctx, s.req.Workspace, s.campaign.State.Plan)
 	if errors.Is(err, messagingcmd.ErrNoChannel) {
@@ -166,7 +167,7 @@ func (s *sending) open(ctx context.Context) (ready bool, err error) {
 	return true, err
 }
 
-// tier returns how many people a channel may write to in a day, by the network's word for it: TIER_250, TIER_2K, TIER_UNLIMITED.
+// tier returns to how many people a channel may write in a day, from the network's name of the tier: TIER_250, TIER_2K, TIER_UNLIMITED.
 func tier(word string) (people int64, limited bool) {
 	digits, thousands := strings.CutSuffix(strings.TrimPrefix(word, "TIER_"), "K")
 	people, err := strconv.ParseInt(digits, 10, 32)
@@ -176,7 +177,7 @@ func tier(word string) (people int64, limited bool) {
 	return people, err == nil && people > 0
 }
 
-// freezeAudience fixes who gets the campaign, in blocks, and goes on where a process has died.
+// freezeAudience fixes the recipients of the campaign in blocks. It continues after a crash.
 func (s *sending) freezeAudience(ctx context.Context) error {
 	c := s.campaign.State
 	if c.Known {
@@ -210,7 +211,7 @@ func (s *sending) freezeAudience(ctx context.Context) error {
 			if err := s.freeze(ctx, s.req, name, campaign.Freeze{Frozen: f}); err != nil {
 				return err
 			}
-			if b, err = commands.Load(ctx, s.Commands.Fresh(), campaign.Blocks, name); err != nil { // another process may have been faster
+			if b, err = commands.Load(ctx, s.Commands.Fresh(), campaign.Blocks, name); err != nil { // another process may have done it
 				return err
 			}
 		}
@@ -222,7 +223,7 @@ func (s *sending) freezeAudience(ctx context.Context) error {
 	return err
 }
 
-// freeze writes a block down, with numbers for its messages.
+// freeze records a block, with numbers for its messages.
 func (d *Dispatcher) freeze(ctx context.Context, req commands.Request, name string, f campaign.Freeze) (err error) {
 	if messages := int64(len(f.Contacts) * len(f.Delays)); messages > 0 {
 		if f.First, err = d.Commands.Numbers(ctx, message.Kind.Category(), messages); err != nil {
@@ -233,7 +234,7 @@ func (d *Dispatcher) freeze(ctx context.Context, req commands.Request, name stri
 	return err
 }
 
-// work returns the next messages. It does not pass over those that were frozen a moment ago.
+// work returns the next messages. It waits for those that were frozen a moment ago.
 func (s *sending) work(ctx context.Context, after int64) ([]messagingview.Recipient, error) {
 	limit, now := chunkSize, s.Commands.Now()
 	if s.pace.Limit() != rate.Inf {
@@ -255,10 +256,10 @@ func (s *sending) work(ctx context.Context, after int64) ([]messagingview.Recipi
 	return work, err
 }
 
-// errAllRefused ends a run of which nothing was sent, however few its recipients are (CONTRACT.md R10).
-const errAllRefused messagingcmd.UnsendableError = "The network has refused every message: the list of recipients says why"
+// errAllRefused ends a run in which the network refused every message, however few its recipients are (CONTRACT.md R10).
+const errAllRefused messagingcmd.UnsendableError = "The network has refused every message: the list of recipients has the reasons"
 
-// finish ends the run if each of its messages is settled, or was refused. Otherwise the sweep looks again.
+// finish ends the run if each of its messages is settled, or was refused. Otherwise the sweep checks again.
 func (s *sending) finish(ctx context.Context) error {
 	run := s.campaign.State.Run
 	end, err := readmodels.Complete(func(at *readmodels.At) (messagingview.CampaignEnd, error) {
@@ -266,7 +267,7 @@ func (s *sending) finish(ctx context.Context) error {
 	})
 	switch {
 	case err != nil:
-	case end.Refused && s.campaign.State.Type != campaign.Triggered: // the next contact may be another matter
+	case end.Refused && s.campaign.State.Type != campaign.Triggered: // the next contact may be another case
 		_, err = commands.Handle(ctx, s.Commands, s.req, campaign.Kind, s.id, campaign.Advance{Run: run, Fail: errAllRefused.Error()})
 	case end.Settled:
 		_, err = commands.Handle(ctx, s.Commands, s.req, campaign.Kind, s.id, campaign.Advance{Run: run, Done: true})
@@ -274,7 +275,7 @@ func (s *sending) finish(ctx context.Context) error {
 	return err
 }
 
-// halt pauses the campaign, or ends it where that is final and nothing was sent.
+// halt pauses the campaign, or ends it if the reason is final and nothing was sent.
 func (s *sending) halt(ctx context.Context, why string, until *time.Time, final bool) error {
 	c := campaign.Advance{Run: s.campaign.State.Run, Pause: why, Until: until}
 	if final {
@@ -292,7 +293,7 @@ func (s *sending) halt(ctx context.Context, why string, until *time.Time, final 
 	return err
 }
 
-// stopped pauses or ends the campaign for what a network says of the channel.
+// stopped pauses or ends the campaign for the reason that a network reports for the channel.
 func (s *sending) stopped(ctx context.Context, failed *network.Failure) error {
 	if err := s.Learn(ctx, s.line, failed); err != nil {
 		return err
@@ -313,7 +314,7 @@ type letter struct {
 	call network.Message
 }
 
-// send claims messages, calls the network for those that it got, and notes what became of each.
+// send claims messages, calls the network for those that it got, and records the results.
 func (s *sending) send(ctx context.Context, work []messagingview.Recipient) (goOn bool, err error) {
 	var letters []letter
 	writing := s.Commands.Yield()
@@ -330,7 +331,7 @@ func (s *sending) send(ctx context.Context, work []messagingview.Recipient) (goO
 		stop, pair *network.Failure
 		content    int
 		refused    = map[int]int{} // by the network's code
-		early      int             // messages that came too soon after another one to the same person
+		early      int             // messages too soon after another one to the same person
 		calls      errgroup.Group
 	)
 	calls.SetLimit(callers)
@@ -359,7 +360,7 @@ func (s *sending) send(ctx context.Context, work []messagingview.Recipient) (goO
 			case f.Reason == network.Content:
 				content++
 			case f.Reason == network.Refused:
-				if refused[f.Code]++; refused[f.Code] == len(letters) && len(letters) >= patience { // it is not for the recipients' sake
+				if refused[f.Code]++; refused[f.Code] == len(letters) && len(letters) >= patience { // the cause is not the recipients
 					stop = f
 				}
 			}
@@ -374,11 +375,11 @@ func (s *sending) send(ctx context.Context, work []messagingview.Recipient) (goO
 	if s.budget >= 0 {
 		s.budget = max(0, s.budget-int64(len(letters)))
 	}
-	if early == len(letters) { // nobody else is left
+	if early == len(letters) { // no other recipient is left
 		stop = pair
 	}
 	switch {
-	case content == len(letters) && content >= patience: // it is the template that is wrong, not a value of one recipient
+	case content == len(letters) && content >= patience: // the template is wrong, not a value of one recipient
 		return false, s.halt(ctx, "The network does not accept the template's messages", nil, true)
 	case stop == nil:
 		s.putOff = 0
@@ -390,7 +391,7 @@ func (s *sending) send(ctx context.Context, work []messagingview.Recipient) (goO
 	return true, nil
 }
 
-// works notes that the channel's network takes messages again, if something else is known of the channel.
+// works records that the channel's network accepts messages again, if the channel's stored health differs.
 func (s *sending) works(ctx context.Context) error {
 	if s.delivered == 0 || s.worked {
 		return nil
@@ -399,7 +400,7 @@ func (s *sending) works(ctx context.Context) error {
 	return s.Learn(ctx, s.line, nil)
 }
 
-// wait lets the network rest, longer each time.
+// wait pauses sending, longer each time.
 func (s *sending) wait(ctx context.Context, stop *network.Failure) {
 	pause := s.Pause
 	if pause == 0 {
@@ -413,7 +414,7 @@ func (s *sending) wait(ctx context.Context, stop *network.Failure) {
 	}
 }
 
-// claim writes down that messages are about to be sent. It returns those that nobody else has written down.
+// claim records that messages are about to be sent. It returns those that no other process has claimed.
 func (s *sending) claim(ctx context.Context, work []messagingview.Recipient) ([]letter, error) {
 	contacts := make([]int64, len(work))
 	for i, w := range work {
@@ -429,13 +430,17 @@ func (s *sending) claim(ctx context.Context, work []messagingview.Recipient) ([]
 	if err != nil {
 		return nil, err
 	}
+	values, err := s.values(ctx, work)
+	if err != nil {
+		return nil, err
+	}
 	ones, letters := make([]commands.StreamCommand[message.State], len(work)), make([]letter, len(work))
 	for i, w := range work {
 		id := strconv.FormatInt(w.ID, 10)
 		p := people[w.Contact]
 		unwanted := !p.Reachable() || w.Step > 0 && answered[w.Contact]
 		step := s.campaign.State.Sequence()[w.Step]
-		filled, text := s.line.Templates[step.TemplateID].Filled(step.TemplateParams, p.Name, p.Phone)
+		filled, text := s.line.Templates[step.TemplateID].Filled(step.TemplateParams, p.Name, p.Phone, values[w.ID]...)
 		letters[i] = letter{to: p, call: network.Message{ID: message.Name(id), To: p.Phone, Text: text, Template: &filled}}
 		switch {
 		case w.State != "open":
@@ -468,7 +473,7 @@ func (s *sending) claim(ctx context.Context, work []messagingview.Recipient) ([]
 	return mine, nil
 }
 
-// answered returns who has written since the run began, if there are further steps for them.
+// answered returns who has replied since the run began, if there are further steps for them.
 func (s *sending) answered(ctx context.Context, work []messagingview.Recipient, contacts []int64) (map[int64]bool, error) {
 	if !slices.ContainsFunc(work, func(w messagingview.Recipient) bool { return w.Step > 0 }) {
 		return nil, nil
@@ -478,10 +483,10 @@ func (s *sending) answered(ctx context.Context, work []messagingview.Recipient, 
 	})
 }
 
-// note writes down what became of calls. Where a receipt was faster, the command is decided after it.
+// note records the results of calls. If a receipt came first, the command decides again after it.
 func (s *sending) note(ctx context.Context, settled []commands.StreamCommand[message.State]) error {
 	if err := commands.HandleAll(ctx, s.Commands, s.req, message.Kind, settled); err != nil {
-		return fmt.Errorf("note what became of a campaign's messages: %w", err)
+		return fmt.Errorf("record results of a campaign's messages: %w", err)
 	}
 	for _, one := range settled {
 		if c, is := one.Command.(message.RecordSendResult); is && c.Failure != nil {

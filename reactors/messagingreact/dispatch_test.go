@@ -31,7 +31,7 @@ import (
 
 func TestMain(m *testing.M) { apptest.Main(m) }
 
-// counted is a network that counts what it is sent.
+// counted is a network that counts its messages.
 type counted struct {
 	messagingcmd.Networks
 
@@ -40,7 +40,7 @@ type counted struct {
 	answer func(nth int) error
 	lists  string // the status of all templates; empty: their own
 	health network.Health
-	failed error // of asking for the health
+	failed error // of requests for the health
 }
 
 // Health implements [messagingcmd.Networks].
@@ -60,7 +60,7 @@ func (n *counted) Templates(ctx context.Context, a network.Account) ([]network.T
 	return all, err
 }
 
-// says changes what the network says of the channel.
+// says changes the health that the network reports for the channel.
 func (n *counted) says(h network.Health, failed error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -92,7 +92,7 @@ type idle struct{}
 
 func (idle) Add(context.Context, reactors.Args) error { return nil }
 
-// desk is a dispatcher of a test's own, whose jobs nobody else does: its campaigns are on a channel that the shared system finds locked.
+// desk is a test's own dispatcher. Its campaigns are on a channel that the shared system finds locked, so no other process sends them.
 type desk struct {
 	*messagingreact.Dispatcher
 
@@ -137,7 +137,7 @@ func open(t *testing.T, contacts int) *desk {
 	return d
 }
 
-// begin starts a campaign, of which the shared system's own jobs send nothing.
+// begin starts a campaign of which the shared system's own jobs send nothing.
 func (d *desk) begin(steps ...campaign.Step) (id string) {
 	d.t.Helper()
 	locked, release := make(chan struct{}), make(chan struct{})
@@ -221,7 +221,7 @@ func TestAStepWaitsForTheOneBefore(t *testing.T) {
 	d.net.answer = func(int) error { return &network.Failure{Reason: network.Unknown} }
 	_, err := d.Dispatch(t.Context(), id, time.Minute)
 	require.NoError(t, err)
-	require.Equal(t, 3, d.net.total(), "the second step is due, but what became of the first is not known")
+	require.Equal(t, 3, d.net.total(), "the second step is due, but the result of the first is unknown")
 	d.net.answer, d.Doubt = nil, time.Nanosecond
 	_, err = d.Dispatch(t.Context(), id, time.Minute)
 	require.NoError(t, err)
@@ -230,7 +230,7 @@ func TestAStepWaitsForTheOneBefore(t *testing.T) {
 	require.Equal(t, campaign.Completed, d.stats(id).Status)
 }
 
-// Who was written to a moment ago waits, and nobody else does.
+// A recipient of a moment ago waits, and no other recipient does.
 func TestAPersonWhoHasToWaitHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	d := open(t, 40)
@@ -253,7 +253,7 @@ func TestAPersonWhoHasToWaitHoldsUpNoOther(t *testing.T) {
 			require.NotContains(t, string(e.Data), `"held"`, "it was sent with the others")
 		}
 	}
-	// Whom the network never takes pauses the campaign in the end, as every throttle that does not clear.
+	// A recipient whom the network never accepts pauses the campaign in the end, like every throttle that does not clear.
 	d.net.answer = func(int) error { return &network.Failure{Reason: network.Throttled, Code: network.PairLimit} }
 	id = d.start()
 	_, err = d.Dispatch(t.Context(), id, time.Minute)
@@ -262,7 +262,7 @@ func TestAPersonWhoHasToWaitHoldsUpNoOther(t *testing.T) {
 	require.NotNil(t, d.stats(id).PausedUntil)
 }
 
-// An aggregator repeats no id of ours in its receipts, so what was sent twice could never be told apart.
+// An aggregator omits our ids from its receipts, so two copies of a message could never be told apart.
 func TestAnAggregatorsMessageInDoubtIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	d := open(t, 3)
@@ -305,7 +305,7 @@ func TestWhoLeavesIsPassedOver(t *testing.T) {
 	require.Equal(t, 129, d.net.total())
 }
 
-// A contact that another one absorbs between two steps gets the rest as that one.
+// If another contact absorbs a contact between two steps, it gets the remaining steps.
 func TestADripFollowsAMergedContact(t *testing.T) {
 	t.Parallel()
 	d := open(t, 0)
@@ -348,7 +348,7 @@ func TestADripFollowsAMergedContact(t *testing.T) {
 func TestACampaignPausesForWhatItsNetworkSaysAndGoesOnBySend(t *testing.T) {
 	t.Parallel()
 	d := open(t, 6)
-	d.Messages.Sandboxed = func(network.Account) bool { return false } // whose health nobody asks
+	d.Messages.Sandboxed = func(network.Account) bool { return false } // no process asks for its health
 	d.Rate = 0
 	id := d.begin()
 	goOn := func() {
@@ -358,7 +358,7 @@ func TestACampaignPausesForWhatItsNetworkSaysAndGoesOnBySend(t *testing.T) {
 	}
 	dispatched := func() messagingview.Campaign {
 		t.Helper()
-		for range 2 { // a job that has used up what it may send ends, and the next one finds that out
+		for range 2 { // a job with a used-up budget ends, and the next one detects that
 			_, err := d.Dispatch(t.Context(), id, time.Minute)
 			require.NoError(t, err)
 		}
@@ -375,7 +375,7 @@ func TestACampaignPausesForWhatItsNetworkSaysAndGoesOnBySend(t *testing.T) {
 		"The channel has written to as many people as its network allows in a day"
 	d.net.says(network.Health{CanSend: "available", Quality: "red"}, nil)
 	require.Nil(t, paused(refused, 0).PausedUntil)
-	goOn() // who sends it again wants it although the network warns
+	goOn() // sending again overrides the warning
 	d.net.says(network.Health{CanSend: "blocked"}, nil)
 	paused(refused, 0)
 	goOn()
@@ -395,7 +395,7 @@ func TestACampaignPausesForWhatItsNetworkSaysAndGoesOnBySend(t *testing.T) {
 		require.Equal(t, 1, times, m)
 	}
 
-	// Without credentials a campaign that has sent nothing fails, and goes on too.
+	// Without credentials a campaign that has sent nothing fails, and can continue later.
 	id = d.start()
 	d.net.says(network.Health{}, &network.Failure{Reason: network.Credentials, Code: 190})
 	require.Equal(t, campaign.StatusFailed, dispatched().Status)
@@ -415,7 +415,7 @@ func TestADeletedChannelIsNoLine(t *testing.T) {
 	require.Equal(t, "The channel was deleted", *d.stats(id).Reason)
 	require.Zero(t, d.net.total())
 
-	// Also if the campaign is paused, has sent something, or is sent again.
+	// This holds even if the campaign is paused, has sent something, or is sent again.
 	d = open(t, 6)
 	d.Messages.Sandboxed = func(network.Account) bool { return false }
 	d.net.says(network.Health{CanSend: "available", MessagingLimit: "TIER_4"}, nil)

@@ -12,8 +12,8 @@ import (
 	"bahi/commands/lease"
 )
 
-// WithLease lets one job of all nodes answer a contact at a time. It returns false if another job does. No connection is held meanwhile.
-// The context of do ends when the lease can have ended.
+// WithLease lets one job of all nodes answer a contact at a time. It returns false if another job does. It holds no connection meanwhile.
+// The context of do ends before the lease may end.
 func WithLease(ctx context.Context, pool *pgxpool.Pool, contact int64, do func(context.Context) error) (held bool, err error) {
 	holder, asked := uuid.New(), time.Now()
 	err = pool.QueryRow(ctx, `
@@ -26,7 +26,7 @@ func WithLease(ctx context.Context, pool *pgxpool.Pool, contact int64, do func(c
 	if err != nil {
 		return false, err
 	}
-	// A lease that is not released ends by itself, so that its end need not be on the disk.
+	// A lease that is not released expires, so its release need not be on disk.
 	defer func() {
 		_, _ = pool.Exec(context.WithoutCancel(ctx), `
 			with unsafe as materialized (select set_config('synchronous_commit', 'off', true))

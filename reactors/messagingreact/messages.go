@@ -1,4 +1,4 @@
-// Package messaging has the side effects of conversations and campaigns.
+// Package messagingreact has the side effects of conversations and campaigns.
 package messagingreact
 
 import (
@@ -16,7 +16,7 @@ import (
 	"bahi/reactors"
 )
 
-// Messages plays back what becomes of a message in the sandbox, and fetches the files that come in.
+// Messages simulates receipts in the sandbox, and fetches incoming files.
 var Messages = reactors.Define("messages",
 	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Accepted]) error {
 		if strings.HasPrefix(e.Data.ProviderID, sandbox) {
@@ -32,7 +32,7 @@ var Messages = reactors.Define("messages",
 	}),
 ).Gathering(gather)
 
-// gather is how long a message waits for others whose receipts are played by the same job.
+// gather is how long a message waits for others whose receipts the same job simulates.
 const gather = 100 * time.Millisecond
 
 // KeepFile fetches the file of a message.
@@ -43,16 +43,16 @@ type KeepFile struct {
 // Kind implements [reactors.Args].
 func (KeepFile) Kind() string { return "keep_file" }
 
-// sandbox is what the ids of messages begin with that the sandbox took.
+// sandbox is the prefix of the ids that the sandbox gives to messages.
 const sandbox = "sandbox."
 
-// PlayReceipts plays the receipts of messages in the sandbox.
+// PlayReceipts simulates the receipts of messages in the sandbox.
 type PlayReceipts struct {
 	Message  string   `json:"message,omitempty"` // of a job of an older program
 	Messages []string `json:"messages,omitempty"`
 }
 
-// maxPlayed bounds the messages of a job.
+// maxPlayed limits the messages of a job.
 const maxPlayed = 100
 
 // Join implements [reactors.Mergeable].
@@ -68,13 +68,13 @@ func (p PlayReceipts) Join(other reactors.Args) (reactors.Args, bool) {
 // Kind implements [reactors.Args].
 func (PlayReceipts) Kind() string { return "play_receipts" }
 
-// Player plays receipts and keeps files.
+// Player simulates receipts and stores files.
 type Player struct {
 	Commands *commands.Handler
-	Keep     func(ctx context.Context, message string) error // see flows.Messages.KeepFile
+	Keep     func(ctx context.Context, message string) error // see messagingcmd.Messages.KeepFile
 }
 
-// fileTimeout bounds an attempt to fetch a file.
+// fileTimeout limits an attempt to fetch a file.
 const fileTimeout = time.Minute
 
 // Workers returns the workers.

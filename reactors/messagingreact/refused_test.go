@@ -27,14 +27,15 @@ func (d *desk) recipients(id, status string) []messagingview.CampaignRecipient {
 	return all
 }
 
-// send lets a campaign go on, as a person does.
+// send makes a campaign continue, as a person does.
 func (d *desk) send(id string) {
 	d.t.Helper()
 	_, err := commands.Handle(d.t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Send{Now: time.Now().UTC()})
 	require.NoError(d.t, err)
 }
 
-// A campaign fails if its network refuses every message, however few there are and for whatever reason. Send then tries each of them again.
+// A campaign fails if its network refuses every message, however few there are and for whatever reason. Sending it again retries each of
+// them.
 func TestACampaignOfWhichEveryMessageIsRefusedFails(t *testing.T) {
 	t.Parallel()
 	for audience, reason := range map[int]network.Reason{1: network.Recipient, 3: network.Refused, 4: network.WindowClosed,
@@ -83,7 +84,7 @@ func TestOneRefusedTextStopsNoCampaign(t *testing.T) {
 	require.Len(t, d.recipients(id, ""), 3)
 }
 
-// Three steps are due since an outage. The second one is sent, and the third one keeps its day after it.
+// Three steps are due since an outage. The second one is sent. The third one comes the usual number of days later.
 func TestAStepKeepsItsDelayAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	d := open(t, 2)
@@ -112,7 +113,7 @@ func TestAStepKeepsItsDelayAfterAnOutage(t *testing.T) {
 	require.Equal(t, messagingview.CampaignStats{Total: 6, Sent: 6}, dispatch())
 }
 
-// What the network puts off waits: it has not failed, in no list.
+// Postponed messages wait: no list shows them as failed.
 func TestAMessageThatWaitsHasNotFailed(t *testing.T) {
 	t.Parallel()
 	d := open(t, 3)
@@ -143,7 +144,7 @@ func TestAMessageThatWaitsHasNotFailed(t *testing.T) {
 	}
 }
 
-// A channel with another sender's id, say, is refused whatever it sends: its campaign must not use up the whole audience on that.
+// A channel with a wrong sender id is refused whatever it sends: its campaign must not use up the whole audience.
 func TestACampaignWhoseChannelIsRefusedStops(t *testing.T) {
 	t.Parallel()
 	d := open(t, 12)
@@ -167,6 +168,6 @@ func TestACampaignWhoseChannelIsRefusedStops(t *testing.T) {
 	d.net.answer = nil
 	d.send(id)
 	status, of = state()
-	require.Equal(t, []string{campaign.Completed, channel.Connected}, []string{status, of}, "and what the channel takes is noted")
+	require.Equal(t, []string{campaign.Completed, channel.Connected}, []string{status, of}, "and the channel's limits are recorded")
 	require.Equal(t, messagingview.CampaignStats{Total: 12, Sent: 12}, d.stats(id).Stats)
 }

@@ -13,7 +13,7 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// Tend looks at the campaigns of all, so that these two wait for each other.
+// RunDue reads the campaigns of all workspaces, so these two tests wait for each other.
 func TestWhatIsLeftWithANetworkIsSettled(t *testing.T) {
 	t.Parallel()
 	t.Run("of a cancelled campaign", cancelled)
@@ -32,7 +32,7 @@ func cancelled(t *testing.T) {
 	require.NoError(t, d.RunDue(t.Context(), time.Now()))
 	require.Equal(t, messagingview.CampaignStats{Total: 3}, d.stats(id).Stats, "a receipt may come for ten minutes")
 	d.Doubt = time.Nanosecond
-	require.Eventually(t, func() bool { // what it reads may be late
+	require.Eventually(t, func() bool { // its reads may lag behind
 		return d.RunDue(t.Context(), time.Now()) == nil && d.stats(id).Stats == messagingview.CampaignStats{Total: 3, Failed: 3}
 	}, time.Minute, 10*time.Millisecond)
 	require.Equal(t, 3, d.net.total(), "nothing is sent again")
@@ -67,7 +67,7 @@ func unchannelled(t *testing.T) {
 	require.EqualValues(t, called, d.net.total(), "nothing is sent again")
 }
 
-// A network that is away asks for longer pauses than a job has time for.
+// An unreachable network asks for longer pauses than a job has time for.
 func TestACampaignThatIsPutOffPausesAlsoIfThatTakesLongerThanAJob(t *testing.T) {
 	t.Parallel()
 	d := open(t, 12)

@@ -118,7 +118,7 @@ type Change struct {
 	Workspace uuid.UUID      `json:"workspace" doc:"ID of the workspace"`
 	Actor     string         `json:"actor" doc:"Actor, such as user:<id> or api_key:<id>"`
 	Reason    string         `json:"reason,omitempty" doc:"Reason of the change; empty: none given"`
-	Change    string         `json:"change" enum:"opened,renamed,deleted,added,edited,voided,reversed,locked,closed,reopened" doc:"Kind of the change"`
+	Change    string         `json:"change" enum:"opened,renamed,deleted,added,edited,voided,reversed,paired,unpaired,locked,closed,reopened" doc:"Kind of the change"`
 	Kind      Kind           `json:"kind" doc:"Of the record: an account, a row, the lock of the books, a closed period"`
 	ID        string         `json:"id"     doc:"Of the record"`
 	Ledger    string         `json:"ledger,omitempty" doc:"Ledger of the record"`

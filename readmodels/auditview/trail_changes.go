@@ -216,7 +216,7 @@ func (s state) fields() map[string]json.RawMessage {
 	if s.Warnings != "" {
 		all["warnings"] = json.RawMessage(s.Warnings)
 	}
-	for name, id := range map[string]int64{"reverses": s.Reverses, "reversed_by": s.ReversedBy} {
+	for name, id := range map[string]int64{"reverses": s.Reverses, "reversed_by": s.ReversedBy, "paired_with": s.PairedWith} {
 		if id != 0 {
 			all[name] = json.RawMessage(strconv.FormatInt(id, 10))
 		}

@@ -38,6 +38,55 @@ func (t *Tree) Size(ctx context.Context) (size uint64, err error) {
 	return uint64(found), err
 }
 
+// Entries returns the number of events in the tree, and the entries of the map that have an event after a position, by name. It reads both
+// in one snapshot.
+func (t *Tree) Entries(ctx context.Context, after event.Position) (size uint64, entries map[string]tlog.Compact, err error) {
+	entries = map[string]tlog.Compact{}
+	_, err = readmodels.Rows(ctx, t.Reader.From("audit"), new(readmodels.At).Past(0), func(row pgx.CollectableRow) (none struct{}, err error) {
+		var total int64
+		var name *string
+		var leaves *int64
+		var hashes []byte
+		if err := row.Scan(&total, &name, &leaves, &hashes); err != nil {
+			return none, err
+		}
+		if size = uint64(total); name != nil {
+			entries[*name] = tlog.Compact{Size: uint64(*leaves), Hashes: split(hashes)}
+		}
+		return none, nil
+	}, `select t.size, e.entry, e.size, e.hashes from audit.tree t left join audit.entry e on e.changed > $1`, int64(after))
+	if errors.Is(err, readmodels.ErrNotBuilt) {
+		return 0, nil, nil
+	}
+	return size, entries, err
+}
+
+// MapNodes reads the stored nodes of the map.
+func (*Tree) MapNodes(tx pgx.Tx) tlog.MapNodes {
+	return func(ctx context.Context, paths [][]byte) ([]tlog.MapNode, error) {
+		rows, _ := tx.Query(ctx, `select path, key, hash from audit.map_node where path = any($1)`, paths)
+		return pgx.CollectRows(rows, func(row pgx.CollectableRow) (n tlog.MapNode, err error) {
+			var key, hash []byte
+			if err = row.Scan(&n.Path, &key, &hash); err != nil {
+				return n, err
+			}
+			if n.Leaf = key != nil; n.Leaf {
+				copy(n.Key[:], key)
+			}
+			copy(n.Hash[:], hash)
+			return n, nil
+		})
+	}
+}
+
+// split returns the hashes that are stored one behind the other.
+func split(text []byte) (hashes []tlog.Hash) {
+	for ; len(text) >= tlog.HashSize; text = text[tlog.HashSize:] {
+		hashes = append(hashes, tlog.Hash(text))
+	}
+	return hashes
+}
+
 // Position returns the position in the log of the leaf at an index, from 0.
 func (t *Tree) Position(ctx context.Context, index uint64) (event.Position, error) {
 	found, err := t.number(ctx, `select coalesce((select position from audit.leaf where index = $1), $1 + 1)`, int64(index))

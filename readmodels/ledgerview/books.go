@@ -44,6 +44,7 @@ type Account struct {
 	ID       int64
 	Name     string
 	Type     *int
+	Metal    string // "": that of the books
 	Cash     unit.Sum
 	Fine     unit.Sum
 	Revision int64
@@ -90,6 +91,7 @@ type sources struct {
 	name     string // the account's name
 	folded   string // the name as searches compare it
 	kind     string // the account's type
+	metal    string // the account's metal, null for that of the books
 	revision string // revision of the account's stream
 	whole    string // totals of account a
 	current  string // conditions on table row_version v
@@ -103,6 +105,7 @@ var now = sources{
 	name:     `a.name`,
 	folded:   `a.name_folded`,
 	kind:     `a.type`,
+	metal:    `a.metal`,
 	revision: `a.revision`,
 	whole:    `select t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = 0`,
 	current:  `v.to_position = 9223372036854775807`,
@@ -117,6 +120,7 @@ var then = sources{
 	name:     calledThen(`name`),
 	folded:   calledThen(`name_folded`),
 	kind:     calledThen(`type`),
+	metal:    calledThen(`metal`),
 	revision: calledThen(`revision`),
 	whole: `select p.account_rows as row_count, p.account_cash as cash, p.account_fine as fine from books.posting p
 		where p.account_id = a.id and p.position <= @known order by p.position desc, p.nth desc limit 1`,
@@ -185,10 +189,13 @@ func (a As) accounts(workspace uuid.UUID, ledger string, account *int64, kind *i
 		amounts = s.before(`(@day::bigint + 1)`)
 		values["day"] = int64(*a.Of)
 	}
-	sql := `select a.id, ` + s.name + ` as name, ` + s.kind + ` as type, coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text, ` +
-		s.revision + ` as revision
+	sql := `select a.id, ` + s.name + ` as name, ` + s.kind + ` as type, coalesce(` + s.metal + `, '') as metal,
+			coalesce(b.cash, 0)::text as cash, coalesce(b.fine, 0)::text as fine, ` + s.revision + ` as revision
 		from books.account a left join lateral (` + amounts + `) b on true
-		where a.workspace_id = @workspace and a.ledger = @ledger and ` + s.account
+		where a.workspace_id = @workspace and ` + s.account
+	if ledger != "" {
+		sql += ` and a.ledger = @ledger`
+	}
 	if account != nil {
 		sql += ` and a.id = @account`
 		values["account"] = *account

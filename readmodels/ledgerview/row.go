@@ -38,21 +38,22 @@ func (v Version) Change(before *Version) string {
 
 // RowColumns returns the SQL of the columns of a row's version that [RowScan] reads.
 func RowColumns(version string) string {
-	const columns = `.date, .in_entries, .out_entries, .warnings, .deleted, .void, .reverses, .reversed_by`
+	const columns = `.date, .in_entries, .out_entries, .warnings, .deleted, .void, .reverses, .reversed_by, .paired_with`
 	return strings.ReplaceAll(columns, ".", version+".")
 }
 
 // RowScan scans a row's columns, all null where there is no row.
 type RowScan struct {
-	date                 *time.Time
-	in, out, warnings    *string
-	deleted, void        *bool
-	reverses, reversedBy *int64
+	date              *time.Time
+	in, out, warnings *string
+	deleted, void     *bool
+
+	reverses, reversedBy, pairedWith *int64
 }
 
 // Into returns the destinations of the columns of [RowColumns].
 func (s *RowScan) Into() []any {
-	return []any{&s.date, &s.in, &s.out, &s.warnings, &s.deleted, &s.void, &s.reverses, &s.reversedBy}
+	return []any{&s.date, &s.in, &s.out, &s.warnings, &s.deleted, &s.void, &s.reverses, &s.reversedBy, &s.pairedWith}
 }
 
 // Row returns the row of an account, or the zero Row where there is none. It leaves out the effects of the sides.
@@ -72,6 +73,9 @@ func (s *RowScan) Row(account int64) (r book.Row) {
 	}
 	if s.reversedBy != nil {
 		r.ReversedBy = *s.reversedBy
+	}
+	if s.pairedWith != nil {
+		r.PairedWith = *s.pairedWith
 	}
 	return r
 }

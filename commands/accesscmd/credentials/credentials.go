@@ -15,24 +15,24 @@ import (
 	"bahi/eventstore/vault"
 )
 
-// Settings are the operator's choices. The zero value is not usable: see [Defaults].
+// Settings are the operator's choices. The zero value is unusable: see [Defaults].
 type Settings struct {
 	Issuer string // the tokens' iss, unique to the deployment, such as the public URL
 
 	MinPassword int // characters, at least 8
 	Hash        HashCost
-	Hashes      int // how many passwords are hashed at once; each takes Hash.MemoryKiB
+	Hashes      int // maximum of concurrent password hashes; each takes Hash.MemoryKiB
 
-	// Grace is how long after its rotation a refresh token is refused without ending the session, for
-	// tabs of a browser that race. Zero ends the session at once, as in RFC 9700, section 4.14.2.
+	// Grace is how long after its rotation a refresh token is refused without ending the session, for a browser's tabs that use it
+	// concurrently. Zero ends the session at once, as in RFC 9700, section 4.14.2.
 	Grace time.Duration
 
 	Access time.Duration // life of an access token: a second to [RefreshLifetime]
 }
 
-// Defaults returns the settings of the contract: 8 characters (D18; NIST SP 800-63B-4 asks for 15 where
-// the password is the only factor), and the second cost of OWASP's password storage cheat sheet, 19 MiB and two passes. That
-// suits a node that serves other requests too, with one hash at once a processor.
+// Defaults returns the contract's settings. A password has 8 characters (D18; NIST SP 800-63B-4 asks for 15 if it is the only factor). The
+// cost is the second one of OWASP's password storage cheat sheet: 19 MiB and two passes. That suits a node that serves other requests too,
+// with one hash at a time per processor.
 func Defaults(issuer string) Settings {
 	return Settings{
 		Issuer: issuer, MinPassword: minPassword,
@@ -41,7 +41,7 @@ func Defaults(issuer string) Settings {
 	}
 }
 
-// Check returns the error of settings with which nobody can be signed in.
+// Check returns the error of settings that allow no sign-in.
 func (s Settings) Check() error {
 	switch {
 	case s.Issuer == "":
@@ -53,8 +53,8 @@ func (s Settings) Check() error {
 	case s.Hashes < 1:
 		return errors.New("at least one password must be hashed at a time")
 	case s.Grace < 0:
-		return errors.New("a grace of less than nothing")
-	case s.Grace > time.Minute: // within it nothing tells a stolen token
+		return errors.New("the grace is negative")
+	case s.Grace > time.Minute: // within it a stolen token is undetectable
 		return fmt.Errorf("a grace of %s is longer than a minute", s.Grace)
 	case s.Access < time.Second || s.Access > RefreshLifetime:
 		return fmt.Errorf("an access token's life of %s is not between a second and %s", s.Access, RefreshLifetime)
@@ -73,7 +73,7 @@ type Credentials struct {
 	now func() time.Time
 }
 
-// Open opens the credentials in the pool's database, which must be migrated. now is the clock.
+// Open opens the credentials in the pool's migrated database. now is the clock.
 func Open(pool *pgxpool.Pool, keys *vault.Vault, settings Settings, now func() time.Time) (*Credentials, error) {
 	if err := settings.Check(); err != nil {
 		return nil, fmt.Errorf("open credentials: %w", err)
@@ -93,8 +93,8 @@ func Open(pool *pgxpool.Pool, keys *vault.Vault, settings Settings, now func() t
 	}, nil
 }
 
-// Erase removes every row of the user, which signs them out, or of another subject of mailed tokens. Call it when nobody can sign
-// in as the user any more; calling it again is harmless.
+// Erase deletes every row of the user, which signs them out, or of another subject of mailed tokens. Call it after the user can no longer
+// sign in. Calling it again is harmless.
 func (c *Credentials) Erase(ctx context.Context, user uuid.UUID) error {
 	err := c.db.write(ctx, func(tx pgx.Tx) error {
 		for _, sql := range []string{
@@ -116,7 +116,7 @@ func (c *Credentials) Erase(ctx context.Context, user uuid.UUID) error {
 	return nil
 }
 
-// Sweep removes expired rows and returns their number. The time of the call does not matter.
+// Sweep deletes expired rows and returns their number. It is not urgent.
 func (c *Credentials) Sweep(ctx context.Context) (rows int64, err error) {
 	for _, sql := range []string{
 		`delete from account.mailed_token where expires_at <= $1`,
@@ -137,8 +137,8 @@ func (c *Credentials) Sweep(ctx context.Context) (rows int64, err error) {
 // db is the database of the tables.
 type db struct{ pool *pgxpool.Pool }
 
-// write runs do in a transaction that is on disk when it returns, regardless of the pool's settings: a crash
-// must not bring a revoked session back.
+// write runs do in a transaction. When it returns, the commit is on disk, regardless of the pool's settings: a crash must not bring a
+// revoked session back.
 func (d db) write(ctx context.Context, do func(tx pgx.Tx) error) error {
 	if err := commands.Untried(ctx); err != nil {
 		return err

@@ -25,7 +25,7 @@ const (
 	secret = "seven brass hooks"
 )
 
-// clock is a clock that only moves when told to.
+// clock is a clock that only the test moves.
 type clock struct {
 	mu sync.Mutex
 	at time.Time

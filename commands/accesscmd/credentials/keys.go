@@ -20,7 +20,7 @@ const Fresh = 2 * time.Second
 // keySize is the size of HS256's hashes; RFC 7518, section 3.2, demands at least that.
 const keySize = 32
 
-// readPatience bounds a read that several requests share, so that the end of one request does not end it.
+// readPatience limits a read that several requests share, so that the end of one request does not end it.
 const readPatience = 10 * time.Second
 
 // Keys are the signing keys of tokens. All nodes on one database share them.
@@ -32,10 +32,10 @@ type Keys struct {
 
 	mu      sync.Mutex
 	known   *keyRing
-	changes int // by this node; discards a read that ran meanwhile
+	changes int // counts changes by this node; discards a concurrent read
 }
 
-// keyRing has the keys at a moment.
+// keyRing has the keys at a time.
 type keyRing struct {
 	at     time.Time
 	newest signingKey
@@ -48,9 +48,8 @@ type signingKey struct {
 	secret        []byte
 }
 
-// Rotate makes a new key, which signs from now on. Tokens of older keys stay valid for the overlap: with [RefreshLifetime]
-// nobody notices; with none, as after a theft of keys, everybody must sign in again. The other nodes follow
-// within [Fresh].
+// Rotate creates a new key, which signs from now on. Tokens of older keys stay valid for the overlap. With [RefreshLifetime] no user is
+// affected; with none, as after a theft of keys, all users must sign in again. The other nodes follow within [Fresh].
 func (k *Keys) Rotate(ctx context.Context, overlap time.Duration) error {
 	if err := k.add(ctx, func(tx pgx.Tx) (bool, error) {
 		_, err := tx.Exec(ctx, `update account.signing_key set verifies_until = least(verifies_until, $1)`, k.now().Add(overlap))
@@ -61,7 +60,7 @@ func (k *Keys) Rotate(ctx context.Context, overlap time.Duration) error {
 	return nil
 }
 
-// first makes a key if there is no signing key.
+// first creates a key if there is no signing key.
 func (k *Keys) first(ctx context.Context) error {
 	return k.add(ctx, func(tx pgx.Tx) (bool, error) {
 		var none bool
@@ -70,11 +69,10 @@ func (k *Keys) first(ctx context.Context) error {
 	})
 }
 
-// add makes a key if wanted says so; all nodes agree on the result.
+// add creates a key if wanted returns true; all nodes agree on the result.
 func (k *Keys) add(ctx context.Context, wanted func(tx pgx.Tx) (bool, error)) error {
 	kid := uuid.New()
-	// The vault comes before the row, so that a node that sees the row can read the key. An unwanted key stays in the vault, and opens
-	// nothing.
+	// The vault comes before the row, so a node that sees the row can read the key. An unused key stays in the vault and opens nothing.
 	if _, err := k.vault.Named(ctx, keyName(kid), keySize); err != nil {
 		return err
 	}
@@ -115,8 +113,7 @@ func (k *Keys) verifying(ctx context.Context, kid uuid.UUID) (signingKey, error)
 	if err != nil {
 		return signingKey{}, err
 	}
-	// Another node may have made it a moment ago. Of two reads, at least the second began after this call,
-	// even if another caller began it.
+	// Another node may have just created it. Of two reads, at least the second began after this call, even if another caller began it.
 	for range 2 {
 		if _, ok := ring.all[kid]; ok {
 			break
@@ -142,13 +139,13 @@ func (k *Keys) ring(ctx context.Context) (*keyRing, error) {
 	return k.read(ctx)
 }
 
-// fresh reports whether a read at a moment still counts. A clock that goes back keeps nothing fresh for longer.
+// fresh reports whether a read at a time still counts. A clock that goes back does not prolong it.
 func fresh(at, now time.Time) bool {
 	age := now.Sub(at)
 	return age >= 0 && age < Fresh
 }
 
-// read reads the keys, once for all concurrent callers: forged tokens must not cost a query each.
+// read reads the keys, once for all concurrent callers, so that forged tokens do not cost a query each.
 func (k *Keys) read(ctx context.Context) (*keyRing, error) {
 	reading := k.reads.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readPatience)

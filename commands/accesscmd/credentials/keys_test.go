@@ -139,7 +139,7 @@ func TestForeignTokensAreRefused(t *testing.T) {
 			func(h map[string]any, _ jwt.MapClaims) { h["kid"] = uuid.NewString() }),
 		"kid of the vault": forge(t, tokens.Access, jwt.SigningMethodHS256, key,
 			func(h map[string]any, _ jwt.MapClaims) { h["kid"] = "idempotency" }),
-		"kid a number": forge(t, tokens.Access, jwt.SigningMethodHS256, key, func(h map[string]any, _ jwt.MapClaims) { h["kid"] = 1 }),
+		"kid is a number": forge(t, tokens.Access, jwt.SigningMethodHS256, key, func(h map[string]any, _ jwt.MapClaims) { h["kid"] = 1 }),
 		"another issuer": forge(t, tokens.Access, jwt.SigningMethodHS256, key,
 			func(_ map[string]any, c jwt.MapClaims) { c["iss"] = "https://staging.example" }),
 		"no issuer": forge(t, tokens.Access, jwt.SigningMethodHS256, key, func(_ map[string]any, c jwt.MapClaims) { delete(c, "iss") }),
@@ -166,7 +166,7 @@ func TestForeignTokensAreRefused(t *testing.T) {
 
 	var keys int
 	require.NoError(t, n.pool.QueryRow(t.Context(), `select count(*) from vault.named`).Scan(&keys))
-	require.Equal(t, 1, keys, "a forged kid makes no key")
+	require.Equal(t, 1, keys, "a forged kid creates no key")
 }
 
 // nextInAlphabet returns a character for the same four bits at a signature's end: 32 bytes leave two bits over.

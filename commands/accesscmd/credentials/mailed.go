@@ -45,28 +45,27 @@ const (
 	useTime   = 30 * time.Second
 )
 
-// These limits protect recipients: no further token of a kind while the last one is younger than pause, and no more than mostMails
-// of them in mailWindow. Otherwise anybody who knows an address could fill its mailbox, and void each token
-// before it is read.
+// These limits protect recipients: no second token of a kind within pause, and no more than maxMails within mailWindow. Otherwise anybody
+// who knows an address could fill its mailbox, and invalidate each token before it is read.
 const (
 	pause      = 2 * time.Minute
 	maxMails   = 6
 	mailWindow = time.Hour
 )
 
-// keptSpent is how long a spent token is remembered: longer than the job that mailed it can be retried.
+// keptSpent is how long a spent token is remembered: longer than the retries of the job that mailed it.
 const keptSpent = 7 * 24 * time.Hour
 
-// mailedSize is the size in bytes of the key that makes the tokens.
+// mailedSize is the size in bytes of the key from which tokens are derived.
 const mailedSize = 32
 
-// Issue returns one of these when nothing is to be mailed.
+// Issue returns one of these if nothing must be mailed.
 var (
 	ErrMailed  = errors.New("an equally valid token was mailed a moment ago")
-	ErrTooMany = errors.New("the address has got enough of these mails for now")
+	ErrTooMany = errors.New("too many of these mails to the address")
 )
 
-// Mailed are tokens that prove access to a mailbox.
+// Mailed manages tokens that prove access to a mailbox.
 type Mailed struct {
 	db    db
 	vault *vault.Vault
@@ -75,18 +74,18 @@ type Mailed struct {
 
 // Mailing identifies the mail that a token is issued for.
 type Mailing struct {
-	// the user, or a change of their address; for an invitation its own id, since the invited person need not be a user yet
+	// the user, or a change of their address; for an invitation its own id, because the invited person may not be a user yet
 	Subject   uuid.UUID
 	Recipient uuid.UUID // the address, as an id
 	Number    int64     // of the job that mails it: later jobs have greater numbers
 }
 
-// Issue makes a token of the kind: 256 bits in 43 characters, all allowed in URLs. Only its hash is stored. An older token of the
-// kind and subject is void.
+// Issue creates a token of the kind: 256 bits in 43 characters, all allowed in URLs. Only its hash is stored. It invalidates an older token
+// of the kind and subject.
 //
-// The same mailing gets the same token, so that a mail whose sending is in doubt can be sent again; its lifetime begins
-// again. Issue returns [ErrMailed], and voids nothing, when the subject's token is younger than two minutes, is of a later
-// mailing, or is of this mailing and spent; [ErrTooMany] when the recipient got six of the kind within an hour.
+// The same mailing gets the same token, so that a mail in doubt can be sent again; its lifetime starts again. Issue returns [ErrMailed],
+// and invalidates nothing, if the subject's token is younger than two minutes, is of a later mailing, or is of this mailing and spent. It
+// returns [ErrTooMany] if the recipient has received six of the kind within an hour.
 func (m *Mailed) Issue(ctx context.Context, kind Kind, of Mailing) (token string, err error) {
 	token, err = m.token(ctx, kind, of)
 	if err != nil {
@@ -102,7 +101,7 @@ func (m *Mailed) Issue(ctx context.Context, kind Kind, of Mailing) (token string
 	return token, nil
 }
 
-// token returns the mailing's token, which looks random without the key.
+// token derives the mailing's token. Without the key, it looks random.
 func (m *Mailed) token(ctx context.Context, kind Kind, of Mailing) (string, error) {
 	key, err := m.vault.Named(ctx, "mailed-token", mailedSize)
 	if err != nil {
@@ -163,14 +162,12 @@ func (m *Mailed) issue(ctx context.Context, tx pgx.Tx, kind Kind, of Mailing, ha
 	return err
 }
 
-// Use calls do with the token's subject, and spends the token. It returns the kind's refusal for a token that is unknown,
-// spent, expired, or in use: of two concurrent uses, one wins. If do fails, Use returns its error and the token stays
-// valid.
+// Use calls do with the token's subject, and spends the token. It returns the kind's refusal for a token that is unknown, spent, expired,
+// or in use: of two concurrent uses, one succeeds. If do fails, Use returns its error and the token stays valid.
 //
-// The token is spent after do. If the process dies in between, or before do is done, the token is usable again a minute
-// later, so do MUST have the same result when it runs twice. Spending it first was turned down: a crash would lock the
-// person out. A transaction around do was turned down too: do hashes passwords and appends to the log, and would hold a
-// connection for all that time. do has 30 seconds, by its context.
+// The token is spent after do. If the process dies before, the token is usable again a minute later, so do MUST have the same result when
+// it runs twice. If it were spent first, a crash would lock the person out. One transaction around do would hold a connection while do
+// hashes passwords and appends to the log. do has 30 seconds, by its context.
 func (m *Mailed) Use(ctx context.Context, kind Kind, token string, do func(ctx context.Context, subject uuid.UUID) error) error {
 	claim := uuid.New()
 	subject, err := m.claim(ctx, kind, token, claim)

@@ -113,7 +113,7 @@ func TestTokenSurvivesACrashDuringItsUse(t *testing.T) {
 	nodes, c := several(t, quick())
 	user := uuid.New()
 	token := issue(t, nodes[0], credentials.Verify, user)
-	// A process that dies leaves a use that is never settled.
+	// A process dies during a use, which is never settled.
 	require.Panics(t, func() {
 		_ = nodes[0].Mailed.Use(t.Context(), credentials.Verify, token, func(context.Context, uuid.UUID) error { panic("the end") })
 	})
@@ -209,7 +209,7 @@ func TestTokenIsNotVoidedRightAfterItsMail(t *testing.T) {
 	issue(t, nodes[1], credentials.Verify, asha) // a different token
 	_, err = use(t.Context(), nodes[1], credentials.Reset, token)
 	require.NoError(t, err)
-	issue(t, nodes[1], credentials.Reset, asha) // no mail is on its way
+	issue(t, nodes[1], credentials.Reset, asha) // no mail is in progress
 }
 
 func TestAddressGetsSixTokensOfAKindInAnHour(t *testing.T) {

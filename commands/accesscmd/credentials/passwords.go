@@ -26,7 +26,7 @@ func (c HashCost) params() *argon2id.Params {
 	return &argon2id.Params{Memory: c.MemoryKiB, Iterations: c.Passes, Parallelism: c.Threads, SaltLength: 16, KeyLength: 32}
 }
 
-// Passwords verifies people by their passwords.
+// Passwords verifies people's passwords.
 type Passwords struct {
 	db      db
 	now     func() time.Time
@@ -40,7 +40,7 @@ type Passwords struct {
 
 	nobody string // a hash of an unknown password
 
-	// check is argon2id.CheckHash; a test counts the calls.
+	// check is argon2id.CheckHash; a test counts its calls.
 	check func(password, hash string) (bool, *argon2id.Params, error)
 }
 
@@ -51,18 +51,17 @@ func newPasswords(db db, s Settings, now func() time.Time) (*Passwords, error) {
 	}
 	var err error
 	if p.nobody, err = argon2id.CreateHash(newSecret(), p.params); err != nil {
-		return nil, fmt.Errorf("hash a password of nobody's: %w", err)
+		return nil, fmt.Errorf("hash the password of unknown users: %w", err)
 	}
 	return p, nil
 }
 
-// Set gives the user the password, in place of any other. It does not check its strength: [Passwords.Check] does. It keeps
-// sessions: see [Sessions.RevokeAll].
+// Set replaces the user's password. It does not check its strength: [Passwords.Check] does. It keeps sessions: see [Sessions.RevokeAll].
 func (p *Passwords) Set(ctx context.Context, user uuid.UUID, password string) error {
 	hash, err := p.hash(ctx, password)
 	if err == nil {
 		err = p.db.write(ctx, func(tx pgx.Tx) error {
-			// A change is always later than the one before, no matter what the node's clock says: proofs depend on it.
+			// A change is always later than the one before, whatever the node's clock: proofs depend on that.
 			_, err := tx.Exec(ctx, `
 				insert into account.password as p (user_id, hash, changed_at) values ($1, $2, $3)
 				on conflict (user_id) do update set hash = excluded.hash,
@@ -88,15 +87,15 @@ func (p *Passwords) Remove(ctx context.Context, user uuid.UUID) error {
 	return nil
 }
 
-// Proof is the proof that a caller knew a user's password. It is valid until the password changes.
+// Proof proves that a caller knew a user's password. It is valid until the password changes.
 type Proof struct {
 	user      uuid.UUID
 	changedAt time.Time // of the proved password
 }
 
-// Verify reports whether the password is the user's, and if so returns a proof for [Sessions.SignIn]. For a user without a password,
-// or for [uuid.Nil], it hashes as well, so that its time does not reveal who is known here. A password that was hashed at another
-// cost is hashed again at the current one; until then, it takes the other cost's time.
+// Verify reports whether the password is the user's, and if so returns a proof for [Sessions.SignIn]. For a user without a password, or for
+// [uuid.Nil], it hashes as well, so that its time does not reveal who is a user. It hashes a password again whose hash has another cost;
+// until then, it takes the other cost's time.
 func (p *Passwords) Verify(ctx context.Context, user uuid.UUID, password string) (Proof, bool, error) {
 	stored, err := p.load(ctx, user)
 	if err != nil {
@@ -141,7 +140,7 @@ func (p *Passwords) rehash(ctx context.Context, user uuid.UUID, password, old st
 	return err
 }
 
-// ErrCrowded is the error of a password that is not checked, because too many others wait.
+// ErrCrowded is the error of a password that is not checked because too many others wait.
 var ErrCrowded = fault.New(fault.Unavailable, "Too many sign-ins at once, try again")
 
 // maxInTurn is the maximum number of requests that wait for each running hash. A longer queue would exceed the requests' timeouts.

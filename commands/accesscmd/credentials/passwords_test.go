@@ -67,7 +67,7 @@ func TestUnknownUserCostsTheSameHash(t *testing.T) {
 		require.Len(t, hashes, before+1)
 	}
 	for _, hash := range hashes {
-		// Algorithm, cost, and the lengths of salt and key: nothing else affects the time.
+		// Algorithm, cost, and the lengths of salt and key determine the time, and nothing else does.
 		require.True(t, strings.HasPrefix(hash, "$argon2id$v=19$m=64,t=1,p=1$"), hash)
 		require.Len(t, hash, len(hashes[0]))
 	}

@@ -14,7 +14,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// These are the errors of refused callers. None of them gives a reason.
+// These are the errors of refused callers. None contains a reason.
 var (
 	ErrSignIn           = fault.New(fault.Unauthorized, "Invalid email or password")
 	ErrRefresh          = fault.New(fault.Unauthorized, "Invalid or expired refresh token")
@@ -54,11 +54,11 @@ type Tokens struct {
 	RefreshEnds time.Time
 }
 
-// Vouched returns the proof of a user that another party vouches for, such as an identity provider.
+// Vouched returns the proof of a user whom another party vouches for, such as an identity provider.
 func Vouched(user uuid.UUID) Proof { return Proof{user: user} }
 
-// SignIn begins a session. It returns [ErrSignIn] for a proof of a password that was changed since, so that
-// a sign-in with a stolen password does not outlast a concurrent reset: a reset sets the password first, and then revokes.
+// SignIn creates a session. It returns [ErrSignIn] if the proof's password has changed since. So a sign-in with a stolen password does not
+// survive a concurrent reset, which sets the password first and then revokes sessions.
 func (s *Sessions) SignIn(ctx context.Context, by Proof) (Tokens, error) {
 	if by.user == uuid.Nil {
 		return Tokens{}, ErrSignIn
@@ -74,7 +74,7 @@ func (s *Sessions) SignIn(ctx context.Context, by Proof) (Tokens, error) {
 	}
 	err = s.db.write(ctx, func(tx pgx.Tx) error {
 		if !by.changedAt.IsZero() {
-			// The lock makes a change wait for this sign-in, which is then revoked, or this sign-in for the change.
+			// By the lock, either a change waits for this sign-in and then revokes it, or this sign-in waits for the change.
 			tag, err := tx.Exec(ctx, `select from account.password where user_id = $1 and changed_at = $2 for share`, by.user, by.changedAt)
 			if err != nil {
 				return err
@@ -106,7 +106,7 @@ type issued struct {
 	hash []byte // of the refresh token
 }
 
-// issue makes the next tokens of a session with an end.
+// issue creates the next tokens of a session with an end.
 func (s *Sessions) issue(key signingKey, of Bearer, now, ends time.Time) (issued, error) {
 	next := issued{Tokens: Tokens{Bearer: of, RefreshEnds: earlier(now.Add(RefreshLifetime), ends)}}
 	c := claims{
@@ -123,8 +123,8 @@ func (s *Sessions) issue(key signingKey, of Bearer, now, ends time.Time) (issued
 	return next, err
 }
 
-// hashID returns the stored hash of a refresh token. The jti is the part that nobody can guess; hashing the whole token
-// would be no safer, with more to go wrong, such as two spellings of one signature.
+// hashID returns the stored hash of a refresh token. The jti is the unguessable part. Hashing the whole token would be no safer, and two
+// spellings of one signature would differ.
 func hashID(jti uuid.UUID) []byte {
 	sum := sha256.Sum256(jti[:])
 	return sum[:]
@@ -143,9 +143,9 @@ func (i issued) insert(ctx context.Context, tx pgx.Tx, now time.Time) error {
 	return err
 }
 
-// Refresh exchanges a refresh token for new tokens; the old one is void. It returns [ErrRefresh] for an invalid
-// one. A token that was exchanged before ends its session: another party has it too (RFC 9700, section 4.14.2). Of requests
-// that race with one token, exactly one gets new tokens; the others end the session, except within [Settings.Grace].
+// Refresh exchanges a refresh token for new tokens and invalidates it. It returns [ErrRefresh] for an invalid one. A token that was
+// exchanged before ends its session: another party has it too (RFC 9700, section 4.14.2). Of concurrent requests with one token, exactly
+// one gets new tokens; the others end the session, except within [Settings.Grace].
 func (s *Sessions) Refresh(ctx context.Context, token string) (Tokens, error) {
 	c, err := s.signer.verify(ctx, token, refresh)
 	if errors.Is(err, errBadToken) {
@@ -185,8 +185,8 @@ func (s *Sessions) rotate(ctx context.Context, tx pgx.Tx, key signingKey, c clai
 		ends       time.Time
 		replacedAt *time.Time
 	)
-	// All requests that race for the session lock its row. The token's row is read by a separate statement,
-	// which sees what was committed while this one waited.
+	// All concurrent requests for the session lock its row. A separate statement reads the token's row, and so sees what was committed
+	// while this one waited.
 	err = tx.QueryRow(ctx, `
 		select ends_at from account.session
 		where family_id = $1 and user_id = $2 and revoked_at is null and ends_at > $3 for update`, c.Session, c.User, now).Scan(&ends)
@@ -220,8 +220,8 @@ func (s *Sessions) rotate(ctx context.Context, tx pgx.Tx, key signingKey, c clai
 	return &made, false, err
 }
 
-// Authenticate returns the bearer of an access token, or [ErrNotAuthenticated] if the token is invalid or its session has ended.
-// Any other error means that the answer is not known now.
+// Authenticate returns the bearer of an access token, or [ErrNotAuthenticated] if the token is invalid or its session has ended. After any
+// other error, validity is unknown.
 func (s *Sessions) Authenticate(ctx context.Context, token string) (Bearer, error) {
 	c, err := s.signer.verify(ctx, token, access)
 	if errors.Is(err, errBadToken) {
@@ -252,15 +252,15 @@ func (s *Sessions) Access(ctx context.Context, of Bearer) (string, error) {
 	return next.Access, err
 }
 
-// Alive reports whether the session goes on. It trusts reads that are at most [Fresh] old, so a
-// session in use costs one lookup by primary key in that time. A session that this node revoked ends at once.
+// Alive reports whether the session is active. It trusts reads that are at most [Fresh] old, so a session in use costs one lookup by
+// primary key in that time. A session that this node revoked ends at once.
 func (s *Sessions) Alive(ctx context.Context, session uuid.UUID) (bool, error) {
 	now := s.now()
 	if ends, ok := s.seen.at(session, now); ok {
 		return now.Before(ends), nil
 	}
 	forgets := s.seen.count()
-	var ends time.Time // long ago without a session
+	var ends time.Time // old enough to be without a session
 	err := s.db.pool.QueryRow(ctx, `select ends_at from account.session where family_id = $1 and revoked_at is null`, session).Scan(&ends)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return false, fmt.Errorf("look for session %s: %w", session, err)
@@ -269,7 +269,7 @@ func (s *Sessions) Alive(ctx context.Context, session uuid.UUID) (bool, error) {
 	return now.Before(ends), nil
 }
 
-// Begin begins a session without tokens, such as that of a page for operators. It lasts until ends, or until it is revoked.
+// Begin creates a session without tokens, such as an operator's page. It lasts until the time ends, or until it is revoked.
 func (s *Sessions) Begin(ctx context.Context, session uuid.UUID, ends time.Time) error {
 	_, err := s.db.pool.Exec(ctx, `
 		insert into account.session (family_id, user_id, signed_in_at, refreshed_at, ends_at) values ($1, $2, $3, $3, $4)`,

@@ -99,7 +99,7 @@ func TestAccessTokensLastAsLongAsIsSet(t *testing.T) {
 	c.pass(time.Second)
 	requireUnknown(t, n, first.Access)
 	_, err := n.Sessions.Refresh(t.Context(), first.Refresh)
-	require.NoError(t, err, "the session goes on")
+	require.NoError(t, err, "the session continues")
 }
 
 func TestGraceEnds(t *testing.T) {
@@ -187,7 +187,7 @@ func TestKnownSessionNeedsNoQuery(t *testing.T) {
 	require.Error(t, err)
 }
 
-// slowLook holds back the answer of the first lookup of a session until it is released.
+// slowLook delays the result of the first lookup of a session until it is released.
 type slowLook struct {
 	once    sync.Once
 	read    chan struct{}

@@ -8,14 +8,14 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// maxSightings bounds the memory for sessions in use.
+// maxSightings limits the memory for sessions in use.
 const maxSightings = 1 << 16
 
-// sightings has the last lookup of each session, and the session's end: the zero time for sessions that are over.
+// sightings has the last lookup of each session, with its end: the zero time for ended sessions.
 type sightings struct {
 	mu      sync.Mutex
 	seen    *simplelru.LRU[uuid.UUID, sighting]
-	forgets int // number of removals; discards a read that ran meanwhile
+	forgets int // number of removals; discards a concurrent read
 }
 
 type sighting struct{ at, ends time.Time }
@@ -39,7 +39,7 @@ func (s *sightings) count() int {
 	return s.forgets
 }
 
-// keep stores the result of a read at a moment, when forgets was the count.
+// keep stores the result of a read at a time, if there was no removal since forgets was read.
 func (s *sightings) keep(session uuid.UUID, at, ends time.Time, forgets int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

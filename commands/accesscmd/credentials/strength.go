@@ -13,15 +13,15 @@ import (
 	"bahi/domain/fault"
 )
 
-// These bound a password's length in characters (code points, after normalisation). NIST SP 800-63B-4,
-// section 3.1.1.2, demands at least 8 and room for at least 64.
+// These limit a password's length in characters (code points, after normalisation). NIST SP 800-63B-4, section 3.1.1.2, demands at least 8
+// and support for at least 64.
 const (
 	minPassword = 8
 	maxPassword = 128
 )
 
-// shortestPart is the number of letters and digits from which no password may contain a name. Shorter names
-// occur in good passwords by chance.
+// shortestPart is the minimum number of letters and digits of a name that no password may contain. Shorter names occur in good passwords by
+// chance.
 const shortestPart = 4
 
 // commonPasswords states its source in its first lines.
@@ -40,8 +40,8 @@ func readCommon() map[string]struct{} {
 	return set
 }
 
-// rows are the rows of keys, with their ends joined. Letters in the order of an alphabet need none: any script
-// has its letters at consecutive code points.
+// rows are the rows of keys, with their ends joined. Alphabetical orders need no row: any script has its letters at consecutive code
+// points.
 var rows = []string{"1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertyuiopasdfghjklzxcvbnm"}
 
 // Person has the names that a password must not contain.
@@ -50,8 +50,8 @@ type Person struct {
 	Names []string
 }
 
-// Normalise returns the form in which passwords are compared and hashed: Unicode's NFKC. A keyboard that composes é and one that
-// sends e and an accent give the same password.
+// Normalise returns the form in which passwords are compared and hashed: Unicode's NFKC. Some keyboards send é as one character, others as
+// e and an accent: both give the same password.
 func Normalise(password string) string { return norm.NFKC.String(password) }
 
 // Check returns nil for a password that the person may use, otherwise a [fault.Error] on the field. It ignores letter case.
@@ -91,8 +91,7 @@ func (p *Passwords) weakness(password string, of Person) string {
 // notEven is the result for a text whose steps differ.
 const notEven = 2
 
-// steps returns the distance of each character from the one before, if it is the same throughout and at
-// most 1 either way, otherwise notEven.
+// steps returns the distance of each character from the one before, if it is the same throughout and is -1, 0 or 1; otherwise notEven.
 func steps(text string) int {
 	runes := []rune(text)
 	step := int(runes[1] - runes[0])
@@ -104,7 +103,7 @@ func steps(text string) int {
 	return max(-notEven, min(step, notEven))
 }
 
-// alongRow reports whether the text runs along a row of keys, in either direction, also from its end to its start.
+// alongRow reports whether the text runs along a row of keys, in either direction, even across its end.
 func alongRow(text string) bool {
 	back := []rune(text)
 	slices.Reverse(back)

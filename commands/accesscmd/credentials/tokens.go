@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// These are the lifetimes of tokens and sessions (SPEC, authentication; G2 and 8.6 of the contract), that of an access token by default. A
-// refresh token expires after its issue, and a session after its sign-in, no matter how often it is refreshed.
+// These are the lifetimes of tokens and sessions (SPEC, authentication; G2 and 8.6 of the contract); that of an access token is a default.
+// A refresh token expires after its issue, and a session after its sign-in, however often it is refreshed.
 const (
 	accessLifetime  = time.Hour
 	RefreshLifetime = 7 * 24 * time.Hour
@@ -54,8 +54,8 @@ type signer struct {
 }
 
 func newSigner(keys *Keys, issuer string, now func() time.Time) signer {
-	// There is no leeway: the operator keeps the nodes' clocks in step, and only exp is compared with them. iat is not: a node
-	// whose clock is a moment behind must accept a token that another one has just issued.
+	// There is no leeway: the operator keeps the nodes' clocks in step, and only exp is compared with them. iat is not: a node whose clock
+	// lags must accept a token that another one has just issued.
 	return signer{keys, issuer, jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(issuer),
 		jwt.WithExpirationRequired(), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now),
@@ -73,10 +73,10 @@ func (s signer) sign(key signingKey, c claims) (string, error) {
 	return text, nil
 }
 
-// errBadToken is the error of a token that is not ours, is of another type, or has expired.
+// errBadToken is the error of a token that is not ours, has another type, or has expired.
 var errBadToken = errors.New("the token is not valid")
 
-// verify returns the token's claims, or errBadToken. Any other error means that the answer is not known now.
+// verify returns the token's claims, or errBadToken. After any other error, validity is unknown.
 func (s signer) verify(ctx context.Context, text string, wanted tokenType) (claims, error) {
 	var (
 		c       claims

@@ -1,5 +1,5 @@
-// Package apikey is a key with which a program acts in a workspace. The key itself is shown once;
-// the log has a hash of its secret, which is long and random, so that a plain hash gives nothing away.
+// Package apikey is the aggregate of an API key, with which a program acts in a workspace. The secret is shown once. The log has a plain
+// hash of it, which reveals nothing, because the secret is long and random.
 package apikey
 
 import (
@@ -14,35 +14,34 @@ import (
 	"bahi/domain/person"
 )
 
-// Kind names what a stream apikey-<uuid> holds. A name is for ever: old logs have it.
+// Kind is the kind of the streams apikey-<uuid>. Names never change: old logs have them.
 var Kind = event.NewKind("apikey",
 	event.Of[Created]("APIKeyCreated", 1),
 	event.Of[Revoked]("APIKeyRevoked", 1),
 )
 
-// ErrNotFound also answers those who may not know that the key exists.
+// ErrNotFound is also returned to callers who may not know that the key exists.
 var ErrNotFound = fault.New(fault.NotFound, "API key not found")
 
-// State is what a sign-in and a decision need.
+// State is the state for authentication and decisions.
 type State struct {
 	Name        string
 	Workspace   uuid.UUID
 	SecretHash  []byte // SHA-256; nil before Created
 	Permissions actor.Permissions
-	By          string    // who made it, as [actor.Actor] names them
-	ParentKey   uuid.UUID // the key that made it; uuid.Nil: no key did
-	User        uuid.UUID // whose rights it has a part of; uuid.Nil: nobody's, the deployment gave them
+	By          string    // its creator, as [actor.Actor] names them
+	ParentKey   uuid.UUID // the key that created it; uuid.Nil: none
+	User        uuid.UUID // user whose rights limit it; uuid.Nil: none, the deployment granted them
 	ExpiresAt   *time.Time
 	Revoked     bool
 }
 
-// Opens says whether the key itself is in force. It opens nothing all the same once a key that made it, or
-// made that one, is not.
+// Opens reports whether the key itself is valid. It is still useless if a key above it is not.
 func (s State) Opens(now time.Time) bool {
 	return s.SecretHash != nil && !s.Revoked && (s.ExpiresAt == nil || now.Before(*s.ExpiresAt))
 }
 
-// Within returns what the key allows as long as nobody who made it has more than limit.
+// Within returns the key's permissions if its creators have at most limit.
 func (s State) Within(limit actor.Permissions) actor.Permissions {
 	lesser := func(a actor.Area) actor.Level {
 		if l := s.Permissions.Level(a); !limit.Level(a).Allows(l) {
@@ -62,7 +61,7 @@ func (s State) Within(limit actor.Permissions) actor.Permissions {
 // Created records a new key.
 type Created struct {
 	By          string            `json:"by"`               // as [actor.Actor] names them
-	User        uuid.UUID         `json:"user_id,omitzero"` // by whose rights: by itself, or who made the key that made it
+	User        uuid.UUID         `json:"user_id,omitzero"` // user whose rights limit it: the creator, or the creator of the key above
 	Name        string            `json:"name"`
 	Workspace   uuid.UUID         `json:"workspace_id"`
 	SecretHash  []byte            `json:"secret_sha256"`
@@ -70,8 +69,8 @@ type Created struct {
 	ExpiresAt   *time.Time        `json:"expires_at,omitempty"`
 }
 
-// ParentKey is the key that made this one, [uuid.Nil] when no key did: a person, the shell, or the operator's
-// own key, which is in the configuration and not in the log.
+// ParentKey returns the key that created this one, [uuid.Nil] if there is none: the creator was a person, the shell, or the operator's own
+// key, which is in the configuration and not in the log.
 func (e Created) ParentKey() uuid.UUID {
 	id, _ := strings.CutPrefix(e.By, "api_key:")
 	maker, err := uuid.Parse(id)
@@ -81,10 +80,10 @@ func (e Created) ParentKey() uuid.UUID {
 	return maker
 }
 
-// Revoked records that the key, and all keys created with it, open nothing any more.
+// Revoked records that the key, and all keys created with it, are invalid.
 type Revoked struct{}
 
-// Evolve begins the key.
+// Evolve creates the key.
 func (e Created) Evolve(State) State {
 	return State{
 		Name: e.Name, Workspace: e.Workspace, SecretHash: e.SecretHash, Permissions: e.Permissions, ExpiresAt: e.ExpiresAt,
@@ -92,19 +91,18 @@ func (e Created) Evolve(State) State {
 	}
 }
 
-// Evolve ends it.
+// Evolve revokes it.
 func (Revoked) Evolve(s State) State { s.Revoked = true; return s }
 
-// MaxMakers is how many keys there can be above one, each of which made the next: every request looks at all.
+// MaxMakers is the maximum number of keys above one, each of which created the next: every request checks all.
 const MaxMakers = 8
 
-// Create makes a key for a workspace, with no more permissions than its maker has, and for no longer than the key
-// lasts that makes it.
+// Create creates a key for a workspace, with at most its creator's permissions, and at most for the lifetime of the key that creates it.
 type Create struct {
 	By          actor.Actor       `json:"-"`
-	User        uuid.UUID         `json:"-"` // by whose rights; uuid.Nil: the deployment's
-	Makers      int               `json:"-"` // how many keys are above it
-	Ends        *time.Time        `json:"-"` // when the key does that makes it; nil: it does not, or there is none
+	User        uuid.UUID         `json:"-"` // user whose rights limit it; uuid.Nil: the deployment
+	Makers      int               `json:"-"` // number of keys above it
+	Ends        *time.Time        `json:"-"` // expiry of the creating key; nil: none, or no such key
 	Workspace   uuid.UUID         `json:"-"`
 	SecretHash  []byte            `json:"-"`
 	Now         time.Time         `json:"-"`
@@ -113,7 +111,7 @@ type Create struct {
 	ExpiresAt   *time.Time        `json:"expires_at,omitempty" doc:"From when on it is refused. A key that a key makes ends with that one, if not before"`
 }
 
-// Decide refuses to give what the maker does not have.
+// Decide refuses permissions that the creator does not have.
 func (c Create) Decide(s State) ([]event.Event[State], error) {
 	name, unfit := person.Name("name", c.Name)
 	switch {
@@ -141,10 +139,10 @@ func (c Create) Decide(s State) ([]event.Event[State], error) {
 	}}, nil
 }
 
-// Revoke ends a key.
+// Revoke revokes a key.
 type Revoke struct{}
 
-// Decide refuses a key that is not there, or is revoked already.
+// Decide refuses a missing or revoked key.
 func (Revoke) Decide(s State) ([]event.Event[State], error) {
 	if s.SecretHash == nil || s.Revoked {
 		return nil, ErrNotFound

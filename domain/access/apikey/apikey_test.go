@@ -25,7 +25,7 @@ func TestAKeyTellsWhoMadeIt(t *testing.T) {
 		Permissions: actor.Permissions{Ledger: actor.Read},
 	}
 	none := eventtest.Given(t, apikey.Kind)
-	none.Case("who made it").When(create).Then(created)
+	none.Case("its creator").When(create).Then(created)
 	require.Equal(t, asha, none.And(created).State().User)
 	require.Equal(t, uuid.Nil, none.And(created).State().ParentKey)
 	for by, maker := range map[string]uuid.UUID{
@@ -59,18 +59,18 @@ func TestAKeyDoesNotOutlastTheOneThatMakesIt(t *testing.T) {
 		return apikey.Created{By: by.String(), Name: "till", SecretHash: []byte("hash"), Permissions: by.Permissions, ExpiresAt: at}
 	}
 	none := eventtest.Given(t, apikey.Kind)
-	none.Case("it ends with it").When(made(nil, &ends)).Then(until(&ends))
+	none.Case("it expires with it").When(made(nil, &ends)).Then(until(&ends))
 	none.Case("or before").When(made(&before, &ends)).Then(until(&before))
-	none.Case("or at the same moment").When(made(&ends, &ends)).Then(until(&ends))
+	none.Case("or at the same time").When(made(&ends, &ends)).Then(until(&ends))
 	none.Case("not after it").When(made(&after, &ends)).
 		ThenFails(fault.Fields(fault.Field{Field: "expires_at", Message: "must not be after the end of the key that makes it"}))
-	none.Case("one that does not end makes such").When(made(nil, nil)).Then(until(nil))
+	none.Case("one without expiry creates such").When(made(nil, nil)).Then(until(nil))
 	none.Case("or another").When(made(&after, nil)).Then(until(&after))
 	most := made(nil, nil)
 	most.Makers = apikey.MaxMakers
 	none.Case("a long line").When(most).Then(until(nil))
 	most.Makers++
-	none.Case("that is not without end").When(most).ThenFails(fault.New(fault.Conflict, "Too many keys, each made with the one before"))
+	none.Case("the chain is limited").When(most).ThenFails(fault.New(fault.Conflict, "Too many keys, each made with the one before"))
 }
 
 func TestAKeyAllowsWhatItHasAndItsMakerHas(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package claim names what may belong to one user only: an email address, an identity at a provider (see package claims).
+// Package claim is the aggregate of a value that only one user may have: an email address, an identity at a provider (see package claims).
 package claim
 
 import (
@@ -11,7 +11,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// The values: what streams emailclaim-<hash> and identityclaim-<hash> hold. A name is for ever.
+// The kinds of the streams emailclaim-<hash> and identityclaim-<hash>. Names never change.
 var (
 	Email = claims.Stored(
 		event.NewKind("emailclaim",
@@ -35,7 +35,7 @@ var (
 	)
 )
 
-// ErrTaken refuses what is another user's.
+// ErrTaken refuses a value of another user.
 var ErrTaken = &fault.Error{Kind: fault.Conflict, Detail: "Email already registered", Code: "email_taken"}
 
 // Claimed records the user who has the address.
@@ -63,20 +63,20 @@ type IdentityReleased struct {
 // Evolve gives the address to the user.
 func (e Claimed) Evolve(claims.State) claims.State { return held(e.User, e.Since) }
 
-// Evolve takes the address back.
+// Evolve releases the address.
 func (Released) Evolve(claims.State) claims.State { return claims.State{} }
 
 // Evolve gives the identity to the user.
 func (e IdentityClaimed) Evolve(claims.State) claims.State { return held(e.User, e.Since) }
 
-// Evolve takes the identity back.
+// Evolve releases the identity.
 func (IdentityReleased) Evolve(claims.State) claims.State { return claims.State{} }
 
 func held(by uuid.UUID, since time.Time) claims.State {
 	return claims.State{Holder: by.String(), Since: since}
 }
 
-// Holder returns the user who holds a claim, [uuid.Nil] where nobody does.
+// Holder returns the user who has a claim, [uuid.Nil] if there is none.
 func Holder(s claims.State) uuid.UUID {
 	id, _ := uuid.Parse(s.Holder)
 	return id

@@ -13,7 +13,7 @@ import (
 	"bahi/internal/test/eventtest"
 )
 
-// What the log has of claims names users, as it always did.
+// The stored form of claims names users and never changes.
 func TestClaimsAreStoredAsTheyWere(t *testing.T) {
 	t.Parallel()
 	asha, ravi := uuid.New(), uuid.New()
@@ -25,13 +25,13 @@ func TestClaimsAreStoredAsTheyWere(t *testing.T) {
 		free := eventtest.Given(t, value.Kind)
 		free.Case("the first user has it, since a moment in UTC").
 			When(claims.Claim{Value: *value, Holder: asha.String(), Now: noon.In(time.FixedZone("IST", 19800))}).Then(c.claimed)
-		free.Case("nobody gives up what is nobody's").When(claims.Release{Value: *value, Holder: asha.String()}).ThenNothing()
+		free.Case("a free value cannot be released").When(claims.Release{Value: *value, Holder: asha.String()}).ThenNothing()
 		require.Equal(t, uuid.Nil, claim.Holder(free.State()))
 		hers := free.And(c.claimed)
 		require.Equal(t, claims.State{Holder: asha.String(), Since: noon}, hers.State())
 		require.Equal(t, asha, claim.Holder(hers.State()))
-		hers.Case("nobody else gives it up").When(claims.Release{Value: *value, Holder: ravi.String()}).ThenNothing()
-		hers.Case("she gives it up").When(claims.Release{Value: *value, Holder: asha.String()}).Then(c.released)
+		hers.Case("another user cannot release it").When(claims.Release{Value: *value, Holder: ravi.String()}).ThenNothing()
+		hers.Case("the holder can release it").When(claims.Release{Value: *value, Holder: asha.String()}).Then(c.released)
 		require.Equal(t, claims.State{}, hers.And(c.released).State())
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// marker is what must not come through.
+// marker is a text that must not survive.
 const marker = "<script>alert('28.6139N 77.2090E')</script>"
 
-// corners is a picture of which one sees how it lies: red above green at the left, blue above white at the right.
+// corners is a picture whose orientation is visible: red above green at the left, blue above white at the right.
 func corners(width, height int) *image.RGBA {
 	m := image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
@@ -62,7 +62,7 @@ func withSegments(jpeg []byte, segments ...[]byte) []byte {
 	return bytes.Join([][]byte{jpeg[:2], bytes.Join(segments, nil), jpeg[2:]}, nil)
 }
 
-// exif is what a camera writes: how it was held and, in a folder of its own, where it was (CIPA DC-008).
+// exif is a camera's metadata: its orientation and, in a folder of its own, its location (CIPA DC-008).
 func exif(orientation int) []byte {
 	le := binary.LittleEndian
 	b := append([]byte("II*\x00"), 8, 0, 0, 0)

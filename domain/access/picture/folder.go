@@ -2,8 +2,8 @@ package picture
 
 import "github.com/google/uuid"
 
-// Folder is where all pictures of a user are kept, with a slash behind it. It does not tell whose they are: links
-// to pictures are seen by others.
+// Folder returns the folder of all pictures of a user, with a trailing slash. It does not reveal the user, because others see links to
+// pictures.
 func Folder(user uuid.UUID) string {
 	return "pictures/" + uuid.NewSHA1(user, []byte("pictures")).String() + "/"
 }

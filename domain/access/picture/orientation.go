@@ -7,8 +7,8 @@ import (
 	"github.com/bep/imagemeta"
 )
 
-// Orientation returns how the camera was held: EXIF's tag 0x0112 (CIPA DC-008, 4.6.5), 1 to 8. It is 1
-// where nothing is said, and where what is said cannot be read.
+// Orientation returns the camera's orientation: EXIF's tag 0x0112 (CIPA DC-008, 4.6.5), 1 to 8. It is 1 if the tag is missing or
+// unreadable.
 func Orientation(data []byte, format imagemeta.ImageFormat) int {
 	found := 1
 	_, err := imagemeta.Decode(imagemeta.Options{
@@ -27,7 +27,7 @@ func Orientation(data []byte, format imagemeta.ImageFormat) int {
 	return found
 }
 
-// Upright turns and mirrors a picture so that it needs no orientation any more.
+// Upright rotates and mirrors a picture so that its orientation becomes 1.
 func Upright(from *image.RGBA, orientation int) *image.RGBA {
 	if orientation == 1 {
 		return from
@@ -46,7 +46,8 @@ func Upright(from *image.RGBA, orientation int) *image.RGBA {
 	return to
 }
 
-// Source returns where a pixel of an upright picture is in the one with an orientation, whose last column and row are right and bottom.
+// Source returns the position, in a picture with an orientation, of a pixel of the upright one. right and bottom are the picture's last
+// column and row.
 func Source(orientation, x, y, right, bottom int) (fromX, fromY int) {
 	switch orientation {
 	case 2:

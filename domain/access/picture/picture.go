@@ -1,11 +1,9 @@
-// Package picture makes of an uploaded picture one that can be shown to others. The upload is decoded
-// and drawn again, so that of its bytes nothing is left but the colours: no place where it was taken, no
-// script behind the end, no second file inside.
+// Package picture converts an uploaded picture into one that is safe to show to others. It decodes the upload and draws it again, so that
+// nothing but the colours remains: no location, no script after the end, no second file inside.
 //
-// What it says by itself is not believed, neither name nor type; its first bytes count. Of an animated
-// PNG the still picture is taken that each has for who knows of no animation; an animated WebP has none
-// and is refused. Colour profiles go with the other metadata, and the colours are taken for sRGB: a photo
-// in a wider space looks a little paler, which at this size we prefer to reading profiles of strangers.
+// It ignores the upload's name and declared type; the first bytes count. An animated PNG becomes its still picture. An animated WebP has
+// none and is refused. Colour profiles are dropped with the other metadata, and the colours are treated as sRGB. A photo in a wider colour
+// space looks a little paler, which at this size is better than parsing untrusted profiles.
 package picture
 
 import (
@@ -27,32 +25,30 @@ import (
 	"bahi/domain/fault"
 )
 
-// What an upload may have (D49 of the contract).
+// Limits of an upload (D49 of the contract).
 const (
 	MaxBytes = 5 << 20
-	MaxSide  = 6000 // pixels, of each side
+	MaxSide  = 6000 // pixels per side
 )
 
-// Side is the longest side of what comes out, in pixels. Smaller pictures stay as they are.
+// Side is the maximum side of a result, in pixels. Smaller pictures keep their size.
 const Side = 1024
 
 const (
-	quality = 85 // of a JPEG, where no difference is seen
+	quality = 85 // of a JPEG; the loss is invisible
 
-	// maxScans bounds the time that a JPEG takes. A progressive one goes over the whole picture once a
-	// scan, and a scan can be as short as some twenty bytes; encoders make about ten. The number is the one
-	// that libjpeg-turbo's fuzzers set (TJPARAM_SCANLIMIT).
+	// maxScans limits the decoding time of a JPEG. A progressive one passes over the whole picture once per scan, and a scan may have as
+	// few as twenty bytes; encoders make about ten. The limit is that of libjpeg-turbo's fuzzers (TJPARAM_SCANLIMIT).
 	maxScans = 500
 
-	// atOnce is how many pictures are worked on at the same time, and manyPixels what makes one large:
-	// of the large ones only one at a time. Decoding one takes 3 to 8 bytes a pixel; a JPEG that is
-	// progressive or has four colours takes up to 24, so that such a one may not be large: no camera makes one.
+	// atOnce is the maximum number of concurrent pictures, and manyPixels the size from which only one may run at a time. Decoding takes 3
+	// to 8 bytes per pixel. A progressive or four-colour JPEG takes up to 24, so such a picture may not be large: no camera makes one.
 	atOnce     = 2
 	manyPixels = 12_000_000
 )
 
 var (
-	// ErrNotImage refuses what is no JPEG, PNG or WebP, or a broken one.
+	// ErrNotImage refuses a file that is not a JPEG, PNG or WebP, or is broken.
 	ErrNotImage = fault.New(fault.Malformed, "File must be an image")
 
 	// ErrTooLarge refuses more bytes than [MaxBytes] or more pixels than [MaxSide].
@@ -63,14 +59,14 @@ func tooLarge(most int64) *fault.Error {
 	return fault.Newf(fault.TooLarge, "The picture is too large: at most %d MB and %d x %d pixels", most>>20, MaxSide, MaxSide)
 }
 
-// Picture is what can be shown.
+// Picture is a converted picture.
 type Picture struct {
-	Type          string // image/jpeg, or image/png where something shines through
+	Type          string // image/jpeg, or image/png if it has transparent parts
 	Bytes         []byte
 	Width, Height int
 }
 
-// Studio makes pictures, a few at a time: they need much memory for a moment.
+// Studio converts pictures, a few at a time, because each needs much memory.
 type Studio struct{ places, large *semaphore.Weighted }
 
 // NewStudio makes a Studio.
@@ -78,14 +74,13 @@ func NewStudio() *Studio {
 	return &Studio{places: semaphore.NewWeighted(atOnce), large: semaphore.NewWeighted(1)}
 }
 
-// Make reads an upload and answers what may be shown of it: upright, and with sides of at most [Side].
-// It refuses with [ErrNotImage] and [ErrTooLarge]; other errors are those of reading, and the context's,
-// whose end it obeys while it waits for its turn and while it decodes.
+// Make converts an upload: the result is upright, and its sides have at most [Side] pixels. It refuses with [ErrNotImage] and
+// [ErrTooLarge]. Other errors are those of reading, and the context's, which it heeds while waiting and decoding.
 func (s *Studio) Make(ctx context.Context, upload io.Reader) (Picture, error) {
 	return s.Draw(ctx, upload, MaxBytes, Side)
 }
 
-// Draw is [Studio.Make] for uploads of at most so many bytes, and with sides of at most so many pixels.
+// Draw is [Studio.Make] with limits for the upload's bytes and the result's sides.
 func (s *Studio) Draw(ctx context.Context, upload io.Reader, most int64, side int) (Picture, error) {
 	large := ErrTooLarge
 	if most != MaxBytes {
@@ -127,12 +122,12 @@ func (s *Studio) Draw(ctx context.Context, upload io.Reader, most int64, side in
 	return f.make(ctx, data, side)
 }
 
-// progressive says whether a JPEG may be progressive: its frame begins with the marker SOF2 (ITU-T T.81,
-// B.1.1.3). Of other data that look like the marker it says so too, which refuses one large picture in many thousands.
+// progressive reports whether a JPEG may be progressive: its frame begins with the marker SOF2 (ITU-T T.81, B.1.1.3). Other data may
+// resemble the marker, which refuses one large picture in many thousands.
 func progressive(jpeg []byte) bool { return bytes.Contains(jpeg, []byte{0xff, 0xc2, 0x00}) }
 
-// format is how pictures of one kind are read. The decoders are named here, and not taken from the
-// registry of package image, to which any package can add.
+// format has the decoders of one type. They are fixed here instead of taken from the registry of package image, to which any package can
+// add.
 type format struct {
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
@@ -151,7 +146,7 @@ func sniff(data []byte) *format {
 	return nil
 }
 
-// whileWanted reads as long as the context lasts, so that a decoder ends with it.
+// whileWanted reads until the context ends, which also ends a decoder.
 type whileWanted func([]byte) (int, error)
 
 func (read whileWanted) Read(p []byte) (int, error) { return read(p) }
@@ -177,8 +172,7 @@ func (f *format) make(ctx context.Context, data []byte, side int) (Picture, erro
 	return encode(drawn)
 }
 
-// scale draws the picture again, smaller if it is too large. What is fully transparent loses the colours
-// that were hidden in it.
+// scale draws the picture again, smaller if it is too large. Fully transparent pixels lose their hidden colours.
 func scale(from image.Image, side int) *image.RGBA {
 	size := from.Bounds().Size()
 	longest := max(size.X, size.Y)

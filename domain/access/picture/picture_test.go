@@ -30,7 +30,7 @@ func mustMake(t testing.TB, upload []byte) (picture.Picture, image.Image) {
 	return p, shown(t, p)
 }
 
-// shown decodes what was made, as the type that it is said to be of.
+// shown decodes a result as its declared type.
 func shown(t testing.TB, p picture.Picture) image.Image {
 	t.Helper()
 	decode := map[string]func(io.Reader) (image.Image, error){"image/jpeg": jpeg.Decode, "image/png": png.Decode}[p.Type]
@@ -49,7 +49,7 @@ func refused(t testing.TB, upload []byte, why error) {
 	require.ErrorIs(t, err, why)
 }
 
-// near says whether two colours look alike.
+// near reports whether two colours are similar.
 func near(t testing.TB, want color.Color, got color.Color, where string) {
 	t.Helper()
 	wr, wg, wb, wa := want.RGBA()
@@ -133,8 +133,8 @@ func TestAPictureStandsUpright(t *testing.T) {
 	t.Parallel()
 	m := corners(64, 32)
 	red, green, blue, white := m.At(0, 0), m.At(0, 31), m.At(63, 0), m.At(63, 31)
-	// How the corners lie, row by row, once the picture is turned: EXIF says what side of the scene the
-	// first row and column of the stored picture are (CIPA DC-008, 4.6.5).
+	// These are the corners, row by row, of the upright picture. EXIF's orientation states which side of the scene the stored first row and
+	// column are (CIPA DC-008, 4.6.5).
 	for orientation, want := range [][4]color.Color{
 		1: {red, blue, green, white}, 2: {blue, red, white, green}, 3: {white, green, blue, red}, 4: {green, white, red, blue},
 		5: {red, green, blue, white}, 6: {green, red, white, blue}, 7: {white, blue, green, red}, 8: {blue, white, red, green},
@@ -234,7 +234,7 @@ func TestWhatIsTooLargeIsRefused(t *testing.T) {
 	require.EqualError(t, picture.ErrTooLarge, "The picture is too large: at most 5 MB and 6000 x 6000 pixels")
 }
 
-// Cameras make large pictures, but none of those that take three times the memory.
+// Cameras make large pictures, but none of the kinds that take three times the memory.
 func TestALargeJPEGIsAPlainOne(t *testing.T) {
 	t.Parallel()
 	const three, four = "\x03\x01\x22\x00\x02\x11\x01\x03\x11\x01", "\x04\x01\x22\x00\x02\x11\x01\x03\x11\x01\x04\x22\x00"
@@ -245,22 +245,22 @@ func TestALargeJPEGIsAPlainOne(t *testing.T) {
 	refused(t, jpeg(0xc2, large, three), picture.ErrTooLarge)
 	refused(t, jpeg(0xc0, large, four), picture.ErrTooLarge)
 	for _, broken := range [][]byte{jpeg(0xc0, large, three), jpeg(0xc2, small, three), jpeg(0xc0, small, four)} {
-		refused(t, broken, picture.ErrNotImage) // for its pixels, which are not there
+		refused(t, broken, picture.ErrNotImage) // for its declared pixels, which are missing
 	}
 }
 
-// A test that is not parallel runs while no other of its package does, so that it can count what is allocated.
+// A test that is not parallel runs alone in its package, so it can count allocations.
 func TestBombsAreRefusedBeforeTheyUnpack(t *testing.T) { //nolint:paralleltest // it measures the process
 	scan := segment(0xda, "\x01\x01\x00\x00\x3f\x00")
 	head := segment(0xc2, "\x08\x17\x70\x17\x70\x01\x01\x11\x00") // progressive, 6000 x 6000
 	huge := riffChunk("VP8L", []byte{0x2f, 0xff, 0xff, 0xff, 0x0f, 0, 0})
 	for name, upload := range map[string][]byte{
-		"30000 x 30000 pixels":        pngBomb(t, 30_000, 30_000),
-		"the most that a PNG says":    append(pngHead(1<<31-1, 1<<31-1), chunk("IDAT", "")...),
-		"the most that a JPEG says":   append([]byte{0xff, 0xd8}, segment(0xc0, "\x08\xff\xff\xff\xff\x01\x01\x11\x00")...),
-		"more in a WebP than it says": riff(canvas(0, 1, 1), huge),
-		"16384 x 16384 in a WebP":     riff(huge),
-		"a thousand scans":            bytes.Join([][]byte{{0xff, 0xd8}, head, bytes.Repeat(scan, 1000)}, nil),
+		"30000 x 30000 pixels":                  pngBomb(t, 30_000, 30_000),
+		"the maximum that a PNG can declare":    append(pngHead(1<<31-1, 1<<31-1), chunk("IDAT", "")...),
+		"the maximum that a JPEG can declare":   append([]byte{0xff, 0xd8}, segment(0xc0, "\x08\xff\xff\xff\xff\x01\x01\x11\x00")...),
+		"a WebP with more pixels than declared": riff(canvas(0, 1, 1), huge),
+		"16384 x 16384 in a WebP":               riff(huge),
+		"a thousand scans":                      bytes.Join([][]byte{{0xff, 0xd8}, head, bytes.Repeat(scan, 1000)}, nil),
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -282,7 +282,7 @@ func TestBombsAreRefusedBeforeTheyUnpack(t *testing.T) { //nolint:paralleltest /
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(300<<20))
 }
 
-// slowly is an upload that tells when it is read and then waits.
+// slowly is an upload that reports its first read and then waits.
 type slowly struct {
 	began chan<- struct{}
 	wait  <-chan struct{}
@@ -348,10 +348,9 @@ type readerFunc func([]byte) (int, error)
 
 func (read readerFunc) Read(p []byte) (int, error) { return read(p) }
 
-// FuzzPicture tries uploads. Whatever is made is a picture of its type, and has nothing of what the
-// upload carried beside its own.
+// FuzzPicture tries uploads. Every result is a picture of its type, and has nothing of the upload's other data.
 func FuzzPicture(f *testing.F) {
-	// Short seeds only: of long ones the fuzzer spends its time on making its finds shorter.
+	// The seeds are short: with long ones the fuzzer spends its time on shortening its finds.
 	f.Add(file(f, "lossless.webp"))
 	f.Add(asPNG(f, corners(16, 8)))
 	f.Add(asPNG(f, image.NewNRGBA64(image.Rect(0, 0, 3, 3))))

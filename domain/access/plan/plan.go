@@ -1,4 +1,4 @@
-// Package plan is what a workspace pays for, as the billing provider last said.
+// Package plan is the aggregate of a workspace's plan, as the billing provider last reported it.
 package plan
 
 import (
@@ -8,17 +8,17 @@ import (
 	"bahi/domain/event"
 )
 
-// Kind names what a stream plan-<workspace> holds. A name is for ever: old logs have it.
+// Kind is the kind of the streams plan-<workspace>. Names never change: old logs have them.
 var Kind = event.NewKind("plan",
 	event.Of[Reported]("PlanReported", 1),
 )
 
 type customer struct{}
 
-// Customers are the provider's customers: each is one workspace of the deployment. A stream is plancustomer-<hash>.
+// Customers is the kind of the claims to the provider's customers, each of which belongs to one workspace. A stream is plancustomer-<hash>.
 var Customers = claims.New[customer]("plancustomer", "PlanCustomerClaimed", "PlanCustomerReleased")
 
-// State is what decisions need.
+// State is the state for decisions.
 type State struct {
 	CustomerKey string // keyed hash, which names the claim of the customer; empty: the workspace has none
 	Name        string
@@ -26,7 +26,7 @@ type State struct {
 	Created     int64
 }
 
-// Reported records what the provider says of a subscription.
+// Reported records a provider's report of a subscription.
 type Reported struct {
 	CustomerKey string `json:"customer_key"`
 	Name        string `json:"name,omitempty"` // of the plan
@@ -34,13 +34,13 @@ type Reported struct {
 	Created     int64  `json:"created"` // by the provider, in seconds
 }
 
-// Evolve keeps it.
+// Evolve stores it.
 func (e Reported) Evolve(State) State { return State(e) }
 
-// Report notes what the provider says of a subscription.
+// Report records a provider's report of a subscription.
 type Report Reported
 
-// Decide passes over what is older than what is known, and what another customer pays.
+// Decide ignores outdated reports, and those of another customer.
 func (c Report) Decide(s State) ([]event.Event[State], error) {
 	e := Reported(c)
 	e.Name = cmp.Or(e.Name, s.Name)

@@ -1,5 +1,4 @@
-// Package session is one sign-in of a user: the record of it. What keeps it going, its tokens, is not
-// in the log.
+// Package session is the aggregate of one sign-in of a user. The log does not have the session's tokens.
 package session
 
 import (
@@ -8,19 +7,19 @@ import (
 	"bahi/domain/event"
 )
 
-// Kind names what a stream session-<uuid> holds. A name is for ever: old logs have it.
+// Kind is the kind of the streams session-<uuid>. Names never change: old logs have them.
 var Kind = event.NewKind("session",
 	event.Of[SignedIn]("UserSignedIn", 1),
 	event.Of[SignedOut]("UserSignedOut", 1),
 )
 
-// State is whose session it is.
+// State is the session's state.
 type State struct {
 	User  uuid.UUID
 	Ended bool
 }
 
-// The ways in which somebody signs in.
+// The ways to sign in.
 const (
 	ByPassword = "password"
 	ByProvider = "idp"
@@ -37,7 +36,7 @@ type SignedOut struct {
 	User uuid.UUID `json:"user_id"`
 }
 
-// Evolve begins the session.
+// Evolve starts the session.
 func (e SignedIn) Evolve(State) State { return State{User: e.User} }
 
 // Evolve ends it.

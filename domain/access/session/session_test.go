@@ -15,7 +15,7 @@ func TestASession(t *testing.T) {
 	asha := uuid.New()
 	none := eventtest.Given(t, session.Kind)
 	none.Case("it begins").When(session.Begin{User: asha, By: session.ByPassword}).Then(session.SignedIn{User: asha, By: "password"})
-	none.Case("what never began does not end").When(session.End{}).ThenNothing()
+	none.Case("a missing session does not end").When(session.End{}).ThenNothing()
 
 	begun := none.And(session.SignedIn{User: asha, By: session.ByProvider})
 	require.Equal(t, session.State{User: asha}, begun.State())

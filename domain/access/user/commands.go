@@ -10,7 +10,7 @@ import (
 	"bahi/domain/event"
 )
 
-// Register begins an account. Its values are in order already (see package person).
+// Register creates an account. Its values are normalised already (see package person).
 type Register struct {
 	Provider  string
 	Workspace uuid.UUID
@@ -32,12 +32,12 @@ func (c Register) Decide(s State) ([]event.Event[State], error) {
 	}}, nil
 }
 
-// VerifyEmail says that who has the address has the account.
+// VerifyEmail records that the account's user can read the address's mail.
 type VerifyEmail struct {
-	EmailKey string // of the address that was asked
+	EmailKey string // of the address to which the token was mailed
 }
 
-// Decide passes over an address that is not theirs any more.
+// Decide ignores a former address.
 func (c VerifyEmail) Decide(s State) ([]event.Event[State], error) {
 	if !s.Active() {
 		return nil, ErrNotFound
@@ -48,15 +48,14 @@ func (c VerifyEmail) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{EmailVerified(c)}, nil
 }
 
-// ChangeProfile changes what is given. An empty Phone takes the number away.
+// ChangeProfile changes the given fields. An empty Phone removes the number.
 type ChangeProfile struct {
 	FirstName *event.Personal
 	LastName  *event.Personal
 	Phone     *event.Personal
 }
 
-// Decide changes what is given, if anything is. Whether a value is another than before cannot be told:
-// both are sealed.
+// Decide records the given fields, if there are any. It cannot compare values, because both are sealed.
 func (c ChangeProfile) Decide(s State) ([]event.Event[State], error) {
 	if !s.Active() {
 		return nil, ErrNotFound
@@ -77,7 +76,7 @@ func (c ChangeProfile) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{e}, nil
 }
 
-// ChangeEmail gives the user another address, which is claimed for them in the same transaction.
+// ChangeEmail gives the user another address, which the same transaction claims.
 type ChangeEmail struct {
 	Email    event.Personal
 	EmailKey string
@@ -97,7 +96,7 @@ func (c ChangeEmail) Decide(s State) ([]event.Event[State], error) {
 // Edit changes a profile, an address or both, by one decision.
 type Edit struct {
 	Profile ChangeProfile
-	Email   *ChangeEmail // nil: it stays
+	Email   *ChangeEmail // nil: unchanged
 }
 
 // Decide changes both or nothing.
@@ -114,10 +113,10 @@ func (c Edit) Decide(s State) (events []event.Event[State], err error) {
 	return append(events, changed...), nil
 }
 
-// RestoreEmail undoes a change of the address, for who has proved that they read the one before. Their password must be
-// gone: who changed the address may know it.
+// RestoreEmail undoes a change of the address, for a user who has proved that they read the former one. The caller must remove the
+// password, which the changer may know.
 type RestoreEmail struct {
-	Change   int // its number
+	Change   int // the number of the change
 	Email    event.Personal
 	EmailKey string
 }
@@ -138,14 +137,14 @@ func (c RestoreEmail) Decide(s State) ([]event.Event[State], error) {
 	return events, nil
 }
 
-// LoseEmailClaim takes an address from the user, so that somebody else can have it.
+// LoseEmailClaim takes an address from the user, so that another user can have it.
 type LoseEmailClaim struct {
 	EmailKey string
-	Lapsed   bool // somebody else has proved it, or the time to verify it has passed
-	Regained bool // who had it before has proved it, and has it back unless it was verified since
+	Lapsed   bool // another user has verified it, or the time to verify it has passed
+	Regained bool // a former owner has proved it, and gets it back unless it was verified since
 }
 
-// Decide refuses while it is the user's with good reason.
+// Decide refuses while the user's claim is stronger.
 func (c LoseEmailClaim) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case !s.Active() || s.EmailKey != c.EmailKey:
@@ -156,13 +155,13 @@ func (c LoseEmailClaim) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{EmailClaimLost{EmailKey: c.EmailKey}}, nil
 }
 
-// ChangePassword notes a new password, which is kept elsewhere.
+// ChangePassword records a new password, which is stored elsewhere.
 type ChangePassword struct {
 	Forgotten bool
 	Removed   bool
 }
 
-// Decide refuses accounts that have none.
+// Decide refuses accounts without a password.
 func (c ChangePassword) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case !s.Active():
@@ -173,7 +172,7 @@ func (c ChangePassword) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{PasswordChanged(c)}, nil
 }
 
-// ChangePicture gives the user a picture that is stored already.
+// ChangePicture sets the user's stored picture.
 type ChangePicture struct {
 	Key string
 }
@@ -189,7 +188,7 @@ func (c ChangePicture) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{PictureChanged(c)}, nil
 }
 
-// LinkIdentity lets the user sign in at a provider, with an identity that is claimed for them already.
+// LinkIdentity lets the user sign in with a provider's identity, which is claimed already.
 type LinkIdentity struct {
 	IdentityKey string
 }
@@ -205,12 +204,12 @@ func (c LinkIdentity) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{IdentityLinked(c)}, nil
 }
 
-// Grant lets the user operate the deployment, or no more.
+// Grant makes the user an operator of the deployment, or revokes that.
 type Grant struct {
 	Operator bool
 }
 
-// Decide changes what is not so.
+// Decide records only a change.
 func (c Grant) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case !s.Active():
@@ -221,12 +220,12 @@ func (c Grant) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Granted(c)}, nil
 }
 
-// RequestDeletion asks to be forgotten after a moment.
+// RequestDeletion requests the account's erasure after a delay.
 type RequestDeletion struct {
 	DeleteAfter time.Time
 }
 
-// Decide keeps the first request's moment.
+// Decide keeps the first request's time.
 func (c RequestDeletion) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case !s.Active():
@@ -237,10 +236,10 @@ func (c RequestDeletion) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{DeletionRequested{DeleteAfter: c.DeleteAfter.UTC()}}, nil
 }
 
-// CancelDeletion lets the user stay.
+// CancelDeletion cancels a requested deletion.
 type CancelDeletion struct{}
 
-// Decide cancels what was asked for.
+// Decide cancels a pending request.
 func (CancelDeletion) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case !s.Active():
@@ -251,8 +250,7 @@ func (CancelDeletion) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{DeletionCancelled{}}, nil
 }
 
-// BeginErasure ends the account. Nobody is erased before their time, nor after they changed their mind, and
-// nobody changes their mind after it.
+// BeginErasure ends the account. It fails before DeleteAfter and after CancelDeletion. After it, the deletion can no longer be cancelled.
 type BeginErasure struct {
 	Now time.Time
 }
@@ -268,7 +266,7 @@ func (c BeginErasure) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{ErasureBegun{}}, nil
 }
 
-// Erase ends an erasure that was begun: nothing of the person is left in the log.
+// Erase completes a begun erasure: nothing of the person is readable in the log.
 type Erase struct{}
 
 // Decide erases once.

@@ -1,5 +1,5 @@
-// Package user is a person who signs in. The log has what they are called and how they are reached
-// only under their own key, which ends with them; that they signed in is in a stream of its own.
+// Package user is the aggregate of a person who signs in. The log has the name, email and phone only under the person's own key, which an
+// erasure destroys. Sign-ins have streams of their own.
 package user
 
 import (
@@ -12,7 +12,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// Kind names what a stream user-<uuid> holds. A name is for ever: old logs have it.
+// Kind is the kind of the streams user-<uuid>. Names never change: old logs have them.
 var Kind = event.NewKind("user",
 	event.Of[Registered]("UserRegistered", 1),
 	event.Of[EmailVerified]("UserEmailVerified", 1),
@@ -30,13 +30,13 @@ var Kind = event.NewKind("user",
 	event.Of[Erased]("UserErased", 1),
 ).Sealing(Subjects)
 
-// How an account came to be.
+// The origins of an account.
 const (
 	ByEmail    = "email"
 	ByProvider = "idp"
 )
 
-// What is answered where a command does not fit.
+// The refusals.
 var (
 	ErrNotFound   = fault.New(fault.NotFound, "User not found")
 	ErrNoPassword = fault.New(fault.Malformed, "Password change is not available for this account")
@@ -46,10 +46,10 @@ var (
 // Subjects are the users: each is the subject of its own stream.
 const Subjects event.SubjectType = "user"
 
-// Subject returns the name of the key that the user's personal values are sealed with.
+// Subject returns the name of the key that seals the user's personal values.
 func Subject(id uuid.UUID) string { return Subjects.Of(id.String()) }
 
-// State is what decisions and sign-in need. Its personal values are sealed.
+// State is the state for decisions and sign-ins. Its personal values are sealed.
 type State struct {
 	Registered  bool
 	Provider    string
@@ -60,25 +60,25 @@ type State struct {
 	Phone       event.Personal
 	EmailKey    string // keyed hash, which names the claim of the address
 	Verified    bool
-	Proven      bool          // this address or one before was verified
-	Left        []FormerEmail // verified addresses that they changed from, oldest first, and may go back to
-	Changes     int           // of the address, ever
+	Proven      bool          // this address or a former one was verified
+	Left        []FormerEmail // verified former addresses, oldest first, to which the user may return
+	Changes     int           // number of changes of the address, ever
 	Picture     string        // key of the stored image; empty: none
 	Identities  []string
 	Operator    bool
 	DeleteAfter *time.Time
-	Ending      bool // their erasure is under way
+	Ending      bool // the erasure is in progress
 	Erased      bool
 }
 
-// Active says whether the user is one.
+// Active reports whether the account exists and is not being erased.
 func (s State) Active() bool { return s.Registered && !s.Ending && !s.Erased }
 
-// Trusted says whether who has the address may be let into the account by it. Who has lived in it with
-// another address, and changed to this one without verifying it, may be somebody else.
+// Trusted reports whether a proof of the address may open the account. A user who verified another address before changing to this one
+// without verifying it may be another person.
 func (s State) Trusted() bool { return s.Verified || !s.Proven }
 
-// ProvenEmail returns the keyed hash of the address if the user has verified it, else nothing.
+// ProvenEmail returns the keyed hash of the address if the user has verified it, else "".
 func (s State) ProvenEmail() string {
 	if !s.Verified {
 		return ""
@@ -86,16 +86,16 @@ func (s State) ProvenEmail() string {
 	return s.EmailKey
 }
 
-// FormerEmail is a verified address that a user changed from. There are as many as mails that were read, so nothing bounds
-// them: a bound would let who took an account over push its owner's address out.
+// FormerEmail is a verified address that a user changed from. Their number is unlimited: with a limit, an attacker who took over an account
+// could push out its owner's address.
 type FormerEmail struct {
 	Change     int // number of the change, from 0
 	Email      event.Personal
 	EmailKey   string
-	Identities int // how many they had by then
+	Identities int // number of linked identities then
 }
 
-// LeftBy returns the address that a change left; false when it was not verified, or the change was undone.
+// LeftBy returns the address before a change; false if it was not verified, or the change was undone.
 func (s State) LeftBy(change int) (FormerEmail, bool) {
 	for _, l := range s.Left {
 		if l.Change == change {
@@ -105,7 +105,7 @@ func (s State) LeftBy(change int) (FormerEmail, bool) {
 	return FormerEmail{}, false
 }
 
-// Registered records that a person opened an account.
+// Registered records a new account.
 type Registered struct {
 	Provider  string         `json:"auth_provider"`
 	Workspace uuid.UUID      `json:"workspace_id"`
@@ -116,7 +116,7 @@ type Registered struct {
 	Verified  bool           `json:"email_verified"`
 }
 
-// EmailVerified records that the user proved the address to be theirs.
+// EmailVerified records that the user proved to read the address's mail.
 type EmailVerified struct {
 	EmailKey string `json:"email_key"`
 }
@@ -126,14 +126,14 @@ type ProfileChanged struct {
 	FirstName event.Personal `json:"first_name,omitzero"`
 	LastName  event.Personal `json:"last_name,omitzero"`
 	Phone     event.Personal `json:"phone,omitzero"`
-	NoPhone   bool           `json:"no_phone,omitempty"` // the number was taken away
+	NoPhone   bool           `json:"no_phone,omitempty"` // the number was removed
 }
 
 // EmailChanged records another address, which is not verified yet.
 type EmailChanged struct {
 	Email       event.Personal `json:"email,omitzero"`
 	EmailKey    string         `json:"email_key"`
-	Before      event.Personal `json:"email_before,omitzero"` // who is told of the change
+	Before      event.Personal `json:"email_before,omitzero"` // recipient of a notice of the change
 	EmailBefore string         `json:"email_key_before"`
 }
 
@@ -142,8 +142,8 @@ type EmailClaimLost struct {
 	EmailKey string `json:"email_key"`
 }
 
-// EmailRestored records that the reader of a former, verified address undid the change from it, and with it all later changes of
-// the address and of identities.
+// EmailRestored records that the reader of a former, verified address undid the change from it. That also undoes all later changes of the
+// address and of identities.
 type EmailRestored struct {
 	Change   int            `json:"change"` // its number among the user's changes of the address, from 0
 	Email    event.Personal `json:"email,omitzero"`
@@ -153,7 +153,7 @@ type EmailRestored struct {
 // PasswordChanged records another password. The log has neither a password nor a hash of one.
 type PasswordChanged struct {
 	Forgotten bool `json:"forgotten,omitempty"` // by a mailed token
-	Removed   bool `json:"removed,omitempty"`   // they have none: it was, or may be, somebody else's who has not the address
+	Removed   bool `json:"removed,omitempty"`   // the account has none: it may belong to another person than the reader
 }
 
 // PictureChanged records another picture.
@@ -185,7 +185,7 @@ type ErasureBegun struct{}
 // Erased records that the user's key is destroyed, and with it all personal values in the log.
 type Erased struct{}
 
-// Evolve begins the account.
+// Evolve creates the account.
 func (e Registered) Evolve(State) State {
 	return State{
 		Registered: true, Provider: e.Provider, Workspace: e.Workspace, Email: e.Email, EmailKey: e.EmailKey,
@@ -193,14 +193,14 @@ func (e Registered) Evolve(State) State {
 	}
 }
 
-// Evolve believes in the address, if it is still the one.
+// Evolve marks the address as verified, if it is still the current one.
 func (e EmailVerified) Evolve(s State) State {
 	s.Verified = s.Verified || e.EmailKey == s.EmailKey
 	s.Proven = s.Proven || s.Verified
 	return s
 }
 
-// Evolve changes what is given.
+// Evolve sets the given fields.
 func (e ProfileChanged) Evolve(s State) State {
 	if !e.FirstName.IsZero() {
 		s.FirstName = e.FirstName
@@ -214,7 +214,7 @@ func (e ProfileChanged) Evolve(s State) State {
 	return s
 }
 
-// Evolve puts the new address in place of the old.
+// Evolve replaces the address.
 func (e EmailChanged) Evolve(s State) State {
 	if s.Verified {
 		// the state before may be in use elsewhere
@@ -225,13 +225,13 @@ func (e EmailChanged) Evolve(s State) State {
 	return s
 }
 
-// Evolve takes the address away.
+// Evolve removes the address.
 func (e EmailClaimLost) Evolve(s State) State {
 	s.Email, s.EmailKey, s.Verified = event.Personal{}, "", false
 	return s
 }
 
-// Evolve goes back to before the change.
+// Evolve restores the state before the change.
 func (e EmailRestored) Evolve(s State) State {
 	for i, l := range s.Left {
 		if l.Change == e.Change {
@@ -243,10 +243,10 @@ func (e EmailRestored) Evolve(s State) State {
 	return s
 }
 
-// Evolve changes nothing that a decision needs.
+// Evolve changes nothing, because no decision needs it.
 func (PasswordChanged) Evolve(s State) State { return s }
 
-// Evolve notes the picture.
+// Evolve sets the picture.
 func (e PictureChanged) Evolve(s State) State { s.Picture = e.Key; return s }
 
 // Evolve adds the identity.
@@ -255,19 +255,19 @@ func (e IdentityLinked) Evolve(s State) State {
 	return s
 }
 
-// Evolve notes what they may.
+// Evolve sets the permission.
 func (e Granted) Evolve(s State) State { s.Operator = e.Operator; return s }
 
-// Evolve notes when it is to be.
+// Evolve sets the time of deletion.
 func (e DeletionRequested) Evolve(s State) State { s.DeleteAfter = &e.DeleteAfter; return s }
 
-// Evolve forgets the request.
+// Evolve clears the request.
 func (DeletionCancelled) Evolve(s State) State { s.DeleteAfter = nil; return s }
 
-// Evolve ends what the user may do.
+// Evolve ends the account.
 func (ErasureBegun) Evolve(s State) State { s.Ending = true; return s }
 
-// Evolve forgets the person.
+// Evolve removes the personal values.
 func (Erased) Evolve(s State) State {
 	return State{Registered: true, Erased: true, Provider: s.Provider, Workspace: s.Workspace}
 }

@@ -40,7 +40,7 @@ func TestRegister(t *testing.T) {
 	nobody.Case("somebody registers").When(register).Then(registered)
 	verified := register
 	verified.Provider, verified.Verified, verified.LastName = user.ByProvider, true, event.Personal{}
-	nobody.Case("a provider's have no more names than it tells, and a verified address").When(verified).Then(user.Registered{
+	nobody.Case("a provider's account has only the provider's names, and a verified address").When(verified).Then(user.Registered{
 		Provider: user.ByProvider, Workspace: home, Email: registered.Email, EmailKey: "k1", FirstName: registered.FirstName, Verified: true,
 	})
 	eventtest.Given(t, user.Kind, registered).Case("once").When(register).ThenNothing()
@@ -49,19 +49,19 @@ func TestRegister(t *testing.T) {
 func TestLoseEmail(t *testing.T) {
 	t.Parallel()
 	lose := user.LoseEmailClaim{EmailKey: "k1"}
-	eventtest.Given(t, user.Kind).Case("nobody has it").When(lose).ThenNothing()
+	eventtest.Given(t, user.Kind).Case("no user has it").When(lose).ThenNothing()
 	given := eventtest.Given(t, user.Kind, registered)
-	given.Case("an address that one has is not lost").When(lose).ThenFails(claim.ErrTaken)
-	given.Case("one that one does not have is not theirs").When(user.LoseEmailClaim{EmailKey: "k2"}).ThenNothing()
-	given.And(user.EmailChanged{EmailKey: "k2", EmailBefore: "k1"}).Case("nor is one that one had").When(lose).ThenNothing()
+	given.Case("a current address is not lost").When(lose).ThenFails(claim.ErrTaken)
+	given.Case("another address is not lost").When(user.LoseEmailClaim{EmailKey: "k2"}).ThenNothing()
+	given.And(user.EmailChanged{EmailKey: "k2", EmailBefore: "k1"}).Case("nor is a former one").When(lose).ThenNothing()
 	lapsed := user.LoseEmailClaim{EmailKey: "k1", Lapsed: true}
 	moved := given.And(user.EmailVerified{EmailKey: "k1"}, user.EmailChanged{EmailKey: "k2", EmailBefore: "k1"},
 		user.EmailChanged{EmailKey: "k1", EmailBefore: "k2"})
 	moved.Case("an address that was not verified in time").When(lapsed).Then(user.EmailClaimLost{EmailKey: "k1"})
 	require.Empty(t, moved.And(user.EmailClaimLost{EmailKey: "k1"}).State().EmailKey)
 	ending := given.And(user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{})
-	ending.Case("who is being erased comes to have nothing").When(lose).ThenNothing()
-	ending.And(user.Erased{}).Case("nor does who was").When(lose).ThenNothing()
+	ending.Case("a user being erased gets nothing").When(lose).ThenNothing()
+	ending.And(user.Erased{}).Case("nor does an erased one").When(lose).ThenNothing()
 }
 
 func TestVerifyEmail(t *testing.T) {
@@ -69,8 +69,8 @@ func TestVerifyEmail(t *testing.T) {
 	given := eventtest.Given(t, user.Kind, registered)
 	require.False(t, given.State().Proven)
 	given.Case("the address is theirs").When(user.VerifyEmail{EmailKey: "k1"}).Then(user.EmailVerified{EmailKey: "k1"})
-	given.Case("another proves nothing").When(user.VerifyEmail{EmailKey: "k2"}).ThenNothing()
-	given.And(user.EmailVerified{EmailKey: "k2"}).Case("whatever the log says").
+	given.Case("a token for another address verifies nothing").When(user.VerifyEmail{EmailKey: "k2"}).ThenNothing()
+	given.And(user.EmailVerified{EmailKey: "k2"}).Case("whatever the order of events").
 		When(user.VerifyEmail{EmailKey: "k1"}).Then(user.EmailVerified{EmailKey: "k1"})
 
 	verified := given.And(user.EmailVerified{EmailKey: "k1"})
@@ -78,9 +78,9 @@ func TestVerifyEmail(t *testing.T) {
 	verified.Case("once").When(user.VerifyEmail{EmailKey: "k1"}).ThenNothing()
 	moved := verified.And(user.EmailChanged{Email: hers("rao@example.org"), EmailKey: "k2", EmailBefore: "k1"})
 	require.False(t, moved.State().Verified)
-	require.True(t, moved.State().Proven, "they had one that was theirs")
-	moved.Case("the one before is not the one").When(user.VerifyEmail{EmailKey: "k1"}).ThenNothing()
-	moved.Case("the new one is").When(user.VerifyEmail{EmailKey: "k2"}).Then(user.EmailVerified{EmailKey: "k2"})
+	require.True(t, moved.State().Proven, "the former one was verified")
+	moved.Case("the former one is not current").When(user.VerifyEmail{EmailKey: "k1"}).ThenNothing()
+	moved.Case("the new one is current").When(user.VerifyEmail{EmailKey: "k2"}).Then(user.EmailVerified{EmailKey: "k2"})
 }
 
 func TestChangeProfile(t *testing.T) {
@@ -91,14 +91,14 @@ func TestChangeProfile(t *testing.T) {
 	given.Case("a name").When(change{FirstName: new(hers("Usha"))}).Then(user.ProfileChanged{FirstName: hers("Usha")})
 	given.Case("all").When(change{FirstName: new(hers("Usha")), LastName: new(hers("Rai")), Phone: new(hers("+919812345678"))}).
 		Then(user.ProfileChanged{FirstName: hers("Usha"), LastName: hers("Rai"), Phone: hers("+919812345678")})
-	given.Case("no number where there is none").When(change{Phone: &event.Personal{}}).ThenNothing()
+	given.Case("there is no number to remove").When(change{Phone: &event.Personal{}}).ThenNothing()
 	given.Case("no number, and a name").When(change{LastName: new(hers("Rai")), Phone: &event.Personal{}}).
 		Then(user.ProfileChanged{LastName: hers("Rai"), NoPhone: true})
 
 	reached := given.And(user.ProfileChanged{Phone: hers("+919812345678")})
 	reached.Case("a number is taken away").When(change{Phone: &event.Personal{}}).Then(user.ProfileChanged{NoPhone: true})
 	require.True(t, reached.And(user.ProfileChanged{NoPhone: true}).State().Phone.IsZero())
-	require.False(t, reached.And(user.ProfileChanged{FirstName: hers("Usha")}).State().Phone.IsZero(), "what is left out stays")
+	require.False(t, reached.And(user.ProfileChanged{FirstName: hers("Usha")}).State().Phone.IsZero(), "an absent field is unchanged")
 	require.Equal(t, reached.State().LastName, reached.And(user.ProfileChanged{FirstName: hers("Usha")}).State().LastName)
 }
 
@@ -107,7 +107,7 @@ func TestChangeEmail(t *testing.T) {
 	change := user.ChangeEmail{Email: hers("rao@example.org"), EmailKey: "k2"}
 	changed := user.EmailChanged{Email: change.Email, EmailKey: "k2", Before: registered.Email, EmailBefore: "k1"}
 	given := eventtest.Given(t, user.Kind, registered)
-	given.Case("the log keeps who is told").When(change).Then(changed)
+	given.Case("the event has the recipient of the notice").When(change).Then(changed)
 	given.Case("the same").When(user.ChangeEmail{Email: registered.Email, EmailKey: "k1"}).ThenNothing()
 	given.And(changed).Case("once").When(change).ThenNothing()
 }
@@ -142,57 +142,57 @@ func TestRestoreEmail(t *testing.T) {
 	moved.Case("not another address").When(user.RestoreEmail{Email: hers("k3"), EmailKey: "k3"}).ThenFails(user.ErrUndone)
 	moved.And(user.EmailClaimLost{EmailKey: "k2"}).Case("the address after it may be gone").When(restore).Then(restored, gone)
 	moved.And(user.DeletionRequested{DeleteAfter: due},
-		user.ErasureBegun{}).Case("nobody is brought back").When(restore).ThenFails(user.ErrNotFound)
+		user.ErasureBegun{}).Case("an erased user stays erased").When(restore).ThenFails(user.ErrNotFound)
 
-	// Who took the account over went on: linked an identity, and changed the address again.
+	// The attacker went on: linked an identity, and changed the address again.
 	on := moved.And(user.EmailVerified{EmailKey: "k2"}, user.IdentityLinked{IdentityKey: "i2"}, changed("k2", "k3"))
-	on.Case("however many followed").When(restore).Then(restored, gone)
+	on.Case("whatever the number of later changes").When(restore).Then(restored, gone)
 	back := on.And(restored, gone)
 	require.Equal(t, []string{"i1"}, back.State().Identities)
 	require.True(t, back.State().Verified)
 	require.Equal(t, "k1", back.State().EmailKey)
 	back.Case("once").When(restore).ThenFails(user.ErrUndone)
-	back.Case("what followed is undone with it").When(user.RestoreEmail{Change: 1, Email: hers("k2"),
+	back.Case("later changes are undone too").When(user.RestoreEmail{Change: 1, Email: hers("k2"),
 		EmailKey: "k2"}).ThenFails(user.ErrUndone)
 
 	first := on.And(user.EmailRestored{Change: 1, Email: hers("k2"), EmailKey: "k2"})
 	require.Equal(t, []string{"i1", "i2"}, first.State().Identities)
-	first.Case("what came before is not").When(restore).Then(restored, gone)
+	first.Case("earlier ones are not").When(restore).Then(restored, gone)
 
 	again := back.And(changed("k1", "k4"))
-	again.Case("a number is no other change's").When(restore).ThenFails(user.ErrUndone)
-	again.Case("which has its own").When(user.RestoreEmail{Change: 2, Email: registered.Email, EmailKey: "k1"}).
+	again.Case("another change's number is refused").When(restore).ThenFails(user.ErrUndone)
+	again.Case("each change has its own number").When(user.RestoreEmail{Change: 2, Email: registered.Email, EmailKey: "k1"}).
 		Then(user.EmailRestored{Change: 2, Email: registered.Email, EmailKey: "k1"}, gone)
 
 	eventtest.Given(t, user.Kind, user.Registered{Provider: user.ByProvider, Workspace: home, EmailKey: "k1", Verified: true},
 		changed("k1", "k2")).
-		Case("who signs in elsewhere has no password").When(restore).Then(restored)
+		Case("an account of a provider has no password").When(restore).Then(restored)
 }
 
 func TestAnAddressIsLostForWhoRegainsItUnlessItIsVerified(t *testing.T) {
 	t.Parallel()
 	regained := user.LoseEmailClaim{EmailKey: "k1", Lapsed: true, Regained: true}
 	given := eventtest.Given(t, user.Kind, registered)
-	given.Case("others only proved it").When(user.LoseEmailClaim{EmailKey: "k1", Lapsed: true}).ThenFails(claim.ErrTaken)
-	given.Case("who had it before has it back").When(regained).Then(user.EmailClaimLost{EmailKey: "k1"})
-	given.And(user.EmailVerified{EmailKey: "k1"}).Case("it is another's now").When(regained).ThenFails(claim.ErrTaken)
+	given.Case("other users only proved it").When(user.LoseEmailClaim{EmailKey: "k1", Lapsed: true}).ThenFails(claim.ErrTaken)
+	given.Case("a former owner has it back").When(regained).Then(user.EmailClaimLost{EmailKey: "k1"})
+	given.And(user.EmailVerified{EmailKey: "k1"}).Case("another user has it now").When(regained).ThenFails(claim.ErrTaken)
 }
 
 func TestPasswordsPicturesAndIdentities(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, user.Kind, registered)
-	given.Case("a password is only noted").When(user.ChangePassword{}).Then(user.PasswordChanged{})
-	given.Case("a forgotten one").When(user.ChangePassword{Forgotten: true}).Then(user.PasswordChanged{Forgotten: true})
+	given.Case("the event has no password").When(user.ChangePassword{}).Then(user.PasswordChanged{})
+	given.Case("a reset one").When(user.ChangePassword{Forgotten: true}).Then(user.PasswordChanged{Forgotten: true})
 	providers := eventtest.Given(t, user.Kind, user.Registered{Provider: user.ByProvider, Workspace: home, EmailKey: "k1", Verified: true})
 	require.True(t, providers.State().Proven)
-	providers.Case("who signs in elsewhere has none").When(user.ChangePassword{Forgotten: true}).ThenFails(user.ErrNoPassword)
-	providers.Case("and may have none").When(user.ChangePassword{Removed: true}).Then(user.PasswordChanged{Removed: true})
+	providers.Case("an account of a provider has none").When(user.ChangePassword{Forgotten: true}).ThenFails(user.ErrNoPassword)
+	providers.Case("and cannot get one").When(user.ChangePassword{Removed: true}).Then(user.PasswordChanged{Removed: true})
 
 	given.Case("a picture").When(user.ChangePicture{Key: "p1"}).Then(user.PictureChanged{Key: "p1"})
-	given.Case("no picture where there is none").When(user.ChangePicture{}).ThenNothing()
+	given.Case("there is no picture to remove").When(user.ChangePicture{}).ThenNothing()
 	pictured := given.And(user.PictureChanged{Key: "p1"})
 	pictured.Case("the same picture").When(user.ChangePicture{Key: "p1"}).ThenNothing()
-	pictured.Case("no picture any more").When(user.ChangePicture{}).Then(user.PictureChanged{})
+	pictured.Case("a picture is removed").When(user.ChangePicture{}).Then(user.PictureChanged{})
 
 	given.Case("an identity").When(user.LinkIdentity{IdentityKey: "i1"}).Then(user.IdentityLinked{IdentityKey: "i1"})
 	linked := given.And(user.IdentityLinked{IdentityKey: "i1"})
@@ -202,27 +202,27 @@ func TestPasswordsPicturesAndIdentities(t *testing.T) {
 
 	given.Case("an operator").When(user.Grant{Operator: true}).Then(user.Granted{Operator: true})
 	given.Case("none as before").When(user.Grant{}).ThenNothing()
-	given.And(user.Granted{Operator: true}).Case("no operator any more").When(user.Grant{}).Then(user.Granted{})
+	given.And(user.Granted{Operator: true}).Case("no longer an operator").When(user.Grant{}).Then(user.Granted{})
 }
 
 func TestDeletion(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, user.Kind, registered)
-	given.Case("the moment is in UTC").When(user.RequestDeletion{DeleteAfter: due.In(time.FixedZone("IST", 19800))}).
+	given.Case("the time is in UTC").When(user.RequestDeletion{DeleteAfter: due.In(time.FixedZone("IST", 19800))}).
 		Then(user.DeletionRequested{DeleteAfter: due})
 	given.Case("nothing to cancel").When(user.CancelDeletion{}).ThenNothing()
-	given.Case("nobody is erased who did not ask for it").When(user.BeginErasure{Now: due}).ThenNothing()
-	given.Case("nor without a beginning").When(user.Erase{}).ThenNothing()
+	given.Case("an erasure needs a request").When(user.BeginErasure{Now: due}).ThenNothing()
+	given.Case("and a beginning").When(user.Erase{}).ThenNothing()
 
 	asked := given.And(user.DeletionRequested{DeleteAfter: due})
 	require.True(t, asked.State().Active())
 	asked.Case("the first request counts").When(user.RequestDeletion{DeleteAfter: due.AddDate(0, 0, 1)}).ThenNothing()
 	asked.Case("they stay").When(user.CancelDeletion{}).Then(user.DeletionCancelled{})
-	asked.Case("not before their time").When(user.BeginErasure{Now: due.Add(-time.Nanosecond)}).ThenNothing()
+	asked.Case("not before the due time").When(user.BeginErasure{Now: due.Add(-time.Nanosecond)}).ThenNothing()
 	asked.Case("when it is time").When(user.BeginErasure{Now: due}).Then(user.ErasureBegun{})
 	asked.Case("it does not end before it begins").When(user.Erase{}).ThenNothing()
 	kept := asked.And(user.DeletionCancelled{})
-	kept.Case("nobody is erased who changed their mind").When(user.BeginErasure{Now: due}).ThenNothing()
+	kept.Case("a cancelled deletion does not erase").When(user.BeginErasure{Now: due}).ThenNothing()
 	kept.Case("they may ask again").When(user.RequestDeletion{DeleteAfter: due}).Then(user.DeletionRequested{DeleteAfter: due})
 
 	ending := asked.And(user.ErasureBegun{})
@@ -234,15 +234,15 @@ func TestDeletion(t *testing.T) {
 	require.Equal(t, user.State{Registered: true, Erased: true, Provider: user.ByEmail, Workspace: home}, erased.State())
 }
 
-// Who is not there, not any more, or about to go, can do nothing.
+// A missing, erased or ending user can do nothing.
 func TestOnlyUsersDoSomething(t *testing.T) {
 	t.Parallel()
 	for who, history := range map[string]*eventtest.History[user.State]{
-		"nobody":                eventtest.Given(t, user.Kind),
-		"one who is being gone": eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{}),
+		"nobody":           eventtest.Given(t, user.Kind),
+		"one being erased": eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{}),
 		"one who was erased": eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{},
 			user.Erased{}),
-		"one from an older time": eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.Erased{}),
+		"one of an older program": eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.Erased{}),
 	} {
 		require.False(t, history.State().Active())
 		for what, cmd := range map[string]event.Command[user.State]{
@@ -255,6 +255,6 @@ func TestOnlyUsersDoSomething(t *testing.T) {
 		}
 	}
 	nobody := eventtest.Given(t, user.Kind)
-	nobody.Case("nobody begins to be erased").When(user.BeginErasure{Now: due}).ThenFails(user.ErrNotFound)
+	nobody.Case("a missing user cannot be erased").When(user.BeginErasure{Now: due}).ThenFails(user.ErrNotFound)
 	nobody.Case("nor is erased").When(user.Erase{}).ThenFails(user.ErrNotFound)
 }

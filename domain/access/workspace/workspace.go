@@ -1,5 +1,5 @@
-// Package workspace is a tenant: whose books, catalogue and messages are kept apart from everybody
-// else's (CONTRACT.md 0.2). It has members, each with permissions.
+// Package workspace is the aggregate of a tenant with its own books, catalogue and messages (CONTRACT.md 0.2). It has members, each with
+// permissions.
 package workspace
 
 import (
@@ -13,7 +13,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// Kind names what a stream workspace-<uuid> holds. A name is for ever: old logs have it.
+// Kind is the kind of the streams workspace-<uuid>. Names never change: old logs have them.
 var Kind = event.NewKind("workspace",
 	event.Of[Created]("WorkspaceMade", 1),
 	event.Of[Invited]("MemberInvited", 1),
@@ -24,7 +24,7 @@ var Kind = event.NewKind("workspace",
 	event.Of[AddressMismatched]("InvitationStrayed", 1),
 ).Sealing(Invitations)
 
-// What is answered to those who may not, or not so.
+// The refusals.
 var (
 	ErrNotFound     = fault.New(fault.NotFound, "Workspace not found")
 	ErrNotPermitted = fault.New(fault.Forbidden, "Not enough permissions")
@@ -41,49 +41,49 @@ var (
 	ErrOwner        = fault.New(fault.Forbidden, "The owner of a workspace cannot be removed, or given fewer permissions, by others")
 )
 
-// How many there can be at once: every event copies them, and a sign-in reads all events.
+// Maximum numbers at the same time: every event copies them, and a sign-in reads all events.
 const (
 	MaxInvitations = 100
 	MaxMembers     = 500
 )
 
-// Owner is what a user may do in the workspace that was made with them.
+// Owner has a user's permissions in the workspace that was created with them.
 var Owner = actor.Permissions{Ledger: actor.Write, Messaging: actor.Write, Marketplace: actor.Write, Audit: actor.Write}
 
-// Invitations are the subjects of the addresses that somebody was invited at. The key is destroyed when the invitation is over, so that a
-// person who never came is forgotten.
+// Invitations are subjects: each has a key for the invited address. The key is destroyed when the invitation ends, which erases the address
+// of a person who never came.
 const Invitations event.SubjectType = "invitation"
 
-// InvitationSubject returns the name of the key that an invitation's address is sealed with.
+// InvitationSubject returns the name of the key that seals an invitation's address.
 func InvitationSubject(id uuid.UUID) string { return Invitations.Of(id.String()) }
 
-// Invitation is one that nobody has accepted yet.
+// Invitation is an open invitation.
 type Invitation struct {
-	By          string // who sent it, as [actor.Actor] names them
+	By          string // its sender, as [actor.Actor] names them
 	Email       event.Personal
 	EmailKey    string // keyed hash of the address
-	Strayed     bool   // somebody with another address tried to accept it
+	Strayed     bool   // a user with another address tried to accept it
 	Permissions actor.Permissions
 	ExpiresAt   time.Time
 }
 
-// State is who belongs to it. A workshop has a handful of members.
+// State is the list of members and invitations. A workshop has a handful of members.
 type State struct {
 	Made        bool
-	Owner       uuid.UUID // whom it was made for; uuid.Nil once they left
+	Owner       uuid.UUID // user for whom it was created; uuid.Nil once they left
 	Members     map[uuid.UUID]actor.Permissions
-	Invitations map[uuid.UUID]Invitation // some of them expired
+	Invitations map[uuid.UUID]Invitation // some may have expired
 	Revisions   map[uuid.UUID]int64      // of the newest event about each member, in the workspace's stream
-	Events      int64                    // how many there were; the newest has the revision before this
+	Events      int64                    // number of events in the stream
 }
 
-// next is the state with one event more.
+// next is the state after one more event.
 func (s State) next() State {
 	s.Events++
 	return s
 }
 
-// concerns is next, with an event that is about the member.
+// concerns is next, for an event about the member.
 func (s State) concerns(member uuid.UUID) State {
 	s.Revisions = changed(s.Revisions)
 	s.Revisions[member] = s.Events
@@ -100,8 +100,8 @@ func (s State) open(now time.Time) (n int) {
 	return n
 }
 
-// may returns what a caller may do here who may say who belongs, and refuses anybody else. What a member may is taken
-// from the state that the decision is about: the one that they signed in with may have been late.
+// may returns the caller's current permissions here, or an error if they may not manage members. A member's permissions come from the
+// deciding state, because those of the sign-in may be outdated.
 func (s State) may(by actor.Actor) (actor.Permissions, error) {
 	p := by.Permissions
 	if by.Type == "user" && !p.Operator {
@@ -118,12 +118,12 @@ func (s State) may(by actor.Actor) (actor.Permissions, error) {
 	return p, nil
 }
 
-// owns says whether the caller decides about the owner: themselves, or an operator.
+// owns reports whether the caller may decide about the owner: the owner or an operator.
 func (s State) owns(by actor.Actor) bool {
 	return by.Permissions.Operator || by.Type == "user" && by.ID == s.Owner.String()
 }
 
-// writers counts the members who may change who belongs to it.
+// writers counts the members who may manage members.
 func (s State) writers() (n int) {
 	for _, p := range s.Members {
 		if p.Marketplace.Allows(actor.Write) {
@@ -143,7 +143,7 @@ type Invited struct {
 	Invitation  uuid.UUID         `json:"invitation_id"`
 	By          string            `json:"by"`
 	Email       event.Personal    `json:"email,omitzero"`
-	EmailKey    string            `json:"email_key"` // by which who is erased finds it
+	EmailKey    string            `json:"email_key"` // by which an erasure of the person finds it
 	Permissions actor.Permissions `json:"permissions"`
 	InvitedAt   time.Time         `json:"invited_at"`
 	ExpiresAt   time.Time         `json:"expires_at"`
@@ -176,15 +176,15 @@ type Changed struct {
 // Removed records that a user is no longer a member.
 type Removed struct {
 	User   uuid.UUID `json:"user_id"`
-	Erased bool      `json:"erased,omitempty"` // the person is gone, and may have been the last
+	Erased bool      `json:"erased,omitempty"` // the person was erased, and may have been the last member
 }
 
-// Evolve begins the workspace.
+// Evolve creates the workspace.
 func (e Created) Evolve(State) State {
 	return State{Made: true, Owner: e.Owner, Members: map[uuid.UUID]actor.Permissions{e.Owner: Owner}}.concerns(e.Owner)
 }
 
-// Evolve notes the invitation, and forgets those that had expired before it.
+// Evolve adds the invitation, and drops those that had expired before it.
 func (e Invited) Evolve(s State) State {
 	s.Invitations = changed(s.Invitations)
 	maps.DeleteFunc(s.Invitations, func(_ uuid.UUID, i Invitation) bool { return !e.InvitedAt.Before(i.ExpiresAt) })
@@ -193,14 +193,14 @@ func (e Invited) Evolve(s State) State {
 	return s.next()
 }
 
-// Evolve forgets the invitation.
+// Evolve drops the invitation.
 func (e Withdrawn) Evolve(s State) State {
 	s.Invitations = changed(s.Invitations)
 	delete(s.Invitations, e.Invitation)
 	return s.next()
 }
 
-// Evolve notes it.
+// Evolve marks the invitation.
 func (e AddressMismatched) Evolve(s State) State {
 	s.Invitations = changed(s.Invitations)
 	if i, open := s.Invitations[e.Invitation]; open {
@@ -219,12 +219,12 @@ func (e Withdrawn) Erases(string) event.Erasure { return over(e.Invitation, time
 // Erases implements [event.ErasureTrigger].
 func (e Joined) Erases(string) event.Erasure { return over(e.Invitation, time.Time{}) }
 
-// over returns the end of an invitation, whose address is in the log alone.
+// over returns the erasure of an ended invitation's address, which no table has.
 func over(invitation uuid.UUID, at time.Time) event.Erasure {
 	return event.Erasure{Subject: InvitationSubject(invitation), At: at, Unlisted: true}
 }
 
-// Evolve takes the member in.
+// Evolve adds the member.
 func (e Joined) Evolve(s State) State {
 	s.Members, s.Invitations = changed(s.Members), changed(s.Invitations)
 	s.Members[e.User] = e.Permissions
@@ -232,14 +232,14 @@ func (e Joined) Evolve(s State) State {
 	return s.concerns(e.User)
 }
 
-// Evolve gives the member other permissions.
+// Evolve sets the member's permissions.
 func (e Changed) Evolve(s State) State {
 	s.Members = changed(s.Members)
 	s.Members[e.User] = e.To
 	return s.concerns(e.User)
 }
 
-// Evolve lets the member go.
+// Evolve removes the member.
 func (e Removed) Evolve(s State) State {
 	s.Members, s.Revisions = changed(s.Members), changed(s.Revisions)
 	delete(s.Members, e.User)
@@ -250,7 +250,7 @@ func (e Removed) Evolve(s State) State {
 	return s.next()
 }
 
-// changed is a copy: the state before may be in use elsewhere.
+// changed returns a copy of the members: the state before may be in use elsewhere.
 func changed[V any](m map[uuid.UUID]V) map[uuid.UUID]V {
 	if m == nil {
 		return map[uuid.UUID]V{}
@@ -258,12 +258,12 @@ func changed[V any](m map[uuid.UUID]V) map[uuid.UUID]V {
 	return maps.Clone(m)
 }
 
-// Create begins a workspace.
+// Create creates a workspace.
 type Create struct {
 	Owner uuid.UUID
 }
 
-// Decide makes it once.
+// Decide creates it once.
 func (c Create) Decide(s State) ([]event.Event[State], error) {
 	if s.Made {
 		return nil, nil
@@ -271,7 +271,7 @@ func (c Create) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Created(c)}, nil
 }
 
-// Invite asks somebody to join, with no more permissions than who asks has.
+// Invite invites a person, with at most the caller's permissions.
 type Invite struct {
 	By          actor.Actor
 	Invitation  uuid.UUID
@@ -282,7 +282,7 @@ type Invite struct {
 	ExpiresAt   time.Time
 }
 
-// Decide refuses to give what the caller does not have, and more than [MaxInvitations] at once.
+// Decide refuses permissions that the caller does not have, and more than [MaxInvitations] open invitations.
 func (c Invite) Decide(s State) ([]event.Event[State], error) {
 	if !s.Made {
 		return nil, ErrNotFound
@@ -305,13 +305,13 @@ func (c Invite) Decide(s State) ([]event.Event[State], error) {
 	}}, nil
 }
 
-// Withdraw takes an invitation back, also one that somebody else sent.
+// Withdraw withdraws any invitation, even another member's.
 type Withdraw struct {
 	By         actor.Actor
 	Invitation uuid.UUID
 }
 
-// Decide refuses who may not invite, and an invitation that is not there any more.
+// Decide refuses a caller who may not invite, and a missing invitation.
 func (c Withdraw) Decide(s State) ([]event.Event[State], error) {
 	if _, err := s.may(c.By); err != nil {
 		return nil, err
@@ -325,14 +325,14 @@ func (c Withdraw) Decide(s State) ([]event.Event[State], error) {
 // Join accepts an invitation.
 type Join struct {
 	Invitation uuid.UUID
-	Inviter    actor.Actor // who sent it, with what they may do now; what a member may do here need not be known
+	Inviter    actor.Actor // its sender, with their current permissions; those as a member here may be missing
 	User       uuid.UUID
 	EmailKey   string // keyed hash of the user's verified address; empty: none is verified
 	Now        time.Time
 }
 
-// Decide refuses an invitation that is over, one that its sender could not send now, a user with another address, and
-// a member: what somebody gave does not outlive what they had.
+// Decide refuses an ended invitation, one that its sender could not send now, a user with another address, and a member. So an invitation's
+// permissions do not survive the sender's.
 func (c Join) Decide(s State) ([]event.Event[State], error) {
 	i, open := s.Invitations[c.Invitation]
 	_, member := s.Members[c.User]
@@ -350,7 +350,7 @@ func (c Join) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Joined{Invitation: c.Invitation, User: c.User, Permissions: i.Permissions}}, nil
 }
 
-// RecordMismatch notes that a user with another address tried to accept an invitation.
+// RecordMismatch records that a user with another address tried to accept an invitation.
 type RecordMismatch struct {
 	Invitation uuid.UUID
 }
@@ -363,15 +363,15 @@ func (c RecordMismatch) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{AddressMismatched(c)}, nil
 }
 
-// Change gives a member other permissions, in the areas that it names.
+// Change sets a member's permissions, in the areas that it has.
 type Change struct {
 	By   actor.Actor
 	User uuid.UUID
 	To   actor.Permissions
 }
 
-// Decide keeps at least one member who may write, gives nothing that the caller does not have, and leaves
-// those alone who have more. Only the owner and operators take anything from the owner.
+// Decide keeps at least one member with write access. It refuses permissions that the caller does not have, and changes of members with
+// more permissions than the caller. Only the owner and operators may reduce the owner's permissions.
 func (c Change) Decide(s State) ([]event.Event[State], error) {
 	rights, err := s.may(c.By)
 	from, member := s.Members[c.User]
@@ -398,15 +398,15 @@ func (c Change) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Changed{User: c.User, From: from, To: to}}, nil
 }
 
-// Remove lets a member go. A person who is erased goes also as the last: the books stay.
+// Remove removes a member. An erased person is removed even as the last: the books stay.
 type Remove struct {
-	By     actor.Actor // not asked for who is erased
+	By     actor.Actor // not checked for an erased person
 	User   uuid.UUID
 	Erased bool
 }
 
-// Decide keeps at least one member who may write, those who have more than the caller, and the owner, who is
-// removed by themselves and by operators only.
+// Decide keeps at least one member with write access. It refuses to remove members with more permissions than the caller. Only the owner
+// and operators may remove the owner.
 func (c Remove) Decide(s State) ([]event.Event[State], error) {
 	p, member := s.Members[c.User]
 	if c.Erased {

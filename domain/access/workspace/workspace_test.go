@@ -34,7 +34,7 @@ var (
 		Message: "at least one area is needed, and operator is not a workspace's to give"})
 )
 
-// user is one who signed in, as a node knew them then.
+// user is a signed-in user with the permissions that a node knew then.
 func user(id uuid.UUID, p actor.Permissions) actor.Actor {
 	return actor.Actor{Type: "user", ID: id.String(), Permissions: p}
 }
@@ -49,7 +49,7 @@ func invited(id uuid.UUID, p actor.Permissions) workspace.Invited {
 func TestMake(t *testing.T) {
 	t.Parallel()
 	none := eventtest.Given(t, workspace.Kind)
-	none.Case("it begins with who has it").When(workspace.Create{Owner: asha}).Then(workspace.Created{Owner: asha})
+	none.Case("it begins with its owner").When(workspace.Create{Owner: asha}).Then(workspace.Created{Owner: asha})
 	made := none.And(workspace.Created{Owner: asha})
 	require.Equal(t, map[uuid.UUID]actor.Permissions{asha: workspace.Owner}, made.State().Members)
 	made.Case("once").When(workspace.Create{Owner: ravi}).ThenNothing()
@@ -71,20 +71,20 @@ func TestInvite(t *testing.T) {
 	none := eventtest.Given(t, workspace.Kind)
 	made := none.And(workspace.Created{Owner: asha})
 	two := made.And(workspace.Joined{Invitation: invitation, User: ravi, Permissions: partner})
-	made.Case("less than one has").When(invite(owner, clerk)).Then(by(owner, clerk))
-	made.Case("all that one has").When(invite(owner, workspace.Owner)).Then(by(owner, workspace.Owner))
-	two.Case("no more than one has").When(invite(lesser, clerk)).ThenFails(workspace.ErrTooMuch)
+	made.Case("less than the caller's permissions").When(invite(owner, clerk)).Then(by(owner, clerk))
+	made.Case("all of the caller's permissions").When(invite(owner, workspace.Owner)).Then(by(owner, workspace.Owner))
+	two.Case("no more than the caller's permissions").When(invite(lesser, clerk)).ThenFails(workspace.ErrTooMuch)
 	made.Case("an operator gives all").When(invite(operator, workspace.Owner)).Then(by(operator, workspace.Owner))
 	made.Case("a key gives what it has").When(invite(key, clerk)).Then(by(key, clerk))
 	made.Case("but no operator").When(invite(operator, actor.Permissions{Operator: true, Ledger: actor.Read})).ThenFails(unfit)
 	made.Case("nothing at all").When(invite(owner, actor.Permissions{})).ThenFails(unfit)
-	made.Case("nothing in so many words").When(invite(owner, actor.Permissions{Ledger: actor.None, Audit: actor.None})).ThenFails(unfit)
-	none.Case("into what is not there").When(invite(operator, clerk)).ThenFails(workspace.ErrNotFound)
+	made.Case("an explicit nothing").When(invite(owner, actor.Permissions{Ledger: actor.None, Audit: actor.None})).ThenFails(unfit)
+	none.Case("into a missing workspace").When(invite(operator, clerk)).ThenFails(workspace.ErrNotFound)
 }
 
 func TestWhatAMemberMayIsWhatTheLogSays(t *testing.T) {
 	t.Parallel()
-	late := user(ravi, workspace.Owner) // what a node knew of him that had not heard the newest
+	late := user(ravi, workspace.Owner) // as known to a node that had not read the newest event
 	all := func(h *eventtest.History[workspace.State], refused error) {
 		h.Case("invite").When(workspace.Invite{By: late, Permissions: clerk, Now: ends.Add(-week), ExpiresAt: ends}).ThenFails(refused)
 		h.Case("withdraw").When(workspace.Withdraw{By: late, Invitation: invitation}).ThenFails(refused)
@@ -117,12 +117,12 @@ func TestInvitationsAreNotWithoutEnd(t *testing.T) {
 	then.InvitedAt, then.ExpiresAt = another.Now, another.ExpiresAt
 	full.And(workspace.Withdrawn{Invitation: first.Invitation}).Case("one that is withdrawn makes room").When(another).Then(then)
 	full.And(workspace.Joined{Invitation: first.Invitation, User: ravi,
-		Permissions: clerk}).Case("so does one that is accepted").When(another).Then(then)
+		Permissions: clerk}).Case("so does an accepted one").When(another).Then(then)
 	another.Now = ends
 	then.InvitedAt = ends
 	full.Case("and those that expired").When(another).Then(then)
 	require.Len(t, full.State().Invitations, workspace.MaxInvitations)
-	require.Len(t, full.And(then).State().Invitations, 1, "they are forgotten with the next")
+	require.Len(t, full.And(then).State().Invitations, 1, "the next one drops them")
 }
 
 func TestWithdraw(t *testing.T) {
@@ -134,7 +134,7 @@ func TestWithdraw(t *testing.T) {
 		Invitation: invitation}).Then(workspace.Withdrawn{Invitation: invitation})
 	asked.And(workspace.Joined{Invitation: uuid.New(), User: ravi, Permissions: partner}).Case("another member's").
 		When(workspace.Withdraw{By: lesser, Invitation: invitation}).Then(workspace.Withdrawn{Invitation: invitation})
-	asked.Case("none that is not there").When(workspace.Withdraw{By: owner, Invitation: uuid.New()}).ThenFails(workspace.ErrNotOpen)
+	asked.Case("not a missing one").When(workspace.Withdraw{By: owner, Invitation: uuid.New()}).ThenFails(workspace.ErrNotOpen)
 	gone := asked.And(workspace.Withdrawn{Invitation: invitation})
 	gone.Case("once").When(withdraw).ThenFails(workspace.ErrNotOpen)
 	gone.Case("and nobody joins").When(workspace.Join{Invitation: invitation, Inviter: owner, User: ravi,
@@ -154,24 +154,24 @@ func TestJoin(t *testing.T) {
 	asked.Case("with what was offered").When(join).Then(workspace.Joined{Invitation: invitation, User: ravi, Permissions: clerk})
 	asked.Case("by no other invitation").When(with(func(j *workspace.Join) { j.Invitation = uuid.New() })).ThenFails(workspace.ErrNoInvitation)
 	asked.Case("not too late").When(with(func(j *workspace.Join) { j.Now = ends })).ThenFails(workspace.ErrNoInvitation)
-	asked.Case("not who belongs already").When(with(func(j *workspace.Join) { j.User = asha })).ThenFails(workspace.ErrMember)
+	asked.Case("not a member").When(with(func(j *workspace.Join) { j.User = asha })).ThenFails(workspace.ErrMember)
 
 	for _, key := range []string{"", "another"} {
-		asked.Case("nor who has another address, or has verified none").When(with(func(j *workspace.Join) { j.EmailKey = key })).ThenFails(
+		asked.Case("nor a user with another address, or without a verified one").When(with(func(j *workspace.Join) { j.EmailKey = key })).ThenFails(
 			workspace.ErrAnothers)
 	}
 
 	joined := asked.And(workspace.Joined{Invitation: invitation, User: ravi, Permissions: clerk})
 	require.Equal(t, map[uuid.UUID]actor.Permissions{asha: workspace.Owner, ravi: clerk}, joined.State().Members)
-	joined.Case("an invitation is for one").When(with(func(j *workspace.Join) { j.User = mina })).ThenFails(workspace.ErrNoInvitation)
+	joined.Case("an invitation is for one person").When(with(func(j *workspace.Join) { j.User = mina })).ThenFails(workspace.ErrNoInvitation)
 	joined.And(workspace.Removed{User: ravi}).Case("and for once").When(join).ThenFails(workspace.ErrNoInvitation)
-	eventtest.Given(t, workspace.Kind).Case("nobody joins what is not there").When(join).ThenFails(workspace.ErrNoInvitation)
+	eventtest.Given(t, workspace.Kind).Case("nobody joins a missing workspace").When(join).ThenFails(workspace.ErrNoInvitation)
 
 	full := []event.Event[workspace.State]{}
 	for range workspace.MaxMembers - 1 {
 		full = append(full, workspace.Joined{Invitation: uuid.New(), User: uuid.New(), Permissions: clerk})
 	}
-	asked.And(full[1:]...).Case("as the last whom there is room for").When(join).Then(workspace.Joined{Invitation: invitation,
+	asked.And(full[1:]...).Case("as the last member that the limit allows").When(join).Then(workspace.Joined{Invitation: invitation,
 		User: ravi, Permissions: clerk})
 	asked.And(full...).Case("and nobody after them").When(join).ThenFails(workspace.ErrMembers)
 }
@@ -204,42 +204,42 @@ func TestAnInvitationIsWorthWhatWhoSentItMayDo(t *testing.T) {
 		return by(lesser).And(workspace.Changed{User: ravi, From: workspace.Owner, To: to})
 	}
 	inviter := user(ravi, workspace.Owner)
-	by(lesser).Case("as long as they may").When(join(inviter)).Then(then)
-	changed(partner).Case("also after they lost what it does not give").When(join(inviter)).Then(then)
-	changed(actor.Permissions{Marketplace: actor.Write}).Case("not what they have no more").When(join(inviter)).ThenFails(
+	by(lesser).Case("while the sender may invite").When(join(inviter)).Then(then)
+	changed(partner).Case("also after the sender lost other permissions").When(join(inviter)).Then(then)
+	changed(actor.Permissions{Marketplace: actor.Write}).Case("not permissions that the sender has lost").When(join(inviter)).ThenFails(
 		workspace.ErrNoInvitation)
-	changed(clerk).Case("not who may invite no more").When(join(inviter)).ThenFails(workspace.ErrNoInvitation)
-	by(lesser).And(workspace.Removed{User: ravi}).Case("not who is gone").When(join(inviter)).ThenFails(workspace.ErrNoInvitation)
+	changed(clerk).Case("not of a sender who may no longer invite").When(join(inviter)).ThenFails(workspace.ErrNoInvitation)
+	by(lesser).And(workspace.Removed{User: ravi}).Case("not of a removed sender").When(join(inviter)).ThenFails(workspace.ErrNoInvitation)
 	by(operator).Case("an operator's").When(join(operator)).Then(then)
-	by(operator).Case("not of who operates no more").When(join(user(uuid.MustParse(operator.ID),
+	by(operator).Case("not of a former operator").When(join(user(uuid.MustParse(operator.ID),
 		actor.Permissions{}))).ThenFails(workspace.ErrNoInvitation)
 	by(key).Case("a key's").When(join(key)).Then(then)
-	by(key).Case("not of one that opens nothing any more").When(join(actor.Actor{Type: "api_key",
+	by(key).Case("not of an invalid key").When(join(actor.Actor{Type: "api_key",
 		ID: key.ID})).ThenFails(workspace.ErrNoInvitation)
 }
 
 func TestChange(t *testing.T) {
 	t.Parallel()
 	type change = workspace.Change
-	only := func(p actor.Permissions) actor.Permissions { // the other areas are taken away
+	only := func(p actor.Permissions) actor.Permissions { // the other areas are removed
 		p.Ledger, p.Messaging = cmp.Or(p.Ledger, actor.None), cmp.Or(p.Messaging, actor.None)
 		p.Marketplace, p.Audit = cmp.Or(p.Marketplace, actor.None), cmp.Or(p.Audit, actor.None)
 		return p
 	}
 	alone := eventtest.Given(t, workspace.Kind, workspace.Created{Owner: asha})
-	alone.Case("the last who may write goes on doing so").When(change{By: owner, User: asha,
+	alone.Case("the last writer keeps write access").When(change{By: owner, User: asha,
 		To: only(clerk)}).ThenFails(workspace.ErrLastMember)
-	alone.Case("and may lose the rest").When(change{By: owner, User: asha, To: only(actor.Permissions{Marketplace: actor.Write})}).
+	alone.Case("and may lose the other permissions").When(change{By: owner, User: asha, To: only(actor.Permissions{Marketplace: actor.Write})}).
 		Then(workspace.Changed{User: asha, From: workspace.Owner, To: actor.Permissions{Marketplace: actor.Write}})
-	alone.Case("who does not belong").When(change{By: owner, User: ravi, To: clerk}).ThenFails(workspace.ErrNoMember)
+	alone.Case("not a member").When(change{By: owner, User: ravi, To: clerk}).ThenFails(workspace.ErrNoMember)
 
 	two := alone.And(workspace.Joined{Invitation: invitation, User: ravi, Permissions: partner})
-	two.Case("with another who may write").When(change{By: owner, User: asha, To: only(clerk)}).
+	two.Case("with another writer").When(change{By: owner, User: asha, To: only(clerk)}).
 		Then(workspace.Changed{User: asha, From: workspace.Owner, To: clerk})
 	two.Case("more than before").When(change{By: owner, User: ravi, To: workspace.Owner}).
 		Then(workspace.Changed{User: ravi, From: partner, To: workspace.Owner})
 	two.Case("no more than the caller has").When(change{By: lesser, User: ravi, To: workspace.Owner}).ThenFails(workspace.ErrTooMuch)
-	two.Case("nor of who has more").When(change{By: lesser, User: asha, To: only(partner)}).ThenFails(workspace.ErrAbove)
+	two.Case("nor of a member with more").When(change{By: lesser, User: asha, To: only(partner)}).ThenFails(workspace.ErrAbove)
 	equals := two.And(workspace.Changed{User: ravi, From: partner, To: workspace.Owner})
 	equals.Case("nothing is taken from the owner").When(change{By: lesser, User: asha, To: only(partner)}).ThenFails(workspace.ErrOwner)
 	equals.Case("by a key neither").When(change{By: key, User: asha, To: only(partner)}).ThenFails(workspace.ErrOwner)
@@ -248,27 +248,27 @@ func TestChange(t *testing.T) {
 	equals.And(workspace.Changed{User: asha, From: workspace.Owner, To: partner}).Case("and given back by anybody").
 		When(change{By: lesser, User: asha, To: workspace.Owner}).Then(workspace.Changed{User: asha, From: partner, To: workspace.Owner})
 	two.Case("the same").When(change{By: owner, User: ravi, To: partner}).ThenNothing()
-	two.Case("the same in other words").
+	two.Case("the same permissions in another form").
 		When(change{By: owner, User: ravi, To: actor.Permissions{Marketplace: actor.Write, Ledger: actor.Read, Audit: actor.None}}).ThenNothing()
 	two.Case("one area, and the others stay").When(change{By: owner, User: ravi, To: actor.Permissions{Audit: actor.Read}}).
 		Then(workspace.Changed{User: ravi, From: partner, To: partner.With(actor.Permissions{Audit: actor.Read})})
 	two.Case("no operator").When(change{By: operator, User: ravi, To: actor.Permissions{Operator: true}}).ThenFails(unfit)
-	two.Case("nothing is what who is removed has").When(change{By: owner, User: ravi}).ThenFails(unfit)
+	two.Case("a member cannot be left without permissions").When(change{By: owner, User: ravi}).ThenFails(unfit)
 }
 
 func TestRemove(t *testing.T) {
 	t.Parallel()
 	type remove = workspace.Remove
 	alone := eventtest.Given(t, workspace.Kind, workspace.Created{Owner: asha})
-	alone.Case("the last who may write stays").When(remove{By: owner, User: asha}).ThenFails(workspace.ErrLastMember)
+	alone.Case("the last writer stays").When(remove{By: owner, User: asha}).ThenFails(workspace.ErrLastMember)
 	alone.Case("even for an operator").When(remove{By: operator, User: asha}).ThenFails(workspace.ErrLastMember)
-	alone.Case("unless the person is gone").When(remove{User: asha, Erased: true}).Then(workspace.Removed{User: asha, Erased: true})
-	alone.Case("who does not belong").When(remove{By: owner, User: ravi}).ThenFails(workspace.ErrNoMember)
-	alone.Case("who is gone and does not belong").When(remove{User: ravi, Erased: true}).ThenNothing()
+	alone.Case("unless the person was erased").When(remove{User: asha, Erased: true}).Then(workspace.Removed{User: asha, Erased: true})
+	alone.Case("not a member").When(remove{By: owner, User: ravi}).ThenFails(workspace.ErrNoMember)
+	alone.Case("an erased person who is not a member").When(remove{User: ravi, Erased: true}).ThenNothing()
 
 	two := alone.And(workspace.Joined{Invitation: invitation, User: ravi, Permissions: partner})
-	two.Case("one of two who may write").When(remove{By: owner, User: asha}).Then(workspace.Removed{User: asha})
-	two.Case("not by who has less").When(remove{By: lesser, User: asha}).ThenFails(workspace.ErrAbove)
+	two.Case("one of two writers").When(remove{By: owner, User: asha}).Then(workspace.Removed{User: asha})
+	two.Case("not by a caller with less").When(remove{By: lesser, User: asha}).ThenFails(workspace.ErrAbove)
 	equals := two.And(workspace.Changed{User: ravi, From: partner, To: workspace.Owner})
 	equals.Case("nor the owner by an equal").When(remove{By: lesser, User: asha}).ThenFails(workspace.ErrOwner)
 	equals.Case("nor by a key").When(remove{By: key, User: asha}).ThenFails(workspace.ErrOwner)
@@ -278,7 +278,7 @@ func TestRemove(t *testing.T) {
 		When(remove{By: lesser, User: asha}).Then(workspace.Removed{User: asha})
 	two.Case("but oneself").When(remove{By: lesser, User: ravi}).Then(workspace.Removed{User: ravi})
 	readers := alone.And(workspace.Joined{Invitation: invitation, User: ravi, Permissions: clerk})
-	readers.Case("who may not write").When(remove{By: owner, User: ravi}).Then(workspace.Removed{User: ravi})
+	readers.Case("without write access").When(remove{By: owner, User: ravi}).Then(workspace.Removed{User: ravi})
 	readers.Case("a reader's presence does not count").When(remove{By: owner, User: asha}).ThenFails(workspace.ErrLastMember)
 	empty := alone.And(workspace.Removed{User: asha, Erased: true})
 	require.Empty(t, empty.State().Members)
@@ -297,5 +297,5 @@ func TestAMemberHasTheRevisionOfTheNewestEventAboutThem(t *testing.T) {
 	require.Equal(t, revisions{asha: 0, ravi: 5}, given.State().Revisions)
 	given = given.And(workspace.Removed{User: ravi})
 	require.Equal(t, revisions{asha: 0}, given.State().Revisions)
-	require.Equal(t, revisions{asha: 0, ravi: 8}, given.And(joined).State().Revisions, "who comes back is not who went")
+	require.Equal(t, revisions{asha: 0, ravi: 8}, given.And(joined).State().Revisions, "a returning member has a new revision")
 }

@@ -9,7 +9,7 @@ import (
 
 // Ledger is the bank's.
 var Ledger = book.New(book.Spec[Entry, Entry]{
-	Name: "bank", Title: "Bank", NoAccount: "Bank account not found", Mirror: book.Exchange[Entry],
+	Name: "bank", Title: "Bank", Held: true, NoAccount: "Bank account not found", Mirror: book.Exchange[Entry], In: moved, Out: moved,
 })
 
 // Entry is money that came in, or went out.
@@ -17,6 +17,8 @@ type Entry struct {
 	Description book.Text  `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
 	Amount      unit.Money `json:"amount" doc:"Amount in rupees"`
 }
+
+func moved(v book.Movement) Entry { return Entry{v.Description, *v.Amount} }
 
 // Effect is the amount.
 func (e Entry) Effect() book.Effect { return book.Effect{Cash: e.Amount} }

@@ -17,6 +17,7 @@ const maxName = 120
 type Account struct {
 	Name    string
 	Type    *int           // nil: accounts of its ledger have none
+	Metal   string         // of its entries that name none; "": that of the books
 	Opened  event.Position // 0: there is no such account
 	Deleted event.Position // 0: it is not deleted
 }
@@ -42,6 +43,12 @@ type AccountTypeChanged struct {
 	To   int `json:"to"`
 }
 
+// AccountMetalChanged gives it another metal.
+type AccountMetalChanged struct {
+	From string `json:"from"` // "": that of the books
+	To   string `json:"to"`
+}
+
 // AccountDeleted ends the account and all its rows.
 type AccountDeleted struct {
 	EarliestRow *unit.Date `json:"earliest_row,omitempty"` // date of its oldest row, absent when it had none
@@ -62,6 +69,9 @@ func (e AccountRenamed) Evolve(a Account) Account { a.Name = e.To; return a }
 // Evolve takes the new type.
 func (e AccountTypeChanged) Evolve(a Account) Account { a.Type = &e.To; return a }
 
+// Evolve takes the new metal.
+func (e AccountMetalChanged) Evolve(a Account) Account { a.Metal = e.To; return a }
+
 // EvolveAt records where the account ended.
 func (e AccountDeleted) EvolveAt(a Account, at event.Position) Account {
 	a.Deleted = at
@@ -76,19 +86,24 @@ type OpenAccount struct {
 	Ledger *Ledger
 	Name   string
 	Type   *int
+	Metal  Metal
 }
 
 // Decide refuses an empty or overlong name, a type that the ledger does not have, and an id that is taken.
 func (c OpenAccount) Decide(a Account) ([]event.Event[Account], error) {
 	name, wrong := cleanName(c.Name)
-	wrong = append(wrong, c.Ledger.checkType(c.Type, true)...)
+	wrong = append(append(wrong, c.Ledger.checkType(c.Type, true)...), c.Ledger.checkMetal(c.Metal)...)
 	switch {
 	case len(wrong) > 0:
 		return nil, fault.Fields(wrong...)
 	case a.Opened != 0:
 		return nil, fault.New(fault.Conflict, "Account exists already")
 	}
-	return []event.Event[Account]{AccountOpened{Name: name, Type: c.Type}}, nil
+	events := []event.Event[Account]{AccountOpened{Name: name, Type: c.Type}}
+	if c.Metal != "" {
+		events = append(events, AccountMetalChanged{To: string(c.Metal)})
+	}
+	return events, nil
 }
 
 // ChangeAccount gives the account another name, another type, or both.
@@ -96,6 +111,7 @@ type ChangeAccount struct {
 	Ledger *Ledger
 	Name   *string // nil: it stays
 	Type   *int    // nil: it stays
+	Metal  *Metal  // nil: it stays; "": that of the books
 }
 
 // Decide returns the ledger's NoAccount for an account that is not open.
@@ -109,11 +125,17 @@ func (c ChangeAccount) Decide(a Account) (events []event.Event[Account], err err
 		if wrong = append(faults, wrong...); name != a.Name {
 			events = append(events, AccountRenamed{From: a.Name, To: name})
 		}
-	} else if c.Type == nil {
+	} else if c.Type == nil && c.Metal == nil {
 		wrong = []fault.Field{{Field: "name", Message: "is required"}}
+	}
+	if c.Metal != nil {
+		wrong = append(wrong, c.Ledger.checkMetal(*c.Metal)...)
 	}
 	if len(wrong) > 0 {
 		return nil, fault.Fields(wrong...)
+	}
+	if c.Metal != nil && string(*c.Metal) != a.Metal {
+		events = append(events, AccountMetalChanged{From: a.Metal, To: string(*c.Metal)})
 	}
 	if c.Type != nil && *c.Type != *a.Type {
 		events = append(events, AccountTypeChanged{From: *a.Type, To: *c.Type})
@@ -133,6 +155,14 @@ func (l *Ledger) checkType(given *int, wanted bool) []fault.Field {
 	default:
 		return []fault.Field{{Field: "type", Message: fmt.Sprintf("expected a number from 0 to %d", l.Types-1)}}
 	}
+}
+
+// checkMetal returns what is wrong with the metal of an account.
+func (l *Ledger) checkMetal(name Metal) []fault.Field {
+	if name != "" && !l.Metal {
+		return []fault.Field{{Field: "metal", Message: "accounts of this ledger have none"}}
+	}
+	return CheckText("metal", Text(name), MaxMetal)
 }
 
 // DeleteAccount ends the account and all its rows.

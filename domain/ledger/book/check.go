@@ -96,6 +96,37 @@ func (c *Checker) Metal(weightField string, weight *unit.Grams, shareField strin
 	}
 }
 
+// Metal is the name of a metal, such as gold or silver. It is kept in small letters.
+type Metal string
+
+// UnmarshalText trims, and lowers the letters.
+func (m *Metal) UnmarshalText(text []byte) error {
+	*m = Metal(strings.ToLower(person.Unmarked(string(text))))
+	return nil
+}
+
+// MaxMetal is the longest name of a metal, in characters.
+const MaxMetal = 40
+
+// Metallic checks the name of a metal, which only metal has.
+func (c *Checker) Metallic(name Metal, hasMetal bool) {
+	c.Text("metal", Text(name), MaxMetal)
+	if name != "" && !hasMetal {
+		c.Wrong("metal", "wants a weight too")
+	}
+}
+
+// checkMetal wants all metal of a row to be of one.
+func checkMetal[E Entry](name string, s Side, metal string) (wrong []fault.Field) {
+	list, _ := EntriesOf[E](s) // which were encoded here
+	for i, e := range list {
+		if one, ok := any(e).(Metallic); ok && e.Effect().Fine != 0 && string(one.MetalName()) != metal {
+			wrong = append(wrong, fault.Field{Field: fmt.Sprintf("%s[%d].metal", name, i), Message: "all metal of a row is of one: expected " + metal})
+		}
+	}
+	return wrong
+}
+
 // Rate wants a price above 0, where one is given.
 func (c *Checker) Rate(field string, rate *unit.Money) {
 	if rate != nil && *rate <= 0 {

@@ -15,6 +15,7 @@ type Ledger struct {
 	Types int    // of its accounts, numbered from 0; 0: they have none
 	Metal bool   // it counts fine metal beside cash
 	Gross bool   // the metal is weighed as it is, not by what of it is fine
+	Held  bool   // a balance above 0 is what the workshop has, not what it owes
 
 	Accounts *event.Kind[Account]
 	Rows     *event.Kind[Row]
@@ -23,8 +24,10 @@ type Ledger struct {
 	NoRow     error
 
 	in, out codec
-	mirror  func(in, out Side) (newIn, newOut Side, err error)
-	decide  func(before Row, asked RowInput) (after Row, wrong []fault.Field)
+
+	transferIn, transferOut func(Movement) SideInput
+	mirror                  func(in, out Side) (newIn, newOut Side, err error)
+	decide                  func(before Row, asked RowInput) (after Row, wrong []fault.Field)
 }
 
 // Spec is what a ledger's own file says of it.
@@ -34,11 +37,16 @@ type Spec[In, Out Entry] struct {
 	Types     int
 	Metal     bool
 	Gross     bool
+	Held      bool
 	NoAccount string // what a client reads where there is no such account
 
 	// Mirror returns the entries of the row that reverses another one: what came IN goes OUT, and the
 	// other way round. Each new side counts what the old one counts on the other.
 	Mirror func(in []In, out []Out) (newIn []In, newOut []Out)
+
+	// In and Out return the entry of a transfer.
+	In  func(Movement) In
+	Out func(Movement) Out
 
 	// AddCounterEntries returns the sides of a row as they are to be stored, where an entry of one side wants one on the other, as a rate
 	// cut wants its counter entry. It gets them as they are asked for, completed and without faults, and as they were stored
@@ -63,10 +71,12 @@ func New[In, Out Entry](s Spec[In, Out]) *Ledger {
 		panic(fmt.Sprintf("ledger %s has no stored names", s.Name))
 	}
 	l := &Ledger{
-		Name: s.Name, Title: s.Title, Types: s.Types, Metal: s.Metal, Gross: s.Gross,
+		Name: s.Name, Title: s.Title, Types: s.Types, Metal: s.Metal, Gross: s.Gross, Held: s.Held,
 		NoAccount: fault.New(fault.NotFound, s.NoAccount), NoRow: fault.New(fault.NotFound, s.Title+" ledger row not found"),
 		in: codecOf[In](inEntries), out: codecOf[Out](outEntries),
-		decide: func(before Row, asked RowInput) (Row, []fault.Field) { return decideRow(s, before, asked) },
+		transferIn:  func(v Movement) SideInput { return Entries([]In{s.In(v)}) },
+		transferOut: func(v Movement) SideInput { return Entries([]Out{s.Out(v)}) },
+		decide:      func(before Row, asked RowInput) (Row, []fault.Field) { return decideRow(s, before, asked) },
 	}
 	l.mirror = func(in, out Side) (newIn, newOut Side, err error) {
 		ins, err := EntriesOf[In](in)

@@ -10,8 +10,8 @@ import (
 type names struct {
 	account, row string // the categories of streams
 
-	accounts [4]string // of accountTypes, in their order; "" where the ledger has no such event
-	rows     [5]string // of rowTypes
+	accounts [5]string // of accountTypes, in their order; "" where the ledger has no such event
+	rows     [7]string // of rowTypes
 }
 
 // stored has the names of all five ledgers, by the ledgers' own: also of those that are not built yet, so that
@@ -19,37 +19,37 @@ type names struct {
 var stored = map[string]names{
 	"bank": {
 		"bank", "bankrow",
-		[...]string{"BankAccountOpened", "BankAccountRenamed", "", "BankAccountDeleted"},
+		[...]string{"BankAccountOpened", "BankAccountRenamed", "", "BankAccountDeleted", ""},
 		[...]string{
-			"BankRowAdded", "BankRowEdited", "BankRowDeleted", "BankRowVoided", "BankRowReversed",
+			"BankRowAdded", "BankRowEdited", "BankRowDeleted", "BankRowVoided", "BankRowReversed", "BankRowPaired", "BankRowUnpaired",
 		},
 	},
 	"bullion": {
 		"bullion", "bullionrow",
-		[...]string{"BullionAccountOpened", "BullionAccountRenamed", "", "BullionAccountDeleted"},
+		[...]string{"BullionAccountOpened", "BullionAccountRenamed", "", "BullionAccountDeleted", "BullionAccountMetalChanged"},
 		[...]string{
-			"BullionRowAdded", "BullionRowEdited", "BullionRowDeleted", "BullionRowVoided", "BullionRowReversed",
+			"BullionRowAdded", "BullionRowEdited", "BullionRowDeleted", "BullionRowVoided", "BullionRowReversed", "BullionRowPaired", "BullionRowUnpaired",
 		},
 	},
 	"client": {
 		"client", "clientrow",
-		[...]string{"ClientOpened", "ClientRenamed", "", "ClientDeleted"},
+		[...]string{"ClientOpened", "ClientRenamed", "", "ClientDeleted", "ClientMetalChanged"},
 		[...]string{
-			"ClientRowAdded", "ClientRowEdited", "ClientRowDeleted", "ClientRowVoided", "ClientRowReversed",
+			"ClientRowAdded", "ClientRowEdited", "ClientRowDeleted", "ClientRowVoided", "ClientRowReversed", "ClientRowPaired", "ClientRowUnpaired",
 		},
 	},
 	"karigar": {
 		"karigar", "karigarrow",
-		[...]string{"KarigarOpened", "KarigarRenamed", "", "KarigarDeleted"},
+		[...]string{"KarigarOpened", "KarigarRenamed", "", "KarigarDeleted", "KarigarMetalChanged"},
 		[...]string{
-			"KarigarRowAdded", "KarigarRowEdited", "KarigarRowDeleted", "KarigarRowVoided", "KarigarRowReversed",
+			"KarigarRowAdded", "KarigarRowEdited", "KarigarRowDeleted", "KarigarRowVoided", "KarigarRowReversed", "KarigarRowPaired", "KarigarRowUnpaired",
 		},
 	},
 	"polisher": {
 		"polisher", "polisherrow",
-		[...]string{"PolisherOpened", "PolisherRenamed", "PolisherTypeChanged", "PolisherDeleted"},
+		[...]string{"PolisherOpened", "PolisherRenamed", "PolisherTypeChanged", "PolisherDeleted", "PolisherMetalChanged"},
 		[...]string{
-			"PolisherRowAdded", "PolisherRowEdited", "PolisherRowDeleted", "PolisherRowVoided", "PolisherRowReversed",
+			"PolisherRowAdded", "PolisherRowEdited", "PolisherRowDeleted", "PolisherRowVoided", "PolisherRowReversed", "PolisherRowPaired", "PolisherRowUnpaired",
 		},
 	},
 }
@@ -58,9 +58,11 @@ var stored = map[string]names{
 var (
 	accountTypes = [...]func(string) event.Type[Account]{
 		typeOf[AccountOpened], typeOf[AccountRenamed], typeOf[AccountTypeChanged], typeOf[AccountDeleted],
+		typeOf[AccountMetalChanged],
 	}
 	rowTypes = [...]func(string) event.Type[Row]{
-		typeOf[RowAdded], typeOf[RowEdited], typeOf[RowDeleted], typeOf[RowVoided], typeOf[RowReversed],
+		typeOf[RowAdded], typeOf[RowEdited], typeOf[RowDeleted], typeOf[RowVoided], typeOf[RowReversed], typeOf[RowPaired],
+		typeOf[RowUnpaired],
 	}
 )
 

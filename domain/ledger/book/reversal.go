@@ -89,14 +89,18 @@ func (c ReverseRow) Decide(r Row) ([]event.Event[Row], error) {
 	return []event.Event[Row]{RowReversed{By: c.By}}, nil
 }
 
-// ReverseRows posts the rows that mirror rows of an account. Their day is Date; nil: today, or the latest of the rows' own days.
+// Reversing is a row that is to be reversed.
+type Reversing struct {
+	Ledger *Ledger
+	ID     int64
+	Row
+}
+
+// ReverseRows posts the rows that mirror others. Their day is Date; nil: today, or the latest of the rows' own days.
 type ReverseRows struct {
-	Ledger  *Ledger
-	Account int64
-	Date    *unit.Date
-	Today   unit.Date
-	IDs     []int64
-	Rows    []Row // with these ids
+	Date  *unit.Date
+	Today unit.Date
+	Rows  []Reversing
 }
 
 // Decide returns the new rows. It refuses a day after tomorrow and one before a row's own.
@@ -117,11 +121,11 @@ func (c ReverseRows) Decide(s PostingContext) ([]RowAdded, error) {
 	}
 	added, bytes := make([]RowAdded, len(c.Rows)), 0
 	for i, row := range c.Rows {
-		in, out, err := c.Ledger.Mirror(row.In, row.Out)
+		in, out, err := row.Ledger.Mirror(row.In, row.Out)
 		if err != nil {
-			return nil, fmt.Errorf("mirror row %d: %w", c.IDs[i], err)
+			return nil, fmt.Errorf("mirror row %d: %w", row.ID, err)
 		}
-		added[i] = RowAdded{Account: c.Account, Date: date, In: in, Out: out, Reverses: c.IDs[i]}
+		added[i] = RowAdded{Account: row.Account, Date: date, In: in, Out: out, Reverses: row.ID}
 		bytes += size(in, out, "")
 	}
 	if bytes > maxBytes {

@@ -72,8 +72,10 @@ func TestVoidRow(t *testing.T) {
 func TestReverseRows(t *testing.T) {
 	t.Parallel()
 	c := book.ReverseRows{
-		Ledger: bank.Ledger, Account: 12, Today: today, IDs: []int64{7, 3},
-		Rows: []book.Row{{Account: 12, Date: today - 3, In: of(1)}, {Account: 12, Date: today - 5, Out: of(2, 3)}},
+		Today: today, Rows: []book.Reversing{
+			{Ledger: bank.Ledger, ID: 7, Row: book.Row{Account: 12, Date: today - 3, In: of(1)}},
+			{Ledger: bank.Ledger, ID: 3, Row: book.Row{Account: 12, Date: today - 5, Out: of(2, 3)}},
+		},
 	}
 	mirrors := func(date unit.Date) []added {
 		return []added{{Account: 12, Date: date, Out: of(1), Reverses: 7}, {Account: 12, Date: date, In: of(2, 3), Reverses: 3}}

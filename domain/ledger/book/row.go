@@ -17,6 +17,7 @@ type Row struct {
 
 	Reverses   int64 // the row that this one reverses; 0: none
 	ReversedBy int64 // the row that reverses this one; 0: none
+	PairedWith int64 // the row of another account that takes what this one gives, or gives what it takes; 0: none
 }
 
 // Exists reports whether the row was added and not deleted.
@@ -41,6 +42,10 @@ func Change(before, after Row) string {
 		return "voided"
 	case after.ReversedBy != 0 && before.ReversedBy == 0:
 		return "reversed"
+	case after.PairedWith != 0 && before.PairedWith == 0:
+		return "paired"
+	case after.PairedWith == 0 && before.PairedWith != 0:
+		return "unpaired"
 	default:
 		return "edited"
 	}

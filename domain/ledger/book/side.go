@@ -1,6 +1,7 @@
 package book
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -30,6 +31,8 @@ func (e Effect) Minus(o Effect) Effect { return Effect{e.Cash - o.Cash, e.Fine -
 type Side struct {
 	text   string // a JSON array, "" for no entry
 	Effect Effect
+	Loss   unit.Grams // contained in Effect.Fine
+	Metal  string     // that the entries with metal name, "" for that of the account
 }
 
 // JSON returns the entries as they are stored.
@@ -45,7 +48,7 @@ func StoredSide(entries string, effect Effect) Side {
 	if entries == "[]" || entries == "null" {
 		entries = ""
 	}
-	return Side{entries, effect}
+	return Side{text: entries, Effect: effect}
 }
 
 // IsZero reports whether the side has no entry, for the option omitzero of encoding/json.
@@ -80,6 +83,12 @@ type Completer[E any] interface {
 	Complete(c *Computer) E
 }
 
+// Metallic is an [Entry] that may name its metal.
+type Metallic interface{ MetalName() Metal }
+
+// Lossy is an [Entry] whose metal may contain what was lost in work.
+type Lossy interface{ Lost() unit.Grams }
+
 // SideInput is a side as somebody asks for it: entries of the ledger's own type, before they are completed and
 // checked. The zero Given is none at all.
 type SideInput struct{ entries any }
@@ -96,7 +105,7 @@ func SideOf[E Entry](list []E) Side {
 	if err != nil {
 		panic(fmt.Errorf("encode entries: %w", err)) // they are plain values
 	}
-	return Side{string(text), effectOf(list)}
+	return sideOf(string(text), list)
 }
 
 // EntriesOf reads a side's entries as E.
@@ -107,11 +116,19 @@ func EntriesOf[E Entry](s Side) (list []E, err error) {
 	return list, err
 }
 
-func effectOf[E Entry](list []E) (sum Effect) {
+func sideOf[E Entry](text string, list []E) Side {
+	s := Side{text: text}
 	for _, e := range list {
-		sum = sum.Plus(e.Effect())
+		effect := e.Effect()
+		s.Effect = s.Effect.Plus(effect)
+		if lossy, ok := any(e).(Lossy); ok {
+			s.Loss += lossy.Lost()
+		}
+		if metallic, ok := any(e).(Metallic); ok && effect.Fine != 0 {
+			s.Metal = cmp.Or(s.Metal, string(metallic.MetalName()))
+		}
 	}
-	return sum
+	return s
 }
 
 // codec is what a ledger knows of the entries of one side.
@@ -134,8 +151,7 @@ func codecOf[E Entry](name string) codec {
 		name: name, entry: reflect.TypeFor[E](), none: Entries([]E{}),
 		measured: func(s Side) (Side, error) {
 			list, err := EntriesOf[E](s)
-			s.Effect = effectOf(list)
-			return s, err
+			return sideOf(s.text, list), err
 		},
 		lines: func(s Side) ([]Line, error) {
 			list, err := EntriesOf[E](s)
@@ -264,6 +280,9 @@ func decideRow[In, Out Entry](s Spec[In, Out], before Row, asked RowInput) (afte
 		return after, wrong
 	}
 	after.In, after.Out = in.decided(), out.decided()
+	if metal := after.Metal(); metal != "" {
+		wrong = append(checkMetal[In](inEntries, after.In, metal), checkMetal[Out](outEntries, after.Out, metal)...)
+	}
 	after.Warnings = warningsOf(slices.Concat(in.warned(before.Warnings), out.warned(before.Warnings), c.warnings))
 	return after, nil
 }

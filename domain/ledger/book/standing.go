@@ -39,8 +39,9 @@ func (s PostingContext) RefusesStep(before, after Row) error {
 }
 
 // Changes reports whether the step from before to after changes what the books count. A reversal does not: the row that reverses counts.
+// Nor does a pairing.
 func Changes(before, after Row) bool {
-	before.ReversedBy = after.ReversedBy
+	before.ReversedBy, before.PairedWith = after.ReversedBy, after.PairedWith
 	return before != after
 }
 

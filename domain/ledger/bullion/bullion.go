@@ -15,6 +15,7 @@ import (
 // Ledger is the dealers'.
 var Ledger = book.New(book.Spec[Entry, Entry]{
 	Name: "bullion", Title: "Bullion", Metal: true, NoAccount: "Bullion account not found", Mirror: mirror, AddCounterEntries: pair,
+	In: moved, Out: moved,
 })
 
 // The kinds of an entry. Each entry feeds one unit (CONTRACT.md L1).
@@ -37,6 +38,7 @@ type Entry struct {
 	Weight      *unit.Grams   `json:"weight,omitempty" doc:"Weight in grams"`
 	Touch       *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
 	FineWeight  *unit.Grams   `json:"fine_weight,omitempty" doc:"weight x touch / 100, unless it is given"`
+	Metal       book.Metal    `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
 	Rate        *unit.Money   `json:"rate,omitempty" doc:"Of fine metal. In a cut of metal it follows from the amount, unless it is given"`
 	RateUnit    string        `json:"rate_unit,omitempty" enum:"per_gram,per_10g,per_kg" doc:"per_gram where a rate has none"`
 	Amount      *unit.Money   `json:"amount,omitempty" doc:"In a cut of metal, fine_weight x rate unless it is given"`
@@ -44,6 +46,13 @@ type Entry struct {
 	Counter     bool          `json:"counter,omitempty" readOnly:"true" doc:"The service wrote this entry against a cut"`
 	Computed    []string      `json:"computed,omitempty" readOnly:"true" doc:"The fields that were not given"`
 }
+
+func moved(v book.Movement) Entry {
+	return Entry{FineWeight: v.FineWeight, Metal: v.Metal, Amount: v.Amount, Description: v.Description}
+}
+
+// MetalName returns the metal that the entry names.
+func (e Entry) MetalName() book.Metal { return e.Metal }
 
 // cutsMetal reports whether the entry is a cut of metal, of which rate and amount only inform; another cut is one of money.
 func (e Entry) cutsMetal() bool {
@@ -106,6 +115,7 @@ func (e Entry) Check() []fault.Field {
 	var c book.Checker
 	c.Text("item_name", e.ItemName, book.MaxItemName)
 	c.Metal("weight", e.Weight, "touch", e.Touch, e.FineWeight)
+	c.Metallic(e.Metal, e.Weight != nil || e.FineWeight != nil)
 	c.Rate("rate", e.Rate)
 	c.Amount("amount", e.Amount)
 	c.Text("description", e.Description, book.MaxDescription)

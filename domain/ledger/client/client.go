@@ -10,6 +10,7 @@ import (
 // Ledger is the clients'.
 var Ledger = book.New(book.Spec[In, Out]{
 	Name: "client", Title: "Client", Metal: true, NoAccount: "Client not found", Mirror: mirror,
+	In: func(v book.Movement) In { return In(moved(v)) }, Out: moved,
 })
 
 // Out is what a client was given or billed. Its metal moves the client's crystal, unless a rate makes money of it (CONTRACT.md L4).
@@ -21,6 +22,7 @@ type Out struct {
 	WastagePercent *unit.Percent `json:"wastage_percent,omitempty" doc:"Adds to the touch"`
 	WastageWeight  *unit.Grams   `json:"wastage_weight,omitempty" doc:"Contained in fine_weight; weight x wastage_percent / 100, unless it is given"`
 	FineWeight     *unit.Grams   `json:"fine_weight,omitempty" doc:"weight x (touch + wastage_percent) / 100, unless it is given; without wastage_percent, wastage_weight is added"`
+	Metal          book.Metal    `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
 	MakingCharge   *unit.Money   `json:"making_charge,omitempty" doc:"Billed beside the amount; OUT only"`
 	Rate           *unit.Money   `json:"rate,omitempty" doc:"Of a gram of fine metal: the metal is priced, and moves no crystal"`
 	Amount         *unit.Money   `json:"amount,omitempty" doc:"With a rate, fine_weight x rate unless it is given"`
@@ -30,6 +32,16 @@ type Out struct {
 
 // In is what a client gave: the fields of [Out], but a making charge.
 type In Out
+
+func moved(v book.Movement) Out {
+	return Out{FineWeight: v.FineWeight, Metal: v.Metal, Amount: v.Amount, Description: v.Description}
+}
+
+// MetalName returns the metal that the entry names.
+func (e Out) MetalName() book.Metal { return e.Metal }
+
+// MetalName returns the metal that the entry names.
+func (e In) MetalName() book.Metal { return e.Metal }
 
 // Effect is the fine weight in metal where it is not priced; the amount and the making charge in cash.
 func (e Out) Effect() book.Effect {
@@ -69,6 +81,7 @@ func (e Out) Check() []fault.Field {
 	c.Text("item_name", e.ItemName, book.MaxItemName)
 	c.Text("slip_number", e.SlipNumber, book.MaxSlipNumber)
 	c.Metal("weight", e.Weight, "touch", e.Touch, e.FineWeight)
+	c.Metallic(e.Metal, e.Weight != nil || e.FineWeight != nil)
 	c.Wastage(e.WastagePercent, e.WastageWeight, "weight", e.Weight)
 	const wantsMetal = "wants weight or fine_weight too"
 	if e.WastageWeight != nil && e.Weight == nil && e.FineWeight == nil {

@@ -10,6 +10,12 @@ import (
 // Ledger is the karigars'.
 var Ledger = book.New(book.Spec[In, Out]{
 	Name: "karigar", Title: "Karigar", Metal: true, NoAccount: "Karigar not found", Mirror: mirror,
+	In: func(v book.Movement) In {
+		return In{ItemName: v.Description, FineWeight: v.FineWeight, Metal: v.Metal, Other: v.Amount}
+	},
+	Out: func(v book.Movement) Out {
+		return Out{ItemName: v.Description, FineWeight: v.FineWeight, Metal: v.Metal, Amount: v.Amount}
+	},
 })
 
 // In is a finished piece that came back, or a charge of the karigar's. The metal that it is credited with is its fine weight
@@ -19,6 +25,7 @@ type In struct {
 	PureWeight     *unit.Grams   `json:"pure_weight,omitempty" doc:"Net metal of the piece, without stones"`
 	FinePercent    *unit.Percent `json:"fine_percent,omitempty" doc:"Fineness in percent"`
 	FineWeight     *unit.Grams   `json:"fine_weight,omitempty" doc:"pure_weight x fine_percent / 100, unless it is given"`
+	Metal          book.Metal    `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
 	WastagePercent *unit.Percent `json:"wastage_percent,omitempty" doc:"Wastage in percent"`
 	WastageWeight  *unit.Grams   `json:"wastage_weight,omitempty" doc:"pure_weight x wastage_percent / 100, unless it is given"`
 	Other          *unit.Money   `json:"other,omitempty" doc:"Owed to the karigar in cash: labour and the like"`
@@ -29,6 +36,12 @@ type In struct {
 func (e In) Effect() book.Effect {
 	return book.Effect{Cash: book.Value(e.Other), Fine: book.Value(e.FineWeight) + book.Value(e.WastageWeight)}
 }
+
+// Lost is the wastage.
+func (e In) Lost() unit.Grams { return book.Value(e.WastageWeight) }
+
+// MetalName returns the metal that the entry names.
+func (e In) MetalName() book.Metal { return e.Metal }
 
 // Complete computes the fine weight and the wastage.
 func (e In) Complete(c *book.Computer) In {
@@ -43,6 +56,7 @@ func (e In) Check() []fault.Field {
 	var c book.Checker
 	c.Text("item_name", e.ItemName, book.MaxItemName)
 	c.Metal("pure_weight", e.PureWeight, "fine_percent", e.FinePercent, e.FineWeight)
+	c.Metallic(e.Metal, e.PureWeight != nil || e.FineWeight != nil || e.WastageWeight != nil)
 	c.Wastage(e.WastagePercent, e.WastageWeight, "pure_weight", e.PureWeight)
 	c.Amount("other", e.Other)
 	if book.Value(e.PureWeight) == 0 && e.Effect() == (book.Effect{}) {
@@ -57,6 +71,7 @@ type Out struct {
 	Weight     *unit.Grams   `json:"weight,omitempty" doc:"Weight in grams"`
 	Touch      *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
 	FineWeight *unit.Grams   `json:"fine_weight,omitempty" doc:"weight x touch / 100, unless it is given"`
+	Metal      book.Metal    `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
 	Amount     *unit.Money   `json:"amount,omitempty" doc:"Paid to the karigar in cash"`
 	Computed   []string      `json:"computed,omitempty" readOnly:"true" doc:"The fields that were not given"`
 }
@@ -65,6 +80,9 @@ type Out struct {
 func (e Out) Effect() book.Effect {
 	return book.Effect{Cash: book.Value(e.Amount), Fine: book.Value(e.FineWeight)}
 }
+
+// MetalName returns the metal that the entry names.
+func (e Out) MetalName() book.Metal { return e.Metal }
 
 // Complete computes the fine weight.
 func (e Out) Complete(c *book.Computer) Out {
@@ -78,6 +96,7 @@ func (e Out) Check() []fault.Field {
 	var c book.Checker
 	c.Text("item_name", e.ItemName, book.MaxItemName)
 	c.Metal("weight", e.Weight, "touch", e.Touch, e.FineWeight)
+	c.Metallic(e.Metal, e.Weight != nil || e.FineWeight != nil)
 	c.Amount("amount", e.Amount)
 	if book.Value(e.Weight) == 0 && e.Effect() == (book.Effect{}) {
 		c.Empty()
@@ -88,14 +107,14 @@ func (e Out) Check() []fault.Field {
 // mirror translates: an IN entry and an OUT entry have different fields (CONTRACT.md L7).
 func mirror(in []In, out []Out) (newIn []In, newOut []Out) {
 	for _, e := range in {
-		o := Out{ItemName: e.ItemName, Weight: e.PureWeight, FineWeight: e.FineWeight, Amount: e.Other}
+		o := Out{ItemName: e.ItemName, Weight: e.PureWeight, FineWeight: e.FineWeight, Metal: e.Metal, Amount: e.Other}
 		if e.WastageWeight != nil {
 			o.FineWeight = new(e.Effect().Fine)
 		}
 		newOut = append(newOut, o)
 	}
 	for _, e := range out {
-		newIn = append(newIn, In{ItemName: e.ItemName, PureWeight: e.Weight, FineWeight: e.FineWeight, Other: e.Amount})
+		newIn = append(newIn, In{ItemName: e.ItemName, PureWeight: e.Weight, FineWeight: e.FineWeight, Metal: e.Metal, Other: e.Amount})
 	}
 	return newIn, newOut
 }

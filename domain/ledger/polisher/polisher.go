@@ -10,6 +10,12 @@ import (
 // Ledger is the polishers'. The types of its accounts are 0 regular, 1 meena (enamel) and 2 rodium (rhodium plating).
 var Ledger = book.New(book.Spec[In, Out]{
 	Name: "polisher", Title: "Polisher", Types: 3, Metal: true, Gross: true, NoAccount: "Polisher not found", Mirror: mirror,
+	In: func(v book.Movement) In {
+		return In{Weight: v.FineWeight, Metal: v.Metal, Amount: v.Amount, Description: v.Description}
+	},
+	Out: func(v book.Movement) Out {
+		return Out{Weight: v.FineWeight, Metal: v.Metal, Amount: v.Amount, Description: v.Description}
+	},
 })
 
 // In is work that came back, with what the polishing took off, and the labour for it.
@@ -17,6 +23,7 @@ type In struct {
 	ItemName    book.Text   `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
 	Weight      *unit.Grams `json:"weight,omitempty" doc:"Weight in grams"`
 	LossWeight  *unit.Grams `json:"loss_weight,omitempty" doc:"What the work took off, which the polisher does not owe"`
+	Metal       book.Metal  `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
 	Pieces      *int64      `json:"pieces,omitempty" minimum:"0" maximum:"999999999" doc:"Number of pieces"`
 	Rate        *unit.Money `json:"rate,omitempty" doc:"Of the labour; nothing is computed with it"`
 	Amount      *unit.Money `json:"amount,omitempty" doc:"Labour, owed to the polisher in cash"`
@@ -28,9 +35,15 @@ func (e In) Effect() book.Effect {
 	return book.Effect{Cash: book.Value(e.Amount), Fine: book.Value(e.Weight) + book.Value(e.LossWeight)}
 }
 
+// Lost is what the work took off.
+func (e In) Lost() unit.Grams { return book.Value(e.LossWeight) }
+
+// MetalName returns the metal that the entry names.
+func (e In) MetalName() book.Metal { return e.Metal }
+
 // Check wants a weight, a loss or an amount.
 func (e In) Check() []fault.Field {
-	c := Out{e.ItemName, e.Weight, e.Pieces, e.Amount, e.Description}.checked()
+	c := Out{e.ItemName, e.Weight, e.Metal, e.Pieces, e.Amount, e.Description}.checked(e.Weight != nil || e.LossWeight != nil)
 	c.Weight("loss_weight", e.LossWeight)
 	c.Rate("rate", e.Rate)
 	if e.Effect() == (book.Effect{}) {
@@ -43,6 +56,7 @@ func (e In) Check() []fault.Field {
 type Out struct {
 	ItemName    book.Text   `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
 	Weight      *unit.Grams `json:"weight,omitempty" doc:"Weight in grams"`
+	Metal       book.Metal  `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
 	Pieces      *int64      `json:"pieces,omitempty" minimum:"0" maximum:"999999999" doc:"Number of pieces"`
 	Amount      *unit.Money `json:"amount,omitempty" doc:"Paid to the polisher in cash"`
 	Description book.Text   `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
@@ -53,18 +67,22 @@ func (e Out) Effect() book.Effect {
 	return book.Effect{Cash: book.Value(e.Amount), Fine: book.Value(e.Weight)}
 }
 
+// MetalName returns the metal that the entry names.
+func (e Out) MetalName() book.Metal { return e.Metal }
+
 // Check wants a weight or an amount.
 func (e Out) Check() []fault.Field {
-	c := e.checked()
+	c := e.checked(e.Weight != nil)
 	if e.Effect() == (book.Effect{}) {
 		c.Empty()
 	}
 	return c.Faults()
 }
 
-func (e Out) checked() (c book.Checker) {
+func (e Out) checked(hasMetal bool) (c book.Checker) {
 	c.Text("item_name", e.ItemName, book.MaxItemName)
 	c.Weight("weight", e.Weight)
+	c.Metallic(e.Metal, hasMetal)
 	c.Pieces("pieces", e.Pieces)
 	c.Amount("amount", e.Amount)
 	c.Text("description", e.Description, book.MaxDescription)
@@ -74,14 +92,14 @@ func (e Out) checked() (c book.Checker) {
 // mirror translates: what came back goes out again with its loss (CONTRACT.md L7).
 func mirror(in []In, out []Out) (newIn []In, newOut []Out) {
 	for _, e := range in {
-		o := Out{e.ItemName, e.Weight, e.Pieces, e.Amount, e.Description}
+		o := Out{e.ItemName, e.Weight, e.Metal, e.Pieces, e.Amount, e.Description}
 		if e.LossWeight != nil {
 			o.Weight = new(e.Effect().Fine)
 		}
 		newOut = append(newOut, o)
 	}
 	for _, e := range out {
-		newIn = append(newIn, In{ItemName: e.ItemName, Weight: e.Weight, Pieces: e.Pieces, Amount: e.Amount, Description: e.Description})
+		newIn = append(newIn, In{ItemName: e.ItemName, Weight: e.Weight, Metal: e.Metal, Pieces: e.Pieces, Amount: e.Amount, Description: e.Description})
 	}
 	return newIn, newOut
 }

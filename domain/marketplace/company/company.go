@@ -1,5 +1,5 @@
-// Package company is a company that sells: what buyers find in the directory. All that it has is public, but the address to which enquiries
-// go.
+// Package company is the aggregate of a company that sells: its entry in the directory. All its data are public, except the address for
+// enquiries.
 package company
 
 import (
@@ -10,7 +10,7 @@ import (
 	"bahi/domain/wording"
 )
 
-// Kind names what a stream company-<uuid> holds. A name is for ever: old logs have it.
+// Kind is the kind of the streams company-<uuid>. Names never change: old logs have them.
 var Kind = event.NewKind("company",
 	event.Of[Created]("CompanyCreated", 1),
 	event.Of[Edited]("CompanyEdited", 1),
@@ -25,22 +25,22 @@ type (
 )
 
 var (
-	// Slugs are the slugs of companies, which are never given up. A stream is companyslug-<hash>.
+	// Slugs is the kind of the claims to companies' slugs, which are never released. A stream is companyslug-<hash>.
 	Slugs = claims.New[slug]("companyslug", "CompanySlugClaimed", "CompanySlugReleased")
-	// Domains are the domains of companies: each belongs to one. A stream is companydomain-<hash>.
+	// Domains is the kind of the claims to companies' domains, each of which belongs to one company. A stream is companydomain-<hash>.
 	Domains = claims.New[domain]("companydomain", "CompanyDomainClaimed", "CompanyDomainReleased")
 )
 
-// What is answered where a command does not fit.
+// The refusals.
 var (
 	ErrNotFound = fault.New(fault.NotFound, "Company not found")
 	ErrNotYours = fault.New(fault.Forbidden, "Not enough permissions to modify this company")
 )
 
-// DomainTaken is what a company is told whose domain another one has.
+// DomainTaken is the text of the refusal of another company's domain.
 const DomainTaken = "Company domain already registered"
 
-// State is what decisions and answers need.
+// State is the state for decisions and responses.
 type State struct {
 	Name      string // empty: there is no company
 	Slug      string
@@ -48,13 +48,13 @@ type State struct {
 	DomainKey string  // keyed hash, which names the claim of the domain; empty: it claims none
 	Verified  bool
 
-	Email          event.Personal // to which enquiries go; its members see it
+	Email          event.Personal // address for enquiries; its members see it
 	EmailKey       string         // keyed hash of it
-	Emails         int            // addresses until now, each of which has a key of its own
+	Emails         int            // number of addresses so far, each of which has a key of its own
 	EmailConfirmed bool
 }
 
-// Profile is what may be known of a company beside its name. An empty text is none, as null is.
+// Profile has a company's public data beside its name. An empty text equals null.
 type Profile struct {
 	Description  patch.Field[string] `json:"description,omitzero"   maxLength:"5000" doc:"Description of the company"`
 	Category     patch.Field[string] `json:"category,omitzero"      maxLength:"100" doc:"Category"`
@@ -79,7 +79,7 @@ type Created struct {
 	DomainKey string `json:"domain_key,omitempty"`
 }
 
-// Edited records a change of what it names.
+// Edited records the changed fields.
 type Edited struct {
 	Profile
 
@@ -88,22 +88,22 @@ type Edited struct {
 	Verified  patch.Field[bool]   `json:"verified,omitzero"`
 }
 
-// Deleted records that the company is gone, with all that it sells.
+// Deleted records that the company was deleted, with all its products.
 type Deleted struct{}
 
-// Evolve begins the company.
+// Evolve creates the company.
 func (e Created) Evolve(State) State {
 	return State{Name: e.Name, Slug: e.Slug, Profile: Profile{}.After(e.Profile), DomainKey: e.DomainKey}
 }
 
-// Evolve changes what is named.
+// Evolve sets the changed fields.
 func (e Edited) Evolve(s State) State {
 	s.Name, s.Profile = e.Name.Or(s.Name), s.Profile.After(e.Profile)
 	s.DomainKey, s.Verified = e.DomainKey.Or(s.DomainKey), e.Verified.Or(s.Verified)
 	return s
 }
 
-// Evolve ends it.
+// Evolve deletes it.
 func (Deleted) Evolve(State) State { return State{} }
 
 // After returns the profile after a change.
@@ -112,7 +112,7 @@ func (p Profile) After(change Profile) Profile {
 	return p
 }
 
-// tidied returns a change of a profile with its values in order and without those that change nothing, or all that is wrong with it.
+// tidied returns a change of a profile, normalised and without unchanged fields, or all faults of it.
 func (p Profile) tidied(change Profile, anyGSTIN bool) (Profile, error) {
 	phone, wrongPhone := change.Phone.With(func(text string) (string, error) { return wording.Phone("phone", text) })
 	change.Phone = phone
@@ -126,7 +126,7 @@ func (p Profile) tidied(change Profile, anyGSTIN bool) (Profile, error) {
 	return change, wrong
 }
 
-// named returns a company's name in order.
+// named returns a company's normalised name.
 func named(text string) (string, error) {
 	text, err := wording.Normalise("name", text, maxName)
 	if err == nil && text == "" {
@@ -137,17 +137,17 @@ func named(text string) (string, error) {
 
 const maxName = 200 // CONTRACT.md D19
 
-// Create makes a company.
+// Create creates a company.
 type Create struct {
 	Profile
 	Own
 
 	Name      string `json:"name" maxLength:"1000" doc:"1 to 200 characters"`
-	Slug      string `json:"-"` // is claimed for it; none as long as there is no id
+	Slug      string `json:"-"` // its claim; empty as long as there is no id
 	DomainKey string `json:"-"` // keyed hash of the domain, if it claims one
 }
 
-// Decide puts the values in order.
+// Decide normalises the values.
 func (c Create) Decide(State) ([]event.Event[State], error) {
 	name, wrongName := named(c.Name)
 	profile, wrongProfile := Profile{}.tidied(c.Profile, c.AnyGSTIN)
@@ -158,7 +158,7 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 	return append(events, c.named(State{})...), nil
 }
 
-// Edit changes what it names of a company. The slug stays, so that links do.
+// Edit changes the given fields of a company. The slug stays, so that links stay valid.
 type Edit struct {
 	Profile
 	Own
@@ -166,10 +166,10 @@ type Edit struct {
 	Name       patch.Field[string] `json:"name,omitzero"     nullable:"false" maxLength:"1000" doc:"1 to 200 characters"`
 	Verified   patch.Field[bool]   `json:"verified,omitzero" nullable:"false" doc:"Of operators alone, ignored from others. A change of name, gstin or domain ends it"`
 	ByOperator bool                `json:"-"`
-	DomainKey  string              `json:"-"` // keyed hash of a domain that is given, if it is to be claimed
+	DomainKey  string              `json:"-"` // keyed hash of a given domain, if it must be claimed
 }
 
-// Decide changes what is named and differs.
+// Decide records the fields that differ.
 func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if s.Name == "" {
 		return nil, ErrNotFound
@@ -195,10 +195,10 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	return events, nil
 }
 
-// Delete ends a company.
+// Delete deletes a company.
 type Delete struct{}
 
-// Decide refuses a company that is not there.
+// Decide refuses a missing company.
 func (Delete) Decide(s State) ([]event.Event[State], error) {
 	if s.Name == "" {
 		return nil, ErrNotFound

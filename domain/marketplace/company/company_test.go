@@ -42,7 +42,7 @@ func TestCreate(t *testing.T) {
 	given.Case("a phone that cannot be read is kept as a text").When(company.Create{Name: "Asha",
 		Profile: company.Profile{Phone: set("\u202a12 to 15\u202c")}}).
 		Then(company.Created{Name: "Asha", Profile: company.Profile{Phone: set("12 to 15")}})
-	given.Case("all that is wrong is told").When(company.Create{Name: " ", Profile: company.Profile{
+	given.Case("all faults are reported").When(company.Create{Name: " ", Profile: company.Profile{
 		Description: set("a\x01b"), City: set(strings.Repeat("é", 101)), Website: set("ftp://asha.example"), Domain: set("asha"),
 		Pincode: set("012345"),
 		GSTIN:   set("27AAPFU0939F1ZW"), Phone: set("1\x002"),
@@ -52,7 +52,7 @@ func TestCreate(t *testing.T) {
 		"at most 100 characters",
 		"gstin", "the check character is wrong: one of the others is mistyped",
 		"pincode", "expected six digits, the first of them not 0"))
-	given.Case("codes of places abroad are free").When(company.Create{Name: "Asha",
+	given.Case("postal codes abroad may have any form").When(company.Create{Name: "Asha",
 		Profile: company.Profile{Country: set("Nepal"), Pincode: set("AB 1")}}).
 		Then(company.Created{Name: "Asha", Profile: company.Profile{Country: set("Nepal"), Pincode: set("AB 1")}})
 }
@@ -60,17 +60,17 @@ func TestCreate(t *testing.T) {
 func TestEdit(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, company.Kind, mill)
-	given.Case("what it has already").When(company.Edit{Name: set("Asha Mills"),
+	given.Case("unchanged values").When(company.Edit{Name: set("Asha Mills"),
 		Profile: company.Profile{City: set("Surat "), State: patch.Clear[string](), Phone: set("")}}).ThenNothing()
-	given.Case("what is named").When(company.Edit{Profile: company.Profile{City: patch.Clear[string](), Category: set("Textiles")}}).
+	given.Case("the given fields").When(company.Edit{Profile: company.Profile{City: patch.Clear[string](), Category: set("Textiles")}}).
 		Then(company.Edited{Profile: company.Profile{City: patch.Clear[string](), Category: set("Textiles")}})
-	given.Case("the country decides what the code of a place may be").When(company.Edit{Profile: company.Profile{Pincode: set("1234")}}).
+	given.Case("the country determines the form of the postal code").When(company.Edit{Profile: company.Profile{Pincode: set("1234")}}).
 		ThenFails(faults("pincode", "expected six digits, the first of them not 0"))
 	given.And(company.Edited{Profile: company.Profile{Country: set("Nepal"),
 		Pincode: set("1234")}}).Case("also where only the country changes").
 		When(company.Edit{Profile: company.Profile{Country: patch.Clear[string]()}}).ThenFails(faults("pincode",
 		"expected six digits, the first of them not 0"))
-	given.Case("nobody verifies themselves").When(company.Edit{Verified: patch.Set(true)}).ThenNothing()
+	given.Case("a company cannot verify itself").When(company.Edit{Verified: patch.Set(true)}).ThenNothing()
 	verified := given.And(company.Edited{Verified: patch.Set(true)})
 	given.Case("an operator does").When(company.Edit{Verified: patch.Set(true),
 		ByOperator: true}).Then(company.Edited{Verified: patch.Set(true)})
@@ -78,9 +78,9 @@ func TestEdit(t *testing.T) {
 		Verified: patch.Set(false)})
 	verified.Case("another domain is not either").When(company.Edit{Profile: company.Profile{Domain: set("usha.example")}, DomainKey: "k2"}).
 		Then(company.Edited{Profile: company.Profile{Domain: set("usha.example")}, DomainKey: set("k2"), Verified: patch.Set(false)})
-	verified.Case("another city is").When(company.Edit{Profile: company.Profile{City: set("Pune")}}).Then(
+	verified.Case("another city stays verified").When(company.Edit{Profile: company.Profile{City: set("Pune")}}).Then(
 		company.Edited{Profile: company.Profile{City: set("Pune")}})
-	verified.Case("unless an operator says so").When(company.Edit{Name: set("Usha Mills"), Verified: patch.Set(true), ByOperator: true}).
+	verified.Case("unless an operator verifies it").When(company.Edit{Name: set("Usha Mills"), Verified: patch.Set(true), ByOperator: true}).
 		Then(company.Edited{Name: set("Usha Mills")})
 	given.Case("no domain").When(company.Edit{Profile: company.Profile{Domain: patch.Clear[string]()}}).
 		Then(company.Edited{Profile: company.Profile{Domain: patch.Clear[string]()}, DomainKey: set("")})
@@ -91,7 +91,7 @@ func TestDelete(t *testing.T) {
 	eventtest.Given(t, company.Kind, mill).Case("it ends").When(company.Delete{}).Then(company.Deleted{})
 	gone := eventtest.Given(t, company.Kind, mill, company.Deleted{})
 	gone.Case("once").When(company.Delete{}).ThenFails(company.ErrNotFound)
-	gone.Case("and is not edited").When(company.Edit{Name: set("Usha")}).ThenFails(company.ErrNotFound)
+	gone.Case("and cannot be edited").When(company.Edit{Name: set("Usha")}).ThenFails(company.ErrNotFound)
 }
 
 func TestDomainsAreComparedInOneForm(t *testing.T) {

@@ -9,24 +9,24 @@ import (
 	"bahi/domain/person"
 )
 
-// Subjects are the addresses to which companies' enquiries go, which may be somebody's own: company-<id of the company>-<number of the
+// Subjects are the addresses for companies' enquiries, which may be personal. A subject is company-<id of the company>-<number of the
 // address>.
 const Subjects event.SubjectType = "company"
 
-// EmailNamed records the address to which enquiries are to go, or that there is none.
+// EmailNamed records a company's address for enquiries, or that it has none.
 type EmailNamed struct {
 	Email event.Personal `json:"email,omitzero"`
 	Key   string         `json:"email_key,omitempty"`
-	Nth   int            `json:"nth"` // address of the company, from 1
+	Nth   int            `json:"nth"` // number of the address, from 1
 }
 
-// emailID returns the id of the subject that the nth address of a company is.
+// emailID returns the id of the subject of a company's nth address.
 func emailID(id string, nth int) string { return id + "-" + strconv.Itoa(nth) }
 
-// EmailSubject returns the subject that the company's address is.
+// EmailSubject returns the subject of the company's address.
 func (s State) EmailSubject(id string) string { return Subjects.Of(emailID(id, s.Emails)) }
 
-// Erases implements [event.ErasureTrigger]: the address before is forgotten. No table shows it.
+// Erases implements [event.ErasureTrigger]: the former address is erased. No table has it.
 func (e EmailNamed) Erases(id string) event.Erasure {
 	return event.Erasure{Subject: Subjects.Of(emailID(id, e.Nth-1)), Unlisted: true}
 }
@@ -34,7 +34,7 @@ func (e EmailNamed) Erases(id string) event.Erasure {
 // EmailConfirmed records that a reader of the address has confirmed it.
 type EmailConfirmed struct{}
 
-// Evolve names it.
+// Evolve sets it.
 func (e EmailNamed) Evolve(s State) State {
 	s.Email, s.EmailKey, s.EmailConfirmed, s.Emails = e.Email, e.Key, false, e.Nth
 	return s
@@ -43,7 +43,7 @@ func (e EmailNamed) Evolve(s State) State {
 // Evolve confirms it.
 func (EmailConfirmed) Evolve(s State) State { s.EmailConfirmed = true; return s }
 
-// Own is what a command has beside the public profile: the address to which enquiries are to go. An empty text is none, as null is.
+// Own has a command's data beside the public profile: the address for enquiries. An empty text equals null.
 type Own struct {
 	ID       string              `json:"-"`
 	Email    patch.Field[string] `json:"email,omitzero" maxLength:"254" doc:"To which enquiries go, once a mailed token has confirmed it. Only members see it"`
@@ -51,7 +51,7 @@ type Own struct {
 	AnyGSTIN bool                `json:"-"` // also those of special registrations
 }
 
-// Email puts the address of a company in order.
+// Email normalises a company's address.
 func Email(text string) (string, error) {
 	if strings.TrimSpace(text) == "" {
 		return "", nil
@@ -65,7 +65,7 @@ func (a Own) tidy() error {
 	return err
 }
 
-// named returns what follows for a company from the address, which is in order.
+// named returns the event for a normalised address, if it changes.
 func (a Own) named(s State) []event.Event[State] {
 	if !a.Email.Present() || a.EmailKey == s.EmailKey {
 		return nil
@@ -78,7 +78,7 @@ func (a Own) named(s State) []event.Event[State] {
 	return []event.Event[State]{EmailNamed{Email: Subjects.Personal(emailID(a.ID, nth), text), Key: a.EmailKey, Nth: nth}}
 }
 
-// forgotten returns what follows where the address is to be forgotten.
+// forgotten returns the event for an address that must be erased.
 func (s State) forgotten() []event.Event[State] {
 	if s.EmailKey == "" {
 		return nil
@@ -86,16 +86,16 @@ func (s State) forgotten() []event.Event[State] {
 	return []event.Event[State]{EmailNamed{Nth: s.Emails + 1}}
 }
 
-// ForgetEmail lets a company have no address.
+// ForgetEmail removes a company's address.
 type ForgetEmail struct{}
 
-// Decide passes over a company without one.
+// Decide ignores a company without one.
 func (ForgetEmail) Decide(s State) ([]event.Event[State], error) { return s.forgotten(), nil }
 
-// ConfirmEmail confirms the address that the company has, if it is the one that the token was mailed to.
+// ConfirmEmail confirms the company's address, if it is the one to which the token was mailed.
 type ConfirmEmail struct{ Key string }
 
-// Decide passes over one that is confirmed.
+// Decide ignores a confirmed one.
 func (c ConfirmEmail) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Name == "":

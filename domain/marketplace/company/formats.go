@@ -12,12 +12,12 @@ import (
 	"bahi/domain/person"
 )
 
-// formats put the fields in order that have a form, each given its JSON name and a text that is not empty.
+// formats normalise the fields with a special form, by JSON name. Each gets a text that is not empty.
 var formats = map[string]func(field, text string) (string, error){
 	"domain": Domain, "website": website, "country": country,
 }
 
-// formatsFor returns the formats, with those of GSTINs that are taken.
+// formatsFor returns the formats, with the accepted kinds of GSTINs.
 func formatsFor(anyGSTIN bool) map[string]func(field, text string) (string, error) {
 	all := maps.Clone(formats)
 	all["gstin"] = func(field, text string) (string, error) { return gstin(anyGSTIN, field, text) }
@@ -28,7 +28,7 @@ func wrong(field, message string) error {
 	return fault.Fields(fault.Field{Field: field, Message: message})
 }
 
-// website takes a web address, with or without its scheme.
+// website parses a web address, with or without its scheme.
 func website(field, text string) (string, error) {
 	full := text
 	if !strings.Contains(text, "://") {
@@ -49,8 +49,8 @@ const gstinDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 var gstinForm = regexp.MustCompile(`^[0-9]{2}[A-Z]{5}[0-9]{4}[A-Z][1-9A-Z][0-9A-Z]{2}$`)
 
-// gstin takes a number of the Goods and Services Tax whose state exists and whose last character is that of the others (CONTRACT.md 8.1).
-// Only those of special registrations have another 14th character than Z.
+// gstin parses a number of the Goods and Services Tax. Its state must exist, and its last character must be the check character
+// (CONTRACT.md 8.1). Only numbers of special registrations have another 14th character than Z.
 func gstin(anyType bool, field, text string) (string, error) {
 	text = strings.ToUpper(strings.ReplaceAll(text, " ", ""))
 	if !gstinForm.MatchString(text) || !anyType && text[13] != 'Z' {
@@ -77,7 +77,7 @@ func checkCharacter(text string) byte {
 
 const india = "India"
 
-// country writes India in one way.
+// country gives India one spelling.
 func country(_, text string) (string, error) {
 	if slices.Contains([]string{"in", "ind", "india", "भारत"}, person.Folded(text)) {
 		return india, nil
@@ -90,7 +90,7 @@ var (
 	postcodeForm = regexp.MustCompile(`^.{3,12}$`)
 )
 
-// pincode takes the code of a place in the country (CONTRACT.md 8.2). No country is India.
+// pincode parses a postal code of the country (CONTRACT.md 8.2). No country means India.
 func pincode(text, country string) (string, error) {
 	if country != "" && country != india {
 		if !postcodeForm.MatchString(text) {

@@ -8,7 +8,7 @@ import (
 	"bahi/domain/wording"
 )
 
-// maxSlug is how long a slug may be, with the number that keeps it apart from others (CONTRACT.md 8.4).
+// maxSlug is the maximum length of a slug, with the number that distinguishes it (CONTRACT.md 8.4).
 const maxSlug = 80
 
 // reserved are the slugs that have another meaning in a path (CONTRACT.md D24).
@@ -17,11 +17,10 @@ var reserved = map[string]bool{"search": true, "check-domain": true, "me": true,
 // idForm is the form of an id, which a slug never has.
 var idForm = regexp.MustCompile(`(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// IsID reports whether a text from a path is an id, and no slug.
+// IsID reports whether a text from a path is an id and not a slug.
 func IsID(text string) bool { return idForm.MatchString(text) }
 
-// Slug returns the slug that a company of this name would like to have. One without a letter that can be written in ASCII gets one of its
-// id.
+// Slug returns the preferred slug of a company with this name. A name without letters that ASCII can express gives a slug from the id.
 func Slug(name, id string) string {
 	slug := strings.Trim(apart.ReplaceAllString(strings.ToLower(wording.Romanised(name)), "-"), "-")
 	if len(slug) > maxSlug {
@@ -36,7 +35,7 @@ func Slug(name, id string) string {
 	return slug
 }
 
-// Nth returns the slug of the nth company that would like to have one, from 1.
+// Nth returns the slug of the nth company with a preferred slug, from 1.
 func Nth(slug string, n int) string {
 	if n == 1 {
 		return slug

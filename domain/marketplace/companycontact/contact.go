@@ -1,6 +1,6 @@
-// Package contact is a person to turn to at a company. Anybody may name one, and change what is said of them (SPEC.txt); who belongs to the
-// company decides the rest. The log has what they are called and how they are reached only under their own key, which ends with the
-// contact.
+// Package companycontact is the aggregate of a company's contact person. Anybody may add one and change its details (SPEC.txt); only
+// members of the company decide the rest. Name, email and phone are sealed in the log under the contact's own key, which is destroyed with
+// the contact.
 package companycontact
 
 import (
@@ -15,7 +15,7 @@ import (
 	"bahi/domain/wording"
 )
 
-// Kind names what a stream contact-<uuid> holds. A name is for ever: old logs have it.
+// Kind is the kind of the streams contact-<uuid>. Names never change: old logs have them.
 var Kind = event.NewKind("contact",
 	event.Of[Added]("ContactAdded", 1),
 	event.Of[Edited]("ContactEdited", 1),
@@ -25,13 +25,13 @@ var Kind = event.NewKind("contact",
 // Subjects are the contacts: each is the subject of its own stream.
 const Subjects event.SubjectType = "contact"
 
-// What is answered where a command does not fit.
+// The refusals.
 var (
 	ErrNotFound = fault.New(fault.NotFound, "Contact not found")
 	ErrNotYours = fault.New(fault.Forbidden, "Not enough permissions to access this company's contacts")
 )
 
-// State is what decisions and answers need. Its personal values are sealed.
+// State is the state for decisions and responses. Its personal values are sealed.
 type State struct {
 	Details
 
@@ -39,7 +39,7 @@ type State struct {
 	Exists  bool
 }
 
-// Details are what a contact is called and how it is reached, as far as a change names it.
+// Details has the contact's fields that a change sets.
 type Details struct {
 	FirstName   patch.Field[event.Personal] `json:"first_name,omitzero"`
 	LastName    patch.Field[event.Personal] `json:"last_name,omitzero"`
@@ -71,23 +71,23 @@ type Added struct {
 	Company uuid.UUID `json:"company_id,omitzero"`
 }
 
-// Edited records a change of what it names. Stranger says that nobody of the company made it.
+// Edited records the changed fields. Stranger marks a change by a non-member.
 type Edited struct {
 	Details
 
-	Company     uuid.UUID `json:"company_id,omitzero"` // where the contact is from now on; uuid.Nil: where it was
+	Company     uuid.UUID `json:"company_id,omitzero"` // the contact's new workspace; uuid.Nil: unchanged
 	ByNonMember bool      `json:"stranger,omitempty"`
 }
 
-// Deleted records that the contact is gone, and that the person is to be forgotten.
+// Deleted records that the contact was deleted, and that the person must be erased.
 type Deleted struct{}
 
-// Evolve begins the contact.
+// Evolve creates the contact.
 func (e Added) Evolve(State) State {
 	return State{Details: Details{}.after(e.Details), Company: e.Company, Exists: true}
 }
 
-// Evolve changes what is named.
+// Evolve sets the changed fields.
 func (e Edited) Evolve(s State) State {
 	s.Details = s.after(e.Details)
 	if e.Company != uuid.Nil {
@@ -96,13 +96,13 @@ func (e Edited) Evolve(s State) State {
 	return s
 }
 
-// Evolve ends it.
+// Evolve deletes it.
 func (Deleted) Evolve(State) State { return State{} }
 
 // Erases implements [event.ErasureTrigger].
 func (Deleted) Erases(id string) event.Erasure { return event.Erasure{Subject: Subjects.Of(id)} }
 
-// Reach are the fields that may be empty. An empty text is none, as null is.
+// Reach has the fields that may be empty. An empty text equals null.
 type Reach struct {
 	LastName    patch.Field[string] `json:"last_name,omitzero"   maxLength:"400" doc:"Last name"`
 	Phone       patch.Field[string] `json:"phone,omitzero"       maxLength:"40" doc:"Phone number in E.164 form"`
@@ -121,7 +121,7 @@ func optional(field string, rule func(field, text string) (string, error)) func(
 	}
 }
 
-// sealed returns the values in the form in which they are kept, or all that is wrong with them.
+// sealed returns the values normalised and sealed, or all faults of them.
 func (r Reach) sealed(id string, first, email patch.Field[string]) (Details, error) {
 	first, wrongFirst := first.With(func(text string) (string, error) { return person.Name("first_name", text) })
 	email, wrongEmail := email.With(func(text string) (string, error) { return person.Email("email", text) })
@@ -135,7 +135,7 @@ func (r Reach) sealed(id string, first, email patch.Field[string]) (Details, err
 	}, fault.Join(wrongFirst, wrongLast, wrongEmail, wrongPhone, wrongDoes)
 }
 
-// Add makes a contact.
+// Add creates a contact.
 type Add struct {
 	Reach
 
@@ -146,7 +146,7 @@ type Add struct {
 	IsPrimary patch.Field[bool] `json:"is_primary,omitzero" doc:"The first to turn to; of strangers it counts where a company has none"`
 }
 
-// Decide puts the values in order.
+// Decide normalises the values.
 func (c Add) Decide(State) ([]event.Event[State], error) {
 	details, err := c.sealed(c.ID, patch.Set(c.FirstName), patch.Set(c.Email))
 	if err != nil {
@@ -159,7 +159,7 @@ func (c Add) Decide(State) ([]event.Event[State], error) {
 	return []event.Event[State]{e}, nil
 }
 
-// Edit changes what it names of a contact.
+// Edit changes the given fields of a contact.
 type Edit struct {
 	Reach
 
@@ -171,7 +171,7 @@ type Edit struct {
 	IsPrimary   patch.Field[bool]      `json:"is_primary,omitzero" doc:"The first to turn to; of strangers it stays"`
 }
 
-// Decide changes what is named and differs. Whether a text differs cannot be told: it is sealed.
+// Decide records the fields that differ. Sealed texts cannot be compared, so it records all given ones.
 func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if !s.Exists {
 		return nil, ErrNotFound
@@ -194,10 +194,10 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{e}, nil
 }
 
-// Delete ends a contact.
+// Delete deletes a contact.
 type Delete struct{}
 
-// Decide refuses a contact that is not there.
+// Decide refuses a missing contact.
 func (Delete) Decide(s State) ([]event.Event[State], error) {
 	if !s.Exists {
 		return nil, ErrNotFound

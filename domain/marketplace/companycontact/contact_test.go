@@ -39,10 +39,10 @@ func TestAContactIsPutInOrder(t *testing.T) {
 		require.ErrorContains(t, err, field+": ")
 	}
 	given := none.And(asha)
-	given.Case("what is named changes").When(companycontact.Edit{ID: "1", Reach: companycontact.Reach{Phone: patch.Set("9812345678")},
+	given.Case("the given fields change").When(companycontact.Edit{ID: "1", Reach: companycontact.Reach{Phone: patch.Set("9812345678")},
 		ByNonMember: true}).
 		Then(companycontact.Edited{Details: companycontact.Details{Phone: named("+919812345678")}, ByNonMember: true})
-	given.Case("what is empty stays so").When(companycontact.Edit{ID: "1", ByNonMember: true,
+	given.Case("an empty field stays empty").When(companycontact.Edit{ID: "1", ByNonMember: true,
 		Reach: companycontact.Reach{Phone: patch.Set(" "), LastName: patch.Clear[string]()}}).ThenNothing()
 	given.Case("it moves").When(companycontact.Edit{ID: "1", CompanyID: patch.Set(shop)}).Then(companycontact.Edited{Company: shop})
 	given.Case("it stays").When(companycontact.Edit{ID: "1", CompanyID: patch.Set(mill)}).ThenNothing()
@@ -57,14 +57,14 @@ func TestMembersNameTheFirstContact(t *testing.T) {
 	t.Parallel()
 	a, b := uuid.New(), uuid.New()
 	none := eventtest.Given(t, companycontact.PrimaryKind)
-	none.Case("a stranger names the first").When(companycontact.NamePrimary{Contact: a}).Then(companycontact.PrimaryNamed{Contact: a})
+	none.Case("a non-member sets the first primary contact").When(companycontact.NamePrimary{Contact: a}).Then(companycontact.PrimaryNamed{Contact: a})
 	given := none.And(companycontact.PrimaryNamed{Contact: a})
 	given.Case("but no other one").When(companycontact.NamePrimary{Contact: b}).ThenNothing()
-	given.Case("unless that is gone").When(companycontact.NamePrimary{Contact: b, Gone: a}).Then(companycontact.PrimaryNamed{Contact: b})
+	given.Case("unless that was deleted").When(companycontact.NamePrimary{Contact: b, Gone: a}).Then(companycontact.PrimaryNamed{Contact: b})
 	given.Case("a member does").When(companycontact.NamePrimary{Contact: b, Member: true}).Then(companycontact.PrimaryNamed{Contact: b})
-	given.Case("the same again is nothing new").When(companycontact.NamePrimary{Contact: a, Member: true}).ThenNothing()
+	given.Case("a repetition changes nothing").When(companycontact.NamePrimary{Contact: a, Member: true}).ThenNothing()
 	given.Case("it is one of many again").When(companycontact.DropPrimary{Contact: a}).Then(companycontact.PrimaryNamed{})
-	given.Case("as another one is").When(companycontact.DropPrimary{Contact: b}).ThenNothing()
+	given.Case("as another one is primary").When(companycontact.DropPrimary{Contact: b}).ThenNothing()
 }
 
 func TestACompanyIsToldOfAContactOnceAnHour(t *testing.T) {

@@ -8,31 +8,30 @@ import (
 	"bahi/domain/event"
 )
 
-// PrimaryKind names what a stream contactprimary-<uuid of a company> holds: which of its contacts is the first to turn to.
+// PrimaryKind is the kind of the streams contactprimary-<uuid of a company>, which have the company's primary contact.
 var PrimaryKind = event.NewKind("contactprimary",
 	event.Of[PrimaryNamed]("ContactPrimaryNamed", 1),
 )
 
-// Primary is the contact to turn to first, uuid.Nil for none.
+// Primary is the primary contact, uuid.Nil for none.
 type Primary struct{ Contact uuid.UUID }
 
-// PrimaryNamed records which contact is the first to turn to from now on, or that none is.
+// PrimaryNamed records the company's new primary contact, or that it has none.
 type PrimaryNamed struct {
 	Contact uuid.UUID `json:"contact_id,omitzero"`
 }
 
-// Evolve names it.
+// Evolve sets it.
 func (e PrimaryNamed) Evolve(Primary) Primary { return Primary(e) }
 
-// NamePrimary makes a contact the first to turn to. Unless a member of the company wants it, that is so only where there is none, or only
-// one that is gone.
+// NamePrimary makes a contact the primary one. For a non-member, it does so only if there is none, or only a deleted one.
 type NamePrimary struct {
 	Contact uuid.UUID
 	Member  bool
 	Gone    uuid.UUID
 }
 
-// Decide passes over what is so already, and over what a stranger may not change.
+// Decide ignores a repetition, and a change that a non-member may not make.
 func (c NamePrimary) Decide(s Primary) ([]event.Event[Primary], error) {
 	if s.Contact == c.Contact || !c.Member && s.Contact != uuid.Nil && s.Contact != c.Gone {
 		return nil, nil
@@ -40,10 +39,10 @@ func (c NamePrimary) Decide(s Primary) ([]event.Event[Primary], error) {
 	return []event.Event[Primary]{PrimaryNamed{Contact: c.Contact}}, nil
 }
 
-// DropPrimary lets a contact be one of many.
+// DropPrimary makes a contact an ordinary one.
 type DropPrimary struct{ Contact uuid.UUID }
 
-// Decide passes over a contact that is not the first.
+// Decide ignores a contact that is not the primary one.
 func (c DropPrimary) Decide(s Primary) ([]event.Event[Primary], error) {
 	if s.Contact != c.Contact {
 		return nil, nil
@@ -51,29 +50,30 @@ func (c DropPrimary) Decide(s Primary) ([]event.Event[Primary], error) {
 	return []event.Event[Primary]{PrimaryNamed{}}, nil
 }
 
-// NoticeKind names what a stream contactnotice-<uuid of a contact> holds: when its company was last told of a stranger's change.
+// NoticeKind is the kind of the streams contactnotice-<uuid of a contact>, which have the time when the company was last notified of a
+// non-member's change.
 var NoticeKind = event.NewKind("contactnotice",
 	event.Of[NoticeSent]("ContactChangeTold", 1),
 )
 
-// Notice is when the company was told, the zero time for never.
+// Notice is the time of the last notice, the zero time for none.
 type Notice struct{ At time.Time }
 
-// NoticeSent records that the company is being told.
+// NoticeSent records that the company is being notified.
 type NoticeSent struct {
 	At time.Time `json:"at"`
 }
 
-// Evolve notes when.
+// Evolve sets the time.
 func (e NoticeSent) Evolve(Notice) Notice { return Notice(e) }
 
-// Tell notes that the company is told now.
+// Tell records that the company is notified now.
 type Tell struct{ Now time.Time }
 
-// tellInterval is the least time between two notices of one contact (CONTRACT.md M1).
+// tellInterval is the minimum interval between two notices of one contact (CONTRACT.md M1).
 const tellInterval = time.Hour
 
-// Decide passes over a contact of which the company was told lately.
+// Decide ignores a contact with a recent notice.
 func (c Tell) Decide(s Notice) ([]event.Event[Notice], error) {
 	if c.Now.Sub(s.At) < tellInterval {
 		return nil, nil

@@ -6,17 +6,17 @@ import (
 	"bahi/domain/event"
 )
 
-// BuyerKind names what a stream buyer-<keyed hash of the address> holds.
+// BuyerKind is the kind of the streams buyer-<keyed hash of the address>.
 var BuyerKind = event.NewKind("buyer",
 	event.Of[BuyerErased]("BuyerErased", 1),
 ).Sealing(Buyers)
 
-// Buyers are those who ask, each with one key for all their enquiries. A buyer who asks again after an erasure is another subject.
+// Buyers are the senders of enquiries, each with one key for all of them. After an erasure, a buyer who writes again is another subject.
 const Buyers event.SubjectType = "buyer"
 
-// BuyerErased records that a buyer is to be forgotten.
+// BuyerErased records that a buyer must be erased.
 type BuyerErased struct {
-	Before int `json:"before"` // erasures of the same address until then
+	Before int `json:"before"` // erasures of the same address so far
 }
 
 // Evolve counts.
@@ -28,9 +28,9 @@ func (e BuyerErased) Erases(id string) event.Erasure {
 }
 
 // Buyer is an address's state.
-type Buyer struct{ Erased int } // how often
+type Buyer struct{ Erased int } // number of erasures
 
-// Subject returns the id of the subject that an address is after so many erasures.
+// Subject returns the id of the subject of an address after that many erasures.
 func Subject(hash string, erased int) string {
 	if erased == 0 {
 		return hash
@@ -38,10 +38,10 @@ func Subject(hash string, erased int) string {
 	return hash + "-" + strconv.Itoa(erased)
 }
 
-// EraseBuyer forgets the buyer who has the address now.
+// EraseBuyer erases the current buyer of the address.
 type EraseBuyer struct{}
 
-// Decide always erases: who has asked is in the enquiries.
+// Decide always erases, because it does not know the buyer's enquiries.
 func (EraseBuyer) Decide(s Buyer) ([]event.Event[Buyer], error) {
 	return []event.Event[Buyer]{BuyerErased{Before: s.Erased}}, nil
 }

@@ -1,5 +1,5 @@
-// Package enquiry is a buyer's question to a company that sells. The log has who asks and what they wrote only under the key of their
-// address, which ends with the buyer; the enquiry stays.
+// Package enquiry is the aggregate of a buyer's question to a company. The log has the buyer and the texts only under the key of the
+// buyer's address, which is destroyed with the buyer; the enquiry stays.
 package enquiry
 
 import (
@@ -17,20 +17,20 @@ import (
 	"bahi/domain/wording"
 )
 
-// Kind names what a stream enquiry-<uuid> holds. A name is for ever: old logs have it.
+// Kind is the kind of the streams enquiry-<uuid>. Names never change: old logs have them.
 var Kind = event.NewKind("enquiry",
 	event.Of[Sent]("EnquirySent", 1),
 	event.Of[StatusChanged]("EnquiryStatusMoved", 1),
 	event.Of[NotesWritten]("EnquiryNotesWritten", 1),
 ).Sealing(Buyers)
 
-// What is answered where a command does not fit.
+// The refusals.
 var (
-	ErrNotFound = fault.New(fault.NotFound, "Enquiry not found") // also for those who may not know that it exists
+	ErrNotFound = fault.New(fault.NotFound, "Enquiry not found") // also for callers who may not know that it exists
 	ErrNotYours = fault.New(fault.Forbidden, "Not enough permissions to access this company's enquiries")
 )
 
-// The states of an enquiry (CONTRACT.md D21).
+// The statuses of an enquiry (CONTRACT.md D21).
 const (
 	Pending   = "pending"
 	Contacted = "contacted"
@@ -39,7 +39,7 @@ const (
 	Lost      = "lost"
 )
 
-// moves lists where a status may go. Companies skip steps and take lost enquiries up again; a converted one is an order, and stays one.
+// moves lists the changes of status. Companies skip steps and reopen lost enquiries. A converted one is an order, and stays converted.
 var moves = map[string][]string{
 	Pending:   {Contacted, Qualified, Converted, Lost},
 	Contacted: {Qualified, Converted, Lost},
@@ -47,7 +47,7 @@ var moves = map[string][]string{
 	Lost:      {Contacted, Qualified},
 }
 
-// State is what decisions, answers and notices need. Its personal values are sealed.
+// State is the state for decisions, responses and notices. Its personal values are sealed.
 type State struct {
 	Sent
 
@@ -66,10 +66,10 @@ type Sent struct {
 	Email    event.Personal `json:"user_email,omitzero"`
 	Phone    event.Personal `json:"user_phone,omitzero"`
 	Message  event.Personal `json:"message,omitzero"`
-	Spam     bool           `json:"spam,omitempty"` // a program filled in what people do not see
+	Spam     bool           `json:"spam,omitempty"` // a program filled in a hidden field
 }
 
-// StatusChanged records that the company came further with the enquiry, or took it up again.
+// StatusChanged records that the company advanced the enquiry, or reopened it.
 type StatusChanged struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -80,16 +80,16 @@ type NotesWritten struct {
 	Notes event.Personal `json:"notes,omitzero"`
 }
 
-// Evolve begins the enquiry.
+// Evolve creates the enquiry.
 func (e Sent) Evolve(State) State { return State{Sent: e, Status: Pending} }
 
-// Evolve moves the status.
+// Evolve changes the status.
 func (e StatusChanged) Evolve(s State) State { s.Status = e.To; return s }
 
 // Evolve replaces the notes.
 func (e NotesWritten) Evolve(s State) State { s.Notes = e.Notes; return s }
 
-// Send asks a company.
+// Send sends an enquiry to a company.
 type Send struct {
 	To       uuid.UUID           `json:"to_company_id" doc:"ID of the company that receives the enquiry"`
 	Product  *uuid.UUID          `json:"product_id,omitempty"       doc:"One that the company sells"`
@@ -120,7 +120,7 @@ const (
 	maxQuantity = 1_000_000_000
 )
 
-// Decide puts the values in order.
+// Decide normalises the values.
 func (c Send) Decide(State) ([]event.Event[State], error) {
 	name, wrongName := person.Name("user_name", c.Name)
 	email, wrongEmail := person.Email("user_email", c.Email)
@@ -144,14 +144,14 @@ func (c Send) Decide(State) ([]event.Event[State], error) {
 	}}, nil
 }
 
-// Edit changes what the company that was asked may change.
+// Edit changes what the company may change.
 type Edit struct {
 	Status patch.Field[string] `json:"status,omitzero" nullable:"false" enum:"pending,contacted,qualified,converted,lost" doc:"New status"`
 	Notes  patch.Field[string] `json:"notes,omitzero"  maxLength:"5000" doc:"Of the company, for itself"`
-	Erased bool                `json:"-"` // the buyer is forgotten: nothing can be sealed any more
+	Erased bool                `json:"-"` // the buyer is erased: nothing can be sealed any more
 }
 
-// Decide changes what is named and differs. Whether notes differ cannot be told: they are sealed.
+// Decide records the fields that differ. Sealed notes cannot be compared, so it records all given ones.
 func (c Edit) Decide(s State) (events []event.Event[State], err error) {
 	if s.Status == "" {
 		return nil, ErrNotFound

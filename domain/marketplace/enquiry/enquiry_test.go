@@ -29,12 +29,12 @@ func TestAnEnquiryIsPutInOrder(t *testing.T) {
 		When(enquiry.Send{To: mill, Buyer: "b", Name: " Asha ", Email: "ASHA@example.org", Phone: patch.Set("98123 45678"),
 			Message: patch.Set(" <b>How many?</b>\n"), Source: patch.Set(" Shop_2 ")}).
 		Then(full)
-	none.Case("what may be absent may be empty").
+	none.Case("optional fields may be empty").
 		When(enquiry.Send{To: mill, Buyer: "b", Name: "Asha", Email: "asha@example.org", Phone: patch.Set(" "), Message: patch.Clear[string](),
 			Source: patch.Set("")}).Then(sent)
 	spam := sent
 	spam.Spam = true
-	none.Case("a field that people do not see is filled in by programs").
+	none.Case("only programs fill in a hidden field").
 		When(enquiry.Send{To: mill, Buyer: "b", Name: "Asha", Email: "asha@example.org", Website: patch.Set("https://spam.example")}).Then(spam)
 	unread := sent
 	unread.Phone = personal("98123 / shop")
@@ -76,14 +76,14 @@ func TestAStatusMovesAsTheCompanyGetsOn(t *testing.T) {
 			}
 		}
 	}
-	given.Case("notes are the buyer's too").When(enquiry.Edit{Notes: patch.Set(" called ")}).Then(
+	given.Case("notes are sealed for the buyer too").When(enquiry.Edit{Notes: patch.Set(" called ")}).Then(
 		enquiry.NotesWritten{Notes: personal("called")})
 	given.Case("no notes are none").When(enquiry.Edit{Notes: patch.Set(" ")}).ThenNothing()
 	given.And(enquiry.NotesWritten{Notes: personal("called")}).Case("null empties them").When(
 		enquiry.Edit{Notes: patch.Clear[string]()}).Then(enquiry.NotesWritten{})
-	given.Case("nothing is sealed for whom nobody may know").When(enquiry.Edit{Notes: patch.Set("called"), Erased: true}).
+	given.Case("nothing is sealed for an erased buyer").When(enquiry.Edit{Notes: patch.Set("called"), Erased: true}).
 		ThenFails(fault.New(fault.Conflict, "The buyer was erased: notes can no longer be kept"))
-	given.Case("they are short").When(enquiry.Edit{Notes: patch.Set(strings.Repeat("a", 5001))}).
+	given.Case("they have a maximum length").When(enquiry.Edit{Notes: patch.Set(strings.Repeat("a", 5001))}).
 		ThenFails(fault.Fields(fault.Field{Field: "notes", Message: "at most 5000 characters"}))
 	eventtest.Given(t, enquiry.Kind).Case("no enquiry").When(enquiry.Edit{Status: patch.Set(enquiry.Lost)}).ThenFails(enquiry.ErrNotFound)
 }
@@ -94,7 +94,7 @@ func TestANotificationIsSentOnce(t *testing.T) {
 	done := enquiry.Notified{Port: enquiry.CRM, Status: enquiry.Done, Lead: "7", To: "sandbox", Text: personal("Asha asks")}
 	none := eventtest.Given(t, enquiry.NotificationKind)
 	none.Case("it fails").When(enquiry.Note{Notified: failed}).Then(failed)
-	none.And(failed).Case("the same again is nothing new").When(enquiry.Note{Notified: failed}).ThenNothing()
+	none.And(failed).Case("a repetition changes nothing").When(enquiry.Note{Notified: failed}).ThenNothing()
 	said := done
 	said.Text = event.Personal{}
 	none.And(failed).Case("and succeeds after all").When(enquiry.Note{Notified: said, Buyer: "b", Said: "Asha asks"}).Then(done)
@@ -111,7 +111,7 @@ func TestReceiptsSayWhatBecameOfANotificationByChat(t *testing.T) {
 	none := eventtest.Given(t, enquiry.NotificationKind)
 	none.Case("before the network's answer").When(enquiry.Note{Notified: failed}).Then(failed)
 	none.And(sent).Case("after it").When(enquiry.Note{Notified: failed}).Then(failed)
-	none.And(sent, failed).Case("an answer that is late says less").When(enquiry.Note{Notified: sent}).ThenNothing()
+	none.And(sent, failed).Case("a late response changes nothing").When(enquiry.Note{Notified: sent}).ThenNothing()
 	none.And(sent, failed).Case("once more").When(enquiry.Note{Notified: failed}).ThenNothing()
 	none.And(sent, failed).Case("it arrives after all").When(enquiry.Note{Notified: delivered}).Then(delivered)
 	none.And(sent, delivered).Case("a failure is late").When(enquiry.Note{Notified: failed}).ThenNothing()

@@ -7,12 +7,12 @@ import (
 	"bahi/domain/event"
 )
 
-// NotificationKind names what a stream enquirynotification-<uuid of an enquiry> holds: what became of telling the company.
+// NotificationKind is the kind of the streams enquirynotification-<uuid of an enquiry>, which have the results of notifying the company.
 var NotificationKind = event.NewKind("enquirynotification",
 	event.Of[Notified]("EnquiryNotified", 1),
 ).Sealing(Buyers)
 
-// Port is a way of telling the company.
+// Port is a way to notify the company.
 type Port string
 
 // The ports.
@@ -22,7 +22,7 @@ const (
 	CRM   Port = "crm"
 )
 
-// What became of a notification. It is queued until then.
+// The results of a notification. It is queued before.
 const (
 	Queued  = "queued"
 	Done    = "sent"
@@ -30,7 +30,7 @@ const (
 	Skipped = "skipped"
 )
 
-// Notified records what became of one notification.
+// Notified records the result of one notification.
 type Notified struct {
 	Port   Port           `json:"port"`
 	At     time.Time      `json:"at"`
@@ -40,10 +40,10 @@ type Notified struct {
 	To     string         `json:"to,omitempty"` // the company's phone, or the crm
 	Text   event.Personal `json:"text,omitzero"`
 
-	Delivered bool `json:"delivered,omitempty"` // the network says that it arrived
+	Delivered bool `json:"delivered,omitempty"` // the network reports its delivery
 }
 
-// Evolve keeps the last of each port, and the first lead.
+// Evolve stores the last result of each port, and the first lead.
 func (e Notified) Evolve(s Notifications) Notifications {
 	of := map[Port]Outcome{}
 	maps.Copy(of, s.Of)
@@ -54,7 +54,7 @@ func (e Notified) Evolve(s Notifications) Notifications {
 	return Notifications{Of: of, Lead: s.Lead}
 }
 
-// Outcome is what became of a notification.
+// Outcome is the result of a notification.
 type Outcome struct {
 	Status string
 	Error  string
@@ -63,7 +63,7 @@ type Outcome struct {
 	Delivered bool
 }
 
-// ranks order what is heard of a notification by chat: late, repeated and reordered receipts change nothing (CONTRACT.md N3).
+// ranks order the receipts of a notification by chat: late, repeated and reordered receipts change nothing (CONTRACT.md N3).
 var ranks = map[string]int{Skipped: 1, Done: 2, Failed: 3}
 
 func (o Outcome) rank() int {
@@ -73,16 +73,16 @@ func (o Outcome) rank() int {
 	return ranks[o.Status]
 }
 
-// NoticePrefix begins the ids under which the chat network knows notifications. The enquiry's follows.
+// NoticePrefix is the prefix of the ids of notifications in the chat network. The enquiry's id follows.
 const NoticePrefix = "enq_"
 
-// Notifications is what became of telling the company.
+// Notifications has the results of notifying the company.
 type Notifications struct {
 	Of   map[Port]Outcome
 	Lead string // the crm's id
 }
 
-// Note records what became of a notification.
+// Note records the result of a notification.
 type Note struct {
 	Notified
 
@@ -90,7 +90,7 @@ type Note struct {
 	Said  string
 }
 
-// Decide records what became of it, once it was sent for good. By chat only the network knows that: a receipt may say otherwise later.
+// Decide records the first final result. By chat a later receipt may change it, because only the network knows the delivery.
 func (c Note) Decide(s Notifications) ([]event.Event[Notifications], error) {
 	before := s.Of[c.Port]
 	e := c.Notified

@@ -8,19 +8,19 @@ import (
 	"bahi/domain/event"
 )
 
-// Batches names what a stream productbatch-<uuid> holds: products that were imported at once. A product's id is made of the batch's and its
-// place there, so nothing is written to the product's own stream before somebody changes it.
+// Batches is the kind of the streams productbatch-<uuid>: products that were imported together. A product's id consists of the batch's and
+// its index there, so the product's own stream stays empty until its first change.
 var Batches = event.NewKind("productbatch",
 	event.Of[Imported]("ProductsImported", 1),
 )
 
-// The bounds of a batch (CONTRACT.md M10).
+// Limits of a batch (CONTRACT.md M10).
 const (
 	MaxBatch      = 500
 	MaxBatchBytes = 512 << 10
 )
 
-// Batch is the products that were imported at once.
+// Batch has the products that were imported together.
 type Batch struct {
 	Company   uuid.UUID
 	Products  []Item
@@ -28,25 +28,25 @@ type Batch struct {
 	Unchanged int
 }
 
-// Imported records new products of a company, and what became of the other rows of their file. Those had a SKU.
+// Imported records new products of a company, and the numbers of the file's other rows, which have a SKU.
 type Imported struct {
 	Company   uuid.UUID `json:"company_id"`
 	Products  []Item    `json:"products"`
 	Updated   int       `json:"updated,omitzero"`   // products that were edited
-	Unchanged int       `json:"unchanged,omitzero"` // products that have already what their row says
+	Unchanged int       `json:"unchanged,omitzero"` // products that already equal their row
 }
 
-// Evolve begins the batch.
+// Evolve creates the batch.
 func (e Imported) Evolve(Batch) Batch { return Batch(e) }
 
-// Import makes products of a company. The items are in order already, see [Item.Tidied].
+// Import creates products of a company. The items are normalised already, see [Item.Tidied].
 type Import struct {
 	Imported
 
-	Always bool // also what changes nothing is recorded: a repetition asks for it
+	Always bool // an import without changes is recorded too: a repetition asks for it
 }
 
-// Decide makes them.
+// Decide creates them.
 func (c Import) Decide(Batch) ([]event.Event[Batch], error) {
 	if !c.Always && len(c.Products)+c.Updated == 0 {
 		return nil, nil
@@ -54,10 +54,10 @@ func (c Import) Decide(Batch) ([]event.Event[Batch], error) {
 	return []event.Event[Batch]{c.Imported}, nil
 }
 
-// placeBytes are the last bytes of an id, which have the place in the batch, from 1; those of the batch are 0.
+// placeBytes are the last bytes of an id, which have the index in the batch, from 1; in the batch's own id they are 0.
 const placeBytes = 2
 
-// NewBatchID makes the id of a batch from a unique one.
+// NewBatchID returns the id of a batch, from a unique one.
 func NewBatchID(unique uuid.UUID) uuid.UUID {
 	clear(unique[len(unique)-placeBytes:])
 	return unique
@@ -69,7 +69,7 @@ func InBatch(batch uuid.UUID, nth int) uuid.UUID {
 	return batch
 }
 
-// BatchOf returns the batch that a product was imported with, if it was, and its place there.
+// BatchOf returns the batch with which a product was imported, if it was, and its index there.
 func BatchOf(id uuid.UUID) (batch uuid.UUID, nth int) {
 	return NewBatchID(id), int(binary.BigEndian.Uint16(id[len(id)-placeBytes:])) - 1
 }

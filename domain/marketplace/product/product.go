@@ -1,4 +1,4 @@
-// Package product is what a company sells: an item of its catalog. All that it has is public, as long as it is active.
+// Package product is the aggregate of an item of a company's catalog. All its data are public while it is active.
 package product
 
 import (
@@ -22,7 +22,7 @@ import (
 	"bahi/domain/wording"
 )
 
-// Kind names what a stream product-<uuid> holds. A name is for ever: old logs have it.
+// Kind is the kind of the streams product-<uuid>. Names never change: old logs have them.
 var Kind = event.NewKind("product",
 	event.Of[Added]("ProductAdded", 1),
 	event.Of[Edited]("ProductEdited", 1),
@@ -31,10 +31,10 @@ var Kind = event.NewKind("product",
 
 type sku struct{}
 
-// SKUs are what companies call their products: a company has a SKU once. A stream is productsku-<id>, see [SKUClaim].
+// SKUs is the kind of the claims to SKUs, each of which one product of a company has. A stream is productsku-<id>, see [SKUClaim].
 var SKUs = claims.New[sku]("productsku", "ProductSKUClaimed", "ProductSKUReleased")
 
-// What is answered where a command does not fit.
+// The refusals.
 var (
 	ErrNotFound = fault.New(fault.NotFound, "Product not found")
 	ErrNotYours = fault.New(fault.Forbidden, "Not enough permissions to modify this product")
@@ -43,7 +43,7 @@ var (
 // SKUTaken is the detail of the refusal of a SKU that another product of the company has.
 const SKUTaken = "Another product of the company has this SKU"
 
-// State is what decisions and answers need.
+// State is the state for decisions and responses.
 type State struct {
 	Item
 
@@ -51,26 +51,25 @@ type State struct {
 	ImportedAt time.Time // when its batch was recorded; zero: it was not imported
 }
 
-// SKUClaim returns the name of the claim of the product's SKU, empty for none.
+// SKUClaim returns the name of the claim of the product's SKU, "" if it has none.
 func (s State) SKUClaim() string { return SKUClaim(s.Company, SKUKey(s.SKU.Value)) }
 
-// Item is a product as its company describes it: all fields are absent or given, and those with a default are given.
+// Item is a company's description of a product: each field is absent or given, and those with a default are given.
 type Item struct {
 	Details
 
 	Name  string `json:"name"`
-	Price int64  `json:"price_amount"` // in the hundredth part of the currency
+	Price int64  `json:"price_amount"` // in hundredths of the currency
 }
 
-// Listed is a product as lists have it.
+// Listed is a product in the form of lists.
 type Listed struct {
 	Item
 
 	ID uuid.UUID
 }
 
-// Details is what may be said of a product beside its name and price. An empty text is none, as null is; null in a field with a default
-// brings the default back.
+// Details has a product's data beside its name and price. An empty text equals null. null in a field with a default restores the default.
 type Details struct {
 	SKU             patch.Field[string]   `json:"sku,omitzero"              maxLength:"200" doc:"1 to 64 characters, unique in the company in any case"`
 	Description     patch.Field[string]   `json:"description,omitzero"      maxLength:"5000" doc:"Description of the product"`
@@ -86,7 +85,7 @@ type Details struct {
 	Active          patch.Field[bool]     `json:"is_active,omitzero"        doc:"Others see it; true by default"`
 }
 
-// The bounds of numbers.
+// Limits of numbers.
 const (
 	MaxPrice  = 999_999_999_999_999
 	maxMOQ    = 1_000_000_000
@@ -96,7 +95,7 @@ const (
 	maxSKU    = 64
 )
 
-// The values of fields that nobody has given.
+// Default values.
 const (
 	defaultCurrency     = "INR"
 	defaultMOQ          = 1
@@ -113,7 +112,7 @@ type Added struct {
 	ImportedAt time.Time `json:"imported_at,omitzero"`
 }
 
-// Edited records a change of what it names.
+// Edited records the changed fields.
 type Edited struct {
 	Details
 
@@ -121,21 +120,21 @@ type Edited struct {
 	Price patch.Field[int64]  `json:"price_amount,omitzero"`
 }
 
-// Deleted records that the product is gone.
+// Deleted records that the product was deleted.
 type Deleted struct{}
 
-// Evolve begins the product.
+// Evolve creates the product.
 func (e Added) Evolve(State) State {
 	return State{Company: e.Company, Item: e.Item, ImportedAt: e.ImportedAt}
 }
 
-// Evolve changes what is named.
+// Evolve sets the changed fields.
 func (e Edited) Evolve(s State) State {
 	s.Name, s.Price, s.Details = e.Name.Or(s.Name), e.Price.Or(s.Price), s.Details.After(e.Details)
 	return s
 }
 
-// Evolve ends it.
+// Evolve deletes it.
 func (Deleted) Evolve(State) State { return State{} }
 
 // After returns the details after a change.
@@ -152,7 +151,7 @@ func after[T any](before, change patch.Field[T]) patch.Field[T] {
 	return before
 }
 
-// formats put the fields in order that have a form.
+// formats normalise the fields with a special form.
 var formats = map[string]func(field, text string) (string, error){
 	"sku": skuOf, "price_currency": currencyCode, "availability": availability,
 }
@@ -161,7 +160,7 @@ func wrong(field, message string) error {
 	return fault.Fields(fault.Field{Field: field, Message: message})
 }
 
-// skuOf returns a SKU in one line.
+// skuOf returns a SKU on one line.
 func skuOf(field, text string) (string, error) {
 	if text = strings.Join(strings.Fields(text), " "); utf8.RuneCountInString(text) > maxSKU {
 		return "", wrong(field, "at most "+strconv.Itoa(maxSKU)+" characters")
@@ -169,7 +168,7 @@ func skuOf(field, text string) (string, error) {
 	return text, nil
 }
 
-// SKUKey returns the form in which SKUs are compared: folded, without format characters. It is empty for a text that is no SKU.
+// SKUKey returns the form in which SKUs are compared: folded, without format characters. For an invalid SKU it is empty.
 func SKUKey(text string) string {
 	text, err := wording.Normalise("sku", text, maxName)
 	if err != nil {
@@ -179,7 +178,7 @@ func SKUKey(text string) string {
 	return person.Folded(wording.Unformatted(text))
 }
 
-// SKUClaim returns the name of the claim of a company's SKU, which is in the form of [SKUKey], empty for none.
+// SKUClaim returns the name of the claim of a company's SKU, which is in the form of [SKUKey], "" for none.
 func SKUClaim(of uuid.UUID, key string) string {
 	if key == "" {
 		return ""
@@ -202,7 +201,7 @@ func availability(field, text string) (string, error) {
 	return "", wrong(field, "expected one of "+strings.Join(availabilities, ", "))
 }
 
-// tidied returns a change of details with its values in order and without those that change nothing, or all that is wrong with it.
+// tidied returns a change of details, normalised and without unchanged fields, or all faults of it.
 func (d Details) tidied(change Details) (Details, error) {
 	change.Currency, change.Availability = restored(change.Currency, defaultCurrency), restored(change.Availability, defaultAvailability)
 	change.MOQ, change.Active = restored(change.MOQ, defaultMOQ), restored(change.Active, true)
@@ -221,7 +220,7 @@ func (d Details) tidied(change Details) (Details, error) {
 	return change, fault.Join(append(faults, err)...)
 }
 
-// restored returns the field with its default in the place of null, and of a text that is empty to [wording.Normalise].
+// restored returns the field with its default instead of null, or of a text that [wording.Normalise] makes empty.
 func restored[T comparable](f patch.Field[T], value T) patch.Field[T] {
 	text, isText := any(f.Value).(string)
 	tidied, err := wording.Normalise("", text, len(text))
@@ -231,7 +230,7 @@ func restored[T comparable](f patch.Field[T], value T) patch.Field[T] {
 	return f
 }
 
-// addresses puts the addresses of images in order.
+// addresses normalises the addresses of images.
 func addresses(images []string) ([]string, error) {
 	var faults []error
 	if len(images) > maxImages {
@@ -251,7 +250,7 @@ func addresses(images []string) ([]string, error) {
 	return tidied, fault.Join(faults...)
 }
 
-// named returns a product's name in order.
+// named returns a product's normalised name.
 func named(text string) (string, error) {
 	text, err := wording.Normalise("name", text, maxName)
 	if err == nil && text == "" {
@@ -260,7 +259,7 @@ func named(text string) (string, error) {
 	return text, err
 }
 
-// priced returns a price if it may be one.
+// priced returns a valid price.
 func priced(amount int64) (int64, error) {
 	if amount < 0 || amount > MaxPrice {
 		return 0, wrong("price_amount", "expected 0 to "+strconv.Itoa(MaxPrice))
@@ -268,7 +267,7 @@ func priced(amount int64) (int64, error) {
 	return amount, nil
 }
 
-// Tidied returns the item with its values in order and with the defaults, or all that is wrong with it.
+// Tidied returns the item normalised and with the defaults, or all faults of it.
 func (i Item) Tidied() (Item, error) {
 	for _, f := range []*patch.Field[string]{&i.Currency, &i.Availability} {
 		if !f.Present() {
@@ -285,11 +284,11 @@ func (i Item) Tidied() (Item, error) {
 	name, wrongName := named(i.Name)
 	price, wrongPrice := priced(i.Price)
 	details, err := Details{}.tidied(i.Details)
-	details.Active = patch.Set(active) // false differs from nothing too
+	details.Active = patch.Set(active) // false differs from absent too
 	return Item{Details: details, Name: name, Price: price}, fault.Join(wrongName, wrongPrice, err)
 }
 
-// Add makes a product of a company.
+// Add creates a product of a company.
 type Add struct {
 	Details
 
@@ -299,7 +298,7 @@ type Add struct {
 	Company   uuid.UUID  `json:"-"` // of the caller's
 }
 
-// Decide puts the values in order.
+// Decide normalises the values.
 func (c Add) Decide(State) ([]event.Event[State], error) {
 	item, err := Item{Details: c.Details, Name: c.Name, Price: c.Price}.Tidied()
 	if err != nil {
@@ -308,7 +307,7 @@ func (c Add) Decide(State) ([]event.Event[State], error) {
 	return []event.Event[State]{Added{Company: c.Company, Item: item}}, nil
 }
 
-// Edit changes what it names of a product.
+// Edit changes the given fields of a product.
 type Edit struct {
 	Details
 
@@ -316,7 +315,7 @@ type Edit struct {
 	Price patch.Field[int64]  `json:"price_amount,omitzero" nullable:"false" minimum:"0" maximum:"999999999999999" doc:"Price in paise"`
 }
 
-// Decide changes what is named and differs.
+// Decide records the fields that differ.
 func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if s.Company == uuid.Nil {
 		return nil, ErrNotFound
@@ -334,10 +333,10 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{e}, nil
 }
 
-// Delete ends a product.
+// Delete deletes a product.
 type Delete struct{}
 
-// Decide refuses a product that is not there.
+// Decide refuses a missing product.
 func (Delete) Decide(s State) ([]event.Event[State], error) {
 	if s.Company == uuid.Nil {
 		return nil, ErrNotFound

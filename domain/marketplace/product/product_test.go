@@ -65,7 +65,7 @@ func TestAdd(t *testing.T) {
 	asked.Currency, asked.Availability, asked.Images = patch.Set("usd"), patch.Set("PreOrder"),
 		patch.Set([]string{" https://cdn.example/h.jpg"})
 	given.Case("values are put in order").When(add(asked)).Then(hook(full))
-	given.Case("all that is wrong is told").When(product.Add{Name: strings.Repeat("a", 201), Price: -1, Details: product.Details{
+	given.Case("all faults are reported").When(product.Add{Name: strings.Repeat("a", 201), Price: -1, Details: product.Details{
 		Currency: patch.Set("ZZQ"), MOQ: patch.Set[int64](0), Availability: patch.Set("soon"), ImporterName: patch.Set("a\u202eb"),
 		Images: patch.Set([]string{"javascript:x", "https://a.example/b", "https://u:p@a.example"}),
 	}}).ThenFails(faults("name", "at most 200 characters", "price_amount", "expected 0 to 999999999999999", "price_currency",
@@ -82,11 +82,11 @@ func TestEdit(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, product.Kind,
 		hook(product.Details{Category: patch.Set("Hardware"), Images: patch.Set([]string{"https://a.example/b"}), MOQ: patch.Set[int64](5)}))
-	given.Case("what it has already").When(product.Edit{Name: patch.Set("Hook "), Price: patch.Set[int64](12550), Details: product.Details{
+	given.Case("unchanged values").When(product.Edit{Name: patch.Set("Hook "), Price: patch.Set[int64](12550), Details: product.Details{
 		Currency: patch.Set("inr"), Images: patch.Set([]string{"https://a.example/b"}), Description: patch.Clear[string](),
 		Active: patch.Clear[bool](),
 	}}).ThenNothing()
-	given.Case("absent stays, null goes, a value comes").When(product.Edit{Details: product.Details{Category: patch.Clear[string](),
+	given.Case("absent keeps, null removes, a value replaces").When(product.Edit{Details: product.Details{Category: patch.Clear[string](),
 		MOQ: patch.Clear[int64](), Description: patch.Set("Brass")}}).
 		Then(product.Edited{Details: product.Details{Category: patch.Clear[string](), MOQ: patch.Set[int64](1), Description: patch.Set("Brass")}})
 	given.Case("no images").When(product.Edit{Details: product.Details{Images: patch.Clear[[]string]()}}).Then(
@@ -106,7 +106,7 @@ func TestASKUIsInOneLineAndComparedInAnyCase(t *testing.T) {
 	none.Case("spaces are tidied").When(add(sku(" AB\n 12\t"))).Then(hook(sku("AB 12")))
 	none.Case("64 characters").When(add(sku(" " + strings.Repeat("क", 64) + " "))).Then(hook(sku(strings.Repeat("क", 64))))
 	none.Case("65 characters").When(add(sku(strings.Repeat("क", 65)))).ThenFails(faults("sku", "at most 64 characters"))
-	none.Case("what cannot be seen is none").When(add(sku("\u200b "))).Then(hook(product.Details{}))
+	none.Case("an invisible text is none").When(add(sku("\u200b "))).Then(hook(product.Details{}))
 	none.Case("directions of text").When(add(sku("a\u202eb"))).ThenFails(faults("sku", "control characters are not allowed"))
 	given := none.And(hook(sku("AB 12")))
 	given.Case("the same").When(product.Edit{Details: sku("AB  12")}).ThenNothing()
@@ -135,5 +135,5 @@ func TestAProductsIDTellsItsPlaceInItsBatch(t *testing.T) {
 		require.NotEqual(t, batch, product.InBatch(batch, place))
 	})
 	_, nth := product.BatchOf(product.NewBatchID(uuid.Must(uuid.NewV7())))
-	require.Negative(t, nth, "the batch's own id is no product's")
+	require.Negative(t, nth, "the batch's own id is not a product's")
 }

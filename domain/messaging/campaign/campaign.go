@@ -63,6 +63,8 @@ type Plan struct {
 	Steps      []Step            `json:"steps,omitempty"` // of a drip, all of them
 	Trigger    *TriggerCondition `json:"trigger,omitempty"`
 	Recurrence *Recurrence       `json:"recurrence,omitempty"`
+
+	Confirmation int64 `json:"confirmation,omitempty"` // of balances, whose recipients and values it has
 }
 
 // Step is one message of a drip.

@@ -116,6 +116,30 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 	return events, nil
 }
 
+// Parties is the audience of a confirmation of balances.
+const Parties = "parties"
+
+// Begin makes a campaign of a confirmation, and starts it. Its recipients are in blocks already.
+type Begin struct {
+	Plan
+
+	Template template.State
+	Blocks   int
+	Now      time.Time
+}
+
+// Decide returns what is wrong with the template, or with its values.
+func (c Begin) Decide(State) ([]event.Event[State], error) {
+	switch {
+	case c.Template.Channel == 0, c.Template.Channel != c.Channel:
+		return nil, fault.Fields(fault.Field{Field: "templateId", Message: "Template not found"})
+	case !c.Template.Sendable():
+		return nil, fault.Fields(fault.Field{Field: "templateId", Message: "the template is not approved"})
+	}
+	at := c.Now.UTC().Truncate(time.Microsecond) // as tables keep it
+	return []event.Event[State]{Created{Plan: c.Plan}, Started{Run: 1, At: at}, AudienceCompleted{Run: 1, Blocks: c.Blocks}}, nil
+}
+
 // check returns what is wrong with a step, whose fields begin with at.
 func (c Create) check(at string, s Step, channel int64) error {
 	var wrong []error

@@ -1,6 +1,7 @@
 package contact_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -93,4 +94,22 @@ func TestDelete(t *testing.T) {
 	gone.Case("once").When(contact.Delete{}).ThenFails(contact.ErrNotFound)
 	gone.Case("and is not edited").When(contact.Edit{OptIn: patch.Set(true)}).ThenFails(contact.ErrNotFound)
 	require.Equal(t, "messagingcontact-9", contact.Deleted{}.Erases(id).Subject)
+}
+
+func TestWordsForBalances(t *testing.T) {
+	t.Parallel()
+	for text, agrees := range map[string]bool{
+		"1": true, " 1. ": true, "1️⃣": true, "१": true, "૧": true, "YES!": true, "Agreed": true, "हाँ": true, "हां": true, "सही है": true,
+		"मंज़ूर": true, "मन्जूर": true, "મંજૂર": true, "મંજુર છે": false, "હા": true, "બરાબર છે": true,
+		"2": false, "(2)": false, "२": false, "૨": false, "no": false, "नहीं": false, "गलत": false, "ग़लत": false, "ના": false, "ખોટું": false,
+		"અસહમત": false, "नामंजूर": false,
+	} {
+		got, is := contact.BalanceKeyword(text)
+		require.Equal(t, text != "મંજુર છે", is, text)
+		require.Equal(t, agrees, got, text)
+	}
+	for _, text := range []string{"", "12", "1 or 2?", "1/2", "½", "1 2", "ok", "yes but", "stop", "11", "3", strings.Repeat("1 ", 600)} {
+		_, is := contact.BalanceKeyword(text)
+		require.False(t, is, text)
+	}
 }

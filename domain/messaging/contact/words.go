@@ -36,6 +36,33 @@ func ConsentKeyword(text string) (optIn, is bool) {
 	return false, false
 }
 
+// balanceWords are texts by which a contact agrees with its balances (true), or does not.
+var balanceWords = func() map[string]bool {
+	all := map[string]bool{}
+	for agrees, texts := range map[bool][]string{
+		true: {"1", "१", "૧", "yes", "agree", "agreed", "correct", "हाँ", "सही", "सही-है", "सहमत", "मंजूर", "haan", "sahi", "હા", "સાચું", "બરાબર-છે", "સહમત",
+			"મંજૂર"},
+		false: {"2", "२", "૨", "no", "differ", "disagree", "wrong", "नहीं", "गलत", "असहमत", "नामंजूर", "nahi", "galat", "ના", "ખોટું", "અસહમત", "નામંજૂર"},
+	} {
+		for _, text := range texts {
+			for _, form := range bare(text) {
+				all[form] = agrees
+			}
+		}
+	}
+	return all
+}()
+
+// BalanceKeyword returns whether a text is one of the words for balances, and what it says. It must be the whole text.
+func BalanceKeyword(text string) (agrees, is bool) {
+	for _, form := range bare(text) {
+		if agrees, is = balanceWords[form]; is {
+			return agrees, is
+		}
+	}
+	return false, false
+}
+
 // longestWord is more than the longest of the words with what surrounds it, in bytes.
 const longestWord = 1000
 

@@ -125,10 +125,11 @@ func (s State) Check(field string, given Values) error {
 }
 
 // Filled returns the template with values for a contact, and what the contact reads in its body. A contact without a name is "you" to a
-// template. Each group of blanks and line breaks in a name becomes one blank.
-func (s State) Filled(given Values, name, phone string) (network.Filled, string) {
+// template. Each group of blanks and line breaks in a name becomes one blank. More are further texts that values may have, each with what
+// replaces it.
+func (s State) Filled(given Values, name, phone string, more ...string) (network.Filled, string) {
 	name = strings.Join(strings.Fields(name), " ")
-	of := strings.NewReplacer("{{name}}", cmp.Or(name, "you"), "{{phone}}", phone)
+	of := strings.NewReplacer(append([]string{"{{name}}", cmp.Or(name, "you"), "{{phone}}", phone}, more...)...)
 	out := network.Filled{ProviderID: s.ProviderID, Name: s.Name, Language: s.Language, Named: s.Format == network.Named,
 		Extras: map[string]string{}}
 	text := s.Body

@@ -54,6 +54,29 @@
       choose(which, (await Promise.all(entries.map(below))).flat());
     });
   }
+  // A code that was scanned elsewhere opened this page.
+  if (location.hash.startsWith('#s1/')) $('code').value = location.href;
+  if ('BarcodeDetector' in window && navigator.mediaDevices) $('scan').hidden = false;
+  $('scan').addEventListener('click', async () => {
+    const camera = $('camera');
+    try {
+      camera.srcObject = await navigator.mediaDevices.getUserMedia({ video: { facingMode: 'environment' } });
+      camera.hidden = false;
+      await camera.play();
+      const detector = new BarcodeDetector({ formats: ['qr_code'] });
+      for (let found = []; found.length === 0;) {
+        await new Promise(requestAnimationFrame);
+        found = await detector.detect(camera);
+        if (found.length > 0) $('code').value = found[0].rawValue;
+      }
+    } catch (problem) {
+      say('failed', 'The camera cannot be used', [String(problem), 'Paste the text of the code.']);
+    } finally {
+      for (const track of camera.srcObject?.getTracks() ?? []) track.stop();
+      camera.srcObject = null;
+      camera.hidden = true;
+    }
+  });
   // What is dropped beside the areas must not replace the page.
   for (const kind of ['dragover', 'drop']) addEventListener(kind, (e) => e.preventDefault());
 
@@ -71,7 +94,7 @@
   $('form').addEventListener('submit', async (e) => {
     e.preventDefault();
     if (chosen.log.length === 0) {
-      say('failed', 'Nothing was chosen', ['Choose an archive or a proof first.']);
+      say('failed', 'Nothing was chosen', ['Choose an archive, a statement or a proof first.']);
       return;
     }
     $('verify').disabled = true;
@@ -83,13 +106,16 @@
       await start();
       const checkpoints = await Promise.all([...$('checkpoints').files].map(async (file) => ({ name: file.name, text: await file.text() })));
       const answer = JSON.parse(await bahiVerify({
-        log: chosen.log, copy: chosen.copy, keys: $('keys').value, checkpoints,
+        log: chosen.log, copy: chosen.copy, keys: $('keys').value, checkpoints, code: $('code').value.trim(),
+        books: $('books').checked || $('tables').files.length > 0, tables: $('tables').files[0] || null,
         progress: (what, done, total) => {
           if (total > 0) $('progress').value = done / total;
           $('step').textContent = `${what}: ${done.toLocaleString('en')} events`;
         },
       }));
-      say(answer.verdict, titles[answer.verdict], [...answer.log ? [`The log ${answer.log}`] : [], ...answer.sentences]);
+      const books = answer.books ? answer.books.sentences || [] : [];
+      say(answer.verdict, titles[answer.verdict], [...answer.log ? [`The log ${answer.log}`] : [], ...answer.sentences, ...books]);
+      if (answer.books) $('answer').appendChild(document.createElement('pre')).textContent = answer.books.text;
     } catch (problem) {
       say('failed', 'It could not be read', [String(problem)]);
     } finally {

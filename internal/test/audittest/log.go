@@ -2,6 +2,8 @@
 package audittest
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -143,4 +145,66 @@ func File(t testing.TB, name string, text []byte) (path string) {
 	path = filepath.Join(t.TempDir(), name)
 	require.NoError(t, os.WriteFile(path, text, 0o600))
 	return path
+}
+
+// Books returns a log with a bank account 1 that a party may check: 100 comes in on 1 March 2025, and 30.50 goes out on the 2nd.
+func Books(t testing.TB) *Log {
+	t.Helper()
+	l := New(t, 0)
+	for i, e := range []struct{ stream, kind, data string }{
+		{"bank-1", "BankAccountOpened", `{"name":"HDFC"}`},
+		{"bank-2", "BankAccountOpened", `{"name":"SBI"}`},
+		{"bankrow-1", "BankRowAdded", `{"account":1,"date":"2025-03-01","in_entries":[{"amount":100}]}`},
+		{"bankrow-2", "BankRowAdded", `{"account":1,"date":"2025-03-02","out_entries":[{"amount":30.50}]}`},
+	} {
+		l.Events = append(l.Events, event.Stored{
+			Position: event.Position(i + 1), Stream: e.stream, ID: uuid.New(), Type: e.kind, Data: []byte(e.data),
+			Meta: []byte(`{"schema":1,"actor":"user:9","workspace":"` + booksWorkspace + `"}`), At: time.Date(2026, 11, 21, 18, 0, i, 0, time.UTC),
+		})
+	}
+	return l
+}
+
+const booksWorkspace = "11111111-1111-4111-8111-111111111111"
+
+// Statement returns the file of a statement of account 1 of [Books], and the code on its print.
+func (l *Log) Statement(t testing.TB, stated tlog.Stated) (file []byte, code string) {
+	t.Helper()
+	var m tlog.Map
+	var tree tlog.Tree
+	entries := map[string]*tlog.Compact{}
+	rows := map[string]string{}
+	s := tlog.Statement{Account: 1, Workspace: booksWorkspace, Stated: stated}
+	for _, e := range l.Events {
+		c := tlog.ConcernOf(&e)
+		if rows[c.Row] = cmp.Or(rows[c.Row], c.Entry); c.Row != "" {
+			c.Entry = rows[c.Row]
+		}
+		if entries[c.Entry] == nil {
+			entries[c.Entry] = &tlog.Compact{}
+		}
+		tree.Append(tlog.LeafHash(e))
+		entries[c.Entry].Append(tlog.LeafHash(e))
+		m.Set(tlog.MapKey(c.Entry), entries[c.Entry].Value())
+		if c.Entry == tlog.AccountEntry(1) {
+			s.Events = append(s.Events, e)
+		}
+	}
+	_, root := m.Settle()
+	of := entries[tlog.AccountEntry(1)]
+	own, err := tlog.NewTree(of.Size, of.Hashes)
+	require.NoError(t, err)
+	s.Entry.Size, s.Entry.Root = of.Size, own.Root()
+	s.Entry.MapPath, _ = m.Path(tlog.MapKey(tlog.AccountEntry(1)))
+	s.Common.MapPath, _ = m.Path(tlog.MapKey(tlog.CommonEntry(booksWorkspace)))
+	at := l.head(len(l.Events))
+	signed, err := tlog.Checkpoint{Origin: tlog.Origin(l.id), Size: tree.Size(), Root: tree.Root(), At: time.Now(), Position: at, Map: root}.
+		Sign(l.Key)
+	require.NoError(t, err)
+	s.Checkpoint = string(signed)
+	var out bytes.Buffer
+	require.NoError(t, tlog.WriteStatement(&out, s))
+	return out.Bytes(), tlog.StatementCode{
+		Checkpoint: tlog.CheckpointHash(signed), Account: tlog.MapKey(tlog.AccountEntry(1)), Position: at, Stated: stated,
+	}.String()
 }

@@ -1,13 +1,11 @@
 // Package kafka publishes to a Kafka topic.
 //
-// Messages are CloudEvents in binary mode (Kafka protocol binding 1.0.2: attributes are headers, the value is the
-// payload as it is). All go to one topic. The record's key is the event stream, so a stream's events are in one
-// partition, in order. A topic for each category was turned down: the first event of a new category would stop the feed until
-// an operator created its topic.
+// Messages are CloudEvents in binary mode (Kafka protocol binding 1.0.2: attributes are headers, the value is the payload as it is). All go
+// to one topic. The record's key is the event stream, so a stream's events are in one partition, in order. With a topic per category, the
+// first event of a new category would stop the feed until an operator created its topic.
 //
-// At most one batch a partition is in flight: a broker that refuses a batch for good would store the next one, and franz-go
-// would go on behind the gap. After any error the producer is discarded, and a new one publishes again what was not
-// acknowledged.
+// At most one batch per partition is in flight. A broker that refuses a batch for good would store the next one, and franz-go would
+// continue after the gap. After any error the producer is discarded, and a new one publishes again what was not acknowledged.
 package kafka
 
 import (
@@ -31,7 +29,7 @@ import (
 )
 
 const (
-	// answerTimeout bounds the brokers' acknowledgement.
+	// answerTimeout limits the wait for the brokers' acknowledgement.
 	answerTimeout = 20 * time.Second
 
 	connectTimeout = 5 * time.Second
@@ -39,15 +37,15 @@ const (
 	// metadataAfter is the pause before the brokers are asked again for their leader.
 	metadataAfter = 500 * time.Millisecond
 
-	// defaultMost is the largest batch, in bytes, of a topic with an unknown limit; Kafka's default is slightly larger.
+	// defaultMost is the largest batch, in bytes, of a topic with an unknown limit. Kafka's default is slightly larger.
 	defaultMost = 1_000_012
 
 	// The bounds that franz-go accepts.
 	minMost      = 512
 	greatestMost = 64 << 20
 
-	// batchOverhead is an upper bound of a batch of one record without key, value and headers; headerOverhead is one of a
-	// header without its name and value.
+	// batchOverhead is an upper bound of a batch with one record without key, value and headers. headerOverhead is one of a header without
+	// its name and value.
 	batchOverhead  = 256
 	headerOverhead = 16
 )
@@ -202,7 +200,7 @@ func (p *Publisher) flush(ctx context.Context, records []*kgo.Record) (err error
 	return err
 }
 
-// connect opens a client and asks for the topic's largest batch.
+// connect opens a client and reads the topic's largest batch.
 func (p *Publisher) connect(ctx context.Context, topic string) (err error) {
 	if p.client, err = kgo.NewClient(p.options...); err != nil {
 		return fmt.Errorf("make a client of Kafka: %w", err)
@@ -223,7 +221,7 @@ func (p *Publisher) connect(ctx context.Context, topic string) (err error) {
 	}
 	for _, r := range answer.Resources {
 		if kerr.ErrorForCode(r.ErrorCode) != nil {
-			continue // no topic yet, or no permission to ask
+			continue // no topic yet, or no permission to read its limits
 		}
 		for _, c := range r.Configs {
 			if c.Value == nil {

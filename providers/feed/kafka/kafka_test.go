@@ -1,5 +1,5 @@
-// Kafka itself is not on this machine: kfake is franz-go's broker for tests, which speaks Kafka's protocol over TCP,
-// checks the sequences of idempotent producers and keeps its topics in a folder.
+// Kafka itself is not on this machine. kfake is franz-go's broker for tests: it speaks Kafka's protocol over TCP, checks the sequences of
+// idempotent producers and stores its topics in a folder.
 package kafka_test
 
 import (
@@ -211,7 +211,7 @@ func TestBatchIsRepeatedInOrderAfterABrokersError(t *testing.T) {
 					}
 					answer.Topics = append(answer.Topics, told)
 				}
-				return answer, nil, true // and once: the next request is answered as usual
+				return answer, nil, true // and only once: the next request gets the normal response
 			})
 			done := 1000
 			for done < len(all) {
@@ -288,7 +288,7 @@ func TestInvalidAddressIsRefused(t *testing.T) {
 	for address, why := range map[string]string{
 		"kafka://":                         "expected an address",
 		"kafka://localhost:9092/topic":     "expected an address",
-		"kafka://localhost?user=X":         `there is no option "user", only sasl, tls, ca`,
+		"kafka://localhost?user=X":         `unknown option "user"; known are sasl, tls, ca`,
 		"kafka://localhost?tls=perhaps":    "tls: expected true or false",
 		"kafka://me:you@localhost?sasl=no": "sasl: expected plain, scram-sha-256 or scram-sha-512",
 		"kafka://localhost?sasl=no":        "sasl: expected plain, scram-sha-256 or scram-sha-512",

@@ -3,8 +3,8 @@
 // Messages are CloudEvents in binary mode (NATS protocol binding, 1.0.3-wip: attributes are headers, the body is the
 // payload as it is). JetStream uses the same ids, so the server stores each message once within its duplicate window.
 //
-// Many messages are in flight, in order: each names its predecessor as the last message that the server must have
-// (Nats-Expected-Last-Msg-Id). If one is lost, the server refuses those behind it.
+// Many messages are in flight, in order. Each names its predecessor as the last message that the server must have
+// (Nats-Expected-Last-Msg-Id). If one is lost, the server refuses those after it.
 package nats
 
 import (
@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// ackTimeout bounds the acknowledgement of one message, publishWithin that of all messages of one Publish.
+	// ackTimeout limits the wait for the acknowledgement of one message, publishTimeout that for all messages of one Publish.
 	ackTimeout     = 5 * time.Second
 	publishTimeout = 20 * time.Second
 
@@ -37,10 +37,10 @@ const (
 	// The client gives up a silent connection after two unanswered pings.
 	pingInterval = 10 * time.Second
 
-	// maxUnderWay is the most messages that wait for an acknowledgement.
+	// maxUnderWay is the maximum number of unacknowledged messages.
 	maxUnderWay = 8192
 
-	// duplicates is the duplicate window of a stream that we create. The server holds the ids in memory for as long.
+	// duplicates is the duplicate window of a stream that we create. The server keeps the ids in memory that long.
 	duplicates = 2 * time.Minute
 )
 
@@ -161,7 +161,7 @@ func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 	for len(messages) > 0 {
 		kept, err := p.send(ctx, topic, messages)
 		if code(err) == wrongLast && kept > 0 {
-			err = nil // another publisher uses the stream, or it has the messages already: send the next one without a condition
+			err = nil // another publisher uses the stream, or it already has the messages: send the next one without a condition
 		}
 		if err != nil {
 			return p.verdict(messages[kept], err)
@@ -191,11 +191,11 @@ func (p *Publisher) drop() {
 	p.conn, p.js = nil, nil
 }
 
-// verdict returns what an error about a message means.
+// verdict returns the meaning of an error of a message.
 func (p *Publisher) verdict(m *message.Message, err error) error {
 	switch {
 	case errors.Is(err, client.ErrMaxPayload):
-		defer p.drop() // a server tells a limit that is raised later to new connections only
+		defer p.drop() // a server reports a limit that is raised later to new connections only
 		return &feed.Refused{ID: m.UUID, Err: fmt.Errorf("NATS takes messages of %d bytes at most (max_payload): %w", p.conn.MaxPayload(), err)}
 	case code(err) == tooLarge, code(err) == headerTooLarge:
 		return &feed.Refused{ID: m.UUID, Err: err}
@@ -235,8 +235,8 @@ func (p *Publisher) findStream(ctx context.Context, topic string) error {
 	return nil
 }
 
-// send sends messages and returns how many of them, from the first on, are stored. Each but the first is sent on the condition
-// that its predecessor is the last one stored.
+// send sends messages and returns how many of them, from the first on, are stored. Each but the first has the condition that its
+// predecessor is the last one stored.
 func (p *Publisher) send(ctx context.Context, topic string, messages []*message.Message) (kept int, err error) {
 	acks := make([]jetstream.PubAckFuture, 0, len(messages))
 	var unsent error

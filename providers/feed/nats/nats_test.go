@@ -262,7 +262,7 @@ func TestInvalidAddressIsRefused(t *testing.T) {
 		"nats://":                         "expected an address",
 		"nats://a:b":                      "expected an address",
 		"nats://localhost:4222/x":         "expected an address",
-		"nats://localhost?strem=X":        `there is no option "strem", only stream, replicas, creds, ca`,
+		"nats://localhost?strem=X":        `unknown option "strem"; known are stream, replicas, creds, ca`,
 		"nats://localhost?replicas=two":   "replicas: expected a number",
 		"nats://localhost?creds=/nowhere": "creds: stat /nowhere",
 		"nats://localhost?ca=/nowhere":    "read the authorities' certificates",

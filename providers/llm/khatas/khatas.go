@@ -1,4 +1,4 @@
-// Package khatas reads pictures of khata pages with a model that sees them.
+// Package khatas reads pictures of khata pages with a vision model.
 package khatas
 
 import (
@@ -29,7 +29,7 @@ which side is which, the left is "in". For each entry:
 Numbers are plain decimals in ASCII digits, without grouping. Leave out totals, opening balances and entries that are struck out.
 Never invent a value: what is not written is null.`
 
-// answer is what the model is asked for.
+// answer is the form of the model's answer.
 type answer struct {
 	Entries []struct {
 		Side   string       `json:"side"`
@@ -43,7 +43,7 @@ type answer struct {
 	} `json:"entries"`
 }
 
-// See returns the entries of a page. A side or a value that cannot be in the books is unknown.
+// See returns the entries of a page. A side or value outside the books' limits is unknown.
 func (s Sight) See(ctx context.Context, image []byte) ([]khatapage.Entry, error) {
 	picture, err := llm.Picture(image)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s Sight) See(ctx context.Context, image []byte) ([]khatapage.Entry, error)
 	}
 	entries := []khatapage.Entry{}
 	for _, e := range a.Entries {
-		if len(entries) > khatapage.MaxEntries { // which tells that there are more
+		if len(entries) > khatapage.MaxEntries { // which reports that there are more
 			break
 		}
 		read := khatapage.Entry{
@@ -84,7 +84,7 @@ func text(given *string) *string {
 	return &tidy
 }
 
-// number returns a positive number of the books, nil for anything else.
+// number returns a positive number within the books' limits, nil for anything else.
 func number[T ~int64](given *json.Number, parse func(string) (T, error)) *T {
 	if given == nil || strings.HasPrefix(given.String(), "-") {
 		return nil

@@ -24,7 +24,7 @@ func page(t *testing.T) []byte {
 	return file.Bytes()
 }
 
-// see lets a model that says so read a page.
+// see makes a model with this answer read a page.
 func see(t *testing.T, said ...llmtest.Reply) ([]khatapage.Entry, *llmtest.Server, error) {
 	t.Helper()
 	s := llmtest.New(t, said...)
@@ -34,7 +34,7 @@ func see(t *testing.T, said ...llmtest.Reply) ([]khatapage.Entry, *llmtest.Serve
 	return entries, s, err
 }
 
-// entry is the JSON of an entry with these fields beside the side, the others null.
+// entry is the JSON of an entry with these fields and a side; the others are null.
 func entry(side, fields string) string {
 	given := fmt.Sprintf(`"side":%q,%s`, side, fields)
 	for _, name := range []string{"date", "party_name", "item_name", "weight", "touch", "fine_weight", "amount"} {
@@ -68,7 +68,7 @@ func TestAPageIsReadByTheVisionModel(t *testing.T) {
 	require.Contains(t, string(asked.Messages[1].Content), `"url":"data:image/jpeg;base64,`)
 }
 
-// What the page tells the model, and what the model makes up, ends within the limits of the books.
+// Instructions on the page, and inventions of the model, stay within the limits of the books.
 func TestWhatCannotBeInTheBooksIsUnknown(t *testing.T) {
 	t.Parallel()
 	for fields, want := range map[string]khatapage.Entry{
@@ -94,7 +94,7 @@ func TestWhatCannotBeInTheBooksIsUnknown(t *testing.T) {
 	}
 	entries, _, err = see(t, says(many...))
 	require.NoError(t, err)
-	require.Len(t, entries, khatapage.MaxEntries+1, "so that it is told that there are more")
+	require.Len(t, entries, khatapage.MaxEntries+1, "so that the response reports that there are more")
 }
 
 func TestAModelThatMisbehavesIsAnError(t *testing.T) {

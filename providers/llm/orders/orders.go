@@ -1,5 +1,5 @@
-// Package orders reads orders with a language model: the text of a chat message, or a picture. What the model says is a proposal within the
-// limits of ordertext, whatever the message told the model to say.
+// Package orders reads orders with a language model: the text of a chat message, or a picture. The result is a proposal within the limits
+// of ordertext, whatever instructions the message had for the model.
 package orders
 
 import (
@@ -23,7 +23,7 @@ import (
 // Reader reads orders.
 type Reader struct {
 	Model *llm.Client
-	Fetch *http.Client // gets the pictures that messages refer to, and MUST reach public addresses only
+	Fetch *http.Client // fetches the pictures of messages, and MUST reach public addresses only
 }
 
 const (
@@ -42,7 +42,7 @@ List every item that is ordered, in the order of the message. For each:
 slip_number: the number of the order slip, if the message has one, or null.
 Never invent a value: what is not written is null. A greeting or a question orders nothing.`
 
-// answer is what the model is asked for.
+// answer is the form of the model's answer.
 type answer struct {
 	Slip    *string `json:"slip_number"`
 	Entries []struct {
@@ -53,8 +53,8 @@ type answer struct {
 	} `json:"entries"`
 }
 
-// ReadOrder reads the text of a message and the picture that it refers to: media is a JSON object with a url, "" for none. Without a model
-// for pictures, or if the file is none, it reads the text alone.
+// ReadOrder reads the text of a message and its picture: media is a JSON object with a url, "" for none. Without a vision model, or if the
+// file is not a picture, it reads the text alone.
 func (r Reader) ReadOrder(ctx context.Context, text, media string) (ordertext.Order, error) {
 	q := llm.Question{Rules: rules, Data: strings.ToValidUTF8(text[:min(len(text), maxText)], "")}
 	var failed error
@@ -75,7 +75,7 @@ func (r Reader) ReadOrder(ctx context.Context, text, media string) (ordertext.Or
 	return a.within(text), nil
 }
 
-// picture gets the file of a message. Its errors name no address.
+// picture fetches the file of a message. Its errors contain no address.
 func (r Reader) picture(ctx context.Context, media string) (llm.Image, error) {
 	var file struct{ URL string }
 	if json.Unmarshal([]byte(media), &file) != nil || file.URL == "" {
@@ -102,13 +102,13 @@ func (r Reader) picture(ctx context.Context, media string) (llm.Image, error) {
 	return llm.Picture(data)
 }
 
-// The confidences of a model's entries, in percent: the rules read the same numbers from the text, or not.
+// The confidences of a model's entries, in percent: whether the rules find the same numbers in the text, or not.
 const (
 	agreed = 90
 	alone  = 60
 )
 
-// within returns the order within the limits (CONTRACT.md I13): a number outside is unknown, not the limit.
+// within limits the order (CONTRACT.md I13): a number outside a limit becomes unknown.
 func (a answer) within(text string) (o ordertext.Order) {
 	byRules := ordertext.Parse(text).Entries
 	slip := ordertext.Tidy(known(a.Slip), ordertext.MaxSlip)
@@ -140,7 +140,7 @@ func (a answer) within(text string) (o ordertext.Order) {
 	return o
 }
 
-// number returns 0 for no number, and for one that is written with an exponent or too many digits.
+// number returns 0 for a non-number, and for one with an exponent or too many digits.
 func number(text *json.Number) decimal.Decimal {
 	if text == nil || len(*text) > maxDigits || strings.ContainsAny(text.String(), "eE") {
 		return decimal.Zero

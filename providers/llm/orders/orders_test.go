@@ -40,7 +40,7 @@ func TestOrderIsReadByTheModel(t *testing.T) {
 	}}, o)
 }
 
-// Servers that take no schema leave out what is unknown.
+// Servers that ignore schemas omit unknown fields.
 func TestAnswerNeedsNoFieldThatMayBeNull(t *testing.T) {
 	t.Parallel()
 	s := llmtest.New(t, llmtest.Says(`{"entries": [{"item_name": "payal", "weight": 250}, {"item_name": "ring", "client_name": null}]}`))
@@ -50,7 +50,7 @@ func TestAnswerNeedsNoFieldThatMayBeNull(t *testing.T) {
 	require.Equal(t, []ordertext.Entry{{Item: "payal", Weight: 250_000, Confidence: 90}, {Item: "ring", Confidence: 60}}, o.Entries)
 }
 
-// The model does what the message tells it: that fills fields within their limits, and no more.
+// The model follows the message's instructions: that fills fields within their limits, and no more.
 func TestInjectedPromptFillsFieldsWithinTheirLimits(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]ordertext.Entry{

@@ -1,0 +1,357 @@
+package ledgercmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/ledger"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/khata"
+	"bahi/domain/ledger/metal"
+	"bahi/domain/unit"
+)
+
+// Transfer asks for two rows: a value moves from one account to another.
+type Transfer struct {
+	book.Movement
+
+	From int64     `json:"from" minimum:"1" doc:"ID of the account that gives"`
+	To   int64     `json:"to" minimum:"1" doc:"ID of the account that takes"`
+	Date unit.Date `json:"date" doc:"Date of both rows"`
+}
+
+// Paired is the rows of a pair as a command left them.
+type Paired struct {
+	Rows     []PairedRow
+	Position event.Position
+	Replayed bool
+}
+
+// PairedRow is a row of a pair. ID is 0 and Revision -1 in a dry run of a transfer.
+type PairedRow struct {
+	rowID
+
+	Revision int64
+	Name     string // of the account
+	book.Row
+}
+
+// rowID is a row and its ledger.
+type rowID struct {
+	Ledger *book.Ledger
+	ID     int64
+}
+
+func (r rowID) stream() (*event.Kind[book.Row], string) { return r.Ledger.Rows, id(r.ID) }
+
+// Transfer posts the two rows of a transfer, which name each other.
+func (b *Books) Transfer(ctx context.Context, req commands.Request, t Transfer) (Paired, error) {
+	accounts := [...]int64{t.From, t.To}
+	var ledgers [2]*book.Ledger
+	var wrong []fault.Field
+	for i, account := range accounts {
+		l, err := b.ledgerOf(ctx, account)
+		if err != nil {
+			return Paired{}, err
+		}
+		if ledgers[i] = l; l == nil {
+			wrong = append(wrong, noAccount(i))
+		}
+	}
+	if t.From == t.To {
+		wrong = append(wrong, fault.Field{Field: "to", Message: "must not be the account that gives"})
+	}
+	if len(wrong) > 0 {
+		return Paired{}, fault.Fields(wrong...)
+	}
+	return b.pairing(ctx, req, ledgers[0], func(ctx context.Context, tx *commands.Tx) ([]PairedRow, error) {
+		added, err := b.transferRows(ctx, tx, t, req.Workspace, ledgers)
+		if err != nil {
+			return nil, err
+		}
+		first, err := b.post(ctx, tx, added)
+		if err != nil {
+			return nil, err
+		}
+		rows := make([]PairedRow, len(added))
+		for i, row := range added {
+			rows[i] = PairedRow{rowID: rowID{row.Ledger, 0}, Revision: -1, Row: row.Evolve(book.Row{})}
+			if first != 0 {
+				rows[i].ID = first + int64(i)
+			}
+		}
+		if first != 0 {
+			err = pair(ctx, tx, rows)
+		}
+		return rows, err
+	}, func(out commands.Outcome[book.Row]) ([]rowID, error) {
+		return []rowID{{ledgers[0], numbered(out.ID)}, {ledgers[1], out.State.PairedWith}}, nil
+	})
+}
+
+func noAccount(side int) fault.Field {
+	return fault.Field{Field: [...]string{"from", "to"}[side], Message: "there is no open account with this id"}
+}
+
+// transferRows returns the rows of a transfer, or what refuses them.
+func (b *Books) transferRows(ctx context.Context, tx *commands.Tx, t Transfer, workspace uuid.UUID,
+	ledgers [2]*book.Ledger) ([]khata.Row, error) {
+	wrong := t.Check(ledgers[0], ledgers[1])
+	if t.Date > b.Today()+1 {
+		wrong = append(wrong, fault.Field{Field: "date", Message: "must not be after tomorrow"})
+	}
+	var locked error
+	for i, account := range [...]int64{t.From, t.To} {
+		s, err := standingOf(ctx, tx, ledgers[i], account, workspace)
+		if err != nil {
+			return nil, err
+		}
+		if !s.AccountOpen {
+			wrong = append(wrong, noAccount(i))
+		}
+		locked = cmp.Or(locked, s.CheckDates(t.Date))
+	}
+	if len(wrong) > 0 {
+		return nil, fault.Fields(wrong...)
+	}
+	if locked != nil {
+		return nil, locked
+	}
+	rows := make([]khata.Row, len(ledgers))
+	for i, l := range ledgers {
+		c := book.AddRow{Ledger: l, Account: [...]int64{t.From, t.To}[i], Today: b.Today(), RowInput: l.Transfer(t.Date, t.Movement, i == 0)}
+		row, err := c.Row()
+		if err != nil {
+			return nil, err
+		}
+		rows[i] = khata.Row{Ledger: l, RowAdded: row}
+	}
+	return rows, nil
+}
+
+// ledgerOf returns the ledger of an account, nil where there is no such account. An account stays in its ledger.
+func (b *Books) ledgerOf(ctx context.Context, account int64) (*book.Ledger, error) {
+	for _, l := range ledger.All {
+		a, err := commands.LoadCached(ctx, b.Commands, l.Accounts, id(account), func(a book.Account) bool { return a.Opened != 0 })
+		if err != nil || a.Revision >= 0 {
+			return l, err
+		}
+	}
+	return nil, nil
+}
+
+// ledgerOfRow returns the ledger of a row, nil where there is no such row.
+func (b *Books) ledgerOfRow(ctx context.Context, row int64) (*book.Ledger, error) {
+	for _, l := range ledger.All {
+		r, err := commands.LoadCached(ctx, b.Commands, l.Rows, id(row), func(r book.Row) bool { return r.Account != 0 })
+		if err != nil || r.Revision >= 0 {
+			return l, err
+		}
+	}
+	return nil, nil
+}
+
+// pairing carries out a decision on the rows of a pair, of which the first is of the ledger. A repetition finds the rows again.
+func (b *Books) pairing(ctx context.Context, req commands.Request, l *book.Ledger,
+	decide func(context.Context, *commands.Tx) ([]PairedRow, error),
+	again func(commands.Outcome[book.Row]) ([]rowID, error)) (p Paired, err error) {
+	out, err := commands.Do(ctx, b.Commands, req, l.Rows, func(ctx context.Context, tx *commands.Tx) (err error) {
+		p.Rows, err = decide(ctx, tx)
+		return err
+	})
+	if err != nil {
+		return Paired{}, err
+	}
+	p.Position, p.Replayed = out.Position, out.Replayed
+	if out.Replayed {
+		rows, err := again(out)
+		if err != nil {
+			return p, err
+		}
+		p.Rows = make([]PairedRow, len(rows))
+		for i, r := range rows {
+			kind, id := r.stream()
+			row, err := commands.LoadAt(ctx, b.Commands, kind, id, out.Position)
+			if err != nil {
+				return p, err
+			}
+			p.Rows[i] = PairedRow{rowID: r, Revision: row.Revision, Row: row.State}
+		}
+	}
+	for i, row := range p.Rows {
+		a, err := commands.Load(ctx, b.Commands.Cached(), row.Ledger.Accounts, id(row.Account))
+		if err != nil {
+			return p, err
+		}
+		p.Rows[i].Name = a.State.Name
+	}
+	return p, nil
+}
+
+// pair records in each of two rows that it is paired with the other.
+func pair(ctx context.Context, tx *commands.Tx, rows []PairedRow) error {
+	for i, other := range []PairedRow{rows[1], rows[0]} {
+		kind, id := rows[i].stream()
+		l, err := commands.Decide(ctx, tx, kind, id, book.PairRow{RowPaired: book.RowPaired{With: other.ID, Account: other.Account}})
+		if err != nil {
+			return err
+		}
+		rows[i].Row, rows[i].Revision = l.State, l.Revision
+	}
+	return nil
+}
+
+// PairRows pairs two rows. It changes nothing where they are paired with each other.
+func (b *Books) PairRows(ctx context.Context, req commands.Request, ids []int64) (Paired, error) {
+	if len(ids) != 2 || ids[0] == ids[1] {
+		return Paired{}, fault.Fields(fault.Field{Field: "rows", Message: "two different rows are needed"})
+	}
+	found := make([]rowID, len(ids))
+	for i, row := range ids {
+		l, err := b.ledgerOfRow(ctx, row)
+		if err == nil && l == nil {
+			err = noRow(i)
+		}
+		if err != nil {
+			return Paired{}, err
+		}
+		found[i] = rowID{l, row}
+	}
+	return b.pairing(ctx, req, found[0].Ledger, func(ctx context.Context, tx *commands.Tx) ([]PairedRow, error) {
+		rows := make([]PairedRow, len(found))
+		var sides [2]book.Pairable
+		for i, r := range found {
+			row, account, err := loadRow(ctx, tx, r, req.Workspace)
+			if err == nil && !account.Open() {
+				err = noRow(i)
+			}
+			if err != nil {
+				return nil, err
+			}
+			of, err := commands.Load(ctx, tx, metal.Kind, req.Workspace.String())
+			if err != nil {
+				return nil, err
+			}
+			rows[i] = PairedRow{rowID: r, Revision: row.Revision, Row: row.State}
+			sides[i] = book.Pairable{Ledger: r.Ledger, ID: r.ID, Row: row.State, Metal: cmp.Or(row.State.Metal(), account.Metal, of.State.Of())}
+		}
+		if rows[0].PairedWith == rows[1].ID {
+			_, err := commands.Decide(ctx, tx, found[0].Ledger.Rows, id(found[0].ID), book.KeepRow{})
+			return rows, err
+		}
+		if err := book.CheckPair(sides[0], sides[1]); err != nil {
+			return nil, err
+		}
+		return rows, pair(ctx, tx, rows)
+	}, func(commands.Outcome[book.Row]) ([]rowID, error) { return found, nil })
+}
+
+func noRow(nth int) error {
+	return fault.Fields(fault.Field{Field: fmt.Sprintf("rows[%d]", nth), Message: "there is no row with this id"})
+}
+
+// loadRow returns a row of a workspace and its account, which is not open where the row is not to be found.
+func loadRow(ctx context.Context, tx *commands.Tx, r rowID, workspace uuid.UUID) (row commands.Loaded[book.Row], a book.Account, err error) {
+	kind, of := r.stream()
+	if row, err = commands.Load(ctx, tx, kind, of); err != nil || !row.State.Exists() || row.Workspace != workspace {
+		return row, a, err
+	}
+	account, err := commands.Load(ctx, tx, r.Ledger.Accounts, id(row.State.Account))
+	return row, account.State, err
+}
+
+// UnpairRow takes the pairing of a row away, and of the other row if its account is still open.
+func (b *Books) UnpairRow(ctx context.Context, req commands.Request, row int64) (Paired, error) {
+	l, err := b.ledgerOfRow(ctx, row)
+	if err == nil && l == nil {
+		err = book.ErrNoRow
+	}
+	if err != nil {
+		return Paired{}, err
+	}
+	first := rowID{l, row}
+	return b.pairing(ctx, req, l, func(ctx context.Context, tx *commands.Tx) ([]PairedRow, error) {
+		loaded, account, err := loadRow(ctx, tx, first, req.Workspace)
+		if err == nil && !account.Open() {
+			err = book.ErrNoRow
+		}
+		if err != nil {
+			return nil, err
+		}
+		both := []rowID{first}
+		if other, _, err := b.other(ctx, tx, loaded.State, req.Workspace); err != nil {
+			return nil, err
+		} else if other.ID != 0 {
+			both = append(both, other)
+		}
+		rows := make([]PairedRow, len(both))
+		for i, r := range both {
+			kind, id := r.stream()
+			l, err := commands.Decide(ctx, tx, kind, id, book.UnpairRow{})
+			if err != nil {
+				return nil, err
+			}
+			rows[i] = PairedRow{rowID: r, Revision: l.Revision, Row: l.State}
+		}
+		return rows, nil
+	}, func(out commands.Outcome[book.Row]) ([]rowID, error) {
+		kind, id := first.stream()
+		after, err := commands.LoadAt(ctx, b.Commands, kind, id, out.Position)
+		if err != nil {
+			return nil, err
+		}
+		before, err := commands.LoadAt(ctx, b.Commands, kind, id, after.Position-1)
+		if err != nil {
+			return nil, err
+		}
+		other, err := b.ledgerOfRow(ctx, before.State.PairedWith)
+		return []rowID{first, {other, before.State.PairedWith}}, err
+	})
+}
+
+// other returns the row that a row is paired with. ID is 0 if there is none, or if its account is no longer open.
+func (b *Books) other(ctx context.Context, tx *commands.Tx, r book.Row, workspace uuid.UUID) (of rowID, row book.Row, err error) {
+	if r.PairedWith == 0 {
+		return of, row, nil
+	}
+	l, err := b.ledgerOfRow(ctx, r.PairedWith)
+	if err != nil || l == nil {
+		return of, row, err
+	}
+	loaded, account, err := loadRow(ctx, tx, rowID{l, r.PairedWith}, workspace)
+	if err == nil && account.Open() {
+		of, row = rowID{l, r.PairedWith}, loaded.State
+	}
+	return of, row, err
+}
+
+// follow carries a change of a row over to the row that it is paired with, or refuses the change.
+func (b *Books) follow(ctx context.Context, tx *commands.Tx, before, after book.Row, workspace uuid.UUID) error {
+	of, other, err := b.other(ctx, tx, before, workspace)
+	if err != nil || of.ID == 0 || before == after {
+		return err
+	}
+	c, err := book.Follow(before, after, of.Ledger, other, b.Today())
+	if err != nil || c == nil {
+		return err
+	}
+	kind, row := of.stream()
+	changed, err := commands.Decide(ctx, tx, kind, row, c)
+	if err != nil {
+		return &rowError{of.ID, err}
+	}
+	s, err := standingOf(ctx, tx, of.Ledger, other.Account, workspace)
+	if err == nil {
+		err = s.RefusesStep(other, changed.State)
+	}
+	if err != nil {
+		return &rowError{of.ID, err}
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package book
+
+import (
+	"cmp"
+	"fmt"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/unit"
+)
+
+// What moves from one account to another is two rows, which name each other. A pairing changes no balance, so it is allowed on locked days.
+
+// RowPaired records the row of another account that takes what this row gives, or gives what it takes.
+type RowPaired struct {
+	With    int64 `json:"with"`
+	Account int64 `json:"account"` // of the other row
+}
+
+// RowUnpaired ends the pairing.
+type RowUnpaired struct{}
+
+// Evolve notes the other row.
+func (e RowPaired) Evolve(r Row) Row { r.PairedWith = e.With; return r }
+
+// Evolve drops the other row.
+func (RowUnpaired) Evolve(r Row) Row { r.PairedWith = 0; return r }
+
+// Moved returns what the row counts in all, without what was lost in work: what another row may take or give.
+func (r Row) Moved() Effect {
+	in, out := r.Counts()
+	return in.Minus(out).Minus(Effect{Fine: r.Lost()})
+}
+
+// Lost returns how much metal was lost in work.
+func (r Row) Lost() unit.Grams {
+	if r.Void {
+		return 0
+	}
+	return r.In.Loss - r.Out.Loss
+}
+
+// Metal returns the metal that the row names, "" for that of its account.
+func (r Row) Metal() string { return cmp.Or(r.In.Metal, r.Out.Metal) }
+
+// Debit returns what the row adds to what the workshop has or is owed.
+func (l *Ledger) Debit(r Row) Effect {
+	if l.Held {
+		return r.Moved()
+	}
+	return Effect{}.Minus(r.Moved())
+}
+
+// Movement is money or fine metal that moves from one account to another.
+type Movement struct {
+	Amount      *unit.Money `json:"amount,omitempty" doc:"In rupees; this or fine_weight"`
+	FineWeight  *unit.Grams `json:"fine_weight,omitempty" doc:"In grams; polishers count it as weight"`
+	Metal       Metal       `json:"metal,omitempty" maxLength:"40" doc:"Metal of the fine weight; absent: that of each account"`
+	Description Text        `json:"description,omitempty" maxLength:"200" doc:"Description of both entries"`
+}
+
+// Check returns what is wrong with the value, by field.
+func (v Movement) Check(from, to *Ledger) []fault.Field {
+	var c Checker
+	switch {
+	case v.Amount == nil && v.FineWeight == nil:
+		c.Wrong("amount", "amount or fine_weight is required")
+	case v.Amount != nil && v.FineWeight != nil:
+		c.Wrong("fine_weight", "is not possible with amount: post two transfers")
+	case v.Amount != nil && *v.Amount <= 0:
+		c.Wrong("amount", "must be more than 0")
+	case v.FineWeight != nil && *v.FineWeight <= 0:
+		c.Wrong("fine_weight", "must be more than 0")
+	case v.FineWeight != nil && (!from.Metal || !to.Metal):
+		c.Wrong("fine_weight", "a bank account has no metal")
+	}
+	c.Metallic(v.Metal, v.FineWeight != nil)
+	c.Text("description", v.Description, MaxItemName)
+	return c.Faults()
+}
+
+// Transfer returns the row of an account that gives or takes a value.
+func (l *Ledger) Transfer(date unit.Date, v Movement, gives bool) RowInput {
+	if out := gives == l.Held; out {
+		return RowInput{Date: &date, In: l.in.none, Out: l.transferOut(v)}
+	}
+	return RowInput{Date: &date, In: l.transferIn(v), Out: l.out.none}
+}
+
+// Pairable is a row as a pairing looks at it.
+type Pairable struct {
+	Ledger *Ledger
+	ID     int64
+	Row
+	Metal string // of the row, its account or the books
+}
+
+// CheckPair returns why two rows cannot be paired, nil if they can.
+func CheckPair(a, b Pairable) error {
+	for _, one := range [...]Pairable{a, b} {
+		if err := one.Editable(); err != nil {
+			return conflictWith("rows", one.ID, "Row %d is void, reversed, or reverses another row")
+		}
+		if one.PairedWith != 0 {
+			return conflictWith("rows", one.ID, "Row %d is paired with another row already")
+		}
+	}
+	wrong := ""
+	switch sum := a.Ledger.Debit(a.Row).Plus(b.Ledger.Debit(b.Row)); {
+	case a.Account == b.Account:
+		wrong = "both rows are of the same account"
+	case sum.Cash != 0:
+		wrong = fmt.Sprintf("the rows differ by %s rupees: one has to give what the other takes", abs(sum.Cash))
+	case sum.Fine != 0:
+		wrong = fmt.Sprintf("the rows differ by %s grams: one has to give what the other takes", abs(sum.Fine))
+	case a.Moved() == Effect{}:
+		wrong = "the rows move nothing"
+	case a.Moved().Fine != 0 && a.Metal != b.Metal:
+		wrong = fmt.Sprintf("one row is of %s, the other of %s", a.Metal, b.Metal)
+	default:
+		return nil
+	}
+	return fault.Fields(fault.Field{Field: "rows", Message: wrong})
+}
+
+func abs[Q unit.Money | unit.Grams](q Q) Q { return max(q, -q) }
+
+// PairRow records the other row.
+type PairRow struct{ RowPaired }
+
+// Decide returns the pairing. [CheckPair] is the caller's.
+func (c PairRow) Decide(Row) ([]event.Event[Row], error) { return []event.Event[Row]{c.RowPaired}, nil }
+
+// ErrNoRow refuses the id of a row that is not to be found.
+var ErrNoRow = fault.New(fault.NotFound, "Row not found")
+
+// KeepRow changes nothing.
+type KeepRow struct{}
+
+// Decide returns no event.
+func (KeepRow) Decide(Row) ([]event.Event[Row], error) { return nil, nil }
+
+// UnpairRow ends the pairing of a row.
+type UnpairRow struct{}
+
+// Decide returns a conflict for a row that is not paired.
+func (UnpairRow) Decide(r Row) ([]event.Event[Row], error) {
+	if r.PairedWith == 0 {
+		return nil, fault.New(fault.Conflict, "The row is not paired")
+	}
+	return []event.Event[Row]{RowUnpaired{}}, nil
+}
+
+// Follow returns what a change of a row asks of the other row of its pair: nil, if that one stays. It returns a conflict where the two would
+// no longer agree.
+func Follow(before, after Row, of *Ledger, other Row, today unit.Date) (event.Command[Row], error) {
+	switch {
+	case after.Deleted:
+		return DeleteRow{Ledger: of, Account: other.Account}, nil
+	case after.Void && !before.Void:
+		return VoidRow{Ledger: of, Account: other.Account}, nil
+	case after.Moved() != before.Moved() || after.Metal() != before.Metal():
+		return nil, conflictWith("paired_with", before.PairedWith, "The row is paired with row %d, which has the same value: unpair them first")
+	case after.Date != before.Date && before.Date == other.Date:
+		return EditRow{Ledger: of, Account: other.Account, Today: today, RowInput: RowInput{Date: &after.Date}}, nil
+	default:
+		return nil, nil
+	}
+}

@@ -1,0 +1,281 @@
+// Package confirmation asks parties whether they agree with their balances as of a day. Each party gets one message of a campaign.
+package confirmation
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/unit"
+)
+
+// Kind names what a stream confirmation-<number> holds. A name is for ever: old logs have it.
+var Kind = event.NewKind("confirmation",
+	event.Of[Requested]("ConfirmationRequested", 1),
+	event.Of[PartiesListed]("ConfirmationPartiesListed", 1),
+)
+
+// The refusals.
+var (
+	ErrNotFound = fault.New(fault.NotFound, "Confirmation not found")
+	ErrNoParty  = fault.New(fault.NotFound, "The confirmation has no such account")
+	ErrNotAsked = fault.New(fault.Conflict, "The party was not asked: no message was sent to it")
+)
+
+// LinkLifetime is how long the link to a statement works.
+const LinkLifetime = 90 * 24 * time.Hour
+
+// The reasons why a party is skipped.
+const (
+	NoContact     = "no_contact"
+	ContactErased = "contact_erased"
+	NoPhone       = "no_phone"
+	NoConsent     = "no_consent"
+	AccountClosed = "account_closed"
+)
+
+// State is what decisions and messages need.
+type State struct {
+	Requested
+
+	Parties map[int64]Party // by account
+}
+
+// Party is an account that is asked, with its balances as of the day. An event has no values of a person.
+type Party struct {
+	Ledger  string     `json:"ledger"`
+	Account int64      `json:"account"`
+	Contact int64      `json:"contact,omitempty"`
+	Message int64      `json:"message,omitempty"` // 0: none is sent
+	Skipped string     `json:"skipped,omitempty"` // why
+	Cash    unit.Money `json:"cash"`              // IN less OUT
+	Fine    unit.Grams `json:"fine"`
+}
+
+// Requested records that parties are asked.
+type Requested struct {
+	Kind     string         `json:"kind,omitempty"` // of the accounts; empty: they were named
+	AsOf     unit.Date      `json:"as_of"`
+	Position event.Position `json:"position"` // at which the balances were read
+	Channel  int64          `json:"channel"`
+	Template int64          `json:"template"`
+	Campaign int64          `json:"campaign"` // that sends the messages
+}
+
+// PartiesListed records some of the parties.
+type PartiesListed struct {
+	Parties []Party `json:"parties"`
+}
+
+// Evolve begins the confirmation.
+func (e Requested) Evolve(State) State { return State{Requested: e} }
+
+// Evolve adds the parties.
+func (e PartiesListed) Evolve(s State) State {
+	all := maps.Clone(s.Parties)
+	if all == nil {
+		all = map[int64]Party{}
+	}
+	for _, p := range e.Parties {
+		all[p.Account] = p
+	}
+	s.Parties = all
+	return s
+}
+
+// Request asks the parties of some accounts, or of all accounts of a ledger.
+type Request struct {
+	Accounts []int64   `json:"accounts,omitempty" minItems:"1" maxItems:"10000" doc:"IDs of accounts; absent: all of a kind"`
+	Kind     string    `json:"kind,omitempty" enum:"bullion,client,karigar,polisher" doc:"Ledger; absent: the named accounts"`
+	AsOf     unit.Date `json:"as_of" doc:"Last day of the balances"`
+	Channel  int64     `json:"channelId" minimum:"1" doc:"ID of the channel"`
+	Template int64     `json:"templateId" minimum:"1" doc:"ID of a template of the channel"`
+}
+
+// Check returns what is wrong with the request itself.
+func (c Request) Check(today unit.Date) error {
+	var wrong []fault.Field
+	if (len(c.Accounts) > 0) == (c.Kind != "") {
+		wrong = append(wrong, fault.Field{Field: "accounts", Message: "expected either accounts or kind"})
+	}
+	named := map[int64]bool{}
+	for i, id := range c.Accounts {
+		if named[id] {
+			wrong = append(wrong, fault.Field{Field: fmt.Sprintf("accounts[%d]", i), Message: "is named twice"})
+		}
+		named[id] = true
+	}
+	if c.AsOf > today {
+		wrong = append(wrong, fault.Field{Field: "as_of", Message: "must not be in the future"})
+	}
+	if len(wrong) > 0 {
+		return fault.Fields(wrong...)
+	}
+	return nil
+}
+
+// Candidate is an account that may be asked.
+type Candidate struct {
+	Party
+
+	Name   string
+	Phone  string
+	OptIn  bool
+	Erased bool // the contact is gone
+	Closed bool
+}
+
+// skipped returns why the party is not asked, "" if it is.
+func (c Candidate) skipped() string {
+	switch {
+	case c.Closed:
+		return AccountClosed
+	case c.Contact == 0:
+		return NoContact
+	case c.Erased:
+		return ContactErased
+	case c.Phone == "":
+		return NoPhone
+	case !c.OptIn:
+		return NoConsent
+	}
+	return ""
+}
+
+// Choose returns the parties, each with the reason why it is skipped. It returns what is wrong with the named accounts, or a conflict if two
+// parties that are asked have one phone.
+func (c Request) Choose(found []Candidate) ([]Party, error) {
+	var wrong []fault.Field
+	known, phones := map[int64]Candidate{}, map[string]Candidate{}
+	for _, f := range found {
+		known[f.Account] = f
+	}
+	for i, id := range c.Accounts {
+		switch f, is := known[id]; {
+		case !is:
+			wrong = append(wrong, fault.Field{Field: fmt.Sprintf("accounts[%d]", i), Message: "Account not found"})
+		case f.Ledger == "bank":
+			wrong = append(wrong, fault.Field{Field: fmt.Sprintf("accounts[%d]", i), Message: "a bank account has no party"})
+		}
+	}
+	if len(found) > maxParties {
+		wrong = append(wrong, fault.Field{Field: "kind", Message: fmt.Sprintf("at most %d accounts: name them in accounts", maxParties)})
+	}
+	if len(wrong) > 0 {
+		return nil, fault.Fields(wrong...)
+	}
+	parties := make([]Party, len(found))
+	for i, f := range found {
+		parties[i] = f.Party
+		if parties[i].Skipped = f.skipped(); parties[i].Skipped != "" {
+			continue
+		}
+		if other, taken := phones[f.Phone]; taken {
+			return nil, shared(other, f)
+		}
+		phones[f.Phone] = f
+	}
+	return parties, nil
+}
+
+// shared refuses two accounts with one phone: an answer would be of both.
+func shared(a, b Candidate) error {
+	e := &fault.Error{Kind: fault.Conflict, Code: "phone_shared",
+		Detail: fmt.Sprintf("Accounts %d (%s) and %d (%s) have one phone", a.Account, a.Name, b.Account, b.Name)}
+	for _, c := range []Candidate{a, b} {
+		e.Fields = append(e.Fields, fault.Field{Field: "accounts", Message: "another account has the same phone", ID: c.Account})
+	}
+	return e
+}
+
+// maxParties bounds the parties of a confirmation.
+const maxParties = 10_000
+
+// Asked is the newest request that a contact got before a message, with the texts of the contact from then to the message.
+type Asked struct {
+	Confirmation, Account, Contact int64
+	Position                       event.Position
+	Messages                       []int64
+	Texts                          []string
+}
+
+// maxListed bounds the parties of an event.
+const maxListed = 1000
+
+// Begin records a request with its parties.
+type Begin struct {
+	Requested
+
+	Parties []Party
+}
+
+// Decide lists the parties in the order of their accounts.
+func (c Begin) Decide(State) ([]event.Event[State], error) {
+	events := []event.Event[State]{c.Requested}
+	for rest := c.Parties; len(rest) > 0; {
+		n := min(len(rest), maxListed)
+		events = append(events, PartiesListed{Parties: rest[:n]})
+		rest = rest[n:]
+	}
+	return events, nil
+}
+
+// places are the values of a template's numbered placeholders, in their order. A named placeholder has the same name.
+var places = []string{"name", "as_of", "cash", "fine", "link"}
+
+// Params returns what fills each placeholder of a template, or an error that names a placeholder without a value. A button is a link
+// whose address ends with the token.
+func Params(parameters, extras []string) (map[string]string, error) {
+	params := map[string]string{}
+	for _, place := range append(append([]string{}, parameters...), extras...) {
+		value := ""
+		for i, name := range places {
+			if place == name || place == strconv.Itoa(i+1) {
+				value = name
+			}
+		}
+		if strings.HasPrefix(place, "button_") {
+			value = "token"
+		}
+		if value == "" {
+			return nil, fault.Fields(fault.Field{Field: "templateId",
+				Message: "the template's placeholder " + place + " is none of " + strings.Join(places, ", ") + " or 1 to 5"})
+		}
+		params[place] = "{{" + value + "}}"
+	}
+	return params, nil
+}
+
+// words are what a party reads of the sign of a balance, by language: it owes, the workshop owes, neither, and the unit of fine metal.
+var words = map[string][4]string{
+	"en": {"you owe", "owes you", "settled", "g fine"},
+	"gu": {"દેવાના છે", "લેવાના છે", "હિસાબ ચૂકતે", "ગ્રામ ફાઇન"},
+	"hi": {"देना है", "लेना है", "हिसाब बराबर", "ग्राम फाइन"},
+}
+
+// Values returns the values of a party's message, as old and new texts. A balance above 0 is owed to the party.
+func (s State) Values(p Party, language, link string) []string {
+	in, known := words[strings.ToLower(language[:min(len(language), 2)])]
+	if !known {
+		in = words["en"]
+	}
+	owed := func(figure string, n int64) string {
+		switch {
+		case n < 0:
+			return figure + " " + in[0]
+		case n > 0:
+			return figure + " " + in[1]
+		}
+		return figure + " " + in[2]
+	}
+	cash := "₹" + unit.Indian(p.Cash.Decimal().Abs().StringFixed(unit.MoneyPlaces))
+	fine := unit.Indian(p.Fine.Decimal().Abs().StringFixed(unit.GramsPlaces)) + " " + in[3]
+	return []string{
+		"{{as_of}}", s.AsOf.Time().Format("02 Jan 2006"), "{{cash}}", owed(cash, int64(p.Cash)), "{{fine}}", owed(fine, int64(p.Fine)),
+		"{{link}}", link, "{{token}}", link[strings.LastIndexByte(link, '/')+1:],
+	}
+}

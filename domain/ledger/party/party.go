@@ -1,0 +1,121 @@
+// Package party is the person behind an account: the contact of messaging whose phone and consent count, and what that person has said of
+// balances.
+package party
+
+import (
+	"maps"
+	"strconv"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+)
+
+// Kind names what a stream party-<account> holds. A name is for ever: old logs have it.
+var Kind = event.NewKind("party",
+	event.Of[ContactSet]("PartyContactSet", 1),
+	event.Of[Confirmed]("BalanceConfirmed", 1),
+	event.Of[Disputed]("BalanceDisputed", 1),
+).Sealing(contacts)
+
+// contacts are whose values the notes are.
+const contacts event.SubjectType = "messagingcontact"
+
+// The outcomes of a confirmation.
+const (
+	OutcomeConfirmed = "confirmed"
+	OutcomeDisputed  = "disputed"
+)
+
+// ErrContact refuses a contact that the workspace does not have.
+var ErrContact = fault.Fields(fault.Field{Field: "contactId", Message: "Contact not found"})
+
+// State is what decisions need.
+type State struct {
+	Contact int64          // 0: none
+	Said    map[int64]Said // by confirmation
+}
+
+// Said is an answer with its outcome.
+type Said struct {
+	Outcome string
+	Answer
+}
+
+// ContactSet records the account's contact.
+type ContactSet struct {
+	Contact *int64 `json:"contact"` // null: none
+}
+
+// Answer is what a party has said of its balances. An event has only ids, and a note of the workspace, which is the contact's.
+type Answer struct {
+	Confirmation int64          `json:"confirmation"`
+	Message      int64          `json:"message,omitempty"` // of the contact; 0: a person decided
+	Position     event.Position `json:"position"`          // of the statement
+	Note         event.Personal `json:"note,omitzero"`
+}
+
+// Confirmed records that the party agrees with its balances.
+type Confirmed struct{ Answer }
+
+// Disputed records that the party does not agree with its balances.
+type Disputed struct{ Answer }
+
+// Evolve sets the contact.
+func (e ContactSet) Evolve(s State) State {
+	s.Contact = 0
+	if e.Contact != nil {
+		s.Contact = *e.Contact
+	}
+	return s
+}
+
+// Evolve sets the answer.
+func (e Confirmed) Evolve(s State) State { return s.with(OutcomeConfirmed, e.Answer) }
+
+// Evolve sets the answer.
+func (e Disputed) Evolve(s State) State { return s.with(OutcomeDisputed, e.Answer) }
+
+func (s State) with(outcome string, a Answer) State {
+	said := maps.Clone(s.Said)
+	if said == nil {
+		said = map[int64]Said{}
+	}
+	said[a.Confirmation] = Said{outcome, a}
+	s.Said = said
+	return s
+}
+
+// SetContact sets the account's contact.
+type SetContact struct {
+	Contact *int64 `json:"contactId" minimum:"1" doc:"ID of the contact; null: none"`
+}
+
+// Decide returns no events for the contact that the account has.
+func (c SetContact) Decide(s State) ([]event.Event[State], error) {
+	e := ContactSet(c)
+	if e.Evolve(s).Contact == s.Contact {
+		return nil, nil
+	}
+	return []event.Event[State]{e}, nil
+}
+
+// Reply notes the answer of a party. Contact and Text are of the note of a person who decides.
+type Reply struct {
+	Said
+
+	Contact int64
+	Text    string
+}
+
+// Decide keeps the first message. A person's decision replaces any other answer.
+func (c Reply) Decide(s State) ([]event.Event[State], error) {
+	was, answered := s.Said[c.Confirmation]
+	if answered && (c.Message != 0 || c.Text == "" && was == c.Said) {
+		return nil, nil
+	}
+	c.Note = contacts.Personal(strconv.FormatInt(c.Contact, 10), c.Text)
+	if c.Outcome == OutcomeConfirmed {
+		return []event.Event[State]{Confirmed{c.Answer}}, nil
+	}
+	return []event.Event[State]{Disputed{c.Answer}}, nil
+}

@@ -1,0 +1,101 @@
+package tlog
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"bahi/domain/event"
+)
+
+// The categories of streams whose events are in the map. These names are permanent, as the log has them; docs/audit-format.md lists them.
+var (
+	ofAccounts = map[string]bool{"bank": true, "bullion": true, "client": true, "karigar": true, "polisher": true}
+	ofRows     = map[string]string{ // with the type of the event that begins a row
+		"bankrow": "BankRowAdded", "bullionrow": "BullionRowAdded", "clientrow": "ClientRowAdded", "karigarrow": "KarigarRowAdded",
+		"polisherrow": "PolisherRowAdded",
+	}
+	ofWorkspaces = map[string]bool{"bookslock": true, "period": true}
+)
+
+// AccountEntry and CommonEntry return the names of entries of the map.
+func AccountEntry(account int64) string { return "account " + strconv.FormatInt(account, 10) }
+
+// CommonEntry returns the name of the entry of what concerns all accounts of a workspace.
+func CommonEntry(workspace string) string { return "common " + workspace }
+
+// Concern is the entry of the map that an event concerns.
+type Concern struct {
+	Entry string // "": of the row's first event that names one, or none
+	Row   string // stream of a row; "": it is no row's event
+}
+
+// ConcernOf returns what an event concerns; nothing for most events.
+func ConcernOf(e *event.Stored) (c Concern) {
+	category, id := event.SplitStream(e.Stream)
+	switch begins := ofRows[category]; {
+	case ofAccounts[category] && isNumber(id):
+		c.Entry = "account " + id
+	case ofWorkspaces[category]:
+		c.Entry = CommonEntry(id)
+	case begins != "":
+		c.Row = e.Stream
+		var members map[string]json.RawMessage // the names of a struct's fields match in any case
+		if e.Type == begins && json.Unmarshal(e.Data, &members) == nil && isNumber(string(members["account"])) {
+			c.Entry = "account " + string(members["account"])
+		}
+	}
+	return c
+}
+
+// isNumber reports whether a text is a number from 1 as ids are written.
+func isNumber(text string) bool {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && n > 0 && strconv.FormatInt(n, 10) == text
+}
+
+// Accounts folds the events of a log, in their order, into its map.
+type Accounts struct {
+	rows    map[string]int32 // index in entries by stream
+	index   map[string]int32
+	entries []Compact
+	keys    []Hash
+	dirty   map[int32]bool
+	tree    Map
+}
+
+// Add adds an event by its leaf.
+func (a *Accounts) Add(c Concern, leaf Hash) {
+	if c == (Concern{}) {
+		return
+	}
+	if a.rows == nil {
+		a.rows, a.index, a.dirty = map[string]int32{}, map[string]int32{}, map[int32]bool{}
+	}
+	nth, known := a.rows[c.Row]
+	if !known {
+		if c.Entry == "" {
+			return
+		}
+		if nth, known = a.index[c.Entry]; !known {
+			nth = int32(len(a.entries))
+			a.index[strings.Clone(c.Entry)] = nth
+			a.entries, a.keys = append(a.entries, Compact{}), append(a.keys, MapKey(c.Entry))
+		}
+		if c.Row != "" {
+			a.rows[strings.Clone(c.Row)] = nth
+		}
+	}
+	a.entries[nth].Append(leaf)
+	a.dirty[nth] = true
+}
+
+// Root returns the map's root.
+func (a *Accounts) Root() Hash {
+	for nth := range a.dirty {
+		a.tree.Set(a.keys[nth], a.entries[nth].Value())
+	}
+	clear(a.dirty)
+	a.tree.Settle()
+	return a.tree.Root()
+}

@@ -1,0 +1,129 @@
+package ledgerhttp
+
+import (
+	"context"
+	"io"
+
+	"bahi/commands"
+	"bahi/commands/ledgercmd"
+	"bahi/domain/actor"
+	"bahi/domain/ledger"
+	"bahi/domain/ledger/confirmation"
+	"bahi/domain/ledger/party"
+	"bahi/http/api"
+	"bahi/http/pdf"
+	"bahi/readmodels/ledgerview"
+)
+
+// AccountContact is the contact of an account.
+type AccountContact struct {
+	Kind      string `json:"kind" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger"`
+	AccountID int64  `json:"account_id" doc:"ID of the account"`
+	ContactID *int64 `json:"contact_id" doc:"ID of the contact; null: none"`
+}
+
+// ByConfirmation names a confirmation.
+type ByConfirmation struct {
+	ID int64 `path:"id" minimum:"1" doc:"The confirmation's id"`
+}
+
+func confirmationOp(id, method, path, summary string) api.Op {
+	return api.Op{ID: id, Method: method, Path: "/books/confirmations" + path, Summary: summary, Tags: tags, Area: area, Limit: limit,
+		Reads: ledgerview.ConfirmationReads()}
+}
+
+// Confirmations registers the requests to parties to confirm their balances.
+func (r *Routes) Confirmations() {
+	api.Handle(r.API, api.Op{
+		ID: "set-account-contact", Method: "PUT", Path: "/books/accounts/{id}/contact",
+		Summary: "Set the contact of an account of any ledger. null removes it.",
+		Tags:    tags, Area: area, Limit: limit, StrictBody: true, DryRun: true,
+	}, func(ctx context.Context, in *struct {
+		ID   int64 `path:"id" minimum:"1" doc:"The account's id"`
+		Body party.SetContact
+	}) (*api.Tagged[AccountContact], error) {
+		out, l, err := r.Confirming.SetContact(ctx, api.Request(ctx), in.ID, in.Body)
+		return api.WriteResult(ctx, out, err, func(out commands.Outcome[party.State]) AccountContact {
+			shown := AccountContact{Kind: l.Name, AccountID: in.ID}
+			if out.State.Contact != 0 {
+				shown.ContactID = &out.State.Contact
+			}
+			return shown
+		})
+	})
+	request := confirmationOp("request-confirmations", "POST", "", "Ask parties to confirm their balances as of a day. Each party that can be "+
+		"reached gets one message of the template over the channel, with both balances and a link to its statement. It answers 1 or 2. "+
+		"Requires messaging:write too.")
+	request.Limit, request.StrictBody, request.DryRun, request.Expensive = "campaign_send", true, true, true
+	api.Handle(r.API, request, func(ctx context.Context, in *struct{ Body confirmation.Request }) (*api.Tagged[ledgerview.Confirmation], error) {
+		if !api.Caller(ctx).May(actor.Messaging, actor.Write) {
+			return nil, api.ErrNotPermitted
+		}
+		out, err := r.Confirming.Request(ctx, api.Request(ctx), in.Body)
+		return api.WriteResult(ctx, out, err, func(out commands.Outcome[confirmation.State]) ledgerview.Confirmation {
+			c := ledgerview.ConfirmationAfter(number(out.ID), out.State)
+			if !out.CreatedAt.IsZero() {
+				c.CreatedAt = &out.CreatedAt
+			}
+			return c
+		})
+	})
+	api.Handle(r.API, confirmationOp("list-confirmations", "GET", "", "List the confirmations, newest first"),
+		func(ctx context.Context, in *api.Limited) (*api.Array[ledgerview.Confirmation], error) {
+			return api.Listed(r.Views.Confirmations(ctx, api.At(ctx), workspace(ctx), in.Get()))
+		})
+	api.Handle(r.API, confirmationOp("get-confirmation", "GET", "/{id}", "Read a confirmation with the counts of its parties by status"),
+		func(ctx context.Context, in *ByConfirmation) (*api.Body[ledgerview.Confirmation], error) {
+			return api.Answer(r.Views.Confirmation(ctx, api.At(ctx), workspace(ctx), in.ID))
+		})
+	api.Handle(r.API, confirmationOp("list-confirmation-parties", "GET", "/{id}/parties", "List the parties of a confirmation by their accounts"),
+		func(ctx context.Context, in *struct {
+			ByConfirmation
+			api.Limited
+			ledgerview.PartyFilter
+		}) (*api.Array[ledgerview.ConfirmationParty], error) {
+			if _, err := r.Views.Confirmation(ctx, api.At(ctx), workspace(ctx), in.ID); err != nil {
+				return nil, err
+			}
+			return api.Listed(r.Views.ConfirmationParties(ctx, api.At(ctx), workspace(ctx), in.Get(), in.ID, in.PartyFilter))
+		})
+	decide := confirmationOp("decide-confirmation", "POST", "/{id}/parties/{account}",
+		"Record what a party has said, as a person decides. The decision replaces any other answer.")
+	decide.Status, decide.StrictBody, decide.DryRun = 200, true, true
+	api.Handle(r.API, decide, func(ctx context.Context, in *struct {
+		ByConfirmation
+		ByAccount
+		Body ledgercmd.Decision
+	}) (*api.Tagged[ledgerview.ConfirmationParty], error) {
+		out, err := r.Confirming.Decide(ctx, api.Request(ctx), in.ID, in.Account, in.Body)
+		if err != nil {
+			return nil, err
+		}
+		shown, err := r.Views.ConfirmationParty(ctx, api.At(ctx).After(out.Position), workspace(ctx), in.ID, in.Account)
+		return api.WriteResult(ctx, out, err, func(out commands.Outcome[party.State]) ledgerview.ConfirmationParty {
+			shown.Status = out.State.Said[in.ID].Outcome // a dry run is in no table
+			return shown
+		})
+	})
+	api.Download(r.API, api.Op{
+		ID: "get-shared-statement", Method: "GET", Path: "/s/{token}",
+		Summary: "Read the statement to which the link of a confirmation leads, as a PDF", Tags: tags, Public: true, Limit: limitPDF,
+		Reads: []string{"books"}, StrictQuery: true,
+	}, map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
+		Token string `path:"token" maxLength:"100" doc:"Token of the link"`
+	}) (api.Content, error) {
+		s, err := r.Confirming.Statement(ctx, in.Token)
+		if err != nil {
+			return api.Content{}, err
+		}
+		within := func(ctx context.Context) context.Context { return context.WithValue(ctx, sharedKey{}, s.Workspace) }
+		sel := ledgerview.Selection{As: ledgerview.As{Of: &s.AsOf, KnownAt: &s.Position}}
+		c, err := r.statement(within(ctx), ledger.Named(s.Ledger), s.Account, sel, pdf.Both)
+		draw := c.Write
+		c.Unlisted, c.Write = true, func(ctx context.Context, w io.Writer) error { return draw(within(ctx), w) }
+		return c, err
+	})
+}
+
+// sharedKey is the context's key for the workspace of a statement that is read without credentials.
+type sharedKey struct{}

@@ -1,0 +1,330 @@
+package ledgerhttp_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/commands/ledgercmd"
+	"bahi/commands/messagingcmd"
+	"bahi/domain/ledger/confirmation"
+	"bahi/http/ledgerhttp"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
+	"bahi/readmodels/ledgerview"
+	"bahi/readmodels/messagingview"
+)
+
+const confirmations = "/books/confirmations"
+
+// asking is a workspace that asks its clients.
+type asking struct {
+	*apptest.Server
+	*apitest.Client
+
+	t                 *testing.T
+	channel, template int64
+	templates         map[string]int64
+}
+
+func startAsking(t *testing.T) *asking {
+	o := apptest.Share(t)
+	a := &asking{Server: o, t: t, Client: o.Bearer(o.Key(o.Home, `{"ledger":"write","messaging":"write"}`).Key), templates: map[string]int64{}}
+	a.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201)
+	var all []messagingview.Template
+	a.GET("/api/chat/templates").Status(200).JSON(&all)
+	for _, k := range all {
+		a.channel, a.templates[k.Name] = k.ChannelID, k.ID
+	}
+	a.template = a.templates["balance"]
+	return a
+}
+
+func (a *asking) opened(name string) int64 {
+	a.t.Helper()
+	return apptest.IdOf(a.t, []byte(a.POST("/client", fmt.Sprintf(`{"name":%q}`, name)).Status(201).Text))
+}
+
+func (a *asking) known(name, phone string, optIn bool) (k messagingview.Contact) {
+	a.t.Helper()
+	body := fmt.Sprintf(`{"name":%q}`, name)
+	if phone != "" {
+		body = fmt.Sprintf(`{"name":%q,"phone":%q}`, name, phone)
+	}
+	a.POST("/api/contacts", body).Status(201).JSON(&k)
+	if optIn {
+		a.PATCH(fmt.Sprintf("/api/contacts/%d", k.ID), `{"optIn":true}`).Status(200)
+	}
+	return k
+}
+
+// party opens a client with a contact.
+func (a *asking) party(name, phone string) (account, contact int64) {
+	a.t.Helper()
+	account, contact = a.opened(name), a.known(name, phone, true).ID
+	a.join(account, contact).Status(200)
+	return account, contact
+}
+
+func (a *asking) join(account, contact int64) *apitest.Answer {
+	return a.PUT(fmt.Sprintf("/books/accounts/%d/contact", account), fmt.Sprintf(`{"contactId":%d}`, contact))
+}
+
+func (a *asking) post(account int64, date, side string, amount int) {
+	a.t.Helper()
+	a.POST(fmt.Sprintf("/client-ledger/%d", account),
+		fmt.Sprintf(`{"date":%q,"%s_entries":[{"amount":%d}]}`, date, side, amount)).Status(201)
+}
+
+// body is a request of accounts, or of a kind.
+func (a *asking) body(of string) string {
+	return fmt.Sprintf(`{%s,"as_of":"2025-03-31","channelId":%d,"templateId":%d}`, of, a.channel, a.template)
+}
+
+func (a *asking) ask(of string) (c ledgerview.Confirmation) {
+	a.t.Helper()
+	a.POST(confirmations, a.body(of)).Status(201).JSON(&c)
+	return c
+}
+
+func (a *asking) await(id int64, wanted func(ledgerview.ConfirmationCounts) bool) (c ledgerview.Confirmation) {
+	a.t.Helper()
+	require.Eventually(a.t, func() bool {
+		c = ledgerview.Confirmation{}
+		a.GET(fmt.Sprintf("%s/%d", confirmations, id)).Status(200).JSON(&c)
+		return wanted(c.Counts)
+	}, time.Minute, 20*time.Millisecond, "the confirmation is %+v", &c)
+	return c
+}
+
+func (a *asking) parties(id int64) map[int64]ledgerview.ConfirmationParty {
+	a.t.Helper()
+	var all []ledgerview.ConfirmationParty
+	a.GET(fmt.Sprintf("%s/%d/parties?limit=200", confirmations, id)).Status(200).JSON(&all)
+	by := map[int64]ledgerview.ConfirmationParty{}
+	for _, p := range all {
+		by[p.ID] = p
+	}
+	return by
+}
+
+// write lets a phone write to the channel.
+func (a *asking) write(phone, text string) (message int64) {
+	a.t.Helper()
+	out, err := a.Sys.Messages.Receive(a.t.Context(), messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: phone}, Channel: a.channel,
+		Text: text, ProviderID: fmt.Sprintf("%s %s %d", phone, text, time.Now().UnixNano()), SentAt: time.Now()})
+	require.NoError(a.t, err)
+	_, err = fmt.Sscan(out.ID, &message)
+	require.NoError(a.t, err)
+	return message
+}
+
+func (a *asking) talk(contact int64) (all []messagingview.Message) {
+	a.t.Helper()
+	a.GET(fmt.Sprintf("/api/contacts/%d/messages", contact)).Status(200).JSON(&all)
+	return all
+}
+
+var link = regexp.MustCompile(`https?://\S+(/s/\S+)`)
+
+func TestPartiesConfirmTheirBalances(t *testing.T) {
+	t.Parallel()
+	a := startAsking(t)
+	meera, meeraContact := a.party("Meera", "9812345601")
+	asha, _ := a.party("Asha", "9812345602")
+	ravi, _ := a.party("Ravi", "9812345603")
+	usha, _ := a.party("Usha", "9812345604")
+	nobody := a.opened("Nobody")
+	silent := a.opened("No consent")
+	a.join(silent, a.known("No consent", "9812345605", false).ID).Status(200)
+	noPhone := a.opened("No phone")
+	a.join(noPhone, a.known("No phone", "", true).ID).Status(200)
+	erased, erasedContact := a.party("Erased", "9812345606")
+	a.DELETE(fmt.Sprintf("/api/contacts/%d", erasedContact)).Status(204)
+	closed, _ := a.party("Closed", "9812345607")
+	a.DELETE(fmt.Sprintf("/client/%d", closed)).Status(204)
+	a.post(meera, "2025-03-31", "out", 1500)
+	a.post(meera, "2025-04-01", "out", 99)
+	a.post(asha, "2025-01-01", "in", 250)
+
+	named := fmt.Sprintf(`"accounts":[%d,%d,%d,%d,%d,%d,%d,%d,%d]`, meera, asha, ravi, usha, nobody, silent, noPhone, erased, closed)
+	var dry ledgerview.Confirmation
+	a.With("Bahi-Dry-Run", "true").POST(confirmations, a.body(named)).Status(200).JSON(&dry)
+	skipped := ledgerview.SkipReasons{NoContact: 1, ContactErased: 1, NoPhone: 1, NoConsent: 1, AccountClosed: 1}
+	require.Equal(t, ledgerview.ConfirmationCounts{Parties: 9, Open: 4, Skipped: 5, Reasons: skipped}, dry.Counts)
+	require.Zero(t, dry.ID)
+	a.GET(confirmations).Status(200).Body(`[]`)
+	keyed := a.With("Idempotency-Key", "march")
+	var c ledgerview.Confirmation
+	first := keyed.POST(confirmations, a.body(named)).Status(201).JSON(&c)
+	require.Equal(t, dry.Counts, c.Counts)
+	require.Equal(t, first.Text, keyed.POST(confirmations, a.body(named)).Status(201).Text)
+
+	a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool { return n.Read == 4 })
+	p := a.parties(c.ID)
+	require.Equal(t, "they_owe 1500 settled", fmt.Sprint(p[meera].CashPosition, " ", p[meera].Cash.Abs(), " ", p[meera].CrystalPosition))
+	require.Equal(t, "we_owe", p[asha].CashPosition)
+	sent := a.talk(meeraContact)
+	require.Len(t, sent, 1)
+	require.Contains(t, *sent[0].Text, "Meera, your account as of 31 Mar 2025: ₹1,500.00 you owe; 0.000 g fine settled. Statement: http")
+
+	// Each answer counts once, and the first one.
+	agreed := a.write("9812345601", "1")
+	a.write("9812345602", "नहीं")
+	a.write("9812345603", "which bill is that?")
+	a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool {
+		return n.Confirmed == 1 && n.Disputed == 1 && n.Answered == 1
+	})
+	a.write("9812345601", "2")
+	a.write("9812345602", "1")
+	a.write("9812345604", "hello")
+	c = a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool { return n.Answered == 2 })
+	require.Equal(t, ledgerview.ConfirmationCounts{Parties: 9, Sent: 4, Read: 4, Answered: 2, Confirmed: 1, Disputed: 1, Skipped: 5,
+		Reasons: skipped}, c.Counts)
+	p = a.parties(c.ID)
+	require.Equal(t, agreed, *p[meera].AnswerID)
+	require.Equal(t, fmt.Sprintf("contact:%d", meeraContact), *p[meera].AnsweredBy)
+
+	// A person decides what other words mean, and against what a message said.
+	decide := func(account int64, body string) *apitest.Answer {
+		return a.POST(fmt.Sprintf("%s/%d/parties/%d", confirmations, c.ID, account), body)
+	}
+	decide(ravi, `{"outcome":"disputed","note":"bill 118 is missing"}`).Status(200).Contains(`"status":"disputed"`, `bill 118`)
+	decide(meera, `{"outcome":"disputed"}`).Status(200)
+	a.write("9812345603", "1")
+	a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool { return n.Disputed == 3 && n.Confirmed == 0 })
+	decide(nobody, `{"outcome":"confirmed"}`).Problem(409, "The party was not asked: no message was sent to it")
+	decide(1<<40, `{"outcome":"confirmed"}`).Status(404)
+	decide(usha, `{"outcome":"maybe"}`).Status(422)
+	decide(usha, `{}`).Status(422)
+	a.POST(fmt.Sprintf("%s/%d/parties/%d", confirmations, 1<<40, usha), `{"outcome":"confirmed"}`).Status(404)
+
+	// A later row dated before the day overtakes what was confirmed. A row after the day does not.
+	a.post(usha, "2025-04-01", "in", 1)
+	a.post(asha, "2025-03-30", "in", 1)
+	a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool { return n.Overtaken == 1 })
+	require.True(t, a.parties(c.ID)[asha].Overtaken)
+
+	var list []ledgerview.Confirmation
+	a.GET(confirmations).Status(200).JSON(&list)
+	require.Equal(t, c.ID, list[0].ID)
+	var disputed []ledgerview.ConfirmationParty
+	require.Equal(t, "3", a.GET(fmt.Sprintf("%s/%d/parties?status=disputed&limit=2", confirmations, c.ID)).Status(200).JSON(&disputed).
+		Header("X-Total-Count"))
+	require.Len(t, disputed, 2)
+
+	// Another workspace finds nothing.
+	other := a.Bearer(a.Key(a.Abroad, `{"ledger":"write","messaging":"write"}`).Key)
+	for _, path := range []string{"", "/parties"} {
+		other.GET(fmt.Sprintf("%s/%d%s", confirmations, c.ID, path)).Status(404)
+	}
+	other.POST(fmt.Sprintf("%s/%d/parties/%d", confirmations, c.ID, usha), `{"outcome":"confirmed"}`).Status(404)
+}
+
+func TestTheLinkLeadsToTheStatement(t *testing.T) {
+	t.Parallel()
+	a := startAsking(t)
+	meera, contact := a.party("Meera", "9812345601")
+	a.post(meera, "2025-03-31", "out", 1500)
+	a.post(meera, "2025-04-01", "out", 99)
+	c := a.ask(`"kind":"client"`)
+	a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool { return n.Sent == 1 })
+	a.post(meera, "2025-03-01", "out", 777) // later than the position
+	path := link.FindStringSubmatch(*a.talk(contact)[0].Text)[1]
+	pdf := a.Anonymous().GET(path)
+	words := apptest.Words(t, pdf)
+	require.Contains(t, words, "1,500.00")
+	require.NotContains(t, words, "777")
+	require.NotContains(t, words, "99.00")
+	require.Contains(t, words, "/verify")
+	require.Equal(t, []string{"noindex", "no-store"}, []string{pdf.Header("X-Robots-Tag"), pdf.Header("Cache-Control")})
+	for _, forged := range []string{path + "0", strings.Replace(path, fmt.Sprintf("-%d-", meera), fmt.Sprintf("-%d-", meera+1), 1), "/s/x", "/s/1-2-3",
+		"/s/--"} {
+		a.Anonymous().GET(forged).Problem(404, "Statement not found")
+	}
+	later := commands.New(a.Sys.Store, a.Sys.Vault, func() time.Time { return time.Now().Add(confirmation.LinkLifetime + time.Minute) })
+	_, err := (&ledgercmd.Confirmations{Books: &ledgercmd.Books{Commands: later}}).Statement(t.Context(), strings.TrimPrefix(path, "/s/"))
+	require.ErrorIs(t, err, ledgercmd.ErrLinkEnded)
+}
+
+func TestAContactOfAnAccount(t *testing.T) {
+	t.Parallel()
+	a := startAsking(t)
+	account, contact := a.opened("Meera"), a.known("Meera", "", false).ID
+	require.Nil(t, a.contactOf(account))
+	set := a.join(account, contact)
+	set.Status(200).Body(fmt.Sprintf(`{"kind":"client","account_id":%d,"contact_id":%d}`, account, contact))
+	require.Equal(t, contact, *a.contactOf(account))
+	path := fmt.Sprintf("/books/accounts/%d/contact", account)
+	a.With("If-Match", `"7"`).PUT(path, `{"contactId":null}`).Status(412)
+	a.With("Bahi-Dry-Run", "true").PUT(path, `{"contactId":null}`).Status(200)
+	require.Equal(t, contact, *a.contactOf(account))
+	other := a.Bearer(a.Key(a.Abroad, `{"ledger":"write","messaging":"write"}`).Key)
+	other.PUT(path, fmt.Sprintf(`{"contactId":%d}`, contact)).Problem(404, "Account not found")
+	var foreign messagingview.Contact
+	other.POST("/api/contacts", `{"name":"Foreign"}`).Status(201).JSON(&foreign)
+	for _, id := range []int64{foreign.ID, 1 << 40} {
+		a.join(account, id).Problem(422, "Validation error", "contactId", "Contact not found")
+	}
+	a.PUT(path, `{"contactId":0}`).Status(422)
+	a.PUT(path, `{"contact":1}`).Status(422)
+	a.PUT(fmt.Sprintf("/books/accounts/%d/contact", 1<<40), `{"contactId":null}`).Status(404)
+	a.Bearer(a.Key(a.Home, `{"ledger":"read","messaging":"write"}`).Key).PUT(path, `{"contactId":null}`).Status(403)
+	a.PUT(path, `{"contactId":null}`).Status(200)
+	require.Nil(t, a.contactOf(account))
+}
+
+func TestBadConfirmations(t *testing.T) {
+	t.Parallel()
+	a := startAsking(t)
+	account, _ := a.party("Meera", "9812345601")
+	two := a.opened("Meera's sister")
+	a.join(two, *a.contactOf(account)).Status(200)
+	a.POST(confirmations, a.body(`"kind":"client"`)).Problem(409,
+		fmt.Sprintf("Accounts %d (Meera) and %d (Meera's sister) have one phone", account, two), "accounts", "another account has the same phone",
+		"accounts", "another account has the same phone")
+	one := fmt.Sprintf(`"accounts":[%d]`, account)
+	bank := apptest.Open(a.Client, "HDFC")
+	for of, field := range map[string]string{
+		one + `,"kind":"client"`:                         "accounts",
+		`"accounts":[1099511627776]`:                     "accounts[0]",
+		fmt.Sprintf(`"accounts":[%d]`, bank):             "accounts[0]",
+		fmt.Sprintf(`"accounts":[%[1]d,%[1]d]`, account): "accounts[1]",
+		`"accounts":[]`:                                  "accounts",
+		`"kind":"bank"`:                                  "kind",
+	} {
+		a.POST(confirmations, a.body(of)).Status(422).Contains(`"` + field + `"`)
+	}
+	request := func(day string, channel, template int64) *apitest.Answer {
+		return a.POST(confirmations, fmt.Sprintf(`{%s,"as_of":%q,"channelId":%d,"templateId":%d}`, one, day, channel, template))
+	}
+	request("2198-01-01", a.channel, a.template).Problem(422, "Validation error", "as_of", "must not be in the future")
+	request("2025-02-30", a.channel, a.template).Status(422)
+	request("2025-03-31", 1<<40, a.template).Problem(422, "Validation error", "channelId", "Channel not found")
+	request("2025-03-31", a.channel, 1<<40).Problem(422, "Validation error", "templateId", "Template not found")
+	request("2025-03-31", a.channel, a.templates["offer"]).Status(422).Contains("the template's placeholder customer is none of")
+	other := apptest.IdOf(t, []byte(a.POST("/api/channels", `{"name":"Other","type":"chat"}`).Status(201).Text))
+	request("2025-03-31", other, a.template).Problem(422, "Validation error", "templateId", "Template not found")
+	a.Bearer(a.Key(a.Home, `{"ledger":"write","messaging":"read"}`).Key).POST(confirmations, a.body(one)).Status(403)
+	a.Bearer(a.Key(a.Home, `{"ledger":"read","messaging":"write"}`).Key).POST(confirmations, a.body(one)).Status(403)
+	a.GET(confirmations).Status(200).Body(`[]`)
+	a.GET(confirmations + "/0").Status(422)
+	a.GET(fmt.Sprintf("%s/%d", confirmations, 1<<40)).Status(404)
+	a.GET(fmt.Sprintf("%s/%d/parties", confirmations, 1<<40)).Status(404)
+}
+
+// contactOf returns the contact of an account.
+func (a *asking) contactOf(account int64) *int64 {
+	a.t.Helper()
+	var all []ledgerhttp.NamedAccount
+	a.GET("/books/accounts?kind=client").Status(200).JSON(&all)
+	i := slices.IndexFunc(all, func(k ledgerhttp.NamedAccount) bool { return k.ID == account })
+	require.GreaterOrEqual(a.t, i, 0)
+	return all[i].ContactID
+}

@@ -1,0 +1,87 @@
+package ledgerhttp
+
+import (
+	"context"
+
+	"bahi/commands"
+	"bahi/commands/ledgercmd"
+	"bahi/domain/ledger/metal"
+	"bahi/http/api"
+	"bahi/readmodels/ledgerview"
+)
+
+// PairedRows is the rows of a pair.
+type PairedRows struct {
+	Rows []DaybookRow `json:"rows" doc:"Both rows, in the order of the request; ids and revisions are absent from a dry run's answer"`
+}
+
+// Transfers registers transfers between accounts, and the pairing of rows.
+func (r *Routes) Transfers() {
+	op := func(id, path, summary string, status int) api.Op {
+		return api.Op{
+			ID: id, Method: "POST", Path: path, Summary: summary, Tags: tags, Area: area, Limit: limit, StrictBody: true, DryRun: true, Status: status,
+		}
+	}
+	api.Handle(r.API, op("post-transfer", "/books/transfers", "Post a transfer: a row in each of two accounts. The rows name each other.", 0),
+		func(ctx context.Context, in *struct{ Body ledgercmd.Transfer }) (*api.Body[PairedRows], error) {
+			return paired(ctx)(r.Books.Transfer(ctx, api.Request(ctx), in.Body))
+		})
+	api.Handle(r.API, op("pair-rows", "/books/transfers/pair", "Pair two rows of different accounts, of which one gives what the other takes", 200),
+		func(ctx context.Context, in *struct {
+			Body struct {
+				Rows []int64 `json:"rows" minItems:"2" maxItems:"2" doc:"IDs of the two rows"`
+			}
+		}) (*api.Body[PairedRows], error) {
+			return paired(ctx)(r.Books.PairRows(ctx, api.Request(ctx), in.Body.Rows))
+		})
+	api.Handle(r.API, op("unpair-row", "/books/transfers/unpair", "Unpair a row and the row that it is paired with", 200),
+		func(ctx context.Context, in *struct {
+			Body struct {
+				Row int64 `json:"row" minimum:"1" doc:"ID of one of the rows"`
+			}
+		}) (*api.Body[PairedRows], error) {
+			return paired(ctx)(r.Books.UnpairRow(ctx, api.Request(ctx), in.Body.Row))
+		})
+}
+
+// paired returns the answer to a command on the rows of a pair.
+func paired(ctx context.Context) func(ledgercmd.Paired, error) (*api.Body[PairedRows], error) {
+	return func(p ledgercmd.Paired, err error) (*api.Body[PairedRows], error) {
+		if err != nil {
+			return nil, err
+		}
+		api.SetWriteHeaders(ctx, p.Position, p.Replayed)
+		rows := make([]DaybookRow, len(p.Rows))
+		for i, row := range p.Rows {
+			revision := &p.Rows[i].Revision
+			if row.ID == 0 {
+				revision = nil
+			}
+			rows[i] = rowOf(row.Ledger.Name, row.Name, row.ID, revision, row.Row)
+		}
+		return &api.Body[PairedRows]{Body: PairedRows{rows}}, nil
+	}
+}
+
+// BooksMetal registers the metal of the books.
+func (r *Routes) BooksMetal() {
+	api.Handle(r.API, api.Op{
+		ID: "get-books-metal", Method: "GET", Path: "/books/metal", Summary: "Read the metal of the accounts and entries that name none",
+		Tags: tags, Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true,
+	}, func(ctx context.Context, _ *struct{}) (*api.Tagged[ledgerview.Metal], error) {
+		of, revision, err := r.Views.Metal(ctx, api.At(ctx), workspace(ctx), ledgerview.As{})
+		if err != nil {
+			return nil, err
+		}
+		return &api.Tagged[ledgerview.Metal]{ETag: api.Revision(revision), Body: of}, nil
+	})
+	api.Handle(r.API, api.Op{
+		ID: "set-books-metal", Method: "PUT", Path: "/books/metal", Summary: "Set the metal of the accounts and entries that name none",
+		Tags: tags, Area: area, Limit: limit, StrictBody: true, DryRun: true,
+	}, func(ctx context.Context, in *struct{ Body metal.Change }) (*api.Tagged[ledgerview.Metal], error) {
+		out, err := r.Books.SetMetal(ctx, api.Request(ctx), in.Body)
+		return api.WriteResult(ctx, out, err, func(out commands.Outcome[metal.State]) ledgerview.Metal {
+			return ledgerview.Metal{Metal: out.State.Of()}
+		})
+	})
+}

@@ -1,0 +1,291 @@
+package app_test
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"bahi/internal/test/apptest"
+	"bahi/readmodels/ledgerview"
+	"bahi/readmodels/messagingview"
+)
+
+// A program that is killed and started again while it asks parties, and while they answer, sends no message twice and notes each answer
+// once.
+func TestAKilledProgramAsksEachPartyOnce(t *testing.T) {
+	t.Parallel()
+	surviveConfirmation(t, 120, 2, 20)
+}
+
+// askedNetwork is a network that counts what it is sent.
+type askedNetwork struct {
+	mu    sync.Mutex
+	sent  map[string]int    // by message
+	to    map[string]string // phones, by message
+	links map[string]bool
+	marks []int // numbers of messages at which the program is killed
+	kill  chan struct{}
+}
+
+func (n *askedNetwork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/message_templates"):
+		_, _ = io.WriteString(w, `{"data":[{"id":"1","name":"balance","status":"APPROVED","language":"hi","components":[{"type":"BODY",`+
+			`"text":"{{1}}: {{2}} {{3}} {{4}} {{5}}"}]}]}`)
+	case r.Method == http.MethodGet:
+		_, _ = io.WriteString(w, `{"quality_rating":"GREEN"}`)
+	default:
+		var m struct {
+			Data     string `json:"biz_opaque_callback_data"`
+			To       string
+			Template struct {
+				Components []struct{ Parameters []struct{ Text string } }
+			}
+		}
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.sent[m.Data]++
+		n.to[m.Data], n.links[m.Template.Components[0].Parameters[4].Text] = m.To, true
+		if len(n.marks) > 0 && len(n.sent) == n.marks[0] {
+			n.marks = n.marks[1:]
+			n.kill <- struct{}{}
+		}
+		_, _ = fmt.Fprintf(w, `{"messages":[{"id":"w.%s"}]}`, m.Data)
+	}
+}
+
+func (n *askedNetwork) count() int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return int64(len(n.sent))
+}
+
+// asked is a program that asks parties, and may be killed.
+type asked struct {
+	t       *testing.T
+	network *askedNetwork
+	command func() *apptest.Cmd
+	program *apptest.Process
+	id      int64
+}
+
+// restart kills the program and starts it again.
+func (a *asked) restart() {
+	a.t.Helper()
+	a.program.Kill()
+	a.program = apptest.Serve(a.t, a.command())
+	a.program.Ready()
+}
+
+// call lets the network call the program, again until the program has accepted the call.
+func (a *asked) call(value string) {
+	a.t.Helper()
+	body := `{"object":"chat_account","entry":[{"id":"ACC","changes":[{"field":"messages","value":{"messaging_product":"chat",` +
+		`"metadata":{"phone_number_id":"PN1"},` + value + `}}]}]}`
+	mac := hmac.New(sha256.New, []byte("confirm-secret"))
+	_, _ = io.WriteString(mac, body)
+	require.Eventually(a.t, func() bool {
+		req, err := http.NewRequestWithContext(a.t.Context(), http.MethodPost, a.program.URL+"/api/webhook/social", strings.NewReader(body))
+		require.NoError(a.t, err)
+		req.Header.Set("X-Hub-Signature-256", fmt.Sprintf("sha256=%x", mac.Sum(nil)))
+		req.Header.Set("Content-Type", "application/json")
+		response, err := http.DefaultClient.Do(req)
+		if err != nil { // it was killed
+			return false
+		}
+		defer response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	}, time.Minute, 100*time.Millisecond)
+}
+
+// receipts tells what the network has delivered.
+func (a *asked) receipts() {
+	a.t.Helper()
+	var statuses []string
+	a.network.mu.Lock()
+	for id, to := range a.network.to {
+		statuses = append(statuses, fmt.Sprintf(`{"id":"w.%s","status":"delivered","timestamp":"%d","recipient_id":%q,`+
+			`"biz_opaque_callback_data":%q}`, id, time.Now().Unix(), to, id))
+	}
+	a.network.mu.Unlock()
+	for part := range parts(statuses) {
+		a.call(`"statuses":[` + strings.Join(part, ",") + `]`)
+	}
+}
+
+const partSize = 100
+
+func parts(all []string) func(func([]string) bool) {
+	return func(yield func([]string) bool) {
+		for from := 0; from < len(all); from += partSize {
+			if !yield(all[from:min(from+partSize, len(all))]) {
+				return
+			}
+		}
+	}
+}
+
+// answers lets each party that was asked write a text, and kills the program in the middle.
+func (a *asked) answers(name string, text func(phone string) string) {
+	a.t.Helper()
+	var messages []string
+	a.network.mu.Lock()
+	for _, to := range a.network.to {
+		messages = append(messages, fmt.Sprintf(`{"from":%q,"id":"%s.%s","timestamp":"%d","type":"text","text":{"body":%q}}`, to, name, to,
+			time.Now().Unix(), text(to)))
+	}
+	a.network.mu.Unlock()
+	told := 0
+	for part := range parts(messages) {
+		value := `"contacts":[],"messages":[` + strings.Join(part, ",") + `]`
+		a.call(value)
+		if told == len(messages)/partSize/2 {
+			a.restart()
+			a.call(value) // the network tells it again
+		}
+		told++
+	}
+}
+
+func (a *asked) counts(reached func(n ledgerview.ConfirmationCounts) bool) (c ledgerview.Confirmation) {
+	a.t.Helper()
+	require.Eventually(a.t, func() bool {
+		c = ledgerview.Confirmation{}
+		a.program.Client().GET(fmt.Sprintf("/books/confirmations/%d", a.id)).Status(200).JSON(&c)
+		return reached(c.Counts)
+	}, 5*time.Minute, 200*time.Millisecond, "the confirmation is %+v", &c)
+	return c
+}
+
+// disagrees reports whether a party disputes its balance.
+func disagrees(phone string) bool { return strings.HasSuffix(phone, "7") }
+
+// surviveConfirmation asks parties with a program that is killed so many times meanwhile. A kill leaves at most inDoubt messages of which
+// nobody knows whether they were sent.
+func surviveConfirmation(t *testing.T, parties, kills, inDoubt int) {
+	sending := &askedNetwork{sent: map[string]int{}, to: map[string]string{}, links: map[string]bool{}, kill: make(chan struct{}, 1)}
+	for i := range kills {
+		sending.marks = append(sending.marks, (i+1)*parties/(kills+1))
+	}
+	network := httptest.NewServer(sending)
+	t.Cleanup(network.Close)
+	database, data := apptest.Database(t), t.TempDir()
+	a := &asked{t: t, network: sending, command: func() *apptest.Cmd {
+		cmd := apptest.Program(t, data, "serve")
+		cmd.Env = append(cmd.Env, "DATABASE_URL="+database, "CHAT_BASE_URL="+network.URL,
+			"BAHI_FETCH_ALLOW="+strings.TrimPrefix(network.URL, "http://"), fmt.Sprintf("BAHI_CAMPAIGN_RATE=%d", inDoubt))
+		return cmd
+	}}
+	a.program = apptest.Serve(t, a.command())
+	a.program.Ready()
+	c := a.program.Client()
+	channel := apptest.IdOf(t, []byte(c.POST("/api/channels", `{"name":"Sales","type":"chat","apiKey":"k","settings":{"senderId":"PN1",`+
+		`"accountId":"ACC","appSecret":"confirm-secret"}}`).Status(201).Text))
+	var templates []messagingview.Template
+	c.GET("/api/chat/templates").Status(200).JSON(&templates)
+	openParties(t, a.program, parties)
+	began := time.Now()
+	a.id = apptest.IdOf(t, []byte(c.POST("/books/confirmations", fmt.Sprintf(
+		`{"kind":"client","as_of":"2025-03-31","channelId":%d,"templateId":%d}`, channel, templates[0].ID)).Status(201).Text))
+	t.Logf("asked %d parties: the request took %s", parties, time.Since(began))
+	for range kills {
+		<-sending.kill
+		a.restart()
+	}
+	least := int64(parties - kills*inDoubt)
+	a.counts(func(n ledgerview.ConfirmationCounts) bool { return n.Sent >= least })
+	a.receipts()
+	a.counts(func(n ledgerview.ConfirmationCounts) bool { return n.Sent == sending.count() })
+	t.Logf("sent after %s", time.Since(began))
+
+	first := func(phone string) string {
+		if disagrees(phone) {
+			return "नहीं"
+		}
+		return "1"
+	}
+	count := sending.count()
+	said := func(n ledgerview.ConfirmationCounts) bool { return n.Confirmed+n.Disputed == count }
+	a.answers("first", first)
+	was := a.counts(said)
+	a.answers("second", func(phone string) string {
+		if disagrees(phone) {
+			return "1"
+		}
+		return "2"
+	})
+	t.Logf("answered after %s", time.Since(began))
+	requireEachOnce(t, database, count)
+	require.Equal(t, was.Counts, a.counts(said).Counts)
+	disputed := int64(0)
+	sending.mu.Lock()
+	defer sending.mu.Unlock()
+	for id, times := range sending.sent {
+		require.Equal(t, 1, times, id)
+		if disagrees(sending.to[id]) {
+			disputed++
+		}
+	}
+	require.Len(t, sending.links, len(sending.sent), "each party has its own link")
+	require.Equal(t, disputed, was.Counts.Disputed)
+	require.GreaterOrEqual(t, count, least)
+}
+
+// openParties opens clients with contacts who have opted in.
+func openParties(t *testing.T, program *apptest.Process, parties int) {
+	t.Helper()
+	c := program.Client()
+	var file bytes.Buffer
+	file.WriteString("name,phone,optIn,optInEvidence\n")
+	for i := range parties {
+		fmt.Fprintf(&file, "Party %d,98%08d,true,signed form\n", i, i)
+	}
+	form, contentType := apptest.Form(t, "text/csv", file.Bytes())
+	c.With("Content-Type", contentType).POST("/api/contacts/import", string(form)).Status(200)
+	var opening errgroup.Group
+	opening.SetLimit(8)
+	for page := 1; (page-1)*200 < parties; page++ {
+		var contacts []messagingview.Contact
+		c.GET(fmt.Sprintf("/api/contacts?limit=200&page=%d", page)).Status(200).JSON(&contacts)
+		for _, k := range contacts {
+			opening.Go(func() error {
+				account := apptest.IdOf(t, []byte(c.POST("/client", fmt.Sprintf(`{"name":%q}`, *k.Name)).Status(201).Text))
+				c.PUT(fmt.Sprintf("/books/accounts/%d/contact", account), fmt.Sprintf(`{"contactId":%d}`, k.ID)).Status(200)
+				return nil
+			})
+		}
+	}
+	require.NoError(t, opening.Wait())
+}
+
+// requireEachOnce waits until all messages are looked at, and requires one answer for each party in the log.
+func requireEachOnce(t *testing.T, database string, parties int64) {
+	t.Helper()
+	db, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	defer db.Close(t.Context()) //nolint:errcheck // the test is over
+	number := func(sql string) (n int64) {
+		require.NoError(t, db.QueryRow(t.Context(), sql).Scan(&n))
+		return n
+	}
+	require.Eventually(t, func() bool {
+		return number(`select count(*) from log.event where type = 'MessageReceived'`) == 2*parties &&
+			number(`select count(*) from river.river_job where state not in ('completed', 'cancelled', 'discarded') and kind = 'answer_confirmation'`) == 0
+	}, 5*time.Minute, 200*time.Millisecond)
+	require.Equal(t, parties, number(`select count(*) from log.event where type in ('BalanceConfirmed', 'BalanceDisputed')`))
+	require.Equal(t, parties, number(`select count(distinct stream) from log.event where type in ('BalanceConfirmed', 'BalanceDisputed')`))
+}

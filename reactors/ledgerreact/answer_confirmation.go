@@ -1,0 +1,74 @@
+package ledgerreact
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/ledgercmd"
+	"bahi/domain/event"
+	"bahi/domain/messaging/message"
+	"bahi/reactors"
+	"bahi/readmodels"
+	"bahi/readmodels/ledgerview"
+)
+
+// Confirmations notes what parties answer when they are asked to confirm their balances.
+var Confirmations = reactors.Define("confirmations",
+	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) error {
+		if e.Data.Type != "reaction" {
+			q.Add(AnswerConfirmation{Message: e.StreamID(), Channel: e.Data.Channel})
+		}
+		return nil
+	}),
+)
+
+// AnswerConfirmation notes the answer of a party, if a message is one.
+type AnswerConfirmation struct {
+	Message string `json:"message"`
+	Channel int64  `json:"channel"`
+}
+
+// Kind implements [reactors.Args].
+func (AnswerConfirmation) Kind() string { return "answer_confirmation" }
+
+// ConfirmationAnswers notes the answers of parties.
+type ConfirmationAnswers struct {
+	*ledgercmd.Confirmations
+
+	Views *ledgerview.Views
+}
+
+// Workers returns the worker of answers. Most channels have no open request: their messages need no job.
+func (a *ConfirmationAnswers) Workers() reactors.Workers {
+	return reactors.Workers{reactors.WorkIf(reactors.Policy{}, a.needed, func(ctx context.Context, job reactors.Job[AnswerConfirmation]) error {
+		number, _ := strconv.ParseInt(job.Args.Message, 10, 64) // the id is ours
+		l, err := commands.Load(ctx, a.Commands.Fresh(), message.Kind, job.Args.Message)
+		if err != nil {
+			return err
+		}
+		return a.Answer(ctx, l.Workspace, number)
+	})}
+}
+
+func (a *ConfirmationAnswers) needed(ctx context.Context, asOf event.Position, all []reactors.Wanted[AnswerConfirmation]) ([]bool, error) {
+	type key struct {
+		workspace uuid.UUID
+		channel   int64
+	}
+	needed, open := make([]bool, len(all)), map[key]bool{}
+	for i, w := range all {
+		k := key{w.Workspace, w.Args.Channel}
+		if _, looked := open[k]; !looked {
+			found, err := a.Views.Unanswered(ctx, new(readmodels.At).Past(asOf), k.workspace, k.channel)
+			if err != nil {
+				return nil, err
+			}
+			open[k] = len(found) > 0
+		}
+		needed[i] = open[k]
+	}
+	return needed, nil
+}

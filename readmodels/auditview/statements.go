@@ -1,0 +1,121 @@
+package auditview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/event"
+	"bahi/eventstore/tlog"
+	"bahi/readmodels"
+)
+
+// Figures are the days and balances of a statement.
+type Figures struct{ tlog.Stated }
+
+// Code returns what a statement on paper says of its figures as known at a position, for its QR code.
+func (f Figures) Code(account int64, position event.Position, checkpoint string) string {
+	return tlog.StatementCode{
+		Checkpoint: tlog.CheckpointHash([]byte(checkpoint)), Account: tlog.MapKey(tlog.AccountEntry(account)), Position: position, Stated: f.Stated,
+	}.String()
+}
+
+// Statement is the proof of an account's statement. The figures are to be set.
+type Statement struct {
+	tlog.Statement
+
+	Figures  Figures
+	Position event.Position // up to which it has all events of the account
+}
+
+// Write writes the file.
+func (s Statement) Write(w io.Writer) error {
+	s.Stated = s.Figures.Stated
+	return tlog.WriteStatement(w, s.Statement)
+}
+
+// Statement returns the proof of an account's statement at the newest checkpoint. It returns [ErrNotSigned] while the checkpoint lacks an
+// event of the account that the log had when the read began.
+func (p *Proofs) Statement(ctx context.Context, at *readmodels.At, workspace uuid.UUID, account int64) (s Statement, err error) {
+	names := []string{tlog.AccountEntry(account), tlog.CommonEntry(workspace.String())}
+	changed, err := readmodels.Rows(ctx, p.Tree.Reader.From("audit"), at, pgx.RowTo[int64],
+		`select changed from audit.entry where entry = any($1)`, names)
+	if err != nil {
+		return s, err
+	}
+	c, err := p.mapped(ctx, names, &s.Statement)
+	if err != nil {
+		return s, err
+	}
+	for _, newest := range changed {
+		if event.Position(newest) > c.Position {
+			return s, ErrNotSigned
+		}
+	}
+	if at.Stale() || len(changed) == 0 {
+		return s, ErrNotSigned
+	}
+	s.Account, s.Workspace, s.Position = account, workspace.String(), c.Position
+	for i, entry := range []*tlog.StatementEntry{&s.Entry, &s.Common} {
+		events, err := readmodels.Rows(ctx, p.Tree.Reader.From("audit"), new(readmodels.At).Past(0), pgx.RowToStructByPos[event.Stored], `
+			select e.position, e.stream, e.revision, e.id, e.type, e.data::text, e.meta::text, e.recorded_at
+			from audit.entry_event x join log.event e on e.position = x.position
+			where x.entry = $1 and x.position <= $2 order by x.position`, names[i], int64(c.Position))
+		if err != nil {
+			return s, err
+		}
+		if entry.Size, entry.Root = leavesOf(events); entry.Verify(names[i], c.Map) != nil {
+			return s, ErrNotAsHashed
+		}
+		s.Events = append(s.Events, events...)
+	}
+	return s, nil
+}
+
+// leavesOf returns the number of events and the root of their leaves; zero for none.
+func leavesOf(events []event.Stored) (uint64, tlog.Hash) {
+	if len(events) == 0 {
+		return 0, tlog.Hash{}
+	}
+	var tree tlog.Tree
+	var hasher tlog.Hasher
+	for _, e := range events {
+		tree.Append(hasher.Leaf(e))
+	}
+	return tree.Size(), tree.Root()
+}
+
+// mapped sets the newest checkpoint and the paths of both entries in its map. The signer writes the map's nodes with the checkpoint, so
+// one snapshot has both.
+func (p *Proofs) mapped(ctx context.Context, names []string, s *tlog.Statement) (c tlog.Checkpoint, err error) {
+	err = pgx.BeginTxFunc(ctx, p.DB, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `select note from audit.checkpoint where abandoned is null order by size desc limit 1`).Scan(&s.Checkpoint)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return ErrNotSigned
+		}
+		if err == nil {
+			c, err = tlog.ParseCheckpoint([]byte(s.Checkpoint))
+		}
+		if err != nil {
+			return fmt.Errorf("read the newest checkpoint: %w", err)
+		}
+		if c.Map == (tlog.Hash{}) { // an earlier version signed it
+			return ErrNotSigned
+		}
+		keys := []tlog.Hash{tlog.MapKey(names[0]), tlog.MapKey(names[1])}
+		m, err := tlog.LoadMap(ctx, p.Tree.MapNodes(tx), c.Map, keys)
+		if errors.Is(err, tlog.ErrMapBroken) {
+			return ErrNotAsHashed
+		}
+		if err == nil {
+			s.Entry.MapPath, _ = m.Path(keys[0])
+			s.Common.MapPath, _ = m.Path(keys[1])
+		}
+		return err
+	})
+	return c, err
+}
