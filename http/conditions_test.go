@@ -28,14 +28,6 @@ func TestAnEditOfAnOldCopyIsRefused(t *testing.T) {
 	old.PUT(path, fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("3"))).Problem(412, stale)
 	old.PUT(path, edit).Problem(412, stale)
 	old.DELETE(apptest.At(account, row.ID)).Problem(412, stale)
-	for _, never := range []string{`"x"`, `W/` + tag, `"01"`, `"-1"`, `"99999999999999999999"`} {
-		clerk.With("If-Match", never).PUT(path, edit).Problem(412, stale)
-	}
-	for _, bad := range []string{"1", `"1`, `"1", "2"`, "", `"a"b"`} {
-		if bad != "" {
-			clerk.With("If-Match", bad).PUT(path, edit).Status(400)
-		}
-	}
 	require.Equal(t, "03-01 2", apptest.Balances(clerk, path))
 	clerk.With("If-Match", "*").PUT(path, fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("4"))).Status(200)
 	clerk.PUT(path, fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("5"))).Status(200) // the last write wins

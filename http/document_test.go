@@ -170,7 +170,7 @@ func TestTheDocumentNamesEveryCodeOfARefusal(t *testing.T) {
 var ofMembers = []string{"add-contact", "edit-contact", "get-contact"}
 
 // TestADocumentedOperationNamesItsPermission is about every operation that refuses some who have signed in: see
-// TestAKeyWithoutTheAreaOpensNothing.
+// aKeyWithoutTheAreaOpensNothing.
 func TestADocumentedOperationNamesItsPermission(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/openapi.json")

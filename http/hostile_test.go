@@ -2,7 +2,6 @@ package http_test
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,44 +13,6 @@ import (
 
 	"bahi/internal/test/apptest"
 )
-
-func TestBodiesAreBoundedAndJSON(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	account := apptest.Open(clerk, "HDFC")
-	huge := `{"name":"` + strings.Repeat("a", 1<<20) + `"}`
-	clerk.POST("/bank", huge).Problem(413, "The request body is too large")
-	clerk.PUT(apptest.Ledger(account), huge).Problem(413, "The request body is too large")
-	clerk.POST(apptest.Ledger(account, "/rows"), bytes.NewReader(make([]byte, 5<<20))).Problem(413, "The request body is too large")
-	// Also when its length is not told beforehand.
-	clerk.POST("/bank", struct{ *strings.Reader }{strings.NewReader(huge)}).Problem(413, "The request body is too large")
-	for _, kind := range []string{"text/plain", "application/xml", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
-		"application/json; charset=utf-16"} {
-		clerk.With("Content-Type", kind).POST("/bank", `{"name":"a"}`).Problem(415, "The body must be application/json")
-	}
-	clerk.With("Content-Encoding", "gzip").POST("/bank", `{"name":"a"}`).Status(415)
-	clerk.With("Content-Type", "Application/JSON; charset=UTF-8").POST("/bank", `{"name":"a"}`).Status(201)
-}
-
-func TestPathsAndMethodsThatAreNotThere(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	clerk := o.Clerk(o.Home)
-	for _, path := range []string{"/bank/", "//banks", "/banks/", "/Banks", "/bank-ledger", "/bank-ledger/", "/bank-ledger//row/1",
-		"/bank/1/2", "/api/v1/nothing", "/bank/../banks", "/.env"} {
-		clerk.GET(path).Problem(404, "Not found")
-		o.Anonymous().GET(path).Problem(404, "Not found")
-	}
-	for method, path := range map[string]string{"PATCH": "/bank/1", "DELETE": "/banks", "POST": "/banks", "PUT": "/bank", "TRACE": "/banks"} {
-		a := clerk.Do(method, path, nil).Problem(405, "Method not allowed")
-		require.NotEmpty(t, a.Header("Allow"))
-	}
-	clerk.GET("/bank/%00").Problem(400, "Malformed URL")
-	clerk.GET("/bank/%ff").Problem(400, "Malformed URL")
-	a := clerk.With("X-Request-Id", "till-1").GET("/banks").Status(200)
-	require.Equal(t, "till-1", a.Header("X-Request-Id"))
-	require.NotEqual(t, "a b", clerk.With("X-Request-Id", "a b").GET("/banks").Status(200).Header("X-Request-Id"))
-}
 
 // FuzzRequest sends what anybody may send to the whole system, with the operator's key and without:
 // it must never be the server's fault.

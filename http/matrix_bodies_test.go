@@ -16,7 +16,6 @@ import (
 
 	"bahi/domain/actor"
 	"bahi/domain/event"
-	"bahi/http/api"
 	"bahi/internal/test/apptest"
 	"bahi/readmodels/opsview"
 )
@@ -24,14 +23,12 @@ import (
 // tooLong is more than any body that is no file may have.
 var tooLong = strings.Repeat(" ", 5<<20)
 
-func TestABodyWithUnknownFieldsOrOfAnySizeIsRefused(t *testing.T) {
-	t.Parallel()
-	s := startShop(t)
-	requests := s.things().requests(t, func(op api.Op) bool { return len(s.samples[op.ID].Body) > 0 })
+func (s shop) aBodyWithUnknownFieldsOrOfAnySizeIsRefused(t *testing.T, requests map[string]request) {
+	t.Helper()
 	before, refused := s.Head(), asked{}
 	for _, op := range s.ops {
-		r, there := requests[op.ID]
-		if !there || !strings.HasPrefix(r.body, "{") {
+		r := requests[op.ID]
+		if len(s.samples[op.ID].Body) == 0 || !strings.HasPrefix(r.body, "{") {
 			continue
 		}
 		a := refused.note(r.with(r.body + tooLong).ask(s.may(op)))
@@ -76,15 +73,12 @@ func TestABodyWithUnknownFieldsIsTakenOutsideTheLedger(t *testing.T) {
 	require.Equal(t, strictElsewhere, strict)
 }
 
-func TestAFileAboveTheLimitIsRefused(t *testing.T) {
-	t.Parallel()
-	s := startShop(t)
-	uploads := func(op api.Op) bool { return s.samples[op.ID].Upload || s.samples[op.ID].File != "" }
-	requests := s.things().requests(t, uploads)
+func (s shop) aFileAboveTheLimitIsRefused(t *testing.T, requests map[string]request) {
+	t.Helper()
 	before, refused := s.Head(), asked{}
 	for _, op := range s.ops {
-		r, there := requests[op.ID]
-		if !there {
+		r := requests[op.ID]
+		if !s.samples[op.ID].Upload && s.samples[op.ID].File == "" {
 			continue
 		}
 		limit := fmt.Sprintf("The file is too large: at most %d MB", op.MaxBody>>20)

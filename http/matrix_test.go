@@ -189,12 +189,25 @@ func TestOnlyWhatIsForEverybodyIsOpen(t *testing.T) {
 	s.asha.GET("/banks").Status(200)
 }
 
-func TestAnotherWorkspaceIsNotThere(t *testing.T) {
+// TestWhatEveryOperationRefuses asks of one system what is refused, so that nothing changes. The writes that pay no heed to If-Match do
+// something, so they come last.
+func TestWhatEveryOperationRefuses(t *testing.T) {
 	t.Parallel()
 	s := startShop(t)
+	requests := s.things().requests(t, every)
+	s.anotherWorkspaceIsNotThere(t, requests)
+	s.aKeyWithoutTheAreaOpensNothing(t, requests)
+	s.aBodyThatIsNoJSONOrHasWrongTypesIsRefused(t, requests)
+	s.aBodyWithUnknownFieldsOrOfAnySizeIsRefused(t, requests)
+	s.aFileAboveTheLimitIsRefused(t, requests)
+	s.aDryRunChangesNothing(t, requests)
+	s.aWriteThatNamesAnotherRevisionIsRefused(t, requests)
+}
+
+func (s shop) anotherWorkspaceIsNotThere(t *testing.T, requests map[string]request) {
+	t.Helper()
 	ravi := s.Person("ravi@example.com")
 	key := s.Bearer(s.Key(ravi.Workspace, `{"ledger":"write","messaging":"write","marketplace":"write","audit":"write"}`).Key)
-	requests := s.things().requests(t, func(op api.Op) bool { return !op.Public })
 	before, strange, listed := s.Head(), asked{}, listedAnswers(t)
 	for _, op := range s.ops {
 		r := requests[op.ID]
@@ -264,9 +277,8 @@ func TestWhoMayReadMayNotWrite(t *testing.T) {
 	}
 }
 
-func TestAKeyWithoutTheAreaOpensNothing(t *testing.T) {
-	t.Parallel()
-	s := startShop(t)
+func (s shop) aKeyWithoutTheAreaOpensNothing(t *testing.T, requests map[string]request) {
+	t.Helper()
 	areas := []string{"ledger", "messaging", "marketplace", "audit"}
 	keys := map[string]*apitest.Client{} // by what they may
 	key := func(permissions map[string]string) *apitest.Client {
@@ -277,7 +289,6 @@ func TestAKeyWithoutTheAreaOpensNothing(t *testing.T) {
 		}
 		return keys[string(text)]
 	}
-	requests := s.things().requests(t, func(op api.Op) bool { return !op.Public })
 	for _, op := range s.ops {
 		if op.Public {
 			continue
@@ -299,10 +310,8 @@ func TestAKeyWithoutTheAreaOpensNothing(t *testing.T) {
 	}
 }
 
-func TestAWriteThatNamesAnotherRevisionIsRefused(t *testing.T) {
-	t.Parallel()
-	s := startShop(t)
-	requests := s.things().requests(t, writes)
+func (s shop) aWriteThatNamesAnotherRevisionIsRefused(t *testing.T, requests map[string]request) {
+	t.Helper()
 	var found []string
 	for _, op := range s.ops {
 		if !writes(op) || !op.Operator && (op.NoKey || s.samples[op.ID].Refused != 0) {
@@ -321,10 +330,8 @@ func TestAWriteThatNamesAnotherRevisionIsRefused(t *testing.T) {
 	require.Equal(t, ofNoRevision, found)
 }
 
-func TestADryRunChangesNothing(t *testing.T) {
-	t.Parallel()
-	s := startShop(t)
-	requests := s.things().requests(t, writes)
+func (s shop) aDryRunChangesNothing(t *testing.T, requests map[string]request) {
+	t.Helper()
 	before, dry := s.Head(), asked{}
 	for _, op := range s.ops {
 		if !writes(op) {
@@ -341,14 +348,12 @@ func TestADryRunChangesNothing(t *testing.T) {
 	require.Empty(t, dry.wrote(t, s, before))
 }
 
-func TestABodyThatIsNoJSONOrHasWrongTypesIsRefused(t *testing.T) {
-	t.Parallel()
-	s := startShop(t)
-	requests := s.things().requests(t, func(op api.Op) bool { return len(s.samples[op.ID].Body) > 0 })
+func (s shop) aBodyThatIsNoJSONOrHasWrongTypesIsRefused(t *testing.T, requests map[string]request) {
+	t.Helper()
 	before, refused := s.Head(), asked{}
 	for _, op := range s.ops {
-		r, there := requests[op.ID]
-		if !there {
+		r := requests[op.ID]
+		if len(s.samples[op.ID].Body) == 0 {
 			continue
 		}
 		for _, body := range []string{"{", "nonsense", `{"a":}`, "\xff", r.body + "}"} {

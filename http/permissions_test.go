@@ -1,11 +1,7 @@
 package http_test
 
 import (
-	"net/http"
-	"net/http/httptest"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -84,75 +80,4 @@ func TestAKeyIsNotShownAgainToWhoRepeatsTheRequest(t *testing.T) {
 	require.NotEmpty(t, first.Key)
 	require.Empty(t, again.Key)
 	apitest.New(t, o.URL, first.Key).GET("/banks").Status(200)
-}
-
-func TestAKeyGivesNoMoreThanItHas(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	owner := apitest.New(t, o.URL, o.Key(o.Home, `{"ledger":"read","marketplace":"write"}`).Key)
-	const more = "A key cannot have more permissions than its maker"
-	for _, permissions := range []string{`{"ledger":"write"}`, `{"ledger":"read","audit":"read"}`, `{"operator":true}`,
-		`{"messaging":"read"}`} {
-		owner.POST("/api/v1/api-keys", `{"name":"k","permissions":`+permissions+`}`).Problem(403, more)
-	}
-	owner.POST("/api/v1/api-keys", `{"name":"k","permissions":{"ledger":"read"},"workspace_id":"`+o.Abroad+`"}`).
-		Problem(403, "Only an operator makes keys for another workspace")
-	owner.POST("/api/v1/api-keys", `{"name":"k","permissions":{"ledger":"read"},"workspace_id":"`+o.Home+`"}`).Status(201)
-	for body, wrong := range map[string][2]string{
-		`{"name":"","permissions":{"ledger":"read"}}`: {"name", "must not be empty"},
-		`{"permissions":{"ledger":"read"}}`:           {"name", "is required"},
-		`{"name":"k"}`:                                {"permissions", "is required"},
-		`{"name":"k","permissions":{}}`:               {"permissions", "at least one is needed"},
-		`{"name":"k","permissions":{"ledger":"all"}}`: {"permissions.ledger", "expected one of none, read, write"},
-		`{"name":"k","permissions":{"ledger":"read"},"expires_at":"2020-01-01T00:00:00Z"}`: {"expires_at", "must be in the future"},
-		`{"name":"k","permissions":{"ledger":"read"},"expires_at":"tomorrow"}`: {"expires_at",
-			"expected a moment such as 2025-03-31T09:15:00Z"},
-		`{"name":"` + strings.Repeat("k", 101) + `","permissions":{"ledger":"read"}}`: {"name", "at most 100 characters"},
-	} {
-		owner.POST("/api/v1/api-keys", body).Problem(422, "Validation error", wrong[0], wrong[1])
-	}
-	var made apptest.ApiKey
-	// other areas ignore what they do not know
-	owner.POST("/api/v1/api-keys", `{"name":"k","permissions":{"ledger":"read"},"colour":"red"}`).Status(201).JSON(&made)
-}
-
-func TestAKeyEndsWhenItExpires(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	var (
-		expires time.Time
-		guest   *apitest.Client
-	)
-	for life, opened := 2*time.Second, false; !opened; life *= 2 { // until it is made and used before its end, however busy the machine is
-		var made apptest.ApiKey
-		expires = time.Now().Add(life)
-		a := o.Operator().POST("/api/v1/api-keys",
-			map[string]any{"name": "k", "permissions": map[string]string{"ledger": "read"}, "expires_at": expires})
-		if a.Response.StatusCode == http.StatusCreated {
-			a.JSON(&made)
-			guest = apitest.New(t, o.URL, made.Key)
-			a = guest.GET("/banks")
-		}
-		if opened = time.Now().Before(expires); opened {
-			a.Status(200)
-		}
-	}
-	require.Eventually(t, func() bool { return guest.GET("/banks").Response.StatusCode == http.StatusUnauthorized }, time.Minute,
-		50*time.Millisecond)
-	require.False(t, time.Now().Before(expires))
-	guest.GET("/banks").Problem(401, "Not authenticated")
-}
-
-func TestTheOperatorsKeyIsWhateverTheOperatorSays(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	handler := o.Api("a word of the operator's")
-	for bearer, status := range map[string]int{"a word of the operator's": 200, "a word of the operator": 401, apptest.OperatorKey: 401,
-		"": 401} {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/banks", nil)
-		r.Header.Set("Authorization", "Bearer "+bearer)
-		a := httptest.NewRecorder()
-		handler.ServeHTTP(a, r)
-		require.Equal(t, status, a.Code, bearer)
-	}
 }

@@ -1,7 +1,6 @@
 package accesshttp_test
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,13 +12,12 @@ import (
 	"bahi/domain/access/workspace"
 	"bahi/domain/event"
 	"bahi/internal/app"
-	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/readmodels"
 	"bahi/readmodels/accessview"
 )
 
-// invitation is the answer to an invitation.
+// invitation is the response to an invitation.
 type invitation struct {
 	ID          uuid.UUID      `json:"id"`
 	Email       *string        `json:"email"`
@@ -67,7 +65,7 @@ func TestInvitedUserWorksInTheOthersBooks(t *testing.T) {
 	require.Equal(t, sent.Permissions, joined.Permissions)
 	ravi.POST("/api/v1/invitations/accept", accept).Problem(400, refused)
 
-	// He reads there, and writes in his own workspace.
+	// The new member reads there, and writes in his own workspace.
 	require.Equal(t, "03-01 12.5", apptest.Balances(inAshas, apptest.Ledger(account)))
 	inAshas.POST(apptest.Ledger(account), apptest.Deposit("2025-03-02", "1")).Problem(403, "Not enough permissions")
 	inAshas.POST("/bank", `{"name":"SBI"}`).Problem(403, "Not enough permissions")
@@ -116,52 +114,6 @@ func TestWorkspacesAndMembersAreListed(t *testing.T) {
 	require.Len(t, workspaces, 1)
 	o.Operator().GET("/api/v1/workspaces/" + asha.Workspace + "/members").Status(200).JSON(&members)
 	require.Len(t, members, 2)
-}
-
-func TestMembersGiveNoMoreThanTheirPermissions(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	asha, ravi, usha := o.Person(o.Address("asha")), o.Person(o.Address("ravi")), o.Person(o.Address("usha"))
-	asha.Join(o, ravi, `{"ledger":"read","marketplace":"write"}`)
-	asha.Join(o, usha, `{"ledger":"write"}`)
-	workspace := "/api/v1/workspaces/" + asha.Workspace
-	const more = "A member cannot be given more permissions than the caller has"
-	for _, path := range []string{workspace + "/invitations", workspace + "/members/" + usha.User.ID} {
-		method := "POST"
-		if strings.Contains(path, "members") {
-			method = "PATCH"
-		}
-		ravi.Do(method, path, apptest.Invite(o.Address("x"), `{"ledger":"write"}`)).Problem(403, more)
-		ravi.Do(method, path, apptest.Invite(o.Address("x"), `{"audit":"read"}`)).Problem(403, more)
-		usha.Do(method, path, apptest.Invite(o.Address("x"), `{"ledger":"read"}`)).Problem(403, "Not enough permissions")
-		for permissions, status := range map[string]int{`{}`: 422, `{"ledger":"none"}`: 422, `{"operator":true}`: 422, `{"ledger":"all"}`: 422,
-			`7`: 422, `null`: 422} {
-			asha.Do(method, path, apptest.Invite(o.Address("x"), permissions)).Status(status)
-		}
-	}
-	asha.POST(workspace+"/invitations", apptest.Invite("no address", `{"ledger":"read"}`)).Problem(422, "Validation error", "email",
-		"expected an email address")
-
-	nobody := uuid.NewString()
-	asha.PATCH(workspace+"/members/"+nobody, `{"permissions":{"ledger":"read"}}`).Problem(404, "Member not found")
-	asha.DELETE(workspace+"/members/"+nobody).Problem(404, "Member not found")
-	asha.GET("/api/v1/workspaces/"+nobody+"/members").Problem(404, "Workspace not found")
-	asha.With("Bahi-Workspace", nobody).GET("/banks").Problem(404, "Workspace not found")
-	asha.With("Bahi-Workspace", "x").GET("/banks").Status(422)
-
-	// A workspace always keeps a member who may manage members.
-	asha.PATCH(workspace+"/members/"+usha.User.ID, `{"permissions":{"ledger":"write","messaging":"write","marketplace":"write",`+
-		`"audit":"write"}}`).Status(200)
-	const owner = "The owner of a workspace cannot be removed, or given fewer permissions, by others"
-	usha.DELETE(workspace+"/members/"+asha.User.ID).Problem(403, owner)
-	usha.PATCH(workspace+"/members/"+asha.User.ID, `{"permissions":{"ledger":"read"}}`).Problem(403, owner)
-	asha.DELETE(workspace + "/members/" + asha.User.ID).Status(204)
-	usha.DELETE(workspace + "/members/" + ravi.User.ID).Status(204)
-	const last = "The last member with write access cannot be removed"
-	usha.DELETE(workspace+"/members/"+usha.User.ID).Problem(409, last)
-	usha.PATCH(workspace+"/members/"+usha.User.ID, `{"permissions":{"ledger":"read","marketplace":"read"}}`).Problem(409, last)
-	asha.GET("/banks").Problem(403, "Not enough permissions") // it is her home still, and she may do nothing there
-	require.Empty(t, asha.Me().Permissions)
 }
 
 func TestAnInvitationIsForItsAddress(t *testing.T) {
@@ -224,53 +176,6 @@ func TestInvitationsAreListedAndWithdrawn(t *testing.T) {
 		"Invalid or expired invitation token")
 	ravi.GET(path).Status(200).JSON(&open)
 	require.Equal(t, []invitation{second}, open)
-}
-
-func TestInvitationsEndWithTheInvitersRights(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	asha, ravi, again := o.Person("asha@example.com"), o.Person("ravi@example.com"), o.Person("again@example.com")
-	asha.Join(o, ravi, `{"ledger":"write","marketplace":"write"}`)
-	path := "/api/v1/workspaces/" + asha.Workspace
-	nth := 0
-	invited := func(by *apitest.Client) map[string]string {
-		nth++
-		by.POST(path+"/invitations", apptest.Invite("again@example.com", `{"ledger":"write"}`)).Status(201)
-		_, token := apptest.Link(t, o.Mailed("again@example.com", apptest.InviteSubject, nth))
-		return map[string]string{"token": token}
-	}
-	const refused = "Invalid or expired invitation token"
-	inAshas := ravi.With("Bahi-Workspace", asha.Workspace)
-	var made, kept apptest.ApiKey
-	inAshas.POST("/api/v1/api-keys", `{"name":"till","permissions":{"ledger":"write","marketplace":"write"}}`).Status(201).JSON(&made)
-	asha.POST("/api/v1/api-keys", `{"name":"till","permissions":{"ledger":"write"}}`).Status(201).JSON(&kept)
-	till, other := o.Bearer(made.Key), o.Bearer(kept.Key)
-	apptest.Open(till, "HDFC")
-	byRavi, byKey := invited(ravi.Client), invited(till)
-	asha.PATCH(path+"/members/"+ravi.User.ID, `{"permissions":{"ledger":"read","marketplace":"write"}}`).Status(200)
-	till.POST("/bank", `{"name":"SBI"}`).Problem(403, "Not enough permissions")
-	till.GET("/banks").Status(200)
-	again.POST("/api/v1/invitations/accept", byRavi).Problem(400, refused)
-	again.POST("/api/v1/invitations/accept", byKey).Problem(400, refused)
-	asha.DELETE(path + "/members/" + ravi.User.ID).Status(204)
-	till.GET("/banks").Problem(401, "Not authenticated")
-	other.GET("/banks").Status(200)
-	again.POST("/api/v1/invitations/accept", byRavi).Problem(400, refused)
-
-	// A revoked key, and a former operator.
-	temporary := o.Key(asha.Workspace, `{"ledger":"write","marketplace":"write"}`)
-	byTemporary := invited(o.Bearer(temporary.Key))
-	asha.DELETE("/api/v1/api-keys/" + temporary.ID).Status(204)
-	again.POST("/api/v1/invitations/accept", byTemporary).Problem(400, refused)
-	usha := o.Person("usha@example.com")
-	id := uuid.MustParse(usha.User.ID)
-	require.NoError(t, o.Sys.Accounts.Grant(t.Context(), o.Sys.ByOperator(uuid.MustParse(usha.Workspace)), id, true))
-	require.Eventually(t, func() bool { return usha.GET("/ops/jobs").Response.StatusCode == http.StatusOK }, time.Minute, 10*time.Millisecond)
-	byOperator := invited(usha.Client)
-	require.NoError(t, o.Sys.Accounts.Grant(t.Context(), o.Sys.ByOperator(uuid.MustParse(usha.Workspace)), id, false))
-	again.POST("/api/v1/invitations/accept", byOperator).Problem(400, refused)
-
-	again.POST("/api/v1/invitations/accept", invited(asha.Client)).Status(200)
 }
 
 func TestEndedInvitationsAreErased(t *testing.T) {

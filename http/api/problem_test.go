@@ -152,6 +152,12 @@ func TestBodiesAreBounded(t *testing.T) {
 	anyone.POST("/echo", exact).Status(200)
 	anyone.POST("/echo", exact+" ").Problem(413, "The request body is too large")
 	anyone.POST("/echo", io.MultiReader(strings.NewReader(exact), strings.NewReader(" "))).Problem(413, "The request body is too large")
+	for _, kind := range []string{"application/xml", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
+		"application/json; charset=utf-16"} {
+		anyone.With("Content-Type", kind).POST("/echo", exact).Problem(415, "The body must be application/json")
+	}
+	anyone.With("Content-Encoding", "gzip").POST("/echo", exact).Status(415)
+	anyone.With("Content-Type", "Application/JSON; charset=UTF-8").POST("/echo", exact).Status(200)
 	anyone.POST("/upload", strings.Repeat("x", 64)).Status(200).Body(`64`)
 	anyone.POST("/upload", strings.Repeat("x", 65)).Problem(413, "The request body is too large")
 	anyone.POST("/upload", io.MultiReader(strings.NewReader(strings.Repeat("x", 65)))).Problem(413, "The request body is too large")
@@ -190,7 +196,7 @@ func TestASlowBodyIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	slow := httptest.NewUnstartedServer(s.API)
-	slow.Config.ReadTimeout = 2 * time.Second // time for the head to arrive, also on a busy machine
+	slow.Config.ReadTimeout = 2 * time.Second // time for the request's head to arrive, even on a busy machine
 	slow.Start()
 	t.Cleanup(slow.Close)
 	body, pen := io.Pipe()

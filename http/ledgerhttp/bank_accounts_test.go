@@ -2,7 +2,6 @@ package ledgerhttp_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,18 +39,6 @@ func TestAnAccountIsOpenedReadRenamedAndDeleted(t *testing.T) {
 	clerk.GET(fmt.Sprintf("/bank/%d", id)).Problem(404, "Bank account not found")
 }
 
-func TestAccountsAreListedByIdWithTheirBalances(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	hdfc, sbi := apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI")
-	require.Greater(t, sbi, hdfc)
-	apptest.Post(clerk, hdfc, apptest.Deposit("2025-03-01", "100.50"))
-	apptest.Post(clerk, hdfc, apptest.Withdrawal("2025-03-02", "0.51"))
-	apptest.Post(clerk, sbi, apptest.Withdrawal("2025-03-02", "7"))
-	clerk.GET("/banks").Status(200).Body(fmt.Sprintf(
-		`[{"id":%d,"name":"HDFC","balance":99.99,"revision":0},{"id":%d,"name":"SBI","balance":-7,"revision":0}]`, hdfc, sbi))
-}
-
 func TestAnAccountThatIsRenamedKeepsItsBalance(t *testing.T) {
 	t.Parallel()
 	clerk := apptest.Clerk(t)
@@ -66,30 +53,6 @@ func TestAnAccountThatIsRenamedKeepsItsBalance(t *testing.T) {
 	require.Equal(t, "return=representation", a.Header("Preference-Applied"))
 	clerk.With("Prefer", "return=representation").PUT(path, `{"name":"SBI"}`).Status(200).
 		Body(fmt.Sprintf(`{"id":%d,"name":"SBI","balance":12.5,"revision":1}`, account))
-}
-
-func TestNamesOfAccountsAreChecked(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	account := apptest.Open(clerk, "HDFC")
-	path := fmt.Sprintf("/bank/%d", account)
-	for body, wrong := range map[string][2]string{
-		`{"name":""}`:      {"name", "must not be empty"},
-		`{"name":"  \t "}`: {"name", "must not be empty"},
-		`{"name":"` + strings.Repeat("अ", 121) + `"}`:                    {"name", "at most 120 characters"},
-		`{"name":"a\u0007b"}`:                                            {"name", "control characters are not allowed"},
-		`{"name":"SBI","type":0}`:                                        {"type", "accounts of this ledger have none"},
-		`{"name":"SBI","workspace_id":"` + apptest.OtherWorkspace + `"}`: {"workspace_id", "unknown field"},
-		`{"name":"SBI","By":{"Permissions":{"operator":1}}}`:             {"By", "unknown field"},
-	} {
-		clerk.POST("/bank", body).Problem(422, "Validation error", wrong[0], wrong[1])
-		clerk.PUT(path, body).Problem(422, "Validation error", wrong[0], wrong[1])
-	}
-	clerk.POST("/bank", `{"name":null}`).Problem(422, "Validation error", "name", "must not be null")
-	clerk.PUT(path, `{"name":null}`).Problem(422, "Validation error", "name", "is required")
-	clerk.POST("/bank", `{"name":"a\u0000b"}`).Status(422)
-	clerk.POST("/bank", `{"name":"`+strings.Repeat("अ", 120)+`"}`).Status(201)
-	require.Len(t, apptest.ClerkBanks(clerk.GET("/banks").Status(200)), 2)
 }
 
 func TestWhatWasReadCanBeSentBack(t *testing.T) {
@@ -141,31 +104,6 @@ func TestADeletedAccountIsGoneWithItsRowsButNotFromThePast(t *testing.T) {
 	require.Equal(t, "12.5", was[0].Balance.String())
 	clerk.GET(apptest.At(account, row.ID) + then).Status(200)
 	clerk.GET(apptest.Ledger(account, "/statement.pdf") + then).Status(200)
-}
-
-func TestWhatIsNotThereIs404(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	account := apptest.Open(clerk, "HDFC")
-	for _, id := range []int64{account + 1000, 1<<63 - 1} {
-		clerk.GET(fmt.Sprintf("/bank/%d", id)).Problem(404, "Bank account not found")
-		clerk.GET(apptest.Ledger(id)).Problem(404, "Bank account not found")
-		clerk.POST(apptest.Ledger(id), apptest.Deposit("2025-03-01", "1")).Problem(404, "Bank account not found")
-		clerk.PUT(fmt.Sprintf("/bank/%d", id), `{"name":"SBI"}`).Problem(404, "Bank account not found")
-		clerk.DELETE(fmt.Sprintf("/bank-account/%d", id)).Problem(404, "Bank account not found")
-		clerk.GET(apptest.At(account, id)).Problem(404, "Bank ledger row not found")
-		clerk.GET(apptest.At(account, id, "/history")).Problem(404, "Bank ledger row not found")
-		clerk.DELETE(apptest.At(account, id)).Problem(404, "Bank ledger row not found")
-		clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, id)).Problem(404, "Bank ledger row not found")
-	}
-	for _, id := range []string{"0", "-1"} {
-		clerk.GET("/bank/" + id).Status(422)
-		clerk.GET("/bank-ledger/" + id).Status(422)
-	}
-	for _, id := range []string{"one", "1.0", "9223372036854775808", "%20", "1e3"} {
-		clerk.GET("/bank/" + id).Status(422)
-		clerk.GET("/bank-ledger/" + id + "/row/1").Status(422)
-	}
 }
 
 func TestAnotherWorkspacesBooksAreNotThere(t *testing.T) {

@@ -52,19 +52,6 @@ func TestRowsPostedTogetherComeWithTheirBalancesWhenAsked(t *testing.T) {
 	require.Equal(t, []string{"2.5", "-0.5", "6.5"}, got)
 }
 
-func TestABulkNamesEachRowInALockedPeriod(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	account := apptest.Open(clerk, "HDFC")
-	clerk.PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200)
-	rows := apptest.Bulk(apptest.Deposit("2025-04-01", "1"), apptest.Deposit("2025-03-31", "1"), apptest.Deposit("2025-01-02", "1"))
-	for _, dry := range []string{"false", "true"} {
-		const why = "Books are locked through 2025-03-31"
-		clerk.With("Bahi-Dry-Run", dry).POST(apptest.Ledger(account, "/rows"), rows).Problem(409, why, "rows[1].date", why, "rows[2].date", why)
-	}
-	clerk.GET(apptest.Ledger(account)).Status(200).Body(`[]`)
-}
-
 func TestAThousandRowsArePostedAndNotOneMore(t *testing.T) {
 	t.Parallel()
 	clerk := apptest.Clerk(t)
@@ -91,22 +78,4 @@ func TestWhatWasReadCanBePostedTogether(t *testing.T) {
 	apptest.Post(clerk, from, apptest.Withdrawal("2025-03-02", "3"))
 	clerk.POST(apptest.Ledger(to, "/rows"), `{"rows":`+clerk.GET(apptest.Ledger(from)).Status(200).Text+`}`).Status(201)
 	require.Equal(t, apptest.Balances(clerk, apptest.Ledger(from)), apptest.Balances(clerk, apptest.Ledger(to)))
-}
-
-func TestOneBadRowRefusesAll(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	account := apptest.Open(clerk, "HDFC")
-	path := apptest.Ledger(account, "/rows")
-	clerk.POST(path, apptest.Bulk(apptest.Deposit("2025-03-01", "1"), apptest.Deposit("2025-03-02", "1e3"), `{"dat":"x"}`)).Problem(422,
-		"Validation error",
-		"rows[1].in_entries[0].amount", "exponents are not allowed", "rows[2].dat", "unknown field", "rows[2].date", "is required")
-	clerk.POST(path, apptest.Bulk(apptest.Deposit("2025-03-01", "0"),
-		`{"date":"2025-02-30","in_entries":[{"amount":-1},{"amount":"x"}]}`)).Problem(422, "Validation error",
-		"rows[1].date", "expected a date such as 2025-03-31, from 1900 to 2199",
-		"rows[1].in_entries[1].amount", "expected a number",
-		"rows[0].in_entries[0].amount", "must be more than 0",
-		"rows[1].in_entries[0].amount", "must be more than 0")
-	clerk.POST(path, `{"rows":[]}`).Problem(422, "Validation error", "rows", "at least one row is needed")
-	clerk.GET(apptest.Ledger(account)).Status(200).Body(`[]`)
 }

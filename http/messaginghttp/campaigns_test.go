@@ -163,18 +163,9 @@ func TestAWrongCampaignIsRefused(t *testing.T) {
 	stranger.POST(contactLists, `{"name":"Theirs"}`).Status(201).JSON(&list)
 	n := func(id int64) string { return strconv.FormatInt(id, 10) }
 	for more, wrong := range map[string][]string{
-		`{"name":7}`:                       {"name", "expected a text"},
 		`{"templateParams":{"1":"a\nb"}}`:  {"templateParams.1", "must have no line break, no tab and at most three blanks in a row"},
-		`{"type":"spam"}`:                  {"type", "expected one of broadcast, drip, trigger, survey"},
 		`{"audience":` + n(list.ID) + `}`:  {"audience", "expected all or the id of a contact list"},
-		`{"audience":"everybody"}`:         {"audience", "expected all or the id of a contact list"},
-		`{"audience":-3}`:                  {"audience", "expected all or the id of a contact list"},
-		`{"templateId":-1}`:                {"templateId", "must be at least 1"},
 		`{"templateId":` + n(theirs) + `}`: {"templateId", "Template not found"},
-		`{"schedule":"scheduled","scheduledAt":"2020-01-01T00:00:00Z"}`: {"scheduledAt", "must be in the future"},
-		`{"schedule":"scheduled","scheduledAt":"soon"}`: {"scheduledAt",
-			"expected a time like 2026-12-01T09:30:00+05:30"},
-		`{"type":"drip","steps":[{"templateId":` + n(ids["plain"]) + `,"delayHours":-1}]}`: {"steps[0].delayHours", "must be at least 0"},
 	} {
 		body := map[string]any{"name": "x", "type": "broadcast", "templateId": ids["plain"], "audience": "all"}
 		require.NoError(t, json.Unmarshal([]byte(more), &body))
@@ -191,10 +182,6 @@ func TestAWrongCampaignIsRefused(t *testing.T) {
 	c.POST(campaigns, fmt.Sprintf(`{"name":" ","type":"broadcast","templateId":%d,"audience":"all"}`, ids["order_ready"])).
 		Problem(422, "Validation error", "name", "1 to 100 characters", "templateParams.1", "must be filled", "templateParams.2",
 			"must be filled")
-	c.POST(campaigns, `{}`).Status(422)
-	c.POST(campaigns+"/send", `{"campaignId":"1"}`).Status(422)
-	c.POST(campaigns+"/send", `{"campaignId":0}`).Status(422)
-	c.GET(campaigns + "?type=spam").Status(422)
 	c.GET(campaigns).Status(200).Body(`[]`)
 }
 

@@ -159,28 +159,6 @@ func TestEachTypeOfChannelIsMadeInTheSandbox(t *testing.T) {
 	c.GET(channelAt(k.ID)).Problem(404, "Channel not found")
 }
 
-func TestAChannelThatIsNotInOrderIsRefused(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
-	k := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k"}`)
-	before := c.GET(channels).Status(200).Text
-	c.POST(channels, `{"name":7,"type":"fax","apiKey":{"a":1},"settings":{"dialect":"cloud_v2","senderId":"a/b"}}`).Status(422)
-	c.POST(channels, `{"type":"chat"}`).Problem(422, "Validation error", "name", "is required")
-	c.POST(channels, `{"name":"a","type":"chat","apiKey":"`+strings.Repeat("k", 4097)+`"}`).Problem(422, "Validation error", "apiKey",
-		"at most 4096 characters")
-	c.POST(channels, `{"name":"a","type":"chat","settings":{"baseUrl":"http://127.0.0.1"}}`).
-		Problem(422, "Validation error", "settings.baseUrl", "expected an address like https://chat.example.org/v1")
-	c.PATCH(channelAt(k.ID), `{"type":"web","accessToken":"********"}`).Problem(422, "Validation error", "type", "cannot change",
-		"accessToken", "there is no value to keep")
-	c.PATCH(channelAt(k.ID), `{"name":null,"settings":{"baseUrl":"https://thief.example"}}`).
-		Problem(422, "Validation error", "name", "must not be null", "apiKey", "must be given again, since baseUrl names another server")
-	c.PATCH(channelAt(k.ID), `{"settings":{"baseUrl":"https://thief.example"}}`).
-		Problem(422, "Validation error", "apiKey", "must be given again, since baseUrl names another server")
-	c.GET(channels + "?type=fax").Status(422)
-	require.Equal(t, before, c.GET(channels).Status(200).Text)
-}
-
 func TestASenderBelongsToOneChannelOfTheDeployment(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)

@@ -107,8 +107,8 @@ var entries = []struct {
 
 func TestBooksAreKeptInABrowser(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	b := byKey(o, apptest.Home, write)
+	o := apptest.Share(t)
+	b := byKey(o, o.Home, write)
 	for _, e := range entries {
 		opened := b.submitOf("/app/accounts", "/app/accounts", `name="token"`, "kind", e.kind, "name", "Party of "+e.kind, "type", e.open)
 		b.follow(opened).Says("The account is open.", "Party of "+e.kind, "There are no rows yet.")
@@ -199,25 +199,25 @@ func TestAFormThatIsSentTwiceHasOneEffect(t *testing.T) {
 
 func TestFormsOfOthersChangeNothing(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
+	o := apptest.Share(t)
+	b, clerk := byKey(o, o.Home, write), o.Clerk(o.Home)
 	account := book(o, clerk, 0)
 	filled := form(b.get(account), account+"/rows", "")
 	filled.Set("date", "2025-03-01")
 	filled.Set("in_entries[0].amount", "5")
 	b.site.Ask(http.MethodPost, account+"/rows", with(filled, "token", "x")).Is(403)
-	b.site.Ask(http.MethodPost, account+"/rows", with(filled, "workspace", apptest.OtherWorkspace)).Is(409).Says("another workspace")
+	b.site.Ask(http.MethodPost, account+"/rows", with(filled, "workspace", o.Abroad)).Is(409).Says("another workspace")
 	visitor(o).site.Ask(http.MethodPost, account+"/rows", filled).Is(403)
-	reader := byKey(o, apptest.Home, `{"ledger":"read"}`)
+	reader := byKey(o, o.Home, `{"ledger":"read"}`)
 	require.NotContains(t, reader.get(account).Is(200).Text, `id="entry"`)
 	require.NotContains(t, reader.get("/app/accounts").Is(200).Text, `id="open"`)
 	theirs := with(filled, "token", form(reader.get("/app/"), "/app/sign-out", "").Get("token"))
 	reader.site.Ask(http.MethodPost, account+"/rows", theirs).Is(403)
-	stranger := byKey(o, apptest.OtherWorkspace, write)
+	stranger := byKey(o, o.Abroad, write)
 	stranger.get(account).Is(404)
 	stranger.get(account + "/rows/1").Is(404)
 	stranger.get(account + "/statement").Is(404)
-	byKey(o, apptest.Home, `{"messaging":"read"}`).get("/app/").Is(200).Says("You may not read the books of this workspace.")
+	byKey(o, o.Home, `{"messaging":"read"}`).get("/app/").Is(200).Says("You may not read the books of this workspace.")
 	b.get(account).Is(200).Says("There are no rows yet.")
 }
 
@@ -243,13 +243,13 @@ func TestNewestRowsComeFirst(t *testing.T) {
 
 func TestAccountsAreShownInPages(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
+	o := apptest.Share(t)
+	clerk := o.Clerk(o.Home)
 	for i := range 101 {
 		clerk.POST("/client", fmt.Sprintf(`{"name":"Party %03d"}`, i)).Status(201)
 	}
 	apptest.Open(clerk, "Zaveri Bank")
-	b := byKey(o, apptest.Home, write)
+	b := byKey(o, o.Home, write)
 	first := b.get("/app/accounts").Is(200).Says("Party 000", "Party 099")
 	require.NotContains(t, first.Words(), "Party 100")
 	require.NotContains(t, first.Text, `rel="prev"`)

@@ -17,7 +17,7 @@ func enter(o *apptest.Server, permissions string) *browsertest.Page {
 	p := browsertest.Open(o.T, o.URL)
 	p.Go("/app/sign-in")
 	p.Click("summary")
-	p.Type("#key", o.Key(apptest.Home, permissions).Key)
+	p.Type("#key", o.Key(o.Home, permissions).Key)
 	p.Submit("details button")
 	return p
 }

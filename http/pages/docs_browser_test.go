@@ -11,7 +11,7 @@ import (
 
 func TestTheDocsAreSearchedWhileTyping(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	p := browsertest.Open(t, o.URL)
 	p.Go("/docs")
 	p.Type("#docs-q", "fine_percent")

@@ -66,8 +66,8 @@ func TestContactsAreAnsweredByTheKeyboard(t *testing.T) {
 // TestAnEnquiryIsAnsweredByTheKeyboard is the second part of the sixth flow.
 func TestAnEnquiryIsAnsweredByTheKeyboard(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	c := o.Bearer(o.Key(apptest.Home, answering).Key)
+	o := apptest.Share(t)
+	c := o.Bearer(o.Key(o.Home, answering).Key)
 	talk := arrives(o, c, channelOf(c, "Sales"), "919812345002", "Asha", "Hello", 0)
 	first, company := asked(o, c, `,"message":"How many?","user_phone":"+919812345002"`)
 	p := enter(o, answering)

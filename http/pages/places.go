@@ -17,6 +17,8 @@ var places = []place{
 	{Name: "Inbox", Link: Path + "/inbox", needs: "messaging:read"},
 	{Name: "Operate", Link: Path + "/operate", needs: "operator"},
 	{Name: "Daybook", Link: Path + "/daybook", needs: "ledger:read", More: true},
+	{Name: "Transfers", Link: Path + "/transfers", needs: "ledger:read", More: true},
+	{Name: "Trial balance", Link: Path + "/trial-balance", needs: "ledger:read", More: true},
 	{Name: "Drafts", Link: Path + "/drafts", needs: "ledger:read", More: true},
 	{Name: "Khata pages", Link: Path + "/khata", needs: "ledger:read", More: true},
 	{Name: "Parties", Link: Path + "/list/parties", needs: "ledger:read", More: true},

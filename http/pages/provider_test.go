@@ -57,7 +57,7 @@ func TestABrowserSignsInThroughTheProvider(t *testing.T) {
 
 func TestTheSignInOffersNoProviderWithoutOne(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	b := visitor(o)
 	require.NotContains(t, b.get("/app/sign-in").Text, "provider")
 	b.get("/app/sign-in/provider").Is(404)

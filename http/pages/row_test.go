@@ -62,11 +62,11 @@ func TestARowThatStaysAsItIsOffersNoChange(t *testing.T) {
 
 func TestTheFirstAccountIsOffered(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	b := byKey(o, apptest.Home, write)
+	o := apptest.Share(t)
+	b := byKey(o, o.Home, write)
 	b.get("/app/").Is(200).Says("There are no accounts yet. Open the first one.")
 	b.get("/app/accounts").Is(200).Says("There are no accounts yet. Open the first one.")
-	o.Clerk(apptest.Home).POST("/bank", `{"name":"HDFC"}`).Status(201)
+	o.Clerk(o.Home).POST("/bank", `{"name":"HDFC"}`).Status(201)
 	require.NotContains(t, b.get("/app/").Is(200).Text, "There are no accounts yet")
 	b.get("/app/accounts?q=x").Is(200).Says("There is no such account.")
 }

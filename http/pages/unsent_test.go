@@ -32,13 +32,13 @@ func line(o *apptest.Server) (address string, cut *atomic.Bool) {
 
 func TestRowsWaitForAConnection(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	account := book(o, o.Clerk(apptest.Home), 0)
+	o := apptest.Share(t)
+	account := book(o, o.Clerk(o.Home), 0)
 	address, cut := line(o)
 	p := browsertest.Open(t, address)
 	p.Go("/app/sign-in")
 	p.Click("summary")
-	p.Type("#key", o.Key(apptest.Home, write).Key)
+	p.Type("#key", o.Key(o.Home, write).Key)
 	p.Submit("details button")
 	p.Go(account)
 	save := func(amount string) {

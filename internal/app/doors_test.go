@@ -22,7 +22,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// openGateway serves a system's log in this process, and returns a function that opens it with a key.
+// openGateway serves a system's log in this process, and returns a function that connects with a key.
 func openGateway(o *apptest.Server) func(key string) (journal.Server, error) {
 	o.T.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -24,7 +24,7 @@ func rebuild(t *testing.T, data string) {
 	for {
 		_, wrong, status := apptest.Execute(t, apptest.Command(t, data, "projections", "rebuild"))
 		if strings.Contains(wrong, "the projection is busy with a long transaction") {
-			continue // a batch of the server took ten seconds, as on a busy machine; the command goes on where it was
+			continue // a batch of the server took ten seconds, as on a busy machine; the command continues where it was
 		}
 		require.Equal(t, 0, status, wrong)
 		return
@@ -63,7 +63,7 @@ func TestErasedUserLeavesNoTrace(t *testing.T) {
 		require.NotContains(t, kept, apptest.Marker, "the picture's metadata are never stored")
 	})
 
-	// A long transaction sees the tables as they were before.
+	// A long transaction sees the old state of the tables.
 	apptest.Cluster(t, data, func(url string) {
 		reader, err := pgx.Connect(t.Context(), url)
 		require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestErasedUserLeavesNoTrace(t *testing.T) {
 		require.NoError(t, err)
 		l.Person.POST("/api/v1/users/me/delete-request", nil).Status(200)
 		p.Until(func(said, _ string) bool {
-			return strings.Contains(said, `msg="an erasure waits for older transactions to end"`)
+			return strings.Contains(said, `msg="erasure waits for older transactions to end"`)
 		})
 		_, err = reader.Exec(t.Context(), `rollback`)
 		require.NoError(t, err)

@@ -21,7 +21,7 @@ func TestKilledServerLosesNothingThatItAnswered(t *testing.T) {
 	losesNothingWhenKilled(t, 2) // the server alone, and with Postgres
 }
 
-// losesNothingWhenKilled kills bahi under load again and again, and each second time Postgres with it; environment is that of its
+// losesNothingWhenKilled kills bahi under load again and again, and every second time Postgres with it. environment is that of its
 // processes.
 func losesNothingWhenKilled(t *testing.T, rounds int, environment ...string) {
 	t.Helper()
@@ -34,7 +34,7 @@ func losesNothingWhenKilled(t *testing.T, rounds int, environment ...string) {
 		return cmd
 	}
 	p := apptest.Serve(t, program("serve"))
-	// each start follows a kill at once, and wants the port of the one before
+	// each start follows a kill at once, and needs the port of the one before
 	environment = append(environment, "BAHI_ADDR="+strings.TrimPrefix(p.URL, "http://"))
 	p.Ready()
 	l := apptest.NewLoad(t, p.URL, 1)
@@ -61,7 +61,7 @@ func losesNothingWhenKilled(t *testing.T, rounds int, environment ...string) {
 		p.Ready()
 		l.Verify()
 	}
-	t.Logf("%d writes were answered", l.Answered.Load())
+	t.Logf("%d writes were acknowledged", l.Answered.Load())
 	apptest.Healthy(t, program("doctor"))
 	p.Stop()
 }
@@ -95,7 +95,7 @@ func TestKilledPostgresComesBackUnderLoad(t *testing.T) {
 		p.Ready()
 		l.Verify()
 	}
-	t.Logf("%d writes were answered, %d times it was away", l.Answered.Load(), l.Away.Load())
+	t.Logf("%d writes were acknowledged, the server was unavailable %d times", l.Answered.Load(), l.Away.Load())
 	require.NotZero(t, l.Away.Load())
 	for line := range strings.Lines(p.Text()) {
 		// whose 503 is a 500, by SPEC.txt

@@ -17,14 +17,14 @@ import (
 	"bahi/internal/test/audittest"
 )
 
-// journalServer returns the address of a gateway to another log, which has the journals of a test.
+// journalServer returns the address of a gateway to another log, which has a test's journals.
 func journalServer(t *testing.T) string {
 	t.Helper()
 	log, _ := apptest.EmptyLog(t)
 	return apptest.Served(t, log)
 }
 
-// A read sees each write that was answered before it came, whichever of the nodes answered.
+// A read sees each write that was acknowledged before it, whichever node acknowledged it.
 func TestAWriteOnOneNodeWithAJournalIsReadOnTheOther(t *testing.T) {
 	t.Parallel()
 	with := apptest.Settings(t, apptest.Migrated(t))
@@ -51,7 +51,7 @@ func TestAWriteOnOneNodeWithAJournalIsReadOnTheOther(t *testing.T) {
 	writers.Wait()
 }
 
-// A log gets a journal, and keeps its positions, proofs and checkpoints. Then no node serves it without.
+// A log gets a journal, and keeps its positions, proofs and checkpoints. Then no node serves it without the journal.
 func TestALogIsCopiedToAJournalAndServedWithIt(t *testing.T) {
 	t.Parallel()
 	database, data, server := apptest.Database(t), t.TempDir(), journalServer(t)
@@ -118,7 +118,8 @@ func TestALogIsCopiedToAJournalAndServedWithIt(t *testing.T) {
 	done(bahi(server, "restore", "--drill", backup))
 }
 
-// Postgres fails over to a server that lacks the newest events. The journal has them, so nothing is lost and nobody needs to accept a loss.
+// Postgres fails over to a server that lacks the newest events. The journal has them, so nothing is lost and no operator must accept a
+// loss.
 func TestLostTailOfTheDatabaseComesBackFromTheJournal(t *testing.T) {
 	t.Parallel()
 	with := apptest.Settings(t, apptest.Migrated(t))

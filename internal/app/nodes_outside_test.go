@@ -21,13 +21,13 @@ import (
 
 const gatewayToken = "a-token-of-the-gateway"
 
-// outside has the servers that two nodes call. Each node has its own model and network, which tell the test which node called.
+// outside has the servers that two nodes call. Each node has its own model and network, which identify the calling node.
 type outside struct {
 	nodes
 
 	models [2]*llmtest.Server
 	called chan int     // the node that called
-	send   atomic.Value // func(node int, w http.ResponseWriter, r *http.Request): what the network does with a message
+	send   atomic.Value // func(node int, w http.ResponseWriter, r *http.Request): the network's handler of a message
 }
 
 func openOutside(t *testing.T) *outside {
@@ -60,19 +60,19 @@ func openOutside(t *testing.T) *outside {
 	return o
 }
 
-// hang takes a call of a node, and never answers.
+// hang accepts a call of a node, and never responds.
 func (o *outside) hang(node int, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // the server sees that the client is gone only after it
+	_, _ = io.Copy(io.Discard, r.Body) // only after reading it does the server notice that the client is gone
 	o.called <- node
 	<-r.Context().Done()
 }
 
-// sends has the network take messages.
+// sends makes the network accept messages.
 func (o *outside) sends(answer func() string) {
 	o.send.Store(func(_ int, w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer()) })
 }
 
-// survivor kills the node that called first, and returns the other and when the first died.
+// survivor kills the node that called first. It returns the other node and the time of the kill.
 func (o *outside) survivor() (c *apitest.Client, died time.Time) {
 	o.t.Helper()
 	var caller int
@@ -112,7 +112,7 @@ func TestAnAnswerWhoseProcessDiesIsGivenByAnother(t *testing.T) {
 		require.LessOrEqual(t, len(said), 2, "one answer")
 		return len(said) == 2
 	}, takenOverTimeout, 100*time.Millisecond)
-	t.Logf("the other node answered after %v", time.Since(died).Round(time.Millisecond)) // its goal is 30 s
+	t.Logf("the other node responded after %v", time.Since(died).Round(time.Millisecond)) // its goal is 30 s
 }
 
 func TestACampaignWhoseProcessDiesGoesOn(t *testing.T) {
@@ -126,7 +126,7 @@ func TestACampaignWhoseProcessDiesGoesOn(t *testing.T) {
 		c.GET("/api/chat/templates").Status(200).JSON(&templates)
 		return len(templates) == 1
 	}, takenOverTimeout, 20*time.Millisecond)
-	for i := range 100 { // more than are being sent at once: what was on its way waits for ten minutes
+	for i := range 100 { // more than are sent at the same time: those in progress wait for ten minutes
 		var made messagingview.Contact
 		c.POST("/api/contacts", fmt.Sprintf(`{"name":"Contact","phone":"98123%05d"}`, i)).Status(201).JSON(&made)
 		c.PATCH(fmt.Sprintf("/api/contacts/%d", made.ID), `{"optIn":true}`).Status(200)
@@ -141,5 +141,5 @@ func TestACampaignWhoseProcessDiesGoesOn(t *testing.T) {
 		c.GET(fmt.Sprintf("/api/campaigns/%d", k.ID)).Status(200).JSON(&now)
 		return now.Stats.Sent > 0
 	}, time.Minute+takenOverTimeout, 100*time.Millisecond)
-	t.Logf("the other node went on after %v", time.Since(died).Round(time.Millisecond)) // its goal is a minute
+	t.Logf("the other node continued after %v", time.Since(died).Round(time.Millisecond)) // its goal is a minute
 }

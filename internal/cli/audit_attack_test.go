@@ -31,7 +31,7 @@ type victim struct {
 	signed
 }
 
-// signed is what the log of every victim is.
+// signed has the evidence of every victim's log.
 type signed struct {
 	first, last apptest.AuditCheckpoint
 	public      string // keys
@@ -39,7 +39,7 @@ type signed struct {
 	sizes       []int64 // of all checkpoints
 }
 
-// victims is a signed log. Each test changes a copy, since signing one for each test is slow.
+// victims is a signed log. Each test changes a copy, because signing one per test is slow.
 var victims signed
 
 func sign(t *testing.T, url string) (s signed) {
@@ -196,8 +196,8 @@ func TestVerifyNamesTheFirstBadEventOfEachAttack(t *testing.T) {
 	}
 }
 
-// An attacker with the database and the master key can rewrite the log, its tree and its checkpoints. A checkpoint kept
-// elsewhere reveals it.
+// An attacker with the database and the master key can rewrite the log, its tree and its checkpoints. A checkpoint kept elsewhere reveals
+// that.
 func TestKeptCheckpointRevealsARewrittenLog(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
@@ -257,7 +257,7 @@ func TestRestoreWithoutItsTailIsRefusedUntilAccepted(t *testing.T) {
 	// a checkpoint is signed every second
 	held := slices.Max(slices.DeleteFunc(slices.Clone(v.sizes), func(size int64) bool { return size > end }))
 	require.GreaterOrEqual(t, held, int64(v.first.Size))
-	require.Contains(t, out, fmt.Sprintf("The log is held against the checkpoint of %d events", held))
+	require.Contains(t, out, fmt.Sprintf("The log is compared with the checkpoint of %d events", held))
 	_, wrong, status = accept("--reason", "once more")
 	require.Equal(t, 1, status)
 	require.Contains(t, wrong, "there is nothing to accept")
@@ -303,9 +303,9 @@ func TestEventsRemovedWithTheirCheckpointsAreMissed(t *testing.T) {
 			"signed checkpoints were removed, from number 1 on"},
 		"a checkpoint in the middle": {`delete from audit.checkpoint where number = 1`, "from number 1 on"},
 		"the numbers as well":        {`delete from audit.numbering`, "signed checkpoints were removed"},
-		"renumbered":                 {`update audit.checkpoint set number = number + 100`, "does not say what its note does"},
+		"renumbered":                 {`update audit.checkpoint set number = number + 100`, "differs from its note"},
 		"the tree alone":             {`truncate audit_g1.tree, audit_g1.tile`, "somebody removed leaves"},
-		"a column of a checkpoint":   {`update audit.checkpoint set position = position + 1 where number = 1`, "does not say what its note does"},
+		"a column of a checkpoint":   {`update audit.checkpoint set position = position + 1 where number = 1`, "differs from its note"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

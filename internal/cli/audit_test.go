@@ -65,7 +65,7 @@ func TestShellExportsCheckpointsKeysAndProofs(t *testing.T) {
 		require.Contains(t, wrong, "name one of the two: an archive's folder, or the log with --store")
 	}
 	_, wrong, status = apptest.Attached(t, o, "audit", "verify", "--store", "--checkpoint", kept)
-	require.Equal(t, 2, status, "it says nothing against the log")
+	require.Equal(t, 2, status, "it is not evidence against the log")
 	require.Contains(t, wrong, "bahi.keys")
 	_, wrong, status = apptest.Attached(t, o, "audit", "verify", t.TempDir())
 	require.Equal(t, 2, status)

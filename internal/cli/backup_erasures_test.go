@@ -90,7 +90,7 @@ func TestRestoredBackupErasesListedUsersAgain(t *testing.T) {
 	require.NotEmpty(t, l.Known.InDatabase(restored))
 	require.NotEmpty(t, l.Known.InFiles(data))
 	_, wrong, status = run(restored, "vault", "erasures", "export", list)
-	require.Equal(t, 1, status, "the export would lose the list")
+	require.Equal(t, 1, status, "the export would overwrite the list")
 	require.Contains(t, wrong, "apply it first")
 
 	out, wrong, status = run(restored, "vault", "erasures", "apply", list)

@@ -114,7 +114,7 @@ func TestKeysAreMadeListedAndRevokedFromTheShell(t *testing.T) {
 	require.Equal(t, 0, status, wrong)
 	require.Eventually(t, func() bool { return till.GET("/banks").Response.StatusCode == http.StatusUnauthorized }, time.Minute,
 		5*time.Millisecond,
-		"the server knows of the revocation")
+		"the server refuses the revoked key")
 }
 
 func TestDoctorFindsRowsThatTheLogDoesNotHave(t *testing.T) {
@@ -127,14 +127,14 @@ func TestDoctorFindsRowsThatTheLogDoesNotHave(t *testing.T) {
 	clerk.GET("/banks").Status(200)
 	out, wrong, status := apptest.Attached(t, o, "doctor")
 	require.Equal(t, 0, status, wrong)
-	require.Regexp(t, fmt.Sprintf(`books: generation 1 is what the log says, \d+ rows at position %d `, o.Head()), out)
-	require.Contains(t, out, "api_keys: generation 1 is what the log says")
+	require.Regexp(t, fmt.Sprintf(`books: generation 1 agrees with the log, \d+ rows at position %d `, o.Head()), out)
+	require.Contains(t, out, "api_keys: generation 1 agrees with the log")
 
 	o.Sql(`update books_g1.row_version set in_cash = in_cash + 1 where row_id = $1`, row.ID)
 	out, wrong, status = apptest.Attached(t, o, "doctor")
 	require.Equal(t, 1, status)
 	require.Contains(t, out, "books: table row_version: 2 rows differ")
-	require.Contains(t, wrong, "bahi: the tables are not what the log says")
+	require.Contains(t, wrong, "bahi: the tables differ from the log")
 	_, _, status = apptest.Attached(t, o, "doctor", "api_keys")
 	require.Equal(t, 0, status)
 
@@ -143,7 +143,7 @@ func TestDoctorFindsRowsThatTheLogDoesNotHave(t *testing.T) {
 	require.Regexp(t, fmt.Sprintf(`(?m)^books +\d+ +1 +live +%d +0 *$`, o.Head()), list)
 	out, wrong, status = apptest.Attached(t, o, "projections", "rebuild", "books", "--accept-differences")
 	require.Equal(t, 0, status, wrong)
-	require.Regexp(t, fmt.Sprintf(`^books: generation \d+ is read, built up to position %d in `, o.Head()), out)
+	require.Regexp(t, fmt.Sprintf(`^books: generation \d+ is live, built up to position %d in `, o.Head()), out)
 	_, wrong, status = apptest.Attached(t, o, "doctor")
 	require.Equal(t, 0, status, wrong)
 	require.Equal(t, "03-01 12.5, 03-02 11.5", apptest.Balances(clerk, apptest.Ledger(account)), "the server reads the new tables")
@@ -156,7 +156,7 @@ func TestDataFolderHasOneServerAndACleanShutdown(t *testing.T) {
 	t.Parallel()
 	data := pgtest.Dir(t)
 	apptest.EndCluster(t, data)
-	// A command that only reads makes no log in a folder that was named by mistake.
+	// A command that only reads creates no log in a wrongly named folder.
 	for _, args := range []string{"doctor", "events tail", "projections list", "audit key", "audit verify --store", "user list",
 		"vault erasures export " + filepath.Join(t.TempDir(), "list")} {
 		_, wrong, status := apptest.Execute(t, apptest.Command(t, data, strings.Fields(args)...))
@@ -172,7 +172,7 @@ func TestDataFolderHasOneServerAndACleanShutdown(t *testing.T) {
 	require.Zero(t, apptest.Postmaster(data))
 	out, wrong, status := apptest.Execute(t, apptest.Command(t, data, "doctor"))
 	require.Equal(t, 0, status, wrong)
-	require.Contains(t, out, "books: generation 1 is what the log says, 0 rows at position ")
+	require.Contains(t, out, "books: generation 1 agrees with the log, 0 rows at position ")
 	require.Zero(t, apptest.Postmaster(data))
 
 	p := apptest.Serve(t, apptest.Program(t, data, "serve"))

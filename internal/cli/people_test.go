@@ -85,7 +85,7 @@ func TestOperatorIsGrantedAndRevokedFromTheShell(t *testing.T) {
 		_, wrong, status := run("user", "grant", id, step.grant)
 		require.Equal(t, 0, status, wrong)
 		require.Eventually(t, func() bool { return ravi.GET("/ops/jobs").Response.StatusCode == step.status }, time.Minute, 5*time.Millisecond,
-			"the server knows of the change")
+			"the server has the change")
 	}
 	_, wrong, status := run("user", "grant", id)
 	require.NotEqual(t, 0, status, "the flag has no default")

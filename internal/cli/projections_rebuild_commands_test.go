@@ -55,7 +55,7 @@ func TestDoctorNamesARowOfEachTableThatIsMissing(t *testing.T) {
 	require.GreaterOrEqual(t, len(taken), 10, "%v", taken)
 	out, wrong, status := apptest.Attached(t, o, "doctor")
 	require.Equal(t, 1, status)
-	require.Contains(t, wrong, "bahi: the tables are not what the log says")
+	require.Contains(t, wrong, "bahi: the tables differ from the log")
 	for table, row := range taken {
 		begin := fmt.Sprintf("%s: table %s: 1 rows differ; the first is only in the log: ", strings.TrimSuffix(table.Schema, "_g1"), table.Name)
 		_, found, ok := strings.Cut(out, begin)
@@ -80,18 +80,18 @@ func TestRebuildingFromTheShell(t *testing.T) {
 
 	out, wrong, status = apptest.Attached(t, o, "projections", "rebuild", "--partitions", "3", "--keep", "1h")
 	require.Equal(t, 0, status, wrong)
-	require.Equal(t, len(app.AllProjections()), strings.Count(out, fmt.Sprintf(" is read, built up to position %d in ", o.Head())), out)
+	require.Equal(t, len(app.AllProjections()), strings.Count(out, fmt.Sprintf(" is live, built up to position %d in ", o.Head())), out)
 	require.Equal(t, was, apptest.Balances(clerk, apptest.Ledger(account)))
 	list, _, _ := apptest.Attached(t, o, "projections", "list")
 	require.Regexp(t, `(?m)^users +\d+ +\d+ +live`, list)
 	require.Regexp(t, `(?m)^books +\d+ +1 +kept +\d+ +0 +until 20\d\d-`, list)
 	out, wrong, status = apptest.Attached(t, o, "projections", "rollback", "books")
 	require.Equal(t, 0, status, wrong)
-	require.Equal(t, "books: generation 1 is read again\n", out)
+	require.Equal(t, "books: generation 1 is live again\n", out)
 	require.Equal(t, was, apptest.Balances(clerk, apptest.Ledger(account)))
 	out, wrong, status = apptest.Attached(t, o, "projections", "build")
 	require.Equal(t, 0, status, wrong)
-	require.Equal(t, "everything that this version reads is built\n", out)
+	require.Equal(t, "all tables of this version are built\n", out)
 
 	for args, why := range map[string]string{
 		"rebuild books nonsense":                `there is no projection "nonsense"`,
@@ -133,7 +133,7 @@ func TestRebuildWithDifferencesWaitsForAcceptance(t *testing.T) {
 	for _, words := range []string{
 		"bahi: books: the new tables differ from the live ones:\ntable row_version: 2 rows differ; the first is only in the ",
 		fmt.Sprintf(`: {"row_id":%d,`, row.ID),
-		"`bahi projections accept books` lets them be read all the same, `bahi projections cancel books` drops them\n",
+		"`bahi projections accept books` makes them live, `bahi projections cancel books` drops them\n",
 	} {
 		require.Contains(t, wrong, words)
 	}
@@ -162,7 +162,7 @@ func TestServerFinishesAnInterruptedRebuild(t *testing.T) {
 	_, wrong, status := apptest.Attached(t, o, "projections", "rebuild", "books", "--dry-run")
 	require.Equal(t, 0, status, wrong)
 	require.Equal(t, 1, shell.Interrupt())
-	require.Contains(t, shell.Text(), "bahi: books: interrupted; a process that serves goes on with the build, or this command given again; "+
+	require.Contains(t, shell.Text(), "bahi: books: interrupted; a serving process continues the build, or this command, when repeated; "+
 		"`bahi projections cancel books` ends it")
 
 	out, wrong, status := apptest.Attached(t, o, "projections", "pause", "books")
@@ -198,13 +198,13 @@ func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
 	require.Contains(t, wrong, fmt.Sprintf("bahi: projection books has stopped: event BankRowAdded at position %d", at))
 	out, wrong, status := apptest.Attached(t, o, "doctor", "users")
 	require.Equal(t, 0, status, wrong)
-	require.Contains(t, out, "users: generation 1 is what the log says")
+	require.Contains(t, out, "users: generation 1 agrees with the log")
 
 	o.Sql(`alter table books_g1.row_version drop constraint parked_for_a_test`)
 	out, wrong, status = apptest.Attached(t, o, "projections", "skip", "books", "--position", strconv.FormatInt(at, 10), "--reason",
 		"for a test")
 	require.Equal(t, 0, status, wrong)
-	require.Equal(t, "books: passes over the event\n", out)
+	require.Equal(t, "books: skips the event\n", out)
 	require.Eventually(t, func() bool { return o.Projection("books").State == "live" }, time.Minute, 5*time.Millisecond)
 	require.Empty(t, apptest.Balances(clerk, apptest.Ledger(account)))
 	_, wrong, status = apptest.Attached(t, o, "doctor", "books")
@@ -216,7 +216,7 @@ func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-02", "2"))
 	_, wrong, status = apptest.Attached(t, o, "doctor", "books")
 	require.Equal(t, 1, status)
-	require.Contains(t, wrong, "`bahi projections resume books` lets it go on")
+	require.Contains(t, wrong, "`bahi projections resume books` resumes it")
 }
 
 func TestARebuildIsResumedAfterPostgresWasKilled(t *testing.T) {
@@ -242,12 +242,12 @@ func TestARebuildIsResumedAfterPostgresWasKilled(t *testing.T) {
 	require.NoError(t, syscall.Kill(apptest.Postmaster(data), syscall.SIGKILL))
 	<-shell.Done
 	require.Equal(t, 1, shell.Status)
-	require.Contains(t, shell.Text(), "what is built so far stays: a process that serves goes on with it, or this command given again")
+	require.Contains(t, shell.Text(), "the build so far remains: a serving process continues it, or this command, when repeated")
 	require.Eventually(t, func() bool { // the server is up again; no throttle is needed
 		return p.Client().POST("/ops/projections/books/throttle", `{"events_per_second":null}`).Response.StatusCode == http.StatusOK
 	}, time.Minute, 50*time.Millisecond)
 	require.Eventually(t, func() bool { return state().Generation == was.Build.Generation }, time.Minute, 10*time.Millisecond,
-		"the same build goes on")
+		"the same build continues")
 	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
 	require.Equal(t, "400", apptest.ClerkBanks(apitest.New(t, p.URL, apptest.OperatorKey).GET("/banks").Status(200))[0].Balance.String())
 	p.Stop()
@@ -266,7 +266,7 @@ func TestARollbackLeavesParkedTables(t *testing.T) {
 	require.Eventually(t, func() bool { return o.Projection("books").State == "parked" }, time.Minute, 5*time.Millisecond)
 	out, wrong, status := apptest.Attached(t, o, "projections", "rollback", "books")
 	require.Equal(t, 0, status, wrong)
-	require.Equal(t, "books: generation 1 is read again\n", out)
+	require.Equal(t, "books: generation 1 is live again\n", out)
 	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)), "the previous tables have the row")
 	_, wrong, status = apptest.Attached(t, o, "doctor", "books")
 	require.Equal(t, 0, status, wrong)

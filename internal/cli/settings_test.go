@@ -114,14 +114,14 @@ func valueOf(flag *kong.Flag) (unit, example string) {
 	return unit, example
 }
 
-// A first start that is refused leaves nothing to be removed, and has printed no key that is of no use.
+// A refused first start leaves nothing behind, and has printed no useless key.
 func TestWrongSettingsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 	t.Parallel()
 	for settings, why := range map[string]string{
 		"BAHI_ACCESS_TOKEN_LIFETIME=999h":                      "an access token's life of 999h0m0s",
 		"BAHI_ADMIN_API_KEY=short":                             "BAHI_ADMIN_API_KEY: expected at least 16 characters",
 		"BAHI_ADMIN_EMAIL=asha":                                "BAHI_ADMIN_EMAIL: expected an address",
-		"BAHI_ANSWER_FILES=-1":                                 "BAHI_ANSWER_FILES: -1 is less than nothing",
+		"BAHI_ANSWER_FILES=-1":                                 "BAHI_ANSWER_FILES: -1 is negative",
 		"BAHI_AUDIT_COPIES=ftp://x":                            "BAHI_AUDIT_COPIES: ",
 		"BAHI_AUDIT_EVERY=40s":                                 "BAHI_AUDIT_EVERY: 40s is not between",
 		"BAHI_AUDIT_KEY=abc":                                   "BAHI_AUDIT_KEY: expected base64",
@@ -145,7 +145,7 @@ func TestWrongSettingsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 		"BAHI_OCR_PAGES=-1":                                    "BAHI_OCR_PAGES: ",
 		"BAHI_PASSWORD_MINIMUM=3":                              "a password's minimum of 3 characters",
 		"BAHI_PUBLIC_URL=abc":                                  "BAHI_PUBLIC_URL: ",
-		"BAHI_READ_WAIT=-1s":                                   "BAHI_READ_WAIT: -1s is less than nothing",
+		"BAHI_READ_WAIT=-1s":                                   "BAHI_READ_WAIT: -1s is negative",
 		"BAHI_REFRESH_GRACE=-1s":                               "the grace is negative",
 		"BAHI_REFRESH_GRACE=1000h":                             "a grace of 1000h0m0s is longer than a minute",
 		"BAHI_SCRUB_EVERY=-1h":                                 "BAHI_SCRUB_EVERY: ",
@@ -154,7 +154,7 @@ func TestWrongSettingsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 		"BAHI_TRUSTED_PROXIES=abc":                             "BAHI_TRUSTED_PROXIES: ",
 		"BAHI_WEBHOOK_DAYS=0":                                  "BAHI_WEBHOOK_DAYS: ",
 		"BLOB_URL=ftp://x":                                     "BLOB_URL: ",
-		"BOT_MIN_COVERAGE=7":                                   "BOT_MIN_COVERAGE: 7 is more than all",
+		"BOT_MIN_COVERAGE=7":                                   "BOT_MIN_COVERAGE: 7 is more than 1",
 		"CHAT_BASE_URL=abc":                                    "CHAT_BASE_URL: ",
 		"CHAT_ENQUIRY_TEMPLATE=abc":                            "CHAT_ENQUIRY_TEMPLATE: ",
 		"CHAT_LOOKUP_URL=abc":                                  "CHAT_LOOKUP_URL: ",

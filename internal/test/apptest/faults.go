@@ -21,7 +21,7 @@ func Rounds(t *testing.T, few int) int {
 	return n
 }
 
-// After calls do after count more answers to the load.
+// After calls do after count more acknowledged writes of the load.
 func (l *Load) After(ctx context.Context, count int64, do func()) {
 	until := l.Answered.Load() + count
 	for l.Answered.Load() < until && ctx.Err() == nil {

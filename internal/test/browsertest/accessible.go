@@ -23,16 +23,16 @@ type violation struct {
 	} `json:"nodes"`
 }
 
-// Accessible checks the page against the automatically testable rules of WCAG up to level AA and axe's best practices, or only
-// against the given rules.
+// Accessible checks the page against the automatically testable rules of WCAG up to level AA and axe's best practices, or only against the
+// given rules.
 func (p *Page) Accessible(rules ...string) {
 	p.t.Helper()
-	only := []byte("{}")
+	options := map[string]any{"resultTypes": []string{"violations"}} // axe describes no node of a rule that the page keeps
 	if len(rules) > 0 {
-		var err error
-		only, err = json.Marshal(map[string][]string{"runOnly": rules})
-		require.NoError(p.t, err)
+		options["runOnly"] = rules
 	}
+	only, err := json.Marshal(options)
+	require.NoError(p.t, err)
 	if !p.Is(`window.axe`) {
 		p.run(chromedp.Evaluate(axe+`; undefined`, nil))
 	}
