@@ -30,8 +30,8 @@ func TestPartiesAreAskedFromThePages(t *testing.T) {
 
 	b.submitOf(confirmations, confirmations, `value="request-confirmations"`, "kind", "client", "as_of", "2025-03-31", "channelId", "1",
 		"templateId", "1").Is(303) // order_ready has two numbered placeholders
-	asked := b.submitOf(confirmations, confirmations, `value="request-confirmations"`, "kind", "client", "as_of", "2025-03-31", "channelId", "1",
-		"templateId", "9").Is(422)
+	asked := b.submitOf(confirmations, confirmations, `value="request-confirmations"`, "kind", "client", "as_of", "2025-03-31",
+		"channelId", "1", "templateId", "9").Is(422)
 	asked.Says("Template not found")
 	one := "/app/confirmations/1"
 	b.get(confirmations).Is(200).Says("31 Mar 2025")
