@@ -155,7 +155,7 @@ func TestLostTailIsRecoveredWithoutARestart(t *testing.T) {
 	r.has(account, "91")
 	r.goesOn()
 	r.p.Stop()
-	r.done("doctor")
+	r.done("doctor", "books")
 	require.Contains(t, r.done("audit", "verify", "--store"), "VERIFIED.")
 	admin, err := pgx.Connect(t.Context(), r.database)
 	require.NoError(t, err)
@@ -265,6 +265,6 @@ func TestFailoverToAReplicaThatWasBehindGoesOnOnceAccepted(t *testing.T) {
 	r.has(account, strconv.Itoa(balance+10))
 	r.goesOn()
 	r.p.Stop()
-	r.done("doctor")
+	r.done("doctor", "books")
 	require.Contains(t, r.done("audit", "verify", "--store"), "VERIFIED.")
 }

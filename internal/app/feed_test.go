@@ -77,7 +77,7 @@ func TestBrokerGetsEventsOnceInOrderDespiteKills(t *testing.T) {
 		defer close(written)
 		l.Run(ctx)
 	}()
-	for round := range 2 {
+	for round := range apptest.Rounds(t, 1) {
 		var forwards int
 		require.Eventually(t, func() bool {
 			for i := range nodes {

@@ -18,7 +18,6 @@ import (
 	"bahi/internal/app"
 	"bahi/internal/cli"
 	"bahi/internal/test/apptest"
-	"bahi/internal/test/pgtest"
 )
 
 var update = flag.Bool("update", false, "write docs/settings.md")
@@ -216,11 +215,16 @@ func TestAllThatIsWrongWithTheSettingsIsSaidAtOnce(t *testing.T) {
 // A server that took a port of its own is found by its data folder.
 func TestCommandsFindTheServerWhateverItsAddress(t *testing.T) {
 	t.Parallel()
-	data := pgtest.Dir(t)
-	p := apptest.Serve(t, apptest.Command(t, data, "serve"))
+	data, database := t.TempDir(), apptest.Database(t)
+	bahi := func(args ...string) *apptest.Cmd {
+		cmd := apptest.Command(t, data, args...)
+		cmd.Env = append(cmd.Env, "DATABASE_URL="+database)
+		return cmd
+	}
+	p := apptest.Serve(t, bahi("serve"))
 	p.Ready()
 	health := func() (string, int) {
-		_, said, status := apptest.Execute(t, apptest.Command(t, data, "health"))
+		_, said, status := apptest.Execute(t, bahi("health"))
 		return said, status
 	}
 	said, status := health()
@@ -228,10 +232,10 @@ func TestCommandsFindTheServerWhateverItsAddress(t *testing.T) {
 	addr, err := app.ServerAddr(data, "")
 	require.NoError(t, err)
 	require.Equal(t, p.URL, "http://"+addr)
-	shown, said, status := apptest.Execute(t, apptest.Command(t, data, "demo", "--events", "50"))
+	shown, said, status := apptest.Execute(t, bahi("demo", "--events", "50"))
 	require.Zero(t, status, said)
 	require.Contains(t, shown, p.URL+"/app/")
-	keys, said, status := apptest.Execute(t, apptest.Command(t, data, "apikey", "list"))
+	keys, said, status := apptest.Execute(t, bahi("apikey", "list"))
 	require.Zero(t, status, said)
 	require.Contains(t, keys, "PERMISSIONS")
 	mail := p.Client().GET("/auth/verify-email?token=a.b-c").Status(200)
