@@ -152,8 +152,10 @@ func (c *Confirmations) request(ctx context.Context, tx *commands.Tx, in confirm
 // blockSize is the number of the recipients of a block.
 const blockSize = 1000
 
-// freeze makes the parties that are not skipped the recipients of a campaign, and gives them their messages. It returns the number of blocks.
-func (c *Confirmations) freeze(ctx context.Context, tx *commands.Tx, number, channel int64, parties []confirmation.Party) (blocks int, err error) {
+// freeze makes the parties that are not skipped the recipients of a campaign, and gives them their messages. It returns the number of
+// blocks.
+func (c *Confirmations) freeze(ctx context.Context, tx *commands.Tx, number, channel int64, parties []confirmation.Party) (
+	blocks int, err error) {
 	contacts := []int64{}
 	for _, p := range parties {
 		if p.Skipped == "" {

@@ -51,11 +51,12 @@ func (r *Routes) Confirmations() {
 			return shown
 		})
 	})
-	request := confirmationOp("request-confirmations", "POST", "", "Ask parties to confirm their balances as of a day. Each party that can be "+
-		"reached gets one message of the template over the channel, with both balances and a link to its statement. It answers 1 or 2. "+
+	request := confirmationOp("request-confirmations", "POST", "", "Ask parties to confirm their balances as of a day. "+
+		"Each party that can be reached gets one message of the template over the channel, with both balances and a link to its statement. It answers 1 or 2. "+
 		"Requires messaging:write too.")
 	request.Limit, request.StrictBody, request.DryRun, request.Expensive = "campaign_send", true, true, true
-	api.Handle(r.API, request, func(ctx context.Context, in *struct{ Body confirmation.Request }) (*api.Tagged[ledgerview.Confirmation], error) {
+	api.Handle(r.API, request, func(ctx context.Context, in *struct{ Body confirmation.Request }) (*api.Tagged[ledgerview.Confirmation],
+		error) {
 		if !api.Caller(ctx).May(actor.Messaging, actor.Write) {
 			return nil, api.ErrNotPermitted
 		}
@@ -76,7 +77,8 @@ func (r *Routes) Confirmations() {
 		func(ctx context.Context, in *ByConfirmation) (*api.Body[ledgerview.Confirmation], error) {
 			return api.Answer(r.Views.Confirmation(ctx, api.At(ctx), workspace(ctx), in.ID))
 		})
-	api.Handle(r.API, confirmationOp("list-confirmation-parties", "GET", "/{id}/parties", "List the parties of a confirmation by their accounts"),
+	api.Handle(r.API, confirmationOp("list-confirmation-parties", "GET", "/{id}/parties",
+		"List the parties of a confirmation by their accounts"),
 		func(ctx context.Context, in *struct {
 			ByConfirmation
 			api.Limited

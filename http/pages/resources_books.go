@@ -6,7 +6,7 @@ func partiesResource() *resource {
 		word: "parties", title: "Parties", about: "The contact of an account is asked to confirm its balance.", list: "list-accounts",
 		columns: []string{"name", "kind", "contact_id"}, inline: true,
 		each: []action{{
-			operation: "set-account-contact", button: "Set the contact", did: "changed",
+			operation: "set-account-contact", button: "Set the contact", did: "changed", another: true, // the account itself stays as it is
 			starts: func(_ *desk, account map[string]any) map[string]any {
 				return map[string]any{"contactId": account["contact_id"]}
 			},

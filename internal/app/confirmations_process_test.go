@@ -284,7 +284,8 @@ func requireEachOnce(t *testing.T, database string, parties int64) {
 	}
 	require.Eventually(t, func() bool {
 		return number(`select count(*) from log.event where type = 'MessageReceived'`) == 2*parties &&
-			number(`select count(*) from river.river_job where state not in ('completed', 'cancelled', 'discarded') and kind = 'answer_confirmation'`) == 0
+			number(`select count(*) from river.river_job where kind = 'answer_confirmation'
+				and state not in ('completed', 'cancelled', 'discarded')`) == 0
 	}, 5*time.Minute, 200*time.Millisecond)
 	require.Equal(t, parties, number(`select count(*) from log.event where type in ('BalanceConfirmed', 'BalanceDisputed')`))
 	require.Equal(t, parties, number(`select count(distinct stream) from log.event where type in ('BalanceConfirmed', 'BalanceDisputed')`))

@@ -43,14 +43,15 @@ type ConfirmationAnswers struct {
 
 // Workers returns the worker of answers. Most channels have no open request: their messages need no job.
 func (a *ConfirmationAnswers) Workers() reactors.Workers {
-	return reactors.Workers{reactors.WorkIf(reactors.Policy{}, a.needed, func(ctx context.Context, job reactors.Job[AnswerConfirmation]) error {
+	work := func(ctx context.Context, job reactors.Job[AnswerConfirmation]) error {
 		number, _ := strconv.ParseInt(job.Args.Message, 10, 64) // the id is ours
 		l, err := commands.Load(ctx, a.Commands.Fresh(), message.Kind, job.Args.Message)
 		if err != nil {
 			return err
 		}
 		return a.Answer(ctx, l.Workspace, number)
-	})}
+	}
+	return reactors.Workers{reactors.WorkIf(reactors.Policy{}, a.needed, work)}
 }
 
 func (a *ConfirmationAnswers) needed(ctx context.Context, asOf event.Position, all []reactors.Wanted[AnswerConfirmation]) ([]bool, error) {

@@ -191,7 +191,8 @@ func (v *Views) Confirmation(ctx context.Context, at *readmodels.At, workspace u
 }
 
 // Confirmations lists a page of a workspace's confirmations, newest first.
-func (v *Views) Confirmations(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page) ([]Confirmation, int64, error) {
+func (v *Views) Confirmations(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page) ([]Confirmation, int64,
+	error) {
 	return readmodels.List[Confirmation]{
 		As: asConfirmation, SQL: confirmationSQL + ` where c.workspace_id = @workspace order by c.id desc limit @limit offset @skip`,
 		Count: `select count(*) from confirmations.confirmation c where c.workspace_id = @workspace`,
@@ -250,7 +251,8 @@ func (v *Views) ConfirmationParties(ctx context.Context, at *readmodels.At, work
 }
 
 // ConfirmationParty reads a party of a confirmation, or returns [confirmation.ErrNoParty].
-func (v *Views) ConfirmationParty(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id, account int64) (ConfirmationParty, error) {
+func (v *Views) ConfirmationParty(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id, account int64) (ConfirmationParty,
+	error) {
 	return readmodels.Row(ctx, v.Reader.From(confirmationTables...), at, confirmation.ErrNoParty,
 		pgx.RowToStructByPos[ConfirmationParty], partySQL+` and p.account_id = @account`,
 		pgx.NamedArgs{"id": id, "workspace": workspace, "account": account})

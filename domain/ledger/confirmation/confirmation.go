@@ -146,8 +146,8 @@ func (c Candidate) skipped() string {
 	return ""
 }
 
-// Choose returns the parties, each with the reason why it is skipped. It returns what is wrong with the named accounts, or a conflict if two
-// parties that are asked have one phone.
+// Choose returns the parties, each with the reason why it is skipped. It returns what is wrong with the named accounts, or a conflict if
+// two parties that are asked have one phone.
 func (c Request) Choose(found []Candidate) ([]Party, error) {
 	var wrong []fault.Field
 	known, phones := map[int64]Candidate{}, map[string]Candidate{}

@@ -40,9 +40,14 @@ func ConsentKeyword(text string) (optIn, is bool) {
 var balanceWords = func() map[string]bool {
 	all := map[string]bool{}
 	for agrees, texts := range map[bool][]string{
-		true: {"1", "१", "૧", "yes", "agree", "agreed", "correct", "हाँ", "सही", "सही-है", "सहमत", "मंजूर", "haan", "sahi", "હા", "સાચું", "બરાબર-છે", "સહમત",
-			"મંજૂર"},
-		false: {"2", "२", "૨", "no", "differ", "disagree", "wrong", "नहीं", "गलत", "असहमत", "नामंजूर", "nahi", "galat", "ના", "ખોટું", "અસહમત", "નામંજૂર"},
+		true: {
+			"1", "१", "૧", "yes", "agree", "agreed", "correct", "हाँ", "सही", "सही-है", "सहमत", "मंजूर", "haan", "sahi",
+			"હા", "સાચું", "બરાબર-છે", "સહમત", "મંજૂર",
+		},
+		false: {
+			"2", "२", "૨", "no", "differ", "disagree", "wrong", "नहीं", "गलत", "असहमत", "नामंजूर", "nahi", "galat",
+			"ના", "ખોટું", "અસહમત", "નામંજૂર",
+		},
 	} {
 		for _, text := range texts {
 			for _, form := range bare(text) {
