@@ -1,12 +1,12 @@
-# make help lists what there is to make. A line of help is the comment behind a target's name.
+# make help lists the targets. A line of help is the comment after a target's name.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-# Where Go is if nobody put it on the PATH.
+# Go's default folder, if it is not on the PATH.
 export PATH := $(PATH):/usr/local/go/bin
 
-# One way to compile, so that make run, make test and make lint compile each package once. What only a debugger reads is not made: the linker leaves it out.
+# The same flags everywhere, so that make run, make test and make lint compile each package once. They omit debug information.
 export GOFLAGS := $(GOFLAGS) -trimpath -gcflags=all=-dwarf=0
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -41,7 +41,7 @@ verifier: need ## build the static binary bin/bahi-verify, for auditors
 	CGO_ENABLED=0 go build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bahi-verify ./cmd/bahi-verify
 
 .PHONY: package
-package: need ## make the Debian package, the container's folder, SBOMs and checksums in dist
+package: need ## build the Debian package, the container's folder, SBOMs and checksums in dist
 	@NFPM_VERSION=$(NFPM_VERSION) SBOM_VERSION=$(SBOM_VERSION) VERSION=$(VERSION) scripts/package.sh
 
 .PHONY: test
@@ -57,32 +57,32 @@ vet: need ## run go vet
 	go vet ./...
 
 .PHONY: fuzz
-fuzz: need ## let each fuzz target look for inputs that break it (FUZZTIME=30s)
+fuzz: need ## run each fuzz target for a while (FUZZTIME=30s)
 	@FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
 
 .PHONY: soak
-soak: need-cc ## run the long fault tests (ROUNDS=100), with those that make test leaves out
+soak: need-cc ## run the long fault tests (ROUNDS=100), and those that make test omits
 	@ROUNDS=$(ROUNDS) scripts/soak.sh
 
 .PHONY: prove
-prove: need ## look for ten minutes for what breaks a promise (docs/correctness.md), or for planted faults only: MUTATIONS=all
+prove: need ## check the promises of docs/correctness.md for ten minutes; MUTATIONS=all: only plant faults
 	@MUTATIONS='$(MUTATIONS)' scripts/prove.sh short
 
 .PHONY: prove-long
-prove-long: need ## the same for a night
+prove-long: need ## the same for a whole night
 	@scripts/prove.sh long
 
 .PHONY: test-interop
-test-interop: need-cc need-node ## run Node clients: EventStoreDB's against the gateway, pgvector, and one generated from openapi.json
+test-interop: need-cc need-node ## test with Node clients: EventStoreDB's, pgvector, and one generated from openapi.json
 	@scripts/interop.sh
 
 .PHONY: test-eventstore
-test-eventstore: need-cc ## run the store's suite, the bank's tests and kills with journals in an EventStoreDB: EVENTSTORE_TEST_URL=esdb://...
+test-eventstore: need-cc ## test with journals in an EventStoreDB: EVENTSTORE_TEST_URL=esdb://...
 	@test -n "$(EVENTSTORE_TEST_URL)" || { echo "make test-eventstore EVENTSTORE_TEST_URL=esdb://user:password@host:2113" >&2; exit 2; }
 	EVENTSTORE_TEST_URL='$(EVENTSTORE_TEST_URL)' go test -v -tags eventstore -count=1 -timeout 60m -p 1 -run 'OnTheServer$$' ./eventstore/postgres ./http/ledgerhttp ./internal/app
 
 .PHONY: bench
-bench: build ## measure against the machine's own limits; a table, and bench.json
+bench: build ## compare with the machine's limits; prints a table and writes bench.json
 	CGO_ENABLED=0 go build -ldflags '-s -w -X bahi/internal/app.Version=$(VERSION)' -o bin/bahi-bench ./cmd/bahi-bench
 	bin/bahi-bench --bahi $(BIN) --json bench.json
 
@@ -95,7 +95,7 @@ generate: need ## write the generated files
 	go generate ./...
 
 .PHONY: verify
-verify: need ## check that generated files, go.mod and go.sum are fresh
+verify: need ## check that generated files, go.mod and go.sum are up to date
 	@scripts/verify.sh
 
 .PHONY: need need-cc need-node

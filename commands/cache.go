@@ -97,7 +97,7 @@ func (c *cache) reset(at event.Position) {
 	c.fed = at
 }
 
-// feed drops the states of streams with newer events, whoever appended them.
+// feed drops the states of streams with newer events, including those that other processes append.
 func (c *cache) feed(batch eventstore.Batch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

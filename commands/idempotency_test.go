@@ -263,50 +263,6 @@ func TestAKeyIsFreeAgainWhenItsRequestLostToAnother(t *testing.T) {
 	require.Equal(t, out.ID, again.ID)
 }
 
-// Two processes handle the same request. The slower one returns the outcome of the faster one.
-func TestTheSlowerOfTwoFindsItsOwnEffect(t *testing.T) {
-	t.Parallel()
-	for name, do := range map[string]func(n *node, req Request, id string) (Outcome[thing], error){
-		"make": func(n *node, req Request, id string) (Outcome[thing], error) {
-			return Create(t.Context(), n.Handler, req, things, called(id), makeThing{Name: "new"})
-		},
-		"name": func(n *node, req Request, _ string) (Outcome[thing], error) {
-			return Handle(t.Context(), n.Handler, req, things, "1", nameThing{Name: "b"})
-		},
-		"end": func(n *node, req Request, _ string) (Outcome[thing], error) {
-			return Handle(t.Context(), n.Handler, req, things, "1", endThing{})
-		},
-		"whatever the state": func(n *node, req Request, _ string) (Outcome[thing], error) {
-			return Handle(t.Context(), n.Handler, req, things, "1", sayThing{Name: "c"})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			all := nodes(t, 2)
-			all[0].make(t, "1", "a")
-			req := as(t, keyed("k", "x"))
-			all[1].store.set(func() {
-				all[1].store.before = func(context.Context, string) error {
-					all[1].store.set(func() { all[1].store.before = nil })
-					_, err := do(all[0], req, "first")
-					return err
-				}
-			})
-			out, err := do(all[1], req, "second")
-			require.NoError(t, err)
-			require.True(t, out.Replayed)
-			require.Len(t, all[0].log(t), 3)
-		})
-	}
-}
-
-// sayThing names a thing, even if it already has the name.
-type sayThing struct{ Name string }
-
-func (c sayThing) Decide(thing) ([]event.Event[thing], error) {
-	return []event.Event[thing]{named(c)}, nil
-}
-
 func TestAKeyIsKeptOnlyAsAKeyedHash(t *testing.T) {
 	t.Parallel()
 	n := nodes(t, 1)[0]

@@ -75,7 +75,7 @@ func TestThrottleLimitsTheRateOfABuild(t *testing.T) {
 	require.Len(t, r.names(t, "seen"), events)
 }
 
-// slowly is a projection that is slow while a table slow says so.
+// slowly is a projection that is slow while the table slow has a row.
 func slowly() *Projection {
 	p := seen("seen", func(b *Batch, name string) {
 		if name == "n0005" {

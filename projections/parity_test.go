@@ -2,8 +2,6 @@ package projections
 
 import (
 	"encoding/json"
-	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
@@ -62,36 +60,6 @@ func TestBuildMayAcceptDifferencesInAdvance(t *testing.T) {
 	build.How.Accept = true
 	require.NoError(t, build.Run(t.Context()))
 	require.Equal(t, []string{"Ant"}, r.names(t, "seen"))
-}
-
-func TestMovingTablesAreComparedAtOnePosition(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	remarks := newRemarks()
-	r.log = slog.New(remarks)
-	p := seen("seen", nil)
-	r.add(t, numberedNames(0, 100)...)
-	run := r.run(t, p)
-	run.reached("seen", 100)
-	stop := r.writing(t, 4)
-	const rounds = 20
-	compared := 0
-	for range rounds {
-		build := r.build(p)
-		var once sync.Once
-		build.Progress = func(now Progress) {
-			if now.Phase == comparing {
-				once.Do(func() { compared++ })
-			}
-		}
-		require.NoError(t, build.Run(t.Context()))
-	}
-	written := stop()
-	require.Equal(t, rounds, compared)
-	require.Empty(t, remarks.said(), "all tables were compared")
-	r.add(t, "last") // the writers may have had no event after the last build, and only an event shows it
-	run.until("seen", func(s Status) bool { return s.Generation == rounds+1 && s.Position == r.head(t) })
-	require.Len(t, r.names(t, "seen"), 100+written+1)
 }
 
 // No process works on the live tables, so they do not advance.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -33,8 +34,8 @@ create index seen_position_idx on seen (position);
 
 func TestKilledBuildInPartsGivesTheSameTables(t *testing.T) {
 	t.Parallel()
-	for parts := range 5 {
-		t.Run(string(rune('1'+parts)), func(t *testing.T) {
+	for _, parts := range []int{1, 2, 4} {
+		t.Run(strconv.Itoa(parts), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(uint64(parts), 4))
 			r := newRig(t)
@@ -42,7 +43,7 @@ func TestKilledBuildInPartsGivesTheSameTables(t *testing.T) {
 			want := numberedNames(0, 1200)
 			r.add(t, want...)
 			build := r.build(p)
-			build.How = BuildOptions{Throttle: 100, Partitions: parts + 1} // takes a dozen seconds
+			build.How = BuildOptions{Throttle: 100, Partitions: parts} // takes a dozen seconds
 			require.NoError(t, build.Request(t.Context()))
 			for range 3 {
 				before := r.position(t, p)
@@ -55,7 +56,7 @@ func TestKilledBuildInPartsGivesTheSameTables(t *testing.T) {
 			r.serve(t, p).reached("seen", 1200)
 			require.Equal(t, want, r.names(t, "seen"))
 			require.Equal(t, []string{"seen_g1"}, r.schemas(t))
-			require.Equal(t, parts+1, r.live(t, p).Partitions)
+			require.Equal(t, parts, r.live(t, p).Partitions)
 			r.exact(t, p)
 		})
 	}

@@ -3,7 +3,6 @@ package projections
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -42,21 +41,6 @@ func TestLostConnectionsRepeatNoEffect(t *testing.T) {
 	}
 	require.EqualValues(t, 3, killed.Load())
 	require.Equal(t, append([]string{"first"}, want...), r.names(t, "seen"))
-}
-
-func TestRandomlyKilledConnectionsRepeatNoEffect(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	run := r.run(t, seen("seen", nil))
-	run.until("seen", func(s Status) bool { return s.Ready })
-	want := numberedNames(0, 400)
-	for batch := range slices.Chunk(want, 20) {
-		r.add(t, batch...)
-		r.exec(t, `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
-			and application_name = 'bahi projection seen'`)
-	}
-	run.reached("seen", r.head(t))
-	require.ElementsMatch(t, want, r.names(t, "seen"))
 }
 
 func TestSecondRunnerTakesOver(t *testing.T) {

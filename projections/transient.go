@@ -47,7 +47,7 @@ func isTransient(conn *pgx.Conn, err error) bool {
 		return false
 	}
 	switch server.Code[:2] {
-	case "08", "40", "53", "55", "57", "58": // connection, rollback, resources, not now, intervention, system
+	case "08", "40", "53", "55", "57", "58": // connection, rollback, resources, busy, intervention, system
 		return true
 	default:
 		return false

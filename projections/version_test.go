@@ -9,7 +9,7 @@ import (
 	"bahi/domain/ledger/book"
 )
 
-// named returns a version of a projection that records names, transformed by name, and their lengths.
+// named returns a version of a projection that records names, each changed by transform, and their lengths.
 func named(version int, name func(string) string) *Projection {
 	return Define("seen", version, `
 create table seen (position bigint not null, name text not null, length int not null);

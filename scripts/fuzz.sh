@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Each fuzz target for FUZZTIME. A number of inputs, such as 100x, only shows that the targets work, as CI wants to know: it goes to the test
-# programs as make test builds them, because the coverage that guides a longer search needs everything compiled once more.
+# Runs each fuzz target for FUZZTIME. A number of inputs, such as 100x, only checks that the targets work, for CI. It uses the test
+# programs of make test: coverage, which guides a longer search, would need another compilation of everything.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs format, vet, linters, the check of shell scripts and that of openapi.json. Each complaint fails the script.
+# Runs format, vet, linters, the check of shell scripts and that of openapi.json. Each finding fails the script.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 status=0

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Names missing tools before anything starts that would fail half-way. Usage: need.sh git go cc
+# Lists missing tools before a build starts that would fail half-way. Usage: need.sh git go cc
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,7 +9,7 @@ need_git() {
   command -v git >/dev/null || missing+=("git: apt-get install git")
 }
 
-# go.mod names the wanted Go; an older Go that may fetch toolchains does so by itself.
+# go.mod has the required version of Go; an older Go that may fetch toolchains does so by itself.
 need_go() {
   local want have
   want=$(awk '$1 == "go" { print $2 }' go.mod)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes in dist: the Debian package, the container's folder (dist/container has its Containerfile), SBOMs and checksums. The same commit gives the same bytes,
+# Builds in dist: the Debian package, the container's folder (dist/container has its Containerfile), SBOMs and checksums. The same commit gives the same bytes,
 # in any folder: SOURCE_DATE_EPOCH is the commit's time if it is not set.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -30,7 +30,7 @@ cp scripts/package/Containerfile dist/container
 
 for program in bahi bahi-verify; do
   "$sbom" bin -json -noserial -version "$VERSION" -output "dist/$program.cdx.json" "dist/$program" 2>/dev/null
-  # It tells the time at which it ran, which would make each build another one.
+  # It contains the time of its run, which would make each build differ.
   sed -i "s|^\( *\"timestamp\": \)\".*\"|\1\"$(date -u -d "@$SOURCE_DATE_EPOCH" +%FT%TZ)\"|" "dist/$program.cdx.json"
 done
 # Debian compares versions: without a release's number, the newer commit is the newer version.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Looks for what breaks a promise of docs/correctness.md: exhaustive models, a seeded simulation, histories under faults, and planted
-# faults, which show that these find something. "short" takes ten minutes, "long" a night; MUTATIONS=all or MUTATIONS="07 12" runs only
+# Checks the promises of docs/correctness.md by exhaustive models, a seeded simulation, histories under faults, and planted
+# faults, which show that the others find some. "short" takes ten minutes, "long" a night; MUTATIONS=all or MUTATIONS="07 12" runs only
 # those mutations. SEED repeats a run.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Starts Bahi on ./data, or, where root works in a folder that is closed to others (/root), on /var/lib/bahi: Postgres refuses to
+# Starts Bahi on ./data. If root works in a folder that is closed to others (/root), it uses /var/lib/bahi: Postgres refuses to
 # run as root, and the user that runs it instead could not enter. Usage: run.sh BINARY
 set -euo pipefail
 cd "$(dirname "$0")/.."

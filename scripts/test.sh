@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# All tests, with the seeds of the fuzz targets. Where goroutines share memory they run under the race detector, which makes them
-# a few times slower; the rest does without. So do the two packages that talk to a vendor's server by its large library, which all would be
-# compiled a second time, and the program, which is built once here and which tests run as processes: `make soak` brings all under the detector.
-# go vet would look at all of it for each of the two: `make vet` does so once.
+# Runs all tests, with the seeds of the fuzz targets. Packages whose goroutines share memory run under the race detector, which makes them
+# a few times slower. Two packages with a vendor's large library run without it, because the library would be compiled twice. So does
+# the program, which is built once here and which tests run as processes. `make soak` uses the detector for all.
+# go vet would check everything for each of the two: `make vet` does so once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The compiler is done before its garbage would fill the memory; collecting it takes an eighth of the time.
+# The compiler ends before its garbage fills the memory; collecting it would take an eighth of the time.
 export GOFLAGS="${GOFLAGS:-} '-toolexec=env GOGC=off GOMEMLIMIT=2GiB'"
 
 export CGO_ENABLED=0 # as bin/bahi is built
@@ -22,13 +22,13 @@ parallel=2 # tests of a package at once: more keep two processors no busier, and
 concurrent=() rest=()
 for package in "${all[@]}"; do
   if [[ $package =~ $race ]]; then
-    concurrent=("$package" "${concurrent[@]}") # backwards: projections, which mostly waits, would go on alone for a minute
+    concurrent=("$package" "${concurrent[@]}") # backwards: projections, which mostly waits, would run alone for a minute
   else
     rest+=("$package")
   fi
 done
 
-# -s -w leaves out what only a debugger reads; a third of the time of linking some sixty large test programs goes into it.
+# -s -w omits debug information, which takes a third of the linking time of sixty large test programs.
 tests() {
   local status=0
   if [ ${#concurrent[@]} -gt 0 ]; then

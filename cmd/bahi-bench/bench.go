@@ -45,7 +45,7 @@ type benchmark struct {
 	servers int // started so far
 }
 
-// Run measures, prints a table and writes JSON. A missed goal is not an error. After an error, the table has what was measured before.
+// Run measures, prints a table and writes JSON. A missed goal is not an error. After an error, the table has the earlier figures.
 func (c benchCommand) Run(ctx context.Context) (err error) {
 	if c.HandWritten != "" {
 		return serveHandWritten(ctx, c.HandWritten, os.Getenv("DATABASE_URL"))
@@ -213,16 +213,15 @@ const (
 // round measures once.
 type round func() (bench.Sample, error)
 
-// figure is a figure of a scenario, before it is measured.
+// figure is a scenario's figure before its measurement.
 type figure struct {
 	name, title string
 	number      bench.Number
 	goal        *bench.Goal
-	unit        string // if it is not the number's
+	unit        string // if it differs from the number's
 }
 
-// compare measures in turns with a limit, and adds figures to the report. Those of a number that the limit does not have are compared with
-// nothing.
+// compare measures alternately with a limit, and adds figures to the report. A figure whose number the limit lacks has no comparison.
 func (b *benchmark) compare(ctx context.Context, what string, limit, measured round, figures ...figure) error {
 	limits, found, err := b.interleave(ctx, figures[0].title, limit, measured)
 	if err != nil {
@@ -234,7 +233,7 @@ func (b *benchmark) compare(ctx context.Context, what string, limit, measured ro
 	return nil
 }
 
-// interleave is [bench.Interleave] with a progress bar. A checkpoint before it keeps others out of the rounds.
+// interleave is [bench.Interleave] with a progress bar. A checkpoint before it keeps later ones out of the rounds.
 func (b *benchmark) interleave(ctx context.Context, what string, limit, measured round) (limits, found bench.Series, err error) {
 	b.sayf("%s: %d rounds", what, b.Rounds)
 	if err := execute(ctx, b.cluster.URL(), `checkpoint`); err != nil {

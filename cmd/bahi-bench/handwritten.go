@@ -113,7 +113,7 @@ const (
 	longestBody = 64 << 10
 )
 
-var highestAmount = decimal.New(1, 13) // the first that the column does not hold
+var highestAmount = decimal.New(1, 13) // the first amount that exceeds the column
 
 // check checks the fields and returns the row to write.
 func (g givenRow) check() (row writtenRow, err error) {
@@ -202,7 +202,7 @@ func respond(w http.ResponseWriter, status int, out any, err error) {
 	_, _ = w.Write(body) // the client sees it
 }
 
-// handWritten measures posts of rows, balances and pages beside those of the hand-written ledger. Each of the two has a Postgres of its own
+// handWritten measures posts of rows, balances and pages, alternately with the hand-written ledger. Each of the two has its own Postgres
 // with the same settings, so that the processor time of each is known.
 func (b *benchmark) handWritten(ctx context.Context, s *server) error {
 	return b.besideHandWritten(ctx, func(anchor *server, cluster *pgcluster.Cluster) error {
@@ -252,7 +252,7 @@ func (b *benchmark) handWritten(ctx context.Context, s *server) error {
 	})
 }
 
-// readsBesideHandWritten measures balances and pages beside those of the hand-written ledger, alone and together with rows.
+// readsBesideHandWritten measures balances and pages alternately with the hand-written ledger, alone and together with rows.
 func (b *benchmark) readsBesideHandWritten(ctx context.Context, s, anchor *server, accounts, theirs []int64) error {
 	get := func(s *server, accounts []int64, path string) [][]byte {
 		return requests(prebuilt, func(_ int, random *rand.Rand) []byte {
@@ -288,7 +288,7 @@ func (b *benchmark) readsBesideHandWritten(ctx context.Context, s, anchor *serve
 	)
 }
 
-// besideHandWritten starts a hand-written ledger with a Postgres of its own.
+// besideHandWritten starts a hand-written ledger with its own Postgres.
 func (b *benchmark) besideHandWritten(ctx context.Context, measure func(*server, *pgcluster.Cluster) error) (err error) {
 	b.sayf("starting a hand-written ledger with its own Postgres")
 	b.servers++
@@ -314,8 +314,7 @@ func (b *benchmark) besideHandWritten(ctx context.Context, measure func(*server,
 
 const hasProcessorTime = runtime.GOOS == "linux"
 
-// withProcessorTime returns a round that measures the processor time of a request, of the server and its Postgres, until
-// after returns.
+// withProcessorTime returns a round that measures the processor time per request, of the server and its Postgres, until after returns.
 func withProcessorTime(ctx context.Context, load bench.Load, server, postmaster int, after func(context.Context) error) round {
 	return func() (bench.Sample, error) {
 		before, err := processorTime(server, postmaster)
@@ -335,7 +334,7 @@ func withProcessorTime(ctx context.Context, load bench.Load, server, postmaster 
 	}
 }
 
-// processorTime returns the processor time so far of a server and of all processes of its Postgres; 0 where the system does not say.
+// processorTime returns the processor time so far of a server and of all processes of its Postgres; 0 if the system does not report it.
 func processorTime(server, postmaster int) (sum time.Duration, err error) {
 	if !hasProcessorTime {
 		return 0, nil
@@ -357,7 +356,7 @@ func processorTime(server, postmaster int) (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// childrenOf returns the processes that a process has started and that run.
+// childrenOf returns a process's running children.
 func childrenOf(parent int) (children []int) {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
 	for _, list := range lists {

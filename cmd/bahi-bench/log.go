@@ -27,7 +27,7 @@ const (
 	ledgerYears    = 10
 )
 
-// logMaker fills a log with the events of commands, without the commands.
+// logMaker fills a log with the events that commands would append.
 type logMaker struct {
 	store   eventstore.Store
 	meta    event.Meta
@@ -60,8 +60,8 @@ func (m *logMaker) flush(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// fillLog appends events of accounts of each of the ledgers, with increasing dates: most add rows, one in twenty edits
-// one, one in a hundred deletes one. No server may write to that log, since it would reserve the same numbers.
+// fillLog appends events of accounts of each of the ledgers, with increasing dates: most add rows, one in twenty edits one, one in a
+// hundred deletes one. No server may write to that log, because it would reserve the same numbers.
 func fillLog(ctx context.Context, sys *app.System, events int, show func(done, total int64), ledgers ...*book.Ledger) error {
 	m := &logMaker{
 		store: sys.Store, random: rand.New(rand.NewPCG(seed, 3)), //nolint:gosec // G404: the same log in each run
@@ -80,7 +80,7 @@ func fillLog(ctx context.Context, sys *app.System, events int, show func(done, t
 	type row struct {
 		ledger   *book.Ledger
 		revision int // -1: deleted
-		changed  int // the last event of the row, which may be queued still
+		changed  int // the last event of the row, which may still be queued
 	}
 	var rows []row
 	for i := range events {
@@ -116,7 +116,7 @@ func fillLog(ctx context.Context, sys *app.System, events int, show func(done, t
 	return m.flush(ctx)
 }
 
-// lines makes the entries of one side of a row, as commands store them.
+// lines returns the entries of one side of a row, as commands store them.
 var lines = map[*book.Ledger]func(random *rand.Rand) (in, out book.Side){
 	bank.Ledger: func(random *rand.Rand) (in, out book.Side) {
 		return either(random, bankEntry, bankEntry)
@@ -154,7 +154,7 @@ var lines = map[*book.Ledger]func(random *rand.Rand) (in, out book.Side){
 	},
 }
 
-// either makes an entry of one of the sides, more often of IN.
+// either returns an entry of one of the sides, more often of IN.
 func either[In, Out book.Entry](random *rand.Rand, in func(*rand.Rand) In, out func(*rand.Rand) Out) (inSide, outSide book.Side) {
 	if random.IntN(3) == 0 {
 		return book.Side{}, book.SideOf([]Out{out(random)})

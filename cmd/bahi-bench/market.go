@@ -101,7 +101,7 @@ func (s *server) openCompanies(ctx context.Context, count int) (companies []uuid
 	return companies, nil
 }
 
-// enquiries measures questions of strangers to companies, each with its notifications.
+// enquiries measures public enquiries to companies, each with its notifications.
 func (b *benchmark) enquiries(ctx context.Context, s *server) error {
 	companies, err := s.openCompanies(ctx, 20)
 	if err != nil {
@@ -140,7 +140,7 @@ func (b *benchmark) catalog(ctx context.Context, s *server) error {
 		})
 }
 
-// timed returns a round of something that is done once, as so many things.
+// timed returns a round of an operation that runs once for a number of items.
 func timed(count int, do func() error) round {
 	return func() (bench.Sample, error) {
 		began := time.Now()

@@ -24,7 +24,7 @@ func contactsFile(prefix, count int) []byte {
 	return []byte(file.String())
 }
 
-// phone returns a phone that the sandbox reaches: its last digit says whether it does.
+// phone returns a phone that the sandbox reaches: its last digit is not 0.
 func phone(prefix, i int) string { return fmt.Sprintf("98%02d%05d1", prefix, i) }
 
 // importContacts imports new contacts.
@@ -33,7 +33,7 @@ func (s *server) importContacts(ctx context.Context, key string, prefix, count i
 	return s.upload(ctx, "/api/contacts/import", key, "contacts.csv", contactsFile(prefix, count), told)
 }
 
-// contacts measures imports of contacts, and rows that are posted in another workspace beside them.
+// contacts measures imports of contacts, and posts of rows in another workspace at the same time.
 func (b *benchmark) contacts(ctx context.Context, s *server) error {
 	const rows = 5000
 	accounts, err := s.openAccounts(ctx)
@@ -71,7 +71,7 @@ func (b *benchmark) contacts(ctx context.Context, s *server) error {
 	)
 }
 
-// messages measures messages that come in and texts that go out through the sandbox, with their effects.
+// messages measures incoming messages, and outgoing texts through the sandbox, with their effects.
 func (b *benchmark) messages(ctx context.Context, s *server) error {
 	const people = 900
 	var channel struct{ ID int64 }

@@ -13,8 +13,8 @@ import (
 	"bahi/internal/test/bench"
 )
 
-// nodes measures two processes on one database and the same processors. It shows the cost of sharing: the lock on the log's head,
-// and smaller groups of appends.
+// nodes measures two processes on one database and the same processors. It shows the cost of sharing: the lock on the log's head, and
+// smaller groups of appends.
 func (b *benchmark) nodes(ctx context.Context, s *server) error {
 	master, err := os.ReadFile(filepath.Join(s.data, "keys", "master.key"))
 	if err != nil {
@@ -43,8 +43,8 @@ func (b *benchmark) nodes(ctx context.Context, s *server) error {
 	return errors.Join(measure(), second.stop())
 }
 
-// journal measures Bahi with a journal of its log in the server that EVENTSTORE_TEST_URL names, or in the gateway of another Bahi, beside
-// Bahi without one.
+// journal compares Bahi with and without a journal of its log. The journal is in the server that EVENTSTORE_TEST_URL names, or in the
+// gateway of another Bahi.
 func (b *benchmark) journal(ctx context.Context, s *server) error {
 	address := os.Getenv("EVENTSTORE_TEST_URL")
 	if address == "" {

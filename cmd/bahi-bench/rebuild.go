@@ -22,7 +22,7 @@ import (
 	"bahi/projections/ledgerproj"
 )
 
-// maxRebuilds keeps a run short: a rebuild takes many times a round.
+// maxRebuilds limits the duration of a run: a rebuild takes many times a round.
 const maxRebuilds = 2
 
 // rebuilds measures offline rebuilds of the books of the bank and of five ledgers, and one beside the live tables.
@@ -60,7 +60,7 @@ func (b *benchmark) rebuilds(ctx context.Context) error {
 	return nil
 }
 
-// rebuildLive measures a rebuild beside the live tables, with its comparison with them, in a process of its own, and its memory.
+// rebuildLive measures a rebuild beside the live tables and its comparison with them, in its own process, with the memory.
 func (b *benchmark) rebuildLive(ctx context.Context, url string) error {
 	var peak float64
 	err := b.onDatabase(ctx, url, func(sys *app.System) error {
@@ -97,8 +97,8 @@ func (b *benchmark) rebuildLive(ctx context.Context, url string) error {
 	return err
 }
 
-// besideReading measures an operation on the whole log a few times, and reads and decodes the log before and after each: the least work of
-// any fold.
+// besideReading measures an operation on the whole log a few times. Before and after each, it reads and decodes the log, which is the
+// minimum work of any fold.
 func (b *benchmark) besideReading(ctx context.Context, sys *app.System, f figure, do func() error) error {
 	head, err := sys.Store.Head(ctx)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"bahi/internal/test/bench"
 )
 
-// bytes measures the bytes of a row in tables and in the WAL, ours and those of the hand-written ledger.
+// bytes measures the bytes of a row in tables and in the WAL, for Bahi and the hand-written ledger.
 func (b *benchmark) bytes(ctx context.Context, s *server) error {
 	return b.besideHandWritten(ctx, func(anchor *server, _ *pgcluster.Cluster) error {
 		accounts, err := s.openAccounts(ctx)
@@ -58,7 +58,7 @@ func (b *benchmark) bytes(ctx context.Context, s *server) error {
 	})
 }
 
-// grown returns by how many bytes a database and the WAL of its Postgres grew while something was done.
+// grown returns by how many bytes a database and the WAL of its Postgres grew during an operation.
 func grown(ctx context.Context, url string, do func() error) (disk, wal float64, err error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -90,7 +90,7 @@ func (b *benchmark) idle(ctx context.Context, s *server) error {
 	if !hasProcessorTime {
 		return nil
 	}
-	time.Sleep(2 * time.Second) // what its start has left to do
+	time.Sleep(2 * time.Second) // what remains of its start
 	b.sayf("a server without requests for %s", b.Sustain)
 	server, err := bench.ProcessorTime(s.pid)
 	both, failed := processorTime(s.pid, b.cluster.PID())
@@ -106,7 +106,7 @@ func (b *benchmark) idle(ctx context.Context, s *server) error {
 	return errors.Join(err, failed)
 }
 
-// memoryOf returns a line of a running process's memory in MB, see proc_pid_status(5); 0 where the system does not say.
+// memoryOf returns a line of a running process's memory in MB, see proc_pid_status(5); 0 if the system does not report it.
 func memoryOf(pid int, name string) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

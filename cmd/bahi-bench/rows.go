@@ -70,7 +70,7 @@ func rounds(ctx context.Context, load bench.Load) round {
 	return func() (bench.Sample, error) { return load.Run(ctx) }
 }
 
-// warm runs a round that does not count: a server that has just started is slower.
+// warm runs a round that does not count: a server is slower after its start.
 func warm(all ...round) error {
 	for _, one := range all {
 		if _, err := one(); err != nil {
@@ -122,7 +122,7 @@ func (b *benchmark) posts(ctx context.Context, s *server) error {
 	return nil
 }
 
-// bulks measures rows that are posted in bulk, beside rows that are posted alone. A round ends when the rows are folded.
+// bulks measures bulk posts of rows, alternately with single posts. A round ends when the rows are folded.
 func (b *benchmark) bulks(ctx context.Context, s *server) error {
 	const rows = 100
 	accounts, err := s.openAccounts(ctx)
@@ -143,7 +143,7 @@ func (b *benchmark) bulks(ctx context.Context, s *server) error {
 	})
 }
 
-// disturbed measures rows that are posted with an Idempotency-Key, beside a lock of the books that moves, and beside large bulks.
+// disturbed measures posts of rows with an Idempotency-Key, during changes of the books lock, and during large bulks.
 func (b *benchmark) disturbed(ctx context.Context, s *server) error {
 	accounts, err := s.openAccounts(ctx)
 	if err != nil {
@@ -212,8 +212,8 @@ func each(interval time.Duration, do func(context.Context) error) func(context.C
 	}
 }
 
-// measureLag puts the load on the server and waits until the books have all rows. The lag of a row is the time from its response until
-// a poll every few milliseconds finds it in the projection.
+// measureLag puts the load on the server and waits until the books have all rows. The lag of a row is the time from its response until a
+// poll every few milliseconds finds it in the projection.
 func measureLag(ctx context.Context, w *watch, load bench.Load) (bench.Sample, error) {
 	answered := make([][]step, load.Clients)
 	load.Answered = func(client int, a bench.Answer) { answered[client] = append(answered[client], step{a.At, a.Position}) }

@@ -10,7 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// scenario is a line of the table of what can be measured.
+// scenario is a line of the table of scenarios.
 type scenario struct {
 	name, of string
 	run      func(*benchmark, context.Context) error
@@ -30,13 +30,13 @@ var scenarios = []scenario{
 	{"journal", "a journal in the EventStoreDB that EVENTSTORE_TEST_URL names, or in a gateway", onServer((*benchmark).journal)},
 	{"rebuild", "rebuilds of the books", (*benchmark).rebuilds},
 	{"register", "registrations", onServer((*benchmark).registrations)},
-	{"enquiries", "enquiries of strangers", onServer((*benchmark).enquiries)},
+	{"enquiries", "public enquiries", onServer((*benchmark).enquiries)},
 	{"import", "imports of a catalog", onServer((*benchmark).catalog)},
 	{"contacts", "imports of contacts, and rows of another workspace beside them", onServer((*benchmark).contacts)},
 	{"send", "texts sent and messages that come in", onServer((*benchmark).messages)},
 }
 
-// scenarioNames are what the command line's help and checks know of the scenarios.
+// scenarioNames returns the names of scenarios for the command line's help and checks.
 func scenarioNames() kong.Vars {
 	var names, about []string
 	for _, s := range scenarios {

@@ -25,7 +25,7 @@ import (
 	"bahi/internal/test/bench"
 )
 
-// server is a Bahi, or a hand-written ledger, that serves.
+// server is a running Bahi, or hand-written ledger.
 type server struct {
 	address string
 	key     string // may write ledgers and messages
@@ -65,7 +65,7 @@ func onServer(measure func(*benchmark, context.Context, *server) error) func(*be
 	}
 }
 
-// serve starts a server with a folder on a database, waits until it is ready and makes a key.
+// serve starts a server with a folder on a database, waits until it is ready and creates a key.
 func (b *benchmark) serve(ctx context.Context, database, data string, settings ...string) (*server, error) {
 	b.sayf("starting a server")
 	run := b.process
@@ -237,7 +237,7 @@ func (s *server) openAccounts(ctx context.Context) (accounts []int64, err error)
 	return accounts, nil
 }
 
-// What a server may be waited for, as SQL that is true while it is busy.
+// SQL conditions that are true while a server is busy.
 const (
 	foldingBooks = `exists (select from projection.generation where live and name = 'books' and position < log.head())`
 	folding      = `exists (select from projection.generation where live and not paused and position < log.head())`
@@ -246,7 +246,7 @@ const (
 		or exists (select from reactor.checkpoint where name = 'messages' and position < log.head())`
 )
 
-// after returns a function that waits until the server is not busy any more.
+// after returns a function that waits until the server is no longer busy.
 func (s *server) after(busy string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		conn, err := pgx.Connect(ctx, s.url)

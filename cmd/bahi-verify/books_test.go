@@ -65,11 +65,11 @@ func TestBooksAreCompared(t *testing.T) {
 	forged := audittest.File(t, "forged.txt", []byte(strings.ReplaceAll(text, "row 6 2025-04-01 0 0 200 ", "row 6 2025-04-01 0 0 100 ")))
 	out, _, status = verifyBy(t, "books", dir, "--compare", forged)
 	require.Equal(t, 1, status)
-	require.Equal(t, "DIFFERENT. The first difference of the file from the archive is account 1, row 6, newest event at position 3: "+
+	require.Equal(t, "DIFFERENT. The first difference of the file from the archive: account 1, row 6, newest event at position 3: "+
 		"OUT paise is 200, and 100 in the file.\n", out)
 	out, _, status = verifyBy(t, "books", dir, "--compare", forged, "--json")
 	require.Equal(t, 1, status)
-	var r comparison
+	var r booksResult
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	require.Equal(t, "different", r.Verdict)
 	require.EqualValues(t, 6, r.Difference.Row)

@@ -18,6 +18,8 @@ import (
 	"syscall/js"
 	"time"
 
+	"bahi/domain/event"
+	"bahi/domain/ledger/replay"
 	"bahi/eventstore/archive"
 	"bahi/eventstore/tlog"
 )
@@ -63,7 +65,8 @@ func await(p js.Value) (value js.Value, err error) {
 	return value, err
 }
 
-// answerTo handles the page's request: {log: [{path, file}], copy: [...], keys: text, checkpoints: [{name, text}], code: text, progress: function}.
+// answerTo handles the page's request: {log: [{path, file}], copy: [...], keys: text, checkpoints: [{name, text}],
+// code: text, books: boolean, tables: file or null, progress: function}.
 func answerTo(ask js.Value) (string, error) {
 	var g archive.Given
 	var err error
@@ -96,8 +99,56 @@ func answerTo(ask js.Value) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(a)
+	answer := struct {
+		archive.Report
+		Books *shownBooks `json:"books,omitempty"`
+	}{Report: a}
+	if one, ok := files.single(); ask.Get("books").Truthy() && a.Verdict != tlog.Tampered && !(ok && one.isProof()) {
+		if answer.Books, err = showBooks(files, ask.Get("tables"), ask.Get("progress")); err != nil {
+			return "", err
+		}
+	}
+	text, err := json.Marshal(answer)
 	return string(text), err
+}
+
+// shownBooks are the books as the page shows them.
+type shownBooks struct {
+	booksResult
+	Text string `json:"text"` // without rows
+}
+
+// showBooks replays an archive, and compares it with a file of bahi books export if there is one.
+func showBooks(files blobs, tables, progress js.Value) (shown *shownBooks, err error) {
+	log, err := files.archive()
+	if err != nil {
+		return nil, err
+	}
+	var text *replay.Text
+	until := event.Position(0)
+	if tables.Truthy() {
+		f := &blob{file: tables, size: int64(tables.Get("size").Float())}
+		if text, err = replay.ReadText(io.NewSectionReader(f, 0, f.size)); err != nil {
+			return nil, fmt.Errorf("the exported books: %w", err)
+		}
+		until = text.Position
+	}
+	b, err := replayed(context.Background(), log, until, func(events int64) { progress.Invoke("replaying", events, log.Manifest.Events) })
+	if err != nil {
+		return nil, err
+	}
+	shown = &shownBooks{}
+	if shown.booksResult, err = resultOf(b, text); err != nil {
+		return nil, err
+	}
+	var out strings.Builder
+	h := replay.Header{Position: b.Position}
+	if text != nil {
+		h = text.Header
+	}
+	err = b.Write(h, func(l replay.Line) error { return l.Print(&out, false) })
+	shown.Text = out.String()
+	return shown, err
 }
 
 func verifyArchive(files, copied blobs, g archive.Given, progress js.Value) (archive.Report, error) {

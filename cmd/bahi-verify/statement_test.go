@@ -327,7 +327,17 @@ func written(t *testing.T, s tlog.Statement) []byte {
 	return file.Bytes()
 }
 
-// A statement is refused for the moment in which its newest event is not signed, and never shows another party.
+func TestStatementWaitsForItsCheckpoint(t *testing.T) {
+	t.Parallel()
+	settings := apptest.Settings(t, apptest.Database(t))
+	settings.AuditInterval = 30 * time.Second
+	o := apptest.StartAs(t, settings)
+	clerk := o.Bearer(o.Key(o.Home, `{"ledger":"write"}`).Key)
+	a := clerk.GET(apptest.Ledger(apptest.Open(clerk, "HDFC"), "/statement.proof"))
+	a.Problem(503, "No checkpoint covers this position yet: one is signed within a second or two, try again")
+	require.NotEmpty(t, a.Header("Retry-After"))
+}
+
 func TestStatementOfAnAccountAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t, 3)

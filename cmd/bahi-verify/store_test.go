@@ -263,5 +263,5 @@ func TestOnlyTheLogCanAbandonACheckpoint(t *testing.T) {
 			where position = 300`)
 	out, _, status = verifyBy(t, "store", "--url", d.url, "--key", d.key)
 	require.Equal(t, 2, status, out)
-	require.Contains(t, out, "At position 301 the log says that a restore lost its tail")
+	require.Contains(t, out, "At position 301 the log records that a restore lost its tail")
 }

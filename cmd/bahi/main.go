@@ -13,9 +13,8 @@ import (
 	"bahi/internal/cli"
 )
 
-// toolMemory is what a command at the shell should get along with, bytes: it runs beside a server. Only
-// collecting more often keeps to it, so what really needs more gets it. A demo serves itself: under this limit half its time went into
-// collecting.
+// toolMemory is a shell command's soft memory limit, in bytes: it runs beside a server. It only makes the collector run more often, so a
+// command that needs more gets it. A demo serves too: under this limit half of its time went into collecting.
 const toolMemory = 160 << 20
 
 func main() {

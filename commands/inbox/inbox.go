@@ -28,7 +28,7 @@ import (
 var (
 	ErrFull    = fault.New(fault.Unavailable, "Too many calls wait to be handled, try again later")
 	ErrNoCall  = fault.New(fault.NotFound, "Webhook call not found")
-	ErrHandled = fault.New(fault.Conflict, "The call had its effect or waits for it")
+	ErrHandled = fault.New(fault.Conflict, "The call is handled or queued. Only parked or ignored calls can be replayed.")
 	ErrRemoved = fault.New(fault.Conflict, "The call's body was removed")
 )
 

@@ -206,61 +206,6 @@ func taken(id string) *fault.Error {
 	}
 }
 
-// A crash may come before and after each append. The next request neither finds a value blocked without a holder, nor gives it to two
-// shops.
-func TestACrashBetweenTheStepsLocksNobodyOut(t *testing.T) {
-	t.Parallel()
-	for name, do := range map[string]func(tn *town, h *commands.Handler) error{
-		"open": func(tn *town, h *commands.Handler) error { _, err := tn.open(h, "k", "2"); return err },
-		"move": func(tn *town, h *commands.Handler) error { _, err := tn.move(h, "1", "2"); return err },
-		"end":  func(tn *town, h *commands.Handler) error { _, err := tn.close(h, "1"); return err },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			crashed := 0
-			for at := int64(1); ; at++ {
-				var alive bool
-				for _, after := range []bool{false, true} {
-					tn := newTown(t)
-					_, err := tn.open(tn.node(0, 0), "", "1")
-					require.NoError(t, err)
-					h := tn.node(at, 0)
-					if after {
-						h = tn.node(0, at)
-					}
-					err = do(tn, h)
-					if alive = !errors.Is(err, errCrash); alive {
-						require.NoError(t, err)
-					} else {
-						crashed++
-					}
-					for _, number := range []string{"1", "2"} {
-						holder, held := tn.holders()[number]
-						out, err := tn.open(tn.node(0, 0), "", number)
-						if held {
-							require.Equal(t, taken(holder), err)
-							continue
-						}
-						require.NoError(t, err)
-						require.Equal(t, out.ID, tn.holders()[number])
-					}
-					sane := tn.node(0, 0)
-					err = do(tn, sane) // the caller retries it
-					if refused, ok := errors.AsType[*fault.Error](err); err != nil {
-						require.True(t, ok, "%v", err)
-						require.NotEqual(t, fault.Unavailable, refused.Kind)
-					}
-					tn.holders()
-				}
-				if alive {
-					require.GreaterOrEqual(t, crashed, 2)
-					return
-				}
-			}
-		})
-	}
-}
-
 func TestNoTwoRecordsEverHaveOneValue(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t)

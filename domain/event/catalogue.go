@@ -83,7 +83,7 @@ func (c *Registry) Lookup(name string) (TypeInfo, bool) {
 func (c *Registry) NamesOf(t reflect.Type) []string {
 	names := c.byGo[t]
 	if names == nil {
-		panic(fmt.Sprintf("%s is in no kind of the catalogue", t))
+		panic(fmt.Sprintf("%s is in no kind of the registry", t))
 	}
 	return names
 }

@@ -39,13 +39,13 @@ func Of[E Event[S], S any](name string, version int, lifts ...Upcaster) Type[S] 
 	}
 	for _, l := range lifts {
 		if l.From < 1 || l.From >= version || t.lifts[l.From] != nil {
-			panic(fmt.Sprintf("event %s at version %d: a lift from version %d leads nowhere or comes twice", name, version, l.From))
+			panic(fmt.Sprintf("event %s at version %d: the upcaster from version %d is useless or occurs twice", name, version, l.From))
 		}
 		t.lifts[l.From] = l.Do
 	}
 	for v := 1; v < version; v++ {
 		if t.lifts[v] == nil {
-			panic(fmt.Sprintf("event %s: no lift from version %d", name, v))
+			panic(fmt.Sprintf("event %s: no upcaster from version %d", name, v))
 		}
 	}
 	return t
@@ -101,7 +101,7 @@ type Kind[S any] struct {
 // occurs twice, or the category has a dash, which are programming errors.
 func NewKind[S any](category string, types ...Type[S]) *Kind[S] {
 	if category == "" || strings.Contains(category, "-") {
-		panic(fmt.Sprintf("category %q: it ends at a stream's first dash, so it has none itself", category))
+		panic(fmt.Sprintf("category %q: must not contain a dash, which ends it in a stream's name", category))
 	}
 	k := &Kind[S]{
 		category: category, ordered: types,
@@ -185,7 +185,7 @@ func (t Type[S]) lift(data []byte, version int) ([]byte, error) {
 	for v := version; v < t.version; v++ {
 		lifted, err := t.lifts[v](data)
 		if err != nil {
-			return nil, fmt.Errorf("lift from version %d: %w", v, err)
+			return nil, fmt.Errorf("upcast from version %d: %w", v, err)
 		}
 		data = lifted
 	}

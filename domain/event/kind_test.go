@@ -92,7 +92,7 @@ func TestUndecodableEventIsNamed(t *testing.T) {
 	for _, c := range []struct{ name, data, meta, problem string }{
 		{"Priced", `{}`, `{"schema":4}`, "decode Priced at position 7: schema version 4 is unknown to this program, which knows 1 to 3"},
 		{"Priced", `{}`, `{}`, "decode Priced at position 7: schema version 0 is unknown"},
-		{"Priced", `{}`, `{"schema":1}`, "decode Priced at position 7: lift from version 1: no price"},
+		{"Priced", `{}`, `{"schema":1}`, "decode Priced at position 7: upcast from version 1: no price"},
 		{"Priced", `[]`, `{"schema":3}`, "decode Priced at position 7: json:"},
 		{"Priced", `{}`, `[]`, "decode metadata of Priced at position 7: json:"},
 		{"Forgotten", `{}`, `{"schema":1}`, `"Forgotten" is `},
@@ -177,14 +177,14 @@ func TestCatalogueKnowsEveryName(t *testing.T) {
 func TestInvalidKindsPanic(t *testing.T) {
 	t.Parallel()
 	for sentence, mistake := range map[string]func(){
-		"a name comes twice":                func() { event.NewKind("a", event.Of[sold]("X", 1), event.Of[priced]("X", 1)) },
-		"a type comes twice":                func() { event.NewKind("a", event.Of[sold]("X", 1), event.Of[sold]("Y", 1)) },
-		"a category with a dash":            func() { event.NewKind("a-b", event.Of[sold]("X", 1)) },
-		"no category":                       func() { event.NewKind("", event.Of[sold]("X", 1)) },
-		"a version without its lift":        func() { event.Of[priced]("X", 3, toPaise) },
-		"a lift from today's version":       func() { event.Of[priced]("X", 1, toPaise) },
-		"a lift twice":                      func() { event.Of[priced]("X", 2, toPaise, toPaise) },
-		"a category in the catalogue twice": func() { event.NewCatalogue(kind, kind) },
+		"a name comes twice":                   func() { event.NewKind("a", event.Of[sold]("X", 1), event.Of[priced]("X", 1)) },
+		"a type comes twice":                   func() { event.NewKind("a", event.Of[sold]("X", 1), event.Of[sold]("Y", 1)) },
+		"a category with a dash":               func() { event.NewKind("a-b", event.Of[sold]("X", 1)) },
+		"no category":                          func() { event.NewKind("", event.Of[sold]("X", 1)) },
+		"a version without its upcaster":       func() { event.Of[priced]("X", 3, toPaise) },
+		"an upcaster from the current version": func() { event.Of[priced]("X", 1, toPaise) },
+		"an upcaster twice":                    func() { event.Of[priced]("X", 2, toPaise, toPaise) },
+		"a category twice in the registry":     func() { event.NewCatalogue(kind, kind) },
 		"a name in two kinds": func() {
 			event.NewCatalogue(kind, event.NewKind("b", event.Of[left]("Sold", 1)))
 		},

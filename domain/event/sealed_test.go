@@ -144,7 +144,7 @@ func TestOpenedPersonalValueGoesIntoATable(t *testing.T) {
 	t.Parallel()
 	p := event.NewPersonal("user-1", address)
 	_, err := p.Value()
-	require.ErrorContains(t, err, "in clear")
+	require.ErrorContains(t, err, "plaintext")
 	text, err := p.Text()
 	require.NoError(t, err)
 	require.Equal(t, address, text)
@@ -238,12 +238,12 @@ func TestUnreachableValuesAreNotWrittenInClear(t *testing.T) {
 	trees, err := event.MapSealed([]tree{{Name: name, Kids: []tree{{Name: name}}}}, closeAll)
 	require.NoError(t, err)
 	_, err = json.Marshal(trees[0])
-	require.ErrorContains(t, err, "in clear")
+	require.ErrorContains(t, err, "plaintext")
 
 	type anything struct{ A any }
 	hidden := anything{A: name}
 	same, err := event.MapSealed([]anything{hidden}, closeAll)
 	require.NoError(t, err)
 	_, err = json.Marshal(same[0])
-	require.ErrorContains(t, err, "in clear")
+	require.ErrorContains(t, err, "plaintext")
 }

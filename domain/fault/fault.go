@@ -21,7 +21,7 @@ const (
 	NotFound                     // does not exist, or the caller may not know that it does
 	Conflict                     // impossible in this state
 	Stale                        // the caller's copy is outdated (If-Match)
-	Unavailable                  // not at the moment
+	Unavailable                  // temporarily impossible
 	TooLarge                     // exceeds a limit
 	TooMany                      // more than is allowed in an interval
 	Unsupported                  // a file of a type that is not accepted

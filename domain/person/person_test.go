@@ -59,7 +59,7 @@ func TestName(t *testing.T) {
 		" Asha\t":                "Asha",
 		"O'Brien-Śmith Jr.":      "O'Brien-Śmith Jr.",
 		"आशा":                    "आशा",
-		"क्\u200dष":              "क्\u200dष", // the joiner tells how it is written
+		"क्\u200dष":              "क्\u200dष", // the joiner affects the spelling
 		"શ્રી":                   "શ્રી",
 		"e\u0301":                "é",
 		".":                      ".", // values that forms create for people with one name
@@ -178,11 +178,11 @@ func TestARuleAppliedToItsResultGivesTheSame(t *testing.T) {
 				}
 				switch {
 				case !utf8.ValidString(first) || strings.TrimSpace(first) != first || strings.ContainsAny(first, "\r\n\x00\u2028"):
-					t.Fatalf("%q is taken", first)
+					t.Fatalf("%q is accepted", first)
 				case name == "phone" && first != "" && !e164.MatchString(first):
-					t.Fatalf("%q is no E.164", first)
+					t.Fatalf("%q is not E.164", first)
 				case name == "email" && strings.ContainsFunc(first, func(c rune) bool { return c > 127 || c <= ' ' || c >= 'A' && c <= 'Z' }):
-					t.Fatalf("%q is taken", first)
+					t.Fatalf("%q is accepted", first)
 				}
 			})
 		})

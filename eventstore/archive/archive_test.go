@@ -359,7 +359,7 @@ func TestFurtherFilesMustBeGivenAgain(t *testing.T) {
 	a, err = Open(dir)
 	require.NoError(t, err)
 	_, _, err = a.File("keys.json")
-	require.EqualError(t, err, "the archive is broken: keys.json: it is not what the manifest says: it was changed")
+	require.EqualError(t, err, "the archive is broken: keys.json: it differs from the manifest: it was changed")
 	require.NoError(t, os.Remove(filepath.Join(dir, "keys.json")))
 	_, _, err = a.File("keys.json")
 	require.EqualError(t, err, "the archive is broken: keys.json: it is missing")

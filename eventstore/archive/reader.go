@@ -106,7 +106,7 @@ func (a *Archive) File(name string) (text []byte, found bool, err error) {
 			return nil, true, fmt.Errorf("read %s: %w", name, err)
 		}
 		if sum := sha256.Sum256(text); int64(len(text)) != f.Bytes || hex.EncodeToString(sum[:]) != f.SHA256 {
-			return nil, true, &CorruptError{File: name, Why: "it is not what the manifest says: it was changed"}
+			return nil, true, &CorruptError{File: name, Why: "it differs from the manifest: it was changed"}
 		}
 		return text, true, nil
 	}
@@ -131,7 +131,7 @@ func (r *segmentReader) brokenLine(format string, args ...any) error {
 	return &CorruptError{File: r.File, Line: r.lines, Event: r.before + r.lines, Why: fmt.Sprintf(format, args...)}
 }
 
-// read yields the segment's events, and reports whether to go on.
+// read yields the segment's events, and reports whether the caller may continue.
 func (r *segmentReader) read(ctx context.Context, files fs.FS, yield func(event.Stored, error) bool) (goOn bool, err error) {
 	file, err := open(files, r.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -240,7 +240,7 @@ func readLine(from *bufio.Reader) ([]byte, error) {
 // compare compares what was read with the manifest.
 func (r *segmentReader) compare(bytes, size int64, plain, compressed hash.Hash) error {
 	if got := hex.EncodeToString(plain.Sum(nil)); bytes != r.Bytes || got != r.SHA256 {
-		return r.broken("its text is not what the manifest says: %d bytes with the SHA-256 %s, and not %d with %s", bytes, got, r.Bytes, r.SHA256)
+		return r.broken("its text differs from the manifest: %d bytes with the SHA-256 %s, and not %d with %s", bytes, got, r.Bytes, r.SHA256)
 	}
 	if !r.isCompressed() {
 		return nil

@@ -136,7 +136,7 @@ func TestDamageIsFoundNextToForgery(t *testing.T) {
 	forge(t, dir, 2, strings.Replace(unpack(t, dir, 2), "Bill 5", "Bill 9", 1), true)
 	f := verify(dir)
 	require.Equal(t, []uint64{5, 8}, []uint64{f.First, f.Last})
-	require.Contains(t, f.Why, "The archive is broken: segments/00000002.ndjson.zst: its text is not what the manifest says")
+	require.Contains(t, f.Why, "The archive is broken: segments/00000002.ndjson.zst: its text differs from the manifest")
 
 	dir = dirOf()
 	forge(t, dir, 1, strings.Replace(unpack(t, dir, 1), `{"position":3`, `{"position":4`, 1), false)

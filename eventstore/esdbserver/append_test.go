@@ -47,7 +47,7 @@ func appendTo(
 	}
 	for _, p := range proposals {
 		if err := call.Send(&streams.AppendReq{Content: &streams.AppendReq_ProposedMessage_{ProposedMessage: p}}); err != nil {
-			break // the answer says why
+			break // the response has the reason
 		}
 	}
 	answer, err := call.CloseAndRecv()

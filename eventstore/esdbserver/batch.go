@@ -37,7 +37,7 @@ type batch struct {
 	refused  error
 }
 
-// BatchAppend receives many appends in one call and answers each separately. Two appends to one stream take place in the order of their
+// BatchAppend receives many appends in one call and sends a response for each. Two appends to one stream take place in the order of their
 // last pieces.
 func (s *streamsService) BatchAppend(call streams.Streams_BatchAppendServer) error {
 	ctx, cancel := context.WithCancel(call.Context())
@@ -86,7 +86,7 @@ func (s *streamsService) receiveBatches(ctx context.Context, call streams.Stream
 		}
 		size := int64(proto.Size(message)) + 1<<10 // even an empty piece takes memory
 		if b.held += size; held.Add(size) > maxHeld {
-			return refuse(codes.ResourceExhausted, "the appends of one call that are not answered have at most %d bytes", maxHeld)
+			return refuse(codes.ResourceExhausted, "the unfinished appends of one call may have at most %d bytes", maxHeld)
 		}
 		for _, p := range message.GetProposedMessages() {
 			if b.refused == nil {
@@ -132,7 +132,7 @@ func (s *streamsService) beginBatch(ctx context.Context, b *batch, o *streams.Ba
 	return err
 }
 
-// answerBatches appends all complete batches together, until there are no more.
+// answerBatches appends all complete batches together, and sends their responses, until there are no more.
 func (s *streamsService) answerBatches(ctx context.Context, call streams.Streams_BatchAppendServer, ready <-chan *batch,
 	held *atomic.Int64) error {
 	for {
@@ -146,7 +146,7 @@ func (s *streamsService) answerBatches(ctx context.Context, call streams.Streams
 		case <-s.life.Done():
 			return errStops
 		}
-		for len(group) < maxQueued && len(ready) > 0 { // nobody else receives from it
+		for len(group) < maxQueued && len(ready) > 0 { // no other goroutine receives from it
 			group = append(group, <-ready)
 		}
 		var (

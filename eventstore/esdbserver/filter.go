@@ -22,7 +22,7 @@ const (
 	defaultWindow = 32
 )
 
-// filter selects the events that a client wants.
+// filter selects the events for a client.
 type filter struct {
 	byType   bool // match the type, not the stream's name
 	prefixes []string

@@ -168,7 +168,7 @@ func call[T any](ctx context.Context, s *server, send func(*esdb.Client) (T, err
 		if err = context.Cause(ctx); !sent.Load() { // and none can come: the context has ended
 			err = fmt.Errorf("%w: %w", ErrNotSent, err)
 		}
-		return answer, fmt.Errorf("the server does not answer: %w", err)
+		return answer, fmt.Errorf("the server does not respond: %w", err)
 	}
 }
 

@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -148,89 +147,6 @@ func (o *once) next() fault {
 // brief has short timeouts, for tests of an expiry.
 var brief = timeouts{lock: time.Minute, answer: 2 * time.Second, ask: 2 * time.Second, resolve: time.Minute, look: pollInterval}
 
-func TestBrokenConnectionsLoseNoAppend(t *testing.T) {
-	t.Parallel()
-	const writers, each = 16, 40
-	url := newLog(t)
-	var mu sync.Mutex
-	chance := rand.New(rand.NewPCG(1, 2))
-	cable := &cable{next: func() fault {
-		mu.Lock()
-		defer mu.Unlock()
-		if chance.IntN(8) > 0 {
-			return none
-		}
-		if chance.IntN(40) == 0 {
-			return silent // waits for a timeout
-		}
-		return fault(1 + chance.IntN(int(silent)-1))
-	}}
-	s := newStoreWith(t, url, brief, cable.use)
-
-	type outcome struct {
-		eventstore.Appended
-
-		stream string
-		events []event.Proposed
-		err    error
-	}
-	outcomes := make([]outcome, writers*each)
-	var all sync.WaitGroup
-	for w := range writers {
-		all.Go(func() {
-			for i := range each {
-				o := &outcomes[w*each+i]
-				o.stream, o.events = "cut-"+uuid.NewString(), makes(1+i%3)
-				expected := []eventstore.Expected{eventstore.NoStream, eventstore.Any}[i%2]
-				o.Appended, o.err = s.Append(t.Context(), eventstore.To(o.stream, expected, o.events...))
-			}
-		})
-	}
-	followed := make(chan int, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		last := event.Position(0)
-		for batch := range s.Subscribe(ctx, 0) {
-			for _, e := range batch.Events {
-				if e.Position != last+1 {
-					break
-				}
-				last = e.Position
-			}
-		}
-		followed <- int(last)
-	}()
-	all.Wait()
-	log := wholeLog(t, s)
-	there := byID(t, log)
-	count := map[bool]int{}
-	for _, o := range outcomes {
-		count[o.err == nil]++
-		if o.err != nil {
-			require.ErrorIs(t, o.err, eventstore.ErrUnavailable, "the database was reachable throughout")
-			require.NotErrorIs(t, o.err, eventstore.ErrInDoubt)
-		}
-		for i, e := range o.events {
-			require.Equal(t, o.err == nil, there[e.ID].Position > 0, "%v", o.err)
-			if o.err == nil && i == len(o.events)-1 {
-				require.Equal(t, eventstore.Appended{First: there[o.events[0].ID].Position, Position: there[e.ID].Position, Revision: int64(i),
-					At: there[e.ID].At}, o.Appended)
-			}
-		}
-	}
-	t.Logf("%d connections broken, %d appends acknowledged, %d refused", cable.broken.Load(), count[true], count[false])
-	require.Greater(t, cable.broken.Load(), int32(20))
-	require.Greater(t, count[true], len(outcomes)/4)
-
-	cable.healed.Store(true)
-	require.EqualValues(t, len(log)+1, must(t, s, "last-1", makes(1)...).Position)
-	for range s.Subscribe(t.Context(), event.Position(len(log))) {
-		break
-	}
-	cancel()
-	require.GreaterOrEqual(t, <-followed, len(log))
-}
-
 // ready returns a store whose appender is connected, and a function that arms its next fault.
 func ready(t *testing.T, p timeouts) (s *Store, f *once, c *cable, url string) {
 	t.Helper()
@@ -257,20 +173,23 @@ func TestAppendsSurviveEachConnectionFault(t *testing.T) {
 	t.Parallel()
 	for f := range faults {
 		for after := range int32(3) { // the last is the one message of a calm append
-			s, fault, head := calmed(t, brief)
-			x := eventstore.Transaction{Writes: []eventstore.Write{
-				{Stream: "a-1", Expected: eventstore.NoStream, Events: makes(3)}, {Stream: "b-1", Expected: eventstore.NoStream, Events: makes(1)},
-			}}
-			if after == 2 {
-				x.AsOf = head
-			}
-			fault.arm(f, after%2)
-			done, err := s.Append(t.Context(), x)
-			require.NoError(t, err, "%d", f)
-			require.Equal(t, head+4, done.Position)
-			require.Zero(t, done.Revision)
-			require.Equal(t, time.UTC, done.At.Location())
-			require.Len(t, wholeLog(t, s), int(head)+4)
+			t.Run(fmt.Sprint(f, " after ", after), func(t *testing.T) {
+				t.Parallel()
+				s, fault, head := calmed(t, brief)
+				x := eventstore.Transaction{Writes: []eventstore.Write{
+					{Stream: "a-1", Expected: eventstore.NoStream, Events: makes(3)}, {Stream: "b-1", Expected: eventstore.NoStream, Events: makes(1)},
+				}}
+				if after == 2 {
+					x.AsOf = head
+				}
+				fault.arm(f, after%2)
+				done, err := s.Append(t.Context(), x)
+				require.NoError(t, err)
+				require.Equal(t, head+4, done.Position)
+				require.Zero(t, done.Revision)
+				require.Equal(t, time.UTC, done.At.Location())
+				require.Len(t, wholeLog(t, s), int(head)+4)
+			})
 		}
 	}
 }

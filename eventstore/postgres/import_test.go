@@ -22,6 +22,15 @@ import (
 	"bahi/eventstore/archive"
 )
 
+func all(t testing.TB, s *Store) (events []event.Stored) {
+	t.Helper()
+	for e, err := range s.ReadAll(t.Context(), 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		events = append(events, e)
+	}
+	return events
+}
+
 // given yields the events, and then the error if there is one.
 func given(events []event.Stored, fails error) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
@@ -215,33 +224,36 @@ func TestArchiveOfAnImportedArchiveIsTheSame(t *testing.T) {
 		return dir, contents(t, dir)
 	}
 	value := rapid.SampledFrom([]string{"{}", " [1.10,\r\n\t-0] ", `"\u0000\ud800"`, "\"\u2028<&>\u007f\"", "null", `{"a":1,"a":2}`})
-	rapid.Check(t, func(r *rapid.T) {
+	logs := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) eventstore.Write {
+		w := eventstore.Write{Stream: rapid.SampledFrom([]string{"a-1", "b-\n\"\\", "ક-1"}).Draw(r, "stream")}
+		for range rapid.IntRange(1, 4).Draw(r, "events") {
+			w.Events = append(w.Events, event.Proposed{
+				ID: uuid.New(), Type: "T" + strings.ReplaceAll(rapid.StringN(0, 20, 40).Draw(r, "type"), "\x00", ""),
+				Data: []byte(value.Draw(r, "data")), Meta: []byte(value.Draw(r, "meta")),
+			})
+		}
+		return w
+	}), 0, 12)
+	for seed := range 25 * rounds(1) {
 		for _, pool := range []*pgxpool.Pool{one, other} {
 			_, err := pool.Exec(t.Context(), `truncate log.event`)
 			require.NoError(t, err)
 		}
 		from := opened(one)
-		defer from.Close()
-		for range rapid.IntRange(0, 12).Draw(r, "appends") {
-			var events []event.Proposed
-			for range rapid.IntRange(1, 4).Draw(r, "events") {
-				events = append(events, event.Proposed{
-					ID: uuid.New(), Type: "T" + strings.ReplaceAll(rapid.StringN(0, 20, 40).Draw(r, "type"), "\x00", ""),
-					Data: []byte(value.Draw(r, "data")), Meta: []byte(value.Draw(r, "meta")),
-				})
-			}
-			must(t, from, rapid.SampledFrom([]string{"a-1", "b-\n\"\\", "ક-1"}).Draw(r, "stream"), events...)
+		for _, w := range logs.Example(seed) {
+			must(t, from, w.Stream, w.Events...)
 		}
 		dir, want := exported(from, "from")
+		from.Close()
 		a, err := archive.Open(dir)
 		require.NoError(t, err)
 		_, err = Import{StoreID: a.StoreID, Events: a.Events(t.Context())}.Into(t.Context(), other)
 		require.NoError(t, err)
 		into := opened(other)
-		defer into.Close()
 		_, got := exported(into, "into")
+		into.Close()
 		require.Equal(t, want, got)
-	})
+	}
 }
 
 // contents returns a folder's files by name.

@@ -41,7 +41,7 @@ func TestWaitersAreWokenByWhatMayNotWait(t *testing.T) {
 	require.True(t, isAwake(hasty))
 	require.False(t, isAwake(patient))
 	tail.committed([]event.Stored{{Position: 2, Type: "Later"}, {Position: 3, Type: "Made"}})
-	require.True(t, isAwake(patient), "an event that may not wait takes the others along")
+	require.True(t, isAwake(patient), "with an event that may not wait, the others are delivered too")
 
 	for name, change := range map[string]func(){
 		"another process appended":    func() { tail.heard(9) },

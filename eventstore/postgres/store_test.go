@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -20,14 +19,6 @@ import (
 	"bahi/internal/test/storetest"
 	"bahi/migrations"
 )
-
-// TestMain also runs as the program that the test with many processes starts.
-func TestMain(m *testing.M) {
-	if role := os.Getenv(roleVariable); role != "" {
-		os.Exit(play(role))
-	}
-	os.Exit(m.Run())
-}
 
 func TestStore(t *testing.T) {
 	t.Parallel()

@@ -67,7 +67,7 @@ func (r Result) Sentences() (all []string) {
 		say("Not verified, and no part of the log: %s, which the manifest does not list. The first is %s.", files(n), shown(r.Unlisted[0]))
 	}
 	for _, e := range r.Restores {
-		say("At position %d the log says that a restore lost its tail: %s. Older checkpoints may cover lost events; ask for the reason.",
+		say("At position %d the log records that a restore lost its tail: %s. Older checkpoints may cover lost events; ask for the reason.",
 			e.Position, e)
 	}
 	return all

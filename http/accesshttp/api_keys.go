@@ -20,7 +20,7 @@ type CreateAPIKey struct {
 	apikey.Create
 }
 
-// CreatedAPIKey is the answer to that request, the only one with the key itself.
+// CreatedAPIKey is the response, the only one with the key itself.
 type CreatedAPIKey struct {
 	accessview.APIKey
 	Key string `json:"key,omitempty" doc:"Shown once; a repeated request does not have it"`

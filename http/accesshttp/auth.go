@@ -21,9 +21,9 @@ import (
 	"bahi/http/api"
 )
 
-// IdentityProvider signs users in elsewhere. It is an edge of the process.
+// IdentityProvider signs users in at an external provider. It is an edge of the process.
 type IdentityProvider interface {
-	// Begin returns the address for the browser, and the content of its cookie until it comes back.
+	// Begin returns the browser's next address, and the content of its cookie until it returns.
 	Begin(ctx context.Context) (consent, flow string, err error)
 	// Finish returns the identity of the user. A refusal is a [fault.Error] whose Code is for the frontend.
 	Finish(ctx context.Context, flow string, query url.Values) (accesscmd.Identity, error)
@@ -40,7 +40,7 @@ const (
 
 var errNoProvider = fault.New(fault.Unavailable, "No identity provider is configured")
 
-// Message is an answer with a text for people.
+// Message is a response with a text for people.
 type Message struct {
 	Message string `json:"message" doc:"Result of the request"`
 }
@@ -50,7 +50,7 @@ func say[S any](words string) func(commands.Outcome[S]) Message {
 	return func(commands.Outcome[S]) Message { return Message{words} }
 }
 
-// RegisteredUser is the answer to a registration.
+// RegisteredUser is the response to a registration.
 type RegisteredUser struct {
 	ID            uuid.UUID `json:"id" doc:"ID of the user"`
 	Email         string    `json:"email" doc:"Email address"`
@@ -67,7 +67,7 @@ type Tokens struct {
 	TokenType    string `json:"token_type" enum:"bearer" doc:"Always Bearer"`
 }
 
-// SignedIn is the answer to a sign-in.
+// SignedIn is the response to a sign-in.
 type SignedIn struct {
 	Tokens
 	User SignedInUser `json:"user" doc:"The user"`
@@ -80,7 +80,7 @@ type SignedInUser struct {
 	FirstName string    `json:"first_name" doc:"First name"`
 }
 
-// Refreshed is an answer with new tokens, which also renews the browser's cookie, if it has one.
+// Refreshed is a response with new tokens, which also renews the browser's cookie, if it has one.
 type Refreshed struct {
 	Cookie []http.Cookie `header:"Set-Cookie"`
 	Body   Tokens
@@ -93,7 +93,7 @@ type Refresh struct {
 	}
 	Kept string `cookie:"bahi_refresh" doc:"Instead of the body, after signing in through an identity provider"`
 
-	header func(name, value string) // sets a header of the answer, also of a refusal
+	header func(name, value string) // sets a header of the response, even of a refusal
 }
 
 // Resolve is for huma.
@@ -102,7 +102,7 @@ func (in *Refresh) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-// Redirect sends a browser elsewhere, without a referrer: the address may have a token.
+// Redirect sends a browser to another address, without a referrer, because the address may have a token.
 type Redirect struct {
 	Status   int
 	Location string        `header:"Location"`
@@ -111,8 +111,7 @@ type Redirect struct {
 	Cache    string        `header:"Cache-Control"`
 }
 
-// authOp returns an operation of the group: they share one limit, and take no Idempotency-Key
-// (DESIGN.md, hard case 2).
+// authOp returns an operation of the group. They share one limit, and take no Idempotency-Key (DESIGN.md, hard case 2).
 func authOp(id, method, path, summary string) api.Op {
 	return api.Op{
 		ID: id, Method: method, Path: authPath + path, Summary: summary, Tags: tags, Status: http.StatusOK,
@@ -120,7 +119,7 @@ func authOp(id, method, path, summary string) api.Op {
 	}
 }
 
-// proved adds that a token proves the request.
+// proved marks an operation whose token proves the request.
 func proved(op api.Op) api.Op {
 	op.Proof = true
 	return op
@@ -158,7 +157,7 @@ func (r *Routes) registration() {
 		})
 }
 
-// undo is an addition to the specification: without it, an attacker keeps an account by changing its address.
+// undo extends the specification: without it, an attacker could keep an account by changing its address.
 func (r *Routes) undo() {
 	op := authOp("undo-email-change", "POST", "/email-change/undo", "Restore an account's former email address with the mailed token. "+
 		"All sessions of the account end.")
@@ -305,13 +304,13 @@ func (r *Routes) provider() {
 	})
 }
 
-// failed sends the browser on with a code (G8 of the contract). The log has the error.
+// failed redirects the browser with a code (G8 of the contract). The log has the error.
 func (r *Routes) failed(ctx context.Context, err error, cookies []http.Cookie) *Redirect {
 	code, level := "server_error", slog.LevelError
 	if refused, ok := errors.AsType[*fault.Error](err); ok {
 		code, level = codeOf(refused), slog.LevelInfo
 	}
-	r.Log.Log(ctx, level, "sign-in through the provider failed", "request_id", api.RequestID(ctx), "code", code, "error", err)
+	r.Log.Log(ctx, level, "sign-in through the identity provider failed", "request_id", api.RequestID(ctx), "code", code, "error", err)
 	return r.redirect(r.frontend(url.Values{"error": {code}}), cookies)
 }
 
@@ -337,7 +336,7 @@ func (r *Routes) redirect(to string, cookies []http.Cookie) *Redirect {
 	return &Redirect{Status: http.StatusFound, Location: to, Cookie: cookies, Referrer: "no-referrer", Cache: "no-store"}
 }
 
-// keep returns a cookie that no script can read.
+// keep returns a cookie that scripts cannot read.
 func (r *Routes) keep(name, value string, lasts time.Duration) []http.Cookie {
 	return []http.Cookie{{
 		Name: name, Value: value, Path: authPath, MaxAge: int(lasts / time.Second), HttpOnly: true, Secure: true, SameSite: http.SameSiteLaxMode,

@@ -68,7 +68,7 @@ func TestSignInDoesNotRevealWhoIsRegistered(t *testing.T) {
 	o.LaterMails()
 	stranger.POST(apptest.Auth+"/login", login(email, apptest.GoodPassword)).Problem(403, "Email not verified")
 	_, second := apptest.Link(t, o.Mailed(email, apptest.VerifySubject, 2))
-	// a newer one voids it
+	// a newer one invalidates it
 	stranger.POST(apptest.Auth+"/verify-email", map[string]string{"token": first}).Problem(400, "Invalid or expired verification token")
 	stranger.POST(apptest.Auth+"/verify-email", map[string]string{"token": second}).Status(200)
 
@@ -144,7 +144,7 @@ func TestMailedTokenWorksOnceForItsPurpose(t *testing.T) {
 
 	// Of two requests the newer one counts, until it expires after an hour.
 	for nth := 2; nth <= 3; nth++ {
-		o.WaitJobs("send_password_reset") // while one mail is on its way, no other follows
+		o.WaitJobs("send_password_reset") // while one mail is in progress, no other follows
 		o.LaterMails()
 		stranger.POST(apptest.Auth+"/password-reset/request", map[string]string{"email": email}).Status(200)
 		_, newer := apptest.Link(t, o.Mailed(email, apptest.ResetSubject, nth))

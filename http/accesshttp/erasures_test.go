@@ -52,7 +52,7 @@ func TestErasuresDoNotBlockSignInsAndAreScrubbedTogether(t *testing.T) {
 		}
 		return true
 	})
-	// The last job was added after the last erasure, and one runs at a time: once it has failed, every later attempt covers all erasures.
+	// The last job was added after the last erasure, and one runs at a time. Once it has failed, every later attempt covers all erasures.
 	require.Eventually(t, func() bool {
 		failed := 0
 		for _, job := range o.Jobs("kind=scrub_tables") {
@@ -113,7 +113,7 @@ func TestEachNodeRemovesFilesOfUsersErasedElsewhere(t *testing.T) {
 	s := apptest.Settings(t, one.Database)
 	other := apptest.StartAs(t, s)
 	id := uuid.MustParse(asha.User.ID)
-	// These files are left when a node dies in the middle: here, and on both.
+	// A node that dies in the middle leaves these files: here, and on both.
 	left := func(o *apptest.Server) (files []string) {
 		for _, folder := range []string{filepath.Join("blobs", picture.Folder(id)), "mail"} {
 			found, err := filepath.Glob(filepath.Join(o.Sys.Settings.Data, folder, "*"))
@@ -167,7 +167,7 @@ func TestRepeatedErasureStillFindsTheMails(t *testing.T) {
 	require.Empty(t, o.Mails("asha@example.com", "Late"))
 }
 
-// doubtful is a log that loses the answers to changes of pictures.
+// doubtful is a log that loses the responses to changes of pictures.
 type doubtful struct {
 	eventstore.Store
 
@@ -200,7 +200,7 @@ func TestPictureOfAnUncertainChangeIsKept(t *testing.T) {
 	require.NotNil(t, shown)
 	o.Anonymous().GET(o.Path(*shown)).Status(200)
 
-	// A write in the log is no error because the previous picture cannot be deleted.
+	// A write in the log must succeed even if the previous picture cannot be deleted.
 	keys, err := o.Sys.Blobs.List(t.Context(), "pictures/")
 	require.NoError(t, err)
 	require.Len(t, keys, 1)

@@ -16,8 +16,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// town is a system with people in it. Its ids and tokens differ in each process that tries inputs, so
-// inputs have names for them, in braces.
+// town is a system with people. Its ids and tokens differ in each process that tries inputs, so inputs have names for them, in braces.
 type town struct {
 	*apptest.Server
 
@@ -69,8 +68,8 @@ const (
 	callers
 )
 
-// FuzzAccountRequest sends arbitrary requests to the operations of accounts, as a user, without a credential and with
-// the operator's key: no answer may be a 5xx.
+// FuzzAccountRequest sends arbitrary requests to the operations of accounts, as a user, without a credential and with the operator's key.
+// No response may be a 5xx.
 func FuzzAccountRequest(f *testing.F) {
 	tn := settle(f)
 	handler := tn.Api(apptest.OperatorKey)
@@ -143,7 +142,7 @@ func FuzzAccountRequest(f *testing.F) {
 		}
 		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw + "\r\n" + body)))
 		if err != nil || strings.HasPrefix(r.URL.Path, apptest.Auth+"/idp") {
-			return // net/http answers it; or it needs a provider, which is missing here: a 503
+			return // net/http responds, or the missing provider causes a 503
 		}
 		a := httptest.NewRecorder()
 		handler.ServeHTTP(a, r.WithContext(t.Context()))

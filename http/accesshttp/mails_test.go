@@ -31,7 +31,7 @@ func TestMailsToAnAddressAreLimited(t *testing.T) {
 	for range 3 {
 		ask()
 	}
-	require.Len(t, o.Mails("asha@example.com", apptest.ResetSubject), 1, "no second mail while one is on its way")
+	require.Len(t, o.Mails("asha@example.com", apptest.ResetSubject), 1, "no second mail while one is in progress")
 	o.Anonymous().POST(apptest.Auth+"/password-reset/confirm",
 		map[string]string{"token": token, "new_password": "jadau and polki"}).Status(200)
 
@@ -72,7 +72,7 @@ func TestMailsToStrangersHaveNoUserText(t *testing.T) {
 	require.Contains(t, o.Mailed("asha@example.org", apptest.ResetSubject, 1), "Hello "+words+",")
 }
 
-// forgetful is a mail server that accepts the first mail and disconnects before it says so.
+// forgetful is a mail server that accepts the first mail and disconnects before it responds.
 type forgetful struct {
 	net.Listener
 
@@ -221,7 +221,7 @@ func TestUndoReturnsAStolenAccount(t *testing.T) {
 	t.Parallel()
 	const noticed, undo = "Your email address at Bahi was changed", apptest.Auth + "/email-change/undo"
 	o := apptest.Share(t)
-	eve := o.Person(o.Address("asha")) // who has Asha's password
+	eve := o.Person(o.Address("asha")) // the attacker has Asha's password
 	eve.PUT(apptest.Me, map[string]string{"email": "eve@example.net"}).Status(200)
 	address, token := apptest.Link(t, o.Mailed(o.Address("asha"), noticed, 1))
 	require.Equal(t, app.OwnAddress+"/auth/undo-email-change", address)

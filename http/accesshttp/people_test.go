@@ -9,7 +9,7 @@ import (
 	"bahi/internal/test/apitest"
 )
 
-// fieldsOf returns the names of an answer's fields.
+// fieldsOf returns the names of a response's fields.
 func fieldsOf(t testing.TB, a *apitest.Answer) string {
 	t.Helper()
 	var body map[string]any

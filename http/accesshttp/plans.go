@@ -8,7 +8,7 @@ import (
 	"bahi/readmodels/accessview"
 )
 
-// Plans registers what workspaces pay for.
+// Plans registers the operation on plans of workspaces.
 func (r *Routes) Plans() {
 	api.Handle(r.API, api.Op{
 		ID: "get-plan", Method: "GET", Path: "/api/billing/plan",

@@ -75,7 +75,7 @@ func TestUserSignsInThroughTheProvider(t *testing.T) {
 	require.Empty(t, o.Mails("asha@example.com", apptest.ResetSubject))
 	require.Empty(t, o.Mails("asha@example.com", apptest.VerifySubject))
 
-	// The browser refreshes by its cookie, which changes each time; a token in the body goes first (G9).
+	// The browser refreshes with its cookie, which changes each time; a token in the body takes precedence (G9).
 	refresh := func(cookie *http.Cookie) *apitest.Answer {
 		return o.Anonymous().With("Cookie", cookie.Name+"="+cookie.Value).POST(apptest.Auth+"/refresh", nil)
 	}
@@ -191,7 +191,7 @@ func TestEveryFailureAtTheProviderReturnsToTheFrontend(t *testing.T) {
 	fails("access_denied", provider.Consent(consent).RawQuery, flow)
 	provider.NextUser(idptest.User{Subject: "usha", Email: "usha@example.com", EmailVerified: true})
 
-	// The flow's cookie is missing, another's, forged, cut, too old.
+	// The flow's cookie is missing, another flow's, forged, cut, or expired.
 	consent, flow = o.BeginSignIn()
 	back := provider.Consent(consent)
 	_, foreign := o.BeginSignIn()
@@ -209,7 +209,7 @@ func TestEveryFailureAtTheProviderReturnsToTheFrontend(t *testing.T) {
 	}
 	fails("invalid_grant", "code=forged&state="+back.Query().Get("state"), flow)
 	require.Equal(t, before, o.Head())
-	require.Contains(t, log.String(), "sign-in through the provider failed")
+	require.Contains(t, log.String(), "sign-in through the identity provider failed")
 	require.Contains(t, log.String(), "code=invalid_token")
 
 	_, landed := o.FinishSignIn(back.RawQuery, flow) // the failures did not spend the code

@@ -25,7 +25,7 @@ type Routes struct {
 
 	Companies Companies
 	Frontend  string // address of the pages: https://example.org
-	Fragment  bool   // the pages get the access token behind #
+	Fragment  bool   // the pages get the access token after #
 	Now       func() time.Time
 	Log       *slog.Logger
 }

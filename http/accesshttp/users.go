@@ -23,18 +23,18 @@ import (
 // Pictures stores images. It is an edge of the process.
 type Pictures interface {
 	Put(ctx context.Context, key, contentType string, content []byte) error
-	// URL returns a link to an image that works for a while.
+	// URL returns a link to an image that is valid for a while.
 	URL(ctx context.Context, key string, lasts time.Duration) (string, error)
 	Delete(ctx context.Context, key string) error
 }
 
-// Companies knows the companies of workspaces.
+// Companies has the query for companies of workspaces.
 type Companies interface {
 	// OldestCompany returns the oldest of the companies of workspaces, nil for none.
 	OldestCompany(ctx context.Context, at *readmodels.At, workspaces []uuid.UUID) (*uuid.UUID, error)
 }
 
-// pictureLink is how long the link to a picture works (G13).
+// pictureLink is the lifetime of the link to a picture (G13).
 const pictureLink = time.Hour
 
 var errOnlyUsers = fault.New(fault.Forbidden, "Only a user who signed in can do this")
@@ -159,14 +159,14 @@ func (r *Routes) picture() {
 		}
 		if unused != "" {
 			if err := r.Pictures.Delete(ctx, unused); err != nil {
-				r.Log.Warn("cannot delete a replaced picture; it is deleted with its user", "user", id, "error", err)
+				r.Log.Warn("deleting a replaced picture failed; it will be deleted with its user", "user", id, "error", err)
 			}
 		}
 		return r.written(ctx, id, out, nil)
 	})
 }
 
-// limitEmail counts changes of an address: each sends a mail, and reveals whether the address is known here.
+// limitEmail counts changes of an address: each sends a mail, and reveals whether the address is registered.
 const limitEmail = "users_email"
 
 // repeated reports whether an earlier request with the same key did the same.
@@ -196,8 +196,8 @@ func (r *Routes) user(ctx context.Context, id uuid.UUID) (*api.Tagged[User], err
 	return r.shown(ctx, v)
 }
 
-// written returns the user after a command. It takes from the log what the tables do not have yet: a write in the log must not
-// fail because a projection is late.
+// written returns the user after a command. It reads from the log what the tables lack: a write in the log must not fail because a
+// projection lags.
 func (r *Routes) written(ctx context.Context, id uuid.UUID, out commands.Outcome[user.State], err error) (*api.Tagged[User], error) {
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ type Membership struct {
 	Revision    int64             `json:"revision" doc:"For If-Match"`
 }
 
-// memberWritten returns a member after a command. The ETag is that of the member, since all members are in one stream.
+// memberWritten returns a member after a command. The ETag is the member's, because all members are in one stream.
 func memberWritten(ctx context.Context, in, user uuid.UUID, out commands.Outcome[workspace.State], err error) (*api.Tagged[Membership],
 	error) {
 	out.Revision = out.State.Revisions[user]
@@ -55,7 +55,7 @@ type InWorkspace struct {
 	Workspace uuid.UUID `path:"workspace_id" doc:"ID of the workspace"`
 }
 
-// enter returns the request in the workspace of the path, if the caller has the level there.
+// enter returns the request in the path's workspace, if the caller has the level there.
 func (r *Routes) enter(ctx context.Context, in InWorkspace, level actor.Level) (commands.Request, error) {
 	req, who := api.Request(ctx), api.Caller(ctx)
 	if who.Workspace != in.Workspace && !who.Permissions.Operator {

@@ -17,7 +17,7 @@ import (
 	"bahi/readmodels/accessview"
 )
 
-// invitation is the answer to an invitation.
+// invitation is the response to an invitation.
 type invitation struct {
 	ID          uuid.UUID      `json:"id"`
 	Email       *string        `json:"email"`
@@ -65,7 +65,7 @@ func TestInvitedUserWorksInTheOthersBooks(t *testing.T) {
 	require.Equal(t, sent.Permissions, joined.Permissions)
 	ravi.POST("/api/v1/invitations/accept", accept).Problem(400, refused)
 
-	// He reads there, and writes in his own workspace.
+	// The new member reads there, and writes in his own workspace.
 	require.Equal(t, "03-01 12.5", apptest.Balances(inAshas, apptest.Ledger(account)))
 	inAshas.POST(apptest.Ledger(account), apptest.Deposit("2025-03-02", "1")).Problem(403, "Not enough permissions")
 	inAshas.POST("/bank", `{"name":"SBI"}`).Problem(403, "Not enough permissions")

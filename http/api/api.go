@@ -38,8 +38,8 @@ type Config struct {
 	// Workspaces decides who may act where; nil: each caller only in their own workspace.
 	Workspaces Workspaces
 
-	// Classify returns the part of an error of the layers below that a caller may read, nil for none. It gets errors that are
-	// not a *fault.Error.
+	// Classify returns the part of a lower layer's error that the caller may read, nil for none. It gets errors that are not a
+	// *fault.Error.
 	Classify func(error) *fault.Error
 
 	Log     *slog.Logger          // nil: none
@@ -48,16 +48,16 @@ type Config struct {
 
 	Limiting Limiting
 
-	// Secure: clients reach the API by HTTPS alone, and browsers are told to keep to it (RFC 6797).
+	// Secure: clients reach the API by HTTPS alone, and browsers must use it (RFC 6797).
 	Secure bool
 
-	// Admit delays or refuses an authorised write while writes come faster than they can be followed; nil: never.
+	// Admit delays or refuses an authorised write while projections cannot keep up with the writes; nil: never.
 	Admit func(context.Context, Op) error
 
-	// Origins are the origins of pages that browsers let read our answers, see [Origin]; none: only our own.
+	// Origins are the origins of pages that may read our responses in a browser, see [Origin]; none: only our own.
 	Origins []string
 
-	// Timeout bounds a handler; 0: 30 seconds.
+	// Timeout limits a handler; 0: 30 seconds.
 	Timeout time.Duration
 
 	// Heartbeat is the interval of a stream's heartbeats; 0: 15 seconds.
@@ -66,12 +66,12 @@ type Config struct {
 	// Recheck is the interval at which a stream checks its caller's permissions; 0: 2 seconds.
 	Recheck time.Duration
 
-	// Streams bounds the concurrent streams of a caller; 0: 10.
+	// Streams limits the concurrent streams of a caller; 0: 10.
 	Streams int
 
 	Uploads Pace
 	Whole   BufferLimits
-	Spool   string // folder of uploaded files and long answers; "": the system's temporary folder
+	Spool   string // folder of uploaded files and long responses; "": the system's temporary folder
 }
 
 // API is a set of operations, and the handler that serves them.
@@ -83,13 +83,13 @@ type API struct {
 	metrics *metrics
 	limiter *limiter              // nil: none
 	sharing *sharing              // nil: none
-	shared  map[string]*cors.Cors // by the beginning of paths that have rules of their own
+	shared  map[string]*cors.Cors // by path prefix, for paths with their own rules
 	streams parts                 // of callers
 	turns   *turns
-	served  atomic.Int64        // when the last request was answered that is not expensive, in Unix nanoseconds
-	files   *semaphore.Weighted // bytes of answers in files
+	served  atomic.Int64        // time of the last response that was not expensive, in Unix nanoseconds
+	files   *semaphore.Weighted // bytes of responses in files
 	ops     []*operation
-	pages   map[string]bool // paths that are served beside the operations, by GET
+	pages   map[string]bool // paths besides the operations that are served by GET
 	spec    func() []byte
 
 	cookies Cookies // nil: operations accept none
@@ -101,7 +101,7 @@ type API struct {
 
 const defaultTimeout = 30 * time.Second
 
-// New makes an API without operations.
+// New returns an API without operations.
 func New(config Config) *API {
 	setGlobals()
 	config.Log = cmp.Or(config.Log, slog.New(slog.DiscardHandler))
@@ -152,7 +152,7 @@ func (a *API) serve(c *call, r *http.Request) {
 		c.refuse(fault.New(fault.Malformed, "Malformed URL"))
 		return
 	}
-	if r.Method == http.MethodHead { // net/http drops the body by its own copy of the request
+	if r.Method == http.MethodHead { // net/http drops the body with its own copy of the request
 		c.head = true
 		get := *r
 		get.Method = http.MethodGet
@@ -161,7 +161,7 @@ func (a *API) serve(c *call, r *http.Request) {
 	a.router.ServeHTTP(c, r)
 }
 
-// finish sends what is left of the answer and reports the request. It also recovers from a panic.
+// finish sends the rest of the response and reports the request. It also recovers from a panic.
 func (a *API) finish(c *call) {
 	abort := false
 	if p := recover(); p != nil {
@@ -182,7 +182,7 @@ func (a *API) finish(c *call) {
 		a.served.Store(time.Now().UnixNano())
 	}
 	c.report()
-	if abort { // otherwise the client would take half an answer for the whole
+	if abort { // otherwise the client would take half a response for the whole
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -242,10 +242,10 @@ func (a *API) Operations() []Op {
 	return ops
 }
 
-// timeout bounds the handler's time.
+// timeout limits the handler's time.
 func (c *call) timeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, c.within())
 }
 
-// within is the handler's time.
+// within returns the handler's maximum time.
 func (c *call) within() time.Duration { return cmp.Or(c.op.Within, c.api.config.Timeout) }

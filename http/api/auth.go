@@ -13,8 +13,8 @@ import (
 	"bahi/domain/fault"
 )
 
-// Authenticator authenticates callers by their bearer tokens. It returns [ErrNotAuthenticated], or another fault,
-// for an invalid token; any other error means that the answer is not known now.
+// Authenticator authenticates callers by their bearer tokens. It returns [ErrNotAuthenticated], or another fault, for an invalid token.
+// After any other error, validity is unknown.
 type Authenticator interface {
 	Authenticate(ctx context.Context, bearer string) (actor.Actor, error)
 }
@@ -25,7 +25,7 @@ type Credential struct {
 	Authenticator
 }
 
-// Workspaces decides who may act where.
+// Workspaces authorises actors in workspaces.
 type Workspaces interface {
 	// Enter returns the actor with their permissions in the workspace, or ErrNoWorkspace if they do not belong to it. It is not
 	// called for operators, nor for an actor's own workspace.
@@ -45,7 +45,7 @@ func (c *call) authenticate() error {
 		return c.inherit()
 	}
 	if c.readsByCookie() {
-		if !c.again { // the stream that is checked has its headers
+		if !c.again { // the request of the stream being checked has set its headers
 			c.Header().Add("Vary", "Cookie")
 		}
 		if known, err := c.byCookie(); known || err != nil {
@@ -64,7 +64,7 @@ func (c *call) authenticate() error {
 	return c.identify(bearer)
 }
 
-// inherit takes the caller of the request that this one is inside of.
+// inherit copies the caller of the request around this one.
 func (c *call) inherit() error {
 	if c.outer.request.Actor.Type == "" {
 		return ErrNotAuthenticated
@@ -146,21 +146,21 @@ func (c *call) permit() error {
 	return nil
 }
 
-// Cookies reads the cookie of a browser that has signed in.
+// Cookies reads the cookie of a signed-in browser.
 type Cookies interface {
 	// Bearer returns the bearer token of the session in the request's cookie, and the chosen workspace, uuid.Nil for the user's own. The
-	// token is empty without a valid cookie. An error means that the session cannot be checked now.
+	// token is empty without a valid cookie. After an error, validity is unknown.
 	Bearer(r *http.Request) (bearer string, workspace uuid.UUID, err error)
 }
 
-// AcceptCookies lets browsers read by their cookie: operations accept it for GET and HEAD, in requests without Authorization. A
-// browser that asks for a page without a session is sent to the sign-in page.
+// AcceptCookies lets browsers read with their cookie: operations accept it for GET and HEAD, in requests without Authorization. A browser
+// that requests a page without a session is redirected to the sign-in page.
 func (a *API) AcceptCookies(cookies Cookies, signIn string) { a.cookies, a.signIn = cookies, signIn }
 
-// sandbox keeps what a user has uploaded from acting for the user whose browser shows it. Browsers refuse to show a PDF in a sandbox.
+// sandbox keeps an upload from acting with the rights of the user whose browser shows it. Browsers show no PDF in a sandbox.
 const sandbox = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'self'; sandbox"
 
-// byCookie identifies the caller by the cookie. It reports false if the request has none that is valid.
+// byCookie identifies the caller by the cookie. It returns false if the request has no valid one.
 func (c *call) byCookie() (known bool, err error) {
 	bearer, workspace, err := c.api.cookies.Bearer(c.r.WithContext(c.ctx))
 	if err != nil || bearer == "" {
@@ -181,7 +181,7 @@ func (c *call) readsByCookie() bool {
 	return c.api.cookies != nil && !c.op.write() && c.r.Header["Authorization"] == nil
 }
 
-// leadsToSignIn redirects a browser that asks for a page and has no session.
+// leadsToSignIn redirects a browser that requests a page without a session.
 func (c *call) leadsToSignIn(refusal error) bool {
 	if !errors.Is(refusal, ErrNotAuthenticated) || !c.readsByCookie() || c.outer != nil ||
 		!strings.HasPrefix(c.r.Header.Get("Accept"), "text/html") {

@@ -40,7 +40,7 @@ func (c *call) read() (err error) {
 	return nil
 }
 
-// broken returns the refusal of a body that could not be read to its end.
+// broken returns the refusal of a body that broke off.
 func broken(err error) error {
 	if n, ok := errors.AsType[net.Error](err); ok && n.Timeout() {
 		return problemOf(http.StatusRequestTimeout)
@@ -48,7 +48,7 @@ func broken(err error) error {
 	return errBroken
 }
 
-// tee lets huma read the body, within the limit and into the fingerprint.
+// tee passes the body to huma, within the limit and through the fingerprint.
 func (c *call) tee() error {
 	if c.r.ContentLength > c.op.MaxBody {
 		return errBodyLarge
@@ -87,7 +87,7 @@ func isJSON(h http.Header) bool {
 	return (kind == jsonType || ofJSON) && (charset == "" || strings.EqualFold(charset, "utf-8"))
 }
 
-// finish completes the operation with the input's type, after huma has read it.
+// finish completes the operation with the input's type after huma has analysed it.
 func (o *operation) finish(a *API, in reflect.Type) {
 	o.check(in)
 	o.input = in
@@ -160,9 +160,8 @@ func (o *operation) check(in reflect.Type) {
 	}
 }
 
-// readable refuses parameters that huma would misread: numbers that it reads into 64 bits and then cuts off, and types with an
-// UnmarshalText that are numbers or strings underneath, whose UnmarshalText it ignores. A Money of 12 would be
-// 12 paise.
+// readable panics on parameters that huma would misread: numbers with fewer than 64 bits, which it truncates, and types with an
+// UnmarshalText that are numbers or strings underneath, whose UnmarshalText it ignores. A Money of 12 would become 12 paise.
 func readable(id string, f reflect.StructField) {
 	t := f.Type
 	wrapper := reflect.PointerTo(t).Implements(paramWrapper)
@@ -179,17 +178,16 @@ func readable(id string, f reflect.StructField) {
 	case wrapper && ownText:
 		return
 	case ownText && t.Kind() != reflect.Struct && t.Kind() != reflect.Array:
-		panic(fmt.Sprintf("operation %s: the parameter %s must be an api.Optional, or its UnmarshalText is passed over", id, f.Name))
+		panic(fmt.Sprintf("operation %s: the parameter %s must be an api.Optional; otherwise its UnmarshalText is ignored", id, f.Name))
 	}
 	switch t.Kind() {
 	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Uint8, reflect.Uint16, reflect.Uint32:
-		panic(fmt.Sprintf("operation %s: the parameter %s must have 64 bits, or be cut off", id, f.Name))
+		panic(fmt.Sprintf("operation %s: the parameter %s must have 64 bits; otherwise it is truncated", id, f.Name))
 	default:
 	}
 }
 
-// documenter documents the operation with its body, and then lets huma accept an empty body: huma's is always empty, since we
-// have read it.
+// documenter documents the operation with its body. Then it makes huma accept an empty body, because the package has read the body before.
 type documenter struct {
 	huma.API
 

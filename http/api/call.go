@@ -18,8 +18,8 @@ import (
 	"bahi/readmodels"
 )
 
-// call is one request with its state and its answer. It is the ResponseWriter that the router passes on, so every holder of that
-// has the call too.
+// call is one request with its state and its response. It is the ResponseWriter that the router passes on, so every holder of that has the
+// call too.
 type call struct {
 	http.ResponseWriter
 
@@ -31,36 +31,36 @@ type call struct {
 	view    view
 
 	request commands.Request
-	fresh   *readmodels.At // nil: what it reads is not told
+	fresh   *readmodels.At // nil: its reads are not reported
 	body    []byte         // nil if huma reads it, or without one
 	print   *fingerprint   // nil without a key
 	file    File           // of a form
 	wrong   []fault.Field  // faults found so far
-	unsure  []string       // fields that no rule can judge, see decode
+	unsure  []string       // fields without rules of their own, see decode
 
 	head    bool  // HEAD: the body is not sent
-	outer   *call // this request is inside of that one; nil: it comes from outside
+	outer   *call // the request around this one; nil: it comes from outside
 	counted bool  // a read inside of this one was counted: see limit
 	cookie  bool  // identified the caller
-	again   bool  // a stream's caller is checked again, which is no guess
+	again   bool  // a stream's caller is checked again, which is not a guess
 	prefers bool  // return=representation
 	later   bool  // respond-async
-	applied bool  // the handler followed it
+	applied bool  // the handler obeyed it
 
-	expensive bool // it wants a turn
+	expensive bool // it requests a turn
 
-	over *Problem // the request is one too many, and refused unless its proof is valid, see [Op.Proof]
+	over *Problem // the request exceeds the limit, and is refused unless its token is valid, see [Op.Proof]
 
 	wrote    event.Position
 	replayed bool
 
-	answering *spool // nil: the answer is sent while it is made
+	answering *spool // nil: the response is sent while it is written
 
 	status int
-	code   string // of the problem in the answer
+	code   string // of the problem in the response
 	sent   bool
 	bytes  int64
-	cause  error // of an answer that hides it
+	cause  error // of a response that hides it
 	stack  []byte
 	span   trace.Span
 }
@@ -94,7 +94,7 @@ func Request(ctx context.Context) commands.Request {
 	return r
 }
 
-// Sender returns the request as it arrived, and the address of its client, for operations that check other proofs than credentials.
+// Sender returns the request as it arrived, and the address of its client, for operations that check other signatures than credentials.
 func Sender(ctx context.Context) (*http.Request, netip.Addr) {
 	c := callOf(ctx)
 	return c.r, c.peer()
@@ -111,8 +111,8 @@ func RequestID(ctx context.Context) string {
 	return ""
 }
 
-// Prefers reports whether the caller wants the whole record in the answer (Prefer: return=representation). A handler that calls
-// it is taken to do so.
+// Prefers reports whether the caller requests the whole record in the response (Prefer: return=representation). A handler that calls it
+// must obey it.
 func Prefers(ctx context.Context) bool {
 	c := callOf(ctx)
 	if c == nil || !c.prefers {
@@ -122,13 +122,14 @@ func Prefers(ctx context.Context) bool {
 	return true
 }
 
-// PrefersLater reports whether the caller wants an answer before the work is done (Prefer: respond-async, RFC 7240).
+// PrefersLater reports whether the caller requests a response before the work is done (Prefer: respond-async, RFC 7240).
 func PrefersLater(ctx context.Context) bool {
 	c := callOf(ctx)
 	return c != nil && c.later
 }
 
-// At returns what the request asks of its reads and where they report; nil outside of a request, and if the operation names no Reads.
+// At returns the request's requirements for its reads, to which they also report; nil outside of a request, and if the operation names no
+// Reads.
 func At(ctx context.Context) *readmodels.At {
 	if c := callOf(ctx); c != nil {
 		return c.fresh
@@ -136,15 +137,15 @@ func At(ctx context.Context) *readmodels.At {
 	return nil
 }
 
-// SetWriteHeaders sets the headers of a write: the log position of its last event, and whether an earlier request with
-// the same Idempotency-Key wrote it. A dry run has written nothing. See [WriteResult].
+// SetWriteHeaders sets the headers of a write: the log position of its last event, and whether an earlier request with the same
+// Idempotency-Key wrote it. A dry run has written nothing. See [WriteResult].
 func SetWriteHeaders(ctx context.Context, position event.Position, replayed bool) {
 	if c := callOf(ctx); c != nil && !c.request.DryRun {
 		c.wrote, c.replayed = position, replayed
 	}
 }
 
-// WriteHeader keeps the status until the first byte, so that an answer that cannot be encoded still becomes a problem.
+// WriteHeader keeps the status until the first byte, so that a response that cannot be encoded still becomes a problem.
 func (c *call) WriteHeader(status int) {
 	if c.sent {
 		return
@@ -200,7 +201,7 @@ func (c *call) send() {
 	c.ResponseWriter.WriteHeader(c.status)
 }
 
-// complete returns the position up to which the answer is complete: that of the write, otherwise that of the reads.
+// complete returns the position up to which the response is complete: that of the write, otherwise that of the reads.
 func (c *call) complete() (position event.Position, stale, known bool) {
 	position, known = c.fresh.Position()
 	stale = known && c.fresh.Stale()
@@ -220,10 +221,10 @@ type view struct {
 	call *call
 }
 
-// Context returns the call's context, to which the steps have added.
+// Context returns the call's context, which the steps have extended.
 func (v *view) Context() context.Context { return v.call.ctx }
 
-// BodyReader returns an empty body if the call has read it.
+// BodyReader returns an empty body if the call has already read it.
 func (v *view) BodyReader() io.Reader {
 	if v.call.op.body != nil || v.call.op.file != nil {
 		return http.NoBody

@@ -26,14 +26,14 @@ func Origin(text string) (string, error) {
 	return u.Scheme + "://" + host, nil
 }
 
-// notInHost finds characters that browsers do not send: a wildcard, and names that are not in ASCII (they send xn--…).
+// notInHost matches characters that browsers do not send: a wildcard, and non-ASCII names (they send xn--…).
 func notInHost(c rune) bool { return c == '*' || c >= utf8.RuneSelf }
 
-// cookiePaths has the paths of the refresh cookie, the only ones to which a browser may send credentials by itself.
-// Elsewhere a caller authenticates by a header, which no foreign page can set.
+// cookiePaths has the paths of the refresh cookie. Only there may a browser send credentials by itself. Elsewhere a caller authenticates by
+// a header, which no foreign page can set.
 const cookiePaths = "/api/v1/auth/"
 
-// preflightAge is how long a browser may cache a preflight's answer.
+// preflightAge is how long a browser may cache a preflight's response.
 const preflightAge = 10 * time.Minute
 
 // sharing lets pages of other origins call us (G32 of the contract), by the rules of the Fetch standard.
@@ -50,7 +50,7 @@ func newSharing(origins []string) *sharing {
 	return &sharing{plain: cors.New(options), credentials: cors.New(withCookies)}
 }
 
-// rules are those of pages of the origins that allowed approves.
+// rules returns the rules for pages of the origins that allowed accepts.
 func rules(allowed func(r *http.Request, origin string) bool) cors.Options {
 	return cors.Options{
 		AllowOriginVaryRequestFunc: func(r *http.Request, origin string) (bool, []string) {
@@ -70,13 +70,12 @@ func rules(allowed func(r *http.Request, origin string) bool) cors.Options {
 	}
 }
 
-// AllowOriginsBelow lets pages of the origins that allowed approves read the answers below a path. Config.Origins do not count there.
+// AllowOriginsBelow lets pages of the origins that allowed accepts read the responses below a path. Config.Origins do not apply there.
 func (a *API) AllowOriginsBelow(path string, allowed func(r *http.Request, origin string) bool) {
 	a.shared[path] = cors.New(rules(allowed))
 }
 
-// share sets the headers that let a page read the answer. It returns true for a browser's preflight, which is then
-// answered.
+// share sets the headers that let a page read the response. It returns true if the request was a preflight, and handles it.
 func (c *call) share() (answered bool) {
 	rules := c.sharing()
 	if rules == nil {

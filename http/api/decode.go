@@ -27,22 +27,22 @@ import (
 
 const (
 	maxDepth = 64
-	maxWrong = 100 // faults that one answer lists (CONTRACT.md 0.8)
-	maxNamed = 80  // bytes of an unknown name that an answer repeats
+	maxWrong = 100 // maximum faults in one response (CONTRACT.md 0.8)
+	maxNamed = 80  // bytes of an unknown name that a response repeats
 
 	uuidLength   = 36
 	wantUUID     = "expected a UUID such as 6ba7b810-9dad-41d1-80b4-00c04fd430c8"
 	wantTime     = "expected a moment such as 2025-03-31T09:15:00Z"
 	wantText     = "expected a text"
 	notNull      = "must not be null"
-	noNUL        = "NUL is not allowed" // Postgres has no text with it
+	noNUL        = "NUL is not allowed" // Postgres cannot store it
 	unknownField = "unknown field"
 	wholeBody    = "body" // the path of a fault of the body itself
 )
 
-// decoder reads a body into a value, and collects every fault with its path. json/v2 stops at the first value of a wrong type and at the
-// first unknown field, and huma checks a copy in which numbers are floats. So json/v2 reads tokens and single values, and the limits are
-// those of huma's schemas, which the document shows.
+// decoder reads a body into a value and collects every fault with its path. json/v2 stops at the first value of a wrong type and at the
+// first unknown field. Huma checks a copy in which numbers are floats. So json/v2 reads tokens and single values here, with the limits of
+// huma's schemas, which the document shows.
 type decoder struct {
 	*jsontext.Decoder
 
@@ -52,9 +52,8 @@ type decoder struct {
 	unsure []string
 }
 
-// decode reads data into the value, which must be settable. Its error is a fault of kind Malformed, or
-// one of kind Invalid that names the fields. Unsure has the paths of absent fields in objects with an unknown field: the
-// unknown field may be a misspelt one of them.
+// decode reads data into the value, which must be settable. Its error is a fault of kind Malformed, or one of kind Invalid that lists the
+// fields. Unsure has the paths of absent fields in objects with an unknown field: the unknown field may be a misspelt one of them.
 func (b *body) decode(data []byte, into reflect.Value) (unsure []string, err error) {
 	text := jsontext.NewDecoder(bytes.NewBuffer(data))
 	if err := wellFormed(text); err != nil {
@@ -69,8 +68,8 @@ func (b *body) decode(data []byte, into reflect.Value) (unsure []string, err err
 	return d.unsure, fault.Fields(d.wrong...)
 }
 
-// wellFormed returns a fault unless the text is one JSON value (RFC 8259) without equal keys, and nested no deeper than a body needs. A
-// value that a handler stores unread would otherwise meet the limits of other programs.
+// wellFormed returns a fault unless the text is one JSON value (RFC 8259) without equal keys, nested no deeper than a body needs. Otherwise
+// a value that a handler stores undecoded could exceed the limits of other programs.
 func wellFormed(text *jsontext.Decoder) error {
 	for depth := 1; depth > 0; depth = text.StackDepth() {
 		if _, err := text.ReadToken(); err != nil {
@@ -144,7 +143,7 @@ func (d *decoder) fail(message string, field ...string) {
 	}
 }
 
-// raw reads the next value as it is written, and token the next token. The body is well-formed, so neither has an error.
+// raw reads the next value unchanged, and token the next token. The body is well-formed, so neither fails.
 func (d *decoder) raw() jsontext.Value {
 	raw, _ := d.ReadValue()
 	return raw
@@ -199,7 +198,7 @@ func (d *decoder) value(v reflect.Value, s *huma.Schema) {
 		d.text(v, s)
 	default:
 		raw := d.raw()
-		if v2.Unmarshal(raw, into) != nil { // the type has no place for it
+		if v2.Unmarshal(raw, into) != nil { // the type is too small for it
 			d.fail(wanted)
 		} else {
 			d.number(string(raw), s)
@@ -207,7 +206,7 @@ func (d *decoder) value(v reflect.Value, s *huma.Schema) {
 	}
 }
 
-// expected returns the first token of a value's JSON, and what a fault calls it.
+// expected returns the first token of a value's JSON, and its name in faults.
 func expected(kind reflect.Kind, isText bool, into any) (jsontext.Kind, string) {
 	switch {
 	case isText:
@@ -235,7 +234,7 @@ func expected(kind reflect.Kind, isText bool, into any) (jsontext.Kind, string) 
 	}
 }
 
-// members reads an object, whose values each reads. The name is valid until then.
+// members reads an object. each reads a value. The name is valid until then.
 func (d *decoder) members(each func(name []byte)) {
 	d.token() // {
 	for d.PeekKind() == jsontext.KindString {
@@ -285,7 +284,7 @@ func (d *decoder) dict(v reflect.Value) {
 	})
 }
 
-// list reads a list. What is beyond its limit is only counted.
+// list reads a list. Items beyond its limit are only counted.
 func (d *decoder) list(v reflect.Value, s *huma.Schema) {
 	least, most, items := 0, math.MaxInt, (*huma.Schema)(nil)
 	if s != nil {
@@ -350,7 +349,7 @@ func (d *decoder) text(v reflect.Value, s *huma.Schema) {
 	}
 }
 
-// oneOf reports whether the schema lists the value, or none.
+// oneOf reports whether the schema lists the value, or lists none.
 func (d *decoder) oneOf(text string, s *huma.Schema) bool {
 	allowed := make([]string, len(s.Enum))
 	for i, value := range s.Enum {
@@ -379,10 +378,10 @@ func (d *decoder) number(digits string, s *huma.Schema) {
 	}
 }
 
-// any reads a value of unknown type. Its numbers keep their digits.
+// any reads a value of any type. Its numbers keep their digits.
 func (d *decoder) any(v reflect.Value) {
 	raw := d.raw()
-	if bytes.Contains(raw, []byte(`\u0000`)) { // this also refuses an escaped backslash before u0000, which nobody writes
+	if bytes.Contains(raw, []byte(`\u0000`)) { // this also refuses an escaped backslash before u0000, which is rare
 		d.fail(noNUL)
 		return
 	}
@@ -429,14 +428,14 @@ func (d *decoder) own(t reflect.Type, into json.Unmarshaler, s *huma.Schema) {
 		}
 	case err != nil:
 		d.fail(complaint(t, "", err))
-	case raw.Kind() == jsontext.KindNull && strings.HasSuffix(t.PkgPath(), "domain/unit"): // a quantity takes it for absent
+	case raw.Kind() == jsontext.KindNull && strings.HasSuffix(t.PkgPath(), "domain/unit"): // a quantity would treat it as absent
 		d.fail(notNull)
 	default:
 		d.number(string(raw), s)
 	}
 }
 
-// complaint returns the message of our own types; those of libraries repeat the input.
+// complaint returns the error of our own types; those of libraries quote the input.
 func complaint(t reflect.Type, wanted string, err error) string {
 	if !strings.HasPrefix(t.PkgPath(), "bahi/") {
 		return cmp.Or(wanted, "cannot be read")

@@ -1,11 +1,11 @@
-// Package api has the common parts of all HTTP operations. [Handle] registers an operation with an [Op], which states what to check before
-// its handler runs: the caller and the permission, the headers, the reading of the body. Every response has a request id, a log position,
-// problems in one form, a log line, a metric and a span.
+// Package api has the common parts of all HTTP operations. [Handle] registers an operation with an [Op]. The Op states what to check before
+// the handler runs: the caller and the permission, the headers, the body. Every response has a request id, a log position, problems in one
+// form, a log line, a metric and a span.
 //
-// An operation is an [Op] and a function from a typed request to a typed response. Middlewares for each operation were turned down: an
-// operation could omit one.
+// An operation is an [Op] and a function from a typed request to a typed response. With a middleware per check, an operation could omit
+// one.
 //
 // The package uses huma and gorilla/mux. It replaces two features of huma. Huma's validation checks a copy of the body in which numbers are
-// floats, and takes the last of two equal keys. [decoder] reads a body exactly, by the same schemas, and names every wrong field. Huma's
-// page of the documentation loads scripts from other hosts. Package pages serves it instead.
+// floats, and uses the last of two equal keys. [decoder] reads a body exactly, by the same schemas, and lists every wrong field. Huma's
+// documentation page loads scripts from other hosts. Package pages serves one instead.
 package api

@@ -25,7 +25,7 @@ func (a *API) serveDocument() {
 	}))
 }
 
-// Page serves a path that is no operation, by GET, to everybody.
+// Page serves a public path that is not an operation, by GET.
 func (a *API) Page(path string, handler http.Handler) {
 	a.pages[path] = true
 	a.router.Path(path).Methods(http.MethodGet).Handler(handler)
@@ -45,7 +45,7 @@ func (a *API) encodeSpec() []byte {
 // OpenAPI returns the document of all operations, which must all be registered by then.
 func (a *API) OpenAPI() []byte { return a.spec() }
 
-// nullable says in the document which values may be null. Huma says it of pointers to plain types, and leaves null out of their enums.
+// nullable documents which values may be null. Huma marks pointers to plain types, but omits null from their enums.
 func nullable(document []byte, registry huma.Registry) ([]byte, error) {
 	var all map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(document))
@@ -106,7 +106,7 @@ func (p pathsInOrder) MarshalJSON() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// nullPointers says it of the pointers of a type that are always answered.
+// nullPointers marks the pointers of a type that responses always contain.
 func nullPointers(t reflect.Type, properties map[string]any) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

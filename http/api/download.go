@@ -17,9 +17,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Content is an answer that is sent while it is made, so that it may be larger than memory. Write has as
-// long as the client keeps reading. An error of Write before the first byte is sent becomes a normal refusal; after that
-// the connection is cut off, so that no client takes a part for the whole.
+// Content is a response that is sent while it is written, so it may be larger than memory. Write may run as long as the client keeps
+// reading. An error of Write before the first byte is sent becomes a normal refusal. Later the connection is cut off, so that no client
+// takes a part for the whole.
 type Content struct {
 	Type   string // media type
 	Name   string // of the file; "": no file
@@ -28,8 +28,8 @@ type Content struct {
 	Unlisted bool
 	Drawn    bool // Write is expensive: it waits for its turn, and never for the client, see [BufferLimits]
 
-	// Clients and proxies may keep the answer for Kept, and ask for it again under the condition that it changed: then Write is not called
-	// for what they have. All are zero for an answer that nobody keeps.
+	// Clients and proxies may cache the response for Kept, and then request it on condition that it changed: Write is not called for an
+	// unchanged one. All are zero for a response that must not be cached.
 	ETag     ETag
 	Modified time.Time
 	Kept     time.Duration
@@ -37,11 +37,11 @@ type Content struct {
 	Write func(ctx context.Context, w io.Writer) error
 }
 
-// contentBuffer is how many bytes are written before any are sent.
+// contentBuffer is the number of bytes that are written before any are sent.
 const contentBuffer = 64 << 10
 
-// Download registers an operation that answers a [Content]. Kinds has its possible media types, and
-// for JSON a value of the document's type.
+// Download registers an operation that responds with a [Content]. Kinds has its possible media types, and for JSON a value of the
+// document's type.
 func Download[I any](a *API, op Op, kinds map[string]any, handler func(ctx context.Context, in *I) (Content, error)) {
 	o := a.add(op, reflect.TypeFor[I]())
 	described := o.describe()
@@ -62,8 +62,8 @@ func Download[I any](a *API, op Op, kinds map[string]any, handler func(ctx conte
 }
 
 func (c *call) download(ctx context.Context, content Content) {
-	// When a request's time to arrive is over, net/http takes that for a disconnect. A writer without a connection has no
-	// deadlines and needs none.
+	// When a request's read deadline passes, net/http treats that as a disconnect. A writer without a connection has no deadlines and needs
+	// none.
 	_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -105,7 +105,7 @@ func (c *call) download(ctx context.Context, content Content) {
 	}
 }
 
-// unchanged reports whether the client has the content, by the conditions of its request (RFC 9110, 13.1).
+// unchanged reports whether the client has the current content, by the conditions of its request (RFC 9110, 13.1).
 func (content Content) unchanged(h http.Header) bool {
 	if tags, given := h["If-None-Match"]; given {
 		for tag := range strings.SplitSeq(strings.Join(tags, ","), ",") {
@@ -119,7 +119,7 @@ func (content Content) unchanged(h http.Header) bool {
 	return err == nil && !content.Modified.Truncate(time.Second).After(since)
 }
 
-// drawn makes the content in its turn, and sends it: the parts that are there after a while, or all at the end.
+// drawn writes the content in its turn, and sends it: from time to time the finished parts, or all at the end.
 func (d *downloading) drawn(ctx context.Context) error {
 	if d.call.head {
 		d.begin()
@@ -140,10 +140,10 @@ func (d *downloading) drawn(ctx context.Context) error {
 	return answer.deliver(sent)
 }
 
-// sendInterval is how often the parts that are there are sent.
+// sendInterval is how often finished parts are sent.
 const sendInterval = 50 * time.Millisecond
 
-// early sends the parts of an answer that takes long while it is made. The function that it returns ends that, and returns how much was
+// early sends finished parts of a slow response while it is written. The returned function stops that, and returns the number of bytes
 // sent.
 func (d *downloading) early(answer *spool) (end func() (int64, error)) {
 	var (

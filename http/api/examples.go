@@ -10,12 +10,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// examplesFile has a request and an answer of each operation, by its id, as a test recorded them.
+// examplesFile has a recorded request and response of each operation, by its id.
 //
 //go:embed examples.json
 var examplesFile []byte
 
-// Example is a request of an operation and what it was answered, as far as they are JSON.
+// Example is a request of an operation and its response, as far as they are JSON.
 type Example struct {
 	Request json.RawMessage `json:"request,omitempty"`
 	Answer  json.RawMessage `json:"answer,omitempty"`
@@ -41,8 +41,7 @@ func (o *operation) showExamples(h *huma.Operation, success *huma.Response) {
 	}
 }
 
-// further are the codes of refusals that have one of their own, by status. A conflict about a field that another record has is named after
-// the field.
+// further has the refusals' own codes, by status. The code of a conflict about another record's value is named after the field.
 var further = map[int][]string{
 	http.StatusBadRequest: {"wrong_password"},
 	http.StatusForbidden:  {"email_not_verified"},
@@ -57,7 +56,7 @@ var further = map[int][]string{
 		"provider_unknown"},
 }
 
-// codeOf returns the code of a status where the refusal has none of its own.
+// codeOf returns the default code of a status.
 func codeOf(status int) string {
 	for _, kind := range kinds {
 		if kind.status == status {
@@ -67,12 +66,12 @@ func codeOf(status int) string {
 	return others[status].code
 }
 
-// codesOf describes a refusal's codes.
+// codesOf documents a refusal's codes.
 func codesOf(status int) string {
 	return http.StatusText(status) + ". `code`: " + strings.Join(append([]string{codeOf(status)}, further[status]...), ", ")
 }
 
-// exampleOf returns a problem of a status, with the code that it has where the refusal has none of its own.
+// exampleOf returns a problem of a status with its default code.
 func exampleOf(status int) any {
 	detail := others[status].detail
 	if detail == "" {

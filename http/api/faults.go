@@ -10,10 +10,10 @@ import (
 	"bahi/domain/fault"
 )
 
-// A 422 lists every fault of a request (CONTRACT.md 0.8). They come from three places: headers and query, the body, and the
-// rules of the domain. [call.wrong] collects the first two; [call.rules] adds the third.
+// A 422 lists every fault of a request (CONTRACT.md 0.8). They come from three sources: headers and query, the body, and the rules of the
+// domain. [call.wrong] collects the first two; [call.rules] adds the third.
 
-// noted collects faults of fields. It returns every other error, which ends the request at once.
+// noted collects faults of fields. It returns every other error, which ends the request.
 func (c *call) noted(err error) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Kind != fault.Invalid || f.Code != "" || len(f.Fields) == 0 {
@@ -55,21 +55,20 @@ func (c *call) decodeBody(in reflect.Value) (err error) {
 // others returns the faults of headers and body, for a request whose path or query huma has refused.
 func (c *call) others() []fault.Field {
 	if c.op.body != nil && c.body != nil {
-		_ = c.noted(c.decodeBody(reflect.New(c.op.input).Elem())) // the answer is huma's refusal in any case
+		_ = c.noted(c.decodeBody(reflect.New(c.op.input).Elem())) // the response is huma's refusal in any case
 	}
 	return c.wrong
 }
 
-// rules returns the faults that the operation's rules find in the readable part of the request. It tries
-// the operation without a write. It leaves out a fault if the same field could not be
-// read, or a field in or around it: the rule has seen an empty value there. It also leaves out the fault of an absent field
-// beside an unknown one, which may be the same field misspelt.
+// rules returns the faults that the operation's rules find in the readable part of the request. It runs the operation without a write. It
+// drops a fault if the same field, or one in or around it, was unreadable, because the rule has seen an empty value there. It also drops
+// the fault of an absent field beside an unknown one, which may be the same field misspelt.
 func (c *call) rules(try func(context.Context) error) (found []fault.Field) {
 	if !c.op.tried() || len(c.wrong) >= maxWrong {
 		return nil
 	}
 	defer func() {
-		if p := recover(); p != nil { // the faults so far are answered all the same
+		if p := recover(); p != nil { // the earlier faults are still reported
 			c.panicked(p)
 		}
 	}()
@@ -89,12 +88,12 @@ func (c *call) rules(try func(context.Context) error) (found []fault.Field) {
 	return found
 }
 
-// tried reports whether a request with faults is tried.
+// tried reports whether the rules are tried on a request with faults.
 func (o *operation) tried() bool {
 	return o.DryRun || o.write() && o.file == nil && !o.Operator && !o.Untried
 }
 
-// unread reports whether the field, or one in it or around it, could not be read.
+// unread reports whether the field, or one in it or around it, was unreadable.
 func (c *call) unread(field string) bool {
 	return slices.ContainsFunc(c.wrong, func(known fault.Field) bool {
 		return known.Message != unknownField && (known.Field == wholeBody || fault.Within(known.Field, field) || fault.Within(field, known.Field))

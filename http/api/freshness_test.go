@@ -75,7 +75,7 @@ func TestAnAnswerSaysHowFreshItIs(t *testing.T) {
 
 	a = anyone.With("Bahi-Min-Position", "7").PUT("/count", "").Status(200)
 	require.Equal(t, "7", a.Header("Bahi-Position"), "a write returns its position")
-	require.Equal(t, `110 - "Response is Stale"`, a.Header("Warning"), "and warns that its view is older")
+	require.Equal(t, `110 - "Response is Stale"`, a.Header("Warning"), "and reports that its view is older")
 
 	time.AfterFunc(600*time.Millisecond, func() {
 		_, _ = pool.Exec(context.WithoutCancel(t.Context()), `update projection.generation set position = 7`)

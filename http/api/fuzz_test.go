@@ -35,8 +35,8 @@ func (s *server) do(method, target string, header http.Header, body string) *htt
 	return w
 }
 
-// FuzzBody compares the decoder with encoding/json: both read an accepted body alike, field for
-// field, and a body that encoding/json cannot read is refused. No answer is a 5xx.
+// FuzzBody compares the decoder with encoding/json. Both give an accepted body the same fields, and a body that encoding/json cannot read
+// is refused. No response is a 5xx.
 func FuzzBody(f *testing.F) {
 	for _, seed := range []string{
 		good, `{"id":"11111111-1111-4111-8111-111111111111","at":"2025-03-31T09:15:00Z","tree":{"name":"a","children":[{"name":"b"}],` +

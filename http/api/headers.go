@@ -22,8 +22,7 @@ const (
 	maxKey    = 255 // characters, by the contract
 	maxReason = 500
 
-	// patience is how long a read waits for a position that the request names. Without one, the readmodels' own time
-	// applies.
+	// patience is the maximum wait of a read for a position that the request names. Without one, the readmodels' own time applies.
 	patience = 5 * time.Second
 )
 
@@ -31,7 +30,7 @@ func invalid(name, message string) error {
 	return fault.Fields(fault.Field{Field: name, Message: message})
 }
 
-// one returns the value of a header that may be given once.
+// one returns the value of a header that may occur once.
 func one(h http.Header, name string) (value string, present bool, err error) {
 	values := h[name]
 	switch len(values) {
@@ -55,7 +54,7 @@ func (c *call) conditions() error {
 		if c.request.IfMatch, err = parseMatch(match); err != nil {
 			return err
 		}
-		if c.op.Operator && c.request.IfMatch != nil { // what operators steer has no revision that they could have seen
+		if c.op.Operator && c.request.IfMatch != nil { // operators' actions have no revision for If-Match
 			return commands.ErrStale
 		}
 	}
@@ -102,8 +101,8 @@ func (c *call) dryRun() error {
 
 var errIfMatch = fault.New(fault.Malformed, `If-Match must be the ETag of one revision, such as "3", or *`)
 
-// parseMatch parses If-Match (RFC 9110, 13.1.1). A valid tag that was never ours matches nothing; neither does a weak one, since
-// the comparison is strong.
+// parseMatch parses If-Match (RFC 9110, 13.1.1). A valid tag that was never ours matches nothing. Neither does a weak one, because the
+// comparison is strong.
 func parseMatch(text string) (*int64, error) {
 	if text == "*" {
 		return nil, nil
@@ -161,7 +160,7 @@ func (c *call) preferences() error {
 func (c *call) freshness() error {
 	c.fresh = &readmodels.At{}
 	if c.op.write() {
-		return nil // a write in the log must not fail because a read is late
+		return nil // a write in the log must not fail because a read lags
 	}
 	value, present, err := one(c.r.Header, "Bahi-Min-Position")
 	if !present || err != nil {
@@ -177,8 +176,8 @@ func (c *call) freshness() error {
 	return nil
 }
 
-// fingerprint is a hash over everything that makes two requests the same. Each part goes in with its
-// length, so that no two sets of parts give the same bytes.
+// fingerprint is a hash over everything that identifies a request. Each part is preceded by its length, so different parts never give the
+// same bytes.
 type fingerprint struct{ hash.Hash }
 
 func newFingerprint(r *http.Request, match string, dryRun bool) *fingerprint {

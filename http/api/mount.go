@@ -14,9 +14,8 @@ import (
 	"bahi/readmodels"
 )
 
-// Mount serves a path and everything below it without an operation, by any method and to everybody: the handler itself decides
-// who may use it. Logs and metrics use the name for its requests. The context is ready for [At], [Authenticate]
-// and [Count].
+// Mount serves a path and everything below it without an operation, by any method, publicly: the handler itself checks access. name
+// identifies it in logs and metrics. The context is ready for [At], [Authenticate] and [Count].
 func (a *API) Mount(name, path string, handler http.Handler) {
 	o := &operation{Op: Op{ID: name, Method: "ANY", Path: path, Status: http.StatusOK}}
 	o.metrics = a.metrics.of(o)
@@ -36,9 +35,8 @@ func (a *API) Mount(name, path string, handler http.Handler) {
 	})
 }
 
-// Authenticate finds the owner of a request's credential, for handlers that do not get it as operations do. An invalid
-// credential counts for the request's address, as in an operation. The returned context has the actor's
-// [Request].
+// Authenticate finds the owner of a request's credential, for handlers outside of operations. An invalid credential counts for the
+// request's address, as in an operation. The returned context has the actor's [Request].
 func Authenticate(ctx context.Context, bearer string) (context.Context, actor.Actor, error) {
 	c := callOf(ctx)
 	if c == nil {
@@ -50,22 +48,22 @@ func Authenticate(ctx context.Context, bearer string) (context.Context, actor.Ac
 	return c.withRequest(ctx), c.request.Actor, nil
 }
 
-// Failed logs why a handler that answers by itself has failed.
+// Failed logs the error of a handler that responds by itself.
 func Failed(ctx context.Context, cause error) {
 	if c := callOf(ctx); c != nil {
 		c.cause = cause
 	}
 }
 
-// Response is the answer of an operation to a request from inside the process.
+// Response is the response of an operation to a request from inside the process.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Inside runs an operation for the caller of the request that ctx belongs to, see [Authenticate] and [Enter]. The operation
-// checks permissions, limits, keys and revisions as it does for a request from outside.
+// Inside runs an operation for the caller of the request of ctx, see [Authenticate] and [Enter]. The operation checks permissions, limits,
+// keys and revisions as for a request from outside.
 func (a *API) Inside(ctx context.Context, r *http.Request) Response {
 	r = r.WithContext(ctx)
 	written := &answerWriter{header: http.Header{}}
@@ -81,7 +79,7 @@ func (a *API) Inside(ctx context.Context, r *http.Request) Response {
 	return Response{Status: written.status, Header: written.header, Body: written.body.Bytes()}
 }
 
-// Enter moves the authenticated caller of a handler that [API.Mount] serves to another workspace.
+// Enter moves the authenticated caller of a [API.Mount] handler to another workspace.
 func Enter(ctx context.Context, workspace uuid.UUID) (context.Context, error) {
 	c := callOf(ctx)
 	if c == nil {
@@ -93,7 +91,7 @@ func Enter(ctx context.Context, workspace uuid.UUID) (context.Context, error) {
 	return c.withRequest(ctx), nil
 }
 
-// answerWriter holds an answer in memory. Pages ask for one page of a list at a time, which bounds it.
+// answerWriter holds a response in memory. Pages request one page of a list at a time, which limits its size.
 type answerWriter struct {
 	header http.Header
 	status int
@@ -103,4 +101,4 @@ type answerWriter struct {
 func (w *answerWriter) Header() http.Header         { return w.header }
 func (w *answerWriter) Write(b []byte) (int, error) { return w.body.Write(b) }
 func (w *answerWriter) WriteHeader(status int)      { w.status = status }
-func (w *answerWriter) Flush()                      {} // the answer is read when it is complete
+func (w *answerWriter) Flush()                      {} // the response is read when it is complete

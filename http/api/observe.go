@@ -23,7 +23,7 @@ func (c *call) run(o *operation, r *http.Request, ctx huma.Context, next func(hu
 	if c.api.tracer != nil {
 		c.trace()
 	}
-	if !o.Public || o.write() { // the answer of a sign-in has secrets
+	if !o.Public || o.write() { // the response to a sign-in has secrets
 		c.Header().Set("Cache-Control", "no-store")
 	}
 	if err := c.steps(); err != nil {
@@ -49,7 +49,7 @@ func (c *call) steps() error {
 	return nil
 }
 
-// trace begins a span, as a child of the caller's span if the request names one (W3C Trace Context).
+// trace starts a span, as a child of the caller's span if the request names one (W3C Trace Context).
 func (c *call) trace() {
 	parent := propagation.TraceContext{}.Extract(c.ctx, propagation.HeaderCarrier(c.r.Header))
 	c.ctx, c.span = c.api.tracer.Start(parent, c.op.Method+" "+c.op.Path, //nolint:spancheck // report ends it
@@ -74,21 +74,21 @@ type opMetrics struct {
 	status  int
 }
 
-// unrouted is the operation in metrics and logs for a request without a route. The path is left out: anybody could fill the
-// metrics with paths.
+// unrouted is the operation in metrics and logs of a request without a route. It omits the path: otherwise anybody could fill the metrics
+// with paths.
 const unrouted = "none"
 
 func newMetrics(to prometheus.Registerer) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "bahi_http_requests_total", Help: "Requests answered, by operation and status.",
+			Name: "bahi_http_requests_total", Help: "Requests by operation and status.",
 		}, []string{"operation", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "bahi_http_request_seconds", Help: "Time from a request's head to the end of its answer, by operation.",
+			Name: "bahi_http_request_seconds", Help: "Time from a request's head to the end of its response, by operation.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"operation"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "bahi_http_requests_in_flight", Help: "Requests that are being answered.",
+			Name: "bahi_http_requests_in_flight", Help: "Requests in progress.",
 		}),
 	}
 	if to != nil {
@@ -128,7 +128,7 @@ func (c *call) report() {
 	c.log(own.id, took)
 }
 
-// log writes one line. It leaves out the query and the bodies: they have secrets and personal data.
+// log writes one line. It omits the query and the bodies, which have secrets and personal data.
 func (c *call) log(operation string, took time.Duration) {
 	level := slog.LevelInfo
 	switch {

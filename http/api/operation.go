@@ -16,59 +16,60 @@ import (
 	"bahi/domain/actor"
 )
 
-// Op describes an operation, and what is checked before its handler runs.
+// Op describes an operation and the checks before its handler.
 type Op struct {
-	ID      string // post-bank-row: the name in logs, metrics and the scope of idempotency keys; for ever
+	ID      string // post-bank-row: the permanent name in logs, metrics and the scope of idempotency keys
 	Method  string
 	Path    string // as in /bank-ledger/{bank_account_id}
 	Summary string // an imperative sentence, without its period; after ". " the description follows
 	Tags    []string
 	Status  int // of success; 0: 201 for POST, 204 for DELETE, else 200
 
-	// Who may use it: everybody if Public, operators only if Operator, callers with Level (default: Read for GET, otherwise Write) in
-	// Area, and without an area every authenticated caller.
+	// Access: everybody if Public; operators only if Operator; callers with Level (default: Read for GET, otherwise Write) in Area; without
+	// an area every authenticated caller.
 	Public       bool
-	OptionalAuth bool // with Public: a caller who gives a credential is known, and a wrong one is refused
+	OptionalAuth bool // with Public: a credential identifies the caller, and a wrong one is refused
 	Operator     bool
 	Area         actor.Area
 	Level        actor.Level
 
-	// Permission is for the document, such as marketplace:write: the handler itself asks for it, or a member needs it for a Public one.
+	// Permission is for the document, such as marketplace:write: the handler itself checks it, or only members of a Public operation need
+	// it.
 	Permission string
 
 	FieldErrorStatus int    // status of faults of fields; 0: 422
-	Unstored         string // detail of a refusal because the log cannot be reached, which is a 500 then; "": it is a 503
+	Unstored         string // detail of the 500 if the log is unreachable; "": that is a 503
 
-	Errors []int // further statuses of refusals, beside those that follow from the rest of the Op
+	Errors []int // further statuses of refusals, beside those that follow from the other fields
 
 	Limit string // the group of its rate limit
-	// the request has a token that nobody can guess: a valid one is served beyond the limit, which others at its address may have used up
+	// the request has an unguessable token: a valid one is served even beyond the limit, which others at its address may have used up
 	Proof    bool
-	Refusals bool     // the limit is of the requests that the handler refuses alone: it calls Count
-	Reads    []string // projections that it reads; with one, Bahi-Min-Position counts
+	Refusals bool     // only requests that the handler itself counts are limited: it calls Count
+	Reads    []string // projections that it reads; with one, Bahi-Min-Position is obeyed
 
 	MaxBody     int64    // in bytes; of a form (see File) the bytes of its file; 0: 1 MB
-	AnyField    bool     // of a form: its one file counts, whatever its field is called
+	AnyField    bool     // of a form: its only file is accepted in any field
 	Texts       []Text   // of a form: its fields beside the file, for the document
 	EmptyFile   error    // the refusal of an empty file; nil: 422
 	StrictBody  bool     // unknown fields of the body are refused, except ReadOnly ones
-	ReadOnly    []string // fields that a read of the same record has and a write ignores: id, rows.balance
+	ReadOnly    []string // fields of a read that a write ignores: id, rows.balance
 	StrictQuery bool     // unknown and repeated query parameters are refused
-	DryRun      bool     // understands Bahi-Dry-Run; other writes refuse it
-	Untried     bool     // its handler does more than decide and write: the rules are not tried on a request that cannot be read
-	NoKey       bool     // ignores Idempotency-Key: a repeated sign-in would return secrets again, and what operators steer remembers no keys
+	DryRun      bool     // obeys Bahi-Dry-Run; other writes refuse it
+	Untried     bool     // its handler does more than decide and write: the rules are not tried on an unreadable request
+	NoKey       bool     // ignores Idempotency-Key: a repeated sign-in would return secrets again, and operators' actions store no keys
 
-	Expensive bool // the handler runs in its turn, see [InTurn]: an import, or a list of all that there is
+	Expensive bool // the handler waits for a turn, see [InTurn]: an import, or a list without a limit
 
-	Within time.Duration // bounds the handler; 0: the interface's Timeout
+	Within time.Duration // limits the handler; 0: the interface's Timeout
 
-	StillAllowed func(context.Context) error // of a Public stream: an error once its client may no longer have it; nil: everybody may
+	StillAllowed func(context.Context) error // of a Public stream: fails once its client may no longer have it; nil: everybody may
 }
 
 // write reports whether the operation writes, by its method.
 func (o Op) write() bool { return o.Method != http.MethodGet && o.Method != http.MethodHead }
 
-// operation is an Op with everything that follows from it, computed once.
+// operation is an Op with everything derived from it, computed once.
 type operation struct {
 	Op
 
@@ -91,9 +92,8 @@ var variable = regexp.MustCompile(`\\\{[^}]+\\\}`)
 
 func (o *operation) matches(path string) bool { return o.pattern.MatchString(path) }
 
-// Handle registers an operation. The handler's input has parameters (`path:"…"`, `query:"…"`) and a field Body; see [Body],
-// [ETag] and [Optional] for outputs and parameters. It panics on an invalid operation, so that the start of the program
-// finds it.
+// Handle registers an operation. The handler's input has parameters (`path:"…"`, `query:"…"`) and a field Body; see [Body], [ETag] and
+// [Optional] for outputs and parameters. It panics on an invalid operation, so the program does not start with one.
 //
 // The handler's context has the [Request] for commands; see also [Caller], [Prefers] and [SetWriteHeaders].
 func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*O, error)) {
@@ -188,9 +188,8 @@ func (o *operation) describe() huma.Operation {
 
 var variableName = regexp.MustCompile(`\{([^}]+)\}`)
 
-// variables returns the names of a path's variables by the input's names for them. A name that the path does not have means the
-// path's next variable that the input does not name: so operations on several paths can share an input although each path
-// has its own names.
+// variables maps the input's names of path parameters to the path's variables. A parameter whose name the path lacks maps to the path's
+// next variable without a parameter. So operations on several paths can share an input, although each path has its own names.
 func variables(path string, input reflect.Type) map[string]string {
 	var asked []string
 	vars, taken := map[string]string{}, map[string]bool{}

@@ -16,7 +16,7 @@ type Body[T any] struct {
 	Body T
 }
 
-// Answer returns the output of an operation whose body a view or a flow returned.
+// Answer returns the output of an operation whose body is the result of a view or a command.
 func Answer[T any](value T, err error) (*Body[T], error) {
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func Answer[T any](value T, err error) (*Body[T], error) {
 	return &Body[T]{Body: value}, nil
 }
 
-// WithETag is [Answer] for a record that can be edited: its revision is the ETag.
+// WithETag is [Answer] for an editable record: its revision is the ETag.
 func WithETag[T any](value T, revision int64, err error) (*Tagged[T], error) {
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ type Tagged[T any] struct {
 }
 
 // WriteResult returns the output of a write: show's view of the record after the command, with its revision as ETag. The headers have the
-// position of the write in the log, and whether an earlier request with the same Idempotency-Key did it; a dry run has neither.
+// position of the write in the log, and whether an earlier request with the same Idempotency-Key did it. A dry run has neither.
 func WriteResult[S, T any](ctx context.Context, out commands.Outcome[S], err error, show func(commands.Outcome[S]) T) (*Tagged[T], error) {
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func Done[S any](ctx context.Context, out commands.Outcome[S], err error) (*Noth
 // Nothing is the output of an operation that has only a status.
 type Nothing struct{}
 
-// ETag is a strong entity tag (RFC 9110, 8.8.3), empty for none.
+// ETag is a strong entity tag (RFC 9110, 8.8.3), "" for none.
 type ETag string
 
 // Revision returns the tag of a stream's revision, "" for a missing stream.
@@ -80,8 +80,8 @@ func Revision(revision int64) ETag {
 	return ETag(`"` + strconv.FormatInt(revision, 10) + `"`)
 }
 
-// Optional is a parameter that may be absent. It also reads types that huma does not: those with
-// UnmarshalText that are numbers underneath, such as unit.Date.
+// Optional is a parameter that may be absent. It also supports types that huma does not: those with UnmarshalText that are numbers
+// underneath, such as unit.Date.
 type Optional[T any] struct {
 	Value T
 	Set   bool
@@ -95,7 +95,7 @@ func (o *Optional[T]) Get() *T {
 	return &o.Value
 }
 
-// Receiver is for huma, which puts the parameter there.
+// Receiver is for huma, which stores the parameter there.
 func (o *Optional[T]) Receiver() reflect.Value {
 	if into, ok := any(&o.Value).(encoding.TextUnmarshaler); ok {
 		return reflect.ValueOf(&textParameter{into}).Elem()

@@ -58,7 +58,7 @@ func Paginated[T any](page readmodels.Page, rows []T, total int64, err error) (*
 	}}, nil
 }
 
-// MarketplacePageParams has the parameters page and limit as the marketplace has them.
+// MarketplacePageParams has the parameters page and limit in the marketplace's form.
 type MarketplacePageParams struct {
 	Page  int `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
 	Limit int `query:"limit" default:"20" minimum:"1" maximum:"100" doc:"Rows of a page"`
@@ -69,7 +69,7 @@ func (p MarketplacePageParams) Get() readmodels.Page {
 	return readmodels.Page{Number: p.Page, Size: p.Limit}
 }
 
-// DataOf is a page as the marketplace shows it.
+// DataOf is a page in the marketplace's form.
 type DataOf[T any] struct {
 	Data  []T   `json:"data" doc:"Records of this page"`
 	Total int64 `json:"total" doc:"Rows of all pages"`
@@ -77,7 +77,7 @@ type DataOf[T any] struct {
 	Limit int   `json:"limit" doc:"Maximum number of records per page"`
 }
 
-// MarketplacePage returns the rows of a page as the marketplace shows them. Its arguments are the results of [readmodels.Paged].
+// MarketplacePage returns the rows of a page in the marketplace's form. Its arguments are the results of [readmodels.Paged].
 func MarketplacePage[T any](page readmodels.Page, rows []T, total int64, err error) (*Body[DataOf[T]], error) {
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func MarketplacePage[T any](page readmodels.Page, rows []T, total int64, err err
 	return &Body[DataOf[T]]{Body: DataOf[T]{Data: full(rows), Total: total, Page: page.Number, Limit: page.Size}}, nil
 }
 
-// full returns an empty list for nil: in JSON it is an array.
+// full returns an empty list for nil, which is an array in JSON.
 func full[T any](rows []T) []T {
 	if rows == nil {
 		return []T{}

@@ -39,7 +39,7 @@ type field struct {
 	index    []int
 	schema   *huma.Schema
 	required bool
-	own      bool // its UnmarshalJSON gets null too
+	own      bool // its UnmarshalJSON handles null too
 }
 
 var (
@@ -59,7 +59,7 @@ func (b *body) resolve(s *huma.Schema) *huma.Schema {
 	return s
 }
 
-// plan finds the structs of a body. It panics on a type that cannot be read, so that the start of the program finds it.
+// plan finds the structs of a body. It panics on an unsupported type, so the program does not start with one.
 func (b *body) plan(t reflect.Type, s *huma.Schema) {
 	s = b.resolve(s)
 	if s != nil && (s.ExclusiveMinimum != nil || s.ExclusiveMaximum != nil) {
@@ -92,14 +92,14 @@ func (b *body) plan(t reflect.Type, s *huma.Schema) {
 	}
 }
 
-// planObject takes the limits of a field from the document's own schema, so that the two cannot differ.
+// planObject takes the limits of a field from the document's schema, so that the two cannot differ.
 func (b *body) planObject(t reflect.Type, s *huma.Schema) {
 	switch {
 	case b.objects[t] != nil:
 		return
 	case t.Name() != "":
 		s = b.registry.Schema(t, false, "")
-	case s == nil: // the registry knows types by their names, and would return another one's
+	case s == nil: // the registry identifies types by name, and would return another one's
 		panic(fmt.Sprintf("%s: a type in a map needs a name", t))
 	}
 	o := &object{byName: map[string]int{}}

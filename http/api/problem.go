@@ -15,7 +15,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// kinds has the answer to each kind of refusal. No other table does.
+// kinds has the response to each kind of refusal. No other table does.
 var kinds = map[fault.Kind]struct {
 	status int
 	code   string
@@ -42,7 +42,7 @@ func StatusOf(kind fault.Kind) int {
 	return http.StatusInternalServerError
 }
 
-// others are the answers without a fault.
+// others are the responses to errors that are not faults.
 var others = map[int]struct{ code, detail string }{
 	http.StatusBadRequest:            {"malformed", "Malformed request"},
 	http.StatusNotFound:              {"not_found", "Not found"},
@@ -55,7 +55,7 @@ var others = map[int]struct{ code, detail string }{
 	statusClientGone:                 {"client_gone", "The client went away"},
 }
 
-// statusClientGone is the log's status for a request whose client did not wait. Nobody reads the answer.
+// statusClientGone is the status in the log of a request whose client has gone. Nobody reads the response.
 const statusClientGone = 499
 
 const (
@@ -98,7 +98,7 @@ func problemOf(status int) *Problem {
 	return &Problem{Detail: o.detail, Code: o.code, Status: status}
 }
 
-// problem returns the caller's part of an error, and keeps the rest for the log.
+// problem returns the caller's part of an error, and records the rest for the log.
 func (c *call) problem(err error) *Problem {
 	p := c.judge(err)
 	c.adapt(p)
@@ -120,7 +120,7 @@ func (c *call) adapt(p *Problem) {
 	}
 }
 
-// retryUnstored is after how many seconds a client may try again.
+// retryUnstored is the number of seconds after which a client may try again.
 const retryUnstored = 1
 
 func (c *call) judge(err error) *Problem {
@@ -196,8 +196,8 @@ func (c *call) refuse(err error) {
 	_ = json.NewEncoder(c).Encode(p) //nolint:errchkjson // the client may be gone
 }
 
-// setGlobals makes huma answer in our form, and say of lists that they are never null. huma has globals for that, so they are set once;
-// everything specific to an API is in the call.
+// setGlobals makes huma respond in our form, and document lists as never null. huma has globals for that, so they are set once; everything
+// specific to an API is in the call.
 var setGlobals = sync.OnceFunc(func() {
 	huma.DefaultArrayNullable = false
 	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
@@ -221,13 +221,12 @@ var setGlobals = sync.OnceFunc(func() {
 	}
 })
 
-// fromHuma returns huma's error in our words. It leaves out the rejected values that huma adds: they may be
-// passwords.
+// fromHuma converts huma's error to our texts. It drops the rejected values that huma adds, which may be passwords.
 func fromHuma(status int, msg string, errs []error) *Problem {
 	if msg == "cannot read request body" { // the client's connection broke
 		status = http.StatusBadRequest
 	}
-	for _, err := range errs { // a form's error has only its text left
+	for _, err := range errs { // only the text of a form's error is left
 		if strings.Contains(err.Error(), tooLarge.Error()) {
 			return problemOf(http.StatusRequestEntityTooLarge)
 		}
@@ -250,7 +249,7 @@ func fromHuma(status int, msg string, errs []error) *Problem {
 
 var tooLarge = new(http.MaxBytesError)
 
-// wording removes a parser's quotes of the input from a message.
+// wording removes quotes of the input from a parser's message.
 func wording(message string) string {
 	switch {
 	case strings.HasPrefix(message, "required "):

@@ -196,7 +196,7 @@ func TestASlowBodyIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	slow := httptest.NewUnstartedServer(s.API)
-	slow.Config.ReadTimeout = 2 * time.Second // time for the head to arrive, also on a busy machine
+	slow.Config.ReadTimeout = 2 * time.Second // time for the request's head to arrive, even on a busy machine
 	slow.Start()
 	t.Cleanup(slow.Close)
 	body, pen := io.Pipe()

@@ -14,34 +14,31 @@ import (
 	"bahi/http/api/ratelimit"
 )
 
-// Counter counts requests for the rate limits. It MUST decide, and fast: if its store is away it decides without, since the limits
+// Counter counts requests for the rate limits. It MUST decide fast. If its store is unreachable, it decides without it, because the limits
 // must not stop the service.
 type Counter interface {
 	Take(ctx context.Context, key ratelimit.Key, limit ratelimit.Limit) ratelimit.Decision
-	// Return takes back the newest that Take has counted.
+	// Return removes the newest request that Take has counted.
 	Return(ctx context.Context, key ratelimit.Key)
 }
 
 // Limiting configures the rate limits. The zero value limits nothing.
 //
-// A signed-in user is counted by id, the public by address (IPv6 by /64), both for the group of the operation. An API
-// key is counted by its id, over all operations together, by the limit named [GroupAPIKeys].
+// A signed-in user is counted by id, the public by address (IPv6 by /64), both for the group of the operation. An API key is counted by its
+// id, over all operations together, by the limit named [GroupAPIKeys].
 //
-// An invalid credential counts for its address by the limit named [GroupRefused]; beyond it, the answer to another one is 429. A valid
-// one is never refused
-// for the failures of others at its address: keys and tokens have too many bits to be guessed, and the limit only slows down who tries.
-// For the same reason
-// the tokens of operations with [Op.Proof] work beyond the limit of their group. A request without a credential guesses nothing and is
-// not counted. That
-// count is this process's own, even with a shared Counter.
+// An invalid credential counts for its address by the limit named [GroupRefused]. Beyond it, another invalid one gives a 429. A valid one
+// is never refused for the failures of others at its address: keys and tokens have too many bits to be guessed, so the limit only slows
+// down attackers. For the same reason the tokens of operations with [Op.Proof] work beyond the limit of their group. A request without a
+// credential is not a guess and is not counted. Each process has its own count, even with a shared Counter.
 //
-// Passwords can be guessed. [Guess] counts wrong ones by account, whatever addresses they come from.
+// Passwords can be guessed. [Guess] counts wrong ones by account, from all addresses together.
 //
-// The limit comes after authentication and before permission: requests without permission are counted too.
+// Limits apply after authentication and before permission: requests without permission count too.
 type Limiting struct {
 	Limits  Limits           // nil: none
 	Counter Counter          // nil: memory
-	Proxies []netip.Prefix   // trusted to name the client's address, see [ParseProxies]
+	Proxies []netip.Prefix   // may name the client's address, see [ParseProxies]
 	Guesses *AuthFailures    // nil: counted by this interface alone
 	Now     func() time.Time // nil: time.Now
 }
@@ -84,8 +81,7 @@ func newLimiter(config Limiting) *limiter {
 	return l
 }
 
-// policy returns nil if the group has no limit. It panics on an unknown group, so that the start of the program finds
-// it.
+// policy returns nil if the group has no limit. It panics on an unknown group, so the program does not start with one.
 func (l *limiter) policy(group string) *policy {
 	if l == nil || group == "" {
 		return nil
@@ -100,19 +96,19 @@ func (l *limiter) policy(group string) *policy {
 	return &policy{group, limit}
 }
 
-// AuthFailures counts the credentials that a process refused, by address. All listeners of the process share it, so that a guesser
-// has as many tries at all of them together as at one.
+// AuthFailures counts a process's refused credentials by address. All listeners of the process share it, so that a guesser has no more
+// tries at all of them together than at one.
 type AuthFailures struct {
 	refused *ratelimit.Memory
 	limit   ratelimit.Limit
 }
 
-// NewGuesses returns a count that the limit [GroupRefused] bounds.
+// NewGuesses returns a count with the limit of [GroupRefused].
 func NewGuesses(limits Limits, now func() time.Time) *AuthFailures {
 	return &AuthFailures{ratelimit.NewMemory(now, 0), limits[GroupRefused]}
 }
 
-// Refused counts a refused credential, and reports whether it was one too many.
+// Refused counts a refused credential, and reports whether that exceeds the limit.
 func (g *AuthFailures) Refused(from netip.Addr) (tooMany bool) {
 	return !g.limit.Off() && !g.take(counted(plainAddress(from))).Allowed
 }
@@ -121,7 +117,7 @@ func (g *AuthFailures) take(from netip.Addr) ratelimit.Decision {
 	return g.refused.Take(context.Background(), ratelimit.Key{Group: GroupRefused, Address: from}, g.limit)
 }
 
-// guessed counts a refused credential, and returns the refusal of one too many. It does not count one that could not be checked now.
+// guessed counts a refused credential, and returns the refusal beyond the limit. It does not count a credential whose check failed.
 func (c *call) guessed(err error) error {
 	f, refused := errors.AsType[*fault.Error](err)
 	if l := c.api.limiter; l != nil && l.guesses != nil && refused && f.Kind == fault.Unauthorized {
@@ -134,8 +130,8 @@ func (c *call) guessed(err error) error {
 	return err
 }
 
-// address returns the address that the request counts for. All clients behind an unknown proxy count as one; the operator has to
-// learn that before the twenty-first sign-in fails.
+// address returns the address to which the request counts. All clients behind an unknown proxy count as one. A warning reports that before
+// the twenty-first sign-in fails.
 func (c *call) address() netip.Addr {
 	l := c.api.limiter
 	client := clientAddress(c.r, l.proxies)
@@ -148,7 +144,7 @@ func (c *call) address() netip.Addr {
 	}
 	now := l.now()
 	if last := l.warned.Load(); now.Unix()-last >= int64(warnInterval.Seconds()) && l.warned.CompareAndSwap(last, now.Unix()) {
-		c.api.config.Log.Warn("untrusted proxy: all its clients are counted as one address (set BAHI_TRUSTED_PROXIES)",
+		c.api.config.Log.Warn("untrusted proxy; its clients count as one address (set BAHI_TRUSTED_PROXIES)",
 			"proxy", peer.Addr())
 	}
 	return client
@@ -157,7 +153,7 @@ func (c *call) address() netip.Addr {
 // warnInterval limits warnings that any client can cause.
 const warnInterval = time.Minute
 
-// limit counts the request for its caller. The reads of a page count once, whatever they read.
+// limit counts the request for its caller. The reads of one page count once, whatever their number.
 func (c *call) limit() error {
 	p, who := c.op.limit, c.request.Actor
 	key := ratelimit.Key{Caller: who.ID}
@@ -193,8 +189,8 @@ func (c *call) countIn(p *policy, key ratelimit.Key) ratelimit.Decision {
 	return c.api.limiter.counter.Take(c.ctx, key, p.limit)
 }
 
-// Count counts the request for another group as well, for an operation whose handler alone knows the group. It returns the
-// refusal if there were too many.
+// Count counts the request for another group as well, for an operation whose handler alone knows the group. Beyond the limit it returns the
+// refusal.
 func Count(ctx context.Context, group string) error {
 	c := callOf(ctx)
 	if c == nil {
@@ -211,7 +207,7 @@ func Count(ctx context.Context, group string) error {
 	return c.countAs(p, key)
 }
 
-// CountFor counts the request for a group by what it is about, not by its caller: users and keys count alike.
+// CountFor counts the request for a group by its subject instead of its caller: users and keys count alike.
 func CountFor(ctx context.Context, group, about string) error {
 	c := callOf(ctx)
 	if c == nil {
@@ -232,10 +228,9 @@ func (c *call) countAs(p *policy, key ratelimit.Key) error {
 	return c.tooMany(d)
 }
 
-// Guess counts a try to guess something of an account, such as its password, before it is checked, so that concurrent ones count too. It
-// refuses a try after too
-// many wrong ones: by [GroupWrong], and then by [GroupAgain]. The caller MUST tell by settle whether the try was wrong; others do not
-// count.
+// Guess counts an attempt to guess a secret of an account, such as its password, before the check, so that concurrent attempts count too.
+// After too many wrong ones it refuses: by [GroupWrong], and then by [GroupAgain]. The caller MUST call settle with whether the attempt was
+// wrong; others do not count.
 func Guess(ctx context.Context, account string) (settle func(wrong bool), err error) {
 	c := callOf(ctx)
 	if c == nil || c.api.limiter == nil {
@@ -264,7 +259,7 @@ func Guess(ctx context.Context, account string) (settle func(wrong bool), err er
 	}, nil
 }
 
-// tooMany returns the refusal, and tells mounted pages too when to try again.
+// tooMany returns the refusal. Mounted pages also learn when to try again.
 func (c *call) tooMany(d ratelimit.Decision) *Problem {
 	p := tooMany(d)
 	c.Header().Set("Retry-After", strconv.Itoa(p.after))
@@ -276,12 +271,12 @@ func tooMany(d ratelimit.Decision) *Problem {
 	return &Problem{Detail: "Too many requests", Code: "rate_limited", Status: http.StatusTooManyRequests, after: int(max(1, seconds(d.Next)))}
 }
 
-// tell sets the headers of draft-ietf-httpapi-ratelimit-headers (S31 of the contract): q requests in w seconds are allowed,
-// r of them are left, and in t seconds the next one comes back.
+// tell sets the headers of draft-ietf-httpapi-ratelimit-headers (S31 of the contract): q requests in w seconds are allowed, r of them are
+// left, and in t seconds another one is allowed.
 func (c *call) tell(p *policy, d ratelimit.Decision) {
 	c.Header().Set("RateLimit-Policy", fmt.Sprintf(`%q;q=%d;w=%d`, p.group, p.limit.Requests, int64(p.limit.Per.Seconds())))
 	c.Header().Set("RateLimit", fmt.Sprintf(`%q;r=%d;t=%d`, p.group, d.Remaining, seconds(d.Next)))
 }
 
-// seconds rounds up, so that a client that waits as long is not too early.
+// seconds rounds up, so that a client that waits that long is not too early.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

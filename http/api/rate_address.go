@@ -29,12 +29,11 @@ func ParseProxies(list []string) ([]netip.Prefix, error) {
 	return proxies, nil
 }
 
-// addressBits is the prefix that an IPv6 client is counted by: the owner of one address has the 2^64 of its network.
+// addressBits is the prefix length for counting IPv6 clients: the owner of one address has all 2^64 of its network.
 const addressBits = 64
 
-// clientAddress returns the address that a request of the public counts for: the peer of the connection, or the client named by
-// trusted proxies. IPv6 is cut to its /64, IPv4 in IPv6 is IPv4. A peer without an address, such as at a Unix socket, gives the
-// zero Addr.
+// clientAddress returns the address to which a public request counts: the peer of the connection, or the client that trusted proxies name.
+// IPv6 is cut to its /64; IPv4 in IPv6 becomes IPv4. A peer without an address, such as at a Unix socket, gives the zero Addr.
 func clientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	return counted(wholeAddress(r, proxies))
 }
@@ -51,7 +50,7 @@ func wholeAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	return client
 }
 
-// counted returns the address or network that requests from an address are counted by.
+// counted returns the address or network to which an address counts.
 func counted(a netip.Addr) netip.Addr {
 	if a.Is6() {
 		return netip.PrefixFrom(a, addressBits).Masked().Addr()
@@ -65,10 +64,9 @@ func trusted(a netip.Addr, proxies []netip.Prefix) bool {
 	return slices.ContainsFunc(proxies, func(proxy netip.Prefix) bool { return proxy.Contains(a) })
 }
 
-// forwardedFor returns the client that the proxies name, of which the peer is the nearest. Each proxy appends the address of its
-// own peer at the right, so only the hops to the right of the first untrusted one come from our proxies;
-// the rest may be invented. A proxy that maintains one of the two headers passes on its client's version of the
-// other, so if both are present they must agree; otherwise the peer is counted.
+// forwardedFor returns the client that the proxies name; the peer is the nearest proxy. Each proxy appends the address of its own peer at
+// the right. So only the hops to the right of the first untrusted one come from our proxies; the rest may be forged. A proxy that maintains
+// one of the two headers forwards the client's version of the other. If both are present they must agree; otherwise the peer counts.
 func forwardedFor(h http.Header, peer netip.Addr, proxies []netip.Prefix) netip.Addr {
 	old, standard := h["X-Forwarded-For"], h["Forwarded"]
 	if old == nil && standard == nil {
@@ -85,7 +83,7 @@ func forwardedFor(h http.Header, peer netip.Addr, proxies []netip.Prefix) netip.
 	return peer
 }
 
-// walk goes from the right over trusted hops, and stops at a hop that it cannot parse.
+// walk passes trusted hops from the right, and stops at a hop that it cannot parse.
 func walk(hops []string, peer netip.Addr, proxies []netip.Prefix) netip.Addr {
 	client := peer
 	for i := len(hops) - 1; i >= 0 && trusted(client, proxies); i-- {
@@ -113,8 +111,8 @@ func parseHop(text string) (netip.Addr, bool) {
 	return plainAddress(a), err == nil
 }
 
-// These match RFC 7239, 4: a valid header, and each pair in it with the separator before. No address
-// needs a backslash, so strings have none here.
+// These match RFC 7239, 4: a valid header, and each pair in it with the separator before. No address needs a backslash, so they allow none
+// in strings.
 var (
 	forwardedName = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 	forwardedText = `(?:"([^"\\]*)"|([^"\\,; \t]+))`
@@ -123,9 +121,8 @@ var (
 	forwardedPair = regexp.MustCompile(`([,;]?)[ \t]*(` + forwardedName + `)=` + forwardedText)
 )
 
-// forwardedHops returns the for= of each element of a Forwarded header, "" if an element has none. It returns
-// nothing for an invalid value: with one quote, a client could otherwise make a proxy's own element part of
-// a string.
+// forwardedHops returns the for= of each element of a Forwarded header, "" if an element has none. It returns nothing for an invalid value:
+// otherwise a client's quote could make a proxy's own element part of a string.
 func forwardedHops(value string) (hops []string) {
 	if !forwardedForm.MatchString(value) {
 		return nil

@@ -36,26 +36,26 @@ func TestAClientIsThePeerUnlessTrustedProxiesNameAnother(t *testing.T) {
 		{"IPv4 in IPv6", "203.0.113.9", asking("[::ffff:203.0.113.9]:4711")},
 		{"the network of IPv6", "2001:db8:1:2::", asking("[2001:db8:1:2:3:4:5:6]:4711")},
 		{"a zone is the network card's", "fe80::", asking("[fe80::1%eth0]:4711")},
-		{"a stranger's word", "203.0.113.9", asking("203.0.113.9:1", old, "198.51.100.1", standard, "for=198.51.100.1")},
-		{"a proxy's word", "198.51.100.1", asking("10.1.2.3:1", old, "198.51.100.1")},
+		{"an untrusted peer's header", "203.0.113.9", asking("203.0.113.9:1", old, "198.51.100.1", standard, "for=198.51.100.1")},
+		{"a proxy's header", "198.51.100.1", asking("10.1.2.3:1", old, "198.51.100.1")},
 		{"a proxy in IPv6's form", "198.51.100.1", asking("[::ffff:10.1.2.3]:1", old, "198.51.100.1")},
-		{"a proxy that says nothing", "10.1.2.3", asking("10.1.2.3:1")},
+		{"a proxy without a header", "10.1.2.3", asking("10.1.2.3:1")},
 		{"hops to the left are invented", "198.51.100.1", asking("10.1.2.3:1", old, "127.0.0.1, 198.51.100.1")},
 		{"a chain", "198.51.100.1", asking("10.1.2.3:1", old, "8.8.8.8, 198.51.100.1, 192.0.2.1", old, "10.9.9.9")},
 		{"proxies all the way", "10.0.0.7", asking("10.1.2.3:1", old, "10.0.0.7, 10.0.0.8")},
 		{"with a port", "198.51.100.1", asking("10.1.2.3:1", old, "198.51.100.1:5000")},
 		{"with brackets", "2001:db8:1:2::", asking("10.1.2.3:1", old, "[2001:db8:1:2::5]")},
-		{"a word that is no address", "10.1.2.3", asking("10.1.2.3:1", old, "198.51.100.1, unknown")},
+		{"a hop that is not an address", "10.1.2.3", asking("10.1.2.3:1", old, "198.51.100.1, unknown")},
 		{"nothing behind a comma", "10.1.2.3", asking("10.1.2.3:1", old, "198.51.100.1,")},
 		{"nothing", "10.1.2.3", asking("10.1.2.3:1", old, "")},
-		{"the standard's word", "2001:db8:1:2::",
+		{"the standard header", "2001:db8:1:2::",
 			asking("[2001:db8:ffff::1]:1", standard, `proto=https;For="[2001:db8:1:2::5]:4711";by=10.0.0.1`)},
 		{"the standard's chain", "198.51.100.1",
 			asking("10.1.2.3:1", standard, `for="_x,y", for=198.51.100.1;host="a;b,c"`, standard, "for=10.0.0.2")},
 		{"an obfuscated one", "10.1.2.3", asking("10.1.2.3:1", standard, "for=198.51.100.1, for=_hidden")},
 		{"an element without one", "10.1.2.3", asking("10.1.2.3:1", standard, "for=198.51.100.1, by=10.0.0.1")},
 		{"a quote that would swallow the proxy's element", "10.1.2.3", asking("10.1.2.3:1", standard, `for=8.8.8.8;a=", for=198.51.100.1`)},
-		{"both, of one mind", "198.51.100.1", asking("10.1.2.3:1", old, "198.51.100.1", standard, "for=198.51.100.1")},
+		{"both, and they agree", "198.51.100.1", asking("10.1.2.3:1", old, "198.51.100.1", standard, "for=198.51.100.1")},
 		{"one of them from the client", "10.1.2.3", asking("10.1.2.3:1", old, "198.51.100.1", standard, "for=8.8.8.8")},
 		{"no address at all", "invalid IP", asking("@", old, "198.51.100.1")},
 	} {
@@ -75,8 +75,7 @@ func TestProxiesAreAddressesAndNetworks(t *testing.T) {
 	}
 }
 
-// FuzzClientAddress lets a client send anything: it is counted as itself or as the proxy, never as an address of its
-// choice.
+// FuzzClientAddress tries headers: a client counts as itself or as the proxy, never as an address of its choice.
 func FuzzClientAddress(f *testing.F) {
 	for _, sent := range []string{"", "8.8.8.8", "10.0.0.1,", `for=8.8.8.8`, `for="`, `for=8.8.8.8;a="\`, `for=8.8.8.8,for="[2001:db8::1]`,
 		`a=",`, "unknown, [::1", "fe80::1%x"} {

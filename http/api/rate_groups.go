@@ -11,20 +11,19 @@ import (
 	"bahi/http/api/ratelimit"
 )
 
-// Limits are the limits by the name of their group, which an [Op] has in Limit.
+// Limits are the limits by group name, which an [Op] has in Limit.
 type Limits map[string]ratelimit.Limit
 
-// These groups are not named by operations.
+// Operations do not name these groups.
 const (
 	GroupAPIKeys = "api_keys"               // all requests of one API key
 	GroupRefused = "refused_authentication" // invalid credentials from one address
 	GroupWrong   = "wrong_passwords"        // of one account, from any address
-	GroupAgain   = "sign_in_again"          // tries of one account after too many wrong passwords
+	GroupAgain   = "sign_in_again"          // attempts at one account after too many wrong passwords
 	GroupPages   = "pages"                  // pages of a browser: the reads of one page count once
 )
 
-// DefaultLimits returns all groups with the limits of SPEC.txt ("Limits"), or where it has none, of D45 to D47 of the
-// contract.
+// DefaultLimits returns all groups with the limits of SPEC.txt ("Limits"), otherwise of D45 to D47 of the contract.
 func DefaultLimits() Limits {
 	limits := Limits{GroupAPIKeys: {}}
 	for group, perMinute := range map[string]int{
@@ -46,7 +45,7 @@ func DefaultLimits() Limits {
 		"web_chat": 120, "web_chat_session": 20, "web_chat_message": 20,
 		// Ours: the log, its proofs and the trail.
 		"audit_general": 120,
-		// An office with expired tokens behind one address stays below it; a dictionary attack does not get far.
+		// An office with expired tokens behind one address stays below it; a dictionary attack stays slow.
 		GroupRefused: 120, GroupPages: 300,
 	} {
 		limits[group] = ratelimit.Limit{Requests: perMinute, Per: time.Minute}
@@ -59,11 +58,11 @@ func DefaultLimits() Limits {
 	return limits
 }
 
-// limitSetting begins the names of the settings: the group follows, as in BAHI_LIMIT_AUTH=20/1m.
+// limitSetting is the prefix of the settings: the group follows, as in BAHI_LIMIT_AUTH=20/1m.
 const limitSetting = "BAHI_LIMIT_"
 
-// ParseLimits returns the limits with the changes in the environment: NAME=value pairs, as in os.Environ, of which it ignores
-// others. An unknown group is an error; otherwise a misspelt setting would limit nothing.
+// ParseLimits returns the limits with the changes in the environment: NAME=value pairs, as in os.Environ. It ignores other names. An
+// unknown group is an error; otherwise a misspelt setting would have no effect.
 func ParseLimits(environ []string) (Limits, error) {
 	limits := DefaultLimits()
 	var wrong []error
@@ -75,7 +74,7 @@ func ParseLimits(environ []string) (Limits, error) {
 		}
 		group = strings.ToLower(group)
 		if _, known := limits[group]; !known {
-			wrong = append(wrong, fmt.Errorf("%s: there is no such limit, but %s", name, strings.Join(slices.Sorted(maps.Keys(limits)), ", ")))
+			wrong = append(wrong, fmt.Errorf("%s: unknown limit; known are %s", name, strings.Join(slices.Sorted(maps.Keys(limits)), ", ")))
 			continue
 		}
 		limit, err := ratelimit.Parse(value)

@@ -22,7 +22,7 @@ import (
 	"bahi/internal/test/apitest"
 )
 
-// clock only moves when told to.
+// clock is a clock that only the test moves.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -161,7 +161,7 @@ func TestGuessingCredentialsIsLimited(t *testing.T) {
 		return apitest.New(t, url, bearer).With("X-Forwarded-For", "198.51.100.1")
 	}
 	for range 5 {
-		require.Empty(t, here("").GET("/rows").Problem(401, "Not authenticated").Header("RateLimit"), "no credential is no guess")
+		require.Empty(t, here("").GET("/rows").Problem(401, "Not authenticated").Header("RateLimit"), "a missing credential is not a guess")
 	}
 	a := here("guess-1").GET("/rows").Problem(401, "Not authenticated")
 	require.Equal(t, `"refused_authentication";q=2;w=60`, a.Header("RateLimit-Policy"))
@@ -287,7 +287,7 @@ func TestTheLimitsAreTheContracts(t *testing.T) {
 		require.Equal(t, ratelimit.Limit{Requests: 7, Per: 2 * time.Second}, set[group])
 	}
 	_, err := api.ParseLimits([]string{"BAHI_LIMIT_AUHT=1/1m", "BAHI_LIMIT_USERS=120"})
-	require.ErrorContains(t, err, "BAHI_LIMIT_AUHT: there is no such limit, but api_keys, audit_general, auth,")
+	require.ErrorContains(t, err, "BAHI_LIMIT_AUHT: unknown limit; known are api_keys, audit_general, auth,")
 	require.ErrorContains(t, err, `BAHI_LIMIT_USERS: limit "120": expected`)
 }
 

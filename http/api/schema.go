@@ -18,7 +18,7 @@ import (
 
 const schemaPrefix = "#/components/schemas/"
 
-// These types replace the quantities of package unit in the document, since the domain does not know huma.
+// These types replace the quantities of package unit in the document, because the domain does not import huma.
 type (
 	money   struct{}
 	grams   struct{}
@@ -52,8 +52,7 @@ func (date) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date", Examples: []any{"2025-03-31"}}
 }
 
-// marshal panics where huma would append an error's text to a partial answer. A disconnected client is no error
-// of ours.
+// marshal panics where huma would append an error's text to a partial response. A disconnected client is not our error.
 func marshal(w io.Writer, v any) error {
 	if l, ok := v.(interface{ send() }); ok {
 		l.send()
@@ -73,7 +72,7 @@ func encoderOf(b *bytes.Buffer) *json.Encoder {
 
 func encode(encoder *json.Encoder, v any) {
 	if err := encoder.Encode(v); err != nil {
-		panic(fmt.Errorf("encode the answer: %w", err))
+		panic(fmt.Errorf("encode the response: %w", err))
 	}
 }
 
@@ -107,8 +106,8 @@ func humaConfig(config Config) huma.Config {
 	}
 }
 
-// namer returns a function that names schemas by package and type, and never gives a name twice: where huma would panic, it adds
-// one more folder to the name.
+// namer returns a function that names schemas by package and type, and never gives a name twice: where huma would panic, it adds one more
+// folder to the name.
 func namer() func(reflect.Type, string) string {
 	given := map[string]reflect.Type{}
 	return func(t reflect.Type, hint string) string {
@@ -134,7 +133,7 @@ func (a *API) ShowAs(t, as reflect.Type) {
 	a.huma.OpenAPI().Components.Schemas.RegisterTypeAlias(t, as)
 }
 
-// layer matches the ending by which a package's name says its layer, such as ledgercmd.
+// layer matches the suffix of a package's name that names its layer, such as in ledgercmd.
 var layer = regexp.MustCompile(`(.)(cmd|http|view)$`)
 
 func schemaName(t reflect.Type, hint string, folders int) string {

@@ -25,11 +25,11 @@ const (
 	// defaultHeartbeat is less than the idle timeout of proxies, mostly a minute.
 	defaultHeartbeat = 15 * time.Second
 
-	// deliverTimeout bounds the sending of one event. A client that takes longer has stopped reading.
+	// deliverTimeout limits the sending of one event. A client that takes longer has stopped reading.
 	deliverTimeout = 5 * time.Second
 
-	// defaultRecheck is how often a stream checks its caller's permissions. The end of a session is known [credentials.Fresh]
-	// later, and a check without an answer is tried twice more, so a stream ends within 10 s of the permission.
+	// defaultRecheck is how often a stream checks its caller's permissions. The end of a session takes effect up to [credentials.Fresh]
+	// later, and a failed check is repeated twice. So a stream ends within 10 s after the permission.
 	defaultRecheck = 2 * time.Second
 	recheckTries   = 3
 
@@ -42,12 +42,13 @@ type Event struct {
 	ID   string // a reconnecting client sends it as Last-Event-ID; "": none; no line breaks
 	Data any    // sent as JSON
 
-	// Encoded are events in the stream's form, by [EncodeEvent], one or several in each text: for many clients they are encoded once. They are
-	// sent together, in place of the rest.
+	// Encoded has events in the stream's form, by [EncodeEvent], one or several in each text, so that events for many clients are encoded
+	// once. They are sent together, instead of the other fields.
 	Encoded [][]byte
 }
 
-// EncodeEvent returns an event in the form of a stream that knows its data by a name. JSON has no line breaks, so the data is one line.
+// EncodeEvent returns an event in the form of a stream. name is the stream's name of the data's type. JSON has no line breaks, so the data
+// is one line.
 func EncodeEvent(name, id string, data any) ([]byte, error) {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -61,18 +62,16 @@ func EncodeEvent(name, id string, data any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Source sends events until there are no more, or ctx ends: the client has gone, or the server stops. An
-// error of send is the client's, and ends the source. Any other error ends the stream and is logged; the
-// client only sees the end of the stream.
+// Source sends events until there are no more, or ctx ends: the client has gone, or the server stops. An error of send means that the
+// client has gone, and ends the source. Any other error ends the stream and is logged; the client only sees the end of the stream.
 type Source func(ctx context.Context, send func(Event) error) error
 
-// Stream registers an operation that sends server-sent events. Kinds has the names of the events and, for
-// each, a value of the data's type. The handler has the usual time to check the request, and refuses it in the usual way. Its Source
-// may take any time. The stream ends soon after its caller's permissions change: a client that reconnects gets what it may
-// have then.
+// Stream registers an operation that sends server-sent events. Kinds has the names of the events and, for each, a value of the data's type.
+// The handler has the usual time to check the request, and refuses it in the usual way. Its Source may take any time. The stream ends soon
+// after its caller's permissions change. A client that reconnects gets what the new permissions allow.
 //
-// Huma has a package for this. It registers operations that skip our steps and our errors, has no heartbeat, and goes on
-// when the client has gone.
+// Huma has a package for streams. It registers operations that skip our steps and our errors, sends no heartbeats, and continues after the
+// client has gone.
 func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context.Context, in *I) (Source, error)) {
 	o := a.add(op, reflect.TypeFor[I]())
 	if o.Method != http.MethodGet {
@@ -90,7 +89,7 @@ func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context
 	})
 }
 
-// registerSending registers an operation whose answer is sent after its handler has returned.
+// registerSending registers an operation whose response is sent after its handler has returned.
 func registerSending[I, T any](a *API, o *operation, described huma.Operation, handler func(context.Context, *I) (T, error),
 	send func(*call, context.Context, T),
 ) {
@@ -143,14 +142,13 @@ func (a *API) documentEvents(kinds map[string]any) *huma.Response {
 	}}}}
 }
 
-// EndStreams ends the running streams at once, and each later one at its start. At a shutdown they would only use up the grace of
-// other requests.
+// EndStreams ends the running streams at once, and each later one at its start. At a shutdown they would only delay the other requests.
 func (a *API) EndStreams() { a.end() }
 
-// publicStreams is how many more streams an address has than a caller: a network provider's may have many visitors of pages.
+// publicStreams is how many more streams an address may have than a caller: a network provider's may have many visitors of pages.
 const publicStreams = 10
 
-// stream sends the source's events to the client. still says whether the client may still have them; nil: everybody may.
+// stream sends the source's events to the client. still returns an error if the client may no longer have them; nil: everybody may.
 func (c *call) stream(ctx context.Context, names map[reflect.Type]string, still func(context.Context) error, source Source) {
 	h := c.Header()
 	if !c.head {
@@ -172,7 +170,7 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, still 
 	if c.head {
 		return
 	}
-	// The request's read deadline still runs, and net/http takes its end for a disconnect.
+	// The request's read deadline still applies, and net/http treats its end as a disconnect.
 	if err := http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{}); err != nil {
 		c.refuse(fmt.Errorf("stream without an end: %w", err))
 		return
@@ -195,7 +193,7 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, still 
 	}
 }
 
-// pulse sends heartbeats, and checks whether the client may still have the stream, until one of both ends it.
+// pulse sends heartbeats, and checks whether the client may still have the stream, until either of them ends it.
 func (d *delivery) pulse(ctx context.Context, still func(context.Context) error) {
 	defer d.gone()
 	every := d.call.api.config.Recheck
@@ -205,7 +203,7 @@ func (d *delivery) pulse(ctx context.Context, still func(context.Context) error)
 	if still == nil {
 		check.Stop()
 	}
-	for tries := 0; tries < recheckTries; { // a store that does not answer is asked again
+	for tries := 0; tries < recheckTries; { // a store that does not respond is asked again
 		select {
 		case <-ctx.Done():
 			return
@@ -232,7 +230,7 @@ func (d *delivery) pulse(ctx context.Context, still func(context.Context) error)
 
 var errChanged = fault.New(fault.Forbidden, "Permissions changed")
 
-// recheck authenticates the request again, and returns why its caller may no longer use the operation.
+// recheck authenticates the request again. It returns an error if its caller may no longer use the operation.
 func (c *call) recheck(ctx context.Context) error {
 	again := &call{api: c.api, op: c.op, r: c.r, ctx: ctx, again: true}
 	for _, step := range []func(*call) error{(*call).authenticate, (*call).enter, (*call).permit} {

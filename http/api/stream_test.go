@@ -113,7 +113,7 @@ func TestStreamSendsEventsInOrder(t *testing.T) {
 	require.InDelta(t, 1, counted(t, s.metrics)["bahi_http_requests_total listen 200"], 0)
 }
 
-// A server bounds the time of requests and answers. A stream outlives both.
+// A server limits the time of requests and responses. A stream outlives both.
 func TestStreamOutlivesTheServersTimeouts(t *testing.T) {
 	t.Parallel()
 	s := broadcast(t, impatience/3, func(*ByStation) (api.Source, error) {
@@ -159,7 +159,7 @@ func TestAStreamEndsWhenItsClientGoes(t *testing.T) {
 	require.NotContains(t, s.logs.String(), `"error"`)
 }
 
-// A client that stops reading is noticed once the buffers on the way are full.
+// A client that stops reading is detected once the buffers in between are full.
 func TestAStreamEndsWhenItsClientStopsReading(t *testing.T) {
 	t.Parallel()
 	ended := make(chan error, 1)
@@ -186,7 +186,7 @@ func TestStreamsEndWhenTheServerStops(t *testing.T) {
 	s.EndStreams()
 	s.EndStreams()
 	name, _ := stream.Next(nil)
-	require.Empty(t, name, "the answer ends properly")
+	require.Empty(t, name, "the response ends properly")
 	require.ErrorIs(t, <-ended, context.Canceled)
 
 	name, _ = s.operator(t).Stream("/news").Next(nil)
@@ -219,7 +219,7 @@ func TestStreamErrorIsLoggedAndHidden(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(broken.logs.String(), "listen sends a string") }, wait, tick)
 }
 
-// moody authenticates the operator until it is told to return something else.
+// moody authenticates the operator until the test sets another result.
 type moody struct{ says atomic.Pointer[func() error] }
 
 func (m *moody) Authenticate(ctx context.Context, bearer string) (actor.Actor, error) {
@@ -256,7 +256,7 @@ func TestStreamEndsWhenItsCallerCannotBeChecked(t *testing.T) {
 	require.ErrorIs(t, <-ended, context.Canceled)
 }
 
-// anyBrowser reads any request as the operator's.
+// anyBrowser treats any request as the operator's.
 type anyBrowser struct{}
 
 func (anyBrowser) Bearer(*http.Request) (string, uuid.UUID, error) {

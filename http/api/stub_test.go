@@ -11,7 +11,7 @@ import (
 
 func none[I any](context.Context, *I) (*api.Nothing, error) { return &api.Nothing{}, nil }
 
-// brokenHandler begins an answer and then fails.
+// brokenHandler begins a response and then fails.
 func brokenHandler(context.Context, *struct{}) (*huma.StreamResponse, error) {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		_, _ = ctx.BodyWriter().Write(make([]byte, 1<<16))
@@ -23,7 +23,7 @@ func varyHandler(_ context.Context, in *struct{ Body varied }) (*api.Body[varied
 	return api.Answer(in.Body, nil)
 }
 
-// These bound the wait for effects after an answer, and its polling.
+// These limit the wait for effects after a response, and its polling.
 const (
 	wait = 30 * time.Second
 	tick = time.Millisecond

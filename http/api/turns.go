@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	turnsOfCaller = 2  // expensive responses of a caller at once
+	turnsOfCaller = 2  // concurrent expensive responses of a caller
 	maxWaiting    = 64 // requests of a caller that wait for their turn
 )
 
-var errBusy = fault.New(fault.Unavailable, "Too many expensive answers at once, try again")
+var errBusy = fault.New(fault.Unavailable, "Too many expensive requests at once, try again")
 
-// turns limits the expensive responses that are made at once: [turnsOfCaller] for a caller, and a quarter of all for a workspace. A request
-// waits for its caller's turn first, and then for one of all. So a caller with many requests delays only themselves.
+// turns limits the concurrent expensive responses: [turnsOfCaller] per caller, and a quarter of all per workspace. A request waits for its
+// caller's turn first, and then for a general one. So a caller with many requests delays only themselves.
 type turns struct {
 	parts // of callers, and of workspaces
 
 	all       *semaphore.Weighted
-	workspace int // how many a workspace has
+	workspace int // maximum of a workspace
 }
 
 func newTurns(all int) *turns {
 	return &turns{all: semaphore.NewWeighted(int64(all)), workspace: max(1, all/4)}
 }
 
-// parts counts by name what is used or waited for.
+// parts counts the turns in use, and the waiting requests, by name.
 type parts struct {
 	mu sync.Mutex
 	of map[string]*part
@@ -45,7 +45,7 @@ type part struct {
 	users int
 }
 
-// enter returns the share of a name, which bounds how many have it at once, and how many use it or wait for it until they leave.
+// enter returns the share of a name. It limits the name's turns in use, and the number of requests that use one or wait, until they leave.
 func (s *parts) enter(name string, most int) (own *part, users int, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *parts) enter(name string, most int) (own *part, users int, leave func()
 	}
 }
 
-// take waits for a turn. After an error there is none to give back.
+// take waits for a turn. After an error there is none to return.
 func (t *turns) take(ctx context.Context, caller, workspace string, patience time.Duration) (done func(), err error) {
 	own, users, leave := t.enter(caller, turnsOfCaller)
 	shared, _, leaveShared := t.enter(workspace, t.workspace)
@@ -91,9 +91,8 @@ func (t *turns) take(ctx context.Context, caller, workspace string, patience tim
 	return done, nil
 }
 
-// InTurn makes an expensive answer, or a part of one, when it is the turn of its caller. It refuses callers whose turn does not come in
-// time. [Op.Expensive] does this
-// for a whole handler. One in the other would wait for itself.
+// InTurn runs an expensive response, or a part of one, in its caller's turn. It refuses callers who wait too long. [Op.Expensive] does this
+// for a whole handler. A nested call would wait for itself.
 func InTurn(ctx context.Context, work func() error) error {
 	c := callOf(ctx)
 	if c == nil {
@@ -116,12 +115,13 @@ func InTurn(ctx context.Context, work func() error) error {
 }
 
 const (
-	stretch = time.Millisecond // how long an expensive answer is made before it gives way
+	stretch = time.Millisecond // time after which an expensive response pauses
 	lately  = 100 * time.Millisecond
 )
 
-// giveWay pauses an expensive answer for as long as it was made since the last pause, while others are served. It ends at once with the
-// request. With every processor in use, Go looks for arrived requests every 10 ms only, and Postgres's processes wait for each other.
+// giveWay pauses an expensive response for as long as it ran since the last pause, while other requests are served. The pause ends at once
+// with the request. With every processor in use, Go looks for arrived requests only every 10 ms, and Postgres's processes wait for each
+// other.
 func (s *spool) giveWay() error {
 	now, ctx := time.Now(), s.call.r.Context()
 	if now.Sub(s.rested) < stretch {

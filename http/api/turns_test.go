@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// queue notes the order in which turns come. Each turn is given back when the test asks for it.
+// queue records the order of turns. The test returns each turn.
 type queue struct {
 	*turns
 

@@ -22,8 +22,8 @@ import (
 	"bahi/domain/fault"
 )
 
-// File is an uploaded file. An operation whose input has a field of this type takes a form (multipart/form-data, RFC 7578) with
-// one file, in its field "file", and no JSON. [Op.MaxBody] bounds the file.
+// File is an uploaded file. An operation whose input has a field of this type takes a form (multipart/form-data, RFC 7578) with one file,
+// in its field "file", and no JSON. [Op.MaxBody] limits the file.
 //
 //   - A body that is no such form is 415, a form that cannot be read or breaks off 400.
 //   - No file, two, or a text in its place: 422 of the field "file". An empty one too, unless [Op.EmptyFile] says otherwise.
@@ -33,11 +33,10 @@ import (
 //     included, of more than 64 KB together.
 //   - A client that sends too slowly ([Pace]) gets 408.
 //
-// Two forms are the same request if their parts are the same: names, types and contents, not the boundary
-// between them.
+// Two forms are the same request if their parts are the same: names, types and contents. The boundary does not matter.
 type File struct {
 	Name string // the client's name, without folders; at most 255 characters
-	Type string // the client's media type, "" without one: not to be relied on
+	Type string // the client's media type, "" without one: unreliable
 	Size int64  // in bytes, at least 1
 
 	Texts map[string]string // the form's other fields
@@ -48,8 +47,8 @@ type File struct {
 // Open returns the content, from its beginning at each call. It is valid until the handler returns.
 func (f File) Open() *io.SectionReader { return io.NewSectionReader(f.content, 0, f.Size) }
 
-// Pace is the slowest allowed upload: for each second after Grace it must have brought Rate bytes. So a large file may take long,
-// and a client that sends nothing is cut off.
+// Pace is the minimum rate of an upload: for each second after Grace it must have sent Rate bytes. So a large file may take long, and a
+// silent client is cut off.
 type Pace struct {
 	Rate  int64         // bytes a second; 0: 64 KB
 	Grace time.Duration // 0: 20 seconds
@@ -63,10 +62,10 @@ const (
 	fileField   = "file"
 	maxFileName = 255 // characters
 
-	// maxBeside bounds the parts of a form beside its file.
+	// maxBeside limits the parts of a form beside its file.
 	maxBeside = 64 << 10
 
-	// answerTime bounds the sending of an answer, once it is made.
+	// answerTime limits the sending of a complete response.
 	answerTime = 30 * time.Second
 )
 
@@ -130,7 +129,7 @@ func inWords(bytes int64) string {
 	return fmt.Sprintf("%d bytes", bytes)
 }
 
-// receive reads the form. The file goes to a disk, so that slow and large ones use no memory.
+// receive reads the form. The file goes to disk, so slow and large ones use no memory.
 func (c *call) receive() error {
 	boundary, err := boundaryOf(c.r.Header)
 	if err != nil {
@@ -141,8 +140,8 @@ func (c *call) receive() error {
 	}
 	body := c.newFormBody()
 	defer body.done()
-	// multipart takes a body that ends after a boundary for a complete form. So this body ends with an error of its own, and only
-	// the last boundary gives io.EOF.
+	// multipart treats a body that ends after a boundary as a complete form. So this body ends with an error of its own, and only the last
+	// boundary gives io.EOF.
 	form := multipart.NewReader(io.MultiReader(body, strings.NewReader("\r\n"), cutOff{}), boundary)
 	for {
 		part, err := form.NextPart()
@@ -249,7 +248,7 @@ func (c *call) takeFile(part *multipart.Part, body *formBody, sum io.Writer) err
 	return nil
 }
 
-// formBody is a body that is being read, with a byte budget and a pace.
+// formBody is the body of a form with its byte budget and its pace.
 type formBody struct {
 	from    io.Reader
 	control *http.ResponseController
@@ -275,8 +274,7 @@ func (b *formBody) Read(p []byte) (int, error) {
 		b.err = errBodyLarge
 		return 0, b.err
 	}
-	// The server's own deadlines are for bodies of at most 1 MB. A ResponseWriter without deadlines, in a test, needs no
-	// others.
+	// The server's own deadlines suit bodies of at most 1 MB. A ResponseWriter without deadlines, in a test, needs no others.
 	earned := time.Duration(b.brought) * time.Second / time.Duration(b.pace.Rate)
 	_ = b.control.SetReadDeadline(b.began.Add(b.pace.Grace + earned))
 	n, err := b.from.Read(p[:min(int64(len(p)), b.budget)])
@@ -288,7 +286,7 @@ func (b *formBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// because returns why the form could not be read to its end.
+// because returns why the form broke off.
 func (b *formBody) because() error {
 	if b.err != nil {
 		return b.err
@@ -296,7 +294,7 @@ func (b *formBody) because() error {
 	return errForm
 }
 
-// done gives the handler and its answer their own time, however long the upload took.
+// done gives the handler and its response their own time, however long the upload took.
 func (b *formBody) done() {
 	until := time.Now().Add(b.answer)
 	_ = b.control.SetReadDeadline(until) // its end would cancel the handler's context

@@ -25,7 +25,7 @@ import (
 
 const maxOfFile = 1 << 20
 
-// seenFile is the stub's answer about its file.
+// seenFile is the stub's view of its file.
 type seenFile struct {
 	Name   string `json:"name"`
 	Type   string `json:"type"`

@@ -18,14 +18,14 @@ import (
 	"bahi/domain/fault"
 )
 
-// BufferLimits bounds the answers that do not wait for their clients, however long they are: lists ([List]) and drawn
-// documents ([Content]). While slow clients read them they are in files, and hold neither memory nor the database.
+// BufferLimits limits the responses that do not wait for their clients, however long they are: lists ([List]) and drawn documents
+// ([Content]). While slow clients read them they are in files, and hold neither memory nor the database.
 type BufferLimits struct {
 	AtOnce int           // maximum of expensive responses at once, see [InTurn]; 0: 8
 	Wait   time.Duration // how long a request waits for its turn; 0: 10 seconds
-	Files  int64         // bytes in files, of which one answer may have a quarter; 0: 4 GB
-	Pause  time.Duration // how long a client may read nothing; 0: 30 seconds
-	Hold   time.Duration // how long a document is drawn before it is sent in parts; until then an error refuses it; 0: half a second
+	Files  int64         // bytes in files, of which one response may have a quarter; 0: 4 GB
+	Pause  time.Duration // how long a client may pause reading; 0: 30 seconds
+	Hold   time.Duration // how long a document is drawn before parts are sent; until then an error refuses the request; 0: half a second
 }
 
 const (
@@ -37,8 +37,8 @@ const (
 )
 
 var (
-	errCrowded = fault.New(fault.Unavailable, "Too many long answers are on their way, try again")
-	errTooMuch = fault.New(fault.Invalid, "The answer is too long: narrow it to fewer days, or ask for pages")
+	errCrowded = fault.New(fault.Unavailable, "Too many long responses are being sent, try again")
+	errTooMuch = fault.New(fault.Invalid, "The response is too long: request fewer days, or pages")
 	errNoSpace = fault.New(fault.Unavailable, "The disk is full, try again later")
 )
 
@@ -48,24 +48,24 @@ func (w BufferLimits) complete() BufferLimits {
 		cmp.Or(w.Pause, defaultPause), cmp.Or(w.Hold, defaultHold)}
 }
 
-// spool is an answer that does not wait for its client. What does not fit in its buffer is in a file without a name, so that
-// nothing stays behind in any case.
+// spool is a response that does not wait for its client. What does not fit in its buffer goes to a file without a name, so nothing remains
+// in any case.
 type spool struct {
 	call   *call
 	buffer bytes.Buffer
-	file   *os.File     // nil: the buffer has all
+	file   *os.File     // nil: the buffer has everything
 	size   int64        // of the file
-	ready  atomic.Int64 // how much of the file may be sent
+	ready  atomic.Int64 // number of bytes of the file that may be sent
 	rested time.Time    // see giveWay
 }
 
-// spooling returns the call's answer, which is empty. The call's end discards it.
+// spooling returns the call's empty response. The call's end discards it.
 func (c *call) spooling() *spool {
 	c.answering = &spool{call: c, rested: time.Now()}
 	return c.answering
 }
 
-// Write adds text to the answer.
+// Write adds text to the response.
 func (s *spool) Write(text []byte) (int, error) {
 	n, _ := s.buffer.Write(text)
 	return n, s.spill()
@@ -101,7 +101,7 @@ func (s *spool) spill() (err error) {
 	return err
 }
 
-// deliver sends the answer from a byte on, at the client's pace.
+// deliver sends the response from a byte on, at the client's pace.
 func (s *spool) deliver(from int64) error {
 	c := s.call
 	if s.file == nil {
@@ -119,7 +119,7 @@ func (s *spool) deliver(from int64) error {
 	return to.write(s.buffer.Bytes())
 }
 
-// send sends what may be sent of the file, and returns up to where.
+// send sends the finished bytes of the file, and returns the new offset.
 func (s *spool) send(to *delivery, from int64) (at int64, err error) {
 	chunk := make([]byte, contentBuffer)
 	for at = from; at < s.ready.Load(); {
@@ -161,7 +161,7 @@ type listing struct {
 	items   int
 }
 
-// NewList returns an empty list as the answer to the request of ctx.
+// NewList returns an empty list as the response to the request of ctx.
 func NewList[T any](ctx context.Context) List[T] {
 	s := callOf(ctx).spooling()
 	return List[T]{&listing{spool: s, encoder: encoderOf(&s.buffer)}}

@@ -31,7 +31,7 @@ type ByItems struct {
 	Paged bool `query:"paged"`
 }
 
-// library serves lists and drawn documents. Those with hold wait in their middle until the test releases them.
+// library serves lists and drawn documents. Those with hold pause in their middle until the test releases them.
 type library struct {
 	*apitest.Client
 
@@ -70,7 +70,7 @@ func openLibrary(t *testing.T, whole api.BufferLimits) *library {
 			return ctx.Err()
 		}
 	}
-	whole.Hold = cmp.Or(whole.Hold, time.Hour) // most tests want whole answers
+	whole.Hold = cmp.Or(whole.Hold, time.Hour) // most tests use whole responses
 	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: everybody}}, Whole: whole, Spool: l.spool})
 	api.Handle(a, api.Op{ID: "list", Method: "GET", Path: "/list", Summary: "List", Operator: true},
 		func(ctx context.Context, in *ByItems) (*api.Body[api.List[page]], error) {
@@ -121,7 +121,7 @@ func (l *library) as(t *testing.T, key string) *apitest.Client {
 	return apitest.New(t, l.server.URL, key)
 }
 
-// ask requests the path several times, and returns a function that waits for the answers.
+// ask requests the path several times, and returns a function that waits for the responses.
 func (l *library) ask(t *testing.T, times int, path string) (answers func() []*apitest.Answer) {
 	t.Helper()
 	var (
@@ -137,7 +137,7 @@ func (l *library) ask(t *testing.T, times int, path string) (answers func() []*a
 	}
 }
 
-// empty checks that nothing is left of the answers.
+// empty checks that nothing remains of the responses.
 func (l *library) empty(t *testing.T) {
 	t.Helper()
 	left, err := os.ReadDir(l.spool)
@@ -192,7 +192,7 @@ func TestLongWaitForATurnGets503(t *testing.T) {
 		l := openLibrary(t, api.BufferLimits{AtOnce: 1, Wait: time.Millisecond})
 		answers := l.ask(t, 1, "/drawn?holds=true")
 		<-l.begun
-		refused := l.GET(path).Problem(503, "Too many expensive answers at once, try again")
+		refused := l.GET(path).Problem(503, "Too many expensive requests at once, try again")
 		require.Equal(t, "1", refused.Header("Retry-After"))
 		l.Do(http.MethodHead, "/drawn", nil).Status(200)
 		l.GET("/list?paged=true").Status(200)
@@ -221,7 +221,7 @@ func TestDrawingStopsWhenItsClientLeaves(t *testing.T) {
 	l.empty(t)
 }
 
-// read asks for a document, and returns what came of it before it was complete, and what came then.
+// read requests a document, and returns the parts before it was complete, and the rest.
 func (l *library) read(t *testing.T, path string, early int) (first, rest []byte, err error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, l.server.URL+path, nil)
@@ -247,7 +247,7 @@ func TestADocumentThatTakesLongIsSentWhileItIsDrawn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, strings.Repeat(onePage.Text, 1000), string(first)+string(rest))
 	_, _, err = l.read(t, "/drawn?items=100&holds=true&fails=true", 64<<10)
-	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "nobody may take a part for the whole")
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "no client may take a part for the whole")
 	l.GET("/drawn?items=10&fails=true").Problem(500, "Internal error") // nothing was sent
 	l.empty(t)
 }
@@ -256,12 +256,12 @@ func TestLongAnswersUseBoundedDiskSpace(t *testing.T) {
 	t.Parallel()
 	l := openLibrary(t, api.BufferLimits{Files: 4 * 160 << 10})
 	for _, path := range []string{"/list", "/drawn"} {
-		l.GET(path+"?items=1000").Problem(422, "The answer is too long: narrow it to fewer days, or ask for pages")
+		l.GET(path+"?items=1000").Problem(422, "The response is too long: request fewer days, or pages")
 		answers := l.ask(t, 4, "/list?items=150&holds=true&paged=true")
 		for range 4 {
 			<-l.begun
 		}
-		l.GET(path+"?items=150").Problem(503, "Too many long answers are on their way, try again")
+		l.GET(path+"?items=150").Problem(503, "Too many long responses are being sent, try again")
 		l.GET(path + "?items=30").Status(200)
 		for range 4 {
 			l.goOn <- struct{}{}
@@ -287,7 +287,7 @@ func TestClientThatReadsNothingIsCutOff(t *testing.T) {
 		got, _ := io.Copy(io.Discard, conn) // the bytes that the kernel had accepted
 		require.Less(t, got, int64(16_000<<10))
 	}
-	l.Do(http.MethodHead, "/list?items=14000", nil).Status(200) // there is room for it again
+	l.Do(http.MethodHead, "/list?items=14000", nil).Status(200) // there is space for it again
 	l.empty(t)
 }
 
@@ -301,7 +301,7 @@ func TestADownloadMayTakeLongerThanARequestToArrive(t *testing.T) {
 				select {
 				case <-ctx.Done():
 					return ctx.Err()
-				case <-time.After(5 * arrival): // first, unless the end of the time to arrive ends the request
+				case <-time.After(5 * arrival): // first, unless the read deadline ends the request
 				}
 				_, err := io.WriteString(w, "whole")
 				return err

@@ -106,9 +106,9 @@ func TestTrailShowsBothSealsOfAPeriodThatWasReopened(t *testing.T) {
 	auditor := o.Auditor(apptest.Home)
 	got := apptest.TrailOf(auditor, "?kind=period")
 	require.Equal(t, []string{
-		fmt.Sprintf(`period closed digest:null>%q through:null>"2025-03-31"`, first),
-		fmt.Sprintf(`period reopened digest:%q>null through:"2025-03-31">null`, first),
-		fmt.Sprintf(`period closed digest:null>%q through:null>"2025-03-31"`, second),
+		fmt.Sprintf(`period closed through:null>"2025-03-31" digest:null>%q`, first),
+		fmt.Sprintf(`period reopened through:"2025-03-31">null digest:%q>null`, first),
+		fmt.Sprintf(`period closed through:null>"2025-03-31" digest:null>%q`, second),
 	}, got.Short())
 	require.NotEqual(t, first, second)
 	require.Equal(t, "a late bill", got.Changes[1].Reason)

@@ -109,7 +109,7 @@ func (a *asking) parties(id int64) map[int64]ledgerview.ConfirmationParty {
 	a.GET(fmt.Sprintf("%s/%d/parties?limit=200", confirmations, id)).Status(200).JSON(&all)
 	by := map[int64]ledgerview.ConfirmationParty{}
 	for _, p := range all {
-		by[p.AccountID] = p
+		by[p.ID] = p
 	}
 	return by
 }

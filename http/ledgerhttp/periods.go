@@ -13,7 +13,7 @@ import (
 
 // Periods is the list of seals.
 type Periods struct {
-	Periods []ledgerview.Period `json:"periods" nullable:"false" doc:"Seals, newest first, also of reopened periods"`
+	Items []ledgerview.Period `json:"items" nullable:"false" doc:"Seals, newest first, also of reopened periods"`
 }
 
 // PeriodBalances is a seal with a page of the closing balances.

@@ -71,7 +71,7 @@ func TestAPeriodIsClosedReopenedAndClosedAgain(t *testing.T) {
 	o := apptest.Start(t)
 	lawstest.Keep(t, o.Sys.Store)
 	clerk, operator := o.Clerk(o.Home), o.Operator().With("Bahi-Workspace", o.Home)
-	clerk.GET(seals).Status(200).Body(`{"periods":[]}`)
+	clerk.GET(seals).Status(200).Body(`{"items":[]}`)
 	clerk.GET(year).Problem(404, notInUse)
 	sbi := apptest.Open(clerk, "SBI")
 	apptest.Post(clerk, sbi, apptest.Deposit("2025-03-31", "10.50"))
@@ -80,7 +80,7 @@ func TestAPeriodIsClosedReopenedAndClosedAgain(t *testing.T) {
 
 	dry := sealOf(clerk.With("Bahi-Dry-Run", "true").POST(seals, closeIt).Status(200))
 	clerk.GET("/books/lock").Status(200).Body(`{"locked_through":null}`)
-	clerk.GET(seals).Status(200).Body(`{"periods":[]}`)
+	clerk.GET(seals).Status(200).Body(`{"items":[]}`)
 
 	keyed := clerk.With("Idempotency-Key", uuid.NewString())
 	first := keyed.POST(seals, closeIt).Status(201)
@@ -106,8 +106,8 @@ func TestAPeriodIsClosedReopenedAndClosedAgain(t *testing.T) {
 		[]any{shown.Balances[0].Name, shown.Balances[0].Cash, shown.Balances[0].Rows, shown.Total})
 	paged := sealOf(clerk.GET(year + "?page=2&page_size=1").Status(200))
 	require.Equal(t, "HDFC", paged.Balances[0].Name)
-	clerk.GET(year + "?page=2").Problem(422, "Validation error", "page", "wants page_size too")
-	clerk.GET(year + "?as_of=2025-01-01").Problem(422, "Validation error", "as_of", "unknown parameter")
+	clerk.GET(year+"?page=2").Problem(422, "Validation error", "page", "wants page_size too")
+	clerk.GET(year+"?as_of=2025-01-01").Problem(422, "Validation error", "as_of", "unknown parameter")
 	clerk.GET(fmt.Sprintf("%s?known_at=%d", year, seal.Position)).Problem(404, notInUse)
 	o.Clerk(o.Abroad).GET(year).Problem(404, notInUse)
 
@@ -136,15 +136,15 @@ func TestAPeriodIsClosedReopenedAndClosedAgain(t *testing.T) {
 	again := sealOf(clerk.POST(seals, `{"through":"2025-04-30"}`).Status(201))
 	require.NotEqual(t, next.Digest, again.Digest)
 
-	var list struct{ Periods []sealed }
+	var list struct{ Items []sealed }
 	clerk.GET(seals).Status(200).JSON(&list)
-	require.Len(t, list.Periods, 3)
+	require.Len(t, list.Items, 3)
 	require.Equal(t, []string{again.Digest, next.Digest, seal.Digest},
-		[]string{list.Periods[0].Digest, list.Periods[1].Digest, list.Periods[2].Digest})
-	require.Equal(t, "a late bill", list.Periods[1].Reopened["reason"])
-	require.Nil(t, list.Periods[0].Reopened)
+		[]string{list.Items[0].Digest, list.Items[1].Digest, list.Items[2].Digest})
+	require.Equal(t, "a late bill", list.Items[1].Reopened["reason"])
+	require.Nil(t, list.Items[0].Reopened)
 	clerk.GET(fmt.Sprintf("%s?known_at=%d", seals, again.Position)).Status(200).JSON(&list)
-	require.Len(t, list.Periods, 2)
+	require.Len(t, list.Items, 2)
 
 	operator.With("Bahi-Reason", "audit").POST(newest+"/reopen", ``).Status(200)
 	operator.With("Bahi-Reason", "audit").POST(year+"/reopen", ``).Status(200).Body(closedThrough("null"))

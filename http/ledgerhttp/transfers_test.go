@@ -118,13 +118,13 @@ func TestATransferThatCannotBeIsRefused(t *testing.T) {
 		{m.bank, 999999999, `"amount":1`, "to", "there is no open account with this id"},
 	} {
 		body := fmt.Sprintf(`{"from":%d,"to":%d,"date":"2025-03-01",%s}`, c.from, c.to, c.value)
-		m.clerk.POST("/books/transfers", body).Problem(422, "", c.field, c.reason)
+		m.clerk.POST("/books/transfers", body).Problem(422, "Validation error", c.field, c.reason)
 	}
-	m.clerk.POST("/books/transfers", fmt.Sprintf(`{"from":%d,"to":%d,"date":"2999-03-01","amount":1}`, m.bank, m.cash)).
-		Problem(422, "", "date", "must not be after tomorrow")
+	m.clerk.POST("/books/transfers", fmt.Sprintf(`{"from":%d,"to":%d,"date":"2199-03-01","amount":1}`, m.bank, m.cash)).
+		Problem(422, "Validation error", "date", "must not be after tomorrow")
 	o := apptest.Share(t)
 	o.Clerk(o.Abroad).In(t).POST("/books/transfers", fmt.Sprintf(`{"from":%d,"to":%d,"date":"2025-03-01","amount":1}`, m.bank, m.cash)).
-		Problem(422, "", "from", "there is no open account with this id")
+		Problem(422, "Validation error", "from", "there is no open account with this id")
 }
 
 func TestAChangeOfAPairedRowChangesBoth(t *testing.T) {
@@ -181,19 +181,19 @@ func TestRowsThatExistArePaired(t *testing.T) {
 	}
 	paid, got := post("bank", m.bank, "out", `{"amount":9}`), post("karigar", m.karigar, "out", `{"amount":9}`)
 	came := post("bank", m.cash, "in", `{"amount":8}`)
-	pair(paid, paid).Problem(422, "", "rows", "two different rows are needed")
-	pair(paid, came).Problem(422, "", "rows", "the rows differ by 1 rupees: one has to give what the other takes")
-	pair(paid, 999999999).Problem(422, "", "rows[1]", "there is no row with this id")
-	pair(paid, post("bank", m.bank, "in", `{"amount":9}`)).Problem(422, "", "rows", "both rows are of the same account")
+	pair(paid, paid).Problem(422, "Validation error", "rows", "two different rows are needed")
+	pair(paid, came).Problem(422, "Validation error", "rows", "the rows differ by 1 rupees: one has to give what the other takes")
+	pair(paid, 999999999).Problem(422, "Validation error", "rows[1]", "there is no row with this id")
+	pair(paid, post("bank", m.bank, "in", `{"amount":9}`)).Problem(422, "Validation error", "rows", "both rows are of the same account")
 	silver := post("karigar", m.karigar, "in", `{"fine_weight":95,"wastage_weight":5}`)
 	pair(silver, post("bullion", m.dealer, "out", `{"fine_weight":95,"metal":"gold"}`)).
-		Problem(422, "", "rows", "one row is of silver, the other of gold")
+		Problem(422, "Validation error", "rows", "one row is of silver, the other of gold")
 	lossy := rowsOf(t, pair(silver, post("bullion", m.dealer, "out", `{"fine_weight":95}`)).Status(200))
 	require.Equal(t, lossy[1].Row.ID, lossy[0].Row.PairedWith, "what was lost in work went nowhere")
 	rows := rowsOf(t, pair(paid, got).Status(200))
 	require.Equal(t, []int64{got, paid}, []int64{rows[0].Row.PairedWith, rows[1].Row.PairedWith})
 	require.Equal(t, rows, rowsOf(t, pair(paid, got).Status(200)), "twice changes nothing")
-	already := fmt.Sprintf("Row %d is paired with row %d already", paid, got)
+	already := fmt.Sprintf("Row %d is paired with another row already", paid)
 	pair(paid, came).Problem(409, already, "rows", already)
 	require.Len(t, rowsOf(t, m.clerk.POST("/books/transfers/unpair", fmt.Sprintf(`{"row":%d}`, got)).Status(200)), 2)
 	require.Zero(t, m.row("bank", m.bank, paid).Row.PairedWith)

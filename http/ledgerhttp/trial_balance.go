@@ -88,6 +88,16 @@ func (r *Routes) TrialBalance() {
 			return c, nil
 		})
 	api.Handle(r.API, api.Op{
+		ID: "find-row", Method: "GET", Path: "/books/rows/{row_id}", Summary: "Read a row with its account by the row's id alone", Tags: tags,
+		Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true,
+	}, func(ctx context.Context, in *ByLooseRow) (*api.Body[DaybookRow], error) {
+		found, err := r.Views.RowOfAny(ctx, api.At(ctx), workspace(ctx), in.Row)
+		if err != nil {
+			return nil, err
+		}
+		return &api.Body[DaybookRow]{Body: daybookRow(found)}, nil
+	})
+	api.Handle(r.API, api.Op{
 		ID: "list-unpaired-rows", Method: "GET", Path: "/books/unpaired", Summary: "List the rows that are not paired, by date", Tags: tags,
 		Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true, Expensive: true,
 	}, func(ctx context.Context, in *struct {

@@ -49,7 +49,11 @@ func (o operations[In, Out]) rowsWritten(ctx context.Context, account int64, pos
 		if posted.First != 0 {
 			id = posted.First + int64(i)
 		}
-		rows[i] = o.row(id, new(int64(0)), row)
+		revision := int64(0)
+		if row.PairedWith != 0 { // by the next event of the transaction
+			revision = 1
+		}
+		rows[i] = o.row(id, &revision, row)
 	}
 	if api.Request(ctx).DryRun {
 		return rows, o.balancesIf(ctx, account, rows, posted.Rows)

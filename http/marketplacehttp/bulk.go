@@ -82,7 +82,7 @@ func (r *Routes) Bulk() {
 			content.Type = csvType
 			content.Write = func(_ context.Context, w io.Writer) error {
 				var line bytes.Buffer
-				line.WriteString("\ufeff") // spreadsheet programs take it for the encoding's mark
+				line.WriteString("\ufeff") // spreadsheet programs treat it as the encoding's mark
 				names := csv.NewWriter(&line)
 				_ = names.Write(marketplacecmd.Columns) // to memory
 				names.Flush()

@@ -46,7 +46,7 @@ func TestRowsOfAFileBecomeProducts(t *testing.T) {
 	require.Equal(t, "Nail,Hook of 2", names(o.Anonymous(), "company_id="+k.ID.String()))
 	sent(t, c, bulk, "name,price\n,\na,x").Status(200).Contains(`"success":false,"created":0,"failed":1`)
 
-	// What was imported is changed like every other product.
+	// An imported product is changed like every other product.
 	var found struct {
 		Data []struct {
 			ID uuid.UUID `json:"id"`
@@ -119,7 +119,7 @@ func TestAFileOfManyRowsIsImportedInBatches(t *testing.T) {
 	}
 	require.Equal(t, 6, batches)
 
-	// Every page is where it would be if all were listed, also behind the borders of buckets.
+	// Every page has the same rows as the whole list, even across the borders of buckets.
 	for _, page := range []int{1, 2, 10, 11, 20, 25, 26} {
 		var want []string
 		for i := range 100 {

@@ -27,7 +27,7 @@ type ByCompany struct {
 	ID string `path:"id" doc:"The company's id"`
 }
 
-// stream returns the id in the one form that it has in the log. What is no id names no company.
+// stream returns the id in its canonical form. For an invalid id it returns one that no company has.
 func (in ByCompany) stream() (string, error) {
 	if !company.IsID(in.ID) {
 		return "", company.ErrNotFound
@@ -35,13 +35,13 @@ func (in ByCompany) stream() (string, error) {
 	return strings.ToLower(in.ID), nil
 }
 
-// DomainCheck is the answer to whether a domain is free.
+// DomainCheck reports whether a domain is free.
 type DomainCheck struct {
 	Available bool                      `json:"available" doc:"No company here has claimed it, or nobody can"`
 	Company   *marketplaceview.Claimant `json:"company" doc:"The company that has"`
 }
 
-// Said is an answer for people.
+// Said is a response with a text for people.
 type Said struct {
 	Message string `json:"message" doc:"Result of the request"`
 }
@@ -62,7 +62,7 @@ func (r *Routes) Companies() {
 				rows, total, err := r.Views.Companies(ctx, api.At(ctx), in.Get(), in.CompanyFilter)
 				return api.MarketplacePage(in.Get(), rows, total, err)
 			}
-			of := api.Caller(ctx).Workspace // who keeps its books prints the name of its company, and may do nothing in the marketplace
+			of := api.Caller(ctx).Workspace // a bookkeeper prints the name of the company, without rights in the marketplace
 			switch {
 			case api.Caller(ctx).Type == "":
 				return nil, api.ErrNotAuthenticated
@@ -159,7 +159,7 @@ func (r *Routes) Companies() {
 		})
 }
 
-// addEmail adds what only members of a company see.
+// addEmail adds the fields that only members of a company see.
 func (r *Routes) addEmail(ctx context.Context, c *marketplaceview.Company) error {
 	l, err := commands.Load(ctx, r.Commands.Fresh(), company.Kind, c.ID.String())
 	if err != nil || l.Workspace != mayRead(ctx) {
@@ -172,7 +172,7 @@ func (r *Routes) addEmail(ctx context.Context, c *marketplaceview.Company) error
 	return err
 }
 
-// companyWritten returns a company as a command left it, with what only members see.
+// companyWritten returns a company after a command, with the fields that only members see.
 func (r *Routes) companyWritten(ctx context.Context, out commands.Outcome[company.State], err error) (*api.Tagged[CompanyAnswer], error) {
 	if err == nil {
 		out.State, err = commands.Reveal(ctx, r.Commands, out.State)
@@ -186,17 +186,17 @@ func (r *Routes) companyWritten(ctx context.Context, out commands.Outcome[compan
 	})
 }
 
-// CompanyAnswer is the answer to a change of a company.
+// CompanyAnswer is the response to a change of a company.
 type CompanyAnswer struct {
 	marketplaceview.Company
 
 	Warnings []fault.Field `json:"warnings,omitempty" doc:"What is kept as it came, and not used"`
 }
 
-// companyShown returns a company as a command left it.
+// companyShown returns a company after a command.
 func companyShown(out commands.Outcome[company.State]) marketplaceview.Company {
 	s, p := out.State, out.State.Profile
-	id, _ := uuid.Parse(out.ID) // the command has given it
+	id, _ := uuid.Parse(out.ID) // the command has accepted the id
 	return marketplaceview.Company{
 		ID: id, Name: s.Name, Slug: s.Slug, Description: p.Description.Of(nil), Category: p.Category.Of(nil), SubCategory: p.SubCategory.Of(nil),
 		Website: p.Website.Of(nil), Domain: p.Domain.Of(nil), AddressLine1: p.AddressLine1.Of(nil), City: p.City.Of(nil), State: p.State.Of(nil),

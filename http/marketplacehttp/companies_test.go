@@ -17,7 +17,7 @@ const companies = "/api/v1/companies"
 
 func of(id any) string { return fmt.Sprintf("%s/%s", companies, id) }
 
-// seller returns who may write what a workspace sells.
+// seller returns a caller with write access to a workspace's marketplace data.
 func seller(o *apptest.Server, workspace string) *apitest.Client {
 	return o.Bearer(o.Key(workspace, `{"marketplace":"write"}`).Key)
 }
@@ -28,7 +28,7 @@ func founded(t *testing.T, c *apitest.Client, body string) (made marketplaceview
 	return made
 }
 
-// unique returns a word of letters that no other test has.
+// unique returns a word of letters that is unique among tests.
 func unique() string {
 	return strings.Map(func(c rune) rune {
 		if c >= '0' && c <= '9' {
@@ -73,7 +73,7 @@ func TestACompanyIsReadByItsIDAndItsSlug(t *testing.T) {
 	require.Equal(t, byID.Text, o.Anonymous().GET(of(first.Slug)).Status(200).Text)
 	require.Contains(t, byID.Text, `"city":"Surat","state":null`)
 
-	// The slug stays, whatever the name is, and is not given again.
+	// The slug stays when the name changes, and is not given again.
 	renamed := c.PATCH(of(first.ID), `{"name":"Other"}`).Status(200)
 	require.Equal(t, renamed.Text, o.Anonymous().GET(of(first.Slug)).Status(200).Text)
 	c.DELETE(of(first.ID)).Status(204)
@@ -120,7 +120,7 @@ func TestADomainBelongsToOneCompany(t *testing.T) {
 	check("shop." + domain).Status(200).Body(`{"available":true,"company":null}`)
 	check("x").Problem(422, "Validation error", "domain", "expected a domain, as in example.org")
 
-	// A mail provider's belongs to nobody, and what is given up is free.
+	// A mail provider's domain belongs to nobody, and a released domain is free.
 	for _, name := range []string{"C", "D"} {
 		founded(t, c, `{"name":"`+name+`","domain":"gmail.com"}`)
 	}
@@ -138,7 +138,7 @@ func TestACompanyGetsTheDomainOfItsCreatorsMail(t *testing.T) {
 	asha.GET("/api/v1/users/me").Status(200).Contains(`"company_id":null`)
 	k := founded(t, asha.Client, `{"name":"Asha"}`)
 	require.Equal(t, domain, *k.Domain)
-	require.Nil(t, founded(t, asha.Client, `{"name":"Asha"}`).Domain, "it is taken, and nobody asked for it")
+	require.Nil(t, founded(t, asha.Client, `{"name":"Asha"}`).Domain, "an implicit domain that is taken is not an error")
 	asha.GET("/api/v1/users/me").Status(200).Contains(`"company_id":"` + k.ID.String())
 }
 

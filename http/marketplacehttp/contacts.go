@@ -27,10 +27,10 @@ type ByContact struct {
 	ID string `path:"contact_id" doc:"The contact's id"`
 }
 
-// id returns the id. What is none names no contact.
+// id returns the id. For an invalid id it returns one that no contact has.
 func (in ByContact) id() (uuid.UUID, error) { return idOr(in.ID, companycontact.ErrNotFound) }
 
-// idOr returns an id, or the error for a text that is none.
+// idOr returns an id, or the error for an invalid one.
 func idOr(text string, none error) (uuid.UUID, error) {
 	id, err := uuid.Parse(text)
 	if err != nil || !company.IsID(text) {
@@ -39,7 +39,7 @@ func idOr(text string, none error) (uuid.UUID, error) {
 	return id, nil
 }
 
-// ContactChange is the answer to a change.
+// ContactChange is the response to a change.
 type ContactChange struct {
 	marketplaceview.Contact
 
@@ -49,7 +49,7 @@ type ContactChange struct {
 // SchemaName is the name in the document.
 func (ContactChange) SchemaName() string { return "CompanyContactChange" }
 
-// admitted refuses callers without a credential where contacts are not public.
+// admitted refuses callers without a credential if contacts are not public.
 func (r *Routes) admitted(ctx context.Context) error {
 	if r.KnownOnly && api.Caller(ctx).Type == "" {
 		return api.ErrNotAuthenticated
@@ -57,7 +57,7 @@ func (r *Routes) admitted(ctx context.Context) error {
 	return nil
 }
 
-// mayRead returns the workspace whose records the caller sees although others do not, uuid.Nil for none.
+// mayRead returns the workspace whose hidden records the caller sees, uuid.Nil for none.
 func mayRead(ctx context.Context) uuid.UUID {
 	if who := api.Caller(ctx); who.May(area, actor.Read) {
 		return who.Workspace
@@ -65,7 +65,7 @@ func mayRead(ctx context.Context) uuid.UUID {
 	return uuid.Nil
 }
 
-// Contacts registers the people to turn to at companies.
+// Contacts registers the operations on companies' contact persons.
 func (r *Routes) Contacts() {
 	reads := []string{"contacts"}
 	api.Handle(r.API, closed(api.Op{
@@ -145,10 +145,10 @@ func contactAnswer(w marketplacecmd.ContactWritten) ContactChange {
 	return ContactChange{Contact: shown, Warnings: append(w.Ignored, wording.Unread("phone", shown.Phone)...)}
 }
 
-// contactShown returns a contact as a command left it.
+// contactShown returns a contact after a command.
 func contactShown(w marketplacecmd.ContactWritten) marketplaceview.Contact {
 	s := w.State
-	id, _ := uuid.Parse(w.ID) // the command has given it
+	id, _ := uuid.Parse(w.ID) // the command has accepted the id
 	c := marketplaceview.Contact{
 		ID: id, FirstName: s.FirstName.Value.Shown(), LastName: s.LastName.Value.Shown(), Email: s.Email.Value.Shown(),
 		Phone:       s.Phone.Value.Shown(),

@@ -32,7 +32,7 @@ func TestAnybodyNamesAContactAndMembersDecideTheRest(t *testing.T) {
 	first := contactOf(t, stranger, mill.ID, `,"is_primary":true,"phone":"98123 45678","last_name":" "`)
 	require.Equal(t, []any{true, "+919812345678", (*string)(nil)}, []any{first.IsPrimary, *first.Phone, first.LastName})
 	second := contactOf(t, stranger, mill.ID, `,"is_primary":true`)
-	require.False(t, second.IsPrimary, "a stranger takes the place of nobody")
+	require.False(t, second.IsPrimary, "a non-member replaces no primary contact")
 
 	changed := stranger.PATCH(contactAt(first.ID),
 		`{"email":"rani@example.org","company_id":"`+shop.ID.String()+`","is_primary":false}`).Status(200)
@@ -65,7 +65,7 @@ func TestAnybodyNamesAContactAndMembersDecideTheRest(t *testing.T) {
 		stranger.PATCH(contactAt(id), `{}`).Problem(404, "Contact not found")
 		c.DELETE(contactAt(id)).Problem(404, "Contact not found")
 	}
-	require.True(t, contactOf(t, stranger, mill.ID, `,"is_primary":true`).IsPrimary, "the first one is gone")
+	require.True(t, contactOf(t, stranger, mill.ID, `,"is_primary":true`).IsPrimary, "the first one was deleted")
 
 	var alone marketplaceview.Contact
 	stranger.POST(contacts, `{"first_name":"A","email":"a@example.org","company_id":null}`).Status(201).JSON(&alone)
@@ -123,7 +123,7 @@ func TestContactsMayBeForKnownCallersAlone(t *testing.T) {
 	o.Anonymous().POST(contacts, `{"first_name":"A","email":"a@example.org"}`).Problem(401, "Not authenticated")
 	seller(o, o.Abroad).GET(contactAt(asha.ID)).Status(200)
 
-	// The first deletion has the tables rewritten, the next one waits for its turn.
+	// The first deletion triggers the rewrite of the tables, the next one waits for its turn.
 	c.DELETE(contactAt(asha.ID)).Status(204)
 	some := func(state string) func() bool {
 		return func() bool { return len(o.Jobs("kind=scrub_tables&state="+state)) > 0 }
@@ -132,7 +132,7 @@ func TestContactsMayBeForKnownCallersAlone(t *testing.T) {
 	c.DELETE(contactAt(rani.ID)).Status(204)
 	require.Eventually(t, some("scheduled"), time.Minute, 5*time.Millisecond)
 	before := len(o.Jobs("kind=scrub_tables&state=completed"))
-	// An operator's erasure does not.
+	// An operator's erasure does not wait.
 	buyer := contactOf(t, c, mill.ID, "")
 	o.Operator().POST("/ops/erasures", `{"email":"asha@example.org"}`).Status(202).Body(`{"subjects":1}`)
 	c.GET(contactAt(buyer.ID)).Problem(404, "Contact not found")

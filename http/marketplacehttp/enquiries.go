@@ -42,14 +42,14 @@ func enquiryOp(id, method, path, summary string) api.Op {
 		Reads: []string{"enquiries"}})
 }
 
-// EnquiryAnswer is the answer to a buyer.
+// EnquiryAnswer is the response to a buyer.
 type EnquiryAnswer struct {
 	marketplaceview.SentEnquiry
 
 	Warnings []fault.Field `json:"warnings,omitempty" doc:"What is kept as it came, and not used"`
 }
 
-// Enquiries registers what companies are asked.
+// Enquiries registers the operations on enquiries.
 func (r *Routes) Enquiries() {
 	api.Handle(r.API, open(api.Op{
 		ID: "create-enquiry", Method: "POST", Path: enquiries,
@@ -130,10 +130,10 @@ func (r *Routes) Enquiries() {
 	})
 }
 
-// sentShown returns an enquiry as a command left it, for the buyer.
+// sentShown returns an enquiry after a command, for the buyer.
 func sentShown(out marketplacecmd.EnquiryOutcome) marketplaceview.SentEnquiry {
 	s := out.State
-	id, _ := uuid.Parse(out.ID) // the command has given it
+	id, _ := uuid.Parse(out.ID) // the command has accepted the id
 	return marketplaceview.SentEnquiry{
 		ID: id, ToCompanyID: s.Company, ProductID: s.Product, Message: s.Message.Shown(), Quantity: s.Quantity, UserName: s.Name.Shown(),
 		UserEmail: s.Email.Shown(),
@@ -142,7 +142,7 @@ func sentShown(out marketplacecmd.EnquiryOutcome) marketplaceview.SentEnquiry {
 	}
 }
 
-// enquiryShown returns an enquiry as a command left it, for the company.
+// enquiryShown returns an enquiry after a command, for the company.
 func enquiryShown(out marketplacecmd.EnquiryOutcome, told enquiry.Notifications) marketplaceview.Enquiry {
 	e := marketplaceview.Enquiry{SentEnquiry: sentShown(out), Notes: out.State.Notes.Shown()}
 	if told.Lead != "" {
@@ -170,6 +170,6 @@ func enquiryShown(out marketplacecmd.EnquiryOutcome, told enquiry.Notifications)
 // Feed follows the log.
 type Feed interface {
 	Head(ctx context.Context) (event.Position, error)
-	// Follow hands over the events after a position as they are written.
+	// Follow passes on the events after a position as they are appended.
 	Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error
 }

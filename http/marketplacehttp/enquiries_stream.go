@@ -18,13 +18,13 @@ import (
 
 const (
 	streamPage    = 100              // enquiries that are read at once
-	streamTimeout = 30 * time.Second // in which the tables have an enquiry that the log has
+	streamTimeout = 30 * time.Second // maximum delay of the tables
 )
 
 var errLastEvent = fault.Fields(fault.Field{Field: "Last-Event-ID", Message: "expected the id of an event"})
 
-// followEnquiries registers the stream of new enquiries. The log only wakes it: what it sends is read from the tables, so that a client who
-// comes back after a long time costs no more than its enquiries.
+// followEnquiries registers the stream of new enquiries. The log only wakes it. It reads enquiries from the tables, so a client that
+// returns after a long time costs no more than its enquiries.
 func (r *Routes) followEnquiries() {
 	api.Stream(r.API, enquiryOp("follow-enquiries", "GET", "/stream",
 		"Stream new enquiries to the caller's companies. Last-Event-ID resumes the stream."),
@@ -64,7 +64,7 @@ type tail struct {
 	sent      int64 // position of the last enquiry
 }
 
-// take sends what follows from events.
+// take sends the enquiries of events.
 func (t *tail) take(ctx context.Context, events []event.Stored) error {
 	for _, e := range events {
 		if category, _ := event.SplitStream(e.Stream); category != enquiry.Kind.Category() {
@@ -83,12 +83,12 @@ func (t *tail) take(ctx context.Context, events []event.Stored) error {
 	return nil
 }
 
-// catchUp sends the enquiries that the log has up to a position.
+// catchUp sends the enquiries up to a position of the log.
 func (t *tail) catchUp(ctx context.Context, to event.Position) error {
 	at := &readmodels.At{Min: to, Wait: streamTimeout}
 	for {
 		rows, err := t.views.EnquiriesAfter(ctx, at, t.workspace, t.sent, streamPage)
-		if errors.Is(err, readmodels.ErrPositionTimeout) { // the client comes again
+		if errors.Is(err, readmodels.ErrPositionTimeout) { // the client reconnects
 			return nil
 		}
 		if err != nil {

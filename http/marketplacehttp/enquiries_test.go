@@ -28,7 +28,7 @@ const enquiries = "/api/v1/enquiries"
 
 func enquiryAt(id any) string { return fmt.Sprintf("%s/%s", enquiries, id) }
 
-// buyerOf returns the address of who asks a company: each company has its own buyer, since tests that share a system erase theirs.
+// buyerOf returns a company's own buyer address: tests that share a system erase their buyers.
 func buyerOf(company any) string { return fmt.Sprintf("asha.%v@example.org", company) }
 
 func asking(company any, more string) string {
@@ -186,7 +186,7 @@ func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
 	require.Equal(t, []any{"failed", "the crm refused the lead (422)", (*string)(nil)},
 		[]any{e.Notifications.CRM.Status, *e.Notifications.CRM.Error, e.CRMLeadID})
 
-	// Its own address counts once somebody who reads it has confirmed it, its phone once it has written.
+	// Its own address counts once a reader has confirmed it, its phone once it has written.
 	asks := o.Address("asks")
 	owner.PATCH(of(mill.ID), `{"email":"`+strings.ToUpper(asks)+`"}`).Status(200).Contains(`"email":"`+asks, `"email_confirmed":false`)
 	require.NotContains(t, o.Anonymous().GET(of(mill.ID)).Status(200).Text, asks)
@@ -219,7 +219,7 @@ func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
 		o.Operator().GET("/ops/outbox?page_size=1000&port="+port).Status(200).Contains(`"enquiry_id":"`+e.ID.String(), to)
 	}
 
-	// The buyer is forgotten; what they asked for stays.
+	// The buyer is erased; the enquiry stays.
 	owner.PATCH(enquiryAt(e.ID), `{"notes":"Asha called"}`).Status(200)
 	o.Operator().POST("/ops/erasures", `{"phone":"98123 45671"}`).Status(202).Body(`{"subjects":1}`)
 	owner.GET(enquiryAt(e.ID)).Status(200).Contains(`"user_name":null`, `"user_email":null`, `"message":null`, `"notes":null`, `"quantity":7`)
@@ -253,19 +253,19 @@ func TestACrowdOfEnquiriesComesAsADigest(t *testing.T) {
 	mill := founded(t, owner.Client, `{"name":"Mill"}`)
 	first := notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, "").ID)
 	second := notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, "").ID)
-	if first.CreatedAt.Hour() != second.CreatedAt.Hour() { // the hour began in between, so that there is room for one more
+	if first.CreatedAt.Hour() != second.CreatedAt.Hour() { // an hour began in between, so one more is allowed
 		second = notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, "").ID)
 	}
 	require.Equal(t, "too many enquiries within an hour: a digest follows", *second.Notifications.Email.Error)
 	require.Equal(t, "sent", second.Notifications.CRM.Status)
 	require.Contains(t, leads, second.ID.String())
-	require.Eventually(t, func() bool { // it looks whether the hour is over, and waits for its end
+	require.Eventually(t, func() bool { // it checks whether the hour is over, and waits for its end
 		digests := o.Jobs("kind=send_digest")
 		require.Len(t, digests, 1)
 		return digests[0].State == "scheduled"
 	}, time.Minute, 20*time.Millisecond)
 
-	// A digest does not count what came after its hour, however late it is sent: the mail server, or this one, may have been down.
+	// A digest does not count enquiries after its hour, however late it is sent: the mail server, or this one, may have been down.
 	before, err := o.Sys.Marketplace.EnquiriesWithin(t.Context(), nil, uuid.MustParse(owner.Workspace), mill.ID,
 		first.CreatedAt.Add(-time.Hour),
 		10)
@@ -382,8 +382,8 @@ func TestAnEnquiryThatCannotBeKeptIsA500(t *testing.T) {
 	asked(t, o.Anonymous(), mill.ID, "")
 }
 
-// Enquiries that come together are told by one job. One of them that the crm does not take for now holds up none of the others, and nobody
-// is told twice.
+// One job notifies the companies of enquiries that come together. If the crm refuses one for now, that delays none of the others, and no
+// company is notified twice.
 func TestAnEnquiryThatWaitsForItsCRMHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	s := apptest.Settings(t, apptest.Database(t))
@@ -444,6 +444,6 @@ func TestAnEnquiryThatWaitsForItsCRMHoldsUpNoOther(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	for id, n := range calls {
-		require.True(t, n == 1 || id == slow, "%s was told %d times", id, n)
+		require.True(t, n == 1 || id == slow, "%s was notified %d times", id, n)
 	}
 }

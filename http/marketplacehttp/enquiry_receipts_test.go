@@ -24,15 +24,15 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// network is a deployment whose own sender PN9 tells of enquiries, with a company that hears by chat.
+// network is a deployment whose own sender PN9 notifies of enquiries, with a company that is notified by chat.
 type network struct {
 	*apptest.Server
 
 	t     *testing.T
 	owner apptest.Person
 	mill  marketplaceview.Company
-	posts atomic.Int64 // messages that the network got
-	mute  atomic.Bool  // none of them has an answer
+	posts atomic.Int64 // messages that the network received
+	mute  atomic.Bool  // it responds to none
 	calls int
 }
 
@@ -65,7 +65,7 @@ func onNetwork(t *testing.T) *network {
 	return n
 }
 
-// receipt posts a signed receipt about a notice, and returns what became of it.
+// receipt posts a signed receipt about a notice, and returns its result.
 func (n *network) receipt(secret, sender string, enquiry uuid.UUID, status string) marketplaceview.Notification {
 	n.t.Helper()
 	n.post(secret, sender, enquiry, status)
@@ -82,7 +82,7 @@ func (n *network) post(secret, sender string, enquiry any, status string) {
 	}, time.Minute, 10*time.Millisecond)
 }
 
-// received returns the calls that were received, the newest first.
+// received returns the received calls, newest first.
 func (n *network) received() (all []opsview.Webhook) {
 	n.t.Helper()
 	n.Operator().GET("/ops/webhooks?page_size=1000&endpoint=receive-social").Status(200).JSON(&all)
@@ -103,7 +103,7 @@ func (n *network) call(secret, sender string, enquiry any, status string) {
 		"application/json").POST("/api/webhook/social", body).Status(200)
 }
 
-// chat returns what became of a notice by chat.
+// chat returns the result of a notice by chat.
 func (n *network) chat(id uuid.UUID) marketplaceview.Notification {
 	n.t.Helper()
 	var e marketplaceview.Enquiry
@@ -121,7 +121,7 @@ func TestAReceiptSettlesANoticeByChat(t *testing.T) {
 	n := onNetwork(t)
 	e := notified(t, n.owner.Client, asked(t, n.Anonymous(), n.mill.ID, "").ID)
 	require.Equal(t, "sent", e.Notifications.Chat.Status)
-	require.Equal(t, "sent", n.receipt(ours, "PN8", e.ID, unreachable).Status, "another sender's receipt says nothing")
+	require.Equal(t, "sent", n.receipt(ours, "PN8", e.ID, unreachable).Status, "another sender's receipt has no effect")
 	for range 2 {
 		is := n.receipt(ours, "PN9", e.ID, unreachable)
 		require.Equal(t, "failed", is.Status)
@@ -141,7 +141,7 @@ func TestAReceiptSettlesANoticeByChat(t *testing.T) {
 		require.Equal(t, "sent", is.Status, status)
 		require.Nil(t, is.Error, status)
 	}
-	n.post(ours, "PN9", uuid.New(), unreachable) // of nobody's enquiry
+	n.post(ours, "PN9", uuid.New(), unreachable) // of no known enquiry
 	n.post(ours, "PN9", "x", unreachable)
 
 	closed := notified(t, n.owner.Client, asked(t, n.Anonymous(), n.mill.ID, "").ID)
@@ -150,7 +150,7 @@ func TestAReceiptSettlesANoticeByChat(t *testing.T) {
 	uncoded := notified(t, n.owner.Client, asked(t, n.Anonymous(), n.mill.ID, "").ID)
 	require.Equal(t, "The network refused the request", *n.receipt(ours, "PN9", uncoded.ID, `"failed"`).Error)
 
-	// A channel's own secret speaks for its channel, not for the deployment.
+	// A channel's own secret is valid for its channel, not for the deployment.
 	told := notified(t, n.owner.Client, asked(t, n.Anonymous(), n.mill.ID, "").ID)
 	n.owner.POST("/api/channels",
 		`{"name":"Own","type":"chat","apiKey":"good","settings":{"senderId":"PN9","appSecret":"own-secret"}}`).Status(201)
@@ -180,5 +180,5 @@ func TestAReceiptSaysThatAnUnansweredNoticeWentOut(t *testing.T) {
 	n.Operator().GET("/ops/outbox?port=chat").Status(200).Contains(`"to":"+919812345111"`, `"status":"sent"`, "Asha Rao")
 	n.Operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", n.Jobs("kind=notify_by_chat")[0].ID), nil).Status(200)
 	require.Eventually(t, func() bool { return n.Jobs("kind=notify_by_chat")[0].State == "completed" }, time.Minute, 10*time.Millisecond)
-	require.Equal(t, int64(1), n.posts.Load(), "nobody is told twice")
+	require.Equal(t, int64(1), n.posts.Load(), "no company is notified twice")
 }

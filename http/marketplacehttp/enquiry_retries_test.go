@@ -15,7 +15,7 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// The crm never takes the enquiry. The test moves the clock to each try.
+// The crm never accepts the enquiry. The test moves the clock to each try.
 func TestANotificationIsTriedEightTimesOverADay(t *testing.T) {
 	t.Parallel()
 	s := apptest.Settings(t, apptest.Database(t))

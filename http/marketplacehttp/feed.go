@@ -21,13 +21,13 @@ const (
 	xmlType = "application/xml; charset=utf-8"
 	rssType = "application/rss+xml; charset=utf-8"
 
-	// feedVersion is part of the feed's tag: a change of what is written raises it.
+	// feedVersion is part of the feed's tag: a change of the format increases it.
 	feedVersion = 3
 
-	// maxTitle is how many characters of a title commerce managers take.
+	// maxTitle is the maximum length of a title for commerce managers, in characters.
 	maxTitle = 150
 
-	// feedKept is how long a feed may be kept without asking again (CONTRACT.md 7.1).
+	// feedKept is how long a feed may be cached (CONTRACT.md 7.1).
 	feedKept = 5 * time.Minute
 )
 
@@ -77,7 +77,7 @@ func (r *Routes) Feed() {
 	})
 }
 
-// catalogXML returns the parts of a feed as SPEC.txt has it.
+// catalogXML returns the parts of a feed in SPEC.txt's form.
 func catalogXML() (begin string, each func(*bytes.Buffer, marketplaceview.Offer), end string) {
 	return "<catalog>", func(b *bytes.Buffer, o marketplaceview.Offer) {
 		b.WriteString("<product>")
@@ -92,8 +92,8 @@ func catalogXML() (begin string, each func(*bytes.Buffer, marketplaceview.Offer)
 	}, "</catalog>\n"
 }
 
-// catalogRSS returns the parts of a feed as the large commerce managers read it. What has no image or no price, or is discontinued, is
-// left out: they refuse it.
+// catalogRSS returns the parts of a feed in the form for the large commerce managers. It omits products without an image or a price, and
+// discontinued ones, because they refuse these.
 func (r *Routes) catalogRSS(brand string) (begin string, each func(*bytes.Buffer, marketplaceview.Offer), end string) {
 	frontend := strings.TrimSuffix(r.Frontend, "/")
 	var b bytes.Buffer
@@ -131,7 +131,7 @@ func (r *Routes) catalogRSS(brand string) (begin string, each func(*bytes.Buffer
 	}, "</channel></rss>\n"
 }
 
-// titled returns a name that is not longer than a title: of a longer one, the words that fit.
+// titled returns a name cut to the words that fit in a title.
 func titled(name []byte) []byte {
 	runes := []rune(string(name))
 	if len(runes) <= maxTitle {
@@ -144,7 +144,7 @@ func titled(name []byte) []byte {
 	return []byte(strings.TrimSpace(short))
 }
 
-// element writes an element with a text, without the characters that XML does not have.
+// element writes an element with a text, without the characters that XML excludes.
 func element(b *bytes.Buffer, name string, text []byte) {
 	b.WriteByte('<')
 	b.WriteString(name)
@@ -159,12 +159,12 @@ func element(b *bytes.Buffer, name string, text []byte) {
 	b.WriteByte('>')
 }
 
-// marked reports whether XML may want a character in another way.
+// marked reports whether XML may require an escape for a character.
 func marked(c rune) bool {
 	return c < ' ' || c >= 0x7f || c == '<' || c == '>' || c == '&' || c == '\'' || c == '"'
 }
 
-// inXML drops a character that XML 1.0 does not have (section 2.2).
+// inXML drops a character that XML 1.0 excludes (section 2.2).
 func inXML(c rune) rune {
 	if c == '\t' || c == '\n' || c == '\r' || c >= 0x20 && c <= 0xd7ff || c >= 0xe000 && c < 0xfffe || c >= 0x10000 && c <= 0x10ffff {
 		return c
@@ -172,7 +172,7 @@ func inXML(c rune) rune {
 	return -1
 }
 
-// decimalOf returns an amount with two places.
+// decimalOf returns an amount with two decimal places.
 func decimalOf(hundredths int64) []byte {
 	return fmt.Appendf(nil, "%d.%02d", hundredths/100, hundredths%100)
 }

@@ -105,7 +105,7 @@ func TestTheFeedOfCommerceManagersHasWhatTheyTake(t *testing.T) {
 	require.Equal(t, 1, strings.Count(text, "item"+"\n"), text)
 	require.Contains(t, text, "image_link = https://cdn.example/1.jpg\nadditional_image_link = "+
 		"https://cdn.example/2.jpg?a=1&b=2\nadditional_image_link = https://cdn.example/3.jpg\n")
-	require.Contains(t, text, "\ndescription = "+name+"\n", "the name, where nothing is said")
+	require.Contains(t, text, "\ndescription = "+name+"\n", "the name, if there is no description")
 	_, title, _ := strings.Cut(text, "\nitem\n")
 	_, title, _ = strings.Cut(title, "title = ")
 	title, _, _ = strings.Cut(title, "\n")
@@ -139,7 +139,7 @@ func TestAFeedThatDidNotChangeIsNotSentAgain(t *testing.T) {
 		o.Anonymous().With(have...).GET(feed(k.ID)).Status(200)
 	}
 
-	// What changes the catalog changes the tag; what does not, does not.
+	// A change of the catalog changes the tag; any other change does not.
 	last := tag
 	changed := func(what string, change func()) {
 		change()

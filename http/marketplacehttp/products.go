@@ -26,7 +26,7 @@ type ByProduct struct {
 	ID string `path:"id" doc:"The product's id"`
 }
 
-// id returns the id. What is none names no product.
+// id returns the id. For an invalid id it returns one that no product has.
 func (in ByProduct) id() (uuid.UUID, error) {
 	return idOr(in.ID, product.ErrNotFound)
 }
@@ -46,7 +46,7 @@ var (
 	errNotVisible = fault.New(fault.Forbidden, "Not enough permissions to see this company's inactive products")
 )
 
-// seller returns the company that a request is about: the one that it names, or the only one of the caller's.
+// seller returns the request's company: the one that it names, or the caller's only one.
 func (r *Routes) seller(ctx context.Context, named *uuid.UUID) (uuid.UUID, error) {
 	if named != nil {
 		return *named, nil
@@ -132,7 +132,7 @@ func (r *Routes) Products() {
 		})
 }
 
-// inactiveOf returns the company whose products the caller may see although nobody else does.
+// inactiveOf returns the company whose hidden products the caller sees.
 func (r *Routes) inactiveOf(ctx context.Context, named *uuid.UUID) (uuid.UUID, error) {
 	who := api.Caller(ctx)
 	switch {
@@ -162,10 +162,10 @@ func (r *Routes) inactiveOf(ctx context.Context, named *uuid.UUID) (uuid.UUID, e
 	return uuid.Nil, errNotVisible
 }
 
-// productShown returns a product as a command left it.
+// productShown returns a product after a command.
 func productShown(out commands.Outcome[product.State]) marketplaceview.Product {
 	s := out.State
-	id, _ := uuid.Parse(out.ID) // the command has given it
+	id, _ := uuid.Parse(out.ID) // the command has accepted the id
 	images := s.Images.Value
 	if images == nil {
 		images = []string{}

@@ -84,7 +84,7 @@ func TestAProductBelongsToOneOfTheCallersCompanies(t *testing.T) {
 	foreign.DELETE(item(p.ID)).Problem(403, "Not enough permissions to modify this product")
 	o.Operator().PATCH(item(p.ID), `{"moq":2}`).Status(200).Contains(`"moq":2`)
 
-	// What a deleted company sold is gone at once.
+	// A deleted company's products are deleted at once.
 	c.DELETE(of(k.ID)).Status(204)
 	o.Anonymous().GET(item(p.ID)).Problem(404, "Product not found")
 	c.PATCH(item(p.ID), `{"moq":3}`).Problem(404, "Product not found")
@@ -116,7 +116,7 @@ func TestProductsAreListedAndFound(t *testing.T) {
 		require.Equal(t, found, names(o.Anonymous(), query), query)
 	}
 
-	// Only members see what is not active.
+	// Only members see inactive products.
 	o.Anonymous().GET(item(hidden.ID)).Problem(404, "Product not found")
 	c.GET(item(hidden.ID)).Status(200)
 	require.Equal(t, "hidden of 1", names(c, "is_active=false"))

@@ -22,7 +22,7 @@ type Routes struct {
 	Lookup   Lookup // nil: there is none
 
 	AnyGSTIN  bool // also those of special registrations
-	KnownOnly bool // contacts are for callers with a credential
+	KnownOnly bool // contacts require a credential
 }
 
 const area = actor.Marketplace
@@ -39,13 +39,13 @@ func (r *Routes) Register() {
 	r.Enquiries()
 }
 
-// open returns the operation as everybody may ask for it (CONTRACT.md D34, D35, W3).
+// open returns a public operation (CONTRACT.md D34, D35, W3).
 func open(op api.Op) api.Op {
 	op.Tags, op.Public, op.OptionalAuth = tags, true, true
 	return op
 }
 
-// closed returns the operation as members of the workspace may ask for it.
+// closed returns an operation for members of the workspace.
 func closed(op api.Op) api.Op {
 	op.Tags, op.Area = tags, area
 	return op

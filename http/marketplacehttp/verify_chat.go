@@ -13,17 +13,17 @@ import (
 	"bahi/readmodels"
 )
 
-// Lookup tells whether a phone is on the chat network. An error means that nobody knows.
+// Lookup reports whether a phone is on the chat network. After an error it is unknown.
 type Lookup interface {
 	OnChat(ctx context.Context, phone string) (bool, error)
 }
 
-// Evidence tells whether a workspace's own messages prove that a phone is on the chat network.
+// Evidence reports whether a workspace's own messages prove that a phone is on the chat network.
 type Evidence interface {
 	OnChat(ctx context.Context, at *readmodels.At, workspace uuid.UUID, phone string) (bool, error)
 }
 
-// loose is a text, or noText for any other value: the operation refuses no body that is JSON.
+// loose is a text, or noText for any other value: the operation accepts any JSON.
 type loose string
 
 const noText = loose("\x00")
@@ -37,7 +37,7 @@ func (l *loose) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ChatCheck is what is known of a phone.
+// ChatCheck is the result for a phone.
 type ChatCheck struct {
 	Phone   *string `json:"phone" doc:"As it is dialled; as it was sent where it is no number"`
 	IsValid bool    `json:"is_valid" doc:"There may be such a number"`
@@ -45,7 +45,7 @@ type ChatCheck struct {
 	Error   *string `json:"error" doc:"Error; null: none"`
 }
 
-// verifyChat registers the check of a phone. No message is ever sent to find out (CONTRACT.md 3.1.6, M17).
+// verifyChat registers the check of a phone. It never sends a message (CONTRACT.md 3.1.6, M17).
 func (r *Routes) verifyChat() {
 	api.Handle(r.API, open(api.Op{
 		ID: "verify-chat", Method: "POST", Path: enquiries + "/verify-chat",
@@ -74,7 +74,7 @@ func (r *Routes) verifyChat() {
 	})
 }
 
-// onChat asks the caller's own messages, and then the lookup. why says what could not be asked.
+// onChat asks the caller's own messages, and then the lookup. why names a source that failed.
 func (r *Routes) onChat(ctx context.Context, phone string) (found bool, why string, err error) {
 	if who := api.Caller(ctx); who.May(area, actor.Read) && who.Workspace != uuid.Nil {
 		if found, err = r.Evidence.OnChat(ctx, api.At(ctx), who.Workspace, phone[1:]); err != nil || found {

@@ -11,12 +11,12 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// Channels gives channels their senders.
+// Channels sets the senders of channels.
 type Channels interface {
 	Confirm(ctx context.Context, req commands.Request, id string) (commands.Outcome[channel.State], error)
 }
 
-// Senders registers the operation by which an operator says whose a sender is.
+// Senders registers the operation that assigns a sender to a channel.
 func (r *Routes) Senders() {
 	api.Handle(r.API, api.Op{
 		ID: "confirm-channel", Method: "POST", Path: "/ops/channels/{channel_id}/confirm", Tags: tags, Operator: true, Status: 200,

@@ -10,16 +10,16 @@ import (
 
 // Eraser erases people everywhere.
 type Eraser interface {
-	// EraseEverywhere forgets all who have an address or a phone, and returns how many there were.
+	// EraseEverywhere erases all subjects with an address or a phone, and returns their number.
 	EraseEverywhere(ctx context.Context, req commands.Request, email, phone string) (subjects int, err error)
 }
 
-// Erased is the answer to an erasure.
+// Erased is the response to an erasure.
 type Erased struct {
 	Subjects int `json:"subjects" doc:"Accounts, contacts, buyers, senders and invitations that had it"`
 }
 
-// Erasures registers the erasure of a person by what they are reached by.
+// Erasures registers the erasure of a person by address or phone.
 func (r *Routes) Erasures() {
 	api.Handle(r.API, api.Op{
 		ID: "erase-person", Method: "POST", Path: "/ops/erasures",

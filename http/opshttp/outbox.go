@@ -9,7 +9,7 @@ import (
 	"bahi/http/api"
 )
 
-// Captured is an embedded provider that keeps messages instead of sending them.
+// Captured is an embedded provider that stores messages instead of sending them.
 type Captured interface {
 	// Captured returns at most limit messages, newest first, after the first skip, and the number of all messages.
 	Captured(ctx context.Context, skip, limit int) ([]Message, int, error)

@@ -35,7 +35,7 @@ func (r *Routes) progress() {
 		})
 }
 
-// watch reports the build that is in progress at first, and no later one.
+// watch reports the build that is in progress at the start, and no later one.
 func (r *Routes) watch(ctx context.Context, first opsview.Projection, send func(api.Event) error) error {
 	if first.Build == nil {
 		return send(api.Event{Data: End{State: "none", Generation: first.Generation}})

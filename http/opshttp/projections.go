@@ -21,15 +21,15 @@ type Builds interface {
 	Rebuild(ctx context.Context, name string, how Rebuild) error
 	// Estimate returns the estimated cost of a rebuild.
 	Estimate(ctx context.Context, name string) (opsview.Estimate, error)
-	// Throttle limits the current build to that many events a second; 0: no limit.
+	// Throttle limits the current build to that many events per second; 0: no limit.
 	Throttle(ctx context.Context, name string, perSecond int) error
-	// Pause pauses the build, or if there is none the projection.
+	// Pause pauses the build or, without a build, the projection.
 	Pause(ctx context.Context, name string) error
-	// Resume resumes both.
+	// Resume resumes a paused build or projection.
 	Resume(ctx context.Context, name string) error
 	// Cancel ends the build and drops its tables.
 	Cancel(ctx context.Context, name string) error
-	// Accept lets the build become live although it differs.
+	// Accept lets the build become live despite its differences.
 	Accept(ctx context.Context, name string) error
 	// Rollback makes the previous generation live again; it is as current as the live one.
 	Rollback(ctx context.Context, name string) error
@@ -42,10 +42,10 @@ type Builds interface {
 
 // Rebuild has the options of a rebuild.
 type Rebuild struct {
-	Throttle   int           // events a second; 0: unlimited
+	Throttle   int           // events per second; 0: unlimited
 	Partitions int           // parts that fill in parallel; 0: chosen by the number of processors
 	Accept     bool          // accept differences from the live tables
-	Keep       time.Duration // how long the replaced generation follows the log; negative: the setting
+	Keep       time.Duration // how long the replaced generation stays up to date; negative: the setting
 }
 
 // ByProjection identifies a projection.

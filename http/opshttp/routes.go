@@ -22,7 +22,7 @@ type Routes struct {
 	Inbox    Inbox
 	Networks Channels
 	Eraser   Eraser
-	Captured map[string]Captured // by port; a missing port keeps nothing
+	Captured map[string]Captured // by port; a missing port stores nothing
 }
 
 var tags = []string{"Operations"}

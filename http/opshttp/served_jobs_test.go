@@ -16,7 +16,7 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// nobody is an address on which nobody ever listens: a free port could become another test's.
+// nobody is an address without a listener: a free port could become another test's.
 const nobody = "127.0.0.1:1"
 
 func TestMailServerOutageDelaysNobody(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// toldUntil reads the progress of a rebuild until it is as wanted, or to its end.
+// toldUntil reads the progress of a rebuild until a condition holds, or to its end.
 func toldUntil(t *testing.T, stream *apitest.Stream, wanted func(opsview.Build) bool) (end opshttp.End) {
 	t.Helper()
 	for {

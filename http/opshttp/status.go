@@ -9,7 +9,7 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// Status tells an operator whether anything needs a hand.
+// Status reports whether the deployment needs an operator.
 type Status struct {
 	Needs      []Need           `json:"needs" doc:"What needs an operator, the most urgent first; empty if all is well"`
 	Head       event.Position   `json:"head" doc:"Position of the newest event"`
@@ -18,7 +18,7 @@ type Status struct {
 	Outbox     map[string]int   `json:"outbox" doc:"Number of messages in the outbox, by port; mail is absent if a mail server is configured"`
 }
 
-// Need is a kind of things that need an operator.
+// Need is a kind of problems that need an operator.
 type Need struct {
 	What  string `json:"what" enum:"parked,differs,discarded,webhooks,retryable,paused" doc:"differs: a rebuild waits for a decision"`
 	Count int64  `json:"count" doc:"Number of them"`

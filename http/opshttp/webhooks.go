@@ -16,7 +16,7 @@ import (
 type Inbox interface {
 	// Body returns a call's body, nil if it was removed.
 	Body(ctx context.Context, id uuid.UUID) ([]byte, error)
-	// Replay handles a call again that is parked, had no effect, or rests after a failure.
+	// Replay handles a call again that is parked, had no effect, or waits after a failure.
 	Replay(ctx context.Context, id uuid.UUID) error
 }
 
@@ -25,7 +25,7 @@ type ByWebhook struct {
 	ID uuid.UUID `path:"webhook_id" doc:"The call's id"`
 }
 
-// WebhookBody is a call with what the provider sent.
+// WebhookBody is a call with its body.
 type WebhookBody struct {
 	opsview.Webhook
 

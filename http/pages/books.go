@@ -193,6 +193,7 @@ type rowLine struct {
 	Balances                []balance
 	Void                    bool
 	Reverses, ReversedBy    string
+	PairedWith              string
 	New                     bool // it was added just now
 }
 
@@ -200,7 +201,7 @@ type rowLine struct {
 func (v *visit) lineOf(kind string, row map[string]any) rowLine {
 	line := rowLine{
 		ID: plain(row["id"]), Date: textOf(row["date"]), Balances: v.lang.balancesOf(kind, row), Void: row["void"] == true,
-		Reverses: plain(row["reverses"]), ReversedBy: plain(row["reversed_by"]),
+		Reverses: plain(row["reverses"]), ReversedBy: plain(row["reversed_by"]), PairedWith: plain(row["paired_with"]),
 	}
 	line.Received = v.entryLines(kind, "in", row["in_entries"])
 	line.Given = v.entryLines(kind, "out", row["out_entries"])

@@ -46,6 +46,7 @@ type sent struct {
 	query           url.Values
 	faults          map[string]string
 	wrong           []string
+	todo            []choice // links to what has to be done before
 	status          int
 	answer          *display // of an operation whose answer is shown
 	tried           bool     // a dry run gave the answer
@@ -62,7 +63,7 @@ type actForm struct {
 	Main                                               bool // the first one of a page
 	Scope                                              string
 	Fields                                             []field
-	Links                                              []choice
+	Links, Todo                                        []choice
 	Wrong                                              []string
 	Address                                            string
 }
@@ -176,7 +177,9 @@ func (d *desk) act() (page, error) {
 		return page{}, err
 	case refused != nil:
 		in.status, in.faults = refused.Status, refused.faults()
-		if len(refused.Errors) == 0 {
+		if in.todo = d.todo(refused.Errors); in.todo != nil {
+			in.wrong, in.faults = []string{d.lang.said(refused.Detail)}, nil
+		} else if len(refused.Errors) == 0 {
 			in.wrong = []string{refused.Detail}
 		} else if d.lines && d.id != "" {
 			in.wrong = []string{detail(refused)}
@@ -370,7 +373,7 @@ const (
 
 // idOf returns the id of a record.
 func idOf(record map[string]any) string {
-	return cmp.Or(textOf(record["id"]), textOf(record["user_id"]), textOf(record["name"]))
+	return cmp.Or(textOf(record["id"]), textOf(record["user_id"]), textOf(record["name"]), textOf(record["through"]))
 }
 
 // rowSchema returns the schema of a record, as its list has it.

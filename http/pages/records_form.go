@@ -152,6 +152,7 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 		if d.refs != nil {
 			ofItems(f.Fields, "item-names")
 		}
+		f.Todo = mine.todo
 		f.Wrong = append(mine.wrong, misplaced(f.Fields, mine.faults)...)
 		if mine.status == http.StatusPreconditionFailed {
 			f.Wrong = nil // the page says it

@@ -40,8 +40,11 @@ func (v *visit) accountRefs(kind string) (refs, error) {
 	return newRefs(kind+"s", accounts), err
 }
 
-// accountsOf returns the ids and the names of the accounts of a kind.
+// accountsOf returns the ids and the names of the accounts of a kind; of all kinds, with the kind, where that is empty.
 func (v *visit) accountsOf(kind string) ([]choice, error) {
+	if kind == "" {
+		return v.allAccounts()
+	}
 	var all []map[string]any
 	_, err := v.call("list-"+kind+"s", request{}, &all)
 	accounts := make([]choice, len(all))
@@ -49,6 +52,21 @@ func (v *visit) accountsOf(kind string) ([]choice, error) {
 		accounts[i] = choice{Value: plain(a["id"]), Text: textOf(a["name"])}
 	}
 	return accounts, err
+}
+
+func (v *visit) allAccounts() (all []choice, err error) {
+	for number := 1; ; number++ {
+		found, total, err := v.accountsNamed("", "", number, accountsShown)
+		if err != nil || len(found) == 0 {
+			return all, err
+		}
+		for _, a := range found {
+			all = append(all, choice{Value: a.ID, Text: a.Name + " (" + v.lang.t(a.KindName) + ")"})
+		}
+		if len(all) >= total {
+			return all, nil
+		}
+	}
 }
 
 // folded returns a name as it is compared.

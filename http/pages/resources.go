@@ -118,7 +118,7 @@ var resources = slices.Concat(messagingResources, marketplaceResources)
 // resourceRoutes registers the pages of all resources.
 func (p *Pages) resourceRoutes() {
 	p.member("GET /app/list/channels/{id}/try", (*visit).tryWidget)
-	for _, r := range append(settingsResources(), enquiryResource()) {
+	for _, r := range append(settingsResources(), enquiryResource(), partiesResource(), confirmationResource()) {
 		p.resource(r)
 	}
 	for _, r := range resources {
@@ -195,6 +195,6 @@ func (r *resource) recordActions() (all []action) {
 
 // linked are the resources whose records a field names by their ids.
 var linked = map[string]string{
-	"audience": "lists", "channelId": "channels", "channelIds": "channels", "company_id": "companies", "contactId": "contacts",
+	"audience": "lists", "channelId": "channels", "channelIds": "channels", "company_id": "companies", "contactId": "contacts", "contact_id": "contacts",
 	"listId": "lists", "listIds": "lists", "templateId": "templates",
 }

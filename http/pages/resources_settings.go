@@ -17,6 +17,7 @@ var settingsParts = []place{
 	{Name: "API keys", Link: settings + "/keys", needs: "marketplace:read"},
 	{Name: "Company", Link: Path + "/list/companies", needs: "marketplace:read"},
 	{Name: "Books lock", Link: settings + "/books", needs: "ledger:read"},
+	{Name: "Closed periods", Link: settings + "/periods", needs: "ledger:read"},
 }
 
 func settingsSections(v *visit) (all []choice) {
@@ -115,7 +116,11 @@ func settingsResources() []*resource {
 					return map[string]any{"locked_through": lock["locked_through"]}
 				},
 			}},
+			links: func(*desk, map[string]any) []choice {
+				return []choice{{Value: settings + "/periods", Text: "Close the year"}}
+			},
 		},
+		periodResource(),
 	}
 	for _, r := range all {
 		r.sections = settingsSections

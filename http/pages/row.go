@@ -2,6 +2,7 @@ package pages
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -114,6 +115,8 @@ func (v *visit) editRow() (page, error) {
 		if do == "void" {
 			in.body = map[string]any{}
 		}
+	case "unpair":
+		operation, in.vars, in.body = "unpair-row", nil, map[string]any{"row": json.Number(id)}
 	case "reverse":
 		in.body = map[string]any{"date": form.Get("reversed_on")}
 	default:

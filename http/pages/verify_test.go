@@ -66,6 +66,13 @@ func TestVerifierWorksInABrowserAndFromAFile(t *testing.T) {
 	zipped := filepath.Join(t.TempDir(), "march.tar")
 	out, err := exec.CommandContext(t.Context(), "tar", "-cf", zipped, "-C", filepath.Dir(honest), "archive").CombinedOutput()
 	require.NoError(t, err, string(out))
+	ledgers := l.Forged(func(e []event.Stored) []event.Stored {
+		for i, event := range [][3]string{{"bank-1", "BankAccountOpened", `{"name":"HDFC"}`},
+			{"bankrow-1", "BankRowAdded", `{"account":1,"date":"2025-03-31","in_entries":[{"amount":12.5}]}`}} {
+			e[i].Stream, e[i].Type, e[i].Data = event[0], event[1], []byte(event[2])
+		}
+		return e[:2]
+	}).Archive(t)
 	forged := l.Forged(func(e []event.Stored) []event.Stored {
 		e[250].Data = []byte(`{"amount":1,"description":"<b>Bill</b>"}`)
 		return e
@@ -89,6 +96,15 @@ func TestVerifierWorksInABrowserAndFromAFile(t *testing.T) {
 		require.Equal(t, "Verified", title, text)
 		require.Contains(t, text, "The first 400 events are what was signed; 1 checkpoint agrees.")
 		p.Accessible()
+
+		p.Choose("#log input[webkitdirectory]", ledgers)
+		p.Click("#books")
+		_, text = verifies(p)
+		require.Contains(t, text, "closing bank 1 1250 0 1")
+		p.Accessible()
+		p.Choose("#tables", audittest.File(t, "tables.txt", []byte("bahi-books/v1 2 as_of - known_at -\n")))
+		_, text = verifies(p)
+		require.Contains(t, text, "DIFFERENT. The first difference of the file from the archive: the file ends before \"workspace ")
 
 		p.Choose("#log input[webkitdirectory]", bad)
 		p.Choose("#checkpoints", kept)

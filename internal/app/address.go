@@ -19,16 +19,14 @@ import (
 // DefaultAddr is where HTTP listens without a setting.
 const DefaultAddr = "127.0.0.1:8080"
 
-// endTimeout is how long a start waits for a process that was killed a moment ago: the kernel takes a while to close its files and its
-// port.
+// endTimeout is how long a start waits for a process that was just killed: the kernel takes a while to close its files and its port.
 const endTimeout = 5 * time.Second
 
-// retryPause is the pause between two looks.
+// retryPause is the pause between two tries.
 const retryPause = 20 * time.Millisecond
 
-// TakePlace locks a data folder and listens at an address. It waits for a process that is being ended, and records the address in the
-// folder for the
-// commands that ask the server. done gives both back.
+// TakePlace locks a data folder and listens at an address. It waits for a process that is ending. It records the address in the folder, for
+// commands that call the server. done releases both.
 func TakePlace(ctx context.Context, data, addr string) (listener net.Listener, done func(), err error) {
 	var lock *pgcluster.FolderLock
 	err = patiently(ctx, func() (again bool, err error) {
@@ -57,7 +55,7 @@ func TakePlace(ctx context.Context, data, addr string) (listener net.Listener, d
 	}, nil
 }
 
-// patiently tries until it succeeds, another try is of no use, or a process that was killed must have ended.
+// patiently tries until it succeeds, an error excludes a retry, or a killed process must have ended.
 func patiently(ctx context.Context, try func() (again bool, err error)) error {
 	for end := time.Now().Add(endTimeout); ; {
 		again, err := try()
@@ -74,12 +72,12 @@ func patiently(ctx context.Context, try func() (again bool, err error)) error {
 
 func addressFile(data string) string { return filepath.Join(data, "server.addr") }
 
-// ServerAddr returns where the server of a data folder listens: where a setting says, or where the server has recorded, or the default.
+// ServerAddr returns the address of a data folder's server: the setting, or the server's record, or the default.
 func ServerAddr(data, setting string) (string, error) {
 	addr := setting
 	if _, port, err := net.SplitHostPort(addr); addr != "" && err != nil {
 		return "", fmt.Errorf("BAHI_ADDR: %w", err)
-	} else if addr == "" || port == "0" { // the server's own choice
+	} else if addr == "" || port == "0" { // the server chooses one
 		text, err := os.ReadFile(addressFile(data))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("read the server's address: %w", err)
@@ -93,7 +91,7 @@ func ServerAddr(data, setting string) (string, error) {
 		return "", fmt.Errorf("%s: %w", addressFile(data), err)
 	}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
-		host = "127.0.0.1" // it listens everywhere, and a container may not know localhost
+		host = "127.0.0.1" // it listens everywhere, and a container may not resolve localhost
 	}
 	return net.JoinHostPort(host, port), nil
 }

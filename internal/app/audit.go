@@ -29,10 +29,10 @@ type auditSettings struct {
 	AuditWitnessKey string        `env:"BAHI_AUDIT_WITNESS_KEY" placeholder:"KEY" help:"Public key of the witness: NAME+ID+BASE64."`
 }
 
-// copiesToLog is the place for the program's own log.
+// copiesToLog is the setting that writes copies to the program's own log.
 const copiesToLog = "log"
 
-// SeedOf decodes a key for checkpoints; none for an empty text.
+// SeedOf decodes a key for checkpoints; nil for an empty text.
 func SeedOf(setting, text string) (seeds [][]byte, err error) {
 	if text == "" {
 		return nil, nil
@@ -45,14 +45,14 @@ func SeedOf(setting, text string) (seeds [][]byte, err error) {
 	return [][]byte{seed}, nil
 }
 
-// maxInterval bounds BAHI_AUDIT_EVERY: a verifier takes an event that waited a minute for a checkpoint as one that lost it.
+// maxInterval limits BAHI_AUDIT_EVERY: a verifier treats an event without a checkpoint after a minute as one that lost it.
 const maxInterval = 30 * time.Second
 
 func (a auditSettings) check(ctx context.Context) error {
 	var wrong []error
 	for _, place := range a.AuditCopies {
 		if !strings.Contains(place, "://") {
-			continue // a folder, which would be made
+			continue // a folder, which would be created
 		}
 		bucket, err := openCopies(ctx, place)
 		if err != nil {
@@ -75,7 +75,7 @@ func (a auditSettings) witnessKeys() (keys tlog.Keys, err error) {
 		return keys, fmt.Errorf("BAHI_AUDIT_WITNESS_KEY: %w", err)
 	}
 	if a.AuditWitness != "" && keys.Len() == 0 {
-		return keys, errors.New("BAHI_AUDIT_WITNESS wants BAHI_AUDIT_WITNESS_KEY, the public key by which its signatures are known")
+		return keys, errors.New("BAHI_AUDIT_WITNESS requires BAHI_AUDIT_WITNESS_KEY, the witness's public key")
 	}
 	return keys, nil
 }
@@ -104,7 +104,7 @@ func (s *System) joinAudit(ctx context.Context, serving bool) error {
 	return s.Signer.Check(ctx)
 }
 
-// written returns the log for all writers. It refuses appends once the signer knows that the log lost its tail.
+// written returns the log for all writers. It refuses appends once the signer has detected that the log lost its tail.
 func (s *System) written() eventstore.Store { return closable{s.Store, s.Signer} }
 
 // closable is a log that refuses appends while the signer reports a lost tail.
@@ -134,11 +134,11 @@ func (c closable) AppendEach(ctx context.Context, appends []eventstore.Transacti
 	return refused
 }
 
-// errTailLost refuses an append. Clients of HTTP read the fault, the gateway checks for eventstore.ErrClosed.
+// errTailLost refuses an append. HTTP clients get the fault; the gateway checks for eventstore.ErrClosed.
 var errTailLost = fmt.Errorf("%w: %w", eventstore.ErrClosed,
 	fault.New(fault.Unavailable, "The log lost events that were signed for: nothing is written until an operator has accepted it"))
 
-// joinOutlets adds the places for checkpoints: the witness first, so that copies have its signature.
+// joinOutlets adds the destinations of checkpoints: the witness first, so that copies have its signature.
 func (s *System) joinOutlets(ctx context.Context) error {
 	if url := s.Settings.AuditWitness; url != "" {
 		keys, err := s.Settings.witnessKeys()
@@ -165,7 +165,7 @@ func (s *System) joinOutlets(ctx context.Context) error {
 
 const witnessTimeout = 5 * time.Second
 
-// openCopies opens a folder or a bucket. It makes no links into it.
+// openCopies opens a folder or a bucket. It signs no links.
 func openCopies(ctx context.Context, place string) (*blob.Store, error) {
 	if strings.Contains(place, "://") {
 		return blob.Open(ctx, place, blob.Files{})
@@ -185,15 +185,15 @@ func (b copiesBucket) Get(ctx context.Context, key string) ([]byte, error) {
 	return data, err
 }
 
-// reread reads the whole log once, beside the requests, and ends the process if the log was rewritten, as a start does that only
-// looks at the log's end. If the log is away, reread begins again.
+// reread reads the whole log once in the background. If the log was rewritten, it ends the process, like a start does, which only checks
+// the log's end. If the log becomes unreachable, reread starts again.
 func (s *System) reread(ctx context.Context) error {
 	for began := time.Now(); ; {
 		agreed, err := s.Signer.Reread(ctx)
 		rewritten := new(auditproj.ErrRewritten)
 		switch {
 		case err == nil:
-			s.Log.Info("read and checked the whole log", "as_signed", agreed, "took", time.Since(began).Round(time.Millisecond))
+			s.Log.Info("whole log read and checked", "as_signed", agreed, "took", time.Since(began).Round(time.Millisecond))
 			return nil
 		case errors.As(err, &rewritten):
 			return err
@@ -206,7 +206,7 @@ func (s *System) reread(ctx context.Context) error {
 	}
 }
 
-// lastCheckpointTimeout bounds the last checkpoint of a process; it fits into the ten seconds of a shutdown.
+// lastCheckpointTimeout limits the last checkpoint of a process. It fits into the ten seconds of a shutdown.
 const lastCheckpointTimeout = 2 * time.Second
 
 // signLast signs the newest events, once the tree has them.
@@ -229,7 +229,7 @@ func (s *System) signLast(ctx context.Context) {
 		err = s.UntilSigned(ctx)
 	}
 	if err != nil {
-		s.Log.Warn("the newest events are not signed before the next start", "error", err)
+		s.Log.Warn("signing the newest events failed; they are signed after the next start", "error", err)
 	}
 }
 
@@ -241,7 +241,7 @@ func (s *System) SignAll(ctx context.Context) error {
 	return s.WithProjections(ctx, s.UntilSigned, auditproj.Tree)
 }
 
-// SignedWithin bounds the wait until any process has signed the newest events.
+// SignedWithin limits the wait until any process has signed the newest events.
 const SignedWithin = time.Minute
 
 func (s *System) UntilSigned(ctx context.Context) error {
@@ -265,16 +265,16 @@ func (s *System) UntilSigned(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("sign what is in the log: %w", ctx.Err())
+			return fmt.Errorf("sign the log: %w", ctx.Err())
 		case <-time.After(PollInterval):
 		}
 	}
 }
 
-// PollInterval is how often a command checks for the work of another process.
+// PollInterval is how often a command checks for the result of another process.
 const PollInterval = 50 * time.Millisecond
 
-// Trail returns the report of who changed what in the books.
+// Trail returns the report of changes in the books, with their actors.
 func (s *System) Trail(zone *time.Location) *audithttp.TrailReport {
 	return &audithttp.TrailReport{
 		Trails: &auditview.Trails{Reader: s.Ledger.Reader}, Books: s.Ledger, Log: s.reads, Signed: signed{s.Proofs}, Store: s.Store.ID(),

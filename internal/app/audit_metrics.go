@@ -11,8 +11,7 @@ import (
 	"bahi/eventstore"
 )
 
-// auditMetrics reports unsigned events and checkpoints that could not be copied. Everybody may read metrics, so they do
-// not name places by their addresses.
+// auditMetrics reports unsigned events and checkpoints that could not be copied. Metrics are public, so they contain no addresses.
 type auditMetrics struct {
 	*System
 
@@ -23,7 +22,7 @@ type auditMetrics struct {
 var unsigned = prometheus.NewDesc("bahi_audit_unsigned_seconds",
 	"How long the oldest event that no checkpoint covers has been in the log; 0: each is covered.", nil, nil)
 
-// newAuditMetrics begins to count this process's copies of checkpoints.
+// newAuditMetrics starts counting this process's copies of checkpoints.
 func newAuditMetrics(s *System) *auditMetrics {
 	outlets, labels := s.outletNames(), []string{"outlet"}
 	m := &auditMetrics{
@@ -74,7 +73,7 @@ func (m *auditMetrics) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	waits, err := m.unsigned(ctx)
 	if err != nil {
-		m.Log.Warn("the metric of unsigned events is left out", "error", err)
+		m.Log.Warn("collecting the metric of unsigned events failed", "error", err)
 		return
 	}
 	out <- prometheus.MustNewConstMetric(unsigned, prometheus.GaugeValue, waits.Seconds())

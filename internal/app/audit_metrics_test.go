@@ -59,7 +59,7 @@ func TestMetricsReportUnsignedEventsAndMissingCopies(t *testing.T) {
 	require.InDelta(t, 60, got["unsigned_seconds"], 30)
 	require.Len(t, got, 7)
 
-	// A file blocks the place of the folder for copies.
+	// A file has the name of the folder for copies.
 	folder := filepath.Join(safe, "bahi-"+sys.Store.ID().String())
 	require.NoError(t, os.WriteFile(folder, nil, 0o600))
 	require.NoError(t, sys.SignAll(t.Context()))

@@ -37,7 +37,7 @@ type bots struct {
 	answers   *messagingreact.Answers
 }
 
-// openBots joins bots to what they know, to models and to endpoints outside.
+// openBots connects bots with their knowledge, models and endpoints.
 func (s *System) openBots(ctx context.Context) error {
 	o := s.Settings.Outside
 	exceptions, err := egress.Parse(o.FetchAllow)
@@ -55,7 +55,7 @@ func (s *System) openBots(ctx context.Context) error {
 	store := &knowledge.Store{Pool: s.Pool, Model: embedder{s.Model, o.EmbeddingModel}}
 	if store.Model.Embeds() != "" {
 		if err := store.UsePgvector(ctx); err != nil {
-			s.Log.Warn("vectors are compared without pgvector", "error", err)
+			s.Log.Warn("pgvector is missing; comparing vectors without it", "error", err)
 		}
 	}
 	s.bots.flows = &messagingcmd.Bots{Commands: s.Commands, Blobs: s.Blobs}
@@ -75,7 +75,7 @@ func (s *System) openBots(ctx context.Context) error {
 	return nil
 }
 
-// Knowledge returns what reads files and pages for bots.
+// Knowledge returns the reader of files and pages for bots.
 func (s *System) Knowledge() *knowledge.Indexer { return s.bots.knowledge.Reading }
 
 // embedder adapts a client to the knowledge's Embedder.
@@ -119,7 +119,7 @@ func (t talker) Chat(ctx context.Context, messages []answering.Message, tools []
 // botViews adapts the views to the engine's.
 type botViews struct{ *System }
 
-// upTo returns what reads for an answer ask for: what was known at a position, or for 0 all that there is.
+// upTo returns a context for reads of an answer: the state at a position, or for 0 the newest.
 func upTo(asOf event.Position) *readmodels.At {
 	if asOf == 0 {
 		return nil

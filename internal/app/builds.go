@@ -97,7 +97,7 @@ func (b Builds) Rollback(ctx context.Context, name string) error {
 	})
 }
 
-// Retry implements ops.Builds. A projection and a reactor may have one name: what is parked tries again.
+// Retry implements ops.Builds. If a projection and a reactor have the same name, the parked one tries again.
 func (b Builds) Retry(ctx context.Context, name string) error {
 	err := b.with(name, func(p *projections.Projection) error {
 		err := projections.Retry(ctx, b.System.Pool, p)
@@ -151,7 +151,7 @@ func (b Builds) Skip(ctx context.Context, req commands.Request, name string, at 
 	if err != nil {
 		return 0, err
 	}
-	if err := b.Retry(ctx, name); err != nil && !errors.Is(err, projections.ErrNotParked) { // another request was quicker
+	if err := b.Retry(ctx, name); err != nil && !errors.Is(err, projections.ErrNotParked) { // another request was faster
 		return done.Position, err
 	}
 	return done.Position, nil

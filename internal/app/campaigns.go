@@ -10,17 +10,17 @@ import (
 	"bahi/reactors/messagingreact"
 )
 
-// campaignSettings say how campaigns are sent.
+// campaignSettings configure the sending of campaigns.
 type campaignSettings struct {
 	CampaignRate     float64 `env:"BAHI_CAMPAIGN_RATE" name:"campaign-rate" default:"20" unit:"messages a second" help:"Maximum rate of campaigns on one channel; 0: no limit. A sandbox has none."`
 	CampaignAutosend bool    `env:"BAHI_CAMPAIGN_AUTOSEND" name:"campaign-autosend" help:"Send a campaign without a time as soon as it is created, and not only by POST /api/campaigns/send."`
 }
 
-// campaignsAtOnce is how many campaigns are sent at once. They mostly wait for their rate or their network, and each holds a connection
-// meanwhile: they have half of the connections at most, or those that hold one would wait for another one for ever.
+// campaignsAtOnce is the maximum number of campaigns sent concurrently. They mostly wait for their rate or their network, and each holds a
+// connection meanwhile. They may hold half of the connections at most; otherwise they could all wait for another one for ever.
 const campaignsAtOnce = 8
 
-// openCampaigns joins campaigns to messages, tables and jobs.
+// openCampaigns connects campaigns with messages, tables and jobs.
 func (s *System) openCampaigns() error {
 	zone, err := s.Settings.Zone()
 	if err != nil {
@@ -37,10 +37,10 @@ func (s *System) openCampaigns() error {
 // campaignLocks is the class of the advisory locks of channels: "bahi" in ASCII, and one more.
 const campaignLocks = 0x62616869 + 1
 
-// unlockTimeout bounds the wait for a lock's release. Without it the connection is closed, which releases the lock too.
+// unlockTimeout limits the release of a lock. Afterwards the connection is closed, which releases the lock too.
 const unlockTimeout = 5 * time.Second
 
-// aloneOnChannel is the dispatcher's Alone, by a lock of the database. A process that dies has no lock any more.
+// aloneOnChannel implements the dispatcher's Alone with a lock of the database. A process that dies loses its lock.
 func (s *System) aloneOnChannel(ctx context.Context, channel int64, do func(context.Context) error) (ran bool, err error) {
 	conn, err := s.Pool.Acquire(ctx)
 	if err != nil {

@@ -20,18 +20,18 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// Two nodes serve one database, and the one that sends a campaign is killed. The other one goes on, and the network gets no message twice.
-// What was being sent at that moment waits for a receipt, or for ten minutes, since nobody knows whether it was.
+// Two nodes serve one database, and the one that sends a campaign is killed. The other one continues, and the network gets no message
+// twice. Messages in progress at the kill wait for a receipt, or for ten minutes, because their outcome is unknown.
 func TestAKilledNodeSendsNoCampaignMessageTwice(t *testing.T) {
 	t.Parallel()
 	surviveCampaign(t, 80, 25, 20, false)
 }
 
-// postings is a network that counts what it is sent, from which node.
+// postings is a network that counts its messages, by node.
 type postings struct {
 	mu     sync.Mutex
 	sent   map[string]int // by message
-	half   chan string    // the node that has sent so many as to be killed
+	half   chan string    // the node that has sent enough to be killed
 	killAt int
 }
 
@@ -64,7 +64,7 @@ func (n *postings) count() int64 {
 	return int64(len(n.sent))
 }
 
-// receipts returns what the network says of messages that were delivered, and its signature.
+// receipts returns the network's delivery receipts, with their signature.
 func (n *postings) receipts() (body, signature string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -136,7 +136,7 @@ func surviveCampaign(t *testing.T, contacts, killAfter, inDoubt int, whole bool)
 		stats(func() bool { return k.Stats.Delivered == sending.count() })
 	}
 	tell()
-	if whole { // those that the killed node had written down and not sent
+	if whole { // those that the killed node had recorded and not sent
 		least, within = contacts, 20*time.Minute
 		stats(func() bool { return k.Stats.Sent == int64(contacts) })
 		tell()

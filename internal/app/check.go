@@ -21,24 +21,23 @@ import (
 	"bahi/providers/partner"
 )
 
-// CheckSettings returns what is wrong with all settings, whatever the database holds. It comes before a start makes a data folder, a
-// Postgres, keys and
-// tokens, which a refused one would leave behind.
+// CheckSettings returns the faults of all settings, whatever the database has. A start calls it before it creates a data folder, a
+// Postgres, keys and tokens, so that a refused start leaves nothing behind.
 func (s *Settings) CheckSettings(ctx context.Context) error {
 	return errors.Join(s.check(ctx), s.Outside.complete(), s.Outside.check(ctx))
 }
 
-// check returns what is wrong with the settings that all commands have.
+// check returns the faults of the settings that all commands have.
 func (s *Settings) check(ctx context.Context) error {
 	var wrong []error
-	if s.Connections < 2 { // what holds one, as a campaign that is sent does, wants another one
+	if s.Connections < 2 { // an operation that holds one, such as sending a campaign, needs a second
 		wrong = append(wrong, fmt.Errorf("BAHI_DB_CONNECTIONS: expected 2 or more, not %d", s.Connections))
 	}
 	for name, d := range map[string]time.Duration{ // 0 of the last is the default
 		"BAHI_READ_WAIT": s.ReadWait, "BAHI_KEEP_GENERATION": s.Keep, "BAHI_TAKEOVER_AFTER": s.TakeOver,
 	} {
 		if d < 0 {
-			wrong = append(wrong, fmt.Errorf("%s: %s is less than nothing", name, d))
+			wrong = append(wrong, fmt.Errorf("%s: %s is negative", name, d))
 		}
 	}
 	if _, err := s.Zone(); err != nil {
@@ -78,11 +77,11 @@ func (o *IntegrationSettings) checkRanges() error {
 		"BAHI_SCRUB_EVERY": o.ScrubInterval.Seconds(), "LLM_TIMEOUT": o.ModelTimeout.Seconds(),
 	} {
 		if n < 0 {
-			wrong = append(wrong, fmt.Errorf("%s: %v is less than nothing", name, n))
+			wrong = append(wrong, fmt.Errorf("%s: %v is negative", name, n))
 		}
 	}
 	if o.Coverage > 1 {
-		wrong = append(wrong, fmt.Errorf("BOT_MIN_COVERAGE: %v is more than all of a question's words, which is 1", o.Coverage))
+		wrong = append(wrong, fmt.Errorf("BOT_MIN_COVERAGE: %v is more than 1, which is all words of a question", o.Coverage))
 	}
 	return errors.Join(wrong...)
 }
@@ -121,7 +120,7 @@ func (o *IntegrationSettings) checkNetworks() error {
 	return errors.Join(append(wrong, err)...)
 }
 
-// checkPartners checks how other systems are called. None of them is.
+// checkPartners checks the addresses of other systems. It calls none of them.
 func (o *IntegrationSettings) checkPartners(ctx context.Context) error {
 	var wrong []error
 	if o.PartnerSecret != "" && o.PartnerHeader == "" {

@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// gcPercent lets the heap grow further between collections than Go's default: the heap is small, and
-	// collections took a tenth of the total time.
+	// gcPercent lets the heap grow further between collections than Go's default: the heap is small, and collections took a tenth of the
+	// total time.
 	gcPercent = 300
 
-	// gcLeast is Go's default, which a large heap keeps to.
+	// gcLeast is Go's default, which applies to a large heap.
 	gcLeast = 100
 
-	// gcGrowth is how much a heap may grow between two collections at more than Go's default. Without it, thousands
-	// of readers who hold 40 kB each would take four times as much.
+	// gcGrowth is the maximum growth of a heap between two collections at more than Go's default. Without it, thousands of readers that
+	// hold 40 kB each would take four times as much.
 	gcGrowth = 96 << 20
 )
 
-// TuneCollector sets how often this process collects garbage, and again as its memory in use changes, unless GOGC does.
+// TuneCollector sets how often this process collects garbage, and adapts that to its memory in use, unless GOGC sets it.
 func TuneCollector() {
 	if os.Getenv("GOGC") != "" {
 		return

@@ -62,10 +62,10 @@ func (s *Settings) AfterApply(sh Shell) error {
 	return nil
 }
 
-// Opened has the system that a command has taken, to be closed after it.
+// Opened has the system that a command has opened, to be closed after it.
 type Opened struct{ *System }
 
-// ProvideSystem opens the books for a command whose Run takes a system, beside a running server or without one.
+// ProvideSystem opens the books for a command whose Run takes a system, with or without a running server.
 func (s Settings) ProvideSystem(ctx context.Context, o *Opened) (*System, error) {
 	sys, err := s.OpenBooks(ctx, false)
 	if err == nil {
@@ -100,7 +100,7 @@ func (s Settings) Zone() (*time.Location, error) {
 
 const (
 	keyBytes    = 32
-	shortestKey = 16 // characters: the key allows everything, and can be guessed at 120 a minute
+	shortestKey = 16 // characters: the key allows everything, and an attacker can guess 120 a minute
 )
 
 // OperatorSettings identify the operator.
@@ -129,8 +129,8 @@ func (c OperatorSettings) OperatorKey(data string, out io.Writer) (string, error
 	return key, err
 }
 
-// adminKey returns the operator's own key: the configured one, otherwise the one in the data folder, made at the first
-// start. made reports a new one.
+// adminKey returns the operator's own key: the configured one, otherwise the one in the data folder, which the first start creates. made
+// reports a new one.
 func adminKey(data, configured string) (key string, made bool, err error) {
 	if configured != "" {
 		return configured, false, nil
@@ -147,7 +147,7 @@ func adminKey(data, configured string) (key string, made bool, err error) {
 	rand.Read(secret)
 	key = accesscmd.KeyPrefix + "admin_" + base64.RawURLEncoding.EncodeToString(secret)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", false, fmt.Errorf("make the keys' folder: %w", err)
+		return "", false, fmt.Errorf("create the keys' folder: %w", err)
 	}
 	if err := os.WriteFile(path, []byte(key+"\n"), 0o600); err != nil {
 		return "", false, fmt.Errorf("write the operator's key: %w", err)

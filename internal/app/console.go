@@ -15,13 +15,13 @@ type consoleSettings struct {
 	Console string `env:"BAHI_CONSOLE" name:"console" default:"true" enum:"true,false" help:"Whether to serve pages: /app, /docs, /verify."`
 }
 
-// consoleKeyTimeout is how long a start waits for the key of the cookies.
+// consoleKeyTimeout limits a start's wait for the key of the cookies.
 const consoleKeyTimeout = 10 * time.Second
 
 // console adds the pages, unless the settings forbid it.
 func (s *System) console(a *api.API) error {
 	if s.Settings.Outside.Console == "false" {
-		a.Page("/docs", http.RedirectHandler("/openapi.json", http.StatusSeeOther)) // what is left without pages
+		a.Page("/docs", http.RedirectHandler("/openapi.json", http.StatusSeeOther)) // the public rest without pages
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), consoleKeyTimeout)
@@ -38,7 +38,7 @@ func (s *System) console(a *api.API) error {
 		API: a, Sessions: s.Accounts.Credentials.Sessions, Key: key, PublicURL: s.Settings.Outside.PublicURL, Zone: zone, Version: Version,
 		Now: time.Now, Log: s.Log, MailsKept: s.Mails.folder != nil, Provider: s.Provider != nil,
 	}); err != nil {
-		return fmt.Errorf("make the pages: %w", err)
+		return fmt.Errorf("create the pages: %w", err)
 	}
 	return nil
 }

@@ -30,8 +30,8 @@ type Database struct {
 	Log     func(msg string, args ...any)
 }
 
-// HasRun refuses a data folder without a database. A command that only reads would make one there, and report on an empty new
-// log when the operator has named the wrong folder.
+// HasRun refuses a data folder without a database. A command that only reads would create one there. If the operator has named the wrong
+// folder, it would report on an empty new log.
 func (s Settings) HasRun() error {
 	if s.DatabaseURL != "" {
 		return nil
@@ -57,7 +57,7 @@ func (s Settings) Attach(ctx context.Context) (*Database, error) {
 	return db, nil
 }
 
-// AttachAlone is Attach, and keeps other processes from serving the database, as far as it can.
+// AttachAlone is Attach, and keeps other processes from serving the database, as far as possible.
 func (s Settings) AttachAlone(ctx context.Context) (db *Database, err error) {
 	var lock *pgcluster.FolderLock
 	if s.DatabaseURL == "" {
@@ -79,7 +79,7 @@ func (s Settings) AttachAlone(ctx context.Context) (db *Database, err error) {
 	return db, nil
 }
 
-// Emptied is AttachAlone, with the tables of a log.
+// Emptied is AttachAlone for an empty database, in which it creates the tables of a log.
 func (s Settings) Emptied(ctx context.Context) (*Database, error) {
 	db, err := s.AttachAlone(ctx)
 	if err != nil {
@@ -92,10 +92,10 @@ func (s Settings) Emptied(ctx context.Context) (*Database, error) {
 	return db, nil
 }
 
-// goneTimeout is how long Postgres may take to notice that a Bahi that was just stopped has closed its connections.
+// goneTimeout is how long Postgres may take to notice that a stopped Bahi has closed its connections.
 const goneTimeout = 3 * time.Second
 
-// checkAlone looks for other Bahis on the database. They would go on with the former log's id.
+// checkAlone looks for other Bahis on the database. They would continue with the former log's id.
 func (db *Database) checkAlone(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, db.Url)
 	if err != nil {
@@ -130,7 +130,7 @@ func (db *Database) Close() {
 		ctx, cancel := context.WithTimeout(context.Background(), StopWithin)
 		defer cancel()
 		if err := db.Cluster.Stop(ctx); err != nil {
-			db.Log("the private cluster did not stop cleanly", "error", err)
+			db.Log("embedded Postgres did not stop cleanly", "error", err)
 		}
 	}
 	if db.lock != nil {
@@ -169,7 +169,7 @@ func (db *Database) Tools(ctx context.Context, log *slog.Logger, major int) (*to
 
 var versionOfProgram = regexp.MustCompile(`\) ((\d+)\S*)`)
 
-// clientPrograms returns those on the PATH, which may be installed without a server's. BAHI_PG_BIN goes before them.
+// clientPrograms returns the client programs on the PATH, which may be installed without a server. BAHI_PG_BIN has precedence.
 func clientPrograms(ctx context.Context) *pgcluster.Programs {
 	path, err := exec.LookPath("pg_dump")
 	if err != nil || os.Getenv("BAHI_PG_BIN") != "" {
@@ -197,8 +197,8 @@ func MajorOf(version string) int {
 
 var passwordWord = regexp.MustCompile(`(?i)\bpassword\s*=\s*('(?:[^'\\]|\\.)*'|\S+)`)
 
-// LibpqURL returns a connection string for Postgres's own programs: without the password, which everybody on the
-// machine could read in the list of processes, and without parameters that only our driver knows.
+// LibpqURL returns a connection string for Postgres's own programs. It omits the password, which everybody on the machine could read in the
+// list of processes, and parameters that only our driver knows.
 func LibpqURL(text string) (address string, env []string, err error) {
 	config, err := pgxpool.ParseConfig(text)
 	if err != nil {
@@ -222,7 +222,7 @@ func LibpqURL(text string) (address string, env []string, err error) {
 	if u.User != nil {
 		u.User = url.User(u.User.Username())
 	}
-	var query []string // kept as written: libpq takes a plus for a plus
+	var query []string // kept as written: libpq does not decode a plus
 	for part := range strings.SplitSeq(u.RawQuery, "&") {
 		if name, _, _ := strings.Cut(part, "="); !onlyOurs(name) {
 			query = append(query, part)
@@ -241,7 +241,7 @@ func onlyOurs(parameter string) bool {
 	return strings.HasPrefix(parameter, "pool_")
 }
 
-// Run runs a program to its end; its complaints are the error.
+// Run runs a program to its end. The error has its standard error.
 func (t *tools) Run(ctx context.Context, name string, args ...string) error {
 	cmd := t.Programs.Command(ctx, name, append(args, "--dbname="+t.url)...)
 	cmd.Env = append(cmd.Env, t.env...)

@@ -12,8 +12,8 @@ import (
 	"bahi/internal/app"
 )
 
-// released has one line for each version of each projection that ever ran: name, version and hash. A change of the DDL or of the event
-// types needs a new version with a new line; old lines stay. The hashes of versions 1 cover the DDL alone.
+// released has one line for each released version of each projection: name, version and hash. A change of the DDL or of the event types
+// requires a new version with a new line; old lines stay. The hashes of versions 1 cover the DDL alone.
 const released = "../../projections/testdata/released.txt"
 
 func TestDDLChangesOnlyWithTheVersion(t *testing.T) {

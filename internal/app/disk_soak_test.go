@@ -80,14 +80,14 @@ func TestFullDiskGets503AndLosesNothing(t *testing.T) {
 		p.Ready()
 		l.Verify()
 	}
-	t.Logf("%d writes were answered, %d times it was away", l.Answered.Load(), l.Away.Load())
+	t.Logf("%d writes were acknowledged, the server was unavailable %d times", l.Answered.Load(), l.Away.Load())
 	require.NotContains(t, p.Text(), "status=500")
 	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
 	p.Stop()
 }
 
-// TestSlowDiskIsWaitedFor stops the process that writes the log, like a disk that does not answer: mostly for a moment, now and
-// then for longer than any client waits.
+// TestSlowDiskIsWaitedFor stops the process that writes the log, like a disk that does not respond: mostly for a moment, sometimes for
+// longer than any client waits.
 func TestSlowDiskIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	data := pgtest.Dir(t)
@@ -127,7 +127,7 @@ func TestSlowDiskIsWaitedFor(t *testing.T) {
 		cancel()
 		l.Verify()
 	}
-	t.Logf("%d writes were answered, %d times it was away", l.Answered.Load(), l.Away.Load())
+	t.Logf("%d writes were acknowledged, the server was unavailable %d times", l.Answered.Load(), l.Away.Load())
 	require.NotContains(t, p.Text(), "status=500")
 	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
 	require.NoError(t, conn.Close(t.Context()))

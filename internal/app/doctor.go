@@ -9,7 +9,7 @@ import (
 	"bahi/projections"
 )
 
-// CatchUpWithin bounds the time for projections to reach the log's head before a comparison.
+// CatchUpWithin limits the time for projections to reach the log's head before a comparison.
 const CatchUpWithin = 10 * time.Minute
 
 // CatchUp brings the chosen projections, or all, to the log's head if no server does. Beside a server, it only waits.
@@ -51,8 +51,8 @@ func (s *System) untilCaughtUp(ctx context.Context, failed <-chan error, chosen 
 			case status.Error != "":
 				return fmt.Errorf("projection %s has stopped: %s", p.Name, status.Error)
 			case status.Paused && status.Position < head:
-				return fmt.Errorf("projection %s is paused at position %d; `bahi projections resume %s` lets it go on", p.Name, status.Position, p.Name)
-			case !status.Ready && !status.Paused || status.Position < head: // also an empty log needs its tables
+				return fmt.Errorf("projection %s is paused at position %d; `bahi projections resume %s` resumes it", p.Name, status.Position, p.Name)
+			case !status.Ready && !status.Paused || status.Position < head: // even an empty log needs its tables
 				behind = p.Name
 			}
 		}

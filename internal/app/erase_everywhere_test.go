@@ -53,7 +53,7 @@ func everywhere(t *testing.T, o *apptest.Server) (asha apptest.Person) {
 		return strings.Contains(asha.GET("/api/contacts").Text, "Brandywine") && strings.Contains(o.Operator().GET("/order-drafts").Text,
 			"Xylocarpa") &&
 			!strings.Contains(asha.GET("/api/v1/enquiries").Text, `"status":"queued"`)
-	}, time.Minute, 200*time.Millisecond) // she may ask so often
+	}, time.Minute, 200*time.Millisecond) // the limit allows it that often
 	return asha
 }
 

@@ -25,11 +25,11 @@ func (s *System) openLog(ctx context.Context) (*postgres.Store, error) {
 	return postgres.OpenJournaled(ctx, s.Pool, s.Log, server)
 }
 
-// LogReads adapts a store to what readmodels and the interface read of it.
+// LogReads adapts a store for readmodels and the interface.
 type LogReads struct {
 	eventstore.Store
 
-	whole *lru.Cache[event.Position, event.Position] // what Whole found
+	whole *lru.Cache[event.Position, event.Position] // results of Whole
 }
 
 // NewLogReads returns the reads of a store.
@@ -51,7 +51,7 @@ func (l LogReads) Stream(ctx context.Context, stream string, from int64) iter.Se
 	return l.ReadStream(ctx, stream, from, eventstore.Forwards)
 }
 
-// Follow passes on the events after a position, as they come.
+// Follow passes on the events after a position as they are appended.
 func (l LogReads) Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error {
 	for batch, err := range l.Subscribe(ctx, after) {
 		if err == nil {
@@ -80,7 +80,7 @@ func (l LogReads) Whole(ctx context.Context, position event.Position) (event.Pos
 		}
 		whole = e.Position - 1
 	}
-	if there { // otherwise it may still become another one
+	if there { // otherwise the result may still change
 		l.whole.Add(position, whole)
 	}
 	return whole, nil

@@ -22,7 +22,7 @@ type recovering struct {
 
 	data  string
 	p     *apptest.Process
-	given map[int64]bool // ids of answered rows
+	given map[int64]bool // ids of acknowledged rows
 }
 
 func (r *recovering) command(args ...string) *apptest.Cmd {
@@ -31,8 +31,7 @@ func (r *recovering) command(args ...string) *apptest.Cmd {
 	return cmd
 }
 
-// loseTail removes the events after a position and cuts all connections, like a failover to a replica that was behind. The
-// tables stay.
+// loseTail deletes the events after a position and cuts all connections, like a failover to a lagging replica. The tables stay.
 func (r *recovering) loseTail(after string) {
 	r.t.Helper()
 	admin, err := pgx.Connect(r.t.Context(), r.database)
@@ -45,7 +44,7 @@ func (r *recovering) loseTail(after string) {
 	require.NoError(r.t, err)
 }
 
-// offer posts a row like a client that retries while the server is away: until the row is taken, or refused for the lost tail.
+// offer posts a row like a client that retries while the server is unavailable: until the row is accepted, or refused for the lost tail.
 func (r *recovering) offer(account int64, key, body string) (taken bool) {
 	r.t.Helper()
 	var row apptest.BankRow
@@ -66,13 +65,13 @@ func (r *recovering) offer(account int64, key, body string) (taken bool) {
 	return taken
 }
 
-// post posts a row that must be taken.
+// post posts a row that must be accepted.
 func (r *recovering) post(account int64, key, body string) {
 	r.t.Helper()
 	require.True(r.t, r.offer(account, key, body))
 }
 
-// balance returns the balance of an account, and whether the answer is marked as fresh.
+// balance returns the balance of an account, and whether the response is marked as fresh.
 func (r *recovering) balance(account int64) (balance string, fresh bool) {
 	r.t.Helper()
 	a := r.p.Client().GET(fmt.Sprintf("/bank/%d", account))
@@ -88,7 +87,7 @@ func (r *recovering) balance(account int64) (balance string, fresh bool) {
 	return b.Balance.String(), a.Header("Warning") == ""
 }
 
-// has waits for a fresh answer.
+// has waits for a fresh response.
 func (r *recovering) has(account int64, want string) {
 	r.t.Helper()
 	var balance string
@@ -130,11 +129,12 @@ func TestLostTailIsRecoveredWithoutARestart(t *testing.T) {
 	r.signed()
 
 	r.loseTail(kept)
-	// An uncertain client repeats its last request. Later writes are taken until the signer notices the loss, and refused then.
+	// A client without a response repeats its last request. Later writes are accepted until the signer detects the loss, and refused
+	// afterwards.
 	taken := r.offer(account, "lost-11", apptest.Deposit("2025-03-02", "10"))
 	for n := range 4 {
 		more := r.offer(account, fmt.Sprintf("after-%d", n), apptest.Withdrawal("2025-03-03", "5"))
-		require.False(t, more && !taken, "a row was taken after one was refused")
+		require.False(t, more && !taken, "a row was accepted after one was refused")
 		taken = more
 		balance, fresh := r.balance(account)
 		require.False(t, fresh, "%s is marked as fresh", balance)
@@ -155,7 +155,7 @@ func TestLostTailIsRecoveredWithoutARestart(t *testing.T) {
 	r.has(account, "91")
 	r.goesOn()
 	r.p.Stop()
-	r.done("doctor")
+	r.done("doctor", "books")
 	require.Contains(t, r.done("audit", "verify", "--store"), "VERIFIED.")
 	admin, err := pgx.Connect(t.Context(), r.database)
 	require.NoError(t, err)
@@ -265,6 +265,6 @@ func TestFailoverToAReplicaThatWasBehindGoesOnOnceAccepted(t *testing.T) {
 	r.has(account, strconv.Itoa(balance+10))
 	r.goesOn()
 	r.p.Stop()
-	r.done("doctor")
+	r.done("doctor", "books")
 	require.Contains(t, r.done("audit", "verify", "--store"), "VERIFIED.")
 }

@@ -18,11 +18,11 @@ import (
 
 func TestKilledServerLosesNothingThatItAnswered(t *testing.T) {
 	t.Parallel()
-	losesNothingWhenKilled(t, 2) // the server alone, and with Postgres
+	losesNothingWhenKilled(t, 3)
 }
 
-// losesNothingWhenKilled kills bahi under load again and again, and each second time Postgres with it; environment is that of its
-// processes.
+// losesNothingWhenKilled kills bahi under load, then bahi with Postgres, then Postgres alone or one of its processes, again and again.
+// environment is that of its processes.
 func losesNothingWhenKilled(t *testing.T, rounds int, environment ...string) {
 	t.Helper()
 	data := pgtest.Dir(t)
@@ -34,74 +34,54 @@ func losesNothingWhenKilled(t *testing.T, rounds int, environment ...string) {
 		return cmd
 	}
 	p := apptest.Serve(t, program("serve"))
-	// each start follows a kill at once, and wants the port of the one before
+	// each start follows a kill at once, and needs the port of the one before
 	environment = append(environment, "BAHI_ADDR="+strings.TrimPrefix(p.URL, "http://"))
 	p.Ready()
 	l := apptest.NewLoad(t, p.URL, 1)
 	l.AllAreas()
 	for round := range apptest.Rounds(t, rounds) {
-		ctx, cancel := context.WithCancel(t.Context())
-		go l.After(ctx, 20+random.Int64N(600), func() {
-			if pid := apptest.Postmaster(data); round%2 == 1 && pid != 0 {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+		stays := round%3 == 2
+		var killed time.Time
+		go l.After(ctx, 20+random.Int64N(200), func() {
+			if victim := apptest.Postmaster(data); round%3 > 0 && victim != 0 {
+				if children := childrenOf(victim); round%2 == 1 && stays && len(children) > 0 { // the others end with it
+					victim = children[random.IntN(len(children))]
+				}
+				_ = syscall.Kill(victim, syscall.SIGKILL)
+			}
+			killed = time.Now()
+			if stays {
+				l.After(ctx, 100, cancel) // the server is back
+				return
 			}
 			_ = p.Cmd.Process.Kill()
 			cancel()
 		})
 		l.Run(ctx)
-		cancel()
-		if random.IntN(2) == 0 { // a kill during the start
-			starting := apptest.Launch(t, program("serve", "--log-level", "DEBUG"))
-			lines := random.IntN(6)
-			starting.Until(func(said, url string) bool { return strings.Count(said, "\n") >= lines || url != "" })
-			starting.Kill()
-		}
-		p = apptest.Serve(t, program("serve"))
-		l.At(p.URL)
-		p.Ready()
-		l.Verify()
-	}
-	t.Logf("%d writes were answered", l.Answered.Load())
-	apptest.Healthy(t, program("doctor"))
-	p.Stop()
-}
-
-func TestKilledPostgresComesBackUnderLoad(t *testing.T) {
-	t.Parallel()
-	data := pgtest.Dir(t)
-	apptest.EndCluster(t, data)
-	random := rand.New(rand.NewPCG(3, 9))
-	cmd := apptest.Command(t, data, "serve")
-	cmd.Env = append(cmd.Env, apptest.AreasSettings()...)
-	p := apptest.Serve(t, cmd)
-	p.Ready()
-	l := apptest.NewLoad(t, p.URL, 2)
-	l.AllAreas()
-	for round := range apptest.Rounds(t, 2) {
-		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-		go l.After(ctx, 20+random.Int64N(300), func() {
-			victim := apptest.Postmaster(data)
-			if round%2 == 1 { // killing one of its processes is enough: the others end with it
-				if children := childrenOf(victim); len(children) > 0 {
-					victim = children[random.IntN(len(children))]
-				}
-			}
-			_ = syscall.Kill(victim, syscall.SIGKILL)
-			l.After(ctx, 200, cancel) // the server is back
-		})
-		l.Run(ctx)
 		require.ErrorIs(t, ctx.Err(), context.Canceled, "the server recovered under load")
-		cancel()
+		if stays {
+			require.NotZero(t, l.Away.Load())
+			for line := range strings.Lines(p.Text()) {
+				// whose 503 is a 500, by SPEC.txt
+				require.False(t, strings.Contains(line, "status=500") && !strings.Contains(line, "operation=create-enquiry"), line)
+			}
+		} else {
+			if random.IntN(2) == 0 { // a kill during the start
+				starting := apptest.Launch(t, program("serve", "--log-level", "DEBUG"))
+				lines := random.IntN(6)
+				starting.Until(func(said, url string) bool { return strings.Count(said, "\n") >= lines || url != "" })
+				starting.Kill()
+			}
+			p = apptest.Serve(t, program("serve"))
+			l.At(p.URL)
+		}
 		p.Ready()
+		apptest.Cluster(t, data, func(url string) { apptest.EndLeases(t, url, killed) })
 		l.Verify()
 	}
 	t.Logf("%d writes were answered, %d times it was away", l.Answered.Load(), l.Away.Load())
-	require.NotZero(t, l.Away.Load())
-	for line := range strings.Lines(p.Text()) {
-		// whose 503 is a 500, by SPEC.txt
-		require.False(t, strings.Contains(line, "status=500") && !strings.Contains(line, "operation=create-enquiry"), line)
-	}
-	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
+	apptest.Healthy(t, program("doctor"))
 	p.Stop()
 }
 

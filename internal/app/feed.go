@@ -85,7 +85,7 @@ func (f feedSettings) broker(log *slog.Logger) (broker message.Publisher, err er
 	return broker, nil
 }
 
-// refusedMessage reads a refused message from the errors of the brokers' adapters.
+// refusedMessage returns the refused message of an adapter's error.
 func refusedMessage(err error) (id string, refused bool) {
 	if r, is := errors.AsType[*feed.Refused](err); is && r != nil {
 		return r.ID, true

@@ -31,7 +31,7 @@ type GatewaySettings struct {
 // DefaultGateway is the default address of EventStoreDB clients.
 const DefaultGateway = "127.0.0.1:2113"
 
-// CheckGateway returns what is wrong with the settings.
+// CheckGateway returns the faults of the settings.
 func (c GatewaySettings) CheckGateway() error {
 	_, err := c.pair()
 	if _, _, wrong := net.SplitHostPort(c.GatewayAddr); c.GatewayAddr != "" && wrong != nil {
@@ -40,7 +40,7 @@ func (c GatewaySettings) CheckGateway() error {
 	return err
 }
 
-// Listen returns the gateway's listener, nil if none is configured. It comes before anything is made, as do the other checks of settings.
+// Listen returns the gateway's listener, nil if none is configured. Like the other checks of settings, it runs before anything is created.
 func (c GatewaySettings) Listen(ctx context.Context) (net.Listener, error) {
 	if c.GatewayAddr == "" {
 		return nil, nil //nolint:nilnil // no gateway
@@ -63,7 +63,7 @@ func (c GatewaySettings) ServeWithGateway(ctx context.Context, sys *System, list
 	if err != nil {
 		return err
 	}
-	sys.Log.Info("the gateway serves", "address", listener.Addr(), "write", c.GatewayWrite)
+	sys.Log.Info("gateway listening", "address", listener.Addr(), "write", c.GatewayWrite)
 	var serving errgroup.Group
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -94,7 +94,7 @@ func (c GatewaySettings) Gateway(sys *System, key string) (*esdbserver.Server, e
 	}), nil
 }
 
-// pair returns the configured certificate, none without one.
+// pair returns the configured certificate, nil without one.
 func (c GatewaySettings) pair() ([]tls.Certificate, error) {
 	if (c.GatewayCert == "") != (c.GatewayKey == "") {
 		return nil, errors.New("BAHI_GATEWAY_TLS_CERT and BAHI_GATEWAY_TLS_KEY go together")
@@ -128,15 +128,15 @@ func (c GatewaySettings) certificates(data string) (*tls.Config, error) {
 	return ca.TLS(), nil
 }
 
-// notText finds JSON that Postgres cannot convert to text, once similar but valid parts are removed: escaped backslashes, and both
-// halves of a character beyond U+FFFF.
+// notText matches JSON that Postgres cannot convert to text. Similar but valid parts are removed before: escaped backslashes, and surrogate
+// pairs.
 var (
 	aside   = regexp.MustCompile(`\\\\|\\u[dD][89abAB][[:xdigit:]]{2}\\u[dD][c-fC-F][[:xdigit:]]{2}`)
 	notText = regexp.MustCompile(`\\u(0000|[dD][89a-fA-F])`)
 )
 
-// CheckForeign returns why an event from outside must not be in a stream. Bahi's streams have what its commands decided, by rules that no
-// event from outside was checked against. All other streams and types are the clients' own.
+// CheckForeign returns why a client's event must not be in a stream. Events of Bahi's own streams come only from its commands, because a
+// client's event would bypass their rules. Clients may use all other streams and types.
 func CheckForeign(stream string, e event.Proposed) error {
 	category, _ := event.SplitStream(stream)
 	_, known := domain.Catalogue.Lookup(e.Type)
@@ -144,12 +144,12 @@ func CheckForeign(stream string, e event.Proposed) error {
 	case slices.ContainsFunc(domain.Catalogue.All(), func(t event.TypeInfo) bool { return t.Category == category }):
 		return fmt.Errorf("only Bahi appends to streams %s-…: send its commands over HTTP", category)
 	case known:
-		return fmt.Errorf("%s is an event of Bahi, which clients do not append", e.Type)
+		return fmt.Errorf("%s is an event of Bahi, which clients cannot append", e.Type)
 	case notText.Match(aside.ReplaceAll(e.Meta, nil)):
-		return fmt.Errorf("the metadata of %s have a NUL in them, or half of a character, and the log could not be searched by them any more",
+		return fmt.Errorf("the metadata of %s contain a NUL or an unpaired surrogate, which would break searches of the log",
 			e.Type)
 	case event.More(e.Meta) > 0:
-		return fmt.Errorf("the metadata of %s have \"more\", which only transactions of Bahi have", e.Type)
+		return fmt.Errorf("the metadata of %s contain \"more\", which is reserved for transactions of Bahi", e.Type)
 	default:
 		return nil
 	}

@@ -30,7 +30,7 @@ func TestTheGreatestRequestsAreStoredOrRefused(t *testing.T) {
 	t.Run("chat", func(t *testing.T) { storesTheGreatestChatMessage(t, o) })
 }
 
-// storesTheGreatestBulk posts 1,000 rows with descriptions of 500 characters, of which as many have three bytes as fit.
+// storesTheGreatestBulk posts 1,000 rows with descriptions of 500 characters, as many of three bytes as fit.
 func storesTheGreatestBulk(t *testing.T, o *apptest.Server) {
 	t.Helper()
 	clerk := o.Clerk(o.Home).With("Bahi-Reason", url.PathEscape(strings.Repeat("क", 500)))
@@ -52,8 +52,8 @@ func storesTheGreatestBulk(t *testing.T, o *apptest.Server) {
 	first := sort.Search(1001, func(wide int) bool {
 		return clerk.With("Bahi-Dry-Run", "true").POST(path, bulk(wide)).Response.StatusCode == http.StatusUnprocessableEntity
 	})
-	require.Greater(t, first, 1, "1,000 rows with the longest descriptions of one byte a character are no problem")
-	require.LessOrEqual(t, first, 1000, "of three bytes a character they are more than an append")
+	require.Greater(t, first, 1, "1,000 rows with the longest descriptions of one byte per character fit")
+	require.LessOrEqual(t, first, 1000, "with three bytes per character they exceed an append")
 	head := o.Head()
 	clerk.POST(path, bulk(first)).Problem(422, "Validation error", "rows", "more than 1,000,000 bytes together: send fewer at once")
 	require.Equal(t, head, o.Head(), "nothing is written")
@@ -78,7 +78,7 @@ func storesTheGreatestBulk(t *testing.T, o *apptest.Server) {
 	require.Equal(t, "1000", apptest.ClerkBanks(clerk.GET("/banks").Status(200))[0].Balance.String())
 }
 
-// fromGateway returns a caller that the gateway's endpoints accept, and a message as the gateway sends it.
+// fromGateway returns a client that the gateway's endpoints accept, and a message in the gateway's form.
 func fromGateway(t *testing.T, o *apptest.Server) (g *apitest.Client, message func(id, text string) string) {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(o.Sys.Settings.Data, "keys", "gateway.token"))
@@ -91,7 +91,7 @@ func fromGateway(t *testing.T, o *apptest.Server) (g *apitest.Client, message fu
 		}
 }
 
-// judged waits for the verdicts of an endpoint's calls, the newest first.
+// judged waits for the results of an endpoint's calls, newest first.
 func judged(t *testing.T, o *apptest.Server, endpoint string, count int) (calls []opsview.Webhook) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -14,7 +14,7 @@ import (
 	"bahi/providers/partner"
 )
 
-// hookSettings are the proofs of providers that call us.
+// hookSettings configure the signatures of providers' webhook calls.
 type hookSettings struct {
 	SocialSecrets []string `env:"SOCIAL_APP_SECRET" name:"social-app-secret" placeholder:"SECRET" help:"Secrets with which social networks and chat networks sign webhook calls. A channel may have its own."`
 	SocialVerify  string   `env:"SOCIAL_VERIFY_TOKEN" name:"social-verify-token" placeholder:"TOKEN" help:"Token of a social network's handshake. Without it, the first start creates and prints one."`

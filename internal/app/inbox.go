@@ -29,7 +29,7 @@ func (i inboxSettings) days() (int, error) {
 		days = *i.WebhookDays
 	}
 	if days < 1 {
-		return 0, fmt.Errorf("BAHI_WEBHOOK_DAYS: %d days are too few, since bodies would be removed before they are handled: at least 1", days)
+		return 0, fmt.Errorf("BAHI_WEBHOOK_DAYS: %d is too small, because bodies would be deleted before they are handled; at least 1", days)
 	}
 	return days, nil
 }
@@ -50,16 +50,16 @@ func (s *System) openInbox(ctx context.Context) (err error) {
 	return nil
 }
 
-// SayTokens says where the tokens are that an earlier start made.
+// SayTokens logs where tokens of an earlier start are stored.
 func (s *System) SayTokens() {
 	if len(s.tokens) > 0 {
-		s.Log.Info("tokens of webhooks, made by an earlier start", "in", filepath.Join(s.Settings.Data, "keys", "*.token"), "of",
+		s.Log.Info("webhook tokens of an earlier start", "in", filepath.Join(s.Settings.Data, "keys", "*.token"), "of",
 			strings.Join(s.tokens, ", "))
 	}
 }
 
-// webhookSecret returns the secret of an endpoint without a configured one, which all nodes share. It keeps the secret for the operator
-// in keys/<port>.token of the data folder. The start that makes the secret prints it; a later one says where it is.
+// webhookSecret returns the secret of an endpoint without a configured one. All nodes share it. It stores the secret for the operator in
+// keys/<port>.token of the data folder. The start that creates it prints it; a later one logs the file.
 func (s *System) webhookSecret(ctx context.Context, port string) (string, error) {
 	name := "webhook/" + port
 	had, err := s.Vault.Has(ctx, name)
@@ -78,7 +78,7 @@ func (s *System) webhookSecret(ctx context.Context, port string) (string, error)
 	}
 	if err != nil || string(kept) != secret+"\n" {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return "", fmt.Errorf("make the keys' folder: %w", err)
+			return "", fmt.Errorf("create the keys' folder: %w", err)
 		}
 		if err := os.WriteFile(path, []byte(secret+"\n"), 0o600); err != nil {
 			return "", fmt.Errorf("write the token of %s's webhook: %w", port, err)
@@ -87,7 +87,7 @@ func (s *System) webhookSecret(ctx context.Context, port string) (string, error)
 	switch {
 	case had:
 		s.tokens = append(s.tokens, port)
-	case s.Settings.Shell.Err != nil: // somebody reads it
+	case s.Settings.Shell.Err != nil: // the operator reads it
 		fmt.Fprintf(s.Settings.Shell.Err, "The token of the %s's webhook, kept in %s:\n%s\n", port, path, secret)
 	}
 	return secret, nil

@@ -24,7 +24,7 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// incomingSettings configure the gateway of chat messages. The zero value has a generated token, allows nobody and keeps replies.
+// incomingSettings configure the gateway of chat messages. The zero value has a generated token, accepts no sender and stores replies.
 type incomingSettings struct {
 	WebhookToken      string   `env:"GATEWAY_WEBHOOK_TOKEN" name:"gateway-webhook-token" placeholder:"TOKEN" help:"Token of the gateway's webhooks, in ?token= or X-Gateway-Token. Without token, secret and addresses, the first start creates and prints one."`
 	WebhookSecret     string   `env:"GATEWAY_WEBHOOK_HMAC_SECRET" name:"gateway-webhook-hmac-secret" placeholder:"SECRET" help:"Secret with which the gateway signs the bodies of its webhooks."`
@@ -39,10 +39,10 @@ type incomingSettings struct {
 	ReplyChannel      string   `env:"GATEWAY_CHANNEL" name:"gateway-channel" default:"chat" help:"Name of the chat network at the gateway."`
 }
 
-// fromGateway is the actor of what follows from the gateway's calls.
+// fromGateway is the actor of events caused by the gateway's calls.
 var fromGateway = actor.Actor{Type: "provider", ID: "gateway"}
 
-// whose says who may send orders by chat, and to which workspace.
+// whose has the accepted senders of orders by chat, and their workspace.
 type whose struct {
 	addresses []netip.Prefix
 	allowed   []string
@@ -86,7 +86,7 @@ func (s *System) webhooks(ctx context.Context) ([]webhooks.Endpoint, error) {
 	return append([]webhooks.Endpoint{incoming.Orders()}, conversations...), err
 }
 
-// senders returns the digits of phones, and user ids such as IN.12345 as they are.
+// senders returns phones as digits, and user ids such as IN.12345 unchanged.
 func senders(list []string) (all []string, err error) {
 	for _, text := range list {
 		text = strings.TrimSpace(text)
@@ -127,7 +127,7 @@ func (s *System) replies() (*ledgerreact.Replies, error) {
 	return r, nil
 }
 
-// outbox adapts the replies to the operators' view of them.
+// outbox adapts the replies for the operators' list.
 type outbox struct{ views *ledgerview.Views }
 
 // Captured implements http/opshttp's Captured.

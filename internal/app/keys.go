@@ -13,7 +13,7 @@ import (
 	"bahi/eventstore/vault"
 )
 
-// MasterKeyNamed returns the node's master key, which must have this id. It makes none.
+// MasterKeyNamed returns the node's master key, which must have this id. It creates none.
 func (s Settings) MasterKeyNamed(id string) (text string, err error) {
 	file := filepath.Join(s.Data, "keys", "master.key")
 	if s.MasterKey == "" {
@@ -30,7 +30,7 @@ func (s Settings) MasterKeyNamed(id string) (text string, err error) {
 		return "", err
 	}
 	if mine != id {
-		return "", fmt.Errorf("%w: it takes the one with the id %s, in BAHI_MASTER_KEY or as %s, and the one given has the id %s",
+		return "", fmt.Errorf("%w: the id must be %s (in BAHI_MASTER_KEY or as %s), and it is %s",
 			ErrOtherMasterKey, id, file, mine)
 	}
 	return base64.StdEncoding.EncodeToString(key), nil

@@ -16,7 +16,7 @@ import (
 	"bahi/reactors/ledgerreact"
 )
 
-// khataSettings configure the reading of scanned pages. The zero value looks for the programs when the first page comes.
+// khataSettings configure the reading of scanned pages. With the zero value, the first page looks for the programs.
 type khataSettings struct {
 	OCR       string        `env:"BAHI_OCR" name:"ocr" default:"auto" enum:"auto,demand,off" help:"Recognition of scanned pages by tesseract and poppler: auto finds or installs them at the start, demand with the first page, off does without."`
 	OCRPages  int64         `env:"BAHI_OCR_PAGES" name:"ocr-pages" default:"1" unit:"pages" help:"Maximum pages that are recognised at once. Each takes a processor and some 300 MB."`
@@ -25,7 +25,7 @@ type khataSettings struct {
 	KhataLeft string        `env:"BAHI_KHATA_LEFT" name:"khata-left" default:"in" enum:"in,out" help:"Side at the left of a khata page that names no sides."`
 }
 
-// openKhatas makes the reader of scanned pages.
+// openKhatas returns the reader of scanned pages.
 func (s *System) openKhatas() {
 	o := &s.Settings.Outside
 	s.Tools = &ocrtools.Locator{Log: s.Log, Off: o.OCR == "off"}
@@ -51,7 +51,7 @@ func (s *System) findTools(ctx context.Context) {
 	}
 	go func() {
 		if _, err := s.Tools.Tools(ctx); err != nil {
-			s.Log.Warn("scanned pages cannot be read", "error", err)
+			s.Log.Warn("reading scanned pages is not possible", "error", err)
 		}
 	}()
 }
@@ -81,7 +81,7 @@ func (s scanner) Read(ctx context.Context, workspace uuid.UUID, wait time.Durati
 	})
 }
 
-// khataFiles keeps files among the blobs, each encrypted with a key of its own: who removes the file removes the key.
+// khataFiles stores files as blobs, each encrypted with its own key. Deleting the file deletes the key.
 type khataFiles struct{ *System }
 
 const (

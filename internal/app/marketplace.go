@@ -20,7 +20,7 @@ import (
 	"bahi/readmodels/marketplaceview"
 )
 
-// marketplaceSettings configure how companies are told of enquiries. The zero value has sandboxes.
+// marketplaceSettings configure how companies are notified of enquiries. The zero value has sandboxes.
 type marketplaceSettings struct {
 	CRMURL          string `env:"CRM_URL" name:"crm-url" placeholder:"URL" example:"https://crm.example.org/leads" help:"Endpoint that receives enquiries as leads. Without it, a sandbox."`
 	CRMDialect      string `env:"CRM_DIALECT" name:"crm-dialect" default:"generic" help:"Form of a lead: generic, data_array, properties or attribute_list."`
@@ -42,7 +42,7 @@ type marketplaceSettings struct {
 	ContactsKnown bool `env:"BAHI_CONTACTS_REQUIRE_AUTH" name:"contacts-require-auth" help:"Refuse unauthenticated callers who read, add or change contacts of companies."`
 	AnyGSTIN      bool `env:"BAHI_GSTIN_ANY_TYPE" name:"gstin-any-type" help:"Accept GSTINs whose 14th character is not Z, those of special registrations."`
 
-	MaxNotices int64 `kong:"-"` // enquiries to a company within an hour that are told one by one; 0: 300
+	MaxNotices int64 `kong:"-"` // maximum of enquiries to a company within an hour with a notification each; 0: 300
 }
 
 // crm returns the client of the crm.
@@ -55,7 +55,7 @@ func (m *marketplaceSettings) crm(exceptions egress.Allowlist) (*crm.Client, err
 	})
 }
 
-// openMarketplace joins companies to the systems that tell them of enquiries.
+// openMarketplace connects companies with the systems that notify them of enquiries.
 func (s *System) openMarketplace(networks *chat.Networks, exceptions egress.Allowlist) (err error) {
 	o := &s.Settings.Outside.marketplaceSettings
 	n := &marketplacereact.Notices{
@@ -123,10 +123,10 @@ func (leads) Permanent(err error) bool {
 type OwnSender struct {
 	Networks *chat.Networks
 	Account  network.Account
-	Template network.Filled // without a name: a text is sent
+	Template network.Filled // no name: a text is sent
 }
 
-// EnquiryTemplate reads the setting of a template, NAME:LANGUAGE.
+// EnquiryTemplate parses the setting of a template, NAME:LANGUAGE.
 func EnquiryTemplate(text string) (t network.Filled, err error) {
 	if text == "" {
 		return t, nil
@@ -152,7 +152,7 @@ func (c OwnSender) Chat(ctx context.Context, id, to, text string, values []strin
 	return err
 }
 
-// Ended implements the reactors' Chat. A message of which nobody knows whether it was sent is sent again: a company may hear twice.
+// Ended implements the reactors' Chat. A message with an unknown outcome is sent again: a company may get it twice.
 func (OwnSender) Ended(err error) bool {
 	f := chat.AsFailure(err)
 	return f != nil && !f.Reason.Retryable() && f.Reason != network.Unknown
@@ -161,7 +161,7 @@ func (OwnSender) Ended(err error) bool {
 // Refusal implements the reactors' Chat.
 func (OwnSender) Refusal(code int) string { return chat.Reported(code).Error() }
 
-// noticed adapts what was sent to companies and the crm to the operators' view of it.
+// noticed adapts sent notices for the operators' list.
 type noticed struct {
 	views *marketplaceview.Views
 	port  enquiry.Port
@@ -189,7 +189,7 @@ func (n noticed) Captured(ctx context.Context, skip, limit int) ([]opshttp.Messa
 	return messages, int(total), err
 }
 
-// captureNotices adds what companies and the crm were sent to the operators' outbox.
+// captureNotices adds the notices to companies and the leads to the operators' outbox.
 func (s *System) captureNotices(to map[string]opshttp.Captured) {
 	for port, sandboxed := range map[enquiry.Port]bool{enquiry.Chat: s.Settings.Outside.ChatURL == "",
 		enquiry.CRM: s.Settings.Outside.CRMURL == ""} {

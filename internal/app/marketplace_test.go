@@ -16,7 +16,7 @@ import (
 	"bahi/providers/egress"
 )
 
-// The network takes a text only for a phone that wrote within a day, a template always.
+// The network accepts a text only for a phone that wrote within a day, a template always.
 func TestCompaniesAreToldByATemplateWhereThereIsOne(t *testing.T) {
 	t.Parallel()
 	var said string

@@ -23,12 +23,11 @@ func (s *System) Register(metrics *prometheus.Registry) {
 	}
 }
 
-// scrapeTimeout bounds the query of the projections' registry for a scrape.
+// scrapeTimeout limits the query of the projections' registry for a scrape.
 const scrapeTimeout = 2 * time.Second
 
-// projectionMetrics reports the state of the projections, with one query of their registry a scrape. So all processes report the
-// same, no matter which one works. While the database does not answer, these series end, and the other metrics
-// remain.
+// projectionMetrics reports the state of the projections, with one query of their registry per scrape. So all processes report the same,
+// whichever works. While the database does not respond, these series are missing, and the other metrics remain.
 type projectionMetrics struct {
 	registry *opsview.Projections
 	log      *slog.Logger
@@ -37,7 +36,7 @@ type projectionMetrics struct {
 // projectionGauges are the gauges of each projection, buildGauges those of each running rebuild.
 var (
 	projectionGauges = []gauge[opsview.Projection]{
-		{"position", "Position of the log up to which the projection has come.",
+		{"position", "Position of the log that the projection has reached.",
 			func(p opsview.Projection) float64 { return float64(p.Position) }},
 		{"lag_events", "Events of the log that are not in the tables yet.", func(p opsview.Projection) float64 { return float64(p.LagEvents) }},
 		{"lag_seconds", "How long the oldest of them has been in the log.", func(p opsview.Projection) float64 { return p.LagSeconds }},
@@ -46,9 +45,9 @@ var (
 		{"skipped", "Events that the projection skipped for an operator.", func(p opsview.Projection) float64 { return float64(p.Skipped) }},
 	}
 	buildGauges = []gauge[opsview.Build]{
-		{"build_done", "Position up to which the rebuild has come.", func(b opsview.Build) float64 { return float64(b.Done) }},
+		{"build_done", "Position that the rebuild has reached.", func(b opsview.Build) float64 { return float64(b.Done) }},
 		{"build_total", "Position up to which the rebuild fills its tables.", func(b opsview.Build) float64 { return float64(b.Total) }},
-		{"build_rate", "Events that the rebuild folds in a second.", func(b opsview.Build) float64 { return b.Rate }},
+		{"build_rate", "Events that the rebuild folds per second.", func(b opsview.Build) float64 { return b.Rate }},
 	}
 )
 
@@ -91,7 +90,7 @@ func (m *projectionMetrics) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	all, err := m.registry.All(ctx)
 	if err != nil {
-		m.log.Warn("the metrics of projections are left out", "error", err)
+		m.log.Warn("collecting projection metrics failed", "error", err)
 		return
 	}
 	for _, p := range all {
@@ -107,11 +106,11 @@ func (m *projectionMetrics) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// workingMetric reports the projections that this process works on, among those that share them.
+// workingMetric reports the projections on which this process works; others may work on the rest.
 type workingMetric struct{ *System }
 
 var working = prometheus.NewDesc("bahi_projection_working",
-	"1 where this process is the one of all that works on the projection.", []string{"projection"}, nil)
+	"1 if this process works on the projection.", []string{"projection"}, nil)
 
 // Describe implements [prometheus.Collector].
 func (workingMetric) Describe(out chan<- *prometheus.Desc) { out <- working }

@@ -110,5 +110,5 @@ func TestMetricsReportProjectionsUntilTheDatabaseIsAway(t *testing.T) {
 
 	sys.Pool.Close()
 	require.Empty(t, measured(t, metrics), "the other metrics remain")
-	require.Contains(t, logs.String(), "the metrics of projections are left out")
+	require.Contains(t, logs.String(), "collecting projection metrics failed")
 }

@@ -32,7 +32,7 @@ func (m modelSettings) model() (*llm.Client, error) {
 	return client, nil
 }
 
-// openModel joins the language models, and lets one of them read orders.
+// openModel connects the language models, and makes one of them read orders.
 func (s *System) openModel() (err error) {
 	if s.Model, err = s.Settings.Outside.model(); err != nil {
 		return err

@@ -28,7 +28,7 @@ type networkSettings struct {
 	GmailTokens string `env:"GMAIL_TOKEN_URL" name:"gmail-token-url" default:"https://oauth2.googleapis.com/token" help:"Endpoint that exchanges gmail's refresh tokens for access tokens."`
 	TwitterURL  string `env:"TWITTER_BASE_URL" name:"twitter-base-url" placeholder:"URL" example:"https://api.twitter.com" help:"API of direct messages. Without it, a sandbox."`
 
-	AskWithin time.Duration `kong:"-"` // how long a network may take to say something of an account; 0: 5 seconds
+	AskWithin time.Duration `kong:"-"` // timeout of a network's status of an account; 0: 5 seconds
 
 	FetchAllow []string `env:"BAHI_FETCH_ALLOW" name:"fetch-allow" placeholder:"HOST:PORT" example:"localhost:9000" help:"Targets of outgoing calls that need not be public: host:port, ip:port or a network such as 10.0.0.0/8."`
 }
@@ -42,7 +42,7 @@ func (o *IntegrationSettings) networks(exceptions egress.Allowlist) (*chat.Netwo
 	})
 }
 
-// openNetworks joins the flows of channels and messages to the networks.
+// openNetworks connects the commands of channels and messages with the networks.
 func (s *System) openNetworks(ctx context.Context) error {
 	o := s.Settings.Outside.networkSettings
 	exceptions, err := egress.Parse(o.FetchAllow)
@@ -71,7 +71,7 @@ func (s *System) openNetworks(ctx context.Context) error {
 	return s.openMarketplace(networks, exceptions)
 }
 
-// HookChannels has the networks of all channels told where they are to call, as far as they ask.
+// HookChannels registers our webhook addresses with the networks of all channels that support it.
 func (s *System) HookChannels(ctx context.Context) error {
 	hooked, err := s.Messaging.Hooked(ctx, nil)
 	if err != nil {
@@ -87,15 +87,15 @@ func (s *System) HookChannels(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// SpeaksOutside reports whether messages or leads leave this installation by its settings.
+// SpeaksOutside reports whether the settings send messages or leads to other systems.
 func (o IntegrationSettings) SpeaksOutside() bool {
 	return o.ChatURL+o.ReplyURL+o.CRMURL+o.SMTPURL != ""
 }
 
-// pictureSide is the longest side of a picture that is sent, in pixels.
+// pictureSide is the maximum side of a sent picture, in pixels.
 const pictureSide = 2048
 
-// drawPicture draws an upload again, so that it can be sent: without the place where it was taken.
+// drawPicture draws an upload again for sending, which removes its location.
 func (s *System) drawPicture(ctx context.Context, upload io.Reader) (*message.Picture, error) {
 	drawn, err := s.studio.Draw(ctx, upload, messaginghttp.MaxPicture, pictureSide)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// takenOverTimeout bounds a takeover by the other node, on a busy machine. It tries four times a second.
+// takenOverTimeout limits a takeover by the other node, on a busy machine. A node tries four times a second.
 const takenOverTimeout = 45 * time.Second
 
 // nodes are two bahis that serve one log. They share a database and a master key, but no folder.
@@ -24,7 +24,7 @@ type nodes struct {
 	database string
 	log      string // address of the journal, if there is one
 	data     [2]string
-	env      [2][]string // what the nodes' settings differ in
+	env      [2][]string // settings that differ between the nodes
 	serving  [2]*apptest.Process
 }
 
@@ -90,7 +90,7 @@ func TestNodesOnOneDatabaseTakeOverFromEachOther(t *testing.T) {
 	failOver(t, &nodes{t: t, database: apptest.Database(t)})
 }
 
-// failOver kills the node that works, then the one that took over, while clients write to both and read from both.
+// failOver kills the node that works, in each round, while clients write to both and read from both.
 func failOver(t *testing.T, n *nodes) {
 	for i := range n.serving {
 		n.data[i] = t.TempDir()
@@ -102,7 +102,7 @@ func failOver(t *testing.T, n *nodes) {
 	looking := apptest.NewWitnesses(t, 2, n.url(0), n.url(1))
 	n.register(0, "first@example.com")
 	n.register(1, "second@example.com")
-	for round := range 2 {
+	for round := range apptest.Rounds(t, 1) {
 		dies := n.worker()
 		lives := 1 - dies
 		ctx, cancel := context.WithCancel(t.Context())
@@ -128,7 +128,7 @@ func failOver(t *testing.T, n *nodes) {
 		survivor := n.serving[lives].Client().With("Bahi-Min-Position", position)
 		require.Eventually(t, func() bool { return survivor.GET("/banks").Response.StatusCode == http.StatusOK }, takenOverTimeout,
 			10*time.Millisecond)
-		t.Logf("round %d: the other node has folded what was written after %v", round, time.Since(died).Round(time.Millisecond))
+		t.Logf("round %d: the other node has folded the writes after %v", round, time.Since(died).Round(time.Millisecond))
 		l.At(n.url(lives))
 		looking.At(n.url(lives))
 		looking.MayBeAway.Store(false)
@@ -146,7 +146,7 @@ func failOver(t *testing.T, n *nodes) {
 	}
 	require.Zero(t, l.Away.Load(), "the surviving node takes every write")
 	t.Logf("%d writes were answered, %d reads, %d of them stale", l.Answered.Load(), looking.Reads.Load(), looking.Stale.Load())
-	doctor := apptest.Command(t, t.TempDir(), "doctor")
+	doctor := apptest.Command(t, t.TempDir(), "doctor", "books", "users")
 	doctor.Env = append(doctor.Env, "DATABASE_URL="+n.database, "EVENTSTORE_URL="+n.log)
 	apptest.Healthy(t, doctor)
 }

@@ -61,14 +61,14 @@ type accountSettings struct {
 	Hash credentials.HashCost `kong:"-"` // of passwords; zero: the default
 }
 
-// mailSettings configure where mails and images go.
+// mailSettings configure the destinations of mails and images.
 type mailSettings struct {
 	SMTPURL  string `env:"SMTP_URL" name:"smtp-url" placeholder:"URL" example:"smtp://user:password@mail.example.org:587?from=bahi@example.org" help:"Mail server. Without it, mails are files in the data folder."`
 	MailFrom string `env:"BAHI_MAIL_FROM" name:"mail-from" default:"Bahi <bahi@bahi.invalid>" help:"Sender of mails that are kept as files."`
 	BlobURL  string `env:"BLOB_URL" name:"blob-url" placeholder:"URL" example:"s3://bucket?region=ap-south-1" help:"Bucket for images. Without it, blobs/ of the data folder."`
 }
 
-// limitSettings configure what one client may take of the server.
+// limitSettings configure the limits of one client.
 type limitSettings struct {
 	RedisURL string   `env:"REDIS_URL" name:"redis-url" placeholder:"URL" example:"redis://cache.example.org:6379" help:"Redis in which nodes share their counts for rate limits. Without it, each node counts for itself."`
 	Proxies  []string `env:"BAHI_TRUSTED_PROXIES" name:"trusted-proxies" placeholder:"CIDR" example:"10.0.0.0/8" help:"Proxies that are trusted to name the client's address. Without them, all clients behind a proxy count as one."`
@@ -117,7 +117,7 @@ func (o *IntegrationSettings) complete() error {
 		}
 		u.Path = strings.TrimRight(u.Path, "/")
 		if name == "BAHI_PUBLIC_URL" && u.Path != "" {
-			wrong = append(wrong, fmt.Errorf("%s: expected an address without a path, which the cookies of a sign-in would not be sent to", name))
+			wrong = append(wrong, fmt.Errorf("%s: expected an address without a path, to which browsers would not send sign-in cookies", name))
 		}
 		*text = u.String()
 	}
@@ -133,7 +133,7 @@ func (o *IntegrationSettings) credentials(issuer string) credentials.Settings {
 	return settings
 }
 
-// joinOutside adds accounts, and the systems outside that they need.
+// joinOutside adds accounts, and the other systems that they need.
 func (s *System) joinOutside(ctx context.Context) (err error) {
 	o := &s.Settings.Outside
 	// A default address may be shared by other deployments, or change.
@@ -220,7 +220,7 @@ type mails struct {
 	sender interface {
 		Send(ctx context.Context, m mail.Message) error
 	}
-	folder *mail.Folder // nil: mails are sent, and not kept
+	folder *mail.Folder // nil: mails are sent, and not stored
 }
 
 // Mail implements the reactors' Mailer.
@@ -296,7 +296,7 @@ func (o *IntegrationSettings) limiting(s *System) (api.Limiting, func(), error) 
 	return l, end, nil
 }
 
-// origins returns the origins of pages that may read answers.
+// origins returns the origins of pages that may read responses.
 func (o *IntegrationSettings) origins() (all []string, err error) {
 	for _, text := range append([]string{o.FrontendURL}, o.Origins...) {
 		origin, err := api.Origin(text)

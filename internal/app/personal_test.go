@@ -9,7 +9,7 @@ import (
 	"bahi/internal/app"
 )
 
-// A projection that shows values of a subject has to hear of the subject's end, or its tables keep them.
+// A projection with values of a subject must fold the event that ends the subject; otherwise its tables keep the values.
 func TestEveryProjectionThatFoldsPersonalFieldsFoldsTheirEnd(t *testing.T) {
 	t.Parallel()
 	subjects := map[string][]event.SubjectType{}
@@ -20,7 +20,7 @@ func TestEveryProjectionThatFoldsPersonalFieldsFoldsTheirEnd(t *testing.T) {
 		ended := map[event.SubjectType]bool{}
 		for _, name := range p.Types() {
 			of, known := domain.Catalogue.Lookup(name)
-			if !known { // it is of a ledger that is yet to come
+			if !known { // of a ledger that does not exist yet
 				continue
 			}
 			if ending, ok := reflect.TypeAssert[event.ErasureTrigger](reflect.Zero(of.Go)); ok {
@@ -35,7 +35,7 @@ func TestEveryProjectionThatFoldsPersonalFieldsFoldsTheirEnd(t *testing.T) {
 			}
 			for _, s := range subjects[of.Category] {
 				if !ended[s] {
-					t.Errorf("projection %s folds %s, which has values of %s, and no event that ends them: its tables would keep them", p.Name, name, s)
+					t.Errorf("projection %s folds %s, which has values of %s, and no event that erases these: its tables would keep them", p.Name, name, s)
 				}
 			}
 		}

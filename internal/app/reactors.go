@@ -55,7 +55,7 @@ func (s *System) Everywhere() *accessreact.PersonEraser {
 	return &accessreact.PersonEraser{Eraser: s.Eraser(), Ledger: s.Ledger, Marketplace: s.Marketplace, Messaging: s.Messaging}
 }
 
-// later adapts the queue, which is made with the workers, and so after who adds jobs.
+// later adapts the queue, which is created with the workers, after the parts that add jobs.
 type later struct{ *System }
 
 // Add implements the reactors' Adder.
@@ -66,12 +66,12 @@ func (s later) Newest(ctx context.Context, kind string) (int64, error) {
 	return s.queue.Newest(ctx, kind)
 }
 
-// cleanFolders removes data of erased people from this node's own folders; any node may have erased them.
+// cleanFolders deletes data of erased people from this node's own folders; any node may have erased them.
 func (s *System) cleanFolders(ctx context.Context) {
 	eraser := s.Eraser()
 	for ctx.Err() == nil {
 		if err := eraser.Clean(ctx); err != nil && ctx.Err() == nil {
-			s.Log.Error("this node's folders may still have mails and pictures of erased people", "error", err)
+			s.Log.Error("cleaning this node's folders of erased people's data failed", "error", err)
 		}
 		select {
 		case <-ctx.Done():

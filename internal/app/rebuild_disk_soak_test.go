@@ -54,10 +54,10 @@ func TestRebuildOnAFullDiskFailsAndResumes(t *testing.T) {
 			}
 		}
 		require.Equal(t, 1, shell.Status, shell.Text())
-		require.Contains(t, shell.Text(), "what is built so far stays: a process that serves goes on with it, or this command given again")
+		require.Contains(t, shell.Text(), "the build so far remains: a serving process continues it, or this command, when repeated")
 		require.NoError(t, os.Remove(ballast))
 		require.Eventually(t, func() bool { return books().Generation == now.Build.Generation }, time.Minute, 10*time.Millisecond,
-			"the same build goes on")
+			"the same build continues")
 		require.Equal(t, strconv.Itoa(bulks*1000), apptest.ClerkBanks(p.Client().GET("/banks").Status(200))[0].Balance.String(), "round %d",
 			round)
 	}

@@ -17,11 +17,11 @@ import (
 
 const (
 	unseenInterval = 100 * time.Millisecond // how often to check for old transactions
-	lockTimeout    = 2 * time.Second        // sign-ins may have to wait as long
+	lockTimeout    = 2 * time.Second        // sign-ins may have to wait that long
 	maxWrites      = 20                     // of one table, while a transaction still sees its dead rows
 )
 
-// Remains adapts the data outside the log to the erasures' Remains.
+// Remains implements the erasures' ResidualData.
 type Remains struct {
 	System      *System
 	Projections []*projections.Projection // whose tables may have personal values
@@ -45,10 +45,10 @@ func (r Remains) DeletePictures(ctx context.Context, folder string) error {
 	return err
 }
 
-// Scrub implements the reactors' Remains. A plain VACUUM leaves the bytes of dead rows in their pages, so Scrub rewrites the
-// tables with personal values and the planner's statistics of values: they are small beside the books. A transaction that holds
-// one of them for longer than lockWithin stops Scrub, since all others would have to wait behind it. At the end, Postgres
-// begins a new file of the write-ahead log, so that its old files are removed.
+// Scrub implements the reactors' ResidualData. A plain VACUUM leaves the bytes of dead rows in their pages. So Scrub rewrites the tables
+// with personal values and the planner's statistics, which are small beside the books. A transaction that locks one of them for longer than
+// lockTimeout stops Scrub, because all others would have to wait behind it. At the end, Postgres starts a new file of the write-ahead log
+// and removes the old ones.
 func (r Remains) Scrub(ctx context.Context) (denied []string, err error) {
 	s := &scrubbing{}
 	config := r.System.Pool.Config().ConnConfig.Copy()
@@ -76,12 +76,12 @@ func (r Remains) Scrub(ctx context.Context) (denied []string, err error) {
 			return s.denied, err
 		}
 	}
-	if err := r.rewrite(ctx, s, "rewrite what the planner knows of values (it does not own the database)", "pg_statistic"); err != nil {
+	if err := r.rewrite(ctx, s, "rewrite the planner's statistics of values (it does not own the database)", "pg_statistic"); err != nil {
 		return s.denied, err
 	}
 	for _, step := range []struct{ what, sql string }{
-		{"write what has changed to the files (it does not belong to pg_checkpoint)", `checkpoint`},
-		{"begin another file of the write-ahead log (it may not execute pg_switch_wal)", `select pg_switch_wal()`},
+		{"write changes to the files (it does not belong to pg_checkpoint)", `checkpoint`},
+		{"start a new file of the write-ahead log (it may not execute pg_switch_wal)", `select pg_switch_wal()`},
 		{"", `checkpoint`}, // after it, the earlier files are removed
 	} {
 		if err := s.do(ctx, step.what, step.sql); err != nil {
@@ -91,9 +91,8 @@ func (r Remains) Scrub(ctx context.Context) (denied []string, err error) {
 	return s.denied, nil
 }
 
-// rewrite rewrites a table without its dead rows. VACUUM keeps rows that a transaction may still see, and reports success, so rewrite
-// reads VACUUM's output: a transaction that began after untilUnseen can have an older snapshot if another database's transaction is
-// running.
+// rewrite rewrites a table without its dead rows. VACUUM keeps rows that a transaction may still see, and reports success, so rewrite reads
+// VACUUM's output: a transaction that began after untilUnseen may have an older snapshot if a transaction of another database is running.
 func (r Remains) rewrite(ctx context.Context, s *scrubbing, what, table string) error {
 	for range maxWrites {
 		s.kept = 0
@@ -109,11 +108,11 @@ func (r Remains) rewrite(ctx context.Context, s *scrubbing, what, table string) 
 			return ctx.Err()
 		}
 	}
-	return fmt.Errorf("make Postgres forget: %s still has %d dead rows, which a transaction may see", table, s.kept)
+	return fmt.Errorf("scrub Postgres: %s still has %d dead rows, which a transaction may see", table, s.kept)
 }
 
-// schemas matches the names of schemas with personal values: all generations of the projections that fold such values, so
-// that no list has to be maintained.
+// schemas matches the names of schemas with personal values: those of all generations of the projections that fold such values. So no list
+// has to be maintained.
 func (r Remains) schemas() string {
 	names := []string{"account", "vault", "river", "inbox"}
 	for _, name := range r.people() {
@@ -141,7 +140,7 @@ type scrubbing struct {
 	denied  []string
 }
 
-// heard reads Postgres's notices: a VACUUM without permission is only a warning.
+// heard reads Postgres's notices: for a VACUUM without permission there is only a warning.
 func (s *scrubbing) heard(_ *pgconn.PgConn, n *pgconn.Notice) {
 	s.skipped = s.skipped || n.SeverityUnlocalized == "WARNING"
 	if n.SeverityUnlocalized == "INFO" { // in every language its detail begins with the number of dead rows that cannot be removed
@@ -153,7 +152,7 @@ func (s *scrubbing) heard(_ *pgconn.PgConn, n *pgconn.Notice) {
 
 var firstNumber = regexp.MustCompile(`[0-9]+`)
 
-// do runs a statement, and notes it if it is not permitted.
+// do runs a statement, and records it if it is not permitted.
 func (s *scrubbing) do(ctx context.Context, what, sql string) error {
 	s.skipped = false
 	_, err := s.conn.Exec(ctx, sql)
@@ -161,7 +160,7 @@ func (s *scrubbing) do(ctx context.Context, what, sql string) error {
 		s.skipped, err = true, nil
 	}
 	if err != nil {
-		return fmt.Errorf("make Postgres forget (%s): %w", sql, err)
+		return fmt.Errorf("scrub Postgres (%s): %w", sql, err)
 	}
 	if s.skipped && what != "" {
 		s.denied = append(s.denied, what)
@@ -169,8 +168,7 @@ func (s *scrubbing) do(ctx context.Context, what, sql string) error {
 	return nil
 }
 
-// untilUnseen waits until no transaction sees the earlier state of the database: otherwise VACUUM would keep those rows,
-// and not say so.
+// untilUnseen waits until no transaction sees the earlier state of the database. Otherwise VACUUM would silently keep those rows.
 func (r Remains) untilUnseen(ctx context.Context, s *scrubbing) error {
 	var (
 		now    string
@@ -199,12 +197,12 @@ func (r Remains) untilUnseen(ctx context.Context, s *scrubbing) error {
 			return err
 		}
 		if looks == 0 {
-			r.System.Log.Warn("an erasure waits for older transactions to end")
+			r.System.Log.Warn("erasure waits for older transactions to end")
 		}
 		select {
 		case <-time.After(unseenInterval):
 		case <-ctx.Done():
-			return fmt.Errorf("an older transaction still sees what is to be forgotten: %w", ctx.Err())
+			return fmt.Errorf("an older transaction still sees erased values: %w", ctx.Err())
 		}
 	}
 }

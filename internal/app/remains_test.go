@@ -36,7 +36,7 @@ func TestScrubWaitsForAConcurrentAnalyze(t *testing.T) {
 			autovacuum_vacuum_insert_threshold = -1)`,
 		`create index on slow (slow(x))`, // an ANALYZE evaluates it
 		`select pg_advisory_lock(42)`,
-		`insert into slow select generate_series(1, 100)`,
+		`insert into slow select generate_series(1, 100)`, `select pg_stat_force_next_flush()`,
 	} {
 		_, err := holder.Exec(t.Context(), sql)
 		require.NoError(t, err, sql)

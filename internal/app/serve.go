@@ -40,7 +40,7 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 	if err != nil {
 		return nil, err
 	}
-	spool := filepath.Join(s.Settings.Data, "uploads") // requests and answers must leave nothing that others can read
+	spool := filepath.Join(s.Settings.Data, "uploads") // others must not be able to read requests and responses
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return nil, fmt.Errorf("make the uploads' folder: %w", err)
 	}
@@ -115,7 +115,7 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 	return err
 }
 
-// work starts what follows from writes: tables, reactions and jobs.
+// work starts what follows writes: tables, reactions and jobs.
 func (s *System) work(background, serving context.Context, running *sync.WaitGroup, failed chan<- error) {
 	running.Go(func() { failed <- s.backlog.Run(background) })
 	running.Go(func() { failed <- s.Commands.Run(background) })
@@ -123,11 +123,11 @@ func (s *System) work(background, serving context.Context, running *sync.WaitGro
 	running.Go(func() { failed <- s.Runner.MaintainGenerations(background, AllProjections()...) })
 	running.Go(func() { failed <- s.Reacting.Run(background, AllReactors()...) })
 	running.Go(func() { s.Inbox.Run(serving) })
-	running.Go(func() { failed <- s.queue.Run(serving) }) // it takes its time to stop, beside the requests
+	running.Go(func() { failed <- s.queue.Run(serving) }) // it takes its time to stop, in parallel to the requests
 }
 
-// WithWorkers does what a command writes beside all work that follows from it, and waits until the tables have it. A server that runs has a
-// part of the work.
+// WithWorkers runs a command's writes together with all background work, and waits until the tables have the writes. A running server does
+// a part of the work.
 func (s *System) WithWorkers(ctx context.Context, do func(context.Context) error) error {
 	if err := s.Reacting.Place(ctx, AllReactors()...); err != nil {
 		return err
@@ -170,13 +170,13 @@ func (s *System) admit(ctx context.Context, op api.Op) error {
 	return err
 }
 
-// Classify returns the fault for errors of the layers below: something is away for a while.
+// Classify returns the fault for errors of the layers below when something is temporarily unavailable.
 func Classify(err error) *fault.Error {
 	connecting, isConnecting := errors.AsType[*pgconn.ConnectError](err)
 	server, isServer := errors.AsType[*pgconn.PgError](err)
 	network, isNetwork := errors.AsType[net.Error](err)
 	large, isTooLarge := errors.AsType[*eventstore.TooLarge](err)
-	_, isDisk := errors.AsType[*fs.PathError](err) // its errors' numbers look like those of a network
+	_, isDisk := errors.AsType[*fs.PathError](err) // its error numbers look like those of a network
 	switch {
 	case isServer && server.Code == diskFull:
 		return fault.New(fault.Unavailable, "The database's disk is full: nothing is stored until it has space, then try again")
@@ -185,7 +185,7 @@ func Classify(err error) *fault.Error {
 			"is there")
 	case errors.Is(err, eventstore.ErrUnavailable), errors.Is(err, readmodels.ErrNotBuilt), errors.Is(err, blob.ErrUnavailable),
 		isConnecting && connecting != nil, isNetwork && !isDisk && network != nil, errors.Is(err, context.DeadlineExceeded),
-		errors.Is(err, pgconn.ErrConnClosed), errors.Is(err, io.ErrUnexpectedEOF), // Postgres disconnected in the middle of an answer
+		errors.Is(err, pgconn.ErrConnClosed), errors.Is(err, io.ErrUnexpectedEOF), // Postgres disconnected in the middle of a response
 		isServer && (strings.HasPrefix(server.Code, "57") || strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "53")):
 		return fault.New(fault.Unavailable, "Not available right now, try again")
 	case isTooLarge && large != nil:

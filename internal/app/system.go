@@ -78,7 +78,7 @@ type System struct {
 	Home     uuid.UUID   // the workspace of callers without another one
 }
 
-// following has what follows the log: projections, reactors, their jobs and the feed.
+// following has the followers of the log: projections, reactors, their jobs and the feed.
 type following struct {
 	Runner   *projections.Runner
 	backlog  *projections.Backlog
@@ -116,7 +116,7 @@ type trading struct {
 	lookup     *chat.Lookup // nil: none
 }
 
-// messaging has channels, their messages, and what writes and reads them.
+// messaging has channels, their messages, and their readers and writers.
 type messaging struct {
 	channels  *messagingcmd.Channels
 	Messages  *messagingcmd.Messages
@@ -131,10 +131,10 @@ type messaging struct {
 type incoming struct {
 	Inbox  *inbox.Inbox
 	hooks  []webhooks.Endpoint
-	tokens []string // ports whose webhooks have a token that an earlier start made
+	tokens []string // ports whose webhooks have a token of an earlier start
 }
 
-// Open is OpenBooks with accounts and the systems outside.
+// Open is OpenBooks with accounts and other systems.
 func (s Settings) Open(ctx context.Context, serving bool) (*System, error) {
 	err := s.Outside.complete()
 	if serving { // a command reads only what it needs
@@ -158,8 +158,8 @@ func (s Settings) Open(ctx context.Context, serving bool) (*System, error) {
 	return sys, nil
 }
 
-// OpenBooks starts the database and wires the log and its tables, which is enough for many commands. serving: this process
-// keeps the private cluster running; other commands only join it.
+// OpenBooks starts the database and wires the log and its tables, which suffices for many commands. serving: this process keeps the
+// embedded Postgres running; other commands only join it.
 func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err error) {
 	if !serving && !s.MayBegin {
 		if err := s.HasRun(); err != nil {
@@ -203,7 +203,7 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 	// Plans are made when the tables may be empty, and every view looks rows up by their keys.
 	config.ConnConfig.RuntimeParams["enable_seqscan"] = "off"
-	// Plans that prefer lookups have the costs for which Postgres compiles them, which takes longer than they run.
+	// Plans that prefer lookups have costs above which Postgres compiles them, which takes longer than running them.
 	config.ConnConfig.RuntimeParams["jit"] = "off"
 	config.ConnConfig.RuntimeParams["application_name"] = "bahi"
 	if sys.Pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
@@ -247,7 +247,7 @@ func (s *System) reader(versions map[string]int) *readmodels.Reader {
 	return r
 }
 
-// StopWithin bounds the stop of the private cluster; it fits into the ten seconds of a shutdown.
+// StopWithin limits the stop of the embedded Postgres. It fits into the ten seconds of a shutdown.
 const StopWithin = 7 * time.Second
 
 func (s *System) Close() {
@@ -270,7 +270,7 @@ func (s *System) Close() {
 		ctx, cancel := context.WithTimeout(context.Background(), StopWithin)
 		defer cancel()
 		if err := s.cluster.Stop(ctx); err != nil {
-			s.Log.Error("the private cluster did not stop cleanly", "error", err)
+			s.Log.Error("embedded Postgres did not stop cleanly", "error", err)
 		}
 	}
 }
@@ -316,4 +316,4 @@ func ProjectionNamed(name string) (*projections.Projection, bool) {
 	return nil, false
 }
 
-var ErrDifferent = errors.New("the tables are not what the log says")
+var ErrDifferent = errors.New("the tables differ from the log")

@@ -15,11 +15,10 @@ import (
 	"bahi/migrations"
 )
 
-// Tokens of webhooks are printed by the start that makes them. A later one, also of another node, keeps them in its data folder and says
-// where.
+// The start that creates tokens of webhooks prints them. A later one, even of another node, stores them in its data folder and logs where.
 func TestTokensOfWebhooksArePrintedOnce(t *testing.T) {
 	t.Parallel()
-	database := pgtest.Template(t, "migrated", migrations.Up) // nobody has started on it
+	database := pgtest.Template(t, "migrated", migrations.Up) // no node has started on it
 	start := func() (said string, token []byte) {
 		var out bytes.Buffer
 		with := apptest.Settings(t, database) // with a data folder of its own
@@ -38,6 +37,6 @@ func TestTokensOfWebhooksArePrintedOnce(t *testing.T) {
 	later, kept := start()
 	require.Equal(t, made, kept)
 	require.NotContains(t, later, string(kept))
-	require.Contains(t, later, "tokens of webhooks, made by an earlier start")
+	require.Contains(t, later, "webhook tokens of an earlier start")
 	require.Contains(t, later, "social")
 }

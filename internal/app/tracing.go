@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// flushTimeout bounds the sending of the last traces at the end of the process.
+// flushTimeout limits the sending of the last traces at the end of the process.
 const flushTimeout = 2 * time.Second
 
 // Tracing returns the provider of traces; nil without an endpoint.

@@ -8,7 +8,7 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// Views are the read models of the areas, each under the area's name. A test checks that all of them keep to the asker's workspace.
+// Views are the read models of the areas, each under the area's name. A test checks that each returns only rows of the caller's workspace.
 type Views struct {
 	Access    *accessview.Views
 	Ledger    *ledgerview.Views

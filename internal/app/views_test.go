@@ -40,44 +40,44 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// spanning are the views that answer for all workspaces, and why they may.
+// spanning are the views that return rows of all workspaces, with the reason.
 var spanning = map[string]string{
-	"ledger.DraftReplies":       "it is an operator's, who sees the outbox of all",
-	"ledger.KhatasBefore":       "it is the system's own, now and then",
-	"access.Users":              "it is an operator's, who sees all",
-	"access.AllWorkspaces":      "it is an operator's, who may go into all",
-	"access.DueForErasure":      "it is the system's own, now and then",
-	"access.Ended":              "it is the system's own, now and then",
-	"access.InvitationsTo":      "it is the system's own, which erases somebody everywhere",
-	"messaging.ContactsReached": "it is an operator's, who erases somebody everywhere",
+	"ledger.DraftReplies":       "it is for operators, who see the outbox of all",
+	"ledger.KhatasBefore":       "it is for a sweep of the system",
+	"access.Users":              "it is for operators, who see all",
+	"access.AllWorkspaces":      "it is for operators, who may enter all",
+	"access.DueForErasure":      "it is for a sweep of the system",
+	"access.Ended":              "it is for a sweep of the system",
+	"access.InvitationsTo":      "it is for the system's erasure of a person",
+	"messaging.ContactsReached": "it is for an operator's erasure of a person",
 
-	"marketplace.ContactsReached": "it is an operator's, who erases somebody everywhere",
-	"marketplace.Buyers":          "it is an operator's, who erases somebody everywhere",
-	"marketplace.CompaniesMailed": "it is an operator's, who erases somebody everywhere",
-	"marketplace.OldestCompany":   "the caller names the workspaces of a user, whose own account is asked for",
-	"marketplace.Notices":         "it is an operator's, who sees the outbox of all",
-	"ledger.SubmittedRows":        "it takes an upload, which has its workspace",
-	"ledger.HasSender":            "it is an operator's, who erases somebody everywhere",
+	"marketplace.ContactsReached": "it is for an operator's erasure of a person",
+	"marketplace.Buyers":          "it is for an operator's erasure of a person",
+	"marketplace.CompaniesMailed": "it is for an operator's erasure of a person",
+	"marketplace.OldestCompany":   "the caller passes the workspaces of the user's own account",
+	"marketplace.Notices":         "it is for operators, who see the outbox of all",
+	"ledger.SubmittedRows":        "its argument is an upload, which has its workspace",
+	"ledger.HasSender":            "it is for an operator's erasure of a person",
 
-	"messaging.DueCampaigns":  "it is the system's own, which begins campaigns at their time",
-	"messaging.ChannelKeyed":  "it is a visitor's, who has the key of a page's widget",
-	"messaging.OfAccount":     "it is the system's own, which notes what a network tells of an account's templates",
-	"messaging.Signing":       "it is the system's own, which looks whose secret has signed a call",
-	"messaging.WithAppSecret": "it is the system's own, which looks whose secret has signed a call that names no channel",
-	"messaging.Unconfirmed":   "it is the system's own, which keeps the calls of channels that wait for their sender",
-	"messaging.Hooked":        "it is the system's own, which tells networks where to call",
+	"messaging.DueCampaigns":  "it is for the system, which starts planned campaigns",
+	"messaging.ChannelKeyed":  "it is for a visitor, who has the key of a page's widget",
+	"messaging.OfAccount":     "it is for the system, which records the statuses of an account's templates",
+	"messaging.Signing":       "it is for the system, which looks for the secret that has signed a call",
+	"messaging.WithAppSecret": "it is for the system, which looks for the secret that has signed a call without a channel",
+	"messaging.Unconfirmed":   "it is for the system, which holds calls for channels without a sender",
+	"messaging.Hooked":        "it is for the system, which registers webhooks with networks",
 
 	"marketplace.Companies":     "the directory is public",
 	"marketplace.FindCompanies": "the directory is public",
 	"marketplace.Company":       "the directory is public",
-	"marketplace.Claimant":      "whose a domain is is public",
+	"marketplace.Claimant":      "the owner of a domain is public",
 	"marketplace.Catalog":       "the feed is public",
 	"marketplace.EachOffer":     "the feed is public",
-	"marketplace.ProductsBySKU": "it is the import's own, which has asked for the company of the caller",
-	"marketplace.Products":      "the catalog is public, but for products that are not active: a test of http asks for another's",
+	"marketplace.ProductsBySKU": "it is for the import, which has checked the caller's company",
+	"marketplace.Products":      "the catalog is public, except for inactive products: a test of http checks that",
 }
 
-// personal are the views of one person, whichever workspace they act in, and the column that names them.
+// personal are the views of one person, whichever workspace they act in, with the column that identifies the person.
 var personal = map[string]string{
 	"access.User":         "id",
 	"access.WorkspacesOf": "user_id",
@@ -87,7 +87,7 @@ var personal = map[string]string{
 // ofCompany are those of them that take a company's id.
 var ofCompany = map[string]bool{"marketplace.Catalog": true, "marketplace.EachOffer": true, "marketplace.ProductsBySKU": true}
 
-// asker is the workspace in whose name every view is asked.
+// asker is the workspace that every view is called for.
 var asker = uuid.MustParse("aaaaaaaa-1111-4111-8111-111111111111")
 
 // allViews returns the views of every area.
@@ -99,7 +99,7 @@ func allViews(r *readmodels.Reader) map[string]any {
 	return all
 }
 
-// recorder notes the statements of a pool.
+// recorder records the statements of a pool.
 type recorder struct {
 	mu   sync.Mutex
 	sent []sent
@@ -139,13 +139,13 @@ func (r *recorder) TraceBatchQuery(_ context.Context, _ *pgx.Conn, q pgx.TraceBa
 }
 func (*recorder) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// reads says whether a statement reads a projection's tables.
+// reads reports whether a statement reads a projection's tables.
 var reads = regexp.MustCompile(`\b[a-z_]+_g[0-9]+\.`)
 
-// bounds finds where a statement compares a row's workspace, or person, with a parameter.
+// bounds matches the comparison of a row's workspace, or person, with a parameter.
 var bounds = regexp.MustCompile(`\b([a-z_]+) = \$([0-9]+)\b`)
 
-// complaint says why a statement does not keep to what the column says is the asker's, nothing if it does.
+// complaint returns why a statement may return rows of others, "" if it may not.
 func (s sent) complaint(column string) string {
 	for _, m := range bounds.FindAllStringSubmatch(s.sql, -1) {
 		if n, err := strconv.Atoi(m[2]); err == nil && m[1] == column && n <= len(s.args) &&
@@ -153,11 +153,10 @@ func (s sent) complaint(column string) string {
 			return ""
 		}
 	}
-	return "it does not ask for the rows of the asker's " + column + ": " + s.sql
+	return "it does not select by the caller's " + column + ": " + s.sql
 }
 
-// Every view's SQL names the asker's workspace. Each is called with all it can be asked, and what it
-// sends to Postgres is read.
+// Every view's SQL compares the workspace. The test calls each view with all variants of its arguments and inspects its SQL.
 func TestNoViewForgetsTheAskersWorkspace(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Template(t, "migrated", migrations.Up)
@@ -172,7 +171,7 @@ func TestNoViewForgetsTheAskersWorkspace(t *testing.T) {
 	store, err := postgres.Open(t.Context(), pool, log)
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	// Something is there, so that a view goes on to what it asks then.
+	// Some rows exist, so that a view continues to its further queries.
 	meta := event.Meta{Workspace: asker}
 	account, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: "SBI"}, meta)
 	require.NoError(t, err)
@@ -221,7 +220,7 @@ func TestNoViewForgetsTheAskersWorkspace(t *testing.T) {
 				choices = append(choices, values(t, name, in.In(k)))
 			}
 			_, spans := spanning[name]
-			require.True(t, spans != takesAsker || spans && ofCompany[name], "%s takes who asks, or says why not", name)
+			require.True(t, spans != takesAsker || spans && ofCompany[name], "%s takes the caller's workspace, or is listed with a reason", name)
 			said.take()
 			statements := 0
 			for args := range product(choices) {
@@ -273,7 +272,7 @@ func areas(t *testing.T) (found []string) {
 	return found
 }
 
-// values are what a view can be asked with, as far as its SQL may depend on it.
+// values are arguments for views, as far as their SQL may depend on them.
 func values(t *testing.T, view string, of reflect.Type) (all []reflect.Value) {
 	t.Helper()
 	is := func(values ...any) {
@@ -321,7 +320,7 @@ func values(t *testing.T, view string, of reflect.Type) (all []reflect.Value) {
 			p.Elem().Set(v)
 			all = append(all, p)
 		}
-	case reflect.Func: // takes what is found
+	case reflect.Func: // receives the results
 		all = append(all, reflect.MakeFunc(of, func([]reflect.Value) []reflect.Value { return []reflect.Value{reflect.Zero(of.Out(0))} }))
 	case reflect.Struct:
 		var fields [][]reflect.Value
@@ -336,12 +335,12 @@ func values(t *testing.T, view string, of reflect.Type) (all []reflect.Value) {
 			all = append(all, v)
 		}
 	default:
-		require.Fail(t, "tell this test what to ask with", "%s takes a %s", view, of)
+		require.Fail(t, "add an argument for this test", "%s takes a %s", view, of)
 	}
 	return all
 }
 
-// product yields every choice of one from each.
+// product yields every combination of one element from each.
 func product(of [][]reflect.Value) func(func([]reflect.Value) bool) {
 	return func(yield func([]reflect.Value) bool) {
 		if len(of) == 0 {

@@ -51,6 +51,7 @@ func TestKilledProcessLosesAndRepeatsNoMessage(t *testing.T) {
 	}
 	p.Kill()
 	sending.Wait()
+	apptest.EndLeases(t, database, time.Now())
 
 	p = server()
 	for i := range messages {

@@ -88,7 +88,7 @@ func (s *System) registry() *opsview.Projections {
 	return &opsview.Projections{DB: s.Pool, Versions: versions}
 }
 
-// captured adapts the mail folder to the operators' view of it.
+// captured adapts the mail folder for the operators' list.
 type captured struct{ folder *mail.Folder }
 
 // Captured implements http/opshttp's Captured.
@@ -100,7 +100,7 @@ func (c captured) Captured(ctx context.Context, skip, limit int) ([]opshttp.Mess
 	messages := make([]opshttp.Message, 0, len(kept))
 	for _, k := range kept {
 		m, err := c.folder.Read(ctx, k.Name)
-		if errors.Is(err, mail.ErrNotKept) { // scrubbed since
+		if errors.Is(err, mail.ErrNotKept) { // scrubbed in the meantime
 			continue
 		}
 		if err != nil {
@@ -124,13 +124,13 @@ func (s signed) Upto(ctx context.Context, position event.Position) (string, erro
 	return c.Note, err
 }
 
-// ready returns whether the node can serve. It reports a projection that is parked, paused or building, which does not make the
-// node unready; one that has not caught up since the start does.
+// ready returns the node's readiness. A parked, paused or building projection is reported, and the node is ready all the same. A projection
+// that has not caught up since the start makes it unready.
 func (s *System) ready(ctx context.Context) http.Readiness {
 	r := http.Readiness{Ready: true}
 	head, err := s.Store.Head(ctx)
 	if err != nil {
-		r.Ready, r.Why = false, append(r.Why, "the log cannot be read"+PublicCause(err))
+		r.Ready, r.Why = false, append(r.Why, "reading the log failed"+PublicCause(err))
 	}
 	paused := s.paused(ctx)
 	for _, p := range AllProjections() {
@@ -157,7 +157,7 @@ func StateOf(status projections.Status, paused bool) string {
 	switch {
 	case paused:
 		return "paused"
-	case status.Error != "" && status.Generation != 0 && status.Parked: // without a generation there is nothing to read, not even old rows
+	case status.Error != "" && status.Generation != 0 && status.Parked: // without a generation there are no rows to read, not even old ones
 		return "parked"
 	case status.Error != "" && status.Generation != 0:
 		return "waiting"
@@ -168,8 +168,7 @@ func StateOf(status projections.Status, paused bool) string {
 	}
 }
 
-// CauseOf returns why a projection has stopped, without secrets: an error may quote an event, or the database's
-// address.
+// CauseOf returns why a projection has stopped, without secrets: an error may quote an event, or the database's address.
 func CauseOf(status projections.Status) string {
 	event, _, _ := strings.Cut(status.Error, ": ")
 	switch {
@@ -180,13 +179,13 @@ func CauseOf(status projections.Status) string {
 	case strings.HasPrefix(event, "event "):
 		return event + " cannot be applied"
 	case status.Parked:
-		return status.Error // it names only logs and generations
+		return status.Error // it contains only ids of logs and generations
 	default:
-		return "it is tried again; the log of the process says why"
+		return "retrying; the log of the process has the cause"
 	}
 }
 
-// PublicCause returns the cause of an error of the database, if an operator can act on it and everybody may know it.
+// PublicCause returns the cause of an error of the database, if an operator can act on it and it may be public.
 func PublicCause(err error) string {
 	if server, ok := errors.AsType[*pgconn.PgError](err); ok && server.Code == diskFull {
 		return ": the database's disk is full"
@@ -197,12 +196,11 @@ func PublicCause(err error) string {
 // diskFull is Postgres's code for a full disk.
 const diskFull = "53100"
 
-// paused returns the projections that an operator has paused, from the registry: an idle runner learns of a pause only with the
-// next event.
+// paused returns the projections that an operator has paused, from the registry: an idle runner learns of a pause only with the next event.
 func (s *System) paused(ctx context.Context) map[string]bool {
 	all, err := s.registry().All(ctx)
 	if err != nil {
-		s.Log.Warn("cannot read which projections are paused", "error", err)
+		s.Log.Warn("reading the paused projections failed", "error", err)
 	}
 	paused := make(map[string]bool, len(all))
 	for _, p := range all {
@@ -211,7 +209,7 @@ func (s *System) paused(ctx context.Context) map[string]bool {
 	return paused
 }
 
-// lag returns the number of events in between.
+// lag returns the number of events between two positions.
 func lag(head, position event.Position) uint64 {
 	if position >= head {
 		return 0
@@ -219,5 +217,5 @@ func lag(head, position event.Position) uint64 {
 	return uint64(head - position)
 }
 
-// Behind is lag in a table.
+// Behind is lag in the form for a table.
 func Behind(head, position event.Position) string { return strconv.FormatUint(lag(head, position), 10) }

@@ -35,7 +35,7 @@ func TestStateOfAProjectionAndItsCause(t *testing.T) {
 			"parked", "event BankRowAdded at position 7 cannot be applied",
 		},
 		{projections.Status{Ready: true, Generation: 1, Error: "connect to db.internal"}, false, "waiting",
-			"it is tried again; the log of the process says why"},
+			"retrying; the log of the process has the cause"},
 	} {
 		require.Equal(t, c.state, app.StateOf(c.status, c.paused), "%+v", c.status)
 		require.Equal(t, c.cause, app.CauseOf(c.status), "%+v", c.status)

@@ -15,7 +15,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// Proofs say that events are as they were written, and not that they keep the rules.
+// Proofs show that events are unchanged, not that they keep the rules.
 func TestAnArchiveWhoseEventsBreakARuleIsNamed(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)

@@ -24,56 +24,46 @@ func TestShellExportsCheckpointsKeysAndProofs(t *testing.T) {
 	account := apptest.Open(clerk, "HDFC")
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
 	o.Signed()
-	public, wrong, status := apptest.Attached(t, o, "audit", "key")
-	require.Equal(t, 0, status, wrong)
+	public := o.Done(t, "audit", "key")
 	require.Equal(t, o.Operator().GET("/audit/key?format=text").Status(200).Text, public)
 	keys, err := tlog.ParseKeys(public)
 	require.NoError(t, err)
-	note, wrong, status := apptest.Attached(t, o, "audit", "checkpoint")
-	require.Equal(t, 0, status, wrong)
+	note := o.Done(t, "audit", "checkpoint")
 	c, _, err := keys.Open([]byte(note))
 	require.NoError(t, err)
 	require.EqualValues(t, o.Head(), c.Size)
-	file, wrong, status := apptest.Attached(t, o, "audit", "proof", "2")
-	require.Equal(t, 0, status, wrong)
+	file := o.Done(t, "audit", "proof", "2")
 	read, err := tlog.ParseProofs([]byte(file))
 	require.NoError(t, err)
 	_, _, err = keys.Verify(read[0])
 	require.NoError(t, err)
-	_, wrong, status = apptest.Attached(t, o, "audit", "proof", "1000")
-	require.Equal(t, 1, status)
-	require.Contains(t, wrong, "position: is not in a tree of")
+	o.Denied(t, "position: is not in a tree of", "audit", "proof", "1000")
 
 	dir := filepath.Join(t.TempDir(), "archive")
 	kept := filepath.Join(t.TempDir(), "bahi.keys")
 	require.NoError(t, os.WriteFile(kept, []byte(public), 0o600))
-	out, wrong, status := apptest.Attached(t, o, "audit", "export", dir)
-	require.Equal(t, 0, status, wrong)
+	out := o.Done(t, "audit", "export", dir)
 	require.Regexp(t, `^\d+ events of the log \S+; segments: 1, checkpoints: \d+\n$`, out)
-	out, wrong, status = apptest.Attached(t, o, "audit", "verify", dir, "--key", kept)
-	require.Equal(t, 0, status, "%s%s", out, wrong)
+	out = o.Done(t, "audit", "verify", dir, "--key", kept)
 	require.Contains(t, out, "VERIFIED")
-	out, _, status = apptest.Attached(t, o, "audit", "verify", dir)
+	out, _, status := apptest.Attached(t, o, "audit", "verify", dir)
 	require.Equal(t, 2, status)
 	require.Contains(t, out, "CANNOT TELL")
-	out, _, status = apptest.Attached(t, o, "audit", "verify", "--store")
-	require.Equal(t, 0, status)
+	out = o.Done(t, "audit", "verify", "--store")
 	require.Contains(t, out, "VERIFIED")
 	for _, args := range [][]string{{}, {dir, "--store"}} {
-		_, wrong, status = apptest.Attached(t, o, append([]string{"audit", "verify"}, args...)...)
+		_, wrong, status := apptest.Attached(t, o, append([]string{"audit", "verify"}, args...)...)
 		require.Equal(t, 2, status)
 		require.Contains(t, wrong, "name one of the two: an archive's folder, or the log with --store")
 	}
-	_, wrong, status = apptest.Attached(t, o, "audit", "verify", "--store", "--checkpoint", kept)
+	_, wrong, status := apptest.Attached(t, o, "audit", "verify", "--store", "--checkpoint", kept)
 	require.Equal(t, 2, status, "it says nothing against the log")
 	require.Contains(t, wrong, "bahi.keys")
 	_, wrong, status = apptest.Attached(t, o, "audit", "verify", t.TempDir())
 	require.Equal(t, 2, status)
 	require.Contains(t, wrong, "is no archive")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(`{}`), 0o600))
-	_, wrong, status = apptest.Attached(t, o, "audit", "verify", dir)
-	require.Equal(t, 1, status)
-	require.Contains(t, wrong, "the archive is broken")
+	o.Denied(t, "the archive is broken", "audit", "verify", dir)
 }
 
 func TestServerSignsWithAKeyRotatedBesideIt(t *testing.T) {
@@ -82,8 +72,7 @@ func TestServerSignsWithAKeyRotatedBesideIt(t *testing.T) {
 	clerk := o.Clerk(apptest.Home)
 	apptest.Open(clerk, "HDFC")
 	first := o.Signed()
-	out, wrong, status := apptest.Attached(t, o, "audit", "rotate-key", "--reason", "yearly")
-	require.Equal(t, 0, status, wrong)
+	out := o.Done(t, "audit", "rotate-key", "--reason", "yearly")
 	next := strings.TrimSpace(out)
 	told := o.AuditEvents(apptest.OperatorKey, "type=AuditKeyRotated")
 	require.Len(t, told, 1)
@@ -154,10 +143,9 @@ func TestOperatorsOwnKeySignsAndRotates(t *testing.T) {
 
 func TestCheckpointsAreCopiedToAFolderAndToTheLog(t *testing.T) {
 	t.Parallel()
-	data, copies := pgtest.Dir(t), filepath.Join(t.TempDir(), "safe")
-	apptest.EndCluster(t, data)
-	cmd := apptest.Command(t, data, "serve")
-	cmd.Env = append(cmd.Env, "BAHI_AUDIT_COPIES="+copies+",log")
+	copies := filepath.Join(t.TempDir(), "safe")
+	cmd := apptest.Command(t, t.TempDir(), "serve")
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+apptest.Database(t), "BAHI_AUDIT_COPIES="+copies+",log")
 	p := apptest.Serve(t, cmd)
 	p.Ready()
 	p.Client().POST("/bank", `{"name":"HDFC"}`).Status(201)
@@ -182,11 +170,15 @@ func TestCheckpointsAreCopiedToAFolderAndToTheLog(t *testing.T) {
 // Kills at any moment leave no wrong signature, and the next process continues at the end of the log.
 func TestKillsBetweenTilesAndSignaturesLeaveOneHistory(t *testing.T) {
 	t.Parallel()
-	data := pgtest.Dir(t)
-	apptest.EndCluster(t, data)
+	database := apptest.Database(t)
+	bahi := func(args ...string) *apptest.Cmd {
+		cmd := apptest.Command(t, t.TempDir(), args...)
+		cmd.Env = append(cmd.Env, "DATABASE_URL="+database)
+		return cmd
+	}
 	var public string
-	for round := range 4 {
-		p := apptest.Serve(t, apptest.Program(t, data, "serve"))
+	for round := range apptest.Rounds(t, 2) {
+		p := apptest.Serve(t, bahi("serve").AsProcess(t))
 		p.Ready()
 		client := p.Client()
 		stop := time.After(300*time.Millisecond + time.Duration(round)*117*time.Millisecond) // a few signatures
@@ -205,16 +197,15 @@ func TestKillsBetweenTilesAndSignaturesLeaveOneHistory(t *testing.T) {
 		public = key
 		p.Kill()
 	}
-	p := apptest.Serve(t, apptest.Command(t, data, "serve"))
+	p := apptest.Serve(t, bahi("serve"))
 	p.Ready()
 	p.Client().POST("/bank", `{"name":"Last"}`).Status(201)
 	p.Stop()
-	out, wrong, status := apptest.Execute(t, apptest.Command(t, data, "audit", "verify", "--store"))
+	out, wrong, status := apptest.Execute(t, bahi("audit", "verify", "--store"))
 	require.Equal(t, 0, status, "%s%s", out, wrong)
 	require.Contains(t, out, "VERIFIED")
 	require.NotContains(t, out, "after the last checkpoint", "the shutdown signs the last checkpoint")
-	out, wrong, status = apptest.Execute(t, apptest.Command(t, data, "doctor", "audit"))
-	require.Equal(t, 0, status, "%s%s", out, wrong)
+	apptest.Healthy(t, bahi("doctor", "audit"))
 }
 
 func TestTwoNodesSignOneHistory(t *testing.T) {
@@ -231,26 +222,5 @@ func TestTwoNodesSignOneHistory(t *testing.T) {
 	two.Signed()
 	keys := two.PublicKeys()
 	require.Equal(t, 1, keys.Len())
-	out, wrong, status := apptest.Attached(t, two, "audit", "verify", "--store")
-	require.Equal(t, 0, status, "%s%s", out, wrong)
-}
-
-func TestImportedLogIsSignedUnderItsOwnName(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	apptest.Open(o.Clerk(apptest.Home), "HDFC")
-	o.Signed()
-	dir := filepath.Join(t.TempDir(), "archive")
-	_, wrong, status := apptest.Attached(t, o, "audit", "export", dir)
-	require.Equal(t, 0, status, wrong)
-	into := apptest.Database(t) // a Bahi has run on it and made a key
-	cmd := apptest.Command(t, t.TempDir(), "events", "import", "--new-store-id", dir)
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+into)
-	_, wrong, status = apptest.Execute(t, cmd)
-	require.Equal(t, 0, status, wrong)
-	copied := apptest.StartOn(t, into)
-	c, _, err := copied.PublicKeys().Open([]byte(copied.Signed().Note))
-	require.NoError(t, err)
-	require.NotEqual(t, o.Sys.Store.ID(), copied.Sys.Store.ID())
-	require.Equal(t, tlog.Origin(copied.Sys.Store.ID()), c.Origin)
+	two.Done(t, "audit", "verify", "--store")
 }

@@ -69,8 +69,8 @@ func drillConfirms(t *testing.T, o *apptest.Server, dir string) {
 		`backup +` + dir + `, taken \S+ by Bahi v0-test from Postgres \d+`,
 		`log +` + o.Sys.Store.ID().String() + `, ` + strconv.FormatUint(uint64(m.Head), 10) + ` events, the newest ` + m.HeadID.String(),
 		`size +\d+ bytes in 2 files; restored and built \d+ bytes`,
-		`books: generation \d+ is what the log says, [1-9]\d* rows at position ` + strconv.FormatUint(uint64(m.Head), 10),
-		`users: generation \d+ is what the log says, [1-9]\d* rows at position`,
+		`books: generation \d+ agrees with the log, [1-9]\d* rows at position ` + strconv.FormatUint(uint64(m.Head), 10),
+		`users: generation \d+ agrees with the log, [1-9]\d* rows at position`,
 		`values +[2-9] keys tried on a value each, of which [1-9] were destroyed by erasures`,
 		`took +\S+: restoring \S+, building \S+, comparing \S+`,
 		`differences +0`,
@@ -82,8 +82,8 @@ func drillConfirms(t *testing.T, o *apptest.Server, dir string) {
 	cmd, temporary = drilled(t, dir, "BAHI_MASTER_KEY=")
 	out, wrong, status = apptest.Execute(t, cmd)
 	require.Equal(t, 0, status, out+wrong)
-	require.Contains(t, wrong, "Personal values are taken as erased, and not opened: there is no master key")
-	require.Regexp(t, `(?m)^values +not opened: the master key is not at hand\n(.*\n)*differences +0$`, out)
+	require.Contains(t, wrong, "Personal values count as erased, and are not opened: there is no master key")
+	require.Regexp(t, `(?m)^values +not opened: the master key is missing\n(.*\n)*differences +0$`, out)
 	gone(t, temporary)
 	_, wrong, status = apptest.Execute(t, apptest.Command(t, t.TempDir(), "restore", "--drill", "--erasures", "list.json", dir))
 	require.Equal(t, 1, status)

@@ -201,12 +201,12 @@ func TestBackupAndRestoreRefuseNonEmptyTargets(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left, "partial backups are gone")
 
-	// Without the backup's master key the restore does not begin, and makes no key.
+	// Without the backup's master key the restore does not begin, and creates no key.
 	data := t.TempDir()
 	for key, why := range map[string]string{
 		"": "bahi: there is no master key: give the one with the id ",
 		base64.StdEncoding.EncodeToString(
-			[]byte("another key, which opens nothing")): "bahi: this is another master key: it takes the one with the id ",
+			[]byte("another key, which opens nothing")): "bahi: this is another master key: the id must be ",
 	} {
 		cmd := apptest.Command(t, data, "restore", dir)
 		cmd.Env = append(cmd.Env, "BAHI_MASTER_KEY="+key)
@@ -296,7 +296,7 @@ func TestABackupThatWasChangedIsNotRestored(t *testing.T) {
 			m.Files = append(m.Files,
 				backup.BackupFile{File: "../../etc/passwd"})
 		}),
-		"it takes 99 or newer": says(func(m *backup.Manifest) { m.Postgres = "99.1" }),
+		"restoring requires 99 or newer": says(func(m *backup.Manifest) { m.Postgres = "99.1" }),
 	} {
 		apptest.Denied(t, database, why, "restore", dir)
 	}

@@ -22,12 +22,13 @@ import (
 
 // corrected is an account with rows of three financial years and each kind of correction.
 type corrected struct {
-	account, gone int64
-	rows          []int64
+	account, gone, dealer int64
+	rows                  []int64
 }
 
 // correct posts and corrects rows of a new account.
-func correct(c *apitest.Client) (k corrected) {
+func correct(t *testing.T, c *apitest.Client) (k corrected) {
+	t.Helper()
 	k.account, k.gone = apptest.Open(c, "HDFC"), apptest.Open(c, "Closed")
 	for _, body := range []string{
 		apptest.Deposit("2024-03-31", "1000.05"), apptest.Withdrawal("2024-04-01", "400"), apptest.Deposit("2025-03-31", "12.5"),
@@ -51,7 +52,13 @@ func correct(c *apitest.Client) (k corrected) {
 	c.POST(apptest.At(k.account, by.ID, "/reverse"), `{"reason":"it was right","date":"2025-05-03"}`).Status(201).JSON(&again)
 	k.rows = append(k.rows, by.ID, again.ID)
 	c.DELETE(fmt.Sprintf("/bank-account/%d", k.gone)).Status(204)
-	c.PUT("/books/lock", `{"locked_through":"2024-04-30"}`).Status(200)
+	c.POST("/books/transfers", fmt.Sprintf(`{"from":%d,"to":%d,"amount":50,"date":"2025-07-01"}`, k.account,
+		apptest.Open(c, "Till"))).Status(201)
+	c.POST("/books/periods", `{"through":"2024-04-30"}`).Status(201)
+	k.dealer = apptest.IdOf(t, []byte(c.POST("/bullion", `{"name":"Zaveri","metal":"gold"}`).Status(201).Text))
+	for _, entry := range []string{`{"fine_weight":10}`, `{"fine_weight":20,"metal":"platinum"}`} {
+		c.POST(fmt.Sprintf("/bullion-ledger/%d", k.dealer), `{"date":"2025-07-02","in_entries":[`+entry+`]}`).Status(201)
+	}
 	return k
 }
 
@@ -85,14 +92,21 @@ func TestTheTablesHaveTheBooksOfTheLog(t *testing.T) {
 	o := apptest.Start(t)
 	filled(t, o, 7, "demo@example.com")
 	before := event.Position(o.Head())
-	correct(o.Clerk(apptest.Home))
-	k := correct(o.Clerk(apptest.OtherWorkspace))
+	correct(t, o.Clerk(apptest.Home))
+	k := correct(t, o.Clerk(apptest.OtherWorkspace))
+	other := o.Clerk(apptest.OtherWorkspace)
+	other.POST("/books/periods", `{"through":"2024-05-31"}`).Status(201)
+	o.Operator().With("Bahi-Workspace", apptest.OtherWorkspace).POST("/books/periods/2024-05-31/reopen", `{"reason":"late bill"}`).Status(200)
+	other.PUT("/books/metal", `{"metal":"palladium"}`).Status(200)
 	all := replayed(t, o, 0)
 	now, _ := apptest.Done(t, o.Database, "books", "export")
 	difference, err := all.Compare(textOf(t, now))
 	require.NoError(t, err)
 	require.Nil(t, difference)
-	for _, line := range []string{"order ", "takada ", fmt.Sprintf("closing bank %d 87914 0 11\n", k.account)} {
+	for _, line := range []string{
+		"seal 1900-01-01 2024-04-30 ", "metal bullion 0 10000 gold\n", "metal bullion 0 20000 platinum\n", "order ", "takada ",
+		fmt.Sprintf("closing bank %d 82914 0 12\n", k.account),
+	} {
 		require.True(t, strings.Contains(now, "\n"+line), line) //nolint:testifylint // the text is long
 	}
 
@@ -114,7 +128,7 @@ func TestEachFaultOfTheTablesIsNamed(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	filled(t, o, 7, "demo@example.com")
-	k := correct(o.Clerk(apptest.Home))
+	k := correct(t, o.Clerk(apptest.Home))
 	b := replayed(t, o, 0)
 	apptest.Done(t, o.Database, "books", "export") // waits until both projections have the log's head
 	for _, f := range faults {
@@ -141,15 +155,19 @@ func exported(t *testing.T, o *apptest.Server, sql string, k corrected) string {
 	tx, err := o.Sys.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer tx.Rollback(t.Context()) //nolint:errcheck // that is the purpose
-	var books, orders int
-	require.NoError(t, tx.QueryRow(t.Context(), `select b.generation, o.generation from projection.generation b, projection.generation o
-		where b.live and b.name = 'books' and o.live and o.name = 'orders'`).Scan(&books, &orders))
-	args := pgx.NamedArgs{"account": k.account, "gone": k.gone}
+	var names []string
+	for _, name := range []string{"books", "orders", "periods"} {
+		var schema string
+		require.NoError(t, tx.QueryRow(t.Context(), `select format('%s_g%s.', name, generation) from projection.generation
+			where live and name = $1`, name).Scan(&schema))
+		names = append(names, name+".", schema)
+	}
+	args := pgx.NamedArgs{"account": k.account, "gone": k.gone, "dealer": k.dealer}
 	for i, row := range k.rows {
 		args[fmt.Sprint("row", i)] = row
 	}
 	if sql != "" {
-		sql = strings.NewReplacer("books.", fmt.Sprintf("books_g%d.", books), "orders.", fmt.Sprintf("orders_g%d.", orders)).Replace(sql)
+		sql = strings.NewReplacer(names...).Replace(sql)
 		done, err := tx.Exec(t.Context(), sql, args)
 		require.NoError(t, err)
 		require.NotZero(t, done.RowsAffected())

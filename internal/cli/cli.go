@@ -33,22 +33,22 @@ import (
 type Commands struct {
 	Serve       serve.Command          `cmd:"" help:"Serve the HTTP interface. Needs no configuration."`
 	Demo        demo.Command           `cmd:"" help:"Fill a workspace with a year of a workshop and its shop, to look around in."`
-	Gateway     gatewaycli.Command     `cmd:"" help:"Serve the log alone over the EventStoreDB protocol: other bahis may have the journals of their logs there."`
-	Events      events.Command         `cmd:"" help:"Look at the log, export it, import it."`
+	Gateway     gatewaycli.Command     `cmd:"" help:"Serve the log alone over the EventStoreDB protocol, for example for journals of other bahis."`
+	Events      events.Command         `cmd:"" help:"Show, export, import and copy the log."`
 	Projections projectionscli.Command `cmd:"" help:"List and rebuild the tables."`
-	Reactors    reactorscli.Command    `cmd:"" help:"List the reactors of side effects, and replay old events to them."`
+	Reactors    reactorscli.Command    `cmd:"" help:"List the reactors, and replay old events to them."`
 	Feed        feedcli.Command        `cmd:"" help:"Show and repair the forwarding of events to a broker."`
-	User        people.Command         `cmd:"" help:"Make, list, grant, keep and delete accounts of people."`
+	User        people.Command         `cmd:"" help:"Create, list, grant, keep and delete accounts of people."`
 	Erase       people.EraseCommand    `cmd:"" help:"Erase a person from all areas, by email or phone."`
 	marketplacecli.Commands
 	Campaigns messagingcli.CampaignsCommand `cmd:"" help:"Watch campaigns."`
-	Apikey    keys.APICommand               `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`
-	Keys      keys.Command                  `cmd:"" help:"Change the keys that tokens are signed with."`
+	Apikey    keys.APICommand               `cmd:"" name:"apikey" help:"Create, list and revoke API keys."`
+	Keys      keys.Command                  `cmd:"" help:"Change the keys that sign tokens."`
 	Vault     backup.VaultCommand           `cmd:"" help:"Export the list of erased users, and apply it after a restore."`
 	Backup    backup.Command                `cmd:"" help:"Back up into a folder, beside a running server or without one."`
 	Restore   backup.RestoreCommand         `cmd:"" help:"Fill an empty data folder or database from a backup, or test a backup with --drill."`
-	Audit     auditcli.Command              `cmd:"" help:"Prove what the log held, and verify it."`
-	Books     bookscli.Command              `cmd:"" help:"Write the books with their digests, to be compared with the log."`
+	Audit     auditcli.Command              `cmd:"" help:"Prove and verify the content of the log."`
+	Books     bookscli.Command              `cmd:"" help:"Write the books with their digests, for a comparison with the log."`
 	Doctor    doctor.Command                `cmd:"" help:"Fold the log again and compare it with every table, row by row; check the rules between records."`
 	Health    health.Command                `cmd:"" help:"Ask the server on this machine whether it is ready."`
 	Version   versionCommand                `cmd:"" help:"Print the version."`

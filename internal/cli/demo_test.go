@@ -17,7 +17,7 @@ import (
 
 const little = 300 // events
 
-// records returns what a workspace has, without ids and times, in an order of its own.
+// records returns the content of a workspace, without ids and times, in a fixed order.
 func records(t *testing.T, c *apitest.Client) (all []string) {
 	t.Helper()
 	var take func(where string, v any)
@@ -72,7 +72,7 @@ func records(t *testing.T, c *apitest.Client) (all []string) {
 		take(path, read(path))
 		wanted := regexp.MustCompile(` (` + join(fields) + `) `)
 		all = append(all[:from], slices.DeleteFunc(slices.Clone(all[from:]), func(s string) bool {
-			return !wanted.MatchString(s) || strings.Contains(s, " notifications ") // of which jobs tell what became
+			return !wanted.MatchString(s) || strings.Contains(s, " notifications ") // whose results come from jobs
 		})...)
 		require.Greater(t, len(all), from, path)
 	}
@@ -107,7 +107,7 @@ func filled(t *testing.T, o *apptest.Server, seed uint64, email string) *apitest
 			last, all = done, total
 		})
 	require.NoError(t, err)
-	require.Equal(t, all, last, "the bar ends where it says")
+	require.Equal(t, all, last, "the bar ends at its total")
 	return o.Bearer(f.Key)
 }
 

@@ -14,6 +14,7 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/archive"
+	"bahi/eventstore/tlog"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/audittest"
 	"bahi/internal/test/pgtest"
@@ -75,14 +76,19 @@ func TestImportBesideTheOriginalSignsWithItsOwnKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			copied := pgtest.DB(t)
+			if args[0] == without {
+				copied = apptest.Database(t) // a Bahi has run on it and made a key
+			}
 			_, wrong := apptest.Done(t, copied, append([]string{"events", "import"}, args...)...)
 			require.Contains(t, wrong, "They are another installation's; this one signs with a key of its own.")
 			c := apptest.StartOn(t, copied)
 			newest := c.Signed()
 			_, _, err := keys.Open([]byte(newest.Note))
 			require.Error(t, err, "trust in the former keys does not extend to this key")
-			_, _, err = c.PublicKeys().Open([]byte(newest.Note))
+			signed, _, err := c.PublicKeys().Open([]byte(newest.Note))
 			require.NoError(t, err)
+			require.Equal(t, tlog.Origin(c.Sys.Store.ID()), signed.Origin)
+			require.Equal(t, len(args) > 1, o.Sys.Store.ID() != c.Sys.Store.ID())
 			told := c.AuditEvents(apptest.OperatorKey, "type=AuditKeyRotated")
 			require.Len(t, told, 2)
 			require.Contains(t, string(told[1].Data), "the key that signed it before is not in this installation")

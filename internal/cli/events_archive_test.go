@@ -111,7 +111,7 @@ func TestImportWithoutKeysLeavesValuesSealed(t *testing.T) {
 	copied := pgtest.DB(t)
 	out, wrong := apptest.Done(t, copied, "events", "import", dir, "--new-store-id")
 	require.NotContains(t, out, o.Sys.Store.ID().String())
-	require.Contains(t, wrong, "The archive has no keys. What its events say of 1 people and secrets stays sealed for good")
+	require.Contains(t, wrong, "The archive has no keys. Its events' values of 1 people and secrets stay sealed for good")
 	require.Empty(t, apptest.Opened(t, copied))
 	apptest.Done(t, copied, "doctor")
 	c := apptest.StartOn(t, copied)
@@ -129,7 +129,7 @@ func TestAnArchiveIsImportedWholeOrNotAtAll(t *testing.T) {
 	apptest.Done(t, o.Database, "events", "export", dir, "--with-keys")
 	apptest.Denied(t, o.Database, "bahi: another Bahi has", "events", "import", dir)
 
-	// Another master key is refused before the import begins, and no key is made.
+	// Another master key is refused before the import begins, and no key is created.
 	data, url := t.TempDir(), pgtest.DB(t)
 	cmd := apptest.Command(t, data, "events", "import", dir)
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+url, "BAHI_MASTER_KEY=")
@@ -142,7 +142,7 @@ func TestAnArchiveIsImportedWholeOrNotAtAll(t *testing.T) {
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+url, "BAHI_MASTER_KEY="+other)
 	_, wrong, status = apptest.Execute(t, cmd)
 	require.Equal(t, 1, status)
-	require.Contains(t, wrong, "bahi: this is another master key: it takes the one with the id ")
+	require.Contains(t, wrong, "bahi: this is another master key: the id must be ")
 
 	// A broken archive, and a vault that is not empty.
 	require.NoError(t, migrations.Up(t.Context(), url))
@@ -181,5 +181,5 @@ func TestAnArchiveIsImportedWholeOrNotAtAll(t *testing.T) {
 	apptest.Done(t, url, "events", "import", dir)
 	require.Contains(t, apptest.Opened(t, url), "asha@example.com")
 	out, _ = apptest.Done(t, url, "doctor")
-	require.Equal(t, len(app.AllProjections()), strings.Count(out, " is what the log says"), out)
+	require.Equal(t, len(app.AllProjections()), strings.Count(out, " agrees with the log"), out)
 }

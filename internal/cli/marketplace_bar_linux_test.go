@@ -24,7 +24,7 @@ import (
 	"bahi/internal/test/logtest"
 )
 
-// terminal opens a terminal, and returns what a program writes to, and what is then on the screen.
+// terminal opens a terminal. It returns the file for a program's output, and a function that returns the screen.
 func terminal(t *testing.T) (tty *os.File, shown *logtest.Buffer) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -50,7 +50,7 @@ func terminal(t *testing.T) (tty *os.File, shown *logtest.Buffer) {
 	return tty, shown
 }
 
-// The test holds the log before each append of the import, so that nothing depends on how long an import takes.
+// The test blocks the log before each append of the import, so that nothing depends on the import's duration.
 func TestTheImportOfACatalogShowsABar(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
@@ -78,7 +78,7 @@ func TestTheImportOfACatalogShowsABar(t *testing.T) {
 		env := append(slices.Clip(cmd.Env), "DATABASE_URL="+o.Database, "EVENTSTORE_URL="+o.Sys.Settings.EventStore)
 		done <- cli.Run(t.Context(), app.Shell{In: cmd.Stdin, Out: &out, Err: tty, Env: env}, cmd.Args...)
 	}()
-	// until waits until a connection that waits for the log fits a condition, in which $1 is the pid of another one.
+	// until waits until a connection that waits for the log matches a condition, in which $1 is the pid of another one.
 	until := func(condition string, of *pgx.Conn) {
 		t.Helper()
 		require.Eventually(t, func() (waits bool) {

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apptest"
-	"bahi/internal/test/pgtest"
 )
 
 // enrol makes an account from the shell, and returns its id and password.
@@ -85,7 +84,7 @@ func TestOperatorIsGrantedAndRevokedFromTheShell(t *testing.T) {
 		_, wrong, status := run("user", "grant", id, step.grant)
 		require.Equal(t, 0, status, wrong)
 		require.Eventually(t, func() bool { return ravi.GET("/ops/jobs").Response.StatusCode == step.status }, time.Minute, 5*time.Millisecond,
-			"the server knows of the change")
+			"the server has the change")
 	}
 	_, wrong, status := run("user", "grant", id)
 	require.NotEqual(t, 0, status, "the flag has no default")
@@ -149,11 +148,15 @@ func TestAKeyOfAUsersWorkspaceIsMadeFromTheShell(t *testing.T) {
 
 func TestPeopleAreManagedWithoutAServer(t *testing.T) {
 	t.Parallel()
-	data := pgtest.Dir(t)
-	apptest.EndCluster(t, data)
+	data, database := t.TempDir(), apptest.Database(t)
+	bahi := func(args ...string) *apptest.Cmd {
+		cmd := apptest.Command(t, data, args...)
+		cmd.Env = append(cmd.Env, "DATABASE_URL="+database)
+		return cmd
+	}
 	run := func(args ...string) (stdout, stderr string, status int) {
 		t.Helper()
-		return apptest.Execute(t, apptest.Command(t, data, args...))
+		return apptest.Execute(t, bahi(args...))
 	}
 	id, password := enrol(t, run, "ravi@example.org", "--operator")
 	_, wrong, status := run("user", "delete", id)
@@ -163,7 +166,7 @@ func TestPeopleAreManagedWithoutAServer(t *testing.T) {
 	list, _, _ := run("user", "list")
 	require.Regexp(t, `(?m)^`+id+`  ravi@example\.org +Ravi Soni +true +true .* - +- *$`, list)
 
-	p := apptest.Serve(t, apptest.Command(t, data, "serve"))
+	p := apptest.Serve(t, bahi("serve"))
 	o := apptest.Visited(p, data)
 	o.Bearer(o.SignIn("ravi@example.org", password).Access).GET("/ops/jobs").Status(200)
 	p.Stop()

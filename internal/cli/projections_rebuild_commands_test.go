@@ -2,10 +2,8 @@ package cli_test
 
 import (
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -13,9 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
-	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
-	"bahi/internal/test/pgtest"
 )
 
 func TestDoctorNamesARowOfEachTableThatIsMissing(t *testing.T) {
@@ -28,8 +24,7 @@ func TestDoctorNamesARowOfEachTableThatIsMissing(t *testing.T) {
 	clerk.POST(apptest.Ledger(account, "/rows"),
 		`{"rows":[`+apptest.Deposit("2025-03-02", "1")+`,`+apptest.Deposit("2025-03-02", "2")+`]}`).Status(201)
 	clerk.PUT("/books/lock", `{"locked_through":"2025-02-28"}`).Status(200)
-	_, wrong, status := apptest.Attached(t, o, "doctor")
-	require.Equal(t, 0, status, wrong)
+	o.Done(t, "doctor")
 
 	conn, err := pgx.Connect(t.Context(), o.Database)
 	require.NoError(t, err)
@@ -55,7 +50,7 @@ func TestDoctorNamesARowOfEachTableThatIsMissing(t *testing.T) {
 	require.GreaterOrEqual(t, len(taken), 10, "%v", taken)
 	out, wrong, status := apptest.Attached(t, o, "doctor")
 	require.Equal(t, 1, status)
-	require.Contains(t, wrong, "bahi: the tables are not what the log says")
+	require.Contains(t, wrong, "bahi: the tables differ from the log")
 	for table, row := range taken {
 		begin := fmt.Sprintf("%s: table %s: 1 rows differ; the first is only in the log: ", strings.TrimSuffix(table.Schema, "_g1"), table.Name)
 		_, found, ok := strings.Cut(out, begin)
@@ -73,24 +68,23 @@ func TestRebuildingFromTheShell(t *testing.T) {
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
 	was := apptest.Balances(clerk, apptest.Ledger(account))
 
-	out, wrong, status := apptest.Attached(t, o, "projections", "rebuild", "--dry-run", "books", "users")
-	require.Equal(t, 0, status, wrong)
+	out := o.Done(t, "projections", "rebuild", "--dry-run", "books", "users")
 	require.Regexp(t, fmt.Sprintf(`^books: %[1]d events to fold, about .*\nusers: %[1]d events to fold, about .*\n$`, o.Head()), out)
 	require.Equal(t, 1, o.Projection("books").Generation, "a dry run builds nothing")
 
-	out, wrong, status = apptest.Attached(t, o, "projections", "rebuild", "--partitions", "3", "--keep", "1h")
-	require.Equal(t, 0, status, wrong)
+	out = o.Done(t, "projections", "rebuild", "--partitions", "3", "--keep", "1h")
 	require.Equal(t, len(app.AllProjections()), strings.Count(out, fmt.Sprintf(" is read, built up to position %d in ", o.Head())), out)
 	require.Equal(t, was, apptest.Balances(clerk, apptest.Ledger(account)))
-	list, _, _ := apptest.Attached(t, o, "projections", "list")
+	list := o.Done(t, "projections", "list")
 	require.Regexp(t, `(?m)^users +\d+ +\d+ +live`, list)
 	require.Regexp(t, `(?m)^books +\d+ +1 +kept +\d+ +0 +until 20\d\d-`, list)
-	out, wrong, status = apptest.Attached(t, o, "projections", "rollback", "books")
-	require.Equal(t, 0, status, wrong)
-	require.Equal(t, "books: generation 1 is read again\n", out)
-	require.Equal(t, was, apptest.Balances(clerk, apptest.Ledger(account)))
-	out, wrong, status = apptest.Attached(t, o, "projections", "build")
-	require.Equal(t, 0, status, wrong)
+	o.Sql(`alter table books_g2.row_version add constraint parked_for_a_test check (false) not valid`)
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-02", "1"))
+	require.Eventually(t, func() bool { return o.Projection("books").State == "parked" }, time.Minute, 5*time.Millisecond)
+	require.Equal(t, "books: generation 1 is read again\n", o.Done(t, "projections", "rollback", "books"))
+	require.Equal(t, was+", 03-02 13.5", apptest.Balances(clerk, apptest.Ledger(account)), "the previous tables have the row")
+	o.Done(t, "doctor", "books")
+	out = o.Done(t, "projections", "build")
 	require.Equal(t, "everything that this version reads is built\n", out)
 
 	for args, why := range map[string]string{
@@ -133,19 +127,30 @@ func TestRebuildWithDifferencesWaitsForAcceptance(t *testing.T) {
 	for _, words := range []string{
 		"bahi: books: the new tables differ from the live ones:\ntable row_version: 2 rows differ; the first is only in the ",
 		fmt.Sprintf(`: {"row_id":%d,`, row.ID),
-		"`bahi projections accept books` lets them be read all the same, `bahi projections cancel books` drops them\n",
+		"`bahi projections accept books` makes them live, `bahi projections cancel books` drops them\n",
 	} {
 		require.Contains(t, wrong, words)
 	}
-	list, _, _ := apptest.Attached(t, o, "projections", "list")
+	list := o.Done(t, "projections", "list")
 	require.Regexp(t, `(?m)^books +\d+ +1 +live +`, list)
 	require.Regexp(t, `(?m)^books +\d+ +2 +building +.* differs$`, list)
-	out, wrong, status = apptest.Attached(t, o, "projections", "accept", "books")
-	require.Equal(t, 0, status, wrong)
+	out = o.Done(t, "projections", "accept", "books")
 	require.Equal(t, "books: the differences are accepted\n", out)
 	o.Reads(2)
-	_, wrong, status = apptest.Attached(t, o, "doctor", "books")
-	require.Equal(t, 0, status, wrong)
+	o.Done(t, "doctor", "books")
+
+	o.Sql(`update books_g2.row_version set in_cash = in_cash + 1 where row_id = $1`, row.ID)
+	out, wrong, status = apptest.Attached(t, o, "doctor")
+	require.Equal(t, 1, status)
+	require.Contains(t, out, "books: table row_version: 2 rows differ")
+	require.Contains(t, wrong, "bahi: the tables are not what the log says")
+	o.Done(t, "doctor", "api_keys")
+	require.Regexp(t, fmt.Sprintf(`^books: generation \d+ is read, built up to position %d in `, o.Head()),
+		o.Done(t, "projections", "rebuild", "books", "--accept-differences"))
+	require.Regexp(t, fmt.Sprintf(`books: generation 3 is what the log says, \d+ rows at position %d `, o.Head()), o.Done(t, "doctor"))
+	require.Equal(t, "03-01 12.5", apptest.Balances(clerk, apptest.Ledger(account)), "the server reads the new tables")
+	position := clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-03", "1")).Status(201).Header("Bahi-Position")
+	require.Equal(t, "03-01 12.5, 03-03 13.5", apptest.Balances(clerk.With("Bahi-Min-Position", position), apptest.Ledger(account)))
 }
 
 func TestServerFinishesAnInterruptedRebuild(t *testing.T) {
@@ -159,23 +164,18 @@ func TestServerFinishesAnInterruptedRebuild(t *testing.T) {
 	shell := apptest.Launch(t, cmd)
 	building := func() bool { b := o.Projection("books").Build; return b != nil && b.Done > 0 }
 	require.Eventually(t, building, time.Minute, 10*time.Millisecond)
-	_, wrong, status := apptest.Attached(t, o, "projections", "rebuild", "books", "--dry-run")
-	require.Equal(t, 0, status, wrong)
+	o.Done(t, "projections", "rebuild", "books", "--dry-run")
 	require.Equal(t, 1, shell.Interrupt())
-	require.Contains(t, shell.Text(), "bahi: books: interrupted; a process that serves goes on with the build, or this command given again; "+
+	require.Contains(t, shell.Text(), "bahi: books: interrupted; a serving process continues the build, or this command, when repeated; "+
 		"`bahi projections cancel books` ends it")
 
-	out, wrong, status := apptest.Attached(t, o, "projections", "pause", "books")
-	require.Equal(t, 0, status, wrong)
+	out := o.Done(t, "projections", "pause", "books")
 	require.Equal(t, "books: paused\n", out)
-	list, _, _ := apptest.Attached(t, o, "projections", "list")
+	list := o.Done(t, "projections", "list")
 	require.Regexp(t, `(?m)^books +\d+ +\d +paused +\d+ +\d+ +filling, \d+ %$`, list)
-	_, wrong, status = apptest.Attached(t, o, "projections", "resume", "books")
-	require.Equal(t, 0, status, wrong)
-	_, wrong, status = apptest.Attached(t, o, "projections", "throttle", "books", "0")
-	require.Equal(t, 0, status, wrong)
-	_, wrong, status = apptest.Attached(t, o, "projections", "rebuild", "books")
-	require.Equal(t, 0, status, wrong)
+	o.Done(t, "projections", "resume", "books")
+	o.Done(t, "projections", "throttle", "books", "0")
+	o.Done(t, "projections", "rebuild", "books")
 	require.Greater(t, o.Projection("books").Generation, 1)
 	require.Equal(t, "300", apptest.ClerkBanks(clerk.GET("/banks").Status(200))[0].Balance.String())
 }
@@ -190,84 +190,23 @@ func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
 	at := o.Head()
 	require.Eventually(t, func() bool { return o.Projection("books").State == "parked" }, time.Minute, 5*time.Millisecond)
-	list, _, _ := apptest.Attached(t, o, "projections", "list")
+	list := o.Done(t, "projections", "list")
 	require.Regexp(t, fmt.Sprintf(`(?m)^books +\d+ +1 +parked +\d+ +(\d+|some) +event BankRowAdded at position %d: .*parked_for_a_test`, at),
 		list)
-	_, wrong, status := apptest.Attached(t, o, "doctor", "books")
-	require.Equal(t, 1, status)
-	require.Contains(t, wrong, fmt.Sprintf("bahi: projection books has stopped: event BankRowAdded at position %d", at))
-	out, wrong, status := apptest.Attached(t, o, "doctor", "users")
-	require.Equal(t, 0, status, wrong)
+	o.Denied(t, fmt.Sprintf("bahi: projection books has stopped: event BankRowAdded at position %d", at), "doctor", "books")
+	out := o.Done(t, "doctor", "users")
 	require.Contains(t, out, "users: generation 1 is what the log says")
 
 	o.Sql(`alter table books_g1.row_version drop constraint parked_for_a_test`)
-	out, wrong, status = apptest.Attached(t, o, "projections", "skip", "books", "--position", strconv.FormatInt(at, 10), "--reason",
+	out = o.Done(t, "projections", "skip", "books", "--position", strconv.FormatInt(at, 10), "--reason",
 		"for a test")
-	require.Equal(t, 0, status, wrong)
 	require.Equal(t, "books: passes over the event\n", out)
 	require.Eventually(t, func() bool { return o.Projection("books").State == "live" }, time.Minute, 5*time.Millisecond)
 	require.Empty(t, apptest.Balances(clerk, apptest.Ledger(account)))
-	_, wrong, status = apptest.Attached(t, o, "doctor", "books")
-	require.Equal(t, 0, status, wrong)
+	o.Done(t, "doctor", "books")
 
-	out, wrong, status = apptest.Attached(t, o, "projections", "pause", "books")
-	require.Equal(t, 0, status, wrong)
+	out = o.Done(t, "projections", "pause", "books")
 	require.Equal(t, "books: paused\n", out)
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-02", "2"))
-	_, wrong, status = apptest.Attached(t, o, "doctor", "books")
-	require.Equal(t, 1, status)
-	require.Contains(t, wrong, "`bahi projections resume books` lets it go on")
-}
-
-func TestARebuildIsResumedAfterPostgresWasKilled(t *testing.T) {
-	t.Parallel()
-	data := pgtest.Dir(t)
-	apptest.EndCluster(t, data)
-	p := apptest.Serve(t, apptest.Command(t, data, "serve"))
-	p.Ready()
-	account := apptest.Open(p.Client(), "HDFC")
-	apptest.Fill(p.Client(), account, 400)
-	shell := apptest.Launch(t, apptest.Command(t, data, "projections", "rebuild", "books", "--throttle", "5")) // takes more than a minute
-	state := func() (s struct {
-		Generation int
-		Build      *struct{ Generation, Done int }
-	}) {
-		if a := p.Client().GET("/ops/projections/books"); a.Response.StatusCode == http.StatusOK {
-			apptest.Lenient(t, a, &s)
-		}
-		return s
-	}
-	was := state()
-	require.Eventually(t, func() bool { was = state(); return was.Build != nil && was.Build.Done > 10 }, time.Minute, 5*time.Millisecond)
-	require.NoError(t, syscall.Kill(apptest.Postmaster(data), syscall.SIGKILL))
-	<-shell.Done
-	require.Equal(t, 1, shell.Status)
-	require.Contains(t, shell.Text(), "what is built so far stays: a process that serves goes on with it, or this command given again")
-	require.Eventually(t, func() bool { // the server is up again; no throttle is needed
-		return p.Client().POST("/ops/projections/books/throttle", `{"events_per_second":null}`).Response.StatusCode == http.StatusOK
-	}, time.Minute, 50*time.Millisecond)
-	require.Eventually(t, func() bool { return state().Generation == was.Build.Generation }, time.Minute, 10*time.Millisecond,
-		"the same build goes on")
-	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
-	require.Equal(t, "400", apptest.ClerkBanks(apitest.New(t, p.URL, apptest.OperatorKey).GET("/banks").Status(200))[0].Balance.String())
-	p.Stop()
-}
-
-func TestARollbackLeavesParkedTables(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
-	account := apptest.Open(clerk, "HDFC")
-	_, wrong, status := apptest.Attached(t, o, "projections", "rebuild", "books", "--keep", "1h")
-	require.Equal(t, 0, status, wrong)
-	o.Reads(2)
-	o.Sql(`alter table books_g2.row_version add constraint parked_for_a_test check (false) not valid`)
-	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
-	require.Eventually(t, func() bool { return o.Projection("books").State == "parked" }, time.Minute, 5*time.Millisecond)
-	out, wrong, status := apptest.Attached(t, o, "projections", "rollback", "books")
-	require.Equal(t, 0, status, wrong)
-	require.Equal(t, "books: generation 1 is read again\n", out)
-	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)), "the previous tables have the row")
-	_, wrong, status = apptest.Attached(t, o, "doctor", "books")
-	require.Equal(t, 0, status, wrong)
+	o.Denied(t, "`bahi projections resume books` lets it go on", "doctor", "books")
 }

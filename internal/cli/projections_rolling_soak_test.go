@@ -15,8 +15,8 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// newEvents builds a future version of the program: renaming an account also writes an event of a new type, which the books
-// ignore without a new version.
+// newEvents builds a future version of the program: renaming an account also writes an event of a new type, which the books ignore without
+// a new version.
 func newEvents(t *testing.T) string {
 	t.Helper()
 	return overlaid(t, map[string][]string{

@@ -21,8 +21,7 @@ import (
 // nextBooks is the version of the books in the program of nextVersion.
 var nextBooks = ledgerproj.Books.Version + 1
 
-// nextVersion builds a future version of the program: its books have another version, with one more column
-// in the rows.
+// nextVersion builds a future version of the program: its books have another version, with one more column in the rows.
 func nextVersion(t *testing.T) string {
 	t.Helper()
 	return overlaid(t, map[string][]string{
@@ -87,7 +86,7 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 			require.Equal(t, old.Client().GET(path).Status(200).Text, beside.Client().GET(path).Status(200).Text, path)
 		}
 
-		// The new version was a mistake: the old one goes on.
+		// The new version was a mistake: the old one continues.
 		l.looking.At(old.URL)
 		beside.Stop()
 		require.NotContains(t, beside.Text(), "status=50")
@@ -103,7 +102,7 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 		l.load.Verify()
 		apptest.Healthy(t, l.command("doctor"))
 		require.NotContains(t, old.Text(), "status=50")
-		t.Logf("%d writes were answered, %d reads, %d of them stale", l.load.Answered.Load(), l.looking.Reads.Load(), l.looking.Stale.Load())
+		t.Logf("%d writes were acknowledged, %d reads, %d of them stale", l.load.Answered.Load(), l.looking.Reads.Load(), l.looking.Stale.Load())
 		old.Stop()
 	}
 }

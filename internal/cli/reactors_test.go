@@ -17,8 +17,7 @@ func TestReactorsAreListedAndReplayedOnlyByName(t *testing.T) {
 	o := apptest.Start(t)
 	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)
 	require.Eventually(t, func() bool { return len(o.Jobs("kind=send_verification")) == 1 }, time.Minute, 5*time.Millisecond)
-	out, _, status := apptest.Attached(t, o, "reactors", "list")
-	require.Equal(t, 0, status)
+	out := o.Done(t, "reactors", "list")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	require.Equal(t, []string{"REACTOR", "STATE", "POSITION", "LAG", "ERROR"}, strings.Fields(lines[0]))
 	require.Len(t, lines, 1+len(app.AllReactors()))
@@ -27,20 +26,14 @@ func TestReactorsAreListedAndReplayedOnlyByName(t *testing.T) {
 	position, err := strconv.ParseInt(listed[2], 10, 64)
 	require.NoError(t, err)
 	require.Positive(t, position)
-	_, wrong, status := apptest.Attached(t, o, "reactors", "replay", "nonsense", "--after", "0")
-	require.Equal(t, 1, status)
-	require.Contains(t, wrong, `bahi: there is no reactor "nonsense"`)
-	_, wrong, status = apptest.Attached(t, o, "reactors", "replay", "nonsense")
+	o.Denied(t, `bahi: there is no reactor "nonsense"`, "reactors", "replay", "nonsense", "--after", "0")
+	_, wrong, status := apptest.Attached(t, o, "reactors", "replay", "nonsense")
 	require.NotEqual(t, 0, status)
 	require.Contains(t, wrong, "--after")
-	_, wrong, status = apptest.Attached(t, o, "reactors", "retry", "nonsense")
-	require.Equal(t, 1, status)
-	require.Contains(t, wrong, `bahi: there is no reactor "nonsense"`)
+	o.Denied(t, `bahi: there is no reactor "nonsense"`, "reactors", "retry", "nonsense")
 	for args, why := range map[string]string{"reactors retry accounts": "bahi: The projection is not parked",
 		"feed retry": "bahi: The projection is not parked"} {
-		_, wrong, status = apptest.Attached(t, o, strings.Fields(args)...)
-		require.Equal(t, 1, status)
-		require.Contains(t, wrong, why)
+		o.Denied(t, why, strings.Fields(args)...)
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 	"bahi/internal/app"
 	"bahi/internal/cli"
 	"bahi/internal/test/apptest"
-	"bahi/internal/test/pgtest"
 )
 
 var update = flag.Bool("update", false, "write docs/settings.md")
@@ -114,14 +113,14 @@ func valueOf(flag *kong.Flag) (unit, example string) {
 	return unit, example
 }
 
-// A first start that is refused leaves nothing to be removed, and has printed no key that is of no use.
+// A refused first start leaves nothing behind, and has printed no useless key.
 func TestWrongSettingsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 	t.Parallel()
 	for settings, why := range map[string]string{
 		"BAHI_ACCESS_TOKEN_LIFETIME=999h":                      "an access token's life of 999h0m0s",
 		"BAHI_ADMIN_API_KEY=short":                             "BAHI_ADMIN_API_KEY: expected at least 16 characters",
 		"BAHI_ADMIN_EMAIL=asha":                                "BAHI_ADMIN_EMAIL: expected an address",
-		"BAHI_ANSWER_FILES=-1":                                 "BAHI_ANSWER_FILES: -1 is less than nothing",
+		"BAHI_ANSWER_FILES=-1":                                 "BAHI_ANSWER_FILES: -1 is negative",
 		"BAHI_AUDIT_COPIES=ftp://x":                            "BAHI_AUDIT_COPIES: ",
 		"BAHI_AUDIT_EVERY=40s":                                 "BAHI_AUDIT_EVERY: 40s is not between",
 		"BAHI_AUDIT_KEY=abc":                                   "BAHI_AUDIT_KEY: expected base64",
@@ -145,7 +144,7 @@ func TestWrongSettingsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 		"BAHI_OCR_PAGES=-1":                                    "BAHI_OCR_PAGES: ",
 		"BAHI_PASSWORD_MINIMUM=3":                              "a password's minimum of 3 characters",
 		"BAHI_PUBLIC_URL=abc":                                  "BAHI_PUBLIC_URL: ",
-		"BAHI_READ_WAIT=-1s":                                   "BAHI_READ_WAIT: -1s is less than nothing",
+		"BAHI_READ_WAIT=-1s":                                   "BAHI_READ_WAIT: -1s is negative",
 		"BAHI_REFRESH_GRACE=-1s":                               "the grace is negative",
 		"BAHI_REFRESH_GRACE=1000h":                             "a grace of 1000h0m0s is longer than a minute",
 		"BAHI_SCRUB_EVERY=-1h":                                 "BAHI_SCRUB_EVERY: ",
@@ -154,7 +153,7 @@ func TestWrongSettingsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 		"BAHI_TRUSTED_PROXIES=abc":                             "BAHI_TRUSTED_PROXIES: ",
 		"BAHI_WEBHOOK_DAYS=0":                                  "BAHI_WEBHOOK_DAYS: ",
 		"BLOB_URL=ftp://x":                                     "BLOB_URL: ",
-		"BOT_MIN_COVERAGE=7":                                   "BOT_MIN_COVERAGE: 7 is more than all",
+		"BOT_MIN_COVERAGE=7":                                   "BOT_MIN_COVERAGE: 7 is more than 1",
 		"CHAT_BASE_URL=abc":                                    "CHAT_BASE_URL: ",
 		"CHAT_ENQUIRY_TEMPLATE=abc":                            "CHAT_ENQUIRY_TEMPLATE: ",
 		"CHAT_LOOKUP_URL=abc":                                  "CHAT_LOOKUP_URL: ",
@@ -216,11 +215,16 @@ func TestAllThatIsWrongWithTheSettingsIsSaidAtOnce(t *testing.T) {
 // A server that took a port of its own is found by its data folder.
 func TestCommandsFindTheServerWhateverItsAddress(t *testing.T) {
 	t.Parallel()
-	data := pgtest.Dir(t)
-	p := apptest.Serve(t, apptest.Command(t, data, "serve"))
+	data, database := t.TempDir(), apptest.Database(t)
+	bahi := func(args ...string) *apptest.Cmd {
+		cmd := apptest.Command(t, data, args...)
+		cmd.Env = append(cmd.Env, "DATABASE_URL="+database)
+		return cmd
+	}
+	p := apptest.Serve(t, bahi("serve"))
 	p.Ready()
 	health := func() (string, int) {
-		_, said, status := apptest.Execute(t, apptest.Command(t, data, "health"))
+		_, said, status := apptest.Execute(t, bahi("health"))
 		return said, status
 	}
 	said, status := health()
@@ -228,10 +232,10 @@ func TestCommandsFindTheServerWhateverItsAddress(t *testing.T) {
 	addr, err := app.ServerAddr(data, "")
 	require.NoError(t, err)
 	require.Equal(t, p.URL, "http://"+addr)
-	shown, said, status := apptest.Execute(t, apptest.Command(t, data, "demo", "--events", "50"))
+	shown, said, status := apptest.Execute(t, bahi("demo", "--events", "50"))
 	require.Zero(t, status, said)
 	require.Contains(t, shown, p.URL+"/app/")
-	keys, said, status := apptest.Execute(t, apptest.Command(t, data, "apikey", "list"))
+	keys, said, status := apptest.Execute(t, bahi("apikey", "list"))
 	require.Zero(t, status, said)
 	require.Contains(t, keys, "PERMISSIONS")
 	mail := p.Client().GET("/auth/verify-email?token=a.b-c").Status(200)

@@ -27,7 +27,7 @@ func TestCrashInInitdbLeavesNothingBroken(t *testing.T) {
 	require.Equal(t, "up", ask(t, c, `select 'up'`))
 }
 
-// An initdb whose Bahi was killed writes until it notices.
+// An initdb whose Bahi was killed continues to write until it notices.
 func TestUnfinishedClusterIsRemovedThoughItIsStillWritten(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "init-1")
@@ -45,7 +45,7 @@ func TestUnfinishedClusterIsRemovedThoughItIsStillWritten(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// Postgres goes on creating the database for a Bahi that was killed meanwhile.
+// Postgres continues to create the database after its Bahi was killed.
 func TestDatabaseThatAnotherCreatesIsNotCreatedTwice(t *testing.T) {
 	t.Parallel()
 	c := start(t, options(t, dataDir(t)))

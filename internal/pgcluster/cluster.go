@@ -39,7 +39,7 @@ type Cluster struct {
 	log      *slog.Logger
 	conf     string // postgresql.conf
 	socket   string // its folder; like mayStop constant after Start or Attach
-	mayStop  bool   // may restart a cluster that others use, for other settings
+	mayStop  bool   // may restart a cluster in use, for other settings
 
 	start, users *os.File        // the locks in doc.go
 	life         context.Context //nolint:containedctx // From Start to Stop: it bounds the goroutines that watch the cluster.
@@ -57,11 +57,11 @@ var (
 	errGone     = errors.New("postgres ended")
 )
 
-// Start starts the cluster, and restarts a postmaster that dies until Stop is called. It adopts a running cluster, as after
-// a kill -9 of Bahi, or restarts it if the settings differ. Start returns when the database takes connections. It waits for crash
-// recovery without a limit, and logs its progress.
+// Start starts the cluster, and restarts a dead postmaster until Stop is called. It adopts a running cluster, as after a kill -9 of Bahi,
+// or restarts it if the settings differ. Start returns when the database accepts connections. It waits for crash recovery without a limit,
+// and logs its progress.
 //
-// Start does not take the data folder's Lock. A server takes that first.
+// Start does not acquire the data folder's Lock. A server acquires that first.
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	c, err := open(ctx, opts, true)
 	if err != nil {
@@ -71,8 +71,8 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// Attach joins the cluster that runs on the data folder, or starts one. It is for commands beside a serving Bahi: it does not
-// change the settings of a cluster in use, and does not restart a dead one. Stop leaves the cluster to its other users.
+// Attach joins the cluster that runs on the data folder, or starts one. It is for commands beside a serving Bahi: it neither changes the
+// settings of a cluster in use, nor restarts a dead one. Stop leaves the cluster to its other users.
 func Attach(ctx context.Context, opts Options) (*Cluster, error) { return open(ctx, opts, false) }
 
 func open(ctx context.Context, opts Options, mayStop bool) (_ *Cluster, err error) {
@@ -130,11 +130,11 @@ func (c *Cluster) PID() int {
 // Programs returns Postgres's programs in the cluster's version, such as pg_dump, pg_basebackup and pgbench.
 func (c *Cluster) Programs() *Programs { return c.programs }
 
-// fastStop bounds a fast shutdown, before an immediate one. Both fit into the ten seconds of a stopping process.
+// fastStop limits a fast shutdown, before an immediate one. Both fit into the ten seconds of a stopping process.
 const fastStop = 6 * time.Second
 
-// Stop releases this process's share in the cluster. The last user stops it: fast, so that the next start needs no recovery, or, after
-// six seconds or the context's end, immediately, which loses nothing that was committed. A second call returns the result of the first.
+// Stop releases this process's share in the cluster. The last user stops it: fast, so that the next start needs no recovery, or, after six
+// seconds or the context's end, immediately, which loses no commit. A second call returns the result of the first.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.once.Do(func() { c.stopErr = c.stop(ctx) })
 	return c.stopErr
@@ -189,13 +189,13 @@ func (c *Cluster) bringUp(ctx context.Context) (err error) {
 		// A failure does not matter: closing the file unlocks it too.
 		_ = syscall.Flock(int(c.start.Fd()), syscall.LOCK_UN)
 	}()
-	// The kind of lock changes only under the start lock, so a refusal means users.
+	// The kind of lock changes only under the start lock, so a failure means that there are users.
 	alone, err := flock(c.users, syscall.LOCK_EX)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		// Also after a failure: a supervisor that retries is a user all the while.
+		// This applies after a failure too: a supervisor that retries remains a user.
 		_, shareErr := flock(c.users, syscall.LOCK_SH)
 		err = errors.Join(err, shareErr)
 	}()
@@ -234,7 +234,7 @@ func (c *Cluster) up(ctx context.Context, alone bool) (pm *postmaster, err error
 	case err == nil || ctx.Err() != nil:
 		return pm, err
 	case strings.Contains(err.Error(), `lock file "postmaster.pid" already exists`):
-		// A killed Bahi was starting one, which had not written its pid yet.
+		// A killed Bahi was starting a postmaster that had not written its pid yet.
 		return c.join(ctx, alone)
 	case c.opts.Ephemeral && alone:
 		c.log.Warn("replacing a test cluster that does not start", "error", err)
@@ -252,9 +252,9 @@ func (c *Cluster) join(ctx context.Context, alone bool) (*postmaster, error) {
 	if pm == nil || err != nil {
 		return nil, err
 	}
-	// The kernel reports a process's end to its parent only, so we poll, five times a second.
+	// The kernel reports a process's end to its parent only, so this polls, five times a second.
 	pm.watch(c.life, c.folder, 200*time.Millisecond)
-	// The file has the text that the cluster was started with: it is written just before a start.
+	// The file has the settings with which the cluster was started: it is written just before a start.
 	text, err := readFile(filepath.Join(c.folder.pgdata(), "postgresql.conf"))
 	if err != nil || text != c.conf && (alone || c.mayStop) {
 		c.log.Info("restarting Postgres for its new settings", "pid", pm.pid, "folder", c.folder.pgdata())
@@ -296,7 +296,7 @@ func (c *Cluster) begin(ctx context.Context) (*postmaster, error) {
 		if !errors.Is(err, errGone) {
 			return nil, errors.Join(err, pm.stop(ctx, c.log, c.folder, fastStop))
 		}
-		// The children of a killed postmaster hold its shared memory for a moment; only that error is retried.
+		// The children of a killed postmaster hold its shared memory for a moment. Only that error is retried.
 		if !strings.Contains(err.Error(), "shared memory block") || time.Since(started) > time.Minute {
 			return nil, err
 		}
@@ -358,8 +358,7 @@ func (c *Cluster) createDatabase(ctx context.Context, conn *pgx.Conn) error {
 	if err == nil && !there {
 		_, err = conn.Exec(ctx, `create database `+pgx.Identifier{database}.Sanitize())
 	}
-	// Postgres was still creating it for a Bahi that was killed: duplicate_database, or what its catalogue says of two at once,
-	// unique_violation.
+	// Postgres was still creating it for a killed Bahi: duplicate_database, or unique_violation if the two were concurrent.
 	if refused, is := errors.AsType[*pgconn.PgError](err); is && (refused.Code == "42P04" || refused.Code == "23505") {
 		return nil
 	}

@@ -197,7 +197,7 @@ func TestAStopWaitsForTheLogger(t *testing.T) {
 		_ = syscall.Kill(logger, syscall.SIGCONT)
 	}()
 	require.NoError(t, c.Stop(t.Context()))
-	require.Empty(t, processes(c.folder), "what is left writes into a folder that its owner removes")
+	require.Empty(t, processes(c.folder), "a remaining process would write into a folder that its owner removes")
 }
 
 func TestKilledBahiLeavesAClusterThatIsAdopted(t *testing.T) {
@@ -294,7 +294,7 @@ func TestKilledPostmasterIsStartedAgain(t *testing.T) {
 	c := start(t, options(t, dataDir(t)))
 	conn, err := pgx.Connect(t.Context(), c.URL())
 	require.NoError(t, err)
-	// This process does not notice the end of its postmaster, and holds the old shared memory until it is ended.
+	// This process does not notice the end of its postmaster, and holds the old shared memory until it is killed.
 	busy := make(chan error, 1)
 	go func() {
 		_, err := conn.Exec(context.WithoutCancel(t.Context()), `do $$ begin loop end loop; end $$`)

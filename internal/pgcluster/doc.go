@@ -1,9 +1,8 @@
 // Package pgcluster runs a private Postgres cluster in Bahi's data folder, so that one command runs the whole
 // system: nothing else has to be installed, configured or started.
 //
-// The cluster survives a killed Bahi: Postgres runs in its own session, and the next start adopts it. A cluster
-// that dies with its parent was turned down: each crash of Bahi would be a crash of the database, with a
-// recovery before the first request.
+// The cluster survives a killed Bahi: Postgres runs in its own session, and the next start adopts it. If it died with its parent, each
+// crash of Bahi would crash the database, with a recovery before the first request.
 //
 // The cluster listens on a unix socket in a folder that only its owner and root can enter, with peer
 // authentication. There is no TCP port and no password.

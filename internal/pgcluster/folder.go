@@ -25,8 +25,8 @@ func (f folder) lock() string      { return filepath.Join(f.root, "lock") }
 func (f folder) startLock() string { return filepath.Join(f.root, "postgres.start") }
 func (f folder) userLock() string  { return filepath.Join(f.root, "postgres.users") }
 
-// openFolder creates a missing data folder. As root the folder can be entered by others (0711), because another user runs
-// Postgres in a sub-folder; otherwise it is private (0700). An existing folder keeps its mode, plus the bits that root needs.
+// openFolder creates a missing data folder. As root, others may enter the folder (0711), because another user runs Postgres in a
+// sub-folder; otherwise it is private (0700). An existing folder keeps its mode, plus the bits that root needs.
 func openFolder(dir string) (folder, error) {
 	if dir == "" {
 		return folder{}, errors.New("no data folder is named: set BAHI_DATA")
@@ -40,10 +40,10 @@ func openFolder(dir string) (folder, error) {
 		mode = 0o711
 	}
 	if err := os.MkdirAll(filepath.Dir(abs), 0o755); err != nil { //nolint:gosec // G301: the parents of the data folder are not ours to close.
-		return folder{}, fmt.Errorf("make the parents of the data folder (BAHI_DATA names another): %w", err)
+		return folder{}, fmt.Errorf("create the parents of the data folder (BAHI_DATA names another): %w", err)
 	}
 	if err := os.Mkdir(abs, mode); err != nil && !errors.Is(err, os.ErrExist) {
-		return folder{}, fmt.Errorf("make the data folder (BAHI_DATA names another): %w", err)
+		return folder{}, fmt.Errorf("create the data folder (BAHI_DATA names another): %w", err)
 	}
 	if abs, err = filepath.EvalSymlinks(abs); err != nil {
 		return folder{}, fmt.Errorf("data folder: %w", err)
@@ -71,7 +71,7 @@ func (f folder) own(o owner) error {
 		case errors.Is(err, os.ErrExist):
 			continue
 		case err != nil:
-			return fmt.Errorf("make the cluster's folder: %w", err)
+			return fmt.Errorf("create the cluster's folder: %w", err)
 		}
 		if err := os.Lchown(dir, int(o.uid), int(o.gid)); err != nil {
 			return fmt.Errorf("give the cluster's folder to %s: %w", o.name, err)
@@ -106,8 +106,8 @@ func (f folder) reachable(ctx context.Context, o owner) error {
 		"name a data folder elsewhere (BAHI_DATA=/var/lib/bahi), or run bahi as an ordinary user", o.name, closed, f.root)
 }
 
-// write writes a file atomically and gives it to the owner. The rename replaces a symbolic link instead of following it: as
-// root we write into another user's folder.
+// write writes a file atomically and gives it to the owner. The rename replaces a symbolic link instead of following it, because root
+// writes into another user's folder.
 func (f folder) write(path, text string, o owner) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// superuser is the one database user. People and keys are in Bahi, not in Postgres.
+// superuser is the only database user. People and keys are in Bahi, not in Postgres.
 const superuser = "bahi"
 
 // database is Bahi's database.
 const database = "bahi"
 
-// create creates a missing cluster. It works under another name and renames the complete folder, so that a crash half-way
-// leaves a folder that is not taken for a cluster. The next start removes it.
+// create creates a missing cluster. It works under another name and renames the complete folder, so that a crash half-way does not leave a
+// folder that looks like a cluster. The next start removes the incomplete one.
 func create(ctx context.Context, log *slog.Logger, p *Programs, f folder, o owner, ephemeral bool) error {
 	leftovers, err := filepath.Glob(filepath.Join(f.postgres(), "init-*"))
 	if err != nil {
@@ -39,7 +39,7 @@ func create(ctx context.Context, log *slog.Logger, p *Programs, f folder, o owne
 	}
 	tmp, err := os.MkdirTemp(f.postgres(), "init-")
 	if err != nil {
-		return fmt.Errorf("make a folder for the cluster: %w", err)
+		return fmt.Errorf("create a folder for the cluster: %w", err)
 	}
 	if err := os.Lchown(tmp, int(o.uid), int(o.gid)); err != nil {
 		return fmt.Errorf("give the cluster's folder to %s: %w", o.name, err)
@@ -53,12 +53,12 @@ func create(ctx context.Context, log *slog.Logger, p *Programs, f folder, o owne
 	} else {
 		args = append(args, "--data-checksums") // detect a bad disk
 	}
-	log.Info("making a Postgres cluster", "folder", f.pgdata(), "version", p.Version, "user", o.name)
+	log.Info("creating a Postgres cluster", "folder", f.pgdata(), "version", p.Version, "user", o.name)
 	cmd := exec.CommandContext(ctx, p.path("initdb"), args...) //nolint:gosec // G204: the program was found or installed by us.
 	cmd.Dir = "/"
 	cmd.Env = append(p.env(), "HOME="+f.postgres(), "TZ=GMT")
 	cmd.SysProcAttr = o.process()
-	err = slowly(ctx, log, "making a Postgres cluster", func() error {
+	err = slowly(ctx, log, "creating a Postgres cluster", func() error {
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("initdb: %w: %s", err, strings.TrimSpace(string(out)))
@@ -77,7 +77,7 @@ func create(ctx context.Context, log *slog.Logger, p *Programs, f folder, o owne
 	return syncFolder(f.postgres())
 }
 
-// removeUnfinished removes the folder of an initdb, which outlives a killed Bahi for a moment and goes on to write.
+// removeUnfinished removes the folder of an initdb, which may outlive a killed Bahi for a moment and continue to write.
 func removeUnfinished(ctx context.Context, dir string) error {
 	for {
 		err := os.RemoveAll(dir)

@@ -48,7 +48,7 @@ func install(ctx context.Context, log *slog.Logger, major int) (*Programs, error
 			log.Info("Postgres is installed", "version", p.Version, "folder", p.Dir)
 			return p, nil
 		}
-		log.Warn("this way of installing Postgres failed", "way", w.name, "error", err)
+		log.Warn("installing Postgres failed; trying the next way", "way", w.name, "error", err)
 		errs = append(errs, fmt.Errorf("%s: %w", w.name, err))
 	}
 	return nil, fmt.Errorf("no programs of Postgres %s: install them (apt-get install postgresql), "+
@@ -60,12 +60,12 @@ const noSystemCluster = "/etc/postgresql-common/createcluster.d/bahi.conf"
 
 func aptInstall(ctx context.Context, log *slog.Logger, major int) (*Programs, error) {
 	if err := os.MkdirAll(filepath.Dir(noSystemCluster), 0o755); err != nil { //nolint:gosec // G301: as the package would make it.
-		return nil, fmt.Errorf("keep the package from making a cluster: %w", err)
+		return nil, fmt.Errorf("keep the package from creating a cluster: %w", err)
 	}
 	//nolint:gosec // G306: as above
 	if err := os.WriteFile(noSystemCluster, []byte("# Written by bahi while it installs Postgres.\ncreate_main_cluster = false\n"),
 		0o644); err != nil {
-		return nil, fmt.Errorf("keep the package from making a cluster: %w", err)
+		return nil, fmt.Errorf("keep the package from creating a cluster: %w", err)
 	}
 	// Later installations by the administrator behave as Debian documents.
 	defer func() { _ = os.Remove(noSystemCluster) }()
@@ -101,9 +101,9 @@ func aptPackage(ctx context.Context, options []string, major int) (string, error
 	return match[1], nil
 }
 
-// download fetches a build through embedded-postgres. Its API has no call for that alone: Start fetches, unpacks, and then starts the
-// cluster in the data folder. We name a folder that only looks like a cluster, so Postgres refuses at once. No server ever runs its way
-// (TCP, a well-known password), and the programs are unpacked. repository is for tests; empty means Maven Central.
+// download fetches a build with embedded-postgres. Its API cannot only fetch: Start fetches, unpacks, and then starts the cluster in the
+// data folder. Here that folder only looks like a cluster, so Postgres fails at once. So no server ever runs in its way (TCP, a well-known
+// password), and the programs are unpacked. repository is for tests; empty means Maven Central.
 func download(ctx context.Context, cache string, major int, repository string) (*Programs, error) {
 	version := map[int]embedded.PostgresVersion{0: embedded.V18, 15: embedded.V15, 16: embedded.V16, 17: embedded.V17, 18: embedded.V18}[major]
 	if version == "" {
@@ -149,7 +149,7 @@ func freePort(ctx context.Context) (uint32, error) {
 	return uint32(addr.Port), nil
 }
 
-// settle tries the unpacked programs, and then moves them to their place.
+// settle tries the unpacked programs, and then moves them to their folder.
 func settle(ctx context.Context, root, place string, major int) (*Programs, error) {
 	if _, err := unpackedIn(ctx, root, major); err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func settle(ctx context.Context, root, place string, major int) (*Programs, erro
 		if p, other := unpackedIn(ctx, place, major); other == nil {
 			return p, nil
 		}
-		return nil, fmt.Errorf("put Postgres's programs in their place: %w", err)
+		return nil, fmt.Errorf("move Postgres's programs to their folder: %w", err)
 	}
 	return unpackedIn(ctx, place, major)
 }

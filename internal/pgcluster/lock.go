@@ -26,12 +26,11 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("the data folder %s is in use by %s: stop it, or name another folder in BAHI_DATA", e.Dir, holder)
 }
 
-// FolderLock is the right to serve a data folder. It ends with its process, however that ends, and child processes
-// do not inherit it.
+// FolderLock is the right to serve a data folder. It ends with its process, however the process ends. Child processes do not inherit it.
 type FolderLock struct{ file *os.File }
 
-// Lock takes the right to serve a data folder, and creates a missing folder. It never waits: if another process has the
-// right, it fails with an *InUseError that names that process.
+// Lock acquires the right to serve a data folder, and creates a missing folder. It never waits: if another process has the right, it
+// returns an *InUseError with that process's number.
 func Lock(dir string) (*FolderLock, error) {
 	f, err := openFolder(dir)
 	if err != nil {
@@ -59,7 +58,7 @@ func Lock(dir string) (*FolderLock, error) {
 	return &FolderLock{file: file}, nil
 }
 
-// Release gives the right back. The file stays: removing it would let two processes hold locks on two files of one name.
+// Release releases the lock. The file stays: without it, two processes could hold locks on two files of one name.
 func (l *FolderLock) Release() error {
 	if err := l.file.Close(); err != nil {
 		return fmt.Errorf("release the data folder: %w", err)
@@ -91,7 +90,7 @@ func flock(file *os.File, kind int) (bool, error) {
 	}
 }
 
-// flockWait waits for an exclusive lock. It polls, since a cancelled context could not interrupt a wait in the kernel.
+// flockWait waits for an exclusive lock. It polls, because the context could not interrupt a wait in the kernel.
 func flockWait(ctx context.Context, file *os.File) error {
 	for {
 		if ok, err := flock(file, syscall.LOCK_EX); ok || err != nil {

@@ -19,8 +19,8 @@ type owner struct {
 	other    bool // not the user of this process
 }
 
-// process returns the attributes of a program that runs as the owner, in its own session: a Ctrl-C at the terminal must reach
-// Bahi alone, which then stops Postgres.
+// process returns the attributes of a program that runs as the owner, in its own session: a Ctrl-C at the terminal must reach Bahi alone,
+// which then stops Postgres.
 func (o owner) process() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if o.other {
@@ -29,8 +29,8 @@ func (o owner) process() *syscall.SysProcAttr {
 	return attr
 }
 
-// ownerOf returns the owner of a data folder's cluster: its owner so far, otherwise the user of this process. Postgres refuses
-// to run as root; then it is the user postgres or bahi, which is created if missing.
+// ownerOf returns the owner of a data folder's cluster: its owner so far, otherwise the user of this process. Postgres refuses to run as
+// root; then it is the user postgres or bahi, which ownerOf creates if both are missing.
 func ownerOf(ctx context.Context, f folder) (owner, error) {
 	self := os.Geteuid()
 	uid := self
@@ -78,11 +78,11 @@ func addUser(ctx context.Context) (owner, error) {
 		}
 		u, err := user.Lookup("bahi")
 		if err != nil {
-			return owner{}, fmt.Errorf("find the user just made: %w", err)
+			return owner{}, fmt.Errorf("find the new user: %w", err)
 		}
 		return newOwner(u)
 	}
-	return owner{}, fmt.Errorf("make a user to run Postgres, which refuses to run as root (make a user named postgres, or run bahi as an "+
+	return owner{}, fmt.Errorf("create a user to run Postgres, which refuses to run as root (create a user named postgres, or run bahi as an "+
 		"ordinary user): %w", errors.Join(errs...))
 }
 

@@ -23,7 +23,7 @@ type postmaster struct {
 	gone chan struct{} // closed when it has ended
 }
 
-// launch starts the postmaster. It returns as soon as the process runs, before the cluster takes connections.
+// launch starts the postmaster. It returns once the process runs, before the cluster accepts connections.
 func launch(p *Programs, f folder, o owner) (*postmaster, error) {
 	out, err := os.OpenFile(f.output(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -65,9 +65,9 @@ func removeStaleSocket(f folder, dir string) error {
 	return err
 }
 
-// pidIn reads one of Postgres's pid files and returns the process number if it is our postmaster, otherwise 0. It removes a file that
-// names another process: after a reboot, in a container (where the same few numbers recur) or in a copied data folder it would
-// keep Postgres from starting. Postgres itself deals with a file that names no process.
+// pidIn reads one of Postgres's pid files and returns the process number if it is our postmaster, otherwise 0. It removes a file that names
+// another process: after a reboot, in a container (where the same few numbers recur) or in a copied data folder it would keep Postgres from
+// starting. Postgres itself handles a file that names no process.
 func pidIn(f folder, path string) (int, error) {
 	text, err := readFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -102,8 +102,8 @@ func (pm *postmaster) watch(ctx context.Context, f folder, every time.Duration) 
 	}()
 }
 
-// runs reports whether the process is the cluster's postmaster: it has the cluster's folder as its working directory, whatever
-// the folder was called when the process started. Where that cannot be seen, as by root in a container, the command line decides.
+// runs reports whether the process is the cluster's postmaster: it has the cluster's folder as its working directory, whatever the folder's
+// name at its start. If that is invisible, as to root in a container, the command line decides.
 func runs(f folder, pid int) bool {
 	args := commandLine(pid)
 	i := slices.Index(args, "-D")
@@ -140,8 +140,8 @@ func processExists(pid int) bool {
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
-// endOrphans ends the children of a killed postmaster. They end by themselves, but one in the middle of a query takes time, and
-// no new postmaster starts while they hold the old shared memory. Crash recovery follows in any case, so nothing is lost.
+// endOrphans ends the children of a killed postmaster. They end by themselves, but a running query takes time, and no new postmaster starts
+// while they hold the old shared memory. Crash recovery follows in any case, so nothing is lost.
 func endOrphans(f folder, signal syscall.Signal) {
 	for _, pid := range processes(f) {
 		_ = syscall.Kill(pid, signal) // It may have ended meanwhile.
@@ -151,7 +151,7 @@ func endOrphans(f folder, signal syscall.Signal) {
 // processes returns the cluster's processes; none without /proc.
 func processes(f folder) (pids []int) {
 	entries, _ := os.ReadDir("/proc")
-	title := "postgres: " + clusterName(f) + ": " // A child that has just begun still has the postmaster's arguments.
+	title := "postgres: " + clusterName(f) + ": " // A new child still has the postmaster's arguments.
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
 		if err != nil {
@@ -164,8 +164,8 @@ func processes(f folder) (pids []int) {
 	return pids
 }
 
-// stop requests a fast shutdown, and after a delay an immediate one. It returns when no process of the cluster is left: the logger
-// ends after the postmaster, and may write into the folder until then.
+// stop requests a fast shutdown, and after a delay an immediate one. It returns when no process of the cluster remains: the logger ends
+// after the postmaster, and may write into the folder until then.
 func (pm *postmaster) stop(ctx context.Context, log *slog.Logger, f folder, delay time.Duration) error {
 	if err := pm.shutDown(ctx, log, delay); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (pm *postmaster) shutDown(ctx context.Context, log *slog.Logger, delay time
 	if err := pm.signal(syscall.SIGQUIT); err != nil {
 		return err
 	}
-	// An immediate shutdown kills its children after five seconds, so the caller's deadline does not bound it.
+	// An immediate shutdown kills its children after five seconds, so the caller's deadline does not limit it.
 	select {
 	case <-pm.gone:
 		return nil

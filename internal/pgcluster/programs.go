@@ -56,7 +56,7 @@ func Find(ctx context.Context, log *slog.Logger, major int) (*Programs, error) {
 	return install(ctx, log, major)
 }
 
-// Command returns one of Postgres's programs, such as pg_dump, to be run as the user of this process.
+// Command returns one of Postgres's programs, such as pg_dump, to run as the user of this process.
 func (p *Programs) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.path(name), args...) //nolint:gosec // G204: the folder was found or filled by us.
 	cmd.Env = p.env()
@@ -65,8 +65,8 @@ func (p *Programs) Command(ctx context.Context, name string, args ...string) *ex
 
 func (p *Programs) path(name string) string { return filepath.Join(p.Dir, name) }
 
-// env returns the environment of Postgres's programs: ours without variables that name another server or folder, and with English
-// messages, which we parse.
+// env returns the environment of Postgres's programs. It drops variables that name another server or folder, and selects English messages
+// for parsing.
 func (p *Programs) env() []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -79,7 +79,7 @@ func (p *Programs) env() []string {
 // fits returns an error unless these programs run a cluster of the given major version.
 func (p *Programs) fits(major int) error {
 	if p.Major < oldest || major != 0 && p.Major != major {
-		return fmt.Errorf("it is Postgres %s, but the wanted version is %s", p.Version, wanted(major))
+		return fmt.Errorf("it is Postgres %s, but the required version is %s", p.Version, wanted(major))
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func wanted(major int) string {
 func newest(found []*Programs, major int) *Programs {
 	var best *Programs
 	for _, p := range found {
-		// The first of equals is kept: the PATH comes first.
+		// The first of equals is kept, because the PATH comes first.
 		if p.fits(major) == nil && (best == nil || p.Major > best.Major) {
 			best = p
 		}
@@ -152,12 +152,12 @@ func programsIn(ctx context.Context, dir string) (*Programs, error) {
 	}
 	match := versionText.FindStringSubmatch(string(out))
 	if match == nil {
-		return nil, fmt.Errorf("%s: said %q", cmd, out)
+		return nil, fmt.Errorf("%s: unexpected output %q", cmd, out)
 	}
 	p.Version = match[1]
 	p.Major, err = strconv.Atoi(match[2])
 	if err != nil {
-		return nil, fmt.Errorf("%s: said %q: %w", cmd, out, err)
+		return nil, fmt.Errorf("%s: unexpected output %q: %w", cmd, out, err)
 	}
 	return p, nil
 }

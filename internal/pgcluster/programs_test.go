@@ -38,11 +38,11 @@ func TestProgramsAreTakenFromTheNamedFolderOrNowhere(t *testing.T) {
 	require.Equal(t, 17, p.Major)
 
 	_, err = Find(t.Context(), log, 16)
-	require.ErrorContains(t, err, "it is Postgres 17.2, but the wanted version is 16, which made the cluster in the data folder")
+	require.ErrorContains(t, err, "it is Postgres 17.2, but the required version is 16, which made the cluster in the data folder")
 
 	t.Setenv("BAHI_PG_BIN", programFolder(t, "14.9"))
 	_, err = Find(t.Context(), log, 0)
-	require.ErrorContains(t, err, "it is Postgres 14.9, but the wanted version is 15 or newer")
+	require.ErrorContains(t, err, "it is Postgres 14.9, but the required version is 15 or newer")
 
 	t.Setenv("BAHI_PG_BIN", t.TempDir())
 	_, err = Find(t.Context(), log, 0)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// slowly runs do, and logs every few seconds that it still runs; nothing within the first second.
+// slowly runs do. After the first second, it logs every few seconds that do still runs.
 func slowly(ctx context.Context, log *slog.Logger, what string, do func() error) error {
 	done := make(chan struct{})
 	defer close(done)

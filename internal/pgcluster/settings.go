@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// settings returns Postgres's settings, for two cores and a ledger. A missing setting keeps Postgres's default.
+// settings returns Postgres's settings for a ledger on two cores. Other settings keep Postgres's defaults.
 func settings(ephemeral bool) map[string]string {
 	s := map[string]string{
-		// An acknowledged write is on disk. These are the defaults; they are named because everything depends on them.
+		// An acknowledged write is on disk. These are the defaults; they are explicit because everything depends on them.
 		"fsync":              "on",
 		"synchronous_commit": "on",
 		"full_page_writes":   "on",
@@ -25,18 +25,18 @@ func settings(ephemeral bool) map[string]string {
 		"random_page_cost":     "1.1",
 		"jit":                  "off", // Our queries are short: compiling one costs more than running it.
 
-		// replica, not minimal: pg_basebackup needs it to copy a running cluster. minimal would save the log of COPY into
-		// a table created in the same transaction, a part of a rebuild, and cost every operator the online backup.
+		// replica, not minimal: pg_basebackup needs it to copy a running cluster. minimal would omit from the write-ahead log a COPY into a
+		// table of the same transaction, a part of a rebuild, but would cost every operator the online backup.
 		"wal_level":       "replica",
 		"max_wal_senders": "4",
 		"max_wal_size":    "2GB",
 		"min_wal_size":    "256MB",
 		"wal_buffers":     "16MB",
 		"wal_compression": "off", // Cores are scarce.
-		// An old file of the log is deleted, not reused with its content, which may be of an erased person.
+		// An old file of the write-ahead log is deleted, not reused with its content, which may be of an erased person.
 		"wal_recycle": "off",
 
-		// A table that has just been filled is planned for as a small one until its rows are counted: seconds, not a minute.
+		// A newly filled table is planned for as a small one until it is analysed: seconds, not a minute.
 		"autovacuum_naptime": "10s",
 
 		"checkpoint_timeout":           "15min",
@@ -54,13 +54,13 @@ func settings(ephemeral bool) map[string]string {
 		"log_checkpoints":          "off",
 		// Progress of crash recovery, for the operator who waits for it.
 		"log_startup_progress_interval": "1s",
-		// Logs hold ids and kinds, never what a client sent: no statements, no parameters, no DETAIL with the values of a row.
+		// Logs contain ids and kinds, never a client's data: no statements, no parameters, no DETAIL with the values of a row.
 		"log_min_error_statement":           "panic",
 		"log_error_verbosity":               "terse",
 		"log_parameter_max_length":          "0",
 		"log_parameter_max_length_on_error": "0",
 
-		// GMT is UTC under the one name that Postgres knows without a time zone database, which a bare machine lacks.
+		// GMT is UTC under the only name that Postgres knows without a time zone database, which a bare machine lacks.
 		"timezone":     "GMT",
 		"log_timezone": "GMT",
 		"lc_messages":  "C",
@@ -98,11 +98,11 @@ func clusterName(f folder) string {
 	return "bahi-" + hex.EncodeToString(sum[:8])
 }
 
-// triedOut is the configuration that initdb wrote. Ours includes it first, because initdb probes the machine: without a writable
-// /dev/shm, for example, it chooses another kind of shared memory.
+// triedOut is initdb's configuration. Ours includes it first, because initdb probes the machine: without a writable /dev/shm, for example,
+// it chooses another kind of shared memory.
 const triedOut = "initdb.conf"
 
-// configuration returns the text of postgresql.conf. Equal settings give equal text, so the text tells a running cluster's settings.
+// configuration returns the text of postgresql.conf. Equal settings give equal texts, so the text identifies a running cluster's settings.
 func configuration(f folder, socketDir string, ephemeral bool, wanted map[string]string) (string, error) {
 	all := settings(ephemeral)
 	fixed := ours(f, socketDir)

@@ -11,14 +11,14 @@ import (
 // port names the socket's file; nothing listens on TCP.
 const port = "5432"
 
-// longestSocketDir leaves room for the file's name in the 104 bytes (107 on Linux) that a socket address has.
+// longestSocketDir leaves room for the file's name in a socket address, which has at most 104 bytes (107 on Linux).
 const longestSocketDir = 103 - len("/.s.PGSQL."+port)
 
-// socketDir returns the folder of the socket: <data>/postgres/run if that is short and plain enough, otherwise a private folder with
-// a short random name, recorded in the data folder. The record names its data folder too, so that a copied data folder does not
-// share its original's socket.
+// socketDir returns the folder of the socket: <data>/postgres/run if that is short and plain enough, otherwise a private folder with a
+// short random name, recorded in the data folder. The record contains its data folder too, so that a copied data folder does not share its
+// original's socket.
 func socketDir(f folder, o owner) (string, error) {
-	// Postgres takes a list of folders here; a name with list syntax in it is treated like one that is too long.
+	// Postgres accepts a list of folders here, so a name with list syntax is treated like one that is too long.
 	if len(f.run()) <= longestSocketDir && !strings.ContainsAny(f.run(), "\",'\\@ \t\r\n") {
 		return f.run(), nil
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// supervise restarts a postmaster that has ended, until the cluster is stopped. Postgres itself recovers from a crashed
-// connection; this is for a postmaster that was killed by the kernel, for lack of memory, or by hand.
+// supervise restarts a dead postmaster, until the cluster is stopped. Postgres itself recovers from a crashed connection. A postmaster dies
+// if the kernel kills it for lack of memory, or if somebody does.
 func (c *Cluster) supervise(ctx context.Context) {
 	for {
 		c.mu.Lock()
@@ -17,7 +17,7 @@ func (c *Cluster) supervise(ctx context.Context) {
 			return
 		case <-pm.gone:
 		}
-		c.log.Error("Postgres has ended; starting it again", "pid", pm.pid, "folder", c.folder.pgdata())
+		c.log.Error("Postgres has ended; restarting", "pid", pm.pid, "folder", c.folder.pgdata())
 		for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 			err := c.bringUp(ctx)
 			if err == nil {
@@ -26,7 +26,7 @@ func (c *Cluster) supervise(ctx context.Context) {
 			if ctx.Err() != nil {
 				return
 			}
-			c.log.Error("Postgres does not start; trying again", "wait", wait, "error", err)
+			c.log.Error("starting Postgres failed; retrying", "wait", wait, "error", err)
 			if pause(ctx, wait) != nil {
 				return
 			}

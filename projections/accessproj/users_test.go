@@ -81,20 +81,26 @@ func TestWhatIsTakenBackIsShownNoMore(t *testing.T) {
 
 func TestAnAccountHasTheRevisionOfItsStream(t *testing.T) {
 	t.Parallel()
-	own := func(text string) event.Personal { return event.NewPersonal(user.Subject(asha), text) }
-	all := []projectiontest.Event{registered(asha, "asha@example.org", "Asha")}
-	for i, e := range []event.Event[user.State]{
-		user.EmailVerified{EmailKey: "k1"}, user.ProfileChanged{FirstName: own("Usha")},
-		user.EmailChanged{Email: own("rao@example.org"), EmailKey: "k2"},
-		user.PasswordChanged{}, user.PictureChanged{Key: "p"}, user.IdentityLinked{IdentityKey: "i"},
-		user.Granted{Operator: true}, user.DeletionRequested{DeleteAfter: due}, user.DeletionCancelled{}, user.EmailClaimLost{EmailKey: "k2"},
-		user.EmailRestored{Email: own("asha@example.org"), EmailKey: "k1"},
-		user.ErasureBegun{}, user.Erased{},
-	} {
-		all = append(all, of(asha, e))
-		tables := projectiontest.Run(t, accessproj.Users, all...)
-		require.Equal(t, []string{fmt.Sprintf("(%d)", i+1)}, tables.Rows(`select revision from account`), "after %T", e)
+	var all []projectiontest.Event
+	var want []string
+	for n := range 14 { // an account that had the first n changes
+		id := uuid.MustParse(fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", n+1))
+		own := func(text string) event.Personal { return event.NewPersonal(user.Subject(id), text) }
+		key := func(of string) string { return fmt.Sprint(of, n) }
+		all = append(all, registered(id, key("asha")+"@example.org", "Asha"))
+		for _, e := range []event.Event[user.State]{
+			user.EmailVerified{EmailKey: key("k1")}, user.ProfileChanged{FirstName: own("Usha")},
+			user.EmailChanged{Email: own(key("rao") + "@example.org"), EmailKey: key("k2")},
+			user.PasswordChanged{}, user.PictureChanged{Key: "p"}, user.IdentityLinked{IdentityKey: key("i")},
+			user.Granted{Operator: true}, user.DeletionRequested{DeleteAfter: due}, user.DeletionCancelled{},
+			user.EmailClaimLost{EmailKey: key("k2")}, user.EmailRestored{Email: own(key("asha") + "@example.org"), EmailKey: key("k1")},
+			user.ErasureBegun{}, user.Erased{},
+		}[:n] {
+			all = append(all, of(id, e))
+		}
+		want = append(want, fmt.Sprintf("(%d)", n))
 	}
+	require.Equal(t, want, projectiontest.Run(t, accessproj.Users, all...).Rows(`select revision from account order by id`))
 }
 
 func TestAnAddressThatIsRestoredIsShownAndVerified(t *testing.T) {

@@ -36,7 +36,7 @@ var Enquiries = projections.Define("enquiries", 2,
 	}),
 ).WithBatchDelay(enquiriesGather)
 
-// enquiriesGather is how long an enquiry may wait for others, and for the results of its notifications, while nobody reads enquiries.
+// enquiriesGather is how long an enquiry may wait for others, and for the results of its notifications, while no request reads enquiries.
 const enquiriesGather = 50 * time.Millisecond
 
 // moved records a change of an enquiry's status.

@@ -33,8 +33,8 @@ const skipTwice = `
 	update block set total = total - n, skipped = skipped + n from (select block_id, count(*) n from gone group by 1) gone
 		where block.id = gone.block_id`
 
-// skipOpen skips what is not sent yet: what a campaign has not called its network for, or all of a contact. The sweep skips what the
-// network of a cancelled campaign has put off, so that conversations show it.
+// skipOpen skips unsent messages: those for which a campaign has not called its network, or all of a contact. The sweep skips messages that
+// the network of a cancelled campaign has put off, so that conversations show it.
 const skipOpen = `
 	with gone as (update recipient set state = 'skipped', since = $2 where %s = $1 and state in (%s) returning block_id)
 	update block set total = total - n, skipped = skipped + n from (select block_id, count(*) n from gone group by 1) gone

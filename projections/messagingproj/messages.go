@@ -60,6 +60,6 @@ func byNetwork(told, recorded time.Time) time.Time {
 	return told
 }
 
-// messagesGather is how long a message may wait for others, and for its own receipts, while nobody reads messages: many cost little more
-// than one.
+// messagesGather is how long a message may wait for others, and for its own receipts, while no request reads messages. Many cost little
+// more than one.
 const messagesGather = 50 * time.Millisecond

@@ -62,7 +62,7 @@ func TestMessagesAreShownUntilTheirContactIsDeleted(t *testing.T) {
 	require.Equal(t, []string{`(10,t,t)`}, tables.Rows(`select id, file is null, deleted_at is not null from message
 		where deleted_at is not null`))
 	require.Equal(t, []string{`(9,4,t)`}, tables.Rows(`select contact_id, unread, last_at > '2025-01-01' from conversation order by 1`),
-		"of both who are one")
+		"of both merged contacts")
 	require.Empty(t, tables.Examine())
 }
 

@@ -30,7 +30,7 @@ func TestANetworkThatDoesNotAnswerRests(t *testing.T) {
 		require.Equal(t, 2*breaker.Failures, calls, "a response restarts the count")
 		require.Equal(t, &network.Failure{Reason: network.Unreached, After: restFor}, call(3, nil))
 		require.Equal(t, 2*breaker.Failures, calls)
-		require.Nil(t, call(4, nil), "other channels go on")
+		require.Nil(t, call(4, nil), "other channels continue")
 		time.Sleep(restFor + 1)
 		require.Nil(t, b.call(3, func() *network.Failure {
 			require.NotNil(t, call(3, nil), "others wait for the one call that tries")

@@ -168,11 +168,11 @@ func filled(f *network.Filled) *cloudFilled {
 // sandboxTemplates are those of every sandbox channel (CONTRACT.md N6).
 var sandboxTemplates = func() (all []network.Template) {
 	for _, t := range []cloudTemplate{
+		{Name: "order_ready", Language: "en", Category: "UTILITY",
+			Components: []cloudComponent{{Type: "BODY", Text: "Order {{1}} is ready for {{2}}"}}},
 		{Name: "balance", Language: "en", Category: "UTILITY", Format: network.Named,
 			Components: []cloudComponent{{Type: "BODY", Text: "{{name}}, your account as of {{as_of}}: {{cash}}; {{fine}}. " +
 				"Statement: {{link}} Reply 1 if you agree, 2 if not."}}},
-		{Name: "order_ready", Language: "en", Category: "UTILITY",
-			Components: []cloudComponent{{Type: "BODY", Text: "Order {{1}} is ready for {{2}}"}}},
 		{Name: "offer", Language: "hi", Category: "MARKETING", Format: network.Named,
 			Components: []cloudComponent{{Type: "BODY", Text: "नमस्ते {{customer}}, {{item}} पर {{discount}} की छूट"}}},
 		{Name: "plain", Language: "en", Category: "UTILITY",

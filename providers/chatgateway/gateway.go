@@ -1,5 +1,5 @@
-// Package chatgateway decodes an aggregator's webhooks, in three dialects, and checks their signatures. The aggregator stands in front of
-// the chat network.
+// Package chatgateway decodes an aggregator's webhooks, in three dialects, and checks their signatures. The aggregator connects to the chat
+// network.
 package chatgateway
 
 import (

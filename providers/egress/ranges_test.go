@@ -55,7 +55,7 @@ func TestNoAddressOfASpecialNetworkIsCalled(t *testing.T) {
 	}
 }
 
-// names is a name server. It gives its answers one after another and then repeats the last.
+// names is a name server. It returns its addresses one after another and then repeats the last.
 type names struct {
 	mu      sync.Mutex
 	answers [][]netip.Addr

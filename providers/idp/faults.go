@@ -16,7 +16,7 @@ var (
 	// ErrInvalidRequest: the browser's query does not belong to its flow, or came too late.
 	ErrInvalidRequest = &fault.Error{Kind: fault.Invalid, Detail: "Sign-in request is invalid or has expired", Code: "invalid_request"}
 	// ErrInvalidToken: the provider's response does not prove who signed in.
-	ErrInvalidToken = &fault.Error{Kind: fault.Unauthorized, Detail: "The identity provider's answer is not valid", Code: "invalid_token"}
+	ErrInvalidToken = &fault.Error{Kind: fault.Unauthorized, Detail: "The identity provider's response is not valid", Code: "invalid_token"}
 )
 
 // errorCode matches the characters of an error code (RFC 6749), without the space, up to a sensible length.

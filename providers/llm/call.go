@@ -48,7 +48,7 @@ func (c *Client) failure(status int, body []byte, err error) error {
 		e.Code, e.Param = c.word(told.Error.Code), c.word(told.Error.Param)
 		return e
 	case err != nil:
-		return &Error{Why: "ended its answer early, or sent too much", Status: status, Down: true}
+		return &Error{Why: "ended its response early, or sent too much", Status: status, Down: true}
 	default:
 		return nil
 	}
@@ -138,7 +138,7 @@ func (c *Client) note(model string, change func(*habits)) {
 func answered(body []byte) (a Answer, err error) {
 	var read completion
 	if err := json.Unmarshal(body, &read); err != nil || len(read.Choices) == 0 {
-		return a, &Error{Why: "sent no answer that can be read", Down: true}
+		return a, &Error{Why: "sent an unreadable response", Down: true}
 	}
 	first := read.Choices[0]
 	a.Text = textOf(first.Message.Content)
@@ -151,11 +151,11 @@ func answered(body []byte) (a Answer, err error) {
 	case first.Message.Refusal != "" || first.FinishReason == "content_filter":
 		return Answer{}, &Error{Why: "refused to answer"}
 	case first.FinishReason == "length":
-		return Answer{}, &Error{Why: "cut its answer"}
+		return Answer{}, &Error{Why: "truncated its answer"}
 	case strings.TrimSpace(a.Text) == "" && len(a.Calls) == 0:
 		return Answer{}, &Error{Why: "sent an empty answer"}
 	case len(a.Text) > maxText:
-		return Answer{}, &Error{Why: "sent too long an answer"}
+		return Answer{}, &Error{Why: "sent an answer that is too long"}
 	}
 	return a, nil
 }

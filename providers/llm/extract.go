@@ -35,7 +35,8 @@ const (
 )
 
 // Extract asks for a value of type T, whose fields make the schema: a pointer may be null or absent, other fields may not. check may refuse
-// the value. The model then gets its text and is asked once more. The error is [ErrNoModel], an [*Error], or the context's.
+// the value. The model then gets the text of check's error and is asked once more. The error is [ErrNoModel], an [*Error], or the
+// context's.
 //
 // A server may refuse a schema, and even a request for JSON. Extract uses the best form that the server accepts, and remembers it.
 func Extract[T any](ctx context.Context, c *Client, q Question, check func(T) error) (value T, err error) {

@@ -155,7 +155,7 @@ func (s *SMTP) failure(ctx context.Context, err error) error {
 	if code == 0 {
 		return fmt.Errorf("mail server %s: connection lost (%s)", s.host, refusal.Reason)
 	}
-	answer := fmt.Errorf("mail server %s answered %d %s (%s)", s.host, code, refusal.EnhancedStatusCode(), refusal.Reason)
+	answer := fmt.Errorf("mail server %s responded %d %s (%s)", s.host, code, refusal.EnhancedStatusCode(), refusal.Reason)
 	if code < 500 || code == 530 { // 530 asks for AUTH (RFC 4954, section 6) or STARTTLS (RFC 3207, section 4)
 		return answer
 	}

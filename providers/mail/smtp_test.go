@@ -230,11 +230,11 @@ func TestSMTPDistinguishesPermanentRefusals(t *testing.T) {
 		server    server
 		permanent int
 	}{
-		"mail server 127.0.0.1 answered 550 5.1.1 (sending SMTP RCPT TO command)":   {server{rcpt: unknown}, 550},
-		"mail server 127.0.0.1 answered 451 4.3.0 (sending SMTP RCPT TO command)":   {server{rcpt: busy}, 0},
-		"mail server 127.0.0.1 answered 550 5.1.1 (closing SMTP DATA writer)":       {server{data: unknown}, 550},
-		"mail server 127.0.0.1 answered 451 4.3.0 (closing SMTP DATA writer)":       {server{data: busy}, 0},
-		"mail server 127.0.0.1 answered 530 5.7.0 (sending SMTP MAIL FROM command)": {server{login: true}, 0},
+		"mail server 127.0.0.1 responded 550 5.1.1 (sending SMTP RCPT TO command)":   {server{rcpt: unknown}, 550},
+		"mail server 127.0.0.1 responded 451 4.3.0 (sending SMTP RCPT TO command)":   {server{rcpt: busy}, 0},
+		"mail server 127.0.0.1 responded 550 5.1.1 (closing SMTP DATA writer)":       {server{data: unknown}, 550},
+		"mail server 127.0.0.1 responded 451 4.3.0 (closing SMTP DATA writer)":       {server{data: busy}, 0},
+		"mail server 127.0.0.1 responded 530 5.7.0 (sending SMTP MAIL FROM command)": {server{login: true}, 0},
 	} {
 		s := serve(t, &c.server, nil, false)
 		err := connect(t, "smtp://"+s.addr+from+"&tls=none", nil).Send(t.Context(), verification())

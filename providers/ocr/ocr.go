@@ -216,7 +216,7 @@ func (s *session) words(ctx context.Context, languages []string, mode string) ([
 	return words(out), err
 }
 
-// manyDigits is the number of digits of a script above which a page's numbers are in that script.
+// manyDigits is the number of digits of a script from which the page's numbers count as written in that script.
 const manyDigits = 10
 
 // numerals returns tesseract's name of the language of a page's digits, "" for ASCII digits.

@@ -140,9 +140,9 @@ func get(ctx context.Context, client *http.Client, at *url.URL) (body []byte, ne
 		}
 		return nil, next, nil
 	case status >= http.StatusInternalServerError || status == http.StatusTooManyRequests:
-		return nil, nil, &Failure{Why: fmt.Sprintf("The page's server answered %d", status), Again: true}
+		return nil, nil, &Failure{Why: fmt.Sprintf("The page's server responded with status %d", status), Again: true}
 	case status != http.StatusOK:
-		return nil, nil, &Failure{Why: fmt.Sprintf("The page's server answered %d", status)}
+		return nil, nil, &Failure{Why: fmt.Sprintf("The page's server responded with status %d", status)}
 	}
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if kind != "" && !strings.HasPrefix(kind, "text/") && kind != "application/xhtml+xml" {

@@ -71,8 +71,8 @@ func TestAPageIsFetchedAsItsServerAllows(t *testing.T) {
 	for path, want := range map[string]webpage.Failure{
 		"/private/a": {Why: "The server's robots.txt does not allow it"}, "/loop": {Why: "The page redirects too often"},
 		"/pdf":   {Why: "The page is not a text"},
-		"/large": {Why: "The page is larger than 5 MB"}, "/down": {Why: "The page's server answered 503", Again: true},
-		"/none": {Why: "The page's server answered 404"},
+		"/large": {Why: "The page is larger than 5 MB"}, "/down": {Why: "The page's server responded with status 503", Again: true},
+		"/none": {Why: "The page's server responded with status 404"},
 		"/ftp":  {Why: "Address not allowed"},
 	} {
 		_, err := f.Fetch(t.Context(), s.URL+path)
@@ -95,7 +95,7 @@ func TestNoPageIsFetchedFromInside(t *testing.T) {
 	}
 	both := fetcher(t, outside, inside)
 	_, err := both.Fetch(t.Context(), outside.URL)
-	require.Equal(t, &webpage.Failure{Why: "Address not allowed"}, err, "an exception is not for a redirect from elsewhere")
+	require.Equal(t, &webpage.Failure{Why: "Address not allowed"}, err, "an exception does not cover redirects from other sites")
 	body, err := both.Fetch(t.Context(), inside.URL)
 	require.NoError(t, err)
 	require.Equal(t, "secret", string(body))

@@ -302,7 +302,7 @@ func (n *Notices) recipient(ctx context.Context, at *readmodels.At, id uuid.UUID
 		}
 		return recipient{address, []string{accessreact.Mark(accesscmd.Recipient(s.EmailKey))}}, err
 	}
-	return recipient{}, skip("nobody of the company has a confirmed address")
+	return recipient{}, skip("the company has no confirmed address")
 }
 
 func (n *Notices) chat(ctx context.Context, at *readmodels.At, a asked) (note enquiry.Note, err error) {

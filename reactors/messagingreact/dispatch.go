@@ -80,7 +80,7 @@ type sending struct {
 	budget    int64 // people to whom the network still allows us to write today; -1: any number
 	putOff    int   // how often in a row the network has throttled us
 	delivered int   // messages that the network accepted
-	worked    bool  // the channel's record has that
+	worked    bool  // the channel's stored health equals that
 }
 
 // Dispatch sends the due messages of a campaign, for some time. It reports whether there may be more to send.
@@ -257,7 +257,7 @@ func (s *sending) work(ctx context.Context, after int64) ([]messagingview.Recipi
 }
 
 // errAllRefused ends a run in which the network refused every message, however few its recipients are (CONTRACT.md R10).
-const errAllRefused messagingcmd.UnsendableError = "The network has refused every message: the list of recipients says why"
+const errAllRefused messagingcmd.UnsendableError = "The network has refused every message: the list of recipients has the reasons"
 
 // finish ends the run if each of its messages is settled, or was refused. Otherwise the sweep checks again.
 func (s *sending) finish(ctx context.Context) error {
@@ -391,7 +391,7 @@ func (s *sending) send(ctx context.Context, work []messagingview.Recipient) (goO
 	return true, nil
 }
 
-// works records that the channel's network accepts messages again, if the record says otherwise.
+// works records that the channel's network accepts messages again, if the channel's stored health differs.
 func (s *sending) works(ctx context.Context) error {
 	if s.delivered == 0 || s.worked {
 		return nil

@@ -48,7 +48,8 @@ func (v *Views) AccountsNamed(
 	sql := `
 		select a.ledger, a.id, a.name, a.type, coalesce(a.metal, ''), coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text, a.revision, p.contact_id
 		from (
-			select a.ledger, a.id, ` + s.name + ` as name, ` + s.folded + ` as folded, ` + s.kind + ` as type, ` + s.metal + ` as metal, ` + s.revision + ` as revision
+			select a.ledger, a.id, ` + s.name + ` as name, ` + s.folded + ` as folded, ` + s.kind + ` as type, ` + s.metal + ` as metal,
+				` + s.revision + ` as revision
 			from books.account a` + where + ` order by folded, a.ledger, a.id limit @limit offset @skip
 		) a left join lateral (` + amounts + `) b on true left join confirmations.party p on p.account_id = a.id order by a.folded, a.ledger, a.id`
 	return readmodels.List[NamedAccount]{

@@ -189,10 +189,13 @@ func (a As) accounts(workspace uuid.UUID, ledger string, account *int64, kind *i
 		amounts = s.before(`(@day::bigint + 1)`)
 		values["day"] = int64(*a.Of)
 	}
-	sql := `select a.id, ` + s.name + ` as name, ` + s.kind + ` as type, coalesce(` + s.metal + `, '') as metal, coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text, ` +
-		s.revision + ` as revision
+	sql := `select a.id, ` + s.name + ` as name, ` + s.kind + ` as type, coalesce(` + s.metal + `, '') as metal,
+			coalesce(b.cash, 0)::text as cash, coalesce(b.fine, 0)::text as fine, ` + s.revision + ` as revision
 		from books.account a left join lateral (` + amounts + `) b on true
-		where a.workspace_id = @workspace and a.ledger = @ledger and ` + s.account
+		where a.workspace_id = @workspace and ` + s.account
+	if ledger != "" {
+		sql += ` and a.ledger = @ledger`
+	}
 	if account != nil {
 		sql += ` and a.id = @account`
 		values["account"] = *account

@@ -201,7 +201,7 @@ func (v *Views) Confirmations(ctx context.Context, at *readmodels.At, workspace 
 
 // ConfirmationParty is a party of a confirmation.
 type ConfirmationParty struct {
-	AccountID       int64      `json:"account_id" doc:"ID of the account"`
+	ID              int64      `json:"id" doc:"ID of the account"`
 	Kind            string     `json:"kind" enum:"bullion,client,karigar,polisher" doc:"Ledger"`
 	Name            string     `json:"name" doc:"Name of the account"`
 	ContactID       *int64     `json:"contactId" doc:"ID of the contact; null: none"`

@@ -160,6 +160,13 @@ func toEntered(row pgx.CollectableRow) (o Entered, err error) {
 	return o, err
 }
 
+// RowOfAny returns a row of any ledger of the workspace with its account, or [book.ErrNoRow].
+func (v *Views) RowOfAny(ctx context.Context, at *readmodels.At, workspace uuid.UUID, row int64) (Entered, error) {
+	return readmodels.Row(ctx, v.Reader.From("books"), at, book.ErrNoRow, toEntered, enteredSQL(now)+`
+		from books.row_version v join books.account a on a.id = v.account_id
+		where v.row_id = $2 and a.workspace_id = $1 and `+now.account+` and not v.deleted and `+now.current, workspace, row)
+}
+
 // EachEntered calls take for each row of the workspace's ledgers that is dated between two days, both included, by date and id.
 func (v *Views) EachEntered(ctx context.Context, at *readmodels.At, workspace uuid.UUID, from, to unit.Date, as As,
 	take func(Entered) error) error {

@@ -49,9 +49,15 @@ func (t *Trial) add(metal string, fine unit.Sum) {
 	}
 }
 
+// TrialAccount is an account of a trial balance.
+type TrialAccount struct {
+	Ledger string
+	Account
+}
+
 // TrialBalance is what each account comes to, and the two reasons why the sum of all is not zero.
 type TrialBalance struct {
-	Accounts []NamedAccount
+	Accounts []TrialAccount
 	Of       []Trial // each account
 
 	Rows     int64 // that are not paired
@@ -59,13 +65,16 @@ type TrialBalance struct {
 	Loss     Trial // what was lost in work
 }
 
-// TrialBalance returns the trial balance. The accounts come by name. Everything is of the position of the view, which it needs.
+// TrialBalance returns the trial balance. Everything is of the position of the view, which it needs.
 func (v *Views) TrialBalance(ctx context.Context, at *readmodels.At, workspace uuid.UUID, as As) (b TrialBalance, err error) {
 	of, _, err := v.Metal(ctx, at, workspace, as)
 	if err != nil {
 		return b, err
 	}
-	if b.Accounts, _, err = v.AccountsNamed(ctx, at, workspace, readmodels.Page{Number: 1}, AccountFilter{}, as); err != nil {
+	sql, accountArgs := as.accounts(workspace, "", nil, nil)
+	b.Accounts, err = readmodels.Rows(ctx, v.Reader.From("books"), as.reading(at), pgx.RowToStructByPos[TrialAccount],
+		`select o.ledger, a.* from (`+sql+`) a join books.account o on o.id = a.id order by o.name_folded, o.id`, accountArgs)
+	if err != nil {
 		return b, err
 	}
 	rows, args := as.trialRows(workspace, of.Metal)

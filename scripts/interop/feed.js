@@ -1,4 +1,4 @@
-// Reads the feed of a catalog from standard input and holds it against the schema that the argument names, by libxml2.
+// Reads the feed of a catalog from standard input and validates it with libxml2 against the schema in the argument.
 import { readFile } from 'node:fs/promises'
 import { validateXML } from 'xmllint-wasm'
 

@@ -1,4 +1,4 @@
-// What an official Node client has to find at a gateway. internal/app/interop_test.go serves the log and says in the environment where.
+// Tests of an official Node client at a gateway. internal/app/interop_test.go serves the log and passes its address in the environment.
 // Each client has a file and a process of its own: their generated messages share a global name.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -14,7 +14,7 @@ const collect = async (read) => {
   return events;
 };
 
-// expecting is an append's expectation, by the name that the client has for it.
+// expecting is an append's expectation, by the client's name for it.
 export function suite(name, lib, Client, expecting) {
   // One after the other: a client that is closed ends the appends of all others in its process.
   describe(name, () => {
@@ -137,7 +137,7 @@ export function suite(name, lib, Client, expecting) {
       }
     });
 
-    // follow takes events until there are so many, and answers them with what the subscription told besides.
+    // follow reads that many events, and returns them with the subscription's other messages.
     const follow = (subscription, count) =>
       new Promise((resolve, reject) => {
         const events = [];

@@ -1,5 +1,5 @@
-// Command testreport reads what `go test -json` prints, shows a line for each package and all that a failed test said, names
-// what is slow, and closes with "N passed, N failed". It exits with 1 if anything failed, or is slow without a reason.
+// Command testreport reads the output of `go test -json`. It prints a line per package, the output of failed tests, slow tests, and at the
+// end "N passed, N failed". It exits with 1 if anything failed, or is slow without a reason.
 package main
 
 import (

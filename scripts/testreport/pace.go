@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// usual is what a piece of work takes beside the tests on the machine that slow.txt is for: two cores, and nothing but the tests.
+// usual is the duration of a piece of work, beside the tests, on the machine that slow.txt is for: two cores, and nothing but the tests.
 const usual = 100 * time.Millisecond
 
 const (
 	pieceSize    = 1 << 20
 	pieces       = 40              // of that size in one measurement
 	paceInterval = 3 * time.Second // between two measurements, which take a hundredth of the machine
-	minLook      = 5               // measurements; of fewer nothing can be said
+	minLook      = 5               // minimum number of measurements
 )
 
-// pacing measures how fast the machine is while the tests run, with all that runs beside them.
+// pacing measures the speed of the machine while the tests run, with all other load.
 type pacing struct {
 	mu    sync.Mutex
 	times []time.Duration
@@ -38,7 +38,7 @@ func (p *pacing) run() {
 	}
 }
 
-// slower returns how many times as long as usual the work took; 0 when too little was measured.
+// slower returns how many times as long as usual the work took; 0 after too few measurements.
 func (p *pacing) slower() float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

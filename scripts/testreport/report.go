@@ -13,14 +13,14 @@ import (
 type event struct {
 	Action      string
 	Package     string
-	ImportPath  string // of what did not build
+	ImportPath  string // of the package that did not build
 	FailedBuild string
 	Test        string
 	Elapsed     float64
 	Output      string
 }
 
-// reporter collects what tests say, and shows that of the failed ones.
+// reporter collects the output of tests, and prints that of failed ones.
 type reporter struct {
 	out            io.Writer
 	passed, failed int
@@ -29,8 +29,8 @@ type reporter struct {
 	slow           *slowness
 }
 
-// report shows the events of a test run, and says whether all went well. A run in which no test passed did not go well:
-// something is wrong with how it was started. Nor did one with a slow test that has no reason.
+// report prints the events of a test run, and reports whether it succeeded. A run without a passed test failed: it was started wrongly. So
+// did one with a slow test that has no reason.
 func report(in io.Reader, out io.Writer, slow *slowness) (ok bool, err error) {
 	r := &reporter{out: out, said: map[string]*strings.Builder{}, failedIn: map[string]int{}, slow: slow}
 	lines := bufio.NewReader(in)
@@ -60,7 +60,7 @@ func (r *reporter) take(e event) {
 	r.slow.take(e)
 	switch {
 	case e.Action == "run":
-		r.log(e) // so that it is named if it has no end, also where it says nothing
+		r.log(e) // so that it is listed if it never ends, even without output
 	case e.Action == "output" || e.Action == "build-output":
 		if !frame(e.Output) {
 			r.log(e).WriteString(e.Output)
@@ -85,7 +85,7 @@ func (r *reporter) take(e event) {
 	}
 }
 
-// packageFailed shows what belongs to no test: a build error, a panic, a data race at the end, the number of the shuffle.
+// packageFailed prints output outside tests: a build error, a panic, a data race at the end, the number of the shuffle.
 func (r *reporter) packageFailed(e event) {
 	if e.FailedBuild != "" {
 		r.printf("%s", r.log(event{ImportPath: e.FailedBuild}))
@@ -121,7 +121,7 @@ func key(e event) string {
 	return e.Package + " " + e.Test
 }
 
-// frame says whether a line only tells that a test begins, pauses or ends, which the report says itself.
+// frame reports whether a line only marks that a test begins, pauses or ends, which the report itself shows.
 func frame(line string) bool {
 	line = strings.TrimLeft(line, " ")
 	for _, start := range []string{"=== ", "--- ", "PASS\n", "FAIL\n", "FAIL\t", "ok  \t"} {
@@ -133,5 +133,5 @@ func frame(line string) bool {
 }
 
 func (r *reporter) printf(format string, args ...any) {
-	_, _ = fmt.Fprintf(r.out, format, args...) // To a terminal or CI's log; there is nobody else to tell.
+	_, _ = fmt.Fprintf(r.out, format, args...) // To a terminal or CI's log; there is no other output.
 }

@@ -116,7 +116,7 @@ func TestTheListNamesTestsThatThereAre(t *testing.T) {
 	t.Parallel()
 	out, ok := judged(t, "a TestGone: it was long\nb TestElsewhere: it was not run\n", 1, 1, "1s")
 	require.False(t, ok)
-	require.Contains(t, out, "names a TestGone, which there is not")
+	require.Contains(t, out, "has a TestGone, which does not exist")
 	require.NotContains(t, out, "TestElsewhere")
 	_, err := newSlowness("a TestLong\n", nil)
 	require.ErrorContains(t, err, `"a TestLong" has no reason`)

@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// A test that takes longer than longTest, and a package that takes longer than longPackage, is named in the report. One that takes
-// tooLong times as long, and has no reason in slow.txt, fails the run. Both times are seconds of the machine that slow.txt is for, two
-// cores with nothing else to do: they are multiplied by how much slower this one was while the tests ran. The times between the two
-// bounds are for everything that the measured work does not tell, such as a slow disk: a run must not fail by chance. In a whole run of a
-// quarter of an hour the slowest package took 168 s; beside other builds a test of 5 s took up to 190, on a machine that was several times
-// as slow.
+// A test slower than longTest, and a package slower than longPackage, is listed in the report. One that takes tooLong times as long, and
+// has no reason in slow.txt, fails the run. Both limits are seconds of the machine that slow.txt is for, two cores without other load. They
+// are multiplied by how much slower this machine was during the tests. The range between the two limits is for other causes, such as a slow
+// disk, so that a run does not fail by chance. In a whole run of a quarter of an hour the slowest package took 168 s. Beside other builds,
+// on a machine several times as slow, a test of 5 s took up to 190 s.
 const (
 	longTest    = 5
 	longPackage = 60
@@ -24,11 +23,11 @@ const (
 //go:embed slow.txt
 var slowTests string
 
-// slowness finds out which tests and packages are slow.
+// slowness finds slow tests and packages.
 type slowness struct {
 	reasons map[string]string             // by name
-	pace    func() float64                // how many times as long as on the machine of slow.txt everything takes; 0: unknown
-	ran     map[string]bool               // names of tests and packages that were run, and not taken from the cache
+	pace    func() float64                // slowness relative to the machine of slow.txt; 0: unknown
+	ran     map[string]bool               // names of tests and packages that ran, and did not come from the cache
 	within  map[string]map[string]float64 // seconds, by package and name: of a package that has not ended
 	slow    map[string]float64            // seconds, by name
 }
@@ -50,7 +49,7 @@ func newSlowness(lines string, pace func() float64) (*slowness, error) {
 	return s, nil
 }
 
-// take notes how long a test or a package took. What is from the cache was judged when it was run.
+// take records the duration of a test or a package. Results from the cache were checked when they ran.
 func (s *slowness) take(e event) {
 	_, path, _ := strings.Cut(e.Package, "/") // without the module's name
 	times := s.within[path]
@@ -79,7 +78,7 @@ func (s *slowness) take(e event) {
 	}
 }
 
-// bound is the time in seconds from which a test or a package is slow.
+// bound is the limit in seconds of a test or a package.
 func bound(name string) float64 {
 	if strings.Contains(name, " ") {
 		return longTest
@@ -87,7 +86,7 @@ func bound(name string) float64 {
 	return longPackage
 }
 
-// report names what is slow, slowest first, and what slow.txt names in vain. It says whether something lacks a reason.
+// report prints slow tests and packages, slowest first, and the unknown names in slow.txt. It reports whether a reason is missing.
 func (s *slowness) report() (text string, unexplained bool) {
 	var out strings.Builder
 	pace := max(s.pace(), 1)
@@ -107,7 +106,7 @@ func (s *slowness) report() (text string, unexplained bool) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.reasons)) {
 		if path, _, _ := strings.Cut(name, " "); s.ran[path] && !s.ran[name] {
-			fmt.Fprintf(&out, "scripts/testreport/slow.txt names %s, which there is not\n", name)
+			fmt.Fprintf(&out, "scripts/testreport/slow.txt has %s, which does not exist\n", name)
 			unexplained = true
 		}
 	}

@@ -8,8 +8,8 @@
 // # How tokens are signed
 //
 // HS256 (RFC 7518, section 3.2) with keys of 256 random bits. The deployment that verifies a token has also issued it, and all nodes share
-// their keys through the vault. So nobody would read a public key, and verifying Ed25519, which every request does, takes about fifty times
-// as long. The kid of a token names its key. A table is asked before the vault, so a forged kid creates no key.
+// their keys through the vault. So no public key is needed, and verifying Ed25519, which every request does, takes about fifty times as
+// long. The kid of a token names its key. Verification looks it up in a table before the vault, so a forged kid creates no key.
 //
 // Tokens have no aud: one deployment issues and accepts them. iss names it, so a copy of a deployment, keys included, accepts none of its
 // tokens. The typ claim distinguishes access from refresh.

@@ -61,7 +61,7 @@ func TestAKeyDoesNotOutlastTheOneThatMakesIt(t *testing.T) {
 	none := eventtest.Given(t, apikey.Kind)
 	none.Case("it expires with it").When(made(nil, &ends)).Then(until(&ends))
 	none.Case("or before").When(made(&before, &ends)).Then(until(&before))
-	none.Case("or at the same moment").When(made(&ends, &ends)).Then(until(&ends))
+	none.Case("or at the same time").When(made(&ends, &ends)).Then(until(&ends))
 	none.Case("not after it").When(made(&after, &ends)).
 		ThenFails(fault.Fields(fault.Field{Field: "expires_at", Message: "must not be after the end of the key that makes it"}))
 	none.Case("one without expiry creates such").When(made(nil, nil)).Then(until(nil))

@@ -255,12 +255,12 @@ func TestBombsAreRefusedBeforeTheyUnpack(t *testing.T) { //nolint:paralleltest /
 	head := segment(0xc2, "\x08\x17\x70\x17\x70\x01\x01\x11\x00") // progressive, 6000 x 6000
 	huge := riffChunk("VP8L", []byte{0x2f, 0xff, 0xff, 0xff, 0x0f, 0, 0})
 	for name, upload := range map[string][]byte{
-		"30000 x 30000 pixels":        pngBomb(t, 30_000, 30_000),
+		"30000 x 30000 pixels":                  pngBomb(t, 30_000, 30_000),
 		"the maximum that a PNG can declare":    append(pngHead(1<<31-1, 1<<31-1), chunk("IDAT", "")...),
 		"the maximum that a JPEG can declare":   append([]byte{0xff, 0xd8}, segment(0xc0, "\x08\xff\xff\xff\xff\x01\x01\x11\x00")...),
 		"a WebP with more pixels than declared": riff(canvas(0, 1, 1), huge),
-		"16384 x 16384 in a WebP":     riff(huge),
-		"a thousand scans":            bytes.Join([][]byte{{0xff, 0xd8}, head, bytes.Repeat(scan, 1000)}, nil),
+		"16384 x 16384 in a WebP":               riff(huge),
+		"a thousand scans":                      bytes.Join([][]byte{{0xff, 0xd8}, head, bytes.Repeat(scan, 1000)}, nil),
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -153,7 +153,7 @@ type EmailRestored struct {
 // PasswordChanged records another password. The log has neither a password nor a hash of one.
 type PasswordChanged struct {
 	Forgotten bool `json:"forgotten,omitempty"` // by a mailed token
-	Removed   bool `json:"removed,omitempty"`   // the account has none: it belonged, or may belong, to another person than the address's reader
+	Removed   bool `json:"removed,omitempty"`   // the account has none: it may belong to another person than the reader
 }
 
 // PictureChanged records another picture.

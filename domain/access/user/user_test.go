@@ -49,7 +49,7 @@ func TestRegister(t *testing.T) {
 func TestLoseEmail(t *testing.T) {
 	t.Parallel()
 	lose := user.LoseEmailClaim{EmailKey: "k1"}
-	eventtest.Given(t, user.Kind).Case("nobody has it").When(lose).ThenNothing()
+	eventtest.Given(t, user.Kind).Case("no user has it").When(lose).ThenNothing()
 	given := eventtest.Given(t, user.Kind, registered)
 	given.Case("a current address is not lost").When(lose).ThenFails(claim.ErrTaken)
 	given.Case("another address is not lost").When(user.LoseEmailClaim{EmailKey: "k2"}).ThenNothing()
@@ -79,8 +79,8 @@ func TestVerifyEmail(t *testing.T) {
 	moved := verified.And(user.EmailChanged{Email: hers("rao@example.org"), EmailKey: "k2", EmailBefore: "k1"})
 	require.False(t, moved.State().Verified)
 	require.True(t, moved.State().Proven, "the former one was verified")
-	moved.Case("the one before is not the one").When(user.VerifyEmail{EmailKey: "k1"}).ThenNothing()
-	moved.Case("the new one is").When(user.VerifyEmail{EmailKey: "k2"}).Then(user.EmailVerified{EmailKey: "k2"})
+	moved.Case("the former one is not current").When(user.VerifyEmail{EmailKey: "k1"}).ThenNothing()
+	moved.Case("the new one is current").When(user.VerifyEmail{EmailKey: "k2"}).Then(user.EmailVerified{EmailKey: "k2"})
 }
 
 func TestChangeProfile(t *testing.T) {
@@ -146,7 +146,7 @@ func TestRestoreEmail(t *testing.T) {
 
 	// The attacker went on: linked an identity, and changed the address again.
 	on := moved.And(user.EmailVerified{EmailKey: "k2"}, user.IdentityLinked{IdentityKey: "i2"}, changed("k2", "k3"))
-	on.Case("however many followed").When(restore).Then(restored, gone)
+	on.Case("whatever the number of later changes").When(restore).Then(restored, gone)
 	back := on.And(restored, gone)
 	require.Equal(t, []string{"i1"}, back.State().Identities)
 	require.True(t, back.State().Verified)
@@ -160,8 +160,8 @@ func TestRestoreEmail(t *testing.T) {
 	first.Case("earlier ones are not").When(restore).Then(restored, gone)
 
 	again := back.And(changed("k1", "k4"))
-	again.Case("a number is no other change's").When(restore).ThenFails(user.ErrUndone)
-	again.Case("which has its own").When(user.RestoreEmail{Change: 2, Email: registered.Email, EmailKey: "k1"}).
+	again.Case("another change's number is refused").When(restore).ThenFails(user.ErrUndone)
+	again.Case("each change has its own number").When(user.RestoreEmail{Change: 2, Email: registered.Email, EmailKey: "k1"}).
 		Then(user.EmailRestored{Change: 2, Email: registered.Email, EmailKey: "k1"}, gone)
 
 	eventtest.Given(t, user.Kind, user.Registered{Provider: user.ByProvider, Workspace: home, EmailKey: "k1", Verified: true},
@@ -173,8 +173,8 @@ func TestAnAddressIsLostForWhoRegainsItUnlessItIsVerified(t *testing.T) {
 	t.Parallel()
 	regained := user.LoseEmailClaim{EmailKey: "k1", Lapsed: true, Regained: true}
 	given := eventtest.Given(t, user.Kind, registered)
-	given.Case("others only proved it").When(user.LoseEmailClaim{EmailKey: "k1", Lapsed: true}).ThenFails(claim.ErrTaken)
-	given.Case("who had it before has it back").When(regained).Then(user.EmailClaimLost{EmailKey: "k1"})
+	given.Case("other users only proved it").When(user.LoseEmailClaim{EmailKey: "k1", Lapsed: true}).ThenFails(claim.ErrTaken)
+	given.Case("a former owner has it back").When(regained).Then(user.EmailClaimLost{EmailKey: "k1"})
 	given.And(user.EmailVerified{EmailKey: "k1"}).Case("another user has it now").When(regained).ThenFails(claim.ErrTaken)
 }
 
@@ -182,17 +182,17 @@ func TestPasswordsPicturesAndIdentities(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, user.Kind, registered)
 	given.Case("the event has no password").When(user.ChangePassword{}).Then(user.PasswordChanged{})
-	given.Case("a forgotten one").When(user.ChangePassword{Forgotten: true}).Then(user.PasswordChanged{Forgotten: true})
+	given.Case("a reset one").When(user.ChangePassword{Forgotten: true}).Then(user.PasswordChanged{Forgotten: true})
 	providers := eventtest.Given(t, user.Kind, user.Registered{Provider: user.ByProvider, Workspace: home, EmailKey: "k1", Verified: true})
 	require.True(t, providers.State().Proven)
 	providers.Case("an account of a provider has none").When(user.ChangePassword{Forgotten: true}).ThenFails(user.ErrNoPassword)
-	providers.Case("and may have none").When(user.ChangePassword{Removed: true}).Then(user.PasswordChanged{Removed: true})
+	providers.Case("and cannot get one").When(user.ChangePassword{Removed: true}).Then(user.PasswordChanged{Removed: true})
 
 	given.Case("a picture").When(user.ChangePicture{Key: "p1"}).Then(user.PictureChanged{Key: "p1"})
-	given.Case("no picture where there is none").When(user.ChangePicture{}).ThenNothing()
+	given.Case("there is no picture to remove").When(user.ChangePicture{}).ThenNothing()
 	pictured := given.And(user.PictureChanged{Key: "p1"})
 	pictured.Case("the same picture").When(user.ChangePicture{Key: "p1"}).ThenNothing()
-	pictured.Case("no picture any more").When(user.ChangePicture{}).Then(user.PictureChanged{})
+	pictured.Case("a picture is removed").When(user.ChangePicture{}).Then(user.PictureChanged{})
 
 	given.Case("an identity").When(user.LinkIdentity{IdentityKey: "i1"}).Then(user.IdentityLinked{IdentityKey: "i1"})
 	linked := given.And(user.IdentityLinked{IdentityKey: "i1"})
@@ -202,7 +202,7 @@ func TestPasswordsPicturesAndIdentities(t *testing.T) {
 
 	given.Case("an operator").When(user.Grant{Operator: true}).Then(user.Granted{Operator: true})
 	given.Case("none as before").When(user.Grant{}).ThenNothing()
-	given.And(user.Granted{Operator: true}).Case("no operator any more").When(user.Grant{}).Then(user.Granted{})
+	given.And(user.Granted{Operator: true}).Case("no longer an operator").When(user.Grant{}).Then(user.Granted{})
 }
 
 func TestDeletion(t *testing.T) {
@@ -238,7 +238,7 @@ func TestDeletion(t *testing.T) {
 func TestOnlyUsersDoSomething(t *testing.T) {
 	t.Parallel()
 	for who, history := range map[string]*eventtest.History[user.State]{
-		"nobody":                eventtest.Given(t, user.Kind),
+		"nobody":           eventtest.Given(t, user.Kind),
 		"one being erased": eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{}),
 		"one who was erased": eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{},
 			user.Erased{}),

@@ -102,7 +102,7 @@ func CheckPair(a, b Pairable) error {
 			return conflictWith("rows", one.ID, "Row %d is void, reversed, or reverses another row")
 		}
 		if one.PairedWith != 0 {
-			return conflictWith("rows", one.PairedWith, fmt.Sprintf("Row %d is paired with row %%d already", one.ID))
+			return conflictWith("rows", one.ID, "Row %d is paired with another row already")
 		}
 	}
 	wrong := ""

@@ -326,6 +326,7 @@ func (b *Books) period(e recorded) string {
 	switch w := e.workspace; e.Type {
 	case "PeriodClosed":
 		w.seals = append(w.seals, Seal{from, data.Through, e.Position, data.Digest})
+		b.rule(w.doubt != 0 || b.closings(w, data.Through) == data.Digest, e, 0, 0, "the digest of a closed period is not that of the balances")
 	case "PeriodReopened":
 		kept := w.seals[:0]
 		for _, s := range w.seals {

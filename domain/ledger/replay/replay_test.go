@@ -102,6 +102,9 @@ func TestBrokenRulesAreNamed(t *testing.T) {
 		"RULE BROKEN at position 4, account 2, row 6: a row reverses one that is not of its account.": func(m *maker) {
 			row(m, `{"account":2,"date":"2025-04-01","reverses":5}`)
 		},
+		"RULE BROKEN at position 4: the digest of a closed period is not that of the balances.": func(m *maker) {
+			m.event("period-"+home.String(), "PeriodClosed", `{"from":null,"through":"2025-03-31","digest":"ab"}`, home, 0)
+		},
 		"RULE BROKEN at position 5, account 1: an account with a row on a locked date is deleted.": func(m *maker) {
 			lock(m)
 			m.event("bank-1", "BankAccountDeleted", `{"earliest_row":"2025-03-31"}`, home, 0)

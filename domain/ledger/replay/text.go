@@ -22,6 +22,9 @@ import (
 // Version is the first word of the text of books.
 const Version = "bahi-books/v1"
 
+// closingVersion is the first line of the text of closing balances.
+const closingVersion = "bahi-closing/v1\n"
+
 // Header says which books a text has.
 type Header struct {
 	Position event.Position // the log up to here was read
@@ -106,7 +109,7 @@ func (w *Writer) line(l Line, words ...any) error {
 func (w *Writer) Workspace(id uuid.UUID, locked *unit.Date, metal string, seals []Seal) error {
 	w.seals, w.metal, w.untold, w.all = seals, metal, false, sha256.New()
 	w.money, w.metals = map[string]*trial{}, map[[2]string]*trial{}
-	w.all.Write([]byte("bahi-closing/v1\n"))
+	w.all.Write([]byte(closingVersion))
 	through := "-"
 	if locked != nil && w.header.Now() {
 		through = locked.String()
@@ -347,6 +350,29 @@ func (b *Books) writeAccount(w *Writer, a *account, rows []uint32) error {
 		count++
 	}
 	return w.Closing(w.Sum(), count)
+}
+
+// closings returns the digest of a workspace's closing balances at the end of a day.
+func (b *Books) closings(w *workspace, through unit.Date) string {
+	type sum struct {
+		net  Amount
+		rows int64
+	}
+	sums := map[int64]sum{}
+	for i := range b.rows.count {
+		if r := b.rows.at(i); !r.Deleted && r.Date <= through {
+			s := sums[r.Account]
+			sums[r.Account] = sum{s.net.plus(r.In).minus(r.Out), s.rows + 1}
+		}
+	}
+	all := sha256.New()
+	all.Write([]byte(closingVersion))
+	for _, id := range slices.Sorted(maps.Keys(b.accounts)) {
+		if a := b.accounts[id]; a.workspace == w && !a.deleted {
+			all.Write(appendWords(nil, a.ledger, id, sums[id].net, sums[id].rows))
+		}
+	}
+	return hex.EncodeToString(all.Sum(nil))
 }
 
 // rowsByAccount returns the rows that are not deleted, by account, in the order of date and number.

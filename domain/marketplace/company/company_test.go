@@ -52,7 +52,7 @@ func TestCreate(t *testing.T) {
 		"at most 100 characters",
 		"gstin", "the check character is wrong: one of the others is mistyped",
 		"pincode", "expected six digits, the first of them not 0"))
-	given.Case("codes of places abroad are free").When(company.Create{Name: "Asha",
+	given.Case("postal codes abroad may have any form").When(company.Create{Name: "Asha",
 		Profile: company.Profile{Country: set("Nepal"), Pincode: set("AB 1")}}).
 		Then(company.Created{Name: "Asha", Profile: company.Profile{Country: set("Nepal"), Pincode: set("AB 1")}})
 }
@@ -64,7 +64,7 @@ func TestEdit(t *testing.T) {
 		Profile: company.Profile{City: set("Surat "), State: patch.Clear[string](), Phone: set("")}}).ThenNothing()
 	given.Case("the given fields").When(company.Edit{Profile: company.Profile{City: patch.Clear[string](), Category: set("Textiles")}}).
 		Then(company.Edited{Profile: company.Profile{City: patch.Clear[string](), Category: set("Textiles")}})
-	given.Case("the country decides what the code of a place may be").When(company.Edit{Profile: company.Profile{Pincode: set("1234")}}).
+	given.Case("the country determines the form of the postal code").When(company.Edit{Profile: company.Profile{Pincode: set("1234")}}).
 		ThenFails(faults("pincode", "expected six digits, the first of them not 0"))
 	given.And(company.Edited{Profile: company.Profile{Country: set("Nepal"),
 		Pincode: set("1234")}}).Case("also where only the country changes").
@@ -78,7 +78,7 @@ func TestEdit(t *testing.T) {
 		Verified: patch.Set(false)})
 	verified.Case("another domain is not either").When(company.Edit{Profile: company.Profile{Domain: set("usha.example")}, DomainKey: "k2"}).
 		Then(company.Edited{Profile: company.Profile{Domain: set("usha.example")}, DomainKey: set("k2"), Verified: patch.Set(false)})
-	verified.Case("another city is").When(company.Edit{Profile: company.Profile{City: set("Pune")}}).Then(
+	verified.Case("another city stays verified").When(company.Edit{Profile: company.Profile{City: set("Pune")}}).Then(
 		company.Edited{Profile: company.Profile{City: set("Pune")}})
 	verified.Case("unless an operator verifies it").When(company.Edit{Name: set("Usha Mills"), Verified: patch.Set(true), ByOperator: true}).
 		Then(company.Edited{Name: set("Usha Mills")})

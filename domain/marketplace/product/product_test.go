@@ -135,5 +135,5 @@ func TestAProductsIDTellsItsPlaceInItsBatch(t *testing.T) {
 		require.NotEqual(t, batch, product.InBatch(batch, place))
 	})
 	_, nth := product.BatchOf(product.NewBatchID(uuid.Must(uuid.NewV7())))
-	require.Negative(t, nth, "the batch's own id is no product's")
+	require.Negative(t, nth, "the batch's own id is not a product's")
 }

@@ -2,7 +2,7 @@ package ratelimit
 
 import "time"
 
-// NewPatientRedis makes a Redis that waits longer, for tests on a busy machine.
+// NewPatientRedis returns a Redis that waits longer, for tests on a busy machine.
 func NewPatientRedis(url string) (*Redis, error) { return newRedis(url, 10*time.Second) }
 
 // Keys returns the number of keys.

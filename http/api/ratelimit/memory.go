@@ -10,11 +10,10 @@ import (
 
 // Memory counts in this process. Goroutines may share it.
 //
-// Its memory is bounded: 8 to 16 bytes for each request that was allowed within a window, and some 200 for
-// each key. Keys with an empty window are removed when other keys come. Beyond the largest number of keys,
-// the least recently used one is removed, and begins again: an attacker with so many addresses gains no more by that than
-// by using yet another address, and no client is refused without reason. Known callers
-// are kept apart from addresses, so that a flood of addresses cannot remove their counts.
+// Its memory is limited: 8 to 16 bytes for each request that was allowed within a window, and about 200 for each key. Keys with an empty
+// window are removed when other keys come. Beyond the maximum number of keys, the least recently used one is removed and starts again. An
+// attacker with that many addresses gains no more than by using another address, and no client is refused without reason. Known callers are
+// separate from addresses, so a flood of addresses cannot remove their counts.
 type Memory struct {
 	now   func() time.Time
 	began time.Time
@@ -23,16 +22,16 @@ type Memory struct {
 	callers, addresses *simplelru.LRU[Key, *window]
 }
 
-// MaxKeys is how many callers, and how many addresses, a Memory knows at a time: the least recent are removed.
+// MaxKeys is the maximum number of callers, and of addresses, in a Memory: the least recently used are removed.
 const MaxKeys = 1 << 17
 
-// window has the times of the requests of a key that were allowed, oldest first.
+// window has the times of a key's allowed requests, oldest first.
 type window struct {
 	times []time.Duration
 	empty time.Duration // when the last of them leaves it
 }
 
-// NewMemory makes a Memory with up to most keys of either kind; 0: [MaxKeys].
+// NewMemory returns a Memory with up to most keys of either kind; 0: [MaxKeys].
 func NewMemory(now func() time.Time, most int) *Memory {
 	if most == 0 {
 		most = MaxKeys
@@ -48,7 +47,7 @@ func (m *Memory) Take(_ context.Context, key Key, limit Limit) Decision {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now, keys := m.now().Sub(m.began), m.keys(key) // within the lock, so that times are in order
-	for range 2 {                                  // unused keys go faster than they come
+	for range 2 {                                  // removes unused keys faster than new ones come
 		if _, w, some := keys.GetOldest(); some && w.empty <= now {
 			keys.RemoveOldest()
 		}
@@ -69,7 +68,7 @@ func (m *Memory) Take(_ context.Context, key Key, limit Limit) Decision {
 	return d
 }
 
-// Return takes back the newest request that counts.
+// Return removes the newest counted request.
 func (m *Memory) Return(_ context.Context, key Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

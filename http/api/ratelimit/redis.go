@@ -12,8 +12,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Redis counts for all processes that share a Redis (5 or newer), by its clock, to the microsecond. Each
-// request takes one round trip. A key is removed when its window is empty.
+// Redis counts for all processes that share a Redis (5 or newer), by its clock, in microseconds. Each request takes one round trip. A key
+// is removed when its window is empty.
 type Redis struct {
 	pool     *redis.Pool
 	patience time.Duration
@@ -24,11 +24,11 @@ const (
 	keepConnection = 5 * time.Minute
 )
 
-// Patience bounds the wait for Redis's answer.
+// Patience limits the wait for Redis's response.
 const Patience = 50 * time.Millisecond
 
-// NewRedis makes a Redis from a URL such as redis://user:password@host:6379/0, rediss:// with TLS or
-// unix:///path. It does not connect yet.
+// NewRedis returns a Redis from a URL such as redis://user:password@host:6379/0, rediss:// with TLS or unix:///path. It does not connect
+// yet.
 func NewRedis(url string) (*Redis, error) { return newRedis(url, Patience) }
 
 func newRedis(address string, patience time.Duration) (*Redis, error) {
@@ -40,18 +40,18 @@ func newRedis(address string, patience time.Duration) (*Redis, error) {
 		patience}, nil
 }
 
-// dialer returns what connects to the address of a URL.
+// dialer returns a function that connects to the address of a URL.
 func dialer(address string, patience time.Duration) (func(context.Context) (redis.Conn, error), error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, errors.New("it cannot be read") // the error has the password
+		return nil, errors.New("invalid URL") // the error has the password
 	}
 	options := []redis.DialOption{redis.DialConnectTimeout(patience), redis.DialReadTimeout(patience), redis.DialWriteTimeout(patience)}
 	switch u.Scheme {
 	case "redis", "rediss":
 		if base := strings.Trim(u.Path, "/"); base != "" {
 			if _, err := strconv.ParseUint(base, 10, 16); err != nil {
-				return nil, errors.New("its database is not a number")
+				return nil, errors.New("the database is not a number")
 			}
 		}
 		return func(ctx context.Context) (redis.Conn, error) { return redis.DialURLContext(ctx, address, options...) }, nil
@@ -62,15 +62,15 @@ func dialer(address string, patience time.Duration) (func(context.Context) (redi
 			return redis.DialContext(ctx, "unix", u.Path, options...)
 		}, nil
 	default:
-		return nil, errors.New("it begins with redis://, rediss:// or unix://")
+		return nil, errors.New("expected redis://, rediss:// or unix://")
 	}
 }
 
 // Close ends its connections.
 func (r *Redis) Close() error { return r.pool.Close() }
 
-// take is one step for Redis, so it is atomic. A list has the times in microseconds, oldest first; they are written out because
-// Lua's own form of such numbers has an exponent.
+// take is one command for Redis, so it is atomic. A list has the times in microseconds, oldest first. They are formatted explicitly,
+// because Lua's own form of such numbers has an exponent.
 //
 // It returns 1 or 0 for allowed, the number that count, and the microseconds until the oldest leaves.
 var take = redis.NewScript(1, `
@@ -93,7 +93,7 @@ end
 return {allowed, count, tonumber(oldest) + per - now}
 `)
 
-// Take is like [Memory.Take]. Its error means that Redis did not decide within [Patience].
+// Take is like [Memory.Take]. An error means that Redis did not decide within [Patience].
 func (r *Redis) Take(ctx context.Context, key Key, limit Limit) (Decision, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
@@ -107,7 +107,7 @@ func (r *Redis) Take(ctx context.Context, key Key, limit Limit) (Decision, error
 		return Decision{}, fmt.Errorf("count in Redis: %w", err)
 	}
 	if len(answer) != 3 {
-		return Decision{}, fmt.Errorf("count in Redis: unexpected answer %v", answer)
+		return Decision{}, fmt.Errorf("count in Redis: unexpected response %v", answer)
 	}
 	return Decision{
 		Allowed: answer[0] == 1, Remaining: max(0, limit.Requests-int(answer[1])), Next: time.Duration(answer[2]) * time.Microsecond,

@@ -24,7 +24,7 @@ func redisServer(t *testing.T) *ratelimit.Redis {
 	server := exec.CommandContext(context.WithoutCancel(t.Context()), "redis-server", "--port", "0", "--unixsocket", socket, "--dir",
 		folder, "--save", "")
 	server.Stdout = t.Output()
-	require.NoError(t, server.Start(), "this test wants redis-server (apt-get install redis-server)")
+	require.NoError(t, server.Start(), "this test requires redis-server (apt-get install redis-server)")
 	t.Cleanup(func() {
 		require.NoError(t, server.Process.Kill())
 		_ = server.Wait()
@@ -39,7 +39,7 @@ func redisServer(t *testing.T) *ratelimit.Redis {
 	return r
 }
 
-// make test uses an imitation of the server; this is Redis itself, with its own clock.
+// make test uses an imitation of the server. This test uses Redis itself, with its own clock.
 func TestARealRedisCountsLikeItsImitation(t *testing.T) {
 	t.Parallel()
 	r := redisServer(t)

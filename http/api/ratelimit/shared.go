@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// Shared counts in Redis, and by itself while Redis does not answer, so that the limits never stop the service. Neither knows the
-// counts of the other: with Redis away, every process allows the whole limit.
+// Shared counts in Redis, and in memory while Redis does not respond, so that the limits never stop the service. The two counts are
+// separate: without Redis, every process allows the whole limit.
 type Shared struct {
 	redis *Redis
 	own   *Memory
 	log   *slog.Logger
 	now   func() time.Time
 
-	away   atomic.Int64 // Redis is not asked until then, in Unix nanoseconds
+	away   atomic.Int64 // Redis is not called until then, in Unix nanoseconds
 	silent atomic.Int64 // nothing is logged until then
 }
 
 const (
-	// rest is how long Redis is not asked after a failure. Without it each request would wait for it.
+	// rest is how long Redis is not called after a failure. Without it each request would wait for the timeout.
 	rest = time.Second
 
-	// silence is the least time between warnings.
+	// silence is the minimum interval between warnings.
 	silence = time.Minute
 )
 
-// NewShared makes a Shared. The Redis stays the caller's to close.
+// NewShared returns a Shared. The caller must close the Redis.
 func NewShared(r *Redis, log *slog.Logger, now func() time.Time) *Shared {
 	return &Shared{redis: r, own: NewMemory(now, 0), log: log, now: now}
 }
@@ -47,7 +47,7 @@ func (s *Shared) Return(ctx context.Context, key Key) {
 	}
 }
 
-// asked reports whether Redis has answered.
+// asked reports whether Redis has responded.
 func (s *Shared) asked(ctx context.Context, ask func(context.Context) error) bool {
 	now := s.now()
 	if now.UnixNano() < s.away.Load() {
@@ -59,7 +59,7 @@ func (s *Shared) asked(ctx context.Context, ask func(context.Context) error) boo
 	}
 	s.away.Store(now.Add(rest).UnixNano())
 	if until := s.silent.Load(); now.UnixNano() >= until && s.silent.CompareAndSwap(until, now.Add(silence).UnixNano()) {
-		s.log.WarnContext(ctx, "rate limits are counted in this process only", "error", err)
+		s.log.WarnContext(ctx, "Redis failed; counting rate limits in this process only", "error", err)
 	}
 	return false
 }

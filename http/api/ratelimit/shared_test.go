@@ -53,7 +53,7 @@ func TestLimitsHoldWhileRedisIsAway(t *testing.T) {
 		require.True(t, s.Take(t.Context(), somebody, perMin).Allowed)
 	}
 	require.False(t, s.Take(t.Context(), somebody, perMin).Allowed)
-	require.Equal(t, 1, strings.Count(logs.String(), "rate limits are counted in this process only"))
+	require.Equal(t, 1, strings.Count(logs.String(), "Redis failed; counting rate limits in this process only"))
 	c.move(30 * time.Second)
 	require.False(t, s.Take(t.Context(), somebody, perMin).Allowed)
 	require.Equal(t, 1, strings.Count(logs.String(), "level=WARN"), "not one a request")
@@ -66,7 +66,7 @@ func TestLimitsHoldWhileRedisIsAway(t *testing.T) {
 	require.Equal(t, 1, s.Take(t.Context(), somebody, perMin).Remaining, "Redis keeps its earlier counts")
 }
 
-// The server accepts connections and never answers: the worst case for waiting clients.
+// The server accepts connections and never responds: the worst case for waiting clients.
 func TestOneRequestAtATimeWaitsForASilentRedis(t *testing.T) {
 	t.Parallel()
 	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -85,7 +85,7 @@ func TestOneRequestAtATimeWaitsForASilentRedis(t *testing.T) {
 	c.move(time.Second)
 	began = time.Now()
 	s.Take(t.Context(), somebody, perMin)
-	require.GreaterOrEqual(t, time.Since(began), ratelimit.Patience/2, "a second later Redis is asked again")
+	require.GreaterOrEqual(t, time.Since(began), ratelimit.Patience/2, "a second later Redis is called again")
 }
 
 func TestInvalidRedisURLIsRefused(t *testing.T) {

@@ -1,10 +1,9 @@
-// Package ratelimit counts requests in sliding windows: at most a number within any stretch of time, and
-// the next one exactly when the oldest leaves it.
+// Package ratelimit counts requests in sliding windows: at most a number within any interval of the limit's length. The next request is
+// allowed exactly when the oldest leaves the window.
 //
-// It keeps the time of every request that it allowed. The usual approximation, two fixed windows of
-// which the earlier one counts in part, needs only two numbers a key, but is wrong at the edges: depending on how
-// unevenly requests come, it refuses allowed ones or allows too many. The times are eight bytes each, of the requests of
-// one window alone.
+// It stores the time of every allowed request. The usual approximation, two fixed windows of which the earlier one counts in part, needs
+// only two numbers per key. But it is inexact: depending on how unevenly requests come, it refuses allowed ones or allows too many. The
+// times take eight bytes each, for one window only.
 package ratelimit
 
 import (
@@ -15,7 +14,7 @@ import (
 	"time"
 )
 
-// Limit is the number of requests allowed within any stretch of time. The zero Limit is no limit.
+// Limit is the number of requests allowed within any interval of its length. The zero Limit is no limit.
 type Limit struct {
 	Requests int
 	Per      time.Duration // whole seconds, for the headers
@@ -32,7 +31,7 @@ func (l Limit) String() string {
 	return fmt.Sprintf("%d/%s", l.Requests, l.Per)
 }
 
-// These bound a limit. The times of a window are kept, so neither may be endless.
+// These limit a limit, because the times of a window take memory.
 const (
 	MaxRequests = 1_000_000
 	Longest     = 24 * time.Hour
@@ -55,7 +54,7 @@ func Parse(text string) (Limit, error) {
 	return Limit{Requests: requests, Per: per}, nil
 }
 
-// Key is the caller whose requests are counted together, and the group: a known caller, otherwise an address.
+// Key identifies requests that count together: a group, and a known caller or otherwise an address.
 type Key struct {
 	Group   string
 	Caller  string
@@ -66,5 +65,5 @@ type Key struct {
 type Decision struct {
 	Allowed   bool          // and counted; a refused one is not
 	Remaining int           // how many more are allowed now
-	Next      time.Duration // until the oldest that counts leaves the window; 0: none counts
+	Next      time.Duration // until the oldest counted one leaves the window; 0: none counts
 }

@@ -16,7 +16,7 @@ import (
 	"bahi/http/api/ratelimit"
 )
 
-// clock only moves when told to.
+// clock is a clock that only the test moves.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -118,7 +118,7 @@ func TestGroupsCallersAndAddressesAreCountedApart(t *testing.T) {
 	})
 }
 
-// model keeps the time of every request that it allowed, for ever.
+// model stores the time of every allowed request, for ever.
 type model map[ratelimit.Key][]time.Duration
 
 func (m model) take(now time.Duration, key ratelimit.Key, limit ratelimit.Limit) (d ratelimit.Decision) {

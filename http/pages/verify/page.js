@@ -107,12 +107,15 @@
       const checkpoints = await Promise.all([...$('checkpoints').files].map(async (file) => ({ name: file.name, text: await file.text() })));
       const answer = JSON.parse(await bahiVerify({
         log: chosen.log, copy: chosen.copy, keys: $('keys').value, checkpoints, code: $('code').value.trim(),
+        books: $('books').checked || $('tables').files.length > 0, tables: $('tables').files[0] || null,
         progress: (what, done, total) => {
           if (total > 0) $('progress').value = done / total;
           $('step').textContent = `${what}: ${done.toLocaleString('en')} events`;
         },
       }));
-      say(answer.verdict, titles[answer.verdict], [...answer.log ? [`The log ${answer.log}`] : [], ...answer.sentences]);
+      const books = answer.books ? answer.books.sentences || [] : [];
+      say(answer.verdict, titles[answer.verdict], [...answer.log ? [`The log ${answer.log}`] : [], ...answer.sentences, ...books]);
+      if (answer.books) $('answer').appendChild(document.createElement('pre')).textContent = answer.books.text;
     } catch (problem) {
       say('failed', 'It could not be read', [String(problem)]);
     } finally {

@@ -21,18 +21,18 @@ import (
 
 type Command struct {
 	Verify        verifyAudit   `cmd:"" help:"Verify an archive, or with --store the log, against its signed checkpoints."`
-	Key           keyAudit      `cmd:"" help:"Print the public keys of the log's checkpoints, also former ones. Give them to your auditor."`
-	Checkpoint    newestAudit   `cmd:"" help:"Print the newest signed checkpoint. Keep it where nobody here can write."`
+	Key           keyAudit      `cmd:"" help:"Print the public keys of the log's checkpoints, former ones included. Give them to your auditor."`
+	Checkpoint    newestAudit   `cmd:"" help:"Print the newest signed checkpoint. Keep it out of reach of this deployment's operators."`
 	Proof         proofAudit    `cmd:"" help:"Print the proof that an event is in the log. The public key is enough to check it."`
-	Trail         trailAudit    `cmd:"" help:"Report who changed what in the books, from what to what, when and why."`
+	Trail         trailAudit    `cmd:"" help:"Report changes of the books: actor, old and new value, time and reason."`
 	Export        exportAudit   `cmd:"" help:"Write the log and its checkpoints into a folder, for an auditor who verifies them elsewhere."`
 	RotateKey     rotateAudit   `cmd:"" name:"rotate-key" help:"Sign checkpoints with another key from now on."`
-	AcceptRestore acceptRestore `cmd:"" name:"accept-restore" help:"Go on with a log that lost signed events in a restore. The log records it."`
+	AcceptRestore acceptRestore `cmd:"" name:"accept-restore" help:"Accept that a restore lost signed events, and continue with the log. The log records this."`
 }
 
 type keyAudit struct{ app.Settings }
 
-// Run prints one key a line.
+// Run prints one key per line.
 func (c keyAudit) Run(ctx context.Context, sys *app.System) error {
 	if err := sys.Signer.Ring.Ready(ctx); err != nil {
 		return err
@@ -59,8 +59,8 @@ func (c newestAudit) Run(ctx context.Context, sys *app.System) error {
 type proofAudit struct {
 	app.Settings
 
-	Position event.Position `arg:"" help:"Of the event."`
-	Size     uint64         `placeholder:"N" help:"Prove it for the checkpoint of this many events; without it, for the newest."`
+	Position event.Position `arg:"" help:"Position of the event."`
+	Size     uint64         `placeholder:"N" help:"Number of events of the proof's checkpoint. Without it, the newest."`
 }
 
 // Run prints the proof.
@@ -107,7 +107,7 @@ type rotateAudit struct {
 	app.Settings
 
 	Reason string `required:"" help:"The reason, for the log."`
-	NewKey string `env:"BAHI_AUDIT_NEW_KEY" name:"new-key" placeholder:"BASE64" help:"The key: an Ed25519 seed of 32 bytes, which is then to be given in BAHI_AUDIT_KEY. Without it, one is made and kept in the vault."`
+	NewKey string `env:"BAHI_AUDIT_NEW_KEY" name:"new-key" placeholder:"BASE64" help:"New key: an Ed25519 seed of 32 bytes, also to be set as BAHI_AUDIT_KEY. Without it, a key is created and stored in the vault."`
 }
 
 // Run makes the new key the signing key. Both keys sign the checkpoint that covers the rotation.
@@ -155,7 +155,7 @@ func (c rotateAudit) Run(ctx context.Context) error {
 type acceptRestore struct {
 	app.Settings
 
-	Reason string `required:"" help:"Why the events are gone, for the log and its auditors."`
+	Reason string `required:"" help:"Reason for the loss of the events, for the log and its auditors."`
 }
 
 // Run records the loss and abandons the checkpoints that covered the lost events.
@@ -171,7 +171,7 @@ func (c acceptRestore) Run(ctx context.Context, sys *app.System) error {
 		return err
 	}
 	if found.Reached && !moved {
-		fmt.Fprintln(c.Shell.Err, "The log is long enough for the first of these checkpoints, and has something else: it did not only lose its "+
+		fmt.Fprintln(c.Shell.Err, "The log is long enough for the first of these checkpoints, and differs from it: it did not only lose its "+
 			"tail. It was written to after "+
 			"it was restored, or it was rewritten. bahi audit verify --store names the first bad event.")
 	}
@@ -183,7 +183,7 @@ func (c acceptRestore) Run(ctx context.Context, sys *app.System) error {
 		if err != nil {
 			return err
 		}
-		said = append(said, fmt.Sprintf("%d checkpoints are abandoned, which is recorded at position %d. The log is held against the "+
+		said = append(said, fmt.Sprintf("%d checkpoints are abandoned, which is recorded at position %d. The log is compared with the "+
 			"checkpoint of %d events.",
 			accept.Abandoned, done.Position, accept.Kept.Size))
 	}
@@ -196,7 +196,7 @@ func (c acceptRestore) Run(ctx context.Context, sys *app.System) error {
 			audit.RotateKey{From: former, To: next, Reason: c.Reason}); err != nil {
 			return err
 		}
-		said = append(said, "The log was moved here. A key bears its log's name, so another one signs from now on: "+next)
+		said = append(said, "The log was moved here. A key contains its log's name, so another one signs from now on: "+next)
 	}
 	build := sys.Build(auditproj.Tree) // the old tree has the lost events
 	build.How.Accept = true

@@ -15,11 +15,11 @@ import (
 	"bahi/internal/app"
 )
 
-// signedSoon bounds the time from an event to its checkpoint: a server signs every BAHI_AUDIT_EVERY, which is shorter.
+// signedSoon limits the time from an event to its checkpoint: a server signs every BAHI_AUDIT_EVERY, which is shorter.
 const signedSoon = time.Minute
 
-// ownTree returns the log's own tree as an unsigned checkpoint, if it goes beyond all signed ones: it still covers events
-// that were removed together with their checkpoints.
+// ownTree returns the log's own tree as an unsigned checkpoint, if it is larger than all signed ones: it still covers events that were
+// removed together with their checkpoints.
 func ownTree(ctx context.Context, s *app.System, kept []tlog.RetainedCheckpoint) ([]tlog.RetainedCheckpoint, error) {
 	size, err := s.Tree.Size(ctx)
 	if err != nil {
@@ -73,13 +73,13 @@ func columns(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, er
 		return r, fmt.Errorf("read the checkpoints: %w", err)
 	}
 	if wrong != 0 {
-		r = r.Also(tlog.Falsified(fmt.Errorf("the row of checkpoint %d does not say what its note does", wrong)))
+		r = r.Also(tlog.Falsified(fmt.Errorf("the row of checkpoint %d differs from its note", wrong)))
 	}
 	return r, nil
 }
 
-// projected compares the log with the last event that each projection folded. An accepted restore explains tables that go
-// beyond the log.
+// projected compares the log with the last event that each projection folded. An accepted restore explains tables that are newer than the
+// log.
 func projected(ctx context.Context, s *app.System, r tlog.Result, head event.Position) (tlog.Result, error) {
 	type made struct {
 		Name     string
@@ -109,7 +109,7 @@ func projected(ctx context.Context, s *app.System, r tlog.Result, head event.Pos
 			continue
 		case p.Position > head:
 			return r.Also(tlog.Finding{Kind: tlog.Truncated, Proven: r.Proven, Why: fmt.Sprintf(
-				"The log ends at position %d, and the tables of %s were made of events up to position %d: the newest events are gone.", head,
+				"The log ends at position %d, and the tables of %s have events up to position %d: the newest events are gone.", head,
 				p.Name, p.Position)}), nil
 		default:
 			return r.Also(tlog.Finding{Kind: tlog.Rewritten, Proven: r.Proven, Why: fmt.Sprintf(
@@ -119,7 +119,7 @@ func projected(ctx context.Context, s *app.System, r tlog.Result, head event.Pos
 	return r, nil
 }
 
-// unsigned notes the first event after all checkpoints if its checkpoint is overdue.
+// unsigned records the first event after all checkpoints if its checkpoint is overdue.
 func unsigned(ctx context.Context, s *app.System, r tlog.Result, kept []tlog.RetainedCheckpoint) (tlog.Result, error) {
 	if r.Proven == 0 || r.Proven >= r.Events {
 		return r, nil
@@ -143,7 +143,7 @@ func unsigned(ctx context.Context, s *app.System, r tlog.Result, kept []tlog.Ret
 	return r, nil
 }
 
-// missing says which checkpoints were removed.
+// missing returns which checkpoints were removed.
 func missing(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, error) {
 	n, err := s.Signer.Numbers(ctx)
 	if err != nil {
@@ -160,19 +160,19 @@ func missing(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, er
 	return r, nil
 }
 
-// emptied says whether the tree beside the log lost leaves: they are stored together with the position up to which they were made.
+// emptied reports whether the tree beside the log lost leaves: they are stored together with the position up to which they were computed.
 func emptied(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, error) {
 	var made int64
 	err := s.Pool.QueryRow(ctx,
 		`select coalesce(max(position), 0) from projection.generation where name = 'audit' and live and store_id = $1`, s.Store.ID()).Scan(&made)
 	if err != nil {
-		return r, fmt.Errorf("read how far the tree was made: %w", err)
+		return r, fmt.Errorf("read the tree's position: %w", err)
 	}
 	size, err := s.Tree.Size(ctx)
 	if err == nil && size < uint64(made) {
 		r = r.Also(tlog.Finding{Kind: tlog.Rewritten, Proven: r.Proven, Why: fmt.Sprintf(
-			"The tree beside the log was made of the events up to position %d, and has %d: somebody removed leaves. bahi projections rebuild "+
-				"audit makes it again.", made, size)})
+			"The tree beside the log covers the events up to position %d, but has %d: somebody removed leaves. bahi projections rebuild "+
+				"audit rebuilds it.", made, size)})
 	}
 	return r, err
 }

@@ -22,16 +22,16 @@ type trailAudit struct {
 
 	From      string    `placeholder:"DAY" help:"First day."`
 	To        string    `placeholder:"DAY" help:"Last day."`
-	Period    string    `placeholder:"P"   help:"In place of the two: a fiscal year such as \"FY 2026-27\", a year, or a month such as 2026-04."`
-	By        string    `enum:"recorded,effective" default:"recorded" help:"What the days are of: when a change was recorded, or which day the row bears."`
+	Period    string    `placeholder:"P"   help:"Instead of the two: a fiscal year such as \"FY 2026-27\", a year, or a month such as 2026-04."`
+	By        string    `enum:"recorded,effective" default:"recorded" help:"Meaning of the days: when a change was recorded, or the date of the row."`
 	Kind      string    `placeholder:"KIND" help:"Only accounts of a ledger (such as bank), its rows (bankrow), orders (clientorder), takadas (takada), the lock of the books (bookslock), or closed periods (period)."`
 	ID        string    `name:"id" help:"Only this record of the kind."`
 	Account   int64     `help:"Only this account and its rows."`
 	User      string    `name:"by-user" help:"Only changes of this user: an actor such as user:<id>, or the id alone."`
-	Party     string    `help:"Only where the account's name, or a text of the row, has this in it."`
-	Workspace uuid.UUID `help:"Whose books; without it, everybody's."`
+	Party     string    `help:"Only if the account's name, or a text of the row, contains this."`
+	Workspace uuid.UUID `help:"Workspace of the books. Without it, all."`
 	Format    string    `enum:"csv,json,pdf" default:"csv" help:"csv, json or pdf."`
-	Out       string    `short:"o" placeholder:"FILE" help:"Write it there; without it, to the standard output."`
+	Out       string    `short:"o" placeholder:"FILE" help:"File to write. Without it, standard output."`
 }
 
 // Run writes the report.
@@ -71,7 +71,7 @@ func (c trailAudit) Run(ctx context.Context) error {
 	}
 	if err := written(ctx, file, content); err != nil {
 		_ = file.Close()
-		_ = os.Remove(c.Out) // a part would pass for the whole
+		_ = os.Remove(c.Out) // otherwise a part would look like the whole
 		return err
 	}
 	return file.Close()

@@ -25,8 +25,7 @@ type verifyAudit struct {
 	Key        string   `placeholder:"FILE" type:"existingfile" help:"Public keys that you trust, as bahi audit key prints them. Without it, with --store, those of this installation."`
 }
 
-// maxNotes bounds the checkpoints in one comparison with a log. Each contains those before it, so a sample over the log proves
-// as much.
+// maxNotes limits the checkpoints in one comparison with a log. Each contains those before it, so a sample over the log proves as much.
 const maxNotes = 50_000
 
 var (
@@ -34,8 +33,8 @@ var (
 	errUndecided   = errors.New("the log is not verified")
 )
 
-// Run prints the verdict, and fails unless the log is verified: with 1 only if it was tampered with, since that is what the status is read
-// for.
+// Run prints the verdict, and fails unless the log is verified. The status is 1 only if the log was tampered with, because scripts read it
+// for that.
 func (c verifyAudit) Run(ctx context.Context) error {
 	err := c.run(ctx)
 	if errors.As(err, new(unlawful)) {
@@ -92,13 +91,13 @@ func (c verifyAudit) run(ctx context.Context) error {
 	}
 }
 
-// undecided: no evidence against the log, and not enough for it, or none that could be read.
+// undecided is the error of missing or unreadable evidence.
 type undecided struct{ error }
 
-// ExitCode returns the status that bahi-verify has for this verdict.
+// ExitCode returns bahi-verify's status for this verdict.
 func (undecided) ExitCode() int { return 2 }
 
-// unlawful: the archive is not said to be tampered with, and its events break rules between records.
+// unlawful is the error of an archive without a sign of tampering whose events break rules between records.
 type unlawful struct{ error }
 
 // ExitCode returns a status that no verdict on the evidence has.
@@ -174,7 +173,7 @@ func (c verifyAudit) store(ctx context.Context, given archive.Given) (r tlog.Res
 	}
 	own, err = ownTree(ctx, sys, kept)
 	if errors.Is(err, tlog.ErrIncomplete) { // who removed events may have removed tiles too
-		fmt.Fprintf(c.Shell.Out, "The tree beside the log is no evidence: %s. bahi projections rebuild audit makes it again.\n", err)
+		fmt.Fprintf(c.Shell.Out, "The tree beside the log is no evidence: %s. bahi projections rebuild audit rebuilds it.\n", err)
 	} else if err != nil {
 		return r, err
 	}
@@ -214,8 +213,7 @@ func (c verifyAudit) store(ctx context.Context, given archive.Given) (r tlog.Res
 	return r, holdAtInterval(ctx, sys)
 }
 
-// noneBefore looks for events before the first position. Readers of the log skip such events, readers of a stream
-// do not.
+// noneBefore looks for events before the first position. Readers of the log skip such events, readers of a stream do not.
 func noneBefore(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, error) {
 	var (
 		n      int64

@@ -24,20 +24,20 @@ import (
 	"bahi/internal/cli/progress"
 )
 
-// These are the names in a backup's folder. A dump has the schemas that nothing else could restore. Projections are folded from
-// the log again: their own schemas are left out, and their registry is dumped without rows.
+// These are the names in a backup's folder. A dump has the schemas that nothing else could restore. Projections are folded from the log
+// again, so their schemas are omitted, and their registry is dumped without rows.
 const (
 	backupFormat    = "bahi-backup"
 	backupVersion   = 1
 	BackupManifest  = "manifest.json"
 	DatabaseDump    = "database.dump"
-	MigrationDump   = "migrations.dump" // the applied migrations; a separate dump, since pg_dump takes either schemas or a table
+	MigrationDump   = "migrations.dump" // the applied migrations; a separate dump, because pg_dump takes either schemas or a table
 	migrationTables = "public.bahi_schema"
 	blobsFolder     = "blobs"
 	withoutRows     = "projection.*"
 	blobsInFolder   = "folder"
 	blobsInBucket   = "bucket"
-	dumpCompression = "1" // more takes half of a dump's time, for a tenth of its size
+	dumpCompression = "1" // a higher level takes half of a dump's time, for a tenth of its size
 )
 
 func backedUp() []string {
@@ -76,10 +76,10 @@ type Command struct {
 	app.Settings
 
 	Dir     string `arg:"" help:"The backup's folder: missing or empty."`
-	BlobURL string `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Where images are kept. A bucket is not copied."`
+	BlobURL string `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Bucket of the images. A bucket is not copied."`
 }
 
-// Run takes the backup under a temporary name and renames the complete one.
+// Run writes the backup under a temporary name and renames the complete one.
 func (c Command) Run(ctx context.Context) (err error) {
 	began := time.Now()
 	dir, err := filepath.Abs(c.Dir)
@@ -98,11 +98,11 @@ func (c Command) Run(ctx context.Context) (err error) {
 	}
 	defer db.Close()
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return fmt.Errorf("make the folder for the backup: %w", err)
+		return fmt.Errorf("create the folder for the backup: %w", err)
 	}
 	partial, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+"-unfinished-*")
 	if err != nil {
-		return fmt.Errorf("make the folder for the backup: %w", err)
+		return fmt.Errorf("create the folder for the backup: %w", err)
 	}
 	defer os.RemoveAll(partial) //nolint:errcheck // after the rename there is none, unless a step failed
 	m, err := c.take(ctx, db, partial)
@@ -114,7 +114,7 @@ func (c Command) Run(ctx context.Context) (err error) {
 		err = os.Rename(partial, dir)
 	}
 	if err != nil {
-		return fmt.Errorf("give the backup its name: %w", err)
+		return fmt.Errorf("rename the backup: %w", err)
 	}
 	if err := syncFolder(filepath.Dir(dir)); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (c Command) Run(ctx context.Context) (err error) {
 		fmt.Fprintln(c.Shell.Err, "Images are in the bucket that BLOB_URL names, and not in this backup. Let the bucket keep old versions, or "+
 			"copy it.")
 	}
-	fmt.Fprintf(c.Shell.Err, "The master key (id %s) is not in it. Without it nobody can sign in and no name can be read: keep a copy "+
+	fmt.Fprintf(c.Shell.Err, "The master key (id %s) is not in it. Without it no user can sign in and no name is readable: keep a copy "+
 		"elsewhere.\n", m.MasterKeyID)
 	return nil
 }
@@ -141,8 +141,8 @@ func mustBeEmpty(dir string) error {
 	return nil
 }
 
-// take fills the folder. All dumps of the database are of one snapshot. Images are copied before and after the snapshot:
-// no name is used twice, so an image that the snapshot names is in the backup unless it was deleted before.
+// take fills the folder. All dumps of the database are of one snapshot. It copies images before and after the snapshot. No name is used
+// twice, so an image of the snapshot is in the backup unless it was deleted before.
 func (c Command) take(ctx context.Context, db *app.Database, dir string) (m Manifest, err error) {
 	m = Manifest{Format: backupFormat, Version: backupVersion, Program: app.Version, Blobs: blobsInFolder, Files: []BackupFile{}}
 	blobs := func() error {
@@ -209,7 +209,7 @@ func (c Command) dump(ctx context.Context, db *app.Database, conn *pgx.Conn, dir
 		"--file="+filepath.Join(dir, MigrationDump), "--table="+migrationTables)
 }
 
-// look fills in the facts of the snapshot and returns its name.
+// look reads the facts of the snapshot and returns its name.
 func (m *Manifest) look(ctx context.Context, tx pgx.Tx) (snapshot string, err error) {
 	var there bool
 	err = tx.QueryRow(ctx, `select to_regclass('log.event') is not null and to_regclass('public.bahi_schema') is not null`).Scan(&there)
@@ -236,7 +236,7 @@ func (m *Manifest) look(ctx context.Context, tx pgx.Tx) (snapshot string, err er
 func (m *Manifest) list(ctx context.Context, dir string) error {
 	return eachFile(dir, func(name string) error {
 		path := filepath.Join(dir, name)
-		if err := os.Chmod(path, 0o600); err != nil { // pg_dump lets everybody read
+		if err := os.Chmod(path, 0o600); err != nil { // pg_dump makes it readable for everybody
 			return err
 		}
 		size, sum, err := hashFile(ctx, path, io.Discard)
@@ -288,7 +288,7 @@ func (m *Manifest) check(ctx context.Context, dir string, said io.Writer) error 
 		case err != nil:
 			return err
 		case size != f.Bytes || sum != f.SHA256:
-			return fmt.Errorf("the backup is broken: %s has %d bytes with the SHA-256 %s, and the manifest says %d with %s", f.File, size,
+			return fmt.Errorf("the backup is broken: %s has %d bytes with the SHA-256 %s, and the manifest has %d with %s", f.File, size,
 				sum, f.Bytes, f.SHA256)
 		}
 		done += size

@@ -42,7 +42,7 @@ type findings struct {
 	differences                    []string
 }
 
-// run restores the backup and builds everything from it, in a cluster of its own in a temporary folder.
+// run restores the backup and builds everything from it, in its own cluster in a temporary folder.
 func (d drill) run(ctx context.Context) (err error) {
 	began := time.Now()
 	key, err := d.MasterKeyNamed(d.manifest.MasterKeyID)
@@ -50,14 +50,14 @@ func (d drill) run(ctx context.Context) (err error) {
 		return err
 	}
 	if err != nil {
-		fmt.Fprintf(d.Shell.Err, "Personal values are taken as erased, and not opened: %s\n", err)
+		fmt.Fprintf(d.Shell.Err, "Personal values count as erased, and are not opened: %s\n", err)
 	}
 	if err := d.manifest.check(ctx, d.Dir, d.Shell.Err); err != nil {
 		return err
 	}
 	scratch, err := os.MkdirTemp(d.Shell.Getenv("TMPDIR"), "bahi-drill-")
 	if err != nil {
-		return fmt.Errorf("make a folder for the drill: %w", err)
+		return fmt.Errorf("create a folder for the drill: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	//nolint:gosec // G302: as root, another user runs Postgres in it; the folders below are closed
@@ -125,7 +125,7 @@ func leaveJournal(ctx context.Context, db *app.Database) error {
 	return nil
 }
 
-// examine builds every projection, reads the log to its end, and lets the doctor fold it again to compare.
+// examine builds every projection, reads the log to its end, and makes the doctor fold it again to compare.
 func (d drill) examine(ctx context.Context, s app.Settings, open bool, found *findings) error {
 	if err := d.build(ctx, s, open, found); err != nil {
 		return err
@@ -197,7 +197,7 @@ func (d drill) read(ctx context.Context, sys *app.System, open bool, found *find
 	}
 	if found.events != uint64(d.manifest.Head) {
 		found.differences = append(found.differences,
-			fmt.Sprintf("the log has %d events, and the manifest says %d", found.events, d.manifest.Head))
+			fmt.Sprintf("the log has %d events, and the manifest has %d", found.events, d.manifest.Head))
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (d drill) report(found *findings, took time.Duration) {
 	fmt.Fprintf(out, "backup\t%s, taken %s by Bahi %s from Postgres %s\n", d.Dir, m.TakenAt.Format(time.RFC3339), m.Program, m.Postgres)
 	fmt.Fprintf(out, "log\t%s, %d events, the newest %s\n", m.StoreID, found.events, nameOf(m.HeadID))
 	fmt.Fprintf(out, "size\t%d bytes in %d files; restored and built %d bytes\n", m.bytes(), len(m.Files), found.restored)
-	values := "not opened: the master key is not at hand"
+	values := "not opened: the master key is missing"
 	if found.subjects >= 0 {
 		values = strconv.Itoa(found.subjects) + " keys tried on a value each, of which " + strconv.Itoa(found.erased) +
 			" were destroyed by erasures"
@@ -223,8 +223,8 @@ func (d drill) report(found *findings, took time.Duration) {
 	}
 }
 
-// forgetKeys gives the vault another master key and marks all subjects' keys as destroyed: without the right master key they
-// cannot be opened, and a reader of the log must see them as erased.
+// forgetKeys gives the vault another master key and marks all subjects' keys as destroyed. Without the right master key they cannot be
+// opened, and a reader of the log must see them as erased.
 func forgetKeys(ctx context.Context, db *app.Database, scratch string) error {
 	key, err := vault.LoadOrMakeMasterKey(scratch, "")
 	if err != nil {
@@ -253,7 +253,7 @@ func forgetKeys(ctx context.Context, db *app.Database, scratch string) error {
 	return nil
 }
 
-// folderSize returns the bytes of a folder's files. Files may come and go meanwhile.
+// folderSize returns the bytes of a folder's files. Files may change meanwhile.
 func folderSize(dir string) (sum int64, err error) {
 	err = eachFile(dir, func(name string) error {
 		info, err := os.Lstat(filepath.Join(dir, name))

@@ -19,10 +19,10 @@ type VaultCommand struct {
 
 type erasuresCommand struct {
 	Export exportErasures `cmd:"" help:"Write the list to a file. Keep it apart from the backups, and write it again after each of them."`
-	Apply  applyErasures  `cmd:"" help:"Erase the users in the list again. Run it after a restore, before the server starts."`
+	Apply  applyErasures  `cmd:"" help:"Erase the users in the list again. Run this after a restore, before the server starts."`
 }
 
-// ErasureList is the file of the list. It names nobody: subjects consist of ids and keyed hashes.
+// ErasureList is the file of the list. It contains no names: subjects consist of ids and keyed hashes.
 type ErasureList struct {
 	app.Settings
 
@@ -41,7 +41,7 @@ func (c ErasureList) Read() (list []vault.Erasure, err error) {
 	return list, nil
 }
 
-// write replaces the file's content at once.
+// write replaces the file's content atomically.
 func (c ErasureList) write(list []vault.Erasure) error {
 	text, err := json.MarshalIndent(list, "", " ")
 	if err != nil {
@@ -94,7 +94,7 @@ func (c exportErasures) Run(ctx context.Context) error {
 		return err
 	}
 	if lost := missing(before, list); len(lost) > 0 {
-		return fmt.Errorf("%s names %d who are not erased here: apply it first, or name another file", c.File, len(lost))
+		return fmt.Errorf("%s has %d subjects that are not erased here: apply it first, or name another file", c.File, len(lost))
 	}
 	if err := c.write(list); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (c exportErasures) Run(ctx context.Context) error {
 
 type applyErasures struct{ ErasureList }
 
-// Run erases the listed users that the restore brought back.
+// Run erases the listed subjects that the restore brought back.
 func (c applyErasures) Run(ctx context.Context) error {
 	list, err := c.Read()
 	if err != nil {

@@ -22,10 +22,10 @@ type RestoreCommand struct {
 	Dir      string `arg:"" help:"The backup's folder."`
 	Erasures string `placeholder:"FILE" help:"The list of erased users, to erase them again: see bahi vault erasures."`
 	Drill    bool   `help:"Change nothing. Restore into a temporary database, build and compare all tables, and report."`
-	BlobURL  string `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Where images are kept, to delete those of erased users."`
+	BlobURL  string `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Bucket of the images, to delete those of erased users."`
 }
 
-// Run restores the backup, or tries it. The data folder or database must be empty except for the master key.
+// Run restores the backup, or runs a drill. The data folder or database must be empty except for the master key.
 func (c RestoreCommand) Run(ctx context.Context) error {
 	m, err := OpenBackup(c.Dir)
 	if err != nil {
@@ -33,7 +33,7 @@ func (c RestoreCommand) Run(ctx context.Context) error {
 	}
 	if c.Drill {
 		if c.Erasures != "" {
-			return errors.New("a drill erases nobody: leave --erasures out")
+			return errors.New("a drill erases nobody: omit --erasures")
 		}
 		return drill{RestoreCommand: c, manifest: m}.run(ctx)
 	}
@@ -93,14 +93,14 @@ func (c RestoreCommand) restore(ctx context.Context, m Manifest) error {
 	return syncTree(blobs)
 }
 
-// load restores a backup into an empty database, and checks the log's end against the manifest.
+// load restores a backup into an empty database, and compares the log's end with the manifest.
 func load(ctx context.Context, db *app.Database, s app.Settings, m Manifest, dir string) error {
 	server, err := checkEmpty(ctx, db)
 	if err != nil {
 		return err
 	}
 	if made := app.MajorOf(m.Postgres); app.MajorOf(server) < made {
-		return fmt.Errorf("the backup is of Postgres %s, and the one here is %s: it takes %d or newer", m.Postgres, server, made)
+		return fmt.Errorf("the backup is of Postgres %s, and the one here is %s: restoring requires %d or newer", m.Postgres, server, made)
 	}
 	tools, err := db.Tools(ctx, s.Logger(false), max(app.MajorOf(m.Postgres), app.MajorOf(server)))
 	if err != nil {
@@ -159,7 +159,7 @@ func checkHead(ctx context.Context, db *app.Database, m Manifest) error {
 		return fmt.Errorf("look at the restored log: %w", err)
 	}
 	if store != m.StoreID || head != m.Head || nameOf(headID) != nameOf(m.HeadID) {
-		return fmt.Errorf("%w: it is the log %s and ends at position %d with the event %s, and the manifest says %s, %d and %s",
+		return fmt.Errorf("%w: it is the log %s and ends at position %d with the event %s, and the manifest has %s, %d and %s",
 			errOtherHead, store, head, nameOf(headID), m.StoreID, m.Head, nameOf(m.HeadID))
 	}
 	return nil

@@ -3,6 +3,7 @@ package bookscli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"bahi/domain/ledger/replay"
 	"bahi/domain/unit"
 	"bahi/internal/app"
+	"bahi/projections"
 	"bahi/projections/ledgerproj"
 )
 
@@ -45,7 +47,7 @@ func (c exportCommand) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.Close()
-	if err := sys.CatchUp(ctx, ledgerproj.Books, ledgerproj.Orders); err != nil {
+	if err := sys.CatchUp(ctx, ledgerproj.Books, ledgerproj.Orders, ledgerproj.Periods); err != nil {
 		return err
 	}
 	out := bufio.NewWriterSize(c.Shell.Out, 1<<16)
@@ -67,8 +69,8 @@ func (c exportCommand) Run(ctx context.Context) error {
 // maxSnapshots bounds how often the command looks for a snapshot in which both projections have the same events.
 const maxSnapshots = 100
 
-// ErrApart reports that the projections of the books and of the orders have not the same events.
-var ErrApart = errors.New("the tables of the books and of the orders are not at one position; try again")
+// ErrApart reports that the projections have not the same events.
+var ErrApart = errors.New("the tables of the books, orders and periods are not at one position; try again")
 
 func snapshot(ctx context.Context, sys *app.System, do func(pgx.Tx) error) error {
 	tx, err := sys.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
@@ -79,29 +81,45 @@ func snapshot(ctx context.Context, sys *app.System, do func(pgx.Tx) error) error
 	return do(tx)
 }
 
-// Write writes the books of all workspaces as a transaction sees the tables. The position of the text is that of the tables, or the one that
-// the header asks for.
+// Write writes the books of all workspaces as a transaction sees the tables. The position of the text is that of the tables, or the one
+// that the header asks for.
 func Write(ctx context.Context, tx pgx.Tx, h replay.Header, yield func(replay.Line) error) error {
-	var books, orders, ordersAt int64
-	err := tx.QueryRow(ctx, `select b.generation, b.position, o.generation, o.position from projection.generation b, projection.generation o
-		where b.live and b.name = 'books' and b.version = $1 and o.live and o.name = 'orders' and o.version = $2`,
-		ledgerproj.Books.Version, ledgerproj.Orders.Version).Scan(&books, &h.Position, &orders, &ordersAt)
-	switch {
-	case err != nil:
-		return fmt.Errorf("find the tables of the books: %w", err)
-	case h.Now() && h.Position != event.Position(ordersAt):
-		return ErrApart
-	case h.KnownAt > h.Position:
-		return fmt.Errorf("--known-at: the tables end at position %d", h.Position)
-	case h.KnownAt != 0:
-		h.Position = h.KnownAt
+	x := &export{Header: h, tx: tx}
+	if err := x.find(ctx); err != nil {
+		return err
 	}
-	x := &export{Header: h, tx: tx, args: pgx.NamedArgs{"known": int64(h.Position), "day": "infinity"},
-		names: strings.NewReplacer("books.", fmt.Sprintf("books_g%d.", books), "orders.", fmt.Sprintf("orders_g%d.", orders))}
-	if h.AsOf != nil {
-		x.args["day"] = h.AsOf.String()
+	if x.KnownAt != 0 {
+		x.Position = x.KnownAt
+	}
+	x.args = pgx.NamedArgs{"known": int64(x.Position), "day": "infinity"}
+	if x.AsOf != nil {
+		x.args["day"] = x.AsOf.String()
 	}
 	return x.write(ctx, yield)
+}
+
+// find finds the tables and their position, which is that of all three projections, or after the one that is asked for.
+func (x *export) find(ctx context.Context) error {
+	var names []string
+	found := 0
+	for _, p := range []*projections.Projection{ledgerproj.Books, ledgerproj.Orders, ledgerproj.Periods} {
+		var generation int
+		var at event.Position
+		err := x.tx.QueryRow(ctx, `select generation, position from projection.generation where live and name = $1 and version = $2`, p.Name,
+			p.Version).Scan(&generation, &at)
+		switch found++; {
+		case err != nil:
+			return fmt.Errorf("find the tables of %s: %w", p.Name, err)
+		case x.KnownAt > at:
+			return fmt.Errorf("--known-at: the tables end at position %d", at)
+		case found > 1 && x.KnownAt == 0 && at != x.Position:
+			return ErrApart
+		}
+		x.Position = at
+		names = append(names, p.Name+".", fmt.Sprintf("%s_g%d.", p.Name, generation))
+	}
+	x.names = strings.NewReplacer(names...)
+	return nil
 }
 
 // export reads the tables.
@@ -124,6 +142,7 @@ func (x *export) rows(ctx context.Context, sql string, args pgx.NamedArgs, into 
 type opened struct {
 	workspace uuid.UUID
 	ledger    string
+	metal     string // "": that of the workspace
 	id        int64
 	at        event.Position
 	net       replay.Amount
@@ -178,28 +197,50 @@ func (x *export) accounts(ctx context.Context) (all []opened, err error) {
 	var one opened
 	err = x.rows(ctx, `
 		select a.workspace_id, a.ledger, a.id, a.opened_position, coalesce(b.cash * 100, 0)::bigint, coalesce(b.fine * 1000, 0)::bigint,
-			coalesce(b.rows, 0)
+			coalesce(b.rows, 0), coalesce((select n.metal from books.account_name n where n.account_id = a.id and n.from_position <= @known
+				and n.to_position > @known), '')
 		from books.account a left join lateral (`+balance+`) b (rows, cash, fine) on true
 		where a.opened_position <= @known and a.deleted_position > @known order by a.workspace_id, a.id`,
-		x.args, []any{&one.workspace, &one.ledger, &one.id, &one.at, &one.net.Cash, &one.net.Fine, &one.rows},
+		x.args, []any{&one.workspace, &one.ledger, &one.id, &one.at, &one.net.Cash, &one.net.Fine, &one.rows, &one.metal},
 		func() error { all = append(all, one); return nil })
 	return all, err
 }
 
+// workspace begins a workspace.
 func (x *export) workspace(ctx context.Context, w *replay.Writer, id uuid.UUID) error {
-	var locked *unit.Date
-	var day *time.Time
-	err := x.rows(ctx, `select locked_through from books.books_lock where workspace_id = @workspace`, pgx.NamedArgs{"workspace": id},
-		[]any{&day}, func() error {
-			if day != nil {
-				locked = new(unit.DateOf(*day))
-			}
+	var (
+		locked *unit.Date
+		day    *time.Time
+		metal  string
+		from   time.Time
+		to     time.Time
+		seal   replay.Seal
+		seals  []replay.Seal
+		args   = pgx.NamedArgs{"workspace": id, "known": x.args["known"]}
+	)
+	err := x.rows(ctx, `
+		select (select locked_through from books.books_lock where workspace_id = @workspace), coalesce((
+			select metal from books.books_metal where workspace_id = @workspace and from_position <= @known order by from_position desc limit 1
+		), 'silver')`, args, []any{&day, &metal}, func() error {
+		if day != nil {
+			locked = new(unit.DateOf(*day))
+		}
+		return nil
+	})
+	if err == nil {
+		err = x.rows(ctx, `
+			select coalesce(from_date, '1900-01-01'), through, position, digest from periods.period
+			where workspace_id = @workspace and position <= @known and (reopened_position is null or reopened_position > @known)
+			order by position`, args, []any{&from, &to, &seal.Position, &seal.Digest}, func() error {
+			seal.From, seal.Through = unit.DateOf(from), unit.DateOf(to)
+			seals = append(seals, seal)
 			return nil
 		})
+	}
 	if err != nil {
 		return err
 	}
-	return w.Workspace(id, locked, "silver", nil)
+	return w.Workspace(id, locked, metal, seals)
 }
 
 // account writes an account and its rows in the order of an index.
@@ -211,22 +252,24 @@ func (x *export) account(ctx context.Context, w *replay.Writer, a opened) error 
 		r       = replay.Row{Account: a.id}
 		in, out []byte
 		date    time.Time
+		metal   string
 	)
 	err := x.rows(ctx, `
 		select v.row_id, v.date, (v.in_cash * 100)::bigint, (v.in_fine * 1000)::bigint, (v.out_cash * 100)::bigint, (v.out_fine * 1000)::bigint,
-			v.void, coalesce(v.reverses, 0), coalesce(v.reversed_by, 0), v.from_position,
+			v.void, coalesce(v.reverses, 0), coalesce(v.reversed_by, 0), coalesce(v.paired_with, 0), coalesce(v.metal, ''), v.from_position,
 			case when v.in_entries <> '[]' then sha256(convert_to(v.in_entries, 'UTF8')) end,
 			case when v.out_entries <> '[]' then sha256(convert_to(v.out_entries, 'UTF8')) end
 		from books.row_version v
 		where v.account_id = @account and not v.deleted and v.from_position <= @known and v.to_position > @known and v.date <= @day::date
 		order by v.date, v.row_id`,
 		pgx.NamedArgs{"account": a.id, "known": x.args["known"], "day": x.args["day"]},
-		[]any{&r.ID, &date, &r.In.Cash, &r.In.Fine, &r.Out.Cash, &r.Out.Fine, &r.Void, &r.Reverses, &r.ReversedBy, &r.Position, &in, &out},
+		[]any{&r.ID, &date, &r.In.Cash, &r.In.Fine, &r.Out.Cash, &r.Out.Fine, &r.Void, &r.Reverses, &r.ReversedBy, &r.Paired,
+			&metal, &r.Position, &in, &out},
 		func() error {
 			r.Date, r.InDigest, r.OutDigest = unit.DateOf(date), [32]byte{}, [32]byte{}
 			copy(r.InDigest[:], in)
 			copy(r.OutDigest[:], out)
-			return w.Row(&r, "")
+			return w.Row(&r, cmp.Or(metal, a.metal))
 		})
 	if err != nil {
 		return fmt.Errorf("account %d: %w", a.id, err)

@@ -19,11 +19,11 @@ type Command struct {
 	app.Settings
 	app.IntegrationSettings
 
-	Addr   string `env:"BAHI_ADDR" placeholder:"ADDRESS" help:"Where the server's HTTP listens. Without it, as the data folder says."`
+	Addr   string `env:"BAHI_ADDR" placeholder:"ADDRESS" help:"Address of the server's HTTP. Without it, the address in the data folder."`
 	Size   string `default:"small" enum:"small,medium,large" help:"About 5 thousand, 200 thousand or 5 million events."`
-	Events int    `hidden:"" help:"In place of a size."`
+	Events int    `hidden:"" help:"Instead of a size."`
 	Seed   uint64 `default:"1" help:"The same seed gives the same records."`
-	Email  string `default:"demo@example.org" help:"Address of the user who is made, and to whom the workspace belongs. No other user may have it."`
+	Email  string `default:"demo@example.org" help:"Address of the new user, the owner of the workspace. No other user may have it."`
 	Until  string `placeholder:"DATE" help:"Last day of the year. Today by default."`
 }
 

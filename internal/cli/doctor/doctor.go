@@ -26,8 +26,8 @@ import (
 type Command struct {
 	app.Settings
 
-	Names      []string `arg:"" optional:"" help:"Projections; all without a name."`
-	Partitions int      `placeholder:"N" help:"Fold in this many parts at once, if the projection allows it; without it, by the machine's size."`
+	Names      []string `arg:"" optional:"" help:"Names of projections. Without one, all."`
+	Partitions int      `placeholder:"N" help:"Parallel parts of the fill, if the projection allows it. Without it, by the number of processors."`
 }
 
 // Run folds the log again and compares. Without names it also checks the rules between records. It fails when a table differs
@@ -56,11 +56,11 @@ func (c Command) Run(ctx context.Context) error {
 // ErrBroken reports that a log breaks a rule between records.
 var ErrBroken = errors.New("the log breaks rules between records")
 
-// maxBroken is how many breaches are named.
+// maxBroken is how many breaches are listed.
 const maxBroken = 20
 
-// Judge checks that a log keeps the rules between records. It returns ErrBroken when the log does not. It judges neither a log without its
-// first events, whose records may be in these, nor a last transaction that is cut.
+// Judge checks that a log keeps the rules between records. If not, it returns ErrBroken. It does not check a log without its first events,
+// which may have created records, or an incomplete last transaction.
 func Judge(log iter.Seq2[event.Stored, error], out io.Writer) error {
 	var (
 		checker     = laws.New()
@@ -72,7 +72,7 @@ func Judge(log iter.Seq2[event.Stored, error], out io.Writer) error {
 			return fmt.Errorf("read the log: %w", err)
 		}
 		if last == 0 && stored.Position != 1 {
-			fmt.Fprintf(out, "laws: not checked, since the log begins at position %d\n", stored.Position)
+			fmt.Fprintf(out, "laws: not checked, because the log begins at position %d\n", stored.Position)
 			return nil
 		}
 		last = stored.Position
@@ -95,7 +95,7 @@ func Judge(log iter.Seq2[event.Stored, error], out io.Writer) error {
 		}
 	}
 	if whole != last {
-		fmt.Fprintf(out, "laws: the transaction after position %d is cut, and not judged\n", whole)
+		fmt.Fprintf(out, "laws: the transaction after position %d is incomplete, and not checked\n", whole)
 	}
 	if broken > 0 {
 		fmt.Fprintf(out, "laws: broken %d times up to position %d\n", broken, whole)
@@ -105,8 +105,8 @@ func Judge(log iter.Seq2[event.Stored, error], out io.Writer) error {
 	return nil
 }
 
-// Examine compares projections with the log, as many at once as there are processors, and prints its findings.
-// It returns errDifferent when a table differs from the log.
+// Examine compares projections with the log, as many at once as there are processors, and prints its findings. It fails if a table differs
+// from the log.
 func Examine(ctx context.Context, s *app.System, out io.Writer, how projections.BuildOptions, chosen ...*projections.Projection) error {
 	bars := progress.NewBars(s.Settings.Shell.Err, "events")
 	reports := make([]string, len(chosen))
@@ -131,7 +131,7 @@ func Examine(ctx context.Context, s *app.System, out io.Writer, how projections.
 				reports[i] += fmt.Sprintf("%s: %s\n", p.Name, d)
 			}
 			if len(found.Differences) == 0 {
-				reports[i] = fmt.Sprintf("%s: generation %d is what the log says, %d rows at position %d (%s)\n",
+				reports[i] = fmt.Sprintf("%s: generation %d agrees with the log, %d rows at position %d (%s)\n",
 					p.Name, found.Generation, found.Rows, found.Position, time.Since(began).Round(time.Millisecond))
 			}
 			return nil

@@ -13,7 +13,7 @@ import (
 	"bahi/internal/cli/doctor"
 )
 
-// log returns a log of claims from a position on, each followed by as many events of its transaction as more says.
+// log returns a log of claims from a position on, each followed by `more` events of its transaction.
 func log(t *testing.T, from event.Position, more ...int) iter.Seq2[event.Stored, error] {
 	t.Helper()
 	return func(yield func(event.Stored, error) bool) {
@@ -33,8 +33,8 @@ func TestAPartOfALogIsNotJudgedAsIfItWereWhole(t *testing.T) {
 	for said, events := range map[string]iter.Seq2[event.Stored, error]{
 		"laws: the log keeps the rules between records up to position 0\n": log(t, 1),
 		"laws: the log keeps the rules between records up to position 3\n": log(t, 1, 0, 1, 0),
-		"laws: not checked, since the log begins at position 4\n":          log(t, 4, 0),
-		"laws: the transaction after position 1 is cut, and not judged\n" +
+		"laws: not checked, because the log begins at position 4\n":        log(t, 4, 0),
+		"laws: the transaction after position 1 is incomplete, and not checked\n" +
 			"laws: the log keeps the rules between records up to position 1\n": log(t, 1, 0, 2, 1),
 	} {
 		var out strings.Builder

@@ -28,8 +28,8 @@ const KeysFile = "keys.json"
 // Archiving has the flags of commands that write an archive.
 type Archiving struct {
 	Dir    string `arg:"" help:"The archive's folder: missing or empty, or with --append an archive."`
-	Append bool   `help:"Continue an archive at its end. In an empty folder, begin one."`
-	Plain  bool   `help:"Do not compress the events, so that any editor can show them. They take several times the room."`
+	Append bool   `help:"Continue an archive at its end. In an empty folder, start one."`
+	Plain  bool   `help:"Do not compress the events, so that any editor can show them. They take several times the space."`
 }
 
 // Options returns the options for an archive of the whole log, with its checkpoints.
@@ -98,7 +98,7 @@ type importEvents struct {
 	app.Settings
 
 	Dir        string `arg:"" help:"The archive's folder."`
-	NewStoreID bool   `name:"new-store-id" help:"Give the log an id of its own, for a copy beside the original. Without it, the copy replaces the original."`
+	NewStoreID bool   `name:"new-store-id" help:"Give the log a new id, for a copy beside the original. Without it, the copy replaces the original."`
 }
 
 // Run fills the log, all or nothing.
@@ -158,9 +158,9 @@ func (c importEvents) Run(ctx context.Context) error {
 			"key of its own.\n", n)
 	}
 	if n := len(into.subjects); keys == nil && n > 0 {
-		fmt.Fprintf(c.Shell.Err, "The archive has no keys. What its events say of %d people and secrets stays sealed for good, here, and is "+
+		fmt.Fprintf(c.Shell.Err, "The archive has no keys. Its events' values of %d people and secrets stay sealed for good here, and are "+
 			"shown as erased.\n"+
-			"To have it, import an archive that was exported --with-keys into another empty database.\n", n)
+			"To open them, import an archive that was exported --with-keys into another empty database.\n", n)
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func sameNamed(a, b vault.ExportedNamed) bool {
 	return a.Name == b.Name && bytes.Equal(a.Wrapped, b.Wrapped)
 }
 
-// events returns the archive's events, and notes their subjects.
+// events returns the archive's events, and collects their subjects.
 func (i *Importing) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
 		bar := progress.NewBar(i.said, "importing", "events")
@@ -242,8 +242,8 @@ func (i *Importing) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	}
 }
 
-// within runs in the transaction of the events' import. The vault commits its own transaction; if that of the events then fails,
-// the next import finds the keys in place.
+// within runs in the transaction of the events' import. The vault commits its own transaction. If that of the events then fails, the next
+// import finds the keys.
 func (i *Importing) within(ctx context.Context, tx pgx.Tx) (err error) {
 	if err := forgetTables(ctx, tx); err != nil {
 		return err
@@ -261,8 +261,8 @@ func (i *Importing) within(ctx context.Context, tx pgx.Tx) (err error) {
 	return i.passOn(ctx, tx)
 }
 
-// erase marks the keys of all subjects in the events as destroyed. A subject without any key would mean a vault of another log,
-// at which readers stop.
+// erase marks the keys of all subjects in the events as destroyed. A subject without any key would look like a vault of another log, at
+// which readers stop.
 func (i *Importing) erase(ctx context.Context) error {
 	now := time.Now()
 	list := make([]vault.Erasure, 0, len(i.subjects))

@@ -27,7 +27,7 @@ func signedOf(a *archive.Archive) (*auditproj.ImportedHistory, error) {
 	return s, brokenCheckpoints(err)
 }
 
-// brokenCheckpoints: an archive's checkpoints and events do not belong together.
+// brokenCheckpoints returns an error: an archive's checkpoints and events do not belong together.
 func brokenCheckpoints(err error) error {
 	if err == nil {
 		return nil
@@ -35,7 +35,7 @@ func brokenCheckpoints(err error) error {
 	return &archive.CorruptError{File: archive.CheckpointsFile, Why: err.Error()}
 }
 
-// passOn hands the checkpoints and the key to this installation, if it replaces the one that signed.
+// passOn stores the checkpoints and the key, if this installation replaces the one that signed.
 func (i *Importing) passOn(ctx context.Context, tx pgx.Tx) error {
 	if !i.renamed {
 		has, err := i.vault.Export(ctx)
@@ -50,5 +50,5 @@ func (i *Importing) passOn(ctx context.Context, tx pgx.Tx) error {
 			return err
 		}
 	}
-	return i.signed.Renumber(ctx, tx) // an archive has one checkpoint a day, so the numbers before have gaps
+	return i.signed.Renumber(ctx, tx) // an archive has one checkpoint a day, so earlier numbers have gaps
 }

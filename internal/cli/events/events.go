@@ -28,11 +28,11 @@ type Command struct {
 type tailEvents struct {
 	app.Settings
 
-	Lines  int  `short:"n" default:"20" help:"How many."`
-	Follow bool `short:"f" help:"Go on with new events."`
+	Lines  int  `short:"n" default:"20" help:"Maximum number."`
+	Follow bool `short:"f" help:"Continue with new events."`
 }
 
-// Run prints one line an event.
+// Run prints one line per event.
 func (c tailEvents) Run(ctx context.Context, sys *app.System) error {
 	var newest []event.Stored
 	if c.Lines > 0 {

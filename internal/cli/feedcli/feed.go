@@ -16,7 +16,7 @@ import (
 )
 
 type Command struct {
-	Status feedStatus `cmd:"" help:"Show how far the feed is, and why it has stopped, if it has."`
+	Status feedStatus `cmd:"" help:"Show the progress of the feed, and why it has stopped, if it has."`
 	Replay feedReplay `cmd:"" help:"Move the feed to another event, to forward old events again or to follow another log."`
 	Retry  feedRetry  `cmd:"" help:"Let a parked feed try its event again."`
 	Skip   feedSkip   `cmd:"" help:"Let a parked feed skip its event. The log records the reason."`
@@ -52,7 +52,7 @@ func (c feedStatus) Run(ctx context.Context, sys *app.System) error {
 type feedReplay struct {
 	app.Settings
 
-	From uint64 `required:"" placeholder:"POSITION" help:"Of the first event to forward; 1 for the whole log."`
+	From uint64 `required:"" placeholder:"POSITION" help:"Position of the first event to forward; 1 for the whole log."`
 }
 
 // Run moves the feed's checkpoint.
@@ -60,7 +60,7 @@ func (c feedReplay) Run(ctx context.Context, sys *app.System) error {
 	if err := feedreact.Replay(ctx, sys.Pool, sys.Store, event.Position(c.From)); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.Shell.Out, "the feed goes on at position %d\n", c.From)
+	fmt.Fprintf(c.Shell.Out, "the feed continues at position %d\n", c.From)
 	return nil
 }
 
@@ -78,8 +78,8 @@ func (c feedRetry) Run(ctx context.Context) error {
 type feedSkip struct {
 	remote.Server
 
-	Position event.Position `required:"" help:"Of the event at which it is parked."`
-	Reason   string         `required:"" help:"Why it need not be forwarded."`
+	Position event.Position `required:"" help:"Position of the event at which it is parked."`
+	Reason   string         `required:"" help:"Reason why it need not be forwarded."`
 }
 
 // Run records that the event is skipped.
@@ -87,7 +87,7 @@ func (c feedSkip) Run(ctx context.Context) error {
 	err := c.Do(ctx, remote.Request{Method: "POST", Path: "/ops/parked/" + feedreact.Name + "/skip",
 		Body: opshttp.Skip{Position: c.Position, Reason: c.Reason}}, nil)
 	if err == nil {
-		fmt.Fprintln(c.Shell.Out, "the feed passes over the event")
+		fmt.Fprintln(c.Shell.Out, "the feed skips the event")
 	}
 	return err
 }

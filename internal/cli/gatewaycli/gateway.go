@@ -11,7 +11,7 @@ import (
 	"bahi/internal/pgcluster"
 )
 
-// Command serves the log alone: it folds no tables and sends no mails. Other bahis may have their log there.
+// Command serves the log alone: it folds no tables and sends no mails. Other bahis may store their log there.
 type Command struct {
 	app.Settings
 	app.GatewaySettings

@@ -8,7 +8,7 @@ import (
 	"bahi/internal/cli/remote"
 )
 
-// within bounds the question.
+// within is the request's timeout.
 const within = 5 * time.Second
 
 // Command asks the server on this machine, for a supervisor without curl: a container's, for example.

@@ -20,7 +20,7 @@ import (
 )
 
 type APICommand struct {
-	Create createKey `cmd:"" help:"Make a key; it is printed once."`
+	Create createKey `cmd:"" help:"Create a key; it is printed once."`
 	List   listKeys  `cmd:"" help:"List a workspace's keys."`
 	Revoke revokeKey `cmd:"" help:"Revoke a key."`
 }
@@ -29,7 +29,7 @@ type createKey struct {
 	app.Settings
 
 	Workspace   string        `placeholder:"UUID" help:"A workspace's id, or new to create one. Without it, the operator's."`
-	Name        string        `required:"" help:"What the key is for."`
+	Name        string        `required:"" help:"Purpose of the key."`
 	Ledger      actor.Level   `default:"write" enum:"none,read,write" help:"none, read or write."`
 	Messaging   actor.Level   `default:"none" enum:"none,read,write" help:"none, read or write."`
 	Marketplace actor.Level   `default:"none" enum:"none,read,write" help:"none, read or write."`
@@ -38,7 +38,7 @@ type createKey struct {
 	ExpiresIn   time.Duration `help:"How long the key is valid."`
 }
 
-// Run makes the key and prints it alone on standard output, for scripts.
+// Run creates the key and prints it alone on standard output, for scripts.
 func (c createKey) Run(ctx context.Context) error {
 	c.MayBegin = true
 	sys, err := c.Open(ctx, false)
@@ -87,7 +87,7 @@ func (c inWorkspace) request(method, path string) remote.Request {
 
 type listKeys struct{ inWorkspace }
 
-// Run prints one line a key.
+// Run prints one line per key.
 func (c listKeys) Run(ctx context.Context) error {
 	var keys []accessview.APIKey
 	if err := c.Do(ctx, c.request("GET", ""), &keys); err != nil {

@@ -15,13 +15,13 @@ type Command struct {
 type rotateKeys struct {
 	app.Settings
 
-	Overlap time.Duration `default:"168h" help:"How long tokens of former keys stay valid. Refresh tokens live 168h, so nobody notices; 0 after a theft of keys: it signs everybody out, also the thief."`
+	Overlap time.Duration `default:"168h" help:"Time for which tokens of former keys stay valid. With 168h, the lifetime of refresh tokens, no user is affected. After a theft of keys use 0: it signs out everyone, even the attacker."`
 }
 
-// Run makes the key.
+// Run creates the key.
 func (c rotateKeys) Run(ctx context.Context) error {
 	if c.Overlap < 0 {
-		return fmt.Errorf("an overlap of %s is less than nothing", c.Overlap)
+		return fmt.Errorf("an overlap of %s is negative", c.Overlap)
 	}
 	sys, err := c.Open(ctx, false)
 	if err != nil {

@@ -37,7 +37,7 @@ type verifyCompany struct {
 	remote.Server
 
 	Slug   string `arg:"" help:"The company's slug or id."`
-	Revoke bool   `help:"Mark it as not verified."`
+	Revoke bool   `help:"Mark the company as not verified."`
 }
 
 // Run sets the mark.
@@ -65,15 +65,15 @@ type importCatalog struct {
 
 	File    string `arg:"" type:"existingfile" help:"The file: .csv or .xlsx."`
 	Company string `required:"" placeholder:"SLUG" help:"The company's slug or id."`
-	Key     string `help:"Names the import: the same file under the same name has one effect, however often it is imported. Without it, the file names itself."`
-	DryRun  bool   `help:"Report what would be imported, import nothing."`
-	Accept  bool   `name:"accept-guesses" help:"Read the columns whose headers only resemble a field."`
+	Key     string `help:"Name of the import: the same file under the same name has one effect, however often it is imported. Without it, the file's content is the name."`
+	DryRun  bool   `help:"Report the result without importing."`
+	Accept  bool   `name:"accept-guesses" help:"Use columns whose headers only resemble a field."`
 }
 
-// maxFile is how large a file may be, in bytes.
+// maxFile is the maximum size of a file, in bytes.
 const maxFile = 10 << 20
 
-// Run imports the rows that are in order, and writes the others into a file beside the file.
+// Run imports the valid rows, and writes the others into a file beside the file.
 func (c importCatalog) Run(ctx context.Context) error {
 	file, err := os.Open(c.File)
 	if err != nil {
@@ -117,7 +117,7 @@ func (c importCatalog) Run(ctx context.Context) error {
 	}
 	bar := progress.NewBar(c.Shell.Err, "import", "products")
 	show := func(done int) { bar.Show(int64(done), int64(len(read.Items))) }
-	show(0) // the rate counts from here
+	show(0) // the rate is measured from here
 	out, err := marketplacecmd.ImportProducts(ctx, sys.Commands, req, sys.Marketplace,
 		marketplacecmd.Import{Company: to.ID, Lines: read.Items, Progress: show})
 	bar.End()
@@ -127,7 +127,7 @@ func (c importCatalog) Run(ctx context.Context) error {
 	return c.report(read, out)
 }
 
-// report prints the result, and keeps the rows that failed.
+// report prints the result, and writes the rows that failed to a file.
 func (c importCatalog) report(read marketplacecmd.CatalogFile, done marketplacecmd.Imported) error {
 	result, how := read.Result(done), ""
 	switch {
@@ -138,7 +138,7 @@ func (c importCatalog) report(read marketplacecmd.CatalogFile, done marketplacec
 	}
 	fmt.Fprintln(c.Shell.Out, how+inWords(result))
 	for _, header := range read.Columns.Ignored {
-		fmt.Fprintf(c.Shell.Err, "the column %q is not read\n", header)
+		fmt.Fprintf(c.Shell.Err, "the column %q is ignored\n", header)
 	}
 	for _, guess := range read.Columns.Guessed {
 		fmt.Fprintf(c.Shell.Err, "the column %q resembles %s: --accept-guesses reads it\n", guess.Header, guess.Field)
@@ -154,7 +154,7 @@ func (c importCatalog) report(read marketplacecmd.CatalogFile, done marketplacec
 	if err := errors.Join(writeErrors(kept, result.Errors), kept.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	return fmt.Errorf("rows failed: %s says why", name)
+	return fmt.Errorf("rows failed: see %s", name)
 }
 
 // inWords returns a result in one sentence.
@@ -166,9 +166,9 @@ func inWords(r marketplacecmd.CatalogResult) string {
 	return fmt.Sprintf("%d products created,%s %d rows failed", r.Created, changed, r.Failed)
 }
 
-// writeErrors writes the number of each row that failed, why it did, and its cells.
+// writeErrors writes the number of each failed row, the reason, and its cells.
 func writeErrors(w io.Writer, failed []spreadsheet.RowError) error {
-	if _, err := io.WriteString(w, "\ufeff"); err != nil { // spreadsheet programs take it for the encoding's mark
+	if _, err := io.WriteString(w, "\ufeff"); err != nil { // spreadsheet programs treat it as the encoding's mark
 		return err
 	}
 	out := csv.NewWriter(w)
@@ -184,7 +184,7 @@ func writeErrors(w io.Writer, failed []spreadsheet.RowError) error {
 	return out.Error()
 }
 
-// harmless returns a text that a spreadsheet program does not take for a formula (CONTRACT.md L11).
+// harmless returns a text that a spreadsheet program does not treat as a formula (CONTRACT.md L11).
 func harmless(text string) string {
 	if text != "" && strings.ContainsRune("=+-@;\t\r", rune(text[0])) {
 		return "'" + text

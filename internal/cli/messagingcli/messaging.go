@@ -13,7 +13,7 @@ import (
 )
 
 type CampaignsCommand struct {
-	Watch watchCampaign `cmd:"" help:"Show how far a campaign is, until it is over or pauses."`
+	Watch watchCampaign `cmd:"" help:"Show the progress of a campaign, until it ends or pauses."`
 }
 
 type watchCampaign struct {
@@ -24,7 +24,7 @@ type watchCampaign struct {
 	Every     time.Duration `default:"1s" hidden:""`
 }
 
-// Run shows a bar of the messages that are settled. It ends without an error when they all are.
+// Run shows a bar of the settled messages. It ends without an error when all are settled.
 func (c watchCampaign) Run(ctx context.Context) error {
 	bar := progress.NewBar(c.Shell.Err, fmt.Sprintf("campaign %d", c.ID), "messages")
 	defer bar.End()

@@ -12,8 +12,8 @@ import (
 type EraseCommand struct {
 	remote.Server
 
-	Email string `help:"Their address."`
-	Phone string `help:"Their phone, with the country's code."`
+	Email string `help:"The person's address."`
+	Phone string `help:"The person's phone, with the country code."`
 }
 
 // Run erases them. The server rewrites the tables that had them.

@@ -21,25 +21,25 @@ import (
 )
 
 type Command struct {
-	Create createUser `cmd:"" help:"Make an account whose address need not be verified; its password is printed once."`
+	Create createUser `cmd:"" help:"Create an account whose address counts as verified; its password is printed once."`
 	List   listUsers  `cmd:"" help:"List the accounts of the deployment."`
 	Grant  grantUser  `cmd:"" help:"Make a user an operator of the deployment, or an operator a plain user."`
-	Keep   keepUser   `cmd:"" help:"Cancel a deletion that a user asked for."`
-	Delete deleteUser `cmd:"" help:"Ask for a user's deletion in their name, with the usual grace."`
+	Keep   keepUser   `cmd:"" help:"Cancel a deletion that a user requested."`
+	Delete deleteUser `cmd:"" help:"Request a user's deletion in their name, with the usual grace."`
 }
 
 type createUser struct {
 	app.Settings
 
-	Email         string `required:"" help:"The address; no other user may have it."`
+	Email         string `required:"" help:"Address. No other user may have it."`
 	FirstName     string `required:"" help:"First name."`
 	LastName      string `required:"" help:"Last name."`
 	Operator      bool   `help:"Make the user an operator of the deployment."`
-	PasswordStdin bool   `help:"Read the password from standard input, up to the end of the line. Without it, one is made."`
-	MinPassword   int    `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" help:"Least characters of a password."`
+	PasswordStdin bool   `help:"Read the password from standard input, up to the end of the line. Without it, one is generated."`
+	MinPassword   int    `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" help:"Minimum password length."`
 }
 
-// Run makes the account. A generated password is alone on standard output, for scripts.
+// Run creates the account. It prints a generated password alone on standard output, for scripts.
 func (c createUser) Run(ctx context.Context) error {
 	password := rand.Text()
 	if c.PasswordStdin {
@@ -77,7 +77,7 @@ func (c createUser) Run(ctx context.Context) error {
 
 type listUsers struct{ app.Settings }
 
-// Run prints one line a user, oldest account first.
+// Run prints one line per user, oldest account first.
 func (c listUsers) Run(ctx context.Context) error {
 	sys, err := c.Open(ctx, false)
 	if err != nil {
@@ -157,10 +157,10 @@ func (c keepUser) Run(ctx context.Context) error {
 type deleteUser struct {
 	ofUser
 
-	Grace time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time until the deletion; 0s deletes at once; at most 696h."`
+	Grace time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time until the deletion; 0s deletes at once. Maximum 696h."`
 }
 
-// Run asks for the deletion and prints when it is due.
+// Run requests the deletion and prints when it is due.
 func (c deleteUser) Run(ctx context.Context) error {
 	c.Outside.Grace = &c.Grace
 	return c.run(ctx, func(ctx context.Context, req commands.Request, a *accesscmd.Accounts) error {

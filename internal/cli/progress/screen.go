@@ -20,7 +20,7 @@ func Moment(t *time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// patience is the time before progress is shown.
+// patience is the delay before progress is shown.
 const patience = time.Second
 
 // lineInterval is the interval of progress lines without a terminal.
@@ -29,7 +29,7 @@ const lineInterval = 5 * time.Second
 // barWidth is the width of a bar with its texts.
 const barWidth = 110
 
-// Bars shows the progress of several pieces of work: a bar for each on a terminal, otherwise lines.
+// Bars shows the progress of several tasks: a bar for each on a terminal, otherwise lines.
 type Bars struct {
 	unit  string
 	began time.Time
@@ -41,7 +41,7 @@ type Bars struct {
 	all  map[string]*worked
 }
 
-// worked is one piece of work.
+// worked is one task.
 type worked struct {
 	name  string
 	began time.Time
@@ -51,7 +51,7 @@ type worked struct {
 	bar   *mpb.Bar
 }
 
-// NewBars shows bars on out (nil: standard error) for work that takes longer than a moment.
+// NewBars shows bars on out (nil: standard error) for tasks that take longer than a moment.
 func NewBars(out io.Writer, unit string) *Bars {
 	if out == nil {
 		out = os.Stderr
@@ -60,7 +60,7 @@ func NewBars(out io.Writer, unit string) *Bars {
 	return &Bars{unit: unit, began: time.Now(), tty: isFile && term.IsTerminal(int(file.Fd())), out: out, all: map[string]*worked{}}
 }
 
-// Show reports that done of total is done of the work with a key, now called name. The work after it takes then.
+// Show reports that done of total is done of the task with a key, now called name. after estimates the time of the work behind it.
 func (p *Bars) Show(key, name string, done, total int64, then time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,7 +96,7 @@ func (p *Bars) Say(line string) {
 	fmt.Fprintln(p.out, line)
 }
 
-// rate returns the work done a second since it was first shown.
+// rate returns the work per second since the task was first shown.
 func (w *worked) rate(done int64, now time.Time) float64 {
 	if took := now.Sub(w.began).Seconds(); took > 0 {
 		return float64(done-w.at) / took
@@ -129,7 +129,7 @@ func (p *Bars) newBar(w *worked, total int64) *mpb.Bar {
 	)
 }
 
-// Done removes the bar of a piece of work.
+// Done removes the bar of a task.
 func (p *Bars) Done(key string) {
 	p.mu.Lock()
 	var bar *mpb.Bar
@@ -158,13 +158,13 @@ func (p *Bars) End() {
 	}
 }
 
-// Bar shows the progress of one piece of work.
+// Bar shows the progress of one task.
 type Bar struct {
 	name string
 	all  *Bars
 }
 
-// NewBar is [NewBars] for one piece of work.
+// NewBar is [NewBars] for one task.
 func NewBar(out io.Writer, name, unit string) *Bar {
 	return &Bar{name: name, all: NewBars(out, unit)}
 }

@@ -20,12 +20,12 @@ import (
 )
 
 type Command struct {
-	List     listProjections    `cmd:"" help:"List the projections' generations and how far they are."`
+	List     listProjections    `cmd:"" help:"List the projections' generations with their progress."`
 	Rebuild  rebuildProjections `cmd:"" help:"Rebuild projections from the log beside the live tables, compare the two, and switch to the new ones."`
 	Build    buildProjections   `cmd:"" help:"Build the tables that this version of the program lacks, beside a running older one."`
 	Pause    pauseProjection    `cmd:"" help:"Pause a rebuild; without one, the projection."`
 	Resume   resumeProjection   `cmd:"" help:"Resume a paused rebuild or projection."`
-	Throttle throttleProjection `cmd:"" help:"Limit the events a second that a rebuild folds."`
+	Throttle throttleProjection `cmd:"" help:"Limit a rebuild's events per second."`
 	Cancel   cancelProjection   `cmd:"" help:"Cancel a rebuild and drop its tables."`
 	Accept   acceptProjection   `cmd:"" help:"Switch to a rebuild although it differs from the live tables."`
 	Rollback rollbackProjection `cmd:"" help:"Switch back to the previous generation."`
@@ -36,7 +36,7 @@ type Command struct {
 
 type listProjections struct{ app.Settings }
 
-// Run prints one line a generation.
+// Run prints one line per generation.
 func (c listProjections) Run(ctx context.Context, sys *app.System) error {
 	head, err := sys.Store.Head(ctx)
 	if err != nil {
@@ -79,18 +79,18 @@ func noteOn(g projections.GenerationInfo) string {
 type rebuildProjections struct {
 	app.Settings
 
-	Names      []string      `arg:"" optional:"" help:"Projections; all without a name."`
+	Names      []string      `arg:"" optional:"" help:"Names of projections. Without one, all."`
 	DryRun     bool          `help:"Only estimate the events and the time."`
-	Throttle   int           `placeholder:"N" help:"Fold at most this many events a second, to spare a running system."`
-	Partitions int           `placeholder:"N" help:"Fold in this many parts at once, if the projection allows it; without it, by the machine's size."`
+	Throttle   int           `placeholder:"N" help:"Maximum events per second, to spare a running system."`
+	Partitions int           `placeholder:"N" help:"Parallel parts of the fill, if the projection allows it. Without it, by the number of processors."`
 	Accept     bool          `name:"accept-differences" help:"Switch to the new tables even if they differ from the live ones."`
-	KeepNew    time.Duration `name:"keep" default:"-1s" placeholder:"DURATION" help:"How long the replaced tables are kept up to date, for a rollback; without it, BAHI_KEEP_GENERATION."`
+	KeepNew    time.Duration `name:"keep" default:"-1s" placeholder:"DURATION" help:"Time for which the replaced tables are kept up to date, for a rollback. Without it, BAHI_KEEP_GENERATION."`
 }
 
 // Validate implements kong's interface.
 func (c rebuildProjections) Validate() error { return notNegative(c.Throttle, c.Partitions) }
 
-// notNegative refuses negative bounds, which would mean no bound.
+// notNegative refuses negative limits, which would mean no limit.
 func notNegative(throttle, partitions int) error {
 	switch {
 	case throttle < 0:
@@ -164,7 +164,7 @@ func buildOne(ctx context.Context, s *app.System, p *projections.Projection, how
 	}
 	err = build.Run(ctx)
 	if errors.Is(err, projections.ErrBuildRuns) {
-		bars.Say(fmt.Sprintf("%s: a rebuild is under way already; this goes on with it as it was begun", p.Name))
+		bars.Say(fmt.Sprintf("%s: a rebuild is in progress; continuing it with its own options", p.Name))
 		if err = build.Join(ctx); errors.Is(err, projections.ErrNoBuild) { // it has ended meanwhile
 			err = nil
 		}
@@ -172,18 +172,18 @@ func buildOne(ctx context.Context, s *app.System, p *projections.Projection, how
 	switch {
 	case err == nil:
 		g, err := s.Live(ctx, p)
-		return fmt.Sprintf("%s: generation %d is read, built up to position %d in %s\n",
+		return fmt.Sprintf("%s: generation %d is live, built up to position %d in %s\n",
 			p.Name, g.Generation, g.Position, time.Since(began).Round(time.Millisecond)), err
 	case errors.Is(err, projections.ErrDiffers):
-		return "", fmt.Errorf("%s: %w:%s\n`bahi projections accept %s` lets them be read all the same, `bahi projections cancel %s` drops them",
+		return "", fmt.Errorf("%s: %w:%s\n`bahi projections accept %s` makes them live, `bahi projections cancel %s` drops them",
 			p.Name, projections.ErrDiffers, differences(context.WithoutCancel(ctx), s, p), p.Name, p.Name)
 	case errors.Is(err, projections.ErrCancelled):
 		return "", fmt.Errorf("%s: %w", p.Name, projections.ErrCancelled)
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("%s: interrupted; a process that serves goes on with the build, or this command given again; `bahi projections "+
+		return "", fmt.Errorf("%s: interrupted; a serving process continues the build, or this command, when repeated; `bahi projections "+
 			"cancel %s` ends it", p.Name, p.Name)
 	default:
-		return "", fmt.Errorf("%w; what is built so far stays: a process that serves goes on with it, or this command given again", err)
+		return "", fmt.Errorf("%w; the build so far remains: a serving process continues it, or this command, when repeated", err)
 	}
 }
 
@@ -202,8 +202,8 @@ func differences(ctx context.Context, s *app.System, p *projections.Projection) 
 type buildProjections struct {
 	app.Settings
 
-	Throttle   int `placeholder:"N" help:"Fold at most this many events a second."`
-	Partitions int `placeholder:"N" help:"Fold in this many parts at once, if the projection allows it."`
+	Throttle   int `placeholder:"N" help:"Maximum events per second."`
+	Partitions int `placeholder:"N" help:"Parallel parts of the fill, if the projection allows it."`
 }
 
 // Validate implements kong's interface.
@@ -222,20 +222,20 @@ func (c buildProjections) Run(ctx context.Context, sys *app.System) error {
 		}
 	}
 	if len(missing) == 0 {
-		fmt.Fprintln(c.Shell.Out, "everything that this version reads is built")
+		fmt.Fprintln(c.Shell.Out, "all tables of this version are built")
 		return nil
 	}
 	return buildAll(ctx, sys, missing, projections.BuildOptions{Throttle: c.Throttle, Partitions: c.Partitions})
 }
 
-// steered is a projection that the running server steers.
+// steered is a projection that the running server controls.
 type steered struct {
 	remote.Server
 
 	Name string `arg:"" help:"The projection."`
 }
 
-// post sends a request on the projection and prints what was done.
+// post sends a request about the projection and prints the result.
 func (c steered) post(ctx context.Context, path string, body any, done string) error {
 	if err := c.Do(ctx, remote.Request{Method: "POST", Path: fmt.Sprintf(path, url.PathEscape(c.Name)), Body: body}, nil); err != nil {
 		return err
@@ -254,17 +254,17 @@ type (
 	throttleProjection struct {
 		steered
 
-		PerSecond int `arg:"" name:"events" help:"Events a second; 0 for no limit."`
+		PerSecond int `arg:"" name:"events" help:"Events per second; 0 for no limit."`
 	}
 	skipProjection struct {
 		steered
 
-		Position event.Position `required:"" help:"Of the event at which it is parked."`
-		Reason   string         `required:"" help:"Why the event has no effect here."`
+		Position event.Position `required:"" help:"Position of the event at which it is parked."`
+		Reason   string         `required:"" help:"Reason why the event must have no effect here."`
 	}
 )
 
-// Run pauses the rebuild, or without one the projection.
+// Run pauses the rebuild or, without one, the projection.
 func (c pauseProjection) Run(ctx context.Context) error {
 	return c.post(ctx, "/ops/projections/%s/pause", nil, "paused")
 }
@@ -291,7 +291,7 @@ func (c retryProjection) Run(ctx context.Context) error {
 
 // Run records that the event is skipped.
 func (c skipProjection) Run(ctx context.Context) error {
-	return c.post(ctx, "/ops/parked/%s/skip", opshttp.Skip{Position: c.Position, Reason: c.Reason}, "passes over the event")
+	return c.post(ctx, "/ops/parked/%s/skip", opshttp.Skip{Position: c.Position, Reason: c.Reason}, "skips the event")
 }
 
 // Validate implements kong's interface.
@@ -316,7 +316,7 @@ func (c rollbackProjection) Run(ctx context.Context) error {
 	var now struct{ Generation int }
 	err := c.Do(ctx, remote.Request{Method: "POST", Path: "/ops/projections/" + url.PathEscape(c.Name) + "/rollback"}, &now)
 	if err == nil {
-		fmt.Fprintf(c.Shell.Out, "%s: generation %d is read again\n", c.Name, now.Generation)
+		fmt.Fprintf(c.Shell.Out, "%s: generation %d is live again\n", c.Name, now.Generation)
 	}
 	return err
 }

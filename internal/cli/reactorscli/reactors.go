@@ -14,14 +14,14 @@ import (
 )
 
 type Command struct {
-	List   listReactors  `cmd:"" help:"List the reactors and how far they are."`
+	List   listReactors  `cmd:"" help:"List the reactors with their progress."`
 	Replay replayReactor `cmd:"" help:"Replay old events and add their jobs again."`
 	Retry  retryReactor  `cmd:"" help:"Let a parked reactor try its event again."`
 }
 
 type listReactors struct{ app.Settings }
 
-// Run prints one line a reactor.
+// Run prints one line per reactor.
 func (c listReactors) Run(ctx context.Context) error {
 	sys, err := c.Open(ctx, false)
 	if err != nil {
@@ -48,7 +48,7 @@ type replayReactor struct {
 	app.Settings
 
 	Name  string `arg:"" help:"The reactor."`
-	After uint64 `required:"" placeholder:"POSITION" help:"Begin after this position of the log; 0 for the whole log. Mail that was sent more than a day ago is sent again."`
+	After uint64 `required:"" placeholder:"POSITION" help:"Start after this position of the log; 0 for the whole log. Mails older than a day are sent again."`
 }
 
 // Run replays the events and prints the number of added jobs.

@@ -55,7 +55,7 @@ func (s Server) Do(ctx context.Context, r Request, into any) error {
 	return nil
 }
 
-// Open is Do for a caller that reads the response, and closes it.
+// Open is Do for a caller that reads and closes the response.
 func (s Server) Open(ctx context.Context, r Request) (*http.Response, error) {
 	addr, err := app.ServerAddr(s.Data, s.Addr)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s Server) Open(ctx context.Context, r Request) (*http.Response, error) {
 	return nil, refusal(answer)
 }
 
-// refusal returns what the server says is wrong with a request.
+// refusal returns the server's reason for refusing a request.
 func refusal(answer *http.Response) error {
 	var problem struct {
 		Detail string `json:"detail"`
@@ -104,7 +104,7 @@ func refusal(answer *http.Response) error {
 			Message string `json:"message"`
 		} `json:"errors"`
 	}
-	text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20)) // the status says enough
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20)) // the status suffices
 	if err := json.Unmarshal(text, &problem); err != nil || problem.Detail == "" {
 		return fmt.Errorf("the server responds %s", answer.Status)
 	}

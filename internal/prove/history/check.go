@@ -12,7 +12,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Anomaly is what no order of the calls explains.
+// Anomaly is a part of a history that no order of the calls explains.
 type Anomaly struct {
 	Rule, Of string // the rule, and the row, account, key, value or position
 	What     string
@@ -25,17 +25,17 @@ func (a Anomaly) String() string {
 
 // Checked is the result of a check.
 type Checked struct {
-	Parts     int // rows, accounts, keys … that were checked each for itself
+	Parts     int // number of rows, accounts, keys … that were checked separately
 	Calls     int
 	Unknown   int // calls of unknown outcome
-	Undecided int // parts for which porcupine ran out of time
+	Undecided int // number of parts for which porcupine ran out of time
 	Anomalies []Anomaly
 }
 
-// patience bounds the check of one part.
+// patience limits the check of one part.
 const patience = 30 * time.Second
 
-// Check checks a history. Pictures of what porcupine refuses go into the folder.
+// Check checks a history. It writes pictures of parts that porcupine refuses into the folder.
 func (h History) Check(folder string) Checked {
 	result := Checked{Calls: len(h.Calls)}
 	for _, c := range h.Calls {
@@ -90,7 +90,7 @@ func (h History) Check(folder string) Checked {
 	return result
 }
 
-// fresh reports whether the models apply to a call: a write, or a read of the present that no Warning marks.
+// fresh reports whether the models apply to a call: a write, or a read of the present without a Warning.
 func fresh(c Call) bool {
 	return c.writes() || !c.Stale && c.Min == 0 && c.KnownAt == 0 && c.AsOf == ""
 }
@@ -107,7 +107,7 @@ func (h History) names() map[int64][]string {
 	return all
 }
 
-// divided makes a read of each row from a read of all.
+// divided splits a read of several rows into a read of each.
 func divided(c Call, names []string) (parts []Call) {
 	by := map[string][]Row{}
 	for _, r := range c.Rows {
@@ -145,7 +145,7 @@ func check[S any](h History, result *Checked, folder string, r rule[S], parts ma
 		case porcupine.Unknown:
 			result.Undecided++
 		default:
-			a := Anomaly{Rule: r.name, Of: of, What: "no order of the calls explains the answers"}
+			a := Anomaly{Rule: r.name, Of: of, What: "no order of the calls explains the responses"}
 			name := strings.Map(func(r rune) rune {
 				if r == '/' || r == ' ' {
 					return '-'

@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// faults are what goes wrong, by name. Each ends what it began before it returns, even if the context has ended.
+// faults are the faults by name. Each repairs its damage before it returns, even if the context has ended.
 var faults = map[string]func(*run, context.Context) error{
 	"kill":     (*run).kill,
 	"stop":     (*run).pause,
@@ -50,7 +50,7 @@ func (r *run) between(ctx context.Context, least, most time.Duration) {
 	sleep(ctx, least+time.Duration(r.faults.Int64N(int64(most-least))))
 }
 
-// inject lets one thing after the other go wrong until the context ends.
+// inject injects one fault after another until the context ends.
 func (r *run) inject(ctx context.Context) error {
 	r.between(ctx, 300*time.Millisecond, 1500*time.Millisecond)
 	for ctx.Err() == nil && len(r.faults.names) > 0 {
@@ -76,7 +76,7 @@ func (r *run) kill(ctx context.Context) error {
 	return r.restart(node)
 }
 
-// restart starts a process, again if it ends: a start fails where the journal or the database is away.
+// restart starts a process, and tries again if it ends: a start fails while the journal or the database is unreachable.
 func (r *run) restart(p *process) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -89,7 +89,7 @@ func (r *run) restart(p *process) error {
 	}
 }
 
-// supervise restarts the nodes that ended by themselves, as a service manager does: a start without a database fails.
+// supervise restarts nodes that ended by themselves, as a service manager does: a start without a database fails.
 func (r *run) supervise() error {
 	for _, node := range r.sys.nodes {
 		if node.hasEnded() {
@@ -173,7 +173,7 @@ func (r *run) slow(ctx context.Context) error {
 	return nil
 }
 
-// fillDisk keeps Postgres's disk full for a while: Postgres frees some of it again and again.
+// fillDisk keeps Postgres's disk full for a while. Postgres frees some space again and again, which it fills.
 func (r *run) fillDisk(ctx context.Context) error {
 	ballast := filepath.Join(r.postgres.dir, "ballast")
 	until := time.Now().Add(time.Second + time.Duration(r.faults.Int64N(int64(3*time.Second))))
@@ -195,7 +195,7 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// failOver replaces the database by a copy that is a second old, once in a history.
+// failOver replaces the database by a copy that is a second old, once per history.
 func (r *run) failOver(ctx context.Context) error {
 	if r.failedOver {
 		return nil
@@ -224,7 +224,7 @@ func (r *run) failOver(ctx context.Context) error {
 	if r.settings.Log == "journal" {
 		return nil // nothing is lost
 	}
-	for range 40 { // the signer finds the loss, if it had signed what is lost
+	for range 40 { // the signer detects the loss, if it had signed the lost events
 		sleep(context.Background(), 250*time.Millisecond)
 		if _, err := r.sys.run(context.Background(), "audit", "accept-restore", "--reason", "history"); err == nil {
 			return nil
@@ -254,7 +254,7 @@ func (r *run) alone(statements ...string) error {
 	return ctx.Err()
 }
 
-// journalAway cuts the journal off, makes it slow, stops it or kills it.
+// journalAway cuts the connection to the journal, slows it, or stops or kills the journal.
 func (r *run) journalAway(ctx context.Context) error {
 	if r.sys.journal == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package history records what clients of bahi serve see while processes and connections fail, and checks the record: porcupine looks
-// for an order of all calls that explains every answer, and each answer is compared with the log at its position.
+// Package history records what clients of bahi serve see while processes and connections fail, and checks the record. Porcupine looks for
+// an order of all calls that explains every response. Each response is also compared with the log at its position.
 package history
 
 import (
@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// Operation names what a call does.
+// Operation names the effect of a call.
 type Operation string
 
-// The operations. Copy and Promote are no calls of a client: the database is copied, and the copy takes its place.
+// The operations. Copy and Promote are not calls of a client: the database is copied, and the copy replaces it.
 const (
 	Add     Operation = "add"     // posts a row
 	Edit    Operation = "edit"    // changes its amount
@@ -31,7 +31,7 @@ const (
 	Promote Operation = "promote"
 )
 
-// Call is one request and its answer. Times are nanoseconds since the history began.
+// Call is one request and its response. Times are nanoseconds since the history began.
 type Call struct {
 	Client    int           `json:"client"`
 	Node      int           `json:"node"`
@@ -41,8 +41,8 @@ type Call struct {
 	Workspace string        `json:"workspace,omitempty"`
 
 	Account int64  `json:"account,omitempty"`
-	Row     string `json:"row,omitempty"` // its description, which no other row has
-	ID      int64  `json:"id,omitempty"`  // of the row or contact: an argument, or, of Add and Claim, the answer
+	Row     string `json:"row,omitempty"` // its description, which is unique
+	ID      int64  `json:"id,omitempty"`  // of the row or contact: an argument, or, for Add and Claim, from the response
 	Date    string `json:"date,omitempty"`
 	Amount  int64  `json:"amount,omitempty"`
 	Match   *int64 `json:"match,omitempty"` // the revision of If-Match
@@ -57,13 +57,13 @@ type Call struct {
 	Revision *int64 `json:"revision,omitempty"`
 	Replayed bool   `json:"replayed,omitempty"`
 	Locked   bool   `json:"locked_out,omitempty"` // refused by the lock of the books
-	Stale    bool   `json:"stale,omitempty"`      // the answer has a Warning
+	Stale    bool   `json:"stale,omitempty"`      // the response has a Warning
 	Rows     []Row  `json:"rows,omitempty"`
 	Sum      int64  `json:"sum,omitempty"` // of Balance
 	Problem  string `json:"problem,omitempty"`
 }
 
-// Row is a row of an answer.
+// Row is a row of a response.
 type Row struct {
 	Name     string `json:"name"`
 	ID       int64  `json:"id"`
@@ -104,7 +104,7 @@ func (c Call) known() bool { return c.End != 0 }
 
 func (c Call) ok() bool { return c.Status >= 200 && c.Status < 300 }
 
-// line is a line of a file. It has one of the fields.
+// line is a line of a file. Exactly one field is set.
 type line struct {
 	Settings *Settings `json:"settings,omitempty"`
 	Call     *Call     `json:"call,omitempty"`
@@ -139,7 +139,7 @@ func (h History) Save(path string) error {
 	return errors.Join(h.Write(f), f.Close())
 }
 
-// Read reads what [History.Write] wrote.
+// Read reads the output of [History.Write].
 func Read(r io.Reader) (h History, err error) {
 	in := json.NewDecoder(bufio.NewReader(r))
 	for n := 1; ; n++ {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// load is the clients and what they share.
+// load is the clients with their shared state.
 type load struct {
 	sys   *system
 	began time.Time
@@ -27,7 +27,7 @@ type load struct {
 	set   *set
 }
 
-// set is what the clients work on for a few seconds. Small parts are checked fast, and calls of unknown outcome stay few in each.
+// set has the records on which the clients work for a few seconds. Small parts are checked fast, and have few calls of unknown outcome.
 type set struct {
 	number    int
 	workspace string
@@ -35,10 +35,10 @@ type set struct {
 	accounts  []int64
 
 	mu        sync.Mutex
-	rows      []Call           // additions that were answered
-	revisions map[string]int64 // newest answered
-	keys      []Call           // additions with a key, answered or not
-	contacts  []Call           // claims that were answered
+	rows      []Call           // acknowledged additions
+	revisions map[string]int64 // newest acknowledged ones
+	keys      []Call           // additions with a key, acknowledged or not
+	contacts  []Call           // acknowledged claims
 	positions []int64
 }
 
@@ -251,14 +251,14 @@ func (c *client) step(ctx context.Context, s *set) {
 	c.do(ctx, s, call)
 }
 
-// date returns a date of which a lock may hold some.
+// date returns a date, possibly one that a lock covers.
 func (c *client) date() string {
 	return fmt.Sprintf("2025-%02d-%02d", 1+c.random.IntN(12), 1+c.random.IntN(28))
 }
 
 func pick[T any](c *client, of []T) T { return of[c.random.IntN(len(of))] }
 
-// newest mostly picks one of the last, so that clients meet on it.
+// newest mostly picks one of the last, so that clients collide.
 func newest[T any](c *client, of []T) T {
 	if c.random.IntN(4) > 0 {
 		of = of[max(0, len(of)-6):]
@@ -312,7 +312,7 @@ func (call Call) request() (r request) {
 	return r
 }
 
-// do sends a call and notes it with its answer.
+// do sends a call and records it with its response.
 func (c *client) do(ctx context.Context, s *set, call Call) {
 	r := call.request()
 	r.key = s.key
@@ -351,7 +351,7 @@ func (c *client) do(ctx context.Context, s *set, call Call) {
 	s.learn(call)
 }
 
-// learn keeps what later calls of all clients refer to.
+// learn stores what later calls of all clients refer to.
 func (s *set) learn(call Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -370,7 +370,7 @@ func (s *set) learn(call Call) {
 	}
 }
 
-// decode fills the answer's part of a call.
+// decode fills the response's part of a call.
 func (call *Call) decode(a answer) error {
 	call.Position, _ = strconv.ParseInt(a.header.Get("Bahi-Position"), 10, 64)
 	call.Replayed = a.header.Get("Idempotency-Replayed") == "true"
@@ -420,7 +420,7 @@ func (call *Call) decode(a answer) error {
 	return nil
 }
 
-// bankRow is a row in an answer.
+// bankRow is a row in a response.
 type bankRow struct {
 	ID       int64  `json:"id"`
 	Date     string `json:"date"`

@@ -17,13 +17,13 @@ type version struct {
 	deleted            bool
 }
 
-// ledger is what the log says: the versions of each row, by its id, and the rows of each account.
+// ledger is the state in the log: the versions of each row, by its id, and the rows of each account.
 type ledger struct {
 	versions map[int64][]version
 	accounts map[int64][]int64
 }
 
-// side is the entries of a side in an event: the clients write one.
+// side is the entries of a side in an event. The clients write one.
 type side []struct {
 	Description string `json:"description"`
 	Amount      int64  `json:"amount"`
@@ -84,8 +84,8 @@ func (l ledger) rowAt(id, position int64) (v version, there bool) {
 	return v, there
 }
 
-// checkLog checks that the positions are dense, that each answered write is in the log once, and that each read shows the log
-// at its position.
+// checkLog checks that the positions are dense, that each acknowledged write is in the log once, and that each read shows the log at its
+// position.
 func (h History) checkLog() (all []Anomaly) {
 	wrong := func(of any, format string, values ...any) {
 		all = append(all, Anomaly{Rule: "log", Of: fmt.Sprint(of), What: fmt.Sprintf(format, values...)})
@@ -104,7 +104,7 @@ func (h History) checkLog() (all []Anomaly) {
 	ids := map[string]int64{}
 	for id, versions := range l.versions {
 		if other, twice := ids[versions[0].name]; twice {
-			wrong(versions[0].name, "the rows %d and %d are one request's", other, id)
+			wrong(versions[0].name, "the rows %d and %d come from one request", other, id)
 		}
 		ids[versions[0].name] = id
 		for n, v := range versions {
@@ -116,7 +116,7 @@ func (h History) checkLog() (all []Anomaly) {
 	promoted := h.promoted()
 	for _, c := range h.Calls {
 		if c.Start <= promoted && c.Position > h.Lost && promoted != 0 || !c.known() || !c.ok() {
-			continue // its events may be lost, and others have their positions
+			continue // its events may be lost, and others may have their positions
 		}
 		what := ""
 		switch {
@@ -142,7 +142,7 @@ func (h History) promoted() (end time.Duration) {
 	return end
 }
 
-// checkWrite returns what is wrong about an acknowledged write.
+// checkWrite returns the fault of an acknowledged write, or "".
 func (h History) checkWrite(l ledger, c Call) string {
 	if c.Position < 1 || c.Position > int64(len(h.Log)) {
 		return fmt.Sprintf("the log has %d events", len(h.Log))
@@ -162,10 +162,10 @@ func (h History) checkWrite(l ledger, c Call) string {
 	return ""
 }
 
-// checkRead returns what is wrong about a read: it must show the log at its position, which is what it asked for or later.
+// checkRead returns the fault of a read, or "". It must show the log at its position, which must be at least the requested one.
 func checkRead(l ledger, c Call) string {
 	if c.Position < c.Min {
-		return fmt.Sprintf("the answer is older than %d", c.Min)
+		return fmt.Sprintf("the response is older than %d", c.Min)
 	}
 	at := c.Position
 	if c.KnownAt != 0 {

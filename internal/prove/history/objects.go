@@ -11,17 +11,17 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A rule says what one part of the system may answer: S is its state. Next returns the state after a call, and whether the call may have
-// this answer. A call of unknown outcome may have any.
+// A rule specifies the responses of one part of the system, whose state is S. Next returns the state after a call, and whether the call may
+// have this response. A call of unknown outcome may have any.
 type rule[S any] struct {
 	name string
 	next func(S, Call) (S, bool)
 }
 
-// failing is a state with the one that a Promote returns to.
+// failing is a state with the one to which a Promote returns.
 type failing[S any] struct{ now, copied S }
 
-// model returns the rule for porcupine. Every part of the system is copied and promoted at once.
+// model returns the rule for porcupine. All parts of the system are copied and promoted together.
 func (r rule[S]) model() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return failing[S]{} },
@@ -60,12 +60,12 @@ type row struct {
 
 func (r row) there() bool { return r.Created && !r.Deleted }
 
-// rows is the rule of a row with its revision: each edit raises it by one, and If-Match refuses all but the newest.
+// rows is the rule of a row with its revision: each edit increases it by one, and If-Match refuses all but the newest.
 var rows = rule[row]{"row", func(r row, c Call) (row, bool) {
 	switch c.Op {
 	case Add:
 		return added(r, c)
-	case ReadRow, List: // a list has been divided: it has this row or not
+	case ReadRow, List: // part of a divided list, which shows this row or does not
 		if c.Status == 404 || c.Op == List && len(c.Rows) == 0 {
 			return r, !r.there()
 		}
@@ -80,7 +80,7 @@ var rows = rule[row]{"row", func(r row, c Call) (row, bool) {
 		return r, !r.there()
 	case c.Status == 412:
 		return r, !matches
-	case c.known() && !c.ok(): // refused for another reason, such as an API key that a failover lost
+	case c.known() && !c.ok(): // refused for another reason, such as an API key lost in a failover
 		return r, true
 	case !matches:
 		return r, false
@@ -88,7 +88,7 @@ var rows = rule[row]{"row", func(r row, c Call) (row, bool) {
 		r.Deleted = true
 		return r, true
 	}
-	if r.Amount != c.Amount { // what changes nothing writes nothing
+	if r.Amount != c.Amount { // a call without a change writes nothing
 		r.Amount, r.Revision = c.Amount, r.Revision+1
 	}
 	return r, !c.known() || c.Revision != nil && *c.Revision == r.Revision
@@ -110,7 +110,7 @@ func added(r row, c Call) (row, bool) {
 type item struct {
 	Name, Date string
 	Amount     int64
-	Deleted    bool // so that a repetition of a key does not create it again
+	Deleted    bool // so that a repeated key does not create it again
 }
 
 // accounts is the rule of an account: a read shows all rows of one moment, and the balance is their sum.
@@ -120,7 +120,7 @@ var accounts = rule[[]item]{"account", func(all []item, c Call) ([]item, bool) {
 	switch c.Op {
 	case Add:
 		if refused || there {
-			return all, true // rows says which repetitions are right
+			return all, true // the rule rows covers repetitions
 		}
 		return slices.Insert(slices.Clone(all), at, item{Name: c.Row, Date: c.Date, Amount: c.Amount}), true
 	case Edit, Delete:
@@ -149,7 +149,7 @@ var accounts = rule[[]item]{"account", func(all []item, c Call) ([]item, bool) {
 	return all, sameRows(live, c.Rows)
 }}
 
-// sameRows reports whether an answer has these rows, in the order of date and number, with running balances.
+// sameRows reports whether a response has these rows, in the order of date and number, with running balances.
 func sameRows(want []item, answer []Row) bool {
 	if len(want) != len(answer) {
 		return false
@@ -173,14 +173,14 @@ func sameRows(want []item, answer []Row) bool {
 	return true
 }
 
-// used is what a request with an Idempotency-Key did.
+// used is the effect of a request with an Idempotency-Key.
 type used struct {
 	Done bool
 	Row  string
 	ID   int64 // 0: not known yet
 }
 
-// keys is the rule of an Idempotency-Key: one request has an effect, its repetitions have the same answer, other requests none.
+// keys is the rule of an Idempotency-Key: one request has an effect, its repetitions have the same response, other requests have none.
 var keys = rule[used]{"key", func(u used, c Call) (used, bool) {
 	first := used{Done: true, Row: c.Row, ID: c.ID}
 	switch {
@@ -208,7 +208,7 @@ type holder struct {
 	ID    int64 // 0: not known
 }
 
-// phones is the rule of a unique value: one contact has it until it is released.
+// phones is the rule of a unique value: at most one contact has it until it is released.
 var phones = rule[holder]{"unique", func(h holder, c Call) (holder, bool) {
 	switch {
 	case c.Op == Claim && c.Status == 409:
@@ -223,10 +223,10 @@ var phones = rule[holder]{"unique", func(h holder, c Call) (holder, bool) {
 	case h.Taken && h.ID == c.ID:
 		return holder{}, true
 	}
-	return h, true // the contact had it no more
+	return h, true // the contact no longer had it
 }}
 
-// locks is the rule of the lock of the books: no row is written on a date that is locked, and none is refused on one that is not.
+// locks is the rule of the books lock: no row is written on a locked date, and none is refused on an open one.
 var locks = rule[string]{"lock", func(through string, c Call) (string, bool) {
 	switch {
 	case c.Op == GetLock:

@@ -13,7 +13,7 @@ import (
 	"bahi/internal/prove/history"
 )
 
-// record is a history that a test writes by hand: each call follows the one before unless the test moves its times.
+// record is a history that a test writes by hand: each call follows the previous one unless the test moves its times.
 type record struct {
 	history.History
 
@@ -45,7 +45,7 @@ func oneRow(amount, revision int64) []history.Row {
 	return []history.Row{{Name: "a", ID: 12, Date: date, Amount: amount, Revision: revision, Balance: amount}}
 }
 
-// good is a history in which every answer is right. The names of its calls are their numbers below.
+// good is a history in which every response is right. Below, its calls are named by their numbers.
 func good() *record {
 	r := &record{}
 	row := func(c history.Call) history.Call { c.Row, c.ID, c.Date = "a", 12, date; return c }
@@ -100,7 +100,7 @@ func TestRightHistoriesAreAccepted(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, good().Check(t.TempDir()).Anomalies)
 
-	lost := good() // the edit's answer is lost, whether it had an effect or not
+	lost := good() // the edit's response is lost, whether it had an effect or not
 	lost.Calls[editA].End, lost.Calls[editA].Status = 0, 0
 	require.Empty(t, lost.Check(t.TempDir()).Anomalies)
 
@@ -114,27 +114,27 @@ func TestRightHistoriesAreAccepted(t *testing.T) {
 	require.Empty(t, stale.Check(t.TempDir()).Anomalies)
 }
 
-// Each doctored history has one fault, which the rule of that name finds.
+// Each doctored history has one fault, which the named rule finds.
 func TestDoctoredHistoriesAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, doctored := range map[string]struct {
 		rule string
 		do   func(*record)
 	}{
-		"a lost write":                    {"row", func(r *record) { r.Calls[listA].Rows = nil }},
-		"a lost write in the sum":         {"account", func(r *record) { r.Calls[balance].Sum = 5 }},
-		"a stale read":                    {"row", func(r *record) { r.Calls[listEdited].Rows = oneRow(5, 0) }},
-		"a row twice":                     {"row", func(r *record) { r.Calls[listA].Rows = append(oneRow(5, 0), oneRow(5, 0)...) }},
-		"a running balance that is wrong": {"account", func(r *record) { r.Calls[listA].Rows[0].Balance = 4 }},
-		"an edit over another":            {"row", func(r *record) { r.Calls[refusedEdit].Status, r.Calls[refusedEdit].Revision = 200, of(2) }},
-		"a revision twice":                {"row", func(r *record) { r.Calls[editA].Revision = of(0) }},
-		"a 412 of the right revision":     {"row", func(r *record) { r.Calls[editA].Status = 412 }},
-		"a 404 of a row that exists":      {"row", func(r *record) { r.Calls[editA].Status = 404 }},
-		"a doubled key":                   {"key", func(r *record) { r.Calls[replayA].Replayed, r.Calls[replayA].ID = false, 13 }},
-		"another answer to a repetition":  {"key", func(r *record) { r.Calls[replayA].ID = 13 }},
-		"a key that serves two requests":  {"key", func(r *record) { r.Calls[otherB].Status = 201 }},
-		"a key that a refusal used up":    {"key", func(r *record) { r.Calls[addA].Status, r.Calls[addA].Locked = 409, true }},
-		"a unique value twice":            {"unique", func(r *record) { r.Calls[claimTaken].Status, r.Calls[claimTaken].ID = 201, 3 }},
+		"a lost write":                     {"row", func(r *record) { r.Calls[listA].Rows = nil }},
+		"a lost write in the sum":          {"account", func(r *record) { r.Calls[balance].Sum = 5 }},
+		"a stale read":                     {"row", func(r *record) { r.Calls[listEdited].Rows = oneRow(5, 0) }},
+		"a row twice":                      {"row", func(r *record) { r.Calls[listA].Rows = append(oneRow(5, 0), oneRow(5, 0)...) }},
+		"a running balance that is wrong":  {"account", func(r *record) { r.Calls[listA].Rows[0].Balance = 4 }},
+		"an edit that overwrites another":  {"row", func(r *record) { r.Calls[refusedEdit].Status, r.Calls[refusedEdit].Revision = 200, of(2) }},
+		"a revision twice":                 {"row", func(r *record) { r.Calls[editA].Revision = of(0) }},
+		"a 412 of the right revision":      {"row", func(r *record) { r.Calls[editA].Status = 412 }},
+		"a 404 of a row that exists":       {"row", func(r *record) { r.Calls[editA].Status = 404 }},
+		"a doubled key":                    {"key", func(r *record) { r.Calls[replayA].Replayed, r.Calls[replayA].ID = false, 13 }},
+		"another response to a repetition": {"key", func(r *record) { r.Calls[replayA].ID = 13 }},
+		"a key that serves two requests":   {"key", func(r *record) { r.Calls[otherB].Status = 201 }},
+		"a key that a refusal used up":     {"key", func(r *record) { r.Calls[addA].Status, r.Calls[addA].Locked = 409, true }},
+		"a unique value twice":             {"unique", func(r *record) { r.Calls[claimTaken].Status, r.Calls[claimTaken].ID = 201, 3 }},
 		"a value that stays taken": {"unique",
 			func(r *record) { r.Calls[claimTaken].Start, r.Calls[claimTaken].End = r.now-15, r.now-11 }},
 		"a row on a locked date":     {"lock", func(r *record) { r.Calls[lockedC].Status, r.Calls[lockedC].Locked = 201, false }},
@@ -146,12 +146,12 @@ func TestDoctoredHistoriesAreRefused(t *testing.T) {
 		"one request twice in the log": {"log",
 			func(r *record) { r.Log[6] = r.Log[0]; r.Log[6].Position, r.Log[6].Stream = 7, "bankrow-13" }},
 		"a read of another position": {"log", func(r *record) { r.Calls[listEdited].Position = 2 }},
-		"a read older than it asked for": {"log",
+		"a read older than requested": {"log",
 			func(r *record) { r.Calls[minPosition].Position, r.Calls[minPosition].Rows = 2, oneRow(5, 0) }},
 		"a known_at of another position":   {"log", func(r *record) { r.Calls[knownAt].Rows = oneRow(7, 1) }},
 		"an as_of with a later row":        {"log", func(r *record) { r.Calls[asOf].Rows = oneRow(7, 1) }},
 		"a release that has no effect":     {"unique", func(r *record) { r.Calls[release].ID = 9 }},
-		"a failover that loses its answer": {"row", func(r *record) { r.failover(false) }},
+		"a failover that loses a response": {"row", func(r *record) { r.failover(false) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -168,7 +168,7 @@ func TestDoctoredHistoriesAreRefused(t *testing.T) {
 	}
 }
 
-// failover loses the edit, and reads what the copy has, or, if it is wrong, what it has not.
+// failover loses the edit, and reads the state of the copy or, if wrong is set, another one.
 func (r *record) failover(right bool) {
 	r.call(history.Call{Op: history.Promote, Status: 200})
 	copied := history.Call{Op: history.Copy, Start: r.Calls[editA].Start - 5, End: r.Calls[editA].Start - 3, Status: 200}

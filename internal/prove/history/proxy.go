@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// proxy passes connections on to an address, and cuts, slows or holds them.
+// proxy forwards connections to an address. It can cut, slow or stop them.
 type proxy struct {
 	network, target string
 	listener        net.Listener
@@ -85,7 +85,7 @@ func (p *proxy) close(all ...io.Closer) {
 	}
 }
 
-// cut closes all connections, and, while it is away, refuses others.
+// cut closes all connections, and refuses new ones while it is away.
 func (p *proxy) cut(away bool) {
 	p.mu.Lock()
 	p.away = away

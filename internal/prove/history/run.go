@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Settings choose a history. The seed chooses the calls and the faults; when they happen depends on the machine.
+// Settings determine a history. The seed determines the calls and the faults; their times depend on the machine.
 type Settings struct {
 	Seed    uint64        `json:"seed"`
 	Length  time.Duration `json:"length"`
@@ -21,12 +21,12 @@ type Settings struct {
 	Faults  []string      `json:"faults"`
 	Clients int           `json:"clients"`
 	Program string        `json:"-"` // path of bahi
-	Folder  string        `json:"-"` // gets the output of the processes
+	Folder  string        `json:"-"` // receives the output of the processes
 
-	Report func(fault string) `json:"-"` // is called before each fault; nil: nobody is told
+	Report func(fault string) `json:"-"` // called before each fault; may be nil
 }
 
-// run is a history while it is recorded.
+// run is a history being recorded.
 type run struct {
 	settings   Settings
 	postgres   *Postgres
@@ -80,10 +80,10 @@ func Record(ctx context.Context, p *Postgres, s Settings) (h History, err error)
 	return h, err
 }
 
-// recoverTimeout bounds the time in which the nodes must be ready once nothing goes wrong any more.
+// recoverTimeout limits the time in which the nodes must become ready after the last fault.
 const recoverTimeout = 2 * time.Minute
 
-// recover waits until all nodes are ready. After a lost tail an operator must accept the loss first.
+// recover waits until all nodes are ready. After a lost tail an operator must first accept the loss.
 func (r *run) recover(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, recoverTimeout)
 	defer cancel()

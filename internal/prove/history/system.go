@@ -28,7 +28,7 @@ const (
 	startTimeout = 2 * time.Minute
 )
 
-// Postgres is the cluster in which histories have their databases, and whose processes they kill.
+// Postgres is the cluster with the histories' databases, whose processes they kill.
 type Postgres struct {
 	cluster *pgcluster.Cluster
 	dir     string
@@ -69,7 +69,7 @@ func (p *Postgres) remove() (err error) {
 	return errors.Join(err, os.RemoveAll(p.dir))
 }
 
-// admin runs statements outside of the histories' databases.
+// admin runs statements outside the histories' databases.
 func (p *Postgres) admin(ctx context.Context, statements ...string) error {
 	conn, err := pgx.Connect(ctx, p.cluster.URL())
 	if err != nil {
@@ -84,7 +84,7 @@ func (p *Postgres) admin(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// through returns the URL of a database through a proxy, or, without one, past it.
+// through returns the URL of a database through a proxy or, without one, directly.
 func (p *Postgres) through(database string, via *proxy) string {
 	u, err := url.Parse(p.cluster.URL())
 	if err != nil {
@@ -132,7 +132,7 @@ func (p *process) start(ctx context.Context) error {
 	}
 	cmd.Stderr = write
 	err = cmd.Start()
-	_ = write.Close() // the process has its own
+	_ = write.Close() // the process has its own descriptor
 	if err != nil {
 		_ = read.Close()
 		return err
@@ -145,7 +145,7 @@ func (p *process) start(ctx context.Context) error {
 			if m := p.serves.FindStringSubmatch(lines.Text()); m != nil {
 				select {
 				case serving <- m[1]:
-				default: // it was said before
+				default: // the line appeared before
 				}
 			}
 		}
@@ -205,7 +205,7 @@ func (p *process) signal(s syscall.Signal, wait bool) {
 	}
 }
 
-// system is the nodes of one history, their database and, if there is one, the journal.
+// system is the nodes of one history, their database and the optional journal.
 type system struct {
 	postgres *Postgres
 	name     string // of the database
@@ -219,7 +219,7 @@ type system struct {
 
 var (
 	nodeServes    = regexp.MustCompile(`msg=serving address=(http://\S+)`)
-	gatewayServes = regexp.MustCompile(`msg="the gateway serves" address=(\S+)`)
+	gatewayServes = regexp.MustCompile(`msg="gateway listening" address=(\S+)`)
 )
 
 // startSystem creates the database and starts the nodes.
@@ -269,7 +269,7 @@ func startSystem(ctx context.Context, p *Postgres, s Settings) (sys *system, err
 	return sys, err
 }
 
-// startJournal starts a bahi gateway on a database of its own, and returns the address of the proxy before it.
+// startJournal starts a bahi gateway on its own database, and returns the address of the proxy in front.
 func (sys *system) startJournal(ctx context.Context, s Settings) (string, error) {
 	err := sys.postgres.admin(ctx, `create database `+sys.name+`_journal`)
 	if err != nil {
@@ -283,7 +283,7 @@ func (sys *system) startJournal(ctx context.Context, s Settings) (string, error)
 	if err = sys.journal.start(ctx); err != nil {
 		return "", err
 	}
-	// Each start has the same port, so that the proxy finds it.
+	// Each start has the same port, so the proxy finds it.
 	sys.journal.env = append(sys.journal.env, "BAHI_GATEWAY_GRPC_ADDR="+sys.journal.at())
 	if sys.journalProxy, err = newProxy("tcp", sys.journal.at()); err != nil {
 		return "", err
@@ -292,7 +292,7 @@ func (sys *system) startJournal(ctx context.Context, s Settings) (string, error)
 		url.QueryEscape(filepath.Join(sys.journal.folder, "gateway", "ca.crt"))), nil
 }
 
-// process returns a bahi before its start, with a folder and a file of its output.
+// process returns a bahi before its start, with a folder and an output file.
 func (sys *system) process(s Settings, name string, serves *regexp.Regexp, args ...string) (*process, error) {
 	p := &process{program: s.Program, folder: filepath.Join(sys.folder, name), args: args, serves: serves}
 	if err := os.Mkdir(p.folder, 0o700); err != nil {

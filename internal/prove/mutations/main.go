@@ -1,5 +1,5 @@
-// Command mutations plants faults in the program, one at a time, and reports which part of the harness notices each. A fault that none
-// notices is a hole in the harness.
+// Command mutations plants faults in the program, one at a time, and reports which part of the harness detects each. A fault that none
+// detects is a gap in the harness.
 //
 // Its arguments are numbers or names of mutations, or all. It compiles with Go's overlay, so the tree is not touched.
 package main
@@ -62,7 +62,7 @@ func run(ctx context.Context, names []string) error {
 	return nil
 }
 
-// control runs each finder once on the tree as it is, since one that fails there would find anything. The tests of a package run together.
+// control runs each finder once on the unchanged tree, because a failing one would find anything. The tests of a package run together.
 func control(ctx context.Context, all []mutation) error {
 	tests, order := map[string][]string{}, []finder{}
 	for _, m := range all {
@@ -141,7 +141,7 @@ var (
 	seed       = regexp.MustCompile(`(?i)seed[ =:]+\d+`)
 )
 
-// symptom names the test that failed, and its seed if the output has one.
+// symptom returns the name of the failed test, and its seed if the output has one.
 func symptom(f finder, out []byte) string {
 	what := string(f)
 	for _, found := range failedTest.FindAllSubmatch(out, -1) { // the last is the innermost
@@ -153,12 +153,12 @@ func symptom(f finder, out []byte) string {
 	return what
 }
 
-// run runs the finder, with an overlay if there is one.
+// run runs the finder, with the optional overlay.
 func (f finder) run(ctx context.Context, overlay string) ([]byte, error) {
 	return gocmd(ctx, overlay, f.args()...)
 }
 
-// gocmd runs the go command. GOFLAGS carries the overlay, so that programs which tests build have the fault too.
+// gocmd runs the go command. GOFLAGS carries the overlay, so that programs built by tests have the fault too.
 func gocmd(ctx context.Context, overlay string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "BAHI_TEST_PROGRAM=") })

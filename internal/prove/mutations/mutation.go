@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// mutation is a planted fault: a few edits of one file, and the commands that notice it, the fastest first.
+// mutation is a planted fault: a few edits of one file, and the commands that detect it, the fastest first.
 type mutation struct {
 	name    string // of its file, such as 07-lost-notice
 	title   string
@@ -21,7 +21,7 @@ type mutation struct {
 // edit replaces a text that occurs once in the file.
 type edit struct{ before, after string }
 
-// finder is a command of the harness that fails if it notices the fault: "test PACKAGE REGEX [FLAGS]" or "histories [FLAGS]".
+// finder is a command of the harness that fails if it detects the fault: "test PACKAGE REGEX [FLAGS]" or "histories [FLAGS]".
 type finder string
 
 // args returns the arguments of the go command.
@@ -42,7 +42,7 @@ const (
 	after  = "-- after --\n"
 )
 
-// parse reads the text of a mutation: its title, the lines "file: PATH" and "find: COMMAND", and pairs of what is replaced and by what.
+// parse reads the text of a mutation: its title, the lines "file: PATH" and "find: COMMAND", and pairs of old and new texts.
 func parse(name, text string) (m mutation, err error) {
 	head, rest, _ := strings.Cut(text, before)
 	m.name = name
@@ -60,17 +60,17 @@ func parse(name, text string) (m mutation, err error) {
 	for pair := range strings.SplitSeq(rest, before) {
 		was, is, paired := strings.Cut(pair, after)
 		if !paired || was == is {
-			return m, fmt.Errorf("%s: want pairs of %q and %q that differ", name, before, after)
+			return m, fmt.Errorf("%s: expected pairs of %q and %q that differ", name, before, after)
 		}
 		m.edits = append(m.edits, edit{was, is})
 	}
 	if m.title == "" || m.file == "" || len(m.finders) == 0 {
-		return m, fmt.Errorf("%s: want a title, a line file: and a line find:", name)
+		return m, fmt.Errorf("%s: expected a title, a line file: and a line find:", name)
 	}
 	return m, nil
 }
 
-// readAll returns the mutations of a folder, in the order of their names.
+// readAll returns the mutations of a folder, ordered by name.
 func readAll(folder string) (all []mutation, err error) {
 	names, err := filepath.Glob(filepath.Join(folder, "[0-9][0-9]-*.txt"))
 	if err != nil {

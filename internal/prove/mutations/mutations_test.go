@@ -24,7 +24,7 @@ import (
 
 const root = "../../.."
 
-// A fault that no longer applies to the code, or no longer compiles, shows nothing.
+// A fault that does not apply to the code any more, or does not compile, shows nothing.
 func TestEachMutationAppliesToTheTree(t *testing.T) {
 	t.Parallel()
 	all, err := readAll(".")
@@ -47,7 +47,7 @@ func TestEachMutationAppliesToTheTree(t *testing.T) {
 	}
 }
 
-// What a reader cannot look up convinces nobody.
+// A reader must be able to look up what the document names.
 func TestThePageNamesWhatExists(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "docs/correctness.md"))
@@ -102,7 +102,7 @@ type listedPackage struct {
 	DepOnly                 bool
 }
 
-// listed returns the packages that are mutated, and all that they import, by import path and by folder.
+// listed returns the packages that are mutated, and all their imports, by import path and by folder.
 func listed(t *testing.T, all []mutation) map[string]listedPackage {
 	t.Helper()
 	args := []string{"list", "-export", "-deps", "-json=Dir,Export,ImportPath,GoFiles,DepOnly"}

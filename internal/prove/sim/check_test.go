@@ -8,7 +8,7 @@ import (
 	"bahi/domain/event"
 )
 
-// liveness is how far readers have seen the live generation.
+// liveness records how far readers have seen the live generation.
 type liveness struct{ position int64 }
 
 // events returns how many events the operation appends.
@@ -32,7 +32,7 @@ func (e logged) added() (a added) {
 	return a
 }
 
-// answered checks a write when its client is told that it is in the log: it is committed, whole, and before the position.
+// answered checks an acknowledged write: it is committed, whole, and at the right position.
 func (w *world) answered(o *operation) {
 	w.checkJournal()
 	n := 0
@@ -42,11 +42,11 @@ func (w *world) answered(o *operation) {
 		}
 	}
 	if n != o.events() || int(o.at) > len(w.db.events) {
-		w.wrong("operation %d was answered at %d, where the log has %d of its %d events", o.nth, o.at, n, o.events())
+		w.wrong("operation %d was acknowledged at %d, where the log has %d of its %d events", o.nth, o.at, n, o.events())
 	}
 }
 
-// check checks the log and what its followers were given, at the end.
+// check checks the log and the events that its followers received, at the end.
 func (w *world) check() {
 	count, sums, last, ends := map[int]int{}, map[string]int{}, map[string]int64{}, 0
 	for i, e := range w.db.events {
@@ -95,18 +95,18 @@ func (w *world) checkFollower(n *node) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.followed) > len(w.db.events) {
-		w.wrong("%s was given %d events of %d", n.name, len(n.followed), len(w.db.events))
+		w.wrong("%s received %d events of %d", n.name, len(n.followed), len(w.db.events))
 		return
 	}
 	for i, e := range n.followed {
 		if e.ID != w.db.events[i].ID || e.Position != w.db.events[i].Position || string(e.Data) != string(w.db.events[i].Data) {
-			w.wrong("%s was given another event at %d", n.name, i+1)
+			w.wrong("%s received another event at %d", n.name, i+1)
 			return
 		}
 	}
 	for _, end := range n.batches {
 		if event.More(n.followed[end-1].Meta) > 0 {
-			w.wrong("%s was given half a transaction, up to %d", n.name, end)
+			w.wrong("%s received half a transaction, up to %d", n.name, end)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func (w *world) checkLive() {
 	}
 }
 
-// late returns what has not caught up with the log.
+// late returns which follower has not caught up with the log.
 func (w *world) late() (all []string) {
 	for _, n := range w.nodes {
 		n.mu.Lock()

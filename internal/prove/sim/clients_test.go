@@ -16,7 +16,7 @@ import (
 	"bahi/eventstore"
 )
 
-// cell is a record with a sum. Two cells never have less than nothing together.
+// cell is a record with a sum. The sum of two cells is never negative.
 type cell struct{ sum int }
 
 type added struct {
@@ -31,7 +31,7 @@ var cells = event.NewKind("cell", event.Of[added]("CellAdded", 1))
 // add is the command.
 type add struct {
 	op, by int
-	other  int // the sum of the cell that must not be less than nothing with this one
+	other  int // the sum of this cell and the one must not be negative
 	guards bool
 }
 
@@ -44,7 +44,7 @@ func (c add) Decide(s cell) ([]event.Event[cell], error) {
 	return []event.Event[cell]{added{c.op, c.by}}, nil
 }
 
-// operation is what a client does, with as many calls as it takes.
+// operation is an operation of a client, with all its calls.
 type operation struct {
 	nth     int
 	kind    string
@@ -58,7 +58,7 @@ type operation struct {
 	nothing bool
 }
 
-// client begins operations when the scheduler says so.
+// client starts operations when the scheduler chooses it.
 type client struct {
 	w    *world
 	name string
@@ -198,7 +198,7 @@ func (o *operation) call(ctx context.Context, store eventstore.Store, h *command
 	}
 }
 
-// settle takes note of the outcome of a call. It returns false if the client calls again.
+// settle records the outcome of a call. It returns false if the client calls again.
 func (w *world) settle(c *client, o *operation, at event.Position, err error, took time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -252,7 +252,7 @@ func (w *world) nodeFor(call int) (eventstore.Store, *commands.Handler) {
 	return store, h
 }
 
-// end ends the client. It begins no operation that it has left.
+// end ends the client. It starts no further operation.
 func (c *client) end() {
 	c.left = 0
 	close(c.go_)

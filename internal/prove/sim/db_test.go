@@ -23,7 +23,7 @@ type logged struct {
 	open bool
 }
 
-// database is what is committed, and who holds which locks.
+// database has the committed state and the holders of locks.
 type database struct {
 	store  uuid.UUID
 	events []logged
@@ -43,7 +43,7 @@ type hold struct {
 	exclusive, long bool // long: to the end of the session
 }
 
-// tx is what a transaction has changed.
+// tx is a transaction's changes.
 type tx struct {
 	rows   map[string]row // nil: deleted
 	events []logged
@@ -52,7 +52,7 @@ type tx struct {
 	began  time.Time
 }
 
-// undo is what a commit has replaced.
+// undo has the records that a commit replaced.
 type undo struct{ rows map[string]row }
 
 func (d *database) now() time.Time { return time.Now().UTC().Add(d.skew).Truncate(time.Microsecond) }
@@ -101,7 +101,7 @@ func (s *session) commit() {
 	s.rollback()
 }
 
-// crash ends all sessions, and undoes some of the commits that are not on the disk.
+// crash ends all sessions, and undoes some of the commits that are not on disk.
 func (d *database) crash(w *world, lost int) {
 	for _, s := range slices.Clone(w.sessions) {
 		s.kill()
@@ -199,7 +199,7 @@ func (x *execution) fail(code, text string) {
 
 func (x *execution) row(values ...any) { x.rows = append(x.rows, values) }
 
-// arg returns an argument as Go has it.
+// arg returns an argument as a Go value.
 func arg[T any](x *execution, nth int) (v T) {
 	format := int16(0)
 	switch {
@@ -214,7 +214,7 @@ func arg[T any](x *execution, nth int) (v T) {
 	return v
 }
 
-// value returns an argument as records have it.
+// value returns an argument in the form of records.
 func (x *execution) value(nth int) any {
 	if x.args[nth-1] == nil {
 		return nil

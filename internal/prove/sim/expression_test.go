@@ -14,7 +14,7 @@ func (p *parser) column(name string) uint32 {
 			return c.oid
 		}
 	}
-	panic(fmt.Sprintf("the database does not know the column %s of %q", name, p.st.sql))
+	panic(fmt.Sprintf("unknown column %s of %q", name, p.st.sql))
 }
 
 // typed gives a parameter the type that it has here.
@@ -128,7 +128,7 @@ func (p *parser) sum() expression {
 	}
 }
 
-// exists reads one of three subqueries: of the parts of a build, and of the projections of a program, which come as two arrays.
+// exists parses one of three subqueries: the parts of a build, and the projections of a program, which come as two arrays.
 func (p *parser) exists() expression {
 	text, depth := "", 0
 	for {

@@ -19,14 +19,14 @@ type journalServer struct {
 	node string
 }
 
-// call is a call to the journal's server. One whose caller has given up may still arrive.
+// call is a call to the journal's server. It may arrive even after its caller has given up.
 type call struct {
 	node, name string
 	do         func() error
 	reply      chan error
 }
 
-var errNoAnswer = errors.New("the journal's server did not answer")
+var errNoAnswer = errors.New("the journal's server did not respond")
 
 func (j *journalServer) call(ctx context.Context, name string, do func() error) error {
 	c := &call{j.node, name, do, make(chan error, 1)}
@@ -41,12 +41,12 @@ func (j *journalServer) call(ctx context.Context, name string, do func() error) 
 	}
 }
 
-// arrive lets a call arrive, or its answer get lost.
+// arrive delivers a call, or loses its response.
 func (w *world) arrive(c *call) {
 	lot := w.rng.IntN(1000)
 	if w.faults > 0 && lot < w.odds.fault {
 		w.faults--
-		w.say("LOST answer of the journal  %s", c.name)
+		w.say("LOST response of the journal  %s", c.name)
 		c.answer(errNoAnswer)
 		if lot%2 == 0 { // the call may come late
 			return
@@ -74,7 +74,7 @@ func (j *journalServer) Append(ctx context.Context, stream string, last int64, e
 		if from > len(all) {
 			return journal.ErrMoved
 		}
-		if from < len(all) { // the same append is answered as the first time
+		if from < len(all) { // the same append has the same result as the first time
 			for i, e := range events {
 				if from+i >= len(all) || all[from+i].ID != e.ID {
 					return journal.ErrMoved
@@ -117,7 +117,7 @@ func (j *journalServer) Last(ctx context.Context, stream string) (e event.Stored
 // Close implements [journal.Server].
 func (j *journalServer) Close() {}
 
-// journalStatements are the statements of a log with a journal.
+// journalStatements are the statements for a log with a journal.
 var journalStatements = []known{
 	{"select journal is not distinct from $1", "", "text", "bound:bool", func(x *execution) {
 		r, bound := x.s.get("identity")

@@ -13,10 +13,10 @@ import (
 
 const eventColumns = `position:int8 stream:text revision:int8 id:uuid type:text data:json meta:json recorded_at:timestamptz`
 
-// special are the statements that the small language does not have: those on the log, on locks and on sessions.
+// special are the statements outside the small language: those on the log, on locks and on sessions.
 var special = slices.Concat(journalStatements, logStatements, projectionStatements)
 
-// known is a statement that has a function of its own.
+// known is a statement with a function of its own.
 type known struct {
 	begins, has    string
 	takes, returns string
@@ -233,8 +233,8 @@ func lastRevision(all []logged, stream string) int64 {
 	return -1
 }
 
-// insertGroup inserts events after the head if the head is where the statement expects it. Two sessions that do so at once are told apart
-// by the primary key: the second waits for the first.
+// insertGroup inserts events after the head if the head is where the statement expects it. Of two concurrent inserts, the primary key
+// accepts one: the second waits for the first.
 func insertGroup(x *execution) {
 	d := x.s.w.db
 	x.tag = "INSERT 0 0"

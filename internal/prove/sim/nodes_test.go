@@ -33,14 +33,14 @@ type node struct {
 	commands *commands.Handler
 	pool     *pgxpool.Pool
 
-	followed []event.Stored // what its follower was given
+	followed []event.Stored // events that its follower received
 	batches  []int          // lengths of followed at the ends of batches
 }
 
-// config is the pool's of every process.
+// config is the configuration of every process's pool.
 var config = must(pgxpool.ParseConfig("postgres://sim@127.0.0.1:5432/sim?sslmode=disable&pool_max_conns=30"))
 
-// plainVault is a vault without secrets.
+// plainVault is a vault without encryption.
 type plainVault struct{}
 
 func (plainVault) Seal(context.Context, []*event.Sealed) error         { return nil }
@@ -68,7 +68,7 @@ func (n *node) openLog(pool *pgxpool.Pool, quiet *slog.Logger) (*postgres.Store,
 func (n *node) run() {
 	c := config.Copy()
 	c.ConnConfig.DialFunc = n.w.dial(n.name)
-	// Which connection of the pool a caller gets is not the scheduler's choice. So the caller names it, and dead ones are not handed out.
+	// The pool's choice of a connection would not be the scheduler's. So the caller names one, and dead ones are skipped.
 	c.PrepareConn = func(ctx context.Context, conn *pgx.Conn) (bool, error) {
 		n.w.name(conn.PgConn().PID(), ctx)
 		return true, nil
@@ -110,7 +110,7 @@ func (n *node) run() {
 
 type callerKey struct{}
 
-// as returns a context whose queries are a caller's.
+// as returns a context whose queries run on a caller's own connection.
 func as(ctx context.Context, caller string) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
@@ -135,7 +135,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 func (w *world) clock() time.Time { return time.Now() }
 
-// follow is a follower of the log.
+// follow follows the log.
 func (n *node) follow(store eventstore.Store) {
 	for n.life.Err() == nil {
 		n.mu.Lock()
@@ -144,7 +144,7 @@ func (n *node) follow(store eventstore.Store) {
 		for batch, err := range store.Subscribe(as(n.life, "follower"), after) {
 			if err != nil {
 				if errors.Is(err, eventstore.ErrTailLost) {
-					n.w.wrongLater("%s: the tail of a log was lost that loses nothing: %v", n.name, err)
+					n.w.wrongLater("%s: the log lost its tail, although it loses nothing: %v", n.name, err)
 				}
 				break
 			}
@@ -170,7 +170,7 @@ func (w *world) restart(n *node) {
 	for _, s := range w.busyFirst() {
 		if s.node == n.name {
 			if s.asked != nil && w.rng.IntN(2) == 0 {
-				s.mute(len(s.asked.ops)) // it was on its way
+				s.mute(len(s.asked.ops)) // it was in progress
 			} else {
 				s.kill()
 			}
@@ -186,14 +186,14 @@ func (w *world) restart(n *node) {
 	}
 }
 
-// open returns what the process offers; nil while it starts.
+// open returns the process's parts; nil while it starts.
 func (n *node) open() (*postgres.Store, *commands.Handler) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.store, n.commands
 }
 
-// request is what the commands of these tests are told.
+// request is the context of these tests' commands.
 func requestOf(key string) commands.Request {
 	return commands.Request{Key: key, Operation: "sim", Fingerprint: []byte(key), Workspace: uuid.UUID{2}}
 }

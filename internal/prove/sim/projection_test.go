@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// projectionStatements are the statements of projections that the small language does not have.
+// projectionStatements are the statements of projections outside the small language.
 var projectionStatements = []known{
 	{"select set_config('search_path', $1,", "", "text", "set:text", func(x *execution) {
 		x.s.schema = arg[string](x, 1)

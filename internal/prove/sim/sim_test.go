@@ -49,7 +49,7 @@ func run(t *testing.T, seed uint64) (w *world) {
 	return w
 }
 
-// play runs until everything is done, and everybody has caught up. Faults end when the clients have no operations left.
+// play runs until all operations are done and all followers have caught up. Faults end when the clients have no operations left.
 func (w *world) play() {
 	for w.steps < maxSteps && len(w.broken) == 0 {
 		w.step()
@@ -73,7 +73,7 @@ func (w *world) play() {
 	}
 }
 
-// end ends all processes, and checks what is left.
+// end ends all processes, and checks the final state.
 func (w *world) end() {
 	synctest.Wait()
 	w.check()
@@ -115,7 +115,7 @@ func failure(w *world) string {
 		w.seed, strings.Join(w.broken, "\n"), strings.Join(tail, "\n"), w.seed)
 }
 
-// Under every seed, no acknowledged write is lost, nothing is done twice, and everybody catches up.
+// Under every seed, no acknowledged write is lost, nothing is done twice, and all followers catch up.
 func TestSim(t *testing.T) {
 	if *oneSeed > 0 {
 		w := run(t, *oneSeed)
@@ -142,7 +142,7 @@ func TestSim(t *testing.T) {
 	t.Logf("%d seeds, %d steps, %.1f seeds a second", *seeds, steps.Load(), float64(*seeds)/time.Since(began).Seconds())
 }
 
-// A seed has one order of steps, unless goroutines of the product race for a lock at one moment, which is rare.
+// A seed gives one order of steps, unless goroutines of the product race for a lock at the same time, which is rare.
 func TestASeedRepeats(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -158,7 +158,7 @@ func TestASeedRepeats(t *testing.T) {
 	}
 }
 
-// These seeds found faults of the product that no other test shows.
+// These seeds found faults of the product that no other test finds.
 func TestSeedsThatFoundFaults(t *testing.T) {
 	t.Parallel()
 	for seed, fault := range map[uint64]string{1697: "a quiet projection did not notice that Postgres had lost its checkpoint"} {

@@ -31,7 +31,7 @@ func columnsOf(text string) (all []column) {
 	return all
 }
 
-// table is a table that statements of the small language may name. The first columns are its key.
+// table is a table for statements of the small language. The first columns are its key.
 type table struct {
 	columns []column
 	key     int
@@ -87,7 +87,7 @@ var (
 	parsed  = map[string]*statement{}
 )
 
-// parse returns a statement: one of those that have a function of their own, or one of the small language.
+// parse returns a statement: one with a function of its own, or one of the small language.
 func (w *world) parse(sql string) *statement {
 	parsing.Lock()
 	defer parsing.Unlock()
@@ -113,7 +113,7 @@ func (w *world) parse(sql string) *statement {
 		p := &parser{st: st, tokens: token.FindAllString(text, -1)}
 		p.statement()
 		if len(p.tokens) > 0 {
-			panic(fmt.Sprintf("the database does not know the end of %q: %q", text, p.tokens))
+			panic(fmt.Sprintf("unknown end of %q: %q", text, p.tokens))
 		}
 	}
 	parsed[sql] = st
@@ -122,7 +122,7 @@ func (w *world) parse(sql string) *statement {
 
 var token = regexp.MustCompile(`'[^']*'|\$\d+|::[a-z\[\]]+|<>|<=|>=|[a-z_][a-z_0-9.]*|\d+|\S`)
 
-// parser parses statements on one table, as far as the product has them.
+// parser parses statements on one table, as far as the product uses them.
 type parser struct {
 	st     *statement
 	tokens []string
@@ -147,7 +147,7 @@ func (p *parser) take(words ...string) bool {
 
 func (p *parser) need(words ...string) {
 	if !p.take(words...) {
-		panic(fmt.Sprintf("the database does not know %q: %q instead of %q", p.st.sql, p.tokens, words))
+		panic(fmt.Sprintf("cannot parse %q: %q instead of %q", p.st.sql, p.tokens, words))
 	}
 }
 
@@ -161,12 +161,12 @@ func (p *parser) from() {
 	p.name = p.pop()
 	t, known := tables[p.name]
 	if !known {
-		panic(fmt.Sprintf("the database does not know the table %s of %q", p.name, p.st.sql))
+		panic(fmt.Sprintf("unknown table %s of %q", p.name, p.st.sql))
 	}
 	p.table = t
 }
 
-// key returns the beginning of the keys of the table's records.
+// key returns the prefix of the keys of the table's records.
 func (x *execution) table(name string) string {
 	if !strings.Contains(name, ".") {
 		return x.s.schema + "." + name
@@ -216,7 +216,7 @@ func (p *parser) statement() {
 	case p.take("insert", "into"):
 		p.insert()
 	default:
-		panic(fmt.Sprintf("the database does not know %q", p.st.sql))
+		panic(fmt.Sprintf("cannot parse %q", p.st.sql))
 	}
 }
 
@@ -270,7 +270,7 @@ func (p *parser) update() {
 	}
 }
 
-// changes changes the records for which the condition holds. One that another transaction has changed is looked at again afterwards.
+// changes changes the records for which the condition holds. If another transaction has changed one, it checks the condition again.
 func (p *parser) changes(x *execution, where func(*execution, row) bool, to func(row) row, verb string, returns bool) {
 	keys := slices.DeleteFunc(x.s.all(x.table(p.name)), func(key string) bool { r, _ := x.s.get(key); return !where(x, r) })
 	for _, key := range keys {

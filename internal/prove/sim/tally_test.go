@@ -17,7 +17,7 @@ import (
 	"bahi/reactors/messagingreact"
 )
 
-// tally counts the events of each stream, and adds up what they add.
+// tally counts the events of each stream, and sums their amounts.
 var tally = projections.Define("tally", 1, "create table tally (stream text primary key, events bigint not null, total bigint not null)",
 	projections.Raw(func(ctx context.Context, b *projections.Batch, events []event.Stored) error {
 		all := &pgx.Batch{}
@@ -38,7 +38,7 @@ func (n *node) project(store eventstore.Store, pool *pgxpool.Pool, quiet *slog.L
 	both.Go(func() { _ = r.MaintainGenerations(as(n.life, "tend"), tally) })
 }
 
-// operate builds the next generation, makes the previous one live again, or works under a lease.
+// operate builds the next generation, rolls back to the previous one, or works under a lease.
 func (o *operation) operate(n *node) error {
 	n.mu.Lock()
 	store, pool := n.store, n.pool
@@ -62,7 +62,7 @@ func (o *operation) operate(n *node) error {
 	return b.Run(ctx)
 }
 
-// owns is what is done under a lease. If no clock has jumped, one job at a time does it.
+// owns is the work under a lease. If no clock has jumped, one job at a time does it.
 func (w *world) owns(ctx context.Context) error {
 	w.mu.Lock()
 	if w.owners++; w.owners > 1 && w.db.skew == 0 {
@@ -77,7 +77,7 @@ func (w *world) owns(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// lateTables returns what the live tables lack.
+// lateTables returns which live tables lag.
 func (w *world) lateTables() []string {
 	for key, g := range w.db.rows {
 		if strings.HasPrefix(key, "projection.generation|") && g["live"] == true {

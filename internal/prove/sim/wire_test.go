@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// session is a connection as the database sees it.
+// session is the database's side of a connection.
 type session struct {
 	w       *world
 	node    string
@@ -26,7 +26,7 @@ type session struct {
 	quit    chan struct{}
 	stmts   map[string]*statement
 	listens map[string]bool
-	async   bool          // its commits need not be on the disk
+	async   bool          // its commits may be lost in a crash
 	lockFor time.Duration // lock_timeout, for this transaction
 	lockAll time.Duration // of the connection
 	schema  string
@@ -36,7 +36,7 @@ type session struct {
 	failed   bool // only a rollback helps
 	since    time.Time
 
-	asked *request // not answered yet
+	asked *request // without a response yet
 	muted bool     // its replies are lost
 	gone  bool     // the client has closed the connection
 	dead  bool     // the database has
@@ -51,7 +51,7 @@ type request struct {
 	skip  bool // after an error, up to the end
 	began time.Time
 	slow  time.Time // it does not arrive before
-	tried int       // the number of releases of locks when it found one held, and one
+	tried int       // number of lock releases when it last found a lock held, plus one
 	saw   bool      // an insert has found the head where it should be
 }
 
@@ -197,7 +197,7 @@ func (s *session) receive() {
 	}
 }
 
-// ask puts a request before the scheduler. One that only prepares statements is carried out at once.
+// ask passes a request to the scheduler. It executes a request that only prepares statements at once.
 func (s *session) ask(r *request) {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
@@ -208,8 +208,8 @@ func (s *session) ask(r *request) {
 	}
 }
 
-// carryOut carries out the request up to a number of messages. It returns false if the request waits for a lock. When the request is done,
-// the client has its reply.
+// carryOut executes the request up to a number of messages. It returns false if the request waits for a lock. When the request is done, the
+// client gets its reply.
 func (s *session) carryOut(upTo int) bool {
 	r := s.asked
 	say := func(m pgproto3.BackendMessage) { r.reply = must(m.Encode(r.reply)) }
@@ -289,7 +289,7 @@ func (s *session) carryOut(upTo int) bool {
 	return true
 }
 
-// execute carries out a statement. It returns false if the statement waits for a lock.
+// execute executes a statement. It returns false if the statement waits for a lock.
 func (s *session) execute(st *statement, bound op, say func(pgproto3.BackendMessage)) bool {
 	x := &execution{s: s, st: st, args: bound.args, formats: bound.formats, request: s.asked}
 	if s.failed && st.verb != "rollback" && st.verb != "commit" {
@@ -331,7 +331,7 @@ func (s *session) execute(st *statement, bound op, say func(pgproto3.BackendMess
 	return true
 }
 
-// kill ends a session: what it has not committed is undone, and its client gets no reply.
+// kill ends a session: its uncommitted changes are undone, and its client gets no reply.
 func (s *session) kill() {
 	if s.dead {
 		return

@@ -29,7 +29,7 @@ type world struct {
 	sessions []*session
 	pids     uint32
 	cutOff   map[string]bool
-	paused   map[string]time.Time // processes that do nothing until then
+	paused   map[string]time.Time // processes that are idle until then
 	notices  []notice
 	calls    []*call
 	running  sync.WaitGroup // goroutines of sessions
@@ -39,10 +39,10 @@ type world struct {
 	clients    []*client
 	operations []*operation
 	odds       odds
-	faults     int // that may still strike
+	faults     int // number of faults that may still happen
 	trace      []string
-	ordered    int      // of the trace: what was said before the last step ended
-	broken     []string // what a rule says against this run
+	ordered    int      // of the trace: lines written before the last step ended
+	broken     []string // violations in this run
 	steps      int
 	over       bool // only the end of the processes follows
 	changes    int  // releases of locks
@@ -50,7 +50,7 @@ type world struct {
 	owners     int // of the lease
 }
 
-// odds are how likely what is. Each seed has its own.
+// odds are the probabilities of events. Each seed has its own.
 type odds struct{ fault, kinds, jump int }
 
 type notice struct {
@@ -58,7 +58,7 @@ type notice struct {
 	channel, text string
 }
 
-// choice is what may happen next.
+// choice is a possible next event.
 type choice struct {
 	weight int
 	name   string
@@ -78,7 +78,7 @@ func (w *world) wrong(format string, args ...any) {
 	w.broken = append(w.broken, text)
 }
 
-// notify sends a notice to the sessions that listen. Each may be lost, late or doubled.
+// notify sends a notice to the sessions that listen. Each may be lost, delayed or doubled.
 func (w *world) notify(channel, text string) {
 	for _, s := range w.sessions {
 		if s.listens[channel] {
@@ -123,7 +123,7 @@ func (s *session) key() string {
 	return text
 }
 
-// busyFirst returns the sessions in an order that does not depend on the connections of pools: those that do something, and the rest.
+// busyFirst returns the sessions in an order that does not depend on the connections of pools: busy ones first.
 func (w *world) busyFirst() (all []*session) {
 	busy := func(s *session) string {
 		switch {
@@ -152,7 +152,7 @@ func (w *world) sqlOf(s *session, name string) string {
 	return ""
 }
 
-// choices returns what may happen next, always in the same order.
+// choices returns the possible next events, always in the same order.
 func (w *world) choices() (all []choice) {
 	now := time.Now()
 	for _, s := range w.sessions {
@@ -162,7 +162,7 @@ func (w *world) choices() (all []choice) {
 		case s.asked == nil && s.gone:
 			all = append(all, choice{5, s.node + ": session ends", s.kill})
 		case s.asked == nil, paused, now.Before(s.asked.slow):
-		case s.asked.tried == w.changes+1 && (s.lockFor == 0 || now.Sub(s.asked.began) <= s.lockFor): // for a lock that nobody has released
+		case s.asked.tried == w.changes+1 && (s.lockFor == 0 || now.Sub(s.asked.began) <= s.lockFor): // for a lock that is still held
 		default:
 			all = append(all, choice{10, s.key(), func() { w.handle(s) }})
 		}
@@ -186,7 +186,7 @@ func (w *world) choices() (all []choice) {
 	return all
 }
 
-// handle carries out a session's request, perhaps not wholly.
+// handle executes a session's request, perhaps in part.
 func (w *world) handle(s *session) {
 	r := s.asked
 	name := s.label()
@@ -202,7 +202,7 @@ func (w *world) handle(s *session) {
 			s.carryOut(upTo)
 			s.kill()
 		case 2:
-			w.say("LOST answer  %s", name)
+			w.say("LOST response  %s", name)
 			s.mute(len(r.ops))
 		default:
 			r.slow = time.Now().Add(time.Duration(w.rng.IntN(40_000)) * time.Millisecond)
@@ -217,7 +217,7 @@ func (w *world) handle(s *session) {
 	w.say("%s", name)
 }
 
-// mute carries out a request, and cuts the connection before the client has the answer.
+// mute executes a request, and cuts the connection before the client gets the response.
 func (s *session) mute(upTo int) {
 	s.muted = true
 	s.carryOut(upTo)
@@ -227,7 +227,7 @@ func (s *session) mute(upTo int) {
 func (w *world) deliver(i int) {
 	n := w.notices[i]
 	lot := w.rng.IntN(10)
-	if lot != 0 || w.faults <= 0 { // else it comes twice
+	if lot != 0 || w.faults <= 0 { // otherwise it arrives twice
 		w.notices = slices.Delete(w.notices, i, i+1)
 	}
 	if n.to.dead || lot == 1 && w.faults > 0 {
@@ -238,7 +238,7 @@ func (w *world) deliver(i int) {
 	n.to.put(&pgproto3.NotificationResponse{PID: 1, Channel: n.channel, Payload: n.text})
 }
 
-// strikes returns the faults that may strike between requests.
+// strikes returns the faults that may happen between requests.
 func (w *world) strikes() (all []choice) {
 	rarely := func(name string, do func()) {
 		all = append(all, choice{1, name, func() {
@@ -266,11 +266,11 @@ func (w *world) strikes() (all []choice) {
 	return all
 }
 
-// step lets one thing happen. If only faults may happen, time passes faster: everybody waits, perhaps for a slow request.
+// step lets one thing happen. If only faults may happen, time passes faster: everything else waits, perhaps for a slow request.
 func (w *world) step() {
 	synctest.Wait()
 	w.mu.Lock()
-	slices.Sort(w.trace[w.ordered:]) // what goroutines have said at one moment, in any order
+	slices.Sort(w.trace[w.ordered:]) // texts of goroutines at one moment, in any order
 	all := w.choices()
 	acts := len(all) > 0
 	if w.faults > 0 {
@@ -293,7 +293,7 @@ func (w *world) step() {
 				break
 			}
 		}
-		if w.faults > 0 && w.rng.IntN(1000) < w.odds.jump { // everybody sleeps
+		if w.faults > 0 && w.rng.IntN(1000) < w.odds.jump { // every goroutine sleeps
 			wait = time.Duration(w.rng.IntN(3_000_000_000))
 		}
 	}
@@ -302,11 +302,11 @@ func (w *world) step() {
 	time.Sleep(wait)
 }
 
-// committed checks what a transaction of the database has committed.
+// committed checks a commit of the database.
 func (w *world) committed(s *session, t *tx) {
 	for i, e := range t.events {
 		if want := event.Position(len(w.db.events) - len(t.events) + i + 1); e.Position != want {
-			w.wrong("position %d was committed where %d was due", e.Position, want)
+			w.wrong("position %d was committed instead of %d", e.Position, want)
 		}
 	}
 	for key := range t.rows {

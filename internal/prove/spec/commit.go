@@ -2,7 +2,7 @@ package spec
 
 import "slices"
 
-// CommitDescribes are the functions that [Commit] describes.
+// CommitDescribes are the functions that [Commit] models.
 var CommitDescribes = map[string][]string{
 	"eventstore/postgres/group.go":    {"attempt", "insertCalm", "insertLocked", "lockAndLook", "conclude", "find"},
 	"eventstore/postgres/appender.go": {"write", "retryable", "resolve", "end", "lookUp"},
@@ -10,12 +10,12 @@ var CommitDescribes = map[string][]string{
 	"eventstore/journal/journal.go":   {"Append", "look"},
 }
 
-// Commit is the commit of a group of appends by two processes. Each has one group, and both expect the same stream to be empty: one of
-// them may be appended. Connections break at any moment. The lost session of a process may still act, until the process has ended it.
-// With a journal, an append to it may arrive late, and the same one is sent until it is answered.
+// Commit models the commit of a group of appends by two processes. Each has one group, and both expect the same stream to be empty: at most
+// one may be appended. Connections break at any time. The lost session of a process may still act, until the process has ended it. With a
+// journal, an append to it may arrive late. The process sends the same append until it gets a response.
 type Commit struct {
 	Journal bool
-	Without string // a step that is left out, to see that the rules find it
+	Without string // an omitted step, to check that the rules detect it
 }
 
 type commitLog [3]int8 // the groups, in order; 0: none
@@ -42,21 +42,21 @@ func (l commitLog) and(id int8) commitLog {
 const (
 	idle      = iota
 	validated // knows the head, and that its group fits there
-	sent      // its statements are on their way
+	sent      // its statements are in transit
 	inserted  // under the log's lock, not committed; only with a journal
 	replicated
 	lost    // its connection is lost
 	ended   // its lost session has ended
-	done    // the caller has an answer
+	done    // the caller got a success
 	refused // the caller knows that nothing was appended
-	dead    // nobody waits for an answer
+	dead    // no caller waits any more
 )
 
 // CommitState is a state of [Commit].
 type CommitState struct {
 	Log, Journal commitLog
 	Lock         int8 // the process that has the log's lock, 0: none
-	Late         int8 // a group on its way to the journal, without its sender
+	Late         int8 // a group in transit to the journal, without its sender
 	LateAt       int8 // the revision at which it is appended
 	P            [2]struct {
 		Phase, Head, Tries int8
@@ -104,7 +104,7 @@ func (c Commit) process(s CommitState, i int, to func(string, CommitState)) {
 		if c.Without == "commit" {
 			move("answers", done, func(n *CommitState) { n.P[i].Session = true })
 		}
-	case sent: // one statement, which finds the head where it was, or nothing
+	case sent: // one statement, which finds the unchanged head, or nothing
 		if free && (s.Log.len() == p.Head || c.Without == "head") {
 			move("commits", done, func(n *CommitState) { n.Log = s.Log.and(id) })
 		} else if free {
@@ -118,7 +118,7 @@ func (c Commit) process(s CommitState, i int, to func(string, CommitState)) {
 	}
 }
 
-// journaled appends to the journal at the head, and commits then.
+// journaled appends to the journal at the head, and then commits.
 func (c Commit) journaled(s CommitState, i int, move func(string, int8, func(*CommitState))) {
 	id, p := int8(i+1), s.P[i]
 	unlock := func(n *CommitState) { n.Lock = 0 }
@@ -139,7 +139,7 @@ func (c Commit) journaled(s CommitState, i int, move func(string, int8, func(*Co
 		move("the journal takes its group", replicated, func(n *CommitState) { n.Journal = s.Journal.and(id) })
 		if p.Tries == 0 {
 			again := func(n *CommitState) { n.P[i].Tries = 1 }
-			move("the journal's answer is lost", inserted, func(n *CommitState) { n.Journal = s.Journal.and(id); again(n) })
+			move("the journal's response is lost", inserted, func(n *CommitState) { n.Journal = s.Journal.and(id); again(n) })
 			if s.Late == 0 {
 				move("the append to the journal is late", inserted, func(n *CommitState) { n.Late, n.LateAt = id, at; again(n) })
 			}
@@ -149,13 +149,13 @@ func (c Commit) journaled(s CommitState, i int, move func(string, int8, func(*Co
 	default:
 		move("the journal has another group", idle, unlock)
 	}
-	if s.Late != id { // it is in doubt as long as its append may come
+	if s.Late != id { // it is in doubt while its append may arrive
 		move("loses its connection", ended, unlock)
 	}
 }
 
-// look looks for a group in the log, before it is sent and after its connection was lost. A new connection makes the log equal to its
-// journal before anything else. With a journal, a group is validated under the log's lock.
+// look searches the log for a group, before it is sent and after its connection was lost. A new connection first makes the log equal to its
+// journal. With a journal, a group is validated under the log's lock.
 func (c Commit) look(s CommitState, i int, move func(string, int8, func(*CommitState))) {
 	id, phase := int8(i+1), s.P[i].Phase
 	switch {

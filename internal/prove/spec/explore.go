@@ -1,5 +1,5 @@
-// Package spec has exhaustive models of the three protocols that everything else rests on: the commit of a group of appends, the move of
-// a projection's pointer, and a lease. Each says what of the program it describes. Every state that any order of steps reaches is checked.
+// Package spec has exhaustive models of three basic protocols: the commit of a group of appends, the move of a projection's pointer, and a
+// lease. Each names the functions that it models. Every state that any order of steps reaches is checked.
 package spec
 
 import (
@@ -10,19 +10,19 @@ import (
 // Model is a protocol with its faults. A state is a value without pointers.
 type Model[S comparable] struct {
 	Start S
-	// Next calls to with each state that may follow, and the name of the step.
+	// Next calls to with each possible next state, and the name of the step.
 	Next func(s S, to func(step string, next S))
 	// Broken returns the rule that a state breaks, or "".
 	Broken func(S) string
-	// Final reports whether a state in which nothing more happens is an end. Otherwise it is a deadlock.
+	// Final reports whether a state without a next state is an end. Otherwise it is a deadlock.
 	Final func(S) bool
 }
 
-// maxStates limits a model: one with more states is a mistake.
+// maxStates limits a model. More states mean a mistake.
 const maxStates = 5_000_000
 
-// Explore visits all states, those after few steps first. It returns their number, and an error with the shortest way to a state that
-// breaks a rule.
+// Explore visits all states in order of distance. It returns their number, and an error with the shortest path to a state that breaks a
+// rule.
 func Explore[S comparable](m Model[S]) (states int, err error) {
 	type way struct {
 		from int
@@ -49,7 +49,7 @@ func Explore[S comparable](m Model[S]) (states int, err error) {
 			}
 		})
 		if !moves && !m.Final(all[i]) {
-			return len(all), fails(i, "nothing more happens")
+			return len(all), fails(i, "deadlock")
 		}
 		if len(all) > maxStates {
 			return len(all), fmt.Errorf("there are more than %d states", maxStates)

@@ -2,7 +2,7 @@ package spec
 
 import "fmt"
 
-// LeaseDescribes are the functions that [Lease] describes.
+// LeaseDescribes are the functions that [Lease] models.
 var LeaseDescribes = map[string][]string{
 	"commands/lease/lease.go":                   {"While", "keep"},
 	"reactors/messagingreact/lease.go":          {"WithLease"},
@@ -10,11 +10,11 @@ var LeaseDescribes = map[string][]string{
 	"commands/do.go":                            {"Do"},
 }
 
-// Lease is the lease under which one job of all nodes answers a contact. The database has its end by its own clock, and a job by when it
-// asked. Requests and answers take any time. A job that is paused while its lease ends does one more thing when it continues. What it does
-// then has an Idempotency-Key, so that the message has one reply all the same.
+// Lease models the lease under which one job of all nodes answers a contact. The database measures its end by its own clock, and a job from
+// the time of its request. Requests and responses take any time. A job that is paused while its lease ends does one more step when it
+// continues. That step has an Idempotency-Key, so the message still gets one reply.
 type Lease struct {
-	Without string // a step that is left out, to see that the rules find it
+	Without string // an omitted step, to check that the rules detect it
 }
 
 const (
@@ -23,8 +23,8 @@ const (
 
 	// The phases of a job.
 	waits   = 0
-	asks    = 1 // its request is on its way
-	granted = 2 // the answer is
+	asks    = 1 // its request is in transit
+	granted = 2 // the response is
 	denied  = 3
 	works   = 4
 	stopped = 5
@@ -36,9 +36,9 @@ type LeaseState struct {
 	Replies            int8
 	J                  [2]struct {
 		Phase, Sent, Deadline int8
-		Net                   int8 // of a renewal: 1 on its way, 2 granted, 3 denied
+		Net                   int8 // of a renewal: 1 in transit, 2 granted, 3 denied
 		Asked                 int8 // when it was sent
-		Paused, Acts          bool // Acts: it has seen that it may act, and will
+		Paused, Acts          bool // Acts: it has checked that it may act, and will
 	}
 }
 
@@ -63,7 +63,7 @@ func (c Lease) next(s LeaseState, to func(string, LeaseState)) {
 }
 
 func (c Lease) deadline(sent, now int8) int8 {
-	if c.Without == "sent" { // counts from the answer
+	if c.Without == "sent" { // counts from the response
 		return now + leaseFor
 	}
 	return sent + leaseFor
@@ -94,7 +94,7 @@ func (c Lease) acquire(s LeaseState, i int, to func(string, LeaseState)) {
 	}
 }
 
-// owns reports whether a job believes that it has the lease.
+// owns reports whether a job assumes that it has the lease.
 func (c Lease) owns(s LeaseState, i int) bool {
 	j := s.J[i]
 	return j.Phase == works && !j.Paused && (s.Now < j.Deadline || c.Without == "deadline" && j.Net > 0)
@@ -118,7 +118,7 @@ func (c Lease) work(s LeaseState, i int, to func(string, LeaseState)) {
 	case j.Paused:
 		move("continues", func(n *LeaseState) { n.J[i].Paused = false })
 		return
-	case j.Acts: // whatever the time is by now
+	case j.Acts: // whatever the time is then
 		move("replies", func(n *LeaseState) {
 			if n.J[i].Acts = false; s.Replies == 0 || c.Without == "key" {
 				n.Replies++

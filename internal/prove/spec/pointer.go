@@ -2,7 +2,7 @@ package spec
 
 import "fmt"
 
-// PointerDescribes are the functions that [Pointer] describes.
+// PointerDescribes are the functions that [Pointer] models.
 var PointerDescribes = map[string][]string{
 	"projections/session.go":    {"own", "apply"},
 	"projections/generation.go": {"checkpoint"},
@@ -12,11 +12,11 @@ var PointerDescribes = map[string][]string{
 	"projections/registry.go":   {"begin"},
 }
 
-// Pointer is the move of a projection's pointer from one generation to the next, and back. Two processes fold: each takes over a
-// generation that is live or kept, folds the next event, and may sleep between any two steps, even inside its transaction. A build fills
-// the second generation, and moves the pointer while it has the record of the first.
+// Pointer models the move of a projection's pointer from one generation to the next, and back. Two processes fold: each takes over a live
+// or kept generation, folds the next event, and may sleep between any two steps, even inside its transaction. A build fills the second
+// generation, and moves the pointer while it holds the record of the first.
 type Pointer struct {
-	Without string // a step that is left out, to see that the rules find it
+	Without string // an omitted step, to check that the rules detect it
 }
 
 const (
@@ -37,12 +37,12 @@ type PointerState struct {
 	Stop  int8 // position of the live generation when its record was read
 	Seen  int8 // the greatest position that a reader saw
 	G     [2]struct {
-		Position, Rows, Owner int8 // Rows: how many events are in the tables; Owner 0: none
-		Locked                int8 // who has the record: a process, or 3 for the build; 0: nobody
+		Position, Rows, Owner int8 // Rows: number of events in the tables; Owner 0: none
+		Locked                int8 // holder of the record: a process, or 3 for the build; 0: none
 	}
 	P [2]struct {
-		Holds, Position int8 // the generation and the checkpoint that it believes to have; Holds 0: none
-		Folds           bool // its transaction has folded the event after that, and has not committed
+		Holds, Position int8 // its assumed generation and checkpoint; Holds 0: none
+		Folds           bool // its transaction has folded the next event, and has not committed
 	}
 }
 
@@ -138,7 +138,7 @@ func (c Pointer) build(s PointerState, to func(string, PointerState)) {
 func (c Pointer) broken(s PointerState) string {
 	for i, g := range s.G {
 		if g.Rows != g.Position {
-			return fmt.Sprintf("the tables of generation %d have %d events, and its checkpoint says %d", i, g.Rows, g.Position)
+			return fmt.Sprintf("the tables of generation %d have %d events, and its checkpoint is %d", i, g.Rows, g.Position)
 		}
 	}
 	if s.G[s.Live].Position < s.Seen {

@@ -38,7 +38,7 @@ func TestProtocolsWithoutAStep(t *testing.T) {
 		require.ErrorContains(t, explored(t, Commit{Journal: true, Without: step}.Model()), rule, step)
 	}
 	for step, rule := range map[string]string{
-		"fence": "its checkpoint says", "record": "a reader sees less", "reach": "a reader sees less", "kept": "a reader sees less",
+		"fence": "its checkpoint is", "record": "a reader sees less", "reach": "a reader sees less", "kept": "a reader sees less",
 	} {
 		require.ErrorContains(t, explored(t, Pointer{Without: step}.Model()), rule, step)
 	}
@@ -49,7 +49,7 @@ func TestProtocolsWithoutAStep(t *testing.T) {
 	}
 }
 
-// A model names functions that exist.
+// A model names existing functions.
 func TestModelsDescribeTheProgram(t *testing.T) {
 	t.Parallel()
 	for _, described := range []map[string][]string{CommitDescribes, PointerDescribes, LeaseDescribes} {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Client is a caller. [Client.With] makes copies with further headers.
+// Client is a caller. [Client.With] returns copies with further headers.
 type Client struct {
 	t      testing.TB
 	base   string
@@ -23,7 +23,7 @@ type Client struct {
 	http   *http.Client
 }
 
-// New makes a client of the server at base, a URL without a path. An empty bearer makes an anonymous client.
+// New returns a client of the server at base, a URL without a path. An empty bearer gives an anonymous client.
 func New(t testing.TB, base, bearer string) *Client {
 	c := &Client{t: t, base: strings.TrimSuffix(base, "/"), header: http.Header{}, http: &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -77,7 +77,7 @@ func (c *Client) PUT(path string, body any) *Answer { c.t.Helper(); return c.Do(
 // PATCH is like [Client.POST].
 func (c *Client) PATCH(path string, body any) *Answer { c.t.Helper(); return c.Do("PATCH", path, body) }
 
-// Do sends a request and reads the whole answer.
+// Do sends a request and reads the whole response.
 func (c *Client) Do(method, path string, body any) *Answer {
 	c.t.Helper()
 	var reader io.Reader
@@ -108,7 +108,7 @@ func (c *Client) Do(method, path string, body any) *Answer {
 	return &Answer{t: c.t, what: method + " " + path, Response: response, Text: string(text)}
 }
 
-// Answer is the server's answer.
+// Answer is the server's response.
 type Answer struct {
 	t    testing.TB
 	what string
@@ -140,8 +140,8 @@ func (a *Answer) Status(status int) *Answer {
 	return a
 }
 
-// Problem checks that the request was refused with this detail. Wrong are the fields that the answer must name, in
-// order: names and messages in turn.
+// Problem checks that the request was refused with this detail. wrong are the fields that the response must list, in order: names and
+// messages in turn.
 func (a *Answer) Problem(status int, detail string, wrong ...string) *Answer {
 	a.t.Helper()
 	a.Status(status)
@@ -164,7 +164,7 @@ func (a *Answer) Problem(status int, detail string, wrong ...string) *Answer {
 	return a
 }
 
-// JSON decodes the body into a value, which must have a place for every field.
+// JSON decodes the body into a value, which must have every field.
 func (a *Answer) JSON(into any) *Answer {
 	a.t.Helper()
 	d := json.NewDecoder(strings.NewReader(a.Text))
@@ -189,7 +189,7 @@ func (a *Answer) Contains(texts ...string) *Answer {
 	return a
 }
 
-// Header returns a header of the answer.
+// Header returns a header of the response.
 func (a *Answer) Header(name string) string { return a.Response.Header.Get(name) }
 
 // None checks that there is no body.

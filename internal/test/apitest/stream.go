@@ -19,7 +19,7 @@ type Stream struct {
 	next     func() (sse.Event, error, bool)
 }
 
-// Stream requests a stream, and returns after the head of the answer. The end of the test closes it.
+// Stream requests a stream, and returns after the head of the response. The end of the test closes it.
 func (c *Client) Stream(path string) *Stream {
 	c.t.Helper()
 	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, c.base+path, nil)

@@ -23,7 +23,7 @@ type Operation struct {
 	body         string
 }
 
-// Operations returns the operations of the served document, with paths and bodies that are valid.
+// Operations returns the operations of the served document, with valid paths and bodies.
 func (o *Server) Operations(t *testing.T, values, bodies map[string]string) (all []Operation) {
 	t.Helper()
 	var document struct {
@@ -66,7 +66,7 @@ func (d Operation) Ask(c *apitest.Client) *apitest.Answer {
 	return c.Do(d.Method, d.path, d.body)
 }
 
-// Forgeries returns invalid tokens, by their fault.
+// Forgeries returns invalid tokens by their fault.
 func (o *Server) Forgeries(t *testing.T, good SignedIn) map[string]string {
 	t.Helper()
 	claims := jwt.MapClaims{}
@@ -92,11 +92,11 @@ func (o *Server) Forgeries(t *testing.T, good SignedIn) map[string]string {
 	return map[string]string{
 		"none": "", "expired": o.Expired(good.Access), "unsigned": signed(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType),
 		"signed with another key": signed(jwt.SigningMethodHS256, other), "signed in another way": signed(jwt.SigningMethodHS512, secret),
-		"of a key that is not there": signed(jwt.SigningMethodHS256, secret, "kid", uuid.NewString()),
-		"of a key in a file":         signed(jwt.SigningMethodHS256, []byte{}, "kid", "../../dev/null"),
-		"for refreshing":             good.Refresh, "of no type": o.Forge(good.Access, func(c jwt.MapClaims) { delete(c, "typ") }),
-		"without an end":              o.Forge(good.Access, func(c jwt.MapClaims) { delete(c, "exp") }),
-		"of another house":            o.Forge(good.Access, func(c jwt.MapClaims) { c["iss"] = "https://elsewhere.example" }),
+		"of a missing key":   signed(jwt.SigningMethodHS256, secret, "kid", uuid.NewString()),
+		"of a key in a file": signed(jwt.SigningMethodHS256, []byte{}, "kid", "../../dev/null"),
+		"for refreshing":     good.Refresh, "of no type": o.Forge(good.Access, func(c jwt.MapClaims) { delete(c, "typ") }),
+		"without an expiry":           o.Forge(good.Access, func(c jwt.MapClaims) { delete(c, "exp") }),
+		"of another deployment":       o.Forge(good.Access, func(c jwt.MapClaims) { c["iss"] = "https://elsewhere.example" }),
 		"of no session":               o.Forge(good.Access, func(c jwt.MapClaims) { c["sid"] = uuid.NewString() }),
 		"of a session that has ended": ended.Access, "cut": good.Access[:len(good.Access)-1],
 		"with no signature": good.Access[:strings.LastIndexByte(good.Access, '.')+1],

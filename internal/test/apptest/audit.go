@@ -14,7 +14,7 @@ import (
 	"bahi/eventstore/tlog"
 )
 
-// AuditCheckpoint is a checkpoint as clients get it.
+// AuditCheckpoint is a checkpoint in the form for clients.
 type AuditCheckpoint struct {
 	Number    int64          `json:"number"`
 	Size      uint64         `json:"size"`
@@ -51,7 +51,7 @@ func (o *Server) PublicKeys() tlog.Keys {
 	return keys
 }
 
-// AuditEvent is an event as clients get it.
+// AuditEvent is an event in the form for clients.
 type AuditEvent struct {
 	Position event.Position  `json:"position"`
 	Stream   string          `json:"stream"`

@@ -6,7 +6,7 @@ import (
 
 const Auth = "/api/v1/auth"
 
-// Cookies returns the cookies that an answer sets, by name.
+// Cookies returns the cookies that a response sets, by name.
 func Cookies(r *http.Response) map[string]*http.Cookie {
 	set := map[string]*http.Cookie{}
 	for _, c := range r.Cookies() {

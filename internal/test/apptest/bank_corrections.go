@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TodayIn returns today in the workshop's zone, and makes sure that the day lasts some minutes more: near midnight it waits for the
-// next day. A test calls it before it does anything with a date.
+// TodayIn returns today in the workshop's zone. If the day lasts only minutes more, it waits for the next day. A test calls it before it
+// uses a date.
 func TodayIn(t *testing.T, o *Server) string {
 	t.Helper()
 	zone, err := o.Sys.Settings.Zone()

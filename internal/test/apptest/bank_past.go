@@ -10,7 +10,7 @@ import (
 	"bahi/internal/test/apitest"
 )
 
-// Lenient decodes an answer, and ignores unknown fields.
+// Lenient decodes a response, and ignores unknown fields.
 func Lenient(t *testing.T, a *apitest.Answer, into any) {
 	t.Helper()
 	a.Status(200)

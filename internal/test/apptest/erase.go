@@ -47,7 +47,7 @@ func photograph(t *testing.T) (contentType string, form []byte) {
 	return w.FormDataContentType(), body.Bytes()
 }
 
-// Cluster calls do on the private cluster of a data folder, beside a server.
+// Cluster calls do on the embedded Postgres of a data folder, beside a server.
 func Cluster(t *testing.T, data string, do func(url string)) {
 	t.Helper()
 	c, err := pgcluster.Attach(t.Context(), pgcluster.Options{Dir: data, Log: slog.New(slog.DiscardHandler)})
@@ -74,7 +74,7 @@ func storedPicture(t *testing.T, data string) (part string) {
 // Addresses are Zéphyrine's email addresses, in their order.
 var Addresses = [3]string{"zephyrine.quillfeather@example.org", "zq1987.contact@example.net", "madame.quillfeather-o@example.com"}
 
-// life has the traces of a person: what they did, and the texts to search for.
+// life has the traces of a person: actions, and texts to search for.
 type life struct {
 	*Server
 
@@ -87,7 +87,7 @@ type life struct {
 	Undo      string // token that would restore their former address
 }
 
-// Live makes Zéphyrine use every operation that stores something, at a server.
+// Live uses every operation that stores something, at a server, as Zéphyrine.
 func Live(t *testing.T, p *Process, data string) *life {
 	t.Helper()
 	l := &life{Server: Visited(p, data), Known: NewTraces(t)}

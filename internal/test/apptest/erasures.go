@@ -12,7 +12,7 @@ import (
 	"bahi/internal/app"
 )
 
-// Erased asks for a user's deletion, and waits for the erasure.
+// Erased requests a user's deletion, and waits for the erasure.
 func (o *Server) Erased(p Person) {
 	o.T.Helper()
 	p.POST(Me+"/delete-request", nil).Status(200)

@@ -24,7 +24,7 @@ type gatewayProcess struct {
 	data, address string
 }
 
-var gatewayServes = regexp.MustCompile(`msg="the gateway serves" address=(\S+)`)
+var gatewayServes = regexp.MustCompile(`msg="gateway listening" address=(\S+)`)
 
 func ServeGateway(t testing.TB, cmd *Cmd, data string) *gatewayProcess {
 	t.Helper()

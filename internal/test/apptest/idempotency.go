@@ -8,8 +8,8 @@ import (
 	"bahi/domain/event"
 )
 
-// Decided returns the events after a position, without those that only carry out an earlier one, and without reservations of numbers:
-// these come at any time.
+// Decided returns the events after a position, without follow-ups of earlier ones and without reservations of numbers, which come at any
+// time.
 func (o *Server) Decided(after int64) (all []string) {
 	for e := range o.Events(after) {
 		var meta event.Meta

@@ -9,8 +9,8 @@ import (
 	"bahi/internal/test/apitest"
 )
 
-// StartLimited serves a system with the limits of the specification, but for an hour instead of a minute, which is enough for
-// so many requests on a busy machine. It is behind a proxy on this machine.
+// StartLimited serves a system with the limits of the specification, but per hour instead of per minute, so that they also apply on a busy
+// machine. It is behind a proxy on this machine.
 func StartLimited(t *testing.T) *Server {
 	t.Helper()
 	s := Settings(t, Database(t))
@@ -29,7 +29,7 @@ func From(c *apitest.Client, address string) *apitest.Client {
 	return c.With("X-Forwarded-For", "203.0.113.9, "+address)
 }
 
-// SignInFrom begins a session of Asha's from an address of its own.
+// SignInFrom creates a session of Asha's from an address of its own.
 func (o *Server) SignInFrom(address int) string {
 	o.T.Helper()
 	var in SignedIn

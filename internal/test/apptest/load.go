@@ -22,15 +22,15 @@ import (
 
 const loadClients = 16
 
-// Load is many clients that write and remember the answers, while the server dies under them. At the end the books must have each
-// answered write once, and each unanswered one once or not at all, and complete.
+// Load is many clients that write and remember the responses, while the server fails under them. At the end the books must have each
+// acknowledged write once, and each write without a response once and complete, or not at all.
 type Load struct {
 	t        testing.TB
 	servers  atomic.Pointer[[]string] // URLs, divided among the clients; they change with each start
 	Clients  []*loadClient
 	Answered atomic.Int64
-	Away     atomic.Int64 // answered with 503
-	Lost     atomic.Int64 // requests without an answer
+	Away     atomic.Int64 // responses with status 503
+	Lost     atomic.Int64 // requests without a response
 	Accounts []int64
 	pause    time.Duration // of each client after each write
 	asking   sync.RWMutex  // held by each request
@@ -49,14 +49,14 @@ func pace() time.Duration {
 type claim struct {
 	name     string
 	account  int64
-	Id       int64  // 0: the answer was lost
-	possible []what // the states that it may have
+	Id       int64  // 0: the response was lost
+	possible []what // its possible states
 }
 
 // what is a state of a row: its amount in paise, 0 for no row.
 type what int64
 
-// retry is a request with a key whose answer was lost.
+// retry is a request with a key whose response was lost.
 type retry struct {
 	method, path, key string
 	body              any
@@ -71,7 +71,7 @@ type loadClient struct {
 	count   int // of claims
 	keys    int
 	Claims  []*claim
-	bulks   [][]*claim // those whose answer was lost: all rows or none
+	bulks   [][]*claim // those whose response was lost: all rows or none
 	retries []retry
 	marks   []*mark // records of other areas
 }
@@ -88,7 +88,7 @@ func NewLoad(t testing.TB, url string, seed uint64) *Load {
 	for i := range 4 {
 		key := uuid.NewString()
 		status, text := 0, []byte(nil)
-		for status == 0 || status == http.StatusServiceUnavailable { // a server that has just started is slow on a busy machine
+		for status == 0 || status == http.StatusServiceUnavailable { // a server is slow after its start on a busy machine
 			var err error
 			status, text, err = l.Clients[0].Ask("POST", "/bank", key, map[string]string{"name": fmt.Sprint("Bank ", i)})
 			require.NoError(t, err)
@@ -148,7 +148,7 @@ func IdOf(t testing.TB, text []byte) int64 {
 	return it.ID
 }
 
-// Ask sends one request. An error means that the answer was lost.
+// Ask sends one request. An error means that the response was lost.
 func (c *loadClient) Ask(method, path, key string, body any) (status int, text []byte, err error) {
 	c.l.asking.RLock()
 	defer c.l.asking.RUnlock()
@@ -183,19 +183,19 @@ func (c *loadClient) Ask(method, path, key string, body any) (status int, text [
 	return answer.StatusCode, text, err
 }
 
-// BackPressured reports whether an answer refuses a write because the books are behind, as on a busy machine.
+// BackPressured reports whether a response refuses a write because the books lag, as on a busy machine.
 func BackPressured(status int, text []byte) bool {
 	return status == http.StatusServiceUnavailable && bytes.Contains(text, []byte("More is written than the books can follow"))
 }
 
-// write repeats a write until it is answered, or the context ends; without a key it sends it once. An answer must be a success, or
-// say that the server or its database is away.
+// write repeats a write until it gets a response, or the context ends; without a key it sends it once. The response must be a success, or
+// an outage of the server or its database.
 func (c *loadClient) write(ctx context.Context, r retry) (answered bool) {
 	for {
 		status, text, err := c.Ask(r.method, r.path, r.key, r.body)
 		switch {
 		case err == nil && BackPressured(status, text):
-		case err == nil && (status == 503 || bytes.Contains(text, []byte("Failed to create enquiry"))): // which SPEC.txt has for that
+		case err == nil && (status == 503 || bytes.Contains(text, []byte("Failed to create enquiry"))): // SPEC.txt has this text for an outage
 			c.l.Away.Add(1)
 		case err == nil && (status == 200 || status == 201 || status == 204):
 			r.done(status, text)
@@ -207,7 +207,7 @@ func (c *loadClient) write(ctx context.Context, r retry) (answered bool) {
 		if r.key == "" || ctx.Err() != nil {
 			return false
 		}
-		select { // as Retry-After asks of clients
+		select { // as Retry-After requires
 		case <-ctx.Done():
 		case <-time.After(20 * time.Millisecond):
 		}
@@ -236,7 +236,7 @@ func rest(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// settle repeats the unanswered requests that have a key.
+// settle repeats the requests with a key that got no response.
 func (c *loadClient) settle(ctx context.Context) {
 	open := c.retries
 	c.retries = nil
@@ -247,7 +247,7 @@ func (c *loadClient) settle(ctx context.Context) {
 	}
 }
 
-// Claim makes a new row, and returns its body.
+// Claim creates a new row, and returns its body.
 func (c *loadClient) Claim(account int64) (*claim, map[string]any) {
 	c.count++
 	amount := what(1 + c.random.Int64N(100_000))
@@ -261,7 +261,7 @@ func (c *loadClient) Claim(account int64) (*claim, map[string]any) {
 
 func (w what) json() json.Number { return json.Number(decimal.New(int64(w), -2).String()) }
 
-// step does one write: it posts one or several rows, edits one or deletes one, with a key or without.
+// step does one write: it posts one or several rows, edits one or deletes one, with or without a key.
 func (c *loadClient) step(ctx context.Context) {
 	if c.l.areas != nil && c.random.IntN(3) == 0 {
 		c.stepElsewhere(ctx)
@@ -295,7 +295,7 @@ func (c *loadClient) step(ctx context.Context) {
 			r.body = map[string]any{"id": w.Id, "in_entries": []any{map[string]any{"description": w.name, "amount": after.json()}}}
 		}
 		before := w.possible[0]
-		w.possible = []what{before, after} // until the answer
+		w.possible = []what{before, after} // until the response
 		r.done = func(int, []byte) { w.possible = []what{after} }
 		if !c.write(ctx, r) {
 			c.lost(r, func() {})
@@ -303,7 +303,7 @@ func (c *loadClient) step(ctx context.Context) {
 	}
 }
 
-// lost notes a write whose answer was lost.
+// lost records a write whose response was lost.
 func (c *loadClient) lost(r retry, otherwise func()) {
 	if r.key != "" {
 		c.retries = append(c.retries, r)
@@ -410,7 +410,7 @@ func (l *Load) Verify() {
 	}
 	given, present := map[int64]string{}, map[string]bool{}
 	for _, c := range l.Clients {
-		require.Empty(t, c.retries, "a request with a key is unanswered")
+		require.Empty(t, c.retries, "a request with a key got no response")
 		for _, w := range c.Claims {
 			is := what(0)
 			switch there := rows[w.name]; {

@@ -16,7 +16,7 @@ const (
 	areasPhone = "919812345678"
 )
 
-// AreasSettings are what a server needs for [Load.AllAreas].
+// AreasSettings are the settings of a server for [Load.AllAreas].
 func AreasSettings() []string {
 	return []string{"GATEWAY_WEBHOOK_TOKEN=" + areasToken, "GATEWAY_ALLOWED_PHONES=" + areasPhone}
 }
@@ -27,16 +27,16 @@ type areas struct {
 	client  int64
 }
 
-// mark is a record with a name that no other has.
+// mark is a record with a unique name.
 type mark struct {
 	kind *marked
 	name string
-	sure bool // the write was answered
+	sure bool // the write was acknowledged
 }
 
-// marked is a kind of record: how it is written, and where it is read.
+// marked is a kind of record, with its requests to write and read.
 type marked struct {
-	post, list, also string // also: what the record has too, where it was written once
+	post, list, also string // also: a text that the record has if it was written once
 	paged            bool
 	body             func(a *areas, name string, n int) any
 }
@@ -62,7 +62,7 @@ var markedKinds = []marked{
 	}},
 	{
 		post: "/api/webhooks/gateway/incoming_msg?token=" + areasToken, list: "/api/contacts?limit=100", paged: true, also: `"unread":1,`,
-		body: func(_ *areas, name string, n int) any { // a sender becomes a contact, whose only message it is
+		body: func(_ *areas, name string, n int) any { // a sender becomes a contact with this message only
 			return map[string]any{"app": "Load", "version": 2, "type": "message", "payload": map[string]any{
 				"id": name, "source": fmt.Sprintf("9198%08d", n), "type": "text", "payload": map[string]any{"text": "Hello"},
 				"sender": map[string]any{"name": name},
@@ -86,7 +86,7 @@ func (l *Load) AllAreas() {
 	l.areas = &areas{company: company.ID, client: IdOf(l.t, made("/client", map[string]any{"name": "Load"}))}
 }
 
-// stepElsewhere writes a record of another area, with a key, as clients do that repeat.
+// stepElsewhere writes a record of another area, with a key, as clients do that retry.
 func (c *loadClient) stepElsewhere(ctx context.Context) {
 	c.count++
 	m := &mark{kind: &markedKinds[c.random.IntN(len(markedKinds))], name: fmt.Sprintf("mark %d %d end", c.nth, c.count)}
@@ -97,7 +97,7 @@ func (c *loadClient) stepElsewhere(ctx context.Context) {
 	}
 }
 
-// verifyAreas requires that each answered record is there once. What follows from a call of a provider may take a moment.
+// verifyAreas requires that each acknowledged record exists once. The effect of a provider's call may take a moment.
 func (l *Load) verifyAreas() {
 	l.t.Helper()
 	for i := range markedKinds {
@@ -131,7 +131,7 @@ func (l *Load) verifyAreas() {
 	}
 	for _, c := range l.Clients {
 		for _, m := range c.marks {
-			require.True(l.t, m.sure, "%s is unanswered", m.name)
+			require.True(l.t, m.sure, "%s got no response", m.name)
 		}
 	}
 }

@@ -23,8 +23,7 @@ func Registration(email string) map[string]string {
 	return map[string]string{"email": email, "password": GoodPassword, "first_name": "Asha", "last_name": "Soni"}
 }
 
-// Mailed waits for the nth mail to an address with that subject, counted from 1, and returns its text from the data
-// folder, decoded.
+// Mailed waits for the nth mail to an address with that subject, counted from 1, and returns its text from the data folder, decoded.
 func (o *Server) Mailed(to, subject string, nth int) (text string) {
 	o.T.Helper()
 	require.Eventually(o.T, func() bool {
@@ -84,7 +83,7 @@ func (o *Server) waitJobs(kind, unlike string) {
 	}, time.Minute, 5*time.Millisecond, kind)
 }
 
-// Swept waits for the sweep at the start: it runs a moment later, and would remove rows that a test lets expire.
+// Swept waits for the sweep after the start, which would delete rows that a test lets expire.
 func (o *Server) Swept() {
 	o.T.Helper()
 	o.WaitFirstJob("sweep_credentials")
@@ -107,14 +106,14 @@ const (
 	InviteSubject = "You are invited to a workspace in Bahi"
 )
 
-// Tokens is the answer to a refresh.
+// Tokens is the response to a refresh.
 type Tokens struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`
 	Type    string `json:"token_type"`
 }
 
-// SignedIn is the answer to a sign-in.
+// SignedIn is the response to a sign-in.
 type SignedIn struct {
 	Tokens
 
@@ -153,7 +152,7 @@ type Person struct {
 	Workspace string // their own
 }
 
-// SignIn begins a session.
+// SignIn creates a session.
 func (o *Server) SignIn(email, password string) (in SignedIn) {
 	o.T.Helper()
 	o.Anonymous().POST("/api/v1/auth/login", map[string]string{"email": email, "password": password}).Status(200).JSON(&in)

@@ -29,8 +29,8 @@ import (
 	"bahi/internal/test/browsertest"
 )
 
-// Binary returns the program's path: BAHI_TEST_PROGRAM, which scripts/test.sh builds once for all packages. Without it, the
-// program is built once for this package, with the race detector if its tests have it. Main removes it.
+// Binary returns the program's path: BAHI_TEST_PROGRAM, which scripts/test.sh builds once for all packages. Without it, Binary builds the
+// program once for this package, with the race detector if its tests have it. Main removes it.
 func Binary() (string, error) {
 	if path := os.Getenv("BAHI_TEST_PROGRAM"); path != "" {
 		return path, nil
@@ -53,7 +53,7 @@ var build = sync.OnceValues(func() (string, error) {
 // shell runs a command of bahi in the test's own process.
 var shell func(context.Context, app.Shell, ...string) int
 
-// Main runs the tests of a package that serves, or starts the program. A package that runs its commands in the test's own process gives
+// Main runs the tests of a package that serves, or starts the program. A package that runs commands in the test's own process passes
 // cli.Run; in the others, the shell's packages need not be compiled and linked.
 func Main(m *testing.M, run ...func(context.Context, app.Shell, ...string) int) {
 	if len(run) > 0 {
@@ -132,7 +132,7 @@ func (c *Cmd) Exec(t testing.TB) *exec.Cmd {
 
 func shellOf(t testing.TB) func(context.Context, app.Shell, ...string) int {
 	t.Helper()
-	require.NotNil(t, shell, "the package's TestMain gives no cli.Run to apptest.Main")
+	require.NotNil(t, shell, "the package's TestMain passes no cli.Run to apptest.Main")
 	return shell
 }
 
@@ -157,7 +157,7 @@ func Execute(t testing.TB, c *Cmd) (stdout, stderr string, status int) {
 type Process struct {
 	t      testing.TB
 	Cmd    *exec.Cmd // nil in the test's own process
-	stop   func()    // asks it to end
+	stop   func()    // requests its end
 	Done   chan struct{}
 	Status int // valid once Done is closed; -1: ended by a signal
 
@@ -214,7 +214,7 @@ func (p *Process) run(c *Cmd, stderr io.WriteCloser) (end func()) {
 	status, run := make(chan int, 1), shellOf(p.t)
 	go func() {
 		status <- run(ctx, app.Shell{In: c.Stdin, Out: io.Discard, Err: stderr, Env: c.Env}, c.Args...)
-		_ = stderr.Close() // nobody writes to it any more
+		_ = stderr.Close() // no goroutine writes to it any more
 	}()
 	return func() { p.Status = <-status }
 }
@@ -227,7 +227,7 @@ func (p *Process) start(cmd *exec.Cmd, stderr *os.File) (end func()) {
 	require.NoError(p.t, cmd.Start())
 	require.NoError(p.t, stderr.Close())
 	return func() {
-		_ = cmd.Wait() // the process's state says how it ended
+		_ = cmd.Wait() // the process's state has the reason
 		p.Status = cmd.ProcessState.ExitCode()
 	}
 }
@@ -279,7 +279,7 @@ func (p *Process) Ready() {
 	Readiness(p.t, p.Client())
 }
 
-// Readiness waits until a server is ready, and returns its answer. On a busy machine, readiness may also stop for a moment.
+// Readiness waits until a server is ready, and returns its response. On a busy machine, readiness may also stop for a moment.
 func Readiness(t testing.TB, c *apitest.Client) (a *apitest.Answer) {
 	t.Helper()
 	require.Eventually(t, func() bool { a = c.GET("/readyz"); return a.Response.StatusCode == http.StatusOK }, time.Minute,
@@ -307,10 +307,10 @@ func (p *Process) End() {
 	<-p.Done
 }
 
-// Promptly bounds a shutdown on a busy machine: less than the half minute that a server waits for the rest of a request.
+// Promptly is the limit of a shutdown on a busy machine. It is less than the half minute that a server waits for the rest of a request.
 const Promptly = 25 * time.Second
 
-// Stop asks it to end, and returns how long that took.
+// Stop requests the end, and returns how long it took.
 func (p *Process) Stop() time.Duration {
 	p.t.Helper()
 	began := time.Now()
@@ -318,7 +318,7 @@ func (p *Process) Stop() time.Duration {
 	return time.Since(began)
 }
 
-// Interrupt asks it to end, and returns its status.
+// Interrupt requests the end, and returns the status.
 func (p *Process) Interrupt() (status int) {
 	p.stop()
 	<-p.Done
@@ -332,7 +332,7 @@ func (p *Process) Text() string {
 	return p.said.String()
 }
 
-// Postmaster returns the process id of the private cluster in a data folder, or 0.
+// Postmaster returns the process id of a data folder's embedded Postgres, or 0.
 func Postmaster(data string) int {
 	text, err := os.ReadFile(filepath.Join(data, "postgres", "data", "postmaster.pid"))
 	if err != nil {

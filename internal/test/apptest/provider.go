@@ -10,7 +10,7 @@ import (
 	"bahi/internal/test/idptest"
 )
 
-// BeginSignIn begins a sign-in, and returns the provider's address and the browser's cookie.
+// BeginSignIn starts a sign-in, and returns the provider's address and the browser's cookie.
 func (o *Server) BeginSignIn() (consent string, cookie *http.Cookie) {
 	o.T.Helper()
 	a := o.Anonymous().GET(Auth + "/idp").Status(302)
@@ -20,7 +20,7 @@ func (o *Server) BeginSignIn() (consent string, cookie *http.Cookie) {
 	return a.Header("Location"), cookie
 }
 
-// FinishSignIn returns from the provider with its answer.
+// FinishSignIn returns from the provider with its response.
 func (o *Server) FinishSignIn(query string, cookie *http.Cookie) (a *apitest.Answer, landed url.Values) {
 	o.T.Helper()
 	browser := o.Anonymous()

@@ -13,9 +13,9 @@ import (
 	"bahi/internal/test/apitest"
 )
 
-// Share returns a system that the tests of a package use at the same time, each in two workspaces of its own. It is not for tests
-// that change settings, projections, jobs or tables, nor for tests that compare positions of the log: other tests write too, and
-// some writes, such as that of a taken number, have no workspace to look in. The package's TestMain is [Main], which ends it.
+// Share returns a system that the tests of a package use concurrently, each in two workspaces of its own. Tests that change settings,
+// projections, jobs or tables, or compare positions of the log, cannot use it: other tests write too, and some writes, such as that of a
+// taken number, belong to no workspace. The package's TestMain is [Main], which ends it.
 func Share(t testing.TB) *Server {
 	t.Helper()
 	sharing.Do(func() {
@@ -35,7 +35,7 @@ var (
 	ended   = func() (ok bool) { return true } // cleans up after the package's last test
 )
 
-// visited returns the office for a test, with two workspaces that no other test has.
+// visited returns the server for a test, with two workspaces of its own.
 func (o *Server) visited(t testing.TB) *Server {
 	own := *o
 	own.T, own.Home, own.Abroad = t, uuid.NewString(), uuid.NewString()
@@ -78,7 +78,7 @@ func (p *packageTB) Error(args ...any) {
 	p.Log(args...)
 }
 
-// Log writes to standard error, since the first test may have ended.
+// Log writes to standard error, because the first test may have ended.
 func (p *packageTB) Log(args ...any) { fmt.Fprintln(os.Stderr, args...) }
 
 func (p *packageTB) Logf(format string, args ...any) { p.Log(fmt.Sprintf(format, args...)) }
@@ -95,7 +95,7 @@ func (p *packageTB) end() (ok bool) {
 	return p.faults == 0
 }
 
-// Clerk returns a client that may write the books of a workspace of the test's own, in the shared system.
+// Clerk returns a client that may write the books of the test's own workspace in the shared system.
 func Clerk(t testing.TB) *apitest.Client {
 	t.Helper()
 	o := Share(t)

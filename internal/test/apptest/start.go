@@ -28,7 +28,7 @@ import (
 	"bahi/migrations"
 )
 
-// MasterKey is the master key of all test systems, since their databases are copies of one.
+// MasterKey is the master key of all test systems, because their databases are copies of one.
 var MasterKey = base64.StdEncoding.EncodeToString([]byte("a master key that tests may know"))
 
 // OperatorKey is the configured key of the operator.
@@ -45,12 +45,12 @@ func Settings(t testing.TB, url string) app.Settings {
 	return s
 }
 
-// signInterval is the time between two checkpoints in tests, which may wait for one. Each look for new events is a dozen statements, in
-// every system that a test keeps open: at 20 ms they took more of the processor than the systems' other idle work.
+// signInterval is the interval of checkpoints in tests, which may wait for one. Each check for new events is a dozen statements, in every
+// open test system. At 20 ms they took more processor time than the systems' other idle work.
 const signInterval = 100 * time.Millisecond
 
-// ReadWait is how long reads in tests wait for the test's own writes, however busy the machine is. readmodels and http/api test
-// shorter waits. A request may take half a minute in all.
+// ReadWait is how long reads in tests wait for the test's own writes, even on a busy machine. readmodels and http/api test shorter waits. A
+// request may take half a minute in all.
 const ReadWait = 25 * time.Second
 
 // Database returns a database on which Bahi has run once: the tables of its projections exist.
@@ -69,7 +69,7 @@ func Database(t testing.TB) string {
 	})
 }
 
-// Migrated returns a database on which Bahi has not run. Its log has a name of its own: all test databases are copies of one.
+// Migrated returns a database on which Bahi has not run. Its log has its own id: all test databases are copies of one.
 func Migrated(t testing.TB) string {
 	t.Helper()
 	url := pgtest.Template(t, "migrated", migrations.Up)
@@ -152,7 +152,7 @@ func (o *Server) Operator() *apitest.Client { return apitest.New(o.T, o.URL, Ope
 // Anonymous returns a client without a credential.
 func (o *Server) Anonymous() *apitest.Client { return apitest.New(o.T, o.URL, "") }
 
-// ApiKey is the answer to a new key.
+// ApiKey is the response to a new key.
 type ApiKey struct {
 	ID          string            `json:"id"`
 	WorkspaceID string            `json:"workspace_id"`
@@ -165,7 +165,7 @@ type ApiKey struct {
 	Key         string            `json:"key"`
 }
 
-// Key makes an API key in a workspace; "": the operator's own.
+// Key creates an API key in a workspace; "": the operator's own.
 func (o *Server) Key(workspace, permissions string) (k ApiKey) {
 	o.T.Helper()
 	body := map[string]any{"name": "for a test", "permissions": json.RawMessage(permissions)}
@@ -194,7 +194,7 @@ func (o *Server) Reader(workspace string) *apitest.Client {
 	return apitest.New(o.T, o.URL, o.Key(workspace, `{"ledger":"read"}`).Key)
 }
 
-// Sql runs SQL on the database, past Bahi.
+// Sql runs SQL on the database, bypassing Bahi.
 func (o *Server) Sql(text string, args ...any) {
 	o.T.Helper()
 	conn, err := pgx.Connect(o.T.Context(), o.Database)
@@ -218,7 +218,7 @@ type Line struct {
 	Amount      json.Number `json:"amount"`
 }
 
-// BankRow is a row in an answer.
+// BankRow is a row in a response.
 type BankRow struct {
 	ID       int64        `json:"id"`
 	Date     string       `json:"date"`
@@ -232,7 +232,7 @@ type BankRow struct {
 	ReversedBy int64 `json:"reversed_by,omitempty"`
 }
 
-// BankAccount is an account in an answer.
+// BankAccount is an account in a response.
 type BankAccount struct {
 	ID       int64        `json:"id"`
 	Name     string       `json:"name"`
@@ -250,12 +250,12 @@ func Open(c *apitest.Client, name string) int64 {
 // Entry returns a side with one line.
 func Entry(amount string) string { return `[{"amount":` + amount + `}]` }
 
-// Deposit returns the body of a row that brings money in.
+// Deposit returns the body of a row with money on the IN side.
 func Deposit(date, amount string) string {
 	return `{"date":"` + date + `","in_entries":` + Entry(amount) + `}`
 }
 
-// Withdrawal returns the body of a row that takes money out.
+// Withdrawal returns the body of a row with money on the OUT side.
 func Withdrawal(date, amount string) string {
 	return `{"date":"` + date + `","out_entries":` + Entry(amount) + `}`
 }
@@ -266,7 +266,7 @@ func Post(c *apitest.Client, account int64, body string) (row BankRow) {
 	return row
 }
 
-// Balances returns a ledger in short: "date amount" of each row's running balance, in order.
+// Balances formats a ledger as "date amount" with each row's running balance, in order.
 func Balances(c *apitest.Client, path string) string {
 	var rows []BankRow
 	c.GET(path).Status(200).JSON(&rows)

@@ -120,7 +120,7 @@ func (x *traces) InFiles(folder string) (found []string) {
 	return found
 }
 
-// InDatabase searches every table of every schema, Postgres's own and the log included.
+// InDatabase searches every table of every schema, including Postgres's own and the log.
 func (x *traces) InDatabase(url string) (found []string) {
 	x.t.Helper()
 	conn, err := pgx.Connect(x.t.Context(), url)

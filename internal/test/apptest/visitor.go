@@ -31,7 +31,7 @@ func (o *Server) Visitor() *visitor {
 	}}}
 }
 
-// Page is a page as the browser got it.
+// Page is a page in the form in which the browser gets it.
 type Page struct {
 	t      testing.TB
 	status int

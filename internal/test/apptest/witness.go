@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FreshnessCheckers write, and check at once whether the write is in the page and in the balance. Whatever happens to the
-// tables, they must see no error, no missing row in an answer that is not marked as stale, and no answer from an earlier position
-// than the one before.
+// FreshnessCheckers write, and immediately check that the write is in the page and in the balance. Whatever happens to the tables, they
+// must see no error, no missing row in a response that is not marked as stale, and no response from an earlier position than the one
+// before.
 type FreshnessCheckers struct {
 	t   testing.TB
 	All []*witness
@@ -37,7 +37,7 @@ type witness struct {
 	http    *http.Client
 	Account int64
 	nth     int
-	open    string            // the key of a row without an answer
+	open    string            // the key of a row without a response
 	sums    []decimal.Decimal // the balance after each of its rows
 	wrote   int64             // the position of its last write
 	seen    map[string]int64  // the newest position by server
@@ -61,14 +61,14 @@ func NewWitnesses(t testing.TB, n int, servers ...string) *FreshnessCheckers {
 	return w
 }
 
-// At sets the current servers. No witness asks another one after it returns.
+// At sets the current servers. No checker calls another one after it returns.
 func (w *FreshnessCheckers) At(servers ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.servers = servers
 }
 
-// Run lets them write and read until the context ends.
+// Run makes them write and read until the context ends.
 func (w *FreshnessCheckers) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, one := range w.All {
@@ -132,15 +132,15 @@ func (one *witness) ask(server, method, path, key string, body any) (status int,
 	return answer.StatusCode, text, answer.Header, err
 }
 
-// failsf reports a failure. A request without an answer is none while the server may be away.
+// failsf reports a failure. A request without a response is none while the server may be unavailable.
 func (one *witness) failsf(err error, format string, args ...any) {
 	if err == nil || !one.w.MayBeAway.Load() {
 		one.w.t.Errorf(format+": %v", append(args, err)...)
 	}
 }
 
-// post adds a row, and repeats the request with its key until it is answered, or the context ends. A server that may be away is asked once
-// in a step, since the next one may have another address.
+// post adds a row, and repeats the request with its key until it gets a response, or the context ends. It asks a server that may be
+// unavailable once per step, because the next one may have another address.
 func (one *witness) post(ctx context.Context) (answered bool) {
 	if one.open == "" {
 		one.open = fmt.Sprintf("witness-%d-%d", one.nth, len(one.sums))
@@ -211,7 +211,7 @@ func (one *witness) readBalance(server string) {
 	}
 }
 
-// read sends a GET, and checks what is true of every answer.
+// read sends a GET, and checks the invariants of every response.
 func (one *witness) read(server, path string, into any) (http.Header, bool) {
 	status, text, header, err := one.ask(server, "GET", path, "", nil)
 	if err != nil || status != http.StatusOK {

@@ -14,7 +14,7 @@ import (
 	"bahi/internal/test/bench"
 )
 
-// TestBenchMeasuresEveryFigure runs the real benchmark, but so small that its numbers mean nothing.
+// TestBenchMeasuresEveryFigure runs the real benchmark, but so briefly that its numbers mean nothing.
 func TestBenchMeasuresEveryFigure(t *testing.T) {
 	t.Parallel()
 	programs, figures := t.TempDir(), filepath.Join(t.TempDir(), "bench.json")

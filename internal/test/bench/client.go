@@ -50,7 +50,7 @@ func Dial(ctx context.Context, address string) (*Conn, error) {
 // Close ends the connection.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// Request returns the bytes of a request, a stranger's without a key. Headers are further lines of its head.
+// Request returns the bytes of a request, an unauthenticated one without a key. headers are further lines of its head.
 func Request(method, path, key, body string, headers ...string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bahi-bench\r\nAccept: application/json\r\n", method, path)
@@ -166,7 +166,7 @@ func number(digits []byte) (n uint64) {
 	return n
 }
 
-// Load is a number of clients that each send one request after the other.
+// Load is a number of clients that each send one request after another.
 type Load struct {
 	Address  string
 	Others   []string // further servers, among which the clients are distributed
@@ -175,10 +175,10 @@ type Load struct {
 	Requests [][]byte                    // each client cycles through them from a different start
 	Keyed    bool                        // each request gets an Idempotency-Key
 	Odd      [][]byte                    // requests of every second client; nil: the same
-	Each     int                         // what a request counts as; 0: 1
+	Each     int                         // weight of a request; 0: 1
 	Answered func(client int, a Answer)  // may be nil
 	After    func(context.Context) error // runs before the time is taken; may be nil
-	Fresh    func() [][]byte             // makes the requests of a run, if they cannot be sent twice; may be nil
+	Fresh    func() [][]byte             // creates the requests of a run, if they cannot be sent twice; may be nil
 }
 
 // Run puts the load on the server. It fails at the first response that is not a success.

@@ -28,7 +28,7 @@ type Limits struct {
 
 const (
 	rowBytes  = 300
-	fewEach   = 50 // transactions of each client in a trial that finds how many fit into a round
+	fewEach   = 50 // transactions per client in a trial that finds how many fit into a round
 	insertRow = `insert into appended (payload) values (:payload);`
 )
 
@@ -46,7 +46,7 @@ func (l *Limits) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// Inserts measures transactions that insert one row of 300 bytes, for about a round. It is counted in transactions: pgbench's own clock
+// Inserts measures transactions that insert one row of 300 bytes, for about a round. It counts transactions, because pgbench's own clock
 // also runs while the clients connect, which can take a second.
 func (l *Limits) Inserts(ctx context.Context, clients int) (Sample, error) {
 	if l.rates[clients] == 0 {

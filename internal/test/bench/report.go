@@ -29,7 +29,7 @@ type Figure struct {
 	Unit     string    `json:"unit"`
 	Measured float64   `json:"measured"` // median of the rounds
 	Rounds   []float64 `json:"rounds"`
-	Limit    *Limit    `json:"limit,omitempty"` // what it is compared with
+	Limit    *Limit    `json:"limit,omitempty"` // value with which it is compared
 	Ratio    *float64  `json:"ratio,omitempty"` // median of the rounds' ratios
 	Goal     *Goal     `json:"goal,omitempty"`  // for the ratio, or for the value if there is no limit
 	Reached  *bool     `json:"reached,omitempty"`
@@ -46,7 +46,7 @@ type Limit struct {
 type Goal struct {
 	Bound  float64 `json:"bound"`
 	AtMost bool    `json:"at_most"`       // otherwise at least
-	Aim    float64 `json:"aim,omitempty"` // what we would like
+	Aim    float64 `json:"aim,omitempty"` // desired value
 }
 
 // AtLeast returns a goal.
@@ -63,7 +63,7 @@ func (g Goal) String() string {
 	return fmt.Sprintf("%s %g", sign, g.Bound)
 }
 
-// Conclude computes a figure from its rounds. Against is nil if the figure is compared with nothing.
+// Conclude computes a figure from its rounds. Against is nil if the figure has no comparison.
 func (f Figure) Conclude(rounds []float64, limit string, against []float64) Figure {
 	f.Rounds, f.Measured = rounds, Median(rounds)
 	judged := f.Measured

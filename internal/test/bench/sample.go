@@ -83,7 +83,7 @@ var (
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// Interleave alternates rounds: the limit, what is measured, the limit, …, and finally the limit. The limit has one round more.
+// Interleave alternates rounds: the limit, the measured operation, the limit, …, and finally the limit. The limit has one round more.
 func Interleave(rounds int, progress func(done, total int), limit, measured func() (Sample, error)) (limits, found Series, err error) {
 	for done := range 2*rounds + 1 {
 		run, series := limit, &limits

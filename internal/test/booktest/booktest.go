@@ -20,7 +20,7 @@ import (
 // Today is the day of the tests.
 var Today = unit.DateOf(time.Date(2025, 3, 31, 0, 0, 0, 0, time.UTC))
 
-// Grams, Percent and Rupees parse a quantity. They panic where it is none.
+// Grams, Percent and Rupees parse a quantity. They panic on an invalid one.
 var (
 	Grams   = parsed(unit.ParseGrams)
 	Percent = parsed(unit.ParsePercent)
@@ -51,7 +51,7 @@ type Wrong struct {
 	Faults []string
 }
 
-// Checks holds the checks of a ledger's entries against good and bad ones.
+// Checks compares the checks of a ledger's entries with good and bad ones.
 func Checks(t *testing.T, good []book.Entry, bad []Wrong) {
 	t.Helper()
 	for _, e := range good {
@@ -65,13 +65,13 @@ func Checks(t *testing.T, good []book.Entry, bad []Wrong) {
 // account has the rows of the tests.
 const account = 4
 
-// Add asks for a new row of today.
+// Add returns a command that adds a row of today.
 func Add[In, Out book.Entry](l *book.Ledger, in []In, out []Out) event.Command[book.Row] {
 	return book.AddRow{Ledger: l, Account: account, Today: Today,
 		RowInput: book.RowInput{Date: &Today, In: book.Entries(in), Out: book.Entries(out)}}
 }
 
-// Edit asks for other entries of a row; those of a side that is nil stay.
+// Edit returns a command that changes entries of a row; a nil side is unchanged.
 func Edit[In, Out book.Entry](l *book.Ledger, in []In, out []Out) event.Command[book.Row] {
 	c := book.EditRow{Ledger: l, Account: account, Today: Today}
 	if in != nil {
@@ -88,8 +88,8 @@ func Added[In, Out book.Entry](in []In, out []Out) book.RowAdded {
 	return book.RowAdded{Account: account, Date: Today, In: book.SideOf(in), Out: book.SideOf(out)}
 }
 
-// Laws holds a ledger to its laws with random entries: a row that is sent back as it was read does not change, and the row that
-// takes it back has ordinary entries, which count exactly what its own count on the other side.
+// Laws checks a ledger's laws with random entries. A row that is sent back unchanged does not change. The row that reverses it has ordinary
+// entries, which add exactly its sums on the other side.
 func Laws[In, Out book.Entry](t *testing.T, l *book.Ledger) {
 	t.Helper()
 	taken := 0
@@ -105,7 +105,7 @@ func Laws[In, Out book.Entry](t *testing.T, l *book.Ledger) {
 		require.Equal(t, row, must(l.Measured(stored(row)))(t))
 		in, out = must(book.EntriesOf[In](row.In))(t), must(book.EntriesOf[Out](row.Out))(t)
 		for _, c := range []event.Command[book.Row]{Edit(l, in, out), Edit[In, Out](l, in, nil), Edit[In](l, nil, out)} {
-			require.Empty(t, must(c.Decide(row))(t), "what was read is written back, and nothing changes")
+			require.Empty(t, must(c.Decide(row))(t), "writing back what was read changes nothing")
 		}
 		newIn, newOut, err := l.Mirror(row.In, row.Out)
 		require.NoError(t, err)
@@ -117,7 +117,7 @@ func Laws[In, Out book.Entry](t *testing.T, l *book.Ledger) {
 	require.Positive(t, taken)
 }
 
-// stored returns the row without what its sides count.
+// stored returns the row without the sums of its sides.
 func stored(r book.Row) book.Row {
 	r.In, r.Out = book.StoredSide(string(r.In.JSON()), book.Effect{}), book.StoredSide(string(r.Out.JSON()), book.Effect{})
 	return r
@@ -130,8 +130,8 @@ func must[T any](v T, err error) func(*rapid.T) T {
 	}
 }
 
-// taking returns no entry, or one that is taken alone. (A value of one entry may be the value that is computed in another, and would then
-// be computed when it is sent back: CONTRACT.md L6.)
+// taking returns no entry, or one that must be alone. (A value of one entry may be computed in another, and would then be computed when it
+// is sent back: CONTRACT.md L6.)
 func taking[E book.Entry](t *rapid.T, add func([]E) event.Command[book.Row]) []E {
 	for range rapid.IntRange(0, 20).Draw(t, "tries") {
 		list := []E{drawn[E](t)}
@@ -142,7 +142,7 @@ func taking[E book.Entry](t *rapid.T, add func([]E) event.Command[book.Row]) []E
 	return nil
 }
 
-// drawn returns an entry with random values in its fields.
+// drawn returns an entry with random values.
 func drawn[E book.Entry](t *rapid.T) (e E) {
 	entry := reflect.ValueOf(&e).Elem()
 	for i := range entry.NumField() {

@@ -23,8 +23,8 @@ type violation struct {
 	} `json:"nodes"`
 }
 
-// Accessible checks the page against the automatically testable rules of WCAG up to level AA and axe's best practices, or only
-// against the given rules.
+// Accessible checks the page against the automatically testable rules of WCAG up to level AA and axe's best practices, or only against the
+// given rules.
 func (p *Page) Accessible(rules ...string) {
 	p.t.Helper()
 	options := map[string]any{"resultTypes": []string{"violations"}} // axe describes no node of a rule that the page keeps

@@ -18,7 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browser is the process's Chromium. Its start takes longer than most of its tests, so it runs from the first page until [End].
+// browser is the process's Chromium. Its start takes longer than most tests, so it runs from the first page until [End].
 type browser struct {
 	mu      sync.Mutex
 	context context.Context // nil: it does not run

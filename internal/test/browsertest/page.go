@@ -25,7 +25,7 @@ import (
 
 const (
 	timeout  = 2 * time.Minute       // of a condition
-	interval = 20 * time.Millisecond // between two looks at the page
+	interval = 20 * time.Millisecond // between two checks of the page
 )
 
 // Page is a tab with its own cookies. Its methods fail the test on errors.
@@ -41,8 +41,8 @@ type Page struct {
 	broken []string
 }
 
-// Open opens a tab on the server at base until the test ends. The test fails if the browser reports an error of a script or a
-// violation of the page's policy.
+// Open opens a tab on the server at base until the test ends. The test fails if the browser reports a script error or a violation of the
+// page's policy.
 func Open(t testing.TB, base string) *Page {
 	t.Helper()
 	all := shared.join(t)
@@ -67,8 +67,8 @@ func Open(t testing.TB, base string) *Page {
 	return p
 }
 
-// hear records errors in the browser. HTTP statuses are no errors: tests cause them on purpose. Nor is what the browser only remarks, such
-// as that a field got no focus since another one had it.
+// hear records errors in the browser. It ignores HTTP statuses, which tests cause on purpose, and remarks, such as that a field got no
+// focus because another one had it.
 func (p *Page) hear(event any) {
 	var text string
 	switch e := event.(type) {
@@ -127,7 +127,7 @@ func (p *Page) Look(width, height int64, dark bool) {
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
 }
 
-// Speak sets the languages of the browser's user, the preferred first: gu,en.
+// Speak sets the languages of the browser's user, the preferred one first: gu,en.
 func (p *Page) Speak(languages string) {
 	p.t.Helper()
 	p.run(emulation.SetUserAgentOverride("Mozilla/5.0 (X11; Linux x86_64) bahi").WithAcceptLanguage(languages))
@@ -169,7 +169,7 @@ func (p *Page) Type(selector, text string) {
 		chromedp.SendKeys(selector, text, chromedp.ByQuery))
 }
 
-// Choose selects files or a folder in the field, and waits until the page has heard of it: the browser reads a folder on its own time.
+// Choose selects files or a folder in the field, and waits for the page's event: the browser reads a folder asynchronously.
 func (p *Page) Choose(selector string, paths ...string) {
 	p.t.Helper()
 	p.run(chromedp.Evaluate(`window.heard = new Promise(hear => {
@@ -219,7 +219,7 @@ func (p *Page) Is(condition string) (is bool) {
 	return is
 }
 
-// Until waits until a JavaScript condition holds, in the page of that moment.
+// Until waits until a JavaScript condition holds, in the current page.
 func (p *Page) Until(condition string) {
 	p.t.Helper()
 	for deadline := time.Now().Add(timeout); ; time.Sleep(interval) {
@@ -231,12 +231,12 @@ func (p *Page) Until(condition string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			require.Fail(p.t, "condition never held", "%s; the page says: %s", condition, p.Text("main"))
+			require.Fail(p.t, "condition never held", "%s; text of the page: %s", condition, p.Text("main"))
 		}
 	}
 }
 
-// read evaluates an expression that changes nothing. It does so again where the browser refuses, since it replaces the page.
+// read evaluates an expression without side effects. It retries if the browser refuses because the page is being replaced.
 func (p *Page) read(expression string, into any) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, timeout)

@@ -24,7 +24,7 @@ func (p *Page) with(modifier input.Modifier, key string) {
 	p.run(chromedp.KeyEvent(key, chromedp.KeyModifiers(modifier)))
 }
 
-// Phone makes the window that of a phone whose screen feels fingers.
+// Phone makes the window that of a phone with a touch screen.
 func (p *Page) Phone() {
 	p.t.Helper()
 	p.Look(360, 740, false)

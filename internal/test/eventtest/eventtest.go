@@ -1,6 +1,6 @@
 // Package eventtest tests rules: given these events, when this command, then those events.
 //
-// It seals, encodes and decodes each event before folding it, as the log does. So an event that is missing from its kind, or whose payload
+// Like the log, it seals, encodes and decodes each event before folding it. So an event that is missing from its kind, or whose payload
 // loses something, fails here.
 package eventtest
 
@@ -30,7 +30,7 @@ func Given[S any](t *testing.T, kind *event.Kind[S], events ...event.Event[S]) *
 	return h
 }
 
-// And returns the history with more events, and does not change the original.
+// And returns the history with more events. The original does not change.
 func (h *History[S]) And(events ...event.Event[S]) *History[S] {
 	h.t.Helper()
 	all := append(append([]event.Event[S]{}, h.events...), events...)
@@ -79,7 +79,7 @@ func (c *Case[S]) Then(events ...event.Event[S]) {
 	})
 }
 
-// ThenNothing requires that the command changes nothing.
+// ThenNothing requires that the command decides no events.
 func (c *Case[S]) ThenNothing() {
 	c.run(func(t *testing.T, decided []event.Event[S], err error) {
 		t.Helper()
@@ -142,7 +142,7 @@ func throughTheLog[S any](t *testing.T, kind *event.Kind[S], e event.Event[S], a
 	return r
 }
 
-// seal replaces the vault. Its boxes are equal for equal texts, and not secret.
+// seal replaces the vault. Its ciphertexts are equal for equal texts, and not secret.
 func seal[S any](t *testing.T, events []event.Event[S]) []event.Event[S] {
 	t.Helper()
 	sealed, err := event.MapSealed(events, func(fields []*event.Sealed) error {

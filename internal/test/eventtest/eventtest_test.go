@@ -55,7 +55,7 @@ func (e wrote) Evolve(s state) state {
 var kind = event.NewKind("sample", event.Of[counted]("Counted", 1), event.Of[placed]("Placed", 1),
 	event.Of[wrote]("Wrote", 1), event.Of[lossy]("Lossy", 1), event.Of[mailed]("Mailed", 1))
 
-// decide is a command that returns what it is told to.
+// decide is a command with a fixed result.
 type decide struct {
 	events []event.Event[state]
 	err    error

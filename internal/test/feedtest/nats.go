@@ -21,7 +21,7 @@ import (
 
 // NATS is a server that keeps its folder and its port across restarts.
 type NATS struct {
-	Address string // as an operator gives it
+	Address string // in the form in which an operator configures it
 
 	t       testing.TB
 	options server.Options

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Fault is a deviation of the provider from the standard or from good manners.
+// Fault is a deviation of the provider from the standard or from common practice.
 type Fault string
 
 // The faults. A faulty ID token is signed with the provider's key, unless the fault is its signature.
 const (
-	ConsentDenied         Fault = "the person says no"
+	ConsentDenied         Fault = "the person refuses"
 	WrongState            Fault = "another state comes back"
-	WrongResponseIssuer   Fault = "the answer names another issuer" // the parameter iss of RFC 9207
+	WrongResponseIssuer   Fault = "the response names another issuer" // the parameter iss of RFC 9207
 	NoAccessToken         Fault = "no access token"
 	NoIDToken             Fault = "no ID token"
 	WrongNonce            Fault = "another nonce"
@@ -26,7 +26,7 @@ const (
 	NoExpiry              Fault = "no expiry"
 	NoSubject             Fault = "no subject"
 	EndlessSubject        Fault = "a subject of 256 bytes"
-	EmailIsNumber         Fault = "an email that is no text"
+	EmailIsNumber         Fault = "an email that is not a text"
 	Unsigned              Fault = "alg none"
 	SignedByPublicKey     Fault = "HMAC with the public key"
 	SignedByUnknownKey    Fault = "a key that is not published"
@@ -39,7 +39,7 @@ const (
 	WrongUserinfoSubject  Fault = "userinfo about another subject"
 	WrongDiscoveredIssuer Fault = "discovery names another issuer"
 	PlainTokenEndpoint    Fault = "discovery names a token endpoint without TLS"
-	SecretInBodyOnly      Fault = "the client's secret is taken in the body only"
+	SecretInBodyOnly      Fault = "the client's secret is accepted in the body only"
 )
 
 // Misbehave sets the provider's faults; without arguments it behaves again.
@@ -76,13 +76,13 @@ type Trouble string
 // The troubles.
 const (
 	Fails     Trouble = "answers 500"
-	Refuses   Trouble = "answers 403 without a word"
+	Refuses   Trouble = "responds 403 without a body"
 	Throttles Trouble = "answers 429"
-	Redirects Trouble = "answers 307 to itself"
+	Redirects Trouble = "responds 307 to itself"
 	HangsUp   Trouble = "closes the connection"
-	Hangs     Trouble = "answers only when nobody waits any more"
-	Floods    Trouble = "answers with more than anybody wants"
-	Babbles   Trouble = "answers 200 with what is no JSON"
+	Hangs     Trouble = "responds only after the client has gone"
+	Floods    Trouble = "responds with too many bytes"
+	Babbles   Trouble = "responds 200 with invalid JSON"
 )
 
 type trouble struct {
@@ -128,7 +128,7 @@ func (p *Provider) visit(e Endpoint) Trouble {
 	return now.kind
 }
 
-// orTrouble serves an endpoint, or fails as the test asked.
+// orTrouble serves an endpoint, or fails as the test has set.
 func (p *Provider) orTrouble(e Endpoint, serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch p.visit(e) {

@@ -24,8 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// User is a person with an account at the provider. An empty field leaves its claim out; EmailVerified is left out with
-// Email.
+// User is a person with an account at the provider. An empty field omits its claim; EmailVerified is omitted with Email.
 type User struct {
 	Subject       string
 	Email         string
@@ -62,7 +61,7 @@ type signingKey struct {
 	key crypto.Signer
 }
 
-// grant is one consent: what the client asked for, who consented, and whether the code is still good.
+// grant is one consent: the client's request, the person, and whether the code is still valid.
 type grant struct {
 	user        User
 	redirectURI string
@@ -82,7 +81,7 @@ func New(t testing.TB) *Provider {
 	p.Rotate("ES256")
 	p.server = httptest.NewServer(p.routes())
 	t.Cleanup(func() {
-		p.server.CloseClientConnections() // Some may still wait for a slow answer.
+		p.server.CloseClientConnections() // Some may still wait for a slow response.
 		p.server.Close()
 	})
 	return p
@@ -94,7 +93,7 @@ func (p *Provider) Issuer() string { return p.server.URL }
 // URL returns the address of an endpoint.
 func (p *Provider) URL(e Endpoint) string { return p.server.URL + string(e) }
 
-// NextUser sets who consents from now on.
+// NextUser sets the person who consents from now on.
 func (p *Provider) NextUser(u User) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,8 +128,8 @@ func newKey(t testing.TB, alg string) signingKey {
 	return signingKey{rand.Text(), alg, key}
 }
 
-// Consent acts as the browser of a signed-in person who agrees: it follows the URL, and returns the address that the provider
-// redirects it to.
+// Consent acts as the browser of a signed-in person who consents. It follows the URL, and returns the address to which the provider
+// redirects it.
 func (p *Provider) Consent(consentURL string) *url.URL {
 	p.t.Helper()
 	browser := &http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

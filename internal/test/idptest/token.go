@@ -102,7 +102,7 @@ func atHash(alg, access string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:len(sum)/2])
 }
 
-// must panics at an error that only a mistake in this package causes. The response then breaks off: a handler must not fail a test.
+// must panics at an error that only a mistake in this package causes. The response then breaks off, because a handler must not fail a test.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

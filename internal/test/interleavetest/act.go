@@ -1,5 +1,5 @@
-// Package interleavetest runs commands step by step, in any order of their steps, for tests. A command stops before each read of
-// the log and before each append, until the test lets it continue.
+// Package interleavetest runs commands step by step, in any order of their steps, for tests. A command stops before each read of the log
+// and before each append, until the test continues it.
 package interleavetest
 
 import (
@@ -17,15 +17,15 @@ type Act struct {
 	Err  error // of an act that is done
 
 	paused chan struct{}
-	lives  chan bool // the answer to a pause
+	lives  chan bool // the result of a pause
 	done   chan error
 	reads  bool // its next step only reads
-	dead   bool // its process has died: nothing that it does later takes effect
+	dead   bool // its process has died: its later steps have no effect
 }
 
 type actKey struct{}
 
-// Pause stops the act of the context until the test lets it continue. Without an act, it does nothing.
+// Pause stops the act of the context until the test continues it. Without an act, it does nothing.
 func Pause(ctx context.Context) error { return pause(ctx, false) }
 
 // pause is [Pause] before a step that perhaps only reads.
@@ -45,7 +45,7 @@ func pause(ctx context.Context, reads bool) error {
 	return nil
 }
 
-// Begin starts an act. The caller must wait for it by [Act.Waits].
+// Begin starts an act. The caller must wait for it with [Act.Waits].
 func Begin(ctx context.Context, what string, do func(ctx context.Context) error) *Act {
 	a := &Act{What: what, paused: make(chan struct{}), lives: make(chan bool), done: make(chan error, 1)}
 	go func() { a.done <- do(context.WithValue(ctx, actKey{}, a)) }()
@@ -62,10 +62,10 @@ func (a *Act) Waits() bool {
 	}
 }
 
-// Continue lets a stopped act continue, and waits until it has stopped again. It returns false if the act is done.
+// Continue continues a stopped act, and waits until it stops again. It returns false if the act is done.
 func (a *Act) Continue() bool { return a.answer(true) }
 
-// Die lets the process of a stopped act die. It returns false if the act is done.
+// Die ends the process of a stopped act. It returns false if the act is done.
 func (a *Act) Die() bool { return a.answer(false) }
 
 func (a *Act) answer(lives bool) bool {
@@ -96,14 +96,14 @@ func Orders(run func(choose func(n int) int)) {
 	}
 }
 
-// step is a step of an act or, if it hears, of a node's subscriber.
+// step is a step of an act or, if hears is set, of a node's subscriber.
 type step struct {
 	nth          int // of the act or of the node
 	hears, reads bool
 }
 
-// before reports whether a and b, which follows, have the same result in the other order, and a should be first. If each act has the node
-// of its number, an act's reads depend on what its own node hears, and on what others write.
+// before reports whether a and its successor b have the same result in the other order, and a should be first. If each act has the node of
+// its number, an act's reads depend only on its own node's subscriber and on others' writes.
 func (a step) before(b step) bool {
 	switch {
 	case a.hears:
@@ -115,7 +115,7 @@ func (a step) before(b step) bool {
 	}
 }
 
-// steps returns the steps that may be next. It returns none if all acts are done.
+// steps returns the possible next steps, none if all acts are done.
 func steps(acts []*Act, nodes []*Node) (all []step) {
 	for i, a := range acts {
 		if a != nil {
@@ -130,8 +130,8 @@ func steps(acts []*Act, nodes []*Node) (all []step) {
 	return all
 }
 
-// Run lets acts do steps in the order that choose says, until all are done. It is a step, too, that a node hears of new events.
-// If brief, Run may find that an order only swaps steps of another one that do not depend on each other. It returns false then.
+// Run runs acts in the order of choose, until all are done. A node's receipt of new events is a step too. If brief, Run returns false when
+// it detects that an order only swaps independent steps of another one.
 func Run(acts []*Act, nodes []*Node, brief bool, choose func(n int) int) bool {
 	waiting := slices.Clone(acts)
 	for i, a := range acts {

@@ -51,7 +51,7 @@ func (l *Log) head() event.Position {
 	return event.Position(len(l.events))
 }
 
-// append appends a transaction with exact expectations. It refuses one whose events do not say how many of it follow.
+// append appends a transaction with exact expectations. It refuses one whose events have wrong numbers of later events.
 func (l *Log) append(t eventstore.Transaction) (done eventstore.Appended, err error) {
 	if err := t.Check(); err != nil {
 		return done, err
@@ -90,7 +90,7 @@ func (l *Log) append(t eventstore.Transaction) (done eventstore.Appended, err er
 	return done, nil
 }
 
-// expect returns an error if a stream is not where it is expected and has changed after asOf.
+// expect returns an error if a stream is not at its expected revision and has changed after asOf.
 func (l *Log) expect(stream string, expected eventstore.Expected, asOf event.Position) error {
 	held := l.streams[stream]
 	actual := int64(len(held)) - 1
@@ -101,11 +101,11 @@ func (l *Log) expect(stream string, expected eventstore.Expected, asOf event.Pos
 }
 
 // Node is one process's connection to a log. Its calls are steps of acts, except those for numbers, which a process makes while it holds a
-// lock. Subscribers hear of events when the test says so.
+// lock. The test decides when subscribers receive events.
 type Node struct {
 	*Log
 
-	Answers bool // an act also stops between an append and its answer
+	Answers bool // an act also stops between an append and its result
 
 	hear  chan chan struct{}
 	heard event.Position
@@ -114,10 +114,10 @@ type Node struct {
 // NewNode returns a new process's connection to a log.
 func NewNode(l *Log) *Node { return &Node{Log: l, hear: make(chan chan struct{}), heard: l.head()} }
 
-// Late reports whether the node's subscriber has something to hear.
+// Late reports whether the node's subscriber has unread events.
 func (n *Node) Late() bool { return n.heard < n.head() }
 
-// Hear gives the node's only subscriber all new events, and waits until it has processed them.
+// Hear passes all new events to the node's only subscriber, and waits until it has processed them.
 func (n *Node) Hear() {
 	done := make(chan struct{})
 	n.hear <- done

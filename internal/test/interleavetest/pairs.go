@@ -17,7 +17,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// Suite is commands to run at once, in processes of a type.
+// Suite has commands to run concurrently, in processes of a type.
 type Suite[P any] struct {
 	Log      *Log // before the commands; each run has a copy of it
 	Commands []Command[P]
@@ -26,23 +26,23 @@ type Suite[P any] struct {
 	Start func(ctx context.Context, n *Node) (P, *commands.Handler, error)
 	// Broken returns the rules that a log breaks.
 	Broken func(events []event.Stored) ([]string, error)
-	// Same returns a payload without what may differ between two runs that are the same otherwise. Nil: nothing may.
+	// Same returns a payload without values that may differ between two otherwise equal runs. Nil: none may.
 	Same func(e event.Stored) string
 }
 
-// Command is a command of a suite. What it returns must not depend on positions.
+// Command is a command of a suite. Its result must not depend on positions.
 type Command[P any] struct {
 	Name string
 	Once bool // a second time, it is refused or replayed, and appends nothing
 	Do   func(ctx context.Context, p P, dryRun bool) (any, error)
 }
 
-// Outcome returns an outcome without what depends on positions and times, for a [Command].
+// Outcome returns an outcome, without positions and times, for a [Command].
 func Outcome[S any](out commands.Outcome[S], err error) (any, error) {
 	return commands.Outcome[S]{ID: out.ID, State: out.State, Revision: out.Revision, Changed: out.Changed, Replayed: out.Replayed}, err
 }
 
-// round is a run of some commands, each in a process of its own or in one of a few.
+// round is a run of some commands, each in its own process or in one of a few.
 type round[P any] struct {
 	t     require.TestingT
 	suite *Suite[P]
@@ -75,7 +75,7 @@ func (s *Suite[P]) round(ctx context.Context, t require.TestingT, processes int)
 	return r
 }
 
-// do carries out a command, and returns its outcome as text. Only refusals are errors that it expects.
+// do runs a command, and returns its outcome as text. It expects no errors but refusals.
 func (r *round[P]) do(ctx context.Context, c Command[P], process int) (string, error) {
 	out, err := c.Do(ctx, r.procs[process], false)
 	if refused, ok := errors.AsType[*fault.Error](err); ok && !errors.Is(err, commands.ErrBusy) {
@@ -97,10 +97,10 @@ func (r *round[P]) keepsRules(what func() string) {
 	}
 }
 
-// effects is between the outcomes and the effects of commands.
+// effects separates the outcomes from the effects of commands.
 const effects = "\n  appended:"
 
-// result returns what commands returned, and what the round has appended.
+// result returns the results of the commands and the round's events.
 func (r *round[P]) result(outs []string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n  %s%s", strings.Join(outs, "\n  "), effects)
@@ -117,9 +117,9 @@ func (r *round[P]) result(outs []string) string {
 	return text.String()
 }
 
-// Pairs runs each two commands, also one with itself, in all orders of their steps. Each has a process of its own, whose cache is empty at
-// first, or has what the command reads. In the second case, it also matters when the process hears of events. What two commands return
-// and append must be what they return and append one after the other, in one of both orders.
+// Pairs runs each two commands, even one with itself, in all orders of their steps. Each has its own process, whose cache is empty at
+// first, or has what the command reads. In the second case, the time when the process receives events matters too. The results and events
+// of two commands must be those of running one after the other, in one of both orders.
 func (s *Suite[P]) Pairs(t *testing.T) {
 	runs := 0
 	for i, a := range s.Commands {
@@ -177,7 +177,7 @@ func (s *Suite[P]) pair(
 	if warm {
 		hears = r.nodes
 		for i, c := range pair {
-			_, _ = c.Do(t.Context(), r.procs[i], true) // what it returns does not matter
+			_, _ = c.Do(t.Context(), r.procs[i], true) // its result does not matter
 		}
 	}
 	for i, c := range pair {

@@ -12,22 +12,22 @@ import (
 	"bahi/eventstore/journal"
 )
 
-// Fault is what goes wrong with an append.
+// Fault is a fault of an append.
 type Fault int
 
-// The faults. After Unreplicated and Dropped, the server counts the append as the next ones come, but nobody can read it yet.
+// The faults. After Unreplicated and Dropped, the server counts the append when the next ones come, but nobody can read it yet.
 const (
 	None         Fault = iota
-	LostRequest        // the append is not written, and the caller gets no answer
-	LostAnswer         // it is written, and the caller gets no answer
-	Late               // it is written just before the next append, and the caller gets no answer
-	Unreplicated       // it is written after the next two appends, and the caller gets no answer
-	Dropped            // it is dropped after the next two appends, and the caller gets no answer
-	NotSent            // the server is not reached
-	Silent             // the server does not answer until the caller gives up
+	LostRequest        // the append is not written, and the caller gets no response
+	LostAnswer         // it is written, and the caller gets no response
+	Late               // it is written just before the next append, and the caller gets no response
+	Unreplicated       // it is written after the next two appends, and the caller gets no response
+	Dropped            // it is dropped after the next two appends, and the caller gets no response
+	NotSent            // the server is unreachable
+	Silent             // the server does not respond until the caller gives up
 )
 
-// Faults lists the faults after which a caller that tries again has an answer.
+// Faults lists the faults after which a retry gets a response.
 var Faults = []Fault{LostRequest, LostAnswer, Late, Unreplicated, Dropped, NotSent}
 
 // write is an append to a stream.
@@ -40,7 +40,7 @@ type write struct {
 // Server implements [journal.Server].
 type Server struct {
 	MaxBytes int                             // of an append
-	Written  func(stream string, events int) // is called after each append that is answered with success, before the answer
+	Written  func(stream string, events int) // called after each successful append, before the response
 
 	mu      sync.Mutex
 	streams map[string][]event.Stored
@@ -55,7 +55,7 @@ type Server struct {
 // New returns a server with the vendor's default limit.
 func New() *Server { return &Server{MaxBytes: 1 << 20, streams: map[string][]event.Stored{}} }
 
-// Fail lets the next appends fail, one after the other.
+// Fail makes the next appends fail, one after another.
 func (s *Server) Fail(faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package khatapages draws khata pages whose entries are known, to measure what is read of them, for tests.
+// Package khatapages draws khata pages with known entries, to measure the recognition, for tests.
 package khatapages
 
 import (
@@ -33,7 +33,7 @@ const (
 	Gujarati
 )
 
-// Style says how a page looks.
+// Style is the look of a page.
 type Style struct {
 	Script  int
 	Digits  bool // of the script; else ASCII
@@ -51,13 +51,13 @@ type Style struct {
 	Party   string
 }
 
-// Row is a line of a page, with its numbers as they are in the books; "" for none.
+// Row is a line of a page, with its numbers in the form of the books; "" for none.
 type Row struct {
 	Side, Date, Item, Weight, Touch, Fine, Amount string
 }
 
 const (
-	width, height = 1654, 2339 // A4 at 200 dots an inch
+	width, height = 1654, 2339 // A4 at 200 dots per inch
 	size          = 27
 	leading       = 56
 )
@@ -294,7 +294,7 @@ type scriptRun struct {
 	text   []rune
 }
 
-// runs splits a text by scripts. A space belongs to the run before it.
+// runs splits a text by script. A space belongs to the previous run.
 func runs(text string) (all []scriptRun) {
 	for _, c := range text {
 		script := Latin
@@ -341,7 +341,7 @@ func (p *page) fill(o font.GlyphOutline, x, y, scale float32) {
 	z.Draw(p.img, image.Rect(left, top, left+box, top+box), image.NewUniform(color.Gray{25}), image.Point{})
 }
 
-// turned returns a picture turned by some degrees around its middle.
+// turned returns a picture rotated by some degrees around its middle.
 func turned(from *image.Gray, degrees float64) *image.Gray {
 	to := image.NewGray(from.Rect)
 	sin, cos := math.Sincos(-degrees * math.Pi / 180)

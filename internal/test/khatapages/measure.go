@@ -8,16 +8,16 @@ import (
 	"bahi/domain/unit"
 )
 
-// Score counts what was read of pages. A field's share is of the rows that were found.
+// Score counts the results of reading pages. A field's share is of the rows that were found.
 type Score struct {
-	True, Read int // rows of the pages, and entries that were read
+	True, Read int // rows of the pages, and entries read
 	Rows       int // rows with the right side and numbers
 	Wrong      int // entries above 0.6 of which a number or the date is wrong
 
 	Side, Date, Item, Weight, Amount, Of int // of rows that were found: one entry for each, in order
 }
 
-// Recall is the share of the rows that were read right, in percent.
+// Recall is the share of rows that were read correctly, in percent.
 func (s Score) Recall() int { return 100 * s.Rows / max(1, s.True) }
 
 // Precision is the share of the entries that are right, in percent.
@@ -37,10 +37,10 @@ func (s Score) String() string {
 		s.True, s.Rows, s.Recall(), s.Precision(), share(s.Side), share(s.Date), share(s.Item), share(s.Weight), share(s.Amount), s.Wrong)
 }
 
-// sure is the confidence above which nothing may be wrong (CONTRACT.md R1).
+// sure is the confidence above which no value may be wrong (CONTRACT.md R1).
 const sure = 6 * unit.Whole / 1000
 
-// Compare matches what was read with a page's rows: as many as possible, in the order of their sides.
+// Compare matches the entries read with a page's rows: as many as possible, in the order of their sides.
 func Compare(rows []Row, entries []khatapage.Entry) (s Score) {
 	s.True, s.Read = len(rows), len(entries)
 	for _, e := range entries {
@@ -140,7 +140,7 @@ func (s *Score) count(truth, read Row, sure bool) {
 	}
 }
 
-// Styles are the looks of the pages that are measured: clean ones, and noisy ones.
+// Styles are the looks of the measured pages: clean and noisy ones.
 func Styles() (clean, noisy []Style) {
 	for script := Latin; script <= Gujarati; script++ {
 		for _, sides := range []int{1, 2} {

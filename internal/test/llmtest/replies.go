@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Silent takes the request and never answers.
+// Silent reads the request and never responds.
 var Silent Reply
 
-// Says returns an answer with a text.
+// Says returns a response with a text.
 func Says(text string) Reply { return message(map[string]any{"content": text}, "stop") }
 
-// SaysInParts returns an answer with a text in parts.
+// SaysInParts returns a response with a text in parts.
 func SaysInParts(texts ...string) Reply {
 	parts := make([]any, len(texts))
 	for i, text := range texts {
@@ -25,26 +25,26 @@ func SaysInParts(texts ...string) Reply {
 	return message(map[string]any{"content": parts}, "stop")
 }
 
-// Cuts returns an answer with the beginning of a text.
+// Cuts returns a response with the beginning of a text.
 func Cuts(text string) Reply { return message(map[string]any{"content": text}, "length") }
 
-// Refuses returns an answer with a refusal.
+// Refuses returns a response with a refusal.
 func Refuses() Reply {
 	return message(map[string]any{"content": nil, "refusal": "I cannot help with that."}, "stop")
 }
 
-// Filters returns an answer with nothing, since a filter forbids it.
+// Filters returns an empty response of a content filter.
 func Filters() Reply { return message(map[string]any{"content": ""}, "content_filter") }
 
-// Call is a tool that the model asks for.
+// Call is a model's call of a tool.
 type Call struct {
-	ID        string // empty: the server leaves it out
+	ID        string // empty: the server omits it
 	Name      string
 	Arguments string // JSON
 	Object    bool   // the arguments are sent as an object, not as a string
 }
 
-// Calls returns an answer with calls of tools.
+// Calls returns a response with calls of tools.
 func Calls(calls ...Call) Reply {
 	sent := make([]any, len(calls))
 	for i, c := range calls {
@@ -72,7 +72,7 @@ func message(m map[string]any, finished string) Reply {
 	return Raw("application/json", string(text))
 }
 
-// Vectors returns an answer with a vector for each text; the last text's comes first.
+// Vectors returns a response with a vector for each text; the last text's comes first.
 func Vectors(length int) Reply {
 	return func(w http.ResponseWriter, r *http.Request, asked Request) {
 		var data []string
@@ -84,7 +84,7 @@ func Vectors(length int) Reply {
 	}
 }
 
-// Fails returns an answer with a status and an error that names a parameter, "" for none.
+// Fails returns a response with a status and an error that names a parameter, "" for none.
 func Fails(status int, code, param string) Reply {
 	return func(w http.ResponseWriter, _ *http.Request, asked Request) {
 		e := map[string]any{"message": "it failed for " + asked.Key, "type": "invalid_request_error", "code": code, "param": nil}
@@ -98,7 +98,7 @@ func Fails(status int, code, param string) Reply {
 	}
 }
 
-// FailsWith returns an answer with a status and a body.
+// FailsWith returns a response with a status and a body.
 func FailsWith(status int, body string) Reply {
 	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
 		w.WriteHeader(status)
@@ -106,7 +106,7 @@ func FailsWith(status int, body string) Reply {
 	}
 }
 
-// TooMany returns an answer with status 429 and the time after which another try may follow, in seconds.
+// TooMany returns a response with status 429 and the time after which another try may follow, in seconds.
 func TooMany(after string) Reply {
 	return func(w http.ResponseWriter, r *http.Request, asked Request) {
 		w.Header().Set("Retry-After", after)
@@ -121,7 +121,7 @@ func Redirects(to string) Reply {
 	}
 }
 
-// Raw returns an answer with status 200 and a body.
+// Raw returns a response with status 200 and a body.
 func Raw(contentType, body string) Reply {
 	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -129,7 +129,7 @@ func Raw(contentType, body string) Reply {
 	}
 }
 
-// Huge returns an answer with a text of so many bytes, which are few on the wire.
+// Huge returns a response with a text of so many bytes, which are few on the wire.
 func Huge(bytes int) Reply {
 	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -147,10 +147,10 @@ func Huge(bytes int) Reply {
 	}
 }
 
-// HangsUp ends the connection without an answer.
+// HangsUp closes the connection without a response.
 func HangsUp(http.ResponseWriter, *http.Request, Request) { panic(http.ErrAbortHandler) }
 
-// BreaksOff ends the connection in the middle of an answer.
+// BreaksOff closes the connection in the middle of a response.
 func BreaksOff(w http.ResponseWriter, _ *http.Request, _ Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = io.WriteString(w, `{"choices":[{"message":{"con`)
@@ -158,7 +158,7 @@ func BreaksOff(w http.ResponseWriter, _ *http.Request, _ Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// Trickles sends the beginning of an answer, and the rest never.
+// Trickles sends the beginning of a response, and never the rest.
 func Trickles(w http.ResponseWriter, r *http.Request, _ Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = io.WriteString(w, `{"choices":[`)
@@ -166,10 +166,10 @@ func Trickles(w http.ResponseWriter, r *http.Request, _ Request) {
 	<-r.Context().Done()
 }
 
-// WithoutSchemas refuses requests for an answer with a schema, and answers others by reply.
+// WithoutSchemas refuses requests with a schema for the answer, and passes others to reply.
 func WithoutSchemas(reply Reply) Reply { return without("json_schema", reply) }
 
-// WithoutJSON refuses requests for JSON of any kind, and answers others by reply.
+// WithoutJSON refuses requests for JSON of any kind, and passes others to reply.
 func WithoutJSON(reply Reply) Reply { return without("json_schema json_object", reply) }
 
 func without(formats string, reply Reply) Reply {
@@ -182,7 +182,7 @@ func without(formats string, reply Reply) Reply {
 	}
 }
 
-// Wants refuses the parameters of older models, and answers others by reply.
+// Wants refuses the parameters of older models, and passes other requests to reply.
 func Wants(reply Reply) Reply {
 	return func(w http.ResponseWriter, r *http.Request, asked Request) {
 		switch {

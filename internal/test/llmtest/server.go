@@ -1,4 +1,4 @@
-// Package llmtest is a real server of the OpenAI protocol for tests, over HTTP on loopback. It answers by a script, and misbehaves in it.
+// Package llmtest is a real server of the OpenAI protocol for tests, over HTTP on loopback. It follows a script of responses and faults.
 //
 //	server := llmtest.New(t, llmtest.TooMany("0"), llmtest.Says(`{"entries": []}`))
 //	client, err := llm.New(llm.Config{BaseURL: server.URL, Model: "m"})
@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// Request is what a client asked.
+// Request is a client's request.
 type Request struct {
 	Path           string
 	Key            string // of the Authorization header
@@ -52,7 +52,7 @@ func (m Message) Text() (text string) {
 	return text
 }
 
-// Reply writes an answer to a request.
+// Reply writes a response to a request.
 type Reply func(w http.ResponseWriter, r *http.Request, asked Request)
 
 // Server is the server.
@@ -66,8 +66,8 @@ type Server struct {
 	asked  []Request
 }
 
-// New starts a server with the answers to its first requests, and stops it when the test ends. Further requests fail with status 500,
-// unless [Server.Always] says otherwise.
+// New starts a server with the responses to its first requests, and stops it when the test ends. Further requests fail with status 500,
+// unless [Server.Always] sets a response.
 func New(t testing.TB, script ...Reply) *Server {
 	s := &Server{ended: make(chan struct{}), script: script, always: Fails(http.StatusInternalServerError, "nothing_scripted", "")}
 	server := httptest.NewServer(http.HandlerFunc(s.serve))
@@ -79,14 +79,14 @@ func New(t testing.TB, script ...Reply) *Server {
 	return s
 }
 
-// Then adds answers to the script.
+// Then adds responses to the script.
 func (s *Server) Then(replies ...Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.script = append(s.script, replies...)
 }
 
-// Always sets the answer after the script's end.
+// Always sets the response after the script's end.
 func (s *Server) Always(reply Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

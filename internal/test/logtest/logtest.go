@@ -1,4 +1,4 @@
-// Package logtest keeps what a program logs, for tests.
+// Package logtest collects a program's log, for tests.
 package logtest
 
 import (

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Document is what was read back.
+// Document has the texts that were read back.
 type Document struct {
 	Raw   []byte
 	Pages [][]Placed
@@ -35,8 +35,8 @@ var (
 	shows    = regexp.MustCompile(`BT (-?[\d.]+) (-?[\d.]+) Td \(`)
 )
 
-// Read returns the strings of what gofpdf wrote: it follows the cross-reference table, inflates the pages and decodes
-// their strings, which are UTF-16 as the ToUnicode maps say. So the tests need no program beside them.
+// Read returns the strings of gofpdf's output. It follows the cross-reference table, inflates the pages and decodes their strings, which
+// are UTF-16 by the ToUnicode maps. So the tests need no other program.
 func Read(t testing.TB, raw []byte) Document {
 	t.Helper()
 	d := Document{t: t, Raw: raw}

@@ -30,9 +30,9 @@ func DB(t testing.TB) string {
 	return s.clone(t, "template1")
 }
 
-// Template returns the URL of a new database, which is dropped when the test ends. It is a copy of one on which migrate has run, once
-// for each name in a run of go test: a name means the same in all packages. migrate must leave no connection open: Postgres does not copy
-// a database in use.
+// Template returns the URL of a new database, which is dropped when the test ends. It is a copy of one on which migrate has run, once for
+// each name in a run of go test: a name means the same in all packages. migrate must leave no connection open, because Postgres does not
+// copy a database in use.
 func Template(t testing.TB, name string, migrate func(ctx context.Context, url string) error) string {
 	t.Helper()
 	s := shared(t)
@@ -65,8 +65,8 @@ func Cluster(t testing.TB) *pgcluster.Cluster {
 	return c
 }
 
-// Dir returns an empty folder for a data folder. t.TempDir is not fit for one: as root, another user runs Postgres in it and must be
-// able to enter. Dir is removed when the test ends, after the cleanups that were registered later.
+// Dir returns an empty folder for a data folder. t.TempDir is unsuitable: as root, another user runs Postgres in it and must be able to
+// enter. Dir is removed when the test ends, after the cleanups that were registered later.
 func Dir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(parent(), "bahi-")
@@ -132,8 +132,8 @@ func open() (*server, error) {
 	return s, s.sweep(ctx)
 }
 
-// parent returns the folder for temporary files: Linux's in memory if it has room and TMPDIR names no other. ext4 does not use the inode
-// of a deleted file for some seconds and looks at each of those when it makes a file, and databases of 700 files come and go.
+// parent returns the folder for temporary files: Linux's in memory if it has space and TMPDIR names no other. ext4 reserves the inode of a
+// deleted file for some seconds and checks each when it creates a file, and databases of 700 files come and go.
 func parent() string {
 	var fs syscall.Statfs_t
 	if os.Getenv("TMPDIR") == "" && syscall.Statfs(memory, &fs) == nil && fs.Bavail*uint64(fs.Bsize) >= roomInMemory {
@@ -148,13 +148,13 @@ const (
 )
 
 // folder returns the cluster's folder, one for each user and boot of the machine: after a power cut, a cluster that does not sync may be
-// broken.
+// corrupt.
 func folder() (string, error) {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // Only Linux has it; elsewhere /tmp is emptied at boot.
 	name := fmt.Sprintf("bahi-pgtest-%d-%.8s", os.Getuid(), boot)
 	dir := filepath.Join(parent(), strings.TrimRight(name, "-"))
 	if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, os.ErrExist) { // As root, another user must enter.
-		return "", fmt.Errorf("make the test cluster's folder: %w", err)
+		return "", fmt.Errorf("create the test cluster's folder: %w", err)
 	}
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -167,7 +167,7 @@ func folder() (string, error) {
 	return dir, nil
 }
 
-// sweep drops the databases of ended test processes. A process cannot drop its own templates: it does not know its end.
+// sweep drops the databases of ended test processes. A process cannot drop its own templates, because it does not know its end.
 func (s *server) sweep(ctx context.Context) error {
 	rows, err := s.pool.Query(ctx, `select datname::text from pg_database where datname ~ '^test_[0-9]+_'`)
 	if err != nil {
@@ -192,7 +192,7 @@ func (s *server) name() string {
 	return fmt.Sprintf("test_%d_%d", os.Getpid(), s.databases.Add(1))
 }
 
-// template returns the database of that name which is only copied. The first process of a run of go test creates it for all.
+// template returns the database of that name that is only copied. The first process of a run of go test creates it for all.
 func (s *server) template(name string, migrate func(context.Context, string) error) (string, error) {
 	ctx := context.Background() // It serves every test of the process, not only the first.
 	run, ok := currentRun()
@@ -231,8 +231,8 @@ type goRun struct {
 	began string // a number may be used again
 }
 
-// currentRun returns the run of go test whose packages are all compiled from the same files; false where this process is no part of one, or
-// the system does not say.
+// currentRun returns the run of go test whose packages are all compiled from the same files; false if this process is not part of one, or
+// the system does not report it.
 func currentRun() (r goRun, ok bool) {
 	r.pid = os.Getppid()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.pid)) // proc(5): pid, (command), and from the third on fields without spaces
@@ -246,7 +246,7 @@ func currentRun() (r goRun, ok bool) {
 	return r, true
 }
 
-// migrated creates a database, and lets nobody connect to it once migrate has run.
+// migrated creates a database, and forbids connections once migrate has run.
 func (s *server) migrated(ctx context.Context, source, name string, migrate func(context.Context, string) error) (string, error) {
 	if err := s.create(ctx, source, "template1"); err != nil {
 		return "", err
@@ -275,8 +275,8 @@ func (s *server) clone(t testing.TB, source string) string {
 	return s.url(name)
 }
 
-// create copies a database. It retries while the source is in use: a connection that migrate has closed takes a moment to end.
-// Copying through the log is Postgres's default; BenchmarkClone compares it with copying files.
+// create copies a database. It retries while the source is in use: a connection that migrate has closed takes a moment to end. Copying
+// through the log is Postgres's default; BenchmarkClone compares it with copying files.
 func (s *server) create(ctx context.Context, name, source string) error {
 	sql := `create database ` + pgx.Identifier{name}.Sanitize() + ` template ` + pgx.Identifier{source}.Sanitize()
 	for deadline := time.Now().Add(20 * time.Second); ; {

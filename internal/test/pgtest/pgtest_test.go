@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -113,29 +112,5 @@ func TestSharedClusterDoesNotSyncAndAPrivateOneDoes(t *testing.T) {
 		require.NoError(t, connect(t, url).QueryRow(t.Context(), `select concat_ws(' ', current_setting('fsync'),
 			current_setting('synchronous_commit'), current_setting('max_connections'))`).Scan(&got))
 		require.Equal(t, want, got)
-	}
-}
-
-func TestPrivateClusterSurvivesAKill(t *testing.T) {
-	t.Parallel()
-	c := Cluster(t)
-	pid := c.PID()
-	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-	require.Eventually(t, func() bool { return c.PID() != pid }, time.Minute, 10*time.Millisecond)
-	require.NoError(t, connect(t, c.URL()).Ping(t.Context()))
-}
-
-// BenchmarkClone compares Postgres's two ways of copying a database.
-func BenchmarkClone(b *testing.B) {
-	s := shared(b)
-	for _, strategy := range []string{"wal_log", "file_copy"} {
-		b.Run(strategy, func(b *testing.B) {
-			for b.Loop() {
-				name := s.name()
-				_, err := s.pool.Exec(b.Context(), fmt.Sprintf(`create database %s template template1 strategy %s`, name, strategy))
-				require.NoError(b, err)
-				require.NoError(b, s.drop(b.Context(), name))
-			}
-		})
 	}
 }

@@ -11,8 +11,8 @@ import (
 //go:embed watch.sh
 var watchScript string
 
-// keepWatch starts a watcher that stops the cluster after the last test process has ended. It is a shell script: a test binary that
-// does something else than testing would need a hook in every package.
+// keepWatch starts a watcher that stops the cluster after the last test process has ended. It is a shell script, because a test binary with
+// another purpose would need a hook in every package.
 func keepWatch(dir string) error {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -27,6 +27,6 @@ func keepWatch(dir string) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("watch over the test cluster: %w", err)
 	}
-	go func() { _ = cmd.Wait() }() // All but one end at once; that one outlives us.
+	go func() { _ = cmd.Wait() }() // All watchers but one end at once; that one outlives us.
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package projectiontest tests the tables that a projection folds from events. It folds each case event by event, in one batch, and as a
-// rebuild does: in parts and with interruptions. All must give the same tables, because the batches of a log are arbitrary.
+// Package projectiontest tests the tables that a projection folds from events. It folds each case event by event, in one batch, and like a
+// rebuild: in parts and with interruptions. All must give the same tables, because the batches of a log are arbitrary.
 package projectiontest
 
 import (
@@ -28,7 +28,7 @@ type Event struct {
 	encode func(seal func([]*event.Sealed) error) (event.Proposed, error)
 }
 
-// Happened returns an event of the aggregate id, with personal values in clear. It sets meta's schema version.
+// Happened returns an event of the aggregate id, with personal values as plaintext. It sets meta's schema version.
 func Happened[S any](kind *event.Kind[S], id string, e event.Event[S], meta event.Meta) Event {
 	return Event{
 		stream: kind.Stream(id),

@@ -21,6 +21,9 @@ func Need(t testing.TB) {
 	}
 	require.True(t, os.Geteuid() == 0 && distro.Available(), "python3 is missing: apt-get install python3")
 	require.NoError(t, distro.Alone(func() error {
-		return distro.Install(t.Context(), slog.Default(), func(context.Context, []string) ([]string, error) { return []string{"python3"}, nil })
+		return distro.Install(t.Context(), slog.Default(), func(ctx context.Context, options []string) ([]string, error) {
+			_, err := distro.Run(ctx, "apt-cache", append(options, "show", "python3")...)
+			return []string{"python3"}, err
+		})
 	}))
 }

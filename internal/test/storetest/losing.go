@@ -13,8 +13,8 @@ import (
 	"bahi/eventstore"
 )
 
-// Losing checks a log that loses its newest events while nodes use it, as in a failover to a server that lags behind. Each
-// sentence has its own log from fresh; lose deletes the newest events and cuts all connections.
+// Losing checks a log that loses its newest events while nodes use it, as in a failover to a lagging server. Each sentence has its own log
+// from fresh; lose deletes the newest events and cuts all connections.
 func Losing(t *testing.T, fresh func(t testing.TB) (s Suite, lose func(count int))) {
 	t.Helper()
 	for _, c := range []struct {
@@ -53,7 +53,7 @@ func (l *loser) filled(t *testing.T, count int) (at []event.Position) {
 	return at
 }
 
-// reader follows the log. ended returns the last position that it was given and the error that ended its subscription.
+// reader follows the log. ended returns its last position and the error that ended its subscription.
 func (l *loser) reader(ctx context.Context, t *testing.T, after, upTo event.Position) (there <-chan struct{},
 	ended func() (event.Position, error)) {
 	t.Helper()
@@ -187,7 +187,7 @@ func (l *loser) appends(t *testing.T) {
 	require.ErrorAs(t, err, &wrong, "a lost append was taken for a repetition: %+v", again)
 }
 
-// append retries, because one connection after the other turns out to be cut.
+// append retries, because one connection after another turns out to be cut.
 func (l *loser) append(t *testing.T, stream string, expected eventstore.Expected, events ...event.Proposed) (eventstore.Appended, error) {
 	t.Helper()
 	return until(t, func() (eventstore.Appended, error) {

@@ -12,7 +12,7 @@ import (
 	"bahi/eventstore"
 )
 
-// model is the log as its interface describes it, in a few lines.
+// model is a log according to the interface's documentation, in a few lines.
 type model struct {
 	streams map[string][]kept
 }
@@ -45,8 +45,8 @@ func (m *model) append(r eventstore.Write) (revision int64, replayed bool, wrong
 	return current + int64(len(r.Events)), false, nil
 }
 
-// find looks up the events of an append where it would have put them. It returns the revision of the last one, or -1
-// unless all are there and adjacent, and whether any of them is known.
+// find looks up the events of an append where it would have put them. It returns the revision of the last one, or -1 unless all are there
+// and adjacent, and whether any of them is known.
 func (m *model) find(r eventstore.Write, open bool) (last int64, some bool) {
 	held := m.streams[r.Stream]
 	begin := int(min(r.Expected, 1<<30)) + 1

@@ -1,8 +1,8 @@
-// Package storetest is the conformance suite of the event log: a sentence for each behaviour that [eventstore.Store]
-// promises. An implementation says how to open a log.
+// Package storetest is the conformance suite of the event log: a sentence for each behaviour that [eventstore.Store] promises. An
+// implementation passes a function that opens a log.
 //
-// The sentences run in parallel on one log that others may write to as well. So each uses its own streams, and what it
-// checks of the whole log holds while others append.
+// The sentences run in parallel on one log that others may write to as well. So each uses its own streams, and its checks of the whole log
+// allow others' appends.
 package storetest
 
 import (
@@ -25,8 +25,8 @@ import (
 
 // Suite is an implementation to check.
 type Suite struct {
-	// Open opens the log again, as another node of the same system would: all nodes must find the same log. The suite
-	// calls shut once for each node.
+	// Open opens the log again, like another node of the same system: all nodes must find the same log. The suite calls shut once for each
+	// node.
 	Open func(t testing.TB) (store eventstore.Store, shut func())
 }
 
@@ -82,7 +82,7 @@ func (n *node) another(t testing.TB) *node {
 // stream returns a new name of a stream.
 func stream() string { return "suite-" + uuid.NewString() }
 
-// some returns new events for one append, which their metadata tell from others.
+// some returns new events for one append, identified by their metadata.
 func some(n int) []event.Proposed {
 	events, meta := make([]event.Proposed, n), fmt.Appendf(nil, `{"schema":1,"request_id":%q}`, uuid.New())
 	for i := range events {
@@ -105,7 +105,7 @@ func (n *node) must(t testing.TB, stream string, expected eventstore.Expected, e
 	return done
 }
 
-// persist repeats an append that a busy machine did not answer in time, as a client does.
+// persist repeats an append until it gets a response, as a client does on a busy machine.
 func (n *node) persist(ctx context.Context, stream string, expected eventstore.Expected, events ...event.Proposed) (eventstore.Appended,
 	error) {
 	for late := time.Now().Add(patience); ; {

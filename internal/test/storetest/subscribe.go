@@ -14,8 +14,8 @@ import (
 	"bahi/eventstore"
 )
 
-// watch follows the log in the background, checks its order, and passes on the events of one stream. The function that
-// it returns waits for the end and returns the error.
+// watch follows the log in the background, checks its order, and passes on the events of one stream. The returned function waits for the
+// end and returns the error.
 func (n *node) watch(ctx context.Context, t testing.TB, after event.Position, stream string) (<-chan event.Stored, func() error) {
 	t.Helper()
 	var (
@@ -280,7 +280,7 @@ var cancelling = []sentence{
 		}
 		require.Empty(t, n.stream(t, s))
 	}},
-	{"an append cancelled in the middle appends all or nothing, and says which", func(t *testing.T, n *node) {
+	{"an append cancelled in the middle appends all or nothing, and reports which", func(t *testing.T, n *node) {
 		type outcome struct {
 			stream string
 			events []event.Proposed

@@ -17,7 +17,7 @@ import (
 	"bahi/eventstore"
 )
 
-// write returns a write of new events, which say how many of the transaction follow.
+// write returns a write of new events, with the number of later events in the transaction.
 func write(stream string, expected eventstore.Expected, count, follow int) eventstore.Write {
 	w := eventstore.Write{Stream: stream, Expected: expected, Events: some(count)}
 	for i := range w.Events {
@@ -307,8 +307,8 @@ func heavy(count, size int) []event.Proposed {
 	return events
 }
 
-// followsTransactions runs random transactions on two nodes. Their expectations come from views of the log of any age. A transaction
-// must be accepted exactly if all of them are true at the head.
+// followsTransactions runs random transactions on two nodes. Their expectations come from views of the log of any age. A transaction must
+// be accepted exactly if all of them are true at the head.
 func followsTransactions(t *testing.T, n *node) {
 	nodes := []*node{n, n.another(t)}
 	type view struct {

@@ -1,3 +1,5 @@
+//go:build soak
+
 package cli_test
 
 import (
@@ -17,8 +19,7 @@ import (
 	"bahi/projections/ledgerproj"
 )
 
-// busy is a database with servers, clients that write as fast as they can, and readers that check that every answered write
-// is there.
+// busy is a database with servers, clients that write as fast as they can, and readers that check that every acknowledged write is there.
 type busy struct {
 	t        *testing.T
 	conn     *pgx.Conn // for queries of the registry
@@ -97,7 +98,7 @@ func (l *busy) live(version int) generation {
 	return generation{}
 }
 
-// watch polls the newest generation until it is as wanted, and checks that it never goes back.
+// watch polls the newest generation until a condition holds, and checks that it never goes back.
 func (l *busy) watch(before generation, wanted func(generation) bool) generation {
 	l.t.Helper()
 	late := time.Now().Add(4 * time.Minute)
@@ -105,12 +106,12 @@ func (l *busy) watch(before generation, wanted func(generation) bool) generation
 		all := l.generations(before.Version)
 		require.NotEmpty(l.t, all)
 		now := all[len(all)-1]
-		require.Equal(l.t, before.Generation, now.Generation, "the same build goes on")
+		require.Equal(l.t, before.Generation, now.Generation, "the same build continues")
 		require.GreaterOrEqual(l.t, now.Position, before.Position, "a build keeps its progress")
 		if before = now; wanted(now) {
 			break
 		}
-		require.True(l.t, time.Now().Before(late), "%+v is not as wanted", now)
+		require.True(l.t, time.Now().Before(late), "%+v does not meet the condition", now)
 	}
 	return before
 }
@@ -128,7 +129,7 @@ func (l *busy) building(version int) (g generation) {
 	return g
 }
 
-// killed waits until the build is at a random place, calls kill, and returns the generation at that moment.
+// killed waits until the build is at a random position, calls kill, and returns the generation at that time.
 func (l *busy) killed(random *rand.Rand, g generation, kill func()) generation {
 	l.t.Helper()
 	g = l.watch(g, func(g generation) bool { return g.Total > 0 })
@@ -186,7 +187,7 @@ func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 			l.looking.MayBeAway.Store(true)
 			g = l.killed(random, l.building(ledgerproj.Books.Version), p.Kill)
 			end()
-			require.NotRegexp(t, `status=50[^3]`, p.Text(), "503 is for writes that the books could not follow")
+			require.NotRegexp(t, `status=50[^3]`, p.Text(), "only writes that the books could not follow got a 503")
 			p = serving()
 			l.load.At(p.URL)
 			l.looking.At(p.URL)
@@ -203,7 +204,7 @@ func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 			rollback.Env = append(rollback.Env, "BAHI_ADDR="+strings.TrimPrefix(p.URL, "http://"))
 			out, wrong, status := apptest.Execute(t, rollback)
 			require.Equal(t, 0, status, wrong)
-			require.Equal(t, fmt.Sprintf("books: generation %d is read again\n", was.Generation), out)
+			require.Equal(t, fmt.Sprintf("books: generation %d is live again\n", was.Generation), out)
 		} else {
 			p.Client().POST("/ops/projections/books/rollback", nil).Status(200)
 		}
@@ -213,8 +214,8 @@ func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 	end()
 	l.load.Verify()
 	require.Zero(t, l.load.Away.Load())
-	require.NotRegexp(t, `status=50[^3]`, p.Text(), "503 is for writes that the books could not follow")
+	require.NotRegexp(t, `status=50[^3]`, p.Text(), "only writes that the books could not follow got a 503")
 	apptest.Healthy(t, l.command("doctor"))
-	t.Logf("%d writes were answered, %d reads, %d of them stale", l.load.Answered.Load(), l.looking.Reads.Load(), l.looking.Stale.Load())
+	t.Logf("%d writes were acknowledged, %d reads, %d of them stale", l.load.Answered.Load(), l.looking.Reads.Load(), l.looking.Stale.Load())
 	p.Stop()
 }

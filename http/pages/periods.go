@@ -1,0 +1,52 @@
+package pages
+
+import (
+	"cmp"
+
+	"bahi/domain/fault"
+)
+
+// openItems are the addresses of the items that keep a period open, by the field of the refusal. The id follows.
+var openItems = map[string]string{
+	"order_drafts": Path + "/drafts/", "khata_uploads": Path + "/khata/", "projections": operatePath + "/projections/",
+}
+
+// todo returns links to the items of a refusal that a person has to settle first, nil if it names none.
+func (d *desk) todo(faults []fault.Field) (links []choice) {
+	for _, f := range faults {
+		if path := openItems[f.Field]; path != "" && f.ID != nil {
+			links = append(links, choice{Value: path + cmp.Or(plain(f.ID), textOf(f.ID)), Text: d.lang.said(f.Message)})
+		}
+	}
+	return links
+}
+
+// periodResource is the list of closed periods.
+func periodResource() *resource {
+	return &resource{
+		base: settings, word: "periods", title: "Closed periods", list: "list-periods", inline: true, without: []string{"known_at"},
+		about: "A closed period has a seal: the digest of all closing balances and the root of the log. Its rows do not change any more. " +
+			"Only the operator can open the newest one again.",
+		columns: []string{"through", "from", "accounts", "digest", "closed_at", "closed_by", "state"},
+		cells: map[string]cell{"through": func(d *desk, period map[string]any) display {
+			return display{Text: d.lang.day(textOf(period["through"]))}
+		}, "state": func(d *desk, period map[string]any) display {
+			if reopened, is := period["reopened"].(map[string]any); is {
+				return display{Text: d.lang.tf("Opened again: %s", textOf(reopened["reason"]))}
+			}
+			return display{Text: d.lang.t("Closed"), Chip: "plain"}
+		}},
+		actions: []action{{
+			operation: "close-period", button: "Close the year", did: "period",
+			about: "It locks the books through the last day and seals all balances. Drafts of orders and pages of the khata come first.",
+			says: func(d *desk, seal map[string]any) display {
+				return display{Text: d.lang.tf("Accounts: %s. Digest of the balances: %s", plain(seal["accounts"]), textOf(seal["digest"]))}
+			},
+		}},
+		each: []action{{
+			operation: "reopen-period", button: "Open it again", did: "period_reopened", danger: true, reason: true, fields: []string{},
+			about: "The lock moves back to the end of the period before. The seal stays in the trail.",
+			when:  func(period map[string]any) bool { return period["reopened"] == nil },
+		}},
+	}
+}
