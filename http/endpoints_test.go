@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -32,6 +33,7 @@ type listed struct {
 	who          string // public, required, decision; or area:level
 	proven       bool   // by a proof of its own, in place of a credential
 	status       int
+	limit        string // such as auth_20_per_min, or -
 	built        string // yes, or alias
 }
 
@@ -47,7 +49,7 @@ func list(t *testing.T, file string, columns int) (all []listed) {
 		}
 		status, err := strconv.Atoi(cells[4])
 		require.NoError(t, err, "%s:%d", file, i+1)
-		l := listed{method: cells[1], path: cells[2], who: cells[3], status: status, built: "yes",
+		l := listed{method: cells[1], path: cells[2], who: cells[3], status: status, limit: cells[5], built: "yes",
 			proven: strings.Contains(row, "no bearer token")}
 		if columns == 8 {
 			l.built = cells[7]
@@ -84,6 +86,11 @@ func TestEndpointsAreThoseOfTheLists(t *testing.T) {
 		delete(registered, name)
 		require.Equal(t, l.status, status(op), name)
 		require.Equal(t, l.who == "public" || l.proven, op.Public, name)
+		if l.limit != "-" {
+			limit := api.DefaultLimits()[op.Limit]
+			require.Equal(t, l.limit, fmt.Sprintf("%s_%d_per_min", op.Limit, limit.Requests), name)
+			require.Equal(t, time.Minute, limit.Per, name)
+		}
 		if area, level, ok := strings.Cut(l.who, ":"); ok {
 			require.Equal(t, actor.Area(area), op.Area, name)
 			wanted := actor.Read

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api"
@@ -109,38 +108,6 @@ func TestSomebodySignedInIsCountedWhereverTheyAre(t *testing.T) {
 	}
 	refused(t, asha.POST(apptest.Me+"/profile-picture", nil), "users_picture", 10)
 	asha.GET("/banks").Status(200)
-}
-
-func TestTheMarketplaceHasTheLimitsOfTheSpecification(t *testing.T) {
-	t.Parallel()
-	o := apptest.StartLimited(t)
-	const base = "/api/v1/"
-	nobody, asha := uuid.NewString(), o.Person("asha@example.com")
-	for _, of := range []struct {
-		group        string
-		limit        int
-		method, path string
-		known        bool
-	}{
-		{"enquiry_create", 60, "POST", "enquiries", false}, {"enquiry_verify_chat", 60, "POST", "enquiries/verify-chat", false},
-		{"enquiry_general", 120, "GET", "enquiries/" + nobody, true}, {"contact_create", 60, "POST", "contacts", false},
-		{"contact_general", 120, "GET", "contacts/" + nobody, false}, {"catalog_list_search", 120, "GET", "catalog?page=0", false},
-		{"catalog_create_update", 120, "PATCH", "catalog/" + nobody, true}, {"catalog_bulk", 10, "POST", "catalog/bulk", true},
-		{"catalog_general", 120, "GET", "catalog/" + nobody, false}, {"company_read", 120, "GET", "companies/" + nobody, false},
-		{"company_write", 60, "PATCH", "companies/" + nobody, true}, {"company_check_domain", 30, "POST", "companies/check-domain", false},
-	} {
-		client := apptest.From(o.Anonymous(), "198.51.100.7")
-		if of.known {
-			client = asha.Client
-		}
-		for i := range of.limit { // what is refused for another reason counts too
-			a := client.Do(of.method, base+of.path, nil)
-			require.NotEqual(t, http.StatusTooManyRequests, a.Response.StatusCode, "%s %d", of.group, i)
-		}
-		refused(t, client.Do(of.method, base+of.path, nil), of.group, of.limit)
-		require.NotEqual(t, http.StatusTooManyRequests,
-			apptest.From(o.Anonymous(), "198.51.100.8").Do(of.method, base+of.path, nil).Response.StatusCode, "another address")
-	}
 }
 
 func TestKeysAreCountedOnlyWhereTheOperatorSaysSo(t *testing.T) {

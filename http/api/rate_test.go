@@ -277,6 +277,7 @@ func TestTheLimitsAreTheContracts(t *testing.T) {
 	for group, want := range map[string]string{
 		"auth": "20/1m0s", "users": "120/1m0s", "users_picture": "10/1m0s", "users_delete_request": "20/1m0s", "enquiry_create": "60/1m0s",
 		"catalog_bulk": "10/1m0s", "ledger_general": "300/1m0s", "ledger_pdf": "30/1m0s", "webhooks": "1200/1m0s", api.GroupAPIKeys: "off",
+		"company_read": "120/1m0s", "company_write": "60/1m0s", "company_check_domain": "30/1m0s", "catalog_general": "120/1m0s",
 	} {
 		require.Equal(t, want, limits[group].String(), group)
 	}
