@@ -257,7 +257,8 @@ func noRow(nth int) error {
 }
 
 // loadRow returns a row of a workspace and its account, which is not open where the row is not to be found.
-func loadRow(ctx context.Context, tx *commands.Tx, r rowID, workspace uuid.UUID) (row commands.Loaded[book.Row], a book.Account, err error) {
+func loadRow(ctx context.Context, tx *commands.Tx, r rowID, workspace uuid.UUID) (row commands.Loaded[book.Row], a book.Account,
+	err error) {
 	kind, of := r.stream()
 	if row, err = commands.Load(ctx, tx, kind, of); err != nil || !row.State.Exists() || row.Workspace != workspace {
 		return row, a, err

@@ -19,14 +19,16 @@ type PairedRows struct {
 func (r *Routes) Transfers() {
 	op := func(id, path, summary string, status int) api.Op {
 		return api.Op{
-			ID: id, Method: "POST", Path: path, Summary: summary, Tags: tags, Area: area, Limit: limit, StrictBody: true, DryRun: true, Status: status,
+			ID: id, Method: "POST", Path: path, Summary: summary, Tags: tags, Area: area, Limit: limit, StrictBody: true, DryRun: true,
+			Status: status,
 		}
 	}
 	api.Handle(r.API, op("post-transfer", "/books/transfers", "Post a transfer: a row in each of two accounts. The rows name each other.", 0),
 		func(ctx context.Context, in *struct{ Body ledgercmd.Transfer }) (*api.Body[PairedRows], error) {
 			return paired(ctx)(r.Books.Transfer(ctx, api.Request(ctx), in.Body))
 		})
-	api.Handle(r.API, op("pair-rows", "/books/transfers/pair", "Pair two rows of different accounts, of which one gives what the other takes", 200),
+	api.Handle(r.API, op("pair-rows", "/books/transfers/pair",
+		"Pair two rows of different accounts, of which one gives what the other takes", 200),
 		func(ctx context.Context, in *struct {
 			Body struct {
 				Rows []int64 `json:"rows" minItems:"2" maxItems:"2" doc:"IDs of the two rows"`

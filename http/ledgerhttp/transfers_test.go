@@ -63,7 +63,8 @@ func rowsOf(t *testing.T, a *apitest.Answer) []pairedRow {
 }
 
 func (m moved) transfer(from, to int64, value string) []pairedRow {
-	return rowsOf(m.T, m.clerk.POST("/books/transfers", fmt.Sprintf(`{"from":%d,"to":%d,"date":"2025-03-01",%s}`, from, to, value)).Status(201))
+	body := fmt.Sprintf(`{"from":%d,"to":%d,"date":"2025-03-01",%s}`, from, to, value)
+	return rowsOf(m.T, m.clerk.POST("/books/transfers", body).Status(201))
 }
 
 // row reads a row of a ledger.
@@ -153,7 +154,8 @@ func TestAChangeOfAPairedRowChangesBoth(t *testing.T) {
 		Revision     int64
 	}
 	reverse := func() *apitest.Answer {
-		return because.With("Idempotency-Key", "r1").POST(fmt.Sprintf("/karigar-ledger/%d/rows/reverse", m.karigar), fmt.Sprintf(`{"rows":[%d]}`, rows[1].Row.ID))
+		return because.With("Idempotency-Key", "r1").POST(fmt.Sprintf("/karigar-ledger/%d/rows/reverse", m.karigar),
+			fmt.Sprintf(`{"rows":[%d]}`, rows[1].Row.ID))
 	}
 	first := reverse().Status(201)
 	require.Equal(t, first.Text, reverse().Status(201).Text)

@@ -18,7 +18,8 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// TrialBalance is what all accounts come to, at one position of the log. With the lines unpaired and loss, the debits are equal to the credits.
+// TrialBalance is what all accounts come to, at one position of the log. With the lines unpaired and loss, the debits
+// are equal to the credits.
 type TrialBalance struct {
 	AsOf     *unit.Date     `json:"as_of" doc:"null: all rows"`
 	Position event.Position `json:"position" doc:"Of the log, up to which the answer is complete"`
@@ -198,10 +199,12 @@ func plus(a, b unit.Sum) unit.Sum { return unit.Sum{Decimal: a.Add(b.Decimal)} }
 
 // lines returns the accounts and the two lines below them. The kinds of those are the names of the lines.
 func (b TrialBalance) lines() []TrialAccount {
-	return append(slices.Clone(b.Accounts), TrialAccount{Kind: "unpaired", TrialSums: b.Unpaired.TrialSums}, TrialAccount{Kind: "loss", TrialSums: b.Loss})
+	return append(slices.Clone(b.Accounts), TrialAccount{Kind: "unpaired", TrialSums: b.Unpaired.TrialSums},
+		TrialAccount{Kind: "loss", TrialSums: b.Loss})
 }
 
-// table returns a line for each account and metal, the lines unpaired, loss and total, and one that names the position of the log and its day.
+// table returns a line for each account and metal, the lines unpaired, loss and total, and one that names the position of the
+// log and its day.
 func (b TrialBalance) table(drawn pdf.Drawn) sheet.Table {
 	columns := []string{"kind", "account_id", "account_name", "debit", "credit", "metal", "metal_debit", "metal_credit"}
 	return sheet.Table{Name: "Trial balance", Columns: columns, Rows: func(take func([]any) error) error {

@@ -134,8 +134,8 @@ func orElse(name, other string) string {
 	return name
 }
 
-// trialRows returns SQL that begins with a table r of the rows of a view, and its arguments. Cash, fine and loss are above 0 for a debit; fine is
-// without loss. The metal of a row is of, that of its account is own.
+// trialRows returns SQL that begins with a table r of the rows of a view, and its arguments. Cash, fine and loss are above 0 for a debit;
+// fine is without loss. The metal of a row is of, that of its account is own.
 func (a As) trialRows(workspace uuid.UUID, of string) (string, pgx.NamedArgs) {
 	s := a.sources()
 	args := pgx.NamedArgs{"known": a.known(), "workspace": workspace, "metal": of, "day": int64(400000), "held": held()}
@@ -148,7 +148,8 @@ func (a As) trialRows(workspace uuid.UUID, of string) (string, pgx.NamedArgs) {
 				case when a.ledger = any(@held::text[]) then 1 else -1 end as sign
 			from books.account a where a.workspace_id = @workspace and ` + s.account + `
 		), r as (
-			select v.row_id, v.date, v.paired_with, v.reverses, v.reversed_by, a.id as account, a.metal as own, v.metal as named, coalesce(v.metal, a.metal) as of,
+			select v.row_id, v.date, v.paired_with, v.reverses, v.reversed_by, a.id as account, a.metal as own,
+				v.metal as named, coalesce(v.metal, a.metal) as of,
 				a.sign * (v.in_cash - v.out_cash) as cash, a.sign * (v.in_fine - v.out_fine - v.loss) as fine, a.sign * v.loss as loss
 			from a join books.row_version v on v.account_id = a.id
 			where not v.deleted and ` + s.current + ` and v.date <= ` + day0 + ` + @day::int
@@ -176,7 +177,8 @@ func held() (names []string) {
 }
 
 // Unpaired returns a page of the rows that make up the line of that name of a trial balance, by date and id.
-func (v *Views) Unpaired(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, as As) ([]Entered, int64, error) {
+func (v *Views) Unpaired(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, as As) ([]Entered, int64,
+	error) {
 	of, _, err := v.Metal(ctx, at, workspace, as)
 	if err != nil {
 		return nil, 0, err
@@ -186,7 +188,8 @@ func (v *Views) Unpaired(ctx context.Context, at *readmodels.At, workspace uuid.
 	const unpaired = ` from c where unpaired and (cash <> 0 or fine <> 0)`
 	return readmodels.List[Entered]{
 		As: toEntered, Count: rows + ` select count(*)` + unpaired, Args: args,
-		SQL: rows + ` select a.ledger, a.id, a.name, v.row_id, v.revision, v.in_cash::text, v.out_cash::text, v.in_fine::text, v.out_fine::text, ` +
+		SQL: rows + ` select a.ledger, a.id, a.name, v.row_id, v.revision, v.in_cash::text, v.out_cash::text, 
+			v.in_fine::text, v.out_fine::text, ` +
 			RowColumns("v") + `
 			from (select row_id, account, date` + unpaired + ` order by date, row_id limit @limit offset @skip) c
 			join a on a.id = c.account join books.row_version v on v.row_id = c.row_id and ` + as.sources().current + `

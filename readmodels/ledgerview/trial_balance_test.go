@@ -409,7 +409,8 @@ func TestTheTrialBalanceOfRandomBooksComesToZero(t *testing.T) {
 				}
 				rows, total, err := o.views.Unpaired(o.ctx, nil, b.workspace, readmodels.Page{Number: 1, Size: 3}, as)
 				if err != nil || int(total) != want.rows || len(rows) != min(3, want.rows) {
-					return fmt.Errorf("books %d at %d as of %s: %d of %d unpaired rows, not %d: %w", i, state.position, asOf, len(rows), total, want.rows, err)
+					return fmt.Errorf("books %d at %d as of %s: %d of %d unpaired rows, not %d: %w",
+						i, state.position, asOf, len(rows), total, want.rows, err)
 				}
 			}
 		}
