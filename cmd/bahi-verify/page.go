@@ -103,7 +103,8 @@ func answerTo(ask js.Value) (string, error) {
 		archive.Report
 		Books *shownBooks `json:"books,omitempty"`
 	}{Report: a}
-	if one, ok := files.single(); ask.Get("books").Truthy() && a.Verdict != tlog.Tampered && !(ok && one.isProof()) {
+	isArchive := !single || !one.isStatement() && !one.isProof()
+	if isArchive && ask.Get("books").Truthy() && a.Verdict != tlog.Tampered {
 		if answer.Books, err = showBooks(files, ask.Get("tables"), ask.Get("progress")); err != nil {
 			return "", err
 		}

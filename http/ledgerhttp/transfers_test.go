@@ -124,7 +124,7 @@ func TestATransferThatCannotBeIsRefused(t *testing.T) {
 		Problem(422, "Validation error", "date", "must not be after tomorrow")
 	o := apptest.Share(t)
 	o.Clerk(o.Abroad).In(t).POST("/books/transfers", fmt.Sprintf(`{"from":%d,"to":%d,"date":"2025-03-01","amount":1}`, m.bank, m.cash)).
-		Problem(422, "Validation error", "from", "there is no open account with this id")
+		Problem(422, "Validation error", "from", "there is no open account with this id", "to", "there is no open account with this id")
 }
 
 func TestAChangeOfAPairedRowChangesBoth(t *testing.T) {

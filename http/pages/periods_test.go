@@ -43,8 +43,7 @@ func TestTheYearIsClosed(t *testing.T) {
 	require.NotContains(t, b.get(periods).Text, "reopen-period")
 	byKey(o, apptest.Home, `{"messaging":"read"}`).get(periods).Is(403)
 
-	operator := visitor(o) // at home in the workspace
-	operator.submit("/app/sign-in", "/app/sign-in", "key", apptest.OperatorKey).Leads("/app/")
+	operator := byKey(o, apptest.Home, operatorRights)
 	reopen := with(form(operator.get(periods), periods, `value="reopen-period"`), "reason", "")
 	operator.site.Ask(http.MethodPost, periods, reopen).Is(422).Says("Say why.")
 	operator.follow(operator.site.Ask(http.MethodPost, periods, with(reopen, "reason", "a late bill"))).

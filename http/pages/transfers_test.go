@@ -18,7 +18,7 @@ func TestATransferIsPostedAndUnpairedInABrowser(t *testing.T) {
 	const path = "/app/transfers"
 	value := []string{"from", "hdfc (bank)", "to", "Imran (Karigar)", "amount", "5000", "date", "2025-03-02", "description", "labour"}
 	b.get(path).Is(200).Says("What moves from one account to another is two rows that name each other.")
-	b.submitOf(path, path, `value="post-transfer"`, append(value, "preview", "page")...).Is(200).Says("HDFC · Given · labour · Amount ₹5,000.00",
+	b.submitOf(path, path, `value="post-transfer"`, append(value, "preview", "page")...).Is(200).Says("HDFC · Given · Amount ₹5,000.00 · labour",
 		"Imran · Given · labour · Amount ₹5,000.00")
 	b.submitOf(path, path, `value="post-transfer"`, append(value, "amount", "")...).Is(422).Says("amount or fine_weight is required")
 	posted := b.submitOf(path, path, `value="post-transfer"`, value...)

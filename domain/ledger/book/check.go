@@ -121,7 +121,8 @@ func checkMetal[E Entry](name string, s Side, metal string) (wrong []fault.Field
 	list, _ := EntriesOf[E](s) // which were encoded here
 	for i, e := range list {
 		if one, ok := any(e).(Metallic); ok && e.Effect().Fine != 0 && string(one.MetalName()) != metal {
-			wrong = append(wrong, fault.Field{Field: fmt.Sprintf("%s[%d].metal", name, i), Message: "all metal of a row is of one: expected " + metal})
+			at := fmt.Sprintf("%s[%d].metal", name, i)
+			wrong = append(wrong, fault.Field{Field: at, Message: "all metal of a row is of one: expected " + metal})
 		}
 	}
 	return wrong

@@ -21,35 +21,40 @@ var stored = map[string]names{
 		"bank", "bankrow",
 		[...]string{"BankAccountOpened", "BankAccountRenamed", "", "BankAccountDeleted", ""},
 		[...]string{
-			"BankRowAdded", "BankRowEdited", "BankRowDeleted", "BankRowVoided", "BankRowReversed", "BankRowPaired", "BankRowUnpaired",
+			"BankRowAdded", "BankRowEdited", "BankRowDeleted", "BankRowVoided", "BankRowReversed",
+			"BankRowPaired", "BankRowUnpaired",
 		},
 	},
 	"bullion": {
 		"bullion", "bullionrow",
 		[...]string{"BullionAccountOpened", "BullionAccountRenamed", "", "BullionAccountDeleted", "BullionAccountMetalChanged"},
 		[...]string{
-			"BullionRowAdded", "BullionRowEdited", "BullionRowDeleted", "BullionRowVoided", "BullionRowReversed", "BullionRowPaired", "BullionRowUnpaired",
+			"BullionRowAdded", "BullionRowEdited", "BullionRowDeleted", "BullionRowVoided", "BullionRowReversed",
+			"BullionRowPaired", "BullionRowUnpaired",
 		},
 	},
 	"client": {
 		"client", "clientrow",
 		[...]string{"ClientOpened", "ClientRenamed", "", "ClientDeleted", "ClientMetalChanged"},
 		[...]string{
-			"ClientRowAdded", "ClientRowEdited", "ClientRowDeleted", "ClientRowVoided", "ClientRowReversed", "ClientRowPaired", "ClientRowUnpaired",
+			"ClientRowAdded", "ClientRowEdited", "ClientRowDeleted", "ClientRowVoided", "ClientRowReversed",
+			"ClientRowPaired", "ClientRowUnpaired",
 		},
 	},
 	"karigar": {
 		"karigar", "karigarrow",
 		[...]string{"KarigarOpened", "KarigarRenamed", "", "KarigarDeleted", "KarigarMetalChanged"},
 		[...]string{
-			"KarigarRowAdded", "KarigarRowEdited", "KarigarRowDeleted", "KarigarRowVoided", "KarigarRowReversed", "KarigarRowPaired", "KarigarRowUnpaired",
+			"KarigarRowAdded", "KarigarRowEdited", "KarigarRowDeleted", "KarigarRowVoided", "KarigarRowReversed",
+			"KarigarRowPaired", "KarigarRowUnpaired",
 		},
 	},
 	"polisher": {
 		"polisher", "polisherrow",
 		[...]string{"PolisherOpened", "PolisherRenamed", "PolisherTypeChanged", "PolisherDeleted", "PolisherMetalChanged"},
 		[...]string{
-			"PolisherRowAdded", "PolisherRowEdited", "PolisherRowDeleted", "PolisherRowVoided", "PolisherRowReversed", "PolisherRowPaired", "PolisherRowUnpaired",
+			"PolisherRowAdded", "PolisherRowEdited", "PolisherRowDeleted", "PolisherRowVoided", "PolisherRowReversed",
+			"PolisherRowPaired", "PolisherRowUnpaired",
 		},
 	},
 }

@@ -151,8 +151,8 @@ func (UnpairRow) Decide(r Row) ([]event.Event[Row], error) {
 	return []event.Event[Row]{RowUnpaired{}}, nil
 }
 
-// Follow returns what a change of a row asks of the other row of its pair: nil, if that one stays. It returns a conflict where the two would
-// no longer agree.
+// Follow returns what a change of a row asks of the other row of its pair: nil, if that one stays. It returns a conflict where the two
+// would no longer agree.
 func Follow(before, after Row, of *Ledger, other Row, today unit.Date) (event.Command[Row], error) {
 	switch {
 	case after.Deleted:
