@@ -29,7 +29,7 @@ func TestAnAnswerWhoseProcessDiesIsGivenByAnother(t *testing.T) {
 	asked := make(chan int, 1000)
 	for i := range n.serving {
 		models[i] = llmtest.New(t)
-		models[i].Always(func(_ http.ResponseWriter, r *http.Request, _ llmtest.Request) { // never answers
+		models[i].Always(func(_ http.ResponseWriter, r *http.Request, _ llmtest.Request) { // never responds
 			_, _ = io.Copy(io.Discard, r.Body) // the server sees that the client is gone only after it
 			asked <- i
 			<-r.Context().Done()
