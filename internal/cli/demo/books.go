@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"bahi/domain/event"
 	"bahi/domain/unit"
@@ -221,6 +222,26 @@ func (f *filler) writeBooks(ctx context.Context) error {
 		}
 	}
 	return f.do(ctx)
+}
+
+// closeYear closes the fiscal year that has ended, unless nothing follows the log: the balances are read from the tables.
+func (f *filler) closeYear(ctx context.Context) error {
+	head, err := f.sys.Store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	if err := f.follow(ctx, head); err != nil {
+		return err
+	}
+	if f.sys.Runner.Statuses()[ledgerproj.Books.Name].Position < head {
+		return nil
+	}
+	last := f.plan.Until.Time()
+	end := unit.DateOf(time.Date(last.Year(), time.March, 31, 0, 0, 0, 0, time.UTC))
+	if end >= f.plan.Until {
+		end = unit.DateOf(time.Date(last.Year()-1, time.March, 31, 0, 0, 0, 0, time.UTC))
+	}
+	return f.send(ctx, "POST", "/books/periods", map[string]any{"through": end}, nil)
 }
 
 // follow waits until the books have the events up to a position, if they follow at all: writes that they cannot follow would be refused.

@@ -190,7 +190,7 @@ func Fill(ctx context.Context, sys *app.System, p Plan, progress func(done, tota
 		progress: progress,
 	}
 	for _, step := range []func(context.Context) error{
-		f.openBooks, f.orders, f.drafts, f.openShops, f.catalog, f.enquiries, f.people, f.bot, f.conversations, f.campaign, f.writeBooks,
+		f.openBooks, f.orders, f.drafts, f.openShops, f.catalog, f.enquiries, f.people, f.bot, f.conversations, f.campaign, f.writeBooks, f.closeYear,
 	} {
 		if err := step(ctx); err != nil {
 			return filled, err
