@@ -54,9 +54,9 @@ type checker struct {
 	transactions []ast.Node // functions with a *Tx
 }
 
-// guarded are the reads of tables that transactions may make. A row that the oldest row of an account misses has checked the account and the
-// lock, which the transaction has loaded.
-var guarded = []string{"EarliestRow"}
+// guarded are the reads of tables that transactions may make: rows that they miss have checked the lock of the books, which the transaction
+// has loaded.
+var guarded = []string{"EarliestRow", "Closing"}
 
 // rapidT matches a function with a *rapid.T. Its Skip says that a step of a property test does not apply in this state, not that a test
 // does not run.
