@@ -171,7 +171,8 @@ func (w *things) value(t *testing.T, name string) string {
 		w.asha.POST("/api/channels", `{"name":"Sandbox","type":"chat"}`).Status(201)
 		var all []messagingview.Template
 		w.asha.GET("/api/chat/templates").Status(200).JSON(&all)
-		w.values["message_template_id"], w.values["template_channel_id"] = strconv.FormatInt(all[0].ID, 10), strconv.FormatInt(all[0].ChannelID, 10)
+		w.values["message_template_id"], w.values["template_channel_id"] = strconv.FormatInt(all[0].ID, 10), strconv.FormatInt(all[0].ChannelID,
+			10)
 		return w.values[name]
 	}
 	if name == "through" { // a closed period, of which there is one

@@ -236,7 +236,8 @@ func (x *examination) trust(g archive.Given, signed error) (*finding, error) {
 		}
 	}
 	if signed != nil {
-		return undecided("The file is consistent, but no key that you trust signed its checkpoint. Provide the log's public key, or a checkpoint of "+
+		return undecided("The file is consistent, but no key that you trust signed its checkpoint. "+
+			"Provide the log's public key, or a checkpoint of "+
 			"%d events that was kept elsewhere.", x.checkpoint.Size), nil
 	}
 	return nil, nil //nolint:nilnil // it is proven

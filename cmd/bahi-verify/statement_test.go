@@ -229,9 +229,11 @@ func TestEachForgeryOfAStatementIsNamed(t *testing.T) {
 		}, "TAMPERED. An event was changed: the "},
 		"reordered": {func(s *tlog.Statement) { s.Events[2], s.Events[3] = s.Events[3], s.Events[2] },
 			"TAMPERED. The events are in another order: the event at position"},
-		"opening":       {func(s *tlog.Statement) { s.Opening.Cash = "100.00" }, "TAMPERED. The opening cash is 100.00 by the file, and 0.00 by"},
-		"closing":       {func(s *tlog.Statement) { s.Closing.Cash += "1" }, "TAMPERED. The closing cash is " + whole.Closing.Cash + "1 by the file, and"},
-		"closing metal": {func(s *tlog.Statement) { s.Closing.Fine = "1.000" }, "TAMPERED. The closing fine weight is 1.000 by the file, and 0.000 by"},
+		"opening": {func(s *tlog.Statement) { s.Opening.Cash = "100.00" }, "TAMPERED. The opening cash is 100.00 by the file, and 0.00 by"},
+		"closing": {func(s *tlog.Statement) { s.Closing.Cash += "1" },
+			"TAMPERED. The closing cash is " + whole.Closing.Cash + "1 by the file, and"},
+		"closing metal": {func(s *tlog.Statement) { s.Closing.Fine = "1.000" },
+			"TAMPERED. The closing fine weight is 1.000 by the file, and 0.000 by"},
 		"other party's event": {func(s *tlog.Statement) { s.Events = slices.Insert(s.Events, 1, other.Events[0]) },
 			"TAMPERED. It has an event of another party: the event at position"},
 		"other party": {func(s *tlog.Statement) {
@@ -244,8 +246,9 @@ func TestEachForgeryOfAStatementIsNamed(t *testing.T) {
 			s.Events = slices.Delete(s.Events, last, last+1)
 			s.Entry.Size, s.Entry.Root = uint64(last), rootOf(s.Events[:last])
 		}, "TAMPERED. The entry of the events of account"},
-		"other key":       {otherKey, "CANNOT TELL. The file is consistent, but no key that you trust signed its checkpoint."},
-		"wrong signature": {func(s *tlog.Statement) { s.Checkpoint = strings.Replace(s.Checkpoint, "\ntime 2", "\ntime 3", 1) }, "TAMPERED. The checkpoint is not as it was signed"},
+		"other key": {otherKey, "CANNOT TELL. The file is consistent, but no key that you trust signed its checkpoint."},
+		"wrong signature": {func(s *tlog.Statement) { s.Checkpoint = strings.Replace(s.Checkpoint, "\ntime 2", "\ntime 3", 1) },
+			"TAMPERED. The checkpoint is not as it was signed"},
 		"common entry": {func(s *tlog.Statement) {
 			s.Events[last+1].Data = bytes.Replace(s.Events[last+1].Data, []byte("2024"), []byte("2023"), 1)
 		}, "TAMPERED. An event was changed: the 1 events that concern all accounts"},
@@ -300,7 +303,8 @@ func TestACodeOnPaperIsCompared(t *testing.T) {
 		"newer":      {func(c *tlog.StatementCode) { c.Position += 2 }, earlier, "CANNOT TELL. The file is older than the statement on paper"},
 		"closing": {func(c *tlog.StatementCode) { c.Closing.Cash = "9.00" }, later,
 			"TAMPERED. The closing cash is 9.00 by the statement on paper, and " + s.Closing.Cash + " by the events."},
-		"opening": {func(c *tlog.StatementCode) { c.From = "2026-01-01" }, earlier, "TAMPERED. The opening cash is 0.00 by the statement on paper"},
+		"opening": {func(c *tlog.StatementCode) { c.From = "2026-01-01" }, earlier,
+			"TAMPERED. The opening cash is 0.00 by the statement on paper"},
 		"account": {func(c *tlog.StatementCode) { c.Account[0] ^= 1 }, earlier, "TAMPERED. The statement on paper is of another account"},
 	} {
 		changed := code
@@ -360,7 +364,8 @@ func scanned(t *testing.T, pdf []byte) string {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "it.pdf")
 	require.NoError(t, os.WriteFile(file, pdf, 0o600))
-	out, err := exec.CommandContext(t.Context(), "pdftoppm", "-r", "300", "-gray", "-png", file, filepath.Join(folder, "page")).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "pdftoppm", "-r", "300", "-gray", "-png", file, filepath.Join(folder,
+		"page")).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	pages, err := filepath.Glob(filepath.Join(folder, "page*.png"))
 	require.NoError(t, err)

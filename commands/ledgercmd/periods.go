@@ -111,8 +111,8 @@ func (p *Periods) seal(ctx context.Context, req commands.Request, through unit.D
 	})
 }
 
-// read returns the seal of a period that can be closed. The lock is read before the balances and checked by the append. As rows check it too,
-// no row of the period has changed in between.
+// read returns the seal of a period that can be closed. The lock is read before the balances and checked by the append. As rows check it
+// too, no row of the period has changed in between.
 func (p *Periods) read(ctx context.Context, tx *commands.Tx, through unit.Date) (s period.Seal, err error) {
 	workspace := tx.Workspace()
 	lock, err := commands.Load(ctx, tx, bookslock.Kind, workspace.String())
@@ -129,7 +129,7 @@ func (p *Periods) read(ctx context.Context, tx *commands.Tx, through unit.Date) 
 	if err != nil {
 		return s, fmt.Errorf("read the closing balances: %w", err)
 	}
-	s = period.Seal{Accounts: int64(len(balances)), Digest: closing.Digest(balances), Position: position}
+	s = period.Seal{Digest: closing.Digest(balances), Position: position}
 	if s.LogSize, s.LogRoot, err = p.Root(ctx, position); err != nil {
 		err = fmt.Errorf("read the root of the log: %w", err)
 	}
@@ -178,13 +178,15 @@ func (p *Periods) unfinished(ctx context.Context, workspace uuid.UUID, through u
 		}
 		if inside {
 			listed++
-			open = append(open, fault.Field{Field: "khata_uploads", Message: fmt.Sprintf("khata upload %d is not submitted", upload.ID), ID: upload.ID})
+			open = append(open, fault.Field{Field: "khata_uploads", Message: fmt.Sprintf("khata upload %d is not submitted", upload.ID),
+				ID: upload.ID})
 		}
 	}
 	return open, err
 }
 
-// concerns reports whether an upload may have rows of a period that ends on a day: it is as old, or its entries are, or they are not read yet.
+// concerns reports whether an upload may have rows of a period that ends on a day: it is as old, or its entries are, or they are not read
+// yet.
 func (p *Periods) concerns(ctx context.Context, upload khata.Waiting, through unit.Date, end time.Time) (bool, error) {
 	if !upload.Read || upload.CreatedAt.Before(end) {
 		return true, nil

@@ -104,13 +104,14 @@ func ofPeriods(t *testing.T) []bookCommand {
 	}
 }
 
-// Whatever the order of the steps of five commands is, a seal has the digest of its balances. A closing is two transactions, so other commands
-// may come in between.
+// Whatever the order of the steps of five commands is, a seal has the digest of its balances. A closing is two transactions, so other
+// commands may come in between.
 func TestClosingsKeepTheRules(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.Commands = append(slices.DeleteFunc(s.Commands, func(c bookCommand) bool {
-		return !slices.Contains([]string{"post", "edit", "move", "void", "delete", "reverse", "bulk", "lock", "lock less", "delete account"}, c.Name)
+		return !slices.Contains([]string{"post", "edit", "move", "void", "delete", "reverse", "bulk", "lock", "lock less", "delete account"},
+			c.Name)
 	}), ofPeriods(t)...)
 	s.Some(t, 5)
 }

@@ -28,8 +28,8 @@ const (
 	mapLine      = "bahi-map/v1 "
 )
 
-// Checkpoint states the content of a log at some size (C2SP tlog-checkpoint). Extension lines give its time, the position of its last event,
-// its number and the root of the map of accounts; other logs' checkpoints lack them.
+// Checkpoint states the content of a log at some size (C2SP tlog-checkpoint). Extension lines give its time, the position of its last
+// event, its number and the root of the map of accounts; other logs' checkpoints lack them.
 type Checkpoint struct {
 	Origin   string         `json:"origin"` // the log's name, see [Origin]
 	Size     uint64         `json:"size"`   // number of events

@@ -52,7 +52,8 @@ func (r *Routes) Confirmations() {
 		})
 	})
 	request := confirmationOp("request-confirmations", "POST", "", "Ask parties to confirm their balances as of a day. "+
-		"Each party that can be reached gets one message of the template over the channel, with both balances and a link to its statement. It answers 1 or 2. "+
+		"Each party that can be reached gets one message of the template over the channel, with both balances and a link to its statement. "+
+		"It answers 1 or 2. "+
 		"Requires messaging:write too.")
 	request.Limit, request.StrictBody, request.DryRun, request.Expensive = "campaign_send", true, true, true
 	api.Handle(r.API, request, func(ctx context.Context, in *struct{ Body confirmation.Request }) (*api.Tagged[ledgerview.Confirmation],

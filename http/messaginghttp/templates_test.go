@@ -25,7 +25,8 @@ func TestTemplatesOfASandboxChannel(t *testing.T) {
 	var all []messagingview.Template
 	a := c.GET(templates).Status(200).JSON(&all)
 	require.Equal(t, []string{"4", ""}, []string{a.Header("X-Total-Count"), a.Header("Bahi-Stale")})
-	require.Equal(t, []string{"plain", "offer", "balance", "order_ready"}, apptest.Each(all, func(k messagingview.Template) string { return k.Name }))
+	require.Equal(t, []string{"plain", "offer", "balance", "order_ready"}, apptest.Each(all,
+		func(k messagingview.Template) string { return k.Name }))
 	c.GET(templates + "?language=en&category=utility&limit=1&page=3").Status(200).
 		Body(fmt.Sprintf(`[{"id":%d,"name":"order_ready","language":"en","category":"UTILITY","status":"APPROVED",`+
 			`"parameterFormat":"positional",`+

@@ -195,6 +195,7 @@ func (r *resource) recordActions() (all []action) {
 
 // linked are the resources whose records a field names by their ids.
 var linked = map[string]string{
-	"audience": "lists", "channelId": "channels", "channelIds": "channels", "company_id": "companies", "contactId": "contacts", "contact_id": "contacts",
+	"audience": "lists", "channelId": "channels", "channelIds": "channels", "company_id": "companies",
+	"contactId": "contacts", "contact_id": "contacts",
 	"listId": "lists", "listIds": "lists", "templateId": "templates",
 }

@@ -18,7 +18,8 @@ func TestATransferIsPostedAndUnpairedInABrowser(t *testing.T) {
 	const path = "/app/transfers"
 	value := []string{"from", "hdfc (bank)", "to", "Imran (Karigar)", "amount", "5000", "date", "2025-03-02", "description", "labour"}
 	b.get(path).Is(200).Says("What moves from one account to another is two rows that name each other.")
-	b.submitOf(path, path, `value="post-transfer"`, append(value, "preview", "page")...).Is(200).Says("HDFC · Given · Amount ₹5,000.00 · labour",
+	b.submitOf(path, path, `value="post-transfer"`, append(value, "preview",
+		"page")...).Is(200).Says("HDFC · Given · Amount ₹5,000.00 · labour",
 		"Imran · Given · labour · Amount ₹5,000.00")
 	b.submitOf(path, path, `value="post-transfer"`, append(value, "amount", "")...).Is(422).Says("amount or fine_weight is required")
 	posted := b.submitOf(path, path, `value="post-transfer"`, value...)
@@ -32,7 +33,8 @@ func TestATransferIsPostedAndUnpairedInABrowser(t *testing.T) {
 	b.get(path).Is(200).Says("HDFC", "labour", "Imran")
 	b.submitOf(path, path, `value="pair-rows"`, "rows", "2\n3").Is(303)
 	b.get(row).Says("paired with row 3")
-	file := regexp.MustCompile(`href="(/books/trial-balance[^"]*pdf)"`).FindStringSubmatch(b.get("/app/trial-balance?as_of=2025-03-05").Is(200).Text)
+	file := regexp.MustCompile(`href="(/books/trial-balance[^"]*pdf)"`).
+		FindStringSubmatch(b.get("/app/trial-balance?as_of=2025-03-05").Is(200).Text)
 	require.Contains(t, file[1], "as_of=2025-03-05")
 	b.get("/app/trial-balance?known_at=x").Is(422)
 	byKey(o, apptest.Home, `{"messaging":"read"}`).get("/app/trial-balance").Is(403)

@@ -168,7 +168,8 @@ func TestUnreadableCallIsParkedUntilItsReplay(t *testing.T) {
 	r.until("parked", 1)
 	r.send("2 hello").Status(200)
 	handled := r.until("handled", 1)[0]
-	r.operator.POST("/ops/webhooks/"+handled.ID.String()+"/replay", nil).Problem(409, "The call is handled or queued. Only parked or ignored calls can be replayed.")
+	r.operator.POST("/ops/webhooks/"+handled.ID.String()+"/replay", nil).Problem(409,
+		"The call is handled or queued. Only parked or ignored calls can be replayed.")
 	r.operator.POST("/ops/webhooks/"+uuid.NewString()+"/replay", nil).Problem(404, "Webhook call not found")
 	require.Equal(t, map[string]int{"2": 1}, r.made())
 }

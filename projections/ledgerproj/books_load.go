@@ -42,21 +42,23 @@ func (f *books) loadAccounts(ctx context.Context, tx pgx.Tx, ids []int64) error 
 		return nil
 	}
 	found, _ := tx.Query(ctx, `
-		select id, ledger, workspace_id, name, type, coalesce(metal, ''), revision, opened_position, deleted_position from account where id = any($1)`, ids)
+		select id, ledger, workspace_id, name, type, coalesce(metal, ''), revision, opened_position,
+			deleted_position from account where id = any($1)`, ids)
 	var (
 		a               account
 		kind            *int
 		opened, deleted int64
 	)
-	_, err := pgx.ForEachRow(found, []any{&a.id, &a.ledger, &a.workspace, &a.Name, &kind, &a.Metal, &a.revision, &opened, &deleted}, func() error {
-		one := a
-		one.Type, one.Opened = kind, event.Position(opened)
-		if deleted != stillCurrent {
-			one.Deleted = event.Position(deleted)
-		}
-		f.accounts[a.id] = &one
-		return nil
-	})
+	_, err := pgx.ForEachRow(found, []any{&a.id, &a.ledger, &a.workspace, &a.Name, &kind, &a.Metal, &a.revision, &opened, &deleted},
+		func() error {
+			one := a
+			one.Type, one.Opened = kind, event.Position(opened)
+			if deleted != stillCurrent {
+				one.Deleted = event.Position(deleted)
+			}
+			f.accounts[a.id] = &one
+			return nil
+		})
 	return err
 }
 
@@ -66,7 +68,8 @@ func (f *books) loadRows(ctx context.Context, tx pgx.Tx, rows []int64) error {
 	}
 	found, _ := tx.Query(ctx, `
 		select row_id, from_position, account_id, date::text, in_entries, out_entries, coalesce(warnings, ''),
-			in_cash::text, in_fine::text, out_cash::text, out_fine::text, loss::text, coalesce(metal, ''), revision, deleted, void, coalesce(reverses, 0), coalesce(reversed_by, 0),
+			in_cash::text, in_fine::text, out_cash::text, out_fine::text, loss::text, coalesce(metal, ''), revision, deleted, void,
+				coalesce(reverses, 0), coalesce(reversed_by, 0),
 			coalesce(paired_with, 0)
 		from row_version where row_id = any($1) and to_position = $2`, rows, int64(stillCurrent))
 	var (

@@ -49,7 +49,8 @@ func (f *books) queueLocks(b *projections.Batch) {
 
 func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {
 	return projections.CopyInto(ctx, tx, `row_version (row_id, from_position, to_position, account_id, date, in_entries, out_entries, warnings,
-		in_cash, out_cash, in_fine, out_fine, loss, metal, revision, deleted, void, reverses, reversed_by, paired_with, actor, reason, recorded_at)`,
+		in_cash, out_cash, in_fine, out_fine, loss, metal, revision, deleted, void, reverses, reversed_by, paired_with, actor, reason,
+			recorded_at)`,
 		len(f.versions), func(c *projections.Copy, row int) {
 			v := f.versions[row]
 			c.Bigint(v.row)

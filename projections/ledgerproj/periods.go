@@ -19,9 +19,9 @@ var Periods = projections.Define("periods", 1, periodsDDL,
 			from = new(e.Data.From.String())
 		}
 		b.Exec(`
-			insert into period (position, workspace_id, from_date, through, accounts, digest, log_size, log_root, read_position, closed_at, closed_by)
-			values ($1, $2, $3::text::date, $4::text::date, $5, $6, $7, $8, $9, $10, $11)`,
-			int64(e.Position), e.Meta.Workspace, from, e.Data.Through.String(), e.Data.Accounts, e.Data.Digest,
+			insert into period (position, workspace_id, from_date, through, digest, log_size, log_root, read_position, closed_at, closed_by)
+			values ($1, $2, $3::text::date, $4::text::date, $5, $6, $7, $8, $9, $10)`,
+			int64(e.Position), e.Meta.Workspace, from, e.Data.Through.String(), e.Data.Digest,
 			int64(e.Data.LogSize), e.Data.LogRoot, int64(e.Data.Position), e.At, e.Meta.Actor)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[period.Reopened]) {

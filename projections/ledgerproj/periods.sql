@@ -4,7 +4,6 @@ create table period (
   workspace_id      uuid not null,
   from_date         date, -- null: all earlier rows belong to the period
   through           date not null,
-  accounts          bigint not null,
   digest            text not null,
   log_size          bigint not null,
   log_root          text not null,

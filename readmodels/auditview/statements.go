@@ -20,7 +20,8 @@ type Figures struct{ tlog.Stated }
 // Code returns what a statement on paper says of its figures as known at a position, for its QR code.
 func (f Figures) Code(account int64, position event.Position, checkpoint string) string {
 	return tlog.StatementCode{
-		Checkpoint: tlog.CheckpointHash([]byte(checkpoint)), Account: tlog.MapKey(tlog.AccountEntry(account)), Position: position, Stated: f.Stated,
+		Checkpoint: tlog.CheckpointHash([]byte(checkpoint)), Account: tlog.MapKey(tlog.AccountEntry(account)),
+		Position: position, Stated: f.Stated,
 	}.String()
 }
 

@@ -41,7 +41,7 @@ func toPeriod(row pgx.CollectableRow) (p Period, err error) {
 		at         *time.Time
 		by, reason *string
 	)
-	err = row.Scan(&from, &through, &p.Accounts, &p.Digest, &size, &p.LogRoot, &read, &p.ClosedAt, &p.ClosedBy, &at, &by, &reason)
+	err = row.Scan(&from, &through, &p.Digest, &size, &p.LogRoot, &read, &p.ClosedAt, &p.ClosedBy, &at, &by, &reason)
 	p.Through, p.LogSize, p.Position, p.ClosedAt = unit.DateOf(through), uint64(size), event.Position(read), p.ClosedAt.UTC()
 	if from != nil {
 		p.From = new(unit.DateOf(*from))
@@ -53,13 +53,14 @@ func toPeriod(row pgx.CollectableRow) (p Period, err error) {
 }
 
 const periodsSQL = `
-	select p.from_date, p.through, p.accounts, p.digest, p.log_size, p.log_root, p.read_position, p.closed_at, p.closed_by,
+	select p.from_date, p.through, p.digest, p.log_size, p.log_root, p.read_position, p.closed_at, p.closed_by,
 		case when p.reopened_position <= @known then p.reopened_at end, p.reopened_by, p.reopen_reason
 	from periods.period p where p.workspace_id = @workspace and p.position <= @known`
 
 // Periods returns the seals of a workspace, the newest first.
 func (v *Views) Periods(ctx context.Context, at *readmodels.At, workspace uuid.UUID, as As) ([]Period, error) {
-	return readmodels.Rows(ctx, v.Reader.From("periods"), as.reading(at), toPeriod, periodsSQL+` order by p.position desc`, as.seals(workspace))
+	return readmodels.Rows(ctx, v.Reader.From("periods"), as.reading(at), toPeriod, periodsSQL+` order by p.position desc`,
+		as.seals(workspace))
 }
 
 // Period returns the newest seal of the period that ends on a day, or [period.ErrNotFound].
@@ -120,7 +121,8 @@ func (v *Views) Closing(ctx context.Context, workspace uuid.UUID, day unit.Date)
 			if err == nil && !(cash.IsInt64() && fine.IsInt64()) {
 				err = errTooLarge
 			}
-			return closing.Balance{Ledger: c.Ledger, Account: c.ID, Rows: c.Rows, Cash: unit.Money(cash.Int64()), Fine: unit.Grams(fine.Int64())}, err
+			return closing.Balance{Ledger: c.Ledger, Account: c.ID, Rows: c.Rows, Cash: unit.Money(cash.Int64()),
+				Fine: unit.Grams(fine.Int64())}, err
 		}, sql, args)
 	})
 }

@@ -50,7 +50,8 @@ func TestStrongPasswordsAreAccepted(t *testing.T) {
 	whole := credentials.Person{Email: "9@example.org", Names: []string{"", " ", "Li"}}
 	require.NoError(t, n.Passwords.Check("password", "Li9 k7#mQ2zp", whole))
 	require.Error(t, n.Passwords.Check("password", "Venkatraman", credentials.Person{Email: "venkatraman@example.org"}))
-	require.Error(t, n.Passwords.Check("password", "xx98250 12345", credentials.Person{Email: "98250@example.org"}), "digits count as a part too")
+	require.Error(t, n.Passwords.Check("password", "xx98250 12345", credentials.Person{Email: "98250@example.org"}),
+		"digits count as a part too")
 }
 
 func TestMinimumIsASetting(t *testing.T) {

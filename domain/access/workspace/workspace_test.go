@@ -157,7 +157,8 @@ func TestJoin(t *testing.T) {
 	asked.Case("not a member").When(with(func(j *workspace.Join) { j.User = asha })).ThenFails(workspace.ErrMember)
 
 	for _, key := range []string{"", "another"} {
-		asked.Case("nor a user with another address, or without a verified one").When(with(func(j *workspace.Join) { j.EmailKey = key })).ThenFails(
+		asked.Case("nor a user with another address, or without a verified one").
+			When(with(func(j *workspace.Join) { j.EmailKey = key })).ThenFails(
 			workspace.ErrAnothers)
 	}
 
@@ -229,7 +230,8 @@ func TestChange(t *testing.T) {
 	alone := eventtest.Given(t, workspace.Kind, workspace.Created{Owner: asha})
 	alone.Case("the last writer keeps write access").When(change{By: owner, User: asha,
 		To: only(clerk)}).ThenFails(workspace.ErrLastMember)
-	alone.Case("and may lose the other permissions").When(change{By: owner, User: asha, To: only(actor.Permissions{Marketplace: actor.Write})}).
+	alone.Case("and may lose the other permissions").When(change{By: owner, User: asha,
+		To: only(actor.Permissions{Marketplace: actor.Write})}).
 		Then(workspace.Changed{User: asha, From: workspace.Owner, To: actor.Permissions{Marketplace: actor.Write}})
 	alone.Case("not a member").When(change{By: owner, User: ravi, To: clerk}).ThenFails(workspace.ErrNoMember)
 

@@ -1,4 +1,5 @@
-// Package metal is the metal of a workspace's books: that of the accounts and entries that name none. Its stream is named after the workspace.
+// Package metal is the metal of a workspace's books: that of the accounts and entries that name none. Its stream is named after the
+// workspace.
 package metal
 
 import (

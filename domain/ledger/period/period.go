@@ -41,9 +41,8 @@ func (s State) Of(through unit.Date) (Closed, error) {
 	return Closed{}, ErrNotFound
 }
 
-// Seal is what the books were when a period was closed.
+// Seal is what the books were when a period was closed. Each party can read it in the proof of a statement, so it has no count of accounts.
 type Seal struct {
-	Accounts int64          `json:"accounts" doc:"Number of accounts"`
 	Digest   string         `json:"digest" doc:"Digest of all closing balances: SHA-256 in hex"`
 	LogSize  uint64         `json:"log_size" doc:"Number of events in the log up to the position"`
 	LogRoot  string         `json:"log_root" doc:"Root of the Merkle tree over these events, in base64"`

@@ -17,7 +17,7 @@ func day(y int, m time.Month, d int) unit.Date {
 var (
 	first, second = day(2024, time.March, 31), day(2025, time.March, 31)
 	today         = day(2025, time.July, 14)
-	seal          = period.Seal{Accounts: 2, Digest: "7b58", LogSize: 40, LogRoot: "cm9vdA==", Position: 40}
+	seal          = period.Seal{Digest: "7b58", LogSize: 40, LogRoot: "cm9vdA==", Position: 40}
 	closed        = period.Closed{Through: first, Seal: seal}
 	following     = period.Closed{From: new(first + 1), Through: second, Seal: seal}
 )

@@ -99,7 +99,8 @@ func mirror(in []In, out []Out) (newIn []In, newOut []Out) {
 		newOut = append(newOut, o)
 	}
 	for _, e := range out {
-		newIn = append(newIn, In{ItemName: e.ItemName, Weight: e.Weight, Metal: e.Metal, Pieces: e.Pieces, Amount: e.Amount, Description: e.Description})
+		newIn = append(newIn, In{ItemName: e.ItemName, Weight: e.Weight, Metal: e.Metal, Pieces: e.Pieces, Amount: e.Amount,
+			Description: e.Description})
 	}
 	return newIn, newOut
 }

@@ -57,7 +57,8 @@ func TestMembersNameTheFirstContact(t *testing.T) {
 	t.Parallel()
 	a, b := uuid.New(), uuid.New()
 	none := eventtest.Given(t, companycontact.PrimaryKind)
-	none.Case("a non-member sets the first primary contact").When(companycontact.NamePrimary{Contact: a}).Then(companycontact.PrimaryNamed{Contact: a})
+	none.Case("a non-member sets the first primary contact").When(companycontact.NamePrimary{Contact: a}).
+		Then(companycontact.PrimaryNamed{Contact: a})
 	given := none.And(companycontact.PrimaryNamed{Contact: a})
 	given.Case("but no other one").When(companycontact.NamePrimary{Contact: b}).ThenNothing()
 	given.Case("unless that was deleted").When(companycontact.NamePrimary{Contact: b, Gone: a}).Then(companycontact.PrimaryNamed{Contact: b})
