@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"bahi/domain/access/user"
 	"bahi/internal/app"
 	"bahi/internal/cli/backup"
 	"bahi/internal/test/apptest"
@@ -158,6 +159,10 @@ func TestRestoreOfALostMachineErasesListedUsers(t *testing.T) {
 	p.Until(func(said, _ string) bool { return strings.Contains(said, `msg="user erased"`) })
 	_, wrong, status = keyed("vault", "erasures", "export", list)
 	require.Equal(t, 0, status, wrong)
+	text, err := os.ReadFile(list)
+	require.NoError(t, err)
+	require.Contains(t, string(text), user.Kind.Category()+"-"+l.Id)
+	require.Empty(t, l.Known.In("the list", text), "the list names nobody")
 	p.Stop()
 	lost(t, data)
 

@@ -246,7 +246,7 @@ func TestReplayForwardsOldEventsAgain(t *testing.T) {
 	require.NoError(t, feedreact.Replay(t.Context(), r.pool, r.store, 11))
 	require.Equal(t, r.ids(10), r.forwarded(10))
 	run.reached(20)
-	require.Contains(t, r.said.String(), "the checkpoint was moved")
+	require.Contains(t, r.said.String(), "continuing from the new position")
 }
 
 func TestFeedThatNeverRanHasNoCheckpoint(t *testing.T) {
