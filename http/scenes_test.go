@@ -146,8 +146,6 @@ func (s scenes) confirmations(t *testing.T) {
 	i := slices.IndexFunc(all, func(k messagingview.Template) bool { return k.Name == "balance" })
 	asked := apptest.IdOf(t, []byte(c.POST("/books/confirmations", fmt.Sprintf(
 		`{"accounts":[%d],"as_of":"2025-03-31","channelId":%d,"templateId":%d}`, account, all[i].ChannelID, all[i].ID)).Status(201).Text))
-	s.ask(t, "decide-confirmation", c, fmt.Sprintf("/books/confirmations/%d/parties/%d", asked, account),
-		`{"outcome":"disputed","note":"bill 118 is missing"}`)
 	path := ""
 	require.Eventually(t, func() bool {
 		text := c.GET(fmt.Sprintf("/api/contacts/%d/messages", contact)).Status(200).Text
@@ -156,6 +154,8 @@ func (s scenes) confirmations(t *testing.T) {
 	}, time.Minute, 5*time.Millisecond)
 	path, _, _ = strings.Cut(path, " ")
 	s.ask(t, "get-shared-statement", s.Anonymous(), "/s/"+path, "")
+	s.ask(t, "decide-confirmation", c, fmt.Sprintf("/books/confirmations/%d/parties/%d", asked, account),
+		`{"outcome":"disputed","note":"bill 118 is missing"}`)
 }
 
 // calls has a call of a provider that has no effect.

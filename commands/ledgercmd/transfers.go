@@ -68,7 +68,7 @@ func (b *Books) Transfer(ctx context.Context, req commands.Request, t Transfer) 
 		wrong = append(wrong, fault.Field{Field: "to", Message: "must not be the account that gives"})
 	}
 	if len(wrong) > 0 {
-		return Paired{}, fault.Fields(wrong...)
+		return Paired{}, fault.Fields(append(wrong, b.checkTransfer(t, ledgers)...)...)
 	}
 	return b.pairing(ctx, req, ledgers[0], func(ctx context.Context, tx *commands.Tx) ([]PairedRow, error) {
 		added, err := b.transferRows(ctx, tx, t, req.Workspace, ledgers)
@@ -102,10 +102,7 @@ func noAccount(side int) fault.Field {
 // transferRows returns the rows of a transfer, or what refuses them.
 func (b *Books) transferRows(ctx context.Context, tx *commands.Tx, t Transfer, workspace uuid.UUID,
 	ledgers [2]*book.Ledger) ([]khata.Row, error) {
-	wrong := t.Check(ledgers[0], ledgers[1])
-	if t.Date > b.Today()+1 {
-		wrong = append(wrong, fault.Field{Field: "date", Message: "must not be after tomorrow"})
-	}
+	wrong := b.checkTransfer(t, ledgers)
 	var locked error
 	for i, account := range [...]int64{t.From, t.To} {
 		s, err := standingOf(ctx, tx, ledgers[i], account, workspace)
@@ -133,6 +130,15 @@ func (b *Books) transferRows(ctx context.Context, tx *commands.Tx, t Transfer, w
 		rows[i] = khata.Row{Ledger: l, RowAdded: row}
 	}
 	return rows, nil
+}
+
+// checkTransfer returns what is wrong with the value and the date of a transfer.
+func (b *Books) checkTransfer(t Transfer, ledgers [2]*book.Ledger) []fault.Field {
+	wrong := t.Check(ledgers[0], ledgers[1])
+	if t.Date > b.Today()+1 {
+		wrong = append(wrong, fault.Field{Field: "date", Message: "must not be after tomorrow"})
+	}
+	return wrong
 }
 
 // ledgerOf returns the ledger of an account, nil where there is no such account. An account stays in its ledger.

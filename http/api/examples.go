@@ -47,7 +47,7 @@ var further = map[int][]string{
 	http.StatusForbidden:  {"email_not_verified"},
 	http.StatusConflict: {
 		"channel_identity_taken", "channel_type_unsupported", "customer_taken", "domain_taken", "email_taken", "no_company", "period_open",
-		"phone_taken", "reply_window_closed", "sender_taken", "sku_taken", "url_taken",
+		"phone_shared", "phone_taken", "reply_window_closed", "sender_taken", "sku_taken", "url_taken",
 	},
 	http.StatusUnprocessableEntity: {"dry_run_unsupported", "provider_refused", "recipient_failed"},
 	http.StatusTooManyRequests:     {"provider_rate_limited", "too_many_streams"},

@@ -3,6 +3,7 @@ package ledgerhttp
 import (
 	"context"
 	"io"
+	"net/http"
 
 	"bahi/commands"
 	"bahi/commands/ledgercmd"
@@ -111,7 +112,7 @@ func (r *Routes) Confirmations() {
 	api.Download(r.API, api.Op{
 		ID: "get-shared-statement", Method: "GET", Path: "/s/{token}",
 		Summary: "Read the statement to which the link of a confirmation leads, as a PDF", Tags: tags, Public: true, Limit: limitPDF,
-		Reads: []string{"books"}, StrictQuery: true,
+		Reads: []string{"books"}, StrictQuery: true, Errors: []int{http.StatusNotFound},
 	}, map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
 		Token string `path:"token" maxLength:"100" doc:"Token of the link"`
 	}) (api.Content, error) {

@@ -2,6 +2,7 @@ package messaginghttp_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,9 +33,10 @@ func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
 	send := at(asha.ID) + "/messages"
 	var all []messagingview.Template
 	c.GET(templates + "?language=en").Status(200).JSON(&all)
+	ready := all[slices.IndexFunc(all, func(k messagingview.Template) bool { return k.Name == "order_ready" })].ID
 
 	key := c.With("Idempotency-Key", "template")
-	body := fmt.Sprintf(`{"channelId":%d,"templateId":%d,"templateParams":{"1":"A-204","2":"{{name}}"}}`, sales.ID, all[1].ID)
+	body := fmt.Sprintf(`{"channelId":%d,"templateId":%d,"templateParams":{"1":"A-204","2":"{{name}}"}}`, sales.ID, ready)
 	var sent messagingview.Message
 	key.POST(send, body).Status(201).JSON(&sent)
 	require.Equal(t, []string{"out", "template", "Order A-204 is ready for Asha"}, []string{sent.Direction, sent.Type, *sent.Text},
@@ -57,12 +59,12 @@ func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
 	} {
 		c.POST(send, fmt.Sprintf(body, sales.ID)).Problem(422, "Validation error", wrong[0], wrong[1])
 	}
-	c.POST(send, fmt.Sprintf(`{"channelId":%d,"templateId":%d}`, sales.ID, all[1].ID)).Problem(422, "Validation error", "templateParams.1",
+	c.POST(send, fmt.Sprintf(`{"channelId":%d,"templateId":%d}`, sales.ID, ready)).Problem(422, "Validation error", "templateParams.1",
 		"must be filled", "templateParams.2", "must be filled")
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"a"}`, page.ID)).Problem(422, "Validation error", "channelId",
 		"The channel does not reach the contact")
 	c.POST(send, `{"channelId":999999,"text":"a"}`).Problem(422, "Validation error", "channelId", "Channel not found")
-	c.POST(send, fmt.Sprintf(`{"channelId":%d,"templateId":%d,"templateParams":{"1":7}}`, sales.ID, all[1].ID)).Status(422)
+	c.POST(send, fmt.Sprintf(`{"channelId":%d,"templateId":%d,"templateParams":{"1":7}}`, sales.ID, ready)).Status(422)
 	stranger.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"a"}`, sales.ID)).Problem(404, "Contact not found")
 	theirs := channelOf(t, stranger, `{"name":"Theirs","type":"chat"}`)
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"a"}`, theirs.ID)).Problem(422, "Validation error", "channelId", "Channel not found")

@@ -325,7 +325,7 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 	c.GET(templates).Status(200)
 	post(`{"entry":[{"id":"PN1","changes":[{"field":"message_template_status_update","value":{"event":"PAUSED",` +
 		`"message_template_id":"sandbox.offer"}}]}]}`)
-	require.Eventually(t, func() bool { return c.GET(templates).Status(200).Header("X-Total-Count") == "2" }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return c.GET(templates).Status(200).Header("X-Total-Count") == "3" }, time.Minute, 10*time.Millisecond)
 	untilRead(t, c, asha.ID, 1)
 }
 

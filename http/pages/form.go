@@ -67,7 +67,7 @@ func (d drawing) object(s *schema, prefix string, value any, required bool) []fi
 		}
 		f.Name, f.Label = below(prefix, p.Name), labelOf(p.Name)
 		f.Required, f.Computed = required && p.Required && !p.Nullable, slices.Contains(computed, any(p.Name))
-		f.Skip = strings.HasSuffix(p.Name, "_weight") && strings.Contains(p.Description, "unless it is given")
+		f.Skip = p.Name == "metal" || strings.HasSuffix(p.Name, "_weight") && strings.Contains(p.Description, "unless it is given")
 		if head, _, _ := strings.Cut(f.Hint, ":"); head == "Grams" || head == "Rupees" || head == "Percent" {
 			f.Hint = "" // the unit says it
 		}

@@ -45,6 +45,7 @@ func TestSchemaOfAnOperation(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"item_name", "computed", "pure_weight g", "fine_percent %", "fine_weight g", "wastage_percent %", "wastage_weight g", "other ₹",
+		"metal",
 	}, entry)
 
 	require.True(t, operationOf(t, "upload-khata").Files)

@@ -94,7 +94,7 @@ var forPrograms = map[string]bool{
 	"expected true or false": true, "is not the row that row_id names": true, "is not what the header Bahi-Reason says": true,
 	"is required: the id of the row": true, "must be given once": true, "no message has the receipt's id yet": true,
 	"respond-async has no dry run: nothing would be read": true, "take `counter` out to set it yourself": true,
-	"there is no such tool": true, "wants page_size too": true,
+	"the text differs": true, "there is no such tool": true, "wants page_size too": true,
 }
 
 func TestMessagesAreTranslatedWithTheirValues(t *testing.T) {

@@ -310,7 +310,7 @@ func rank(name string) int {
 	}
 	figures := []string{
 		"pieces", "quantity", "pure_weight", "weight", "loss_weight", "touch", "fine_percent", "fine_weight", "wastage_percent",
-		"wastage_weight", "rate", "rate_unit", "other", "making_charge", "amount", "description",
+		"wastage_weight", "rate", "rate_unit", "other", "making_charge", "amount", "description", "metal",
 	}
 	if i := slices.Index(texts, name); i >= 0 {
 		return i

@@ -150,7 +150,7 @@ func TestParkedFeedIsReportedAndSkipped(t *testing.T) {
 	require.Equal(t, "feed", parked[0].Name)
 	require.Equal(t, "reactor", parked[0].Kind)
 	require.Equal(t, "BankRowAdded", parked[0].Type)
-	require.Contains(t, tool("skip", "--position", fmt.Sprint(parked[0].Position), "--reason", "the broker is too small"), "passes over")
+	require.Contains(t, tool("skip", "--position", fmt.Sprint(parked[0].Position), "--reason", "the broker is too small"), "skips")
 	log, _ := forwarded(t, broker, database, 1)
 	require.Contains(t, tool("status"), "live")
 

@@ -56,7 +56,7 @@ func TestEventsFromOutsideAreChecked(t *testing.T) {
 	}{
 		"orders-1": {e("OrderPlaced", `[]`, `{}`), ""},
 		"orders-3": {e("OrderPlaced", `[]`, `{"by":"\u0000"}`), "the metadata of OrderPlaced contain a NUL or an unpaired surrogate"},
-		"orders-4": {e("OrderPlaced", `[]`, `{"by":"\\\uD83d"}`), "half of a character"},
+		"orders-4": {e("OrderPlaced", `[]`, `{"by":"\\\uD83d"}`), "unpaired surrogate"},
 		"orders-5": {e("OrderPlaced", `["\u0000"]`, `{"by":"\ud83d\uDE00\\u0000\u0041"}`), ""},
 		"orders-6": {e("OrderPlaced", `{}`, `{"more":1}`), `"more", which is reserved for transactions of Bahi`},
 		"bank-1":   {e("OrderPlaced", `{}`, `{}`), "only Bahi appends to streams bank-…"},

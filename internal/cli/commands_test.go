@@ -35,7 +35,7 @@ func TestTheProgramExplainsItself(t *testing.T) {
 		"serve --help":           {"BAHI_ADDR", "BAHI_DATA", "DATABASE_URL", "BAHI_ADMIN_API_KEY", "BAHI_MASTER_KEY", "127.0.0.1:8080", "./data"},
 		"events tail --help":     {"--follow", "--lines"},
 		"apikey create --help":   {"--name", "--ledger", "--operator", "--expires-in"},
-		"keys rotate --help":     {"--overlap", "168h", "nobody notices"},
+		"keys rotate --help":     {"--overlap", "168h", "no user is"},
 		"doctor --help":          {"Fold the log again"},
 		"projections rebuild -h": {"Rebuild projections", "--dry-run", "--throttle", "--partitions", "--accept-differences", "--keep"},
 		"projections --help":     {"build", "pause", "resume", "throttle", "cancel", "accept", "rollback", "retry", "skip", "drop"},

@@ -54,7 +54,7 @@ func TestACatalogIsImportedFromTheShell(t *testing.T) {
 	out, wrong, status = run()
 	require.Equal(t, "2 products created, 1 rows failed\n", out, wrong)
 	require.Equal(t, 1, status)
-	require.Contains(t, wrong, "bahi: rows failed: "+file+".errors.csv")
+	require.Contains(t, wrong, "bahi: rows failed: see "+file+".errors.csv")
 	report, err := os.ReadFile(file + ".errors.csv")
 	require.NoError(t, err)
 	require.Equal(t, "\ufeffrow,error\n3,\"price: expected an amount, as in 1,250.50\",'=Bad,x\n", string(report))

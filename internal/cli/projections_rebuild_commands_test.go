@@ -73,7 +73,7 @@ func TestRebuildingFromTheShell(t *testing.T) {
 	require.Equal(t, 1, o.Projection("books").Generation, "a dry run builds nothing")
 
 	out = o.Done(t, "projections", "rebuild", "--partitions", "3", "--keep", "1h")
-	require.Equal(t, len(app.AllProjections()), strings.Count(out, fmt.Sprintf(" is read, built up to position %d in ", o.Head())), out)
+	require.Equal(t, len(app.AllProjections()), strings.Count(out, fmt.Sprintf(" is live, built up to position %d in ", o.Head())), out)
 	require.Equal(t, was, apptest.Balances(clerk, apptest.Ledger(account)))
 	list := o.Done(t, "projections", "list")
 	require.Regexp(t, `(?m)^users +\d+ +\d+ +live`, list)
@@ -143,7 +143,7 @@ func TestRebuildWithDifferencesWaitsForAcceptance(t *testing.T) {
 	out, wrong, status = apptest.Attached(t, o, "doctor")
 	require.Equal(t, 1, status)
 	require.Contains(t, out, "books: table row_version: 2 rows differ")
-	require.Contains(t, wrong, "bahi: the tables are not what the log says")
+	require.Contains(t, wrong, "bahi: the tables differ from the log")
 	o.Done(t, "doctor", "api_keys")
 	require.Regexp(t, fmt.Sprintf(`^books: generation \d+ is read, built up to position %d in `, o.Head()),
 		o.Done(t, "projections", "rebuild", "books", "--accept-differences"))
@@ -195,7 +195,7 @@ func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
 		list)
 	o.Denied(t, fmt.Sprintf("bahi: projection books has stopped: event BankRowAdded at position %d", at), "doctor", "books")
 	out := o.Done(t, "doctor", "users")
-	require.Contains(t, out, "users: generation 1 is what the log says")
+	require.Contains(t, out, "users: generation 1 agrees with the log")
 
 	o.Sql(`alter table books_g1.row_version drop constraint parked_for_a_test`)
 	out = o.Done(t, "projections", "skip", "books", "--position", strconv.FormatInt(at, 10), "--reason",

@@ -125,7 +125,7 @@ func TestWrongSettingsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 		"BAHI_AUDIT_EVERY=40s":                                 "BAHI_AUDIT_EVERY: 40s is not between",
 		"BAHI_AUDIT_KEY=abc":                                   "BAHI_AUDIT_KEY: expected base64",
 		"BAHI_AUDIT_WITNESS=abc":                               "BAHI_AUDIT_WITNESS: expected an address",
-		"BAHI_AUDIT_WITNESS=https://x.example":                 "wants BAHI_AUDIT_WITNESS_KEY",
+		"BAHI_AUDIT_WITNESS=https://x.example":                 "requires BAHI_AUDIT_WITNESS_KEY",
 		"BAHI_AUDIT_WITNESS_KEY=abc":                           "BAHI_AUDIT_WITNESS_KEY: ",
 		"BAHI_CAMPAIGN_RATE=-1":                                "BAHI_CAMPAIGN_RATE: ",
 		"BAHI_CORS_ORIGINS=abc":                                "BAHI_CORS_ORIGINS",

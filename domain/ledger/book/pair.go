@@ -59,7 +59,7 @@ type Movement struct {
 	Description Text        `json:"description,omitempty" maxLength:"200" doc:"Description of both entries"`
 }
 
-// Check returns what is wrong with the value, by field.
+// Check returns what is wrong with the value, by field. A ledger is nil if its account is not known.
 func (v Movement) Check(from, to *Ledger) []fault.Field {
 	var c Checker
 	switch {
@@ -71,7 +71,7 @@ func (v Movement) Check(from, to *Ledger) []fault.Field {
 		c.Wrong("amount", "must be more than 0")
 	case v.FineWeight != nil && *v.FineWeight <= 0:
 		c.Wrong("fine_weight", "must be more than 0")
-	case v.FineWeight != nil && (!from.Metal || !to.Metal):
+	case v.FineWeight != nil && (from != nil && !from.Metal || to != nil && !to.Metal):
 		c.Wrong("fine_weight", "a bank account has no metal")
 	}
 	c.Metallic(v.Metal, v.FineWeight != nil)
