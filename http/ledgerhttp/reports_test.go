@@ -235,21 +235,21 @@ func TestAStatementForASpreadsheetHasALineForEachEntry(t *testing.T) {
 	require.Contains(t, a.Header("Content-Disposition"), fmt.Sprintf("client-%d-statement.csv", s.meena))
 	lines := strings.Split(strings.TrimSpace(strings.TrimPrefix(a.Text, "\ufeff")), "\n")
 	require.Len(t, lines, 6)
-	require.Equal(t, "line,id,date,item_name,slip_number,weight,touch,wastage_percent,wastage_weight,fine_weight,making_charge,rate,amount,"+
-		"description,void,reverses,reversed_by,cash_balance,crystal_balance", lines[0])
-	require.Equal(t, "opening,,2025-03-03,,,,,,,,,,,,,,,-500,-92", lines[1])
-	require.Regexp(t, `^in,\d+,2025-03-05,,,,,,,,,,100\.5,'=HYPERLINK\(1\),false,,,-399\.5,-90$`, lines[2])
-	require.Regexp(t, `^in,\d+,2025-03-05,,,,,,,2,,,,,false,,,-399\.5,-90$`, lines[3])
-	require.Equal(t, "closing,,,,,,,,,,,,,,,,,-399.5,-90", lines[4])
-	require.Regexp(t, `^drawn_from,\d+,\d{4}-\d\d-\d\d,,,,,,,,,,,,,,,,$`, lines[5])
+	require.Equal(t, "line,id,date,item_name,slip_number,weight,touch,wastage_percent,wastage_weight,fine_weight,metal,making_charge,rate,"+
+		"amount,description,void,reverses,reversed_by,cash_balance,crystal_balance", lines[0])
+	require.Equal(t, "opening,,2025-03-03,,,,,,,,,,,,,,,,-500,-92", lines[1])
+	require.Regexp(t, `^in,\d+,2025-03-05,,,,,,,,,,,100\.5,'=HYPERLINK\(1\),false,,,-399\.5,-90$`, lines[2])
+	require.Regexp(t, `^in,\d+,2025-03-05,,,,,,,2,,,,,,false,,,-399\.5,-90$`, lines[3])
+	require.Equal(t, "closing,,,,,,,,,,,,,,,,,,-399.5,-90", lines[4])
+	require.Regexp(t, `^drawn_from,\d+,\d{4}-\d\d-\d\d,,,,,,,,,,,,,,,,,$`, lines[5])
 
 	known := strings.Split(lines[5], ",")[1]
 	again := s.GET(ledger + "/statement.xlsx?known_at=" + known).Status(200)
 	rows := cells(t, again, "Statement")
 	require.Len(t, rows, 7)
 	require.Equal(t, []string{"out", "2025-03-02", "पायल", "100", "92", "-500", "-92"},
-		[]string{rows[2][0], rows[2][2], rows[2][3], rows[2][5], rows[2][6], rows[2][17], rows[2][18]})
-	require.Equal(t, "=HYPERLINK(1)", rows[3][13])
+		[]string{rows[2][0], rows[2][2], rows[2][3], rows[2][5], rows[2][6], rows[2][18], rows[2][19]})
+	require.Equal(t, "=HYPERLINK(1)", rows[3][14])
 	s.GET(ledger + "/statement.csv?page=2").Status(422)
 	s.GET(fmt.Sprint("/bank-ledger/", s.hdfc, "/statement.xlsx?to=2025-03-01")).Status(200)
 	s.GET(fmt.Sprint("/bank-ledger/", s.meena, "/statement.csv")).Problem(404, "Bank account not found")
