@@ -81,11 +81,11 @@ func TestRebuildingFromTheShell(t *testing.T) {
 	o.Sql(`alter table books_g2.row_version add constraint parked_for_a_test check (false) not valid`)
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-02", "1"))
 	require.Eventually(t, func() bool { return o.Projection("books").State == "parked" }, time.Minute, 5*time.Millisecond)
-	require.Equal(t, "books: generation 1 is read again\n", o.Done(t, "projections", "rollback", "books"))
+	require.Equal(t, "books: generation 1 is live again\n", o.Done(t, "projections", "rollback", "books"))
 	require.Equal(t, was+", 03-02 13.5", apptest.Balances(clerk, apptest.Ledger(account)), "the previous tables have the row")
 	o.Done(t, "doctor", "books")
 	out = o.Done(t, "projections", "build")
-	require.Equal(t, "everything that this version reads is built\n", out)
+	require.Equal(t, "all tables of this version are built\n", out)
 
 	for args, why := range map[string]string{
 		"rebuild books nonsense":                `there is no projection "nonsense"`,
@@ -145,9 +145,9 @@ func TestRebuildWithDifferencesWaitsForAcceptance(t *testing.T) {
 	require.Contains(t, out, "books: table row_version: 2 rows differ")
 	require.Contains(t, wrong, "bahi: the tables differ from the log")
 	o.Done(t, "doctor", "api_keys")
-	require.Regexp(t, fmt.Sprintf(`^books: generation \d+ is read, built up to position %d in `, o.Head()),
+	require.Regexp(t, fmt.Sprintf(`^books: generation \d+ is live, built up to position %d in `, o.Head()),
 		o.Done(t, "projections", "rebuild", "books", "--accept-differences"))
-	require.Regexp(t, fmt.Sprintf(`books: generation 3 is what the log says, \d+ rows at position %d `, o.Head()), o.Done(t, "doctor"))
+	require.Regexp(t, fmt.Sprintf(`books: generation 3 agrees with the log, \d+ rows at position %d `, o.Head()), o.Done(t, "doctor"))
 	require.Equal(t, "03-01 12.5", apptest.Balances(clerk, apptest.Ledger(account)), "the server reads the new tables")
 	position := clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-03", "1")).Status(201).Header("Bahi-Position")
 	require.Equal(t, "03-01 12.5, 03-03 13.5", apptest.Balances(clerk.With("Bahi-Min-Position", position), apptest.Ledger(account)))
@@ -200,7 +200,7 @@ func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
 	o.Sql(`alter table books_g1.row_version drop constraint parked_for_a_test`)
 	out = o.Done(t, "projections", "skip", "books", "--position", strconv.FormatInt(at, 10), "--reason",
 		"for a test")
-	require.Equal(t, "books: passes over the event\n", out)
+	require.Equal(t, "books: skips the event\n", out)
 	require.Eventually(t, func() bool { return o.Projection("books").State == "live" }, time.Minute, 5*time.Millisecond)
 	require.Empty(t, apptest.Balances(clerk, apptest.Ledger(account)))
 	o.Done(t, "doctor", "books")
@@ -208,5 +208,5 @@ func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
 	out = o.Done(t, "projections", "pause", "books")
 	require.Equal(t, "books: paused\n", out)
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-02", "2"))
-	o.Denied(t, "`bahi projections resume books` lets it go on", "doctor", "books")
+	o.Denied(t, "`bahi projections resume books` resumes it", "doctor", "books")
 }
