@@ -27,7 +27,7 @@ func periodResource() *resource {
 		base: settings, word: "periods", title: "Closed periods", list: "list-periods", inline: true, without: []string{"known_at"},
 		about: "A closed period has a seal: the digest of all closing balances and the root of the log. Its rows do not change any more. " +
 			"Only the operator can open the newest one again.",
-		columns: []string{"through", "from", "digest", "closed_at", "closed_by", "state"},
+		columns: []string{"through", "from", "closed_at", "closed_by", "state"},
 		cells: map[string]cell{"through": func(d *desk, period map[string]any) display {
 			return display{Text: d.lang.day(textOf(period["through"]))}
 		}, "state": func(d *desk, period map[string]any) display {
