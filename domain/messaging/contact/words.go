@@ -11,58 +11,47 @@ import (
 
 // words are texts by which a contact moves consent: false takes it, true gives it back (CONTRACT.md N9). A hyphen is where people write a
 // blank, or nothing.
-var words = func() map[string]bool {
-	all := map[string]bool{}
-	for optIn, texts := range map[bool][]string{
-		false: {"stop", "stop-all", "unsubscribe", "opt-out", "band-karo", "बंद", "बंद-करो", "बंद-करा", "બંધ", "બંધ-કરો", "રોકો"},
-		true:  {"start", "चालू", "ચાલુ"},
-	} {
-		for _, text := range texts {
-			for _, form := range bare(text) {
-				all[form] = optIn
-			}
-		}
-	}
-	return all
-}()
-
-// ConsentKeyword returns whether a text is one of the words, and what it does to consent. It must be the whole text.
-func ConsentKeyword(text string) (optIn, is bool) {
-	for _, form := range bare(text) {
-		if optIn, is = words[form]; is {
-			return optIn, is
-		}
-	}
-	return false, false
-}
+var words = wordsOf(map[bool][]string{
+	false: {"stop", "stop-all", "unsubscribe", "opt-out", "band-karo", "बंद", "बंद-करो", "बंद-करा", "બંધ", "બંધ-કરો", "રોકો"},
+	true:  {"start", "चालू", "ચાલુ"},
+})
 
 // balanceWords are texts by which a contact agrees with its balances (true), or does not.
-var balanceWords = func() map[string]bool {
+var balanceWords = wordsOf(map[bool][]string{
+	true: {
+		"1", "१", "૧", "yes", "agree", "agreed", "correct", "हाँ", "सही", "सही-है", "सहमत", "मंजूर", "haan", "sahi",
+		"હા", "સાચું", "બરાબર-છે", "સહમત", "મંજૂર",
+	},
+	false: {
+		"2", "२", "૨", "no", "differ", "disagree", "wrong", "नहीं", "गलत", "असहमत", "नामंजूर", "nahi", "galat",
+		"ના", "ખોટું", "અસહમત", "નામંજૂર",
+	},
+})
+
+// wordsOf returns the meaning of each form of the texts.
+func wordsOf(texts map[bool][]string) map[string]bool {
 	all := map[string]bool{}
-	for agrees, texts := range map[bool][]string{
-		true: {
-			"1", "१", "૧", "yes", "agree", "agreed", "correct", "हाँ", "सही", "सही-है", "सहमत", "मंजूर", "haan", "sahi",
-			"હા", "સાચું", "બરાબર-છે", "સહમત", "મંજૂર",
-		},
-		false: {
-			"2", "२", "૨", "no", "differ", "disagree", "wrong", "नहीं", "गलत", "असहमत", "नामंजूर", "nahi", "galat",
-			"ના", "ખોટું", "અસહમત", "નામંજૂર",
-		},
-	} {
-		for _, text := range texts {
+	for meaning, same := range texts {
+		for _, text := range same {
 			for _, form := range bare(text) {
-				all[form] = agrees
+				all[form] = meaning
 			}
 		}
 	}
 	return all
-}()
+}
+
+// ConsentKeyword returns whether a text is one of the words, and what it does to consent. It must be the whole text.
+func ConsentKeyword(text string) (optIn, is bool) { return keyword(words, text) }
 
 // BalanceKeyword returns whether a text is one of the words for balances, and what it says. It must be the whole text.
-func BalanceKeyword(text string) (agrees, is bool) {
+func BalanceKeyword(text string) (agrees, is bool) { return keyword(balanceWords, text) }
+
+// keyword returns whether a text is one of the words, and its meaning.
+func keyword(words map[string]bool, text string) (meaning, is bool) {
 	for _, form := range bare(text) {
-		if agrees, is = balanceWords[form]; is {
-			return agrees, is
+		if meaning, is = words[form]; is {
+			return meaning, is
 		}
 	}
 	return false, false
