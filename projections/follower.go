@@ -116,17 +116,18 @@ func (f *follower) explain(ctx context.Context, err error) {
 		f.said = text
 		f.log.Warn("follower of the log stopped", "error", err)
 	}
+	noted := false
+	if isParked(err) { // before the status says so, or a reader of the status would not find the record
+		noted, _ = f.k.note(ctx, err) // a later failure is recorded again
+	}
 	f.r.set(f.p, func(s *Status) {
 		s.Working, s.Error, s.Parked = false, err.Error(), isParked(err)
 		if f.h != nil {
 			s.Position = f.h.place().position // the events before the one at fault have taken effect
 		}
 	})
-	if bad, ok := errors.AsType[*poison](err); ok {
-		f.park(ctx, bad)
-	}
-	if other, ok := errors.AsType[*mismatch](err); ok {
-		_, _ = f.k.note(ctx, other) // a later failure is recorded again
+	if _, ok := errors.AsType[*poison](err); ok && noted {
+		f.park(ctx)
 	}
 }
 
@@ -336,11 +337,8 @@ func guarded(do func() error) (err error) {
 	return do()
 }
 
-// park records the event at which the follower is parked. It waits until an operator clears the record to retry.
-func (f *follower) park(ctx context.Context, bad *poison) {
-	if noted, err := f.k.note(ctx, bad); err != nil || !noted {
-		return // the retry fails and is recorded again
-	}
+// park waits until an operator clears the record of the event at which the follower is parked.
+func (f *follower) park(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():

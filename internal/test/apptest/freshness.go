@@ -6,4 +6,4 @@ func (o *Server) Park() {
 	o.Sql(`alter table books_g1.row_version add constraint parked_for_a_test check (false) not valid`)
 }
 
-func (o *Server) Parked() bool { return o.Sys.Runner.Statuses()["books"].Error != "" }
+func (o *Server) Parked() bool { return o.Sys.Runner.Statuses()["books"].Parked }
