@@ -2,6 +2,8 @@ package tlog
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,6 +49,9 @@ func ConcernOf(e *event.Stored) (c Concern) {
 	}
 	return c
 }
+
+// RowBegins returns the types of the events that begin rows.
+func RowBegins() []string { return slices.Collect(maps.Values(ofRows)) }
 
 // isNumber reports whether a text is a number from 1 as ids are written.
 func isNumber(text string) bool {

@@ -15,6 +15,7 @@ import (
 	"bahi/eventstore/tlog"
 	"bahi/http/audithttp"
 	"bahi/projections/auditproj"
+	"bahi/projections/ledgerproj"
 	"bahi/providers/blob"
 	"bahi/readmodels/auditview"
 )
@@ -89,7 +90,9 @@ func (s *System) joinAudit(ctx context.Context, serving bool) error {
 	if err != nil {
 		return err
 	}
-	s.Tree = &auditview.Tree{Reader: s.reader(map[string]int{auditproj.Tree.Name: auditproj.Tree.Version})}
+	s.Tree = &auditview.Tree{Reader: s.reader(map[string]int{
+		auditproj.Tree.Name: auditproj.Tree.Version, ledgerproj.Books.Name: ledgerproj.Books.Version,
+	})}
 	s.Proofs = &auditview.Proofs{Tree: s.Tree, DB: s.Pool, Log: s.reads}
 	s.Signer = &auditproj.Signer{
 		DB: s.Pool, Store: s.Store, Tables: s.Tree, Every: s.Settings.AuditInterval, Now: time.Now, Log: s.Log,

@@ -13,41 +13,33 @@ import (
 // growEntries queues the additions to the entries of the map. It reads those that the events concern.
 func growEntries(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, events []event.Stored, leaves []tlog.Hash) error {
 	concerns := make([]tlog.Concern, len(events))
-	rows, began := map[string]string{}, map[string]bool{} // entry by a row's stream
-	var streams []string
+	var begun []string // streams of rows that may have begun before these events
 	for i := range events {
 		concerns[i] = tlog.ConcernOf(&events[i])
-		if row := concerns[i].Row; row != "" && !began[row] {
-			began[row] = true
-			streams = append(streams, row)
+		if row := concerns[i].Row; row != "" && events[i].Revision > 0 {
+			begun = append(begun, row)
 		}
 	}
-	if len(streams) > 0 {
-		found, _ := tx.Query(ctx, `select stream, entry from entry_row where stream = any($1)`, streams)
-		var stream, entry string
-		if _, err := pgx.ForEachRow(found, []any{&stream, &entry}, func() error { rows[stream] = entry; return nil }); err != nil {
-			return fmt.Errorf("read the entries of rows: %w", err)
-		}
+	rows, err := entriesOf(ctx, tx, begun, events[0].Position)
+	if err != nil {
+		return err
 	}
-	var begun, begunIn, names, in []string
-	var positions, changed []int64
-	added := map[string][]tlog.Hash{}
-	last := map[string]int64{}
+	var names []string
+	added, last := map[string][]tlog.Hash{}, map[string]int64{}
 	for i, c := range concerns {
 		if of, known := rows[c.Row]; known {
 			c.Entry = of
-		} else if c.Row != "" && c.Entry != "" {
-			rows[c.Row] = c.Entry
-			begun, begunIn = append(begun, c.Row), append(begunIn, c.Entry)
 		}
 		if c.Entry == "" {
 			continue
+		}
+		if c.Row != "" {
+			rows[c.Row] = c.Entry
 		}
 		if added[c.Entry] == nil {
 			names = append(names, c.Entry)
 		}
 		added[c.Entry], last[c.Entry] = append(added[c.Entry], leaves[i]), int64(events[i].Position)
-		in, positions = append(in, c.Entry), append(positions, last[c.Entry])
 	}
 	if len(names) == 0 {
 		return nil
@@ -57,7 +49,7 @@ func growEntries(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, events []even
 	if err != nil {
 		return err
 	}
-	var sizes []int64
+	var sizes, changed []int64
 	var hashes [][]byte
 	for _, name := range names {
 		e := entries[name]
@@ -70,11 +62,28 @@ func growEntries(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, events []even
 		insert into entry (entry, size, hashes, changed) select * from unnest($1::text[], $2::bigint[], $3::bytea[], $4::bigint[])
 		on conflict (entry) do update set size = excluded.size, hashes = excluded.hashes, changed = excluded.changed`,
 		names, sizes, hashes, changed)
-	batch.Queue(`insert into entry_event (entry, position) select * from unnest($1::text[], $2::bigint[])`, in, positions)
-	if len(begun) > 0 {
-		batch.Queue(`insert into entry_row (stream, entry) select * from unnest($1::text[], $2::text[])`, begun, begunIn)
-	}
 	return nil
+}
+
+// entriesOf returns the entries that the events of rows concern, by the rows' streams, as the log has them before a position.
+func entriesOf(ctx context.Context, tx pgx.Tx, streams []string, before event.Position) (map[string]string, error) {
+	entries := map[string]string{}
+	if len(streams) == 0 {
+		return entries, nil
+	}
+	found, _ := tx.Query(ctx, `
+		select s.stream, e.type, e.data::text from (select distinct unnest($1::text[])) s (stream), lateral (
+			select type, data from log.event where stream = s.stream and position < $2 and type = any($3)
+				and (data -> 'account')::text ~ '^[1-9][0-9]*$' order by revision limit 1) e`, streams, int64(before), tlog.RowBegins())
+	var e event.Stored
+	_, err := pgx.ForEachRow(found, []any{&e.Stream, &e.Type, &e.Data}, func() error {
+		entries[e.Stream] = tlog.ConcernOf(&e).Entry
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the accounts of rows: %w", err)
+	}
+	return entries, nil
 }
 
 // compacts returns the entries that were read, by name.

@@ -32,16 +32,3 @@ create table entry (
 ) with (fillfactor = 50);
 
 create index entry_changed_idx on entry (changed);
-
--- Which events these are.
-create table entry_event (
-  entry    text collate "C" not null,
-  position bigint not null,
-  primary key (entry, position)
-);
-
--- Which entry the events of a row's stream concern: that of the first event that names one.
-create table entry_row (
-  stream text collate "C" primary key,
-  entry  text collate "C" not null
-);

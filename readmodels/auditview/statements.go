@@ -61,20 +61,30 @@ func (p *Proofs) Statement(ctx context.Context, at *readmodels.At, workspace uui
 		return s, ErrNotSigned
 	}
 	s.Account, s.Workspace, s.Position = account, workspace.String(), c.Position
-	for i, entry := range []*tlog.StatementEntry{&s.Entry, &s.Common} {
-		events, err := readmodels.Rows(ctx, p.Tree.Reader.From("audit"), new(readmodels.At).Past(0), pgx.RowToStructByPos[event.Stored], `
-			select e.position, e.stream, e.revision, e.id, e.type, e.data::text, e.meta::text, e.recorded_at
-			from audit.entry_event x join log.event e on e.position = x.position
-			where x.entry = $1 and x.position <= $2 order by x.position`, names[i], int64(c.Position))
-		if err != nil {
-			return s, err
-		}
-		if entry.Size, entry.Root = leavesOf(events); entry.Verify(names[i], c.Map) != nil {
-			return s, ErrNotAsHashed
-		}
-		s.Events = append(s.Events, events...)
+	if s.Events, err = p.entryEvents(ctx, names[0], c, &s.Entry, `
+		select distinct a.ledger || 'row-' || v.row_id from books.row_version v join books.account a on a.id = v.account_id where a.id = $2
+		union all select a.ledger || '-' || a.id from books.account a where a.id = $2`, account); err != nil {
+		return s, err
 	}
-	return s, nil
+	common, err := p.entryEvents(ctx, names[1], c, &s.Common, `select unnest(array['bookslock-', 'period-']) || $2`, workspace.String())
+	s.Events = append(s.Events, common...)
+	return s, err
+}
+
+// entryEvents returns the events of an entry of the map of a checkpoint, and sets the number and the root of their leaves. The streams that
+// sql selects have its events. It returns [ErrNotAsHashed] unless the events are those of the checkpoint.
+func (p *Proofs) entryEvents(ctx context.Context, name string, c tlog.Checkpoint, entry *tlog.StatementEntry, sql string, of any) (
+	[]event.Stored, error) {
+	events, err := readmodels.Rows(ctx, p.Tree.Reader.From("books"), new(readmodels.At).Past(c.Position), pgx.RowToStructByPos[event.Stored], `
+		select e.position, e.stream, e.revision, e.id, e.type, e.data::text, e.meta::text, e.recorded_at
+		from (`+sql+`) s (stream) join log.event e on e.stream = s.stream where e.position <= $1 order by e.position`, int64(c.Position), of)
+	if err != nil {
+		return nil, err
+	}
+	if entry.Size, entry.Root = leavesOf(events); entry.Verify(name, c.Map) != nil {
+		return nil, ErrNotAsHashed
+	}
+	return events, nil
 }
 
 // leavesOf returns the number of events and the root of their leaves; zero for none.
