@@ -130,7 +130,8 @@ func (v *Views) OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip str
 
 // OrderHistory returns all versions of an order, oldest first, also of a deleted one, or [order.ErrNotFound].
 func (v *Views) OrderHistory(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) ([]RecordVersion[ClientOrder], error) {
-	return history(ctx, at, v, recorded{workspace, order.Kind.Category(), id, order.ErrNotFound}, func(o order.Order, revision *int64) ClientOrder {
+	r := recorded{workspace, order.Kind.Category(), id, order.ErrNotFound}
+	return history(ctx, at, v, r, func(o order.Order, revision *int64) ClientOrder {
 		return ClientOrder{ID: id, Order: o, Revision: revision}
 	})
 }

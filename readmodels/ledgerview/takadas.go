@@ -89,7 +89,8 @@ func (v *Views) DeletedTakadas(ctx context.Context, at *readmodels.At, workspace
 // they were recorded.
 func (v *Views) TakadaHistory(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) ([]RecordVersion[ClientTakada],
 	error) {
-	return history(ctx, at, v, recorded{workspace, takada.Kind.Category(), id, takada.ErrNotFound}, func(t takada.Takada, revision *int64) ClientTakada {
+	r := recorded{workspace, takada.Kind.Category(), id, takada.ErrNotFound}
+	return history(ctx, at, v, r, func(t takada.Takada, revision *int64) ClientTakada {
 		return ClientTakada{ID: id, Takada: t, Revision: revision}
 	})
 }
