@@ -272,8 +272,8 @@ type Due struct {
 	Limit        int
 }
 
-// CampaignWork returns messages that are to be sent, by their ids. A step waits until the one before it is settled and its hours have passed
-// since then.
+// CampaignWork returns messages that are to be sent, by their ids. A step waits until the one before it is settled and its hours have
+// passed since then.
 func (v *Views) CampaignWork(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64, due Due) ([]Recipient, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "campaigns"), pgx.RowToStructByPos[Recipient], `
 		select r.id, r.contact_id, r.step, r.state from campaigns.recipient r

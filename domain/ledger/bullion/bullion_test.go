@@ -138,7 +138,8 @@ func TestACutIsRefused(t *testing.T) {
 			wrong("out_entries[0].amount", zero)},
 		"more metal than there is": {nil, []entry{{Kind: "rate_cut", Amount: rupees("9999999999999"), Rate: rupees("0.01")}},
 			wrong("out_entries[0].amount", "comes to more digits than the books have")},
-		"somebody's counter entry": {[]entry{against}, []entry{sent}, wrong("in_entries[0].counter", "remove `counter` to set this entry yourself")},
+		"somebody's counter entry": {[]entry{against}, []entry{sent},
+			wrong("in_entries[0].counter", "remove `counter` to set this entry yourself")},
 		"more money than there is": {nil, []entry{{Kind: "rate_cut", FineWeight: g("999999999"), Rate: rupees("20000")}},
 			wrong("out_entries[0].amount", "comes to more digits than the books have")},
 	} {
