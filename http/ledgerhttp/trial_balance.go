@@ -131,7 +131,7 @@ func (r *Routes) trialBalance(ctx context.Context, in AsOf) (b TrialBalance, dra
 	if err != nil {
 		return b, drawn, "", err
 	}
-	if title, err = r.title(ctx, *as.KnownAt); err != nil {
+	if title, err = r.title(ctx, workspace(ctx), *as.KnownAt); err != nil {
 		return b, drawn, "", err
 	}
 	if drawn, err = r.drawnFrom(ctx, *as.KnownAt, recorded); err != nil {
