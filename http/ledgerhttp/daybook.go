@@ -153,23 +153,23 @@ func (d drawingDaybook) each(ctx context.Context, begin func(day unit.Date, cash
 		}
 	)
 	cash = d.opening
-	err = d.Views.EachEntered(ctx, api.At(ctx), workspace(ctx), d.from, d.to, ledgerview.As{KnownAt: &d.known},
-		func(e ledgerview.Entered) error {
-			if sums == nil || e.Date != day {
-				if err := closing(); err != nil {
-					return err
-				}
-				day, sums = e.Date, map[string]ledgerview.Turnover{}
-				if err := begin(day, cash); err != nil {
-					return err
-				}
+	days := ledgerview.Selection{As: ledgerview.As{KnownAt: &d.known}, From: &d.from, To: &d.to}
+	err = d.Views.EachEntered(ctx, api.At(ctx), workspace(ctx), days, func(e ledgerview.Entered) error {
+		if sums == nil || e.Date != day {
+			if err := closing(); err != nil {
+				return err
 			}
-			sums[e.Ledger] = sums[e.Ledger].Plus(e.Turnover)
-			if e.Ledger == bank.Ledger.Name {
-				cash = unit.Sum{Decimal: cash.Add(e.CashIn.Decimal).Sub(e.CashOut.Decimal)}
+			day, sums = e.Date, map[string]ledgerview.Turnover{}
+			if err := begin(day, cash); err != nil {
+				return err
 			}
-			return row(e)
-		})
+		}
+		sums[e.Ledger] = sums[e.Ledger].Plus(e.Turnover)
+		if e.Ledger == bank.Ledger.Name {
+			cash = unit.Sum{Decimal: cash.Add(e.CashIn.Decimal).Sub(e.CashOut.Decimal)}
+		}
+		return row(e)
+	})
 	if err == nil {
 		err = closing()
 	}

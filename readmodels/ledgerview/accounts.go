@@ -56,5 +56,5 @@ func (v *Views) AccountsNamed(
 			a.id`
 	return readmodels.List[NamedAccount]{
 		As: pgx.RowToStructByPos[NamedAccount], SQL: sql, Count: count, Args: values,
-	}.Page(ctx, v.Reader.From("books", "confirmations"), as.reading(at), page)
+	}.Page(ctx, v.Reader.From(as.reading(at), "books", "confirmations"), page)
 }

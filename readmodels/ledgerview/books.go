@@ -176,13 +176,13 @@ func (a As) reading(at *readmodels.At) *readmodels.At {
 // Accounts returns the workspace's accounts of a ledger with their balances: all, or those of one type.
 func (v *Views) Accounts(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, kind *int, as As) ([]Account, error) {
 	sql, args := as.accounts(workspace, l.Name, nil, kind)
-	return readmodels.Rows(ctx, v.Reader.From("books"), as.reading(at), pgx.RowToStructByPos[Account], sql+` order by a.id`, args)
+	return readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), pgx.RowToStructByPos[Account], sql+` order by a.id`, args)
 }
 
 // Account returns one account, or the ledger's NoAccount.
 func (v *Views) Account(ctx context.Context, at *readmodels.At, of AccountKey, as As) (Account, error) {
 	sql, args := as.accounts(of.Workspace, of.Ledger.Name, &of.ID, nil)
-	return readmodels.Row(ctx, v.Reader.From("books"), as.reading(at), of.Ledger.NoAccount, pgx.RowToStructByPos[Account], sql, args)
+	return readmodels.Row(ctx, v.Reader.From(as.reading(at), "books"), of.Ledger.NoAccount, pgx.RowToStructByPos[Account], sql, args)
 }
 
 func (a As) accounts(workspace uuid.UUID, ledger string, account *int64, kind *int) (string, pgx.NamedArgs) {
@@ -251,7 +251,7 @@ func (v *Views) EachRow(ctx context.Context, at *readmodels.At, of AccountKey, s
 		balance = balance.Plus(book.Effect{Cash: unit.Money(*money), Fine: unit.Grams(*metal)})
 		return Row{Row: s.Row(of.ID), ID: *id, Cash: balance.Cash, Fine: balance.Fine, Revision: *revision}, nil
 	}
-	err = readmodels.Each(ctx, v.Reader.From("books"), sel.reading(at), scan, func(r Row) error {
+	err = readmodels.Each(ctx, v.Reader.From(sel.reading(at), "books"), scan, func(r Row) error {
 		missing = nil
 		if r.ID == 0 {
 			return nil

@@ -26,7 +26,7 @@ func (v *Views) Metal(ctx context.Context, at *readmodels.At, workspace uuid.UUI
 		Revision int64
 	}
 	errNever := errors.New("never set")
-	l, err := readmodels.Row(ctx, v.Reader.From("books"), as.reading(at), errNever, pgx.RowToStructByPos[line], `
+	l, err := readmodels.Row(ctx, v.Reader.From(as.reading(at), "books"), errNever, pgx.RowToStructByPos[line], `
 		select metal, revision from books.books_metal where workspace_id = $1 and from_position <= coalesce($2::bigint, 9223372036854775807)
 		order by from_position desc limit 1`, workspace, as.known())
 	if errors.Is(err, errNever) {
@@ -74,7 +74,7 @@ func (v *Views) TrialBalance(ctx context.Context, at *readmodels.At, workspace u
 		return b, err
 	}
 	sql, accountArgs := as.accounts(workspace, "", nil, nil)
-	b.Accounts, err = readmodels.Rows(ctx, v.Reader.From("books"), as.reading(at), pgx.RowToStructByPos[TrialAccount],
+	b.Accounts, err = readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), pgx.RowToStructByPos[TrialAccount],
 		`select o.ledger, a.* from (`+sql+`) a join books.account o on o.id = a.id order by o.name_folded, o.id`, accountArgs)
 	if err != nil {
 		return b, err
@@ -86,7 +86,7 @@ func (v *Views) TrialBalance(ctx context.Context, at *readmodels.At, workspace u
 		Fine, Loss unit.Sum
 	}
 	// Most rows name no metal. The condition on it is that of an index.
-	others, err := readmodels.Rows(ctx, v.Reader.From("books"), as.reading(at), pgx.RowToStructByPos[named], rows+`
+	others, err := readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), pgx.RowToStructByPos[named], rows+`
 		select r.account, r.own, r.of, sum(r.fine + r.loss)::text, coalesce(sum(r.loss) filter (where x.row_id is null), 0)::text
 		from r left join books.row_version x on x.row_id = r.reversed_by and `+strings.ReplaceAll(as.sources().current, "v.", "x.")+`
 			and x.date <= `+day0+` + @day::int
@@ -197,5 +197,5 @@ func (v *Views) Unpaired(ctx context.Context, at *readmodels.At, workspace uuid.
 			from (select row_id, account, date` + unpaired + ` order by date, row_id limit @limit offset @skip) c
 			join a on a.id = c.account join books.row_version v on v.row_id = c.row_id and ` + as.sources().current + `
 			order by c.date, c.row_id`,
-	}.Page(ctx, v.Reader.From("books"), as.reading(at), page)
+	}.Page(ctx, v.Reader.From(as.reading(at), "books"), page)
 }
