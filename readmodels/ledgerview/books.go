@@ -270,7 +270,7 @@ const passedRows = 64
 
 // searched reports whether the page's first row is searched in the totals.
 func (sel Selection) searched() bool {
-	return sel.From != nil || (sel.Page-1)*sel.PageSize > passedRows
+	return (sel.Page-1)*sel.PageSize > passedRows
 }
 
 // pageSQL returns SQL that finds the page's first row by its rank, going down from periods to days to parts of days,
@@ -281,14 +281,17 @@ func (sel Selection) searched() bool {
 func (sel Selection) pageSQL() string {
 	s := sel.sources()
 	whole := `select coalesce((select t.row_count from (` + s.whole + `) t), 0) as row_count`
-	low, high, last := `select 0 as row_count`, whole, ``
+	low, high, last := `select 0 as row_count, 0::numeric as cash, 0::numeric as fine`, whole, ``
 	if sel.From != nil {
 		low = s.before(`@low::bigint`)
 	}
 	if sel.To != nil || sel.Of != nil {
 		high, last = s.before(`(@high::bigint + 1)`), `and v.date <= `+day0+` + least(@high::bigint, 400000)::int`
 	}
-	start, first := `select 0::bigint as rank, 0::numeric as cash, 0::numeric as fine`, ``
+	start, first := `select a.low as rank, a.cash, a.fine`, ``
+	if sel.From != nil {
+		first = `and v.date >= ` + day0 + ` + @low::int`
+	}
 	if sel.searched() {
 		start, first = s.searchSQL(sel.KnownAt == nil), `and (v.date, v.row_id) >= (`+day0+` + start.day::int, start.first_id)`
 	}
@@ -302,7 +305,8 @@ func (sel Selection) pageSQL() string {
 		((page.in_cash - page.out_cash) * 100)::bigint, ((page.in_fine - page.out_fine) * 1000)::bigint, page.revision,
 		` + RowColumns("page") + `
 	from (
-		select a.id, low.row_count::bigint + @skip::bigint as rank, low.row_count::bigint as low, high.row_count::bigint as high
+		select a.id, low.row_count::bigint + @skip::bigint as rank, low.row_count::bigint as low, low.cash, low.fine,
+			high.row_count::bigint as high
 		from books.account a, lateral (` + low + `) low, lateral (` + high + `) high
 		where a.id = @account and a.workspace_id = @workspace and a.ledger = @ledger and ` + s.account + `
 		offset 0
