@@ -105,7 +105,7 @@ func (r *Routes) Daybook() {
 				return c, err
 			}
 			d.known = *as.KnownAt
-			if d.title, err = r.title(ctx, d.known); err != nil {
+			if d.title, err = r.title(ctx, workspace(ctx), d.known); err != nil {
 				return c, err
 			}
 			if d.opening, err = r.Views.CashBefore(ctx, api.At(ctx), workspace(ctx), bank.Ledger, d.from, as); err != nil {

@@ -145,9 +145,9 @@ func (s sources) upTo(day, row string) string {
 		first = start(4) + ` & 1099511627775`
 	}
 	return `select coalesce(sum(n.cash), 0) as cash, coalesce(sum(n.fine), 0) as fine from (
-		select node, row_count, cash, fine from (select 0::bigint as node, b.* from (` + s.before(day) + `) b) b` + parts + `
+		select node, row_count, cash, fine, loss from (select 0::bigint as node, b.* from (` + s.before(day) + `) b) b` + parts + `
 		union all
-		select 0, 1, d.in_cash - d.out_cash, d.in_fine - d.out_fine from books.row_version d
+		select 0, 1, d.in_cash - d.out_cash, d.in_fine - d.out_fine, 0 from books.row_version d
 		where d.account_id = a.id and not d.deleted and ` + strings.ReplaceAll(s.current, "v.", "d.") + `
 			and d.date = ` + day0 + ` + (` + day + `)::int and d.row_id <= (` + row + `) and d.row_id >= ` + first + `) n`
 }
