@@ -93,7 +93,7 @@ var forPrograms = map[string]bool{
 	"The page may not show this chat": true, "The session is unknown or over": true, "expected the id of a message, as in msg_8121": true,
 	"expected true or false": true, "is not the row that row_id names": true, "is not what the header Bahi-Reason says": true,
 	"is required: the id of the row": true, "must be given once": true, "no message has the receipt's id yet": true,
-	"respond-async has no dry run: nothing would be read": true, "take `counter` out to set it yourself": true,
+	"respond-async has no dry run: nothing would be read": true, "remove `counter` to set this entry yourself": true,
 	"the text differs": true, "there is no such tool": true, "wants page_size too": true,
 }
 

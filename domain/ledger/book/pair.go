@@ -110,9 +110,9 @@ func CheckPair(a, b Pairable) error {
 	case a.Account == b.Account:
 		wrong = "both rows are of the same account"
 	case sum.Cash != 0:
-		wrong = fmt.Sprintf("the rows differ by %s rupees: one has to give what the other takes", abs(sum.Cash))
+		wrong = fmt.Sprintf("the rows differ by %s rupees: their values must be opposite", abs(sum.Cash))
 	case sum.Fine != 0:
-		wrong = fmt.Sprintf("the rows differ by %s grams: one has to give what the other takes", abs(sum.Fine))
+		wrong = fmt.Sprintf("the rows differ by %s grams: their values must be opposite", abs(sum.Fine))
 	case a.Moved() == Effect{}:
 		wrong = "the rows move nothing"
 	case a.Moved().Fine != 0 && a.Metal != b.Metal:

@@ -13,16 +13,16 @@ import (
 // and a void row counts nothing from its own day on. Neither is possible once that day is locked.)
 
 // ErrVoid refuses a change of a row that is void.
-var ErrVoid = fault.New(fault.Conflict, "The row is void and stays as it is")
+var ErrVoid = fault.New(fault.Conflict, "The row is void and cannot be changed")
 
 // Editable returns why the row can no longer be edited, moved, deleted or made void, nil if it can. A row
 // stays as it is once it is reversed or void, or if it reverses another row.
 func (r Row) Editable() error {
 	switch {
 	case r.ReversedBy != 0:
-		return conflictWith("reversed_by", r.ReversedBy, "The row is reversed by row %d and stays as it is")
+		return conflictWith("reversed_by", r.ReversedBy, "The row is reversed by row %d and cannot be changed")
 	case r.Reverses != 0:
-		return conflictWith("reverses", r.Reverses, "The row reverses row %d and stays as it is; it can be reversed itself")
+		return conflictWith("reverses", r.Reverses, "The row reverses row %d and cannot be changed. It can be reversed")
 	case r.Void:
 		return ErrVoid
 	default:

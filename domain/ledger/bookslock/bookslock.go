@@ -53,7 +53,7 @@ func (c Set) Decide(s State) ([]event.Event[State], error) {
 			*c.Closed,
 			*c.Closed)
 	case now != nil && (c.Through == nil || *c.Through < *now) && strings.TrimSpace(c.Reason) == "":
-		return nil, fault.New(fault.Invalid, "Moving the lock back wants a reason (header Bahi-Reason)")
+		return nil, fault.New(fault.Invalid, "Moving the lock back requires a reason (header Bahi-Reason)")
 	}
 	return []event.Event[State]{Moved{From: now, To: c.Through}}, nil
 }

@@ -43,7 +43,7 @@ type Entry struct {
 	RateUnit    string        `json:"rate_unit,omitempty" enum:"per_gram,per_10g,per_kg" doc:"per_gram where a rate has none"`
 	Amount      *unit.Money   `json:"amount,omitempty" doc:"In a cut of metal, fine_weight x rate unless it is given"`
 	Description book.Text     `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
-	Counter     bool          `json:"counter,omitempty" readOnly:"true" doc:"The service wrote this entry against a cut"`
+	Counter     bool          `json:"counter,omitempty" readOnly:"true" doc:"Bahi added this entry as the counter entry of a rate cut"`
 	Computed    []string      `json:"computed,omitempty" readOnly:"true" doc:"The fields that were not given"`
 }
 
@@ -179,7 +179,7 @@ func pair(c *book.Computer, asked, before book.Sides[Entry, Entry]) book.Sides[E
 		for i, e := range list {
 			switch one := (cut{e, side, i}); {
 			case e.Counter && (counter[side] >= 0 || !slices.ContainsFunc(stored[side], e.same)):
-				c.Wrong(one.field("counter"), "take `counter` out to set it yourself")
+				c.Wrong(one.field("counter"), "remove `counter` to set this entry yourself")
 			case e.Counter:
 				counter[side] = i
 			case e.Kind == rateCut:
@@ -210,10 +210,10 @@ func against(c *book.Computer, cuts []cut) *cut {
 	case len(cuts) == 0:
 		return nil
 	case len(cuts) > 2, len(cuts) == 2 && cuts[0].cutsMetal() == cuts[1].cutsMetal():
-		c.Wrong(cuts[len(cuts)-1].field("kind"), "a row has one cut: an entry of metal, and one of money against it")
+		c.Wrong(cuts[len(cuts)-1].field("kind"), "a row has at most one rate cut: one entry of metal and one of money")
 		return nil
 	case len(cuts) == 2 && cuts[0].side == cuts[1].side:
-		c.Wrong(cuts[1].field("kind"), "the two entries of a cut belong on different sides")
+		c.Wrong(cuts[1].field("kind"), "the two entries of a rate cut must be on different sides")
 		return nil
 	case len(cuts) == 2:
 		compare(c, cuts)
@@ -223,7 +223,7 @@ func against(c *book.Computer, cuts []cut) *cut {
 	counter := cut{Entry{Kind: rateCut, Counter: true}, 1 - e.side, 0}
 	switch {
 	case e.cutsMetal() && e.Amount == nil, !e.cutsMetal() && e.Rate == nil:
-		c.Wrong(e.field("rate"), "is required, or an entry against the cut")
+		c.Wrong(e.field("rate"), "is required unless the row has the counter entry")
 		return nil
 	case e.cutsMetal():
 		counter.Amount = e.Amount
@@ -234,7 +234,7 @@ func against(c *book.Computer, cuts []cut) *cut {
 		}
 	}
 	if counter.Effect() == (book.Effect{}) {
-		c.Wrong(e.field("amount"), "the entry against the cut comes to 0")
+		c.Wrong(e.field("amount"), "the counter entry would be 0")
 		return nil
 	}
 	return &counter

@@ -185,7 +185,7 @@ func (c Request) Choose(found []Candidate) ([]Party, error) {
 // shared refuses two accounts with one phone: an answer would be of both.
 func shared(a, b Candidate) error {
 	e := &fault.Error{Kind: fault.Conflict, Code: "phone_shared",
-		Detail: fmt.Sprintf("Accounts %d (%s) and %d (%s) have one phone", a.Account, a.Name, b.Account, b.Name)}
+		Detail: fmt.Sprintf("Accounts %d (%s) and %d (%s) have the same phone", a.Account, a.Name, b.Account, b.Name)}
 	for _, c := range []Candidate{a, b} {
 		e.Fields = append(e.Fields, fault.Field{Field: "accounts", Message: "another account has the same phone", ID: c.Account})
 	}

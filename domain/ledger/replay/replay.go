@@ -62,6 +62,7 @@ type workspace struct {
 
 type account struct {
 	id        int64
+	name      string
 	metal     string // of entries that name none; "": that of the workspace
 	ledger    string
 	workspace *workspace
@@ -234,7 +235,10 @@ func (b *Books) account(e recorded, ledger string) string {
 			a = &account{id: e.id, ledger: ledger, workspace: e.workspace, opened: e.Position}
 			b.accounts[e.id] = a
 		}
-	case "Renamed", "TypeChanged":
+		a.named(e)
+	case "Renamed":
+		a.named(e)
+	case "TypeChanged":
 	case "MetalChanged":
 		var data metalData
 		if reason := decoded(e, &data); reason != "" {
@@ -262,6 +266,14 @@ func (b *Books) account(e recorded, ledger string) string {
 		a.last = e.Position
 	}
 	return ""
+}
+
+// named takes the name of an event, which only statements show.
+func (a *account) named(e recorded) {
+	var data struct{ Name, To string }
+	if json.Unmarshal(e.Data, &data) == nil && a != nil {
+		a.name = cmp.Or(data.To, data.Name)
+	}
 }
 
 // open reports whether the account is one of a ledger of a workspace, and not deleted.

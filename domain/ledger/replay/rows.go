@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -50,6 +51,17 @@ type rows struct {
 const chunk = 4096
 
 func (r *rows) at(i uint32) *Row { return &r.chunks[i/chunk][i%chunk] }
+
+// kept returns the rows that are not deleted, with their indexes.
+func (r *rows) kept() iter.Seq2[uint32, *Row] {
+	return func(yield func(uint32, *Row) bool) {
+		for i := range r.count {
+			if one := r.at(i); !one.Deleted && !yield(i, one) {
+				return
+			}
+		}
+	}
+}
 
 func (r *rows) find(id int64) (*Row, bool) {
 	i, found := r.index[id]

@@ -352,6 +352,34 @@ func (b *Books) writeAccount(w *Writer, a *account, rows []uint32) error {
 	return w.Closing(w.Sum(), count)
 }
 
+// Statement is an account between two days.
+type Statement struct {
+	Ledger, Name     string
+	Workspace        uuid.UUID
+	Locked           *unit.Date // of the workspace
+	Opening, Closing Amount     // before the first day and after the last; 0 if the account is deleted
+}
+
+// Statement returns the statement of an account, false if no event opens it.
+func (b *Books) Statement(account int64, first, last unit.Date) (s Statement, known bool) {
+	a := b.accounts[account]
+	if a == nil {
+		return s, false
+	}
+	s = Statement{Ledger: a.ledger, Name: a.name, Workspace: a.workspace.id, Locked: a.workspace.locked}
+	for _, r := range b.rows.kept() {
+		if r.Account == account && !a.deleted {
+			if r.Date < first {
+				s.Opening = s.Opening.plus(r.In).minus(r.Out)
+			}
+			if r.Date <= last {
+				s.Closing = s.Closing.plus(r.In).minus(r.Out)
+			}
+		}
+	}
+	return s, true
+}
+
 // closings returns the digest of a workspace's closing balances at the end of a day.
 func (b *Books) closings(w *workspace, through unit.Date) string {
 	type sum struct {
@@ -359,8 +387,8 @@ func (b *Books) closings(w *workspace, through unit.Date) string {
 		rows int64
 	}
 	sums := map[int64]sum{}
-	for i := range b.rows.count {
-		if r := b.rows.at(i); !r.Deleted && r.Date <= through {
+	for _, r := range b.rows.kept() {
+		if r.Date <= through {
 			s := sums[r.Account]
 			sums[r.Account] = sum{s.net.plus(r.In).minus(r.Out), s.rows + 1}
 		}
@@ -378,19 +406,15 @@ func (b *Books) closings(w *workspace, through unit.Date) string {
 // rowsByAccount returns the rows that are not deleted, by account, in the order of date and number.
 func (b *Books) rowsByAccount() map[int64][]uint32 {
 	counts := map[int64]int{}
-	for i := range b.rows.count {
-		if r := b.rows.at(i); !r.Deleted {
-			counts[r.Account]++
-		}
+	for _, r := range b.rows.kept() {
+		counts[r.Account]++
 	}
 	of := make(map[int64][]uint32, len(counts))
 	for id, n := range counts {
 		of[id] = make([]uint32, 0, n)
 	}
-	for i := range b.rows.count {
-		if r := b.rows.at(i); !r.Deleted {
-			of[r.Account] = append(of[r.Account], i)
-		}
+	for i, r := range b.rows.kept() {
+		of[r.Account] = append(of[r.Account], i)
 	}
 	for _, rows := range of {
 		slices.SortFunc(rows, func(x, y uint32) int {
