@@ -168,6 +168,7 @@ func TestDataFolderHasOneServerAndACleanShutdown(t *testing.T) {
 	require.Zero(t, apptest.Postmaster(data), "the cluster ends with the server")
 
 	again := apptest.Serve(t, apptest.Command(t, data, "serve"))
+	again.Ready()
 	require.Equal(t, "03-01 1", apptest.Balances(again.Client(), apptest.Ledger(account)))
 	require.Less(t, again.Stop(), apptest.Promptly)
 	out, _, status := apptest.Execute(t, apptest.Command(t, data, "doctor"))
