@@ -127,6 +127,7 @@ func TestDataFolderHasOneServerAndACleanShutdown(t *testing.T) {
 	require.Zero(t, apptest.Postmaster(data))
 
 	p := apptest.Serve(t, apptest.Program(t, data, "serve"))
+	p.Ready()
 	p.Client().GET("/livez").Status(200)
 	var starts sync.WaitGroup // each waits a few seconds for the other process to end
 	for why, cmd := range map[string]*apptest.Cmd{
