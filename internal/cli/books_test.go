@@ -14,6 +14,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/ledger/replay"
+	"bahi/domain/unit"
 	"bahi/eventstore/archive"
 	"bahi/internal/cli/bookscli"
 	"bahi/internal/test/apitest"
@@ -109,6 +110,10 @@ func TestTheTablesHaveTheBooksOfTheLog(t *testing.T) {
 	} {
 		require.True(t, strings.Contains(now, "\n"+line), line) //nolint:testifylint // the text is long
 	}
+
+	var shown struct{ Unpaired struct{ Debit, Credit unit.Money } }
+	o.Clerk(apptest.Home).GET("/books/trial-balance").Status(200).JSON(&shown)
+	require.Contains(t, now, fmt.Sprintf("\ntrial unpaired %d %d\n", shown.Unpaired.Debit, shown.Unpaired.Credit), "as in the interface")
 
 	for _, args := range [][]string{
 		{"--as-of", "2025-04-01"}, {"--known-at", fmt.Sprint(before)}, {"--known-at", fmt.Sprint(before + 30), "--as-of", "2025-04-01"},
