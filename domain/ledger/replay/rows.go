@@ -17,7 +17,8 @@ import (
 // Row is a row as its events have left it. It has no pointers, and digests in place of its entries, because there are millions.
 type Row struct {
 	ID, Account          int64
-	In, Out              Amount // 0 when it is void
+	In, Out              Amount     // 0 when it is void
+	Loss                 unit.Grams // of In, lost in work
 	Reverses, ReversedBy int64
 	Paired               int64 // the other row of a transfer
 	Position             event.Position
@@ -150,7 +151,7 @@ func (b *Books) row(e recorded, ledger string) string {
 	}
 	r.Position = e.Position
 	if r.Void {
-		r.In, r.Out = Amount{}, Amount{}
+		r.In, r.Out, r.Loss = Amount{}, Amount{}, 0
 	}
 	b.judge(e, ledger, suffix, &before, r)
 	return ""
@@ -192,9 +193,12 @@ func (r *Row) enter(of *rows, ledger string, data rowData, edit bool) string {
 		if *side.digest = ([sha256.Size]byte{}); !bytes.Equal(side.text, []byte("[]")) {
 			*side.digest = sha256.Sum256(side.text)
 		}
-		sum, metal, reason := sumOf(ledger, side.out, side.text)
+		sum, loss, metal, reason := sumOf(ledger, side.out, side.text)
 		if reason != "" {
 			return reason
+		}
+		if !side.out {
+			r.Loss = loss
 		}
 		*side.amount, *side.metal = sum, of.metal(metal)
 	}
@@ -243,19 +247,25 @@ type entry struct {
 	Metal         string      `json:"metal"`
 }
 
-// sumOf returns the value of a side's entries, and the metal that the first of those with metal names.
-func sumOf(ledger string, out bool, text []byte) (sum Amount, metal, reason string) {
+// sumOf returns the value of a side's entries, what of it was lost in work, and the metal that the first of those with metal names.
+func sumOf(ledger string, out bool, text []byte) (sum Amount, loss unit.Grams, metal, reason string) {
 	var entries []entry
 	if err := json.Unmarshal(text, &entries); err != nil {
-		return sum, "", "its entries cannot be read"
+		return sum, 0, "", "its entries cannot be read"
 	}
 	for _, e := range entries {
 		value := e.value(ledger, out)
 		if sum = sum.plus(value); value.Fine != 0 {
 			metal = cmp.Or(metal, e.Metal)
 		}
+		switch ledger {
+		case "karigar":
+			loss += e.WastageWeight
+		case "polisher":
+			loss += e.LossWeight
+		}
 	}
-	return sum, metal, ""
+	return sum, loss, metal, ""
 }
 
 // value returns what an entry counts (docs/books.md, "What an entry counts").
