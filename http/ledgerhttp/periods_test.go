@@ -106,7 +106,7 @@ func TestAPeriodIsClosedReopenedAndClosedAgain(t *testing.T) {
 		[]any{shown.Balances[0].Name, shown.Balances[0].Cash, shown.Balances[0].Rows, shown.Total})
 	paged := sealOf(clerk.GET(year + "?page=2&page_size=1").Status(200))
 	require.Equal(t, "HDFC", paged.Balances[0].Name)
-	clerk.GET(year+"?page=2").Problem(422, "Validation error", "page", "wants page_size too")
+	clerk.GET(year+"?page=2").Problem(422, "Validation error", "page", "requires page_size")
 	clerk.GET(year+"?as_of=2025-01-01").Problem(422, "Validation error", "as_of", "unknown parameter")
 	clerk.GET(fmt.Sprintf("%s?known_at=%d", year, seal.Position)).Problem(404, notInUse)
 	o.Clerk(o.Abroad).GET(year).Problem(404, notInUse)

@@ -140,7 +140,7 @@ type SomePage struct {
 
 func (p SomePage) get() (readmodels.Page, error) {
 	if p.Page > 1 && p.PageSize == 0 {
-		return readmodels.Page{}, fault.Fields(fault.Field{Field: "page", Message: "wants page_size too"})
+		return readmodels.Page{}, fault.Fields(fault.Field{Field: "page", Message: "requires page_size"})
 	}
 	return readmodels.Page{Number: p.Page, Size: p.PageSize}, nil
 }

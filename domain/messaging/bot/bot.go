@@ -12,7 +12,7 @@ import (
 	"bahi/domain/wording"
 )
 
-// Kind names what a stream bot-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams bot-<number>. Stored names are permanent.
 var Kind = event.NewKind("bot",
 	event.Of[Created]("BotCreated", 1),
 	event.Of[Edited]("BotEdited", 1),

@@ -17,7 +17,7 @@ import (
 	"bahi/domain/wording"
 )
 
-// Kind names what a stream botsource-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams botsource-<number>. Stored names are permanent.
 var Kind = event.NewKind("botsource",
 	event.Of[FileAdded]("BotFileAdded", 1),
 	event.Of[PageAdded]("BotPageAdded", 1),

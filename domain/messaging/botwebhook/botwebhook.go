@@ -10,7 +10,7 @@ import (
 	"bahi/domain/patch"
 )
 
-// Kind names what a stream botwebhook-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams botwebhook-<number>. Stored names are permanent.
 var Kind = event.NewKind("botwebhook",
 	event.Of[Created]("BotWebhookCreated", 1),
 	event.Of[Edited]("BotWebhookEdited", 1),

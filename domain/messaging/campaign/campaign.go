@@ -10,7 +10,7 @@ import (
 	"bahi/domain/messaging/template"
 )
 
-// Kind names what a stream campaign-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams campaign-<number>. Stored names are permanent.
 var Kind = event.NewKind("campaign",
 	event.Of[Created]("CampaignCreated", 1),
 	event.Of[Started]("CampaignStarted", 1),

@@ -14,7 +14,7 @@ import (
 	"bahi/domain/person"
 )
 
-// Kind names what a stream channel-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams channel-<number>. Stored names are permanent.
 var Kind = event.NewKind("channel",
 	event.Of[Created]("ChannelCreated", 1),
 	event.Of[Edited]("ChannelEdited", 1),

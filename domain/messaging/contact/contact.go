@@ -15,7 +15,7 @@ import (
 	"bahi/domain/person"
 )
 
-// Kind names what a stream messagingcontact-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams messagingcontact-<number>. Stored names are permanent.
 var Kind = event.NewKind("messagingcontact",
 	event.Of[Added]("MessagingContactAdded", 1),
 	event.Of[Edited]("MessagingContactEdited", 1),
@@ -128,7 +128,7 @@ func (Deleted) Erases(id string) event.Erasure { return event.Erasure{Subject: S
 
 // Addresses is how a contact is reached. An empty text is none, as null is.
 type Addresses struct {
-	Phone    patch.Field[string] `json:"phone,omitzero" maxLength:"40"  doc:"With the country's code; a mobile number of India may be without"`
+	Phone    patch.Field[string] `json:"phone,omitzero" maxLength:"40"  doc:"Phone number with country code; optional for Indian mobile numbers"`
 	PhoneKey string              `json:"-"` // keyed hash of the phone, in one spelling
 	Respelt  bool                `json:"-"` // the phone may have another spelling, with the same key
 	Email    patch.Field[string] `json:"email,omitzero" maxLength:"254" doc:"Email address"`

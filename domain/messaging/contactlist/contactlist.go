@@ -9,7 +9,7 @@ import (
 	"bahi/domain/person"
 )
 
-// Kind names what a stream contactlist-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams contactlist-<number>. Stored names are permanent.
 var Kind = event.NewKind("contactlist", event.Of[Created]("ContactListCreated", 1))
 
 // ErrNotFound also answers those who may not know that the list exists.

@@ -12,7 +12,7 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// Kind names what a stream message-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams message-<number>. Stored names are permanent.
 var Kind = event.NewKind("message",
 	event.Of[Queued]("MessageQueued", 1),
 	event.Of[Accepted]("MessageAccepted", 1),

@@ -15,7 +15,7 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// Kind names what a stream messagetemplate-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams messagetemplate-<number>. Stored names are permanent.
 var Kind = event.NewKind("messagetemplate",
 	event.Of[Listed]("MessageTemplateListed", 1),
 	event.Of[StatusMoved]("MessageTemplateStatusMoved", 1),
