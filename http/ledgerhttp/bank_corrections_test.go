@@ -59,11 +59,11 @@ func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
 	already := fmt.Sprintf("The row is reversed by row %d already", back.ID)
 	refused := because.POST(apptest.At(account, row.ID, "/reverse"), nil).Problem(409, already, "reversed_by", already)
 	require.Contains(t, refused.Text, fmt.Sprintf(`"id":%d}]`, back.ID), "the other row's id")
-	stays := fmt.Sprintf("The row is reversed by row %d and stays as it is", back.ID)
+	stays := fmt.Sprintf("The row is reversed by row %d and cannot be changed", back.ID)
 	clerk.DELETE(apptest.At(account, row.ID)).Problem(409, stays, "reversed_by", stays)
 	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("1"))).Problem(409, stays)
 	because.POST(apptest.At(account, row.ID, "/void"), nil).Problem(409, stays)
-	reverses := fmt.Sprintf("The row reverses row %d and stays as it is; it can be reversed itself", row.ID)
+	reverses := fmt.Sprintf("The row reverses row %d and cannot be changed. It can be reversed", row.ID)
 	clerk.DELETE(apptest.At(account, back.ID)).Problem(409, reverses, "reverses", reverses)
 	clerk.PUT(apptest.Ledger(account), clerk.GET(apptest.At(account, back.ID)).Status(200).Text).Status(200) // what was read changes nothing
 	var again apptest.BankRow
@@ -133,13 +133,13 @@ func TestAVoidRowStaysInItsPlaceAndCountsNothing(t *testing.T) {
 	a := clerk.GET(apptest.Ledger(account)).Status(200)
 	require.Equal(t, "3", a.Header("X-Total-Count"))
 	require.Equal(t, "03-01 1, 03-02 1, 03-03 3", apptest.Balances(clerk, apptest.Ledger(account)))
-	clerk.POST(apptest.At(account, row.ID, "/void"), `{"reason":"again"}`).Problem(409, "The row is void and stays as it is")
+	clerk.POST(apptest.At(account, row.ID, "/void"), `{"reason":"again"}`).Problem(409, "The row is void and cannot be changed")
 	var h []apptest.Change
 	clerk.GET(apptest.At(account, row.ID, "/history")).Status(200).JSON(&h)
 	require.Len(t, h, 2)
 	require.Equal(t, []string{"voided", "bounced"}, []string{h[1].Change, h[1].Reason})
 	require.True(t, h[1].After.Void)
-	const stays = "The row is void and stays as it is"
+	const stays = "The row is void and cannot be changed"
 	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-01"}`, row.ID)).Problem(409, stays)
 	clerk.DELETE(apptest.At(account, row.ID)).Problem(409, stays)
 	clerk.POST(apptest.At(account, row.ID, "/reverse"), `{"reason":"x"}`).Problem(409, stays)

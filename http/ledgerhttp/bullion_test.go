@@ -26,7 +26,7 @@ func TestARateCutMakesMoneyOfMetal(t *testing.T) {
 	clerk.PUT(ledger, fmt.Sprintf(`{"id":%d,"in_entries":[{"kind":"rate_cut","amount":1,"counter":true}]}`, row.ID)).
 		Problem(422, "Validation error", "in_entries[0].counter", "take `counter` out to set it yourself")
 	clerk.POST(ledger+"/rows", `{"rows":[{"date":"2025-03-02","out_entries":[{"kind":"rate_cut","fine_weight":1}]}]}`).
-		Problem(422, "Validation error", "rows[0].out_entries[0].rate", "is required, or an entry against the cut")
+		Problem(422, "Validation error", "rows[0].out_entries[0].rate", "is required unless the row has the counter entry")
 
 	clerk.With("Bahi-Reason", "wrong rate").POST(one+"/reverse", `{"date":"2025-03-03"}`).Status(201)
 	clerk.GET(fmt.Sprint("/bullion/",

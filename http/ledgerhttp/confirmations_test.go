@@ -287,7 +287,7 @@ func TestBadConfirmations(t *testing.T) {
 	two := a.opened("Meera's sister")
 	a.join(two, *a.contactOf(account)).Status(200)
 	a.POST(confirmations, a.body(`"kind":"client"`)).Problem(409,
-		fmt.Sprintf("Accounts %d (Meera) and %d (Meera's sister) have one phone", account, two), "accounts", "another account has the same phone",
+		fmt.Sprintf("Accounts %d (Meera) and %d (Meera's sister) have the same phone", account, two), "accounts", "another account has the same phone",
 		"accounts", "another account has the same phone")
 	one := fmt.Sprintf(`"accounts":[%d]`, account)
 	bank := apptest.Open(a.Client, "HDFC")

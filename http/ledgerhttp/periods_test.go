@@ -126,7 +126,7 @@ func TestAPeriodIsClosedReopenedAndClosedAgain(t *testing.T) {
 	late.POST(year+"/reopen", ``).Status(403)
 	operator.POST(year+"/reopen", ``).Problem(409, "Only the newest closed period can be reopened: the one through 2025-04-30")
 	newest := seals + "/2025-04-30"
-	operator.POST(newest+"/reopen", `{"reason":" "}`).Problem(422, "Reopening a period wants a reason (header Bahi-Reason)")
+	operator.POST(newest+"/reopen", `{"reason":" "}`).Problem(422, "Reopening a period requires a reason (header Bahi-Reason)")
 	operator.POST(seals+"/2025-04-29/reopen", `{"reason":"a late bill"}`).Problem(404, notInUse)
 	operator.With("Bahi-Dry-Run", "true").POST(newest+"/reopen", `{"reason":"a late bill"}`).Status(200).Body(closedThrough("2025-03-31"))
 	operator.POST(newest+"/reopen", `{"reason":"a late bill"}`).Status(200).Body(closedThrough("2025-03-31"))

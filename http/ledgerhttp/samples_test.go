@@ -40,7 +40,7 @@ var ledgerSamples = map[string]samples{
 			{"in", `{"fine_weight":1,"amount":7000}`, "in_entries[0].kind",
 				"is required with metal and a rate or an amount: one of metal, cash, rate_cut"},
 			{"in", `{"kind":"gift","amount":1}`, "in_entries[0].kind", "expected one of metal, cash, rate_cut"},
-			{"out", `{"kind":"rate_cut","fine_weight":1}`, "out_entries[0].rate", "is required, or an entry against the cut"},
+			{"out", `{"kind":"rate_cut","fine_weight":1}`, "out_entries[0].rate", "is required unless the row has the counter entry"},
 			{"out", `{"kind":"cash","amount":1,"fine_weight":92}`, "out_entries[0].fine_weight", "an entry of kind cash has none"},
 			{"in", `{"kind":"rate_cut","amount":1,"counter":true}`, "in_entries[0].counter", "take `counter` out to set it yourself"},
 		},

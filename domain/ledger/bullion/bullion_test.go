@@ -115,9 +115,9 @@ func TestACutIsRefused(t *testing.T) {
 	t.Parallel()
 	none := eventtest.Given(t, bullion.Ledger.Rows)
 	const (
-		needed = "is required, or an entry against the cut"
-		one    = "a row has one cut: an entry of metal, and one of money against it"
-		zero   = "the entry against the cut comes to 0"
+		needed = "is required unless the row has the counter entry"
+		one    = "a row has at most one rate cut: one entry of metal and one of money"
+		zero   = "the counter entry would be 0"
 	)
 	money := entry{Kind: "rate_cut", Amount: rupees("700000")}
 	for sentence, c := range map[string]struct {
@@ -129,7 +129,7 @@ func TestACutIsRefused(t *testing.T) {
 		"two of metal": {[]entry{sent}, []entry{sent}, wrong("out_entries[0].kind", one)},
 		"two of money": {[]entry{money}, []entry{sent, money}, wrong("out_entries[1].kind", one)},
 		"both on one side": {nil, []entry{sent, money},
-			wrong("out_entries[1].kind", "the two entries of a cut belong on different sides")},
+			wrong("out_entries[1].kind", "the two entries of a rate cut must be on different sides")},
 		"metal for nothing": {nil, []entry{{Kind: "rate_cut", FineWeight: g("0.001"), Rate: rupees("0.01")}},
 			wrong("out_entries[0].amount", zero)},
 		"metal of no value": {nil, []entry{{Kind: "rate_cut", Weight: g("10"), Touch: percent("0"), Rate: rupees("7000")}},

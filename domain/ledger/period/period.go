@@ -112,7 +112,7 @@ func (c Reopen) Decide(s State) ([]event.Event[State], error) {
 	case c.Through != *newest:
 		return nil, fault.Newf(fault.Conflict, "Only the newest closed period can be reopened: the one through %s", *newest)
 	case strings.TrimSpace(c.Reason) == "":
-		return nil, fault.New(fault.Invalid, "Reopening a period wants a reason (header Bahi-Reason)")
+		return nil, fault.New(fault.Invalid, "Reopening a period requires a reason (header Bahi-Reason)")
 	}
 	return []event.Event[State]{Reopened{From: seal.From, Through: seal.Through, Digest: seal.Digest, Reason: c.Reason}}, nil
 }
