@@ -131,7 +131,7 @@ func TestAPastThatNobodyCanKnowIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	s := tell(t, o)
-	const form = "expected an RFC 3339 moment, with its + as %2B in a URL, or a log position"
+	const form = "expected an RFC 3339 time, with its + as %2B in a URL, or a log position"
 	row := "/row/1"
 	for query, wrong := range map[string][2]string{
 		"known_at=yesterday":                 {"known_at", form},

@@ -49,7 +49,7 @@ func (q DaybookQuery) days(today unit.Date) (from, to unit.Date, err error) {
 type Daybook struct {
 	From        unit.Date      `json:"from" doc:"First day"`
 	To          unit.Date      `json:"to" doc:"Last day"`
-	Position    event.Position `json:"position" doc:"Of the log, up to which the answer is complete"`
+	Position    event.Position `json:"position" doc:"Position of the log up to which the response is complete"`
 	OpeningCash unit.Sum       `json:"opening_cash" doc:"Of all bank accounts"`
 	Days        []DaybookDay   `json:"days" doc:"Those with rows"`
 	ClosingCash unit.Sum       `json:"closing_cash" doc:"Cash at the end, in rupees"`

@@ -36,7 +36,7 @@ type ByKhata struct {
 
 // KhataRead is what was read of a page: a proposal to be checked and submitted.
 type KhataRead struct {
-	UploadID int64               `json:"upload_id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
+	UploadID int64               `json:"upload_id,omitzero" required:"true" doc:"ID; absent in a dry run"`
 	Status   string              `json:"status" enum:"processing,done,failed" doc:"Progress of the reading"`
 	Pipeline string              `json:"pipeline" enum:"v1,v2" doc:"Pipeline that reads the page"`
 	Engine   string              `json:"engine,omitempty" enum:"tesseract,text,model" doc:"text: the PDF's own"`
@@ -377,7 +377,7 @@ type SubmittedEntry struct {
 	Index   int    `json:"index" doc:"Index of the row, from 0"`
 	Ledger  string `json:"ledger" doc:"Ledger, such as bank"`
 	Account int64  `json:"account_id" doc:"ID of the account"`
-	Row     int64  `json:"row_id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
+	Row     int64  `json:"row_id,omitzero" required:"true" doc:"ID; absent in a dry run"`
 }
 
 func (r *Routes) khataSubmits() {

@@ -19,7 +19,7 @@ type NamedAccount struct {
 	Metal
 	Of        string `json:"metal,omitempty" doc:"Metal of the entries that name none; absent: that of the books"`
 	ContactID *int64 `json:"contact_id" doc:"The contact who is its party now; null: none"`
-	Revision  int64  `json:"revision" doc:"For If-Match"`
+	Revision  int64  `json:"revision" doc:"Revision for If-Match"`
 }
 
 // Named registers the list of the accounts of all ledgers.

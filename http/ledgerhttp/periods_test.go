@@ -218,7 +218,7 @@ func TestOpenItemsOfAPeriodAreListed(t *testing.T) {
 	require.Equal(t, "The period through 2025-03-31 has open items", refused.Detail)
 	require.Equal(t, "period_open", refused.Code)
 	require.Len(t, refused.Errors, 2)
-	require.Equal(t, []any{"order_drafts", fmt.Sprintf("order draft %d waits for its review", old), old},
+	require.Equal(t, []any{"order_drafts", fmt.Sprintf("order draft %d is not reviewed", old), old},
 		[]any{refused.Errors[0].Field, refused.Errors[0].Message, refused.Errors[0].ID})
 	require.Equal(t, []any{"khata_uploads", fmt.Sprintf("khata upload %d is not submitted", *inside.UploadID), *inside.UploadID},
 		[]any{refused.Errors[1].Field, refused.Errors[1].Message, refused.Errors[1].ID})

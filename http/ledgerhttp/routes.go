@@ -81,11 +81,11 @@ var tags = []string{"Ledger"}
 // AsOf asks for a past state: rows dated up to a day, or what was in the log at a position or moment.
 type AsOf struct {
 	Of      api.Optional[unit.Date] `query:"as_of"    doc:"Only rows dated up to this day"`
-	KnownAt string                  `query:"known_at" doc:"As it was recorded at this RFC 3339 moment, or log position"`
+	KnownAt string                  `query:"known_at" doc:"State of the log at this RFC 3339 time or position"`
 }
 
 var errKnownAt = fault.Fields(fault.Field{Field: "known_at",
-	Message: "expected an RFC 3339 moment, with its + as %2B in a URL, or a log position"})
+	Message: "expected an RFC 3339 time, with its + as %2B in a URL, or a log position"})
 
 // errFuture refuses a known_at that nobody can know yet.
 var errFuture = fault.Fields(fault.Field{Field: "known_at", Message: "must not be in the future"})

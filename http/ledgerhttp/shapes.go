@@ -115,13 +115,13 @@ func typeNames(l *book.Ledger) string {
 
 // Account is an account as it is answered.
 type Account[In, Out book.Entry] struct {
-	ID      int64     `json:"id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
+	ID      int64     `json:"id,omitzero" required:"true" doc:"ID; absent in a dry run"`
 	Name    string    `json:"name" doc:"Name of the account"`
 	Type    *int      `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
 	Balance *unit.Sum `json:"balance,omitempty" doc:"IN less OUT, of all rows"`
 	Metal
 	Of       string `json:"metal,omitempty" doc:"Metal of the entries that name none; absent: that of the books"`
-	Revision *int64 `json:"revision,omitempty" required:"true" doc:"For If-Match; absent from a dry run's answer"`
+	Revision *int64 `json:"revision,omitempty" required:"true" doc:"Revision for If-Match; absent in a dry run"`
 }
 
 // SchemaName implements http/api's Named.
@@ -140,13 +140,13 @@ func (o operations[In, Out]) account(a ledgerview.Account) (shown Account[In, Ou
 
 // Row is a row as it is answered.
 type Row[In, Out book.Entry] struct {
-	ID      int64        `json:"id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
+	ID      int64        `json:"id,omitzero" required:"true" doc:"ID; absent in a dry run"`
 	Date    unit.Date    `json:"date" doc:"Date of the row"`
 	In      Entries[In]  `json:"in_entries" doc:"Entries on the IN side"`
 	Out     Entries[Out] `json:"out_entries" doc:"Entries on the OUT side"`
 	Balance *unit.Sum    `json:"balance,omitempty" doc:"Of the account after this row"`
 	Metal
-	Revision *int64    `json:"revision,omitempty" required:"true" doc:"For If-Match; absent from a dry run's answer"`
+	Revision *int64    `json:"revision,omitempty" required:"true" doc:"Revision for If-Match; absent in a dry run"`
 	Warnings *Warnings `json:"warnings,omitempty" doc:"Where a given value differs from its formula"`
 	Void     bool      `json:"void,omitempty" doc:"The row counts nothing, whatever its entries"`
 	Reverses int64     `json:"reverses,omitempty" doc:"The row that this one takes back"`
@@ -202,7 +202,7 @@ func (o operations[In, Out]) read(r ledgerview.Row) Row[In, Out] {
 
 // RowVersion is one step of a row's history.
 type RowVersion[In, Out book.Entry] struct {
-	Position event.Position `json:"position" doc:"In the log"`
+	Position event.Position `json:"position" doc:"Position in the log"`
 	At       time.Time      `json:"at" doc:"Time of the change"`
 	Actor    string         `json:"actor" doc:"Actor, such as user:<id> or api_key:<id>"`
 	Reason   string         `json:"reason,omitempty" doc:"Reason of the change; empty: none given"`

@@ -14,7 +14,7 @@ import (
 // Summary is what all books amount to, at one position of the log.
 type Summary struct {
 	AsOf     *unit.Date     `json:"as_of" doc:"null: all rows"`
-	Position event.Position `json:"position" doc:"Of the log, up to which the answer is complete"`
+	Position event.Position `json:"position" doc:"Position of the log up to which the response is complete"`
 	Kinds    []KindSummary  `json:"kinds" doc:"Totals by ledger"`
 	Day      DaySummary     `json:"day" doc:"Turnover of the day"`
 }

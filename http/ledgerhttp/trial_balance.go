@@ -22,7 +22,7 @@ import (
 // are equal to the credits.
 type TrialBalance struct {
 	AsOf     *unit.Date     `json:"as_of" doc:"null: all rows"`
-	Position event.Position `json:"position" doc:"Of the log, up to which the answer is complete"`
+	Position event.Position `json:"position" doc:"Position of the log up to which the response is complete"`
 	Accounts []TrialAccount `json:"accounts" doc:"By kind and name"`
 	Unpaired TrialUnpaired  `json:"unpaired" doc:"The other side of the rows that are not paired"`
 	Loss     TrialSums      `json:"loss" doc:"Metal that was lost in work: the wastage of karigars and the loss of polishers"`

@@ -17,7 +17,7 @@ import (
 // Figures are the days and balances of a statement.
 type Figures struct{ tlog.Stated }
 
-// Code returns what a statement on paper says of its figures as known at a position, for its QR code.
+// Code returns the text of the QR code on a printed statement: its figures as known at a position.
 func (f Figures) Code(account int64, position event.Position, checkpoint string) string {
 	return tlog.StatementCode{
 		Checkpoint: tlog.CheckpointHash([]byte(checkpoint)), Account: tlog.MapKey(tlog.AccountEntry(account)),
@@ -25,12 +25,12 @@ func (f Figures) Code(account int64, position event.Position, checkpoint string)
 	}.String()
 }
 
-// Statement is the proof of an account's statement. The figures are to be set.
+// Statement is the proof of an account's statement. The caller sets the figures.
 type Statement struct {
 	tlog.Statement
 
 	Figures  Figures
-	Position event.Position // up to which it has all events of the account
+	Position event.Position // position up to which it has all events of the account
 }
 
 // Write writes the file.
@@ -39,8 +39,8 @@ func (s Statement) Write(w io.Writer) error {
 	return tlog.WriteStatement(w, s.Statement)
 }
 
-// Statement returns the proof of an account's statement at the newest checkpoint. It returns [ErrNotSigned] while the checkpoint lacks an
-// event of the account that the log had when the read began.
+// Statement returns the proof of an account's statement at the newest checkpoint. It returns [ErrNotSigned] if the
+// checkpoint lacks an event of the account that was in the log when the read began.
 func (p *Proofs) Statement(ctx context.Context, at *readmodels.At, workspace uuid.UUID, account int64) (s Statement, err error) {
 	names := []string{tlog.AccountEntry(account), tlog.CommonEntry(workspace.String())}
 	changed, err := readmodels.Rows(ctx, p.Tree.Reader.From("audit"), at, pgx.RowTo[int64],

@@ -17,7 +17,7 @@ import (
 	"bahi/readmodels"
 )
 
-// Period is a seal of a closed period, also of one that was reopened.
+// Period is the seal of a closed period. It may have been reopened.
 type Period struct {
 	period.Closed
 
@@ -26,7 +26,7 @@ type Period struct {
 	Reopened *Reopened `json:"reopened,omitempty" doc:"Absent: the period is closed"`
 }
 
-// Reopened is the end of a seal.
+// Reopened describes the reopening of a period.
 type Reopened struct {
 	At     time.Time `json:"reopened_at" doc:"Time of the reopening"`
 	By     string    `json:"reopened_by" doc:"Actor of the reopening"`

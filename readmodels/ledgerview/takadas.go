@@ -14,10 +14,10 @@ import (
 
 // ClientTakada is a delivery of a client's order.
 type ClientTakada struct {
-	ID int64 `json:"id,omitzero" required:"true" doc:"Absent from a dry run's answer for a new one"`
+	ID int64 `json:"id,omitzero" required:"true" doc:"ID; absent in a dry run for a new record"`
 	takada.Takada
 
-	Revision *int64 `json:"revision,omitempty" doc:"For If-Match"`
+	Revision *int64 `json:"revision,omitempty" doc:"Revision for If-Match"`
 }
 
 // SchemaName implements http/api's Named.
