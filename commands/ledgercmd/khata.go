@@ -107,7 +107,7 @@ func (k *Khatas) Upload(ctx context.Context, req commands.Request, pipeline stri
 			return KhataResult{}, out, err
 		}
 		if result == nil {
-			result = &KhataResult{Result: khatapage.Result{Entries: []khatapage.Entry{}, Warnings: []string{"the upload is kept no longer"}},
+			result = &KhataResult{Result: khatapage.Result{Entries: []khatapage.Entry{}, Warnings: []string{"the upload was deleted"}},
 				Pipeline: pipeline}
 		}
 		return *result, out, err

@@ -34,12 +34,12 @@ type ClosingBalance struct {
 	Crystal unit.Sum `json:"crystal" doc:"Balance in fine grams"`
 }
 
-// ByPeriod names a closed period.
+// ByPeriod identifies a closed period.
 type ByPeriod struct {
 	Through api.Optional[unit.Date] `path:"through" doc:"Last day of the period"`
 }
 
-// Known asks for a past state.
+// Known selects a past state.
 type Known struct {
 	KnownAt string `query:"known_at" doc:"State of the log at this RFC 3339 time or position"`
 }
