@@ -21,7 +21,7 @@ var Kind = event.NewKind("messagetemplate",
 	event.Of[StatusMoved]("MessageTemplateStatusMoved", 1),
 )
 
-// ErrNotFound also answers those who may not know that the template exists.
+// ErrNotFound reports an unknown template. Callers without access to the template receive it too.
 var ErrNotFound = fault.New(fault.NotFound, "Template not found")
 
 // Gone is the status of a template that its network no longer lists.
