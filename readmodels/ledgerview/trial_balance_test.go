@@ -28,7 +28,7 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-var trialBooks = flag.Int("trial.books", 1000, "how many random books a trial balance is drawn from")
+var trialBooks = flag.Int("trial.books", 300, "how many random books a trial balance is drawn from")
 
 // trialAccount is an account of random books.
 type trialAccount struct {
