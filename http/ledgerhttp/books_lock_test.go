@@ -22,7 +22,7 @@ func TestTheLockIsSetReadMovedAndTakenAway(t *testing.T) {
 	o.Clerk(o.Abroad).GET("/books/lock").Status(200).Body(`{"locked_through":null}`)
 
 	clerk.PUT("/books/lock", `{"locked_through":"2025-04-30"}`).Status(200)
-	const why = "Moving the lock back wants a reason (header Bahi-Reason)"
+	const why = "Moving the lock back requires a reason (header Bahi-Reason)"
 	clerk.PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Problem(422, why)
 	clerk.PUT("/books/lock", `{"locked_through":null}`).Problem(422, why)
 	clerk.With("Bahi-Reason", "%20 ").PUT("/books/lock", `{"locked_through":null}`).Problem(422, why)

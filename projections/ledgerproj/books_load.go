@@ -11,16 +11,19 @@ import (
 	"bahi/domain/unit"
 )
 
-// load reads what the batch's events refer to: rows that they change, and accounts.
+// load reads the rows and accounts to which the batch's events refer.
 func (f *books) load(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error {
 	var rows, accounts []int64
 	for i := range events {
 		r := &events[i]
 		if e, posts := r.Data.(posting); posts {
 			accounts = append(accounts, e.PostsTo())
+			if added, is := e.(book.RowAdded); is && added.Reverses != 0 {
+				rows = append(rows, added.Reverses)
+			}
 			continue
 		}
-		number, _ := numbered(r) // fold refuses what has none
+		number, _ := numbered(r) // fold refuses a stream without a number
 		switch r.Data.(type) {
 		case event.Event[book.Account]:
 			accounts = append(accounts, number)
@@ -87,6 +90,7 @@ func (f *books) loadRows(ctx context.Context, tx pgx.Tx, rows []int64) error {
 		one.In = book.StoredSide(in, book.Effect{Cash: unit.MoneyOf(sums[0]), Fine: unit.GramsOf(sums[1])})
 		one.Out = book.StoredSide(out, book.Effect{Cash: unit.MoneyOf(sums[2]), Fine: unit.GramsOf(sums[3])})
 		one.In.Loss, one.In.Metal = unit.GramsOf(sums[4]), metal
+		one.loss = one.Lost() // of a row that reverses another only the difference matters, which is 0
 		if one.Date, err = unit.ParseDate(date); f.part.Has(v.Account) {
 			f.current[v.row] = &one
 		}
@@ -95,7 +99,7 @@ func (f *books) loadRows(ctx context.Context, tx pgx.Tx, rows []int64) error {
 	return err
 }
 
-// missing returns those of the keys, each once, that the map does not have.
+// missing returns the distinct keys that are not in the map.
 func missing[K comparable, V any](known map[K]V, keys []K) (out []K) {
 	seen := map[K]bool{}
 	for _, k := range keys {

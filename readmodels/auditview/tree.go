@@ -1,4 +1,4 @@
-// Package audit reads the log for auditors: its events, its Merkle tree, its checkpoints and the trail of the books.
+// Package auditview reads the log for auditors: its events, its Merkle tree, its checkpoints and the trail of the books.
 package auditview
 
 import (
@@ -12,8 +12,8 @@ import (
 	"bahi/readmodels"
 )
 
-// Tree reads the live tables of the projection audit as they are. A tile only grows, so bytes that were read stay right even if another
-// generation becomes live meanwhile.
+// Tree reads the live tables of the projection audit. A tile only grows, so bytes that were read stay valid even if
+// another generation becomes live meanwhile.
 type Tree struct {
 	Reader *readmodels.Reader
 }
@@ -24,12 +24,12 @@ func (t *Tree) ReadTiles(ctx context.Context, ids []tlog.TileID) (tiles [][]byte
 	for i, id := range ids {
 		levels[i], indexes[i] = int64(id.Level), int64(id.Index)
 	}
-	return readmodels.Rows(ctx, t.Reader.From("audit"), new(readmodels.At).Past(0), pgx.RowTo[[]byte], `
+	return readmodels.Rows(ctx, t.Reader.From(new(readmodels.At).Past(0), "audit"), pgx.RowTo[[]byte], `
 		select coalesce(t.hashes, '') from unnest($1::bigint[], $2::bigint[]) with ordinality asked (level, index, nth)
 		left join audit.tile t on t.level = asked.level and t.index = asked.index order by nth`, levels, indexes)
 }
 
-// Size returns the number of events in the tree, 0 before the first and before its tables are built.
+// Size returns the number of events in the tree. It is 0 for an empty tree and before its tables are built.
 func (t *Tree) Size(ctx context.Context) (size uint64, err error) {
 	found, err := t.number(ctx, `select coalesce((select size from audit.tree), 0)`)
 	if errors.Is(err, readmodels.ErrNotBuilt) {
@@ -38,11 +38,11 @@ func (t *Tree) Size(ctx context.Context) (size uint64, err error) {
 	return uint64(found), err
 }
 
-// Entries returns the number of events in the tree, and the entries of the map that have an event after a position, by name. It reads both
-// in one snapshot.
+// Entries returns the number of events in the tree, and the entries of the map with an event after a position, by name.
+// It reads both in one snapshot.
 func (t *Tree) Entries(ctx context.Context, after event.Position) (size uint64, entries map[string]tlog.Compact, err error) {
 	entries = map[string]tlog.Compact{}
-	_, err = readmodels.Rows(ctx, t.Reader.From("audit"), new(readmodels.At).Past(0), func(row pgx.CollectableRow) (none struct{}, err error) {
+	_, err = readmodels.Rows(ctx, t.Reader.From(new(readmodels.At).Past(0), "audit"), func(row pgx.CollectableRow) (none struct{}, err error) {
 		var total int64
 		var name *string
 		var leaves *int64
@@ -79,7 +79,7 @@ func (*Tree) MapNodes(tx pgx.Tx) tlog.MapNodes {
 	}
 }
 
-// split returns the hashes that are stored one behind the other.
+// split splits concatenated hashes.
 func split(text []byte) (hashes []tlog.Hash) {
 	for ; len(text) >= tlog.HashSize; text = text[tlog.HashSize:] {
 		hashes = append(hashes, tlog.Hash(text))
@@ -110,7 +110,7 @@ func (t *Tree) Index(ctx context.Context, at event.Position) (index uint64, foun
 // At returns the tree over the events up to a position. It waits until the tree has them.
 func (t *Tree) At(ctx context.Context, at event.Position) (tlog.Tree, error) {
 	index, err := readmodels.Complete(func(seen *readmodels.At) (int64, error) {
-		return readmodels.Row(ctx, t.Reader.From("audit"), seen.After(at), nil, pgx.RowTo[int64],
+		return readmodels.Row(ctx, t.Reader.From(seen.After(at), "audit"), nil, pgx.RowTo[int64],
 			`select coalesce((select index from audit.leaf where position = $1), $1 - 1)`, int64(at))
 	})
 	if err != nil {
@@ -120,5 +120,5 @@ func (t *Tree) At(ctx context.Context, at event.Position) (tlog.Tree, error) {
 }
 
 func (t *Tree) number(ctx context.Context, sql string, args ...any) (int64, error) {
-	return readmodels.Row(ctx, t.Reader.From("audit"), new(readmodels.At).Past(0), nil, pgx.RowTo[int64], sql, args...)
+	return readmodels.Row(ctx, t.Reader.From(new(readmodels.At).Past(0), "audit"), nil, pgx.RowTo[int64], sql, args...)
 }

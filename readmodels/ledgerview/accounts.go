@@ -10,20 +10,20 @@ import (
 	"bahi/readmodels"
 )
 
-// AccountFilter says which accounts are asked for: those that all its fields fit. Empty fields fit all.
+// AccountFilter selects accounts. Empty fields select all.
 type AccountFilter struct {
-	Search string `query:"search" maxLength:"200" doc:"A part of the name, in any case"`
+	Search string `query:"search" maxLength:"200" doc:"Part of the name; case does not matter"`
 	Kind   string `query:"kind" enum:"bank,bullion,client,karigar,polisher" doc:"Only this ledger"`
 }
 
-// NamedAccount is an account in a list of those of all ledgers.
+// NamedAccount is an account in a list over all ledgers.
 type NamedAccount struct {
 	Ledger string
 	Account
-	Contact *int64 // who is its party now; nil: none
+	Contact *int64 // the account's contact; nil: none
 }
 
-// AccountsNamed lists a page of the workspace's accounts of all ledgers by their names. It adds up no account that is not on the page.
+// AccountsNamed lists a page of the workspace's accounts of all ledgers by name. It computes balances only for the page.
 func (v *Views) AccountsNamed(
 	ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f AccountFilter, as As,
 ) ([]NamedAccount, int64, error) {
@@ -46,8 +46,8 @@ func (v *Views) AccountsNamed(
 		values["day"] = int64(*as.Of)
 	}
 	sql := `
-		select a.ledger, a.id, a.name, a.type, coalesce(a.metal, ''), coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text, a.revision,
-			p.contact_id
+		select a.ledger, a.id, a.name, a.type, coalesce(a.metal, ''), coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text, coalesce(b.loss, 0)::text,
+			a.revision, p.contact_id
 		from (
 			select a.ledger, a.id, ` + s.name + ` as name, ` + s.folded + ` as folded, ` + s.kind + ` as type, ` + s.metal + ` as metal,
 				` + s.revision + ` as revision
@@ -56,5 +56,5 @@ func (v *Views) AccountsNamed(
 			a.id`
 	return readmodels.List[NamedAccount]{
 		As: pgx.RowToStructByPos[NamedAccount], SQL: sql, Count: count, Args: values,
-	}.Page(ctx, v.Reader.From("books", "confirmations"), as.reading(at), page)
+	}.Page(ctx, v.Reader.From(as.reading(at), "books", "confirmations"), page)
 }

@@ -15,7 +15,7 @@ import (
 
 // RecordVersion is one step of the history of an order or a takada.
 type RecordVersion[T any] struct {
-	Position event.Position `json:"position" doc:"In the log"`
+	Position event.Position `json:"position" doc:"Position in the log"`
 	At       time.Time      `json:"at" doc:"Time of the change"`
 	Actor    string         `json:"actor" doc:"Actor, such as user:<id> or api_key:<id>"`
 	Reason   string         `json:"reason,omitempty" doc:"Reason of the change; empty: none given"`
@@ -29,7 +29,7 @@ func (RecordVersion[T]) SchemaName() string {
 	return "Ledger" + reflect.TypeFor[T]().Name() + "Version"
 }
 
-// RecordChange returns the word for a step of an order or a takada.
+// RecordChange returns the name of the change from one version of an order or a takada to the next.
 func RecordChange(before, after bool) string {
 	switch {
 	case !after:
@@ -41,11 +41,18 @@ func RecordChange(before, after bool) string {
 	}
 }
 
-// history returns all versions of a record, or missing. show makes the answer of a stored state.
-func history[S, T any](ctx context.Context, at *readmodels.At, v *Views, workspace uuid.UUID, kind string, id int64, missing error,
-	show func(S, *int64) T) ([]RecordVersion[T], error) {
+// history returns all versions of a record, or the error missing. show converts a stored state.
+type recorded struct {
+	workspace uuid.UUID
+	kind      string // category of its stream
+	id        int64
+	missing   error // where there is none
+}
+
+// history returns all versions of a record. show makes the answer of a stored state.
+func history[S, T any](ctx context.Context, at *readmodels.At, v *Views, r recorded, show func(S, *int64) T) ([]RecordVersion[T], error) {
 	var before *T
-	versions, err := readmodels.Rows(ctx, v.Reader.From("orders"), at, func(row pgx.CollectableRow) (o RecordVersion[T], err error) {
+	versions, err := readmodels.Rows(ctx, v.Reader.From(at, "orders"), func(row pgx.CollectableRow) (o RecordVersion[T], err error) {
 		var (
 			position int64
 			text     *string
@@ -64,9 +71,9 @@ func history[S, T any](ctx context.Context, at *readmodels.At, v *Views, workspa
 		return o, err
 	}, `
 		select r.position, r.recorded_at, r.actor, coalesce(r.reason, ''), r.state, r.revision
-		from orders.record_version r where r.workspace_id = $1 and r.kind = $2 and r.id = $3 order by r.position`, workspace, kind, id)
+		from orders.record_version r where r.workspace_id = $1 and r.kind = $2 and r.id = $3 order by r.position`, r.workspace, r.kind, r.id)
 	if err == nil && len(versions) == 0 {
-		err = missing
+		err = r.missing
 	}
 	return versions, err
 }

@@ -15,32 +15,33 @@ import (
 	"bahi/readmodels"
 )
 
-// ClientOrder is an order with what follows from its takadas.
+// ClientOrder is an order with the values derived from its takadas.
 type ClientOrder struct {
-	ID int64 `json:"id,omitzero" required:"true" doc:"Absent from a dry run's answer for a new one"`
+	ID int64 `json:"id,omitzero" required:"true" doc:"ID; absent in a dry run for a new record"`
 	order.Order
 	Derived
 
-	Revision *int64 `json:"revision,omitempty" doc:"For If-Match"`
+	Revision *int64 `json:"revision,omitempty" doc:"Revision for If-Match"`
 }
 
-// Derived is what an order's client and takadas say of it. A write leaves it out where it is late.
+// Derived has the values of an order that depend on its client and takadas. The response to a write omits them if they
+// are stale.
 type Derived struct {
 	ClientName string      `json:"client_name,omitempty" doc:"Name of the client"`
-	Delivered  *unit.Grams `json:"delivered_weight,omitempty" doc:"Of all takadas"`
-	Pending    *unit.Grams `json:"pending_weight,omitempty" doc:"Negative where more was delivered than ordered"`
+	Delivered  *unit.Grams `json:"delivered_weight,omitempty" doc:"Delivered weight of all takadas in grams"`
+	Pending    *unit.Grams `json:"pending_weight,omitempty" doc:"Pending weight in grams; negative if more was delivered than ordered"`
 	Status     string      `json:"status,omitempty" enum:"open,partial,delivered" doc:"Status: open, partial or delivered"`
 }
 
-// Derive returns what follows for an order of this weight.
+// Derive returns the derived values of an order with a total weight.
 func Derive(clientName string, total, delivered unit.Grams) Derived {
 	return Derived{ClientName: clientName, Delivered: &delivered, Pending: new(total - delivered), Status: order.Status(total, delivered)}
 }
 
-// OrderFilter says which orders are asked for. An absent field fits all.
+// OrderFilter selects orders. Absent fields select all.
 type OrderFilter struct {
-	Client int64  `query:"client_id" minimum:"1" doc:"Only this client's"`
-	Slip   string `query:"slip_number" maxLength:"40" doc:"Only those with this slip number, in any case"`
+	Client int64  `query:"client_id" minimum:"1" doc:"Only orders of this client"`
+	Slip   string `query:"slip_number" maxLength:"40" doc:"Only orders with this slip number; case does not matter"`
 }
 
 const ordersSQL = `
@@ -63,11 +64,11 @@ func toOrder(row pgx.CollectableRow) (o ClientOrder, err error) {
 
 // Order reads an order of a workspace, or returns [order.ErrNotFound].
 func (v *Views) Order(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (ClientOrder, error) {
-	return readmodels.Row(ctx, v.Reader.From("orders"), at, order.ErrNotFound, toOrder, ordersSQL+` and o.workspace_id = $1 and o.id = $2`,
+	return readmodels.Row(ctx, v.Reader.From(at, "orders"), order.ErrNotFound, toOrder, ordersSQL+` and o.workspace_id = $1 and o.id = $2`,
 		workspace, id)
 }
 
-// list returns the list of the orders that fit.
+// list returns the list of the selected orders.
 func (f OrderFilter) list(workspace uuid.UUID) readmodels.List[ClientOrder] {
 	where := `o.workspace_id = @workspace`
 	if f.Client != 0 {
@@ -86,38 +87,38 @@ func (f OrderFilter) list(workspace uuid.UUID) readmodels.List[ClientOrder] {
 // Orders lists a page of a workspace's orders, by id.
 func (v *Views) Orders(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f OrderFilter) ([]ClientOrder,
 	int64, error) {
-	return f.list(workspace).Page(ctx, v.Reader.From("orders"), at, page)
+	return f.list(workspace).Page(ctx, v.Reader.From(at, "orders"), page)
 }
 
 // EachOrder is [Views.Orders] for more orders than fit in memory: it calls take for each. A page of size 0 is all orders.
 func (v *Views) EachOrder(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f OrderFilter,
 	take func(ClientOrder) error) error {
-	_, err := f.list(workspace).Each(ctx, v.Reader.From("orders"), at, page, take)
+	_, err := f.list(workspace).Each(ctx, v.Reader.From(at, "orders"), page, take)
 	return err
 }
 
-// OrdersOfSender lists the newest orders that were made of a sender's drafts, whatever phone people have typed into a draft. The drafts
-// themselves are gone once they are converted.
+// OrdersOfSender lists the newest orders that were converted from a sender's drafts, whatever phone a user has entered
+// in a draft. Converted drafts are deleted from their table.
 func (v *Views) OrdersOfSender(ctx context.Context, at *readmodels.At, workspace uuid.UUID, sender string) ([]ClientOrder, error) {
 	const most = 10
-	return readmodels.Rows(ctx, v.Reader.From("order_drafts", "orders"), at, toOrder, ordersSQL+`
+	return readmodels.Rows(ctx, v.Reader.From(at, "order_drafts", "orders"), toOrder, ordersSQL+`
 		and o.workspace_id = $1 and o.draft_id in (select draft_id from order_drafts.order_draft_reply where workspace_id = $1 and sender = `+
 		`$2) order by o.id desc limit $3`, workspace, sender, most)
 }
 
 // ClientName returns the name of a client of a workspace, or the clients' NoAccount.
 func (v *Views) ClientName(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (string, error) {
-	return readmodels.Row(ctx, v.Reader.From("orders"), at, client.Ledger.NoAccount, pgx.RowTo[string], `
+	return readmodels.Row(ctx, v.Reader.From(at, "orders"), client.Ledger.NoAccount, pgx.RowTo[string], `
 		select a.name from orders.account a where a.workspace_id = $1 and a.id = $2 and a.ledger = 'client'
 			and a.deleted_position is null`, workspace, id)
 }
 
-// OrderWithSlip returns the order of another client with a slip number, folded, and the date that is nearest to a date, at most so many
-// days away; 0 if there is none.
+// OrderWithSlip returns the order of another client with a normalised slip number and the nearest date, at most so many
+// days from the given date. It returns 0 if there is none.
 func (v *Views) OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip string, holder int64, date unit.Date, days int) (int64,
 	error) {
 	errNone := errors.New("no such order")
-	id, err := readmodels.Row(ctx, v.Reader.From("orders"), nil, errNone, pgx.RowTo[int64], `
+	id, err := readmodels.Row(ctx, v.Reader.From(nil, "orders"), errNone, pgx.RowTo[int64], `
 		select o.id from orders.client_order o
 		where o.workspace_id = $1 and not o.deleted and o.slip_folded = $2 and o.client_id <> $3
 			and o.date between `+day0+` + $4::int - $5::int and `+day0+` + $4::int + $5::int
@@ -128,9 +129,10 @@ func (v *Views) OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip str
 	return id, err
 }
 
-// OrderHistory returns all versions of an order, oldest first, also of a deleted one, or [order.ErrNotFound].
+// OrderHistory returns all versions of an order, oldest first, even of a deleted one, or [order.ErrNotFound].
 func (v *Views) OrderHistory(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) ([]RecordVersion[ClientOrder], error) {
-	return history(ctx, at, v, workspace, order.Kind.Category(), id, order.ErrNotFound, func(o order.Order, revision *int64) ClientOrder {
+	r := recorded{workspace, order.Kind.Category(), id, order.ErrNotFound}
+	return history(ctx, at, v, r, func(o order.Order, revision *int64) ClientOrder {
 		return ClientOrder{ID: id, Order: o, Revision: revision}
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"bahi/readmodels"
 )
 
-// Version is a row from one position of the log up to its next change.
+// Version is a row between two consecutive changes.
 type Version struct {
 	book.Row
 
@@ -28,7 +28,7 @@ type Version struct {
 	Revision int64
 }
 
-// Change returns a word for the change since the version before; nil: this version is the first.
+// Change returns the name of the change since the previous version; nil: this version is the first.
 func (v Version) Change(before *Version) string {
 	if before == nil {
 		return book.Change(book.Row{}, v.Row)
@@ -42,7 +42,7 @@ func RowColumns(version string) string {
 	return strings.ReplaceAll(columns, ".", version+".")
 }
 
-// RowScan scans a row's columns, all null where there is no row.
+// RowScan receives a row's columns, which are all null without a row.
 type RowScan struct {
 	date              *time.Time
 	in, out, warnings *string
@@ -56,7 +56,7 @@ func (s *RowScan) Into() []any {
 	return []any{&s.date, &s.in, &s.out, &s.warnings, &s.deleted, &s.void, &s.reverses, &s.reversedBy, &s.pairedWith}
 }
 
-// Row returns the row of an account, or the zero Row where there is none. It leaves out the effects of the sides.
+// Row returns the row of an account, or the zero Row. It leaves out the effects of the sides.
 func (s *RowScan) Row(account int64) (r book.Row) {
 	if s.date == nil {
 		return r
@@ -80,7 +80,7 @@ func (s *RowScan) Row(account int64) (r book.Row) {
 	return r
 }
 
-// rowOf narrows a view to a row of an account of a workspace; a condition on the account follows.
+// rowOf selects a row of an account of a workspace. A condition on the account follows it.
 const rowOf = `
 	from books.account a join books.row_version v on v.account_id = a.id
 	where a.workspace_id = @workspace and a.ledger = @ledger and a.id = @account and v.row_id = @row and `
@@ -97,7 +97,7 @@ func (v *Views) Row(ctx context.Context, at *readmodels.At, of AccountKey, row i
 	return rows[0], nil
 }
 
-// RowsFrom returns those rows that exist among count consecutive ids, ordered by id, each with the balances after it.
+// RowsFrom returns the existing rows among count consecutive ids, by id, each with the balances after it.
 func (v *Views) RowsFrom(ctx context.Context, at *readmodels.At, of AccountKey, first, count int64, as As) ([]Row, error) {
 	s := as.sources()
 	args := pgx.NamedArgs{
@@ -116,7 +116,7 @@ func (v *Views) RowsFrom(ctx context.Context, at *readmodels.At, of AccountKey, 
 		select v.row_id, b.cash::text, b.fine::text, v.revision, ` + RowColumns("v") + `
 		from v join books.account a on a.id = v.account_id, lateral (` + s.upTo(`(v.date - `+day0+`)::bigint`, `v.row_id`) + `) b
 		where a.workspace_id = @workspace and a.ledger = @ledger and ` + s.account + ` order by v.row_id`
-	return readmodels.Rows(ctx, v.Reader.From("books"), as.reading(at), func(row pgx.CollectableRow) (r Row, err error) {
+	return readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), func(row pgx.CollectableRow) (r Row, err error) {
 		var s RowScan
 		err = row.Scan(append([]any{&r.ID, &r.Cash, &r.Fine, &r.Revision}, s.Into()...)...)
 		r.Row = s.Row(of.ID)
@@ -124,7 +124,7 @@ func (v *Views) RowsFrom(ctx context.Context, at *readmodels.At, of AccountKey, 
 	}, sql, args)
 }
 
-// last returns the last of count numbers that begin with first.
+// last returns the last of count consecutive numbers from first on.
 func last(first, count int64) int64 {
 	if first > math.MaxInt64-count+1 {
 		return math.MaxInt64
@@ -136,7 +136,7 @@ func last(first, count int64) int64 {
 func (s sources) upTo(day, row string) string {
 	parts, first := ``, `0`
 	if s.current == now.current { // skip the beginning of a crowded day
-		start := func(level int) string { // of the part that has the row
+		start := func(level int) string { // of the part with the row
 			return fmt.Sprintf(`coalesce((select max(t.node) from books.total t where t.account_id = a.id and t.level = %d
 				and t.node between (%s) << 40 and ((%s) << 40) + (%s)), (%s) << 40)`, level, day, day, row, day)
 		}
@@ -145,9 +145,9 @@ func (s sources) upTo(day, row string) string {
 		first = start(4) + ` & 1099511627775`
 	}
 	return `select coalesce(sum(n.cash), 0) as cash, coalesce(sum(n.fine), 0) as fine from (
-		select node, row_count, cash, fine from (select 0::bigint as node, b.* from (` + s.before(day) + `) b) b` + parts + `
+		select node, row_count, cash, fine, loss from (select 0::bigint as node, b.* from (` + s.before(day) + `) b) b` + parts + `
 		union all
-		select 0, 1, d.in_cash - d.out_cash, d.in_fine - d.out_fine from books.row_version d
+		select 0, 1, d.in_cash - d.out_cash, d.in_fine - d.out_fine, 0 from books.row_version d
 		where d.account_id = a.id and not d.deleted and ` + strings.ReplaceAll(s.current, "v.", "d.") + `
 			and d.date = ` + day0 + ` + (` + day + `)::int and d.row_id <= (` + row + `) and d.row_id >= ` + first + `) n`
 }
@@ -163,8 +163,7 @@ func (b Balance) Plus(e book.Effect) Balance {
 	return Balance{unit.Sum{Decimal: b.Cash.Add(e.Cash.Decimal())}, unit.Sum{Decimal: b.Fine.Add(e.Fine.Decimal())}}
 }
 
-// BalanceAt returns an account's balance up to a place among its rows, whether or not there is a row at that place,
-// or the ledger's NoAccount.
+// BalanceAt returns an account's balance at a place among its rows, even if no row is there, or the ledger's NoAccount.
 func (v *Views) BalanceAt(ctx context.Context, at *readmodels.At, of AccountKey, date unit.Date,
 	row int64) (Balance,
 	error) {
@@ -172,7 +171,7 @@ func (v *Views) BalanceAt(ctx context.Context, at *readmodels.At, of AccountKey,
 	return found[date], err
 }
 
-// LastRow is a row id after every row of a day.
+// LastRow is greater than all row ids.
 const LastRow = 1<<40 - 1
 
 // BalancesOn returns an account's balance at the end of each day, or the ledger's NoAccount.
@@ -195,7 +194,7 @@ func (v *Views) balancesAt(ctx context.Context, at *readmodels.At, of AccountKey
 		Day int32
 		Balance
 	}
-	found, err := readmodels.Rows(ctx, v.Reader.From("books"), at, pgx.RowToStructByPos[line], sql, args)
+	found, err := readmodels.Rows(ctx, v.Reader.From(at, "books"), pgx.RowToStructByPos[line], sql, args)
 	if err == nil && len(found) == 0 {
 		err = of.Ledger.NoAccount
 	}
@@ -219,8 +218,8 @@ func (v *Views) BalanceBefore(ctx context.Context, at *readmodels.At, of Account
 	return Balance{a.Cash, a.Fine}, err
 }
 
-// SideBefore returns what the rows of an account counted on their IN side, or on their OUT side, before a day, or the ledger's
-// NoAccount. It reads them all: the totals have no sides.
+// SideBefore returns the sum of an account's IN or OUT sides before a day, or the ledger's NoAccount. It reads all rows,
+// because the totals have no sides.
 func (v *Views) SideBefore(ctx context.Context, at *readmodels.At, of AccountKey, out bool,
 	date unit.Date,
 	as As) (Balance, error) {
@@ -234,16 +233,16 @@ func (v *Views) SideBefore(ctx context.Context, at *readmodels.At, of AccountKey
 			and `+s.current+`
 		where a.workspace_id = @workspace and a.ledger = @ledger and a.id = @account and `+s.account+` group by a.id`,
 		pgx.NamedArgs{"known": as.known(), "workspace": of.Workspace, "ledger": of.Ledger.Name, "account": of.ID, "day": int64(date)}
-	return readmodels.Row(ctx, v.Reader.From("books"), as.reading(at), of.Ledger.NoAccount, pgx.RowToStructByPos[Balance], sql, args)
+	return readmodels.Row(ctx, v.Reader.From(as.reading(at), "books"), of.Ledger.NoAccount, pgx.RowToStructByPos[Balance], sql, args)
 }
 
-// History returns all versions of a row, oldest first, also of a deleted row, or the ledger's NoRow.
+// History returns all versions of a row, oldest first, even of a deleted row, or the ledger's NoRow.
 func (v *Views) History(ctx context.Context, at *readmodels.At, of AccountKey, row int64) ([]Version, error) {
 	sql, args := `
 		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.revision, `+RowColumns("v")+rowOf+now.account+
 		` order by v.from_position`,
 		pgx.NamedArgs{"workspace": of.Workspace, "ledger": of.Ledger.Name, "account": of.ID, "row": row}
-	versions, err := readmodels.Rows(ctx, v.Reader.From("books"), at, func(row pgx.CollectableRow) (o Version, err error) {
+	versions, err := readmodels.Rows(ctx, v.Reader.From(at, "books"), func(row pgx.CollectableRow) (o Version, err error) {
 		var (
 			s        RowScan
 			position int64
@@ -270,7 +269,7 @@ func (v *Views) Lock(ctx context.Context, at *readmodels.At, workspace uuid.UUID
 		Revision int64
 	}
 	errNever := errors.New("never locked")
-	l, err := readmodels.Row(ctx, v.Reader.From("books"), at, errNever, pgx.RowToStructByPos[line],
+	l, err := readmodels.Row(ctx, v.Reader.From(at, "books"), errNever, pgx.RowToStructByPos[line],
 		`select locked_through, revision from books.books_lock where workspace_id = $1`, workspace)
 	switch {
 	case errors.Is(err, errNever):
@@ -283,12 +282,12 @@ func (v *Views) Lock(ctx context.Context, at *readmodels.At, workspace uuid.UUID
 	}
 }
 
-// EarliestRow returns the date of an account's oldest row, nil without rows. It is complete or returns [readmodels.ErrPositionTimeout],
-// since a command decides on it.
+// EarliestRow returns the date of an account's oldest row, nil without rows. It includes all events in the log, or
+// returns [readmodels.ErrPositionTimeout], because a command decides on it.
 func (v *Views) EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, error) {
 	errNone := errors.New("no rows")
 	date, err := readmodels.Complete(func(at *readmodels.At) (time.Time, error) {
-		return readmodels.Row(ctx, v.Reader.From("books"), at, errNone, pgx.RowTo[time.Time], `
+		return readmodels.Row(ctx, v.Reader.From(at, "books"), errNone, pgx.RowTo[time.Time], `
 			select v.date from books.account a join books.row_version v on v.account_id = a.id
 			where a.id = $1 and a.workspace_id = $2 and not v.deleted and v.to_position = 9223372036854775807
 			order by v.date limit 1`, account, workspace)

@@ -41,8 +41,8 @@ func TestWhatIsSettledStaysAsItIs(t *testing.T) {
 		events []rowEvent
 		why    error
 	}{
-		"reversed":  {[]rowEvent{row, reversed{By: 41}}, with("reversed_by", 41, "The row is reversed by row 41 and stays as it is")},
-		"reversing": {[]rowEvent{takesBack}, with("reverses", 7, "The row reverses row 7 and stays as it is; it can be reversed itself")},
+		"reversed":  {[]rowEvent{row, reversed{By: 41}}, with("reversed_by", 41, "The row is reversed by row 41 and cannot be changed")},
+		"reversing": {[]rowEvent{takesBack}, with("reverses", 7, "The row reverses row 7 and cannot be changed. It can be reversed")},
 		"void":      {[]rowEvent{row, rowVoided{}}, book.ErrVoid},
 	} {
 		history := eventtest.Given(t, bank.Ledger.Rows, c.events...)

@@ -22,7 +22,7 @@ var (
 func TestSet(t *testing.T) {
 	t.Parallel()
 	type set = bookslock.Set
-	wantsReason := fault.New(fault.Invalid, "Moving the lock back wants a reason (header Bahi-Reason)")
+	wantsReason := fault.New(fault.Invalid, "Moving the lock back requires a reason (header Bahi-Reason)")
 	notOver := fault.Fields(fault.Field{Field: "locked_through", Message: "must be before today"})
 
 	open := eventtest.Given(t, bookslock.Kind)

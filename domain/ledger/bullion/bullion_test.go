@@ -115,9 +115,9 @@ func TestACutIsRefused(t *testing.T) {
 	t.Parallel()
 	none := eventtest.Given(t, bullion.Ledger.Rows)
 	const (
-		needed = "is required, or an entry against the cut"
-		one    = "a row has one cut: an entry of metal, and one of money against it"
-		zero   = "the entry against the cut comes to 0"
+		needed = "is required unless the row has the counter entry"
+		one    = "a row has at most one rate cut: one entry of metal and one of money"
+		zero   = "the counter entry would be 0"
 	)
 	money := entry{Kind: "rate_cut", Amount: rupees("700000")}
 	for sentence, c := range map[string]struct {
@@ -129,7 +129,7 @@ func TestACutIsRefused(t *testing.T) {
 		"two of metal": {[]entry{sent}, []entry{sent}, wrong("out_entries[0].kind", one)},
 		"two of money": {[]entry{money}, []entry{sent, money}, wrong("out_entries[1].kind", one)},
 		"both on one side": {nil, []entry{sent, money},
-			wrong("out_entries[1].kind", "the two entries of a cut belong on different sides")},
+			wrong("out_entries[1].kind", "the two entries of a rate cut must be on different sides")},
 		"metal for nothing": {nil, []entry{{Kind: "rate_cut", FineWeight: g("0.001"), Rate: rupees("0.01")}},
 			wrong("out_entries[0].amount", zero)},
 		"metal of no value": {nil, []entry{{Kind: "rate_cut", Weight: g("10"), Touch: percent("0"), Rate: rupees("7000")}},
@@ -138,7 +138,8 @@ func TestACutIsRefused(t *testing.T) {
 			wrong("out_entries[0].amount", zero)},
 		"more metal than there is": {nil, []entry{{Kind: "rate_cut", Amount: rupees("9999999999999"), Rate: rupees("0.01")}},
 			wrong("out_entries[0].amount", "comes to more digits than the books have")},
-		"somebody's counter entry": {[]entry{against}, []entry{sent}, wrong("in_entries[0].counter", "take `counter` out to set it yourself")},
+		"somebody's counter entry": {[]entry{against}, []entry{sent},
+			wrong("in_entries[0].counter", "remove `counter` to set this entry yourself")},
 		"more money than there is": {nil, []entry{{Kind: "rate_cut", FineWeight: g("999999999"), Rate: rupees("20000")}},
 			wrong("out_entries[0].amount", "comes to more digits than the books have")},
 	} {
@@ -162,9 +163,9 @@ func TestTheCounterEntryFollowsTheCut(t *testing.T) {
 	changed := against
 	changed.Amount = rupees("1")
 	history.Case("sent back changed").When(edit([]entry{paid, changed}, nil)).ThenFails(wrong("in_entries[1].counter",
-		"take `counter` out to set it yourself"))
+		"remove `counter` to set this entry yourself"))
 	history.Case("sent back twice").When(edit([]entry{against, against}, nil)).ThenFails(wrong("in_entries[1].counter",
-		"take `counter` out to set it yourself"))
+		"remove `counter` to set this entry yourself"))
 	own := entry{Kind: "rate_cut", Amount: rupees("700000")}
 	history.Case("set by hand").When(edit([]entry{paid, own}, nil)).Then(edited([]entry{paid, own}, nil))
 	history.Case("the cut goes, and it goes").When(edit(nil, []entry{})).Then(edited([]entry{paid}, []entry{}))
@@ -194,8 +195,8 @@ func TestEntriesAreChecked(t *testing.T) {
 				"description", "control characters are not allowed",
 			}},
 		{Entry: entry{Kind: "cash", Amount: rupees("-1"), RateUnit: "per_kg"},
-			Faults: []string{"amount", negative, "rate_unit", "wants rate too"}},
-		{Entry: entry{Kind: "metal", Weight: g("5")}, Faults: []string{"weight", "wants touch or fine_weight too"}},
+			Faults: []string{"amount", negative, "rate_unit", "requires rate"}},
+		{Entry: entry{Kind: "metal", Weight: g("5")}, Faults: []string{"weight", "requires touch or fine_weight"}},
 	})
 }
 

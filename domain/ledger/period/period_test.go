@@ -52,7 +52,7 @@ func TestReopen(t *testing.T) {
 		ThenFails(fault.New(fault.Conflict, "Only the newest closed period can be reopened: the one through 2025-03-31"))
 	two.Case("a day on which none ends").When(c{Through: first + 1, Reason: "a late bill"}).ThenFails(period.ErrNotFound)
 	two.Case("without a reason").When(c{Through: second, Reason: " \t"}).
-		ThenFails(fault.New(fault.Invalid, "Reopening a period wants a reason (header Bahi-Reason)"))
+		ThenFails(fault.New(fault.Invalid, "Reopening a period requires a reason (header Bahi-Reason)"))
 
 	one := two.And(reopened)
 	one.Case("a reopened period is not reopened again").When(c{Through: second, Reason: "again"}).ThenFails(period.ErrNotFound)

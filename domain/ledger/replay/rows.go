@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -13,18 +14,20 @@ import (
 	"bahi/domain/unit"
 )
 
-// Row is a row as its events have left it. It has no pointers, and digests in place of its entries, because there are millions.
+// Row is the state of a row after its events. Because a log may have millions of rows, it has no pointers, and digests
+// in place of entries.
 type Row struct {
 	ID, Account          int64
-	In, Out              Amount // 0 when it is void
+	In, Out              Amount     // zero if the row is void
+	Loss                 unit.Grams // of In, lost in work
 	Reverses, ReversedBy int64
 	Paired               int64 // the other row of a transfer
 	Position             event.Position
-	InDigest, OutDigest  [sha256.Size]byte // of the entries' text; zero: there are none
+	InDigest, OutDigest  [sha256.Size]byte // of the entries' text; zero: no entries
 	Date                 unit.Date
 	Deleted, Void        bool
 
-	inMetal, outMetal uint16 // that the entries name, as numbers in rows; 0: none
+	inMetal, outMetal uint16 // the metals that the entries name, as indexes of rows.metals; 0: none
 }
 
 // Amount is a value in money and metal.
@@ -36,10 +39,10 @@ type Amount struct {
 func (a Amount) plus(o Amount) Amount  { return Amount{a.Cash + o.Cash, a.Fine + o.Fine} }
 func (a Amount) minus(o Amount) Amount { return Amount{a.Cash - o.Cash, a.Fine - o.Fine} }
 
-// settled reports whether the row stays as it is.
+// settled reports whether the row can no longer be changed.
 func (r *Row) settled() bool { return r.ReversedBy != 0 || r.Reverses != 0 || r.Void }
 
-// rows has all rows, in chunks so that no copy is made when there are more.
+// rows has all rows in chunks, so that growing copies none.
 type rows struct {
 	index  map[int64]uint32
 	chunks []*[chunk]Row
@@ -50,6 +53,17 @@ type rows struct {
 const chunk = 4096
 
 func (r *rows) at(i uint32) *Row { return &r.chunks[i/chunk][i%chunk] }
+
+// kept returns the rows that are not deleted, with their indexes.
+func (r *rows) kept() iter.Seq2[uint32, *Row] {
+	return func(yield func(uint32, *Row) bool) {
+		for i := range r.count {
+			if one := r.at(i); !one.Deleted && !yield(i, one) {
+				return
+			}
+		}
+	}
+}
 
 func (r *rows) find(id int64) (*Row, bool) {
 	i, found := r.index[id]
@@ -68,7 +82,7 @@ func (r *rows) add(id int64) *Row {
 	return r.at(r.count - 1)
 }
 
-// metal returns the number of a metal's name.
+// metal returns the index of a metal's name.
 func (r *rows) metal(name string) uint16 {
 	i := slices.Index(r.metals, name)
 	if i < 0 && len(r.metals) <= math.MaxUint16 {
@@ -77,7 +91,7 @@ func (r *rows) metal(name string) uint16 {
 	return uint16(max(i, 0))
 }
 
-// rowData has the fields of all events of rows.
+// rowData has the fields of all row events.
 type rowData struct {
 	Account  int64           `json:"account"`
 	Date     *unit.Date      `json:"date"`
@@ -138,13 +152,13 @@ func (b *Books) row(e recorded, ledger string) string {
 	}
 	r.Position = e.Position
 	if r.Void {
-		r.In, r.Out = Amount{}, Amount{}
+		r.In, r.Out, r.Loss = Amount{}, Amount{}, 0
 	}
 	b.judge(e, ledger, suffix, &before, r)
 	return ""
 }
 
-// add applies the event that adds a row; r is a deleted row of that number, or nil.
+// add applies the event that adds a row. r is the deleted row with this number, or nil.
 func (b *Books) add(e recorded, ledger string, r *Row, data rowData) string {
 	added := Row{ID: e.id, Account: data.Account, Reverses: data.Reverses, Position: e.Position}
 	if data.Account == 0 || data.Date == nil {
@@ -162,7 +176,7 @@ func (b *Books) add(e recorded, ledger string, r *Row, data rowData) string {
 	return ""
 }
 
-// enter sets the entries of both sides, except sides that an edit leaves out.
+// enter sets the entries of both sides. An edit leaves absent sides unchanged.
 func (r *Row) enter(of *rows, ledger string, data rowData, edit bool) string {
 	for _, side := range []struct {
 		text   json.RawMessage
@@ -180,16 +194,19 @@ func (r *Row) enter(of *rows, ledger string, data rowData, edit bool) string {
 		if *side.digest = ([sha256.Size]byte{}); !bytes.Equal(side.text, []byte("[]")) {
 			*side.digest = sha256.Sum256(side.text)
 		}
-		sum, metal, reason := sumOf(ledger, side.out, side.text)
+		sum, loss, metal, reason := sumOf(ledger, side.out, side.text)
 		if reason != "" {
 			return reason
+		}
+		if !side.out {
+			r.Loss = loss
 		}
 		*side.amount, *side.metal = sum, of.metal(metal)
 	}
 	return ""
 }
 
-// judge checks the rules between records for a change of a row.
+// judge checks the invariants of other records for a change of a row.
 func (b *Books) judge(e recorded, ledger, change string, before, after *Row) {
 	a := b.accounts[after.Account]
 	if a != nil {
@@ -217,7 +234,7 @@ func (b *Books) judge(e recorded, ledger, change string, before, after *Row) {
 	b.rule(!before.settled(), e, of, e.id, "a settled row is changed")
 }
 
-// entry has the fields of all ledgers' entries that have a value.
+// entry has the fields with a value of all ledgers' entries.
 type entry struct {
 	Kind          string      `json:"kind"`
 	Amount        unit.Money  `json:"amount"`
@@ -231,22 +248,28 @@ type entry struct {
 	Metal         string      `json:"metal"`
 }
 
-// sumOf returns the value of a side's entries, and the metal that the first of those with metal names.
-func sumOf(ledger string, out bool, text []byte) (sum Amount, metal, reason string) {
+// sumOf returns the value of a side's entries and the first metal that they name.
+func sumOf(ledger string, out bool, text []byte) (sum Amount, loss unit.Grams, metal, reason string) {
 	var entries []entry
 	if err := json.Unmarshal(text, &entries); err != nil {
-		return sum, "", "its entries cannot be read"
+		return sum, 0, "", "its entries cannot be read"
 	}
 	for _, e := range entries {
 		value := e.value(ledger, out)
 		if sum = sum.plus(value); value.Fine != 0 {
 			metal = cmp.Or(metal, e.Metal)
 		}
+		switch ledger {
+		case "karigar":
+			loss += e.WastageWeight
+		case "polisher":
+			loss += e.LossWeight
+		}
 	}
-	return sum, metal, ""
+	return sum, loss, metal, ""
 }
 
-// value returns what an entry counts (docs/books.md, "What an entry counts").
+// value returns the value of an entry (docs/books.md, "What an entry counts").
 func (e entry) value(ledger string, out bool) Amount {
 	switch {
 	case ledger == "bank":
@@ -263,7 +286,7 @@ func (e entry) value(ledger string, out bool) Amount {
 		return Amount{e.Amount, e.Weight + e.LossWeight}
 	case ledger == "polisher":
 		return Amount{e.Amount, e.Weight}
-	default: // bullion, and what is given to a karigar
+	default: // bullion entries, and OUT entries of a karigar
 		return Amount{e.Amount, e.FineWeight}
 	}
 }

@@ -25,22 +25,22 @@ const Version = "bahi-books/v1"
 // closingVersion is the first line of the text of closing balances.
 const closingVersion = "bahi-closing/v1\n"
 
-// Header says which books a text has.
+// Header describes the books of a text.
 type Header struct {
-	Position event.Position // the log up to here was read
-	AsOf     *unit.Date     // rows dated later are left out
-	KnownAt  event.Position // that was asked for; 0: none
+	Position event.Position // position of the last event that was read
+	AsOf     *unit.Date     // rows with later dates are left out
+	KnownAt  event.Position // the requested position; 0: none
 }
 
-// Now reports whether the text is of all rows as they are now. Locks, orders and takadas are in no other.
+// Now reports whether the text has the current state of all rows. Only such a text has locks, orders and takadas.
 func (h Header) Now() bool { return h.KnownAt == 0 && h.AsOf == nil }
 
-// Line is a line of the text, and what it is about. The text is valid until the next line.
+// Line is a line of the text and the record that it describes. The text is valid until the next line.
 type Line struct {
-	Text         []byte // with the line break; nil: it cannot be told, and a number of lines may be in its place
+	Text         []byte // with the line break; nil: the events do not determine it, and any number of lines may be in its place
 	Word         string // the first word
 	Account, Row int64
-	Position     event.Position // of the newest event that decides what the line says
+	Position     event.Position // of the newest event that determines the line
 }
 
 // Seal is a closed period.
@@ -50,8 +50,8 @@ type Seal struct {
 	Digest        string
 }
 
-// Writer writes the text of books (docs/replay.md). The accounts of a workspace follow it, by number, and the rows of an account, by date
-// and number.
+// Writer writes the text of books (docs/replay.md). A workspace is followed by its accounts in order of number, an
+// account by its rows in order of date and number.
 type Writer struct {
 	header Header
 	yield  func(Line) error
@@ -59,12 +59,13 @@ type Writer struct {
 
 	seals  []Seal
 	metal  string               // of the workspace
-	untold bool                 // something of the workspace cannot be told
+	untold bool                 // some lines of the workspace are not determined
 	money  map[string]*trial    // by ledger
 	metals map[[2]string]*trial // by ledger and metal
+	loss   map[string]int64     // by metal
 	all    hash.Hash            // of the closing balances
 
-	about  Line // the account
+	about  Line // the current account
 	ledger string
 	period period
 	net    Amount
@@ -79,7 +80,7 @@ func (t *trial) add(ledger string, net int64) *trial {
 	if t == nil {
 		t = &trial{}
 	}
-	if ledger == "bank" { // what is in a bank is ours
+	if ledger == "bank" { // a bank balance is an asset
 		net = -net
 	}
 	return &trial{t.debit + max(0, -net), t.credit + max(0, net)}
@@ -101,14 +102,15 @@ func NewWriter(h Header, yield func(Line) error) (*Writer, error) {
 // line yields a line of words.
 func (w *Writer) line(l Line, words ...any) error {
 	w.text = appendWords(w.text[:0], words...)
-	l.Text, l.Word = w.text, words[0].(string) //nolint:forcetypeassert // it names the line
+	l.Text, l.Word = w.text, words[0].(string) //nolint:forcetypeassert // it is the first word
 	return w.yield(l)
 }
 
-// Workspace begins a workspace. Metal is that of accounts and entries that name none.
+// Workspace begins a workspace. Metal applies to accounts and entries that name no metal.
 func (w *Writer) Workspace(id uuid.UUID, locked *unit.Date, metal string, seals []Seal) error {
 	w.seals, w.metal, w.untold, w.all = seals, metal, false, sha256.New()
 	w.money, w.metals = map[string]*trial{}, map[[2]string]*trial{}
+	w.loss = map[string]int64{}
 	w.all.Write([]byte(closingVersion))
 	through := "-"
 	if locked != nil && w.header.Now() {
@@ -125,21 +127,21 @@ func (w *Writer) Workspace(id uuid.UUID, locked *unit.Date, metal string, seals 
 	return nil
 }
 
-// Account begins an account, of which the newest event is at a position.
+// Account begins an account. newest is the position of its newest event.
 func (w *Writer) Account(ledger string, id int64, opened, newest event.Position) error {
 	w.ledger, w.about, w.period = ledger, Line{Account: id, Position: newest}, period{}
 	w.net, w.fine = Amount{}, map[string]unit.Grams{}
 	return w.line(w.about, "account", ledger, id, opened)
 }
 
-// Untold ends an account of which nothing can be told.
+// Untold ends an account with undetermined lines.
 func (w *Writer) Untold() error {
 	w.untold, w.about.Word = true, "account"
 	return w.yield(w.about)
 }
 
-// Row writes a row of the account, of which the metal is of a name.
-func (w *Writer) Row(r *Row, metal string) error {
+// Row writes a row of the account with the name of its metal.
+func (w *Writer) Row(r *Row, metal string, loss unit.Grams) error {
 	if w.period.digest == nil || r.Date > w.period.through {
 		if err := w.endPeriod(); err != nil {
 			return err
@@ -151,6 +153,9 @@ func (w *Writer) Row(r *Row, metal string) error {
 	w.net = w.net.plus(r.In).minus(r.Out)
 	if r.In.Fine != 0 || r.Out.Fine != 0 {
 		w.fine[cmp.Or(metal, w.metal)] += r.In.Fine - r.Out.Fine
+	}
+	if loss != 0 {
+		w.loss[cmp.Or(metal, w.metal)] += int64(loss)
 	}
 	w.period.rows++
 	w.text = r.append(w.text[:0])
@@ -196,10 +201,24 @@ func (w *Writer) Totals() error {
 		}
 		return nil
 	}
+	cash, fine := int64(0), maps.Clone(w.loss) // what is unpaired: all accounts, without loss
 	for _, ledger := range slices.Sorted(maps.Keys(w.money)) {
+		cash += w.money[ledger].debit - w.money[ledger].credit
 		if err := w.line(Line{}, "trial", ledger, w.money[ledger].debit, w.money[ledger].credit); err != nil {
 			return err
 		}
+	}
+	if err := w.line(Line{}, "trial", "unpaired", max(0, -cash), max(0, cash)); err != nil {
+		return err
+	}
+	for key, sum := range w.metals {
+		fine[key[1]] += sum.debit - sum.credit
+	}
+	for name, sum := range fine {
+		w.metals[[2]string{"unpaired", name}] = &trial{max(0, -sum), max(0, sum)}
+	}
+	for name, loss := range w.loss {
+		w.metals[[2]string{"loss", name}] = &trial{max(0, loss), max(0, -loss)}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(w.metals), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		if err := w.line(Line{}, "metal", key[0], w.metals[key].debit, w.metals[key].credit, key[1]); err != nil {
@@ -241,7 +260,7 @@ func (w *Writer) Takada(t Takada) error {
 	return w.line(Line{Position: t.Position}, words...)
 }
 
-// append appends the line of a row as the digest of a period has it.
+// append appends the line of a row in the form that a period's digest covers.
 func (r *Row) append(to []byte) []byte {
 	state := "-"
 	if r.Void {
@@ -344,12 +363,48 @@ func (b *Books) writeAccount(w *Writer, a *account, rows []uint32) error {
 		if w.header.AsOf != nil && r.Date > *w.header.AsOf {
 			break
 		}
-		if err := w.Row(r, cmp.Or(b.rows.metals[r.inMetal], b.rows.metals[r.outMetal], a.metal)); err != nil {
+		if err := w.Row(r, cmp.Or(b.rows.metals[r.inMetal], b.rows.metals[r.outMetal], a.metal), b.loss(w.header, r)); err != nil {
 			return err
 		}
 		count++
 	}
 	return w.Closing(w.Sum(), count)
+}
+
+// loss returns what of a row was lost in work: 0 if the row that reverses it is in the text.
+func (b *Books) loss(h Header, r *Row) unit.Grams {
+	if by, found := b.rows.find(r.ReversedBy); found && !by.Deleted && (h.AsOf == nil || by.Date <= *h.AsOf) {
+		return 0
+	}
+	return r.Loss
+}
+
+// Statement is an account between two days.
+type Statement struct {
+	Ledger, Name     string
+	Workspace        uuid.UUID
+	Locked           *unit.Date // of the workspace
+	Opening, Closing Amount     // before the first day and after the last; 0 if the account is deleted
+}
+
+// Statement returns the statement of an account, false if no event opens it.
+func (b *Books) Statement(account int64, first, last unit.Date) (s Statement, known bool) {
+	a := b.accounts[account]
+	if a == nil {
+		return s, false
+	}
+	s = Statement{Ledger: a.ledger, Name: a.name, Workspace: a.workspace.id, Locked: a.workspace.locked}
+	for _, r := range b.rows.kept() {
+		if r.Account == account && !a.deleted {
+			if r.Date < first {
+				s.Opening = s.Opening.plus(r.In).minus(r.Out)
+			}
+			if r.Date <= last {
+				s.Closing = s.Closing.plus(r.In).minus(r.Out)
+			}
+		}
+	}
+	return s, true
 }
 
 // closings returns the digest of a workspace's closing balances at the end of a day.
@@ -359,8 +414,8 @@ func (b *Books) closings(w *workspace, through unit.Date) string {
 		rows int64
 	}
 	sums := map[int64]sum{}
-	for i := range b.rows.count {
-		if r := b.rows.at(i); !r.Deleted && r.Date <= through {
+	for _, r := range b.rows.kept() {
+		if r.Date <= through {
 			s := sums[r.Account]
 			sums[r.Account] = sum{s.net.plus(r.In).minus(r.Out), s.rows + 1}
 		}
@@ -375,22 +430,18 @@ func (b *Books) closings(w *workspace, through unit.Date) string {
 	return hex.EncodeToString(all.Sum(nil))
 }
 
-// rowsByAccount returns the rows that are not deleted, by account, in the order of date and number.
+// rowsByAccount returns the rows that are not deleted, by account, in order of date and number.
 func (b *Books) rowsByAccount() map[int64][]uint32 {
 	counts := map[int64]int{}
-	for i := range b.rows.count {
-		if r := b.rows.at(i); !r.Deleted {
-			counts[r.Account]++
-		}
+	for _, r := range b.rows.kept() {
+		counts[r.Account]++
 	}
 	of := make(map[int64][]uint32, len(counts))
 	for id, n := range counts {
 		of[id] = make([]uint32, 0, n)
 	}
-	for i := range b.rows.count {
-		if r := b.rows.at(i); !r.Deleted {
-			of[r.Account] = append(of[r.Account], i)
-		}
+	for i, r := range b.rows.kept() {
+		of[r.Account] = append(of[r.Account], i)
 	}
 	for _, rows := range of {
 		slices.SortFunc(rows, func(x, y uint32) int {
@@ -401,7 +452,7 @@ func (b *Books) rowsByAccount() map[int64][]uint32 {
 	return of
 }
 
-// firstDay is before all rows.
+// firstDay is earlier than all rows.
 var firstDay = unit.DateOf(time.Date(1900, time.January, 1, 0, 0, 0, 0, time.UTC))
 
 // period is a span of days whose rows have one digest.
@@ -411,8 +462,8 @@ type period struct {
 	digest        hash.Hash
 }
 
-// periodOf returns the period of a day: the closed period that has it, or else the part of its financial year, April to March, between
-// closed periods.
+// periodOf returns the period of a day. It is the closed period with this day, or else the part of the financial year
+// (April to March) between closed periods.
 func periodOf(seals []Seal, day unit.Date) period {
 	t := day.Time()
 	year := t.Year()
@@ -435,7 +486,7 @@ func periodOf(seals []Seal, day unit.Date) period {
 	return p
 }
 
-// Print prints the line, or what stands for lines that cannot be told. It leaves out rows on request.
+// Print prints the line, or a mark in place of undetermined lines. rows: it prints lines of rows too.
 func (l Line) Print(out io.Writer, rows bool) (err error) {
 	switch {
 	case l.Word == "row" && !rows:
