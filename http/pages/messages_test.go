@@ -44,7 +44,7 @@ var verbOf = regexp.MustCompile(`%[+#.0-9]*[a-z]`)
 // telling are the functions and fields of these packages that are given messages.
 var telling = map[string]bool{
 	"New": true, "Newf": true, "Wrong": true, "warnf": true, "doubt": true, "conflictWith": true,
-	"Message": true, "Detail": true, "NoAccount": true, "tooMany": true, "negative": true, "wantsMetal": true,
+	"Message": true, "Detail": true, "NoAccount": true, "tooMany": true, "negative": true, "needsMetal": true,
 }
 
 // messagesIn adds the messages of a part of a program.
