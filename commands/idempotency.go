@@ -62,7 +62,7 @@ func earlier[S any](ctx context.Context, h *Handler, from Source, kind *event.Ki
 	case category != kind.Category():
 		return out, false, fmt.Errorf("a request on %s was accepted for %s", kind.Category(), was.Stream)
 	default:
-		l, err := readOn(ctx, h, kind, was.Stream, Loaded[S]{Revision: -1}, was.Revision, eventstore.End)
+		l, err := readOn(ctx, h, kind, was.Stream, Loaded[S]{Revision: -1}, end{was.Revision, eventstore.End})
 		return Outcome[S]{
 			ID: id, State: l.State, Revision: l.Revision, Position: known.end, At: l.At, CreatedAt: l.CreatedAt, Changed: !was.Nothing,
 			Replayed: true,

@@ -70,7 +70,7 @@ func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id strin
 		}
 	}
 	t := s.h.cache.begin(stream)
-	l, err := readOn(ctx, s.h, kind, stream, l, eventstore.LastRevision, eventstore.End)
+	l, err := readOn(ctx, s.h, kind, stream, l, newest)
 	l.asOf = asOf
 	if err != nil {
 		s.h.cache.end(t, nil)
@@ -82,7 +82,7 @@ func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id strin
 
 // LoadAt returns a stream's state at a position of the log.
 func LoadAt[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id string, position event.Position) (Loaded[S], error) {
-	return readOn(ctx, h, kind, kind.Stream(id), Loaded[S]{Revision: -1}, eventstore.LastRevision, position)
+	return readOn(ctx, h, kind, kind.Stream(id), Loaded[S]{Revision: -1}, end{eventstore.LastRevision, position})
 }
 
 // loaders is the number of records that are loaded concurrently.
@@ -107,14 +107,22 @@ func LoadCached[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id 
 	return l, err
 }
 
-// readOn adds the events of a stream that follow on l, up to a revision and a position.
-func readOn[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, l Loaded[S], upTo int64,
-	until event.Position) (Loaded[S], error) {
+// end is the last event of a stream that is read, by revision and by position.
+type end struct {
+	revision int64
+	position event.Position
+}
+
+// newest is the end of a stream as it is now.
+var newest = end{eventstore.LastRevision, eventstore.End}
+
+// readOn adds the events of a stream that follow on l, up to an end.
+func readOn[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, l Loaded[S], last end) (Loaded[S], error) {
 	for stored, err := range h.store.ReadStream(ctx, stream, l.Revision+1, eventstore.Forwards) {
 		if err != nil {
 			return l, err
 		}
-		if stored.Revision > upTo || stored.Position > until {
+		if stored.Revision > last.revision || stored.Position > last.position {
 			break
 		}
 		r, err := kind.Decode(stored)

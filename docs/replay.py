@@ -27,7 +27,7 @@ UNRELATED = set("""apikey audit bot botanswer botpage botsource botwebhook buyer
     messagingsender number orderdraft ordersender ordertakadas party plan plancustomer product productbatch productsku request
     session user workspace""".split())
 
-NONE = (0, 0, "-", "")  # a side without entries
+NONE = (0, 0, "-", "", 0)  # a side without entries
 DECODER = json.JSONDecoder(parse_float=Decimal)
 SPACE = re.compile(r"[ \t\r\n]*")
 
@@ -65,9 +65,7 @@ def units(value, places):
     """Returns a decimal number as a whole number of its smallest part."""
     if value is None:
         return 0
-    if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
-        raise Unreadable("its entries cannot be read")
-    if value * 10**places != int(value * 10**places):
+    if isinstance(value, bool) or not isinstance(value, (int, Decimal)) or value * 10**places != int(value * 10**places):
         raise Unreadable("its entries cannot be read")
     return int(value * 10**places)
 
@@ -112,14 +110,16 @@ def value_of(ledger, out, entry):
 
 
 def side_of(ledger, out, value, text):
-    """Returns what a side counts, the digest of its text, and the metal that it names."""
+    """Returns what a side counts, the digest of its text, the metal that it names, and what of it was lost in work."""
     if value is None or text == "[]":
         return NONE
     if not isinstance(value, list) or not all(isinstance(e, dict) for e in value):
         raise Unreadable("its entries cannot be read")
     counted = [value_of(ledger, out, e) for e in value]
     metals = [e.get("metal") for e, (_, fine) in zip(value, counted) if fine and e.get("metal")]
-    return sum(c for c, _ in counted), sum(f for _, f in counted), digest(text), metals[0] if metals else ""
+    lost = {"karigar": "wastage_weight", "polisher": "loss_weight"}.get(ledger)
+    loss = 0 if out or not lost else sum(units(e.get(lost), 3) for e in value)
+    return sum(c for c, _ in counted), sum(f for _, f in counted), digest(text), metals[0] if metals else "", loss
 
 
 class Workspace:
@@ -137,9 +137,7 @@ class Row:
     __slots__ = ("number", "account", "day", "sides", "void", "deleted", "reverses", "reversed_by", "paired", "position")
 
     def __init__(self, number):
-        self.number, self.void, self.deleted = number, False, False
-        self.reversed_by = self.paired = 0
-        self.sides = [NONE, NONE]
+        self.number, self.void, self.deleted, self.reversed_by, self.paired, self.sides = number, False, False, 0, 0, [NONE, NONE]
 
     def enter(self, ledger, data, edit):
         """Sets the sides that are present."""
@@ -152,11 +150,11 @@ class Row:
 
     def cancel(self):
         self.void = True
-        self.sides = [(0, 0, text, "") for _, _, text, _ in self.sides]
+        self.sides = [(0, 0, side[2], "", 0) for side in self.sides]
 
     def words(self):
         """Returns the words of a row as the digest of its period has them."""
-        (cash, fine, text, _), (out_cash, out_fine, out_text, _) = self.sides
+        (cash, fine, text, *_), (out_cash, out_fine, out_text, *_) = self.sides
         state = "void" if self.void else "-"
         return (f"row {self.number} {self.day} {cash} {fine} {out_cash} {out_fine} {state} {self.reverses} {self.reversed_by} "
                 f"{text} {out_text}")
@@ -225,14 +223,12 @@ class Books:
             doubtful.doubt = doubtful.doubt or e["position"]
 
     def apply(self, category, ledger, number, workspace, kind, data, position):
+        if kind != {"bookslock": "BooksLockMoved", "booksmetal": "BooksMetalSet"}.get(category, kind):
+            raise Unreadable("its type is unknown")
         if category == "bookslock":
-            if kind != "BooksLockMoved":
-                raise Unreadable("its type is unknown")
             to = data.get("to", (None,))[0]
             workspace.locked = day(to) if to is not None else None
         elif category == "booksmetal":
-            if kind != "BooksMetalSet":
-                raise Unreadable("its type is unknown")
             workspace.metal = data.get("to", (None,))[0] or "silver"
         elif category == "period":
             self.period(workspace, kind, data, position)
@@ -246,15 +242,13 @@ class Books:
             self.row(ledger, number, kind, data, position)
 
     def account(self, ledger, number, workspace, kind, data, position):
+        account = self.accounts.get(number, Account(number, ledger, workspace, position))
         if kind == LEDGERS[ledger] + "Opened":
-            if number not in self.accounts:
-                self.accounts[number] = Account(number, ledger, workspace, position)
+            self.accounts[number] = account
         elif kind == LEDGERS[ledger] + "Deleted":
-            if number in self.accounts:
-                self.accounts[number].deleted = True
+            account.deleted = True
         elif kind == LEDGERS[ledger] + "MetalChanged":
-            if number in self.accounts:
-                self.accounts[number].metal = data.get("to", (None,))[0] or ""
+            account.metal = data.get("to", (None,))[0] or ""
         elif kind not in (LEDGERS[ledger] + "Renamed", LEDGERS[ledger] + "TypeChanged"):
             raise Unreadable("its type is unknown")
 
@@ -290,10 +284,8 @@ class Books:
                 row.cancel()
         elif change == "Reversed":
             row.reversed_by = get("by", 0)
-        elif change == "Paired":
-            row.paired = get("with", 0)
-        elif change == "Unpaired":
-            row.paired = 0
+        elif change in ("Paired", "Unpaired"):
+            row.paired = get("with", 0) if change == "Paired" else 0
         else:
             raise Unreadable("its type is unknown")
         row.position = position
@@ -313,7 +305,7 @@ class Books:
         if kind not in (prefix + "Added", prefix + "Edited", prefix + "Deleted"):
             raise Unreadable("its type is unknown")
         if kind == prefix + "Added":
-            records[number] = {"workspace": workspace, "deleted": False, "holder": 0, "day": "1970-01-01", "items": []}
+            records[number] = {"workspace": workspace, "deleted": False, "holder": 0, "day": "1970-01-01", "weight": 0, "karigars": []}
         record = records.get(number)
         if record is None:
             return
@@ -324,27 +316,34 @@ class Books:
         if "date" in data:
             record["day"] = day(data["date"][0])
         if "items" in data:
-            record["items"] = [(units(i.get("weight"), 3), i.get("karigar_id")) for i in data["items"][0] or []]
+            items = data["items"][0] or []
+            record["weight"], record["karigars"] = sum(units(i.get("weight"), 3) for i in items), [i.get("karigar_id") for i in items]
 
     def lines(self, as_of=None):
         """Yields the lines of the text."""
         yield f"bahi-books/v1 {self.position} as_of {as_of or '-'} known_at {self.known_at or '-'}"
         for row in self.rows.values():
             account = self.accounts.get(row.account)
-            if account and not row.deleted and (as_of is None or row.day <= as_of):
+            if account and self.dated(row.number, as_of):
                 account.rows.append(row)
         spaces = {}
         for number, account in sorted(self.accounts.items()):
             if not account.deleted:
                 spaces.setdefault(account.workspace.uuid, []).append(account)
         for uuid in sorted(spaces):
-            yield from self.workspace_lines(self.workspaces[uuid], spaces[uuid], not as_of and not self.known_at)
+            yield from self.workspace_lines(self.workspaces[uuid], spaces[uuid], as_of)
 
-    def workspace_lines(self, workspace, accounts, now):
+    def dated(self, number, as_of):
+        """Reports whether a row is in a text as of a day."""
+        row = self.rows.get(number)
+        return row is not None and not row.deleted and (as_of is None or row.day <= as_of)
+
+    def workspace_lines(self, workspace, accounts, as_of):
+        now = not as_of and not self.known_at
         yield f"workspace {workspace.uuid} locked {now and workspace.locked or '-'} metal {workspace.metal}"
         for seal in workspace.seals:
             yield "seal " + " ".join(map(str, seal))
-        untold, closings, trial, metals = False, "bahi-closing/v1\n", {}, {}
+        untold, closings, trial, metals, loss = False, "bahi-closing/v1\n", {}, {}, {}
         for a in accounts:
             yield f"account {a.ledger} {a.number} {a.opened}"
             if a.doubt or workspace.doubt:
@@ -356,20 +355,30 @@ class Books:
             closings += closing + "\n"
             yield "closing " + closing
             sign = -1 if a.ledger == "bank" else 1
-            balance(trial.setdefault(a.ledger, [0, 0]), cash * sign)
+            trial.setdefault(a.ledger, [0, 0])[cash * sign > 0] += abs(cash)  # debits and credits
             fine_of = {}
             for row in a.rows:
-                (_, in_fine, _, in_metal), (_, out_fine, _, out_metal) = row.sides
+                (_, in_fine, _, in_metal, lost), (_, out_fine, _, out_metal, _) = row.sides
+                name = in_metal or out_metal or a.metal or workspace.metal
+                if lost and not self.dated(row.reversed_by, as_of):
+                    loss[name] = loss.get(name, 0) + lost
                 if in_fine or out_fine:
-                    name = in_metal or out_metal or a.metal or workspace.metal
                     fine_of[name] = fine_of.get(name, 0) + in_fine - out_fine
             for name, net in fine_of.items():
-                balance(metals.setdefault((a.ledger, name), [0, 0]), net * sign)
+                metals.setdefault((a.ledger, name), [0, 0])[net * sign > 0] += abs(net)
         if untold:
             yield from ("unknown trial", "unknown metal", "unknown digest")
         else:
             for ledger, (debit, credit) in sorted(trial.items()):
                 yield f"trial {ledger} {debit} {credit}"
+            net = sum(debit - credit for debit, credit in trial.values())
+            yield f"trial unpaired {max(0, -net)} {max(0, net)}"
+            rest = dict(loss)
+            for (_, name), (debit, credit) in metals.items():
+                rest[name] = rest.get(name, 0) + debit - credit
+            for line, sign, sums in (("unpaired", 1, rest), ("loss", -1, loss)):
+                for name, net in sums.items():
+                    metals.setdefault((line, name), [0, 0])[net * sign > 0] += abs(net)
             for (ledger, name), (debit, credit) in sorted(metals.items()):
                 yield f"metal {ledger} {debit} {credit} {name}"
             yield "digest " + digest(closings)
@@ -408,22 +417,13 @@ class Books:
         takadas = {n: t for n, t in sorted(self.takadas.items()) if not t["deleted"] and t["holder"] in orders}
         of = {}
         for t in takadas.values():
-            of.setdefault(t["holder"], []).append(weight(t))
+            of.setdefault(t["holder"], []).append(t["weight"])
         for number, o in sorted(orders.items()):
             delivered = of.get(number, [])
-            yield f"order {number} {o['holder']} {o['day']} {weight(o)} {sum(delivered)} {len(delivered)}"
+            yield f"order {number} {o['holder']} {o['day']} {o['weight']} {sum(delivered)} {len(delivered)}"
         for number, t in takadas.items():
-            karigars = sorted({k for _, k in t["items"] if k in opened})
-            yield " ".join(map(str, ["takada", number, t["holder"], t["day"], weight(t), *karigars]))
-
-
-def balance(sums, net):
-    """Adds the net of an account to the debits and credits."""
-    sums[net > 0] += abs(net)
-
-
-def weight(record):
-    return sum(w for w, _ in record["items"])
+            karigars = sorted({k for k in t["karigars"] if k in opened})
+            yield " ".join(map(str, ["takada", number, t["holder"], t["day"], t["weight"], *karigars]))
 
 
 def period_of(seals, of):

@@ -98,8 +98,11 @@ func TestEverySampleIsTaken(t *testing.T) {
 			want = sample.Refused
 		}
 		r := s.things().request(t, op)
-		s.Signed()
 		a := r.ask(s.may(op))
+		if a.Response.StatusCode == http.StatusServiceUnavailable && want != http.StatusServiceUnavailable { // no checkpoint covers it yet
+			s.Signed()
+			a = r.ask(s.may(op))
+		}
 		require.Contains(t, []int{want, 200}, a.Response.StatusCode, "%s: %s", op.ID, a.Text)
 		recorded.note(op, r, a)
 	}

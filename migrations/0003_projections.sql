@@ -36,8 +36,6 @@ create table projection.generation (
   keep_until     timestamptz,
   filled_at      timestamptz,                    -- when the fill of the tables ended
   after_fill     interval,                       -- from then until the generation was read; null: it was not measured
-  told_from      bigint,                         -- projection.change has the changes behind this position
-  told_to        bigint,                         -- up to this one
   primary key (name, generation)
 ) with (fillfactor = 50); -- rows change often and stay on their page
 
@@ -56,14 +54,4 @@ create table projection.partition (
   event_id   uuid, -- of the event at that position
   primary key (name, generation, nth),
   foreign key (name, generation) references projection.generation on delete cascade
-) with (fillfactor = 50);
-
--- Whose rows a projection changed, and where: an answer that was read before that is still the answer. It is of use where told_to is the
--- generation's position. Rows of a generation that is gone may stay behind, and only make answers be read again.
-create table projection.change (
-  name         text not null,
-  generation   int not null,
-  workspace_id uuid not null,
-  position     bigint not null, -- of the end of the last batch that changed rows of the workspace
-  primary key (name, generation, workspace_id)
 ) with (fillfactor = 50);

@@ -39,7 +39,7 @@ func TestAReadInAnotherProcessAsksForWhatItWaitsForAndIsTold(t *testing.T) {
 		want = append(want, "n"+strconv.Itoa(i))
 		r.add(t, want[i])
 		f := &readmodels.At{Wait: time.Minute}
-		got, err := readmodels.Rows(t.Context(), reader.From("seen"), f, pgx.RowTo[string],
+		got, err := readmodels.Rows(t.Context(), reader.From(f, "seen"), pgx.RowTo[string],
 			`select name from seen.seen order by position`)
 		require.NoError(t, err)
 		require.Equal(t, want, got)

@@ -320,9 +320,7 @@ func tryDrop(ctx context.Context, conn *pgx.Conn, g generation) error {
 		if _, err := tx.Exec(ctx, `drop schema if exists `+g.schema()+` cascade`); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `
-			with told as (delete from projection.change where name = $1 and generation = $2)
-			delete from projection.generation where name = $1 and generation = $2`, g.Name, g.Generation)
+		_, err := tx.Exec(ctx, `delete from projection.generation where name = $1 and generation = $2`, g.Name, g.Generation)
 		return err
 	})
 }

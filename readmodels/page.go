@@ -29,13 +29,13 @@ type List[T any] struct {
 }
 
 // Page returns the rows of a page, and how many rows there are on all pages.
-func (l List[T]) Page(ctx context.Context, t Tables, at *At, page Page) (rows []T, total int64, err error) {
-	return l.Skip(ctx, t, at, page.Offset(), page.Size)
+func (l List[T]) Page(ctx context.Context, t Tables, page Page) (rows []T, total int64, err error) {
+	return l.Skip(ctx, t, page.Offset(), page.Size)
 }
 
 // Skip is [List.Page] for at most limit rows after the first skip.
-func (l List[T]) Skip(ctx context.Context, t Tables, at *At, skip int64, limit int) (rows []T, total int64, err error) {
-	total, err = l.each(ctx, t, at, skip, limit, func(row T) error {
+func (l List[T]) Skip(ctx context.Context, t Tables, skip int64, limit int) (rows []T, total int64, err error) {
+	total, err = l.each(ctx, t, skip, limit, func(row T) error {
 		rows = append(rows, row)
 		return nil
 	})
@@ -43,11 +43,11 @@ func (l List[T]) Skip(ctx context.Context, t Tables, at *At, skip int64, limit i
 }
 
 // Each is [List.Page] for more rows than fit in memory: it calls take for each.
-func (l List[T]) Each(ctx context.Context, t Tables, at *At, page Page, take func(T) error) (total int64, err error) {
-	return l.each(ctx, t, at, page.Offset(), page.Size, take)
+func (l List[T]) Each(ctx context.Context, t Tables, page Page, take func(T) error) (total int64, err error) {
+	return l.each(ctx, t, page.Offset(), page.Size, take)
 }
 
-func (l List[T]) each(ctx context.Context, t Tables, at *At, skip int64, limit int, take func(T) error) (total int64, err error) {
+func (l List[T]) each(ctx context.Context, t Tables, skip int64, limit int, take func(T) error) (total int64, err error) {
 	if l.Count == "" {
 		l.Count = `select count(*) from (` + l.SQL + `) every`
 	}
@@ -56,7 +56,7 @@ func (l List[T]) each(ctx context.Context, t Tables, at *At, skip int64, limit i
 	}
 	args := pgx.NamedArgs{"limit": cmp.Or(int64(limit), math.MaxInt64), "skip": skip}
 	maps.Copy(args, l.Args)
-	err = t.read(ctx, at, query{l.Count, []any{args}, func(rows pgx.Rows) (err error) {
+	err = t.read(ctx, query{l.Count, []any{args}, func(rows pgx.Rows) (err error) {
 		total, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[int64])
 		return err
 	}}, query{l.SQL, []any{args}, each(l.As, take)})

@@ -20,7 +20,7 @@ func TestAPageKnowsHowManyRowsThereAre(t *testing.T) {
 		rows, total, err := readmodels.List[name]{
 			As: pgx.RowToStructByName[name], SQL: `select name, position from names.name where position >= @from`, Order: `position desc`,
 			Args: pgx.NamedArgs{"from": from},
-		}.Page(t.Context(), s.reader.From("names"), nil, readmodels.Page{Number: number, Size: size})
+		}.Page(t.Context(), s.reader.From(nil, "names"), readmodels.Page{Number: number, Size: size})
 		require.NoError(t, err)
 		for _, r := range rows {
 			found = append(found, r.Name)

@@ -51,21 +51,22 @@ func NewReader(pool *pgxpool.Pool, versions map[string]int, follow Follow) *Read
 		statements: map[statementKey]statement{}}
 }
 
-// Tables are the live tables of projections.
+// Tables are the live tables of projections as a read needs them.
 type Tables struct {
 	reader *Reader
+	at     *At
 	names  []string
 }
 
-// From returns the tables of projections, for SQL that names them as projection.table.
-func (r *Reader) From(names ...string) Tables { return Tables{r, names} }
+// From returns the tables of projections as at asks for, for SQL that names them as projection.table.
+func (r *Reader) From(at *At, names ...string) Tables { return Tables{r, at, names} }
 
-// Await waits until the projections have what at asks for, as a read of their tables does.
-func (t Tables) Await(ctx context.Context, at *At) error {
+// Await waits until the tables have what is asked for, as a read does.
+func (t Tables) Await(ctx context.Context) error {
 	if len(t.names) == 0 {
 		return nil
 	}
-	return t.read(ctx, at)
+	return t.read(ctx)
 }
 
 // query is a statement of a read. collect takes all that it wants of its rows.
@@ -76,8 +77,8 @@ type query struct {
 }
 
 // Rows returns a view's rows.
-func Rows[T any](ctx context.Context, t Tables, at *At, as pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
-	err = t.read(ctx, at, query{sql, args, func(rows pgx.Rows) (err error) {
+func Rows[T any](ctx context.Context, t Tables, as pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
+	err = t.read(ctx, query{sql, args, func(rows pgx.Rows) (err error) {
 		all, err = pgx.CollectRows(rows, as)
 		return err
 	}})
@@ -85,8 +86,8 @@ func Rows[T any](ctx context.Context, t Tables, at *At, as pgx.RowToFunc[T], sql
 }
 
 // Each calls take for a view's rows as they come, once it is sure that this is the answer. It holds a connection until take has had all.
-func Each[T any](ctx context.Context, t Tables, at *At, as pgx.RowToFunc[T], take func(T) error, sql string, args ...any) error {
-	return t.read(ctx, at, query{sql, args, each(as, take)})
+func Each[T any](ctx context.Context, t Tables, as pgx.RowToFunc[T], take func(T) error, sql string, args ...any) error {
+	return t.read(ctx, query{sql, args, each(as, take)})
 }
 
 // each returns the collector that calls take for each row.
@@ -106,9 +107,9 @@ func each[T any](as pgx.RowToFunc[T], take func(T) error) func(pgx.Rows) error {
 }
 
 // Row returns a view's only row, or missing when there is none.
-func Row[T any](ctx context.Context, t Tables, at *At, missing error, as pgx.RowToFunc[T], sql string, args ...any) (one T, err error) {
+func Row[T any](ctx context.Context, t Tables, missing error, as pgx.RowToFunc[T], sql string, args ...any) (one T, err error) {
 	found := false
-	err = t.read(ctx, at, query{sql, args, func(rows pgx.Rows) (err error) {
+	err = t.read(ctx, query{sql, args, func(rows pgx.Rows) (err error) {
 		one, err = pgx.CollectExactlyOneRow(rows, as)
 		if found = !errors.Is(err, pgx.ErrNoRows); !found {
 			return nil
@@ -130,10 +131,10 @@ var (
 // ErrNotBuilt is returned by a read of a projection that has no tables yet.
 var ErrNotBuilt = errors.New("the projection is not built yet")
 
-// read waits for the positions that at asks for, then runs the queries once. It runs them first
-// where nothing says that a wait is needed: mostly, the projections have the whole log.
-func (t Tables) read(ctx context.Context, at *At, queries ...query) error {
-	r, w := t.reader, at.begin(t.reader.Wait)
+// read waits until the tables have what is asked for, then runs the queries once. It does not wait first if a wait is unlikely to be
+// needed: mostly, the projections have the whole log.
+func (t Tables) read(ctx context.Context, queries ...query) error {
+	r, w := t.reader, t.at.begin(t.reader.Wait)
 	for tries, gone := 0, 0; ; tries++ {
 		generations, err := r.generations(ctx, t.names)
 		if err != nil {
@@ -144,7 +145,7 @@ func (t Tables) read(ctx context.Context, at *At, queries ...query) error {
 				return err
 			}
 		}
-		switch err := r.attempt(ctx, t.names, generations, w, at, queries); {
+		switch err := t.attempt(ctx, generations, w, queries); {
 		case errors.Is(err, errEarly):
 			r.late.Store(time.Now().UnixNano())
 		case !errors.Is(err, errMoved):
@@ -165,7 +166,7 @@ func (t Tables) read(ctx context.Context, at *At, queries ...query) error {
 
 // attempt reads once: how far the projections are, where the log's head is, and the rows, in one batch and in one snapshot. It collects the
 // rows only if they are the answer.
-func (r *Reader) attempt(ctx context.Context, names []string, generations []int, w *wait, at *At, queries []query) error {
+func (t Tables) attempt(ctx context.Context, generations []int, w *wait, queries []query) error {
 	var (
 		found   state
 		stale   bool
@@ -173,15 +174,15 @@ func (r *Reader) attempt(ctx context.Context, names []string, generations []int,
 		batch   = &pgx.Batch{}
 	)
 	batch.Queue(`begin isolation level repeatable read read only`)
-	batch.Queue(stateSQL, names, generations).QueryRow(func(row pgx.Row) error {
+	batch.Queue(stateSQL, t.names, generations).QueryRow(func(row pgx.Row) error {
 		if err := found.scan(row); err != nil {
 			return err
 		}
-		stale, settled = w.settle(found, len(names))
+		stale, settled = w.settle(found, len(t.names))
 		return nil
 	})
 	for _, q := range queries {
-		sql, args, err := r.statement(ctx, names, generations, q)
+		sql, args, err := t.reader.statement(ctx, t.names, generations, q)
 		if err != nil {
 			return err
 		}
@@ -193,14 +194,14 @@ func (r *Reader) attempt(ctx context.Context, names []string, generations []int,
 		})
 	}
 	batch.Queue(`commit`)
-	results := r.pool.SendBatch(ctx, batch)
+	results := t.reader.pool.SendBatch(ctx, batch)
 	defer results.Close() //nolint:errcheck // for a panic: it was closed otherwise
 	err := results.Close()
 	if server, ok := errors.AsType[*pgconn.PgError](err); ok && (server.Code == "42P01" || server.Code == "3F000") {
 		return errMoved // the tables are gone
 	}
 	if err = cmp.Or(settled, err); err == nil {
-		at.note(found.position, stale)
+		t.at.note(found.position, stale)
 	}
 	return err
 }

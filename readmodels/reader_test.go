@@ -124,7 +124,7 @@ var errNoName = errors.New("no such name")
 
 // list and count are the two ways of reading.
 func list(ctx context.Context, r *readmodels.Reader, at *readmodels.At) (all []string, err error) {
-	err = readmodels.Each(ctx, r.From("names"), at, pgx.RowTo[string], func(name string) error {
+	err = readmodels.Each(ctx, r.From(at, "names"), pgx.RowTo[string], func(name string) error {
 		all = append(all, name)
 		return nil
 	}, `select name from names.name order by position`)
@@ -132,11 +132,11 @@ func list(ctx context.Context, r *readmodels.Reader, at *readmodels.At) (all []s
 }
 
 func count(ctx context.Context, r *readmodels.Reader, at *readmodels.At) (int, error) {
-	return readmodels.Row(ctx, r.From("names"), at, errNoName, pgx.RowTo[int], `select count(*) from names.name`)
+	return readmodels.Row(ctx, r.From(at, "names"), errNoName, pgx.RowTo[int], `select count(*) from names.name`)
 }
 
 func find(ctx context.Context, r *readmodels.Reader, at *readmodels.At, name string) (int64, error) {
-	return readmodels.Row(ctx, r.From("names"), at, errNoName, pgx.RowTo[int64], `select position from names.name where name = @name`,
+	return readmodels.Row(ctx, r.From(at, "names"), errNoName, pgx.RowTo[int64], `select position from names.name where name = @name`,
 		pgx.NamedArgs{"name": name})
 }
 
@@ -456,19 +456,19 @@ func TestTablesThatAreGoneAreNotWaitedForForEver(t *testing.T) {
 func TestAMistakeInAViewIsTold(t *testing.T) {
 	t.Parallel()
 	s := built(t, 1)
-	tables := s.reader.From("names")
-	_, err := readmodels.Rows(t.Context(), s.reader.From("nobody"), nil, pgx.RowTo[int], `select 1`)
+	tables := s.reader.From(nil, "names")
+	_, err := readmodels.Rows(t.Context(), s.reader.From(nil, "nobody"), pgx.RowTo[int], `select 1`)
 	require.ErrorIs(t, err, readmodels.ErrNotBuilt)
-	_, err = readmodels.Rows(t.Context(), tables, nil, pgx.RowTo[int], `select nonsense from names.name`)
+	_, err = readmodels.Rows(t.Context(), tables, pgx.RowTo[int], `select nonsense from names.name`)
 	require.ErrorContains(t, err, "nonsense")
-	_, err = readmodels.Row(t.Context(), tables, nil, errNoName, pgx.RowTo[int], `select nonsense from names.name`)
+	_, err = readmodels.Row(t.Context(), tables, errNoName, pgx.RowTo[int], `select nonsense from names.name`)
 	require.ErrorContains(t, err, "nonsense")
-	_, err = readmodels.Row(t.Context(), tables, nil, errNoName, pgx.RowTo[int], `select name from names.name`)
+	_, err = readmodels.Row(t.Context(), tables, errNoName, pgx.RowTo[int], `select name from names.name`)
 	require.Error(t, err)
-	_, err = readmodels.Row(t.Context(), tables, nil, errNoName, pgx.RowTo[int], `select 1 / (position - position) from names.name`)
+	_, err = readmodels.Row(t.Context(), tables, errNoName, pgx.RowTo[int], `select 1 / (position - position) from names.name`)
 	require.ErrorContains(t, err, "division by zero")
 	require.Panics(t, func() {
-		_, _ = readmodels.Row(t.Context(), tables, nil, errNoName, func(pgx.CollectableRow) (int, error) { panic("a mistake") },
+		_, _ = readmodels.Row(t.Context(), tables, errNoName, func(pgx.CollectableRow) (int, error) { panic("a mistake") },
 			`select name from names.name`)
 	})
 	require.Zero(t, s.pool.Stat().AcquiredConns(), "and gives its connection back")

@@ -34,11 +34,11 @@ type Search struct {
 
 // Find returns a page of what a search finds, the best first, and how much it finds. as reads a row's first columns: its rank and the total
 // are behind them.
-func Find[T any](ctx context.Context, t Tables, at *At, page Page, as pgx.RowToFunc[T], s Search) (rows []T, total int64, err error) {
+func Find[T any](ctx context.Context, t Tables, page Page, as pgx.RowToFunc[T], s Search) (rows []T, total int64, err error) {
 	sql, args := s.sql()
 	read := func(skip int64) (err error) {
 		args["limit"], args["skip"] = int64(page.Size), skip
-		rows, err = Rows(ctx, t, at, func(row pgx.CollectableRow) (T, error) {
+		rows, err = Rows(ctx, t, func(row pgx.CollectableRow) (T, error) {
 			into := make([]any, len(row.FieldDescriptions()))
 			into[len(into)-1] = &total
 			if err := row.Scan(into...); err != nil {

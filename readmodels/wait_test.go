@@ -70,7 +70,7 @@ func TestAReadThatWaitsAsksOnceMore(t *testing.T) {
 func TestARowThatIsNotTakenEndsTheRead(t *testing.T) {
 	t.Parallel()
 	s, taken, f := built(t, 3), 0, &readmodels.At{}
-	err := readmodels.Each(t.Context(), s.reader.From("names"), f, pgx.RowTo[string], func(string) error {
+	err := readmodels.Each(t.Context(), s.reader.From(f, "names"), pgx.RowTo[string], func(string) error {
 		taken++
 		return errNoName
 	}, `select name from names.name`)
@@ -84,12 +84,12 @@ func TestWhoReadsNoTableMayWaitForIt(t *testing.T) {
 	t.Parallel()
 	s := built(t, 1)
 	s.add(t, "new")
-	require.NoError(t, s.reader.From().Await(t.Context(), &readmodels.At{Min: 2, Wait: forever}), "for none")
-	require.NoError(t, s.reader.From("names").Await(t.Context(), &readmodels.At{Min: 1, Wait: forever}))
-	require.ErrorIs(t, s.reader.From("names").Await(t.Context(), &readmodels.At{Min: 2, Wait: time.Millisecond}),
+	require.NoError(t, s.reader.From(&readmodels.At{Min: 2, Wait: forever}).Await(t.Context()), "for none")
+	require.NoError(t, s.reader.From(&readmodels.At{Min: 1, Wait: forever}, "names").Await(t.Context()))
+	require.ErrorIs(t, s.reader.From(&readmodels.At{Min: 2, Wait: time.Millisecond}, "names").Await(t.Context()),
 		readmodels.ErrPositionTimeout)
 	s.run(t)
-	require.NoError(t, s.reader.From("names").Await(t.Context(), &readmodels.At{Min: 2, Wait: forever}))
+	require.NoError(t, s.reader.From(&readmodels.At{Min: 2, Wait: forever}, "names").Await(t.Context()))
 }
 
 func TestEventsThatWaitForOthersAreFoldedWhenTheyAreRead(t *testing.T) {

@@ -14,7 +14,8 @@ type booksResult struct {
 	Verdict    string             `json:"verdict,omitempty"` // of a comparison
 	Position   event.Position     `json:"position"`
 	Difference *replay.Difference `json:"difference,omitempty"`
-	Sentences  []string           `json:"sentences"` // of the comparison, broken rules, and events that cannot be read
+	Sentences  []string           `json:"sentences"`       // of the comparison, broken rules, and events that cannot be read
+	Books      []string           `json:"books,omitempty"` // the lines of the text, without a comparison
 }
 
 // The verdicts of a comparison.

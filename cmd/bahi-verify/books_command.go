@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"bahi/domain/event"
 	"bahi/domain/ledger/replay"
@@ -23,7 +24,7 @@ type booksCommand struct {
 	KnownAt event.Position `placeholder:"POSITION" help:"Only what was recorded up to this position of the log."`
 	Compare string         `placeholder:"FILE" type:"existingfile" help:"Compare with what bahi books export wrote, of its day and position."`
 	Rows    bool           `help:"Print each row too, as bahi books export does."`
-	JSON    bool           `name:"json" help:"With --compare, print the result in JSON."`
+	JSON    bool           `name:"json" help:"Print the result in JSON, with the lines of the books unless they are compared."`
 }
 
 // Run prints the books, or the result of their comparison.
@@ -75,14 +76,21 @@ func (c booksCommand) Run(ctx context.Context, status *int) error {
 	default:
 		*status = statusVerified
 	}
-	if text != nil {
+	h.Position = b.Position
+	if c.JSON && text == nil {
+		var lines strings.Builder
+		if err := b.Write(h, func(l replay.Line) error { return l.Print(&lines, c.Rows) }); err != nil {
+			return err
+		}
+		r.Books = strings.Split(strings.TrimSuffix(lines.String(), "\n"), "\n")
+	}
+	if c.JSON || text != nil {
 		return c.print(r)
 	}
 	for _, sentence := range r.Sentences {
 		fmt.Fprintln(os.Stderr, printable(sentence))
 	}
 	out := bufio.NewWriterSize(os.Stdout, 1<<16)
-	h.Position = b.Position
 	if err := b.Write(h, func(l replay.Line) error { return l.Print(out, c.Rows) }); err != nil {
 		return err
 	}

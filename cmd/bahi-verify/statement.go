@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"bahi/domain/event"
+	"bahi/domain/ledger"
+	"bahi/domain/ledger/replay"
 	"bahi/eventstore/archive"
 	"bahi/eventstore/tlog"
 )
@@ -59,7 +61,7 @@ type examination struct {
 	checkpoint      tlog.Checkpoint
 	by              []tlog.Signature
 	account, common []event.Stored // events of the account, and those that concern all
-	books           *books
+	books           replay.Statement
 }
 
 // examine returns nil for a statement that is proven. The figures are then those that its events give.
@@ -72,7 +74,7 @@ func (x *examination) examine(g archive.Given, on *tlog.StatementCode) (found *f
 	if x.checkpoint.Map == (tlog.Hash{}) {
 		return undecided("The checkpoint has no map of accounts: an earlier version signed it."), nil
 	}
-	for _, check := range []func() *finding{x.sort, x.streams, x.entries, x.fold} {
+	for _, check := range []func() *finding{x.sort, x.streams, x.entries, x.figures} {
 		if found := check(); found != nil {
 			return found, nil
 		}
@@ -172,26 +174,23 @@ func rootOf(events []event.Stored) tlog.Hash {
 	return tree.Root()
 }
 
-// fold makes the books of the account, and compares the figures of the file with them.
-func (x *examination) fold() (found *finding) {
-	if x.books, found = fold(x.account, x.common, x.checkpoint.Position); found != nil {
+// figures compares the figures of the file with those that the account's events give.
+func (x *examination) figures() (found *finding) {
+	if x.books, found = x.fold(x.checkpoint.Position, x.From, x.To); found != nil {
 		return found
 	}
-	if x.books.workspace != x.Workspace {
-		return tampered("The account is of the workspace %s, and what concerns all accounts is of %s.", x.books.workspace, printable(x.Workspace))
+	if of := x.books.Workspace.String(); of != x.Workspace {
+		return tampered("The account is of the workspace %s, and what concerns all accounts is of %s.", of, printable(x.Workspace))
 	}
-	opening, closing, found := x.books.figures(x.From, x.To)
-	if found == nil {
-		found = differ("the file", x.Opening, opening, x.Closing, closing)
-	}
-	return found
+	return differ("the file", x.Stated, x.books)
 }
 
 // differ returns the first figure that differs from what the events give.
-func differ(where string, opening, realOpening, closing, realClosing tlog.Figures) *finding {
+func differ(where string, stated tlog.Stated, real replay.Statement) *finding {
+	opening, closing := figures(real.Opening), figures(real.Closing)
 	for _, one := range []struct{ name, stated, real string }{
-		{"opening cash", opening.Cash, realOpening.Cash}, {"opening fine weight", opening.Fine, realOpening.Fine},
-		{"closing cash", closing.Cash, realClosing.Cash}, {"closing fine weight", closing.Fine, realClosing.Fine},
+		{"opening cash", stated.Opening.Cash, opening.Cash}, {"opening fine weight", stated.Opening.Fine, opening.Fine},
+		{"closing cash", stated.Closing.Cash, closing.Cash}, {"closing fine weight", stated.Closing.Fine, closing.Fine},
 	} {
 		if one.stated != one.real {
 			return tampered("The %s is %s by %s, and %s by the events.", one.name, printable(one.stated), where, one.real)
@@ -209,15 +208,11 @@ func (x *examination) compare(on *tlog.StatementCode) *finding {
 		return undecided("The file is older than the statement on paper: it ends at position %d, before %d. Ask for a newer one.",
 			x.checkpoint.Position, on.Position)
 	}
-	b, found := fold(x.account, x.common, on.Position)
+	real, found := x.fold(on.Position, on.From, on.To)
 	if found != nil {
 		return found
 	}
-	opening, closing, found := b.figures(on.From, on.To)
-	if found == nil {
-		found = differ("the statement on paper", on.Opening, opening, on.Closing, closing)
-	}
-	return found
+	return differ("the statement on paper", on.Stated, real)
 }
 
 // trust checks that there is a reason to believe the checkpoint.
@@ -248,14 +243,15 @@ func (x *examination) sentences(on *tlog.StatementCode) []string {
 	if x.From != "" || x.To != "" {
 		span = strings.TrimSpace(strings.Join([]string{word("from", x.From), word("to", x.To)}, " "))
 	}
+	l := ledger.Named(x.books.Ledger)
 	all := []string{
-		fmt.Sprintf("VERIFIED. Account %d, %s, %s ledger, %s: opening %s, closing %s.", x.Account, printable(x.books.account.Name),
-			x.books.ledger.Title, span, x.books.words(x.Opening), x.books.words(x.Closing)),
+		fmt.Sprintf("VERIFIED. Account %d, %s, %s ledger, %s: opening %s, closing %s.", x.Account, printable(x.books.Name), l.Title, span,
+			words(l, x.Opening), words(l, x.Closing)),
 		fmt.Sprintf("These are all %d events that the log %s has of the account in its first %d events, up to position %d, %s.", len(x.account),
 			x.checkpoint.Origin, x.checkpoint.Size, x.checkpoint.Position, archive.SignedBy(x.by)),
 	}
-	if x.books.locked != nil {
-		all = append(all, fmt.Sprintf("The books are locked through %s.", x.books.locked))
+	if x.books.Locked != nil {
+		all = append(all, fmt.Sprintf("The books are locked through %s.", x.books.Locked))
 	}
 	if on != nil {
 		all = append(all, fmt.Sprintf("The figures on paper are those of the events up to position %d.", on.Position))

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"bahi/commands"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
@@ -40,7 +38,7 @@ func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Le
 	ifMatch := req.IfMatch
 	req.IfMatch = nil // it refers to the reversed rows
 	p, err := postTogether(ctx, req, b, l, len(c.Rows), func(ctx context.Context, tx *commands.Tx) ([]book.Row, error) {
-		rows, pairs, err := b.reversing(ctx, tx, req.Workspace, l, account, c.Rows, ifMatch)
+		rows, pairs, err := b.reversing(ctx, tx, l, account, c.Rows, ifMatch)
 		if err != nil {
 			return nil, err
 		}
@@ -89,11 +87,11 @@ func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Le
 
 // reversing returns the rows to reverse, followed by the other rows of their pairs, and the indexes of the rows of each
 // pair.
-func (b *Books) reversing(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, l *book.Ledger, account int64, ids []int64,
-	ifMatch *int64) (rows []book.Reversing, pairs [][2]int, err error) {
+func (b *Books) reversing(ctx context.Context, tx *commands.Tx, l *book.Ledger, account int64, ids []int64, ifMatch *int64) (
+	rows []book.Reversing, pairs [][2]int, err error) {
 	for _, row := range ids {
 		found, err := commands.Load(ctx, tx, l.Rows, id(row))
-		if err == nil && found.Workspace != workspace {
+		if err == nil && found.Workspace != tx.Workspace() {
 			found.State = book.Row{}
 		}
 		if err == nil {
@@ -108,7 +106,7 @@ func (b *Books) reversing(ctx context.Context, tx *commands.Tx, workspace uuid.U
 		rows = append(rows, book.Reversing{Ledger: l, ID: row, Row: found.State})
 	}
 	for i := range ids {
-		of, row, err := b.other(ctx, tx, rows[i].Row, workspace)
+		of, row, err := b.other(ctx, tx, rows[i].Row, tx.Workspace())
 		if err != nil {
 			return nil, nil, err
 		}

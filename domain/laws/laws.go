@@ -59,6 +59,7 @@ type row struct {
 	account, reverses, paired int64
 	date                      unit.Date
 	in, out                   book.Effect
+	loss                      unit.Grams // of in: entries of the other side have none
 	reversed, void            bool
 }
 
@@ -133,6 +134,7 @@ func (c *Checker) Commit() []Breach {
 		other := c.rows[p.With]
 		c.law(other.paired == p.row && other.account == p.Account && other.account != c.rows[p.row].account,
 			"two rows of different accounts that are paired name each other")
+		c.law(c.debit(p.row).Plus(c.debit(p.With)) == book.Effect{}, "of two rows that are paired one gives what the other takes")
 	}
 	c.pairs = c.pairs[:0]
 	c.commitValues()
@@ -166,6 +168,16 @@ func (c *Checker) account(e event.Recorded[any], id int64, data event.Event[book
 	}
 }
 
+// debit returns what a row that is not void adds to what the workshop has or is owed, without what was lost in work.
+func (c *Checker) debit(id int64) book.Effect {
+	r := c.rows[id]
+	moved := r.in.Minus(r.out).Minus(book.Effect{Fine: r.loss})
+	if of := c.accounts[r.account].ledger; of != nil && of.Held {
+		return moved
+	}
+	return book.Effect{}.Minus(moved)
+}
+
 // isOpen reports whether an account of a ledger is open, in the workspace of an event.
 func (c *Checker) isOpen(id int64, of *book.Ledger, e event.Recorded[any]) bool {
 	a := c.accounts[id]
@@ -183,7 +195,8 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 	added, adds := data.(book.RowAdded)
 	if adds {
 		c.law(!known, "a row is added once")
-		before = row{account: added.Account, date: added.Date, in: added.In.Effect, out: added.Out.Effect, reverses: added.Reverses}
+		before = row{account: added.Account, date: added.Date, in: added.In.Effect, out: added.Out.Effect, loss: added.In.Loss,
+			reverses: added.Reverses}
 		if added.Reverses != 0 {
 			c.backs = append(c.backs, back{c.at, added.Reverses})
 		}
@@ -222,10 +235,13 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 			after.date = *data.Date
 		}
 		if data.In != nil {
-			after.in = data.In.Effect
+			after.in, after.loss = data.In.Effect, data.In.Loss
 		}
 		if data.Out != nil {
 			after.out = data.Out.Effect
+		}
+		if after.paired != 0 {
+			c.pairs = append(c.pairs, pairing{c.at, id, book.RowPaired{With: after.paired, Account: c.rows[after.paired].account}})
 		}
 	case book.RowVoided:
 		after.void = true

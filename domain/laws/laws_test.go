@@ -96,6 +96,8 @@ func TestEachLawIsBrokenByAnEvent(t *testing.T) {
 	later, first := of(rows, 7, book.RowAdded{Account: 1, Date: day + 1}), delivered(1, 1, nil)
 	other := of(rows, 9, book.RowAdded{Account: 2, Date: day})
 	pair, paired := of(rows, 7, book.RowPaired{With: 9, Account: 2}), of(rows, 9, book.RowPaired{With: 7, Account: 1})
+	five := book.StoredSide(`[{"amount":5}]`, book.Effect{Cash: 500})
+	in5 := of(rows, 9, book.RowAdded{Account: 2, Date: day, In: five})
 	for law, logs := range map[string][][]logged{
 		"an Idempotency-Key has one effect":           {{key}},
 		"what is deleted is there":                    {{closed}, {opened, of(bank.Ledger.Accounts, 1, book.AccountDeleted{}), closed}},
@@ -122,6 +124,10 @@ func TestEachLawIsBrokenByAnEvent(t *testing.T) {
 		"two rows of different accounts that are paired name each other": {
 			{opened, second, added, other, pair}, {opened, second, added, other, of(rows, 7, book.RowPaired{With: 9, Account: 1})},
 			{opened, second, added, other, pair.with(), of(rows, 9, book.RowPaired{With: 7, Account: 2})},
+		},
+		"of two rows that are paired one gives what the other takes": {
+			{opened, second, added, in5, pair.with(), paired},
+			{opened, second, added, other, pair.with(), paired, of(rows, 7, book.RowEdited{In: &five})},
 		},
 		"an order is added once, and changed while it is there": {{meena, ordered, ordered}, {meena, asha, ordered, noOrder, moved}},
 		"an order with takadas keeps its client":                {{meena, asha, ordered, first, moved}},

@@ -60,8 +60,8 @@ func TestMapIsTheSameHoweverItIsBuilt(t *testing.T) {
 			return found, nil
 		}
 		root := tlog.Hash(sha256.Sum256(nil))
-		for range rapid.IntRange(1, 6).Draw(p, "batches") {
-			keys := rapid.SliceOfN(rapid.Custom(func(p *rapid.T) tlog.Hash { return closeKey(rapid.Uint16Range(0, 60).Draw(p, "n")) }), 0, 12).
+		for range rapid.IntRange(1, 4).Draw(p, "batches") {
+			keys := rapid.SliceOfN(rapid.Custom(func(p *rapid.T) tlog.Hash { return closeKey(rapid.Uint16Range(0, 60).Draw(p, "n")) }), 0, 8).
 				Draw(p, "keys")
 			m, err := tlog.LoadMap(context.Background(), read, root, keys)
 			require.NoError(p, err)
@@ -74,12 +74,12 @@ func TestMapIsTheSameHoweverItIsBuilt(t *testing.T) {
 			for _, n := range changed {
 				stored[string(n.Path)] = n
 			}
-			want := mapRoot(entries, 0)
-			if len(entries) == 0 {
-				want = sha256.Sum256(nil)
-			}
-			require.Equal(p, want, root)
 		}
+		want := mapRoot(entries, 0)
+		if len(entries) == 0 {
+			want = sha256.Sum256(nil)
+		}
+		require.Equal(p, want, root)
 		key := closeKey(rapid.Uint16Range(0, 80).Draw(p, "asked"))
 		m, err := tlog.LoadMap(context.Background(), read, root, []tlog.Hash{key})
 		require.NoError(p, err)

@@ -136,7 +136,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (a *API) serve(c *call, r *http.Request) {
 	c.r = r
 	c.request.RequestID = requestID(r.Header)
-	c.request.CorrelationID = c.request.RequestID
+	c.request.CorrelationID = named(r.Header, "X-Correlation-Id")
 	h := c.Header()
 	h.Set("X-Request-Id", c.request.RequestID)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -217,13 +217,21 @@ func (a *API) noRoute(w http.ResponseWriter, r *http.Request) {
 	c.refuse(problemOf(http.StatusMethodNotAllowed))
 }
 
-// requestID returns the client's id if it is safe in logs and events, otherwise a new one.
+// requestID returns the client's id of the request, otherwise a new one.
 func requestID(h http.Header) string {
-	if given := h["X-Request-Id"]; len(given) == 1 && plain(given[0]) {
-		return given[0]
+	if id := named(h, "X-Request-Id"); id != "" {
+		return id
 	}
 	id := uuid.New()
 	return hex.EncodeToString(id[:])
+}
+
+// named returns an id that the client gave in a header; "" if there is none that is safe in logs and events.
+func named(h http.Header, header string) string {
+	if given := h[header]; len(given) == 1 && plain(given[0]) {
+		return given[0]
+	}
+	return ""
 }
 
 var plain = regexp.MustCompile(`^[-0-9A-Za-z_.:/+=@]{1,128}$`).MatchString

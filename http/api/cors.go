@@ -59,7 +59,8 @@ func rules(allowed func(r *http.Request, origin string) bool) cors.Options {
 		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
 		AllowedHeaders: []string{
 			"Accept", "Authorization", "Content-Type", "Bahi-Dry-Run", "Bahi-Min-Position", "Bahi-Reason", "Bahi-Workspace",
-			"Idempotency-Key", "If-Match", "Last-Event-ID", "Prefer", "Traceparent", "Tracestate", "X-Request-Id",
+			"Idempotency-Key", "If-Match", "Last-Event-ID", "Prefer", "Traceparent", "Tracestate", "X-Correlation-Id",
+			"X-Request-Id",
 		},
 		ExposedHeaders: []string{
 			"Bahi-Position", "Bahi-Stale", "Content-Disposition", "Deprecation", "ETag", "Idempotency-Replayed", "Link", "Location",

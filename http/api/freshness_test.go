@@ -48,7 +48,7 @@ func TestAnAnswerSaysHowFreshItIs(t *testing.T) {
 	reader := readmodels.NewReader(pool, map[string]int{"books": 1}, nil)
 	s := serve(t)
 	count := func(ctx context.Context) (*api.Body[int], error) {
-		return api.Answer(readmodels.Row(ctx, reader.From("books"), api.At(ctx), nil, pgx.RowTo[int], `select count(*)::int from books.row`))
+		return api.Answer(readmodels.Row(ctx, reader.From(api.At(ctx), "books"), nil, pgx.RowTo[int], `select count(*)::int from books.row`))
 	}
 	api.Handle(s.API, api.Op{ID: "count", Method: "GET", Path: "/count", Public: true, Reads: []string{"books"}},
 		func(ctx context.Context, _ *struct{}) (*api.Body[int], error) { return count(ctx) })

@@ -20,7 +20,7 @@ const (
 func TestAWriteIsAnsweredWithItsRevisionAndPosition(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	a := s.as(t, "bahi_clerk").With("X-Request-Id", "trace-1").POST("/ledger/3", good).Status(201).Body(posted)
+	a := s.as(t, "bahi_clerk").With("X-Request-Id", "trace-1").With("X-Correlation-Id", "order-9").POST("/ledger/3", good).Status(201).Body(posted)
 	require.Equal(t, `"0"`, a.Header("ETag"))
 	require.Equal(t, "41", a.Header("Bahi-Position"))
 	require.Equal(t, "trace-1", a.Header("X-Request-Id"))
@@ -29,6 +29,7 @@ func TestAWriteIsAnsweredWithItsRevisionAndPosition(t *testing.T) {
 	require.Empty(t, a.Header("Preference-Applied"))
 	seen := s.last()
 	require.Equal(t, "trace-1", seen.RequestID)
+	require.Equal(t, "order-9", seen.CorrelationID)
 	require.Equal(t, "post-row", seen.Operation)
 	require.Equal(t, shop, seen.Workspace)
 	require.Equal(t, "api_key:clerk", seen.Actor.String())
@@ -136,7 +137,7 @@ func TestParametersAreChecked(t *testing.T) {
 	}
 }
 
-func TestSaneRequestIDIsKept(t *testing.T) {
+func TestOnlyPlainIDsAreKept(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	made := s.as(t, "bahi_clerk").GET("/me").Status(200).Header("X-Request-Id")
@@ -144,6 +145,8 @@ func TestSaneRequestIDIsKept(t *testing.T) {
 	for _, bad := range []string{"a b", strings.Repeat("x", 129), `{"x":1}`, "ä"} {
 		got := s.as(t, "bahi_clerk").With("X-Request-Id", bad).GET("/me").Status(200).Header("X-Request-Id")
 		require.Len(t, got, 32, bad)
+		s.as(t, "bahi_clerk").With("X-Correlation-Id", bad).POST("/ledger/3", good).Status(201)
+		require.Empty(t, s.last().CorrelationID)
 		require.NotEqual(t, made, got)
 	}
 }

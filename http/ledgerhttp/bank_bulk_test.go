@@ -36,22 +36,6 @@ func TestRowsArePostedTogether(t *testing.T) {
 	require.Len(t, h, 2, "it was added once, though by two events")
 }
 
-func TestRowsPostedTogetherComeWithTheirBalancesWhenAsked(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	account := apptest.Open(clerk, "HDFC")
-	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
-	whole := clerk.With("Prefer", "return=representation")
-	a := whole.POST(apptest.Ledger(account, "/rows"),
-		apptest.Bulk(apptest.Deposit("2025-03-02", "2"), apptest.Withdrawal("2025-02-01", "0.5"), apptest.Deposit("2025-03-02", "4"))).Status(201)
-	require.Equal(t, "return=representation", a.Header("Preference-Applied"))
-	var got []string
-	for _, r := range apptest.Posted(a) {
-		got = append(got, r.Balance.String())
-	}
-	require.Equal(t, []string{"2.5", "-0.5", "6.5"}, got)
-}
-
 func TestAThousandRowsArePostedAndNotOneMore(t *testing.T) {
 	t.Parallel()
 	clerk := apptest.Clerk(t)

@@ -3,7 +3,6 @@ package ledgerhttp_test
 import (
 	"fmt"
 	"strconv"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -104,21 +103,6 @@ func TestRowsAreTakenBackTogether(t *testing.T) {
 	require.Equal(t, "03-01 1, 03-02 -1, 03-03 3, 03-05 -1, 03-05 -2, 03-06 0", apptest.Balances(clerk, apptest.Ledger(account)))
 }
 
-func TestWhatIsLockedIsTakenBackAfterTheLock(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	account := apptest.Open(clerk, "HDFC")
-	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-31", "10"))
-	clerk.PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200)
-	clerk.POST(apptest.At(account, row.ID, "/void"), `{"reason":"x"}`).Problem(409, apptest.Locked)
-	clerk.POST(apptest.At(account, row.ID, "/reverse"), `{"reason":"x","date":"2025-03-31"}`).Problem(409, apptest.Locked)
-	clerk.With("Bahi-Dry-Run", "true").POST(apptest.At(account, row.ID, "/reverse"), `{"reason":"x","date":"2025-03-31"}`).Problem(409,
-		apptest.Locked)
-	clerk.POST(apptest.At(account, row.ID, "/reverse"), `{"reason":"x","date":"2025-04-01"}`).Status(201)
-	require.Equal(t, "03-31 10, 04-01 0", apptest.Balances(clerk, apptest.Ledger(account)))
-	require.Equal(t, "03-31 10", apptest.Balances(clerk, apptest.Ledger(account, "?as_of=2025-03-31")))
-}
-
 func TestAVoidRowStaysInItsPlaceAndCountsNothing(t *testing.T) {
 	t.Parallel()
 	clerk := apptest.Clerk(t)
@@ -146,35 +130,6 @@ func TestAVoidRowStaysInItsPlaceAndCountsNothing(t *testing.T) {
 	text := apptest.Words(t, clerk.GET(apptest.Ledger(account, "/statement.pdf")))
 	require.Contains(t, text, "VOID, was IN 5.00: cheque 118")
 	require.Contains(t, text, "3.00")
-}
-
-func TestOfManyWhoTakeARowBackOneDoes(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	account := apptest.Open(clerk, "HDFC")
-	for range 3 {
-		row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
-		var (
-			all      sync.WaitGroup
-			statuses = make([]int, 8)
-		)
-		for i := range statuses {
-			all.Go(func() {
-				statuses[i] = clerk.POST(apptest.At(account, row.ID, "/reverse"), `{"reason":"x"}`).Response.StatusCode
-			})
-		}
-		all.Wait()
-		done := 0
-		for _, status := range statuses {
-			if status == 201 {
-				done++
-			} else {
-				require.Contains(t, []int{409, 503}, status)
-			}
-		}
-		require.Equal(t, 1, done)
-	}
-	require.Equal(t, "0", apptest.ClerkBanks(clerk.GET("/banks").Status(200))[0].Balance.String())
 }
 
 func TestACorrectionWantsAReasonADateThatMayBeAndARow(t *testing.T) {

@@ -10,41 +10,6 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-func TestARowIsPostedEditedMovedAndDeleted(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	account := apptest.Open(clerk, "HDFC")
-	a := clerk.POST(apptest.Ledger(account), `{"date":"2025-03-01","in_entries":[{"description":"sale","amount":12.50}]}`).Status(201)
-	var row apptest.BankRow
-	a.JSON(&row)
-	a.Body(fmt.Sprintf(`{"id":%d,"date":"2025-03-01","in_entries":[{"description":"sale","amount":12.5}],"out_entries":[],"revision":0}`,
-		row.ID))
-	require.Equal(t, `"0"`, a.Header("ETag"))
-	one := clerk.GET(apptest.At(account, row.ID)).Status(200)
-	require.Equal(t, `"0"`, one.Header("ETag"))
-	require.NotEmpty(t, one.Header("Bahi-Position"))
-
-	// A supplied side replaces that side as a whole, an absent one is left alone.
-	clerk.PUT(apptest.Ledger(account),
-		fmt.Sprintf(`{"id":%d,"out_entries":[{"amount":2},{"amount":0.5}]}`, row.ID)).Status(200).Body(fmt.Sprintf(
-		`{"id":%d,"date":"2025-03-01","in_entries":[{"description":"sale","amount":12.5}],"out_entries":[{"amount":2},{"amount":0.5}],`+
-			`"revision":1}`, row.ID))
-	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":[]}`, row.ID)).Status(200).Body(fmt.Sprintf(
-		`{"id":%d,"date":"2025-03-01","in_entries":[],"out_entries":[{"amount":2},{"amount":0.5}],"revision":2}`, row.ID))
-	moved := clerk.With("Prefer", "return=representation").PUT(apptest.Ledger(account),
-		fmt.Sprintf(`{"id":%d,"date":"2025-02-01"}`, row.ID)).Status(200).Body(fmt.Sprintf(
-		`{"id":%d,"date":"2025-02-01","in_entries":[],"out_entries":[{"amount":2},{"amount":0.5}],"balance":-2.5,"revision":3}`, row.ID))
-	require.Equal(t, `"3"`, moved.Header("ETag"))
-	require.Equal(t, "return=representation", moved.Header("Preference-Applied"))
-	require.Equal(t, "02-01 -2.5", apptest.Balances(clerk, apptest.Ledger(account)))
-
-	clerk.DELETE(apptest.At(account, row.ID)).Status(204).None()
-	clerk.GET(apptest.Ledger(account)).Status(200).Body(`[]`)
-	clerk.GET(apptest.At(account, row.ID)).Problem(404, "Bank ledger row not found")
-	clerk.DELETE(apptest.At(account, row.ID)).Problem(404, "Bank ledger row not found")
-	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-02-01"}`, row.ID)).Problem(404, "Bank ledger row not found")
-}
-
 func TestAnEditNamesItsRowByIdRowIdOrQuery(t *testing.T) {
 	t.Parallel()
 	clerk := apptest.Clerk(t)

@@ -2,7 +2,6 @@ package ledgerhttp
 
 import (
 	"context"
-	"io"
 	"net/http"
 
 	"bahi/commands"
@@ -120,14 +119,10 @@ func (r *Routes) Confirmations() {
 		if err != nil {
 			return api.Content{}, err
 		}
-		within := func(ctx context.Context) context.Context { return context.WithValue(ctx, sharedKey{}, s.Workspace) }
 		sel := ledgerview.Selection{As: ledgerview.As{Of: &s.AsOf, KnownAt: &s.Position}}
-		c, err := r.statement(within(ctx), ledger.Named(s.Ledger), s.Account, sel, pdf.Both)
-		draw := c.Write
-		c.Unlisted, c.Write = true, func(ctx context.Context, w io.Writer) error { return draw(within(ctx), w) }
+		of := ledgerview.AccountKey{Workspace: s.Workspace, Ledger: ledger.Named(s.Ledger), ID: s.Account}
+		c, err := r.statement(ctx, of, sel, pdf.Both, "Check it at "+r.Confirming.PublicURL+"/verify")
+		c.Unlisted = true
 		return c, err
 	})
 }
-
-// sharedKey is the context key of the workspace of a statement that is read without credentials.
-type sharedKey struct{}

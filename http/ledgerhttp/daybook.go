@@ -105,7 +105,7 @@ func (r *Routes) Daybook() {
 				return c, err
 			}
 			d.known = *as.KnownAt
-			if d.title, err = r.title(ctx, d.known); err != nil {
+			if d.title, err = r.title(ctx, workspace(ctx), d.known); err != nil {
 				return c, err
 			}
 			if d.opening, err = r.Views.CashBefore(ctx, api.At(ctx), workspace(ctx), bank.Ledger, d.from, as); err != nil {
@@ -153,23 +153,23 @@ func (d drawingDaybook) each(ctx context.Context, begin func(day unit.Date, cash
 		}
 	)
 	cash = d.opening
-	err = d.Views.EachEntered(ctx, api.At(ctx), workspace(ctx), d.from, d.to, ledgerview.As{KnownAt: &d.known},
-		func(e ledgerview.Entered) error {
-			if sums == nil || e.Date != day {
-				if err := closing(); err != nil {
-					return err
-				}
-				day, sums = e.Date, map[string]ledgerview.Turnover{}
-				if err := begin(day, cash); err != nil {
-					return err
-				}
+	days := ledgerview.Selection{As: ledgerview.As{KnownAt: &d.known}, From: &d.from, To: &d.to}
+	err = d.Views.EachEntered(ctx, api.At(ctx), workspace(ctx), days, func(e ledgerview.Entered) error {
+		if sums == nil || e.Date != day {
+			if err := closing(); err != nil {
+				return err
 			}
-			sums[e.Ledger] = sums[e.Ledger].Plus(e.Turnover)
-			if e.Ledger == bank.Ledger.Name {
-				cash = unit.Sum{Decimal: cash.Add(e.CashIn.Decimal).Sub(e.CashOut.Decimal)}
+			day, sums = e.Date, map[string]ledgerview.Turnover{}
+			if err := begin(day, cash); err != nil {
+				return err
 			}
-			return row(e)
-		})
+		}
+		sums[e.Ledger] = sums[e.Ledger].Plus(e.Turnover)
+		if e.Ledger == bank.Ledger.Name {
+			cash = unit.Sum{Decimal: cash.Add(e.CashIn.Decimal).Sub(e.CashOut.Decimal)}
+		}
+		return row(e)
+	})
 	if err == nil {
 		err = closing()
 	}

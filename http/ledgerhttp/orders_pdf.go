@@ -23,7 +23,7 @@ func (r *Routes) ordersPDF() {
 		OrderPage
 		ledgerview.OrderFilter
 	}) (c api.Content, err error) {
-		title, err := r.title(ctx, math.MaxInt64-1)
+		title, err := r.title(ctx, workspace(ctx), math.MaxInt64-1)
 		if err != nil {
 			return c, err
 		}

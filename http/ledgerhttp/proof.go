@@ -93,7 +93,7 @@ func (o operations[In, Out]) statementProof() {
 			return c, err
 		}
 		sel.KnownAt = &s.Position
-		stated, err := o.stated(ctx, o.l, in.Account, sel, pdf.Both)
+		stated, err := o.stated(ctx, accountOf(ctx, o.l, in.Account), sel, pdf.Both)
 		if err != nil {
 			return c, err
 		}
@@ -114,7 +114,7 @@ func (r *Routes) closing(ctx context.Context, s stated) (to *unit.Date, b ledger
 		to = as.Of
 	}
 	as.Of = to
-	a, err := r.Views.Account(ctx, api.At(ctx), accountOf(ctx, s.l, s.account.ID), as)
+	a, err := r.Views.Account(ctx, api.At(ctx), s.of, as)
 	return to, ledgerview.Balance{Cash: a.Cash, Fine: a.Fine}, err
 }
 

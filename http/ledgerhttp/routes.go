@@ -63,8 +63,8 @@ type Companies interface {
 }
 
 // title returns the title of prints: the name of the workspace's company as of a position, or Bahi.
-func (r *Routes) title(ctx context.Context, at event.Position) (string, error) {
-	name, err := r.Companies.CompanyName(ctx, api.At(ctx), workspace(ctx), at)
+func (r *Routes) title(ctx context.Context, workspace uuid.UUID, at event.Position) (string, error) {
+	name, err := r.Companies.CompanyName(ctx, api.At(ctx), workspace, at)
 	return cmp.Or(name, "Bahi"), err
 }
 
@@ -169,12 +169,7 @@ func (r *Routes) selection(ctx context.Context, in Selection) (sel ledgerview.Se
 	return sel, err
 }
 
-func workspace(ctx context.Context) uuid.UUID {
-	if w, shared := ctx.Value(sharedKey{}).(uuid.UUID); shared {
-		return w
-	}
-	return api.Caller(ctx).Workspace
-}
+func workspace(ctx context.Context) uuid.UUID { return api.Caller(ctx).Workspace }
 
 // accountOf returns the key of an account in the caller's workspace.
 func accountOf(ctx context.Context, l *book.Ledger, id int64) ledgerview.AccountKey {

@@ -38,12 +38,12 @@ func (o operations[In, Out]) sheets() {
 			if err != nil {
 				return c, err
 			}
-			s, err := o.stated(ctx, o.l, in.Account, sel, pdf.Both)
+			s, err := o.stated(ctx, accountOf(ctx, o.l, in.Account), sel, pdf.Both)
 			return api.Content{
 				Type: as.kind, Name: s.name(as.ending), Drawn: true,
 				Write: func(ctx context.Context, w io.Writer) error {
 					return sheet.Write(as.kind)(w, s.table(func(take func(ledgerview.Row) error) error {
-						_, err := o.Views.EachRow(ctx, api.At(ctx), accountOf(ctx, o.l, in.Account), s.sel, take)
+						_, err := o.Views.EachRow(ctx, api.At(ctx), s.of, s.sel, take)
 						return err
 					}))
 				},
@@ -55,7 +55,7 @@ func (o operations[In, Out]) sheets() {
 // table returns the statement as a table: a line for each entry between the opening and the closing balance. The last
 // line has the position of the log and its day.
 func (s stated) table(each func(take func(ledgerview.Row) error) error) sheet.Table {
-	fields := fieldsOf(s.l)
+	fields := fieldsOf(s.of.Ledger)
 	columns := append([]string{"line", "id", "date"}, fields...)
 	columns = append(append(columns, "void", "reverses", "reversed_by"), s.balanceColumns()...)
 	return sheet.Table{Name: "Statement", Columns: columns, Rows: func(take func([]any) error) error {
@@ -64,8 +64,8 @@ func (s stated) table(each func(take func(ledgerview.Row) error) error) sheet.Ta
 			line := make([]any, len(columns))
 			copy(line, append([]any{kind, id, date}, rest...))
 			if kind != "drawn_from" {
-				for i, amount := range amounts(s.l, balance) {
-					line[len(line)-len(amounts(s.l, balance))+i] = amount
+				for i, amount := range amounts(s.of.Ledger, balance) {
+					line[len(line)-len(amounts(s.of.Ledger, balance))+i] = amount
 				}
 			}
 			return take(line)
@@ -75,7 +75,7 @@ func (s stated) table(each func(take func(ledgerview.Row) error) error) sheet.Ta
 		}
 		err := each(func(r ledgerview.Row) error {
 			balance = ledgerview.Balance{Cash: r.Cash, Fine: r.Fine}
-			in, out, err := s.l.Lines(r.Row)
+			in, out, err := s.of.Ledger.Lines(r.Row)
 			if err != nil {
 				return fmt.Errorf("read row %d: %w", r.ID, err)
 			}
@@ -103,7 +103,7 @@ func (s stated) table(each func(take func(ledgerview.Row) error) error) sheet.Ta
 }
 
 func (s stated) balanceColumns() []string {
-	if s.l.Metal {
+	if s.of.Ledger.Metal {
 		return []string{"cash_balance", "crystal_balance"}
 	}
 	return []string{"balance"}

@@ -41,7 +41,7 @@ func (o operations[In, Out]) both(name, path string) {
 		if err != nil {
 			return api.Content{}, err
 		}
-		return o.Routes.statement(ctx, o.l, in.Account, sel, pdf.Both)
+		return o.Routes.statement(ctx, accountOf(ctx, o.l, in.Account), sel, pdf.Both)
 	})
 }
 
@@ -65,13 +65,13 @@ func (o operations[In, Out]) side() {
 		if err != nil {
 			return api.Content{}, err
 		}
-		return o.Routes.statement(ctx, o.l, in.Account, sel, map[string]pdf.Side{"in": pdf.In, "out": pdf.Out}[in.Side])
+		return o.Routes.statement(ctx, accountOf(ctx, o.l, in.Account), sel, map[string]pdf.Side{"in": pdf.In, "out": pdf.Out}[in.Side])
 	})
 }
 
 // stated is a statement without its rows.
 type stated struct {
-	l               *book.Ledger
+	of              ledgerview.AccountKey
 	account         ledgerview.Account
 	sel             ledgerview.Selection // as known at one position
 	side            pdf.Side
@@ -81,10 +81,10 @@ type stated struct {
 
 // stated reads all parts as known at one position. So the statement adds up during concurrent posts, and can be drawn
 // again.
-func (r *Routes) stated(ctx context.Context, l *book.Ledger, account int64, sel ledgerview.Selection, side pdf.Side) (s stated, err error) {
+func (r *Routes) stated(ctx context.Context, of ledgerview.AccountKey, sel ledgerview.Selection, side pdf.Side) (s stated, err error) {
 	sel.Page, sel.PageSize = 1, 0
-	s = stated{l: l, side: side}
-	if s.account, err = r.Views.Account(ctx, api.At(ctx), accountOf(ctx, l, account), sel.As); err != nil {
+	s = stated{of: of, side: side}
+	if s.account, err = r.Views.Account(ctx, api.At(ctx), of, sel.As); err != nil {
 		return s, err
 	}
 	if s.recorded, err = r.fixed(ctx, &sel.As); err != nil {
@@ -93,11 +93,10 @@ func (r *Routes) stated(ctx context.Context, l *book.Ledger, account int64, sel 
 	if s.sel = sel; sel.From == nil {
 		return s, nil
 	}
-	if s.opening, err = r.Views.BalanceBefore(ctx, api.At(ctx), accountOf(ctx, l, account), *sel.From,
-		sel.As); err != nil || side == pdf.Both {
+	if s.opening, err = r.Views.BalanceBefore(ctx, api.At(ctx), of, *sel.From, sel.As); err != nil || side == pdf.Both {
 		return s, err
 	}
-	s.before, err = r.Views.SideBefore(ctx, api.At(ctx), accountOf(ctx, l, account), side == pdf.Out, *sel.From, sel.As)
+	s.before, err = r.Views.SideBefore(ctx, api.At(ctx), of, side == pdf.Out, *sel.From, sel.As)
 	return s, err
 }
 
@@ -122,14 +121,15 @@ func (r *Routes) drawnFrom(ctx context.Context, position event.Position, recorde
 }
 
 // statement draws a statement.
-func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, sel ledgerview.Selection, side pdf.Side) (c api.Content,
+func (r *Routes) statement(ctx context.Context, of ledgerview.AccountKey, sel ledgerview.Selection, side pdf.Side, notes ...string) (c api.Content,
 	err error) {
-	from, err := r.stated(ctx, l, account, sel, side)
+	from, err := r.stated(ctx, of, sel, side)
 	if err != nil {
 		return c, err
 	}
+	l := of.Ledger
 	sel = from.sel
-	title, err := r.title(ctx, *sel.KnownAt)
+	title, err := r.title(ctx, of.Workspace, *sel.KnownAt)
 	if err != nil {
 		return c, err
 	}
@@ -152,16 +152,14 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 			return c, err
 		}
 	}
-	if ctx.Value(sharedKey{}) != nil {
-		s.Notes = append(s.Notes, "Check it at "+r.Confirming.PublicURL+"/verify")
-	}
+	s.Notes = append(s.Notes, notes...)
 	if side != pdf.Both {
 		s.Before = amounts(l, from.before)
 	}
 	return api.Content{
 		Type: pdfType, Name: from.name("pdf"), Inline: true, Drawn: true,
 		Write: func(ctx context.Context, w io.Writer) error {
-			widest, err := r.Views.Extent(ctx, api.At(ctx), accountOf(ctx, l, account), sel)
+			widest, err := r.Views.Extent(ctx, api.At(ctx), of, sel)
 			if err != nil {
 				return err
 			}
@@ -171,7 +169,7 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 				Lowest: amounts(l, widest.Lowest.Above(from.opening)), Highest: amounts(l, widest.Highest.Above(from.opening)),
 			}
 			s.Rows = func(take func(pdf.Row) error) error {
-				_, err := r.Views.EachRow(ctx, api.At(ctx), accountOf(ctx, l, account), sel, func(row ledgerview.Row) error {
+				_, err := r.Views.EachRow(ctx, api.At(ctx), of, sel, func(row ledgerview.Row) error {
 					drawn, err := drawn(l, row, side)
 					if err != nil {
 						return err
@@ -181,7 +179,7 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 				return err
 			}
 			if err := pdf.Write(w, s); err != nil {
-				return fmt.Errorf("draw the statement of %s %d: %w", l.Name, account, err)
+				return fmt.Errorf("draw the statement of %s %d: %w", l.Name, of.ID, err)
 			}
 			return nil
 		},
@@ -190,7 +188,7 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 
 // name returns the file name.
 func (s stated) name(ending string) string {
-	return fmt.Sprintf("%s-%d-%s.%s", s.l.Name, s.account.ID, names[s.side], ending)
+	return fmt.Sprintf("%s-%d-%s.%s", s.of.Ledger.Name, s.of.ID, names[s.side], ending)
 }
 
 // names are the file names of the documents by side.

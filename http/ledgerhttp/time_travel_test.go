@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -31,6 +32,14 @@ import (
 	"bahi/readmodels"
 	"bahi/readmodels/auditview"
 )
+
+// effect is what entries count.
+type effect struct{ cash, fine decimal.Decimal }
+
+func (e effect) plus(o effect) effect  { return effect{e.cash.Add(o.cash), e.fine.Add(o.fine)} }
+func (e effect) minus(o effect) effect { return effect{e.cash.Sub(o.cash), e.fine.Sub(o.fine)} }
+
+func at(path string, id int64) string { return variable.ReplaceAllLiteralString(path, fmt.Sprint(id)) }
 
 // replayed is what a workspace's books say according to the log alone, folded in the simplest way there is.
 type replayed struct {

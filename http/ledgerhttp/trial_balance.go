@@ -39,7 +39,6 @@ type TrialAccount struct {
 
 // TrialUnpaired is the line of the unpaired rows.
 type TrialUnpaired struct {
-	Rows int64  `json:"rows" doc:"Number of rows"`
 	Path string `json:"path" doc:"List of these rows"`
 	TrialSums
 }
@@ -131,7 +130,7 @@ func (r *Routes) trialBalance(ctx context.Context, in AsOf) (b TrialBalance, dra
 	if err != nil {
 		return b, drawn, "", err
 	}
-	if title, err = r.title(ctx, *as.KnownAt); err != nil {
+	if title, err = r.title(ctx, workspace(ctx), *as.KnownAt); err != nil {
 		return b, drawn, "", err
 	}
 	if drawn, err = r.drawnFrom(ctx, *as.KnownAt, recorded); err != nil {
@@ -147,7 +146,7 @@ func trialBalance(found ledgerview.TrialBalance, as ledgerview.As) TrialBalance 
 		query.Set("as_of", as.Of.String())
 	}
 	b := TrialBalance{AsOf: as.Of, Position: *as.KnownAt, Accounts: []TrialAccount{}, Loss: sides(found.Loss, true)}
-	b.Unpaired = TrialUnpaired{found.Rows, "/books/unpaired?" + query.Encode(), sides(found.Unpaired, true)}
+	b.Unpaired = TrialUnpaired{"/books/unpaired?" + query.Encode(), sides(found.Unpaired, true)}
 	for _, l := range ledger.All {
 		for i, a := range found.Accounts {
 			if a.Ledger == l.Name {

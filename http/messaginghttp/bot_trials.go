@@ -71,7 +71,8 @@ func (r *Routes) BotTrials() {
 		if _, err := r.Views.Bot(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID); err != nil {
 			return nil, err
 		}
-		days, err := r.Views.BotUsage(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID, r.Zone.String(), day(in.From), day(in.To))
+		days, err := r.Views.BotUsage(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID,
+			messagingview.Days{Zone: r.Zone.String(), From: day(in.From), To: day(in.To)})
 		return api.Answer(append([]messagingview.BotUsage{}, days...), err)
 	})
 }

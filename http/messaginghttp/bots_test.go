@@ -80,7 +80,7 @@ func TestABotIsMadeChangedAndDeleted(t *testing.T) {
 func TestAUserSeesTheirOwnBotsFirst(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
-	asha := o.Person("bots@example.com")
+	asha := o.Person(o.Address("bots"))
 	b := botOf(t, asha.Client, "")
 	require.Equal(t, asha.User.ID, *b.OwnerID)
 	foreign := botOf(t, o.Bearer(o.Key(asha.Workspace, `{"messaging":"write"}`).Key), "")

@@ -247,11 +247,11 @@ func TestATriggerASurveyAndADrip(t *testing.T) {
 	awaited(t, c, drip.ID, func(k messagingview.Campaign) bool { return k.Stats.Sent == 1 && k.Stats.Total == 2 })
 
 	workAt := func(at time.Time) []messagingview.Recipient {
-		work, err := o.Sys.Messaging.CampaignWork(t.Context(), nil, uuid.MustParse(o.Home), drip.ID, 0, at, time.Time{}, 10)
+		work, err := o.Sys.Messaging.CampaignWork(t.Context(), nil, uuid.MustParse(o.Home), drip.ID, messagingview.Due{Now: at, Limit: 10})
 		require.NoError(t, err)
 		return work
 	}
-	second, err := readmodels.Row(t.Context(), o.Sys.Messaging.Reader.From("campaigns"), nil, nil, pgx.RowTo[time.Time],
+	second, err := readmodels.Row(t.Context(), o.Sys.Messaging.Reader.From(nil, "campaigns"), nil, pgx.RowTo[time.Time],
 		`select due_at from campaigns.recipient where campaign_id = $1 and step = 1`, drip.ID)
 	require.NoError(t, err)
 	require.Empty(t, workAt(second), "the first step came later than planned")

@@ -77,7 +77,8 @@ func (r *Routes) Channels() {
 		if _, err := r.Views.Channel(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID); err != nil {
 			return nil, err
 		}
-		days, err := r.Views.ChannelUsage(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID, r.Zone.String(), day(in.From), day(in.To))
+		days, err := r.Views.ChannelUsage(ctx, api.At(ctx), api.Caller(ctx).Workspace, in.ID,
+			messagingview.Days{Zone: r.Zone.String(), From: day(in.From), To: day(in.To)})
 		return api.Answer(append([]messagingview.ChannelUsage{}, days...), err)
 	})
 	health := channelOp("get-chat-health", "GET", "",

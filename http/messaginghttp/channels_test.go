@@ -111,8 +111,8 @@ func TestEachTypeOfChannelIsMadeInTheSandbox(t *testing.T) {
 	c.GET("/api/chat/health").Status(200)
 	made := map[string]messagingview.Channel{}
 	for _, body := range []string{
-		`{"name":"Sales","type":"chat","apiKey":"k","settings":{"senderId":"S1","baseUrl":null}}`,
-		`{"name":"Bot","type":"telegram","apiKey":"17:k"}`,
+		`{"name":"Sales","type":"chat","apiKey":"k","settings":{"senderId":"S-` + o.Home[:8] + `","baseUrl":null}}`,
+		`{"name":"Bot","type":"telegram","apiKey":"` + o.Home[:8] + `:k"}`,
 		`{"name":"Mail","type":"gmail"}`, `{"name":"DMs","type":"twitter","accessToken":"t","settings":{"consumerSecret":"c"}}`,
 		`{"name":"Page","type":"web","settings":{"allowedOrigins":["https://a.example"]}}`,
 	} {
@@ -163,7 +163,8 @@ func TestASenderBelongsToOneChannelOfTheDeployment(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	mine, theirs := agent(o, o.Home), agent(o, o.Abroad)
-	const body = `{"name":"Sales","type":"chat","settings":{"senderId":"only-one"}}`
+	only := "only-" + o.Home[:8]
+	body := `{"name":"Sales","type":"chat","settings":{"senderId":"` + only + `"}}`
 	key := mine.With("Idempotency-Key", "only-one")
 	k := channelOf(t, key, body)
 	require.Equal(t, channel.Delivered, k.Incoming)
@@ -172,16 +173,16 @@ func TestASenderBelongsToOneChannelOfTheDeployment(t *testing.T) {
 	refused := theirs.POST(channels, body).Problem(409, "Another channel has this sender")
 	require.Contains(t, refused.Text, `"code":"channel_identity_taken"`)
 	require.NotContains(t, refused.Text, `"errors"`, "it is another workspace's")
-	other := channelOf(t, theirs, `{"name":"Sales","type":"chat","settings":{"senderId":"another"}}`)
-	theirs.PATCH(channelAt(other.ID), `{"settings":{"senderId":"only-one"}}`).Problem(409, "Another channel has this sender")
-	channelOf(t, theirs, `{"name":"Bot","type":"telegram","apiKey":"only-one:k"}`)
+	other := channelOf(t, theirs, `{"name":"Sales","type":"chat","settings":{"senderId":"another-`+only+`"}}`)
+	theirs.PATCH(channelAt(other.ID), `{"settings":{"senderId":"`+only+`"}}`).Problem(409, "Another channel has this sender")
+	channelOf(t, theirs, `{"name":"Bot","type":"telegram","apiKey":"`+only+`:k"}`)
 
-	mine.PATCH(channelAt(k.ID), `{"settings":{"senderId":"moved"}}`).Status(200)
-	theirs.PATCH(channelAt(other.ID), `{"settings":{"senderId":"only-one"}}`).Status(200)
+	mine.PATCH(channelAt(k.ID), `{"settings":{"senderId":"moved-`+only+`"}}`).Status(200)
+	theirs.PATCH(channelAt(other.ID), `{"settings":{"senderId":"`+only+`"}}`).Status(200)
 	confirm(theirs, other.ID).Status(200)
-	mine.PATCH(channelAt(k.ID), `{"settings":{"senderId":"only-one"}}`).Problem(409, "Another channel has this sender")
+	mine.PATCH(channelAt(k.ID), `{"settings":{"senderId":"`+only+`"}}`).Problem(409, "Another channel has this sender")
 	theirs.DELETE(channelAt(other.ID)).Status(204)
-	mine.PATCH(channelAt(k.ID), `{"settings":{"senderId":"only-one"}}`).Status(200)
+	mine.PATCH(channelAt(k.ID), `{"settings":{"senderId":"`+only+`"}}`).Status(200)
 }
 
 // chatNetwork is a server of ours that speaks the cloud wire format: it knows the token "good", and does not answer about the sender

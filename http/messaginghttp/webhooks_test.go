@@ -17,7 +17,6 @@ import (
 
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
-	"bahi/providers/partner"
 	"bahi/readmodels/messagingview"
 	"bahi/readmodels/opsview"
 )
@@ -91,40 +90,6 @@ func appears(t *testing.T, c *apitest.Client, search string) (k messagingview.Co
 		return len(all) > 0
 	}, time.Minute, 10*time.Millisecond, search)
 	return k
-}
-
-func TestTheGatewaysMessagesAndReceipts(t *testing.T) {
-	t.Parallel()
-	o := apptest.StartAs(t, apptest.Settings(t, apptest.Database(t)))
-	c := agent(o, apptest.Home)
-	channelOf(t, c, `{"name":"Sales","type":"chat","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`)
-	g := o.Anonymous().With("X-Gateway-Token", token(t, o, "gateway"), "Content-Type", "application/json")
-	message := func(app, id, text string) string {
-		return fmt.Sprintf(`{"app":%q,"timestamp":%d,"version":2,"type":"message","payload":{"id":%q,"source":"919812345678","type":"text",`+
-			`"payload":{"text":%q},"sender":{"name":"Asha"}}}`,
-			app, time.Now().UnixMilli(), id, text)
-	}
-	o.Anonymous().POST(incoming, message("WorkshopApp", "m0", "no proof")).Problem(401, "Webhook proof missing or wrong")
-	o.Anonymous().With("X-Gateway-Token", "wrong").POST(incoming, message("WorkshopApp", "m0", "wrong proof")).Status(401)
-	g.POST(incoming, message("Somebody", "m1", "of an unknown app")).Status(200)
-	for range 3 {
-		require.Empty(t, g.POST(incoming, message("WorkshopApp", "m2", "सोना")).Status(200).Text)
-	}
-	asha := appears(t, c, "Asha")
-	require.Eventually(t, func() bool { return len(conversation(t, c, asha.ID, "")) == 1 }, time.Minute, 10*time.Millisecond)
-	g.POST(incoming, `{"app":"WorkshopApp","type":"message","payload":{"id":"m2","source":"919812345678","type":"text",`+
-		`"payload":{"text":"\u0938\u094b\u0928\u093e"}}} `).Status(200)
-	g.POST(incoming, `no JSON`).Status(200)
-	g.POST(incoming, `{"app":"WorkshopApp","type":"user-event","payload":{"phone":"callbackSetPhone","type":"sandbox-start"}}`).Status(200)
-	g.POST(incoming, strings.Repeat("a", 2<<20+1)).Status(413)
-	verdicts := map[string]int{}
-	for _, k := range calls(t, o, "receive-gateway-chat", 4) {
-		verdicts[k.Verdict]++
-	}
-	require.Equal(t, map[string]int{"handled": 1, "ignored": 2, "parked": 1}, verdicts)
-	talk := conversation(t, c, asha.ID, "")
-	require.Len(t, talk, 1)
-	require.Equal(t, "सोना", *talk[0].Text)
 }
 
 // The aggregator has an id of its own, and names the network's in receipts, in any order. Nothing takes a message back.
@@ -392,27 +357,13 @@ func TestTelegramAndTwitter(t *testing.T) {
 	require.Len(t, conversation(t, c, kiran.ID, ""), 2)
 }
 
-func TestThePartnerAndTheBillingProvider(t *testing.T) {
+func TestTheBillingProvider(t *testing.T) {
 	t.Parallel()
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.BillingSecret = []string{"old", "billing-secret-for-tests"}
 	o := apptest.StartAs(t, with)
 	out := o.Anonymous()
-	secret, now := partner.Secret(token(t, o, "partner")), fmt.Sprint(time.Now().Unix())
-	tell := func(id, body string) *apitest.Answer {
-		return out.With("webhook-id", id, "webhook-timestamp", now, "webhook-signature",
-			secret.Sign(id, now, []byte(body))).POST("/api/webhook/partner", body)
-	}
-	const updated = `{"type":"account.updated","data":{}}`
-	tell("p1", updated).Status(200)
-	tell("p1", updated+" ").Status(200)
-	tell("p2", updated).Status(200)
-	tell("p3", "no JSON").Status(200)
-	out.With("webhook-id", "p4", "webhook-timestamp", now, "webhook-signature", "v1,x").POST("/api/webhook/partner", updated).Problem(401,
-		"Webhook proof missing or wrong")
-	out.POST("/api/webhook/partner", updated).Status(401)
-	require.Len(t, calls(t, o, "receive-partner", 3), 3)
-
+	now := fmt.Sprint(time.Now().Unix())
 	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
 	asha.GET("/api/billing/plan").Status(200).Body(`{"plan":null,"status":null,"updatedAt":null}`)
 	billed := func(body string) {

@@ -77,7 +77,6 @@ type trialBalancePage struct {
 	Company, AsOf, KnownAt string
 	Files                  string // address of the files, without the format parameter
 	Lines                  []trialLine
-	Unpaired               string // address of the rows that are not paired; empty: there are none
 	Wrong                  []string
 }
 
@@ -116,10 +115,8 @@ func (v *visit) trialBalance() (page, error) {
 		}
 		shown.add(v.lang, line, a)
 	}
-	if plain(b.Unpaired["rows"]) != "0" {
-		shown.Unpaired = Path + "/transfers?" + v.past().Encode()
-	}
-	shown.add(v.lang, trialLine{Name: v.lang.t("Unpaired rows"), Link: shown.Unpaired, Total: true}, b.Unpaired)
+	unpaired := Path + "/transfers?" + v.past().Encode()
+	shown.add(v.lang, trialLine{Name: v.lang.t("Unpaired rows"), Link: unpaired, Total: true}, b.Unpaired)
 	shown.add(v.lang, trialLine{Name: v.lang.t("Loss in work"), Total: true}, b.Loss)
 	shown.add(v.lang, trialLine{Name: v.lang.t("In all"), Total: true}, b.Total)
 	return page{template: "trial-balance", title: "Trial balance", body: shown}, nil

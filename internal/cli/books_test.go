@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/ledger/replay"
+	"bahi/domain/unit"
 	"bahi/eventstore/archive"
 	"bahi/internal/cli/bookscli"
 	"bahi/internal/test/apitest"
@@ -109,6 +111,10 @@ func TestTheTablesHaveTheBooksOfTheLog(t *testing.T) {
 	} {
 		require.True(t, strings.Contains(now, "\n"+line), line) //nolint:testifylint // the text is long
 	}
+
+	var shown struct{ Unpaired struct{ Debit, Credit unit.Money } }
+	require.NoError(t, json.Unmarshal([]byte(o.Clerk(apptest.Home).GET("/books/trial-balance").Status(200).Text), &shown))
+	require.Contains(t, now, fmt.Sprintf("\ntrial unpaired %d %d\n", shown.Unpaired.Debit, shown.Unpaired.Credit), "as in the interface")
 
 	for _, args := range [][]string{
 		{"--as-of", "2025-04-01"}, {"--known-at", fmt.Sprint(before)}, {"--known-at", fmt.Sprint(before + 30), "--as-of", "2025-04-01"},

@@ -27,7 +27,7 @@ var booksDDL string
 //
 // It folds a batch in memory and writes the result with few statements, because the cost of a row limits the throughput
 // of writes and rebuilds (`bahi bench` measures it). The Evolve methods of the domain compute the states.
-var Books = projections.Define("books", 7, booksDDL,
+var Books = projections.Define("books", 8, booksDDL,
 	projections.Apply(booksTypes(),
 		foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).PartitionedBy(partOf).WithBatchDelay(booksGather)
 
@@ -76,6 +76,7 @@ type version struct {
 
 	row, from, to int64
 	revision      int64
+	loss          unit.Grams // that the row adds to its account's: one that reverses another takes that one's away
 	actor, reason string
 	at            time.Time
 	stored        bool // it was in the table before this batch

@@ -18,6 +18,9 @@ func (f *books) load(ctx context.Context, tx pgx.Tx, events []event.Recorded[any
 		r := &events[i]
 		if e, posts := r.Data.(posting); posts {
 			accounts = append(accounts, e.PostsTo())
+			if added, is := e.(book.RowAdded); is && added.Reverses != 0 {
+				rows = append(rows, added.Reverses)
+			}
 			continue
 		}
 		number, _ := numbered(r) // fold refuses a stream without a number
@@ -87,6 +90,7 @@ func (f *books) loadRows(ctx context.Context, tx pgx.Tx, rows []int64) error {
 		one.In = book.StoredSide(in, book.Effect{Cash: unit.MoneyOf(sums[0]), Fine: unit.GramsOf(sums[1])})
 		one.Out = book.StoredSide(out, book.Effect{Cash: unit.MoneyOf(sums[2]), Fine: unit.GramsOf(sums[3])})
 		one.In.Loss, one.In.Metal = unit.GramsOf(sums[4]), metal
+		one.loss = one.Lost() // of a row that reverses another only the difference matters, which is 0
 		if one.Date, err = unit.ParseDate(date); f.part.Has(v.Account) {
 			f.current[v.row] = &one
 		}

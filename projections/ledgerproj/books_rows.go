@@ -15,8 +15,13 @@ func (f *books) foldRow(r *event.Recorded[any], id int64, e event.Event[book.Row
 		at: r.At}
 	if before == nil {
 		after.Row = e.Evolve(book.Row{})
+		after.loss = after.Lost()
+		if r := f.current[after.Reverses]; r != nil {
+			after.loss -= r.Lost() // the rows count nothing beside each other
+		}
 	} else {
 		after.Row = e.Evolve(before.Row)
+		after.loss = before.loss + after.Lost() - before.Lost()
 		before.to = after.from
 		if before.stored {
 			f.ended = append(f.ended, before)

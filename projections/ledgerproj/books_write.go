@@ -95,7 +95,7 @@ func optional(c *projections.Copy, text string) {
 
 func (f *books) copyPostings(ctx context.Context, tx pgx.Tx) error {
 	return projections.CopyInto(ctx, tx, `posting (account_id, position, nth, period, day, account_rows, account_cash, account_fine,
-		period_rows, period_cash, period_fine, day_rows, day_cash, day_fine)`,
+		account_loss, period_rows, period_cash, period_fine, period_loss, day_rows, day_cash, day_fine, day_loss)`,
 		len(f.sums.postings), func(c *projections.Copy, row int) {
 			p := &f.sums.postings[row]
 			c.Bigint(p.account)
@@ -149,12 +149,12 @@ func (f *books) queueAccounts(b *projections.Batch) {
 }
 
 const upsertTotals = `
-	insert into total (account_id, level, node, row_count, cash, fine)
-	select account_id, level, node, row_count, cash::numeric, fine::numeric
-	from unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
-		t (account_id, level, node, row_count, cash, fine)
+	insert into total (account_id, level, node, row_count, cash, fine, loss)
+	select account_id, level, node, row_count, cash::numeric, fine::numeric, loss::numeric
+	from unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[])
+		t (account_id, level, node, row_count, cash, fine, loss)
 	on conflict (account_id, level, node) do update set
-		row_count = excluded.row_count, cash = excluded.cash, fine = excluded.fine`
+		row_count = excluded.row_count, cash = excluded.cash, fine = excluded.fine, loss = excluded.loss`
 
 func queueTotals(b *projections.Batch, totals map[node]*amount) {
 	if len(totals) > 0 {
@@ -167,11 +167,12 @@ func columns(totals map[node]*amount) []any {
 	var (
 		accounts, nodes, rows = make([]int64, 0, n), make([]int64, 0, n), make([]int64, 0, n)
 		levels                = make([]int16, 0, n)
-		cash, fine            = make([]string, 0, n), make([]string, 0, n)
+		cash, fine, loss      = make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
 	)
 	for k, a := range totals {
 		accounts, levels, nodes = append(accounts, k.account), append(levels, k.level), append(nodes, k.node)
 		rows, cash, fine = append(rows, a.rows), append(cash, a.cash.String()), append(fine, a.fine.String())
+		loss = append(loss, a.loss.String())
 	}
-	return []any{accounts, levels, nodes, rows, cash, fine}
+	return []any{accounts, levels, nodes, rows, cash, fine, loss}
 }

@@ -191,7 +191,7 @@ func (s *sums) count(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	for _, c := range changes {
-		c.add(c.by.rows, c.by.effect)
+		c.add(c.by.rows, c.by.effect, 0)
 	}
 	for day, rows := range begun {
 		s.starts[day] = distinct(append(s.starts[day], rows...))

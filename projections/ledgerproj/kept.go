@@ -63,7 +63,7 @@ func (k *kept) write(ctx context.Context, b *projections.Batch) error {
 	nodes := slices.SortedFunc(maps.Keys(k.totals), func(a, b node) int { // the order of the key fills its index from one end
 		return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(a.level, b.level), cmp.Compare(a.node, b.node))
 	})
-	return projections.CopyInto(ctx, b.Tx, `total (account_id, level, node, row_count, cash, fine)`, len(nodes),
+	return projections.CopyInto(ctx, b.Tx, `total (account_id, level, node, row_count, cash, fine, loss)`, len(nodes),
 		func(c *projections.Copy, row int) {
 			n := nodes[row]
 			c.Bigint(n.account)
@@ -79,17 +79,17 @@ func resumeBooks(ctx context.Context, b *projections.Batch) error {
 	for _, statement := range []string{
 		`set local enable_seqscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on`,
 		`truncate total`,
-		`insert into total (account_id, level, node, row_count, cash, fine)
-		select distinct on (account_id) account_id, 0, 0, account_rows, account_cash, account_fine
+		`insert into total (account_id, level, node, row_count, cash, fine, loss)
+		select distinct on (account_id) account_id, 0, 0, account_rows, account_cash, account_fine, account_loss
 		from posting order by account_id, position desc, nth desc`,
-		`insert into total (account_id, level, node, row_count, cash, fine)
-		select distinct on (account_id, period) account_id, 1, period, period_rows, period_cash, period_fine
+		`insert into total (account_id, level, node, row_count, cash, fine, loss)
+		select distinct on (account_id, period) account_id, 1, period, period_rows, period_cash, period_fine, period_loss
 		from posting order by account_id, period, position desc, nth desc`,
-		`insert into total (account_id, level, node, row_count, cash, fine)
-		select distinct on (account_id, day) account_id, 2, day, day_rows, day_cash, day_fine
+		`insert into total (account_id, level, node, row_count, cash, fine, loss)
+		select distinct on (account_id, day) account_id, 2, day, day_rows, day_cash, day_fine, day_loss
 		from posting order by account_id, day, position desc, nth desc`,
-		`insert into total (account_id, level, node, row_count, cash, fine)
-		select id, 0, 0, 0, 0, 0 from account a where not exists (select from total t where t.account_id = a.id and t.level = 0)`,
+		`insert into total (account_id, level, node, row_count, cash, fine, loss)
+		select id, 0, 0, 0, 0, 0, 0 from account a where not exists (select from total t where t.account_id = a.id and t.level = 0)`,
 	} {
 		if _, err := b.Tx.Exec(ctx, statement); err != nil {
 			return fmt.Errorf("restore the totals: %w", err)

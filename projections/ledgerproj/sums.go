@@ -31,21 +31,24 @@ type amount struct {
 	rows int64
 	cash cash
 	fine fine
+	loss fine
 
 	batch int // the last batch that changed it
 }
 
-func (a *amount) add(rows int64, e book.Effect) {
+func (a *amount) add(rows int64, e book.Effect, loss unit.Grams) {
 	a.rows += rows
+	a.loss.add(int64(loss))
 	a.cash.add(int64(e.Cash))
 	a.fine.add(int64(e.Fine))
 }
 
-// into adds the columns row_count, cash and fine.
+// into adds the columns row_count, cash, fine and loss.
 func (a *amount) into(c *projections.Copy) {
 	c.Bigint(a.rows)
 	a.cash.copy(c, unit.MoneyPlaces)
 	a.fine.copy(c, unit.GramsPlaces)
+	a.loss.copy(c, unit.GramsPlaces)
 }
 
 // move is a change of a day's sum.
@@ -56,6 +59,7 @@ type move struct {
 	day      unit.Date
 	rows     int64
 	effect   book.Effect
+	loss     unit.Grams
 }
 
 // posted is a row of table posting.
@@ -89,16 +93,16 @@ func (s *sums) change(before, after *version) {
 	m := move{account: after.Account, position: after.from, row: after.row, day: after.Date}
 	switch {
 	case before == nil:
-		m.rows, m.effect = 1, after.sum()
+		m.rows, m.effect, m.loss = 1, after.sum(), after.loss
 	case after.Deleted:
-		m.rows, m.effect = -1, book.Effect{}.Minus(before.sum())
+		m.rows, m.effect, m.loss = -1, book.Effect{}.Minus(before.sum()), -before.loss
 	case before.Date == after.Date:
-		m.effect = after.sum().Minus(before.sum())
+		m.effect, m.loss = after.sum().Minus(before.sum()), after.loss-before.loss
 	default:
 		leave := m
-		leave.day, leave.rows, leave.effect = before.Date, -1, book.Effect{}.Minus(before.sum())
+		leave.day, leave.rows, leave.effect, leave.loss = before.Date, -1, book.Effect{}.Minus(before.sum()), -before.loss
 		s.moves = append(s.moves, leave)
-		m.rows, m.effect = 1, after.sum()
+		m.rows, m.effect, m.loss = 1, after.sum(), after.loss
 	}
 	s.moves = append(s.moves, m)
 }
@@ -157,7 +161,7 @@ func (s *sums) settle(ctx context.Context, tx pgx.Tx) error {
 	for i, m := range s.moves {
 		p := posted{account: m.account, position: m.position, day: m.day}
 		for level, t := range moved[i] {
-			t.add(m.rows, m.effect)
+			t.add(m.rows, m.effect, m.loss)
 			p.sums[level] = *t
 		}
 		if n := len(s.postings); n > 0 && s.postings[n-1].position == m.position {
@@ -188,14 +192,14 @@ func (s *sums) load(ctx context.Context, tx pgx.Tx) error {
 		accounts, levels, nodes = append(accounts, n.account), append(levels, n.level), append(nodes, n.node)
 	}
 	rows, _ := tx.Query(ctx, `
-		select t.account_id, t.level, t.node, t.row_count, t.cash, t.fine
+		select t.account_id, t.level, t.node, t.row_count, t.cash, t.fine, t.loss
 		from unnest($1::bigint[], $2::smallint[], $3::bigint[]) n (account_id, level, node)
 		join total t using (account_id, level, node)`, accounts, levels, nodes)
 	var (
 		n node
 		a amount
 	)
-	_, err := pgx.ForEachRow(rows, []any{&n.account, &n.level, &n.node, &a.rows, &a.cash, &a.fine}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&n.account, &n.level, &n.node, &a.rows, &a.cash, &a.fine, &a.loss}, func() error {
 		a.batch = s.batches
 		*s.totals[n] = a
 		return nil

@@ -167,7 +167,7 @@ func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error
 	if err != nil {
 		return err
 	}
-	if err := e.Views.Reader.From(e.Tables...).Await(ctx, &readmodels.At{Min: head, Wait: foldTimeout}); err != nil {
+	if err := e.Views.Reader.From(&readmodels.At{Min: head, Wait: foldTimeout}, e.Tables...).Await(ctx); err != nil {
 		return fmt.Errorf("wait for the tables: %w", err)
 	}
 	denied, err := e.Remains.Scrub(ctx)

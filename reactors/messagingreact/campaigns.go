@@ -152,7 +152,7 @@ func (d *Dispatcher) giveUp(ctx context.Context, c messagingview.DueCampaign, no
 	if c.Status == campaign.StatusFailed { // unsent messages stay open until a person cancels the campaign
 		due = time.Time{}
 	}
-	left, err := d.Views.CampaignWork(ctx, nil, c.Workspace, c.ID, 0, due, d.unheard(now), chunkSize)
+	left, err := d.Views.CampaignWork(ctx, nil, c.Workspace, c.ID, messagingview.Due{Now: due, Unheard: d.unheard(now), Limit: chunkSize})
 	for _, m := range left {
 		_, failed := commands.Handle(ctx, d.Commands, as(strconv.FormatInt(c.ID, 10), c.Workspace), message.Kind, strconv.FormatInt(m.ID, 10),
 			message.Resend{Contact: m.Contact, Unwanted: true})

@@ -247,7 +247,8 @@ func (s *sending) work(ctx context.Context, after int64) ([]messagingview.Recipi
 		return nil, nil
 	}
 	read := func(at *readmodels.At) ([]messagingview.Recipient, error) {
-		return s.Views.CampaignWork(ctx, at, s.req.Workspace, s.number, after, now, s.unheard(now), limit)
+		return s.Views.CampaignWork(ctx, at, s.req.Workspace, s.number,
+			messagingview.Due{Now: now, Unheard: s.unheard(now), After: after, Limit: limit})
 	}
 	work, err := read(nil)
 	if err == nil && len(work) == 0 {

@@ -31,7 +31,7 @@ type APIKey struct {
 
 // APIKeys lists a workspace's keys, oldest first, revoked ones included.
 func (v *Views) APIKeys(ctx context.Context, at *readmodels.At, workspace uuid.UUID) ([]APIKey, error) {
-	return readmodels.Rows(ctx, v.Reader.From("api_keys"), at, pgx.RowToStructByName[APIKey], `
+	return readmodels.Rows(ctx, v.Reader.From(at, "api_keys"), pgx.RowToStructByName[APIKey], `
 		select id, workspace_id, name, permissions, created_by, expires_at, created_at, revoked_at from api_keys.api_key
 		where workspace_id = $1 order by created_at, id`, workspace)
 }

@@ -18,7 +18,7 @@ type Ended struct {
 // Ended returns the subjects that have ended by now and whose values can still be read. The vault itself says whether they can, so
 // that nothing else has to note which ones were forgotten.
 func (v *Views) Ended(ctx context.Context, at *readmodels.At, now time.Time) ([]Ended, error) {
-	return readmodels.Rows(ctx, v.Reader.From("endings"), at, pgx.RowToStructByPos[Ended], `
+	return readmodels.Rows(ctx, v.Reader.From(at, "endings"), pgx.RowToStructByPos[Ended], `
 		select e.subject, e.listed from endings.ending e
 		where e.due <= $1 and exists (select from vault.key k where k.subject = e.subject and k.destroyed_at is null)
 		order by e.subject`, now)

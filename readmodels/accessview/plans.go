@@ -20,7 +20,7 @@ type Plan struct {
 
 // Plan returns what a workspace pays for.
 func (v *Views) Plan(ctx context.Context, at *readmodels.At, workspace uuid.UUID) (p Plan, err error) {
-	rows, err := readmodels.Rows(ctx, v.Reader.From("plans"), at, pgx.RowToStructByPos[Plan],
+	rows, err := readmodels.Rows(ctx, v.Reader.From(at, "plans"), pgx.RowToStructByPos[Plan],
 		`select name, status, updated_at from plans.plan where workspace_id = $1`, workspace)
 	if len(rows) > 0 {
 		p = rows[0]

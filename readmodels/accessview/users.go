@@ -38,19 +38,19 @@ const userColumns = `
 
 // User reads an account, or answers [user.ErrNotFound]; an erased one is not there.
 func (v *Views) User(ctx context.Context, at *readmodels.At, id uuid.UUID) (User, error) {
-	return readmodels.Row(ctx, v.Reader.From("users", "workspaces"), at, user.ErrNotFound, pgx.RowToStructByPos[User],
+	return readmodels.Row(ctx, v.Reader.From(at, "users", "workspaces"), user.ErrNotFound, pgx.RowToStructByPos[User],
 		`select `+userColumns+` where a.id = $1 and a.erased_at is null`, id)
 }
 
 // Users lists the accounts of the deployment, oldest first. It is for an operator.
 func (v *Views) Users(ctx context.Context, at *readmodels.At) ([]User, error) {
-	return readmodels.Rows(ctx, v.Reader.From("users", "workspaces"), at, pgx.RowToStructByPos[User],
+	return readmodels.Rows(ctx, v.Reader.From(at, "users", "workspaces"), pgx.RowToStructByPos[User],
 		`select `+userColumns+` where a.erased_at is null order by a.created_at, a.id`)
 }
 
 // DueForErasure returns who asked to be deleted, and when they are to be.
 func (v *Views) DueForErasure(ctx context.Context, at *readmodels.At, now time.Time) ([]uuid.UUID, error) {
-	return readmodels.Rows(ctx, v.Reader.From("users"), at, pgx.RowTo[uuid.UUID],
+	return readmodels.Rows(ctx, v.Reader.From(at, "users"), pgx.RowTo[uuid.UUID],
 		`select a.id from users.account a where a.erased_at is null and a.delete_after <= $1 order by a.delete_after`, now)
 }
 
@@ -65,13 +65,13 @@ type Membership struct {
 
 // WorkspacesOf returns the ids of the workspaces that a user belongs to, the oldest membership first.
 func (v *Views) WorkspacesOf(ctx context.Context, at *readmodels.At, id uuid.UUID) ([]uuid.UUID, error) {
-	return readmodels.Rows(ctx, v.Reader.From("workspaces"), at, pgx.RowTo[uuid.UUID], `
+	return readmodels.Rows(ctx, v.Reader.From(at, "workspaces"), pgx.RowTo[uuid.UUID], `
 		select m.workspace_id from workspaces.member m where m.user_id = $1 order by m.joined_at, m.workspace_id`, id)
 }
 
 // Memberships lists the workspaces that a user belongs to, the oldest membership first.
 func (v *Views) Memberships(ctx context.Context, at *readmodels.At, id uuid.UUID) ([]Membership, error) {
-	return readmodels.Rows(ctx, v.Reader.From("companies", "users", "workspaces"), at, pgx.RowToStructByPos[Membership], `
+	return readmodels.Rows(ctx, v.Reader.From(at, "companies", "users", "workspaces"), pgx.RowToStructByPos[Membership], `
 		select m.workspace_id, coalesce(
 				(select c.name from companies.company c where c.workspace_id = m.workspace_id order by c.created_at, c.id limit 1),
 				nullif(concat_ws(' ', o.first_name, o.last_name), '')), coalesce(o.id = m.user_id, false), m.permissions, m.joined_at
@@ -92,7 +92,7 @@ type Member struct {
 
 // Members lists a workspace's members, who joined first first.
 func (v *Views) Members(ctx context.Context, at *readmodels.At, workspace uuid.UUID) ([]Member, error) {
-	return readmodels.Rows(ctx, v.Reader.From("users", "workspaces"), at, pgx.RowToStructByPos[Member], `
+	return readmodels.Rows(ctx, v.Reader.From(at, "users", "workspaces"), pgx.RowToStructByPos[Member], `
 		select m.user_id, a.email, a.first_name, a.last_name, m.permissions, m.joined_at, m.revision
 		from workspaces.member m left join users.account a on a.id = m.user_id
 		where m.workspace_id = $1 order by m.joined_at, m.user_id`, workspace)

@@ -14,7 +14,7 @@ import (
 // InvitationsTo returns all invitations, of whatever time and workspace, that were sent to an address with
 // one of these keyed hashes.
 func (v *Views) InvitationsTo(ctx context.Context, at *readmodels.At, emailKeys []string) ([]uuid.UUID, error) {
-	return readmodels.Rows(ctx, v.Reader.From("workspaces"), at, pgx.RowTo[uuid.UUID],
+	return readmodels.Rows(ctx, v.Reader.From(at, "workspaces"), pgx.RowTo[uuid.UUID],
 		`select i.id from workspaces.invitation i where i.email_key = any($1) order by i.id`, emailKeys)
 }
 
@@ -47,5 +47,5 @@ func (v *Views) AllWorkspaces(ctx context.Context, at *readmodels.At, page readm
 			left join users.account o on o.workspace_id = w.id and o.erased_at is null) found
 		where strpos(lower(concat_ws(' ', name, owner_name, owner_email, id)),
 			lower(@words)) > 0`, Args: pgx.NamedArgs{"words": strings.TrimSpace(words)},
-	}.Page(ctx, v.Reader.From("api_keys", "companies", "users", "workspaces"), at, page)
+	}.Page(ctx, v.Reader.From(at, "api_keys", "companies", "users", "workspaces"), page)
 }

@@ -43,7 +43,7 @@ func (s Statement) Write(w io.Writer) error {
 // checkpoint lacks an event of the account that was in the log when the read began.
 func (p *Proofs) Statement(ctx context.Context, at *readmodels.At, workspace uuid.UUID, account int64) (s Statement, err error) {
 	names := []string{tlog.AccountEntry(account), tlog.CommonEntry(workspace.String())}
-	changed, err := readmodels.Rows(ctx, p.Tree.Reader.From("audit"), at, pgx.RowTo[int64],
+	changed, err := readmodels.Rows(ctx, p.Tree.Reader.From(at, "audit"), pgx.RowTo[int64],
 		`select changed from audit.entry where entry = any($1)`, names)
 	if err != nil {
 		return s, err
@@ -75,7 +75,7 @@ func (p *Proofs) Statement(ctx context.Context, at *readmodels.At, workspace uui
 // selects the streams of the events. It returns [ErrNotAsHashed] if the events differ from the checkpoint.
 func (p *Proofs) entryEvents(ctx context.Context, name string, c tlog.Checkpoint, entry *tlog.StatementEntry, sql string, of any) (
 	[]event.Stored, error) {
-	events, err := readmodels.Rows(ctx, p.Tree.Reader.From("books"), new(readmodels.At).Past(c.Position), pgx.RowToStructByPos[event.Stored], `
+	events, err := readmodels.Rows(ctx, p.Tree.Reader.From(new(readmodels.At).Past(c.Position), "books"), pgx.RowToStructByPos[event.Stored], `
 		select e.position, e.stream, e.revision, e.id, e.type, e.data::text, e.meta::text, e.recorded_at
 		from (`+sql+`) s (stream) join log.event e on e.stream = s.stream where e.position <= $1 order by e.position`, int64(c.Position), of)
 	if err != nil {

@@ -143,7 +143,7 @@ type move struct {
 func (v *Trails) Begin(ctx context.Context, at *readmodels.At, from, to *time.Time) (after, upTo event.Position, err error) {
 	type span struct{ After, UpTo int64 }
 	seen := at.After(0)
-	s, err := readmodels.Row(ctx, v.Reader.From("books", "orders"), seen, errNoSpan, pgx.RowToStructByPos[span], `
+	s, err := readmodels.Row(ctx, v.Reader.From(seen, "books", "orders"), errNoSpan, pgx.RowToStructByPos[span], `
 		select case when $1::timestamptz is null then 0 else log.position_at($1::timestamptz - interval '1 microsecond') end,
 			case when $2::timestamptz is null then log.head() else log.position_at($2::timestamptz) end`, from, to)
 	complete, _ := seen.Position()
@@ -240,7 +240,7 @@ func (v *Trails) events(ctx context.Context, at *readmodels.At, f TrailFilter, a
 	if f.Workspace != nil {
 		args["workspace"] = f.Workspace.String()
 	}
-	found, err := readmodels.Rows(ctx, v.Reader.From("books", "orders"), at, toLogged, `select `+position+`, coalesce(e.stream, ''),
+	found, err := readmodels.Rows(ctx, v.Reader.From(at, "books", "orders"), toLogged, `select `+position+`, coalesce(e.stream, ''),
 		coalesce(e.recorded_at, 'epoch'), coalesce(e.meta::text, '{}'), coalesce(e.data::text, '') from `+looked+` order by 1`, args)
 	if err != nil {
 		return nil, 0, err
@@ -321,7 +321,7 @@ var errUnknown = fault.New(fault.NotFound, "Account not found")
 
 // Account returns [fault.NotFound] if the workspace never had such an account; a nil workspace means any.
 func (v *Trails) Account(ctx context.Context, at *readmodels.At, workspace *uuid.UUID, account int64) error {
-	_, err := readmodels.Row(ctx, v.Reader.From("books"), at, errUnknown, pgx.RowTo[int64], `
+	_, err := readmodels.Row(ctx, v.Reader.From(at, "books"), errUnknown, pgx.RowTo[int64], `
 		select a.id from books.account a where a.id = $1 and ($2::uuid is null or a.workspace_id = $2)`, account, workspace)
 	return err
 }

@@ -124,7 +124,7 @@ func (v *Trails) versions(ctx context.Context, at *readmodels.At, events []logge
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	found, err := readmodels.Rows(ctx, v.Reader.From("books"), at, toVersioned, versionsSQL, positions, rows)
+	found, err := readmodels.Rows(ctx, v.Reader.From(at, "books"), toVersioned, versionsSQL, positions, rows)
 	all := make(map[place]versioned, len(found))
 	for _, one := range found {
 		all[one.place] = one
@@ -321,7 +321,7 @@ func (v *Trails) accounts(ctx context.Context, at *readmodels.At, events []logge
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	found, err := readmodels.Rows(ctx, v.Reader.From("books"), at, pgx.RowToStructByPos[renamed], `
+	found, err := readmodels.Rows(ctx, v.Reader.From(at, "books"), pgx.RowToStructByPos[renamed], `
 		select w.position, a.id, a.ledger, a.workspace_id, was.name, n.name, was.type, n.type, a.deleted_position = w.position,
 			coalesce(o.recorded_at, 'epoch')
 		from unnest($1::bigint[], $2::bigint[]) w (position, id)

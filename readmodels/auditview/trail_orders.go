@@ -59,7 +59,7 @@ func (v *Trails) records(ctx context.Context, at *readmodels.At, events []logged
 	if positions == nil {
 		return nil, nil
 	}
-	found, err := readmodels.Rows(ctx, v.Reader.From("books", "orders"), at, pgx.RowToStructByPos[recorded], `
+	found, err := readmodels.Rows(ctx, v.Reader.From(at, "books", "orders"), pgx.RowToStructByPos[recorded], `
 		select r.position, r.kind, r.id, r.workspace_id, r.client_id, n.name, r.state, b.state
 		from orders.record_version r
 		join lateral (

@@ -24,7 +24,7 @@ func (t *Tree) ReadTiles(ctx context.Context, ids []tlog.TileID) (tiles [][]byte
 	for i, id := range ids {
 		levels[i], indexes[i] = int64(id.Level), int64(id.Index)
 	}
-	return readmodels.Rows(ctx, t.Reader.From("audit"), new(readmodels.At).Past(0), pgx.RowTo[[]byte], `
+	return readmodels.Rows(ctx, t.Reader.From(new(readmodels.At).Past(0), "audit"), pgx.RowTo[[]byte], `
 		select coalesce(t.hashes, '') from unnest($1::bigint[], $2::bigint[]) with ordinality asked (level, index, nth)
 		left join audit.tile t on t.level = asked.level and t.index = asked.index order by nth`, levels, indexes)
 }
@@ -42,7 +42,7 @@ func (t *Tree) Size(ctx context.Context) (size uint64, err error) {
 // It reads both in one snapshot.
 func (t *Tree) Entries(ctx context.Context, after event.Position) (size uint64, entries map[string]tlog.Compact, err error) {
 	entries = map[string]tlog.Compact{}
-	_, err = readmodels.Rows(ctx, t.Reader.From("audit"), new(readmodels.At).Past(0), func(row pgx.CollectableRow) (none struct{}, err error) {
+	_, err = readmodels.Rows(ctx, t.Reader.From(new(readmodels.At).Past(0), "audit"), func(row pgx.CollectableRow) (none struct{}, err error) {
 		var total int64
 		var name *string
 		var leaves *int64
@@ -110,7 +110,7 @@ func (t *Tree) Index(ctx context.Context, at event.Position) (index uint64, foun
 // At returns the tree over the events up to a position. It waits until the tree has them.
 func (t *Tree) At(ctx context.Context, at event.Position) (tlog.Tree, error) {
 	index, err := readmodels.Complete(func(seen *readmodels.At) (int64, error) {
-		return readmodels.Row(ctx, t.Reader.From("audit"), seen.After(at), nil, pgx.RowTo[int64],
+		return readmodels.Row(ctx, t.Reader.From(seen.After(at), "audit"), nil, pgx.RowTo[int64],
 			`select coalesce((select index from audit.leaf where position = $1), $1 - 1)`, int64(at))
 	})
 	if err != nil {
@@ -120,5 +120,5 @@ func (t *Tree) At(ctx context.Context, at event.Position) (tlog.Tree, error) {
 }
 
 func (t *Tree) number(ctx context.Context, sql string, args ...any) (int64, error) {
-	return readmodels.Row(ctx, t.Reader.From("audit"), new(readmodels.At).Past(0), nil, pgx.RowTo[int64], sql, args...)
+	return readmodels.Row(ctx, t.Reader.From(new(readmodels.At).Past(0), "audit"), nil, pgx.RowTo[int64], sql, args...)
 }

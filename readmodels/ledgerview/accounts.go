@@ -46,8 +46,8 @@ func (v *Views) AccountsNamed(
 		values["day"] = int64(*as.Of)
 	}
 	sql := `
-		select a.ledger, a.id, a.name, a.type, coalesce(a.metal, ''), coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text, a.revision,
-			p.contact_id
+		select a.ledger, a.id, a.name, a.type, coalesce(a.metal, ''), coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text, coalesce(b.loss, 0)::text,
+			a.revision, p.contact_id
 		from (
 			select a.ledger, a.id, ` + s.name + ` as name, ` + s.folded + ` as folded, ` + s.kind + ` as type, ` + s.metal + ` as metal,
 				` + s.revision + ` as revision
@@ -56,5 +56,5 @@ func (v *Views) AccountsNamed(
 			a.id`
 	return readmodels.List[NamedAccount]{
 		As: pgx.RowToStructByPos[NamedAccount], SQL: sql, Count: count, Args: values,
-	}.Page(ctx, v.Reader.From("books", "confirmations"), as.reading(at), page)
+	}.Page(ctx, v.Reader.From(as.reading(at), "books", "confirmations"), page)
 }

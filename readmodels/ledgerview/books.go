@@ -47,6 +47,7 @@ type Account struct {
 	Metal    string // "": the metal of the workspace
 	Cash     unit.Sum
 	Fine     unit.Sum
+	Loss     unit.Sum // of Fine, what was lost in work
 	Revision int64
 }
 
@@ -108,10 +109,10 @@ var now = sources{
 	kind:     `a.type`,
 	metal:    `a.metal`,
 	revision: `a.revision`,
-	whole:    `select t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = 0`,
+	whole:    `select t.row_count, t.cash, t.fine, t.loss from books.total t where t.account_id = a.id and t.level = 0`,
 	current:  `v.to_position = 9223372036854775807`,
 	nodes: func(level int, condition string) string {
-		return fmt.Sprintf(`select t.node, t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = %d and %s`,
+		return fmt.Sprintf(`select t.node, t.row_count, t.cash, t.fine, t.loss from books.total t where t.account_id = a.id and t.level = %d and %s`,
 			level, condition)
 	},
 }
@@ -123,12 +124,14 @@ var then = sources{
 	kind:     calledThen(`type`),
 	metal:    calledThen(`metal`),
 	revision: calledThen(`revision`),
-	whole: `select p.account_rows as row_count, p.account_cash as cash, p.account_fine as fine from books.posting p
+	whole: `select p.account_rows as row_count, p.account_cash as cash, p.account_fine as fine, p.account_loss as loss
+		from books.posting p
 		where p.account_id = a.id and p.position <= @known order by p.position desc, p.nth desc limit 1`,
 	current: `v.from_position <= @known and v.to_position > @known`,
 	nodes: func(level int, condition string) string {
-		return fmt.Sprintf(`select t.node, q.row_count, q.cash, q.fine from books.total t cross join lateral (
-				select %[1]s_rows as row_count, %[1]s_cash as cash, %[1]s_fine as fine from books.posting q
+		return fmt.Sprintf(`select t.node, q.row_count, q.cash, q.fine, q.loss from books.total t cross join lateral (
+				select %[1]s_rows as row_count, %[1]s_cash as cash, %[1]s_fine as fine, %[1]s_loss as loss
+				from books.posting q
 				where q.account_id = a.id and q.%[1]s = t.node and q.position <= @known
 				order by q.position desc, q.nth desc limit 1) q
 			where t.account_id = a.id and t.level = %[2]d and %[3]s`, map[int]string{1: "period", 2: "day"}[level], level, condition)
@@ -143,7 +146,8 @@ func calledThen(column string) string {
 
 // before returns the SQL of account a's balance before a day.
 func (s sources) before(day string) string {
-	return `select coalesce(sum(row_count), 0) as row_count, coalesce(sum(cash), 0) as cash, coalesce(sum(fine), 0) as fine from (` +
+	return `select coalesce(sum(row_count), 0) as row_count, coalesce(sum(cash), 0) as cash, coalesce(sum(fine), 0) as fine, coalesce(sum(loss), 0) as loss
+		from (` +
 		s.nodes(1, `t.node < `+day+` >> 6`) + ` union all ` +
 		s.nodes(2, `t.node >= ((`+day+` >> 6) << 6) and t.node < `+day) + `) n`
 }
@@ -173,13 +177,13 @@ func (a As) reading(at *readmodels.At) *readmodels.At {
 // Accounts returns the workspace's accounts of a ledger with their balances. kind selects one type; nil: all.
 func (v *Views) Accounts(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, kind *int, as As) ([]Account, error) {
 	sql, args := as.accounts(workspace, l.Name, nil, kind)
-	return readmodels.Rows(ctx, v.Reader.From("books"), as.reading(at), pgx.RowToStructByPos[Account], sql+` order by a.id`, args)
+	return readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), pgx.RowToStructByPos[Account], sql+` order by a.id`, args)
 }
 
 // Account returns one account, or the ledger's NoAccount.
 func (v *Views) Account(ctx context.Context, at *readmodels.At, of AccountKey, as As) (Account, error) {
 	sql, args := as.accounts(of.Workspace, of.Ledger.Name, &of.ID, nil)
-	return readmodels.Row(ctx, v.Reader.From("books"), as.reading(at), of.Ledger.NoAccount, pgx.RowToStructByPos[Account], sql, args)
+	return readmodels.Row(ctx, v.Reader.From(as.reading(at), "books"), of.Ledger.NoAccount, pgx.RowToStructByPos[Account], sql, args)
 }
 
 func (a As) accounts(workspace uuid.UUID, ledger string, account *int64, kind *int) (string, pgx.NamedArgs) {
@@ -191,7 +195,7 @@ func (a As) accounts(workspace uuid.UUID, ledger string, account *int64, kind *i
 		values["day"] = int64(*a.Of)
 	}
 	sql := `select a.id, ` + s.name + ` as name, ` + s.kind + ` as type, coalesce(` + s.metal + `, '') as metal,
-			coalesce(b.cash, 0)::text as cash, coalesce(b.fine, 0)::text as fine, ` + s.revision + ` as revision
+			coalesce(b.cash, 0)::text as cash, coalesce(b.fine, 0)::text as fine, coalesce(b.loss, 0)::text as loss, ` + s.revision + ` as revision
 		from books.account a left join lateral (` + amounts + `) b on true
 		where a.workspace_id = @workspace and ` + s.account
 	if ledger != "" {
@@ -248,7 +252,7 @@ func (v *Views) EachRow(ctx context.Context, at *readmodels.At, of AccountKey, s
 		balance = balance.Plus(book.Effect{Cash: unit.Money(*money), Fine: unit.Grams(*metal)})
 		return Row{Row: s.Row(of.ID), ID: *id, Cash: balance.Cash, Fine: balance.Fine, Revision: *revision}, nil
 	}
-	err = readmodels.Each(ctx, v.Reader.From("books"), sel.reading(at), scan, func(r Row) error {
+	err = readmodels.Each(ctx, v.Reader.From(sel.reading(at), "books"), scan, func(r Row) error {
 		missing = nil
 		if r.ID == 0 {
 			return nil
@@ -267,7 +271,7 @@ const passedRows = 64
 
 // searched reports whether the totals are searched for the page's first row.
 func (sel Selection) searched() bool {
-	return sel.From != nil || (sel.Page-1)*sel.PageSize > passedRows
+	return (sel.Page-1)*sel.PageSize > passedRows
 }
 
 // pageSQL returns SQL that finds the page's first row by its rank: it descends from periods to days to parts of days and
@@ -278,14 +282,17 @@ func (sel Selection) searched() bool {
 func (sel Selection) pageSQL() string {
 	s := sel.sources()
 	whole := `select coalesce((select t.row_count from (` + s.whole + `) t), 0) as row_count`
-	low, high, last := `select 0 as row_count`, whole, ``
+	low, high, last := `select 0 as row_count, 0::numeric as cash, 0::numeric as fine`, whole, ``
 	if sel.From != nil {
 		low = s.before(`@low::bigint`)
 	}
 	if sel.To != nil || sel.Of != nil {
 		high, last = s.before(`(@high::bigint + 1)`), `and v.date <= `+day0+` + least(@high::bigint, 400000)::int`
 	}
-	start, first := `select 0::bigint as rank, 0::numeric as cash, 0::numeric as fine`, ``
+	start, first := `select a.low as rank, a.cash, a.fine`, ``
+	if sel.From != nil {
+		first = `and v.date >= ` + day0 + ` + @low::int`
+	}
 	if sel.searched() {
 		start, first = s.searchSQL(sel.KnownAt == nil), `and (v.date, v.row_id) >= (`+day0+` + start.day::int, start.first_id)`
 	}
@@ -299,7 +306,8 @@ func (sel Selection) pageSQL() string {
 		((page.in_cash - page.out_cash) * 100)::bigint, ((page.in_fine - page.out_fine) * 1000)::bigint, page.revision,
 		` + RowColumns("page") + `
 	from (
-		select a.id, low.row_count::bigint + @skip::bigint as rank, low.row_count::bigint as low, high.row_count::bigint as high
+		select a.id, low.row_count::bigint + @skip::bigint as rank, low.row_count::bigint as low, low.cash, low.fine,
+			high.row_count::bigint as high
 		from books.account a, lateral (` + low + `) low, lateral (` + high + `) high
 		where a.id = @account and a.workspace_id = @workspace and a.ledger = @ledger and ` + s.account + `
 		offset 0

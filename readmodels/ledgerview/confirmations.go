@@ -20,7 +20,7 @@ import (
 func (v *Views) Candidates(ctx context.Context, workspace uuid.UUID, kind string, accounts []int64, day unit.Date) (
 	[]confirmation.Candidate, event.Position, error) {
 	found, position, err := readmodels.CompleteAsOf(func(at *readmodels.At) ([]confirmation.Candidate, error) {
-		return readmodels.Rows(ctx, v.Reader.From("books", "confirmations", "messaging_contacts"), at,
+		return readmodels.Rows(ctx, v.Reader.From(at, "books", "confirmations", "messaging_contacts"),
 			func(row pgx.CollectableRow) (c confirmation.Candidate, err error) {
 				err = row.Scan(&c.Ledger, &c.Account, &c.Name, &c.Closed, &c.Contact, &c.Erased, &c.Phone, &c.OptIn)
 				return c, err
@@ -52,7 +52,7 @@ func (v *Views) Candidates(ctx context.Context, workspace uuid.UUID, kind string
 func (v *Views) Asked(ctx context.Context, workspace uuid.UUID, message int64) (a confirmation.Asked, found bool, err error) {
 	none := errors.New("none")
 	a, err = readmodels.Complete(func(at *readmodels.At) (confirmation.Asked, error) {
-		return readmodels.Row(ctx, v.Reader.From("confirmations", "messages"), at, none, pgx.RowToStructByPos[confirmation.Asked], `
+		return readmodels.Row(ctx, v.Reader.From(at, "confirmations", "messages"), none, pgx.RowToStructByPos[confirmation.Asked], `
 			with asked as (
 				select r.confirmation_id, r.account_id, r.contact_id, c.position, m.channel_id, q.began as called, m.began
 				from messages.message m join confirmations.asked r on r.contact_id = m.contact_id and r.channel_id = m.channel_id
@@ -74,7 +74,7 @@ func (v *Views) Asked(ctx context.Context, workspace uuid.UUID, message int64) (
 
 // Unanswered returns the newest confirmation on a channel with a party that has not replied, or none.
 func (v *Views) Unanswered(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel int64) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader.From("confirmations"), at, pgx.RowTo[int64], `
+	return readmodels.Rows(ctx, v.Reader.From(at, "confirmations"), pgx.RowTo[int64], `
 		select confirmation_id from confirmations.asked
 		where workspace_id = $1 and channel_id = $2 and outcome is null and message_id is not null limit 1`, workspace, channel)
 }
@@ -186,7 +186,7 @@ func asConfirmation(row pgx.CollectableRow) (c Confirmation, err error) {
 
 // Confirmation reads a confirmation, or returns [confirmation.ErrNotFound].
 func (v *Views) Confirmation(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (Confirmation, error) {
-	return readmodels.Row(ctx, v.Reader.From(confirmationTables...), at, confirmation.ErrNotFound, asConfirmation,
+	return readmodels.Row(ctx, v.Reader.From(at, confirmationTables...), confirmation.ErrNotFound, asConfirmation,
 		confirmationSQL+` where c.id = $1 and c.workspace_id = $2`, id, workspace)
 }
 
@@ -197,7 +197,7 @@ func (v *Views) Confirmations(ctx context.Context, at *readmodels.At, workspace 
 		As: asConfirmation, SQL: confirmationSQL + ` where c.workspace_id = @workspace order by c.id desc limit @limit offset @skip`,
 		Count: `select count(*) from confirmations.confirmation c where c.workspace_id = @workspace`,
 		Args:  pgx.NamedArgs{"workspace": workspace},
-	}.Page(ctx, v.Reader.From(confirmationTables...), at, page)
+	}.Page(ctx, v.Reader.From(at, confirmationTables...), page)
 }
 
 // ConfirmationParty is a party of a confirmation.
@@ -247,13 +247,13 @@ func (v *Views) ConfirmationParties(ctx context.Context, at *readmodels.At, work
 			order by p.account_id limit @limit offset @skip`,
 		Count: `select count(*) from (` + partySQL + ` and (@status = '' or p.status = @status)) p`,
 		Args:  pgx.NamedArgs{"id": id, "workspace": workspace, "status": f.Status},
-	}.Page(ctx, v.Reader.From(confirmationTables...), at, page)
+	}.Page(ctx, v.Reader.From(at, confirmationTables...), page)
 }
 
 // ConfirmationParty reads a party of a confirmation, or returns [confirmation.ErrNoParty].
 func (v *Views) ConfirmationParty(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id, account int64) (ConfirmationParty,
 	error) {
-	return readmodels.Row(ctx, v.Reader.From(confirmationTables...), at, confirmation.ErrNoParty,
+	return readmodels.Row(ctx, v.Reader.From(at, confirmationTables...), confirmation.ErrNoParty,
 		pgx.RowToStructByPos[ConfirmationParty], partySQL+` and p.account_id = @account`,
 		pgx.NamedArgs{"id": id, "workspace": workspace, "account": account})
 }

@@ -43,7 +43,7 @@ func (v *Views) Extent(ctx context.Context, at *readmodels.At, of AccountKey, se
 			window w as (order by v.date rows unbounded preceding)
 		) d`,
 		pgx.NamedArgs{"known": sel.known(), "workspace": of.Workspace, "ledger": of.Ledger.Name, "account": of.ID, "low": low, "high": high}
-	return readmodels.Row(ctx, v.Reader.From("books"), sel.reading(at), nil, func(row pgx.CollectableRow) (e Extent, err error) {
+	return readmodels.Row(ctx, v.Reader.From(sel.reading(at), "books"), nil, func(row pgx.CollectableRow) (e Extent, err error) {
 		err = row.Scan(&e.Last, &e.CashIn, &e.CashOut, &e.FineIn, &e.FineOut, &e.Lowest.Cash, &e.Lowest.Fine, &e.Highest.Cash, &e.Highest.Fine)
 		return e, err
 	}, sql, args)

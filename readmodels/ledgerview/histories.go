@@ -42,10 +42,17 @@ func RecordChange(before, after bool) string {
 }
 
 // history returns all versions of a record, or the error missing. show converts a stored state.
-func history[S, T any](ctx context.Context, at *readmodels.At, v *Views, workspace uuid.UUID, kind string, id int64, missing error,
-	show func(S, *int64) T) ([]RecordVersion[T], error) {
+type recorded struct {
+	workspace uuid.UUID
+	kind      string // category of its stream
+	id        int64
+	missing   error // where there is none
+}
+
+// history returns all versions of a record. show makes the answer of a stored state.
+func history[S, T any](ctx context.Context, at *readmodels.At, v *Views, r recorded, show func(S, *int64) T) ([]RecordVersion[T], error) {
 	var before *T
-	versions, err := readmodels.Rows(ctx, v.Reader.From("orders"), at, func(row pgx.CollectableRow) (o RecordVersion[T], err error) {
+	versions, err := readmodels.Rows(ctx, v.Reader.From(at, "orders"), func(row pgx.CollectableRow) (o RecordVersion[T], err error) {
 		var (
 			position int64
 			text     *string
@@ -64,9 +71,9 @@ func history[S, T any](ctx context.Context, at *readmodels.At, v *Views, workspa
 		return o, err
 	}, `
 		select r.position, r.recorded_at, r.actor, coalesce(r.reason, ''), r.state, r.revision
-		from orders.record_version r where r.workspace_id = $1 and r.kind = $2 and r.id = $3 order by r.position`, workspace, kind, id)
+		from orders.record_version r where r.workspace_id = $1 and r.kind = $2 and r.id = $3 order by r.position`, r.workspace, r.kind, r.id)
 	if err == nil && len(versions) == 0 {
-		err = missing
+		err = r.missing
 	}
 	return versions, err
 }

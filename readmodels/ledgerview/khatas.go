@@ -46,7 +46,7 @@ const khatasSQL = allKhatasSQL + ` where k.workspace_id = @workspace`
 
 // Khata reads an upload of a workspace, or returns [khata.ErrNotFound].
 func (v *Views) Khata(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (Khata, error) {
-	return readmodels.Row(ctx, v.Reader.From("khatas"), at, khata.ErrNotFound, pgx.RowToStructByPos[Khata], khatasSQL+` and k.id = @id`,
+	return readmodels.Row(ctx, v.Reader.From(at, "khatas"), khata.ErrNotFound, pgx.RowToStructByPos[Khata], khatasSQL+` and k.id = @id`,
 		pgx.NamedArgs{"workspace": workspace, "id": id})
 }
 
@@ -65,7 +65,7 @@ func (v *Views) Khatas(ctx context.Context, at *readmodels.At, workspace uuid.UU
 	return readmodels.List[Khata]{
 		As: pgx.RowToStructByPos[Khata], SQL: khatasSQL + waiting, Order: `id desc`,
 		Count: readmodels.Tally(`khatas.khata`, `t`, `t.workspace_id = @workspace`+waiting), Args: pgx.NamedArgs{"workspace": workspace},
-	}.Page(ctx, v.Reader.From("khatas"), at, page)
+	}.Page(ctx, v.Reader.From(at, "khatas"), page)
 }
 
 // SubmittedRow identifies a submitted row.
@@ -78,7 +78,7 @@ type SubmittedRow struct {
 // SubmittedRows returns the submitted rows of an upload that are not deleted.
 func (v *Views) SubmittedRows(ctx context.Context, at *readmodels.At, k Khata) ([]SubmittedRow, error) {
 	const newest = int64(1<<63 - 1)
-	return readmodels.Rows(ctx, v.Reader.From("books"), at, pgx.RowToStructByPos[SubmittedRow], `
+	return readmodels.Rows(ctx, v.Reader.From(at, "books"), pgx.RowToStructByPos[SubmittedRow], `
 		select a.ledger, a.id, r.row_id from books.row_version r join books.account a on a.id = r.account_id
 		where r.row_id between $1 and $2 and r.to_position = $3 and not r.deleted and a.deleted_position = $3 and a.workspace_id = $4
 		order by r.row_id`, k.First, k.First+k.Rows-1, newest, k.Workspace)
@@ -95,7 +95,7 @@ func (o OldKhata) ID() string { return strconv.FormatInt(o.Number, 10) }
 
 // KhatasBefore returns the oldest uploads of all workspaces before a time whose files are still stored.
 func (v *Views) KhatasBefore(ctx context.Context, at *readmodels.At, before time.Time) ([]OldKhata, error) {
-	return readmodels.Rows(ctx, v.Reader.From("khatas"), at, pgx.RowToStructByPos[OldKhata],
+	return readmodels.Rows(ctx, v.Reader.From(at, "khatas"), pgx.RowToStructByPos[OldKhata],
 		`select k.workspace_id, k.id from khatas.khata k where not k.removed and k.created_at < $1 order by k.created_at limit 100`, before)
 }
 
@@ -104,7 +104,7 @@ const maxNames = 20_000
 
 // AccountNames returns the open accounts of a workspace.
 func (v *Views) AccountNames(ctx context.Context, workspace uuid.UUID) ([]khatapage.Account, error) {
-	return readmodels.Rows(ctx, v.Reader.From("books"), nil, pgx.RowToStructByPos[khatapage.Account], `
+	return readmodels.Rows(ctx, v.Reader.From(nil, "books"), pgx.RowToStructByPos[khatapage.Account], `
 		select a.ledger, a.id, a.name from books.account a
 		where a.workspace_id = $1 and a.deleted_position = $2 order by a.id limit $3`, workspace, int64(1<<63-1), maxNames)
 }

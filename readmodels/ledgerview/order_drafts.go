@@ -114,7 +114,7 @@ func decode(text *string, into any) error {
 
 // OrderDraft reads a draft of a workspace, or returns [orderdraft.ErrNotFound].
 func (v *Views) OrderDraft(ctx context.Context, at *readmodels.At, workspace uuid.UUID, zone *time.Location, id int64) (OrderDraft, error) {
-	return readmodels.Row(ctx, v.Reader.From("order_drafts"), at, orderdraft.ErrNotFound, draftIn(zone), draftsSQL+` and d.id = @id`,
+	return readmodels.Row(ctx, v.Reader.From(at, "order_drafts"), orderdraft.ErrNotFound, draftIn(zone), draftsSQL+` and d.id = @id`,
 		pgx.NamedArgs{"workspace": workspace, "id": id})
 }
 
@@ -134,12 +134,12 @@ func (v *Views) OrderDrafts(
 		l.SQL += ` and d.id in (
 			select e.draft_id from order_drafts.order_draft_entry e where e.workspace_id = @workspace and lower(e.slip_number) = lower(@slip))`
 	}
-	return l.Page(ctx, v.Reader.From("order_drafts"), at, page)
+	return l.Page(ctx, v.Reader.From(at, "order_drafts"), page)
 }
 
 // Clients returns the clients of a workspace.
 func (v *Views) Clients(ctx context.Context, workspace uuid.UUID) ([]orderdraft.Client, error) {
-	return readmodels.Rows(ctx, v.Reader.From("orders"), nil, pgx.RowToStructByPos[orderdraft.Client], `
+	return readmodels.Rows(ctx, v.Reader.From(nil, "orders"), pgx.RowToStructByPos[orderdraft.Client], `
 		select a.id, a.name from orders.account a where a.workspace_id = $1 and a.ledger = 'client' and a.deleted_position is null
 			order by a.id`, workspace)
 }
@@ -147,7 +147,7 @@ func (v *Views) Clients(ctx context.Context, workspace uuid.UUID) ([]orderdraft.
 // HighestSlip returns the greatest numeric slip number (CONTRACT.md I11) of all orders and of all drafts except one; 0
 // if there is none.
 func (v *Views) HighestSlip(ctx context.Context, workspace uuid.UUID, but int64) (int64, error) {
-	return readmodels.Row(ctx, v.Reader.From("order_drafts", "orders"), nil, orderdraft.ErrNotFound, pgx.RowTo[int64], `
+	return readmodels.Row(ctx, v.Reader.From(nil, "order_drafts", "orders"), orderdraft.ErrNotFound, pgx.RowTo[int64], `
 		select greatest(
 			(select max(case when o.slip_folded ~ '^[0-9]{1,9}$' then o.slip_folded::bigint end) from orders.client_order o
 				where o.workspace_id = $1 and not o.deleted),
@@ -168,7 +168,7 @@ type DraftReply struct {
 // DraftReplies returns replies of all workspaces for operators, newest first, and their total number. It skips the first
 // skip replies.
 func (v *Views) DraftReplies(ctx context.Context, at *readmodels.At, skip, limit int) ([]DraftReply, int64, error) {
-	replies, err := readmodels.Rows(ctx, v.Reader.From("order_drafts"), at, pgx.RowToStructByPos[DraftReply], `
+	replies, err := readmodels.Rows(ctx, v.Reader.From(at, "order_drafts"), pgx.RowToStructByPos[DraftReply], `
 		select r.draft_id, r.phone_number, r.text, r.status, r.at, count(*) over () from order_drafts.order_draft_reply r
 		where r.at is not null order by r.at desc, r.draft_id desc limit $1 offset $2`, int64(limit), int64(skip))
 	if err != nil || len(replies) == 0 {
@@ -179,6 +179,6 @@ func (v *Views) DraftReplies(ctx context.Context, at *readmodels.At, skip, limit
 
 // HasSender reports whether a sender has written to any workspace. The sender is a keyed hash.
 func (v *Views) HasSender(ctx context.Context, at *readmodels.At, sender string) (bool, error) {
-	return readmodels.Row(ctx, v.Reader.From("order_drafts"), at, nil, pgx.RowTo[bool],
+	return readmodels.Row(ctx, v.Reader.From(at, "order_drafts"), nil, pgx.RowTo[bool],
 		`select exists (select from order_drafts.order_draft_reply r where r.sender = $1)`, sender)
 }

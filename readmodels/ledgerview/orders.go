@@ -64,7 +64,7 @@ func toOrder(row pgx.CollectableRow) (o ClientOrder, err error) {
 
 // Order reads an order of a workspace, or returns [order.ErrNotFound].
 func (v *Views) Order(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (ClientOrder, error) {
-	return readmodels.Row(ctx, v.Reader.From("orders"), at, order.ErrNotFound, toOrder, ordersSQL+` and o.workspace_id = $1 and o.id = $2`,
+	return readmodels.Row(ctx, v.Reader.From(at, "orders"), order.ErrNotFound, toOrder, ordersSQL+` and o.workspace_id = $1 and o.id = $2`,
 		workspace, id)
 }
 
@@ -87,13 +87,13 @@ func (f OrderFilter) list(workspace uuid.UUID) readmodels.List[ClientOrder] {
 // Orders lists a page of a workspace's orders, by id.
 func (v *Views) Orders(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f OrderFilter) ([]ClientOrder,
 	int64, error) {
-	return f.list(workspace).Page(ctx, v.Reader.From("orders"), at, page)
+	return f.list(workspace).Page(ctx, v.Reader.From(at, "orders"), page)
 }
 
 // EachOrder is [Views.Orders] for more orders than fit in memory: it calls take for each. A page of size 0 is all orders.
 func (v *Views) EachOrder(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f OrderFilter,
 	take func(ClientOrder) error) error {
-	_, err := f.list(workspace).Each(ctx, v.Reader.From("orders"), at, page, take)
+	_, err := f.list(workspace).Each(ctx, v.Reader.From(at, "orders"), page, take)
 	return err
 }
 
@@ -101,14 +101,14 @@ func (v *Views) EachOrder(ctx context.Context, at *readmodels.At, workspace uuid
 // in a draft. Converted drafts are deleted from their table.
 func (v *Views) OrdersOfSender(ctx context.Context, at *readmodels.At, workspace uuid.UUID, sender string) ([]ClientOrder, error) {
 	const most = 10
-	return readmodels.Rows(ctx, v.Reader.From("order_drafts", "orders"), at, toOrder, ordersSQL+`
+	return readmodels.Rows(ctx, v.Reader.From(at, "order_drafts", "orders"), toOrder, ordersSQL+`
 		and o.workspace_id = $1 and o.draft_id in (select draft_id from order_drafts.order_draft_reply where workspace_id = $1 and sender = `+
 		`$2) order by o.id desc limit $3`, workspace, sender, most)
 }
 
 // ClientName returns the name of a client of a workspace, or the clients' NoAccount.
 func (v *Views) ClientName(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (string, error) {
-	return readmodels.Row(ctx, v.Reader.From("orders"), at, client.Ledger.NoAccount, pgx.RowTo[string], `
+	return readmodels.Row(ctx, v.Reader.From(at, "orders"), client.Ledger.NoAccount, pgx.RowTo[string], `
 		select a.name from orders.account a where a.workspace_id = $1 and a.id = $2 and a.ledger = 'client'
 			and a.deleted_position is null`, workspace, id)
 }
@@ -118,7 +118,7 @@ func (v *Views) ClientName(ctx context.Context, at *readmodels.At, workspace uui
 func (v *Views) OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip string, holder int64, date unit.Date, days int) (int64,
 	error) {
 	errNone := errors.New("no such order")
-	id, err := readmodels.Row(ctx, v.Reader.From("orders"), nil, errNone, pgx.RowTo[int64], `
+	id, err := readmodels.Row(ctx, v.Reader.From(nil, "orders"), errNone, pgx.RowTo[int64], `
 		select o.id from orders.client_order o
 		where o.workspace_id = $1 and not o.deleted and o.slip_folded = $2 and o.client_id <> $3
 			and o.date between `+day0+` + $4::int - $5::int and `+day0+` + $4::int + $5::int
@@ -131,7 +131,8 @@ func (v *Views) OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip str
 
 // OrderHistory returns all versions of an order, oldest first, even of a deleted one, or [order.ErrNotFound].
 func (v *Views) OrderHistory(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) ([]RecordVersion[ClientOrder], error) {
-	return history(ctx, at, v, workspace, order.Kind.Category(), id, order.ErrNotFound, func(o order.Order, revision *int64) ClientOrder {
+	r := recorded{workspace, order.Kind.Category(), id, order.ErrNotFound}
+	return history(ctx, at, v, r, func(o order.Order, revision *int64) ClientOrder {
 		return ClientOrder{ID: id, Order: o, Revision: revision}
 	})
 }

@@ -59,7 +59,7 @@ const periodsSQL = `
 
 // Periods returns the seals of a workspace, the newest first.
 func (v *Views) Periods(ctx context.Context, at *readmodels.At, workspace uuid.UUID, as As) ([]Period, error) {
-	return readmodels.Rows(ctx, v.Reader.From("periods"), as.reading(at), toPeriod, periodsSQL+` order by p.position desc`,
+	return readmodels.Rows(ctx, v.Reader.From(as.reading(at), "periods"), toPeriod, periodsSQL+` order by p.position desc`,
 		as.seals(workspace))
 }
 
@@ -67,7 +67,7 @@ func (v *Views) Periods(ctx context.Context, at *readmodels.At, workspace uuid.U
 func (v *Views) Period(ctx context.Context, at *readmodels.At, workspace uuid.UUID, through unit.Date, as As) (Period, error) {
 	args := as.seals(workspace)
 	args["through"] = int64(through)
-	return readmodels.Row(ctx, v.Reader.From("periods"), as.reading(at), period.ErrNotFound, toPeriod,
+	return readmodels.Row(ctx, v.Reader.From(as.reading(at), "periods"), period.ErrNotFound, toPeriod,
 		periodsSQL+` and p.through = `+day0+` + @through::int order by p.position desc limit 1`, args)
 }
 
@@ -104,7 +104,7 @@ func (v *Views) ClosingBalances(ctx context.Context, at *readmodels.At, workspac
 	return readmodels.List[ClosingBalance]{
 		As: pgx.RowToStructByPos[ClosingBalance], SQL: sql, Order: `id`, Args: args,
 		Count: `select count(*) from books.account a where a.workspace_id = @workspace and ` + as.sources().account,
-	}.Page(ctx, v.Reader.From("books"), as.reading(at), page)
+	}.Page(ctx, v.Reader.From(as.reading(at), "books"), page)
 }
 
 // errTooLarge refuses a balance with more digits than the digest allows.
@@ -115,7 +115,7 @@ var errTooLarge = fault.New(fault.Conflict, "An account has a balance of more th
 func (v *Views) Closing(ctx context.Context, workspace uuid.UUID, day unit.Date) ([]closing.Balance, event.Position, error) {
 	return readmodels.CompleteAsOf(func(at *readmodels.At) ([]closing.Balance, error) {
 		sql, args := As{}.closings(workspace, day)
-		return readmodels.Rows(ctx, v.Reader.From("books"), at, func(row pgx.CollectableRow) (b closing.Balance, err error) {
+		return readmodels.Rows(ctx, v.Reader.From(at, "books"), func(row pgx.CollectableRow) (b closing.Balance, err error) {
 			c, err := pgx.RowToStructByPos[ClosingBalance](row)
 			cash, fine := c.Cash.Shift(unit.MoneyPlaces).BigInt(), c.Fine.Shift(unit.GramsPlaces).BigInt()
 			if err == nil && !(cash.IsInt64() && fine.IsInt64()) {
@@ -131,7 +131,7 @@ func (v *Views) Closing(ctx context.Context, workspace uuid.UUID, day unit.Date)
 // a date is included if it was created before end.
 func (v *Views) WaitingDrafts(ctx context.Context, workspace uuid.UUID, through unit.Date, end time.Time, limit int) ([]int64, error) {
 	return readmodels.Complete(func(at *readmodels.At) ([]int64, error) {
-		return readmodels.Rows(ctx, v.Reader.From("order_drafts"), at, pgx.RowTo[int64], `
+		return readmodels.Rows(ctx, v.Reader.From(at, "order_drafts"), pgx.RowTo[int64], `
 			select d.id from order_drafts.order_draft d
 			where d.workspace_id = $1 and case when d.date is null then d.created_at < $3 else d.date <= $2 end
 			order by d.id limit $4`, workspace, through.String(), end, int64(limit))
@@ -141,7 +141,7 @@ func (v *Views) WaitingDrafts(ctx context.Context, workspace uuid.UUID, through 
 // WaitingKhatas returns the uploads of a workspace that were not submitted, did not fail and were not removed.
 func (v *Views) WaitingKhatas(ctx context.Context, workspace uuid.UUID) ([]khata.Waiting, error) {
 	return readmodels.Complete(func(at *readmodels.At) ([]khata.Waiting, error) {
-		return readmodels.Rows(ctx, v.Reader.From("khatas"), at, pgx.RowToStructByPos[khata.Waiting], `
+		return readmodels.Rows(ctx, v.Reader.From(at, "khatas"), pgx.RowToStructByPos[khata.Waiting], `
 			select k.id, k.blob, k.status = 'done', k.created_at from khatas.khata k
 			where k.workspace_id = $1 and k.waits and not k.removed order by k.id`, workspace)
 	})

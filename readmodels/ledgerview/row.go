@@ -116,7 +116,7 @@ func (v *Views) RowsFrom(ctx context.Context, at *readmodels.At, of AccountKey, 
 		select v.row_id, b.cash::text, b.fine::text, v.revision, ` + RowColumns("v") + `
 		from v join books.account a on a.id = v.account_id, lateral (` + s.upTo(`(v.date - `+day0+`)::bigint`, `v.row_id`) + `) b
 		where a.workspace_id = @workspace and a.ledger = @ledger and ` + s.account + ` order by v.row_id`
-	return readmodels.Rows(ctx, v.Reader.From("books"), as.reading(at), func(row pgx.CollectableRow) (r Row, err error) {
+	return readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), func(row pgx.CollectableRow) (r Row, err error) {
 		var s RowScan
 		err = row.Scan(append([]any{&r.ID, &r.Cash, &r.Fine, &r.Revision}, s.Into()...)...)
 		r.Row = s.Row(of.ID)
@@ -145,9 +145,9 @@ func (s sources) upTo(day, row string) string {
 		first = start(4) + ` & 1099511627775`
 	}
 	return `select coalesce(sum(n.cash), 0) as cash, coalesce(sum(n.fine), 0) as fine from (
-		select node, row_count, cash, fine from (select 0::bigint as node, b.* from (` + s.before(day) + `) b) b` + parts + `
+		select node, row_count, cash, fine, loss from (select 0::bigint as node, b.* from (` + s.before(day) + `) b) b` + parts + `
 		union all
-		select 0, 1, d.in_cash - d.out_cash, d.in_fine - d.out_fine from books.row_version d
+		select 0, 1, d.in_cash - d.out_cash, d.in_fine - d.out_fine, 0 from books.row_version d
 		where d.account_id = a.id and not d.deleted and ` + strings.ReplaceAll(s.current, "v.", "d.") + `
 			and d.date = ` + day0 + ` + (` + day + `)::int and d.row_id <= (` + row + `) and d.row_id >= ` + first + `) n`
 }
@@ -194,7 +194,7 @@ func (v *Views) balancesAt(ctx context.Context, at *readmodels.At, of AccountKey
 		Day int32
 		Balance
 	}
-	found, err := readmodels.Rows(ctx, v.Reader.From("books"), at, pgx.RowToStructByPos[line], sql, args)
+	found, err := readmodels.Rows(ctx, v.Reader.From(at, "books"), pgx.RowToStructByPos[line], sql, args)
 	if err == nil && len(found) == 0 {
 		err = of.Ledger.NoAccount
 	}
@@ -233,7 +233,7 @@ func (v *Views) SideBefore(ctx context.Context, at *readmodels.At, of AccountKey
 			and `+s.current+`
 		where a.workspace_id = @workspace and a.ledger = @ledger and a.id = @account and `+s.account+` group by a.id`,
 		pgx.NamedArgs{"known": as.known(), "workspace": of.Workspace, "ledger": of.Ledger.Name, "account": of.ID, "day": int64(date)}
-	return readmodels.Row(ctx, v.Reader.From("books"), as.reading(at), of.Ledger.NoAccount, pgx.RowToStructByPos[Balance], sql, args)
+	return readmodels.Row(ctx, v.Reader.From(as.reading(at), "books"), of.Ledger.NoAccount, pgx.RowToStructByPos[Balance], sql, args)
 }
 
 // History returns all versions of a row, oldest first, even of a deleted row, or the ledger's NoRow.
@@ -242,7 +242,7 @@ func (v *Views) History(ctx context.Context, at *readmodels.At, of AccountKey, r
 		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.revision, `+RowColumns("v")+rowOf+now.account+
 		` order by v.from_position`,
 		pgx.NamedArgs{"workspace": of.Workspace, "ledger": of.Ledger.Name, "account": of.ID, "row": row}
-	versions, err := readmodels.Rows(ctx, v.Reader.From("books"), at, func(row pgx.CollectableRow) (o Version, err error) {
+	versions, err := readmodels.Rows(ctx, v.Reader.From(at, "books"), func(row pgx.CollectableRow) (o Version, err error) {
 		var (
 			s        RowScan
 			position int64
@@ -269,7 +269,7 @@ func (v *Views) Lock(ctx context.Context, at *readmodels.At, workspace uuid.UUID
 		Revision int64
 	}
 	errNever := errors.New("never locked")
-	l, err := readmodels.Row(ctx, v.Reader.From("books"), at, errNever, pgx.RowToStructByPos[line],
+	l, err := readmodels.Row(ctx, v.Reader.From(at, "books"), errNever, pgx.RowToStructByPos[line],
 		`select locked_through, revision from books.books_lock where workspace_id = $1`, workspace)
 	switch {
 	case errors.Is(err, errNever):
@@ -287,7 +287,7 @@ func (v *Views) Lock(ctx context.Context, at *readmodels.At, workspace uuid.UUID
 func (v *Views) EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, error) {
 	errNone := errors.New("no rows")
 	date, err := readmodels.Complete(func(at *readmodels.At) (time.Time, error) {
-		return readmodels.Row(ctx, v.Reader.From("books"), at, errNone, pgx.RowTo[time.Time], `
+		return readmodels.Row(ctx, v.Reader.From(at, "books"), errNone, pgx.RowTo[time.Time], `
 			select v.date from books.account a join books.row_version v on v.account_id = a.id
 			where a.id = $1 and a.workspace_id = $2 and not v.deleted and v.to_position = 9223372036854775807
 			order by v.date limit 1`, account, workspace)

@@ -53,7 +53,7 @@ func (v *Views) Summary(ctx context.Context, at *readmodels.At, workspace uuid.U
 	err error) {
 	sql, args := as.summary(workspace, day)
 	seen := as.reading(at).After(0)
-	s.Ledgers, err = readmodels.Rows(ctx, v.Reader.From("books"), seen, toSummed, sql, args)
+	s.Ledgers, err = readmodels.Rows(ctx, v.Reader.From(seen, "books"), toSummed, sql, args)
 	if err != nil || newest == 0 {
 		return s, err
 	}
@@ -76,7 +76,7 @@ func (v *Views) newest(ctx context.Context, at *readmodels.At, workspace uuid.UU
 		) v
 		where a.workspace_id = @workspace and `+s.account+` order by v.row_id desc limit @size::bigint`,
 		pgx.NamedArgs{"known": as.known(), "workspace": workspace, "today": int64(day), "size": int64(size)}
-	return readmodels.Rows(ctx, v.Reader.From("books"), as.reading(at), toEntered, sql, args)
+	return readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), toEntered, sql, args)
 }
 
 func toSummed(row pgx.CollectableRow) (o Summed, err error) {
@@ -140,7 +140,7 @@ func (v *Views) CashBefore(ctx context.Context, at *readmodels.At, workspace uui
 			where d.workspace_id = @workspace and d.ledger = @ledger and d.date < ` + day0 + ` + @day::int`
 	}
 	sql, args := text, pgx.NamedArgs{"known": as.known(), "workspace": workspace, "ledger": l.Name, "day": int64(day)}
-	return readmodels.Row(ctx, v.Reader.From("books"), as.reading(at), nil, pgx.RowTo[unit.Sum], sql, args)
+	return readmodels.Row(ctx, v.Reader.From(as.reading(at), "books"), nil, pgx.RowTo[unit.Sum], sql, args)
 }
 
 // enteredSQL selects rows v of accounts a for [toEntered].
@@ -162,20 +162,20 @@ func toEntered(row pgx.CollectableRow) (o Entered, err error) {
 
 // RowOfAny returns a row of any ledger of the workspace with its account, or [book.ErrNoRow].
 func (v *Views) RowOfAny(ctx context.Context, at *readmodels.At, workspace uuid.UUID, row int64) (Entered, error) {
-	return readmodels.Row(ctx, v.Reader.From("books"), at, book.ErrNoRow, toEntered, enteredSQL(now)+`
+	return readmodels.Row(ctx, v.Reader.From(at, "books"), book.ErrNoRow, toEntered, enteredSQL(now)+`
 		from books.row_version v join books.account a on a.id = v.account_id
 		where v.row_id = $2 and a.workspace_id = $1 and `+now.account+` and not v.deleted and `+now.current, workspace, row)
 }
 
 // EachEntered calls take for each row of the workspace's ledgers dated from from through to, by date and id.
-func (v *Views) EachEntered(ctx context.Context, at *readmodels.At, workspace uuid.UUID, from, to unit.Date, as As,
-	take func(Entered) error) error {
-	s := as.sources()
+func (v *Views) EachEntered(ctx context.Context, at *readmodels.At, workspace uuid.UUID, sel Selection, take func(Entered) error) error {
+	s := sel.sources()
+	low, high := sel.days()
 	sql, args := enteredSQL(s)+`
 		from books.account a join books.row_version v on v.account_id = a.id
 		where a.workspace_id = @workspace and `+s.account+` and not v.deleted and `+s.current+`
 			and v.date between `+day0+` + @low::int and `+day0+` + @high::int
 		order by v.date, v.row_id`,
-		pgx.NamedArgs{"known": as.known(), "workspace": workspace, "low": int64(from), "high": int64(to)}
-	return readmodels.Each(ctx, v.Reader.From("books"), as.reading(at), toEntered, take, sql, args)
+		pgx.NamedArgs{"known": sel.known(), "workspace": workspace, "low": low, "high": high}
+	return readmodels.Each(ctx, v.Reader.From(sel.reading(at), "books"), toEntered, take, sql, args)
 }

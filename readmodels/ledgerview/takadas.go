@@ -52,7 +52,7 @@ func toTakada(row pgx.CollectableRow) (t ClientTakada, err error) {
 
 // Takada reads a takada of a workspace, or returns [takada.ErrNotFound].
 func (v *Views) Takada(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (ClientTakada, error) {
-	return readmodels.Row(ctx, v.Reader.From("orders"), at, takada.ErrNotFound, toTakada,
+	return readmodels.Row(ctx, v.Reader.From(at, "orders"), takada.ErrNotFound, toTakada,
 		takadasSQL+` where t.workspace_id = $1 and not t.deleted and t.id = $2`, workspace, id)
 }
 
@@ -74,12 +74,12 @@ func (v *Views) EachTakada(ctx context.Context, at *readmodels.At, workspace uui
 		l.SQL += ` and t.order_id in (
 			select o.id from orders.client_order o where o.workspace_id = @workspace and o.client_id = @client and not o.deleted)`
 	}
-	return l.Each(ctx, v.Reader.From("orders"), at, page, take)
+	return l.Each(ctx, v.Reader.From(at, "orders"), page, take)
 }
 
 // DeletedTakadas returns the ids of the deleted takadas of a client's order, in order.
 func (v *Views) DeletedTakadas(ctx context.Context, at *readmodels.At, workspace uuid.UUID, client, order int64) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader.From("orders"), at, pgx.RowTo[int64], `
+	return readmodels.Rows(ctx, v.Reader.From(at, "orders"), pgx.RowTo[int64], `
 		select t.id from orders.takada t
 		where t.workspace_id = $1 and t.order_id = $3 and t.deleted and t.id in (select r.id from orders.record_version r where r.client_id = $2
 			and r.kind = $4)
@@ -90,7 +90,8 @@ func (v *Views) DeletedTakadas(ctx context.Context, at *readmodels.At, workspace
 // the karigars as recorded.
 func (v *Views) TakadaHistory(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) ([]RecordVersion[ClientTakada],
 	error) {
-	return history(ctx, at, v, workspace, takada.Kind.Category(), id, takada.ErrNotFound, func(t takada.Takada, revision *int64) ClientTakada {
+	r := recorded{workspace, takada.Kind.Category(), id, takada.ErrNotFound}
+	return history(ctx, at, v, r, func(t takada.Takada, revision *int64) ClientTakada {
 		return ClientTakada{ID: id, Takada: t, Revision: revision}
 	})
 }

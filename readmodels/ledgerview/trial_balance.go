@@ -3,6 +3,7 @@ package ledgerview
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -25,7 +26,7 @@ func (v *Views) Metal(ctx context.Context, at *readmodels.At, workspace uuid.UUI
 		Revision int64
 	}
 	errNever := errors.New("never set")
-	l, err := readmodels.Row(ctx, v.Reader.From("books"), as.reading(at), errNever, pgx.RowToStructByPos[line], `
+	l, err := readmodels.Row(ctx, v.Reader.From(as.reading(at), "books"), errNever, pgx.RowToStructByPos[line], `
 		select metal, revision from books.books_metal where workspace_id = $1 and from_position <= coalesce($2::bigint, 9223372036854775807)
 		order by from_position desc limit 1`, workspace, as.known())
 	if errors.Is(err, errNever) {
@@ -60,8 +61,9 @@ type TrialBalance struct {
 	Accounts []TrialAccount
 	Of       []Trial // by account
 
-	Rows     int64 // number of unpaired rows
-	Unpaired Trial // sum of the unpaired rows without losses
+	// Unpaired is the sum of the unpaired rows without losses. It is the sum of all accounts, because the rows of a pair cancel each other,
+	// and so do a row and its reversal.
+	Unpaired Trial
 	Loss     Trial // metal lost in work
 }
 
@@ -72,23 +74,27 @@ func (v *Views) TrialBalance(ctx context.Context, at *readmodels.At, workspace u
 		return b, err
 	}
 	sql, accountArgs := as.accounts(workspace, "", nil, nil)
-	b.Accounts, err = readmodels.Rows(ctx, v.Reader.From("books"), as.reading(at), pgx.RowToStructByPos[TrialAccount],
+	b.Accounts, err = readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), pgx.RowToStructByPos[TrialAccount],
 		`select o.ledger, a.* from (`+sql+`) a join books.account o on o.id = a.id order by o.name_folded, o.id`, accountArgs)
 	if err != nil {
 		return b, err
 	}
 	rows, args := as.trialRows(workspace, of.Metal)
 	type named struct {
-		Account   int64
-		Own, Name string
-		Fine      unit.Sum
+		Account    int64
+		Own, Name  string
+		Fine, Loss unit.Sum
 	}
 	// Few rows name a metal, and an index has them.
-	others, err := readmodels.Rows(ctx, v.Reader.From("books"), as.reading(at), pgx.RowToStructByPos[named], rows+`
-		select account, own, of, sum(fine + loss)::text from r where named is not null and named <> own group by 1, 2, 3`, args)
+	others, err := readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), pgx.RowToStructByPos[named], rows+`
+		select r.account, r.own, r.of, sum(r.fine + r.loss)::text, coalesce(sum(r.loss) filter (where x.row_id is null), 0)::text
+		from r left join books.row_version x on x.row_id = r.reversed_by and `+strings.ReplaceAll(as.sources().current, "v.", "x.")+`
+			and x.date <= `+day0+` + @day::int
+		where r.named is not null and r.named <> r.own group by 1, 2, 3`, args)
 	if err != nil {
 		return b, err
 	}
+	b.Unpaired.Fine, b.Loss.Fine = map[string]unit.Sum{}, map[string]unit.Sum{}
 	place := map[int64]int{}
 	for i, a := range b.Accounts {
 		t := Trial{a.Cash, map[string]unit.Sum{}}
@@ -97,7 +103,9 @@ func (v *Views) TrialBalance(ctx context.Context, at *readmodels.At, workspace u
 			t.Cash = negative(t.Cash)
 		}
 		if l.Metal {
-			t.add(orElse(a.Metal, of.Metal), negative(a.Fine))
+			own := orElse(a.Metal, of.Metal)
+			t.add(own, negative(a.Fine))
+			b.Loss.add(own, negative(a.Loss))
 		}
 		b.Of = append(b.Of, t)
 	}
@@ -105,24 +113,19 @@ func (v *Views) TrialBalance(ctx context.Context, at *readmodels.At, workspace u
 		t := &b.Of[place[o.Account]]
 		t.add(o.Own, negative(o.Fine))
 		t.add(o.Name, o.Fine)
+		b.Loss.add(o.Own, negative(o.Loss))
+		b.Loss.add(o.Name, o.Loss)
 	}
-	type line struct {
-		Metal            string
-		Rows             int64
-		Cash, Fine, Loss unit.Sum
+	for _, t := range b.Of {
+		b.Unpaired.Cash = add(b.Unpaired.Cash, t.Cash)
+		for name, fine := range t.Fine {
+			b.Unpaired.add(name, fine)
+		}
 	}
-	lines, err := readmodels.Rows(ctx, v.Reader.From("books"), as.reading(at), pgx.RowToStructByPos[line], rows+counted+`
-		select of, count(*) filter (where unpaired and (cash <> 0 or fine <> 0)), coalesce(sum(cash) filter (where unpaired), 0)::text,
-			coalesce(sum(fine) filter (where unpaired), 0)::text, sum(loss)::text
-		from c group by of`, args)
-	b.Unpaired.Fine, b.Loss.Fine = map[string]unit.Sum{}, map[string]unit.Sum{}
-	for _, l := range lines {
-		b.Rows += l.Rows
-		b.Unpaired.Cash = add(b.Unpaired.Cash, l.Cash)
-		b.Unpaired.add(l.Metal, l.Fine)
-		b.Loss.add(l.Metal, l.Loss)
+	for name, lost := range b.Loss.Fine {
+		b.Unpaired.add(name, negative(lost))
 	}
-	return b, err
+	return b, nil
 }
 
 func negative(s unit.Sum) unit.Sum { return unit.Sum{Decimal: s.Neg()} }
@@ -194,5 +197,5 @@ func (v *Views) Unpaired(ctx context.Context, at *readmodels.At, workspace uuid.
 			from (select row_id, account, date` + unpaired + ` order by date, row_id limit @limit offset @skip) c
 			join a on a.id = c.account join books.row_version v on v.row_id = c.row_id and ` + as.sources().current + `
 			order by c.date, c.row_id`,
-	}.Page(ctx, v.Reader.From("books"), as.reading(at), page)
+	}.Page(ctx, v.Reader.From(as.reading(at), "books"), page)
 }

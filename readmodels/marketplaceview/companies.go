@@ -69,10 +69,10 @@ func (v *Views) Company(ctx context.Context, at *readmodels.At, slugOrID string)
 		if err != nil {
 			return Company{}, company.ErrNotFound
 		}
-		return readmodels.Row(ctx, v.Reader.From("companies"), at, company.ErrNotFound, pgx.RowToStructByName[Company],
+		return readmodels.Row(ctx, v.Reader.From(at, "companies"), company.ErrNotFound, pgx.RowToStructByName[Company],
 			companyColumns+` where c.id = $1`, id)
 	}
-	return readmodels.Row(ctx, v.Reader.From("companies"), at, company.ErrNotFound, pgx.RowToStructByName[Company],
+	return readmodels.Row(ctx, v.Reader.From(at, "companies"), company.ErrNotFound, pgx.RowToStructByName[Company],
 		companyColumns+` where c.slug = $1`, slugOrID)
 }
 
@@ -111,19 +111,19 @@ func (f CompanyFilter) list(workspace *uuid.UUID) readmodels.List[Listed] {
 
 // Companies lists a page of the companies of the deployment, newest first.
 func (v *Views) Companies(ctx context.Context, at *readmodels.At, page readmodels.Page, f CompanyFilter) ([]Listed, int64, error) {
-	return f.list(nil).Page(ctx, v.Reader.From("companies"), at, page)
+	return f.list(nil).Page(ctx, v.Reader.From(at, "companies"), page)
 }
 
 // CompaniesOf lists a page of the companies of a workspace, newest first.
 func (v *Views) CompaniesOf(ctx context.Context, at *readmodels.At, page readmodels.Page, f CompanyFilter,
 	workspace uuid.UUID) ([]Listed, int64, error) {
-	return f.list(&workspace).Page(ctx, v.Reader.From("companies"), at, page)
+	return f.list(&workspace).Page(ctx, v.Reader.From(at, "companies"), page)
 }
 
 // FindCompanies lists a page of the companies of the deployment that have the words, the best first, then the newest.
 func (v *Views) FindCompanies(ctx context.Context, at *readmodels.At, page readmodels.Page, words string) (rows []Listed, total int64,
 	err error) {
-	return readmodels.Find(ctx, v.Reader.From("companies"), at, page, listed, readmodels.Search{
+	return readmodels.Find(ctx, v.Reader.From(at, "companies"), page, listed, readmodels.Search{
 		Projection: "companies", Table: "company", Columns: listedColumns, Where: "true", Order: "created_at desc, id desc", Asked: words,
 	})
 }
@@ -142,7 +142,7 @@ type Claimant struct {
 
 // Claimant returns the company that has claimed a domain, or nil.
 func (v *Views) Claimant(ctx context.Context, at *readmodels.At, domain string) (*Claimant, error) {
-	found, err := readmodels.Rows(ctx, v.Reader.From("companies"), at, pgx.RowToAddrOfStructByPos[Claimant],
+	found, err := readmodels.Rows(ctx, v.Reader.From(at, "companies"), pgx.RowToAddrOfStructByPos[Claimant],
 		`select c.id, c.name from companies.company c where c.domain = $1 and c.claims_domain`, domain)
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -152,7 +152,7 @@ func (v *Views) Claimant(ctx context.Context, at *readmodels.At, domain string) 
 
 // OldestCompany returns the oldest of the companies of workspaces, nil for none.
 func (v *Views) OldestCompany(ctx context.Context, at *readmodels.At, workspaces []uuid.UUID) (*uuid.UUID, error) {
-	found, err := readmodels.Rows(ctx, v.Reader.From("companies"), at, pgx.RowTo[uuid.UUID],
+	found, err := readmodels.Rows(ctx, v.Reader.From(at, "companies"), pgx.RowTo[uuid.UUID],
 		`select c.id from companies.company c where c.workspace_id = any($1) order by c.created_at, c.id limit 1`, workspaces)
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -162,7 +162,7 @@ func (v *Views) OldestCompany(ctx context.Context, at *readmodels.At, workspaces
 
 // CompanyName returns the name that the oldest company of a workspace had at a position, "" without one.
 func (v *Views) CompanyName(ctx context.Context, at *readmodels.At, workspace uuid.UUID, position event.Position) (string, error) {
-	found, err := readmodels.Rows(ctx, v.Reader.From("companies"), at, pgx.RowTo[string], `
+	found, err := readmodels.Rows(ctx, v.Reader.From(at, "companies"), pgx.RowTo[string], `
 		select n.name from companies.company_name n where n.workspace_id = $1 and n.from_position <= $2 and n.to_position > $2
 		order by n.created_at, n.company_id limit 1`, workspace, int64(position))
 	if err != nil || len(found) == 0 {
@@ -173,12 +173,12 @@ func (v *Views) CompanyName(ctx context.Context, at *readmodels.At, workspace uu
 
 // CompaniesMailed returns the companies whose enquiries go to the address with a keyed hash.
 func (v *Views) CompaniesMailed(ctx context.Context, at *readmodels.At, emailKey string) ([]uuid.UUID, error) {
-	return readmodels.Rows(ctx, v.Reader.From("companies"), at, pgx.RowTo[uuid.UUID],
+	return readmodels.Rows(ctx, v.Reader.From(at, "companies"), pgx.RowTo[uuid.UUID],
 		`select c.id from companies.company c where c.email_key = $1`, emailKey)
 }
 
 // OwnCompanies returns the ids of a workspace's companies, oldest first.
 func (v *Views) OwnCompanies(ctx context.Context, at *readmodels.At, workspace uuid.UUID) ([]uuid.UUID, error) {
-	return readmodels.Rows(ctx, v.Reader.From("companies"), at, pgx.RowTo[uuid.UUID],
+	return readmodels.Rows(ctx, v.Reader.From(at, "companies"), pgx.RowTo[uuid.UUID],
 		`select c.id from companies.company c where c.workspace_id = $1 order by c.created_at, c.id`, workspace)
 }

@@ -36,7 +36,7 @@ const contactColumns = `select c.id, c.company_id, c.first_name, c.last_name, c.
 
 // Contact reads a contact, or returns [companycontact.ErrNotFound]. That of a deleted company is there for the company's workspace alone.
 func (v *Views) Contact(ctx context.Context, at *readmodels.At, workspace, id uuid.UUID) (Contact, error) {
-	return readmodels.Row(ctx, v.Reader.From("contacts"), at, companycontact.ErrNotFound, pgx.RowToStructByName[Contact],
+	return readmodels.Row(ctx, v.Reader.From(at, "contacts"), companycontact.ErrNotFound, pgx.RowToStructByName[Contact],
 		contactColumns+` where c.id = $1 and (not c.hidden or c.workspace_id = $2)`, id, workspace)
 }
 
@@ -47,5 +47,5 @@ func (v *Views) Contacts(ctx context.Context, at *readmodels.At, workspace, of u
 		As: pgx.RowToStructByName[Contact], Order: `created_at desc, id desc`,
 		SQL: contactColumns + ` where c.company_id = @company and c.workspace_id = @workspace`, Args: pgx.NamedArgs{"company": of,
 			"workspace": workspace},
-	}.Skip(ctx, v.Reader.From("contacts"), at, skip, limit)
+	}.Skip(ctx, v.Reader.From(at, "contacts"), skip, limit)
 }

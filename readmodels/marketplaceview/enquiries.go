@@ -69,7 +69,7 @@ func (e *Enquiry) columns() []any {
 
 // Enquiry reads an enquiry to a company of a workspace, or returns [enquiry.ErrNotFound]. What a program sent is found as spam alone.
 func (v *Views) Enquiry(ctx context.Context, at *readmodels.At, workspace, id uuid.UUID, spam bool) (Enquiry, error) {
-	return readmodels.Row(ctx, v.Reader.From("enquiries"), at, enquiry.ErrNotFound, enquiryOf,
+	return readmodels.Row(ctx, v.Reader.From(at, "enquiries"), enquiry.ErrNotFound, enquiryOf,
 		`select `+enquiryColumns+` from enquiries.enquiry r where r.id = $1 and r.workspace_id = $2 and r.spam = $3`, id, workspace, spam)
 }
 
@@ -101,7 +101,7 @@ func (v *Views) Enquiries(ctx context.Context, at *readmodels.At, workspace uuid
 	return readmodels.List[Enquiry]{
 		As: enquiryOf, SQL: `select ` + enquiryColumns + ` from enquiries.enquiry r where ` + where, Order: `created_at desc, id desc`,
 		Count: readmodels.Tally(`enquiries.enquiry`, `r`, where), Args: args,
-	}.Page(ctx, v.Reader.From("enquiries"), at, page)
+	}.Page(ctx, v.Reader.From(at, "enquiries"), page)
 }
 
 // PlacedEnquiry is an enquiry and its position in the log.
@@ -114,7 +114,7 @@ type PlacedEnquiry struct {
 // EnquiriesAfter returns the first enquiries to a workspace's companies after a position, oldest first.
 func (v *Views) EnquiriesAfter(ctx context.Context, at *readmodels.At, workspace uuid.UUID, after int64, limit int) ([]PlacedEnquiry,
 	error) {
-	return readmodels.Rows(ctx, v.Reader.From("enquiries"), at, func(row pgx.CollectableRow) (e PlacedEnquiry, err error) {
+	return readmodels.Rows(ctx, v.Reader.From(at, "enquiries"), func(row pgx.CollectableRow) (e PlacedEnquiry, err error) {
 		return e, row.Scan(append(e.columns(), &e.Position)...)
 	}, `select `+enquiryColumns+`, r.position from enquiries.enquiry r
 		where r.workspace_id = $1 and not r.spam and r.position > $2 order by r.position limit $3`, workspace, after, limit)
@@ -134,7 +134,7 @@ func (Move) SchemaName() string { return "EnquiryMove" }
 
 // EnquiryHistory lists the moves of an enquiry to a workspace's company, oldest first; none for one that is not there.
 func (v *Views) EnquiryHistory(ctx context.Context, at *readmodels.At, workspace, id uuid.UUID) ([]Move, error) {
-	return readmodels.Rows(ctx, v.Reader.From("enquiries"), at, pgx.RowToStructByPos[Move], `
+	return readmodels.Rows(ctx, v.Reader.From(at, "enquiries"), pgx.RowToStructByPos[Move], `
 		select m.moved_from, m.moved_to, m.at, m.actor, nullif(m.reason, '') from enquiries.move m join enquiries.enquiry r on r.id = m.enquiry_id
 		where m.enquiry_id = $1 and m.workspace_id = $2 and not r.spam order by m.nth`, id, workspace)
 }
@@ -143,7 +143,7 @@ func (v *Views) EnquiryHistory(ctx context.Context, at *readmodels.At, workspace
 // that no index on it is used: a plan that was made while the table was small would read all that the workspace was ever asked.
 func (v *Views) EnquiriesWithin(ctx context.Context, at *readmodels.At, workspace, of uuid.UUID, hour time.Time, most int64) (int64,
 	error) {
-	return readmodels.Row(ctx, v.Reader.From("enquiries"), at, nil, pgx.RowTo[int64], `
+	return readmodels.Row(ctx, v.Reader.From(at, "enquiries"), nil, pgx.RowTo[int64], `
 		select count(*) from (
 			select from enquiries.enquiry r
 			where (r.workspace_id = $1) is true and r.company_id = $2 and r.created_at >= $3 and r.created_at < $4 and not r.spam limit $5
@@ -172,5 +172,5 @@ func (v *Views) Notices(ctx context.Context, at *readmodels.At, port string, ski
 		select null, m.id, m.at, coalesce('+' || c.phone, c.name, ''), coalesce(m.text, m.media_url), 'kept', null
 		from messages.message m left join messaging_contacts.contact c on c.id = m.contact_id
 		where @port = 'chat' and not m.inbound and starts_with(m.provider_id, 'sandbox.')`, Args: pgx.NamedArgs{"port": port},
-	}.Skip(ctx, v.Reader.From("enquiries", "messages", "messaging_contacts"), at, int64(skip), limit)
+	}.Skip(ctx, v.Reader.From(at, "enquiries", "messages", "messaging_contacts"), int64(skip), limit)
 }

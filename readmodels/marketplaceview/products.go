@@ -54,7 +54,7 @@ func productOf(row pgx.CollectableRow) (p Product, err error) {
 
 // Product reads a product that is active or a workspace's own, or returns [product.ErrNotFound].
 func (v *Views) Product(ctx context.Context, at *readmodels.At, workspace, id uuid.UUID) (Product, error) {
-	return readmodels.Row(ctx, v.Reader.From("products"), at, product.ErrNotFound, productOf,
+	return readmodels.Row(ctx, v.Reader.From(at, "products"), product.ErrNotFound, productOf,
 		`select `+productColumns+` from products.product r where r.id = $1 and (r.is_active or r.workspace_id = $2)`, id, workspace)
 }
 
@@ -65,7 +65,7 @@ func (v *Views) ProductsBySKU(ctx context.Context, of uuid.UUID, keys []string) 
 		product.Listed
 	}
 	rows, err := readmodels.Complete(func(at *readmodels.At) ([]keyed, error) {
-		return readmodels.Rows(ctx, v.Reader.From("products"), at, func(row pgx.CollectableRow) (k keyed, err error) {
+		return readmodels.Rows(ctx, v.Reader.From(at, "products"), func(row pgx.CollectableRow) (k keyed, err error) {
 			var item []byte
 			if err := row.Scan(&k.key, &k.ID, &item); err != nil {
 				return k, err
@@ -114,7 +114,7 @@ func (v *Views) Products(ctx context.Context, at *readmodels.At, page readmodels
 		return nil, start.Total, err
 	}
 	args["before"], args["limit"], args["skip"] = (start.Bucket+1)<<bucketBits, page.Size, skip-start.Before
-	rows, err = readmodels.Rows(ctx, v.Reader.From("products"), at, productOf,
+	rows, err = readmodels.Rows(ctx, v.Reader.From(at, "products"), productOf,
 		`select `+productColumns+` from products.product r where `+where+
 			` and r.nth <= (select r.nth from products.product r where `+where+` and r.nth < @before order by r.nth desc limit 1 offset @skip)
 		order by r.nth desc limit @limit`, args)
@@ -127,8 +127,8 @@ const bucketBits = 8
 // findProducts sorts what it finds by rank without the rest of the rows, and then reads those of the page.
 func (v *Views) findProducts(ctx context.Context, at *readmodels.At, page readmodels.Page, where string, args pgx.NamedArgs,
 	words string) ([]Product, int64, error) {
-	products := v.Reader.From("products")
-	ids, total, err := readmodels.Find(ctx, products, at, page, func(row pgx.CollectableRow) (id uuid.UUID, err error) {
+	products := v.Reader.From(at, "products")
+	ids, total, err := readmodels.Find(ctx, products, page, func(row pgx.CollectableRow) (id uuid.UUID, err error) {
 		return id, row.Scan(&id, nil, nil, nil)
 	}, readmodels.Search{
 		Projection: "products", Table: "product", Columns: "r.id, r.nth", Where: where, Order: "nth desc", Asked: words, Args: args,
@@ -136,7 +136,7 @@ func (v *Views) findProducts(ctx context.Context, at *readmodels.At, page readmo
 	if err != nil || len(ids) == 0 {
 		return nil, total, err
 	}
-	rows, err := readmodels.Rows(ctx, products, at, productOf, `select `+productColumns+
+	rows, err := readmodels.Rows(ctx, products, productOf, `select `+productColumns+
 		` from products.product r join unnest($1::uuid[]) with ordinality found (id, place) on r.id = found.id order by found.place`, ids)
 	return rows, total, err
 }
@@ -151,7 +151,7 @@ type place struct {
 // place finds it without a look at the products, so that a page costs the same wherever it is.
 func (v *Views) place(ctx context.Context, at *readmodels.At, skip int64, args pgx.NamedArgs) (place, error) {
 	args["skip"] = skip
-	return readmodels.Row(ctx, v.Reader.From("products"), at, nil, pgx.RowToStructByPos[place], `
+	return readmodels.Row(ctx, v.Reader.From(at, "products"), nil, pgx.RowToStructByPos[place], `
 		select coalesce(max(before + products), 0)::bigint, coalesce(min(bucket) filter (where before <= @skip), 0),
 			coalesce(max(before) filter (where before <= @skip), 0)::bigint
 		from (
@@ -169,7 +169,7 @@ type Catalog struct {
 
 // Catalog reads the state of a company's catalog, or returns [company.ErrNotFound].
 func (v *Views) Catalog(ctx context.Context, at *readmodels.At, of uuid.UUID) (Catalog, error) {
-	return readmodels.Row(ctx, v.Reader.From("products"), at, company.ErrNotFound, pgx.RowToStructByPos[Catalog],
+	return readmodels.Row(ctx, v.Reader.From(at, "products"), company.ErrNotFound, pgx.RowToStructByPos[Catalog],
 		`select c.company_name, c.changed, c.changed_at from products.catalog c where c.company_id = $1`, of)
 }
 
@@ -184,7 +184,7 @@ type Offer struct {
 
 // EachOffer hands over the active products of a company as they come, oldest first. Their texts are valid until take returns.
 func (v *Views) EachOffer(ctx context.Context, at *readmodels.At, of uuid.UUID, take func(Offer) error) error {
-	return readmodels.Each(ctx, v.Reader.From("products"), at, func(row pgx.CollectableRow) (o Offer, err error) {
+	return readmodels.Each(ctx, v.Reader.From(at, "products"), func(row pgx.CollectableRow) (o Offer, err error) {
 		for i, into := range []*[]byte{&o.ID, &o.Name, &o.Description, &o.Currency, &o.Image, &o.Availability, &o.SKU} {
 			*into = row.RawValues()[i]
 		}

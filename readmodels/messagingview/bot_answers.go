@@ -36,8 +36,11 @@ func (v *Views) BotCalls(ctx context.Context, at *readmodels.At, workspace uuid.
 	}, Order: `position desc`, SQL: `
 		select id, position, at, kind, name, nullif(webhook_id, 0), nullif(contact_id, 0), status, duration_ms, error from bot_answers.call
 		where bot_id = @bot and workspace_id = @workspace`, Args: pgx.NamedArgs{"bot": of, "workspace": workspace},
-	}.Page(ctx, v.Reader.From("bot_answers"), at, page)
+	}.Page(ctx, v.Reader.From(at, "bot_answers"), page)
 }
+
+// Days are days of a time zone, both included, as yyyy-mm-dd. An empty one is not a limit.
+type Days struct{ Zone, From, To string }
 
 // BotUsage is what a bot did on a day.
 type BotUsage struct {
@@ -48,16 +51,16 @@ type BotUsage struct {
 	Handovers int64  `json:"handovers" doc:"Number of conversations handed to people"`
 }
 
-// BotUsage lists what a bot did by day of a time zone, oldest first: the days on which it did something.
-func (v *Views) BotUsage(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, zone, from, to string) ([]BotUsage, error) {
-	return readmodels.Rows(ctx, v.Reader.From("bot_answers"), at, pgx.RowToStructByName[BotUsage], `
+// BotUsage lists what a bot did by day, oldest first. Days on which it did nothing are left out.
+func (v *Views) BotUsage(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, days Days) ([]BotUsage, error) {
+	return readmodels.Rows(ctx, v.Reader.From(at, "bot_answers"), pgx.RowToStructByName[BotUsage], `
 		select (at at time zone $3)::date::text as day, count(*) filter (where reply <> 0) as messages, sum(tokens)::bigint as tokens,
 			sum(calls)::bigint as calls,
 			count(*) filter (where handed_over and contact_id <> 0) as handovers
 		from bot_answers.answer
 		where bot_id = $1 and workspace_id = $2 and ($4 = '' or (at at time zone $3)::date >= $4::date) and ($5 = ''
 			or (at at time zone $3)::date <= $5::date)
-		group by 1 order by 1`, of, workspace, zone, from, to)
+		group by 1 order by 1`, of, workspace, days.Zone, days.From, days.To)
 }
 
 // Talk is how far bots are with a contact.
@@ -68,7 +71,7 @@ type Talk struct {
 
 // Talk reads how far bots are with a contact.
 func (v *Views) Talk(ctx context.Context, at *readmodels.At, workspace uuid.UUID, contact int64, since time.Time) (Talk, error) {
-	return readmodels.Row(ctx, v.Reader.From("bot_answers"), at, pgx.ErrNoRows, pgx.RowToStructByName[Talk], `
+	return readmodels.Row(ctx, v.Reader.From(at, "bot_answers"), pgx.ErrNoRows, pgx.RowToStructByName[Talk], `
 		select coalesce(max(upto), 0) as upto, count(*) filter (where reply <> 0 and at > $3) as replies from bot_answers.answer
 		where contact_id = $1 and workspace_id = $2`, contact, workspace, since)
 }
@@ -78,7 +81,7 @@ func (v *Views) Talk(ctx context.Context, at *readmodels.At, workspace uuid.UUID
 // contact is looked up: a plan that was made while the table was small may read all messages of the workspace.
 func (v *Views) Waiting(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel, contact, after int64) ([]Message, error) {
 	const most = 20
-	newest, err := readmodels.Rows(ctx, v.Reader.From("messages"), at, asMessage, messageColumns+`
+	newest, err := readmodels.Rows(ctx, v.Reader.From(at, "messages"), asMessage, messageColumns+`
 		where contact_id = $1 and (workspace_id = $2) is true and channel_id = $3 and inbound and began > greatest($4, (
 			select max(began) from messages.message where contact_id = $1 and (workspace_id = $2) is true and channel_id = $3 and not inbound `+
 		`and actor not like 'bot:%'))
@@ -99,7 +102,7 @@ type BotSource struct {
 
 // BotSources lists what a bot knows from.
 func (v *Views) BotSources(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64) ([]BotSource, error) {
-	return readmodels.Rows(ctx, v.Reader.From("bots"), at, pgx.RowToStructByName[BotSource], `
+	return readmodels.Rows(ctx, v.Reader.From(at, "bots"), pgx.RowToStructByName[BotSource], `
 		select id, case when url is null then 'file' else 'url' end as type, name, url from bots.source where bot_id = $1
 			and workspace_id = $2`, of, workspace)
 }

@@ -45,7 +45,7 @@ const botColumns = `select id, owner_id, name, description, system_prompt, color
 
 // Bot reads a bot of a workspace, or returns [bot.ErrNotFound].
 func (v *Views) Bot(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (Bot, error) {
-	return readmodels.Row(ctx, v.Reader.From("bots"), at, bot.ErrNotFound, pgx.RowToStructByName[Bot],
+	return readmodels.Row(ctx, v.Reader.From(at, "bots"), bot.ErrNotFound, pgx.RowToStructByName[Bot],
 		botColumns+` where id = $1 and workspace_id = $2`,
 		id, workspace)
 }
@@ -57,18 +57,18 @@ func (v *Views) Bots(ctx context.Context, at *readmodels.At, workspace uuid.UUID
 		As: pgx.RowToStructByName[Bot], Order: `id desc`, SQL: botColumns + `
 			where workspace_id = @workspace and (@active = '' or active = (@active = 'true')) and (@owner = '' or owner_id = @owner)`,
 		Args: pgx.NamedArgs{"workspace": workspace, "active": f.Active, "owner": f.Owner},
-	}.Page(ctx, v.Reader.From("bots"), at, page)
+	}.Page(ctx, v.Reader.From(at, "bots"), page)
 }
 
 // BotTools lists the tools of a bot, by their ids.
 func (v *Views) BotTools(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) ([]int64, error) {
-	return readmodels.Row(ctx, v.Reader.From("bots"), at, bot.ErrNotFound, pgx.RowTo[[]int64],
+	return readmodels.Row(ctx, v.Reader.From(at, "bots"), bot.ErrNotFound, pgx.RowTo[[]int64],
 		`select tools from bots.bot where id = $1 and workspace_id = $2`, id, workspace)
 }
 
 // BotsOf lists the ids of the active bots of a channel, by their ids.
 func (v *Views) BotsOf(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel int64) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader.From("bots"), at, pgx.RowTo[int64],
+	return readmodels.Rows(ctx, v.Reader.From(at, "bots"), pgx.RowTo[int64],
 		`select id from bots.bot where workspace_id = $1 and active and $2::bigint = any(channel_ids) order by id`, workspace, channel)
 }
 
@@ -109,7 +109,7 @@ func (v *Views) BotFiles(ctx context.Context, at *readmodels.At, workspace uuid.
 	err error) {
 	return readmodels.List[BotFile]{
 		As: pgx.RowToStructByName[BotFile], Order: `id desc`, SQL: fileColumns, Args: pgx.NamedArgs{"bot": of, "workspace": workspace},
-	}.Page(ctx, v.Reader.From("bots"), at, page)
+	}.Page(ctx, v.Reader.From(at, "bots"), page)
 }
 
 // BotURLs lists a page of a bot's pages, newest first.
@@ -117,12 +117,12 @@ func (v *Views) BotURLs(ctx context.Context, at *readmodels.At, workspace uuid.U
 	total int64, err error) {
 	return readmodels.List[BotURL]{
 		As: pgx.RowToStructByName[BotURL], Order: `id desc`, SQL: pageColumns, Args: pgx.NamedArgs{"bot": of, "workspace": workspace},
-	}.Page(ctx, v.Reader.From("bots"), at, page)
+	}.Page(ctx, v.Reader.From(at, "bots"), page)
 }
 
 // BotURL reads a page of a bot, or returns [botsource.ErrNoPage].
 func (v *Views) BotURL(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of, id int64) (BotURL, error) {
-	return readmodels.Row(ctx, v.Reader.From("bots"), at, botsource.ErrNoPage, pgx.RowToStructByName[BotURL], pageColumns+` and id = @id`,
+	return readmodels.Row(ctx, v.Reader.From(at, "bots"), botsource.ErrNoPage, pgx.RowToStructByName[BotURL], pageColumns+` and id = @id`,
 		pgx.NamedArgs{"bot": of, "workspace": workspace, "id": id})
 }
 
@@ -137,7 +137,7 @@ type Knowledge struct {
 
 // Knowledge lists how far a bot is with everything that it knows from.
 func (v *Views) Knowledge(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64) ([]Knowledge, error) {
-	return readmodels.Rows(ctx, v.Reader.From("bots"), at, pgx.RowToStructByName[Knowledge], `
+	return readmodels.Rows(ctx, v.Reader.From(at, "bots"), pgx.RowToStructByName[Knowledge], `
 		select case when url is null then 'file' else 'url' end as type, id, status, chunk_count, error from bots.source
 		where bot_id = $1 and workspace_id = $2 order by id`, of, workspace)
 }
@@ -203,12 +203,12 @@ func (v *Views) BotWebhooks(ctx context.Context, at *readmodels.At, workspace uu
 	return readmodels.List[BotWebhook]{As: asWebhook, Order: `id desc`, SQL: `
 		select id, name, url, method, description, headers, query_params, json_data, parameters, active, created_at, updated_at, revision
 		from bots.webhook where bot_id = @bot and workspace_id = @workspace`, Args: pgx.NamedArgs{"bot": of, "workspace": workspace},
-	}.Page(ctx, v.Reader.From("bots"), at, page)
+	}.Page(ctx, v.Reader.From(at, "bots"), page)
 }
 
 // CallableWebhooks lists the ids of a bot's active webhooks, by their ids.
 func (v *Views) CallableWebhooks(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader.From("bots"), at, pgx.RowTo[int64],
+	return readmodels.Rows(ctx, v.Reader.From(at, "bots"), pgx.RowTo[int64],
 		`select id from bots.webhook where bot_id = $1 and workspace_id = $2 and active
 		order by id`, of, workspace)
 }

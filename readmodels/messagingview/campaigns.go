@@ -104,13 +104,13 @@ func asCampaign(row pgx.CollectableRow) (c Campaign, err error) {
 
 // Campaign reads a campaign with its runs, or returns [campaign.ErrNotFound].
 func (v *Views) Campaign(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (Campaign, error) {
-	c, err := readmodels.Row(ctx, v.Reader.From("campaigns"), at, campaign.ErrNotFound, asCampaign,
+	c, err := readmodels.Row(ctx, v.Reader.From(at, "campaigns"), campaign.ErrNotFound, asCampaign,
 		campaignColumns+` where c.id = $1 and workspace_id = $2`,
 		id, workspace)
 	if err != nil {
 		return c, err
 	}
-	runs, err := readmodels.Rows(ctx, v.Reader.From("campaigns"), at, func(row pgx.CollectableRow) (r CampaignRun, err error) {
+	runs, err := readmodels.Rows(ctx, v.Reader.From(at, "campaigns"), func(row pgx.CollectableRow) (r CampaignRun, err error) {
 		s, responded := &r.Stats, int64(0)
 		err = row.Scan(&r.Run, &r.StartedAt, &r.CompletedAt, &s.Total, &s.Sent, &s.Delivered, &s.Read, &s.Failed, &s.Skipped, &responded)
 		if c.Type == campaign.Survey {
@@ -133,7 +133,7 @@ func (v *Views) Campaigns(ctx context.Context, at *readmodels.At, workspace uuid
 		As: asCampaign, Order: `id desc`, SQL: campaignColumns + `
 			where workspace_id = @workspace and (@status = '' or status = @status) and (@type = '' or type = @type)`,
 		Args: pgx.NamedArgs{"workspace": workspace, "status": f.Status, "type": f.Type},
-	}.Page(ctx, v.Reader.From("campaigns"), at, page)
+	}.Page(ctx, v.Reader.From(at, "campaigns"), page)
 }
 
 // CampaignResponse is what a recipient answered to a survey.
@@ -158,7 +158,7 @@ func (v *Views) CampaignResponses(ctx context.Context, at *readmodels.At, worksp
 			join messages.message m on m.id = r.response_id
 		where c.id = @campaign and c.workspace_id = @workspace and r.response_id is not null`,
 		Args: pgx.NamedArgs{"campaign": id, "workspace": workspace},
-	}.Page(ctx, v.Reader.From("campaigns", "messages"), at, page)
+	}.Page(ctx, v.Reader.From(at, "campaigns", "messages"), page)
 }
 
 // CampaignRecipient is a message of a campaign, and what became of it.
@@ -212,7 +212,7 @@ func (v *Views) CampaignRecipients(
 		where c.id = @campaign and c.workspace_id = @workspace and (@status = '' or r.state = @status
 			or @status = 'open' and r.state in ('held', 'calling') or @status = 'failed' and r.state = 'refused')`,
 		Args: pgx.NamedArgs{"campaign": id, "workspace": workspace, "status": f.Status},
-	}.Page(ctx, v.Reader.From("campaigns", "messages", "messaging_contacts"), at, page)
+	}.Page(ctx, v.Reader.From(at, "campaigns", "messages", "messaging_contacts"), page)
 }
 
 // Person is a contact as campaigns see them.
@@ -231,14 +231,14 @@ const persons = `select id, coalesce(name, ''), coalesce(phone, ''), opt_in from
 
 // Audience returns the next contacts of an audience by their ids, after one of them. A list of 0 is everybody.
 func (v *Views) Audience(ctx context.Context, at *readmodels.At, workspace uuid.UUID, list, after int64, limit int) ([]Person, error) {
-	return readmodels.Rows(ctx, v.Reader.From("messaging_contacts"), at, pgx.RowToStructByPos[Person],
+	return readmodels.Rows(ctx, v.Reader.From(at, "messaging_contacts"), pgx.RowToStructByPos[Person],
 		persons+` and id > $3 order by id limit $4`, workspace,
 		list, after, limit)
 }
 
 // Persons returns contacts by their ids. Those that were deleted are not among them.
 func (v *Views) Persons(ctx context.Context, at *readmodels.At, workspace uuid.UUID, ids []int64) (map[int64]Person, error) {
-	rows, err := readmodels.Rows(ctx, v.Reader.From("messaging_contacts"), at, pgx.RowToStructByPos[Person], persons+` and id = any($3)`,
+	rows, err := readmodels.Rows(ctx, v.Reader.From(at, "messaging_contacts"), pgx.RowToStructByPos[Person], persons+` and id = any($3)`,
 		workspace, int64(0), ids)
 	all := make(map[int64]Person, len(rows))
 	for _, p := range rows {
@@ -250,7 +250,7 @@ func (v *Views) Persons(ctx context.Context, at *readmodels.At, workspace uuid.U
 // AudienceSize counts whom a campaign would write to, and whom it would pass over.
 func (v *Views) AudienceSize(ctx context.Context, at *readmodels.At, workspace uuid.UUID, list int64) (total, skipped int64, err error) {
 	type size struct{ Total, Skipped int64 }
-	s, err := readmodels.Row(ctx, v.Reader.From("messaging_contacts"), at, nil, pgx.RowToStructByPos[size], `
+	s, err := readmodels.Row(ctx, v.Reader.From(at, "messaging_contacts"), nil, pgx.RowToStructByPos[size], `
 		select count(*) filter (where opt_in and phone <> ''), count(*) filter (where not opt_in or phone is null or phone = '')
 			from messaging_contacts.contact
 		where workspace_id = $1 and ($2::bigint = 0 or exists (select from messaging_contacts.member where contact_id = contact.id
@@ -265,20 +265,24 @@ type Recipient struct {
 	State       string // open, held or calling
 }
 
-// CampaignWork returns messages that are to be sent now, in their order after one of them: those that are due, and those of which nothing
-// was heard since a moment. A step waits for what becomes of the one before, and for its hours after it: who got that one late gets the
-// next one later.
-func (v *Views) CampaignWork(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id, after int64, now, unheard time.Time,
-	limit int) ([]Recipient,
-	error) {
-	return readmodels.Rows(ctx, v.Reader.From("campaigns"), at, pgx.RowToStructByPos[Recipient], `
+// Due selects messages of a campaign that are to be sent: those that are due now, and those of which nothing was heard since Unheard.
+type Due struct {
+	Now, Unheard time.Time
+	After        int64 // the last message before them
+	Limit        int
+}
+
+// CampaignWork returns messages that are to be sent, by their ids. A step waits until the one before it is settled and its hours have
+// passed since then.
+func (v *Views) CampaignWork(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64, due Due) ([]Recipient, error) {
+	return readmodels.Rows(ctx, v.Reader.From(at, "campaigns"), pgx.RowToStructByPos[Recipient], `
 		select r.id, r.contact_id, r.step, r.state from campaigns.recipient r
 		where r.campaign_id = $1 and r.id > $3 and (state in ('open', 'held') and due_at <= $4 or state = 'calling' and since <= $5)
 			and exists (select from campaigns.campaign c where c.id = $1 and c.workspace_id = $2)
 			and (r.step = 0 or not exists (select from campaigns.recipient p
 				where p.contact_id = r.contact_id and p.block_id = r.block_id and p.step < r.step
 					and (p.state in ('open', 'held', 'calling') or r.state = 'open' and p.called_at + (r.due_at - p.due_at) > $4)))
-		order by r.id limit $6`, id, workspace, after, now, unheard, limit)
+		order by r.id limit $6`, id, workspace, due.After, due.Now, due.Unheard, due.Limit)
 }
 
 // CampaignEnd says how far a run is when nothing of it is due.
@@ -289,7 +293,7 @@ type CampaignEnd struct {
 
 // CampaignEnd looks at a run of a campaign.
 func (v *Views) CampaignEnd(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64, run int) (CampaignEnd, error) {
-	return readmodels.Row(ctx, v.Reader.From("campaigns"), at, nil, pgx.RowToStructByPos[CampaignEnd], `
+	return readmodels.Row(ctx, v.Reader.From(at, "campaigns"), nil, pgx.RowToStructByPos[CampaignEnd], `
 		select not exists (select from campaigns.recipient where campaign_id = c.id and state in ('open', 'held', 'calling')),
 			s.sent = 0 and s.failed > 0 and s.failed = (
 				select count(*) from campaigns.recipient r join campaigns.block b on b.id = r.block_id where r.campaign_id = c.id
@@ -309,7 +313,7 @@ func (v *Views) Called(ctx context.Context, at *readmodels.At, workspace uuid.UU
 		People int64
 		First  *time.Time
 	}
-	c, err := readmodels.Row(ctx, v.Reader.From("campaigns"), at, nil, pgx.RowToStructByPos[called], `
+	c, err := readmodels.Row(ctx, v.Reader.From(at, "campaigns"), nil, pgx.RowToStructByPos[called], `
 		select count(distinct r.contact_id), min(r.called_at) from campaigns.recipient r join campaigns.campaign c on c.id = r.campaign_id
 		where r.channel_id = $1 and c.workspace_id = $2 and r.called_at > $3 and r.state <> 'held'`, channel, workspace, since)
 	return c.People, c.First, err
@@ -319,7 +323,7 @@ func (v *Views) Called(ctx context.Context, at *readmodels.At, workspace uuid.UU
 func (v *Views) WroteSince(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel int64, contacts []int64,
 	since time.Time) (map[int64]bool,
 	error) {
-	ids, err := readmodels.Rows(ctx, v.Reader.From("messages"), at, pgx.RowTo[int64], `
+	ids, err := readmodels.Rows(ctx, v.Reader.From(at, "messages"), pgx.RowTo[int64], `
 		select distinct contact_id from messages.message where inbound and type <> 'reaction' and contact_id = any($1) and channel_id = $2
 			and workspace_id = $3 and at >= $4`,
 		contacts, channel, workspace, since)
@@ -341,7 +345,7 @@ type DueCampaign struct {
 // that were cancelled while the network put a message off, or said nothing of it since another moment; of those that lost their channel,
 // where it said nothing.
 func (v *Views) DueCampaigns(ctx context.Context, at *readmodels.At, now, unheard time.Time) ([]DueCampaign, error) {
-	return readmodels.Rows(ctx, v.Reader.From("campaigns", "channels"), at, pgx.RowToStructByPos[DueCampaign], `
+	return readmodels.Rows(ctx, v.Reader.From(at, "campaigns", "channels"), pgx.RowToStructByPos[DueCampaign], `
 		select id, workspace_id, status from campaigns.campaign
 		where status = 'active' and type <> 'trigger' or status = 'active' and exists (
 				select from campaigns.recipient where campaign_id = campaign.id and state in ('open', 'held', 'calling'))
@@ -357,14 +361,14 @@ func (v *Views) DueCampaigns(ctx context.Context, at *readmodels.At, now, unhear
 
 // Triggers returns the triggers of a workspace that are active.
 func (v *Views) Triggers(ctx context.Context, at *readmodels.At, workspace uuid.UUID) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader.From("campaigns"), at, pgx.RowTo[int64],
+	return readmodels.Rows(ctx, v.Reader.From(at, "campaigns"), pgx.RowTo[int64],
 		`select id from campaigns.campaign where workspace_id = $1 and type = 'trigger'
 		and status = 'active'`, workspace)
 }
 
 // CampaignsOn returns the campaigns on a channel that are not over.
 func (v *Views) CampaignsOn(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel int64) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader.From("campaigns"), at, pgx.RowTo[int64], `
+	return readmodels.Rows(ctx, v.Reader.From(at, "campaigns"), pgx.RowTo[int64], `
 		select id from campaigns.campaign where workspace_id = $1 and channel_id = $2 and status in ('scheduled', 'active',
 			'paused')`, workspace, channel)
 }

@@ -52,7 +52,7 @@ func shownChannel(row pgx.CollectableRow) (Channel, error) {
 
 // Channel reads a channel of a workspace, or returns [channel.ErrNotFound].
 func (v *Views) Channel(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (Channel, error) {
-	return readmodels.Row(ctx, v.Reader.From("channels"), at, channel.ErrNotFound, shownChannel,
+	return readmodels.Row(ctx, v.Reader.From(at, "channels"), channel.ErrNotFound, shownChannel,
 		channelColumns+` where id = $1 and workspace_id = $2`,
 		id, workspace)
 }
@@ -64,7 +64,7 @@ func (v *Views) Channels(ctx context.Context, at *readmodels.At, workspace uuid.
 	return readmodels.List[Channel]{
 		As: shownChannel, Order: `id desc`, SQL: channelColumns + ` where workspace_id = @workspace and (@type = '' or type = @type)`,
 		Args: pgx.NamedArgs{"workspace": workspace, "type": f.Type},
-	}.Page(ctx, v.Reader.From("channels"), at, page)
+	}.Page(ctx, v.Reader.From(at, "channels"), page)
 }
 
 // ChannelUsage is what a channel did on a day.
@@ -73,15 +73,14 @@ type ChannelUsage struct {
 	Replies int64  `json:"replies" doc:"Messages other than templates that reached people, by the network's receipts"`
 }
 
-// ChannelUsage lists what a channel did by day of a time zone, oldest first: the days on which replies reached people.
-func (v *Views) ChannelUsage(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, zone, from, to string) ([]ChannelUsage,
-	error) {
-	return readmodels.Rows(ctx, v.Reader.From("messages"), at, pgx.RowToStructByName[ChannelUsage], `
+// ChannelUsage lists what a channel did by day, oldest first. Days on which no reply reached anybody are left out.
+func (v *Views) ChannelUsage(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, days Days) ([]ChannelUsage, error) {
+	return readmodels.Rows(ctx, v.Reader.From(at, "messages"), pgx.RowToStructByName[ChannelUsage], `
 		select (quarter at time zone $3)::date::text as day, sum(count)::bigint as replies
 		from messages.reply
 		where channel_id = $1 and workspace_id = $2 and ($4 = '' or (quarter at time zone $3)::date >= $4::date) and ($5 = ''
 			or (quarter at time zone $3)::date <= $5::date)
-		group by 1 order by 1`, of, workspace, zone, from, to)
+		group by 1 order by 1`, of, workspace, days.Zone, days.From, days.To)
 }
 
 // Owned is a record of any workspace.
@@ -92,13 +91,13 @@ type Owned struct {
 
 // Hooked lists the channels of the deployment whose networks are told where they are to call.
 func (v *Views) Hooked(ctx context.Context, at *readmodels.At) ([]Owned, error) {
-	return readmodels.Rows(ctx, v.Reader.From("channels"), at, pgx.RowToStructByPos[Owned],
+	return readmodels.Rows(ctx, v.Reader.From(at, "channels"), pgx.RowToStructByPos[Owned],
 		`select id, workspace_id from channels.channel where type = 'telegram' order by id`)
 }
 
 // OfAccount lists the channels of the deployment that belong to an account at the chat network.
 func (v *Views) OfAccount(ctx context.Context, account string) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader.From("channels"), nil, pgx.RowTo[int64],
+	return readmodels.Rows(ctx, v.Reader.From(nil, "channels"), pgx.RowTo[int64],
 		`select id from channels.channel where type = 'chat' and identified
 		and settings ->> 'accountId' = $1 order by id`, account)
 }
@@ -110,7 +109,7 @@ const maxNaming = 10
 // began.
 func (v *Views) Signing(ctx context.Context, sender string) ([]int64, error) {
 	return readmodels.Complete(func(at *readmodels.At) ([]int64, error) {
-		return readmodels.Rows(ctx, v.Reader.From("channels"), at, pgx.RowTo[int64], `
+		return readmodels.Rows(ctx, v.Reader.From(at, "channels"), pgx.RowTo[int64], `
 			select id from channels.channel
 			where type = 'chat' and settings ->> 'senderId' = $1 and 'appSecret' = any(secret_settings) order by id limit $2`, sender, maxNaming)
 	})
@@ -120,7 +119,7 @@ func (v *Views) Signing(ctx context.Context, sender string) ([]int64, error) {
 // there when it began.
 func (v *Views) Unconfirmed(ctx context.Context, sender, app string) ([]int64, error) {
 	return readmodels.Complete(func(at *readmodels.At) ([]int64, error) {
-		return readmodels.Rows(ctx, v.Reader.From("channels"), at, pgx.RowTo[int64], `
+		return readmodels.Rows(ctx, v.Reader.From(at, "channels"), pgx.RowTo[int64], `
 			select id from channels.channel
 			where type = 'chat' and not identified and (settings ->> 'senderId' in ($1, '+' || $1) or settings ->> 'appName' = $2) order by id
 				limit $3`,
@@ -130,19 +129,19 @@ func (v *Views) Unconfirmed(ctx context.Context, sender, app string) ([]int64, e
 
 // WithAppSecret lists the channels of the deployment that have a secret of a chat network, at most so many.
 func (v *Views) WithAppSecret(ctx context.Context, most int) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader.From("channels"), nil, pgx.RowTo[int64], `select id from channels.channel where type = 'chat'
+	return readmodels.Rows(ctx, v.Reader.From(nil, "channels"), pgx.RowTo[int64], `select id from channels.channel where type = 'chat'
 		and 'appSecret' = any(secret_settings) order by id limit $1`, most)
 }
 
 // ChannelKeyed returns the widget that has a key, with its workspace, or [channel.ErrNotFound]: a page's visitor belongs to none.
 func (v *Views) ChannelKeyed(ctx context.Context, key string) (id int64, workspace uuid.UUID, err error) {
-	found, err := readmodels.Row(ctx, v.Reader.From("channels"), nil, channel.ErrNotFound, pgx.RowToStructByPos[Owned],
+	found, err := readmodels.Row(ctx, v.Reader.From(nil, "channels"), channel.ErrNotFound, pgx.RowToStructByPos[Owned],
 		`select id, workspace_id from channels.channel where key = $1`, key)
 	return found.ID, found.Workspace, err
 }
 
 // Networked lists the ids of a workspace's channels that have a network, all but the widget's.
 func (v *Views) Networked(ctx context.Context, at *readmodels.At, workspace uuid.UUID) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader.From("channels"), at, pgx.RowTo[int64],
+	return readmodels.Rows(ctx, v.Reader.From(at, "channels"), pgx.RowTo[int64],
 		`select id from channels.channel where workspace_id = $1 and type <> 'web' order by id`, workspace)
 }

@@ -24,5 +24,5 @@ func (v *Views) ContactLists(ctx context.Context, at *readmodels.At, workspace u
 	return readmodels.List[ContactList]{As: pgx.RowToStructByName[ContactList], Order: `id desc`, SQL: `
 		select id, name, (select count(*) from messaging_contacts.member where list_id = list.id) as contact_count, created_at
 		from messaging_contacts.list where workspace_id = @workspace`, Args: pgx.NamedArgs{"workspace": workspace},
-	}.Page(ctx, v.Reader.From("messaging_contacts"), at, page)
+	}.Page(ctx, v.Reader.From(at, "messaging_contacts"), page)
 }

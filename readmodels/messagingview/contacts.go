@@ -60,12 +60,12 @@ const contactColumns = `select id, name, phone, email, source, opt_in, reply_bot
 
 // Contact reads a contact of a workspace, or returns [contact.ErrNotFound], with the id of the contact that it was merged into.
 func (v *Views) Contact(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (Contact, error) {
-	c, err := readmodels.Row(ctx, v.Reader.From("messages", "messaging_contacts"), at, contact.ErrNotFound, pgx.RowToStructByName[Contact],
+	c, err := readmodels.Row(ctx, v.Reader.From(at, "messages", "messaging_contacts"), contact.ErrNotFound, pgx.RowToStructByName[Contact],
 		contactColumns+` where id = $1 and contact.workspace_id = $2`, id, workspace)
 	if !errors.Is(err, contact.ErrNotFound) {
 		return c, err
 	}
-	into, lookErr := first(readmodels.Rows(ctx, v.Reader.From("messages", "messaging_contacts"), at, pgx.RowTo[int64],
+	into, lookErr := first(readmodels.Rows(ctx, v.Reader.From(at, "messages", "messaging_contacts"), pgx.RowTo[int64],
 		`select into_id from messaging_contacts.merged where id = $1 and workspace_id = $2`, id, workspace))
 	switch {
 	case lookErr != nil:
@@ -78,7 +78,7 @@ func (v *Views) Contact(ctx context.Context, at *readmodels.At, workspace uuid.U
 
 // ContactsReached returns the contacts of the deployment that have an address or a phone without its plus sign. An empty one fits none.
 func (v *Views) ContactsReached(ctx context.Context, at *readmodels.At, email, phone string) ([]Owned, error) {
-	return readmodels.Rows(ctx, v.Reader.From("messaging_contacts"), at, pgx.RowToStructByPos[Owned],
+	return readmodels.Rows(ctx, v.Reader.From(at, "messaging_contacts"), pgx.RowToStructByPos[Owned],
 		`select id, workspace_id from messaging_contacts.contact where email = nullif($1, '') or phone = nullif($2, '')`, email, phone)
 }
 
@@ -148,14 +148,14 @@ func (v *Views) Contacts(ctx context.Context, at *readmodels.At, workspace uuid.
 				order by id desc limit (select @limit::bigint + @skip::bigint - count(*) from newest)
 			)`
 	}
-	return l.Page(ctx, v.Reader.From("messages", "messaging_contacts"), at, page)
+	return l.Page(ctx, v.Reader.From(at, "messages", "messaging_contacts"), page)
 }
 
 // Conversations lists contacts of a workspace who have a conversation with it, that with the newest message first, after some of them. An
 // empty status is any. They are not counted: nobody pages through so many, and counting reads them all.
 func (v *Views) Conversations(ctx context.Context, at *readmodels.At, workspace uuid.UUID, status string, skip int64,
 	limit int) ([]Contact, error) {
-	return readmodels.Rows(ctx, v.Reader.From("messages", "messaging_contacts"), at, pgx.RowToStructByName[Contact], contactColumns+`
+	return readmodels.Rows(ctx, v.Reader.From(at, "messages", "messaging_contacts"), pgx.RowToStructByName[Contact], contactColumns+`
 		where conversation.workspace_id = $1 and (contact.workspace_id = $1) is true and ($2 = '' or status = $2)
 		order by last_at desc, id desc limit $3 offset $4`, workspace, status, limit, skip)
 }

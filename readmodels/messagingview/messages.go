@@ -57,7 +57,7 @@ const shown = `not (type = 'reaction' and text is null)`
 // for 0. A contact's messages
 // are of one workspace: asked for both at once, Postgres reads all of them to join two indexes.
 func (v *Views) Messages(ctx context.Context, at *readmodels.At, workspace uuid.UUID, contact, before int64, limit int) ([]Message, error) {
-	return readmodels.Rows(ctx, v.Reader.From("messages"), at, asMessage, messageFields+` from (
+	return readmodels.Rows(ctx, v.Reader.From(at, "messages"), asMessage, messageFields+` from (
 			select * from messages.message where contact_id = $1 and `+shown+` and (at, arrived_at, began) < (
 				case when $3::bigint = 0 then 'infinity' else (select at from messages.message where id = $3) end,
 				case when $3::bigint = 0 then 'infinity' else (select arrived_at from messages.message where id = $3) end,
@@ -68,21 +68,21 @@ func (v *Views) Messages(ctx context.Context, at *readmodels.At, workspace uuid.
 
 // Message reads a message of a workspace, or returns [message.ErrNotFound].
 func (v *Views) Message(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (Message, error) {
-	return readmodels.Row(ctx, v.Reader.From("messages"), at, message.ErrNotFound, asMessage,
+	return readmodels.Row(ctx, v.Reader.From(at, "messages"), message.ErrNotFound, asMessage,
 		messageColumns+` where id = $1 and workspace_id = $2`, id, workspace)
 }
 
 // MessagesSince lists the messages of a workspace that are new or changed since a position, in the order of their last changes.
 func (v *Views) MessagesSince(ctx context.Context, at *readmodels.At, workspace uuid.UUID, after event.Position, limit int) ([]Message,
 	error) {
-	return readmodels.Rows(ctx, v.Reader.From("messages"), at, asMessage,
+	return readmodels.Rows(ctx, v.Reader.From(at, "messages"), asMessage,
 		messageColumns+` where workspace_id = $1 and position > $2 and (deleted_at is not null or `+shown+`)
 		order by position limit $3`, workspace, int64(after), limit)
 }
 
 // LastHeard returns the newest message of a contact, 0 for none.
 func (v *Views) LastHeard(ctx context.Context, workspace uuid.UUID, contact int64) (int64, error) {
-	return first(readmodels.Rows(ctx, v.Reader.From("messages"), nil, pgx.RowTo[int64], `
+	return first(readmodels.Rows(ctx, v.Reader.From(nil, "messages"), pgx.RowTo[int64], `
 		select id from messages.message where inbound and type <> 'reaction' and contact_id = $1 and workspace_id = $2 order by at desc,
 			arrived_at desc, began desc limit 1`, contact, workspace))
 }
@@ -101,7 +101,7 @@ func (v *Views) messagesNamed(ctx context.Context, at *readmodels.At, workspace 
 	}
 	// Postgres has no such text, and refuses it
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return strings.ContainsRune(id, 0) })
-	found, err := readmodels.Rows(ctx, v.Reader.From("messages"), at, pgx.RowToStructByPos[named], `
+	found, err := readmodels.Rows(ctx, v.Reader.From(at, "messages"), pgx.RowToStructByPos[named], `
 		with named as materialized (
 			select provider_id as name, id, channel_id, workspace_id from messages.message where provider_id = any($3)
 			union all select network_id, id, channel_id, workspace_id from messages.message where network_id = any($3))
@@ -150,7 +150,7 @@ func asMessage(row pgx.CollectableRow) (m Message, err error) {
 
 // Heard returns when a contact last wrote to a channel, by the network's time: the zero time for never. A reaction is no message.
 func (v *Views) Heard(ctx context.Context, workspace uuid.UUID, channel, contact int64) (time.Time, error) {
-	return first(readmodels.Rows(ctx, v.Reader.From("messages"), nil, pgx.RowTo[time.Time], `
+	return first(readmodels.Rows(ctx, v.Reader.From(nil, "messages"), pgx.RowTo[time.Time], `
 		select at from messages.message where inbound and type <> 'reaction' and contact_id = $1 and channel_id = $2 and workspace_id = $3
 			order by at desc limit 1`, contact, channel, workspace))
 }
@@ -166,7 +166,7 @@ func (v *Views) Wrote(ctx context.Context, at *readmodels.At, workspace uuid.UUI
 }
 
 func (v *Views) proven(ctx context.Context, at *readmodels.At, workspace uuid.UUID, phone, how string) (bool, error) {
-	return readmodels.Row(ctx, v.Reader.From("channels", "messages", "messaging_contacts"), at, nil, pgx.RowTo[bool], `
+	return readmodels.Row(ctx, v.Reader.From(at, "channels", "messages", "messaging_contacts"), nil, pgx.RowTo[bool], `
 		select exists (select from messaging_contacts.contact c join messages.message m on m.contact_id = c.id
 			join channels.channel h on h.id = m.channel_id and h.type = 'chat'
 			where c.phone = $1 and c.workspace_id = $2 and `+how+`)`, phone, workspace)

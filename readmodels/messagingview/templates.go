@@ -41,7 +41,7 @@ func (v *Views) Templates(ctx context.Context, at *readmodels.At, workspace uuid
 		Args: pgx.NamedArgs{
 			"workspace": workspace, "status": template.Sendable, "language": f.Language, "category": f.Category, "channel": f.ChannelID,
 		},
-	}.Page(ctx, v.Reader.From("templates"), at, page)
+	}.Page(ctx, v.Reader.From(at, "templates"), page)
 }
 
 // TemplateIDs returns the ids of a channel's templates by the network's ids of them, whatever their status.
@@ -50,7 +50,7 @@ func (v *Views) TemplateIDs(ctx context.Context, workspace uuid.UUID, channel in
 		ProviderID string
 		ID         int64
 	}
-	rows, err := readmodels.Rows(ctx, v.Reader.From("templates"), nil, pgx.RowToStructByPos[named],
+	rows, err := readmodels.Rows(ctx, v.Reader.From(nil, "templates"), pgx.RowToStructByPos[named],
 		`select provider_id, id from templates.template where workspace_id = $1 and channel_id = $2`, workspace, channel)
 	ids := make(map[string]int64, len(rows))
 	for _, row := range rows {

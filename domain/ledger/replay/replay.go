@@ -63,6 +63,7 @@ type workspace struct {
 
 type account struct {
 	id        int64
+	name      string
 	metal     string // of entries that name no metal; "": the metal of the workspace
 	ledger    string
 	workspace *workspace
@@ -237,7 +238,10 @@ func (b *Books) account(e recorded, ledger string) string {
 			a = &account{id: e.id, ledger: ledger, workspace: e.workspace, opened: e.Position}
 			b.accounts[e.id] = a
 		}
-	case "Renamed", "TypeChanged":
+		a.named(e)
+	case "Renamed":
+		a.named(e)
+	case "TypeChanged":
 	case "MetalChanged":
 		var data metalData
 		if reason := decoded(e, &data); reason != "" {
@@ -268,6 +272,14 @@ func (b *Books) account(e recorded, ledger string) string {
 }
 
 // open reports whether the account belongs to a ledger of a workspace and is not deleted.
+func (a *account) named(e recorded) {
+	var data struct{ Name, To string }
+	if json.Unmarshal(e.Data, &data) == nil && a != nil {
+		a.name = cmp.Or(data.To, data.Name)
+	}
+}
+
+// open reports whether the account is one of a ledger of a workspace, and not deleted.
 func (a *account) open(ledger string, w *workspace) bool {
 	return a != nil && !a.deleted && a.ledger == ledger && a.workspace == w
 }

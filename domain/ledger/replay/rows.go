@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -17,7 +18,8 @@ import (
 // in place of entries.
 type Row struct {
 	ID, Account          int64
-	In, Out              Amount // zero if the row is void
+	In, Out              Amount     // zero if the row is void
+	Loss                 unit.Grams // of In, lost in work
 	Reverses, ReversedBy int64
 	Paired               int64 // the other row of a transfer
 	Position             event.Position
@@ -51,6 +53,17 @@ type rows struct {
 const chunk = 4096
 
 func (r *rows) at(i uint32) *Row { return &r.chunks[i/chunk][i%chunk] }
+
+// kept returns the rows that are not deleted, with their indexes.
+func (r *rows) kept() iter.Seq2[uint32, *Row] {
+	return func(yield func(uint32, *Row) bool) {
+		for i := range r.count {
+			if one := r.at(i); !one.Deleted && !yield(i, one) {
+				return
+			}
+		}
+	}
+}
 
 func (r *rows) find(id int64) (*Row, bool) {
 	i, found := r.index[id]
@@ -139,7 +152,7 @@ func (b *Books) row(e recorded, ledger string) string {
 	}
 	r.Position = e.Position
 	if r.Void {
-		r.In, r.Out = Amount{}, Amount{}
+		r.In, r.Out, r.Loss = Amount{}, Amount{}, 0
 	}
 	b.judge(e, ledger, suffix, &before, r)
 	return ""
@@ -181,9 +194,12 @@ func (r *Row) enter(of *rows, ledger string, data rowData, edit bool) string {
 		if *side.digest = ([sha256.Size]byte{}); !bytes.Equal(side.text, []byte("[]")) {
 			*side.digest = sha256.Sum256(side.text)
 		}
-		sum, metal, reason := sumOf(ledger, side.out, side.text)
+		sum, loss, metal, reason := sumOf(ledger, side.out, side.text)
 		if reason != "" {
 			return reason
+		}
+		if !side.out {
+			r.Loss = loss
 		}
 		*side.amount, *side.metal = sum, of.metal(metal)
 	}
@@ -233,18 +249,24 @@ type entry struct {
 }
 
 // sumOf returns the value of a side's entries and the first metal that they name.
-func sumOf(ledger string, out bool, text []byte) (sum Amount, metal, reason string) {
+func sumOf(ledger string, out bool, text []byte) (sum Amount, loss unit.Grams, metal, reason string) {
 	var entries []entry
 	if err := json.Unmarshal(text, &entries); err != nil {
-		return sum, "", "its entries cannot be read"
+		return sum, 0, "", "its entries cannot be read"
 	}
 	for _, e := range entries {
 		value := e.value(ledger, out)
 		if sum = sum.plus(value); value.Fine != 0 {
 			metal = cmp.Or(metal, e.Metal)
 		}
+		switch ledger {
+		case "karigar":
+			loss += e.WastageWeight
+		case "polisher":
+			loss += e.LossWeight
+		}
 	}
-	return sum, metal, ""
+	return sum, loss, metal, ""
 }
 
 // value returns the value of an entry (docs/books.md, "What an entry counts").

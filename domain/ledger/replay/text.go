@@ -62,6 +62,7 @@ type Writer struct {
 	untold bool                 // some lines of the workspace are not determined
 	money  map[string]*trial    // by ledger
 	metals map[[2]string]*trial // by ledger and metal
+	loss   map[string]int64     // by metal
 	all    hash.Hash            // of the closing balances
 
 	about  Line // the current account
@@ -109,6 +110,7 @@ func (w *Writer) line(l Line, words ...any) error {
 func (w *Writer) Workspace(id uuid.UUID, locked *unit.Date, metal string, seals []Seal) error {
 	w.seals, w.metal, w.untold, w.all = seals, metal, false, sha256.New()
 	w.money, w.metals = map[string]*trial{}, map[[2]string]*trial{}
+	w.loss = map[string]int64{}
 	w.all.Write([]byte(closingVersion))
 	through := "-"
 	if locked != nil && w.header.Now() {
@@ -139,7 +141,7 @@ func (w *Writer) Untold() error {
 }
 
 // Row writes a row of the account with the name of its metal.
-func (w *Writer) Row(r *Row, metal string) error {
+func (w *Writer) Row(r *Row, metal string, loss unit.Grams) error {
 	if w.period.digest == nil || r.Date > w.period.through {
 		if err := w.endPeriod(); err != nil {
 			return err
@@ -151,6 +153,9 @@ func (w *Writer) Row(r *Row, metal string) error {
 	w.net = w.net.plus(r.In).minus(r.Out)
 	if r.In.Fine != 0 || r.Out.Fine != 0 {
 		w.fine[cmp.Or(metal, w.metal)] += r.In.Fine - r.Out.Fine
+	}
+	if loss != 0 {
+		w.loss[cmp.Or(metal, w.metal)] += int64(loss)
 	}
 	w.period.rows++
 	w.text = r.append(w.text[:0])
@@ -196,10 +201,24 @@ func (w *Writer) Totals() error {
 		}
 		return nil
 	}
+	cash, fine := int64(0), maps.Clone(w.loss) // what is unpaired: all accounts, without loss
 	for _, ledger := range slices.Sorted(maps.Keys(w.money)) {
+		cash += w.money[ledger].debit - w.money[ledger].credit
 		if err := w.line(Line{}, "trial", ledger, w.money[ledger].debit, w.money[ledger].credit); err != nil {
 			return err
 		}
+	}
+	if err := w.line(Line{}, "trial", "unpaired", max(0, -cash), max(0, cash)); err != nil {
+		return err
+	}
+	for key, sum := range w.metals {
+		fine[key[1]] += sum.debit - sum.credit
+	}
+	for name, sum := range fine {
+		w.metals[[2]string{"unpaired", name}] = &trial{max(0, -sum), max(0, sum)}
+	}
+	for name, loss := range w.loss {
+		w.metals[[2]string{"loss", name}] = &trial{max(0, loss), max(0, -loss)}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(w.metals), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		if err := w.line(Line{}, "metal", key[0], w.metals[key].debit, w.metals[key].credit, key[1]); err != nil {
@@ -344,12 +363,48 @@ func (b *Books) writeAccount(w *Writer, a *account, rows []uint32) error {
 		if w.header.AsOf != nil && r.Date > *w.header.AsOf {
 			break
 		}
-		if err := w.Row(r, cmp.Or(b.rows.metals[r.inMetal], b.rows.metals[r.outMetal], a.metal)); err != nil {
+		if err := w.Row(r, cmp.Or(b.rows.metals[r.inMetal], b.rows.metals[r.outMetal], a.metal), b.loss(w.header, r)); err != nil {
 			return err
 		}
 		count++
 	}
 	return w.Closing(w.Sum(), count)
+}
+
+// loss returns what of a row was lost in work: 0 if the row that reverses it is in the text.
+func (b *Books) loss(h Header, r *Row) unit.Grams {
+	if by, found := b.rows.find(r.ReversedBy); found && !by.Deleted && (h.AsOf == nil || by.Date <= *h.AsOf) {
+		return 0
+	}
+	return r.Loss
+}
+
+// Statement is an account between two days.
+type Statement struct {
+	Ledger, Name     string
+	Workspace        uuid.UUID
+	Locked           *unit.Date // of the workspace
+	Opening, Closing Amount     // before the first day and after the last; 0 if the account is deleted
+}
+
+// Statement returns the statement of an account, false if no event opens it.
+func (b *Books) Statement(account int64, first, last unit.Date) (s Statement, known bool) {
+	a := b.accounts[account]
+	if a == nil {
+		return s, false
+	}
+	s = Statement{Ledger: a.ledger, Name: a.name, Workspace: a.workspace.id, Locked: a.workspace.locked}
+	for _, r := range b.rows.kept() {
+		if r.Account == account && !a.deleted {
+			if r.Date < first {
+				s.Opening = s.Opening.plus(r.In).minus(r.Out)
+			}
+			if r.Date <= last {
+				s.Closing = s.Closing.plus(r.In).minus(r.Out)
+			}
+		}
+	}
+	return s, true
 }
 
 // closings returns the digest of a workspace's closing balances at the end of a day.
@@ -359,8 +414,8 @@ func (b *Books) closings(w *workspace, through unit.Date) string {
 		rows int64
 	}
 	sums := map[int64]sum{}
-	for i := range b.rows.count {
-		if r := b.rows.at(i); !r.Deleted && r.Date <= through {
+	for _, r := range b.rows.kept() {
+		if r.Date <= through {
 			s := sums[r.Account]
 			sums[r.Account] = sum{s.net.plus(r.In).minus(r.Out), s.rows + 1}
 		}
@@ -378,19 +433,15 @@ func (b *Books) closings(w *workspace, through unit.Date) string {
 // rowsByAccount returns the rows that are not deleted, by account, in order of date and number.
 func (b *Books) rowsByAccount() map[int64][]uint32 {
 	counts := map[int64]int{}
-	for i := range b.rows.count {
-		if r := b.rows.at(i); !r.Deleted {
-			counts[r.Account]++
-		}
+	for _, r := range b.rows.kept() {
+		counts[r.Account]++
 	}
 	of := make(map[int64][]uint32, len(counts))
 	for id, n := range counts {
 		of[id] = make([]uint32, 0, n)
 	}
-	for i := range b.rows.count {
-		if r := b.rows.at(i); !r.Deleted {
-			of[r.Account] = append(of[r.Account], i)
-		}
+	for i, r := range b.rows.kept() {
+		of[r.Account] = append(of[r.Account], i)
 	}
 	for _, rows := range of {
 		slices.SortFunc(rows, func(x, y uint32) int {

@@ -258,18 +258,20 @@ func (x *export) account(ctx context.Context, w *replay.Writer, a opened) error 
 		select v.row_id, v.date, (v.in_cash * 100)::bigint, (v.in_fine * 1000)::bigint, (v.out_cash * 100)::bigint, (v.out_fine * 1000)::bigint,
 			v.void, coalesce(v.reverses, 0), coalesce(v.reversed_by, 0), coalesce(v.paired_with, 0), coalesce(v.metal, ''), v.from_position,
 			case when v.in_entries <> '[]' then sha256(convert_to(v.in_entries, 'UTF8')) end,
-			case when v.out_entries <> '[]' then sha256(convert_to(v.out_entries, 'UTF8')) end
+			case when v.out_entries <> '[]' then sha256(convert_to(v.out_entries, 'UTF8')) end,
+			case when v.reversed_by is null or not exists (select from books.row_version x where x.row_id = v.reversed_by and not x.deleted
+				and x.from_position <= @known and x.to_position > @known and x.date <= @day::date) then (v.loss * 1000)::bigint else 0 end
 		from books.row_version v
 		where v.account_id = @account and not v.deleted and v.from_position <= @known and v.to_position > @known and v.date <= @day::date
 		order by v.date, v.row_id`,
 		pgx.NamedArgs{"account": a.id, "known": x.args["known"], "day": x.args["day"]},
 		[]any{&r.ID, &date, &r.In.Cash, &r.In.Fine, &r.Out.Cash, &r.Out.Fine, &r.Void, &r.Reverses, &r.ReversedBy, &r.Paired,
-			&metal, &r.Position, &in, &out},
+			&metal, &r.Position, &in, &out, &r.Loss},
 		func() error {
 			r.Date, r.InDigest, r.OutDigest = unit.DateOf(date), [32]byte{}, [32]byte{}
 			copy(r.InDigest[:], in)
 			copy(r.OutDigest[:], out)
-			return w.Row(&r, cmp.Or(metal, a.metal))
+			return w.Row(&r, cmp.Or(metal, a.metal), r.Loss)
 		})
 	if err != nil {
 		return fmt.Errorf("account %d: %w", a.id, err)

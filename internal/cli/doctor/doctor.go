@@ -2,12 +2,15 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +19,9 @@ import (
 	"bahi/domain"
 	"bahi/domain/event"
 	"bahi/domain/laws"
+	"bahi/domain/ledger/period"
 	"bahi/eventstore"
+	"bahi/eventstore/tlog"
 	"bahi/internal/app"
 	"bahi/internal/cli/progress"
 	"bahi/internal/ocrtools"
@@ -66,7 +71,15 @@ func Judge(log iter.Seq2[event.Stored, error], out io.Writer) error {
 		checker     = laws.New()
 		broken      int
 		last, whole event.Position // of all events, and of whole transactions
+		seals       []event.Recorded[any]
 	)
+	list := func(breaches ...laws.Breach) {
+		for _, b := range breaches {
+			if broken++; broken <= maxBroken {
+				fmt.Fprintf(out, "laws: position %d, %s: %s\n", b.Position, b.Stream, b.Law)
+			}
+		}
+	}
 	for stored, err := range log {
 		if err != nil {
 			return fmt.Errorf("read the log: %w", err)
@@ -84,16 +97,20 @@ func Judge(log iter.Seq2[event.Stored, error], out io.Writer) error {
 				return err
 			}
 			breaches = checker.Next(e)
+			if _, is := e.Data.(period.Closed); is {
+				seals = append(seals, e)
+			}
 		}
 		if event.More(stored.Meta) == 0 {
 			breaches, whole = append(breaches, checker.Commit()...), last
 		}
-		for _, b := range breaches {
-			if broken++; broken <= maxBroken {
-				fmt.Fprintf(out, "laws: position %d, %s: %s\n", b.Position, b.Stream, b.Law)
-			}
-		}
+		list(breaches...)
 	}
+	wrong, err := wrongRoots(log, seals)
+	if err != nil {
+		return err
+	}
+	list(wrong...)
 	if whole != last {
 		fmt.Fprintf(out, "laws: the transaction after position %d is incomplete, and not checked\n", whole)
 	}
@@ -104,6 +121,38 @@ func Judge(log iter.Seq2[event.Stored, error], out io.Writer) error {
 	fmt.Fprintf(out, "laws: the log keeps the rules between records up to position %d\n", whole)
 	return nil
 }
+
+// wrongRoots reads the log again, and returns the seals of closed periods that name another root of the log.
+func wrongRoots(log iter.Seq2[event.Stored, error], seals []event.Recorded[any]) (wrong []laws.Breach, err error) {
+	var (
+		tree   tlog.Tree
+		hasher tlog.Hasher
+	)
+	slices.SortStableFunc(seals, func(a, b event.Recorded[any]) int { return cmp.Compare(sealOf(a).Position, sealOf(b).Position) })
+	check := func(before event.Position) {
+		for ; len(seals) > 0 && sealOf(seals[0]).Position < before; seals = seals[1:] {
+			if s := sealOf(seals[0]); s.LogSize != tree.Size() || s.LogRoot != tree.Root().String() {
+				wrong = append(wrong, laws.Breach{Position: seals[0].Position, Stream: seals[0].Stream, Law: "a closed period has the root of the log"})
+			}
+		}
+	}
+	if len(seals) == 0 {
+		return nil, nil
+	}
+	for e, err := range log {
+		if err != nil {
+			return nil, fmt.Errorf("read the log: %w", err)
+		}
+		if check(e.Position); len(seals) == 0 {
+			return wrong, nil
+		}
+		tree.Append(hasher.Leaf(e))
+	}
+	check(math.MaxInt64)
+	return wrong, nil
+}
+
+func sealOf(e event.Recorded[any]) period.Seal { return e.Data.(period.Closed).Seal } //nolint:forcetypeassert // only such are listed
 
 // Examine compares projections with the log, as many at once as there are processors, and prints its findings. It fails if a table differs
 // from the log.

@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"errors"
 	"iter"
 	"strings"
 	"testing"
@@ -10,6 +11,11 @@ import (
 
 	"bahi/domain/access/claim"
 	"bahi/domain/event"
+	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/closing"
+	"bahi/domain/ledger/period"
+	"bahi/domain/unit"
+	"bahi/eventstore/tlog"
 	"bahi/internal/cli/doctor"
 )
 
@@ -25,6 +31,43 @@ func log(t *testing.T, from event.Position, more ...int) iter.Seq2[event.Stored,
 				return
 			}
 		}
+	}
+}
+
+// A seal has the root of the log at its position: the tree is computed again.
+func TestSealsHaveTheRootOfTheLog(t *testing.T) {
+	t.Parallel()
+	home := uuid.New()
+	stored := func(at event.Position, stream string, e event.Proposed, err error) event.Stored {
+		require.NoError(t, err)
+		return event.Stored{Position: at, Stream: stream, Type: e.Type, Data: e.Data, Meta: e.Meta}
+	}
+	meta := event.Meta{Actor: "system:shell", Workspace: home}
+	day := unit.Date(20000)
+	moved, err := bookslock.Kind.Encode(uuid.New(), bookslock.Moved{To: &day}, meta)
+	lock := stored(1, bookslock.Kind.Stream(home.String()), moved, err)
+	var tree tlog.Tree
+	tree.Append(new(tlog.Hasher).Leaf(lock))
+	for name, one := range map[string]struct {
+		size   uint64
+		root   string
+		broken bool
+	}{
+		"right": {1, tree.Root().String(), false}, "root": {1, new(tlog.Tree).Root().String(), true}, "size": {2, tree.Root().String(), true},
+	} {
+		seal := period.Seal{Digest: closing.Digest(nil), LogSize: one.size, LogRoot: one.root, Position: 1}
+		closed, err := period.Kind.Encode(uuid.New(), period.Closed{Through: day, Seal: seal}, meta)
+		all := []event.Stored{lock, stored(2, period.Kind.Stream(home.String()), closed, err)}
+		var out strings.Builder
+		err = doctor.Judge(func(yield func(event.Stored, error) bool) {
+			for _, e := range all {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}, &out)
+		require.Equal(t, one.broken, errors.Is(err, doctor.ErrBroken), name+": "+out.String())
+		require.Equal(t, one.broken, strings.Contains(out.String(), ": a closed period has the root of the log\n"), name)
 	}
 }
 

@@ -50,7 +50,7 @@ var projectionStatements = []known{
 		x.drop("schema|"+name, x.s.all(name+".tally")...)
 		x.tag = "DROP SCHEMA"
 	}},
-	{"with told as (delete from projection.change", "", "text int4", "", func(x *execution) {
+	{"delete from projection.generation where name = $1 and generation = $2", "", "text int4", "", func(x *execution) {
 		key := fmt.Sprintf("projection.generation|%v|%v", x.value(1), x.value(2))
 		x.drop(key, x.s.all(strings.Replace(key, "generation", "partition", 1))...)
 		x.tag = "DELETE 1"

@@ -42,7 +42,7 @@ var generationTable = table{columnsOf(`
 	name:text generation:int4 version:int4 ddl_sha256:text live:bool building:bool scratch:bool phase:text store_id:uuid position:int8 ` +
 	`event_id:uuid owner:uuid error:text paused:bool throttle:int4 partitions:int4 accepted:bool differences:json
 	total:int8 rate:int8 filled_at:timestamptz keep_for:interval keep_until:timestamptz error_at:timestamptz error_position:int8
-	error_type:text error_program:text after_fill:interval told_from:int8 told_to:int8`), 2, row{
+	error_type:text error_program:text after_fill:interval`), 2, row{
 	"live": false, "building": true, "position": int64(0), "total": int64(0), "rate": int64(0), "paused": false, "accepted": false,
 }}
 

@@ -1,8 +1,8 @@
 package apptest
 
 import (
-	"bufio"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,6 +12,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore/tlog"
+	"bahi/internal/test/apitest"
 )
 
 // AuditCheckpoint is a checkpoint in the form for clients.
@@ -78,40 +79,114 @@ func (o *Server) AuditEvents(token, query string) (all []AuditEvent) {
 	return all
 }
 
-// following is a stream of server-sent events.
-type following struct {
-	t     *testing.T
-	Lines *bufio.Scanner
+// Trail is the report as JSON.
+type Trail struct {
+	Drawn struct {
+		Store      string    `json:"store_id"`
+		Position   int64     `json:"position"`
+		RecordedAt time.Time `json:"recorded_at"`
+		Checkpoint string    `json:"checkpoint"`
+	} `json:"drawn_from"`
+	Days struct {
+		From, To, By, Period string
+	} `json:"days"`
+	Changes      []TrailChange `json:"changes"`
+	Restatements []struct {
+		Account    struct{ Name string }
+		Closing    string
+		FiscalYear string `json:"fiscal_year"`
+		Unit       string
+		From, To   *json.Number
+		Changes    int
+	} `json:"restatements"`
 }
 
-func (o *Server) Follow(token, path, last string) *following {
+type TrailChange struct {
+	Position   int64
+	RecordedAt time.Time `json:"recorded_at"`
+	Workspace  string
+	Actor      string
+	Reason     string
+	Change     string
+	Kind       string
+	ID         string
+	Ledger     string
+	Account    *struct {
+		ID   int64
+		Name string
+	}
+	Date   string
+	Fields []trailField
+}
+
+type trailField struct {
+	Field    string
+	From, To json.RawMessage
+}
+
+// Auditor returns a client with an auditor's permissions in a workspace.
+func (o *Server) Auditor(workspace string) *apitest.Client {
 	o.T.Helper()
-	request, err := http.NewRequestWithContext(o.T.Context(), http.MethodGet, o.URL+path, nil)
+	return apitest.New(o.T, o.URL, o.Key(workspace, `{"audit":"read"}`).Key)
+}
+
+func TrailOf(c *apitest.Client, query string) (t Trail) {
+	a := c.GET("/audit/trail" + query).Status(200)
+	if err := json.Unmarshal([]byte(a.Text), &t); err != nil {
+		panic(err.Error() + ": " + a.Text)
+	}
+	return t
+}
+
+// Short returns one line for each change of a trail.
+func (t Trail) Short() (lines []string) {
+	for _, c := range t.Changes {
+		line := c.Kind + " " + c.Change
+		for _, f := range c.Fields {
+			line += fmt.Sprintf(" %s:%s>%s", f.Field, f.From, f.To)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func Each[T, U any](list []T, do func(T) U) (out []U) {
+	for _, one := range list {
+		out = append(out, do(one))
+	}
+	return out
+}
+
+// Past moves all events of the log days into the past, where the log is stored.
+func (o *Server) Past(days int) {
+	o.T.Helper()
+	o.Sql(`update log.event set recorded_at = recorded_at - make_interval(days => $1)`, days)
+}
+
+// Checkpoints returns all signed checkpoints, in their order.
+func (o *Server) Checkpoints() (all []AuditCheckpoint) {
+	o.T.Helper()
+	o.Operator().GET("/audit/checkpoints").Status(200).JSON(&all)
+	return all
+}
+
+// Rotated rotates the key for checkpoints.
+func (o *Server) Rotated() {
+	o.T.Helper()
+	_, wrong, status := Attached(o.T.(*testing.T), o, "audit", "rotate-key", "--reason", "yearly")
+	require.Equal(o.T, 0, status, wrong)
+}
+
+const AuditStream = "/audit/events/stream?category=bank"
+
+// Listening requests a stream that may be refused.
+func (o *Server) Listening(token string) *http.Response {
+	o.T.Helper()
+	request, err := http.NewRequestWithContext(o.T.Context(), http.MethodGet, o.URL+AuditStream, nil)
 	require.NoError(o.T, err)
 	request.Header.Set("Authorization", "Bearer "+token)
-	if last != "" {
-		request.Header.Set("Last-Event-ID", last)
-	}
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(o.T, err)
 	o.T.Cleanup(func() { response.Body.Close() })
-	require.Equal(o.T, 200, response.StatusCode)
-	return &following{o.T.(*testing.T), bufio.NewScanner(response.Body)}
-}
-
-// Next returns the id and the data of the next event.
-func (f *following) Next() (id string, e AuditEvent) {
-	f.t.Helper()
-	for f.Lines.Scan() {
-		if after, ok := strings.CutPrefix(f.Lines.Text(), "id: "); ok {
-			id = after
-		}
-		if after, ok := strings.CutPrefix(f.Lines.Text(), "data: "); ok {
-			require.NoError(f.t, json.Unmarshal([]byte(after), &e))
-			return id, e
-		}
-	}
-	require.NoError(f.t, f.Lines.Err())
-	require.Fail(f.t, "the stream ended")
-	return "", e
+	return response
 }

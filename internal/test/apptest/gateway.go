@@ -2,6 +2,12 @@ package apptest
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -10,9 +16,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/eventstore/esdbserver"
+	"bahi/http/api"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/idptest"
 	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 )
@@ -109,4 +122,103 @@ func TestsOf(t *testing.T, patterns ...string) (names []string) {
 	}
 	require.NotEmpty(t, names)
 	return names
+}
+
+// Served returns the connection string of a gateway for a log.
+func Served(t testing.TB, log eventstore.Store) string {
+	t.Helper()
+	dir := t.TempDir()
+	ca, err := esdbserver.OpenCA(dir, []string{"127.0.0.1"}, time.Now)
+	require.NoError(t, err)
+	g := esdbserver.New(esdbserver.Config{
+		Store: log, Writable: true, TLS: ca.TLS(), Log: slog.New(slog.DiscardHandler),
+		Authenticate: func(context.Context, string) error { return nil },
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- g.Serve(ctx, listener) }()
+	t.Cleanup(func() { stop(); require.NoError(t, <-ended) })
+	return "esdb://bahi:key@" + listener.Addr().String() + "?tlsCAFile=" + filepath.Join(dir, "ca.crt")
+}
+
+// Decided returns the events after a position, without follow-ups of earlier ones and without reservations of numbers, which come at any
+// time.
+func (o *Server) Decided(after int64) (all []string) {
+	for e := range o.Events(after) {
+		var meta event.Meta
+		require.NoError(o.T, json.Unmarshal(e.Meta, &meta))
+		if meta.FollowUpOf == 0 && e.Type != "NumbersReserved" {
+			all = append(all, e.Type+" of "+e.Stream)
+		}
+	}
+	return all
+}
+
+// BeginSignIn starts a sign-in, and returns the provider's address and the browser's cookie.
+func (o *Server) BeginSignIn() (consent string, cookie *http.Cookie) {
+	o.T.Helper()
+	a := o.Anonymous().GET(Auth + "/idp").Status(302)
+	require.Equal(o.T, "no-store", a.Header("Cache-Control"))
+	cookie = Cookies(a.Response)["bahi_sign_in"]
+	require.NotNil(o.T, cookie)
+	return a.Header("Location"), cookie
+}
+
+// FinishSignIn returns from the provider with its response.
+func (o *Server) FinishSignIn(query string, cookie *http.Cookie) (a *apitest.Answer, landed url.Values) {
+	o.T.Helper()
+	browser := o.Anonymous()
+	if cookie != nil {
+		browser = browser.With("Cookie", cookie.Name+"="+cookie.Value)
+	}
+	a = browser.GET(Auth + "/idp/callback?" + query).Status(302)
+	require.Equal(o.T, "no-store", a.Header("Cache-Control"))
+	require.Equal(o.T, "no-referrer", a.Header("Referrer-Policy"))
+	to, err := url.Parse(a.Header("Location"))
+	require.NoError(o.T, err)
+	require.Equal(o.T, "https://shop.example/app/auth/callback", to.Scheme+"://"+to.Host+to.Path, "always to the frontend")
+	gone := Cookies(a.Response)["bahi_sign_in"]
+	require.NotNil(o.T, gone)
+	require.Negative(o.T, gone.MaxAge, "the cookie of the flow is removed")
+	return a, to.Query()
+}
+
+// Through signs in the provider's next user.
+func (o *Server) Through(provider *idptest.Provider) Person {
+	o.T.Helper()
+	consent, flow := o.BeginSignIn()
+	_, landed := o.FinishSignIn(provider.Consent(consent).RawQuery, flow)
+	require.NotEmpty(o.T, landed.Get("access_token"), landed)
+	return Person{Client: o.Bearer(landed.Get("access_token"))}
+}
+
+// StartLimited serves a system with the limits of the specification, but per hour instead of per minute, so that they also apply on a busy
+// machine. It is behind a proxy on this machine.
+func StartLimited(t *testing.T) *Server {
+	t.Helper()
+	s := Settings(t, Database(t))
+	s.Outside.Limits, s.Outside.Proxies = api.DefaultLimits(), []string{"127.0.0.0/8"}
+	for group, l := range s.Outside.Limits {
+		if l.Per == time.Minute {
+			l.Per = time.Hour
+			s.Outside.Limits[group] = l
+		}
+	}
+	return StartAs(t, s)
+}
+
+// From returns a client that the proxy forwards for an address.
+func From(c *apitest.Client, address string) *apitest.Client {
+	return c.With("X-Forwarded-For", "203.0.113.9, "+address)
+}
+
+// SignInFrom creates a session of Asha's from an address of its own.
+func (o *Server) SignInFrom(address int) string {
+	o.T.Helper()
+	var in SignedIn
+	From(o.Anonymous(), fmt.Sprintf("192.0.2.%d", address)).POST(Auth+"/login",
+		map[string]string{"email": "asha@example.com", "password": GoodPassword}).Status(200).JSON(&in)
+	return in.Access
 }

@@ -152,35 +152,40 @@ func IdOf(t testing.TB, text []byte) int64 {
 func (c *loadClient) Ask(method, path, key string, body any) (status int, text []byte, err error) {
 	c.l.asking.RLock()
 	defer c.l.asking.RUnlock()
+	status, text, _, err = send(c.http, method, c.server()+path, key, body)
+	switch {
+	case err != nil:
+		c.l.Lost.Add(1)
+	case status < 300:
+		c.l.Answered.Add(1)
+	}
+	return status, text, err
+}
+
+// send sends one request with the operator's key and an optional Idempotency-Key.
+func send(client *http.Client, method, url, key string, body any) (status int, text []byte, header http.Header, err error) {
 	var sent bytes.Buffer
 	if body != nil {
 		if err := json.NewEncoder(&sent).Encode(body); err != nil {
-			return 0, nil, err
+			return 0, nil, nil, err
 		}
 	}
-	r, err := http.NewRequestWithContext(context.Background(), method, c.server()+path, &sent)
+	r, err := http.NewRequestWithContext(context.Background(), method, url, &sent)
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, nil, err
 	}
 	r.Header.Set("Authorization", "Bearer "+OperatorKey)
 	r.Header.Set("Content-Type", "application/json")
 	if key != "" {
 		r.Header.Set("Idempotency-Key", key)
 	}
-	answer, err := c.http.Do(r)
+	answer, err := client.Do(r)
 	if err != nil {
-		c.l.Lost.Add(1)
-		return 0, nil, err
+		return 0, nil, nil, err
 	}
 	defer answer.Body.Close()
 	text, err = io.ReadAll(answer.Body)
-	switch {
-	case err != nil:
-		c.l.Lost.Add(1)
-	case answer.StatusCode < 300:
-		c.l.Answered.Add(1)
-	}
-	return answer.StatusCode, text, err
+	return answer.StatusCode, text, answer.Header, err
 }
 
 // BackPressured reports whether a response refuses a write because the books lag, as on a busy machine.
@@ -207,10 +212,7 @@ func (c *loadClient) write(ctx context.Context, r retry) (answered bool) {
 		if r.key == "" || ctx.Err() != nil {
 			return false
 		}
-		select { // as Retry-After requires
-		case <-ctx.Done():
-		case <-time.After(20 * time.Millisecond):
-		}
+		rest(ctx, 20*time.Millisecond)
 	}
 }
 
@@ -353,17 +355,8 @@ func (c *loadClient) known() *claim {
 func (l *Load) folded(reader *loadClient) {
 	l.t.Helper()
 	require.Eventually(l.t, func() bool {
-		r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, reader.server()+"/banks", nil)
-		if err != nil {
-			return false
-		}
-		r.Header.Set("Authorization", "Bearer "+OperatorKey)
-		answer, err := reader.http.Do(r)
-		if err != nil {
-			return false
-		}
-		defer answer.Body.Close()
-		return answer.StatusCode == http.StatusOK && answer.Header.Get("Warning") == ""
+		status, _, header, err := send(reader.http, "GET", reader.server()+"/banks", "", nil)
+		return err == nil && status == http.StatusOK && header.Get("Warning") == ""
 	}, time.Minute, 20*time.Millisecond)
 }
 

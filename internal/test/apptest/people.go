@@ -1,17 +1,36 @@
 package apptest
 
 import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"image"
+	"image/color"
+	"image/png"
 	"io"
+	"mime/multipart"
+	"net/http"
 	"net/mail"
+	"net/textproto"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"gocloud.dev/blob/driver"
+	"gocloud.dev/blob/fileblob"
 
+	"bahi/domain/access/user"
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/internal/app"
 	"bahi/internal/test/apitest"
 )
 
@@ -198,4 +217,176 @@ func (o *Server) Forge(token string, change func(jwt.MapClaims)) string {
 // Expired returns the token as if it had expired an hour ago.
 func (o *Server) Expired(token string) string {
 	return o.Forge(token, func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Hour).Unix() })
+}
+
+const Me = "/api/v1/users/me"
+
+// Form returns a body with a file, and its Content-Type.
+func Form(t testing.TB, kind string, content []byte, texts ...string) (body []byte, contentType string) {
+	t.Helper()
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	for i := 0; i < len(texts); i += 2 {
+		require.NoError(t, w.WriteField(texts[i], texts[i+1]))
+	}
+	part, err := w.CreatePart(textproto.MIMEHeader{
+		"Content-Disposition": {`form-data; name="file"; filename="asha.png"`}, "Content-Type": {kind},
+	})
+	require.NoError(t, err)
+	_, err = part.Write(content)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return b.Bytes(), w.FormDataContentType()
+}
+
+// Painted returns a PNG of one colour.
+func Painted(t testing.TB, c color.Color, width, height int) []byte {
+	t.Helper()
+	img := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{c})
+	var b bytes.Buffer
+	require.NoError(t, png.Encode(&b, img))
+	return b.Bytes()
+}
+
+// Upload sets a user's picture.
+func Upload(t testing.TB, c *apitest.Client, kind string, content []byte) *apitest.Answer {
+	t.Helper()
+	body, contentType := Form(t, kind, content)
+	return c.With("Content-Type", contentType).POST(Me+"/profile-picture", body)
+}
+
+// Path returns the part of a link after the server's address.
+func (o *Server) Path(link string) string {
+	o.T.Helper()
+	path, ours := strings.CutPrefix(link, app.OwnAddress)
+	require.True(o.T, ours, link)
+	return path
+}
+
+// BlobLink signs a link to a picture like the system, with the test's own expiry.
+func (o *Server) BlobLink(key string, lasts time.Duration) string {
+	o.T.Helper()
+	secret, err := o.Sys.Vault.Named(o.T.Context(), "blob-links", app.KeySize)
+	require.NoError(o.T, err)
+	base, err := url.Parse(app.OwnAddress + app.BlobsPath)
+	require.NoError(o.T, err)
+	link, err := fileblob.NewURLSignerHMAC(base, secret).URLFromKey(o.T.Context(), key,
+		&driver.SignedURLOptions{Method: http.MethodGet, Expiry: lasts})
+	require.NoError(o.T, err)
+	return o.Path(link.String())
+}
+
+// Visited returns a running server and its data folder as a Server.
+func Visited(p *Process, data string) *Server {
+	return &Server{T: p.t, URL: p.URL, Sys: &app.System{Settings: app.Settings{Data: data}}}
+}
+
+// Member is a user as the other members see them.
+type Member struct {
+	UserID      string         `json:"user_id"`
+	Email       *string        `json:"email"`
+	FirstName   *string        `json:"first_name"`
+	LastName    *string        `json:"last_name"`
+	Permissions map[string]any `json:"permissions"`
+	JoinedAt    time.Time      `json:"joined_at"`
+	Revision    int64          `json:"revision"`
+}
+
+// Invite is the body of an invitation.
+func Invite(email, permissions string) map[string]any {
+	return map[string]any{"email": email, "permissions": json.RawMessage(permissions)}
+}
+
+// Join invites a guest to a workspace and accepts for them.
+func (p Person) Join(o *Server, guest Person, permissions string) {
+	o.T.Helper()
+	p.POST("/api/v1/workspaces/"+p.Workspace+"/invitations", Invite(guest.User.Email, permissions)).Status(201)
+	_, token := Link(o.T, o.Mailed(guest.User.Email, InviteSubject, 1))
+	guest.POST("/api/v1/invitations/accept", map[string]string{"token": token}).Status(200)
+}
+
+const Auth = "/api/v1/auth"
+
+// Cookies returns the cookies that a response sets, by name.
+func Cookies(r *http.Response) map[string]*http.Cookie {
+	set := map[string]*http.Cookie{}
+	for _, c := range r.Cookies() {
+		set[c.Name] = c
+	}
+	return set
+}
+
+// Forgeries returns invalid tokens by their fault.
+func (o *Server) Forgeries(t *testing.T, good SignedIn) map[string]string {
+	t.Helper()
+	claims := jwt.MapClaims{}
+	parsed, _, err := jwt.NewParser().ParseUnverified(good.Access, claims)
+	require.NoError(t, err)
+	signed := func(method jwt.SigningMethod, key any, header ...string) string {
+		token := jwt.NewWithClaims(method, claims)
+		token.Header["kid"] = parsed.Header["kid"]
+		for i := 0; i < len(header); i += 2 {
+			token.Header[header[i]] = header[i+1]
+		}
+		text, err := token.SignedString(key)
+		require.NoError(t, err)
+		return text
+	}
+	other := make([]byte, 32)
+	rand.Read(other)
+	kid, _ := parsed.Header["kid"].(string)
+	secret, err := o.Sys.Vault.Named(t.Context(), "jwt/"+kid, 32)
+	require.NoError(t, err)
+	ended := o.SignIn("asha@example.com", GoodPassword)
+	o.Bearer(ended.Access).POST(Auth+"/logout", nil).Status(200)
+	return map[string]string{
+		"none": "", "expired": o.Expired(good.Access), "unsigned": signed(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType),
+		"signed with another key": signed(jwt.SigningMethodHS256, other), "signed in another way": signed(jwt.SigningMethodHS512, secret),
+		"of a missing key":   signed(jwt.SigningMethodHS256, secret, "kid", uuid.NewString()),
+		"of a key in a file": signed(jwt.SigningMethodHS256, []byte{}, "kid", "../../dev/null"),
+		"for refreshing":     good.Refresh, "of no type": o.Forge(good.Access, func(c jwt.MapClaims) { delete(c, "typ") }),
+		"without an expiry":           o.Forge(good.Access, func(c jwt.MapClaims) { delete(c, "exp") }),
+		"of another deployment":       o.Forge(good.Access, func(c jwt.MapClaims) { c["iss"] = "https://elsewhere.example" }),
+		"of no session":               o.Forge(good.Access, func(c jwt.MapClaims) { c["sid"] = uuid.NewString() }),
+		"of a session that has ended": ended.Access, "cut": good.Access[:len(good.Access)-1],
+		"with no signature": good.Access[:strings.LastIndexByte(good.Access, '.')+1],
+	}
+}
+
+// Opened returns the personal values in a database's log that can still be opened.
+func Opened(t *testing.T, url string) (texts []string) {
+	t.Helper()
+	sys, err := Settings(t, url).Open(t.Context(), false)
+	require.NoError(t, err)
+	defer sys.Close()
+	for stored, err := range sys.Store.ReadAll(t.Context(), 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		if !strings.HasPrefix(stored.Stream, user.Kind.Category()+"-") {
+			continue
+		}
+		r, err := user.Kind.Decode(stored)
+		require.NoError(t, err)
+		var values []event.Personal
+		switch e := r.Data.(type) {
+		case user.Registered:
+			values = []event.Personal{e.Email, e.FirstName, e.LastName}
+		case user.EmailChanged:
+			values = []event.Personal{e.Email, e.Before}
+		case user.EmailRestored:
+			values = []event.Personal{e.Email}
+		case user.ProfileChanged:
+			values = []event.Personal{e.FirstName, e.LastName, e.Phone}
+		}
+		for _, value := range values {
+			if value.IsZero() {
+				continue
+			}
+			text, err := sys.Vault.OpenValue(t.Context(), value.Sealed)
+			if !errors.Is(err, event.ErrErased) {
+				require.NoError(t, err)
+				texts = append(texts, text)
+			}
+		}
+	}
+	return texts
 }

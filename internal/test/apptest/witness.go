@@ -1,11 +1,9 @@
 package apptest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"sync"
@@ -53,7 +51,7 @@ func NewWitnesses(t testing.TB, n int, servers ...string) *FreshnessCheckers {
 	for i := range n {
 		one := &witness{w: w, nth: i, http: &http.Client{Timeout: time.Minute}, seen: map[string]int64{}}
 		w.All = append(w.All, one)
-		status, text, _, err := one.ask(servers[0], "POST", "/bank", "", map[string]string{"name": fmt.Sprint("Witness ", i)})
+		status, text, _, err := send(one.http, "POST", servers[0]+"/bank", "", map[string]string{"name": fmt.Sprint("Witness ", i)})
 		require.NoError(t, err)
 		require.Equal(t, 201, status, "%s", text)
 		one.Account = IdOf(t, text)
@@ -100,36 +98,8 @@ func (one *witness) step(ctx context.Context) bool {
 // After returns after a number of further reads.
 func (w *FreshnessCheckers) After(ctx context.Context, reads int64) {
 	for until := w.Reads.Load() + reads; w.Reads.Load() < until && ctx.Err() == nil; {
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Millisecond):
-		}
+		rest(ctx, time.Millisecond)
 	}
-}
-
-func (one *witness) ask(server, method, path, key string, body any) (status int, text []byte, header http.Header, err error) {
-	var sent bytes.Buffer
-	if body != nil {
-		if err := json.NewEncoder(&sent).Encode(body); err != nil {
-			return 0, nil, nil, err
-		}
-	}
-	r, err := http.NewRequestWithContext(context.Background(), method, server+path, &sent)
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	r.Header.Set("Authorization", "Bearer "+OperatorKey)
-	r.Header.Set("Content-Type", "application/json")
-	if key != "" {
-		r.Header.Set("Idempotency-Key", key)
-	}
-	answer, err := one.http.Do(r)
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	defer answer.Body.Close()
-	text, err = io.ReadAll(answer.Body)
-	return answer.StatusCode, text, answer.Header, err
 }
 
 // failsf reports a failure. A request without a response is none while the server may be unavailable.
@@ -149,7 +119,7 @@ func (one *witness) post(ctx context.Context) (answered bool) {
 	date := time.Date(1990, 1, 1+len(one.sums), 0, 0, 0, 0, time.UTC) // the numbers of two servers need not be in order
 	body := map[string]any{"date": date.Format(time.DateOnly), "in_entries": []any{map[string]any{"amount": json.Number(amount.String())}}}
 	for ctx.Err() == nil {
-		status, text, header, err := one.ask(one.w.servers[0], "POST", Ledger(one.Account), one.open, body)
+		status, text, header, err := send(one.http, "POST", one.w.servers[0]+Ledger(one.Account), one.open, body)
 		if err == nil && status == http.StatusCreated {
 			sum := amount
 			if n := len(one.sums); n > 0 {
@@ -164,10 +134,7 @@ func (one *witness) post(ctx context.Context) (answered bool) {
 		if err != nil || !BackPressured(status, text) {
 			one.failsf(err, "post a row: %d %s", status, text)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(5 * time.Millisecond):
-		}
+		rest(ctx, 5*time.Millisecond)
 		if one.w.MayBeAway.Load() {
 			return false
 		}
@@ -213,7 +180,7 @@ func (one *witness) readBalance(server string) {
 
 // read sends a GET, and checks the invariants of every response.
 func (one *witness) read(server, path string, into any) (http.Header, bool) {
-	status, text, header, err := one.ask(server, "GET", path, "", nil)
+	status, text, header, err := send(one.http, "GET", server+path, "", nil)
 	if err != nil || status != http.StatusOK {
 		one.failsf(err, "GET %s: %d %s", path, status, text)
 		return nil, false

@@ -1,0 +1,13 @@
+package postgres
+
+import (
+	"os"
+	"testing"
+
+	"bahi/internal/draws"
+)
+
+func TestMain(m *testing.M) {
+	draws.Default(40) // the suite follows its model three times, with a transaction for each step
+	os.Exit(m.Run())
+}

@@ -1,3 +1,0 @@
-package apptest
-
-const Locked = "Books are locked through 2025-03-31"
