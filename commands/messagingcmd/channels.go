@@ -150,7 +150,8 @@ func (f *Channels) Edit(ctx context.Context, req commands.Request, c channel.Edi
 	if refused == nil && l.Workspace == req.Workspace && !s.SameAccount(l.State) {
 		if !s.SameSender(l.State) {
 			switch s.IdentityKey = ""; {
-			case s.Sender() == l.State.Sender() && l.State.IdentityKey == s.GivenKey: // a sender assigned by an operator does not depend on credentials
+			case s.Sender() == l.State.Sender() && l.State.IdentityKey == s.GivenKey:
+				// a sender assigned by an operator does not depend on credentials
 				s.IdentityKey = s.GivenKey
 			case req.Actor.Permissions.Operator && s.Sender() != l.State.Sender():
 				c.GivenKey, err = f.identity(ctx, s.Type, s.Sender())

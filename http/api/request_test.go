@@ -20,7 +20,8 @@ const (
 func TestAWriteIsAnsweredWithItsRevisionAndPosition(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	a := s.as(t, "bahi_clerk").With("X-Request-Id", "trace-1").With("X-Correlation-Id", "order-9").POST("/ledger/3", good).Status(201).Body(posted)
+	a := s.as(t, "bahi_clerk").With("X-Request-Id", "trace-1").With("X-Correlation-Id", "order-9").POST("/ledger/3", good)
+	a.Status(201).Body(posted)
 	require.Equal(t, `"0"`, a.Header("ETag"))
 	require.Equal(t, "41", a.Header("Bahi-Position"))
 	require.Equal(t, "trace-1", a.Header("X-Request-Id"))

@@ -121,8 +121,8 @@ func (r *Routes) drawnFrom(ctx context.Context, position event.Position, recorde
 }
 
 // statement draws a statement.
-func (r *Routes) statement(ctx context.Context, of ledgerview.AccountKey, sel ledgerview.Selection, side pdf.Side, notes ...string) (c api.Content,
-	err error) {
+func (r *Routes) statement(ctx context.Context, of ledgerview.AccountKey, sel ledgerview.Selection, side pdf.Side, notes ...string) (
+	c api.Content, err error) {
 	from, err := r.stated(ctx, of, sel, side)
 	if err != nil {
 		return c, err

@@ -46,8 +46,8 @@ func TestContactsAreImported(t *testing.T) {
 		"Imran;+91 98123 45702;imran@example.org;%d;yes;Form 7\nAgain;919812345702;;;;\nThere too;919812345701;;;;\n;919812345703;;;;\nNo "+
 		"evidence;;x;;true;\nUnknown list;;;999999;;\nPlain;;;;;\n", list.ID)
 	key := c.With("Idempotency-Key", "import")
-	const want = `{"success":true,"created":2,"failed":5,"errors":[{"row":3,"error":"phone: row 2 has the same phone"},{"row":4,"error":"phone: ` +
-		`Another contact has this phone"},` +
+	const want = `{"success":true,"created":2,"failed":5,"errors":[{"row":3,"error":"phone: row 2 has the same phone"},` +
+		`{"row":4,"error":"phone: Another contact has this phone"},` +
 		`{"row":5,"error":"name: 1 to 100 characters"},{"row":6,"error":"email: expected an email address; optInEvidence: is required with ` +
 		`optIn"},{"row":7,"error":"listIds[0]: Contact list not found"}]}`
 	toldOf(t, bring(key, file), want)

@@ -46,7 +46,8 @@ func (v *Views) AccountsNamed(
 		values["day"] = int64(*as.Of)
 	}
 	sql := `
-		select a.ledger, a.id, a.name, a.type, coalesce(a.metal, ''), coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text, coalesce(b.loss, 0)::text,
+		select a.ledger, a.id, a.name, a.type, coalesce(a.metal, ''), coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text,
+			coalesce(b.loss, 0)::text,
 			a.revision, p.contact_id
 		from (
 			select a.ledger, a.id, ` + s.name + ` as name, ` + s.folded + ` as folded, ` + s.kind + ` as type, ` + s.metal + ` as metal,

@@ -112,7 +112,8 @@ var now = sources{
 	whole:    `select t.row_count, t.cash, t.fine, t.loss from books.total t where t.account_id = a.id and t.level = 0`,
 	current:  `v.to_position = 9223372036854775807`,
 	nodes: func(level int, condition string) string {
-		return fmt.Sprintf(`select t.node, t.row_count, t.cash, t.fine, t.loss from books.total t where t.account_id = a.id and t.level = %d and %s`,
+		return fmt.Sprintf(`select t.node, t.row_count, t.cash, t.fine, t.loss from books.total t
+			where t.account_id = a.id and t.level = %d and %s`,
 			level, condition)
 	},
 }
@@ -146,7 +147,8 @@ func calledThen(column string) string {
 
 // before returns the SQL of account a's balance before a day.
 func (s sources) before(day string) string {
-	return `select coalesce(sum(row_count), 0) as row_count, coalesce(sum(cash), 0) as cash, coalesce(sum(fine), 0) as fine, coalesce(sum(loss), 0) as loss
+	return `select coalesce(sum(row_count), 0) as row_count, coalesce(sum(cash), 0) as cash, coalesce(sum(fine), 0) as fine,
+		coalesce(sum(loss), 0) as loss
 		from (` +
 		s.nodes(1, `t.node < `+day+` >> 6`) + ` union all ` +
 		s.nodes(2, `t.node >= ((`+day+` >> 6) << 6) and t.node < `+day) + `) n`
@@ -257,7 +259,8 @@ func (v *Views) EachRow(ctx context.Context, at *readmodels.At, of AccountKey, s
 		if r.ID == 0 {
 			return nil
 		}
-		if last.ID != 0 && cmp.Or(cmp.Compare(last.Date, r.Date), cmp.Compare(last.ID, r.ID)) > 0 { // the statement relies on the query plan for the order
+		// The statement relies on the query plan for the order.
+		if last.ID != 0 && cmp.Or(cmp.Compare(last.Date, r.Date), cmp.Compare(last.ID, r.ID)) > 0 {
 			return fmt.Errorf("row %d of account %d was read before row %d, which is older", last.ID, of.ID, r.ID)
 		}
 		last = r

@@ -267,8 +267,8 @@ func (t *talk) enquire(ctx context.Context, arguments map[string]any) (any, erro
 		return "the enquiry was sent", nil
 	}
 	if t.enquired {
-		return map[string]string{"error": "this enquiry was not sent: the reply has already sent one. Another enquiry requires another message of " +
-			"the customer"}, nil
+		return map[string]string{"error": "this enquiry was not sent: the reply has already sent one. Another enquiry requires " +
+			"another message of the customer"}, nil
 	}
 	req := t.by()
 	req.Key, req.Operation = t.Answer, "bot-enquiry" // a reply sends one enquiry, even with retries
