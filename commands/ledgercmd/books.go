@@ -1,5 +1,5 @@
-// Package ledger has what the five ledgers, orders and takadas need beyond load, decide, append: the rules between an
-// account, the lock of the books and a row, rows posted in bulk, and what is deleted with another record.
+// Package ledgercmd has the ledger commands that require more than load, decide, append: rules between an account, the
+// lock of the books and a row, bulk posts, and cascading deletions.
 package ledgercmd
 
 import (
@@ -22,26 +22,26 @@ import (
 	"bahi/domain/unit"
 )
 
-// Reads is what commands ask of the read side. An answer that is late only narrows what a command decides, or where it
-// looks.
+// Reads are the queries of commands. A stale result only narrows what a command decides, or where it looks.
 type Reads interface {
-	// EarliestRow is the date of the account's oldest row, nil when it has none. It misses no row that was in the log before the call.
+	// EarliestRow returns the date of the account's oldest row, or nil. Its result includes all rows that were in the
+	// log before the call.
 	EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, error)
 
 	OrderReads
 	DraftReads
 }
 
-// Books carries out the ledgers' commands.
+// Books handles the commands of the ledgers.
 type Books struct {
 	Commands *commands.Handler
 	Reads    Reads
-	Today    func() unit.Date // in the workshop's own zone
+	Today    func() unit.Date // in the workshop's time zone
 	Log      *slog.Logger
-	Reader   OrderReader // nil: rules read messages
+	Reader   OrderReader // nil: orders are read by rules
 }
 
-// standingOf returns what the rules between streams say of the rows of an account.
+// standingOf loads the data that the rules for an account's rows require.
 func standingOf(ctx context.Context, tx *commands.Tx, l *book.Ledger, account int64, workspace uuid.UUID) (s book.PostingContext,
 	err error) {
 	if s.AccountOpen, err = isOpen(ctx, tx, l, account, workspace); err != nil {
@@ -52,7 +52,7 @@ func standingOf(ctx context.Context, tx *commands.Tx, l *book.Ledger, account in
 	return s, err
 }
 
-// missing names the ledger's kind of account in a refusal.
+// missing replaces an unknown account's error with that of the ledger.
 func missing(l *book.Ledger, err error) error {
 	if errors.Is(err, book.ErrNoAccount) {
 		return l.NoAccount
@@ -62,9 +62,9 @@ func missing(l *book.Ledger, err error) error {
 
 func id(number int64) string { return strconv.FormatInt(number, 10) }
 
-// numbered returns the number of an id, 0 for none.
+// numbered returns the number of an id, or 0.
 func numbered(id string) int64 {
-	number, _ := strconv.ParseInt(id, 10, 64) // ids are made by [id]
+	number, _ := strconv.ParseInt(id, 10, 64) // ids come from [id]
 	return number
 }
 
@@ -75,14 +75,15 @@ func OpenAccount(ctx context.Context, req commands.Request, b *Books, l *book.Le
 	return commands.Create(ctx, b.Commands, req, l.Accounts, b.Commands.IDFromSeries(number.Accounts, 1), c)
 }
 
-// ChangeAccount gives an account another name or type.
+// ChangeAccount changes an account's name, type or metal.
 func ChangeAccount(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64,
 	c book.ChangeAccount) (commands.Outcome[book.Account], error) {
 	c.Ledger = l
 	return commands.Handle(ctx, b.Commands, req, l.Accounts, id(account), c)
 }
 
-// DeleteAccount ends an account and its rows, and a client's orders and takadas. It returns a conflict while one of the rows is locked.
+// DeleteAccount deletes an account and its rows; for a client, its orders and takadas too. It returns a conflict if one
+// of the rows is locked.
 func DeleteAccount(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64) (commands.Outcome[book.Account],
 	error) {
 	return commands.Do(ctx, b.Commands, req, l.Accounts, func(ctx context.Context, tx *commands.Tx) error {
@@ -91,7 +92,7 @@ func DeleteAccount(ctx context.Context, req commands.Request, b *Books, l *book.
 		if c.Standing, err = standingOf(ctx, tx, l, account, req.Workspace); err != nil {
 			return err
 		}
-		// The tables have each row that was posted before the lock was read. Later rows have checked the lock.
+		// The tables have all rows that were posted before the lock was read. Later rows have checked the lock.
 		if c.EarliestRow, err = b.Reads.EarliestRow(ctx, req.Workspace, account); err != nil {
 			return fmt.Errorf("find the oldest row of account %d: %w", account, err)
 		}
@@ -121,7 +122,7 @@ func AddRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger,
 	})
 }
 
-// post posts rows, which nothing refuses, under new numbers. It returns the first number, 0 in a dry run.
+// post posts checked rows with new numbers. It returns the first number, 0 in a dry run.
 func (b *Books) post(ctx context.Context, tx *commands.Tx, rows []khata.Row) (first int64, err error) {
 	if tx.DryRun() {
 		_, err = commands.DecideNew(ctx, tx, rows[0].Rows, nil,
@@ -149,13 +150,13 @@ func EditRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger
 	return handleRow(ctx, req, b, l, at.Row, book.EditRow{Ledger: l, Account: at.Account, Today: b.Today(), RowInput: asked})
 }
 
-// DeleteRow ends a row of an account; of any account where that is 0.
+// DeleteRow deletes a row of an account. Account 0 means any account.
 func DeleteRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account, row int64) (commands.Outcome[book.Row],
 	error) {
 	return handleRow(ctx, req, b, l, row, book.DeleteRow{Ledger: l, Account: account})
 }
 
-// ClearSide removes the entries of a row's OUT side, or of its IN side.
+// ClearSide removes the entries of a row's OUT side or IN side.
 func ClearSide(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row int64, out bool) (commands.Outcome[book.Row],
 	error) {
 	return handleRow(ctx, req, b, l, row, book.EmptySide{Ledger: l, Out: out})
@@ -188,12 +189,12 @@ func handleRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledg
 	return out, ofRow(err, true)
 }
 
-// SetMetal sets the metal of the accounts and entries that name none.
+// SetMetal sets the metal of the accounts and entries that name no metal.
 func (b *Books) SetMetal(ctx context.Context, req commands.Request, c metal.Change) (commands.Outcome[metal.State], error) {
 	return commands.Handle(ctx, b.Commands, req, metal.Kind, req.Workspace.String(), c)
 }
 
-// SetLock puts the lock of a workspace's books.
+// SetLock sets the lock of a workspace's books.
 func (b *Books) SetLock(ctx context.Context, req commands.Request, c bookslock.Set) (commands.Outcome[bookslock.State], error) {
 	c.Reason, c.Today = req.Reason, b.Today()
 	return commands.Do(ctx, b.Commands, req, bookslock.Kind, func(ctx context.Context, tx *commands.Tx) error {

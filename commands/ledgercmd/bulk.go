@@ -9,9 +9,9 @@ import (
 	"bahi/domain/ledger/khata"
 )
 
-// Posted is rows of an account that were posted together. Their numbers follow one another.
+// Posted has the rows of an account that were posted together. Their ids are consecutive.
 type Posted struct {
-	First    int64 // 0: a dry run
+	First    int64 // 0 in a dry run
 	Rows     []book.Row
 	Position event.Position
 	Replayed bool
@@ -33,7 +33,7 @@ func PostRows(ctx context.Context, req commands.Request, b *Books, l *book.Ledge
 	})
 }
 
-// postTogether carries out a decision that posts so many rows. A repetition finds them from the first one on.
+// postTogether handles a decision that posts several rows. A retry finds them from the first id on.
 func postTogether(
 	ctx context.Context, req commands.Request, b *Books, l *book.Ledger, count int,
 	decide func(context.Context, *commands.Tx) ([]book.Row, error),
@@ -66,7 +66,7 @@ func rowsOf(l *book.Ledger, added []book.RowAdded) []khata.Row {
 	return rows
 }
 
-// evolved returns the rows that begin.
+// evolved returns the added rows.
 func evolved(added []book.RowAdded) []book.Row {
 	rows := make([]book.Row, len(added))
 	for i, row := range added {

@@ -26,13 +26,13 @@ import (
 	"bahi/domain/unit"
 )
 
-// PartyReads is what confirmations ask of the read side.
+// PartyReads are the queries of confirmations.
 type PartyReads interface {
-	// Candidates returns accounts with their balances up to a day, and the position of the log at which they were read. It misses nothing
-	// that was in the log before the call.
+	// Candidates returns accounts with their balances as of a day, and the position of the log at which they were read.
+	// The result includes all events that were in the log before the call.
 	Candidates(ctx context.Context, workspace uuid.UUID, kind string, accounts []int64, day unit.Date) ([]confirmation.Candidate,
 		event.Position, error)
-	// Asked returns the newest request that the contact of a message got before it, false for none.
+	// Asked returns the newest request that a message's contact received before it, false if there is none.
 	Asked(ctx context.Context, workspace uuid.UUID, message int64) (confirmation.Asked, bool, error)
 }
 
@@ -149,11 +149,11 @@ func (c *Confirmations) request(ctx context.Context, tx *commands.Tx, in confirm
 	return err
 }
 
-// blockSize is the number of the recipients of a block.
+// blockSize is the number of recipients in a block.
 const blockSize = 1000
 
-// freeze makes the parties that are not skipped the recipients of a campaign, and gives them their messages. It returns the number of
-// blocks.
+// freeze creates the recipients of a campaign from the parties that are not skipped, and sets their message ids. It
+// returns the number of blocks.
 func (c *Confirmations) freeze(ctx context.Context, tx *commands.Tx, number, channel int64, parties []confirmation.Party) (
 	blocks int, err error) {
 	contacts := []int64{}
@@ -189,7 +189,8 @@ func (c *Confirmations) freeze(ctx context.Context, tx *commands.Tx, number, cha
 	return blocks, nil
 }
 
-// Values returns what a campaign's messages to parties say beside the contact's name, by the message.
+// Values returns the values of the placeholders in a campaign's messages to parties, by message. The contact's name is
+// not among them.
 func (c *Confirmations) Values(ctx context.Context, number int64, language string, messages []int64) (map[int64][]string, error) {
 	l, err := commands.Load(ctx, c.Commands.Fresh(), confirmation.Kind, id(number))
 	if err != nil {
@@ -226,13 +227,13 @@ func (c *Confirmations) token(ctx context.Context, number, account int64) (strin
 	return fmt.Sprintf("%d-%d-%s", number, account, hash[:tokenHash]), nil
 }
 
-// The refusals of links.
+// Errors of links.
 var (
 	ErrNoStatement = fault.New(fault.NotFound, "Statement not found")
-	ErrLinkEnded   = fault.New(fault.NotFound, "The link has ended: it works for 90 days")
+	ErrLinkEnded   = fault.New(fault.NotFound, "The link has expired: it is valid for 90 days")
 )
 
-// Shared is the statement to which a link leads.
+// Shared is the statement of a link.
 type Shared struct {
 	confirmation.Party
 	Workspace uuid.UUID
@@ -243,7 +244,7 @@ type Shared struct {
 // Statement returns the statement of a link's token.
 func (c *Confirmations) Statement(ctx context.Context, token string) (s Shared, err error) {
 	parts := strings.Split(token, "-")
-	if len(parts) != 3 { //nolint:mnd // as token makes them
+	if len(parts) != 3 { //nolint:mnd // the parts of a token
 		return s, ErrNoStatement
 	}
 	number, account := numbered(parts[0]), numbered(parts[1])
@@ -268,15 +269,15 @@ func (c *Confirmations) Statement(ctx context.Context, token string) (s Shared, 
 	return Shared{Party: p, Workspace: l.Workspace, AsOf: l.State.AsOf, Position: l.State.Position}, nil
 }
 
-// Decision is what a person decides of a party's answer.
+// Decision is a user's decision about a party's reply.
 type Decision struct {
-	Outcome string `json:"outcome" enum:"confirmed,disputed" doc:"What the party has said"`
-	Note    string `json:"note,omitempty" maxLength:"1000" doc:"Note of the person who decides; erased with the contact"`
+	Outcome string `json:"outcome" enum:"confirmed,disputed" doc:"Reply of the party"`
+	Note    string `json:"note,omitempty" maxLength:"1000" doc:"Note of the user; erased with the contact"`
 }
 
 var errNote = fault.New(fault.Conflict, "The contact was erased: no note about it is stored")
 
-// Decide notes what a person decides of a party's answer.
+// Decide records a user's decision about a party's reply.
 func (c *Confirmations) Decide(ctx context.Context, req commands.Request, number, account int64, d Decision) (
 	commands.Outcome[party.State], error) {
 	out, err := commands.Do(ctx, c.Commands, req, party.Kind, func(ctx context.Context, tx *commands.Tx) error {
@@ -315,7 +316,7 @@ func (c *Confirmations) Decide(ctx context.Context, req commands.Request, number
 	return out, err
 }
 
-// answer returns the request that a message is the first answer to, and what it says; false for another message.
+// answer returns the request to which a message is the first reply, and the reply's outcome; false for other messages.
 func (c *Confirmations) answer(ctx context.Context, workspace uuid.UUID, number int64) (asked confirmation.Asked, outcome string, is bool,
 	err error) {
 	asked, found, err := c.Parties.Asked(ctx, workspace, number)
@@ -333,13 +334,13 @@ func (c *Confirmations) answer(ctx context.Context, workspace uuid.UUID, number 
 	return asked, "", false, nil
 }
 
-// Answers reports whether a message is the first answer to a request.
+// Answers reports whether a message is the first reply to a request.
 func (c *Confirmations) Answers(ctx context.Context, workspace uuid.UUID, number int64) (bool, error) {
 	_, _, is, err := c.answer(ctx, workspace, number)
 	return is, err
 }
 
-// Answer notes what a message says of balances, if it is the first answer to a request.
+// Answer records the reply in a message about balances, if it is the first reply to a request.
 func (c *Confirmations) Answer(ctx context.Context, workspace uuid.UUID, number int64) error {
 	asked, outcome, is, err := c.answer(ctx, workspace, number)
 	if err != nil || !is {

@@ -19,41 +19,42 @@ import (
 	"bahi/domain/number"
 )
 
-// ScannedPage is a page of a file that was recognised.
+// ScannedPage is a recognised page of a file.
 type ScannedPage struct {
 	khatapage.Page
 
 	Number, Of int
-	Image      []byte // PNG; nil where the file has the words themselves
+	Image      []byte // PNG; nil if the file contains its text
 }
 
-// Scanner recognises the pages of files. Check returns the type of a file or refuses it by its content, without reading it.
+// Scanner recognises the pages of files. Check returns the type of a file, or refuses the file by its content without
+// reading it.
 type Scanner interface {
 	Check(file []byte) (contentType string, err error)
-	// Read reads a file of a workspace. It waits so long for the workspace's other file to be read, then returns an error of which
-	// [fault.Soon] knows.
+	// Read reads a file of a workspace. It waits at most wait for the workspace's other file, then returns an error with
+	// a [fault.Soon] delay.
 	Read(ctx context.Context, workspace uuid.UUID, wait time.Duration, file []byte, each func(ScannedPage) error) error
 }
 
-// VisionReader reads a page by a model that sees its picture. Its error means that the page is read without it.
+// VisionReader reads the picture of a page by a model. After an error, the page is read without it.
 type VisionReader interface {
 	See(ctx context.Context, image []byte) ([]khatapage.Entry, error)
 }
 
-// KhataFiles keeps the files of uploads, and what was read of them. Get returns nil for what is not there.
+// KhataFiles stores the files of uploads and their results. Get returns nil for an unknown name.
 type KhataFiles interface {
 	Put(ctx context.Context, name string, content []byte) error
 	Get(ctx context.Context, name string) ([]byte, error)
 	Delete(ctx context.Context, name string) error
 }
 
-// KhataReads is what khatas ask of the read side.
+// KhataReads are the queries of khatas.
 type KhataReads interface {
-	// AccountNames are the open accounts of a workspace.
+	// AccountNames returns the open accounts of a workspace.
 	AccountNames(ctx context.Context, workspace uuid.UUID) ([]khatapage.Account, error)
 }
 
-// Khatas reads and submits scanned pages.
+// Khatas reads and submits khatas.
 type Khatas struct {
 	Books   *Books
 	Reads   KhataReads
@@ -63,7 +64,7 @@ type Khatas struct {
 	OutLeft bool // unmarked pages have the OUT side at the left
 }
 
-// KhataResult is what was read of a file.
+// KhataResult is the result of reading a file.
 type KhataResult struct {
 	khatapage.Result
 
@@ -72,25 +73,25 @@ type KhataResult struct {
 	Pages    int    `json:"pages"`
 }
 
-// The engines.
+// The engines that read pages.
 const (
 	byTesseract = "tesseract"
-	byText      = "text" // the file had the words
+	byText      = "text" // the file contains its text
 	byModel     = "model"
 )
 
-// How long an upload waits for another of its workspace (CONTRACT.md R11), and how long a job does before it lets other workspaces' jobs
-// go first.
+// The time for which an upload waits for another upload of its workspace (CONTRACT.md R11), and the time for which a job
+// waits before it lets other workspaces' jobs run first.
 const (
 	khataWait = 10 * time.Second
 	jobWait   = 100 * time.Millisecond
 )
 
-// resultOf is the name of what was read of a file.
+// resultOf returns the name of a file's result.
 func resultOf(blob string) string { return blob + ".json" }
 
-// Upload reads a file and records it with what was read. A dry run only reads. The result is empty for the repetition of a request that a
-// job carries out, see [Khatas.UploadLater], until it is read.
+// Upload reads a file and records it with the result. A dry run only reads. For a retry of a request that a job handles
+// (see [Khatas.UploadLater]), the result is empty until the job has read the file.
 func (k *Khatas) Upload(ctx context.Context, req commands.Request, pipeline string, file []byte) (KhataResult,
 	commands.Outcome[khata.State], error) {
 	kind, err := k.Scanner.Check(file)
@@ -106,7 +107,7 @@ func (k *Khatas) Upload(ctx context.Context, req commands.Request, pipeline stri
 			return KhataResult{}, out, err
 		}
 		if result == nil {
-			result = &KhataResult{Result: khatapage.Result{Entries: []khatapage.Entry{}, Warnings: []string{"the upload is kept no longer"}},
+			result = &KhataResult{Result: khatapage.Result{Entries: []khatapage.Entry{}, Warnings: []string{"the upload was deleted"}},
 				Pipeline: pipeline}
 		}
 		return *result, out, err
@@ -126,7 +127,7 @@ func (k *Khatas) Upload(ctx context.Context, req commands.Request, pipeline stri
 	return result, out, err
 }
 
-// UploadLater records a file that a job reads, see [Khatas.ReadLater].
+// UploadLater records a file for a job to read, see [Khatas.ReadLater].
 func (k *Khatas) UploadLater(ctx context.Context, req commands.Request, pipeline string, file []byte) (commands.Outcome[khata.State],
 	error) {
 	kind, err := k.Scanner.Check(file)
@@ -144,19 +145,19 @@ func (k *Khatas) UploadLater(ctx context.Context, req commands.Request, pipeline
 		Later: true}})
 }
 
-// begin records an upload. Files that are not in its record are removed.
+// begin records an upload. It removes the files if the record does not name them.
 func (k *Khatas) begin(ctx context.Context, req commands.Request, c khata.Upload) (commands.Outcome[khata.State], error) {
 	h := k.Books.Commands
 	out, err := commands.Create(ctx, h, req, khata.Kind, h.IDFromSeries(number.Rows, 1), c)
 	if _, refused := errors.AsType[*fault.Error](err); refused || err == nil && out.State.Blob != c.Blob {
 		if removing := k.forget(context.WithoutCancel(ctx), c.Blob); removing != nil {
-			k.Books.Log.Warn("a file of a khata that was not recorded is left", "error", removing)
+			k.Books.Log.Warn("removing the file of an unrecorded khata failed", "error", removing)
 		}
 	}
 	return out, err
 }
 
-// keep keeps a file, and what was read of it.
+// keep stores a file and its result.
 func (k *Khatas) keep(ctx context.Context, file []byte, result *KhataResult) (blob string, err error) {
 	blob = "khata/" + uuid.NewString()
 	if err := k.Files.Put(ctx, blob, file); err != nil || result == nil {
@@ -177,7 +178,7 @@ func (k *Khatas) forget(ctx context.Context, blob string) error {
 	return errors.Join(k.Files.Delete(ctx, blob), k.Files.Delete(ctx, resultOf(blob)))
 }
 
-// Result returns what was read of an upload, nil if it is kept no longer.
+// Result returns the result of an upload, or nil if it was deleted.
 func (k *Khatas) Result(ctx context.Context, blob string) (*KhataResult, error) {
 	text, err := k.Files.Get(ctx, resultOf(blob))
 	if err != nil || text == nil {
@@ -190,12 +191,12 @@ func (k *Khatas) Result(ctx context.Context, blob string) (*KhataResult, error) 
 	return &result, nil
 }
 
-// Original returns the file of an upload, nil if it is kept no longer.
+// Original returns the file of an upload, or nil if it was deleted.
 func (k *Khatas) Original(ctx context.Context, blob string) ([]byte, error) {
 	return k.Files.Get(ctx, blob)
 }
 
-// read reads a file with a pipeline. noted is told of each page.
+// read reads a file with a pipeline. It calls noted after each page.
 func (k *Khatas) read(ctx context.Context, workspace uuid.UUID, wait time.Duration, pipeline string, file []byte,
 	noted func(page, of int) error) (KhataResult, error) {
 	result := KhataResult{Pipeline: pipeline, Engine: byText}
@@ -212,7 +213,7 @@ func (k *Khatas) read(ctx context.Context, workspace uuid.UUID, wait time.Durati
 		if pipeline == khata.V2 && k.Sight != nil && p.Image != nil {
 			var err error
 			if entries, err = k.Sight.See(ctx, p.Image); err != nil {
-				k.Books.Log.WarnContext(ctx, "the model did not read a page of a khata; it is read without it", "error", err)
+				k.Books.Log.WarnContext(ctx, "reading a khata page by the model failed; reading without the model", "error", err)
 				entries = nil
 			}
 		}
@@ -235,7 +236,7 @@ func (k *Khatas) read(ctx context.Context, workspace uuid.UUID, wait time.Durati
 	return result, nil
 }
 
-// ReadLater reads an upload that was answered before. last: no further attempt follows an error.
+// ReadLater reads an upload that was recorded before. last: an error is final.
 func (k *Khatas) ReadLater(ctx context.Context, number string, last bool) error {
 	h := k.Books.Commands
 	l, err := commands.Load(ctx, h.Fresh(), khata.Kind, number)
@@ -269,7 +270,7 @@ func (k *Khatas) ReadLater(ctx context.Context, number string, last bool) error 
 		_, err = commands.Handle(ctx, h, req, khata.Kind, number, khata.Finish{Why: refused.Error()})
 		return err
 	case last:
-		k.Books.Log.ErrorContext(ctx, "a khata could not be read", "khata", number, "error", err)
+		k.Books.Log.ErrorContext(ctx, "reading a khata failed", "khata", number, "error", err)
 		_, err = commands.Handle(ctx, h, req, khata.Kind, number, khata.Finish{Why: "The file could not be read"})
 		return err
 	default:
@@ -277,7 +278,7 @@ func (k *Khatas) ReadLater(ctx context.Context, number string, last bool) error 
 	}
 }
 
-// Remove removes the file of an upload and what was read of it.
+// Remove deletes the file of an upload and its result.
 func (k *Khatas) Remove(ctx context.Context, workspace uuid.UUID, number string) error {
 	out, err := commands.Handle(ctx, k.Books.Commands, commands.Request{Workspace: workspace}, khata.Kind, number, khata.Remove{})
 	if err != nil {
@@ -286,9 +287,8 @@ func (k *Khatas) Remove(ctx context.Context, workspace uuid.UUID, number string)
 	return k.forget(ctx, out.State.Blob)
 }
 
-// SubmitKhata posts rows to several ledgers, all or none, for an upload; 0: without one. [RowOf] returns their ids. SubmitKhata also
-// returns the
-// rows as it posted them, none for a repetition with the same key.
+// SubmitKhata posts rows to several ledgers, all or none, for an upload; 0: without one. [RowOf] returns their ids.
+// SubmitKhata also returns the posted rows, or none for a retry with the same key.
 func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int64,
 	rows []khata.Asked) (out commands.Outcome[khata.State], posted []khata.Row, err error) {
 	khata.Arrange(rows)
@@ -319,7 +319,7 @@ func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int
 		}
 		if upload != 0 {
 			_, err = commands.Decide(ctx, tx, khata.Kind, id(upload), submit)
-		} else { // it has the number of its first row
+		} else { // the state has the id of its first row
 			newID := func(context.Context) (string, error) { return id(submit.First), nil }
 			_, err = commands.DecideNew(ctx, tx, khata.Kind, newID, func(string) event.Command[khata.State] { return submit })
 		}
@@ -331,9 +331,9 @@ func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int
 	return out, posted, err
 }
 
-// standings loads what the rules between streams say of the rows.
+// standings loads the data that the rules for the rows require.
 func standings(ctx context.Context, from commands.Source, workspace uuid.UUID, c *khata.PostRows) error {
-	closed := map[int64]bool{} // by account: its id is of one ledger only
+	closed := map[int64]bool{} // by account: an account belongs to one ledger
 	for _, row := range c.Rows {
 		if _, known := closed[row.Account]; known {
 			continue

@@ -13,11 +13,12 @@ import (
 	"bahi/domain/number"
 )
 
-// DraftReads is what commands on order drafts ask of the read side.
+// DraftReads are the queries of commands on order drafts.
 type DraftReads interface {
-	// Clients are the clients of the workspace. They may be late.
+	// Clients returns the clients of the workspace. The result may be stale.
 	Clients(ctx context.Context, workspace uuid.UUID) ([]orderdraft.Client, error)
-	// HighestSlip is the greatest slip number of digits only, of the orders and the drafts but one; 0 when there is none.
+	// HighestSlip returns the greatest numeric slip number of all orders and of all drafts except one, 0 if there is
+	// none.
 	HighestSlip(ctx context.Context, workspace uuid.UUID, but int64) (int64, error)
 }
 
@@ -32,12 +33,12 @@ func EditDraft(ctx context.Context, req commands.Request, b *Books, number int64
 	return commands.Handle(ctx, b.Commands, req, orderdraft.Kind, id(number), c)
 }
 
-// reveal returns what opens the personal values of drafts.
+// reveal returns the function that decrypts the personal values of drafts.
 func (b *Books) reveal(ctx context.Context) orderdraft.Reveal {
 	return func(s orderdraft.State) (orderdraft.State, error) { return commands.Reveal(ctx, b.Commands, s) }
 }
 
-// clientName returns the name of an open client, "" if there is none.
+// clientName returns the name of an open client, or "".
 func (b *Books) clientName(ctx context.Context, workspace uuid.UUID, account int64) (string, error) {
 	if account == 0 {
 		return "", nil
@@ -81,7 +82,8 @@ func AddDraftEntry(ctx context.Context, req commands.Request, b *Books, draft in
 	})
 }
 
-// loadDraft returns a draft of the request's workspace at the revision that the request wants. A refusal uses up no numbers.
+// loadDraft returns a draft of the request's workspace at the expected revision. Its errors come before ids are
+// assigned.
 func loadDraft(ctx context.Context, tx *commands.Tx, draft int64, req commands.Request) (commands.Loaded[orderdraft.State], error) {
 	now, err := commands.Load(ctx, tx, orderdraft.Kind, id(draft))
 	switch {
@@ -95,7 +97,7 @@ func loadDraft(ctx context.Context, tx *commands.Tx, draft int64, req commands.R
 	return now, nil
 }
 
-// AssignSlips gives the entries of a draft the next slip numbers.
+// AssignSlips assigns the next slip numbers to the entries of a draft.
 func AssignSlips(ctx context.Context, req commands.Request, b *Books, number int64) (commands.Outcome[orderdraft.State], error) {
 	highest, err := b.Reads.HighestSlip(ctx, req.Workspace, number)
 	if err != nil {
@@ -104,7 +106,7 @@ func AssignSlips(ctx context.Context, req commands.Request, b *Books, number int
 	return commands.Handle(ctx, b.Commands, req, orderdraft.Kind, id(number), orderdraft.AssignSlips{Next: highest + 1, Reveal: b.reveal(ctx)})
 }
 
-// ConvertDraft turns a draft into client orders, all or none.
+// ConvertDraft converts a draft to client orders, all or none.
 func ConvertDraft(ctx context.Context, req commands.Request, b *Books, draft int64,
 	c orderdraft.Convert) (commands.Outcome[orderdraft.State], error) {
 	c.Today, c.Reveal = b.Today(), b.reveal(ctx)
@@ -155,5 +157,5 @@ func ConvertDraft(ctx context.Context, req commands.Request, b *Books, draft int
 	})
 }
 
-// slipOf names an order of a draft by its client and slip.
+// slipOf returns the key of a draft's order: its client and slip.
 func slipOf(o order.Order) string { return id(o.Client) + " " + order.NormalisedSlip(o.Slip) }

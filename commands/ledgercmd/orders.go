@@ -15,14 +15,14 @@ import (
 	"bahi/domain/unit"
 )
 
-// OrderReads is what commands on orders ask of the read side.
+// OrderReads are the queries of commands on orders.
 type OrderReads interface {
-	// OrderWithSlip is the order of another client that has this slip number, folded, and a date of at most so many days before or after the
-	// date: that with the nearest date, 0 when there is none. It may be late.
+	// OrderWithSlip returns the order of another client with this normalised slip number and the nearest date, at most
+	// so many days before or after the given date. It returns 0 if there is none. The result may be stale.
 	OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip string, client int64, date unit.Date, days int) (int64, error)
 }
 
-// sameSlip is how many days before and after an order's date its slip number is looked for (CONTRACT.md O5).
+// sameSlip is the number of days before and after an order's date in which its slip number is searched (CONTRACT.md O5).
 const sameSlip = 365
 
 // isOpen reports whether an account of a workspace is open.
@@ -31,12 +31,13 @@ func isOpen(ctx context.Context, from commands.Source, l *book.Ledger, account i
 	return a.State.Open() && a.Workspace == workspace, err
 }
 
-// clientOpen returns a function that reports whether a workspace has an open client.
+// clientOpen returns a function that reports whether a client of the workspace is open.
 func clientOpen(ctx context.Context, tx *commands.Tx, workspace uuid.UUID) order.IsOpen {
 	return func(account int64) (bool, error) { return isOpen(ctx, tx, client.Ledger, account, workspace) }
 }
 
-// loadOrder returns an order of a workspace, or [order.ErrNotFound]. An order whose client was deleted is not found; no event says so.
+// loadOrder returns an order of a workspace, or [order.ErrNotFound]. It also returns that error if the client was
+// deleted, which no event of the order records.
 func loadOrder(ctx context.Context, from commands.Source, number int64, workspace uuid.UUID) (commands.Loaded[order.State], error) {
 	o, err := commands.Load(ctx, from, order.Kind, id(number))
 	if err != nil {
@@ -52,7 +53,7 @@ func loadOrder(ctx context.Context, from commands.Source, number int64, workspac
 	return o, err
 }
 
-// AddOrder makes an order of a client.
+// AddOrder adds an order of a client.
 func AddOrder(ctx context.Context, req commands.Request, b *Books, c order.Add) (commands.Outcome[order.State], error) {
 	return commands.Do(ctx, b.Commands, req, order.Kind, func(ctx context.Context, tx *commands.Tx) (err error) {
 		c.Today, c.IsOpen, c.FirstItem = b.Today(), clientOpen(ctx, tx, req.Workspace), 0
@@ -68,7 +69,7 @@ func AddOrder(ctx context.Context, req commands.Request, b *Books, c order.Add) 
 	})
 }
 
-// EditOrder changes an order. Another client needs an order without takadas.
+// EditOrder changes an order. Changing the client requires an order without takadas.
 func EditOrder(ctx context.Context, req commands.Request, b *Books, number int64, c order.Edit) (commands.Outcome[order.State], error) {
 	return commands.Do(ctx, b.Commands, req, order.Kind, func(ctx context.Context, tx *commands.Tx) error {
 		c.Today, c.IsOpen, c.FirstItem = b.Today(), clientOpen(ctx, tx, req.Workspace), 0
@@ -79,7 +80,7 @@ func EditOrder(ctx context.Context, req commands.Request, b *Books, number int64
 		if c.Found, err = b.slipWarnings(ctx, req.Workspace, c.Of(now.State.Order)); err != nil {
 			return err
 		}
-		if req.IfMatch == nil || *req.IfMatch == now.Revision { // else it is refused, after what is wrong with the command alone
+		if req.IfMatch == nil || *req.IfMatch == now.Revision { // otherwise the append refuses it, after the command's own faults
 			if c.Client.Or(now.State.Client) != now.State.Client {
 				takadas, err := commands.Load(ctx, tx, order.TakadasKind, id(number))
 				if err != nil {
@@ -96,7 +97,7 @@ func EditOrder(ctx context.Context, req commands.Request, b *Books, number int64
 	})
 }
 
-// DeleteOrder ends an order and its takadas.
+// DeleteOrder deletes an order and its takadas.
 func DeleteOrder(ctx context.Context, req commands.Request, b *Books, number int64) (commands.Outcome[order.State], error) {
 	return commands.Do(ctx, b.Commands, req, order.Kind, func(ctx context.Context, tx *commands.Tx) error {
 		if _, err := loadOrder(ctx, tx, number, req.Workspace); err != nil {
@@ -107,7 +108,7 @@ func DeleteOrder(ctx context.Context, req commands.Request, b *Books, number int
 	})
 }
 
-// slipWarnings warns of a slip number that another client's order has.
+// slipWarnings warns if an order of another client has the same slip number.
 func (b *Books) slipWarnings(ctx context.Context, workspace uuid.UUID, o order.Order) ([]order.Warning, error) {
 	slip := order.NormalisedSlip(o.Slip)
 	if slip == "" || order.CheckSlip(o.Slip) != nil {
@@ -120,8 +121,8 @@ func (b *Books) slipWarnings(ctx context.Context, workspace uuid.UUID, o order.O
 	return []order.Warning{{Field: "slip_number", Message: fmt.Sprintf("order %d of another client has this number", other), ID: other}}, nil
 }
 
-// itemNumbers returns the first of the numbers for the items that a command brings. A dry run takes none, nor does a command that is
-// refused or changes nothing.
+// itemNumbers returns the first of the ids for a command's new items. It assigns none in a dry run, and none if the
+// command fails or changes nothing.
 func (b *Books) itemNumbers(ctx context.Context, tx *commands.Tx, c event.Command[order.State], now order.State, items int) (int64, error) {
 	decided, err := c.Decide(now)
 	if err != nil || len(decided) == 0 || items == 0 {
@@ -130,7 +131,7 @@ func (b *Books) itemNumbers(ctx context.Context, tx *commands.Tx, c event.Comman
 	return b.numbers(ctx, tx, number.OrderItems, items)
 }
 
-// numbers returns the first of so many new numbers for the records of a transaction, 0 in a dry run.
+// numbers returns the first of count new ids of a series, 0 in a dry run.
 func (b *Books) numbers(ctx context.Context, tx *commands.Tx, series string, count int) (int64, error) {
 	if tx.DryRun() {
 		return 0, nil

@@ -19,11 +19,13 @@ import (
 	"bahi/domain/unit"
 )
 
-// PeriodReads is what the closing of a period asks of the read side. Each answer misses nothing that the log had before the call.
+// PeriodReads are the queries for closing a period. Each result includes all events that were in the log before the
+// call.
 type PeriodReads interface {
 	// Closing returns the closing balances of all accounts, and the position at which they were read.
 	Closing(ctx context.Context, workspace uuid.UUID, day unit.Date) ([]closing.Balance, event.Position, error)
-	// WaitingDrafts returns at most limit drafts dated on or before a day, or without a date from before the day's end.
+	// WaitingDrafts returns at most limit drafts dated on or before a day. It includes drafts without a date that were
+	// created before end.
 	WaitingDrafts(ctx context.Context, workspace uuid.UUID, day unit.Date, end time.Time, limit int) ([]int64, error)
 	WaitingKhatas(ctx context.Context, workspace uuid.UUID) ([]khata.Waiting, error)
 }
@@ -35,20 +37,20 @@ type Periods struct {
 	Reads  PeriodReads
 	Zone   *time.Location // of the workshop
 
-	// Parked returns the names of the projections that have stopped because of an error.
+	// Parked returns the names of the parked projections.
 	Parked func(context.Context) ([]string, error)
 	// Root returns the number of events up to a position, and the root of the Merkle tree over them.
 	Root func(context.Context, event.Position) (size uint64, root string, err error)
 }
 
-// maxOpen is how many drafts and how many uploads a refusal lists.
+// maxOpen is the maximum number of drafts and of uploads in an error.
 const maxOpen = 100
 
-// errUnlocked is the error of a closing whose period is not locked.
+// errUnlocked reports that the period to close is not locked.
 var errUnlocked = errors.New("the period is not locked")
 
-// Close closes the period that ends on a day. It locks the books first: the balances are read when no row of the period changes any more.
-// If the process ends in between, the books stay locked, and a repetition closes the period.
+// Close closes the period that ends on a day. It locks the books first, so that no row of the period can change when it
+// reads the balances. If the process stops in between, the books stay locked, and a retry closes the period.
 func (p *Periods) Close(ctx context.Context, req commands.Request, through unit.Date) (commands.Outcome[period.State], error) {
 	if out, done, err := commands.PreviousOutcome(ctx, p.Books.Commands, req, period.Kind); done || err != nil {
 		return out, err
@@ -76,10 +78,10 @@ func (p *Periods) Close(ctx context.Context, req commands.Request, through unit.
 	return out, commands.ErrBusy
 }
 
-// maxLocks is how often a closing locks the books that another request unlocks meanwhile.
+// maxLocks is the maximum number of attempts to lock the books while other requests unlock them.
 const maxLocks = 3
 
-// lock locks the books through a day, unless they are.
+// lock locks the books through a day unless they are already locked.
 func (p *Periods) lock(ctx context.Context, req commands.Request, through unit.Date) error {
 	_, err := commands.Do(ctx, p.Books.Commands, req, bookslock.Kind, func(ctx context.Context, tx *commands.Tx) error {
 		now, err := commands.Load(ctx, tx, bookslock.Kind, req.Workspace.String())
@@ -111,8 +113,8 @@ func (p *Periods) seal(ctx context.Context, req commands.Request, through unit.D
 	})
 }
 
-// read returns the seal of a period that can be closed. The lock is read before the balances and checked by the append. As rows check it
-// too, no row of the period has changed in between.
+// read returns the seal of a period that can be closed. It reads the lock before the balances, and the append checks the
+// lock. Appends of rows check it too, so no row of the period has changed in between.
 func (p *Periods) read(ctx context.Context, tx *commands.Tx, through unit.Date) (s period.Seal, err error) {
 	workspace := tx.Workspace()
 	lock, err := commands.Load(ctx, tx, bookslock.Kind, workspace.String())
@@ -136,7 +138,7 @@ func (p *Periods) read(ctx context.Context, tx *commands.Tx, through unit.Date) 
 	return s, err
 }
 
-// open returns a conflict that lists what of a period is not done yet, nil if nothing is left.
+// open returns a conflict with the open items of a period, or nil.
 func (p *Periods) open(ctx context.Context, workspace uuid.UUID, through unit.Date) error {
 	parked, err := p.Parked(ctx)
 	if err != nil {
@@ -158,7 +160,7 @@ func (p *Periods) open(ctx context.Context, workspace uuid.UUID, through unit.Da
 		Fields: open}
 }
 
-// unfinished lists the drafts of orders and the uploads of a period that wait for a person.
+// unfinished lists the order drafts and uploads of a period that await a user.
 func (p *Periods) unfinished(ctx context.Context, workspace uuid.UUID, through unit.Date) (open []fault.Field, err error) {
 	next := (through + 1).Time()
 	end := time.Date(next.Year(), next.Month(), next.Day(), 0, 0, 0, 0, p.Zone)
@@ -167,7 +169,7 @@ func (p *Periods) unfinished(ctx context.Context, workspace uuid.UUID, through u
 		return nil, err
 	}
 	for _, id := range drafts {
-		open = append(open, fault.Field{Field: "order_drafts", Message: fmt.Sprintf("order draft %d waits for its review", id), ID: id})
+		open = append(open, fault.Field{Field: "order_drafts", Message: fmt.Sprintf("order draft %d is not reviewed", id), ID: id})
 	}
 	uploads, err := p.Reads.WaitingKhatas(ctx, workspace)
 	listed := 0
@@ -185,8 +187,8 @@ func (p *Periods) unfinished(ctx context.Context, workspace uuid.UUID, through u
 	return open, err
 }
 
-// concerns reports whether an upload may have rows of a period that ends on a day: it is as old, or its entries are, or they are not read
-// yet.
+// concerns reports whether an upload may have rows of a period that ends on a day. It may if the upload or one of its
+// entries is that old, or if it is not read yet.
 func (p *Periods) concerns(ctx context.Context, upload khata.Waiting, through unit.Date, end time.Time) (bool, error) {
 	if !upload.Read || upload.CreatedAt.Before(end) {
 		return true, nil
@@ -203,7 +205,7 @@ func (p *Periods) concerns(ctx context.Context, upload khata.Waiting, through un
 	return false, nil
 }
 
-// Reopen opens the newest closed period again, and moves the lock back to the end of the period before.
+// Reopen reopens the newest closed period and moves the lock back to the end of the period before.
 func (p *Periods) Reopen(ctx context.Context, req commands.Request, through unit.Date) (commands.Outcome[period.State], error) {
 	stream := req.Workspace.String()
 	return commands.Do(ctx, p.Books.Commands, req, period.Kind, func(ctx context.Context, tx *commands.Tx) error {

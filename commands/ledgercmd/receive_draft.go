@@ -13,32 +13,32 @@ import (
 
 // Message is a chat message that may be an order.
 type Message struct {
-	ID    string // the same in each repetition
-	From  string // digits of the phone; empty: only the user is known
+	ID    string // the same in each delivery
+	From  string // digits of the phone; empty: the network named only the user
 	User  string // the network's id of the sender
 	Text  string
 	Media string // JSON; empty: none
 	At    time.Time
 }
 
-// window is how long after a message the network takes a reply to it.
+// window is the time in which the network accepts a reply to a message.
 const window = 24 * time.Hour
 
-// readTimeout bounds the time of a model for one message (CONTRACT.md I7).
+// readTimeout is the timeout of the model for one message (CONTRACT.md I7).
 const readTimeout = 90 * time.Second
 
-// sentBy names the operation whose idempotency keys are the messages' ids.
+// sentBy is the operation name of idempotency keys that are message ids.
 const sentBy = "receive-order-draft"
 
-// ReceiveDraft makes a draft of a message and returns its id, which is the same for a repeated message, also after the draft was deleted,
-// and the data subject of its values. It returns [event.ErrErased] if the sender was erased.
+// ReceiveDraft creates a draft from a message. It returns the draft's id and the data subject of its values. A repeated
+// message has the same id, even after the draft was deleted. It returns [event.ErrErased] if the sender was erased.
 func ReceiveDraft(ctx context.Context, req commands.Request, b *Books, m Message) (id, subject string, err error) {
 	sender, err := SenderID(ctx, b.Commands, cmp.Or(m.From, m.User))
 	if err != nil {
 		return "", "", err
 	}
 	subject = orderdraft.Senders.Of(sender)
-	// The message's id decides whether it is the same, whatever else the repetition has.
+	// Only the message's id identifies a repetition. Other fields may differ.
 	req.Key, req.Operation, req.Fingerprint = m.ID, sentBy, []byte(m.ID)
 	if out, done, err := commands.PreviousOutcome(ctx, b.Commands, req, orderdraft.Kind); done || err != nil {
 		return out.ID, subject, err
@@ -64,7 +64,7 @@ func ReceiveDraft(ctx context.Context, req commands.Request, b *Books, m Message
 	return out.ID, subject, err
 }
 
-// meetSender notes with which phone a user writes.
+// meetSender records the phone of a network's user.
 func meetSender(ctx context.Context, req commands.Request, b *Books, m Message, sender string) error {
 	user, err := SenderID(ctx, b.Commands, m.User)
 	if err != nil {
@@ -74,7 +74,7 @@ func meetSender(ctx context.Context, req commands.Request, b *Books, m Message, 
 	return err
 }
 
-// PhoneOf returns the digits of the phone with which a user of the network wrote before, "" if there is none or the sender was erased.
+// PhoneOf returns the digits of a user's recorded phone. It returns "" if there is none or the sender was erased.
 func PhoneOf(ctx context.Context, b *Books, user string) (string, error) {
 	id, err := SenderID(ctx, b.Commands, user)
 	if err != nil {
@@ -85,13 +85,13 @@ func PhoneOf(ctx context.Context, b *Books, user string) (string, error) {
 
 // OrderReader is a model that reads orders.
 type OrderReader interface {
-	// ReadOrder reads the text of a message and the picture that it refers to. Whatever they say, the order MUST be within the limits of
-	// ordertext.
+	// ReadOrder reads the text of a message and the picture to which it refers. The order MUST be within the limits of
+	// ordertext, whatever they contain.
 	ReadOrder(ctx context.Context, text, media string) (ordertext.Order, error)
 }
 
-// read reads an order, by the model where there is one, else by rules. The rules also read what the model cannot, or in which it finds
-// nothing.
+// read parses an order by the model if one is configured, else by rules. The rules also parse a message if the model
+// fails or finds no order.
 func (b *Books) read(ctx context.Context, m Message) (o ordertext.Order, parser string) {
 	if b.Reader != nil {
 		ctx, cancel := context.WithTimeout(ctx, readTimeout)
@@ -101,13 +101,13 @@ func (b *Books) read(ctx context.Context, m Message) (o ordertext.Order, parser 
 			return o, orderdraft.Model
 		}
 		if err != nil {
-			b.Log.Warn("the model did not read a message; the rules do", "error", err)
+			b.Log.Warn("reading a message by the model failed; using the rules", "error", err)
 		}
 	}
 	return ordertext.Parse(m.Text), orderdraft.Rules
 }
 
-// EraseSender forgets the sender with a phone: the phone and the messages of all drafts.
+// EraseSender erases the sender with a phone: the phone and the messages of all drafts.
 func EraseSender(ctx context.Context, req commands.Request, h *commands.Handler, phone string) (commands.Outcome[orderdraft.Sender],
 	error) {
 	id, err := SenderID(ctx, h, phone)

@@ -13,17 +13,17 @@ import (
 	"bahi/domain/unit"
 )
 
-// maxReversed is how many rows one request may reverse. Each takes two events.
+// maxReversed is the maximum number of rows in one request. Each requires two events.
 const maxReversed = 1000
 
-// Reversal asks to reverse rows.
+// Reversal is a request to reverse rows.
 type Reversal struct {
 	Rows []int64
-	Date *unit.Date // of the new rows; nil: today, or the latest of the rows' own dates
+	Date *unit.Date // of the new rows; nil: today, or the latest date of the rows if that is later
 }
 
-// ReverseRows reverses rows of an account by new ones that mirror them, all or none (see package book). It returns the domain's refusal: a
-// conflict that names the reversal where a row is reversed already.
+// ReverseRows reverses rows of an account, all or none (see package book). If a row is already reversed, it returns a
+// conflict that names the reversal.
 func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, c Reversal) (Posted, error) {
 	if err := checkReversal(req, c); err != nil {
 		return Posted{}, err
@@ -36,7 +36,7 @@ func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Le
 		return Posted{}, err
 	}
 	ifMatch := req.IfMatch
-	req.IfMatch = nil // it is about the rows that are reversed
+	req.IfMatch = nil // it refers to the reversed rows
 	p, err := postTogether(ctx, req, b, l, len(c.Rows), func(ctx context.Context, tx *commands.Tx) ([]book.Row, error) {
 		rows, pairs, err := b.reversing(ctx, tx, l, account, c.Rows, ifMatch)
 		if err != nil {
@@ -72,7 +72,7 @@ func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Le
 				both[side] = PairedRow{rowID: rowID{rows[i].Ledger, first + int64(i)}, Row: now[i]}
 				sum = sum.Plus(rows[i].Ledger.Debit(now[i]))
 			}
-			if first == 0 || sum != (book.Effect{}) { // what was lost in work comes back as metal
+			if first == 0 || sum != (book.Effect{}) { // metal lost in work is restored
 				continue
 			}
 			if err := pair(ctx, tx, both); err != nil {
@@ -85,7 +85,8 @@ func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Le
 	return p, ofRow(err, len(c.Rows) > 1)
 }
 
-// reversing returns the rows that are reversed, after them the other rows of their pairs, and the places of the rows of each pair.
+// reversing returns the rows to reverse, followed by the other rows of their pairs, and the indexes of the rows of each
+// pair.
 func (b *Books) reversing(ctx context.Context, tx *commands.Tx, l *book.Ledger, account int64, ids []int64, ifMatch *int64) (
 	rows []book.Reversing, pairs [][2]int, err error) {
 	for _, row := range ids {
@@ -115,7 +116,7 @@ func (b *Books) reversing(ctx context.Context, tx *commands.Tx, l *book.Ledger, 
 		}
 	}
 	if len(rows) > maxReversed {
-		message := fmt.Sprintf("at most %d rows, with those that they are paired with", maxReversed)
+		message := fmt.Sprintf("at most %d rows, including their paired rows", maxReversed)
 		return nil, nil, fault.Fields(fault.Field{Field: "rows", Message: message})
 	}
 	return rows, pairs, nil
@@ -142,7 +143,7 @@ func checkReversal(req commands.Request, c Reversal) error {
 	return nil
 }
 
-// reasoned returns what is wrong with a correction that has no reason.
+// reasoned returns the fault of a correction without a reason.
 func reasoned(req commands.Request) []fault.Field {
 	if strings.TrimSpace(req.Reason) != "" {
 		return nil
@@ -150,7 +151,7 @@ func reasoned(req commands.Request) []fault.Field {
 	return []fault.Field{{Field: "reason", Message: "is required, here or in the header Bahi-Reason"}}
 }
 
-// VoidRow makes a row of an account void: it keeps its place and counts nothing.
+// VoidRow voids a row of an account: it stays in the ledger and has no effect.
 func VoidRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account, row int64) (commands.Outcome[book.Row], error) {
 	if wrong := reasoned(req); wrong != nil {
 		return commands.Outcome[book.Row]{Revision: -1}, fault.Fields(wrong...)
@@ -166,7 +167,7 @@ type rowError struct {
 
 func (e *rowError) Unwrap() error { return e.error }
 
-// ofRow returns the error, with the row that it is about if there are several.
+// ofRow returns the error, with the id of its row if there are several.
 func ofRow(err error, several bool) error {
 	one, isOne := errors.AsType[*rowError](err)
 	if !isOne {

@@ -13,7 +13,7 @@ import (
 	"bahi/domain/ledger/takada"
 )
 
-// lookAt looks at what a takada refers to.
+// lookAt returns the lookup of the records to which a takada refers.
 func lookAt(ctx context.Context, tx *commands.Tx, workspace uuid.UUID) takada.Look {
 	return takada.Look{
 		Order: func(number int64) (int64, error) {
@@ -27,7 +27,7 @@ func lookAt(ctx context.Context, tx *commands.Tx, workspace uuid.UUID) takada.Lo
 	}
 }
 
-// AddTakada records a delivery of an order.
+// AddTakada adds a delivery to an order.
 func AddTakada(ctx context.Context, req commands.Request, b *Books, c takada.Add) (commands.Outcome[takada.State], error) {
 	out, err := commands.Do(ctx, b.Commands, req, takada.Kind, func(ctx context.Context, tx *commands.Tx) error {
 		c.Today, c.Look = b.Today(), lookAt(ctx, tx, req.Workspace)
@@ -67,7 +67,7 @@ func EditTakada(ctx context.Context, req commands.Request, b *Books, number int6
 	return shown(ctx, req, b, out, err)
 }
 
-// DeleteTakada ends a takada.
+// DeleteTakada deletes a takada.
 func DeleteTakada(ctx context.Context, req commands.Request, b *Books, number int64) (commands.Outcome[takada.State], error) {
 	return commands.Do(ctx, b.Commands, req, takada.Kind, func(ctx context.Context, tx *commands.Tx) error {
 		before, err := loadTakada(ctx, tx, number, req.Workspace)
@@ -82,7 +82,8 @@ func DeleteTakada(ctx context.Context, req commands.Request, b *Books, number in
 	})
 }
 
-// loadTakada returns a takada of a workspace, or [takada.ErrNotFound]. A takada whose order was deleted is not found; no event says so.
+// loadTakada returns a takada of a workspace, or [takada.ErrNotFound]. It also returns that error if the order was
+// deleted, which no event of the takada records.
 func loadTakada(ctx context.Context, tx *commands.Tx, number int64, workspace uuid.UUID) (commands.Loaded[takada.State], error) {
 	t, err := commands.Load(ctx, tx, takada.Kind, id(number))
 	if err != nil {
@@ -98,7 +99,7 @@ func loadTakada(ctx context.Context, tx *commands.Tx, number int64, workspace uu
 	return t, err
 }
 
-// shown returns the outcome without the karigars who are deleted: no event tells the takada of it.
+// shown returns the outcome without deleted karigars, whose deletion no event of the takada records.
 func shown(ctx context.Context, req commands.Request, b *Books, out commands.Outcome[takada.State],
 	err error) (commands.Outcome[takada.State], error) {
 	if err != nil {

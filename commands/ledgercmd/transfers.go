@@ -17,7 +17,7 @@ import (
 	"bahi/domain/unit"
 )
 
-// Transfer asks for two rows: a value moves from one account to another.
+// Transfer is a request to post two rows that move a value from one account to another.
 type Transfer struct {
 	book.Movement
 
@@ -26,7 +26,7 @@ type Transfer struct {
 	Date unit.Date `json:"date" doc:"Date of both rows"`
 }
 
-// Paired is the rows of a pair as a command left them.
+// Paired has the rows of a pair after a command.
 type Paired struct {
 	Rows     []PairedRow
 	Position event.Position
@@ -50,7 +50,7 @@ type rowID struct {
 
 func (r rowID) stream() (*event.Kind[book.Row], string) { return r.Ledger.Rows, id(r.ID) }
 
-// Transfer posts the two rows of a transfer, which name each other.
+// Transfer posts the two rows of a transfer and pairs them.
 func (b *Books) Transfer(ctx context.Context, req commands.Request, t Transfer) (Paired, error) {
 	accounts := [...]int64{t.From, t.To}
 	var ledgers [2]*book.Ledger
@@ -99,7 +99,7 @@ func noAccount(side int) fault.Field {
 	return fault.Field{Field: [...]string{"from", "to"}[side], Message: "there is no open account with this id"}
 }
 
-// transferRows returns the rows of a transfer, or what refuses them.
+// transferRows returns the rows of a transfer, or the faults.
 func (b *Books) transferRows(ctx context.Context, tx *commands.Tx, t Transfer, workspace uuid.UUID,
 	ledgers [2]*book.Ledger) ([]khata.Row, error) {
 	wrong := b.checkTransfer(t, ledgers)
@@ -132,7 +132,7 @@ func (b *Books) transferRows(ctx context.Context, tx *commands.Tx, t Transfer, w
 	return rows, nil
 }
 
-// checkTransfer returns what is wrong with the value and the date of a transfer.
+// checkTransfer returns the faults of a transfer's value and date.
 func (b *Books) checkTransfer(t Transfer, ledgers [2]*book.Ledger) []fault.Field {
 	wrong := t.Check(ledgers[0], ledgers[1])
 	if t.Date > b.Today()+1 {
@@ -141,7 +141,7 @@ func (b *Books) checkTransfer(t Transfer, ledgers [2]*book.Ledger) []fault.Field
 	return wrong
 }
 
-// ledgerOf returns the ledger of an account, nil where there is no such account. An account stays in its ledger.
+// ledgerOf returns the ledger of an account, or nil. An account never changes its ledger.
 func (b *Books) ledgerOf(ctx context.Context, account int64) (*book.Ledger, error) {
 	for _, l := range ledger.All {
 		a, err := commands.LoadCached(ctx, b.Commands, l.Accounts, id(account), func(a book.Account) bool { return a.Opened != 0 })
@@ -152,7 +152,7 @@ func (b *Books) ledgerOf(ctx context.Context, account int64) (*book.Ledger, erro
 	return nil, nil
 }
 
-// ledgerOfRow returns the ledger of a row, nil where there is no such row.
+// ledgerOfRow returns the ledger of a row, or nil.
 func (b *Books) ledgerOfRow(ctx context.Context, row int64) (*book.Ledger, error) {
 	for _, l := range ledger.All {
 		r, err := commands.LoadCached(ctx, b.Commands, l.Rows, id(row), func(r book.Row) bool { return r.Account != 0 })
@@ -163,7 +163,7 @@ func (b *Books) ledgerOfRow(ctx context.Context, row int64) (*book.Ledger, error
 	return nil, nil
 }
 
-// pairing carries out a decision on the rows of a pair, of which the first is of the ledger. A repetition finds the rows again.
+// pairing handles a decision on the rows of a pair. The first row belongs to ledger l. A retry finds the rows again.
 func (b *Books) pairing(ctx context.Context, req commands.Request, l *book.Ledger,
 	decide func(context.Context, *commands.Tx) ([]PairedRow, error),
 	again func(commands.Outcome[book.Row]) ([]rowID, error)) (p Paired, err error) {
@@ -213,7 +213,7 @@ func pair(ctx context.Context, tx *commands.Tx, rows []PairedRow) error {
 	return nil
 }
 
-// PairRows pairs two rows. It changes nothing where they are paired with each other.
+// PairRows pairs two rows. It changes nothing if they are already paired with each other.
 func (b *Books) PairRows(ctx context.Context, req commands.Request, ids []int64) (Paired, error) {
 	if len(ids) != 2 || ids[0] == ids[1] {
 		return Paired{}, fault.Fields(fault.Field{Field: "rows", Message: "two different rows are needed"})
@@ -262,7 +262,7 @@ func noRow(nth int) error {
 	return fault.Fields(fault.Field{Field: fmt.Sprintf("rows[%d]", nth), Message: "there is no row with this id"})
 }
 
-// loadRow returns a row of a workspace and its account, which is not open where the row is not to be found.
+// loadRow returns a row of a workspace and its account. If the row does not exist, the account is not open.
 func loadRow(ctx context.Context, tx *commands.Tx, r rowID, workspace uuid.UUID) (row commands.Loaded[book.Row], a book.Account,
 	err error) {
 	kind, of := r.stream()
@@ -273,7 +273,7 @@ func loadRow(ctx context.Context, tx *commands.Tx, r rowID, workspace uuid.UUID)
 	return row, account.State, err
 }
 
-// UnpairRow takes the pairing of a row away, and of the other row if its account is still open.
+// UnpairRow dissolves the pair of a row. It changes the other row only if its account is still open.
 func (b *Books) UnpairRow(ctx context.Context, req commands.Request, row int64) (Paired, error) {
 	l, err := b.ledgerOfRow(ctx, row)
 	if err == nil && l == nil {
@@ -322,7 +322,7 @@ func (b *Books) UnpairRow(ctx context.Context, req commands.Request, row int64) 
 	})
 }
 
-// other returns the row that a row is paired with. ID is 0 if there is none, or if its account is no longer open.
+// other returns the other row of a pair. ID is 0 if there is none or its account is no longer open.
 func (b *Books) other(ctx context.Context, tx *commands.Tx, r book.Row, workspace uuid.UUID) (of rowID, row book.Row, err error) {
 	if r.PairedWith == 0 {
 		return of, row, nil
@@ -338,7 +338,7 @@ func (b *Books) other(ctx context.Context, tx *commands.Tx, r book.Row, workspac
 	return of, row, err
 }
 
-// follow carries a change of a row over to the row that it is paired with, or refuses the change.
+// follow applies a change of a row to its paired row, or refuses the change.
 func (b *Books) follow(ctx context.Context, tx *commands.Tx, before, after book.Row, workspace uuid.UUID) error {
 	of, other, err := b.other(ctx, tx, before, workspace)
 	if err != nil || of.ID == 0 || before == after {

@@ -58,7 +58,7 @@ type Visitor struct {
 	Workspace uuid.UUID
 }
 
-// The refusals of visitors.
+// Errors that commands return.
 var (
 	ErrOriginNotAllowed = fault.New(fault.Forbidden, "The page may not show this chat")
 	ErrNoSession        = fault.New(fault.Unauthorized, "The session is unknown or over")

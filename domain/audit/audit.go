@@ -25,7 +25,7 @@ var Kind = event.NewKind("audit",
 // Log is the id of the kind's only stream.
 const Log = "log"
 
-// The refusals.
+// Errors that commands return.
 var (
 	ErrOtherKey  = fault.New(fault.Conflict, "Another key signs by now")
 	ErrOldKey    = fault.New(fault.Conflict, "This key has signed before: a key that was replaced does not come back")

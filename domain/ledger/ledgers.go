@@ -1,4 +1,4 @@
-// Package ledger lists the ledgers. Everything that must know all of them is derived from this list.
+// Package ledger lists the ledgers. All other lists of ledgers are derived from this one.
 package ledger
 
 import (
@@ -11,7 +11,7 @@ import (
 	"bahi/domain/ledger/polisher"
 )
 
-// All has every ledger, once.
+// All has all ledgers.
 var All = []*book.Ledger{
 	bank.Ledger,
 	bullion.Ledger,
@@ -28,7 +28,7 @@ func Kinds() (all []event.AnyKind) {
 	return all
 }
 
-// Named returns the ledger of that name, nil when there is none.
+// Named returns the ledger of that name, or nil.
 func Named(name string) *book.Ledger {
 	for _, l := range All {
 		if l.Name == name {
@@ -38,7 +38,7 @@ func Named(name string) *book.Ledger {
 	return nil
 }
 
-// Of returns the ledger that a category of streams belongs to, nil when it is none's.
+// Of returns the ledger to which a category of streams belongs, or nil.
 func Of(category string) *book.Ledger {
 	for _, l := range All {
 		if category == l.Accounts.Category() || category == l.Rows.Category() {

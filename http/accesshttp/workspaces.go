@@ -21,7 +21,7 @@ type Membership struct {
 	WorkspaceID uuid.UUID         `json:"workspace_id" doc:"ID of the workspace"`
 	UserID      uuid.UUID         `json:"user_id" doc:"ID of the user"`
 	Permissions actor.Permissions `json:"permissions" doc:"Permissions by area"`
-	Revision    int64             `json:"revision" doc:"For If-Match"`
+	Revision    int64             `json:"revision" doc:"Revision for If-Match"`
 }
 
 // memberWritten returns a member after a command. The ETag is the member's, because all members are in one stream.

@@ -264,7 +264,7 @@ func (q TrailQuery) filter(workspace *uuid.UUID) (auditview.TrailFilter, error) 
 	case q.Kind != "" && !slices.Contains(auditview.Kinds(), q.Kind): // from the shell; HTTP refuses it earlier
 		return f, wrong("kind", "expected one of "+strings.Join(kindNames(), ", "))
 	case q.ID != "" && q.Kind == "":
-		return f, wrong("id", "wants kind too")
+		return f, wrong("id", "requires kind")
 	case q.Kind.IsBooks() && q.Account != 0:
 		return f, wrong("account", "has no lock of its own")
 	case q.Kind.IsBooks() && f.Party != "":

@@ -252,7 +252,7 @@ func TestImpossibleTrailFilterIsRefused(t *testing.T) {
 		"period=2026-%2B4":              {"period", "expected a fiscal year such as FY 2026-27, a year such as 2026, or a month such as 2026-04"},
 		"period=2025-13":                {"period", "expected a fiscal year such as FY 2026-27, a year such as 2026, or a month such as 2026-04"},
 		"period=last%20year":            {"period", "expected a fiscal year such as FY 2026-27, a year such as 2026, or a month such as 2026-04"},
-		"id=7":                          {"id", "wants kind too"},
+		"id=7":                          {"id", "requires kind"},
 		"kind=bankrow&id=x":             {"id", "expected a number"},
 		"kind=bankrow&id=0":             {"id", "expected a number"},
 		"kind=bookslock&id=7":           {"id", "expected a workspace's id"},
@@ -411,7 +411,7 @@ func TestTheTrailIsWrittenFromTheShell(t *testing.T) {
 	for args, why := range map[string]string{
 		"--format pdf -o " + file: "file exists", "--from tomorrow": "--from: expected a date",
 		"--kind sheep":    "kind: expected one of bank, bankrow",
-		"--account 99999": "Account not found", "--id 7": "id: wants kind too",
+		"--account 99999": "Account not found", "--id 7": "id: requires kind",
 	} {
 		_, wrong, status := apptest.Attached(t, o, append([]string{"audit", "trail"}, strings.Fields(args)...)...)
 		require.Equal(t, 1, status, args)

@@ -15,12 +15,12 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// ByAccount names an account. Each ledger's paths have their own name for it.
+// ByAccount identifies an account. Each ledger's paths have their own variable for it.
 type ByAccount struct {
 	Account int64 `path:"account" minimum:"1" doc:"The account's id"`
 }
 
-// accounts registers what is done to the accounts themselves.
+// accounts registers the operations on accounts.
 func (o operations[In, Out]) accounts() {
 	name, fields := o.l.Name, o.fields("", "id", "revision")
 	rename := "Rename " + o.a()
@@ -37,7 +37,7 @@ func (o operations[In, Out]) accounts() {
 		out, err := ledgercmd.OpenAccount(ctx, api.Request(ctx), o.Books, o.l, book.OpenAccount{Name: in.Body.Name, Type: in.Body.Type,
 			Metal: in.Body.Metal})
 		nothing := ledgerview.Balance{Cash: unit.Sum{Decimal: decimal.Zero}, Fine: unit.Sum{Decimal: decimal.Zero}}
-		return o.accountWritten(ctx, out, err, &nothing) // nothing can have been posted to it before
+		return o.accountWritten(ctx, out, err, &nothing) // no row can have been posted to it before
 	})
 	api.Handle(o.API, o.op(api.Op{
 		ID: "get-" + name, Method: "GET", Path: o.Account, Summary: "Read " + o.a() + " with its balance", StrictQuery: true,
@@ -73,7 +73,7 @@ func (o operations[In, Out]) accounts() {
 	})
 }
 
-// list registers the list of all accounts, or of those of one type.
+// list registers the list of all accounts, or of the accounts of one type.
 func (o operations[In, Out]) list(path, words string, kind *int) {
 	api.Handle(o.API, o.op(api.Op{
 		ID: "list-" + path[1:], Method: "GET", Path: path, Summary: "List the " + words + " with their balances", StrictQuery: true,
@@ -92,14 +92,14 @@ func (o operations[In, Out]) list(path, words string, kind *int) {
 	})
 }
 
-// op adds to an operation what all of the area have in common.
+// op sets the properties that all operations of the area share.
 func (o operations[In, Out]) op(op api.Op) api.Op {
 	op.Tags, op.Area, op.Limit, op.Reads = tags, area, limit, []string{"books"}
 	return op
 }
 
-// accountWritten returns an account as a command left it. It reads the balance, unless it is known. It leaves out a balance
-// that is late, since the write is in the log.
+// accountWritten returns an account after a command. It reads the balance unless it is known, and omits a stale balance,
+// because the write is already in the log.
 func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Outcome[book.Account], err error,
 	known *ledgerview.Balance) (*api.Tagged[Account[In, Out]], error) {
 	if err != nil {
@@ -110,7 +110,7 @@ func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Ou
 		shown.Revision = &out.Revision
 	}
 	api.SetWriteHeaders(ctx, out.Position, out.Replayed)
-	api.Prefers(ctx) // the whole account is answered in any case
+	api.Prefers(ctx) // the response always has the whole account
 	if known == nil && shown.ID != 0 {
 		read, err := o.Views.Account(ctx, api.At(ctx).After(out.Position), accountOf(ctx, o.l, shown.ID),
 			asWritten(out.Position, out.Replayed))
@@ -124,8 +124,7 @@ func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Ou
 	return &api.Tagged[Account[In, Out]]{ETag: tag(out), Body: shown}, nil
 }
 
-// asWritten is the state that the answer to a write shows: the newest, or for a repeated request that
-// of the first time.
+// asWritten returns the state for the response to a write: the newest, or for a retry the state after the first request.
 func asWritten(at event.Position, replayed bool) (as ledgerview.As) {
 	if replayed {
 		as.KnownAt = &at

@@ -158,7 +158,7 @@ func TestACorrectionWantsAReasonADateThatMayBeAndARow(t *testing.T) {
 		clerk.POST(c.path, c.body).Problem(422, "Validation error", c.field, c.why)
 	}
 	clerk.With("Bahi-Reason", "y").POST(reverse, `{"reason":"x"}`).Problem(422, "Validation error", "reason",
-		"is not what the header Bahi-Reason says")
+		"differs from the header Bahi-Reason")
 	const missing = "Bank ledger row not found"
 	good := `{"reason":"x"}`
 	for _, what := range []string{"/reverse", "/void"} {

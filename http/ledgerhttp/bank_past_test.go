@@ -131,7 +131,7 @@ func TestAPastThatNobodyCanKnowIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	s := tell(t, o)
-	const form = "expected an RFC 3339 moment, with its + as %2B in a URL, or a log position"
+	const form = "expected an RFC 3339 time, with its + as %2B in a URL, or a log position"
 	row := "/row/1"
 	for query, wrong := range map[string][2]string{
 		"known_at=yesterday":                 {"known_at", form},
@@ -166,7 +166,7 @@ func TestAPastThatNobodyCanKnowIsRefusedAtOnce(t *testing.T) {
 		s.clerk.GET(apptest.Ledger(s.account, "/statement.pdf")+"?"+query).Problem(422, "Validation error", wrong[0], wrong[1])
 	}
 	for query, wrong := range map[string][2]string{
-		"page=2":             {"page", "wants page_size too"},
+		"page=2":             {"page", "requires page_size"},
 		"page=0&page_size=1": {"page", "expected number >= 1"},
 		"page_size=1001":     {"page_size", "expected number <= 1000"},
 		"page_size=0":        {"page_size", "expected number >= 1"},

@@ -25,9 +25,9 @@ func TestAnEditNamesItsRowByIdRowIdOrQuery(t *testing.T) {
 
 	clerk.PUT(path, `{"in_entries":`+apptest.Entry("6")+`}`).Problem(422, "Validation error", "id", "is required: the id of the row")
 	clerk.PUT(path, fmt.Sprintf(`{"id":%d,"row_id":%d}`, row.ID, row.ID+1)).Problem(422, "Validation error", "id",
-		"is not the row that row_id names")
+		"differs from row_id")
 	clerk.PUT(path+fmt.Sprintf("?row_id=%d", row.ID), fmt.Sprintf(`{"id":%d}`, row.ID+1)).Problem(422, "Validation error", "id",
-		"is not the row that row_id names")
+		"differs from row_id")
 	clerk.PUT(path, `{"id":"1"}`).Problem(422, "Validation error", "id", "expected a whole number")
 	clerk.PUT(path, `{"id":1.5}`).Problem(422, "Validation error", "id", "expected a whole number")
 	clerk.PUT(path, `{"id":0}`).Status(422)

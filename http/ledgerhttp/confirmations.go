@@ -22,7 +22,7 @@ type AccountContact struct {
 	ContactID *int64 `json:"contact_id" doc:"ID of the contact; null: none"`
 }
 
-// ByConfirmation names a confirmation.
+// ByConfirmation identifies a confirmation.
 type ByConfirmation struct {
 	ID int64 `path:"id" minimum:"1" doc:"The confirmation's id"`
 }
@@ -32,7 +32,7 @@ func confirmationOp(id, method, path, summary string) api.Op {
 		Reads: ledgerview.ConfirmationReads()}
 }
 
-// Confirmations registers the requests to parties to confirm their balances.
+// Confirmations registers the operations on confirmations of balances.
 func (r *Routes) Confirmations() {
 	api.Handle(r.API, api.Op{
 		ID: "set-account-contact", Method: "PUT", Path: "/books/accounts/{id}/contact",
@@ -52,8 +52,8 @@ func (r *Routes) Confirmations() {
 		})
 	})
 	request := confirmationOp("request-confirmations", "POST", "", "Ask parties to confirm their balances as of a day. "+
-		"Each party that can be reached gets one message of the template over the channel, with both balances and a link to its statement. "+
-		"It answers 1 or 2. "+
+		"Each reachable party receives one message of the template over the channel, with both balances and a link to its statement. "+
+		"The party replies with 1 or 2. "+
 		"Requires messaging:write too.")
 	request.Limit, request.StrictBody, request.DryRun, request.Expensive = "campaign_send", true, true, true
 	api.Handle(r.API, request, func(ctx context.Context, in *struct{ Body confirmation.Request }) (*api.Tagged[ledgerview.Confirmation],
@@ -91,7 +91,7 @@ func (r *Routes) Confirmations() {
 			return api.Listed(r.Views.ConfirmationParties(ctx, api.At(ctx), workspace(ctx), in.Get(), in.ID, in.PartyFilter))
 		})
 	decide := confirmationOp("decide-confirmation", "POST", "/{id}/parties/{account}",
-		"Record what a party has said, as a person decides. The decision replaces any other answer.")
+		"Record the outcome of a party by a user's decision. The decision replaces any other reply.")
 	decide.Status, decide.StrictBody, decide.DryRun = 200, true, true
 	api.Handle(r.API, decide, func(ctx context.Context, in *struct {
 		ByConfirmation
@@ -104,13 +104,13 @@ func (r *Routes) Confirmations() {
 		}
 		shown, err := r.Views.ConfirmationParty(ctx, api.At(ctx).After(out.Position), workspace(ctx), in.ID, in.Account)
 		return api.WriteResult(ctx, out, err, func(out commands.Outcome[party.State]) ledgerview.ConfirmationParty {
-			shown.Status = out.State.Said[in.ID].Outcome // a dry run is in no table
+			shown.Status = out.State.Said[in.ID].Outcome // a dry run stores nothing
 			return shown
 		})
 	})
 	api.Download(r.API, api.Op{
 		ID: "get-shared-statement", Method: "GET", Path: "/s/{token}",
-		Summary: "Read the statement to which the link of a confirmation leads, as a PDF", Tags: tags, Public: true, Limit: limitPDF,
+		Summary: "Read the statement of a confirmation's link as a PDF", Tags: tags, Public: true, Limit: limitPDF,
 		Reads: []string{"books"}, StrictQuery: true, Errors: []int{http.StatusNotFound},
 	}, map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
 		Token string `path:"token" maxLength:"100" doc:"Token of the link"`

@@ -12,26 +12,26 @@ import (
 	"bahi/http/api"
 )
 
-// Because is the reason of a correction, in the body if the header Bahi-Reason has none.
+// Because is the reason of a correction in the body. The header Bahi-Reason may have it instead.
 type Because struct {
-	Reason book.Text `json:"reason,omitempty" maxLength:"500" doc:"Why; wanted here or in the header Bahi-Reason"`
+	Reason book.Text `json:"reason,omitempty" maxLength:"500" doc:"Reason; required here or in the header Bahi-Reason"`
 }
 
-// maxReason is in characters, as the header's is.
+// maxReason is the maximum length in characters, like that of the header.
 const maxReason = 500
 
 // ReverseRow is the body of the reversal of one row.
 type ReverseRow struct {
 	Because
 
-	Date *unit.Date `json:"date,omitempty" doc:"Of the row that takes it back; today when it is absent, and never before the row's own"`
+	Date *unit.Date `json:"date,omitempty" doc:"Date of the reversing row, not before that of the reversed row; absent: today"`
 }
 
-// ReverseRows is the body of the reversal of several rows.
+// ReverseRows is the body of a bulk reversal.
 type ReverseRows struct {
 	ReverseRow
 
-	Rows []int64 `json:"rows" doc:"Ids of the rows to take back, all or none, up to 1,000"`
+	Rows []int64 `json:"rows" doc:"IDs of the rows to reverse, up to 1,000"`
 }
 
 // given returns the request with the body's reason.
@@ -44,14 +44,14 @@ func (b Because) given(ctx context.Context) (commands.Request, error) {
 	case reason == "":
 		return request, nil
 	case request.Reason != "" && strings.TrimSpace(request.Reason) != reason:
-		return request, fault.Fields(fault.Field{Field: "reason", Message: "is not what the header Bahi-Reason says"})
+		return request, fault.Fields(fault.Field{Field: "reason", Message: "differs from the header Bahi-Reason"})
 	default:
 		request.Reason = reason
 		return request, nil
 	}
 }
 
-// corrections registers the corrections of rows that keep their place: reversals and voidings.
+// corrections registers reversals and voidings of rows.
 func (o operations[In, Out]) corrections() {
 	name := o.l.Name
 	api.Handle(o.API, o.op(api.Op{
@@ -87,7 +87,7 @@ func (o operations[In, Out]) corrections() {
 	})
 	api.Handle(o.API, o.op(api.Op{
 		ID: "void-" + name + "-row", Method: "POST", Path: o.Ledger + "/row/{row_id}/void", Status: 200,
-		Summary:    "Void a row permanently. The row stays in its place and does not count. Requires a reason.",
+		Summary:    "Void a row permanently. The row stays in the ledger and has no effect. Requires a reason.",
 		StrictBody: true, DryRun: true,
 	}), func(ctx context.Context, in *struct {
 		ByRow
@@ -105,8 +105,8 @@ func (o operations[In, Out]) corrections() {
 	})
 }
 
-// reverse returns the new rows of a reversal, each with the balances after it in a dry run or when the
-// caller wants them.
+// reverse returns the new rows of a reversal. Each has the balances after it in a dry run, or if the caller requests
+// them.
 func (o operations[In, Out]) reverse(ctx context.Context, account int64, body ReverseRow, rows []int64) ([]Row[In, Out], error) {
 	req, err := body.given(ctx)
 	if err != nil {

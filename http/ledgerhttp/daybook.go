@@ -21,14 +21,14 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// DaybookQuery asks for the rows of some days.
+// DaybookQuery selects days.
 type DaybookQuery struct {
-	From   api.Optional[unit.Date] `query:"from"   doc:"First day; today, or to"`
-	To     api.Optional[unit.Date] `query:"to"     doc:"Last day; the later of from and today"`
+	From   api.Optional[unit.Date] `query:"from"   doc:"First day; absent: today, or the last day if that is earlier"`
+	To     api.Optional[unit.Date] `query:"to"     doc:"Last day; absent: the later of from and today"`
 	Format string                  `query:"format" enum:"json,pdf,xlsx" default:"json" doc:"Format of the response"`
 }
 
-// days returns the days that are asked for (CONTRACT.md L9).
+// days returns the selected days (CONTRACT.md L9).
 func (q DaybookQuery) days(today unit.Date) (from, to unit.Date, err error) {
 	switch from, to := q.From.Get(), q.To.Get(); {
 	case from == nil && to == nil:
@@ -44,14 +44,14 @@ func (q DaybookQuery) days(today unit.Date) (from, to unit.Date, err error) {
 	}
 }
 
-// Daybook is the rows of all ledgers by their days, at one position of the log: the rojmel of an Indian shop. Its cash is that of the
-// bank accounts, of which cash in hand is one.
+// Daybook has the rows of all ledgers by day at one position of the log, known as rojmel in India. Its cash is that of
+// the bank accounts. Cash in hand is one of them.
 type Daybook struct {
 	From        unit.Date      `json:"from" doc:"First day"`
 	To          unit.Date      `json:"to" doc:"Last day"`
-	Position    event.Position `json:"position" doc:"Of the log, up to which the answer is complete"`
-	OpeningCash unit.Sum       `json:"opening_cash" doc:"Of all bank accounts"`
-	Days        []DaybookDay   `json:"days" doc:"Those with rows"`
+	Position    event.Position `json:"position" doc:"Position of the log up to which the response is complete"`
+	OpeningCash unit.Sum       `json:"opening_cash" doc:"Opening cash of all bank accounts in rupees"`
+	Days        []DaybookDay   `json:"days" doc:"Days with rows"`
 	ClosingCash unit.Sum       `json:"closing_cash" doc:"Cash at the end, in rupees"`
 }
 
@@ -60,7 +60,7 @@ type DaybookDay struct {
 	Date        unit.Date    `json:"date" doc:"The day"`
 	OpeningCash unit.Sum     `json:"opening_cash" doc:"Cash at the beginning, in rupees"`
 	Rows        []DaybookRow `json:"rows" doc:"Rows of the day"`
-	Totals      []DayTotals  `json:"totals" doc:"Of each ledger that has rows on this day"`
+	Totals      []DayTotals  `json:"totals" doc:"Totals of each ledger with rows on this day"`
 	ClosingCash unit.Sum     `json:"closing_cash" doc:"Cash at the end, in rupees"`
 }
 
@@ -69,10 +69,10 @@ type DaybookRow struct {
 	Kind        string `json:"kind" doc:"Ledger"`
 	AccountID   int64  `json:"account_id" doc:"ID of the account"`
 	AccountName string `json:"account_name" doc:"Name of the account"`
-	Row         any    `json:"row" doc:"As the ledger of its kind answers it, without balances"`
+	Row         any    `json:"row" doc:"Row in the form of its ledger, without balances"`
 }
 
-// drawingDaybook is a daybook while it is written.
+// drawingDaybook is a daybook during output.
 type drawingDaybook struct {
 	*Routes
 
@@ -97,7 +97,7 @@ func (r *Routes) Daybook() {
 			if d.from, d.to, err = in.days(r.today()); err != nil {
 				return c, err
 			}
-			if _, _, err = r.Views.Lock(ctx, api.At(ctx), workspace(ctx)); err != nil { // tells up to where the books are complete
+			if _, _, err = r.Views.Lock(ctx, api.At(ctx), workspace(ctx)); err != nil { // gives the position up to which the books are complete
 				return c, err
 			}
 			var as ledgerview.As
@@ -127,7 +127,7 @@ func (r *Routes) Daybook() {
 		})
 }
 
-// closed is the end of a day.
+// closed is the end of a day in a daybook.
 type closed struct {
 	totals []DayTotals
 	cash   unit.Sum
@@ -228,7 +228,7 @@ func rowOf(kind, account string, id int64, revision *int64, r book.Row) DaybookR
 	return shown
 }
 
-// writeSheet writes a line for each entry, between those of the opening and closing cash of each day, and a last one that names the
+// writeSheet writes a line for each entry, and lines for the opening and closing cash of each day. The last line has the
 // position of the log and its day.
 func (d drawingDaybook) writeSheet(ctx context.Context, w io.Writer) error {
 	columns := []string{"line", "date", "kind", "account_id", "account_name", "id", "text", "cash_in", "cash_out", "crystal_in",
@@ -264,7 +264,7 @@ func (d drawingDaybook) writeSheet(ctx context.Context, w io.Writer) error {
 	}})
 }
 
-// eachLine calls take for each entry of a row, as on paper.
+// eachLine calls take for each printed line of a row.
 func eachLine(e ledgerview.Entered, take func(pdf.Side, pdf.Line) error) error {
 	row, err := drawn(ledger.Named(e.Ledger), e.Row, pdf.Both)
 	if err != nil {
@@ -283,7 +283,7 @@ func eachLine(e ledgerview.Entered, take func(pdf.Side, pdf.Line) error) error {
 	return nil
 }
 
-// amounts are the totals of each side, in cash and in metal where the ledger counts it.
+// amounts returns the totals of each side: cash, and metal if the ledger has it.
 func (t DayTotals) amounts() (in, out []decimal.Decimal) {
 	in, out = []decimal.Decimal{t.CashIn.Decimal}, []decimal.Decimal{t.CashOut.Decimal}
 	if t.CrystalIn != nil {

@@ -23,27 +23,27 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// What an upload may take (CONTRACT.md D49, I17).
+// The limits of an upload (CONTRACT.md D49, I17).
 const (
 	khataBytes   = 15 << 20
-	khataTimeout = 11 * time.Minute // a minute for each of ten pages, and for the rest
+	khataTimeout = 11 * time.Minute // a minute for each of ten pages, and one in addition
 )
 
-// ByKhata names an upload.
+// ByKhata identifies an upload.
 type ByKhata struct {
 	ID int64 `path:"upload_id" minimum:"1" doc:"The upload's id"`
 }
 
-// KhataRead is what was read of a page: a proposal to be checked and submitted.
+// KhataRead is the result of reading a khata: a proposal to check and submit.
 type KhataRead struct {
-	UploadID int64               `json:"upload_id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
+	UploadID int64               `json:"upload_id,omitzero" required:"true" doc:"ID; absent in a dry run"`
 	Status   string              `json:"status" enum:"processing,done,failed" doc:"Progress of the reading"`
 	Pipeline string              `json:"pipeline" enum:"v1,v2" doc:"Pipeline that reads the page"`
-	Engine   string              `json:"engine,omitempty" enum:"tesseract,text,model" doc:"text: the PDF's own"`
+	Engine   string              `json:"engine,omitempty" enum:"tesseract,text,model" doc:"Engine that read the page; text: the PDF contains its text"`
 	Pages    int                 `json:"pages" doc:"Number of pages"`
 	Entries  []khatapage.Entry   `json:"entries,omitzero" nullable:"false" doc:"Entries"`
-	Warnings []string            `json:"warnings,omitzero" nullable:"false" doc:"What was guessed"`
-	Rows     []khata.ProposedRow `json:"rows,omitzero" nullable:"false" doc:"Only of pipeline v2: the entries in the form of ledger rows"`
+	Warnings []string            `json:"warnings,omitzero" nullable:"false" doc:"Warnings about guesses"`
+	Rows     []khata.ProposedRow `json:"rows,omitzero" nullable:"false" doc:"Entries in the form of ledger rows; pipeline v2 only"`
 }
 
 func readOf(id int64, r ledgercmd.KhataResult) KhataRead {
@@ -55,12 +55,12 @@ func readOf(id int64, r ledgercmd.KhataResult) KhataRead {
 	return k
 }
 
-// KhataUpload tells how far the reading of an upload is.
+// KhataUpload is an upload with the progress of reading it.
 type KhataUpload struct {
 	ListedUpload
 
-	Result *KhataRead                `json:"result" doc:"null: it is not read, or kept no longer"`
-	Rows   []ledgerview.SubmittedRow `json:"submitted_rows" nullable:"false" doc:"That are not deleted"`
+	Result *KhataRead                `json:"result" doc:"Result; null: not read yet, or deleted"`
+	Rows   []ledgerview.SubmittedRow `json:"submitted_rows" nullable:"false" doc:"Submitted rows that are not deleted"`
 }
 
 // ListedUpload is an upload in a list.
@@ -68,14 +68,14 @@ type ListedUpload struct {
 	UploadID    int64     `json:"upload_id" doc:"ID of the upload"`
 	Status      string    `json:"status" enum:"processing,done,failed" doc:"Progress of the reading"`
 	Pipeline    string    `json:"pipeline" enum:"v1,v2" doc:"Pipeline that reads the page"`
-	ContentType string    `json:"content_type" doc:"Of the file"`
-	Pages       int       `json:"pages" doc:"0: not known yet"`
+	ContentType string    `json:"content_type" doc:"Media type of the file"`
+	Pages       int       `json:"pages" doc:"Number of pages; 0: not known yet"`
 	PagesDone   int       `json:"pages_done" doc:"Number of pages that were read"`
-	Entries     int       `json:"entry_count" doc:"Entries that were read"`
-	Error       string    `json:"error,omitempty" doc:"Why it failed"`
+	Entries     int       `json:"entry_count" doc:"Number of read entries"`
+	Error       string    `json:"error,omitempty" doc:"Reason of the failure"`
 	Submitted   bool      `json:"submitted" doc:"true: the rows were posted"`
 	CreatedAt   time.Time `json:"created_at" doc:"Time of the upload"`
-	Actor       string    `json:"actor" doc:"Who uploaded it"`
+	Actor       string    `json:"actor" doc:"Actor of the upload"`
 }
 
 func listedUpload(k ledgerview.Khata) ListedUpload {
@@ -85,7 +85,7 @@ func listedUpload(k ledgerview.Khata) ListedUpload {
 	}
 }
 
-// khataAnswer is the answer to an upload: 200 with what was read, or 202 with where that will be.
+// khataAnswer is the response to an upload: 200 with the result, or 202 with the URL of the future result.
 type khataAnswer struct {
 	Status   int
 	Location string `header:"Location"`
@@ -93,14 +93,14 @@ type khataAnswer struct {
 	Body     KhataRead
 }
 
-// errLaterDry refuses a dry run that is to be answered later.
+// errLaterDry refuses a dry run with respond-async.
 var errLaterDry = fault.Fields(fault.Field{Field: "Prefer", Message: "respond-async has no dry run: nothing would be read"})
 
 func khataOp(id, method, path, summary string) api.Op {
 	return api.Op{ID: id, Method: method, Path: path, Summary: summary, Tags: []string{"Khata"}, Area: area, Limit: limit, StrictQuery: true}
 }
 
-// ScannedPages registers the uploads of khata pages, and their submission.
+// ScannedPages registers the uploads of khatas and their submission.
 func (r *Routes) ScannedPages() {
 	r.khataUpload("upload-khata", "/khata-upload", khata.V1, "Upload a khata page and read its rows. JPEG, PNG, WebP, TIFF or PDF.")
 	r.khataUpload("upload-khata-v2", "/khata-upload-v2", khata.V2, "Upload a khata page and read its rows and accounts. "+
@@ -149,8 +149,8 @@ func (r *Routes) ScannedPages() {
 
 var khataTypes = map[string]any{"image/jpeg": nil, "image/png": nil, "image/webp": nil, "image/tiff": nil, "application/pdf": nil}
 
-// errRemoved refuses the file of an old upload.
-var errRemoved = fault.New(fault.NotFound, "The file of the khata upload is kept no longer")
+// errRemoved reports that the file of an old upload was deleted.
+var errRemoved = fault.New(fault.NotFound, "The file of the khata upload was deleted")
 
 // Original returns the file of an upload.
 func (r *Routes) Original(ctx context.Context, k ledgerview.Khata) (api.Content, error) {
@@ -222,19 +222,19 @@ func (r *Routes) khataUpload(id, path, pipeline, summary string) {
 	})
 }
 
-// errEmptyFile refuses a file without content, which has no type either (CONTRACT.md I16).
+// errEmptyFile refuses an empty file, which has no recognisable type (CONTRACT.md I16).
 var errEmptyFile = fault.New(fault.Unsupported, "File must be a JPEG, PNG, WebP, TIFF or PDF")
 
 // SubmitLines is the body of a submission of entries.
 type SubmitLines struct {
-	UploadID *int64       `json:"upload_id,omitempty" minimum:"1" doc:"Of the page; it is submitted once"`
-	Entries  []khata.Line `json:"entries" nullable:"false" doc:"1 to 1,000; those of one account and date become one row"`
+	UploadID *int64       `json:"upload_id,omitempty" minimum:"1" doc:"ID of the upload, which can be submitted once"`
+	Entries  []khata.Line `json:"entries" nullable:"false" doc:"Entries, 1 to 1,000. Entries with the same account and date become one row"`
 }
 
 // SubmitRows is the body of a submission of rows.
 type SubmitRows struct {
-	UploadID *int64      `json:"upload_id,omitempty" minimum:"1" doc:"Of the page; it is submitted once"`
-	Rows     []SubmitRow `json:"rows" nullable:"false" doc:"1 to 1,000"`
+	UploadID *int64      `json:"upload_id,omitempty" minimum:"1" doc:"ID of the upload, which can be submitted once"`
+	Rows     []SubmitRow `json:"rows" nullable:"false" doc:"Rows, 1 to 1,000"`
 }
 
 // SubmitRow is a row of any ledger.
@@ -242,11 +242,11 @@ type SubmitRow struct {
 	Ledger  string     `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger, such as bank"`
 	Account int64      `json:"account_id" minimum:"1" doc:"ID of the account"`
 	Date    unit.Date  `json:"date" doc:"Date of the row"`
-	In      []AnyEntry `json:"in_entries,omitempty" doc:"With the fields of the ledger's entries"`
-	Out     []AnyEntry `json:"out_entries,omitempty" doc:"With the fields of the ledger's entries"`
+	In      []AnyEntry `json:"in_entries,omitempty" doc:"IN entries with the fields of the ledger"`
+	Out     []AnyEntry `json:"out_entries,omitempty" doc:"OUT entries with the fields of the ledger"`
 }
 
-// AnyEntry is an entry of any ledger: it has the fields of all of them.
+// AnyEntry is an entry of any ledger. It has the fields of all ledgers.
 type AnyEntry struct {
 	ItemName       book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
 	Description    book.Text     `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
@@ -270,7 +270,7 @@ type AnyEntry struct {
 	Counter        bool          `json:"counter,omitempty" readOnly:"true" doc:"true: Bahi wrote this counter entry of a rate cut"`
 }
 
-// entriesOf returns entries as those of a ledger, and what is wrong with their fields.
+// entriesOf converts entries to those of a ledger, and returns the faults of their fields.
 func entriesOf[E book.Entry](list []AnyEntry, at string) (book.SideInput, []fault.Field) {
 	known := map[string]bool{"computed": true, "counter": true}
 	for field := range reflect.TypeFor[E]().Fields() {
@@ -286,7 +286,7 @@ func entriesOf[E book.Entry](list []AnyEntry, at string) (book.SideInput, []faul
 		}
 		var given map[string]json.RawMessage
 		if err != nil || json.Unmarshal(text, &given) != nil {
-			return book.SideInput{}, []fault.Field{{Field: fmt.Sprintf("%s[%d]", at, i), Message: "is no such entry"}}
+			return book.SideInput{}, []fault.Field{{Field: fmt.Sprintf("%s[%d]", at, i), Message: "is not an entry of this ledger"}}
 		}
 		for name := range given {
 			if !known[name] {
@@ -298,7 +298,8 @@ func entriesOf[E book.Entry](list []AnyEntry, at string) (book.SideInput, []faul
 	return book.Entries(entries), wrong
 }
 
-// asked returns the rows as their ledgers have them, beside an error too, as [khata.Lines] does.
+// asked returns the rows in the form of their ledgers. With an error it still returns the convertible rows, like
+// [khata.Lines].
 func (b SubmitRows) asked() ([]khata.Asked, error) {
 	if err := khata.CheckCount("rows", len(b.Rows)); err != nil {
 		return nil, err
@@ -327,16 +328,16 @@ func (b SubmitRows) asked() ([]khata.Asked, error) {
 	return rows, nil
 }
 
-// KhataSubmitted is the answer to a submission.
+// KhataSubmitted is the response to a submission.
 type KhataSubmitted struct {
-	UploadID *int64           `json:"upload_id" doc:"null: the rows were of no upload"`
-	Created  int              `json:"created" doc:"Rows"`
+	UploadID *int64           `json:"upload_id" doc:"ID of the upload; null: none"`
+	Created  int              `json:"created" doc:"Number of posted rows"`
 	Failed   int              `json:"failed" doc:"Always 0: all are posted, or none"`
-	Results  []SubmittedEntry `json:"results" nullable:"false" doc:"One for each that was sent, in order"`
-	Accounts []KhataAccount   `json:"accounts,omitempty" nullable:"false" doc:"Only in a dry run: what the rows would change"`
+	Results  []SubmittedEntry `json:"results" nullable:"false" doc:"One result for each sent entry or row, in order"`
+	Accounts []KhataAccount   `json:"accounts,omitempty" nullable:"false" doc:"Accounts with their balances before and after the rows; dry run only"`
 }
 
-// KhataAccount tells what rows change of an account.
+// KhataAccount has the balances of an account before and after the rows.
 type KhataAccount struct {
 	Ledger  string          `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger, such as bank"`
 	Account int64           `json:"account_id" doc:"ID of the account"`
@@ -345,13 +346,13 @@ type KhataAccount struct {
 	After   KhataAccountSum `json:"after" doc:"Balances after the rows"`
 }
 
-// KhataAccountSum is what an account amounts to.
+// KhataAccountSum has the balances of an account.
 type KhataAccountSum struct {
-	Balance *unit.Sum `json:"balance,omitempty" doc:"Of a bank account"`
+	Balance *unit.Sum `json:"balance,omitempty" doc:"Balance of a bank account"`
 	Metal
 }
 
-// changed returns what rows would change of their accounts, which are in order.
+// changed returns the accounts of the rows with their balances before and after. The rows are sorted by account.
 func (r *Routes) changed(ctx context.Context, at *readmodels.At, rows []khata.Row) (accounts []KhataAccount, err error) {
 	var after ledgerview.Balance
 	for i, row := range rows {
@@ -372,12 +373,12 @@ func (r *Routes) changed(ctx context.Context, at *readmodels.At, rows []khata.Ro
 	return accounts, nil
 }
 
-// SubmittedEntry tells which row an entry is in.
+// SubmittedEntry identifies the row of a submitted entry.
 type SubmittedEntry struct {
 	Index   int    `json:"index" doc:"Index of the row, from 0"`
 	Ledger  string `json:"ledger" doc:"Ledger, such as bank"`
 	Account int64  `json:"account_id" doc:"ID of the account"`
-	Row     int64  `json:"row_id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
+	Row     int64  `json:"row_id,omitzero" required:"true" doc:"ID; absent in a dry run"`
 }
 
 func (r *Routes) khataSubmits() {
@@ -402,7 +403,7 @@ func (r *Routes) submitKhata(ctx context.Context, upload *int64, rows []khata.As
 		of = *upload
 	}
 	req := api.Request(ctx)
-	if len(rows) == 0 { // none of them could be read
+	if len(rows) == 0 { // none of them could be converted
 		return nil, err
 	}
 	if err != nil {

@@ -375,7 +375,7 @@ func TestUploadsAreReadLaterAndRemovedWhenTheyAreOld(t *testing.T) {
 
 	reading.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
 	require.NoError(t, reading.Sweep(t.Context()))
-	clerk.GET(at+"/original").Problem(404, "The file of the khata upload is kept no longer")
+	clerk.GET(at+"/original").Problem(404, "The file of the khata upload was deleted")
 	upload = scanned{}
 	clerk.GET(at).Status(200).JSON(&upload)
 	require.Nil(t, upload.Result)

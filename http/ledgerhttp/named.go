@@ -9,17 +9,17 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// NamedAccount is an account in the list of those of all ledgers.
+// NamedAccount is an account in the list over all ledgers.
 type NamedAccount struct {
 	Kind    string    `json:"kind" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger"`
 	ID      int64     `json:"id" doc:"ID of the account"`
 	Name    string    `json:"name" doc:"Name of the account"`
-	Type    *int      `json:"type,omitempty" doc:"Of polishers"`
-	Balance *unit.Sum `json:"balance,omitempty" doc:"Of a bank account"`
+	Type    *int      `json:"type,omitempty" doc:"Type of a polisher's account"`
+	Balance *unit.Sum `json:"balance,omitempty" doc:"Balance of a bank account"`
 	Metal
-	Of        string `json:"metal,omitempty" doc:"Metal of the entries that name none; absent: that of the books"`
-	ContactID *int64 `json:"contact_id" doc:"The contact who is its party now; null: none"`
-	Revision  int64  `json:"revision" doc:"For If-Match"`
+	Of        string `json:"metal,omitempty" doc:"Metal of the entries that name none; absent: the metal of the workspace"`
+	ContactID *int64 `json:"contact_id" doc:"ID of the account's contact; null: none"`
+	Revision  int64  `json:"revision" doc:"Revision for If-Match"`
 }
 
 // Named registers the list of the accounts of all ledgers.

@@ -13,19 +13,19 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// ByDraft names an order draft.
+// ByDraft identifies an order draft.
 type ByDraft struct {
 	ID int64 `path:"draft_id" minimum:"1" doc:"The draft's id"`
 }
 
-// ByDraftEntry names an entry of an order draft.
+// ByDraftEntry identifies an entry of an order draft.
 type ByDraftEntry struct {
 	ByDraft
 
 	Entry int64 `path:"entry_id" minimum:"1" doc:"The entry's id"`
 }
 
-// draftAnswered and entryAnswered are the fields that a read has and a write ignores.
+// draftAnswered and entryAnswered are fields of responses that a write ignores.
 var (
 	draftAnswered = []string{"id", "created_at", "raw_message", "media", "warnings", "cut", "entries", "revision"}
 	entryAnswered = []string{"id", "client_name", "parser", "confidence", "client_proposals"}
@@ -38,7 +38,7 @@ func draftOp(id, method, path, summary string) api.Op {
 	}
 }
 
-// OrderDrafts registers the orders that came by chat.
+// OrderDrafts registers the operations on order drafts.
 func (r *Routes) OrderDrafts() {
 	api.Handle(r.API, draftOp("list-order-drafts", "GET", "", "List the order drafts to be reviewed"),
 		func(ctx context.Context, in *struct {
@@ -102,7 +102,7 @@ func (r *Routes) OrderDrafts() {
 		})
 }
 
-// ConvertedDraft is what a draft became.
+// ConvertedDraft has the orders made from a draft.
 type ConvertedDraft struct {
 	Draft  int64                    `json:"draft_id" doc:"ID of the draft"`
 	Orders []ledgerview.ClientOrder `json:"orders" nullable:"false" doc:"Created client orders"`
@@ -139,7 +139,7 @@ func (r *Routes) draftEntries() {
 		})
 }
 
-// draftWritten returns the answer to a write: the draft as the command left it.
+// draftWritten returns the response to a write: the draft after the command.
 func (r *Routes) draftWritten(ctx context.Context) func(commands.Outcome[orderdraft.State], error) (*api.Tagged[ledgerview.OrderDraft],
 	error) {
 	return written(ctx, r, func(out commands.Outcome[orderdraft.State]) ledgerview.OrderDraft {
@@ -147,7 +147,7 @@ func (r *Routes) draftWritten(ctx context.Context) func(commands.Outcome[orderdr
 	})
 }
 
-// entryWritten returns the answer to a write of an entry, which at finds.
+// entryWritten returns the response to a write of an entry. at returns the entry's index.
 func (r *Routes) entryWritten(ctx context.Context, at func([]orderdraft.Entry) int) func(commands.Outcome[orderdraft.State],
 	error) (*api.Tagged[ledgerview.DraftEntry], error) {
 	return written(ctx, r, func(out commands.Outcome[orderdraft.State]) ledgerview.DraftEntry {
@@ -155,7 +155,7 @@ func (r *Routes) entryWritten(ctx context.Context, at func([]orderdraft.Entry) i
 	})
 }
 
-// written returns an answer of a draft's state, with its personal values opened.
+// written returns a response from a draft's state with its personal values decrypted.
 func written[T any](ctx context.Context, r *Routes,
 	shown func(commands.Outcome[orderdraft.State]) T) func(commands.Outcome[orderdraft.State], error) (*api.Tagged[T], error) {
 	return func(out commands.Outcome[orderdraft.State], err error) (*api.Tagged[T], error) {

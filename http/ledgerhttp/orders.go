@@ -11,15 +11,15 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// ByOrder names an order.
+// ByOrder identifies an order.
 type ByOrder struct {
 	ID int64 `path:"order_id" minimum:"1" doc:"The order's id"`
 }
 
-// orderAnswered are the fields that a read of an order has and a write ignores.
+// orderAnswered are fields of responses that a write ignores.
 var orderAnswered = []string{"id", "revision", "client_name", "delivered_weight", "pending_weight", "status", "warnings"}
 
-// orderOp adds to an operation what those of orders and takadas have in common.
+// orderOp sets the properties that operations on orders and takadas share.
 func orderOp(op api.Op) api.Op {
 	op.Tags, op.Area, op.Reads = tags, area, []string{"orders"}
 	if op.Limit == "" {
@@ -29,7 +29,7 @@ func orderOp(op api.Op) api.Op {
 	return op
 }
 
-// Orders registers what clients ordered.
+// Orders registers the operations on client orders.
 func (r *Routes) Orders() {
 	api.Handle(r.API, orderOp(api.Op{
 		ID: "list-client-orders", Method: "GET", Path: "/client-orders",
@@ -86,7 +86,7 @@ func (r *Routes) Orders() {
 	})
 }
 
-// known returns the clients' NoAccount if the filter names a client who is not there.
+// known returns the clients' NoAccount if the filter names an unknown client.
 func (r *Routes) known(ctx context.Context, f ledgerview.OrderFilter) (err error) {
 	if f.Client != 0 {
 		_, err = r.Views.ClientName(ctx, api.At(ctx), workspace(ctx), f.Client)
@@ -94,7 +94,7 @@ func (r *Routes) known(ctx context.Context, f ledgerview.OrderFilter) (err error
 	return err
 }
 
-// orderWritten returns an order as a command left it.
+// orderWritten returns an order after a command.
 func (r *Routes) orderWritten(ctx context.Context, out commands.Outcome[order.State], err error) (*api.Tagged[ledgerview.ClientOrder],
 	error) {
 	return api.WriteResult(ctx, out, err, func(out commands.Outcome[order.State]) ledgerview.ClientOrder {
@@ -106,9 +106,8 @@ func (r *Routes) orderWritten(ctx context.Context, out commands.Outcome[order.St
 	})
 }
 
-// orderShown returns an order as of a write; id is 0 in a dry run. It leaves out what follows from clients and takadas where that is
-// late, since the
-// write is in the log.
+// orderShown returns an order after a write; id is 0 in a dry run. It omits stale values derived from clients and
+// takadas, because the write is already in the log.
 func (r *Routes) orderShown(ctx context.Context, position event.Position, id int64, made order.Order) ledgerview.ClientOrder {
 	o := ledgerview.ClientOrder{ID: id, Order: made}
 	at := api.At(ctx).After(position)
@@ -116,7 +115,7 @@ func (r *Routes) orderShown(ctx context.Context, position event.Position, id int
 	if err != nil {
 		return o
 	}
-	if o.ID == 0 { // nothing can be delivered of what is not there
+	if o.ID == 0 { // a new order has no deliveries
 		o.Derived = ledgerview.Derive(name, o.Weight(), 0)
 	} else if read, err := r.Views.Order(ctx, at, workspace(ctx), o.ID); err == nil {
 		o.Derived = ledgerview.Derive(name, o.Weight(), *read.Delivered)

@@ -14,7 +14,7 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// ordersPDF registers the report of orders. Without a page it has all of them.
+// ordersPDF registers the report of orders. Without a page it has all orders.
 func (r *Routes) ordersPDF() {
 	api.Download(r.API, orderOp(api.Op{
 		ID: "get-client-orders-pdf", Method: "GET", Path: "/client-orders/pdf",
@@ -50,7 +50,7 @@ func (r *Routes) ordersPDF() {
 						func(one ledgerview.ClientOrder) error { return take(drawnOrder(one)) })
 				}
 				o.Drawn = func() (pdf.Drawn, error) {
-					var as ledgerview.As // of the rows that were read
+					var as ledgerview.As // state of the rows that were read
 					recorded, err := r.fixed(ctx, &as)
 					if err != nil {
 						return pdf.Drawn{}, err
@@ -63,13 +63,13 @@ func (r *Routes) ordersPDF() {
 	})
 }
 
-// OrderPage asks for a page of the list, or for all orders.
+// OrderPage selects a page of the list, or all orders.
 type OrderPage struct {
-	Page     int `query:"page" minimum:"1" maximum:"1000000000" doc:"From 1; without it and page_size, all orders"`
-	PageSize int `query:"page_size" minimum:"1" maximum:"100" doc:"Orders of a page"`
+	Page     int `query:"page" minimum:"1" maximum:"1000000000" doc:"Number of the page, from 1; without page and page_size, all orders"`
+	PageSize int `query:"page_size" minimum:"1" maximum:"100" doc:"Orders per page"`
 }
 
-// get returns the list's page, or one without a size.
+// get returns the page; its size is 0 for all orders.
 func (p OrderPage) get() readmodels.Page {
 	if p.Page == 0 && p.PageSize == 0 {
 		return readmodels.Page{Number: 1}
@@ -94,7 +94,7 @@ func drawnOrder(o ledgerview.ClientOrder) pdf.Order {
 	return drawn
 }
 
-// itemWords returns an item for people, without its weight.
+// itemWords returns the text of an item without its weight.
 func itemWords(item order.Item) string {
 	words := string(item.Name)
 	if item.Quantity != 0 {

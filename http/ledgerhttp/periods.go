@@ -34,14 +34,14 @@ type ClosingBalance struct {
 	Crystal unit.Sum `json:"crystal" doc:"Balance in fine grams"`
 }
 
-// ByPeriod names a closed period.
+// ByPeriod identifies a closed period.
 type ByPeriod struct {
 	Through api.Optional[unit.Date] `path:"through" doc:"Last day of the period"`
 }
 
-// Known asks for a past state.
+// Known selects a past state.
 type Known struct {
-	KnownAt string `query:"known_at" doc:"As it was recorded at this RFC 3339 moment, or log position"`
+	KnownAt string `query:"known_at" doc:"State of the log at this RFC 3339 time or position"`
 }
 
 // periodAnswer is the output of a closing: 201 if it has closed the period, 200 if the period was closed before.

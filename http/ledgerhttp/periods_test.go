@@ -106,7 +106,7 @@ func TestAPeriodIsClosedReopenedAndClosedAgain(t *testing.T) {
 		[]any{shown.Balances[0].Name, shown.Balances[0].Cash, shown.Balances[0].Rows, shown.Total})
 	paged := sealOf(clerk.GET(year + "?page=2&page_size=1").Status(200))
 	require.Equal(t, "HDFC", paged.Balances[0].Name)
-	clerk.GET(year+"?page=2").Problem(422, "Validation error", "page", "wants page_size too")
+	clerk.GET(year+"?page=2").Problem(422, "Validation error", "page", "requires page_size")
 	clerk.GET(year+"?as_of=2025-01-01").Problem(422, "Validation error", "as_of", "unknown parameter")
 	clerk.GET(fmt.Sprintf("%s?known_at=%d", year, seal.Position)).Problem(404, notInUse)
 	o.Clerk(o.Abroad).GET(year).Problem(404, notInUse)
@@ -218,7 +218,7 @@ func TestOpenItemsOfAPeriodAreListed(t *testing.T) {
 	require.Equal(t, "The period through 2025-03-31 has open items", refused.Detail)
 	require.Equal(t, "period_open", refused.Code)
 	require.Len(t, refused.Errors, 2)
-	require.Equal(t, []any{"order_drafts", fmt.Sprintf("order draft %d waits for its review", old), old},
+	require.Equal(t, []any{"order_drafts", fmt.Sprintf("order draft %d is not reviewed", old), old},
 		[]any{refused.Errors[0].Field, refused.Errors[0].Message, refused.Errors[0].ID})
 	require.Equal(t, []any{"khata_uploads", fmt.Sprintf("khata upload %d is not submitted", *inside.UploadID), *inside.UploadID},
 		[]any{refused.Errors[1].Field, refused.Errors[1].Message, refused.Errors[1].ID})

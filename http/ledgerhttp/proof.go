@@ -33,7 +33,7 @@ const (
 	proofType = "application/gzip"
 )
 
-// proof registers the proofs of a row, for those who may read it.
+// proof registers the proof of a row for callers who may read the row.
 func (o operations[In, Out]) proof() {
 	op := o.op(api.Op{
 		ID: "prove-" + o.l.Name + "-row", Method: "GET", Path: o.Ledger + "/row/{row_id}/proof",
@@ -60,13 +60,13 @@ func (o operations[In, Out]) proof() {
 			Type: textType + "; charset=utf-8", Name: fmt.Sprintf("%s-row-%d.tlog-proof", o.l.Name, in.Row),
 			Write: func(_ context.Context, w io.Writer) error {
 				_, err := w.Write(file)
-				return err //nolint:wrapcheck // it is the client's
+				return err //nolint:wrapcheck // the error comes from the client's connection
 			},
 		}, err
 	})
 }
 
-// statementProof registers the statement of an account with all its events and their proof.
+// statementProof registers the statement of an account with all its events and their proofs.
 func (o operations[In, Out]) statementProof() {
 	op := o.op(api.Op{
 		ID: "prove-" + o.l.Name + "-statement", Method: "GET", Path: o.Ledger + "/statement.proof",
@@ -118,7 +118,7 @@ func (r *Routes) closing(ctx context.Context, s stated) (to *unit.Date, b ledger
 	return to, ledgerview.Balance{Cash: a.Cash, Fine: a.Fine}, err
 }
 
-// figures returns what a statement and its proof say of its days and balances.
+// figures returns the days and balances of a statement and its proof.
 func (r *Routes) figures(ctx context.Context, s stated) (f auditview.Figures, err error) {
 	to, closing, err := r.closing(ctx, s)
 	if s.sel.From != nil {

@@ -1,4 +1,4 @@
-// Package ledger has the operations of the ledger area. They fill commands, handle them, and return views.
+// Package ledgerhttp has the operations of the ledger area. They fill commands, handle them, and return views.
 package ledgerhttp
 
 import (
@@ -20,19 +20,19 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// Log knows when something was recorded.
+// Log converts times and positions of the log.
 type Log interface {
-	// PositionAt is the greatest position recorded at or before a moment, 0 when there is none.
+	// PositionAt returns the greatest position recorded at or before a time, 0 if there is none.
 	PositionAt(ctx context.Context, at time.Time) (event.Position, error)
-	// RecordedAt is the moment at which the event at a position was recorded.
+	// RecordedAt returns the time at which the event at a position was recorded.
 	RecordedAt(ctx context.Context, position event.Position) (time.Time, error)
-	// Whole is the position itself, or if it is inside a transaction, the end of the one before.
+	// Whole returns the position itself, or the end of the previous transaction if the position is inside a transaction.
 	Whole(ctx context.Context, position event.Position) (event.Position, error)
 }
 
-// Proof knows what was signed about the log.
+// Proof reads signed checkpoints.
 type Proof interface {
-	// Upto is the newest signed checkpoint that covers nothing behind a position, empty when there is none.
+	// Upto returns the newest signed checkpoint without events after a position, or "".
 	Upto(ctx context.Context, position event.Position) (string, error)
 }
 
@@ -56,13 +56,13 @@ type Routes struct {
 	Confirming *ledgercmd.Confirmations
 }
 
-// Companies knows the companies of workspaces.
+// Companies reads the companies of workspaces.
 type Companies interface {
-	// CompanyName returns the name that the oldest company of a workspace had at a position, "" without one.
+	// CompanyName returns the name of a workspace's oldest company as of a position, or "".
 	CompanyName(ctx context.Context, at *readmodels.At, workspace uuid.UUID, position event.Position) (string, error)
 }
 
-// title returns the title of prints: the name that the workspace's company had at a position, or Bahi.
+// title returns the title of prints: the name of the workspace's company as of a position, or Bahi.
 func (r *Routes) title(ctx context.Context, workspace uuid.UUID, at event.Position) (string, error) {
 	name, err := r.Companies.CompanyName(ctx, api.At(ctx), workspace, at)
 	return cmp.Or(name, "Bahi"), err
@@ -78,16 +78,16 @@ const (
 
 var tags = []string{"Ledger"}
 
-// AsOf asks for a past state: rows dated up to a day, or what was in the log at a position or moment.
+// AsOf selects a past state: rows dated up to a day, or the state as known at a position or time.
 type AsOf struct {
 	Of      api.Optional[unit.Date] `query:"as_of"    doc:"Only rows dated up to this day"`
-	KnownAt string                  `query:"known_at" doc:"As it was recorded at this RFC 3339 moment, or log position"`
+	KnownAt string                  `query:"known_at" doc:"State of the log at this RFC 3339 time or position"`
 }
 
 var errKnownAt = fault.Fields(fault.Field{Field: "known_at",
-	Message: "expected an RFC 3339 moment, with its + as %2B in a URL, or a log position"})
+	Message: "expected an RFC 3339 time, with its + as %2B in a URL, or a log position"})
 
-// errFuture refuses a known_at that nobody can know yet.
+// errFuture refuses a known_at in the future.
 var errFuture = fault.Fields(fault.Field{Field: "known_at", Message: "must not be in the future"})
 
 // as reads the parameters.
@@ -113,7 +113,7 @@ func (r *Routes) as(ctx context.Context, in AsOf) (as ledgerview.As, err error) 
 	return as, err
 }
 
-// Days asks for some days of a ledger.
+// Days selects days of a ledger.
 type Days struct {
 	AsOf
 
@@ -132,20 +132,20 @@ func (r *Routes) days(ctx context.Context, in Days) (sel ledgerview.Selection, e
 	return ledgerview.Selection{As: as, From: in.From.Get(), To: in.To.Get()}, err
 }
 
-// SomePage asks for one page of a list, or for all rows.
+// SomePage selects one page of a list, or all rows.
 type SomePage struct {
-	Page     int `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1; wants page_size"`
-	PageSize int `query:"page_size" minimum:"1" maximum:"1000" doc:"Rows of a page; without it, all rows"`
+	Page     int `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"Number of the page, from 1; requires page_size"`
+	PageSize int `query:"page_size" minimum:"1" maximum:"1000" doc:"Rows per page; absent: all rows"`
 }
 
 func (p SomePage) get() (readmodels.Page, error) {
 	if p.Page > 1 && p.PageSize == 0 {
-		return readmodels.Page{}, fault.Fields(fault.Field{Field: "page", Message: "wants page_size too"})
+		return readmodels.Page{}, fault.Fields(fault.Field{Field: "page", Message: "requires page_size"})
 	}
 	return readmodels.Page{Number: p.Page, Size: p.PageSize}, nil
 }
 
-// inTurn reads a page at once, and all rows when it is the caller's turn.
+// inTurn reads a page immediately. It reads all rows when the limiter allows it.
 func (p SomePage) inTurn(ctx context.Context, read func() error) error {
 	if p.PageSize > 0 {
 		return read()
@@ -153,7 +153,7 @@ func (p SomePage) inTurn(ctx context.Context, read func() error) error {
 	return api.InTurn(ctx, read)
 }
 
-// Selection asks for a part of a ledger.
+// Selection selects a part of a ledger.
 type Selection struct {
 	Days
 	SomePage
@@ -171,7 +171,7 @@ func (r *Routes) selection(ctx context.Context, in Selection) (sel ledgerview.Se
 
 func workspace(ctx context.Context) uuid.UUID { return api.Caller(ctx).Workspace }
 
-// accountOf names an account of the caller's workspace.
+// accountOf returns the key of an account in the caller's workspace.
 func accountOf(ctx context.Context, l *book.Ledger, id int64) ledgerview.AccountKey {
 	return ledgerview.AccountKey{Workspace: workspace(ctx), Ledger: l, ID: id}
 }

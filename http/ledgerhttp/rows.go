@@ -10,7 +10,7 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// ByRow names a row of an account.
+// ByRow identifies a row of an account.
 type ByRow struct {
 	ByAccount
 
@@ -26,7 +26,7 @@ func (b EditRow[In, Out]) row(query int64) (row int64, err error) {
 		switch {
 		case given == nil:
 		case row != 0 && row != *given:
-			return 0, fault.Fields(fault.Field{Field: "id", Message: "is not the row that row_id names"})
+			return 0, fault.Fields(fault.Field{Field: "id", Message: "differs from row_id"})
 		default:
 			row = *given
 		}
@@ -37,7 +37,7 @@ func (b EditRow[In, Out]) row(query int64) (row int64, err error) {
 	return row, nil
 }
 
-// answered returns the fields that a read of a row has and a write ignores.
+// answered returns the fields of responses that a write of a row ignores.
 func (o operations[In, Out]) answered(prefix string, more ...string) []string {
 	more = append(more, "revision", "void", "reverses", "reversed_by", "paired_with")
 	if o.l.Metal {
@@ -46,13 +46,13 @@ func (o operations[In, Out]) answered(prefix string, more ...string) []string {
 	return o.fields(prefix, more...)
 }
 
-// rowsRead is an answer with rows, and with how many the whole selection has.
+// rowsRead is a response with rows and the number of rows in the whole selection.
 type rowsRead[In, Out book.Entry] struct {
 	Total int64 `header:"X-Total-Count"`
 	Body  api.List[Row[In, Out]]
 }
 
-// rows registers what is done to the rows of an account.
+// rows registers the operations on the rows of an account.
 func (o operations[In, Out]) rows() {
 	name := o.l.Name
 	api.Handle(o.API, o.op(api.Op{
@@ -89,7 +89,7 @@ func (o operations[In, Out]) rows() {
 		StrictBody: true, ReadOnly: o.answered(""), DryRun: true,
 	}), func(ctx context.Context, in *struct {
 		ByAccount
-		Row  int64 `query:"row_id" minimum:"0" doc:"The row's id, where the body has none"`
+		Row  int64 `query:"row_id" minimum:"0" doc:"ID of the row if the body has none"`
 		Body EditRow[In, Out]
 	}) (*api.Tagged[Row[In, Out]], error) {
 		row, err := in.Body.row(in.Row)
@@ -158,12 +158,12 @@ func (o operations[In, Out]) bulk() {
 	})
 }
 
-// ByLooseRow names a row alone.
+// ByLooseRow identifies a row without its account.
 type ByLooseRow struct {
 	Row int64 `path:"row_id" minimum:"1" doc:"The row's id"`
 }
 
-// looseRows registers how rows, and their sides, are deleted without naming the account.
+// looseRows registers the deletion of rows and their sides without the account's id.
 func (o operations[In, Out]) looseRows() {
 	if o.LooseRow == "" {
 		return

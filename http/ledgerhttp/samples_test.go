@@ -59,7 +59,7 @@ var ledgerSamples = map[string]samples{
 		},
 		wrong: []wrong{
 			{"in", `{"amount":1,"making_charge":1}`, "in_entries[0].making_charge", "only OUT entries have one"},
-			{"out", `{"amount":1,"rate":7000}`, "out_entries[0].rate", "wants weight or fine_weight too"},
+			{"out", `{"amount":1,"rate":7000}`, "out_entries[0].rate", "requires weight or fine_weight"},
 			{"out", `{"weight":1,"touch":101}`, "out_entries[0].touch", "must be from 0 to 100"},
 			{"in", `{"weight":-1,"touch":92}`, "in_entries[0].weight", "must not be negative"},
 			{"out", `{"amount":1,"other":5}`, "out_entries[0].other", "unknown field"},
@@ -78,8 +78,8 @@ var ledgerSamples = map[string]samples{
 		},
 		wrong: []wrong{
 			{"in", `{}`, "in_entries[0]", "a weight or an amount above 0 is needed"},
-			{"in", `{"pure_weight":5}`, "in_entries[0].pure_weight", "wants fine_percent or fine_weight too"},
-			{"out", `{"touch":92,"amount":1}`, "out_entries[0].touch", "wants weight too"},
+			{"in", `{"pure_weight":5}`, "in_entries[0].pure_weight", "requires fine_percent or fine_weight"},
+			{"out", `{"touch":92,"amount":1}`, "out_entries[0].touch", "requires weight"},
 			{"out", `{"amount":1,"other":5}`, "out_entries[0].other", "unknown field"},
 		},
 	},

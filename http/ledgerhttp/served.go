@@ -12,29 +12,29 @@ import (
 	"bahi/domain/ledger/polisher"
 )
 
-// Paths are where a ledger is served, and what its accounts are called. The names of the variables of a path are
-// part of it.
+// Paths are the paths of a ledger's operations and the names of its accounts. The names of path variables are part of
+// the paths.
 type Paths struct {
 	One, Many string // an account, accounts: bank account, bank accounts
 
 	List    string   // all accounts
-	OfType  []string // those of each type, from 0
-	Open    string   // a new one
-	Account string   // one
-	Delete  string   // one, to delete it; "": as Account
-	Ledger  string   // its rows
+	OfType  []string // accounts of each type, from type 0
+	Open    string   // new account
+	Account string   // one account
+	Delete  string   // deletion of an account; "": as Account
+	Ledger  string   // rows of an account
 
-	// LooseRow is where a row and each of its sides are deleted without naming the account; "": nowhere.
+	// LooseRow is the path for the deletion of a row or a side without the account's id; "": none.
 	LooseRow string
 
-	// Side is where one side of a ledger is drawn as a PDF: its last variable is in or out; "": nowhere.
+	// Side is the path of the PDF of one side, whose last variable is in or out; "": none.
 	Side string
 
-	// Whole is where both sides are drawn, beside the statement; "": nowhere.
+	// Whole is a second path of the PDF of both sides; "": none.
 	Whole string
 }
 
-// ledgers are the ledgers that are served, each with its paths and the types of its IN and OUT entries.
+// ledgers has the paths and the types of IN and OUT entries of each ledger.
 var ledgers = []served{
 	serve[bank.Entry, bank.Entry](bank.Ledger, Paths{
 		One: "bank account", Many: "bank accounts", List: "/banks", Open: "/bank", Account: "/bank/{bank_id}",
@@ -64,13 +64,13 @@ type served struct {
 	ledger   *book.Ledger
 	paths    Paths
 	register func(*Routes)
-	show     func(id int64, revision *int64, r book.Row) any // a row as it is answered, without balances
+	show     func(id int64, revision *int64, r book.Row) any // a row in its response form, without balances
 
-	// entries returns a row of any ledger as one of this, and what is wrong with its fields, whose names begin with at.
+	// entries converts a row to one of this ledger and returns the faults of its fields, whose names begin with at.
 	entries func(row SubmitRow, at string) (book.RowInput, []fault.Field)
 }
 
-// operations are those of one ledger.
+// operations are the operations of one ledger.
 type operations[In, Out book.Entry] struct {
 	*Routes
 	Paths
@@ -101,7 +101,7 @@ func serve[In, Out book.Entry](l *book.Ledger, p Paths) served {
 	}}
 }
 
-// fields are those of an answer that a write ignores, each with a prefix.
+// fields returns the fields of responses that a write ignores, each with a prefix.
 func (o operations[In, Out]) fields(prefix string, more ...string) []string {
 	names := append([]string{"balance"}, more...)
 	if o.l.Metal {
@@ -113,7 +113,7 @@ func (o operations[In, Out]) fields(prefix string, more ...string) []string {
 	return names
 }
 
-// a is "a bank account", with the article.
+// a returns the name of an account with its article, such as "a bank account".
 func (p Paths) a() string {
 	if strings.ContainsAny(p.One[:1], "aeiou") {
 		return "an " + p.One
@@ -121,7 +121,7 @@ func (p Paths) a() string {
 	return "a " + p.One
 }
 
-// Served returns where each ledger is served, by its name.
+// Served returns the paths of each ledger by its name.
 func Served() map[string]Paths {
 	all := map[string]Paths{}
 	for _, s := range ledgers {

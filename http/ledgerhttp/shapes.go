@@ -16,7 +16,7 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// Entries are a row's lines on one side, as they are stored.
+// Entries are the stored entries of one side of a row.
 type Entries[E book.Entry] struct {
 	json.RawMessage
 }
@@ -26,7 +26,7 @@ func (Entries[E]) Schema(r huma.Registry) *huma.Schema {
 	return r.Schema(reflect.TypeFor[[]E](), true, "")
 }
 
-// ledgerOf is the ledger that has these entries.
+// ledgerOf returns the ledger with these types of entries.
 func ledgerOf[In, Out book.Entry]() *book.Ledger {
 	for _, s := range ledgers {
 		if in, out := s.ledger.Entries(); in == reflect.TypeFor[In]() && out == reflect.TypeFor[Out]() {
@@ -36,12 +36,12 @@ func ledgerOf[In, Out book.Entry]() *book.Ledger {
 	panic("no ledger has such entries")
 }
 
-// titled names a schema of the ledger, such as LedgerBankRow.
+// titled returns the schema name of a ledger, such as LedgerBankRow.
 func titled[In, Out book.Entry](before, after string) string {
 	return before + ledgerOf[In, Out]().Title + after
 }
 
-// entered names a schema by types of entries, such as BookAddRowBankEntryBankEntry.
+// entered returns a schema name with types of entries, such as BookAddRowBankEntryBankEntry.
 func entered(before string, entries ...reflect.Type) string {
 	for _, entry := range entries {
 		for part := range strings.SplitSeq(entry.String(), ".") {
@@ -51,7 +51,7 @@ func entered(before string, entries ...reflect.Type) string {
 	return before
 }
 
-// Metal is what a ledger that counts fine metal says in the place of one balance.
+// Metal has the balances of a ledger with metal, in place of the single balance.
 type Metal struct {
 	Cash            *unit.Sum `json:"cash_balance,omitempty" doc:"IN less OUT, in rupees"`
 	Crystal         *unit.Sum `json:"crystal_balance,omitempty" doc:"IN less OUT, in grams of fine metal"`
@@ -59,7 +59,7 @@ type Metal struct {
 	CrystalPosition string    `json:"crystal_position,omitempty" enum:"we_owe,they_owe,settled" doc:"Who owes metal"`
 }
 
-// balances splits what an account amounts to: into one balance, or into cash and metal.
+// balances converts a balance to one sum, or to sums of cash and metal.
 func balances(l *book.Ledger, b ledgerview.Balance) (*unit.Sum, Metal) {
 	if !l.Metal {
 		return &b.Cash, Metal{}
@@ -67,7 +67,7 @@ func balances(l *book.Ledger, b ledgerview.Balance) (*unit.Sum, Metal) {
 	return nil, Metal{&b.Cash, &b.Fine, position(b.Cash), position(b.Fine)}
 }
 
-// position says who owes a balance (CONTRACT.md 6.3).
+// position returns who owes a balance (CONTRACT.md 6.3).
 func position(balance unit.Sum) string {
 	switch balance.Sign() {
 	case 1:
@@ -79,7 +79,7 @@ func position(balance unit.Sum) string {
 	}
 }
 
-// without drops the properties that a ledger's answers never have.
+// without removes the properties that a ledger's responses never have.
 func without(l *book.Ledger, s *huma.Schema) *huma.Schema {
 	absent := []string{"balance"}
 	if !l.Metal {
@@ -91,7 +91,7 @@ func without(l *book.Ledger, s *huma.Schema) *huma.Schema {
 		kind.Description = typeNames(l)
 	}
 	if crystal := s.Properties["crystal_balance"]; crystal != nil && l.Gross {
-		crystal.Description = "IN less OUT, in grams as they are weighed"
+		crystal.Description = "IN less OUT, in grams of gross weight"
 	}
 	for _, name := range absent {
 		delete(s.Properties, name)
@@ -99,7 +99,7 @@ func without(l *book.Ledger, s *huma.Schema) *huma.Schema {
 	return s
 }
 
-// typeNames tells what each type of a ledger's accounts is, by the lists that have them.
+// typeNames describes the types of a ledger's accounts by the paths of their lists.
 func typeNames(l *book.Ledger) string {
 	for _, s := range ledgers {
 		if s.ledger == l {
@@ -113,15 +113,15 @@ func typeNames(l *book.Ledger) string {
 	return ""
 }
 
-// Account is an account as it is answered.
+// Account is an account in its response form.
 type Account[In, Out book.Entry] struct {
-	ID      int64     `json:"id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
+	ID      int64     `json:"id,omitzero" required:"true" doc:"ID; absent in a dry run"`
 	Name    string    `json:"name" doc:"Name of the account"`
 	Type    *int      `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
-	Balance *unit.Sum `json:"balance,omitempty" doc:"IN less OUT, of all rows"`
+	Balance *unit.Sum `json:"balance,omitempty" doc:"IN less OUT of all rows, in rupees"`
 	Metal
-	Of       string `json:"metal,omitempty" doc:"Metal of the entries that name none; absent: that of the books"`
-	Revision *int64 `json:"revision,omitempty" required:"true" doc:"For If-Match; absent from a dry run's answer"`
+	Of       string `json:"metal,omitempty" doc:"Metal of the entries that name none; absent: the metal of the workspace"`
+	Revision *int64 `json:"revision,omitempty" required:"true" doc:"Revision for If-Match; absent in a dry run"`
 }
 
 // SchemaName implements http/api's Named.
@@ -138,21 +138,21 @@ func (o operations[In, Out]) account(a ledgerview.Account) (shown Account[In, Ou
 	return shown
 }
 
-// Row is a row as it is answered.
+// Row is a row in its response form.
 type Row[In, Out book.Entry] struct {
-	ID      int64        `json:"id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
+	ID      int64        `json:"id,omitzero" required:"true" doc:"ID; absent in a dry run"`
 	Date    unit.Date    `json:"date" doc:"Date of the row"`
 	In      Entries[In]  `json:"in_entries" doc:"Entries on the IN side"`
 	Out     Entries[Out] `json:"out_entries" doc:"Entries on the OUT side"`
-	Balance *unit.Sum    `json:"balance,omitempty" doc:"Of the account after this row"`
+	Balance *unit.Sum    `json:"balance,omitempty" doc:"Balance of the account after this row, in rupees"`
 	Metal
-	Revision *int64    `json:"revision,omitempty" required:"true" doc:"For If-Match; absent from a dry run's answer"`
-	Warnings *Warnings `json:"warnings,omitempty" doc:"Where a given value differs from its formula"`
-	Void     bool      `json:"void,omitempty" doc:"The row counts nothing, whatever its entries"`
-	Reverses int64     `json:"reverses,omitempty" doc:"The row that this one takes back"`
+	Revision *int64    `json:"revision,omitempty" required:"true" doc:"Revision for If-Match; absent in a dry run"`
+	Warnings *Warnings `json:"warnings,omitempty" doc:"Warnings about given values that differ from their formulas"`
+	Void     bool      `json:"void,omitempty" doc:"true: the row is void and has no effect"`
+	Reverses int64     `json:"reverses,omitempty" doc:"ID of the row that this row reverses"`
 
-	ReversedBy int64 `json:"reversed_by,omitempty" doc:"The row that takes this one back"`
-	PairedWith int64 `json:"paired_with,omitempty" doc:"The row of another account that takes what this one gives, or gives what it takes"`
+	ReversedBy int64 `json:"reversed_by,omitempty" doc:"ID of the row that reverses this row"`
+	PairedWith int64 `json:"paired_with,omitempty" doc:"ID of the row of another account with the opposite value"`
 }
 
 // SchemaName implements http/api's Named.
@@ -163,7 +163,7 @@ func (Row[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schem
 	return without(ledgerOf[In, Out](), s)
 }
 
-// Warnings are a row's, as they are stored.
+// Warnings are the stored warnings of a row.
 type Warnings struct {
 	json.RawMessage
 }
@@ -181,7 +181,7 @@ func (Warnings) Schema(huma.Registry) *huma.Schema {
 	}}
 }
 
-// row is a row as it is answered, without its balances.
+// row returns a row in its response form without balances.
 func (o operations[In, Out]) row(id int64, revision *int64, r book.Row) Row[In, Out] {
 	shown := Row[In, Out]{
 		ID: id, Date: r.Date, In: Entries[In]{r.In.JSON()}, Out: Entries[Out]{r.Out.JSON()}, Revision: revision,
@@ -193,16 +193,16 @@ func (o operations[In, Out]) row(id int64, revision *int64, r book.Row) Row[In, 
 	return shown
 }
 
-// read is a row as it is in the books, with the balances after it.
+// read returns a row from the projection with the balances after it.
 func (o operations[In, Out]) read(r ledgerview.Row) Row[In, Out] {
 	shown := o.row(r.ID, &r.Revision, r.Row)
 	shown.Balance, shown.Metal = balances(o.l, ledgerview.Balance{Cash: r.Cash, Fine: r.Fine})
 	return shown
 }
 
-// RowVersion is one step of a row's history.
+// RowVersion is one change in a row's history.
 type RowVersion[In, Out book.Entry] struct {
-	Position event.Position `json:"position" doc:"In the log"`
+	Position event.Position `json:"position" doc:"Position in the log"`
 	At       time.Time      `json:"at" doc:"Time of the change"`
 	Actor    string         `json:"actor" doc:"Actor, such as user:<id> or api_key:<id>"`
 	Reason   string         `json:"reason,omitempty" doc:"Reason of the change; empty: none given"`
@@ -232,7 +232,7 @@ func (o operations[In, Out]) history(id int64, versions []ledgerview.Version) []
 	return all
 }
 
-// RowsPosted is the answer to rows posted in bulk.
+// RowsPosted is the response to a bulk post.
 type RowsPosted[In, Out book.Entry] struct {
 	Rows []Row[In, Out] `json:"rows" doc:"Posted rows"`
 }
@@ -261,11 +261,11 @@ func (OpenAccount[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *hu
 	return without(l, s)
 }
 
-// RenameAccount is the body of an account's new name, and of its new type where it has one.
+// RenameAccount is the body of a change of an account.
 type RenameAccount[In, Out book.Entry] struct {
 	Name  *string     `json:"name,omitempty" doc:"Name of the account"`
 	Type  *int        `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
-	Metal *book.Metal `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entries that name none; empty: that of the books"`
+	Metal *book.Metal `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entries that name none; empty: the metal of the workspace"`
 }
 
 // SchemaName implements http/api's Named.
@@ -316,7 +316,7 @@ func (PostRows[In, Out]) SchemaName() string {
 	return entered("BookPostRows", reflect.TypeFor[In](), reflect.TypeFor[Out]())
 }
 
-// EditRow is the body of an edit: what is to change, and of which row.
+// EditRow is the body of an edit: the row's id and the changed parts.
 type EditRow[In, Out book.Entry] struct {
 	ID    *int64     `json:"id,omitempty" doc:"The row's id"`
 	RowID *int64     `json:"row_id,omitempty" doc:"Another name for id"`
@@ -339,7 +339,7 @@ func (b EditRow[In, Out]) asked() (asked book.RowInput) {
 	return asked
 }
 
-// number is a stream's id as a number, 0 where there is none yet: in a dry run.
+// number returns the number of a stream's id, or 0 in a dry run.
 func number(id string) int64 {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {

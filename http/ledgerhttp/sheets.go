@@ -18,7 +18,7 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// forSpreadsheets are the endings of a statement for spreadsheets, and their media types.
+// forSpreadsheets are the file formats for spreadsheets: path endings and media types.
 var forSpreadsheets = []struct{ ending, kind string }{{"csv", sheet.CSV}, {"xlsx", sheet.XLSX}}
 
 // sheets registers the statement of an account as CSV and XLSX.
@@ -52,8 +52,8 @@ func (o operations[In, Out]) sheets() {
 	}
 }
 
-// table returns the statement as a table: a line for each entry between the opening and the closing balance, and a last one that names the
-// position of the log and its day.
+// table returns the statement as a table: a line for each entry between the opening and the closing balance. The last
+// line has the position of the log and its day.
 func (s stated) table(each func(take func(ledgerview.Row) error) error) sheet.Table {
 	fields := fieldsOf(s.of.Ledger)
 	columns := append([]string{"line", "id", "date"}, fields...)
@@ -125,7 +125,7 @@ func idOr(id int64) any {
 	return id
 }
 
-// fieldsOf returns the names of the fields of a ledger's entries: those of IN in their order, then what only OUT has.
+// fieldsOf returns the field names of a ledger's entries: those of IN in their order, then those that only OUT has.
 func fieldsOf(l *book.Ledger) (names []string) {
 	in, out := l.Entries()
 	known := map[string]bool{"computed": true}
@@ -140,14 +140,14 @@ func fieldsOf(l *book.Ledger) (names []string) {
 	return names
 }
 
-// values returns the values of an entry's fields, nil for those that it does not have.
+// values returns the values of an entry's fields, nil for absent ones.
 func values(entry json.RawMessage, fields []string) []any {
 	var (
 		given map[string]json.RawMessage
 		all   = make([]any, len(fields))
 	)
 	if json.Unmarshal(entry, &given) != nil {
-		return all // it was read before
+		return all // the entry was decoded before
 	}
 	for i, name := range fields {
 		all[i] = plain(given[name])
@@ -155,7 +155,7 @@ func values(entry json.RawMessage, fields []string) []any {
 	return all
 }
 
-// plain returns a text, a truth value or a number of JSON, nil for none.
+// plain returns a text, a boolean or a number from JSON, nil for null.
 func plain(value json.RawMessage) any {
 	var (
 		text  string

@@ -19,7 +19,7 @@ import (
 
 const pdfType = "application/pdf"
 
-// statement registers the statement of an account, under each of its paths.
+// statement registers the statement of an account under each of its paths.
 func (o operations[In, Out]) statement() {
 	o.both("statement", o.Ledger+"/statement.pdf")
 	if o.Whole != "" {
@@ -45,7 +45,7 @@ func (o operations[In, Out]) both(name, path string) {
 	})
 }
 
-// side registers the document of one side of an account.
+// side registers the PDF of one side of an account.
 func (o operations[In, Out]) side() {
 	if o.Side == "" {
 		return
@@ -69,18 +69,18 @@ func (o operations[In, Out]) side() {
 	})
 }
 
-// stated is a statement, but for its rows.
+// stated is a statement without its rows.
 type stated struct {
 	of              ledgerview.AccountKey
 	account         ledgerview.Account
 	sel             ledgerview.Selection // as known at one position
 	side            pdf.Side
-	opening, before ledgerview.Balance // before is of the one side
-	recorded        time.Time          // when the event at the position was
+	opening, before ledgerview.Balance // before is the sum of the shown side
+	recorded        time.Time          // when the event at the position was recorded
 }
 
-// stated reads everything as known at one position, so that it adds up whatever is posted
-// meanwhile, and so that it can be drawn again.
+// stated reads all parts as known at one position. So the statement adds up during concurrent posts, and can be drawn
+// again.
 func (r *Routes) stated(ctx context.Context, of ledgerview.AccountKey, sel ledgerview.Selection, side pdf.Side) (s stated, err error) {
 	sel.Page, sel.PageSize = 1, 0
 	s = stated{of: of, side: side}
@@ -100,7 +100,8 @@ func (r *Routes) stated(ctx context.Context, of ledgerview.AccountKey, sel ledge
 	return s, err
 }
 
-// fixed lets a view be as known at one position: that of the reads before, unless it has one. It returns when the event there was recorded.
+// fixed sets the position of a view to that of the previous reads unless it has one. It returns when the event at the
+// position was recorded.
 func (r *Routes) fixed(ctx context.Context, as *ledgerview.As) (time.Time, error) {
 	if as.KnownAt == nil {
 		position, _ := api.At(ctx).Position()
@@ -110,7 +111,7 @@ func (r *Routes) fixed(ctx context.Context, as *ledgerview.As) (time.Time, error
 	return at.In(r.Zone), err
 }
 
-// drawnFrom is what a document says of the state of the log that it shows.
+// drawnFrom returns the description of the log's state for a document.
 func (r *Routes) drawnFrom(ctx context.Context, position event.Position, recorded time.Time) (d pdf.Drawn, err error) {
 	d = pdf.Drawn{StoreID: r.Store.String(), Position: uint64(position), RecordedAt: recorded}
 	if r.Proof != nil {
@@ -185,15 +186,15 @@ func (r *Routes) statement(ctx context.Context, of ledgerview.AccountKey, sel le
 	}, nil
 }
 
-// name is what the file is called.
+// name returns the file name.
 func (s stated) name(ending string) string {
 	return fmt.Sprintf("%s-%d-%s.%s", s.of.Ledger.Name, s.of.ID, names[s.side], ending)
 }
 
-// names are what a document of each side is called.
+// names are the file names of the documents by side.
 var names = [...]string{pdf.Both: "statement", pdf.In: "in", pdf.Out: "out"}
 
-// units are those that a ledger's statement has columns for.
+// units returns the units of the columns in a ledger's statement.
 func units(l *book.Ledger) []pdf.Unit {
 	switch {
 	case l.Gross:
@@ -205,7 +206,7 @@ func units(l *book.Ledger) []pdf.Unit {
 	}
 }
 
-// amounts has an amount for each of the units.
+// amounts returns an amount for each unit.
 func amounts(l *book.Ledger, b ledgerview.Balance) []decimal.Decimal {
 	return []decimal.Decimal{b.Cash.Decimal, b.Fine.Decimal}[:len(units(l))]
 }
@@ -225,13 +226,13 @@ func drawn(l *book.Ledger, row ledgerview.Row, side pdf.Side) (pdf.Row, error) {
 			*under = append(*under, pdf.Line{Text: fmt.Sprintf(format, other), Amounts: amounts(l, ledgerview.Balance{})})
 		}
 	}
-	note("Takes back row %d", row.Reverses)
-	note("Taken back by row %d", row.ReversedBy)
+	note("Reverses row %d", row.Reverses)
+	note("Reversed by row %d", row.ReversedBy)
 	return drawn, err
 }
 
-// lines are a side's entries on paper. Those of a void row are struck: their amounts are in the text,
-// where nobody adds them up.
+// lines returns the printed entries of a side. Entries of a void row are crossed out: their amounts are in the text and
+// not in the columns.
 func lines(l *book.Ledger, entries []book.Line, void bool, side string) []pdf.Line {
 	drawn := make([]pdf.Line, len(entries))
 	for i, e := range entries {

@@ -11,38 +11,38 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// Summary is what all books amount to, at one position of the log.
+// Summary has the balances of all ledgers at one position of the log.
 type Summary struct {
 	AsOf     *unit.Date     `json:"as_of" doc:"null: all rows"`
-	Position event.Position `json:"position" doc:"Of the log, up to which the answer is complete"`
+	Position event.Position `json:"position" doc:"Position of the log up to which the response is complete"`
 	Kinds    []KindSummary  `json:"kinds" doc:"Totals by ledger"`
 	Day      DaySummary     `json:"day" doc:"Turnover of the day"`
 }
 
-// KindSummary is what the accounts of one ledger amount to.
+// KindSummary has the balances of the accounts of one ledger.
 type KindSummary struct {
 	Kind     string `json:"kind" doc:"Ledger"`
 	Accounts int64  `json:"accounts" doc:"Number of accounts"`
 	Cash     Owed   `json:"cash" doc:"Cash in rupees"`
-	Crystal  *Owed  `json:"crystal,omitempty" doc:"Grams of fine metal of all its accounts, whatever the metal; of polishers, grams of weight"`
+	Crystal  *Owed  `json:"crystal,omitempty" doc:"Metal of all its accounts in grams of fine weight, for all metals together; for polishers in grams of gross weight"`
 }
 
-// Owed is what we owe and what is owed to us, in one unit.
+// Owed has the amounts owed by the workshop and to the workshop, in one unit.
 type Owed struct {
-	WeOwe   *unit.Sum `json:"we_owe,omitempty" doc:"The balances above 0; absent where nobody is owed, as in a bank"`
-	TheyOwe *unit.Sum `json:"they_owe,omitempty" doc:"The balances below 0, as a positive number"`
+	WeOwe   *unit.Sum `json:"we_owe,omitempty" doc:"Sum of the balances above 0; absent for bank accounts"`
+	TheyOwe *unit.Sum `json:"they_owe,omitempty" doc:"Sum of the balances below 0, as a positive number"`
 	Net     unit.Sum  `json:"net" doc:"What we owe minus what they owe"`
 }
 
-// DaySummary is what the rows of one day count.
+// DaySummary has the turnover of one day.
 type DaySummary struct {
 	Date  unit.Date   `json:"date" doc:"The day"`
 	Kinds []DayTotals `json:"kinds" doc:"Totals by ledger"`
 
-	Newest []DaybookRow `json:"newest,omitempty" doc:"Of its rows, the newest first; as many as newest asks for"`
+	Newest []DaybookRow `json:"newest,omitempty" doc:"Newest rows of the day, newest first; the parameter newest sets their number"`
 }
 
-// DayTotals is what the rows of one ledger and day count.
+// DayTotals has the turnover of one ledger on one day.
 type DayTotals struct {
 	Kind       string    `json:"kind" doc:"Ledger"`
 	Rows       *int64    `json:"rows,omitempty" doc:"Number of rows"`
@@ -60,7 +60,7 @@ func (r *Routes) Summary() {
 		Tags:    tags, Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
 		AsOf
-		Newest int `query:"newest" minimum:"1" maximum:"100" doc:"How many of the newest rows of the day to return; without it, none"`
+		Newest int `query:"newest" minimum:"1" maximum:"100" doc:"Number of newest rows of the day to return; absent: none"`
 	}) (*api.Body[Summary], error) {
 		as, err := r.as(ctx, in.AsOf)
 		if err != nil {
@@ -95,13 +95,13 @@ func (r *Routes) Summary() {
 	})
 }
 
-// today is the day in the workshop's zone.
+// today returns the current day in the workshop's time zone.
 func (r *Routes) today() unit.Date { return unit.DateOf(r.Now().In(r.Zone)) }
 
 func kindSummary(l *book.Ledger, s ledgerview.Summed) KindSummary {
 	k := KindSummary{Kind: l.Name, Accounts: s.Accounts, Cash: owed(s.CashAbove, s.CashBelow)}
 	if !l.Metal {
-		k.Cash = Owed{Net: k.Cash.Net} // nobody owes it: it is held
+		k.Cash = Owed{Net: k.Cash.Net} // cash in a bank is held, not owed
 		return k
 	}
 	k.Crystal = new(owed(s.FineAbove, s.FineBelow))

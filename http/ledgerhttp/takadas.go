@@ -14,18 +14,18 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// ByTakada names a takada.
+// ByTakada identifies a takada.
 type ByTakada struct {
 	ID int64 `path:"takada_id" minimum:"1" doc:"The takada's id"`
 }
 
-// takadasRead is an answer with takadas, and with how many the whole selection has.
+// takadasRead is a response with takadas and the number of takadas in the whole selection.
 type takadasRead struct {
 	Total int64 `header:"X-Total-Count"`
 	Body  api.List[ledgerview.ClientTakada]
 }
 
-// Takadas registers the partial deliveries of orders.
+// Takadas registers the operations on takadas.
 func (r *Routes) Takadas() {
 	api.Handle(r.API, orderOp(api.Op{
 		ID: "list-takadas", Method: "GET", Path: "/takadas", Summary: "List the takadas",
@@ -86,7 +86,7 @@ func (r *Routes) Takadas() {
 	})
 }
 
-// knownTakadas refuses a filter that names an order or a client who is not there (CONTRACT.md L14).
+// knownTakadas refuses a filter with an unknown order or client (CONTRACT.md L14).
 func (r *Routes) knownTakadas(ctx context.Context, f ledgerview.TakadaFilter) error {
 	var wrong []fault.Field
 	if f.Order != 0 {
@@ -109,7 +109,7 @@ func (r *Routes) knownTakadas(ctx context.Context, f ledgerview.TakadaFilter) er
 	return fault.Fields(wrong...)
 }
 
-// takadaWritten returns a takada as a command left it.
+// takadaWritten returns a takada after a command.
 func takadaWritten(ctx context.Context, out commands.Outcome[takada.State], err error) (*api.Tagged[ledgerview.ClientTakada], error) {
 	return api.WriteResult(ctx, out, err, func(out commands.Outcome[takada.State]) ledgerview.ClientTakada {
 		t := ledgerview.ClientTakada{ID: number(out.ID), Takada: out.State.Takada}

@@ -10,7 +10,7 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// PairedRows is the rows of a pair.
+// PairedRows has the rows of a pair.
 type PairedRows struct {
 	Rows []DaybookRow `json:"rows" doc:"Both rows, in the order of the request; ids and revisions are absent from a dry run's answer"`
 }
@@ -28,7 +28,7 @@ func (r *Routes) Transfers() {
 			return paired(ctx)(r.Books.Transfer(ctx, api.Request(ctx), in.Body))
 		})
 	api.Handle(r.API, op("pair-rows", "/books/transfers/pair",
-		"Pair two rows of different accounts, of which one gives what the other takes", 200),
+		"Pair two rows of different accounts with opposite values", 200),
 		func(ctx context.Context, in *struct {
 			Body struct {
 				Rows []int64 `json:"rows" minItems:"2" maxItems:"2" doc:"IDs of the two rows"`
@@ -36,7 +36,7 @@ func (r *Routes) Transfers() {
 		}) (*api.Body[PairedRows], error) {
 			return paired(ctx)(r.Books.PairRows(ctx, api.Request(ctx), in.Body.Rows))
 		})
-	api.Handle(r.API, op("unpair-row", "/books/transfers/unpair", "Unpair a row and the row that it is paired with", 200),
+	api.Handle(r.API, op("unpair-row", "/books/transfers/unpair", "Dissolve the pair of a row", 200),
 		func(ctx context.Context, in *struct {
 			Body struct {
 				Row int64 `json:"row" minimum:"1" doc:"ID of one of the rows"`
@@ -46,7 +46,7 @@ func (r *Routes) Transfers() {
 		})
 }
 
-// paired returns the answer to a command on the rows of a pair.
+// paired returns the response to a command on a pair of rows.
 func paired(ctx context.Context) func(ledgercmd.Paired, error) (*api.Body[PairedRows], error) {
 	return func(p ledgercmd.Paired, err error) (*api.Body[PairedRows], error) {
 		if err != nil {

@@ -115,7 +115,7 @@ func TestATransferThatCannotBeIsRefused(t *testing.T) {
 		{m.bank, m.cash, `"amount":0`, "amount", "must be more than 0"},
 		{m.bank, m.cash, `"amount":-1`, "amount", "must be more than 0"},
 		{m.dealer, m.karigar, `"fine_weight":0`, "fine_weight", "must be more than 0"},
-		{m.bank, m.cash, `"amount":1,"metal":"gold"`, "metal", "wants a weight too"},
+		{m.bank, m.cash, `"amount":1,"metal":"gold"`, "metal", "requires a weight"},
 		{m.bank, 999999999, `"amount":1`, "to", "there is no open account with this id"},
 	} {
 		body := fmt.Sprintf(`{"from":%d,"to":%d,"date":"2025-03-01",%s}`, c.from, c.to, c.value)

@@ -18,13 +18,13 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// TrialBalance is what all accounts come to, at one position of the log. With the lines unpaired and loss, the debits
-// are equal to the credits.
+// TrialBalance has the balances of all accounts at one position of the log. With the lines unpaired and loss, the debits
+// equal the credits.
 type TrialBalance struct {
 	AsOf     *unit.Date     `json:"as_of" doc:"null: all rows"`
-	Position event.Position `json:"position" doc:"Of the log, up to which the answer is complete"`
-	Accounts []TrialAccount `json:"accounts" doc:"By kind and name"`
-	Unpaired TrialUnpaired  `json:"unpaired" doc:"The other side of the rows that are not paired"`
+	Position event.Position `json:"position" doc:"Position of the log up to which the response is complete"`
+	Accounts []TrialAccount `json:"accounts" doc:"Accounts by kind and name"`
+	Unpaired TrialUnpaired  `json:"unpaired" doc:"Opposite balance of the unpaired rows"`
 	Loss     TrialSums      `json:"loss" doc:"Metal that was lost in work: the wastage of karigars and the loss of polishers"`
 	Total    TrialSums      `json:"total" doc:"Sums of all lines"`
 }
@@ -37,7 +37,7 @@ type TrialAccount struct {
 	TrialSums
 }
 
-// TrialUnpaired is the line of the rows that are not paired.
+// TrialUnpaired is the line of the unpaired rows.
 type TrialUnpaired struct {
 	Path string `json:"path" doc:"List of these rows"`
 	TrialSums
@@ -47,7 +47,7 @@ type TrialUnpaired struct {
 type TrialSums struct {
 	Debit  unit.Sum     `json:"debit" doc:"In rupees"`
 	Credit unit.Sum     `json:"credit" doc:"In rupees"`
-	Metals []TrialMetal `json:"metals" doc:"Those that are not 0"`
+	Metals []TrialMetal `json:"metals" doc:"Metals with a sum other than 0"`
 }
 
 // TrialMetal is a debit or a credit in one metal.
@@ -57,7 +57,7 @@ type TrialMetal struct {
 	Credit unit.Sum `json:"credit" doc:"In grams of fine metal; of polishers, grams of weight"`
 }
 
-// TrialBalance registers the trial balance, and the rows that are not paired.
+// TrialBalance registers the trial balance and the list of unpaired rows.
 func (r *Routes) TrialBalance() {
 	op := api.Op{
 		ID: "get-trial-balance", Method: "GET", Path: "/books/trial-balance",
@@ -123,7 +123,7 @@ func (r *Routes) trialBalance(ctx context.Context, in AsOf) (b TrialBalance, dra
 	if err != nil {
 		return b, drawn, "", err
 	}
-	if _, _, err = r.Views.Lock(ctx, api.At(ctx), workspace(ctx)); err != nil { // tells up to where the books are complete
+	if _, _, err = r.Views.Lock(ctx, api.At(ctx), workspace(ctx)); err != nil { // gives the position up to which the books are complete
 		return b, drawn, "", err
 	}
 	recorded, err := r.fixed(ctx, &as)
@@ -161,7 +161,7 @@ func trialBalance(found ledgerview.TrialBalance, as ledgerview.As) TrialBalance 
 	return b
 }
 
-// sides returns a sum as a debit or a credit; the other of the two where it balances the sum.
+// sides returns a sum as a debit or a credit. If balances is set, it returns the opposite, which balances the sum.
 func sides(t ledgerview.Trial, balances bool) TrialSums {
 	s := TrialSums{Metals: []TrialMetal{}}
 	s.Debit, s.Credit = side(t.Cash, balances)
@@ -196,14 +196,14 @@ func (t *TrialSums) add(o TrialSums) {
 
 func plus(a, b unit.Sum) unit.Sum { return unit.Sum{Decimal: a.Add(b.Decimal)} }
 
-// lines returns the accounts and the two lines below them. The kinds of those are the names of the lines.
+// lines returns the accounts and the two lines below them. The kind of those two is the name of the line.
 func (b TrialBalance) lines() []TrialAccount {
 	return append(slices.Clone(b.Accounts), TrialAccount{Kind: "unpaired", TrialSums: b.Unpaired.TrialSums},
 		TrialAccount{Kind: "loss", TrialSums: b.Loss})
 }
 
-// table returns a line for each account and metal, the lines unpaired, loss and total, and one that names the position of the
-// log and its day.
+// table returns a line for each account and metal, and the lines unpaired, loss and total. The last line has the
+// position of the log and its day.
 func (b TrialBalance) table(drawn pdf.Drawn) sheet.Table {
 	columns := []string{"kind", "account_id", "account_name", "debit", "credit", "metal", "metal_debit", "metal_credit"}
 	return sheet.Table{Name: "Trial balance", Columns: columns, Rows: func(take func([]any) error) error {
@@ -250,7 +250,7 @@ func (b TrialBalance) pdf(w io.Writer, title string, drawn pdf.Drawn) error {
 	return paper.Finish(b.Total.drawn())
 }
 
-// drawn returns the sums as they are on paper.
+// drawn returns the sums in their printed form.
 func (t TrialSums) drawn() []pdf.TrialSum {
 	sums := []pdf.TrialSum{{Debit: t.Debit.Decimal, Credit: t.Credit.Decimal}}
 	for _, m := range t.Metals {

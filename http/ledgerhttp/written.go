@@ -13,8 +13,7 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// rowWritten returns a row as a command left it, with the balances after it in a dry run or when the
-// caller wants them.
+// rowWritten returns a row after a command. It has the balances after it in a dry run, or if the caller requests them.
 func (o operations[In, Out]) rowWritten(ctx context.Context, account int64, out commands.Outcome[book.Row],
 	err error) (*api.Tagged[Row[In, Out]], error) {
 	if err != nil {
@@ -33,15 +32,14 @@ func (o operations[In, Out]) rowWritten(ctx context.Context, account int64, out 
 	if api.Prefers(ctx) {
 		read, err := o.Views.Row(ctx, api.At(ctx).After(out.Position), accountOf(ctx, o.l, account), row.ID, asWritten(out.Position,
 			out.Replayed))
-		if err == nil { // else the write is answered without it: it is in the log
+		if err == nil { // otherwise the response omits them: the write is already in the log
 			row.Balance, row.Metal = balances(o.l, ledgerview.Balance{Cash: read.Cash, Fine: read.Fine})
 		}
 	}
 	return &api.Tagged[Row[In, Out]]{ETag: tag(out), Body: row}, nil
 }
 
-// rowsWritten returns rows as a command left them, with the balances after each in a dry run or when the
-// caller wants them.
+// rowsWritten returns rows after a command. Each has the balances after it in a dry run, or if the caller requests them.
 func (o operations[In, Out]) rowsWritten(ctx context.Context, account int64, posted ledgercmd.Posted) ([]Row[In, Out], error) {
 	rows := make([]Row[In, Out], len(posted.Rows))
 	for i, row := range posted.Rows {
@@ -50,7 +48,7 @@ func (o operations[In, Out]) rowsWritten(ctx context.Context, account int64, pos
 			id = posted.First + int64(i)
 		}
 		revision := int64(0)
-		if row.PairedWith != 0 { // by the next event of the transaction
+		if row.PairedWith != 0 { // the next event of the transaction pairs the rows
 			revision = 1
 		}
 		rows[i] = o.row(id, &revision, row)
@@ -61,7 +59,7 @@ func (o operations[In, Out]) rowsWritten(ctx context.Context, account int64, pos
 	if api.Prefers(ctx) {
 		read, err := o.Views.RowsFrom(ctx, api.At(ctx).After(posted.Position), accountOf(ctx, o.l, account), posted.First,
 			int64(len(rows)), asWritten(posted.Position, posted.Replayed))
-		if err == nil { // else the write is answered without them: it is in the log
+		if err == nil { // otherwise the response omits them: the write is already in the log
 			for _, r := range read {
 				row := &rows[r.ID-posted.First]
 				row.Balance, row.Metal = balances(o.l, ledgerview.Balance{Cash: r.Cash, Fine: r.Fine})
@@ -71,8 +69,8 @@ func (o operations[In, Out]) rowsWritten(ctx context.Context, account int64, pos
 	return rows, nil
 }
 
-// balancesIf sets the balances after rows that are not in the books yet: each counts what is in the books, and the
-// new rows before it.
+// balancesIf sets the balances after rows that are not stored. Each is the sum of the stored rows before it and of the
+// earlier new rows.
 func (o operations[In, Out]) balancesIf(ctx context.Context, account int64, rows []Row[In, Out], added []book.Row) error {
 	order := make([]int, len(rows))
 	var dates []unit.Date
@@ -99,13 +97,13 @@ func (o operations[In, Out]) balancesIf(ctx context.Context, account int64, rows
 	return nil
 }
 
-// net is what a row adds to its account.
+// net returns the effect of a row on its account.
 func net(r book.Row) book.Effect {
 	in, out := r.Counts()
 	return in.Minus(out)
 }
 
-// balanceIf returns what an account amounts to after a row that is not in the books yet, or is there otherwise.
+// balanceIf returns an account's balance after a row that is not stored, or is stored with other values.
 func (o operations[In, Out]) balanceIf(ctx context.Context, account int64, id int64, row book.Row) (ledgerview.Balance, error) {
 	place := cmp.Or(id, ledgerview.LastRow)
 	balance, err := o.Views.BalanceAt(ctx, api.At(ctx), accountOf(ctx, o.l, account), row.Date, place)
@@ -120,6 +118,6 @@ func (o operations[In, Out]) balanceIf(ctx context.Context, account int64, id in
 	if err != nil || now.Date > row.Date {
 		return balance, err
 	}
-	counted, err := o.l.Measured(now.Row) // what it counts now is in the balance
+	counted, err := o.l.Measured(now.Row) // its present effect is part of the balance
 	return balance.Plus(book.Effect{}.Minus(net(counted))), err
 }

@@ -91,10 +91,10 @@ func messageOf(e ast.Expr) string {
 // forPrograms are messages that no page can show: its forms do not send what they refuse.
 var forPrograms = map[string]bool{
 	"The page may not show this chat": true, "The session is unknown or over": true, "expected the id of a message, as in msg_8121": true,
-	"expected true or false": true, "is not the row that row_id names": true, "is not what the header Bahi-Reason says": true,
+	"expected true or false": true, "differs from row_id": true, "differs from the header Bahi-Reason": true,
 	"is required: the id of the row": true, "must be given once": true, "no message has the receipt's id yet": true,
 	"respond-async has no dry run: nothing would be read": true, "remove `counter` to set this entry yourself": true,
-	"the text differs": true, "there is no such tool": true, "wants page_size too": true,
+	"the text differs": true, "there is no such tool": true, "requires page_size": true,
 }
 
 func TestMessagesAreTranslatedWithTheirValues(t *testing.T) {
@@ -102,7 +102,7 @@ func TestMessagesAreTranslatedWithTheirValues(t *testing.T) {
 	for text, want := range map[string]string{
 		"Books are locked through 2025-03-31":                    "31 मार्च 2025 तक की बहियाँ बंद हैं",
 		"the number 4 of the line \"a; b: c\" is taken for text": "लाइन \"a; b: c\" की संख्या 4 को शब्द माना गया",
-		"wants touch or fine_weight too":                         "टंच % या फ़ाइन वज़न भी लिखें",
+		"requires touch or fine_weight":                          "टंच % या फ़ाइन वज़न भी लिखें",
 		"Validation error; Name: is required":                    "इसमें कुछ ठीक नहीं है; नाम: " + language("hi").t("is required"),
 		"a text of others: 5":                                    "a text of others: 5",
 	} {

@@ -30,7 +30,7 @@ func TestTheYearIsClosed(t *testing.T) {
 	require.NoError(t, err)
 
 	open := b.submitOf(periods, periods, closes, "through", "2025-03-31").Is(409)
-	open.Says("The period through 31 Mar 2025 has open items", "order draft "+id+" waits for its review")
+	open.Says("The period through 31 Mar 2025 has open items", "order draft "+id+" is not reviewed")
 	require.Contains(t, open.Text, `href="/app/drafts/`+id+`"`)
 	o.Clerk(apptest.Home).DELETE("/order-drafts/" + id).Status(204)
 

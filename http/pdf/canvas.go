@@ -13,13 +13,13 @@ import (
 	"github.com/jung-kurt/gofpdf"
 )
 
-// canvas puts lines of text and rules on pages, in points from the top left corner. It draws a page when the page ends,
-// and then drops it from memory.
+// canvas draws lines of text and rules on pages, in points from the top left corner. It writes a page when the page
+// ends, and then frees its memory.
 type canvas struct {
 	pdf      *gofpdf.Fpdf // shared by the pages
 	file     *file
 	types    *typesetter
-	drawing  []func(*gofpdf.Fpdf) // of the page
+	drawing  []func(*gofpdf.Fpdf) // of the current page
 	face     face
 	size     float64
 	outlines map[outlineKey]*outline
@@ -128,7 +128,7 @@ func (c *canvas) text(x, y float64, f face, size float64, s string) {
 	}
 }
 
-// right writes a string that ends at x. A string wider than its column gets a smaller size: no digit is ever cut off.
+// right writes a string that ends at x. It shrinks a string that is wider than its column, so that no digit is cut off.
 func (c *canvas) right(x, y float64, f face, size, column float64, s string) {
 	width := c.types.width(f, s)
 	if width*size > column {
@@ -137,7 +137,7 @@ func (c *canvas) right(x, y float64, f face, size, column float64, s string) {
 	c.text(x-width*size, y, f, size, s)
 }
 
-// line writes a line of text. base is the face that measured it.
+// line writes a line of text. The face base was used to measure it.
 func (c *canvas) line(x, y float64, base face, size float64, l line) {
 	for _, r := range leftToRight(l.runs) {
 		if from := x; r.face.shaped() {
@@ -149,9 +149,8 @@ func (c *canvas) line(x, y float64, base face, size float64, l line) {
 	}
 }
 
-// shaped places the outlines of a run, and over them their text, invisible, for search and copy. Text from right to left is written in
-// the order in which it is
-// seen, as readers of PDF expect it.
+// shaped draws the outlines of a run, and over them the text in invisible mode for search and copy. It writes
+// right-to-left text in visual order, as PDF readers expect.
 func (c *canvas) shaped(p *gofpdf.Fpdf, x, y float64, base face, size float64, r run) {
 	pen := x
 	for _, g := range r.glyphs {
@@ -200,8 +199,8 @@ func (c *canvas) fill(y, h float64) {
 	})
 }
 
-// perEm is the grid of outlines. gofpdf writes coordinates with two places and scales with four, so 100 keeps a ten-thousandth of an em in
-// both.
+// perEm is the grid of outlines. gofpdf writes coordinates with two decimals and scales with four, so 100 gives a
+// precision of a ten-thousandth of an em in both.
 const perEm = 100
 
 // embolden is the stroke around an outline in bold text, in units of the grid: only regular weights of these fonts are embedded.
@@ -220,7 +219,8 @@ type outline struct {
 	left, top float64
 }
 
-// ID returns the name. gofpdf asks several times a use, and its own implementation hashes the whole outline each time.
+// ID returns the name. gofpdf calls it several times per use, and its own implementation hashes the whole outline each
+// time.
 func (o *outline) ID() string { return o.id }
 
 // outline returns nil for a glyph without ink.

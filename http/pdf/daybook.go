@@ -9,11 +9,12 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Daybook draws the rows of all ledgers day by day. Its methods are called in the order of the paper; it holds one page in memory.
+// Daybook draws the rows of all ledgers day by day. Its methods are called in the order of the document. It holds one
+// page in memory.
 type Daybook struct {
 	*report
 
-	day string // of the rows on paper; "" between days
+	day string // of the current rows; "" between days
 	any bool
 }
 
@@ -70,15 +71,15 @@ func (d *Daybook) heading(left, text string) {
 // Day begins a day.
 func (d *Daybook) Day(date time.Time, cash decimal.Decimal) error {
 	d.any = true
-	d.need(4 * leading(headSize)) // not alone at the foot of a page
+	d.need(4 * leading(headSize)) // the heading must not be alone at the foot of a page
 	d.y += pad
 	d.heading(day(date), "Opening cash "+Rupees.words(cash))
 	d.day = day(date)
 	return d.file.err
 }
 
-// Row draws a row, whose amounts are cash and grams, below the name of its account. A short row is on one page; on each further page a
-// long one names its account again.
+// Row draws a row below the name of its account. Its amounts are cash and grams. A short row is never split. A long row
+// repeats the account's name on each further page.
 func (d *Daybook) Row(account string, row Row) error {
 	name := d.types.lines(account, bold, (right-detailsLeft)/trailSize-1)
 	lines := len(name)
@@ -135,7 +136,7 @@ func (d *Daybook) amountsOf(f face, side Side, amounts []decimal.Decimal) {
 	})
 }
 
-// Total draws what the rows of a ledger count on a day.
+// Total draws the turnover of a ledger on a day.
 func (d *Daybook) Total(ledger string, in, out []decimal.Decimal) error {
 	d.need(leading(trailSize))
 	d.amountsOf(bold, Out, out)

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// leftToRight returns the runs in the order in which they are drawn: what is written from right to left is reversed, with what is
-// between its words. The base direction is left to right, as that of our tables.
+// leftToRight returns the runs in drawing order: it reverses passages that are written from right to left. The base
+// direction is left to right, like that of the tables.
 func leftToRight(runs []run) []run {
 	if !slices.ContainsFunc(runs, func(r run) bool { return r.face == perso }) {
 		return runs
@@ -37,12 +37,12 @@ func leftToRight(runs []run) []run {
 	return runs
 }
 
-// between reports whether the run has a direction only from the text around it.
+// between reports whether the direction of the run depends on the text around it.
 func (r run) between() bool {
 	return r.face == numerals || !r.face.shaped() && !strings.ContainsFunc(r.text, unicode.IsLetter)
 }
 
-// mirrored returns punctuation as it is drawn in a passage from right to left. Numbers keep their order.
+// mirrored returns punctuation mirrored for a passage from right to left. Numbers keep their order.
 func mirrored(text string) string {
 	brackets := strings.NewReplacer("(", ")", ")", "(", "[", "]", "]", "[", "{", "}", "}", "{", "<", ">", ">", "<", "«", "»", "»", "«")
 	var parts []string

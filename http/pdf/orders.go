@@ -8,7 +8,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Orders is a report of what clients ordered, and of what is delivered.
+// Orders is a report of client orders and their deliveries.
 type Orders struct {
 	Title string   // names the books
 	Scope []string // under the title: filters

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// report is the layout of what is no statement of one account: a head on every page, text and lines below it.
+// report is the layout of documents other than statements: a head on every page, with text and lines below it.
 type report struct {
 	*document
 

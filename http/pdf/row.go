@@ -16,7 +16,7 @@ type entry struct {
 // together is the number of lines of a row that always stay on one page. A longer row breaks, between its entries if possible.
 const together = 12
 
-// row draws one row: its entries below each other, IN before OUT, the balance beside the last of them.
+// row draws one row: its entries below each other, IN before OUT. The balance is beside the last entry.
 func (d *document) row(row *Row) {
 	entries, lines := d.entries(row)
 	if len(entries) == 0 {
@@ -71,7 +71,7 @@ func (d *document) tear() {
 	d.y += pad / 2
 }
 
-// entries lays out the shown entries of a row. A row without entries still has its line.
+// entries lays out the shown entries of a row. A row without entries still has one line.
 func (d *document) entries(row *Row) (entries []entry, lines int) {
 	t := &d.table
 	for _, side := range []Side{In, Out} {

@@ -49,15 +49,15 @@ type Row struct {
 	Balance []decimal.Decimal
 }
 
-// Extent has what decides how wide the columns are. The entries of a side are no wider than their sum, unless some are negative; a
-// value that is wider than its column is set smaller.
+// Extent has the maximum values, which determine the widths of the columns. An entry is no wider than the sum of its
+// side, unless some entries are negative. A value wider than its column is drawn in a smaller size.
 type Extent struct {
 	ID              int64             // the greatest number of a row
 	In, Out         []decimal.Decimal // one amount a unit: sums of the entries of all rows
 	Lowest, Highest []decimal.Decimal // one amount a unit: the least and the greatest balance after a row
 }
 
-// Drawn is the state of the log that a statement shows, so that anyone can draw it again and check it.
+// Drawn is the state of the log in a document, with which a reader can draw the document again and check it.
 type Drawn struct {
 	StoreID    string
 	Position   uint64
@@ -74,9 +74,9 @@ type Statement struct {
 	Side     Side
 	Units    []Unit            // one to four
 	Opening  []decimal.Decimal // one amount a unit, of the account (both sides) before the rows
-	Before   []decimal.Decimal // one amount a unit, of the one side that is shown before the rows; nil: nothing, as where both are shown
+	Before   []decimal.Decimal // of the single side before the rows; nil: zero, or both sides are shown
 	Drawn    Drawn
-	Code     string   // what the QR code says, from which the figures are checked; "": there is none
+	Code     string   // text of the QR code, with the figures to check; "": none
 	Notes    []string // under the period: "As of 31 Mar 2025", "As known at position 128445"
 	Extent   Extent
 
@@ -87,7 +87,8 @@ type Statement struct {
 // ErrDoesNotAddUp: a balance of the statement differs from the sum of its entries.
 var ErrDoesNotAddUp = errors.New("statement does not add up")
 
-// maxDigits bounds an amount, before and after the point. The ledgers allow far fewer; beyond it a column is unreadable.
+// maxDigits is the maximum number of digits before and after the point. The limits of ledgers are far lower. A longer
+// number would be unreadable.
 const maxDigits = 30
 
 // Write draws s as a PDF on w. Its only input is s: the same s gives the same bytes. It holds one page in memory.
@@ -119,7 +120,7 @@ func Write(w io.Writer, s Statement) error {
 	return d.finish(d.footer)
 }
 
-// checked compares rows with the balances that they state.
+// checked compares the given balances of rows with computed ones.
 type checked struct {
 	s    *Statement
 	sums running
@@ -183,7 +184,7 @@ func (r *Row) of(side Side) []Line {
 	return r.Out
 }
 
-// total returns what each side amounts to with these rows: their sums and what was before them.
+// total returns the total of each side: the sum of these rows and of the earlier ones.
 func (s *Statement) total(rows running) running {
 	sum := newRunning(s.Opening)
 	sum.add(In, s.Before)
@@ -222,7 +223,7 @@ func (r *running) add(side Side, amounts []decimal.Decimal) {
 func (r *running) same(row int64, given []decimal.Decimal) error {
 	for i := range given {
 		if !given[i].Equal(r.balance[i]) {
-			return fmt.Errorf("%w: row %d says %s, its entries give %s", ErrDoesNotAddUp, row, given[i], r.balance[i])
+			return fmt.Errorf("%w: row %d has %s, its entries give %s", ErrDoesNotAddUp, row, given[i], r.balance[i])
 		}
 	}
 	return nil

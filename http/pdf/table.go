@@ -7,7 +7,8 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// table is the grid of a statement: the contents decide the widths of the columns, and Details gets the rest.
+// table is the grid of a statement: the contents determine the widths of the columns, and Details gets the remaining
+// width.
 type table struct {
 	size             float64
 	height           float64 // of one line
@@ -93,7 +94,7 @@ func (m *measured) table() table {
 		groups = [][]float64{nil, m.out, nil}
 	case Both:
 	}
-	// A head over several columns may need more room than their amounts.
+	// A head over several columns may need more width than their amounts.
 	for i, head := range []string{"IN (jama)", "OUT (naame)", "Balance"} {
 		for j := range groups[i] {
 			groups[i][j] = max(groups[i][j], m.types.width(bold, head)/float64(len(groups[i])))
@@ -102,8 +103,8 @@ func (m *measured) table() table {
 	return place(m.dates, m.numbers, groups)
 }
 
-// place returns the table in the largest size that leaves enough room for Details. If no size does, the amounts share the
-// room, and those that do not fit get a smaller size one by one.
+// place returns the table in the largest font size that leaves enough width for Details. If none does, the amounts share
+// the width, and each amount that does not fit gets a smaller size.
 func place(dates, numbers float64, groups [][]float64) table {
 	var ems float64
 	count := 0
@@ -181,7 +182,7 @@ func (d *document) rules(top, bottom float64) {
 	}
 }
 
-// bottom returns the lower end of the rows: below it is room for the line that carries the sums forward.
+// bottom returns the lower end of the rows. Below it is space for the line that carries the sums forward.
 func (d *document) bottom() float64 { return footerTop - 6 - d.table.height - pad }
 
 // breakPage carries the sums over to a new page.
@@ -207,7 +208,7 @@ func (d *document) sum(label string, sums running, balance bool) {
 	d.horizontal(d.y, 0.4, rule)
 }
 
-// opening draws what was before the rows: the balance of the account, or the total of the only side that is shown.
+// opening draws the sums before the rows: the account's balance, or the total of the single shown side.
 func (d *document) opening() {
 	if d.s.Side != Both {
 		d.sum("Opening total", d.s.total(newRunning(d.s.Opening)), false)

@@ -42,9 +42,8 @@ const (
 	faceCount
 )
 
-// faces has the file of each font, and for those that are shaped the script and the language of most of its texts. Together they have the
-// scripts of the languages
-// in the Eighth Schedule of India's constitution.
+// faces has the file of each font. Shaped faces have the script and language of most of their texts. Together they cover
+// the languages in the Eighth Schedule of India's constitution.
 var faces = [faceCount]struct {
 	file     string
 	script   language.Script

@@ -15,10 +15,10 @@ import (
 	"bahi/eventstore/tlog"
 )
 
-// whatToDo is the end of a message that refuses a start.
+// whatToDo is the end of an error that stops the start.
 const whatToDo = "Nothing is served, so that nothing is appended to it. " + waysOut
 
-// waysOut is the end of a message about a log that lost signed events.
+// waysOut is the end of an error about a log that lost signed events.
 const waysOut = "To find what was done: bahi audit verify --store. " +
 	"If the log was restored from a backup that is older than this checkpoint, restore a newer one, or continue without those events, " +
 	"which is recorded: bahi audit accept-restore --reason '…'"
@@ -57,8 +57,8 @@ func (s *Signer) Check(ctx context.Context) error {
 	return err
 }
 
-// noneBefore checks that no event is before the first position: a reader of the log skips such an event, but a reader of its stream
-// does not.
+// noneBefore checks that there is no event before the first position. A reader of the log would skip it, but a reader of
+// its stream would not.
 func (s *Signer) noneBefore(ctx context.Context) error {
 	for e, err := range s.Store.ReadAll(ctx, 1, eventstore.Backwards) {
 		if err == nil {
@@ -88,8 +88,8 @@ func (s *Signer) binding(ctx context.Context) (bind []Copy, err error) {
 	return bind, nil
 }
 
-// isAsSigned checks that the newest checkpoint's row agrees with its note. It does not check who signed it: the key may be an old one
-// that is no longer given.
+// isAsSigned checks that the newest checkpoint's row agrees with its note. It does not check the signatures, because the
+// key may be a former one that is no longer available.
 func (s *Signer) isAsSigned(ctx context.Context, c Signed) error {
 	keys, err := s.Ring.Trusted(ctx)
 	if err != nil {
@@ -168,8 +168,8 @@ func (s *Signer) abandoned(ctx context.Context, c Signed) (bool, error) {
 	return slices.ContainsFunc(marked, s.gaveUp), err
 }
 
-// marked returns checkpoints that are marked as abandoned. Anybody who can write to the database can mark them: only the log's event
-// counts, see gaveUp.
+// marked returns checkpoints that are marked as abandoned. Anyone with write access to the database can mark them, so
+// only the log's event counts (see gaveUp).
 func (s *Signer) marked(ctx context.Context, db querier, where string, args ...any) ([]Signed, error) {
 	rows, _ := db.Query(ctx, `select `+signedColumns+` from audit.checkpoint where abandoned is not null and `+where, args...)
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Signed])
@@ -182,7 +182,7 @@ func (s *Signer) gaveUp(c Signed) bool {
 		func(r audit.RestoreAccepted) bool { return c.Number <= r.LastNumber && c.Size > r.Kept.Size })
 }
 
-// noneHidden checks that the last signed checkpoint is not marked as abandoned without an event of the log.
+// noneHidden checks that the newest checkpoint is not marked as abandoned without an event of the log.
 func (s *Signer) noneHidden(ctx context.Context, db querier) error {
 	last, err := s.marked(ctx, db, `number = (select number from audit.checkpoint order by number desc limit 1)`)
 	if err == nil && len(last) > 0 && !s.gaveUp(last[0]) {
@@ -192,7 +192,7 @@ func (s *Signer) noneHidden(ctx context.Context, db querier) error {
 	return err
 }
 
-// Hidden returns the checkpoints that are marked as abandoned without an event of the log. The log must contain them nevertheless.
+// Hidden returns the checkpoints that are marked as abandoned without an event of the log. The log must contain them.
 func (s *Signer) Hidden(ctx context.Context) ([]Signed, error) {
 	if err := s.settle(ctx); err != nil {
 		return nil, err
@@ -244,7 +244,7 @@ func notAsSigned(c Signed, what, found, toDo string) string {
 		found, toDo)
 }
 
-// holds checks that the log has what a checkpoint covers.
+// holds checks that the log contains the events of a checkpoint.
 func (s *Signer) holds(ctx context.Context, c Signed, what string) error {
 	if err := s.isThere(ctx, c, what, whatToDo); err != nil {
 		return err
@@ -268,15 +268,15 @@ func (s *Signer) holds(ctx context.Context, c Signed, what string) error {
 	return nil
 }
 
-// Recount compares the log with all that was signed.
+// Recount is the result of comparing the log with all checkpoints.
 type Recount struct {
 	Kept   audit.Tree // the newest checkpoint that the log contains; size 0: none
 	Broken int64      // number of checkpoints that it does not contain
 	Newest audit.Tree // the newest of those
-	Last   int64      // number of the newest checkpoint of all
+	Last   int64      // number of the newest of all checkpoints
 
-	// Reached says that the log is long enough for the first of those. So it was rewritten, or continued after a restore, and did not only
-	// lose its tail.
+	// Reached reports that the log is long enough for the first missing checkpoint. Then it was rewritten, or continued
+	// after a restore. Otherwise it only lost its tail.
 	Reached bool
 }
 
@@ -366,7 +366,7 @@ func (s *Signer) broken(ctx context.Context, r *Recount) error {
 	return err
 }
 
-// takeIn adds the newest outside checkpoints to the table, if the log lost them with its database.
+// takeIn adds the newest outside checkpoints to the table if the database lost them.
 func (s *Signer) takeIn(ctx context.Context) error {
 	outside, err := s.Outside(ctx)
 	if err != nil {
@@ -381,7 +381,7 @@ func (s *Signer) takeIn(ctx context.Context) error {
 	return nil
 }
 
-// putBack adds a checkpoint to the table that lost it.
+// putBack adds a lost checkpoint to the table.
 func (s *Signer) putBack(ctx context.Context, c Signed) error {
 	parsed, err := tlog.ParseCheckpoint([]byte(c.Note))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // growEntries queues the additions to the entries of the map. It reads those that the events concern.
 func growEntries(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, events []event.Stored, leaves []tlog.Hash) error {
 	concerns := make([]tlog.Concern, len(events))
-	var begun []string // streams of rows that may have begun before these events
+	var begun []string // streams of rows whose first event may be in this batch
 	for i := range events {
 		concerns[i] = tlog.ConcernOf(&events[i])
 		if row := concerns[i].Row; row != "" && events[i].Revision > 0 {
@@ -65,7 +65,7 @@ func growEntries(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, events []even
 	return nil
 }
 
-// entriesOf returns the entries that the events of rows concern, by the rows' streams, as the log has them before a position.
+// entriesOf returns the map entries of rows, by the rows' streams, as of the log before a position.
 func entriesOf(ctx context.Context, tx pgx.Tx, streams []string, before event.Position) (map[string]string, error) {
 	entries := map[string]string{}
 	if len(streams) == 0 {
@@ -86,7 +86,7 @@ func entriesOf(ctx context.Context, tx pgx.Tx, streams []string, before event.Po
 	return entries, nil
 }
 
-// compacts returns the entries that were read, by name.
+// compacts returns the entries by name.
 func compacts(rows pgx.Rows) (map[string]tlog.Compact, error) {
 	entries := map[string]tlog.Compact{}
 	var name string

@@ -26,7 +26,7 @@ type Vault interface {
 	Named(ctx context.Context, name string, size int) ([]byte, error)
 }
 
-// Ring has the keys that sign checkpoints. The private ones are in the vault, or given.
+// Ring has the keys that sign checkpoints. The private keys are in the vault or given in settings.
 type Ring struct {
 	DB    *pgxpool.Pool
 	Vault Vault
@@ -65,8 +65,8 @@ func Private(origin string, seed []byte) (tlog.Key, error) {
 
 func (r *Ring) origin() string { return tlog.Origin(r.Store.ID()) }
 
-// Ready creates the first key if there is none, and says why a given key cannot be used. If the log names a key of another installation,
-// Ready appends to the log that this installation's key signs.
+// Ready creates the first key if there is none, and returns why a given key cannot be used. If the log names a key of
+// another installation, Ready appends an event that makes this installation's key the signing one.
 func (r *Ring) Ready(ctx context.Context) error {
 	err := pgx.BeginFunc(ctx, r.DB, func(tx pgx.Tx) error {
 		var there bool
@@ -98,7 +98,7 @@ func (r *Ring) Ready(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("make the key of checkpoints: %w", err)
+		return fmt.Errorf("create the signing key: %w", err)
 	}
 	if err := r.takeOver(ctx); err != nil {
 		return fmt.Errorf("sign with a key of this installation: %w", err)
@@ -137,15 +137,15 @@ func state(ctx context.Context, store eventstore.Store) (s audit.State, revision
 	return s, revision, nil
 }
 
-// Moved returns the public key that signed, if it is another log's: then the database belongs to that log, and this log is a copy in its
-// place, or a mistake.
+// Moved returns the public key that signed, if it is another log's. Then the database belongs to that log, and this log
+// is a copy of it or a mistake.
 func (r *Ring) Moved(ctx context.Context) (from string, moved bool, err error) {
 	s, _, err := state(ctx, r.Store)
 	if err != nil {
 		return "", false, err
 	}
 	signs, err := r.find(ctx, `case when $1 = '' then since is not null else verifier = $1 end order by number limit 1`, s.Key)
-	if errors.Is(err, errNoKey) { // there was never a key
+	if errors.Is(err, errNoKey) { // no key was ever created
 		return "", false, nil
 	}
 	return signs.Verifier, err == nil && !strings.HasPrefix(signs.Verifier, r.origin()+"+"), err
@@ -168,8 +168,8 @@ func (r *Ring) Own(ctx context.Context) error {
 // whyTakenOver is the recorded reason if no operator gave one.
 const whyTakenOver = "the log was imported, and the key that signed it before is not in this installation"
 
-// takeOver appends to the log that this installation's first key signs, if the log names a key that was never here, because it was imported
-// without it. A key that has signed here before cannot return this way.
+// takeOver appends an event that makes this installation's first key the signing one. It does so if the log was imported
+// without the key that it names. A key that has signed here before cannot return this way.
 func (r *Ring) takeOver(ctx context.Context) error {
 	s, revision, err := state(ctx, r.Store)
 	if err != nil || s.Key == "" {
@@ -193,7 +193,7 @@ func (r *Ring) takeOver(ctx context.Context) error {
 			return err
 		}
 		_, err = r.Store.Append(ctx, eventstore.To(audit.Kind.Stream(audit.Log), eventstore.Expected(revision), encoded))
-		if _, other := errors.AsType[*eventstore.WrongRevision](err); err != nil && !other { // another node was faster
+		if _, other := errors.AsType[*eventstore.WrongRevision](err); err != nil && !other { // another node has appended it
 			return err
 		}
 	}
@@ -222,7 +222,7 @@ func (r *Ring) InUse(ctx context.Context) (current tlog.Key, former *tlog.Key, e
 		return current, nil, err
 	}
 	before, err := r.find(ctx, `verifier = $1`, s.Former[len(s.Former)-1])
-	if errors.Is(err, errNoKey) { // the key of another installation
+	if errors.Is(err, errNoKey) { // the key belongs to another installation
 		return current, nil, nil
 	}
 	if err != nil {
@@ -243,9 +243,9 @@ func (r *Ring) find(ctx context.Context, where string, args ...any) (key, error)
 	return k, err
 }
 
-var errNoKey = errors.New("the log names a key of checkpoints that the database does not have")
+var errNoKey = errors.New("the log names a signing key that the database does not have")
 
-// ErrNotGiven reports that the key that signs is neither in the vault nor given.
+// ErrNotGiven reports that the signing key is neither in the vault nor given.
 var ErrNotGiven = errors.New("checkpoints are signed with a key that is not in the vault: give it in BAHI_AUDIT_KEY")
 
 // private returns the private key of a row, after checking that it matches the public one.
@@ -270,7 +270,7 @@ func (r *Ring) private(ctx context.Context, k key) (tlog.Key, error) {
 	return tlog.Key{}, ErrNotGiven
 }
 
-// Prepare registers a new key, from the vault or the given seed. It does not sign until the log says so.
+// Prepare registers a new key, from the vault or the given seed. It signs only after an event names it.
 func (r *Ring) Prepare(ctx context.Context, seed []byte) (public string, err error) {
 	var name *string
 	if seed == nil {
@@ -286,7 +286,7 @@ func (r *Ring) Prepare(ctx context.Context, seed []byte) (public string, err err
 	_, err = r.DB.Exec(ctx, `insert into audit.key (verifier, vault_name, made_at) values ($1, $2, $3) on conflict (verifier) do nothing`,
 		private.Public(), name, r.Now())
 	if err != nil {
-		return "", fmt.Errorf("note the new key of checkpoints: %w", err)
+		return "", fmt.Errorf("register the new signing key: %w", err)
 	}
 	return private.Public(), nil
 }

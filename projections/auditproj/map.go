@@ -11,15 +11,15 @@ import (
 	"bahi/eventstore/tlog"
 )
 
-// mapSince returns the root of the map that is stored, and the position up to which it has all events: that of the last checkpoint, or 0 if
-// the stored map is not the one that was signed and must be made again.
+// mapSince returns the root of the stored map and the position of the last event in it, which is that of the last
+// checkpoint. The position is 0 if the stored map is not the signed one and must be rebuilt.
 func (s *Signer) mapSince(ctx context.Context, tx pgx.Tx, last *Signed) (root tlog.Hash, since event.Position, err error) {
 	if last == nil {
 		return root, 0, nil
 	}
 	c, err := tlog.ParseCheckpoint([]byte(last.Note))
 	if err != nil || c.Map == (tlog.Hash{}) {
-		return root, 0, nil //nolint:nilerr // it is compared with its row elsewhere
+		return root, 0, nil //nolint:nilerr // another check compares it with its row
 	}
 	_, err = tlog.LoadMap(ctx, s.Tables.MapNodes(tx), c.Map, nil)
 	if errors.Is(err, tlog.ErrMapBroken) {
@@ -28,12 +28,12 @@ func (s *Signer) mapSince(ctx context.Context, tx pgx.Tx, last *Signed) (root tl
 	return c.Map, last.Position, err
 }
 
-// growMap sets entries in the stored map of a root, or in an empty one if that is zero, and returns the new root.
+// growMap sets entries in the stored map with this root, or in an empty map for a zero root. It returns the new root.
 func (s *Signer) growMap(ctx context.Context, tx pgx.Tx, root tlog.Hash, entries map[string]tlog.Compact) (tlog.Hash, error) {
 	m := &tlog.Map{}
 	if root == (tlog.Hash{}) {
 		if _, err := tx.Exec(ctx, `delete from audit.map_node`); err != nil {
-			return root, fmt.Errorf("empty the map: %w", err)
+			return root, fmt.Errorf("clear the map: %w", err)
 		}
 	} else {
 		keys := make([]tlog.Hash, 0, len(entries))
@@ -43,7 +43,7 @@ func (s *Signer) growMap(ctx context.Context, tx pgx.Tx, root tlog.Hash, entries
 		var err error
 		if m, err = tlog.LoadMap(ctx, s.Tables.MapNodes(tx), root, keys); errors.Is(err, tlog.ErrMapBroken) {
 			_, emptying := s.DB.Exec(ctx, `delete from audit.map_node`)
-			return root, errors.Join(fmt.Errorf("the stored map is made again with the next checkpoint: %w", err), emptying)
+			return root, errors.Join(fmt.Errorf("clearing the stored map until the next checkpoint: %w", err), emptying)
 		}
 		if err != nil {
 			return root, err

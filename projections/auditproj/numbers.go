@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// nextNumber takes the next number of a checkpoint, in the transaction that stores the checkpoint: a crash leaves no gap. It waits for
-// another such transaction.
+// nextNumber returns the next number of a checkpoint, in the transaction that stores the checkpoint, so that a crash
+// leaves no gap. It waits for other such transactions.
 func nextNumber(ctx context.Context, tx pgx.Tx) (n int64, err error) {
 	err = tx.QueryRow(ctx, `
 		update audit.numbering set last = greatest(last, imported, (select max(number) from audit.checkpoint)) + 1 returning last`).Scan(&n)
@@ -22,22 +22,21 @@ func nextNumber(ctx context.Context, tx pgx.Tx) (n int64, err error) {
 	return n, nil
 }
 
-// Numbers says which checkpoints should be there and are not.
+// Numbers reports missing checkpoints.
 type Numbers struct {
-	Imported int64 // those up to this number came with another database's log, and need not all be there
-	Excused  int64 // the same, or an accepted restore lost them
-	Missing  int64 // of the later ones
-	First    int64 // the first of these
+	Imported int64 // checkpoints up to this number came with an imported log, and may be missing
+	Excused  int64 // those, or lost in an accepted restore
+	Missing  int64 // number of missing later checkpoints
+	First    int64 // the first missing checkpoint
 }
 
-// Numbers counts the checkpoints that were removed. A checkpoint that was signed last can be missed only as long as audit.numbering, an
-// outside copy or a
-// running process knows of it.
+// Numbers counts the removed checkpoints. It detects the removal of the newest checkpoint only while audit.numbering, an
+// outside copy or a running process has its number.
 func (s *Signer) Numbers(ctx context.Context) (n Numbers, err error) {
 	if err := s.settle(ctx); err != nil {
 		return n, err
 	}
-	var last *int64 // nil: it was removed, and so was a checkpoint, as far as anybody can tell
+	var last *int64 // nil: it was removed
 	err = s.DB.QueryRow(ctx, `select last, imported from audit.numbering`).Scan(&last, &n.Imported)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return n, fmt.Errorf("read the number of the last checkpoint: %w", err)

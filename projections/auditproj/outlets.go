@@ -25,11 +25,11 @@ type Bucket interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 }
 
-// Copies stores every checkpoint in a bucket under its size, and the newest also under a fixed name. The log's operator should not be
-// able to rewrite the bucket.
+// Copies stores every checkpoint in a bucket under its size, and the newest also under a fixed name. The log's operator
+// should not have write access to the bucket.
 type Copies struct {
 	Bucket Bucket
-	Where  string // for people
+	Where  string // name in messages
 	Origin string
 }
 
@@ -79,7 +79,7 @@ type Witness struct {
 	Client *http.Client
 
 	mu   sync.Mutex // one checkpoint at a time
-	size uint64     // of the last checkpoint that it signed, as far as known
+	size uint64     // size of the last checkpoint that it signed, as far as known
 }
 
 // maxAnswered limits the size of a witness's response.
@@ -92,7 +92,7 @@ func (w *Witness) Name() string { return w.URL }
 func (w *Witness) Publish(ctx context.Context, signed *Signed) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for range 2 { // again if it reports another size
+	for range 2 { // a second attempt if it reports another size
 		status, answer, err := w.add(ctx, signed)
 		if err != nil {
 			return err
@@ -136,12 +136,12 @@ func (w *Witness) add(ctx context.Context, signed *Signed) (status int, answer [
 	if err != nil {
 		return 0, nil, err
 	}
-	defer response.Body.Close() //nolint:errcheck // it was read
+	defer response.Body.Close() //nolint:errcheck // the body was read
 	answer, err = io.ReadAll(io.LimitReader(response.Body, maxAnswered))
 	return response.StatusCode, answer, err
 }
 
-// keep adds the witness's signatures to the checkpoint, if they are valid.
+// keep adds the witness's signatures to the checkpoint if they are valid.
 func (w *Witness) keep(ctx context.Context, signed *Signed, lines []byte) error {
 	note, err := w.Keys.AddSignatures([]byte(signed.Note), lines)
 	if err != nil {
@@ -149,7 +149,7 @@ func (w *Witness) keep(ctx context.Context, signed *Signed, lines []byte) error 
 	}
 	signed.Note, w.size = string(note), signed.Size
 	if _, err := w.DB.Exec(ctx, `update audit.checkpoint set note = $2 where number = $1`, signed.Number, signed.Note); err != nil {
-		return fmt.Errorf("keep the witness's signature: %w", err)
+		return fmt.Errorf("store the witness's signature: %w", err)
 	}
 	return nil
 }

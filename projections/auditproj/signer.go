@@ -34,33 +34,33 @@ type Tables interface {
 	Position(ctx context.Context, index uint64) (event.Position, error)
 }
 
-// Signer signs the tree once in Every if it grew. Of several nodes one signs.
+// Signer signs the tree at most once in Every, if it has grown. Of several nodes one signs.
 type Signer struct {
 	DB     *pgxpool.Pool
 	Store  eventstore.Store
 	Tables Tables
 	Ring   *Ring
-	Out    []Publisher // where each checkpoint is brought
-	// Brought gets the result for each checkpoint at the nth outlet, from 0; may be nil.
+	Out    []Publisher // receive each checkpoint
+	// Brought is called with the result of publishing a checkpoint at the nth publisher, from 0. It may be nil.
 	Brought func(nth int, err error)
-	Every   time.Duration // 0: a second
+	Every   time.Duration // 0: one second
 	Now     func() time.Time
 	Log     *slog.Logger
 
 	mu      sync.Mutex // protects the fields below
-	settled uuid.UUID  // the newest event of the stream audit-log that was applied
+	settled uuid.UUID  // the newest applied event of the stream audit-log
 	held    bool       // the tree was compared with the outside checkpoints
 
 	seen *Signed                // the newest valid checkpoint that this process knows
-	lost atomic.Pointer[string] // why nothing may be written; nil: the log is intact
+	lost atomic.Pointer[string] // why writes are refused; nil: the log is intact
 
 	accepted atomic.Pointer[[]audit.RestoreAccepted] // the restores that the log has accepted
-	said     string                                  // the last logged reason why nothing is signed; Run's alone
+	said     string                                  // the last logged reason why nothing was signed; only Run uses it
 }
 
-// Publisher is a place outside the database that gets checkpoints.
+// Publisher is a place outside the database that receives checkpoints.
 type Publisher interface {
-	// Publish stores a checkpoint, and may add signatures to it. After a failure the next checkpoint is tried.
+	// Publish stores a checkpoint, and may add signatures to it. After an error, only the next checkpoint is published.
 	Publish(ctx context.Context, c *Signed) error
 	// Name names the place in the program's log.
 	Name() string
@@ -78,12 +78,12 @@ type Signed struct {
 
 const (
 	signInterval = time.Second
-	bringIn      = 10 * time.Second // timeout for all outlets, and for reading them
+	bringIn      = 10 * time.Second // timeout for all publishers, and for reading from them
 	signerLock   = 8241007          // the advisory lock of the signing node
 )
 
-// ErrRewritten reports that the log, or its tree, is not the signed one. Found is the message. Lost says that the log lacks the newest
-// signed event.
+// ErrRewritten reports that the log or its tree differs from the signed one. Found is the message. Lost reports that the
+// log lacks the newest signed event.
 type ErrRewritten struct {
 	Found string
 	Lost  bool
@@ -133,7 +133,7 @@ func (s *Signer) Run(ctx context.Context) {
 	}
 }
 
-// bring brings checkpoints to the outlets, concurrently with the signing.
+// bring publishes checkpoints concurrently with the signing.
 func (s *Signer) bring(ctx context.Context, brought <-chan Signed) {
 	for {
 		select {
@@ -145,7 +145,7 @@ func (s *Signer) bring(ctx context.Context, brought <-chan Signed) {
 	}
 }
 
-// Publish brings a checkpoint to every outlet, in order. A hanging outlet takes no time from the others.
+// Publish publishes a checkpoint at every publisher in order. The timeouts are separate.
 func (s *Signer) Publish(ctx context.Context, c *Signed) {
 	for nth, out := range s.Out {
 		within, cancel := context.WithTimeout(ctx, bringIn/time.Duration(len(s.Out)))
@@ -155,7 +155,7 @@ func (s *Signer) Publish(ctx context.Context, c *Signed) {
 			continue // ctx ended
 		}
 		if err != nil {
-			s.Log.Warn("an outlet did not get a checkpoint; the next one will be tried", "to", out.Name(), "size", c.Size, "error", err)
+			s.Log.Warn("publishing a checkpoint failed; the next one will be published", "to", out.Name(), "size", c.Size, "error", err)
 		}
 		if s.Brought != nil {
 			s.Brought(nth, err)
@@ -184,14 +184,14 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// Sign signs the tree and returns the checkpoint; nil if the tree has not grown or another node is signing. It returns [ErrRewritten]
-// if the tree does not contain what was signed before.
+// Sign signs the tree and returns the checkpoint. It returns nil if the tree has not grown or another node is signing,
+// and [ErrRewritten] if the tree does not contain the previous checkpoint.
 func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 	if err := s.settle(ctx); err != nil {
 		return nil, err
 	}
 	err = pgx.BeginFunc(ctx, s.DB, func(tx pgx.Tx) error {
-		// Outlets get it: a crash must not lose it, whatever the database's default is.
+		// Checkpoints are published: a crash must not lose one, whatever the database's default is.
 		if _, err := tx.Exec(ctx, `set local synchronous_commit = on`); err != nil {
 			return err
 		}
@@ -206,7 +206,7 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 		if err == nil {
 			err = s.noneRemoved(ctx, last)
 		}
-		if err == nil && last != nil { // a log that lost its tail may be long without growing its tree
+		if err == nil && last != nil { // a log that lost its tail may have grown again without its tree
 			err = s.isThere(ctx, *last, "the newest checkpoint", waysOut)
 		}
 		if err != nil {
@@ -249,7 +249,7 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 		return err
 	})
 	if err != nil {
-		signed = nil // one that was not committed was never there, and will not be missed
+		signed = nil // it was not committed, so it cannot be missing later
 	}
 	if err := s.note(ctx, signed, err); err != nil {
 		return nil, fmt.Errorf("sign a checkpoint: %w", err)
@@ -279,8 +279,8 @@ func (s *Signer) noneRemoved(ctx context.Context, last *Signed) error {
 	}
 }
 
-// note records the result of a try to sign. A checkpoint that the database lost together with its events goes back into the table,
-// so that other nodes and an operator know of it.
+// note records the result of an attempt to sign. If the database lost a checkpoint together with its events, note stores
+// the checkpoint again for other nodes and the operator.
 func (s *Signer) note(ctx context.Context, signed *Signed, err error) error {
 	s.mu.Lock()
 	if signed != nil {
@@ -301,7 +301,7 @@ func (s *Signer) note(ctx context.Context, signed *Signed, err error) error {
 	return err
 }
 
-// Lost returns why nothing may be written: the log lost signed events, and no operator has accepted that. It returns an empty text
+// Lost returns why writes are refused: the log lost signed events, and no operator has accepted that. It returns ""
 // otherwise.
 func (s *Signer) Lost() string {
 	if why := s.lost.Load(); why != nil {
@@ -390,7 +390,7 @@ func (s *Signer) leafAt(ctx context.Context, at event.Position, index uint64) (e
 		}
 		from := index % tlog.TileWidth * tlog.HashSize
 		if uint64(len(tiles[0])) < from+tlog.HashSize {
-			return e, fmt.Errorf("the tree's tables lack the leaf %d: bahi projections rebuild audit makes them again", index)
+			return e, fmt.Errorf("the tree's tables lack the leaf %d: rebuild them with bahi projections rebuild audit", index)
 		}
 		if hash := tlog.Hash(tiles[0][from:]); hash != tlog.LeafHash(e) {
 			return e, &ErrRewritten{Found: fmt.Sprintf("the event at position %d (%s in %s) was changed since it was hashed: its leaf was %s, and "+
@@ -410,7 +410,7 @@ func (s *Signer) settle(ctx context.Context) error {
 	var newest uuid.UUID
 	for e, err := range s.Store.ReadStream(ctx, stream, eventstore.LastRevision, eventstore.Backwards) {
 		if err != nil {
-			return fmt.Errorf("read what happened to the proofs: %w", err)
+			return fmt.Errorf("read events about proofs: %w", err)
 		}
 		newest = e.ID
 		break
@@ -421,14 +421,14 @@ func (s *Signer) settle(ctx context.Context) error {
 	var accepted []audit.RestoreAccepted
 	for stored, err := range s.Store.ReadStream(ctx, stream, 0, eventstore.Forwards) {
 		if err != nil {
-			return fmt.Errorf("read what happened to the proofs: %w", err)
+			return fmt.Errorf("read events about proofs: %w", err)
 		}
 		e, err := audit.Kind.Decode(stored)
 		if err != nil {
 			return err
 		}
 		if err := s.apply(ctx, e); err != nil {
-			return fmt.Errorf("settle %s at position %d: %w", stored.Type, stored.Position, err)
+			return fmt.Errorf("apply %s at position %d: %w", stored.Type, stored.Position, err)
 		}
 		if restore, is := e.Data.(audit.RestoreAccepted); is {
 			accepted = append(accepted, restore)

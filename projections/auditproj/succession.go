@@ -15,20 +15,21 @@ import (
 	"bahi/eventstore/tlog"
 )
 
-// ImportedHistory is what was signed about a log, and with which keys, while the log is imported into another database.
+// ImportedHistory has the checkpoints and keys of a log that is imported into another database.
 type ImportedHistory struct {
 	origin string
-	keys   []string // public keys, in the order in which they signed
+	keys   []string // public keys in the order of their use
 	signed []Signed // by size, without numbers
 	agree  int      // number of them that agree with the events
 	tree   tlog.Tree
 	hasher tlog.Hasher
 	began  time.Time // time of the first event
 	named  []string  // keys that the log names
-	last   int64     // the greatest number of a checkpoint in an accepted restore
+	last   int64     // the greatest checkpoint number in an accepted restore
 }
 
-// NewSuccession starts with an archive's public keys, one per line, and its checkpoints by size, each signed by one of these keys.
+// NewSuccession starts with an archive's public keys, one per line, and its checkpoints by size. One of the keys must
+// have signed each checkpoint.
 func NewSuccession(origin, keys string, notes [][]byte) (*ImportedHistory, error) {
 	trusted, err := tlog.ParseKeys(keys)
 	if err != nil {
@@ -50,7 +51,7 @@ func NewSuccession(origin, keys string, notes [][]byte) (*ImportedHistory, error
 	return s, nil
 }
 
-// Take compares the next event of the log with the checkpoints. Its error names the checkpoint that disagrees.
+// Take compares the next event of the log with the checkpoints. Its error names the checkpoint that differs.
 func (s *ImportedHistory) Take(e event.Stored) error {
 	if e.Position == 1 {
 		s.began = e.At
@@ -69,14 +70,14 @@ func (s *ImportedHistory) Take(e event.Stored) error {
 		return nil
 	}
 	if s.tree.Root() != tlog.Hash(c.Root) {
-		return fmt.Errorf("its events do not lead to the checkpoint of %d events: they are not the signed ones", c.Size)
+		return fmt.Errorf("the events differ from those of the checkpoint of %d events", c.Size)
 	}
 	c.Position, c.EventID = e.Position, e.ID
 	s.agree++
 	return nil
 }
 
-// tell records an event of the log about its proofs.
+// tell records an event about proofs.
 func (s *ImportedHistory) tell(stored event.Stored) error {
 	e, err := audit.Kind.Decode(stored)
 	if err != nil {
@@ -114,16 +115,16 @@ type ImportTarget struct {
 	Given [][]byte // as in [Ring]
 }
 
-// PassOn writes keys and checkpoints to the empty tables. It returns true if the heir has the key that signed last, or all keys that came
-// with the log: then signing continues. Otherwise the heir signs with its own key, and the checkpoints are those of another
-// installation.
+// PassOn writes keys and checkpoints to the empty tables. It returns true if the target has the key that signed last, or
+// all keys that came with the log. Then signing continues. Otherwise the target signs with its own key, and the
+// checkpoints belong to another installation.
 func (s *ImportedHistory) PassOn(ctx context.Context, tx pgx.Tx, to ImportTarget) (bool, error) {
 	private, err := to.private(ctx, s.origin)
 	if err != nil {
 		return false, err
 	}
 	keys := s.keys
-	if len(s.named) > 0 { // a rotation's, even if nothing was signed since
+	if len(s.named) > 0 { // of a rotation, even if nothing was signed since
 		keys = s.named
 	}
 	if len(keys) == 0 {
@@ -134,7 +135,7 @@ func (s *ImportedHistory) PassOn(ctx context.Context, tx pgx.Tx, to ImportTarget
 	}
 	var batch pgx.Batch
 	for i, k := range keys {
-		var since *time.Time // for later keys, the log has it
+		var since *time.Time // later keys have it in the log
 		if i == 0 {
 			since = &s.began
 		}
@@ -151,13 +152,13 @@ func (s *ImportedHistory) PassOn(ctx context.Context, tx pgx.Tx, to ImportTarget
 			number, int64(c.Size), c.Root, int64(c.Position), c.EventID, parsed.At, c.Note)
 	}
 	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
-		return false, fmt.Errorf("store what was signed about the log: %w", err)
+		return false, fmt.Errorf("store the imported checkpoints: %w", err)
 	}
 	return true, nil
 }
 
-// Renumber makes the numbers of checkpoints start after those in the log: an accepted restore abandons checkpoints by number, and must not
-// abandon later ones.
+// Renumber makes new checkpoint numbers start after those in the log. An accepted restore abandons checkpoints by
+// number, and must not abandon later ones.
 func (s *ImportedHistory) Renumber(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, `
 		insert into audit.numbering (last, imported) select n, n from (select greatest($1::bigint, max(number)) from audit.checkpoint) c (n)

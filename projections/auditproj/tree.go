@@ -1,5 +1,5 @@
-// Package audit keeps the Merkle tree over the log in tables, and signs it. Package eventstore/tlog defines leaves, trees, checkpoints
-// and proofs.
+// Package auditproj stores the Merkle tree over the log in tables, and signs it. Package eventstore/tlog defines leaves,
+// trees, checkpoints and proofs.
 package auditproj
 
 import (
@@ -19,14 +19,14 @@ import (
 //go:embed tree.sql
 var treeDDL string
 
-// gather is how long an event may wait for its leaf. Checkpoints are signed once a second, so nobody notices, and under load the tree
-// costs only a few statements per interval.
+// gather is the maximum delay of an event's leaf. Checkpoints are signed once a second, so the delay is not visible.
+// Under load, the tree requires only a few statements per interval.
 const gather = 100 * time.Millisecond
 
 // Tree is the projection: a leaf for every event of any type, and the entries of the map of accounts.
 var Tree = projections.Define("audit", 2, treeDDL, projections.Raw(grow)).WithBatchDelay(gather)
 
-// grow appends the events' leaves to the tree kept from the previous batch, and to the entries that they concern.
+// grow appends the events' leaves to the tree of the previous batch, and to the map entries of the events.
 func grow(ctx context.Context, b *projections.Batch, events []event.Stored) error {
 	tree, known := b.FoldState.(tlog.Tree)
 	if !known {

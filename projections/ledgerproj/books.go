@@ -1,4 +1,4 @@
-// Package ledger has the projections of the ledger area.
+// Package ledgerproj has the projections of the ledger area.
 package ledgerproj
 
 import (
@@ -23,28 +23,28 @@ import (
 //go:embed books.sql
 var booksDDL string
 
-// Books has the accounts and rows of all ledgers, every version of them, and what they amount to.
+// Books has the accounts and rows of all ledgers, all versions of them, and their balances.
 //
-// It folds a batch in memory and writes the result with few statements: what a row of the log costs
-// decides how fast the whole system writes and rebuilds. `bahi bench` measures it. What becomes of an account or a
-// row the domain's own Evolve says.
+// It folds a batch in memory and writes the result with few statements, because the cost of a row limits the throughput
+// of writes and rebuilds (`bahi bench` measures it). The Evolve methods of the domain compute the states.
 var Books = projections.Define("books", 8, booksDDL,
 	projections.Apply(booksTypes(),
 		foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).PartitionedBy(partOf).WithBatchDelay(booksGather)
 
-// booksGather is how long a row may wait for others while nobody reads the books: the fold of one row costs as much as that of ten.
+// booksGather is the maximum delay of a row's event while no request waits for it. Folding one row costs as much as
+// folding ten.
 const booksGather = 10 * time.Millisecond
 
-// stillCurrent ends the interval of what is current.
+// stillCurrent is the end position of current versions.
 const stillCurrent = math.MaxInt64
 
-// booksTypes names what the books fold: also events of ledgers that this program does not have yet, so that a ledger
-// comes without a new version of the tables.
+// booksTypes returns the types of events that the projection folds. It includes the events of ledgers that this program
+// does not have yet, so that a new ledger requires no new version of the tables.
 func booksTypes() []string {
 	return slices.Concat(book.EventNames(), bookslock.Kind.Names(), metal.Kind.Names())
 }
 
-// account is what the fold knows of an account.
+// account is the folded state of an account.
 type account struct {
 	book.Account
 
@@ -55,7 +55,7 @@ type account struct {
 	changed   bool // by this batch
 }
 
-// lock is the lock of a workspace's books, which this batch moves.
+// lock is a change of the lock of a workspace's books in this batch.
 type lock struct {
 	through  *unit.Date
 	position event.Position
@@ -70,7 +70,7 @@ type metalSet struct {
 	revision  int64
 }
 
-// version is a row as it was between two positions.
+// version is a row between two positions.
 type version struct {
 	book.Row
 
@@ -82,7 +82,7 @@ type version struct {
 	stored        bool // it was in the table before this batch
 }
 
-// sum is what the row adds to its account.
+// sum returns the effect of the row on its account.
 func (v *version) sum() book.Effect {
 	in, out := v.Counts()
 	return in.Minus(out)
@@ -95,14 +95,14 @@ type books struct {
 	changed  []*account
 	current  map[int64]*version // by row
 	versions []*version         // new ones, in order
-	ended    []*version         // stored ones that are no longer current
+	ended    []*version         // stored versions that are no longer current
 	names    []renamed
 	locks    map[uuid.UUID]lock
 	metals   []metalSet
 	sums     *sums
 }
 
-// renamed is what an account was called from a position on, and which type and metal it had.
+// renamed has the name, type and metal of an account from a position on.
 type renamed struct {
 	account  int64
 	position int64
@@ -116,13 +116,13 @@ type renamed struct {
 // posting is an event that posts rows to an account.
 type posting interface{ PostsTo() int64 }
 
-// partOf shares a fill out by accounts. An event that changes a row does not name the account, so every part looks
-// whether the row is of one of its own.
+// partOf partitions a fill by accounts. An event that changes a row does not name the account, so every partition checks
+// whether the row belongs to one of its accounts.
 func partOf(r *event.Recorded[any]) (account int64, all bool) {
 	switch e := r.Data.(type) {
 	case event.Event[book.Account]:
 		id, err := numbered(r)
-		return id, err != nil // all of them refuse what has no number
+		return id, err != nil // every partition refuses a stream without a number
 	case posting:
 		return e.PostsTo(), false
 	case bookslock.Moved, metal.Set:
@@ -158,7 +158,7 @@ func foldBooks(ctx context.Context, b *projections.Batch, events []event.Recorde
 	return f.write(ctx, b)
 }
 
-// fold takes one event.
+// fold applies one event.
 func (f *books) fold(r *event.Recorded[any]) error {
 	switch e := r.Data.(type) {
 	case bookslock.Moved:
@@ -179,7 +179,7 @@ func (f *books) fold(r *event.Recorded[any]) error {
 		f.foldRow(r, id, e)
 		return nil
 	default:
-		return fmt.Errorf("%T is nothing that the books know", r.Data)
+		return fmt.Errorf("unknown event %T", r.Data)
 	}
 }
 
@@ -211,7 +211,7 @@ func (f *books) foldAccount(r *event.Recorded[any], id int64, e event.Event[book
 	return nil
 }
 
-// ledgerOf is the name of the ledger that the event's stream belongs to.
+// ledgerOf returns the name of the ledger to which the event's stream belongs.
 func ledgerOf(r *event.Recorded[any]) string {
 	category, _ := event.SplitStream(r.Stream)
 	return book.LedgerOf(category)

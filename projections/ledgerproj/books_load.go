@@ -11,7 +11,7 @@ import (
 	"bahi/domain/unit"
 )
 
-// load reads what the batch's events refer to: rows that they change, and accounts.
+// load reads the rows and accounts to which the batch's events refer.
 func (f *books) load(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error {
 	var rows, accounts []int64
 	for i := range events {
@@ -23,7 +23,7 @@ func (f *books) load(ctx context.Context, tx pgx.Tx, events []event.Recorded[any
 			}
 			continue
 		}
-		number, _ := numbered(r) // fold refuses what has none
+		number, _ := numbered(r) // fold refuses a stream without a number
 		switch r.Data.(type) {
 		case event.Event[book.Account]:
 			accounts = append(accounts, number)
@@ -99,7 +99,7 @@ func (f *books) loadRows(ctx context.Context, tx pgx.Tx, rows []int64) error {
 	return err
 }
 
-// missing returns those of the keys, each once, that the map does not have.
+// missing returns the distinct keys that are not in the map.
 func missing[K comparable, V any](known map[K]V, keys []K) (out []K) {
 	seen := map[K]bool{}
 	for _, k := range keys {

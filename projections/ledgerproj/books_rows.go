@@ -5,11 +5,11 @@ import (
 	"bahi/domain/ledger/book"
 )
 
-// foldRow takes an event of a row.
+// foldRow applies an event of a row.
 func (f *books) foldRow(r *event.Recorded[any], id int64, e event.Event[book.Row]) {
 	before := f.current[id]
 	if _, added := e.(book.RowAdded); before == nil && !added {
-		return // it is of an account that falls to another part
+		return // its account belongs to another partition
 	}
 	after := &version{row: id, from: int64(r.Position), to: stillCurrent, revision: r.Revision, actor: r.Meta.Actor, reason: r.Meta.Reason,
 		at: r.At}

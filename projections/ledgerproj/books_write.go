@@ -10,7 +10,7 @@ import (
 	"bahi/projections"
 )
 
-// write brings the batch's result into the tables.
+// write writes the batch's result to the tables.
 func (f *books) write(ctx context.Context, b *projections.Batch) error {
 	if err := f.copyVersions(ctx, b.Tx); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 //go:embed confirmations.sql
 var confirmationsDDL string
 
-// Confirmations has the contacts of accounts, and what their parties have said of balances.
+// Confirmations has the contacts of accounts and the replies of parties about their balances.
 var Confirmations = projections.Define("confirmations", 1, confirmationsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[party.ContactSet]) {
 		b.Exec(`insert into party (account_id, contact_id) values ($1, $2)

@@ -9,28 +9,27 @@ import (
 	"bahi/projections"
 )
 
-// A day of many rows is crowded: its parts have totals of their own, so that a page in its middle is found
-// by a few of these and the rows of one part. A part begins at id 0, and at each row that was ever on that
-// day and whose id [begins] a part. So the parts follow from the rows, whichever batches brought them, and
-// have like sizes whichever ids an account has. Fixed ranges of ids would hold one row each where a
-// thousand accounts share the ids.
+// A day with many rows is divided into parts with totals of their own. So a page in its middle requires only a few
+// totals and the rows of one part. A part begins at id 0, and at each row of that day for which [begins] returns true,
+// even if the row was moved or deleted later. So the parts depend only on the rows, not on batches, and have similar
+// sizes for any ids. Fixed ranges of ids would hold one row each if a thousand accounts shared the ids.
 
 const (
 	levelRun   = 3 // parts of some 4096 rows
 	levelShort = 4 // parts of some 32 rows
 
-	dayShift = 40 // room for a row's id beside the day
+	dayShift = 40 // bits for a row's id, below the day
 	lastID   = 1<<dayShift - 1
 )
 
-// partings are the levels of parts: how many rows a part has on average, and how many a day must exceed to
-// have such parts. They are powers of 2.
+// partings are the levels of parts: the average rows of a part, and the minimum rows of a day with such parts. They are
+// powers of 2.
 var partings = [...]struct {
 	level int16
 	rows  int64
 }{{levelRun, 1 << 12}, {levelShort, 1 << 5}}
 
-// begins reports whether a row begins parts of so many rows. It is the function begins of books.sql.
+// begins reports whether a row begins parts with an average of so many rows. It equals the function begins of books.sql.
 func begins(row, rows int64) bool {
 	const odd, low = 0x45d9f3b, 1<<32 - 1
 	x := (row ^ row>>32) & low
@@ -39,7 +38,7 @@ func begins(row, rows int64) bool {
 	return (x^x>>16)&(rows-1) == 0
 }
 
-// part is a part of a crowded day, or several of them: the rows from id low to before id high.
+// part is one or several adjacent parts of a day: the rows with ids from low to before high.
 type part struct {
 	account   int64
 	level     int16
@@ -50,15 +49,15 @@ type part struct {
 
 func (p part) node() node { return node{p.account, p.level, p.day<<dayShift | p.low} }
 
-// crowding is what a batch does to parts, beyond adding to them.
+// crowding has the changes of parts in a batch, besides their totals.
 type crowding struct {
-	emptied []part // days that have such parts no longer
-	made    []part // whose rows are summed up again, in as many parts as they are now
+	emptied []part // days that no longer have such parts
+	made    []part // parts whose rows are divided and summed again
 }
 
-// crowd adds the batch's moves to the parts of the days that were crowded and are.
+// crowd applies the batch's moves to the parts of days that were crowded and still are.
 func (s *sums) crowd(ctx context.Context, tx pgx.Tx) error {
-	if s.filling { // a fill makes all parts at its end
+	if s.filling { // a fill creates all parts at its end
 		return nil
 	}
 	var days []node
@@ -85,7 +84,7 @@ func (s *sums) crowd(ctx context.Context, tx pgx.Tx) error {
 	return s.count(ctx, tx)
 }
 
-// forget drops what is kept of a day's parts of a level.
+// forget removes a day's parts of a level from memory.
 func (s *sums) forget(p part) {
 	day := node{p.account, levelDay, p.day}
 	for _, p.low = range s.starts[day] {
@@ -96,7 +95,7 @@ func (s *sums) forget(p part) {
 	}
 }
 
-// loadStarts reads where the parts of days begin, unless that is kept.
+// loadStarts reads the beginnings of the days' parts unless they are in memory.
 func (s *sums) loadStarts(ctx context.Context, tx pgx.Tx, days []node) error {
 	var accounts, unknown []int64
 	for _, day := range days {
@@ -123,7 +122,7 @@ func (s *sums) loadStarts(ctx context.Context, tx pgx.Tx, days []node) error {
 	return err
 }
 
-// partsOf returns the parts to which a move adds: none, or one of each level that its day has.
+// partsOf returns the parts to which a move applies: none, or one of each level of its day.
 func (s *sums) partsOf(m move) (parts []part) {
 	day := m.nodes()[2]
 	starts := s.starts[day]
@@ -152,7 +151,7 @@ func (s *sums) partsOf(m move) (parts []part) {
 	return parts
 }
 
-// count adds the moves to the parts. A row that begins a part splits the one that it comes to.
+// count applies the moves to the parts. A row that begins a part splits an existing part.
 func (s *sums) count(ctx context.Context, tx pgx.Tx) error {
 	var (
 		moved = make([][]part, len(s.moves))
@@ -202,7 +201,7 @@ func (s *sums) count(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// queueCrowded writes what became of the parts of crowded days.
+// queueCrowded queues the changes of parts.
 func (f *books) queueCrowded(b *projections.Batch) {
 	for _, p := range f.sums.emptied {
 		b.Exec(`delete from total where account_id = $1 and level = $2 and node between $3 and $4`,

@@ -10,21 +10,21 @@ import (
 	"bahi/projections"
 )
 
-// maxKept bounds the memory that each of the kinds below takes over all parts of a fill: some 50 MB.
+// maxKept is the maximum number of entries of each kind below, over all partitions of a fill: about 50 MB.
 const maxKept = 1 << 19
 
-// kept is what the fold knows of its tables from one batch to the next. Nobody else writes them, so
-// it need not read what it has just written.
+// kept is the part of the tables that stays in memory between batches. Only this process writes the tables, so the
+// memory is current.
 type kept struct {
 	accounts map[int64]*account
 	totals   map[node]*amount
-	starts   map[node][]int64 // where the short parts of a crowded day begin, in order
-	held     int              // how many of these
+	starts   map[node][]int64 // beginnings of the short parts of a crowded day, in order
+	held     int              // number of beginnings
 	batches  int
 
-	// While the tables are filled, totals are only written when they are too many, and at the end.
+	// During a fill, totals are written only if there are too many, and at the end.
 	filling bool
-	written bool // some are in the table: what is not here may be there
+	written bool // some totals are in the table and may be missing here
 
 	part projections.Part
 	most int // of each kind
@@ -37,7 +37,7 @@ func newKept(b *projections.Batch) *kept {
 	}
 }
 
-// bounded forgets what has become too much.
+// bounded removes entries that exceed the limit.
 func (k *kept) bounded(ctx context.Context, b *projections.Batch) (*kept, error) {
 	if len(k.accounts) > k.most {
 		k.accounts = map[int64]*account{}
@@ -53,14 +53,14 @@ func (k *kept) bounded(ctx context.Context, b *projections.Batch) (*kept, error)
 	return k, nil
 }
 
-// write puts all totals into the table.
+// write writes all totals to the table.
 func (k *kept) write(ctx context.Context, b *projections.Batch) error {
 	if k.written {
 		queueTotals(b, k.totals)
 		return nil
 	}
 	k.written = true
-	nodes := slices.SortedFunc(maps.Keys(k.totals), func(a, b node) int { // the key's order fills its index from one end
+	nodes := slices.SortedFunc(maps.Keys(k.totals), func(a, b node) int { // the order of the key fills its index from one end
 		return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(a.level, b.level), cmp.Compare(a.node, b.node))
 	})
 	return projections.CopyInto(ctx, b.Tx, `total (account_id, level, node, row_count, cash, fine, loss)`, len(nodes),
@@ -73,8 +73,8 @@ func (k *kept) write(ctx context.Context, b *projections.Batch) error {
 		})
 }
 
-// resumeBooks makes the totals again that an earlier process had in memory: those that are in the newest
-// postings, and nothing for accounts that have none.
+// resumeBooks restores the totals that an earlier process had in memory. It reads them from the newest postings.
+// Accounts without postings have none.
 func resumeBooks(ctx context.Context, b *projections.Batch) error {
 	for _, statement := range []string{
 		`set local enable_seqscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on`,
@@ -92,13 +92,13 @@ func resumeBooks(ctx context.Context, b *projections.Batch) error {
 		select id, 0, 0, 0, 0, 0, 0 from account a where not exists (select from total t where t.account_id = a.id and t.level = 0)`,
 	} {
 		if _, err := b.Tx.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("make the totals again: %w", err)
+			return fmt.Errorf("restore the totals: %w", err)
 		}
 	}
 	return nil
 }
 
-// finishBooks writes what a fill has kept for its end.
+// finishBooks writes the remaining totals at the end of a fill.
 func finishBooks(ctx context.Context, b *projections.Batch) error {
 	if k, ok := b.FoldState.(*kept); ok {
 		return k.write(ctx, b)

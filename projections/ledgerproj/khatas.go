@@ -11,7 +11,7 @@ import (
 //go:embed khatas.sql
 var khatasDDL string
 
-// Khatas has the scanned pages that were uploaded. [Books] has the rows that were submitted.
+// Khatas has the uploaded khatas. [Books] has the submitted rows.
 var Khatas = projections.Define("khatas", 4, khatasDDL+projections.RowCountDDL("khata", "true", "workspace_id", "waits"),
 	projections.On(func(b *projections.Batch, e event.Recorded[khata.Uploaded]) {
 		b.Exec(`

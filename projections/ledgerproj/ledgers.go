@@ -7,8 +7,9 @@ import (
 	"bahi/projections"
 )
 
-// A summary of the books is asked for many times a day, and must not add up ten thousand accounts each time. So tables ledger_total
-// and ledger_day have what all open accounts of a ledger amount to. A batch adds to them what it changes; a fill makes them at its end.
+// Summaries of the books are read often and must not add up ten thousand accounts each time. So the tables ledger_total
+// and ledger_day have the sums of all open accounts of a ledger. A batch updates them, and a fill computes them at its
+// end.
 
 // ledgerKey names a ledger of a workspace.
 type ledgerKey struct {
@@ -23,20 +24,21 @@ type ledgerDay struct {
 	day unit.Date
 }
 
-// ledgerSums are what a batch changes of a ledger's balances: those above and below 0 apart, both as positive sums.
+// ledgerSums are the changes of a ledger's balances in a batch. Balances above and below 0 are separate, both as
+// positive sums.
 type ledgerSums struct {
 	accounts             int64
 	cashAbove, cashBelow cash
 	fineAbove, fineBelow fine
 }
 
-// count adds an account's balances, or takes them away where sign is -1.
+// count adds an account's balances, or subtracts them if sign is -1.
 func (l *ledgerSums) count(a amount, sign int64) {
 	l.cashAbove.count(a.cash.total, sign, &l.cashBelow.total)
 	l.fineAbove.count(a.fine.total, sign, &l.fineBelow.total)
 }
 
-// count adds t to above, or -t to below, or takes it away where sign is -1.
+// count adds t to above, or -t to below. If sign is -1, it subtracts.
 func (t *total) count(of total, sign int64, below *total) {
 	if of.high < 0 {
 		t, sign = below, -sign
@@ -44,7 +46,7 @@ func (t *total) count(of total, sign int64, below *total) {
 	t.plus(of, sign)
 }
 
-// daySums are what a batch changes of the rows of a ledger's day.
+// daySums are the changes of a ledger's day in a batch.
 type daySums struct {
 	rows            int64
 	inCash, outCash cash
@@ -60,9 +62,9 @@ func (d *daySums) count(v *version, sign int64) {
 	d.outFine.add(sign * int64(out.Fine))
 }
 
-// ledgers is what a batch changes of whole ledgers.
+// ledgers has the changes of ledgers in a batch.
 type ledgers struct {
-	before map[int64]amount // what accounts amounted to before the batch
+	before map[int64]amount // balances of accounts before the batch
 	opened map[int64]bool
 	closed map[int64]bool
 	days   map[ledgerDay]*daySums
@@ -74,7 +76,7 @@ func newLedgers() ledgers {
 
 func (a *account) key() ledgerKey { return ledgerKey{a.workspace, a.ledger} }
 
-// moveDay notes what a row's new version changes of its ledger's days.
+// moveDay adds the change from one version of a row to the next to its ledger's days.
 func (s *sums) moveDay(before, after *version) {
 	a := s.accounts[after.Account]
 	if s.filling || a == nil {
@@ -92,7 +94,7 @@ func (s *sums) moveDay(before, after *version) {
 	}
 }
 
-// ledgerChanges returns what the batch changes of the ledgers' balances.
+// ledgerChanges returns the changes of the ledgers' balances in the batch.
 func (s *sums) ledgerChanges() map[ledgerKey]*ledgerSums {
 	changes := map[ledgerKey]*ledgerSums{}
 	for n, t := range s.touched {
@@ -118,7 +120,7 @@ func (s *sums) ledgerChanges() map[ledgerKey]*ledgerSums {
 	return changes
 }
 
-// queueLedgers writes what the batch changes of whole ledgers.
+// queueLedgers queues the changes of ledgers.
 func (f *books) queueLedgers(b *projections.Batch) {
 	for key, c := range f.sums.ledgerChanges() {
 		if *c == (ledgerSums{}) {

@@ -15,7 +15,7 @@ import (
 //go:embed order_drafts.sql
 var orderDraftsDDL string
 
-// OrderDrafts has the drafts that wait for their review, and the replies to their senders.
+// OrderDrafts has the open drafts and the replies to their senders.
 var OrderDrafts = projections.Define("order_drafts", 5, orderDraftsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.Received]) {
 		b.Exec(`
@@ -78,7 +78,7 @@ func endDraft(b *projections.Batch, id string) {
 func insertEntry(b *projections.Batch, draft string, meta event.Meta, e orderdraft.Entry) {
 	proposals, err := json.Marshal(e.Proposals)
 	if err != nil {
-		panic(fmt.Sprintf("encode the proposals of an entry: %v", err)) // they were decoded from JSON
+		panic(fmt.Sprintf("encode the proposals of an entry: %v", err)) // the proposals were decoded from JSON
 	}
 	b.Exec(`
 		insert into order_draft_entry (id, draft_id, workspace_id, item_name, weight_mg, quantity, client_id, client_name, slip_number, parser,
@@ -87,12 +87,12 @@ func insertEntry(b *projections.Batch, draft string, meta event.Meta, e orderdra
 		e.ID, draft, meta.Workspace, e.Item, e.Weight, e.Quantity, e.ClientID, e.Client, e.Slip, e.Parser, int64(e.Confidence), string(proposals))
 }
 
-// dated returns a date as the table has it.
+// dated returns a date in the form of the column.
 func dated(f patch.Field[unit.Date]) patch.Field[string] {
 	return patch.Field[string]{Value: f.Value.String(), State: f.State}
 }
 
-// revise notes the revision of a draft, which its ETag tells.
+// revise sets the revision of a draft, which its ETag shows.
 func revise[E any](b *projections.Batch, e event.Recorded[E]) {
 	b.Exec(`update order_draft set revision = $2 where id = $1`, e.StreamID(), e.Revision)
 }

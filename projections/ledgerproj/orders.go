@@ -22,16 +22,18 @@ import (
 //go:embed orders.sql
 var ordersDDL string
 
-// Orders has the orders of clients and the takadas that deliver them, every version of both, and what is delivered of an order.
+// Orders has the orders of clients, the takadas that deliver them, all versions of both, and the delivered weight of
+// each order.
 //
-// It folds whole batches because a deletion ends many records, and a takada counts for its order.
+// It folds whole batches, because a deletion affects many records and a takada affects its order.
 var Orders = projections.Define("orders", 4,
 	ordersDDL+projections.RowCountDDL("client_order", "not deleted", "workspace_id", "client_id")+projections.RowCountDDL("takada",
 		"not deleted", "workspace_id"),
 	projections.Apply(ordersTypes(), foldOrders))
 
-// ordersTypes names what the orders fold. Of the ledgers that is the life of the accounts that orders and takadas name, by stored names: a
-// further event of all accounts is none of it.
+// ordersTypes returns the types of events that the projection folds. From the ledgers it folds only the events of
+// accounts to which orders and takadas refer. It lists them by name, so that new types of account events do not change
+// it.
 func ordersTypes() []string {
 	return slices.Concat(
 		[]string{"ClientOpened", "ClientRenamed", "ClientDeleted", "KarigarOpened", "KarigarRenamed", "KarigarDeleted"},
@@ -39,7 +41,7 @@ func ordersTypes() []string {
 	)
 }
 
-// record is an order or a takada as the fold knows it.
+// record is the folded state of an order or a takada.
 type record[S any] struct {
 	id        int64
 	workspace uuid.UUID
@@ -53,7 +55,7 @@ type orderRecord struct {
 
 	delivered unit.Grams
 	takadas   int64
-	draft     int64 // that it was made of; 0: none
+	draft     int64 // from which the order was made; 0: none
 }
 
 type takadaRecord struct{ record[takada.State] }
@@ -64,7 +66,7 @@ type recorded struct {
 	id       int64
 	client   int64
 	state    *string // nil: deleted
-	revision *int64  // nil: another stream's event did it
+	revision *int64  // nil: an event of another stream caused it
 	by       *event.Recorded[any]
 }
 
@@ -92,7 +94,7 @@ func foldOrders(ctx context.Context, b *projections.Batch, events []event.Record
 	return f.write(b)
 }
 
-// fold takes one event.
+// fold applies one event.
 func (f *orders) fold(ctx context.Context, r *event.Recorded[any]) error {
 	id, err := numbered(r)
 	if err != nil {
@@ -106,7 +108,7 @@ func (f *orders) fold(ctx context.Context, r *event.Recorded[any]) error {
 	case event.Event[takada.State]:
 		return f.foldTakada(r, id, e)
 	default:
-		return fmt.Errorf("%T is nothing that the orders know", r.Data)
+		return fmt.Errorf("unknown event %T", r.Data)
 	}
 }
 
@@ -157,7 +159,7 @@ func (f *orders) foldTakada(r *event.Recorded[any], id int64, e event.Event[taka
 	return f.step(t, e.Evolve(t.state), &t.revision, r)
 }
 
-// step makes a takada what it is after an event, counts it for its order, and notes the version.
+// step sets a takada's state, updates the delivered weight of its order, and records the version.
 func (f *orders) step(t *takadaRecord, after takada.State, revision *int64, r *event.Recorded[any]) error {
 	before := t.state
 	t.state, t.changed = after, true
@@ -171,7 +173,7 @@ func (f *orders) step(t *takadaRecord, after takada.State, revision *int64, r *e
 	return f.note(takada.Kind.Category(), t.id, f.orders[after.Order].state.Client, after.Takada, revision, r)
 }
 
-// count adds a takada to what is delivered of its order, or takes it off.
+// count adds a takada to the delivered weight of its order, or subtracts it.
 func (f *orders) count(t takada.State, sign int64) {
 	o := f.orders[t.Order]
 	o.delivered += unit.Grams(sign) * t.Weight()
@@ -179,7 +181,7 @@ func (f *orders) count(t takada.State, sign int64) {
 	o.changed = true
 }
 
-// note keeps a version of a record; nil: it was deleted.
+// note records a version of a record; nil: it was deleted.
 func (f *orders) note(kind string, id, holder int64, state any, revision *int64, r *event.Recorded[any]) error {
 	v := recorded{kind: kind, id: id, client: holder, by: r}
 	if revision != nil {
@@ -196,7 +198,7 @@ func (f *orders) note(kind string, id, holder int64, state any, revision *int64,
 	return nil
 }
 
-// deleteOrders ends the orders of a client, and their takadas.
+// deleteOrders deletes the orders of a client and their takadas.
 func (f *orders) deleteOrders(ctx context.Context, r *event.Recorded[any], holder int64) error {
 	if err := f.find(ctx, `select id from client_order where client_id = any($1) and not deleted`, []int64{holder}, f.loadOrders); err != nil {
 		return err
@@ -215,7 +217,7 @@ func (f *orders) deleteOrders(ctx context.Context, r *event.Recorded[any], holde
 	return f.deleteTakadas(ctx, r, ended)
 }
 
-// deleteTakadas ends the takadas of orders.
+// deleteTakadas deletes the takadas of orders.
 func (f *orders) deleteTakadas(ctx context.Context, r *event.Recorded[any], of []int64) error {
 	if err := f.find(ctx, `select id from takada where order_id = any($1) and not deleted`, of, f.loadTakadas); err != nil {
 		return err
@@ -231,7 +233,7 @@ func (f *orders) deleteTakadas(ctx context.Context, r *event.Recorded[any], of [
 	return nil
 }
 
-// find loads the records whose ids a query finds.
+// find loads the records with the ids that a query returns.
 func (f *orders) find(ctx context.Context, sql string, of []int64, load func(context.Context, []int64) error) error {
 	found, _ := f.tx.Query(ctx, sql, of)
 	ids, err := pgx.CollectRows(found, pgx.RowTo[int64])

@@ -14,14 +14,14 @@ import (
 	"bahi/projections"
 )
 
-// load reads what the batch's events refer to.
+// load reads the records to which the batch's events refer.
 func (f *orders) load(ctx context.Context, events []event.Recorded[any]) error {
 	var (
 		accounts, orders, takadas []int64
 	)
 	for i := range events {
 		r := &events[i]
-		number, _ := numbered(r) // fold refuses what has none
+		number, _ := numbered(r) // fold refuses a stream without a number
 		switch e := r.Data.(type) {
 		case event.Event[book.Account]:
 			accounts = append(accounts, number)
@@ -77,7 +77,7 @@ func (f *orders) loadOrders(ctx context.Context, ids []int64) error {
 	}, &delivered, &takadas, &draft)
 }
 
-// eachRecord hands over records; more takes the columns behind theirs.
+// eachRecord calls take for each record. more receives the additional columns.
 func eachRecord[S any](found pgx.Rows, take func(record[S]), more ...any) error {
 	var (
 		one   record[S]
@@ -111,7 +111,7 @@ func (f *orders) loadAccounts(ctx context.Context, ids []int64) error {
 	return err
 }
 
-// write brings the batch's result into the tables.
+// write writes the batch's result to the tables.
 func (f *orders) write(b *projections.Batch) error {
 	for _, a := range f.accounts {
 		if a.changed {

@@ -16,24 +16,24 @@ const (
 	levelPeriod  = 1
 	levelDay     = 2
 
-	periodShift = 6 // a period has 64 days, so that a ledger of ten years has as many periods
+	periodShift = 6 // a period has 64 days, so that ten years have about as many periods as a period has days
 )
 
-// node names a row of table total.
+// node identifies a row of table total.
 type node struct {
 	account int64
 	level   int16
 	node    int64
 }
 
-// amount is what rows come to.
+// amount is the sum of rows.
 type amount struct {
 	rows int64
 	cash cash
 	fine fine
 	loss fine
 
-	batch int // the last that changed it
+	batch int // the last batch that changed it
 }
 
 func (a *amount) add(rows int64, e book.Effect, loss unit.Grams) {
@@ -51,7 +51,7 @@ func (a *amount) into(c *projections.Copy) {
 	a.loss.copy(c, unit.GramsPlaces)
 }
 
-// move is one change of what a day amounts to.
+// move is a change of a day's sum.
 type move struct {
 	account  int64
 	position int64
@@ -70,7 +70,7 @@ type posted struct {
 	sums              [3]amount // account, period, day
 }
 
-// sums keeps what accounts amount to while a batch is folded.
+// sums has the sums of accounts while a batch is folded.
 type sums struct {
 	*kept
 	crowding
@@ -78,8 +78,8 @@ type sums struct {
 
 	moves    []move
 	touched  map[node]*amount // those of kept.totals that this batch changes
-	unknown  []node           // those of them that are to be read
-	rowsOf   map[node]int64   // rows that a day had before the batch
+	unknown  []node           // those of them that must be read
+	rowsOf   map[node]int64   // number of rows on a day before the batch
 	postings []posted
 }
 
@@ -87,7 +87,7 @@ func newSums(k *kept) *sums {
 	return &sums{kept: k, ledgers: newLedgers(), touched: map[node]*amount{}, rowsOf: map[node]int64{}}
 }
 
-// change notes that a row has become another: its old version leaves its day, its new one comes to its own.
+// change moves a row from its old version's day to the day of its new version.
 func (s *sums) change(before, after *version) {
 	s.moveDay(before, after)
 	m := move{account: after.Account, position: after.from, row: after.row, day: after.Date}
@@ -115,7 +115,7 @@ func (m move) nodes() [3]node {
 	}
 }
 
-// total returns a total that the batch changes. If it is not kept, [sums.load] reads it.
+// total returns a total that the batch changes. If it is not in memory, [sums.load] reads it.
 func (s *sums) total(n node) *amount {
 	t := s.totals[n]
 	if t == nil {
@@ -132,7 +132,7 @@ func (s *sums) total(n node) *amount {
 	return t
 }
 
-// settle computes the totals that the moves change, and the postings.
+// settle computes the changed totals and the postings.
 func (s *sums) settle(ctx context.Context, tx pgx.Tx) error {
 	s.batches++
 	moved := make([][3]*amount, len(s.moves))
@@ -143,7 +143,7 @@ func (s *sums) settle(ctx context.Context, tx pgx.Tx) error {
 	}
 	for _, concerned := range []map[int64]bool{s.opened, s.closed} {
 		for a := range concerned {
-			s.total(node{a, levelAccount, 0}) // if of nothing
+			s.total(node{a, levelAccount, 0}) // even if the account has no rows
 		}
 	}
 	if err := s.load(ctx, tx); err != nil {
@@ -167,7 +167,7 @@ func (s *sums) settle(ctx context.Context, tx pgx.Tx) error {
 		if n := len(s.postings); n > 0 && s.postings[n-1].position == m.position {
 			if last := &s.postings[n-1]; last.day == m.day && last.account == m.account {
 				p.nth = last.nth
-				*last = p // what an event leaves behind counts, not what it passes through
+				*last = p // only the state after an event is stored
 				continue
 			}
 			p.nth = s.postings[n-1].nth + 1
@@ -177,7 +177,7 @@ func (s *sums) settle(ctx context.Context, tx pgx.Tx) error {
 	return s.crowd(ctx, tx)
 }
 
-// load reads the totals that are not kept.
+// load reads the totals that are not in memory.
 func (s *sums) load(ctx context.Context, tx pgx.Tx) error {
 	if len(s.unknown) == 0 {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"bahi/projections"
 )
 
-// total is a sum of whole paise or milligrams, in 128 bits: rows may add up to more than 64 hold, and
-// decimals of any size were a fifth of the fold's time.
+// total is a sum of whole paise or milligrams in 128 bits. Sums of rows may exceed 64 bits, and decimals of any size
+// took a fifth of the fold's time.
 type total struct {
 	high int64
 	low  uint64
@@ -23,7 +23,7 @@ func (t *total) add(n int64) {
 	t.high, t.low = t.high+n>>63+int64(carry), low
 }
 
-// plus adds another total, or takes it away where sign is -1.
+// plus adds another total, or subtracts it if sign is -1.
 func (t *total) plus(of total, sign int64) {
 	if sign < 0 {
 		of.low, of.high = -of.low, ^of.high
@@ -35,7 +35,7 @@ func (t *total) plus(of total, sign int64) {
 	t.high, t.low = t.high+of.high+int64(carry), low
 }
 
-// small returns the sum when it fits into 64 bits.
+// small returns the sum if it fits into 64 bits.
 func (t *total) small() (int64, bool) {
 	n := int64(t.low)
 	return n, t.high == n>>63
@@ -46,7 +46,7 @@ func (t *total) big() *big.Int {
 	return n.Add(n, new(big.Int).SetUint64(t.low))
 }
 
-// cash and fine are totals of money and of metal, as Postgres reads and writes them.
+// cash and fine are totals of money and metal in the format of Postgres.
 type (
 	cash struct{ total }
 	fine struct{ total }

@@ -87,7 +87,7 @@ type Member struct {
 	LastName    *string           `json:"last_name" doc:"Last name"`
 	Permissions actor.Permissions `json:"permissions" doc:"Permissions by area"`
 	JoinedAt    time.Time         `json:"joined_at" doc:"Time when the user joined"`
-	Revision    int64             `json:"revision" doc:"For If-Match"`
+	Revision    int64             `json:"revision" doc:"Revision for If-Match"`
 }
 
 // Members lists a workspace's members, who joined first first.

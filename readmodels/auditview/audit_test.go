@@ -203,7 +203,7 @@ func TestProofOutsideTheTreeIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, "position: is not in a tree of 3 events")
 	}
 	_, err = r.proofs.File(t.Context(), &four, 1)
-	require.ErrorContains(t, err, "size: is not that of a signed checkpoint")
+	require.ErrorContains(t, err, "size: must be the size of a signed checkpoint")
 	five := uint64(5)
 	for _, size := range []*uint64{nil, &five} {
 		for _, at := range []event.Position{0, 6, 1 << 62} {

@@ -13,7 +13,7 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// Event is an event as auditors see it.
+// Event is an event in the form for auditors.
 type Event struct {
 	Position event.Position  `json:"position" doc:"Position in the log"`
 	Stream   string          `json:"stream" doc:"Stream of the event"`
@@ -22,8 +22,8 @@ type Event struct {
 	Type     string          `json:"type" doc:"Stored name of the event"`
 	At       time.Time       `json:"recorded_at" doc:"Time when the event was recorded"`
 	Meta     json.RawMessage `json:"metadata" doc:"Stored metadata"`
-	Data     json.RawMessage `json:"data"      doc:"The payload. Personal values of the workspace asked in are in clear, erased ones are {\"erased\":true}; others, and secrets, stay sealed"`
-	Leaf     []byte          `json:"leaf_hash" doc:"Of the event as it is stored: docs/audit-format.md"`
+	Data     json.RawMessage `json:"data"      doc:"Payload. Personal values of the caller's workspace are decrypted. Erased values are {\"erased\":true}. Values of other workspaces and secrets stay sealed"`
+	Leaf     []byte          `json:"leaf_hash" doc:"Hash of the stored event: docs/audit-format.md"`
 }
 
 // Search searches the log.
@@ -36,11 +36,12 @@ type Search interface {
 type Events struct {
 	Log    opsview.Log
 	Search Search
-	// Reveal opens personal values, and leaves those that it cannot open.
+	// Reveal decrypts personal values, and leaves the others sealed.
 	Reveal func(ctx context.Context, values []*event.Sealed) error
 }
 
-// Page is a part of the found events. It may have few events or none and still set More: a search covers a bounded part of the log.
+// Page is a part of the found events. A search covers a bounded part of the log, so the page may have few events or none
+// and still set More.
 type Page struct {
 	Events []Event
 	Next   event.Position // the next page begins here
@@ -60,7 +61,7 @@ func (v *Events) PageBack(ctx context.Context, in uuid.UUID, f opsview.Filter, s
 	return Page{Events: v.matching(ctx, in, f, found.Events), Next: max(found.From, 1) - 1, More: found.More, Upto: found.To}, err
 }
 
-// matching returns the found events that match by Go, not by SQL's reading of the metadata.
+// matching returns the found events that match the filter in Go, because SQL may read the metadata differently.
 func (v *Events) matching(ctx context.Context, in uuid.UUID, f opsview.Filter, found []opsview.Event) []Event {
 	events := make([]Event, 0, len(found))
 	for _, e := range found {
@@ -74,7 +75,7 @@ func (v *Events) matching(ctx context.Context, in uuid.UUID, f opsview.Filter, f
 	return events
 }
 
-// Show returns an event as auditors of workspace in see it.
+// Show returns an event in the form for auditors of workspace in.
 func (v *Events) Show(ctx context.Context, in uuid.UUID, e event.Stored) Event {
 	return v.show(ctx, in, e, opsview.MetaOf(e).Workspace)
 }
@@ -90,10 +91,10 @@ func (v *Events) show(ctx context.Context, in uuid.UUID, e event.Stored, of uuid
 	return out
 }
 
-// erased replaces a value whose key is gone.
+// erased replaces a value with a destroyed key.
 var erased = json.RawMessage(`{"erased":true}`)
 
-// revealed returns JSON with its personal values in clear.
+// revealed returns JSON with its personal values decrypted.
 func (v *Events) revealed(ctx context.Context, part json.RawMessage) json.RawMessage {
 	return replaced(part, func(object json.RawMessage) (json.RawMessage, bool) {
 		var value event.Personal

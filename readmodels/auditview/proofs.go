@@ -21,7 +21,7 @@ var (
 	ErrNoCheckpoint = fault.New(fault.Unavailable, "Nothing has been signed yet: a checkpoint is signed within a second or two of the first "+
 		"event")
 	ErrNotSigned   = fault.New(fault.Unavailable, "No checkpoint covers this position yet: one is signed within a second or two, try again")
-	ErrNotAsHashed = fault.New(fault.Conflict, "The event at this position is not the one that was hashed: run bahi audit verify --store")
+	ErrNotAsHashed = fault.New(fault.Conflict, "The event at this position differs from the hashed one: run bahi audit verify --store")
 )
 
 // Proofs returns checkpoints and proofs of the log.
@@ -33,13 +33,13 @@ type Proofs struct {
 
 // Checkpoint is a signed checkpoint.
 type Checkpoint struct {
-	Number    int64           `json:"number"              doc:"The order in which they were signed, from 1"`
-	Size      uint64          `json:"size"                doc:"Events that it covers"`
-	Root      []byte          `json:"root"                doc:"Merkle tree hash of those (RFC 6962)"`
-	Position  event.Position  `json:"position"            doc:"Of the last of them"`
+	Number    int64           `json:"number"              doc:"Number of the checkpoint in the order of signing, from 1"`
+	Size      uint64          `json:"size"                doc:"Number of events that the checkpoint covers"`
+	Root      []byte          `json:"root"                doc:"Root of the Merkle tree over these events (RFC 6962)"`
+	Position  event.Position  `json:"position"            doc:"Position of the last of these events"`
 	SignedAt  time.Time       `json:"signed_at" doc:"Time of the signature"`
 	Note      string          `json:"note"                doc:"The checkpoint itself, with its signatures (C2SP tlog-checkpoint)"`
-	Abandoned *event.Position `json:"abandoned,omitempty" doc:"Position of the event that accepted a restore which lost what this covers"`
+	Abandoned *event.Position `json:"abandoned,omitempty" doc:"Position of the event that accepted a restore without some of these events"`
 }
 
 const checkpointColumns = `number, size, root, position, signed_at, note, abandoned`
@@ -63,14 +63,14 @@ func (p *Proofs) one(ctx context.Context, where string, args ...any) (Checkpoint
 	return c, err
 }
 
-// Checkpoints returns the checkpoints signed after a number, also abandoned ones, in their order.
+// Checkpoints returns the checkpoints after a number in their order, including abandoned ones.
 func (p *Proofs) Checkpoints(ctx context.Context, after int64, most int) ([]Checkpoint, error) {
 	rows, _ := p.DB.Query(ctx, `select `+checkpointColumns+` from audit.checkpoint where number > $1 order by number limit $2`, after, most)
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Checkpoint])
 }
 
-// Notes returns the signed texts of about most checkpoints that are not abandoned, by size: all if there are no more,
-// otherwise some spread over the log, and always the newest. It reports whether these are all.
+// Notes returns the signed texts of about most checkpoints that are not abandoned, by size. If there are more, it
+// returns some spread over the log, and always the newest. It reports whether it returns all.
 func (p *Proofs) Notes(ctx context.Context, most int) (notes [][]byte, all bool, err error) {
 	rows, _ := p.DB.Query(ctx, `
 		with n as (select count(*) / $1 as each, max(size) as newest from audit.checkpoint where abandoned is null)
@@ -82,9 +82,9 @@ func (p *Proofs) Notes(ctx context.Context, most int) (notes [][]byte, all bool,
 	return notes, all, err
 }
 
-// Daily returns the signed texts of the checkpoints that an archive up to a position carries, by size: the last of each day
-// (UTC), so also the newest, and those with signatures of two keys of the log, which extend trust from the former key to
-// the next. Abandoned ones are left out.
+// Daily returns the signed texts of the checkpoints for an archive up to a position, by size: the last one of each day
+// (UTC), and those with signatures of two keys of the log, which extend trust from the former key to the next. It leaves
+// out abandoned ones.
 func (p *Proofs) Daily(ctx context.Context, upTo event.Position) ([]string, error) {
 	rows, _ := p.DB.Query(ctx, `
 		with c as (
@@ -98,9 +98,9 @@ func (p *Proofs) Daily(ctx context.Context, upTo event.Position) ([]string, erro
 
 // Key is a public key for the signatures of checkpoints, now or formerly.
 type Key struct {
-	Key   string     `json:"key"             doc:"As verifiers take it: name, id and public key (C2SP signed-note)"`
+	Key   string     `json:"key"             doc:"Name, id and public key in the format of verifiers (C2SP signed-note)"`
 	Since time.Time  `json:"since" doc:"Time of the first checkpoint with the key"`
-	Until *time.Time `json:"until,omitempty" doc:"It signs no more; absent: it is the one that does"`
+	Until *time.Time `json:"until,omitempty" doc:"Time of its replacement; absent: the key signs now"`
 }
 
 // Keys returns all keys in the order in which they signed.
@@ -112,12 +112,12 @@ func (p *Proofs) Keys(ctx context.Context) ([]Key, error) {
 // Inclusion is the proof that an event is in the log.
 type Inclusion struct {
 	Position   event.Position `json:"position" doc:"Position of the event"`
-	Index      uint64         `json:"index"                doc:"Of its leaf, from 0"`
-	Size       uint64         `json:"size"                 doc:"Events of the tree that the proof leads to"`
+	Index      uint64         `json:"index"                doc:"Index of the event's leaf, from 0"`
+	Size       uint64         `json:"size"                 doc:"Number of events of the tree"`
 	Leaf       []byte         `json:"leaf_hash" doc:"Hash of the leaf"`
-	Root       []byte         `json:"root"                 doc:"Of that tree"`
-	Hashes     [][]byte       `json:"hashes"               doc:"The proof: the hashes beside the way from the leaf to the root (RFC 6962, section 2.1.1)"`
-	Checkpoint string         `json:"checkpoint,omitempty" doc:"Signed for that tree; absent when none was"`
+	Root       []byte         `json:"root"                 doc:"Root of the tree"`
+	Hashes     [][]byte       `json:"hashes"               doc:"Proof: the sibling hashes on the path from the leaf to the root (RFC 6962, section 2.1.1)"`
+	Checkpoint string         `json:"checkpoint,omitempty" doc:"Signed checkpoint of the tree; absent: none"`
 }
 
 // Inclusion proves that the event at a position is in the tree of a size; nil: the tree of the newest checkpoint.
@@ -163,7 +163,7 @@ type Consistency struct {
 	To       uint64   `json:"to" doc:"Number of events of the larger log"`
 	RootFrom []byte   `json:"root_from" doc:"Root of the smaller tree"`
 	RootTo   []byte   `json:"root_to" doc:"Root of the larger tree"`
-	Hashes   [][]byte `json:"hashes"    doc:"The proof (RFC 6962, section 2.1.2)"`
+	Hashes   [][]byte `json:"hashes"    doc:"Proof (RFC 6962, section 2.1.2)"`
 }
 
 // Consistency proves that the log at one size begins with the log at the other.
@@ -210,13 +210,13 @@ func outside(field, message string) error {
 	return fault.Fields(fault.Field{Field: field, Message: message})
 }
 
-// File returns a file of proofs (C2SP tlog-proof), one for each event, which the public key is enough to check. Size selects
-// the checkpoint that the proofs lead to; nil: the newest. It returns [ErrNotSigned] while no checkpoint covers an event.
+// File returns a file of proofs (C2SP tlog-proof), one for each event. The public key is enough to verify it. Size
+// selects the checkpoint of the proofs; nil: the newest. It returns [ErrNotSigned] if no checkpoint covers an event yet.
 func (p *Proofs) File(ctx context.Context, size *uint64, positions ...event.Position) (file []byte, err error) {
 	signed, err := p.Newest(ctx)
 	if err == nil && size != nil {
 		if signed, err = p.one(ctx, `abandoned is null and size = $1`, int64(min(*size, 1<<62))); errors.Is(err, ErrNoCheckpoint) {
-			err = outside("size", "is not that of a signed checkpoint")
+			err = outside("size", "must be the size of a signed checkpoint")
 		}
 	}
 	if err != nil {
@@ -259,7 +259,7 @@ func (p *Proofs) uncovered(ctx context.Context, at event.Position, size uint64, 
 	return outside("position", fmt.Sprintf("is not in a tree of %d events", size))
 }
 
-// Stream returns the positions of a stream's events, and of the deciding events that they carry out.
+// Stream returns the positions of a stream's events.
 func (p *Proofs) Stream(ctx context.Context, stream string) (all []event.Position, err error) {
 	for e, err := range p.Log.Stream(ctx, stream, 0) {
 		if err != nil {

@@ -16,26 +16,26 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// Restatement is a closing balance that later changes moved.
+// Restatement is a closing balance that later changes have altered.
 type Restatement struct {
 	Workspace  uuid.UUID      `json:"workspace" doc:"ID of the workspace"`
 	Ledger     string         `json:"ledger" doc:"Ledger of the account"`
 	Account    Named          `json:"account" doc:"The account"`
-	Closing    unit.Date      `json:"closing"               doc:"The last day of a month"`
-	FiscalYear string         `json:"fiscal_year,omitempty" doc:"The one that the day closes, such as FY 2026-27"`
-	Unit       string         `json:"unit"                  enum:"cash,fine" doc:"Rupees, or grams of fine metal"`
-	From       *unit.Sum      `json:"from"                  nullable:"true" doc:"As known before the first of the changes; null: there was no such account"`
-	To         *unit.Sum      `json:"to"                    nullable:"true" doc:"As known after the last of them; null: the account is deleted"`
-	Changes    int            `json:"changes"               doc:"How many of the trail's changes moved it. What others changed in between is in it, too"`
-	First      event.Position `json:"first_position"        doc:"Of the first of the changes"`
+	Closing    unit.Date      `json:"closing"               doc:"Last day of the month"`
+	FiscalYear string         `json:"fiscal_year,omitempty" doc:"Fiscal year that ends on this day, such as FY 2026-27"`
+	Unit       string         `json:"unit"                  enum:"cash,fine" doc:"Unit: cash in rupees, or fine in grams of fine metal"`
+	From       *unit.Sum      `json:"from"                  nullable:"true" doc:"Balance as known before the first change; null: the account did not exist"`
+	To         *unit.Sum      `json:"to"                    nullable:"true" doc:"Balance as known after the last change; null: the account is deleted"`
+	Changes    int            `json:"changes"               doc:"Number of changes in the trail that altered the balance. Changes outside the trail are part of from and to"`
+	First      event.Position `json:"first_position"        doc:"Position of the first of these changes"`
 	Last       event.Position `json:"last_position" doc:"Position of the last of these changes"`
 }
 
-// Restated finds the closing balances that changes move. A month closes at the end of its last day; the account's
-// balance at that moment is its closing balance, if the account existed. A change recorded later moves it if the change
-// bears a day of that month or an earlier one.
+// Restated finds the closing balances that changes have altered. A month closes at the end of its last day. An account's
+// closing balance is its balance at that time, if the account existed. A later change alters it if the date of the
+// change is in that month or earlier.
 type Restated struct {
-	Zone *time.Location // of the workshop: decides when a day ends
+	Zone *time.Location // time zone of the workshop, in which a day ends
 
 	moved map[closing]*closingMove
 }
@@ -83,7 +83,7 @@ func (r *Restated) Add(c Change) {
 	}
 }
 
-// movesClosing reports whether the change moves the balance at the end of a day.
+// movesClosing reports whether the change alters the balance at the end of a day.
 func (c Change) movesClosing(day unit.Date) bool {
 	var cash, fine unit.Sum
 	for _, m := range c.moves {
@@ -111,7 +111,7 @@ func fiscalYear(day unit.Date) string {
 // closingsAtOnce is the number of closings in one query.
 const closingsAtOnce = 500
 
-// Each calls take for each restatement, by account and day. It leaves out closing balances that moved back to their
+// Each calls take for each restatement, by account and day. It leaves out closing balances that have returned to their
 // first value.
 func (r *Restated) Each(ctx context.Context, at *readmodels.At, views *ledgerview.Views, take func(Restatement) error) error {
 	keys := slices.SortedFunc(maps.Keys(r.moved), func(a, b closing) int {

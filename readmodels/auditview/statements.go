@@ -17,7 +17,7 @@ import (
 // Figures are the days and balances of a statement.
 type Figures struct{ tlog.Stated }
 
-// Code returns what a statement on paper says of its figures as known at a position, for its QR code.
+// Code returns the text of the QR code on a printed statement: its figures as known at a position.
 func (f Figures) Code(account int64, position event.Position, checkpoint string) string {
 	return tlog.StatementCode{
 		Checkpoint: tlog.CheckpointHash([]byte(checkpoint)), Account: tlog.MapKey(tlog.AccountEntry(account)),
@@ -25,12 +25,12 @@ func (f Figures) Code(account int64, position event.Position, checkpoint string)
 	}.String()
 }
 
-// Statement is the proof of an account's statement. The figures are to be set.
+// Statement is the proof of an account's statement. The caller sets the figures.
 type Statement struct {
 	tlog.Statement
 
 	Figures  Figures
-	Position event.Position // up to which it has all events of the account
+	Position event.Position // position up to which it has all events of the account
 }
 
 // Write writes the file.
@@ -39,8 +39,8 @@ func (s Statement) Write(w io.Writer) error {
 	return tlog.WriteStatement(w, s.Statement)
 }
 
-// Statement returns the proof of an account's statement at the newest checkpoint. It returns [ErrNotSigned] while the checkpoint lacks an
-// event of the account that the log had when the read began.
+// Statement returns the proof of an account's statement at the newest checkpoint. It returns [ErrNotSigned] if the
+// checkpoint lacks an event of the account that was in the log when the read began.
 func (p *Proofs) Statement(ctx context.Context, at *readmodels.At, workspace uuid.UUID, account int64) (s Statement, err error) {
 	names := []string{tlog.AccountEntry(account), tlog.CommonEntry(workspace.String())}
 	changed, err := readmodels.Rows(ctx, p.Tree.Reader.From(at, "audit"), pgx.RowTo[int64],
@@ -71,8 +71,8 @@ func (p *Proofs) Statement(ctx context.Context, at *readmodels.At, workspace uui
 	return s, err
 }
 
-// entryEvents returns the events of an entry of the map of a checkpoint, and sets the number and the root of their leaves. The streams that
-// sql selects have its events. It returns [ErrNotAsHashed] unless the events are those of the checkpoint.
+// entryEvents returns the events of a map entry of a checkpoint, and sets the number and the root of their leaves. sql
+// selects the streams of the events. It returns [ErrNotAsHashed] if the events differ from the checkpoint.
 func (p *Proofs) entryEvents(ctx context.Context, name string, c tlog.Checkpoint, entry *tlog.StatementEntry, sql string, of any) (
 	[]event.Stored, error) {
 	events, err := readmodels.Rows(ctx, p.Tree.Reader.From(new(readmodels.At).Past(c.Position), "books"), pgx.RowToStructByPos[event.Stored], `
@@ -87,7 +87,7 @@ func (p *Proofs) entryEvents(ctx context.Context, name string, c tlog.Checkpoint
 	return events, nil
 }
 
-// leavesOf returns the number of events and the root of their leaves; zero for none.
+// leavesOf returns the number of events and the root of their leaves, zero for none.
 func leavesOf(events []event.Stored) (uint64, tlog.Hash) {
 	if len(events) == 0 {
 		return 0, tlog.Hash{}
@@ -100,8 +100,8 @@ func leavesOf(events []event.Stored) (uint64, tlog.Hash) {
 	return tree.Size(), tree.Root()
 }
 
-// mapped sets the newest checkpoint and the paths of both entries in its map. The signer writes the map's nodes with the checkpoint, so
-// one snapshot has both.
+// mapped sets the newest checkpoint and the paths of both entries in its map. The signer stores the map's nodes with the
+// checkpoint, so one snapshot has both.
 func (p *Proofs) mapped(ctx context.Context, names []string, s *tlog.Statement) (c tlog.Checkpoint, err error) {
 	err = pgx.BeginTxFunc(ctx, p.DB, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, `select note from audit.checkpoint where abandoned is null order by size desc limit 1`).Scan(&s.Checkpoint)
@@ -114,7 +114,7 @@ func (p *Proofs) mapped(ctx context.Context, names []string, s *tlog.Statement) 
 		if err != nil {
 			return fmt.Errorf("read the newest checkpoint: %w", err)
 		}
-		if c.Map == (tlog.Hash{}) { // an earlier version signed it
+		if c.Map == (tlog.Hash{}) { // signed by an earlier version
 			return ErrNotSigned
 		}
 		keys := []tlog.Hash{tlog.MapKey(names[0]), tlog.MapKey(names[1])}

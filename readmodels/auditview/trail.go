@@ -25,15 +25,15 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// Trails reads the audit trail of the books: who changed what, from what to what, when and why.
+// Trails reads the audit trail of the books: the actor, time, reason and effect of each change.
 //
-// The log says who did what, in its order; the versions in the books say what it changed, and whether it took effect
-// at all. So the trail needs no records of its own, and nothing can switch it off.
+// The log has the actor and the order of the changes. The versions in the projection have the effects, and show which
+// events had one. So the trail requires no records of its own, and cannot be disabled.
 type Trails struct {
 	Reader *readmodels.Reader
 
-	// Look is the number of positions of the log that one step searches, and Rows the number of rows of events that one
-	// step reads; 0: 20,000 and 1,000. A step takes an event whole, so an event of many rows may add as many again.
+	// Look is the number of positions of the log in one step of a search, and Rows the number of rows of events; 0:
+	// 20,000 and 1,000. A step never splits an event, so an event of many rows may double the number.
 	Look, Rows int
 }
 
@@ -84,7 +84,7 @@ func (k Kind) IsBooks() bool { return string(k) == lockKind || string(k) == peri
 
 // TrailFilter narrows a trail. The zero TrailFilter selects everything.
 type TrailFilter struct {
-	Workspace *uuid.UUID // whose books; nil: all workspaces
+	Workspace *uuid.UUID // nil: all workspaces
 	Kind      Kind       // "": all
 	ID        string     // id of a record of that kind: an account, a row, a workspace
 	Account   int64      // the account and its rows
@@ -93,8 +93,8 @@ type TrailFilter struct {
 	// Party is a part of the account's name or of a text in the row, before or after the change.
 	Party string
 
-	// First and Last bound the days that a row bore before or after the change, or the last day of a lock or a closed period.
-	// Orders and takadas have their dates. Accounts have no such day: a filter with one of the bounds leaves them out.
+	// First and Last bound the date of a row before or after the change, or the last day of a lock or a closed period.
+	// Orders and takadas have their dates. Accounts have no date: a filter with a bound leaves them out.
 	First, Last *unit.Date
 }
 
@@ -106,40 +106,40 @@ type Named struct {
 
 // Field is a changed field.
 type Field struct {
-	Field string          `json:"field" doc:"Such as date, name or in_entries[0].amount"`
-	From  json.RawMessage `json:"from"  doc:"As JSON; null: it was not there"`
-	To    json.RawMessage `json:"to"    doc:"As JSON; null: it is not there"`
+	Field string          `json:"field" doc:"Name of the field, such as date, name or in_entries[0].amount"`
+	From  json.RawMessage `json:"from"  doc:"Former value as JSON; null: none"`
+	To    json.RawMessage `json:"to"    doc:"New value as JSON; null: none"`
 }
 
 // Change is a change of one record, with all its changed fields.
 type Change struct {
-	Position  event.Position `json:"position" doc:"In the log"`
+	Position  event.Position `json:"position" doc:"Position in the log"`
 	At        time.Time      `json:"recorded_at" doc:"Time when the event was recorded"`
 	Workspace uuid.UUID      `json:"workspace" doc:"ID of the workspace"`
 	Actor     string         `json:"actor" doc:"Actor, such as user:<id> or api_key:<id>"`
 	Reason    string         `json:"reason,omitempty" doc:"Reason of the change; empty: none given"`
 	Change    string         `json:"change" enum:"opened,renamed,deleted,added,edited,voided,reversed,paired,unpaired,locked,closed,reopened" doc:"Kind of the change"`
-	Kind      Kind           `json:"kind" doc:"Of the record: an account, a row, the lock of the books, a closed period"`
-	ID        string         `json:"id"     doc:"Of the record"`
+	Kind      Kind           `json:"kind" doc:"Kind of the record: an account, a row, the lock of the books, a closed period"`
+	ID        string         `json:"id"     doc:"ID of the record"`
 	Ledger    string         `json:"ledger,omitempty" doc:"Ledger of the record"`
-	Account   *Named         `json:"account,omitempty" doc:"As it was called then"`
-	Date      *unit.Date     `json:"date,omitempty" doc:"The row's, after the change, or before it was deleted"`
+	Account   *Named         `json:"account,omitempty" doc:"Account with its name at the time"`
+	Date      *unit.Date     `json:"date,omitempty" doc:"Date of the row after the change, or before its deletion"`
 	Fields    []Field        `json:"fields" doc:"Changed fields, before and after"`
 
-	// The rest is for [Restated], which finds the closing balances that the change moved.
+	// The other fields are for [Restated], which finds the closing balances that the change has altered.
 	moves  []move
-	ends   *unit.Date // the oldest day of a row of the account that the change deletes
-	opened time.Time  // when the account was
+	ends   *unit.Date // the oldest date of a row that the deletion of an account removes
+	opened time.Time  // when the account was opened
 }
 
-// move is an amount that a change adds to the balance from a day on.
+// move is an amount that a change adds to the balance from a date on.
 type move struct {
 	day        unit.Date
 	cash, fine unit.Sum
 }
 
-// Begin waits until the books are as fresh as the context wants. It returns the positions between which the moments
-// from and to lie, both included; upTo is at most the position up to which a trail is complete.
+// Begin waits until the projection is as fresh as the context requires. It returns the first and last position in the
+// time span from from to to. upTo is at most the position up to which a trail is complete.
 func (v *Trails) Begin(ctx context.Context, at *readmodels.At, from, to *time.Time) (after, upTo event.Position, err error) {
 	type span struct{ After, UpTo int64 }
 	seen := at.After(0)
@@ -161,12 +161,12 @@ type Walk struct {
 	ahead    event.Position
 }
 
-// Walk begins a trail after a position. It reads what was known at position upTo.
+// Walk begins a trail after a position. It reads the state as known at position upTo.
 func (v *Trails) Walk(f TrailFilter, after, upTo event.Position) *Walk {
 	return &Walk{trails: v, filter: f, at: after, upTo: upTo, ahead: after}
 }
 
-// Next returns the next changes, oldest first, perhaps none although more follow. More is false at the end.
+// Next returns the next changes, oldest first. It may return none although more follow. More is false at the end.
 func (w *Walk) Next(ctx context.Context, at *readmodels.At) (changes []Change, more bool, err error) {
 	at = at.Past(w.upTo)
 	if len(w.pending) == 0 && w.at < w.upTo {
@@ -192,7 +192,7 @@ type logged struct {
 	at       time.Time
 	meta     event.Meta
 	data     json.RawMessage // of an account's or a lock's event
-	row      int64           // that the event changes; 0: none
+	row      int64           // the row that the event changes; 0: none
 }
 
 // streamCondition returns the SQL condition on events of the streams that the filter selects.
@@ -223,7 +223,7 @@ func (v *Trails) events(ctx context.Context, at *readmodels.At, f TrailFilter, a
 	to event.Position, err error) {
 	places, place := f.places()
 	condition := f.streamCondition()
-	if f.Workspace != nil { // a UUID has several forms
+	if f.Workspace != nil { // a UUID has several textual forms
 		condition += ` and (e.meta::text ilike '%' || @workspace || '%' or e.meta::text ilike '%' || replace(@workspace, '-', '') || '%'
 			or position('\' in e.meta::text) > 0)`
 	}
@@ -256,8 +256,8 @@ func (v *Trails) look() int { return cmp.Or(v.Look, defaultLook) }
 // stepPlaces is the number of events, or of positions from the indexes, that one step looks at.
 const stepPlaces = 500
 
-// places returns the SQL of the positions between @after and @upto at which the filter's record may have changed, found by
-// indexes, and the value of @place; "" if the filter names no record.
+// places returns SQL for the positions between @after and @upto at which the filter's record may have changed, and the
+// value of @place. The SQL uses indexes. It is "" if the filter names no record.
 func (f TrailFilter) places() (sql string, arg any) {
 	id, _ := strconv.ParseInt(f.ID, 10, 64) // 0 finds no rows
 	switch {
@@ -280,12 +280,12 @@ func (f TrailFilter) places() (sql string, arg any) {
 	}
 }
 
-// between bounds the positions of a step, which come in order.
+// between bounds the positions of a step and sorts them.
 func between(position string) string {
 	return position + ` > @after and ` + position + ` <= @upto order by 1 limit 500)`
 }
 
-// Each returns the first positions, in order.
+// Each is the SQL of the first positions, in order.
 var (
 	placesOfStream = `(select l.position from log.event l where l.stream = @place and l.position > @after and l.position <= @upto
 		order by l.revision limit 500)`
@@ -305,13 +305,13 @@ func toLogged(row pgx.CollectableRow) (e logged, err error) {
 		return e, err
 	}
 	e.position, e.at, e.data = event.Position(position), e.at.UTC(), json.RawMessage(data)
-	if e.stream == "" { // the join found no selected event
+	if e.stream == "" { // the event at the position is not selected
 		return e, nil
 	}
 	e.meta = opsview.MetaOf(event.Stored{Meta: []byte(meta)})
 	category, id := event.SplitStream(e.stream)
 	if e.kind = Kind(category); e.kind.isRow() {
-		e.row, _ = strconv.ParseInt(id, 10, 64) // no row has an id that is no number
+		e.row, _ = strconv.ParseInt(id, 10, 64) // 0, which no row has, if the id is no number
 	}
 	return e, nil
 }

@@ -21,7 +21,7 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// changes returns what events changed.
+// changes returns the changes of events.
 func (v *Trails) changes(ctx context.Context, at *readmodels.At, f TrailFilter, events []logged) ([]Change, error) {
 	versions, err := v.versions(ctx, at, events)
 	if err != nil {
@@ -75,13 +75,13 @@ func (v *Trails) changes(ctx context.Context, at *readmodels.At, f TrailFilter, 
 	return changes, nil
 }
 
-// place is the row and the position at which a version of it begins.
+// place is a row and the position at which a version of it begins.
 type place struct {
 	position event.Position
 	row      int64
 }
 
-// versioned is a version of a row with the version before.
+// versioned is a version of a row with the previous version.
 type versioned struct {
 	place
 
@@ -148,7 +148,7 @@ func toVersioned(row pgx.CollectableRow) (v versioned, err error) {
 	return v, err
 }
 
-// scanned scans a state's columns, all null where there is no version.
+// scanned receives a state's columns, which are all null without a version.
 type scanned struct {
 	ledgerview.RowScan
 
@@ -182,7 +182,7 @@ func (v versioned) change(f TrailFilter, e logged) (Change, bool) {
 		matches(f.Party, slices.Concat([]string{v.account.Name}, written(before), written(after))...)
 }
 
-// change returns a change of a record by the event.
+// change returns the change of a record by the event.
 func (e logged) change(kind Kind, id int64) Change {
 	return Change{
 		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason,
@@ -238,7 +238,7 @@ func flatten(into map[string]json.RawMessage, side string, entries json.RawMessa
 	}
 }
 
-// written returns the values that are text, without the date.
+// written returns the values that are texts, without the date.
 func written(fields map[string]json.RawMessage) (all []string) {
 	for name, value := range fields {
 		var text string
@@ -307,7 +307,7 @@ func quoted(text string) json.RawMessage {
 	return b
 }
 
-// accounts returns what events did to accounts, by position.
+// accounts returns the changes of accounts by events, by position.
 func (v *Trails) accounts(ctx context.Context, at *readmodels.At, events []logged) (map[event.Position]renamed, error) {
 	var positions, ids []int64
 	for _, e := range events {
@@ -347,7 +347,7 @@ type renamed struct {
 	Ledger    string
 	Workspace uuid.UUID
 	From, To  *string
-	Was, Is   *int // the types
+	Was, Is   *int // types
 	Deleted   bool
 	Opened    time.Time
 }

@@ -17,7 +17,8 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// recordKinds are the categories of orders and takadas, with those whose events also delete them.
+// recordKinds are the categories of orders and takadas. Each has the categories of streams whose events change or delete
+// its records.
 var recordKinds = map[string][]string{
 	order.Kind.Category():  {client.Ledger.Accounts.Category()},
 	takada.Kind.Category(): {client.Ledger.Accounts.Category(), order.Kind.Category()},
@@ -42,12 +43,12 @@ type recorded struct {
 	ID        int64
 	Workspace uuid.UUID
 	Client    int64
-	Name      string // of the client, then
+	Name      string // name of the client at the time
 	State     *string
 	Before    *string
 }
 
-// records returns what events changed of orders and takadas, by position. An event may delete many.
+// records returns the changes of orders and takadas by events, by position. An event may delete many records.
 func (v *Trails) records(ctx context.Context, at *readmodels.At, events []logged) (map[event.Position][]recorded, error) {
 	var positions []int64
 	for _, e := range events {
@@ -94,7 +95,7 @@ func (r recorded) change(f TrailFilter, e logged) (Change, bool) {
 		matches(f.Party, slices.Concat([]string{r.Name}, written(before), written(after))...)
 }
 
-// recordFields returns the fields of an order or a takada by name, and of each of its items; nil has none.
+// recordFields returns the fields of an order or a takada and of its items, by name. A nil state has none.
 func recordFields(state *string) map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}
 	if state == nil {

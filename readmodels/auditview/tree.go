@@ -1,4 +1,4 @@
-// Package audit reads the log for auditors: its events, its Merkle tree, its checkpoints and the trail of the books.
+// Package auditview reads the log for auditors: its events, its Merkle tree, its checkpoints and the trail of the books.
 package auditview
 
 import (
@@ -12,8 +12,8 @@ import (
 	"bahi/readmodels"
 )
 
-// Tree reads the live tables of the projection audit as they are. A tile only grows, so bytes that were read stay right even if another
-// generation becomes live meanwhile.
+// Tree reads the live tables of the projection audit. A tile only grows, so bytes that were read stay valid even if
+// another generation becomes live meanwhile.
 type Tree struct {
 	Reader *readmodels.Reader
 }
@@ -29,7 +29,7 @@ func (t *Tree) ReadTiles(ctx context.Context, ids []tlog.TileID) (tiles [][]byte
 		left join audit.tile t on t.level = asked.level and t.index = asked.index order by nth`, levels, indexes)
 }
 
-// Size returns the number of events in the tree, 0 before the first and before its tables are built.
+// Size returns the number of events in the tree. It is 0 for an empty tree and before its tables are built.
 func (t *Tree) Size(ctx context.Context) (size uint64, err error) {
 	found, err := t.number(ctx, `select coalesce((select size from audit.tree), 0)`)
 	if errors.Is(err, readmodels.ErrNotBuilt) {
@@ -38,8 +38,8 @@ func (t *Tree) Size(ctx context.Context) (size uint64, err error) {
 	return uint64(found), err
 }
 
-// Entries returns the number of events in the tree, and the entries of the map that have an event after a position, by name. It reads both
-// in one snapshot.
+// Entries returns the number of events in the tree, and the entries of the map with an event after a position, by name.
+// It reads both in one snapshot.
 func (t *Tree) Entries(ctx context.Context, after event.Position) (size uint64, entries map[string]tlog.Compact, err error) {
 	entries = map[string]tlog.Compact{}
 	_, err = readmodels.Rows(ctx, t.Reader.From(new(readmodels.At).Past(0), "audit"), func(row pgx.CollectableRow) (none struct{}, err error) {
@@ -79,7 +79,7 @@ func (*Tree) MapNodes(tx pgx.Tx) tlog.MapNodes {
 	}
 }
 
-// split returns the hashes that are stored one behind the other.
+// split splits concatenated hashes.
 func split(text []byte) (hashes []tlog.Hash) {
 	for ; len(text) >= tlog.HashSize; text = text[tlog.HashSize:] {
 		hashes = append(hashes, tlog.Hash(text))

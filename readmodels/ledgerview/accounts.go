@@ -10,20 +10,20 @@ import (
 	"bahi/readmodels"
 )
 
-// AccountFilter says which accounts are asked for: those that all its fields fit. Empty fields fit all.
+// AccountFilter selects accounts. Empty fields select all.
 type AccountFilter struct {
-	Search string `query:"search" maxLength:"200" doc:"A part of the name, in any case"`
+	Search string `query:"search" maxLength:"200" doc:"Part of the name; case does not matter"`
 	Kind   string `query:"kind" enum:"bank,bullion,client,karigar,polisher" doc:"Only this ledger"`
 }
 
-// NamedAccount is an account in a list of those of all ledgers.
+// NamedAccount is an account in a list over all ledgers.
 type NamedAccount struct {
 	Ledger string
 	Account
-	Contact *int64 // who is its party now; nil: none
+	Contact *int64 // the account's contact; nil: none
 }
 
-// AccountsNamed lists a page of the workspace's accounts of all ledgers by their names. It adds up no account that is not on the page.
+// AccountsNamed lists a page of the workspace's accounts of all ledgers by name. It computes balances only for the page.
 func (v *Views) AccountsNamed(
 	ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f AccountFilter, as As,
 ) ([]NamedAccount, int64, error) {

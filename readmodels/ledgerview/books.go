@@ -1,10 +1,10 @@
-// Package ledger reads the books: accounts, and rows with their running balance, at any date and as known
-// at any position of the log.
+// Package ledgerview reads the books: accounts, and rows with their running balances, at any date and as known at any
+// position of the log.
 //
-// A balance is the sum of all rows up to it, in the order of date and id. It is never stored with a row,
-// since one back-dated row would change a million balances. The balance before a page comes from totals of
-// periods, days and parts of days (see projections/ledgerproj/books.sql), the rest from the page itself. A view
-// of the past takes the same totals as they were at its position.
+// A balance is the sum of all rows up to it, in the order of date and id. It is not stored with a row, because one
+// back-dated row would change a million balances. The balance before a page is computed from totals of periods, days and
+// parts of days (see projections/ledgerproj/books.sql), and the remaining balances from the page itself. A view of the
+// past uses the totals as they were at its position.
 package ledgerview
 
 import (
@@ -26,25 +26,25 @@ type Views struct {
 	Reader *readmodels.Reader
 }
 
-// As narrows a view to rows dated up to a day, and to events up to a position of the log.
+// As selects rows dated up to a day, and the state as known at a position of the log.
 type As struct {
 	Of      *unit.Date      // nil: all dates
 	KnownAt *event.Position // nil: now
 }
 
-// AccountKey names an account of a ledger of a workspace.
+// AccountKey identifies an account of a ledger of a workspace.
 type AccountKey struct {
 	Workspace uuid.UUID
 	Ledger    *book.Ledger
 	ID        int64
 }
 
-// Account is a line in a list of accounts.
+// Account is an account in a list.
 type Account struct {
 	ID       int64
 	Name     string
 	Type     *int
-	Metal    string // "": that of the books
+	Metal    string // "": the metal of the workspace
 	Cash     unit.Sum
 	Fine     unit.Sum
 	Loss     unit.Sum // of Fine, what was lost in work
@@ -61,7 +61,7 @@ type Row struct {
 	Revision int64
 }
 
-// Selection names rows of an account: those dated between two days, both included, and of these one page.
+// Selection selects rows of an account: those dated from First through Last, and one page of them.
 type Selection struct {
 	As
 
@@ -86,18 +86,19 @@ func (sel Selection) days() (low, high int64) {
 
 const day0 = `date '1970-01-01'`
 
-// sources are the SQL fragments that a view adds up: the totals now, or as known at a position (@known).
+// sources are the SQL fragments of a view's sums: the current totals, or those as known at position @known.
 type sources struct {
 	account  string // conditions on table account a
 	name     string // the account's name
 	folded   string // the name as searches compare it
 	kind     string // the account's type
-	metal    string // the account's metal, null for that of the books
+	metal    string // the account's metal, null for the metal of the workspace
 	revision string // revision of the account's stream
 	whole    string // totals of account a
 	current  string // conditions on table row_version v
 
-	// nodes returns the SQL of row_count, cash, fine of account a's nodes of a level that meet a condition on t.node.
+	// nodes returns the SQL of row_count, cash and fine of account a's totals of a level for which a condition on t.node
+	// holds.
 	nodes func(level int, condition string) string
 }
 
@@ -165,7 +166,7 @@ func (a As) known() any {
 	return int64(*a.KnownAt)
 }
 
-// reading returns what a read of the view asks for: of the past, its position.
+// reading returns the requirements of a read. A view of the past requires its position.
 func (a As) reading(at *readmodels.At) *readmodels.At {
 	if a.KnownAt == nil {
 		return at
@@ -173,7 +174,7 @@ func (a As) reading(at *readmodels.At) *readmodels.At {
 	return at.Past(*a.KnownAt)
 }
 
-// Accounts returns the workspace's accounts of a ledger with their balances: all, or those of one type.
+// Accounts returns the workspace's accounts of a ledger with their balances. kind selects one type; nil: all.
 func (v *Views) Accounts(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, kind *int, as As) ([]Account, error) {
 	sql, args := as.accounts(workspace, l.Name, nil, kind)
 	return readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), pgx.RowToStructByPos[Account], sql+` order by a.id`, args)
@@ -243,7 +244,7 @@ func (v *Views) EachRow(ctx context.Context, at *readmodels.At, of AccountKey, s
 			cash, fine                 *unit.Sum // before the page
 		)
 		if err := row.Scan(append([]any{&total, &id, &cash, &fine, &money, &metal, &revision}, s.Into()...)...); err != nil || id == nil {
-			return r, err // a page without rows still has one line, with the total
+			return r, err // a page without rows has one record with the total
 		}
 		if last.ID == 0 {
 			balance = Balance{*cash, *fine}
@@ -256,7 +257,7 @@ func (v *Views) EachRow(ctx context.Context, at *readmodels.At, of AccountKey, s
 		if r.ID == 0 {
 			return nil
 		}
-		if last.ID != 0 && cmp.Or(cmp.Compare(last.Date, r.Date), cmp.Compare(last.ID, r.ID)) > 0 { // the statement leaves the order to its plan
+		if last.ID != 0 && cmp.Or(cmp.Compare(last.Date, r.Date), cmp.Compare(last.ID, r.ID)) > 0 { // the statement relies on the query plan for the order
 			return fmt.Errorf("row %d of account %d was read before row %d, which is older", last.ID, of.ID, r.ID)
 		}
 		last = r
@@ -265,19 +266,19 @@ func (v *Views) EachRow(ctx context.Context, at *readmodels.At, of AccountKey, s
 	return total, cmp.Or(err, missing)
 }
 
-// passedRows is how many rows are passed over rather than searched in the totals: up to there that is cheaper.
+// passedRows is the maximum number of rows that a read skips. Beyond it, a search in the totals is faster.
 const passedRows = 64
 
-// searched reports whether the page's first row is searched in the totals.
+// searched reports whether the totals are searched for the page's first row.
 func (sel Selection) searched() bool {
 	return (sel.Page-1)*sel.PageSize > passedRows
 }
 
-// pageSQL returns SQL that finds the page's first row by its rank, going down from periods to days to parts of days,
-// and adds up the totals before it on the way. The first pages of all rows need no search. The rows come with the balances before the
-// page, and with what each counts in the smallest units: a window that adds these up takes as long as reading the rows. All joins are
-// nested loops over one row, so that the rows keep their order and Postgres sorts nothing: setting up a sort, or a CTE that is read twice,
-// takes longer than reading a page.
+// pageSQL returns SQL that finds the page's first row by its rank: it descends from periods to days to parts of days and
+// sums the totals before the row. The first pages require no search. Each row has the balances before the page and its
+// own effect in the smallest units, because a window function over them takes as long as reading the rows. All joins are
+// nested loops over one row, so the rows keep their order without a sort. Setting up a sort, or a CTE that is read
+// twice, takes longer than reading a page.
 func (sel Selection) pageSQL() string {
 	s := sel.sources()
 	whole := `select coalesce((select t.row_count from (` + s.whole + `) t), 0) as row_count`
@@ -325,8 +326,8 @@ func (sel Selection) pageSQL() string {
 	) page on true`
 }
 
-// searchSQL returns the SQL of start: where reading begins, at or before the page's first row. Views of the past have no parts of
-// days, so they read a day from its beginning.
+// searchSQL returns the SQL of start: the place at or before the page's first row where reading begins. Views of the
+// past have no parts of days, so they read a day from its beginning.
 func (s sources) searchSQL(parts bool) string {
 	found := `
 		from (` + descend(s.nodes(1, `true`), ``) + `) p,
@@ -343,8 +344,8 @@ func (s sources) searchSQL(parts bool) string {
 		left join lateral (` + descend(s.nodes(4, `t.node >= run.node and t.node < (d.node + 1) << 40`), `run`) + `) r4 on true`
 }
 
-// descend returns the SQL of the node, among those below a parent, that holds row a.rank,
-// with the totals before it. Nodes of the highest level have no parent.
+// descend returns the SQL of the node with row a.rank among the nodes below a parent, with the totals before it. Nodes
+// of the highest level have no parent.
 func descend(nodes, parent string) string {
 	rank, cash, fine := `0`, `0`, `0`
 	if parent != `` {

@@ -12,7 +12,7 @@ import (
 	"bahi/readmodels"
 )
 
-// Closing asks for an account's balance at the end of a day, as known at a position.
+// Closing requests an account's balance at the end of a day, as known at a position.
 type Closing struct {
 	Account int64
 	Day     unit.Date
@@ -25,7 +25,7 @@ type Closed struct {
 	Fine *unit.Sum
 }
 
-// closingsSQL reads past totals as every view of the past does, but each closing at its own position.
+// closingsSQL reads totals as known at a position, a different one for each closing.
 var closingsSQL = strings.ReplaceAll(`
 	select b.cash::text, b.fine::text
 	from unnest($2::bigint[], $3::bigint[], $4::bigint[]) with ordinality asked (account, day, known, nth)

@@ -15,8 +15,8 @@ import (
 	"bahi/readmodels"
 )
 
-// Candidates returns accounts with their balances up to a day, and the position at which it read them: those that are named, or the open
-// ones of a ledger.
+// Candidates returns accounts with their balances as of a day, and the position at which it read them. It returns the
+// named accounts, or the open accounts of a ledger.
 func (v *Views) Candidates(ctx context.Context, workspace uuid.UUID, kind string, accounts []int64, day unit.Date) (
 	[]confirmation.Candidate, event.Position, error) {
 	found, position, err := readmodels.CompleteAsOf(func(at *readmodels.At) ([]confirmation.Candidate, error) {
@@ -48,7 +48,7 @@ func (v *Views) Candidates(ctx context.Context, workspace uuid.UUID, kind string
 	return found, position, err
 }
 
-// Asked returns the newest request that the contact of a message got before it, with what the contact has written from then on.
+// Asked returns the newest request that a message's contact received before it, with the contact's texts from then on.
 func (v *Views) Asked(ctx context.Context, workspace uuid.UUID, message int64) (a confirmation.Asked, found bool, err error) {
 	none := errors.New("none")
 	a, err = readmodels.Complete(func(at *readmodels.At) (confirmation.Asked, error) {
@@ -72,7 +72,7 @@ func (v *Views) Asked(ctx context.Context, workspace uuid.UUID, message int64) (
 	return a, err == nil, err
 }
 
-// Unanswered returns the newest confirmation on a channel of which a party has not answered, none for no such confirmation.
+// Unanswered returns the newest confirmation on a channel with a party that has not replied, or none.
 func (v *Views) Unanswered(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel int64) ([]int64, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "confirmations"), pgx.RowTo[int64], `
 		select confirmation_id from confirmations.asked
@@ -95,12 +95,12 @@ type Confirmation struct {
 // ConfirmationCounts are numbers of the parties of a confirmation. Each party has one status.
 type ConfirmationCounts struct {
 	Parties   int64       `json:"parties" doc:"All parties"`
-	Sent      int64       `json:"sent" doc:"Parties whose message the network took"`
+	Sent      int64       `json:"sent" doc:"Parties whose message the network accepted"`
 	Read      int64       `json:"read" doc:"Parties that have read it"`
 	Open      int64       `json:"open" doc:"Status open: the message is not sent yet"`
 	Failed    int64       `json:"failed" doc:"Status failed: the network refused the message"`
-	Silent    int64       `json:"silent" doc:"Status silent: no message came back"`
-	Answered  int64       `json:"answered" doc:"Status answered: other words came back, and a person decides"`
+	Silent    int64       `json:"silent" doc:"Status silent: the party has not replied"`
+	Answered  int64       `json:"answered" doc:"Status answered: a user must decide about the reply"`
 	Confirmed int64       `json:"confirmed" doc:"Status confirmed"`
 	Disputed  int64       `json:"disputed" doc:"Status disputed"`
 	Skipped   int64       `json:"skipped" doc:"Status skipped"`
@@ -118,7 +118,7 @@ type SkipReasons struct {
 	Cancelled     int64 `json:"cancelled" doc:"The campaign was cancelled before the message was sent"`
 }
 
-// ConfirmationAfter returns a confirmation as its request left it: no message is sent yet.
+// ConfirmationAfter returns a confirmation after its request: no message is sent yet.
 func ConfirmationAfter(id int64, s confirmation.State) Confirmation {
 	c := Confirmation{ID: id, AsOf: s.AsOf, Position: s.Position, ChannelID: s.Channel, TemplateID: s.Template, CampaignID: s.Campaign}
 	if s.Kind != "" {
@@ -138,7 +138,7 @@ func ConfirmationAfter(id int64, s confirmation.State) Confirmation {
 	return c
 }
 
-// parties has what became of each party of a confirmation c: overtaken by what the books have changed since its position.
+// parties is SQL of the state of each party of a confirmation c. overtaken: the books have changed since its position.
 const parties = `
 	select r.*, case when r.outcome is not null then r.outcome when r.reason is not null then 'skipped'
 		when r.state in ('failed', 'refused') then 'failed' when r.written then 'answered' when r.sent then 'silent' else 'open' end as status
@@ -210,24 +210,24 @@ type ConfirmationParty struct {
 	CashPosition    string     `json:"cash_position" enum:"we_owe,they_owe,settled" doc:"Who owes cash"`
 	Crystal         unit.Sum   `json:"crystal_balance" doc:"IN less OUT as of the day, in grams of fine metal"`
 	CrystalPosition string     `json:"crystal_position" enum:"we_owe,they_owe,settled" doc:"Who owes metal"`
-	Status          string     `json:"status" enum:"open,failed,skipped,silent,answered,confirmed,disputed" doc:"What became of the request"`
-	Reason          *string    `json:"reason" doc:"Why the party was skipped"`
-	Sent            bool       `json:"sent" doc:"The network took the message"`
+	Status          string     `json:"status" enum:"open,failed,skipped,silent,answered,confirmed,disputed" doc:"State of the request"`
+	Reason          *string    `json:"reason" doc:"Reason why the party was skipped"`
+	Sent            bool       `json:"sent" doc:"The network accepted the message"`
 	Read            bool       `json:"read" doc:"The party has read the message"`
 	Overtaken       bool       `json:"overtaken" doc:"A row dated on or before as_of was changed later"`
 	MessageID       *int64     `json:"messageId" doc:"ID of the message that was sent; null: none"`
-	AnswerID        *int64     `json:"answerId" doc:"ID of the message that answered; null: none"`
+	AnswerID        *int64     `json:"answerId" doc:"ID of the reply; null: none"`
 	AnsweredAt      *time.Time `json:"answered_at" doc:"Time of the outcome"`
-	AnsweredBy      *string    `json:"answered_by" doc:"contact:<id>, or the person who decided"`
-	Note            *string    `json:"note" doc:"Note of the person who decided"`
+	AnsweredBy      *string    `json:"answered_by" doc:"contact:<id>, or the actor who decided"`
+	Note            *string    `json:"note" doc:"Note of the user who decided"`
 }
 
-// PartyFilter says which parties are asked for. An empty status fits all.
+// PartyFilter selects parties. An empty status selects all.
 type PartyFilter struct {
 	Status string `query:"status" enum:"open,failed,skipped,silent,answered,confirmed,disputed" doc:"Only this status"`
 }
 
-// owes returns the SQL of who owes a balance.
+// owes returns SQL that says who owes a balance.
 func owes(column string) string {
 	return `case sign(` + column + `) when 1 then 'we_owe' when -1 then 'they_owe' else 'settled' end`
 }

@@ -9,16 +9,17 @@ import (
 	"bahi/readmodels"
 )
 
-// Extent is what a document of rows has to have room for.
+// Extent has the maximum values of a document of rows, which determine its columns.
 type Extent struct {
 	Last     int64   // the greatest id of a row
-	Turnover         // what all rows count
-	Lowest   Balance // no balance after a row is below it, as counted from the first row on
-	Highest  Balance // nor above it
+	Turnover         // sums of all rows
+	Lowest   Balance // the lowest balance after a row, without the opening balance
+	Highest  Balance // the highest balance
 }
 
-// Extent returns the extent of the whole selection, all zero without rows or account. It adds up days, not rows: a day's balances are
-// between what its IN and what its OUT alone would make of the balance before it.
+// Extent returns the extent of the whole selection. It is zero without rows or without the account. It sums days instead
+// of rows. The balances on a day lie between the previous balance plus the day's IN and the previous balance less the
+// day's OUT.
 func (v *Views) Extent(ctx context.Context, at *readmodels.At, of AccountKey, sel Selection) (Extent, error) {
 	s, days := sel.sources(), ``
 	low, high := sel.days()
@@ -48,7 +49,7 @@ func (v *Views) Extent(ctx context.Context, at *readmodels.At, of AccountKey, se
 	}, sql, args)
 }
 
-// Above returns the balance with another one before it.
+// Above returns the balance plus a previous one.
 func (b Balance) Above(before Balance) Balance {
 	return Balance{unit.Sum{Decimal: b.Cash.Add(before.Cash.Decimal)}, unit.Sum{Decimal: b.Fine.Add(before.Fine.Decimal)}}
 }

@@ -15,7 +15,7 @@ import (
 
 // RecordVersion is one step of the history of an order or a takada.
 type RecordVersion[T any] struct {
-	Position event.Position `json:"position" doc:"In the log"`
+	Position event.Position `json:"position" doc:"Position in the log"`
 	At       time.Time      `json:"at" doc:"Time of the change"`
 	Actor    string         `json:"actor" doc:"Actor, such as user:<id> or api_key:<id>"`
 	Reason   string         `json:"reason,omitempty" doc:"Reason of the change; empty: none given"`
@@ -29,7 +29,7 @@ func (RecordVersion[T]) SchemaName() string {
 	return "Ledger" + reflect.TypeFor[T]().Name() + "Version"
 }
 
-// RecordChange returns the word for a step of an order or a takada.
+// RecordChange returns the name of the change from one version of an order or a takada to the next.
 func RecordChange(before, after bool) string {
 	switch {
 	case !after:
@@ -41,7 +41,7 @@ func RecordChange(before, after bool) string {
 	}
 }
 
-// recorded names a record that has a history.
+// history returns all versions of a record, or the error missing. show converts a stored state.
 type recorded struct {
 	workspace uuid.UUID
 	kind      string // category of its stream

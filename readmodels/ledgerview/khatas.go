@@ -13,7 +13,7 @@ import (
 	"bahi/readmodels"
 )
 
-// Khata is an upload of a scanned page.
+// Khata is an uploaded khata.
 type Khata struct {
 	ID        int64
 	Workspace uuid.UUID
@@ -28,8 +28,8 @@ type Khata struct {
 	Removed   bool
 	CreatedAt time.Time
 	Revision  int64
-	First     int64 // id of the first row that was submitted, 0: none was
-	Rows      int64 // that were submitted
+	First     int64 // id of the first submitted row; 0: none
+	Rows      int64 // number of submitted rows
 	Actor     string
 }
 
@@ -50,9 +50,9 @@ func (v *Views) Khata(ctx context.Context, at *readmodels.At, workspace uuid.UUI
 		pgx.NamedArgs{"workspace": workspace, "id": id})
 }
 
-// KhataFilter says which uploads are asked for.
+// KhataFilter selects uploads.
 type KhataFilter struct {
-	Waiting string `query:"waiting" enum:"true" doc:"true: only those that are not submitted and have not failed"`
+	Waiting string `query:"waiting" enum:"true" doc:"true: only uploads that are neither submitted nor failed"`
 }
 
 // Khatas lists a page of the uploads of a workspace, newest first. A page of size 0 is all of them.
@@ -68,14 +68,14 @@ func (v *Views) Khatas(ctx context.Context, at *readmodels.At, workspace uuid.UU
 	}.Page(ctx, v.Reader.From(at, "khatas"), page)
 }
 
-// SubmittedRow names a row that was submitted.
+// SubmittedRow identifies a submitted row.
 type SubmittedRow struct {
 	Ledger  string `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger, such as bank"`
 	Account int64  `json:"account_id" doc:"ID of the account"`
 	Row     int64  `json:"row_id" doc:"ID of the row"`
 }
 
-// SubmittedRows returns the rows that were submitted of an upload and are not deleted.
+// SubmittedRows returns the submitted rows of an upload that are not deleted.
 func (v *Views) SubmittedRows(ctx context.Context, at *readmodels.At, k Khata) ([]SubmittedRow, error) {
 	const newest = int64(1<<63 - 1)
 	return readmodels.Rows(ctx, v.Reader.From(at, "books"), pgx.RowToStructByPos[SubmittedRow], `
@@ -84,7 +84,7 @@ func (v *Views) SubmittedRows(ctx context.Context, at *readmodels.At, k Khata) (
 		order by r.row_id`, k.First, k.First+k.Rows-1, newest, k.Workspace)
 }
 
-// OldKhata names an upload of some workspace.
+// OldKhata identifies an upload of any workspace.
 type OldKhata struct {
 	Workspace uuid.UUID
 	Number    int64
@@ -93,13 +93,13 @@ type OldKhata struct {
 // ID returns the id of its stream.
 func (o OldKhata) ID() string { return strconv.FormatInt(o.Number, 10) }
 
-// KhatasBefore returns the first uploads of all workspaces from before a moment whose files are still kept.
+// KhatasBefore returns the oldest uploads of all workspaces before a time whose files are still stored.
 func (v *Views) KhatasBefore(ctx context.Context, at *readmodels.At, before time.Time) ([]OldKhata, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "khatas"), pgx.RowToStructByPos[OldKhata],
 		`select k.workspace_id, k.id from khatas.khata k where not k.removed and k.created_at < $1 order by k.created_at limit 100`, before)
 }
 
-// maxNames bounds the accounts whose names are looked for on a page.
+// maxNames is the maximum number of accounts whose names are matched on a page.
 const maxNames = 20_000
 
 // AccountNames returns the open accounts of a workspace.

@@ -15,35 +15,35 @@ import (
 	"bahi/readmodels"
 )
 
-// OrderDraft is an order that came by chat and waits for its review.
+// OrderDraft is an order from a chat message that is not reviewed yet.
 type OrderDraft struct {
 	ID        int64   `json:"id" doc:"ID of the draft"`
-	CreatedAt string  `json:"created_at" doc:"In the workshop's time zone, without zone"`
-	Phone     *string `json:"phone_number" doc:"null: erased"`
-	Raw       *string `json:"raw_message" doc:"As it was written; null: erased"`
+	CreatedAt string  `json:"created_at" doc:"Time of the message in the workshop's time zone, without zone"`
+	Phone     *string `json:"phone_number" doc:"Phone number; null: erased"`
+	Raw       *string `json:"raw_message" doc:"Text of the message; null: erased"`
 	orderdraft.Details
-	Media    *DraftMedia  `json:"media" doc:"What the message refers to"`
-	Warnings []string     `json:"warnings" nullable:"false" doc:"What of the message was not used"`
+	Media    *DraftMedia  `json:"media" doc:"Attachment of the message"`
+	Warnings []string     `json:"warnings" nullable:"false" doc:"Unused parts of the message"`
 	Cut      bool         `json:"cut" doc:"The message has more entries than a draft"`
 	Entries  []DraftEntry `json:"entries" nullable:"false" doc:"Entries"`
-	Revision int64        `json:"revision" doc:"For If-Match"`
+	Revision int64        `json:"revision" doc:"Revision for If-Match"`
 }
 
 // DraftEntry is one item of a draft.
 type DraftEntry struct {
 	ID         int64                 `json:"id" doc:"ID of the entry"`
-	Item       *string               `json:"item_name" doc:"null: erased"`
+	Item       *string               `json:"item_name" doc:"Name of the item; null: erased"`
 	Weight     *unit.Grams           `json:"weight" doc:"Weight in grams"`
 	Quantity   *int64                `json:"quantity" doc:"Number of pieces"`
 	ClientID   *int64                `json:"client_id" doc:"ID of the client"`
-	Client     *string               `json:"client_name" doc:"As it was written; with client_id, the client's name"`
+	Client     *string               `json:"client_name" doc:"Client's name as written; with client_id, the name of the client's account"`
 	Slip       *string               `json:"slip_number" doc:"Number of the slip"`
-	Parser     string                `json:"parser" enum:"model,rules,staff" doc:"Who read the entry"`
-	Confidence unit.Share            `json:"confidence" doc:"How sure the reader was, from 0 to 1"`
-	Proposals  []orderdraft.Proposal `json:"client_proposals" nullable:"false" doc:"Clients whose names are like client_name, the likest first"`
+	Parser     string                `json:"parser" enum:"model,rules,staff" doc:"Parser of the entry"`
+	Confidence unit.Share            `json:"confidence" doc:"Confidence of the parser, from 0 to 1"`
+	Proposals  []orderdraft.Proposal `json:"client_proposals" nullable:"false" doc:"Clients with names similar to client_name, most similar first"`
 }
 
-// DraftEntryAfter returns an entry as a command left it, with its personal values decrypted.
+// DraftEntryAfter returns an entry after a command, with its personal values decrypted.
 func DraftEntryAfter(e orderdraft.Entry) DraftEntry {
 	return DraftEntry{e.ID, e.Item.Shown(), e.Weight, e.Quantity, e.ClientID, e.Client.Shown(), e.Slip, e.Parser, e.Confidence, e.Proposals}
 }
@@ -51,7 +51,7 @@ func DraftEntryAfter(e orderdraft.Entry) DraftEntry {
 // DraftMedia is the file of a message.
 type DraftMedia struct {
 	URL         string `json:"url,omitempty" doc:"URL of the file"`
-	ID          string `json:"id,omitempty" doc:"By which the gateway gives a URL"`
+	ID          string `json:"id,omitempty" doc:"ID with which the gateway returns a URL"`
 	ContentType string `json:"content_type,omitempty" doc:"Media type"`
 }
 
@@ -83,7 +83,7 @@ func draftIn(zone *time.Location) pgx.RowToFunc[OrderDraft] {
 	}
 }
 
-// complete formats the draft's time and phone number for the answer.
+// complete formats the draft's time and phone number for the response.
 func (d *OrderDraft) complete(at time.Time, zone *time.Location) {
 	d.CreatedAt = at.In(zone).Format("2006-01-02T15:04:05")
 	if d.Phone != nil {
@@ -91,7 +91,7 @@ func (d *OrderDraft) complete(at time.Time, zone *time.Location) {
 	}
 }
 
-// DraftAfter returns a draft as a command left it, with its personal values decrypted.
+// DraftAfter returns a draft after a command, with its personal values decrypted.
 func DraftAfter(id int64, s orderdraft.State, at time.Time, zone *time.Location, revision int64) OrderDraft {
 	d := OrderDraft{
 		ID: id, Phone: s.Phone.Shown(), Raw: s.Raw.Shown(), Details: s.Details, Cut: s.Cut, Warnings: []string{},
@@ -100,7 +100,7 @@ func DraftAfter(id int64, s orderdraft.State, at time.Time, zone *time.Location,
 	for i, entry := range s.Entries {
 		d.Entries[i] = DraftEntryAfter(entry)
 	}
-	_ = errors.Join(decode(s.Media.Shown(), &d.Media), decode(s.Unused.Shown(), &d.Warnings)) // they were encoded here
+	_ = errors.Join(decode(s.Media.Shown(), &d.Media), decode(s.Unused.Shown(), &d.Warnings)) // they were encoded by the domain
 	d.complete(at, zone)
 	return d
 }
@@ -118,9 +118,9 @@ func (v *Views) OrderDraft(ctx context.Context, at *readmodels.At, workspace uui
 		pgx.NamedArgs{"workspace": workspace, "id": id})
 }
 
-// DraftFilter says which drafts are asked for. An absent field fits all.
+// DraftFilter selects drafts. Absent fields select all.
 type DraftFilter struct {
-	Slip string `query:"slip_number" maxLength:"40" doc:"Only those with this slip number in an entry, in any case"`
+	Slip string `query:"slip_number" maxLength:"40" doc:"Only drafts with this slip number in an entry; case does not matter"`
 }
 
 // OrderDrafts lists a page of a workspace's drafts, by id.
@@ -144,8 +144,8 @@ func (v *Views) Clients(ctx context.Context, workspace uuid.UUID) ([]orderdraft.
 			order by a.id`, workspace)
 }
 
-// HighestSlip returns the greatest slip number of digits only (CONTRACT.md I11), of the orders and of the drafts but one; 0 if there is
-// none.
+// HighestSlip returns the greatest numeric slip number (CONTRACT.md I11) of all orders and of all drafts except one; 0
+// if there is none.
 func (v *Views) HighestSlip(ctx context.Context, workspace uuid.UUID, but int64) (int64, error) {
 	return readmodels.Row(ctx, v.Reader.From(nil, "order_drafts", "orders"), orderdraft.ErrNotFound, pgx.RowTo[int64], `
 		select greatest(
@@ -162,10 +162,11 @@ type DraftReply struct {
 	Phone        *string // nil: erased
 	Text, Status string
 	At           time.Time
-	Total        int64 // of all replies
+	Total        int64 // number of all replies
 }
 
-// DraftReplies returns replies of all workspaces, newest first, after the first skip, and their number. They are for operators.
+// DraftReplies returns replies of all workspaces for operators, newest first, and their total number. It skips the first
+// skip replies.
 func (v *Views) DraftReplies(ctx context.Context, at *readmodels.At, skip, limit int) ([]DraftReply, int64, error) {
 	replies, err := readmodels.Rows(ctx, v.Reader.From(at, "order_drafts"), pgx.RowToStructByPos[DraftReply], `
 		select r.draft_id, r.phone_number, r.text, r.status, r.at, count(*) over () from order_drafts.order_draft_reply r
@@ -176,7 +177,7 @@ func (v *Views) DraftReplies(ctx context.Context, at *readmodels.At, skip, limit
 	return replies, replies[0].Total, nil
 }
 
-// HasSender reports whether a sender has written to a workspace of the deployment. The sender is a keyed hash.
+// HasSender reports whether a sender has written to any workspace. The sender is a keyed hash.
 func (v *Views) HasSender(ctx context.Context, at *readmodels.At, sender string) (bool, error) {
 	return readmodels.Row(ctx, v.Reader.From(at, "order_drafts"), nil, pgx.RowTo[bool],
 		`select exists (select from order_drafts.order_draft_reply r where r.sender = $1)`, sender)

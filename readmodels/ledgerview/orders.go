@@ -15,32 +15,33 @@ import (
 	"bahi/readmodels"
 )
 
-// ClientOrder is an order with what follows from its takadas.
+// ClientOrder is an order with the values derived from its takadas.
 type ClientOrder struct {
-	ID int64 `json:"id,omitzero" required:"true" doc:"Absent from a dry run's answer for a new one"`
+	ID int64 `json:"id,omitzero" required:"true" doc:"ID; absent in a dry run for a new record"`
 	order.Order
 	Derived
 
-	Revision *int64 `json:"revision,omitempty" doc:"For If-Match"`
+	Revision *int64 `json:"revision,omitempty" doc:"Revision for If-Match"`
 }
 
-// Derived is what an order's client and takadas say of it. A write leaves it out where it is late.
+// Derived has the values of an order that depend on its client and takadas. The response to a write omits them if they
+// are stale.
 type Derived struct {
 	ClientName string      `json:"client_name,omitempty" doc:"Name of the client"`
-	Delivered  *unit.Grams `json:"delivered_weight,omitempty" doc:"Of all takadas"`
-	Pending    *unit.Grams `json:"pending_weight,omitempty" doc:"Negative where more was delivered than ordered"`
+	Delivered  *unit.Grams `json:"delivered_weight,omitempty" doc:"Delivered weight of all takadas in grams"`
+	Pending    *unit.Grams `json:"pending_weight,omitempty" doc:"Pending weight in grams; negative if more was delivered than ordered"`
 	Status     string      `json:"status,omitempty" enum:"open,partial,delivered" doc:"Status: open, partial or delivered"`
 }
 
-// Derive returns what follows for an order of this weight.
+// Derive returns the derived values of an order with a total weight.
 func Derive(clientName string, total, delivered unit.Grams) Derived {
 	return Derived{ClientName: clientName, Delivered: &delivered, Pending: new(total - delivered), Status: order.Status(total, delivered)}
 }
 
-// OrderFilter says which orders are asked for. An absent field fits all.
+// OrderFilter selects orders. Absent fields select all.
 type OrderFilter struct {
-	Client int64  `query:"client_id" minimum:"1" doc:"Only this client's"`
-	Slip   string `query:"slip_number" maxLength:"40" doc:"Only those with this slip number, in any case"`
+	Client int64  `query:"client_id" minimum:"1" doc:"Only orders of this client"`
+	Slip   string `query:"slip_number" maxLength:"40" doc:"Only orders with this slip number; case does not matter"`
 }
 
 const ordersSQL = `
@@ -67,7 +68,7 @@ func (v *Views) Order(ctx context.Context, at *readmodels.At, workspace uuid.UUI
 		workspace, id)
 }
 
-// list returns the list of the orders that fit.
+// list returns the list of the selected orders.
 func (f OrderFilter) list(workspace uuid.UUID) readmodels.List[ClientOrder] {
 	where := `o.workspace_id = @workspace`
 	if f.Client != 0 {
@@ -96,8 +97,8 @@ func (v *Views) EachOrder(ctx context.Context, at *readmodels.At, workspace uuid
 	return err
 }
 
-// OrdersOfSender lists the newest orders that were made of a sender's drafts, whatever phone people have typed into a draft. The drafts
-// themselves are gone once they are converted.
+// OrdersOfSender lists the newest orders that were converted from a sender's drafts, whatever phone a user has entered
+// in a draft. Converted drafts are deleted from their table.
 func (v *Views) OrdersOfSender(ctx context.Context, at *readmodels.At, workspace uuid.UUID, sender string) ([]ClientOrder, error) {
 	const most = 10
 	return readmodels.Rows(ctx, v.Reader.From(at, "order_drafts", "orders"), toOrder, ordersSQL+`
@@ -112,8 +113,8 @@ func (v *Views) ClientName(ctx context.Context, at *readmodels.At, workspace uui
 			and a.deleted_position is null`, workspace, id)
 }
 
-// OrderWithSlip returns the order of another client with a slip number, folded, and the date that is nearest to a date, at most so many
-// days away; 0 if there is none.
+// OrderWithSlip returns the order of another client with a normalised slip number and the nearest date, at most so many
+// days from the given date. It returns 0 if there is none.
 func (v *Views) OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip string, holder int64, date unit.Date, days int) (int64,
 	error) {
 	errNone := errors.New("no such order")
@@ -128,7 +129,7 @@ func (v *Views) OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip str
 	return id, err
 }
 
-// OrderHistory returns all versions of an order, oldest first, also of a deleted one, or [order.ErrNotFound].
+// OrderHistory returns all versions of an order, oldest first, even of a deleted one, or [order.ErrNotFound].
 func (v *Views) OrderHistory(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) ([]RecordVersion[ClientOrder], error) {
 	r := recorded{workspace, order.Kind.Category(), id, order.ErrNotFound}
 	return history(ctx, at, v, r, func(o order.Order, revision *int64) ClientOrder {

@@ -17,7 +17,7 @@ import (
 	"bahi/readmodels"
 )
 
-// Period is a seal of a closed period, also of one that was reopened.
+// Period is the seal of a closed period. It may have been reopened.
 type Period struct {
 	period.Closed
 
@@ -26,7 +26,7 @@ type Period struct {
 	Reopened *Reopened `json:"reopened,omitempty" doc:"Absent: the period is closed"`
 }
 
-// Reopened is the end of a seal.
+// Reopened describes the reopening of a period.
 type Reopened struct {
 	At     time.Time `json:"reopened_at" doc:"Time of the reopening"`
 	By     string    `json:"reopened_by" doc:"Actor of the reopening"`
@@ -107,11 +107,11 @@ func (v *Views) ClosingBalances(ctx context.Context, at *readmodels.At, workspac
 	}.Page(ctx, v.Reader.From(as.reading(at), "books"), page)
 }
 
-// errTooLarge is the refusal of a balance that the digest's numbers cannot hold.
+// errTooLarge refuses a balance with more digits than the digest allows.
 var errTooLarge = fault.New(fault.Conflict, "An account has a balance of more than 18 digits, which cannot be sealed")
 
-// Closing returns the closing balances of all accounts of a workspace, and the position at which they were read. It is complete or returns
-// [readmodels.ErrPositionTimeout].
+// Closing returns the closing balances of all accounts of a workspace, and the position at which they were read. It
+// includes all events in the log, or returns [readmodels.ErrPositionTimeout].
 func (v *Views) Closing(ctx context.Context, workspace uuid.UUID, day unit.Date) ([]closing.Balance, event.Position, error) {
 	return readmodels.CompleteAsOf(func(at *readmodels.At) ([]closing.Balance, error) {
 		sql, args := As{}.closings(workspace, day)
@@ -127,8 +127,8 @@ func (v *Views) Closing(ctx context.Context, workspace uuid.UUID, day unit.Date)
 	})
 }
 
-// WaitingDrafts returns at most limit drafts of orders of a workspace that are not converted yet and are dated on or before a day. A draft
-// without a date counts if it came before the day's end.
+// WaitingDrafts returns at most limit unconverted order drafts of a workspace dated on or before a day. A draft without
+// a date is included if it was created before end.
 func (v *Views) WaitingDrafts(ctx context.Context, workspace uuid.UUID, through unit.Date, end time.Time, limit int) ([]int64, error) {
 	return readmodels.Complete(func(at *readmodels.At) ([]int64, error) {
 		return readmodels.Rows(ctx, v.Reader.From(at, "order_drafts"), pgx.RowTo[int64], `
@@ -138,7 +138,7 @@ func (v *Views) WaitingDrafts(ctx context.Context, workspace uuid.UUID, through 
 	})
 }
 
-// WaitingKhatas returns the uploads of a workspace that are not submitted, and have neither failed nor been removed.
+// WaitingKhatas returns the uploads of a workspace that were not submitted, did not fail and were not removed.
 func (v *Views) WaitingKhatas(ctx context.Context, workspace uuid.UUID) ([]khata.Waiting, error) {
 	return readmodels.Complete(func(at *readmodels.At) ([]khata.Waiting, error) {
 		return readmodels.Rows(ctx, v.Reader.From(at, "khatas"), pgx.RowToStructByPos[khata.Waiting], `

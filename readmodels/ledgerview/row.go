@@ -17,7 +17,7 @@ import (
 	"bahi/readmodels"
 )
 
-// Version is a row from one position of the log up to its next change.
+// Version is a row between two consecutive changes.
 type Version struct {
 	book.Row
 
@@ -28,7 +28,7 @@ type Version struct {
 	Revision int64
 }
 
-// Change returns a word for the change since the version before; nil: this version is the first.
+// Change returns the name of the change since the previous version; nil: this version is the first.
 func (v Version) Change(before *Version) string {
 	if before == nil {
 		return book.Change(book.Row{}, v.Row)
@@ -42,7 +42,7 @@ func RowColumns(version string) string {
 	return strings.ReplaceAll(columns, ".", version+".")
 }
 
-// RowScan scans a row's columns, all null where there is no row.
+// RowScan receives a row's columns, which are all null without a row.
 type RowScan struct {
 	date              *time.Time
 	in, out, warnings *string
@@ -56,7 +56,7 @@ func (s *RowScan) Into() []any {
 	return []any{&s.date, &s.in, &s.out, &s.warnings, &s.deleted, &s.void, &s.reverses, &s.reversedBy, &s.pairedWith}
 }
 
-// Row returns the row of an account, or the zero Row where there is none. It leaves out the effects of the sides.
+// Row returns the row of an account, or the zero Row. It leaves out the effects of the sides.
 func (s *RowScan) Row(account int64) (r book.Row) {
 	if s.date == nil {
 		return r
@@ -80,7 +80,7 @@ func (s *RowScan) Row(account int64) (r book.Row) {
 	return r
 }
 
-// rowOf narrows a view to a row of an account of a workspace; a condition on the account follows.
+// rowOf selects a row of an account of a workspace. A condition on the account follows it.
 const rowOf = `
 	from books.account a join books.row_version v on v.account_id = a.id
 	where a.workspace_id = @workspace and a.ledger = @ledger and a.id = @account and v.row_id = @row and `
@@ -97,7 +97,7 @@ func (v *Views) Row(ctx context.Context, at *readmodels.At, of AccountKey, row i
 	return rows[0], nil
 }
 
-// RowsFrom returns those rows that exist among count consecutive ids, ordered by id, each with the balances after it.
+// RowsFrom returns the existing rows among count consecutive ids, by id, each with the balances after it.
 func (v *Views) RowsFrom(ctx context.Context, at *readmodels.At, of AccountKey, first, count int64, as As) ([]Row, error) {
 	s := as.sources()
 	args := pgx.NamedArgs{
@@ -124,7 +124,7 @@ func (v *Views) RowsFrom(ctx context.Context, at *readmodels.At, of AccountKey, 
 	}, sql, args)
 }
 
-// last returns the last of count numbers that begin with first.
+// last returns the last of count consecutive numbers from first on.
 func last(first, count int64) int64 {
 	if first > math.MaxInt64-count+1 {
 		return math.MaxInt64
@@ -136,7 +136,7 @@ func last(first, count int64) int64 {
 func (s sources) upTo(day, row string) string {
 	parts, first := ``, `0`
 	if s.current == now.current { // skip the beginning of a crowded day
-		start := func(level int) string { // of the part that has the row
+		start := func(level int) string { // of the part with the row
 			return fmt.Sprintf(`coalesce((select max(t.node) from books.total t where t.account_id = a.id and t.level = %d
 				and t.node between (%s) << 40 and ((%s) << 40) + (%s)), (%s) << 40)`, level, day, day, row, day)
 		}
@@ -163,8 +163,7 @@ func (b Balance) Plus(e book.Effect) Balance {
 	return Balance{unit.Sum{Decimal: b.Cash.Add(e.Cash.Decimal())}, unit.Sum{Decimal: b.Fine.Add(e.Fine.Decimal())}}
 }
 
-// BalanceAt returns an account's balance up to a place among its rows, whether or not there is a row at that place,
-// or the ledger's NoAccount.
+// BalanceAt returns an account's balance at a place among its rows, even if no row is there, or the ledger's NoAccount.
 func (v *Views) BalanceAt(ctx context.Context, at *readmodels.At, of AccountKey, date unit.Date,
 	row int64) (Balance,
 	error) {
@@ -172,7 +171,7 @@ func (v *Views) BalanceAt(ctx context.Context, at *readmodels.At, of AccountKey,
 	return found[date], err
 }
 
-// LastRow is a row id after every row of a day.
+// LastRow is greater than all row ids.
 const LastRow = 1<<40 - 1
 
 // BalancesOn returns an account's balance at the end of each day, or the ledger's NoAccount.
@@ -219,8 +218,8 @@ func (v *Views) BalanceBefore(ctx context.Context, at *readmodels.At, of Account
 	return Balance{a.Cash, a.Fine}, err
 }
 
-// SideBefore returns what the rows of an account counted on their IN side, or on their OUT side, before a day, or the ledger's
-// NoAccount. It reads them all: the totals have no sides.
+// SideBefore returns the sum of an account's IN or OUT sides before a day, or the ledger's NoAccount. It reads all rows,
+// because the totals have no sides.
 func (v *Views) SideBefore(ctx context.Context, at *readmodels.At, of AccountKey, out bool,
 	date unit.Date,
 	as As) (Balance, error) {
@@ -237,7 +236,7 @@ func (v *Views) SideBefore(ctx context.Context, at *readmodels.At, of AccountKey
 	return readmodels.Row(ctx, v.Reader.From(as.reading(at), "books"), of.Ledger.NoAccount, pgx.RowToStructByPos[Balance], sql, args)
 }
 
-// History returns all versions of a row, oldest first, also of a deleted row, or the ledger's NoRow.
+// History returns all versions of a row, oldest first, even of a deleted row, or the ledger's NoRow.
 func (v *Views) History(ctx context.Context, at *readmodels.At, of AccountKey, row int64) ([]Version, error) {
 	sql, args := `
 		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.revision, `+RowColumns("v")+rowOf+now.account+
@@ -283,8 +282,8 @@ func (v *Views) Lock(ctx context.Context, at *readmodels.At, workspace uuid.UUID
 	}
 }
 
-// EarliestRow returns the date of an account's oldest row, nil without rows. It is complete or returns [readmodels.ErrPositionTimeout],
-// since a command decides on it.
+// EarliestRow returns the date of an account's oldest row, nil without rows. It includes all events in the log, or
+// returns [readmodels.ErrPositionTimeout], because a command decides on it.
 func (v *Views) EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, error) {
 	errNone := errors.New("no rows")
 	date, err := readmodels.Complete(func(at *readmodels.At) (time.Time, error) {

@@ -11,8 +11,8 @@ import (
 	"bahi/readmodels"
 )
 
-// Summed is what the accounts of a ledger amount to, and what the rows of one day count. Balances above and below 0 are added up apart,
-// both as positive sums.
+// Summed has the balances of a ledger's accounts and the turnover of one day. Sums of balances above and below 0 are
+// separate and positive.
 type Summed struct {
 	Ledger   string
 	Accounts int64
@@ -20,17 +20,17 @@ type Summed struct {
 	CashAbove, CashBelow unit.Sum
 	FineAbove, FineBelow unit.Sum
 
-	Rows int64 // of the day
+	Rows int64 // number of rows on the day
 	Turnover
 }
 
-// Turnover is what rows count on each side.
+// Turnover has the sums of each side of rows.
 type Turnover struct {
 	CashIn, CashOut unit.Sum
 	FineIn, FineOut unit.Sum
 }
 
-// Plus adds.
+// Plus returns the sum.
 func (m Turnover) Plus(o Turnover) Turnover {
 	return Turnover{add(m.CashIn, o.CashIn), add(m.CashOut, o.CashOut), add(m.FineIn, o.FineIn), add(m.FineOut, o.FineOut)}
 }
@@ -41,14 +41,14 @@ func add(a, b unit.Sum) unit.Sum { return unit.Sum{Decimal: a.Add(b.Decimal)} }
 const movedColumns = `coalesce(sum(d.in_cash), 0)::text, coalesce(sum(d.out_cash), 0)::text, coalesce(sum(d.in_fine), 0)::text, ` +
 	`coalesce(sum(d.out_fine), 0)::text`
 
-// Summary is what the ledgers of a workspace amount to, and the newest rows of a day.
+// Summary has the sums of a workspace's ledgers, and the newest rows of a day.
 type Summary struct {
 	Ledgers []Summed
 	Newest  []Entered
 }
 
-// Summary returns the ledgers of which the workspace has accounts, with the rows of a day, and so many of its newest rows, the newest
-// first. Everything is of one position.
+// Summary returns the ledgers in which the workspace has accounts, with the turnover of a day and its newest rows,
+// newest first. It reads all of them at one position.
 func (v *Views) Summary(ctx context.Context, at *readmodels.At, workspace uuid.UUID, day unit.Date, newest int, as As) (s Summary,
 	err error) {
 	sql, args := as.summary(workspace, day)
@@ -57,7 +57,7 @@ func (v *Views) Summary(ctx context.Context, at *readmodels.At, workspace uuid.U
 	if err != nil || newest == 0 {
 		return s, err
 	}
-	if as.KnownAt == nil { // of the position that was read, whatever is posted meanwhile
+	if as.KnownAt == nil { // fixes the position of the following reads
 		position, _ := seen.Position()
 		as.KnownAt = &position
 	}
@@ -65,7 +65,7 @@ func (v *Views) Summary(ctx context.Context, at *readmodels.At, workspace uuid.U
 	return s, err
 }
 
-// newest returns the newest rows of a day. It reads no more of any account.
+// newest returns the newest rows of a day. It reads no further rows of any account.
 func (v *Views) newest(ctx context.Context, at *readmodels.At, workspace uuid.UUID, day unit.Date, size int, as As) ([]Entered, error) {
 	s := as.sources()
 	sql, args := enteredSQL(s)+`
@@ -85,7 +85,7 @@ func toSummed(row pgx.CollectableRow) (o Summed, err error) {
 	return o, err
 }
 
-// whole reports whether a view is of all rows as they are now, which have totals of whole ledgers.
+// whole reports whether a view selects the current state of all rows. Only for it the ledgers have totals.
 func (a As) whole() bool { return a.KnownAt == nil && a.Of == nil }
 
 func (a As) summary(workspace uuid.UUID, day unit.Date) (string, pgx.NamedArgs) {
@@ -120,7 +120,7 @@ func (a As) summary(workspace uuid.UUID, day unit.Date) (string, pgx.NamedArgs) 
 		group by a.ledger`, values
 }
 
-// Entered is a row with the account that it belongs to, and what it counts.
+// Entered is a row with its account and its effect.
 type Entered struct {
 	Row
 	Turnover
@@ -129,7 +129,7 @@ type Entered struct {
 	Name   string // of the account
 }
 
-// CashBefore returns what all accounts of a ledger held before a day.
+// CashBefore returns the cash of all accounts of a ledger before a day.
 func (v *Views) CashBefore(ctx context.Context, at *readmodels.At, workspace uuid.UUID, l *book.Ledger, day unit.Date, as As) (unit.Sum,
 	error) {
 	s := as.sources()
@@ -143,7 +143,7 @@ func (v *Views) CashBefore(ctx context.Context, at *readmodels.At, workspace uui
 	return readmodels.Row(ctx, v.Reader.From(as.reading(at), "books"), nil, pgx.RowTo[unit.Sum], sql, args)
 }
 
-// enteredSQL selects rows v of accounts a, as [toEntered] scans them.
+// enteredSQL selects rows v of accounts a for [toEntered].
 func enteredSQL(s sources) string {
 	return `select a.ledger, a.id, ` + s.name + `, v.row_id, v.revision,
 		v.in_cash::text, v.out_cash::text, v.in_fine::text, v.out_fine::text, ` + RowColumns("v")
@@ -167,7 +167,7 @@ func (v *Views) RowOfAny(ctx context.Context, at *readmodels.At, workspace uuid.
 		where v.row_id = $2 and a.workspace_id = $1 and `+now.account+` and not v.deleted and `+now.current, workspace, row)
 }
 
-// EachEntered calls take for each row of the workspace's ledgers that is dated on the selection's days, by date and id.
+// EachEntered calls take for each row of the workspace's ledgers dated from from through to, by date and id.
 func (v *Views) EachEntered(ctx context.Context, at *readmodels.At, workspace uuid.UUID, sel Selection, take func(Entered) error) error {
 	s := sel.sources()
 	low, high := sel.days()

@@ -14,22 +14,22 @@ import (
 
 // ClientTakada is a delivery of a client's order.
 type ClientTakada struct {
-	ID int64 `json:"id,omitzero" required:"true" doc:"Absent from a dry run's answer for a new one"`
+	ID int64 `json:"id,omitzero" required:"true" doc:"ID; absent in a dry run for a new record"`
 	takada.Takada
 
-	Revision *int64 `json:"revision,omitempty" doc:"For If-Match"`
+	Revision *int64 `json:"revision,omitempty" doc:"Revision for If-Match"`
 }
 
 // SchemaName implements http/api's Named.
 func (ClientTakada) SchemaName() string { return "LedgerTakada" }
 
-// TakadaFilter says which takadas are asked for: those that all its fields fit. Absent fields fit all.
+// TakadaFilter selects takadas. Absent fields select all.
 type TakadaFilter struct {
-	Order  int64 `query:"client_order_id" minimum:"1" doc:"Only this order's"`
-	Client int64 `query:"client_id" minimum:"1" doc:"Only this client's"`
+	Order  int64 `query:"client_order_id" minimum:"1" doc:"Only takadas of this order"`
+	Client int64 `query:"client_id" minimum:"1" doc:"Only takadas of this client"`
 }
 
-// takadasSQL has the karigars of a takada who are deleted: the answer does not name them.
+// takadasSQL includes the deleted karigars of a takada. The response does not name them.
 const takadasSQL = `
 	select t.id, t.state, t.revision,
 		array(select a.id from orders.account a where a.id = any(t.karigars) and a.deleted_position is not null) as gone
@@ -56,7 +56,8 @@ func (v *Views) Takada(ctx context.Context, at *readmodels.At, workspace uuid.UU
 		takadasSQL+` where t.workspace_id = $1 and not t.deleted and t.id = $2`, workspace, id)
 }
 
-// EachTakada calls take for each takada of a page, by id, and returns how many there are on all pages. A page of size 0 is all takadas.
+// EachTakada calls take for each takada of a page, by id, and returns the number of takadas on all pages. A page of size
+// 0 has all takadas.
 func (v *Views) EachTakada(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f TakadaFilter,
 	take func(ClientTakada) error) (total int64, err error) {
 	l := readmodels.List[ClientTakada]{
@@ -76,7 +77,7 @@ func (v *Views) EachTakada(ctx context.Context, at *readmodels.At, workspace uui
 	return l.Each(ctx, v.Reader.From(at, "orders"), page, take)
 }
 
-// DeletedTakadas returns the ids of the takadas of a client's order that were deleted, in order.
+// DeletedTakadas returns the ids of the deleted takadas of a client's order, in order.
 func (v *Views) DeletedTakadas(ctx context.Context, at *readmodels.At, workspace uuid.UUID, client, order int64) ([]int64, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "orders"), pgx.RowTo[int64], `
 		select t.id from orders.takada t
@@ -85,8 +86,8 @@ func (v *Views) DeletedTakadas(ctx context.Context, at *readmodels.At, workspace
 		order by t.id`, workspace, client, order, takada.Kind.Category())
 }
 
-// TakadaHistory returns all versions of a takada, oldest first, also of a deleted one, or [takada.ErrNotFound]. It names the karigars as
-// they were recorded.
+// TakadaHistory returns all versions of a takada, oldest first, even of a deleted one, or [takada.ErrNotFound]. It names
+// the karigars as recorded.
 func (v *Views) TakadaHistory(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) ([]RecordVersion[ClientTakada],
 	error) {
 	r := recorded{workspace, takada.Kind.Category(), id, takada.ErrNotFound}

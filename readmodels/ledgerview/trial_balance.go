@@ -35,7 +35,7 @@ func (v *Views) Metal(ctx context.Context, at *readmodels.At, workspace uuid.UUI
 	return Metal{l.Metal}, l.Revision, err
 }
 
-// Trial is what accounts or rows come to in money and in each metal. A debit is above 0.
+// Trial is a sum in money and in each metal. A debit is above 0.
 type Trial struct {
 	Cash unit.Sum
 	Fine map[string]unit.Sum
@@ -56,18 +56,18 @@ type TrialAccount struct {
 	Account
 }
 
-// TrialBalance is what each account comes to, and the two reasons why the sum of all is not zero.
+// TrialBalance has the balance of each account, and the two reasons why the sum of all is not zero.
 type TrialBalance struct {
 	Accounts []TrialAccount
-	Of       []Trial // each account
+	Of       []Trial // by account
 
-	// Unpaired is what the rows come to that are not paired, without losses: what all accounts come to, because the rows of a pair and a row
-	// with its reversal come to nothing.
+	// Unpaired is the sum of the unpaired rows without losses. It is the sum of all accounts, because the rows of a pair cancel each other,
+	// and so do a row and its reversal.
 	Unpaired Trial
-	Loss     Trial // what was lost in work
+	Loss     Trial // metal lost in work
 }
 
-// TrialBalance returns the trial balance. Everything is of the position of the view, which it needs.
+// TrialBalance returns the trial balance. All of it is read at the position of the view, which must be set.
 func (v *Views) TrialBalance(ctx context.Context, at *readmodels.At, workspace uuid.UUID, as As) (b TrialBalance, err error) {
 	of, _, err := v.Metal(ctx, at, workspace, as)
 	if err != nil {
@@ -85,7 +85,7 @@ func (v *Views) TrialBalance(ctx context.Context, at *readmodels.At, workspace u
 		Own, Name  string
 		Fine, Loss unit.Sum
 	}
-	// Most rows name no metal. The condition on it is that of an index.
+	// Few rows name a metal, and an index has them.
 	others, err := readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), pgx.RowToStructByPos[named], rows+`
 		select r.account, r.own, r.of, sum(r.fine + r.loss)::text, coalesce(sum(r.loss) filter (where x.row_id is null), 0)::text
 		from r left join books.row_version x on x.row_id = r.reversed_by and `+strings.ReplaceAll(as.sources().current, "v.", "x.")+`
@@ -137,8 +137,8 @@ func orElse(name, other string) string {
 	return name
 }
 
-// trialRows returns SQL that begins with a table r of the rows of a view, and its arguments. Cash, fine and loss are above 0 for a debit;
-// fine is without loss. The metal of a row is of, that of its account is own.
+// trialRows returns SQL that begins with a table r of the rows of a view, and its arguments. Cash, fine and loss are
+// above 0 for a debit; fine excludes loss. Column of is the metal of a row, own that of its account.
 func (a As) trialRows(workspace uuid.UUID, of string) (string, pgx.NamedArgs) {
 	s := a.sources()
 	args := pgx.NamedArgs{"known": a.known(), "workspace": workspace, "metal": of, "day": int64(400000), "held": held()}
@@ -159,8 +159,8 @@ func (a As) trialRows(workspace uuid.UUID, of string) (string, pgx.NamedArgs) {
 		)`, args
 }
 
-// counted adds a table c of the rows of r that count: a row that was reversed counts nothing beside the row that reverses it. A row is
-// unpaired where the other row of its pair is not in the view, or of another metal.
+// counted adds a table c of the rows of r except reversed rows together with their reversals. A row is unpaired if the
+// other row of its pair is not in the view, or has another metal.
 const counted = `, c as (
 			select r.*, p.row_id is null as unpaired
 			from r left join r p on p.row_id = r.paired_with and (r.fine = 0 or p.of = r.of)
@@ -179,7 +179,7 @@ func held() (names []string) {
 	return names
 }
 
-// Unpaired returns a page of the rows that make up the line of that name of a trial balance, by date and id.
+// Unpaired returns a page of the rows in a line of a trial balance, by date and id.
 func (v *Views) Unpaired(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, as As) ([]Entered, int64,
 	error) {
 	of, _, err := v.Metal(ctx, at, workspace, as)

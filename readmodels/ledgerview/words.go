@@ -9,8 +9,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// Words returns the text of an entry for people, without its amount: its description first, then its other values in their
-// order. An entry of any ledger is an object of plain values.
+// Words returns the text of an entry without its amount: its description first, then its other values in order. An entry
+// of any ledger is an object of plain values.
 func Words(entry json.RawMessage) string {
 	var (
 		words   []string
@@ -33,7 +33,7 @@ func Words(entry json.RawMessage) string {
 		case "amount", "computed":
 		case "description", "item_name":
 			words = slices.Insert(words, 0, text)
-		case "kind", "rate_unit": // a word of ours, which says what it is
+		case "kind", "rate_unit": // an enum value, shown in words
 			words = append(words, strings.ReplaceAll(text, "_", " "))
 		case "counter":
 			words = append(words, spaced)
@@ -44,7 +44,7 @@ func Words(entry json.RawMessage) string {
 	return strings.Join(words, ", ")
 }
 
-// plain returns a value without its quotes, a number with commas.
+// plain returns a value without quotes. A number has commas.
 func plain(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {

@@ -52,7 +52,7 @@ type Company struct {
 	Verified     bool      `json:"verified" doc:"An operator has looked at it"`
 	CreatedAt    time.Time `json:"created_at" doc:"Time when the company was created"`
 	UpdatedAt    time.Time `json:"updated_at" doc:"Time of the last change of the company"`
-	Revision     int64     `json:"revision" doc:"For If-Match"`
+	Revision     int64     `json:"revision" doc:"Revision for If-Match"`
 
 	Email          *string `json:"email,omitempty" db:"-" doc:"To which enquiries go; for members"`
 	EmailConfirmed *bool   `json:"email_confirmed,omitempty" db:"-" doc:"A reader of it has confirmed it; for members"`

@@ -23,7 +23,7 @@ type Contact struct {
 	IsPrimary   bool       `json:"is_primary" doc:"The first to turn to"`
 	CreatedAt   time.Time  `json:"created_at" doc:"Time when the contact was created"`
 	UpdatedAt   time.Time  `json:"updated_at" doc:"Time of the last change of the contact"`
-	Revision    int64      `json:"revision" doc:"For If-Match"`
+	Revision    int64      `json:"revision" doc:"Revision for If-Match"`
 }
 
 // SchemaName is the name in the document.

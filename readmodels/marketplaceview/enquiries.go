@@ -27,7 +27,7 @@ type SentEnquiry struct {
 	CRMLeadID      *string    `json:"crm_lead_id" doc:"null until the crm has the lead"`
 	CreatedAt      time.Time  `json:"created_at" doc:"Time when the enquiry was created"`
 	UpdatedAt      time.Time  `json:"updated_at" doc:"Time of the last change of the enquiry"`
-	Revision       int64      `json:"revision" doc:"For If-Match"`
+	Revision       int64      `json:"revision" doc:"Revision for If-Match"`
 }
 
 // Enquiry is a buyer's question, as the company that was asked sees it.

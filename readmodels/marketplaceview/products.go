@@ -36,7 +36,7 @@ type Product struct {
 	IsActive        bool      `json:"is_active"      doc:"Others see it"`
 	CreatedAt       time.Time `json:"created_at" doc:"Time when the product was created"`
 	UpdatedAt       time.Time `json:"updated_at" doc:"Time of the last change of the product"`
-	Revision        int64     `json:"revision"       doc:"For If-Match"`
+	Revision        int64     `json:"revision"       doc:"Revision for If-Match"`
 }
 
 const productColumns = `r.id, r.company_id, r.sku, r.name, r.description, r.category, r.sub_category, r.price_amount, r.price_currency, ` +

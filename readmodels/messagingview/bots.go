@@ -29,7 +29,7 @@ type Bot struct {
 	URLCount        int64     `json:"urlCount" doc:"Number of pages"`
 	CreatedAt       time.Time `json:"createdAt" doc:"Time when the bot was created"`
 	UpdatedAt       time.Time `json:"updatedAt" doc:"Time of the last change of the bot"`
-	Revision        int64     `json:"revision" doc:"For If-Match"`
+	Revision        int64     `json:"revision" doc:"Revision for If-Match"`
 }
 
 // BotFilter says which bots are asked for. An empty field fits all.
@@ -156,7 +156,7 @@ type BotWebhook struct {
 	Parameters  []WebhookParameter `json:"parameters" doc:"Parameters of the call"`
 	CreatedAt   time.Time          `json:"createdAt" doc:"Time when the webhook was created"`
 	UpdatedAt   time.Time          `json:"updatedAt" doc:"Time of the last change of the webhook"`
-	Revision    int64              `json:"revision" doc:"For If-Match"`
+	Revision    int64              `json:"revision" doc:"Revision for If-Match"`
 }
 
 // WebhookParameter is a value of a call.

@@ -27,7 +27,7 @@ type Channel struct {
 	SecretSettings []string         `json:"secretSettings" doc:"Names of settings that are set and never shown"`
 	CreatedAt      time.Time        `json:"createdAt" doc:"Time when the channel was created"`
 	UpdatedAt      time.Time        `json:"updatedAt" doc:"Time of the last change of the channel"`
-	Revision       int64            `json:"revision" doc:"For If-Match"`
+	Revision       int64            `json:"revision" doc:"Revision for If-Match"`
 }
 
 // ChannelFilter says which channels are asked for. An empty field fits all.

@@ -38,7 +38,7 @@ type Contact struct {
 	Unread        int64      `json:"unread" doc:"Messages of the contact that nobody has read"`
 	CreatedAt     time.Time  `json:"createdAt" doc:"Time when the contact was created"`
 	UpdatedAt     time.Time  `json:"updatedAt" doc:"Time of the last change of the contact"`
-	Revision      int64      `json:"revision" doc:"For If-Match"`
+	Revision      int64      `json:"revision" doc:"Revision for If-Match"`
 }
 
 // ContactFilter says which contacts are asked for: those that all its fields fit. Empty fields fit all.

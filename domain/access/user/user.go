@@ -36,7 +36,7 @@ const (
 	ByProvider = "idp"
 )
 
-// The refusals.
+// Errors that commands return.
 var (
 	ErrNotFound   = fault.New(fault.NotFound, "User not found")
 	ErrNoPassword = fault.New(fault.Malformed, "Password change is not available for this account")

@@ -24,7 +24,7 @@ var Kind = event.NewKind("workspace",
 	event.Of[AddressMismatched]("InvitationStrayed", 1),
 ).Sealing(Invitations)
 
-// The refusals.
+// Errors that commands return.
 var (
 	ErrNotFound     = fault.New(fault.NotFound, "Workspace not found")
 	ErrNotPermitted = fault.New(fault.Forbidden, "Not enough permissions")

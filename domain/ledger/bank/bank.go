@@ -7,7 +7,7 @@ import (
 	"bahi/domain/unit"
 )
 
-// Ledger is the bank's.
+// Ledger is the ledger of bank accounts.
 var Ledger = book.New(book.Spec[Entry, Entry]{
 	Name: "bank", Title: "Bank", Held: true, NoAccount: "Bank account not found", Mirror: book.Exchange[Entry], In: moved, Out: moved,
 })
@@ -23,7 +23,7 @@ func moved(v book.Movement) Entry { return Entry{v.Description, *v.Amount} }
 // Effect is the amount.
 func (e Entry) Effect() book.Effect { return book.Effect{Cash: e.Amount} }
 
-// Check wants a positive amount.
+// Check requires a positive amount.
 func (e Entry) Check() []fault.Field {
 	var c book.Checker
 	c.Text("description", e.Description, book.MaxDescription)

@@ -10,51 +10,51 @@ import (
 	"bahi/domain/unit"
 )
 
-// maxName is in characters (CONTRACT.md D19).
+// maxName is the maximum length of a name in characters (CONTRACT.md D19).
 const maxName = 120
 
-// Account is what decisions about an account need.
+// Account is the state of an account that decisions require.
 type Account struct {
 	Name    string
-	Type    *int           // nil: accounts of its ledger have none
-	Metal   string         // of its entries that name none; "": that of the books
-	Opened  event.Position // 0: there is no such account
-	Deleted event.Position // 0: it is not deleted
+	Type    *int           // nil if the accounts of the ledger have no types
+	Metal   string         // of entries that name no metal; "": the metal of the workspace
+	Opened  event.Position // 0: the account does not exist
+	Deleted event.Position // 0: the account is not deleted
 }
 
 // Open reports whether the account was opened and not deleted.
 func (a Account) Open() bool { return a.Opened != 0 && a.Deleted == 0 }
 
-// AccountOpened begins an account.
+// AccountOpened records a new account.
 type AccountOpened struct {
 	Name string `json:"name"`
 	Type *int   `json:"type,omitempty"`
 }
 
-// AccountRenamed gives it another name.
+// AccountRenamed records a new name.
 type AccountRenamed struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
-// AccountTypeChanged gives it another type.
+// AccountTypeChanged records a new type.
 type AccountTypeChanged struct {
 	From int `json:"from"`
 	To   int `json:"to"`
 }
 
-// AccountMetalChanged gives it another metal.
+// AccountMetalChanged records a new metal.
 type AccountMetalChanged struct {
-	From string `json:"from"` // "": that of the books
+	From string `json:"from"` // "": the metal of the workspace
 	To   string `json:"to"`
 }
 
-// AccountDeleted ends the account and all its rows.
+// AccountDeleted records the deletion of the account and all its rows.
 type AccountDeleted struct {
-	EarliestRow *unit.Date `json:"earliest_row,omitempty"` // date of its oldest row, absent when it had none
+	EarliestRow *unit.Date `json:"earliest_row,omitempty"` // date of its oldest row, absent if it had none
 }
 
-// EvolveAt records where the account began.
+// EvolveAt sets the position at which the account was opened.
 func (e AccountOpened) EvolveAt(a Account, at event.Position) Account {
 	a.Name, a.Type, a.Opened = e.Name, e.Type, at
 	return a
@@ -63,16 +63,16 @@ func (e AccountOpened) EvolveAt(a Account, at event.Position) Account {
 // Evolve is EvolveAt for folds without positions.
 func (e AccountOpened) Evolve(a Account) Account { return e.EvolveAt(a, 1) }
 
-// Evolve takes the new name.
+// Evolve sets the name.
 func (e AccountRenamed) Evolve(a Account) Account { a.Name = e.To; return a }
 
-// Evolve takes the new type.
+// Evolve sets the type.
 func (e AccountTypeChanged) Evolve(a Account) Account { a.Type = &e.To; return a }
 
-// Evolve takes the new metal.
+// Evolve sets the metal.
 func (e AccountMetalChanged) Evolve(a Account) Account { a.Metal = e.To; return a }
 
-// EvolveAt records where the account ended.
+// EvolveAt sets the position at which the account was deleted.
 func (e AccountDeleted) EvolveAt(a Account, at event.Position) Account {
 	a.Deleted = at
 	return a
@@ -81,7 +81,7 @@ func (e AccountDeleted) EvolveAt(a Account, at event.Position) Account {
 // Evolve is EvolveAt for folds without positions.
 func (e AccountDeleted) Evolve(a Account) Account { return e.EvolveAt(a, a.Opened+1) }
 
-// OpenAccount opens an account under a new id.
+// OpenAccount opens an account with a new id.
 type OpenAccount struct {
 	Ledger *Ledger
 	Name   string
@@ -89,7 +89,7 @@ type OpenAccount struct {
 	Metal  Metal
 }
 
-// Decide refuses an empty or overlong name, a type that the ledger does not have, and an id that is taken.
+// Decide refuses an empty or too long name, a type that the ledger does not have, and an existing id.
 func (c OpenAccount) Decide(a Account) ([]event.Event[Account], error) {
 	name, wrong := cleanName(c.Name)
 	wrong = append(append(wrong, c.Ledger.checkType(c.Type, true)...), c.Ledger.checkMetal(c.Metal)...)
@@ -106,15 +106,15 @@ func (c OpenAccount) Decide(a Account) ([]event.Event[Account], error) {
 	return events, nil
 }
 
-// ChangeAccount gives the account another name, another type, or both.
+// ChangeAccount changes the name, type or metal of an account.
 type ChangeAccount struct {
 	Ledger *Ledger
-	Name   *string // nil: it stays
-	Type   *int    // nil: it stays
-	Metal  *Metal  // nil: it stays; "": that of the books
+	Name   *string // nil: unchanged
+	Type   *int    // nil: unchanged
+	Metal  *Metal  // nil: unchanged; "": the metal of the workspace
 }
 
-// Decide returns the ledger's NoAccount for an account that is not open.
+// Decide returns the ledger's NoAccount if the account is not open.
 func (c ChangeAccount) Decide(a Account) (events []event.Event[Account], err error) {
 	if !a.Open() {
 		return nil, c.Ledger.NoAccount
@@ -143,7 +143,7 @@ func (c ChangeAccount) Decide(a Account) (events []event.Event[Account], err err
 	return events, nil
 }
 
-// checkType returns what is wrong with the type of an account.
+// checkType returns the faults of an account's type.
 func (l *Ledger) checkType(given *int, wanted bool) []fault.Field {
 	switch {
 	case given == nil && (l.Types == 0 || !wanted):
@@ -157,7 +157,7 @@ func (l *Ledger) checkType(given *int, wanted bool) []fault.Field {
 	}
 }
 
-// checkMetal returns what is wrong with the metal of an account.
+// checkMetal returns the faults of an account's metal.
 func (l *Ledger) checkMetal(name Metal) []fault.Field {
 	if name != "" && !l.Metal {
 		return []fault.Field{{Field: "metal", Message: "accounts of this ledger have none"}}
@@ -165,14 +165,15 @@ func (l *Ledger) checkMetal(name Metal) []fault.Field {
 	return CheckText("metal", Text(name), MaxMetal)
 }
 
-// DeleteAccount ends the account and all its rows.
+// DeleteAccount deletes the account and all its rows.
 type DeleteAccount struct {
 	Ledger      *Ledger
 	EarliestRow *unit.Date // date of its oldest row; nil: it has none
 	Standing    PostingContext
 }
 
-// Decide returns the ledger's NoAccount for an account that is not open, and a conflict for one with a row in a locked period.
+// Decide returns the ledger's NoAccount if the account is not open, and a conflict if the account has a row in a locked
+// period.
 func (c DeleteAccount) Decide(a Account) ([]event.Event[Account], error) {
 	if !a.Open() {
 		return nil, c.Ledger.NoAccount

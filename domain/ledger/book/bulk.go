@@ -9,16 +9,16 @@ import (
 	"bahi/domain/unit"
 )
 
-// maxBulk is how many rows one request may post (CONTRACT.md 0.4).
+// maxBulk is the maximum number of rows in one request (CONTRACT.md 0.4).
 const maxBulk = 1000
 
 // Post posts a row that [PostRows] or [ReverseRows] has decided.
 type Post struct{ RowAdded }
 
-// Decide posts the row under a number that no row has.
+// Decide returns the row. The caller assigns its new number.
 func (c Post) Decide(Row) ([]event.Event[Row], error) { return []event.Event[Row]{c.RowAdded}, nil }
 
-// PostRows posts rows to an account, all or none. Today bounds the dates.
+// PostRows posts rows to an account, all or none. No date may be after the day that follows Today.
 type PostRows struct {
 	Ledger  *Ledger
 	Account int64
@@ -26,7 +26,7 @@ type PostRows struct {
 	Rows    []RowInput
 }
 
-// Decide returns the rows. It refuses all of them for what is wrong with any, and names each.
+// Decide returns the rows. If any row has a fault, it refuses all rows and lists all faults.
 func (c PostRows) Decide(s PostingContext) ([]RowAdded, error) {
 	switch {
 	case len(c.Rows) == 0:
@@ -56,7 +56,7 @@ func (c PostRows) Decide(s PostingContext) ([]RowAdded, error) {
 	return rows, refused(rows, s)
 }
 
-// refused returns why rows may not be posted, nil if they may. It names each row in a locked period.
+// refused returns why the rows must not be posted, or nil. The error lists each row in a locked period.
 func refused(rows []RowAdded, s PostingContext) error {
 	dates := make([]unit.Date, len(rows))
 	for i, r := range rows {

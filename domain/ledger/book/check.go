@@ -11,16 +11,16 @@ import (
 	"bahi/domain/unit"
 )
 
-// Text is what somebody wrote in a line of the book. Spaces around it are not kept (CONTRACT.md D19).
+// Text is a text that a user wrote in an entry. Surrounding spaces are removed (CONTRACT.md D19).
 type Text string
 
-// UnmarshalText trims, and drops marks of direction.
+// UnmarshalText trims the text and removes marks of writing direction.
 func (t *Text) UnmarshalText(text []byte) error {
 	*t = Text(person.Unmarked(string(text)))
 	return nil
 }
 
-// The longest texts, in characters. A description is a line of the book, not a letter (CONTRACT.md 0.8, D19).
+// The maximum lengths of texts in characters (CONTRACT.md 0.8, D19).
 const (
 	MaxDescription = 500
 	MaxItemName    = 200
@@ -29,7 +29,7 @@ const (
 
 const maxPieces = 999_999_999
 
-// CheckText returns what is wrong with a text field of at most limit characters, nil when nothing is.
+// CheckText returns the faults of a text field with at most limit characters.
 func CheckText(field string, text Text, limit int) []fault.Field {
 	switch {
 	case utf8.RuneCountInString(string(text)) > limit:
@@ -41,10 +41,10 @@ func CheckText(field string, text Text, limit int) []fault.Field {
 	}
 }
 
-// Checker collects what is wrong with an entry, field by field.
+// Checker collects the faults of an entry by field.
 type Checker struct{ wrong []fault.Field }
 
-// Wrong notes a fault.
+// Wrong adds a fault.
 func (c *Checker) Wrong(field, message string) {
 	c.wrong = append(c.wrong, fault.Field{Field: field, Message: message})
 }
@@ -54,71 +54,72 @@ func (c *Checker) Text(field string, text Text, limit int) {
 	c.wrong = append(c.wrong, CheckText(field, text, limit)...)
 }
 
-// Weight wants a weight that is not negative, where one is given.
+// Weight refuses a negative weight. nil is valid.
 func (c *Checker) Weight(field string, weight *unit.Grams) {
 	if weight != nil && *weight < 0 {
 		c.Wrong(field, negative)
 	}
 }
 
-// Amount wants an amount that is not negative, where one is given.
+// Amount refuses a negative amount. nil is valid.
 func (c *Checker) Amount(field string, amount *unit.Money) {
 	if amount != nil && *amount < 0 {
 		c.Wrong(field, negative)
 	}
 }
 
-// Pieces wants a number of pieces that has up to 9 digits, where one is given.
+// Pieces refuses a negative number of pieces and one with more than 9 digits. nil is valid.
 func (c *Checker) Pieces(field string, pieces *int64) {
 	if pieces != nil && (*pieces < 0 || *pieces > maxPieces) {
 		c.Wrong(field, fmt.Sprintf("must be from 0 to %d", maxPieces))
 	}
 }
 
-// Percent wants a share from 0 to 100, where one is given.
+// Percent refuses a percentage outside 0 to 100. nil is valid.
 func (c *Checker) Percent(field string, share *unit.Percent) {
 	if share != nil && (*share < 0 || *share > unit.Whole) {
 		c.Wrong(field, "must be from 0 to 100")
 	}
 }
 
-// Metal checks a metal leg: a weight, the share of it that is fine, and the fine weight. It wants the weight with one of the
-// others, the fine weight alone, or none of them (CONTRACT.md L3). The first two have names of their own in each ledger.
+// Metal checks the weight, the touch and the fine weight of an entry. Valid are the weight with one of the others, the
+// fine weight alone, or none of them (CONTRACT.md L3). weightField and shareField are the ledger's names for the first
+// two.
 func (c *Checker) Metal(weightField string, weight *unit.Grams, shareField string, share *unit.Percent, fine *unit.Grams) {
 	c.Weight(weightField, weight)
 	c.Percent(shareField, share)
 	c.Weight("fine_weight", fine)
 	switch {
 	case weight != nil && share == nil && fine == nil:
-		c.Wrong(weightField, "wants "+shareField+" or fine_weight too")
+		c.Wrong(weightField, "requires "+shareField+" or fine_weight")
 	case weight == nil && share != nil:
-		c.Wrong(shareField, "wants "+weightField+" too")
+		c.Wrong(shareField, "requires "+weightField)
 	}
 }
 
-// Metal is the name of a metal, such as gold or silver. It is kept in small letters.
+// Metal is the name of a metal in lower case, such as gold or silver.
 type Metal string
 
-// UnmarshalText trims, and lowers the letters.
+// UnmarshalText trims the name and converts it to lower case.
 func (m *Metal) UnmarshalText(text []byte) error {
 	*m = Metal(strings.ToLower(person.Unmarked(string(text))))
 	return nil
 }
 
-// MaxMetal is the longest name of a metal, in characters.
+// MaxMetal is the maximum length of a metal's name in characters.
 const MaxMetal = 40
 
-// Metallic checks the name of a metal, which only metal has.
+// Metallic checks the name of a metal. Only an entry with metal may have one.
 func (c *Checker) Metallic(name Metal, hasMetal bool) {
 	c.Text("metal", Text(name), MaxMetal)
 	if name != "" && !hasMetal {
-		c.Wrong("metal", "wants a weight too")
+		c.Wrong("metal", "requires a weight")
 	}
 }
 
-// checkMetal wants all metal of a row to be of one.
+// checkMetal requires all metal of a row to be the same.
 func checkMetal[E Entry](name string, s Side, metal string) (wrong []fault.Field) {
-	list, _ := EntriesOf[E](s) // which were encoded here
+	list, _ := EntriesOf[E](s) // encoded by this package, so they decode
 	for i, e := range list {
 		if one, ok := any(e).(Metallic); ok && e.Effect().Fine != 0 && string(one.MetalName()) != metal {
 			at := fmt.Sprintf("%s[%d].metal", name, i)
@@ -128,33 +129,33 @@ func checkMetal[E Entry](name string, s Side, metal string) (wrong []fault.Field
 	return wrong
 }
 
-// Rate wants a price above 0, where one is given.
+// Rate requires a positive price. nil is valid.
 func (c *Checker) Rate(field string, rate *unit.Money) {
 	if rate != nil && *rate <= 0 {
 		c.Wrong(field, "must be more than 0")
 	}
 }
 
-// Wastage checks a wastage, in percent of a weight, in grams, or both.
+// Wastage checks a wastage in percent of a weight, in grams, or both.
 func (c *Checker) Wastage(percent *unit.Percent, grams *unit.Grams, weightField string, weight *unit.Grams) {
 	c.Percent("wastage_percent", percent)
 	if percent != nil && weight == nil {
-		c.Wrong("wastage_percent", "wants "+weightField+" too")
+		c.Wrong("wastage_percent", "requires "+weightField)
 	}
 	c.Weight("wastage_weight", grams)
 }
 
-// Absent wants no value of a field that entries of a kind do not have.
+// Absent refuses a field that entries of this kind do not have.
 func (c *Checker) Absent(kind, field string, given bool) {
 	if given {
 		c.Wrong(field, "an entry of kind "+kind+" has none")
 	}
 }
 
-// Empty notes that the entry has no weight and no amount above 0: it would count nothing (CONTRACT.md 0.4).
+// Empty adds the fault of an entry without a positive weight or amount (CONTRACT.md 0.4).
 func (c *Checker) Empty() { c.Wrong("", "a weight or an amount above 0 is needed") }
 
-// Value returns what is given, 0 where nothing is.
+// Value returns the value, or 0 for nil.
 func Value[Q unit.Money | unit.Grams | unit.Percent](given *Q) (q Q) {
 	if given != nil {
 		q = *given
@@ -164,11 +165,11 @@ func Value[Q unit.Money | unit.Grams | unit.Percent](given *Q) (q Q) {
 
 const negative = "must not be negative"
 
-// Faults returns what was found.
+// Faults returns the collected faults.
 func (c *Checker) Faults() []fault.Field { return c.wrong }
 
-// clean reports whether text can be stored and printed: Postgres takes no NUL, other control characters
-// only hide something, and those that turn the direction of writing can disguise a statement.
+// clean reports whether a text can be stored and printed. Postgres refuses NUL. Other control characters only hide text,
+// and marks of writing direction can disguise a statement.
 func clean(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
 		return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)

@@ -10,8 +10,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// Warning tells that a given value differs from what its formula says. The given one is in the books: the
-// agreement on paper is the truth (CONTRACT.md 6.2).
+// Warning reports that a given value differs from its formula. The given value is stored, because the agreement on paper
+// takes precedence (CONTRACT.md 6.2).
 type Warning struct {
 	Field    string          `json:"field"`
 	Message  string          `json:"message"`
@@ -29,7 +29,7 @@ func (w Warning) MarshalJSON() ([]byte, error) {
 	}{w.Field, w.Message, json.Number(w.Given.String()), json.Number(w.Computed.String())})
 }
 
-// Warnings are a row's warnings as the log has them: a JSON array, "" for none.
+// Warnings are the stored warnings of a row: a JSON array, "" for none.
 type Warnings string
 
 func warningsOf(list []Warning) Warnings {
@@ -38,12 +38,12 @@ func warningsOf(list []Warning) Warnings {
 	}
 	text, err := json.Marshal(list)
 	if err != nil {
-		panic(err) // texts and numbers always can be
+		panic(err) // texts and numbers can always be encoded
 	}
 	return Warnings(text)
 }
 
-// of returns those of the warnings that are about a side.
+// of returns the warnings about a side.
 func (w Warnings) of(side string) (list []Warning) {
 	var all []Warning
 	if w == "" || json.Unmarshal([]byte(w), &all) != nil {
@@ -60,7 +60,7 @@ func (w Warnings) MarshalJSON() ([]byte, error) {
 	return []byte(w), nil
 }
 
-// UnmarshalJSON keeps the array as it is.
+// UnmarshalJSON stores the array unchanged.
 func (w *Warnings) UnmarshalJSON(text []byte) error {
 	*w = Warnings(text)
 	if *w == "[]" || *w == "null" {
@@ -69,24 +69,23 @@ func (w *Warnings) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// A value that differs from its formula by more than this much, and this part of it, is warned of.
+// Bahi warns of a value if it differs from its formula by more than tolerance and by more than this share of it.
 var (
 	tolerance     = decimal.New(1, -2) // grams or rupees
 	tolerancePart = decimal.New(5, -3)
 )
 
-// Computer computes the values of one entry that were not given, and warns of given ones that are far from
-// what they should be.
+// Computer computes the absent values of one entry. It warns of given values that differ much from their formulas.
 type Computer struct {
 	prefix   string
-	before   map[string]bool // fields that were computed with these values in the stored entries
+	before   map[string]bool // fields that were computed in the stored entries, with their values
 	computed []string
 	warnings []Warning
 	wrong    []fault.Field
 }
 
-// Grams returns the given weight, or what the formula says where none is given: rounded half away from zero.
-// A weight that the service computed earlier, and that comes back as it was, counts as not given.
+// Grams returns the given weight, or the formula's value if none is given. It rounds half away from zero. A weight that
+// Bahi computed earlier counts as not given if the client sends it back unchanged.
 func (c *Computer) Grams(field string, given *unit.Grams, formula decimal.Decimal) *unit.Grams {
 	if given != nil && !c.before[field+" "+given.String()] {
 		c.compare(field, given.Decimal(), formula, unit.GramsPlaces)
@@ -99,7 +98,7 @@ func (c *Computer) Grams(field string, given *unit.Grams, formula decimal.Decima
 	return given
 }
 
-// Money returns the given amount, or what the formula says where none is given, as [Computer.Grams] does.
+// Money returns the given amount, or the formula's value if none is given, by the rules of [Computer.Grams].
 func (c *Computer) Money(field string, given *unit.Money, formula decimal.Decimal) *unit.Money {
 	if sent := c.Sent(field, given); sent != nil {
 		c.compare(field, sent.Decimal(), formula, unit.MoneyPlaces)
@@ -112,7 +111,8 @@ func (c *Computer) Money(field string, given *unit.Money, formula decimal.Decima
 	return given
 }
 
-// Sent returns the given amount, nil where the service computed it earlier and it comes back as it was.
+// Sent returns the given amount. It returns nil if Bahi computed the amount earlier and the client sent it back
+// unchanged.
 func (c *Computer) Sent(field string, given *unit.Money) *unit.Money {
 	if given != nil && c.before[field+" "+given.String()] {
 		return nil
@@ -120,7 +120,8 @@ func (c *Computer) Sent(field string, given *unit.Money) *unit.Money {
 	return given
 }
 
-// Part is [Computer.Grams] where the formula is weight x percent / 100. It returns what is given where one of the two is absent.
+// Part is [Computer.Grams] with the formula weight x percent / 100. It returns the given value if the weight or the
+// percentage is absent.
 func (c *Computer) Part(field string, given, weight *unit.Grams, percent *unit.Percent) *unit.Grams {
 	if weight == nil || percent == nil {
 		return given
@@ -128,17 +129,17 @@ func (c *Computer) Part(field string, given, weight *unit.Grams, percent *unit.P
 	return c.Grams(field, given, Share(*weight, *percent))
 }
 
-// Share returns a percentage of a weight, not rounded.
+// Share returns a percentage of a weight without rounding.
 func Share(weight unit.Grams, percent unit.Percent) decimal.Decimal {
 	return weight.Decimal().Mul(percent.Decimal()).Shift(-2)
 }
 
-// Wrong notes a fault of a field.
+// Wrong adds a fault of a field.
 func (c *Computer) Wrong(field, message string) {
 	c.wrong = append(c.wrong, fault.Field{Field: field, Message: message})
 }
 
-// Computed returns the names of the fields that were computed, for the entry's field computed.
+// Computed returns the names of the computed fields, for the field computed of the entry.
 func (c *Computer) Computed() []string { return c.computed }
 
 func (c *Computer) compare(field string, given, formula decimal.Decimal, places int32) {
@@ -151,7 +152,7 @@ func (c *Computer) compare(field string, given, formula decimal.Decimal, places 
 
 func (c *Computer) computes(field string, value, most decimal.Decimal) bool {
 	switch {
-	case value.IsNegative(): // so is a given value, which Check refuses
+	case value.IsNegative(): // Check refuses a negative value that was given
 		return false
 	case value.GreaterThan(most):
 		c.Wrong(field, tooMany)
@@ -161,10 +162,10 @@ func (c *Computer) computes(field string, value, most decimal.Decimal) bool {
 	return true
 }
 
-// tooMany is what is wrong with a value that could not be reversed (CONTRACT.md L10).
+// tooMany is the message for a value that is too large to be reversed (CONTRACT.md L10).
 const tooMany = "comes to more digits than the books have"
 
-// computedIn returns the fields that a side's entries say were computed, each with its value.
+// computedIn returns the fields that the entries of a side list as computed, with their values.
 func computedIn(stored Side) map[string]bool {
 	var entries []map[string]json.RawMessage
 	if stored.text == "" || json.Unmarshal([]byte(stored.text), &entries) != nil {

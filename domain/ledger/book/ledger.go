@@ -8,14 +8,14 @@ import (
 	"bahi/domain/fault"
 )
 
-// Ledger is one of the five, for everything that is done alike for all of them.
+// Ledger is one of the five ledgers, with the functions that all of them share.
 type Ledger struct {
 	Name  string // in paths and tables: bank
-	Title string // for people: Bank
-	Types int    // of its accounts, numbered from 0; 0: they have none
-	Metal bool   // it counts fine metal beside cash
-	Gross bool   // the metal is weighed as it is, not by what of it is fine
-	Held  bool   // a balance above 0 is what the workshop has, not what it owes
+	Title string // shown to users: Bank
+	Types int    // number of types of its accounts, from 0; 0: no types
+	Metal bool   // it has a balance of fine metal besides cash
+	Gross bool   // its metal balance is gross weight, not fine weight
+	Held  bool   // a balance above 0 is an asset of the workshop, not a debt
 
 	Accounts *event.Kind[Account]
 	Rows     *event.Kind[Row]
@@ -30,7 +30,7 @@ type Ledger struct {
 	decide                  func(before Row, asked RowInput) (after Row, wrong []fault.Field)
 }
 
-// Spec is what a ledger's own file says of it.
+// Spec describes one ledger.
 type Spec[In, Out Entry] struct {
 	Name      string
 	Title     string
@@ -38,20 +38,20 @@ type Spec[In, Out Entry] struct {
 	Metal     bool
 	Gross     bool
 	Held      bool
-	NoAccount string // what a client reads where there is no such account
+	NoAccount string // error text for an unknown account
 
-	// Mirror returns the entries of the row that reverses another one: what came IN goes OUT, and the
-	// other way round. Each new side counts what the old one counts on the other.
+	// Mirror returns the entries of the row that reverses another one: IN entries become OUT entries, and OUT entries
+	// become IN entries. Each new side has the effect of the opposite old side.
 	Mirror func(in []In, out []Out) (newIn []In, newOut []Out)
 
 	// In and Out return the entry of a transfer.
 	In  func(Movement) In
 	Out func(Movement) Out
 
-	// AddCounterEntries returns the sides of a row as they are to be stored, where an entry of one side wants one on the other, as a rate
-	// cut wants its counter entry. It gets them as they are asked for, completed and without faults, and as they were stored
-	// before. It tells c of faults and warnings by whole names, such as "out_entries[0].rate". Each write of entries calls it;
-	// nil: no entry wants another.
+	// AddCounterEntries returns the sides of a row with the counter entries that they require, such as that of a rate
+	// cut. asked has completed entries without faults, before has the stored entries. It adds faults and warnings to c
+	// under full field names, such as "out_entries[0].rate". Each write of entries calls it. nil: the ledger has no
+	// counter entries.
 	AddCounterEntries func(c *Computer, asked, before Sides[In, Out]) Sides[In, Out]
 }
 
@@ -61,10 +61,10 @@ type Sides[In, Out Entry] struct {
 	Out []Out
 }
 
-// Exchange is the Mirror of a ledger that has one sort of entry.
+// Exchange is the Mirror of a ledger with one type of entry.
 func Exchange[E Entry](in, out []E) (newIn, newOut []E) { return out, in }
 
-// New makes a ledger. It panics where the ledger has no stored names.
+// New returns a ledger. It panics if the ledger has no stored names.
 func New[In, Out Entry](s Spec[In, Out]) *Ledger {
 	n, known := stored[s.Name]
 	if !known {
@@ -98,7 +98,7 @@ func (l *Ledger) Mirror(in, out Side) (newIn, newOut Side, err error) { return l
 // Entries returns the types of the ledger's IN and OUT entries.
 func (l *Ledger) Entries() (in, out reflect.Type) { return l.in.entry, l.out.entry }
 
-// Lines returns the entries of a row one by one.
+// Lines returns the entries of a row.
 func (l *Ledger) Lines(r Row) (in, out []Line, err error) {
 	if in, err = l.in.lines(r.In); err == nil {
 		out, err = l.out.lines(r.Out)
@@ -106,13 +106,13 @@ func (l *Ledger) Lines(r Row) (in, out []Line, err error) {
 	return in, out, err
 }
 
-// Measured returns the row with what its sides count, which not everybody keeps who keeps the entries.
+// Measured returns the row with the effects of its sides computed from their entries.
 func (l *Ledger) Measured(r Row) (Row, error) {
 	err := l.measure(&r.In, &r.Out)
 	return r, err
 }
 
-// measure works out what the entries of two sides count.
+// measure computes the effects of two sides.
 func (l *Ledger) measure(in, out *Side) (err error) {
 	if *in, err = l.in.measured(*in); err == nil {
 		*out, err = l.out.measured(*out)

@@ -6,16 +6,15 @@ import (
 	"bahi/domain/event"
 )
 
-// names are what the log calls a ledger's streams and events. They are for ever: old logs have them.
+// names are the stored names of a ledger's streams and events. They are permanent.
 type names struct {
 	account, row string // the categories of streams
 
-	accounts [5]string // of accountTypes, in their order; "" where the ledger has no such event
+	accounts [5]string // of accountTypes, in their order; "" if the ledger has no such event
 	rows     [7]string // of rowTypes
 }
 
-// stored has the names of all five ledgers, by the ledgers' own: also of those that are not built yet, so that
-// the books fold the same events before and after.
+// stored has the names of all five ledgers, keyed by ledger name.
 var stored = map[string]names{
 	"bank": {
 		"bank", "bankrow",
@@ -59,7 +58,7 @@ var stored = map[string]names{
 	},
 }
 
-// What the streams of a ledger hold.
+// The registered kinds of streams of a ledger.
 var (
 	accountTypes = [...]func(string) event.Type[Account]{
 		typeOf[AccountOpened], typeOf[AccountRenamed], typeOf[AccountTypeChanged], typeOf[AccountDeleted],
@@ -73,7 +72,7 @@ var (
 
 func typeOf[E event.Event[S], S any](name string) event.Type[S] { return event.Of[E, S](name, 1) }
 
-// kindOf makes the kind of a category's streams, whose events are completed when they are read.
+// kindOf returns the kind of a category's streams. Its events are completed when they are read.
 func kindOf[S any](category string, names []string, types []func(string) event.Type[S],
 	read func(event.Event[S]) (event.Event[S], error)) *event.Kind[S] {
 	var used []event.Type[S]
@@ -85,7 +84,7 @@ func kindOf[S any](category string, names []string, types []func(string) event.T
 	return event.NewKind(category, used...)
 }
 
-// LedgerOf returns the name of the ledger that a category of streams belongs to, "" when it is none's.
+// LedgerOf returns the name of the ledger to which a category of streams belongs, or "".
 func LedgerOf(category string) string { return ledgerOf[category] }
 
 var ledgerOf = func() map[string]string {
@@ -96,7 +95,7 @@ var ledgerOf = func() map[string]string {
 	return all
 }()
 
-// EventNames returns the stored names of all five ledgers' events, in order.
+// EventNames returns the stored names of all five ledgers' events in order.
 func EventNames() (all []string) {
 	for _, n := range stored {
 		for _, name := range slices.Concat(n.accounts[:], n.rows[:]) {

@@ -9,30 +9,32 @@ import (
 	"bahi/domain/unit"
 )
 
-// What moves from one account to another is two rows, which name each other. A pairing changes no balance, so it is allowed on locked days.
+// A transfer between two accounts is a pair of rows that name each other. Pairing changes no balance, so it is allowed
+// on locked dates.
 
-// RowPaired records the row of another account that takes what this row gives, or gives what it takes.
+// RowPaired records the row of another account that has the opposite value.
 type RowPaired struct {
 	With    int64 `json:"with"`
 	Account int64 `json:"account"` // of the other row
 }
 
-// RowUnpaired ends the pairing.
+// RowUnpaired records that the pair was dissolved.
 type RowUnpaired struct{}
 
-// Evolve notes the other row.
+// Evolve sets the other row.
 func (e RowPaired) Evolve(r Row) Row { r.PairedWith = e.With; return r }
 
-// Evolve drops the other row.
+// Evolve removes the other row.
 func (RowUnpaired) Evolve(r Row) Row { r.PairedWith = 0; return r }
 
-// Moved returns what the row counts in all, without what was lost in work: what another row may take or give.
+// Moved returns the net effect of the row without metal lost in work. It is the value that a paired row must have with
+// the opposite sign.
 func (r Row) Moved() Effect {
 	in, out := r.Counts()
 	return in.Minus(out).Minus(Effect{Fine: r.Lost()})
 }
 
-// Lost returns how much metal was lost in work.
+// Lost returns the metal lost in work.
 func (r Row) Lost() unit.Grams {
 	if r.Void {
 		return 0
@@ -40,10 +42,10 @@ func (r Row) Lost() unit.Grams {
 	return r.In.Loss - r.Out.Loss
 }
 
-// Metal returns the metal that the row names, "" for that of its account.
+// Metal returns the metal that the row names, or "" for the metal of its account.
 func (r Row) Metal() string { return cmp.Or(r.In.Metal, r.Out.Metal) }
 
-// Debit returns what the row adds to what the workshop has or is owed.
+// Debit returns the change of the workshop's assets by the row.
 func (l *Ledger) Debit(r Row) Effect {
 	if l.Held {
 		return r.Moved()
@@ -51,7 +53,7 @@ func (l *Ledger) Debit(r Row) Effect {
 	return Effect{}.Minus(r.Moved())
 }
 
-// Movement is money or fine metal that moves from one account to another.
+// Movement is a transfer of money or fine metal between two accounts.
 type Movement struct {
 	Amount      *unit.Money `json:"amount,omitempty" doc:"In rupees; this or fine_weight"`
 	FineWeight  *unit.Grams `json:"fine_weight,omitempty" doc:"In grams; polishers count it as weight"`
@@ -59,7 +61,7 @@ type Movement struct {
 	Description Text        `json:"description,omitempty" maxLength:"200" doc:"Description of both entries"`
 }
 
-// Check returns what is wrong with the value, by field. A ledger is nil if its account is not known.
+// Check returns the faults by field. A ledger is nil if its account is unknown.
 func (v Movement) Check(from, to *Ledger) []fault.Field {
 	var c Checker
 	switch {
@@ -79,7 +81,7 @@ func (v Movement) Check(from, to *Ledger) []fault.Field {
 	return c.Faults()
 }
 
-// Transfer returns the row of an account that gives or takes a value.
+// Transfer returns the row for one account of a transfer. gives: the account gives the value.
 func (l *Ledger) Transfer(date unit.Date, v Movement, gives bool) RowInput {
 	if out := gives == l.Held; out {
 		return RowInput{Date: &date, In: l.in.none, Out: l.transferOut(v)}
@@ -87,15 +89,15 @@ func (l *Ledger) Transfer(date unit.Date, v Movement, gives bool) RowInput {
 	return RowInput{Date: &date, In: l.transferIn(v), Out: l.out.none}
 }
 
-// Pairable is a row as a pairing looks at it.
+// Pairable has the data of a row that [CheckPair] requires.
 type Pairable struct {
 	Ledger *Ledger
 	ID     int64
 	Row
-	Metal string // of the row, its account or the books
+	Metal string // of the row, its account or the workspace
 }
 
-// CheckPair returns why two rows cannot be paired, nil if they can.
+// CheckPair returns why two rows cannot be paired, or nil.
 func CheckPair(a, b Pairable) error {
 	for _, one := range [...]Pairable{a, b} {
 		if err := one.Editable(); err != nil {
@@ -125,25 +127,25 @@ func CheckPair(a, b Pairable) error {
 
 func abs[Q unit.Money | unit.Grams](q Q) Q { return max(q, -q) }
 
-// PairRow records the other row.
+// PairRow records the other row of the pair.
 type PairRow struct{ RowPaired }
 
-// Decide returns the pairing. [CheckPair] is the caller's.
+// Decide returns the pairing. The caller calls [CheckPair] first.
 func (c PairRow) Decide(Row) ([]event.Event[Row], error) { return []event.Event[Row]{c.RowPaired}, nil }
 
-// ErrNoRow refuses the id of a row that is not to be found.
+// ErrNoRow reports an unknown row.
 var ErrNoRow = fault.New(fault.NotFound, "Row not found")
 
-// KeepRow changes nothing.
+// KeepRow changes nothing. It makes the append check the row's revision.
 type KeepRow struct{}
 
 // Decide returns no event.
 func (KeepRow) Decide(Row) ([]event.Event[Row], error) { return nil, nil }
 
-// UnpairRow ends the pairing of a row.
+// UnpairRow dissolves the pair of a row.
 type UnpairRow struct{}
 
-// Decide returns a conflict for a row that is not paired.
+// Decide returns a conflict if the row is not paired.
 func (UnpairRow) Decide(r Row) ([]event.Event[Row], error) {
 	if r.PairedWith == 0 {
 		return nil, fault.New(fault.Conflict, "The row is not paired")
@@ -151,8 +153,8 @@ func (UnpairRow) Decide(r Row) ([]event.Event[Row], error) {
 	return []event.Event[Row]{RowUnpaired{}}, nil
 }
 
-// Follow returns what a change of a row asks of the other row of its pair: nil, if that one stays. It returns a conflict where the two
-// would no longer agree.
+// Follow returns the command for the other row of a pair after a change of one row, or nil if none is required. It
+// returns a conflict if the two rows would no longer agree.
 func Follow(before, after Row, of *Ledger, other Row, today unit.Date) (event.Command[Row], error) {
 	switch {
 	case after.Deleted:

@@ -8,15 +8,15 @@ import (
 	"bahi/domain/unit"
 )
 
-// A reversal is a new row that mirrors another one: what came IN goes OUT, on a day of its own. So locked days
-// do not change, and the books say who corrected what, and when. (A deletion removes a row from the books,
-// and a void row counts nothing from its own day on. Neither is possible once that day is locked.)
+// A reversal is a new row with the sides of another row exchanged and a date of its own. It changes no locked date, and
+// the log shows who corrected which row, and when. Deleting a row removes it from the ledger, and a void row has no
+// effect on its own date. Both are refused if that date is locked.
 
-// ErrVoid refuses a change of a row that is void.
+// ErrVoid refuses a change of a void row.
 var ErrVoid = fault.New(fault.Conflict, "The row is void and cannot be changed")
 
-// Editable returns why the row can no longer be edited, moved, deleted or made void, nil if it can. A row
-// stays as it is once it is reversed or void, or if it reverses another row.
+// Editable returns why the row can no longer be edited, moved, deleted or voided, or nil. A row is final once it is
+// reversed or void, or if it reverses another row.
 func (r Row) Editable() error {
 	switch {
 	case r.ReversedBy != 0:
@@ -30,34 +30,33 @@ func (r Row) Editable() error {
 	}
 }
 
-// conflictWith returns a conflict that carries the row that it names (CONTRACT.md 0.8).
+// conflictWith returns a conflict with the id of the row that it names (CONTRACT.md 0.8).
 func conflictWith(field string, row int64, format string) error {
 	detail := fmt.Sprintf(format, row)
 	return &fault.Error{Kind: fault.Conflict, Detail: detail, Fields: []fault.Field{{Field: field, Message: detail, ID: row}}}
 }
 
-// RowReversed records which row reverses this one.
+// RowReversed records the row that reverses this one.
 type RowReversed struct {
 	By int64 `json:"by"`
 }
 
-// RowVoided makes the row count nothing.
+// RowVoided records that the row is void.
 type RowVoided struct{}
 
-// Evolve notes which row reverses this one.
+// Evolve sets the row that reverses this one.
 func (e RowReversed) Evolve(r Row) Row { r.ReversedBy = e.By; return r }
 
-// Evolve makes the row void.
+// Evolve marks the row as void.
 func (RowVoided) Evolve(r Row) Row { r.Void = r.Void || r.Exists(); return r }
 
-// VoidRow makes a row of the account void: it keeps its place and counts nothing.
+// VoidRow voids a row of the account: it stays in the ledger and has no effect.
 type VoidRow struct {
 	Ledger  *Ledger
 	Account int64
 }
 
-// Decide returns the ledger's NoRow where the account has no such row, and a conflict where it is not
-// [Row.Editable], as when it is void already.
+// Decide returns the ledger's NoRow if the account has no such row, and a conflict if the row is not [Row.Editable].
 func (c VoidRow) Decide(r Row) ([]event.Event[Row], error) {
 	if !r.Exists() || r.Account != c.Account {
 		return nil, c.Ledger.NoRow
@@ -75,8 +74,8 @@ type ReverseRow struct {
 	By      int64 // the row that reverses it
 }
 
-// Decide returns the ledger's NoRow where the account has no such row, and a conflict for one that is void or reversed. A row that reverses
-// another one can be reversed itself.
+// Decide returns the ledger's NoRow if the account has no such row, and a conflict for a void or reversed row. A
+// reversal can itself be reversed.
 func (c ReverseRow) Decide(r Row) ([]event.Event[Row], error) {
 	switch {
 	case !r.Exists() || r.Account != c.Account:
@@ -89,21 +88,22 @@ func (c ReverseRow) Decide(r Row) ([]event.Event[Row], error) {
 	return []event.Event[Row]{RowReversed{By: c.By}}, nil
 }
 
-// Reversing is a row that is to be reversed.
+// Reversing is a row to reverse.
 type Reversing struct {
 	Ledger *Ledger
 	ID     int64
 	Row
 }
 
-// ReverseRows posts the rows that mirror others. Their day is Date; nil: today, or the latest of the rows' own days.
+// ReverseRows posts the reversals of rows. Their date is Date; nil: today, or the latest date of the rows if that is
+// later.
 type ReverseRows struct {
 	Date  *unit.Date
 	Today unit.Date
 	Rows  []Reversing
 }
 
-// Decide returns the new rows. It refuses a day after tomorrow and one before a row's own.
+// Decide returns the new rows. It refuses a date after tomorrow and a date before that of a row.
 func (c ReverseRows) Decide(s PostingContext) ([]RowAdded, error) {
 	latest := c.Rows[0].Date
 	for _, row := range c.Rows {

@@ -41,7 +41,7 @@ func TestWhatIsSettledStaysAsItIs(t *testing.T) {
 		events []rowEvent
 		why    error
 	}{
-		"reversed":  {[]rowEvent{row, reversed{By: 41}}, with("reversed_by", 41, "The row is reversed by row 41 and stays as it is")},
+		"reversed":  {[]rowEvent{row, reversed{By: 41}}, with("reversed_by", 41, "The row is reversed by row 41 and cannot be changed")},
 		"reversing": {[]rowEvent{takesBack}, with("reverses", 7, "The row reverses row 7 and cannot be changed. It can be reversed")},
 		"void":      {[]rowEvent{row, rowVoided{}}, book.ErrVoid},
 	} {

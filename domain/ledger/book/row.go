@@ -6,24 +6,24 @@ import (
 	"bahi/domain/unit"
 )
 
-// Row is what decisions about a row need, which is all of it: an edit changes a part.
+// Row is the state of a row. Decisions require all of it, because an edit changes only a part.
 type Row struct {
 	Account  int64
 	Date     unit.Date
 	In, Out  Side
 	Warnings Warnings
 	Deleted  bool
-	Void     bool // it stays where it is and counts nothing
+	Void     bool // the row stays in the ledger and has no effect
 
 	Reverses   int64 // the row that this one reverses; 0: none
 	ReversedBy int64 // the row that reverses this one; 0: none
-	PairedWith int64 // the row of another account that takes what this one gives, or gives what it takes; 0: none
+	PairedWith int64 // the row of another account with the opposite value; 0: none
 }
 
 // Exists reports whether the row was added and not deleted.
 func (r Row) Exists() bool { return r.Account != 0 && !r.Deleted }
 
-// Counts returns what the row counts on each side: nothing when it is void.
+// Counts returns the effects of the two sides. They are zero for a void row.
 func (r Row) Counts() (in, out Effect) {
 	if r.Void {
 		return Effect{}, Effect{}
@@ -31,7 +31,7 @@ func (r Row) Counts() (in, out Effect) {
 	return r.In.Effect, r.Out.Effect
 }
 
-// Change is what a step made of a row, in a word.
+// Change returns the name of the change from before to after.
 func Change(before, after Row) string {
 	switch {
 	case after.Deleted:
@@ -51,18 +51,18 @@ func Change(before, after Row) string {
 	}
 }
 
-// RowAdded posts a row.
+// RowAdded records a new row.
 type RowAdded struct {
 	Account  int64     `json:"account"`
 	Date     unit.Date `json:"date"`
 	In       Side      `json:"in_entries,omitzero"`
 	Out      Side      `json:"out_entries,omitzero"`
 	Warnings Warnings  `json:"warnings,omitempty"`
-	// Reverses is the row that this one reverses, absent for a row of its own right.
+	// Reverses is the row that this one reverses, absent if it is no reversal.
 	Reverses int64 `json:"reverses,omitempty"`
 }
 
-// RowEdited changes what is present: the date (the row moves), a whole side, all warnings.
+// RowEdited records the changed parts: the date, whole sides, or all warnings.
 type RowEdited struct {
 	Date     *unit.Date `json:"date,omitempty"`
 	In       *Side      `json:"in_entries,omitempty"`
@@ -70,10 +70,10 @@ type RowEdited struct {
 	Warnings *Warnings  `json:"warnings,omitempty"`
 }
 
-// RowDeleted ends the row.
+// RowDeleted records the deletion of the row.
 type RowDeleted struct{}
 
-// Evolve begins the row, unless it exists.
+// Evolve creates the row unless it exists.
 func (e RowAdded) Evolve(r Row) Row {
 	if r.Exists() {
 		return r
@@ -84,7 +84,7 @@ func (e RowAdded) Evolve(r Row) Row {
 // PostsTo returns the account.
 func (e RowAdded) PostsTo() int64 { return e.Account }
 
-// Evolve replaces what is present.
+// Evolve replaces the parts that are present.
 func (e RowEdited) Evolve(r Row) Row {
 	if !r.Exists() {
 		return r
@@ -104,16 +104,16 @@ func (e RowEdited) Evolve(r Row) Row {
 	return r
 }
 
-// Evolve ends the row.
+// Evolve marks the row as deleted.
 func (RowDeleted) Evolve(r Row) Row { r.Deleted = r.Account != 0; return r }
 
-// RowInput is what somebody wants a row to be. On an edit, what is absent stays.
+// RowInput is the requested content of a row. An edit leaves absent parts unchanged.
 type RowInput struct {
 	Date    *unit.Date
 	In, Out SideInput
 }
 
-// check returns what is wrong with a row beside what is wrong with its entries, and then that.
+// check returns the faults of the row, followed by those of its entries.
 func (r Row) check(today unit.Date, entries []fault.Field) (wrong []fault.Field) {
 	if r.Date > today+1 {
 		wrong = append(wrong, fault.Field{Field: "date", Message: "must not be after tomorrow"})
@@ -127,20 +127,20 @@ func (r Row) check(today unit.Date, entries []fault.Field) (wrong []fault.Field)
 	return append(wrong, entries...)
 }
 
-// An event has at most 1,000,000 bytes (CONTRACT.md L10), of which a row takes rowBytes besides its entries. The rest of it, such as
-// the reason, takes less than is left.
+// An event has at most 1,000,000 bytes (CONTRACT.md L10). A row takes rowBytes of them besides its entries. The rest of
+// the event, such as the reason, fits into the remainder.
 const (
 	maxBytes = 990_000
 	rowBytes = 200
 )
 
-// size returns how many bytes a row takes of an event.
+// size returns the number of bytes that the entries and warnings of a row take in an event, plus rowBytes.
 func size(in, out Side, w Warnings) int { return len(in.text) + len(out.text) + len(w) + rowBytes }
 
-// errTooLarge is the refusal of rows that do not fit into one transaction.
+// errTooLarge refuses rows that do not fit into one transaction.
 var errTooLarge = fault.Fields(fault.Field{Field: "rows", Message: "more than 1,000,000 bytes together: send fewer at once"})
 
-// AddRow posts a row to an account. Today bounds the date.
+// AddRow posts a row to an account. Its date may be at most one day after Today.
 type AddRow struct {
 	Ledger  *Ledger
 	Account int64
@@ -148,7 +148,7 @@ type AddRow struct {
 	RowInput
 }
 
-// Decide refuses rows without entries, entries that the ledger refuses, and dates after tomorrow.
+// Decide refuses rows without entries, invalid entries, and dates after tomorrow.
 func (c AddRow) Decide(r Row) ([]event.Event[Row], error) {
 	if r.Account != 0 {
 		return nil, fault.New(fault.Conflict, "Row exists already")
@@ -160,7 +160,7 @@ func (c AddRow) Decide(r Row) ([]event.Event[Row], error) {
 	return []event.Event[Row]{row}, nil
 }
 
-// Row returns the row, or what is wrong with it.
+// Row returns the row, or its faults.
 func (c AddRow) Row() (RowAdded, error) {
 	row, wrong := c.row()
 	if len(wrong) > 0 {
@@ -174,7 +174,7 @@ func (c AddRow) row() (RowAdded, []fault.Field) {
 	return RowAdded{Account: c.Account, Date: row.Date, In: row.In, Out: row.Out, Warnings: row.Warnings}, row.check(c.Today, wrong)
 }
 
-// EditRow changes what is asked for of a row of the account. Today bounds the date.
+// EditRow changes parts of a row of the account. Its date may be at most one day after Today.
 type EditRow struct {
 	Ledger  *Ledger
 	Account int64
@@ -182,8 +182,8 @@ type EditRow struct {
 	RowInput
 }
 
-// Decide returns the ledger's NoRow where the account has no such row, and a conflict where it is not
-// [Row.Editable]. The rest is as in [AddRow].
+// Decide returns the ledger's NoRow if the account has no such row, and a conflict if the row is not [Row.Editable].
+// Otherwise it refuses the same input as [AddRow].
 func (c EditRow) Decide(r Row) ([]event.Event[Row], error) {
 	if !r.Exists() || r.Account != c.Account {
 		return nil, c.Ledger.NoRow
@@ -201,7 +201,7 @@ func (c EditRow) Decide(r Row) ([]event.Event[Row], error) {
 	return []event.Event[Row]{edited(r, after)}, nil
 }
 
-// edited returns the event that makes one row of another.
+// edited returns the event that changes one row into another.
 func edited(before, after Row) (e RowEdited) {
 	if after.Date != before.Date {
 		e.Date = &after.Date
@@ -218,14 +218,13 @@ func edited(before, after Row) (e RowEdited) {
 	return e
 }
 
-// DeleteRow ends a row of the account; of any account where that is 0.
+// DeleteRow deletes a row of the account. Account 0 means any account.
 type DeleteRow struct {
 	Ledger  *Ledger
 	Account int64
 }
 
-// Decide returns the ledger's NoRow where the account has no such row, and a conflict where it is not
-// [Row.Editable].
+// Decide returns the ledger's NoRow if the account has no such row, and a conflict if the row is not [Row.Editable].
 func (c DeleteRow) Decide(r Row) ([]event.Event[Row], error) {
 	if !r.Exists() || c.Account != 0 && r.Account != c.Account {
 		return nil, c.Ledger.NoRow
@@ -236,13 +235,13 @@ func (c DeleteRow) Decide(r Row) ([]event.Event[Row], error) {
 	return []event.Event[Row]{RowDeleted{}}, nil
 }
 
-// EmptySide removes all entries of a row's one side, and the row when it has no other (CONTRACT.md G23).
+// EmptySide removes all entries of one side of a row. It deletes the row if the other side is empty (CONTRACT.md G23).
 type EmptySide struct {
 	Ledger *Ledger
 	Out    bool // the OUT side, else the IN side
 }
 
-// Decide returns NotFound where there is no such row, or the side is empty already (CONTRACT.md L12).
+// Decide returns NotFound if the row does not exist or the side is already empty (CONTRACT.md L12).
 func (c EmptySide) Decide(r Row) ([]event.Event[Row], error) {
 	if !r.Exists() {
 		return nil, c.Ledger.NoRow

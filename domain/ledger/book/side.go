@@ -11,28 +11,28 @@ import (
 	"bahi/domain/unit"
 )
 
-// maxEntries of a side keeps the sums of one row inside 64 bits and its event small.
+// maxEntries bounds the entries of a side, so that the sums of a row fit into 64 bits and its event stays small.
 const maxEntries = 500
 
-// Effect is what an entry or a row counts in each unit.
+// Effect is the value of an entry or a row in each unit.
 type Effect struct {
 	Cash unit.Money
-	Fine unit.Grams // of pure metal; the interface calls its balance "crystal"
+	Fine unit.Grams // weight of pure metal; its balance is called "crystal" in the API
 }
 
-// Plus adds.
+// Plus returns the sum.
 func (e Effect) Plus(o Effect) Effect { return Effect{e.Cash + o.Cash, e.Fine + o.Fine} }
 
-// Minus subtracts.
+// Minus returns the difference.
 func (e Effect) Minus(o Effect) Effect { return Effect{e.Cash - o.Cash, e.Fine - o.Fine} }
 
-// Side is one side of a row: its entries as the log has them, and what they count. The zero Side has no entry.
-// Two sides are equal (==) when their entries are stored alike.
+// Side is one side of a row: its stored entries and their effect. The zero Side has no entry. Two sides are equal (==)
+// if their entries are stored alike.
 type Side struct {
 	text   string // a JSON array, "" for no entry
 	Effect Effect
 	Loss   unit.Grams // contained in Effect.Fine
-	Metal  string     // that the entries with metal name, "" for that of the account
+	Metal  string     // the metal that the entries with metal name, "" for the metal of the account
 }
 
 // JSON returns the entries as they are stored.
@@ -43,7 +43,7 @@ func (s Side) JSON() json.RawMessage {
 	return json.RawMessage(s.text)
 }
 
-// StoredSide returns the side that was stored with these entries and this effect.
+// StoredSide returns a side with these stored entries and this effect.
 func StoredSide(entries string, effect Effect) Side {
 	if entries == "[]" || entries == "null" {
 		entries = ""
@@ -57,58 +57,58 @@ func (s Side) IsZero() bool { return s.text == "" }
 // MarshalJSON writes the entries as they are stored.
 func (s Side) MarshalJSON() ([]byte, error) { return s.JSON(), nil }
 
-// UnmarshalJSON reads entries. The ledger's kinds of streams work out what they count.
+// UnmarshalJSON reads the entries. The ledger's kinds of streams compute their effect.
 func (s *Side) UnmarshalJSON(text []byte) error {
 	*s = StoredSide(string(text), Effect{})
 	return nil
 }
 
-// Line is one entry of a side as the log has it, and what it counts.
+// Line is one stored entry of a side, with its effect.
 type Line struct {
 	JSON   json.RawMessage
 	Effect Effect
 }
 
-// Entry is one line of a side, of a ledger's own type. It may also be a [Completer] one.
+// Entry is one entry of a side, of the ledger's own type. It may implement [Completer].
 type Entry interface {
-	// Effect is what the line counts, never negative.
+	// Effect returns the value of the entry, which is never negative.
 	Effect() Effect
-	// Check returns what is wrong with the line, by field; "" is the line as a whole.
+	// Check returns the faults by field; field "" is the entry as a whole.
 	Check() []fault.Field
 }
 
-// Completer is an [Entry] that has values which follow from others.
+// Completer is an [Entry] with values that are computed from others.
 type Completer[E any] interface {
-	// Complete returns the entry with the values that were not given.
+	// Complete returns the entry with its absent values computed.
 	Complete(c *Computer) E
 }
 
 // Metallic is an [Entry] that may name its metal.
 type Metallic interface{ MetalName() Metal }
 
-// Lossy is an [Entry] whose metal may contain what was lost in work.
+// Lossy is an [Entry] whose metal may include metal lost in work.
 type Lossy interface{ Lost() unit.Grams }
 
-// SideInput is a side as somebody asks for it: entries of the ledger's own type, before they are completed and
-// checked. The zero Given is none at all.
+// SideInput is the requested content of a side: entries of the ledger's own type, before completion and checks. The zero
+// value has no entries.
 type SideInput struct{ entries any }
 
-// Entries returns a Given with these entries.
+// Entries returns a SideInput with these entries.
 func Entries[E Entry](list []E) SideInput { return SideInput{list} }
 
-// SideOf returns a side with these entries as they are.
+// SideOf returns a side with these entries unchanged.
 func SideOf[E Entry](list []E) Side {
 	if len(list) == 0 {
 		return Side{}
 	}
 	text, err := json.Marshal(list)
 	if err != nil {
-		panic(fmt.Errorf("encode entries: %w", err)) // they are plain values
+		panic(fmt.Errorf("encode entries: %w", err)) // entries are plain values
 	}
 	return sideOf(string(text), list)
 }
 
-// EntriesOf reads a side's entries as E.
+// EntriesOf decodes the entries of a side as E.
 func EntriesOf[E Entry](s Side) (list []E, err error) {
 	if s.text != "" {
 		err = json.Unmarshal([]byte(s.text), &list)
@@ -131,7 +131,7 @@ func sideOf[E Entry](text string, list []E) Side {
 	return s
 }
 
-// codec is what a ledger knows of the entries of one side.
+// codec decodes and decides the entries of one side of a ledger.
 type codec struct {
 	name     string
 	entry    reflect.Type
@@ -140,7 +140,7 @@ type codec struct {
 	none     SideInput // no entry of the ledger's type
 }
 
-// What the two sides are called.
+// The names of the two sides.
 const (
 	inEntries  = "in_entries"
 	outEntries = "out_entries"
@@ -169,17 +169,17 @@ func codecOf[E Entry](name string) codec {
 	}
 }
 
-// deciding is one side of a row, on its way from what is asked for to what is stored.
+// deciding is one side of a row between the request and the stored form.
 type deciding[E Entry] struct {
 	name     string
 	stored   Side
-	given    bool // else the stored entries stay
+	given    bool // false: the stored entries stay
 	list     []E
 	warnings []Warning
 }
 
-// newDeciding returns a side with the entries that are asked for. Those that are stored take their place where none are, if both sides
-// are decided together.
+// newDeciding returns a side with the requested entries. If none are requested and both sides are decided together, it
+// uses the stored entries.
 func newDeciding[E Entry](name string, asked SideInput, stored Side, together bool) *deciding[E] {
 	d := &deciding[E]{name: name, stored: stored, given: asked.entries != nil || together}
 	switch {
@@ -199,12 +199,12 @@ func newDeciding[E Entry](name string, asked SideInput, stored Side, together bo
 func (d *deciding[E]) before() []E {
 	list, err := EntriesOf[E](d.stored)
 	if err != nil {
-		panic(fmt.Errorf("read stored entries: %w", err)) // they were read with their event
+		panic(fmt.Errorf("read stored entries: %w", err)) // they were decoded with their event
 	}
 	return list
 }
 
-// complete completes and checks the entries. It returns what is wrong with them.
+// complete completes and checks the entries and returns their faults.
 func (d *deciding[E]) complete() (wrong []fault.Field) {
 	if len(d.list) > maxEntries {
 		return []fault.Field{{Field: d.name, Message: fmt.Sprintf("at most %d entries", maxEntries)}}
@@ -224,7 +224,7 @@ func (d *deciding[E]) complete() (wrong []fault.Field) {
 	return wrong
 }
 
-// check returns what is wrong with an entry, and then the faults that its completion found.
+// check returns the faults of an entry, followed by the faults of its completion.
 func (d *deciding[E]) check(nth int, completing []fault.Field) (wrong []fault.Field) {
 	e, at := d.list[nth], fmt.Sprintf("%s[%d]", d.name, nth)
 	for _, f := range append(e.Check(), completing...) {
@@ -248,7 +248,7 @@ func (d *deciding[E]) decided() Side {
 	return SideOf(d.list)
 }
 
-// warned returns what the row warns of on this side, of which the stored warnings are those before.
+// warned returns the warnings of this side. before has the stored warnings.
 func (d *deciding[E]) warned(before Warnings) []Warning {
 	if !d.given {
 		return before.of(d.name)
@@ -256,7 +256,7 @@ func (d *deciding[E]) warned(before Warnings) []Warning {
 	return d.warnings
 }
 
-// decideRow returns the row as it is asked for, and what is wrong with its entries.
+// decideRow returns the requested row and the faults of its entries.
 func decideRow[In, Out Entry](s Spec[In, Out], before Row, asked RowInput) (after Row, wrong []fault.Field) {
 	after = before
 	if asked.Date != nil {

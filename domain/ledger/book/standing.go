@@ -7,17 +7,17 @@ import (
 	"bahi/domain/unit"
 )
 
-// PostingContext is what the rules between streams look at.
+// PostingContext has the data of other streams that the rules for rows require.
 type PostingContext struct {
 	AccountOpen   bool       // opened and not deleted, in the workspace
 	LockedThrough *unit.Date // nil: nothing is locked
 }
 
-// ErrNoAccount refuses a row whose account is not open.
+// ErrNoAccount refuses a row if its account is not open.
 var ErrNoAccount = fault.New(fault.NotFound, "Account not found")
 
-// CheckDates returns why rows of these dates may not change, nil if they may: no row
-// for an account that is not open, none in a locked period (CONTRACT.md 0.4; both dates of a move count).
+// CheckDates returns why rows of these dates must not change, or nil. The account must be open and no date may be locked
+// (CONTRACT.md 0.4). Both dates of a moved row count.
 func (s PostingContext) CheckDates(dates ...unit.Date) error {
 	if !s.AccountOpen {
 		return ErrNoAccount
@@ -30,7 +30,7 @@ func (s PostingContext) CheckDates(dates ...unit.Date) error {
 	return nil
 }
 
-// RefusesStep returns why a row may not become another one, nil if it may.
+// RefusesStep returns why a row must not change from before to after, or nil.
 func (s PostingContext) RefusesStep(before, after Row) error {
 	if !Changes(before, after) {
 		return nil
@@ -38,8 +38,8 @@ func (s PostingContext) RefusesStep(before, after Row) error {
 	return s.CheckDates(dates(before, after)...)
 }
 
-// Changes reports whether the step from before to after changes what the books count. A reversal does not: the row that reverses counts.
-// Nor does a pairing.
+// Changes reports whether the step from before to after changes a balance. Marking a row as reversed does not, because
+// the reversing row has the effect. Pairing does not either.
 func Changes(before, after Row) bool {
 	before.ReversedBy, before.PairedWith = after.ReversedBy, after.PairedWith
 	return before != after

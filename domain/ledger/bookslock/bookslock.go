@@ -1,5 +1,5 @@
-// Package bookslock is the lock of a workspace's books: rows dated on or before it do not change.
-// Its stream is named after the workspace.
+// Package bookslock is the lock of a workspace's books: rows dated on or before the locked day cannot change. The
+// stream's id is the workspace's.
 package bookslock
 
 import (
@@ -10,7 +10,7 @@ import (
 	"bahi/domain/unit"
 )
 
-// Kind names what a stream bookslock-<workspace> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams bookslock-<workspace>. Stored names are permanent.
 var Kind = event.NewKind("bookslock",
 	event.Of[Moved]("BooksLockMoved", 1),
 )
@@ -20,7 +20,7 @@ type State struct {
 	Through *unit.Date // the last locked day; nil: nothing is locked
 }
 
-// Covers reports whether a day is locked.
+// Covers reports whether a date is locked.
 func (s State) Covers(day unit.Date) bool { return s.Through != nil && day <= *s.Through }
 
 // Moved records that the lock was set, moved or removed.
@@ -29,10 +29,10 @@ type Moved struct {
 	To   *unit.Date `json:"to"`
 }
 
-// Evolve moves the lock.
+// Evolve sets the lock.
 func (e Moved) Evolve(State) State { return State{Through: e.To} }
 
-// Set puts the lock at a day, or takes it away.
+// Set sets or removes the lock.
 type Set struct {
 	Through *unit.Date `json:"locked_through" doc:"Last locked date; null: none"`
 	Reason  string     `json:"-"`
@@ -40,7 +40,8 @@ type Set struct {
 	Closed  *unit.Date `json:"-"` // last day of the newest closed period; nil: none is closed
 }
 
-// Decide wants a reason for moving the lock back, and does not move it back behind a closed period. It locks no day that is not over.
+// Decide requires a reason to move the lock back and refuses to move it before the end of a closed period. It refuses
+// today and later dates.
 func (c Set) Decide(s State) ([]event.Event[State], error) {
 	now := s.Through
 	switch {

@@ -1,4 +1,5 @@
-// Package bullion is the ledger of the bullion dealers: metal and money go both ways, and a rate cut makes one of the other.
+// Package bullion is the ledger of the bullion dealers. Metal and money go both ways, and a rate cut converts metal owed
+// to money.
 package bullion
 
 import (
@@ -12,36 +13,36 @@ import (
 	"bahi/domain/unit"
 )
 
-// Ledger is the dealers'.
+// Ledger is the ledger of bullion dealers.
 var Ledger = book.New(book.Spec[Entry, Entry]{
 	Name: "bullion", Title: "Bullion", Metal: true, NoAccount: "Bullion account not found", Mirror: mirror, AddCounterEntries: pair,
 	In: moved, Out: moved,
 })
 
-// The kinds of an entry. Each entry feeds one unit (CONTRACT.md L1).
+// The kinds of an entry. Each entry has an effect in one unit (CONTRACT.md L1).
 const (
 	metal   = "metal"
 	cash    = "cash"
-	rateCut = "rate_cut" // metal that is priced, or the money for it
+	rateCut = "rate_cut" // metal that is priced, or its price in money
 )
 
-// perGram is the unit of a rate that names none.
+// perGram is the default unit of a rate.
 const perGram = "per_gram"
 
-// rateUnits are the grams that a rate is the price of.
+// rateUnits are the grams of metal to which a rate applies.
 var rateUnits = map[string]int64{perGram: 1, "per_10g": 10, "per_kg": 1000}
 
-// Entry is metal, money, or one of the two sides of a cut.
+// Entry is metal, money, or one of the two sides of a rate cut.
 type Entry struct {
-	Kind        string        `json:"kind,omitempty" enum:"metal,cash,rate_cut" doc:"Where it is absent, an amount alone is cash, and metal alone is metal"`
+	Kind        string        `json:"kind,omitempty" enum:"metal,cash,rate_cut" doc:"Kind of the entry. If absent: cash for an amount alone, metal for metal alone"`
 	ItemName    book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
 	Weight      *unit.Grams   `json:"weight,omitempty" doc:"Weight in grams"`
 	Touch       *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
 	FineWeight  *unit.Grams   `json:"fine_weight,omitempty" doc:"weight x touch / 100, unless it is given"`
 	Metal       book.Metal    `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
-	Rate        *unit.Money   `json:"rate,omitempty" doc:"Of fine metal. In a cut of metal it follows from the amount, unless it is given"`
-	RateUnit    string        `json:"rate_unit,omitempty" enum:"per_gram,per_10g,per_kg" doc:"per_gram where a rate has none"`
-	Amount      *unit.Money   `json:"amount,omitempty" doc:"In a cut of metal, fine_weight x rate unless it is given"`
+	Rate        *unit.Money   `json:"rate,omitempty" doc:"Price of fine metal in rupees. In a rate cut of metal it is computed from the amount, unless given"`
+	RateUnit    string        `json:"rate_unit,omitempty" enum:"per_gram,per_10g,per_kg" doc:"Unit of the rate; absent: per_gram"`
+	Amount      *unit.Money   `json:"amount,omitempty" doc:"Amount in rupees. In a rate cut of metal: fine_weight x rate, unless given"`
 	Description book.Text     `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
 	Counter     bool          `json:"counter,omitempty" readOnly:"true" doc:"Bahi added this entry as the counter entry of a rate cut"`
 	Computed    []string      `json:"computed,omitempty" readOnly:"true" doc:"The fields that were not given"`
@@ -54,12 +55,13 @@ func moved(v book.Movement) Entry {
 // MetalName returns the metal that the entry names.
 func (e Entry) MetalName() book.Metal { return e.Metal }
 
-// cutsMetal reports whether the entry is a cut of metal, of which rate and amount only inform; another cut is one of money.
+// cutsMetal reports whether the entry is the metal side of a rate cut. Its rate and amount only inform. The other side
+// of a rate cut is money.
 func (e Entry) cutsMetal() bool {
 	return e.Kind == rateCut && book.Value(e.Weight)+book.Value(e.FineWeight) > 0
 }
 
-// Effect is the metal, or else the amount.
+// Effect returns the fine weight of a metal entry, or else the amount.
 func (e Entry) Effect() book.Effect {
 	if e.cutsMetal() {
 		return book.Effect{Fine: book.Value(e.FineWeight)}
@@ -67,7 +69,7 @@ func (e Entry) Effect() book.Effect {
 	return book.Effect{Cash: book.Value(e.Amount), Fine: book.Value(e.FineWeight)}
 }
 
-// Complete infers the kind, and computes the fine weight and the price of a cut of metal.
+// Complete sets the kind and computes the fine weight and the price of a rate cut of metal.
 func (e Entry) Complete(c *book.Computer) Entry {
 	hasMetal := e.Weight != nil || e.Touch != nil || e.FineWeight != nil
 	if e.Kind == "" && e.Rate == nil && e.RateUnit == "" && hasMetal != (e.Amount != nil) {
@@ -87,7 +89,7 @@ func (e Entry) Complete(c *book.Computer) Entry {
 	return e
 }
 
-// priced computes the amount of a cut of metal by its rate, or the rate by its amount.
+// priced computes the amount of a rate cut of metal from its rate, or the rate from its amount.
 func (e Entry) priced(c *book.Computer) Entry {
 	if c.Sent("rate", e.Rate) != nil {
 		e.Amount = c.Money("amount", e.Amount, e.price(*e.FineWeight))
@@ -100,17 +102,17 @@ func (e Entry) priced(c *book.Computer) Entry {
 	return e
 }
 
-// grams is the weight that the rate is the price of.
+// grams returns the weight to which the rate applies.
 func (e Entry) grams() decimal.Decimal {
 	return decimal.NewFromInt(max(1, rateUnits[e.RateUnit]))
 }
 
-// price returns what fine metal costs at the rate.
+// price returns the price of fine metal at the rate.
 func (e Entry) price(fine unit.Grams) decimal.Decimal {
 	return fine.Decimal().Mul(e.Rate.Decimal()).Div(e.grams())
 }
 
-// Check wants one unit, as the kind says.
+// Check requires a value in exactly the unit of the kind.
 func (e Entry) Check() []fault.Field {
 	var c book.Checker
 	c.Text("item_name", e.ItemName, book.MaxItemName)
@@ -124,7 +126,7 @@ func (e Entry) Check() []fault.Field {
 	case !known:
 		c.Wrong("rate_unit", "expected one of per_gram, per_10g, per_kg")
 	case e.Rate == nil && e.Kind != rateCut:
-		c.Wrong("rate_unit", "wants rate too")
+		c.Wrong("rate_unit", "requires rate")
 	}
 	if book.Value(e.Weight)+book.Value(e.FineWeight) == 0 && book.Value(e.Amount) == 0 {
 		c.Empty()
@@ -147,7 +149,7 @@ func (e Entry) Check() []fault.Field {
 	return c.Faults()
 }
 
-// mirror exchanges the sides. Computed values are given ones then; a counter entry stays one (CONTRACT.md L7).
+// mirror exchanges the sides. Computed values become given values. A counter entry stays one (CONTRACT.md L7).
 func mirror(in, out []Entry) (newIn, newOut []Entry) {
 	for _, side := range [][]Entry{in, out} {
 		for i := range side {
@@ -157,7 +159,7 @@ func mirror(in, out []Entry) (newIn, newOut []Entry) {
 	return out, in
 }
 
-// cut is an entry of a cut, and its place.
+// cut is an entry of a rate cut and its index.
 type cut struct {
 	Entry
 
@@ -168,12 +170,12 @@ var sides = [...]string{"in_entries", "out_entries"}
 
 func (e cut) field(name string) string { return fmt.Sprintf("%s[%d].%s", sides[e.side], e.at, name) }
 
-// pair writes the counter entry of a cut against which no other entry is sent (CONTRACT.md L2).
+// pair adds the counter entry of a rate cut unless the request has one (CONTRACT.md L2).
 func pair(c *book.Computer, asked, before book.Sides[Entry, Entry]) book.Sides[Entry, Entry] {
 	lists, stored := [...][]Entry{asked.In, asked.Out}, [...][]Entry{before.In, before.Out}
 	var (
 		cuts    []cut
-		counter = [...]int{-1, -1} // where each side has one
+		counter = [...]int{-1, -1} // index on each side
 	)
 	for side, list := range lists {
 		for i, e := range list {
@@ -204,7 +206,7 @@ func pair(c *book.Computer, asked, before book.Sides[Entry, Entry]) book.Sides[E
 // same reports whether two entries are stored alike.
 func (e Entry) same(other Entry) bool { return book.SideOf([]Entry{e}) == book.SideOf([]Entry{other}) }
 
-// against returns the counter entry that the cut of a row wants, nil where it wants none.
+// against returns the counter entry that the rate cut of a row requires, or nil.
 func against(c *book.Computer, cuts []cut) *cut {
 	switch {
 	case len(cuts) == 0:
@@ -240,7 +242,7 @@ func against(c *book.Computer, cuts []cut) *cut {
 	return &counter
 }
 
-// compare warns where the money of a cut is not the price of its metal.
+// compare warns if the money of a rate cut differs from the price of its metal.
 func compare(c *book.Computer, cuts []cut) {
 	gold, money := cuts[0], cuts[1]
 	if money.cutsMetal() {

@@ -195,8 +195,8 @@ func TestEntriesAreChecked(t *testing.T) {
 				"description", "control characters are not allowed",
 			}},
 		{Entry: entry{Kind: "cash", Amount: rupees("-1"), RateUnit: "per_kg"},
-			Faults: []string{"amount", negative, "rate_unit", "wants rate too"}},
-		{Entry: entry{Kind: "metal", Weight: g("5")}, Faults: []string{"weight", "wants touch or fine_weight too"}},
+			Faults: []string{"amount", negative, "rate_unit", "requires rate"}},
+		{Entry: entry{Kind: "metal", Weight: g("5")}, Faults: []string{"weight", "requires touch or fine_weight"}},
 	})
 }
 

@@ -7,30 +7,31 @@ import (
 	"bahi/domain/unit"
 )
 
-// Ledger is the clients'.
+// Ledger is the ledger of clients.
 var Ledger = book.New(book.Spec[In, Out]{
 	Name: "client", Title: "Client", Metal: true, NoAccount: "Client not found", Mirror: mirror,
 	In: func(v book.Movement) In { return In(moved(v)) }, Out: moved,
 })
 
-// Out is what a client was given or billed. Its metal moves the client's crystal, unless a rate makes money of it (CONTRACT.md L4).
+// Out is an item that was delivered or billed to a client. Its metal changes the client's crystal balance, unless a rate
+// converts it to money (CONTRACT.md L4).
 type Out struct {
 	ItemName       book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
-	SlipNumber     book.Text     `json:"slip_number,omitempty" maxLength:"40" doc:"Of the order slip"`
+	SlipNumber     book.Text     `json:"slip_number,omitempty" maxLength:"40" doc:"Number of the order slip"`
 	Weight         *unit.Grams   `json:"weight,omitempty" doc:"Weight in grams"`
 	Touch          *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
-	WastagePercent *unit.Percent `json:"wastage_percent,omitempty" doc:"Adds to the touch"`
+	WastagePercent *unit.Percent `json:"wastage_percent,omitempty" doc:"Wastage in percent, added to the touch"`
 	WastageWeight  *unit.Grams   `json:"wastage_weight,omitempty" doc:"Contained in fine_weight; weight x wastage_percent / 100, unless it is given"`
 	FineWeight     *unit.Grams   `json:"fine_weight,omitempty" doc:"weight x (touch + wastage_percent) / 100, unless it is given; without wastage_percent, wastage_weight is added"`
 	Metal          book.Metal    `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
-	MakingCharge   *unit.Money   `json:"making_charge,omitempty" doc:"Billed beside the amount; OUT only"`
-	Rate           *unit.Money   `json:"rate,omitempty" doc:"Of a gram of fine metal: the metal is priced, and moves no crystal"`
-	Amount         *unit.Money   `json:"amount,omitempty" doc:"With a rate, fine_weight x rate unless it is given"`
+	MakingCharge   *unit.Money   `json:"making_charge,omitempty" doc:"Making charge in rupees, billed in addition to the amount; OUT only"`
+	Rate           *unit.Money   `json:"rate,omitempty" doc:"Price of a gram of fine metal in rupees. With a rate, the metal does not change the crystal balance"`
+	Amount         *unit.Money   `json:"amount,omitempty" doc:"Amount in rupees. With a rate: fine_weight x rate, unless given"`
 	Description    book.Text     `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
 	Computed       []string      `json:"computed,omitempty" readOnly:"true" doc:"The fields that were not given"`
 }
 
-// In is what a client gave: the fields of [Out], but a making charge.
+// In is an item that a client returned or paid. It has the fields of [Out] except the making charge.
 type In Out
 
 func moved(v book.Movement) Out {
@@ -43,7 +44,7 @@ func (e Out) MetalName() book.Metal { return e.Metal }
 // MetalName returns the metal that the entry names.
 func (e In) MetalName() book.Metal { return e.Metal }
 
-// Effect is the fine weight in metal where it is not priced; the amount and the making charge in cash.
+// Effect returns the fine weight of unpriced metal, and the amount plus the making charge in cash.
 func (e Out) Effect() book.Effect {
 	effect := book.Effect{Cash: book.Value(e.Amount) + book.Value(e.MakingCharge), Fine: book.Value(e.FineWeight)}
 	if e.Rate != nil {
@@ -52,7 +53,7 @@ func (e Out) Effect() book.Effect {
 	return effect
 }
 
-// Effect is as of [Out].
+// Effect is [Out.Effect].
 func (e In) Effect() book.Effect { return Out(e).Effect() }
 
 // Complete computes the wastage, the fine weight and the amount.
@@ -72,10 +73,10 @@ func (e Out) Complete(c *book.Computer) Out {
 	return e
 }
 
-// Complete is as of [Out].
+// Complete is [Out.Complete].
 func (e In) Complete(c *book.Computer) In { return In(Out(e).Complete(c)) }
 
-// Check wants metal, an amount or a making charge.
+// Check requires metal, an amount or a making charge.
 func (e Out) Check() []fault.Field {
 	var c book.Checker
 	c.Text("item_name", e.ItemName, book.MaxItemName)
@@ -83,14 +84,14 @@ func (e Out) Check() []fault.Field {
 	c.Metal("weight", e.Weight, "touch", e.Touch, e.FineWeight)
 	c.Metallic(e.Metal, e.Weight != nil || e.FineWeight != nil)
 	c.Wastage(e.WastagePercent, e.WastageWeight, "weight", e.Weight)
-	const wantsMetal = "wants weight or fine_weight too"
+	const needsMetal = "requires weight or fine_weight"
 	if e.WastageWeight != nil && e.Weight == nil && e.FineWeight == nil {
-		c.Wrong("wastage_weight", wantsMetal)
+		c.Wrong("wastage_weight", needsMetal)
 	}
 	c.Amount("making_charge", e.MakingCharge)
 	c.Rate("rate", e.Rate)
 	if e.Rate != nil && book.Value(e.Weight) == 0 && book.Value(e.FineWeight) == 0 {
-		c.Wrong("rate", wantsMetal)
+		c.Wrong("rate", needsMetal)
 	}
 	c.Amount("amount", e.Amount)
 	c.Text("description", e.Description, book.MaxDescription)
@@ -100,7 +101,7 @@ func (e Out) Check() []fault.Field {
 	return c.Faults()
 }
 
-// Check is as of [Out], and wants no making charge.
+// Check is [Out.Check], and refuses a making charge.
 func (e In) Check() []fault.Field {
 	wrong := Out(e).Check()
 	if e.MakingCharge != nil {
@@ -109,7 +110,7 @@ func (e In) Check() []fault.Field {
 	return wrong
 }
 
-// mirror exchanges the sides. An IN entry has no making charge, so its amount takes it up (CONTRACT.md L7).
+// mirror exchanges the sides. An IN entry has no making charge, so its amount includes it (CONTRACT.md L7).
 func mirror(in []In, out []Out) (newIn []In, newOut []Out) {
 	for _, e := range in {
 		e.Computed = nil

@@ -88,11 +88,11 @@ func TestEntriesAreChecked(t *testing.T) {
 	}, []booktest.Wrong{
 		{Entry: in{}, Faults: []string{"", empty}},
 		{Entry: out{Weight: g("0"), Touch: percent("92"), FineWeight: g("0"), Amount: rupees("0")}, Faults: []string{"", empty}},
-		{Entry: out{Weight: g("5"), Amount: rupees("1")}, Faults: []string{"weight", "wants touch or fine_weight too"}},
+		{Entry: out{Weight: g("5"), Amount: rupees("1")}, Faults: []string{"weight", "requires touch or fine_weight"}},
 		{Entry: out{Touch: percent("92"), WastagePercent: percent("3"), Amount: rupees("1")},
-			Faults: []string{"touch", "wants weight too", "wastage_percent", "wants weight too"}},
-		{Entry: out{WastageWeight: g("1"), Amount: rupees("1")}, Faults: []string{"wastage_weight", "wants weight or fine_weight too"}},
-		{Entry: out{Rate: rupees("7000"), Amount: rupees("1")}, Faults: []string{"rate", "wants weight or fine_weight too"}},
+			Faults: []string{"touch", "requires weight", "wastage_percent", "requires weight"}},
+		{Entry: out{WastageWeight: g("1"), Amount: rupees("1")}, Faults: []string{"wastage_weight", "requires weight or fine_weight"}},
+		{Entry: out{Rate: rupees("7000"), Amount: rupees("1")}, Faults: []string{"rate", "requires weight or fine_weight"}},
 		{Entry: out{FineWeight: g("1"), Rate: rupees("0")}, Faults: []string{"rate", "must be more than 0"}},
 		{Entry: in{MakingCharge: rupees("1")}, Faults: []string{"making_charge", "only OUT entries have one"}},
 		{

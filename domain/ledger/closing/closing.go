@@ -11,7 +11,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// Balance is what an account amounts to at the end of a day. Rows are those dated on or before the day, without deleted ones.
+// Balance is the balance of an account at the end of a day. Rows is the number of its rows dated on or before the day,
+// without deleted ones.
 type Balance struct {
 	Ledger  string
 	Account int64
@@ -20,7 +21,7 @@ type Balance struct {
 	Rows    int64
 }
 
-// Digest returns the digest of the balances of all accounts, in any order: SHA-256 in lowercase hex.
+// Digest returns the SHA-256 digest of the balances of all accounts in lowercase hex. Their order does not matter.
 func Digest(balances []Balance) string {
 	sorted := slices.SortedFunc(slices.Values(balances), func(a, b Balance) int { return cmp.Compare(a.Account, b.Account) })
 	text := []byte("bahi-closing/v1\n")

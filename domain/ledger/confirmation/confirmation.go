@@ -13,20 +13,20 @@ import (
 	"bahi/domain/unit"
 )
 
-// Kind names what a stream confirmation-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams confirmation-<number>. Stored names are permanent.
 var Kind = event.NewKind("confirmation",
 	event.Of[Requested]("ConfirmationRequested", 1),
 	event.Of[PartiesListed]("ConfirmationPartiesListed", 1),
 )
 
-// The refusals.
+// Errors that commands return.
 var (
 	ErrNotFound = fault.New(fault.NotFound, "Confirmation not found")
 	ErrNoParty  = fault.New(fault.NotFound, "The confirmation has no such account")
 	ErrNotAsked = fault.New(fault.Conflict, "The party was not asked: no message was sent to it")
 )
 
-// LinkLifetime is how long the link to a statement works.
+// LinkLifetime is the lifetime of the link to a statement.
 const LinkLifetime = 90 * 24 * time.Hour
 
 // The reasons why a party is skipped.
@@ -38,40 +38,40 @@ const (
 	AccountClosed = "account_closed"
 )
 
-// State is what decisions and messages need.
+// State is the state that decisions and messages require.
 type State struct {
 	Requested
 
 	Parties map[int64]Party // by account
 }
 
-// Party is an account that is asked, with its balances as of the day. An event has no values of a person.
+// Party is an account whose party is asked, with its balances as of the day. It contains no personal values.
 type Party struct {
 	Ledger  string     `json:"ledger"`
 	Account int64      `json:"account"`
 	Contact int64      `json:"contact,omitempty"`
 	Message int64      `json:"message,omitempty"` // 0: none is sent
-	Skipped string     `json:"skipped,omitempty"` // why
+	Skipped string     `json:"skipped,omitempty"` // reason
 	Cash    unit.Money `json:"cash"`              // IN less OUT
 	Fine    unit.Grams `json:"fine"`
 }
 
-// Requested records that parties are asked.
+// Requested records a request to parties.
 type Requested struct {
-	Kind     string         `json:"kind,omitempty"` // of the accounts; empty: they were named
+	Kind     string         `json:"kind,omitempty"` // ledger; empty: the accounts were named
 	AsOf     unit.Date      `json:"as_of"`
 	Position event.Position `json:"position"` // at which the balances were read
 	Channel  int64          `json:"channel"`
 	Template int64          `json:"template"`
-	Campaign int64          `json:"campaign"` // that sends the messages
+	Campaign int64          `json:"campaign"` // the campaign that sends the messages
 }
 
-// PartiesListed records some of the parties.
+// PartiesListed records a part of the parties.
 type PartiesListed struct {
 	Parties []Party `json:"parties"`
 }
 
-// Evolve begins the confirmation.
+// Evolve sets the request.
 func (e Requested) Evolve(State) State { return State{Requested: e} }
 
 // Evolve adds the parties.
@@ -87,7 +87,7 @@ func (e PartiesListed) Evolve(s State) State {
 	return s
 }
 
-// Request asks the parties of some accounts, or of all accounts of a ledger.
+// Request asks the parties of the named accounts, or of all accounts of a ledger.
 type Request struct {
 	Accounts []int64   `json:"accounts,omitempty" minItems:"1" maxItems:"10000" doc:"IDs of accounts; absent: all of a kind"`
 	Kind     string    `json:"kind,omitempty" enum:"bullion,client,karigar,polisher" doc:"Ledger; absent: the named accounts"`
@@ -96,7 +96,7 @@ type Request struct {
 	Template int64     `json:"templateId" minimum:"1" doc:"ID of a template of the channel"`
 }
 
-// Check returns what is wrong with the request itself.
+// Check returns the faults of the request itself.
 func (c Request) Check(today unit.Date) error {
 	var wrong []fault.Field
 	if (len(c.Accounts) > 0) == (c.Kind != "") {
@@ -118,18 +118,18 @@ func (c Request) Check(today unit.Date) error {
 	return nil
 }
 
-// Candidate is an account that may be asked.
+// Candidate is an account whose party may be asked.
 type Candidate struct {
 	Party
 
 	Name   string
 	Phone  string
 	OptIn  bool
-	Erased bool // the contact is gone
+	Erased bool // the contact is erased
 	Closed bool
 }
 
-// skipped returns why the party is not asked, "" if it is.
+// skipped returns why the party is not asked, or "".
 func (c Candidate) skipped() string {
 	switch {
 	case c.Closed:
@@ -146,8 +146,8 @@ func (c Candidate) skipped() string {
 	return ""
 }
 
-// Choose returns the parties, each with the reason why it is skipped. It returns what is wrong with the named accounts, or a conflict if
-// two parties that are asked have one phone.
+// Choose returns the parties, each with the reason if it is skipped. It returns the faults of the named accounts, or a
+// conflict if two asked parties share a phone.
 func (c Request) Choose(found []Candidate) ([]Party, error) {
 	var wrong []fault.Field
 	known, phones := map[int64]Candidate{}, map[string]Candidate{}
@@ -182,7 +182,7 @@ func (c Request) Choose(found []Candidate) ([]Party, error) {
 	return parties, nil
 }
 
-// shared refuses two accounts with one phone: an answer would be of both.
+// shared refuses two accounts with the same phone, because a reply would be ambiguous.
 func shared(a, b Candidate) error {
 	e := &fault.Error{Kind: fault.Conflict, Code: "phone_shared",
 		Detail: fmt.Sprintf("Accounts %d (%s) and %d (%s) have the same phone", a.Account, a.Name, b.Account, b.Name)}
@@ -192,10 +192,11 @@ func shared(a, b Candidate) error {
 	return e
 }
 
-// maxParties bounds the parties of a confirmation.
+// maxParties is the maximum number of parties of a confirmation.
 const maxParties = 10_000
 
-// Asked is the newest request that a contact got before a message, with the texts of the contact from then to the message.
+// Asked is the newest request that a contact received before a message, with the contact's texts from then until the
+// message.
 type Asked struct {
 	Confirmation, Account, Contact int64
 	Position                       event.Position
@@ -203,7 +204,7 @@ type Asked struct {
 	Texts                          []string
 }
 
-// maxListed bounds the parties of an event.
+// maxListed is the maximum number of parties in one event.
 const maxListed = 1000
 
 // Begin records a request with its parties.
@@ -224,11 +225,11 @@ func (c Begin) Decide(State) ([]event.Event[State], error) {
 	return events, nil
 }
 
-// places are the values of a template's numbered placeholders, in their order. A named placeholder has the same name.
+// places are the names of a template's placeholders. Numbered placeholders have the values in this order.
 var places = []string{"name", "as_of", "cash", "fine", "link"}
 
-// Params returns what fills each placeholder of a template, or an error that names a placeholder without a value. A button is a link
-// whose address ends with the token.
+// Params returns the value of each placeholder of a template. The error names a placeholder without a value. The token
+// completes the address of a button.
 func Params(parameters, extras []string) (map[string]string, error) {
 	params := map[string]string{}
 	for _, place := range append(append([]string{}, parameters...), extras...) {
@@ -250,14 +251,15 @@ func Params(parameters, extras []string) (map[string]string, error) {
 	return params, nil
 }
 
-// words are what a party reads of the sign of a balance, by language: it owes, the workshop owes, neither, and the unit of fine metal.
+// words describe the sign of a balance by language: the party owes, the workshop owes, neither. The fourth is the unit
+// of fine metal.
 var words = map[string][4]string{
 	"en": {"you owe", "owes you", "settled", "g fine"},
 	"gu": {"દેવાના છે", "લેવાના છે", "હિસાબ ચૂકતે", "ગ્રામ ફાઇન"},
 	"hi": {"देना है", "लेना है", "हिसाब बराबर", "ग्राम फाइन"},
 }
 
-// Values returns the values of a party's message, as old and new texts. A balance above 0 is owed to the party.
+// Values returns the values of the placeholders in a party's message. A balance above 0 is owed to the party.
 func (s State) Values(p Party, language, link string) []string {
 	in, known := words[strings.ToLower(language[:min(len(language), 2)])]
 	if !known {

@@ -7,7 +7,7 @@ import (
 	"bahi/domain/unit"
 )
 
-// Ledger is the karigars'.
+// Ledger is the ledger of karigars.
 var Ledger = book.New(book.Spec[In, Out]{
 	Name: "karigar", Title: "Karigar", Metal: true, NoAccount: "Karigar not found", Mirror: mirror,
 	In: func(v book.Movement) In {
@@ -18,8 +18,8 @@ var Ledger = book.New(book.Spec[In, Out]{
 	},
 })
 
-// In is a finished piece that came back, or a charge of the karigar's. The metal that it is credited with is its fine weight
-// and the wastage that was agreed (CONTRACT.md 6.2).
+// In is a finished piece that a karigar returned, or a karigar's charge. The metal credited is its fine weight plus the
+// agreed wastage (CONTRACT.md 6.2).
 type In struct {
 	ItemName       book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
 	PureWeight     *unit.Grams   `json:"pure_weight,omitempty" doc:"Net metal of the piece, without stones"`
@@ -28,16 +28,16 @@ type In struct {
 	Metal          book.Metal    `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
 	WastagePercent *unit.Percent `json:"wastage_percent,omitempty" doc:"Wastage in percent"`
 	WastageWeight  *unit.Grams   `json:"wastage_weight,omitempty" doc:"pure_weight x wastage_percent / 100, unless it is given"`
-	Other          *unit.Money   `json:"other,omitempty" doc:"Owed to the karigar in cash: labour and the like"`
+	Other          *unit.Money   `json:"other,omitempty" doc:"Labour and other charges in rupees, owed to the karigar"`
 	Computed       []string      `json:"computed,omitempty" readOnly:"true" doc:"The fields that were not given"`
 }
 
-// Effect is fine weight and wastage in metal, and the charge in cash.
+// Effect returns fine weight plus wastage in metal, and the charge in cash.
 func (e In) Effect() book.Effect {
 	return book.Effect{Cash: book.Value(e.Other), Fine: book.Value(e.FineWeight) + book.Value(e.WastageWeight)}
 }
 
-// Lost is the wastage.
+// Lost returns the wastage.
 func (e In) Lost() unit.Grams { return book.Value(e.WastageWeight) }
 
 // MetalName returns the metal that the entry names.
@@ -51,7 +51,7 @@ func (e In) Complete(c *book.Computer) In {
 	return e
 }
 
-// Check wants metal, wastage or a charge.
+// Check requires metal, wastage or a charge.
 func (e In) Check() []fault.Field {
 	var c book.Checker
 	c.Text("item_name", e.ItemName, book.MaxItemName)
@@ -65,18 +65,18 @@ func (e In) Check() []fault.Field {
 	return c.Faults()
 }
 
-// Out is metal that was given out, or money that was paid.
+// Out is metal or money that a karigar received.
 type Out struct {
 	ItemName   book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
 	Weight     *unit.Grams   `json:"weight,omitempty" doc:"Weight in grams"`
 	Touch      *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
 	FineWeight *unit.Grams   `json:"fine_weight,omitempty" doc:"weight x touch / 100, unless it is given"`
 	Metal      book.Metal    `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
-	Amount     *unit.Money   `json:"amount,omitempty" doc:"Paid to the karigar in cash"`
+	Amount     *unit.Money   `json:"amount,omitempty" doc:"Amount in rupees, paid to the karigar"`
 	Computed   []string      `json:"computed,omitempty" readOnly:"true" doc:"The fields that were not given"`
 }
 
-// Effect is the fine weight in metal, and the amount in cash.
+// Effect returns the fine weight in metal, and the amount in cash.
 func (e Out) Effect() book.Effect {
 	return book.Effect{Cash: book.Value(e.Amount), Fine: book.Value(e.FineWeight)}
 }
@@ -91,7 +91,7 @@ func (e Out) Complete(c *book.Computer) Out {
 	return e
 }
 
-// Check wants metal or an amount.
+// Check requires metal or an amount.
 func (e Out) Check() []fault.Field {
 	var c book.Checker
 	c.Text("item_name", e.ItemName, book.MaxItemName)
@@ -104,7 +104,7 @@ func (e Out) Check() []fault.Field {
 	return c.Faults()
 }
 
-// mirror translates: an IN entry and an OUT entry have different fields (CONTRACT.md L7).
+// mirror converts the entries: IN and OUT entries have different fields (CONTRACT.md L7).
 func mirror(in []In, out []Out) (newIn []In, newOut []Out) {
 	for _, e := range in {
 		o := Out{ItemName: e.ItemName, Weight: e.PureWeight, FineWeight: e.FineWeight, Metal: e.Metal, Amount: e.Other}

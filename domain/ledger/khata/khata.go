@@ -1,4 +1,4 @@
-// Package khata is a scanned page of the books: what was read of it, and its rows once somebody has checked and submitted them.
+// Package khata is an uploaded khata: its file, the proposed rows, and the rows that a user submitted.
 package khata
 
 import (
@@ -8,7 +8,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// Kind names what a stream khata-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams khata-<number>. Stored names are permanent.
 var Kind = event.NewKind("khata",
 	event.Of[Uploaded]("KhataUploaded", 1),
 	event.Of[PageRead]("KhataPageRead", 1),
@@ -18,36 +18,36 @@ var Kind = event.NewKind("khata",
 	event.Of[Removed]("KhataRemoved", 1),
 )
 
-// The refusals of khatas.
+// Errors that commands return.
 var (
 	ErrNotFound  = fault.New(fault.NotFound, "Khata upload not found")
 	ErrSubmitted = fault.New(fault.Conflict, "Khata upload was already submitted")
 	ErrNotRead   = fault.New(fault.Conflict, "Khata upload is not read yet")
 )
 
-// The pipelines that read a page.
+// The pipelines that read a khata.
 const (
 	V1 = "v1"
 	V2 = "v2"
 )
 
-// State is what decisions need.
+// State is the state that decisions require.
 type State struct {
-	Blob     string // where the file is; "": nothing was uploaded
+	Blob     string // name of the file; "": there is no upload
 	Type     string
 	Pipeline string
-	PagesOf  int // that were read so far
+	PagesOf  int // number of pages read so far
 	Done     bool
 	Failed   bool
 	Removed  bool
 
-	First int64 // id of the first row that was submitted; 0: none was
+	First int64 // id of the first submitted row; 0: none
 }
 
 // Exists reports whether the khata was uploaded or submitted.
 func (s State) Exists() bool { return s.Blob != "" || s.First != 0 }
 
-// Waiting is an upload of which no rows were submitted yet.
+// Waiting is an upload without submitted rows.
 type Waiting struct {
 	ID        int64
 	Blob      string
@@ -55,71 +55,71 @@ type Waiting struct {
 	CreatedAt time.Time
 }
 
-// Uploaded begins an upload, whose file is kept elsewhere under the name of Blob.
+// Uploaded records a new upload. Blob names its file in the blob store.
 type Uploaded struct {
 	Pipeline string `json:"pipeline"`
 	Blob     string `json:"blob"`
 	Type     string `json:"content_type"`
 	Size     int64  `json:"size"`
-	Later    bool   `json:"later,omitempty"` // it is read after the answer
+	Later    bool   `json:"later,omitempty"` // the file is read after the response
 }
 
-// PageRead tells how far the reading of an upload is.
+// PageRead records the progress of reading an upload.
 type PageRead struct {
 	Page int `json:"page"`
 	Of   int `json:"of"`
 }
 
-// Read ends the reading of an upload. What was read is kept beside the file.
+// Read records that the upload was read. The result is stored beside the file.
 type Read struct {
 	Engine  string `json:"engine"`
 	Pages   int    `json:"pages"`
 	Entries int    `json:"entries"`
 }
 
-// Failed ends the reading of an upload that cannot be read.
+// Failed records that the upload cannot be read.
 type Failed struct {
 	Why string `json:"why"`
 }
 
-// Submitted records the rows that were posted in the same transaction. Their ids follow one another.
+// Submitted records the rows that were posted in the same transaction. Their ids are consecutive.
 type Submitted struct {
 	First int64 `json:"first_row"`
 	Rows  int   `json:"rows"`
 }
 
-// Removed tells that the file, and what was read of it, are kept no longer.
+// Removed records that the file and its result were deleted.
 type Removed struct{}
 
-// Evolve begins the upload.
+// Evolve sets the upload.
 func (e Uploaded) Evolve(s State) State {
 	s.Blob, s.Type, s.Pipeline = e.Blob, e.Type, e.Pipeline
 	return s
 }
 
-// Evolve counts the page.
+// Evolve sets the number of read pages.
 func (e PageRead) Evolve(s State) State { s.PagesOf = e.Page; return s }
 
-// Evolve ends the reading.
+// Evolve marks the upload as read.
 func (Read) Evolve(s State) State { s.Done = true; return s }
 
-// Evolve ends the reading.
+// Evolve marks the upload as failed.
 func (Failed) Evolve(s State) State { s.Failed = true; return s }
 
-// Evolve notes what was submitted.
+// Evolve sets the first submitted row.
 func (e Submitted) Evolve(s State) State { s.First = e.First; return s }
 
-// Evolve forgets the file.
+// Evolve marks the file as removed.
 func (Removed) Evolve(s State) State { s.Removed = true; return s }
 
-// Upload begins an upload. With a Read it is read already.
+// Upload records a new upload. If Read is set, the upload is already read.
 type Upload struct {
 	Uploaded
 
 	Read *Read
 }
 
-// Decide begins the upload.
+// Decide refuses an id that exists.
 func (c Upload) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Exists():
@@ -131,10 +131,10 @@ func (c Upload) Decide(s State) ([]event.Event[State], error) {
 	}
 }
 
-// NotePage notes that a page was read.
+// NotePage records that a page was read.
 type NotePage PageRead
 
-// Decide notes each page once.
+// Decide records each page once.
 func (c NotePage) Decide(s State) ([]event.Event[State], error) {
 	if s.Done || s.Failed || s.Removed || c.Page <= s.PagesOf {
 		return nil, nil
@@ -142,13 +142,13 @@ func (c NotePage) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{PageRead(c)}, nil
 }
 
-// Finish ends the reading of an upload: with what was read, or why nothing can be.
+// Finish records the result of reading an upload, or why it cannot be read.
 type Finish struct {
 	Read Read
 	Why  string
 }
 
-// Decide ends it once.
+// Decide records the first result only.
 func (c Finish) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Done || s.Failed || s.Removed:
@@ -160,10 +160,10 @@ func (c Finish) Decide(s State) ([]event.Event[State], error) {
 	}
 }
 
-// Remove forgets the file of an upload.
+// Remove records that the file of an upload was deleted.
 type Remove struct{}
 
-// Decide forgets it once.
+// Decide records it once.
 func (Remove) Decide(s State) ([]event.Event[State], error) {
 	if s.Blob == "" || s.Removed {
 		return nil, nil

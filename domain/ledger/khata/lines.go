@@ -17,7 +17,7 @@ import (
 	"bahi/domain/unit"
 )
 
-// Line is an entry of a page as somebody checked it.
+// Line is an entry of a khata as a user checked it.
 type Line struct {
 	Ledger  string        `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger, such as bank"`
 	Account int64         `json:"account_id" minimum:"1" doc:"ID of the account"`
@@ -30,7 +30,7 @@ type Line struct {
 	Amount  *unit.Money   `json:"amount,omitempty" doc:"Amount in rupees"`
 }
 
-// The fields of a ledger's entries that a line's are called by other names (CONTRACT.md I18).
+// renamed has the names that a ledger's entries use for the fields of a line, where they differ (CONTRACT.md I18).
 var renamed = map[string]map[string]string{
 	"bank in": {"description": "item_name"}, "bank out": {"description": "item_name"},
 	"karigar in": {"pure_weight": "weight", "fine_percent": "touch", "other": "amount"},
@@ -39,7 +39,8 @@ var renamed = map[string]map[string]string{
 // unused are the fields of a line that a ledger's entries do not have.
 var unused = map[string][]string{"bank": {"weight", "touch", "fine_weight"}, "polisher": {"touch", "fine_weight"}}
 
-// refused reports whether the request's schema has refused the line: no row can be made of it, and the other lines are still checked.
+// refused reports whether the request's schema has refused the line. Such a line becomes no row. The other lines are
+// still checked.
 func (l Line) refused() bool {
 	return ledger.Named(l.Ledger) == nil || l.Side != khatapage.In && l.Side != khatapage.Out
 }
@@ -49,10 +50,10 @@ type group struct {
 	ledger  *book.Ledger
 	account int64
 	date    unit.Date
-	in, out []int // places of lines
+	in, out []int // indexes of lines
 }
 
-// grouped groups lines by account and date, in the order in which they come.
+// grouped groups lines by account and date, in the order of their first lines.
 func grouped(lines []Line) (all []*group) {
 	type key struct {
 		ledger  string
@@ -80,7 +81,7 @@ func grouped(lines []Line) (all []*group) {
 	return all
 }
 
-// side is the entries that lines become.
+// side has the entries of one side and the lines they come from.
 type side struct {
 	given book.SideInput
 	list  any
@@ -132,7 +133,7 @@ func (g *group) sides(lines []Line) (in, out side) {
 	}
 }
 
-// bullionEntries returns a line's metal and cash: each entry feeds one unit.
+// bullionEntries returns the metal and the cash of a line as separate entries, because each entry has one unit.
 func bullionEntries(l Line) (all []bullion.Entry) {
 	if l.Weight != nil || l.Touch != nil || l.Fine != nil || l.Amount == nil {
 		all = append(all, bullion.Entry{ItemName: l.Item, Weight: l.Weight, Touch: l.Touch, FineWeight: l.Fine})
@@ -143,8 +144,8 @@ func bullionEntries(l Line) (all []bullion.Entry) {
 	return all
 }
 
-// Lines returns the rows that lines become: those of one account and date are one row. It returns them beside an error too,
-// as far as they can be read, so that the rules find what else is wrong.
+// Lines converts lines to rows. Lines with the same account and date become one row. With an error it still returns the
+// rows that could be converted, so that the caller can check them too.
 func Lines(lines []Line) ([]Asked, error) {
 	if err := CheckCount("entries", len(lines)); err != nil {
 		return nil, err
@@ -177,7 +178,7 @@ func Lines(lines []Line) ([]Asked, error) {
 	return rows, nil
 }
 
-// place returns the field of the request that a field of the row came from.
+// place returns the field of the request that corresponds to a field of the row.
 func (g *group) place(field string, in, out side) string {
 	first := append(append([]int{}, g.in...), g.out...)[0]
 	for name, s := range map[string]side{"in": in, "out": out} {
@@ -205,7 +206,7 @@ func (g *group) place(field string, in, out side) string {
 	return fmt.Sprintf("entries[%d]", first)
 }
 
-// ProposedRow is a row of a page in the form of its ledger, to be checked and submitted.
+// ProposedRow is a row of a khata in the form of its ledger, for review and submission.
 type ProposedRow struct {
 	Ledger  *string         `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"null: no account has the party's name"`
 	Account *int64          `json:"account_id" doc:"ID of the account"`
@@ -215,7 +216,8 @@ type ProposedRow struct {
 	Out     json.RawMessage `json:"out_entries" doc:"Entries on the OUT side"`
 }
 
-// Rows returns the rows of what was read, grouped by account and date. Entries without an account are in the form of lines.
+// Rows returns the proposed rows of the read entries, grouped by account and date. Entries without an account have the
+// form of lines.
 func Rows(entries []khatapage.Entry) []ProposedRow {
 	rows := []ProposedRow{}
 	type key struct {
@@ -252,7 +254,7 @@ func Rows(entries []khatapage.Entry) []ProposedRow {
 	return rows
 }
 
-// unnamed is an entry of a party without an account.
+// unnamed is an entry whose party has no account.
 type unnamed struct {
 	Item   book.Text     `json:"item_name,omitempty"`
 	Weight *unit.Grams   `json:"weight,omitempty"`

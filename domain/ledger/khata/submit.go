@@ -14,22 +14,23 @@ import (
 	"bahi/domain/unit"
 )
 
-// most is how many entries or rows one request may submit (CONTRACT.md I20), and mostBytes how many bytes they take in the log.
+// most is the maximum number of entries or rows of one request (CONTRACT.md I20). mostBytes is the maximum number of
+// their bytes in the log.
 const (
 	most     = 1000
 	maxBytes = 990_000
 	rowBytes = 220
 )
 
-// Asked is a row that somebody wants to post.
+// Asked is a requested row.
 type Asked struct {
 	Ledger  *book.Ledger
 	Account int64
 	Row     book.RowInput
 
-	// Place returns the field of the request that a field of the row came from.
+	// Place returns the field of the request that corresponds to a field of the row.
 	Place func(field string) string
-	Of    []int // the entries of the request that it has, for the answer
+	Of    []int // indexes of its entries in the request, for the response
 }
 
 // Row is a row of a ledger.
@@ -38,14 +39,14 @@ type Row struct {
 	book.RowAdded
 }
 
-// Submit records that rows were posted, of an upload or without one.
+// Submit records that rows were posted, from an upload or without one.
 type Submit struct {
 	Submitted
 
-	Upload bool // the rows are of an upload
+	Upload bool // the rows are from an upload
 }
 
-// Decide refuses an upload that is not there, is not read yet, or was submitted.
+// Decide refuses an upload that does not exist, is not read yet, or was already submitted.
 func (c Submit) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case c.Upload && s.Blob == "":
@@ -66,15 +67,15 @@ type PostRows struct {
 	LockedThrough *unit.Date
 }
 
-// Arrange puts the rows of an account beside each other.
+// Arrange sorts rows so that those of an account are adjacent.
 func Arrange(rows []Asked) {
 	slices.SortStableFunc(rows, func(a, b Asked) int {
 		return cmp.Or(strings.Compare(a.Ledger.Name, b.Ledger.Name), cmp.Compare(a.Account, b.Account))
 	})
 }
 
-// Decide returns the rows. It refuses all of them for what is wrong with any, and names each: a locked date is a conflict, unless something
-// else is wrong.
+// Decide returns the rows. If any row has a fault, it refuses all rows and lists all faults. It returns a conflict if
+// the only faults are locked dates.
 func (c PostRows) Decide() ([]Row, error) {
 	var (
 		wrong, locked []fault.Field
@@ -106,7 +107,7 @@ func (c PostRows) Decide() ([]Row, error) {
 	return rows, nil
 }
 
-// row returns the row by the ledger's own rules, and what is wrong with it.
+// row returns the row, and its faults by the rules of its ledger.
 func (a Asked) row(today unit.Date) (row Row, wrong []fault.Field) {
 	row.Ledger = a.Ledger
 	events, err := book.AddRow{Ledger: a.Ledger, Account: a.Account, Today: today, RowInput: a.Row}.Decide(book.Row{})
@@ -120,7 +121,7 @@ func (a Asked) row(today unit.Date) (row Row, wrong []fault.Field) {
 	return row, nil
 }
 
-// CheckCount refuses no entries, and more than one request may have.
+// CheckCount refuses an empty list and one over the maximum.
 func CheckCount(field string, count int) error {
 	switch {
 	case count == 0:
@@ -131,11 +132,11 @@ func CheckCount(field string, count int) error {
 	return nil
 }
 
-// raw is a value as JSON.
+// raw returns a value as JSON.
 func raw(v any) json.RawMessage {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Errorf("encode entries: %w", err)) // they are plain values
+		panic(fmt.Errorf("encode entries: %w", err)) // entries are plain values
 	}
 	return text
 }

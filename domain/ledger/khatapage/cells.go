@@ -8,23 +8,23 @@ import (
 	"bahi/domain/unit"
 )
 
-// cell is what a line has on one side.
+// cell is one side of a line.
 type cell struct {
 	words []Word
 	raw   string
 	text  string // without numbers
 	date  *unit.Date
-	dated bool // a date or ditto mark is at the beginning
-	ditto bool // a ditto mark is in the text's place
+	dated bool // begins with a date or a ditto mark
+	ditto bool // a ditto mark in place of the text
 
 	weight, fine *unit.Grams
 	touch        *unit.Percent
 	amount       *unit.Money
 	numbers      int
 
-	unread   bool // there is a date, and it cannot be read
+	unread   bool // the date cannot be parsed
 	inferred bool // no header names the columns of the numbers
-	doubtful bool // something was not understood
+	doubtful bool // a part was not understood
 	struck   bool
 
 	total, opening bool
@@ -32,26 +32,26 @@ type cell struct {
 
 func (c cell) numbersOnly() bool { return c.numbers > 0 && c.text == "" && !c.dated && !c.ditto }
 
-// amountOf is a number of a cell.
+// amountOf is a number in a cell.
 type amountOf struct {
 	Word
 
 	thousandths int64
 	unit        string // g, kg, rs, %; "": none
-	grouped     bool   // it has groups as amounts have, or ends in /-
+	grouped     bool   // grouped as amounts are, or with /- at the end
 	doubtful    bool
-	kind        string // the column
+	kind        string // column
 	repeats     bool   // a ditto mark
-	proven      bool   // see prove
+	proven      bool   // confirmed by other numbers, see prove
 }
 
-// doubt warns of a cell that was not understood as a whole. Its entry is unsure.
+// doubt adds a warning about a cell. Its entry gets a low confidence.
 func (r *reader) doubt(c *cell, format string, args ...any) {
 	c.doubtful = true
 	r.warnf(format, args...)
 }
 
-// cell reads the words of a line on one side.
+// cell parses the words of one side of a line.
 func (r *reader) cell(l *layout, side string, words []Word) (c cell) {
 	words = joined(words)
 	c.words = words
@@ -133,8 +133,8 @@ func (r *reader) setDate(c *cell, d day, text string) {
 	c.unread = c.date == nil
 }
 
-// joined returns words without the gaps that a program saw inside numbers, as in "2,29,737., 66" and "45 ,826", and with the gap that it
-// did not see behind a date.
+// joined joins words that text recognition split inside numbers, as in "2,29,737., 66" and "45 ,826". It splits words
+// that were joined after a date.
 func joined(words []Word) (all []Word) {
 	for _, w := range words {
 		if n := len(all); n > 0 && w.Left-all[n-1].Right < w.Bottom-w.Top && unitOf(w.Text) == "" {
@@ -163,7 +163,7 @@ func joined(words []Word) (all []Word) {
 	return all
 }
 
-// columnAt returns the kind of the named column that a word is in: the nearest, "" without named columns on its side.
+// columnAt returns the kind of the nearest named column on a word's side, or "" if none is named.
 func (l *layout) columnAt(w Word) (kind string) {
 	nearest := 1 << 30
 	for _, c := range l.columns {
@@ -179,7 +179,8 @@ func (l *layout) columnAt(w Word) (kind string) {
 	return kind
 }
 
-// assign gives the numbers to fields: those that prove one another, then by the named columns, else by units, grouping and order.
+// assign assigns the numbers to fields: first numbers that confirm one another, then by named columns, else by units,
+// grouping and order.
 func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
 	c.numbers = len(numbers)
 	numbers, proven := prove(numbers)
@@ -208,7 +209,7 @@ func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
 		}
 		r.checkKind(l, c, &n)
 		v := n.thousandths
-		if n.unit == "kg" && v <= int64(unit.MaxGrams) { // more would overflow, and is refused as it is
+		if n.unit == "kg" && v <= int64(unit.MaxGrams) { // more would overflow, and is refused later
 			v *= 1000
 		}
 		if given[n.kind] || n.kind == "" {
@@ -224,7 +225,7 @@ func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
 		case fineColumn:
 			c.fine = new(unit.Grams(v))
 		case amountColumn:
-			if v%10 != 0 && n.grouping() { // money has no third place: the point was a comma
+			if v%10 != 0 && n.grouping() { // money has at most two decimals: the point was a comma
 				v *= 1000
 				r.doubt(c, "the point of %q in the line %q is taken for a comma", n.Text, c.raw)
 			}
@@ -238,10 +239,11 @@ func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
 	c.checkMetal(r)
 }
 
-// sureNumber is the least confidence of a word that is a number, and is not proven, for its entry to be sure.
+// sureNumber is the minimum confidence of an unconfirmed number in an entry without doubt.
 const sureNumber = 85
 
-// checkKind doubts a number that is hard to read, or is not what its column has, which is that of another then.
+// checkKind adds a warning about a number that is hard to read or does not fit its column. A number that fits another
+// column moves there.
 func (r *reader) checkKind(l *layout, c *cell, n *amountOf) {
 	kind := n.kind
 	switch {
@@ -266,7 +268,7 @@ func (r *reader) checkKind(l *layout, c *cell, n *amountOf) {
 	}
 }
 
-// checkMetal checks what the weight, the touch and the fine weight say of one another, and computes a fine weight that is not written.
+// checkMetal checks the weight, the touch and the fine weight against one another, and computes an absent fine weight.
 func (c *cell) checkMetal(r *reader) {
 	if c.touch != nil && *c.touch > unit.Whole {
 		text := c.touch.String()
@@ -286,7 +288,8 @@ func (c *cell) checkMetal(r *reader) {
 	}
 }
 
-// computed returns the fine weight, that of the weight and the touch where it is not given (CONTRACT.md 5.3).
+// computed returns the fine weight. If it is absent, it returns the product of the weight and the touch (CONTRACT.md
+// 5.3).
 func computed(weight *unit.Grams, touch *unit.Percent, fine *unit.Grams) *unit.Grams {
 	if fine != nil || weight == nil || touch == nil || *weight < 0 || *weight > unit.MaxGrams {
 		return fine
@@ -294,7 +297,7 @@ func computed(weight *unit.Grams, touch *unit.Percent, fine *unit.Grams) *unit.G
 	return new((*weight*unit.Grams(*touch) + unit.Grams(unit.Whole)/2) / unit.Grams(unit.Whole))
 }
 
-// follows reports whether the fine weight is that of the weight and the touch, but for its last place.
+// follows reports whether the fine weight is the product of the weight and the touch, except for its last digit.
 func follows(weight unit.Grams, touch unit.Percent, fine unit.Grams) bool {
 	place := unit.Grams(1)
 	for place < 1000 && fine%(10*place) == 0 {
@@ -304,7 +307,8 @@ func follows(weight unit.Grams, touch unit.Percent, fine unit.Grams) bool {
 	return max(computed-fine, fine-computed) <= place
 }
 
-// repaired moves points that were read as commas or not at all, where only one reading of the numbers gives the fine weight.
+// repaired moves decimal points that were misread. It does so only if exactly one reading of the numbers gives the fine
+// weight.
 func (c *cell) repaired() bool {
 	type reading struct {
 		weight, fine unit.Grams
@@ -326,12 +330,12 @@ func (c *cell) repaired() bool {
 	if len(found) == 0 {
 		return false
 	}
-	*c.weight, *c.touch, *c.fine = found[0].weight, found[0].touch, found[0].fine // the fewest points moved
+	*c.weight, *c.touch, *c.fine = found[0].weight, found[0].touch, found[0].fine // with the fewest moved points
 	c.inferred = true
 	return true
 }
 
-// grouping reports whether the text is of one point and three digits behind it.
+// grouping reports whether the text has one point with three digits after it.
 func (n amountOf) grouping() bool {
 	_, after, found := strings.Cut(n.Text, ".")
 	return found && len(after) == 3 && !strings.Contains(n.Text, ",")
@@ -354,7 +358,7 @@ func repeat(c *cell, above *Entry, kind string) {
 	}
 }
 
-// infer finds the fields of numbers without named columns. guessed: nothing but their order says what they are.
+// infer finds the fields of numbers without named columns. guessed: only their order determines the fields.
 func (l *layout) infer(numbers []amountOf, proven bool) (guessed bool) {
 	var open []*amountOf
 	known := map[string]bool{}
@@ -397,8 +401,8 @@ func (n amountOf) places() int {
 	return len(after)
 }
 
-// number reads a word as a number: digits with Indian grouping, a currency before it, /- or a unit behind it.
-// column says that it is in a column of numbers, so that all of its digits may have been taken for letters.
+// number parses a word as a number: digits with Indian grouping, a currency before it, /- or a unit after it. column:
+// the word is in a column of numbers, so all of its digits may have been misread as letters.
 func number(w Word, column bool) (n amountOf, ok bool) {
 	text := strings.ToLower(w.Text)
 	n.Word = w
@@ -426,7 +430,7 @@ func number(w Word, column bool) (n amountOf, ok bool) {
 	}
 	n.doubtful = plain != text
 	whole, fraction, point := strings.Cut(plain, ".")
-	if strings.Count(plain, ".") > 1 { // points that were commas
+	if strings.Count(plain, ".") > 1 { // points that were misread commas
 		at := strings.LastIndex(plain, ".")
 		whole, fraction, n.doubtful = strings.ReplaceAll(plain[:at], ".", ""), plain[at+1:], true
 		if len(fraction) == 3 {
@@ -435,7 +439,7 @@ func number(w Word, column bool) (n amountOf, ok bool) {
 	}
 	if groups := strings.Split(whole, ","); len(groups) > 1 {
 		n.grouped = true
-		if last := groups[len(groups)-1]; len(last) == 2 && !point { // 1,234,50: its point was taken for a comma
+		if last := groups[len(groups)-1]; len(last) == 2 && !point { // 1,234,50: a comma in place of the point
 			groups, fraction, n.doubtful = groups[:len(groups)-1], last, true
 		} else if len(last) != 3 {
 			n.doubtful = true
@@ -456,6 +460,6 @@ func number(w Word, column bool) (n amountOf, ok bool) {
 	return n, err == nil
 }
 
-// confused replaces letters that are often read in the place of digits, of all three scripts.
+// confused maps letters to the digits as which they are often misread, of all three scripts.
 var confused = strings.NewReplacer("o", "0", "l", "1", "i", "1", "s", "5", "b", "8", "z", "2",
 	"ર", "2", "પ", "5", "ડ", "6", "લ", "9", "€", "9", "$", "6", "प", "5", "र", "2", "ड", "6", "घ", "8", "ट", "8")

@@ -11,7 +11,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// months are the names of the months, folded, in English, Hindi, Marathi and Gujarati. Three letters of a name are enough.
+// months are the names of the months in English, Hindi, Marathi and Gujarati, normalised. Three letters of a name are
+// enough.
 var months = func() (all [12][]string) {
 	for i, names := range [12]string{
 		"january जनवरी जानेवारी જાન્યુઆરી", "february फरवरी फ़रवरी फेब्रुवारी ફેબ્રુઆરી", "march मार्च માર્ચ", "april अप्रैल एप्रिल એપ્રિલ",
@@ -26,7 +27,7 @@ var months = func() (all [12][]string) {
 	return all
 }()
 
-// monthOf returns the month that a word names, 0 for none.
+// monthOf returns the month that a word names, or 0.
 func monthOf(word string) int {
 	word = strings.TrimRight(folded(word), ".")
 	for i, names := range months {
@@ -39,7 +40,7 @@ func monthOf(word string) int {
 	return 0
 }
 
-// day is a date as it is written. Year is 0 where there is none.
+// day is a written date. Year is 0 if it is absent.
 type day struct{ year, month, day int }
 
 func (d day) exists() bool {
@@ -47,12 +48,11 @@ func (d day) exists() bool {
 	return d.month >= 1 && d.month <= 12 && at.Day() == d.day && d.day > 0
 }
 
-// part is a run of digits, without the end of an ordinal, or of letters.
+// part matches a run of letters, or a run of digits with an optional ordinal ending.
 var part = regexp.MustCompile(`(?i)(\d+)(?:st|nd|rd|th)?|([\p{L}\p{M}]+)`)
 
-// dateOf reads d/m, d-m-yy, dd.mm.yyyy, d m yyyy and yyyy-mm-dd, also with ordinals and the names of months. formed: the text has the
-// form of a date, which
-// need not exist.
+// dateOf parses d/m, d-m-yy, dd.mm.yyyy, d m yyyy and yyyy-mm-dd, with optional ordinals and names of months. formed:
+// the text has the form of a date, even if that date does not exist.
 func dateOf(text string) (d day, formed bool) {
 	text = strings.Trim(text, ".,;:|'\"()")
 	if 2*digits(text) >= len([]rune(text))/2 && strings.ContainsAny(text, "/-.") && !slices.ContainsFunc(part.FindAllString(text, -1),
@@ -90,7 +90,7 @@ func dateOf(text string) (d day, formed bool) {
 	if len(numbers[0]) == 4 && (named || count == 3) {
 		slices.Reverse(numbers)
 	}
-	if !named && count == 3 && strings.Contains(between, " ") && len(numbers[2]) != 4 { // three numbers that may be anything
+	if !named && count == 3 && strings.Contains(between, " ") && len(numbers[2]) != 4 { // three numbers of any meaning
 		return d, false
 	}
 	if named {
@@ -99,7 +99,7 @@ func dateOf(text string) (d day, formed bool) {
 	if len(numbers[0]) > 2 || len(numbers[1]) > 2 || len(numbers) == 3 && len(numbers[2]) != 2 && len(numbers[2]) != 4 {
 		return d, false
 	}
-	d.day, _ = strconv.Atoi(numbers[0]) // they have digits alone
+	d.day, _ = strconv.Atoi(numbers[0]) // they have only digits
 	d.month, _ = strconv.Atoi(numbers[1])
 	if len(numbers) == 3 {
 		if d.year, _ = strconv.Atoi(numbers[2]); len(numbers[2]) == 2 {
@@ -117,19 +117,20 @@ func isDate(text string) bool {
 
 var (
 	garbled = regexp.MustCompile(`(?i)^[\doqilsbz]{1,4}(?:[/-]\d{1,3}(?:\D|$)|[/.-][\doqilsbz]{1,3}[/.-]|[/.-][\p{L}\p{M}]+[/.-]\d)`)
-	leading = regexp.MustCompile(`^(\d{1,2}[/.-]\d{1,2}[/.-](?:\d{4}|\d{2}))([\p{L}"].*)$`) // a date without a gap behind it
+	leading = regexp.MustCompile(`^(\d{1,2}[/.-]\d{1,2}[/.-](?:\d{4}|\d{2}))([\p{L}"].*)$`) // a date with text directly after it
 )
 
-// likeDate reports whether a word is a date, or was one before it was read wrongly.
+// likeDate reports whether a word is a date, or resembles one.
 func likeDate(text string) bool {
 	_, formed := dateOf(text)
 	return formed || digits(text) > 1 && garbled.MatchString(text)
 }
 
-// maxDateWords is how many words a date has, as "2 nd March 2025".
+// maxDateWords is the maximum number of words of a date, as in "2 nd March 2025".
 const maxDateWords = 4
 
-// leadingDate returns how many of the words are a date, and the date. A formed one may not exist.
+// leadingDate returns the number of leading words that form a date, and the date. A date with a valid form may not
+// exist.
 func leadingDate(words []Word) (count int, d day) {
 	together := 1
 	for ; together < min(len(words), maxDateWords); together++ {
@@ -157,8 +158,9 @@ func leadingDate(words []Word) (count int, d day) {
 	return 0, d
 }
 
-// resolve returns the date of a day. A missing year is the sheet's, or the latest before it, or without one the latest, that is not after
-// tomorrow; a year beyond the next is not believed (CONTRACT.md I19).
+// resolve returns the date of a day. An absent year is the sheet's. Without a sheet's year it is the latest year, before
+// the previous date if there is one, that gives no date after tomorrow. believed is false for a year after the next
+// (CONTRACT.md I19).
 func (r *reader) resolve(d day) (date *unit.Date, believed bool) {
 	today := r.Today.Time()
 	of := func(year int) (unit.Date, bool) {
@@ -170,9 +172,9 @@ func (r *reader) resolve(d day) (date *unit.Date, believed bool) {
 			r.near = date
 			return &date, true
 		}
-		r.warnf("the year %d is not believed", d.year)
+		r.warnf("the year %d is not plausible", d.year)
 	}
-	if d.year == 0 && r.year == 0 && r.near != 0 { // the year that brings it nearest to the last whole date
+	if d.year == 0 && r.year == 0 && r.near != 0 { // the year nearest to the last complete date
 		var best *unit.Date
 		for year := r.near.Time().Year() - 1; year <= r.near.Time().Year()+1; year++ {
 			if date, exists := of(year); exists && date <= r.Today+1 &&
@@ -185,7 +187,7 @@ func (r *reader) resolve(d day) (date *unit.Date, believed bool) {
 	year := today.Year()
 	if r.year != 0 {
 		year = r.year
-		if d.month < 4 { // a year of the books begins in April
+		if d.month < 4 { // a financial year begins in April
 			if date, exists := of(year + 1); exists && r.fiscal && date <= r.Today+1 {
 				return &date, d.year == 0
 			}
@@ -200,7 +202,7 @@ func (r *reader) resolve(d day) (date *unit.Date, believed bool) {
 	return nil, false
 }
 
-// date returns the date of an entry: a blank or repeated one is that above.
+// date returns the date of an entry. An absent or repeated date is that of the entry above.
 func (r *reader) date(l *layout, side string, c *cell) *unit.Date {
 	if c.date != nil || c.unread {
 		r.dates[side] = c.date // the lines below repeat it
@@ -223,10 +225,11 @@ func (r *reader) date(l *layout, side string, c *cell) *unit.Date {
 	return date
 }
 
-// checkOrder doubts dates between two that follow one another: a digit may have been read wrongly. Pages go forwards or backwards.
+// checkOrder adds a warning about dates that are not between their neighbours, because a digit may have been misread.
+// Pages are in ascending or descending order.
 func (r *reader) checkOrder(entries []Entry) {
 	for _, side := range []string{In, Out} {
-		var all []*Entry // the first of each date
+		var all []*Entry // the first entry of each date
 		of := map[*unit.Date][]*Entry{}
 		for i := range entries {
 			e := &entries[i]
@@ -242,7 +245,7 @@ func (r *reader) checkOrder(entries []Entry) {
 		for i := 1; i < len(all); i++ {
 			forwards += int(min(max(*all[i].Date-*all[i-1].Date, -1), 1))
 		}
-		if len(all) < 4 || 2*max(forwards, -forwards) < len(all)-1 { // they are in no order
+		if len(all) < 4 || 2*max(forwards, -forwards) < len(all)-1 { // the dates are in no order
 			continue
 		}
 		later := func(a, b *Entry) bool { return forwards > 0 && *a.Date > *b.Date || forwards < 0 && *a.Date < *b.Date }

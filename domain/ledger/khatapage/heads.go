@@ -2,7 +2,8 @@ package khatapage
 
 import "slices"
 
-// head adds a heading. close: the heading before it is close, so that both may be one, as "Gross Wt", "Fine Wt" and "Cash Rs" are.
+// head adds a heading. close: the previous heading is close, so that both may be one, as "Gross Wt", "Fine Wt" and "Cash
+// Rs" are.
 func (l *layout) head(kind string, w Word, close bool) {
 	if n := len(l.columns); close && n > 0 && w.Left > l.columns[n-1].right {
 		last := &l.columns[n-1]
@@ -32,7 +33,7 @@ func (l *layout) sharesTexts(lines [][]Word) bool {
 	return 4*texts < all
 }
 
-// apart returns a line with its headings apart that a program took for one word, as "TouchFine".
+// apart splits headings that text recognition joined, as in "TouchFine".
 func apart(line []Word) []Word {
 	var all []Word
 	for _, w := range line {
@@ -53,7 +54,7 @@ func apart(line []Word) []Word {
 	return all
 }
 
-// cutsOf returns where a text divides into headings, nil: it does not.
+// cutsOf returns the indexes that split a text into headings, or nil.
 func cutsOf(text []rune) []int {
 	for cut := len(text) - 2; cut >= 2; cut-- {
 		if headerOf(string(text[:cut])) == "" {
@@ -74,7 +75,7 @@ func cutsOf(text []rune) []int {
 	return nil
 }
 
-// learn notes where numbers end that have a unit or groups, or prove one another.
+// learn records the right edges of numbers with a unit, with groups, or confirmed by others.
 func (l *layout) learn(lines [][]Word) {
 	l.edges = map[string][]int{}
 	for _, line := range lines {
@@ -102,8 +103,8 @@ func (l *layout) learn(lines [][]Word) {
 	}
 }
 
-// learned returns the only kind of numbers that end where a number ends, "" for none or several. On a page of amounts alone, paise say
-// that it is one.
+// learned returns the only kind of numbers with the right edge of w, or "" for none or several. On a page with only
+// amounts, paise mark an amount.
 func (l *layout) learned(w amountOf) (kind string) {
 	if len(l.edges) == 1 && l.edges[amountColumn] != nil && w.places() == 2 {
 		return amountColumn

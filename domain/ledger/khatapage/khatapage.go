@@ -1,5 +1,5 @@
-// Package khatapage reads the words of a khata page, as a program recognised them, as entries of the books: words to lines, lines to
-// columns, columns to fields (CONTRACT.md 5.2). What it returns is a proposal: everything that it guessed is in the warnings.
+// Package khatapage converts the recognised words of a khata page to entries: words to lines, lines to columns, columns
+// to fields (CONTRACT.md 5.2). The result is a proposal with a warning for each guess.
 package khatapage
 
 import (
@@ -10,13 +10,13 @@ import (
 	"bahi/domain/unit"
 )
 
-// Word is a recognised word and where it is, in pixels or points from the top left corner.
+// Word is a recognised word and its rectangle, in pixels or points from the top left corner.
 type Word struct {
 	Left, Top, Right, Bottom int
 
 	Text       string
 	Confidence int  // 0 to 100
-	Struck     bool // a line goes through it
+	Struck     bool // struck out
 }
 
 func (w Word) middle() int  { return (w.Left + w.Right) / 2 }
@@ -28,19 +28,19 @@ type Page struct {
 	Words []Word
 }
 
-// Account is an account that a page may name.
+// Account is an account whose name a page may contain.
 type Account struct {
 	Ledger string
 	ID     int64
 	Name   string
 }
 
-// Options say what is known beside the pages.
+// Options has the known facts about the pages.
 type Options struct {
 	Accounts []Account
 	Today    unit.Date
-	OutLeft  bool // an unmarked page has the OUT side at the left
-	Similar  bool // accounts are also found by similar names, and a line of text goes on with the entry above
+	OutLeft  bool // the OUT side of an unmarked page is at the left
+	Similar  bool // accounts are also matched by similar names, and a line of text continues the entry above
 }
 
 // The sides of an entry.
@@ -49,7 +49,7 @@ const (
 	Out = "out"
 )
 
-// Entry is one line of a page. What is not known is nil.
+// Entry is one line of a page. Unknown fields are nil.
 type Entry struct {
 	ID         int64         `json:"id" doc:"From 1, on these pages"`
 	Page       int           `json:"page" doc:"Number of the page, from 1"`
@@ -67,20 +67,20 @@ type Entry struct {
 	Raw        string        `json:"raw_text" doc:"Text as it was read"`
 }
 
-// Result is what was read.
+// Result is the result of reading pages.
 type Result struct {
 	Entries  []Entry  `json:"entries" nullable:"false"`
 	Warnings []string `json:"warnings" nullable:"false"`
 }
 
 const (
-	// MaxEntries is how many entries one submit takes (CONTRACT.md I20).
+	// MaxEntries is the maximum number of entries of one submit (CONTRACT.md I20).
 	MaxEntries  = 1000
 	maxWarnings = 100
 
-	minConfidence = 30 // of a word that counts
+	minConfidence = 30 // minimum confidence of a used word
 
-	unsure = 6 * unit.Whole / 1000 // the most confidence of what was not understood (CONTRACT.md R1)
+	unsure = 6 * unit.Whole / 1000 // maximum confidence of an entry with doubts (CONTRACT.md R1)
 )
 
 // Read reads pages in their order.
@@ -104,19 +104,19 @@ type reader struct {
 	names []name
 	page  int
 
-	party   *string // of the lines that follow
+	party   *string // of the following lines
 	account *Account
-	ledger  string    // that the title names; "": none
-	year    int       // that the sheet names; 0: none
-	fiscal  bool      // it is the first of two, as 2025-26 has it
+	ledger  string    // named by the title; "": none
+	year    int       // of the sheet; 0: none
+	fiscal  bool      // it is the first of two, as in 2025-26
 	near    unit.Date // the last date with a year; 0: none
 	dates   map[string]*unit.Date
-	above   map[string]*Entry // the entry above, by side
+	above   map[string]*Entry // by side
 	sums    map[string]*sums
-	carried map[string]*sums // of opening and closing lines
+	carried map[string]*sums // sums of opening and closing lines
 }
 
-// sums are what the entries of a side amount to, or its opening and closing lines.
+// sums are the sums of a side's entries, or of its opening and closing lines.
 type sums struct {
 	weight, fine unit.Grams
 	amount       unit.Money
@@ -169,7 +169,7 @@ func (r *reader) readLine(l *layout, line []Word) {
 	leftCell, rightCell := r.cell(l, l.leftSide, left), r.cell(l, l.rightSide, right)
 	switch {
 	case len(right) > 0 && rightCell.numbersOnly() && leftCell.text != "" && l.shared:
-		// One date and one text for both sides, whose numbers have columns of their own.
+		// Both sides share one date and one text. Their numbers have separate columns.
 		rightCell.text, rightCell.date, rightCell.ditto, rightCell.dated, rightCell.unread = leftCell.text, leftCell.date, leftCell.ditto,
 			leftCell.dated, leftCell.unread
 		rightCell.raw, rightCell.words = leftCell.raw+" "+rightCell.raw, append(slices.Clone(left), right...)
@@ -188,7 +188,7 @@ func (r *reader) readLine(l *layout, line []Word) {
 	}
 }
 
-// add makes an entry of a cell.
+// add adds the entry of a cell.
 func (r *reader) add(l *layout, side string, c cell) {
 	if c.total || c.opening {
 		r.checkTotal(side, c)
@@ -230,7 +230,7 @@ func (r *reader) add(l *layout, side string, c cell) {
 
 const struckConfidence = 30
 
-// textOnly takes a line without numbers: the name of a party, or the rest of the text above.
+// textOnly handles a line without numbers: the name of a party, or the rest of the text above.
 func (r *reader) textOnly(side string, above *Entry, c cell) {
 	switch {
 	case c.text == "" && (c.date != nil || c.unread):
@@ -248,7 +248,7 @@ func (r *reader) textOnly(side string, above *Entry, c cell) {
 	}
 }
 
-// confidence returns how sure an entry is: its words' mean, less for what was inferred.
+// confidence returns the mean confidence of an entry's words, reduced for guesses.
 func confidence(c cell, l *layout) unit.Percent {
 	sum := 0
 	for _, w := range c.words {
@@ -268,7 +268,7 @@ func confidence(c cell, l *layout) unit.Percent {
 	return sure
 }
 
-// checkTotal compares a total with the entries before it, with or without the balances that were carried there.
+// checkTotal compares a total with the sum of the entries before it, with or without carried balances.
 func (r *reader) checkTotal(side string, c cell) {
 	sum, carried := r.sums[side], r.carried[side]
 	if !c.total {

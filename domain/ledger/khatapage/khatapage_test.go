@@ -240,7 +240,7 @@ Date  Item    Rs
 1-1-2031 cxx  7
 `)
 	require.Equal(t, []string{"out 2024-06-20 - a1x - - - 5", "out 2025-06-16 - bxx - - - 6", "out 2025-01-01 - cxx - - - 7"}, got)
-	require.Contains(t, warnings, "the year 2031 is not believed")
+	require.Contains(t, warnings, "the year 2031 is not plausible")
 
 	got, _ = read(khatapage.Options{}, `
 Karigar 2025
@@ -368,7 +368,7 @@ func TestYearOfAModelIsBelievedAsOneOfTheText(t *testing.T) {
 	got, _ := khatapage.Merge(khatapage.Result{}, [][]khatapage.Entry{{dated("2099-01-01"), dated("2026-03-01")}},
 		khatapage.Options{Today: today})
 	require.Equal(t, "2025-01-01", got.Entries[0].Date.String())
-	require.Contains(t, got.Warnings, "page 1: the year 2099 is not believed")
+	require.Contains(t, got.Warnings, "page 1: the year 2099 is not plausible")
 	require.Equal(t, "2026-03-01", got.Entries[1].Date.String())
 }
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// linesOf groups words into lines from top to bottom, each from left to right. Words that are not sure enough do not count, nor do rules
-// that were taken for text.
+// linesOf groups words into lines from top to bottom, and each line from left to right. It drops words with a low
+// confidence and ruled lines that were read as text.
 func linesOf(words []Word) (lines [][]Word) {
 	var kept, signs []Word
 	var heights []int
@@ -58,7 +58,8 @@ func linesOf(words []Word) (lines [][]Word) {
 	return lines
 }
 
-// marks reports whether a word says what is beside or below it. It counts however unsure it is: without it, a total is an entry.
+// marks reports whether a word describes the text beside or below it. It counts at any confidence, because without it a
+// total would become an entry.
 func marks(text string) bool {
 	word := folded(text)
 	return headers[word] != "" || parties[word] != "" || totals[word] != "" || openings[word] != ""
@@ -74,16 +75,16 @@ type column struct {
 
 // layout is how a page is laid out.
 type layout struct {
-	boundary            int // between the sides; words right of it are on the right side
+	boundary            int // words to its right are on the right side
 	leftSide, rightSide string
 	columns             []column
 	guessed             bool             // no header names the sides
-	shared              bool             // the right side has numbers alone: the left one's dates and texts are of both
-	edges               map[string][]int // right edges of numbers that say themselves what they are, by kind
-	groups              int              // how many numbers have groups
+	shared              bool             // the right side has only numbers, and the dates and texts of the left side apply to both
+	edges               map[string][]int // right edges of numbers with a known kind, by kind
+	groups              int              // number of grouped numbers
 }
 
-// split returns the words of the two sides.
+// split splits a line into the words of the two sides.
 func (l *layout) split(line []Word) (left, right []Word) {
 	for i, w := range line {
 		if w.middle() >= l.boundary {
@@ -93,7 +94,7 @@ func (l *layout) split(line []Word) (left, right []Word) {
 	return line, nil
 }
 
-// layout finds the sides and columns: by header words, otherwise by the gutter between them.
+// layout finds the sides and columns by header words, or else by the gap between the sides.
 func (r *reader) layout(p Page, lines [][]Word) *layout {
 	l := &layout{leftSide: In, rightSide: Out}
 	if r.OutLeft {
@@ -101,7 +102,7 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 	}
 	l.boundary = p.Width + 1 // one side
 	var in, out *Word
-	below := 0 // the first line below the heads
+	below := 0 // index of the first line below the headings
 	for i, line := range lines {
 		if !r.isHeader(line) {
 			continue
@@ -139,7 +140,7 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 	}
 	l.shared = l.sharesTexts(lines[below:])
 	l.learn(lines[below:])
-	// The sides' own names may be over single columns of numbers.
+	// The names of the sides may be headings of single columns of numbers.
 	if len(l.columns) > 0 && !l.named(amountColumn) && !l.named(weightColumn) {
 		for _, name := range []*Word{in, out} {
 			if name != nil {
@@ -150,10 +151,11 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 	return l
 }
 
-// order is how columns follow one another.
+// order is the usual order of columns.
 var order = []string{dateColumn, itemColumn, weightColumn, touchColumn, fineColumn, amountColumn}
 
-// kindsOf returns the kinds of a header's words. A word that is not known has the only kind that is missing between its neighbours.
+// kindsOf returns the kinds of a header's words. An unknown word gets the only kind that is missing between its
+// neighbours.
 func kindsOf(line []Word) []string {
 	kinds := make([]string, len(line))
 	for i, w := range line {
@@ -190,15 +192,15 @@ func (l *layout) named(kind string) bool {
 	return slices.ContainsFunc(l.columns, func(c column) bool { return c.kind == kind })
 }
 
-// band is a part of a page's width that few words cover.
+// band is a vertical strip of a page that few words cover.
 type band struct{ left, right int }
 
 func (b band) middle() int { return (b.left + b.right) / 2 }
 
-// maxBands is more than a page has columns.
+// maxBands is greater than the number of a page's columns.
 const maxBands = 16
 
-// bands returns the widest bands between two places, the widest first.
+// bands returns the widest bands between two x positions, the widest first.
 func bands(lines [][]Word, from, to int) (all []band) {
 	if to <= from {
 		return nil
@@ -211,7 +213,7 @@ func bands(lines [][]Word, from, to int) (all []band) {
 			}
 		}
 	}
-	few := len(lines) / 10 // titles go across
+	few := len(lines) / 10 // titles extend across bands
 	start := -1
 	for x := range len(covered) + 1 {
 		free := x < len(covered) && covered[x] <= few
@@ -227,8 +229,9 @@ func bands(lines [][]Word, from, to int) (all []band) {
 	return all[:min(len(all), maxBands)]
 }
 
-// boundary returns where the sides of entries meet: the middle of the band that leaves the most entries whole, of several the widest, or a
-// default without bands. The widest of all may be between a side's texts and its numbers, where the sides' names are at their left.
+// boundary returns the x position between the sides of entries. It is the middle of the band that splits the fewest
+// entries; of several, of the widest. Without bands it returns otherwise. The widest band of all may be between the
+// texts of a side and its numbers.
 func boundary(lines, entries [][]Word, from, to, otherwise int) int {
 	best, most := otherwise, 0
 	for i, b := range bands(lines, from, to) {
@@ -236,7 +239,7 @@ func boundary(lines, entries [][]Word, from, to, otherwise int) int {
 		for _, line := range entries {
 			left, right := (&layout{boundary: b.middle()}).split(line)
 			of := wholeness(right)
-			if of > 0 && isNumber(right[0]) { // it may be the other side's
+			if of > 0 && isNumber(right[0]) { // it may belong to the other side
 				of = 0
 			}
 			if len(left) > 0 && likeDate(left[len(left)-1].Text) { // it begins an entry
@@ -251,7 +254,8 @@ func boundary(lines, entries [][]Word, from, to, otherwise int) int {
 	return best
 }
 
-// wholeness is 1 for words with a text or a date and a number, as an entry has them, 0 for no words, and otherwise -1.
+// wholeness returns 1 for words with a number and a text or date, like an entry. It returns 0 for no words, and
+// otherwise -1.
 func wholeness(words []Word) int {
 	text, numbers := false, false
 	for _, w := range words {
@@ -276,7 +280,8 @@ func isNumber(w Word) bool {
 	return is && !isDate(w.Text)
 }
 
-// twoSided reports whether an unmarked page has entries on both halves: texts or dates begin lines on the right one, too.
+// twoSided reports whether an unmarked page has entries on both halves: lines on the right half begin with texts or
+// dates too.
 func (r *reader) twoSided(p Page, lines [][]Word) bool {
 	middle := boundary(lines, nil, p.Width*35/100, p.Width*65/100, p.Width/2)
 	both, right := 0, 0
@@ -304,7 +309,7 @@ func (r *reader) twoSided(p Page, lines [][]Word) bool {
 	return both > 0 || 3*right > 2*len(lines)
 }
 
-// header returns the words of the first line of headers.
+// header returns the words of the first header line.
 func header(lines [][]Word) []Word {
 	for _, line := range lines {
 		if (&reader{}).isHeader(line) {

@@ -7,9 +7,10 @@ import (
 	"bahi/domain/unit"
 )
 
-// Merge returns what a model saw on pages, nil for a page that it did not read, checked against what the words say: an entry with the same
-// numbers confirms one of the model. What the model saw without a side or a number is left out, with a warning, and so is what only the
-// words say. A page of which the model saw nothing else is as the words say. used reports whether an entry is the model's.
+// Merge combines the entries that a model saw on pages with the result from recognised words. seen has nil for a page
+// that the model did not read. An entry with the same numbers in the words confirms an entry of the model. Merge drops
+// the model's entries without a side or a number, and entries that only the words have, with a warning. For a page
+// without entries of the model, it uses the words. used reports whether the result has an entry of the model.
 func Merge(read Result, seen [][]Entry, o Options) (result Result, used bool) {
 	r := &reader{Options: o, names: namesOf(o.Accounts), Result: Result{Entries: []Entry{}, Warnings: read.Warnings}}
 	for i, entries := range seen {
@@ -37,7 +38,7 @@ func Merge(read Result, seen [][]Entry, o Options) (result Result, used bool) {
 	return r.Result, used
 }
 
-// The confidence of a model's entries, in thousandths of a percent of 1.
+// The confidence of a model's entries, in thousandths of a percent.
 const (
 	confirmed   = 9 * unit.Whole / 1000
 	unconfirmed = 5 * unit.Whole / 1000
@@ -86,7 +87,7 @@ func (r *reader) see(entries, words []Entry) {
 	}
 }
 
-// isLeftOut reports whether an entry of a model cannot be one of the books, and warns of it.
+// isLeftOut reports whether an entry of a model is unusable, and adds a warning.
 func (r *reader) isLeftOut(e Entry) bool {
 	text := "without a text"
 	for _, known := range []*string{e.Party, e.Item} {

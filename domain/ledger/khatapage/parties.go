@@ -8,7 +8,7 @@ import (
 	"bahi/domain/wording"
 )
 
-// name is an account's name as it is compared.
+// name is an account's name in the form for comparison.
 type name struct {
 	Account
 
@@ -23,12 +23,12 @@ func namesOf(accounts []Account) []name {
 			all = append(all, n)
 		}
 	}
-	// Of two names that begin alike, the longer is looked for first.
+	// If two names begin alike, the longer is matched first.
 	slices.SortStableFunc(all, func(a, b name) int { return len(b.words) - len(a.words) })
 	return all
 }
 
-// find returns the account that a text names, nil for none or several.
+// find returns the account that a text names, or nil for none or several.
 func (r *reader) find(text string) *Account {
 	words := wording.Words(oneScript(text))
 	if found := r.one(func(n name) bool { return slices.Equal(n.words, words) }); found != nil || !r.Similar {
@@ -52,13 +52,13 @@ func (r *reader) find(text string) *Account {
 	return best
 }
 
-// How alike two names are, and how much less alike the next best has to be, see [wording.Similarity].
+// The minimum similarity of a name, and its minimum distance to the second best, see [wording.Similarity].
 const (
 	minAlike = 400
 	minApart = 100
 )
 
-// one returns the only account that fits, of those in the ledger that the title names if it does.
+// one returns the only matching account. If the title names a ledger, it considers only that ledger.
 func (r *reader) one(fits func(name) bool) (found *Account) {
 	for i, n := range r.names {
 		if r.ledger != "" && n.Ledger != r.ledger || !fits(n) {
@@ -73,7 +73,7 @@ func (r *reader) one(fits func(name) bool) (found *Account) {
 	return found
 }
 
-// inline takes the account whose name a text begins with out of the text.
+// inline removes an account's name from the beginning of a text and sets the entry's account.
 func (r *reader) inline(e *Entry, text string) string {
 	words := wording.Words(oneScript(text))
 	if len(words) == 0 {
@@ -88,7 +88,8 @@ func (r *reader) inline(e *Entry, text string) string {
 	return strings.Join(rest[min(len(rest), len(strings.Fields(found.Name))):], " ")
 }
 
-// heading takes a text without numbers as the party of the lines that follow, if it is marked as one or names an account.
+// heading uses a text without numbers as the party of the following lines, if it is marked as a party or names an
+// account.
 func (r *reader) heading(text string) bool {
 	var rest []string
 	marked, ledger := false, r.ledger
@@ -123,14 +124,14 @@ func (r *reader) heading(text string) bool {
 	return true
 }
 
-// isTitle reports whether a line above the entries is the page's title: without numbers but years, dates and numbers of pages. It takes the
-// party and the ledger from the title.
+// isTitle reports whether a line above the entries is the page's title. A title has no numbers except years, dates and
+// page numbers. isTitle sets the party and the ledger from the title.
 func (r *reader) isTitle(line []Word) bool {
 	if r.above[In] != nil || r.above[Out] != nil {
 		return false
 	}
 	var text []string
-	known, counted := false, false // the word before is of a title; it may have a number, as in "page 12"
+	known, counted := false, false // known: the previous word is a title word; counted: a number may follow it, as in "page 12"
 	for i, w := range line {
 		date := isDate(w.Text)
 		_, numeric := number(w, false)
@@ -146,7 +147,7 @@ func (r *reader) isTitle(line []Word) bool {
 	return r.heading(strings.Join(text, " ")) || known
 }
 
-// findYear takes the year that the lines above the entries name, and the first whole date of the page.
+// findYear sets the year from the lines above the entries, and the first complete date of the page.
 func (r *reader) findYear(lines [][]Word) {
 	for i, line := range lines {
 		for _, w := range line {
@@ -158,7 +159,7 @@ func (r *reader) findYear(lines [][]Word) {
 				continue
 			}
 			if year > r.Today.Time().Year()+1 {
-				r.warnf("the year %d is not believed", year)
+				r.warnf("the year %d is not plausible", year)
 				continue
 			}
 			r.year, r.fiscal = year, strings.Contains(w.Text, "-") && len(w.Text) <= 9
@@ -166,7 +167,7 @@ func (r *reader) findYear(lines [][]Word) {
 	}
 }
 
-// yearIn returns the year of texts such as 2025, 2025-26 and 2025-2026; 0 for others.
+// yearIn returns the year in texts such as 2025, 2025-26 and 2025-2026, or 0.
 func yearIn(text string) int {
 	text = strings.Trim(text, ".,;:()")
 	first, _, _ := strings.Cut(strings.ReplaceAll(text, "/", "-"), "-")

@@ -6,9 +6,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// prove finds a weight, a touch and the fine weight that follows from them among numbers that follow one another, whatever their columns
-// are. A program may have taken two
-// of them for one, or one for two; numbers that prove one another are then apart, or together.
+// prove finds a weight, a touch and their fine weight among consecutive numbers, regardless of columns. Text recognition
+// may have joined or split numbers; prove splits or joins numbers that confirm one another.
 func prove(numbers []amountOf) (all []amountOf, proven bool) {
 	for at := range numbers {
 		for _, way := range ways(numbers[at:]) {
@@ -29,7 +28,7 @@ func prove(numbers []amountOf) (all []amountOf, proven bool) {
 	return numbers, false
 }
 
-// way is a way to read the first count of some numbers as three.
+// way is a way to read the first numbers as a weight, a touch and a fine weight.
 type way struct {
 	three []amountOf
 	count int
@@ -73,13 +72,14 @@ func ways(numbers []amountOf) (all []way) {
 			}
 		}
 	}
-	if len(found) == 1 { // of several, any may be right
+	if len(found) == 1 { // several ways are ambiguous
 		all = append(all, found[0])
 	}
 	return all
 }
 
-// proves reports whether the third of three numbers is the first by the second, or the other way round, to half of its last place.
+// proves reports whether the third of three numbers is the product of the other two, as weight and touch in either
+// order, to half of its last digit.
 func proves(three []amountOf) bool {
 	for _, n := range three {
 		if n.repeats || n.unit == "rs" || n.thousandths <= 0 || n.thousandths > int64(unit.MaxGrams) || n.kind == amountColumn && n.grouped {

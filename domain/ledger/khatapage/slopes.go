@@ -1,6 +1,6 @@
 package khatapage
 
-// signed gives numbers the sign that is close before them, or that of a date.
+// signed adds a sign to a number if the sign or a date with a sign is directly before it.
 func signed(words, signs []Word) {
 	for _, sign := range signs {
 		for i, w := range words {
@@ -13,15 +13,14 @@ func signed(words, signs []Word) {
 	}
 }
 
-// How far lines may fall or rise, in thousandths of their length, and how many words say so.
+// The maximum slope of lines in thousandths of their length, and the minimum number of words that show it.
 const (
 	steepest  = 60
 	fewToTilt = 16
 )
 
-// slopes returns by how much a word's line has fallen at the word. A photographed page's lines need not be level, nor parallel: the upper
-// and the lower half each
-// have the slope at which most words share lines.
+// slopes returns the vertical shift of a word's line at the word. Lines of a photographed page may be neither level nor
+// parallel. So the upper and the lower half each have the slope at which most words share lines.
 func slopes(words []Word, height int) func(Word) int {
 	top, bottom := words[0].Top, words[0].Bottom
 	for _, w := range words {
@@ -37,14 +36,14 @@ func slopes(words []Word, height int) func(Word) int {
 		lower = upper
 	}
 	return func(w Word) int {
-		// The halves' slopes are those of their middles, a quarter of the page from its ends.
+		// The slopes apply to the middles of the halves, a quarter of the page from its ends.
 		page := max(1, bottom-top)
 		twice := 2*upper*page + (lower-upper)*(4*(w.middleY()-top)-page)
 		return twice * w.middle() / (2 * page * 1000)
 	}
 }
 
-// slopeOf returns the slope at which rows of the words' middles are fullest, 0 where no other is clearly better.
+// slopeOf returns the slope at which the rows of word middles are fullest, or 0 if no slope is clearly better.
 func slopeOf(words []Word, height int) int {
 	if len(words) < fewToTilt {
 		return 0

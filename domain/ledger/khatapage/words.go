@@ -16,10 +16,10 @@ const (
 	touchColumn  = "touch"
 	fineColumn   = "fine"
 	amountColumn = "amount"
-	otherColumn  = "other" // its name is not known
+	otherColumn  = "other" // its name is unknown
 )
 
-// headers are the words that name sides and columns (CONTRACT.md 5.2), folded.
+// headers are the words that name sides and columns (CONTRACT.md 5.2), normalised.
 var headers = dictionary(map[string]string{
 	In:           "in jama received recd credit जमा जमां જમા आवक આવક",
 	Out:          "out naame naam nave udhar given debit नाम नामे नावे નામે उधार ઉધાર जावक જાવક",
@@ -31,7 +31,7 @@ var headers = dictionary(map[string]string{
 	amountColumn: "rs rs. amount amt cash ₹ रकम राशि रुपये रु રકમ રૂપિયા રૂ",
 })
 
-// marks are words that begin or end a line with another meaning.
+// marks are words that change the meaning of the line that they begin or end.
 var (
 	totals   = dictionary(map[string]string{"total": "total sum कुल जोड़ योग टोटल કુલ સરવાળો ટોટલ"})
 	openings = dictionary(map[string]string{"opening": "opening balance b/f b/d c/f c/d o/b closing शेष बाकी बकाया પુરાંત બાકી સિલક"})
@@ -50,7 +50,7 @@ var (
 	})
 )
 
-// counting are words for what a number before them counts: it is no value.
+// counting are units of counts: a number before them is no value.
 var counting = func() map[string]bool {
 	all := map[string]bool{}
 	for word := range strings.FieldsSeq(
@@ -72,10 +72,10 @@ func dictionary(kinds map[string]string) map[string]string {
 
 var folding = cases.Fold()
 
-// folded returns a word as the dictionaries have it. Programs often take a word for one of the other Indian script.
+// folded returns a word in the form of the dictionaries. Text recognition often confuses the two Indian scripts.
 func folded(text string) string { return strings.Trim(oneScript(folding.String(text)), ":,;-()[]\"'|") }
 
-// oneScript returns a text with Devanagari letters for Gujarati ones: Unicode has both alphabets in the same order.
+// oneScript replaces Gujarati letters by Devanagari ones. Unicode has both alphabets in the same order.
 func oneScript(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= 0x0a80 && c <= 0x0aff {
@@ -85,7 +85,7 @@ func oneScript(text string) string {
 	}, text)
 }
 
-// headerOf returns what a heading names, also with a unit behind it, as in "Wt(g)".
+// headerOf returns the kind of a heading, which may have a unit, as in "Wt(g)".
 func headerOf(text string) string {
 	if kind := headers[folded(text)]; kind != "" {
 		return kind
@@ -115,7 +115,7 @@ var asciiDigits = func() *strings.Replacer {
 		"″", "\"", "〃", "\"")...)
 }()
 
-// normal returns a word in NFC, with ASCII digits and quotes, without characters that have no width.
+// normal returns a word in NFC with ASCII digits and quotes and without zero-width characters.
 func normal(text string) string {
 	text = asciiDigits.Replace(norm.NFC.String(strings.ToValidUTF8(text, "")))
 	return strings.Map(func(c rune) rune {
@@ -144,7 +144,7 @@ func letters(text string) (n int) {
 	return n
 }
 
-// isDitto reports whether a word repeats what is above.
+// isDitto reports whether a word is a ditto mark.
 func isDitto(text string) bool {
 	switch strings.ToLower(strings.Trim(text, "-.")) {
 	case `"`, `''`, `""`, `,,`, `"'`, `'"`, "do", "ditto", "ibid", "वही", "એજ":

@@ -1,5 +1,5 @@
-// Package metal is the metal of a workspace's books: that of the accounts and entries that name none. Its stream is named after the
-// workspace.
+// Package metal is the metal of a workspace's books. It applies to accounts and entries that name no metal. The stream's
+// id is the workspace's.
 package metal
 
 import (
@@ -8,12 +8,12 @@ import (
 	"bahi/domain/ledger/book"
 )
 
-// Kind names what a stream booksmetal-<workspace> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams booksmetal-<workspace>. Stored names are permanent.
 var Kind = event.NewKind("booksmetal",
 	event.Of[Set]("BooksMetalSet", 1),
 )
 
-// Default is the metal of books that have set none.
+// Default is the metal of a workspace that has set none.
 const Default = "silver"
 
 // State is the metal, "" for [Default].
@@ -38,7 +38,7 @@ func (s State) Of() string {
 
 // Change sets the metal.
 type Change struct {
-	Metal book.Metal `json:"metal" maxLength:"40" doc:"Of the accounts and entries that name none, such as silver"`
+	Metal book.Metal `json:"metal" maxLength:"40" doc:"Metal of the accounts and entries that name none, such as silver"`
 }
 
 // Decide refuses an empty name.

@@ -16,20 +16,21 @@ const (
 	maxItems = 500
 )
 
-// Add makes an order. The ids of items in it do not count: they are new.
+// Add adds an order. Its items get new ids.
 type Add struct {
 	Order
 
-	Today     unit.Date `json:"-"` // bounds the date
-	FirstItem int64     `json:"-"` // id of the first new item; the others follow; 0: none is given, in a dry run
+	Today     unit.Date `json:"-"` // the date may be at most one day later
+	FirstItem int64     `json:"-"` // id of the first new item; the ids are consecutive; 0: none is assigned, in a dry run
 	Found     []Warning `json:"-"` // about the slip
 	IsOpen    IsOpen    `json:"-"`
 }
 
-// IsOpen reports whether there is a client, so that an unknown one is told beside all other faults. nil: it is not asked.
+// IsOpen reports whether the client exists and is not deleted, so that an unknown client is reported together with all
+// other faults. nil: no check.
 type IsOpen func(client int64) (bool, error)
 
-// check returns the faults of an order for a client.
+// check returns the faults of an order and of its client.
 func (open IsOpen) check(client int64, wrong []fault.Field) error {
 	if open != nil {
 		if is, err := open(client); err != nil {
@@ -44,7 +45,7 @@ func (open IsOpen) check(client int64, wrong []fault.Field) error {
 	return fault.Fields(wrong...)
 }
 
-// Decide puts the texts in order and refuses what is wrong in any field.
+// Decide normalises the texts and returns the faults of all fields.
 func (c Add) Decide(State) ([]event.Event[State], error) {
 	o := c.Order
 	o.Slip, o.Warnings, o.Items = kept(o.Slip), c.Found, slices.Clone(o.Items)
@@ -58,7 +59,7 @@ func (c Add) Decide(State) ([]event.Event[State], error) {
 	return []event.Event[State]{Added{Order: o}}, nil
 }
 
-// Edit changes what it names of an order. Items replace all items.
+// Edit changes the fields of an order that it contains. Items replaces all items.
 type Edit struct {
 	Client   patch.Field[int64]     `json:"client_id,omitzero"     nullable:"false" minimum:"1" doc:"ID of the client"`
 	Slip     patch.Field[book.Text] `json:"slip_number,omitzero"   maxLength:"40" doc:"Number of the slip"`
@@ -70,10 +71,11 @@ type Edit struct {
 	FirstItem int64     `json:"-"`
 	Found     []Warning `json:"-"`
 	IsOpen    IsOpen    `json:"-"`
-	Takadas   int       `json:"-"` // that the order has
+	Takadas   int       `json:"-"` // of the order
 }
 
-// Decide returns [ErrHasTakadas] for another client of an order that has takadas. An item with a known id keeps it.
+// Decide returns [ErrHasTakadas] if it would change the client of an order with takadas. An item with a known id keeps
+// the id.
 func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if !s.Exists() {
 		return nil, ErrNotFound
@@ -110,17 +112,17 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{e}, nil
 }
 
-// Of returns the order after the change, with the warnings and without ids of new items.
+// Of returns the order after the change, with warnings and without ids of new items.
 func (c Edit) Of(o Order) Order {
 	o.Client, o.Slip, o.Date, o.Delivery = c.Client.Or(o.Client), kept(c.Slip.Of(o.Slip)), c.Date.Or(o.Date), c.Delivery.Of(o.Delivery)
 	o.Items = slices.Clone(c.Items.Or(o.Items))
 	return o
 }
 
-// Delete ends an order and its takadas.
+// Delete deletes an order and its takadas.
 type Delete struct{}
 
-// Decide refuses an order that is not there.
+// Decide returns [ErrNotFound] if the order does not exist.
 func (Delete) Decide(s State) ([]event.Event[State], error) {
 	if !s.Exists() {
 		return nil, ErrNotFound
@@ -128,10 +130,10 @@ func (Delete) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Deleted{}}, nil
 }
 
-// Make makes an order of a draft, which is in order already.
+// Make adds an order from a draft. The draft was already checked.
 type Make struct{ Added }
 
-// Decide makes it.
+// Decide returns the event.
 func (c Make) Decide(State) ([]event.Event[State], error) { return []event.Event[State]{c.Added}, nil }
 
 // check returns the faults of all fields.
@@ -159,7 +161,7 @@ func CheckSlip(slip *book.Text) []fault.Field {
 	return book.CheckText("slip_number", *slip, maxSlip)
 }
 
-// CheckDate returns the fault of a date after tomorrow.
+// CheckDate refuses a date after tomorrow.
 func CheckDate(date, today unit.Date) []fault.Field {
 	if date > today+1 {
 		return []fault.Field{{Field: "date", Message: "must not be after tomorrow"}}
@@ -167,7 +169,7 @@ func CheckDate(date, today unit.Date) []fault.Field {
 	return nil
 }
 
-// CheckCount returns the fault of a number of items.
+// CheckCount returns the fault of the number of items.
 func CheckCount(items int) []fault.Field {
 	switch {
 	case items == 0:
@@ -179,7 +181,7 @@ func CheckCount(items int) []fault.Field {
 	}
 }
 
-// CheckPiece returns the faults of an item's name, weight and quantity; at is the beginning of their fields' names.
+// CheckPiece returns the faults of an item's name, weight and quantity. at is the prefix of their field names.
 func CheckPiece(at string, name book.Text, weight unit.Grams, quantity int64) []fault.Field {
 	wrong := book.CheckText(at+"item_name", name, book.MaxItemName)
 	if name == "" {
@@ -194,7 +196,7 @@ func CheckPiece(at string, name book.Text, weight unit.Grams, quantity int64) []
 	return wrong
 }
 
-// unknownItems returns the faults of ids that no item has, or that an item before has already.
+// unknownItems returns the faults of unknown and repeated item ids.
 func unknownItems(items, known []Item) (wrong []fault.Field) {
 	for i, item := range items {
 		has := func(other Item) bool { return other.ID == item.ID }
@@ -209,7 +211,7 @@ func unknownItems(items, known []Item) (wrong []fault.Field) {
 	return wrong
 }
 
-// numberItems gives new items their ids.
+// numberItems assigns ids to new items.
 func numberItems(items []Item, first int64) {
 	for i := range items {
 		if items[i].ID == 0 && first != 0 {
@@ -218,7 +220,7 @@ func numberItems(items []Item, first int64) {
 	}
 }
 
-// kept returns a slip number as it is stored: an empty one is none.
+// kept returns the stored form of a slip number: nil if it is empty.
 func kept(slip *book.Text) *book.Text {
 	if slip != nil && *slip == "" {
 		return nil
@@ -228,7 +230,7 @@ func kept(slip *book.Text) *book.Text {
 
 func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// fieldOf returns the field that gives a value, or takes it away.
+// fieldOf returns the field that sets the value, or removes it for nil.
 func fieldOf[T any](value *T) patch.Field[T] {
 	if value == nil {
 		return patch.Clear[T]()

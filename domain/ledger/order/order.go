@@ -1,4 +1,5 @@
-// Package order is what a client ordered: pieces, each with its weight and making charge, on a numbered paper slip. Takadas deliver it.
+// Package order is a client's order: pieces with their weights and making charges, on a numbered paper slip. Takadas
+// deliver it.
 package order
 
 import (
@@ -10,46 +11,46 @@ import (
 	"bahi/domain/unit"
 )
 
-// Kind names what a stream clientorder-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams clientorder-<number>. Stored names are permanent.
 var Kind = event.NewKind("clientorder",
 	event.Of[Added]("ClientOrderAdded", 1),
 	event.Of[Edited]("ClientOrderEdited", 1),
 	event.Of[Deleted]("ClientOrderDeleted", 1),
 )
 
-// The refusals of orders.
+// Errors that commands return.
 var (
 	ErrNotFound   = fault.New(fault.NotFound, "Client order not found")
 	ErrHasTakadas = fault.New(fault.Conflict, "The client of an order that has takadas cannot change")
 )
 
-// Order is what a client ordered, as it is stored and shown.
+// Order is a client's order, in its stored and returned form.
 type Order struct {
 	Client   int64      `json:"client_id" minimum:"1" doc:"ID of the client"`
-	Slip     *book.Text `json:"slip_number" required:"false" maxLength:"40" doc:"Of the order slip; paper slip books begin again, so orders may share one"`
+	Slip     *book.Text `json:"slip_number" required:"false" maxLength:"40" doc:"Number of the order slip. Numbers of paper slips repeat, so orders may share one"`
 	Date     unit.Date  `json:"date" doc:"Date of the order"`
-	Delivery *unit.Date `json:"delivery_date" required:"false" nullable:"true" doc:"Agreed on; not before date"`
-	Items    []Item     `json:"items" nullable:"false" doc:"1 to 500"`
+	Delivery *unit.Date `json:"delivery_date" required:"false" nullable:"true" doc:"Agreed date of delivery, not before date"`
+	Items    []Item     `json:"items" nullable:"false" doc:"Items, 1 to 500"`
 	Warnings []Warning  `json:"warnings,omitempty" nullable:"false" readOnly:"true" doc:"Warnings about values that Bahi keeps"`
 }
 
 // Item is a piece of an order.
 type Item struct {
-	ID           int64      `json:"id,omitempty" minimum:"1" doc:"On a change: which item it is; absent: a new one"`
+	ID           int64      `json:"id,omitempty" minimum:"1" doc:"ID of the item; absent in a change: a new item"`
 	Name         book.Text  `json:"item_name" maxLength:"200" doc:"Name of the item"`
 	Weight       unit.Grams `json:"weight" doc:"In grams, above 0"`
-	MakingCharge unit.Money `json:"making_charge" required:"false" doc:"0 if it is absent"`
+	MakingCharge unit.Money `json:"making_charge" required:"false" doc:"Making charge in rupees; absent: 0"`
 	Quantity     int64      `json:"quantity,omitempty" minimum:"1" maximum:"999999999" doc:"Number of pieces"`
 }
 
-// Warning tells of something unusual that may be right.
+// Warning reports an unusual value that may be right.
 type Warning struct {
 	Field   string `json:"field" doc:"Name of the field"`
 	Message string `json:"message" doc:"Warning"`
-	ID      int64  `json:"id" doc:"Of the other record"`
+	ID      int64  `json:"id" doc:"ID of the other record"`
 }
 
-// State is an order. Client is 0 where there is none.
+// State is an order. Client is 0 if the order does not exist.
 type State struct {
 	Order
 
@@ -67,14 +68,14 @@ func (o Order) Weight() (sum unit.Grams) {
 	return sum
 }
 
-// The words for how far an order is delivered.
+// The delivery states of an order.
 const (
 	Open      = "open"
 	Partial   = "partial"
 	Delivered = "delivered"
 )
 
-// Status returns the word for an order of a total weight (CONTRACT.md O4).
+// Status returns the delivery state of an order with a total weight (CONTRACT.md O4).
 func Status(total, delivered unit.Grams) string {
 	switch {
 	case delivered <= 0 || total <= 0:
@@ -86,7 +87,7 @@ func Status(total, delivered unit.Grams) string {
 	}
 }
 
-// NormalisedSlip returns a slip number as slips are compared, "" for none (CONTRACT.md O5).
+// NormalisedSlip returns a slip number in the form for comparison, "" for none (CONTRACT.md O5).
 func NormalisedSlip(slip *book.Text) string {
 	if slip == nil {
 		return ""
@@ -94,14 +95,14 @@ func NormalisedSlip(slip *book.Text) string {
 	return person.Folded(string(*slip))
 }
 
-// Added begins an order.
+// Added records a new order.
 type Added struct {
 	Order
 
-	Draft int64 `json:"draft,omitempty"` // that it was made of
+	Draft int64 `json:"draft,omitempty"` // from which the order was made
 }
 
-// Edited changes what is named.
+// Edited records the changed fields.
 type Edited struct {
 	Client   patch.Field[int64]     `json:"client_id,omitzero"`
 	Slip     patch.Field[book.Text] `json:"slip_number,omitzero"`
@@ -111,18 +112,18 @@ type Edited struct {
 	Warnings patch.Field[[]Warning] `json:"warnings,omitzero"`
 }
 
-// Deleted ends the order and its takadas.
+// Deleted records the deletion of the order and its takadas.
 type Deleted struct{}
 
-// Evolve begins the order.
+// Evolve sets the order.
 func (e Added) Evolve(State) State { return State{Order: e.Order} }
 
-// Evolve changes what is named.
+// Evolve sets the changed fields.
 func (e Edited) Evolve(s State) State {
 	s.Client, s.Slip, s.Date = e.Client.Or(s.Client), e.Slip.Of(s.Slip), e.Date.Or(s.Date)
 	s.Delivery, s.Items, s.Warnings = e.Delivery.Of(s.Delivery), e.Items.Or(s.Items), e.Warnings.Or(s.Warnings)
 	return s
 }
 
-// Evolve ends the order.
+// Evolve marks the order as deleted.
 func (Deleted) Evolve(s State) State { s.Deleted = true; return s }

@@ -2,22 +2,23 @@ package order
 
 import "bahi/domain/event"
 
-// TakadasKind names what a stream ordertakadas-<number of an order> holds: the takadas that were attached to the order and detached from
-// it. An order changes its client while it has none. The order's own stream does not have them, so that its revision is that of the order.
+// TakadasKind registers the events of streams ordertakadas-<order>: takadas attached to the order and detached from it.
+// The client of an order can change only while it has no takada. These events are not in the order's own stream, so they
+// do not change the order's revision.
 var TakadasKind = event.NewKind("ordertakadas",
 	event.Of[TakadaAttached]("OrderTakadaAttached", 1),
 	event.Of[TakadaDetached]("OrderTakadaDetached", 1),
 )
 
-// Takadas is how many takadas an order has.
+// Takadas is the number of takadas of an order.
 type Takadas int
 
-// TakadaAttached records a takada that the order got, new or of another order.
+// TakadaAttached records a takada that was added to the order or moved to it.
 type TakadaAttached struct {
 	Takada int64 `json:"takada"`
 }
 
-// TakadaDetached records a takada that the order lost: it was deleted, or is another order's now.
+// TakadaDetached records a takada that was deleted or moved to another order.
 type TakadaDetached struct {
 	Takada int64 `json:"takada"`
 }
@@ -25,21 +26,21 @@ type TakadaDetached struct {
 // Evolve counts the takada.
 func (TakadaAttached) Evolve(n Takadas) Takadas { return n + 1 }
 
-// Evolve counts it no longer.
+// Evolve subtracts the takada.
 func (TakadaDetached) Evolve(n Takadas) Takadas { return n - 1 }
 
-// Attach records that the order got a takada.
+// Attach records that a takada was added to the order.
 type Attach TakadaAttached
 
-// Decide records it.
+// Decide returns the event.
 func (c Attach) Decide(Takadas) ([]event.Event[Takadas], error) {
 	return []event.Event[Takadas]{TakadaAttached(c)}, nil
 }
 
-// Detach records that the order lost a takada.
+// Detach records that a takada was removed from the order.
 type Detach TakadaDetached
 
-// Decide records it.
+// Decide returns the event.
 func (c Detach) Decide(Takadas) ([]event.Event[Takadas], error) {
 	return []event.Event[Takadas]{TakadaDetached(c)}, nil
 }

@@ -21,20 +21,20 @@ const (
 	maxQuantity = 999_999_999
 )
 
-// Receive makes a draft of a message.
+// Receive creates a draft from a message.
 type Receive struct {
 	Sender  string
 	Phone   string // digits
 	Raw     string
 	Media   string
 	Read    ordertext.Order
-	Parser  string   // who read it
-	First   int64    // id of the first entry; the others follow
+	Parser  string   // name of the parser
+	First   int64    // id of the first entry; the ids are consecutive
 	Clients []Client // of the workspace
 	Reply   bool
 }
 
-// Decide makes the draft, also without an entry, so that staff see the message.
+// Decide creates the draft even without entries, so that staff see the message.
 func (c Receive) Decide(State) ([]event.Event[State], error) {
 	e := Received{
 		Sender: c.Sender, Phone: Senders.Personal(c.Sender, c.Phone), Raw: Senders.Personal(c.Sender, c.Raw),
@@ -55,7 +55,7 @@ func (c Receive) Decide(State) ([]event.Event[State], error) {
 	return []event.Event[State]{e}, nil
 }
 
-// warnings returns as JSON that parts of a message were not used, "" for none.
+// warnings returns warnings about unused parts of a message as a JSON array, "" for none.
 func warnings(unused []string) string {
 	if len(unused) == 0 {
 		return ""
@@ -64,7 +64,7 @@ func warnings(unused []string) string {
 	for i, text := range unused {
 		all[i] = `"` + text + `" was not used`
 	}
-	encoded, _ := json.Marshal(all) // strings can be encoded
+	encoded, _ := json.Marshal(all) // strings can always be encoded
 	return string(encoded)
 }
 
@@ -76,7 +76,7 @@ func known[T comparable](value T) *T {
 	return &value
 }
 
-// NoteReply records what became of the confirmation.
+// NoteReply records the outcome of sending the confirmation.
 type NoteReply struct {
 	Status, Text, ID string
 }
@@ -92,20 +92,21 @@ func (c NoteReply) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Replied(c)}, nil
 }
 
-// Edit changes what it names of a draft. A client who is given becomes that of the entries without one.
+// Edit changes the fields of a draft that it contains. A given client becomes the client of the entries without one.
 type Edit struct {
-	Client   patch.Field[int64]     `json:"client_id,omitzero"     nullable:"true" minimum:"1" doc:"Also of the entries that have none"`
+	Client   patch.Field[int64]     `json:"client_id,omitzero"     nullable:"true" minimum:"1" doc:"ID of the client, also set on entries without one"`
 	Date     patch.Field[unit.Date] `json:"date,omitzero"          nullable:"true" doc:"Date of the order"`
-	Delivery patch.Field[unit.Date] `json:"delivery_date,omitzero" nullable:"true" doc:"Not before date"`
+	Delivery patch.Field[unit.Date] `json:"delivery_date,omitzero" nullable:"true" doc:"Agreed date of delivery, not before date"`
 	Notes    patch.Field[book.Text] `json:"notes,omitzero"         nullable:"true" maxLength:"5000" doc:"Notes"`
-	Phone    patch.Field[string]    `json:"phone_number,omitzero"  nullable:"true" maxLength:"40" doc:"With the country's code; a mobile number of India may be without"`
+	Phone    patch.Field[string]    `json:"phone_number,omitzero"  nullable:"true" maxLength:"40" doc:"Phone number with country code; optional for Indian mobile numbers"`
 
-	ClientName string    `json:"-"` // empty: there is no such client
+	ClientName string    `json:"-"` // empty: the client does not exist
 	Reveal     Reveal    `json:"-"`
 	Today      unit.Date `json:"-"`
 }
 
-// Reveal opens the personal values of a draft. A command that compares or copies them has it; nil: they are open.
+// Reveal decrypts the personal values of a draft. A command that compares or copies them requires it. nil: they are
+// already decrypted.
 type Reveal func(State) (State, error)
 
 func (open Reveal) of(s State) (State, error) {
@@ -115,7 +116,7 @@ func (open Reveal) of(s State) (State, error) {
 	return open(s)
 }
 
-// Decide changes what is named and differs.
+// Decide records the fields that change.
 func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if !s.Open() {
 		return nil, ErrNotFound
@@ -156,7 +157,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{e}, nil
 }
 
-// text returns an open value, "" if there is none or it was erased.
+// text returns a decrypted value, or "" if there is none or it was erased.
 func text(p event.Personal) string {
 	if shown := p.Shown(); shown != nil {
 		return *shown
@@ -171,7 +172,7 @@ func refused(wrong []fault.Field) error {
 	return fault.Fields(wrong...)
 }
 
-// differing returns the field if it changes the old value, else an absent one.
+// differing returns the field if it changes the old value, else an absent field.
 func differing[T comparable](f patch.Field[T], old *T) patch.Field[T] {
 	after := f.Of(old)
 	if after == old || after != nil && old != nil && *after == *old {
@@ -197,20 +198,20 @@ func checkDates(date, delivery *unit.Date, today unit.Date) (wrong []fault.Field
 	return wrong
 }
 
-// EditEntry changes what it names of an entry.
+// EditEntry changes the fields of an entry that it contains.
 type EditEntry struct {
 	Item     patch.Field[book.Text]  `json:"item_name,omitzero"   nullable:"false" maxLength:"200" doc:"Name of the item"`
 	Weight   patch.Field[unit.Grams] `json:"weight,omitzero"      nullable:"true" doc:"In grams, above 0"`
 	Quantity patch.Field[int64]      `json:"quantity,omitzero"    nullable:"true" minimum:"1" maximum:"999999999" doc:"Number of pieces"`
-	ClientID patch.Field[int64]      `json:"client_id,omitzero"   nullable:"true" minimum:"1" doc:"Sets client_name too"`
+	ClientID patch.Field[int64]      `json:"client_id,omitzero"   nullable:"true" minimum:"1" doc:"ID of the client; sets client_name"`
 	Slip     patch.Field[book.Text]  `json:"slip_number,omitzero" nullable:"true" maxLength:"40" doc:"Number of the slip"`
 
 	ID         int64  `json:"-"`
-	ClientName string `json:"-"` // empty: there is no such client
+	ClientName string `json:"-"` // empty: the client does not exist
 	Reveal     Reveal `json:"-"`
 }
 
-// change returns the event that makes the entry of an old one, and all that is wrong with it.
+// change returns the event that changes an entry, and the faults.
 func (c EditEntry) change(sender string, old Entry) (e EntryEdited, wrong []fault.Field) {
 	e.ID = c.ID
 	if c.Item.Present() {
@@ -240,7 +241,7 @@ func (c EditEntry) change(sender string, old Entry) (e EntryEdited, wrong []faul
 	return e, append(wrong, book.CheckText("slip_number", c.Slip.Value, book.MaxSlipNumber)...)
 }
 
-// Decide changes what is named and differs.
+// Decide records the fields that change.
 func (c EditEntry) Decide(s State) ([]event.Event[State], error) {
 	i := s.entry(c.ID)
 	switch {
@@ -267,7 +268,7 @@ func (s State) entry(id int64) int {
 // AddEntry adds an entry that no parser found.
 type AddEntry struct{ EditEntry }
 
-// Decide wants an item.
+// Decide requires an item name.
 func (c AddEntry) Decide(s State) ([]event.Event[State], error) {
 	if !s.Open() {
 		return nil, ErrNotFound
@@ -286,10 +287,10 @@ func (c AddEntry) Decide(s State) ([]event.Event[State], error) {
 		Proposals: []Proposal{}})}}, nil
 }
 
-// DeleteEntry takes an entry away.
+// DeleteEntry deletes an entry.
 type DeleteEntry struct{ ID int64 }
 
-// Decide refuses an entry that is not there.
+// Decide returns [ErrNoEntry] if the entry does not exist.
 func (c DeleteEntry) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case !s.Open():
@@ -300,13 +301,14 @@ func (c DeleteEntry) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{EntryDeleted(c)}, nil
 }
 
-// AssignSlips gives the entries of each client the next slip number, in the order in which clients come first (CONTRACT.md 6.4).
+// AssignSlips assigns the next slip numbers, one for each client, in the order of the clients' first entries
+// (CONTRACT.md 6.4).
 type AssignSlips struct {
-	Next   int64 // above those of all orders and of other drafts
+	Next   int64 // greater than the slip numbers of all orders and of other drafts
 	Reveal Reveal
 }
 
-// Decide assigns those that differ.
+// Decide records the slip numbers that change.
 func (c AssignSlips) Decide(s State) ([]event.Event[State], error) {
 	if !s.Open() {
 		return nil, ErrNotFound
@@ -334,7 +336,7 @@ func (c AssignSlips) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{e}, nil
 }
 
-// holder returns by what entries of one client are known: the id, else the name, else nothing.
+// holder returns the key of the entry's client: the id, else the name, else "".
 func (e Entry) holder() string {
 	switch {
 	case e.ClientID != nil:
@@ -346,10 +348,10 @@ func (e Entry) holder() string {
 	}
 }
 
-// Delete ends a draft.
+// Delete deletes a draft.
 type Delete struct{}
 
-// Decide refuses a draft that is not there.
+// Decide returns [ErrNotFound] if the draft does not exist.
 func (Delete) Decide(s State) ([]event.Event[State], error) {
 	if !s.Open() {
 		return nil, ErrNotFound
@@ -357,12 +359,12 @@ func (Delete) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Deleted{}}, nil
 }
 
-// Meet notes with which phone a user writes.
+// Meet records the phone of a network's user.
 type Meet struct {
 	Sender, Phone string // keyed hash of the phone, and its digits
 }
 
-// Decide notes what is new.
+// Decide records a new phone.
 func (c Meet) Decide(s Sender) ([]event.Event[Sender], error) {
 	if s.Erased || s.Is == c.Sender {
 		return nil, nil
@@ -370,7 +372,7 @@ func (c Meet) Decide(s Sender) ([]event.Event[Sender], error) {
 	return []event.Event[Sender]{SenderRegistered{Sender: c.Sender, Phone: Senders.Personal(c.Sender, c.Phone)}}, nil
 }
 
-// EraseSender forgets a sender: the phone and the messages of all drafts.
+// EraseSender erases a sender: the phone and the messages of all drafts.
 type EraseSender struct{}
 
 // Decide erases a sender once.
@@ -381,7 +383,8 @@ func (EraseSender) Decide(s Sender) ([]event.Event[Sender], error) {
 	return []event.Event[Sender]{SenderErased{}}, nil
 }
 
-// Confirmation returns the text that a sender gets: how many items, their weight, the draft's number; no prices.
+// Confirmation returns the text of the confirmation: the number of items, their weight and the draft's number, without
+// prices.
 func Confirmation(draft string, entries []Entry) string {
 	var weight unit.Grams
 	for _, e := range entries {

@@ -11,23 +11,23 @@ import (
 	"bahi/domain/unit"
 )
 
-// Convert turns a draft into client orders, one for each client and slip number.
+// Convert converts a draft to client orders, one for each client and slip number.
 type Convert struct {
-	Date     *unit.Date `json:"date,omitempty" doc:"Of the orders; absent: the draft's, else today"`
-	Delivery *unit.Date `json:"delivery_date,omitempty" doc:"Absent: the draft's"`
+	Date     *unit.Date `json:"date,omitempty" doc:"Date of the orders; absent: the draft's, else today"`
+	Delivery *unit.Date `json:"delivery_date,omitempty" doc:"Agreed date of delivery; absent: the draft's"`
 
 	Today      unit.Date      `json:"-"`
-	FirstOrder int64          `json:"-"` // id of the first order; the others follow; 0: none is given, in a dry run
+	FirstOrder int64          `json:"-"` // id of the first order; the ids are consecutive; 0: none is assigned, in a dry run
 	FirstItem  int64          `json:"-"`
 	Found      Warnings       `json:"-"`
-	Gone       map[int64]bool `json:"-"` // clients who were deleted
+	Gone       map[int64]bool `json:"-"` // deleted clients
 	Reveal     Reveal         `json:"-"`
 }
 
-// Warnings are about the slip of an order.
+// Warnings returns the warnings about an order's slip.
 type Warnings func(o order.Order) []order.Warning
 
-// Decide plans the orders. It returns [ErrNotReady] with what each entry lacks.
+// Decide plans the orders. It returns [ErrNotReady] with the missing fields of each entry.
 func (c Convert) Decide(s State) ([]event.Event[State], error) {
 	orders, err := c.Plan(s)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c Convert) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Converted{Orders: orders}}, nil
 }
 
-// Plan returns the orders of a draft, without ids.
+// Plan returns the orders of a draft without ids.
 func (c Convert) Plan(s State) (orders []Ordered, err error) {
 	switch {
 	case !s.Open():
@@ -107,7 +107,7 @@ func first[T any](all ...*T) *T {
 	return nil
 }
 
-// lacks returns what an order needs of the entry and it does not have.
+// lacks returns the faults of fields that an order requires and the entry lacks.
 func (e Entry) lacks(place int) (lacking []fault.Field) {
 	for _, field := range []struct {
 		name string
@@ -127,7 +127,7 @@ func notReady(lacking []fault.Field) error {
 	return &fault.Error{Kind: ErrNotReady.Kind, Detail: ErrNotReady.Detail, Fields: lacking}
 }
 
-// noClient returns that the entry's client was deleted.
+// noClient returns the fault of an entry with a deleted client.
 func (e Entry) noClient(place int) fault.Field {
 	return fault.Field{Field: fmt.Sprintf("entries[%d].client_id", place), Message: "there is no such client", ID: e.ID}
 }

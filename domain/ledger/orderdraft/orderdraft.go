@@ -1,4 +1,4 @@
-// Package orderdraft is an order that somebody wrote in a chat, as a parser has read it, until staff turn it into client orders.
+// Package orderdraft is a draft of client orders that a parser read from a chat message. Staff review it and convert it.
 package orderdraft
 
 import (
@@ -12,7 +12,7 @@ import (
 	"bahi/domain/unit"
 )
 
-// Kind names what a stream orderdraft-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams orderdraft-<number>. Stored names are permanent.
 var Kind = event.NewKind("orderdraft",
 	event.Of[Received]("OrderDraftReceived", 1),
 	event.Of[Replied]("OrderDraftReplied", 1),
@@ -25,57 +25,59 @@ var Kind = event.NewKind("orderdraft",
 	event.Of[Deleted]("OrderDraftDeleted", 1),
 ).Sealing(Senders)
 
-// SenderKind names what a stream ordersender-<keyed hash of the phone, or of the network's user id> holds.
+// SenderKind registers the events of streams ordersender-<keyed hash>. The hash is of the sender's phone, or of the
+// network's user id.
 var SenderKind = event.NewKind("ordersender",
 	event.Of[SenderRegistered]("OrderSenderMet", 1),
 	event.Of[SenderErased]("OrderSenderErased", 1),
 ).Sealing(Senders)
 
-// Senders are those who write orders. Each has one key for the phone, the messages and the names in the entries of all drafts.
+// Senders are the data subjects who send orders. One key per sender seals the phone, the messages and the names in all
+// drafts.
 const Senders event.SubjectType = "ordersender"
 
-// Entries is the series of ids.
+// Entries is the series of entry ids.
 const Entries = "orderdraftentry"
 
-// The refusals of drafts.
+// Errors that commands return.
 var (
-	ErrNotFound = fault.New(fault.NotFound, "Order draft not found") // also for those who may not know that the draft exists
+	ErrNotFound = fault.New(fault.NotFound, "Order draft not found") // also returned to callers without access to the draft
 	ErrNoEntry  = fault.New(fault.NotFound, "Order draft entry not found")
 	ErrEmpty    = fault.New(fault.Conflict, "Order draft has no entries")
 	ErrNotReady = fault.New(fault.Conflict, "Order draft is not ready")
 )
 
-// Who read an entry.
+// The parsers of an entry.
 const (
 	Rules = "rules" // the parser without a model
 	Model = "model"
 	Staff = "staff"
 )
 
-// Entry is one item of a draft. Its names are the sender's words. What is unknown is nil.
+// Entry is one item of a draft. Its names are the sender's words. Unknown fields are nil.
 type Entry struct {
 	ID         int64          `json:"id"`
 	Item       event.Personal `json:"item_name"`
 	Weight     *unit.Grams    `json:"weight"`
 	Quantity   *int64         `json:"quantity"`
 	ClientID   *int64         `json:"client_id"`
-	Client     event.Personal `json:"client_name"` // as it was written; with an id, the client's name
+	Client     event.Personal `json:"client_name"` // as written; with an id, the client's name
 	Slip       *string        `json:"slip_number"`
 	Parser     string         `json:"parser"`
 	Confidence unit.Share     `json:"confidence"`
-	Proposals  []Proposal     `json:"client_proposals"` // the likest first
+	Proposals  []Proposal     `json:"client_proposals"` // sorted by descending similarity
 }
 
-// Proposal is a client whom an entry may be for.
+// Proposal is a client who may be meant by an entry.
 type Proposal struct {
 	ClientID   int64      `json:"client_id" doc:"ID of the client"`
 	Name       string     `json:"name" doc:"Name of the client"`
-	Confidence unit.Share `json:"confidence" doc:"How alike the names are, from 0 to 1"`
+	Confidence unit.Share `json:"confidence" doc:"Similarity of the names, from 0 to 1"`
 }
 
-// State is what decisions, replies and answers need.
+// State is the state that decisions, replies and responses require.
 type State struct {
-	Sender  string // empty: there was no draft
+	Sender  string // empty: the draft does not exist
 	Phone   event.Personal
 	Raw     event.Personal
 	Media   event.Personal
@@ -83,16 +85,16 @@ type State struct {
 	Cut     bool
 	Details Details
 	Entries []Entry
-	Reply   bool      // the sender is to get one
-	Replied bool      // the sender got one, or cannot
-	Orders  []Ordered // that the draft was converted into
+	Reply   bool      // a confirmation is to be sent
+	Replied bool      // the confirmation was sent or cannot be sent
+	Orders  []Ordered // made from the draft
 	Deleted bool
 }
 
-// Open reports whether the draft waits for its review.
+// Open reports whether the draft awaits its review.
 func (s State) Open() bool { return s.Sender != "" && s.Orders == nil && !s.Deleted }
 
-// Details are what staff know of the whole order.
+// Details are the fields of the whole order that staff enter.
 type Details struct {
 	Client   *int64     `json:"client_id" doc:"ID of the client"`
 	Date     *unit.Date `json:"date" doc:"Date of the order"`
@@ -100,47 +102,47 @@ type Details struct {
 	Notes    *book.Text `json:"notes" doc:"Notes"`
 }
 
-// Ordered is an order that a draft was converted into.
+// Ordered is an order made from a draft.
 type Ordered struct {
 	ID int64 `json:"id"`
 	order.Order
 }
 
-// Received begins a draft.
+// Received records a new draft.
 type Received struct {
 	Sender  string         `json:"sender"` // keyed hash of the phone
 	Phone   event.Personal `json:"phone_number,omitzero"`
 	Raw     event.Personal `json:"raw_message,omitzero"`
-	Media   event.Personal `json:"media,omitzero"`    // JSON: what the message refers to
-	Unused  event.Personal `json:"warnings,omitzero"` // JSON: what of the message was not used
+	Media   event.Personal `json:"media,omitzero"`    // JSON: the attachments of the message
+	Unused  event.Personal `json:"warnings,omitzero"` // JSON: unused parts of the message
 	Entries []Entry        `json:"entries"`
 	Cut     bool           `json:"cut,omitempty"` // the message has more entries
 	Reply   bool           `json:"reply,omitempty"`
 }
 
-// Replied records what became of the confirmation: sent, kept where no gateway is configured, failed or unknown.
+// Replied records the outcome of sending the confirmation: sent, kept if no gateway is configured, failed or unknown.
 type Replied struct {
 	Status string `json:"status"`
 	Text   string `json:"text"`
 	ID     string `json:"gateway_id,omitempty"`
 }
 
-// Edited changes what is named.
+// Edited records the changed fields.
 type Edited struct {
 	Client     patch.Field[int64]          `json:"client_id,omitzero"`
-	ClientName event.Personal              `json:"client_name,omitzero"` // of a client who is given: entries without a client get both
+	ClientName event.Personal              `json:"client_name,omitzero"` // of a given client; entries without a client get both fields
 	Date       patch.Field[unit.Date]      `json:"date,omitzero"`
 	Delivery   patch.Field[unit.Date]      `json:"delivery_date,omitzero"`
 	Notes      patch.Field[book.Text]      `json:"notes,omitzero"`
 	Phone      patch.Field[event.Personal] `json:"phone_number,omitzero"` // digits
 }
 
-// EntryAdded adds an entry.
+// EntryAdded records a new entry.
 type EntryAdded struct {
 	Entry Entry `json:"entry"`
 }
 
-// EntryEdited changes what is named of an entry.
+// EntryEdited records the changed fields of an entry.
 type EntryEdited struct {
 	ID       int64                       `json:"id"`
 	Item     patch.Field[event.Personal] `json:"item_name,omitzero"`
@@ -151,12 +153,12 @@ type EntryEdited struct {
 	Slip     patch.Field[string]         `json:"slip_number,omitzero"`
 }
 
-// EntryDeleted takes an entry away.
+// EntryDeleted records the deletion of an entry.
 type EntryDeleted struct {
 	ID int64 `json:"id"`
 }
 
-// SlipsAssigned gives entries slip numbers.
+// SlipsAssigned records slip numbers of entries.
 type SlipsAssigned struct {
 	Slips []Assigned `json:"slips"`
 }
@@ -167,33 +169,33 @@ type Assigned struct {
 	Slip string `json:"slip_number"`
 }
 
-// Converted ends the draft. The client orders that were made of it begin in the same transaction.
+// Converted records the conversion of the draft. The same transaction adds its client orders.
 type Converted struct {
 	Orders []Ordered `json:"orders"`
 }
 
-// Deleted ends a draft.
+// Deleted records the deletion of the draft.
 type Deleted struct{}
 
-// SenderRegistered records with which phone a user of the network writes, since later messages may name the user alone (CONTRACT.md 0.9).
+// SenderRegistered records the phone of a network's user. Later messages may name only the user (CONTRACT.md 0.9).
 type SenderRegistered struct {
 	Sender string         `json:"sender"` // keyed hash of the phone
 	Phone  event.Personal `json:"phone_number"`
 }
 
-// SenderErased records that a sender is to be forgotten.
+// SenderErased records that a sender's data is to be erased.
 type SenderErased struct{}
 
-// Evolve begins the draft.
+// Evolve creates the draft.
 func (e Received) Evolve(State) State {
 	return State{Sender: e.Sender, Phone: e.Phone, Raw: e.Raw, Media: e.Media, Unused: e.Unused, Cut: e.Cut, Entries: e.Entries,
 		Reply: e.Reply}
 }
 
-// Evolve notes the reply.
+// Evolve marks the draft as replied.
 func (Replied) Evolve(s State) State { s.Replied = true; return s }
 
-// Evolve changes what is named.
+// Evolve sets the changed fields.
 func (e Edited) Evolve(s State) State {
 	d := &s.Details
 	d.Client, d.Date, d.Delivery, d.Notes = e.Client.Of(d.Client), e.Date.Of(d.Date), e.Delivery.Of(d.Delivery), e.Notes.Of(d.Notes)
@@ -215,7 +217,7 @@ func (e EntryAdded) Evolve(s State) State {
 	return s
 }
 
-// Evolve changes what is named.
+// Evolve sets the changed fields.
 func (e EntryEdited) Evolve(s State) State {
 	s.Entries = slices.Clone(s.Entries)
 	for i := range s.Entries {
@@ -233,13 +235,13 @@ func (e EntryEdited) of(old Entry) Entry {
 	return old
 }
 
-// Evolve takes the entry away.
+// Evolve removes the entry.
 func (e EntryDeleted) Evolve(s State) State {
 	s.Entries = slices.DeleteFunc(slices.Clone(s.Entries), func(entry Entry) bool { return entry.ID == e.ID })
 	return s
 }
 
-// Evolve gives the slip numbers.
+// Evolve sets the slip numbers.
 func (e SlipsAssigned) Evolve(s State) State {
 	s.Entries = slices.Clone(s.Entries)
 	for _, a := range e.Slips {
@@ -252,23 +254,23 @@ func (e SlipsAssigned) Evolve(s State) State {
 	return s
 }
 
-// Evolve keeps the orders, for repetitions of the request.
+// Evolve stores the orders. A retry of the request returns them.
 func (e Converted) Evolve(s State) State { s.Orders = e.Orders; return s }
 
-// Evolve ends the draft.
+// Evolve marks the draft as deleted.
 func (Deleted) Evolve(s State) State { s.Deleted = true; return s }
 
-// Sender is a sender's state.
+// Sender is the state of a sender.
 type Sender struct {
 	Erased bool
-	Is     string // of a user: the sender with the phone; empty: unknown
+	Is     string // for a user of the network: the sender with the user's phone; empty: unknown
 	Phone  event.Personal
 }
 
-// Evolve keeps the newest phone.
+// Evolve sets the newest phone.
 func (e SenderRegistered) Evolve(s Sender) Sender { s.Is, s.Phone = e.Sender, e.Phone; return s }
 
-// Evolve ends the sender.
+// Evolve marks the sender as erased.
 func (SenderErased) Evolve(Sender) Sender { return Sender{Erased: true} }
 
 // Erases implements [event.ErasureTrigger].

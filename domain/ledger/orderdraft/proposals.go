@@ -8,7 +8,7 @@ import (
 	"bahi/domain/wording"
 )
 
-// Client is a client of a workspace, with the name by which messages may mean them.
+// Client is a client of a workspace, with the normalised name for comparison.
 type Client struct {
 	ID   int64
 	Name string
@@ -19,7 +19,7 @@ const (
 	minAlike     = 400 // thousandths
 )
 
-// Propose returns the clients whose names are like a name, the likest first. It never decides.
+// Propose returns the clients with names similar to a name, in descending order of similarity.
 func Propose(name string, clients []Client) []Proposal {
 	found := []Proposal{}
 	for _, c := range clients {

@@ -10,31 +10,31 @@ type kind int
 const (
 	word     kind = iota // of an item's or a client's name
 	mark                 // punctuation
-	noise                // a word that means nothing here
+	noise                // a word without meaning here
 	named                // a number of an item's name, such as 22k or size 2.6
 	weight               // with its unit, in milligrams
 	count                // with its unit, in pieces
 	bare                 // a number without a unit, in thousandths
-	unclear              // a quantity that is left to the reader of the draft
-	aside                // understood, but a draft has no place for it: a price, a deadline
+	unclear              // a quantity that the reviewer must interpret
+	aside                // understood, but without a field in a draft: a price, a deadline
 	slip                 // the number of a slip
 	client               // a client's name
-	partyIs              // a mark before a client's name
-	partyWas             // a mark behind a client's name
+	partyIs              // a word before a client's name, such as "party"
+	partyWas             // a word after a client's name
 )
 
 // atom is the smallest part of a message that has a meaning of its own.
 type atom struct {
 	kind   kind
-	text   string // as it was written; of a name or slip its value alone
-	folded string // of its first token; of a client the words in which the name ends somewhere, empty: all of them
+	text   string // as written; for a name or a slip only its value
+	folded string // of its first token; for a client the words after which the name may end, empty: all
 	value  int64
-	whole  bool // of a bare number
+	whole  bool // a bare number without a decimal point
 }
 
 func (a atom) quantity() bool { return a.kind >= weight && a.kind <= unclear }
 
-// rules find an atom at a place. Each returns how many tokens the atom has, 0 for none. The first that finds one wins.
+// rules find an atom at an index. Each returns the number of tokens of the atom, 0 for none. The first match wins.
 var rules = []func(tokens tokens, i int) (atom, int){slipAt, deadlineAt, priceAt, nameNumberAt, unclearAt, amountAt, clientMarkAt, plainAt}
 
 // scan returns the atoms of a text.
@@ -62,7 +62,7 @@ func scan(all tokens) (atoms []atom) {
 
 type tokens []token
 
-// at returns a token, an empty one outside the text.
+// at returns the token at an index, or an empty token outside the text.
 func (all tokens) at(i int) token {
 	if i < 0 || i >= len(all) {
 		return token{}
@@ -70,7 +70,7 @@ func (all tokens) at(i int) token {
 	return all[i]
 }
 
-// written returns what the tokens are of.
+// written returns the tokens as they were written.
 func (all tokens) written() string {
 	var b strings.Builder
 	for i, t := range all {
@@ -82,7 +82,8 @@ func (all tokens) written() string {
 	return b.String()
 }
 
-// past returns the place of the first token from i on that none of the sets has, some tokens further at most.
+// past returns the index of the first token from i on that is in none of the sets. It looks at most maxMarks tokens
+// further.
 func (all tokens) past(i int, sets ...map[string]bool) int {
 	for most := i + maxMarks; i < min(len(all), most); i++ {
 		found := false
@@ -96,13 +97,13 @@ func (all tokens) past(i int, sets ...map[string]bool) int {
 	return i
 }
 
-const maxMarks = 8 // between what belongs together
+const maxMarks = 8 // between related tokens
 
 var punctuation = set(". : - = # ( )")
 
 const longestShortWord = 2 // of a slip's number, as in 214/A
 
-// slipAt finds "slip no. 214", "no 214", "#214".
+// slipAt matches "slip no. 214", "no 214", "#214".
 func slipAt(all tokens, i int) (atom, int) {
 	j := i + 1
 	switch t := all[i]; {
@@ -131,7 +132,7 @@ func slipAt(all tokens, i int) (atom, int) {
 	return atom{kind: slip, text: cut(all[j:end].written(), MaxSlip)}, end - i
 }
 
-// deadlineAt finds until when an order is wanted, as in "before 5 Nov" or "दिवाली से पहले", and a date or time.
+// deadlineAt matches the deadline of an order, as in "before 5 Nov" or "दिवाली से पहले", and a date or time.
 func deadlineAt(all tokens, i int) (atom, int) {
 	if until[all[i].folded] {
 		from := all.past(i+1, fillers)
@@ -163,7 +164,7 @@ func deadlineAt(all tokens, i int) (atom, int) {
 	return atom{}, 0
 }
 
-// moment returns how many tokens from i on are a date, a time or a span of days. asked: a word before it asks for one.
+// moment returns how many tokens from i on are a date, a time or a span of days. asked: the word before requires one.
 func moment(all tokens, i int, asked bool) int {
 	t, next := all.at(i), all.at(i+1)
 	day := func(t token) bool { return t.number && t.whole && t.value >= 1_000 && t.value <= 31_000 }
@@ -213,7 +214,7 @@ func boolean(b bool) int {
 	return 0
 }
 
-// priceAt finds a price before or behind its number, and that a weight is that of each piece.
+// priceAt matches a price before or after its number. It also matches words that mark a weight as that of each piece.
 func priceAt(all tokens, i int) (atom, int) {
 	t, next := all[i], all.at(i+1)
 	switch {
@@ -233,7 +234,7 @@ func priceAt(all tokens, i int) (atom, int) {
 	return atom{}, 0
 }
 
-// priceEnd returns the end of a price whose number is before i.
+// priceEnd returns the end of a price with its number before i.
 func priceEnd(all tokens, i int) int {
 	if all.at(i).text == "/" && all.at(i+1).text == "-" {
 		i += 2
@@ -247,7 +248,7 @@ func priceEnd(all tokens, i int) int {
 	return i
 }
 
-// nameNumberAt finds a number that is part of an item's name.
+// nameNumberAt matches a number that is part of an item's name.
 func nameNumberAt(all tokens, i int) (atom, int) {
 	t, next := all[i], all.at(i+1)
 	switch {
@@ -273,10 +274,10 @@ var (
 
 const (
 	phoneDigits = 10
-	minGrams    = 100_000 // thousandths: a number behind kilograms from here on may be grams, or pieces
+	minGrams    = 100_000 // thousandths: a larger number of kilograms may be grams, or pieces
 )
 
-// unclearAt finds quantities that can be read in two ways, and phones.
+// unclearAt matches quantities with two possible readings, and phones.
 func unclearAt(all tokens, i int) (atom, int) {
 	t, second := all[i], all.at(i+2)
 	if !t.number {
@@ -306,7 +307,7 @@ func unclearAt(all tokens, i int) (atom, int) {
 	return atom{}, 0
 }
 
-// amountAt finds a weight or a count. Units of one quantity add up.
+// amountAt matches a weight or a count. It adds the units of one quantity.
 func amountAt(all tokens, i int) (atom, int) {
 	t, next := all[i], all.at(i+1)
 	if marks := countMarks[t.folded] || counts[t.folded] != 0 || t.folded == "x"; marks || weightMarks[t.folded] {
@@ -332,7 +333,7 @@ func amountAt(all tokens, i int) (atom, int) {
 	return atom{}, 0
 }
 
-// amount returns the thousandths that a token says before a unit, -1 if it says none.
+// amount returns the value of a token before a unit in thousandths, or -1.
 func (t token) amount(unit token) int64 {
 	if t.number {
 		return t.value
@@ -343,7 +344,7 @@ func (t token) amount(unit token) int64 {
 	return -1
 }
 
-// sum adds up a quantity whose units become smaller, such as 1 kg 250 gm.
+// sum adds the parts of a quantity with descending units, such as 1 kg 250 gm.
 func sum(all tokens, i int, of kind, units map[string]int64) (atom, int) {
 	a, j := atom{kind: of}, i
 	for {
@@ -372,7 +373,7 @@ func noiseWord(t token) bool {
 	return noiseWords[t.folded] || hails[t.folded] || weightMarks[t.folded] || countMarks[t.folded] || ands[t.folded] || t.folded == "x"
 }
 
-// clientMarkAt finds a mark before a client's name, or behind it.
+// clientMarkAt matches a word before a client's name or after it.
 func clientMarkAt(all tokens, i int) (atom, int) {
 	t := all[i]
 	switch {
@@ -386,7 +387,7 @@ func clientMarkAt(all tokens, i int) (atom, int) {
 	return atom{}, 0
 }
 
-// plainAt takes any token.
+// plainAt matches any token.
 func plainAt(all tokens, i int) (atom, int) {
 	switch t := all[i]; {
 	case t.number:

@@ -6,14 +6,14 @@ import (
 	"bahi/domain/unit"
 )
 
-// item is what a part says of its entry.
+// item has the values of one part of a segment.
 type item struct {
 	name            []string
 	client, slip    string
 	held, slipFirst bool // the client, or the slip, is before the item
 	weight, count   *atom
 	bare            []atom
-	unclear, extent bool // a quantity is left to the reader; there is a quantity at all
+	unclear, extent bool // a quantity is left to the reviewer; the part has a quantity
 	unused          []atom
 }
 
@@ -64,7 +64,7 @@ func (p *parser) part(atoms []atom) {
 	}
 }
 
-// take notes an atom.
+// take adds an atom.
 func (it *item) take(a *atom) {
 	it.extent = it.extent || a.quantity()
 	switch a.kind {
@@ -101,7 +101,7 @@ func (it *item) take(a *atom) {
 	}
 }
 
-// first keeps the first quantity of a kind.
+// first stores the first quantity of a kind.
 func (it *item) first(of **atom, a *atom) {
 	if *of != nil {
 		it.unused = append(it.unused, *a)
@@ -112,7 +112,7 @@ func (it *item) first(of **atom, a *atom) {
 
 const minWeight = 5_000 // thousandths: a smaller bare number counts pieces
 
-// settle gives the numbers without a unit their meaning: weight, then pieces (CONTRACT.md 4.3).
+// settle assigns numbers without a unit: first to the weight, then to the pieces (CONTRACT.md 4.3).
 func (it *item) settle() {
 	bare := it.bare
 	it.unclear = it.unclear || len(bare) == 2 && bare[0].whole && !bare[1].whole // 4 250.5
@@ -126,7 +126,8 @@ func (it *item) settle() {
 	it.unused = append(it.unused, bare...)
 }
 
-// confidence says in percent how sure an entry is: units are sure, numbers without one are guesses.
+// confidence returns the confidence of an entry in percent. Numbers with units are certain, numbers without units are
+// guesses.
 func (it *item) confidence(e Entry) int {
 	sure := 50
 	if it.weight != nil && it.weight.kind == weight {
@@ -141,8 +142,8 @@ func (it *item) confidence(e Entry) int {
 	return sure
 }
 
-// setClient takes a client. One before its item holds until the next; one behind is of the entries before it, since the last one of the
-// line.
+// setClient applies a client. A client before its item applies until the next client. A client after its item applies to
+// the entries since the previous client of the line.
 func (p *parser) setClient(it item) {
 	if it.held {
 		p.client = it.client
@@ -152,7 +153,7 @@ func (p *parser) setClient(it item) {
 	}
 }
 
-// noEntry takes what is no entry: a sum, a line that may name the client, or what nobody understood.
+// noEntry handles a part without an entry: a total, a line that may name the client, or unknown text.
 func (p *parser) noEntry(atoms []atom, it item, name string) {
 	switch {
 	case name != "" && only(atoms, totals) && p.sumsUp(it):
@@ -176,7 +177,7 @@ func (p *parser) noEntry(atoms []atom, it item, name string) {
 	}
 }
 
-// sumsUp reports whether a total is that of the entries before it.
+// sumsUp reports whether a total equals the sum of the entries before it.
 func (p *parser) sumsUp(it item) bool {
 	var grams, pieces int64
 	for _, e := range p.order.Entries {
@@ -185,9 +186,8 @@ func (p *parser) sumsUp(it item) bool {
 	return len(it.unused) == 0 && (it.weight == nil || it.weight.value == grams) && (it.count == nil || it.count.value == pieces)
 }
 
-// number takes the number of a slip. It is of the entries after it; behind: also of those before it, since the last one. own: the last
-// entry has it,
-// whatever was before.
+// number applies a slip number to the entries after it. behind: it also applies to the entries since the previous
+// number. own: it applies only to the last entry.
 func (p *parser) number(slip string, behind, own bool) {
 	all := p.order.Entries
 	p.slip, p.behind = slip, behind
@@ -196,7 +196,7 @@ func (p *parser) number(slip string, behind, own bool) {
 	}
 }
 
-// ignore tells that no rule has used atoms, but for the words that never mean anything.
+// ignore reports atoms that no rule used, except noise words.
 func (p *parser) ignore(atoms []atom) {
 	var run []string
 	flush := func() {
@@ -222,7 +222,7 @@ func (p *parser) ignore(atoms []atom) {
 
 const maxQuote = 100
 
-// unused keeps a part of the text that no value has.
+// unused records a part of the text that has no field.
 func (p *parser) unused(text string) {
 	if len(p.order.Unused) < MaxUnused {
 		p.order.Unused = append(p.order.Unused, cut(text, maxQuote))

@@ -1,5 +1,5 @@
-// Package ordertext reads orders that people write in chats, by rules and without a model. It makes no mistake expensive: what it returns
-// is a proposal that somebody reviews (section 4 of the contract).
+// Package ordertext parses orders in chat messages by rules, without a model. Its result is a proposal that a user
+// reviews (CONTRACT.md, section 4).
 package ordertext
 
 import (
@@ -11,11 +11,11 @@ import (
 	"bahi/domain/unit"
 )
 
-// Order is what a text orders.
+// Order is the parsed content of a text.
 type Order struct {
 	Entries []Entry
-	Unused  []string // parts of the text that no value has, as they were written
-	Cut     bool     // the text has more entries than are read
+	Unused  []string // parts of the text without a field, as written
+	Cut     bool     // the text has more entries than the limit
 }
 
 // Entry is one item of an order.
@@ -39,10 +39,10 @@ const (
 	MaxUnused   = 20
 )
 
-// doubted is the most confidence, in percent, where a part of the text was not used (CONTRACT.md R1).
+// doubted is the maximum confidence in percent if a part of the text was not used (CONTRACT.md R1).
 const doubted = 60
 
-// Parse returns what a text orders. It never fails: a text without an order has no entries.
+// Parse parses a text. It never fails: a text without an order has no entries.
 func Parse(text string) Order {
 	p := parser{}
 	for _, line := range joined(strings.Split(normal(text), "\n")) {
@@ -72,17 +72,17 @@ func Parse(text string) Order {
 type parser struct {
 	order     Order
 	line      int    // the first entry of this line
-	client    string // holds until the next
+	client    string // applies until the next client
 	guess     string // a line before the first item that may be a client
-	guessable []bool // the entry has no client that was marked
-	slip      string // holds until the next
-	inherited []bool // the entry's slip is behind an entry before it
-	behind    bool   // the slip was behind its entries
-	alone     bool   // the slip was alone, and no entry has followed
+	guessable []bool // the entry has no marked client
+	slip      string // applies until the next slip
+	inherited []bool // the entry's slip is written after an earlier entry
+	behind    bool   // the slip was after its entries
+	alone     bool   // the slip was alone on its line, and no entry has followed
 	doubts    bool   // a line was not used
 }
 
-// joined appends lines without letters, other than units, to the lines before.
+// joined appends lines with only quantities to the previous line.
 func joined(lines []string) (all []tokens) {
 	for _, text := range lines {
 		line := tokens(tokenize(text))
@@ -98,7 +98,7 @@ func joined(lines []string) (all []tokens) {
 	return all
 }
 
-// onlyQuantities reports whether a line has numbers and no words but units.
+// onlyQuantities reports whether a line has numbers and no words except units.
 func (all tokens) onlyQuantities() bool {
 	found := false
 	for _, t := range all {
@@ -110,7 +110,7 @@ func (all tokens) onlyQuantities() bool {
 	return found
 }
 
-// segments splits a line at semicolons and at its numbered bullets, and drops bullets.
+// segments splits a line at semicolons and at numbered bullets, and removes bullets.
 func segments(line tokens) (all []tokens) {
 	var (
 		current tokens
@@ -146,7 +146,7 @@ func (all tokens) bulletAt(i int) (n int64, is bool) {
 		(next.number || next.word() && !unitWord(next.folded))
 }
 
-// segment reads one segment.
+// segment parses one segment.
 func (p *parser) segment(all tokens) {
 	n := all.salutation()
 	atoms := scan(all[n:])
@@ -170,7 +170,7 @@ func (p *parser) segment(all tokens) {
 
 func has(atoms []atom, is func(atom) bool) bool { return slices.ContainsFunc(atoms, is) }
 
-// salutation returns how many tokens at the head of a text greet somebody.
+// salutation returns how many tokens at the beginning of a text are a greeting.
 func (all tokens) salutation() (n int) {
 	for n < len(all) {
 		i := n
@@ -199,15 +199,16 @@ func (all tokens) salutation() (n int) {
 	return n
 }
 
-// names reports whether an atom is of an item's name.
+// names reports whether an atom can be part of an item's name.
 func (a atom) names() bool { return a.kind == word || a.kind == named }
 
 const (
 	maxNameWords = 5
-	maxAtoms     = 40 // how far is looked for what belongs together, so that no text takes a time of its length squared
+	maxAtoms     = 40 // bounds the search for related atoms, so that the time is not quadratic in the text
 )
 
-// nameAt returns the client's name that begins at i, and how many atoms it has. item: an item's name follows before a quantity.
+// nameAt returns the client's name that begins at i, and its number of atoms. item: an item's name follows before a
+// quantity.
 func nameAt(atoms []atom, i int, item bool) (name atom, n int) {
 	from := i
 	for i < len(atoms) && (atoms[i].kind == mark || atoms[i].folded == "name" || atoms[i].folded == "नाम" || atoms[i].folded == "નામ") {
@@ -226,7 +227,7 @@ func nameAt(atoms []atom, i int, item bool) (name atom, n int) {
 		for end = begin + 1; end < i && (ofANames[atoms[end].folded] || ofANames[atoms[end-1].folded] && atoms[end].text == "&" ||
 			atoms[end].text == "&" || atoms[end-1].text == "&"); end++ {
 		}
-		if end == i && i > begin+1 && all == i { // all of it may be the name: then there is no item
+		if end == i && i > begin+1 && all == i { // all of it may be the name, without an item
 			end--
 		}
 	}
@@ -237,7 +238,7 @@ func nameAt(atoms []atom, i int, item bool) (name atom, n int) {
 		}
 	}
 	name = atom{kind: client, text: cut(strings.Join(words, " "), MaxClient)}
-	if end < i-1 { // it may have ended elsewhere
+	if end < i-1 { // the name may have ended elsewhere
 		name.folded = written(atoms[begin:i])
 	}
 	if len(words) > maxNameWords {
@@ -254,17 +255,17 @@ func written(atoms []atom) string {
 	return strings.Join(all, " ")
 }
 
-// only reports whether all names are of a set.
+// only reports whether all names are in a set.
 func only(atoms []atom, of map[string]bool) bool {
 	return !has(atoms, func(a atom) bool { return a.names() && !of[a.folded] })
 }
 
-// parts splits a segment into what one entry has each, and finds the names of clients in it.
+// parts splits a segment into the parts of one entry each, and finds the names of clients in it.
 func parts(atoms []atom, heads bool) (all [][]atom) {
 	var (
 		part []atom
 		seen [unclear + 1]bool
-		tail int // of part: behind the last quantity, client or slip
+		tail int // index in part: after the last quantity, client or slip
 	)
 	flush := func(keep int) {
 		all = append(all, part[:keep])
@@ -328,7 +329,8 @@ func parts(atoms []atom, heads bool) (all [][]atom) {
 	return append(all, part)
 }
 
-// opens reports whether an entry of its own begins: words and a quantity before the next mark, or words alone and then a quantity alone.
+// opens reports whether a new entry begins: words and a quantity before the next mark, or words alone and then a
+// quantity alone.
 func opens(atoms []atom) bool {
 	words, counted, wordsBefore := false, false, false
 	for _, a := range atoms[:min(len(atoms), maxAtoms)] {
@@ -345,14 +347,14 @@ func opens(atoms []atom) bool {
 	return words != wordsBefore && counted
 }
 
-// Tidy returns a text of a message as an entry has it: one line without control characters, of at most so many characters.
+// Tidy returns a text in the form of an entry: one line without control characters, with at most so many characters.
 func Tidy(text string, most int) string {
 	return cut(strings.Join(strings.FieldsFunc(text, func(c rune) bool {
 		return unicode.IsSpace(c) || unicode.In(c, unicode.Cc, unicode.Cf) && c != joiner && c != nonJoiner || c == utf8.RuneError
 	}), " "), most)
 }
 
-// joiner and nonJoiner join the letters of Indian scripts, or part them.
+// joiner and nonJoiner join or separate the letters of Indian scripts.
 const joiner, nonJoiner = '\u200d', '\u200c'
 
 // cut returns at most so many characters.

@@ -11,7 +11,7 @@ import (
 
 // token is a number, a word or a mark.
 type token struct {
-	text   string // as it was written
+	text   string // as written
 	folded string // of a word
 	number bool
 	value  int64 // of a number, in thousandths; -1: too long to be a quantity
@@ -21,18 +21,18 @@ type token struct {
 
 func (t token) word() bool { return t.folded != "" }
 
-// fractions are written out before NFKC, which would make 1½ a number of 11 halves.
+// fractions are replaced before NFKC, which would read 1½ as 11/2.
 var fractions = strings.NewReplacer(
 	"½", ".5", "¼", ".25", "¾", ".75", "⅓", ".333", "⅔", ".667", "⅛", ".125", "⅜", ".375", "⅝", ".625", "⅞", ".875",
 )
 
-// mixed finds a fraction before a word, with a whole number before it or without: 1/2 tola, 1 ½ tola.
+// mixed matches a fraction before a word, with or without a whole number before it: 1/2 tola, 1 ½ tola.
 var mixed = regexp.MustCompile(`(^|[^\d/.,])(\d{1,4} +)?(1/[248]|3/[48]|[½¼¾⅓⅔⅛⅜⅝⅞])( *)([\p{L}\p{M}]+)`)
 
-// slashed are fractions as keyboards without the others write them.
+// slashed are fractions written with a slash.
 var slashed = map[string]string{"1/2": ".5", "1/4": ".25", "3/4": ".75", "1/8": ".125", "3/8": ".375"}
 
-// decimals writes fractions of a weight as decimals. 1/2 before anything else may be a date.
+// decimals converts fractions of a weight to decimals. Before other words, 1/2 may be a date.
 func decimals(text string) string {
 	return mixed.ReplaceAllStringFunc(text, func(found string) string {
 		parts := mixed.FindStringSubmatch(found)
@@ -47,7 +47,7 @@ func decimals(text string) string {
 	})
 }
 
-// normal returns a text in NFKC with ASCII digits, without characters that have no width.
+// normal returns a text in NFKC with ASCII digits and without zero-width characters.
 func normal(text string) string {
 	text = strings.Map(ascii, strings.ToValidUTF8(text, " "))
 	return strings.Map(func(r rune) rune {
@@ -116,15 +116,15 @@ func tokenize(line string) (all []token) {
 
 func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
 
-// timesAt reports whether the letter at i is the x of 5gmx4.
+// timesAt reports whether the letter at i is a multiplication sign, as in 5gmx4.
 func timesAt(runes []rune, start, i int) bool {
 	return (runes[i] == 'x' || runes[i] == 'X') && i > start && i+1 < len(runes) && digit(runes[i+1]) &&
 		unitWord(fold.String(string(runes[start:i])))
 }
 
-const longestMark = 20 // characters of a word that stands for itself, at most
+const longestMark = 20 // maximum characters of a word that stands alone
 
-// joins reports whether the mark at i makes one word of two, as in k-pin.
+// joins reports whether the mark at i joins two words, as in k-pin.
 func joins(runes []rune, start, i int) bool {
 	return (runes[i] == '-' || runes[i] == '&') && i+1 < len(runes) && letter(runes[i+1]) &&
 		(i-start > longestMark || !lone(fold.String(string(runes[start:i]))))
@@ -132,10 +132,10 @@ func joins(runes []rune, start, i int) bool {
 
 func digit(r rune) bool { return r >= '0' && r <= '9' }
 
-// longest is the number of digits of the longest number that may be a quantity; a phone has more.
+// longest is the maximum number of digits of a quantity. Phones have more.
 const longest = 7
 
-// number reads a number such as 250, 1,25,000, 2.5 or .5.
+// number parses a number such as 250, 1,25,000, 2.5 or .5.
 func number(runes []rune) token {
 	var (
 		text, digits strings.Builder

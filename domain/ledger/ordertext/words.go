@@ -6,7 +6,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// set returns the words in the form in which tokens are compared.
+// set returns the words in the normalised form of tokens.
 func set(words string) map[string]bool {
 	all := map[string]bool{}
 	for w := range strings.FieldsSeq(words) {
@@ -41,7 +41,7 @@ var (
 		"pc pcs pce pieces piece nos nag nang pair pairs jodi jodis नग नंग નંગ पीस પીસ जोड़ी जोडी જોડી": 1,
 		"dozen dozens doz darjan दर्जन ડઝન": 12,
 	})
-	// spelled are thousandths of numbers that count only before a unit: "do" also means give.
+	// spelled are number words in thousandths. They count only before a unit, because "do" also means give.
 	spelled = factors(map[string]int64{
 		"half aadha adha आधा અડધો અડધા": 500, "paav pav पाव પા": 250, "pauna paun पौन पौना પોણો": 750, "dedh डेढ़ દોઢ": 1_500,
 		"dhai adhai ढाई અઢી": 2_500,
@@ -51,7 +51,8 @@ var (
 		"ten das दस દસ": 10_000,
 	})
 
-	// ofTheName follow a number that is a part of the item's name, such as 22k or 2.5 inch. sizes come before such a number.
+	// ofTheName are units after a number in an item's name, such as 22k or 2.5 inch. sizes are words before such a
+	// number.
 	ofTheName = set(`k kt ct karat carat touch tunch % " inch inches in mm cm size कैरेट કેરેટ टंच ટચ इंच ઇંચ`)
 	sizes     = set("size saiz साइज સાઇઝ model design touch tunch")
 	assays    = set("916 925 750 999")
@@ -59,20 +60,20 @@ var (
 	weightMarks = set("wt weight wajan vajan वजन વજન")
 	countMarks  = set("qty quantity qnty")
 	slipMarks   = set("slip slips slipno स्लिप સ્લિપ parchi पर्ची પરચી પર્ચી chit chitthi चिट्ठी ચિઠ્ઠી")
-	numberMarks = set("no num number # № नं नंबर નં નંબર") // behind a slip mark or a size, the short ones also alone
+	numberMarks = set("no num number # № नं नंबर નં નંબર") // after a slip mark or a size; the short ones also alone
 	prices      = set(`rate rates bhav bhaav price cost rs inr ₹ @ labour labor making majuri mazdoori majduri charge charges advance
 		भाव ભાવ रेट રેટ मजदूरी મજૂરી दाम કિંમત`)
-	rupees = set("rs inr ₹ rupees rupee rupaye rupya रु रुपये रुपए રૂ રૂપિયા") // behind a number
+	rupees = set("rs inr ₹ rupees rupee rupaye rupya रु रुपये रुपए રૂ રૂપિયા") // after a number
 	totals = set("total totals grand sum kul कुल टोटल जोड़ કુલ ટોટલ સરવાળો")
 	ands   = set("and aur ane और अने અને & +")
 	each   = set("each apiece every prati pratyek per प्रति प्रत्येक हर દરેક પ્રતિ")
 
 	clientMarks = set("party client customer for name naam नाम નામ पार्टी પાર્ટી ग्राहक ગ્રાહક")
 	inlineMarks = set("for party client customer पार्टी પાર્ટી ग्राहक ગ્રાહક")
-	liye        = set("liye liye वास्ते लिए लिये માટે maate vaste") // behind a client's name
+	liye        = set("liye liye वास्ते लिए लिये માટે maate vaste") // after a client's name
 	ke          = set("ke के")
 
-	// ofANames are second words of a name, whatever separates it from an item.
+	// ofANames are second words of a name. They show where a client's name ends.
 	ofANames = set(`ji jee bhai bhaiya ben behen bahen jewellers jeweller jewelers jewels jewellery ornaments gold silver traders trader ` +
 		`sons bros brothers
 		company co house art arts palace जी भाई बेन ज्वेलर्स જી ભાઈ બેન બહેન જ્વેલર્સ ज्वैलर्स सोनी સોની`)
@@ -80,7 +81,7 @@ var (
 		`sab sabko team dear
 		जी भाई भैया बेन सर साहब सेठ सब सबको જી ભાઈ બેન બહેન સાહેબ શેઠ બધા`)
 
-	// starters and deities make salutations: a starter and deities, or a deity twice.
+	// starters and deities form greetings: a starter and a deity, or two deities.
 	starters = set("jai jay jaya hare har hari om bolo sat जय हर हरे हरि ॐ ओम सत જય હર હરે હરિ ૐ ઓમ")
 	deities  = set(`ram raam rama siyaram sita sitaram shri shree sri krishna krushna krishn krisna radhe radha shyam swaminarayan ` +
 		`jinendra jinendr mata mataji maa
@@ -99,7 +100,7 @@ var (
 		`रामराम राधेराधे जयजिनेन्द्र सलाम
 		નમસ્તે નમસ્કાર પ્રણામ સુપ્રભાત શુભ પ્રભાત સવાર કેમ છો મજામાં જયશ્રીકૃષ્ણ રામરામ જયજિનેન્દ્ર greetings welcome`)
 
-	// noiseWords has words that neither items nor clients have.
+	// noiseWords are in no name of an item or client.
 	noiseWords = set(`please pls plz kindly send bhejo bhejna bhejdo bhej bhejiye order orders chahiye chaiye chahie need needed want ` +
 		`urgent urgently jaldi fast asap soon
 		thanks thank thankyou you so much ok okay done forwarded today tomorrow kal aaj note new कृपया भेजो भेजना भेजें भेजिए चाहिए ऑर्डर ` +
@@ -110,14 +111,14 @@ var (
 		`का की के ના ની નું
 		date dated dt tarikh तारीख તારીખ`)
 
-	// pieces of jewellery: a line of them alone names no client.
+	// A line with only these words is not a client's name.
 	articles = set(`payal anklet anklets ring rings chain chains kada kadas bichiya bichhiya nath jhanjhar bangle bangles mangalsutra ` +
 		`pendant pendants set coin
 		coins sikka tops earring earrings necklace bracelet mala gold silver चांदी पायल अंगूठी चेन कड़ा नथ झांझर बिछिया कंगन मंगलसूत्र सिक्का ` +
 		`माला પાયલ વીંટી ચેઇન
 		સાંકળા કડું નથ ઝાંઝર બંગડી મંગળસૂત્ર સિક્કો`)
 
-	// until come before a moment, behindIt after it. strict ones need no known moment.
+	// until are words before a date or time, behindIt words after it. strict words require no known date or time.
 	until    = set("before by till until upto on for at within in")
 	strict   = set("before till until upto")
 	fillers  = set("the next this coming agle is अगले इस આવતા")
@@ -140,7 +141,7 @@ var (
 	spans    = set("day days din week weeks hafte month months mahine दिन दिनों हफ्ते महीने દિવસ દિવસમાં અઠવાડિયા")
 )
 
-// lone reports whether a word stands for itself also where a hyphen joins it to another.
+// lone reports whether a word keeps its meaning if a hyphen joins it to another word.
 func lone(word string) bool {
 	return unitWord(word) || clientMarks[word] || slipMarks[word] || word == "x"
 }

@@ -1,5 +1,4 @@
-// Package party is the person behind an account: the contact of messaging whose phone and consent count, and what that person has said of
-// balances.
+// Package party links an account to a messaging contact and records the contact's replies about balances.
 package party
 
 import (
@@ -10,14 +9,14 @@ import (
 	"bahi/domain/fault"
 )
 
-// Kind names what a stream party-<account> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams party-<account>. Stored names are permanent.
 var Kind = event.NewKind("party",
 	event.Of[ContactSet]("PartyContactSet", 1),
 	event.Of[Confirmed]("BalanceConfirmed", 1),
 	event.Of[Disputed]("BalanceDisputed", 1),
 ).Sealing(contacts)
 
-// contacts are whose values the notes are.
+// contacts are the data subjects of the notes.
 const contacts event.SubjectType = "messagingcontact"
 
 // The outcomes of a confirmation.
@@ -26,16 +25,16 @@ const (
 	OutcomeDisputed  = "disputed"
 )
 
-// ErrContact refuses a contact that the workspace does not have.
+// ErrContact refuses a contact that is not in the workspace.
 var ErrContact = fault.Fields(fault.Field{Field: "contactId", Message: "Contact not found"})
 
-// State is what decisions need.
+// State is the state that decisions require.
 type State struct {
 	Contact int64          // 0: none
 	Said    map[int64]Said // by confirmation
 }
 
-// Said is an answer with its outcome.
+// Said is a reply with its outcome.
 type Said struct {
 	Outcome string
 	Answer
@@ -46,10 +45,11 @@ type ContactSet struct {
 	Contact *int64 `json:"contact"` // null: none
 }
 
-// Answer is what a party has said of its balances. An event has only ids, and a note of the workspace, which is the contact's.
+// Answer is a party's reply about its balances. The event has only ids and the workspace's note, which is sealed for the
+// contact.
 type Answer struct {
 	Confirmation int64          `json:"confirmation"`
-	Message      int64          `json:"message,omitempty"` // of the contact; 0: a person decided
+	Message      int64          `json:"message,omitempty"` // of the contact; 0: a user decided
 	Position     event.Position `json:"position"`          // of the statement
 	Note         event.Personal `json:"note,omitzero"`
 }
@@ -69,10 +69,10 @@ func (e ContactSet) Evolve(s State) State {
 	return s
 }
 
-// Evolve sets the answer.
+// Evolve sets the reply.
 func (e Confirmed) Evolve(s State) State { return s.with(OutcomeConfirmed, e.Answer) }
 
-// Evolve sets the answer.
+// Evolve sets the reply.
 func (e Disputed) Evolve(s State) State { return s.with(OutcomeDisputed, e.Answer) }
 
 func (s State) with(outcome string, a Answer) State {
@@ -90,7 +90,7 @@ type SetContact struct {
 	Contact *int64 `json:"contactId" minimum:"1" doc:"ID of the contact; null: none"`
 }
 
-// Decide returns no events for the contact that the account has.
+// Decide returns no events if the account already has this contact.
 func (c SetContact) Decide(s State) ([]event.Event[State], error) {
 	e := ContactSet(c)
 	if e.Evolve(s).Contact == s.Contact {
@@ -99,7 +99,7 @@ func (c SetContact) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{e}, nil
 }
 
-// Reply notes the answer of a party. Contact and Text are of the note of a person who decides.
+// Reply records the reply of a party. Contact and Text belong to the note of a user who decides.
 type Reply struct {
 	Said
 
@@ -107,7 +107,7 @@ type Reply struct {
 	Text    string
 }
 
-// Decide keeps the first message, with its newest text. A person's decision replaces any other answer.
+// Decide records the first message, with its newest text. A user's decision replaces any other reply.
 func (c Reply) Decide(s State) ([]event.Event[State], error) {
 	was, answered := s.Said[c.Confirmation]
 	if answered && (c.Message != was.Message && c.Message != 0 || c.Text == "" && was == c.Said) {

@@ -1,5 +1,5 @@
-// Package period has the closed periods of a workspace's books: each is sealed with the digest of all closing balances.
-// Its stream is named after the workspace.
+// Package period has the closed periods of a workspace's books. Each has a seal with the digest of all closing balances.
+// The stream's id is the workspace's.
 package period
 
 import (
@@ -11,13 +11,13 @@ import (
 	"bahi/domain/unit"
 )
 
-// Kind names what a stream period-<workspace> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams period-<workspace>. Stored names are permanent.
 var Kind = event.NewKind("period",
 	event.Of[Closed]("PeriodClosed", 1),
 	event.Of[Reopened]("PeriodReopened", 1),
 )
 
-// ErrNotFound is the refusal of a day on which no closed period ends.
+// ErrNotFound reports a day on which no closed period ends.
 var ErrNotFound = fault.New(fault.NotFound, "No closed period ends on this day")
 
 // State is the closed periods, oldest first, without reopened ones.
@@ -41,7 +41,8 @@ func (s State) Of(through unit.Date) (Closed, error) {
 	return Closed{}, ErrNotFound
 }
 
-// Seal is what the books were when a period was closed. Each party can read it in the proof of a statement, so it has no count of accounts.
+// Seal has the digest of the closing balances and the state of the log at the closing of a period. Each party can read
+// it in the proof of a statement, so it does not contain the number of accounts.
 type Seal struct {
 	Digest   string         `json:"digest" doc:"Digest of all closing balances: SHA-256 in hex"`
 	LogSize  uint64         `json:"log_size" doc:"Number of events in the log up to the position"`
@@ -49,14 +50,14 @@ type Seal struct {
 	Position event.Position `json:"position" doc:"Position of the log at which the balances were read"`
 }
 
-// Closed seals a period.
+// Closed records a closed period.
 type Closed struct {
 	From    *unit.Date `json:"from" doc:"First day; null: all earlier rows belong to the period"`
 	Through unit.Date  `json:"through" doc:"Last day"`
 	Seal
 }
 
-// Reopened opens the newest closed period again. Its seal stays in the log.
+// Reopened records that the newest closed period was reopened. Its seal stays in the log.
 type Reopened struct {
 	From    *unit.Date `json:"from"`
 	Through unit.Date  `json:"through"`
@@ -77,7 +78,7 @@ type Close struct {
 	Seal    Seal      `json:"-"`
 }
 
-// Decide closes no period that is not over, or that ends before the newest closed one.
+// Decide refuses a period that ends today or later, and one that does not end after the newest closed period.
 func (c Close) Decide(s State) ([]event.Event[State], error) {
 	if _, err := s.Of(c.Through); err == nil {
 		return nil, nil
@@ -96,13 +97,13 @@ func (c Close) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{closed}, nil
 }
 
-// Reopen opens the newest closed period again.
+// Reopen reopens the newest closed period.
 type Reopen struct {
 	Through unit.Date
 	Reason  string
 }
 
-// Decide refuses a period that is not the newest, and a missing reason.
+// Decide refuses an older period and a missing reason.
 func (c Reopen) Decide(s State) ([]event.Event[State], error) {
 	seal, err := s.Of(c.Through)
 	switch newest := s.Through(); {

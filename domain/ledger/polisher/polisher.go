@@ -7,7 +7,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// Ledger is the polishers'. The types of its accounts are 0 regular, 1 meena (enamel) and 2 rodium (rhodium plating).
+// Ledger is the ledger of polishers. The types of its accounts are 0 regular, 1 meena (enamel) and 2 rodium (rhodium
+// plating).
 var Ledger = book.New(book.Spec[In, Out]{
 	Name: "polisher", Title: "Polisher", Types: 3, Metal: true, Gross: true, NoAccount: "Polisher not found", Mirror: mirror,
 	In: func(v book.Movement) In {
@@ -18,30 +19,30 @@ var Ledger = book.New(book.Spec[In, Out]{
 	},
 })
 
-// In is work that came back, with what the polishing took off, and the labour for it.
+// In is work that a polisher returned, with the polishing loss and the charge for labour.
 type In struct {
 	ItemName    book.Text   `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
 	Weight      *unit.Grams `json:"weight,omitempty" doc:"Weight in grams"`
-	LossWeight  *unit.Grams `json:"loss_weight,omitempty" doc:"What the work took off, which the polisher does not owe"`
+	LossWeight  *unit.Grams `json:"loss_weight,omitempty" doc:"Weight lost in the work in grams; the polisher does not owe it"`
 	Metal       book.Metal  `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
 	Pieces      *int64      `json:"pieces,omitempty" minimum:"0" maximum:"999999999" doc:"Number of pieces"`
-	Rate        *unit.Money `json:"rate,omitempty" doc:"Of the labour; nothing is computed with it"`
-	Amount      *unit.Money `json:"amount,omitempty" doc:"Labour, owed to the polisher in cash"`
+	Rate        *unit.Money `json:"rate,omitempty" doc:"Rate of the labour; for information only"`
+	Amount      *unit.Money `json:"amount,omitempty" doc:"Labour in rupees, owed to the polisher"`
 	Description book.Text   `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
 }
 
-// Effect is the weight and the loss in metal, and the labour in cash.
+// Effect returns the weight plus the loss in metal, and the labour in cash.
 func (e In) Effect() book.Effect {
 	return book.Effect{Cash: book.Value(e.Amount), Fine: book.Value(e.Weight) + book.Value(e.LossWeight)}
 }
 
-// Lost is what the work took off.
+// Lost returns the polishing loss.
 func (e In) Lost() unit.Grams { return book.Value(e.LossWeight) }
 
 // MetalName returns the metal that the entry names.
 func (e In) MetalName() book.Metal { return e.Metal }
 
-// Check wants a weight, a loss or an amount.
+// Check requires a weight, a loss or an amount.
 func (e In) Check() []fault.Field {
 	c := Out{e.ItemName, e.Weight, e.Metal, e.Pieces, e.Amount, e.Description}.checked(e.Weight != nil || e.LossWeight != nil)
 	c.Weight("loss_weight", e.LossWeight)
@@ -52,17 +53,17 @@ func (e In) Check() []fault.Field {
 	return c.Faults()
 }
 
-// Out is work that was given out, or money that was paid.
+// Out is work or money that a polisher received.
 type Out struct {
 	ItemName    book.Text   `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
 	Weight      *unit.Grams `json:"weight,omitempty" doc:"Weight in grams"`
 	Metal       book.Metal  `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
 	Pieces      *int64      `json:"pieces,omitempty" minimum:"0" maximum:"999999999" doc:"Number of pieces"`
-	Amount      *unit.Money `json:"amount,omitempty" doc:"Paid to the polisher in cash"`
+	Amount      *unit.Money `json:"amount,omitempty" doc:"Amount in rupees, paid to the polisher"`
 	Description book.Text   `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
 }
 
-// Effect is the weight in metal, and the amount in cash.
+// Effect returns the weight in metal, and the amount in cash.
 func (e Out) Effect() book.Effect {
 	return book.Effect{Cash: book.Value(e.Amount), Fine: book.Value(e.Weight)}
 }
@@ -70,7 +71,7 @@ func (e Out) Effect() book.Effect {
 // MetalName returns the metal that the entry names.
 func (e Out) MetalName() book.Metal { return e.Metal }
 
-// Check wants a weight or an amount.
+// Check requires a weight or an amount.
 func (e Out) Check() []fault.Field {
 	c := e.checked(e.Weight != nil)
 	if e.Effect() == (book.Effect{}) {
@@ -89,7 +90,7 @@ func (e Out) checked(hasMetal bool) (c book.Checker) {
 	return c
 }
 
-// mirror translates: what came back goes out again with its loss (CONTRACT.md L7).
+// mirror converts the entries. The new OUT weight includes the loss (CONTRACT.md L7).
 func mirror(in []In, out []Out) (newIn []In, newOut []Out) {
 	for _, e := range in {
 		o := Out{e.ItemName, e.Weight, e.Metal, e.Pieces, e.Amount, e.Description}

@@ -12,7 +12,7 @@ import (
 	"bahi/domain/unit"
 )
 
-// Difference is the first difference of a text from the books.
+// Difference is the first difference between a text and the books.
 type Difference struct {
 	Account  int64          `json:"account,omitempty"`
 	Row      int64          `json:"row,omitempty"`
@@ -20,7 +20,7 @@ type Difference struct {
 	Text     string         `json:"text"`
 }
 
-// Text is a text of books, such as bahi books export writes.
+// Text is a text of books, such as the output of bahi books export.
 type Text struct {
 	Header
 
@@ -69,10 +69,11 @@ func (t *Text) word() string {
 	return word
 }
 
-// errDiffers ends a comparison.
+// errDiffers stops a comparison.
 var errDiffers = errors.New("the text differs")
 
-// Compare returns the first difference of a text from the books, nil if there is none. Lines that the books cannot tell are passed over.
+// Compare returns the first difference between a text and the books, or nil. It skips lines that the events do not
+// determine.
 func (b *Books) Compare(t *Text) (*Difference, error) {
 	var found *Difference
 	err := b.Write(t.Header, func(l Line) error {
@@ -103,10 +104,10 @@ func (b *Books) Compare(t *Text) (*Difference, error) {
 	}
 }
 
-// ofAccount has the words of the lines after the first one of an account.
+// ofAccount has the first words of the lines that follow the first line of an account.
 var ofAccount = map[string]bool{"row": true, "period": true, "closing": true}
 
-// columns are the words of the lines after the first one.
+// columns are the names of the words of each kind of line, after the first word.
 var columns = map[string][]string{
 	"workspace": {"id", "", "locked through", "", "metal"},
 	"seal":      {"from", "through", "digest", "position"},
@@ -122,7 +123,7 @@ var columns = map[string][]string{
 	"takada":  {"takada", "order", "date", "milligrams", "karigar"},
 }
 
-// difference returns the difference of the next line of a text from a line.
+// difference returns the difference between line l and the next line of the text.
 func (b *Books) difference(l Line, t *Text) (*Difference, error) {
 	ours, theirs := strings.Fields(string(l.Text)), strings.Fields(t.next)
 	d := &Difference{Account: l.Account, Row: l.Row, Position: l.Position}
@@ -143,7 +144,7 @@ func (b *Books) difference(l Line, t *Text) (*Difference, error) {
 	return d, nil
 }
 
-// differing returns in what two lines of one kind differ.
+// differing returns the differences of two lines of the same kind.
 func differing(ours, theirs []string) string {
 	var all []string
 	names := columns[ours[0]]
@@ -162,7 +163,7 @@ func differing(ours, theirs []string) string {
 	return strings.Join(all, "; ")
 }
 
-// otherRow returns the difference where the file has another row in the place of one.
+// otherRow returns the difference if the file has a different row in place of a row.
 func (b *Books) otherRow(d *Difference, ours []string, t *Text) (*Difference, error) {
 	theirs := strings.Fields(t.next)
 	id, _ := strconv.ParseInt(theirs[1], 10, 64)
@@ -182,7 +183,7 @@ func (b *Books) otherRow(d *Difference, ours []string, t *Text) (*Difference, er
 	return d, nil
 }
 
-// added returns the difference where the file has a line too many.
+// added returns the difference if the file has an additional line.
 func (b *Books) added(t *Text) *Difference {
 	words := strings.Fields(t.next)
 	if len(words) > 2 && words[0] == "row" {
@@ -191,7 +192,7 @@ func (b *Books) added(t *Text) *Difference {
 	return &Difference{Text: fmt.Sprintf("the file has a line that the books do not have: %q", strings.TrimSuffix(t.next, "\n"))}
 }
 
-// addedRow returns the difference where the file has a row that the books have elsewhere, or do not have.
+// addedRow returns the difference if the books have the file's row at another place, or do not have it.
 func (b *Books) addedRow(theirs []string) *Difference {
 	id, _ := strconv.ParseInt(theirs[1], 10, 64)
 	r, known := b.rows.find(id)

@@ -7,7 +7,7 @@ import (
 	"bahi/domain/unit"
 )
 
-// order is an order as its events have left it.
+// order is the state of an order after its events.
 type order struct {
 	Order
 
@@ -15,7 +15,7 @@ type order struct {
 	deleted   bool
 }
 
-// takada is a takada as its events have left it.
+// takada is the state of a takada after its events.
 type takada struct {
 	Takada
 
@@ -101,8 +101,8 @@ func (b *Books) takada(e recorded) string {
 	return ""
 }
 
-// ordered returns the orders and takadas of a workspace that are not deleted, by id. A client's deletion deletes its orders, and an order's
-// deletion its takadas.
+// ordered returns the orders and takadas of a workspace that are not deleted, by id. Deleting a client deletes its
+// orders, and deleting an order deletes its takadas.
 func (b *Books) ordered(w *workspace) (orders []*order, takadas []Takada) {
 	for _, o := range b.orders {
 		o.Delivered, o.Takadas = 0, 0

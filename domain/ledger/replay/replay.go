@@ -1,5 +1,6 @@
-// Package replay computes the books from the events of a log by the rules of docs/books.md and docs/events.md alone. It is a check of the
-// projections and shares no code with them; docs/replay.py does the same in another language.
+// Package replay computes the books from the events of a log. It implements only the rules of docs/books.md and
+// docs/events.md. It checks the projections and shares no code with them. docs/replay.py does the same in another
+// language.
 package replay
 
 import (
@@ -15,9 +16,9 @@ import (
 	"bahi/domain/unit"
 )
 
-// Books are the books of all workspaces of a log.
+// Books are the books of all workspaces in a log.
 type Books struct {
-	KnownAt  event.Position // events after this position are ignored; 0: none are
+	KnownAt  event.Position // events after this position are ignored; 0: none are ignored
 	Position event.Position // of the last event
 	Breaches []Breach       // the first 100
 	Doubts   []Doubt        // the first 100
@@ -28,19 +29,19 @@ type Books struct {
 	orders     map[int64]*order
 	takadas    map[int64]*takada
 
-	doubt event.Position // of all workspaces
-	rest  int            // events of the transaction that follow
+	doubt event.Position // for all workspaces
+	rest  int            // number of following events of the same transaction
 	past  bool
 }
 
-// Breach is an event that breaks a rule between records.
+// Breach is an event that breaks an invariant.
 type Breach struct {
 	Position     event.Position
 	Account, Row int64
 	Text         string
 }
 
-// Doubt is an event that this program cannot read: from its position on nothing is known of what it concerns.
+// Doubt is an event that this program cannot read. From its position on, the affected records are unknown.
 type Doubt struct {
 	Position     event.Position
 	Stream, Type string
@@ -55,7 +56,7 @@ const maxFindings = 100
 type workspace struct {
 	id     uuid.UUID
 	locked *unit.Date
-	metal  string // of accounts and entries that name none
+	metal  string // of accounts and entries that name no metal
 	seals  []Seal
 	doubt  event.Position // 0: all its events are known
 }
@@ -63,7 +64,7 @@ type workspace struct {
 type account struct {
 	id        int64
 	name      string
-	metal     string // of entries that name none; "": that of the workspace
+	metal     string // of entries that name no metal; "": the metal of the workspace
 	ledger    string
 	workspace *workspace
 	opened    event.Position
@@ -78,13 +79,14 @@ func New(knownAt event.Position) *Books {
 		workspaces: map[uuid.UUID]*workspace{}, orders: map[int64]*order{}, takadas: map[int64]*takada{}}
 }
 
-// meta has the metadata that the books depend on.
+// meta has the metadata of an event that the books require.
 type meta struct {
 	Schema    int       `json:"schema"`
 	Workspace uuid.UUID `json:"workspace"`
 }
 
-// Add applies the next event of the log. It returns false if this and all later events are after KnownAt. A transaction counts as a whole.
+// Add applies the next event of the log. It returns false if this event and all later ones are after KnownAt. The events
+// of a transaction are applied together.
 func (b *Books) Add(e event.Stored) bool {
 	if b.KnownAt != 0 {
 		if b.rest == 0 {
@@ -135,10 +137,10 @@ type recorded struct {
 	id        int64
 }
 
-// unknownType is the reason to doubt after an event of an unknown type.
+// unknownType is the reason for a doubt about an event of an unknown type.
 const unknownType = "its type is unknown"
 
-// decoded decodes the payload. It returns the reason why that is impossible.
+// decoded decodes the payload. It returns the reason if the payload is invalid.
 func decoded(e recorded, into any) (reason string) {
 	if err := json.Unmarshal(e.Data, into); err != nil {
 		return "its payload cannot be read"
@@ -146,7 +148,8 @@ func decoded(e recorded, into any) (reason string) {
 	return ""
 }
 
-// handlers apply the events of a category of streams, and return why they cannot. Categories with nil do not concern the books.
+// handlers apply the events of a category of streams, and return why they cannot. Categories with nil do not affect the
+// books.
 var handlers = func() map[string]func(*Books, recorded) string {
 	all := map[string]func(*Books, recorded) string{"bookslock": (*Books).lock, "booksmetal": (*Books).metal,
 		"period": (*Books).period, "clientorder": (*Books).order,
@@ -161,18 +164,18 @@ var handlers = func() map[string]func(*Books, recorded) string {
 	return all
 }()
 
-// ledgers has the word with which the names of a ledger's events begin; those of rows have Row in place of Account.
+// ledgers has the first word of each ledger's event names. Events of rows have Row in place of Account.
 var ledgers = map[string]string{"bank": "BankAccount", "bullion": "BullionAccount", "client": "Client", "karigar": "Karigar",
 	"polisher": "Polisher"}
 
-// unrelated are the kinds of streams that do not concern the books.
+// unrelated are the categories of streams that do not affect the books.
 const unrelated = `apikey audit bot botanswer botpage botsource botwebhook buyer campaign campaignblock channel channelidentity
 	company companydomain companyslug confirmation contact contactlist contactnotice contactprimary emailclaim enquiry
 	enquirynotification follower identityclaim khata message messagetemplate messagethread messagingcontact messagingphone
 	messagingsender number orderdraft ordersender ordertakadas party plan plancustomer product productbatch productsku request session
 	user workspace`
 
-// concerned returns the account of a stream, 0 if there is none or it is unknown.
+// concerned returns the account of a stream, or 0 if it has none or the account is unknown.
 func (b *Books) concerned(category, id string) int64 {
 	number, _ := strconv.ParseInt(id, 10, 64)
 	if ledgers[category] != "" {
@@ -218,7 +221,7 @@ func (b *Books) workspace(id uuid.UUID) *workspace {
 	return w
 }
 
-// rule notes a breach unless a rule is kept.
+// rule records a breach if kept is false.
 func (b *Books) rule(kept bool, e recorded, account, row int64, text string) {
 	if !kept && len(b.Breaches) < maxFindings {
 		b.Breaches = append(b.Breaches, Breach{e.Position, account, row, text})
@@ -268,7 +271,7 @@ func (b *Books) account(e recorded, ledger string) string {
 	return ""
 }
 
-// named takes the name of an event, which only statements show.
+// open reports whether the account belongs to a ledger of a workspace and is not deleted.
 func (a *account) named(e recorded) {
 	var data struct{ Name, To string }
 	if json.Unmarshal(e.Data, &data) == nil && a != nil {
@@ -308,7 +311,7 @@ type metalData struct {
 	To string `json:"to"`
 }
 
-// metal applies an event of the metal of a workspace.
+// metal applies an event that sets the metal of a workspace.
 func (b *Books) metal(e recorded) string {
 	var data metalData
 	if e.Type != "BooksMetalSet" {
@@ -393,7 +396,7 @@ func (b *Books) Findings() (all []string) {
 	return all
 }
 
-// about returns the words for an account and a row, where they are known.
+// about returns the words for an account and a row, if they are known.
 func about(account, row int64) (words string) {
 	if account != 0 {
 		words = fmt.Sprintf(", account %d", account)

@@ -14,19 +14,20 @@ import (
 	"bahi/domain/unit"
 )
 
-// Row is a row as its events have left it. It has no pointers, and digests in place of its entries, because there are millions.
+// Row is the state of a row after its events. Because a log may have millions of rows, it has no pointers, and digests
+// in place of entries.
 type Row struct {
 	ID, Account          int64
-	In, Out              Amount     // 0 when it is void
+	In, Out              Amount     // zero if the row is void
 	Loss                 unit.Grams // of In, lost in work
 	Reverses, ReversedBy int64
 	Paired               int64 // the other row of a transfer
 	Position             event.Position
-	InDigest, OutDigest  [sha256.Size]byte // of the entries' text; zero: there are none
+	InDigest, OutDigest  [sha256.Size]byte // of the entries' text; zero: no entries
 	Date                 unit.Date
 	Deleted, Void        bool
 
-	inMetal, outMetal uint16 // that the entries name, as numbers in rows; 0: none
+	inMetal, outMetal uint16 // the metals that the entries name, as indexes of rows.metals; 0: none
 }
 
 // Amount is a value in money and metal.
@@ -38,10 +39,10 @@ type Amount struct {
 func (a Amount) plus(o Amount) Amount  { return Amount{a.Cash + o.Cash, a.Fine + o.Fine} }
 func (a Amount) minus(o Amount) Amount { return Amount{a.Cash - o.Cash, a.Fine - o.Fine} }
 
-// settled reports whether the row stays as it is.
+// settled reports whether the row can no longer be changed.
 func (r *Row) settled() bool { return r.ReversedBy != 0 || r.Reverses != 0 || r.Void }
 
-// rows has all rows, in chunks so that no copy is made when there are more.
+// rows has all rows in chunks, so that growing copies none.
 type rows struct {
 	index  map[int64]uint32
 	chunks []*[chunk]Row
@@ -81,7 +82,7 @@ func (r *rows) add(id int64) *Row {
 	return r.at(r.count - 1)
 }
 
-// metal returns the number of a metal's name.
+// metal returns the index of a metal's name.
 func (r *rows) metal(name string) uint16 {
 	i := slices.Index(r.metals, name)
 	if i < 0 && len(r.metals) <= math.MaxUint16 {
@@ -90,7 +91,7 @@ func (r *rows) metal(name string) uint16 {
 	return uint16(max(i, 0))
 }
 
-// rowData has the fields of all events of rows.
+// rowData has the fields of all row events.
 type rowData struct {
 	Account  int64           `json:"account"`
 	Date     *unit.Date      `json:"date"`
@@ -157,7 +158,7 @@ func (b *Books) row(e recorded, ledger string) string {
 	return ""
 }
 
-// add applies the event that adds a row; r is a deleted row of that number, or nil.
+// add applies the event that adds a row. r is the deleted row with this number, or nil.
 func (b *Books) add(e recorded, ledger string, r *Row, data rowData) string {
 	added := Row{ID: e.id, Account: data.Account, Reverses: data.Reverses, Position: e.Position}
 	if data.Account == 0 || data.Date == nil {
@@ -175,7 +176,7 @@ func (b *Books) add(e recorded, ledger string, r *Row, data rowData) string {
 	return ""
 }
 
-// enter sets the entries of both sides, except sides that an edit leaves out.
+// enter sets the entries of both sides. An edit leaves absent sides unchanged.
 func (r *Row) enter(of *rows, ledger string, data rowData, edit bool) string {
 	for _, side := range []struct {
 		text   json.RawMessage
@@ -205,7 +206,7 @@ func (r *Row) enter(of *rows, ledger string, data rowData, edit bool) string {
 	return ""
 }
 
-// judge checks the rules between records for a change of a row.
+// judge checks the invariants of other records for a change of a row.
 func (b *Books) judge(e recorded, ledger, change string, before, after *Row) {
 	a := b.accounts[after.Account]
 	if a != nil {
@@ -233,7 +234,7 @@ func (b *Books) judge(e recorded, ledger, change string, before, after *Row) {
 	b.rule(!before.settled(), e, of, e.id, "a settled row is changed")
 }
 
-// entry has the fields of all ledgers' entries that have a value.
+// entry has the fields with a value of all ledgers' entries.
 type entry struct {
 	Kind          string      `json:"kind"`
 	Amount        unit.Money  `json:"amount"`
@@ -247,7 +248,7 @@ type entry struct {
 	Metal         string      `json:"metal"`
 }
 
-// sumOf returns the value of a side's entries, what of it was lost in work, and the metal that the first of those with metal names.
+// sumOf returns the value of a side's entries and the first metal that they name.
 func sumOf(ledger string, out bool, text []byte) (sum Amount, loss unit.Grams, metal, reason string) {
 	var entries []entry
 	if err := json.Unmarshal(text, &entries); err != nil {
@@ -268,7 +269,7 @@ func sumOf(ledger string, out bool, text []byte) (sum Amount, loss unit.Grams, m
 	return sum, loss, metal, ""
 }
 
-// value returns what an entry counts (docs/books.md, "What an entry counts").
+// value returns the value of an entry (docs/books.md, "What an entry counts").
 func (e entry) value(ledger string, out bool) Amount {
 	switch {
 	case ledger == "bank":
@@ -285,7 +286,7 @@ func (e entry) value(ledger string, out bool) Amount {
 		return Amount{e.Amount, e.Weight + e.LossWeight}
 	case ledger == "polisher":
 		return Amount{e.Amount, e.Weight}
-	default: // bullion, and what is given to a karigar
+	default: // bullion entries, and OUT entries of a karigar
 		return Amount{e.Amount, e.FineWeight}
 	}
 }

@@ -25,22 +25,22 @@ const Version = "bahi-books/v1"
 // closingVersion is the first line of the text of closing balances.
 const closingVersion = "bahi-closing/v1\n"
 
-// Header says which books a text has.
+// Header describes the books of a text.
 type Header struct {
-	Position event.Position // the log up to here was read
-	AsOf     *unit.Date     // rows dated later are left out
-	KnownAt  event.Position // that was asked for; 0: none
+	Position event.Position // position of the last event that was read
+	AsOf     *unit.Date     // rows with later dates are left out
+	KnownAt  event.Position // the requested position; 0: none
 }
 
-// Now reports whether the text is of all rows as they are now. Locks, orders and takadas are in no other.
+// Now reports whether the text has the current state of all rows. Only such a text has locks, orders and takadas.
 func (h Header) Now() bool { return h.KnownAt == 0 && h.AsOf == nil }
 
-// Line is a line of the text, and what it is about. The text is valid until the next line.
+// Line is a line of the text and the record that it describes. The text is valid until the next line.
 type Line struct {
-	Text         []byte // with the line break; nil: it cannot be told, and a number of lines may be in its place
+	Text         []byte // with the line break; nil: the events do not determine it, and any number of lines may be in its place
 	Word         string // the first word
 	Account, Row int64
-	Position     event.Position // of the newest event that decides what the line says
+	Position     event.Position // of the newest event that determines the line
 }
 
 // Seal is a closed period.
@@ -50,8 +50,8 @@ type Seal struct {
 	Digest        string
 }
 
-// Writer writes the text of books (docs/replay.md). The accounts of a workspace follow it, by number, and the rows of an account, by date
-// and number.
+// Writer writes the text of books (docs/replay.md). A workspace is followed by its accounts in order of number, an
+// account by its rows in order of date and number.
 type Writer struct {
 	header Header
 	yield  func(Line) error
@@ -59,13 +59,13 @@ type Writer struct {
 
 	seals  []Seal
 	metal  string               // of the workspace
-	untold bool                 // something of the workspace cannot be told
+	untold bool                 // some lines of the workspace are not determined
 	money  map[string]*trial    // by ledger
 	metals map[[2]string]*trial // by ledger and metal
 	loss   map[string]int64     // by metal
 	all    hash.Hash            // of the closing balances
 
-	about  Line // the account
+	about  Line // the current account
 	ledger string
 	period period
 	net    Amount
@@ -80,7 +80,7 @@ func (t *trial) add(ledger string, net int64) *trial {
 	if t == nil {
 		t = &trial{}
 	}
-	if ledger == "bank" { // what is in a bank is ours
+	if ledger == "bank" { // a bank balance is an asset
 		net = -net
 	}
 	return &trial{t.debit + max(0, -net), t.credit + max(0, net)}
@@ -102,11 +102,11 @@ func NewWriter(h Header, yield func(Line) error) (*Writer, error) {
 // line yields a line of words.
 func (w *Writer) line(l Line, words ...any) error {
 	w.text = appendWords(w.text[:0], words...)
-	l.Text, l.Word = w.text, words[0].(string) //nolint:forcetypeassert // it names the line
+	l.Text, l.Word = w.text, words[0].(string) //nolint:forcetypeassert // it is the first word
 	return w.yield(l)
 }
 
-// Workspace begins a workspace. Metal is that of accounts and entries that name none.
+// Workspace begins a workspace. Metal applies to accounts and entries that name no metal.
 func (w *Writer) Workspace(id uuid.UUID, locked *unit.Date, metal string, seals []Seal) error {
 	w.seals, w.metal, w.untold, w.all = seals, metal, false, sha256.New()
 	w.money, w.metals = map[string]*trial{}, map[[2]string]*trial{}
@@ -127,20 +127,20 @@ func (w *Writer) Workspace(id uuid.UUID, locked *unit.Date, metal string, seals 
 	return nil
 }
 
-// Account begins an account, of which the newest event is at a position.
+// Account begins an account. newest is the position of its newest event.
 func (w *Writer) Account(ledger string, id int64, opened, newest event.Position) error {
 	w.ledger, w.about, w.period = ledger, Line{Account: id, Position: newest}, period{}
 	w.net, w.fine = Amount{}, map[string]unit.Grams{}
 	return w.line(w.about, "account", ledger, id, opened)
 }
 
-// Untold ends an account of which nothing can be told.
+// Untold ends an account with undetermined lines.
 func (w *Writer) Untold() error {
 	w.untold, w.about.Word = true, "account"
 	return w.yield(w.about)
 }
 
-// Row writes a row of the account, of which the metal is of a name. A row whose reversal is written too has no loss.
+// Row writes a row of the account with the name of its metal.
 func (w *Writer) Row(r *Row, metal string, loss unit.Grams) error {
 	if w.period.digest == nil || r.Date > w.period.through {
 		if err := w.endPeriod(); err != nil {
@@ -260,7 +260,7 @@ func (w *Writer) Takada(t Takada) error {
 	return w.line(Line{Position: t.Position}, words...)
 }
 
-// append appends the line of a row as the digest of a period has it.
+// append appends the line of a row in the form that a period's digest covers.
 func (r *Row) append(to []byte) []byte {
 	state := "-"
 	if r.Void {
@@ -430,7 +430,7 @@ func (b *Books) closings(w *workspace, through unit.Date) string {
 	return hex.EncodeToString(all.Sum(nil))
 }
 
-// rowsByAccount returns the rows that are not deleted, by account, in the order of date and number.
+// rowsByAccount returns the rows that are not deleted, by account, in order of date and number.
 func (b *Books) rowsByAccount() map[int64][]uint32 {
 	counts := map[int64]int{}
 	for _, r := range b.rows.kept() {
@@ -452,7 +452,7 @@ func (b *Books) rowsByAccount() map[int64][]uint32 {
 	return of
 }
 
-// firstDay is before all rows.
+// firstDay is earlier than all rows.
 var firstDay = unit.DateOf(time.Date(1900, time.January, 1, 0, 0, 0, 0, time.UTC))
 
 // period is a span of days whose rows have one digest.
@@ -462,8 +462,8 @@ type period struct {
 	digest        hash.Hash
 }
 
-// periodOf returns the period of a day: the closed period that has it, or else the part of its financial year, April to March, between
-// closed periods.
+// periodOf returns the period of a day. It is the closed period with this day, or else the part of the financial year
+// (April to March) between closed periods.
 func periodOf(seals []Seal, day unit.Date) period {
 	t := day.Time()
 	year := t.Year()
@@ -486,7 +486,7 @@ func periodOf(seals []Seal, day unit.Date) period {
 	return p
 }
 
-// Print prints the line, or what stands for lines that cannot be told. It leaves out rows on request.
+// Print prints the line, or a mark in place of undetermined lines. rows: it prints lines of rows too.
 func (l Line) Print(out io.Writer, rows bool) (err error) {
 	switch {
 	case l.Word == "row" && !rows:

@@ -1,5 +1,5 @@
-// Package takada is a partial delivery of a client's order: pieces and their weights, each with the karigar who made it. It does not post
-// to any ledger.
+// Package takada is a partial delivery of a client's order: delivered pieces with their weights and karigars. It does
+// not post to any ledger.
 package takada
 
 import (
@@ -14,35 +14,35 @@ import (
 	"bahi/domain/unit"
 )
 
-// Kind names what a stream takada-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams takada-<number>. Stored names are permanent.
 var Kind = event.NewKind("takada",
 	event.Of[Added]("TakadaAdded", 1),
 	event.Of[Edited]("TakadaEdited", 1),
 	event.Of[Deleted]("TakadaDeleted", 1),
 )
 
-// The refusals of takadas.
+// Errors that commands return.
 var (
 	ErrNotFound    = fault.New(fault.NotFound, "Takada not found")
 	ErrOtherClient = fault.New(fault.Conflict, "A takada stays with its client: the other order is of another one")
 )
 
-// Takada is a delivery, as it is stored and shown.
+// Takada is a delivery in its stored and returned form.
 type Takada struct {
 	Order int64     `json:"client_order_id" minimum:"1" doc:"ID of the client order"`
 	Date  unit.Date `json:"date" doc:"Date of the delivery"`
-	Items []Item    `json:"items" nullable:"false" doc:"1 to 500"`
+	Items []Item    `json:"items" nullable:"false" doc:"Items, 1 to 500"`
 }
 
 // Item is a delivered piece.
 type Item struct {
 	Name     book.Text  `json:"item_name" maxLength:"200" doc:"Name of the item"`
 	Weight   unit.Grams `json:"weight" doc:"In grams, above 0"`
-	Karigar  *int64     `json:"karigar_id" required:"false" minimum:"1" doc:"Who made it; null: nobody is named, or the karigar was deleted"`
+	Karigar  *int64     `json:"karigar_id" required:"false" minimum:"1" doc:"ID of the karigar who made the piece; null: none, or the karigar was deleted"`
 	Quantity int64      `json:"quantity,omitempty" minimum:"1" maximum:"999999999" doc:"Number of pieces"`
 }
 
-// State is a takada. Order is 0 where there is none.
+// State is a takada. Order is 0 if the takada does not exist.
 type State struct {
 	Takada
 
@@ -60,7 +60,7 @@ func (t Takada) Weight() (sum unit.Grams) {
 	return sum
 }
 
-// Karigars returns the ids of the karigars of the items, each once.
+// Karigars returns the distinct ids of the items' karigars.
 func (t Takada) Karigars() (ids []int64) {
 	for _, item := range t.Items {
 		if item.Karigar != nil && !slices.Contains(ids, *item.Karigar) {
@@ -70,7 +70,7 @@ func (t Takada) Karigars() (ids []int64) {
 	return ids
 }
 
-// Without returns the takada without those karigars whom the function reports.
+// Without returns the takada without the karigars for which gone returns true.
 func (t Takada) Without(gone func(karigar int64) bool) Takada {
 	t.Items = slices.Clone(t.Items)
 	for i, item := range t.Items {
@@ -81,14 +81,14 @@ func (t Takada) Without(gone func(karigar int64) bool) Takada {
 	return t
 }
 
-// Look is what a takada refers to.
+// Look finds the records to which a takada refers.
 type Look struct {
-	Order   func(order int64) (client int64, err error) // whose order it is; 0: there is none, or its client is not open
+	Order   func(order int64) (client int64, err error) // client of the order; 0: the order does not exist or its client is not open
 	Karigar func(karigar int64) (open bool, err error)
 }
 
-// check returns why a takada may not become another one, nil if it may, and all faults together: its order must exist, of the same client
-// as before, and new items need karigars who are open.
+// check returns all faults of the change from before to after. The order must exist and have the same client as before.
+// New items require open karigars.
 func (look Look) check(before, after State, today unit.Date) error {
 	wrong, other := after.check(today), false
 	if !before.Exists() || after.Order != before.Order {
@@ -129,40 +129,40 @@ func (look Look) check(before, after State, today unit.Date) error {
 	}
 }
 
-// Added begins a takada.
+// Added records a new takada.
 type Added struct{ Takada }
 
-// Edited changes what is named.
+// Edited records the changed fields.
 type Edited struct {
 	Order patch.Field[int64]     `json:"client_order_id,omitzero"`
 	Date  patch.Field[unit.Date] `json:"date,omitzero"`
 	Items patch.Field[[]Item]    `json:"items,omitzero"`
 }
 
-// Deleted ends the takada.
+// Deleted records the deletion of the takada.
 type Deleted struct{}
 
-// Evolve begins the takada.
+// Evolve sets the takada.
 func (e Added) Evolve(State) State { return State{Takada: e.Takada} }
 
-// Evolve changes what is named.
+// Evolve sets the changed fields.
 func (e Edited) Evolve(s State) State {
 	s.Order, s.Date, s.Items = e.Order.Or(s.Order), e.Date.Or(s.Date), e.Items.Or(s.Items)
 	return s
 }
 
-// Evolve ends the takada.
+// Evolve marks the takada as deleted.
 func (Deleted) Evolve(s State) State { s.Deleted = true; return s }
 
-// Add makes a takada.
+// Add adds a takada.
 type Add struct {
 	Takada
 
-	Today unit.Date `json:"-"` // bounds the date
+	Today unit.Date `json:"-"` // the date may be at most one day later
 	Look  Look      `json:"-"`
 }
 
-// Decide refuses what is wrong in any field.
+// Decide returns the faults of all fields.
 func (c Add) Decide(State) ([]event.Event[State], error) {
 	if err := c.Look.check(State{}, State{Takada: c.Takada}, c.Today); err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (c Add) Decide(State) ([]event.Event[State], error) {
 	return []event.Event[State]{Added{Takada: c.Takada}}, nil
 }
 
-// Edit changes what it names of a takada. Items replace all items.
+// Edit changes the fields of a takada that it contains. Items replaces all items.
 type Edit struct {
 	Order patch.Field[int64]     `json:"client_order_id,omitzero" nullable:"false" minimum:"1" doc:"ID of the client order"`
 	Date  patch.Field[unit.Date] `json:"date,omitzero"            nullable:"false" doc:"Date of the delivery"`
@@ -180,7 +180,7 @@ type Edit struct {
 	Look  Look      `json:"-"`
 }
 
-// Decide changes what is named and differs.
+// Decide records the fields that change.
 func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if !s.Exists() {
 		return nil, ErrNotFound
@@ -198,10 +198,10 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{e}, nil
 }
 
-// Delete ends a takada.
+// Delete deletes a takada.
 type Delete struct{}
 
-// Decide refuses a takada that is not there.
+// Decide returns [ErrNotFound] if the takada does not exist.
 func (Delete) Decide(s State) ([]event.Event[State], error) {
 	if !s.Exists() {
 		return nil, ErrNotFound

@@ -31,7 +31,7 @@ var (
 	Domains = claims.New[domain]("companydomain", "CompanyDomainClaimed", "CompanyDomainReleased")
 )
 
-// The refusals.
+// Errors that commands return.
 var (
 	ErrNotFound = fault.New(fault.NotFound, "Company not found")
 	ErrNotYours = fault.New(fault.Forbidden, "Not enough permissions to modify this company")

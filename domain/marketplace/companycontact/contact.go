@@ -25,7 +25,7 @@ var Kind = event.NewKind("contact",
 // Subjects are the contacts: each is the subject of its own stream.
 const Subjects event.SubjectType = "contact"
 
-// The refusals.
+// Errors that commands return.
 var (
 	ErrNotFound = fault.New(fault.NotFound, "Contact not found")
 	ErrNotYours = fault.New(fault.Forbidden, "Not enough permissions to access this company's contacts")

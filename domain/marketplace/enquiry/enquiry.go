@@ -24,7 +24,7 @@ var Kind = event.NewKind("enquiry",
 	event.Of[NotesWritten]("EnquiryNotesWritten", 1),
 ).Sealing(Buyers)
 
-// The refusals.
+// Errors that commands return.
 var (
 	ErrNotFound = fault.New(fault.NotFound, "Enquiry not found") // also for callers who may not know that it exists
 	ErrNotYours = fault.New(fault.Forbidden, "Not enough permissions to access this company's enquiries")

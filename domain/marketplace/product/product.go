@@ -34,7 +34,7 @@ type sku struct{}
 // SKUs is the kind of the claims to SKUs, each of which one product of a company has. A stream is productsku-<id>, see [SKUClaim].
 var SKUs = claims.New[sku]("productsku", "ProductSKUClaimed", "ProductSKUReleased")
 
-// The refusals.
+// Errors that commands return.
 var (
 	ErrNotFound = fault.New(fault.NotFound, "Product not found")
 	ErrNotYours = fault.New(fault.Forbidden, "Not enough permissions to modify this product")

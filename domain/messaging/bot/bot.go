@@ -1,4 +1,4 @@
-// Package bot is an automatic partner of conversations: it answers customers on the channels that it is put on.
+// Package bot is an automatic participant in conversations: it replies to customers on its channels.
 package bot
 
 import (
@@ -12,7 +12,7 @@ import (
 	"bahi/domain/wording"
 )
 
-// Kind names what a stream bot-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams bot-<number>. Stored names are permanent.
 var Kind = event.NewKind("bot",
 	event.Of[Created]("BotCreated", 1),
 	event.Of[Edited]("BotEdited", 1),
@@ -21,26 +21,26 @@ var Kind = event.NewKind("bot",
 	event.Of[Deleted]("BotDeleted", 1),
 )
 
-// Subjects are the bots: the secrets of a bot's webhooks are sealed with its key, which ends with the bot.
+// Subjects are the bots. A bot's key seals the secrets of its webhooks and is destroyed with the bot.
 const Subjects event.SubjectType = "bot"
 
-// The refusals, which also meet those who may not know that the record exists.
+// Errors that commands return. Callers without access to the record receive them too.
 var (
 	ErrNotFound     = fault.New(fault.NotFound, "Bot not found")
 	ErrToolNotFound = fault.New(fault.NotFound, "Tool not found")
 )
 
-// State is what decisions and answers need.
+// State is the state that decisions and responses require.
 type State struct {
-	Name        string // empty: there is no bot
+	Name        string // empty: the bot does not exist
 	Description string
 	Prompt      string // the system prompt
 	Color       string
-	Fallback    string // what it says when it has no answer; empty: a line in the customer's language
+	Fallback    string // text sent without a reply; empty: a default text in the customer's language
 	Active      bool
 	Channels    []int64 // some may be deleted since
 	Tools       []int64
-	Owner       string // id of the user who made it; empty: an API key did
+	Owner       string // id of the user who created it; empty: an API key did
 }
 
 // Created records a new bot.
@@ -55,7 +55,7 @@ type Created struct {
 	Owner       string  `json:"owner,omitempty"`
 }
 
-// Edited records a change of what it names.
+// Edited records the changed fields.
 type Edited struct {
 	Name        patch.Field[string]  `json:"name,omitzero"`
 	Description patch.Field[string]  `json:"description,omitzero"`
@@ -76,10 +76,10 @@ type ToolRemoved struct {
 	Tool int64 `json:"tool"`
 }
 
-// Deleted records that the bot is gone with its files, pages and webhooks. The secrets of the webhooks are to be forgotten.
+// Deleted records the deletion of the bot with its files, pages and webhooks. The secrets of the webhooks are erased.
 type Deleted struct{}
 
-// Evolve begins the bot.
+// Evolve creates the bot.
 func (e Created) Evolve(State) State {
 	return State{
 		Name: e.Name, Description: e.Description, Prompt: e.Prompt, Color: e.Color, Fallback: e.Fallback, Active: e.Active, Channels: e.Channels,
@@ -87,7 +87,7 @@ func (e Created) Evolve(State) State {
 	}
 }
 
-// Evolve changes what is named.
+// Evolve sets the changed fields.
 func (e Edited) Evolve(s State) State {
 	s.Name, s.Description, s.Prompt = e.Name.Or(s.Name), e.Description.Or(s.Description), e.Prompt.Or(s.Prompt)
 	s.Color, s.Fallback, s.Active, s.Channels = e.Color.Or(s.Color), e.Fallback.Or(s.Fallback), e.Active.Or(s.Active),
@@ -102,13 +102,13 @@ func (e ToolAttached) Evolve(s State) State {
 	return s
 }
 
-// Evolve takes the tool away.
+// Evolve removes the tool.
 func (e ToolRemoved) Evolve(s State) State {
 	s.Tools = slices.DeleteFunc(slices.Clone(s.Tools), func(tool int64) bool { return tool == e.Tool })
 	return s
 }
 
-// Evolve ends it.
+// Evolve removes the bot.
 func (Deleted) Evolve(State) State { return State{} }
 
 // Erases implements [event.ErasureTrigger]. No table has a secret.
@@ -116,10 +116,10 @@ func (Deleted) Erases(id string) event.Erasure {
 	return event.Erasure{Subject: Subjects.Of(id), Unlisted: true}
 }
 
-// Blue is the color of a bot for which nobody chose one.
+// Blue is the default color of a bot.
 const Blue = "blue"
 
-// The lengths of texts, in characters (SPEC, CONTRACT.md D19).
+// The limits of texts in characters (SPEC, CONTRACT.md D19).
 const (
 	minName, maxName               = 3, 100
 	minDescription, maxDescription = 10, 5000
@@ -127,7 +127,7 @@ const (
 	maxFallback                    = 1000
 )
 
-// sized returns a rule for a text of a length.
+// sized returns a check of a text's length.
 func sized(field string, least, most int) func(string) (string, error) {
 	return func(text string) (string, error) {
 		text, err := wording.Normalise(field, text, most)
@@ -145,20 +145,20 @@ var (
 	fallback  = sized("fallbackMessage", 0, maxFallback)
 )
 
-// Create makes a bot.
+// Create creates a bot.
 type Create struct {
-	Name        string               `json:"name"         maxLength:"400" doc:"3 to 100 characters"`
-	Description string               `json:"description"  maxLength:"6000" doc:"10 to 5000 characters"`
-	Prompt      string               `json:"systemPrompt" maxLength:"24000" doc:"Who the bot is and how it speaks: 1 to 20000 characters"`
-	Color       patch.Field[string]  `json:"colorTheme,omitzero" enum:"blue,indigo,purple,green,red,orange,yellow" doc:"blue by default"`
-	Active      patch.Field[bool]    `json:"active,omitzero" doc:"It answers; true by default"`
-	Fallback    patch.Field[string]  `json:"fallbackMessage,omitzero" maxLength:"1200" doc:"What it says when it hands over; by default a line in the customer's language"`
-	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" nullable:"true" maxItems:"100" doc:"Channels that it answers on"`
+	Name        string               `json:"name"         maxLength:"400" doc:"Name of the bot, 3 to 100 characters"`
+	Description string               `json:"description"  maxLength:"6000" doc:"Description of the bot, 10 to 5000 characters"`
+	Prompt      string               `json:"systemPrompt" maxLength:"24000" doc:"Instructions for the model, 1 to 20000 characters"`
+	Color       patch.Field[string]  `json:"colorTheme,omitzero" enum:"blue,indigo,purple,green,red,orange,yellow" doc:"Color; absent: blue"`
+	Active      patch.Field[bool]    `json:"active,omitzero" doc:"true: the bot replies; absent: true"`
+	Fallback    patch.Field[string]  `json:"fallbackMessage,omitzero" maxLength:"1200" doc:"Text sent at a hand-over; absent: a default text in the customer's language"`
+	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" nullable:"true" maxItems:"100" doc:"Channels on which the bot replies"`
 
 	Owner string `json:"-"`
 }
 
-// Decide puts the values in order.
+// Decide normalises the values.
 func (c Create) Decide(State) ([]event.Event[State], error) {
 	e := Created{Color: Blue, Active: c.Active.State != patch.Given || c.Active.Value, Channels: distinct(c.Channels.Value), Owner: c.Owner}
 	if c.Color.State == patch.Given {
@@ -175,21 +175,21 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 	return []event.Event[State]{e}, nil
 }
 
-// distinct returns ids in their order, each once.
+// distinct returns the ids sorted and without duplicates.
 func distinct(ids []int64) []int64 { return slices.Compact(slices.Sorted(slices.Values(ids))) }
 
-// Edit changes what it names of a bot.
+// Edit changes the fields of a bot that it contains.
 type Edit struct {
 	Name        patch.Field[string]  `json:"name,omitzero"         nullable:"false" maxLength:"400" doc:"Name of the bot"`
 	Description patch.Field[string]  `json:"description,omitzero"  nullable:"false" maxLength:"6000" doc:"Description of the bot"`
 	Prompt      patch.Field[string]  `json:"systemPrompt,omitzero" nullable:"false" maxLength:"24000" doc:"Instructions for the model"`
 	Color       patch.Field[string]  `json:"colorTheme,omitzero"   nullable:"false" enum:"blue,indigo,purple,green,red,orange,yellow" doc:"Colours"`
 	Active      patch.Field[bool]    `json:"active,omitzero"       nullable:"false" doc:"false: switched off"`
-	Fallback    patch.Field[string]  `json:"fallbackMessage,omitzero" maxLength:"1200" doc:"null: a line in the customer's language"`
-	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" nullable:"true" maxItems:"100" doc:"All channels it answers on from now on"`
+	Fallback    patch.Field[string]  `json:"fallbackMessage,omitzero" maxLength:"1200" doc:"Text sent at a hand-over; null: a default text in the customer's language"`
+	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" nullable:"true" maxItems:"100" doc:"All channels on which the bot replies"`
 }
 
-// Decide changes what is named and differs.
+// Decide records the fields that change.
 func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if s.Name == "" {
 		return nil, ErrNotFound
@@ -218,10 +218,10 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{e}, nil
 }
 
-// Delete ends a bot.
+// Delete deletes a bot.
 type Delete struct{}
 
-// Decide refuses a bot that is not there.
+// Decide returns an error if the bot does not exist.
 func (Delete) Decide(s State) ([]event.Event[State], error) {
 	if s.Name == "" {
 		return nil, ErrNotFound

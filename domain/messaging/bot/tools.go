@@ -18,12 +18,12 @@ const (
 	CurrentDatetime
 )
 
-// Tool is what a bot may do beside answering.
+// Tool is a function that a bot may call.
 type Tool struct {
 	ID          int64
 	Name        string
 	Description string
-	Area        actor.Area // the caller who attaches the tool has Level there; empty: no more than the bot itself needs
+	Area        actor.Area // area in which the caller who attaches the tool must have Level; empty: the right to edit the bot is enough
 	Level       actor.Level
 }
 
@@ -48,16 +48,16 @@ func ToolOf(id int64) (Tool, bool) {
 	return Tools[i], true
 }
 
-// errRights refuses a tool that would let the bot read or write more than its maker may.
+// errRights refuses a tool that would give the bot more rights than the caller has.
 var errRights = fault.New(fault.Forbidden, "Not enough permissions for this tool")
 
 // AttachTool lets a bot use a tool.
 type AttachTool struct {
-	Tool int64       `json:"toolId" doc:"Of the registry: see GET with available=true"`
+	Tool int64       `json:"toolId" doc:"ID of a tool of the registry: see GET with available=true"`
 	By   actor.Actor `json:"-"`
 }
 
-// Decide passes over a tool that is attached.
+// Decide returns no events for an attached tool.
 func (c AttachTool) Decide(s State) ([]event.Event[State], error) {
 	tool, known := ToolOf(c.Tool)
 	switch {
@@ -73,7 +73,7 @@ func (c AttachTool) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{ToolAttached{Tool: c.Tool}}, nil
 }
 
-// RemoveTool takes a tool away from a bot.
+// RemoveTool removes a tool from a bot.
 type RemoveTool struct{ Tool int64 }
 
 // Decide refuses a tool that is not attached.

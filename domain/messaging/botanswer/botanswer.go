@@ -1,4 +1,5 @@
-// Package botanswer is one answer of a bot to a contact: which webhooks it called, and what became of it. What was said is in the messages.
+// Package botanswer is one reply of a bot to a contact: its calls of webhooks and tools, and the result. The texts are
+// in the messages.
 package botanswer
 
 import (
@@ -7,38 +8,38 @@ import (
 	"bahi/domain/event"
 )
 
-// Kind names what a stream botanswer-<number> holds; the number is that of the message that the answer began with. A name is for ever: old
-// logs have it.
+// Kind registers the events of streams botanswer-<number>. The number is that of the first message to which the bot
+// replies. Stored names are permanent.
 var Kind = event.NewKind("botanswer",
 	event.Of[CallBegan]("BotCallBegan", 1),
 	event.Of[CallEnded]("BotCallEnded", 1),
 	event.Of[Given]("BotAnswered", 1),
 )
 
-// State is what decisions need.
+// State is the state that decisions require.
 type State struct {
-	Begun []Begun // calls that were begun, in their order
-	Upto  int64   // position of the newest message that is answered; 0: none
+	Begun []Begun // started calls in their order
+	Upto  int64   // position of the newest message with a reply; 0: none
 }
 
-// Begun is a call that was begun.
+// Begun is a started call.
 type Begun struct {
 	Call    string
 	Webhook int64
 	Ended   bool
 }
 
-// CallBegan records that a webhook or a tool is about to be called, so that a crash does not call it twice.
+// CallBegan records a call of a webhook or a tool before it is made, so that a retry after a crash does not repeat it.
 type CallBegan struct {
-	Call    string `json:"call"` // its id, also at the endpoint
+	Call    string `json:"call"` // id of the call, also sent to the endpoint
 	Bot     int64  `json:"bot"`
-	Contact int64  `json:"contact,omitempty"` // 0: it was tried
+	Contact int64  `json:"contact,omitempty"` // 0: a trial
 	Kind    string `json:"kind"`              // webhook or tool
 	Name    string `json:"name"`
 	Webhook int64  `json:"webhook,omitempty"`
 }
 
-// CallEnded records what became of a call.
+// CallEnded records the result of a call.
 type CallEnded struct {
 	Call     string `json:"call"`
 	Status   int    `json:"status,omitempty"` // of HTTP
@@ -46,26 +47,26 @@ type CallEnded struct {
 	Error    string `json:"error,omitempty"`
 }
 
-// Given records an answer, or that there is none.
+// Given records a reply, or that there is none.
 type Given struct {
 	Bot     int64  `json:"bot"`
-	Contact int64  `json:"contact,omitempty"` // 0: it was tried
+	Contact int64  `json:"contact,omitempty"` // 0: a trial
 	Channel int64  `json:"channel,omitempty"`
-	Upto    int64  `json:"upto,omitempty"`  // position of the newest message that it answers
+	Upto    int64  `json:"upto,omitempty"`  // position of the newest message to which the bot replies
 	Reply   int64  `json:"reply,omitempty"` // the message that was sent; 0: none
 	Tokens  int64  `json:"tokens,omitempty"`
 	Calls   int64  `json:"calls,omitempty"` // of tools and webhooks
 	Over    bool   `json:"handed_over,omitempty"`
-	Why     string `json:"why,omitempty"` // of a hand-over, or of no reply
+	Why     string `json:"why,omitempty"` // reason of a hand-over, or of no reply
 }
 
-// Evolve keeps the call.
+// Evolve adds the call.
 func (e CallBegan) Evolve(s State) State {
 	s.Begun = append(slices.Clone(s.Begun), Begun{Call: e.Call, Webhook: e.Webhook})
 	return s
 }
 
-// Evolve ends the call.
+// Evolve sets the result of the call.
 func (e CallEnded) Evolve(s State) State {
 	s.Begun = slices.Clone(s.Begun)
 	for i := range s.Begun {
@@ -74,16 +75,16 @@ func (e CallEnded) Evolve(s State) State {
 	return s
 }
 
-// Evolve ends the answer.
+// Evolve sets the position of the reply.
 func (e Given) Evolve(s State) State {
 	s.Upto = max(e.Upto, 1)
 	return s
 }
 
-// Note writes an event down, unless the answer was given already.
+// Note records an event unless the reply was already recorded.
 type Note struct{ Event event.Event[State] }
 
-// Decide passes over what follows an answer.
+// Decide returns no events after the reply.
 func (c Note) Decide(s State) ([]event.Event[State], error) {
 	if s.Upto != 0 {
 		return nil, nil

@@ -1,5 +1,5 @@
-// Package botsource is what a bot knows from: a file that was uploaded, or a page of the web. Its bytes are in the blob store; what is
-// searched is made from them by jobs.
+// Package botsource is a knowledge source of a bot: an uploaded file or a web page. Its bytes are in the blob store.
+// Jobs build the search index from them.
 package botsource
 
 import (
@@ -17,7 +17,7 @@ import (
 	"bahi/domain/wording"
 )
 
-// Kind names what a stream botsource-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams botsource-<number>. Stored names are permanent.
 var Kind = event.NewKind("botsource",
 	event.Of[FileAdded]("BotFileAdded", 1),
 	event.Of[PageAdded]("BotPageAdded", 1),
@@ -29,10 +29,10 @@ var Kind = event.NewKind("botsource",
 
 type page struct{}
 
-// Pages are the addresses of pages: each belongs to one source of a bot. A stream is botpage-<hash>.
+// Pages are the claims of web addresses: each belongs to one source of a bot. A stream is botpage-<hash>.
 var Pages = claims.New[page]("botpage", "BotPageClaimed", "BotPageReleased")
 
-// The refusals, which also meet those who may not know that the record exists.
+// Errors that commands return. Callers without access to the record receive them too.
 var (
 	ErrNoFile = fault.New(fault.NotFound, "File not found")
 	ErrNoPage = fault.New(fault.NotFound, "URL not found")
@@ -45,22 +45,22 @@ const (
 	Failed     = "failed"
 )
 
-// State is what decisions and answers need.
+// State is the state that decisions and responses require.
 type State struct {
-	Bot       int64  // 0: there is no source
+	Bot       int64  // 0: the source does not exist
 	URL       string // empty: a file
-	PageKey   string // keyed hash, which names the claim of the address
+	PageKey   string // keyed hash, which identifies the claim of the address
 	Name      string // of a file, or the title of a page
 	MediaType string
 	Size      int64
-	Hash      string // SHA-256 of the bytes, in hex; empty: they were not fetched yet
+	Hash      string // SHA-256 of the bytes in hex; empty: not fetched yet
 	Status    string
-	Error     string // why it failed
+	Error     string // reason of the failure
 	Chunks    int64
 	FetchedAt time.Time
 }
 
-// FileAdded records that a bot got a file.
+// FileAdded records a new file of a bot.
 type FileAdded struct {
 	Bot       int64  `json:"bot"`
 	Name      string `json:"name"`
@@ -69,52 +69,52 @@ type FileAdded struct {
 	Hash      string `json:"hash"`
 }
 
-// PageAdded records that a bot got a page, which is to be fetched.
+// PageAdded records a new page of a bot, which a job fetches.
 type PageAdded struct {
 	Bot     int64  `json:"bot"`
 	URL     string `json:"url"`
 	PageKey string `json:"page_key"`
 }
 
-// Requested records that the page is to be fetched again.
+// Requested records a request to fetch the page again.
 type Requested struct{}
 
-// Read records what became of the bytes: chunks that are searched.
+// Read records that the source was indexed.
 type Read struct {
 	Chunks    int64     `json:"chunks"`
 	Title     string    `json:"title,omitempty"`     // of a page
-	Hash      string    `json:"hash,omitempty"`      // of a page that was fetched
+	Hash      string    `json:"hash,omitempty"`      // of a fetched page
 	FetchedAt time.Time `json:"fetched_at,omitzero"` // of a page
-	Model     string    `json:"model,omitempty"`     // that made the vectors; empty: none
+	Model     string    `json:"model,omitempty"`     // model of the vectors; empty: none
 }
 
-// ReadFailed records that nothing could be made of the source.
+// ReadFailed records that the source could not be indexed.
 type ReadFailed struct {
 	Error string `json:"error"`
 }
 
-// Deleted records that the source is gone.
+// Deleted records the deletion of the source.
 type Deleted struct {
 	Bot int64 `json:"bot"`
 }
 
-// Evolve begins a file.
+// Evolve creates a file.
 func (e FileAdded) Evolve(State) State {
 	return State{Bot: e.Bot, Name: e.Name, MediaType: e.MediaType, Size: e.Size, Hash: e.Hash, Status: Processing}
 }
 
-// Evolve begins a page.
+// Evolve creates a page.
 func (e PageAdded) Evolve(State) State {
 	return State{Bot: e.Bot, URL: e.URL, PageKey: e.PageKey, Status: Processing}
 }
 
-// Evolve lets it be worked on again.
+// Evolve marks the page as pending.
 func (Requested) Evolve(s State) State {
 	s.Status, s.Error = Processing, ""
 	return s
 }
 
-// Evolve makes it ready.
+// Evolve marks the source as ready.
 func (e Read) Evolve(s State) State {
 	s.Status, s.Error, s.Chunks = Ready, "", e.Chunks
 	if s.URL != "" {
@@ -123,16 +123,16 @@ func (e Read) Evolve(s State) State {
 	return s
 }
 
-// Evolve keeps the reason.
+// Evolve sets the reason.
 func (e ReadFailed) Evolve(s State) State {
 	s.Status, s.Error = Failed, e.Error
 	return s
 }
 
-// Evolve ends it.
+// Evolve removes the source.
 func (Deleted) Evolve(State) State { return State{} }
 
-// AddFile gives a bot a file whose bytes are kept.
+// AddFile adds a stored file to a bot.
 type AddFile struct {
 	Bot       int64
 	Name      string
@@ -141,15 +141,15 @@ type AddFile struct {
 	Hash      string
 }
 
-// Decide begins the file.
+// Decide records the file.
 func (c AddFile) Decide(State) ([]event.Event[State], error) {
 	return []event.Event[State]{FileAdded(c)}, nil
 }
 
-// AddPage gives a bot a page.
+// AddPage adds a page to a bot.
 type AddPage struct {
 	Bot     int64  `json:"-"`
-	URL     string `json:"url" maxLength:"3000" doc:"Of a public page: http or https"`
+	URL     string `json:"url" maxLength:"3000" doc:"URL of a public page, http or https"`
 	PageKey string `json:"-"`
 }
 
@@ -164,8 +164,7 @@ func (c AddPage) Decide(State) ([]event.Event[State], error) {
 
 const maxURL = 2048
 
-// Normal returns the address of a page in the form in which addresses are compared, or what its text shows to be wrong with it (CONTRACT.md
-// B7).
+// Normal returns the address of a page in normalised form, or a fault of its text (CONTRACT.md B7).
 func Normal(text string) (string, error) {
 	wrong := fault.Fields(fault.Field{Field: "url", Message: "expected a web address, as in https://shop.example/faq"})
 	text, err := wording.Normalise("url", text, maxURL)
@@ -201,10 +200,10 @@ func Normal(text string) (string, error) {
 	return u.String(), nil
 }
 
-// Request lets a page be fetched again.
+// Request requests to fetch a page again.
 type Request struct{}
 
-// Decide passes over a page that is about to be fetched.
+// Decide returns no events for a pending page.
 func (Request) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Bot == 0 || s.URL == "":
@@ -215,14 +214,14 @@ func (Request) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Requested{}}, nil
 }
 
-// Conclude notes what became of the bytes.
+// Conclude records the result of indexing a source.
 type Conclude struct {
 	Read
 
-	Failure string // empty: it was read
+	Failure string // empty: it was indexed
 }
 
-// Decide passes over a source that was deleted meanwhile.
+// Decide returns no events for a source that was deleted meanwhile.
 func (c Conclude) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Bot == 0:
@@ -235,7 +234,7 @@ func (c Conclude) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{c.Read}, nil
 }
 
-// Delete ends a source of a bot: a file, or a page.
+// Delete deletes a source of a bot: a file or a page.
 type Delete struct {
 	Bot  int64
 	Page bool

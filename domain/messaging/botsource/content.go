@@ -14,14 +14,14 @@ import (
 	"bahi/domain/fault"
 )
 
-// The types of files that a bot may have.
+// The types of a bot's files.
 const (
 	PDF  = "application/pdf"
 	HTML = "text/html"
 	Text = "text/plain"
 )
 
-// ErrNotText refuses a file of which no text can be made.
+// ErrNotText refuses a file without text.
 var ErrNotText = fault.New(fault.Unsupported, "File must be a PDF or text file")
 
 var (
@@ -48,11 +48,9 @@ func MediaType(data []byte) (string, error) {
 	}
 }
 
-// Decode returns a text in UTF-8. Its encoding is that of its byte order mark, else the one that the type which its server names, or the
-// text itself, declares: any of
-// the HTML standard (https://encoding.spec.whatwg.org). One that declares none is UTF-8 or windows-1252 (CONTRACT.md B12). A text that
-// has other bytes than its
-// encoding is refused.
+// Decode returns a text in UTF-8. The encoding is that of the byte order mark, else the one declared by the server's
+// content type or the text, from the HTML standard (https://encoding.spec.whatwg.org). Without a declaration it is UTF-8
+// or windows-1252 (CONTRACT.md B12). Decode refuses a text with bytes that are invalid in its encoding.
 func Decode(data []byte, contentType string) (string, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
@@ -64,7 +62,7 @@ func Decode(data []byte, contentType string) (string, error) {
 	if !marked && (!utf8.Valid(data) || utf8.RuneCount(data) > len(data)-sureUTF8) {
 		for _, name := range declared(data, contentType) {
 			encoding, known := charset.Lookup(name)
-			if encoding == nil || known == "windows-1252" { // all bytes are letters of it
+			if encoding == nil || known == "windows-1252" { // all bytes are valid in it
 				continue
 			}
 			text, err := encoding.NewDecoder().Bytes(data)
@@ -89,14 +87,14 @@ func Decode(data []byte, contentType string) (string, error) {
 }
 
 const (
-	sureUTF8    = 16   // continuation bytes: no text of another encoding has so many, and is valid UTF-8
-	maxBroken   = 500  // letters for each one that cannot be read
-	firstLetter = 0xc0 // of windows-1252, beyond ASCII
+	sureUTF8    = 16   // minimum number of continuation bytes that shows UTF-8: text in another encoding does not have as many and stay valid
+	maxBroken   = 500  // minimum number of letters per invalid one
+	firstLetter = 0xc0 // of windows-1252, after ASCII
 )
 
 var xmlEncoding = regexp.MustCompile(`^\s*<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9._:-]+)["']`)
 
-// declared returns the names of encodings that a text's server and the text declare.
+// declared returns the names of encodings in the server's content type and in the text.
 func declared(data []byte, contentType string) (names []string) {
 	if _, parameters, err := mime.ParseMediaType(contentType); err == nil && parameters["charset"] != "" {
 		names = append(names, parameters["charset"])
@@ -108,7 +106,7 @@ func declared(data []byte, contentType string) (names []string) {
 	return append(names, name)
 }
 
-// readable reports whether nearly all of a decoded text is one.
+// readable reports whether nearly all characters of a decoded text are readable.
 func readable(text []byte) bool {
 	return !bytes.ContainsFunc(text, neverText) && bytes.Count(text, []byte("\ufffd"))*maxBroken <= utf8.RuneCount(text)
 }
@@ -131,12 +129,12 @@ func western(data []byte) bool {
 	return 2*joined <= letters
 }
 
-// neverText reports whether a character is in no text.
+// neverText reports whether a character occurs in no text.
 func neverText(c rune) bool {
 	return c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != '\v' && c != 0x1b && c != 0x1a
 }
 
-// wide decodes UTF-16 whose units have their high byte at one place and the low one at another.
+// wide decodes UTF-16. high and low are the indexes of a unit's high and low byte.
 func wide(data []byte, high, low int) (string, error) {
 	if len(data)%2 != 0 {
 		return "", ErrNotText

@@ -1,5 +1,5 @@
-// Package botwebhook is an endpoint of the company's own that a bot may call. The log has the values of its headers, query, body and fixed
-// parameters, and the secret that signs its calls, only under the bot's key.
+// Package botwebhook is an endpoint of the company that a bot may call. The bot's key seals the values of its headers,
+// query, body and fixed parameters, and the secret that signs its calls.
 package botwebhook
 
 import (
@@ -10,31 +10,31 @@ import (
 	"bahi/domain/patch"
 )
 
-// Kind names what a stream botwebhook-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams botwebhook-<number>. Stored names are permanent.
 var Kind = event.NewKind("botwebhook",
 	event.Of[Created]("BotWebhookCreated", 1),
 	event.Of[Edited]("BotWebhookEdited", 1),
 ).Sealing("bot")
 
-// bots are whose key seals the secrets.
+// bots are the data subjects with whose keys the secrets are sealed.
 const bots event.SubjectType = "bot"
 
-// ErrNotFound also answers those who may not know that the webhook exists.
+// ErrNotFound reports an unknown webhook. Callers without access to the webhook receive it too.
 var ErrNotFound = fault.New(fault.NotFound, "Webhook not found")
 
-// Stars are shown in place of a secret, and sent to keep it.
+// Stars are returned in place of a secret. A client sends them to keep the secret.
 const Stars = "********"
 
-// State is what decisions and answers need. Its secrets are sealed.
+// State is the state that decisions and responses require. Its secrets are sealed.
 type State struct {
 	Call
 
-	Bot     int64 // 0: there is no webhook
+	Bot     int64 // 0: the webhook does not exist
 	Active  bool
 	Signing event.Secret
 }
 
-// Call is what a webhook is and how it is called.
+// Call is the configuration of a webhook.
 type Call struct {
 	Name        string      `json:"name"`
 	URL         string      `json:"url"`
@@ -46,13 +46,13 @@ type Call struct {
 	Parameters  []Parameter `json:"parameters,omitempty"`
 }
 
-// Header is a header of each call, or another value that is always the same.
+// Header is a header of each call, or another constant value.
 type Header struct {
 	Name  string       `json:"name"`
 	Value event.Secret `json:"value"`
 }
 
-// Parameter is a value of a call that the bot fills, or that is always the same.
+// Parameter is a value of a call that the bot sets, or a constant value.
 type Parameter struct {
 	Name     string       `json:"name"`
 	DataType string       `json:"data_type"`
@@ -61,7 +61,7 @@ type Parameter struct {
 	Value    event.Secret `json:"value,omitzero"` // of a fixed one
 }
 
-// What a parameter may be.
+// The values of a parameter's fields.
 const (
 	ByAI  = "by_ai"
 	Fixed = "fixed"
@@ -85,7 +85,7 @@ type Created struct {
 	Signing event.Secret `json:"signing_secret"`
 }
 
-// Edited records a change of what it names.
+// Edited records the changed fields.
 type Edited struct {
 	Name        patch.Field[string]      `json:"name,omitzero"`
 	URL         patch.Field[string]      `json:"url,omitzero"`
@@ -98,12 +98,12 @@ type Edited struct {
 	Active      patch.Field[bool]        `json:"active,omitzero"`
 }
 
-// Evolve begins the webhook.
+// Evolve creates the webhook.
 func (e Created) Evolve(State) State {
 	return State{Call: e.Call, Bot: e.Bot, Active: e.Active, Signing: e.Signing}
 }
 
-// Evolve changes what is named.
+// Evolve sets the changed fields.
 func (e Edited) Evolve(s State) State {
 	s.Name, s.URL, s.Method, s.Description = e.Name.Or(s.Name), e.URL.Or(s.URL), e.Method.Or(s.Method), e.Description.Or(s.Description)
 	s.Headers, s.Query, s.JSON, s.Parameters = e.Headers.Or(s.Headers), e.Query.Or(s.Query), e.JSON.Or(s.JSON), e.Parameters.Or(s.Parameters)
@@ -111,38 +111,38 @@ func (e Edited) Evolve(s State) State {
 	return s
 }
 
-// Given is a parameter as clients send it.
+// Given is a parameter as sent by a client.
 type Given struct {
 	Name     string              `json:"name"     maxLength:"64" doc:"Name of the parameter"`
 	DataType string              `json:"dataType" enum:"string,number,date,datetime" doc:"Type of the value"`
 	Place    string              `json:"type"     enum:"query_param,post_data,path_param" doc:"Place of the parameter"`
 	Source   string              `json:"source"   enum:"by_ai,fixed" doc:"by_ai: the bot fills it"`
-	Value    patch.Field[string] `json:"value,omitzero" maxLength:"2000" doc:"Of a fixed one. Never shown again"`
+	Value    patch.Field[string] `json:"value,omitzero" maxLength:"2000" doc:"Value of a fixed parameter; never returned"`
 }
 
-// Input has the parts of a webhook's body that may be absent. Null empties.
+// Input has the optional parts of a webhook's body. Null removes all entries.
 type Input struct {
-	Headers    patch.Field[map[string]string]          `json:"headers,omitzero"     nullable:"true" doc:"Their values are never shown again"`
-	Query      patch.Field[map[string]string]          `json:"queryParams,omitzero" nullable:"true" doc:"Their values are never shown again"`
-	JSON       patch.Field[map[string]json.RawMessage] `json:"jsonData,omitzero"    nullable:"true" doc:"Body of a call, an object; its values are never shown again"`
+	Headers    patch.Field[map[string]string]          `json:"headers,omitzero"     nullable:"true" doc:"Headers by name; their values are never returned"`
+	Query      patch.Field[map[string]string]          `json:"queryParams,omitzero" nullable:"true" doc:"Query parameters by name; their values are never returned"`
+	JSON       patch.Field[map[string]json.RawMessage] `json:"jsonData,omitzero"    nullable:"true" doc:"Body of a call, a JSON object; its values are never returned"`
 	Parameters patch.Field[[]Given]                    `json:"parameters,omitzero"  nullable:"true" maxItems:"50" doc:"Parameters"`
 }
 
-// Create makes a webhook.
+// Create creates a webhook.
 type Create struct {
 	Input
 
 	Name        string            `json:"name"        maxLength:"400" doc:"Name of the webhook"`
 	URL         string            `json:"url"         maxLength:"3000" doc:"URL that the bot calls"`
 	Method      string            `json:"method"      enum:"GET,POST,PUT,PATCH,DELETE" doc:"HTTP method"`
-	Description string            `json:"description" maxLength:"6000" doc:"What it does; the bot reads it"`
-	Active      patch.Field[bool] `json:"active,omitzero" doc:"The bot may call it; true by default"`
+	Description string            `json:"description" maxLength:"6000" doc:"Description for the language model"`
+	Active      patch.Field[bool] `json:"active,omitzero" doc:"true: the bot may call the webhook; absent: true"`
 
 	Bot    int64  `json:"-"`
 	Secret string `json:"-"` // signs the calls
 }
 
-// Decide puts the values in order.
+// Decide normalises the values.
 func (c Create) Decide(State) ([]event.Event[State], error) {
 	call, err := c.apply(c.Bot, Call{}, change{
 		Name: patch.Set(c.Name), URL: patch.Set(c.URL), Method: patch.Set(c.Method), Description: patch.Set(c.Description),
@@ -155,7 +155,7 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 	}}, nil
 }
 
-// Edit changes what it names of a webhook.
+// Edit changes the fields of a webhook that it contains.
 type Edit struct {
 	Input
 
@@ -168,7 +168,7 @@ type Edit struct {
 	Bot int64 `json:"-"`
 }
 
-// Decide changes what is named and differs. Whether a secret differs cannot be told.
+// Decide records the fields that change. Sealed secrets cannot be compared, so a given secret counts as changed.
 func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if s.Bot == 0 || s.Bot != c.Bot {
 		return nil, ErrNotFound
@@ -200,7 +200,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{e}, nil
 }
 
-// filled returns a field with a list, null for one without entries.
+// filled returns a field with a list, or null if the list is empty.
 func filled[T any](list T, entries int) patch.Field[T] {
 	if entries == 0 {
 		return patch.Clear[T]()

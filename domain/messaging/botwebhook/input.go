@@ -20,7 +20,7 @@ import (
 	"bahi/domain/wording"
 )
 
-// change has the texts of a change.
+// change has the changed texts.
 type change struct {
 	Name, URL, Method, Description patch.Field[string]
 }
@@ -40,7 +40,7 @@ var (
 	placeholder   = regexp.MustCompile(`\{([^{}/]*)\}|:([A-Za-z0-9_-]+)`)
 )
 
-// theirs are headers that the call itself decides.
+// theirs are headers that the call sets itself.
 var theirs = []string{"host", "content-length", "transfer-encoding", "connection", "webhook-id", "webhook-timestamp", "webhook-signature",
 	"idempotency-key"}
 
@@ -56,7 +56,7 @@ func differing(after, before string) patch.Field[string] {
 	return patch.Differing(patch.Set(after), before)
 }
 
-// apply returns the call after a change, or all that is wrong with it (CONTRACT.md B9).
+// apply returns the call after a change, or all faults (CONTRACT.md B9).
 func (in Input) apply(bot int64, before Call, c change) (call Call, err error) {
 	call = before
 	var faults []error
@@ -95,7 +95,7 @@ func (in Input) apply(bot int64, before Call, c change) (call Call, err error) {
 	return call, fault.Join(call.placed()...)
 }
 
-// address returns the address of an endpoint as it was given, if it may be one.
+// address checks the address of an endpoint and returns it unchanged.
 func address(text string) (string, error) {
 	text, err := wording.Normalise("url", text, maxURL)
 	if err != nil {
@@ -112,7 +112,7 @@ func address(text string) (string, error) {
 	return text, nil
 }
 
-// server returns scheme, host and port: who gets the secrets.
+// server returns scheme, host and port: the server that receives the secrets.
 func server(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -125,7 +125,7 @@ func server(text string) string {
 	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// object returns the members of a body, with their values as JSON.
+// object returns the members of a body with their values as JSON.
 func object(f patch.Field[map[string]json.RawMessage]) (members patch.Field[map[string]string], err error) {
 	if !f.Present() {
 		return members, nil
@@ -157,7 +157,7 @@ func entries(field string, all map[string]string) error {
 	return fault.Join(faults...)
 }
 
-// header returns what is wrong with a header.
+// header returns the fault of a header.
 func header(name, value string) string {
 	switch {
 	case !httpguts.ValidHeaderFieldName(name) || slices.Contains(theirs, strings.ToLower(name)):
@@ -171,7 +171,8 @@ func header(name, value string) string {
 
 func free(string, string) string { return "" }
 
-// sealed returns the values of one kind after a change. Another server wants them again. The names of headers have no case.
+// sealed returns the values of one kind after a change. A change of the server requires all values again. Names of
+// headers are case-insensitive.
 func sealed(bot int64, of string, in patch.Field[map[string]string], before []Header, moved bool,
 	valid func(name, value string) string) (after []Header, err error) {
 	if !in.Present() {
@@ -181,7 +182,7 @@ func sealed(bot int64, of string, in patch.Field[map[string]string], before []He
 		return before, nil
 	}
 	var faults []error
-	if of != "jsonData" { // its size is bounded
+	if of != "jsonData" { // the size of jsonData is checked
 		faults = append(faults, entries(of, in.Value))
 	}
 	same := func(a, b string) bool { return a == b || of == "headers" && strings.EqualFold(a, b) }
@@ -250,7 +251,7 @@ func (in Input) parameters(bot int64, before Call, moved bool) (after []Paramete
 	return after, fault.Join(faults...)
 }
 
-// placed returns what is wrong with the places of parameters: a placeholder of the path for each path parameter, and the reverse.
+// placed returns the faults of path parameters: each placeholder of the path requires one, and each one a placeholder.
 func (c Call) placed() (faults []error) {
 	found := map[string]bool{}
 	for _, name := range c.Placeholders() {
@@ -303,7 +304,7 @@ func (c Call) Expand(values map[string]string) string {
 	return base[:at] + path + rest
 }
 
-// Coerce returns a value as its data type has it in JSON: a number as json.Number, everything else as text.
+// Coerce converts a value to its data type in JSON: a number to json.Number, everything else to text.
 func Coerce(dataType string, value any) (any, error) {
 	text, isText := value.(string)
 	if n, ok := value.(json.Number); ok {
@@ -329,7 +330,7 @@ func Coerce(dataType string, value any) (any, error) {
 		return strings.TrimSpace(text), nil
 	case Datetime:
 		if _, err := time.Parse(time.RFC3339, strings.TrimSpace(text)); err != nil {
-			return nil, fmt.Errorf("expected a moment, as in 2026-03-31T18:00:00+05:30")
+			return nil, fmt.Errorf("expected a time, as in 2026-03-31T18:00:00+05:30")
 		}
 		return strings.TrimSpace(text), nil
 	default:

@@ -7,8 +7,9 @@ import (
 	"bahi/domain/event"
 )
 
-// Blocks names what a stream campaignblock-<campaign>-<run>-<number> or campaignblock-<campaign>-c<contact> holds: recipients of a
-// campaign. A name is for ever: old logs have it. A campaign's own stream has none of them, so that it stays short.
+// Blocks registers the events of streams campaignblock-<campaign>-<run>-<number> and
+// campaignblock-<campaign>-c<contact>, which have the recipients of a campaign. The campaign's own stream has no
+// recipients and stays short. Stored names are permanent.
 var Blocks = event.NewKind("campaignblock", event.Of[Frozen]("CampaignAudienceFrozen", 1))
 
 // BlockName returns the id of a run's block.
@@ -16,48 +17,48 @@ func BlockName(campaign string, run, block int) string {
 	return fmt.Sprintf("%s-%d-%d", campaign, run, block)
 }
 
-// TriggeredName returns the id of the blocks that a contact's doings begin.
+// TriggeredName returns the id of the block of a contact that triggers a campaign.
 func TriggeredName(campaign string, contact int64) string {
 	return fmt.Sprintf("%s-c%d", campaign, contact)
 }
 
-// Block is what decisions need of recipients.
+// Block is the state of recipients that decisions require.
 type Block struct {
-	At   time.Time // of the newest; zero: there are none
-	Last int64     // the last contact that was looked at
-	End  bool      // nobody comes after it
+	At   time.Time // time of the newest recipients; zero: none
+	Last int64     // the last contact that was processed
+	End  bool      // no further contacts follow
 }
 
-// Frozen records recipients, and the numbers of their messages: the first step's messages begin at First, in the contacts' order, and those
-// of each further step follow.
+// Frozen records recipients and the ids of their messages. The messages of the first step begin at First, in the order
+// of contacts. Those of each further step follow.
 type Frozen struct {
 	Campaign int64     `json:"campaign"`
 	Run      int       `json:"run"`
-	Block    int       `json:"block"` // from 0; -1: the contact gave a cause
+	Block    int       `json:"block"` // from 0; -1: the contact triggered the campaign
 	Channel  int64     `json:"channel"`
 	First    int64     `json:"first"`
 	Contacts []int64   `json:"contacts"`
-	Skipped  int64     `json:"skipped"` // contacts that may not be written to
+	Skipped  int64     `json:"skipped"` // contacts that must not receive messages
 	Last     int64     `json:"last"`
 	End      bool      `json:"end"`
-	At       time.Time `json:"at"`     // from when the delays count
-	Delays   []int     `json:"delays"` // hours, of each step
+	At       time.Time `json:"at"`     // start of the delays
+	Delays   []int     `json:"delays"` // hours, by step
 }
 
-// Evolve keeps how far the audience is known.
+// Evolve sets the progress.
 func (e Frozen) Evolve(Block) Block { return Block{At: e.At, Last: e.Last, End: e.End} }
 
-// TriggerCooldown is how long a trigger passes over a contact that it has written to (CONTRACT.md 8.10).
+// TriggerCooldown is the time after a message in which a trigger ignores the same contact (CONTRACT.md 8.10).
 const TriggerCooldown = 24 * time.Hour
 
-// Freeze fixes recipients.
+// Freeze records recipients.
 type Freeze struct {
 	Frozen
 
-	Again time.Duration // after which the same contact may be one more time; 0: never
+	Again time.Duration // minimum time before the same contact is a recipient again; 0: never
 }
 
-// Decide passes over a block that is there.
+// Decide returns no events for an existing block.
 func (c Freeze) Decide(b Block) ([]event.Event[Block], error) {
 	if !b.At.IsZero() && (c.Again == 0 || c.At.Before(b.At.Add(c.Again))) {
 		return nil, nil

@@ -1,5 +1,5 @@
-// Package campaign is a template message to many contacts: at once, at a time or again and again, in steps, or to each who gives a cause.
-// Its recipients are streams of blocks, and its messages streams of their own.
+// Package campaign is a template message to many contacts: immediately, at a time, repeatedly, in steps, or to each
+// contact that triggers it. Its recipients are in streams of blocks, and each message has its own stream.
 package campaign
 
 import (
@@ -10,7 +10,7 @@ import (
 	"bahi/domain/messaging/template"
 )
 
-// Kind names what a stream campaign-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams campaign-<number>. Stored names are permanent.
 var Kind = event.NewKind("campaign",
 	event.Of[Created]("CampaignCreated", 1),
 	event.Of[Started]("CampaignStarted", 1),
@@ -22,13 +22,13 @@ var Kind = event.NewKind("campaign",
 	event.Of[Cancelled]("CampaignCancelled", 1),
 )
 
-// The refusals.
+// Errors that commands return.
 var (
-	ErrNotFound  = fault.New(fault.NotFound, "Campaign not found") // those who may not know that it exists get it too
+	ErrNotFound  = fault.New(fault.NotFound, "Campaign not found") // callers without access receive it too
 	ErrCompleted = fault.New(fault.Conflict, "Campaign is completed")
 )
 
-// The types.
+// The types of campaigns.
 const (
 	Broadcast = "broadcast"
 	Drip      = "drip"
@@ -36,7 +36,7 @@ const (
 	Survey    = "survey"
 )
 
-// The statuses.
+// The statuses of campaigns.
 const (
 	Draft        = "draft"
 	Scheduled    = "scheduled"
@@ -46,41 +46,41 @@ const (
 	StatusFailed = "failed"
 )
 
-// All is the audience of every contact.
+// All is the audience of all contacts.
 const All = "all"
 
-// Plan is what a campaign sends to whom.
+// Plan has the messages and the audience of a campaign.
 type Plan struct {
 	Name       string            `json:"name"`
 	Type       string            `json:"type"`
 	Template   int64             `json:"template"`
-	Channel    int64             `json:"channel"` // the template's
+	Channel    int64             `json:"channel"` // channel of the template
 	Audience   string            `json:"audience"`
-	List       int64             `json:"list,omitempty"` // 0: everybody
+	List       int64             `json:"list,omitempty"` // 0: all contacts
 	Schedule   string            `json:"schedule,omitempty"`
 	At         *time.Time        `json:"at,omitempty"`
 	Params     template.Values   `json:"params,omitempty"`
-	Steps      []Step            `json:"steps,omitempty"` // of a drip, all of them
+	Steps      []Step            `json:"steps,omitempty"` // all steps of a drip
 	Trigger    *TriggerCondition `json:"trigger,omitempty"`
 	Recurrence *Recurrence       `json:"recurrence,omitempty"`
 
-	Confirmation int64 `json:"confirmation,omitempty"` // of balances, whose recipients and values it has
+	Confirmation int64 `json:"confirmation,omitempty"` // confirmation of balances with the recipients and values; 0: none
 }
 
 // Step is one message of a drip.
 type Step struct {
 	TemplateID     int64           `json:"templateId" minimum:"1" doc:"ID of the template"`
-	DelayHours     int             `json:"delayHours,omitempty" minimum:"0" maximum:"8760" doc:"After the step before, or the start"`
+	DelayHours     int             `json:"delayHours,omitempty" minimum:"0" maximum:"8760" doc:"Delay in hours after the previous step, or the start"`
 	TemplateParams template.Values `json:"templateParams,omitempty" doc:"Values of the template's parameters"`
 }
 
-// TriggerCondition is what a contact does to be written to.
+// TriggerCondition is the event of a contact that triggers a campaign.
 type TriggerCondition struct {
 	Event   string `json:"event" enum:"contact_created,message_received,keyword" doc:"Event that triggers the campaign"`
-	Keyword string `json:"keyword,omitempty" maxLength:"100" doc:"The whole message, in any case"`
+	Keyword string `json:"keyword,omitempty" maxLength:"100" doc:"Text of the whole message; case does not matter"`
 }
 
-// Sequence returns the steps of any campaign.
+// Sequence returns the steps of a campaign of any type.
 func (p Plan) Sequence() []Step {
 	if len(p.Steps) > 0 {
 		return p.Steps
@@ -98,65 +98,65 @@ func (p Plan) Delays() (all []int) {
 	return all
 }
 
-// State is what decisions and answers need.
+// State is the state that decisions and responses require.
 type State struct {
 	Plan
 
-	Status   string // empty: there is no campaign
+	Status   string // empty: the campaign does not exist
 	Next     *time.Time
-	Run      int // the newest; 0: none
+	Run      int // the newest run; 0: none
 	Started  time.Time
-	Known    bool // the whole audience of the run is in blocks
-	Insisted bool // a person has resumed the run
+	Known    bool // the blocks have the whole audience of the run
+	Insisted bool // a user has resumed the run
 	Until    *time.Time
-	Reason   string // of a pause or a failure, in our words
+	Reason   string // of a pause or a failure, in Bahi's words
 }
 
-// Created records a new campaign, and when it first runs.
+// Created records a new campaign and its first time.
 type Created struct {
 	Plan
 
 	Next *time.Time `json:"next,omitempty"`
 }
 
-// Started records that a run begins.
+// Started records the start of a run.
 type Started struct {
 	Run  int        `json:"run"`
 	At   time.Time  `json:"at"`
-	Next *time.Time `json:"next,omitempty"` // the run after it, as far as it is planned
+	Next *time.Time `json:"next,omitempty"` // time of the next run, if planned
 }
 
-// AudienceCompleted records that all recipients of a run are in blocks.
+// AudienceCompleted records that the blocks have all recipients of a run.
 type AudienceCompleted struct {
 	Run    int `json:"run"`
 	Blocks int `json:"blocks"`
 }
 
-// Paused records that nothing is sent for now.
+// Paused records a pause.
 type Paused struct {
 	Reason string     `json:"reason"`
-	Until  *time.Time `json:"until,omitempty"` // nil: until a person sends it
+	Until  *time.Time `json:"until,omitempty"` // nil: until a user resumes
 }
 
-// Resumed records that it goes on.
+// Resumed records the end of a pause.
 type Resumed struct {
-	Insisted bool `json:"insisted"` // a person wants it
+	Insisted bool `json:"insisted"` // a user has resumed it
 }
 
-// Finished records that each recipient of a run is settled.
+// Finished records that all messages of a run have a final result.
 type Finished struct {
 	Run int `json:"run"`
 }
 
-// Failed records that nothing could be sent.
+// Failed records that no message could be sent.
 type Failed struct {
 	Reason string `json:"reason"`
 }
 
-// Cancelled records that nothing more is to be sent.
+// Cancelled records that no further messages are sent.
 type Cancelled struct{}
 
-// Evolve begins the campaign.
+// Evolve creates the campaign.
 func (e Created) Evolve(State) State {
 	s := State{Plan: e.Plan, Status: Draft, Next: e.Next}
 	if e.Next != nil {
@@ -165,32 +165,32 @@ func (e Created) Evolve(State) State {
 	return s
 }
 
-// Evolve begins a run.
+// Evolve starts a run.
 func (e Started) Evolve(s State) State {
 	s.Status, s.Run, s.Started, s.Next, s.Known, s.Insisted, s.Until, s.Reason = Active, e.Run, e.At, e.Next, s.Type == Triggered,
 		false, nil, ""
 	return s
 }
 
-// Evolve notes it.
+// Evolve marks the audience as complete.
 func (e AudienceCompleted) Evolve(s State) State {
 	s.Known = true
 	return s
 }
 
-// Evolve pauses it.
+// Evolve pauses the campaign.
 func (e Paused) Evolve(s State) State {
 	s.Status, s.Reason, s.Until = Stopped, e.Reason, e.Until
 	return s
 }
 
-// Evolve goes on.
+// Evolve resumes the campaign.
 func (e Resumed) Evolve(s State) State {
 	s.Status, s.Reason, s.Until, s.Insisted = Active, "", nil, e.Insisted
 	return s
 }
 
-// Evolve ends the run, and the campaign if it was the last.
+// Evolve ends the run, and the campaign after its last run.
 func (Finished) Evolve(s State) State {
 	s.Status = Completed
 	if s.Next != nil {
@@ -199,24 +199,24 @@ func (Finished) Evolve(s State) State {
 	return s
 }
 
-// Evolve ends it with a reason.
+// Evolve sets the failure and its reason.
 func (e Failed) Evolve(s State) State {
 	s.Status, s.Reason = StatusFailed, e.Reason
 	return s
 }
 
-// Evolve ends it.
+// Evolve ends the campaign.
 func (Cancelled) Evolve(s State) State {
 	s.Status, s.Next, s.Until, s.Reason = Completed, nil, nil, ""
 	return s
 }
 
-// Send starts a campaign at once, or lets it go on. The plan of later runs stays.
+// Send starts a campaign immediately, or resumes it. It does not change the plan of later runs.
 type Send struct {
 	Now time.Time
 }
 
-// Decide refuses a campaign that is over. It passes over one that is under way.
+// Decide refuses a completed campaign. It returns no events for a running one.
 func (c Send) Decide(s State) ([]event.Event[State], error) {
 	switch s.Status {
 	case "":
@@ -239,13 +239,13 @@ func (c Send) Decide(s State) ([]event.Event[State], error) {
 	}
 }
 
-// RunDue does what is due: it begins a planned run, once however many were missed, or ends a pause.
+// RunDue starts a planned run, or ends a pause. It starts one run even if several were missed.
 type RunDue struct {
 	Now  time.Time
 	Zone *time.Location
 }
 
-// Decide passes over a campaign of which nothing is due.
+// Decide returns no events if nothing is due.
 func (c RunDue) Decide(s State) ([]event.Event[State], error) {
 	due := func(at *time.Time) bool { return at != nil && !at.After(c.Now) }
 	switch {
@@ -261,18 +261,18 @@ func (c RunDue) Decide(s State) ([]event.Event[State], error) {
 	return nil, nil
 }
 
-// Advance notes how far the run is. It passes over a campaign that is not active, or is at another run.
+// Advance records the progress of a run. It has no effect on a campaign that is not active or has a different run.
 type Advance struct {
 	Run    int
-	Blocks int // more than 0: the audience is known
+	Blocks int // more than 0: the audience is complete
 
-	Pause string // why it has to pause
+	Pause string // reason of a pause
 	Until *time.Time
-	Fail  string // why nothing can be sent
-	Done  bool   // each recipient is settled
+	Fail  string // reason of a failure
+	Done  bool   // all messages have a final result
 }
 
-// Decide notes it.
+// Decide records the progress.
 func (c Advance) Decide(s State) ([]event.Event[State], error) {
 	waits := (s.Status == Scheduled || s.Status == Stopped) && c.Fail != ""
 	switch {
@@ -290,10 +290,10 @@ func (c Advance) Decide(s State) ([]event.Event[State], error) {
 	return nil, nil
 }
 
-// Cancel ends a campaign. What was not sent is never sent.
+// Cancel cancels a campaign. Unsent messages are never sent.
 type Cancel struct{}
 
-// Decide passes over a campaign that is over.
+// Decide returns no events for a completed campaign.
 func (Cancel) Decide(s State) ([]event.Event[State], error) {
 	switch s.Status {
 	case "":
@@ -304,7 +304,7 @@ func (Cancel) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Cancelled{}}, nil
 }
 
-// MatchesTrigger reports whether what a contact did is a cause to write to them.
+// MatchesTrigger reports whether an event of a contact triggers the campaign.
 func (s State) MatchesTrigger(what, text string) bool {
 	if s.Type != Triggered || s.Status != Active || s.Trigger == nil {
 		return false

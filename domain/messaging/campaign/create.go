@@ -13,10 +13,10 @@ import (
 	"bahi/domain/person"
 )
 
-// Audience is all, or the number of a list, as a text or as a number.
+// Audience is "all", or the id of a list as a text or a number.
 type Audience string
 
-// UnmarshalJSON reads both.
+// UnmarshalJSON accepts a text or a number.
 func (a *Audience) UnmarshalJSON(data []byte) error {
 	if text := string(data); !strings.HasPrefix(text, `"`) {
 		*a = Audience(text)
@@ -28,27 +28,27 @@ func (a *Audience) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Create makes a campaign.
+// Create creates a campaign.
 type Create struct {
 	Name           string            `json:"name" maxLength:"400" doc:"Name of the campaign"`
 	Type           string            `json:"type" enum:"broadcast,drip,trigger,survey" doc:"Type of the campaign"`
-	TemplateID     int64             `json:"templateId" minimum:"1" doc:"An approved template; of a drip, that of its first step"`
+	TemplateID     int64             `json:"templateId" minimum:"1" doc:"ID of an approved template; for a drip, that of the first step"`
 	Audience       Audience          `json:"audience" doc:"all, or the id of a contact list"`
-	Schedule       string            `json:"schedule,omitempty" enum:"immediate,scheduled,recurring" doc:"Absent, and immediate: no timer, it waits for send"`
-	ScheduledAt    string            `json:"scheduledAt,omitempty" maxLength:"40" doc:"Without an offset, on the clock of the workspace"`
-	TemplateParams template.Values   `json:"templateParams,omitempty" doc:"A value for each placeholder; {{name}} and {{phone}} in it are the contact's"`
-	Steps          []Step            `json:"steps,omitempty" maxItems:"20" doc:"Of a drip: the whole sequence"`
-	Trigger        *TriggerCondition `json:"trigger,omitempty" doc:"Of a trigger: what a contact does to be written to"`
-	Recurrence     *Recurrence       `json:"recurrence,omitempty" doc:"Of a recurring one; absent: every week"`
+	Schedule       string            `json:"schedule,omitempty" enum:"immediate,scheduled,recurring" doc:"Timing; absent or immediate: the campaign starts on send"`
+	ScheduledAt    string            `json:"scheduledAt,omitempty" maxLength:"40" doc:"Time of the first run; without an offset, in the time zone of the workspace"`
+	TemplateParams template.Values   `json:"templateParams,omitempty" doc:"Value of each placeholder; {{name}} and {{phone}} stand for the contact's"`
+	Steps          []Step            `json:"steps,omitempty" maxItems:"20" doc:"All steps of a drip"`
+	Trigger        *TriggerCondition `json:"trigger,omitempty" doc:"Event that triggers a campaign of type trigger"`
+	Recurrence     *Recurrence       `json:"recurrence,omitempty" doc:"Recurrence of a recurring campaign; absent: weekly"`
 
 	Now       time.Time                `json:"-"`
 	Zone      *time.Location           `json:"-"`
-	Templates map[int64]template.State `json:"-"` // those of the workspace that are named
-	HasList   bool                     `json:"-"` // the list is one of the workspace
-	Autosend  bool                     `json:"-"` // one without a time begins at once (CONTRACT.md D22)
+	Templates map[int64]template.State `json:"-"` // the named templates of the workspace
+	HasList   bool                     `json:"-"` // the workspace has the list
+	Autosend  bool                     `json:"-"` // a campaign without a time starts immediately (CONTRACT.md D22)
 }
 
-// ListID returns the list that is the audience, 0 for everybody.
+// ListID returns the id of the audience's list, 0 for all contacts.
 func (c Create) ListID() (id int64, ok bool) {
 	if c.Audience == All {
 		return 0, true
@@ -57,7 +57,7 @@ func (c Create) ListID() (id int64, ok bool) {
 	return id, err == nil && id > 0
 }
 
-// Named returns the templates that the campaign sends.
+// Named returns the ids of the campaign's templates.
 func (c Create) Named() (ids []int64) {
 	ids = []int64{c.TemplateID}
 	for _, s := range c.Steps {
@@ -66,10 +66,10 @@ func (c Create) Named() (ids []int64) {
 	return ids
 }
 
-// maxParams bounds the values of a step, of which a template may leave some unread.
+// maxParams is the maximum number of values of a step. A template may ignore some.
 const maxParams = 50
 
-// Decide puts the plan in order, or returns all that is wrong with it.
+// Decide normalises the plan, or returns all faults.
 func (c Create) Decide(State) ([]event.Event[State], error) {
 	name, err := person.Name("name", c.Name)
 	wrong := []error{err}
@@ -111,7 +111,7 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 	}
 	events := []event.Event[State]{Created{Plan: p, Next: next}}
 	if c.Autosend && next == nil {
-		events = append(events, Started{Run: 1, At: c.Now.UTC().Truncate(time.Microsecond)}) // as tables keep it
+		events = append(events, Started{Run: 1, At: c.Now.UTC().Truncate(time.Microsecond)}) // the precision of the tables
 	}
 	return events, nil
 }
@@ -119,7 +119,7 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 // Parties is the audience of a confirmation of balances.
 const Parties = "parties"
 
-// Begin makes a campaign of a confirmation, and starts it. Its recipients are in blocks already.
+// Begin creates and starts a campaign of a confirmation. Blocks already have its recipients.
 type Begin struct {
 	Plan
 
@@ -128,7 +128,7 @@ type Begin struct {
 	Now      time.Time
 }
 
-// Decide returns what is wrong with the template, or with its values.
+// Decide returns the faults of the template and its values.
 func (c Begin) Decide(State) ([]event.Event[State], error) {
 	switch {
 	case c.Template.Channel == 0, c.Template.Channel != c.Channel:
@@ -136,11 +136,11 @@ func (c Begin) Decide(State) ([]event.Event[State], error) {
 	case !c.Template.Sendable():
 		return nil, fault.Fields(fault.Field{Field: "templateId", Message: "the template is not approved"})
 	}
-	at := c.Now.UTC().Truncate(time.Microsecond) // as tables keep it
+	at := c.Now.UTC().Truncate(time.Microsecond) // the precision of the tables
 	return []event.Event[State]{Created{Plan: c.Plan}, Started{Run: 1, At: at}, AudienceCompleted{Run: 1, Blocks: c.Blocks}}, nil
 }
 
-// check returns what is wrong with a step, whose fields begin with at.
+// check returns the faults of a step. at is the prefix of its field names.
 func (c Create) check(at string, s Step, channel int64) error {
 	var wrong []error
 	refuse := func(field, message string) {
@@ -161,7 +161,7 @@ func (c Create) check(at string, s Step, channel int64) error {
 	return fault.Join(append(wrong, t.Check(at+"templateParams", s.TemplateParams))...)
 }
 
-// plan fills in when the campaign runs, and returns when it first does.
+// plan sets the schedule and returns the time of the first run.
 func (c Create) plan(p *Plan) (next *time.Time, err error) {
 	var wrong []error
 	refuse := func(field, message string) {
@@ -200,5 +200,5 @@ func (c Create) plan(p *Plan) (next *time.Time, err error) {
 	return next, fault.Join(wrong...)
 }
 
-// folded returns a text as keywords are compared.
+// folded returns a text in the form for comparing keywords.
 func folded(text string) string { return strings.Join(strings.Fields(person.Folded(text)), " ") }

@@ -4,15 +4,15 @@ import (
 	"time"
 )
 
-// Recurrence says how often a campaign runs again, counted from its first time on the wall clock of the workspace.
+// Recurrence is the interval between runs, counted from the first run in the time zone of the workspace.
 type Recurrence struct {
-	Every int        `json:"every,omitempty" minimum:"1" maximum:"100" doc:"Absent: 1"`
-	Unit  string     `json:"unit,omitempty" enum:"day,week,month" doc:"Absent: week"`
-	Until *time.Time `json:"until,omitempty" doc:"No run begins after it"`
+	Every int        `json:"every,omitempty" minimum:"1" maximum:"100" doc:"Number of units between runs; absent: 1"`
+	Unit  string     `json:"unit,omitempty" enum:"day,week,month" doc:"Unit; absent: week"`
+	Until *time.Time `json:"until,omitempty" doc:"Time after which no run starts"`
 }
 
-// Next returns the first time after now at which a campaign runs, nil for none. A month without the anchor's day has its last day instead.
-// The clock shows the same at each run, whether daylight saving is on or not.
+// Next returns the next run after now, or nil. In a month without the anchor's day, it is the month's last day. The
+// local time is the same at each run, regardless of daylight saving.
 func (r Recurrence) Next(anchor, now time.Time, zone *time.Location) *time.Time {
 	first := anchor.In(zone)
 	for n := max(0, r.atLeast(first, now)); ; n++ {
@@ -26,13 +26,13 @@ func (r Recurrence) Next(anchor, now time.Time, zone *time.Location) *time.Time 
 	}
 }
 
-// atLeast returns a number of runs that were before now for sure, and not many fewer than all of them.
+// atLeast returns a lower bound of the number of runs before now, close to the exact number.
 func (r Recurrence) atLeast(first, now time.Time) int {
 	longest := map[string]time.Duration{"day": 25 * time.Hour, "week": 170 * time.Hour, "month": 745 * time.Hour}[r.Unit]
 	return int(now.Sub(first)/(longest*time.Duration(r.Every))) - 1
 }
 
-// nth returns the time of a run, the anchor's for 0.
+// nth returns the time of the nth run; run 0 is at the anchor.
 func (r Recurrence) nth(first time.Time, n int) time.Time {
 	y, m, d := first.Date()
 	switch n *= r.Every; r.Unit {
@@ -47,8 +47,8 @@ func (r Recurrence) nth(first time.Time, n int) time.Time {
 	return onClock(time.Date(y, m, d, first.Hour(), first.Minute(), first.Second(), 0, time.UTC), first.Location())
 }
 
-// onClock returns when the clock of a zone first shows what wall shows in UTC. Where it skips that, onClock returns when it begins to skip,
-// which is the first moment after the gap (CONTRACT.md N8).
+// onClock returns the first time at which the local time of a zone is wall. If the zone skips that local time, onClock
+// returns the end of the gap (CONTRACT.md N8).
 func onClock(wall time.Time, zone *time.Location) time.Time {
 	const day = 24 * time.Hour // no zone changes its offset twice within two days
 	_, before := wall.Add(-day).In(zone).Zone()
@@ -60,11 +60,11 @@ func onClock(wall time.Time, zone *time.Location) time.Time {
 	if _, offset := late.Zone(); offset == after {
 		return late
 	}
-	start, _ := early.ZoneBounds() // the clock went forward over it
+	start, _ := early.ZoneBounds() // the clock skipped the time
 	return start
 }
 
-// local reads a moment, which is of the zone if it has no offset.
+// local parses a time. Without an offset it is in the zone.
 func local(text string, zone *time.Location) (time.Time, bool) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at.UTC().Truncate(time.Second), true

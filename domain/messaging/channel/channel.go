@@ -1,5 +1,5 @@
-// Package channel is a workspace's way to write to people and to hear from them: an account at a network. The log has its credentials only
-// under the channel's own key, which ends with the channel.
+// Package channel is a workspace's account at a messaging network. The channel's key seals the credentials and is
+// destroyed with the channel.
 package channel
 
 import (
@@ -14,7 +14,7 @@ import (
 	"bahi/domain/person"
 )
 
-// Kind names what a stream channel-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams channel-<number>. Stored names are permanent.
 var Kind = event.NewKind("channel",
 	event.Of[Created]("ChannelCreated", 1),
 	event.Of[Edited]("ChannelEdited", 1),
@@ -25,17 +25,17 @@ var Kind = event.NewKind("channel",
 
 type identity struct{}
 
-// Identities are the networks' ids of senders: each belongs to one channel of the deployment, since what comes in finds its workspace by
-// it (CONTRACT.md N4). A stream is channelidentity-<hash>.
+// Identities are the claims of the networks' ids of senders: each belongs to one channel of the deployment, because
+// incoming messages find their workspace by it (CONTRACT.md N4). A stream is channelidentity-<hash>.
 var Identities = claims.New[identity]("channelidentity", "ChannelIdentityClaimed", "ChannelIdentityReleased")
 
 // Subjects are the channels: each is the subject of its own stream.
 const Subjects event.SubjectType = "channel"
 
-// ErrNotFound also answers those who may not know that the channel exists.
+// ErrNotFound reports an unknown channel. Callers without access to the channel receive it too.
 var ErrNotFound = fault.New(fault.NotFound, "Channel not found")
 
-// The types.
+// The types of channels.
 const (
 	Chat     = "chat"
 	Gmail    = "gmail"
@@ -44,38 +44,38 @@ const (
 	Telegram = "telegram"
 )
 
-// The statuses, by what the network last said.
+// The statuses, as the network last reported.
 const (
 	Connected    = "connected"
-	Disconnected = "disconnected" // it has said nothing, or could not be reached
-	Failed       = "error"        // it refused
+	Disconnected = "disconnected" // no report yet, or the network was unreachable
+	Failed       = "error"        // the network refused the request
 )
 
-// State is what decisions and answers need. Its secrets are sealed.
+// State is the state that decisions and responses require. Its secrets are sealed.
 type State struct {
 	Secrets
 
 	Name        string
-	Type        string // empty: there is no channel
+	Type        string // empty: the channel does not exist
 	Settings    Settings
 	Status      string
-	LastError   string // in our words; empty: none
-	IdentityKey string // keyed hash, which names the claim of the identity; empty: none is proven
-	GivenKey    string // hash of the sender that an operator gave the channel; empty: none
-	Key         string // by which a page of ours shows the widget; empty: it is no widget's
+	LastError   string // in Bahi's words; empty: none
+	IdentityKey string // keyed hash, which identifies the claim of the identity; empty: none is verified
+	GivenKey    string // hash of the sender that an operator assigned; empty: none
+	Key         string // public key of a widget; empty: the channel is no widget
 }
 
-// Created records a new channel. Nobody has asked its network yet.
+// Created records a new channel. Its network was not called yet.
 type Created struct {
 	Secrets
 
 	Name     string `json:"name"`
 	Type     string `json:"type"`
 	Settings Change `json:"settings,omitzero"`
-	Key      string `json:"key,omitempty"` // of a widget; no secret
+	Key      string `json:"key,omitempty"` // public key of a widget
 }
 
-// Edited records a change of what it names.
+// Edited records the changed fields.
 type Edited struct {
 	Secrets
 
@@ -83,45 +83,45 @@ type Edited struct {
 	Settings Change              `json:"settings,omitzero"`
 }
 
-// Reported records what the network says of the account now.
+// Reported records the network's report about the account.
 type Reported struct {
 	Status      string `json:"status"`
 	Error       string `json:"error,omitempty"`
-	IdentityKey string `json:"identity_key,omitempty"` // of the sender as whom the network knows the account
+	IdentityKey string `json:"identity_key,omitempty"` // of the sender that the network reported
 }
 
-// Confirmed records that an operator gave the channel the sender that its settings name.
+// Confirmed records that an operator assigned the sender in the settings to the channel.
 type Confirmed struct {
 	IdentityKey string `json:"identity_key"`
 }
 
-// Deleted records that the channel is gone. It is removed from all bots that use it, and its credentials are to be forgotten.
+// Deleted records the deletion of the channel. It is removed from all bots that use it, and its credentials are erased.
 type Deleted struct{}
 
-// Evolve begins the channel.
+// Evolve creates the channel.
 func (e Created) Evolve(State) State {
 	return State{Name: e.Name, Type: e.Type, Settings: e.Settings.on(Settings{}), Secrets: e.Secrets, Status: Disconnected, Key: e.Key}
 }
 
-// Evolve changes what is named.
+// Evolve sets the changed fields.
 func (e Edited) Evolve(s State) State {
 	s.Name, s.Settings, s.Secrets = e.Name.Or(s.Name), e.Settings.on(s.Settings), e.on(s.Secrets)
 	return s
 }
 
-// Evolve keeps what the network said.
+// Evolve sets the report.
 func (e Reported) Evolve(s State) State {
 	s.Status, s.LastError, s.IdentityKey = e.Status, e.Error, e.IdentityKey
 	return s
 }
 
-// Evolve gives the channel the sender.
+// Evolve assigns the sender.
 func (e Confirmed) Evolve(s State) State {
 	s.GivenKey, s.IdentityKey = e.IdentityKey, e.IdentityKey
 	return s
 }
 
-// Evolve ends it.
+// Evolve removes the channel.
 func (Deleted) Evolve(State) State { return State{} }
 
 // Erases implements [event.ErasureTrigger]. No table has a secret.
@@ -129,7 +129,7 @@ func (Deleted) Erases(id string) event.Erasure {
 	return event.Erasure{Subject: Subjects.Of(id), Unlisted: true}
 }
 
-// Create makes a channel.
+// Create creates a channel.
 type Create struct {
 	Input
 
@@ -137,12 +137,12 @@ type Create struct {
 	Name string `json:"name" maxLength:"400" doc:"Name of the channel"`
 	Type string `json:"type" enum:"chat,gmail,twitter,web,telegram" doc:"Network of the channel"`
 
-	Found    Report `json:"-"` // what the network says of it
+	Found    Report `json:"-"` // report of the network
 	Key      string `json:"-"` // of a widget
-	GivenKey string `json:"-"` // hash of its sender, if an operator makes the channel
+	GivenKey string `json:"-"` // hash of its sender, if an operator creates the channel
 }
 
-// Decide puts the values in order.
+// Decide normalises the values.
 func (c Create) Decide(State) ([]event.Event[State], error) {
 	name, wrong := person.Name("name", c.Name)
 	secrets, err := c.secrets(c.ID, State{})
@@ -156,19 +156,19 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 	return report([]event.Event[State]{created}, created.Evolve(State{}), c.GivenKey, c.Found)
 }
 
-// Edit changes what it names of a channel.
+// Edit changes the fields of a channel that it contains.
 type Edit struct {
 	Input
 
 	ID   string              `json:"-"`
 	Name patch.Field[string] `json:"name,omitzero" nullable:"false" maxLength:"400" doc:"Name of the channel"`
-	Type patch.Field[string] `json:"type,omitzero" nullable:"false" doc:"Cannot change"`
+	Type patch.Field[string] `json:"type,omitzero" nullable:"false" doc:"Type of the channel; it cannot change"`
 
-	Found    Report `json:"-"` // what the network says of the channel after it
-	GivenKey string `json:"-"` // hash of its sender after it, if an operator changes that
+	Found    Report `json:"-"` // report of the network after the change
+	GivenKey string `json:"-"` // hash of its sender after the change, if an operator makes it
 }
 
-// Decide changes what is named and differs. Whether a secret differs cannot be told: both are sealed.
+// Decide records the fields that change. Sealed secrets cannot be compared, so a given secret counts as changed.
 func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if s.Type == "" {
 		return nil, ErrNotFound
@@ -189,7 +189,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	return report(events, s, c.GivenKey, c.Found)
 }
 
-// report adds to events after which a channel is s the sender that an operator gave it, and what the network said.
+// report appends the sender that an operator assigned and the network's report to events. s is the state after events.
 func report(events []event.Event[State], s State, given string, found Report) ([]event.Event[State], error) {
 	if given != "" && given != s.GivenKey {
 		e := Confirmed{IdentityKey: given}
@@ -199,16 +199,16 @@ func report(events []event.Event[State], s State, given string, found Report) ([
 	return append(events, reported...), err
 }
 
-// ErrNoSender refuses to confirm a channel that no call names.
+// ErrNoSender refuses to confirm a channel without a sender.
 var ErrNoSender = fault.New(fault.Conflict, "The channel's settings name no sender")
 
-// Confirm gives a channel the sender that its settings name, by an operator's word.
+// Confirm assigns the sender in the settings to the channel. Only operators use it.
 type Confirm struct {
-	Sender      string // that the operator looked at
+	Sender      string // the sender that the operator has checked
 	IdentityKey string
 }
 
-// Decide refuses a channel without a sender, and one that another sender was set for meanwhile.
+// Decide refuses a channel without a sender, and one whose sender changed meanwhile.
 func (c Confirm) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Type == "":
@@ -223,14 +223,14 @@ func (c Confirm) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Confirmed{IdentityKey: c.IdentityKey}}, nil
 }
 
-// Report notes what the network says of the account.
+// Report records the network's report about the account.
 type Report struct {
-	Status      string // empty: it was not asked
+	Status      string // empty: no report
 	Error       string
 	IdentityKey string
 }
 
-// Decide notes what differs.
+// Decide records the fields that change.
 func (c Report) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Type == "":
@@ -241,10 +241,10 @@ func (c Report) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Reported(c)}, nil
 }
 
-// Delete ends a channel.
+// Delete deletes a channel.
 type Delete struct{}
 
-// Decide refuses a channel that is not there.
+// Decide returns an error if the channel does not exist.
 func (Delete) Decide(s State) ([]event.Event[State], error) {
 	if s.Type == "" {
 		return nil, ErrNotFound
@@ -252,8 +252,8 @@ func (Delete) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Deleted{}}, nil
 }
 
-// StatusAfter returns the status that follows from a call of the network, and our words for what went wrong. A failure that is about a
-// message or a moment says nothing of the channel: StatusAfter then returns its status as it was.
+// StatusAfter returns the channel's status after a call of the network, and the error in Bahi's words. A failure that
+// concerns only the message or is temporary does not change the status.
 func (s State) StatusAfter(failed *network.Failure) (status, words string) {
 	if failed == nil {
 		return Connected, ""
@@ -270,14 +270,14 @@ func (s State) StatusAfter(failed *network.Failure) (status, words string) {
 	}
 }
 
-// SameAccount reports whether the network sees the same account before and after a change.
+// SameAccount reports whether a change leaves the network's account the same.
 func (s State) SameAccount(t State) bool {
 	a, b := s.Settings, t.Settings
 	a.AllowedOrigins, b.AllowedOrigins = nil, nil
 	return s.Secrets == t.Secrets && reflect.DeepEqual(a, b)
 }
 
-// SameSender reports whether a proven identity is still the account's, as far as the settings tell.
+// SameSender reports whether a change leaves a verified identity valid, as far as the settings show.
 func (s State) SameSender(t State) bool {
 	a, b := s.Settings, t.Settings
 	return a.SenderID == b.SenderID && a.AppName == b.AppName && a.UserID == b.UserID && a.Dialect == b.Dialect && s.APIKey == t.APIKey &&

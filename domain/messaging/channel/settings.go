@@ -11,7 +11,7 @@ import (
 	"bahi/domain/patch"
 )
 
-// Settings are what a network has to know of a channel besides credentials.
+// Settings are the settings of a channel's network besides credentials.
 type Settings struct {
 	SenderID       string   `json:"senderId,omitempty" doc:"ID of the sender at the network"`
 	AccountID      string   `json:"accountId,omitempty" doc:"ID of the account at the network"`
@@ -23,41 +23,40 @@ type Settings struct {
 	AllowedOrigins []string `json:"allowedOrigins,omitempty" doc:"Origins that may show the widget"`
 }
 
-// Change is a change of Settings, as clients send it and as events have it. Null removes a setting.
+// Change is a change of Settings, in requests and in events. Null removes a setting.
 type Change struct {
-	SenderID       patch.Field[string]   `json:"senderId,omitzero"  doc:"The network's id of the sender: a number's id, or the number at an aggregator"`
-	AccountID      patch.Field[string]   `json:"accountId,omitzero" doc:"The network's id of the account that has the templates"`
-	AppName        patch.Field[string]   `json:"appName,omitzero"   maxLength:"100" doc:"The app's name at an aggregator"`
-	BaseURL        patch.Field[string]   `json:"baseUrl,omitzero"   maxLength:"500" doc:"https address of the network's interface; absent: the deployment's"`
+	SenderID       patch.Field[string]   `json:"senderId,omitzero"  doc:"ID of the sender at the network: the ID of a phone number, or the number itself at an aggregator"`
+	AccountID      patch.Field[string]   `json:"accountId,omitzero" doc:"ID of the account with the templates at the network"`
+	AppName        patch.Field[string]   `json:"appName,omitzero"   maxLength:"100" doc:"Name of the app at an aggregator"`
+	BaseURL        patch.Field[string]   `json:"baseUrl,omitzero"   maxLength:"500" doc:"https URL of the network's API; absent: the deployment's default"`
 	Dialect        patch.Field[string]   `json:"dialect,omitzero"   enum:"cloud,envelope_v2,graph_v3,form_v1" doc:"Wire format of a chat channel; absent: cloud"`
-	UserID         patch.Field[string]   `json:"userId,omitzero"    doc:"The network's id of the user who owns the channel"`
-	ClientID       patch.Field[string]   `json:"clientId,omitzero"  maxLength:"500" doc:"Of our app at gmail or twitter, which renews access tokens"`
-	AllowedOrigins patch.Field[[]string] `json:"allowedOrigins,omitzero" nullable:"true" maxItems:"50" doc:"Pages that may show the widget"`
+	UserID         patch.Field[string]   `json:"userId,omitzero"    doc:"ID of the channel's owner at the network"`
+	ClientID       patch.Field[string]   `json:"clientId,omitzero"  maxLength:"500" doc:"OAuth client ID at gmail or twitter, used to renew access tokens"`
+	AllowedOrigins patch.Field[[]string] `json:"allowedOrigins,omitzero" nullable:"true" maxItems:"50" doc:"Origins of pages that may show the widget"`
 }
 
-// Sender returns what calls name a chat channel by on paths that channels share, "" for a channel of another type and one that no call
-// names.
+// Sender returns the name of a chat channel in webhook calls on shared paths, or "".
 func (s State) Sender() string {
 	switch set := s.Settings; {
 	case s.Type != Chat:
 		return ""
 	case set.Dialect == formV1:
 		return digits(set.SenderID)
-	case set.Dialect != "" && set.Dialect != "cloud" && set.AppName != "": // an aggregator knows apps
+	case set.Dialect != "" && set.Dialect != "cloud" && set.AppName != "": // only aggregators have apps
 		return "app:" + set.AppName
 	default:
 		return set.SenderID
 	}
 }
 
-// What becomes of calls that bring messages of people to a channel.
+// The handling of calls with messages to a channel.
 const (
 	Delivered   = "delivered"
-	Unconfirmed = "unconfirmed" // they are kept until the sender is proven to be the channel's
+	Unconfirmed = "unconfirmed" // calls are stored until the channel's sender is verified
 	NoCalls     = "none"        // no call can name the channel
 )
 
-// Incoming returns what becomes of calls to the channel.
+// Incoming returns how calls to the channel are handled.
 func (s State) Incoming() string {
 	switch {
 	case s.Type == Gmail, s.Type == Chat && s.Sender() == "":
@@ -68,7 +67,7 @@ func (s State) Incoming() string {
 	return Delivered
 }
 
-// formV1 is the dialect whose calls name the channel by its phone alone.
+// formV1 is the dialect whose calls identify the channel only by its phone.
 const formV1 = "form_v1"
 
 // digits returns the digits of a text.
@@ -81,7 +80,7 @@ func digits(text string) string {
 	}, text)
 }
 
-// on returns settings after the change.
+// on returns the settings after the change.
 func (c Change) on(s Settings) Settings {
 	s.SenderID, s.AccountID, s.AppName = c.SenderID.Or(s.SenderID), c.AccountID.Or(s.AccountID), c.AppName.Or(s.AppName)
 	s.BaseURL, s.Dialect, s.UserID = c.BaseURL.Or(s.BaseURL), c.Dialect.Or(s.Dialect), c.UserID.Or(s.UserID)
@@ -89,7 +88,7 @@ func (c Change) on(s Settings) Settings {
 	return s
 }
 
-// differing returns the part of the change that changes something.
+// differing returns the part of the change that has an effect.
 func (c Change) differing(s Settings) Change {
 	c.SenderID, c.AccountID, c.AppName = patch.Differing(c.SenderID, s.SenderID), patch.Differing(c.AccountID, s.AccountID),
 		patch.Differing(c.AppName, s.AppName)
@@ -108,14 +107,14 @@ func (c Change) isZero() bool {
 		!c.ClientID.Present() && !c.AllowedOrigins.Present()
 }
 
-// What settings and credentials may look like. Names are part of addresses, and credentials of headers.
+// Valid settings and credentials. Names are parts of URLs, and credentials parts of headers.
 var (
 	name       = regexp.MustCompile(`^[0-9A-Za-z_+-]{1,64}$`)
 	appName    = regexp.MustCompile(`^[^\pC]{1,100}$`)
 	credential = regexp.MustCompile(`^[\x21-\x7e]+$`)
 )
 
-// check returns what is wrong with a change of settings.
+// check returns the faults of a change of settings.
 func (c Change) check(before Settings) error {
 	wrong := []error{
 		fitting("settings.senderId", c.SenderID, name, "letters, digits, _ + and -, at most 64"),
@@ -128,7 +127,7 @@ func (c Change) check(before Settings) error {
 		wrong = append(wrong, invalid("settings.baseUrl", "expected an address like https://chat.example.org/v1"))
 	}
 	if s := c.on(before); s.Dialect == formV1 && digits(s.SenderID) == "" {
-		wrong = append(wrong, invalid("settings.senderId", "expected the phone, since calls of the dialect form_v1 name nothing else"))
+		wrong = append(wrong, invalid("settings.senderId", "expected the phone: calls of the dialect form_v1 name only the phone"))
 	}
 	for _, text := range c.AllowedOrigins.Value {
 		if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme+"://"+u.Host != text || u.Scheme != "http" && u.Scheme != "https" {
@@ -151,7 +150,8 @@ func fitting(field string, f patch.Field[string], want *regexp.Regexp, message s
 	return invalid(field, message)
 }
 
-// place returns the scheme, host and port of a base URL: who gets the credentials. It returns "" for what is no base URL.
+// place returns the scheme, host and port of a base URL: the server that receives the credentials. It returns "" for an
+// invalid URL.
 func place(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
@@ -163,7 +163,7 @@ func place(text string) string {
 	return "https://" + u.Host
 }
 
-// Secrets are a channel's credentials, each sealed under the channel's own key.
+// Secrets are a channel's credentials, sealed with the channel's key.
 type Secrets struct {
 	APIKey         patch.Field[event.Secret] `json:"api_key,omitzero"`
 	AccessToken    patch.Field[event.Secret] `json:"access_token,omitzero"`
@@ -173,7 +173,7 @@ type Secrets struct {
 	ClientSecret   patch.Field[event.Secret] `json:"client_secret,omitzero"`
 }
 
-// names are the secrets' names in requests, in the order of [Secrets.each].
+// names are the field names of the secrets in requests, in the order of [Secrets.each].
 var names = []string{"apiKey", "accessToken", "settings.consumerSecret", "settings.appSecret", "settings.refreshToken",
 	"settings.clientSecret"}
 
@@ -193,27 +193,27 @@ func (s Secrets) on(before Secrets) Secrets {
 	return before
 }
 
-// Input has the parts of a channel's body that say how the network is reached.
+// Input has the parts of a channel's body for reaching the network.
 type Input struct {
-	APIKey      patch.Field[string] `json:"apiKey,omitzero" maxLength:"4096"      doc:"Never shown again: of a chat provider, or the token of a bot"`
-	AccessToken patch.Field[string] `json:"accessToken,omitzero" maxLength:"4096" doc:"Never shown again: OAuth token of gmail and twitter"`
+	APIKey      patch.Field[string] `json:"apiKey,omitzero" maxLength:"4096"      doc:"API key of a chat provider, or token of a bot; never returned"`
+	AccessToken patch.Field[string] `json:"accessToken,omitzero" maxLength:"4096" doc:"OAuth access token of gmail or twitter; never returned"`
 	Settings    Given               `json:"settings,omitzero" doc:"Settings of the network"`
 }
 
-// Given are settings as a client sends them.
+// Given are settings as sent by a client.
 type Given struct {
 	Change
 
-	ConsumerSecret patch.Field[string] `json:"consumerSecret,omitzero" maxLength:"4096" doc:"Never shown again: with it twitter signs what it sends"`
-	AppSecret      patch.Field[string] `json:"appSecret,omitzero" maxLength:"4096"      doc:"Never shown again: with it a chat network signs what it sends"`
-	RefreshToken   patch.Field[string] `json:"refreshToken,omitzero" maxLength:"4096"   doc:"Never shown again: by it gmail and twitter give another access token once one has ended"`
-	ClientSecret   patch.Field[string] `json:"clientSecret,omitzero" maxLength:"4096"   doc:"Never shown again: of our app at gmail or twitter"`
+	ConsumerSecret patch.Field[string] `json:"consumerSecret,omitzero" maxLength:"4096" doc:"Secret with which twitter signs its calls; never returned"`
+	AppSecret      patch.Field[string] `json:"appSecret,omitzero" maxLength:"4096"      doc:"Secret with which a chat network signs its calls; never returned"`
+	RefreshToken   patch.Field[string] `json:"refreshToken,omitzero" maxLength:"4096"   doc:"OAuth refresh token of gmail or twitter; never returned"`
+	ClientSecret   patch.Field[string] `json:"clientSecret,omitzero" maxLength:"4096"   doc:"OAuth client secret at gmail or twitter; never returned"`
 }
 
-// SecretSettings returns the names of settings that are set and never shown.
+// SecretSettings returns the names of the secret settings that are set.
 func (s Secrets) SecretSettings() []string { return s.named(patch.Given) }
 
-// ClearedSettings returns the names of such settings that a change removes.
+// ClearedSettings returns the names of the secret settings that a change removes.
 func (s Secrets) ClearedSettings() []string { return s.named(patch.Null) }
 
 func (s Secrets) named(state patch.State) []string {
@@ -227,10 +227,10 @@ func (s Secrets) named(state patch.State) []string {
 	return all
 }
 
-// Renew keeps another access token, and another refresh token where there is one.
+// Renew stores a new access token, and a new refresh token if there is one.
 type Renew struct{ ID, AccessToken, RefreshToken string }
 
-// Decide seals them.
+// Decide seals the tokens.
 func (c Renew) Decide(s State) ([]event.Event[State], error) {
 	if s.Type == "" {
 		return nil, ErrNotFound
@@ -245,8 +245,8 @@ func (c Renew) Decide(s State) ([]event.Event[State], error) {
 // Stars are sent in place of a secret to keep it.
 const Stars = "********"
 
-// secrets returns the change of secrets, or what is wrong with it. A changed place of the network wants all of them again: who may change a
-// channel could otherwise send them to a server of their own.
+// secrets returns the change of secrets, or its faults. A change of the server requires all secrets again. Otherwise a
+// user who may edit the channel could send them to another server.
 func (in Input) secrets(id string, before State) (s Secrets, err error) {
 	var wrong []error
 	base, changed := in.Settings.BaseURL, false
@@ -260,7 +260,7 @@ func (in Input) secrets(id string, before State) (s Secrets, err error) {
 		case given.Value == Stars && !stored:
 			wrong = append(wrong, invalid(names[i], "there is no value to keep"))
 		case (given.Value == Stars || !given.Present()) && stored && changed:
-			wrong = append(wrong, invalid(names[i], "must be given again, since baseUrl names another server"))
+			wrong = append(wrong, invalid(names[i], "must be given again: baseUrl names another server"))
 		case given.Value == Stars, !given.Present(), !stored && given.Value == "":
 		case given.Value == "":
 			*into = patch.Clear[event.Secret]()

@@ -1,5 +1,5 @@
-// Package contact is a person whom a workspace writes to and hears from. The log has what they are called and how they are reached only
-// under their own key, which ends with the contact.
+// Package contact is a person with whom a workspace exchanges messages. The contact's key seals the personal values and
+// is destroyed with the contact.
 package contact
 
 import (
@@ -15,7 +15,7 @@ import (
 	"bahi/domain/person"
 )
 
-// Kind names what a stream messagingcontact-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams messagingcontact-<number>. Stored names are permanent.
 var Kind = event.NewKind("messagingcontact",
 	event.Of[Added]("MessagingContactAdded", 1),
 	event.Of[Edited]("MessagingContactEdited", 1),
@@ -29,43 +29,44 @@ var Kind = event.NewKind("messagingcontact",
 
 type phone struct{}
 
-// Phones are the phones of contacts: each belongs to one contact of a workspace. A stream is messagingphone-<hash>.
+// Phones are the claims of contacts' phones: each belongs to one contact of a workspace. A stream is
+// messagingphone-<hash>.
 var Phones = claims.New[phone]("messagingphone", "MessagingPhoneClaimed", "MessagingPhoneReleased")
 
 // Subjects are the contacts: each is the subject of its own stream.
 const Subjects event.SubjectType = "messagingcontact"
 
-// ErrNotFound also answers those who may not know that the contact exists.
+// ErrNotFound reports an unknown contact. Callers without access to the contact receive it too.
 var ErrNotFound = fault.New(fault.NotFound, "Contact not found")
 
-// What a new contact is, if nobody says anything else, and what people make of it who have answered.
+// The values of a new contact, and the status set by staff replies.
 const (
 	Open     = "open"
 	Manual   = "manual"
 	Resolved = "resolved"
-	Pending  = "pending" // a person is to answer: bots are silent
+	Pending  = "pending" // staff must reply: bots do not
 )
 
-// State is what decisions and answers need. Its personal values are sealed.
+// State is the state that decisions and responses require. Its personal values are sealed.
 type State struct {
 	Name       event.Personal
 	Phone      event.Personal // E.164 without its plus sign
-	PhoneKey   string         // keyed hash, which names the claim of the phone; empty: no phone
+	PhoneKey   string         // keyed hash, which identifies the claim of the phone; empty: no phone
 	Email      event.Personal
 	Source     string
-	OptIn      bool           // consents to be written to
-	OptedOutBy string         // what took the consent; empty: nothing did, or a person of the workspace
-	OptedOutAt network.Moment // when the contact took it last
+	OptIn      bool           // the contact consents to messages
+	OptedOutBy string         // who withdrew the consent; empty: nobody, or a user of the workspace
+	OptedOutAt network.Moment // when the contact last opted out
 	Senders    []Sender
-	ReplyBot   bool   // a bot may answer
-	Status     string // open, pending or resolved; empty: there is no contact
+	ReplyBot   bool   // a bot may reply
+	Status     string // open, pending or resolved; empty: the contact does not exist
 	Lists      []int64
-	ByHand     bool    // people of the workspace have named it
-	Absorbed   []int64 // contacts that were found to be the same person
-	Into       int64   // the contact that this one was found to be; 0: none. The rest is empty then
+	ByHand     bool    // a user has set the name
+	Absorbed   []int64 // merged contacts of the same person
+	Into       int64   // the contact into which this one was merged; 0: none. The other fields are empty then
 }
 
-// Added records a new contact. It has not consented to anything, bots answer it, and it is open.
+// Added records a new contact. It has not opted in, bots reply to it, and it is open.
 type Added struct {
 	Name     event.Personal `json:"name,omitzero"`
 	Phone    event.Personal `json:"phone,omitzero"`
@@ -74,34 +75,34 @@ type Added struct {
 	Source   string         `json:"source"`
 }
 
-// Edited records a change of what it names.
+// Edited records the changed fields.
 type Edited struct {
 	Name     patch.Field[event.Personal] `json:"name,omitzero"`
 	Phone    patch.Field[event.Personal] `json:"phone,omitzero"`
-	PhoneKey string                      `json:"phone_key,omitempty"` // of a phone that is given
+	PhoneKey string                      `json:"phone_key,omitempty"` // of a given phone
 	Email    patch.Field[event.Personal] `json:"email,omitzero"`
 	OptIn    patch.Field[bool]           `json:"opt_in,omitzero"`
 	ReplyBot patch.Field[bool]           `json:"reply_bot,omitzero"`
 	Status   patch.Field[string]         `json:"status,omitzero"`
-	Evidence event.Personal              `json:"opt_in_evidence,omitzero"` // of a consent that is given
-	Imported bool                        `json:"imported,omitempty"`       // with a file of contacts: campaigns do not write to who is in it
+	Evidence event.Personal              `json:"opt_in_evidence,omitzero"` // of a given consent
+	Imported bool                        `json:"imported,omitempty"`       // imported from a file of contacts: campaigns exclude the contact
 }
 
-// ListsChanged records all lists that the contact is in from now on.
+// ListsChanged records all lists of the contact.
 type ListsChanged struct {
 	Lists []int64 `json:"lists"`
 }
 
-// Deleted records that the contact is gone, and that the person is to be forgotten.
+// Deleted records that the contact was deleted and its data is to be erased.
 type Deleted struct{}
 
-// Evolve begins the contact.
+// Evolve creates the contact.
 func (e Added) Evolve(State) State {
 	return State{Name: e.Name, Phone: e.Phone, PhoneKey: e.PhoneKey, Email: e.Email, Source: e.Source, ReplyBot: true, Status: Open,
 		ByHand: e.Source == Manual}
 }
 
-// Evolve changes what is named.
+// Evolve sets the changed fields.
 func (e Edited) Evolve(s State) State {
 	s.Name, s.Email, s.ByHand = e.Name.Or(s.Name), e.Email.Or(s.Email), s.ByHand || e.Name.Present()
 	if e.Phone.Present() {
@@ -114,27 +115,27 @@ func (e Edited) Evolve(s State) State {
 	return s
 }
 
-// Evolve puts it into the lists.
+// Evolve sets the lists.
 func (e ListsChanged) Evolve(s State) State {
 	s.Lists = e.Lists
 	return s
 }
 
-// Evolve ends it.
+// Evolve removes the contact.
 func (Deleted) Evolve(State) State { return State{} }
 
 // Erases implements [event.ErasureTrigger].
 func (Deleted) Erases(id string) event.Erasure { return event.Erasure{Subject: Subjects.Of(id)} }
 
-// Addresses is how a contact is reached. An empty text is none, as null is.
+// Addresses are the addresses of a contact. An empty text removes one, like null.
 type Addresses struct {
-	Phone    patch.Field[string] `json:"phone,omitzero" maxLength:"40"  doc:"With the country's code; a mobile number of India may be without"`
-	PhoneKey string              `json:"-"` // keyed hash of the phone, in one spelling
-	Respelt  bool                `json:"-"` // the phone may have another spelling, with the same key
+	Phone    patch.Field[string] `json:"phone,omitzero" maxLength:"40"  doc:"Phone number with country code; optional for Indian mobile numbers"`
+	PhoneKey string              `json:"-"` // keyed hash of the normalised phone
+	Respelt  bool                `json:"-"` // the phone may have another spelling with the same key
 	Email    patch.Field[string] `json:"email,omitzero" maxLength:"254" doc:"Email address"`
 }
 
-// personal returns the values in the form in which they are kept, or all that is wrong with them.
+// personal returns the values in their stored form, or all faults.
 func (r Addresses) personal(id string) (phone, email patch.Field[event.Personal], err error) {
 	number, wrongNumber := r.Phone.With(func(text string) (string, error) { return person.ParseE164("phone", text) })
 	address, wrongAddress := r.Email.With(func(text string) (string, error) {
@@ -146,21 +147,21 @@ func (r Addresses) personal(id string) (phone, email patch.Field[event.Personal]
 	return Subjects.Field(id, number), Subjects.Field(id, address), fault.Join(wrongNumber, wrongAddress)
 }
 
-// Add makes a contact. Consent is not asked for: only an Edit gives it, or a file of contacts with its evidence.
+// Add adds a contact without consent. Only Edit, or a file of contacts with evidence, sets the consent.
 type Add struct {
 	Addresses
 
 	ID     string `json:"-"`
 	Name   string `json:"name"             maxLength:"400" doc:"Name of the contact"`
-	Source string `json:"source,omitempty" enum:"chat,social,manual" doc:"Where the contact is from; absent: manual"`
+	Source string `json:"source,omitempty" enum:"chat,social,manual" doc:"Origin of the contact; absent: manual"`
 
 	ListIDs []int64 `json:"listIds,omitempty" maxItems:"100" doc:"Lists that the contact is in"`
 
-	Sender   Sender `json:"-"` // by which its network knows it; the zero Sender: by none
-	Evidence string `json:"-"` // in a file: how the contact has consented; empty: it has not
+	Sender   Sender `json:"-"` // the network's id of the contact; zero: none
+	Evidence string `json:"-"` // evidence of consent in a file; empty: no consent
 }
 
-// Decide puts the values in order.
+// Decide normalises the values.
 func (c Add) Decide(State) ([]event.Event[State], error) {
 	name, wrong := person.Name("name", c.Name)
 	phone, email, err := c.personal(c.ID)
@@ -179,7 +180,7 @@ func (c Add) Decide(State) ([]event.Event[State], error) {
 	return append(events, listed(nil, c.ListIDs)...), nil
 }
 
-// listed returns what follows from other lists, each once and in their order.
+// listed returns the event of a change of lists. The ids are sorted and distinct.
 func listed(before, after []int64) []event.Event[State] {
 	after = slices.Compact(slices.Sorted(slices.Values(after)))
 	if slices.Equal(before, after) {
@@ -188,10 +189,10 @@ func listed(before, after []int64) []event.Event[State] {
 	return []event.Event[State]{ListsChanged{Lists: after}}
 }
 
-// Join puts a contact into a list.
+// Join adds a contact to a list.
 type Join struct{ List int64 }
 
-// Decide passes over a contact that is in it.
+// Decide returns no events if the contact is already in the list.
 func (c Join) Decide(s State) ([]event.Event[State], error) {
 	if s.Status == "" {
 		return nil, s.gone()
@@ -199,21 +200,21 @@ func (c Join) Decide(s State) ([]event.Event[State], error) {
 	return listed(s.Lists, append(slices.Clone(s.Lists), c.List)), nil
 }
 
-// Edit changes what it names of a contact. The status moves as agents like (CONTRACT.md D23).
+// Edit changes the fields of a contact that it contains. Users may set any status (CONTRACT.md D23).
 type Edit struct {
 	Addresses
 
 	ID       string              `json:"-"`
 	Name     patch.Field[string] `json:"name,omitzero"     nullable:"false" maxLength:"400" doc:"Name of the contact"`
 	OptIn    patch.Field[bool]   `json:"optIn,omitzero"    nullable:"false" doc:"Consents to be written to"`
-	Evidence string              `json:"optInEvidence,omitempty" maxLength:"500" doc:"How the contact has consented, such as a form that was signed"`
-	ReplyBot patch.Field[bool]   `json:"replyBot,omitzero" nullable:"false" doc:"A bot may answer"`
+	Evidence string              `json:"optInEvidence,omitempty" maxLength:"500" doc:"Evidence of the consent, such as a signed form"`
+	ReplyBot patch.Field[bool]   `json:"replyBot,omitzero" nullable:"false" doc:"true: a bot may reply"`
 	Status   patch.Field[string] `json:"status,omitzero"   nullable:"false" enum:"open,pending,resolved" doc:"Status of the contact"`
 
-	ListIDs patch.Field[[]int64] `json:"listIds,omitzero" nullable:"true" maxItems:"100" doc:"All lists that the contact is in from now on"`
+	ListIDs patch.Field[[]int64] `json:"listIds,omitzero" nullable:"true" maxItems:"100" doc:"All lists of the contact"`
 }
 
-// Decide changes what is named and differs. Whether a name or an email differs cannot be told: both are sealed.
+// Decide records the fields that change. Sealed names and emails cannot be compared, so given ones count as changed.
 func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if s.Status == "" {
 		return nil, s.gone()
@@ -243,10 +244,10 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	return events, nil
 }
 
-// Reopen opens a resolved contact, who has written again (CONTRACT.md D23).
+// Reopen reopens a resolved contact after a new message from it (CONTRACT.md D23).
 type Reopen struct{}
 
-// Decide passes over a contact that is not resolved.
+// Decide returns no events for a contact that is not resolved.
 func (Reopen) Decide(s State) ([]event.Event[State], error) {
 	if s.Status != Resolved {
 		return nil, nil
@@ -254,10 +255,10 @@ func (Reopen) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Edited{Status: patch.Set(Open)}}, nil
 }
 
-// Delete ends a contact.
+// Delete deletes a contact.
 type Delete struct{}
 
-// Decide refuses a contact that is not there.
+// Decide returns an error if the contact does not exist.
 func (Delete) Decide(s State) ([]event.Event[State], error) {
 	if s.Status == "" {
 		return nil, s.gone()

@@ -9,19 +9,19 @@ import (
 	"bahi/domain/patch"
 )
 
-// Absorbed records that another contact is the same person: its messages and lists are this contact's from now on. It decides the merging.
+// Absorbed records that another contact was merged into this one: its messages and lists now belong to this contact.
 type Absorbed struct {
 	Contact int64          `json:"contact"` // the other one
 	Name    event.Personal `json:"name,omitzero"`
-	ByHand  bool           `json:"by_hand,omitempty"` // people have given that name
+	ByHand  bool           `json:"by_hand,omitempty"` // a user has set that name
 }
 
-// Merged records that the contact is another one from now on. It follows that one's Absorbed.
+// Merged records that this contact was merged into another one. It follows the other contact's Absorbed.
 type Merged struct {
 	Into int64 `json:"into"`
 }
 
-// Evolve keeps the other one, which is forgotten with this one.
+// Evolve adds the merged contact, which is erased together with this one.
 func (e Absorbed) Evolve(s State) State {
 	s.Absorbed = append(slices.Clone(s.Absorbed), e.Contact)
 	if !e.Name.IsZero() {
@@ -30,10 +30,10 @@ func (e Absorbed) Evolve(s State) State {
 	return s
 }
 
-// Evolve ends it. Those that it has absorbed are forgotten with it.
+// Evolve ends the contact. Contacts that were merged into it are erased with the other one.
 func (e Merged) Evolve(s State) State { return State{Into: e.Into, Absorbed: s.Absorbed} }
 
-// MergedError returns the refusal of a contact that another one has absorbed, with the id of that one.
+// MergedError returns the error for a merged contact, with the id of the contact into which it was merged.
 func MergedError(into int64) error {
 	return &fault.Error{
 		Kind: fault.NotFound, Detail: ErrNotFound.Detail, Code: ErrNotFound.Code,
@@ -41,7 +41,7 @@ func MergedError(into int64) error {
 	}
 }
 
-// gone returns why there is no contact.
+// gone returns the error for a contact that does not exist.
 func (s State) gone() error {
 	if s.Into != 0 {
 		return MergedError(s.Into)
@@ -49,15 +49,16 @@ func (s State) gone() error {
 	return ErrNotFound
 }
 
-// Absorb takes over another contact, who is the same person (CONTRACT.md N10).
+// Absorb merges another contact of the same person into this one (CONTRACT.md N10).
 type Absorb struct {
 	ID      string
 	Contact int64  // the other one
-	Other   State  // its values in clear
-	Name    string // this contact's
+	Other   State  // its decrypted values
+	Name    string // of this contact
 }
 
-// Decide unites lists and senders, keeps consent that both have given, and the better name. Claims of the phone and of the senders follow.
+// Decide merges lists and senders. It keeps the consent if both contacts have opted in, and the better name. The caller
+// moves the claims of the phone and of the senders.
 func (c Absorb) Decide(s State) ([]event.Event[State], error) {
 	if s.Status == "" {
 		return nil, s.gone()
@@ -82,7 +83,7 @@ func (c Absorb) Decide(s State) ([]event.Event[State], error) {
 	return append(events, listed(s.Lists, append(slices.Clone(s.Lists), c.Other.Lists...))...), nil
 }
 
-// rank orders names: what people gave, what the network shows, a user's name, a phone, none.
+// rank orders names: set by a user, shown by the network, a user name, a phone, none.
 func rank(name string, byHand bool) int {
 	switch {
 	case byHand:
@@ -98,13 +99,13 @@ func rank(name string, byHand bool) int {
 	}
 }
 
-// Nameless is the name of who has told none.
+// Nameless is the name of a contact without a name.
 const Nameless = "Guest"
 
-// MergeInto ends a contact that another one has absorbed.
+// MergeInto ends a contact that was merged into another one.
 type MergeInto Merged
 
-// Decide passes over a contact that has ended.
+// Decide returns no events for a contact that has ended.
 func (c MergeInto) Decide(s State) ([]event.Event[State], error) {
 	if s.Status == "" {
 		return nil, nil
@@ -112,10 +113,10 @@ func (c MergeInto) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Merged(c)}, nil
 }
 
-// Forget forgets a contact that was merged, with the one that absorbed it.
+// Forget erases a merged contact together with the contact into which it was merged.
 type Forget struct{}
 
-// Decide passes over a contact that was not merged, or is forgotten.
+// Decide returns no events for a contact that was not merged or is already erased.
 func (Forget) Decide(s State) ([]event.Event[State], error) {
 	if s.Into == 0 {
 		return nil, nil

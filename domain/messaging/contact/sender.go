@@ -10,33 +10,34 @@ import (
 
 type sender struct{}
 
-// Senders are the ids by which networks know people: each belongs to one contact of a workspace. A stream is messagingsender-<hash>.
+// Senders are the claims of the networks' ids of people: each belongs to one contact of a workspace. A stream is
+// messagingsender-<hash>.
 var Senders = claims.New[sender]("messagingsender", "MessagingSenderClaimed", "MessagingSenderReleased")
 
-// Sender is the id by which the network of a channel knows a contact.
+// Sender is the id of a contact at the network of a channel.
 type Sender struct {
 	Channel int64          `json:"channel"`
-	Key     string         `json:"key"` // keyed hash, which names the claim of the id
+	Key     string         `json:"key"` // keyed hash, which identifies the claim of the id
 	ID      event.Personal `json:"id"`
 
 	InClear string `json:"-"` // of a command
 }
 
-// sealed returns the sender as events have it.
+// sealed returns the sender in the form for events.
 func (s Sender) sealed(contact string) Sender {
 	return Sender{Channel: s.Channel, Key: s.Key, ID: Subjects.Personal(contact, s.InClear)}
 }
 
-// SenderAdded records by what id the network of a channel knows the contact, from now on.
+// SenderAdded records the id of the contact at the network of a channel.
 type SenderAdded Sender
 
-// Evolve adds the id. The last one of a channel is the one to write to.
+// Evolve adds the id. Messages go to the last id of a channel.
 func (e SenderAdded) Evolve(s State) State {
 	s.Senders = append(slices.Clone(s.Senders), Sender(e))
 	return s
 }
 
-// SenderKey returns the key if it is one of the contact's, else "".
+// SenderKey returns the key if it belongs to the contact, else "".
 func (s State) SenderKey(key string) string {
 	if slices.ContainsFunc(s.Senders, func(k Sender) bool { return k.Key == key }) {
 		return key
@@ -44,7 +45,7 @@ func (s State) SenderKey(key string) string {
 	return ""
 }
 
-// SenderAt returns the newest id by which the network of a channel knows the contact. The zero value: none.
+// SenderAt returns the newest id of the contact at the network of a channel. Zero: none.
 func (s State) SenderAt(channel int64) event.Personal {
 	for _, k := range slices.Backward(s.Senders) {
 		if k.Channel == channel {
@@ -54,14 +55,14 @@ func (s State) SenderAt(channel int64) event.Personal {
 	return event.Personal{}
 }
 
-// Identify notes by what id a network knows a contact.
+// Identify records the id of a contact at a network.
 type Identify struct {
 	Sender
 
 	Contact string
 }
 
-// Decide passes over an id that is noted.
+// Decide returns no events for a known id.
 func (c Identify) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Status == "":
@@ -72,21 +73,21 @@ func (c Identify) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{SenderAdded(c.sealed(c.Contact))}, nil
 }
 
-// What takes a contact's consent, and may give it back.
+// The ways in which a contact opts out, and in again.
 const (
-	ByWord    = "word"    // the contact wrote it
-	ByNetwork = "network" // the contact told the network
+	ByWord    = "word"    // the contact wrote a keyword
+	ByNetwork = "network" // the contact used the network's setting
 )
 
-// ConsentChanged records that the contact took back consent, or gave again what was taken back in the same way.
+// ConsentChanged records that the contact opted out, or opted in again in the same way.
 type ConsentChanged struct {
 	OptIn bool   `json:"opt_in"`
 	By    string `json:"by"`
 
-	network.Moment // when the contact wrote or told it
+	network.Moment // when the contact did so
 }
 
-// Evolve keeps the consent.
+// Evolve sets the consent.
 func (e ConsentChanged) Evolve(s State) State {
 	s.OptIn, s.OptedOutBy = e.OptIn, e.By
 	if e.OptIn {
@@ -97,15 +98,16 @@ func (e ConsentChanged) Evolve(s State) State {
 	return s
 }
 
-// ChangeConsent is what a contact says about messages. Only what took consent gives it back (CONTRACT.md N9).
+// ChangeConsent is a contact's change of its consent. A contact can opt in only in the way in which it opted out
+// (CONTRACT.md N9).
 type ChangeConsent struct {
 	OptIn bool
 	By    string
 	network.Moment
 }
 
-// Decide notes what differs. Messages do not come in the order in which they were written: a word gives nothing back that a later one took,
-// so that a later one is noted also where the consent was taken before.
+// Decide records a change. Messages may arrive out of order: a keyword cannot revoke a later opt-out. So a later opt-out
+// is recorded even if the contact has already opted out.
 func (c ChangeConsent) Decide(s State) ([]event.Event[State], error) {
 	again := c.OptIn == s.OptIn && (c.OptIn || s.OptedOutBy != c.By || !s.OptedOutAt.Before(c.Moment))
 	if s.Status == "" || again || c.OptIn && (s.OptedOutBy != c.By || c.Before(s.OptedOutAt)) {

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// words are texts by which a contact moves consent: false takes it, true gives it back (CONTRACT.md N9). A hyphen is where people write a
-// blank, or nothing.
+// words are the keywords with which a contact opts out (false) or in (true) (CONTRACT.md N9). A hyphen stands for an
+// optional blank.
 var words = wordsOf(map[bool][]string{
 	false: {"stop", "stop-all", "unsubscribe", "opt-out", "band-karo", "बंद", "बंद-करो", "बंद-करा", "બંધ", "બંધ-કરો", "રોકો"},
 	true:  {"start", "चालू", "ચાલુ"},
 })
 
-// balanceWords are texts by which a contact agrees with its balances (true), or does not.
+// balanceWords are the keywords with which a contact agrees with its balances (true) or disagrees (false).
 var balanceWords = wordsOf(map[bool][]string{
 	true: {
 		"1", "१", "૧", "yes", "agree", "agreed", "correct", "हाँ", "सही", "सही-है", "सहमत", "मंजूर", "haan", "sahi",
@@ -41,13 +41,13 @@ func wordsOf(texts map[bool][]string) map[string]bool {
 	return all
 }
 
-// ConsentKeyword returns whether a text is one of the words, and what it does to consent. It must be the whole text.
+// ConsentKeyword reports whether a whole text is a consent keyword, and its effect.
 func ConsentKeyword(text string) (optIn, is bool) { return keyword(words, text) }
 
-// BalanceKeyword returns whether a text is one of the words for balances, and what it says. It must be the whole text.
+// BalanceKeyword reports whether a whole text is a keyword for balances, and whether it agrees.
 func BalanceKeyword(text string) (agrees, is bool) { return keyword(balanceWords, text) }
 
-// keyword returns whether a text is one of the words, and its meaning.
+// keyword reports whether a text is one of the words, and its meaning.
 func keyword(words map[string]bool, text string) (meaning, is bool) {
 	for _, form := range bare(text) {
 		if meaning, is = words[form]; is {
@@ -57,15 +57,16 @@ func keyword(words map[string]bool, text string) (meaning, is bool) {
 	return false, false
 }
 
-// longestWord is more than the longest of the words with what surrounds it, in bytes.
+// longestWord is greater than the length of the longest keyword with surrounding characters, in bytes.
 const longestWord = 1000
 
-// unspoken are the characters that say nothing.
+// unspoken are characters without meaning.
 var unspoken = []*unicode.RangeTable{
 	unicode.Cf, unicode.P, unicode.S, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point, unicode.Me,
 }
 
-// bare returns a text without case and what says nothing, in one spelling (CONTRACT.md R9): first with a blank for it, then without.
+// bare returns a text without case and without unspoken characters, in one spelling (CONTRACT.md R9): first with a blank
+// in their place, then without.
 func bare(text string) (forms [2]string) {
 	if len(text) > longestWord {
 		return forms
@@ -91,7 +92,7 @@ var (
 	// nasal is a nasal consonant without a vowel before another consonant, of Devanagari or Gujarati, or the sign of a nasal vowel.
 	nasal = regexp.MustCompile("[ङञणनम]\u094d([क-ह])|[ઙઞણનમ]\u0acd([ક-હ])|\u0901()|\u0a81()")
 
-	// signs are nuktas, which go, and the signs of long vowels, which become short.
+	// signs removes nuktas, and shortens the signs of long vowels.
 	signs = strings.NewReplacer("\u093c", "", "\u0abc", "", "\u0940", "\u093f", "\u0942", "\u0941", "\u0ac0", "\u0abf", "\u0ac2", "\u0ac1")
 )
 

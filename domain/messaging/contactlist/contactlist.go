@@ -1,4 +1,4 @@
-// Package contactlist is a named list of contacts. Each contact records the lists that it is in.
+// Package contactlist is a named list of contacts. Each contact records its lists.
 package contactlist
 
 import (
@@ -9,15 +9,15 @@ import (
 	"bahi/domain/person"
 )
 
-// Kind names what a stream contactlist-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams contactlist-<number>. Stored names are permanent.
 var Kind = event.NewKind("contactlist", event.Of[Created]("ContactListCreated", 1))
 
-// ErrNotFound also answers those who may not know that the list exists.
+// ErrNotFound reports an unknown list. Callers without access to the list receive it too.
 var ErrNotFound = fault.New(fault.NotFound, "Contact list not found")
 
-// State is what decisions and answers need.
+// State is the state that decisions and responses require.
 type State struct {
-	Name string // empty: there is no list
+	Name string // empty: the list does not exist
 }
 
 // Created records a new list.
@@ -25,16 +25,16 @@ type Created struct {
 	Name string `json:"name"`
 }
 
-// Evolve begins the list.
+// Evolve creates the list.
 func (e Created) Evolve(State) State { return State(e) }
 
-// Create makes a list.
+// Create creates a list.
 type Create struct {
 	Name       string  `json:"name" maxLength:"400" doc:"Name of the contact list"`
-	ContactIDs []int64 `json:"contactIds,omitempty" maxItems:"500" doc:"Contacts that are in it at once"`
+	ContactIDs []int64 `json:"contactIds,omitempty" maxItems:"500" doc:"First contacts of the list"`
 }
 
-// Decide puts the values in order.
+// Decide normalises the values.
 func (c Create) Decide(State) ([]event.Event[State], error) {
 	name, err := person.Name("name", c.Name)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 	return []event.Event[State]{Created{Name: name}}, nil
 }
 
-// Distinct returns ids in their order, each once.
+// Distinct returns the ids sorted and without duplicates.
 func Distinct(ids []int64) []int64 {
 	return slices.Compact(slices.Sorted(slices.Values(ids)))
 }

@@ -10,7 +10,7 @@ import (
 	"bahi/domain/person"
 )
 
-// The longest text, the longest text below an image, and the longest address of one, in characters (CONTRACT.md D19).
+// The maximum lengths in characters of a text, of a caption, and of an image's URL (CONTRACT.md D19).
 const (
 	longestText    = 4096
 	longestCaption = 1024
@@ -19,35 +19,35 @@ const (
 
 // Text is the body of a text to send.
 type Text struct {
-	To        string `json:"to" maxLength:"40" doc:"Phone with the country's code"`
+	To        string `json:"to" maxLength:"40" doc:"Phone number with country code"`
 	Message   string `json:"message" maxLength:"4096" doc:"Text of the message"`
 	ChannelID int64  `json:"channelId" minimum:"1" doc:"ID of the channel"`
 }
 
 // Image is the body of an image to send.
 type Image struct {
-	To        string `json:"to" maxLength:"40" doc:"Phone with the country's code"`
-	ImageURL  string `json:"imageUrl" maxLength:"2048" doc:"Publicly reachable"`
+	To        string `json:"to" maxLength:"40" doc:"Phone number with country code"`
+	ImageURL  string `json:"imageUrl" maxLength:"2048" doc:"Public URL of the image"`
 	Caption   string `json:"caption,omitempty" maxLength:"1024" doc:"Text below the image"`
 	ChannelID int64  `json:"channelId" minimum:"1" doc:"ID of the channel"`
 }
 
-// Draft is a message to send, in order.
+// Draft is a normalised message to send.
 type Draft struct {
 	Channel         int64
 	To, Text, Image string
-	Template        int64    // it is of; Text is what the person reads; 0: none
-	Picture         *Picture // which Image links to; nil: Image is an address of others
+	Template        int64    // id of its template, with the result in Text; 0: none
+	Picture         *Picture // the picture of Image; nil: Image is an external URL
 }
 
-// Draft returns the text in order, or what is wrong with it.
+// Draft returns the normalised text, or its faults.
 func (b Text) Draft() (Draft, error) {
 	to, wrongTo := dialled(b.To)
 	text, err := said("message", b.Message)
 	return Draft{Channel: b.ChannelID, To: to, Text: text}, fault.Join(wrongTo, err)
 }
 
-// dialled returns the number that a message goes to.
+// dialled returns the phone of the recipient.
 func dialled(to string) (string, error) {
 	number, err := person.ParseE164("to", to)
 	if err == nil && number == "" {
@@ -56,15 +56,15 @@ func dialled(to string) (string, error) {
 	return number, err
 }
 
-// FromVisitor is the body of a message that the visitor of a page writes.
+// FromVisitor is the body of a message from a visitor of a page.
 type FromVisitor struct {
 	Text string `json:"text" maxLength:"4096" doc:"Text of the message"`
 }
 
-// Said returns the text in order, or what is wrong with it.
+// Said returns the normalised text, or its faults.
 func (b FromVisitor) Said() (string, error) { return said("text", b.Text) }
 
-// said returns a text that is not empty.
+// said returns a text, and refuses an empty one.
 func said(field, text string) (string, error) {
 	text, err := written(field, text, longestText)
 	if err == nil && text == "" {
@@ -73,7 +73,7 @@ func said(field, text string) (string, error) {
 	return text, err
 }
 
-// Draft returns the image in order, or what is wrong with it.
+// Draft returns the normalised image, or its faults.
 func (b Image) Draft() (Draft, error) {
 	to, wrongTo := dialled(b.To)
 	d, err := pictured(b.ImageURL, b.Caption)
@@ -81,7 +81,7 @@ func (b Image) Draft() (Draft, error) {
 	return d, fault.Join(wrongTo, err)
 }
 
-// pictured returns a draft of an image with a text below it.
+// pictured returns a draft of an image with a caption.
 func pictured(address, caption string) (Draft, error) {
 	caption, err := written("caption", caption, longestCaption)
 	image := strings.TrimSpace(address)
@@ -92,7 +92,7 @@ func pictured(address, caption string) (Draft, error) {
 	return Draft{Text: caption, Image: image}, err
 }
 
-// written returns a text without the space around it.
+// written returns a text without surrounding space.
 func written(field, text string, longest int) (string, error) {
 	text = strings.TrimSpace(text)
 	if utf8.RuneCountInString(text) > longest {
@@ -105,22 +105,22 @@ func written(field, text string, longest int) (string, error) {
 type ToContact struct {
 	ChannelID      int64             `json:"channelId" minimum:"1" doc:"ID of the channel"`
 	Text           string            `json:"text,omitempty" maxLength:"4096" doc:"Text of the message"`
-	ImageURL       string            `json:"imageUrl,omitempty" maxLength:"2048" doc:"Publicly reachable"`
-	Caption        string            `json:"caption,omitempty" maxLength:"1024" doc:"Below the image"`
+	ImageURL       string            `json:"imageUrl,omitempty" maxLength:"2048" doc:"Public URL of an image"`
+	Caption        string            `json:"caption,omitempty" maxLength:"1024" doc:"Text below the image"`
 	TemplateID     int64             `json:"templateId,omitempty" minimum:"1" doc:"ID of the template"`
-	TemplateParams map[string]string `json:"templateParams,omitempty" doc:"A value for each of the template's parameters; {{name}} and {{phone}} are the contact's"`
+	TemplateParams map[string]string `json:"templateParams,omitempty" doc:"Value of each parameter of the template; {{name}} and {{phone}} stand for the contact's"`
 
 	Picture *Picture `json:"-"` // instead of an address
 }
 
-// Picture is an image that goes out and is kept here.
+// Picture is an outgoing image that Bahi stores.
 type Picture struct {
 	Type  string // media type
 	Bytes []byte
 	Key   string // of the blob
 }
 
-// Draft returns the message in order, or what is wrong with it. Of a template, only its id is in it.
+// Draft returns the normalised message, or its faults. For a template it has only the id.
 func (b ToContact) Draft() (Draft, error) {
 	given := 0
 	for _, is := range []bool{b.Text != "", b.ImageURL != "", b.Picture != nil, b.TemplateID != 0} {

@@ -2,23 +2,23 @@ package message
 
 import "bahi/domain/event"
 
-// FileStored records that the file of a message is kept: one that came in, or a picture that goes out.
+// FileStored records that the file of a message is stored: an incoming file or an outgoing picture.
 type FileStored struct {
 	Key         string `json:"key"` // of the blob
 	ContentType string `json:"content_type"`
 	Size        int64  `json:"size"`
 }
 
-// Evolve notes it.
+// Evolve sets the key.
 func (e FileStored) Evolve(s State) State {
 	s.Ref, s.File = event.Personal{}, e.Key
 	return s
 }
 
-// StoreFile notes that the file of a message is kept.
+// StoreFile records that the file of a message is stored.
 type StoreFile FileStored
 
-// Decide passes over a message without a file, or with one that is kept.
+// Decide returns no events for a message without a file, or with a stored file.
 func (c StoreFile) Decide(s State) ([]event.Event[State], error) {
 	if s.Ref.IsZero() {
 		return nil, nil

@@ -1,5 +1,5 @@
-// Package message is a message to or from a contact. Each is a stream of its own; a conversation is a projection. What it says is sealed
-// with the contact's key, and gone with the contact.
+// Package message is a message to or from a contact. Each message has its own stream; a conversation is a projection.
+// The contact's key seals the content and is destroyed with the contact.
 package message
 
 import (
@@ -12,7 +12,7 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// Kind names what a stream message-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams message-<number>. Stored names are permanent.
 var Kind = event.NewKind("message",
 	event.Of[Queued]("MessageQueued", 1),
 	event.Of[Accepted]("MessageAccepted", 1),
@@ -28,10 +28,11 @@ var Kind = event.NewKind("message",
 	event.Of[FileStored]("MessageFiled", 1),
 ).Sealing(contacts)
 
-// contacts are whose values messages have sealed.
+// contacts are the data subjects of messages.
 const contacts event.SubjectType = "messagingcontact"
 
-// The statuses, in the order of their ranks (CONTRACT.md N3). A message that came in is read or not by people, and has none of them.
+// The statuses in the order of their ranks (CONTRACT.md N3). Incoming messages have none of them: they are read or
+// unread.
 const (
 	Waiting   = "queued"
 	Sent      = "sent"
@@ -44,48 +45,48 @@ const (
 
 var ranks = map[string]int{Waiting: 1, Sent: 2, NotSent: 3, Delivered: 4, Read: 5}
 
-// Name returns the id of a message in requests and answers.
+// Name returns the id of a message in requests and responses.
 func Name(stream string) string { return "msg_" + stream }
 
-// State is what decisions and answers need.
+// State is the state that decisions and responses require.
 type State struct {
 	Channel    int64
 	Contact    int64
 	To         event.Personal
-	Status     string // empty: there is no message
+	Status     string // empty: the message does not exist
 	ProviderID string
-	NetworkID  string         // where the network has another id than the one who took it; empty: none is known
-	Ref        event.Personal // of a file that came with it and is not kept yet, as its network names it
-	File       string         // key of its file, that is kept
-	Seen       bool           // by people of the workspace
-	At         network.Moment // when it was sent, of one that came in
-	Changed    network.Moment // when the contact changed it last; zero: never
+	NetworkID  string         // id at the network if an aggregator has another one; empty: unknown
+	Ref        event.Personal // the network's id of its file while the file is not stored
+	File       string         // key of its stored file
+	Seen       bool           // read by users of the workspace
+	At         network.Moment // when an incoming message was sent
+	Changed    network.Moment // when the contact last edited it; zero: never
 	Reason     network.Reason // of the last failure; empty: none
 	Code       int
-	Said       event.Personal // of one that came in
-	Phone      event.Personal // of its sender, as the network proves it
-	Revoked    bool           // by the contact
-	Doubts     int            // how often it was sent again though it may have been sent
+	Said       event.Personal // of an incoming message
+	Phone      event.Personal // of its sender, as the network reports
+	Revoked    bool           // the contact deleted it
+	Doubts     int            // number of resends after an unknown result
 }
 
-// Subject returns whose key seals what the message says.
+// Subject returns the data subject of the content.
 func (s State) Subject() string { return contacts.Of(strconv.FormatInt(s.Contact, 10)) }
 
-// Content is what a message says.
+// Content is the content of a message.
 type Content struct {
-	Type  string         `json:"type"` // text, image or template; of one that came in also others of the network's
+	Type  string         `json:"type"` // text, image or template; an incoming message may have other types of the network
 	Text  event.Personal `json:"text,omitzero"`
 	Image event.Personal `json:"image,omitzero"` // URL
 	Media *Media         `json:"media,omitempty"`
 }
 
-// Media is a file that came with a message, as its network names it.
+// Media is the file of an incoming message.
 type Media struct {
-	Ref         event.Personal `json:"ref,omitzero"` // the network's id of it, or its URL
+	Ref         event.Personal `json:"ref,omitzero"` // id at the network, or URL
 	ContentType string         `json:"content_type,omitempty"`
 }
 
-// Queued records a message that is about to be sent.
+// Queued records a message to send.
 type Queued struct {
 	Content
 
@@ -93,15 +94,16 @@ type Queued struct {
 	Contact int64          `json:"contact"`
 	To      event.Personal `json:"to"`
 
-	Template int64 `json:"template,omitempty"` // it is of; 0: none
+	Template int64 `json:"template,omitempty"` // id of its template; 0: none
 }
 
-// Accepted records that the network took the message, under an id of its own.
+// Accepted records that the network accepted the message, with the network's id.
 type Accepted struct {
 	ProviderID string `json:"provider_id"`
 }
 
-// Failed records that the network did not take the message, or that nobody knows whether it did: then it stays queued.
+// Failed records that the network refused the message, or that the result is unknown. In the latter case the message
+// stays queued.
 type Failed struct {
 	Reason  network.Reason `json:"reason"`
 	Code    int            `json:"code,omitempty"`
@@ -109,72 +111,73 @@ type Failed struct {
 	Details event.Personal `json:"details,omitzero"`
 }
 
-// Requeued records that a message which was not sent is sent again.
+// Requeued records that an unsent message is sent again.
 type Requeued struct{}
 
-// Received records a message that came in.
+// Received records an incoming message.
 type Received struct {
 	Content
 
 	Channel    int64     `json:"channel"`
 	Contact    int64     `json:"contact"`
 	ProviderID string    `json:"provider_id"`
-	SentAt     time.Time `json:"sent_at"` // by the network, never after it came in
+	SentAt     time.Time `json:"sent_at"` // by the network, not after its arrival
 	ArrivedAt  time.Time `json:"arrived_at,omitzero"`
 
-	// the network's id of the message to which it is a reaction; one without text takes back the one before
+	// Reacts is the network's id of the message to which this is a reaction. A reaction without text removes the
+	// previous one.
 	Reacts string `json:"reacts,omitempty"`
 
-	Phone event.Personal `json:"phone,omitzero"` // of the sender, as the network proves it; zero: it names none
+	Phone event.Personal `json:"phone,omitzero"` // of the sender, as the network reports; zero: unknown
 
-	Code    int            `json:"code,omitempty"` // why the network does not pass it on; 0: it does
+	Code    int            `json:"code,omitempty"` // why the network does not deliver the content; 0: it does
 	Title   event.Personal `json:"title,omitzero"` // in the network's words
 	Details event.Personal `json:"details,omitzero"`
 }
 
-// Reported records what the network says became of the message.
+// Reported records a delivery receipt.
 type Reported struct {
 	Status  string         `json:"status"`
-	At      time.Time      `json:"at,omitzero"` // as the network tells
+	At      time.Time      `json:"at,omitzero"` // by the network
 	Code    int            `json:"code,omitempty"`
 	Title   event.Personal `json:"title,omitzero"` // of a failure, in the network's words
 	Details event.Personal `json:"details,omitzero"`
 }
 
-// Identified records a further id under which receipts tell of the message: the network's, beside that of an aggregator.
+// Identified records another id in receipts of the message: the network's, if an aggregator has its own.
 type Identified struct {
 	NetworkID string `json:"network_id"`
 }
 
-// Edited records that the contact has changed what a message says.
+// Edited records that the contact has edited a message.
 type Edited struct {
 	Text event.Personal `json:"text"`
 	network.Moment
 }
 
-// Revoked records that the contact has taken back a message.
+// Revoked records that the contact has deleted a message.
 type Revoked struct{ network.Moment }
 
-// MarkedRead records that people of the workspace have read the conversation up to this message.
+// MarkedRead records that users of the workspace have read the conversation up to this message.
 type MarkedRead struct {
 	Contact int64     `json:"contact"`
-	At      time.Time `json:"at"` // the message's
+	At      time.Time `json:"at"` // of the message
 }
 
-// Skipped records that a campaign does not write to a contact after all.
+// Skipped records that a campaign skips a contact.
 type Skipped struct {
 	Contact int64 `json:"contact"`
 }
 
-// Evolve keeps that there is no message.
+// Evolve records that no message is sent.
 func (Skipped) Evolve(State) State { return State{Status: Unwanted} }
 
-// Evolve begins a message that goes out.
+// Evolve creates an outgoing message.
 func (e Queued) Evolve(State) State {
 	return State{Channel: e.Channel, Contact: e.Contact, To: e.To, Status: Waiting}
 }
 
-// Evolve keeps the network's id. A receipt may have come before.
+// Evolve sets the network's id. A receipt may have arrived before.
 func (e Accepted) Evolve(s State) State {
 	s.ProviderID = e.ProviderID
 	if s.Status == Waiting {
@@ -183,7 +186,7 @@ func (e Accepted) Evolve(s State) State {
 	return s
 }
 
-// Evolve keeps the failure.
+// Evolve sets the failure.
 func (e Failed) Evolve(s State) State {
 	s.Reason, s.Code = e.Reason, e.Code
 	if e.Reason != network.Unknown {
@@ -192,7 +195,7 @@ func (e Failed) Evolve(s State) State {
 	return s
 }
 
-// Evolve queues it again.
+// Evolve queues the message again.
 func (Requeued) Evolve(s State) State {
 	if s.Status == Waiting {
 		s.Doubts++
@@ -201,7 +204,7 @@ func (Requeued) Evolve(s State) State {
 	return s
 }
 
-// Evolve begins a message that came in.
+// Evolve creates an incoming message.
 func (e Received) Evolve(State) State {
 	s := State{Channel: e.Channel, Contact: e.Contact, ProviderID: e.ProviderID, Status: Inbound,
 		At: network.Moment{At: e.SentAt, ArrivedAt: e.ArrivedAt}, Said: e.Text, Phone: e.Phone}
@@ -211,7 +214,7 @@ func (e Received) Evolve(State) State {
 	return s
 }
 
-// Evolve takes the message on.
+// Evolve advances the status.
 func (e Reported) Evolve(s State) State {
 	s.Status, s.Reason, s.Code = e.Status, "", 0
 	if e.Status == NotSent {
@@ -220,48 +223,48 @@ func (e Reported) Evolve(s State) State {
 	return s
 }
 
-// Evolve keeps the id.
+// Evolve sets the id.
 func (e Identified) Evolve(s State) State {
 	s.NetworkID = e.NetworkID
 	return s
 }
 
-// Evolve keeps when.
+// Evolve sets the time of the edit.
 func (e Edited) Evolve(s State) State {
 	s.Changed = e.Moment
 	return s
 }
 
-// Evolve forgets what it said, and its file.
+// Evolve removes the content and the file.
 func (Revoked) Evolve(s State) State {
 	s.Revoked, s.Said, s.Ref = true, event.Personal{}, event.Personal{}
 	return s
 }
 
-// Evolve notes it.
+// Evolve sets Seen.
 func (MarkedRead) Evolve(s State) State {
 	s.Seen = true
 	return s
 }
 
-// Failure returns why the message is not known to be sent, nil if it is.
+// Failure returns why the message is not known to be sent, or nil.
 func (s State) Failure() *network.Failure {
 	switch {
 	case ranks[s.Status] >= ranks[Delivered], s.Status == Sent:
 		return nil
-	default: // without a reason, the process ended between the call and its record
+	default: // without a reason, the process stopped between the call and its record
 		return &network.Failure{Reason: cmp.Or(s.Reason, network.Unknown), Code: s.Code}
 	}
 }
 
-// Queue begins a message to a contact.
+// Queue queues a message to a contact.
 type Queue struct {
 	Draft
 
 	Contact int64
 }
 
-// Decide seals what it says.
+// Decide seals the content.
 func (c Queue) Decide(State) ([]event.Event[State], error) {
 	said := content(c.Contact, c.Text, c.Image)
 	if c.Template != 0 {
@@ -287,13 +290,13 @@ func content(contact int64, text, image string) Content {
 	return c
 }
 
-// Requeue sends a message again that was not sent.
+// Requeue queues an unsent message again.
 type Requeue struct{}
 
-// errUnderWay refuses to send what may have been sent.
+// errUnderWay refuses to resend a message that may have been sent.
 var errUnderWay = (&network.Failure{Reason: network.Unknown}).Fault()
 
-// Decide refuses what may have been sent.
+// Decide refuses a message that may have been sent.
 func (Requeue) Decide(s State) ([]event.Event[State], error) {
 	if s.Status != NotSent || !s.Reason.Retryable() {
 		return nil, errUnderWay
@@ -301,16 +304,16 @@ func (Requeue) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Requeued{}}, nil
 }
 
-// Resend sends a campaign's message again: one that the network refused for a reason of ours, or one of which nothing was heard for long.
-// The latter is sent again once, and then given up (CONTRACT.md N1).
+// Resend resends a campaign's message. The network refused it for a reason of the channel, or sent no receipt for a long
+// time. In the latter case it is resent once, and then given up (CONTRACT.md N1).
 type Resend struct {
 	Contact  int64
-	Unwanted bool // the contact must not be written to any more
-	Refused  bool // a person wants what the network has refused to be sent again
-	Mute     bool // the network's receipts do not repeat our ids: of what was sent twice, one would never be known
+	Unwanted bool // the contact has opted out
+	Refused  bool // a user wants to resend a refused message
+	Mute     bool // the network's receipts do not contain Bahi's ids, so one of two equal messages would never get a receipt
 }
 
-// Decide passes over a message that is settled.
+// Decide returns no events for a message with a final status.
 func (c Resend) Decide(s State) ([]event.Event[State], error) {
 	free, doubtful := s.Status == NotSent && (s.Reason.Stops() || c.Refused && s.ProviderID == "" && s.Reason != network.Lost),
 		s.Status == Waiting
@@ -325,7 +328,7 @@ func (c Resend) Decide(s State) ([]event.Event[State], error) {
 	return nil, nil
 }
 
-// Skip begins a message of a campaign that is not written.
+// Skip records a message of a campaign that is not sent.
 type Skip struct{ Contact int64 }
 
 // Decide records it.
@@ -333,14 +336,14 @@ func (c Skip) Decide(State) ([]event.Event[State], error) {
 	return []event.Event[State]{Skipped(c)}, nil
 }
 
-// RecordSendResult notes what the network answered.
+// RecordSendResult records the network's response.
 type RecordSendResult struct {
 	Contact    int64
 	ProviderID string
-	Failure    *network.Failure // nil: it took the message
+	Failure    *network.Failure // nil: the network accepted the message
 }
 
-// Decide notes it. A failure after a receipt changes nothing: the receipt knows better.
+// Decide records the response. It ignores a failure after a receipt.
 func (c RecordSendResult) Decide(s State) ([]event.Event[State], error) {
 	f := c.Failure
 	switch {
@@ -353,21 +356,22 @@ func (c RecordSendResult) Decide(s State) ([]event.Event[State], error) {
 		Details: sealed(c.Contact, f.Details)}}, nil
 }
 
-// Receipt notes what the network says became of a message.
+// Receipt records a delivery receipt.
 type Receipt struct {
 	Status         string
 	Code           int
 	Title, Details string
-	NetworkID      string // under which the receipt names the message; empty: none
+	NetworkID      string // another id of the message in the receipt; empty: none
 	At             time.Time
 }
 
-// synonyms are statuses that networks have beside ours.
+// synonyms are the networks' other names of statuses.
 var synonyms = map[string]string{"enqueued": Waiting, "played": Read}
 
-// Decide takes a message on only: late, repeated and reordered receipts change nothing, nor do statuses without a rank.
+// Decide only advances the status. Late, repeated and reordered receipts have no effect, and neither have statuses
+// without a rank.
 func (c Receipt) Decide(s State) (events []event.Event[State], _ error) {
-	if s.Reason == network.Lost { // it is found
+	if s.Reason == network.Lost { // the message was sent after all
 		s.Status = Waiting
 	}
 	if ranks[s.Status] == 0 {
@@ -384,10 +388,10 @@ func (c Receipt) Decide(s State) (events []event.Event[State], _ error) {
 	return events, nil
 }
 
-// SimulateReceipts notes what becomes of a message in the sandbox: it is delivered, and read.
+// SimulateReceipts records the receipts of a message in the sandbox: delivered, and read.
 type SimulateReceipts struct{}
 
-// Decide passes over what has become of the message already.
+// Decide returns no events for known receipts.
 func (SimulateReceipts) Decide(s State) (all []event.Event[State], err error) {
 	for _, status := range []string{Delivered, Read} {
 		events, err := Receipt{Status: status}.Decide(s)
@@ -401,13 +405,13 @@ func (SimulateReceipts) Decide(s State) (all []event.Event[State], err error) {
 	return all, nil
 }
 
-// MarkRead notes that people have read up to a message.
-type MarkRead struct{ Contact int64 } // whose message it is now
+// MarkRead records that users have read up to a message.
+type MarkRead struct{ Contact int64 } // the message's present contact
 
-// ErrNotFound also answers those who may not know that the message exists.
+// ErrNotFound reports an unknown message. Callers without access to the message receive it too.
 var ErrNotFound = fault.New(fault.NotFound, "Message not found")
 
-// Decide passes over a message of ours, and one that was read.
+// Decide returns no events for outgoing or already read messages.
 func (c MarkRead) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Status == "":
@@ -418,22 +422,22 @@ func (c MarkRead) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{MarkedRead{Contact: c.Contact, At: s.At.At}}, nil
 }
 
-// MarkNoneRead is [MarkRead] where nobody has written.
+// MarkNoneRead is [MarkRead] for a conversation without incoming messages.
 type MarkNoneRead struct{}
 
-// Decide decides nothing.
+// Decide returns no events.
 func (MarkNoneRead) Decide(State) ([]event.Event[State], error) { return nil, nil }
 
-// Edit changes the text of a message that came in.
+// Edit changes the text of an incoming message.
 type Edit struct {
 	Text string
 	network.Moment
 }
 
-// Revoke takes back a message that came in.
+// Revoke deletes the content of an incoming message.
 type Revoke struct{ network.Moment }
 
-// Decide passes over a message of ours, and one that was taken back.
+// Decide returns no events for outgoing or already revoked messages.
 func (c Revoke) Decide(s State) ([]event.Event[State], error) {
 	if s.Status != Inbound || s.Revoked {
 		return nil, nil
@@ -441,7 +445,7 @@ func (c Revoke) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Revoked(c)}, nil
 }
 
-// Decide seals the text. A change from before the newest one changes nothing.
+// Decide seals the text. It ignores an edit older than the newest one.
 func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if s.Status != Inbound || s.Revoked || c.Before(s.Changed) {
 		return nil, nil
@@ -449,26 +453,26 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Edited{Text: sealed(s.Contact, c.Text), Moment: c.Moment}}, nil
 }
 
-// Receive begins a message that came in.
+// Receive records an incoming message.
 type Receive struct {
 	Draft
 
 	Contact    int64
-	Type       string // empty: text or image, by what it has
-	Ref        string // the network's id of its file, or its URL; empty: there is none
-	RefType    string // of the file
+	Type       string // empty: text or image, by its content
+	Ref        string // the network's id of its file, or URL; empty: none
+	RefType    string // media type of the file
 	ProviderID string
-	Phone      string // of the sender, as the network proves it; empty: it names none
+	Phone      string // of the sender, as the network reports; empty: unknown
 	SentAt     time.Time
 	ArrivedAt  time.Time
 	Reacts     string // see [Received]
 	Now        time.Time
 
-	Code           int // why the network does not pass it on; 0: it does
+	Code           int // why the network does not deliver the content; 0: it does
 	Title, Details string
 }
 
-// Decide keeps the network's time, unless that is yet to come.
+// Decide uses the network's time unless it is in the future.
 func (c Receive) Decide(State) ([]event.Event[State], error) {
 	at := c.SentAt.UTC()
 	if at.After(c.Now) {

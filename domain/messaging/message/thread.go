@@ -6,8 +6,8 @@ import (
 	"bahi/domain/event"
 )
 
-// ThreadKind names what a stream messagethread-<channel>.<contact> holds: where a network of mails keeps the messages of a channel to a
-// contact together.
+// ThreadKind registers the events of streams messagethread-<channel>.<contact>: the mail thread of a channel with a
+// contact.
 var ThreadKind = event.NewKind("messagethread",
 	event.Of[Threaded]("MessageThreaded", 1),
 )
@@ -17,16 +17,16 @@ func ThreadID(channel, contact int64) string {
 	return strconv.FormatInt(channel, 10) + "." + strconv.FormatInt(contact, 10)
 }
 
-// Threaded records the network's thread to which a message went. A message goes to a thread only under the thread's subject.
+// Threaded records the network's thread of a message. A thread continues only with the same subject.
 type Threaded struct {
 	Thread  string `json:"thread"`
-	Subject string `json:"subject"` // the channel's name
+	Subject string `json:"subject"` // of the thread
 }
 
 // Thread is the newest thread of a channel with a contact.
 type Thread struct{ ID, Subject string }
 
-// Under returns the thread's id for a message with a subject, "" if the message begins another thread.
+// Under returns the thread's id for a message with a subject, or "" if the message starts a new thread.
 func (t Thread) Under(subject string) string {
 	if t.Subject != subject {
 		return ""
@@ -34,13 +34,13 @@ func (t Thread) Under(subject string) string {
 	return t.ID
 }
 
-// Evolve keeps the newest.
+// Evolve sets the newest thread.
 func (e Threaded) Evolve(Thread) Thread { return Thread{ID: e.Thread, Subject: e.Subject} }
 
-// Join notes the thread to which a message went.
+// Join records the thread of a message.
 type Join Threaded
 
-// Decide passes over a thread that is known.
+// Decide returns no events for a known thread.
 func (c Join) Decide(s Thread) ([]event.Event[Thread], error) {
 	if c.Thread == "" || s == (Thread{ID: c.Thread, Subject: c.Subject}) {
 		return nil, nil

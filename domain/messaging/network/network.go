@@ -1,5 +1,5 @@
-// Package network has what a channel asks of its network, and what the network says: the words that commands and the networks' adapters
-// share.
+// Package network has the requests to a channel's network and the results, shared by commands and the networks'
+// adapters.
 package network
 
 import (
@@ -9,92 +9,93 @@ import (
 	"bahi/domain/fault"
 )
 
-// Account is a channel as its network knows it, with its credentials in clear.
+// Account is a channel's account at its network, with decrypted credentials.
 type Account struct {
-	Channel int64 // our id
+	Channel int64 // id of the channel
 	Type    string
-	Dialect string // of the type chat
-	BaseURL string // of this channel; empty: the deployment's
+	Dialect string // of a channel of type chat
+	BaseURL string // of this channel; empty: the deployment's default
 
 	APIKey, AccessToken         string
-	SenderID, AppName, ChatName string // as chat networks name the sender; ChatName is the channel's name
-	AccountID                   string // which has the templates
+	SenderID, AppName, ChatName string // the sender's names at chat networks; ChatName is the channel's name
+	AccountID                   string // account with the templates
 
-	RefreshToken, ClientID, ClientSecret string // by which another access token is had; empty: by none
+	RefreshToken, ClientID, ClientSecret string // for renewing the access token; empty: not possible
 
-	Hook *Hook // where the network is to call; nil: it is not told
+	Hook *Hook // URL for the network's calls; nil: it is not registered
 }
 
-// Hook is an address of ours that a network calls.
+// Hook is a URL of Bahi that a network calls.
 type Hook struct {
-	URL   string // empty: networks cannot reach us
-	Token string // by which the network proves itself
+	URL   string // empty: networks cannot reach Bahi
+	Token string // verifies the network's calls
 }
 
-// Format keeps credentials out of logs and messages, for every verb.
+// Format hides credentials in logs and messages for every verb.
 func (a Account) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, "account of channel %d", a.Channel)
 }
 
-// Renewed is what a network gives for a refresh token.
+// Renewed has the tokens that a network returns for a refresh token.
 type Renewed struct {
 	AccessToken  string
-	RefreshToken string // empty: the old one stays
+	RefreshToken string // empty: the old one stays valid
 }
 
-// Message is a text or an image for one person.
+// Message is a text or an image for one recipient.
 type Message struct {
-	ID      string // ours, which receipts bear where the network can repeat it
+	ID      string // Bahi's id, which receipts contain if the network can return it
 	To      string // a phone without its plus sign, an email address, or the network's id of a person
-	Text    string // of an image: what is written below it
-	Image   string // URL; empty: there is none
-	Picture []byte // what Image leads to, if it is ours
+	Text    string // for an image: its caption
+	Image   string // URL; empty: none
+	Picture []byte // content of Image if Bahi stores it
 	Subject string // of a mail
 
-	As *string // where the adapter puts the id by which the network knows the person, if it tells; nil: nobody asks
+	As *string // set by the adapter to the network's id of the recipient, if known; nil: not requested
 
-	// the network's, to which it belongs, and which the adapter replaces by the one to which it went; empty: none is known, nil: nobody asks
+	// Thread is the network's thread. The adapter sets it to that of the sent message. Empty: unknown; nil: not
+	// requested.
 	Thread *string
 
 	Template *Filled // instead of Text and Image; nil: none
 }
 
-// Health is what a network says of an account.
+// Health is a network's report about an account.
 type Health struct {
-	Identity       string // the network's id of the sender; empty: it has none
-	Proven         bool   // the deployment's own network took the account's credentials for it
+	Identity       string // the network's id of the sender; empty: none
+	Proven         bool   // the deployment's own network accepted the account's credentials for it
 	PhoneNumber    string
 	Quality        string // green, yellow, red or unknown
 	MessagingLimit string
 	CanSend        string // available, limited or blocked
 }
 
-// Reason says what a failure means for the channel, and for what was to be sent. Its values are stored.
+// Reason is the effect of a failure on the channel and on the message. Its values are stored.
 type Reason string
 
-// The reasons. Only [Unknown] leaves open whether a message was sent.
+// The reasons. Only after [Unknown] the message may have been sent.
 const (
-	Refused           Reason = "refused"       // for a reason that we do not know, or that no other try mends
+	Refused           Reason = "refused"       // for an unknown reason, or permanently
 	Credentials       Reason = "credentials"   // the token or its permissions
-	Restricted        Reason = "restricted"    // the network has blocked the account, for now or for ever
-	Throttled         Reason = "throttled"     // more than the account may send
-	WindowClosed      Reason = "window_closed" // the person has not written for too long
+	Restricted        Reason = "restricted"    // the network has blocked the account, temporarily or permanently
+	Throttled         Reason = "throttled"     // too many messages
+	WindowClosed      Reason = "window_closed" // the person has not written recently enough
 	Recipient         Reason = "recipient"     // the person cannot be reached
-	Content           Reason = "content"       // the message is not as the network wants it
+	Content           Reason = "content"       // the message is invalid for the network
 	Suspended         Reason = "suspended"     // the network has paused or disabled the template
-	Temporary         Reason = "temporary"     // the network says that another try may succeed
-	Unreached         Reason = "unreached"     // there was no connection
-	Unknown           Reason = "unknown"       // it broke off, took too long, or is not what the network says
+	Temporary         Reason = "temporary"     // a retry may succeed
+	Unreached         Reason = "unreached"     // no connection
+	Unknown           Reason = "unknown"       // the connection broke, timed out, or had an invalid response
 	Unconfigured      Reason = "unconfigured"  // a credential or setting is missing
-	HealthUnsupported Reason = "silent"        // the network says nothing about accounts
-	CampaignStopped   Reason = "held"          // its campaign has stopped, and the network was not called
-	Lost              Reason = "lost"          // nothing was ever heard of it
-	PassedOver        Reason = "passed_over"   // its campaign has passed over the contact, and the network was not called again
-	Unhooked          Reason = "unhooked"      // the network cannot call us
-	Unfetched         Reason = "unfetched"     // the image that was to be sent is not to be had, and the network was not called
+	HealthUnsupported Reason = "silent"        // the network has no reports about accounts
+	CampaignStopped   Reason = "held"          // the campaign has stopped, and the network was not called
+	Lost              Reason = "lost"          // no receipt ever arrived
+	PassedOver        Reason = "passed_over"   // the campaign skipped the contact, and the network was not called again
+	Unhooked          Reason = "unhooked"      // the network cannot call Bahi
+	Unfetched         Reason = "unfetched"     // fetching the image failed before the network call
 )
 
-// meanings are our words for the reasons. The networks' own words may name people, and are kept with the message alone.
+// meanings are Bahi's words for the reasons. The networks' words may name people, so only the message has them.
 var meanings = map[Reason]string{ //nolint:gosec // G101: none is a credential
 	Refused: "The network refused the request", Credentials: "The network refused the credentials",
 	Restricted:   "The network has restricted the account",
@@ -104,25 +105,25 @@ var meanings = map[Reason]string{ //nolint:gosec // G101: none is a credential
 	Suspended: "The network has paused or disabled the template",
 	Temporary: "The network is not available", Unreached: "The network cannot be reached",
 	Unknown: "The network's answer is missing or cannot be understood", Unconfigured: "A credential or setting of the channel is missing",
-	HealthUnsupported: "No message was sent yet", CampaignStopped: "The campaign has stopped", Lost: "Nothing was heard of it",
+	HealthUnsupported: "No message was sent yet", CampaignStopped: "The campaign has stopped", Lost: "No delivery receipt arrived",
 	PassedOver: "The campaign has passed over the contact",
 	Unhooked:   "The network calls public https addresses only, and this server has none (BAHI_PUBLIC_URL)",
 	Unfetched:  "The image cannot be fetched from its address",
 }
 
-// Failure is what went wrong between us and a network.
+// Failure is a failed call of a network.
 type Failure struct {
 	Reason  Reason
 	Code    int    // the network's; 0: none
-	Title   string // in the network's words, without our credentials
+	Title   string // in the network's words, without credentials
 	Details string // the same
 	After   time.Duration
 }
 
-// PairLimit is a chat network's code for messages to one person that follow each other too closely (CONTRACT.md 3.1.3).
+// PairLimit is a chat network's code for too many messages to one person in a short time (CONTRACT.md 3.1.3).
 const PairLimit = 131056
 
-// Error returns our words. They name no person, and may be logged and shown.
+// Error returns Bahi's words. They name no person, so they may be logged and shown.
 func (f *Failure) Error() string {
 	if f.Code == 0 {
 		return meanings[f.Reason]
@@ -130,7 +131,7 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("%s (%d)", meanings[f.Reason], f.Code)
 }
 
-// refusals are the kinds and codes of what a client is told (CONTRACT.md 3.1.3, D44, N12).
+// refusals are the kinds and codes of errors for clients (CONTRACT.md 3.1.3, D44, N12).
 var refusals = map[Reason]struct {
 	kind fault.Kind
 	code string
@@ -147,13 +148,13 @@ var refusals = map[Reason]struct {
 	Lost: {fault.Unavailable, "provider_unknown"}, PassedOver: {fault.Unavailable, "campaign_passed_over"},
 }
 
-// Fault returns what a client is told.
+// Fault returns the error for clients.
 func (f *Failure) Fault() *fault.Error {
 	r := refusals[f.Reason]
 	return &fault.Error{Kind: r.kind, Detail: f.Error(), Code: r.code, RetryAfter: int(f.After.Seconds())}
 }
 
-// Word returns the code that a message has after the failure (CONTRACT.md N1).
+// Word returns the code of a message after the failure (CONTRACT.md N1).
 func (r Reason) Word() string {
 	if r == Unknown || r == Lost {
 		return string(Unknown)
@@ -161,12 +162,13 @@ func (r Reason) Word() string {
 	return refusals[r].code
 }
 
-// Retryable reports whether the network was not called, or refused for now only: the same request may be tried again.
+// Retryable reports whether the network was not called or refused temporarily, so that the request may be retried.
 func (r Reason) Retryable() bool {
 	return r == Throttled || r == Unreached || r == Temporary || r == Unconfigured || r == Unfetched
 }
 
-// Stops reports whether a campaign has to stop, for a while at least: the reason is not the recipient's, who gets the message later.
+// Stops reports whether the failure pauses a campaign because it does not concern the recipient, who then gets the
+// message later.
 func (r Reason) Stops() bool {
 	return r.Retryable() || r == Credentials || r == Restricted || r == Suspended || r == CampaignStopped
 }

@@ -7,9 +7,8 @@ import (
 	"bahi/domain/person"
 )
 
-// spellings are the longer spellings of numbers that networks spell in two ways, and the shorter ones: Brazil with its ninth digit,
-// Mexico and Argentina with the
-// digit that mobile numbers had (CONTRACT.md R4).
+// spellings map the longer spellings of numbers with two spellings at networks to the shorter ones: numbers of Brazil
+// with the ninth digit, and numbers of Mexico and Argentina with their former mobile digit (CONTRACT.md R4).
 var spellings = map[string]struct {
 	longer *regexp.Regexp
 	short  string
@@ -19,7 +18,7 @@ var spellings = map[string]struct {
 	"54": {regexp.MustCompile(`^549([0-9]{10})$`), "54$1"},
 }
 
-// Spelling returns the one spelling by which a phone is compared. Respelt: it may have another one.
+// Spelling returns the normalised spelling of a phone for comparison. respelt: the phone may have another spelling.
 func Spelling(phone string) (one string, respelt bool) {
 	if len(phone) < 2 {
 		return phone, false
@@ -31,7 +30,7 @@ func Spelling(phone string) (one string, respelt bool) {
 	return s.longer.ReplaceAllString(phone, s.short), true
 }
 
-// Phone returns the phone, in E.164 without its plus sign, that a network's id of a person is, "" if it is none.
+// Phone returns the phone in a network's id of a person, in E.164 without its plus sign, or "".
 func Phone(id string) string {
 	phone, err := person.ParseE164("from", id)
 	if err != nil && id != "" {
@@ -45,7 +44,8 @@ func Phone(id string) string {
 	return phone
 }
 
-// Moment is when a person did something, as the network tells, and when we heard of it: many networks count in seconds.
+// Moment is the time at which a person did something by the network's clock, and the time of arrival. Many networks
+// count in seconds.
 type Moment struct {
 	At        time.Time `json:"at,omitzero"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"`

@@ -15,13 +15,13 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// Kind names what a stream messagetemplate-<number> holds. A name is for ever: old logs have it.
+// Kind registers the events of streams messagetemplate-<number>. Stored names are permanent.
 var Kind = event.NewKind("messagetemplate",
 	event.Of[Listed]("MessageTemplateListed", 1),
 	event.Of[StatusMoved]("MessageTemplateStatusMoved", 1),
 )
 
-// ErrNotFound also answers those who may not know that the template exists.
+// ErrNotFound reports an unknown template. Callers without access to the template receive it too.
 var ErrNotFound = fault.New(fault.NotFound, "Template not found")
 
 // Gone is the status of a template that its network no longer lists.
