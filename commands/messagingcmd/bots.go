@@ -19,31 +19,31 @@ import (
 	"bahi/domain/messaging/channel"
 )
 
-// Blobs keep the bytes of files and pages.
+// Blobs store the bytes of files and pages.
 type Blobs interface {
 	Put(ctx context.Context, key, contentType string, data []byte) error
 }
 
-// Bots has what bots need beyond load, decide, append.
+// Bots handles the commands of bots that require more than load, decide, append.
 type Bots struct {
 	Commands *commands.Handler
 	Blobs    Blobs
 }
 
-// pages lets a bot have a page once.
+// pages claims each web address for one source of a bot.
 var pages = unique.Field[botsource.State]{
 	Records: botsource.Kind, Claims: botsource.Pages, Key: func(s botsource.State) string { return s.PageKey },
 	Name: "url", Taken: "The bot has this page already",
 }
 
-// existing reports whether there is a channel.
+// existing reports whether a channel exists.
 func existing(s channel.State) bool { return s.Type != "" }
 
 func (f *Bots) channels(ctx context.Context, req commands.Request, ids []int64) error {
 	return known(ctx, f.Commands.Fresh(), req, reference[channel.State]{channel.Kind, "channelIds", channel.ErrNotFound, existing}, ids)
 }
 
-// Create makes a bot in the request's workspace.
+// Create creates a bot in the request's workspace.
 func (f *Bots) Create(ctx context.Context, req commands.Request, c bot.Create) (commands.Outcome[bot.State], error) {
 	if req.Actor.Type == "user" {
 		c.Owner = req.Actor.ID
@@ -55,7 +55,7 @@ func (f *Bots) Create(ctx context.Context, req commands.Request, c bot.Create) (
 	return commands.Create(ctx, f.Commands, req, bot.Kind, f.Commands.IDFromSeries(bot.Kind.Category(), 1), c)
 }
 
-// Edit changes what the command names of a bot. Its state has no channels that were deleted.
+// Edit changes fields of a bot. It removes deleted channels from the returned state.
 func (f *Bots) Edit(ctx context.Context, req commands.Request, id string, c bot.Edit) (out commands.Outcome[bot.State], err error) {
 	if err := f.own(ctx, req, id); err != nil {
 		return out, err
@@ -81,7 +81,7 @@ func (f *Bots) Edit(ctx context.Context, req commands.Request, id string, c bot.
 	return out, nil
 }
 
-// own returns [bot.ErrNotFound] unless the bot is of the request's workspace.
+// own returns [bot.ErrNotFound] unless the bot belongs to the request's workspace.
 func (f *Bots) own(ctx context.Context, req commands.Request, id string) error {
 	l, err := commands.Load(ctx, f.Commands.Fresh(), bot.Kind, id)
 	if err == nil && (l.Workspace != req.Workspace || l.State.Name == "") {
@@ -95,10 +95,10 @@ func SourceKey(bot int64, source string) string {
 	return BotFolder(bot) + source
 }
 
-// BotFolder returns the beginning of the names of a bot's bytes.
+// BotFolder returns the prefix of the names of a bot's bytes.
 func BotFolder(bot int64) string { return "bots/" + strconv.FormatInt(bot, 10) + "/" }
 
-// AddFile gives a bot a file. Its bytes are kept before the log has it.
+// AddFile adds a file to a bot. It stores the bytes before it appends the event.
 func (f *Bots) AddFile(ctx context.Context, req commands.Request, c botsource.AddFile, data []byte) (out commands.Outcome[botsource.State],
 	err error) {
 	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
@@ -116,7 +116,7 @@ func (f *Bots) AddFile(ctx context.Context, req commands.Request, c botsource.Ad
 	}, c)
 }
 
-// AddPage gives a bot a page, which a job fetches.
+// AddPage adds a page to a bot. A job fetches it.
 func (f *Bots) AddPage(ctx context.Context, req commands.Request, c botsource.AddPage) (out commands.Outcome[botsource.State], err error) {
 	id := strconv.FormatInt(c.Bot, 10)
 	if err := f.own(ctx, req, id); err != nil {
@@ -133,7 +133,7 @@ func (f *Bots) AddPage(ctx context.Context, req commands.Request, c botsource.Ad
 		func(string) event.Command[botsource.State] { return c })
 }
 
-// RefreshPage lets a page be fetched again.
+// RefreshPage requests to fetch a page again.
 func (f *Bots) RefreshPage(ctx context.Context, req commands.Request, of int64, id string) (out commands.Outcome[botsource.State],
 	err error) {
 	if err := f.own(ctx, req, strconv.FormatInt(of, 10)); err != nil {
@@ -146,7 +146,7 @@ func (f *Bots) RefreshPage(ctx context.Context, req commands.Request, of int64, 
 	return commands.Handle(ctx, f.Commands, req, botsource.Kind, id, botsource.Request{})
 }
 
-// DeleteSource ends a source of a bot.
+// DeleteSource deletes a source of a bot.
 func (f *Bots) DeleteSource(ctx context.Context, req commands.Request, id string,
 	c botsource.Delete) (out commands.Outcome[botsource.State], err error) {
 	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
@@ -158,14 +158,14 @@ func (f *Bots) DeleteSource(ctx context.Context, req commands.Request, id string
 // secretBytes is the length of the secret that signs calls (CONTRACT.md 3.4: 24 to 64).
 const secretBytes = 32
 
-// CreateWebhook gives a bot a webhook. It returns the secret that signs its calls, none for a repetition of the request.
+// CreateWebhook adds a webhook to a bot. It returns the secret that signs its calls, or none for a retry.
 func (f *Bots) CreateWebhook(ctx context.Context, req commands.Request, c botwebhook.Create) (secret string,
 	out commands.Outcome[botwebhook.State], err error) {
 	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
 		return "", out, err
 	}
 	random := make([]byte, secretBytes)
-	_, _ = rand.Read(random) // it never fails
+	_, _ = rand.Read(random) // never fails
 	c.Secret = "whsec_" + base64.StdEncoding.EncodeToString(random)
 	out, err = commands.Create(ctx, f.Commands, req, botwebhook.Kind, f.Commands.IDFromSeries(botwebhook.Kind.Category(), 1), c)
 	if err != nil || out.Replayed {
@@ -174,7 +174,7 @@ func (f *Bots) CreateWebhook(ctx context.Context, req commands.Request, c botweb
 	return c.Secret, out, nil
 }
 
-// EditWebhook changes what the command names of a bot's webhook.
+// EditWebhook changes fields of a bot's webhook.
 func (f *Bots) EditWebhook(ctx context.Context, req commands.Request, id string,
 	c botwebhook.Edit) (out commands.Outcome[botwebhook.State], err error) {
 	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {

@@ -17,17 +17,17 @@ import (
 	"bahi/domain/messaging/template"
 )
 
-// Campaigns begins campaigns, and has what their dispatch needs of channels and templates.
+// Campaigns creates campaigns, and loads the channels and templates for sending them.
 type Campaigns struct {
 	*Messages
 
 	Zone     *time.Location // of the workspaces
-	Autosend bool           // a campaign without a time is sent when it is made (CONTRACT.md D22)
+	Autosend bool           // a campaign without a time is sent when it is created (CONTRACT.md D22)
 }
 
-// Create makes a campaign in the request's workspace.
+// Create creates a campaign in the request's workspace.
 func (f *Campaigns) Create(ctx context.Context, req commands.Request, c campaign.Create) (out commands.Outcome[campaign.State], err error) {
-	if out, done, err := commands.PreviousOutcome(ctx, f.Commands, req, campaign.Kind); done || err != nil { // its time may be over by now
+	if out, done, err := commands.PreviousOutcome(ctx, f.Commands, req, campaign.Kind); done || err != nil { // the time of a retry may be over
 		return out, err
 	}
 	c.Now, c.Zone, c.Autosend = f.Commands.Now(), f.Zone, f.Autosend
@@ -44,7 +44,7 @@ func (f *Campaigns) Create(ctx context.Context, req commands.Request, c campaign
 	return commands.Create(ctx, f.Commands, req, campaign.Kind, f.Commands.IDFromSeries(campaign.Kind.Category(), 1), c)
 }
 
-// templates returns the templates of a workspace among some, by their ids.
+// templates returns the workspace's templates with these ids.
 func (f *Campaigns) templates(ctx context.Context, workspace uuid.UUID, ids []int64) (map[int64]template.State, error) {
 	all := map[int64]template.State{}
 	for _, id := range ids {
@@ -59,7 +59,7 @@ func (f *Campaigns) templates(ctx context.Context, workspace uuid.UUID, ids []in
 	return all, nil
 }
 
-// CampaignChannel is a channel as a campaign sends on it, with the campaign's templates by their ids.
+// CampaignChannel is the channel of a campaign with the campaign's templates by id.
 type CampaignChannel struct {
 	Account   network.Account
 	Sandboxed bool
@@ -68,15 +68,16 @@ type CampaignChannel struct {
 	of commands.Loaded[channel.State]
 }
 
-// UnsendableError tells why a campaign cannot be sent at all.
+// UnsendableError reports why a campaign cannot be sent.
 type UnsendableError string
 
 func (e UnsendableError) Error() string { return string(e) }
 
-// ErrNoChannel ends a campaign, whatever it has sent (CONTRACT.md N8).
+// ErrNoChannel ends a campaign even after its first messages (CONTRACT.md N8).
 const ErrNoChannel UnsendableError = "The channel was deleted"
 
-// Line opens the channel of a campaign. Its error is a [UnsendableError] where the channel is gone or a template may not be sent.
+// Line loads the channel of a campaign. It returns an [UnsendableError] if the channel was deleted or a template must
+// not be sent.
 func (f *Campaigns) Line(ctx context.Context, workspace uuid.UUID, p campaign.Plan) (l CampaignChannel, err error) {
 	id := strconv.FormatInt(p.Channel, 10)
 	if l.of, err = commands.Load(ctx, f.Commands.Fresh(), channel.Kind, id); err != nil {
@@ -92,7 +93,7 @@ func (f *Campaigns) Line(ctx context.Context, workspace uuid.UUID, p campaign.Pl
 	case err != nil:
 		return l, err
 	}
-	if _, err = f.Templates.Refresh(ctx, workspace, []int64{p.Channel}); err != nil { // who cannot be asked has not changed its mind
+	if _, err = f.Templates.Refresh(ctx, workspace, []int64{p.Channel}); err != nil { // after a failure, the last known status applies
 		return l, err
 	}
 	var ids []int64
@@ -111,7 +112,7 @@ func (f *Campaigns) Line(ctx context.Context, workspace uuid.UUID, p campaign.Pl
 	return l, nil
 }
 
-// AccountHealth asks the network what it says of the channel's account.
+// AccountHealth requests the network's report about the channel's account.
 func (f *Campaigns) AccountHealth(ctx context.Context, l CampaignChannel) (network.Health, *network.Failure) {
 	asking, cancel := f.within(ctx)
 	defer cancel()
@@ -127,7 +128,8 @@ func failureOf(err error) *network.Failure {
 	return failed
 }
 
-// Call sends a campaign's message, and returns what its network said. It goes on when ctx ends: half a call is none that is known.
+// Call sends a campaign's message and returns the network's response. It continues after ctx ends, because the result of
+// an interrupted call is unknown.
 func (f *Campaigns) Call(ctx context.Context, req commands.Request, l CampaignChannel, m network.Message,
 	contact int64) message.RecordSendResult {
 	ctx = context.WithoutCancel(ctx)
@@ -137,12 +139,12 @@ func (f *Campaigns) Call(ctx context.Context, req commands.Request, l CampaignCh
 	m.As = &as
 	id, err := f.Networks.Send(calling, l.Account, m)
 	if err := f.alike(ctx, req, contact, m.To, as); err != nil {
-		f.Log.Warn("another spelling of a contact's number was not noted", "channel", l.Account.Channel, "error", err)
+		f.Log.Warn("recording another spelling of a contact's number failed", "channel", l.Account.Channel, "error", err)
 	}
 	return message.RecordSendResult{Contact: contact, ProviderID: id, Failure: failureOf(err)}
 }
 
-// Learn notes what the network's answer says of the channel.
+// Learn records the effect of the network's response on the channel.
 func (f *Campaigns) Learn(ctx context.Context, l CampaignChannel, failed *network.Failure) error {
 	return f.learn(ctx, l.of, strconv.FormatInt(l.Account.Channel, 10), failed)
 }

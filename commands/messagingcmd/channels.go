@@ -25,50 +25,50 @@ import (
 
 // Networks are the networks of channels. Their errors are [*network.Failure].
 type Networks interface {
-	// Health asks what a network says of an account.
+	// Health requests a network's report about an account.
 	Health(ctx context.Context, a network.Account) (network.Health, error)
 	// Send sends a message and returns the network's id of it.
 	Send(ctx context.Context, a network.Account, m network.Message) (string, error)
-	// Templates lists the templates of an account, none for a network without them.
+	// Templates lists the templates of an account. Some networks have none.
 	Templates(ctx context.Context, a network.Account) ([]network.Template, error)
-	// Renew has the network give another access token.
+	// Renew requests a new access token from the network.
 	Renew(ctx context.Context, a network.Account) (network.Renewed, error)
-	// File fetches a file that came with a message, by what the network calls it.
+	// File fetches the file of a message by the network's reference.
 	File(ctx context.Context, a network.Account, ref string) (data []byte, contentType string, err error)
 }
 
-// Secrets opens sealed values.
+// Secrets decrypts sealed values.
 type Secrets interface {
 	OpenValue(ctx context.Context, s event.Sealed) (string, error)
 }
 
-// Channels has what channels need beyond load, decide, append.
+// Channels handles the commands of channels that require more than load, decide, append.
 type Channels struct {
 	Commands *commands.Handler
 	Secrets  Secrets
 	Networks Networks
-	Hooks    string        // public https address that networks can call, with the path of hooks; empty: there is none
-	Within   time.Duration // in which a network says something of an account; 0: 5 seconds
+	Hooks    string        // public https URL for networks, with the path of hooks; empty: none
+	Within   time.Duration // timeout of a network's report; 0: 5 seconds
 	Log      *slog.Logger
 
-	// Deliver handles the calls that were kept until the sender of a channel is known to be the channel's.
+	// Deliver handles the calls that were held until the channel's sender was verified.
 	Deliver func(ctx context.Context, channel int64) error
 
-	Renewing *singleflight.Group // of access tokens, by channel
+	Renewing *singleflight.Group // renewals of access tokens, by channel
 }
 
 const (
 	askTimeout    = 5 * time.Second // CONTRACT.md 0.7
-	maxConcurrent = 100             // channels of a workspace that are asked at once
+	maxConcurrent = 100             // concurrent reports for the channels of a workspace
 )
 
-// identities lets one channel of the deployment have a sender.
+// identities claims each sender for one channel of the deployment.
 var identities = unique.Field[channel.State]{
 	Records: channel.Kind, Claims: channel.Identities, Key: func(s channel.State) string { return s.IdentityKey },
 	Name: "channel_identity", Taken: "Another channel has this sender", Global: true,
 }
 
-// unnamed returns a conflict about a sender without the other channel, which may be another workspace's.
+// unnamed removes the other channel from a conflict about a sender, because it may belong to another workspace.
 func unnamed(err error) error {
 	if taken(err) {
 		return &fault.Error{Kind: fault.Conflict, Detail: identities.Taken, Code: identities.Name + "_taken"}
@@ -81,12 +81,13 @@ func taken(err error) bool {
 	return ok && f.Code == identities.Name+"_taken"
 }
 
-// Create makes a channel in the request's workspace. It asks the network first: only who can use an account has its sender.
+// Create creates a channel in the request's workspace. It calls the network first: only an account with valid
+// credentials claims its sender.
 func (f *Channels) Create(ctx context.Context, req commands.Request, c channel.Create) (out commands.Outcome[channel.State], err error) {
 	if out, done, err := commands.PreviousOutcome(ctx, f.Commands, req, channel.Kind); done || err != nil {
 		return out, err
 	}
-	c.ID, c.Key = "0", rand.Text() // of the secrets that are only used to ask
+	c.ID, c.Key = "0", rand.Text() // of the secrets for the first call
 	s, err := after(c, channel.State{})
 	if err == nil && req.Actor.Permissions.Operator {
 		c.GivenKey, err = f.identity(ctx, s.Type, s.Sender())
@@ -106,10 +107,10 @@ func (f *Channels) Create(ctx context.Context, req commands.Request, c channel.C
 			c.ID = id
 			return c
 		})
-	// The channel has an id now, so its webhook can be registered and its token stored.
+	// The channel now has an id, so its webhook can be registered and its token stored.
 	if err == nil && !out.Replayed && (out.State.Type == channel.Telegram || out.State.RefreshToken.Present()) {
 		if _, err := f.check(ctx, ctx, req.Workspace, number(out.ID)); err != nil {
-			f.Log.Warn("a new channel could not be asked", "channel", out.ID, "error", err)
+			f.Log.Warn("channel health check failed", "channel", out.ID, "error", err)
 		}
 		l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, out.ID)
 		if err != nil {
@@ -120,7 +121,7 @@ func (f *Channels) Create(ctx context.Context, req commands.Request, c channel.C
 	return out, unnamed(err)
 }
 
-// number returns the number of an id that we gave.
+// number returns the number of an id.
 func number(id string) int64 {
 	n, _ := strconv.ParseInt(id, 10, 64)
 	return n
@@ -135,7 +136,7 @@ func after(c event.Command[channel.State], s channel.State) (channel.State, erro
 	return s, err
 }
 
-// Edit changes what the command names of a channel. It asks the network again where the change is about the account.
+// Edit changes fields of a channel. It calls the network again if the change concerns the account.
 func (f *Channels) Edit(ctx context.Context, req commands.Request, c channel.Edit) (out commands.Outcome[channel.State], err error) {
 	if out, done, err := commands.PreviousOutcome(ctx, f.Commands, req, channel.Kind); done || err != nil {
 		return out, err
@@ -145,11 +146,11 @@ func (f *Channels) Edit(ctx context.Context, req commands.Request, c channel.Edi
 		return out, err
 	}
 	s, refused := after(c, l.State)
-	var key *string // nil: it stays
+	var key *string // nil: unchanged
 	if refused == nil && l.Workspace == req.Workspace && !s.SameAccount(l.State) {
 		if !s.SameSender(l.State) {
 			switch s.IdentityKey = ""; {
-			case s.Sender() == l.State.Sender() && l.State.IdentityKey == s.GivenKey: // what an operator gave does not depend on credentials
+			case s.Sender() == l.State.Sender() && l.State.IdentityKey == s.GivenKey: // a sender assigned by an operator does not depend on credentials
 				s.IdentityKey = s.GivenKey
 			case req.Actor.Permissions.Operator && s.Sender() != l.State.Sender():
 				c.GivenKey, err = f.identity(ctx, s.Type, s.Sender())
@@ -174,7 +175,8 @@ func (f *Channels) Edit(ctx context.Context, req commands.Request, c channel.Edi
 	return out, unnamed(err)
 }
 
-// Confirm gives a channel the sender that its settings name, by an operator's word, and has the calls handled that were kept until then.
+// Confirm assigns the sender in the settings to the channel, and handles the calls that were held until then. Only
+// operators use it.
 func (f *Channels) Confirm(ctx context.Context, req commands.Request, id string) (out commands.Outcome[channel.State], err error) {
 	l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, id)
 	if err != nil {
@@ -194,12 +196,12 @@ func (f *Channels) Confirm(ctx context.Context, req commands.Request, id string)
 	return out, unnamed(err)
 }
 
-// identity returns the name of the claim of a sender at a network, none for no sender.
+// identity returns the name of the claim of a network's sender, or "".
 func (f *Channels) identity(ctx context.Context, kind, sender string) (string, error) {
 	return unique.Key(ctx, f.Commands, channel.Identities, []byte(kind), []byte(sender))
 }
 
-// free refuses a sender that is known to be another channel's, unless the network does not take the account.
+// free refuses a sender that another channel has claimed, unless the network refuses the account.
 func (f *Channels) free(ctx context.Context, id string, s channel.State, r channel.Report) error {
 	if r.Status != channel.Connected {
 		return nil
@@ -211,7 +213,7 @@ func (f *Channels) free(ctx context.Context, id string, s channel.State, r chann
 	return unnamed(err)
 }
 
-// ChannelOf returns the channel that has an identity at a network, with false if none is known to have it.
+// ChannelOf returns the channel with a verified identity at a network, or false.
 func (f *Channels) ChannelOf(ctx context.Context, kind, identity string) (id int64, found bool, err error) {
 	key, err := f.identity(ctx, kind, identity)
 	if err != nil || key == "" {
@@ -222,15 +224,15 @@ func (f *Channels) ChannelOf(ctx context.Context, kind, identity string) (id int
 	return id, id != 0, err
 }
 
-// Delete ends a channel. Its sender is free, and its key is destroyed soon after.
+// Delete deletes a channel. It releases the sender, and the key is destroyed soon after.
 func (f *Channels) Delete(ctx context.Context, req commands.Request, id string) (commands.Outcome[channel.State], error) {
 	return identities.Handle(ctx, f.Commands, req, id, new(""), channel.Delete{})
 }
 
-// ask asks the network of a channel what it says of the account.
+// ask requests the report of a channel's network about the account.
 func (f *Channels) ask(ctx context.Context, id string, s channel.State) (h network.Health, r channel.Report, err error) {
 	r = channel.Report{Status: channel.Connected, IdentityKey: s.IdentityKey}
-	if s.Type == channel.Web { // it is our own
+	if s.Type == channel.Web { // Bahi itself is the network
 		return h, r, nil
 	}
 	account, err := f.account(ctx, id, s)
@@ -258,12 +260,12 @@ func (f *Channels) ask(ctx context.Context, id string, s channel.State) (h netwo
 	return h, r, err
 }
 
-// within bounds the time of asking, unless the caller has done so.
+// within sets the timeout of a report unless the caller has set one.
 func (f *Channels) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, cmp.Or(f.Within, askTimeout))
 }
 
-// account returns a channel with its credentials in clear.
+// account returns a channel with decrypted credentials.
 func (f *Channels) account(ctx context.Context, id string, s channel.State) (a network.Account, err error) {
 	a = network.Account{
 		Channel: number(id), Type: s.Type, Dialect: s.Settings.Dialect, BaseURL: s.Settings.BaseURL, SenderID: s.Settings.SenderID,
@@ -281,7 +283,7 @@ func (f *Channels) account(ctx context.Context, id string, s channel.State) (a n
 	if errors.Is(err, event.ErrErased) {
 		err = channel.ErrNotFound
 	}
-	if err == nil && s.Type == channel.Telegram && a.Channel != 0 { // a channel that is yet to be made has no address
+	if err == nil && s.Type == channel.Telegram && a.Channel != 0 { // a new channel has no URL yet
 		a.Hook = &network.Hook{}
 		if f.Hooks != "" {
 			a.Hook.URL = f.Hooks + "telegram/" + id
@@ -291,7 +293,7 @@ func (f *Channels) account(ctx context.Context, id string, s channel.State) (a n
 	return a, err
 }
 
-// Checked is what became of asking about a channel.
+// Checked is the result of a report about a channel.
 type Checked struct {
 	network.Health
 
@@ -300,7 +302,8 @@ type Checked struct {
 	Error   string
 }
 
-// Health asks the networks of channels at once, and notes what they say. It reports what went wrong with each, and never fails.
+// Health requests the reports of several networks concurrently and records them. It returns an error for each failed
+// channel, and never fails itself.
 func (f *Channels) Health(ctx context.Context, workspace uuid.UUID, ids []int64) []Checked {
 	all := make([]Checked, len(ids))
 	bounded, cancel := f.within(ctx)
@@ -310,17 +313,17 @@ func (f *Channels) Health(ctx context.Context, workspace uuid.UUID, ids []int64)
 	for i, id := range ids {
 		asking.Go(func() (err error) {
 			if all[i], err = f.check(ctx, bounded, workspace, id); err != nil {
-				f.Log.Warn("a channel could not be asked", "channel", id, "error", err)
-				all[i] = Checked{Channel: id, Status: channel.Disconnected, Error: "It could not be asked"}
+				f.Log.Warn("channel health check failed", "channel", id, "error", err)
+				all[i] = Checked{Channel: id, Status: channel.Disconnected, Error: "The health check failed"}
 			}
 			return nil
 		})
 	}
-	_ = asking.Wait() // each has its own error
+	_ = asking.Wait() // each channel has its own error
 	return all
 }
 
-// check asks about one channel. What it said is noted although the time to ask is over.
+// check requests the report about one channel. It records the report even after the timeout.
 func (f *Channels) check(ctx, bounded context.Context, workspace uuid.UUID, id int64) (c Checked, err error) {
 	stream := strconv.FormatInt(id, 10)
 	l, err := commands.Load(ctx, f.Commands.Cached(), channel.Kind, stream)
@@ -334,7 +337,7 @@ func (f *Channels) check(ctx, bounded context.Context, workspace uuid.UUID, id i
 	return Checked{Health: h, Channel: id, Status: r.Status, Error: r.Error}, err
 }
 
-// note writes down what a network said of a channel, where it differs.
+// note records a report that differs from the channel's state.
 func (f *Channels) note(ctx context.Context, workspace uuid.UUID, id string, s channel.State, r channel.Report) (channel.Report, error) {
 	if r == (channel.Report{Status: s.Status, Error: s.LastError, IdentityKey: s.IdentityKey}) {
 		return r, nil

@@ -12,7 +12,7 @@ import (
 	"bahi/domain/messaging/contactlist"
 )
 
-// reference is a field with ids of records.
+// reference is a field with record ids.
 type reference[S any] struct {
 	kind    *event.Kind[S]
 	field   string
@@ -20,7 +20,7 @@ type reference[S any] struct {
 	there   func(S) bool
 }
 
-// known returns a fault for each id of a field that names no record of the request's workspace.
+// known returns a fault for each id of a field that is unknown in the request's workspace.
 func known[S any](ctx context.Context, from commands.Source, req commands.Request, to reference[S], ids []int64) error {
 	var wrong []error
 	for i, id := range ids {
@@ -35,13 +35,13 @@ func known[S any](ctx context.Context, from commands.Source, req commands.Reques
 	return fault.Join(wrong...)
 }
 
-// lists checks the lists that a contact is to be in.
+// lists checks the lists of a contact.
 func lists(ctx context.Context, from commands.Source, req commands.Request, ids []int64) error {
 	isThere := func(s contactlist.State) bool { return s.Name != "" }
 	return known(ctx, from, req, reference[contactlist.State]{contactlist.Kind, "listIds", contactlist.ErrNotFound, isThere}, ids)
 }
 
-// CreateContactList makes a list, and puts its first contacts into it.
+// CreateContactList creates a list and adds its first contacts.
 func CreateContactList(
 	ctx context.Context, h *commands.Handler, req commands.Request, c contactlist.Create,
 ) (commands.Outcome[contactlist.State], error) {
@@ -56,7 +56,7 @@ func CreateContactList(
 		var join contact.Join
 		newID := h.IDFromSeries(contactlist.Kind.Category(), 1)
 		_, err := commands.DecideNew(ctx, tx, contactlist.Kind, newID, func(id string) event.Command[contactlist.State] {
-			join.List, _ = strconv.ParseInt(id, 10, 64) // we gave it
+			join.List, _ = strconv.ParseInt(id, 10, 64) // an id of Bahi
 			return c
 		})
 		if err != nil || tx.DryRun() {

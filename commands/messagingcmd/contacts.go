@@ -1,4 +1,4 @@
-// Package messaging has what contacts need beyond load, decide, append.
+// Package messagingcmd has the messaging commands that require more than load, decide, append.
 package messagingcmd
 
 import (
@@ -15,7 +15,7 @@ import (
 	"bahi/domain/person"
 )
 
-// phones lets one contact of a workspace have a phone.
+// phones claims each phone for one contact of a workspace.
 var phones = unique.Field[contact.State]{
 	Records: contact.Kind, Claims: contact.Phones, Key: func(s contact.State) string { return s.PhoneKey }, Has: reachedBy,
 	Name: "phone", Taken: "Another contact has this phone",
@@ -63,7 +63,7 @@ func EditContact(ctx context.Context, h *commands.Handler, req commands.Request,
 		if err != nil {
 			return err
 		}
-		if l.Workspace == req.Workspace && l.State.Status != "" { // others do not learn which lists there are
+		if l.Workspace == req.Workspace && l.State.Status != "" { // lists of other workspaces stay hidden
 			_, wrong := c.Decide(l.State)
 			if err := fault.Join(wrong, lists(ctx, tx, req, c.ListIDs.Value)); err != nil {
 				return err
@@ -73,7 +73,8 @@ func EditContact(ctx context.Context, h *commands.Handler, req commands.Request,
 	})
 }
 
-// DeleteContact ends a contact, with those that were merged into it. Its phone is free, and its key is destroyed soon after.
+// DeleteContact deletes a contact and those that were merged into it. It releases the phone, and the key is destroyed
+// soon after.
 func DeleteContact(ctx context.Context, h *commands.Handler, req commands.Request, id string) (commands.Outcome[contact.State], error) {
 	return commands.Do(ctx, h, req, contact.Kind, func(ctx context.Context, tx *commands.Tx) error {
 		l, err := commands.Load(ctx, tx, contact.Kind, id)

@@ -15,15 +15,16 @@ import (
 	"bahi/domain/messaging/message"
 )
 
-// Files keeps the files of conversations. A contact's are in the folder files/<subject>, which is deleted with the contact.
+// Files stores the files of conversations. A contact's files are in the folder files/<subject>, which is deleted with
+// the contact.
 type Files interface {
 	URL(ctx context.Context, key string, lasts time.Duration) (string, error)
 	Put(ctx context.Context, key, contentType string, data []byte) error
 	Delete(ctx context.Context, key string) error
 }
 
-// StoreFile fetches the file of a message, and keeps it. It passes over a message without one, and over one of a contact or channel that is
-// gone.
+// StoreFile fetches and stores the file of a message. It ignores a message without a file, or of a deleted contact or
+// channel.
 func (f *Messages) StoreFile(ctx context.Context, id string) error {
 	l, err := commands.Load(ctx, f.Commands.Fresh(), message.Kind, id)
 	if err != nil || l.State.Ref.IsZero() {
@@ -61,7 +62,7 @@ func (f *Messages) StoreFile(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	gone := who.State.Status == "" && who.State.Into == 0 // it was deleted meanwhile
+	gone := who.State.Status == "" && who.State.Into == 0 // the contact was deleted meanwhile
 	if !gone {
 		out, err := commands.Handle(ctx, f.Commands, commands.Request{Workspace: l.Workspace}, message.Kind, id,
 			message.StoreFile{Key: key, ContentType: kind, Size: int64(len(data))})
@@ -76,10 +77,10 @@ func (f *Messages) StoreFile(ctx context.Context, id string) error {
 	return nil
 }
 
-// pictureLink is how long networks may fetch a picture that is sent.
+// pictureLink is the lifetime of the link with which networks fetch a sent picture.
 const pictureLink = 7 * 24 * time.Hour
 
-// keepPicture keeps a picture that goes to a contact, unless an earlier try has, and returns a link to it.
+// keepPicture stores a picture for a contact unless an earlier attempt did, and returns a link to it.
 func (f *Messages) keepPicture(ctx context.Context, earlier message.State, id int64, p *message.Picture) (link string, err error) {
 	if p.Key = earlier.File; p.Key == "" {
 		p.Key = fileOf(message.State{Contact: id}, uuid.NewString())

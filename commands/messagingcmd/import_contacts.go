@@ -20,7 +20,7 @@ import (
 	"bahi/eventstore"
 )
 
-// contactColumns are the columns of a file of contacts.
+// contactColumns are the column names of a file of contacts.
 var contactColumns = spreadsheet.Named(map[string]string{
 	"name": "contact contactname fullname", "phone": "mobile number phonenumber phoneno mobilenumber mobileno contactnumber contactno",
 	"email": "mail emailaddress", "source": "", "lists": "list listids",
@@ -33,24 +33,25 @@ type imported struct {
 	add    contact.Add
 }
 
-// maxEvidence is how many characters the evidence of a consent has at most, as in a PATCH.
+// maxEvidence is the maximum length of the evidence of a consent in characters, as in a PATCH.
 const maxEvidence = 500
 
 const (
-	maxThousands = 50  // thousands of rows of a file (CONTRACT.md R14)
-	batchSize    = 500 // rows that are written together
+	maxThousands = 50  // maximum thousands of rows in a file (CONTRACT.md R14)
+	batchSize    = 500 // rows per transaction
 	maxLists     = 100 // of a contact
 )
 
-// Imported is what became of a file of contacts.
+// Imported is the result of importing a file of contacts.
 type Imported struct {
 	Result   spreadsheet.ImportResult
-	Position event.Position // 0: nothing was written
+	Position event.Position // 0: nothing was appended
 	Replayed bool
 }
 
-// ImportContacts makes contacts of the rows of a file, and names the rows that are not in order. A phone that a contact or an earlier row
-// has is an error of its row. It writes batches of rows. A retry creates the missing contacts; it is Replayed if none was missing.
+// ImportContacts creates contacts from the rows of a file, and reports the rows with faults. A phone of an existing
+// contact or an earlier row is a fault of its row. It commits batches of rows. A retry creates the missing contacts; it
+// is Replayed if none was missing.
 func ImportContacts(ctx context.Context, h *commands.Handler, req commands.Request, file *io.SectionReader) (Imported, error) {
 	rows, wrong, columns, err := readContacts(ctx, file)
 	if err != nil {
@@ -68,7 +69,7 @@ func ImportContacts(ctx context.Context, h *commands.Handler, req commands.Reque
 	return i.out, nil
 }
 
-// importing is an import under way.
+// importing is a running import.
 type importing struct {
 	h   *commands.Handler
 	req commands.Request
@@ -78,7 +79,7 @@ type importing struct {
 	out               Imported
 }
 
-// interrupted returns the error of an import that ended early, with how far it came.
+// interrupted returns the error of an import that stopped early, with its progress.
 func (i *importing) interrupted(err error, rows int) error {
 	refused, isFault := errors.AsType[*fault.Error](err)
 	away := isFault && refused.Kind == fault.Unavailable || errors.Is(err, context.DeadlineExceeded) ||
@@ -87,21 +88,22 @@ func (i *importing) interrupted(err error, rows int) error {
 		return err
 	}
 	return fault.Newf(fault.Unavailable, "The import was interrupted: of %d rows, %d are contacts and %d have faults. "+
-		"Send the file again with the same Idempotency-Key, and it goes on", rows, i.created, len(i.wrong))
+		"Send the file again with the same Idempotency-Key to continue", rows, i.created, len(i.wrong))
 }
 
-// keyed returns the request for a part of the import.
+// keyed returns the request for a batch of the import.
 func (i *importing) keyed(part string, number int) commands.Request {
 	req := i.req
-	req.IfMatch = nil // an import is of no single record
+	req.IfMatch = nil // an import does not change a single record
 	if req.Key != "" {
 		req.Key += " " + part + " " + strconv.Itoa(number)
 	}
 	return req
 }
 
-// write makes contacts of a batch in one transaction. Their ids follow one another in the order of the rows, from the id of the batch. So a
-// repetition finds the contacts. It creates those that were refused when the batch came first, if they are in order now.
+// write creates the contacts of a batch in one transaction. Their ids are consecutive from the id of the batch on, in
+// the order of the rows. So a retry finds the contacts. It creates contacts that the first attempt refused, if their
+// rows are valid now.
 func (i *importing) write(ctx context.Context, number int, batch []imported) error {
 	if err := commands.InParallel(len(batch),
 		func(n int) error { return name(ctx, i.h, i.req.Workspace, &batch[n].add.Addresses) }); err != nil {
@@ -130,10 +132,10 @@ func (i *importing) write(ctx context.Context, number int, batch []imported) err
 	return nil
 }
 
-// decide begins the contacts of a batch, and returns why it refuses rows.
+// decide records the contacts of a batch, and returns why it refuses rows.
 func (i *importing) decide(ctx context.Context, tx *commands.Tx, first int64, batch []imported) ([]error, error) {
 	refused, guessed := make([]error, len(batch)), map[string]bool{"": true}
-	if tx.Again() { // a guess was wrong: look at all values, some at once
+	if tx.Again() { // after a conflict: check all values, several concurrently
 		if err := commands.InParallel(len(batch), func(n int) error { return phones.Prepare(ctx, i.h, batch[n].add.PhoneKey) }); err != nil {
 			return nil, err
 		}
@@ -167,18 +169,18 @@ func (i *importing) decide(ctx context.Context, tx *commands.Tx, first int64, ba
 	return refused, nil
 }
 
-// nothing is a command after which nothing follows. The first contact of a batch gets it, so that the batch is known by that contact.
+// nothing is a command without effect. It marks the first contact of a batch, which identifies the batch.
 type nothing struct{}
 
 func (nothing) Decide(contact.State) ([]event.Event[contact.State], error) { return nil, nil }
 
-// isRefusal reports whether an error is about a row, not about the log.
+// isRefusal reports whether an error concerns a row, not the log.
 func isRefusal(err error) bool {
 	f, ok := errors.AsType[*fault.Error](err)
 	return ok && f.Kind != fault.Unavailable
 }
 
-// repeat counts what became of a batch that was written before.
+// repeat counts the contacts of a batch that an earlier attempt has written.
 func (i *importing) repeat(ctx context.Context, out commands.Outcome[contact.State], batch []imported) error {
 	first, err := strconv.ParseInt(out.ID, 10, 64)
 	if err != nil {
@@ -207,7 +209,7 @@ func (i *importing) repeat(ctx context.Context, out commands.Outcome[contact.Sta
 	return nil
 }
 
-// count counts a row that became a contact, or was refused.
+// count counts a created or refused row.
 func (i *importing) count(row imported, refused error, at event.Position, replayed bool) {
 	if f, ok := errors.AsType[*fault.Error](refused); ok {
 		i.wrong = append(i.wrong, spreadsheet.RowError{Row: row.number, Error: spreadsheet.InOneLine(f)})
@@ -219,7 +221,7 @@ func (i *importing) count(row imported, refused error, at event.Position, replay
 	i.out.Position = max(i.out.Position, at)
 }
 
-// readContacts reads the rows of a file that are in order, and what is wrong with the others.
+// readContacts returns the valid rows of a file, and the faults of the others.
 func readContacts(ctx context.Context, file *io.SectionReader) (rows []imported, wrong []spreadsheet.RowError,
 	columns *spreadsheet.Columns, err error) {
 	phones := map[string]int{}
@@ -237,7 +239,7 @@ func readContacts(ctx context.Context, file *io.SectionReader) (rows []imported,
 		row, err := contactOf(r, columns)
 		if phone, _ := person.ParseE164("phone", row.add.Phone.Value); err == nil && phone != "" {
 			if first := phones[phone]; first != 0 {
-				err = fault.Fields(fault.Field{Field: "phone", Message: "row " + strconv.Itoa(first) + " has it too"})
+				err = fault.Fields(fault.Field{Field: "phone", Message: "row " + strconv.Itoa(first) + " has the same phone"})
 			} else {
 				phones[phone] = r.Number
 			}
@@ -255,7 +257,7 @@ func readContacts(ctx context.Context, file *io.SectionReader) (rows []imported,
 	return rows, wrong, columns, err
 }
 
-// contactOf returns the contact of a row, or what is wrong with it.
+// contactOf returns the contact of a row, or its faults.
 func contactOf(r spreadsheet.Row, columns *spreadsheet.Columns) (row imported, err error) {
 	cells, err := columns.Of(r)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// living returns the contact that a contact is now: another one, older, where it was merged.
+// living returns the contact itself, or the older one into which it was merged.
 func living(ctx context.Context, from commands.Source, id int64) (int64, error) {
 	for {
 		l, err := commands.Load(ctx, from, contact.Kind, strconv.FormatInt(id, 10))
@@ -23,8 +23,8 @@ func living(ctx context.Context, from commands.Source, id int64) (int64, error) 
 	}
 }
 
-// met returns the contact that a network knows by an id and now names with a phone. The contact gets the phone, or is merged with the
-// contact that has it. A contact of whom another phone or another id of the network is known is another person.
+// met handles a contact that the network knows by an id and now names with a phone. It sets the phone, or merges the
+// contact with the one that has it. A contact with a different phone or id of the network is another person.
 func (f *Messages) met(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, of, id int64, phone string) (int64, error) {
 	other, theirs, err := f.owner(ctx, tx, workspace, phone)
 	switch {
@@ -38,7 +38,7 @@ func (f *Messages) met(ctx context.Context, tx *commands.Tx, workspace uuid.UUID
 	return id, f.setPhone(ctx, tx, workspace, id, phone)
 }
 
-// merge makes one contact of two, who are the same person: the older one stays (CONTRACT.md N10).
+// merge merges two contacts of the same person. The older one stays (CONTRACT.md N10).
 func (f *Messages) merge(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, keep, other int64) (int64, error) {
 	id, its := strconv.FormatInt(keep, 10), strconv.FormatInt(other, 10)
 	var both [2]contact.State
@@ -77,8 +77,8 @@ func (f *Messages) merge(ctx context.Context, tx *commands.Tx, workspace uuid.UU
 	return keep, nil
 }
 
-// alike notes that a network knows a contact, to whom a message went by a phone, by another one: both are spellings of one number
-// (CONTRACT.md R4). Where each has a contact, they are merged.
+// alike records that the network uses another phone than that of the sent message. Both are spellings of one number
+// (CONTRACT.md R4). If each has a contact, it merges the two.
 func (f *Messages) alike(ctx context.Context, req commands.Request, id int64, phone, as string) error {
 	one, _ := network.Spelling(phone)
 	if other, _ := network.Spelling(network.Phone(as)); id == 0 || other == "" || other == one || network.Phone(phone) == "" {
@@ -114,14 +114,14 @@ func (f *Messages) alike(ctx context.Context, req commands.Request, id int64, ph
 	return err
 }
 
-// spelt lets one contact of a workspace have a further spelling of its phone. It is a sender of no channel.
+// spelt claims another spelling of a phone for one contact of a workspace. It is not a sender of a channel.
 func spelt(key string) unique.Field[contact.State] {
 	f := senders(key)
 	f.Claims, f.Has = contact.Phones, reachedBy
 	return f
 }
 
-// forget forgets contacts that were merged, and those that were merged into them.
+// forget erases merged contacts, and those that were merged into them.
 func forget(ctx context.Context, tx *commands.Tx, ids []int64) error {
 	for _, id := range ids {
 		stream := strconv.FormatInt(id, 10)

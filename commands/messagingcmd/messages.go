@@ -17,50 +17,51 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// MessageIndex tells of messages that are there.
+// MessageIndex finds existing messages.
 type MessageIndex interface {
 	// Heard returns when a contact last wrote to a channel, the zero time for never.
 	Heard(ctx context.Context, workspace uuid.UUID, channel, contact int64) (time.Time, error)
-	// MessagesNamed returns the messages of a channel that have the network's ids, by these.
+	// MessagesNamed returns the messages of a channel by the network's ids.
 	MessagesNamed(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (map[string]int64, error)
-	// MessagesAtHand is MessagesNamed without a wait for messages that were just sent.
+	// MessagesAtHand is MessagesNamed without waiting for recent events.
 	MessagesAtHand(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (map[string]int64, error)
-	// LastHeard returns the newest message of a contact, 0 for none.
+	// LastHeard returns the newest message of a contact, or 0.
 	LastHeard(ctx context.Context, workspace uuid.UUID, contact int64) (int64, error)
 	// TemplateIDs returns the ids of a channel's templates by the network's ids.
 	TemplateIDs(ctx context.Context, workspace uuid.UUID, channel int64) (map[string]int64, error)
-	// Signing returns the first channels of a sender that have a secret of their own for what the sender is sent.
+	// Signing returns the first channels of a sender with their own secret for signing calls.
 	Signing(ctx context.Context, sender string) ([]int64, error)
-	// Unconfirmed returns the first channels that name a sender or an app which is not known to be theirs.
+	// Unconfirmed returns the first channels with a sender or an app that is not verified.
 	Unconfirmed(ctx context.Context, sender, app string) ([]int64, error)
 	// OfAccount returns the channels of an account at the chat network.
 	OfAccount(ctx context.Context, account string) ([]int64, error)
-	// WithAppSecret returns the channels of the deployment that have a secret of a chat network, at most so many.
+	// WithAppSecret returns at most so many channels of the deployment with a secret of a chat network.
 	WithAppSecret(ctx context.Context, most int) ([]int64, error)
 }
 
-// Messages sends messages, and keeps those that come in.
+// Messages sends messages, and stores incoming ones.
 type Messages struct {
 	*Channels
 
 	Templates *Templates
 	Known     MessageIndex
-	Windows   *ReplyWindows // nil: none are kept
+	Windows   *ReplyWindows // nil: not cached
 	Files     Files
 	Sandboxed func(network.Account) bool
 }
 
 const (
-	window      = 24 * time.Hour   // in which a person may be answered freely (CONTRACT.md N2)
-	sendTimeout = 25 * time.Second // all tries of a send
+	window      = 24 * time.Hour   // time in which a person may receive any message (CONTRACT.md N2)
+	sendTimeout = 25 * time.Second // for all attempts of a send
 )
 
 var errClosed = (&network.Failure{Reason: network.WindowClosed}).Fault()
 
 var errType = &fault.Error{Kind: fault.Conflict, Detail: "The channel's type does not send to phones", Code: "channel_type_unsupported"}
 
-// Send sends a message to a phone. The request's key sends once: a repetition gets what became of the message, and calls the network again
-// only where it was not called, or refused for a moment (CONTRACT.md N1). admit counts the call, of a channel that is not a sandbox.
+// Send sends a message to a phone. The request's key sends once: a retry returns the result of the message. It calls the
+// network again only if the network was not called or refused temporarily (CONTRACT.md N1). admit counts the call,
+// except for a sandbox channel.
 func (f *Messages) Send(ctx context.Context, req commands.Request, d message.Draft,
 	admit func(channel int64) error) (out commands.Outcome[message.State], err error) {
 	if out, done, err := f.again(ctx, req); done || err != nil {
@@ -80,7 +81,7 @@ func (f *Messages) Send(ctx context.Context, req commands.Request, d message.Dra
 	return f.deliver(ctx, req, of, message.Queue{Draft: d, Contact: recipient}, nil, admit)
 }
 
-// atHand returns a channel as this process knows it: each message would ask the log for it otherwise.
+// atHand returns a channel from this process's cache, because otherwise each message would read the log.
 func (f *Messages) atHand(ctx context.Context, id int64) (commands.Loaded[channel.State], error) {
 	return commands.LoadCached(ctx, f.Commands, channel.Kind, strconv.FormatInt(id, 10), func(s channel.State) bool { return s.Type != "" })
 }
@@ -94,7 +95,7 @@ func (f *Messages) channel(ctx context.Context, req commands.Request, id int64) 
 	return of, err
 }
 
-// again returns what an earlier request with the same key has led to; done: the network is not to be called again.
+// again returns the result of an earlier request with the same key; done: the network must not be called again.
 func (f *Messages) again(ctx context.Context, req commands.Request) (out commands.Outcome[message.State], done bool, err error) {
 	out, err = f.earlier(ctx, req)
 	switch failed := out.State.Failure(); {
@@ -109,7 +110,7 @@ func (f *Messages) again(ctx context.Context, req commands.Request) (out command
 	}
 }
 
-// deliver writes a message down, calls the network, and notes what it said.
+// deliver records a message, calls the network, and records the result.
 func (f *Messages) deliver(
 	ctx context.Context, req commands.Request, of commands.Loaded[channel.State], c message.Queue, filled *network.Filled,
 	admit func(channel int64) error,
@@ -134,7 +135,7 @@ func (f *Messages) deliver(
 	}
 	out, err = f.queue(ctx, req, before, c)
 	if err != nil || out.Replayed {
-		if err == nil && out.State.Failure() != nil { // the same request is under way in another place
+		if err == nil && out.State.Failure() != nil { // the same request is running elsewhere
 			err = out.State.Failure().Fault()
 		}
 		return out, err
@@ -142,7 +143,7 @@ func (f *Messages) deliver(
 	return f.call(ctx, req, sending{of, account, out, c, filled})
 }
 
-// earlier returns the message of an earlier request with the same key, as it is now.
+// earlier returns the present state of the message of an earlier request with the same key.
 func (f *Messages) earlier(ctx context.Context, req commands.Request) (commands.Outcome[message.State], error) {
 	out, done, err := commands.PreviousOutcome(ctx, f.Commands, req, message.Kind)
 	if err != nil || !done {
@@ -153,7 +154,7 @@ func (f *Messages) earlier(ctx context.Context, req commands.Request) (commands.
 	return out, err
 }
 
-// queue writes the message down before the network is called: a new one, or again one that was not sent.
+// queue records the message before the network is called: a new one, or again an unsent one.
 func (f *Messages) queue(ctx context.Context, req commands.Request, before commands.Outcome[message.State],
 	c message.Queue) (commands.Outcome[message.State], error) {
 	if before.Replayed {
@@ -162,7 +163,7 @@ func (f *Messages) queue(ctx context.Context, req commands.Request, before comma
 	return commands.Create(ctx, f.Commands, req, message.Kind, f.Commands.IDFromSeries(message.Kind.Category(), 1), c)
 }
 
-// sending is a message that is written down, and the channel that sends it.
+// sending is a recorded message with its channel.
 type sending struct {
 	of      commands.Loaded[channel.State]
 	account network.Account
@@ -171,7 +172,7 @@ type sending struct {
 	filled *network.Filled
 }
 
-// call calls the network and notes what it answered, whether or not the client still waits.
+// call calls the network and records the response, even if the client no longer waits.
 func (f *Messages) call(ctx context.Context, req commands.Request, s sending) (commands.Outcome[message.State], error) {
 	of, out, c := s.of, s.out, s.Queue
 	ctx = context.WithoutCancel(ctx)
@@ -184,9 +185,9 @@ func (f *Messages) call(ctx context.Context, req commands.Request, s sending) (c
 	}
 	thread, err := f.thread(calling, of, c)
 	if err != nil {
-		f.Log.Warn("the thread of a mail is not known", "channel", c.Channel, "error", err)
+		f.Log.Warn("reading the thread of a mail failed", "channel", c.Channel, "error", err)
 	}
-	if of.State.Type == channel.Web { // the page of the visitor reads it from us
+	if of.State.Type == channel.Web { // the visitor's page reads it from Bahi
 		settle.ProviderID = "web." + message.Name(out.ID)
 	} else {
 		err = f.renewed(calling, strconv.FormatInt(c.Channel, 10), s.account, func(a network.Account) (err error) {
@@ -212,27 +213,27 @@ func (f *Messages) call(ctx context.Context, req commands.Request, s sending) (c
 		f.learn(ctx, of, strconv.FormatInt(c.Channel, 10), settle.Failure), f.join(ctx, req, of, c, thread),
 		f.alike(ctx, req, c.Contact, c.To, as),
 	); err != nil {
-		f.Log.Warn("what a network said of a channel was not noted", "channel", c.Channel, "error", err)
+		f.Log.Warn("recording the network's report failed", "channel", c.Channel, "error", err)
 	}
 	if settle.Failure != nil {
 		if err := f.OptedOut(ctx, req, c.Contact, settle.Failure.Code); err != nil {
-			f.Log.Warn("that a contact wants no messages was not noted", "channel", c.Channel, "error", err)
+			f.Log.Warn("recording the opt-out of a contact failed", "channel", c.Channel, "error", err)
 		}
 		return settled, settle.Failure.Fault()
 	}
 	return settled, nil
 }
 
-// thread returns the network's thread to which a mail belongs, "" if none is known, and nil for a channel without threads.
+// thread returns the network's thread of a mail, "" if unknown, and nil for a channel without threads.
 func (f *Messages) thread(ctx context.Context, of commands.Loaded[channel.State], c message.Queue) (*string, error) {
 	if of.State.Type != channel.Gmail {
-		return nil, nil //nolint:nilnil // there is none to be known
+		return nil, nil //nolint:nilnil // there is none
 	}
 	l, err := commands.Load(ctx, f.Commands.Fresh(), message.ThreadKind, message.ThreadID(c.Channel, c.Contact))
 	return new(l.State.Under(of.State.Name)), err
 }
 
-// join notes the thread to which a mail went.
+// join records the thread of a mail.
 func (f *Messages) join(ctx context.Context, req commands.Request, of commands.Loaded[channel.State], c message.Queue,
 	thread *string) error {
 	if thread == nil || *thread == "" {
@@ -243,8 +244,8 @@ func (f *Messages) join(ctx context.Context, req commands.Request, of commands.L
 	return err
 }
 
-// learn notes what a send says of the channel, or of its templates. Of an aggregator without a list of templates, the channel has its
-// sender from then on.
+// learn records the effects of a send on the channel or its templates. For an aggregator without a list of templates, it
+// verifies the channel's sender.
 func (f *Messages) learn(ctx context.Context, of commands.Loaded[channel.State], id string, failed *network.Failure) (err error) {
 	r := channel.Report{IdentityKey: of.State.IdentityKey}
 	r.Status, r.Error = of.State.StatusAfter(failed)
@@ -260,7 +261,7 @@ func (f *Messages) learn(ctx context.Context, of commands.Loaded[channel.State],
 	return err
 }
 
-// open refuses to write to a person who has not written to the channel lately.
+// open refuses a message to a person who has not written to the channel recently.
 func (f *Messages) open(ctx context.Context, workspace uuid.UUID, channel, recipient int64) error {
 	now := f.Commands.Now()
 	if recipient == 0 {

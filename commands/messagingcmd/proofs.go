@@ -10,9 +10,9 @@ import (
 	"bahi/domain/messaging/channel"
 )
 
-// SignedFor returns the channel of a sender at a chat network whose own secret has signed a call, 0 for none, and whether the channel
-// that is known to
-// have the sender has a secret. That channel goes first; others may name the sender in their settings, and prove calls to themselves alone.
+// SignedFor returns the channel whose own secret has signed a call for a sender at a chat network, or 0. It also returns
+// whether the channel with the verified sender has a secret. That channel is tried first. Other channels may name the
+// sender in their settings, but their secrets verify only calls to themselves.
 func (f *Messages) SignedFor(ctx context.Context, sender string, signed func(secret string) bool) (id int64, guarded bool, err error) {
 	known, found, err := f.ChannelOf(ctx, channel.Chat, sender)
 	if err != nil {
@@ -47,11 +47,11 @@ func (f *Messages) appSecret(ctx context.Context, id int64) (s channel.State, se
 }
 
 const (
-	maxSecrets = 500 // channels whose secrets are tried on a body that names none
-	maxSigners = 10  // channels that have one secret and may prove a call together
+	maxSecrets = 500 // secrets that are tried on a body without a sender
+	maxSigners = 10  // channels with one common secret
 )
 
-// SignedBy tries the secrets of so many channels, and returns the first channels whose secret has signed a call.
+// SignedBy tries the secrets of so many channels, and returns the first channels with the secret that has signed a call.
 func (f *Messages) SignedBy(ctx context.Context, tried int, signed func(secret string) bool) (signers []int64, err error) {
 	ids, err := f.Known.WithAppSecret(ctx, min(tried, maxSecrets))
 	for _, id := range ids {
@@ -66,18 +66,18 @@ func (f *Messages) SignedBy(ctx context.Context, tried int, signed func(secret s
 	return signers, err
 }
 
-// SenderOf returns what calls name a channel by, "" for a channel that is gone.
+// SenderOf returns the sender of a channel in calls, or "" for a deleted channel.
 func (f *Messages) SenderOf(ctx context.Context, id int64) (string, error) {
 	_, s, err := f.of(ctx, strconv.FormatInt(id, 10), channel.Chat)
 	return s.Settings.SenderID, err
 }
 
-// Unconfirmed returns the channels that wait for a sender or an app to be known as theirs.
+// Unconfirmed returns the channels with an unverified sender or app.
 func (f *Messages) Unconfirmed(ctx context.Context, sender, app string) ([]int64, error) {
 	return f.Known.Unconfirmed(ctx, sender, app)
 }
 
-// Together reports whether two channels are of one workspace.
+// Together reports whether two channels belong to one workspace.
 func (f *Messages) Together(ctx context.Context, one, other int64) (bool, error) {
 	a, err := f.atHand(ctx, one)
 	if err != nil {
@@ -87,7 +87,7 @@ func (f *Messages) Together(ctx context.Context, one, other int64) (bool, error)
 	return a.Workspace == b.Workspace && a.State.Type != "" && b.State.Type != "", err
 }
 
-// HookToken returns what telegram sends with the updates of a channel, "" for a channel that is none of it.
+// HookToken returns the token of telegram's calls to a channel, or "" for another type.
 func (f *Messages) HookToken(ctx context.Context, id string) (string, error) {
 	there, _, err := f.of(ctx, id, channel.Telegram)
 	if err != nil || !there {
@@ -96,12 +96,12 @@ func (f *Messages) HookToken(ctx context.Context, id string) (string, error) {
 	return f.hookToken(ctx, id)
 }
 
-// hookToken follows from the channel's id and a key of the vault, so that nothing has to keep it.
+// hookToken derives the token from the channel's id and a key of the vault, so that it is not stored.
 func (f *Channels) hookToken(ctx context.Context, id string) (string, error) {
 	return f.Commands.Hash(ctx, "telegram-hook", []byte(id))
 }
 
-// ConsumerSecret returns the secret of a twitter channel and the id of its own user, "" for none.
+// ConsumerSecret returns the secret of a twitter channel and the id of its own user, or "".
 func (f *Messages) ConsumerSecret(ctx context.Context, id string) (secret, user string, err error) {
 	_, s, err := f.of(ctx, id, channel.Twitter)
 	if err == nil {
@@ -110,10 +110,10 @@ func (f *Messages) ConsumerSecret(ctx context.Context, id string) (secret, user 
 	return secret, s.Settings.UserID, err
 }
 
-// of returns a channel of a type; there: it is one.
+// of returns a channel if it has the type.
 func (f *Messages) of(ctx context.Context, id, kind string) (there bool, s channel.State, err error) {
 	if number, wrong := strconv.ParseInt(id, 10, 64); wrong != nil || strconv.FormatInt(number, 10) != id {
-		return false, s, nil //nolint:nilerr // what is no number is no channel
+		return false, s, nil //nolint:nilerr // an invalid number is no channel
 	}
 	l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, id)
 	if err != nil || l.State.Type != kind {
@@ -122,7 +122,7 @@ func (f *Messages) of(ctx context.Context, id, kind string) (there bool, s chann
 	return true, l.State, nil
 }
 
-// shown opens a secret, "" for none and for one that is forgotten.
+// shown decrypts a secret. It returns "" for none and for an erased one.
 func (f *Messages) shown(ctx context.Context, s event.Secret) (string, error) {
 	text, err := f.Secrets.OpenValue(ctx, s.Sealed)
 	if errors.Is(err, event.ErrErased) {

@@ -13,31 +13,31 @@ import (
 	"bahi/domain/messaging/message"
 )
 
-// DeliveryReceipt is what a network says became of a message.
+// DeliveryReceipt is a network's report about a message.
 type DeliveryReceipt struct {
 	message.Receipt
 
 	Channel  int64
-	IDs      []string // by which the network names the message, an aggregator's among them
-	Callback string   // our own id of it; empty: the network does not repeat it
+	IDs      []string // the network's and the aggregator's ids of the message
+	Callback string   // Bahi's id of it; empty: not reported
 }
 
-// ReceiptResult is what became of a [DeliveryReceipt].
+// ReceiptResult is the result of a [DeliveryReceipt].
 type ReceiptResult struct {
-	Known   bool   // false: no message has one of the ids, or none that is known yet
-	Subject string // whose values the message has
+	Known   bool   // false: the message is unknown, at least for now
+	Subject string // data subject of the message's values
 }
 
-// ErrUnmatched is the error of a receipt of no message that is known, or known yet.
+// ErrUnmatched reports a receipt for an unknown message. The message may still arrive.
 var ErrUnmatched = errors.New("no message has the receipt's id yet")
 
-// codeOptOut is the network's word for a person who wants no advertising (CONTRACT.md 0.9).
+// codeOptOut is the network's code for a person who has opted out of advertising (CONTRACT.md 0.9).
 const codeOptOut = 131050
 
-// receiptsTogether bounds what is noted together: a body may have more than ten thousand.
+// receiptsTogether is the maximum number of receipts in one transaction: a body may have more than ten thousand.
 const receiptsTogether = 500
 
-// Receipts notes what networks say of messages, all of a channel together: networks tell of a hundred at once.
+// Receipts records delivery receipts, those of a channel together, because networks send about a hundred at once.
 func (f *Messages) Receipts(ctx context.Context, all []DeliveryReceipt) ([]ReceiptResult, error) {
 	heard, of := make([]ReceiptResult, len(all)), map[int64][]int{}
 	for i, n := range all {
@@ -57,7 +57,7 @@ func (f *Messages) Receipts(ctx context.Context, all []DeliveryReceipt) ([]Recei
 	return heard, nil
 }
 
-// receipts notes what is said of the messages of one channel.
+// receipts records the receipts of one channel's messages.
 func (f *Messages) receipts(ctx context.Context, req commands.Request, all []DeliveryReceipt, places []int, heard []ReceiptResult) error {
 	numbers, err := f.numbers(ctx, req.Workspace, all, places)
 	if err != nil {
@@ -90,9 +90,9 @@ func (f *Messages) receipts(ctx context.Context, req commands.Request, all []Del
 		switch follows, err := n.Receipt.Decide(l.State); {
 		case err != nil:
 			return err
-		case together[id]: // it is decided on what the other one made
+		case together[id]: // its result depends on the other receipt
 			later = append(later, one)
-		case len(follows) > 0: // what says nothing to a state says nothing to any later one either
+		case len(follows) > 0: // a receipt without effect has none on a later state either
 			together[id], ones = true, append(ones, one)
 		}
 		if err := f.OptedOut(ctx, req, l.State.Contact, n.Code); err != nil {
@@ -110,13 +110,13 @@ func (f *Messages) receipts(ctx context.Context, req commands.Request, all []Del
 	return nil
 }
 
-// numbers returns the messages that are told of, by the places of what is told. Mostly they were sent long before their receipts come, so
-// the tables are asked as they are first.
+// numbers returns the messages of receipts by index. Most messages were sent long before their receipts arrive, so the
+// first query does not wait for recent events.
 func (f *Messages) numbers(ctx context.Context, workspace uuid.UUID, all []DeliveryReceipt, places []int) (map[int]int64, error) {
 	numbers := map[int]int64{}
 	var unknown []int
 	for _, place := range places {
-		number, _ := strconv.ParseInt(strings.TrimPrefix(all[place].Callback, message.Name("")), 10, 64) // what is no id of ours is 0
+		number, _ := strconv.ParseInt(strings.TrimPrefix(all[place].Callback, message.Name("")), 10, 64) // 0 for an id that is not Bahi's
 		if numbers[place] = number; number == 0 {
 			unknown = append(unknown, place)
 		}
@@ -145,7 +145,7 @@ func (f *Messages) numbers(ctx context.Context, workspace uuid.UUID, all []Deliv
 	return numbers, nil
 }
 
-// firstOf returns the first message that has one of a network's ids, 0 for none.
+// firstOf returns the first message with one of a network's ids, or 0.
 func firstOf(named map[string]int64, ids []string) (number int64) {
 	for _, id := range ids {
 		if n := named[id]; n != 0 && (number == 0 || n < number) {

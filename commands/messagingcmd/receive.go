@@ -25,35 +25,34 @@ import (
 	"bahi/domain/person"
 )
 
-// Sender is a person as a network names them. From, UserID or both are there.
+// Sender is a person as a network names them. At least one of From and UserID is set.
 type Sender struct {
 	From     string // phone; empty: unknown
 	UserID   string // the network's id; empty: unknown
-	Name     string // as far as the network tells it
+	Name     string // if the network reports it
 	Username string
-	Social   bool // of a network where people have no phones
+	Social   bool // from a network without phones
 }
 
-// InboundMessage is a message that came in on a channel.
+// InboundMessage is an incoming message of a channel.
 type InboundMessage struct {
 	Sender
 
 	Channel      int64
 	Type         string // empty: text, or image if there is one
 	Text, Image  string
-	Ref, RefType string // of a file, as the network names it; empty: there is none
+	Ref, RefType string // of its file, as the network names it; empty: none
 	ProviderID   string
 	SentAt       time.Time
 	ArrivedAt    time.Time // zero: now
 	Reacts       string    // the network's id of the message to which it is a reaction
-	Code         int       // why its network does not pass it on; 0: it does
+	Code         int       // why the network does not deliver the content; 0: it does
 	Title        string
 	Details      string
-	Print        []byte // of the request, where a client of ours has chosen the ProviderID; empty: a network did
+	Print        []byte // fingerprint of the request if Bahi's client has chosen the ProviderID; empty: a network has
 }
 
-// claimed returns the record that has a claimed value, 0 for none. One that had it a moment ago, and that this process has at hand, still
-// has it.
+// claimed returns the record with a claimed value, or 0. It uses this process's cache.
 func claimed[S any](
 	ctx context.Context, h *commands.Handler, v claims.Value, records *event.Kind[S], key string, has func(S, string) bool,
 ) (id int64, s S, err error) {
@@ -83,7 +82,7 @@ func claimedIn[S any](
 	return id, l.State, err
 }
 
-// from returns the request of what a channel's network tells.
+// from returns the request for a report of a channel's network.
 func (f *Messages) from(ctx context.Context, id int64) (of commands.Loaded[channel.State], req commands.Request, err error) {
 	of, err = f.atHand(ctx, id)
 	if err == nil && of.State.Type == "" {
@@ -133,7 +132,7 @@ func (f *Messages) Receive(ctx context.Context, a InboundMessage) (commands.Outc
 	})
 }
 
-// reopen reopens a resolved contact, and changes the consent if the text is a word for it.
+// reopen reopens a resolved contact, and changes the consent if the text is a keyword.
 func (f *Messages) reopen(ctx context.Context, tx *commands.Tx, id int64, text string, at network.Moment) error {
 	stream := strconv.FormatInt(id, 10)
 	who, err := commands.Load(ctx, tx, contact.Kind, stream)
@@ -146,7 +145,7 @@ func (f *Messages) reopen(ctx context.Context, tx *commands.Tx, id int64, text s
 	return f.heed(ctx, tx, id, text, at)
 }
 
-// heed moves a contact's consent if a text is one of the words for it.
+// heed changes a contact's consent if a text is a keyword.
 func (f *Messages) heed(ctx context.Context, tx *commands.Tx, id int64, text string, at network.Moment) error {
 	optIn, is := contact.ConsentKeyword(text)
 	if !is {
@@ -155,7 +154,7 @@ func (f *Messages) heed(ctx context.Context, tx *commands.Tx, id int64, text str
 	return consent(ctx, tx, id, contact.ChangeConsent{OptIn: optIn, By: contact.ByWord, Moment: f.past(at)})
 }
 
-// past returns a moment as events have it, never one that is yet to come.
+// past returns a time in the precision of events, not later than now.
 func (f *Messages) past(m network.Moment) network.Moment {
 	if now := f.Commands.Now(); m.At.After(now) {
 		m.At = now
@@ -163,7 +162,7 @@ func (f *Messages) past(m network.Moment) network.Moment {
 	return network.Moment{At: m.At.UTC(), ArrivedAt: m.ArrivedAt.UTC()}
 }
 
-// holder returns the contact that has a phone, 0 for none.
+// holder returns the contact with a phone, or 0.
 func (f *Messages) holder(ctx context.Context, workspace uuid.UUID, phone string) (int64, error) {
 	key, err := f.phoneKey(ctx, workspace, phone)
 	if err != nil || key == "" {
@@ -173,10 +172,10 @@ func (f *Messages) holder(ctx context.Context, workspace uuid.UUID, phone string
 	return id, err
 }
 
-// reachedBy reports whether a contact has a phone, in one of its spellings.
+// reachedBy reports whether a contact has a phone in any spelling.
 func reachedBy(s contact.State, key string) bool { return s.PhoneKey == key || s.SenderKey(key) != "" }
 
-// owner returns the contact that has a phone, 0 for none, with its state.
+// owner returns the contact with a phone, or 0, and its state.
 func (f *Messages) owner(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, phone string) (id int64, s contact.State, err error) {
 	key, err := f.phoneKey(ctx, workspace, phone)
 	if err != nil {
@@ -185,13 +184,13 @@ func (f *Messages) owner(ctx context.Context, tx *commands.Tx, workspace uuid.UU
 	return claimedIn(ctx, tx, contact.Phones, contact.Kind, key, reachedBy)
 }
 
-// phoneKey names the claim of a phone, in whichever spelling.
+// phoneKey returns the name of a phone's claim, which is the same for all spellings.
 func (f *Messages) phoneKey(ctx context.Context, workspace uuid.UUID, phone string) (string, error) {
 	one, _ := network.Spelling(phone)
 	return unique.Key(ctx, f.Commands, contact.Phones, workspace[:], []byte(one))
 }
 
-// senders lets one contact of a workspace have an id at a channel's network.
+// senders claims each id at a channel's network for one contact of a workspace.
 func senders(key string) unique.Field[contact.State] {
 	return unique.Field[contact.State]{
 		Records: contact.Kind, Claims: contact.Senders, Key: func(s contact.State) string { return s.SenderKey(key) }, Name: "sender",
@@ -199,7 +198,7 @@ func senders(key string) unique.Field[contact.State] {
 	}
 }
 
-// at returns an id at a channel's network as it is kept.
+// at returns the stored form of an id at a channel's network.
 func (f *Messages) at(ctx context.Context, workspace uuid.UUID, of int64, user string) (s contact.Sender, err error) {
 	s = contact.Sender{Channel: of, InClear: user}
 	s.Key, err = unique.Key(ctx, f.Commands, contact.Senders, workspace[:], []byte(strconv.FormatInt(of, 10)), []byte(user))
@@ -209,7 +208,7 @@ func (f *Messages) at(ctx context.Context, workspace uuid.UUID, of int64, user s
 // sentBy reports whether a network knows a contact by an id.
 func sentBy(s contact.State, key string) bool { return s.SenderKey(key) != "" }
 
-// known returns the contact that a network knows by an id, 0 for none, and the id as it is kept.
+// known returns the contact with an id at a network, or 0, and the stored form of the id.
 func (f *Messages) known(
 	ctx context.Context, tx *commands.Tx, workspace uuid.UUID, of int64, user string,
 ) (id int64, who contact.State, s contact.Sender, err error) {
@@ -220,7 +219,7 @@ func (f *Messages) known(
 	return id, who, s, err
 }
 
-// named returns the phone by which a network names a writer, "" for none, and the id: what is no phone is an id.
+// named returns the phone and the id of a sender. A text that is no phone is an id.
 func (w Sender) named() (phone, user string) {
 	phone = network.Phone(w.From)
 	if phone == "" {
@@ -229,7 +228,7 @@ func (w Sender) named() (phone, user string) {
 	return phone, w.UserID
 }
 
-// contactOf returns the contact of a sender, 0 for none.
+// contactOf returns the contact of a sender, or 0.
 func (f *Messages) contactOf(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, of int64, w Sender) (int64, error) {
 	phone, user := w.named()
 	id, _, _, err := f.known(ctx, tx, workspace, of, user)
@@ -239,8 +238,8 @@ func (f *Messages) contactOf(ctx context.Context, tx *commands.Tx, workspace uui
 	return id, err
 }
 
-// sender returns the contact who is a writer, or makes one: the network's id goes before the phone. Who has both keeps both
-// (CONTRACT.md 0.9).
+// sender returns the contact of a sender, or creates one. The network's id takes precedence over the phone. A contact
+// with both keeps both (CONTRACT.md 0.9).
 func (f *Messages) sender(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, of int64, w Sender) (int64, error) {
 	phone, user := w.named()
 	if phone == "" && user == "" {
@@ -267,13 +266,13 @@ func (f *Messages) sender(ctx context.Context, tx *commands.Tx, workspace uuid.U
 	return id, identify(ctx, tx, senders(s.Key), id, s)
 }
 
-// identify notes by what id a network knows a contact.
+// identify records a contact's id at a network.
 func identify(ctx context.Context, tx *commands.Tx, of unique.Field[contact.State], id int64, s contact.Sender) error {
 	stream := strconv.FormatInt(id, 10)
 	return of.Decide(ctx, tx, stream, &s.Key, contact.Identify{Sender: s, Contact: stream})
 }
 
-// begin makes a contact of a writer: of the phone, else of the network's id.
+// begin creates the contact of a sender: by its phone, else by the network's id.
 func (f *Messages) begin(
 	ctx context.Context, tx *commands.Tx, workspace uuid.UUID, w Sender, phone string, s contact.Sender,
 ) (int64, error) {
@@ -315,13 +314,13 @@ func (f *Messages) begin(
 	return strconv.ParseInt(id, 10, 64)
 }
 
-// dialled returns a phone as commands take it.
+// dialled returns a phone in the form for commands.
 func dialled(ctx context.Context, h *commands.Handler, workspace uuid.UUID, phone string) (contact.Addresses, error) {
 	r := contact.Addresses{Phone: patch.Set(phone)}
 	return r, name(ctx, h, workspace, &r)
 }
 
-// OptedOut takes back a contact's consent if a network's code says so.
+// OptedOut records a contact's opt-out if a network's code reports it.
 func (f *Messages) OptedOut(ctx context.Context, req commands.Request, id int64, code int) error {
 	if code != codeOptOut || id == 0 {
 		return nil
@@ -333,7 +332,7 @@ func (f *Messages) OptedOut(ctx context.Context, req commands.Request, id int64,
 		}
 		return consent(ctx, tx, who, contact.ChangeConsent{By: contact.ByNetwork})
 	})
-	if errors.Is(err, contact.ErrNotFound) { // deleted, with its consent
+	if errors.Is(err, contact.ErrNotFound) { // the contact and its consent were deleted
 		return nil
 	}
 	return err
@@ -344,14 +343,16 @@ func consent(ctx context.Context, tx *commands.Tx, id int64, c contact.ChangeCon
 	return err
 }
 
-// Consent notes what a person has told the network about messages, and returns whose values that has. Who is no contact is nobody.
+// Consent records a person's choice at the network, and returns the data subject of its values. It ignores senders
+// without a contact.
 func (f *Messages) Consent(ctx context.Context, of int64, w Sender, optIn bool, at network.Moment) (subject string, err error) {
 	return f.change(ctx, of, w, func(ctx context.Context, tx *commands.Tx, id int64, _ uuid.UUID) error {
 		return consent(ctx, tx, id, contact.ChangeConsent{OptIn: optIn, By: contact.ByNetwork, Moment: f.past(at)})
 	})
 }
 
-// change carries out what a network tells of a person, and returns whose values that has. Who is no contact is nobody.
+// change handles a network's report about a person, and returns the data subject of its values. It ignores senders
+// without a contact.
 func (f *Messages) change(
 	ctx context.Context, of int64, w Sender, decide func(ctx context.Context, tx *commands.Tx, id int64, workspace uuid.UUID) error,
 ) (subject string, err error) {
@@ -370,8 +371,8 @@ func (f *Messages) change(
 	return subject, err
 }
 
-// ChangeSenderID notes that a person has another phone, or another id at the network, and returns whose values that has. A phone that
-// another contact has stays there, and the one who moved has none.
+// ChangeSenderID records a person's new phone or new id at the network, and returns the data subject of its values. If
+// another contact has the phone, that contact keeps it, and this contact gets none.
 func (f *Messages) ChangeSenderID(ctx context.Context, of int64, before string, w Sender) (subject string, err error) {
 	phone, user := w.named()
 	old := Sender{From: before, UserID: before}
@@ -400,7 +401,7 @@ func (f *Messages) ChangeSenderID(ctx context.Context, of int64, before string, 
 	})
 }
 
-// setPhone gives a phone to a contact.
+// setPhone sets the phone of a contact.
 func (f *Messages) setPhone(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, id int64, phone string) error {
 	r, err := dialled(ctx, f.Commands, workspace, phone)
 	if err != nil {
@@ -410,8 +411,8 @@ func (f *Messages) setPhone(ctx context.Context, tx *commands.Tx, workspace uuid
 	return phones.Decide(ctx, tx, stream, &r.PhoneKey, contact.Edit{ID: stream, Addresses: r})
 }
 
-// told returns the message that a network names, and the request of what it tells of it. It returns [ErrUnmatched] for a message that is
-// not known.
+// told returns the message of a network's report, and the request for the change. It returns [ErrUnmatched] for an
+// unknown message.
 func (f *Messages) told(ctx context.Context, of int64, providerID string) (id string, req commands.Request, err error) {
 	_, req, err = f.from(ctx, of)
 	if err != nil {
@@ -424,7 +425,8 @@ func (f *Messages) told(ctx context.Context, of int64, providerID string) (id st
 	return strconv.FormatInt(named[providerID], 10), req, nil
 }
 
-// Revise notes that a person has changed a message, and returns whose values it has. It heeds the words about consent.
+// Revise records that a person has edited a message, and returns the data subject of its values. It applies consent
+// keywords.
 func (f *Messages) Revise(ctx context.Context, of int64, providerID, text string, at network.Moment) (subject string, err error) {
 	id, req, err := f.told(ctx, of, providerID)
 	if err != nil {
@@ -444,7 +446,7 @@ func (f *Messages) Revise(ctx context.Context, of int64, providerID, text string
 	return out.State.Subject(), err
 }
 
-// Revoke notes that a person has taken back a message. Its file is deleted.
+// Revoke records that a person has deleted a message. Its file is deleted.
 func (f *Messages) Revoke(ctx context.Context, of int64, providerID string, at network.Moment) error {
 	id, req, err := f.told(ctx, of, providerID)
 	if err != nil {
@@ -457,13 +459,13 @@ func (f *Messages) Revoke(ctx context.Context, of int64, providerID string, at n
 	return f.Files.Delete(ctx, fileOf(out.State, id))
 }
 
-// OfAccount returns the channels of an account at the chat network, of whatever workspace: some networks tell of a template by its account
-// alone.
+// OfAccount returns the channels of an account at the chat network in all workspaces. Some networks identify a template
+// only by its account.
 func (f *Messages) OfAccount(ctx context.Context, account string) ([]int64, error) {
 	return f.Known.OfAccount(ctx, account)
 }
 
-// Template notes a template's status.
+// Template records a template's status.
 func (f *Messages) Template(ctx context.Context, of int64, providerID, status string) error {
 	_, req, err := f.from(ctx, of)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"bahi/domain/messaging/template"
 )
 
-// SendTo sends a message to a contact over a channel of any type. It is [Messages.Send] otherwise.
+// SendTo sends a message to a contact over a channel of any type. Otherwise it is like [Messages.Send].
 func (f *Messages) SendTo(
 	ctx context.Context, req commands.Request, id int64, b message.ToContact, admit func(channel int64) error,
 ) (out commands.Outcome[message.State], err error) {
@@ -62,13 +62,13 @@ func (f *Messages) SendTo(
 	out, err = f.deliver(ctx, req, of, message.Queue{Draft: d, Contact: id}, nil, admit)
 	if (out.ID == "" || out.Replayed) && earlier.File == "" { // no message has the picture
 		if err := f.Files.Delete(context.WithoutCancel(ctx), d.Picture.Key); err != nil {
-			f.Log.Warn("a picture that was not sent is kept", "error", err)
+			f.Log.Warn("removing an unsent picture failed", "error", err)
 		}
 	}
 	return out, err
 }
 
-// reach returns by what a channel of a type reaches a contact, "" if it does not.
+// reach returns the contact's address on a channel, or "".
 func reach(who contact.State, kind string, of int64) string {
 	switch kind {
 	case channel.Gmail:
@@ -88,7 +88,7 @@ func shown(text *string) string {
 	return *text
 }
 
-// fill returns a template of the channel with its values, and what the contact reads.
+// fill returns a template of the channel with its values, and the text for the contact.
 func (f *Messages) fill(ctx context.Context, req commands.Request, d message.Draft, given template.Values,
 	who contact.State) (*network.Filled, string, error) {
 	l, err := commands.Load(ctx, f.Commands.Fresh(), template.Kind, strconv.FormatInt(d.Template, 10))
@@ -108,13 +108,14 @@ func (f *Messages) fill(ctx context.Context, req commands.Request, d message.Dra
 	return &filled, text, nil
 }
 
-// Read notes that people have read up to a message of a contact, 0 for the newest, and returns the position up to which that is known.
+// Read records that users have read up to a message of a contact, 0 for the newest. It returns the position of the
+// event.
 func (f *Messages) Read(ctx context.Context, req commands.Request, id, upTo int64) (out commands.Outcome[message.State], err error) {
 	if upTo == 0 {
 		if upTo, err = f.Known.LastHeard(ctx, req.Workspace, id); err != nil {
 			return out, err
 		}
-		if upTo == 0 { // the request's key notes that there was nothing to read, also if the contact writes before it is repeated
+		if upTo == 0 { // the request's key records that there was no message, so a retry does not mark later ones
 			return commands.Handle(ctx, f.Commands, req, message.Kind, "0", message.MarkNoneRead{})
 		}
 	}

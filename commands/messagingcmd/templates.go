@@ -18,12 +18,12 @@ import (
 	"bahi/domain/messaging/template"
 )
 
-// Listed tells which templates of a channel are known: our ids by the network's.
+// Listed finds the known templates of a channel: their ids by the network's.
 type Listed interface {
 	TemplateIDs(ctx context.Context, workspace uuid.UUID, channel int64) (map[string]int64, error)
 }
 
-// Templates keeps what networks say of the templates of channels.
+// Templates stores the networks' reports about the templates of channels.
 type Templates struct {
 	*Channels
 
@@ -34,17 +34,17 @@ type Templates struct {
 	asked  map[int64]asked // by channel
 }
 
-// asked is when this process got the list of a channel. Another process asks for itself.
+// asked is the time of this process's last list of a channel. Other processes have their own.
 type asked struct {
 	at       time.Time
-	settings channel.State // with which the network was asked
+	settings channel.State // state of the channel at that time
 }
 
-// askTemplatesInterval is how long a list is good. Some networks allow one question an hour (CONTRACT.md 3.1.5).
+// askTemplatesInterval is the lifetime of a list. Some networks allow one request an hour (CONTRACT.md 3.1.5).
 const askTemplatesInterval = time.Hour
 
-// Refresh asks the networks of a workspace's channels for their templates, unless it has done so lately. late: one of them could not be
-// asked, so that its list is the last one. Where nothing is known of any of them, Refresh returns what a client is told.
+// Refresh requests the templates of a workspace's channels from their networks, unless it has done so recently. late: a
+// request failed, so the last list is stale. If no channel has a list, Refresh returns an error for the client.
 func (f *Templates) Refresh(ctx context.Context, workspace uuid.UUID, channels []int64) (late bool, err error) {
 	each := make([]refreshed, len(channels))
 	var asking errgroup.Group
@@ -56,7 +56,7 @@ func (f *Templates) Refresh(ctx context.Context, workspace uuid.UUID, channels [
 		})
 	}
 	err = asking.Wait()
-	var none error // of a channel without a last list
+	var none error // of a channel without a list
 	listed := false
 	for _, r := range each {
 		listed, late = listed || r.listed, late || r.late
@@ -70,21 +70,21 @@ func (f *Templates) Refresh(ctx context.Context, workspace uuid.UUID, channels [
 	return late, none
 }
 
-// Sync asks the network of a channel that was made or changed for its templates (CONTRACT.md N14). What it does not tell now is asked for
-// later.
+// Sync requests the templates of a new or changed channel from its network (CONTRACT.md N14). After a failure, a later
+// request retries.
 func (f *Templates) Sync(ctx context.Context, workspace uuid.UUID, out commands.Outcome[channel.State]) {
 	if out.Replayed || out.State.Status != channel.Connected {
 		return
 	}
 	if _, err := f.Refresh(ctx, workspace, []int64{number(out.ID)}); err != nil {
-		f.Log.Warn("the network did not tell a channel's templates", "channel", out.ID, "error", err)
+		f.Log.Warn("listing the templates of a channel failed", "channel", out.ID, "error", err)
 	}
 }
 
-// refreshed is what became of asking for the list of one channel.
+// refreshed is the result of requesting one channel's list.
 type refreshed struct {
-	listed bool // there is one
-	late   bool // it is the last one, or there is none
+	listed bool // a list exists
+	late   bool // it is stale, or there is none
 	none   error
 }
 
@@ -110,9 +110,9 @@ func (f *Templates) refresh(ctx context.Context, workspace uuid.UUID, id int64) 
 	return r, err
 }
 
-// ForceRefresh asks the network of a channel for its templates, however lately it was asked.
+// ForceRefresh requests the templates of a channel from its network, regardless of the last request.
 func (f *Templates) ForceRefresh(ctx context.Context, workspace uuid.UUID, id string) error {
-	number, _ := strconv.ParseInt(id, 10, 64) // we gave it
+	number, _ := strconv.ParseInt(id, 10, 64) // an id of Bahi
 	f.mu.Lock()
 	delete(f.asked, number)
 	f.mu.Unlock()
@@ -127,7 +127,7 @@ func (f *Templates) known(id int64, s channel.State) bool {
 	return ok && f.Commands.Now().Sub(last.at) < askTemplatesInterval && last.settings.SameAccount(s)
 }
 
-// ask asks one network, and notes what it says.
+// ask requests the list of one network and records it.
 func (f *Templates) ask(ctx context.Context, of commands.Loaded[channel.State], id int64) error {
 	account, err := f.account(ctx, strconv.FormatInt(id, 10), of.State)
 	if err != nil {
@@ -165,7 +165,7 @@ func (f *Templates) ask(ctx context.Context, of commands.Loaded[channel.State], 
 	return nil
 }
 
-// list notes one template. Its key gives it one id, however many processes ask at once.
+// list records one template. Its key assigns one id, even with concurrent processes.
 func (f *Templates) list(ctx context.Context, req commands.Request, c template.List, id int64) error {
 	if id == 0 {
 		first := req
@@ -174,7 +174,7 @@ func (f *Templates) list(ctx context.Context, req commands.Request, c template.L
 		if err != nil || !out.Replayed {
 			return err
 		}
-		id, _ = strconv.ParseInt(out.ID, 10, 64) // we gave it
+		id, _ = strconv.ParseInt(out.ID, 10, 64) // an id of Bahi
 	}
 	_, err := commands.Handle(ctx, f.Commands, req, template.Kind, strconv.FormatInt(id, 10), c)
 	return err

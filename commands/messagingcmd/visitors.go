@@ -21,20 +21,20 @@ import (
 	"bahi/domain/messaging/message"
 )
 
-// Visitors are people on pages that show the chat widget. Nobody knows who they are: a visitor has a random id, and a token that proves it.
-// A visitor becomes a contact with the first message.
+// Visitors are anonymous people on pages with the chat widget. A visitor has a random id and a token that proves it. The
+// first message creates the visitor's contact.
 type Visitors struct {
 	*Messages
 
 	Widgets Widgets
 	Key     []byte                            // signs tokens; the same on all nodes
-	Origin  func(text string) (string, error) // as browsers write it
+	Origin  func(text string) (string, error) // returns an origin in the form of browsers
 
 	mu    sync.Mutex
-	pages map[string]widget // by key: those that were looked at lately
+	pages map[string]widget // recently used ones by key
 }
 
-// widget is a channel as pages show it.
+// widget is a channel in the form for pages.
 type widget struct {
 	Visitor
 
@@ -42,12 +42,13 @@ type widget struct {
 	until   time.Time
 }
 
-// widgetFresh is how long a page that is no longer allowed may still be answered. One that is allowed now is answered at once.
+// widgetFresh is the time for which a page may still get responses after it was removed from the allowed origins. A
+// newly allowed page gets responses immediately.
 const widgetFresh = 2 * time.Second
 
-// Widgets tells which channel a page shows.
+// Widgets finds the channel of a page.
 type Widgets interface {
-	// ChannelKeyed returns the channel that has a key and its workspace, or [channel.ErrNotFound].
+	// ChannelKeyed returns the channel with a key and its workspace, or [channel.ErrNotFound].
 	ChannelKeyed(ctx context.Context, key string) (id int64, workspace uuid.UUID, err error)
 }
 
@@ -61,14 +62,14 @@ type Visitor struct {
 // Errors that commands return.
 var (
 	ErrOriginNotAllowed = fault.New(fault.Forbidden, "The page may not show this chat")
-	ErrNoSession        = fault.New(fault.Unauthorized, "The session is unknown or over")
+	ErrNoSession        = fault.New(fault.Unauthorized, "The session is unknown or has expired")
 )
 
-// sessionLifetime is how long a visitor finds the conversation again.
+// sessionLifetime is the time for which a visitor's conversation can be resumed.
 const sessionLifetime = 90 * 24 * time.Hour
 
-// Page returns the channel that a page of an origin shows, as a visitor without an id. It returns [channel.ErrNotFound] for an unknown key,
-// and [ErrOriginNotAllowed] for a page that the channel does not allow.
+// Page returns the channel of a page's widget, as a visitor without an id. It returns [channel.ErrNotFound] for an
+// unknown key, and [ErrOriginNotAllowed] if the channel does not allow the page's origin.
 func (f *Visitors) Page(ctx context.Context, key, origin string) (Visitor, error) {
 	f.mu.Lock()
 	w, known := f.pages[key]
@@ -86,7 +87,7 @@ func (f *Visitors) Page(ctx context.Context, key, origin string) (Visitor, error
 	return w.Visitor, nil
 }
 
-// widget reads the channel that has a key. Only channels that are there are kept, so that guesses do not fill the memory.
+// widget reads the channel with a key. It caches only existing channels, so that guessed keys do not fill the memory.
 func (f *Visitors) widget(ctx context.Context, key string) (w widget, err error) {
 	if w.Channel, w.Workspace, err = f.Widgets.ChannelKeyed(ctx, key); err != nil {
 		return w, err
@@ -137,14 +138,14 @@ func (f *Visitors) Enter(ctx context.Context, key, origin, token string) (Visito
 	text, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	const signed = 16 + 8
 	if err != nil || len(text) != signed+sha256.Size || !hmac.Equal(f.sign(key, text[:signed]), text[signed:]) ||
-		f.Commands.Now().Unix() >= int64(binary.BigEndian.Uint64(text[16:signed])) { // we signed it
+		f.Commands.Now().Unix() >= int64(binary.BigEndian.Uint64(text[16:signed])) { // Bahi signed it
 		return v, ErrNoSession
 	}
 	v.ID = uuid.UUID(text[:16])
 	return v, nil
 }
 
-// Contact returns the contact that a visitor has become, 0 for one who has not written.
+// Contact returns the contact of a visitor, or 0 before the first message.
 func (f *Visitors) Contact(ctx context.Context, v Visitor) (int64, error) {
 	s, err := f.at(ctx, v.Workspace, v.Channel, v.ID.String())
 	if err != nil {
@@ -154,7 +155,7 @@ func (f *Visitors) Contact(ctx context.Context, v Visitor) (int64, error) {
 	return id, err
 }
 
-// Write keeps what a visitor writes, as any message that comes in. The request's key keeps it once.
+// Write stores a visitor's message like any incoming message. The request's key stores it once.
 func (f *Visitors) Write(ctx context.Context, req commands.Request, v Visitor, b message.FromVisitor) (commands.Outcome[message.State],
 	error) {
 	text, err := b.Said()

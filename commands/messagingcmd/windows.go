@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ReplyWindows keeps until when people may be answered freely, as far as this process has looked it up. What came later only opens a window
-// for longer: what is kept is never wrong, and a second answer to a person waits for no table.
+// ReplyWindows caches until when persons may receive any message. A later message only extends a window, so a cached
+// value is never wrong, and a second reply to a person does not wait for the tables.
 type ReplyWindows struct {
 	mu     sync.Mutex
 	closes map[talkWith]time.Time
@@ -15,10 +15,10 @@ type ReplyWindows struct {
 // talkWith is a person at a channel.
 type talkWith struct{ channel, contact int64 }
 
-// maxWindows bounds what is kept.
+// maxWindows bounds the cache.
 const maxWindows = 100_000
 
-// until returns when a window closes at the earliest, the zero time for an unknown one.
+// until returns the earliest end of a window, or the zero time if unknown.
 func (w *ReplyWindows) until(channel, contact int64) time.Time {
 	if w == nil {
 		return time.Time{}
@@ -28,7 +28,7 @@ func (w *ReplyWindows) until(channel, contact int64) time.Time {
 	return w.closes[talkWith{channel, contact}]
 }
 
-// keep keeps when a window closes. Where there are too many, they are looked up again.
+// keep caches the end of a window. It clears the cache if there are too many.
 func (w *ReplyWindows) keep(channel, contact int64, closes time.Time) {
 	if w == nil {
 		return

@@ -282,7 +282,7 @@ func (a asking) misbehaves(t *testing.T) {
 	}
 	for _, reply := range []llmtest.Reply{llmtest.Says(" "), llmtest.BreaksOff, llmtest.Refuses(), llmtest.Cuts("We are"), llmtest.Filters()} {
 		a.model.Then(reply)
-		a.c.POST(botAt(a.bot.ID, "/try"), `{"text":"Open on Sunday?"}`).Problem(503, "The language model does not answer now")
+		a.c.POST(botAt(a.bot.ID, "/try"), `{"text":"Open on Sunday?"}`).Problem(503, "The language model is not available. Try again later")
 	}
 }
 

@@ -178,7 +178,7 @@ func TestWhatABotCannotReadIsToldOrRefused(t *testing.T) {
 	}
 	upload("\x89PNG\r\n\x1a\n\x00\x00").Problem(415, "File must be a PDF or text file")
 	c.GET(files).Status(200).Body(`[]`)
-	require.Equal(t, "There is no text in it", *taught(t, c, b, "\n \n").Error)
+	require.Equal(t, "The source has no text", *taught(t, c, b, "\n \n").Error)
 
 	for _, url := range []string{"ftp://a.example", "a", "https://user:secret@a.example", ""} {
 		c.POST(urls, fmt.Sprintf(`{"url":%q}`, url)).Problem(422, "Validation error", "url",

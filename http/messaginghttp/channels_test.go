@@ -80,7 +80,7 @@ func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
 	confirm(owner, 1<<40).Problem(404, "Channel not found")
 	confirm(owner, made(owner, `{"name":"None","type":"chat"}`).ID).Problem(409, "The channel's settings name no sender")
 	owner.POST(channels, `{"name":"Deaf","type":"chat","settings":{"dialect":"form_v1","appName":"Shop"}}`).
-		Problem(422, "Validation error", "settings.senderId", "expected the phone, since calls of the dialect form_v1 name nothing else")
+		Problem(422, "Validation error", "settings.senderId", "expected the phone: calls of the dialect form_v1 name only the phone")
 
 	// A secret of the channel's own brings it what the secret has signed, and nothing else.
 	made(thief, `{"name":"Own secret","type":"chat","settings":{"senderId":"PN1","appSecret":"own-secret"}}`)

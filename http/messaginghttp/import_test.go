@@ -46,7 +46,7 @@ func TestContactsAreImported(t *testing.T) {
 		"Imran;+91 98123 45702;imran@example.org;%d;yes;Form 7\nAgain;919812345702;;;;\nThere too;919812345701;;;;\n;919812345703;;;;\nNo "+
 		"evidence;;x;;true;\nUnknown list;;;999999;;\nPlain;;;;;\n", list.ID)
 	key := c.With("Idempotency-Key", "import")
-	const want = `{"success":true,"created":2,"failed":5,"errors":[{"row":3,"error":"phone: row 2 has it too"},{"row":4,"error":"phone: ` +
+	const want = `{"success":true,"created":2,"failed":5,"errors":[{"row":3,"error":"phone: row 2 has the same phone"},{"row":4,"error":"phone: ` +
 		`Another contact has this phone"},` +
 		`{"row":5,"error":"name: 1 to 100 characters"},{"row":6,"error":"email: expected an email address; optInEvidence: is required with ` +
 		`optIn"},{"row":7,"error":"listIds[0]: Contact list not found"}]}`
@@ -156,7 +156,7 @@ func TestAnImportThatIsInterruptedSaysHowFarItCameAndGoesOn(t *testing.T) {
 		return c.With("Idempotency-Key", "cut").With("Content-Type", kind).POST(contacts+"/import", body)
 	}
 	bring().Problem(503, "The import was interrupted: of 1100 rows, 500 are contacts and 0 have faults. "+
-		"Send the file again with the same Idempotency-Key, and it goes on")
+		"Send the file again with the same Idempotency-Key to continue")
 	log.left.Store(1000)
 	toldOf(t, bring(), fmt.Sprintf(`{"success":true,"created":%d,"failed":0,"errors":[]}`, rows))
 	require.Equal(t, fmt.Sprint(rows), c.GET(contacts+"?limit=1").Status(200).Header("X-Total-Count"))

@@ -139,10 +139,10 @@ func TestAWidgetAnswersAllowedPagesAlone(t *testing.T) {
 	visitor.POST(nowhere+"/messages", `{"text":"a"}`).Problem(404, "Channel not found")
 	_, elsewhere, _ := widgetOf(t, o, agent(o, o.Abroad), "Abroad")
 	for _, token := range []string{"", "Bearer ", "Bearer x", "Bearer " + apptest.OperatorKey} {
-		visitor.With("Authorization", token).POST(path+"/messages", `{"text":"a"}`).Problem(401, "The session is unknown or over")
+		visitor.With("Authorization", token).POST(path+"/messages", `{"text":"a"}`).Problem(401, "The session is unknown or has expired")
 	}
-	visitor.POST(elsewhere+"/messages", `{"text":"a"}`).Problem(401, "The session is unknown or over")
-	visitor.GET(elsewhere+"/stream").Problem(401, "The session is unknown or over")
+	visitor.POST(elsewhere+"/messages", `{"text":"a"}`).Problem(401, "The session is unknown or has expired")
+	visitor.GET(elsewhere+"/stream").Problem(401, "The session is unknown or has expired")
 
 	message := path + "/messages"
 	visitor.POST(message, `{"text":"  "}`).Problem(422, "Validation error", "text", "must not be empty")

@@ -44,7 +44,7 @@ var verbOf = regexp.MustCompile(`%[+#.0-9]*[a-z]`)
 // telling are the functions and fields of these packages that are given messages.
 var telling = map[string]bool{
 	"New": true, "Newf": true, "Wrong": true, "warnf": true, "doubt": true, "conflictWith": true,
-	"Message": true, "Detail": true, "NoAccount": true, "tooMany": true, "negative": true, "wantsMetal": true,
+	"Message": true, "Detail": true, "NoAccount": true, "tooMany": true, "negative": true, "needsMetal": true,
 }
 
 // messagesIn adds the messages of a part of a program.
@@ -90,7 +90,7 @@ func messageOf(e ast.Expr) string {
 
 // forPrograms are messages that no page can show: its forms do not send what they refuse.
 var forPrograms = map[string]bool{
-	"The page may not show this chat": true, "The session is unknown or over": true, "expected the id of a message, as in msg_8121": true,
+	"The page may not show this chat": true, "The session is unknown or has expired": true, "expected the id of a message, as in msg_8121": true,
 	"expected true or false": true, "differs from row_id": true, "differs from the header Bahi-Reason": true,
 	"is required: the id of the row": true, "must be given once": true, "no message has the receipt's id yet": true,
 	"respond-async has no dry run: nothing would be read": true, "remove `counter` to set this entry yourself": true,

@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	maxDescription = 1024 // characters, where a tool is described to a model
+	maxDescription = 1024 // maximum characters of a description for a model
 	maxName        = 64
 	maxQuery       = 500
 )
@@ -40,7 +40,7 @@ type hook struct {
 	name string
 }
 
-// queried and unasked are the parameters of tools.
+// queried and unasked are the parameter schemas of tools.
 var (
 	queried = json.RawMessage(`{"type":"object","additionalProperties":false,"required":["query"],"properties":{"query":{"type":"string"}}}`)
 	unasked = json.RawMessage(`{"type":"object","additionalProperties":false,"required":[],"properties":{}}`)
@@ -56,7 +56,8 @@ var parameters = map[int64]json.RawMessage{
 	bot.HandoffToHuman: because, bot.CurrentDatetime: unasked,
 }
 
-// tools returns what the model may ask for: the attached tools of the registry within the caller's rights, and the active webhooks.
+// tools returns the functions of the model: the attached tools of the registry within the caller's rights, and the
+// active webhooks.
 func (t *talk) tools(ctx context.Context) (all []Tool, err error) {
 	companies, err := t.Views.Companies(ctx, t.AsOf, t.Request.Workspace)
 	if err != nil {
@@ -93,7 +94,8 @@ func (t *talk) tools(ctx context.Context) (all []Tool, err error) {
 	return all, nil
 }
 
-// may reports whether the caller of a trial may do what the tool does. In a conversation the bot has the rights that its maker gave it.
+// may reports whether the caller of a trial has the rights of the tool. In a conversation the bot has the rights of its
+// creator.
 func (t *talk) may(tool bot.Tool) bool {
 	return !t.Trial || tool.Area == "" || t.Request.Actor.May(tool.Area, tool.Level)
 }
@@ -112,7 +114,7 @@ func functionName(id int64, name string) string {
 	return strings.TrimRight(shortened("wh_"+strconv.FormatInt(id, 10)+"_"+strings.ToLower(strings.Join(words, "_")), maxName), "_")
 }
 
-// schema returns the parameters that the bot fills.
+// schema returns the schema of the parameters that the bot sets.
 func (h hook) schema() json.RawMessage {
 	properties, required := map[string]any{}, []string{}
 	for _, p := range h.Parameters {
@@ -135,7 +137,8 @@ func (h hook) schema() json.RawMessage {
 	return text
 }
 
-// call makes a call that the model asks for, and returns the result for the model: an error of the call too. Its own error is the system's.
+// call makes a call that the model requests. It returns the result for the model, or the call's error in the same form.
+// Its error is the system's.
 func (t *talk) call(ctx context.Context, asked ToolCall) (result string, err error) {
 	arguments := map[string]any{}
 	d := json.NewDecoder(bytes.NewReader(asked.Arguments))
@@ -176,7 +179,7 @@ func (t *talk) call(ctx context.Context, asked ToolCall) (result string, err err
 	})
 }
 
-// logged makes a call between two notes of it. A trial notes only what it did to others.
+// logged makes a call and records it before and after. A trial records only effects on others.
 func (t *talk) logged(ctx context.Context, began botanswer.CallBegan, do func() (string, botanswer.CallEnded, error)) (string, error) {
 	if began.Call == "" {
 		began.Call = uuid.NewString()
@@ -200,7 +203,7 @@ func (t *talk) logged(ctx context.Context, began botanswer.CallBegan, do func() 
 	return result, err
 }
 
-// tool does what a tool of the registry does.
+// tool calls a tool of the registry.
 func (t *talk) tool(ctx context.Context, id int64, arguments map[string]any) (string, error) {
 	text := func(name string) string {
 		value, _ := arguments[name].(string)
@@ -242,14 +245,15 @@ func (t *talk) tool(ctx context.Context, id int64, arguments map[string]any) (st
 	return shortened(string(result), maxResult), err
 }
 
-// enquire sends an enquiry to the workspace's company in the customer's name. What is wrong with it, or missing, is the model's to mend.
+// enquire sends an enquiry to the workspace's company in the customer's name. Faults and missing values are returned to
+// the model.
 func (t *talk) enquire(ctx context.Context, arguments map[string]any) (any, error) {
 	given, missing := map[string]string{}, []string{}
 	for _, name := range []string{"name", "email", "phone", "message"} {
 		switch value := arguments[name].(type) {
 		case string:
 			given[name] = strings.TrimSpace(value)
-		case json.Number: // some models send a phone as one
+		case json.Number: // some models send a phone as a number
 			given[name] = value.String()
 		}
 		if given[name] == "" {
@@ -263,11 +267,11 @@ func (t *talk) enquire(ctx context.Context, arguments map[string]any) (any, erro
 		return "the enquiry was sent", nil
 	}
 	if t.enquired {
-		return map[string]string{"error": "this enquiry was not sent: the answer has sent one already. Another one wants another message of " +
+		return map[string]string{"error": "this enquiry was not sent: the reply has already sent one. Another enquiry requires another message of " +
 			"the customer"}, nil
 	}
 	req := t.by()
-	req.Key, req.Operation = t.Answer, "bot-enquiry" // an answer sends one, however often it is attempted
+	req.Key, req.Operation = t.Answer, "bot-enquiry" // a reply sends one enquiry, even with retries
 	_, err := marketplacecmd.SendEnquiry(ctx, t.Commands, req, enquiry.Send{
 		To: t.company, Name: given["name"], Email: given["email"], Phone: patch.Set(given["phone"]), Message: patch.Set(given["message"]),
 		Source: patch.Set("bot"),
@@ -279,13 +283,13 @@ func (t *talk) enquire(ctx context.Context, arguments map[string]any) (any, erro
 	return "the enquiry was sent", err
 }
 
-// failed returns an error as the model sees it.
+// failed returns an error in the form for the model.
 func failed(why string) string {
 	text, _ := json.Marshal(map[string]string{"error": why}) //nolint:errchkjson // a text
 	return string(text)
 }
 
-// values returns the values of a call that the bot fills, or what is wrong with them.
+// values returns the values of a call that the bot sets, or their fault.
 func (h hook) values(arguments map[string]any) (values map[string]any, wrong string) {
 	values = map[string]any{}
 	for _, p := range h.Parameters {

@@ -13,8 +13,8 @@ import (
 	"bahi/domain/messaging/botanswer"
 )
 
-// Try returns what a bot of the request's workspace would answer to a text. Nothing is sent, and what acts on others is only simulated;
-// calls: webhooks are called nevertheless. What the model counted is noted, since it costs.
+// Try returns the reply of a bot in the request's workspace to a text. It sends no message and simulates effects on
+// others. calls: webhooks are called. The model's tokens are recorded, because they cost.
 func (e *Engine) Try(ctx context.Context, req commands.Request, of int64, text string, calls bool) (r Result, err error) {
 	if text = strings.TrimSpace(text); text == "" {
 		return r, fault.Fields(fault.Field{Field: "text", Message: "must not be empty"})

@@ -26,7 +26,7 @@ import (
 	"bahi/domain/messaging/botwebhook"
 )
 
-// The bounds of a webhook's call (CONTRACT.md 8.11, B6).
+// The limits of a webhook call (CONTRACT.md 8.11, B6).
 const (
 	CallWithin = 15 * time.Second
 	maxResult  = 8 << 10 // bytes
@@ -34,7 +34,7 @@ const (
 
 const unknownOutcome = "it is not known whether an earlier attempt of this call had its effect; do not assume either, and do not repeat it"
 
-// webhook calls an endpoint of the company's. A call that an earlier attempt of this answer began is not made once more.
+// webhook calls an endpoint of the company. It does not repeat a call that an earlier attempt of this reply has started.
 func (t *talk) webhook(ctx context.Context, h hook, values map[string]any) (string, error) {
 	if slices.ContainsFunc(t.earlier.Begun, func(b botanswer.Begun) bool { return b.Webhook == h.id }) {
 		return failed(unknownOutcome), nil
@@ -57,13 +57,13 @@ func (t *talk) webhook(ctx context.Context, h hook, values map[string]any) (stri
 	})
 }
 
-// send makes the call: a second attempt only where no connection was made.
+// send makes the call. It retries only if there was no connection.
 func (t *talk) send(ctx context.Context, req *http.Request, body []byte) (status int, said, failure string) {
 	ctx, cancel := context.WithTimeout(ctx, t.Patience)
 	defer cancel()
 	for attempt := 0; ; attempt++ {
 		try := req.Clone(ctx)
-		try.Close = true // on a connection that was used before, the client itself would call again when it breaks
+		try.Close = true // on a reused connection, the client itself would repeat a broken call
 		if body != nil {
 			try.Body = io.NopCloser(bytes.NewReader(body))
 		}
@@ -71,7 +71,7 @@ func (t *talk) send(ctx context.Context, req *http.Request, body []byte) (status
 		if dialled, ok := errors.AsType[*net.OpError](err); ok && dialled.Op == "dial" && attempt == 0 && ctx.Err() == nil {
 			continue
 		}
-		if err != nil { // its text may have the address, and with it what was asked
+		if err != nil { // its text may contain the URL with customer data
 			return 0, "", failureOf(ctx, err)
 		}
 		text, err := io.ReadAll(io.LimitReader(res.Body, maxResult))
@@ -87,15 +87,15 @@ func failureOf(ctx context.Context, err error) string {
 	dialled, ok := errors.AsType[*net.OpError](err)
 	switch {
 	case ctx.Err() != nil:
-		return "no answer in time"
+		return "the call timed out"
 	case ok && dialled.Op == "dial":
 		return "the endpoint cannot be reached"
 	default:
-		return "the endpoint did not answer"
+		return "the endpoint did not respond"
 	}
 }
 
-// request makes the request of a call: parameters win over fixed values of the same name.
+// request returns the HTTP request of a call: parameters override constant values of the same name.
 func (t *talk) request(ctx context.Context, h hook, values map[string]any, call string) (*http.Request, []byte, error) {
 	for _, p := range h.Parameters {
 		if p.Source != botwebhook.Fixed {
@@ -167,7 +167,7 @@ func (t *talk) request(ctx context.Context, h hook, values map[string]any, call 
 	return req, body, t.sign(ctx, req, h, body, call)
 }
 
-// sign adds the headers by which the endpoint knows the call (CONTRACT.md 3.4).
+// sign adds the headers for the endpoint's signature check (CONTRACT.md 3.4).
 func (t *talk) sign(ctx context.Context, req *http.Request, h hook, body []byte, call string) error {
 	secret, err := t.Secrets.OpenValue(ctx, h.Signing.Sealed)
 	if err != nil {

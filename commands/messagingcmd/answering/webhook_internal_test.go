@@ -46,15 +46,15 @@ func TestACallOfAWebhookIsBoundedAndMadeOnce(t *testing.T) {
 
 	_, _, failure = sends(t, 50*time.Millisecond, http.DefaultClient,
 		serve(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
-	require.Equal(t, "no answer in time", failure)
+	require.Equal(t, "the call timed out", failure)
 	_, _, failure = sends(t, 50*time.Millisecond, http.DefaultClient, serve(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "a")
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}))
-	require.Equal(t, "no answer in time", failure, "an answer that trickles is none")
+	require.Equal(t, "the call timed out", failure, "an answer that trickles is none")
 	_, _, failure = sends(t, CallWithin, http.DefaultClient, serve(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
-	require.Equal(t, "the endpoint did not answer", failure)
+	require.Equal(t, "the endpoint did not respond", failure)
 	require.Equal(t, int32(4), asked.Load(), "nothing is called twice that was reached")
 
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -80,7 +80,7 @@ func TestACallIsMadeOnceAlsoAfterAnotherOne(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	for _, want := range []string{"", "the endpoint did not answer"} {
+	for _, want := range []string{"", "the endpoint did not respond"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, s.URL, nil)
 		require.NoError(t, err)
 		req.Header.Set("Idempotency-Key", "call_1")

@@ -6,19 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// The sizes of chunks, in characters (CONTRACT.md 8.11).
+// The sizes of chunks in characters (CONTRACT.md 8.11).
 const (
 	minChunk = 2000
 	maxChunk = 3000
 	overlap  = 300
 )
 
-// Chunks cuts the pages of a text into parts of 2,000 to 3,000 characters at borders of paragraphs, or of sentences in a long paragraph.
-// Each part but the first repeats the last heading and the end of the one before. The last one may be shorter.
+// Chunks splits the pages of a text into chunks of 2,000 to 3,000 characters. It splits between paragraphs, or between
+// sentences of a long paragraph. Each chunk but the first repeats the last heading and the end of the previous chunk.
+// The last chunk may be shorter.
 func Chunks(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		var current strings.Builder
-		last := "" // the heading of what is read
+		last := "" // the heading of the current text
 		size, on := 0, true
 		end := func() {
 			chunk := strings.TrimSpace(current.String())
@@ -37,7 +38,7 @@ func Chunks(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
 				size = utf8.RuneCountInString(tail) + 2
 			}
 		}
-		added := false // since the last end, beside what is repeated
+		added := false // text was added besides the repeated part
 		for page, err := range pages {
 			if err != nil {
 				yield("", err)
@@ -73,12 +74,12 @@ func Chunks(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
 	}
 }
 
-// Text is the pages of a text that is there as a whole.
+// Text returns the pages of a complete text.
 func Text(text string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) { yield(text, nil) }
 }
 
-// paragraphs returns the parts of a text between its blank lines and pages.
+// paragraphs splits a text at blank lines and pages.
 func paragraphs(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for page := range strings.SplitSeq(text, "\f") {
@@ -99,10 +100,10 @@ func paragraphs(text string) iter.Seq[string] {
 	}
 }
 
-// borders are where a text is cut, the best ones first.
+// borders are the places where a text is split, the best ones first.
 var borders = []string{"\n", "। ", ". ", "? ", "! ", "; ", ", ", " "}
 
-// cut cuts a text before so many characters, at the last good border of its second half.
+// cut splits a text before so many characters, at the last good border of its second half.
 func cut(text string, most int) (head, rest string) {
 	limit := 0
 	for i := range text {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// columnsOf returns the names of a table's columns, and its rows. Names that touch each other are parted where the cells below them are,
-// and names in a second row are added to those above them. Cells that touch each other are parted as those of other rows are.
+// columnsOf returns the names of a table's columns, and its rows. It splits adjacent names at the borders of the cells
+// below, and adds names in a second row to those above. It splits adjacent cells like those of other rows.
 func columnsOf(table [][]field) (names []field, body [][]field) {
 	names, body = table[0], table[1:]
 	var second []field
@@ -28,7 +28,8 @@ func columnsOf(table [][]field) (names []field, body [][]field) {
 	return parted, apart(parted, body)
 }
 
-// under reports whether a row has names of columns beneath other names: units that repeat, as in "Cash ₹" below IN and below OUT.
+// under reports whether a row has column names below other names: units that repeat, as in "Cash ₹" below IN and below
+// OUT.
 func under(row []field) bool {
 	seen := map[string]bool{}
 	for _, f := range row {
@@ -40,7 +41,8 @@ func under(row []field) bool {
 	return len(seen) < len(row)
 }
 
-// bands returns where cells are below each other, from left to right. A sign by itself, as of a currency, is none.
+// bands returns the horizontal ranges of cells that are below each other, from left to right. It ignores a sign alone,
+// such as a currency.
 func bands(table [][]field) (all []field) {
 	for _, f := range slices.SortedFunc(slices.Values(slices.Concat(table...)), func(a, b field) int { return cmp.Compare(a.from, b.from) }) {
 		if !digits.MatchString(f.text) && utf8.RuneCountInString(f.text) <= len("Rs.") {
@@ -55,7 +57,7 @@ func bands(table [][]field) (all []field) {
 	return all
 }
 
-// part cuts a name between words into one for each column below it, so that their edges are as near as they can be.
+// part splits a name between words into one name for each column below, with edges as near as possible.
 func part(name field, below []field) []field {
 	words := wordsAt(name)
 	if len(below) < minColumns || len(words) < len(below) {
@@ -63,7 +65,7 @@ func part(name field, below []field) []field {
 	}
 	best, least := []field(nil), [2]int{}
 	for first := 1; first <= len(words)-len(below)+1; first++ {
-		if strings.HasPrefix(words[first].text, "(") { // it belongs to the word before
+		if strings.HasPrefix(words[first].text, "(") { // it belongs to the previous word
 			continue
 		}
 		head, rest := cutAt(name, words[first])
@@ -88,13 +90,13 @@ func part(name field, below []field) []field {
 
 func distance(a, b int) int { return max(a-b, b-a) }
 
-// cutAt cuts a cell before one of its words.
+// cutAt splits a cell before one of its words.
 func cutAt(f, word field) (head, rest field) {
 	size, runes := word.from-f.from, []rune(f.text)
 	return field{strings.TrimSpace(string(runes[:size])), f.from, word.from - 1}, field{string(runes[size:]), word.from, f.to}
 }
 
-// wordsAt returns the words of a cell, and where they are.
+// wordsAt returns the words of a cell with their positions.
 func wordsAt(f field) (all []field) {
 	at := f.from
 	for word := range strings.SplitSeq(f.text, " ") {
@@ -105,7 +107,7 @@ func wordsAt(f field) (all []field) {
 	return all
 }
 
-// joined returns the names of a second row with the names that they are beneath.
+// joined returns the names of a second row combined with the names above.
 func joined(names, second []field) []field {
 	var all []field
 	for i, name := range names {
@@ -126,7 +128,7 @@ func joined(names, second []field) []field {
 	return all
 }
 
-// apart cuts cells between words, where both parts look like cells that other rows have in the same two columns.
+// apart splits cells between words if both parts have the form of cells in the same two columns of other rows.
 func apart(names []field, body [][]field) [][]field {
 	looks := make([]map[string]bool, len(names))
 	for i := range looks {
@@ -156,7 +158,7 @@ func apart(names []field, body [][]field) [][]field {
 	return out
 }
 
-// shape returns how a cell looks: its letters, digits and signs, whatever they are.
+// shape returns the form of a cell: its pattern of letters, digits and signs.
 func shape(text string) string {
 	return strings.Map(func(c rune) rune {
 		switch {

@@ -18,29 +18,29 @@ import (
 	"bahi/domain/wording"
 )
 
-// counting has the words of a source's chunks, as they are written and as English stems.
+// counting counts the words of a source's chunks, both as written and as English stems.
 type counting struct {
 	bot   int64
 	ids   map[string]int32 // of words
 	words []counted
-	fresh []int32 // the written words whose stems are not known yet
-	there []int32 // of a chunk; kept for the next one
+	fresh []int32 // written words without known stems
+	there []int32 // words of the current chunk; reused
 }
 
 // counted is a word of a source.
 type counted struct {
 	text    string
 	key     int64
-	stem    int32 // the id of its stem; itself: it has no other
-	written bool  // it is not only a stem
-	chunks  int64 // that have it
-	times   int32 // in the chunk that is looked at
+	stem    int32 // id of its stem; itself: none
+	written bool  // it occurs as a word, not only as a stem
+	chunks  int64 // number of chunks with the word
+	times   int32 // occurrences in the current chunk
 }
 
-// occurrence says how often a chunk has a word.
+// occurrence is the number of times that a chunk has a word.
 type occurrence struct{ word, times int32 }
 
-// key returns what the indexes have for a word of a bot, or for a trigram. The database's knowledge.key returns the same.
+// key returns the index key for a word of a bot, or for a trigram. It equals the database's knowledge.key.
 func key(bot int64, word string) int64 {
 	text := append(append(strconv.AppendInt(make([]byte, 0, 2*maxWord), bot, 10), ' '), word...)
 	sum := sha256.Sum256(text)
@@ -73,7 +73,7 @@ func (c *counting) cut(text string) []occurrence {
 func (c *counting) id(word string) int32 {
 	id, known := c.ids[word]
 	if !known {
-		id = int32(len(c.words)) // a source has 16 MB at most
+		id = int32(len(c.words)) // a source has at most 16 MB
 		word = strings.Clone(word)
 		c.ids[word] = id
 		c.words = append(c.words, counted{text: word, key: key(c.bot, word), stem: id})
@@ -81,7 +81,7 @@ func (c *counting) id(word string) int32 {
 	return id
 }
 
-// stem finds the English stems of the fresh words; one that means nothing has none. Each word is stemmed once, however often it is there.
+// stem finds the English stems of the fresh words. A stop word has none. Each word is stemmed once.
 func (c *counting) stem(ctx context.Context, tx pgx.Tx) error {
 	var words []string
 	for _, id := range c.fresh {
@@ -98,7 +98,7 @@ func (c *counting) stem(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// stemsOf returns the English stems of words. It leaves out the words that are their own stem, and those that mean nothing.
+// stemsOf returns the English stems of words. It leaves out stop words and words that equal their stem.
 func stemsOf(ctx context.Context, db interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }, words []string,
@@ -119,8 +119,8 @@ func stemsOf(ctx context.Context, db interface {
 	return stems, nil
 }
 
-// keys returns the keys of a chunk's words and of their stems in order, and the marks of how often it has each of them, and counts the
-// chunk. It is called once for each chunk.
+// keys returns the keys of a chunk's words and stems in order, and the marks with their number of occurrences. It also
+// counts the chunk, so it is called once for each chunk.
 func (c *counting) keys(chunk []occurrence) (keys []int64, marks []byte) {
 	there := c.there[:0]
 	has := func(id, times int32) {
@@ -148,10 +148,10 @@ func (c *counting) keys(chunk []occurrence) (keys []int64, marks []byte) {
 	return keys, marks
 }
 
-// markSize is the size of a mark: four bytes of a key, and how often a chunk has its word.
+// markSize is the size of a mark: four bytes of a key, and the number of occurrences.
 const markSize = 5
 
-// timesOf returns how often the chunk with these marks has the word of a key.
+// timesOf returns the number of occurrences of a key's word in the chunk with these marks.
 func timesOf(marks []byte, key int64) int64 {
 	start := func(i int) int32 { return int32(binary.BigEndian.Uint32(marks[markSize*i:])) } // its bits
 	wanted := int32(key >> 32)                                                               // its bits
@@ -162,7 +162,8 @@ func timesOf(marks []byte, key int64) int64 {
 	return int64(marks[markSize*i+markSize-1])
 }
 
-// write adds the words of so many chunks to the bot's, which nobody else writes now. The empty word counts all chunks.
+// write adds the words of so many chunks to the bot's. The caller must hold the bot's lock. The empty word counts all
+// chunks.
 func (c *counting) write(ctx context.Context, tx pgx.Tx, chunks int64) error {
 	c.words = append(c.words, counted{chunks: chunks})
 	slices.SortFunc(c.words, func(a, b counted) int { return cmp.Compare(a.text, b.text) })
@@ -173,7 +174,7 @@ func (c *counting) write(ctx context.Context, tx pgx.Tx, chunks int64) error {
 	rows, _ := tx.Query(ctx, `
 		update knowledge.term t set chunks = t.chunks + w.chunks from unnest($2::text[], $3::bigint[]) w (word, chunks)
 		where t.bot_id = $1 and t.word = w.word returning t.word, t.seeks = '{}'`, c.bot, words, counts)
-	known := map[string]bool{} // whether it can be sought already
+	known := map[string]bool{} // whether its trigrams are stored
 	var word string
 	var bare bool
 	_, err := pgx.ForEachRow(rows, []any{&word, &bare}, func() error {
@@ -191,7 +192,7 @@ func (c *counting) write(ctx context.Context, tx pgx.Tx, chunks int64) error {
 		return there
 	})
 	if err == nil {
-		// seeks as Postgres writes arrays: unnest takes no ragged ones
+		// seeks in the text format of Postgres arrays: unnest does not accept arrays of different lengths
 		words, counts, seeks := words[:len(c.words)], counts[:len(c.words)], make([]string, len(c.words))
 		for i, w := range c.words {
 			words[i], counts[i], seeks[i] = w.text, w.chunks, "{}"
@@ -209,21 +210,21 @@ func (c *counting) write(ctx context.Context, tx pgx.Tx, chunks int64) error {
 	return nil
 }
 
-// sought reports whether a word is also found by its trigrams.
+// sought reports whether a word is found by its trigrams too.
 func (w counted) sought() bool { return w.written && !numbered(w.text) }
 
-// trigrams has the keys of a bot's trigrams that were needed so far.
+// trigrams has the keys of a bot's trigrams that were required so far.
 type trigrams struct {
 	bot  int64
 	keys map[string]int64
 }
 
-// seekers returns the keys of some of a word's trigrams. Two words that are similar enough have one of them in common, since both leave out
-// the last ones of one order, fewer than they must share. The first trigrams of a word, which many words have, are the last ones of that
-// order.
+// seekers returns the keys of some of a word's trigrams. Any two similar words have one of them in common: both leave
+// out the last trigrams in one fixed order, fewer than the number that they must share. Frequent trigrams, such as first
+// ones of words, are last in that order.
 func (g trigrams) seekers(word string) []int64 {
 	type gram struct {
-		first int // 1: it is
+		first int // 1: the trigram is the first of its word
 		key   int64
 	}
 	texts := wording.Grams(word)

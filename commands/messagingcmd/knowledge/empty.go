@@ -1,7 +1,7 @@
 package knowledge
 
-// empty has words without content, such as articles. Hindi and Gujarati words are also listed in Latin letters. Postgres has most English
-// ones.
+// empty has words without content, such as articles. Hindi and Gujarati words are also listed in Latin letters. Postgres
+// has most of the English ones.
 var empty = func() map[string]bool {
 	all := map[string]bool{}
 	for word := range terms(`

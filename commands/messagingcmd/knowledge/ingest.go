@@ -20,7 +20,7 @@ import (
 	"bahi/domain/messaging/botsource"
 )
 
-// Blobs keep the bytes of files and pages.
+// Blobs store the bytes of files and pages.
 type Blobs interface {
 	Put(ctx context.Context, key, contentType string, data []byte) error
 	Get(ctx context.Context, key string) (data []byte, contentType string, err error)
@@ -28,25 +28,25 @@ type Blobs interface {
 	List(ctx context.Context, prefix string) ([]string, error)
 }
 
-// Pages fetch pages. An error that is [OwnerError] is for the bot's owner.
+// Pages fetch pages. Show an [OwnerError] to the bot's owner.
 type Pages interface {
 	Fetch(ctx context.Context, address string) ([]byte, error)
 }
 
-// PDFs read the text of PDFs. An error that is [OwnerError] is for the bot's owner.
+// PDFs read the text of PDFs. Show an [OwnerError] to the bot's owner.
 type PDFs interface {
-	// Pages returns the text of each page of a workspace's file as it is read. Nothing follows an error.
+	// Pages returns the text of each page of a workspace's file as it is read. An error ends the sequence.
 	Pages(ctx context.Context, workspace uuid.UUID, file []byte) iter.Seq2[string, error]
 }
 
-// OwnerError is an error whose words are for the bot's owner.
+// OwnerError is an error with a text for the bot's owner.
 type OwnerError interface {
 	error
-	// Temporary reports whether another try may succeed.
+	// Temporary reports whether a retry may succeed.
 	Temporary() bool
 }
 
-// Indexer reads what bots know from.
+// Indexer reads and indexes the sources of bots.
 type Indexer struct {
 	Commands *commands.Handler
 	Store    *Store
@@ -60,11 +60,11 @@ const (
 	maxText  = 16 << 20 // bytes of text of one source
 	maxTitle = 300      // characters
 
-	noText = "There is no text in it"
+	noText = "The source has no text"
 )
 
-// Read makes chunks of a source, after it has fetched a page that is to be fetched. last: no further attempt follows an error. What is
-// wrong with the source itself is noted, and is no error.
+// Read indexes a source. It first fetches a page that is pending. last: an error is final. A fault of the source itself
+// is recorded, and is no error.
 func (r *Indexer) Read(ctx context.Context, id string, last bool) error {
 	l, err := commands.Load(ctx, r.Commands.Fresh(), botsource.Kind, id)
 	if err != nil || l.State.Bot == 0 {
@@ -83,7 +83,7 @@ func (r *Indexer) Read(ctx context.Context, id string, last bool) error {
 	case ok && (!told.Temporary() || last):
 		done = botsource.Conclude{Failure: told.Error()}
 	case last && ctx.Err() == nil:
-		done = botsource.Conclude{Failure: "It could not be read"}
+		done = botsource.Conclude{Failure: "The source could not be read"}
 	default:
 		return err
 	}
@@ -102,16 +102,16 @@ func (r *Indexer) Read(ctx context.Context, id string, last bool) error {
 	if err != nil || now.State.Bot != 0 && of.State.Name != "" {
 		return err
 	}
-	return r.Forget(ctx, l.State.Bot, id) // it was deleted meanwhile
+	return r.Forget(ctx, l.State.Bot, id) // the source was deleted meanwhile
 }
 
-// failure is a [OwnerError] error of ours.
+// failure is Bahi's own [OwnerError].
 type failure string
 
 // Error implements error.
 func (f failure) Error() string { return string(f) }
 
-// Temporary reports that another try would not help.
+// Temporary returns false: a retry would not help.
 func (failure) Temporary() bool { return false }
 
 func (r *Indexer) read(ctx context.Context, id string, number int64, workspace uuid.UUID, s botsource.State) (done botsource.Conclude,
@@ -147,13 +147,13 @@ func (r *Indexer) read(ctx context.Context, id string, number int64, workspace u
 	return done, err
 }
 
-// pages returns the text of a file of a name, or of a page, by its pages, and the title of a page.
+// pages returns the pages of a file's or web page's text, and the title of a web page.
 func (r *Indexer) pages(ctx context.Context, workspace uuid.UUID, data []byte, name string) (title string, pages iter.Seq2[string, error],
 	err error) {
 	kind, err := botsource.MediaType(data)
 	switch {
 	case errors.Is(err, botsource.ErrNotText):
-		return "", nil, failure("It is not a text")
+		return "", nil, failure("The source is not a text")
 	case err != nil:
 		return "", nil, err
 	case kind == botsource.PDF:
@@ -176,13 +176,13 @@ func (r *Indexer) pages(ctx context.Context, workspace uuid.UUID, data []byte, n
 	return strings.ToValidUTF8(title, ""), Text(text), nil
 }
 
-// tabular reports whether a file's name is that of values between commas.
+// tabular reports whether a file's name is that of comma-separated values.
 func tabular(name string) bool {
 	name = strings.ToLower(name)
 	return strings.HasSuffix(name, ".csv") || strings.HasSuffix(name, ".tsv")
 }
 
-// inRows writes the tables of pages as [rows] does.
+// inRows converts the tables of pages as [rows] does.
 func inRows(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for page, err := range pages {
@@ -193,13 +193,13 @@ func inRows(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
 	}
 }
 
-// tidy bounds a text, and takes out NUL, which is no character of a text in Postgres.
+// tidy limits a text and removes NUL, which Postgres refuses.
 func tidy(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		size := 0
 		for page, err := range pages {
 			if size += len(page); err == nil && size > maxText {
-				err = failure("It has more than 16 MB of text")
+				err = failure("The source has more than 16 MB of text")
 			}
 			if !yield(strings.ReplaceAll(page, "\x00", ""), err) || err != nil {
 				return
@@ -208,7 +208,7 @@ func tidy(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
 	}
 }
 
-// Forget removes everything that was made of a deleted source of a bot, and its bytes.
+// Forget removes the chunks and the bytes of a deleted source of a bot.
 func (r *Indexer) Forget(ctx context.Context, of int64, id string) error {
 	number, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
@@ -220,7 +220,7 @@ func (r *Indexer) Forget(ctx context.Context, of int64, id string) error {
 	return r.Blobs.Delete(ctx, messagingcmd.SourceKey(of, id))
 }
 
-// ForgetBot removes everything that was made of a bot's sources, and their bytes.
+// ForgetBot removes the chunks and the bytes of a bot's sources.
 func (r *Indexer) ForgetBot(ctx context.Context, id string) error {
 	l, err := commands.Load(ctx, r.Commands.Fresh(), bot.Kind, id)
 	if err != nil || l.State.Name != "" {
@@ -240,7 +240,7 @@ func (r *Indexer) ForgetBot(ctx context.Context, id string) error {
 	return err
 }
 
-// Revise reads sources once more whose vectors are of another model than today's.
+// Revise indexes sources again if their vectors are from a model other than the current one.
 func (r *Indexer) Revise(ctx context.Context) error {
 	const atOnce = 100
 	ids, err := r.Store.Outdated(ctx, atOnce)

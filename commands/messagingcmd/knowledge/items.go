@@ -7,24 +7,24 @@ import (
 	"unicode/utf8"
 )
 
-// item is what is quoted of a passage: a paragraph, a row, or a question with its answer.
+// item is the unit of quotation in a passage: a paragraph, a row, or a question with its answer.
 type item struct {
-	heads   []string // what it is beneath, the outermost first; quoted with it
-	outer   []string // enclosing headings of plain text; not quoted, since their end is unknown
+	heads   []string // headings above it, the outermost first; quoted with it
+	outer   []string // enclosing headings of plain text; not quoted, because their end is unknown
 	text    string
 	columns string // names of columns in the text
 	listed  bool   // it is one of several lines
 	passage int
 }
 
-// heads are the headings that are valid at a place of a text.
+// heads are the current headings at a place of a text.
 type heads struct {
-	marked [7]string // by their level: one to six signs #
-	outer  []string  // of the last run of several headings in plain text
+	marked [7]string // by level: one to six signs #
+	outer  []string  // of the last sequence of headings in plain text
 	last   string    // the innermost one in plain text
 	inner  string    // the first line of the paragraph, or the question before it
-	fresh  bool      // outer and last follow each other
-	pure   bool      // since the last one, each paragraph has its own
+	fresh  bool      // outer and last are adjacent
+	pure   bool      // since the last heading, each paragraph has its own
 }
 
 const (
@@ -46,7 +46,7 @@ var (
 	cell    = regexp.MustCompile(`(?:^|; )([^:;]{1,60}): `)
 )
 
-// items returns what can be quoted of a passage.
+// items returns the quotable items of a passage.
 func items(passage string) (all []item) {
 	h := &heads{}
 	add := func(text string, listed bool) {
@@ -84,7 +84,7 @@ func items(passage string) (all []item) {
 				i++
 				run = append(run, blocks[i][0])
 			}
-			if i+1 == len(blocks) || markedHeading.FindString(blocks[i+1][0]) != "" || asked(blocks[i+1][0]) { // nothing is beneath the last ones
+			if i+1 == len(blocks) || markedHeading.FindString(blocks[i+1][0]) != "" || asked(blocks[i+1][0]) { // no text is below the last headings
 				if len(run) == 1 && i+1 == len(blocks) {
 					add(line, false)
 				}
@@ -128,9 +128,9 @@ func blocksOf(text string) (all [][]string) {
 	return all
 }
 
-// lines adds what a paragraph of several lines has.
+// lines adds the items of a paragraph with several lines.
 func (h *heads) lines(lines []string, add func(text string, listed bool)) {
-	if heading(lines[0]) { // it names this paragraph alone
+	if heading(lines[0]) { // a heading of this paragraph only
 		if !h.pure {
 			h.outer, h.last = nil, ""
 		}
@@ -139,7 +139,7 @@ func (h *heads) lines(lines []string, add func(text string, listed bool)) {
 	} else {
 		h.pure = false
 	}
-	if asked(lines[0]) { // each question with what follows it
+	if asked(lines[0]) { // each question with the following lines
 		for len(lines) > 0 {
 			n := 1
 			for n < len(lines) && (n == 1 || !asked(lines[n])) {
@@ -154,7 +154,7 @@ func (h *heads) lines(lines []string, add func(text string, listed bool)) {
 		add(strings.Join(lines, "\n"), false)
 		return
 	}
-	loose := !valuedAll(lines) // lines without a mark of their own go on with the one before
+	loose := !valuedAll(lines) // lines without a mark continue the previous one
 	for len(lines) > 0 {
 		n := 1
 		for n < len(lines) && loose && !entry(lines[n]) {
@@ -176,7 +176,7 @@ func listing(lines []string) bool {
 	return 2*n > len(lines) || valuedAll(lines)
 }
 
-// entry reports whether a line begins an entry of a list: it has a bullet, or a label before its value.
+// entry reports whether a line begins a list entry: it has a bullet, or a label before its value.
 func entry(line string) bool {
 	return bullet.MatchString(line) || utf8.RuneCountInString(label.FindString(line)) <= longestLabel && label.MatchString(line)
 }
@@ -198,21 +198,21 @@ func asked(line string) bool {
 	return asks.MatchString(line) && utf8.RuneCountInString(line) <= longestQuestion
 }
 
-// heading reports whether a line names what follows it.
+// heading reports whether a line is a heading of the following text.
 func heading(line string) bool {
 	named := strings.TrimRight(line, ":：")
 	return named != "" && utf8.RuneCountInString(line) <= longestHeading && !strings.ContainsAny(named, ",\n") && !ends.MatchString(named) &&
 		!entry(named) && !digits.MatchString(undated.ReplaceAllString(named, ""))
 }
 
-// mark begins a section with a heading that is marked as one.
+// mark starts a section with a marked heading.
 func (h *heads) mark(level int, text string) {
 	h.marked[level] = text
 	clear(h.marked[level+1:])
 	h.outer, h.last, h.inner, h.fresh, h.pure = nil, "", "", false, true
 }
 
-// run begins a section of plain text with headings that follow each other.
+// run starts a section of plain text with a sequence of headings.
 func (h *heads) run(names []string) {
 	n := len(names) - 1
 	if h.fresh = n > 0; h.fresh {
@@ -221,7 +221,7 @@ func (h *heads) run(names []string) {
 	h.last, h.inner, h.pure = names[n], "", true
 }
 
-// path returns the headings that are quoted.
+// path returns the headings to quote.
 func (h *heads) path() (all []string) {
 	all = append(all, h.marked[:]...)
 	if h.fresh {

@@ -11,11 +11,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// UsePgvector has the database compare vectors where its extension pgvector is there, or may be added. Nothing is stored in the extension's
-// type, so a backup needs no pgvector, and a database may get or lose it at any time between two starts.
+// UsePgvector makes the database compare vectors if its extension pgvector is installed or can be added. Nothing is
+// stored in the extension's type. So a backup does not require pgvector, and a database may gain or lose it between two
+// starts.
 func (s *Store) UsePgvector(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		// of nodes that start together
+		// of nodes that start concurrently
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('knowledge/pgvector', 0))`); err != nil {
 			return err
 		}
@@ -30,13 +31,13 @@ func (s *Store) UsePgvector(ctx context.Context) error {
 				where extname = 'vector'), '')`).Scan(&s.pgvector)
 		}
 		if err != nil {
-			return fmt.Errorf("look for pgvector: %w", err)
+			return fmt.Errorf("find pgvector: %w", err)
 		}
 		return nil
 	})
 }
 
-// near returns the chunks whose vectors are nearest to the question's.
+// near returns the chunks with the vectors nearest to the question's.
 func (s *Store) near(ctx context.Context, bot int64, question string) ([]Passage, error) {
 	vectors, err := s.Model.Embed(ctx, []string{question})
 	if err != nil {
@@ -53,10 +54,11 @@ func (s *Store) near(ctx context.Context, bot int64, question string) ([]Passage
 	return nearest, nil
 }
 
-// maxNumbers is how many numbers pgvector takes in a vector.
+// maxNumbers is the maximum dimension of a vector in pgvector.
 const maxNumbers = 16000
 
-// ordered has pgvector compare, as scan does. Its operator refuses vectors of different lengths, and says NaN of those without a direction.
+// ordered compares vectors by pgvector with the same result as scan. Its operator refuses vectors of different lengths,
+// and returns NaN for zero vectors.
 func (s *Store) ordered(ctx context.Context, bot int64, vector []float32) ([]Passage, error) {
 	rows, _ := s.Pool.Query(ctx, strings.ReplaceAll(`
 		select source_id, nth from knowledge.chunk where bot_id = $1 and model = $2
@@ -69,7 +71,7 @@ func (s *Store) ordered(ctx context.Context, bot int64, vector []float32) ([]Pas
 	})
 }
 
-// scan compares here.
+// scan compares vectors in this process.
 func (s *Store) scan(ctx context.Context, bot int64, vector []float32) (nearest []Passage, err error) {
 	rows, err := s.Pool.Query(ctx, `select source_id, nth, embedding from knowledge.chunk where bot_id = $1 and model = $2`, bot,
 		s.Model.Embeds())

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// beside are the elements of a page that are no part of its main text.
+// beside are the elements of a page outside its main text.
 var beside = map[atom.Atom]bool{
 	atom.Script: true, atom.Style: true, atom.Nav: true, atom.Form: true, atom.Noscript: true, atom.Template: true, atom.Svg: true,
 	atom.Button: true,
@@ -22,13 +22,13 @@ var inline = map[atom.Atom]bool{
 	atom.Wbr: true, atom.Bdi: true,
 }
 
-// minMain is how long the text of main must be in bytes, or it is not what a page is about.
+// minMain is the minimum length in bytes of a main text in the element main.
 const minMain = 200
 
 // Page returns the title and the main text of a page.
 func Page(markup string) (title, text string) {
 	root, err := html.Parse(strings.NewReader(markup))
-	if err != nil { // it is nested without an end
+	if err != nil { // the elements are nested too deeply
 		return "", ""
 	}
 	for n := range root.Descendants() {
@@ -50,7 +50,7 @@ func Page(markup string) (title, text string) {
 var headingSigns = map[atom.Atom]string{atom.H1: "# ", atom.H2: "## ", atom.H3: "### ", atom.H4: "#### ", atom.H5: "##### ",
 	atom.H6: "###### "}
 
-// nested reports whether a table has another one, as those that only place things.
+// nested reports whether a table contains another one, like tables for layout.
 func nested(table *html.Node) bool {
 	for n := range table.Descendants() {
 		if n.DataAtom == atom.Table {
@@ -125,7 +125,7 @@ func plain(n *html.Node) string {
 		}
 		current.Reset()
 	}
-	// A stack instead of recursion: pages of strangers may be nested without an end.
+	// A stack instead of recursion: a page may have unlimited nesting.
 	type step struct {
 		node  *html.Node
 		close bool

@@ -10,30 +10,30 @@ import (
 	"unicode/utf8"
 )
 
-// The weights of a question's words in the choice of an item.
+// The weights of a question's words in the choice of items.
 const (
-	minItems = 10   // a word of few items is as rare as if there were so many
-	unheld   = 2    // times the weight of the rarest: a word that no item has
-	known    = 0.75 // of the weight of an attribute is forgiven where there is a number
+	minItems = 10   // a word in fewer items has the weight of a word in so many
+	unheld   = 2    // factor of the greatest weight, for a word in no item
+	known    = 0.75 // part of an attribute's weight that is forgiven if there is a number
 	nearly   = 1e-9
-	maxPiece = 300 // characters of a text that are looked at together
+	maxPiece = 300 // maximum characters of a piece
 )
 
-// Quoted is an answer in the words of passages.
+// Quoted is a reply that quotes passages.
 type Quoted struct {
 	Text string
-	From []int // the passages that it is from
+	From []int // indexes of its passages
 }
 
-// Bounds are the minimum part of a question's words, by their rarity, and the maximum length of a quote.
+// Bounds are the minimum share of a question's words, weighted by rarity, and the maximum length of a quote.
 type Bounds struct {
 	Coverage   float64
 	Characters int
 }
 
-// Quote returns what of the passages, which have titles, belongs to a question, within the bounds: the paragraphs, rows or answers that
-// have more than the minimum part of its words. Where several have as much, it quotes all. It returns nothing where no item has what the
-// question names.
+// Quote returns the items of the passages (paragraphs, rows or answers) that match a question best. An item must have
+// more than the minimum share of its words. It quotes all of several equal items. It returns nothing if no item has a
+// thing that the question names.
 func (s *Store) Quote(ctx context.Context, bot int64, question string, passages, titles []string, b Bounds) (q Quoted, err error) {
 	words, _, err := s.words(ctx, bot, question)
 	if err != nil || len(words) == 0 {
@@ -73,16 +73,16 @@ type choice struct {
 	stems map[string]string
 }
 
-// held is how well an item holds each word of the question.
+// held is how well an item contains each word of the question.
 type held struct {
 	item
 
 	own   []float64 // in its text
-	whole []float64 // with its headings, the names of its columns, and the title
+	whole []float64 // with its headings, column names and title
 	score float64
 }
 
-// fits returns how well a text has each word of the question.
+// fits returns how well a text contains each word of the question.
 func (c *choice) fits(text string) []float64 {
 	fits := make([]float64, len(c.words))
 	for term := range terms(text) {
@@ -101,11 +101,11 @@ func (c *choice) fits(text string) []float64 {
 	return fits
 }
 
-// best returns the items that match the question best, in order, if the match exceeds the minimum. joined: the question names several
-// items.
+// best returns the items that match the question best, in order, if the match exceeds the minimum. joined: the question
+// names several items.
 func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 	all := make([]held, len(items))
-	has, named := make([]int, len(c.words)), make([]bool, len(c.words)) // in items, and in headings
+	has, named := make([]int, len(c.words)), make([]bool, len(c.words)) // by items, and by headings
 	beneath := map[string]int{}
 	for _, it := range items {
 		beneath[it.place()]++
@@ -159,7 +159,7 @@ func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 			complete, own = complete && fit > 0, own || h.own[i] > 0 && !attributes[stem(c.words[i].text)]
 		}
 		h.score /= of
-		if !complete && !own { // only what it is beneath fits: it is another item than the question names
+		if !complete && !own { // only its headings match: the question names another item
 			h.score = 0
 		}
 		top = max(top, h.score)
@@ -172,7 +172,7 @@ func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 			best = append(best, h)
 		}
 	}
-	// nothing tells which
+	// the choice is ambiguous
 	if loose := slices.DeleteFunc(slices.Clone(best), func(h held) bool { return h.listed }); top < 1-nearly && len(loose) > 1 {
 		return nil
 	}
@@ -182,7 +182,8 @@ func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 	return c.others(all, best, weights, sum, least)
 }
 
-// others adds to the best items, where a question names several, those of their lists that have the words which none of them has.
+// others adds items for a question that names several: items of the same lists that have the words missing in the best
+// items.
 func (c *choice) others(all, best []held, weights []float64, sum, least float64) []held {
 	heads := best[0].heads
 	covered, score := slices.Clone(best[0].whole), 0.0
@@ -208,10 +209,10 @@ func (c *choice) others(all, best []held, weights []float64, sum, least float64)
 	return best
 }
 
-// place returns what the item is beneath.
+// place returns the headings of an item.
 func (i item) place() string { return strconv.Itoa(i.passage) + "\n" + strings.Join(i.heads, "\n") }
 
-// beside reports whether an item has a word of the question also beside the names of its columns.
+// beside reports whether an item has a word of the question outside its column names.
 func (c *choice) beside(it item, word int) bool {
 	return c.fits(cell.ReplaceAllString(it.text, "; "))[word] > 0
 }
@@ -236,7 +237,7 @@ var joins = func() map[string]bool {
 	return all
 }()
 
-// of fills the answer with items, each beneath its headings.
+// of adds items to the reply, each below its headings.
 func (q Quoted) of(c *choice, chosen []held, most int) Quoted {
 	var text strings.Builder
 	var heads []string
@@ -245,7 +246,7 @@ func (q Quoted) of(c *choice, chosen []held, most int) Quoted {
 	for _, h := range chosen {
 		head := strings.Join(h.heads, "\n\n")
 		key := head + "\n" + h.text
-		if seen[key] { // two passages have their border in common
+		if seen[key] { // two passages overlap
 			continue
 		}
 		seen[key] = true
@@ -276,12 +277,12 @@ func (q Quoted) of(c *choice, chosen []held, most int) Quoted {
 	return q
 }
 
-// around returns at most so many characters of a text that surround the words of the question.
+// around returns at most so many characters around the words of the question.
 func (c *choice) around(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
-	most -= 2 // for the marks of what is left out
+	most -= 2 // for the marks of omitted text
 	pieces := piecesOf(text)
 	best, score := 0, -1.0
 	for i, p := range pieces {
@@ -314,7 +315,8 @@ func (c *choice) around(text string, most int) string {
 	return said
 }
 
-// piecesOf cuts a text at the ends of sentences and lines, and long sentences between words. Together, the pieces are the text.
+// piecesOf splits a text at the ends of sentences and lines, and long sentences between words. The pieces together are
+// the text.
 func piecesOf(text string) (all []string) {
 	runes := []rune(text)
 	from, space := 0, 0

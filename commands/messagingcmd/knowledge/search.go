@@ -15,36 +15,36 @@ import (
 	"bahi/domain/wording"
 )
 
-// Passage is a chunk that was found.
+// Passage is a found chunk.
 type Passage struct {
 	Source   int64
 	Nth      int32
 	Text     string
-	Score    float64 // of the fusion; a greater one is better
-	Coverage float64 // the part of the question's words that it has, by their rarity, 0 to 1
+	Score    float64 // of the fusion, higher is better
+	Coverage float64 // share of the question's words in it, weighted by rarity, 0 to 1
 }
 
 const (
 	fusion       = 60 // k of reciprocal rank fusion (CONTRACT.md 8.11)
 	maxWords     = 40 // of a question
-	maxCovered   = 24 // chunks that are compared by their words
-	maxNear      = 50 // chunks that are near by their vectors
-	similar      = 45 // percent of the trigrams of two words that both have: from there on, a word counts as mistyped or inflected
-	maxSimilar   = 8  // words that a word may be mistyped for
-	maxTogether  = 6  // words that are looked for in one chunk
+	maxCovered   = 24 // chunks with compared words
+	maxNear      = 50 // chunks with near vectors
+	similar      = 45 // minimum percentage of common trigrams of two similar words
+	maxSimilar   = 8  // similar words of a word
+	maxTogether  = 6  // words that are searched in one chunk together
 	inflectedFit = 0.95
 )
 
-// word is a word of a question, and what it is in a bot's chunks.
+// word is a word of a question, with its matches in a bot's chunks.
 type word struct {
 	text   string
-	terms  []string  // that may be there in its place
-	fits   []float64 // how well each of them does
-	chunks int64     // that have one of them
+	terms  []string  // matching terms
+	fits   []float64 // quality of each match
+	chunks int64     // number of chunks with one of them
 	weight float64   // by rarity
 }
 
-// Search returns the passages of a bot's files and pages that belong best to a question.
+// Search returns the passages of a bot's files and pages that match a question best.
 func (s *Store) Search(ctx context.Context, bot int64, question string, most int) ([]Passage, error) {
 	words, total, err := s.words(ctx, bot, question)
 	if err != nil || total == 0 {
@@ -86,10 +86,10 @@ func (s *Store) Search(ctx context.Context, bot int64, question string, most int
 	return all, s.read(ctx, all)
 }
 
-// words returns the words of a question with what they are in the bot's chunks, and how many chunks there are.
+// words returns the words of a question with their matches in the bot's chunks, and the number of chunks.
 func (s *Store) words(ctx context.Context, bot int64, question string) (words []word, total int64, err error) {
 	var texts, heads, meant []string
-	var of []int32 // the words that have the meanings
+	var of []int32 // the words with these meanings
 	for text := range terms(question) {
 		if empty[text] || slices.Contains(texts, text) || len(texts) == maxWords {
 			continue
@@ -102,8 +102,8 @@ func (s *Store) words(ctx context.Context, bot int64, question string) (words []
 	if len(texts) == 0 {
 		return nil, 0, nil
 	}
-	// Without a stem, a word is one of English that means nothing. In the scripts whose words have no stems here, words that begin alike and
-	// are similar count too.
+	// A word without a stem is an English stop word. In scripts without stemming, similar words with the same beginning
+	// match too.
 	rows, _ := s.Pool.Query(ctx, `
 		with asked as (
 			select n - 1 as n, word, head, case when word ~ '^[ -~]+$' then ts_lexize('english_stem', word) end as stem from unnest($2::text[],
@@ -129,7 +129,7 @@ func (s *Store) words(ctx context.Context, bot int64, question string) (words []
 	if err != nil {
 		return nil, 0, err
 	}
-	// Where there is none of all these, any words count that are similar.
+	// Without any match, all similar words match.
 	var unknown []int32
 	var seeks []string
 	grams := trigrams{bot, map[string]int64{}}
@@ -151,14 +151,14 @@ func (s *Store) words(ctx context.Context, bot int64, question string) (words []
 	}
 	words = slices.DeleteFunc(words, func(w word) bool { return w.text == "" })
 	for i := range words {
-		has := float64(min(max(words[i].chunks, 1), total)) // a word that nobody wrote is as rare as the rarest
+		has := float64(min(max(words[i].chunks, 1), total)) // an unknown word counts as rare as the rarest
 		words[i].weight = math.Log(1 + (float64(total)-has+0.5)/(has+0.5))
 	}
 	return words, total, nil
 }
 
-// collected adds the terms that are in rows to the words that they may stand for, and reports which words have any but synonyms. Of the
-// terms that are to be compared, whose fit is 0, those count that are similar, the best ones.
+// collected adds the terms in rows to the words that they match, and reports the words with a match besides synonyms.
+// Terms with fit 0 are compared, and the most similar ones match.
 func collected(rows pgx.Rows, words []word, total *int64) (known []bool, err error) {
 	type like struct {
 		term   string
@@ -205,12 +205,12 @@ func collected(rows pgx.Rows, words []word, total *int64) (known []bool, err err
 	return known, nil
 }
 
-// bare returns a word of Devanagari or Gujarati without the vowels at its end that number and case change.
+// bare returns a Devanagari or Gujarati word without the final vowels of number and case.
 func bare(word string) string {
 	return strings.TrimRight(word, "\u093e\u0947\u094b\u0902\u0901\u0abe\u0ac7\u0acb\u0ac1\u0a82\u0a81")
 }
 
-// alikeness returns how many trigrams two words have in common, of how many that they have together.
+// alikeness returns the number of trigrams that two words have in common, divided by the number that they have together.
 func alikeness(one, other string) (common, of int) {
 	a, b := wording.Grams(one), wording.Grams(other)
 	for _, gram := range a {
@@ -221,14 +221,14 @@ func alikeness(one, other string) (common, of int) {
 	return common, len(a) + len(b) - common
 }
 
-// head returns how a word begins whatever its ending is.
+// head returns the beginning of a word without its ending.
 func head(word string) string {
 	runes := []rune(word)
 	return string(runes[:max(min(minKnown, len(runes)), len(runes)-maxEnding)])
 }
 
-// covering returns the chunks that have most of the words by weight, the best first. Of those that have as much, the first is who has the
-// words most often.
+// covering returns the chunks with most of the words by weight, the best first. Of equal chunks, the one with more
+// occurrences is first.
 func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passage, error) {
 	byRarity := slices.DeleteFunc(slices.Clone(words), func(w word) bool { return len(w.terms) == 0 })
 	slices.SortStableFunc(byRarity, func(a, b word) int { return cmp.Compare(a.chunks, b.chunks) })
@@ -245,8 +245,9 @@ func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passag
 			keys[i] = append(keys[i], key(bot, term))
 		}
 	}
-	// To read the index is most of the work, so that the steps end when there are enough chunks. A key that two words of two bots had in
-	// common shows nobody another bot's chunk; the sum keeps the index of bots out.
+	// Reading the index takes most of the time, so the steps end when there are enough chunks. If words of two bots have
+	// the same key, the join still excludes the other bot's chunks. The sum keeps the planner from using the index of
+	// bots.
 	rows, err := s.Pool.Query(ctx, `
 		select c.source_id, c.nth, c.marks from (
 			select distinct source_id, nth from (
@@ -271,7 +272,7 @@ func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passag
 	if _, err := pgx.ForEachRow(rows, []any{&c.Source, &c.Nth, &marks}, func() error {
 		c.Coverage, c.times = 0, 0
 		for i, w := range byRarity {
-			best := 0.0 // of a word that may be there in several forms, the form that fits best counts
+			best := 0.0 // the best matching form of a word counts
 			for j, key := range keys[i] {
 				if times := timesOf(marks, key); times > 0 {
 					best = max(best, w.fits[j])
@@ -297,8 +298,9 @@ func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passag
 	return found, nil
 }
 
-// ladder returns what chunks are to have, step by step: first one of the keys of each of several words, then not of the most frequent of
-// them, and so on to one key of each word alone. Where few chunks have any of the words, it is one step. A step is an element of each list.
+// ladder returns the conditions on chunks, step by step: first one key of each of several words, then without the most
+// frequent word, and so on to one key of each single word. If few chunks have any of the words, there is one step. A
+// step is one element of each list.
 func ladder(keys [][]int64, byRarity []word) []any {
 	var steps [maxTogether][]string
 	step := func(all ...[]int64) {
@@ -327,7 +329,7 @@ func ladder(keys [][]int64, byRarity []word) []any {
 	return lists
 }
 
-// literal returns keys as Postgres writes an array.
+// literal returns keys in the text format of Postgres arrays.
 func literal(keys []int64) string {
 	text := []byte{'{'}
 	for i, key := range keys {
@@ -339,7 +341,7 @@ func literal(keys []int64) string {
 	return string(append(text, '}'))
 }
 
-// read adds the texts.
+// read loads the texts.
 func (s *Store) read(ctx context.Context, passages []Passage) error {
 	sources, nths := make([]int64, len(passages)), make([]int32, len(passages))
 	for i, p := range passages {

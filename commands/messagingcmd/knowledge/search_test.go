@@ -198,7 +198,7 @@ func TestASourceThatEndsInAnErrorChangesNothing(t *testing.T) {
 	s := store(t, model{})
 	put(t, s, 1, 1, "", "gold")
 	broken := errors.New("the file is broken")
-	for want, last := range map[string]error{broken.Error(): broken, "There is no text in it": nil} {
+	for want, last := range map[string]error{broken.Error(): broken, "The source has no text": nil} {
 		_, err := s.Put(t.Context(), 1, 1, "", func(yield func(string, error) bool) {
 			for range 40 { // more than are written at once
 				if last != nil && !yield("silver", nil) {

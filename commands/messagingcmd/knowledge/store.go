@@ -1,8 +1,8 @@
-// Package knowledge makes searchable chunks of what bots know from, and finds the passages that belong to a question.
+// Package knowledge indexes the sources of bots in chunks, and finds the passages that match a question.
 //
-// Chunks and vectors are outside the projections: a rebuild neither fetches nor embeds. They are made by jobs from bytes in the blob store,
-// and can be made once more. Full text is Postgres's; the words are cut in Go, so that the letters of India are letters in every locale
-// (CONTRACT.md B1).
+// Chunks and vectors are not in projections, so a rebuild does not fetch or embed again. Jobs make them from bytes in
+// the blob store, and can make them again. Postgres does the full-text search. Go splits the words, so that Indian
+// letters are letters in every locale (CONTRACT.md B1).
 package knowledge
 
 import (
@@ -19,33 +19,34 @@ import (
 	"bahi/domain/wording"
 )
 
-// Embedder makes vectors of texts.
+// Embedder computes vectors of texts.
 type Embedder interface {
-	// Embeds returns the name of the model, "" where there is none.
+	// Embeds returns the name of the model, or "".
 	Embeds() string
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
-// Store keeps the chunks of all bots.
+// Store stores the chunks of all bots.
 type Store struct {
 	Pool  *pgxpool.Pool
 	Model Embedder
 
-	pgvector string // the schema of the extension that compares vectors; "": they are compared here
+	pgvector string // schema of the extension that compares vectors; "": this process compares
 }
 
 const (
-	embedAtOnce = 64 // texts of a call
-	writeAtOnce = 16 // chunks of a batch
-	maxWord     = 60 // bytes of a word that is searched
+	embedAtOnce = 64 // texts in one call
+	writeAtOnce = 16 // chunks in one batch
+	maxWord     = 60 // maximum bytes of a searchable word
 )
 
-// Put replaces the chunks of a source, and returns how many there are. It writes the first ones while the last ones are still read, and
-// nothing where their error is not nil or there is none. The title is searched with each of them. [Store.Index] is to follow.
+// Put replaces the chunks of a source, and returns their number. It writes the first chunks while the last ones are
+// read, but keeps nothing after an error or without chunks. The title is searchable with each chunk. The caller then
+// calls [Store.Index].
 func (s *Store) Put(ctx context.Context, bot, source int64, title string, chunks iter.Seq2[string, error]) (count int64, err error) {
 	model := s.Model.Embeds()
 	var vectors [][]float32
-	if model != "" { // a transaction does not wait for a model
+	if model != "" { // the transaction must not wait for a model
 		if chunks, vectors, err = s.embed(ctx, chunks); err != nil {
 			return 0, err
 		}
@@ -55,7 +56,7 @@ func (s *Store) Put(ctx context.Context, bot, source int64, title string, chunks
 		if err := drop(ctx, tx, bot, `source_id = $1`, source); err != nil {
 			return err
 		}
-		// What waits to be indexed is indexed by Index alone, not by one of many inserts.
+		// Only Index indexes pending entries, not one of many inserts.
 		if _, err := tx.Exec(ctx, `set local gin_pending_list_limit = '64MB'`); err != nil {
 			return err
 		}
@@ -126,7 +127,7 @@ func (s *Store) embed(ctx context.Context, chunks iter.Seq2[string, error]) (aga
 	return each(texts), vectors, nil
 }
 
-// each returns the texts without an error.
+// each returns the texts without their errors.
 func each(texts []string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for _, text := range texts {
@@ -137,7 +138,7 @@ func each(texts []string) iter.Seq2[string, error] {
 	}
 }
 
-// change runs do in a transaction. Changes of one bot's chunks wait for each other, since they count the same words.
+// change runs do in a transaction. Changes of a bot's chunks run one at a time, because they count the same words.
 func (s *Store) change(ctx context.Context, bot int64, do func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('knowledge/' || $1::bigint, 0))`, bot); err != nil {
@@ -147,16 +148,16 @@ func (s *Store) change(ctx context.Context, bot int64, do func(pgx.Tx) error) er
 	})
 }
 
-// Index indexes together what was written. Until then it is found, but each search reads all of it.
+// Index indexes the written chunks. Before that a search finds them too, but reads all of them each time.
 func (s *Store) Index(ctx context.Context) error {
 	if _, err := s.Pool.Exec(ctx, `select gin_clean_pending_list('knowledge.chunk_of_bot_idx'),
 		gin_clean_pending_list('knowledge.term_of_bot_idx')`); err != nil {
-		return fmt.Errorf("index what bots know: %w", err)
+		return fmt.Errorf("index chunks: %w", err)
 	}
 	return nil
 }
 
-// terms returns the words of a text, with digits of all scripts as those of ASCII, and a sign of rupees as a word.
+// terms returns the words of a text. Digits of all scripts become ASCII digits, and a rupee sign is a word.
 func terms(text string) func(yield func(string) bool) {
 	text = strings.Map(func(c rune) rune {
 		if c > unicode.MaxASCII && unicode.Is(unicode.Nd, c) {
@@ -173,7 +174,7 @@ func terms(text string) func(yield func(string) bool) {
 	}
 }
 
-// firstOf returns a zero of the digits that follow each other in Unicode up to a digit.
+// firstOf returns the zero of a digit's script.
 func firstOf(c rune) rune {
 	for _, r := range unicode.Nd.R16 {
 		if c >= rune(r.Lo) && c <= rune(r.Hi) {
@@ -192,7 +193,7 @@ func isLatin(word string) bool {
 	return !strings.ContainsFunc(word, func(c rune) bool { return c > unicode.MaxASCII })
 }
 
-// drop removes chunks of a bot, and takes their words off the bot's.
+// drop removes chunks of a bot, and subtracts their words from the bot's.
 func drop(ctx context.Context, tx pgx.Tx, bot int64, which string, id int64) error {
 	gone, err := tx.Exec(ctx, `
 		with gone as (delete from knowledge.chunk where `+which+` returning keys),
@@ -227,7 +228,7 @@ func (s *Store) ForgetBot(ctx context.Context, bot int64) error {
 	return s.Index(ctx)
 }
 
-// Outdated lists the sources whose vectors are of another model than the one there is now, at most so many.
+// Outdated lists at most so many sources with vectors of a model other than the current one.
 func (s *Store) Outdated(ctx context.Context, most int) ([]int64, error) {
 	rows, err := s.Pool.Query(ctx, `
 		select distinct source_id from knowledge.chunk where model is distinct from nullif($1, '') limit $2`, s.Model.Embeds(), most)

@@ -15,17 +15,17 @@ import (
 var synonymLines string
 
 const (
-	maxEnding    = 3   // letters that a word may have beyond one of the list, in a script without stems
-	minKnown     = 2   // letters of a word in the list that others begin with
+	maxEnding    = 3   // maximum letters of an ending after a listed word, in a script without stemming
+	minKnown     = 2   // minimum letters of a listed word for matches with endings
 	maxMeant     = 64  // synonyms of a word
-	synonymFit   = 0.7 // of a word that means what was asked
+	synonymFit   = 0.7 // quality of a match by a synonym
 	longestLatin = 4   // letters of an English ending
 )
 
-// attributes are the words after a star, without their endings.
+// attributes are the words after a star, without endings.
 var attributes = map[string]bool{}
 
-// synonyms has, for each word of the list, the groups that it is in.
+// synonyms has the groups of each listed word.
 var synonyms = func() map[string][][]string {
 	all := map[string][][]string{}
 	for line := range strings.Lines(synonymLines) {
@@ -41,7 +41,7 @@ var synonyms = func() map[string][][]string {
 	return all
 }()
 
-// meaning returns the words that may stand for a word.
+// meaning returns the synonyms of a word.
 func meaning(word string) (all []string) {
 	groups := synonyms[stem(word)]
 	if !isLatin(word) {
@@ -61,7 +61,8 @@ func meaning(word string) (all []string) {
 	return all
 }
 
-// stem returns an English word without a common ending, so that the list need not have each form. What is cut is not shown to anybody.
+// stem returns an English word without a common ending, so that the list does not require each form. Users never see the
+// result.
 func stem(word string) string {
 	if !isLatin(word) {
 		return word

@@ -9,22 +9,21 @@ import (
 	"unicode/utf8"
 )
 
-// field is a cell of a line, and where it is, in characters.
+// field is a cell of a line with its range in characters.
 type field struct {
 	text     string
 	from, to int
 }
 
 const (
-	minProse   = 30 // characters of a cell of a text in columns, at least on average
+	minProse   = 30 // minimum average characters of a cell in a text with columns
 	minColumns = 2
 )
 
 var gaps = regexp.MustCompile(`\t+| {2,}`)
 
-// rows writes the rows of tables in a text whose columns are below each other as lines of their own, each value with the name of its
-// column. Lines that are no rows
-// keep their words. A text in two columns is put in its order.
+// rows rewrites the rows of a table as lines, each value with the name of its column. The columns of the table must be
+// aligned. Other lines keep their words. A text in two columns is put in reading order.
 func rows(page string) string {
 	var out []string
 	var table [][]field
@@ -47,7 +46,7 @@ func rows(page string) string {
 				end() // the blank lines before it
 			}
 			table, blank = append(table, fields), 0
-		case len(table) > 0 && blank == 0 && fields[0].from > table[0][0].to: // a cell goes on
+		case len(table) > 0 && blank == 0 && fields[0].from > table[0][0].to: // a cell continues
 			last := table[len(table)-1]
 			n := nearest(last, fields[0])
 			last[n].text += " " + fields[0].text
@@ -60,7 +59,7 @@ func rows(page string) string {
 	return strings.Join(out, "\n")
 }
 
-// fieldsOf returns the cells of a line, which two blanks or a tab are between.
+// fieldsOf returns the cells of a line, separated by two blanks or a tab.
 func fieldsOf(line string) (all []field) {
 	at, from := 0, 0 // in characters, in bytes
 	add := func(text string) {
@@ -79,7 +78,7 @@ func fieldsOf(line string) (all []field) {
 	return all
 }
 
-// titled reports whether a table's first row has the names of columns: no value is in it.
+// titled reports whether a table's first row has column names: it has no value.
 func titled(table [][]field) bool {
 	for _, f := range table[0] {
 		if digits.MatchString(undated.ReplaceAllString(f.text, "")) || strings.ContainsAny(f.text, ":₹$") {
@@ -89,9 +88,9 @@ func titled(table [][]field) bool {
 	return true
 }
 
-// nearest returns which of the columns a cell is below.
+// nearest returns the column of a cell.
 func nearest(columns []field, f field) (best int) {
-	distance := func(c field) int { // below 0: so many characters are below each other
+	distance := func(c field) int { // negative: so many characters overlap
 		return max(c.from, f.from) - min(c.to, f.to)
 	}
 	for i, c := range columns {
@@ -147,7 +146,7 @@ func lined(table [][]field) (lines []string) {
 	return lines
 }
 
-// prose reports whether lines are those of a text in two columns, not rows.
+// prose reports whether lines are a text in two columns, not rows.
 func prose(table [][]field) bool {
 	size, n := 0, 0
 	for _, row := range table {
@@ -161,7 +160,7 @@ func prose(table [][]field) bool {
 	return len(table) > minColumns && size >= minProse*n
 }
 
-// pair returns a row without names of columns.
+// pair returns a row without column names.
 func pair(texts []string) string {
 	if len(texts) == 2 {
 		return strings.TrimRight(texts[0], " :") + ": " + texts[1]
@@ -169,7 +168,7 @@ func pair(texts []string) string {
 	return strings.Join(texts, " | ")
 }
 
-// record returns a row with the names of its columns, without the empty ones.
+// record returns a row with its column names, without empty cells.
 func record(names, values []string) string {
 	var parts []string
 	for i, value := range values {
@@ -186,9 +185,8 @@ func record(names, values []string) string {
 	return strings.Join(parts, "; ")
 }
 
-// comma returns the lines of a file of values between commas, semicolons or tabs, or of a Markdown table, as those of [rows]. A text that
-// is no such file stays as it
-// is. named: the file's name says that it is one.
+// comma converts a file of values separated by commas, semicolons or tabs, or a Markdown table, to lines like [rows].
+// Other texts stay unchanged. named: the file's name has such a type.
 func comma(text string, named bool) string {
 	for _, between := range []rune{'\t', ';', ','} {
 		if between == ',' && !named {
@@ -201,7 +199,7 @@ func comma(text string, named bool) string {
 			continue
 		}
 		width, same := len(all[0]), 0
-		for i, row := range all { // titles above the table have fewer
+		for i, row := range all { // titles above the table have fewer cells
 			if len(row) > width {
 				width, same = len(row), i
 			}
@@ -228,7 +226,7 @@ func comma(text string, named bool) string {
 	return text
 }
 
-// piped writes the tables of Markdown as those of [rows].
+// piped converts Markdown tables to lines like [rows].
 func piped(text string) string {
 	if !strings.Contains(text, "|") {
 		return text
@@ -268,7 +266,7 @@ func pipes(line string) (cells []string, is bool) {
 	return cells, true
 }
 
-// ruled reports whether a line is the one below the names of columns.
+// ruled reports whether a line is the one below the column names.
 func ruled(line string) bool {
 	return strings.Contains(line, "-") && strings.Contains(line, "|") &&
 		!strings.ContainsFunc(line, func(c rune) bool { return !unicode.IsSpace(c) && !slices.Contains([]rune("|:-"), c) })

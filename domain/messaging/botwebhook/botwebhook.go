@@ -117,14 +117,14 @@ type Given struct {
 	DataType string              `json:"dataType" enum:"string,number,date,datetime" doc:"Type of the value"`
 	Place    string              `json:"type"     enum:"query_param,post_data,path_param" doc:"Place of the parameter"`
 	Source   string              `json:"source"   enum:"by_ai,fixed" doc:"by_ai: the bot fills it"`
-	Value    patch.Field[string] `json:"value,omitzero" maxLength:"2000" doc:"Value of a fixed parameter; never returned"`
+	Value    patch.Field[string] `json:"value,omitzero" maxLength:"2000" doc:"Value of a fixed parameter; never shown again"`
 }
 
 // Input has the optional parts of a webhook's body. Null removes all entries.
 type Input struct {
-	Headers    patch.Field[map[string]string]          `json:"headers,omitzero"     nullable:"true" doc:"Headers by name; their values are never returned"`
-	Query      patch.Field[map[string]string]          `json:"queryParams,omitzero" nullable:"true" doc:"Query parameters by name; their values are never returned"`
-	JSON       patch.Field[map[string]json.RawMessage] `json:"jsonData,omitzero"    nullable:"true" doc:"Body of a call, a JSON object; its values are never returned"`
+	Headers    patch.Field[map[string]string]          `json:"headers,omitzero"     nullable:"true" doc:"Headers by name; their values are never shown again"`
+	Query      patch.Field[map[string]string]          `json:"queryParams,omitzero" nullable:"true" doc:"Query parameters by name; their values are never shown again"`
+	JSON       patch.Field[map[string]json.RawMessage] `json:"jsonData,omitzero"    nullable:"true" doc:"Body of a call, a JSON object; its values are never shown again"`
 	Parameters patch.Field[[]Given]                    `json:"parameters,omitzero"  nullable:"true" maxItems:"50" doc:"Parameters"`
 }
 

@@ -162,7 +162,7 @@ type Edit struct {
 
 	ID   string              `json:"-"`
 	Name patch.Field[string] `json:"name,omitzero" nullable:"false" maxLength:"400" doc:"Name of the channel"`
-	Type patch.Field[string] `json:"type,omitzero" nullable:"false" doc:"Type of the channel; it cannot change"`
+	Type patch.Field[string] `json:"type,omitzero" nullable:"false" doc:"Cannot change"`
 
 	Found    Report `json:"-"` // report of the network after the change
 	GivenKey string `json:"-"` // hash of its sender after the change, if an operator makes it

@@ -81,7 +81,7 @@ func TestEdit(t *testing.T) {
 	given.Case("the type stays").When(channel.Edit{ID: id,
 		Type: patch.Set("web")}).ThenFails(fault.Fields(fault.Field{Field: "type", Message: "cannot change"}))
 
-	again := "must be given again, since baseUrl names another server"
+	again := "must be given again: baseUrl names another server"
 	for _, base := range []string{`"https://b.example/v1"`, `"https://a.example:444/v1"`, `null`} {
 		given.Case("another server gets only what is sent again: " +
 			base).When(edit(`{"apiKey":"********","settings":{"baseUrl":` + base + `}}`)).

@@ -195,8 +195,8 @@ func (s Secrets) on(before Secrets) Secrets {
 
 // Input has the parts of a channel's body for reaching the network.
 type Input struct {
-	APIKey      patch.Field[string] `json:"apiKey,omitzero" maxLength:"4096"      doc:"API key of a chat provider, or token of a bot; never returned"`
-	AccessToken patch.Field[string] `json:"accessToken,omitzero" maxLength:"4096" doc:"OAuth access token of gmail or twitter; never returned"`
+	APIKey      patch.Field[string] `json:"apiKey,omitzero" maxLength:"4096"      doc:"API key of a chat provider, or token of a bot; never shown again"`
+	AccessToken patch.Field[string] `json:"accessToken,omitzero" maxLength:"4096" doc:"OAuth access token of gmail or twitter; never shown again"`
 	Settings    Given               `json:"settings,omitzero" doc:"Settings of the network"`
 }
 
@@ -204,10 +204,10 @@ type Input struct {
 type Given struct {
 	Change
 
-	ConsumerSecret patch.Field[string] `json:"consumerSecret,omitzero" maxLength:"4096" doc:"Secret with which twitter signs its calls; never returned"`
-	AppSecret      patch.Field[string] `json:"appSecret,omitzero" maxLength:"4096"      doc:"Secret with which a chat network signs its calls; never returned"`
-	RefreshToken   patch.Field[string] `json:"refreshToken,omitzero" maxLength:"4096"   doc:"OAuth refresh token of gmail or twitter; never returned"`
-	ClientSecret   patch.Field[string] `json:"clientSecret,omitzero" maxLength:"4096"   doc:"OAuth client secret at gmail or twitter; never returned"`
+	ConsumerSecret patch.Field[string] `json:"consumerSecret,omitzero" maxLength:"4096" doc:"Secret with which twitter signs its calls; never shown again"`
+	AppSecret      patch.Field[string] `json:"appSecret,omitzero" maxLength:"4096"      doc:"Secret with which a chat network signs its calls; never shown again"`
+	RefreshToken   patch.Field[string] `json:"refreshToken,omitzero" maxLength:"4096"   doc:"OAuth refresh token of gmail or twitter; never shown again"`
+	ClientSecret   patch.Field[string] `json:"clientSecret,omitzero" maxLength:"4096"   doc:"OAuth client secret at gmail or twitter; never shown again"`
 }
 
 // SecretSettings returns the names of the secret settings that are set.

@@ -1,4 +1,5 @@
-// Package labelled has the labelled set of a jeweller: documents in English, Hindi, Gujarati and mixed, with questions that they answer.
+// Package labelled has the labelled test set of a jeweller: documents in English, Hindi, Gujarati and mixed languages,
+// with questions about their content.
 package labelled
 
 import (
@@ -9,12 +10,12 @@ import (
 //go:embed jeweller.txt
 var jeweller string
 
-// Document is one of the set.
+// Document is a document of the set.
 type Document struct {
 	Language, Title, Text string
 
 	Questions []string // in the document's words
-	Others    []string // in other words than the document's
+	Others    []string // in words that the document does not use
 }
 
 // Documents returns the set.
