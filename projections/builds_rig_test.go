@@ -98,36 +98,6 @@ func (r *rig) onlySchemas(t *testing.T, want ...string) {
 	})
 }
 
-// writing appends accounts until it is stopped, and then returns their number.
-func (r *rig) writing(t *testing.T, writers int) (stop func() int) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	var (
-		all   sync.WaitGroup
-		mu    sync.Mutex
-		total int
-	)
-	for range writers {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				if err := r.tryAdd(t.Context(), numberedNames(0, 5)...); err != nil {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				total += 5
-				mu.Unlock()
-				time.Sleep(20 * time.Millisecond) // keeps the log short
-			}
-		})
-	}
-	return func() int {
-		cancel()
-		all.Wait()
-		return total
-	}
-}
-
 // kill terminates a random connection of a projection, as an operator or a broken network does.
 func (r *rig) kill(t *testing.T, random *rand.Rand) {
 	t.Helper()

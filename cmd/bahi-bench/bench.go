@@ -1,3 +1,4 @@
+// Command bahi-bench measures bahi against the limits of this machine.
 package main
 
 import (
@@ -7,10 +8,15 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
+	"strings"
+	"syscall"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/jackc/pgx/v5"
 
 	"bahi/internal/app"
@@ -272,3 +278,69 @@ const (
 	insert1  = "pgbench INSERT, 1 client"
 	insert64 = "pgbench INSERT, 64 clients"
 )
+
+// scenario is a line of the table of scenarios.
+type scenario struct {
+	name, of string
+	run      func(*benchmark, context.Context) error
+}
+
+// scenarios are in the order in which they run.
+var scenarios = []scenario{
+	{"store", "appends to the log", (*benchmark).appends},
+	{"post", "rows, one a request", onLedger((*benchmark).posts)},
+	{"bulk", "rows, 100 a request", onLedger((*benchmark).bulks)},
+	{"beside", "rows with an Idempotency-Key, beside a lock and beside bulks", onLedger((*benchmark).disturbed)},
+	{"handwritten", "rows, balances and pages beside a hand-written ledger", onLedger((*benchmark).handWritten)},
+	{"bytes", "bytes of a row in tables and in the WAL", onLedger((*benchmark).bytes)},
+	{"lag", "lag of the books at 512 clients", onLedger((*benchmark).lag)},
+	{"idle", "memory and processor of a server without requests", onServer((*benchmark).idle)},
+	{"nodes", "two nodes on one database", onLedger((*benchmark).nodes)},
+	{"journal", "a journal in the EventStoreDB that EVENTSTORE_TEST_URL names, or in a gateway", onLedger((*benchmark).journal)},
+	{"rebuild", "rebuilds of the books", (*benchmark).rebuilds},
+	{"register", "registrations", onServer((*benchmark).registrations)},
+	{"enquiries", "public enquiries", onServer((*benchmark).enquiries)},
+	{"import", "imports of a catalog", onServer((*benchmark).catalog)},
+	{"contacts", "imports of contacts, and rows of another workspace beside them", onLedger((*benchmark).contacts)},
+	{"send", "texts sent and messages that come in", onServer((*benchmark).messages)},
+}
+
+// scenarioNames returns the names of scenarios for the command line's help and checks.
+func scenarioNames() kong.Vars {
+	var names, about []string
+	for _, s := range scenarios {
+		names, about = append(names, s.name), append(about, s.name+": "+s.of)
+	}
+	return kong.Vars{"scenarios": strings.Join(names, ","), "about": strings.Join(about, "; ")}
+}
+
+// profiled runs a scenario and writes the CPU profile of this process, which has the server in it.
+func profiled(path string, run func() error) error {
+	file, err := os.Create(filepath.Clean(path))
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // pprof reports an incomplete profile
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return err
+	}
+	defer pprof.StopCPUProfile()
+	return run()
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "bahi-bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	app.TuneCollector()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	var c benchCommand
+	kong.Parse(&c, kong.Name("bahi-bench"), kong.Description("Measure bahi against the limits of this machine."), kong.UsageOnError(),
+		scenarioNames(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	return c.Run(ctx)
+}

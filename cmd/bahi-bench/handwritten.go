@@ -10,10 +10,8 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -206,20 +204,12 @@ func respond(w http.ResponseWriter, status int, out any, err error) {
 // with the same settings, so that the processor time of each is known.
 func (b *benchmark) handWritten(ctx context.Context, s *server) error {
 	return b.besideHandWritten(ctx, func(anchor *server, cluster *pgcluster.Cluster) error {
-		accounts, err := s.openAccounts(ctx)
-		if err != nil {
-			return err
-		}
-		theirs := make([]int64, bankAccounts)
-		for i := range theirs {
-			theirs[i] = int64(1 + i)
-		}
 		postTheirs := func(clients int) round {
-			load := b.load(anchor, clients, anchor.postings(theirs))
+			load := b.load(anchor, clients, anchor.postings(anchor.accounts))
 			return withProcessorTime(ctx, load, anchor.pid, cluster.PID(), nil)
 		}
 		postOurs := func(clients int) round { // a row's time includes that of the projections
-			load := b.load(s, clients, s.postings(accounts))
+			load := b.load(s, clients, s.postings(s.accounts))
 			return withProcessorTime(ctx, load, s.pid, b.cluster.PID(), s.after(folding))
 		}
 		if err := warm(postTheirs(64), postOurs(64)); err != nil {
@@ -248,22 +238,22 @@ func (b *benchmark) handWritten(ctx context.Context, s *server) error {
 				b.conclude(figure{name: name + "_processor_of_anchor", title: what + ", hand-written", number: bench.Processor}, limit, "", nil)
 			}
 		}
-		return b.readsBesideHandWritten(ctx, s, anchor, accounts, theirs)
+		return b.readsBesideHandWritten(ctx, s, anchor)
 	})
 }
 
 // readsBesideHandWritten measures balances and pages alternately with the hand-written ledger, alone and together with rows.
-func (b *benchmark) readsBesideHandWritten(ctx context.Context, s, anchor *server, accounts, theirs []int64) error {
-	get := func(s *server, accounts []int64, path string) [][]byte {
+func (b *benchmark) readsBesideHandWritten(ctx context.Context, s, anchor *server) error {
+	get := func(s *server, path string) [][]byte {
 		return requests(prebuilt, func(_ int, random *rand.Rand) []byte {
-			return bench.Request("GET", fmt.Sprintf(path, accounts[random.IntN(len(accounts))]), s.key, "")
+			return bench.Request("GET", fmt.Sprintf(path, s.accounts[random.IntN(len(s.accounts))]), s.key, "")
 		})
 	}
 	const balance, page, hand = "/bank/%d", "/bank-ledger/%d?page_size=15&page=1", "hand-written ledger"
-	mix := func(s *server, accounts []int64) round {
-		load := b.load(s, 64, s.postings(accounts))
-		pages := get(s, accounts, page)
-		load.Odd = get(s, accounts, balance)
+	mix := func(s *server) round {
+		load := b.load(s, 64, s.postings(s.accounts))
+		pages := get(s, page)
+		load.Odd = get(s, balance)
 		for i := range load.Odd {
 			if i%2 == 0 {
 				load.Odd[i] = pages[i]
@@ -271,18 +261,18 @@ func (b *benchmark) readsBesideHandWritten(ctx context.Context, s, anchor *serve
 		}
 		return rounds(ctx, load)
 	}
-	read := func(s *server, accounts []int64, path string) round {
-		return rounds(ctx, b.load(s, 16, get(s, accounts, path)))
+	read := func(s *server, path string) round {
+		return rounds(ctx, b.load(s, 16, get(s, path)))
 	}
-	if err := warm(read(s, accounts, balance), read(s, accounts, page)); err != nil {
+	if err := warm(read(s, balance), read(s, page)); err != nil {
 		return err
 	}
 	return errors.Join(
-		b.compare(ctx, hand, read(anchor, theirs, balance), read(s, accounts, balance),
+		b.compare(ctx, hand, read(anchor, balance), read(s, balance),
 			figure{name: "balance", title: "GET of a balance, 16 clients", number: bench.Rate, goal: bench.AtLeast(1.2)}),
-		b.compare(ctx, hand, read(anchor, theirs, page), read(s, accounts, page),
+		b.compare(ctx, hand, read(anchor, page), read(s, page),
 			figure{name: "page_15", title: "page of 15 rows, 16 clients", number: bench.Rate, goal: bench.AtLeast(3)}),
-		b.compare(ctx, hand, mix(anchor, theirs), mix(s, accounts),
+		b.compare(ctx, hand, mix(anchor), mix(s),
 			figure{name: "mix", title: "64 clients, half of them reading pages and balances", number: bench.Rate, goal: bench.AtLeast(1.2)},
 			figure{name: "mix_read_p99", title: "the same: p99 of a read", number: bench.OddP99}),
 	)
@@ -308,6 +298,9 @@ func (b *benchmark) besideHandWritten(ctx context.Context, measure func(*server,
 	})
 	if err != nil {
 		return fmt.Errorf("start the hand-written ledger: %w", err)
+	}
+	for i := range bankAccounts {
+		anchor.accounts = append(anchor.accounts, int64(1+i))
 	}
 	return errors.Join(measure(anchor, cluster), anchor.stop())
 }
@@ -339,7 +332,7 @@ func processorTime(server, postmaster int) (sum time.Duration, err error) {
 	if !hasProcessorTime {
 		return 0, nil
 	}
-	backends := childrenOf(postmaster)
+	backends := bench.ChildrenOf(postmaster)
 	if len(backends) == 0 {
 		return 0, errors.New("the system does not list the processes of Postgres")
 	}
@@ -354,18 +347,4 @@ func processorTime(server, postmaster int) (sum time.Duration, err error) {
 		sum += taken
 	}
 	return sum, nil
-}
-
-// childrenOf returns a process's running children.
-func childrenOf(parent int) (children []int) {
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
-	for _, list := range lists {
-		text, _ := os.ReadFile(list) //nolint:gosec // a thread that has ended has no children
-		for field := range strings.FieldsSeq(string(text)) {
-			if pid, err := strconv.Atoi(field); err == nil {
-				children = append(children, pid)
-			}
-		}
-	}
-	return children
 }

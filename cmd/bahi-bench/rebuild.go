@@ -86,7 +86,8 @@ func (b *benchmark) rebuildLive(ctx context.Context, url string) error {
 					}
 					return err
 				case <-time.After(lookInterval): // after its end the kernel's figure would include the parent's memory
-					peak = max(peak, memoryOf(cmd.Process.Pid, "VmHWM"))
+					_, most := bench.MemoryOf(cmd.Process.Pid)
+					peak = max(peak, most)
 				}
 			}
 		})

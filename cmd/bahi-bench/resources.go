@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,25 +14,16 @@ import (
 // bytes measures the bytes of a row in tables and in the WAL, for Bahi and the hand-written ledger.
 func (b *benchmark) bytes(ctx context.Context, s *server) error {
 	return b.besideHandWritten(ctx, func(anchor *server, _ *pgcluster.Cluster) error {
-		accounts, err := s.openAccounts(ctx)
-		if err != nil {
-			return err
-		}
-		theirs := make([]int64, bankAccounts)
-		for i := range theirs {
-			theirs[i] = int64(1 + i)
-		}
 		for _, of := range []struct {
 			s           *server
-			accounts    []int64
 			name, title string
 			disk, wal   *bench.Goal
 			after       func(context.Context) error
 		}{
-			{s, accounts, "bytes", "bytes of a row", bench.AtMost(900), bench.AtMost(1400), s.after(folding)},
-			{anchor, theirs, "bytes_of_anchor", "bytes of a row, hand-written", nil, nil, func(context.Context) error { return nil }},
+			{s, "bytes", "bytes of a row", bench.AtMost(900), bench.AtMost(1400), s.after(folding)},
+			{anchor, "bytes_of_anchor", "bytes of a row, hand-written", nil, nil, func(context.Context) error { return nil }},
 		} {
-			load := b.load(of.s, 64, of.s.postings(of.accounts))
+			load := b.load(of.s, 64, of.s.postings(of.s.accounts))
 			if err := warm(rounds(ctx, load)); err != nil {
 				return err
 			}
@@ -85,7 +73,7 @@ func (b *benchmark) idle(ctx context.Context, s *server) error {
 	if err := s.after(folding)(ctx); err != nil {
 		return err
 	}
-	memory := memoryOf(s.pid, "VmRSS")
+	memory, _ := bench.MemoryOf(s.pid)
 	b.value("idle_memory", "resident memory of a server without requests", "MB", bench.AtMost(150), memory)
 	if !hasProcessorTime {
 		return nil
@@ -104,19 +92,4 @@ func (b *benchmark) idle(ctx context.Context, s *server) error {
 	b.value("idle_processor", "processor of a server without requests", "% of a core", bench.AtMost(0.5), share(serverAfter-server))
 	b.value("idle_processor_both", "the same, with its Postgres", "% of a core", nil, share(bothAfter-both))
 	return errors.Join(err, failed)
-}
-
-// memoryOf returns a line of a running process's memory in MB, see proc_pid_status(5); 0 if the system does not report it.
-func memoryOf(pid int, name string) float64 {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(status)) {
-		var kilobytes float64
-		if n, _ := fmt.Sscanf(line, name+": %f kB", &kilobytes); n == 1 {
-			return kilobytes / 1024
-		}
-	}
-	return 0
 }

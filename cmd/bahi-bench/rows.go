@@ -8,8 +8,15 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/internal/app"
 	"bahi/internal/test/bench"
 )
 
@@ -82,10 +89,6 @@ func warm(all ...round) error {
 
 // posts measures rows, one a request, on many accounts and on one.
 func (b *benchmark) posts(ctx context.Context, s *server) error {
-	accounts, err := s.openAccounts(ctx)
-	if err != nil {
-		return err
-	}
 	w, err := s.watch(ctx)
 	if err != nil {
 		return err
@@ -95,10 +98,10 @@ func (b *benchmark) posts(ctx context.Context, s *server) error {
 		load := b.load(s, clients, s.postings(accounts))
 		return func() (bench.Sample, error) { return measureLag(ctx, w, load) }
 	}
-	if err := warm(post(64, accounts)); err != nil {
+	if err := warm(post(64, s.accounts)); err != nil {
 		return err
 	}
-	if err := b.compare(ctx, insert1, b.inserts(ctx, 1), post(1, accounts),
+	if err := b.compare(ctx, insert1, b.inserts(ctx, 1), post(1, s.accounts),
 		figure{name: "single_p50", title: "POST of a row, 1 client: p50", number: bench.P50, goal: bench.AtMost(2.2)}); err != nil {
 		return err
 	}
@@ -107,8 +110,8 @@ func (b *benchmark) posts(ctx context.Context, s *server) error {
 		clients     int
 		accounts    []int64
 	}{
-		{"post_16", "POST of a row, 16 clients", 16, accounts}, {"post", "POST of a row, 64 clients", 64, accounts},
-		{"post_one", "the same, on one account", 64, accounts[:1]}, {"post_256", "POST of a row, 256 clients", 256, accounts},
+		{"post_16", "POST of a row, 16 clients", 16, s.accounts}, {"post", "POST of a row, 64 clients", 64, s.accounts},
+		{"post_one", "the same, on one account", 64, s.accounts[:1]}, {"post_256", "POST of a row, 256 clients", 256, s.accounts},
 	} {
 		limit := fmt.Sprintf("pgbench INSERT, %d clients", min(of.clients, 64))
 		if err := b.compare(ctx, limit, b.inserts(ctx, min(of.clients, 64)), post(of.clients, of.accounts),
@@ -125,13 +128,9 @@ func (b *benchmark) posts(ctx context.Context, s *server) error {
 // bulks measures bulk posts of rows, alternately with single posts. A round ends when the rows are folded.
 func (b *benchmark) bulks(ctx context.Context, s *server) error {
 	const rows = 100
-	accounts, err := s.openAccounts(ctx)
-	if err != nil {
-		return err
-	}
-	alone := b.load(s, 64, s.postings(accounts))
+	alone := b.load(s, 64, s.postings(s.accounts))
 	bulk := b.load(s, 16, requests(prebuilt/rows, func(_ int, random *rand.Rand) []byte {
-		account := accounts[random.IntN(len(accounts))]
+		account := s.accounts[random.IntN(len(s.accounts))]
 		return bench.Request("POST", fmt.Sprintf("/bank-ledger/%d/rows", account), s.key, bulkBody(random, rows))
 	}))
 	bulk.Each, bulk.After = rows, s.after(foldingBooks)
@@ -145,11 +144,7 @@ func (b *benchmark) bulks(ctx context.Context, s *server) error {
 
 // disturbed measures posts of rows with an Idempotency-Key, during changes of the books lock, and during large bulks.
 func (b *benchmark) disturbed(ctx context.Context, s *server) error {
-	accounts, err := s.openAccounts(ctx)
-	if err != nil {
-		return err
-	}
-	load, one := b.load(s, 64, s.postings(accounts)), b.load(s, 64, s.postings(accounts[:1]))
+	load, one := b.load(s, 64, s.postings(s.accounts)), b.load(s, 64, s.postings(s.accounts[:1]))
 	keyed, alone := load, load
 	keyed.Keyed, alone.Keyed, alone.Clients = true, true, 1
 	if err := warm(rounds(ctx, load)); err != nil {
@@ -162,7 +157,7 @@ func (b *benchmark) disturbed(ctx context.Context, s *server) error {
 	}
 	large := bulkBody(random, 1000)
 	postBulk := func(ctx context.Context) error {
-		return s.json(ctx, "POST", fmt.Sprintf("/bank-ledger/%d/rows", accounts[random.IntN(len(accounts))]), s.key, large, new(any))
+		return s.json(ctx, "POST", fmt.Sprintf("/bank-ledger/%d/rows", s.accounts[random.IntN(len(s.accounts))]), s.key, large, new(any))
 	}
 	return errors.Join(
 		b.compare(ctx, insert64, b.inserts(ctx, 64), rounds(ctx, keyed), figure{
@@ -247,16 +242,12 @@ func measureLag(ctx context.Context, w *watch, load bench.Load) (bench.Sample, e
 
 // lag measures the lag of the books beside many clients.
 func (b *benchmark) lag(ctx context.Context, s *server) error {
-	accounts, err := s.openAccounts(ctx)
-	if err != nil {
-		return err
-	}
 	w, err := s.watch(ctx)
 	if err != nil {
 		return err
 	}
 	defer w.close(ctx)
-	load := b.load(s, 512, s.postings(accounts))
+	load := b.load(s, 512, s.postings(s.accounts))
 	load.For = b.Sustain
 	b.sayf("rows by 512 clients for %s", b.Sustain)
 	sample, err := measureLag(ctx, w, load)
@@ -267,4 +258,79 @@ func (b *benchmark) lag(ctx context.Context, s *server) error {
 		bench.Series{sample}, "", nil)
 	b.conclude(figure{name: "post_512", title: "the same: rows", number: bench.Rate}, bench.Series{sample}, "", nil)
 	return nil
+}
+
+// appendedBytes is the size of an event's payload and metadata.
+const appendedBytes = 300
+
+// appender appends rows to the log, without the rest of Bahi.
+type appender struct {
+	store eventstore.Store
+	rows  atomic.Int64
+}
+
+// appends measures the store.
+func (b *benchmark) appends(ctx context.Context) error {
+	url, err := b.database(ctx, "store")
+	if err != nil {
+		return err
+	}
+	return b.onDatabase(ctx, url, func(sys *app.System) error {
+		a := &appender{store: sys.Store}
+		appends := func(clients, accounts int) round {
+			return func() (bench.Sample, error) { return a.run(ctx, clients, accounts, b.Round) }
+		}
+		return errors.Join(
+			b.compare(ctx, insert1, b.inserts(ctx, 1), appends(1, bankAccounts),
+				figure{name: "store_appends_1", title: "store appends, 1 client", number: bench.Rate, goal: bench.AtLeast(0.8)}),
+			b.compare(ctx, insert64, b.inserts(ctx, 64), appends(64, bankAccounts),
+				figure{name: "store_appends_64", title: "store appends, 64 clients", number: bench.Rate, goal: bench.AtLeast(1.6)}),
+			b.compare(ctx, insert64, b.inserts(ctx, 64), appends(256, bankAccounts),
+				figure{name: "store_appends_256", title: "store appends, 256 clients", number: bench.Rate, goal: bench.AtLeast(2.5)}),
+			b.compare(ctx, "spread over many", appends(64, bankAccounts), appends(64, 1),
+				figure{name: "store_appends_busy", title: "store appends, 64 clients on one account", number: bench.Rate, goal: bench.AtLeast(0.95)}),
+		)
+	})
+}
+
+// run appends events to new streams for a while.
+func (a *appender) run(ctx context.Context, clients, accounts int, during time.Duration) (bench.Sample, error) {
+	var (
+		running sync.WaitGroup
+		took    = make([][]time.Duration, clients)
+		failed  = make([]error, clients)
+		began   = time.Now()
+		until   = began.Add(during)
+	)
+	for i := range clients {
+		running.Go(func() {
+			var last eventstore.Appended
+			for at := time.Now(); at.Before(until) && failed[i] == nil; {
+				row := a.rows.Add(1)
+				t := eventstore.To(fmt.Sprintf("bankrow-%d", row), eventstore.NoStream, rowOf300Bytes(1+row%int64(accounts), at))
+				t.AsOf = last.Position // as a command does
+				last, failed[i] = a.store.Append(ctx, t)
+				now := time.Now()
+				took[i], at = append(took[i], now.Sub(at)), now
+			}
+		})
+	}
+	running.Wait()
+	elapsed := time.Since(began)
+	var all []time.Duration
+	for _, t := range took {
+		all = append(all, t...)
+	}
+	return bench.SampleOf(all, elapsed), errors.Join(failed...)
+}
+
+// rowOf300Bytes returns a row as the bank ledger stores it, padded to size.
+func rowOf300Bytes(account int64, at time.Time) event.Proposed {
+	meta := fmt.Appendf(nil, `{"schema":1,"workspace":"6fd1f3b5-3a67-5a0c-9a7e-3f0c9f1f4a11",`+
+		`"actor":"api_key:1f0c9f1f-3a67-4a0c-9a7e-6fd1f3b54a11","occurred_at":%q}`, at.UTC().Format(time.RFC3339Nano))
+	const entry = `{"account":%d,"date":"2026-05-04","in_entries":[{"description":"%s","amount":1845.50}]}`
+	short := fmt.Sprintf(entry, account, "")
+	text := "NEFT Mehta Jewellers, inv 2231 " + strings.Repeat("x", appendedBytes)
+	data := fmt.Appendf(nil, entry, account, text[:appendedBytes-len(meta)-len(short)])
+	return event.Proposed{ID: uuid.Must(uuid.NewV7()), Type: "BankRowAdded", Data: data, Meta: meta}
 }

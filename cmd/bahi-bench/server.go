@@ -33,6 +33,8 @@ type server struct {
 	data    string // its folder
 	pid     int    // of this process with --profile
 	stop    func() error
+
+	accounts []int64 // of the bank ledger; nil until they are opened
 }
 
 const (
@@ -63,6 +65,16 @@ func onServer(measure func(*benchmark, context.Context, *server) error) func(*be
 		}
 		return errors.Join(measure(b, ctx, s), s.stop())
 	}
+}
+
+// onLedger makes a scenario of one that needs a server with bank accounts.
+func onLedger(measure func(*benchmark, context.Context, *server) error) func(*benchmark, context.Context) error {
+	return onServer(func(b *benchmark, ctx context.Context, s *server) error {
+		if err := s.openAccounts(ctx); err != nil {
+			return err
+		}
+		return measure(b, ctx, s)
+	})
 }
 
 // serve starts a server with a folder on a database, waits until it is ready and creates a key.
@@ -217,24 +229,15 @@ func (s *server) upload(ctx context.Context, path, key, name string, file []byte
 }
 
 // openAccounts opens bank accounts.
-func (s *server) openAccounts(ctx context.Context) (accounts []int64, err error) {
-	c, err := bench.Dial(ctx, s.address)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close() //nolint:errcheck // the connection is discarded
+func (s *server) openAccounts(ctx context.Context) error {
 	for i := range bankAccounts {
-		a, err := c.Do(bench.Request("POST", "/bank", s.key, fmt.Sprintf(`{"name":"HDFC Current %d"}`, 1+i)))
-		if err != nil {
-			return nil, err
+		var account struct{ ID int64 }
+		if err := s.json(ctx, "POST", "/bank", s.key, fmt.Sprintf(`{"name":"HDFC Current %d"}`, 1+i), &account); err != nil {
+			return err
 		}
-		var out struct{ ID int64 }
-		if err := json.Unmarshal(a.Body, &out); err != nil || out.ID == 0 {
-			return nil, fmt.Errorf("POST /bank failed with status %d: %s", a.Status, a.Body)
-		}
-		accounts = append(accounts, out.ID)
+		s.accounts = append(s.accounts, account.ID)
 	}
-	return accounts, nil
+	return nil
 }
 
 // SQL conditions that are true while a server is busy.

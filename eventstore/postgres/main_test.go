@@ -8,6 +8,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	draws.Default(40) // the suite follows its model three times, with a transaction for each step
+	draws.Default(20) // the suite follows its model three times, with a transaction for each step
 	os.Exit(m.Run())
 }

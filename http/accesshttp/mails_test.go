@@ -222,11 +222,11 @@ func TestUndoReturnsAStolenAccount(t *testing.T) {
 	const noticed, undo = "Your email address at Bahi was changed", apptest.Auth + "/email-change/undo"
 	o := apptest.Share(t)
 	eve := o.Person(o.Address("asha")) // the attacker has Asha's password
-	eve.PUT(apptest.Me, map[string]string{"email": "eve@example.net"}).Status(200)
+	eve.PUT(apptest.Me, map[string]string{"email": o.Address("eve")}).Status(200)
 	address, token := apptest.Link(t, o.Mailed(o.Address("asha"), noticed, 1))
 	require.Equal(t, app.OwnAddress+"/auth/undo-email-change", address)
 	with := func(token string) map[string]string { return map[string]string{"token": token} }
-	_, verify := apptest.Link(t, o.Mailed("eve@example.net", apptest.VerifySubject, 1))
+	_, verify := apptest.Link(t, o.Mailed(o.Address("eve"), apptest.VerifySubject, 1))
 	o.Anonymous().POST(apptest.Auth+"/verify-email", with(verify)).Status(200)
 	eve.POST(apptest.Me+"/delete-request", nil).Status(200)
 
@@ -247,7 +247,7 @@ func TestUndoReturnsAStolenAccount(t *testing.T) {
 	eve.GET(apptest.Me).Problem(401, "Not authenticated")
 	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": o.Address("asha"), "password": apptest.GoodPassword}).Problem(401,
 		"Invalid email or password")
-	o.Mailed("eve@example.net", "The change of your email address at Bahi was undone", 1)
+	o.Mailed(o.Address("eve"), "The change of your email address at Bahi was undone", 1)
 	o.Mailed(o.Address("asha"), "Your account at Bahi is to be deleted", 1)
 	_, reset := apptest.Link(t, o.Mailed(o.Address("asha"), apptest.ResetSubject, 1))
 	o.Anonymous().POST(apptest.Auth+"/password-reset/confirm",

@@ -166,7 +166,7 @@ func TestInvitationsAreListedAndWithdrawn(t *testing.T) {
 	ravi.GET(path).Status(200).JSON(&open)
 	require.Equal(t, []invitation{first, second}, open)
 	ravi.DELETE(path+"/"+first.ID.String()).Problem(403, "Not enough permissions")
-	o.Person("usha@example.org").GET(path).Problem(404, "Workspace not found")
+	o.Person(o.Address("other")).GET(path).Problem(404, "Workspace not found")
 
 	_, token := apptest.Link(t, o.Mailed(o.Address("usha"), apptest.InviteSubject, 1))
 	asha.DELETE(path+"/"+uuid.NewString()).Problem(404, "Invitation not found")

@@ -14,6 +14,7 @@ import (
 	"bahi/commands/ledgercmd"
 	"bahi/commands/messagingcmd"
 	"bahi/domain/ledger/confirmation"
+	"bahi/domain/messaging/network"
 	"bahi/http/ledgerhttp"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
@@ -225,6 +226,38 @@ func TestPartiesConfirmTheirBalances(t *testing.T) {
 		other.GET(fmt.Sprintf("%s/%d%s", confirmations, c.ID, path)).Status(404)
 	}
 	other.POST(fmt.Sprintf("%s/%d/parties/%d", confirmations, c.ID, usha), `{"outcome":"confirmed"}`).Status(404)
+}
+
+// The newest text of a message counts, also of one that was an answer before.
+func TestAnEditedMessageIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	a := startAsking(t)
+	asha, _ := a.party("Asha", "9812345611")
+	usha, _ := a.party("Usha", "9812345612")
+	c := a.ask(fmt.Sprintf(`"accounts":[%d,%d]`, asha, usha))
+	a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool { return n.Sent == 2 })
+	write := func(phone, name, text string) {
+		_, err := a.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: phone},
+			Channel: a.channel, Text: text, ProviderID: name, SentAt: time.Now()})
+		require.NoError(t, err)
+	}
+	edit := func(name, text string) {
+		_, err := a.Sys.Messages.Revise(t.Context(), a.channel, name, text, network.Moment{At: time.Now()})
+		require.NoError(t, err)
+	}
+	write("9812345611", "asha's", "one moment")
+	write("9812345612", "usha's", "1")
+	a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool { return n.Confirmed == 1 && n.Answered == 1 })
+	edit("asha's", "1")
+	a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool { return n.Confirmed == 2 })
+	edit("usha's", "2")
+	a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool { return n.Confirmed == 1 && n.Disputed == 1 })
+	require.Equal(t, "disputed", a.parties(c.ID)[usha].Status)
+	a.POST(fmt.Sprintf("%s/%d/parties/%d", confirmations, c.ID, usha), `{"outcome":"confirmed"}`).Status(200)
+	edit("usha's", "differ")
+	edit("asha's", "2")
+	a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool { return n.Confirmed == 1 && n.Disputed == 1 })
+	require.Equal(t, "confirmed", a.parties(c.ID)[usha].Status, "a person has decided")
 }
 
 func TestTheLinkLeadsToTheStatement(t *testing.T) {

@@ -127,6 +127,7 @@ func TestDataFolderHasOneServerAndACleanShutdown(t *testing.T) {
 	require.Zero(t, apptest.Postmaster(data))
 
 	p := apptest.Serve(t, apptest.Program(t, data, "serve"))
+	p.Ready()
 	p.Client().GET("/livez").Status(200)
 	var starts sync.WaitGroup // each waits a few seconds for the other process to end
 	for why, cmd := range map[string]*apptest.Cmd{
@@ -168,6 +169,7 @@ func TestDataFolderHasOneServerAndACleanShutdown(t *testing.T) {
 	require.Zero(t, apptest.Postmaster(data), "the cluster ends with the server")
 
 	again := apptest.Serve(t, apptest.Command(t, data, "serve"))
+	again.Ready()
 	require.Equal(t, "03-01 1", apptest.Balances(again.Client(), apptest.Ledger(account)))
 	require.Less(t, again.Stop(), apptest.Promptly)
 	out, _, status := apptest.Execute(t, apptest.Command(t, data, "doctor"))

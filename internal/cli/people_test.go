@@ -167,6 +167,7 @@ func TestPeopleAreManagedWithoutAServer(t *testing.T) {
 	require.Regexp(t, `(?m)^`+id+`  ravi@example\.org +Ravi Soni +true +true .* - +- *$`, list)
 
 	p := apptest.Serve(t, bahi("serve"))
+	p.Ready()
 	o := apptest.Visited(p, data)
 	o.Bearer(o.SignIn("ravi@example.org", password).Access).GET("/ops/jobs").Status(200)
 	p.Stop()

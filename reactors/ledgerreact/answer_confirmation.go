@@ -23,12 +23,17 @@ var Confirmations = reactors.Define("confirmations",
 		}
 		return nil
 	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Edited]) error {
+		q.Add(AnswerConfirmation{Message: e.StreamID(), Edited: true})
+		return nil
+	}),
 )
 
 // AnswerConfirmation notes the answer of a party, if a message is one.
 type AnswerConfirmation struct {
 	Message string `json:"message"`
 	Channel int64  `json:"channel"`
+	Edited  bool   `json:"edited,omitempty"` // the party may have answered
 }
 
 // Kind implements [reactors.Args].
@@ -41,7 +46,7 @@ type ConfirmationAnswers struct {
 	Views *ledgerview.Views
 }
 
-// Workers returns the worker of answers. Most channels have no open request: their messages need no job.
+// Workers returns the worker of answers. Most channels have no open request: their messages need no job, except edited ones.
 func (a *ConfirmationAnswers) Workers() reactors.Workers {
 	work := func(ctx context.Context, job reactors.Job[AnswerConfirmation]) error {
 		number, _ := strconv.ParseInt(job.Args.Message, 10, 64) // the id is ours
@@ -61,6 +66,9 @@ func (a *ConfirmationAnswers) needed(ctx context.Context, asOf event.Position, a
 	}
 	needed, open := make([]bool, len(all)), map[key]bool{}
 	for i, w := range all {
+		if needed[i] = w.Args.Edited; needed[i] {
+			continue
+		}
 		k := key{w.Workspace, w.Args.Channel}
 		if _, looked := open[k]; !looked {
 			found, err := a.Views.Unanswered(ctx, new(readmodels.At).Past(asOf), k.workspace, k.channel)

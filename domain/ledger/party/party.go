@@ -107,10 +107,10 @@ type Reply struct {
 	Text    string
 }
 
-// Decide records the first message. A user's decision replaces any other reply.
+// Decide records the first message, with its newest text. A user's decision replaces any other reply.
 func (c Reply) Decide(s State) ([]event.Event[State], error) {
 	was, answered := s.Said[c.Confirmation]
-	if answered && (c.Message != 0 || c.Text == "" && was == c.Said) {
+	if answered && (c.Message != was.Message && c.Message != 0 || c.Text == "" && was == c.Said) {
 		return nil, nil
 	}
 	c.Note = contacts.Personal(strconv.FormatInt(c.Contact, 10), c.Text)

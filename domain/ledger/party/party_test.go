@@ -31,6 +31,8 @@ func TestTheFirstMessageCountsUnlessAPersonDecides(t *testing.T) {
 	given.Case("a message differs").When(reply("disputed", by(1, 5), "")).Then(party.Disputed{Answer: by(1, 5)})
 	confirmed := given.And(party.Confirmed{Answer: by(1, 5)})
 	confirmed.Case("a second message changes nothing").When(reply("disputed", by(1, 6), "")).ThenNothing()
+	confirmed.Case("the message was edited").When(reply("disputed", by(1, 5), "")).Then(party.Disputed{Answer: by(1, 5)})
+	confirmed.Case("the message says the same").When(reply("confirmed", by(1, 5), "")).ThenNothing()
 	confirmed.Case("another confirmation has its own answer").When(reply("disputed", by(2, 6), "")).Then(party.Disputed{Answer: by(2, 6)})
 	noted := by(1, 0)
 	noted.Note = event.NewPersonal("messagingcontact-7", "called, disagrees")

@@ -9,10 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
+
+	"bahi/internal/test/bench"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -112,7 +112,7 @@ func (r *run) pause(ctx context.Context) error {
 // killPostgres kills the postmaster, or one of its processes, which ends all others.
 func (r *run) killPostgres(context.Context) error {
 	pid := r.postgres.cluster.PID()
-	if children := childrenOf(pid); len(children) > 0 && r.faults.IntN(2) == 0 {
+	if children := bench.ChildrenOf(pid); len(children) > 0 && r.faults.IntN(2) == 0 {
 		pid = children[r.faults.IntN(len(children))]
 	}
 	if pid != 0 {
@@ -123,7 +123,7 @@ func (r *run) killPostgres(context.Context) error {
 
 // pausePostgres stops one of Postgres's processes, or all.
 func (r *run) pausePostgres(ctx context.Context) error {
-	pids := childrenOf(r.postgres.cluster.PID())
+	pids := bench.ChildrenOf(r.postgres.cluster.PID())
 	if len(pids) > 0 && r.faults.IntN(2) == 0 {
 		pids = []int{pids[r.faults.IntN(len(pids))]}
 	}
@@ -135,23 +135,6 @@ func (r *run) pausePostgres(ctx context.Context) error {
 		_ = syscall.Kill(pid, syscall.SIGCONT)
 	}
 	return nil
-}
-
-// childrenOf returns the child processes of a process.
-func childrenOf(pid int) (children []int) {
-	files, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, file := range files {
-		text, err := os.ReadFile(file) //nolint:gosec // one of proc(5)
-		_, rest, found := strings.Cut(string(text), ") ")
-		fields := strings.Fields(rest)
-		if err != nil || !found || len(fields) < 2 || fields[1] != strconv.Itoa(pid) {
-			continue
-		}
-		if child, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil {
-			children = append(children, child)
-		}
-	}
-	return children
 }
 
 func (r *run) cut(ctx context.Context) error {

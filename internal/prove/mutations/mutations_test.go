@@ -85,7 +85,7 @@ func testsOf(t *testing.T) map[string]bool {
 
 func TestAMutationMustMatchOnce(t *testing.T) {
 	t.Parallel()
-	text := "Title.\n\nfile: internal/prove/mutations/mutation.go\nfind: test . TestX\n" + before
+	text := "Title.\n\nfile: internal/prove/mutations/main.go\nfind: test . TestX\n" + before
 	for _, was := range []string{"no such text\n", "\n"} {
 		m, err := parse("99-x", text+was+after+"x\n")
 		require.NoError(t, err)

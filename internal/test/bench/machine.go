@@ -9,8 +9,10 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/procfs"
 )
 
 // Machine describes the machine that was measured.
@@ -36,14 +38,12 @@ func Describe(ctx context.Context, url, dir string) (Machine, error) {
 		return m, fmt.Errorf("connect to Postgres to read its settings: %w", err)
 	}
 	defer conn.Close(ctx) //nolint:errcheck // the connection is discarded
-	for _, name := range []string{
+	var name, value string
+	rows, _ := conn.Query(ctx, `select name, current_setting(name) from unnest($1::text[]) name`, []string{ // ForEachRow returns the error
 		"server_version", "fsync", "synchronous_commit", "full_page_writes", "wal_sync_method", "max_wal_size", "shared_buffers",
-	} {
-		var value string
-		if err := conn.QueryRow(ctx, `select current_setting($1)`, name).Scan(&value); err != nil {
-			return m, fmt.Errorf("ask Postgres for %s: %w", name, err)
-		}
-		m.Settings[name] = value
+	})
+	if _, err := pgx.ForEachRow(rows, []any{&name, &value}, func() error { m.Settings[name] = value; return nil }); err != nil {
+		return m, fmt.Errorf("read Postgres's settings: %w", err)
 	}
 	m.Postgres = m.Settings["server_version"]
 	return m, nil
@@ -74,4 +74,44 @@ func fileSystem(dir string) string {
 		return name
 	}
 	return fmt.Sprintf("%#x", s.Type)
+}
+
+// tick is the unit of a process's times: Linux's USER_HZ is 100 on each processor that Go supports.
+const tick = time.Second / 100
+
+// ProcessorTime returns the user and system time of a process and of its children that have ended. It reads Linux's /proc.
+func ProcessorTime(pid int) (time.Duration, error) {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0, fmt.Errorf("read the processor time of a process: %w", err)
+	}
+	s, err := p.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("read the processor time of process %d: %w", pid, err)
+	}
+	return time.Duration(int(s.UTime+s.STime)+s.CUTime+s.CSTime) * tick, nil
+}
+
+// ChildrenOf returns a process's running children.
+func ChildrenOf(parent int) (children []int) {
+	all, _ := procfs.AllProcs() // none on other systems than Linux
+	for _, p := range all {
+		if s, err := p.Stat(); err == nil && s.PPID == parent {
+			children = append(children, p.PID)
+		}
+	}
+	return children
+}
+
+// MemoryOf returns the resident memory of a running process and its peak, in MB; 0 if the system does not report them.
+func MemoryOf(pid int) (resident, peak float64) {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0, 0
+	}
+	s, err := p.NewStatus()
+	if err != nil {
+		return 0, 0
+	}
+	return float64(s.VmRSS) / (1 << 20), float64(s.VmHWM) / (1 << 20)
 }

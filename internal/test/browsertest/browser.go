@@ -4,6 +4,8 @@ package browsertest
 import (
 	"bytes"
 	"context"
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,7 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
 )
 
 // browser is the process's Chromium. Its start takes longer than most tests, so it runs from the first page until [End].
@@ -129,4 +134,87 @@ func find() (string, error) {
 		}
 	}
 	return "", errors.New("Chromium is missing: apt-get install chromium") //nolint:staticcheck // ST1005: a name
+}
+
+// axe is axe-core 4.14.1 (npm axe-core, MPL-2.0), unmodified.
+//
+//go:embed testdata/axe.min.js
+var axe string
+
+// violation is a rule of axe that a page violates.
+type violation struct {
+	ID    string `json:"id"`
+	Help  string `json:"help"`
+	Nodes []struct {
+		HTML    string `json:"html"`
+		Summary string `json:"failureSummary"`
+	} `json:"nodes"`
+}
+
+// Accessible checks the page against the automatically testable rules of WCAG up to level AA and axe's best practices, or only against the
+// given rules.
+func (p *Page) Accessible(rules ...string) {
+	p.t.Helper()
+	options := map[string]any{"resultTypes": []string{"violations"}} // axe describes no node of a rule that the page keeps
+	if len(rules) > 0 {
+		options["runOnly"] = rules
+	}
+	only, err := json.Marshal(options)
+	require.NoError(p.t, err)
+	if !p.Is(`window.axe`) {
+		p.run(chromedp.Evaluate(axe+`; undefined`, nil))
+	}
+	var found []violation
+	p.Evaluate(`axe.run(document, `+string(only)+`).then(r => r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.map(n => `+
+		`({html: n.html, failureSummary: n.failureSummary}))})))`, &found)
+	for _, v := range found {
+		for _, n := range v.Nodes {
+			p.t.Errorf("%s: %s (%s): %s\n%s", p.URL(), v.ID, v.Help, n.HTML, n.Summary)
+		}
+	}
+}
+
+// PressAlt presses a key with Alt and waits for the next page.
+func (p *Page) PressAlt(key string) {
+	p.t.Helper()
+	p.leaving(func() { p.with(input.ModifierAlt, key) })
+}
+
+// PressCtrl presses a key with Ctrl and waits for the next page.
+func (p *Page) PressCtrl(key string) { p.t.Helper(); p.leaving(func() { p.Ctrl(key) }) }
+
+// Ctrl presses a key with Ctrl.
+func (p *Page) Ctrl(key string) { p.t.Helper(); p.with(input.ModifierCtrl, key) }
+
+func (p *Page) with(modifier input.Modifier, key string) {
+	p.t.Helper()
+	p.Keystrokes++
+	p.run(chromedp.KeyEvent(key, chromedp.KeyModifiers(modifier)))
+}
+
+// Phone makes the window that of a phone with a touch screen.
+func (p *Page) Phone() {
+	p.t.Helper()
+	p.Look(360, 740, false)
+	p.run(emulation.SetTouchEmulationEnabled(true))
+}
+
+// Tap touches the middle of the first match of the CSS selector.
+func (p *Page) Tap(selector string) {
+	p.t.Helper()
+	var at struct{ X, Y float64 }
+	p.Until(`document.querySelector(` + quote(selector) + `)?.checkVisibility()`)
+	p.Evaluate(`(e => {
+		e.scrollIntoView({block: "center", behavior: "instant"});
+		const box = e.getBoundingClientRect();
+		return {X: box.x + box.width / 2, Y: box.y + box.height / 2};
+	})(document.querySelector(`+quote(selector)+`))`, &at)
+	p.run(input.DispatchTouchEvent(input.TouchStart, []*input.TouchPoint{{X: at.X, Y: at.Y}}),
+		input.DispatchTouchEvent(input.TouchEnd, []*input.TouchPoint{}))
+}
+
+// TapOn taps and waits for the next page.
+func (p *Page) TapOn(selector string) {
+	p.t.Helper()
+	p.leaving(func() { p.Tap(selector) })
 }

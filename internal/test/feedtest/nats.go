@@ -3,6 +3,7 @@ package feedtest
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"strconv"
@@ -10,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/cloudevents/sdk-go/protocol/nats_jetstream/v2"
 	"github.com/cloudevents/sdk-go/v2/binding"
 	cloudevents "github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
 	"github.com/nats-io/nats-server/v2/server"
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -159,4 +162,26 @@ func Event(t testing.TB, m jetstream.Msg) *cloudevents.Event {
 	require.NoError(t, err)
 	require.NoError(t, e.Validate())
 	return e
+}
+
+// Message returns a message about an event of a stream.
+func Message(t testing.TB, stream, payload string) *message.Message {
+	t.Helper()
+	m := message.NewMessage(uuid.NewString(), []byte(payload))
+	m.Metadata = message.Metadata{
+		"specversion": "1.0", "id": m.UUID, "source": "urn:uuid:0195e8a0-7c1e-7000-8000-0000000000aa", "type": "BankRowAdded", "subject": stream,
+		"time": "2026-11-21T21:00:00.000001Z", "datacontenttype": "application/json", "sequence": "00000000000000000007",
+	}
+	m.SetContext(t.Context())
+	return m
+}
+
+// Messages returns messages of three streams.
+func Messages(t testing.TB, n int) []*message.Message {
+	t.Helper()
+	all := make([]*message.Message, n)
+	for i := range all {
+		all[i] = Message(t, fmt.Sprintf("bank-%d", i%3), fmt.Sprintf(`{"n":%d}`, i))
+	}
+	return all
 }

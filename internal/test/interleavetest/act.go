@@ -5,7 +5,19 @@ package interleavetest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"iter"
+	"maps"
 	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/domain/number"
+	"bahi/eventstore"
 )
 
 // ErrDied is the error of every step of an act whose process has died.
@@ -167,3 +179,211 @@ func Run(acts []*Act, nodes []*Node, brief bool, choose func(n int) int) bool {
 	}
 	return false
 }
+
+// Log is an event log in memory. It trusts callers as far as a log may: it compares a check only with the events after AsOf.
+type Log struct {
+	mu      sync.Mutex
+	events  []event.Stored
+	streams map[string][]event.Stored
+}
+
+// NewLog returns an empty log.
+func NewLog() *Log { return &Log{streams: map[string][]event.Stored{}} }
+
+// Clone returns a log with the same events.
+func (l *Log) Clone() *Log {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := &Log{events: slices.Clip(l.events), streams: maps.Clone(l.streams)}
+	for name, events := range c.streams {
+		c.streams[name] = slices.Clip(events)
+	}
+	return c
+}
+
+// After returns the events after a position.
+func (l *Log) After(position event.Position) []event.Stored {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clip(l.events[position:])
+}
+
+func (l *Log) head() event.Position {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return event.Position(len(l.events))
+}
+
+// append appends a transaction with exact expectations. It refuses one whose events have wrong numbers of later events.
+func (l *Log) append(t eventstore.Transaction) (done eventstore.Appended, err error) {
+	if err := t.Check(); err != nil {
+		return done, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	more := 0
+	for _, w := range t.Writes {
+		more += len(w.Events)
+		if err := l.expect(w.Stream, w.Expected, 0); err != nil {
+			return done, err
+		}
+	}
+	for _, c := range t.Checks {
+		if err := l.expect(c.Stream, c.Expected, t.AsOf); err != nil {
+			return done, err
+		}
+	}
+	done.Position = event.Position(len(l.events))
+	if more > 0 {
+		done.First = done.Position + 1
+	}
+	done.At = time.Unix(0, 0).UTC()
+	for _, w := range t.Writes {
+		for i, e := range w.Events {
+			if more--; event.More(e.Meta) != more {
+				return done, fmt.Errorf("%w: %d events follow %s of %s, not %d", eventstore.ErrBadEvent, more, e.Type, w.Stream, event.More(e.Meta))
+			}
+			done.Position, done.Revision = done.Position+1, int64(w.Expected)+1+int64(i)
+			s := event.Stored{
+				Position: done.Position, Stream: w.Stream, Revision: done.Revision, ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta, At: done.At,
+			}
+			l.events, l.streams[w.Stream] = append(l.events, s), append(l.streams[w.Stream], s)
+		}
+	}
+	return done, nil
+}
+
+// expect returns an error if a stream is not at its expected revision and has changed after asOf.
+func (l *Log) expect(stream string, expected eventstore.Expected, asOf event.Position) error {
+	held := l.streams[stream]
+	actual := int64(len(held)) - 1
+	if actual == int64(expected) || asOf > 0 && (actual < 0 || held[actual].Position <= asOf) {
+		return nil
+	}
+	return &eventstore.WrongRevision{Stream: stream, Expected: expected, Actual: actual}
+}
+
+// Node is one process's connection to a log. Its calls are steps of acts, except those for numbers, which a process makes while it holds a
+// lock. The test decides when subscribers receive events.
+type Node struct {
+	*Log
+
+	Answers bool // an act also stops between an append and its result
+
+	hear  chan chan struct{}
+	heard event.Position
+}
+
+// NewNode returns a new process's connection to a log.
+func NewNode(l *Log) *Node { return &Node{Log: l, hear: make(chan chan struct{}), heard: l.head()} }
+
+// Late reports whether the node's subscriber has unread events.
+func (n *Node) Late() bool { return n.heard < n.head() }
+
+// Hear passes all new events to the node's only subscriber, and waits until it has processed them.
+func (n *Node) Hear() {
+	done := make(chan struct{})
+	n.hear <- done
+	<-done
+}
+
+func isNumbers(stream string) bool { return strings.HasPrefix(stream, number.Kind.Stream("")) }
+
+// ID implements [eventstore.Store].
+func (n *Node) ID() uuid.UUID { return uuid.Nil }
+
+// Append implements [eventstore.Store].
+func (n *Node) Append(ctx context.Context, t eventstore.Transaction) (done eventstore.Appended, err error) {
+	if len(t.Writes) == 1 && isNumbers(t.Writes[0].Stream) {
+		return n.append(t)
+	}
+	if err := pause(ctx, len(t.Writes) == 0); err != nil {
+		return done, err
+	}
+	if done, err = n.append(t); err == nil && n.Answers {
+		err = Pause(ctx)
+	}
+	return done, err
+}
+
+// AppendEach implements [eventstore.Store].
+func (n *Node) AppendEach(ctx context.Context, all []eventstore.Transaction) []eventstore.Result {
+	results := make([]eventstore.Result, len(all))
+	for i, t := range all {
+		results[i].Appended, results[i].Err = n.Append(ctx, t)
+	}
+	return results
+}
+
+// ReadStream implements [eventstore.Store].
+func (n *Node) ReadStream(ctx context.Context, stream string, from int64, back eventstore.Direction) iter.Seq2[event.Stored, error] {
+	return func(yield func(event.Stored, error) bool) {
+		if !isNumbers(stream) {
+			if err := pause(ctx, true); err != nil {
+				yield(event.Stored{}, err)
+				return
+			}
+		}
+		n.mu.Lock()
+		held := n.streams[stream]
+		n.mu.Unlock()
+		if back {
+			held = slices.Clone(held[:min(from, int64(len(held))-1)+1])
+			slices.Reverse(held)
+		} else {
+			held = held[min(from, int64(len(held))):]
+		}
+		yieldAll(held, yield)
+	}
+}
+
+// ReadAll implements [eventstore.Store].
+func (n *Node) ReadAll(ctx context.Context, from event.Position, back eventstore.Direction) iter.Seq2[event.Stored, error] {
+	return func(yield func(event.Stored, error) bool) {
+		switch err := pause(ctx, true); {
+		case err != nil:
+			yield(event.Stored{}, err)
+		case back == eventstore.Backwards:
+			events := slices.Clone(n.After(0)[:min(from, n.head()+1)-1])
+			slices.Reverse(events)
+			yieldAll(events, yield)
+		default:
+			yieldAll(n.After(from), yield)
+		}
+	}
+}
+
+func yieldAll(events []event.Stored, yield func(event.Stored, error) bool) {
+	for _, e := range events {
+		if !yield(e, nil) {
+			return
+		}
+	}
+}
+
+// Subscribe implements [eventstore.Store], for one subscriber.
+func (n *Node) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
+	return func(yield func(eventstore.Batch, error) bool) {
+		for n.heard = after; ; {
+			select {
+			case <-ctx.Done():
+				yield(eventstore.Batch{}, ctx.Err())
+				return
+			case done := <-n.hear:
+				events := n.After(n.heard)
+				n.heard += event.Position(len(events))
+				goOn := yield(eventstore.Batch{Events: events, UpTo: n.heard}, nil)
+				close(done)
+				if !goOn {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Head implements [eventstore.Store].
+func (n *Node) Head(context.Context) (event.Position, error) { return n.head(), nil }
+
+// PositionAt implements [eventstore.Store]: all events are of one time.
+func (n *Node) PositionAt(context.Context, time.Time) (event.Position, error) { return n.head(), nil }

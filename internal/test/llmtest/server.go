@@ -5,10 +5,14 @@
 package llmtest
 
 import (
+	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -125,4 +129,190 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply(w, r, asked)
+}
+
+// Silent reads the request and never responds.
+var Silent Reply
+
+// Says returns a response with a text.
+func Says(text string) Reply { return message(map[string]any{"content": text}, "stop") }
+
+// SaysInParts returns a response with a text in parts.
+func SaysInParts(texts ...string) Reply {
+	parts := make([]any, len(texts))
+	for i, text := range texts {
+		parts[i] = map[string]any{"type": "text", "text": text}
+	}
+	return message(map[string]any{"content": parts}, "stop")
+}
+
+// Cuts returns a response with the beginning of a text.
+func Cuts(text string) Reply { return message(map[string]any{"content": text}, "length") }
+
+// Refuses returns a response with a refusal.
+func Refuses() Reply {
+	return message(map[string]any{"content": nil, "refusal": "I cannot help with that."}, "stop")
+}
+
+// Filters returns an empty response of a content filter.
+func Filters() Reply { return message(map[string]any{"content": ""}, "content_filter") }
+
+// Call is a model's call of a tool.
+type Call struct {
+	ID        string // empty: the server omits it
+	Name      string
+	Arguments string // JSON
+	Object    bool   // the arguments are sent as an object, not as a string
+}
+
+// Calls returns a response with calls of tools.
+func Calls(calls ...Call) Reply {
+	sent := make([]any, len(calls))
+	for i, c := range calls {
+		function := map[string]any{"name": c.Name, "arguments": c.Arguments}
+		if c.Object {
+			function["arguments"] = json.RawMessage(c.Arguments)
+		}
+		call := map[string]any{"type": "function", "function": function}
+		if c.ID != "" {
+			call["id"] = c.ID
+		}
+		sent[i] = call
+	}
+	return message(map[string]any{"content": nil, "tool_calls": sent}, "tool_calls")
+}
+
+func message(m map[string]any, finished string) Reply {
+	m["role"] = "assistant"
+	text, err := json.Marshal(map[string]any{
+		"choices": []any{map[string]any{"index": 0, "message": m, "finish_reason": finished}}, "usage": map[string]any{"total_tokens": 42},
+	})
+	if err != nil {
+		panic(fmt.Sprintf("llmtest: encode an answer: %v", err))
+	}
+	return Raw("application/json", string(text))
+}
+
+// Vectors returns a response with a vector for each text; the last text's comes first.
+func Vectors(length int) Reply {
+	return func(w http.ResponseWriter, r *http.Request, asked Request) {
+		var data []string
+		for i := range slices.Backward(asked.Input) {
+			vector := strings.TrimSuffix(strings.Repeat(fmt.Sprintf("%d,", len(asked.Input[i])), length), ",")
+			data = append(data, fmt.Sprintf(`{"index":%d,"embedding":[%s]}`, i, vector))
+		}
+		Raw("application/json", `{"data":[`+strings.Join(data, ",")+`]}`)(w, r, asked)
+	}
+}
+
+// Fails returns a response with a status and an error that names a parameter, "" for none.
+func Fails(status int, code, param string) Reply {
+	return func(w http.ResponseWriter, _ *http.Request, asked Request) {
+		e := map[string]any{"message": "it failed for " + asked.Key, "type": "invalid_request_error", "code": code, "param": nil}
+		if param != "" {
+			e["param"] = param
+		}
+		text, _ := json.Marshal(map[string]any{"error": e})
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = w.Write(text)
+	}
+}
+
+// FailsWith returns a response with a status and a body.
+func FailsWith(status int, body string) Reply {
+	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// TooMany returns a response with status 429 and the time after which another try may follow, in seconds.
+func TooMany(after string) Reply {
+	return func(w http.ResponseWriter, r *http.Request, asked Request) {
+		w.Header().Set("Retry-After", after)
+		Fails(http.StatusTooManyRequests, "rate_limit_exceeded", "")(w, r, asked)
+	}
+}
+
+// Redirects sends the client to an address.
+func Redirects(to string) Reply {
+	return func(w http.ResponseWriter, r *http.Request, _ Request) {
+		http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+	}
+}
+
+// Raw returns a response with status 200 and a body.
+func Raw(contentType, body string) Reply {
+	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
+		w.Header().Set("Content-Type", contentType)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// Huge returns a response with a text of so many bytes, which are few on the wire.
+func Huge(bytes int) Reply {
+	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Encoding", "gzip")
+		packed := gzip.NewWriter(w)
+		_, _ = io.WriteString(packed, `{"choices":[{"finish_reason":"stop","message":{"content":"`)
+		zeros := strings.Repeat("0", 1<<16)
+		for sent := 0; sent < bytes; sent += len(zeros) {
+			if _, err := io.WriteString(packed, zeros); err != nil {
+				return
+			}
+		}
+		_, _ = io.WriteString(packed, `"}}]}`)
+		_ = packed.Close()
+	}
+}
+
+// HangsUp closes the connection without a response.
+func HangsUp(http.ResponseWriter, *http.Request, Request) { panic(http.ErrAbortHandler) }
+
+// BreaksOff closes the connection in the middle of a response.
+func BreaksOff(w http.ResponseWriter, _ *http.Request, _ Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, `{"choices":[{"message":{"con`)
+	_ = http.NewResponseController(w).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+// Trickles sends the beginning of a response, and never the rest.
+func Trickles(w http.ResponseWriter, r *http.Request, _ Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, `{"choices":[`)
+	_ = http.NewResponseController(w).Flush()
+	<-r.Context().Done()
+}
+
+// WithoutSchemas refuses requests with a schema for the answer, and passes others to reply.
+func WithoutSchemas(reply Reply) Reply { return without("json_schema", reply) }
+
+// WithoutJSON refuses requests for JSON of any kind, and passes others to reply.
+func WithoutJSON(reply Reply) Reply { return without("json_schema json_object", reply) }
+
+func without(formats string, reply Reply) Reply {
+	return func(w http.ResponseWriter, r *http.Request, asked Request) {
+		if f := asked.ResponseFormat.Type; f != "" && strings.Contains(formats, f) {
+			Fails(http.StatusBadRequest, "unsupported_value", "response_format")(w, r, asked)
+			return
+		}
+		reply(w, r, asked)
+	}
+}
+
+// Wants refuses the parameters of older models, and passes other requests to reply.
+func Wants(reply Reply) Reply {
+	return func(w http.ResponseWriter, r *http.Request, asked Request) {
+		switch {
+		case asked.Temperature != nil:
+			Fails(http.StatusBadRequest, "unsupported_value", "temperature")(w, r, asked)
+		case asked.MaxTokens != nil:
+			Fails(http.StatusBadRequest, "unsupported_parameter", "max_tokens")(w, r, asked)
+		default:
+			reply(w, r, asked)
+		}
+	}
 }
