@@ -85,7 +85,7 @@ func toSummed(row pgx.CollectableRow) (o Summed, err error) {
 	return o, err
 }
 
-// whole reports whether a view selects the current state of all rows. Only for it the ledgers have totals.
+// whole reports whether a view selects the current state of all rows. Ledgers have totals only for that state.
 func (a As) whole() bool { return a.KnownAt == nil && a.Of == nil }
 
 func (a As) summary(workspace uuid.UUID, day unit.Date) (string, pgx.NamedArgs) {

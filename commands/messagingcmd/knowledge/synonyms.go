@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Each line of synonyms.txt has words that customers and jewellers use for one thing, in their languages and scripts. After a star they
-// do not name a thing, but
-// what is asked about it.
+// Each line of synonyms.txt has words that customers and jewellers use for one thing, in their languages and scripts. Words
+// after a star name an attribute of a thing, such as its price.
 //
 //go:embed synonyms.txt
 var synonymLines string

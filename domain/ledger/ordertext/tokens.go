@@ -122,7 +122,7 @@ func timesAt(runes []rune, start, i int) bool {
 		unitWord(fold.String(string(runes[start:i])))
 }
 
-const longestMark = 20 // maximum characters of a word of its own
+const longestMark = 20 // maximum characters of a word that is separate from its neighbours
 
 // joins reports whether the mark at i joins two words, as in k-pin.
 func joins(runes []rune, start, i int) bool {
