@@ -24,7 +24,7 @@ func TestARateCutMakesMoneyOfMetal(t *testing.T) {
 	clerk.PUT(ledger, read.Text).Status(200).Body(fmt.Sprintf(`{"id":%d,"date":"2025-03-02","in_entries":[{"kind":"rate_cut",`+
 		`"amount":700000,"counter":true}],"out_entries":[%s],"revision":0}`, row.ID, cut))
 	clerk.PUT(ledger, fmt.Sprintf(`{"id":%d,"in_entries":[{"kind":"rate_cut","amount":1,"counter":true}]}`, row.ID)).
-		Problem(422, "Validation error", "in_entries[0].counter", "remove `counter` to set this entry yourself")
+		Problem(422, "Validation error", "in_entries[0].counter", "take `counter` out to set it yourself")
 	clerk.POST(ledger+"/rows", `{"rows":[{"date":"2025-03-02","out_entries":[{"kind":"rate_cut","fine_weight":1}]}]}`).
 		Problem(422, "Validation error", "rows[0].out_entries[0].rate", "is required unless the row has the counter entry")
 

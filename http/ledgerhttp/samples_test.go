@@ -42,7 +42,7 @@ var ledgerSamples = map[string]samples{
 			{"in", `{"kind":"gift","amount":1}`, "in_entries[0].kind", "expected one of metal, cash, rate_cut"},
 			{"out", `{"kind":"rate_cut","fine_weight":1}`, "out_entries[0].rate", "is required unless the row has the counter entry"},
 			{"out", `{"kind":"cash","amount":1,"fine_weight":92}`, "out_entries[0].fine_weight", "an entry of kind cash has none"},
-			{"in", `{"kind":"rate_cut","amount":1,"counter":true}`, "in_entries[0].counter", "remove `counter` to set this entry yourself"},
+			{"in", `{"kind":"rate_cut","amount":1,"counter":true}`, "in_entries[0].counter", "take `counter` out to set it yourself"},
 		},
 	},
 	"client": {

@@ -94,7 +94,7 @@ var forPrograms = map[string]bool{
 	"expected the id of a message, as in msg_8121": true,
 	"expected true or false":                       true, "differs from row_id": true, "differs from the header Bahi-Reason": true,
 	"is required: the id of the row": true, "must be given once": true, "no message has the receipt's id yet": true,
-	"respond-async has no dry run: nothing would be read": true, "remove `counter` to set this entry yourself": true,
+	"respond-async has no dry run: nothing would be read": true, "take `counter` out to set it yourself": true,
 	"the text differs": true, "there is no such tool": true, "requires page_size": true,
 }
 

@@ -69,7 +69,7 @@ func counters(c *book.Computer, asked, before book.Sides[piece, piece]) book.Sid
 		case !p.Counter:
 			own = i
 		case !slices.ContainsFunc(before.In, func(was piece) bool { return was.Counter && *was.Amount == *p.Amount }):
-			c.Wrong("in_entries.counter", "remove `counter` to set this entry yourself")
+			c.Wrong("in_entries.counter", "take `counter` out to set it yourself")
 		}
 	}
 	for _, cut := range asked.Out {
@@ -265,7 +265,7 @@ func TestAnEntryThatWantsOneOnTheOtherSideGetsIt(t *testing.T) {
 	none.Case("one that differs is kept, with a warning").When(addPieces([]piece{{Amount: rupees("600000")}}, []piece{cut("7000")})).
 		Then(added{Account: 12, Date: today, In: sideOf(piece{Amount: rupees("600000")}), Out: sideOf(cut("7000")),
 			Warnings: warning("in_entries[0].amount", "600000", "700000")})
-	yours := invalid("in_entries.counter", "remove `counter` to set this entry yourself")
+	yours := invalid("in_entries.counter", "take `counter` out to set it yourself")
 	none.Case("nobody else writes a counter entry").When(addPieces([]piece{counter("700000")}, []piece{cut("7000")})).ThenFails(yours)
 
 	history := eventtest.Given(t, smith.Rows, row)

@@ -181,7 +181,7 @@ func pair(c *book.Computer, asked, before book.Sides[Entry, Entry]) book.Sides[E
 		for i, e := range list {
 			switch one := (cut{e, side, i}); {
 			case e.Counter && (counter[side] >= 0 || !slices.ContainsFunc(stored[side], e.same)):
-				c.Wrong(one.field("counter"), "remove `counter` to set this entry yourself")
+				c.Wrong(one.field("counter"), "take `counter` out to set it yourself")
 			case e.Counter:
 				counter[side] = i
 			case e.Kind == rateCut:

@@ -139,7 +139,7 @@ func TestACutIsRefused(t *testing.T) {
 		"more metal than there is": {nil, []entry{{Kind: "rate_cut", Amount: rupees("9999999999999"), Rate: rupees("0.01")}},
 			wrong("out_entries[0].amount", "comes to more digits than the books have")},
 		"somebody's counter entry": {[]entry{against}, []entry{sent},
-			wrong("in_entries[0].counter", "remove `counter` to set this entry yourself")},
+			wrong("in_entries[0].counter", "take `counter` out to set it yourself")},
 		"more money than there is": {nil, []entry{{Kind: "rate_cut", FineWeight: g("999999999"), Rate: rupees("20000")}},
 			wrong("out_entries[0].amount", "comes to more digits than the books have")},
 	} {
@@ -163,9 +163,9 @@ func TestTheCounterEntryFollowsTheCut(t *testing.T) {
 	changed := against
 	changed.Amount = rupees("1")
 	history.Case("sent back changed").When(edit([]entry{paid, changed}, nil)).ThenFails(wrong("in_entries[1].counter",
-		"remove `counter` to set this entry yourself"))
+		"take `counter` out to set it yourself"))
 	history.Case("sent back twice").When(edit([]entry{against, against}, nil)).ThenFails(wrong("in_entries[1].counter",
-		"remove `counter` to set this entry yourself"))
+		"take `counter` out to set it yourself"))
 	own := entry{Kind: "rate_cut", Amount: rupees("700000")}
 	history.Case("set by hand").When(edit([]entry{paid, own}, nil)).Then(edited([]entry{paid, own}, nil))
 	history.Case("the cut goes, and it goes").When(edit(nil, []entry{})).Then(edited([]entry{paid}, []entry{}))
