@@ -114,7 +114,7 @@ func (c Edit) Decide(s State) (events []event.Event[State], err error) {
 }
 
 // RestoreEmail undoes a change of the address. The user must have proved that they read the former address. The caller must remove the
-// password, because whoever changed the address may know it.
+// password, because another person who changed the address may know it.
 type RestoreEmail struct {
 	Change   int // the number of the change
 	Email    event.Personal
