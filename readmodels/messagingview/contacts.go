@@ -76,8 +76,8 @@ func (v *Views) Contact(ctx context.Context, at *readmodels.At, workspace uuid.U
 	return c, err
 }
 
-// ContactsReached returns the contacts of the deployment with an email address, or with a phone, given without its plus sign. An empty value
-// matches none.
+// ContactsReached returns the contacts of the deployment with an email address or a phone. The phone is without its plus sign. An empty
+// value matches none.
 func (v *Views) ContactsReached(ctx context.Context, at *readmodels.At, email, phone string) ([]Owned, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "messaging_contacts"), pgx.RowToStructByPos[Owned],
 		`select id, workspace_id from messaging_contacts.contact where email = nullif($1, '') or phone = nullif($2, '')`, email, phone)
