@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// manual has what the pages of the documentation show.
+// manual is the content of the documentation pages.
 type manual struct {
 	operations map[string]*described // by id
 	tags       []docsGroup
@@ -39,7 +39,7 @@ type described struct {
 	title, words string // what a search finds, in lower case: the names of the operation; all texts
 }
 
-// answer is an answer of an operation that did what it was asked.
+// answer is a success response of an operation.
 type answer struct {
 	Status, Description string
 	Kinds               []string // media types
@@ -48,7 +48,7 @@ type answer struct {
 	Example             any
 }
 
-// refused is a status of refusals.
+// refused is an error status with its codes.
 type refused struct {
 	Status int
 	Codes  []string
@@ -56,7 +56,7 @@ type refused struct {
 	Do     string
 }
 
-// readManual reads what an OpenAPI document and the guides tell about its operations.
+// readManual reads the operations from an OpenAPI document, and the guides.
 func readManual(spec []byte) (*manual, error) {
 	s, err := readSpecification(spec)
 	if err != nil {
