@@ -8,31 +8,31 @@ import (
 	"bahi/domain/fault"
 )
 
-// At says what the reads of a request must have seen, and collects what they saw. A nil At needs what the log has on a read's arrival, and
-// collects nothing.
+// At is the freshness that a request requires of its reads, and the freshness that they had. With a nil At, a read requires all events that
+// are in the log when it begins.
 type At struct {
-	Min  event.Position // the least that an answer must have seen; 0: what the log has on arrival
-	Wait time.Duration  // how long a read may wait for it; 0: as [Reader.Wait] says
+	Min  event.Position // minimum position of a response; 0: the head of the log when the read begins
+	Wait time.Duration  // how long a read may wait for it; 0: [Reader.Wait]
 
-	of    *At            // collects what the reads saw; nil: this one
-	least event.Position // that an answer must have seen beside Min
-	past  bool           // nothing later is waited for
-	once  bool           // the reads need what the log had when the first of them began, not when each of them did
+	of    *At            // collects the freshness of the reads; nil: this one
+	least event.Position // a second minimum beside Min
+	past  bool           // reads wait for nothing later
+	once  bool           // all reads require the head of the log when the first of them began
 
 	mu       sync.Mutex
 	position event.Position
 	read     bool
 	stale    bool
-	first    event.Position // the log's head at the first read; 0: not known
+	first    event.Position // head of the log at the first read; 0: unknown
 }
 
-// ErrPositionTimeout is the error of a read whose least position was not reached in time.
+// ErrPositionTimeout is the error of a read if the projections did not reach its minimum position in time.
 var ErrPositionTimeout = fault.New(fault.Unavailable, "The answer is not that fresh yet, try again")
 
-// ErrBeyondHead is the error of a read that asks for what the log does not have.
+// ErrBeyondHead is the error of a read that requires a position beyond the head of the log.
 var ErrBeyondHead = fault.New(fault.Invalid, "The log does not reach that position yet")
 
-// derived returns an At that asks for the same and reports to a.
+// derived returns an At with the same requirements that reports to a.
 func (a *At) derived() *At {
 	if a == nil {
 		return &At{}
@@ -44,22 +44,22 @@ func (a *At) derived() *At {
 	return d
 }
 
-// After returns an At whose reads have also seen a position, or fail. It is for reading back what was just written.
+// After returns an At that also requires a position. It is for reading a write back.
 func (a *At) After(position event.Position) *At {
 	d := a.derived()
 	d.least = max(d.least, position)
 	return d
 }
 
-// Past returns an At for a past state, as known at a position. Its reads wait for that and, unless the request asks for more, for nothing
-// later.
+// Past returns an At for a past state, as known at a position. Its reads wait for that position, and for a later one only if the request
+// requires it.
 func (a *At) Past(position event.Position) *At {
 	d := a.After(position)
 	d.past = true
 	return d
 }
 
-// Position returns up to where every answer of the request is complete; false when nothing was read.
+// Position returns the position up to which all reads of the request are complete. It returns false if there were none.
 func (a *At) Position() (event.Position, bool) {
 	if a == nil {
 		return 0, false
@@ -69,7 +69,7 @@ func (a *At) Position() (event.Position, bool) {
 	return a.position, a.read
 }
 
-// Stale reports whether an answer lacks events that were in the log when the request arrived.
+// Stale reports whether a read lacks events that it required.
 func (a *At) Stale() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -89,7 +89,7 @@ func (a *At) note(position event.Position, stale bool) {
 	a.read, a.stale = true, a.stale || stale
 }
 
-// MarkIncomplete notes that the answer lacks what somebody else has, such as a provider who could not be asked.
+// MarkIncomplete records that the response lacks data of another system, such as a provider that was unreachable.
 func (a *At) MarkIncomplete() {
 	if a == nil {
 		return
@@ -99,7 +99,7 @@ func (a *At) MarkIncomplete() {
 	a.stale = true
 }
 
-// ReadLog notes that the log itself was read, up to a position. It returns [ErrBeyondHead] when the request asks for more.
+// ReadLog records that the log itself was read, up to a position. It returns [ErrBeyondHead] if the request requires a later one.
 func (a *At) ReadLog(upTo event.Position) error {
 	if a != nil && a.Min > upTo {
 		return ErrBeyondHead
@@ -108,7 +108,7 @@ func (a *At) ReadLog(upTo event.Position) error {
 	return nil
 }
 
-// begin returns what a read that begins now waits for.
+// begin returns the wait of a read that begins now.
 func (a *At) begin(most time.Duration) *wait {
 	if a == nil {
 		a = &At{}
@@ -125,7 +125,7 @@ func (a *At) begin(most time.Duration) *wait {
 	return w
 }
 
-// arrived takes the log's head as of the arrival of a read.
+// arrived takes the head of the log when a read began.
 func (a *At) arrived(head event.Position) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -134,14 +134,14 @@ func (a *At) arrived(head event.Position) {
 	}
 }
 
-// Complete is for reads on which a command is decided: read misses nothing that the log had when it began. It returns [ErrPositionTimeout]
-// where another read would return something stale.
+// Complete is for reads that a command decides on. The result has all events that were in the log when the read began. Where another read
+// would return a stale result, Complete returns [ErrPositionTimeout].
 func Complete[T any](read func(*At) (T, error)) (T, error) {
 	found, _, err := CompleteAsOf(read)
 	return found, err
 }
 
-// CompleteAsOf is [Complete] for callers that need the position up to which the answer misses nothing.
+// CompleteAsOf is [Complete] for callers that need the position up to which the result is complete.
 func CompleteAsOf[T any](read func(*At) (T, error)) (found T, upTo event.Position, err error) {
 	a := &At{Wait: completeWait, once: true}
 	found, err = read(a)
@@ -153,5 +153,5 @@ func CompleteAsOf[T any](read func(*At) (T, error)) (found T, upTo event.Positio
 	return found, upTo, err
 }
 
-// completeWait is how long a command waits for the projections that it is decided on.
+// completeWait is how long a command waits for the projections that it reads.
 const completeWait = 5 * time.Second

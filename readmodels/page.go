@@ -15,20 +15,20 @@ type Page struct {
 	Size   int // rows of a page; 0: all rows
 }
 
-// Offset is how many rows are on the pages before it.
+// Offset returns the number of rows on the pages before it.
 func (p Page) Offset() int64 { return int64(p.Number-1) * int64(p.Size) }
 
-// List is a view of which pages are read. The rows are counted apart from the page, which costs less than to make them all: Postgres counts
-// without their columns, and reads a page by an index that has its order.
+// List is a view that is read by page. The rows are counted by a statement of their own, because that is cheaper than a window function:
+// Postgres counts them without their columns, and reads the page by an index in its order.
 type List[T any] struct {
 	As    pgx.RowToFunc[T]
 	SQL   string // without an order
-	Order string // columns that it selects, the last of them unique; "": SQL has the order, limit @limit and offset @skip itself
-	Count string // the SQL of how many rows there are on all pages; "": they are counted
+	Order string // selected columns, the last of them unique; "": SQL has the order, limit @limit and offset @skip
+	Count string // SQL of the number of rows on all pages; "": SQL's rows are counted
 	Args  pgx.NamedArgs
 }
 
-// Page returns the rows of a page, and how many rows there are on all pages.
+// Page returns the rows of a page, and the number of rows on all pages.
 func (l List[T]) Page(ctx context.Context, t Tables, page Page) (rows []T, total int64, err error) {
 	return l.Skip(ctx, t, page.Offset(), page.Size)
 }
@@ -63,8 +63,7 @@ func (l List[T]) each(ctx context.Context, t Tables, skip int64, limit int, take
 	return total, err
 }
 
-// Tally returns the SQL of the number of rows that fit, where a projection's tally (projections.Tally) has them. The condition calls the
-// table as.
+// Tally returns SQL that counts rows by a projection's tally (projections.Tally). In the condition, the table's name is as.
 func Tally(table, as, where string) string {
 	return `select coalesce(sum(` + as + `.rows), 0)::bigint from ` + table + `_tally ` + as + ` where ` + where
 }

@@ -36,9 +36,9 @@ type Reader struct {
 	statements map[statementKey]statement
 }
 
-// Follow returns how far this process has folded a generation, and a channel that is closed at its next
-// move. It returns false when this process does not fold it; the channel is then closed when another process tells that it has folded what
-// was asked, and nil when none will. Events up to the asked position are folded without delay.
+// Follow returns the position up to which this process has folded a generation, and a channel that is closed at its next move. It returns
+// false if this process does not fold it. Then the channel is closed when another process has folded the asked position, or is nil if no
+// process sends notices. Events up to the asked position are folded without delay.
 type Follow func(name string, generation int, asked event.Position) (at event.Position, moved <-chan struct{}, folds bool)
 
 // NewReader makes a reader. Versions has the projections that this program reads. Follow may be nil. Each read finds the log's head in its
@@ -69,7 +69,7 @@ func (t Tables) Await(ctx context.Context) error {
 	return t.read(ctx)
 }
 
-// query is a statement of a read. collect takes all that it wants of its rows.
+// query is a statement of a read. collect reads its rows.
 type query struct {
 	sql     string
 	args    []any
@@ -85,7 +85,7 @@ func Rows[T any](ctx context.Context, t Tables, as pgx.RowToFunc[T], sql string,
 	return all, err
 }
 
-// Each calls take for a view's rows as they come, once it is sure that this is the answer. It holds a connection until take has had all.
+// Each calls take for a view's rows one after the other, if the tables are fresh enough. It holds a connection until take has had all.
 func Each[T any](ctx context.Context, t Tables, as pgx.RowToFunc[T], take func(T) error, sql string, args ...any) error {
 	return t.read(ctx, query{sql, args, each(as, take)})
 }
@@ -122,7 +122,7 @@ func Row[T any](ctx context.Context, t Tables, missing error, as pgx.RowToFunc[T
 	return one, err
 }
 
-// errMoved and errEarly are the errors of an attempt that has no answer: another generation is live, or the tables lack what is needed.
+// errMoved and errEarly are the errors of an attempt without a result: another generation is live, or the tables are too old.
 var (
 	errMoved = errors.New("another generation is live")
 	errEarly = errors.New("the tables are not that far")
@@ -164,13 +164,13 @@ func (t Tables) read(ctx context.Context, queries ...query) error {
 	}
 }
 
-// attempt reads once: how far the projections are, where the log's head is, and the rows, in one batch and in one snapshot. It collects the
-// rows only if they are the answer.
+// attempt reads the positions of the projections, the head of the log, and the rows, in one batch and in one snapshot. It collects the rows
+// only if they are fresh enough.
 func (t Tables) attempt(ctx context.Context, generations []int, w *wait, queries []query) error {
 	var (
 		found   state
 		stale   bool
-		settled error // nil: the rows are the answer
+		settled error // nil: the rows are fresh enough
 		batch   = &pgx.Batch{}
 	)
 	batch.Queue(`begin isolation level repeatable read read only`)
@@ -206,13 +206,13 @@ func (t Tables) attempt(ctx context.Context, generations []int, w *wait, queries
 	return err
 }
 
-// statement is the text of a query with the schemas of generations and numbered parameters, and the names of these in order.
+// statement is the text of a query with the schemas of generations and numbered parameters, and the parameters' names in order.
 type statement struct {
 	sql   string
 	named []string
 }
 
-// statementKey is what a statement is made of.
+// statementKey identifies a statement.
 type statementKey struct{ sql, generations string }
 
 // maxStatements bounds the statements that are kept. The texts of views are constants, so they are fewer.
@@ -269,21 +269,21 @@ func (r *Reader) statement(ctx context.Context, names []string, generations []in
 	return s.sql, args, nil
 }
 
-// state is how far projections are, and the log.
+// state is the state of projections and of the log.
 type state struct {
-	position event.Position // the least of theirs
+	position event.Position // lowest position of the projections
 	head     event.Position // of the log
-	stands   standing       // the worst of theirs
-	live     int            // how many of them are
+	stands   standing       // of the projection that is worst off
+	live     int            // number of live generations
 }
 
-// standing says whether projections go on.
+// standing is whether a projection makes progress.
 type standing int
 
 const (
 	goesOn     standing = iota
 	standsIdle          // paused, or parked at an event
-	standsLost          // parked, as the log does not have what it was made of
+	standsLost          // parked, because it was built from another log
 )
 
 const stateSQL = `
@@ -295,7 +295,7 @@ func (s *state) scan(row pgx.Row) error {
 	return row.Scan(&s.position, &s.head, &s.stands, &s.live)
 }
 
-// state returns how far the projections are.
+// state returns the state of the projections.
 func (r *Reader) state(ctx context.Context, names []string, generations []int) (s state, err error) {
 	if err = s.scan(r.pool.QueryRow(ctx, stateSQL, names, generations)); err != nil {
 		err = fmt.Errorf("look how far the projections are: %w", err)

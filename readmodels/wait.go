@@ -8,29 +8,29 @@ import (
 )
 
 const (
-	// pollInterval is the time between two looks at a projection of which no process tells this one.
+	// pollInterval is the time between two queries of a projection's position if no process sends notices of it.
 	pollInterval = 5 * time.Millisecond
 
-	// askedPoll is the same where the process that folds it tells: a notice may be lost.
+	// askedPoll is the same if a process sends notices, because a notice may be lost.
 	askedPoll = 20 * time.Millisecond
 
-	// stayLate is how long reads look before they ask, after one of them has asked too early.
+	// stayLate is how long reads wait for the projections first, after one of them has found the tables too early.
 	stayLate = 100 * time.Millisecond
 )
 
-// wait is what a read waits for.
+// wait is the freshness that a read waits for.
 type wait struct {
-	at      *At            // takes the log's head
-	needed  event.Position // the read fails before this position
-	least   event.Position // and its answer is stale before this one
-	toHead  bool           // least is the log's head as of the read's arrival
+	at      *At            // takes the head of the log
+	needed  event.Position // before this position, the read fails
+	least   event.Position // before this position, the result is stale
+	toHead  bool           // least is the head of the log when the read began
 	arrived bool           // that head is known
 	most    time.Duration
 	timer   <-chan time.Time // nil: nothing has been waited for
 	ended   bool
 }
 
-// arrive takes the log's head, as of the read's arrival or later. It returns [ErrBeyondHead] when the read needs more.
+// arrive takes the head of the log when the read began, or later. It returns [ErrBeyondHead] if the read requires a later position.
 func (w *wait) arrive(head event.Position) error {
 	if w.needed > head {
 		return ErrBeyondHead
@@ -45,7 +45,7 @@ func (w *wait) arrive(head event.Position) error {
 	return nil
 }
 
-// settle reports whether an answer of this state is stale, or why there is none.
+// settle reports whether a result of this state is stale, or returns why there is no result yet.
 func (w *wait) settle(s state, projections int) (stale bool, err error) {
 	if s.live != projections {
 		return false, errMoved
@@ -66,7 +66,7 @@ func (w *wait) settle(s state, projections int) (stale bool, err error) {
 	return false, errEarly
 }
 
-// over reports whether the time is up. It starts the time at its first call.
+// over reports whether the waiting time has passed. The first call starts it.
 func (w *wait) over() bool {
 	if w.timer == nil {
 		w.timer = time.After(w.most)
@@ -79,7 +79,7 @@ func (w *wait) over() bool {
 	return w.ended
 }
 
-// pause waits for a move, for one poll unless poll is 0, or until the time is up.
+// pause waits until a projection moves, the poll interval passes (0: never), or the waiting time ends.
 func (w *wait) pause(ctx context.Context, moved <-chan struct{}, every time.Duration) error {
 	var poll <-chan time.Time
 	if every > 0 {
@@ -96,7 +96,7 @@ func (w *wait) pause(ctx context.Context, moved <-chan struct{}, every time.Dura
 	return nil
 }
 
-// behind reports whether the view would most likely be asked too early.
+// behind reports whether the projections are probably not far enough yet.
 func (r *Reader) behind(names []string, generations []int, w *wait) bool {
 	if w.toHead && time.Now().UnixNano()-r.late.Load() < int64(stayLate) {
 		return true
@@ -109,7 +109,7 @@ func (r *Reader) behind(names []string, generations []int, w *wait) bool {
 	return false
 }
 
-// await waits until the view's projections have what the read asks for, or stop, or the time is up.
+// await waits until the projections have reached the position that the read requires, stop, or the waiting time ends.
 func (r *Reader) await(ctx context.Context, names []string, generations []int, w *wait) error {
 	if !w.arrived {
 		s, err := r.state(ctx, nil, nil)

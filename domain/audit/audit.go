@@ -60,9 +60,8 @@ type Tree struct {
 	Root []byte `json:"root"` // RFC 6962's Merkle tree hash, in base64
 }
 
-// RestoreAccepted records that the log lost events of some checkpoints by a restore, and continues without them. Those checkpoints are
-// abandoned: they remain visible, but the log need no longer agree with them. To an auditor who has one elsewhere, this event is the
-// operator's explanation.
+// RestoreAccepted records that a restore lost events of some checkpoints, and that the log continues without them. These checkpoints are
+// abandoned: they stay listed, and the log is no longer compared with them. The event explains the loss to an auditor who has kept one.
 type RestoreAccepted struct {
 	Kept       Tree   `json:"kept"`        // of the newest checkpoint that the log contains; size 0: of none
 	Newest     Tree   `json:"newest"`      // of the newest abandoned checkpoint

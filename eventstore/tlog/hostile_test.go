@@ -18,14 +18,14 @@ import (
 
 const hugeEvents = 250
 
-// huge yields events of 128 KiB and counts how many are in memory at once.
+// huge yields events of a megabyte and counts how many are in memory at once.
 func huge(most *int) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
 		var all []weak.Pointer[byte]
 		for i := range hugeEvents {
 			e := logOf(1)[0]
 			e.Position, e.Revision = event.Position(i+1), int64(i)
-			e.ID, e.Data = uuid.NewSHA1(store, []byte{byte(i)}), bytes.Repeat([]byte(" "), 1<<17)
+			e.ID, e.Data = uuid.NewSHA1(store, []byte{byte(i)}), bytes.Repeat([]byte(" "), 1<<20)
 			e.Data[0] = byte(i)
 			all = append(all, weak.Make(&e.Data[0]))
 			if !yield(e, nil) {

@@ -54,10 +54,10 @@ func TestASideIsDrawnWithItsOwnTotals(t *testing.T) {
 	clerk.POST(ledger, `{"date":"2025-03-09","out_entries":[{"item_name":"silver","fine_weight":21.6,"amount":7}]}`).Status(201)
 	clerk.With("Bahi-Reason", "typo").POST(fmt.Sprint(ledger, "/row/", back.ID, "/reverse"), `{"date":"2025-03-09"}`).Status(201)
 	for path, says := range map[string][]string{
-		"in": {"Statement of IN (jama)", "Imran", "Opening total 0.00 0.000", "payal", "Taken back by row",
+		"in": {"Statement of IN (jama)", "Imran", "Opening total 0.00 0.000", "payal", "Reversed by row",
 			"Closing total 40.00 478.400"},
 		"in?from=2025-03-02": {"Opening total 40.00 0.000", "Total 0.00 478.400", "Closing total 40.00 478.400"},
-		"out?from=2025-03-02": {"Statement of OUT (naame)", "Opening total 0.00 500.000", "Takes back row", "Total 7.00 500.000",
+		"out?from=2025-03-02": {"Statement of OUT (naame)", "Opening total 0.00 500.000", "Reverses row", "Total 7.00 500.000",
 			"Closing total 7.00 1,000.000"},
 		"out?to=2025-03-02":     {"Closing total 0.00 500.000"},
 		"in?as_of=2025-03-01":   {"Closing total 40.00 0.000"},

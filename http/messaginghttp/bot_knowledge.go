@@ -33,10 +33,10 @@ const (
 	maxFile   = 20 << 20 // CONTRACT.md D49
 	limitFile = "bot_file"
 
-	lookInterval = 300 * time.Millisecond // at how far a bot is with its files and pages
+	lookInterval = 300 * time.Millisecond // between two looks at the states of a bot's files and pages
 )
 
-// BotKnowledge registers what bots know from: files and pages.
+// BotKnowledge registers the operations of bots' files and pages.
 func (r *Routes) BotKnowledge() {
 	api.Handle(r.API, botOp("list-bot-files", "GET", "/{id}/files", "List the files of a bot, newest first"),
 		func(ctx context.Context, in *struct {
@@ -130,7 +130,7 @@ func shownPage(out commands.Outcome[botsource.State]) messagingview.BotURL {
 	return p
 }
 
-// follow sends what has changed, all at first.
+// follow sends all sources first, then the changed ones.
 func (r *Routes) follow(ctx context.Context, workspace uuid.UUID, bot int64, send func(api.Event) error) error {
 	told := map[int64]messagingview.Knowledge{}
 	for ctx.Err() == nil {
@@ -157,6 +157,6 @@ func (r *Routes) follow(ctx context.Context, workspace uuid.UUID, bot int64, sen
 
 // numberOf returns the number that is the id of a stream.
 func numberOf(id string) int64 {
-	n, _ := strconv.ParseInt(id, 10, 64) // we gave it
+	n, _ := strconv.ParseInt(id, 10, 64) // a stream's id is a number
 	return n
 }

@@ -10,13 +10,13 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// Try is a question to try a bot with.
+// Try is a question to a bot without effect.
 type Try struct {
 	Text        string `json:"text" maxLength:"4096" doc:"Question to the bot"`
 	RunWebhooks bool   `json:"runWebhooks,omitempty" doc:"Call webhooks instead of simulating them"`
 }
 
-// Tried is what a bot would answer.
+// Tried is the reply that a bot would send.
 type Tried struct {
 	Answer     string                 `json:"answer" doc:"The bot's answer"`
 	Handover   bool                   `json:"handover" doc:"A person would be asked to answer"`
@@ -32,7 +32,7 @@ type Days struct {
 	To   api.Optional[unit.Date] `query:"to" doc:"Last day"`
 }
 
-// BotTrials registers how bots are tried, and what they have done.
+// BotTrials registers the operations that try bots and report their work.
 func (r *Routes) BotTrials() {
 	try := botOp("try-bot", "POST", "/{id}/try", "Try a bot with a question. Bahi sends nothing and simulates tools that act on others.")
 	try.Status, try.NoKey, try.Untried, try.Errors = http.StatusOK, true, true, []int{http.StatusServiceUnavailable}

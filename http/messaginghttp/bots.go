@@ -25,7 +25,7 @@ func botOp(id, method, path, summary string) api.Op {
 	}
 }
 
-// Tool is something that a bot may do beside answering.
+// Tool is an action of a bot beside replies.
 type Tool struct {
 	ID          int64  `json:"id" doc:"ID of the tool"`
 	Name        string `json:"name" doc:"Name of the tool"`
@@ -37,7 +37,7 @@ func shownTool(t bot.Tool, attached []int64) Tool {
 	return Tool{ID: t.ID, Name: t.Name, Description: t.Description, Attached: slices.Contains(attached, t.ID)}
 }
 
-// attachment is the answer to an attachment: 201, or 200 where nothing has changed.
+// attachment is the response to an attachment: 201, or 200 if nothing changed.
 type attachment struct {
 	Status int
 	ETag   api.ETag `header:"ETag"`
@@ -50,13 +50,13 @@ type ByTool struct {
 	ToolID int64 `path:"toolId" minimum:"1" doc:"The tool's id"`
 }
 
-// BotList says which bots are asked for.
+// BotList selects bots.
 type BotList struct {
 	Active string `query:"active" enum:"true,false" doc:"Only active, or only inactive ones"`
 	Scope  string `query:"scope" enum:"own,workspace" default:"own" doc:"workspace: also those of others; an API key has all in any case"`
 }
 
-// AllTools asks for the whole registry.
+// AllTools selects all tools.
 type AllTools struct {
 	Available bool `query:"available" doc:"Also those that are not attached"`
 }
@@ -150,10 +150,10 @@ func (r *Routes) Bots() {
 		})
 }
 
-// shownBot returns a bot as a command left it, with the counts that were read.
+// shownBot returns a bot after a command, with the given counts.
 func shownBot(out commands.Outcome[bot.State], read messagingview.Bot) messagingview.Bot {
 	s := out.State
-	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
+	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has made it
 	return messagingview.Bot{
 		ID: id, OwnerID: orNull(s.Owner), Name: s.Name, Description: s.Description, SystemPrompt: s.Prompt, ColorTheme: s.Color,
 		FallbackMessage: orNull(s.Fallback),

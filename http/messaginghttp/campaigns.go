@@ -19,10 +19,10 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// CampaignsConfig has what the operations of campaigns need.
+// CampaignsConfig has the dependencies of the operations of campaigns.
 type CampaignsConfig struct {
 	Flows *messagingcmd.Campaigns
-	Every time.Duration // how often a stream of progress looks; 0: a second
+	Every time.Duration // interval of a stream of progress; 0: a second
 }
 
 // ByCampaign names a campaign.
@@ -48,12 +48,12 @@ func campaignOp(id, method, path, summary string) api.Op {
 	}
 }
 
-// ToSend names the campaign that is to be sent.
+// ToSend names the campaign to send.
 type ToSend struct {
 	CampaignID int64 `json:"campaignId" minimum:"1" doc:"ID of the campaign"`
 }
 
-// Dispatched is the status of a campaign, and how many it is for.
+// Dispatched is the status of a campaign and the number of its recipients.
 type Dispatched struct {
 	CampaignID int64  `json:"campaignId" doc:"ID of the campaign"`
 	Status     string `json:"status" enum:"draft,scheduled,active,paused,completed,failed" doc:"Status of the campaign"`
@@ -61,14 +61,14 @@ type Dispatched struct {
 	Skipped    int64  `json:"skipped" doc:"Number of skipped contacts"`
 }
 
-// CampaignProgress is how far a campaign is.
+// CampaignProgress is the progress of a campaign.
 type CampaignProgress struct {
 	Status string                      `json:"status" enum:"draft,scheduled,active,paused,completed,failed" doc:"Status of the campaign"`
 	Reason *string                     `json:"reason" doc:"Reason of the status; null: none"`
 	Stats  messagingview.CampaignStats `json:"stats" doc:"Numbers of messages by status"`
 }
 
-// Campaigns registers messages to many contacts.
+// Campaigns registers the operations of campaigns.
 func (r *Routes) Campaigns() {
 	r.API.ShowAs(reflect.TypeFor[campaign.Audience](), reflect.TypeFor[audience]())
 	api.Handle(r.API, campaignOp("list-campaigns", "GET", "", "List the campaigns, newest first"),
@@ -164,7 +164,7 @@ func (r *Routes) Campaigns() {
 		})
 }
 
-// dispatched counts by query until all recipients are known.
+// dispatched counts the audience until all recipients are recorded.
 func (r *Routes) dispatched(ctx context.Context, workspace uuid.UUID, id int64, s campaign.State) (Dispatched, error) {
 	d := Dispatched{CampaignID: id, Status: s.Status}
 	if !s.Known {
@@ -178,7 +178,7 @@ func (r *Routes) dispatched(ctx context.Context, workspace uuid.UUID, id int64, 
 	return d, err
 }
 
-// watchCampaign tells each change, until the campaign is over.
+// watchCampaign sends each change until the campaign ends.
 func (r *Routes) watchCampaign(ctx context.Context, workspace uuid.UUID, id int64, send func(api.Event) error) error {
 	every := r.Campaign.Every
 	if every == 0 {
@@ -212,7 +212,7 @@ func (r *Routes) watchCampaign(ctx context.Context, workspace uuid.UUID, id int6
 // shownCampaign returns a new campaign.
 func shownCampaign(out commands.Outcome[campaign.State]) messagingview.Campaign {
 	s := out.State
-	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
+	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has made it
 	c := messagingview.Campaign{
 		ID: id, Name: s.Name, Type: s.Type, TemplateID: s.Template, ChannelID: s.Channel, Audience: s.Audience, Schedule: orNull(s.Schedule),
 		ScheduledAt:    s.At,

@@ -26,7 +26,7 @@ func channelOp(id, method, path, summary string) api.Op {
 	}
 }
 
-// Channels registers the ways of a workspace to write to people.
+// Channels registers the operations of channels.
 func (r *Routes) Channels() {
 	api.Handle(r.API, channelOp("list-channels", "GET", "", "List the channels, newest first"),
 		func(ctx context.Context, in *struct {
@@ -115,14 +115,14 @@ func (r *Routes) Channels() {
 	})
 }
 
-// Health is what the networks of a workspace's channels say. The widget's channels have no network.
+// Health is the state of a workspace's channels at their networks. Widgets have no network.
 type Health struct {
 	Status    string          `json:"status" enum:"ok,degraded,down,unconfigured" doc:"Worst health of all channels"`
 	CheckedAt time.Time       `json:"checkedAt" doc:"Time of the check"`
 	Channels  []ChannelHealth `json:"channels" doc:"Health by channel"`
 }
 
-// ChannelHealth is what a network says of a channel. It says null of what it does not know.
+// ChannelHealth is the state of a channel at its network. Unknown values are null.
 type ChannelHealth struct {
 	ChannelID      int64   `json:"channelId" doc:"ID of the channel"`
 	Status         string  `json:"status" enum:"connected,disconnected,error" doc:"Health of the channel"`
@@ -133,7 +133,7 @@ type ChannelHealth struct {
 	LastError      *string `json:"lastError" doc:"Last error; null: none"`
 }
 
-// e164 returns a phone as E.164, as far as it can be read; networks show it with blanks.
+// e164 returns a network's phone as E.164. If it cannot be read, only its blanks are removed.
 func e164(shown string) string {
 	if digits, err := person.ParseE164("phoneNumber", shown); err == nil && digits != "" {
 		return "+" + digits
@@ -148,10 +148,10 @@ func orNull(text string) *string {
 	return &text
 }
 
-// ShownChannel returns a channel as a command left it.
+// ShownChannel returns a channel after a command.
 func ShownChannel(out commands.Outcome[channel.State]) messagingview.Channel {
 	s := out.State
-	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
+	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has made it
 	return messagingview.Channel{
 		ID: id, Name: s.Name, Type: s.Type, Status: s.Status, LastError: orNull(s.LastError), HasAPIKey: s.APIKey.Present(),
 		HasAccessToken: s.AccessToken.Present(),

@@ -14,7 +14,7 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// Accepted is the answer to a message that the network took.
+// Accepted is the response to a message that the network accepted.
 type Accepted struct {
 	MessageID         string `json:"messageId" doc:"ID of the message"`
 	ProviderMessageID string `json:"providerMessageId" doc:"ID of the message at the provider"`
@@ -23,7 +23,7 @@ type Accepted struct {
 	ChannelID         int64  `json:"channelId" doc:"ID of the channel"`
 }
 
-// Chat registers what sends messages, and shows conversations.
+// Chat registers the operations of messages and conversations.
 func (r *Routes) Chat() {
 	op := func(id, path, summary string) api.Op {
 		return api.Op{
@@ -120,13 +120,13 @@ func (r *Routes) Chat() {
 	})
 }
 
-// MaxPicture bounds a picture to send, in bytes (CONTRACT.md N11).
+// MaxPicture is the maximum size of a picture to send, in bytes (CONTRACT.md N11).
 const MaxPicture = 16 << 20
 
-// errNotPicture refuses a file that is no picture.
+// errNotPicture refuses a file that is not a picture.
 var errNotPicture = fault.New(fault.Malformed, "File must be an image")
 
-// Unread is how many messages of a contact nobody has read.
+// Unread is the number of unread messages of a contact.
 type Unread struct {
 	Unread int64 `json:"unread" doc:"Number of unread messages of the contact"`
 }
@@ -134,7 +134,7 @@ type Unread struct {
 // fileLink is how long a link to a file works.
 const fileLink = time.Hour
 
-// link adds links to the files that are kept here.
+// link adds links to stored files.
 func link(ctx context.Context, files Files, rows []messagingview.Message) error {
 	for i := range rows {
 		if rows[i].File == nil {
@@ -149,13 +149,13 @@ func link(ctx context.Context, files Files, rows []messagingview.Message) error 
 	return nil
 }
 
-// sent returns the row of a message that was sent. Where the tables are late, it is what the command knows.
+// sent returns the row of a sent message. If the tables are late, it has the values of the command.
 func (r *Routes) sent(ctx context.Context, out commands.Outcome[message.State], b message.ToContact) messagingview.Message {
-	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
+	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has made it
 	row, err := r.Views.Message(ctx, api.At(ctx).After(out.Position), api.Caller(ctx).Workspace, id)
 	if err == nil {
 		rows := []messagingview.Message{row}
-		if link(ctx, r.Files, rows) == nil { // otherwise the link of the message works for some days
+		if link(ctx, r.Files, rows) == nil { // otherwise the stored link is shown, which works for some days
 			row = rows[0]
 		}
 		return row
@@ -180,7 +180,7 @@ func countSend(ctx context.Context) func(channel int64) error {
 	return func(channel int64) error { return api.CountFor(ctx, "chat_send", strconv.FormatInt(channel, 10)) }
 }
 
-// send sends a message that is in order.
+// send sends a valid message.
 func (r *Routes) send(ctx context.Context, draft func() (message.Draft, error)) (*api.Body[Accepted], error) {
 	d, err := draft()
 	if err != nil {

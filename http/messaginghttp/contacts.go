@@ -25,7 +25,7 @@ func contactOp(id, method, path, summary string) api.Op {
 	}
 }
 
-// Contacts registers the people whom a workspace writes to.
+// Contacts registers the operations of contacts.
 func (r *Routes) Contacts() {
 	api.Handle(r.API, contactOp("list-messaging-contacts", "GET", "", "List the contacts, newest first"),
 		func(ctx context.Context, in *struct {
@@ -61,7 +61,7 @@ func (r *Routes) Contacts() {
 		})
 }
 
-// contactWritten returns a contact as a command left it.
+// contactWritten returns a contact after a command.
 func (r *Routes) contactWritten(ctx context.Context, out commands.Outcome[contact.State], err error) (*api.Tagged[messagingview.Contact],
 	error) {
 	if err == nil {
@@ -69,8 +69,8 @@ func (r *Routes) contactWritten(ctx context.Context, out commands.Outcome[contac
 	}
 	return api.WriteResult(ctx, out, err, func(out commands.Outcome[contact.State]) messagingview.Contact {
 		s := out.State
-		id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
-		if out.Revision > 0 {                     // what its conversation shows is in no stream of the contact
+		id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has made it
+		if out.Revision > 0 {                     // the values of its conversation are not in its stream
 			if c, err := r.Views.Contact(ctx, api.At(ctx), api.Caller(ctx).Workspace, id); err == nil && c.Revision == out.Revision {
 				return c
 			}

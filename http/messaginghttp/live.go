@@ -22,18 +22,18 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// Log tells of new events.
+// Log delivers new events.
 type Log interface {
 	Head(ctx context.Context) (event.Position, error)
 	// Follow hands over the events after a position until ctx ends or take fails.
 	Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error
 }
 
-// maxConcurrent bounds the messages of one read.
+// maxConcurrent is the maximum number of messages of a read.
 const maxConcurrent = 200
 
-// MessageBroadcaster hands the messages of workspaces to all who follow them. Each is read once, however many follow: one goroutine of a
-// workspace reads, as long as somebody follows.
+// MessageBroadcaster sends the messages of workspaces to their followers. One goroutine for each followed workspace reads them once for all
+// followers.
 type MessageBroadcaster struct {
 	log   Log
 	views *messagingview.Views
@@ -43,19 +43,19 @@ type MessageBroadcaster struct {
 	topics map[uuid.UUID]*topic
 }
 
-// NewLive returns what tells of the messages of workspaces.
+// NewLive returns a broadcaster of the messages of workspaces.
 func NewLive(log Log, v *messagingview.Views, files Files) *MessageBroadcaster {
 	return &MessageBroadcaster{log: log, views: v, files: files, topics: map[uuid.UUID]*topic{}}
 }
 
-// told is a message as it is sent to all who follow: it is encoded once.
+// told is a message that is encoded once for all followers.
 type told struct {
 	messagingview.Message
 
 	asNew, asChanged []byte
 }
 
-// read reads the messages of a workspace that are new or changed after one position, as of another one.
+// read returns the messages of a workspace that were added or changed after one position and up to another one.
 func (l *MessageBroadcaster) read(ctx context.Context, workspace uuid.UUID, after, at event.Position) ([]told, error) {
 	rows, err := l.views.MessagesSince(ctx, new(readmodels.At).After(at), workspace, after, maxConcurrent)
 	if err == nil {
@@ -75,33 +75,33 @@ func (l *MessageBroadcaster) read(ctx context.Context, workspace uuid.UUID, afte
 	return all, err
 }
 
-// topic is a workspace that is followed.
+// topic is a followed workspace.
 type topic struct {
 	followers map[chan *news]bool
 	stop      context.CancelFunc
 }
 
-// news is what is new in a workspace: messages, or contacts, of whom 0 is any.
+// news has new messages or changed contacts of a workspace. Contact 0 stands for any.
 type news struct {
 	part
 
 	contacts []int64
 }
 
-// part is messages for who has seen all up to a position.
+// part has messages for followers that have all up to a position.
 type part struct {
 	rows []told
 	seen event.Position
-	text []byte // the rows as they are sent; nil: it was not made for all
+	text []byte // the encoded rows; nil: not encoded yet
 }
 
-// partOf returns those of the rows that are after a position.
+// partOf returns the rows after a position.
 func partOf(rows []told, seen event.Position) part {
 	first, _ := slices.BinarySearchFunc(rows, seen+1, func(m told, at event.Position) int { return cmp.Compare(m.Position, at) })
 	return part{rows: rows[first:], seen: seen}
 }
 
-// encoded returns the rows as they are sent.
+// encoded returns the encoded rows.
 func (p part) encoded() []byte {
 	if p.text != nil {
 		return p.text
@@ -117,11 +117,11 @@ func (p part) encoded() []byte {
 	return text
 }
 
-// together is how long changes are gathered before a page is told of them.
+// together is how long changes are gathered before they are sent to a page.
 const together = 300 * time.Millisecond
 
-// Changed tells of the contacts of a workspace that have changed or have written, from now on until ctx ends. 0 stands for any contact. It
-// begins with a call without contacts: what changed before that is not told.
+// Changed reports the contacts of a workspace that change or write until ctx ends. 0 stands for any contact. The first call has no
+// contacts: only changes after it are reported.
 func (l *MessageBroadcaster) Changed(ctx context.Context, workspace uuid.UUID, tell func(contacts []int64) error) error {
 	changes, leave, err := l.join(ctx, workspace)
 	if err != nil {
@@ -155,18 +155,18 @@ func (l *MessageBroadcaster) Changed(ctx context.Context, workspace uuid.UUID, t
 	}
 }
 
-// pace is the least time between two reads of a workspace: what comes in the meantime is handed out together, in one write to each
-// follower. To write to many takes longer, so that each adds to it: 2,000 are written to three times a second.
+// pace is the minimum time between two reads of a workspace. Messages in between are sent together, in one write to each follower. Each
+// follower makes it longer, because more writes take longer: 2,000 followers get three writes a second.
 const (
 	pace     = 100 * time.Millisecond
 	paceEach = 100 * time.Microsecond
 	paceMost = 500 * time.Millisecond
 )
 
-// waiting is how many reads a follower may lag behind. One who is slower ends, and comes again with Last-Event-ID.
+// waiting is the maximum number of reads that a follower may lag behind. A slower one is ended, and reconnects with Last-Event-ID.
 const waiting = 64
 
-// follow sends what is new after a position until ctx ends. What waits for a follower who was late is sent together.
+// follow sends new messages after a position until ctx ends. Messages that wait for a slow follower are sent together.
 func (l *MessageBroadcaster) follow(ctx context.Context, workspace uuid.UUID, after event.Position, send func([]part) error) error {
 	changes, leave, err := l.join(ctx, workspace)
 	if err != nil {
@@ -193,7 +193,7 @@ func (l *MessageBroadcaster) follow(ctx context.Context, workspace uuid.UUID, af
 		waits = waits[:0]
 		return err
 	}
-	for { // what was there before the follower came
+	for { // messages from before the follower joined
 		rows, err := l.read(ctx, workspace, after, head)
 		if err != nil {
 			return err
@@ -252,7 +252,7 @@ func (l *MessageBroadcaster) join(ctx context.Context, workspace uuid.UUID) (cha
 	}, nil
 }
 
-// drop ends a follower, and the topic with its last one.
+// drop removes a follower, and the topic with its last one.
 func (l *MessageBroadcaster) drop(workspace uuid.UUID, t *topic, changes chan *news) {
 	delete(t.followers, changes)
 	close(changes)
@@ -264,20 +264,20 @@ func (l *MessageBroadcaster) drop(workspace uuid.UUID, t *topic, changes chan *n
 	}
 }
 
-// run reads what is new in a workspace, and hands it out. Where it cannot go on, its followers end and come again.
+// run reads new messages of a workspace and sends them to its followers. After an error it ends its followers, which reconnect.
 func (l *MessageBroadcaster) run(ctx context.Context, workspace uuid.UUID, t *topic, after event.Position) {
 	messages, contacts := message.Kind.Category()+"-", contact.Kind.Category()+"-"
-	_ = l.log.Follow(ctx, after, func(events []event.Stored) error { // the followers learn of it by their end
+	_ = l.log.Follow(ctx, after, func(events []event.Stored) error { // followers are ended after an error
 		at, changed := event.Position(0), []int64(nil)
 		for _, e := range events {
 			of, isContact := strings.CutPrefix(e.Stream, contacts)
 			switch {
 			case isContact && in(workspace, e):
-				id, _ := strconv.ParseInt(of, 10, 64) // another one's is none
+				id, _ := strconv.ParseInt(of, 10, 64) // 0 for another kind of stream
 				changed = append(changed, id)
 			case strings.HasPrefix(e.Stream, messages):
 				at = e.Position
-				if e.Type == seenType && in(workspace, e) { // which changes no message
+				if e.Type == seenType && in(workspace, e) { // it changes no message
 					changed = append(changed, 0)
 				}
 			}
@@ -314,13 +314,13 @@ func (l *MessageBroadcaster) run(ctx context.Context, workspace uuid.UUID, t *to
 // seenType is the stored name of [message.MarkedRead].
 const seenType = "MessageSeen"
 
-// in reports whether an event is of a workspace.
+// in reports whether an event belongs to a workspace.
 func in(workspace uuid.UUID, e event.Stored) bool {
 	var meta event.Meta
 	return json.Unmarshal(e.Meta, &meta) == nil && meta.Workspace == workspace
 }
 
-// hand gives news to all followers of a topic, and returns how many they are.
+// hand sends news to all followers of a topic, and returns their number.
 func (l *MessageBroadcaster) hand(workspace uuid.UUID, t *topic, n news) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package messaging has the operations of the messaging area.
+// Package messaginghttp has the operations of the messaging area.
 package messaginghttp
 
 import (
@@ -29,7 +29,7 @@ type Routes struct {
 	ChatTemplates *messagingcmd.Templates
 	Campaign      CampaignsConfig
 	Files         Files
-	Draw          func(ctx context.Context, upload io.Reader) (*message.Picture, error) // of a picture to send
+	Draw          func(ctx context.Context, upload io.Reader) (*message.Picture, error) // makes a picture to send
 	Live          *MessageBroadcaster
 	Visitors      *messagingcmd.Visitors
 

@@ -10,14 +10,14 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// LiveMessage is a message that is new.
+// LiveMessage is a new message.
 type LiveMessage struct {
 	messagingview.Message
 
 	ContactID int64 `json:"contactId" doc:"ID of the contact"`
 }
 
-// LiveStatus is a message that has changed.
+// LiveStatus is a changed message.
 type LiveStatus LiveMessage
 
 // Stream registers the live stream of a workspace's messages.

@@ -7,7 +7,7 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// Templates registers the templates of chat channels.
+// Templates registers the operations of templates of chat channels.
 func (r *Routes) Templates() {
 	api.Handle(r.API, api.Op{
 		ID: "list-templates", Method: "GET", Path: "/api/chat/templates",

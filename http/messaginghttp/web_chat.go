@@ -20,23 +20,23 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// The paths of the widget and of what it calls.
+// The paths of the widget and of its calls.
 const (
 	widgetPath  = "/widget.js"
 	webChatPath = "/api/web-chat/"
 )
 
-// ByWidget names a channel as pages do.
+// ByWidget names a channel by its key in a page.
 type ByWidget struct {
 	Key string `path:"channelKey" maxLength:"64" doc:"The web channel's channelKey"`
 }
 
-// WebChatSession is what the visitor of a page proves with who they are.
+// WebChatSession is the credential of a visitor.
 type WebChatSession struct {
 	Token string `json:"token" doc:"Bearer token of the visitor, good for 90 days"`
 }
 
-// VisitorMessage is a message as the visitor of a page sees it.
+// VisitorMessage is a message as a visitor sees it.
 type VisitorMessage struct {
 	ID        string    `json:"id" doc:"ID of the message"`
 	Direction string    `json:"direction" enum:"in,out" doc:"in: of the visitor"`
@@ -47,7 +47,7 @@ type VisitorMessage struct {
 	By        string    `json:"by" enum:"visitor,person,bot" doc:"Sender: visitor, person of the company, or bot"`
 }
 
-// WebChat registers what the chat widget on the pages of others calls. A visitor's token is none of ours (CONTRACT.md W3).
+// WebChat registers the operations that the chat widget calls from other pages. A visitor's token is no access token (CONTRACT.md W3).
 func (r *Routes) WebChat() {
 	op := func(id, method, path, summary string) api.Op {
 		return api.Op{
@@ -124,15 +124,15 @@ func keyOf(r *http.Request) string {
 	return key
 }
 
-// visitor returns who asks.
+// visitor returns the visitor of a request.
 func (r *Routes) visitor(ctx context.Context, key string) (messagingcmd.Visitor, error) {
 	request, _ := api.Sender(ctx)
 	token, _ := strings.CutPrefix(request.Header.Get("Authorization"), "Bearer ")
 	return r.Visitors.Enter(ctx, key, request.Header.Get("Origin"), token)
 }
 
-// converse sends a visitor's conversation: what is new after a position, then what is new from now on. Who has not written is no contact
-// yet.
+// converse sends a visitor's conversation: the messages after a position, then new ones. A visitor becomes a contact with the first
+// message.
 func (r *Routes) converse(ctx context.Context, v messagingcmd.Visitor, last event.Position, send func(api.Event) error) error {
 	head, err := r.Live.log.Head(ctx)
 	if err != nil {
@@ -148,7 +148,7 @@ func (r *Routes) converse(ctx context.Context, v messagingcmd.Visitor, last even
 			switch {
 			case known != 0:
 				e.ID = strconv.FormatUint(uint64(m.Position), 10)
-			case i == len(rows)-1: // these are not in the order of positions: who has them all has all up to the head
+			case i == len(rows)-1: // rows are not in the order of positions: only after the last one is the position that of the head
 				e.ID = strconv.FormatUint(uint64(head), 10)
 			}
 			if err := send(e); err != nil {
@@ -175,7 +175,7 @@ func (r *Routes) converse(ctx context.Context, v messagingcmd.Visitor, last even
 		for _, p := range parts {
 			var theirs []messagingview.Message
 			for _, m := range p.rows {
-				if m.ChannelID != v.Channel || m.Began <= p.seen && m.EditedAt == nil { // what became of a message is of no interest
+				if m.ChannelID != v.Channel || m.Began <= p.seen && m.EditedAt == nil { // a change of status is not sent
 					continue
 				}
 				if contact == 0 && m.Direction == "in" {
@@ -195,7 +195,7 @@ func (r *Routes) converse(ctx context.Context, v messagingcmd.Visitor, last even
 	})
 }
 
-// forVisitor returns a message without what is the company's: who of its people wrote, and what became of it.
+// forVisitor returns a message without the company's data: its author and its status.
 func forVisitor(m messagingview.Message) VisitorMessage {
 	by := "person"
 	switch {
@@ -210,7 +210,7 @@ func forVisitor(m messagingview.Message) VisitorMessage {
 //go:embed widget.js
 var widget []byte
 
-// serveWidget serves the script to pages of all origins. It has no secret; what it calls looks at the origin.
+// serveWidget serves the script to pages of all origins. The script has no secret, and the operations that it calls check the origin.
 func serveWidget() http.HandlerFunc {
 	sum := sha256.Sum256(widget)
 	tag := `"` + hex.EncodeToString(sum[:8]) + `"`

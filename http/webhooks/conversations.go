@@ -26,7 +26,7 @@ import (
 	"bahi/providers/chatgateway"
 )
 
-// MessageService is what becomes of the messages and receipts of networks.
+// MessageService records messages and receipts of networks.
 type MessageService interface {
 	ChannelOf(ctx context.Context, kind, identity string) (id int64, found bool, err error)
 	Receive(ctx context.Context, a messagingcmd.InboundMessage) (commands.Outcome[message.State], error)
@@ -41,36 +41,35 @@ type MessageService interface {
 	Unconfirmed(ctx context.Context, sender, app string) (channels []int64, err error)
 }
 
-// Conversations keeps what networks tell of conversations.
+// Conversations handles the calls of networks about conversations.
 type Conversations struct {
 	MessageService
 	ChannelSecrets
 
 	Gateway chatgateway.Proof
-	Social  []string // secrets that sign what a social network sends; none: only those of channels
-	Verify  string   // token that a social network shows in its handshake
+	Social  []string // secrets of social networks' signatures; none: only secrets of channels
+	Verify  string   // token of a social network's handshake
 	Now     func() time.Time
 
 	Notices Notices
-	Own     string // the deployment's own sender on the chat network; empty: there is none
+	Own     string // the deployment's own sender on the chat network; empty: none
 }
 
-// Notices hears what became of the messages of the deployment's own sender, which tell companies of enquiries.
+// Notices records the states of messages of the deployment's own sender, which notify companies of enquiries.
 type Notices interface {
 	Receipt(ctx context.Context, enquiry uuid.UUID, r message.Receipt) error
 }
 
 // ChannelSecrets are the proofs of single channels.
 type ChannelSecrets interface {
-	// SignedFor returns the channel of a sender at a chat network whose own secret has signed a call, 0 for none, and whether the channel
-	// that is known
-	// to have the sender has a secret.
+	// SignedFor returns the channel of a chat network's sender if its own secret has signed the call, otherwise 0. It reports whether the
+	// channel with the proven sender has a secret.
 	SignedFor(ctx context.Context, sender string, signed func(secret string) bool) (id int64, guarded bool, err error)
-	// SignedBy tries the secrets of so many channels on a call, and returns the first channels whose secret has signed it.
+	// SignedBy returns the first channels whose secret has signed a call. It tries the secrets of at most so many channels.
 	SignedBy(ctx context.Context, tried int, signed func(secret string) bool) ([]int64, error)
 	// Together reports whether two channels are of one workspace.
 	Together(ctx context.Context, one, other int64) (bool, error)
-	// HookToken returns what telegram sends with the updates of a channel, "" for a channel that is none of it.
+	// HookToken returns the token that telegram sends with the updates of a channel; "" if it is no channel of telegram.
 	HookToken(ctx context.Context, channel string) (string, error)
 	// ConsumerSecret returns the secret of a twitter channel and the id of its own user, "" for none.
 	ConsumerSecret(ctx context.Context, channel string) (secret, user string, err error)
@@ -78,10 +77,10 @@ type ChannelSecrets interface {
 
 const receiveSocial = "receive-social"
 
-// unmatchedFor is how long a receipt waits for the message that it is about.
+// unmatchedFor is how long a receipt waits for its message.
 const unmatchedFor = 15 * time.Minute
 
-// Endpoints returns those of all networks.
+// Endpoints returns the endpoints of all networks.
 func (k *Conversations) Endpoints() []Endpoint {
 	aggregator := func(id, path, summary string) Endpoint {
 		return Endpoint{
@@ -108,9 +107,9 @@ func (k *Conversations) Endpoints() []Endpoint {
 	}
 }
 
-// proveSocial checks the signature by the configured secrets, else by the secrets of the channels that the body names. A body that names
-// none with a secret may be
-// of any channel with one: what cannot be read says nothing. It returns the channels whose secrets have signed it.
+// proveSocial checks the signature with the configured secrets, then with the secrets of the channels that the body names. If the body
+// names no channel with a secret, as an unreadable one does, all channels with a secret are tried. It returns the channels whose secrets
+// match.
 func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) (channels string, err error) {
 	given := r.Header.Get(chatgateway.DefaultHMACHeader)
 	signed := func(secret string) bool {
@@ -123,7 +122,7 @@ func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) 
 	if given == "" {
 		return "", ErrUnverified
 	}
-	events, _ := chatgateway.Decode("application/json", body) // what cannot be read names no channel
+	events, _ := chatgateway.Decode("application/json", body) // an unreadable body names no channel
 	var senders []string
 	for _, e := range events {
 		if e.Sender != "" && len(senders) < maxSenders && !slices.Contains(senders, e.Sender) {
@@ -142,7 +141,7 @@ func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) 
 		}
 	}
 	if len(signers) == 0 && !named {
-		if tooMany := api.Count(r.Context(), Limit); tooMany != nil { // each of them costs much
+		if tooMany := api.Count(r.Context(), Limit); tooMany != nil { // each check is expensive
 			return "", tooMany
 		}
 		if signers, err = k.SignedBy(r.Context(), max(1, maxSigned/max(1, len(body))), signed); err != nil {
@@ -156,16 +155,16 @@ func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) 
 }
 
 const (
-	// maxSenders bounds the channels that a body names whose secrets are tried on it.
+	// maxSenders is the maximum number of named channels whose secrets are tried on a body.
 	maxSenders = 10
 
-	// maxSigned bounds the bytes that are signed to find the channel of a body that names none.
+	// maxSigned is the maximum number of bytes that are hashed to find the channel of a body that names none.
 	maxSigned = 16 << 20
 )
 
 var errHandshake = fault.New(fault.Forbidden, "The verify token is missing or wrong")
 
-// greetSocial returns the challenge of a handshake whose token is right.
+// greetSocial returns the challenge of a handshake with the right token.
 func (k *Conversations) greetSocial(r *http.Request) (answer, contentType string, err error) {
 	q := r.URL.Query()
 	if token := q.Get("crc_token"); token != "" && len(k.Social) > 0 {
@@ -177,7 +176,7 @@ func (k *Conversations) greetSocial(r *http.Request) (answer, contentType string
 	return q.Get("hub.challenge"), "text/plain; charset=utf-8", nil
 }
 
-// outcome is what has followed from a call so far.
+// outcome is the effect of the handled parts of a call.
 type outcome struct {
 	inbox.Outcome
 
@@ -185,7 +184,7 @@ type outcome struct {
 	late bool     // a part waits for its message
 }
 
-// part notes what became of a part. Its refusal by the rules costs no other part; any other error ends the attempt.
+// part records the result of a part. A refusal by the rules does not affect other parts. Any other error ends the attempt.
 func (o *outcome) part(place int, name, made string, err error, subjects ...string) error {
 	switch {
 	case errors.Is(err, messagingcmd.ErrUnmatched):
@@ -209,7 +208,7 @@ func (k *Conversations) end(o *outcome, c inbox.Call) (inbox.Outcome, error) {
 	return o.Outcome, nil
 }
 
-// events makes the effects of a body in one of the gateway's dialects. Whose channel is not known is of nobody's concern here.
+// events handles a body in one of the gateway's dialects. Events of unknown channels have no effect.
 func (k *Conversations) events(ctx context.Context, c inbox.Call) (inbox.Outcome, error) {
 	events, err := chatgateway.Decode(c.ContentType, c.Body)
 	if err != nil {
@@ -217,7 +216,7 @@ func (k *Conversations) events(ctx context.Context, c inbox.Call) (inbox.Outcome
 	}
 	o := &outcome{made: make([]string, len(events))}
 	var news []messagingcmd.DeliveryReceipt
-	var of []int // the places of what they tell in the body
+	var of []int // places of the events in the body
 	for i, e := range events {
 		switch {
 		case e.Kind == chatgateway.Status && e.ID == "" && e.GSID == "" && e.Callback == "":
@@ -265,10 +264,10 @@ func (k *Conversations) events(ctx context.Context, c inbox.Call) (inbox.Outcome
 	return k.end(o, c)
 }
 
-// reasonGroup is why a message of a group has no effect (CONTRACT.md R8).
+// reasonGroup is the reason why a message of a group has no effect (CONTRACT.md R8).
 const reasonGroup = "group"
 
-// refused returns an error that parks the call for what the rules refuse.
+// refused returns an error that parks the call if the rules refused it.
 func refused(err error) error {
 	if inbox.OfRules(err) {
 		return inbox.Unreadable(err)
@@ -276,14 +275,14 @@ func refused(err error) error {
 	return err
 }
 
-// ofNotice reports whether an event says what became of a message of the deployment's own sender. A channel's own secret speaks for the
-// channel only.
+// ofNotice reports whether an event is the state of a message of the deployment's own sender. A call signed by a channel's own secret is
+// about that channel only.
 func (k *Conversations) ofNotice(c inbox.Call, e chatgateway.Event) bool {
 	return c.ResourceID == "" && e.Kind == chatgateway.Status && k.Own != "" && e.Sender == k.Own && c.Endpoint == receiveSocial &&
 		strings.HasPrefix(e.Callback, enquiry.NoticePrefix)
 }
 
-// noticed notes it.
+// noticed records the state of a notice.
 func (k *Conversations) noticed(ctx context.Context, c inbox.Call, e chatgateway.Event) (made string, err error) {
 	id, err := uuid.Parse(strings.TrimPrefix(e.Callback, enquiry.NoticePrefix))
 	if err != nil {
@@ -292,16 +291,15 @@ func (k *Conversations) noticed(ctx context.Context, c inbox.Call, e chatgateway
 	return "receipt " + e.Type, k.Notices.Receipt(ctx, id, receipt(e, c))
 }
 
-// receipt returns what an event says of a message.
+// receipt returns the receipt of an event.
 func receipt(e chatgateway.Event, c inbox.Call) message.Receipt {
 	r := message.Receipt{Status: e.Type, Title: e.Title, Details: e.Reason, At: moment(e.At, c).At.UTC()}
-	r.Code, _ = strconv.Atoi(e.Code) // a code that is no number is none
+	r.Code, _ = strconv.Atoi(e.Code) // 0 if the code is not a number
 	return r
 }
 
-// channels returns the channels that an event is about, and those that it may be about once its sender is known to be theirs. A call that
-// channels' own
-// secrets have proven is about these, where they name the event's sender, and else about the channels of their workspaces.
+// channels returns the channels of an event, and the channels that may get it once its sender is proven to be theirs. If channels' own
+// secrets have signed the call, it is about those that name the event's sender, or else about the channels of their workspaces.
 func (k *Conversations) channels(ctx context.Context, c inbox.Call, e chatgateway.Event) (about, held []int64, err error) {
 	if c.ResourceID == "" {
 		if about, err = k.named(ctx, e); err == nil && len(about) == 0 && e.Kind != chatgateway.Template {
@@ -332,7 +330,7 @@ func (k *Conversations) channels(ctx context.Context, c inbox.Call, e chatgatewa
 	return about, nil, err
 }
 
-// named returns the channels that are known to be those which an event names. A template is of each channel of an account.
+// named returns the channels with the sender or app that an event names. A template belongs to each channel of its account.
 func (k *Conversations) named(ctx context.Context, e chatgateway.Event) ([]int64, error) {
 	for _, identity := range []string{e.Sender, "app:" + e.App} {
 		if id, found, err := k.ChannelOf(ctx, channel.Chat, identity); err != nil || found {
@@ -345,7 +343,7 @@ func (k *Conversations) named(ctx context.Context, e chatgateway.Event) ([]int64
 	return k.OfAccount(ctx, e.Sender)
 }
 
-// event makes the effect of one event, and returns it and whose values the body has.
+// event handles one event. It returns the effect and the subject whose personal values the body has.
 func (k *Conversations) event(ctx context.Context, of int64, e chatgateway.Event, c inbox.Call, place int) (made, subject string,
 	err error) {
 	at := moment(e.At, c)
@@ -380,7 +378,7 @@ func (k *Conversations) event(ctx context.Context, of int64, e chatgateway.Event
 	}
 }
 
-// moment returns when something was done, as a network tells, or else when we heard of it.
+// moment returns the network's time of an event, or else the time of the call.
 func moment(at *time.Time, c inbox.Call) network.Moment {
 	m := network.Moment{At: c.ReceivedAt, ArrivedAt: c.ReceivedAt}
 	if at != nil && at.Before(c.ReceivedAt) {
@@ -389,7 +387,7 @@ func moment(at *time.Time, c inbox.Call) network.Moment {
 	return m
 }
 
-// received keeps a message.
+// received records a message.
 func (k *Conversations) received(ctx context.Context, a messagingcmd.InboundMessage) (made, subject string, err error) {
 	out, err := k.Receive(ctx, a)
 	if err != nil || out.ID == "" {
@@ -398,7 +396,7 @@ func (k *Conversations) received(ctx context.Context, a messagingcmd.InboundMess
 	return "message " + message.Name(out.ID), out.State.Subject(), nil
 }
 
-// both returns the words that are there.
+// both returns the ids that are not empty.
 func both(ids ...string) (all []string) {
 	for _, id := range ids {
 		if id != "" {

@@ -23,12 +23,12 @@ import (
 // Gateway turns the messages of an aggregator into order drafts.
 type Gateway struct {
 	Proof   chatgateway.Proof
-	Allowed []string // digits of phones, and the network's ids of users; the messages of all others are dropped
+	Allowed []string // digits of phones, and the network's ids of users; messages of other senders are dropped
 
 	// Phone returns the digits of the phone with which a user of the network wrote before, "" for none.
 	Phone func(ctx context.Context, user string) (string, error)
 
-	// Draft makes a draft of a message, and returns its id and the subject whose values it has.
+	// Draft makes a draft of a message. It returns its id and the subject of its personal values.
 	Draft func(ctx context.Context, m ledgercmd.Message) (id, subject string, err error)
 }
 
@@ -45,7 +45,7 @@ func (g Gateway) Orders() Endpoint {
 	}
 }
 
-// fromAggregator returns the check of an aggregator's proof, which is the deployment's.
+// fromAggregator returns the check of an aggregator's proof, which belongs to the deployment.
 func fromAggregator(p chatgateway.Proof) func(r *http.Request, from netip.Addr, body []byte) (string, error) {
 	return func(r *http.Request, from netip.Addr, body []byte) (_ string, err error) {
 		if p.Check(r, from, body) != nil {
@@ -55,7 +55,7 @@ func fromAggregator(p chatgateway.Proof) func(r *http.Request, from netip.Addr, 
 	}
 }
 
-// draft makes a draft of each message of an allowed sender. The messages of others are forgotten.
+// draft makes a draft of each message of an allowed sender. It drops messages of other senders.
 func (g Gateway) draft(ctx context.Context, c inbox.Call) (out inbox.Outcome, err error) {
 	events, err := chatgateway.Decode(c.ContentType, c.Body)
 	if err != nil {
@@ -91,7 +91,7 @@ func (g Gateway) draft(ctx context.Context, c inbox.Call) (out inbox.Outcome, er
 			return out, err
 		}
 		id, subject, err := g.Draft(ctx, m)
-		if errors.Is(err, event.ErrErased) { // they asked to be forgotten
+		if errors.Is(err, event.ErrErased) { // the sender was erased
 			strangers++
 			continue
 		}
@@ -140,7 +140,7 @@ func order(e chatgateway.Event, c inbox.Call, place int) (m ledgercmd.Message, e
 	return m, nil
 }
 
-// named returns a message's id and time. Without an id, it is known by its place in the body. A time that is yet to come is now.
+// named returns a message's id and time. Without an id, its place in the body identifies it. A future time becomes now.
 func named(e chatgateway.Event, c inbox.Call, place int) (id string, at time.Time) {
 	id, at = e.ID, c.ReceivedAt
 	if id == "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts the calls that this process received. How many wait or are parked is read from the inbox, and the same for all
-// processes.
+// metrics counts the calls that this process received. The numbers of waiting and parked calls are read from the inbox, and are the same in
+// all processes.
 type metrics struct {
 	inbox                       Receiver
 	received, refused, repeated *prometheus.CounterVec
@@ -49,7 +49,7 @@ func (m *metrics) Describe(out chan<- *prometheus.Desc) {
 	out <- lag
 }
 
-// Collect implements [prometheus.Collector]. While the database does not answer, the series of the backlog end.
+// Collect implements [prometheus.Collector]. While the database is unreachable, the series of the backlog are missing.
 func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	m.received.Collect(out)
 	m.refused.Collect(out)

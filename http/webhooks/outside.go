@@ -15,12 +15,12 @@ import (
 	"bahi/providers/partner"
 )
 
-// Partner keeps what a partner tells. Nothing follows from it yet, so that its calls stay in the inbox without an effect.
+// Partner stores the calls of a partner in the inbox. They have no effect yet.
 type Partner struct {
 	Secrets []partner.Secret
 	Now     func() time.Time
 
-	Header string // of the HMAC of a body, in place of Standard Webhooks; empty: there is none
+	Header string // of the HMAC of a body, in place of Standard Webhooks; empty: none
 	Secret string // of that HMAC
 }
 
@@ -28,7 +28,7 @@ type Partner struct {
 func (p Partner) prove(r *http.Request, _ netip.Addr, body []byte) (_ string, err error) {
 	if p.Header == "" {
 		err = partner.Check(p.Secrets, r.Header, body, p.Now())
-	} else { // the form that billing providers have, too
+	} else { // the form of billing providers
 		err = billing.Check([]string{p.Secret}, r.Header.Get(p.Header), body, p.Now())
 	}
 	if err != nil {
@@ -57,14 +57,14 @@ func (p Partner) Endpoint() Endpoint {
 	return e
 }
 
-// Billing notes what a billing provider says of the plans of workspaces.
+// Billing records the plans of workspaces that a billing provider reports.
 type Billing struct {
 	Secrets  []string
 	Header   string // of the signature
 	IDHeader string // of an event without an id in its body; empty: none
 	Now      func() time.Time
 
-	// Report notes it, and returns the workspace that it is about, uuid.Nil for none.
+	// Report records a plan. It returns its workspace, uuid.Nil for none.
 	Report func(ctx context.Context, p accesscmd.Paid) (uuid.UUID, error)
 }
 
@@ -80,7 +80,7 @@ func (b Billing) Endpoint() Endpoint {
 			return "", err
 		},
 		Key: func(_ string, body []byte) string {
-			e, _ := billing.Decode(body) // what cannot be read has no id
+			e, _ := billing.Decode(body) // an unreadable body has no id
 			return e.ID
 		},
 		Handle: func(ctx context.Context, c inbox.Call) (out inbox.Outcome, err error) {

@@ -15,7 +15,7 @@ import (
 	"bahi/providers/lenient"
 )
 
-// telegramUpdate is what a bot is told.
+// telegramUpdate is an update of a bot.
 type telegramUpdate struct {
 	ID      int64            `json:"update_id"`
 	Message *telegramMessage `json:"message"`
@@ -48,7 +48,7 @@ type telegramFile struct {
 	MimeType string `json:"mime_type"`
 }
 
-// telegramKey is the update's id.
+// telegramKey returns the update's id.
 func telegramKey(_ string, body []byte) string {
 	var u telegramUpdate
 	if json.Unmarshal(body, &u) != nil || u.ID == 0 {
@@ -66,10 +66,10 @@ func (k *Conversations) proveTelegram(r *http.Request, _ netip.Addr, _ []byte) (
 	return about, err
 }
 
-// lastOf returns the channel that a path ends with.
+// lastOf returns the last element of a path, the channel.
 func lastOf(r *http.Request) string { return r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:] }
 
-// telegram keeps the messages of private chats.
+// telegram records the messages of private chats.
 func (k *Conversations) telegram(ctx context.Context, c inbox.Call) (inbox.Outcome, error) {
 	var u telegramUpdate
 	o := &outcome{made: make([]string, 1)}
@@ -116,7 +116,7 @@ func (m *telegramMessage) arrival(of int64, c inbox.Call) messagingcmd.InboundMe
 	return a
 }
 
-// name is the id of a message: those of the network count within a chat.
+// name returns an id of a message that is unique in all chats. The network's ids are unique in a chat.
 func (m *telegramMessage) name() string {
 	return strconv.FormatInt(m.Chat.ID, 10) + ":" + strconv.FormatInt(m.ID, 10)
 }

@@ -18,7 +18,7 @@ import (
 	"bahi/providers/lenient"
 )
 
-// same compares in a time that does not depend on the text. Nothing is the same as an empty secret.
+// same compares in constant time. Nothing equals an empty secret.
 func same(given, want string) bool {
 	g, w := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
 	return subtle.ConstantTimeCompare(g[:], w[:]) == 1 && want != ""
@@ -31,16 +31,16 @@ func crc(secret string, body []byte) string {
 	return "sha256=" + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// SignedToken is the answer to a handshake.
+// SignedToken is the response to a handshake.
 type SignedToken struct {
 	Token string `json:"response_token" doc:"The token of the request, signed with the channel's consumer secret"`
 }
 
-// crcToken is what networks send as the token of a handshake. It is never a body that says something: else anybody could have such a body
-// signed, and send it to us.
+// crcToken matches tokens of handshakes. It matches no valid body of a call, because otherwise anybody could have a body signed by a
+// handshake, and send it with that signature.
 var crcToken = regexp.MustCompile(`^[0-9A-Za-z+/=_.-]{1,200}$`)
 
-// signedToken returns the answer to a handshake: its token, signed.
+// signedToken returns the response to a handshake: its token, signed.
 func signedToken(secret, token string) (answer, contentType string, err error) {
 	if !crcToken.MatchString(token) {
 		return "", "", errHandshake
@@ -70,7 +70,7 @@ func (k *Conversations) greetTwitter(r *http.Request) (answer, contentType strin
 	return signedToken(secret, token)
 }
 
-// directMessages is what twitter tells, in the newer form or the older one.
+// directMessages is a body of twitter, in the newer or the older form.
 type directMessages struct {
 	directEvents
 
@@ -102,7 +102,7 @@ type twitterUser struct {
 	Screen string `json:"screen_name"`
 }
 
-// twitter keeps the direct messages of others. One that nobody can read without a key of the network stays in the inbox, without an effect.
+// twitter records direct messages from other users. An encrypted message stays in the inbox without effect.
 func (k *Conversations) twitter(ctx context.Context, c inbox.Call) (inbox.Outcome, error) {
 	var in directMessages
 	o := &outcome{}

@@ -1,5 +1,5 @@
-// Package webhooks receives the calls of providers. It checks a call's proof on the raw bytes, has it recorded, and acknowledges it with
-// 200 and no body; its effect follows in the background, by the endpoint's handler.
+// Package webhooks receives the calls of providers. It checks the proof of a call on the raw bytes, records the call, and responds with 200
+// and no body. The endpoint's handler makes the effect in the background.
 package webhooks
 
 import (
@@ -28,26 +28,25 @@ var ErrUnverified = fault.New(fault.Unauthorized, "Webhook proof missing or wron
 
 // Endpoint is a path that a provider calls.
 type Endpoint struct {
-	ID      string // of the operation, for ever: it is part of the calls' keys
-	Path    string // with {channelId}, each channel has calls of its own
+	ID      string // of the operation; permanent, because it is part of the calls' keys
+	Path    string // with {channelId}, each channel has its own calls
 	Summary string
 
-	// Handshake returns the answer to a provider who asks, by GET, whether this is the endpoint that it was told. Nil: nobody asks. Its
-	// operation is greet-<what the ID receives>.
+	// Handshake returns the response to a provider's GET, by which it checks the endpoint's address. Nil: the provider sends none. The ID of
+	// its operation is the endpoint's with greet in place of receive.
 	Handshake func(r *http.Request) (answer, contentType string, err error)
 
-	// Verify returns no error if every configured proof of the call is right, and whose the proof is: the channel that the path names,
-	// channels with a
-	// secret of their own, or "" for the deployment. It MUST compare in constant time.
+	// Verify returns an error unless every configured proof of the call is right. It returns the owner of the proof: the channel in the path,
+	// channels with their own secret, or "" for the deployment. It must compare in constant time.
 	Verify func(r *http.Request, from netip.Addr, body []byte) (about string, err error)
 
-	// Key returns what is the same in each repetition of a call and differs from all other calls, such as the provider's id of the event, or
-	// "" if the body has nothing like it; its hash then serves. Nil: always the hash. It gets bytes that may be anything.
+	// Key returns a text that repetitions of a call share and that differs in all other calls, such as the provider's id of the event. If it
+	// returns "", or is nil, the key is the hash of the body. The body may be any bytes.
 	Key func(contentType string, body []byte) string
 
-	KeyHeader string // header that has what Key returns, and goes before it; empty: none
+	KeyHeader string // header with the key, which takes precedence over Key; empty: none
 
-	// Handle makes the call's effect.
+	// Handle makes the effect of a call.
 	Handle inbox.Handler
 }
 
@@ -55,7 +54,7 @@ type Endpoint struct {
 type Receiver interface {
 	// Receive records a call, and reports whether it was recorded before.
 	Receive(ctx context.Context, in inbox.Incoming) (repeated bool, err error)
-	// Backlogs returns how much of each endpoint is not handled.
+	// Backlogs returns the numbers of unhandled calls by endpoint.
 	Backlogs(ctx context.Context) ([]inbox.Backlog, error)
 }
 
@@ -87,7 +86,7 @@ func (r *Routes) Register() {
 	}
 }
 
-// perChannel is the variable of paths of which each channel has its own.
+// perChannel is the variable in paths of channels.
 const perChannel = "{channelId}"
 
 func (r *Routes) register(e Endpoint, m *metrics) {
@@ -111,7 +110,7 @@ func (r *Routes) register(e Endpoint, m *metrics) {
 	r.greet(e, op)
 }
 
-// greet registers the endpoint's answer to a provider who asks.
+// greet registers the endpoint's handshake.
 func (r *Routes) greet(e Endpoint, op api.Op) {
 	if e.Handshake == nil {
 		return
@@ -122,7 +121,7 @@ func (r *Routes) greet(e Endpoint, op api.Op) {
 	greet := func(ctx context.Context) (api.Content, error) {
 		request, _ := api.Sender(ctx)
 		answer, kind, err := e.Handshake(request)
-		if err != nil || request.URL.Query().Has("crc_token") { // a secret signs what anybody has chosen
+		if err != nil || request.URL.Query().Has("crc_token") { // the response is signed, but anybody chooses the token
 			if tooMany := api.Count(ctx, Limit); tooMany != nil {
 				err = tooMany
 			}

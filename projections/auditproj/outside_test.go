@@ -144,7 +144,7 @@ func TestWitnessWithoutASignatureHasNotSigned(t *testing.T) {
 	r.grown()
 	signed, _, _ := r.signed(s)
 	s.Publish(t.Context(), &signed)
-	require.Contains(t, log.String(), "an outlet did not get a checkpoint")
+	require.Contains(t, log.String(), "publishing a checkpoint failed")
 	require.Contains(t, log.String(), "add signatures: there are none")
 }
 

@@ -12,7 +12,7 @@ import (
 	"bahi/readmodels"
 )
 
-// BotCall is a call of a tool or a webhook. What was asked and answered is not kept.
+// BotCall is a call of a tool or a webhook. The request and the response are not stored.
 type BotCall struct {
 	ID         string    `json:"id" doc:"ID of the call"`
 	At         time.Time `json:"at" doc:"Time of the call"`
@@ -63,22 +63,22 @@ func (v *Views) BotUsage(ctx context.Context, at *readmodels.At, workspace uuid.
 		group by 1 order by 1`, of, workspace, days.Zone, days.From, days.To)
 }
 
-// Talk is how far bots are with a contact.
+// Talk is the state of a bot's conversation with a contact.
 type Talk struct {
-	Upto    int64 // position of the newest message that is answered
-	Replies int64 // that bots sent since a moment
+	Upto    int64 // position of the newest message with a reply
+	Replies int64 // number of replies since a time
 }
 
-// Talk reads how far bots are with a contact.
+// Talk returns the state of the conversation with a contact.
 func (v *Views) Talk(ctx context.Context, at *readmodels.At, workspace uuid.UUID, contact int64, since time.Time) (Talk, error) {
 	return readmodels.Row(ctx, v.Reader.From(at, "bot_answers"), pgx.ErrNoRows, pgx.RowToStructByName[Talk], `
 		select coalesce(max(upto), 0) as upto, count(*) filter (where reply <> 0 and at > $3) as replies from bot_answers.answer
 		where contact_id = $1 and workspace_id = $2`, contact, workspace, since)
 }
 
-// Waiting lists the last 20 messages that a contact wrote to a channel after a position, oldest first by the network's time. What came
-// before a person's answer does not wait. Only the
-// contact is looked up: a plan that was made while the table was small may read all messages of the workspace.
+// Waiting lists the last 20 messages of a contact to a channel after a position, oldest first by the network's time. Messages before a
+// user's reply are left out. The query searches by the contact alone, because a plan made for a small table may read all messages of the
+// workspace.
 func (v *Views) Waiting(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel, contact, after int64) ([]Message, error) {
 	const most = 20
 	newest, err := readmodels.Rows(ctx, v.Reader.From(at, "messages"), asMessage, messageColumns+`
@@ -92,7 +92,7 @@ func (v *Views) Waiting(ctx context.Context, at *readmodels.At, workspace uuid.U
 	return newest, err
 }
 
-// BotSource is what a bot knows from.
+// BotSource is a file or a page that a bot answers from.
 type BotSource struct {
 	ID   int64
 	Type string
@@ -100,7 +100,7 @@ type BotSource struct {
 	URL  *string
 }
 
-// BotSources lists what a bot knows from.
+// BotSources lists the files and pages that a bot answers from.
 func (v *Views) BotSources(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64) ([]BotSource, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "bots"), pgx.RowToStructByName[BotSource], `
 		select id, case when url is null then 'file' else 'url' end as type, name, url from bots.source where bot_id = $1

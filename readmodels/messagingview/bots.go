@@ -14,7 +14,7 @@ import (
 	"bahi/readmodels"
 )
 
-// Bot is an automatic partner of conversations.
+// Bot replies to messages of contacts.
 type Bot struct {
 	ID              int64     `json:"id" doc:"ID of the bot"`
 	OwnerID         *string   `json:"ownerId" doc:"The user who made it; null: an API key did, or the user is erased"`
@@ -32,7 +32,7 @@ type Bot struct {
 	Revision        int64     `json:"revision" doc:"Revision for If-Match"`
 }
 
-// BotFilter says which bots are asked for. An empty field fits all.
+// BotFilter selects bots. An empty field matches all.
 type BotFilter struct {
 	Active string `query:"active" enum:"true,false"`
 	Owner  string
@@ -72,7 +72,7 @@ func (v *Views) BotsOf(ctx context.Context, at *readmodels.At, workspace uuid.UU
 		`select id from bots.bot where workspace_id = $1 and active and $2::bigint = any(channel_ids) order by id`, workspace, channel)
 }
 
-// BotFile is a file that a bot knows from.
+// BotFile is a file that a bot answers from.
 type BotFile struct {
 	ID         int64     `json:"id" doc:"ID of the file"`
 	FileName   string    `json:"fileName" doc:"Name of the file"`
@@ -84,7 +84,7 @@ type BotFile struct {
 	CreatedAt  time.Time `json:"createdAt" doc:"Time when the file was created"`
 }
 
-// BotURL is a page that a bot knows from.
+// BotURL is a page that a bot answers from.
 type BotURL struct {
 	ID            int64      `json:"id" doc:"ID of the page"`
 	URL           string     `json:"url" doc:"URL of the page"`
@@ -126,7 +126,7 @@ func (v *Views) BotURL(ctx context.Context, at *readmodels.At, workspace uuid.UU
 		pgx.NamedArgs{"bot": of, "workspace": workspace, "id": id})
 }
 
-// Knowledge is how far a bot is with a file or a page.
+// Knowledge is the state of a file or a page that a bot reads.
 type Knowledge struct {
 	Type       string  `json:"type" enum:"file,url" doc:"Type: file or url"`
 	ID         int64   `json:"id" doc:"ID of the file or page"`
@@ -135,7 +135,7 @@ type Knowledge struct {
 	Error      *string `json:"error" doc:"Error; null: none"`
 }
 
-// Knowledge lists how far a bot is with everything that it knows from.
+// Knowledge lists the states of a bot's files and pages.
 func (v *Views) Knowledge(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64) ([]Knowledge, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "bots"), pgx.RowToStructByName[Knowledge], `
 		select case when url is null then 'file' else 'url' end as type, id, status, chunk_count, error from bots.source
@@ -168,7 +168,7 @@ type WebhookParameter struct {
 	Value    string `json:"value,omitempty" doc:"Of a fixed one: not shown"`
 }
 
-// ShownWebhook returns a webhook as it is answered: without its secrets.
+// ShownWebhook returns a webhook without its secrets.
 func ShownWebhook(id int64, s botwebhook.State, began, at time.Time, revision int64) BotWebhook {
 	w := BotWebhook{
 		ID: id, Name: s.Name, URL: s.URL, Method: s.Method, Description: s.Description, Active: s.Active, CreatedAt: began, UpdatedAt: at,
@@ -188,7 +188,7 @@ func ShownWebhook(id int64, s botwebhook.State, began, at time.Time, revision in
 	return w
 }
 
-// starred returns the names of values, with stars in the place of these.
+// starred returns the names of values, with stars in place of the values.
 func starred(all []botwebhook.Header) map[string]string {
 	shown := map[string]string{}
 	for _, h := range all {

@@ -14,7 +14,7 @@ import (
 	"bahi/readmodels"
 )
 
-// CampaignStats count recipients by the furthest state that each reached. Those of several runs, and of the steps of a drip, add up.
+// CampaignStats counts recipients by the furthest state that each reached, in all runs and all steps of a drip.
 type CampaignStats struct {
 	Total     int64  `json:"total" doc:"Messages that are to be sent: sent, failed and open ones"`
 	Sent      int64  `json:"sent" doc:"Number of sent messages"`
@@ -60,7 +60,7 @@ type Campaign struct {
 	Revision       int64                      `json:"revision" doc:"Revision, 0 for the first"`
 }
 
-// CampaignFilter says which campaigns are asked for: those that all its fields fit. Empty fields fit all.
+// CampaignFilter selects campaigns that match all of its fields. An empty field matches all.
 type CampaignFilter struct {
 	Status string `query:"status" enum:"draft,scheduled,active,paused,completed,failed" doc:"Only this status"`
 	Type   string `query:"type" enum:"broadcast,drip,trigger,survey" doc:"Only this type"`
@@ -136,7 +136,7 @@ func (v *Views) Campaigns(ctx context.Context, at *readmodels.At, workspace uuid
 	}.Page(ctx, v.Reader.From(at, "campaigns"), page)
 }
 
-// CampaignResponse is what a recipient answered to a survey.
+// CampaignResponse is a recipient's answer to a survey.
 type CampaignResponse struct {
 	ContactID int64     `json:"contactId" doc:"ID of the contact"`
 	MessageID string    `json:"messageId" doc:"ID of the message"`
@@ -161,7 +161,7 @@ func (v *Views) CampaignResponses(ctx context.Context, at *readmodels.At, worksp
 	}.Page(ctx, v.Reader.From(at, "campaigns", "messages"), page)
 }
 
-// CampaignRecipient is a message of a campaign, and what became of it.
+// CampaignRecipient is a message of a campaign and its state.
 type CampaignRecipient struct {
 	MessageID string        `json:"messageId" doc:"ID of the message"`
 	ContactID int64         `json:"contactId" doc:"ID of the contact"`
@@ -175,7 +175,7 @@ type CampaignRecipient struct {
 	At        time.Time     `json:"at" doc:"Since when it has the status"`
 }
 
-// RecipientFilter says which recipients are asked for. An empty status fits all.
+// RecipientFilter selects recipients. An empty status matches all.
 type RecipientFilter struct {
 	Status string `query:"status" enum:"open,sent,delivered,read,failed,skipped" doc:"Only this status"`
 }
@@ -215,7 +215,7 @@ func (v *Views) CampaignRecipients(
 	}.Page(ctx, v.Reader.From(at, "campaigns", "messages", "messaging_contacts"), page)
 }
 
-// Person is a contact as campaigns see them.
+// Person is a contact as campaigns use it.
 type Person struct {
 	ID          int64
 	Name, Phone string
@@ -229,14 +229,14 @@ const persons = `select id, coalesce(name, ''), coalesce(phone, ''), opt_in from
 	where workspace_id = $1 and ($2::bigint = 0 or exists (select from messaging_contacts.member where contact_id = contact.id
 		and list_id = $2))`
 
-// Audience returns the next contacts of an audience by their ids, after one of them. A list of 0 is everybody.
+// Audience returns the next contacts of an audience after an id, by their ids. List 0 has all contacts.
 func (v *Views) Audience(ctx context.Context, at *readmodels.At, workspace uuid.UUID, list, after int64, limit int) ([]Person, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "messaging_contacts"), pgx.RowToStructByPos[Person],
 		persons+` and id > $3 order by id limit $4`, workspace,
 		list, after, limit)
 }
 
-// Persons returns contacts by their ids. Those that were deleted are not among them.
+// Persons returns contacts by their ids. Deleted ones are left out.
 func (v *Views) Persons(ctx context.Context, at *readmodels.At, workspace uuid.UUID, ids []int64) (map[int64]Person, error) {
 	rows, err := readmodels.Rows(ctx, v.Reader.From(at, "messaging_contacts"), pgx.RowToStructByPos[Person], persons+` and id = any($3)`,
 		workspace, int64(0), ids)
@@ -247,7 +247,7 @@ func (v *Views) Persons(ctx context.Context, at *readmodels.At, workspace uuid.U
 	return all, err
 }
 
-// AudienceSize counts whom a campaign would write to, and whom it would pass over.
+// AudienceSize counts the contacts that a campaign would write to, and those that it would skip.
 func (v *Views) AudienceSize(ctx context.Context, at *readmodels.At, workspace uuid.UUID, list int64) (total, skipped int64, err error) {
 	type size struct{ Total, Skipped int64 }
 	s, err := readmodels.Row(ctx, v.Reader.From(at, "messaging_contacts"), nil, pgx.RowToStructByPos[size], `
@@ -265,14 +265,14 @@ type Recipient struct {
 	State       string // open, held or calling
 }
 
-// Due selects messages of a campaign that are to be sent: those that are due now, and those of which nothing was heard since Unheard.
+// Due selects messages of a campaign to send: those that are due now, and those whose call has had no result since Unheard.
 type Due struct {
 	Now, Unheard time.Time
 	After        int64 // the last message before them
 	Limit        int
 }
 
-// CampaignWork returns messages that are to be sent, by their ids. A step waits until the one before it is settled and its hours have
+// CampaignWork returns messages to send, by their ids. A step waits until the one before it is settled and its hours have
 // passed since then.
 func (v *Views) CampaignWork(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64, due Due) ([]Recipient, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "campaigns"), pgx.RowToStructByPos[Recipient], `
@@ -285,13 +285,13 @@ func (v *Views) CampaignWork(ctx context.Context, at *readmodels.At, workspace u
 		order by r.id limit $6`, id, workspace, due.After, due.Now, due.Unheard, due.Limit)
 }
 
-// CampaignEnd says how far a run is when nothing of it is due.
+// CampaignEnd is the state of a run without due messages.
 type CampaignEnd struct {
 	Settled bool // no message is open
-	Refused bool // the network has refused each message that it was called for, and nothing but later steps is open
+	Refused bool // the network has refused every message that was sent, and only later steps are open
 }
 
-// CampaignEnd looks at a run of a campaign.
+// CampaignEnd returns the state of a run of a campaign.
 func (v *Views) CampaignEnd(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64, run int) (CampaignEnd, error) {
 	return readmodels.Row(ctx, v.Reader.From(at, "campaigns"), nil, pgx.RowToStructByPos[CampaignEnd], `
 		select not exists (select from campaigns.recipient where campaign_id = c.id and state in ('open', 'held', 'calling')),
@@ -305,7 +305,7 @@ func (v *Views) CampaignEnd(ctx context.Context, at *readmodels.At, workspace uu
 		where c.id = $1 and c.workspace_id = $2`, id, workspace, run)
 }
 
-// Called counts the people to whom a channel's campaigns wrote since a moment, and returns when the first of them was written to.
+// Called counts the contacts that a channel's campaigns wrote to since a time, and returns the time of the first message.
 func (v *Views) Called(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel int64, since time.Time) (people int64,
 	first *time.Time,
 	err error) {
@@ -319,7 +319,7 @@ func (v *Views) Called(ctx context.Context, at *readmodels.At, workspace uuid.UU
 	return c.People, c.First, err
 }
 
-// WroteSince returns which of some contacts wrote to a channel since a moment, by our clock or the network's.
+// WroteSince returns which of the contacts wrote to a channel since a time, by the server's or the network's clock.
 func (v *Views) WroteSince(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel int64, contacts []int64,
 	since time.Time) (map[int64]bool,
 	error) {
@@ -334,16 +334,15 @@ func (v *Views) WroteSince(ctx context.Context, at *readmodels.At, workspace uui
 	return all, err
 }
 
-// DueCampaign is a campaign that wants to be looked at.
+// DueCampaign is a campaign that needs a sweep.
 type DueCampaign struct {
 	ID        int64
 	Workspace uuid.UUID
 	Status    string
 }
 
-// DueCampaigns returns the campaigns of all workspaces that are active, or are to begin or go on by a moment, and those of the last week
-// that were cancelled while the network put a message off, or said nothing of it since another moment; of those that lost their channel,
-// where it said nothing.
+// DueCampaigns returns campaigns of all workspaces: active ones, those that begin or continue by now, those cancelled in the last week with
+// messages that the network has deferred, and those of the last week with messages whose call has had no result since unheard.
 func (v *Views) DueCampaigns(ctx context.Context, at *readmodels.At, now, unheard time.Time) ([]DueCampaign, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "campaigns", "channels"), pgx.RowToStructByPos[DueCampaign], `
 		select id, workspace_id, status from campaigns.campaign
@@ -366,7 +365,7 @@ func (v *Views) Triggers(ctx context.Context, at *readmodels.At, workspace uuid.
 		and status = 'active'`, workspace)
 }
 
-// CampaignsOn returns the campaigns on a channel that are not over.
+// CampaignsOn returns the campaigns on a channel that have not ended.
 func (v *Views) CampaignsOn(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel int64) ([]int64, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "campaigns"), pgx.RowTo[int64], `
 		select id from campaigns.campaign where workspace_id = $1 and channel_id = $2 and status in ('scheduled', 'active',

@@ -11,7 +11,7 @@ import (
 	"bahi/readmodels"
 )
 
-// Channel is a way of a workspace to write to people.
+// Channel is a connection of a workspace to a network for messages.
 type Channel struct {
 	ID             int64            `json:"id" doc:"ID of the channel"`
 	Name           string           `json:"name" doc:"Name of the channel"`
@@ -30,7 +30,7 @@ type Channel struct {
 	Revision       int64            `json:"revision" doc:"Revision for If-Match"`
 }
 
-// ChannelFilter says which channels are asked for. An empty field fits all.
+// ChannelFilter selects channels. An empty field matches all.
 type ChannelFilter struct {
 	Type string `query:"type" enum:"chat,gmail,twitter,web,telegram" doc:"Only this type"`
 }
@@ -89,7 +89,7 @@ type Owned struct {
 	Workspace uuid.UUID
 }
 
-// Hooked lists the channels of the deployment whose networks are told where they are to call.
+// Hooked lists the channels of the deployment that register their webhook with the network.
 func (v *Views) Hooked(ctx context.Context, at *readmodels.At) ([]Owned, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "channels"), pgx.RowToStructByPos[Owned],
 		`select id, workspace_id from channels.channel where type = 'telegram' order by id`)
@@ -102,10 +102,10 @@ func (v *Views) OfAccount(ctx context.Context, account string) ([]int64, error) 
 		and settings ->> 'accountId' = $1 order by id`, account)
 }
 
-// maxNaming bounds the channels of one sender that is none's yet.
+// maxNaming is the maximum number of channels with the same unproven sender.
 const maxNaming = 10
 
-// Signing lists the first channels that have a secret of their own for what their sender is sent. It misses none that was there when it
+// Signing lists the first channels that have their own secret for calls to their sender. It includes all channels that existed when it
 // began.
 func (v *Views) Signing(ctx context.Context, sender string) ([]int64, error) {
 	return readmodels.Complete(func(at *readmodels.At) ([]int64, error) {
@@ -115,8 +115,8 @@ func (v *Views) Signing(ctx context.Context, sender string) ([]int64, error) {
 	})
 }
 
-// Unconfirmed lists the first channels whose settings name a sender or an app that is not known to be theirs. It misses none that was
-// there when it began.
+// Unconfirmed lists the first channels with an unproven sender or app in their settings. It includes all channels that existed when it
+// began.
 func (v *Views) Unconfirmed(ctx context.Context, sender, app string) ([]int64, error) {
 	return readmodels.Complete(func(at *readmodels.At) ([]int64, error) {
 		return readmodels.Rows(ctx, v.Reader.From(at, "channels"), pgx.RowTo[int64], `
@@ -133,14 +133,14 @@ func (v *Views) WithAppSecret(ctx context.Context, most int) ([]int64, error) {
 		and 'appSecret' = any(secret_settings) order by id limit $1`, most)
 }
 
-// ChannelKeyed returns the widget that has a key, with its workspace, or [channel.ErrNotFound]: a page's visitor belongs to none.
+// ChannelKeyed returns the widget with a key, and its workspace, or [channel.ErrNotFound]. A visitor has no workspace.
 func (v *Views) ChannelKeyed(ctx context.Context, key string) (id int64, workspace uuid.UUID, err error) {
 	found, err := readmodels.Row(ctx, v.Reader.From(nil, "channels"), channel.ErrNotFound, pgx.RowToStructByPos[Owned],
 		`select id, workspace_id from channels.channel where key = $1`, key)
 	return found.ID, found.Workspace, err
 }
 
-// Networked lists the ids of a workspace's channels that have a network, all but the widget's.
+// Networked lists the ids of a workspace's channels except widgets.
 func (v *Views) Networked(ctx context.Context, at *readmodels.At, workspace uuid.UUID) ([]int64, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "channels"), pgx.RowTo[int64],
 		`select id from channels.channel where workspace_id = $1 and type <> 'web' order by id`, workspace)

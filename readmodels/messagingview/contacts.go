@@ -1,4 +1,4 @@
-// Package messaging reads the projections of the messaging area.
+// Package messagingview reads the projections of the messaging area.
 package messagingview
 
 import (
@@ -15,12 +15,12 @@ import (
 	"bahi/readmodels"
 )
 
-// Views reads contacts.
+// Views reads the projections of the messaging area.
 type Views struct {
 	Reader *readmodels.Reader
 }
 
-// Contact is a person whom a workspace writes to.
+// Contact is a person that a workspace writes to.
 type Contact struct {
 	ID            int64      `json:"id" doc:"ID of the contact"`
 	Name          *string    `json:"name" doc:"null: erased"`
@@ -41,7 +41,7 @@ type Contact struct {
 	Revision      int64      `json:"revision" doc:"Revision for If-Match"`
 }
 
-// ContactFilter says which contacts are asked for: those that all its fields fit. Empty fields fit all.
+// ContactFilter selects contacts that match all of its fields. An empty field matches all.
 type ContactFilter struct {
 	Search string `query:"search" maxLength:"200" doc:"A part of the name, the phone or the email, in any case"`
 	Status string `query:"status" enum:"open,pending,resolved" doc:"Only this status"`
@@ -76,16 +76,17 @@ func (v *Views) Contact(ctx context.Context, at *readmodels.At, workspace uuid.U
 	return c, err
 }
 
-// ContactsReached returns the contacts of the deployment that have an address or a phone without its plus sign. An empty one fits none.
+// ContactsReached returns the contacts of the deployment with an email address or a phone. The phone is without its plus sign. An empty
+// value matches none.
 func (v *Views) ContactsReached(ctx context.Context, at *readmodels.At, email, phone string) ([]Owned, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "messaging_contacts"), pgx.RowToStructByPos[Owned],
 		`select id, workspace_id from messaging_contacts.contact where email = nullif($1, '') or phone = nullif($2, '')`, email, phone)
 }
 
-// dialled drops what people put between the digits of a phone.
+// dialled removes separators between the digits of a phone.
 var dialled = strings.NewReplacer(" ", "", "+", "", "-", "", "(", "", ")", "")
 
-// where returns the condition of the contacts that fit, and its parameters.
+// where returns the condition of the filter, and its parameters.
 func (f ContactFilter) where(workspace uuid.UUID) (where string, args pgx.NamedArgs) {
 	args = pgx.NamedArgs{
 		"workspace": workspace, "status": f.Status, "source": f.Source, "consents": f.OptIn == "true", "list": f.ListID,
@@ -133,9 +134,8 @@ func (v *Views) Contacts(ctx context.Context, at *readmodels.At, workspace uuid.
 		l.Order = `last_message_at desc, id desc`
 	}
 	if f.Sort != "" && f.Unread == "" {
-		// Those who have a conversation are read by its index, the others only where these do not fill the page. What is true of a contact is no
-		// index's business then: a plan that was made while the tables were small would read all contacts of the workspace for each
-		// conversation.
+		// Contacts with a conversation are read by its index, the others only if those do not fill the page. "is true" keeps
+		// Postgres from using other indexes: a plan made for small tables would read all contacts of the workspace for each conversation.
 		l.SQL = `
 			with newest as materialized (
 				` + contactColumns + ` where (` + where + `) is true and conversation.workspace_id = @workspace order by last_at desc, id desc
@@ -151,8 +151,8 @@ func (v *Views) Contacts(ctx context.Context, at *readmodels.At, workspace uuid.
 	return l.Page(ctx, v.Reader.From(at, "messages", "messaging_contacts"), page)
 }
 
-// Conversations lists contacts of a workspace who have a conversation with it, that with the newest message first, after some of them. An
-// empty status is any. They are not counted: nobody pages through so many, and counting reads them all.
+// Conversations lists the contacts of a workspace that have a conversation, the newest message first, after skipping some. An empty status
+// matches all. They are not counted, because counting would read them all.
 func (v *Views) Conversations(ctx context.Context, at *readmodels.At, workspace uuid.UUID, status string, skip int64,
 	limit int) ([]Contact, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "messages", "messaging_contacts"), pgx.RowToStructByName[Contact], contactColumns+`

@@ -38,7 +38,7 @@ type Message struct {
 	arrived  time.Time
 }
 
-// MessageError says why a message is not known to be sent.
+// MessageError is the reason why a message was not sent, or may not have been.
 type MessageError struct {
 	Code    string  `json:"code" doc:"A stable word for programs"`
 	Title   *string `json:"title" doc:"In the network's words"`
@@ -50,12 +50,11 @@ const messageFields = `select id, inbound, channel_id, type, text, media_url, st
 
 const messageColumns = messageFields + ` from messages.message`
 
-// shown leaves out the reactions that were taken back, or replaced, and those that only take back.
+// shown leaves out reactions that were removed or replaced, and removals.
 const shown = `not (type = 'reaction' and text is null)`
 
-// Messages lists the conversation with a contact, newest first by the network's time: at most limit messages before one, before the end
-// for 0. A contact's messages
-// are of one workspace: asked for both at once, Postgres reads all of them to join two indexes.
+// Messages lists at most limit messages of the conversation with a contact before a message (0: the newest), newest first by the network's
+// time. The query does not search by the workspace, because Postgres would read all of its messages to join two indexes.
 func (v *Views) Messages(ctx context.Context, at *readmodels.At, workspace uuid.UUID, contact, before int64, limit int) ([]Message, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "messages"), asMessage, messageFields+` from (
 			select * from messages.message where contact_id = $1 and `+shown+` and (at, arrived_at, began) < (
@@ -72,7 +71,7 @@ func (v *Views) Message(ctx context.Context, at *readmodels.At, workspace uuid.U
 		messageColumns+` where id = $1 and workspace_id = $2`, id, workspace)
 }
 
-// MessagesSince lists the messages of a workspace that are new or changed since a position, in the order of their last changes.
+// MessagesSince lists the messages of a workspace that were added or changed after a position, in the order of their last changes.
 func (v *Views) MessagesSince(ctx context.Context, at *readmodels.At, workspace uuid.UUID, after event.Position, limit int) ([]Message,
 	error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "messages"), asMessage,
@@ -87,8 +86,8 @@ func (v *Views) LastHeard(ctx context.Context, workspace uuid.UUID, contact int6
 			arrived_at desc, began desc limit 1`, contact, workspace))
 }
 
-// MessagesNamed returns the messages of a channel that have the network's ids, by these. Each kind of id is looked up by its index: asked
-// for the channel or the workspace at once, or for both kinds, Postgres may walk through all messages of that.
+// MessagesNamed returns the messages of a channel by the network's ids. Each kind of id is searched by its own index and alone, because
+// Postgres may otherwise read all messages of the channel or the workspace.
 func (v *Views) MessagesNamed(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (map[string]int64, error) {
 	return v.messagesNamed(ctx, nil, workspace, channel, ids)
 }
@@ -99,7 +98,7 @@ func (v *Views) messagesNamed(ctx context.Context, at *readmodels.At, workspace 
 		Name string
 		ID   int64
 	}
-	// Postgres has no such text, and refuses it
+	// Postgres refuses such a text
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return strings.ContainsRune(id, 0) })
 	found, err := readmodels.Rows(ctx, v.Reader.From(at, "messages"), pgx.RowToStructByPos[named], `
 		with named as materialized (
@@ -113,7 +112,7 @@ func (v *Views) messagesNamed(ctx context.Context, at *readmodels.At, workspace 
 	return byName, err
 }
 
-// MessagesAtHand is [Views.MessagesNamed] of the tables as they are, without a wait for what was just written.
+// MessagesAtHand is [Views.MessagesNamed] without waiting for recent writes.
 func (v *Views) MessagesAtHand(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (map[string]int64, error) {
 	return v.messagesNamed(ctx, new(readmodels.At).Past(0), workspace, channel, ids)
 }
@@ -148,14 +147,14 @@ func asMessage(row pgx.CollectableRow) (m Message, err error) {
 	return m, err
 }
 
-// Heard returns when a contact last wrote to a channel, by the network's time: the zero time for never. A reaction is no message.
+// Heard returns when a contact last wrote to a channel, by the network's time. It returns the zero time for never. Reactions do not count.
 func (v *Views) Heard(ctx context.Context, workspace uuid.UUID, channel, contact int64) (time.Time, error) {
 	return first(readmodels.Rows(ctx, v.Reader.From(nil, "messages"), pgx.RowTo[time.Time], `
 		select at from messages.message where inbound and type <> 'reaction' and contact_id = $1 and channel_id = $2 and workspace_id = $3
 			order by at desc limit 1`, contact, channel, workspace))
 }
 
-// OnChat reports whether a workspace's messages prove that a phone is on the chat network: the person wrote, or got a message.
+// OnChat reports whether a phone has sent or received a message of a workspace on the chat network.
 func (v *Views) OnChat(ctx context.Context, at *readmodels.At, workspace uuid.UUID, phone string) (bool, error) {
 	return v.proven(ctx, at, workspace, phone, `(m.inbound or m.status in ('delivered', 'read'))`)
 }

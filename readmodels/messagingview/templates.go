@@ -23,7 +23,7 @@ type Template struct {
 	ChannelID  int64    `json:"channelId" doc:"ID of the channel"`
 }
 
-// TemplateFilter says which templates are asked for: those that all its fields fit. Empty fields fit all.
+// TemplateFilter selects templates that match all of its fields. An empty field matches all.
 type TemplateFilter struct {
 	Language  string `query:"language" maxLength:"20" doc:"Only this language"`
 	Category  string `query:"category" maxLength:"40" doc:"Only this category"`
@@ -44,7 +44,7 @@ func (v *Views) Templates(ctx context.Context, at *readmodels.At, workspace uuid
 	}.Page(ctx, v.Reader.From(at, "templates"), page)
 }
 
-// TemplateIDs returns the ids of a channel's templates by the network's ids of them, whatever their status.
+// TemplateIDs returns the ids of a channel's templates by the network's ids, in any status.
 func (v *Views) TemplateIDs(ctx context.Context, workspace uuid.UUID, channel int64) (map[string]int64, error) {
 	type named struct {
 		ProviderID string

@@ -94,8 +94,8 @@ type Proof struct {
 }
 
 // Verify reports whether the password is the user's, and if so returns a proof for [Sessions.SignIn]. For a user without a password, or for
-// [uuid.Nil], it hashes as well, so that its time does not reveal who is a user. It hashes a password again whose hash has another cost;
-// until then, it takes the other cost's time.
+// [uuid.Nil], it hashes as well, so that its time does not reveal who is a user. If the stored hash has an outdated cost, Verify replaces
+// it by a hash of the current cost.
 func (p *Passwords) Verify(ctx context.Context, user uuid.UUID, password string) (Proof, bool, error) {
 	stored, err := p.load(ctx, user)
 	if err != nil {

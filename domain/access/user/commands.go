@@ -113,8 +113,8 @@ func (c Edit) Decide(s State) (events []event.Event[State], err error) {
 	return append(events, changed...), nil
 }
 
-// RestoreEmail undoes a change of the address, for a user who has proved that they read the former one. The caller must remove the
-// password, which the changer may know.
+// RestoreEmail undoes a change of the address. The user must have proved that they read the former address. The caller must remove the
+// password, because another person who changed the address may know it.
 type RestoreEmail struct {
 	Change   int // the number of the change
 	Email    event.Personal
