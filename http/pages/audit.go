@@ -13,26 +13,26 @@ import (
 	"bahi/domain/actor"
 )
 
-// trailPage is the content of the trail: who changed what in the books.
+// trailPage is the content of the audit trail of the ledgers.
 type trailPage struct {
 	From, To string
 	Members  []choice
 	Files    string      // address of the files, without the format parameter
 	Changes  []trailLine // the newest first
 	Moved    []restated
-	More     bool // the page has not all changes of the period; the files have
+	More     bool // the page omits changes of the period; the files have all
 	Wrong    []string
 }
 
-// trailLine is a change with what it changed.
+// trailLine is a change with the changed fields.
 type trailLine struct {
 	change
 
 	Account, Kind, Link, Date string
-	Whole                     bool // the lines are the record, not what differs
+	Whole                     bool // the lines are the whole record, not the differences
 }
 
-// restated is a closing balance of a month that the changes moved.
+// restated is a month's closing balance that the changes altered.
 type restated struct{ Account, Link, Closing, From, To string }
 
 const (
@@ -101,7 +101,7 @@ func (v *visit) trail() (page, error) {
 	for _, r := range trail.Restatements {
 		account, _ := r["account"].(map[string]any)
 		kind := textOf(r["ledger"])
-		value := func(n any) string { // it is known by its kind which way it is owed
+		value := func(n any) string {
 			shown := rupees(n)
 			if r["unit"] == "fine" {
 				shown = grams(n)
@@ -115,7 +115,7 @@ func (v *visit) trail() (page, error) {
 	return page{template: "audit", title: "Trail", body: shown}, nil
 }
 
-// memberChoices returns the members of the workspace to choose from, none where the visitor may not read them.
+// memberChoices returns the workspace's members as choices. It returns none if the visitor lacks the permission to read them.
 func (v *visit) memberChoices(chosen string) (found []choice) {
 	var members []map[string]any
 	_, _ = v.call("list-members", request{vars: []string{v.who.Workspace.String()}}, &members)
@@ -126,7 +126,7 @@ func (v *visit) memberChoices(chosen string) (found []choice) {
 	return found
 }
 
-// linkOf returns a link into the books if the visitor may read them.
+// linkOf returns a link to a ledger if the visitor may read it.
 func (v *visit) linkOf(path string) string {
 	if v.who.May(actor.Ledger, actor.Read) {
 		return path
@@ -169,7 +169,7 @@ func (c trailChange) after() map[string]any {
 
 var entryPath = regexp.MustCompile(`^(in_entries|out_entries|items)\[(\d{1,3})\]\.(\w+)$`)
 
-// inSentence are the fields that the sentence of a change tells.
+// inSentence are the fields that the sentence of a change contains.
 var inSentence = map[string]bool{"void": true, "reverses": true, "reversed_by": true, "paired_with": true}
 
 // changed returns the fields of a change in words. It leaves out ids.
@@ -211,7 +211,7 @@ func (l language) changed(c trailChange) (lines []difference) {
 	return lines
 }
 
-// word returns the value of a field that is not of an entry.
+// word returns the value of a field outside the entries.
 func (l language) word(field string, value any) string {
 	if field == "type" { // of a polisher
 		for i, work := range []string{"Regular", "Meena", "Rodium"} {

@@ -14,7 +14,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// kinds are the kinds of accounts, as operations name them, with the words for people.
+// kinds maps the API's names of account kinds to display words.
 var kinds = []choice{
 	{"bank", "Bank", false}, {"bullion", "Bullion dealer", false}, {"client", "Client", false},
 	{"karigar", "Karigar", false}, {"polisher", "Polisher", false},
@@ -41,7 +41,7 @@ func (v *visit) kind() (string, error) {
 // day returns today's date in the workshop.
 func (v *visit) day() string { return v.Now().In(v.Zone).Format(time.DateOnly) }
 
-// past returns the moment that the visitor asks for: as_of a day, known_at a position or time.
+// past returns the requested time in the past: as_of is a date, known_at a position or a time.
 func (v *visit) past() url.Values {
 	query := url.Values{}
 	for _, name := range []string{"as_of", "known_at"} {
@@ -61,11 +61,11 @@ type accountLine struct {
 // accountsPage is the content of the list of accounts.
 type accountsPage struct {
 	Query, Kind  string
-	Past         bool // these are earlier books
+	Past         bool // the page shows an earlier state
 	None         bool // the workspace has no accounts
 	Kinds        []choice
 	Accounts     []accountLine
-	Before, Next string // addresses of the pages beside this one; empty: none
+	Before, Next string // addresses of the neighbouring pages; empty: none
 	Name, Type   string
 	Wrong        string
 	New          bool // the form of a new account is open
@@ -80,7 +80,7 @@ func accountPath(kind, id string) string {
 	return Path + "/accounts/" + url.PathEscape(kind) + "/" + url.PathEscape(id)
 }
 
-// accounts lists the accounts of all kinds. The find field of other pages goes on to the account that alone has the name.
+// accounts lists the accounts of all kinds. A search from another page redirects to the account if only one matches.
 func (v *visit) accounts() (page, error) { return v.accountList(accountsPage{}, 0) }
 
 func (v *visit) accountList(shown accountsPage, status int) (page, error) {
@@ -121,7 +121,7 @@ func (v *visit) accountList(shown accountsPage, status int) (page, error) {
 	return page{template: "accounts", title: "Accounts", status: status, body: shown}, nil
 }
 
-// accountsNamed returns a page of the accounts of a kind, or of all kinds, that have a text in their names, and how many these are.
+// accountsNamed returns a page of the accounts with a text in their names, and their number. An empty kind means all kinds.
 func (v *visit) accountsNamed(text, kind string, number, size int) (found []accountLine, total int, err error) {
 	past := v.past()
 	query := maps.Clone(past)
@@ -175,7 +175,7 @@ func (v *visit) openAccount() (page, error) {
 	return page{redirect: after(out, accountPath(kind, plain(opened["id"])), "opened")}, nil
 }
 
-// detail returns what is wrong, with the fields' messages.
+// detail returns the problem's detail with the fields' messages.
 func detail(p *problem) string {
 	text := p.Detail
 	for _, f := range p.Errors {
@@ -194,7 +194,7 @@ type rowLine struct {
 	Void                    bool
 	Reverses, ReversedBy    string
 	PairedWith              string
-	New                     bool // it was added just now
+	New                     bool // just added
 }
 
 // lineOf returns a row as a list shows it.
@@ -219,11 +219,11 @@ type accountPage struct {
 	Side                                     string
 	Settle                                   bool   // a balance is not zero
 	Since                                    string // first day of the statement since the last settlement
-	Open                                     bool   // the form has something, so a phone shows it too
-	Undo                                     string // the row that was added last
+	Open                                     bool   // the form has values, so narrow screens show it too
+	Undo                                     string // the row added last
 	Wrong                                    []string
 	Preview                                  *preview
-	Key                                      string // of the form that was refused
+	Key                                      string // Idempotency-Key of the refused form
 
 	newest map[string]any // row that counts
 }
@@ -353,7 +353,7 @@ func (v *visit) refusedAccount(err error) (page, error) {
 	return v.showAccount(accountPage{Wrong: []string{detail(refused)}}, map[string]any{}, nil, refused.Status)
 }
 
-// addRow adds a row, or shows what it would do.
+// addRow adds a row, or shows the result of a dry run.
 func (v *visit) addRow() (page, error) {
 	kind, err := v.kind()
 	if err != nil {

@@ -23,7 +23,7 @@ type request struct {
 	vars   []string // values of the path's variables, in order
 	query  url.Values
 	body   any    // nil: none
-	files  []file // with them the body's fields are sent as a form
+	files  []file // if any, the body's fields are sent as a form
 	key    string // Idempotency-Key
 	match  string // revision for If-Match
 	reason string // Bahi-Reason
@@ -31,13 +31,13 @@ type request struct {
 	prefer string // Prefer
 }
 
-// file is a file that the visitor uploads, by the name of its field.
+// file is an uploaded file with the name of its field.
 type file struct {
 	field string
 	*multipart.FileHeader
 }
 
-// files returns the uploaded files of a field, without the empty ones that a browser sends for no choice.
+// files returns the uploaded files of a field. It omits the empty file that a browser sends if none is chosen.
 func (v *visit) files(field string) (chosen []file) {
 	if v.r.MultipartForm == nil {
 		return nil
@@ -50,7 +50,7 @@ func (v *visit) files(field string) (chosen []file) {
 	return chosen
 }
 
-// problem is the refusal of an operation.
+// problem is the error response of an operation.
 type problem struct {
 	Detail string        `json:"detail"`
 	Code   string        `json:"code"`
@@ -72,13 +72,13 @@ func (p *problem) faults() map[string]string {
 	return found
 }
 
-// refusal returns the problem of an error, nil if it is none that a form can show.
+// refusal returns the problem in an error, or nil if a form cannot show the error.
 func refusal(err error) *problem {
 	p, _ := errors.AsType[*problem](err)
 	return p
 }
 
-// call runs an operation for the visitor and decodes its answer. It returns a *[problem] if the operation refuses.
+// call runs an operation for the visitor and decodes its response. It returns a *[problem] if the operation refuses.
 func (v *visit) call(operation string, in request, into any) (api.Response, error) {
 	r, err := v.request(operation, in)
 	if err != nil {
@@ -86,7 +86,7 @@ func (v *visit) call(operation string, in request, into any) (api.Response, erro
 	}
 	out := v.API.Inside(v.r.Context(), r)
 	if r.Body != nil {
-		_ = r.Body.Close() // the writer of a form ends with it
+		_ = r.Body.Close() // stops writeForm
 	}
 	if out.Status >= http.StatusBadRequest {
 		refused := &problem{Status: out.Status, Detail: http.StatusText(out.Status)}
@@ -182,7 +182,7 @@ func (in request) content(o *operation) (body io.Reader, kind string, err error)
 	return read, form.FormDataContentType(), nil
 }
 
-// writeForm writes the fields, and after them the files. It returns an error if the reader was closed.
+// writeForm writes the fields, then the files. It returns an error if the reader is closed.
 func writeForm(form *multipart.Writer, fields map[string]any, files []file) error {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if err := form.WriteField(name, textOf(fields[name])); err != nil {
@@ -214,10 +214,10 @@ func (f file) write(form *multipart.Writer) error {
 	return err
 }
 
-// after returns the address of a page that shows what was written.
+// after returns the address of the page that shows the written record.
 func after(out api.Response, address, word string) string {
 	address, given, _ := strings.Cut(address, "?")
-	query, _ := url.ParseQuery(given) // the query of a page of ours
+	query, _ := url.ParseQuery(given) // built by this package, so valid
 	query.Set("done", word)
 	if at := out.Header.Get("Bahi-Position"); at != "" {
 		query.Set("at", at)

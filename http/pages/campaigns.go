@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// campaignReach is what a campaign says, and to how many it says it.
+// campaignReach is the text of a campaign and the number of its recipients.
 type campaignReach struct {
 	Text            string // of the template, with its values
 	Contacts, Agree int
 	Draft           bool
 }
 
-// reach returns what a campaign that was not sent would send. The interface has no dry run of a campaign.
+// reach returns the text and the audience of an unsent campaign. The API has no dry run of a campaign.
 func (d *desk) reach(campaign map[string]any) any {
 	r := campaignReach{Draft: inStatus("draft", "scheduled", "paused")(campaign)}
 	if !r.Draft {
@@ -53,13 +53,13 @@ func (d *desk) count(query url.Values) int {
 	return n
 }
 
-// scripted reports whether a script reads the page for a part that has changed.
+// scripted reports whether a script fetches the page to refresh a part of it.
 func (d *desk) scripted() bool { return d.r.Header.Get("Sec-Fetch-Dest") == "empty" }
 
-// widgetPage is what a page needs to show the chat of a channel.
+// widgetPage is the content of the page with a channel's chat widget.
 type widgetPage struct{ Snippet, Try string }
 
-// widget returns the line of HTML that shows the chat of a channel on a page.
+// widget returns the HTML element that embeds a channel's chat widget.
 func (d *desk) widget(channel map[string]any) any {
 	key := textOf(channel["channelKey"])
 	if key == "" {
@@ -71,13 +71,13 @@ func (d *desk) widget(channel map[string]any) any {
 	}
 }
 
-// tryPage is the content of the page on which the chat of a channel is tried.
+// tryPage is the content of the test page of a channel's chat widget.
 type tryPage struct {
 	Key, Origin, Name, Back string
 	Allowed                 bool
 }
 
-// tryWidget shows the chat of a channel as visitors of a site see it.
+// tryWidget shows a channel's chat widget as on a website.
 func (v *visit) tryWidget() (page, error) {
 	var channel map[string]any
 	id := v.r.PathValue("id")

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// daybookPage is the content of the daybook: the rows of all ledgers by their days.
+// daybookPage is the content of the daybook: the rows of all ledgers by date.
 type daybookPage struct {
 	Company, From, To string
 	Files             string // address of the files, without the format parameter
 	Opening, Closing  string // cash in the bank accounts
 	Days              []dayOfBook
-	More              bool // the page has not all rows of the period; the files have
+	More              bool // the page omits rows of the period; the files have all
 	Wrong             []string
 	Locked            string // last day of the lock; empty: the books are not locked
 }
@@ -25,7 +25,7 @@ type dayOfBook struct {
 	Totals                 []dayTotal
 }
 
-// dayTotal is what the rows of a ledger and a day count.
+// dayTotal is the total of a ledger's rows of one date.
 type dayTotal struct {
 	Name            string
 	Received, Given []entryLine
@@ -36,14 +36,13 @@ const (
 	daybookRows = 500
 )
 
-// period returns the days that a visitor asks for: without them the last week, and at most as many as a page has room for. It reports
-// whether these are fewer than were asked for.
+// period returns the requested period, by default the last week. It reports whether it shortened a period that is too long for a page.
 func (v *visit) period(most int) (from, to string, cut bool) {
 	q := v.r.URL.Query()
 	to = cmp.Or(q.Get("to"), max(q.Get("from"), v.day()))
 	last, err := time.Parse(time.DateOnly, to)
 	if err != nil {
-		return q.Get("from"), to, false // the operation says what is wrong
+		return q.Get("from"), to, false // the operation returns the error
 	}
 	from = cmp.Or(q.Get("from"), last.AddDate(0, 0, -6).Format(time.DateOnly))
 	if first := last.AddDate(0, 0, 1-most).Format(time.DateOnly); len(from) == len(first) && from < first {
@@ -91,7 +90,7 @@ func (v *visit) daybook() (page, error) {
 		one := dayOfBook{Date: day.Date, Opening: v.held(day.Opening), Closing: v.held(day.Closing)}
 		if len(day.Rows) > left {
 			shown.More = true
-			break // a day is shown whole, or its totals would not be of its rows
+			break // a shortened day would not match its totals
 		}
 		left -= len(day.Rows)
 		for _, r := range day.Rows {
@@ -121,7 +120,7 @@ func (v *visit) entered(r enteredRow) rowLine {
 	return line
 }
 
-// held returns the cash in the bank accounts in words.
+// held returns the balance of the bank accounts as display text.
 func (v *visit) held(cash any) string {
 	var text string
 	for _, b := range v.lang.balancesOf("bank", map[string]any{"balance": cash}) {

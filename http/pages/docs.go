@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// docsPath is the path of the documentation, which is for everybody.
+// docsPath is the path of the documentation, which is public.
 const docsPath = "/docs"
 
 func (p *Pages) docsRoutes() {
@@ -42,7 +42,7 @@ type docsSection struct {
 
 const (
 	maxSections = 30 // of guides that a search shows
-	maxWords    = 8  // of a search that count
+	maxWords    = 8  // of a search; further words are ignored
 )
 
 func (v *visit) docs() (page, error) {
@@ -63,7 +63,7 @@ func (v *visit) shell() string {
 	return "BAHI=" + strings.TrimSuffix(v.PublicURL, "/") + "\nKEY=bahi_…"
 }
 
-// find returns the operations that have all words, by tag. Operations that have them in their names come first, as one group.
+// find returns the operations that contain all words, by tag. Operations with the words in their names form the first group.
 func (m *manual) find(words []string) (found []docsGroup) {
 	named := docsGroup{Name: "Best matches", ID: "best"}
 	for _, tag := range m.tags {
@@ -88,7 +88,7 @@ func (m *manual) find(words []string) (found []docsGroup) {
 	return found
 }
 
-// findSections returns the sections of guides that have all words.
+// findSections returns the sections of guides that contain all words.
 func (m *manual) findSections(words []string) (found []docsSection) {
 	for _, g := range m.guides {
 		for _, s := range g.Sections {
@@ -117,19 +117,19 @@ func (v *visit) docsGuide() (page, error) {
 	return page{}, errNoPage
 }
 
-// docsTry is the form that calls an operation, and the answer of the last call.
+// docsTry is the form that calls an operation, and the last response.
 type docsTry struct {
 	Address, Fields []field // Address: of the path, the query and the headers
 	Wrong           []string
 	Key             string
-	Status          int // 0: it was not called
+	Status          int // 0: not called yet
 	Meaning, Answer string
 	Dry             bool
 }
 
 func (v *visit) docsOperation() (page, error) { return v.showOperation(nil, nil, docsTry{}) }
 
-// showOperation shows an operation, with the values and the faults of a call.
+// showOperation shows an operation, with the values and errors of a call.
 func (v *visit) showOperation(in *request, faults map[string]string, try docsTry) (page, error) {
 	m, err := v.manual()
 	if err != nil {
@@ -158,7 +158,7 @@ func (v *visit) showOperation(in *request, faults map[string]string, try docsTry
 // ofAddress begins the names of inputs that are not of the body. No field of a body has a hyphen.
 const ofAddress = "of-address"
 
-// address returns the schema of what a call has beside its body.
+// address returns the schema of a call's path variables, query parameters and headers.
 func (d *described) address() *schema {
 	s := &schema{Kind: "group"}
 	for _, p := range d.Params {
@@ -207,7 +207,7 @@ func (d *described) variables() (names []string) {
 	return names
 }
 
-const maxAnswer = 64 << 10 // bytes of an answer that the page shows
+const maxAnswer = 64 << 10 // maximum bytes of a response that the page shows
 
 // tryOperation calls the operation of the page for the visitor, as a dry run or in earnest.
 func (v *visit) tryOperation() (page, error) {
@@ -223,7 +223,7 @@ func (v *visit) tryOperation() (page, error) {
 		return page{}, errNoPage
 	}
 	in := o.fill(v)
-	if o.Method == http.MethodGet && !o.inJSON() { // the browser shows or saves it, by the cookie
+	if o.Method == http.MethodGet && !o.inJSON() { // the browser opens the address with its session cookie
 		r, err := v.request(o.ID, in)
 		if err != nil {
 			return page{}, err
@@ -240,7 +240,7 @@ func (v *visit) tryOperation() (page, error) {
 		Dry: in.dry && refused == nil,
 	}
 	if try.Dry || refused == nil {
-		try.Key = "" // the next call is another one
+		try.Key = "" // the next call needs a new key
 	}
 	var value any
 	switch {
@@ -294,7 +294,7 @@ func (d *described) fill(v *visit) request {
 	return in
 }
 
-// inJSON reports whether the operation answers with JSON or with nothing.
+// inJSON reports whether the operation returns JSON or no body.
 func (d *described) inJSON() bool {
 	return !slices.ContainsFunc(d.Answers, func(a answer) bool {
 		return len(a.Kinds) > 0 && !slices.Equal(a.Kinds, []string{"application/json"}) || a.Status >= "300"

@@ -31,7 +31,7 @@ func (p parameter) sample(workspace string) any {
 	}
 }
 
-// withFirstIDs returns an example in which each id that is a number is 1, which is more likely to exist than the recorded one.
+// withFirstIDs replaces each numeric id of an example by 1, which is more likely to exist.
 func withFirstIDs(example any) any {
 	switch e := example.(type) {
 	case map[string]any:
@@ -55,8 +55,8 @@ var sampleFiles = map[string]string{
 	"import-products": "catalog.csv", "import-messaging-contacts": "contacts.csv", "add-bot-file": "faq.txt",
 }
 
-// curl returns a command that calls the operation: its path and body are those of the example. The shell has the server's address
-// in BAHI and an API key in KEY.
+// curl returns a command that calls the operation with the example's path and body. The command reads the server's address from the
+// shell variable BAHI, and an API key from KEY.
 func (d *described) curl(workspace string) string {
 	values, query := d.samples(workspace), url.Values{}
 	path := variable.ReplaceAllStringFunc(d.Path, func(name string) string { return url.PathEscape(textOf(values[strings.Trim(name, "{}")])) })
@@ -104,7 +104,7 @@ func (d *described) curl(workspace string) string {
 	return strings.Join(words, " \\\n  ")
 }
 
-// output returns the options of curl for the answer: a stream is shown as it comes, and a binary file is written to the disk.
+// output returns curl's options for the response: no buffering for a stream, and a file on disk for a binary.
 func (d *described) output() string {
 	endings := map[string]string{
 		"application/pdf": "pdf", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx", "image/png": "png",

@@ -99,7 +99,7 @@ func readGuide(name string, source []byte, files []string) (*guide, error) {
 	if err := markdown.Renderer().Render(&out, source, root); err != nil {
 		return nil, err
 	}
-	rendered := strings.NewReplacer( // the keyboard scrolls what has a tabindex
+	rendered := strings.NewReplacer( // a tabindex allows scrolling by keyboard
 		"<pre>", `<pre tabindex="0">`,
 		"<table>", `<div class="wide" tabindex="0"><table>`, "</table>", "</table></div>", "<th></th>", "<td></td>",
 	).Replace(out.String())
@@ -107,7 +107,7 @@ func readGuide(name string, source []byte, files []string) (*guide, error) {
 	return g, nil
 }
 
-// relink lets a link to another guide lead to its page, and takes away a link to a file that is no guide.
+// relink points a link to another guide to its page, and removes a link to any other file.
 func relink(link *ast.Link, files []string) {
 	to := string(link.Destination)
 	file, at, _ := strings.Cut(to, "#")

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// manual has what the pages of the documentation show.
+// manual is the content of the documentation pages.
 type manual struct {
 	operations map[string]*described // by id
 	tags       []docsGroup
@@ -36,10 +36,10 @@ type described struct {
 	Answers     []answer
 	Refusals    []refused
 
-	title, words string // what a search finds, in lower case: the names of the operation; all texts
+	title, words string // searched texts in lower case: the operation's names; all its texts
 }
 
-// answer is an answer of an operation that did what it was asked.
+// answer is a success response of an operation.
 type answer struct {
 	Status, Description string
 	Kinds               []string // media types
@@ -48,7 +48,7 @@ type answer struct {
 	Example             any
 }
 
-// refused is a status of refusals.
+// refused is an error status with its codes.
 type refused struct {
 	Status int
 	Codes  []string
@@ -56,7 +56,7 @@ type refused struct {
 	Do     string
 }
 
-// readManual reads what an OpenAPI document and the guides tell about its operations.
+// readManual reads the operations from an OpenAPI document, and the guides.
 func readManual(spec []byte) (*manual, error) {
 	s, err := readSpecification(spec)
 	if err != nil {
@@ -145,7 +145,7 @@ func codesOf(description string) []string {
 
 var meaningRow = regexp.MustCompile(`(?m)^\| ([\d, ]+) \|[^|]*\| (.*) \| (.*) ?\|$`)
 
-// readMeanings returns the meaning of refusals by status, from the table of the guide for clients.
+// readMeanings returns the meaning of each error status, from the table in the guide for clients.
 func readMeanings(guides []*guide) map[int]refused {
 	meanings := map[int]refused{}
 	for _, g := range guides {
@@ -192,7 +192,7 @@ func (d *described) Fields() []docsField {
 	return d.Body.rows("", d.Example, true)
 }
 
-// Answered returns the fields of all answers.
+// Answered returns the fields of all success responses.
 func (d *described) Answered() (rows []docsField) {
 	for _, a := range d.Answers {
 		rows = append(rows, a.Fields()...)
@@ -200,7 +200,7 @@ func (d *described) Answered() (rows []docsField) {
 	return rows
 }
 
-// Fields returns the fields of the answer.
+// Fields returns the fields of the response.
 func (a answer) Fields() []docsField {
 	if a.Schema == nil {
 		return nil
@@ -208,7 +208,7 @@ func (a answer) Fields() []docsField {
 	return a.Schema.rows("", a.Example, false)
 }
 
-// HeaderRows returns the headers of the answer.
+// HeaderRows returns the headers of the response.
 func (a answer) HeaderRows() (rows []docsField) {
 	for _, h := range a.Headers {
 		rows = append(rows, h.row(h.Name, nil))
@@ -216,7 +216,7 @@ func (a answer) HeaderRows() (rows []docsField) {
 	return rows
 }
 
-// JSON returns the example of the answer.
+// JSON returns the example of the response.
 func (a answer) JSON() string { return indentedJSON(a.Example) }
 
 // rows returns the fields of a value and of the values in it. The names are paths, such as in_entries[].touch.
@@ -257,7 +257,7 @@ func (s *schema) row(name string, example any) docsField {
 	return f
 }
 
-// words returns the type of a value in words.
+// words describes the type of a value.
 func (s *schema) words() string {
 	names := map[string]string{
 		"area": "text", "secret": "text", "whole": "whole number", "date": "day", "tick": "true or false", "group": "object",

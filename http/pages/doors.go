@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// door is a page with one form, for people who have not signed in or who follow the link of a mail. Reading it does nothing, since
-// scanners of mails follow links; its button does.
+// door is a page with one form, for unauthenticated visitors or for a mail's link. Only its button has an effect, because mail scanners
+// follow links.
 type door struct {
 	path, operation      string
 	title, about, button string
-	then                 string // what is shown when it is done; "": what the interface says
-	signedIn             bool   // only a person who has signed in can pass
+	then                 string // text shown after success; "": the API's message
+	signedIn             bool   // requires a signed-in user
 	mails                bool   // it sends a mail
 }
 
-// doors are all of them. Those below other paths than /app are the links in our mails.
+// doors are all such pages. Paths outside /app are links in Bahi's mails.
 var doors = []door{
 	{
 		path: Path + "/register", operation: "register", title: "Register", button: "Register", mails: true,

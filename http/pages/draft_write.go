@@ -12,12 +12,11 @@ import (
 	"bahi/http/api"
 )
 
-// draftChanges are the changes of a form of a draft: what differs from the draft that the form was drawn from. So the same form has the
-// same changes whenever it is sent.
+// draftChanges are the differences between a form and the draft from which it was drawn. So a retried form has the same changes.
 type draftChanges struct {
 	base    map[string]any
 	head    map[string]any
-	entries []map[string]any // as they were typed; new ones have no id
+	entries []map[string]any // as typed; new ones have no id
 	writes  []draftWrite
 }
 
@@ -26,10 +25,10 @@ type draftWrite struct {
 	operation, prefix string
 	vars              []string
 	body              map[string]any
-	adds              bool // it is a new entry, so it does not depend on a revision
+	adds              bool // adds an entry, so it does not depend on a revision
 }
 
-// changesOf reads what a form changes.
+// changesOf returns the changes of a form.
 func (f draftForm) changesOf(id string, form url.Values) (*draftChanges, error) {
 	c := &draftChanges{}
 	if err := decode([]byte(form.Get("base")), &c.base); err != nil {
@@ -83,7 +82,7 @@ func entriesByID(draft map[string]any) map[string]map[string]any {
 	return all
 }
 
-// takeProposals names the proposed client that the visitor chose, in all entries that have the same name as it was written.
+// takeProposals sets the chosen client in all entries with the same handwritten name.
 func takeProposals(form url.Values, lines []int, was map[string]map[string]any) {
 	written := func(line string) string { return textOf(was[form.Get(line+".id")]["client_name"]) }
 	for _, i := range lines {
@@ -98,7 +97,7 @@ func takeProposals(form url.Values, lines []int, was map[string]map[string]any) 
 	}
 }
 
-// over returns the values of a draft with what the visitor typed. It leaves out entries that another person deleted.
+// over returns the values of a draft with the visitor's changes. It omits entries that another user deleted.
 func (c *draftChanges) over(stored map[string]any) map[string]any {
 	values, known, entries := maps.Clone(stored), entriesByID(stored), []any{}
 	maps.Copy(values, c.head)
@@ -111,7 +110,7 @@ func (c *draftChanges) over(stored map[string]any) map[string]any {
 	return values
 }
 
-// besides returns what another person saved beside what the visitor typed.
+// besides returns the changes that another user saved in other fields than the visitor's.
 func (c *draftChanges) besides(l language, stored, values map[string]any) []difference {
 	found := l.recordDifferences(stored, values)
 	if was, is := textOf(stored["notes"]), textOf(values["notes"]); was != is {
@@ -129,8 +128,8 @@ func (c *draftChanges) besides(l language, stored, values map[string]any) []diff
 	return append(found, l.itemDifferences(l.t("Entries"), theirs, mine)...)
 }
 
-// write runs the writes of a form in turn, each on the revision that the one before it made. It returns the last answer and its revision,
-// "" if the answer has none. A dry run tries all of them, and returns all faults.
+// write runs the writes of a form in order, each on the revision of the previous one. It returns the last response and its revision,
+// "" if it has none. A dry run tries all writes, and returns all faults.
 func (v *visit) writeDraft(f draftForm, c *draftChanges, dry bool) (out api.Response, revision string, err error) {
 	var faults []fault.Field
 	revision = v.r.PostForm.Get("revision")
@@ -168,8 +167,8 @@ func (v *visit) writeDraft(f draftForm, c *draftChanges, dry bool) (out api.Resp
 	return out, revision, nil
 }
 
-// editDraft saves the form of a draft, and then numbers its slips or converts it. Only what the page has shown is converted: a form with
-// changes is saved, and the page shows the orders that the draft would be.
+// editDraft saves the form of a draft, then numbers its slips or converts it. It converts only orders that the page has shown: a changed
+// form is saved, and the page shows the resulting orders first.
 func (v *visit) editDraft() (page, error) {
 	form, err := v.draftForm()
 	if err != nil {
@@ -181,7 +180,7 @@ func (v *visit) editDraft() (page, error) {
 		return page{}, err
 	}
 	refuse := func(refused *problem) (page, error) {
-		if refused.Status == http.StatusNotFound { // an entry that another person deleted, or the draft
+		if refused.Status == http.StatusNotFound { // another user deleted an entry or the draft
 			refused.Status = http.StatusPreconditionFailed
 		}
 		return v.showDraft(draftPage{Wrong: general(refused)}, changes, refused.faults(), refused.Status)
@@ -189,7 +188,7 @@ func (v *visit) editDraft() (page, error) {
 	if posted.Get("preview") != "" {
 		return v.previewedDraft(form, changes)
 	}
-	// A form that was sent before has an earlier revision. Its writes are replayed by their keys, so only faults count here.
+	// A retried form has an earlier revision. Its writes are replayed by their keys, so only faults matter here.
 	out, revision := api.Response{}, posted.Get("revision")
 	for _, dry := range []bool{true, false} {
 		if len(changes.writes) == 0 {
@@ -198,7 +197,7 @@ func (v *visit) editDraft() (page, error) {
 		out, revision, err = v.writeDraft(form, changes, dry)
 		refused := refusal(err)
 		if dry && refused != nil && refused.Status == http.StatusNotFound {
-			continue // an entry that this form deleted before
+			continue // already deleted by this form
 		}
 		if refused != nil {
 			return refuse(refused)
@@ -239,7 +238,7 @@ func (v *visit) editDraft() (page, error) {
 	}
 }
 
-// previewedDraft shows what a form would do. What is not saved cannot be part of the orders.
+// previewedDraft shows the effect of a form. The orders contain only saved values.
 func (v *visit) previewedDraft(form draftForm, changes *draftChanges) (page, error) {
 	id := v.r.PathValue("id")
 	p, _, err := v.plan(id)

@@ -14,7 +14,7 @@ import (
 
 func draftPath(id string) string { return Path + "/drafts/" + url.PathEscape(id) }
 
-// draftResource are the orders that came by chat and are not converted yet.
+// draftResource are the orders from chat that are not converted yet.
 func draftResource() *resource {
 	return &resource{
 		base: Path, word: "drafts", title: "Drafts", about: "Orders that came by chat. Check and convert them.", list: "list-order-drafts",
@@ -59,22 +59,22 @@ func (l language) localTime(text string) string {
 	return l.day(day) + ", " + clock[:len("14:45")]
 }
 
-// unsure reports whether a person should look at an entry as it was read.
+// unsure reports whether a user should check the reading of an entry.
 func unsure(entry map[string]any) bool {
 	sure, known := toDecimal(entry["confidence"])
 	return known && sure.Shift(2).IntPart() < 80
 }
 
-// draftEntry is an entry of a draft: a line of inputs, and what was read.
+// draftEntry is an entry of a draft: a line of inputs, and its reading.
 type draftEntry struct {
 	Name      string // of the line: entries[0]
 	Number    int
 	Fields    []field
-	Known     bool // the draft has it; a new line is not known
+	Known     bool // the draft has it; false for a new line
 	Sure      string
 	Unsure    bool
-	Written   string   // name of the client as it was written
-	Proposals []string // names of clients that are like it
+	Written   string   // handwritten name of the client
+	Proposals []string // similar names of clients
 	Delete    bool
 }
 
@@ -88,8 +88,8 @@ type draftPage struct {
 	Entries                                      []draftEntry
 	Base                                         string // the draft, as JSON
 	Clients                                      refs
-	Plan                                         *preview // the orders that it would be
-	Next                                         string   // what is to do next, the main button: save, number or convert
+	Plan                                         *preview // the orders after conversion
+	Next                                         string   // main button: save, number or convert
 	Focus                                        bool     // the main button has the focus
 	Wrong                                        []string
 	Theirs                                       []difference
@@ -149,7 +149,7 @@ const draftClient = "Client of the entries without one"
 
 func (v *visit) draft() (page, error) { return v.showDraft(draftPage{}, nil, nil, 0) }
 
-// showDraft shows a draft: the message beside its entries. A refused change has what the visitor typed, and the faults.
+// showDraft shows a draft: the message beside its entries. After a refused change, it shows the typed values and the faults.
 func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[string]string, status int) (page, error) {
 	id := v.r.PathValue("id")
 	form, err := v.draftForm()
@@ -214,7 +214,7 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	return page{template: "draft", title: v.lang.tf("Draft %s", id), status: status, body: shown}, nil
 }
 
-// read adds what was read of the entry, nil for one that is new.
+// read adds the reading of the entry; nil for a new one.
 func (shown *draftEntry) read(e map[string]any) {
 	if shown.Known = e != nil; !shown.Known {
 		return
@@ -230,7 +230,7 @@ func (shown *draftEntry) read(e map[string]any) {
 	}
 }
 
-// plan says what the draft would be converted to, and what is to do next.
+// plan sets the resulting orders and the next step.
 func (v *visit) plan(id string) (_ *preview, next string, err error) {
 	var made struct {
 		Orders []map[string]any `json:"orders"`
@@ -266,7 +266,7 @@ func (v *visit) plan(id string) (_ *preview, next string, err error) {
 	return p, "convert", nil
 }
 
-// lacking says what entries lack, a line for each field: Client: entries 1, 2.
+// lacking lists missing fields, one a line: Client: entries 1, 2.
 func (l language) lacking(refused *problem) []string {
 	var keys, lines []string
 	places := map[string][]string{}

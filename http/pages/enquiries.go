@@ -10,7 +10,7 @@ import (
 
 const enquiriesPath = Path + "/enquiries"
 
-// enquiryResource are the questions of buyers. An answer by chat or by mail sets the status contacted, if it was pending or lost.
+// enquiryResource are the buyers' enquiries. A reply by chat or mail changes the status pending or lost to contacted.
 func enquiryResource() *resource {
 	return &resource{
 		base: Path, word: "enquiries", title: "Enquiries", list: "list-enquiries", find: (*desk).enquiry,
@@ -71,12 +71,12 @@ func enquiryResource() *resource {
 	}
 }
 
-// unanswered reports whether an answer changes the status of an enquiry.
+// unanswered reports whether a reply changes the status of an enquiry.
 var unanswered = inStatus("pending", "lost")
 
 func contacted(map[string]any) any { return map[string]any{"status": "contacted"} }
 
-// spam returns the query for enquiries that programs sent, which are shown only to those who ask for them.
+// spam returns the query for enquiries marked as spam, which the list hides by default.
 func (v *visit) spam() url.Values {
 	if v.r.URL.Query().Get("spam") == "true" {
 		return url.Values{"spam": {"true"}}
@@ -94,7 +94,7 @@ func (v *visit) readEnquiry(id string) (e map[string]any, err error) {
 	return e, err
 }
 
-// enquiry returns the enquiry of the page, with the contact who has its phone.
+// enquiry returns the page's enquiry, with the contact of its phone.
 func (d *desk) enquiry() (map[string]any, error) {
 	e, err := d.readEnquiry(d.id)
 	if err != nil {
@@ -107,7 +107,7 @@ func (d *desk) enquiry() (map[string]any, error) {
 	return e, err
 }
 
-// toTalk leads to the conversation with the buyer.
+// toTalk redirects to the conversation with the buyer.
 func (d *desk) toTalk(map[string]any) string {
 	e, err := d.enquiry()
 	if err != nil {
@@ -128,12 +128,12 @@ func (d *desk) notified(e map[string]any) (all display) {
 	return all
 }
 
-// enquiryHistory returns how the status moved, the newest first.
+// enquiryHistory returns the status changes, newest first.
 func (d *desk) enquiryHistory(map[string]any) (all []change, err error) {
 	var moves []map[string]any
 	_, err = d.call("get-enquiry-history", request{vars: []string{d.id}}, &moves)
 	if refused := refusal(err); refused != nil && refused.Status == http.StatusNotFound {
-		return nil, nil // it is spam, which has none
+		return nil, nil // spam has no history
 	}
 	for _, m := range slices.Backward(moves) {
 		c := change{At: textOf(m["at"]), Reason: textOf(m["reason"]), Sentence: d.lang.t("The enquiry came.")}
@@ -146,7 +146,7 @@ func (d *desk) enquiryHistory(map[string]any) (all []change, err error) {
 	return all, err
 }
 
-// chatWith returns the id of the contact with a phone, "" for none, or if the visitor may not write to contacts.
+// chatWith returns the id of the contact with a phone. It returns "" without a contact, or if the visitor may not write to contacts.
 func (v *visit) chatWith(phone string) (string, error) {
 	number := strings.TrimPrefix(phone, "+")
 	if number == "" || !v.permissions()["messaging:write"] {
@@ -165,7 +165,7 @@ func (v *visit) chatWith(phone string) (string, error) {
 	return "", nil
 }
 
-// greeting returns the beginning of an answer to the enquiry that the address names, "" for none.
+// greeting returns the beginning of a reply to the enquiry in the address, or "".
 func (v *visit) greeting() string {
 	id := v.r.URL.Query().Get("enquiry")
 	if id == "" || !v.permissions()["marketplace:read"] {

@@ -16,7 +16,7 @@ func toDecimal(n any) (decimal.Decimal, bool) {
 		return decimal.Zero, false
 	}
 	d, err := decimal.NewFromString(fmt.Sprint(n))
-	return d, err == nil && max(d.Exponent(), -d.Exponent()) < 30 // 1e999999999 would be written with too many digits
+	return d, err == nil && max(d.Exponent(), -d.Exponent()) < 30 // formatting 1e999999999 takes too many digits
 }
 
 // unsigned returns the absolute value with Indian grouping, "" for a value that is no number. Words tell its sign.
@@ -34,10 +34,10 @@ func rupees(n any) string { return around("₹", unsigned(n, unit.MoneyPlaces), 
 // grams formats a weight without its sign, as in 1,204.500 g.
 func grams(n any) string { return around("", unsigned(n, unit.GramsPlaces), " g") }
 
-// percent formats a percentage with the places that it has, as in 99.5 %.
+// percent formats a percentage with its decimal places, as in 99.5 %.
 func percent(n any) string { return around("", plain(n), " %") }
 
-// plain formats a number with its sign and the places that it has.
+// plain formats a number with its sign and decimal places.
 func plain(n any) string {
 	d, ok := toDecimal(n)
 	if !ok {
@@ -98,7 +98,7 @@ func owed(position string, figure any) (words, class string) {
 	return "", ""
 }
 
-// signed returns the words for the sign of a balance, which is what was received less what was given.
+// signed returns the words for the sign of a balance, which is IN minus OUT.
 func (l language) signed(kind string, n any) string {
 	d, known := toDecimal(n)
 	position := "settled"
@@ -116,7 +116,7 @@ func (l language) signed(kind string, n any) string {
 	return l.t(words)
 }
 
-// balancesOf returns the balances of an account, or of a row, in the order cash, metal. It leaves out those that the interface did.
+// balancesOf returns the balances of an account, or of a row, in the order cash, metal. It omits those that the API omitted.
 func (l language) balancesOf(kind string, account map[string]any) []balance {
 	if kind == "bank" {
 		figure, n := rupees(account["balance"]), account["balance"]

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// findPage is the content of the page of what was found.
+// findPage is the content of the page of search results.
 type findPage struct {
 	Query    string
 	Accounts []accountLine
@@ -16,11 +16,11 @@ type findPage struct {
 
 // foundIn are the hits of an area.
 type foundIn struct {
-	Name, All string // All: address of all hits, empty: these are all
+	Name, All string // All: address of all hits; empty if all are shown
 	Hits      []hit
 }
 
-// hit is something that was found.
+// hit is a search result.
 type hit struct{ Name, About, Link string }
 
 const (
@@ -45,7 +45,7 @@ var searches = []struct {
 		[]string{"name"}, []string{"sku", "category"}},
 }
 
-// find searches accounts, people, products and pages. It goes to the account that alone has the text.
+// find searches accounts, people, products and pages. It redirects to the account if only one matches.
 func (v *visit) find() (page, error) {
 	shown, may := findPage{Query: strings.TrimSpace(v.r.URL.Query().Get("q"))}, v.permissions()
 	if shown.Query == "" {
@@ -104,15 +104,15 @@ func (v *visit) find() (page, error) {
 	return page{template: "find", title: "Find", body: shown}, nil
 }
 
-// add adds the hits of an area that has some.
+// add adds the hits of an area, if any.
 func (f *findPage) add(in foundIn) {
 	if len(in.Hits) > 0 {
 		f.Others = append(f.Others, in)
 	}
 }
 
-// search returns the first page of a list, which is an array, or an object with its data or items. A refusal finds nothing: the text may
-// be too long to search.
+// search returns the first page of a list. The list is an array, or an object with data or items. A refused search returns no hits:
+// the text may be too long.
 func (v *visit) search(operation string, query url.Values) (found []map[string]any, err error) {
 	var list any
 	if _, err = v.call(operation, request{query: query}, &list); refusal(err) != nil {

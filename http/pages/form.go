@@ -22,12 +22,12 @@ type field struct {
 	Unit, Hint         string
 	Value, Error       string
 	Required, Computed bool // Computed: the server computed the value
-	Skip               bool // the server computes it as a rule, so the Enter key passes over it
+	Skip               bool // usually computed by the server, so the Enter key skips it
 	Focus              bool // the first input with a fault
 	Options            []string
 	List               string    // id of a datalist
 	Choices            []choice  // of the kinds choice and choices: records by their names
-	Scope              string    // sets its id apart from that of another form's field
+	Scope              string    // distinguishes its id from another form's field
 	Fields             []field   // of a group
 	Lines              [][]field // the fields of each object
 }
@@ -37,8 +37,8 @@ const (
 	maxName  = 200 // bytes of an input's name
 )
 
-// fields returns the inputs of the properties of an object. The names start with the prefix. The value is the present one as decoded
-// JSON, nil for none. The faults are messages by JSON path. Lines get a number of blank ones at their end.
+// fields returns the inputs of the properties of an object. Their names start with the prefix. The value is the current one as decoded
+// JSON, or nil. The faults are messages by JSON path. Each array of lines ends with a number of blank lines.
 func (s *schema) fields(prefix string, value any, faults map[string]string, blank int) []field {
 	drawn := drawing{faults, blank}.object(s, prefix, value, true)
 	focus(drawn, false)
@@ -62,14 +62,14 @@ func (d drawing) object(s *schema, prefix string, value any, required bool) []fi
 		f := field{Key: p.Name, Kind: p.Kind, Unit: p.Unit, Hint: hintOf(p.Description), Options: p.Options, List: p.List}
 		for _, e := range entryFields {
 			if strings.Contains(e.key, "_") {
-				f.Hint = strings.ReplaceAll(f.Hint, e.key, strings.ToLower(e.label)) // people do not know the names of JSON
+				f.Hint = strings.ReplaceAll(f.Hint, e.key, strings.ToLower(e.label)) // users see labels, not JSON names
 			}
 		}
 		f.Name, f.Label = below(prefix, p.Name), labelOf(p.Name)
 		f.Required, f.Computed = required && p.Required && !p.Nullable, slices.Contains(computed, any(p.Name))
 		f.Skip = p.Name == "metal" || strings.HasSuffix(p.Name, "_weight") && strings.Contains(p.Description, "unless it is given")
 		if head, _, _ := strings.Cut(f.Hint, ":"); head == "Grams" || head == "Rupees" || head == "Percent" {
-			f.Hint = "" // the unit says it
+			f.Hint = "" // the unit suffices
 		}
 		if strings.HasSuffix(f.Label, f.Unit) {
 			f.Unit = ""
@@ -102,7 +102,7 @@ func (d drawing) fill(f *field, s *schema, value any) {
 			inputs := d.object(s.Items, fmt.Sprintf("%s[%d]", f.Name, i), line, false)
 			for j := range inputs {
 				if inputs[j].Kind == "area" {
-					inputs[j].Kind = "text" // Enter ends it
+					inputs[j].Kind = "text" // Enter submits it
 				}
 			}
 			f.Lines = append(f.Lines, inputs)
@@ -115,14 +115,14 @@ func (d drawing) fill(f *field, s *schema, value any) {
 	}
 }
 
-// concerns reports whether the fault of a path is one of the field's own, not of a field in it.
+// concerns reports whether the fault at a path belongs to the field itself, not to a field inside it.
 func (f field) concerns(path string) bool {
 	rest, found := strings.CutPrefix(path, f.Name)
 	whole := f.Kind == "list" || f.Kind == "map" || f.Kind == "json"
 	return found && (rest == "" || whole && strings.ContainsAny(rest[:1], "[."))
 }
 
-// misplaced returns the faults, with their paths, that no field shows.
+// misplaced returns the faults that no field shows, with their paths.
 func misplaced(drawn []field, faults map[string]string) []string {
 	var rest []string
 	for path, message := range faults {
@@ -188,7 +188,7 @@ func (s *schema) text(value any) string {
 		}
 	}
 	if text := strings.Join(lines, "\n"); (s.Kind == "list" || s.Kind == "map") && reflect.DeepEqual(s.value(text), value) {
-		return text // else a line would be read as something else
+		return text // otherwise parsing a line would change it
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -197,9 +197,8 @@ func (s *schema) text(value any) string {
 	return string(text)
 }
 
-// read returns the JSON body of a posted form. It leaves out empty inputs, and lines of which all inputs are empty; so the form must be
-// drawn again from the body that it returns. An edit has empty values for those inputs of the form that are empty: null where that may
-// be, otherwise an empty text, array or map.
+// read returns the JSON body of a posted form. It omits empty inputs and empty lines, so the caller must redraw the form from the
+// returned body. An edit keeps empty inputs as empty values: null where the schema allows it, otherwise an empty text, array or map.
 func (s *schema) read(form url.Values, edit bool) map[string]any {
 	r := reader{form, map[string][]int{}}
 	for name := range form {
@@ -209,7 +208,7 @@ func (s *schema) read(form url.Values, edit bool) map[string]any {
 	return body
 }
 
-// reader has a form, and the numbers of the lines that it has, by the array's path.
+// reader has a form and the numbers of its lines by the array's path.
 type reader struct {
 	form  url.Values
 	lines map[string][]int
@@ -232,7 +231,7 @@ func (r reader) index(name string) {
 	}
 }
 
-// object reads an object. It reports whether an input has something.
+// object reads an object. It reports whether an input has a value.
 func (r reader) object(s *schema, prefix string, edit bool) (object map[string]any, given bool) {
 	object = map[string]any{}
 	for _, p := range s.Properties {
@@ -248,7 +247,7 @@ func (r reader) object(s *schema, prefix string, edit bool) (object map[string]a
 	return object, given
 }
 
-// value reads a value. It reports whether an input has something, and whether the body has the value.
+// value reads a value. It reports whether an input has a value, and whether the body contains it.
 func (r reader) value(s *schema, name string, edit bool) (value any, given, kept bool) {
 	inputs := r.form[name]
 	named := len(inputs) > 0
@@ -282,13 +281,13 @@ func (r reader) value(s *schema, name string, edit bool) (value any, given, kept
 func (s *schema) empty() (any, bool) {
 	switch {
 	case s.Secret:
-		return nil, false // the form did not show it, so an empty one leaves it as it is
+		return nil, false // the form did not show it, so it stays unchanged
 	case s.Kind == "list" || s.Kind == "map":
 		return s.value(""), true
 	case s.Nullable:
 		return nil, true
 	default:
-		return "", s.Kind == "text" || s.Kind == "area" || s.Required // the interface says that it is wanted
+		return "", s.Kind == "text" || s.Kind == "area" || s.Required // the API returns the missing field
 	}
 }
 
@@ -335,7 +334,7 @@ func (s *schema) value(text string) any {
 	}
 }
 
-// jsonOr returns the value of JSON, and other texts as they are.
+// jsonOr returns the decoded value of JSON. It returns any other text unchanged.
 func jsonOr(text string) any {
 	var value any
 	if json.Valid([]byte(text)) && decode([]byte(text), &value) == nil {
@@ -344,11 +343,10 @@ func jsonOr(text string) any {
 	return strings.TrimSpace(text)
 }
 
-// figure is a number as people write it: 1500, 1,20,000.50 or 120,000.50.
+// figure matches a number with optional grouping: 1500, 1,20,000.50 or 120,000.50.
 var figure = regexp.MustCompile(`^(\d*|[1-9]\d?(?:,\d\d)*,\d{3}|[1-9]\d{0,2}(?:,\d{3})+)(\.\d*)?$`)
 
-// number returns the JSON number of a text, without loss. It returns a text that is no number as it is, so that the interface names
-// the fault.
+// number returns the JSON number of a text, without loss. It returns any other text unchanged, so that the API refuses it.
 func number(text, unit string) any {
 	rest, minus := strings.CutPrefix(strings.TrimSpace(strings.Map(ascii, text)), "-")
 	switch unit {

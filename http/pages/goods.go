@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// publicPaths are the paths outside of Path, beside those of doors, below which pages are: what is sold, links of mails, and the way
-// back from the identity provider.
+// publicPaths are further path prefixes of pages outside Path: the marketplace, links in mails, and the identity provider's redirect.
 var publicPaths = []string{callback, "/products", "/companies", "/enquiries", "/contacts"}
 
 // publicRoutes registers them.
@@ -25,12 +24,12 @@ func (p *Pages) publicRoutes() {
 	p.member("GET /contacts/{id}", (*visit).toContact)
 }
 
-// toEnquiries leads from the link of a mail to the page of the enquiries, or of one.
+// toEnquiries redirects a mail's link to the page of one enquiry or of all.
 func (v *visit) toEnquiries() (page, error) {
 	return page{redirect: Path + v.r.URL.EscapedPath()}, nil
 }
 
-// toContact leads from the link of a mail to the company of the contact.
+// toContact redirects a mail's link to the contact's company.
 func (v *visit) toContact() (page, error) {
 	var contact map[string]any
 	if _, err := v.call("get-contact", request{vars: []string{v.r.PathValue("id")}}, &contact); err != nil {
@@ -39,7 +38,7 @@ func (v *visit) toContact() (page, error) {
 	return page{redirect: Path + "/list/companies/" + textOf(contact["company_id"])}, nil
 }
 
-// goodsPage is the content of the public page on a company, or on what it sells.
+// goodsPage is the content of the public page of a company or a product.
 type goodsPage struct {
 	Company, Product map[string]any // Product: nil on the page of a company
 	Description      string         // one line, for previews
@@ -52,7 +51,7 @@ type goodsPage struct {
 	Asked            bool
 }
 
-// picture is a picture of a product. Only those of this server are drawn, as the policy says; others are links.
+// picture is a product's picture. The page embeds this server's pictures, as the content policy requires, and links to others.
 type picture struct {
 	Number  int
 	Address string
@@ -64,10 +63,10 @@ type offer struct{ Name, Link, Price, Availability string }
 
 const offers = 24 // on a page
 
-// honeypot is a field that people do not see, and only programs fill.
+// honeypot is a hidden field that only programs fill.
 const honeypot = "website"
 
-// goodsResources are what everybody sees of a company and of what it sells, with the form of an enquiry.
+// goodsResources are the public pages of companies and products, with the enquiry form.
 func goodsResources() []*resource {
 	fields := []string{"user_name", "user_email", "user_phone", "quantity", "message", honeypot}
 	ask := action{operation: "create-enquiry", button: "Send", did: "asked", another: true, fields: fields}

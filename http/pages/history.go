@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// change is a change of a row in words. At is an RFC 3339 time.
+// change is a change of a row as display text. At is an RFC 3339 time.
 type change struct {
 	At, Actor, Reason, Position, Sentence string
 	Lines                                 []difference
 }
 
-// difference is a figure or a text that a change changed. Before is empty for what the change added, After for what it removed.
+// difference is a changed figure or text. Before is empty for an added value, After for a removed one.
 type difference struct{ What, Before, After string }
 
 // entryField is a field of an entry that people see.
@@ -50,7 +50,7 @@ var entryFields = []entryField{
 
 func enumWord(v any) string { return english["options"][textOf(v)] }
 
-// history returns the versions of a row in words, in their order. The function name returns the name of an actor.
+// history describes the versions of a row in order. The function name returns the name of an actor.
 func (l language) history(versions []map[string]any, name func(string) string) []change {
 	changes := make([]change, 0, len(versions))
 	for _, v := range versions {
@@ -68,7 +68,7 @@ func (l language) history(versions []map[string]any, name func(string) string) [
 	return changes
 }
 
-// sentence says what was done to a row.
+// sentence describes a change of a row.
 func (l language) sentence(change, actor string, after map[string]any) string {
 	if change == "added" && after["reverses"] != nil {
 		change = "reversing"
@@ -79,7 +79,7 @@ func (l language) sentence(change, actor string, after map[string]any) string {
 	return l.tf(english["changes"]["row "+change], actor)
 }
 
-// differences compares a side of a row by the places of its entries.
+// differences compares a side of two versions entry by entry.
 func (l language) differences(side string, before, after any) []difference {
 	var found []difference
 	was, is := entriesOf(before), entriesOf(after)
@@ -117,7 +117,7 @@ func (l language) line(entry map[string]any) string {
 	return strings.Join(parts, " · ")
 }
 
-// entryLine is an entry in words. The formulas are those of its marked figures, in their order.
+// entryLine is an entry as display text. Formulas has the formulas of its marked figures, in order.
 type entryLine struct {
 	Text     string
 	Formulas []formula
@@ -150,7 +150,7 @@ func (v *visit) entryLines(kind, side string, entries any) []entryLine {
 	return lines
 }
 
-// worked marks what the service computed. Templates show it by marked or opened.
+// worked marks a computed figure. The functions marked and opened turn it into HTML.
 const worked = "\u00a0ƒ"
 
 // figureWithUnit is a figure that stays on one line with its unit.
@@ -208,10 +208,10 @@ func computedOf(entry map[string]any) []string {
 	return keys
 }
 
-// rateGrams are the grams that a rate is the price of, where that is not one.
+// rateGrams are the grams that a rate refers to, where that is not one gram.
 var rateGrams = map[string]string{"per_10g": "10 g", "per_kg": "1,000 g"}
 
-// formulaOf returns the formula of a computed field, as in the packages of domain/ledger, "" for none. The result is the server's.
+// formulaOf returns the formula of a computed field as domain/ledger defines it, or "". The result is the server's.
 func formulaOf(kind, side, key string, entry map[string]any) string {
 	weight, share, result := "weight", "touch", grams(entry[key])
 	if kind == "karigar" && side == "in" {
@@ -219,7 +219,7 @@ func formulaOf(kind, side, key string, entry map[string]any) string {
 	}
 	fine, rate, amount := grams(entry["fine_weight"]), rupees(entry["rate"]), rupees(entry["amount"])
 	per := rateGrams[textOf(entry["rate_unit"])]
-	var parts []string // values and signs in turn
+	var parts []string // alternating values and signs
 	switch key {
 	case "fine_weight":
 		parts = []string{grams(entry[weight]), " × ", percent(entry[share])}

@@ -51,7 +51,7 @@ func choicesOf(values []string, chosen string) (all []choice) {
 // statusWord returns the English word of a status.
 func statusWord(status any) string { return field{}.Word(textOf(status)) }
 
-// filter returns the part of the address that narrows the list. A form has it in the address of its page.
+// filter returns the query that filters the list. A form keeps it in its page's address.
 func (v *visit) filter() url.Values {
 	query := v.r.URL.Query()
 	if here, err := url.Parse(v.r.PostForm.Get("here")); v.r.Method != http.MethodGet && err == nil {
@@ -84,7 +84,7 @@ func (v *visit) inbox() (page, error) {
 	return page{template: "inbox", title: "Inbox", body: shown}, err
 }
 
-// people returns the list of conversations, the newest first. A search finds contacts who have not written too.
+// people returns the conversations, newest first. A search also finds contacts without a conversation.
 func (v *visit) people(open string) (inboxPage, error) {
 	kept := v.filter()
 	shown := inboxPage{Search: kept.Get("q"), Statuses: choicesOf([]string{"open", "pending", "resolved"}, kept.Get("status"))}
@@ -130,7 +130,7 @@ func (v *visit) personOf(c map[string]any, kept url.Values, open string) person 
 	return p
 }
 
-// contactName returns the name of a contact, and a word in its place if the contact was erased.
+// contactName returns the name of a contact, or a placeholder if the contact was erased.
 func (v *visit) contactName(c map[string]any) string {
 	return cmp.Or(textOf(c["name"]), v.lang.t("Erased contact"))
 }
@@ -143,7 +143,7 @@ type talk struct {
 	Bot, Resolved, Erased bool
 	Post                  string // address of its forms
 	Messages              []said
-	ReadTo                string // the newest message of the contact, if it was not read
+	ReadTo                string // id of the contact's newest message, if unread
 	Earlier               string // address
 	Past                  bool   // the newest messages are not shown
 	Channels              []choice
@@ -161,7 +161,7 @@ type ready struct {
 	Open                              bool
 }
 
-// attempt is a form that was refused.
+// attempt is a refused form.
 type attempt struct {
 	message  map[string]any
 	template string // id
@@ -205,7 +205,7 @@ func (v *visit) showTalk(tried attempt) (page, error) {
 	return page{template: "inbox", title: t.Name, status: tried.status, body: shown}, nil
 }
 
-// consent says whether and since when the contact agrees to messages.
+// consent describes whether and since when the contact has opted in.
 func (v *visit) consent(c map[string]any, name func(string) string) string {
 	words := v.lang.t("Does not agree to messages")
 	if c["optIn"] == true {
@@ -220,7 +220,7 @@ func (v *visit) consent(c map[string]any, name func(string) string) string {
 	return words + around(" · ", textOf(c["optInEvidence"]), "")
 }
 
-// messages adds a part of the conversation, and returns it as the interface gives it.
+// messages adds a part of the conversation, and returns it as the API does.
 func (v *visit) messages(t *talk, name func(string) string) ([]map[string]any, error) {
 	query := url.Values{"limit": {strconv.Itoa(messagesShown + 1)}}
 	if before := v.r.URL.Query().Get("before"); before != "" {
@@ -245,7 +245,7 @@ func (v *visit) messages(t *talk, name func(string) string) ([]map[string]any, e
 	return all, nil
 }
 
-// writing adds the forms for an answer and for the contact's details.
+// writing adds the reply form and the form of the contact's details.
 func (v *visit) writing(t *talk, c map[string]any, messages []map[string]any, tried attempt) error {
 	var channels, templates, lists []map[string]any
 	most := request{query: url.Values{"limit": {"200"}}}
@@ -253,7 +253,7 @@ func (v *visit) writing(t *talk, c map[string]any, messages []map[string]any, tr
 		"list-channels": &channels, "list-templates": &templates, "list-contact-lists": &lists,
 	} {
 		if _, err := v.call(operation, most, into); err != nil && refusal(err) == nil {
-			return err // the conversation is shown without what the interface refuses
+			return err // a refusal only hides the form
 		}
 	}
 	message, err := v.schemaOf("send-message")
@@ -294,7 +294,7 @@ func (v *visit) writing(t *talk, c map[string]any, messages []map[string]any, tr
 	return nil
 }
 
-// reaching returns the channels by which the contact can be written to, that of the newest message first.
+// reaching returns the channels that can reach the contact, the newest message's first.
 func (v *visit) reaching(c map[string]any, channels, messages []map[string]any, chosen string) (all []choice) {
 	last := func(id string) int { // counted from the newest; len(messages) for none
 		n := slices.IndexFunc(messages, func(m map[string]any) bool { return plain(m["channelId"]) == id })

@@ -12,11 +12,11 @@ import (
 type said struct {
 	ID, By, At, Text, Kind, State string
 	Out, Failed, Edited, Deleted  bool
-	File                          string // address of what came or went with it
+	File                          string // address of the attachment
 	Picture                       bool   // the page shows the file
 }
 
-// saidOf returns a message as the page shows it.
+// saidOf converts an API message for the page.
 func (v *visit) saidOf(m map[string]any, name func(string) string) said {
 	s := said{
 		ID: textOf(m["id"]), By: name(textOf(m["by"])), At: textOf(m["at"]), Text: textOf(m["text"]), Out: m["direction"] == "out",
@@ -25,7 +25,7 @@ func (v *visit) saidOf(m map[string]any, name func(string) string) said {
 	if kind := textOf(m["type"]); kind != "text" && kind != "template" {
 		s.Kind = labelOf(kind)
 	}
-	if own, is := strings.CutPrefix(s.File, v.PublicURL+"/"); is { // so that it opens at the address that the visitor came by
+	if own, is := strings.CutPrefix(s.File, v.PublicURL+"/"); is { // relative: opens at the visitor's address of the server
 		s.File, s.Picture = "/"+own, s.Kind == "Image"
 	}
 	if s.Out {
@@ -37,7 +37,7 @@ func (v *visit) saidOf(m map[string]any, name func(string) string) said {
 	return s
 }
 
-// reasonOf returns the words of a code, otherwise what the network said.
+// reasonOf returns the display text of a code, or the network's own text.
 func reasonOf(code, title string) string {
 	if words, known := english["reasons"][code]; known {
 		return words
@@ -45,7 +45,7 @@ func reasonOf(code, title string) string {
 	return title
 }
 
-// writer returns a function for the names of those who write to a contact, and of the contact.
+// writer returns a function that returns the name of a message's sender.
 func (v *visit) writer(contact string) func(string) string {
 	actor := v.actor()
 	return func(by string) string {
@@ -98,7 +98,7 @@ func (v *visit) sendMessage() (page, error) {
 	if refused == nil {
 		return page{redirect: withQuery(after(out, talkPath(id), "answered"), v.filter())}, nil
 	}
-	body["text"] = text // what was written stays, also below a picture
+	body["text"] = text // keeps the text, even with a picture
 	tried := attempt{message: body, template: template, status: refused.Status, faults: map[string]string{}}
 	tried.closed = refused.Code == "reply_window_closed"
 	for path, message := range refused.faults() {
@@ -123,7 +123,7 @@ func (v *visit) sendMessage() (page, error) {
 	return v.showTalk(tried)
 }
 
-// numberOf returns the number of an id, and what is no number as it is, so that the interface names the fault.
+// numberOf converts an id to a number. It returns any other text unchanged, so that the API refuses it.
 func numberOf(text string) any {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n
@@ -131,7 +131,7 @@ func numberOf(text string) any {
 	return text
 }
 
-// readMessages marks the messages as read that the page has shown.
+// readMessages marks the shown messages as read.
 func (v *visit) readMessages() (page, error) {
 	id, body := v.r.PathValue("contact"), map[string]any{}
 	if message := v.r.PostForm.Get("message"); message != "" {

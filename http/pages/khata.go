@@ -40,7 +40,7 @@ type khataUpload struct {
 	} `json:"submitted_rows"`
 }
 
-// Word returns what became of the upload.
+// Word returns the upload's status as display text.
 func (u khataUpload) Word() string {
 	switch {
 	case u.Submitted:
@@ -99,7 +99,7 @@ func (v *visit) khataList(shown khatasPage, status int) (page, error) {
 	return page{template: "khatas", title: "Khata pages", status: status, body: shown}, nil
 }
 
-// uploadKhata uploads a page, which is read after the answer.
+// uploadKhata uploads a page. Bahi reads the page after the response.
 func (v *visit) uploadKhata() (page, error) {
 	in := request{files: append(v.files("photo"), v.files("file")...), key: v.r.PostForm.Get("key"), prefer: "respond-async"}
 	if len(in.files) == 0 {

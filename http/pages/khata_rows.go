@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// khataEntry is an entry of a khata page as it was read or checked. Its line is as the operation takes it.
+// khataEntry is a read or checked entry of a khata page. Its line has the operation's format.
 type khataEntry struct {
 	Line     map[string]any
 	Account  string // as the form names it
@@ -28,16 +28,16 @@ type khataRow struct {
 	Fields        []field // the others
 	Sure          string  // percent
 	Unsure        bool
-	Added         bool // a row that the reading missed
+	Added         bool // added by the user; the reading missed it
 	Unknown       bool // no account has the name
-	Open, Focus   bool // the inputs are shown; the row comes first
+	Open, Focus   bool // Open: the inputs are shown; Focus: the row has the focus
 	Raw, Wrong    string
 }
 
-// minSure is the confidence below which a row is marked, and waits until somebody accepts it.
+// minSure is the confidence in percent below which a row needs a user's acceptance.
 const minSure = 0.8
 
-// entriesRead returns the entries as they were read.
+// entriesRead returns the entries of the reading.
 func entriesRead(upload khataUpload, accounts refs) []khataEntry {
 	entries := make([]khataEntry, len(upload.Result.Entries))
 	for i, read := range upload.Result.Entries {
@@ -115,12 +115,12 @@ func (v *visit) entriesPosted(count int) ([]khataEntry, error) {
 	return entries, nil
 }
 
-// blank reports whether nobody has written in the entry. The side is always chosen.
+// blank reports whether the entry has no input. It ignores the side, which always has a value.
 func (e khataEntry) blank() bool {
 	return e.Account == "" && !e.Accepted && len(e.Line) <= 1 && (len(e.Line) == 0 || e.Line["side"] != nil)
 }
 
-// khataRows returns the rows of the page, and after them a blank one for those who may post.
+// khataRows returns the rows of the page, then a blank one if the visitor may post.
 func (v *visit) khataRows(upload khataUpload, lines *schema, entries []khataEntry, faults map[string]string) []khataRow {
 	count, found, first := len(entries), len(upload.Result.Entries), -1
 	if v.permissions()["ledger:write"] {
@@ -180,7 +180,7 @@ func (f entryFault) label(l language) string {
 
 var ofEntry = regexp.MustCompile(`^entries\[(\d+)\]\.?(.*)$`)
 
-// entryFaults returns the faults of the entries of a refused submission. of has the numbers of the lines that were sent.
+// entryFaults returns the faults of a refused submission's entries. of has the numbers of the sent lines.
 func entryFaults(l language, refused *problem, entries []khataEntry, of []int) (found []entryFault) {
 	known := map[string]bool{}
 	for _, e := range refused.Errors {
@@ -228,7 +228,7 @@ func (v *visit) ledgerAccounts() (refs, error) {
 	return newRefs("accounts", all), nil
 }
 
-// keyOf returns an Idempotency-Key for a part of what a form does.
+// keyOf returns the Idempotency-Key of one write of a form.
 func keyOf(key string, parts ...string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(key+"\n"+strings.Join(parts, "\n"))).String()
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// actorKinds are the kinds of actors: the operation that lists those of the workspace and the field with their ids, how one is named,
-// and the words for one without a name.
+// actorKinds are the kinds of actors: the operation that lists them, the field with the id, the function for the name, and the words for
+// an actor without a name.
 var actorKinds = map[string]struct{ operation, id, named, nameless string }{
 	"user":     {"list-members", "user_id", "%s", "former member"},
 	"api_key":  {"list-api-keys", "id", "API key %s", "An API key"},
@@ -17,8 +17,7 @@ var actorKinds = map[string]struct{ operation, id, named, nameless string }{
 	"public":   {nameless: "A visitor"},
 }
 
-// actor returns a function for the names of actors, such as user:<id>. Each kind is looked up once a request, and only if there is one
-// to name.
+// actor returns a function that returns the name of an actor such as user:<id>. It looks up each needed kind once a request.
 func (v *visit) actor() func(string) string {
 	if v.names == nil {
 		v.names = map[string]map[string]string{}
@@ -44,7 +43,7 @@ func (v *visit) actor() func(string) string {
 	}
 }
 
-// namesOf returns the names of the actors of a kind by their ids. By "" it has what one is called if the visitor may not see them.
+// namesOf returns the names of the actors of a kind by id. The id "" has the name to show if the visitor may not list them.
 func (v *visit) namesOf(kind, operation, id string) map[string]string {
 	names := map[string]string{}
 	var vars []string
@@ -80,5 +79,5 @@ func (v *visit) ownCompany() map[string]any {
 	if _, err := v.call("list-companies", request{query: query}, &list); err != nil || len(list.Data) == 0 {
 		return nil
 	}
-	return list.Data[len(list.Data)-1] // the newest one is the first
+	return list.Data[len(list.Data)-1] // newest first
 }

@@ -40,13 +40,13 @@ func operateSections(*visit) (all []choice) {
 // operatePage is the content of the first page of operators.
 type operatePage struct {
 	Sections                []choice
-	Said, Tone              string // the state in words, and its CSS class
+	Said, Tone              string // text of the state, and its CSS class
 	Needs                   []choice
 	Facts                   []display
 	Projections, Workspaces *listPage
 }
 
-// operateNeeds has the words for what needs an operator, and where that is.
+// operateNeeds has the text and the address of each condition that needs an operator.
 var operateNeeds = []struct{ what, Label, link string }{
 	{what: "parked", Label: "Stopped at an event", link: "/parked"},
 	{what: "differs", Label: "Rebuilds that differ and wait for you", link: "/projections"},
@@ -56,7 +56,7 @@ var operateNeeds = []struct{ what, Label, link string }{
 	{what: "paused", Label: "Paused projections and rebuilds", link: "/projections"},
 }
 
-// operate shows what needs an operator.
+// operate shows the conditions that need an operator.
 func (v *visit) operate() (page, error) {
 	if !v.who.Permissions.Operator {
 		return page{}, api.ErrNotPermitted
@@ -116,7 +116,7 @@ func (d *desk) table(size int) (*listPage, error) {
 	return b, d.draw(b, rows)
 }
 
-// stateChips are the CSS classes of states that are good or bad news.
+// stateChips are the CSS classes of good and bad states.
 var stateChips = map[string]string{
 	"live": "good", "handled": "good", "completed": "good", "sent": "good", "parked": "bad", "discarded": "bad", "failed": "bad",
 	"differs": "warned", "retryable": "warned", "paused": "warned", "kept": "warned",
@@ -130,7 +130,7 @@ func (d *desk) chip(state string) display {
 	return display{Text: d.lang.t(field{}.Word(state)), Chip: cmp.Or(stateChips[state], "plain")}
 }
 
-// lasting returns a duration in words.
+// lasting returns a duration as display text.
 func (v *visit) lasting(seconds float64) string {
 	switch {
 	case seconds < 120:

@@ -39,7 +39,7 @@ func differs(p map[string]any) bool { return inner(p, "build")["phase"] == "diff
 // waiting reports whether the rebuild of a projection is paused.
 func waiting(p map[string]any) bool { return inner(p, "build")["paused"] == true }
 
-// stoppedAt returns the position at which a projection has stopped, nil if it has not.
+// stoppedAt returns the position at which a projection is parked, or nil.
 func stoppedAt(p map[string]any) any {
 	if stopped, _ := p["stopped"].([]map[string]any); len(stopped) > 0 {
 		return stopped[0]["position"]
@@ -183,7 +183,7 @@ func buildState(build map[string]any) string {
 	}
 }
 
-// rebuildState returns what is known of a rebuild that goes on, or what has become of the one that the visitor began.
+// rebuildState returns the state of the running rebuild, or the outcome of the visitor's last one.
 func (d *desk) rebuildState(p map[string]any) display {
 	b, begun := inner(p, "build"), d.r.URL.Query().Get("rebuild")
 	switch {
@@ -206,7 +206,7 @@ func (d *desk) rebuildState(p map[string]any) display {
 	return one
 }
 
-// projection returns the projection of the page, with the events at which it has stopped.
+// projection returns the page's projection, with the events at which it is parked.
 func (d *desk) projection() (map[string]any, error) {
 	var p map[string]any
 	if _, err := d.call("get-projection", request{vars: []string{d.id}}, &p); err != nil {
@@ -223,7 +223,7 @@ func (d *desk) projection() (map[string]any, error) {
 	return p, err
 }
 
-// rebuild shows what a rebuild would cost, and the form that starts it.
+// rebuild shows the cost of a rebuild, and the form that starts it.
 func (d *desk) rebuild(in sent) (page, error) {
 	of := d.visit.desk(d.of.parent, false)
 	of.id = d.parent

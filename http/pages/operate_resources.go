@@ -214,7 +214,7 @@ func (d *desk) event() (map[string]any, error) {
 	return rows[0], nil
 }
 
-// signed returns the proof that an event is in the log.
+// signed returns the event's inclusion proof.
 func (d *desk) signed(event map[string]any) display {
 	of, proof := url.Values{"position": {textOf(event["position"])}}, map[string]any{}
 	if _, err := d.call("prove-inclusion", request{query: of}, &proof); err != nil {
@@ -227,7 +227,7 @@ func (d *desk) signed(event map[string]any) display {
 	}}
 }
 
-// eventsBy returns a cell that leads to the events with a value.
+// eventsBy returns a cell that links to the events with a value.
 func eventsBy(name string, value func(map[string]any) any) cell {
 	return func(_ *desk, r map[string]any) display {
 		one := textOf(value(r))
@@ -250,7 +250,7 @@ func compact(value any) string {
 	return string(text)
 }
 
-// indent returns JSON with a line for each value, and other texts as they are.
+// indent returns JSON with a line for each value. It returns any other text unchanged.
 func indent(text []byte) string {
 	var out bytes.Buffer
 	if json.Indent(&out, text, "", "  ") != nil {

@@ -50,7 +50,7 @@ func warningsOf(record map[string]any) (messages []string) {
 	return messages
 }
 
-// count returns a number of items in words.
+// count returns a number of items as display text.
 func (l language) count(items int) string {
 	if items == 1 {
 		return l.t("1 item")
@@ -58,7 +58,7 @@ func (l language) count(items int) string {
 	return l.tf("%s items", items)
 }
 
-// orderWords returns an order as a part of a sentence: Patel Jewellers, slip 12, 3 items, 130.750 g.
+// orderWords describes an order within a sentence: Patel Jewellers, slip 12, 3 items, 130.750 g.
 func (l language) orderWords(o map[string]any) string {
 	var parts []string
 	if client := textOf(o["client_name"]); client != "" {
@@ -71,8 +71,8 @@ func (l language) orderWords(o map[string]any) string {
 	return strings.Join(parts, ", ")
 }
 
-// newestFirst reads a page of records, the newest first. The interface counts pages from the oldest record; so its last page has a few
-// records, and the first page here has those of the page before it too.
+// newestFirst reads a page of records, newest first. The API counts pages from the oldest record, so its last page may be short. The
+// first page here therefore includes the API's last two pages.
 func (v *visit) newestFirst(read func(number, size int) ([]map[string]any, int, error)) (records []map[string]any, total int, err error) {
 	if _, total, err = read(1, 1); err != nil {
 		return nil, 0, err
@@ -102,7 +102,7 @@ func (v *visit) number() int {
 // older reports whether a list that begins with the oldest record has another page.
 func (v *visit) older(total int) bool { return v.number() < total/rowsShown }
 
-// recordSchema returns the schema of the form of an operation's body, which has texts for references and no ids of items.
+// recordSchema returns the form schema of an operation's body, with texts for references and without ids of items.
 func (v *visit) recordSchema(operation string, names references) (*schema, error) {
 	of, err := v.schemaOf(operation)
 	if err != nil {
@@ -122,7 +122,7 @@ func arranged(fields []field, first string) []field {
 	return fields
 }
 
-// withoutEmptyItems drops the items of a body that have an id alone: their inputs were emptied.
+// withoutEmptyItems drops items that have only an id, because the user cleared their inputs.
 func withoutEmptyItems(body map[string]any) map[string]any {
 	if items, is := body["items"].([]any); is {
 		body["items"] = slices.DeleteFunc(items, func(item any) bool {
@@ -133,7 +133,7 @@ func withoutEmptyItems(body map[string]any) map[string]any {
 	return body
 }
 
-// general returns the detail of a problem without faults of fields.
+// general returns the detail of a problem that has no field errors.
 func general(p *problem) []string {
 	if len(p.Errors) > 0 {
 		return nil
@@ -141,7 +141,7 @@ func general(p *problem) []string {
 	return []string{p.Detail}
 }
 
-// pathWords returns the words of the JSON path of a field: items[1].weight is line 2, Weight.
+// pathWords returns the display text of a field's JSON path: items[1].weight is line 2, Weight.
 func (l language) pathWords(path string) string {
 	array, rest, in := strings.Cut(path, "[")
 	digits, key, of := strings.Cut(rest, "].")
@@ -160,7 +160,7 @@ func fieldLabel(key string) string {
 	return labelOf(key)
 }
 
-// newestChanges returns the history of an order or a takada in words, the newest change first.
+// newestChanges describes the history of an order or a takada, newest change first.
 func (d *desk) newestChanges(noun, id string) ([]change, error) {
 	operation := "read-takada-history"
 	if noun == "order" {
@@ -207,7 +207,7 @@ func (l language) recordDifferences(before, after map[string]any) (found []diffe
 	return append(found, l.itemDifferences(l.t("Items"), before["items"], after["items"])...)
 }
 
-// itemDifferences compares items by their places.
+// itemDifferences compares items by index.
 func (l language) itemDifferences(what string, before, after any) []difference {
 	list := func(items any) any {
 		all := itemsOf(items)

@@ -38,11 +38,11 @@ type Config struct {
 	Version   string         // of the program
 	Now       func() time.Time
 	Log       *slog.Logger
-	MailsKept bool // in the data folder, since there is no mail server
-	Provider  bool // whether one can sign in through an identity provider
+	MailsKept bool // mails are stored in the data folder, without a mail server
+	Provider  bool // sign-in through an identity provider is configured
 }
 
-// Pages serves the pages. It is an [http.Handler] for [api.API.Mount], and the [api.Cookies] of the interface.
+// Pages serves the pages. It is an [http.Handler] for [api.API.Mount], and the API's [api.Cookies].
 type Pages struct {
 	Config
 
@@ -62,7 +62,7 @@ var templates embed.FS
 //go:embed assets
 var assetFiles embed.FS
 
-// Mount adds the pages to the interface. It returns an error if the key or the public URL is invalid.
+// Mount adds the pages to the API. It returns an error if the key or the public URL is invalid.
 func Mount(config Config) (*Pages, error) {
 	p := &Pages{Config: config, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), assets: map[string]asset{}}
 	p.document = sync.OnceValues(func() (*document, error) { return readDocument(p.API.OpenAPI()) }) // all operations are registered by then
@@ -145,23 +145,23 @@ var (
 	errElsewhere = fault.New(fault.Conflict, "You have gone to another workspace in the meantime. Nothing was done. Open the page again.")
 )
 
-// open registers a page for everybody.
+// open registers a public page.
 func (p *Pages) open(pattern string, answer func(*visit) (page, error)) {
 	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, false, answer) })
 }
 
-// member registers a page for those who have signed in.
+// member registers a page for signed-in users.
 func (p *Pages) member(pattern string, answer func(*visit) (page, error)) {
 	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, true, answer) })
 }
 
-// policy lets pages load from this server alone, and forbids scripts and styles inside of a page.
+// policy restricts pages to this server's resources, and forbids inline scripts and styles.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 const (
 	maxForm = 1 << 20  // bytes
-	maxFile = 34 << 20 // bytes of a form with a file; the operation has a limit of its own
+	maxFile = 34 << 20 // bytes of a form with a file; the operation has its own limit
 )
 
 // ServeHTTP serves one request.
@@ -226,14 +226,14 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request, signedIn bool, ans
 	v.render(shown)
 }
 
-// ours refuses a form of another site, session or workspace.
+// ours refuses a form from another site, session or workspace.
 func (v *visit) ours() error {
 	if v.origin.Check(v.r) != nil {
 		return errForeign
 	}
 	err := v.r.ParseForm()
 	if err == nil && strings.HasPrefix(v.r.Header.Get("Content-Type"), "multipart/form-data") {
-		err = v.r.ParseMultipartForm(maxForm) // what is larger goes to the disk
+		err = v.r.ParseMultipartForm(maxForm) // larger files go to the disk
 	}
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return errLarge
@@ -250,7 +250,7 @@ func (v *visit) ours() error {
 	return nil
 }
 
-// page is the answer to a request.
+// page is the response to a request.
 type page struct {
 	template string // name of the file
 	title    string
@@ -267,7 +267,7 @@ type frame struct {
 	Who                                                string // empty: not signed in
 	Places                                             []place
 	Workspaces                                         []choice
-	Done                                               string // what was done
+	Done                                               string // confirmation of the last action
 	Stale                                              bool
 	May                                                map[string]bool // permissions, such as ledger:write
 	Body                                               any
@@ -275,7 +275,7 @@ type frame struct {
 
 // render writes the whole page or none of it.
 func (v *visit) render(p page) {
-	if p.redirect != "" && v.r.Header.Get("X-Requested-With") == "fetch" { // a script goes there itself
+	if p.redirect != "" && v.r.Header.Get("X-Requested-With") == "fetch" { // the script follows it
 		v.w.Header().Set("Location", p.redirect)
 		v.w.WriteHeader(http.StatusNoContent)
 		return
@@ -321,7 +321,7 @@ type failure struct {
 	Detail string
 }
 
-// fail shows why a request was refused.
+// fail shows the page of an error.
 func (v *visit) fail(err error) {
 	shown := failure{http.StatusInternalServerError, "Something went wrong here. Nothing was done; try again in a moment."}
 	switch refused, known := errors.AsType[*fault.Error](err); {
@@ -338,7 +338,7 @@ func (v *visit) fail(err error) {
 	v.render(page{template: "error", title: "Not possible", status: shown.Status, body: shown})
 }
 
-// permissions returns what the visitor may do, by words such as ledger:write.
+// permissions returns the visitor's permissions, such as ledger:write.
 func (v *visit) permissions() map[string]bool {
 	may := map[string]bool{"operator": v.who.Permissions.Operator}
 	for _, area := range []actor.Area{actor.Ledger, actor.Messaging, actor.Marketplace, actor.Audit} {
@@ -387,7 +387,7 @@ func (p *Pages) readFiles() error {
 	return nil
 }
 
-// joined returns the content of an asset, and after it that of the files of the areas: inbox.css belongs to app.css.
+// joined returns an asset followed by the files of the areas: inbox.css is part of app.css.
 func joined(name string) ([]byte, error) {
 	content, err := assetFiles.ReadFile("assets/" + name)
 	if err != nil || path.Ext(name) == ".svg" {
@@ -395,7 +395,7 @@ func joined(name string) ([]byte, error) {
 	}
 	files, err := fs.Glob(assetFiles, "assets/*"+path.Ext(name))
 	for _, file := range files {
-		more, _ := assetFiles.ReadFile(file) // it is part of the program
+		more, _ := assetFiles.ReadFile(file) // embedded, so it exists
 		if file != "assets/"+name {
 			content = append(content, more...)
 		}
@@ -423,7 +423,7 @@ func (p *Pages) functions(lang language) template.FuncMap {
 	}
 }
 
-// asset is a file that browsers may keep, since its address has its version.
+// asset is a file that browsers may cache, because its address has its version.
 type asset struct {
 	content []byte
 	kind    string
@@ -443,7 +443,7 @@ func (p *Pages) asset(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(a.content)
 }
 
-// decode reads JSON, with numbers as they are written.
+// decode reads JSON, and keeps numbers as written.
 func decode(body []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()

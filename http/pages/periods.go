@@ -6,12 +6,12 @@ import (
 	"bahi/domain/fault"
 )
 
-// openItems are the addresses of the items that keep a period open, by the field of the refusal. The id follows.
+// openItems are the address prefixes of items that keep a period open, by the field of the refusal. The id follows.
 var openItems = map[string]string{
 	"order_drafts": Path + "/drafts/", "khata_uploads": Path + "/khata/", "projections": operatePath + "/projections/",
 }
 
-// todo returns links to the items of a refusal that a person has to settle first, nil if it names none.
+// todo returns links to the items that the user must settle first, or nil.
 func (d *desk) todo(faults []fault.Field) (links []choice) {
 	for _, f := range faults {
 		if path := openItems[f.Field]; path != "" && f.ID != nil {

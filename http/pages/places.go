@@ -2,12 +2,12 @@ package pages
 
 import "strings"
 
-// place is a page that the head of each page leads to.
+// place is a page linked in the head of each page.
 type place struct {
 	Name, Link string
 	needs      string // permission; empty: everybody
-	More       bool   // it is in the menu
-	Here       bool   // the page that is shown is below it
+	More       bool   // shown in the menu
+	Here       bool   // the current page is below it
 }
 
 var places = []place{

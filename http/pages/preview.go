@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// preview is what a change would do.
+// preview is the effect of a change before it is made.
 type preview struct {
 	Balances []balance
 	Computed []choice // the inputs' names and their values
-	Says     []string // what it comes to, in words
+	Says     []string // description of the effect
 	Warnings []string
 	Wrong    []string
 }
 
-// tried returns what a row would do.
+// tried returns the effect of a row.
 func (v *visit) tried(kind, account string, body map[string]any) (*preview, error) {
 	var row map[string]any
 	_, err := v.call("add-"+kind+"-row", request{vars: []string{account}, body: body, dry: true}, &row)
 	return v.previewOf(kind, row, err)
 }
 
-// previewed shows what a change would do: only that part for a script, otherwise with the whole page.
+// previewed shows the effect of a change: only that part for a script, otherwise in the whole page.
 func (v *visit) previewed(p *preview, err error, whole func() (page, error)) (page, error) {
 	if err == nil && v.r.PostForm.Get("preview") == "part" {
 		return page{template: "record", part: "preview", body: p}, nil
@@ -34,7 +34,7 @@ func (v *visit) previewed(p *preview, err error, whole func() (page, error)) (pa
 	return whole()
 }
 
-// previewOf returns what the answer of a dry run says.
+// previewOf returns the effect in a dry run's response.
 func (v *visit) previewOf(kind string, row map[string]any, err error) (*preview, error) {
 	p := &preview{Balances: v.lang.balancesOf(kind, row)}
 	if refused := refusal(err); refused != nil {
@@ -63,7 +63,7 @@ func (v *visit) previewOf(kind string, row map[string]any, err error) (*preview,
 	return p, nil
 }
 
-// refusedPreview says why a change would be refused.
+// refusedPreview returns the reason of a refused dry run.
 func (v *visit) refusedPreview(refused *problem) *preview {
 	if refused.Status != http.StatusUnprocessableEntity {
 		return &preview{Wrong: []string{detail(refused)}}

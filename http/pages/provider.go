@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	callback = "/auth/callback" // where the interface sends the browser from the provider
+	callback = "/auth/callback" // the API redirects the browser here after the provider
 
 	awayLifetime = 10 * time.Minute
 )
 
-// toProvider sends the browser to the provider. The link has the token of the session's forms, so that no other site can begin a sign-in.
+// toProvider redirects the browser to the provider. The link has the session's form token, so no other site can begin a sign-in.
 func (v *visit) toProvider() (page, error) {
 	if !v.Provider {
 		return page{}, errNoPage
@@ -32,8 +32,8 @@ func (v *visit) toProvider() (page, error) {
 	return page{redirect: begin.URL.Path}, v.keep(s)
 }
 
-// fromProvider begins the session of a browser that comes back from the provider: with a token or an error in the query, or with a token
-// behind #, which a script posts.
+// fromProvider begins the session of a browser that returns from the provider. The query has a token or an error, or a script posts the
+// token from the fragment.
 func (v *visit) fromProvider() (page, error) {
 	token, code := v.r.FormValue("access_token"), v.r.FormValue("error")
 	shown := signingIn{Next: within(v.session.Next)}

@@ -18,11 +18,11 @@ type desk struct {
 
 	of         *resource
 	parent, id string              // ids of the parent and of the record; empty: none
-	names      map[string][]choice // names of records by their resource, as far as they were looked up
+	names      map[string][]choice // cached names of records by resource
 	actor      func(string) string
 	refs       references // accounts that fields name by a text
 	next       string     // Link header of the response to the list
-	lines      bool       // it is a list with the actions of its records
+	lines      bool       // a list with the actions of its records
 }
 
 func (v *visit) desk(r *resource, record bool) *desk {
@@ -39,17 +39,17 @@ func (v *visit) desk(r *resource, record bool) *desk {
 	return d
 }
 
-// sent is a form that was refused or tried.
+// sent is a refused or tried form.
 type sent struct {
 	do, key, reason string
 	body            map[string]any
 	query           url.Values
 	faults          map[string]string
 	wrong           []string
-	todo            []choice // links to what has to be done before
+	todo            []choice // links to necessary earlier steps
 	status          int
-	answer          *display // of an operation whose answer is shown
-	tried           bool     // a dry run gave the answer
+	answer          *display // response to show
+	tried           bool     // the response is of a dry run
 	preview         *preview
 }
 
@@ -57,7 +57,7 @@ type sent struct {
 type actForm struct {
 	Do, ID, Button, About, Key, Revision, Reason, Kind string
 	Because                                            string // what an optional reason is for
-	Live                                               bool   // the preview follows what somebody types
+	Live                                               bool   // the preview updates while the user types
 	Preview                                            *preview
 	AsksReason, Danger, Files, DryRun, Open            bool
 	Main                                               bool // the first one of a page
@@ -71,7 +71,7 @@ type actForm struct {
 // Word returns the English words of a type of records.
 func (actForm) Word(kind string) string { return field{}.Word(kind) }
 
-// serve shows the list or the record, or runs the operation that a form names.
+// serve shows the list or the record, or runs the form's operation.
 func (d *desk) serve() (page, error) {
 	if strings.HasPrefix(d.of.path(), operatePath) && !d.who.Permissions.Operator {
 		return page{}, api.ErrNotPermitted
@@ -118,7 +118,7 @@ func (d *desk) vars(o *operation) []string {
 	return ids[:min(len(ids), strings.Count(o.Path, "{"))]
 }
 
-// actions returns what the forms of the page do.
+// actions returns the actions of the page's forms.
 func (d *desk) actions() []action {
 	if d.id == "" {
 		return d.of.listActions()
@@ -126,7 +126,7 @@ func (d *desk) actions() []action {
 	return d.of.recordActions()
 }
 
-// act runs the operation that the form names.
+// act runs the form's operation.
 func (d *desk) act() (page, error) {
 	form := d.r.PostForm
 	in := sent{do: form.Get("do"), key: form.Get("key"), reason: strings.TrimSpace(form.Get("reason"))}
@@ -150,7 +150,7 @@ func (d *desk) act() (page, error) {
 		}
 	}
 	out := d.inputOf(o, a, record, &in)
-	if same, is := out.body.(map[string]any); a.edit && is && len(same) == 0 { // the form was sent before
+	if same, is := out.body.(map[string]any); a.edit && is && len(same) == 0 { // a retry
 		return page{redirect: after(api.Response{}, d.here(), cmp.Or(a.did, "done"))}, nil
 	}
 	if a.reason && in.reason == "" {
@@ -212,7 +212,7 @@ func (d *desk) act() (page, error) {
 	return page{redirect: after(done, to, cmp.Or(a.did, "done"))}, nil
 }
 
-// here returns the address of the page with its query, without the confirmation of what was done.
+// here returns the page's address and query, without the confirmation of the last action.
 func (d *desk) here() string {
 	query := d.r.URL.Query()
 	query.Del("done")
@@ -220,7 +220,7 @@ func (d *desk) here() string {
 	return strings.TrimSuffix(d.r.URL.Path+"?"+query.Encode(), "?")
 }
 
-// inputOf returns the request of a posted form, and adds to in what the form is drawn from if it is refused.
+// inputOf returns the request of a posted form. It adds to in the values for redrawing a refused form.
 func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) request {
 	form := d.r.PostForm
 	for name, values := range form { // of several boxes with one name
@@ -251,7 +251,7 @@ func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) 
 	}
 	for _, p := range body.Properties {
 		if was, is := record[p.Name].(map[string]any); a.edit && p.Kind == "group" && is && in.body[p.Name] == nil && len(was) > 0 {
-			in.body[p.Name], _ = reader{form, map[string][]int{}}.object(p.schema, p.Name, true) // all of it was emptied
+			in.body[p.Name], _ = reader{form, map[string][]int{}}.object(p.schema, p.Name, true) // the user cleared all inputs
 		}
 		if p.Kind == "file" {
 			out.files = append(out.files, d.files(p.Name)...)
@@ -292,7 +292,7 @@ func differing(body, record map[string]any) map[string]any {
 	return changed
 }
 
-// same reports whether an input's value is that of the record. An empty input is no value.
+// same reports whether an input's value equals the record's. An empty input equals a missing value.
 func same(value, was any) bool {
 	empty := func(v any) bool { return v == nil || v == "" || fmt.Sprint(v) == "[]" || fmt.Sprint(v) == "map[]" }
 	lines, isList := value.([]any)
@@ -368,7 +368,7 @@ func (d *desk) stored() (map[string]any, error) {
 
 const (
 	rowsListed = 50
-	rowsFound  = 100 // of a page of a list in which a record is looked for
+	rowsFound  = 100 // page size when searching a list for a record
 )
 
 // idOf returns the id of a record.
@@ -376,7 +376,7 @@ func idOf(record map[string]any) string {
 	return cmp.Or(textOf(record["id"]), textOf(record["user_id"]), textOf(record["name"]), textOf(record["through"]))
 }
 
-// rowSchema returns the schema of a record, as its list has it.
+// rowSchema returns the schema of a record in its list.
 func (d *desk) rowSchema() (*schema, error) {
 	o, err := d.operation(cmp.Or(d.of.get, d.of.list))
 	if err != nil || o.Answer == nil {
@@ -408,7 +408,7 @@ func (d *desk) head(record map[string]any) *display {
 	return &one
 }
 
-// cell returns a field of a record as people read it.
+// cell returns a field of a record as display text.
 func (d *desk) cell(name string, s *schema, record map[string]any) display {
 	of := d.of.cells[name]
 	if of == nil {

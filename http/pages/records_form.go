@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-const blankLines = 3 // of an array in a form, since a page without scripts adds none
+const blankLines = 3 // of an array in a form; without scripts a page cannot add lines
 
 // inputs returns the schemas of the parameters of an operation's query and of its body, nil for none.
 func (d *desk) inputs(o *operation, a action, record map[string]any) (query, body *schema) {
@@ -52,12 +52,12 @@ func (d *desk) inputs(o *operation, a action, record map[string]any) (query, bod
 	return query, body
 }
 
-// kind returns the type of the record, or the one that was chosen for a new one.
+// kind returns the type of the record, or the chosen type of a new one.
 func (d *desk) kind(record map[string]any) string {
 	return cmp.Or(textOf(record["type"]), d.r.FormValue("new"))
 }
 
-// only returns the schema of an object with some of its properties, by their paths, in the order of these.
+// only returns the schema of an object reduced to the properties at some paths, in that order.
 func (s *schema) only(prefix string, paths []string) *schema {
 	rest := *s
 	rest.Properties = nil
@@ -80,7 +80,7 @@ func (s *schema) only(prefix string, paths []string) *schema {
 	return &rest
 }
 
-// forms returns the forms of the page for those operations that the visitor may run.
+// forms returns the page's forms of the operations that the visitor may run.
 func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) {
 	for _, a := range d.actions() {
 		o, err := d.operation(a.operation)
@@ -110,7 +110,7 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 		if in.do == a.word() {
 			mine, f.Key, f.Reason, f.Open = in, in.key, in.reason, true
 			if in.answer != nil && !in.tried {
-				f.Key = "" // the next one is another
+				f.Key = "" // the next write needs a new key
 			}
 		}
 		var value any = mine.body
@@ -155,21 +155,21 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 		f.Todo = mine.todo
 		f.Wrong = append(mine.wrong, misplaced(f.Fields, mine.faults)...)
 		if mine.status == http.StatusPreconditionFailed {
-			f.Wrong = nil // the page says it
+			f.Wrong = nil // the page shows it
 		}
 		all = append(all, f)
 	}
 	return all, nil
 }
 
-// Direct reports whether the button runs the operation at once: there is nothing to fill in and nothing to say.
+// Direct reports whether the button runs the operation at once, because the form has no inputs and no text.
 func (f actForm) Direct() bool {
 	asks := func(f field) bool { return f.Kind != "hidden" }
 	return f.About == "" && !f.AsksReason && !f.Danger && !f.DryRun && !f.Live && len(f.Links)+len(f.Wrong) == 0 &&
 		!slices.ContainsFunc(f.Fields, asks)
 }
 
-// stray returns what was wrong with a form that the page does not have.
+// stray returns the faults of a form that the page no longer has.
 func stray(in sent, forms []actForm) []string {
 	if slices.ContainsFunc(forms, func(f actForm) bool { return f.Do == in.do }) {
 		return nil
@@ -177,10 +177,10 @@ func stray(in sent, forms []actForm) []string {
 	return in.wrong
 }
 
-// minHint is how many words a description needs to say more than a label.
+// minHint is the minimum number of words by which a description exceeds a label.
 const minHint = 6
 
-// hintOf returns what an input says for the description of its value, "" where its label says as much.
+// hintOf returns an input's hint from its description, or "" if the label suffices.
 func hintOf(description string) string {
 	if hint, known := english["hints"][description]; known {
 		return hint
@@ -191,7 +191,7 @@ func hintOf(description string) string {
 	return description
 }
 
-// choose makes fields that have ids of records into choices by name, and gives all the scope of their form.
+// choose turns fields with ids of records into choices by name, and sets the form's scope on all fields.
 func (d *desk) choose(fields []field, scope string) {
 	for i := range fields {
 		f := &fields[i]
@@ -233,7 +233,7 @@ const (
 	templateText    = " · " // between its name and its text
 )
 
-// namesOf returns the names of the newest records of a resource, none if the visitor may not list them.
+// namesOf returns the names of the newest records of a resource, or none if the visitor may not list them.
 func (d *desk) namesOf(word string) []choice {
 	if known, is := d.names[word]; is {
 		return slices.Clone(known)
@@ -298,8 +298,8 @@ func (d *desk) title(record map[string]any) string {
 // clockLayouts are the forms of a time in the workshop's zone.
 var clockLayouts = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.DateOnly}
 
-// clock returns the RFC 3339 time of a time in the workshop, and other texts unchanged. A time without seconds ends with its minute, a day
-// with its last second.
+// clock converts a local time of the workshop to RFC 3339. It returns other texts unchanged. A time without seconds becomes the end of
+// its minute, a date the end of its day.
 func (v *visit) clock(text string, end bool) string {
 	for i, layout := range clockLayouts {
 		t, err := time.ParseInLocation(layout, text, v.Zone)

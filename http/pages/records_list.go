@@ -31,12 +31,12 @@ type listPage struct {
 	Newer, Older          string // addresses
 	Acts                  bool   // the lines have forms
 	Forms                 []actForm
-	Kinds                 []choice // types of which a new record can be
+	Kinds                 []choice // types of a new record
 	Answer                *display
 	Tried                 bool
 	Stream, Events        string
 	Wrong                 []string
-	Lacks                 string // what must be there before
+	Lacks                 string // missing prerequisite
 	PDF                   string // address
 	Lists                 references
 }
@@ -57,7 +57,7 @@ func (d *desk) list(in sent) (page, error) {
 	}
 	asked := d.asked(o)
 	b.Asked = len(asked) > 0
-	own := maps.Clone(asked) // without what is set in any case
+	own := maps.Clone(asked) // without the fixed query
 	link := func(name, value string) string {
 		to := maps.Clone(own)
 		to.Set(name, value)
@@ -115,7 +115,7 @@ func (d *desk) list(in sent) (page, error) {
 	}
 	next, _, _ := strings.Cut(strings.TrimPrefix(d.next, "<"), ">")
 	if older, err := url.Parse(next); err == nil && older.Query().Has("to_position") {
-		b.Older, b.Total = link("to_position", older.Query().Get("to_position")), 0 // the whole number is unknown
+		b.Older, b.Total = link("to_position", older.Query().Get("to_position")), 0 // the total is unknown
 	}
 	if err := d.draw(b, rows); err != nil {
 		return page{}, err
@@ -182,7 +182,7 @@ func (d *desk) draw(b *listPage, rows []map[string]any) error {
 	return nil
 }
 
-// asked returns what people filled in of the list's filters.
+// asked returns the filled-in filters of the list.
 func (d *desk) asked(o *operation) url.Values {
 	asked := url.Values{}
 	for _, p := range d.params(o) {
@@ -193,7 +193,7 @@ func (d *desk) asked(o *operation) url.Values {
 	return asked
 }
 
-// isFilter reports whether a parameter is one of the query that people fill in.
+// isFilter reports whether a parameter is a filter for users.
 func (d *desk) isFilter(p parameter) bool {
 	rest := append([]string{"page", "limit", "page_size", "skip", "sort", d.of.by}, d.of.without...)
 	return p.In == "query" && !slices.Contains(rest, p.Name) && !d.of.fixed.Has(p.Name)
@@ -239,7 +239,7 @@ func (d *desk) filters(o *operation, asked url.Values) []field {
 	return fields
 }
 
-// listQuery returns the query that the list always has.
+// listQuery returns the fixed query of the list.
 func (d *desk) listQuery() url.Values {
 	query := maps.Clone(d.of.fixed)
 	if query == nil {
@@ -251,7 +251,7 @@ func (d *desk) listQuery() url.Values {
 	return query
 }
 
-// rows returns a page of the list, and how many records there are.
+// rows returns a page of the list, and the total number of records.
 func (d *desk) rows(query url.Values, number, size int) (rows []map[string]any, total int, err error) {
 	id := d.of.list
 	if query.Has("q") && d.of.search != "" {
@@ -294,7 +294,7 @@ func (d *desk) rows(query url.Values, number, size int) (rows []map[string]any, 
 	return rows, total, nil
 }
 
-// listOf returns the records of the answer to a list, an array or an object with one, and the number that it tells.
+// listOf returns the records of a list's response, which is an array or an object with one, and the total in it.
 func listOf(answer any) (list []any, total int) {
 	switch a := answer.(type) {
 	case []any:

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// display is a value as people read it.
+// display is a value for people.
 type display struct {
 	Label, Text, Link string
 	Day, Moment       string      // in place of the text
@@ -34,7 +34,7 @@ func (s display) Empty() bool {
 	return s.Text+s.Day+s.Moment+s.Enter+s.Copy == "" && len(s.Items)+len(s.Pairs)+len(s.Rows)+len(s.Lines) == 0
 }
 
-// shown returns a value with a name as people read it. The schema may be nil.
+// shown returns a named value for people. The schema may be nil.
 func (d *desk) shown(name string, s *schema, value any) display {
 	if s == nil {
 		s = &schema{}
@@ -70,7 +70,7 @@ func (d *desk) shown(name string, s *schema, value any) display {
 	return out
 }
 
-// linkOf returns the address of a record that a field names.
+// linkOf returns the address of the record in a field.
 func linkOf(word, id string) string {
 	i := slices.IndexFunc(resources, func(r *resource) bool { return r.word == word })
 	if i < 0 {
@@ -128,7 +128,7 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 	}
 }
 
-// phone returns a phone number as people write it: +91 98123 00001.
+// phone groups the digits of a phone number: +91 98123 00001.
 func phone(number string) string {
 	digits := strings.TrimPrefix(number, "+")
 	if national, indian := strings.CutPrefix(digits, "91"); indian && len(national) == 10 {
@@ -220,7 +220,7 @@ func (d *desk) above() ([]choice, error) {
 	return all, nil
 }
 
-// streamOf returns the address of the event stream that tells of changes.
+// streamOf returns the address of the event stream of changes.
 func (d *desk) streamOf() (string, bool) {
 	o, err := d.operation(d.of.stream)
 	if d.of.stream == "" || err != nil {
@@ -242,12 +242,12 @@ type recordPage struct {
 	Live                        []display // what changes while the page is open
 	Forms                       []actForm
 	Parts                       []choice
-	Theirs                      []difference // what another person changed, beside what this one wrote
+	Theirs                      []difference // changes by another user to other fields
 	Answer                      *display
 	Tried                       bool
 	Stream, Events              string
-	Again                       int      // seconds after which what changes is read again
-	Wrong                       []string // of a form that the page does not have
+	Again                       int      // seconds until the live part is read again
+	Wrong                       []string // faults of a form that the page no longer has
 	Lists                       references
 	Refused                     bool // a form was refused: its faults stay
 	History                     []change
@@ -258,7 +258,7 @@ type recordPage struct {
 // inside are fields that only programs need.
 var inside = regexp.MustCompile(`^(id|.*_id|.*Id|revision|created_?[aA]t|updated_?[aA]t|has[A-Z].*)$`)
 
-// record shows a record, and the forms of what can be done with it.
+// record shows a record, and the forms of its actions.
 func (d *desk) record(in sent) (page, error) {
 	record, err := d.find()
 	if refused := refusal(err); refused != nil && refused.Status == http.StatusNotFound && d.of.history != nil {
@@ -353,7 +353,7 @@ func (d *desk) record(in sent) (page, error) {
 	return page{template: "record", title: b.Title, status: in.status, body: b}, nil
 }
 
-// deleted shows the history that is left of a record.
+// deleted shows the remaining history of a deleted record.
 func (d *desk) deleted(err error) (page, error) {
 	history, failed := d.of.history(d, nil)
 	if failed != nil || len(history) == 0 {

@@ -12,13 +12,13 @@ import (
 	"bahi/http/api"
 )
 
-// refs are records that a form names by a text in place of the id, such as the clients of an order. The text has a datalist.
+// refs are records that a form references by text instead of id, such as the clients of an order. A datalist suggests the texts.
 type refs struct {
 	List    string   // id of the datalist
-	Choices []choice // Value: the id; Text: what people read and type; no two are equal
+	Choices []choice // Value: the id; Text: unique, for people to read and type
 }
 
-// newRefs returns the references to records. Equal names get their ids.
+// newRefs returns the references to records. It adds the id to equal names.
 func newRefs(list string, records []choice) refs {
 	same := map[string]int{}
 	for _, c := range records {
@@ -40,7 +40,7 @@ func (v *visit) accountRefs(kind string) (refs, error) {
 	return newRefs(kind+"s", accounts), err
 }
 
-// accountsOf returns the ids and the names of the accounts of a kind; of all kinds, with the kind, where that is empty.
+// accountsOf returns the ids and names of the accounts of a kind. An empty kind means all kinds, with the kind in each name.
 func (v *visit) accountsOf(kind string) ([]choice, error) {
 	if kind == "" {
 		return v.allAccounts()
@@ -69,7 +69,7 @@ func (v *visit) allAccounts() (all []choice, err error) {
 	}
 }
 
-// folded returns a name as it is compared.
+// folded returns a name in the form for comparison.
 func folded(name string) string { return strings.ToLower(strings.Join(strings.Fields(name), " ")) }
 
 // text returns the text of an id, "" for an id without a record.
@@ -82,8 +82,7 @@ func (r refs) text(id string) string {
 
 const maxSuggestions = 3
 
-// find returns the id of the record that a text names, or else what is wrong with the text and what to do. The name before the last dot is
-// enough if no other record has it.
+// find returns the id of the record with a text, or a message for the user. The name before the last dot suffices if it is unique.
 func (r refs) find(l language, text string) (id, wrong string) {
 	name := folded(text)
 	if name == "" {
@@ -148,7 +147,7 @@ func (all references) texts(value any) any {
 	})
 }
 
-// replace returns a copy of a value with the references replaced. It leaves out those for which the function returns false.
+// replace returns a copy of a value with the references replaced. It omits those for which the function returns false.
 func (all references) replace(value any, path string, by func(r refs, value any, path string) (any, bool)) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -175,8 +174,8 @@ func (all references) replace(value any, path string, by func(r refs, value any,
 	}
 }
 
-// callNaming runs an operation of which the body has texts in place of ids. If a text names no record, nothing is written, and the
-// problem has the faults of the texts beside those of the operation.
+// callNaming runs an operation on a body with texts in place of ids. If a text matches no record, it writes nothing, and the problem has
+// the faults of the texts and of the operation.
 func (v *visit) callNaming(operation string, all references, in request, into any) (api.Response, error) {
 	var wrong []fault.Field
 	in.body = all.replace(in.body, "", func(r refs, text any, path string) (any, bool) {

@@ -7,57 +7,56 @@ import (
 	"strings"
 )
 
-// resource is a kind of records that people list, read and change. The pages of a resource are drawn from this description and from
-// the OpenAPI document, which has the labels, the kinds of inputs, the permissions, the paging and the headers of each operation. A
-// resource has these pages:
+// resource is a kind of record with pages to list, read and change it. The pages are drawn from this description and from the OpenAPI
+// document. The document has the labels, kinds of inputs, permissions, paging and headers of each operation. A resource has these pages:
 //
 //	GET  base/word              the list, with its filters, the form that adds a record, and the actions of the list
 //	GET  base/word/{id}         a record: its values, the form that changes it, its actions, and links to its parts
 //	POST to both                runs the operation that the form names by "do"
 //	GET  base/word/{id}/part…   the same for the parts of a record
 //
-// The operations of a list have no variable in their path, those of a record one: its id. The operations of a part have the id of
-// the record before these. To add a resource, add an entry to a table that [Pages.resource] registers.
+// The path of a list's operation has no variable, and that of a record's operation has the id. The paths of a part also begin with the
+// id of the parent record. To add a resource, add an entry to a table that [Pages.resource] registers.
 type resource struct {
 	word   string // last part of the address: contacts
 	base   string // address before it; empty: /app/list
 	title  string // of the list
-	about  string // what the records are for; may be empty
+	about  string // purpose of the records; may be empty
 	button string // of the form that adds one: Add a contact
 
-	list, get, create, edit, remove string // ids of operations; empty: there is none. Without get, a record is found in its list
+	list, get, create, edit, remove string // ids of operations; empty: none. Without get, the page searches the list
 
 	columns []string          // fields of a record that its list shows; the first is its name
-	fixed   url.Values        // query of the list in any case
-	without []string          // fields that are neither shown nor asked for
-	given   []string          // fields that are shown and not asked for
-	by      string            // query parameter and field for the id of the parent, where the operations have no variable for it
-	first   string            // filter that is always set, if need be to the first record or word that it can have
-	lacks   string            // what is said if there is no such record
-	stream  string            // operation whose event stream says that the list of a part, or a record, has changed
+	fixed   url.Values        // fixed query of the list
+	without []string          // fields that are neither shown nor in forms
+	given   []string          // fields that are shown and not in forms
+	by      string            // query parameter and field of the parent's id, if the path has no variable for it
+	first   string            // filter that is always set, by default to its first choice
+	lacks   string            // text if that filter has no choice
+	stream  string            // operation whose event stream reports changes of a part's list, or of a record
 	events  string            // names of its events
-	live    []string          // fields of a record that the stream is about; empty: of the list
-	flat    bool              // its records have no page
-	oldest  bool              // the list begins with the oldest record; people see the newest first
-	refs    map[string]string // kinds of the accounts that fields name by a text
-	pdf     string            // operation that gives the list as a PDF
-	public  bool              // everybody sees a record; it has no list
-	single  bool              // it is one record, without a list
-	one     url.Values        // query of get in any case
-	shows   bool              // the answer to create is shown, since it has what is never shown again
-	leads   string            // address to which names in the list lead instead of the record's page; the id follows
-	inline  bool              // the lines of its list have the actions of the records, which have a page only if there is get
-	search  string            // operation that finds records by words; it has the parameter q
-	again   int               // seconds after which the records are read again
+	live    []string          // fields of a record that the stream updates; empty: the list
+	flat    bool              // the records have no pages
+	oldest  bool              // the API lists the oldest first; the page shows the newest first
+	refs    map[string]string // kinds of the accounts that fields reference by text
+	pdf     string            // operation that returns the list as a PDF
+	public  bool              // a record is public; there is no list
+	single  bool              // one record, without a list
+	one     url.Values        // fixed query of get
+	shows   bool              // the response to create is shown, because it has values that are never shown again
+	leads   string            // address prefix of links in the list, instead of the record's page; the id follows
+	inline  bool              // the list's lines have the records' actions; records have pages only with get
+	search  string            // operation that searches records by the parameter q
+	again   int               // seconds until the records are read again
 
-	kinds    map[string][]string                                        // fields of the forms by the record's type, which is chosen first
-	note     func(record map[string]any) string                         // what a visitor should know of a record
+	kinds    map[string][]string                                        // fields of the forms by record type, which the user chooses first
+	note     func(record map[string]any) string                         // hint about a record
 	history  func(*desk, map[string]any) ([]change, error)              // of a record, the newest change first
 	more     func(*desk, map[string]any) any                            // data for the template "more-WORD" of record.html
-	cells    map[string]cell                                            // fields that are computed; a page shows only these
+	cells    map[string]cell                                            // computed fields
 	find     func(*desk) (map[string]any, error)                        // returns a record, in place of get
-	apart    func(l language, theirs, mine map[string]any) []difference // what differs in two versions
-	watch    func(map[string]any) bool                                  // reports whether stream is about a record now
+	apart    func(l language, theirs, mine map[string]any) []difference // differences of two versions
+	watch    func(map[string]any) bool                                  // reports whether the stream covers a record now
 	own      func(*desk, sent) (page, error)                            // page in place of the list
 	actions  []action                                                   // of the list
 	each     []action                                                   // of a record
@@ -74,37 +73,37 @@ type cell func(*desk, map[string]any) display
 // action is an operation that a form runs. Its inputs are the parameters of the operation's query and the fields of its body.
 type action struct {
 	operation string
-	name      string // by which its form names it; empty: the operation
+	name      string // name in its form; empty: the operation
 	button    string
-	about     string                    // what it does
+	about     string                    // description
 	did       string                    // word of the confirmation, see done
 	reason    bool                      // the form asks for one
-	another   bool                      // it makes another record, so it does not depend on the revision of this one
-	because   string                    // what a reason is for that may be left out
-	danger    bool                      // it cannot be taken back
-	shows     bool                      // its answer is shown on the page
-	edit      bool                      // the form starts with the record, and sends what differs
+	another   bool                      // creates another record, so it ignores this one's revision
+	because   string                    // purpose of an optional reason
+	danger    bool                      // cannot be undone
+	shows     bool                      // the page shows the response
+	edit      bool                      // the form starts with the record, and sends the differences
 	when      func(map[string]any) bool // reports whether a record has the action; nil: each has
 	body      func(map[string]any) any  // body without a form
-	without   []string                  // fields that are not asked for
-	links     []choice                  // addresses of files that help to fill the form
+	without   []string                  // fields that the form omits
+	links     []choice                  // files that help to fill in the form
 
-	fields  []string                                   // paths of the fields of the body that are asked for; nil: all
-	starts  func(*desk, map[string]any) map[string]any // values with which the form starts; those that are not asked for are hidden
-	preview func(*desk, map[string]any) *preview       // says what the answer of a dry run comes to, while somebody types
-	says    func(*desk, map[string]any) display        // what is shown of the answer
-	to      func(*desk, map[string]any) string         // returns the address of the next page by the response
+	fields  []string                                   // paths of the body's fields in the form; nil: all
+	starts  func(*desk, map[string]any) map[string]any // initial values; those without an input are hidden
+	preview func(*desk, map[string]any) *preview       // describes a dry run's response while the user types
+	says    func(*desk, map[string]any) display        // the shown part of the response
+	to      func(*desk, map[string]any) string         // returns the address of the next page from the response
 }
 
-// word returns what a form names the action by.
+// word returns the action's name in its form.
 func (a action) word() string { return cmp.Or(a.name, a.operation) }
 
-// asks reports whether the form asks for a field, or for one in it.
+// asks reports whether the form has a field, or one inside it.
 func (a action) asks(name string) bool {
 	return slices.ContainsFunc(a.fields, func(path string) bool { return path == name || strings.HasPrefix(path, name+".") })
 }
 
-// starting returns the values with which the form starts.
+// starting returns the initial values of the form.
 func (a action) starting(d *desk, record map[string]any) map[string]any {
 	if a.starts == nil {
 		return nil
@@ -174,7 +173,7 @@ func (r *resource) address(parent, id string) string {
 	return address
 }
 
-// listActions returns what the forms of the list do, and recordActions those of a record.
+// listActions returns the actions of a list, and recordActions those of a record.
 func (r *resource) listActions() (all []action) {
 	if r.create != "" {
 		all = append(all, action{operation: r.create, button: r.button, did: "added", shows: r.shows})
@@ -193,7 +192,7 @@ func (r *resource) recordActions() (all []action) {
 	return all
 }
 
-// linked are the resources whose records a field names by their ids.
+// linked are the resources by the field that has their records' ids.
 var linked = map[string]string{
 	"audience": "lists", "channelId": "channels", "channelIds": "channels", "company_id": "companies",
 	"contactId": "contacts", "contact_id": "contacts",

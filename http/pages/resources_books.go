@@ -1,12 +1,12 @@
 package pages
 
-// partiesResource are the contacts of accounts, who are asked to confirm their balances.
+// partiesResource are the contacts who can confirm the balances of accounts.
 func partiesResource() *resource {
 	return &resource{
 		word: "parties", title: "Parties", about: "The contact of an account is asked to confirm its balance.", list: "list-accounts",
 		columns: []string{"name", "kind", "contact_id"}, inline: true,
 		each: []action{{
-			operation: "set-account-contact", button: "Set the contact", did: "changed", another: true, // the account itself stays as it is
+			operation: "set-account-contact", button: "Set the contact", did: "changed", another: true, // the account itself is unchanged
 			starts: func(_ *desk, account map[string]any) map[string]any {
 				return map[string]any{"contactId": account["contact_id"]}
 			},
