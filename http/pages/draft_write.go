@@ -110,7 +110,7 @@ func (c *draftChanges) over(stored map[string]any) map[string]any {
 	return values
 }
 
-// besides returns the changes that another user saved in other fields than the visitor's.
+// besides returns the differences between the stored draft and the visitor's values.
 func (c *draftChanges) besides(l language, stored, values map[string]any) []difference {
 	found := l.recordDifferences(stored, values)
 	if was, is := textOf(stored["notes"]), textOf(values["notes"]); was != is {

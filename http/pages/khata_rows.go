@@ -34,7 +34,7 @@ type khataRow struct {
 	Raw, Wrong    string
 }
 
-// minSure is the confidence in percent below which a row needs a user's acceptance.
+// minSure is the confidence, from 0 to 1, below which a row needs a user's acceptance.
 const minSure = 0.8
 
 // entriesRead returns the entries of the reading.

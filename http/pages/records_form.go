@@ -177,7 +177,7 @@ func stray(in sent, forms []actForm) []string {
 	return in.wrong
 }
 
-// minHint is the minimum number of words by which a description exceeds a label.
+// minHint is the minimum number of words of a description that serves as a hint.
 const minHint = 6
 
 // hintOf returns an input's hint from its description, or "" if the label suffices.

@@ -242,7 +242,7 @@ type recordPage struct {
 	Live                        []display // what changes while the page is open
 	Forms                       []actForm
 	Parts                       []choice
-	Theirs                      []difference // changes by another user to other fields
+	Theirs                      []difference // stored values that differ from the visitor's
 	Answer                      *display
 	Tried                       bool
 	Stream, Events              string
