@@ -187,7 +187,7 @@ func (a *Accounts) discard(ctx context.Context, id uuid.UUID, why error) error {
 }
 
 // verifiedTimeout is how long an unverified address is reserved after a change: the lifetime of the mailed token. After that, the next user
-// to register the address gets it. Verifying an address claims it at once, so nobody can block other people's addresses.
+// to register the address gets it. A user who verifies the address becomes its owner. So nobody can block the addresses of others.
 const verifiedTimeout = 24 * time.Hour
 
 // grounds rank the claims to an address.

@@ -61,7 +61,7 @@ type Tree struct {
 }
 
 // RestoreAccepted records that a restore lost events of some checkpoints, and that the log continues without them. These checkpoints are
-// abandoned: they stay listed, and the log is no longer compared with them. The event explains the loss to an auditor who has kept one.
+// abandoned: they stay listed, but the log is no longer compared with them. The event explains the loss to auditors.
 type RestoreAccepted struct {
 	Kept       Tree   `json:"kept"`        // of the newest checkpoint that the log contains; size 0: of none
 	Newest     Tree   `json:"newest"`      // of the newest abandoned checkpoint

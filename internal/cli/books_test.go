@@ -112,7 +112,9 @@ func TestTheTablesHaveTheBooksOfTheLog(t *testing.T) {
 		require.True(t, strings.Contains(now, "\n"+line), line) //nolint:testifylint // the text is long
 	}
 
-	var shown struct{ Unpaired struct{ Debit, Credit unit.Money } }
+	var shown struct {
+		Unpaired struct{ Debit, Credit unit.Money }
+	}
 	require.NoError(t, json.Unmarshal([]byte(o.Clerk(apptest.Home).GET("/books/trial-balance").Status(200).Text), &shown))
 	require.Contains(t, now, fmt.Sprintf("\ntrial unpaired %d %d\n", shown.Unpaired.Debit, shown.Unpaired.Credit), "as in the interface")
 
