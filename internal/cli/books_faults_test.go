@@ -102,9 +102,11 @@ var faults = []struct {
 	{"a balance has metal", -1, "closing: milligrams is 0, and 1 in the file",
 		`update books.total set fine = 0.001 where account_id = @account and level = 0`},
 	{"a lock is ignored", -1, "workspace: locked through is 2024-04-30, and - in the file",
-		`update books.books_lock set locked_through = null`},
+		`update books.books_lock set locked_through = null
+			where workspace_id = (select workspace_id from books.account where id = @account)`},
 	{"a lock ends a day early", -1, "workspace: locked through is 2024-04-30, and 2024-04-29 in the file",
-		`update books.books_lock set locked_through = locked_through - 1`},
+		`update books.books_lock set locked_through = locked_through - 1
+			where workspace_id = (select workspace_id from books.account where id = @account)`},
 	{"a deleted account is open", -1, "in the file",
 		`update books.account set deleted_position = 9223372036854775807 where id = @gone`},
 	{"an account is deleted", -1, "account: account is",
