@@ -1,12 +1,30 @@
-//go:build eventstore
+//go:build eventstore || soak
 
 package postgres
 
 import (
 	"os"
 	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/eventstore"
+	"bahi/internal/test/storetest"
 )
 
+// TestStoreWithJournalOnTheServer runs the suite with a journal in the server of EVENTSTORE_TEST_URL, otherwise in a gateway. Each node has a
+// connection of its own.
 func TestStoreWithJournalOnTheServer(t *testing.T) {
-	holdsWithJournal(t, os.Getenv("EVENTSTORE_TEST_URL"))
+	address := os.Getenv("EVENTSTORE_TEST_URL")
+	if address == "" {
+		address = served(t)
+	}
+	url, server := newLog(t), connected(t, address)
+	t.Run("suite", func(t *testing.T) {
+		storetest.Run(t, storetest.Suite{Open: func(t testing.TB) (eventstore.Store, func()) {
+			s := journaled(t, url, connected(t, address))
+			return s, s.Close
+		}})
+	})
+	require.NotEmpty(t, mirrored(t, journaled(t, url, server), server))
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
@@ -133,22 +134,22 @@ func connected(t testing.TB, address string) journal.Server {
 	return server
 }
 
-func TestStoreWithJournalInAGateway(t *testing.T) {
+// Two nodes with connections of their own write through a gateway. `make soak` runs the whole suite there, as TestStoreWithJournal does here.
+func TestTwoNodesHaveTheirJournalInAGateway(t *testing.T) {
 	t.Parallel()
-	holdsWithJournal(t, served(t))
-}
-
-// holdsWithJournal runs the suite with a journal in a server, each node with a connection of its own.
-func holdsWithJournal(t *testing.T, address string) {
-	t.Helper()
-	url, server := newLog(t), connected(t, address)
-	t.Run("suite", func(t *testing.T) {
-		storetest.Run(t, storetest.Suite{Open: func(t testing.TB) (eventstore.Store, func()) {
-			s := journaled(t, url, connected(t, address))
-			return s, s.Close
-		}})
-	})
-	require.NotEmpty(t, mirrored(t, journaled(t, url, server), server))
+	url, address := newLog(t), served(t)
+	nodes := []*Store{journaled(t, url, connected(t, address)), journaled(t, url, connected(t, address))}
+	var writers sync.WaitGroup
+	for w := range 6 {
+		writers.Go(func() {
+			for range 20 {
+				_, err := nodes[w%2].Append(t.Context(), eventstore.To(fmt.Sprintf("writer-%d", w), eventstore.Any, makes(2)...))
+				assert.NoError(t, err)
+			}
+		})
+	}
+	writers.Wait()
+	require.Len(t, mirrored(t, nodes[0], connected(t, address)), 6*20*2)
 }
 
 // Two nodes write while the server has faults. Each acknowledged event is in the log once, and the journal is equal to the log.
