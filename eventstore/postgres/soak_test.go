@@ -19,5 +19,5 @@ func soakFor() time.Duration {
 	if n, err := strconv.Atoi(os.Getenv("BAHI_SOAK_SECONDS")); err == nil {
 		return time.Duration(n) * time.Second
 	}
-	return time.Duration(rounds(3)) * 2 * time.Second
+	return time.Duration(rounds(1)) * 2 * time.Second
 }

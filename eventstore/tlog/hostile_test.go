@@ -16,7 +16,7 @@ import (
 	"bahi/domain/event"
 )
 
-const hugeEvents = 250
+const hugeEvents = 150
 
 // huge yields events of a megabyte and counts how many are in memory at once.
 func huge(most *int) iter.Seq2[event.Stored, error] {

@@ -27,7 +27,7 @@ import (
 // once.
 func TestAKilledProgramAsksEachPartyOnce(t *testing.T) {
 	t.Parallel()
-	surviveConfirmation(t, 120, 2, 20)
+	surviveConfirmation(t, 40, 1, 20)
 }
 
 // askedNetwork is a network that counts what it is sent.
