@@ -1,11 +1,14 @@
 package tlog
 
 import (
-	"encoding/json"
+	"bytes"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"bahi/domain/event"
 )
@@ -42,12 +45,43 @@ func ConcernOf(e *event.Stored) (c Concern) {
 		c.Entry = CommonEntry(id)
 	case begins != "":
 		c.Row = e.Stream
-		var members map[string]json.RawMessage // the names of a struct's fields match in any case
-		if e.Type == begins && json.Unmarshal(e.Data, &members) == nil && isNumber(string(members["account"])) {
-			c.Entry = "account " + string(members["account"])
+		if e.Type != begins {
+			break
+		}
+		if account := member(e.Data, "account"); isNumber(account) {
+			c.Entry = "account " + account
 		}
 	}
 	return c
+}
+
+// member returns the JSON text of an object's member, the last one of several. It returns "" if there is none or the JSON is invalid.
+func member(object []byte, name string) (value string) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return ""
+	}
+	for d.PeekKind() == '"' {
+		key, err := d.ReadToken()
+		if err != nil {
+			return ""
+		}
+		found := key.String() == name
+		text, err := d.ReadValue()
+		if err != nil {
+			return ""
+		}
+		if found {
+			value = string(text)
+		}
+	}
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '}' {
+		return ""
+	}
+	if _, err := d.ReadToken(); err != io.EOF { //nolint:errorlint // it is not wrapped
+		return ""
+	}
+	return value
 }
 
 // RowBegins returns the types of the events that begin rows.
