@@ -348,7 +348,7 @@ func (t *typesetter) clusters(r run, width float64) (parts []run) {
 	}
 	text, read := []rune(r.text), r.glyphs
 	if r.face == perso { // in reading order
-	read = slices.Clone(read)
+		read = slices.Clone(read)
 		slices.Reverse(read)
 	}
 	for i := 0; i < len(read); {
