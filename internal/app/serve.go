@@ -115,7 +115,7 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 	return err
 }
 
-// work starts the background work: tables, reactors, jobs, webhook calls and pending commands.
+// work starts the background work: tables, cached states of commands, reactors, webhook calls and jobs.
 func (s *System) work(background, serving context.Context, running *sync.WaitGroup, failed chan<- error) {
 	running.Go(func() { failed <- s.backlog.Run(background) })
 	running.Go(func() { failed <- s.Commands.Run(background) })
