@@ -18,7 +18,7 @@ type gateway struct {
 	product string
 }
 
-// ours is the part that GATEWAY_BASE_URL has in its path. A channel's baseUrl may have it.
+// ours is the path in GATEWAY_BASE_URL. A channel's baseUrl may include it.
 const ours = "/wa/api/v1"
 
 // root returns the aggregator's address without a path.
@@ -82,7 +82,7 @@ func (n gateway) templates(ctx context.Context, a network.Account) ([]network.Te
 	return all, failed
 }
 
-// list returns the text templates, which need no further field [K].
+// list returns the text templates, which require no further field.
 func (n gateway) list(ctx context.Context, a network.Account) (all []network.Template, failed *network.Failure) {
 	if a.AppName == "" {
 		return nil, nil
@@ -124,14 +124,14 @@ func (n gateway) list(ctx context.Context, a network.Account) (all []network.Tem
 	return all, failed
 }
 
-// gatewayFailure reads {"status":"error","message":…}, as far as it is there.
+// gatewayFailure reads {"status":"error","message":…}, if present.
 func gatewayFailure(a answer) *network.Failure {
 	var said struct {
 		Status  string `json:"status"`
 		Message string `json:"message"`
 	}
 	if json.Unmarshal(a.body, &said) != nil || said.Message == "" {
-		return nil //nolint:nilerr // an answer that cannot be read says nothing
+		return nil //nolint:nilerr // an unreadable response has no reason
 	}
 	switch {
 	case a.status == http.StatusUnauthorized || a.status == http.StatusForbidden:

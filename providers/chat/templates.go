@@ -137,7 +137,7 @@ type filledValue struct {
 	Image *cloudImage `json:"image,omitempty"`
 }
 
-// filled returns a template with its values as the cloud wire format has it (CONTRACT.md 3.1.1).
+// filled returns a template with its values in the cloud wire format (CONTRACT.md 3.1.1).
 func filled(f *network.Filled) *cloudFilled {
 	out := &cloudFilled{Name: f.Name, Language: map[string]string{"code": f.Language}}
 	for _, place := range slices.Sorted(maps.Keys(f.Extras)) {
