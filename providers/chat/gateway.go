@@ -45,6 +45,12 @@ func (n gateway) send(ctx context.Context, a network.Account, m network.Message)
 		text, _ := json.Marshal(map[string]any{"id": t.ProviderID, "params": values}) //nolint:errchkjson // texts
 		form.Set("template", string(text))
 		path = "/template/msg"
+		for place := range t.Extras {
+			if file, is := media(t, place); is {
+				text, _ = json.Marshal(file) //nolint:errchkjson // texts
+				form.Set("message", string(text))
+			}
+		}
 	} else {
 		text, _ := json.Marshal(content) //nolint:errchkjson // texts
 		form.Set("message", string(text))
@@ -113,12 +119,16 @@ func (n gateway) list(ctx context.Context, a network.Account) (all []network.Tem
 		return nil, &network.Failure{Reason: network.Refused}
 	}
 	for _, t := range said.Templates {
-		if t.ID == "" || t.Name == "" || !strings.EqualFold(t.Type, "TEXT") {
+		kind := strings.ToUpper(t.Type)
+		if t.ID == "" || t.Name == "" || kind != "TEXT" && kind != "IMAGE" && kind != "DOCUMENT" {
 			continue
 		}
 		one := network.Template{ProviderID: t.ID, Name: t.Name, Language: t.Language, Category: t.Category, Status: strings.ToUpper(t.Status),
 			Format: network.Positional}
 		one.Read(t.Body)
+		if kind != "TEXT" {
+			one.Extras = []string{"header_" + strings.ToLower(kind)}
+		}
 		all = append(all, one)
 	}
 	return all, failed
