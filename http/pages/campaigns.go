@@ -45,12 +45,8 @@ func (d *desk) reach(campaign map[string]any) any {
 
 // count returns the number of contacts that a query matches.
 func (d *desk) count(query url.Values) int {
-	out, err := d.call("list-messaging-contacts", request{query: query}, nil)
-	if err != nil {
-		return 0
-	}
-	n, _ := strconv.Atoi(out.Header.Get("X-Total-Count")) // 0 without one
-	return n
+	out, _ := d.call("list-messaging-contacts", request{query: query}, nil)
+	return totalOf(out)
 }
 
 // scripted reports whether a script fetches the page to refresh a part of it.
@@ -78,19 +74,17 @@ type tryPage struct {
 }
 
 // tryWidget shows a channel's chat widget as on a website.
-func (v *visit) tryWidget() (page, error) {
+func (v *visit) tryWidget() page {
 	var channel map[string]any
 	id := v.r.PathValue("id")
-	if _, err := v.call("get-channel", request{vars: []string{id}}, &channel); err != nil {
-		return page{}, err
-	}
+	v.read("get-channel", request{vars: []string{id}}, &channel)
 	b := tryPage{Key: textOf(channel["channelKey"]), Name: textOf(channel["name"]), Back: Path + "/list/channels/" + url.PathEscape(id)}
 	if b.Key == "" {
-		return page{}, errNoPage
+		return v.deny(errNoPage)
 	}
 	public, err := url.Parse(v.PublicURL)
 	if err != nil {
-		return page{}, err
+		return v.deny(err)
 	}
 	b.Origin = public.Scheme + "://" + public.Host
 	settings, _ := channel["settings"].(map[string]any)
@@ -98,5 +92,5 @@ func (v *visit) tryWidget() (page, error) {
 	for _, o := range origins {
 		b.Allowed = b.Allowed || textOf(o) == b.Origin
 	}
-	return page{template: "try-widget", title: b.Name, body: b}, nil
+	return page{template: "try-widget", title: b.Name, body: b}
 }

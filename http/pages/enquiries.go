@@ -100,11 +100,10 @@ func (d *desk) enquiry() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	contact, err := d.chatWith(textOf(e["user_phone"]))
-	if contact != "" {
+	if contact := d.chatWith(textOf(e["user_phone"])); contact != "" {
 		e["contact"] = contact
 	}
-	return e, err
+	return e, nil
 }
 
 // toTalk redirects to the conversation with the buyer.
@@ -129,11 +128,13 @@ func (d *desk) notified(e map[string]any) (all display) {
 }
 
 // enquiryHistory returns the status changes, newest first.
-func (d *desk) enquiryHistory(map[string]any) (all []change, err error) {
+func (d *desk) enquiryHistory(map[string]any) (all []change) {
 	var moves []map[string]any
-	_, err = d.call("get-enquiry-history", request{vars: []string{d.id}}, &moves)
-	if refused := refusal(err); refused != nil && refused.Status == http.StatusNotFound {
-		return nil, nil // spam has no history
+	if _, refused := d.ask("get-enquiry-history", request{vars: []string{d.id}}, &moves); refused != nil {
+		if refused.Status != http.StatusNotFound { // spam has no history
+			d.deny(refused)
+		}
+		return nil
 	}
 	for _, m := range slices.Backward(moves) {
 		c := change{At: textOf(m["at"]), Reason: textOf(m["reason"]), Sentence: d.lang.t("The enquiry came.")}
@@ -143,26 +144,23 @@ func (d *desk) enquiryHistory(map[string]any) (all []change, err error) {
 		}
 		all = append(all, c)
 	}
-	return all, err
+	return all
 }
 
 // chatWith returns the id of the contact with a phone. It returns "" without a contact, or if the visitor may not write to contacts.
-func (v *visit) chatWith(phone string) (string, error) {
+func (v *visit) chatWith(phone string) string {
 	number := strings.TrimPrefix(phone, "+")
 	if number == "" || !v.permissions()["messaging:write"] {
-		return "", nil
+		return ""
 	}
 	var found []map[string]any
-	_, err := v.call("list-messaging-contacts", request{query: url.Values{"search": {number}, "sort": {"recent"}}}, &found)
-	if err != nil && refusal(err) == nil {
-		return "", err
-	}
+	v.ask("list-messaging-contacts", request{query: url.Values{"search": {number}, "sort": {"recent"}}}, &found)
 	for _, c := range found {
 		if textOf(c["phone"]) == number {
-			return plain(c["id"]), nil
+			return plain(c["id"])
 		}
 	}
-	return "", nil
+	return ""
 }
 
 // greeting returns the beginning of a reply to the enquiry in the address, or "".

@@ -28,7 +28,7 @@ func operationOf(t testing.TB, id string) *operation {
 	t.Helper()
 	d, err := readSpec()
 	require.NoError(t, err)
-	o, known := d.operation(id)
+	o, known := d.operations[id]
 	require.True(t, known, id)
 	return o
 }
@@ -60,7 +60,7 @@ func TestSchemaOfAnOperation(t *testing.T) {
 	}
 
 	d, _ := readSpec()
-	_, known := d.operation("no-such-operation")
+	_, known := d.operations["no-such-operation"]
 	require.False(t, known)
 	_, err := readDocument([]byte(`{"paths":`))
 	require.Error(t, err)

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -62,26 +63,19 @@ func isSure(read map[string]any) bool {
 }
 
 // khataLines returns the schema of a line of a submission.
-func (v *visit) khataLines() (*schema, error) {
-	body, err := v.schemaOf("submit-khata")
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range body.Properties {
+func (v *visit) khataLines() *schema {
+	for _, p := range v.schemaOf("submit-khata").Properties {
 		if p.Name == "entries" {
-			return p.Items, nil
+			return p.Items
 		}
 	}
-	return nil, fmt.Errorf("submit-khata takes no entries")
+	v.deny(errors.New("submit-khata takes no entries"))
+	return &schema{}
 }
 
 // entriesPosted returns the entries of the form.
-func (v *visit) entriesPosted(count int) ([]khataEntry, error) {
-	lines, err := v.khataLines()
-	if err != nil {
-		return nil, err
-	}
-	form := v.r.PostForm
+func (v *visit) entriesPosted(count int) []khataEntry {
+	lines, form := v.khataLines(), v.r.PostForm
 	var accounts refs
 	entries := make([]khataEntry, 0, count+1)
 	for i := 0; i < count || i < maxLines && form.Has(fmt.Sprintf("entries[%d].account", i)); i++ {
@@ -100,9 +94,7 @@ func (v *visit) entriesPosted(count int) ([]khataEntry, error) {
 			continue
 		}
 		if accounts.List == "" {
-			if accounts, err = v.ledgerAccounts(); err != nil {
-				return nil, err
-			}
+			accounts = v.ledgerAccounts()
 		}
 		if found, wrong := accounts.find(v.lang, e.Account); wrong == "" {
 			kind, id, _ := strings.Cut(found, "/")
@@ -112,7 +104,7 @@ func (v *visit) entriesPosted(count int) ([]khataEntry, error) {
 	if last := len(entries) - 1; last >= count && entries[last].blank() {
 		entries = entries[:last]
 	}
-	return entries, nil
+	return entries
 }
 
 // blank reports whether the entry has no input. It ignores the side, which always has a value.
@@ -214,18 +206,14 @@ func (v *visit) accountText(name, kind string) string {
 }
 
 // ledgerAccounts returns the references to the accounts of all ledgers. Their values are a kind and an id: karigar/1.
-func (v *visit) ledgerAccounts() (refs, error) {
+func (v *visit) ledgerAccounts() refs {
 	var all []choice
 	for _, k := range kinds {
-		accounts, err := v.accountsOf(k.Value)
-		if err != nil {
-			return refs{}, err
-		}
-		for _, a := range accounts {
+		for _, a := range v.accountsOf(k.Value) {
 			all = append(all, choice{Value: k.Value + "/" + a.Value, Text: v.accountText(a.Text, k.Value)})
 		}
 	}
-	return newRefs("accounts", all), nil
+	return newRefs("accounts", all)
 }
 
 // keyOf returns the Idempotency-Key of one write of a form.

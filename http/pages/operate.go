@@ -57,9 +57,9 @@ var operateNeeds = []struct{ what, Label, link string }{
 }
 
 // operate shows the conditions that need an operator.
-func (v *visit) operate() (page, error) {
+func (v *visit) operate() page {
 	if !v.who.Permissions.Operator {
-		return page{}, api.ErrNotPermitted
+		return v.deny(api.ErrNotPermitted)
 	}
 	var s struct {
 		Needs []struct {
@@ -71,9 +71,7 @@ func (v *visit) operate() (page, error) {
 		Jobs     map[string]any `json:"jobs"`
 		Outbox   map[string]any `json:"outbox"`
 	}
-	if _, err := v.call("get-status", request{}, &s); err != nil {
-		return page{}, err
-	}
+	v.read("get-status", request{}, &s)
 	b := operatePage{Sections: operateSections(v), Said: v.lang.t("All is well."), Tone: "done"}
 	if len(s.Needs) > 0 {
 		b.Said, b.Tone = v.lang.t("This needs you:"), "warn"
@@ -99,21 +97,18 @@ func (v *visit) operate() (page, error) {
 		text := v.lang.tf("%s not sent: no SMTP_URL", kept)
 		b.Facts = append(b.Facts, display{Label: v.lang.t("Mails"), Text: text, Link: operatePath + "/outbox?port=mail"})
 	}
-	var err error
-	if b.Projections, err = v.desk(projectionResource(), false).table(rowsListed); err == nil {
-		b.Workspaces, err = v.desk(workspaceResource(), false).table(5)
-	}
-	return page{template: "operate", title: "Operate", body: b}, err
+	b.Projections = v.desk(projectionResource(), false).table(rowsListed)
+	b.Workspaces = v.desk(workspaceResource(), false).table(5)
+	return page{template: "operate", title: "Operate", body: b}
 }
 
 // table returns the first records of a list.
-func (d *desk) table(size int) (*listPage, error) {
+func (d *desk) table(size int) *listPage {
 	rows, total, err := d.rows(d.listQuery(), 1, size)
-	if err != nil {
-		return nil, err
-	}
+	d.deny(err)
 	b := &listPage{Title: d.of.title, Address: d.of.path(), Total: total}
-	return b, d.draw(b, rows)
+	d.draw(b, rows)
+	return b
 }
 
 // stateChips are the CSS classes of good and bad states.

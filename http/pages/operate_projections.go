@@ -148,9 +148,7 @@ var projectionCells = map[string]cell{
 	"stopped_at_an_event": func(d *desk, p map[string]any) (all display) {
 		stopped, _ := p["stopped"].([]map[string]any)
 		var b listPage
-		if d.visit.desk(parkedResource(), false).draw(&b, stopped) != nil { // the document always has the schema
-			return all
-		}
+		d.visit.desk(parkedResource(), false).draw(&b, stopped)
 		all.Columns = b.Columns
 		for _, line := range b.Rows {
 			all.Rows = append(all.Rows, append([]display{*line.Head}, line.Cells...))
@@ -208,7 +206,7 @@ func (d *desk) rebuildState(p map[string]any) display {
 
 // projection returns the page's projection, with the events at which it is parked.
 func (d *desk) projection() (map[string]any, error) {
-	var p map[string]any
+	p := map[string]any{}
 	if _, err := d.call("get-projection", request{vars: []string{d.id}}, &p); err != nil {
 		return nil, err
 	}
@@ -224,21 +222,15 @@ func (d *desk) projection() (map[string]any, error) {
 }
 
 // rebuild shows the cost of a rebuild, and the form that starts it.
-func (d *desk) rebuild(in sent) (page, error) {
+func (d *desk) rebuild(in sent) page {
 	of := d.visit.desk(d.of.parent, false)
 	of.id = d.parent
-	p, err := of.find()
-	if err != nil {
-		return page{}, err
-	}
+	p := of.found()
 	if building(p) && in.status == 0 {
-		return page{redirect: d.of.parent.address("", d.parent)}, nil
+		return page{redirect: d.of.parent.address("", d.parent)}
 	}
 	var cost map[string]any
-	_, err = d.call("rebuild-projection", request{vars: []string{d.parent}, query: url.Values{"dry_run": {"true"}}}, &cost)
-	if err != nil {
-		return page{}, err
-	}
+	d.read("rebuild-projection", request{vars: []string{d.parent}, query: url.Values{"dry_run": {"true"}}}, &cost)
 	b := &recordPage{
 		Title: d.lang.tf("Rebuild %s", d.parent), Address: d.of.address(d.parent, ""),
 		Values: []display{
@@ -248,11 +240,9 @@ func (d *desk) rebuild(in sent) (page, error) {
 			{Label: d.lang.t("Disk until it is over"), Text: d.lang.tf("%s MB more", fmt.Sprintf("%.1f", float(cost["bytes"])/1e6))},
 		},
 	}
-	if b.Above, err = d.above(); err == nil {
-		b.Forms, err = d.forms(in, nil)
-	}
+	b.Above, b.Forms = d.above(), d.forms(in, nil)
 	for i := range b.Forms {
 		b.Forms[i].Open = true
 	}
-	return page{template: "record", title: b.Title, status: in.status, body: b}, err
+	return page{template: "record", title: b.Title, status: in.status, body: b}
 }

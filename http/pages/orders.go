@@ -73,24 +73,19 @@ func (l language) orderWords(o map[string]any) string {
 
 // newestFirst reads a page of records, newest first. The API counts pages from the oldest record, so its last page may be short. The
 // first page here therefore includes the API's last two pages.
-func (v *visit) newestFirst(read func(number, size int) ([]map[string]any, int, error)) (records []map[string]any, total int, err error) {
-	if _, total, err = read(1, 1); err != nil {
-		return nil, 0, err
-	}
+func (v *visit) newestFirst(read func(number, size int) ([]map[string]any, int)) (records []map[string]any, total int) {
+	_, total = read(1, 1)
 	full, number := total/rowsShown, v.number()
 	number = min(number, max(full, 1))
 	for n := max(1, full-number+1); n <= full || number == 1 && n == full+1; n++ {
-		some, _, err := read(n, rowsShown)
-		if err != nil {
-			return nil, 0, err
-		}
+		some, _ := read(n, rowsShown)
 		records = append(records, some...)
 		if number != 1 {
 			break
 		}
 	}
 	slices.Reverse(records)
-	return records, total, nil
+	return records, total
 }
 
 // number returns the number of the page of a list, from 1.
@@ -103,12 +98,8 @@ func (v *visit) number() int {
 func (v *visit) older(total int) bool { return v.number() < total/rowsShown }
 
 // recordSchema returns the form schema of an operation's body, with texts for references and without ids of items.
-func (v *visit) recordSchema(operation string, names references) (*schema, error) {
-	of, err := v.schemaOf(operation)
-	if err != nil {
-		return nil, err
-	}
-	return names.schema(of.without("client_order_id")), nil
+func (v *visit) recordSchema(operation string, names references) *schema {
+	return names.schema(v.schemaOf(operation).without("client_order_id"))
 }
 
 // arranged puts a field first, and gives the fields of orders their labels.
@@ -161,15 +152,13 @@ func fieldLabel(key string) string {
 }
 
 // newestChanges describes the history of an order or a takada, newest change first.
-func (d *desk) newestChanges(noun, id string) ([]change, error) {
+func (d *desk) newestChanges(noun, id string) []change {
 	operation := "read-takada-history"
 	if noun == "order" {
 		operation = "read-client-order-history"
 	}
 	var versions []map[string]any
-	if _, err := d.call(operation, request{vars: []string{id}}, &versions); err != nil {
-		return nil, err
-	}
+	d.read(operation, request{vars: []string{id}}, &versions)
 	changes := make([]change, 0, len(versions))
 	for _, version := range slices.Backward(versions) {
 		before, _ := d.refs.texts(version["before"]).(map[string]any)
@@ -190,7 +179,7 @@ func (d *desk) newestChanges(noun, id string) ([]change, error) {
 		c.Sentence = d.lang.tf(english["changes"][noun+" "+textOf(version["change"])], words...)
 		changes = append(changes, c)
 	}
-	return changes, nil
+	return changes
 }
 
 // recordDifferences compares two versions of an order or a takada, both with texts in place of ids.

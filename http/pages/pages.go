@@ -103,7 +103,7 @@ func (p *Pages) routes() {
 	p.open("POST /app/sign-out", (*visit).signOut)
 	p.open("POST /app/look", (*visit).look)
 	for _, d := range doors {
-		answer := func(v *visit) (page, error) { return v.door(d) }
+		answer := func(v *visit) page { return v.door(d) }
 		p.open("GET "+d.path, answer)
 		p.open("POST "+d.path, answer)
 	}
@@ -133,7 +133,7 @@ func (p *Pages) routes() {
 	p.operateRoutes()
 	p.member("GET /app/find", (*visit).find)
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
+		p.serve(w, r, false, func(v *visit) page { return v.deny(errNoPage) })
 	})
 }
 
@@ -146,12 +146,12 @@ var (
 )
 
 // open registers a public page.
-func (p *Pages) open(pattern string, answer func(*visit) (page, error)) {
+func (p *Pages) open(pattern string, answer func(*visit) page) {
 	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, false, answer) })
 }
 
 // member registers a page for signed-in users.
-func (p *Pages) member(pattern string, answer func(*visit) (page, error)) {
+func (p *Pages) member(pattern string, answer func(*visit) page) {
 	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, true, answer) })
 }
 
@@ -193,11 +193,12 @@ type visit struct {
 	who     actor.Actor                  // the zero Actor: not signed in
 	names   map[string]map[string]string // of actors, by their kind and id
 
-	formulas int // in the page
+	formulas int   // in the page
+	failed   error // why there is no page, see deny
 }
 
 // serve responds with a page.
-func (p *Pages) serve(w http.ResponseWriter, r *http.Request, signedIn bool, answer func(*visit) (page, error)) {
+func (p *Pages) serve(w http.ResponseWriter, r *http.Request, signedIn bool, answer func(*visit) page) {
 	v := &visit{Pages: p, w: w, r: r, lang: languageOf(cookieOf(r, languageCookie), r.Header.Get("Accept-Language"))}
 	defer func() {
 		if r.MultipartForm != nil {
@@ -218,8 +219,9 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request, signedIn bool, ans
 		http.Redirect(w, r, v.signInPath(), http.StatusSeeOther)
 		return
 	}
-	shown, err := answer(v)
-	if err != nil {
+	shown := answer(v)
+	if err := v.failed; err != nil {
+		v.failed = nil
 		v.fail(err)
 		return
 	}
@@ -433,7 +435,7 @@ type asset struct {
 func (p *Pages) asset(w http.ResponseWriter, r *http.Request) {
 	a, known := p.assets[r.PathValue("file")]
 	if !known {
-		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
+		p.serve(w, r, false, func(v *visit) page { return v.deny(errNoPage) })
 		return
 	}
 	w.Header().Set("Content-Type", a.kind)

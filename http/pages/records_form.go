@@ -81,12 +81,9 @@ func (s *schema) only(prefix string, paths []string) *schema {
 }
 
 // forms returns the page's forms of the operations that the visitor may run.
-func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) {
+func (d *desk) forms(in sent, record map[string]any) (all []actForm) {
 	for _, a := range d.actions() {
-		o, err := d.operation(a.operation)
-		if err != nil {
-			return nil, err
-		}
+		o := d.operation(a.operation)
 		if !d.may(o) || a.when != nil && !a.when(record) {
 			continue
 		}
@@ -159,7 +156,7 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 		}
 		all = append(all, f)
 	}
-	return all, nil
+	return all
 }
 
 // Direct reports whether the button runs the operation at once, because the form has no inputs and no text.

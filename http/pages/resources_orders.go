@@ -51,7 +51,7 @@ func takadaResource() *resource {
 		word: "takadas", title: "Takadas", by: "client_order_id", list: "list-takadas", get: "get-takada",
 		refs: map[string]string{"karigar_id": "karigar"}, cells: takadaCells, apart: language.recordDifferences,
 		columns: []string{"takada", "date", "items", "weight"}, live: []string{"date", "items", "weight"},
-		history: func(d *desk, _ map[string]any) ([]change, error) { return d.newestChanges("takada", d.id) },
+		history: func(d *desk, _ map[string]any) []change { return d.newestChanges("takada", d.id) },
 		when:    func(map[string]any) bool { return false }, // the page of the order has them
 		each: []action{
 			{
@@ -153,15 +153,15 @@ func (d *desk) items(record map[string]any) (all display) {
 }
 
 // takadasOf returns the takadas of the order of the page.
-func (d *desk) takadasOf() (all []map[string]any, err error) {
-	_, err = d.call("list-takadas", request{query: url.Values{"client_order_id": {d.id}}}, &all)
-	return all, err
+func (d *desk) takadasOf() (all []map[string]any) {
+	d.read("list-takadas", request{query: url.Values{"client_order_id": {d.id}}}, &all)
+	return all
 }
 
 // takadas returns a table of the takadas of an order.
 func (d *desk) takadas(map[string]any) display {
-	all, err := d.takadasOf()
-	if err != nil || len(all) == 0 {
+	all := d.takadasOf()
+	if len(all) == 0 {
 		return display{Text: d.lang.t("Nothing was delivered yet.")}
 	}
 	table := display{Columns: []string{d.lang.t("Date"), d.lang.t("Items"), d.lang.t("Weight")}}
@@ -175,24 +175,16 @@ func (d *desk) takadas(map[string]any) display {
 }
 
 // orderHistory returns the changes of an order and of its takadas.
-func (d *desk) orderHistory(order map[string]any) ([]change, error) {
-	all, err := d.newestChanges("order", d.id)
-	if err != nil || order == nil {
-		return all, err
+func (d *desk) orderHistory(order map[string]any) []change {
+	all := d.newestChanges("order", d.id)
+	if order == nil {
+		return all
 	}
-	takadas, err := d.takadasOf()
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range takadas {
-		of, err := d.newestChanges("takada", plain(t["id"]))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, of...)
+	for _, t := range d.takadasOf() {
+		all = append(all, d.newestChanges("takada", plain(t["id"]))...)
 	}
 	slices.SortStableFunc(all, func(a, b change) int { return cmp.Compare(position(b), position(a)) })
-	return all, nil
+	return all
 }
 
 func position(c change) int64 {

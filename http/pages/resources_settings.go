@@ -136,13 +136,13 @@ type aboutVisitor struct {
 }
 
 // self shows the page on the visitor. An API key has no account.
-func (d *desk) self(in sent) (page, error) {
+func (d *desk) self(in sent) page {
 	if d.who.Type == "user" {
 		return d.record(in)
 	}
 	more := aboutVisitor{Key: d.actor(d.who.String()), Themes: d.themes()}
 	b := &recordPage{Title: d.lang.t(d.of.title), Sections: d.sections(), Word: d.of.word, More: more}
-	return page{template: "record", title: d.of.title, body: b}, nil
+	return page{template: "record", title: d.of.title, body: b}
 }
 
 func (d *desk) about(me map[string]any) any {

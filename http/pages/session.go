@@ -165,6 +165,12 @@ func (v *visit) keep(s session) error {
 	return nil
 }
 
+// keeping gives the browser a session and redirects it.
+func (v *visit) keeping(s session, to string) page {
+	v.deny(v.keep(s))
+	return page{redirect: to}
+}
+
 // setCookie sets a cookie. Lax lets the links in mails open signed in; forms have a token of their own.
 func (v *visit) setCookie(name, value string, lasts time.Duration) {
 	http.SetCookie(v.w, &http.Cookie{ //nolint:gosec // G124: it is secure wherever the system is reached by HTTPS
@@ -198,38 +204,38 @@ type signingIn struct {
 	Provider           string // address at which a sign-in through the provider begins, "" without one
 }
 
-func (v *visit) signInPage() (page, error) {
+func (v *visit) signInPage() page {
 	next := within(v.r.FormValue("next"))
 	if v.who.Type != "" {
-		return page{redirect: next}, nil
+		return page{redirect: next}
 	}
 	return v.showSignIn(signingIn{Next: next}, 0)
 }
 
-func (v *visit) showSignIn(shown signingIn, status int) (page, error) {
+func (v *visit) showSignIn(shown signingIn, status int) page {
 	if v.Provider {
 		shown.Provider = Path + "/sign-in/provider?" + url.Values{"next": {shown.Next}, "token": {v.session.Token}}.Encode()
 	}
-	return page{template: "sign-in", title: "Sign in", status: status, body: shown}, nil
+	return page{template: "sign-in", title: "Sign in", status: status, body: shown}
 }
 
 // signIn begins a session by an email and its password, or by an API key.
-func (v *visit) signIn() (page, error) {
+func (v *visit) signIn() page {
 	shown := signingIn{Next: within(v.r.PostForm.Get("next")), Email: v.r.PostForm.Get("email")}
 	s, err := v.proven()
 	switch refused := refusal(err); {
 	case err == nil && s.ID != uuid.Nil:
-		return page{redirect: shown.Next}, v.keep(s)
+		return v.keeping(s, shown.Next)
 	case err == nil:
 		shown.Wrong = "This does not sign you in. Look at it again."
 	case refused == nil:
-		return page{}, err
+		return v.deny(err)
 	case refused.Status == http.StatusForbidden:
 		shown.Unverified, shown.Wrong = true, refused.Detail
 	case refused.Status == http.StatusUnauthorized, refused.Status == http.StatusUnprocessableEntity:
 		shown.Wrong = "This does not sign you in. Look at it again."
 	default:
-		return page{}, err
+		return v.deny(err)
 	}
 	return v.showSignIn(shown, http.StatusUnauthorized)
 }
@@ -265,7 +271,7 @@ func (v *visit) proven() (session, error) {
 }
 
 // signOut ends the session on the server.
-func (v *visit) signOut() (page, error) {
+func (v *visit) signOut() page {
 	var err error
 	switch {
 	case v.who.Type == "":
@@ -275,20 +281,20 @@ func (v *visit) signOut() (page, error) {
 		_, err = v.call("logout", request{}, nil)
 	}
 	if err != nil {
-		return page{}, err
+		return v.deny(err)
 	}
-	return page{redirect: Path + "/sign-in"}, v.keep(session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)})
+	return v.keeping(session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)}, Path+"/sign-in")
 }
 
 // look stores the theme and the language.
-func (v *visit) look() (page, error) {
+func (v *visit) look() page {
 	if theme := v.r.PostForm.Get("theme"); slices.Contains([]string{"light", "dark", "auto"}, theme) {
 		v.setCookie(themeCookie, theme, lookLifetime)
 	}
 	if chosen := language(v.r.PostForm.Get("language")); slices.Contains(languages, chosen) {
 		v.setCookie(languageCookie, string(chosen), lookLifetime)
 	}
-	return page{redirect: within(v.r.PostForm.Get("here"))}, nil
+	return page{redirect: within(v.r.PostForm.Get("here"))}
 }
 
 // choice is a value that a person can choose.
@@ -330,17 +336,22 @@ func (v *visit) memberships() (found []choice) {
 }
 
 // chooseWorkspace goes to another workspace of the user's.
-func (v *visit) chooseWorkspace() (page, error) {
+func (v *visit) chooseWorkspace() page {
 	to, err := uuid.Parse(v.r.PostForm.Get("workspace"))
 	if err != nil {
-		return page{}, fault.New(fault.Invalid, "Choose one of your workspaces")
+		return v.deny(fault.New(fault.Invalid, "Choose one of your workspaces"))
 	}
 	if _, err := api.Enter(v.r.Context(), to); err != nil {
-		return page{}, err
+		return v.deny(err)
 	}
+	return v.goInto(to)
+}
+
+// goInto chooses a workspace.
+func (v *visit) goInto(workspace uuid.UUID) page {
 	s := v.session
-	s.In = to
-	return page{redirect: Path + "/?done=workspace"}, v.keep(s)
+	s.In = workspace
+	return v.keeping(s, Path+"/?done=workspace")
 }
 
 // within returns the address if it is of a page of ours, otherwise that of the first page.
@@ -354,14 +365,12 @@ func within(next string) string {
 }
 
 // joined goes to the workspace that the visitor has joined.
-func (v *visit) joined(workspace string) (page, error) {
+func (v *visit) joined(workspace string) page {
 	in, err := uuid.Parse(workspace)
 	if err != nil {
-		return page{}, fmt.Errorf("the workspace that was joined: %w", err)
+		return v.deny(fmt.Errorf("the workspace that was joined: %w", err))
 	}
-	s := v.session
-	s.In = in
-	return page{redirect: Path + "/?done=workspace"}, v.keep(s)
+	return v.goInto(in)
 }
 
 // elsewhere returns the workspace into which an operator has gone, and the way back.
