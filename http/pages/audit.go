@@ -107,7 +107,7 @@ func (v *visit) trail() page {
 // memberChoices returns the workspace's members as choices. It returns none if the visitor lacks the permission to read them.
 func (v *visit) memberChoices(chosen string) (found []choice) {
 	var members []map[string]any
-	_, _ = v.call("list-members", request{vars: []string{v.who.Workspace.String()}}, &members)
+	v.ask("list-members", request{vars: []string{v.who.Workspace.String()}}, &members)
 	for _, m := range members {
 		id := "user:" + textOf(m["user_id"])
 		found = append(found, choice{id, cmp.Or(fullName(m), textOf(m["email"])), id == chosen})

@@ -73,12 +73,6 @@ func (p *problem) faults() map[string]string {
 	return found
 }
 
-// refusal returns the problem in an error, or nil if a form cannot show the error.
-func refusal(err error) *problem {
-	p, _ := errors.AsType[*problem](err)
-	return p
-}
-
 // deny records the visit's first error. After an error no further operation runs, and the error's page is shown in place of the handler's.
 // Handlers therefore need not check each error, as with [bufio.Writer]. It returns an empty page.
 func (v *visit) deny(err error) page {
@@ -90,19 +84,11 @@ func (v *visit) deny(err error) page {
 
 // read runs an operation. Any error, also a refusal, fails the visit.
 func (v *visit) read(operation string, in request, into any) api.Response {
-	out, err := v.call(operation, in, into)
-	v.deny(err)
-	return out
-}
-
-// ask runs an operation. It returns its refusal, or nil. Any other error fails the visit.
-func (v *visit) ask(operation string, in request, into any) (api.Response, *problem) {
-	out, err := v.call(operation, in, into)
-	refused := refusal(err)
-	if refused == nil {
-		v.deny(err)
+	out, refused := v.ask(operation, in, into)
+	if refused != nil {
+		v.deny(refused)
 	}
-	return out, refused
+	return out
 }
 
 // asked runs an operation with parameters that the visitor chose. It returns why they are invalid, and the status. Any other error fails
@@ -118,33 +104,30 @@ func (v *visit) asked(operation string, in request, into any) (wrong []string, s
 	return nil, 0
 }
 
-// call runs an operation for the visitor and decodes its response. It returns a *[problem] if the operation refuses.
-func (v *visit) call(operation string, in request, into any) (api.Response, error) {
+// ask runs an operation for the visitor and decodes its response. It returns the operation's refusal, or nil. Any other error fails the
+// visit.
+func (v *visit) ask(operation string, in request, into any) (out api.Response, refused *problem) {
 	r := v.request(operation, in)
 	if v.failed != nil {
-		return api.Response{}, v.failed
+		return out, nil
 	}
-	out := v.API.Inside(v.r.Context(), r)
+	out = v.API.Inside(v.r.Context(), r)
 	if r.Body != nil {
-		_ = r.Body.Close() // stops writeForm
+		_ = r.Body.Close() // the writer of a form ends with it
 	}
 	if out.Status >= http.StatusBadRequest {
-		refused := &problem{Status: out.Status, Detail: http.StatusText(out.Status)}
-		if err := json.Unmarshal(out.Body, refused); err != nil {
-			return out, fmt.Errorf("the answer of %s: %w", operation, err)
-		}
-		return out, refused
-	}
-	if out.Header.Get("Bahi-Stale") != "" {
+		refused = &problem{Status: out.Status, Detail: http.StatusText(out.Status)}
+		into = refused
+	} else if out.Header.Get("Bahi-Stale") != "" {
 		v.w.Header().Set("Bahi-Stale", "true")
 	}
 	if into == nil || len(out.Body) == 0 {
-		return out, nil
+		return out, refused
 	}
 	if err := decode(out.Body, into); err != nil {
-		return out, fmt.Errorf("the answer of %s: %w", operation, err)
+		v.deny(fmt.Errorf("the answer of %s: %w", operation, err))
 	}
-	return out, nil
+	return out, refused
 }
 
 // operation returns an operation by its id.

@@ -20,7 +20,7 @@ func (d *desk) reach(campaign map[string]any) any {
 		return r
 	}
 	var templates []map[string]any
-	if _, err := d.call("list-templates", request{query: url.Values{"limit": {strconv.Itoa(rowsFound)}}}, &templates); err != nil {
+	if _, refused := d.ask("list-templates", request{query: url.Values{"limit": {strconv.Itoa(rowsFound)}}}, &templates); refused != nil {
 		return r
 	}
 	for _, t := range templates {
@@ -45,7 +45,7 @@ func (d *desk) reach(campaign map[string]any) any {
 
 // count returns the number of contacts that a query matches.
 func (d *desk) count(query url.Values) int {
-	out, _ := d.call("list-messaging-contacts", request{query: query}, nil)
+	out, _ := d.ask("list-messaging-contacts", request{query: query}, nil)
 	return totalOf(out)
 }
 

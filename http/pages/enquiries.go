@@ -89,27 +89,24 @@ func (v *visit) buyer(e map[string]any) string {
 }
 
 // readEnquiry returns an enquiry.
-func (v *visit) readEnquiry(id string) (e map[string]any, err error) {
-	_, err = v.call("get-enquiry", request{vars: []string{id}, query: v.spam()}, &e)
-	return e, err
+func (v *visit) readEnquiry(id string) (e map[string]any, refused *problem) {
+	_, refused = v.ask("get-enquiry", request{vars: []string{id}, query: v.spam()}, &e)
+	return e, refused
 }
 
 // enquiry returns the page's enquiry, with the contact of its phone.
-func (d *desk) enquiry() (map[string]any, error) {
-	e, err := d.readEnquiry(d.id)
-	if err != nil {
-		return nil, err
-	}
+func (d *desk) enquiry() (map[string]any, *problem) {
+	e, refused := d.readEnquiry(d.id)
 	if contact := d.chatWith(textOf(e["user_phone"])); contact != "" {
 		e["contact"] = contact
 	}
-	return e, nil
+	return e, refused
 }
 
 // toTalk redirects to the conversation with the buyer.
 func (d *desk) toTalk(map[string]any) string {
-	e, err := d.enquiry()
-	if err != nil {
+	e, refused := d.enquiry()
+	if refused != nil {
 		return inboxPath
 	}
 	return withQuery(talkPath(textOf(e["contact"])), url.Values{"enquiry": {d.id}})
@@ -169,8 +166,8 @@ func (v *visit) greeting() string {
 	if id == "" || !v.permissions()["marketplace:read"] {
 		return ""
 	}
-	e, err := v.readEnquiry(id)
-	if err != nil {
+	e, refused := v.readEnquiry(id)
+	if refused != nil {
 		return ""
 	}
 	text := v.lang.tf("Hello %s,", v.buyer(e)) + " " + v.lang.t("thank you for your enquiry.")

@@ -104,8 +104,10 @@ func (v *visit) operate() page {
 
 // table returns the first records of a list.
 func (d *desk) table(size int) *listPage {
-	rows, total, err := d.rows(d.listQuery(), 1, size)
-	d.deny(err)
+	rows, total, refused := d.rows(d.listQuery(), 1, size)
+	if refused != nil {
+		d.deny(refused)
+	}
 	b := &listPage{Title: d.of.title, Address: d.of.path(), Total: total}
 	d.draw(b, rows)
 	return b

@@ -205,20 +205,20 @@ func (d *desk) rebuildState(p map[string]any) display {
 }
 
 // projection returns the page's projection, with the events at which it is parked.
-func (d *desk) projection() (map[string]any, error) {
+func (d *desk) projection() (map[string]any, *problem) {
 	p := map[string]any{}
-	if _, err := d.call("get-projection", request{vars: []string{d.id}}, &p); err != nil {
-		return nil, err
+	if _, refused := d.ask("get-projection", request{vars: []string{d.id}}, &p); refused != nil {
+		return nil, refused
 	}
 	var parked, stopped []map[string]any
-	_, err := d.call("list-parked", request{}, &parked)
+	d.read("list-parked", request{}, &parked)
 	for _, one := range parked {
 		if textOf(one["name"]) == d.id && one["kind"] != "reactor" {
 			stopped = append(stopped, one)
 		}
 	}
 	p["stopped"] = stopped
-	return p, err
+	return p, nil
 }
 
 // rebuild shows the cost of a rebuild, and the form that starts it.

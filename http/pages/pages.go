@@ -138,7 +138,7 @@ func (p *Pages) routes() {
 }
 
 var (
-	errNoPage    = fault.New(fault.NotFound, "There is no such page")
+	errNoPage    = &problem{Status: http.StatusNotFound, Detail: "There is no such page"}
 	errForeign   = fault.New(fault.Forbidden, "This form came from another site. Nothing was done.")
 	errOldForm   = fault.New(fault.Forbidden, "This form is of an earlier session. Nothing was done. Open the page again.")
 	errLarge     = fault.New(fault.TooLarge, "This file is too large. Nothing was done.")
@@ -205,21 +205,19 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request, signedIn bool, ans
 			_ = r.MultipartForm.RemoveAll() // files on the disk
 		}
 	}()
-	if err := v.recall(); err != nil {
-		v.fail(err)
-		return
+	v.recall()
+	if r.Method != http.MethodGet && v.failed == nil {
+		v.deny(v.ours())
 	}
-	if r.Method != http.MethodGet {
-		if err := v.ours(); err != nil {
-			v.fail(err)
-			return
-		}
-	}
-	if signedIn && v.who.Type == "" {
+	var shown page
+	switch {
+	case v.failed != nil:
+	case signedIn && v.who.Type == "":
 		http.Redirect(w, r, v.signInPath(), http.StatusSeeOther)
 		return
+	default:
+		shown = answer(v)
 	}
-	shown := answer(v)
 	if err := v.failed; err != nil {
 		v.failed = nil
 		v.fail(err)

@@ -39,9 +39,7 @@ func (v *visit) fromProvider() page {
 	case token == "" && code == "" && v.r.Method == http.MethodGet:
 		return page{template: "callback", title: "Sign in"}
 	case token != "" && v.Now().Sub(v.session.Away) < awayLifetime:
-		if err := v.enter(token); err != nil {
-			return v.deny(err)
-		}
+		v.enter(token)
 	}
 	if v.who.Session == uuid.Nil {
 		if shown.Wrong == "" {

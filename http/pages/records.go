@@ -312,44 +312,45 @@ func same(value, was any) bool {
 
 // found returns the record of the page. Without it the request fails.
 func (d *desk) found() map[string]any {
-	record, err := d.find()
-	d.deny(err)
+	record, refused := d.find()
+	if refused != nil {
+		d.deny(refused)
+	}
 	return record
 }
 
 // find returns the record of the page, with texts in place of references.
-func (d *desk) find() (map[string]any, error) {
-	record, err := d.stored()
-	if err != nil || d.refs == nil {
-		return record, err
+func (d *desk) find() (map[string]any, *problem) {
+	record, refused := d.stored()
+	if refused != nil || d.refs == nil {
+		return record, refused
 	}
 	named, _ := d.refs.texts(record).(map[string]any)
 	return named, nil
 }
 
-func (d *desk) stored() (map[string]any, error) {
+func (d *desk) stored() (map[string]any, *problem) {
 	if d.of.find != nil {
 		return d.of.find(d)
 	}
 	if d.of.get != "" {
 		var record map[string]any
 		o := d.operation(d.of.get)
-		out, err := d.call(o.ID, request{vars: d.vars(o), query: d.of.one}, &record)
-		if err == nil && record["revision"] == nil {
+		out, refused := d.ask(o.ID, request{vars: d.vars(o), query: d.of.one}, &record)
+		switch {
+		case record == nil && refused == nil: // the visit has failed
+		case refused != nil && refused.Status == http.StatusUnprocessableEntity, // an id of another kind
+			refused == nil && d.of.by != "" && textOf(record[d.of.by]) != d.parent:
+			return nil, errNoPage
+		case refused == nil && record["revision"] == nil:
 			record["revision"] = strings.Trim(out.Header.Get("ETag"), `"`)
 		}
-		if err == nil && d.of.by != "" && textOf(record[d.of.by]) != d.parent {
-			return nil, errNoPage
-		}
-		if refused := refusal(err); refused != nil && refused.Status == http.StatusUnprocessableEntity { // an id of another kind
-			return nil, errNoPage
-		}
-		return record, err
+		return record, refused
 	}
 	for number := 1; ; number++ {
-		rows, total, err := d.rows(d.listQuery(), number, rowsFound)
-		if err != nil {
-			return nil, err
+		rows, total, refused := d.rows(d.listQuery(), number, rowsFound)
+		if refused != nil {
+			return nil, refused
 		}
 		for _, r := range rows {
 			if idOf(r) == d.id {

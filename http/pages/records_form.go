@@ -241,10 +241,7 @@ func (d *desk) namesOf(word string) []choice {
 		return nil
 	}
 	other := d.visit.desk(resources[i], false)
-	rows, _, err := other.rows(other.listQuery(), 1, rowsFound)
-	if err != nil {
-		return nil
-	}
+	rows, _, _ := other.rows(other.listQuery(), 1, rowsFound)
 	for _, r := range rows {
 		name := other.title(r)
 		if body := []rune(textOf(r["body"])); word == "templates" {
@@ -266,7 +263,7 @@ func (d *desk) nameOf(word, id string) string {
 	if i := slices.IndexFunc(resources, func(r *resource) bool { return r.word == word }); i >= 0 && resources[i].get != "" {
 		other := d.visit.desk(resources[i], false)
 		other.id = id
-		if record, err := other.find(); err == nil {
+		if record, refused := other.find(); refused == nil {
 			name = other.title(record)
 		}
 	}

@@ -88,22 +88,24 @@ func (d *desk) list(in sent) page {
 		}
 	}
 	var rows []map[string]any
-	var err error
+	var refused *problem
 	size := rowsListed
 	if d.of.oldest {
 		size = rowsShown
 		rows, b.Total = d.newestFirst(func(number, size int) (some []map[string]any, total int) {
-			some, total, err = d.rows(query, number, size)
+			some, total, refused = d.rows(query, number, size)
 			return some, total
 		})
 	} else if b.Lacks == "" {
-		rows, b.Total, err = d.rows(query, number, size)
+		rows, b.Total, refused = d.rows(query, number, size)
 	}
-	if refused := refusal(err); refused != nil && refused.Status != http.StatusForbidden && refused.Status != http.StatusNotFound {
+	switch {
+	case refused == nil:
+	case refused.Status == http.StatusForbidden || refused.Status == http.StatusNotFound:
+		return d.deny(refused)
+	default:
 		b.Wrong = []string{detail(refused)}
 		in.status = cmp.Or(in.status, refused.Status)
-	} else {
-		d.deny(err)
 	}
 	if number > 1 {
 		b.Newer = link("page", strconv.Itoa(number-1))
@@ -234,7 +236,7 @@ func (d *desk) listQuery() url.Values {
 }
 
 // rows returns a page of the list, and the total number of records.
-func (d *desk) rows(query url.Values, number, size int) (rows []map[string]any, total int, err error) {
+func (d *desk) rows(query url.Values, number, size int) (rows []map[string]any, total int, refused *problem) {
 	id := d.of.list
 	if query.Has("q") && d.of.search != "" {
 		id = d.of.search
@@ -256,9 +258,9 @@ func (d *desk) rows(query url.Values, number, size int) (rows []map[string]any, 
 	if d.parent != "" && d.of.by == "" {
 		vars = vars[:1]
 	}
-	out, err := d.call(o.ID, request{vars: vars[:min(len(vars), strings.Count(o.Path, "{"))], query: query}, &answer)
-	if err != nil {
-		return nil, 0, err
+	out, refused := d.ask(o.ID, request{vars: vars[:min(len(vars), strings.Count(o.Path, "{"))], query: query}, &answer)
+	if refused != nil {
+		return nil, 0, refused
 	}
 	d.next = out.Header.Get("Link")
 	list, total := listOf(answer)

@@ -256,12 +256,14 @@ var inside = regexp.MustCompile(`^(id|.*_id|.*Id|revision|created_?[aA]t|updated
 
 // record shows a record, and the forms of its actions.
 func (d *desk) record(in sent) page {
-	record, err := d.find()
-	if refused := refusal(err); refused != nil && refused.Status == http.StatusNotFound && d.of.history != nil {
-		return d.deleted(err)
-	}
-	if err != nil {
-		return d.deny(err)
+	record, refused := d.find()
+	switch {
+	case refused != nil && refused.Status == http.StatusNotFound && d.of.history != nil:
+		return d.deleted(refused)
+	case refused != nil:
+		return d.deny(refused)
+	case record == nil: // the visit has failed
+		return page{}
 	}
 	s := d.rowSchema()
 	b := &recordPage{
@@ -341,10 +343,10 @@ func (d *desk) record(in sent) page {
 }
 
 // deleted shows the remaining history of a deleted record.
-func (d *desk) deleted(err error) page {
+func (d *desk) deleted(refused *problem) page {
 	history := d.of.history(d, nil)
 	if len(history) == 0 {
-		return d.deny(err)
+		return d.deny(refused)
 	}
 	b := &recordPage{Title: d.title(map[string]any{"id": d.id}), About: "It was deleted.", History: history}
 	b.Above = d.above()

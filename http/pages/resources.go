@@ -54,7 +54,7 @@ type resource struct {
 	history  func(*desk, map[string]any) []change                       // of a record, the newest change first
 	more     func(*desk, map[string]any) any                            // data for the template "more-WORD" of record.html
 	cells    map[string]cell                                            // computed fields
-	find     func(*desk) (map[string]any, error)                        // returns a record, in place of get
+	find     func(*desk) (map[string]any, *problem)                     // returns a record, in place of get
 	apart    func(l language, theirs, mine map[string]any) []difference // differences of two versions
 	watch    func(map[string]any) bool                                  // reports whether the stream covers a record now
 	own      func(*desk, sent) page                                     // page in place of the list

@@ -201,7 +201,7 @@ func (d *desk) sayOrder(order map[string]any) *preview {
 func (d *desk) sayTakada(takada map[string]any) *preview {
 	p := d.sayOrder(takada)
 	var order map[string]any
-	if _, err := d.call("get-client-order", request{vars: []string{d.id}}, &order); err == nil {
+	if _, refused := d.ask("get-client-order", request{vars: []string{d.id}}, &order); refused == nil {
 		left, _ := toDecimal(order["pending_weight"])
 		p.Says = append(p.Says, d.lang.left(left.Sub(weightOf(takada["items"]))))
 	}

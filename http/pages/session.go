@@ -112,33 +112,31 @@ func (p *Pages) Bearer(r *http.Request) (string, uuid.UUID, error) {
 	return bearer, s.In, err
 }
 
-// recall identifies the visitor. An error means that this cannot be done now.
-func (v *visit) recall() error {
+// recall identifies the visitor.
+func (v *visit) recall() {
 	v.session = v.unseal(v.r)
 	if v.session.Token == "" {
-		return v.keep(session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)})
+		v.keep(session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)})
+		return
 	}
 	bearer, err := v.bearer(v.r.Context(), v.session)
-	if err != nil || bearer == "" {
-		return err
+	if v.deny(err); err != nil || bearer == "" {
+		return
 	}
-	if err := v.enter(bearer); err != nil {
-		return err
-	}
+	v.enter(bearer)
 	if v.who.Type != "" && v.session.Ends.Sub(v.Now()) < sessionLifetime/2 {
-		return v.keep(v.session)
+		v.keep(v.session)
 	}
-	return nil
 }
 
 // enter identifies the visitor by a token, in the workspace that the session has chosen.
-func (v *visit) enter(bearer string) error {
+func (v *visit) enter(bearer string) {
 	ctx, who, err := api.Authenticate(v.r.Context(), bearer)
 	if refused, is := errors.AsType[*fault.Error](err); is && refused.Kind == fault.Unauthorized {
-		return nil
+		return
 	}
-	if err != nil {
-		return err
+	if v.deny(err); err != nil {
+		return
 	}
 	if v.session.In != uuid.Nil && v.session.In != who.Workspace {
 		if elsewhere, err := api.Enter(ctx, v.session.In); err == nil { // who was removed is at home again
@@ -146,28 +144,26 @@ func (v *visit) enter(bearer string) error {
 		}
 	}
 	v.r, v.who = v.r.WithContext(ctx), api.Request(ctx).Actor
-	return nil
 }
 
 // keep gives the browser a session.
-func (v *visit) keep(s session) error {
+func (v *visit) keep(s session) {
 	s.Ends = v.Now().Add(sessionLifetime)
 	if s.Ends.After(s.Last) {
 		s.Ends = s.Last
 	}
 	v.session = s
 	text, err := json.Marshal(s)
-	if err != nil {
-		return fmt.Errorf("encode a session: %w", err)
-	}
+	v.deny(err)
 	box := v.seal.Seal(nil, nil, text, []byte(sealed)) //nolint:gosec // G407: this AEAD makes its nonces itself
 	v.setCookie(sessionCookie, base64.RawURLEncoding.EncodeToString(box), sessionLifetime)
-	return nil
 }
 
-// keeping gives the browser a session and redirects it.
+// keeping gives the browser a session and redirects it, unless the visit has failed.
 func (v *visit) keeping(s session, to string) page {
-	v.deny(v.keep(s))
+	if v.failed == nil {
+		v.keep(s)
+	}
 	return page{redirect: to}
 }
 
@@ -222,66 +218,61 @@ func (v *visit) showSignIn(shown signingIn, status int) page {
 // signIn begins a session by an email and its password, or by an API key.
 func (v *visit) signIn() page {
 	shown := signingIn{Next: within(v.r.PostForm.Get("next")), Email: v.r.PostForm.Get("email")}
-	s, err := v.proven()
-	switch refused := refusal(err); {
-	case err == nil && s.ID != uuid.Nil:
+	s, refused := v.proven()
+	switch {
+	case refused == nil && s.ID != uuid.Nil:
 		return v.keeping(s, shown.Next)
-	case err == nil:
+	case refused == nil, refused.Status == http.StatusUnauthorized, refused.Status == http.StatusUnprocessableEntity:
 		shown.Wrong = "This does not sign you in. Look at it again."
-	case refused == nil:
-		return v.deny(err)
 	case refused.Status == http.StatusForbidden:
 		shown.Unverified, shown.Wrong = true, refused.Detail
-	case refused.Status == http.StatusUnauthorized, refused.Status == http.StatusUnprocessableEntity:
-		shown.Wrong = "This does not sign you in. Look at it again."
 	default:
-		return v.deny(err)
+		return v.deny(refused)
 	}
 	return v.showSignIn(shown, http.StatusUnauthorized)
 }
 
 // proven returns a new session of the person whom the form proves, the zero session for a wrong key.
-func (v *visit) proven() (session, error) {
-	s := session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)}
+func (v *visit) proven() (s session, refused *problem) {
+	s = session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)}
 	if key := strings.TrimSpace(v.r.PostForm.Get("key")); key != "" {
-		if err := v.enter(key); err != nil || v.who.Type != "api_key" { // an access token ends too soon
-			if err == nil {
-				err = api.Count(v.r.Context(), limitGroup)
-			}
-			return session{}, err
+		v.enter(key)
+		switch {
+		case v.failed != nil:
+		case v.who.Type != "api_key": // an access token ends too soon
+			v.deny(api.Count(v.r.Context(), limitGroup))
+		default:
+			s.ID, s.Key = uuid.New(), key
+			v.deny(v.Sessions.Begin(v.r.Context(), s.ID, s.Last))
 		}
-		s.ID, s.Key = uuid.New(), key
-		return s, v.Sessions.Begin(v.r.Context(), s.ID, s.Last)
+		return s, nil
 	}
 	var in struct {
 		Token string `json:"access_token"`
 	}
 	body := map[string]any{"email": v.r.PostForm.Get("email"), "password": v.r.PostForm.Get("password")}
-	if _, err := v.call("login", request{body: body}, &in); err != nil {
-		return session{}, err
+	if _, refused := v.ask("login", request{body: body}, &in); refused != nil || v.failed != nil {
+		return s, refused
 	}
 	claims := jwt.MapClaims{}
 	if _, _, err := jwt.NewParser().ParseUnverified(in.Token, claims); err != nil { // it was made in this process
-		return session{}, fmt.Errorf("read the session of a sign-in: %w", err)
+		v.deny(fmt.Errorf("read the session of a sign-in: %w", err))
 	}
 	var errs [2]error
 	s.User, errs[0] = uuid.Parse(fmt.Sprint(claims["sub"]))
 	s.ID, errs[1] = uuid.Parse(fmt.Sprint(claims["sid"]))
-	return s, errors.Join(errs[:]...)
+	v.deny(errors.Join(errs[:]...))
+	return s, nil
 }
 
 // signOut ends the session on the server.
 func (v *visit) signOut() page {
-	var err error
 	switch {
 	case v.who.Type == "":
 	case v.session.Key != "":
-		err = v.Sessions.Revoke(v.r.Context(), v.session.ID)
+		v.deny(v.Sessions.Revoke(v.r.Context(), v.session.ID))
 	default:
-		_, err = v.call("logout", request{}, nil)
-	}
-	if err != nil {
-		return v.deny(err)
+		v.read("logout", request{}, nil)
 	}
 	return v.keeping(session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)}, Path+"/sign-in")
 }
@@ -322,7 +313,7 @@ func (v *visit) memberships() (found []choice) {
 		Own  bool   `json:"own"`
 		Name string `json:"name"`
 	}
-	if _, err := v.call("list-workspaces", request{}, &all); err != nil || len(all) < 2 {
+	if v.ask("list-workspaces", request{}, &all); len(all) < 2 {
 		return nil
 	}
 	for _, w := range all {
@@ -376,7 +367,7 @@ func (v *visit) joined(workspace string) page {
 // elsewhere returns the workspace into which an operator has gone, and the way back.
 func (v *visit) elsewhere() []choice {
 	var found []map[string]any
-	_, _ = v.call("list-all-workspaces", request{query: url.Values{"q": {v.session.In.String()}}}, &found) // without it, its id is shown
+	v.ask("list-all-workspaces", request{query: url.Values{"q": {v.session.In.String()}}}, &found) // without it, its id is shown
 	name := v.session.In.String()[:8]
 	for _, w := range found {
 		name = cmp.Or(textOf(w["name"]), name)
