@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"bahi/domain/fault"
 )
 
 // kinds maps the API's names of account kinds to display words.
@@ -65,10 +63,12 @@ type accountsPage struct {
 	None         bool // the workspace has no accounts
 	Kinds        []choice
 	Accounts     []accountLine
-	Before, Next string // addresses of the neighbouring pages; empty: none
-	Name, Type   string
+	Before, Next string  // addresses of the neighbouring pages; empty: none
+	Fields       []field // of a new account
 	Wrong        string
 	New          bool // the form of a new account is open
+
+	typed map[string]any // into the refused form
 }
 
 const (
@@ -103,6 +103,8 @@ func (v *visit) accountList(shown accountsPage, status int) page {
 	if shown.None = len(shown.Accounts) == 0 && shown.Query+shown.Kind == "" && !shown.Past; shown.None {
 		shown.New = true
 	}
+	shown.Fields = v.schemaOf("open-client").fields("", shown.typed, nil, 0)
+	shown.Fields[0].Focus = shown.New
 	if q.Get("go") != "" && total == 1 {
 		return page{redirect: shown.Accounts[0].Link}
 	}
@@ -149,22 +151,15 @@ func (v *visit) accountsNamed(text, kind string, number, size int) (found []acco
 // openAccount opens an account.
 func (v *visit) openAccount() page {
 	form := v.r.PostForm
-	kind, name := form.Get("kind"), form.Get("name")
+	kind := form.Get("kind")
 	if kindName(kind) == "" {
 		return v.deny(errNoPage)
 	}
-	body := map[string]any{"name": name}
-	if kind == "polisher" {
-		work, err := strconv.Atoi(form.Get("type"))
-		if err != nil {
-			return v.deny(fault.New(fault.Invalid, "Choose the polisher's work"))
-		}
-		body["type"] = work
-	}
+	body := v.schemaOf("open-"+kind).read(form, false)
 	var opened map[string]any
 	out, refused := v.ask("open-"+kind, request{body: body, key: form.Get("key")}, &opened)
 	if refused != nil {
-		return v.accountList(accountsPage{Name: name, Type: form.Get("type"), Wrong: detail(refused)}, refused.Status)
+		return v.accountList(accountsPage{typed: body, Wrong: detail(refused)}, refused.Status)
 	}
 	return page{redirect: after(out, accountPath(kind, plain(opened["id"])), "opened")}
 }
@@ -210,6 +205,7 @@ type accountPage struct {
 	Newer, Older                             int // numbers of pages, 0: none
 	AsOf, KnownAt                            string
 	Fields                                   []field
+	About                                    []field // of the account: its name and its metal
 	Side                                     string
 	Settle                                   bool   // a balance is not zero
 	Since                                    string // first day of the statement since the last settlement
@@ -250,6 +246,7 @@ func (v *visit) showAccount(shown accountPage, body map[string]any, faults map[s
 	}
 	shown.Fields = v.schemaOf("add-"+kind+"-row").fields("", body, faults, 1)
 	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
+	shown.About = v.schemaOf("rename-"+kind).without("type").fields("", of, nil, 0)
 	shown.Undo = v.r.URL.Query().Get("row")
 	for i := range shown.Rows {
 		shown.Rows[i].New = shown.Undo != "" && shown.Rows[i].ID == shown.Undo
@@ -306,12 +303,12 @@ func (v *visit) editAccount() page {
 		}
 		return page{redirect: after(out, Path+"/accounts", "delete")}
 	}
-	in.body = map[string]any{"name": form.Get("name")}
+	in.body = v.schemaOf("rename-"+kind).without("type").read(form, true)
 	out, refused := v.ask("rename-"+kind, in, nil)
 	if refused != nil {
 		return v.refusedAccount(refused)
 	}
-	return page{redirect: after(out, accountPath(kind, in.vars[0]), "renamed")}
+	return page{redirect: after(out, accountPath(kind, in.vars[0]), "changed")}
 }
 
 func (v *visit) refusedAccount(refused *problem) page {

@@ -17,6 +17,7 @@ var settingsParts = []place{
 	{Name: "API keys", Link: settings + "/keys", needs: "marketplace:read"},
 	{Name: "Company", Link: Path + "/list/companies", needs: "marketplace:read"},
 	{Name: "Books lock", Link: settings + "/books", needs: "ledger:read"},
+	{Name: "Metal", Link: settings + "/metal", needs: "ledger:read"},
 	{Name: "Closed periods", Link: settings + "/periods", needs: "ledger:read"},
 }
 
@@ -119,6 +120,10 @@ func settingsResources() []*resource {
 			links: func(*desk, map[string]any) []choice {
 				return []choice{{Value: settings + "/periods", Text: "Close the year"}}
 			},
+		},
+		{
+			base: settings, word: "metal", title: "Metal", single: true, get: "get-books-metal", columns: []string{"metal"},
+			live: []string{"metal"}, cells: map[string]cell{}, each: []action{{operation: "set-books-metal", button: "Change", did: "changed", edit: true}},
 		},
 		periodResource(),
 	}
