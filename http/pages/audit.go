@@ -175,12 +175,8 @@ func (l language) changed(c trailChange) (lines []difference) {
 	for _, f := range c.Fields {
 		if m := entryPath.FindStringSubmatch(f.Field); m != nil {
 			at, _ := strconv.Atoi(m[2])
-			key := m[3]
-			if key == "quantity" { // of an order
-				key = "pieces"
-			}
-			put(before, m[1], at, key, f.From)
-			put(after, m[1], at, key, f.To)
+			put(before, m[1], at, m[3], f.From)
+			put(after, m[1], at, m[3], f.To)
 			continue
 		}
 		if !inSentence[f.Field] && !strings.HasSuffix(f.Field, "id") && !strings.ContainsAny(f.Field, "[.") {

@@ -125,7 +125,7 @@ func (c *draftChanges) besides(l language, stored, values map[string]any) []diff
 			theirs, mine = append(theirs, known[id]), append(mine, e)
 		}
 	}
-	return append(found, l.itemDifferences(l.t("Entries"), theirs, mine)...)
+	return append(found, l.differences(l.t("Entries"), theirs, mine)...)
 }
 
 // write runs the writes of a form in order, each on the revision of the previous one. It returns the last response and its revision,

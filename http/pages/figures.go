@@ -31,6 +31,14 @@ func unsigned(n any, places int32) string {
 // rupees formats an amount without its sign, as in ₹3,12,400.00.
 func rupees(n any) string { return around("₹", unsigned(n, unit.MoneyPlaces), "") }
 
+// charge formats an amount as rupees does, "" for zero.
+func charge(n any) string {
+	if amount, _ := toDecimal(n); amount.IsZero() {
+		return ""
+	}
+	return rupees(n)
+}
+
 // grams formats a weight without its sign, as in 1,204.500 g.
 func grams(n any) string { return around("", unsigned(n, unit.GramsPlaces), " g") }
 

@@ -30,6 +30,7 @@ var entryFields = []entryField{
 	{"slip_number", "Slip number", textOf},
 	{"kind", "Kind", enumWord},
 	{"pieces", "Pieces", plain},
+	{"quantity", "Pieces", plain}, // of an item
 	{"weight", "Weight", grams},
 	{"pure_weight", "Pure weight", grams},
 	{"touch", "Touch %", percent},
@@ -41,11 +42,11 @@ var entryFields = []entryField{
 	{"rate", "Rate", rupees},
 	{"rate_unit", "Rate unit", enumWord},
 	{"other", "Labour", rupees},
-	{"making_charge", "Making charge", rupees},
+	{"making_charge", "Making charge", charge},
 	{"amount", "Amount", rupees},
 	{"description", "Description", textOf},
-	{"client", "Client", textOf},
-	{"karigar", "Karigar", textOf},
+	{"client_id", "Client", textOf}, // its name, as that of the karigar
+	{"karigar_id", "Karigar", textOf},
 }
 
 func enumWord(v any) string { return english["options"][textOf(v)] }

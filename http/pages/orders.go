@@ -27,22 +27,6 @@ func weightOf(items any) decimal.Decimal {
 	return sum
 }
 
-// itemsOf returns items with the keys of entryFields.
-func itemsOf(items any) []map[string]any {
-	shown := entriesOf(items)
-	for i, from := range shown {
-		item := map[string]any{
-			"item_name": from["item_name"], "slip_number": from["slip_number"], "pieces": from["quantity"], "weight": from["weight"],
-			"karigar": from["karigar_id"], "client": from["client_id"],
-		}
-		if charge, _ := toDecimal(from["making_charge"]); !charge.IsZero() {
-			item["making_charge"] = from["making_charge"]
-		}
-		shown[i] = item
-	}
-	return shown
-}
-
 func warningsOf(record map[string]any) (messages []string) {
 	for _, w := range entriesOf(record["warnings"]) {
 		messages = append(messages, textOf(w["message"]))
@@ -193,18 +177,5 @@ func (l language) recordDifferences(before, after map[string]any) (found []diffe
 			found = append(found, difference{l.t(labelOf(key)), was, is})
 		}
 	}
-	return append(found, l.itemDifferences(l.t("Items"), before["items"], after["items"])...)
-}
-
-// itemDifferences compares items by index.
-func (l language) itemDifferences(what string, before, after any) []difference {
-	list := func(items any) any {
-		all := itemsOf(items)
-		list := make([]any, len(all))
-		for i := range all {
-			list[i] = all[i]
-		}
-		return list
-	}
-	return l.differences(what, list(before), list(after))
+	return append(found, l.differences(l.t("Items"), before["items"], after["items"])...)
 }

@@ -146,7 +146,7 @@ var takadaCells = map[string]cell{
 
 // items returns the items of an order or a takada, a line for each.
 func (d *desk) items(record map[string]any) (all display) {
-	for _, item := range itemsOf(record["items"]) {
+	for _, item := range entriesOf(record["items"]) {
 		all.Lines = append(all.Lines, entryLine{Text: d.lang.line(item)})
 	}
 	return all
