@@ -88,8 +88,7 @@ func (v *visit) trail() page {
 		shown.Changes = append(shown.Changes, v.trailLine(c, name))
 	}
 	for _, r := range trail.Restatements {
-		account, _ := r["account"].(map[string]any)
-		kind := textOf(r["ledger"])
+		account, kind := inner(r, "account"), textOf(r["ledger"])
 		value := func(n any) string {
 			shown := rupees(n)
 			if r["unit"] == "fine" {

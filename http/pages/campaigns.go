@@ -2,6 +2,7 @@ package pages
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -27,9 +28,8 @@ func (d *desk) reach(campaign map[string]any) any {
 		if textOf(t["id"]) != textOf(campaign["templateId"]) {
 			continue
 		}
-		values, _ := campaign["templateParams"].(map[string]any)
 		r.Text = textOf(t["body"])
-		for name, value := range values {
+		for name, value := range inner(campaign, "templateParams") {
 			r.Text = strings.ReplaceAll(r.Text, "{{"+name+"}}", textOf(value))
 		}
 	}
@@ -87,10 +87,6 @@ func (v *visit) tryWidget() page {
 		return v.deny(err)
 	}
 	b.Origin = public.Scheme + "://" + public.Host
-	settings, _ := channel["settings"].(map[string]any)
-	origins, _ := settings["allowedOrigins"].([]any)
-	for _, o := range origins {
-		b.Allowed = b.Allowed || textOf(o) == b.Origin
-	}
+	b.Allowed = slices.Contains(textsOf(inner(channel, "settings")["allowedOrigins"]), b.Origin)
 	return page{template: "try-widget", title: b.Name, body: b}
 }

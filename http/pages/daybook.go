@@ -27,7 +27,7 @@ type dayOfBook struct {
 // dayTotal is the total of a ledger's rows of one date.
 type dayTotal struct {
 	Name            string
-	Received, Given []entryLine
+	Received, Given []string
 }
 
 const (
@@ -85,7 +85,7 @@ func (v *visit) daybook() page {
 		}
 		for _, t := range day.Totals {
 			one.Totals = append(one.Totals, dayTotal{
-				kindName(textOf(t["kind"])), linesOf(owings(t["cash_in"], t["crystal_in"])), linesOf(owings(t["cash_out"], t["crystal_out"])),
+				kindName(textOf(t["kind"])), owings(t["cash_in"], t["crystal_in"]), owings(t["cash_out"], t["crystal_out"]),
 			})
 		}
 		shown.Days = append(shown.Days, one)

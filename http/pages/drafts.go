@@ -33,21 +33,13 @@ func draftResource() *resource {
 				if n := len(slices.DeleteFunc(entries, func(e map[string]any) bool { return !unsure(e) })); n > 0 {
 					one.Text, one.Chip = one.Text+" · "+d.lang.tf("%s unsure", n), "partial"
 				}
-				if n := len(warningTexts(of)); n > 0 {
+				if n := len(textsOf(of["warnings"])); n > 0 {
 					one.Text, one.Chip = one.Text+" · "+d.lang.tf("%s not understood", n), "partial"
 				}
 				return one
 			},
 		},
 	}
-}
-
-func warningTexts(draft map[string]any) (found []string) {
-	list, _ := draft["warnings"].([]any)
-	for _, w := range list {
-		found = append(found, textOf(w))
-	}
-	return found
 }
 
 // localTime formats a time without a zone, such as 2025-03-02T14:45:00.
@@ -150,13 +142,13 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	v.read("get-order-draft", request{vars: []string{id}}, &draft)
 	shown.ID, shown.Link, shown.From, shown.At = id, draftPath(id), phone(textOf(draft["phone_number"])),
 		v.lang.localTime(textOf(draft["created_at"]))
-	shown.Message, shown.Revision, shown.Warnings, shown.Cut = textOf(draft["raw_message"]), plain(draft["revision"]), warningTexts(draft),
+	shown.Message, shown.Revision, shown.Warnings, shown.Cut = textOf(draft["raw_message"]), plain(draft["revision"]), textsOf(draft["warnings"]),
 		draft["cut"] == true
 	if media, has := draft["media"].(map[string]any); has {
 		shown.Media, shown.MediaURL = textOf(media["content_type"]), textOf(media["url"])
 	}
 	shown.Clients = form.client
-	stored, _ := form.names.texts(draft).(map[string]any)
+	stored := form.names.texts(draft)
 	base, err := json.Marshal(stored)
 	if err != nil {
 		return v.deny(err)

@@ -84,9 +84,8 @@ func (d *desk) product(in sent) page {
 	p := d.found()
 	shown := goodsPage{Product: p, Price: priceOf(p), Description: oneLineOf(p["description"])}
 	d.read("get-company", request{vars: []string{textOf(p["company_id"])}}, &shown.Company)
-	images, _ := p["images"].([]any)
-	for i, image := range images {
-		address, own := strings.CutPrefix(textOf(image), d.PublicURL+"/")
+	for i, image := range textsOf(p["images"]) {
+		address, own := strings.CutPrefix(image, d.PublicURL+"/")
 		if own {
 			address = "/" + address
 		}

@@ -55,8 +55,7 @@ func enumWord(v any) string { return english["options"][textOf(v)] }
 func (l language) history(versions []map[string]any, name func(string) string) []change {
 	changes := make([]change, 0, len(versions))
 	for _, v := range versions {
-		before, _ := v["before"].(map[string]any)
-		after, _ := v["after"].(map[string]any)
+		before, after := inner(v, "before"), inner(v, "after")
 		c := change{At: textOf(v["at"]), Actor: name(textOf(v["actor"])), Reason: textOf(v["reason"]), Position: textOf(v["position"])}
 		c.Sentence = l.sentence(textOf(v["change"]), c.Actor, after)
 		if was, is := l.day(textOf(before["date"])), l.day(textOf(after["date"])); was != is {
@@ -124,14 +123,6 @@ type entryLine struct {
 	Formulas []formula
 }
 
-// linesOf returns entries that have no formulas.
-func linesOf(texts []string) (lines []entryLine) {
-	for _, text := range texts {
-		lines = append(lines, entryLine{Text: text})
-	}
-	return lines
-}
-
 // formula is the formula of a computed figure with the values put in. ID is its name in the page.
 type formula struct{ ID, Text string }
 
@@ -151,17 +142,18 @@ func (v *visit) entryLines(kind, side string, entries any) []entryLine {
 	return lines
 }
 
-// worked marks a computed figure. The functions marked and opened turn it into HTML.
+// worked marks a computed figure. The function opened turns it into HTML.
 const worked = "\u00a0ƒ"
 
 // figureWithUnit is a figure that stays on one line with its unit.
 var figureWithUnit = regexp.MustCompile(`[\d,.]+ [g%]`)
 
-// marked returns the HTML of a text with the marks explained.
-func (l language) marked(text string) template.HTML { return l.opened(entryLine{Text: text}) }
-
-// opened returns the HTML of an entry. A mark with a formula opens it.
-func (l language) opened(e entryLine) template.HTML {
+// opened returns the HTML of an entry or of a text, with the marks explained. A mark with a formula opens it.
+func (l language) opened(of any) template.HTML {
+	e, is := of.(entryLine)
+	if !is {
+		e.Text = textOf(of)
+	}
 	parts := strings.Split(figureWithUnit.ReplaceAllString(html.EscapeString(e.Text), `<span class="whole">$0</span>`), worked)
 	explained := html.EscapeString(l.t("worked out"))
 	for i := range parts[1:] {
@@ -199,15 +191,18 @@ func entriesOf(side any) []map[string]any {
 	return entries
 }
 
-// computedOf returns the fields of an entry that the service computed.
-func computedOf(entry map[string]any) []string {
-	list, _ := entry["computed"].([]any)
-	keys := make([]string, len(list))
+// textsOf returns the values of an array as texts.
+func textsOf(array any) []string {
+	list, _ := array.([]any)
+	texts := make([]string, len(list))
 	for i := range list {
-		keys[i] = textOf(list[i])
+		texts[i] = textOf(list[i])
 	}
-	return keys
+	return texts
 }
+
+// computedOf returns the fields of an entry that the service computed.
+func computedOf(entry map[string]any) []string { return textsOf(entry["computed"]) }
 
 // rateGrams are the grams that a rate refers to, where that is not one gram.
 var rateGrams = map[string]string{"per_10g": "10 g", "per_kg": "1,000 g"}

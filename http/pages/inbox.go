@@ -256,9 +256,9 @@ func (v *visit) writing(t *talk, c map[string]any, messages []map[string]any, tr
 			t.Templates = append(t.Templates, v.readyOf(m, tried))
 		}
 	}
-	in, _ := c["listIds"].([]any)
+	in := textsOf(c["listIds"])
 	for _, l := range lists {
-		if slices.Contains(in, l["id"]) {
+		if slices.Contains(in, textOf(l["id"])) {
 			t.In = append(t.In, textOf(l["name"]))
 		}
 	}
@@ -294,10 +294,8 @@ func (v *visit) readyOf(m map[string]any, tried attempt) ready {
 		ID: plain(m["id"]), Channel: plain(m["channelId"]), Name: textOf(m["name"]), Language: textOf(m["language"]), Body: textOf(m["body"]),
 	}
 	r.Open = r.ID == tried.template
-	values, _ := tried.message["templateParams"].(map[string]any)
-	places, _ := m["parameters"].([]any)
-	for _, place := range places {
-		name := textOf(place)
+	values := inner(tried.message, "templateParams")
+	for _, name := range textsOf(m["parameters"]) {
 		f := field{Name: "t" + r.ID + "." + name, Key: name, Kind: "text", Label: name, Required: true}
 		if _, err := strconv.Atoi(name); err == nil {
 			f.Label = v.lang.tf("Value %s", name)

@@ -30,7 +30,7 @@ func (v *visit) saidOf(m map[string]any, name func(string) string) said {
 	}
 	if s.Out {
 		s.State = v.lang.t(english["delivery"][textOf(m["status"])])
-		if failed, _ := m["error"].(map[string]any); failed != nil {
+		if failed := inner(m, "error"); failed != nil {
 			s.State += ": " + v.lang.t(reasonOf(textOf(failed["code"]), textOf(failed["title"])))
 		}
 	}

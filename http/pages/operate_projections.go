@@ -126,15 +126,11 @@ var projectionCells = map[string]cell{
 		}}
 	},
 	"rows_that_only_one_of_the_two_has": func(d *desk, p map[string]any) (all display) {
-		tables, _ := inner(p, "build")["differences"].([]any)
-		for _, table := range tables {
-			t, _ := table.(map[string]any)
+		for _, t := range entriesOf(inner(p, "build")["differences"]) {
 			of := display{
 				Label: textOf(t["table"]) + " · " + unsigned(t["count"], 0), Columns: []string{d.lang.t("Only in"), d.lang.t("Values")},
 			}
-			rows, _ := t["rows"].([]any)
-			for _, row := range rows {
-				r, _ := row.(map[string]any)
+			for _, r := range entriesOf(t["rows"]) {
 				where := d.lang.t("the live tables")
 				if r["where"] == "log" {
 					where = d.lang.t("the new tables")

@@ -145,8 +145,7 @@ func (d *desk) newestChanges(noun, id string) []change {
 	d.read(operation, request{vars: []string{id}}, &versions)
 	changes := make([]change, 0, len(versions))
 	for _, version := range slices.Backward(versions) {
-		before, _ := d.refs.texts(version["before"]).(map[string]any)
-		after, _ := d.refs.texts(version["after"]).(map[string]any)
+		before, after := d.refs.texts(inner(version, "before")), d.refs.texts(inner(version, "after"))
 		c := change{
 			At: textOf(version["at"]), Actor: d.actor(textOf(version["actor"])), Reason: textOf(version["reason"]),
 			Position: textOf(version["position"]),

@@ -408,7 +408,7 @@ func (p *Pages) functions(lang language) template.FuncMap {
 	return template.FuncMap{
 		"t": lang.t, "tf": lang.tf, "said": lang.said,
 		"asset":  func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
-		"rupees": rupees, "grams": grams, "day": lang.day, "marked": lang.marked, "opened": lang.opened, "moment": func(text string) string {
+		"rupees": rupees, "grams": grams, "day": lang.day, "opened": lang.opened, "moment": func(text string) string {
 			return lang.moment(text,
 				p.Zone)
 		},

@@ -325,8 +325,7 @@ func (d *desk) find() (map[string]any, *problem) {
 	if refused != nil || d.refs == nil {
 		return record, refused
 	}
-	named, _ := d.refs.texts(record).(map[string]any)
-	return named, nil
+	return d.refs.texts(record), nil
 }
 
 func (d *desk) stored() (map[string]any, *problem) {

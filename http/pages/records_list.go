@@ -149,7 +149,7 @@ func (d *desk) draw(b *listPage, rows []map[string]any) {
 	}
 	for _, r := range rows {
 		if d.refs != nil {
-			r, _ = d.refs.texts(r).(map[string]any)
+			r = d.refs.texts(r)
 		}
 		line, columns := recordLine{}, d.of.columns
 		if !d.of.flat {
@@ -267,12 +267,7 @@ func (d *desk) rows(query url.Values, number, size int) (rows []map[string]any, 
 	if counted, err := strconv.Atoi(out.Header.Get("X-Total-Count")); err == nil {
 		total = counted
 	}
-	for _, one := range list {
-		if row, is := one.(map[string]any); is {
-			rows = append(rows, row)
-		}
-	}
-	return rows, total, nil
+	return entriesOf(list), total, nil
 }
 
 // listOf returns the records of a list's response, which is an array or an object with one, and the total in it.

@@ -136,12 +136,13 @@ func (all references) schema(s *schema) *schema {
 	return &form
 }
 
-// texts returns a value with texts in place of ids.
-func (all references) texts(value any) any {
-	return all.replace(value, "", func(r refs, id any, _ string) (any, bool) {
+// texts returns a record with texts in place of ids.
+func (all references) texts(record map[string]any) map[string]any {
+	named, _ := all.replace(record, "", func(r refs, id any, _ string) (any, bool) {
 		text := r.text(plain(id))
 		return text, text != ""
-	})
+	}).(map[string]any)
+	return named
 }
 
 // replace returns a copy of a value with the references replaced. It omits those for which the function returns false.

@@ -166,10 +166,9 @@ func (d *desk) takadas(map[string]any) display {
 	}
 	table := display{Columns: []string{d.lang.t("Date"), d.lang.t("Items"), d.lang.t("Weight")}}
 	for _, t := range all {
-		named, _ := d.refs.texts(t).(map[string]any)
 		link := display{Text: d.lang.day(textOf(t["date"])), Link: orderPath(d.id) + "/takadas/" + plain(t["id"])}
 		weight := display{Label: table.Columns[2], Text: grams(weightOf(t["items"]))}
-		table.Rows = append(table.Rows, []display{link, d.items(named), weight})
+		table.Rows = append(table.Rows, []display{link, d.items(d.refs.texts(t)), weight})
 	}
 	return table
 }

@@ -44,8 +44,7 @@ func transferResource() *resource {
 }
 
 func (d *desk) enteredOf(r map[string]any) rowLine {
-	row, _ := r["row"].(map[string]any)
-	return d.entered(enteredRow{textOf(r["kind"]), r["account_id"], textOf(r["account_name"]), row})
+	return d.entered(enteredRow{textOf(r["kind"]), r["account_id"], textOf(r["account_name"]), inner(r, "row")})
 }
 
 // sayTransfer says what a transfer would post.
