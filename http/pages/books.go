@@ -291,28 +291,21 @@ func (v *visit) schemaOf(id string) *schema {
 	return o.Body.without("id", "row_id")
 }
 
-// editAccount renames or deletes an account.
+// editAccount changes or deletes an account.
 func (v *visit) editAccount() page {
-	kind := v.kind()
-	form, in := v.r.PostForm, request{vars: []string{v.r.PathValue("id")}, key: v.r.PostForm.Get("key"), match: v.r.PostForm.Get("revision")}
+	kind, id, form := v.kind(), v.r.PathValue("id"), v.r.PostForm
+	in := request{vars: []string{id}, key: form.Get("key"), match: form.Get("revision")}
+	operation, to, word := "rename-"+kind, accountPath(kind, id), "changed"
 	if form.Get("do") == "delete" {
-		in.reason = form.Get("reason")
-		out, refused := v.ask("delete-"+kind, in, nil)
-		if refused != nil {
-			return v.refusedAccount(refused)
-		}
-		return page{redirect: after(out, Path+"/accounts", "delete")}
+		operation, to, word, in.reason = "delete-"+kind, Path+"/accounts", "delete", form.Get("reason")
+	} else {
+		in.body = v.schemaOf(operation).without("type").read(form, true)
 	}
-	in.body = v.schemaOf("rename-"+kind).without("type").read(form, true)
-	out, refused := v.ask("rename-"+kind, in, nil)
-	if refused != nil {
-		return v.refusedAccount(refused)
-	}
-	return page{redirect: after(out, accountPath(kind, in.vars[0]), "changed")}
-}
-
-func (v *visit) refusedAccount(refused *problem) page {
-	if refused.Status == http.StatusNotFound {
+	out, refused := v.ask(operation, in, nil)
+	switch {
+	case refused == nil:
+		return page{redirect: after(out, to, word)}
+	case refused.Status == http.StatusNotFound:
 		return v.deny(refused)
 	}
 	return v.showAccount(accountPage{Wrong: []string{detail(refused)}}, map[string]any{}, nil, refused.Status)

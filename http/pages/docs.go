@@ -13,13 +13,6 @@ import (
 // docsPath is the path of the documentation, which is public.
 const docsPath = "/docs"
 
-func (p *Pages) docsRoutes() {
-	p.open("GET "+docsPath, (*visit).docs)
-	p.open("GET "+docsPath+"/{operation}", (*visit).docsOperation)
-	p.open("POST "+docsPath+"/{operation}", (*visit).tryOperation)
-	p.open("GET "+docsPath+"/guides/{name}", (*visit).docsGuide)
-}
-
 // docsPage is the content of a page of the documentation: the list, an operation or a guide.
 type docsPage struct {
 	Shell     string // commands that set the variables of the others

@@ -134,10 +134,10 @@ func (d *desk) enquiryHistory(map[string]any) (all []change) {
 		return nil
 	}
 	for _, m := range slices.Backward(moves) {
-		c := change{At: textOf(m["at"]), Reason: textOf(m["reason"]), Sentence: d.lang.t("The enquiry came.")}
-		if m["from"] != nil {
+		c := changeOf(m, d.actor)
+		if c.Sentence = d.lang.t("The enquiry came."); m["from"] != nil {
 			was, is := d.lang.t(statusWord(m["from"])), d.lang.t(statusWord(m["to"]))
-			c.Sentence = d.lang.tf("%s: from %s to %s", d.actor(textOf(m["actor"])), was, is)
+			c.Sentence = d.lang.tf("%s: from %s to %s", c.Actor, was, is)
 		}
 		all = append(all, c)
 	}

@@ -138,19 +138,21 @@ func (l language) balancesOf(kind string, account map[string]any) []balance {
 		return []balance{{figure, l.t(words), class}}
 	}
 	var found []balance
-	if figure, position := rupees(account["cash_balance"]), textOf(account["cash_position"]); figure != "" && position != "" {
-		words, class := owed(position, nil)
-		found = append(found, balance{figure, l.t(words), class})
-	}
-	if figure, position := grams(account["crystal_balance"]), textOf(account["crystal_position"]); figure != "" && position != "" {
-		words, class := owed(position, nil)
-		if kind == "polisher" {
-			figure = l.tf("%s weight", figure)
-		} else {
-			figure = l.tf("%s fine", figure)
+	add := func(figure string, position any) {
+		if words, class := owed(textOf(position), nil); figure != "" && words != "" {
+			found = append(found, balance{figure, l.t(words), class})
 		}
-		found = append(found, balance{figure, l.t(words), class})
 	}
+	add(rupees(account["cash_balance"]), account["cash_position"])
+	weight := grams(account["crystal_balance"])
+	switch {
+	case weight == "":
+	case kind == "polisher":
+		weight = l.tf("%s weight", weight)
+	default:
+		weight = l.tf("%s fine", weight)
+	}
+	add(weight, account["crystal_position"])
 	return found
 }
 

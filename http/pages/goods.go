@@ -11,19 +11,6 @@ import (
 // publicPaths are further path prefixes of pages outside Path: the marketplace, links in mails, and the identity provider's redirect.
 var publicPaths = []string{callback, "/products", "/companies", "/enquiries", "/contacts"}
 
-// publicRoutes registers them.
-func (p *Pages) publicRoutes() {
-	p.open("GET "+Path+"/sign-in/provider", (*visit).toProvider)
-	p.open("GET "+callback, (*visit).fromProvider)
-	p.open("POST "+callback, (*visit).fromProvider)
-	for _, r := range goodsResources() {
-		p.resource(r)
-	}
-	p.open("GET /enquiries", (*visit).toEnquiries)
-	p.open("GET /enquiries/{id}", (*visit).toEnquiries)
-	p.member("GET /contacts/{id}", (*visit).toContact)
-}
-
 // toEnquiries redirects a mail's link to the page of one enquiry or of all.
 func (v *visit) toEnquiries() page {
 	return page{redirect: Path + v.r.URL.EscapedPath()}

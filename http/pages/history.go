@@ -56,7 +56,7 @@ func (l language) history(versions []map[string]any, name func(string) string) [
 	changes := make([]change, 0, len(versions))
 	for _, v := range versions {
 		before, after := inner(v, "before"), inner(v, "after")
-		c := change{At: textOf(v["at"]), Actor: name(textOf(v["actor"])), Reason: textOf(v["reason"]), Position: textOf(v["position"])}
+		c := changeOf(v, name)
 		c.Sentence = l.sentence(textOf(v["change"]), c.Actor, after)
 		if was, is := l.day(textOf(before["date"])), l.day(textOf(after["date"])); was != is {
 			c.Lines = append(c.Lines, difference{l.t("Date"), was, is})
@@ -66,6 +66,11 @@ func (l language) history(versions []map[string]any, name func(string) string) [
 		changes = append(changes, c)
 	}
 	return changes
+}
+
+// changeOf returns the time, the actor and the reason of a version.
+func changeOf(v map[string]any, name func(string) string) change {
+	return change{At: textOf(v["at"]), Actor: name(textOf(v["actor"])), Reason: textOf(v["reason"]), Position: textOf(v["position"])}
 }
 
 // sentence describes a change of a row.

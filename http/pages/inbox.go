@@ -15,16 +15,6 @@ const (
 	messagesShown = 30
 )
 
-// inboxRoutes registers the conversations with contacts.
-func (p *Pages) inboxRoutes() {
-	p.member("GET "+inboxPath, (*visit).inbox)
-	const talk = "/app/inbox/{contact}"
-	p.member("GET "+talk, (*visit).talk)
-	p.member("POST "+talk, (*visit).editContact)
-	p.member("POST "+talk+"/messages", (*visit).sendMessage)
-	p.member("POST "+talk+"/read", (*visit).readMessages)
-}
-
 // inboxPage is the content of the inbox: the list of conversations, and one of them.
 type inboxPage struct {
 	Search       string

@@ -8,13 +8,6 @@ import (
 	"strings"
 )
 
-func (p *Pages) khataRoutes() {
-	p.member("GET /app/khata", (*visit).khatas)
-	p.member("POST /app/khata", (*visit).uploadKhata)
-	p.member("GET /app/khata/{id}", (*visit).khata)
-	p.member("POST /app/khata/{id}", (*visit).checkKhata)
-}
-
 const khatasShown = 30
 
 // khataUpload is an upload of a khata page.

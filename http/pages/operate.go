@@ -9,14 +9,6 @@ import (
 
 const operatePath = Path + "/operate"
 
-// operateRoutes registers the pages of operators.
-func (p *Pages) operateRoutes() {
-	p.member("GET "+operatePath, (*visit).operate)
-	for _, r := range operateResources() {
-		p.resource(r)
-	}
-}
-
 // operateResources returns the resources of operators.
 func operateResources() []*resource {
 	all := []*resource{

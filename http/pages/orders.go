@@ -9,14 +9,6 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-func (p *Pages) ordersRoutes() {
-	p.resource(orderResource())
-	p.resource(draftResource())
-	p.member("GET /app/drafts/{id}", (*visit).draft)
-	p.member("POST /app/drafts/{id}", (*visit).editDraft)
-	p.member("POST /app/drafts/{id}/delete", (*visit).deleteDraft)
-}
-
 // weightOf returns the weight of all items.
 func weightOf(items any) decimal.Decimal {
 	sum := decimal.Zero
@@ -146,18 +138,11 @@ func (d *desk) newestChanges(noun, id string) []change {
 	changes := make([]change, 0, len(versions))
 	for _, version := range slices.Backward(versions) {
 		before, after := d.refs.texts(inner(version, "before")), d.refs.texts(inner(version, "after"))
-		c := change{
-			At: textOf(version["at"]), Actor: d.actor(textOf(version["actor"])), Reason: textOf(version["reason"]),
-			Position: textOf(version["position"]),
-			Lines:    d.lang.recordDifferences(before, after),
-		}
+		c := changeOf(version, d.actor)
+		c.Lines = d.lang.recordDifferences(before, after)
 		words := []any{c.Actor}
 		if noun == "takada" {
-			day := after["date"]
-			if day == nil {
-				day = before["date"]
-			}
-			words = append(words, d.lang.day(textOf(day)))
+			words = append(words, d.lang.day(cmp.Or(textOf(after["date"]), textOf(before["date"]))))
 		}
 		c.Sentence = d.lang.tf(english["changes"][noun+" "+textOf(version["change"])], words...)
 		changes = append(changes, c)

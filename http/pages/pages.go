@@ -96,47 +96,6 @@ func Mount(config Config) (*Pages, error) {
 	return p, nil
 }
 
-func (p *Pages) routes() {
-	p.mux.HandleFunc("GET "+Path+"/assets/{file}", p.asset)
-	p.open("GET /app/sign-in", (*visit).signInPage)
-	p.open("POST /app/sign-in", (*visit).signIn)
-	p.open("POST /app/sign-out", (*visit).signOut)
-	p.open("POST /app/look", (*visit).look)
-	for _, d := range doors {
-		answer := func(v *visit) page { return v.door(d) }
-		p.open("GET "+d.path, answer)
-		p.open("POST "+d.path, answer)
-	}
-	p.docsRoutes()
-	p.verifyRoutes(builtVerifier)
-	p.member("POST /app/workspace", (*visit).chooseWorkspace)
-	p.member("GET /app/{$}", (*visit).today)
-	p.member("GET /app/accounts", (*visit).accounts)
-	p.member("POST /app/accounts", (*visit).openAccount)
-	const account = "/app/accounts/{kind}/{id}"
-	p.member("GET "+account, (*visit).account)
-	p.member("POST "+account, (*visit).editAccount)
-	p.member("POST "+account+"/rows", (*visit).addRow)
-	p.member("GET "+account+"/rows/{row}", (*visit).row)
-	p.member("POST "+account+"/rows/{row}", (*visit).editRow)
-	p.member("GET "+account+"/statement", (*visit).statement)
-	p.ordersRoutes()
-	p.khataRoutes()
-	p.resourceRoutes()
-	p.inboxRoutes()
-	p.member("GET /app/daybook", (*visit).daybook)
-	p.member("GET /app/trial-balance", (*visit).trialBalance)
-	p.member("GET /app/rows/{row}", (*visit).anyRow)
-	p.resource(transferResource())
-	p.member("GET /app/audit", (*visit).trail)
-	p.publicRoutes()
-	p.operateRoutes()
-	p.member("GET /app/find", (*visit).find)
-	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		p.serve(w, r, false, func(v *visit) page { return v.deny(errNoPage) })
-	})
-}
-
 var (
 	errNoPage    = &problem{Status: http.StatusNotFound, Detail: "There is no such page"}
 	errForeign   = fault.New(fault.Forbidden, "This form came from another site. Nothing was done.")

@@ -114,17 +114,6 @@ func (a action) starting(d *desk, record map[string]any) map[string]any {
 // resources are the resources of /app/list and /app/campaigns.
 var resources = slices.Concat(messagingResources, marketplaceResources)
 
-// resourceRoutes registers the pages of all resources.
-func (p *Pages) resourceRoutes() {
-	p.member("GET /app/list/channels/{id}/try", (*visit).tryWidget)
-	for _, r := range append(settingsResources(), enquiryResource(), partiesResource(), confirmationResource()) {
-		p.resource(r)
-	}
-	for _, r := range resources {
-		p.resource(r)
-	}
-}
-
 // resource registers the pages of a resource and of its parts.
 func (p *Pages) resource(r *resource) {
 	path := r.path()

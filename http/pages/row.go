@@ -90,11 +90,9 @@ func (v *visit) editRow() page {
 	case "edit":
 		body, word = v.schemaOf(operation).read(form, true), "edited"
 		in.vars, in.query, in.body = in.vars[:1], url.Values{"row_id": {id}}, body
-	case "void", "delete":
-		in.body = nil
-		if do == "void" {
-			in.body = map[string]any{}
-		}
+	case "delete":
+	case "void":
+		in.body = map[string]any{}
 	case "unpair":
 		operation, in.vars, in.body = "unpair-row", nil, map[string]any{"row": json.Number(id)}
 	case "reverse":
