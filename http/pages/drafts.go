@@ -142,8 +142,8 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	v.read("get-order-draft", request{vars: []string{id}}, &draft)
 	shown.ID, shown.Link, shown.From, shown.At = id, draftPath(id), phone(textOf(draft["phone_number"])),
 		v.lang.localTime(textOf(draft["created_at"]))
-	shown.Message, shown.Revision, shown.Warnings, shown.Cut = textOf(draft["raw_message"]), plain(draft["revision"]), textsOf(draft["warnings"]),
-		draft["cut"] == true
+	shown.Message, shown.Revision = textOf(draft["raw_message"]), plain(draft["revision"])
+	shown.Warnings, shown.Cut = textsOf(draft["warnings"]), draft["cut"] == true
 	if media, has := draft["media"].(map[string]any); has {
 		shown.Media, shown.MediaURL = textOf(media["content_type"]), textOf(media["url"])
 	}
@@ -245,10 +245,8 @@ func (l language) lacking(refused *problem) []string {
 	var keys, lines []string
 	places := map[string][]string{}
 	for _, f := range refused.Errors {
-		array, rest, _ := strings.Cut(f.Field, "[")
-		digits, key, of := strings.Cut(rest, "].")
-		i, err := strconv.Atoi(digits)
-		if array != "entries" || !of || err != nil {
+		array, i, key := lineAt(f.Field)
+		if array != "entries" || key == "" {
 			lines = append(lines, l.t(fieldLabel(f.Field))+": "+l.t(f.Message))
 			continue
 		}

@@ -214,9 +214,13 @@ func (v *visit) previewKhata(upload khataUpload, entries []khataEntry) *khataPre
 		if len(refused.Errors) == 0 {
 			shown.Wrong = []string{refused.Detail}
 		}
-		for _, f := range entryFaults(v.lang, refused, entries, of) {
-			message := strings.TrimPrefix(f.label(v.lang)+": "+v.lang.said(f.message), ": ")
-			shown.Wrong = append(shown.Wrong, v.lang.tf("Row %s", f.entry+1)+": "+message)
+		for _, f := range entryFaults(v.lang, refused, entries, of).Errors {
+			_, n, field := lineAt(f.Field)
+			message := v.lang.said(f.Message)
+			if field != "" {
+				message = v.lang.t(labelOf(field)) + ": " + message
+			}
+			shown.Wrong = append(shown.Wrong, v.lang.tf("Row %s", n+1)+": "+message)
 		}
 		return shown
 	}
@@ -264,10 +268,7 @@ func (v *visit) checkKhata() page {
 	if refused.Status == http.StatusForbidden {
 		return v.deny(refused)
 	}
-	faults := map[string]string{}
-	for _, f := range entryFaults(v.lang, refused, entries, of) {
-		faults[f.path()] = f.message
-	}
+	faults := entryFaults(v.lang, refused, entries, of).faults()
 	if len(faults) == 0 || refused.Status == http.StatusConflict {
 		shown.Wrong = []string{refused.Detail}
 	}

@@ -3,12 +3,12 @@ package pages
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
+
+	"bahi/domain/fault"
 )
 
 // khataEntry is a read or checked entry of a khata page. Its line has the operation's format.
@@ -149,54 +149,31 @@ func (v *visit) khataRows(upload khataUpload, lines *schema, entries []khataEntr
 	return rows
 }
 
-// entryFault is a fault of an entry, by its number on the page.
-type entryFault struct {
-	entry          int
-	field, message string
-}
-
-func (f entryFault) path() string {
-	return strings.TrimSuffix(fmt.Sprintf("entries[%d].%s", f.entry, f.field), ".")
-}
-
-func (f entryFault) label(l language) string {
-	switch f.field {
-	case "":
-		return ""
-	case "account":
-		return l.t("Account")
-	default:
-		return l.t(labelOf(f.field))
-	}
-}
-
-var ofEntry = regexp.MustCompile(`^entries\[(\d+)\]\.?(.*)$`)
-
-// entryFaults returns the faults of a refused submission's entries. of has the numbers of the sent lines.
-func entryFaults(l language, refused *problem, entries []khataEntry, of []int) (found []entryFault) {
-	known := map[string]bool{}
-	for _, e := range refused.Errors {
-		f := entryFault{field: "", message: e.Message}
-		if m := ofEntry.FindStringSubmatch(e.Field); m != nil {
-			if n, err := strconv.Atoi(m[1]); err == nil && n < len(of) {
-				f.entry, f.field = of[n], m[2]
-			}
+// entryFaults returns the faults of a refused submission by the paths of the page's entries. of has the numbers of the sent lines.
+func entryFaults(l language, refused *problem, entries []khataEntry, of []int) *problem {
+	found := &problem{}
+	for _, f := range refused.Errors {
+		entry := 0
+		array, n, field := lineAt(f.Field)
+		if array != "entries" || n < 0 || n >= len(of) {
+			field = ""
+		} else {
+			entry = of[n]
 		}
-		if f.field == "ledger" || f.field == "account_id" {
-			f.field = "account"
-			switch at := entries[f.entry]; {
+		if field == "ledger" || field == "account_id" {
+			field = "account"
+			switch at := entries[entry]; {
 			case at.Account == "":
-				f.message = l.t("Name the account.")
+				f.Message = l.t("Name the account.")
 			case at.Line["account_id"] == nil:
-				f.message = l.t("No account has this name.")
+				f.Message = l.t("No account has this name.")
 			}
 		}
-		if path := f.path(); !known[path] {
-			known[path] = true
-			found = append(found, f)
+		f.Field = strings.TrimSuffix(fmt.Sprintf("entries[%d].%s", entry, field), ".")
+		if !slices.ContainsFunc(found.Errors, func(other fault.Field) bool { return other.Field == f.Field }) {
+			found.Errors = append(found.Errors, f)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b entryFault) int { return a.entry - b.entry })
 	return found
 }
 

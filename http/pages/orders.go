@@ -110,13 +110,22 @@ func general(p *problem) []string {
 
 // pathWords returns the display text of a field's JSON path: items[1].weight is line 2, Weight.
 func (l language) pathWords(path string) string {
-	array, rest, in := strings.Cut(path, "[")
-	digits, key, of := strings.Cut(rest, "].")
-	n, err := strconv.Atoi(digits)
-	if !in || !of || err != nil {
+	array, n, key := lineAt(path)
+	if key == "" {
 		return l.t(fieldLabel(cmp.Or(array, path)))
 	}
 	return l.tf("line %s", n+1) + ", " + l.t(fieldLabel(key))
+}
+
+// lineAt returns the parts of the path of a field in an array: items[1].weight. Without a number, n is -1 and the key is empty.
+func lineAt(path string) (array string, n int, key string) {
+	array, rest, _ := strings.Cut(path, "[")
+	digits, key, _ := strings.Cut(rest, "]")
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return array, -1, ""
+	}
+	return array, n, strings.TrimPrefix(key, ".")
 }
 
 // fieldLabel returns the label of a field of an order.

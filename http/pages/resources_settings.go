@@ -123,7 +123,8 @@ func settingsResources() []*resource {
 		},
 		{
 			base: settings, word: "metal", title: "Metal", single: true, get: "get-books-metal", columns: []string{"metal"},
-			live: []string{"metal"}, cells: map[string]cell{}, each: []action{{operation: "set-books-metal", button: "Change", did: "changed", edit: true}},
+			live: []string{"metal"}, cells: map[string]cell{},
+			each: []action{{operation: "set-books-metal", button: "Change", did: "changed", edit: true}},
 		},
 		periodResource(),
 	}
