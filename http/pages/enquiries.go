@@ -136,7 +136,7 @@ func (d *desk) enquiryHistory(map[string]any) (all []change) {
 	for _, m := range slices.Backward(moves) {
 		c := changeOf(m, d.actor)
 		if c.Sentence = d.lang.t("The enquiry came."); m["from"] != nil {
-			was, is := d.lang.t(statusWord(m["from"])), d.lang.t(statusWord(m["to"]))
+			was, is := d.lang.t(wordOf(m["from"])), d.lang.t(wordOf(m["to"]))
 			c.Sentence = d.lang.tf("%s: from %s to %s", c.Actor, was, is)
 		}
 		all = append(all, c)

@@ -404,9 +404,9 @@ func labelOf(name string) string {
 	return strings.ToUpper(words[:1]) + strings.TrimSuffix(words[1:], " id")
 }
 
-// Word returns the English words of an option.
-func (field) Word(option string) string {
-	return cmp.Or(english["options"][option], labelOf(option))
+// wordOf returns the English words of an option, such as a status.
+func wordOf(option any) string {
+	return cmp.Or(english["options"][textOf(option)], labelOf(textOf(option)))
 }
 
 // ID returns the id of the input.

@@ -270,7 +270,7 @@ func TestFormDrawsInputs(t *testing.T) {
 		require.Equal(t, label, labelOf(name))
 	}
 	for option, words := range map[string]string{"rate_cut": "Rate cut", "per_10g": "per 10 g", "in_stock": "In stock", "": "", "GET": "GET"} {
-		require.Equal(t, words, field{}.Word(option))
+		require.Equal(t, words, wordOf(option))
 	}
 }
 
@@ -359,7 +359,7 @@ func valueOf(s *schema) any {
 func render(t testing.TB, drawn []field) string {
 	t.Helper()
 	parsed, err := template.New("").Funcs(template.FuncMap{
-		"t": language("en").t, "tf": language("en").tf, "said": language("en").said, "fieldID": fieldID,
+		"t": language("en").t, "tf": language("en").tf, "said": language("en").said, "fieldID": fieldID, "word": wordOf,
 	}).ParseFiles("templates/form.html")
 	require.NoError(t, err)
 	var page bytes.Buffer

@@ -33,13 +33,10 @@ type person struct {
 // choicesOf returns values with their words, of which one is chosen.
 func choicesOf(values []string, chosen string) (all []choice) {
 	for _, value := range values {
-		all = append(all, choice{value, statusWord(value), value == chosen})
+		all = append(all, choice{value, wordOf(value), value == chosen})
 	}
 	return all
 }
-
-// statusWord returns the English word of a status.
-func statusWord(status any) string { return field{}.Word(textOf(status)) }
 
 // filter returns the query that filters the list. A form keeps it in its page's address.
 func (v *visit) filter() url.Values {
@@ -109,7 +106,7 @@ func (v *visit) people(open string) inboxPage {
 }
 
 func (v *visit) personOf(c map[string]any, kept url.Values, open string) person {
-	p := person{ID: plain(c["id"]), Name: v.contactName(c), Status: statusWord(c["status"]), At: textOf(c["lastMessageAt"])}
+	p := person{ID: plain(c["id"]), Name: v.contactName(c), Status: wordOf(c["status"]), At: textOf(c["lastMessageAt"])}
 	if unread := plain(c["unread"]); unread != "0" {
 		p.Unread = unread
 	}

@@ -81,7 +81,7 @@ func (v *visit) operate() page {
 	}
 	for _, state := range []string{"available", "scheduled", "running", "retryable", "discarded"} {
 		if s.Jobs[state] != nil {
-			text := unsigned(s.Jobs[state], 0) + " · " + v.lang.t(field{}.Word(state))
+			text := unsigned(s.Jobs[state], 0) + " · " + v.lang.t(wordOf(state))
 			b.Facts = append(b.Facts, display{Label: v.lang.t("Jobs"), Text: text, Link: operatePath + "/jobs?state=" + state})
 		}
 	}
@@ -116,7 +116,7 @@ func (d *desk) chip(state string) display {
 	if state == "" {
 		return display{}
 	}
-	return display{Text: d.lang.t(field{}.Word(state)), Chip: cmp.Or(stateChips[state], "plain")}
+	return display{Text: d.lang.t(wordOf(state)), Chip: cmp.Or(stateChips[state], "plain")}
 }
 
 // lasting returns a duration as display text.

@@ -366,11 +366,9 @@ func joined(name string) ([]byte, error) {
 func (p *Pages) functions(lang language) template.FuncMap {
 	return template.FuncMap{
 		"t": lang.t, "tf": lang.tf, "said": lang.said,
-		"asset":  func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
-		"rupees": rupees, "grams": grams, "day": lang.day, "opened": lang.opened, "moment": func(text string) string {
-			return lang.moment(text,
-				p.Zone)
-		},
+		"asset": func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
+		"word":  wordOf, "rupees": rupees, "grams": grams, "day": lang.day, "opened": lang.opened,
+		"moment":  func(text string) string { return lang.moment(text, p.Zone) },
 		"fieldID": fieldID, "languages": func() []language { return languages }, "segment": url.PathEscape,
 		"fields": func(pairs ...any) map[string]any {
 			m := make(map[string]any, len(pairs)/2)

@@ -68,9 +68,6 @@ type actForm struct {
 	Address                                            string
 }
 
-// Word returns the English words of a type of records.
-func (actForm) Word(kind string) string { return field{}.Word(kind) }
-
 // serve shows the list or the record, or runs the form's operation.
 func (d *desk) serve() page {
 	if strings.HasPrefix(d.of.path(), operatePath) && !d.who.Permissions.Operator {

@@ -131,7 +131,7 @@ func (d *desk) list(in sent) page {
 	}
 	if d.of.create != "" && d.may(d.operation(d.of.create)) && d.of.kinds[d.kind(nil)] == nil {
 		for kind := range d.of.kinds {
-			b.Kinds = append(b.Kinds, choice{Value: kind, Text: d.lang.t(field{}.Word(kind))})
+			b.Kinds = append(b.Kinds, choice{Value: kind, Text: d.lang.t(wordOf(kind))})
 		}
 		slices.SortFunc(b.Kinds, func(x, y choice) int { return strings.Compare(x.Text, y.Text) })
 	}

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -112,7 +111,8 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 	case notDay == nil:
 		out.Day = text
 	case s.Kind == "select" && text != "":
-		out.Text, out.Chip = d.lang.t(field{}.Word(text)), cmp.Or(stateChips[text], "plain")
+		chip := d.chip(text)
+		out.Text, out.Chip = chip.Text, chip.Chip
 	case name == "ownerId":
 		out.Text = d.actor("user:" + text)
 	case strings.HasSuffix(strings.ToLower(name), "by") && actorText.MatchString(text):

@@ -33,7 +33,7 @@ func recordTexts(t *testing.T, used map[string]bool) {
 			return
 		}
 		for _, option := range s.Options {
-			used[field{}.Word(option)] = true
+			used[wordOf(option)] = true
 		}
 		of(s.Items)
 		for _, p := range s.Properties {

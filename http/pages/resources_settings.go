@@ -224,7 +224,7 @@ func (d *desk) rights(of map[string]any) (words []display) {
 	}
 	for _, area := range areas {
 		if level := textOf(of[area]); slices.Contains([]string{"read", "write"}, level) {
-			words = append(words, display{Text: d.lang.t(labelOf(area)) + ": " + d.lang.t(field{}.Word(level))})
+			words = append(words, display{Text: d.lang.t(labelOf(area)) + ": " + d.lang.t(wordOf(level))})
 		}
 	}
 	return words
