@@ -89,9 +89,13 @@ func (v *visit) today() page {
 	if len(past) == 0 {
 		query.Set("newest", strconv.Itoa(rowsShown))
 	}
-	status := 0
-	if shown.Wrong, status = v.asked("get-books-summary", request{query: query}, &summary); status != 0 {
-		return page{template: "today", title: "Today", status: status, body: shown}
+	_, refused := v.ask("get-books-summary", request{query: query}, &summary)
+	switch {
+	case refused != nil && len(past) > 0:
+		shown.Wrong = []string{detail(refused)}
+		return page{template: "today", title: "Today", status: refused.Status, body: shown}
+	case refused != nil:
+		return v.deny(refused)
 	}
 	for _, k := range summary.Kinds {
 		o := owedOf{Kind: k.Kind, Name: kindName(k.Kind), Accounts: plain(k.Accounts)}
