@@ -142,6 +142,17 @@ func TestABuiltTableHasItsStatistics(t *testing.T) {
 	require.NotZero(t, columns)
 }
 
+// A prepared statement would keep the plan for an empty table while the table fills.
+func TestAnEmptyBuiltTableHasNoStatistics(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	require.NoError(t, r.build(seen("seen", nil)).Run(t.Context()))
+	var rows float32
+	require.NoError(t, r.pool.QueryRow(t.Context(), `select min(reltuples) from pg_class
+		where relkind = 'r' and relnamespace = 'seen_g1'::regnamespace`).Scan(&rows))
+	require.EqualValues(t, -1, rows, "never analyzed")
+}
+
 func TestFailedBuildKeepsTheLiveGenerationAndSaysWhy(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{

@@ -110,12 +110,13 @@ func (b Build) refold(ctx context.Context, s *session, limit event.Position) err
 	return b.completeTables(watched, s, freePlans)
 }
 
-// analyze collects Postgres's statistics of the tables. Without them, a plan assumes few rows and may compare each row of one table with
-// each row of another.
+// analyze collects Postgres's statistics of the tables that have rows. Without them, a plan assumes few rows and may compare each row of
+// one table with each row of another. An empty table gets none: they would make plans read all of it, and prepared statements keep such a
+// plan while the table fills.
 func analyze(ctx context.Context, s *session) error {
 	var all string
 	err := s.conn.QueryRow(ctx, `select coalesce(string_agg(format('%I.%I', schemaname, tablename), ', '), '') from pg_tables
-		where schemaname = $1`, s.g.schema()).Scan(&all)
+		where schemaname = $1 and pg_relation_size(format('%I.%I', schemaname, tablename)::regclass) > 0`, s.g.schema()).Scan(&all)
 	if err == nil && all != "" {
 		_, err = s.conn.Exec(ctx, `analyze `+all)
 	}

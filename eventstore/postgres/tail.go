@@ -2,11 +2,13 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -244,6 +246,7 @@ func listenOnce(ctx context.Context, config *pgx.ConnConfig, p timeouts, t *tail
 	}
 	connected(ctx, conn)
 	t.reset() // look for events that were appended before the LISTEN
+	var known logEnd
 	for {
 		wait, cancel := context.WithTimeout(ctx, p.look)
 		notice, err := conn.WaitForNotification(wait)
@@ -255,11 +258,35 @@ func listenOnce(ctx context.Context, config *pgx.ConnConfig, p timeouts, t *tail
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case timedOut && !conn.IsClosed():
-			t.heard(0)
+			if known, err = poll(ctx, conn, p, t, known); err != nil {
+				return err
+			}
 		default:
 			return err
 		}
 	}
+}
+
+// logEnd identifies the log's last event; it is zero for an empty log.
+type logEnd struct {
+	position event.Position
+	id       uuid.UUID
+}
+
+// poll wakes the subscribers unless the log ends as at the last poll and where the last notice said. So followers of a quiet log need one
+// query together. An end that is the same proves the events before it, because positions are dense.
+func poll(ctx context.Context, conn *pgx.Conn, p timeouts, t *tail, known logEnd) (end logEnd, err error) {
+	ctx, cancel := context.WithTimeout(ctx, p.ask)
+	defer cancel()
+	err = conn.QueryRow(ctx, `select position, id from log.event order by position desc limit 1`).Scan(&end.position, &end.id)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return end, err
+	}
+	if end != known || end.position != t.told() {
+		t.heard(0)
+		t.heard(end.position)
+	}
+	return end, nil
 }
 
 // parsePosition returns the position in a notice, 0 if it has none.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -143,6 +144,37 @@ func TestFollowerOfANewlyOpenedLogReadsAtOnce(t *testing.T) {
 		}
 	}
 	require.Equal(t, events, count)
+}
+
+func TestAPollWakesFollowersOnlyIfTheLogEndsElsewhere(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, newLog(t))
+	conn, err := pgx.ConnectConfig(t.Context(), s.pool.Config().ConnConfig.Copy())
+	require.NoError(t, err)
+	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // the connection is discarded
+	var known logEnd
+	of := newTail()
+	wakes := func(what string, expected bool) {
+		before := of.doubts
+		known, err = poll(t.Context(), conn, brief, of, known)
+		require.NoError(t, err)
+		require.Equal(t, expected, of.doubts > before, what)
+	}
+	wakes("an empty log", false)
+	must(t, s, "first-1", makes(3)...)
+	wakes("new events", true)
+	require.EqualValues(t, 3, of.told())
+	wakes("the same end", false)
+	of.heard(5)
+	wakes("a notice of events that are not there", true)
+	of.head = 3
+	_, err = conn.Exec(t.Context(), `update log.event set id = gen_random_uuid() where position = 3`)
+	require.NoError(t, err)
+	wakes("another event at the end", true)
+	wakes("the same end again", false)
+	_, err = conn.Exec(t.Context(), `delete from log.event where position = 3`)
+	require.NoError(t, err)
+	wakes("a lost end", true)
 }
 
 func TestLargeEventsAreReadInSmallChunks(t *testing.T) {

@@ -1,11 +1,14 @@
 package tlog
 
 import (
-	"encoding/json"
+	"bytes"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"bahi/domain/event"
 )
@@ -23,16 +26,16 @@ var (
 // AccountEntry and CommonEntry return the names of entries of the map.
 func AccountEntry(account int64) string { return "account " + strconv.FormatInt(account, 10) }
 
-// CommonEntry returns the name of the entry of what concerns all accounts of a workspace.
+// CommonEntry returns the name of the entry with the events that concern all accounts of a workspace.
 func CommonEntry(workspace string) string { return "common " + workspace }
 
 // Concern is the entry of the map that an event concerns.
 type Concern struct {
-	Entry string // "": of the row's first event that names one, or none
+	Entry string // "": the entry of the row's first event; none without a row
 	Row   string // stream of a row; "": it is no row's event
 }
 
-// ConcernOf returns what an event concerns; nothing for most events.
+// ConcernOf returns the entry that an event concerns; the zero Concern for most events.
 func ConcernOf(e *event.Stored) (c Concern) {
 	category, id := event.SplitStream(e.Stream)
 	switch begins := ofRows[category]; {
@@ -42,12 +45,43 @@ func ConcernOf(e *event.Stored) (c Concern) {
 		c.Entry = CommonEntry(id)
 	case begins != "":
 		c.Row = e.Stream
-		var members map[string]json.RawMessage // the names of a struct's fields match in any case
-		if e.Type == begins && json.Unmarshal(e.Data, &members) == nil && isNumber(string(members["account"])) {
-			c.Entry = "account " + string(members["account"])
+		if e.Type != begins {
+			break
+		}
+		if account := member(e.Data, "account"); isNumber(account) {
+			c.Entry = "account " + account
 		}
 	}
 	return c
+}
+
+// member returns the JSON text of an object's member, the last one of several. It returns "" if there is none or the JSON is invalid.
+func member(object []byte, name string) (value string) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return ""
+	}
+	for d.PeekKind() == '"' {
+		key, err := d.ReadToken()
+		if err != nil {
+			return ""
+		}
+		found := key.String() == name
+		text, err := d.ReadValue()
+		if err != nil {
+			return ""
+		}
+		if found {
+			value = string(text)
+		}
+	}
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '}' {
+		return ""
+	}
+	if _, err := d.ReadToken(); err != io.EOF { //nolint:errorlint // it is not wrapped
+		return ""
+	}
+	return value
 }
 
 // RowBegins returns the types of the events that begin rows.

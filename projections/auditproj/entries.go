@@ -59,8 +59,9 @@ func growEntries(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, events []even
 		sizes, hashes, changed = append(sizes, int64(e.Size)), append(hashes, joined(e.Hashes)), append(changed, last[name])
 	}
 	batch.Queue(`
-		insert into entry (entry, size, hashes, changed) select * from unnest($1::text[], $2::bigint[], $3::bytea[], $4::bigint[])
-		on conflict (entry) do update set size = excluded.size, hashes = excluded.hashes, changed = excluded.changed`,
+		insert into entry (entry, size, hashes, changed, span)
+		select e, s, h, c, c >> 13 from unnest($1::text[], $2::bigint[], $3::bytea[], $4::bigint[]) t (e, s, h, c)
+		on conflict (entry) do update set size = excluded.size, hashes = excluded.hashes, changed = excluded.changed, span = excluded.span`,
 		names, sizes, hashes, changed)
 	return nil
 }

@@ -19,9 +19,9 @@ import (
 //go:embed tree.sql
 var treeDDL string
 
-// gather is the maximum delay of an event's leaf. Checkpoints are signed once a second, so the delay is not visible.
-// Under load, the tree requires only a few statements per interval.
-const gather = 100 * time.Millisecond
+// gather is the maximum delay of an event's leaf. Readers do not wait for it, and checkpoints are signed once a second.
+// Under load, an entry of the map is written once per delay instead of once per event.
+const gather = 500 * time.Millisecond
 
 // Tree is the projection: a leaf for every event of any type, and the entries of the map of accounts.
 var Tree = projections.Define("audit", 2, treeDDL, projections.Raw(grow)).WithBatchDelay(gather)

@@ -28,7 +28,9 @@ create table entry (
   entry   text collate "C" primary key,
   size    bigint not null,
   hashes  bytea not null,  -- as those of the tree
-  changed bigint not null  -- position of its newest event
+  changed bigint not null, -- position of its newest event
+  span    bigint not null  -- changed / 8192
 ) with (fillfactor = 50);
 
-create index entry_changed_idx on entry (changed);
+-- A span lasts for 8,192 positions, so most updates of an entry change no index.
+create index entry_span_idx on entry (span);

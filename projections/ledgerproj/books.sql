@@ -83,7 +83,7 @@ create table total (
   row_count  bigint not null,
   cash numeric(38,2) not null,
   fine numeric(38,3) not null,
-  loss numeric(38,3) not null default 0, -- metal lost in work, except in rows that are reversed; parts have none
+  loss numeric(38,3), -- metal lost in work, except in rows that are reversed; null: none
   primary key (account_id, level, node)
 ) with (fillfactor = 70);
 
@@ -147,9 +147,9 @@ create table posting (
   nth          int not null, -- place among the postings of one event
   period       int not null,
   day          int not null, -- since 1970-01-01
-  account_rows bigint not null, account_cash numeric(38,2) not null, account_fine numeric(38,3) not null, account_loss numeric(38,3) not null,
-  period_rows  bigint not null, period_cash numeric(38,2) not null, period_fine numeric(38,3) not null, period_loss numeric(38,3) not null,
-  day_rows     bigint not null, day_cash numeric(38,2) not null, day_fine numeric(38,3) not null, day_loss numeric(38,3) not null
+  account_rows bigint not null, account_cash numeric(38,2) not null, account_fine numeric(38,3) not null, account_loss numeric(38,3),
+  period_rows  bigint not null, period_cash numeric(38,2) not null, period_fine numeric(38,3) not null, period_loss numeric(38,3),
+  day_rows     bigint not null, day_cash numeric(38,2) not null, day_fine numeric(38,3) not null, day_loss numeric(38,3)
 );
 
 -- after fill

@@ -150,7 +150,7 @@ func (f *books) queueAccounts(b *projections.Batch) {
 
 const upsertTotals = `
 	insert into total (account_id, level, node, row_count, cash, fine, loss)
-	select account_id, level, node, row_count, cash::numeric, fine::numeric, loss::numeric
+	select account_id, level, node, row_count, cash::numeric, fine::numeric, nullif(loss::numeric, 0)
 	from unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[])
 		t (account_id, level, node, row_count, cash, fine, loss)
 	on conflict (account_id, level, node) do update set

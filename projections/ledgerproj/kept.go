@@ -89,7 +89,7 @@ func resumeBooks(ctx context.Context, b *projections.Batch) error {
 		select distinct on (account_id, day) account_id, 2, day, day_rows, day_cash, day_fine, day_loss
 		from posting order by account_id, day, position desc, nth desc`,
 		`insert into total (account_id, level, node, row_count, cash, fine, loss)
-		select id, 0, 0, 0, 0, 0, 0 from account a where not exists (select from total t where t.account_id = a.id and t.level = 0)`,
+		select id, 0, 0, 0, 0, 0, null from account a where not exists (select from total t where t.account_id = a.id and t.level = 0)`,
 	} {
 		if _, err := b.Tx.Exec(ctx, statement); err != nil {
 			return fmt.Errorf("restore the totals: %w", err)

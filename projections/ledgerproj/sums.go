@@ -43,12 +43,16 @@ func (a *amount) add(rows int64, e book.Effect, loss unit.Grams) {
 	a.fine.add(int64(e.Fine))
 }
 
-// into adds the columns row_count, cash, fine and loss.
+// into adds the columns row_count, cash, fine and loss, which is null for none.
 func (a *amount) into(c *projections.Copy) {
 	c.Bigint(a.rows)
 	a.cash.copy(c, unit.MoneyPlaces)
 	a.fine.copy(c, unit.GramsPlaces)
-	a.loss.copy(c, unit.GramsPlaces)
+	if n, ok := a.loss.small(); ok && n == 0 {
+		c.Null()
+	} else {
+		a.loss.copy(c, unit.GramsPlaces)
+	}
 }
 
 // move is a change of a day's sum.
@@ -192,7 +196,7 @@ func (s *sums) load(ctx context.Context, tx pgx.Tx) error {
 		accounts, levels, nodes = append(accounts, n.account), append(levels, n.level), append(nodes, n.node)
 	}
 	rows, _ := tx.Query(ctx, `
-		select t.account_id, t.level, t.node, t.row_count, t.cash, t.fine, t.loss
+		select t.account_id, t.level, t.node, t.row_count, t.cash, t.fine, coalesce(t.loss, 0)
 		from unnest($1::bigint[], $2::smallint[], $3::bigint[]) n (account_id, level, node)
 		join total t using (account_id, level, node)`, accounts, levels, nodes)
 	var (

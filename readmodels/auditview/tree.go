@@ -54,7 +54,8 @@ func (t *Tree) Entries(ctx context.Context, after event.Position) (size uint64, 
 			entries[*name] = tlog.Compact{Size: uint64(*leaves), Hashes: split(hashes)}
 		}
 		return none, nil
-	}, `select t.size, e.entry, e.size, e.hashes from audit.tree t left join audit.entry e on e.changed > $1`, int64(after))
+	}, `select t.size, e.entry, e.size, e.hashes from audit.tree t left join audit.entry e
+		on e.span >= $1::bigint >> 13 and e.changed > $1`, int64(after))
 	if errors.Is(err, readmodels.ErrNotBuilt) {
 		return 0, nil, nil
 	}
