@@ -85,11 +85,16 @@ type asked struct {
 	id       int64
 }
 
-// restart kills the program and starts it again.
+// restart kills the program and starts it again, as if the time after which its jobs count as lost had passed.
 func (a *asked) restart() {
 	a.t.Helper()
 	a.program.Kill()
 	apptest.EndLeases(a.t, a.database, time.Now())
+	db, err := pgx.Connect(a.t.Context(), a.database)
+	require.NoError(a.t, err)
+	defer db.Close(a.t.Context()) //nolint:errcheck // the program starts
+	_, err = db.Exec(a.t.Context(), `update river.river_job set attempted_at = now() - interval '1 hour' where state = 'running'`)
+	require.NoError(a.t, err)
 	a.program = apptest.Serve(a.t, a.command())
 	a.program.Ready()
 }
