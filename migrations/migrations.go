@@ -68,7 +68,7 @@ func ours(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return fmt.Errorf("read the version of the schema: %w", err)
 	}
-	newest := int32(len(m.Migrations)) // there are a few
+	newest := int32(len(m.Migrations)) // does not overflow
 	if done <= newest {
 		if err := m.Migrate(ctx); err != nil {
 			return fmt.Errorf("migrate: %w", err)

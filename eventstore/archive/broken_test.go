@@ -154,7 +154,7 @@ func TestFaultsOfAnArchiveAreNamed(t *testing.T) {
 		"no manifest": {func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, manifestName))) },
 			"is no archive, or one that was not finished"},
 		"half a manifest": {func(t *testing.T, dir string) { require.NoError(t, os.Truncate(filepath.Join(dir, manifestName), 99)) },
-			"manifest.json: it cannot be read"},
+			"manifest.json: invalid JSON"},
 		"another format": {manifest(func(m *Manifest) { m.Format = "zip" }), `manifest.json: its format is "zip"`},
 		"a later version": {manifest(func(m *Manifest) { m.Version = 2 }),
 			"manifest.json: its format has version 2; this program reads version 1"},

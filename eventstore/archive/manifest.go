@@ -114,7 +114,7 @@ func readList[T any](text []byte, check func(one T, n int) error) (all []T, err 
 		return nil, err
 	}
 	if begin != json.Delim('[') {
-		return nil, errors.New("it has another value in place of a list")
+		return nil, errors.New("it is not a list")
 	}
 	for n := 1; d.More(); n++ {
 		var one T

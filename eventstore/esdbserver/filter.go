@@ -52,7 +52,7 @@ func newFilter(o *streams.ReadReq_Options_FilterOptions) (*filter, error) {
 	}
 	var err error
 	if f.pattern, err = regexp.Compile(text); err != nil {
-		return nil, refuse(codes.InvalidArgument, "regular expressions are RE2's, which take time in proportion to the text only: %s", err)
+		return nil, refuse(codes.InvalidArgument, "the regular expression is invalid in RE2 syntax: %s", err)
 	}
 	return f, nil
 }

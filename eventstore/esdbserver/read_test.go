@@ -236,11 +236,11 @@ func TestInvalidReadIsRefused(t *testing.T) {
 		"a stream has a name":                      readStream("", forwards, 1),
 		"a subscription goes forwards":             back,
 		"a filter has prefixes":                    filtered(byType(&expression{})),
-		"regular expressions are RE2's":            filtered(byType(&expression{Regex: `^(?!\$)`})),
+		"expression is invalid in RE2 syntax":      filtered(byType(&expression{Regex: `^(?!\$)`})),
 		"or a regular expression of 1024 bytes":    filtered(byType(&expression{Regex: strings.Repeat("x", 1025)})),
 		"a filter has at most 256 prefixes":        filtered(byType(&expression{Prefix: make([]string, 257)})),
 		"only a read of all can be filtered":       ofStream,
-		"regular expressions are RE2's, which tak": filtered(byStream(&expression{Regex: `(a{1000}){1000}`})),
+		"the regular expression is invalid in RE2": filtered(byStream(&expression{Regex: `(a{1000}){1000}`})),
 	} {
 		call, err := r.streams().Read(asOperator(t), request)
 		require.NoError(t, err)

@@ -21,7 +21,7 @@ import (
 	"bahi/eventstore"
 )
 
-// maxReadBytes limits the memory of a read, except for the event that exceeds it.
+// maxReadBytes limits a read's memory; its last event may exceed it.
 const maxReadBytes = 4 << 20
 
 // server guards against flaws of the official client when no server responds (impl.go of v4.2.0, read and tested):
@@ -142,7 +142,7 @@ func call[T any](ctx context.Context, s *server, send func(*esdb.Client) (T, err
 	if err != nil {
 		return answer, err
 	}
-	results := make(chan result, 1) // an abandoned call ends
+	results := make(chan result, 1) // an abandoned call's goroutine can end
 	var sent atomic.Bool
 	go func() {
 		defer by.calls.Done()

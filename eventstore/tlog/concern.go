@@ -31,7 +31,7 @@ func CommonEntry(workspace string) string { return "common " + workspace }
 
 // Concern is the entry of the map that an event concerns.
 type Concern struct {
-	Entry string // "": the entry of the row's first event; none without a row
+	Entry string // "": that of the row's first event, or none without a row
 	Row   string // stream of a row; "": it is no row's event
 }
 

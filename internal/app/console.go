@@ -21,7 +21,7 @@ const consoleKeyTimeout = 10 * time.Second
 // console adds the pages, unless the settings forbid it.
 func (s *System) console(a *api.API) error {
 	if s.Settings.Outside.Console == "false" {
-		a.Page("/docs", http.RedirectHandler("/openapi.json", http.StatusSeeOther)) // the public rest without pages
+		a.Page("/docs", http.RedirectHandler("/openapi.json", http.StatusSeeOther)) // all that is public without pages
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), consoleKeyTimeout)

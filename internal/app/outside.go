@@ -105,7 +105,7 @@ func (o *IntegrationSettings) complete() error {
 	if o.MailFrom == "" {
 		o.MailFrom = "Bahi <bahi@bahi.invalid>"
 	}
-	for _, name := range []string{"BAHI_PUBLIC_URL", "BAHI_FRONTEND_URL"} { // in this order: the second may be the first
+	for _, name := range []string{"BAHI_PUBLIC_URL", "BAHI_FRONTEND_URL"} { // the second defaults to the first
 		text := &o.PublicURL
 		if name != "BAHI_PUBLIC_URL" {
 			text = &o.FrontendURL

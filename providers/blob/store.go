@@ -106,7 +106,7 @@ func openFiles(files Files) (*Store, error) {
 	signer := fileblob.NewURLSignerHMAC(base, files.Key)
 	bucket, err := fileblob.OpenBucket(files.Folder, &fileblob.Options{
 		URLSigner: signer, CreateDir: true, DirFileMode: 0o700,
-		NoTempDir: true, // a shared folder could be read by others; List and Delete see the rest of a crashed write
+		NoTempDir: true, // others may read the system's; so List and Delete see the temporary file of a crashed write
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the blobs' folder: %w", err)

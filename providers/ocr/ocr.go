@@ -73,7 +73,7 @@ func New(tools func(ctx context.Context) (Tools, error), atOnce int64) *Reader {
 }
 
 // Read reads an owner's file page by page. Its errors are refusals of the file, [fault.Unavailable] for missing programs and for an owner
-// whose other file is being read, the context's, and those of each.
+// whose other file is being read, the context's, and those that each returns.
 func (r *Reader) Read(ctx context.Context, of jail.Owner, file []byte, each func(Page) error) error {
 	kind, err := Check(file)
 	if err != nil {
@@ -124,7 +124,7 @@ const (
 	PDF  = "application/pdf"
 )
 
-// Sniff returns the type of a file by its content, "" for another one.
+// Sniff returns the type of a file by its content, "" if it is none of these.
 func Sniff(file []byte) string {
 	head := file[:min(len(file), 1024)]
 	switch {

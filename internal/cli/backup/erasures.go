@@ -61,7 +61,7 @@ func (c ErasureList) write(list []vault.Erasure) error {
 	return nil
 }
 
-// missing returns the erasures in list that are not in in.
+// missing returns the erasures of list that the second list lacks.
 func missing(list, in []vault.Erasure) (out []vault.Erasure) {
 	named := map[string]bool{}
 	for _, e := range in {
