@@ -26,7 +26,7 @@ type ImportResult struct {
 	Created int        `json:"created" doc:"Number of created records"`
 	Failed  int        `json:"failed" doc:"Number of faulty rows"`
 	Errors  []RowError `json:"errors" doc:"Faulty rows"`
-	Columns *Columns   `json:"columns" doc:"What became of the file's columns"`
+	Columns *Columns   `json:"columns" doc:"Result by column of the file"`
 }
 
 // Result returns the answer to a file of which so many records were made.
