@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,7 +31,9 @@ func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 				{"name":"without an id"}],"paging":{"cursors":{"after":"c1"},"next":"https://thief.example/?token=all"}}`)
 		default:
 			_, _ = io.WriteString(w, `{"data":[{"id":"6","name":"offer","status":"PAUSED","parameter_format":"NAMED","components":[
-				{"type":"HEADER","format":"IMAGE"},{"type":"BODY","text":"For {{customer}}"}]}],"paging":{"cursors":{"after":"c2"}}}`)
+				{"type":"HEADER","format":"IMAGE"},{"type":"BODY","text":"For {{customer}}"}]},
+				{"id":"7","name":"balance","components":[{"type":"HEADER","format":"DOCUMENT"},{"type":"BODY","text":"You owe {{1}}"}]}],
+				"paging":{"cursors":{"after":"c2"}}}`)
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -39,13 +42,14 @@ func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 	account := network.Account{Type: "chat", SenderID: "PN1", AccountID: "ACC", APIKey: token}
 	all, err := n.Templates(t.Context(), account)
 	require.NoError(t, err)
-	require.Len(t, all, 2)
+	require.Len(t, all, 3)
 	require.Equal(t, network.Template{
 		ProviderID: "5", Name: "order_ready", Language: "en", Category: "UTILITY", Status: "APPROVED", Format: network.Positional,
 		Parameters: []string{"1", "2"},
 		Extras:     []string{"header", "button_1"}, Body: "To {{2}} from {{1}}",
 	}, all[0])
 	require.Equal(t, []string{"customer", "header_image"}, all[1].Places())
+	require.Equal(t, []string{"1", "header_document"}, all[2].Places())
 
 	positional := network.Filled{
 		ProviderID: "5", Name: "order_ready", Language: "en", Body: []network.Value{{Name: "1", Text: "us"}, {Name: "2", Text: "you"}},
@@ -67,10 +71,25 @@ func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 	require.Contains(t, sent, `{"type":"header","parameters":[{"type":"image","image":{"link":"`+picture+`"}}]},{"type":"body",`+
 		`"parameters":[{"type":"text","parameter_name":"customer","text":"Asha"}]}`)
 
+	for link, name := range map[string]string{"https://a.example/s/1-2-ab": "balance.pdf", "https://a.example/list.pdf": "list.pdf"} {
+		_, err = n.Send(t.Context(), account, network.Message{To: phone, Template: &network.Filled{
+			Name: "balance", Extras: map[string]string{"header_document": link},
+		}})
+		require.NoError(t, err)
+		require.Contains(t, sent, `[{"type":"document","document":{"link":"`+link+`","filename":"`+name+`"}}]`)
+	}
+
 	aggregator := network.Account{Type: "chat", Dialect: "envelope_v2", SenderID: "917", APIKey: token}
 	_, err = n.Send(t.Context(), aggregator, network.Message{To: phone, Template: &positional})
 	require.NoError(t, err)
 	require.Contains(t, sent, "template=%7B%22id%22%3A%225%22%2C%22params%22%3A%5B%22us%22%2C%22you%22%5D%7D")
+	require.NotContains(t, sent, "message=")
+	_, err = n.Send(t.Context(), aggregator, network.Message{To: phone, Template: &network.Filled{
+		ProviderID: "7", Name: "balance", Extras: map[string]string{"header_document": "https://a.example/s/1-2-ab"},
+	}})
+	require.NoError(t, err)
+	require.Contains(t, sent, "message="+url.QueryEscape(
+		`{"type":"document","document":{"link":"https://a.example/s/1-2-ab","filename":"balance.pdf"}}`)+"&")
 	all, err = n.Templates(t.Context(), aggregator)
 	require.NoError(t, err)
 	require.Empty(t, all, "the aggregator does not say")
@@ -110,7 +129,9 @@ func TestTheAggregatorsTemplatesProveItsApp(t *testing.T) {
 	require.Equal(t, []network.Template{{
 		ProviderID: "0f1", Name: "order_ready", Language: "en", Category: "UTILITY", Status: "APPROVED", Format: network.Positional,
 		Parameters: []string{"1", "2"}, Body: "To {{2}} from {{1}}",
-	}}, all, "a template with a picture cannot be sent")
+	}, {
+		ProviderID: "0f2", Name: "picture", Status: "APPROVED", Format: network.Positional, Extras: []string{"header_image"}, Body: "See",
+	}}, all)
 
 	for want, a := range map[network.Reason]network.Account{
 		network.Credentials:       {AppName: "Our shop", APIKey: "wrong"},

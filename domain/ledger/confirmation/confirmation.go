@@ -229,7 +229,7 @@ func (c Begin) Decide(State) ([]event.Event[State], error) {
 var places = []string{"name", "as_of", "cash", "fine", "link"}
 
 // Params returns the value of each placeholder of a template. The error names a placeholder without a value. The token
-// completes the address of a button.
+// completes the address of a button. A document is the statement.
 func Params(parameters, extras []string) (map[string]string, error) {
 	params := map[string]string{}
 	for _, place := range append(append([]string{}, parameters...), extras...) {
@@ -239,7 +239,10 @@ func Params(parameters, extras []string) (map[string]string, error) {
 				value = name
 			}
 		}
-		if strings.HasPrefix(place, "button_") {
+		switch {
+		case place == "header_document":
+			value = "link"
+		case strings.HasPrefix(place, "button_"):
 			value = "token"
 		}
 		if value == "" {
