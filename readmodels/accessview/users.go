@@ -12,7 +12,7 @@ import (
 	"bahi/readmodels"
 )
 
-// User is somebody's account. Personal values are nil where there is none.
+// User is the account of a user. Missing personal values are nil.
 type User struct {
 	ID            uuid.UUID
 	WorkspaceID   uuid.UUID

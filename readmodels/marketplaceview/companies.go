@@ -1,4 +1,4 @@
-// Package marketplace reads the projections of the marketplace area. What it reads is public, but for what a view says.
+// Package marketplaceview reads the projections of the marketplace area. The records are public unless a view states otherwise.
 package marketplaceview
 
 import (
@@ -76,7 +76,7 @@ func (v *Views) Company(ctx context.Context, at *readmodels.At, slugOrID string)
 		companyColumns+` where c.slug = $1`, slugOrID)
 }
 
-// CompanyFilter says which companies are asked for: those that all its fields fit. Empty fields fit all.
+// CompanyFilter selects the companies that match all its fields. An empty field matches all.
 type CompanyFilter struct {
 	Category string `query:"category" maxLength:"200" doc:"Ignores case"`
 	City     string `query:"city"     maxLength:"200" doc:"Ignores case"`

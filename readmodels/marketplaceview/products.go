@@ -82,7 +82,7 @@ func (v *Views) ProductsBySKU(ctx context.Context, of uuid.UUID, keys []string) 
 	return found, err
 }
 
-// ProductFilter says which products are asked for: those that all its fields fit. Empty fields fit all.
+// ProductFilter selects the products that match all its fields. An empty field matches all.
 type ProductFilter struct {
 	Category string
 	Search   string     // words of the name, the category or the description

@@ -59,7 +59,7 @@ func Email(text string) (string, error) {
 	return person.Email("email", text)
 }
 
-// tidy returns what is wrong with the address.
+// tidy returns the fault of the address.
 func (a Own) tidy() error {
 	_, err := a.Email.With(Email)
 	return err
