@@ -30,18 +30,18 @@ const (
 	defaultGrace = 8 * time.Second
 )
 
-// Readiness is what /readyz tells. A parked, waiting or paused projection makes nobody unready: its answers are marked stale
-// (DESIGN.md, hard case 9).
+// Readiness is the response of /readyz. A process with a parked, waiting or paused projection is ready, because its responses are
+// marked stale (DESIGN.md, hard case 9).
 type Readiness struct {
 	Ready       bool           `json:"ready"`
-	Why         []string       `json:"why,omitempty"` // it is not ready
+	Why         []string       `json:"why,omitempty"` // reasons for not being ready
 	Head        event.Position `json:"head"`
 	Projections []Projection   `json:"projections"`
 	Feed        *Feed          `json:"feed,omitempty"`
-	OCR         string         `json:"ocr,omitempty"` // the programs that read scanned pages
+	OCR         string         `json:"ocr,omitempty"` // programs that read scanned pages
 }
 
-// Projection is how far a projection is.
+// Projection is the progress of a projection.
 type Projection struct {
 	Name       string         `json:"name"`
 	Version    int            `json:"version"`
@@ -49,34 +49,34 @@ type Projection struct {
 	State      string         `json:"state"` // live, building, parked, waiting, paused
 	Position   event.Position `json:"position"`
 	LagEvents  uint64         `json:"lag_events"`
-	Error      string         `json:"error,omitempty"` // why it is parked, waits or is not built
+	Error      string         `json:"error,omitempty"` // reason why the projection is parked, waits or is not built
 }
 
-// Feed is how far events are forwarded. Nobody's answer depends on it, so it makes nobody unready.
+// Feed is the progress of forwarding events. It does not affect readiness, because no response depends on it.
 type Feed struct {
 	State     string         `json:"state"` // live, waiting, parked
 	Position  event.Position `json:"position"`
 	LagEvents uint64         `json:"lag_events"`
-	Error     string         `json:"error,omitempty"` // why it waits or is parked
+	Error     string         `json:"error,omitempty"` // reason for waiting or parked
 }
 
-// Config is what a Server is made of.
+// Config has the parts and settings of a Server.
 type Config struct {
 	API     *api.API
-	Ready   func(context.Context) Readiness // must answer by the context's end
+	Ready   func(context.Context) Readiness // must return before the context ends
 	Metrics prometheus.Gatherer             // nil: no /metrics
 	Log     *slog.Logger                    // nil: none
-	Grace   time.Duration                   // for requests under way when it stops; 0: 8 seconds
+	Grace   time.Duration                   // for active requests after ctx ends; 0: 8 seconds
 }
 
 // Server serves HTTP.
 type Server struct {
 	http  *http.Server
 	grace time.Duration
-	end   context.CancelFunc // of what is still under way after the grace
+	end   context.CancelFunc // cancels the requests that outlast the grace
 }
 
-// NewServer makes a server, and adds /livez, /readyz and /metrics to the API.
+// NewServer returns a server, and adds /livez, /readyz and /metrics to the API.
 func NewServer(config Config) *Server {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
@@ -98,7 +98,7 @@ func NewServer(config Config) *Server {
 			Handler:           config.API,
 			ReadHeaderTimeout: headTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 			MaxHeaderBytes: maxHead,
-			ErrorLog:       slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug), // what clients do wrong below HTTP
+			ErrorLog:       slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug), // faults of clients below HTTP
 			BaseContext:    func(net.Listener) context.Context { return base },
 		},
 	}
@@ -106,9 +106,8 @@ func NewServer(config Config) *Server {
 	return s
 }
 
-// Serve serves what comes in at the listener until ctx ends. Then it takes nothing new, and gives the
-// requests under way the grace to finish; those that do not are broken off, which is the error it
-// answers. It closes the listener.
+// Serve serves the connections of the listener until ctx ends, and closes it. Then active requests have the grace to finish.
+// Serve cancels the others and returns an error.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	defer s.end()
 	failed := make(chan error, 1)
@@ -121,7 +120,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.grace)
 	defer cancel()
 	err := s.http.Shutdown(grace)
-	<-failed //nolint:errcheck // it says that it was shut down
+	<-failed //nolint:errcheck // always http.ErrServerClosed
 	if err != nil {
 		s.end()
 		return errors.Join(fmt.Errorf("requests were still under way %s after the end: %w", s.grace, err), s.http.Close())
@@ -156,5 +155,5 @@ func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // a probe that is gone learns nothing
+	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // the client of the probe may be gone
 }

@@ -61,7 +61,7 @@ type Tables struct {
 // From returns the tables of projections as at asks for, for SQL that names them as projection.table.
 func (r *Reader) From(at *At, names ...string) Tables { return Tables{r, at, names} }
 
-// Await waits until the tables have what is asked for, as a read does.
+// Await waits until the tables have the requested position, as a read does.
 func (t Tables) Await(ctx context.Context) error {
 	if len(t.names) == 0 {
 		return nil

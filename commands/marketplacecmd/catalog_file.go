@@ -331,8 +331,8 @@ func money(text string) (int64, error) {
 type CatalogResult struct {
 	spreadsheet.ImportResult
 
-	Updated   int `json:"updated"   doc:"Products that had the SKU of a row and were changed: in the columns where the row has a value"`
-	Unchanged int `json:"unchanged" doc:"Products that had the SKU of a row, and all that the row says"`
+	Updated   int `json:"updated"   doc:"Products with the SKU of a row that were changed. Blank cells change nothing"`
+	Unchanged int `json:"unchanged" doc:"Products with the SKU of a row and already all its values"`
 }
 
 // Result returns the result after the import.

@@ -15,21 +15,21 @@ import (
 	"bahi/domain/fault"
 )
 
-// cell is a cell that a sheet shows otherwise than the library reads it.
+// cell is a cell whose displayed value differs from the library's value.
 type cell struct {
 	column int    // from 0
-	shown  string // what the sheet shows
-	wrong  string // why nothing is known of that; empty: it is
-	money  string // the currency by which the sheet shows a number, if it is not the rupee
+	shown  string // displayed value
+	wrong  string // reason why the displayed value is unknown; empty: known
+	money  string // currency of the number's format, except the rupee
 }
 
-// in returns what is wrong with a cell of this row.
+// in returns the fault of a cell of this row.
 func (c cell) in(row int) string {
-	name, _ := excelize.CoordinatesToCellName(c.column+1, row) // it was one
+	name, _ := excelize.CoordinatesToCellName(c.column+1, row) // valid: parsed from a name
 	return name + " " + c.wrong
 }
 
-// whole refuses the row for its cells in columns that are known.
+// whole refuses the row if a cell in a known column is wrong.
 func (r Row) whole(columns []string) error {
 	var faults []error
 	for _, c := range r.wrong {
@@ -40,26 +40,26 @@ func (r Row) whole(columns []string) error {
 	return fault.Join(faults...)
 }
 
-// cellReader reads a sheet beside the library, which returns values without their kinds: it reads a formula that was never computed as an
-// empty cell, and an error, a date or a truth as the text or number that stands for it.
+// cellReader reads the kinds of cells, which the library does not return. The library returns an uncomputed formula as an empty cell,
+// and an error, a date or a boolean as its stored text or number.
 type cellReader struct {
 	part  io.ReadCloser
 	xml   *xml.Decoder
 	forms forms
-	row   int // that was read last
+	row   int // last read row
 	cells []cell
 	ended bool
 
 	column  int    // from 0
 	kind    string // s, n, str, b, e, …
 	style   string
-	formula bool // the cell has one
-	valued  bool // it has a value, which may be empty
-	inside  bool // the text is that of its value
+	formula bool // the cell has a formula
+	valued  bool // the cell has a value, which may be empty
+	inside  bool // the text belongs to the cell's value
 	value   []byte
 }
 
-// openCells returns the reader of a sheet. Close its part.
+// openCells returns the reader of a sheet. The caller closes its part.
 func openCells(file *io.SectionReader, book *excelize.File, sheet string) (*cellReader, error) {
 	archive, err := zip.NewReader(file, file.Size())
 	if err != nil {
@@ -78,7 +78,7 @@ func openCells(file *io.SectionReader, book *excelize.File, sheet string) (*cell
 	return &cellReader{part: part, xml: d, forms: formsOf(book)}, nil
 }
 
-// partOf returns the name that a sheet has in the archive.
+// partOf returns the name of a sheet's file in the archive.
 func partOf(archive *zip.Reader, book *excelize.File, sheet string) (string, error) {
 	var related struct {
 		Relationship []struct {
@@ -118,7 +118,7 @@ func unmarshal(book *excelize.File, name string, into any) error {
 	return nil
 }
 
-// read returns the cells of a row that the sheet shows otherwise. Rows are asked for in their order.
+// read returns the differing cells of a row. Callers read rows in ascending order.
 func (r *cellReader) read(row int) ([]cell, error) {
 	for r.row < row && !r.ended {
 		if err := r.next(); err != nil {
@@ -170,7 +170,7 @@ func (r *cellReader) begin(t xml.StartElement) {
 	switch t.Name.Local {
 	case "row":
 		if r.row++; at != "" {
-			r.row, _ = strconv.Atoi(at) // the library refuses what is none
+			r.row, _ = strconv.Atoi(at) // the library refuses an invalid number
 		}
 		r.column, r.cells = -1, r.cells[:0]
 	case "c":
@@ -186,8 +186,8 @@ func (r *cellReader) begin(t xml.StartElement) {
 	}
 }
 
-// otherwise reports whether the cell that ends here is shown otherwise than the library reads it, and how. A formula whose value is an
-// empty text has the kind str and an empty value.
+// otherwise returns the current cell if its displayed value differs from the library's. A formula with an empty text as its value has
+// the kind str and an empty value.
 func (r *cellReader) otherwise(c *cell) bool {
 	value := strings.TrimSpace(string(r.value))
 	switch {

@@ -50,7 +50,7 @@ func readCSV(text []byte, take func(Row) error) error {
 		} else if len(cells) > 0 {
 			begins, _ = reader.FieldPos(0)
 		}
-		row += begins - lines // the reader passes over blank lines
+		row += begins - lines // the reader skips blank lines
 		r.Number = row
 		lines += bytes.Count(text[at:reader.InputOffset()], []byte("\n"))
 		at = reader.InputOffset()
@@ -72,8 +72,8 @@ var (
 	anyOrder = unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM)
 )
 
-// decoded returns a text in UTF-8. What has a mark at its beginning, or more letters of UTF-8 than bytes that are none, is in UTF-8; other
-// text is in Windows-1252, as old spreadsheet programs write it.
+// decoded returns a text in UTF-8. A text is UTF-8 if it has a byte order mark, or more multi-byte letters than invalid bytes. Other text
+// is Windows-1252, as old spreadsheet programs write it.
 func decoded(text []byte) ([]byte, error) {
 	switch {
 	case bytes.HasPrefix(text, utf8BOM):
@@ -100,10 +100,10 @@ func decoded(text []byte) ([]byte, error) {
 	return charmap.Windows1252.NewDecoder().Bytes(text)
 }
 
-// separatorLine is a first line by which spreadsheet programs name the separator. It is no row, but counts as a line.
+// separatorLine is a first line in which spreadsheet programs name the separator. It is not a row, but counts as a line.
 var separatorLine = regexp.MustCompile(`(?i)\A"?sep=([,;\t])"?,*(?m:$)`)
 
-// separator returns what separates cells: what occurs most in the first line that has any, outside of quotes.
+// separator returns the separator of cells: the most frequent one outside of quotes in the first line that has any.
 func separator(text []byte) rune {
 	for line := range bytes.Lines(text) {
 		if best, most := separatorOf(line); most > 0 {

@@ -11,13 +11,13 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// maxDigits is how many characters a number has at most. What is longer is none.
+// maxDigits is the maximum length of a number. A longer text is not a number.
 const maxDigits = 64
 
-// significant is how many digits of a number a spreadsheet shows.
+// significant is the number of digits that a spreadsheet shows.
 const significant = 15
 
-// form is how numbers are shown.
+// form is the display form of numbers.
 type form int
 
 const (
@@ -26,14 +26,14 @@ const (
 	asPercent
 )
 
-// forms are those of a workbook's styles, by their numbers.
+// forms are the display forms of a workbook's styles, by style number.
 type forms struct {
 	styles   []form
-	money    []string // the currencies that are not the rupee, by the same numbers
-	from1904 bool     // days are counted from there
+	money    []string // currencies except the rupee, by style number
+	from1904 bool     // days count from 1904
 }
 
-// formsOf reads the styles. Where they cannot be read, numbers are shown plainly.
+// formsOf reads the styles. If they are unreadable, numbers have the plain form.
 func formsOf(book *excelize.File) (f forms) {
 	var sheet struct {
 		Custom []struct {
@@ -67,7 +67,7 @@ func formsOf(book *excelize.File) (f forms) {
 // tagged is a currency with the language in which it is written, or a language alone: [$€-407], [$-4009].
 var tagged = regexp.MustCompile(`\[\$([^\]-]*)[^\]]*\]`)
 
-// named finds a currency other than the rupee in a text, and every sign of one.
+// named finds a currency other than the rupee in a text, and every currency sign.
 var named = regexp.MustCompile(
 	`(?i)\p{Sc}|\b(usd|us|eur|gbp|aed|sar|qar|kwd|omr|bhd|sgd|aud|cad|nzd|hkd|jpy|cny|rmb|chf|thb|myr|lkr|npr|bdt|pkr|idr|zar|rub|try|krw|` +
 		`dollars?|euros?|pounds?|dirhams?|dhs?|riyals?|yen|yuan)\b`)
@@ -82,7 +82,7 @@ func ForeignMoney(text string) string {
 	return ""
 }
 
-// currency returns the currency by which numbers with this style are shown, empty for none and for the rupee.
+// currency returns the currency of a style's numbers, empty for none and for the rupee.
 func (f forms) currency(style string) string {
 	if i, err := strconv.Atoi(style); err == nil && i >= 0 && i < len(f.money) {
 		return f.money[i]
@@ -103,10 +103,10 @@ func builtIn(id int) (how form, money string) {
 	return plainly, ""
 }
 
-// literal is what a format's code shows as it is, and what is in brackets: colours, currencies, conditions.
+// literal matches the literal text of a format code, and texts in brackets: colours, currencies, conditions.
 var literal = regexp.MustCompile(`"[^"]*"|\\.|_.|\*.|\[[^\]]*\]`)
 
-// fractions are those of a second.
+// fractions matches fractions of a second.
 var fractions = regexp.MustCompile(`s\.0+`)
 
 // formOf returns the form of a format by its code, as in dd/mm/yyyy.
@@ -122,8 +122,7 @@ func formOf(code string) form {
 	return plainly
 }
 
-// number returns what a spreadsheet shows of a number with this style: 15 digits and no exponent; a date as in ISO 8601; a percentage with
-// its sign.
+// number returns a number in its style's display form: 15 digits without an exponent, a date in ISO 8601, or a percentage with its sign.
 func (f forms) number(text, style string) string {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(n) || math.Abs(n) >= 1e18 {
@@ -145,7 +144,7 @@ func (f forms) number(text, style string) string {
 	return short.String()
 }
 
-// date returns a day, with the time where there is one. A spreadsheet counts days; what is no day of its calendar is shown as other.
+// date returns a date, with the time if there is one. The number counts days; other is returned for a number outside of the calendar.
 func (f forms) date(days float64, other string) string {
 	const last = 2_958_466 // after 31 December 9999
 	if days < 0 || days >= last {

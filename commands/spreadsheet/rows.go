@@ -12,24 +12,24 @@ import (
 	"bahi/domain/wording"
 )
 
-// RowError is what is wrong with a row of a file.
+// RowError is the fault of a row of a file.
 type RowError struct {
-	Row   int    `json:"row" doc:"That the spreadsheet shows: 1 is the row of names"`
+	Row   int    `json:"row" doc:"Row number in the spreadsheet, from 1"`
 	Error string `json:"error" doc:"Fault of the row"`
 
 	Source []string `json:"-"` // its cells
 }
 
-// ImportResult is the answer to a file of records.
+// ImportResult is the response to a file of records.
 type ImportResult struct {
-	Success bool       `json:"success" doc:"A record was made, or nothing was wrong"`
+	Success bool       `json:"success" doc:"true: a record was created, or no row was faulty"`
 	Created int        `json:"created" doc:"Number of created records"`
 	Failed  int        `json:"failed" doc:"Number of faulty rows"`
 	Errors  []RowError `json:"errors" doc:"Faulty rows"`
-	Columns *Columns   `json:"columns" doc:"What became of the file's columns"`
+	Columns *Columns   `json:"columns" doc:"Result by column of the file"`
 }
 
-// Result returns the answer to a file of which so many records were made.
+// Result returns the response to a file from which so many records were created.
 func Result(created int, wrong []RowError, columns *Columns) ImportResult {
 	if wrong == nil {
 		wrong = []RowError{}
@@ -37,7 +37,7 @@ func Result(created int, wrong []RowError, columns *Columns) ImportResult {
 	return ImportResult{Success: created > 0 || len(wrong) == 0, Created: created, Failed: len(wrong), Errors: wrong, Columns: columns}
 }
 
-// InOneLine returns all that is wrong with a row.
+// InOneLine returns all faults of a row in one line.
 func InOneLine(wrong *fault.Error) string {
 	if len(wrong.Fields) == 0 {
 		return wrong.Detail
@@ -49,7 +49,7 @@ func InOneLine(wrong *fault.Error) string {
 	return strings.Join(parts, "; ")
 }
 
-// Named returns columns by the names that files have for them, in letters and digits alone. known has, for each column, further names.
+// Named returns columns by their names in files, in letters and digits alone. known has further names of each column.
 func Named(known map[string]string) map[string]string {
 	all := map[string]string{}
 	for column, names := range known {
@@ -63,7 +63,7 @@ func Named(known map[string]string) map[string]string {
 // Known returns the column that a header names, empty for none.
 func Known(named map[string]string, header string) string { return named[plain(header)] }
 
-// plain returns a name without case, spaces and signs.
+// plain returns a name in lower case without spaces and signs.
 func plain(name string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.In(c, unicode.L, unicode.N) {
@@ -73,10 +73,10 @@ func plain(name string) string {
 	}, person.Folded(name))
 }
 
-// maxColumns bounds the work on a row of names that is made to cause much.
+// maxColumns bounds the work on a malicious row of names.
 const maxColumns = 500
 
-// Header returns the columns of the row of names, empty for unknown ones, and which there are.
+// Header returns the columns of the row of names, empty for unknown ones, and the set of known ones.
 func Header(r Row, named map[string]string) (columns []string, seen map[string]bool, err error) {
 	if r.Wrong != "" {
 		return nil, nil, fault.New(fault.Malformed, "The row of names cannot be read")
@@ -102,13 +102,13 @@ func Header(r Row, named map[string]string) (columns []string, seen map[string]b
 	return columns, seen, nil
 }
 
-// maxGuessed is how many unknown headers are compared with the known ones.
+// maxGuessed is the maximum number of unknown headers that are compared with the known ones.
 const maxGuessed = 30
 
-// maxNamed is how many unknown columns a refusal names.
+// maxNamed is the maximum number of unknown columns in a refusal.
 const maxNamed = 10
 
-// Lacks refuses a row of names for what it lacks, and says which of its names are unknown: one of them may be meant.
+// Lacks refuses a row of names for missing columns. The refusal lists the unknown names, since one may be a misspelt column.
 func (r Row) Lacks(columns []string, detail string) error {
 	refused := fault.New(fault.Malformed, detail)
 	var unknown []string
@@ -123,7 +123,7 @@ func (r Row) Lacks(columns []string, detail string) error {
 	return refused
 }
 
-// ignored returns the names of columns that are unknown.
+// ignored returns the names of unknown columns.
 func (r Row) ignored(columns []string) []string {
 	names := []string{}
 	for i, column := range columns {
@@ -134,24 +134,24 @@ func (r Row) ignored(columns []string) []string {
 	return names
 }
 
-// Column is a column of a file, and the field that it has.
+// Column is a column of a file, and its field.
 type Column struct {
-	Header string `json:"header" doc:"As the file has it"`
+	Header string `json:"header" doc:"Header in the file"`
 	Field  string `json:"field" doc:"Field that the column fills"`
 }
 
-// Columns says what became of a file's columns.
+// Columns reports the use of a file's columns.
 type Columns struct {
-	Row     int      `json:"row"     doc:"The row of names, from 1; rows above it were passed over"`
+	Row     int      `json:"row"     doc:"Number of the row of names, from 1; Bahi ignores rows above it"`
 	Used    []Column `json:"used" doc:"Columns that Bahi used"`
-	Ignored []string `json:"ignored" doc:"Headers of columns whose values were not read"`
-	Guessed []Column `json:"guessed" doc:"Headers that resemble a field; read with accept=guesses only, where the operation takes it"`
+	Ignored []string `json:"ignored" doc:"Headers of unread columns"`
+	Guessed []Column `json:"guessed" doc:"Columns with headers that resemble a field; read only with accept=guesses, if the operation has it"`
 
 	fields  []string          // by column; empty: its values are not read
 	headers map[string]string // by field
 }
 
-// Columns returns what becomes of the columns of a row of names: the fields are those of [Header], and guesses are of the others.
+// Columns returns the use of the columns of a row of names. The fields are those of [Header], the guesses those of the other columns.
 // Accepted guesses are read.
 func (r Row) Columns(fields []string, guess func(header string) string, accept bool) *Columns {
 	c := &Columns{Row: r.Number, Used: []Column{}, Ignored: []string{}, Guessed: []Column{}, fields: fields, headers: map[string]string{}}
@@ -188,7 +188,7 @@ func (c *Columns) Has(field string) bool { return slices.Contains(c.fields, fiel
 // Of returns the cells of a row by their fields.
 func (c *Columns) Of(r Row) (map[string]string, error) { return r.By(c.fields) }
 
-// Foreign returns the currency in which the sheet shows the cell of a field, empty for rupees and for none.
+// Foreign returns the currency of a field's cell, empty for rupees and for none.
 func (c *Columns) Foreign(r Row, field string) string {
 	for _, cell := range r.foreign {
 		if cell.column < len(c.fields) && c.fields[cell.column] == field {
@@ -198,7 +198,7 @@ func (c *Columns) Foreign(r Row, field string) string {
 	return ""
 }
 
-// Named returns the faults of a row with the headers of the file in the place of fields, in one line.
+// Named returns the faults of a row in one line, with the file's headers instead of field names.
 func (c *Columns) Named(wrong *fault.Error) string {
 	renamed := *wrong
 	renamed.Fields = slices.Clone(wrong.Fields)
@@ -214,7 +214,8 @@ func (c *Columns) Named(wrong *fault.Error) string {
 	return InOneLine(&renamed)
 }
 
-// Guess returns the field whose names resemble a header most, empty for none. A word of the header that is a name of the field counts most.
+// Guess returns the field with the names most similar to a header, empty for none. A field with a name that is a word of the header
+// ranks first.
 func Guess(named map[string]string, header string) (field string) {
 	const alike = 450 // thousandths
 	best, text := alike-1, plain(header)
@@ -230,7 +231,7 @@ func Guess(named map[string]string, header string) (field string) {
 	return field
 }
 
-// quoted returns the name of a column as a refusal has it, cut if it is long.
+// quoted returns the name of a column for a refusal, cut if it is long.
 func quoted(name string) string {
 	const most = 60
 	text := []rune(strings.ToValidUTF8(strings.TrimSpace(name), "\ufffd"))

@@ -1,5 +1,5 @@
-// Package spreadsheet reads the rows of spreadsheets that people send, whatever they are called: CSV in the encodings and with the
-// separators that spreadsheet programs write, and XLSX. Memory and time are bounded, also for files that are made to use much of either.
+// Package spreadsheet reads the rows of spreadsheets, whatever their file names: XLSX, and CSV in the encodings and with the
+// separators of spreadsheet programs. Memory and time are bounded, even for malicious files.
 package spreadsheet
 
 import (
@@ -11,36 +11,36 @@ import (
 	"bahi/domain/fault"
 )
 
-// maxCells is how many cells a line may have, as in an XLSX. A cell of one byte takes a hundred bytes of memory.
+// maxCells is the maximum number of cells of a line, as in an XLSX. A cell of one byte takes a hundred bytes of memory.
 const maxCells = 16_384
 
-// maxBlank is how many rows are looked at for each one that a file may have, blank ones included.
+// maxBlank is the maximum number of rows read, blank ones included, for each row that a file may have.
 const maxBlank = 20
 
 var (
-	// ErrFormat refuses a file that is no spreadsheet.
+	// ErrFormat refuses a file that is not a spreadsheet.
 	ErrFormat = fault.New(fault.Malformed, "File must be CSV or Excel")
 
 	errCells  = fault.New(fault.TooLarge, "A line of the file has too many cells: at most 16,384")
 	errPacked = fault.New(fault.TooLarge, "The file is too large when it is unpacked: at most 100 MB")
 )
 
-// because returns ErrFormat with what is wrong with the file.
+// because returns ErrFormat with the fault of the file.
 func because(message string) error {
 	return &fault.Error{Kind: fault.Malformed, Detail: ErrFormat.Detail, Fields: []fault.Field{{Field: "file", Message: message}}}
 }
 
 // Row is a row that is not blank.
 type Row struct {
-	Number int      // that the spreadsheet shows, from 1
+	Number int      // number in the spreadsheet, from 1
 	Cells  []string // valid until the next row
-	Wrong  string   // why the cells cannot be read; empty: they can
-	wrong  []cell   // cells of which the file does not have what the sheet shows
+	Wrong  string   // reason why the cells are unreadable; empty: readable
+	wrong  []cell   // cells without a stored displayed value
 
-	foreign []cell // amounts of money that the sheet shows in another currency than rupees
+	foreign []cell // amounts in another currency than rupees
 }
 
-// filled returns the number of cells up to the last one with something in it.
+// filled returns the number of cells up to the last one that is not empty.
 func filled(cells []string) int {
 	for n := len(cells); n > 0; n-- {
 		if strings.TrimSpace(cells[n-1]) != "" {
@@ -50,7 +50,7 @@ func filled(cells []string) int {
 	return 0
 }
 
-// Filled returns how many cells the row has up to the last one that is not blank.
+// Filled returns the number of cells up to the last one that is not blank.
 func (r Row) Filled() int {
 	n := filled(r.Cells)
 	for _, c := range r.wrong {
@@ -59,9 +59,8 @@ func (r Row) Filled() int {
 	return n
 }
 
-// Read hands over the rows of a file in their order, at most a number of thousands that are not blank. It returns [ErrFormat] for what is
-// no spreadsheet,
-// and the error of take.
+// Read calls take for each row of a file that is not blank, in order, up to a maximum. It returns [ErrFormat] for a file that is not a
+// spreadsheet, and the error of take.
 func Read(ctx context.Context, file *io.SectionReader, thousands int, take func(Row) error) error {
 	count, most := 0, 1000*thousands
 	errRows := fault.Newf(fault.TooLarge, "The file has too many rows: at most %d,000", thousands)
@@ -72,7 +71,7 @@ func Read(ctx context.Context, file *io.SectionReader, thousands int, take func(
 			}
 			return ctx.Err()
 		}
-		if count++; count > most+1 { // one is the header
+		if count++; count > most+1 { // including the header
 			return errRows
 		}
 		if err := ctx.Err(); err != nil {

@@ -21,13 +21,13 @@ const (
 
 var errXLSX = because("it cannot be read as .xlsx")
 
-// readXLSX reads the rows of the first sheet that the spreadsheet shows: the values that formulas had when the file was saved.
+// readXLSX reads the rows of the first visible sheet. Formulas have their values of the time when the file was saved.
 func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
 	if err := unpacks(file); err != nil {
 		return err
 	}
 	taking := false
-	defer func() { // the library trusts what it reads
+	defer func() { // the library may panic on malformed input
 		if taking {
 			return
 		}
@@ -87,7 +87,7 @@ func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
 	return nil
 }
 
-// unpacks refuses an archive that is no XLSX, or would be too large.
+// unpacks refuses an archive that is not an XLSX, or would be too large.
 func unpacks(file *io.SectionReader) error {
 	archive, err := zip.NewReader(file, file.Size())
 	if err != nil {
@@ -121,8 +121,8 @@ func unpacks(file *io.SectionReader) error {
 	return nil
 }
 
-// whole returns an error if a part of an archive is not as it was packed, or is a sheet that breaks off, or is made to use much memory. The
-// library passes over that, and reads the rows before the damage.
+// whole returns an error if a part of an archive is damaged or truncated, or would use much memory. The library ignores such damage and
+// reads the rows before it.
 func whole(f *zip.File) error {
 	r, err := f.Open()
 	if err != nil {
@@ -138,22 +138,22 @@ func whole(f *zip.File) error {
 }
 
 const (
-	maxDepth = 1000    // of elements in one another
+	maxDepth = 1000    // of nested elements
 	maxTag   = 1 << 20 // bytes of a tag
 )
 
-// errMade refuses XML that is made to use much memory: for each open element, and each attribute, the decoder takes ten times its bytes.
+// errMade refuses XML that would use much memory: for each open element and attribute, the decoder uses ten times its bytes.
 var errMade = errors.New("the XML is nested too deep, or a tag is too long")
 
-// meter reads XML as the library does, and keeps nothing of it.
+// meter reads XML as the library does, and stores nothing.
 type meter struct {
 	*bufio.Reader
 
 	last byte
-	tag  int // bytes since one began; 0: in a text
+	tag  int // bytes since the tag's start; 0: in a text
 }
 
-// ReadByte implements [io.ByteReader], by which a decoder reads no more than it needs.
+// ReadByte implements [io.ByteReader], so that a decoder does not read ahead.
 func (m *meter) ReadByte() (c byte, err error) {
 	if m.last, err = m.Reader.ReadByte(); m.last == '<' && m.tag == 0 || m.tag > 0 {
 		if m.tag++; m.tag > maxTag {
@@ -163,12 +163,12 @@ func (m *meter) ReadByte() (c byte, err error) {
 	return m.last, err
 }
 
-// nest returns an error for XML that is broken, breaks off, or is made to use much memory.
+// nest returns an error for XML that is malformed, truncated, or would use much memory.
 func (m *meter) nest() error {
 	d := xml.NewDecoder(m)
 	d.CharsetReader = func(_ string, text io.Reader) (io.Reader, error) { return text, nil }
 	for depth := 0; ; {
-		token, err := d.RawToken() // which, unlike Token, keeps no list of open elements
+		token, err := d.RawToken() // unlike Token, it has no list of open elements
 		switch token.(type) {
 		case xml.StartElement:
 			depth++

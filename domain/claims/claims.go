@@ -1,5 +1,5 @@
 // Package claims keeps values that at most one record may have: an email address, a phone, a domain, a slug.
-// Each value has a stream, named after a keyed hash of it, which says whose it is and does not tell what it is
+// Each value has a stream, named after a keyed hash of it, which names the owner and hides the value
 // (DESIGN.md, hard case 7). Package commands/unique writes it together with the record.
 package claims
 
@@ -72,7 +72,7 @@ type Release struct {
 	Holder string
 }
 
-// Decide passes over a value that is another's, or nobody's.
+// Decide returns no events for a value of another record or of none.
 func (c Release) Decide(s State) ([]event.Event[State], error) {
 	if s.Holder != c.Holder || c.Holder == "" {
 		return nil, nil

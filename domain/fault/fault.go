@@ -32,7 +32,7 @@ const (
 type Field struct {
 	Field   string `json:"field" doc:"Name of the field"`
 	Message string `json:"message" doc:"Fault of the field"`
-	ID      any    `json:"id,omitempty" doc:"Of the other record that a conflict is about"`
+	ID      any    `json:"id,omitempty" doc:"ID of the other record in a conflict"`
 }
 
 // Error is a refusal with a text for the caller.

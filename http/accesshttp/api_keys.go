@@ -16,7 +16,7 @@ import (
 
 // CreateAPIKey is the body of a request for a new key.
 type CreateAPIKey struct {
-	WorkspaceID *uuid.UUID `json:"workspace_id,omitempty" doc:"Another workspace than the caller's, for an operator"`
+	WorkspaceID *uuid.UUID `json:"workspace_id,omitempty" doc:"Workspace of the key, if not the caller's; for operators only"`
 	apikey.Create
 }
 

@@ -56,8 +56,8 @@ type User struct {
 	ProfilePictureURL *string           `json:"profile_picture_url" format:"uri" doc:"Works for an hour"`
 	CreatedAt         time.Time         `json:"created_at" doc:"Time when the user was created"`
 	LastLoginAt       *time.Time        `json:"last_login_at" doc:"Time of the last sign-in; null: none"`
-	DeleteAfter       *time.Time        `json:"delete_after"        doc:"When the account is to be deleted, as its user asked"`
-	Warnings          []fault.Field     `json:"warnings,omitempty"  doc:"What is kept as it came, and not used"`
+	DeleteAfter       *time.Time        `json:"delete_after"        doc:"Time of the deletion requested by the user; null: none"`
+	Warnings          []fault.Field     `json:"warnings,omitempty"  doc:"Faults of values that are stored unchanged and not used"`
 }
 
 func userOp(id, method, path, summary, limit string) api.Op {

@@ -48,7 +48,7 @@ func Download[I any](a *API, op Op, kinds map[string]any, handler func(ctx conte
 	response := &huma.Response{
 		Description: http.StatusText(o.Status), Content: map[string]*huma.MediaType{},
 		Headers: map[string]*huma.Param{"Content-Disposition": {Schema: &huma.Schema{Type: huma.TypeString},
-			Description: "Names the file, where it is one"}},
+			Description: "Name of the file, if the response is a file"}},
 	}
 	for kind, document := range kinds {
 		schema := &huma.Schema{Type: huma.TypeString}

@@ -69,7 +69,7 @@ type Problem struct {
 	Code      string        `json:"code" doc:"A stable word for programs"`
 	Status    int           `json:"status" doc:"HTTP status"`
 	Title     string        `json:"title" doc:"Title of the status"`
-	Errors    []fault.Field `json:"errors,omitempty" doc:"What is wrong with which field"`
+	Errors    []fault.Field `json:"errors,omitempty" doc:"Faults by field"`
 	RequestID string        `json:"request_id" doc:"ID of the request in logs"`
 
 	contentType string

@@ -181,7 +181,7 @@ func (o *operation) document(h *huma.Operation) {
 		h.Security = []map[string][]string{{"bearer": {}}}
 	}
 	if !o.Public || o.OptionalAuth {
-		h.Parameters = append(h.Parameters, header("Bahi-Workspace", "Another workspace of the caller's to act in", "string", "uuid"))
+		h.Parameters = append(h.Parameters, header("Bahi-Workspace", "Workspace of the request, if not the caller's default", "string", "uuid"))
 	}
 	if len(o.Reads) > 0 && !o.write() {
 		h.Parameters = append(h.Parameters,
@@ -195,7 +195,7 @@ func (o *operation) document(h *huma.Operation) {
 		h.Parameters = append(h.Parameters,
 			header("If-Match", "The ETag that the caller has seen; 412 when it is not the newest", "string", ""),
 			header("Bahi-Reason", "Why, in at most 500 characters of percent-encoded UTF-8; kept for the audit trail", "string", ""),
-			header("Prefer", "return=representation: answer the whole thing, balances included", "string", ""))
+			header("Prefer", "return=representation: return the whole resource, balances included", "string", ""))
 		if o.DryRun {
 			h.Parameters = append(h.Parameters, header("Bahi-Dry-Run", "true: decide and validate, write nothing, answer 200", "boolean", ""))
 		}
@@ -235,11 +235,11 @@ func (o *operation) documentAnswers(h *huma.Operation) {
 	}
 	answer("X-Request-Id", "Names the request in logs, events and errors", "string")
 	if len(o.Reads) > 0 || o.write() {
-		answer("Bahi-Position", "The log position of what was written, or up to which the answer is complete", "integer")
+		answer("Bahi-Position", "Log position of the write, or up to which the response is complete", "integer")
 	}
 	if len(o.Reads) > 0 {
 		answer("Warning", `110 - "Response is Stale": the answer lacks what the log had`, "string")
-		answer("Bahi-Stale", "true: the answer lacks what the log had", "boolean")
+		answer("Bahi-Stale", "true: the response lacks the newest events", "boolean")
 	}
 	if o.write() && !o.NoKey {
 		answer("Idempotency-Replayed", "true: an earlier request with this key did it", "boolean")

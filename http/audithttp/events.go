@@ -23,8 +23,8 @@ type Filter struct {
 	Stream    string                  `query:"stream"    maxLength:"512" doc:"A stream, such as bankrow-12"`
 	Category  string                  `query:"category"  maxLength:"512" doc:"The name of a stream up to its first dash, such as bankrow"`
 	Type      string                  `query:"type"      maxLength:"512" doc:"Such as BankRowAdded"`
-	Actor     string                  `query:"actor"     maxLength:"512" doc:"Who caused it, such as user:<id>"`
-	Workspace api.Optional[uuid.UUID] `query:"workspace" doc:"Whose events; for operators, who see everybody's without it"`
+	Actor     string                  `query:"actor"     maxLength:"512" doc:"Actor, such as user:<id>"`
+	Workspace api.Optional[uuid.UUID] `query:"workspace" doc:"ID of a workspace; for operators only; absent: all workspaces"`
 }
 
 func (f Filter) view(ctx context.Context) (v opsview.Filter, in uuid.UUID, err error) {
@@ -147,7 +147,7 @@ func (r *Routes) follow() {
 	}, map[string]any{"event": auditview.Event{}, "passed": Passed{}}, func(ctx context.Context, in *struct {
 		Filter
 
-		From  api.Optional[int64] `query:"from_position" minimum:"0" maximum:"4611686018427387904" doc:"First position; absent: what is written from now on"`
+		From  api.Optional[int64] `query:"from_position" minimum:"0" maximum:"4611686018427387904" doc:"First position; absent: only new events"`
 		Limit int64               `query:"limit" minimum:"0" doc:"End after so many events; absent: never"`
 		Last  string              `header:"Last-Event-ID" doc:"Position of the last event that was seen; goes before from_position"`
 	}) (api.Source, error) {

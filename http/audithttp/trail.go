@@ -49,12 +49,12 @@ type TrailQuery struct {
 	From    api.Optional[unit.Date] `query:"from"    doc:"First day"`
 	To      api.Optional[unit.Date] `query:"to"      doc:"Last day"`
 	Period  string                  `query:"period"  maxLength:"20"  doc:"In place of the two: a fiscal year such as FY 2026-27 (1 April to 31 March), a calendar year such as 2026, or a month such as 2026-04"`
-	By      string                  `query:"by"      enum:"recorded,effective" default:"recorded" doc:"What the days are of: when a change was recorded, or which day the row bears, before or after it"`
+	By      string                  `query:"by"      enum:"recorded,effective" default:"recorded" doc:"recorded: select by the day of the change; effective: by the date of the row before or after it"`
 	Kind    auditview.Kind          `query:"kind"    doc:"Only accounts, rows, orders, takadas, the lock of the books, or closed periods"`
 	ID      string                  `query:"id"      maxLength:"36"  doc:"Only this record of the kind"`
 	Account int64                   `query:"account" minimum:"1"     doc:"Only this account and its rows"`
 	User    string                  `query:"user"    maxLength:"200" doc:"Only changes of this user: an actor such as user:<id>, or the id alone"`
-	Party   string                  `query:"party"   maxLength:"200" doc:"Only where the account's name, or a text of the row, has this in it"`
+	Party   string                  `query:"party"   maxLength:"200" doc:"Only changes with this part of the account's name or of a text of the row"`
 	Format  string                  `query:"format"  enum:"json,csv,pdf" default:"json" doc:"Format of the response"`
 }
 
@@ -63,14 +63,14 @@ type Days struct {
 	From *unit.Date `json:"from,omitempty" doc:"First day; null: the beginning"`
 	To   *unit.Date `json:"to,omitempty" doc:"Last day; null: today"`
 	By   string     `json:"by" enum:"recorded,effective" doc:"Kind of dates: recorded or effective"`
-	Name string     `json:"period,omitempty" doc:"As it was asked for, such as FY 2026-27"`
+	Name string     `json:"period,omitempty" doc:"Requested period, such as FY 2026-27"`
 }
 
 // Drawn is the state of the log that a trail shows.
 type Drawn struct {
 	Store      uuid.UUID      `json:"store_id" doc:"ID of the log"`
-	Position   event.Position `json:"position"             doc:"Up to which the trail is complete"`
-	RecordedAt time.Time      `json:"recorded_at,omitzero" doc:"Of the event there; absent at position 0, where there is none"`
+	Position   event.Position `json:"position"             doc:"Position up to which the trail is complete"`
+	RecordedAt time.Time      `json:"recorded_at,omitzero" doc:"Time of the event at this position; absent at position 0"`
 	Checkpoint string         `json:"checkpoint,omitempty" doc:"The newest signed one up to there (C2SP tlog-checkpoint)"`
 }
 
@@ -124,7 +124,7 @@ func (t *TrailReport) Trail(a *api.API) {
 		Tags: tags, Area: area, Limit: "ledger_pdf", Reads: []string{"books", "orders"}, StrictQuery: true,
 	}, map[string]any{jsonType: Trail{}, "text/csv": nil, "application/pdf": nil}, func(ctx context.Context, in *struct {
 		TrailQuery
-		Workspace api.Optional[uuid.UUID] `query:"workspace" doc:"Whose books; for operators, who see everybody's without it"`
+		Workspace api.Optional[uuid.UUID] `query:"workspace" doc:"ID of a workspace, for operators only; absent: all workspaces"`
 	}) (api.Content, error) {
 		of, _, err := scope(ctx, in.Workspace)
 		if err != nil {

@@ -348,7 +348,7 @@ type KhataAccount struct {
 
 // KhataAccountSum has the balances of an account.
 type KhataAccountSum struct {
-	Balance *unit.Sum `json:"balance,omitempty" doc:"Balance of a bank account"`
+	Balance *unit.Sum `json:"balance,omitempty" doc:"Balance of a bank account in rupees"`
 	Metal
 }
 

@@ -15,7 +15,7 @@ type NamedAccount struct {
 	ID      int64     `json:"id" doc:"ID of the account"`
 	Name    string    `json:"name" doc:"Name of the account"`
 	Type    *int      `json:"type,omitempty" doc:"Type of a polisher's account"`
-	Balance *unit.Sum `json:"balance,omitempty" doc:"Balance of a bank account"`
+	Balance *unit.Sum `json:"balance,omitempty" doc:"Balance of a bank account in rupees"`
 	Metal
 	Of        string `json:"metal,omitempty" doc:"Metal of the entries that name none; absent: the metal of the workspace"`
 	ContactID *int64 `json:"contact_id" doc:"ID of the account's contact; null: none"`

@@ -31,7 +31,7 @@ type KindSummary struct {
 type Owed struct {
 	WeOwe   *unit.Sum `json:"we_owe,omitempty" doc:"Sum of the balances above 0; absent for bank accounts"`
 	TheyOwe *unit.Sum `json:"they_owe,omitempty" doc:"Sum of the balances below 0, as a positive number"`
-	Net     unit.Sum  `json:"net" doc:"What we owe minus what they owe"`
+	Net     unit.Sum  `json:"net" doc:"we_owe minus they_owe"`
 }
 
 // DaySummary has the turnover of one day.

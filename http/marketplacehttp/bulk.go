@@ -34,7 +34,7 @@ func (r *Routes) Bulk() {
 	})
 	op.MaxBody, op.AnyField, op.EmptyFile, op.Expensive = maxFile, true, spreadsheet.ErrFormat, true
 	api.Handle(r.API, op, func(ctx context.Context, in *struct {
-		CompanyID api.Optional[uuid.UUID] `query:"company_id" doc:"One of the caller's; may be absent if they have one, or be a field of the form"`
+		CompanyID api.Optional[uuid.UUID] `query:"company_id" doc:"ID of one of the caller's companies; required if there are several. It may be a field of the form"`
 		Accept    string                  `query:"accept" enum:"guesses" doc:"guesses: read the columns whose headers only resemble a field; may be a field of the form"`
 		File      api.File
 	}) (*api.Body[marketplacecmd.CatalogResult], error) {

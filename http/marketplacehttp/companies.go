@@ -56,7 +56,7 @@ func (r *Routes) Companies() {
 		func(ctx context.Context, in *struct {
 			api.MarketplacePageParams
 			marketplaceview.CompanyFilter
-			Mine bool `query:"mine" doc:"Only those of the caller's workspace"`
+			Mine bool `query:"mine" doc:"true: only companies of the caller's workspace"`
 		}) (*api.Body[api.DataOf[marketplaceview.Listed]], error) {
 			if !in.Mine {
 				rows, total, err := r.Views.Companies(ctx, api.At(ctx), in.Get(), in.CompanyFilter)
@@ -190,7 +190,7 @@ func (r *Routes) companyWritten(ctx context.Context, out commands.Outcome[compan
 type CompanyAnswer struct {
 	marketplaceview.Company
 
-	Warnings []fault.Field `json:"warnings,omitempty" doc:"What is kept as it came, and not used"`
+	Warnings []fault.Field `json:"warnings,omitempty" doc:"Faults of values that are stored unchanged and not used"`
 }
 
 // companyShown returns a company after a command.

@@ -43,7 +43,7 @@ func idOr(text string, none error) (uuid.UUID, error) {
 type ContactChange struct {
 	marketplaceview.Contact
 
-	Warnings []fault.Field `json:"warnings,omitempty" doc:"What stays because the caller does not belong to the company, or is kept and not used"`
+	Warnings []fault.Field `json:"warnings,omitempty" doc:"Values that the caller may not change, and values that are stored but not used"`
 }
 
 // SchemaName is the name in the document.

@@ -31,10 +31,10 @@ func (in ByEnquiry) id() (uuid.UUID, error) { return idOr(in.ID, enquiry.ErrNotF
 
 // EnquiryQuery are the parameters of the list.
 type EnquiryQuery struct {
-	CompanyID api.Optional[uuid.UUID] `query:"company_id" doc:"One of the caller's; absent: all of them"`
+	CompanyID api.Optional[uuid.UUID] `query:"company_id" doc:"ID of one of the caller's companies; absent: all"`
 	Status    string                  `query:"status" enum:"pending,contacted,qualified,converted,lost" doc:"Only this status"`
 	Source    string                  `query:"source_platform" maxLength:"50" doc:"Where the buyer asked"`
-	Spam      bool                    `query:"spam" doc:"true: what programs have sent, instead of people"`
+	Spam      bool                    `query:"spam" doc:"true: only enquiries recognised as spam"`
 }
 
 func enquiryOp(id, method, path, summary string) api.Op {
@@ -46,7 +46,7 @@ func enquiryOp(id, method, path, summary string) api.Op {
 type EnquiryAnswer struct {
 	marketplaceview.SentEnquiry
 
-	Warnings []fault.Field `json:"warnings,omitempty" doc:"What is kept as it came, and not used"`
+	Warnings []fault.Field `json:"warnings,omitempty" doc:"Faults of values that are stored unchanged and not used"`
 }
 
 // Enquiries registers the operations on enquiries.

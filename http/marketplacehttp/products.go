@@ -33,10 +33,10 @@ func (in ByProduct) id() (uuid.UUID, error) {
 
 // ProductQuery are the parameters of a list of products.
 type ProductQuery struct {
-	Category  string                  `query:"category"   maxLength:"200" doc:"In any case"`
+	Category  string                  `query:"category"   maxLength:"200" doc:"Ignores case"`
 	CompanyID api.Optional[uuid.UUID] `query:"company_id" doc:"Only of this company"`
-	Search    string                  `query:"search"     maxLength:"200" doc:"Words of the name, the category or the description, also mistyped ones; the first eight count"`
-	IsActive  bool                    `query:"is_active"  default:"true" doc:"false: those that others do not see, of the caller's company"`
+	Search    string                  `query:"search"     maxLength:"200" doc:"Words of the name, category or description, even mistyped ones; the first eight count"`
+	IsActive  bool                    `query:"is_active"  default:"true" doc:"false: only hidden products of the caller's company"`
 }
 
 // The refusals of a request that names no company, or one whose products the caller may not see.

@@ -39,9 +39,9 @@ func (l *loose) UnmarshalJSON(data []byte) error {
 
 // ChatCheck is the result for a phone.
 type ChatCheck struct {
-	Phone   *string `json:"phone" doc:"As it is dialled; as it was sent where it is no number"`
-	IsValid bool    `json:"is_valid" doc:"There may be such a number"`
-	IsChat  bool    `json:"is_chat" doc:"It is known to be on the chat network"`
+	Phone   *string `json:"phone" doc:"Number in E.164 form; the received text if it is not a number"`
+	IsValid bool    `json:"is_valid" doc:"true: the number is valid"`
+	IsChat  bool    `json:"is_chat" doc:"true: the number is on the chat network"`
 	Error   *string `json:"error" doc:"Error; null: none"`
 }
 

@@ -53,12 +53,12 @@ type ByTool struct {
 // BotList selects bots.
 type BotList struct {
 	Active string `query:"active" enum:"true,false" doc:"Only active, or only inactive ones"`
-	Scope  string `query:"scope" enum:"own,workspace" default:"own" doc:"workspace: also those of others; an API key has all in any case"`
+	Scope  string `query:"scope" enum:"own,workspace" default:"own" doc:"workspace: all bots of the workspace. An API key always gets all"`
 }
 
 // AllTools selects all tools.
 type AllTools struct {
-	Available bool `query:"available" doc:"Also those that are not attached"`
+	Available bool `query:"available" doc:"true: include tools that are not attached"`
 }
 
 // Bots registers the bots and their tools.

@@ -129,7 +129,7 @@ type ChannelHealth struct {
 	PhoneNumber    *string `json:"phoneNumber" doc:"Phone number in E.164 form; null: none"`
 	Quality        *string `json:"quality" doc:"The network's quality rating; null: unknown"`
 	MessagingLimit *string `json:"messagingLimit" doc:"The network's messaging limit; null: unknown"`
-	CanSend        *string `json:"canSend" doc:"The network's word on sending; null: unknown"`
+	CanSend        *string `json:"canSend" doc:"Network's sending permission; null: unknown"`
 	LastError      *string `json:"lastError" doc:"Last error; null: none"`
 }
 

@@ -43,7 +43,7 @@ func (r *Routes) Chat() {
 	api.Handle(r.API, contactOp("list-messages", "GET", "/{id}/messages", "Read the conversation with a contact, newest first"),
 		func(ctx context.Context, in *struct {
 			ByContact
-			Before string `query:"before" doc:"Id of a message: those before it"`
+			Before string `query:"before" doc:"ID of a message; only messages before it"`
 			Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"Maximum number of records"`
 		}) (*api.Body[[]messagingview.Message], error) {
 			var before int64

@@ -27,7 +27,7 @@ func (r *Routes) Stream() {
 		Summary: "Stream the messages of the workspace and their statuses. Last-Event-ID resumes the stream.",
 		Tags:    tags, Area: area, Limit: limit,
 	}, map[string]any{"message": LiveMessage{}, "status": LiveStatus{}}, func(ctx context.Context, in *struct {
-		Last string `header:"Last-Event-ID" doc:"Of the last event that was seen; absent: what is new from now on"`
+		Last string `header:"Last-Event-ID" doc:"ID of the last received event; absent: only new events"`
 	}) (api.Source, error) {
 		head, err := r.Live.log.Head(ctx)
 		if err != nil {

@@ -95,7 +95,7 @@ func (r *Routes) WebChat() {
 	}
 	api.Stream(r.API, follow, map[string]any{"message": VisitorMessage{}}, func(ctx context.Context, in *struct {
 		ByWidget
-		Last string `header:"Last-Event-ID" doc:"Of the last event that was seen"`
+		Last string `header:"Last-Event-ID" doc:"ID of the last received event"`
 	}) (api.Source, error) {
 		v, err := r.visitor(ctx, in.Key)
 		if err != nil {

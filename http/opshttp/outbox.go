@@ -23,11 +23,11 @@ type Message struct {
 	Subject string    `json:"subject" doc:"Subject"`
 	Text    string    `json:"text" doc:"Text"`
 	At      time.Time `json:"at" doc:"The same as time"`
-	Status  string    `json:"status" doc:"kept: no provider is configured; sent, failed, unknown: what a provider did"`
+	Status  string    `json:"status" doc:"kept: no provider is configured; sent, failed, unknown: result of the provider"`
 	Error   *string   `json:"error,omitempty" doc:"Why it failed, or was not sent"`
-	Draft   *int64    `json:"draft_id,omitempty" doc:"The order draft that it confirms"`
+	Draft   *int64    `json:"draft_id,omitempty" doc:"Number of the order draft that the message confirms"`
 
-	Enquiry *uuid.UUID `json:"enquiry_id,omitempty" doc:"The enquiry that it tells of"`
+	Enquiry *uuid.UUID `json:"enquiry_id,omitempty" doc:"ID of the enquiry that the message announces"`
 }
 
 // Outbox registers the reading of kept messages. They are users' mails, with links that open their accounts.

@@ -11,7 +11,7 @@ import (
 
 // Status reports whether the deployment needs an operator.
 type Status struct {
-	Needs      []Need           `json:"needs" doc:"What needs an operator, the most urgent first; empty if all is well"`
+	Needs      []Need           `json:"needs" doc:"Problems that need an operator, most urgent first"`
 	Head       event.Position   `json:"head" doc:"Position of the newest event"`
 	RecordedAt *time.Time       `json:"recorded_at" doc:"Time of the newest event; null for an empty log"`
 	Jobs       map[string]int64 `json:"jobs" doc:"Number of jobs that are unfinished or were given up, by state"`

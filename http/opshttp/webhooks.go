@@ -29,7 +29,7 @@ type ByWebhook struct {
 type WebhookBody struct {
 	opsview.Webhook
 
-	Body       *string `json:"body" doc:"As it was received; null if it was removed or is no UTF-8"`
+	Body       *string `json:"body" doc:"Received body; null if it was removed or is not UTF-8"`
 	BodyBase64 *string `json:"body_base64" doc:"A body that is no UTF-8"`
 }
 

@@ -18,7 +18,7 @@ func (r *Routes) Workspaces() {
 		ID: "list-all-workspaces", Method: "GET", Path: "/ops/workspaces", Summary: "List all workspaces of the deployment, newest first",
 		Tags: tags, Operator: true, StrictQuery: true, Reads: []string{"workspaces", "users", "api_keys", "companies"},
 	}, func(ctx context.Context, in *struct {
-		Q        string `query:"q" maxLength:"200" doc:"A part of a name, of the owner's address or of the id"`
+		Q        string `query:"q" maxLength:"200" doc:"Part of a name, of the owner's address or of the id"`
 		Page     int    `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
 		PageSize int    `query:"page_size" default:"50" minimum:"1" maximum:"1000" doc:"Workspaces per page"`
 	}) (*page, error) {

@@ -15,8 +15,7 @@ type Ended struct {
 	Listed  bool // tables show its values
 }
 
-// Ended returns the subjects that have ended by now and whose values can still be read. The vault itself says whether they can, so
-// that nothing else has to note which ones were forgotten.
+// Ended returns the subjects that are due for erasure and have readable values. Only the vault records which values are readable.
 func (v *Views) Ended(ctx context.Context, at *readmodels.At, now time.Time) ([]Ended, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "endings"), pgx.RowToStructByPos[Ended], `
 		select e.subject, e.listed from endings.ending e

@@ -12,7 +12,7 @@ import (
 	"bahi/readmodels"
 )
 
-// User is somebody's account. Personal values are nil where there is none.
+// User is the account of a user. Missing personal values are nil.
 type User struct {
 	ID            uuid.UUID
 	WorkspaceID   uuid.UUID
@@ -57,8 +57,8 @@ func (v *Views) DueForErasure(ctx context.Context, at *readmodels.At, now time.T
 // Membership is what a user may do in a workspace.
 type Membership struct {
 	ID          uuid.UUID         `json:"id" doc:"ID of the workspace"`
-	Name        *string           `json:"name" doc:"Of its oldest company, or else of its owner"`
-	Own         bool              `json:"own" doc:"The one that was made with the user"`
+	Name        *string           `json:"name" doc:"Name of the workspace's oldest company, or else of its owner"`
+	Own         bool              `json:"own" doc:"true: the workspace created with the user"`
 	Permissions actor.Permissions `json:"permissions" doc:"Permissions by area"`
 	JoinedAt    time.Time         `json:"joined_at" doc:"Time when the user joined"`
 }

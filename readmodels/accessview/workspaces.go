@@ -21,7 +21,7 @@ func (v *Views) InvitationsTo(ctx context.Context, at *readmodels.At, emailKeys 
 // Workspace is a workspace as operators see it.
 type Workspace struct {
 	ID         uuid.UUID `json:"id" doc:"ID of the workspace"`
-	Name       *string   `json:"name" doc:"Of its oldest company, else of its owner"`
+	Name       *string   `json:"name" doc:"Name of the workspace's oldest company, or else of its owner"`
 	OwnerName  *string   `json:"owner_name" doc:"Null if only API keys use it, or the owner was erased"`
 	OwnerEmail *string   `json:"owner_email" doc:"Email address of the owner"`
 	Members    int64     `json:"members" doc:"Number of members"`

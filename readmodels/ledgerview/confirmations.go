@@ -227,7 +227,7 @@ type PartyFilter struct {
 	Status string `query:"status" enum:"open,failed,skipped,silent,answered,confirmed,disputed" doc:"Only this status"`
 }
 
-// owes returns SQL that says who owes a balance.
+// owes returns the SQL for the side that owes a balance.
 func owes(column string) string {
 	return `case sign(` + column + `) when 1 then 'we_owe' when -1 then 'they_owe' else 'settled' end`
 }

@@ -51,7 +51,7 @@ func DraftEntryAfter(e orderdraft.Entry) DraftEntry {
 // DraftMedia is the file of a message.
 type DraftMedia struct {
 	URL         string `json:"url,omitempty" doc:"URL of the file"`
-	ID          string `json:"id,omitempty" doc:"ID with which the gateway returns a URL"`
+	ID          string `json:"id,omitempty" doc:"ID for requesting the URL from the gateway"`
 	ContentType string `json:"content_type,omitempty" doc:"Media type"`
 }
 

@@ -1,4 +1,4 @@
-// Package marketplace reads the projections of the marketplace area. What it reads is public, but for what a view says.
+// Package marketplaceview reads the projections of the marketplace area. The records are public unless a view states otherwise.
 package marketplaceview
 
 import (
@@ -54,7 +54,7 @@ type Company struct {
 	UpdatedAt    time.Time `json:"updated_at" doc:"Time of the last change of the company"`
 	Revision     int64     `json:"revision" doc:"Revision for If-Match"`
 
-	Email          *string `json:"email,omitempty" db:"-" doc:"To which enquiries go; for members"`
+	Email          *string `json:"email,omitempty" db:"-" doc:"Address for enquiries; only members see it"`
 	EmailConfirmed *bool   `json:"email_confirmed,omitempty" db:"-" doc:"A reader of it has confirmed it; for members"`
 }
 
@@ -76,11 +76,11 @@ func (v *Views) Company(ctx context.Context, at *readmodels.At, slugOrID string)
 		companyColumns+` where c.slug = $1`, slugOrID)
 }
 
-// CompanyFilter says which companies are asked for: those that all its fields fit. Empty fields fit all.
+// CompanyFilter selects the companies that match all its fields. An empty field matches all.
 type CompanyFilter struct {
-	Category string `query:"category" maxLength:"200" doc:"In any case"`
-	City     string `query:"city"     maxLength:"200" doc:"In any case"`
-	Verified bool   `query:"verified" doc:"Only those that an operator has looked at"`
+	Category string `query:"category" maxLength:"200" doc:"Ignores case"`
+	City     string `query:"city"     maxLength:"200" doc:"Ignores case"`
+	Verified bool   `query:"verified" doc:"true: only companies that an operator has verified"`
 }
 
 const listedColumns = `r.id, r.name, r.slug, r.category, r.city, r.verified, r.created_at`

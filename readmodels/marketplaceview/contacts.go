@@ -19,7 +19,7 @@ type Contact struct {
 	LastName    *string    `json:"last_name" doc:"Last name"`
 	Email       *string    `json:"email" doc:"null: erased"`
 	Phone       *string    `json:"phone" doc:"Phone number in E.164 form"`
-	Designation *string    `json:"designation" doc:"What they do"`
+	Designation *string    `json:"designation" doc:"Occupation"`
 	IsPrimary   bool       `json:"is_primary" doc:"The first to turn to"`
 	CreatedAt   time.Time  `json:"created_at" doc:"Time when the contact was created"`
 	UpdatedAt   time.Time  `json:"updated_at" doc:"Time of the last change of the contact"`

@@ -73,7 +73,7 @@ func (v *Views) Enquiry(ctx context.Context, at *readmodels.At, workspace, id uu
 		`select `+enquiryColumns+` from enquiries.enquiry r where r.id = $1 and r.workspace_id = $2 and r.spam = $3`, id, workspace, spam)
 }
 
-// EnquiryFilter says which enquiries are asked for: those that all its fields fit. Empty fields fit all.
+// EnquiryFilter selects the enquiries that match all its fields. An empty field matches all.
 type EnquiryFilter struct {
 	Company uuid.UUID
 	Status  string

@@ -26,7 +26,7 @@ type Product struct {
 	Category        *string   `json:"category" doc:"Category"`
 	SubCategory     *string   `json:"sub_category" doc:"Subcategory"`
 	PriceAmount     int64     `json:"price_amount"   doc:"In paise, the hundredth part of the currency"`
-	PriceCurrency   string    `json:"price_currency" doc:"By ISO 4217"`
+	PriceCurrency   string    `json:"price_currency" doc:"Currency by ISO 4217"`
 	MOQ             int64     `json:"moq"            doc:"Least quantity of an order" db:"moq"`
 	OriginCountry   *string   `json:"origin_country" doc:"Country of origin"`
 	ImporterName    *string   `json:"importer_name" doc:"Name of the importer"`
@@ -82,7 +82,7 @@ func (v *Views) ProductsBySKU(ctx context.Context, of uuid.UUID, keys []string) 
 	return found, err
 }
 
-// ProductFilter says which products are asked for: those that all its fields fit. Empty fields fit all.
+// ProductFilter selects the products that match all its fields. An empty field matches all.
 type ProductFilter struct {
 	Category string
 	Search   string     // words of the name, the category or the description

@@ -45,9 +45,9 @@ type Days struct{ Zone, From, To string }
 // BotUsage is what a bot did on a day.
 type BotUsage struct {
 	Day       string `json:"day" doc:"The day"`
-	Messages  int64  `json:"messages" doc:"That it sent"`
-	Tokens    int64  `json:"tokens" doc:"That models counted, trials included"`
-	Calls     int64  `json:"calls" doc:"Of tools and webhooks"`
+	Messages  int64  `json:"messages" doc:"Number of messages that the bot sent"`
+	Tokens    int64  `json:"tokens" doc:"Number of tokens counted by models, trials included"`
+	Calls     int64  `json:"calls" doc:"Number of calls of tools and webhooks"`
 	Handovers int64  `json:"handovers" doc:"Number of conversations handed to people"`
 }
 

@@ -17,7 +17,7 @@ import (
 // Bot replies to messages of contacts.
 type Bot struct {
 	ID              int64     `json:"id" doc:"ID of the bot"`
-	OwnerID         *string   `json:"ownerId" doc:"The user who made it; null: an API key did, or the user is erased"`
+	OwnerID         *string   `json:"ownerId" doc:"ID of the user who created the bot; null: an API key created it, or the user is erased"`
 	Name            string    `json:"name" doc:"Name of the bot"`
 	Description     string    `json:"description" doc:"Description of the bot"`
 	SystemPrompt    string    `json:"systemPrompt" doc:"Instructions for the language model"`

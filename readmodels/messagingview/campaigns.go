@@ -48,8 +48,8 @@ type Campaign struct {
 	Trigger        *campaign.TriggerCondition `json:"trigger,omitempty" doc:"Condition that starts a run; null: none"`
 	Recurrence     *campaign.Recurrence       `json:"recurrence,omitempty" doc:"Recurrence; null: none"`
 	Status         string                     `json:"status" enum:"draft,scheduled,active,paused,completed,failed" doc:"Status"`
-	Reason         *string                    `json:"reason" doc:"Why it is paused or has failed, or what an active one waits for"`
-	PausedUntil    *time.Time                 `json:"pausedUntil" doc:"When it goes on by itself; null: by send"`
+	Reason         *string                    `json:"reason" doc:"Reason why the campaign is paused, has failed or waits"`
+	PausedUntil    *time.Time                 `json:"pausedUntil" doc:"Time of the automatic resumption; null: none"`
 	NextRunAt      *time.Time                 `json:"nextRunAt" doc:"Time of the next run; null: none"`
 	Stats          CampaignStats              `json:"stats" doc:"Numbers of messages by status"`
 	Runs           []CampaignRun              `json:"runs" doc:"Newest first, at most 100; empty in lists"`
@@ -165,13 +165,13 @@ func (v *Views) CampaignResponses(ctx context.Context, at *readmodels.At, worksp
 type CampaignRecipient struct {
 	MessageID string        `json:"messageId" doc:"ID of the message"`
 	ContactID int64         `json:"contactId" doc:"ID of the contact"`
-	Name      *string       `json:"name" doc:"Of the contact; null: it has none, or was deleted"`
+	Name      *string       `json:"name" doc:"Name of the contact; null: none, or the contact was deleted"`
 	Phone     *string       `json:"phone" doc:"Phone number in E.164 form"`
 	Run       int           `json:"run" doc:"Number of the run, from 1"`
 	Step      int           `json:"step" doc:"From 1; above it only in a drip"`
 	Status    string        `json:"status" enum:"open,sent,delivered,read,failed,skipped" doc:"The furthest"`
 	Reason    *string       `json:"reason" doc:"Why it has failed, was skipped or waits"`
-	Error     *MessageError `json:"error" doc:"Of a message that has failed or waits: what its network said"`
+	Error     *MessageError `json:"error" doc:"Network's error of a failed or waiting message; null: none"`
 	At        time.Time     `json:"at" doc:"Since when it has the status"`
 }
 

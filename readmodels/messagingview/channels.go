@@ -16,14 +16,14 @@ type Channel struct {
 	ID             int64            `json:"id" doc:"ID of the channel"`
 	Name           string           `json:"name" doc:"Name of the channel"`
 	Type           string           `json:"type" enum:"chat,gmail,twitter,web,telegram" doc:"Network of the channel"`
-	Status         string           `json:"status" enum:"connected,disconnected,error" doc:"By what the network last said"`
+	Status         string           `json:"status" enum:"connected,disconnected,error" doc:"Status of the network's last report"`
 	LastError      *string          `json:"lastError" doc:"Last error; null: none"`
 	Incoming       string           `json:"incoming" db:"-" enum:"delivered,unconfirmed,none" doc:"What becomes of calls that name the channel's sender. unconfirmed: they are kept, and delivered once the sender is proven to be this channel's; none: no call can name it"`
 	Identified     bool             `json:"-"`
 	HasAPIKey      bool             `json:"hasApiKey" doc:"true: an API key is stored"`
 	HasAccessToken bool             `json:"hasAccessToken" doc:"true: an access token is stored"`
 	Settings       channel.Settings `json:"settings" doc:"Settings of the network"`
-	Key            *string          `json:"channelKey" doc:"By which a page shows the chat widget; null for other types"`
+	Key            *string          `json:"channelKey" doc:"Key of the chat widget for web pages; null for other types"`
 	SecretSettings []string         `json:"secretSettings" doc:"Names of settings that are set and never shown"`
 	CreatedAt      time.Time        `json:"createdAt" doc:"Time when the channel was created"`
 	UpdatedAt      time.Time        `json:"updatedAt" doc:"Time of the last change of the channel"`

@@ -24,15 +24,15 @@ type Views struct {
 type Contact struct {
 	ID            int64      `json:"id" doc:"ID of the contact"`
 	Name          *string    `json:"name" doc:"null: erased"`
-	Phone         *string    `json:"phone" doc:"With the country's code, without a plus sign"`
+	Phone         *string    `json:"phone" doc:"Phone with country code, without a plus sign"`
 	Email         *string    `json:"email" doc:"Email address"`
 	Source        string     `json:"source" enum:"chat,social,manual" doc:"Origin of the contact"`
 	OptIn         bool       `json:"optIn" doc:"Consents to be written to"`
 	ReplyBot      bool       `json:"replyBot" doc:"A bot may answer"`
 	Status        string     `json:"status" enum:"open,pending,resolved" doc:"Status of the contact"`
-	OptInAt       *time.Time `json:"optInAt" doc:"When consent was given or taken; null: never"`
-	OptInBy       *string    `json:"optInBy" doc:"Who gave or took it: user:<id>, key:<id>, contact"`
-	OptInEvidence *string    `json:"optInEvidence" doc:"How: what was noted with it, or word or network if the contact did"`
+	OptInAt       *time.Time `json:"optInAt" doc:"Time of the opt-in or opt-out; null: never"`
+	OptInBy       *string    `json:"optInBy" doc:"Actor of the consent: user:<id>, key:<id>, contact"`
+	OptInEvidence *string    `json:"optInEvidence" doc:"Evidence of the consent; word or network if the contact gave it"`
 	ListIDs       []int64    `json:"listIds" doc:"IDs of the contact lists"`
 	LastMessageAt *time.Time `json:"lastMessageAt" doc:"Time of the last message; null: none"`
 	Unread        int64      `json:"unread" doc:"Messages of the contact that nobody has read"`
@@ -43,13 +43,13 @@ type Contact struct {
 
 // ContactFilter selects contacts that match all of its fields. An empty field matches all.
 type ContactFilter struct {
-	Search string `query:"search" maxLength:"200" doc:"A part of the name, the phone or the email, in any case"`
+	Search string `query:"search" maxLength:"200" doc:"Part of the name, phone or email; ignores case"`
 	Status string `query:"status" enum:"open,pending,resolved" doc:"Only this status"`
 	Source string `query:"source" enum:"chat,social,manual" doc:"Only of this origin"`
 	OptIn  string `query:"optIn"  enum:"true,false" doc:"Only with, or without, consent"`
 	ListID int64  `query:"listId" minimum:"1" doc:"A list that they are in"`
-	Unread string `query:"unread" enum:"true"     doc:"true: only those who wrote what nobody has read"`
-	Sort   string `query:"sort" enum:"recent" doc:"recent: whose last message is newest comes first; absent: newest contact first"`
+	Unread string `query:"unread" enum:"true"     doc:"true: only contacts with unread messages"`
+	Sort   string `query:"sort" enum:"recent" doc:"recent: by last message, newest first; absent: by creation, newest first"`
 }
 
 const contactColumns = `select id, name, phone, email, source, opt_in, reply_bot, status, opt_in_at, replace(opt_in_by, 'api_key:',

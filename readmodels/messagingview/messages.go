@@ -20,14 +20,14 @@ type Message struct {
 	ID        string        `json:"id" doc:"ID of the message"`
 	Direction string        `json:"direction" enum:"in,out" doc:"Direction: inbound or outbound"`
 	ChannelID int64         `json:"channelId" doc:"ID of the channel"`
-	Type      string        `json:"type" doc:"text, image, template; of one that came in also file, audio, video, reaction and other words of networks"`
+	Type      string        `json:"type" doc:"text, image, template; inbound also file, audio, video, reaction or another type of a network"`
 	Text      *string       `json:"text" doc:"Text"`
 	MediaURL  *string       `json:"mediaUrl" doc:"A link to a file that is kept here works for an hour"`
 	Status    string        `json:"status" enum:"queued,sent,failed,delivered,read,received" doc:"Status of the message"`
 	Error     *MessageError `json:"error" doc:"Error; null: none"`
 	At        time.Time     `json:"at" doc:"Time of the message"`
-	EditedAt  *time.Time    `json:"editedAt,omitempty" doc:"When the contact changed it"`
-	DeletedAt *time.Time    `json:"deletedAt,omitempty" doc:"When the contact took it back"`
+	EditedAt  *time.Time    `json:"editedAt,omitempty" doc:"Time when the contact edited it; null: never"`
+	DeletedAt *time.Time    `json:"deletedAt,omitempty" doc:"Time when the contact withdrew it; null: never"`
 	By        string        `json:"by" doc:"contact, user:<id>, key:<id>, bot:<id> or campaign:<id>"`
 
 	File     *string        `json:"-"` // key of its file, if that is kept here
@@ -41,7 +41,7 @@ type Message struct {
 // MessageError is the reason why a message was not sent, or may not have been.
 type MessageError struct {
 	Code    string  `json:"code" doc:"A stable word for programs"`
-	Title   *string `json:"title" doc:"In the network's words"`
+	Title   *string `json:"title" doc:"Title from the network"`
 	Details *string `json:"details" doc:"The network's own words; null: none"`
 }
 

@@ -18,7 +18,7 @@ type Template struct {
 	Category   string   `json:"category" doc:"Category at the network"`
 	Status     string   `json:"status" doc:"The network's word"`
 	Format     string   `json:"parameterFormat" enum:"positional,named" doc:"Format of the parameters"`
-	Parameters []string `json:"parameters" doc:"Names of the values that it wants"`
+	Parameters []string `json:"parameters" doc:"Names of the required values"`
 	Body       string   `json:"body" doc:"Text with its parameters"`
 	ChannelID  int64    `json:"channelId" doc:"ID of the channel"`
 }

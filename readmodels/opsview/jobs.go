@@ -33,7 +33,7 @@ type Job struct {
 	ScheduledAt time.Time       `json:"scheduled_at" doc:"Not done before"`
 	FinishedAt  *time.Time      `json:"finished_at" doc:"Time when the job ended; null: not yet"`
 	LastError   *string         `json:"last_error" doc:"Error of the last failed attempt, truncated"`
-	Report      *string         `json:"report" doc:"Report of what it has done, or could not do"`
+	Report      *string         `json:"report" doc:"Report of the job's result"`
 	Args        json.RawMessage `json:"args" doc:"Ids that the job is about"`
 }
 

@@ -28,7 +28,7 @@ type Projection struct {
 	Position   event.Position `json:"position" doc:"All events up to here are in the tables"`
 	Head       event.Position `json:"head" doc:"The log's newest position"`
 	LagEvents  uint64         `json:"lag_events" doc:"Number of events that are not in the tables yet"`
-	LagSeconds float64        `json:"lag_seconds" doc:"Age of the oldest event that is not in the tables yet"`
+	LagSeconds float64        `json:"lag_seconds" doc:"Age in seconds of the oldest event that is not in the tables yet"`
 	Rate       float64        `json:"rate" doc:"Recent rate, in events a second"`
 	LastError  *string        `json:"last_error" doc:"Error that stopped it; null: none"`
 	Skipped    int            `json:"skipped" doc:"Number of events that an operator skipped"`
@@ -44,7 +44,7 @@ type Build struct {
 	Total       event.Position `json:"total" doc:"Position at which the fill will end"`
 	Percent     float64        `json:"percent" doc:"Progress in percent"`
 	Rate        float64        `json:"rate" doc:"Events a second"`
-	ETASeconds  *float64       `json:"eta_seconds" doc:"Estimated time until it is live, by the rate of the fill and the last build's time after its fill; null while unknown"`
+	ETASeconds  *float64       `json:"eta_seconds" doc:"Estimated seconds until the build is live, by the rate of its fill and the last build's time after its fill; null: unknown"`
 	Paused      bool           `json:"paused" doc:"true: an operator paused it"`
 	Throttle    *int           `json:"throttle" doc:"Most events a second; null: unlimited"`
 	Error       *string        `json:"error" doc:"Why it stopped"`
@@ -91,7 +91,7 @@ type Parked struct {
 type Estimate struct {
 	Events  event.Position `json:"events" doc:"Number of events to fold"`
 	Rate    float64        `json:"rate" doc:"Events a second, measured just now or by the last build"`
-	Seconds float64        `json:"seconds" doc:"Estimated time until it is live, including the last build's time after its fill"`
+	Seconds float64        `json:"seconds" doc:"Estimated seconds until the build is live, including the last build's time after its fill"`
 	Bytes   int64          `json:"bytes" doc:"Size of the live tables, and about that of the new ones"`
 }
 

@@ -20,13 +20,13 @@ type Webhook struct {
 	Endpoint   string     `json:"endpoint" doc:"After a slash, the channel that the call is about"`
 	ReceivedAt time.Time  `json:"received_at" doc:"Time of receipt"`
 	Verdict    string     `json:"verdict" enum:"waiting,handled,ignored,parked" doc:"Result of the call"`
-	Effect     *string    `json:"effect" doc:"What has followed from the call"`
+	Effect     *string    `json:"effect" doc:"Effect of the call"`
 	Error      *string    `json:"error" doc:"Error of the last attempt, truncated; of a call that had an effect all the same, the parts that could not be handled, with their places"`
 	Reason     *string    `json:"reason" doc:"Why the call was ignored, if that is known: group"`
-	SettledAt  *time.Time `json:"settled_at" doc:"When the verdict was given"`
-	HasBody    bool       `json:"has_body" doc:"Whether the body is still kept"`
-	Attempts   int        `json:"attempts" doc:"How often it was tried"`
-	DueAt      *time.Time `json:"due_at" doc:"When a waiting call is tried next"`
+	SettledAt  *time.Time `json:"settled_at" doc:"Time of the final state"`
+	HasBody    bool       `json:"has_body" doc:"true: the body is still stored"`
+	Attempts   int        `json:"attempts" doc:"Number of attempts"`
+	DueAt      *time.Time `json:"due_at" doc:"Time of the next attempt of a waiting call"`
 }
 
 // WebhookSelection selects calls.

@@ -135,7 +135,7 @@ type Question struct {
 // Passage is a passage found for a question.
 type Passage struct {
 	Text   string  `json:"text" doc:"Text"`
-	Score  float64 `json:"score" doc:"The part of the question's words that it has, by their rarity, 0 to 1"`
+	Score  float64 `json:"score" doc:"Share of the question's words in the passage, weighted by rarity, 0 to 1"`
 	Source Source  `json:"source" doc:"Source"`
 }
 

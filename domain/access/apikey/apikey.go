@@ -108,7 +108,7 @@ type Create struct {
 	Now         time.Time         `json:"-"`
 	Name        string            `json:"name" minLength:"1" maxLength:"100" doc:"What the key is for"`
 	Permissions actor.Permissions `json:"permissions" doc:"Permissions by area"`
-	ExpiresAt   *time.Time        `json:"expires_at,omitempty" doc:"From when on it is refused. A key that a key makes ends with that one, if not before"`
+	ExpiresAt   *time.Time        `json:"expires_at,omitempty" doc:"Time of expiry. A key created with another key expires with that key at the latest"`
 }
 
 // Decide refuses permissions that the creator does not have.

@@ -38,7 +38,7 @@ type Entry struct {
 	ItemName    book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
 	Weight      *unit.Grams   `json:"weight,omitempty" doc:"Weight in grams"`
 	Touch       *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
-	FineWeight  *unit.Grams   `json:"fine_weight,omitempty" doc:"weight x touch / 100, unless it is given"`
+	FineWeight  *unit.Grams   `json:"fine_weight,omitempty" doc:"In grams: weight x touch / 100, unless it is given"`
 	Metal       book.Metal    `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
 	Rate        *unit.Money   `json:"rate,omitempty" doc:"Price of fine metal in rupees. In a rate cut of metal it is computed from the amount, unless given"`
 	RateUnit    string        `json:"rate_unit,omitempty" enum:"per_gram,per_10g,per_kg" doc:"Unit of the rate; absent: per_gram"`

@@ -22,7 +22,7 @@ var Ledger = book.New(book.Spec[In, Out]{
 // agreed wastage (CONTRACT.md 6.2).
 type In struct {
 	ItemName       book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
-	PureWeight     *unit.Grams   `json:"pure_weight,omitempty" doc:"Net metal of the piece, without stones"`
+	PureWeight     *unit.Grams   `json:"pure_weight,omitempty" doc:"Net metal of the piece in grams, without stones"`
 	FinePercent    *unit.Percent `json:"fine_percent,omitempty" doc:"Fineness in percent"`
 	FineWeight     *unit.Grams   `json:"fine_weight,omitempty" doc:"pure_weight x fine_percent / 100, unless it is given"`
 	Metal          book.Metal    `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
@@ -70,7 +70,7 @@ type Out struct {
 	ItemName   book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
 	Weight     *unit.Grams   `json:"weight,omitempty" doc:"Weight in grams"`
 	Touch      *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
-	FineWeight *unit.Grams   `json:"fine_weight,omitempty" doc:"weight x touch / 100, unless it is given"`
+	FineWeight *unit.Grams   `json:"fine_weight,omitempty" doc:"In grams: weight x touch / 100, unless it is given"`
 	Metal      book.Metal    `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
 	Amount     *unit.Money   `json:"amount,omitempty" doc:"Amount in rupees, paid to the karigar"`
 	Computed   []string      `json:"computed,omitempty" readOnly:"true" doc:"The fields that were not given"`

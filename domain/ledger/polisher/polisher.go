@@ -26,7 +26,7 @@ type In struct {
 	LossWeight  *unit.Grams `json:"loss_weight,omitempty" doc:"Weight lost in the work in grams; the polisher does not owe it"`
 	Metal       book.Metal  `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
 	Pieces      *int64      `json:"pieces,omitempty" minimum:"0" maximum:"999999999" doc:"Number of pieces"`
-	Rate        *unit.Money `json:"rate,omitempty" doc:"Rate of the labour; for information only"`
+	Rate        *unit.Money `json:"rate,omitempty" doc:"Labour rate in rupees; for information only"`
 	Amount      *unit.Money `json:"amount,omitempty" doc:"Labour in rupees, owed to the polisher"`
 	Description book.Text   `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
 }

@@ -60,7 +60,7 @@ type Profile struct {
 	Category     patch.Field[string] `json:"category,omitzero"      maxLength:"100" doc:"Category"`
 	SubCategory  patch.Field[string] `json:"sub_category,omitzero"  maxLength:"100" doc:"Subcategory"`
 	Website      patch.Field[string] `json:"website,omitzero"       maxLength:"2048" doc:"URL of the website"`
-	Domain       patch.Field[string] `json:"domain,omitzero"        maxLength:"253"  doc:"One company has a domain, but those of mail providers belong to none"`
+	Domain       patch.Field[string] `json:"domain,omitzero"        maxLength:"253"  doc:"Domain of one company only; a mail provider's domain belongs to none"`
 	AddressLine1 patch.Field[string] `json:"address_line1,omitzero" maxLength:"500" doc:"Street and number"`
 	City         patch.Field[string] `json:"city,omitzero"          maxLength:"100" doc:"City"`
 	State        patch.Field[string] `json:"state,omitzero"         maxLength:"100" doc:"State"`

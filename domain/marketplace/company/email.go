@@ -46,7 +46,7 @@ func (EmailConfirmed) Evolve(s State) State { s.EmailConfirmed = true; return s 
 // Own has a command's data beside the public profile: the address for enquiries. An empty text equals null.
 type Own struct {
 	ID       string              `json:"-"`
-	Email    patch.Field[string] `json:"email,omitzero" maxLength:"254" doc:"To which enquiries go, once a mailed token has confirmed it. Only members see it"`
+	Email    patch.Field[string] `json:"email,omitzero" maxLength:"254" doc:"Address for enquiries after confirmation by a mailed token. Only members see it"`
 	EmailKey string              `json:"-"` // keyed hash of it
 	AnyGSTIN bool                `json:"-"` // also those of special registrations
 }
@@ -59,7 +59,7 @@ func Email(text string) (string, error) {
 	return person.Email("email", text)
 }
 
-// tidy returns what is wrong with the address.
+// tidy returns the fault of the address.
 func (a Own) tidy() error {
 	_, err := a.Email.With(Email)
 	return err

@@ -106,7 +106,7 @@ func (Deleted) Erases(id string) event.Erasure { return event.Erasure{Subject: S
 type Reach struct {
 	LastName    patch.Field[string] `json:"last_name,omitzero"   maxLength:"400" doc:"Last name"`
 	Phone       patch.Field[string] `json:"phone,omitzero"       maxLength:"40" doc:"Phone number in E.164 form"`
-	Designation patch.Field[string] `json:"designation,omitzero" maxLength:"400" doc:"What they do: at most 100 characters"`
+	Designation patch.Field[string] `json:"designation,omitzero" maxLength:"400" doc:"Occupation, at most 100 characters"`
 }
 
 const maxDesignation = 100

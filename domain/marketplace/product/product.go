@@ -75,7 +75,7 @@ type Details struct {
 	Description     patch.Field[string]   `json:"description,omitzero"      maxLength:"5000" doc:"Description of the product"`
 	Category        patch.Field[string]   `json:"category,omitzero"         maxLength:"100" doc:"Category"`
 	SubCategory     patch.Field[string]   `json:"sub_category,omitzero"     maxLength:"100" doc:"Subcategory"`
-	Currency        patch.Field[string]   `json:"price_currency,omitzero"   maxLength:"20" doc:"By ISO 4217; INR by default"`
+	Currency        patch.Field[string]   `json:"price_currency,omitzero"   maxLength:"20" doc:"Currency by ISO 4217; default INR"`
 	MOQ             patch.Field[int64]    `json:"moq,omitzero"              minimum:"1" maximum:"1000000000" doc:"Least quantity of an order; 1 by default"`
 	OriginCountry   patch.Field[string]   `json:"origin_country,omitzero"   maxLength:"100" doc:"Country of origin"`
 	ImporterName    patch.Field[string]   `json:"importer_name,omitzero"    maxLength:"200" doc:"Name of the importer"`
@@ -294,7 +294,7 @@ type Add struct {
 
 	Name      string     `json:"name"                 maxLength:"1000" doc:"1 to 200 characters"`
 	Price     int64      `json:"price_amount"         minimum:"0" maximum:"999999999999999" doc:"In paise, the hundredth part of the currency"`
-	CompanyID *uuid.UUID `json:"company_id,omitempty" doc:"One of the caller's; may be absent if they have one"`
+	CompanyID *uuid.UUID `json:"company_id,omitempty" doc:"ID of one of the caller's companies; required if there are several"`
 	Company   uuid.UUID  `json:"-"` // of the caller's
 }
 

@@ -240,7 +240,7 @@ type Delete struct {
 	Page bool
 }
 
-// Decide refuses what is not there.
+// Decide refuses a missing source.
 func (c Delete) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Bot == c.Bot && (s.URL != "") == c.Page:
