@@ -171,6 +171,7 @@ func TestPartiesConfirmTheirBalances(t *testing.T) {
 	p := a.parties(c.ID)
 	require.Equal(t, "they_owe 1500 settled", fmt.Sprint(p[meera].CashPosition, " ", p[meera].Cash.Abs(), " ", p[meera].CrystalPosition))
 	require.Equal(t, "we_owe", p[asha].CashPosition)
+	require.True(t, c.Document)
 	sent := a.talk(meeraContact)
 	require.Len(t, sent, 1)
 	require.Contains(t, *sent[0].Text, "Meera, your account as of 31 Mar 2025: ₹1,500.00 you owe; 0.000 g fine settled. Statement: http")

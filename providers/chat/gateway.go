@@ -44,6 +44,10 @@ func (n gateway) send(ctx context.Context, a network.Account, m network.Message)
 		}
 		text, _ := json.Marshal(map[string]any{"id": t.ProviderID, "params": values}) //nolint:errchkjson // texts
 		form.Set("template", string(text))
+		if d := document(t); d != nil {
+			text, _ := json.Marshal(map[string]any{"type": "document", "document": d}) //nolint:errchkjson // texts
+			form.Set("message", string(text))
+		}
 		path = "/template/msg"
 	} else {
 		text, _ := json.Marshal(content) //nolint:errchkjson // texts
@@ -82,7 +86,7 @@ func (n gateway) templates(ctx context.Context, a network.Account) ([]network.Te
 	return all, failed
 }
 
-// list returns the text templates, which need no further field [K].
+// list returns the templates of texts, and those with a document [K].
 func (n gateway) list(ctx context.Context, a network.Account) (all []network.Template, failed *network.Failure) {
 	if a.AppName == "" {
 		return nil, nil
@@ -113,12 +117,15 @@ func (n gateway) list(ctx context.Context, a network.Account) (all []network.Tem
 		return nil, &network.Failure{Reason: network.Refused}
 	}
 	for _, t := range said.Templates {
-		if t.ID == "" || t.Name == "" || !strings.EqualFold(t.Type, "TEXT") {
+		file := strings.EqualFold(t.Type, "DOCUMENT")
+		if t.ID == "" || t.Name == "" || !file && !strings.EqualFold(t.Type, "TEXT") {
 			continue
 		}
 		one := network.Template{ProviderID: t.ID, Name: t.Name, Language: t.Language, Category: t.Category, Status: strings.ToUpper(t.Status),
 			Format: network.Positional}
-		one.Read(t.Body)
+		if one.Read(t.Body); file {
+			one.Extras = []string{network.HeaderDocument}
+		}
 		all = append(all, one)
 	}
 	return all, failed

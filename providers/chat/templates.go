@@ -101,9 +101,12 @@ func (t cloudTemplate) read() network.Template {
 		case "BODY":
 			out.Read(c.Text)
 		case "HEADER":
-			if c.Format == "IMAGE" {
+			switch {
+			case c.Format == "IMAGE":
 				out.Extras = append(out.Extras, "header_image")
-			} else if network.HasPlace(c.Text) {
+			case c.Format == "DOCUMENT":
+				out.Extras = append(out.Extras, network.HeaderDocument)
+			case network.HasPlace(c.Text):
 				out.Extras = append(out.Extras, "header")
 			}
 		case "BUTTONS":
@@ -131,10 +134,26 @@ type filledPart struct {
 }
 
 type filledValue struct {
-	Type  string      `json:"type"`
-	Name  string      `json:"parameter_name,omitempty"`
-	Text  string      `json:"text,omitempty"`
-	Image *cloudImage `json:"image,omitempty"`
+	Type     string        `json:"type"`
+	Name     string        `json:"parameter_name,omitempty"`
+	Text     string        `json:"text,omitempty"`
+	Image    *cloudImage   `json:"image,omitempty"`
+	Document *sentDocument `json:"document,omitempty"`
+}
+
+// sentDocument is a PDF that the network fetches.
+type sentDocument struct {
+	Link string `json:"link"`
+	Name string `json:"filename"`
+}
+
+// document returns the PDF of a template's header, named after the template; nil: it has none.
+func document(f *network.Filled) *sentDocument {
+	link, is := f.Extras[network.HeaderDocument]
+	if !is {
+		return nil
+	}
+	return &sentDocument{Link: link, Name: f.Name + ".pdf"}
 }
 
 // filled returns a template with its values as the cloud wire format has it (CONTRACT.md 3.1.1).
@@ -145,6 +164,8 @@ func filled(f *network.Filled) *cloudFilled {
 		part := filledPart{Type: "header"}
 		if place == "header_image" {
 			value = filledValue{Type: "image", Image: &cloudImage{Link: f.Extras[place]}}
+		} else if place == network.HeaderDocument {
+			value = filledValue{Type: "document", Document: document(f)}
 		} else if index, is := network.Button(place); is {
 			part = filledPart{Type: "button", SubType: "url", Index: index}
 		}
@@ -171,7 +192,7 @@ var sandboxTemplates = func() (all []network.Template) {
 		{Name: "order_ready", Language: "en", Category: "UTILITY",
 			Components: []cloudComponent{{Type: "BODY", Text: "Order {{1}} is ready for {{2}}"}}},
 		{Name: "balance", Language: "en", Category: "UTILITY", Format: network.Named,
-			Components: []cloudComponent{{Type: "BODY", Text: "{{name}}, your account as of {{as_of}}: {{cash}}; {{fine}}. " +
+			Components: []cloudComponent{{Type: "HEADER", Format: "DOCUMENT"}, {Type: "BODY", Text: "{{name}}, your account as of {{as_of}}: {{cash}}; {{fine}}. " +
 				"Statement: {{link}} Reply 1 if you agree, 2 if not."}}},
 		{Name: "offer", Language: "hi", Category: "MARKETING", Format: network.Named,
 			Components: []cloudComponent{{Type: "BODY", Text: "नमस्ते {{customer}}, {{item}} पर {{discount}} की छूट"}}},

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +12,9 @@ import (
 	"bahi/domain/messaging/network"
 	"bahi/providers/chat"
 )
+
+// statement is the address of a PDF.
+const statement = "https://books.example/s/1-2-3"
 
 func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 	t.Parallel()
@@ -30,7 +34,8 @@ func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 				{"name":"without an id"}],"paging":{"cursors":{"after":"c1"},"next":"https://thief.example/?token=all"}}`)
 		default:
 			_, _ = io.WriteString(w, `{"data":[{"id":"6","name":"offer","status":"PAUSED","parameter_format":"NAMED","components":[
-				{"type":"HEADER","format":"IMAGE"},{"type":"BODY","text":"For {{customer}}"}]}],"paging":{"cursors":{"after":"c2"}}}`)
+				{"type":"HEADER","format":"IMAGE"},{"type":"BODY","text":"For {{customer}}"}]},
+				{"id":"7","name":"balance","status":"APPROVED","components":[{"type":"HEADER","format":"DOCUMENT"}]}],"paging":{"cursors":{"after":"c2"}}}`)
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -39,13 +44,14 @@ func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 	account := network.Account{Type: "chat", SenderID: "PN1", AccountID: "ACC", APIKey: token}
 	all, err := n.Templates(t.Context(), account)
 	require.NoError(t, err)
-	require.Len(t, all, 2)
+	require.Len(t, all, 3)
 	require.Equal(t, network.Template{
 		ProviderID: "5", Name: "order_ready", Language: "en", Category: "UTILITY", Status: "APPROVED", Format: network.Positional,
 		Parameters: []string{"1", "2"},
 		Extras:     []string{"header", "button_1"}, Body: "To {{2}} from {{1}}",
 	}, all[0])
 	require.Equal(t, []string{"customer", "header_image"}, all[1].Places())
+	require.Equal(t, []string{network.HeaderDocument}, all[2].Places())
 
 	positional := network.Filled{
 		ProviderID: "5", Name: "order_ready", Language: "en", Body: []network.Value{{Name: "1", Text: "us"}, {Name: "2", Text: "you"}},
@@ -67,10 +73,22 @@ func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 	require.Contains(t, sent, `{"type":"header","parameters":[{"type":"image","image":{"link":"`+picture+`"}}]},{"type":"body",`+
 		`"parameters":[{"type":"text","parameter_name":"customer","text":"Asha"}]}`)
 
+	withFile := network.Filled{ProviderID: "7", Name: "balance", Language: "en", Extras: map[string]string{network.HeaderDocument: statement}}
+	_, err = n.Send(t.Context(), account, network.Message{To: phone, Template: &withFile})
+	require.NoError(t, err)
+	require.Contains(t, sent, `[{"type":"header","parameters":[{"type":"document","document":{"link":"`+statement+
+		`","filename":"balance.pdf"}}]}]`)
+
 	aggregator := network.Account{Type: "chat", Dialect: "envelope_v2", SenderID: "917", APIKey: token}
 	_, err = n.Send(t.Context(), aggregator, network.Message{To: phone, Template: &positional})
 	require.NoError(t, err)
 	require.Contains(t, sent, "template=%7B%22id%22%3A%225%22%2C%22params%22%3A%5B%22us%22%2C%22you%22%5D%7D")
+	_, err = n.Send(t.Context(), aggregator, network.Message{To: phone, Template: &withFile})
+	require.NoError(t, err)
+	form, err := url.ParseQuery(sent)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"id":"7","params":[]}`, form.Get("template"))
+	require.JSONEq(t, `{"type":"document","document":{"link":"`+statement+`","filename":"balance.pdf"}}`, form.Get("message"))
 	all, err = n.Templates(t.Context(), aggregator)
 	require.NoError(t, err)
 	require.Empty(t, all, "the aggregator does not say")
@@ -89,7 +107,8 @@ func TestTheAggregatorsTemplatesProveItsApp(t *testing.T) {
 	answer := `{"status":"success","templates":[
 		{"id":"0f1","elementName":"order_ready","languageCode":"en","category":"UTILITY","status":"approved","data":"To {{2}} from {{1}}",` +
 		`"templateType":"TEXT"},
-		{"id":"0f2","elementName":"picture","status":"APPROVED","data":"See","templateType":"IMAGE"}]}`
+		{"id":"0f2","elementName":"picture","status":"APPROVED","data":"See","templateType":"IMAGE"},
+		{"id":"0f3","elementName":"balance","status":"APPROVED","data":"{{1}}","templateType":"DOCUMENT"}]}`
 	n := networks(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Header.Get("Apikey") != token:
@@ -110,6 +129,9 @@ func TestTheAggregatorsTemplatesProveItsApp(t *testing.T) {
 	require.Equal(t, []network.Template{{
 		ProviderID: "0f1", Name: "order_ready", Language: "en", Category: "UTILITY", Status: "APPROVED", Format: network.Positional,
 		Parameters: []string{"1", "2"}, Body: "To {{2}} from {{1}}",
+	}, {
+		ProviderID: "0f3", Name: "balance", Status: "APPROVED", Format: network.Positional, Parameters: []string{"1"}, Body: "{{1}}",
+		Extras: []string{network.HeaderDocument},
 	}}, all, "a template with a picture cannot be sent")
 
 	for want, a := range map[network.Reason]network.Account{

@@ -10,6 +10,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
+	"bahi/domain/messaging/network"
 	"bahi/domain/unit"
 )
 
@@ -63,7 +64,8 @@ type Requested struct {
 	Position event.Position `json:"position"` // at which the balances were read
 	Channel  int64          `json:"channel"`
 	Template int64          `json:"template"`
-	Campaign int64          `json:"campaign"` // the campaign that sends the messages
+	Campaign int64          `json:"campaign"`           // the campaign that sends the messages
+	Document bool           `json:"document,omitempty"` // the template has a document: the statement
 }
 
 // PartiesListed records a part of the parties.
@@ -239,7 +241,10 @@ func Params(parameters, extras []string) (map[string]string, error) {
 				value = name
 			}
 		}
-		if strings.HasPrefix(place, "button_") {
+		switch {
+		case place == network.HeaderDocument:
+			value = "link"
+		case strings.HasPrefix(place, "button_"):
 			value = "token"
 		}
 		if value == "" {

@@ -70,10 +70,10 @@ func TestBadRequests(t *testing.T) {
 
 func TestPlaceholders(t *testing.T) {
 	t.Parallel()
-	params, err := confirmation.Params([]string{"1", "2", "3", "4", "5"}, []string{"button_0"})
+	params, err := confirmation.Params([]string{"1", "2", "3", "4", "5"}, []string{"button_0", "header_document"})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"1": "{{name}}", "2": "{{as_of}}", "3": "{{cash}}", "4": "{{fine}}", "5": "{{link}}",
-		"button_0": "{{token}}"}, params)
+		"button_0": "{{token}}", "header_document": "{{link}}"}, params)
 	params, err = confirmation.Params([]string{"cash", "link"}, nil)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"cash": "{{cash}}", "link": "{{link}}"}, params)

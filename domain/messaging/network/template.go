@@ -22,9 +22,12 @@ type Template struct {
 	Status     string   `json:"status"`
 	Format     string   `json:"format"`
 	Parameters []string `json:"parameters,omitempty"` // of the body, in their order
-	Extras     []string `json:"extras,omitempty"`     // places outside the body: header, header_image, button_0
+	Extras     []string `json:"extras,omitempty"`     // places outside the body: header, header_image, header_document, button_0
 	Body       string   `json:"body"`
 }
+
+// HeaderDocument is the place of a PDF above the body. Its value is the URL of the file.
+const HeaderDocument = "header_document"
 
 // Places are the names of all values that the template wants.
 func (t Template) Places() []string { return append(slices.Clone(t.Parameters), t.Extras...) }
