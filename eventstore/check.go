@@ -20,7 +20,7 @@ const (
 	maxEventBytes = 1_000_000
 )
 
-// TooLarge is the [ErrBadEvent] of an append or an event with more bytes than are stored at once.
+// TooLarge is the [ErrBadEvent] of an append or an event that exceeds a limit in bytes.
 type TooLarge struct {
 	Most int64 // of an event or an append; a server's own limit may be lower
 }

@@ -24,7 +24,7 @@ func jobs(ctx context.Context, url string) error {
 	}
 	defer pool.Close()
 	if _, err := pool.Exec(ctx, `create schema if not exists river`); err != nil {
-		return fmt.Errorf("make the schema of jobs: %w", err)
+		return fmt.Errorf("create the schema of jobs: %w", err)
 	}
 	m, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: "river", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -33,7 +33,7 @@ func jobs(ctx context.Context, url string) error {
 	if _, err := m.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
 		return fmt.Errorf("migrate jobs: %w", err)
 	}
-	// Nobody looks for jobs by parts of their arguments, and these indexes take most of an insert.
+	// No query finds jobs by parts of their arguments, and these indexes take most of the time of an insert.
 	if _, err := pool.Exec(ctx, `drop index if exists river.river_job_args_index, river.river_job_metadata_index`); err != nil {
 		return fmt.Errorf("drop indexes of jobs: %w", err)
 	}

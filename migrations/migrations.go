@@ -23,7 +23,7 @@ func Up(ctx context.Context, url string) error {
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
 	// The lock ends with the connection. Tern's own lock ends before River's migrations begin.
 	if _, err := conn.Exec(ctx, `select pg_advisory_lock(8241005)`); err != nil {
-		return fmt.Errorf("wait for others to migrate: %w", err)
+		return fmt.Errorf("wait for other migrations: %w", err)
 	}
 	if err := mayRead(ctx, conn); err != nil {
 		return err
@@ -41,7 +41,7 @@ const Format = 2
 func mayRead(ctx context.Context, conn *pgx.Conn) error {
 	var there bool
 	if err := conn.QueryRow(ctx, `select to_regclass('log.identity') is not null`).Scan(&there); err != nil {
-		return fmt.Errorf("look for a log: %w", err)
+		return fmt.Errorf("find the log: %w", err)
 	}
 	if !there {
 		return nil
@@ -66,7 +66,7 @@ func ours(ctx context.Context, conn *pgx.Conn) error {
 	}
 	done, err := m.GetCurrentVersion(ctx)
 	if err != nil {
-		return fmt.Errorf("read how far the database is migrated: %w", err)
+		return fmt.Errorf("read the version of the schema: %w", err)
 	}
 	newest := int32(len(m.Migrations)) // there are a few
 	if done <= newest {
@@ -78,8 +78,8 @@ func ours(ctx context.Context, conn *pgx.Conn) error {
 	return mayServe(ctx, conn, newest, done)
 }
 
-// mayServe returns nil unless a newer program has migrated the database and one of its migrations leaves this program behind.
-// Migrations only add, and what they add harms no older program. One that does more says which programs may still serve:
+// mayServe returns an error if a newer program's migration excludes this program.
+// Most migrations only add, which harms no older program. Any other migration names the oldest program that may still serve:
 //
 //	comment on table public.bahi_schema is 'oldest: 12'; -- programs that have 12 migrations
 func mayServe(ctx context.Context, conn *pgx.Conn, newest, done int32) error {
@@ -87,7 +87,7 @@ func mayServe(ctx context.Context, conn *pgx.Conn, newest, done int32) error {
 	err := conn.QueryRow(ctx, `
 		select coalesce(substring(obj_description('public.bahi_schema'::regclass, 'pg_class') from '^oldest: (\d+)$')::int, 0)`).Scan(&oldest)
 	if err != nil {
-		return fmt.Errorf("read which programs may serve the database: %w", err)
+		return fmt.Errorf("read the oldest version that may serve the database: %w", err)
 	}
 	if newest < oldest {
 		return fmt.Errorf("a newer program has migrated this database to version %d, and this one, of version %d, cannot serve it: "+

@@ -13,7 +13,7 @@ import (
 	"bahi/domain/event"
 )
 
-// asksChannel carries notices by which processes request positions of each other. "ask <projection> <position>" goes to the process that
+// asksChannel carries notices with which processes request positions of each other. "ask <projection> <position>" goes to the process that
 // folds the projection, "has <projection> <position>" to those that asked. A lost notice only costs time: processes fold events without
 // requests, and readers check the position themselves.
 const asksChannel = "bahi_asks"

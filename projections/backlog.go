@@ -144,7 +144,7 @@ func (b *Backlog) measure(head event.Position, now time.Time) (waiting bool) {
 func (b *Backlog) Admit(ctx context.Context, projection string) error {
 	var (
 		deadline, moment <-chan time.Time
-		paced            bool // it has waited its share
+		paced            bool // it has waited for pacedFor
 	)
 	for {
 		b.mu.Lock()

@@ -230,7 +230,7 @@ func (b Build) session(conn *pgx.Conn, g generation) *session {
 	return &session{p: b.Projection, g: g, owner: uuid.New(), conn: conn, pace: pace{now: b.Now}}
 }
 
-// became reports whether a build that this process has lost is complete. It returns ErrCancelled if it was cancelled.
+// became reports whether a build that this process has lost is complete, or gone because it was cancelled.
 func (b Build) became(ctx context.Context, g generation) (built, gone bool) {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -301,7 +301,7 @@ func (b Build) enter(ctx context.Context, db querier, s *session, phase string) 
 	}
 	if err == nil {
 		s.g.Phase = &phase
-		b.Log.Debug("phase of a build", "projection", s.g.Name, "generation", s.g.Generation, "phase", phase, "position", s.g.Position)
+		b.Log.Debug("build entered a phase", "projection", s.g.Name, "generation", s.g.Generation, "phase", phase, "position", s.g.Position)
 		b.tell(s.g)
 	}
 	return err

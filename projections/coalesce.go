@@ -17,7 +17,7 @@ import (
 // would cost a transaction per projection.
 const idleCheckpoint = 50 * time.Millisecond
 
-// demand is the position that a projection's readers wait for. Events up to there are folded as they come.
+// demand is the position that a projection's readers wait for. Events up to there are folded at once.
 type demand struct {
 	mu     sync.Mutex
 	upTo   event.Position
@@ -123,7 +123,7 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 	}
 }
 
-// waitedPart returns what remains of a wait for events that have waited in the store.
+// waitedPart divides the wait for events that have already waited in the store.
 const waitedPart = 8
 
 // patience returns the delay for a store with delayed subscriptions: that of [coalesced], and none for events that a reader asks for.

@@ -39,7 +39,7 @@ func (d Difference) String() string {
 	return fmt.Sprintf("table %s: %d rows differ; the first is only in the %s: %s", d.Table, d.Count, d.Rows[0].Where, d.Rows[0].Row)
 }
 
-// The places that may lack a row.
+// The values of Where and OnlyIn.
 const (
 	inLive = "live tables"
 	inLog  = "log"

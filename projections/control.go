@@ -28,8 +28,8 @@ func (b Build) control(ctx context.Context, s *session) (context.Context, *contr
 	watched, cancel := context.WithCancelCause(ctx)
 	watching, stop := context.WithCancel(ctx)
 	c := &control{stop: func() { stop(); cancel(nil) }}
-	mine, owner := s.g, s.owner     // the session moves on meanwhile
-	builds := mine.KeepUntil == nil // and may become live before control learns that it gave up the row
+	mine, owner := s.g, s.owner     // the session changes meanwhile
+	builds := mine.KeepUntil == nil // such a row may become live, and lose its owner, between two queries
 	c.obey(mine)
 	c.done.Go(func() {
 		for {

@@ -105,7 +105,7 @@ func (b Build) fill(ctx context.Context, s *session, c *control, limit event.Pos
 	}
 	if b.Now != nil && limit > start {
 		s.g.Rate = perSecond(int64(limit-start), b.Now().Sub(began))
-		s.pace.rate = s.g.Rate // until the log has grown for a while
+		s.pace.rate = s.g.Rate // until the rate is measured again
 	}
 	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
 		done, err := tx.Exec(ctx, `update projection.generation set position = $4, event_id = $5, rate = $6, filled_at = now()
@@ -196,7 +196,7 @@ func (p *part) reach(d decoded) {
 	p.at, p.id = d.upTo, d.last
 }
 
-// fold folds its input, and at the end what the fold has kept.
+// fold folds its input, and then finishes the part.
 func (p *part) fold(ctx context.Context) error {
 	for {
 		select {
@@ -341,11 +341,11 @@ func (b Build) tellOf(ctx context.Context, s *session, parts []*part) {
 	}
 }
 
-// maxPassed is the maximum number of passed events before a fill records its position.
+// maxPassed is the maximum number of skipped events before a fill records its position.
 const maxPassed = 100_000
 
-// read yields the events after a position, up to a limit: those that the projection folds, those of unknown types, and now and then another
-// one.
+// read yields the events after a position, at least up to a limit: those that the projection folds, those of unknown types, and some
+// others.
 func (b Build) read(ctx context.Context, after, limit event.Position) iter.Seq2[event.Stored, error] {
 	if sparing, is := b.Store.(eventstore.FilteredReader); is && b.Projection.raw == nil {
 		return sparing.ReadExcluding(ctx, after, limit, b.Projection.foreign())

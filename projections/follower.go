@@ -117,7 +117,7 @@ func (f *follower) explain(ctx context.Context, err error) {
 		f.log.Warn("follower of the log stopped", "error", err)
 	}
 	noted := false
-	if isParked(err) { // before the status says so, or a reader of the status would not find the record
+	if isParked(err) { // before the status shows it: a reader of the status must find the record
 		noted, _ = f.k.note(ctx, err) // a later failure is recorded again
 	}
 	f.r.set(f.p, func(s *Status) {

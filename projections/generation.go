@@ -46,7 +46,7 @@ type buildState struct {
 	Accepted    bool
 	Differences []Difference
 	Total       event.Position
-	Rate        int64      // events a second
+	Rate        int64      // events per second
 	FilledAt    *time.Time // when its fill ended
 	ThenEach    *int64     // nanoseconds per event of the phases after the fill, in the last measured build
 	KeepFor     time.Duration
@@ -109,7 +109,7 @@ func generations(ctx context.Context, db querier, where string, args ...any) ([]
 	return pgx.CollectRows(rows, pgx.RowToStructByName[generation])
 }
 
-// oneGeneration returns the only generation, or false.
+// oneGeneration returns the first matching generation, or false.
 func oneGeneration(ctx context.Context, db querier, where string, args ...any) (generation, bool, error) {
 	found, err := generations(ctx, db, where, args...)
 	if err != nil || len(found) == 0 {
@@ -239,7 +239,7 @@ func has(ctx context.Context, store eventstore.Store, at event.Position, id uuid
 	return false, nil
 }
 
-// mismatch returns why a generation does not belong to the log.
+// mismatch is the error of a generation or a checkpoint that does not belong to the log.
 type mismatch struct{ why string }
 
 func (m *mismatch) Error() string { return m.why }

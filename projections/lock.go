@@ -32,7 +32,7 @@ func (l lock) try(ctx context.Context, conn *pgx.Conn) (locked bool, err error) 
 	return locked, err
 }
 
-// free reports whether no process has the lock. A standby process asks several times a second. It uses the pool, because a new connection
+// free reports whether no process has the lock. A standby process checks several times a second. It uses the pool, because a new connection
 // costs Postgres more than the query.
 func (l lock) free(ctx context.Context, pool *pgxpool.Pool) (free bool, err error) {
 	err = pool.QueryRow(ctx, `select pg_try_advisory_xact_lock($2, `+l.key+`)`, l.name, l.space).Scan(&free)

@@ -24,8 +24,8 @@ var (
 	ErrNotDiffers           = fault.New(fault.Conflict, "The rebuild does not wait for its differences to be accepted")
 )
 
-// change updates the generations that match the first condition on name and version that matches any. Otherwise it returns the error
-// otherwise.
+// change tries conditions on name and version in turn. It updates the generations that match the first effective one. If none matches, it
+// returns otherwise.
 func change(ctx context.Context, pool *pgxpool.Pool, p *Projection, otherwise error, set string, conditions ...string) error {
 	for _, where := range conditions {
 		done, err := pool.Exec(ctx, `update projection.generation set `+set+` where `+where, p.Name, p.Version)

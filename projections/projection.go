@@ -58,7 +58,7 @@ type Part struct {
 // Has reports whether a key belongs to the part.
 func (p Part) Has(key int64) bool { return p.Of <= 1 || uint64(key)%uint64(p.Of) == uint64(p.Nth) }
 
-// First reports whether this part does what must happen once.
+// First reports whether this part does the work that must happen once.
 func (p Part) First() bool { return p.Nth == 0 }
 
 // afterFill precedes the statements of a DDL that run only after the fill.
@@ -295,7 +295,7 @@ func (p *Projection) foldSingly(ctx context.Context, b *Batch, d decoded) error 
 
 // Batch is a transaction of a projection.
 type Batch struct {
-	// Tx is for Apply and Raw only. Its search path is the generation's schema.
+	// Tx may be used by Apply and Raw only. Its search path is the generation's schema.
 	Tx pgx.Tx
 	// Filling means that the generation is being filled: the DDL after "after fill" has not run.
 	Filling bool
@@ -303,8 +303,8 @@ type Batch struct {
 	Resumed bool
 	// Part is this batch's part of the fold.
 	Part Part
-	// FoldState is for Apply and Raw too: what the fold stored there in an earlier batch of the same runner, the only writer of the tables.
-	// It is nil in the first batch and after a failed one.
+	// FoldState, also for Apply and Raw, is the value that the fold stored there in an earlier batch of the same runner, the only writer of
+	// the tables. It is nil in the first batch and after a failed one.
 	FoldState any
 
 	queued pgx.Batch

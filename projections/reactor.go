@@ -74,8 +74,8 @@ func (r *Runner) React(ctx context.Context, all ...*Reactor) error {
 	return r.follow(ctx, followers)
 }
 
-// EnsureCheckpoints gives reactors without a checkpoint in this log one at its head. Call it before this process writes: a reactor that
-// starts later skips what was appended until then. It is not for reactors that forward.
+// EnsureCheckpoints places reactors without a checkpoint in this log at its head. Call it before this process writes: otherwise a reactor
+// skips the events that were appended before its start. Do not call it for reactors that forward.
 func (r *Runner) EnsureCheckpoints(ctx context.Context, all ...*Reactor) error {
 	head, id, err := NewestBefore(ctx, r.store, eventstore.End)
 	if err != nil {

@@ -137,9 +137,9 @@ func (r *Runner) Statuses() map[string]Status {
 // Advanced returns a channel that is closed when a projection of this process next advances.
 func (r *Runner) Advanced() <-chan struct{} { return r.moved.Wait() }
 
-// Follow returns how far this process has folded a generation, 0 for the live one, and a channel that closes at its next move. It returns
-// false if this process does not fold it. The channel then closes when the process that does announces the requested position, or it is
-// nil. Whichever process works folds events up to that position as they come.
+// Follow returns this process's position in a generation (0: the live one), and a channel that closes when it next advances. It returns
+// false if this process does not fold the generation. The channel then closes when another process announces the requested position; it is
+// nil for an unknown projection. The working process folds events up to the requested position at once.
 func (r *Runner) Follow(name string, generation int, asked event.Position) (at event.Position, moved <-chan struct{}, folds bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -127,7 +127,7 @@ func (d *decoded) transaction(from int) decoded {
 	return d.some(from, to)
 }
 
-// place returns the position of an event, and where its transaction ends.
+// place returns the position of an event, and the end of its transaction.
 func (d *decoded) place(nth int) (at, end event.Position) {
 	if d.stored != nil {
 		e := &d.stored[nth]
@@ -137,7 +137,7 @@ func (d *decoded) place(nth int) (at, end event.Position) {
 	return e.Position, e.Position + event.Position(max(e.Meta.More, 0))
 }
 
-// endOf returns where an event's transaction ends.
+// endOf returns the end of an event's transaction.
 func endOf(e *event.Stored) event.Position { return e.Position + event.Position(event.More(e.Meta)) }
 
 // blame returns the error that the nth event cannot be folded.
@@ -201,7 +201,7 @@ func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]b
 	return d, nil
 }
 
-// Reveal opens the personal values of events, for projections that store them as plaintext. An erased value stays closed. The vault
+// Reveal opens the personal values of events, for projections that store them as plaintext. An erased value stays sealed. The vault
 // implements it.
 type Reveal func(ctx context.Context, values []*event.Sealed) error
 
@@ -265,8 +265,8 @@ func (s *session) fenced(ctx context.Context) error {
 	return err
 }
 
-// applyFinding applies a batch. If that fails, and not because of the connection, it applies each transaction of the log by itself. So all
-// before the event at fault take effect, and no transaction does so in part.
+// applyFinding applies a batch. If that fails, and not because of the connection, it applies each of the log's transactions by itself. So
+// all transactions before the event at fault take effect, each as a whole.
 func (s *session) applyFinding(ctx context.Context, d decoded) error {
 	return applyIsolating(ctx, s, s.conn, d)
 }

@@ -18,7 +18,7 @@ type decoder struct {
 	skipped map[event.Position]bool
 }
 
-// newDecoder reads which events are skipped.
+// newDecoder returns a decoder with the list of skipped events.
 func newDecoder(ctx context.Context, store eventstore.Store, p *Projection, reveal Reveal) (decoder, error) {
 	d := decoder{p: p, reveal: reveal}
 	for stored, err := range store.ReadStream(ctx, subscriber.Kind.Stream(p.Name), 0, eventstore.Forwards) {
@@ -27,7 +27,7 @@ func newDecoder(ctx context.Context, store eventstore.Store, p *Projection, reve
 			recorded, err = domain.Catalogue.Decode(stored)
 		}
 		if err != nil {
-			return d, fmt.Errorf("read what %s skips: %w", p.Name, err)
+			return d, fmt.Errorf("read the skipped events of %s: %w", p.Name, err)
 		}
 		if e, isSkip := recorded.Data.(subscriber.Skipped); isSkip && e.Version == p.Version {
 			if d.skipped == nil {
@@ -39,8 +39,8 @@ func newDecoder(ctx context.Context, store eventstore.Store, p *Projection, reve
 	return d, nil
 }
 
-// decode returns the events of a batch that the projection folds, with personal values opened. At a bad event, it returns those before it,
-// with the error.
+// decode returns the events of a batch that the projection folds, with personal values opened. At a bad event, it returns those before its
+// transaction, with the error.
 func (d decoder) decode(ctx context.Context, batch eventstore.Batch) (decoded, error) {
 	piece, err := d.p.decode(batch, d.skipped)
 	return d.p.open(ctx, d.reveal, piece, err)

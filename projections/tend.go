@@ -20,7 +20,7 @@ const lookInterval = time.Second
 const tendAgain = 5 * time.Second
 
 // MaintainGenerations works on all generations but the live ones until ctx ends. It builds requested ones, resumes interrupted builds,
-// keeps those up to date that allow a rollback, and drops the rest. One of several processes works on a generation.
+// keeps up to date those that allow a rollback, and drops the rest. One of several processes works on a generation.
 func (r *Runner) MaintainGenerations(ctx context.Context, all ...*Projection) error {
 	var (
 		mu     sync.Mutex
@@ -92,7 +92,7 @@ func (r *Runner) look(ctx context.Context, all map[string]*Projection) ([]genera
 	return others, nil
 }
 
-// namesAndVersions returns them as two columns, for one query about all.
+// namesAndVersions returns the names and versions of projections as two columns, for one query.
 func namesAndVersions(all iter.Seq[*Projection]) (names []string, versions []int) {
 	for p := range all {
 		names, versions = append(names, p.Name), append(versions, p.Version)

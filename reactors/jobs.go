@@ -27,13 +27,13 @@ const (
 	// connections is the size of the jobs' own connection pool, so that no request waits for a job.
 	connections = 4
 
-	// pollInterval is how often a process looks for jobs of which it got no notification: in one statement for all queues. River looks with
-	// one for each queue, every riverPoll intervals.
+	// pollInterval is the interval at which a process looks for due jobs that it missed, in one statement for all queues. River's own poll,
+	// one statement for each queue, runs every riverPoll intervals.
 	pollInterval = time.Second
 	riverPoll    = 10
 
-	// cooldown is the minimum interval between two fetches, and between two notifications. A job added within it waits for the poll. It is
-	// River's minimum, so that the second of two customers who write at once hardly waits.
+	// cooldown is the minimum interval between two fetches, and between two notifications. A job added within it waits for the poll. River's
+	// minimum delays the second of two simultaneous messages least.
 	cooldown = river.FetchCooldownMin
 
 	// softStop is how long running jobs may take to finish when the process stops. Then their contexts end. Jobs that have not returned by
@@ -151,7 +151,7 @@ var unfinished = []rivertype.JobState{
 	rivertype.JobStateScheduled,
 }
 
-// maxAsked limits how long jobs wait for the result whether they are needed.
+// maxAsked is the timeout of the check which jobs are needed.
 const maxAsked = time.Second
 
 // dropUnneeded returns the jobs that are needed.
@@ -275,7 +275,7 @@ func (j *Jobs) Close() {
 	go func() { j.pool.Close(); close(closed) }()
 	select {
 	case <-closed:
-	case <-time.After(time.Second): // a hanging job may hold one
+	case <-time.After(time.Second): // a hanging job may hold a connection
 	}
 }
 

@@ -28,7 +28,7 @@ type Reactor struct {
 	on    map[reflect.Type]func(*Queue, event.Recorded[any]) error
 }
 
-// Gathering makes events wait up to a maximum for later ones, so that their jobs are added together. It suits jobs for which nobody waits:
+// Gathering makes events wait up to a maximum for later ones, so that their jobs are added together. It suits jobs that are not urgent:
 // many cost little more than one.
 func (r *Reactor) Gathering(most time.Duration) *Reactor {
 	r.waits = most
@@ -60,7 +60,7 @@ func On[E any](react func(*Queue, event.Recorded[E]) error) Reaction {
 	return Reaction{event: reflect.TypeFor[E](), on: func(q *Queue, r event.Recorded[any]) error { return react(q, event.As[E](r)) }}
 }
 
-// OnErasure reacts to every event that ends a subject, whatever its kind.
+// OnErasure returns the reactions to all events that request an erasure.
 func OnErasure(react func(*Queue, event.Erasure)) (all []Reaction) {
 	for _, t := range domain.Catalogue.Endings() {
 		all = append(all, Reaction{event: t, on: func(q *Queue, r event.Recorded[any]) error {
@@ -80,8 +80,8 @@ type Queue struct {
 	joined map[string]int // index of the newest job of a kind that accepts more events
 }
 
-// Mergeable are arguments of a job for several events. Join returns them with those of another job, or false if there are enough. The job
-// has the first event's id.
+// Mergeable is implemented by arguments of a job for several events. Join adds the arguments of another job, or returns false if the job is
+// full. The job has the first event's id.
 type Mergeable interface {
 	Args
 

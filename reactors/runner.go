@@ -30,7 +30,7 @@ func NewRunner(store eventstore.Store, pool *pgxpool.Pool, jobs *Jobs, log *slog
 	return &Runner{store: store, pool: pool, jobs: jobs, runner: projections.NewRunner(store, pool, log)}
 }
 
-// TakeOverAfter sets after how long without progress in another process this one takes over its reactors.
+// TakeOverAfter sets the time without progress after which this process takes over another's reactors.
 func (r *Runner) TakeOverAfter(silent time.Duration) { r.runner.Silent = silent }
 
 // Place is [projections.Runner.EnsureCheckpoints]: from now on the reactors miss no event.
@@ -38,7 +38,7 @@ func (r *Runner) Place(ctx context.Context, all ...*Reactor) error {
 	return r.runner.EnsureCheckpoints(ctx, followers(r.jobs, all)...)
 }
 
-// Run follows the log until ctx ends.
+// Run runs reactors until ctx ends.
 func (r *Runner) Run(ctx context.Context, all ...*Reactor) error {
 	return r.runner.React(ctx, followers(r.jobs, all)...)
 }
@@ -54,7 +54,7 @@ func followers(jobs *Jobs, all []*Reactor) []*projections.Reactor {
 // Statuses returns the state of this process's reactors by name.
 func (r *Runner) Statuses() map[string]projections.Status { return r.runner.Statuses() }
 
-// Advanced returns a channel that is closed when a reactor of this process next moves.
+// Advanced returns a channel that is closed when a reactor of this process next advances.
 func (r *Runner) Advanced() <-chan struct{} { return r.runner.Advanced() }
 
 // replayBatch is the number of events in one transaction of a replay.
@@ -68,8 +68,8 @@ type Replayed struct {
 }
 
 // Replay repeats the reaction to the events after a position, up to the reactor's checkpoint, or the log's head if it never ran. The
-// reactor may run meanwhile, and its checkpoint does not change. Replay adds no job that River still has, whatever its state. It does
-// repeat a finished job that River has deleted, which it does after a day. A failed replay may be repeated.
+// reactor may run meanwhile, and its checkpoint does not change. Replay adds no job that River still has, whatever its state. River deletes
+// finished jobs after a day, and Replay adds those again. A failed replay may be repeated.
 func (r *Runner) Replay(ctx context.Context, reactor *Reactor, after event.Position,
 	progress func(at, upTo event.Position)) (done Replayed, err error) {
 	if done.UpTo, err = r.checkpointOf(ctx, reactor); err != nil {

@@ -51,7 +51,7 @@ func (j *Jobs) tell(e *river.Event) {
 		log.Warn("job cancelled", "error", lastError(e.Job))
 	case river.EventKindJobSnoozed:
 		outcome = snoozed
-		log.Debug("job waits", "until", e.Job.ScheduledAt)
+		log.Debug("job snoozed", "until", e.Job.ScheduledAt)
 	default: // interrupted: not an attempt
 		log.Info("job interrupted; restarting later")
 		return

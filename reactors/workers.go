@@ -32,7 +32,7 @@ const builtAgain = time.Second
 
 const (
 	growth = 3   // factor between successive delays
-	jitter = 0.1 // fraction of a delay, so that jobs that failed together are not retried together
+	jitter = 0.1 // fraction of a delay; spreads the retries of jobs that failed together
 )
 
 // withDefaults returns the policy with its defaults.
@@ -77,7 +77,7 @@ type Worker struct {
 	add    func(to *river.Workers, now func() time.Time) error
 }
 
-// Workers have different kinds.
+// Workers is a list of workers of different kinds.
 type Workers []Worker
 
 // Work returns the worker for jobs of A's kind. Do MUST be idempotent and MUST heed its context, which ends with the attempt's timeout or
@@ -116,7 +116,7 @@ func WorkIf[A Args](policy Policy, needed func(ctx context.Context, asOf event.P
 // Snooze returns an error that runs the job again after a delay and does not count as an attempt.
 func Snooze(d time.Duration) error { return river.JobSnooze(d) }
 
-// Later returns the job's own error or, if its cause may pass soon (see [fault.Soon]), an error that runs the job again after a delay.
+// Later returns err or, if its cause may pass soon (see [fault.Soon]), an error that runs the job again after a delay.
 func Later(err error) error {
 	if seconds := fault.Soon(err); seconds > 0 {
 		return Snooze(time.Duration(seconds) * time.Second)

@@ -42,7 +42,7 @@ func replayed(ctx context.Context, a *archive.Archive, until event.Position, pro
 	return b, nil
 }
 
-// resultOf compares a text with the books; nil: there is none.
+// resultOf returns the result of a replay, and compares the books with a text unless it is nil.
 func resultOf(b *replay.Books, text *replay.Text) (r booksResult, err error) {
 	r.Position = b.Position
 	switch {

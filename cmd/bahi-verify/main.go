@@ -1,8 +1,8 @@
 //go:build !js
 
-// Command bahi-verify compares Bahi's log with what an auditor kept of it: an archive, a proof, or the database itself. It needs no Bahi
-// and, unless it reads a database, no network. Its exit status is 0 if the log is verified, 1 if something was tampered with, and 2 if
-// it cannot tell.
+// Command bahi-verify verifies Bahi's log in an archive, a proof or a database against an auditor's kept checkpoints and keys. It requires
+// no Bahi and, unless it reads a database, no network. Its exit status is 0 if the log is verified, 1 if something was tampered with, and
+// 2 if it cannot tell.
 package main
 
 import (
@@ -33,7 +33,7 @@ const (
 
 type cli struct {
 	Archive   archiveCommand   `cmd:"" help:"Verify an archive, as bahi audit export writes it."`
-	Proof     proofCommand     `cmd:"" help:"Verify a .tlog-proof file: that its events are in a log."`
+	Proof     proofCommand     `cmd:"" help:"Verify that the events of a .tlog-proof file are in a log."`
 	Statement statementCommand `cmd:"" help:"Verify a statement that proves itself: all events of an account, and its balances."`
 	Books     booksCommand     `cmd:"" help:"Replay an archive into the books, and compare them with those of a server."`
 	Store     storeCommand     `cmd:"" help:"Verify the log in a database, read-only."`
@@ -44,12 +44,12 @@ type cli struct {
 type given struct {
 	Key        []string `placeholder:"FILE" type:"existingfile" sep:"none" help:"Public keys that you trust: the log's, and witnesses'. One per line, as bahi audit key prints them."`
 	Checkpoint []string `placeholder:"FILE" type:"existingfile" sep:"none" help:"Checkpoints that you kept, each file with one or more."`
-	JSON       bool     `name:"json" help:"Answer in JSON."`
+	JSON       bool     `name:"json" help:"Print the result in JSON."`
 }
 
 // compared has the options of commands about logs.
 type compared struct {
-	Compare string `placeholder:"ARCHIVE" help:"An older copy, which shows the changed event and what was changed in it."`
+	Compare string `placeholder:"ARCHIVE" help:"An older copy, to show the first changed event and its changed fields."`
 }
 
 func (c compared) source() (*archive.Source, error) {
@@ -64,7 +64,7 @@ func (c compared) source() (*archive.Source, error) {
 	return &s, nil
 }
 
-// openArchive opens a folder, a zip or a tar file, which stays open until the program ends.
+// openArchive opens a folder, a zip or a tar file. The file stays open until the program ends.
 func openArchive(path string) (*archive.Archive, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -141,7 +141,7 @@ func (c proofCommand) Run(status *int) error {
 type statementCommand struct {
 	given
 
-	Code string `name:"pdf-code" placeholder:"TEXT" help:"The text of the QR code on the print, with which the figures are compared."`
+	Code string `name:"pdf-code" placeholder:"TEXT" help:"The text of the QR code on the print, to compare the figures."`
 	File string `arg:"" type:"existingfile" help:"The file statement.proof."`
 }
 

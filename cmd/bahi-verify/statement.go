@@ -13,7 +13,7 @@ import (
 	"bahi/eventstore/tlog"
 )
 
-// finding is why a statement is not verified.
+// finding is the reason why a statement is not verified.
 type finding struct {
 	verdict tlog.Verdict
 	why     string
@@ -27,7 +27,7 @@ func undecided(format string, args ...any) *finding {
 	return &finding{tlog.Undecided, "CANNOT TELL. " + fmt.Sprintf(format, args...)}
 }
 
-// examineStatement verifies a statement with its proof, and compares it with the code on its print, if that is given.
+// examineStatement verifies a statement with its proof. It compares the statement with the code on its print unless code is empty.
 func examineStatement(file []byte, g archive.Given, code string) (a archive.Report, err error) {
 	var x examination
 	if x.Statement, err = tlog.ReadStatement(file); err != nil {
@@ -54,7 +54,7 @@ func examineStatement(file []byte, g archive.Given, code string) (a archive.Repo
 	return a, nil
 }
 
-// examination is a statement on its way through the verification.
+// examination is the verification of a statement.
 type examination struct {
 	tlog.Statement
 
@@ -64,7 +64,7 @@ type examination struct {
 	books           replay.Statement
 }
 
-// examine returns nil for a statement that is proven. The figures are then those that its events give.
+// examine returns nil if the statement is proven and its figures follow from its events.
 func (x *examination) examine(g archive.Given, on *tlog.StatementCode) (found *finding, err error) {
 	var signed error
 	x.checkpoint, x.by, signed = g.Keys.Open([]byte(x.Checkpoint))
@@ -87,7 +87,7 @@ func (x *examination) examine(g archive.Given, on *tlog.StatementCode) (found *f
 	return x.trust(g, signed)
 }
 
-// sort takes the events apart, and checks whose they are and that they are in the log's order.
+// sort separates the account's events from the common ones, and checks that all belong here and are in the log's order.
 func (x *examination) sort() *finding {
 	mine, common := tlog.AccountEntry(x.Account), tlog.CommonEntry(x.Workspace)
 	rows := map[string]string{}
@@ -112,7 +112,7 @@ func (x *examination) sort() *finding {
 			case before == e.Position:
 				return tampered("An event was added: %s is there twice.", shown(e))
 			case before > e.Position:
-				return tampered("The events are in another order: %s comes behind position %d.", shown(e), before)
+				return tampered("The events are in another order: %s comes after position %d.", shown(e), before)
 			}
 		}
 		*list = append(*list, *e)
@@ -137,7 +137,7 @@ func (x *examination) streams() *finding {
 	return nil
 }
 
-// entries checks that the events are those of the entries, and these in the map that was signed.
+// entries checks that the events match the entries, and that the signed map has the entries.
 func (x *examination) entries() *finding {
 	for _, one := range []struct {
 		name, words string
@@ -174,7 +174,7 @@ func rootOf(events []event.Stored) tlog.Hash {
 	return tree.Root()
 }
 
-// figures compares the figures of the file with those that the account's events give.
+// figures compares the figures of the file with those computed from the account's events.
 func (x *examination) figures() (found *finding) {
 	if x.books, found = x.fold(x.checkpoint.Position, x.From, x.To); found != nil {
 		return found
@@ -185,7 +185,7 @@ func (x *examination) figures() (found *finding) {
 	return differ("the file", x.Stated, x.books)
 }
 
-// differ returns the first figure that differs from what the events give.
+// differ returns the first figure that differs from the one computed from the events.
 func differ(where string, stated tlog.Stated, real replay.Statement) *finding {
 	opening, closing := figures(real.Opening), figures(real.Closing)
 	for _, one := range []struct{ name, stated, real string }{
@@ -199,7 +199,7 @@ func differ(where string, stated tlog.Stated, real replay.Statement) *finding {
 	return nil
 }
 
-// compare compares the figures on paper with those that the events up to its position give.
+// compare compares the figures on paper with those computed from the events up to the paper's position.
 func (x *examination) compare(on *tlog.StatementCode) *finding {
 	switch {
 	case on.Account != tlog.MapKey(tlog.AccountEntry(x.Account)):
@@ -215,7 +215,7 @@ func (x *examination) compare(on *tlog.StatementCode) *finding {
 	return differ("the statement on paper", on.Stated, real)
 }
 
-// trust checks that there is a reason to believe the checkpoint.
+// trust checks that a trusted key signed the checkpoint, or that it equals a kept one.
 func (x *examination) trust(g archive.Given, signed error) (*finding, error) {
 	kept, err := g.Kept(x.checkpoint.Origin)
 	if err != nil {
@@ -273,7 +273,7 @@ func shown(e *event.Stored) string {
 	return fmt.Sprintf("the event at position %d (%s %s@%d)", e.Position, printable(e.Type), printable(e.Stream), e.Revision)
 }
 
-// printable removes control characters, which could command a terminal: the text may be a forger's.
+// printable replaces control characters, which could control a terminal. The text is untrusted.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || unicode.IsPrint(r) {

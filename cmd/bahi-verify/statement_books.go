@@ -23,7 +23,7 @@ func (x *examination) fold(upTo event.Position, from, to string) (s replay.State
 			continue
 		}
 		if *one.into, err = unit.ParseDate(one.text); err != nil {
-			return s, tampered("%q is no day.", one.text)
+			return s, tampered("%q is not a date.", one.text)
 		}
 	}
 	events := slices.Concat(x.account, x.common)
@@ -36,7 +36,7 @@ func (x *examination) fold(upTo event.Position, from, to string) (s replay.State
 	}
 	if len(b.Doubts) > 0 {
 		d := b.Doubts[0]
-		return s, undecided("This program does not know the event at position %d (%s %s), so that it cannot tell what it counts: %s.",
+		return s, undecided("This program does not know the event at position %d (%s %s), and cannot compute its amounts: %s.",
 			d.Position, printable(d.Type), printable(d.Stream), d.Reason)
 	}
 	s, known := b.Statement(x.Account, first, last)
@@ -55,7 +55,7 @@ func figures(a replay.Amount) tlog.Figures {
 	return tlog.Figures{Cash: a.Cash.Decimal().StringFixed(unit.MoneyPlaces), Fine: a.Fine.Decimal().StringFixed(unit.GramsPlaces)}
 }
 
-// words returns balances for people.
+// words returns balances in words for people.
 func words(l *book.Ledger, f tlog.Figures) string {
 	if l.Metal {
 		return fmt.Sprintf("₹ %s and %s g", f.Cash, f.Fine)

@@ -378,7 +378,7 @@ func TestArchiveIsLockedForWriting(t *testing.T) {
 	unlock, err := lock(dir)
 	require.NoError(t, err)
 	_, err = Append(t.Context(), dir, l, l.options())
-	require.ErrorContains(t, err, "somebody else writes to the archive")
+	require.ErrorContains(t, err, "another process writes to the archive")
 	unlock()
 	_, err = Append(t.Context(), dir, l, l.options())
 	require.NoError(t, err)

@@ -18,7 +18,7 @@ const (
 	PublicKeysFile  = "checkpoint-keys.txt"
 )
 
-// withCheckpoints adds the files of the checkpoints.
+// withCheckpoints adds the files with the checkpoints and keys.
 func (o Options) withCheckpoints(store uuid.UUID) (Options, error) {
 	if len(o.Checkpoints) == 0 {
 		return o, nil
@@ -56,8 +56,8 @@ const (
 	maxCheckpoints = 200_000
 )
 
-// Checkpoints returns the archive's checkpoints. Those signed by one of the keys are trusted. The archive's owner could have written the
-// others. For an invalid checkpoint it returns a [CorruptError] and the valid ones.
+// Checkpoints returns the archive's checkpoints. Those signed by a trusted key prove something; the archive's owner could have written
+// the others. For an invalid checkpoint it returns a [CorruptError] and the valid ones.
 func (a *Archive) Checkpoints(trusted tlog.Keys) ([]tlog.RetainedCheckpoint, error) {
 	for _, f := range a.Files {
 		if (f.File == CheckpointsFile || f.File == PublicKeysFile) && f.Bytes > maxSigned {

@@ -32,12 +32,12 @@ type line struct {
 // appendLine appends the line of an event, with the line break.
 func appendLine(to []byte, e event.Stored) ([]byte, error) {
 	if e.At.Year() < 0 || e.At.Year() > 9999 {
-		return nil, fmt.Errorf("position %d: no line can say the year %d", e.Position, e.At.Year())
+		return nil, fmt.Errorf("position %d: the year %d does not fit into a line", e.Position, e.At.Year())
 	}
 	for _, part := range []struct{ name, text string }{{"stream", e.Stream}, {"type", e.Type}, {"data", string(e.Data)},
 		{"meta", string(e.Meta)}} {
 		if !utf8.ValidString(part.text) {
-			return nil, fmt.Errorf("position %d: its %s is not text in UTF-8", e.Position, part.name)
+			return nil, fmt.Errorf("position %d: %s is not valid UTF-8", e.Position, part.name)
 		}
 	}
 	to = append(to, `{"position":`...)
@@ -105,7 +105,7 @@ func parseLine(text []byte) (e event.Stored, err error) {
 		return e, err
 	}
 	if !bytes.Equal(again[:len(again)-1], text) {
-		return e, errors.New("it is not written in the one form that a line has")
+		return e, errors.New("it is not in the canonical form")
 	}
 	switch {
 	case e.Stream == "" || e.Type == "" || e.ID == uuid.Nil || e.Revision < 0:

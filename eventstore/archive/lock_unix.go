@@ -16,7 +16,7 @@ func lock(dir string) (unlock func(), err error) {
 		return nil, fmt.Errorf("lock the archive: %w", err)
 	}
 	if err := syscall.Flock(int(d.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("somebody else writes to the archive %s: %w", dir, err), d.Close())
+		return nil, errors.Join(fmt.Errorf("another process writes to the archive %s: %w", dir, err), d.Close())
 	}
 	return func() { _ = d.Close() }, nil // closing releases the lock
 }

@@ -114,7 +114,7 @@ func readList[T any](text []byte, check func(one T, n int) error) (all []T, err 
 		return nil, err
 	}
 	if begin != json.Delim('[') {
-		return nil, errors.New("it has something else where a list belongs")
+		return nil, errors.New("it has another value in place of a list")
 	}
 	for n := 1; d.More(); n++ {
 		var one T
@@ -144,12 +144,12 @@ const maxManifest = 64 << 20
 // open opens a file of the archive. It refuses anything but a regular file: opening a pipe would block.
 func open(files fs.FS, name string) (fs.File, error) {
 	if info, err := fs.Stat(files, name); err == nil && !info.Mode().IsRegular() {
-		return nil, &CorruptError{File: name, Why: "it is no file"}
+		return nil, &CorruptError{File: name, Why: "it is not a regular file"}
 	}
 	return files.Open(name)
 }
 
-// readFile reads at most one byte more than limit, because the file is untrusted.
+// readFile reads at most most+1 bytes, because the file is untrusted.
 func readFile(files fs.FS, name string, most int64) ([]byte, error) {
 	f, err := open(files, name)
 	if err != nil {
@@ -177,7 +177,7 @@ func readManifest(files fs.FS) (m Manifest, err error) {
 		return m, b
 	}
 	if err != nil {
-		return m, &CorruptError{File: manifestName, Why: "it cannot be read: " + err.Error()}
+		return m, &CorruptError{File: manifestName, Why: "invalid JSON: " + err.Error()}
 	}
 	if why := m.complaint(); why != "" {
 		return m, &CorruptError{File: manifestName, Why: why}

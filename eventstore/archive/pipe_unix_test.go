@@ -29,7 +29,7 @@ func TestPipesAmongAnArchivesFilesAreFaults(t *testing.T) {
 			path := filepath.Join(dir, name)
 			require.NoError(t, os.Remove(path))
 			require.NoError(t, syscall.Mkfifo(path, 0o600))
-			found := name + ": it is no file"
+			found := name + ": it is not a regular file"
 			a, err := Open(dir)
 			if name == manifestName {
 				require.ErrorContains(t, err, found)

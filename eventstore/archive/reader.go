@@ -62,8 +62,8 @@ func OpenFS(files fs.FS) (*Archive, error) {
 	return &Archive{Manifest: m, files: files}, nil
 }
 
-// Events yields the archive's events in order. It ends with a [CorruptError] at an invalid line, at a position or (in a dense log) a time
-// out of order, or at a difference from the manifest. Only an end without an error proves that no event was changed.
+// Events yields the archive's events in order. It ends with a [CorruptError] at an invalid line, at a position or a time out of order, or
+// at a difference from the manifest. Only an end without an error shows that all events match the manifest.
 func (a *Archive) Events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
 		var (
@@ -92,7 +92,7 @@ func (a *Archive) last(ctx context.Context) (event.Stored, error) {
 	return r.last, err
 }
 
-// File returns one of the further files, and whether the archive has it. It returns a [CorruptError] if the file differs from the manifest.
+// File returns one of the further files. It returns a [CorruptError] if the file differs from the manifest.
 func (a *Archive) File(name string) (text []byte, found bool, err error) {
 	for _, f := range a.Files {
 		if f.File != name {
@@ -131,7 +131,7 @@ func (r *segmentReader) brokenLine(format string, args ...any) error {
 	return &CorruptError{File: r.File, Line: r.lines, Event: r.before + r.lines, Why: fmt.Sprintf(format, args...)}
 }
 
-// read yields the segment's events, and reports whether the caller may continue.
+// read yields the segment's events, and reports whether the caller wants those of the next one.
 func (r *segmentReader) read(ctx context.Context, files fs.FS, yield func(event.Stored, error) bool) (goOn bool, err error) {
 	file, err := open(files, r.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -169,7 +169,7 @@ func (r *segmentReader) read(ctx context.Context, files fs.FS, yield func(event.
 	return true, r.compare(int64(bytes), r.size, plain, compressed)
 }
 
-// ended returns why the text has too few lines.
+// ended returns the reason why the text has too few lines.
 func (r *segmentReader) ended() string {
 	if r.size < r.CompressedBytes {
 		return fmt.Sprintf("the file was cut off: it has %d bytes, and had %d", r.size, r.CompressedBytes)
@@ -202,7 +202,7 @@ func (r *segmentReader) readLines(ctx context.Context, text io.Reader, yield fun
 			return false, r.brokenLine("it has position %d, and by the manifest the segment goes from position %d to %d", e.Position,
 				r.FirstPosition, r.LastPosition)
 		case e.At.Before(r.last.At):
-			return false, r.brokenLine("it was recorded at %s, before the event before it", e.At.Format(moment))
+			return false, r.brokenLine("it was recorded at %s, before the previous event", e.At.Format(moment))
 		}
 		r.last = e
 		if !yield(e, nil) {
@@ -217,7 +217,7 @@ func (r *segmentReader) readLines(ctx context.Context, text io.Reader, yield fun
 	return true, nil
 }
 
-// readLine returns a line without its line break, which is required. It reuses its memory.
+// readLine returns a line without its line break. A missing line break is an error. The next call overwrites the line.
 func readLine(from *bufio.Reader) ([]byte, error) {
 	text, err := from.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -237,7 +237,7 @@ func readLine(from *bufio.Reader) ([]byte, error) {
 	return text[:len(text)-1], nil
 }
 
-// compare compares what was read with the manifest.
+// compare compares the sizes and hashes that were read with those in the manifest.
 func (r *segmentReader) compare(bytes, size int64, plain, compressed hash.Hash) error {
 	if got := hex.EncodeToString(plain.Sum(nil)); bytes != r.Bytes || got != r.SHA256 {
 		return r.broken("its text differs from the manifest: %d bytes with the SHA-256 %s, and not %d with %s", bytes, got, r.Bytes, r.SHA256)

@@ -20,7 +20,7 @@ type Report struct {
 	Result     *tlog.Result     `json:"result,omitempty"`
 	Difference *tlog.Difference `json:"difference,omitempty"` // from the copy that it was compared with
 	Proofs     []ProvenEvent    `json:"proofs,omitempty"`
-	Statement  *tlog.Statement  `json:"statement,omitempty"` // with the figures that its events give
+	Statement  *tlog.Statement  `json:"statement,omitempty"` // with the figures computed from its events
 	Sentences  []string         `json:"sentences"`
 }
 
@@ -252,7 +252,7 @@ func (p *ProvenEvent) sentence(verdict tlog.Verdict) string {
 		strings.ToUpper(what[:1])+what[1:], p.Checkpoint.Origin, p.Checkpoint.Size, SignedBy(p.By), onOneLine(p.Payload), onOneLine(p.Metadata))
 }
 
-// SignedBy returns words for who vouches for a checkpoint.
+// SignedBy names the signers of a checkpoint in words.
 func SignedBy(by []tlog.Signature) string {
 	if len(by) == 0 {
 		return "as in the checkpoint that you kept"

@@ -19,8 +19,8 @@ import (
 // window is the window of the compression, in bytes. It determines a reader's memory.
 const window = 4 << 20
 
-// widest is the largest window that a reader accepts: what RFC 8878 asks every reader to support (section 3.1.1.1.2). Another program may
-// have compressed the text again.
+// widest is the largest window that a reader accepts, as RFC 8878 recommends (section 3.1.1.1.2). Another program may have compressed the
+// text again.
 const widest = 8 << 20
 
 // segmentWriter writes one segment.

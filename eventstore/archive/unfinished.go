@@ -23,7 +23,7 @@ func isUnfinished(dir string) bool {
 // markUnfinished marks the folder, and removes an earlier first run's leftovers.
 func (w *writer) markUnfinished() error {
 	if _, err := os.Lstat(filepath.Join(w.dir, manifestName)); err == nil {
-		return errors.New("somebody else has just written it")
+		return errors.New("another process has just written it")
 	}
 	path := filepath.Join(w.dir, unfinishedName)
 	left, err := os.ReadFile(path) //nolint:gosec // G304: the operator names the folder
@@ -58,7 +58,7 @@ func (w *writer) removeLeft(names string) error {
 	}
 	for _, path := range paths {
 		if err := os.RemoveAll(path); err != nil {
-			return fmt.Errorf("remove what a killed run left: %w", err)
+			return fmt.Errorf("remove the files of a killed run: %w", err)
 		}
 	}
 	return nil

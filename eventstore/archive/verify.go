@@ -8,8 +8,8 @@ import (
 	"bahi/eventstore/tlog"
 )
 
-// Verify compares the archive with retained checkpoints and with its own, which prove something only if one of the keys signed them. A
-// difference between its files and its manifest is a finding. An error means that files were unreadable.
+// Verify compares the archive with retained checkpoints, and with its own that one of the keys signed. A difference between its files and
+// its manifest is a finding. An error means that files were unreadable.
 func (a *Archive) Verify(ctx context.Context, keys tlog.Keys, kept []tlog.RetainedCheckpoint, progress func(events uint64)) (tlog.Result,
 	error) {
 	own, err := a.Checkpoints(keys)

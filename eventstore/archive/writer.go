@@ -32,7 +32,7 @@ type Log interface {
 	ReadAll(ctx context.Context, from event.Position, direction eventstore.Direction) iter.Seq2[event.Stored, error]
 }
 
-// Options say how to write an archive.
+// Options has the options of a write.
 type Options struct {
 	UpTo  event.Position    // the last position to archive, which the log must have
 	Files map[string][]byte // further files by name
@@ -41,7 +41,7 @@ type Options struct {
 	Program string    // version of the program
 	At      time.Time // the current time
 
-	Checkpoints [][]byte // all signed checkpoints of the log, also when an archive grows; Append skips those beyond UpTo
+	Checkpoints [][]byte // all signed checkpoints of the log, for Append too; those beyond UpTo are skipped
 	PublicKeys  []string // of the checkpoints
 
 	SegmentEvents uint64 // 0: [SegmentEvents]
@@ -55,7 +55,7 @@ type Options struct {
 func Create(ctx context.Context, dir string, log Log, o Options) (Manifest, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return Manifest{}, fmt.Errorf("look into the archive's folder: %w", err)
+		return Manifest{}, fmt.Errorf("read the archive's folder: %w", err)
 	}
 	if len(entries) > 0 {
 		return Manifest{}, fmt.Errorf("the folder %s is not empty: name another one", dir)
@@ -119,7 +119,7 @@ func (a *Archive) continues(ctx context.Context, log Log, o Options) error {
 	}
 	for e, err := range log.ReadAll(ctx, a.LastPosition-1, eventstore.Forwards) {
 		if err != nil {
-			return fmt.Errorf("look at position %d, up to which the archive goes, in the log: %w", a.LastPosition, err)
+			return fmt.Errorf("read position %d of the log, at which the archive ends: %w", a.LastPosition, err)
 		}
 		if e.Position != a.LastPosition {
 			break
@@ -157,7 +157,7 @@ func write(ctx context.Context, dir string, log Log, m Manifest, o Options) (_ M
 	}
 	w := &writer{dir: dir, options: o, manifest: m}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return m, fmt.Errorf("make the archive's folder: %w", err)
+		return m, fmt.Errorf("create the archive's folder: %w", err)
 	}
 	if err := w.makeFolder(dir); err != nil {
 		return m, err
@@ -184,7 +184,7 @@ func write(ctx context.Context, dir string, log Log, m Manifest, o Options) (_ M
 		return m, err
 	}
 	if err := syncFolder(filepath.Join(dir, segmentsName)); err != nil {
-		return m, fmt.Errorf("bring the archive to the disk: %w", err)
+		return m, fmt.Errorf("sync the archive: %w", err)
 	}
 	return w.finish()
 }
@@ -209,7 +209,7 @@ func (w *writer) makeFolder(dir string) error {
 	case errors.Is(err, os.ErrExist):
 		return nil
 	default:
-		return fmt.Errorf("make the archive's folder: %w", err)
+		return fmt.Errorf("create the archive's folder: %w", err)
 	}
 }
 

@@ -52,7 +52,7 @@ func (s *streamsService) append(call streams.Streams_AppendServer) (*streams.App
 			return nil, err
 		case refused != nil && bytes > maxMessage:
 			return nil, refused
-		case refused != nil: // the rest is read, otherwise the client would learn only that the call ended
+		case refused != nil: // read the rest; otherwise the client would not receive the reason
 			bytes += proto.Size(message)
 		case !begun:
 			refused = s.begin(&r, message.GetOptions())
@@ -79,7 +79,7 @@ func (s *Server) begin(r *eventstore.Write, o *streams.AppendReq_Options) (err e
 	return err
 }
 
-// take adds a proposal to an append of size bytes, and returns the new size.
+// take adds a proposal to an append, whose size in bytes it takes and returns.
 func (s *Server) take(r *eventstore.Write, bytes int, p proposal) (int, error) {
 	e, err := proposed(p)
 	bytes += len(e.Data) + len(e.Meta)
@@ -114,7 +114,7 @@ func (s *streamsService) appended(ctx context.Context, r eventstore.Write) (*str
 	}}}, nil
 }
 
-// conflict is reported inside the call, which succeeds, as clients since 20.6.1 expect.
+// conflict returns the response to a wrong revision. The call itself succeeds, as clients since 20.6.1 expect.
 func conflict(wrong *eventstore.WrongRevision) *streams.AppendResp_WrongExpectedVersion {
 	answer := &streams.AppendResp_WrongExpectedVersion{}
 	switch wrong.Expected {

@@ -230,7 +230,7 @@ func (s *Server) batchError(err error) *status.Status {
 	case errors.Is(err, eventstore.ErrInDoubt):
 		return form(codes.Unavailable, eventstore.ErrInDoubt.Error(), &shared.Timeout{})
 	default:
-		s.Log.Warn("the gateway could not append", "error", err)
+		s.Log.Warn("gateway append failed", "error", err)
 		return form(codes.Unavailable, "the event log cannot be reached", &shared.Unknown{})
 	}
 }

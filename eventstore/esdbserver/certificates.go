@@ -70,7 +70,7 @@ func (c *OwnCA) load(dir string) error {
 	}
 	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
 	if !ok || !pair.Leaf.IsCA {
-		return errors.New("it is of another kind than those made here")
+		return errors.New("it is not an ECDSA certificate authority")
 	}
 	if c.now().After(pair.Leaf.NotAfter) {
 		return fmt.Errorf("it ended on %s; move its folder away to have a new one made, and give its ca.crt to the clients",

@@ -28,7 +28,7 @@ type subscriber struct {
 	checkpoint event.Position // the last one sent
 }
 
-// subscribe confirms a subscription and serves it until the client or the server ends it.
+// subscribe confirms a subscription. The returned context ends when the client or the server ends the subscription.
 func (s *streamsService) subscribe(call *reader, q query) (*subscriber, context.Context, context.CancelFunc, error) {
 	ctx, cancel := context.WithCancel(call.Context())
 	stop := context.AfterFunc(s.life, cancel)
@@ -180,8 +180,7 @@ func (f *subscriber) tellCheckpoint(position event.Position) error {
 	}})
 }
 
-// reached notifies a client that has nearly caught up with the log's end. Waiting for the exact end could take for ever under constant
-// writes.
+// reached notifies a client that has nearly caught up with the log's end. Under constant writes a client might never reach the exact end.
 func (f *subscriber) reached(ctx context.Context, position event.Position) error {
 	if f.live || position < f.goal {
 		return nil

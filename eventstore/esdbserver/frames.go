@@ -44,7 +44,7 @@ type joinedConn struct {
 	out    []byte // reused
 
 	known atomic.Bool // a call on this connection had a valid key
-	heard int         // bytes received before
+	heard int         // bytes received before that call
 }
 
 // maxStranger limits the bytes from an unauthenticated connection. gRPC reads up to maxMessage of each call before the key is checked, so

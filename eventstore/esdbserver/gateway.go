@@ -33,7 +33,7 @@ import (
 // Reasons why [Config.Authenticate] refuses a key.
 var (
 	ErrUnknownKey = errors.New("no such key")
-	ErrNotAllowed = errors.New("this key is for something else")
+	ErrNotAllowed = errors.New("the key lacks the permission")
 )
 
 // AuthFailures limits the wrong keys from an address.
@@ -50,16 +50,16 @@ type Config struct {
 	// prevented the check.
 	Authenticate func(ctx context.Context, key string) error
 
-	// AuthFailures counts the wrong keys by address; nil counts nothing.
+	// Guesses counts the wrong keys by address; nil counts nothing.
 	Guesses AuthFailures
 
 	// Writable permits appends.
 	Writable bool
 
-	// Check returns nil, or why an event must not be appended to a stream; the client gets the text. A nil Check allows all.
+	// Check returns an error, for the client, if an event must not be appended to a stream. A nil Check allows all.
 	Check func(stream string, e event.Proposed) error
 
-	// TLS has the server's certificate. Clients send credentials only over TLS, so a gateway needs it.
+	// TLS has the server's certificate. Clients send credentials only over TLS, so a gateway requires it.
 	TLS *tls.Config
 
 	Log *slog.Logger

@@ -83,7 +83,7 @@ func (s *Server) failed(ctx context.Context, err error) error {
 	case errors.Is(err, eventstore.ErrInDoubt):
 		return status.Error(codes.Unavailable, eventstore.ErrInDoubt.Error())
 	default:
-		s.Log.Warn("a call of the gateway failed", "error", err)
+		s.Log.Warn("gateway call failed", "error", err)
 		return status.Error(codes.Unavailable, "the event log cannot be reached")
 	}
 }
@@ -93,7 +93,7 @@ var (
 	errGuesses  = refuse(codes.ResourceExhausted, "too many wrong API keys came from this address, try again in a minute")
 )
 
-// admit checks a call's credentials. Valid ones are never refused for wrong ones from their address.
+// admit checks a call's credentials. It never refuses valid ones because of wrong ones from the same address.
 func (s *Server) admit(ctx context.Context) error {
 	err := s.check(ctx)
 	if s.Guesses != nil && errors.Is(err, errWrongKey) && s.Guesses.Refused(addressOf(ctx)) {

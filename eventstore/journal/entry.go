@@ -41,8 +41,8 @@ const (
 	headerBytes = 256
 )
 
-// id returns an id computed from the whole entry. The server treats an append with known ids as a repetition. Such ids keep it from
-// confusing groups that share events at different times.
+// id returns an id computed from the whole entry. The server treats an append with known ids as a repetition. Ids of whole entries
+// distinguish groups that have the same events at different times.
 func (e Entry) id(h *tlog.Hasher) uuid.UUID {
 	leaf := h.Leaf(e.Stored)
 	id := uuid.UUID(leaf[:16])
@@ -100,7 +100,7 @@ func decode(raw event.Stored) (e Entry, err error) {
 	return e, nil
 }
 
-// Size returns how many bytes an event takes in an append of a journal.
+// Size returns the maximum number of bytes of an event in an append to a journal.
 func Size(stream string, e event.Proposed) int {
 	return len(stream) + len(e.Type) + len(e.Data) + len(e.Meta) + headerBytes
 }

@@ -27,8 +27,8 @@ const maxReadBytes = 4 << 20
 // server guards against flaws of the official client when no server responds (impl.go of v4.2.0, read and tested):
 //
 //   - While it looks for a server, calls ignore their contexts. So each runs in a goroutine that its caller can abandon.
-//   - After MaxDiscoverAttempts it stops for good, and later calls block. It keeps a connection that nobody answers, as of a paused
-//     server, until two keepalives failed: 20 s. So after a call without an answer the client is replaced.
+//   - After MaxDiscoverAttempts it stops permanently, and later calls block. It keeps a connection to a server that does not respond, such
+//     as a paused one, until two keepalives have failed: 20 s. So the client is replaced after a call without a response.
 //   - It panics if it is closed during a call. So it is closed after its last call.
 type server struct {
 	config *esdb.Configuration
@@ -108,7 +108,7 @@ func (c *client) retire() {
 	}()
 }
 
-// take returns the client for a call. The caller must report the call's end to it.
+// take returns the client for a call. At the call's end, the caller must call calls.Done.
 func (s *server) take() (*client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +165,7 @@ func call[T any](ctx context.Context, s *server, send func(*esdb.Client) (T, err
 		return r.answer, r.err
 	case <-ctx.Done():
 		s.replace(by)
-		if err = context.Cause(ctx); !sent.Load() { // and none can come: the context has ended
+		if err = context.Cause(ctx); !sent.Load() { // and it will not be sent: the context has ended
 			err = fmt.Errorf("%w: %w", ErrNotSent, err)
 		}
 		return answer, fmt.Errorf("the server does not respond: %w", err)
@@ -236,7 +236,7 @@ func isAway(err error) bool {
 		status.Code(err) == codes.Unavailable
 }
 
-// atMost returns the limit in the server's refusal of a large append.
+// atMost matches the limit in the server's refusal of a large append.
 var atMost = regexp.MustCompile(`(?:Maximum Append Size of|at most) (\d+)`)
 
 // asServer converts an error of the client to one that [Server] documents.

@@ -233,7 +233,7 @@ func (a *appender) result(p *pending) eventstore.Result {
 func (a *appender) lead() {
 	if a.life.Err() != nil {
 		<-a.turn
-		<-a.done // run keeps the turn for good
+		<-a.done // run keeps the turn
 		return
 	}
 	if group := a.next(); len(group) > 0 {
@@ -360,7 +360,7 @@ func (a *appender) write(ctx context.Context, group []*pending) {
 	case len(group) > 1: // isolate the append that fails
 		a.write(ctx, group[:len(group)/2])
 		a.write(ctx, group[len(group)/2:])
-	case isDouble(err) && group[0].AsOf > 0: // its AsOf is newer than what it read
+	case isDouble(err) && group[0].AsOf > 0: // its AsOf is newer than its reads
 		group[0].AsOf = 0
 		a.write(ctx, group)
 	case errors.Is(err, eventstore.ErrBadEvent):
@@ -485,7 +485,7 @@ func (a *appender) lookUp(ctx context.Context, group, undone []*pending) (rest, 
 		case err != nil:
 			return group[i:], undone, err
 		case found:
-			done.Replayed = false // or by an earlier call: unknown
+			done.Replayed = false // unknown: an earlier call may have appended it
 			p.reply <- eventstore.Result{Appended: done}
 		default:
 			undone = append(undone, p)

@@ -48,7 +48,7 @@ var errNoJournal = errors.New(
 // the log's lock, and every acknowledged one is in one of them.
 type leveling struct {
 	journal *journal.Journal
-	fill    bool // an empty journal, too
+	fill    bool // even an empty journal
 	log     *slog.Logger
 	show    func(done, of int64) // receives the progress; may be nil
 }
@@ -273,7 +273,7 @@ func openJournal(ctx context.Context, pool *pgxpool.Pool, j *journal.Journal, lo
 func (s *Store) level(ctx context.Context, conn *pgx.Conn) {
 	if j := s.appender.journal; j != nil {
 		if err := (leveling{journal: j, log: s.log}).level(ctx, conn); err != nil && ctx.Err() == nil {
-			s.log.Warn("the log was not compared with its journal", "error", err)
+			s.log.Warn("comparing the log with its journal failed", "error", err)
 		}
 	}
 }

@@ -26,16 +26,16 @@ var (
 // AccountEntry and CommonEntry return the names of entries of the map.
 func AccountEntry(account int64) string { return "account " + strconv.FormatInt(account, 10) }
 
-// CommonEntry returns the name of the entry of what concerns all accounts of a workspace.
+// CommonEntry returns the name of the entry with the events that concern all accounts of a workspace.
 func CommonEntry(workspace string) string { return "common " + workspace }
 
 // Concern is the entry of the map that an event concerns.
 type Concern struct {
-	Entry string // "": of the row's first event that names one, or none
+	Entry string // "": the entry of the row's first event; none without a row
 	Row   string // stream of a row; "": it is no row's event
 }
 
-// ConcernOf returns what an event concerns; nothing for most events.
+// ConcernOf returns the entry that an event concerns; the zero Concern for most events.
 func ConcernOf(e *event.Stored) (c Concern) {
 	category, id := event.SplitStream(e.Stream)
 	switch begins := ofRows[category]; {

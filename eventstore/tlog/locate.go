@@ -81,8 +81,8 @@ func (v *verifier) leads(ctx context.Context, kept *leaves, ours *Tree, k Retain
 	return err == nil && VerifyInclusion(leaf, index, k.Size, inclusion, k.Root) == nil
 }
 
-// classify returns what changed at the first bad event: it compares whether the kept events are nearer at later positions or at their
-// original ones.
+// classify returns the kind of change at the first bad event, and a sentence. It looks for that event among the later kept leaves, and for
+// the kept leaf among the log's next events.
 func (v *verifier) classify(kept *leaves, index uint64, bad []event.Stored) (Kind, string) {
 	if len(bad) == 0 {
 		return Truncated, fmt.Sprintf("The log ends after %d events.", index)

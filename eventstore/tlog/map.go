@@ -16,7 +16,7 @@ const (
 	mapNodePrefix = 3
 )
 
-// mapLabel begins what a key of the map is the hash of.
+// mapLabel is the beginning of each text that is hashed to a key of the map.
 const mapLabel = "bahi-map/v1\n"
 
 // ErrMapBroken reports that stored nodes of a map do not lead to its root.
@@ -25,13 +25,13 @@ var ErrMapBroken = errors.New("the map's nodes do not lead to its root")
 // MapKey returns the key of an entry in the map, see [Concern].
 func MapKey(entry string) Hash { return sha256.Sum256([]byte(mapLabel + entry)) }
 
-// MapValue returns what the map has for an entry: the number and the root of the leaves of its events.
+// MapValue returns an entry's value in the map: a hash of the number of its events and the root of their leaves.
 func MapValue(size uint64, root Hash) Hash {
 	return sha256.Sum256(append(binary.BigEndian.AppendUint64(nil, size), root[:]...))
 }
 
-// Map is a sparse Merkle tree over keys of 256 bits; docs/audit-format.md specifies it. The zero Map is empty. One that was partly
-// loaded knows the paths of the loaded keys only.
+// Map is a sparse Merkle tree over keys of 256 bits; docs/audit-format.md specifies it. The zero Map is empty. A partly loaded Map has only
+// the paths of the loaded keys.
 type Map struct{ root *mapNode }
 
 // mapNode is a leaf, which has a key, or a node with two subtrees. An empty subtree is nil.
@@ -41,18 +41,18 @@ type mapNode struct {
 	key, value  Hash
 	left, right *mapNode
 	stub        bool // the subtrees are not loaded
-	changed     bool // it is not stored as it is; hash is not set
+	changed     bool // differs from the stored node; hash is not set
 }
 
 // MapNode is a stored node.
 type MapNode struct {
-	Path []byte // where it is: its depth in 2 bytes, and as many bits
+	Path []byte // its depth in 2 bytes, then as many bits
 	Leaf bool
 	Key  Hash // of a leaf
 	Hash Hash // of a node; of a leaf the value
 }
 
-// MapNodes reads stored nodes. It leaves out those that there are none of.
+// MapNodes reads stored nodes. It omits missing ones.
 type MapNodes func(ctx context.Context, paths [][]byte) ([]MapNode, error)
 
 // side reports whether a key is on the right of a node at a depth.
@@ -93,7 +93,7 @@ func (n *mapNode) set(depth int, leaf *mapNode) *mapNode {
 		n.changed = true
 		n = (&mapNode{}).set(depth, n)
 	case n.stub:
-		panic("a map's path is set that is not loaded")
+		panic("the path of a map's key is not loaded")
 	}
 	n.changed = true
 	if leaf.key.side(depth) {
@@ -214,11 +214,11 @@ func LoadMap(ctx context.Context, read MapNodes, root Hash, keys []Hash) (*Map, 
 	return m, nil
 }
 
-// MapPath shows what a map has for a key.
+// MapPath is the proof of a key's value in a map, or that the map lacks the key.
 type MapPath struct {
 	Hashes []Hash `json:"path"` // of the other subtrees, from the deepest up; zeros for an empty one
-	// Other is the key and the value of the leaf at the end of the path of a key that the map does not have; nil: it ends at an
-	// empty subtree.
+	// Other is for a key that the map lacks: the key and the value of the leaf at the path's end; nil: the path ends at an empty
+	// subtree.
 	Other *[2]Hash `json:"other,omitempty"`
 }
 
@@ -240,7 +240,7 @@ func (m *Map) Path(key Hash) (p MapPath, found bool) {
 	return p, n != nil && n.key == key
 }
 
-// Verify returns nil if the path shows that the map of the root has the value for the key; a nil value: that it has none.
+// Verify returns nil if the path shows that the map with this root has the value for the key, or lacks the key if value is nil.
 func (p MapPath) Verify(key Hash, value *Hash, root Hash) error {
 	depth := len(p.Hashes)
 	var hash Hash
@@ -272,7 +272,7 @@ func (p MapPath) Verify(key Hash, value *Hash, root Hash) error {
 	return nil
 }
 
-// Compact is the state of an entry's own tree: as many hashes as its size has bits that are set.
+// Compact is the state of an entry's own tree, with one hash for each bit set in its size.
 type Compact struct {
 	Size   uint64
 	Hashes []Hash

@@ -20,18 +20,18 @@ import (
 
 const (
 	statementTag   = "bahi statement 1\n"
-	maxStatement   = 256 << 20 // unpacked: a file, still untrusted, may be small and unpack to much
+	maxStatement   = 256 << 20 // unpacked; a small untrusted file may unpack to much more
 	maxStatedAbout = 1 << 20
 )
 
-// Statement is an account's statement with the proof that no event of the account is left out. Figures are not part of what is signed:
-// they follow from the events.
+// Statement is an account's statement with the proof that no event of the account is missing. The figures are not signed: they follow from
+// the events.
 type Statement struct {
 	Account   int64  `json:"account"`
 	Workspace string `json:"workspace"`
 	Stated
 	Entry      StatementEntry `json:"entry"`  // of the account
-	Common     StatementEntry `json:"common"` // of what concerns all accounts of the workspace
+	Common     StatementEntry `json:"common"` // of the events that concern all accounts of the workspace
 	Checkpoint string         `json:"checkpoint"`
 	Events     []event.Stored `json:"-"` // of the entry, then of the common one
 }
@@ -127,11 +127,11 @@ func ReadStatement(file []byte) (s Statement, err error) {
 	return s, nil
 }
 
-// StatementCode is what a statement on paper says of its figures.
+// StatementCode has the figures of a statement on paper, and the position of the log to which they belong.
 type StatementCode struct {
 	Checkpoint Hash           // of the text of the newest checkpoint then, see [CheckpointHash]
 	Account    Hash           // the account's key in the map
-	Position   event.Position // up to which the figures have everything
+	Position   event.Position // the figures include all events up to here
 	Stated
 }
 

@@ -73,7 +73,7 @@ func (r Result) Sentences() (all []string) {
 	return all
 }
 
-// sayAgreed returns a sentence with the number of agreeing checkpoints that prove nothing.
+// sayAgreed adds a sentence with the number of agreeing checkpoints that prove nothing.
 func (r Result) sayAgreed(say func(format string, args ...any)) {
 	if doubtful := r.Agreed - r.Trusted; doubtful > 0 {
 		say("It agrees with %d of its own checkpoints, which no trusted key signed.", doubtful)

@@ -157,7 +157,7 @@ type Result struct {
 	Root    Hash           `json:"root"`           // of the tree over them; not set with a finding
 	Agreed  int            `json:"agreed"`         // number of checkpoints that agree …
 	Trusted int            `json:"trusted"`        // … and how many of them are not [Untrusted]
-	Maps    int            `json:"maps,omitempty"` // how many of those that agree have a root of the map, which was made again
+	Maps    int            `json:"maps,omitempty"` // how many of those that agree have a root of the map, which was recomputed
 	Proven  uint64         `json:"proven"`         // number of leading events that checkpoints other than [Untrusted] ones confirm
 	// events that report a restore that lost the log's tail: older checkpoints may cover lost events
 	Restores []Event  `json:"restores,omitempty"`
@@ -175,13 +175,13 @@ const (
 	maxHeld = 1 << 20
 )
 
-// block is a run of events on its way through the verifier. Blocks are reused.
+// block is a run of events that the verifier processes at a time. Blocks are reused.
 type block struct {
 	first   uint64         // index of the first event
 	events  []event.Stored // without a position if its leaf has been hashed
 	held    int            // bytes
 	leaves  [blockEvents]Hash
-	about   [blockEvents]Concern // where the evidence has a root of the map
+	about   [blockEvents]Concern // set if the evidence has a root of the map
 	perfect bool                 // root is the root of all leaves
 	root    Hash
 	hashed  chan struct{}

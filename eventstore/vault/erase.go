@@ -68,6 +68,6 @@ func (v *Vault) ApplyErasures(ctx context.Context, list []Erasure) (changed int,
 	if err != nil {
 		return 0, fmt.Errorf("erase: %w", err)
 	}
-	v.log.InfoContext(ctx, "data keys were destroyed", "asked", len(list), "destroyed", changed)
+	v.log.InfoContext(ctx, "data keys destroyed", "asked", len(list), "destroyed", changed)
 	return changed, nil
 }

@@ -26,8 +26,8 @@ func (k dataKeys) newest() (version int, alive bool) {
 // maxShared limits the subjects of a shared read, so no caller waits for the keys of a whole batch.
 const maxShared = 16
 
-// read returns the current keys of the subjects, perhaps among others', from the database. Callers that arrive during a read share the next
-// one.
+// read returns the current keys of the subjects, and perhaps of others, from the database. Callers that arrive during a read share the
+// next one.
 func (v *Vault) read(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
 	if len(subjects) > maxShared {
 		return v.readAll(ctx, subjects)
@@ -157,7 +157,7 @@ func (v *Vault) makeAll(ctx context.Context, subjects []string) (map[string]data
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make data keys: %w", err)
+		return nil, fmt.Errorf("create data keys: %w", err)
 	}
 	return v.readAll(ctx, subjects)
 }

@@ -34,7 +34,7 @@ func LoadOrMakeMasterKey(data, fromEnv string) ([]byte, error) {
 	key, err := readKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := makeKey(path); err != nil {
-			return nil, fmt.Errorf("make the master key: %w", err)
+			return nil, fmt.Errorf("create the master key: %w", err)
 		}
 		key, err = readKey(path)
 	}

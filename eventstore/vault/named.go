@@ -15,14 +15,14 @@ import (
 // key. A later call with another size fails. The caller MUST NOT change the bytes.
 //
 // The names in use: idempotency (keyed hashes of requests), jwt/<kid> (access and refresh tokens), email and
-// identity (keyed hashes of unique values), mailed-token, blob-links, sign-in-flow, console (its cookies), checkpoint
-// and checkpoint/<uuid> (keys that sign the log), inbox (wraps the keys of webhooks' bodies), inbox-keys (their keyed hashes),
+// identity (keyed hashes of unique values), mailed-token, blob-links, sign-in-flow, console (its cookies), web-chat,
+// khata, checkpoint and checkpoint/<uuid> (sign the log), inbox (wraps keys of webhooks' bodies), inbox-keys (their keyed hashes),
 // webhook/<endpoint> (the generated secret).
 func (v *Vault) Named(ctx context.Context, name string, size int) ([]byte, error) {
 	key, err := v.loadNamed(ctx, name)
 	if errors.Is(err, pgx.ErrNoRows) {
 		if err := v.makeNamed(ctx, name, size); err != nil {
-			return nil, fmt.Errorf("make key %s: %w", name, err)
+			return nil, fmt.Errorf("create key %s: %w", name, err)
 		}
 		key, err = v.loadNamed(ctx, name)
 	}

@@ -3,7 +3,6 @@ package pages
 import (
 	"cmp"
 	"maps"
-	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -58,7 +57,7 @@ type trailChange struct {
 }
 
 // trail shows the changes of a period.
-func (v *visit) trail() (page, error) {
+func (v *visit) trail() page {
 	var shown trailPage
 	shown.From, shown.To, shown.More = v.period(trailDays)
 	query, user := url.Values{"from": {shown.From}, "to": {shown.To}}, v.r.URL.Query().Get("user")
@@ -72,25 +71,15 @@ func (v *visit) trail() (page, error) {
 	if asked := v.r.URL.Query().Get("from"); asked != "" {
 		files.Set("from", asked)
 	}
-	file, err := v.request("read-trail", request{query: files})
-	if err != nil {
-		return page{}, err
-	}
-	shown.Files = file.URL.String()
+	shown.Files = v.address("read-trail", request{query: files}).String()
 	name := v.actor()
 	shown.Members = v.memberChoices(user)
 	var trail struct {
 		Changes      []trailChange    `json:"changes"`
 		Restatements []map[string]any `json:"restatements"`
 	}
-	_, err = v.call("read-trail", request{query: query}, &trail)
-	if refused := refusal(err); refused != nil && refused.Status == http.StatusUnprocessableEntity {
-		shown.Wrong = []string{detail(refused)}
-		return page{template: "audit", title: "Trail", status: refused.Status, body: shown}, nil
-	}
-	if err != nil {
-		return page{}, err
-	}
+	var status int
+	shown.Wrong, status = v.asked("read-trail", request{query: query}, &trail)
 	for _, c := range slices.Backward(trail.Changes) {
 		if len(shown.Changes) == trailChanges {
 			shown.More = true
@@ -99,8 +88,7 @@ func (v *visit) trail() (page, error) {
 		shown.Changes = append(shown.Changes, v.trailLine(c, name))
 	}
 	for _, r := range trail.Restatements {
-		account, _ := r["account"].(map[string]any)
-		kind := textOf(r["ledger"])
+		account, kind := inner(r, "account"), textOf(r["ledger"])
 		value := func(n any) string {
 			shown := rupees(n)
 			if r["unit"] == "fine" {
@@ -112,13 +100,13 @@ func (v *visit) trail() (page, error) {
 			textOf(account["name"]), v.linkOf(accountPath(kind, plain(account["id"]))), textOf(r["closing"]), value(r["from"]), value(r["to"]),
 		})
 	}
-	return page{template: "audit", title: "Trail", body: shown}, nil
+	return page{template: "audit", title: "Trail", status: status, body: shown}
 }
 
 // memberChoices returns the workspace's members as choices. It returns none if the visitor lacks the permission to read them.
 func (v *visit) memberChoices(chosen string) (found []choice) {
 	var members []map[string]any
-	_, _ = v.call("list-members", request{vars: []string{v.who.Workspace.String()}}, &members)
+	v.ask("list-members", request{vars: []string{v.who.Workspace.String()}}, &members)
 	for _, m := range members {
 		id := "user:" + textOf(m["user_id"])
 		found = append(found, choice{id, cmp.Or(fullName(m), textOf(m["email"])), id == chosen})
@@ -186,12 +174,8 @@ func (l language) changed(c trailChange) (lines []difference) {
 	for _, f := range c.Fields {
 		if m := entryPath.FindStringSubmatch(f.Field); m != nil {
 			at, _ := strconv.Atoi(m[2])
-			key := m[3]
-			if key == "quantity" { // of an order
-				key = "pieces"
-			}
-			put(before, m[1], at, key, f.From)
-			put(after, m[1], at, key, f.To)
+			put(before, m[1], at, m[3], f.From)
+			put(after, m[1], at, m[3], f.To)
 			continue
 		}
 		if !inSentence[f.Field] && !strings.HasSuffix(f.Field, "id") && !strings.ContainsAny(f.Field, "[.") {

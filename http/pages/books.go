@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"bahi/domain/fault"
 )
 
 // kinds maps the API's names of account kinds to display words.
@@ -30,12 +28,12 @@ func kindName(kind string) string {
 }
 
 // kind returns the kind of account that the path names.
-func (v *visit) kind() (string, error) {
+func (v *visit) kind() string {
 	kind := v.r.PathValue("kind")
 	if kindName(kind) == "" {
-		return "", errNoPage
+		v.deny(errNoPage)
 	}
-	return kind, nil
+	return kind
 }
 
 // day returns today's date in the workshop.
@@ -65,10 +63,12 @@ type accountsPage struct {
 	None         bool // the workspace has no accounts
 	Kinds        []choice
 	Accounts     []accountLine
-	Before, Next string // addresses of the neighbouring pages; empty: none
-	Name, Type   string
+	Before, Next string  // addresses of the neighbouring pages; empty: none
+	Fields       []field // of a new account
 	Wrong        string
 	New          bool // the form of a new account is open
+
+	typed map[string]any // into the refused form
 }
 
 const (
@@ -81,9 +81,9 @@ func accountPath(kind, id string) string {
 }
 
 // accounts lists the accounts of all kinds. A search from another page redirects to the account if only one matches.
-func (v *visit) accounts() (page, error) { return v.accountList(accountsPage{}, 0) }
+func (v *visit) accounts() page { return v.accountList(accountsPage{}, 0) }
 
-func (v *visit) accountList(shown accountsPage, status int) (page, error) {
+func (v *visit) accountList(shown accountsPage, status int) page {
 	q := v.r.URL.Query()
 	if shown.Query = strings.TrimSpace(q.Get("q")); kindName(q.Get("kind")) != "" {
 		shown.Kind = q.Get("kind")
@@ -95,15 +95,18 @@ func (v *visit) accountList(shown accountsPage, status int) (page, error) {
 		shown.Kinds = append(shown.Kinds, k)
 	}
 	number := v.number()
-	total, err := 0, error(nil)
-	if shown.Accounts, total, err = v.accountsNamed(shown.Query, shown.Kind, number, accountsShown); err != nil {
-		return page{}, err
+	accounts, total, refused := v.accountsNamed(shown.Query, shown.Kind, number, accountsShown)
+	if refused != nil {
+		return v.deny(refused)
 	}
+	shown.Accounts = accounts
 	if shown.None = len(shown.Accounts) == 0 && shown.Query+shown.Kind == "" && !shown.Past; shown.None {
 		shown.New = true
 	}
+	shown.Fields = v.schemaOf("open-client").fields("", shown.typed, nil, 0)
+	shown.Fields[0].Focus = shown.New
 	if q.Get("go") != "" && total == 1 {
-		return page{redirect: shown.Accounts[0].Link}, nil
+		return page{redirect: shown.Accounts[0].Link}
 	}
 	beside := func(number int) string {
 		query := v.past()
@@ -118,11 +121,11 @@ func (v *visit) accountList(shown accountsPage, status int) (page, error) {
 	if number*accountsShown < total {
 		shown.Next = beside(number + 1)
 	}
-	return page{template: "accounts", title: "Accounts", status: status, body: shown}, nil
+	return page{template: "accounts", title: "Accounts", status: status, body: shown}
 }
 
 // accountsNamed returns a page of the accounts with a text in their names, and their number. An empty kind means all kinds.
-func (v *visit) accountsNamed(text, kind string, number, size int) (found []accountLine, total int, err error) {
+func (v *visit) accountsNamed(text, kind string, number, size int) (found []accountLine, total int, refused *problem) {
 	past := v.past()
 	query := maps.Clone(past)
 	query.Set("page", strconv.Itoa(number))
@@ -133,10 +136,7 @@ func (v *visit) accountsNamed(text, kind string, number, size int) (found []acco
 		}
 	}
 	var all []map[string]any
-	out, err := v.call("list-accounts", request{query: query}, &all)
-	if err != nil {
-		return nil, 0, err
-	}
+	out, refused := v.ask("list-accounts", request{query: query}, &all)
 	for _, a := range all {
 		kind, id := textOf(a["kind"]), plain(a["id"])
 		link := accountPath(kind, id)
@@ -145,34 +145,23 @@ func (v *visit) accountsNamed(text, kind string, number, size int) (found []acco
 		}
 		found = append(found, accountLine{kind, kindName(kind), id, textOf(a["name"]), link, v.lang.balancesOf(kind, a)})
 	}
-	total, err = strconv.Atoi(out.Header.Get("X-Total-Count"))
-	return found, total, err
+	return found, totalOf(out), refused
 }
 
 // openAccount opens an account.
-func (v *visit) openAccount() (page, error) {
+func (v *visit) openAccount() page {
 	form := v.r.PostForm
-	kind, name := form.Get("kind"), form.Get("name")
+	kind := form.Get("kind")
 	if kindName(kind) == "" {
-		return page{}, errNoPage
+		return v.deny(errNoPage)
 	}
-	body := map[string]any{"name": name}
-	if kind == "polisher" {
-		work, err := strconv.Atoi(form.Get("type"))
-		if err != nil {
-			return page{}, fault.New(fault.Invalid, "Choose the polisher's work")
-		}
-		body["type"] = work
-	}
+	body := v.schemaOf("open-"+kind).read(form, false)
 	var opened map[string]any
-	out, err := v.call("open-"+kind, request{body: body, key: form.Get("key")}, &opened)
-	if refused := refusal(err); refused != nil {
-		return v.accountList(accountsPage{Name: name, Type: form.Get("type"), Wrong: detail(refused)}, refused.Status)
+	out, refused := v.ask("open-"+kind, request{body: body, key: form.Get("key")}, &opened)
+	if refused != nil {
+		return v.accountList(accountsPage{typed: body, Wrong: detail(refused)}, refused.Status)
 	}
-	if err != nil {
-		return page{}, err
-	}
-	return page{redirect: after(out, accountPath(kind, plain(opened["id"])), "opened")}, nil
+	return page{redirect: after(out, accountPath(kind, plain(opened["id"])), "opened")}
 }
 
 // detail returns the problem's detail with the fields' messages.
@@ -216,6 +205,7 @@ type accountPage struct {
 	Newer, Older                             int // numbers of pages, 0: none
 	AsOf, KnownAt                            string
 	Fields                                   []field
+	About                                    []field // of the account: its name and its metal
 	Side                                     string
 	Settle                                   bool   // a balance is not zero
 	Since                                    string // first day of the statement since the last settlement
@@ -228,27 +218,20 @@ type accountPage struct {
 	newest map[string]any // row that counts
 }
 
-func (v *visit) account() (page, error) {
+func (v *visit) account() page {
 	return v.showAccount(accountPage{}, map[string]any{}, nil, 0)
 }
 
 // showAccount shows an account and the form for a new row, with the body and faults of a refused one.
-func (v *visit) showAccount(shown accountPage, body map[string]any, faults map[string]string, status int) (page, error) {
-	kind, err := v.kind()
-	if err != nil {
-		return page{}, err
-	}
+func (v *visit) showAccount(shown accountPage, body map[string]any, faults map[string]string, status int) page {
+	kind := v.kind()
 	id, past := v.r.PathValue("id"), v.past()
 	var of map[string]any
-	if _, err := v.call("get-"+kind, request{vars: []string{id}, query: past}, &of); err != nil {
-		return page{}, err
-	}
+	v.read("get-"+kind, request{vars: []string{id}, query: past}, &of)
 	shown.Kind, shown.KindName, shown.ID, shown.Name, shown.Link = kind, kindName(kind), id, textOf(of["name"]), accountPath(kind, id)
 	shown.Revision, shown.Balances = plain(of["revision"]), v.lang.balancesOf(kind, of)
 	shown.AsOf, shown.KnownAt = past.Get("as_of"), past.Get("known_at")
-	if shown.Rows, err = v.newestRows(kind, id, &shown); err != nil {
-		return page{}, err
-	}
+	shown.Rows = v.newestRows(kind, id, &shown)
 	shown.Settle = kind != "bank" && slices.ContainsFunc(shown.Balances, func(b balance) bool { return b.Class != "settled" })
 	shown.Open, shown.Side = len(body) > 0 || status != 0, cmp.Or(v.r.FormValue("side"), "in")
 	fill, side := v.filled(kind, of, shown.newest)
@@ -259,39 +242,27 @@ func (v *visit) showAccount(shown accountPage, body map[string]any, faults map[s
 		body["date"] = cmp.Or(v.r.URL.Query().Get("date"), v.day())
 	}
 	if shown.Open && shown.Preview == nil && status == 0 {
-		if shown.Preview, err = v.tried(kind, id, body); err != nil {
-			return page{}, err
-		}
+		shown.Preview = v.tried(kind, id, body)
 	}
-	rows, err := v.schemaOf("add-" + kind + "-row")
-	if err != nil {
-		return page{}, err
-	}
-	shown.Fields = rows.fields("", body, faults, 1)
+	shown.Fields = v.schemaOf("add-"+kind+"-row").fields("", body, faults, 1)
 	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
+	shown.About = v.schemaOf("rename-"+kind).without("type").fields("", of, nil, 0)
 	shown.Undo = v.r.URL.Query().Get("row")
 	for i := range shown.Rows {
 		shown.Rows[i].New = shown.Undo != "" && shown.Rows[i].ID == shown.Undo
 	}
-	return page{template: "account", title: shown.Name, status: status, body: shown}, nil
+	return page{template: "account", title: shown.Name, status: status, body: shown}
 }
 
 // newestRows returns a page of an account's rows, the newest first.
-func (v *visit) newestRows(kind, id string, shown *accountPage) ([]rowLine, error) {
-	read := func(number, size int) (rows []map[string]any, total int, err error) {
+func (v *visit) newestRows(kind, id string, shown *accountPage) []rowLine {
+	rows, total := v.newestFirst(func(number, size int) (rows []map[string]any, total int) {
 		query := v.past()
 		query.Set("page", strconv.Itoa(number))
 		query.Set("page_size", strconv.Itoa(size))
-		out, err := v.call("read-"+kind+"-ledger", request{vars: []string{id}, query: query}, &rows)
-		if err == nil {
-			total, err = strconv.Atoi(out.Header.Get("X-Total-Count"))
-		}
-		return rows, total, err
-	}
-	rows, total, err := v.newestFirst(read)
-	if err != nil {
-		return nil, err
-	}
+		out := v.read("read-"+kind+"-ledger", request{vars: []string{id}, query: query}, &rows)
+		return rows, totalOf(out)
+	})
 	shown.Newer = min(v.number(), max(total/rowsShown, 1)) - 1
 	if v.older(total) {
 		shown.Older = v.number() + 1
@@ -307,71 +278,51 @@ func (v *visit) newestRows(kind, id string, shown *accountPage) ([]rowLine, erro
 	if shown.Newer == 0 && len(v.past()) == 0 {
 		shown.Since = since(lines)
 	}
-	return lines, nil
+	return lines
 }
 
 // schemaOf returns the schema of an operation's body, without the ids that the path has.
-func (v *visit) schemaOf(id string) (*schema, error) {
-	o, err := v.operation(id)
-	if err != nil {
-		return nil, err
-	}
+func (v *visit) schemaOf(id string) *schema {
+	o := v.operation(id)
 	if o.Body == nil {
-		return nil, fmt.Errorf("operation %q has no body", id)
+		v.deny(fmt.Errorf("operation %q has no body", id))
+		return &schema{}
 	}
-	return o.Body.without("id", "row_id"), nil
+	return o.Body.without("id", "row_id")
 }
 
-// editAccount renames or deletes an account.
-func (v *visit) editAccount() (page, error) {
-	kind, err := v.kind()
-	if err != nil {
-		return page{}, err
-	}
-	form, in := v.r.PostForm, request{vars: []string{v.r.PathValue("id")}, key: v.r.PostForm.Get("key"), match: v.r.PostForm.Get("revision")}
+// editAccount changes or deletes an account.
+func (v *visit) editAccount() page {
+	kind, id, form := v.kind(), v.r.PathValue("id"), v.r.PostForm
+	in := request{vars: []string{id}, key: form.Get("key"), match: form.Get("revision")}
+	operation, to, word := "rename-"+kind, accountPath(kind, id), "changed"
 	if form.Get("do") == "delete" {
-		in.reason = form.Get("reason")
-		out, err := v.call("delete-"+kind, in, nil)
-		if err != nil {
-			return v.refusedAccount(err)
-		}
-		return page{redirect: after(out, Path+"/accounts", "delete")}, nil
+		operation, to, word, in.reason = "delete-"+kind, Path+"/accounts", "delete", form.Get("reason")
+	} else {
+		in.body = v.schemaOf(operation).without("type").read(form, true)
 	}
-	in.body = map[string]any{"name": form.Get("name")}
-	out, err := v.call("rename-"+kind, in, nil)
-	if err != nil {
-		return v.refusedAccount(err)
-	}
-	return page{redirect: after(out, accountPath(kind, in.vars[0]), "renamed")}, nil
-}
-
-func (v *visit) refusedAccount(err error) (page, error) {
-	refused := refusal(err)
-	if refused == nil || refused.Status == http.StatusNotFound {
-		return page{}, err
+	out, refused := v.ask(operation, in, nil)
+	switch {
+	case refused == nil:
+		return page{redirect: after(out, to, word)}
+	case refused.Status == http.StatusNotFound:
+		return v.deny(refused)
 	}
 	return v.showAccount(accountPage{Wrong: []string{detail(refused)}}, map[string]any{}, nil, refused.Status)
 }
 
 // addRow adds a row, or shows the result of a dry run.
-func (v *visit) addRow() (page, error) {
-	kind, err := v.kind()
-	if err != nil {
-		return page{}, err
-	}
-	rows, err := v.schemaOf("add-" + kind + "-row")
-	if err != nil {
-		return page{}, err
-	}
+func (v *visit) addRow() page {
+	kind := v.kind()
 	form, id := v.r.PostForm, v.r.PathValue("id")
-	body := rows.read(form, false)
+	body := v.schemaOf("add-"+kind+"-row").read(form, false)
 	in := request{vars: []string{id}, body: body, key: form.Get("key"), dry: form.Get("preview") != ""}
 	var row map[string]any
-	out, err := v.call("add-"+kind+"-row", in, &row)
-	switch refused := refusal(err); {
+	out, refused := v.ask("add-"+kind+"-row", in, &row)
+	switch {
 	case in.dry:
-		p, err := v.previewOf(kind, row, err)
-		return v.previewed(p, err, func() (page, error) {
+		p := v.previewOf(kind, row, refused)
+		return v.previewed(p, func() page {
 			return v.showAccount(accountPage{Preview: p, Key: in.key}, body, refused.faults(), 0)
 		})
 	case refused != nil:
@@ -380,11 +331,9 @@ func (v *visit) addRow() (page, error) {
 			shown.Wrong = []string{refused.Detail}
 		}
 		return v.showAccount(shown, body, refused.faults(), refused.Status)
-	case err != nil:
-		return page{}, err
 	}
 	to := after(out, accountPath(kind, id), "added") + "&" + url.Values{
 		"date": {textOf(body["date"])}, "row": {plain(row["id"])}, "side": {form.Get("side")},
 	}.Encode()
-	return page{redirect: to}, nil
+	return page{redirect: to}
 }

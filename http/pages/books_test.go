@@ -260,3 +260,21 @@ func TestAccountsAreShownInPages(t *testing.T) {
 	b.get("/app/find?q=party").Is(200).Says("All accounts that match")
 	b.get("/app/accounts?q=PARTY+05").Is(200).Says("Party 050", "Party 059")
 }
+
+func TestTheMetalOfTheBooksAndOfAnAccountIsSet(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b := byKey(o, apptest.Home, write)
+	const metal = settings + "/metal"
+	b.get(metal).Is(200).Says("Metal silver")
+	b.follow(b.submit(metal, metal, "metal", "gold")).Says("Metal gold")
+	opened := b.submitOf("/app/accounts", "/app/accounts", `name="token"`, "kind", "client", "name", "Meena", "metal", "platinum")
+	account := strings.SplitN(opened.Header.Get("Location"), "?", 2)[0]
+	require.Contains(t, b.get(account).Text, `value="platinum"`)
+	b.follow(b.submitOf(account, account, `name="name"`, "name", "Meena Shah", "metal", "gold")).Says("Meena Shah", "The change is saved.")
+	require.Contains(t, o.Clerk(apptest.Home).GET("/client/1").Status(200).Text, `"metal":"gold"`)
+	b.follow(b.submitOf(account, account, `name="name"`, "name", "Meena Shah", "metal", ""))
+	require.NotContains(t, b.get(account).Text, `value="gold"`)
+	refused := b.submitOf("/app/accounts", "/app/accounts", `name="token"`, "kind", "client", "name", "", "metal", "pearl").Is(422)
+	require.Contains(t, refused.Text, `value="pearl"`)
+}

@@ -12,6 +12,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"bahi/domain/fault"
@@ -72,64 +73,95 @@ func (p *problem) faults() map[string]string {
 	return found
 }
 
-// refusal returns the problem in an error, or nil if a form cannot show the error.
-func refusal(err error) *problem {
-	p, _ := errors.AsType[*problem](err)
-	return p
+// deny records the visit's first error. After an error no further operation runs, and the error's page is shown in place of the handler's.
+// Handlers therefore need not check each error, as with [bufio.Writer]. It returns an empty page.
+func (v *visit) deny(err error) page {
+	if v.failed == nil {
+		v.failed = err
+	}
+	return page{}
 }
 
-// call runs an operation for the visitor and decodes its response. It returns a *[problem] if the operation refuses.
-func (v *visit) call(operation string, in request, into any) (api.Response, error) {
-	r, err := v.request(operation, in)
-	if err != nil {
-		return api.Response{}, err
+// read runs an operation. Any error, also a refusal, fails the visit.
+func (v *visit) read(operation string, in request, into any) api.Response {
+	out, refused := v.ask(operation, in, into)
+	if refused != nil {
+		v.deny(refused)
 	}
-	out := v.API.Inside(v.r.Context(), r)
+	return out
+}
+
+// asked runs an operation with parameters that the visitor chose. It returns why they are invalid, and the status. Any other error fails
+// the visit.
+func (v *visit) asked(operation string, in request, into any) (wrong []string, status int) {
+	_, refused := v.ask(operation, in, into)
+	if refused != nil && refused.Status == http.StatusUnprocessableEntity {
+		return []string{detail(refused)}, refused.Status
+	}
+	if refused != nil {
+		v.deny(refused)
+	}
+	return nil, 0
+}
+
+// ask runs an operation for the visitor and decodes its response. It returns the operation's refusal, or nil. Any other error fails the
+// visit.
+func (v *visit) ask(operation string, in request, into any) (out api.Response, refused *problem) {
+	r := v.request(operation, in)
+	if v.failed != nil {
+		return out, nil
+	}
+	out = v.API.Inside(v.r.Context(), r)
 	if r.Body != nil {
-		_ = r.Body.Close() // stops writeForm
+		_ = r.Body.Close() // the writer of a form ends with it
 	}
 	if out.Status >= http.StatusBadRequest {
-		refused := &problem{Status: out.Status, Detail: http.StatusText(out.Status)}
-		if err := json.Unmarshal(out.Body, refused); err != nil {
-			return out, fmt.Errorf("the answer of %s: %w", operation, err)
-		}
-		return out, refused
-	}
-	if out.Header.Get("Bahi-Stale") != "" {
+		refused = &problem{Status: out.Status, Detail: http.StatusText(out.Status)}
+		into = refused
+	} else if out.Header.Get("Bahi-Stale") != "" {
 		v.w.Header().Set("Bahi-Stale", "true")
 	}
 	if into == nil || len(out.Body) == 0 {
-		return out, nil
+		return out, refused
 	}
 	if err := decode(out.Body, into); err != nil {
-		return out, fmt.Errorf("the answer of %s: %w", operation, err)
+		v.deny(fmt.Errorf("the answer of %s: %w", operation, err))
 	}
-	return out, nil
+	return out, refused
 }
 
 // operation returns an operation by its id.
-func (v *visit) operation(id string) (*operation, error) {
+func (v *visit) operation(id string) *operation {
 	d, err := v.document()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		if o, known := d.operations[id]; known {
+			return o
+		}
+		err = fmt.Errorf("there is no operation %q", id)
 	}
-	o, known := d.operation(id)
-	if !known {
-		return nil, fmt.Errorf("there is no operation %q", id)
-	}
-	return o, nil
+	v.deny(err)
+	return &operation{}
 }
 
-func (v *visit) request(id string, in request) (*http.Request, error) {
-	o, err := v.operation(id)
+// address returns the address of a request without a body.
+func (v *visit) address(operation string, in request) *url.URL { return v.request(operation, in).URL }
+
+// request returns a request to an operation. An error fails the visit.
+func (v *visit) request(id string, in request) *http.Request {
+	r, err := v.made(v.operation(id), in)
 	if err != nil {
-		return nil, err
+		v.deny(fmt.Errorf("the request of %s: %w", id, err))
+		return &http.Request{URL: &url.URL{}}
 	}
+	return r
+}
+
+func (v *visit) made(o *operation, in request) (*http.Request, error) {
 	address, rest := "", o.Path
 	for _, value := range in.vars {
 		before, after, found := strings.Cut(rest, "{")
 		if _, after, found = strings.Cut(after, "}"); !found {
-			return nil, fmt.Errorf("operation %q: the path %s has fewer variables", id, o.Path)
+			return nil, fmt.Errorf("the path %s has fewer variables", o.Path)
 		}
 		address, rest = address+before+url.PathEscape(value), after
 	}
@@ -139,7 +171,7 @@ func (v *visit) request(id string, in request) (*http.Request, error) {
 	}
 	body, kind, err := in.content(o)
 	if err != nil {
-		return nil, fmt.Errorf("encode the body of %s: %w", id, err)
+		return nil, fmt.Errorf("encode the body: %w", err)
 	}
 	r, err := http.NewRequestWithContext(v.r.Context(), o.Method, address, body)
 	if err != nil {
@@ -212,6 +244,12 @@ func (f file) write(form *multipart.Writer) error {
 		_, err = io.Copy(part, from)
 	}
 	return err
+}
+
+// totalOf returns the number of records of a list, 0 if the response lacks it.
+func totalOf(out api.Response) int {
+	total, _ := strconv.Atoi(out.Header.Get("X-Total-Count"))
+	return total
 }
 
 // after returns the address of the page that shows the written record.

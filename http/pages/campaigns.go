@@ -2,6 +2,7 @@ package pages
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,16 +21,15 @@ func (d *desk) reach(campaign map[string]any) any {
 		return r
 	}
 	var templates []map[string]any
-	if _, err := d.call("list-templates", request{query: url.Values{"limit": {strconv.Itoa(rowsFound)}}}, &templates); err != nil {
+	if _, refused := d.ask("list-templates", request{query: url.Values{"limit": {strconv.Itoa(rowsFound)}}}, &templates); refused != nil {
 		return r
 	}
 	for _, t := range templates {
 		if textOf(t["id"]) != textOf(campaign["templateId"]) {
 			continue
 		}
-		values, _ := campaign["templateParams"].(map[string]any)
 		r.Text = textOf(t["body"])
-		for name, value := range values {
+		for name, value := range inner(campaign, "templateParams") {
 			r.Text = strings.ReplaceAll(r.Text, "{{"+name+"}}", textOf(value))
 		}
 	}
@@ -45,12 +45,8 @@ func (d *desk) reach(campaign map[string]any) any {
 
 // count returns the number of contacts that a query matches.
 func (d *desk) count(query url.Values) int {
-	out, err := d.call("list-messaging-contacts", request{query: query}, nil)
-	if err != nil {
-		return 0
-	}
-	n, _ := strconv.Atoi(out.Header.Get("X-Total-Count")) // 0 without one
-	return n
+	out, _ := d.ask("list-messaging-contacts", request{query: query}, nil)
+	return totalOf(out)
 }
 
 // scripted reports whether a script fetches the page to refresh a part of it.
@@ -78,25 +74,19 @@ type tryPage struct {
 }
 
 // tryWidget shows a channel's chat widget as on a website.
-func (v *visit) tryWidget() (page, error) {
+func (v *visit) tryWidget() page {
 	var channel map[string]any
 	id := v.r.PathValue("id")
-	if _, err := v.call("get-channel", request{vars: []string{id}}, &channel); err != nil {
-		return page{}, err
-	}
+	v.read("get-channel", request{vars: []string{id}}, &channel)
 	b := tryPage{Key: textOf(channel["channelKey"]), Name: textOf(channel["name"]), Back: Path + "/list/channels/" + url.PathEscape(id)}
 	if b.Key == "" {
-		return page{}, errNoPage
+		return v.deny(errNoPage)
 	}
 	public, err := url.Parse(v.PublicURL)
 	if err != nil {
-		return page{}, err
+		return v.deny(err)
 	}
 	b.Origin = public.Scheme + "://" + public.Host
-	settings, _ := channel["settings"].(map[string]any)
-	origins, _ := settings["allowedOrigins"].([]any)
-	for _, o := range origins {
-		b.Allowed = b.Allowed || textOf(o) == b.Origin
-	}
-	return page{template: "try-widget", title: b.Name, body: b}, nil
+	b.Allowed = slices.Contains(textsOf(inner(channel, "settings")["allowedOrigins"]), b.Origin)
+	return page{template: "try-widget", title: b.Name, body: b}
 }

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"cmp"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -28,7 +27,7 @@ type dayOfBook struct {
 // dayTotal is the total of a ledger's rows of one date.
 type dayTotal struct {
 	Name            string
-	Received, Given []entryLine
+	Received, Given []string
 }
 
 const (
@@ -51,19 +50,13 @@ func (v *visit) period(most int) (from, to string, cut bool) {
 	return from, to, false
 }
 
-func (v *visit) daybook() (page, error) {
+func (v *visit) daybook() page {
 	asked, shown := v.r.URL.Query(), daybookPage{Company: v.company()}
 	shown.From, shown.To, shown.More = v.period(daybookDays)
 	files := url.Values{"from": {cmp.Or(asked.Get("from"), shown.From)}, "to": {shown.To}}
-	file, err := v.request("get-daybook", request{query: files})
-	if err != nil {
-		return page{}, err
-	}
-	shown.Files = file.URL.String()
+	shown.Files = v.address("get-daybook", request{query: files}).String()
 	var lock map[string]any
-	if _, err := v.call("get-books-lock", request{}, &lock); err != nil {
-		return page{}, err
-	}
+	v.read("get-books-lock", request{}, &lock)
 	shown.Locked = textOf(lock["locked_through"])
 	var book struct {
 		Opening any `json:"opening_cash"`
@@ -76,14 +69,8 @@ func (v *visit) daybook() (page, error) {
 			Totals  []map[string]any `json:"totals"`
 		} `json:"days"`
 	}
-	_, err = v.call("get-daybook", request{query: url.Values{"from": {shown.From}, "to": {shown.To}}}, &book)
-	if refused := refusal(err); refused != nil && refused.Status == http.StatusUnprocessableEntity {
-		shown.Wrong = []string{detail(refused)}
-		return page{template: "daybook", title: "Daybook", status: refused.Status, body: shown}, nil
-	}
-	if err != nil {
-		return page{}, err
-	}
+	var status int
+	shown.Wrong, status = v.asked("get-daybook", request{query: url.Values{"from": {shown.From}, "to": {shown.To}}}, &book)
 	shown.Opening, shown.Closing = v.held(book.Opening), v.held(book.Closing)
 	left := daybookRows
 	for _, day := range book.Days {
@@ -98,12 +85,12 @@ func (v *visit) daybook() (page, error) {
 		}
 		for _, t := range day.Totals {
 			one.Totals = append(one.Totals, dayTotal{
-				kindName(textOf(t["kind"])), linesOf(owings(t["cash_in"], t["crystal_in"])), linesOf(owings(t["cash_out"], t["crystal_out"])),
+				kindName(textOf(t["kind"])), owings(t["cash_in"], t["crystal_in"]), owings(t["cash_out"], t["crystal_out"]),
 			})
 		}
 		shown.Days = append(shown.Days, one)
 	}
-	return page{template: "daybook", title: "Daybook", body: shown}, nil
+	return page{template: "daybook", title: "Daybook", status: status, body: shown}
 }
 
 // enteredRow is a row of the daybook with its account.

@@ -13,13 +13,6 @@ import (
 // docsPath is the path of the documentation, which is public.
 const docsPath = "/docs"
 
-func (p *Pages) docsRoutes() {
-	p.open("GET "+docsPath, (*visit).docs)
-	p.open("GET "+docsPath+"/{operation}", (*visit).docsOperation)
-	p.open("POST "+docsPath+"/{operation}", (*visit).tryOperation)
-	p.open("GET "+docsPath+"/guides/{name}", (*visit).docsGuide)
-}
-
 // docsPage is the content of a page of the documentation: the list, an operation or a guide.
 type docsPage struct {
 	Shell     string // commands that set the variables of the others
@@ -45,17 +38,24 @@ const (
 	maxWords    = 8  // of a search; further words are ignored
 )
 
-func (v *visit) docs() (page, error) {
-	m, err := v.manual()
-	if err != nil {
-		return page{}, err
-	}
+func (v *visit) docs() page {
+	m := v.guideBook()
 	shown := docsPage{Query: strings.TrimSpace(v.r.URL.Query().Get("q")), Tags: m.tags, Groups: m.tags, Guides: m.guides}
 	if words := strings.Fields(strings.ToLower(shown.Query)); len(words) > 0 {
 		words = words[:min(len(words), maxWords)]
 		shown.Groups, shown.Guides, shown.Sections = m.find(words), nil, m.findSections(words)
 	}
-	return page{template: "docs", title: "Documentation", body: shown}, nil
+	return page{template: "docs", title: "Documentation", body: shown}
+}
+
+// guideBook returns what the documentation shows.
+func (v *visit) guideBook() *manual {
+	m, err := v.manual()
+	if err != nil {
+		v.deny(err)
+		return &manual{}
+	}
+	return m
 }
 
 // shell returns the commands that set the variables of the other commands.
@@ -104,17 +104,14 @@ func hasAll(text string, words []string) bool {
 	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 }
 
-func (v *visit) docsGuide() (page, error) {
-	m, err := v.manual()
-	if err != nil {
-		return page{}, err
-	}
+func (v *visit) docsGuide() page {
+	m := v.guideBook()
 	for _, g := range m.guides {
 		if g.Name == v.r.PathValue("name") {
-			return page{template: "docs", title: g.Title, body: docsPage{Tags: m.tags, Guide: g}}, nil
+			return page{template: "docs", title: g.Title, body: docsPage{Tags: m.tags, Guide: g}}
 		}
 	}
-	return page{}, errNoPage
+	return v.deny(errNoPage)
 }
 
 // docsTry is the form that calls an operation, and the last response.
@@ -127,17 +124,14 @@ type docsTry struct {
 	Dry             bool
 }
 
-func (v *visit) docsOperation() (page, error) { return v.showOperation(nil, nil, docsTry{}) }
+func (v *visit) docsOperation() page { return v.showOperation(nil, nil, docsTry{}) }
 
 // showOperation shows an operation, with the values and errors of a call.
-func (v *visit) showOperation(in *request, faults map[string]string, try docsTry) (page, error) {
-	m, err := v.manual()
-	if err != nil {
-		return page{}, err
-	}
+func (v *visit) showOperation(in *request, faults map[string]string, try docsTry) page {
+	m := v.guideBook()
 	o, known := m.operations[v.r.PathValue("operation")]
 	if !known {
-		return page{}, errNoPage
+		return v.deny(errNoPage)
 	}
 	shown := docsPage{Shell: v.shell(), Tags: m.tags, Operation: o, Curl: o.curl(v.who.Workspace.String())}
 	if v.who.Type != "" && !o.Raw {
@@ -152,7 +146,7 @@ func (v *visit) showOperation(in *request, faults map[string]string, try docsTry
 		try.Wrong = misplaced(slices.Concat(try.Address, try.Fields), faults)
 		shown.Try = &try
 	}
-	return page{template: "docs", title: o.Summary, body: shown}, nil
+	return page{template: "docs", title: o.Summary, body: shown}
 }
 
 // ofAddress begins the names of inputs that are not of the body. No field of a body has a hyphen.
@@ -210,31 +204,20 @@ func (d *described) variables() (names []string) {
 const maxAnswer = 64 << 10 // maximum bytes of a response that the page shows
 
 // tryOperation calls the operation of the page for the visitor, as a dry run or in earnest.
-func (v *visit) tryOperation() (page, error) {
+func (v *visit) tryOperation() page {
 	if v.who.Type == "" {
-		return page{redirect: v.signInPath()}, nil
+		return page{redirect: v.signInPath()}
 	}
-	m, err := v.manual()
-	if err != nil {
-		return page{}, err
-	}
+	m := v.guideBook()
 	o, known := m.operations[v.r.PathValue("operation")]
 	if !known || o.Raw {
-		return page{}, errNoPage
+		return v.deny(errNoPage)
 	}
 	in := o.fill(v)
 	if o.Method == http.MethodGet && !o.inJSON() { // the browser opens the address with its session cookie
-		r, err := v.request(o.ID, in)
-		if err != nil {
-			return page{}, err
-		}
-		return page{redirect: r.URL.RequestURI()}, nil
+		return page{redirect: v.address(o.ID, in).RequestURI()}
 	}
-	out, err := v.call(o.ID, in, nil)
-	refused := refusal(err)
-	if err != nil && refused == nil {
-		return page{}, err
-	}
+	out, refused := v.ask(o.ID, in, nil)
 	try := docsTry{
 		Key: in.key, Status: out.Status, Meaning: http.StatusText(out.Status), Answer: string(out.Body),
 		Dry: in.dry && refused == nil,

@@ -61,14 +61,11 @@ type doorPage struct {
 	MailsKept                          bool
 }
 
-func (v *visit) door(d door) (page, error) {
+func (v *visit) door(d door) page {
 	if d.signedIn && v.who.Type == "" {
-		return page{redirect: v.signInPath()}, nil
+		return page{redirect: v.signInPath()}
 	}
-	schema, err := v.schemaOf(d.operation)
-	if err != nil {
-		return page{}, err
-	}
+	schema := v.schemaOf(d.operation)
 	shown := doorPage{Path: d.path, Heading: d.title, About: d.about, Button: d.button, Token: v.r.URL.Query().Get("token"),
 		MailsKept: d.mails && v.MailsKept}
 	drawn, body, faults, status := schema.without("token"), map[string]any{}, map[string]string(nil), 0
@@ -79,16 +76,13 @@ func (v *visit) door(d door) (page, error) {
 			sent["token"] = shown.Token
 		}
 		var answer map[string]any
-		_, err := v.call(d.operation, request{body: sent, key: v.r.PostForm.Get("key")}, &answer)
-		refused := refusal(err)
+		_, refused := v.ask(d.operation, request{body: sent, key: v.r.PostForm.Get("key")}, &answer)
 		switch {
-		case err == nil && d.signedIn:
+		case refused == nil && d.signedIn:
 			return v.joined(textOf(answer["workspace_id"]))
-		case err == nil:
-			shown.Then = d.then
-			return page{template: "door", title: d.title, body: shown}, nil
 		case refused == nil:
-			return page{}, err
+			shown.Then = d.then
+			return page{template: "door", title: d.title, body: shown}
 		case len(refused.Errors) == 0:
 			shown.Wrong = []string{refused.Detail}
 		}
@@ -98,5 +92,5 @@ func (v *visit) door(d door) (page, error) {
 	for _, text := range misplaced(shown.Fields, faults) {
 		shown.Wrong = append(shown.Wrong, strings.TrimPrefix(text, "token: "))
 	}
-	return page{template: "door", title: d.title, status: status, body: shown}, nil
+	return page{template: "door", title: d.title, status: status, body: shown}
 }

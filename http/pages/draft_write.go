@@ -125,12 +125,12 @@ func (c *draftChanges) besides(l language, stored, values map[string]any) []diff
 			theirs, mine = append(theirs, known[id]), append(mine, e)
 		}
 	}
-	return append(found, l.itemDifferences(l.t("Entries"), theirs, mine)...)
+	return append(found, l.differences(l.t("Entries"), theirs, mine)...)
 }
 
 // write runs the writes of a form in order, each on the revision of the previous one. It returns the last response and its revision,
 // "" if it has none. A dry run tries all writes, and returns all faults.
-func (v *visit) writeDraft(f draftForm, c *draftChanges, dry bool) (out api.Response, revision string, err error) {
+func (v *visit) writeDraft(f draftForm, c *draftChanges, dry bool) (out api.Response, revision string, refused *problem) {
 	var faults []fault.Field
 	revision = v.r.PostForm.Get("revision")
 	for n, w := range c.writes {
@@ -141,11 +141,7 @@ func (v *visit) writeDraft(f draftForm, c *draftChanges, dry bool) (out api.Resp
 		if w.adds {
 			in.match = ""
 		}
-		out, err = v.callNaming(w.operation, f.names, in, nil)
-		refused := refusal(err)
-		if err != nil && refused == nil {
-			return out, "", err
-		}
+		out, refused = v.askNaming(w.operation, f.names, in, nil)
 		if refused != nil {
 			for _, e := range refused.Errors {
 				e.Field = below(w.prefix, e.Field)
@@ -169,17 +165,13 @@ func (v *visit) writeDraft(f draftForm, c *draftChanges, dry bool) (out api.Resp
 
 // editDraft saves the form of a draft, then numbers its slips or converts it. It converts only orders that the page has shown: a changed
 // form is saved, and the page shows the resulting orders first.
-func (v *visit) editDraft() (page, error) {
-	form, err := v.draftForm()
-	if err != nil {
-		return page{}, err
-	}
-	id, posted := v.r.PathValue("id"), v.r.PostForm
+func (v *visit) editDraft() page {
+	form, id, posted := v.draftForm(), v.r.PathValue("id"), v.r.PostForm
 	changes, err := form.changesOf(id, posted)
 	if err != nil {
-		return page{}, err
+		return v.deny(err)
 	}
-	refuse := func(refused *problem) (page, error) {
+	refuse := func(refused *problem) page {
 		if refused.Status == http.StatusNotFound { // another user deleted an entry or the draft
 			refused.Status = http.StatusPreconditionFailed
 		}
@@ -194,87 +186,72 @@ func (v *visit) editDraft() (page, error) {
 		if len(changes.writes) == 0 {
 			break
 		}
-		out, revision, err = v.writeDraft(form, changes, dry)
-		refused := refusal(err)
+		var refused *problem
+		out, revision, refused = v.writeDraft(form, changes, dry)
 		if dry && refused != nil && refused.Status == http.StatusNotFound {
 			continue // already deleted by this form
 		}
 		if refused != nil {
 			return refuse(refused)
 		}
-		if err != nil {
-			return page{}, err
-		}
 	}
 	in := request{vars: []string{id}, key: posted.Get("key"), match: revision}
 	switch do := posted.Get("do"); {
 	case do == "number":
-		out, err = v.call("recalculate-slip-numbers", in, nil)
-		if refused := refusal(err); refused != nil {
+		out, refused := v.ask("recalculate-slip-numbers", in, nil)
+		if refused != nil {
 			return refuse(refused)
 		}
-		if err != nil {
-			return page{}, err
-		}
-		return page{redirect: after(out, draftPath(id), "numbered")}, nil
+		return page{redirect: after(out, draftPath(id), "numbered")}
 	case do != "save" && len(changes.writes) == 0:
 		in.body = map[string]any{}
 		var made struct {
 			Orders []map[string]any `json:"orders"`
 		}
-		out, err = v.call("convert-order-draft", in, &made)
-		if refused := refusal(err); refused != nil {
+		out, refused := v.ask("convert-order-draft", in, &made)
+		if refused != nil {
 			return refuse(refused)
 		}
-		if err != nil {
-			return page{}, err
-		}
 		if len(made.Orders) == 1 {
-			return page{redirect: after(out, orderPath(plain(made.Orders[0]["id"])), "converted")}, nil
+			return page{redirect: after(out, orderPath(plain(made.Orders[0]["id"])), "converted")}
 		}
-		return page{redirect: after(out, Path+"/orders", "converted")}, nil
+		return page{redirect: after(out, Path+"/orders", "converted")}
 	default:
-		return page{redirect: after(out, draftPath(id), "added")}, nil
+		return page{redirect: after(out, draftPath(id), "added")}
 	}
 }
 
 // previewedDraft shows the effect of a form. The orders contain only saved values.
-func (v *visit) previewedDraft(form draftForm, changes *draftChanges) (page, error) {
+func (v *visit) previewedDraft(form draftForm, changes *draftChanges) page {
 	id := v.r.PathValue("id")
-	p, _, err := v.plan(id)
+	p, _ := v.plan(id)
 	var refused *problem
 	if len(changes.writes) > 0 {
 		p = &preview{Wrong: []string{v.lang.t("Not saved yet.")}}
-		_, _, err = v.writeDraft(form, changes, true)
-		if refused = refusal(err); err != nil && refused == nil {
-			return page{}, err
-		}
-		if refused != nil {
+		if _, _, refused = v.writeDraft(form, changes, true); refused != nil {
 			for _, f := range refused.Errors {
 				p.Wrong = append(p.Wrong, v.lang.pathWords(f.Field)+": "+v.lang.t(f.Message))
 			}
 			p.Wrong = append(p.Wrong, general(refused)...)
 		}
-	} else if err != nil {
-		return page{}, err
 	}
-	return v.previewed(p, nil, func() (page, error) { return v.showDraft(draftPage{Plan: p}, changes, refused.faults(), 0) })
+	return v.previewed(p, func() page { return v.showDraft(draftPage{Plan: p}, changes, refused.faults(), 0) })
 }
 
 // deleteDraft deletes a draft.
-func (v *visit) deleteDraft() (page, error) {
+func (v *visit) deleteDraft() page {
 	form := v.r.PostForm
 	in := request{vars: []string{v.r.PathValue("id")}, key: form.Get("key"), match: form.Get("revision"),
 		reason: strings.TrimSpace(form.Get("reason"))}
 	if in.reason == "" {
 		return v.showDraft(draftPage{Deleting: true, Wrong: []string{v.lang.t("Say why.")}}, nil, nil, http.StatusUnprocessableEntity)
 	}
-	out, err := v.call("delete-order-draft", in, nil)
-	if refused := refusal(err); refused != nil && refused.Status != http.StatusNotFound {
+	out, refused := v.ask("delete-order-draft", in, nil)
+	if refused != nil && refused.Status != http.StatusNotFound {
 		return v.showDraft(draftPage{Deleting: true, Reason: in.reason, Wrong: []string{detail(refused)}}, nil, nil, refused.Status)
 	}
-	if err != nil {
-		return page{}, err
+	if refused != nil {
+		return v.deny(refused)
 	}
-	return page{redirect: after(out, Path+"/drafts", "delete")}, nil
+	return page{redirect: after(out, Path+"/drafts", "delete")}
 }

@@ -33,21 +33,13 @@ func draftResource() *resource {
 				if n := len(slices.DeleteFunc(entries, func(e map[string]any) bool { return !unsure(e) })); n > 0 {
 					one.Text, one.Chip = one.Text+" · "+d.lang.tf("%s unsure", n), "partial"
 				}
-				if n := len(warningTexts(of)); n > 0 {
+				if n := len(textsOf(of["warnings"])); n > 0 {
 					one.Text, one.Chip = one.Text+" · "+d.lang.tf("%s not understood", n), "partial"
 				}
 				return one
 			},
 		},
 	}
-}
-
-func warningTexts(draft map[string]any) (found []string) {
-	list, _ := draft["warnings"].([]any)
-	for _, w := range list {
-		found = append(found, textOf(w))
-	}
-	return found
 }
 
 // localTime formats a time without a zone, such as 2025-03-02T14:45:00.
@@ -106,22 +98,15 @@ type draftForm struct {
 	client refs
 }
 
-func (v *visit) draftForm() (f draftForm, err error) {
-	if f.client, err = v.accountRefs("client"); err != nil {
-		return f, err
-	}
+func (v *visit) draftForm() draftForm {
+	f := draftForm{client: v.accountRefs("client")}
 	f.names = references{"client_id": f.client}
-	if f.head, err = v.recordSchema("edit-order-draft", f.names); err != nil {
-		return f, err
-	}
-	if f.entry, err = v.recordSchema("edit-order-draft-entry", f.names); err != nil {
-		return f, err
-	}
+	f.head, f.entry = v.recordSchema("edit-order-draft", f.names), v.recordSchema("edit-order-draft-entry", f.names)
 	withID := *f.entry
 	withID.Properties = append([]property{{"id", &schema{Kind: "whole"}}}, f.entry.Properties...)
 	lines := property{"entries", &schema{Kind: "lines", Items: &withID}}
 	f.whole = &schema{Kind: "group", Properties: append(slices.Clone(f.head.Properties), lines)}
-	return f, nil
+	return f
 }
 
 // draw returns the inputs of a draft with values.
@@ -147,31 +132,26 @@ func (f draftForm) draw(values map[string]any, faults map[string]string) (head [
 // draftClient is the label of a draft's client.
 const draftClient = "Client of the entries without one"
 
-func (v *visit) draft() (page, error) { return v.showDraft(draftPage{}, nil, nil, 0) }
+func (v *visit) draft() page { return v.showDraft(draftPage{}, nil, nil, 0) }
 
 // showDraft shows a draft: the message beside its entries. After a refused change, it shows the typed values and the faults.
-func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[string]string, status int) (page, error) {
+func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[string]string, status int) page {
 	id := v.r.PathValue("id")
-	form, err := v.draftForm()
-	if err != nil {
-		return page{}, err
-	}
+	form := v.draftForm()
 	var draft map[string]any
-	if _, err := v.call("get-order-draft", request{vars: []string{id}}, &draft); err != nil {
-		return page{}, err
-	}
+	v.read("get-order-draft", request{vars: []string{id}}, &draft)
 	shown.ID, shown.Link, shown.From, shown.At = id, draftPath(id), phone(textOf(draft["phone_number"])),
 		v.lang.localTime(textOf(draft["created_at"]))
-	shown.Message, shown.Revision, shown.Warnings, shown.Cut = textOf(draft["raw_message"]), plain(draft["revision"]), warningTexts(draft),
-		draft["cut"] == true
+	shown.Message, shown.Revision = textOf(draft["raw_message"]), plain(draft["revision"])
+	shown.Warnings, shown.Cut = textsOf(draft["warnings"]), draft["cut"] == true
 	if media, has := draft["media"].(map[string]any); has {
 		shown.Media, shown.MediaURL = textOf(media["content_type"]), textOf(media["url"])
 	}
 	shown.Clients = form.client
-	stored, _ := form.names.texts(draft).(map[string]any)
+	stored := form.names.texts(draft)
 	base, err := json.Marshal(stored)
 	if err != nil {
-		return page{}, err
+		return v.deny(err)
 	}
 	shown.Base = string(base)
 	values := stored
@@ -202,16 +182,14 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	shown.Wrong = append(shown.Wrong, misplaced(all, faults)...)
 	shown.Next = "save"
 	if shown.Plan == nil && v.permissions()["ledger:write"] {
-		if shown.Plan, shown.Next, err = v.plan(id); err != nil {
-			return page{}, err
-		}
+		shown.Plan, shown.Next = v.plan(id)
 	}
 	if typed == nil {
 		nameless := func(e map[string]any) bool { return e["client_id"] == nil }
 		shown.Focus = shown.Next == "convert" || shown.Next == "number" && !slices.ContainsFunc(entriesOf(values["entries"]), nameless)
 		shown.Head[0].Focus = !shown.Focus
 	}
-	return page{template: "draft", title: v.lang.tf("Draft %s", id), status: status, body: shown}, nil
+	return page{template: "draft", title: v.lang.tf("Draft %s", id), status: status, body: shown}
 }
 
 // read adds the reading of the entry; nil for a new one.
@@ -231,15 +209,11 @@ func (shown *draftEntry) read(e map[string]any) {
 }
 
 // plan sets the resulting orders and the next step.
-func (v *visit) plan(id string) (_ *preview, next string, err error) {
+func (v *visit) plan(id string) (_ *preview, next string) {
 	var made struct {
 		Orders []map[string]any `json:"orders"`
 	}
-	_, err = v.call("convert-order-draft", request{vars: []string{id}, body: map[string]any{}, dry: true}, &made)
-	refused := refusal(err)
-	if err != nil && refused == nil {
-		return nil, "", err
-	}
+	_, refused := v.ask("convert-order-draft", request{vars: []string{id}, body: map[string]any{}, dry: true}, &made)
 	p := &preview{}
 	if refused != nil {
 		p.Wrong = v.lang.lacking(refused)
@@ -248,7 +222,7 @@ func (v *visit) plan(id string) (_ *preview, next string, err error) {
 		if next = "save"; slices.ContainsFunc(refused.Errors, lacksSlip) && !slices.ContainsFunc(refused.Errors, lacksOther) {
 			next = "number"
 		}
-		return p, next, nil
+		return p, next
 	}
 	if len(made.Orders) == 1 {
 		p.Says = []string{v.lang.tf("1 order: %s", v.lang.orderWords(made.Orders[0]))}
@@ -263,7 +237,7 @@ func (v *visit) plan(id string) (_ *preview, next string, err error) {
 			p.Warnings = append(p.Warnings, v.lang.tf("slip %s", textOf(o["slip_number"]))+": "+v.lang.said(w))
 		}
 	}
-	return p, "convert", nil
+	return p, "convert"
 }
 
 // lacking lists missing fields, one a line: Client: entries 1, 2.
@@ -271,10 +245,8 @@ func (l language) lacking(refused *problem) []string {
 	var keys, lines []string
 	places := map[string][]string{}
 	for _, f := range refused.Errors {
-		array, rest, _ := strings.Cut(f.Field, "[")
-		digits, key, of := strings.Cut(rest, "].")
-		i, err := strconv.Atoi(digits)
-		if array != "entries" || !of || err != nil {
+		array, i, key := lineAt(f.Field)
+		if array != "entries" || key == "" {
 			lines = append(lines, l.t(fieldLabel(f.Field))+": "+l.t(f.Message))
 			continue
 		}

@@ -89,28 +89,24 @@ func (v *visit) buyer(e map[string]any) string {
 }
 
 // readEnquiry returns an enquiry.
-func (v *visit) readEnquiry(id string) (e map[string]any, err error) {
-	_, err = v.call("get-enquiry", request{vars: []string{id}, query: v.spam()}, &e)
-	return e, err
+func (v *visit) readEnquiry(id string) (e map[string]any, refused *problem) {
+	_, refused = v.ask("get-enquiry", request{vars: []string{id}, query: v.spam()}, &e)
+	return e, refused
 }
 
 // enquiry returns the page's enquiry, with the contact of its phone.
-func (d *desk) enquiry() (map[string]any, error) {
-	e, err := d.readEnquiry(d.id)
-	if err != nil {
-		return nil, err
-	}
-	contact, err := d.chatWith(textOf(e["user_phone"]))
-	if contact != "" {
+func (d *desk) enquiry() (map[string]any, *problem) {
+	e, refused := d.readEnquiry(d.id)
+	if contact := d.chatWith(textOf(e["user_phone"])); contact != "" {
 		e["contact"] = contact
 	}
-	return e, err
+	return e, refused
 }
 
 // toTalk redirects to the conversation with the buyer.
 func (d *desk) toTalk(map[string]any) string {
-	e, err := d.enquiry()
-	if err != nil {
+	e, refused := d.enquiry()
+	if refused != nil {
 		return inboxPath
 	}
 	return withQuery(talkPath(textOf(e["contact"])), url.Values{"enquiry": {d.id}})
@@ -129,40 +125,39 @@ func (d *desk) notified(e map[string]any) (all display) {
 }
 
 // enquiryHistory returns the status changes, newest first.
-func (d *desk) enquiryHistory(map[string]any) (all []change, err error) {
+func (d *desk) enquiryHistory(map[string]any) (all []change) {
 	var moves []map[string]any
-	_, err = d.call("get-enquiry-history", request{vars: []string{d.id}}, &moves)
-	if refused := refusal(err); refused != nil && refused.Status == http.StatusNotFound {
-		return nil, nil // spam has no history
+	if _, refused := d.ask("get-enquiry-history", request{vars: []string{d.id}}, &moves); refused != nil {
+		if refused.Status != http.StatusNotFound { // spam has no history
+			d.deny(refused)
+		}
+		return nil
 	}
 	for _, m := range slices.Backward(moves) {
-		c := change{At: textOf(m["at"]), Reason: textOf(m["reason"]), Sentence: d.lang.t("The enquiry came.")}
-		if m["from"] != nil {
-			was, is := d.lang.t(statusWord(m["from"])), d.lang.t(statusWord(m["to"]))
-			c.Sentence = d.lang.tf("%s: from %s to %s", d.actor(textOf(m["actor"])), was, is)
+		c := changeOf(m, d.actor)
+		if c.Sentence = d.lang.t("The enquiry came."); m["from"] != nil {
+			was, is := d.lang.t(wordOf(m["from"])), d.lang.t(wordOf(m["to"]))
+			c.Sentence = d.lang.tf("%s: from %s to %s", c.Actor, was, is)
 		}
 		all = append(all, c)
 	}
-	return all, err
+	return all
 }
 
 // chatWith returns the id of the contact with a phone. It returns "" without a contact, or if the visitor may not write to contacts.
-func (v *visit) chatWith(phone string) (string, error) {
+func (v *visit) chatWith(phone string) string {
 	number := strings.TrimPrefix(phone, "+")
 	if number == "" || !v.permissions()["messaging:write"] {
-		return "", nil
+		return ""
 	}
 	var found []map[string]any
-	_, err := v.call("list-messaging-contacts", request{query: url.Values{"search": {number}, "sort": {"recent"}}}, &found)
-	if err != nil && refusal(err) == nil {
-		return "", err
-	}
+	v.ask("list-messaging-contacts", request{query: url.Values{"search": {number}, "sort": {"recent"}}}, &found)
 	for _, c := range found {
 		if textOf(c["phone"]) == number {
-			return plain(c["id"]), nil
+			return plain(c["id"])
 		}
 	}
-	return "", nil
+	return ""
 }
 
 // greeting returns the beginning of a reply to the enquiry in the address, or "".
@@ -171,8 +166,8 @@ func (v *visit) greeting() string {
 	if id == "" || !v.permissions()["marketplace:read"] {
 		return ""
 	}
-	e, err := v.readEnquiry(id)
-	if err != nil {
+	e, refused := v.readEnquiry(id)
+	if refused != nil {
 		return ""
 	}
 	text := v.lang.tf("Hello %s,", v.buyer(e)) + " " + v.lang.t("thank you for your enquiry.")

@@ -31,6 +31,14 @@ func unsigned(n any, places int32) string {
 // rupees formats an amount without its sign, as in ₹3,12,400.00.
 func rupees(n any) string { return around("₹", unsigned(n, unit.MoneyPlaces), "") }
 
+// charge formats an amount as rupees does, "" for zero.
+func charge(n any) string {
+	if amount, _ := toDecimal(n); amount.IsZero() {
+		return ""
+	}
+	return rupees(n)
+}
+
 // grams formats a weight without its sign, as in 1,204.500 g.
 func grams(n any) string { return around("", unsigned(n, unit.GramsPlaces), " g") }
 
@@ -130,19 +138,21 @@ func (l language) balancesOf(kind string, account map[string]any) []balance {
 		return []balance{{figure, l.t(words), class}}
 	}
 	var found []balance
-	if figure, position := rupees(account["cash_balance"]), textOf(account["cash_position"]); figure != "" && position != "" {
-		words, class := owed(position, nil)
-		found = append(found, balance{figure, l.t(words), class})
-	}
-	if figure, position := grams(account["crystal_balance"]), textOf(account["crystal_position"]); figure != "" && position != "" {
-		words, class := owed(position, nil)
-		if kind == "polisher" {
-			figure = l.tf("%s weight", figure)
-		} else {
-			figure = l.tf("%s fine", figure)
+	add := func(figure string, position any) {
+		if words, class := owed(textOf(position), nil); figure != "" && words != "" {
+			found = append(found, balance{figure, l.t(words), class})
 		}
-		found = append(found, balance{figure, l.t(words), class})
 	}
+	add(rupees(account["cash_balance"]), account["cash_position"])
+	weight := grams(account["crystal_balance"])
+	switch {
+	case weight == "":
+	case kind == "polisher":
+		weight = l.tf("%s weight", weight)
+	default:
+		weight = l.tf("%s fine", weight)
+	}
+	add(weight, account["crystal_position"])
 	return found
 }
 

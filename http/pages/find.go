@@ -46,28 +46,24 @@ var searches = []struct {
 }
 
 // find searches accounts, people, products and pages. It redirects to the account if only one matches.
-func (v *visit) find() (page, error) {
+func (v *visit) find() page {
 	shown, may := findPage{Query: strings.TrimSpace(v.r.URL.Query().Get("q"))}, v.permissions()
 	if shown.Query == "" {
-		return page{template: "find", title: "Find", body: shown}, nil
+		return page{template: "find", title: "Find", body: shown}
 	}
 	total := 0
 	if may["ledger:read"] {
-		var err error
-		if shown.Accounts, total, err = v.accountsNamed(shown.Query, "", 1, accountsFound); err != nil && refusal(err) == nil {
-			return page{}, err
-		}
+		shown.Accounts, total, _ = v.accountsNamed(shown.Query, "", 1, accountsFound)
 	}
 	for _, s := range searches {
 		if !may[s.needs] {
 			continue
 		}
-		found, err := v.search(s.operation, url.Values{s.by: {shown.Query}, s.size: {"11"}})
-		if err != nil {
-			return page{}, err
-		}
+		var found any
+		v.ask(s.operation, request{query: url.Values{s.by: {shown.Query}, s.size: {"11"}}}, &found) // the text may be too long to search
+		all, _ := listOf(found)
 		in := foundIn{Name: s.name}
-		for _, f := range found {
+		for _, f := range entriesOf(all) {
 			if len(in.Hits) == othersFound {
 				if s.all != "" {
 					in.All = s.all + url.QueryEscape(shown.Query)
@@ -98,10 +94,10 @@ func (v *visit) find() (page, error) {
 	}
 	shown.add(in)
 	if len(shown.Accounts) == 1 && len(shown.Others) == 0 {
-		return page{redirect: shown.Accounts[0].Link}, nil
+		return page{redirect: shown.Accounts[0].Link}
 	}
 	shown.More = total - len(shown.Accounts)
-	return page{template: "find", title: "Find", body: shown}, nil
+	return page{template: "find", title: "Find", body: shown}
 }
 
 // add adds the hits of an area, if any.
@@ -109,17 +105,6 @@ func (f *findPage) add(in foundIn) {
 	if len(in.Hits) > 0 {
 		f.Others = append(f.Others, in)
 	}
-}
-
-// search returns the first page of a list. The list is an array, or an object with data or items. A refused search returns no hits:
-// the text may be too long.
-func (v *visit) search(operation string, query url.Values) (found []map[string]any, err error) {
-	var list any
-	if _, err = v.call(operation, request{query: query}, &list); refusal(err) != nil {
-		return nil, nil
-	}
-	all, _ := listOf(list)
-	return entriesOf(all), err
 }
 
 // firstOf returns the first of the fields that has a value.

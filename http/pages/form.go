@@ -391,11 +391,11 @@ var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
 // labelOf returns the English words of the name of a field or an option.
 func labelOf(name string) string {
-	if i := slices.IndexFunc(entryFields, func(f entryField) bool { return f.key == name }); i >= 0 {
-		return entryFields[i].label
-	}
 	if label, known := english["fields"][name]; known {
 		return label
+	}
+	if i := slices.IndexFunc(entryFields, func(f entryField) bool { return f.key == name }); i >= 0 {
+		return entryFields[i].label
 	}
 	if strings.ToUpper(name) == name {
 		return name // such as GET
@@ -404,9 +404,9 @@ func labelOf(name string) string {
 	return strings.ToUpper(words[:1]) + strings.TrimSuffix(words[1:], " id")
 }
 
-// Word returns the English words of an option.
-func (field) Word(option string) string {
-	return cmp.Or(english["options"][option], labelOf(option))
+// wordOf returns the English words of an option, such as a status.
+func wordOf(option any) string {
+	return cmp.Or(english["options"][textOf(option)], labelOf(textOf(option)))
 }
 
 // ID returns the id of the input.

@@ -28,7 +28,7 @@ func operationOf(t testing.TB, id string) *operation {
 	t.Helper()
 	d, err := readSpec()
 	require.NoError(t, err)
-	o, known := d.operation(id)
+	o, known := d.operations[id]
 	require.True(t, known, id)
 	return o
 }
@@ -60,7 +60,7 @@ func TestSchemaOfAnOperation(t *testing.T) {
 	}
 
 	d, _ := readSpec()
-	_, known := d.operation("no-such-operation")
+	_, known := d.operations["no-such-operation"]
 	require.False(t, known)
 	_, err := readDocument([]byte(`{"paths":`))
 	require.Error(t, err)
@@ -270,7 +270,7 @@ func TestFormDrawsInputs(t *testing.T) {
 		require.Equal(t, label, labelOf(name))
 	}
 	for option, words := range map[string]string{"rate_cut": "Rate cut", "per_10g": "per 10 g", "in_stock": "In stock", "": "", "GET": "GET"} {
-		require.Equal(t, words, field{}.Word(option))
+		require.Equal(t, words, wordOf(option))
 	}
 }
 
@@ -359,7 +359,7 @@ func valueOf(s *schema) any {
 func render(t testing.TB, drawn []field) string {
 	t.Helper()
 	parsed, err := template.New("").Funcs(template.FuncMap{
-		"t": language("en").t, "tf": language("en").tf, "said": language("en").said, "fieldID": fieldID,
+		"t": language("en").t, "tf": language("en").tf, "said": language("en").said, "fieldID": fieldID, "word": wordOf,
 	}).ParseFiles("templates/form.html")
 	require.NoError(t, err)
 	var page bytes.Buffer

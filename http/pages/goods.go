@@ -11,31 +11,16 @@ import (
 // publicPaths are further path prefixes of pages outside Path: the marketplace, links in mails, and the identity provider's redirect.
 var publicPaths = []string{callback, "/products", "/companies", "/enquiries", "/contacts"}
 
-// publicRoutes registers them.
-func (p *Pages) publicRoutes() {
-	p.open("GET "+Path+"/sign-in/provider", (*visit).toProvider)
-	p.open("GET "+callback, (*visit).fromProvider)
-	p.open("POST "+callback, (*visit).fromProvider)
-	for _, r := range goodsResources() {
-		p.resource(r)
-	}
-	p.open("GET /enquiries", (*visit).toEnquiries)
-	p.open("GET /enquiries/{id}", (*visit).toEnquiries)
-	p.member("GET /contacts/{id}", (*visit).toContact)
-}
-
 // toEnquiries redirects a mail's link to the page of one enquiry or of all.
-func (v *visit) toEnquiries() (page, error) {
-	return page{redirect: Path + v.r.URL.EscapedPath()}, nil
+func (v *visit) toEnquiries() page {
+	return page{redirect: Path + v.r.URL.EscapedPath()}
 }
 
 // toContact redirects a mail's link to the contact's company.
-func (v *visit) toContact() (page, error) {
+func (v *visit) toContact() page {
 	var contact map[string]any
-	if _, err := v.call("get-contact", request{vars: []string{v.r.PathValue("id")}}, &contact); err != nil {
-		return page{}, err
-	}
-	return page{redirect: Path + "/list/companies/" + textOf(contact["company_id"])}, nil
+	v.read("get-contact", request{vars: []string{v.r.PathValue("id")}}, &contact)
+	return page{redirect: Path + "/list/companies/" + textOf(contact["company_id"])}
 }
 
 // goodsPage is the content of the public page of a company or a product.
@@ -82,18 +67,12 @@ func goodsResources() []*resource {
 	}
 }
 
-func (d *desk) product(in sent) (page, error) {
-	p, err := d.find()
-	if err != nil {
-		return page{}, err
-	}
+func (d *desk) product(in sent) page {
+	p := d.found()
 	shown := goodsPage{Product: p, Price: priceOf(p), Description: oneLineOf(p["description"])}
-	if _, err := d.call("get-company", request{vars: []string{textOf(p["company_id"])}}, &shown.Company); err != nil {
-		return page{}, err
-	}
-	images, _ := p["images"].([]any)
-	for i, image := range images {
-		address, own := strings.CutPrefix(textOf(image), d.PublicURL+"/")
+	d.read("get-company", request{vars: []string{textOf(p["company_id"])}}, &shown.Company)
+	for i, image := range textsOf(p["images"]) {
+		address, own := strings.CutPrefix(image, d.PublicURL+"/")
 		if own {
 			address = "/" + address
 		}
@@ -102,13 +81,10 @@ func (d *desk) product(in sent) (page, error) {
 	return d.goods(shown, p, in)
 }
 
-func (d *desk) seller(in sent) (page, error) {
-	c, err := d.find()
-	if err != nil {
-		return page{}, err
-	}
+func (d *desk) seller(in sent) page {
+	c := d.found()
 	if slug := textOf(c["slug"]); slug != d.id && d.r.Method == http.MethodGet {
-		return page{redirect: "/companies/" + url.PathEscape(slug)}, nil
+		return page{redirect: "/companies/" + url.PathEscape(slug)}
 	}
 	shown := goodsPage{Company: c, Description: oneLineOf(c["description"])}
 	number := d.number()
@@ -117,9 +93,7 @@ func (d *desk) seller(in sent) (page, error) {
 		Total int              `json:"total"`
 	}
 	query := url.Values{"company_id": {textOf(c["id"])}, "limit": {strconv.Itoa(offers)}, "page": {strconv.Itoa(number)}}
-	if _, err := d.call("list-products", request{query: query}, &list); err != nil {
-		return page{}, err
-	}
+	d.read("list-products", request{query: query}, &list)
 	for _, p := range list.Data {
 		shown.Products = append(shown.Products, offer{textOf(p["name"]), "/products/" + textOf(p["id"]), priceOf(p), textOf(p["availability"])})
 	}
@@ -129,13 +103,13 @@ func (d *desk) seller(in sent) (page, error) {
 	return d.goods(shown, c, in)
 }
 
-func (d *desk) goods(shown goodsPage, of map[string]any, in sent) (page, error) {
-	forms, err := d.forms(in, of)
-	if err != nil {
-		return page{}, err
+func (d *desk) goods(shown goodsPage, of map[string]any, in sent) page {
+	forms := d.forms(in, of)
+	if d.failed != nil {
+		return page{}
 	}
 	shown.Form, shown.Link, shown.Asked = forms[0], d.r.URL.EscapedPath(), d.r.URL.Query().Get("done") == "asked"
-	return page{template: "goods", title: textOf(of["name"]), status: in.status, body: shown}, nil
+	return page{template: "goods", title: textOf(of["name"]), status: in.status, body: shown}
 }
 
 // priceOf returns the price of a product, "" for none. Its amount is in hundredths.

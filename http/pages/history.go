@@ -30,6 +30,7 @@ var entryFields = []entryField{
 	{"slip_number", "Slip number", textOf},
 	{"kind", "Kind", enumWord},
 	{"pieces", "Pieces", plain},
+	{"quantity", "Pieces", plain}, // of an item
 	{"weight", "Weight", grams},
 	{"pure_weight", "Pure weight", grams},
 	{"touch", "Touch %", percent},
@@ -41,11 +42,11 @@ var entryFields = []entryField{
 	{"rate", "Rate", rupees},
 	{"rate_unit", "Rate unit", enumWord},
 	{"other", "Labour", rupees},
-	{"making_charge", "Making charge", rupees},
+	{"making_charge", "Making charge", charge},
 	{"amount", "Amount", rupees},
 	{"description", "Description", textOf},
-	{"client", "Client", textOf},
-	{"karigar", "Karigar", textOf},
+	{"client_id", "Client", textOf}, // its name, as that of the karigar
+	{"karigar_id", "Karigar", textOf},
 }
 
 func enumWord(v any) string { return english["options"][textOf(v)] }
@@ -54,9 +55,8 @@ func enumWord(v any) string { return english["options"][textOf(v)] }
 func (l language) history(versions []map[string]any, name func(string) string) []change {
 	changes := make([]change, 0, len(versions))
 	for _, v := range versions {
-		before, _ := v["before"].(map[string]any)
-		after, _ := v["after"].(map[string]any)
-		c := change{At: textOf(v["at"]), Actor: name(textOf(v["actor"])), Reason: textOf(v["reason"]), Position: textOf(v["position"])}
+		before, after := inner(v, "before"), inner(v, "after")
+		c := changeOf(v, name)
 		c.Sentence = l.sentence(textOf(v["change"]), c.Actor, after)
 		if was, is := l.day(textOf(before["date"])), l.day(textOf(after["date"])); was != is {
 			c.Lines = append(c.Lines, difference{l.t("Date"), was, is})
@@ -66,6 +66,11 @@ func (l language) history(versions []map[string]any, name func(string) string) [
 		changes = append(changes, c)
 	}
 	return changes
+}
+
+// changeOf returns the time, the actor and the reason of a version.
+func changeOf(v map[string]any, name func(string) string) change {
+	return change{At: textOf(v["at"]), Actor: name(textOf(v["actor"])), Reason: textOf(v["reason"]), Position: textOf(v["position"])}
 }
 
 // sentence describes a change of a row.
@@ -123,14 +128,6 @@ type entryLine struct {
 	Formulas []formula
 }
 
-// linesOf returns entries that have no formulas.
-func linesOf(texts []string) (lines []entryLine) {
-	for _, text := range texts {
-		lines = append(lines, entryLine{Text: text})
-	}
-	return lines
-}
-
 // formula is the formula of a computed figure with the values put in. ID is its name in the page.
 type formula struct{ ID, Text string }
 
@@ -150,17 +147,18 @@ func (v *visit) entryLines(kind, side string, entries any) []entryLine {
 	return lines
 }
 
-// worked marks a computed figure. The functions marked and opened turn it into HTML.
+// worked marks a computed figure. The function opened turns it into HTML.
 const worked = "\u00a0ƒ"
 
 // figureWithUnit is a figure that stays on one line with its unit.
 var figureWithUnit = regexp.MustCompile(`[\d,.]+ [g%]`)
 
-// marked returns the HTML of a text with the marks explained.
-func (l language) marked(text string) template.HTML { return l.opened(entryLine{Text: text}) }
-
-// opened returns the HTML of an entry. A mark with a formula opens it.
-func (l language) opened(e entryLine) template.HTML {
+// opened returns the HTML of an entry or of a text, with the marks explained. A mark with a formula opens it.
+func (l language) opened(of any) template.HTML {
+	e, is := of.(entryLine)
+	if !is {
+		e.Text = textOf(of)
+	}
 	parts := strings.Split(figureWithUnit.ReplaceAllString(html.EscapeString(e.Text), `<span class="whole">$0</span>`), worked)
 	explained := html.EscapeString(l.t("worked out"))
 	for i := range parts[1:] {
@@ -198,15 +196,18 @@ func entriesOf(side any) []map[string]any {
 	return entries
 }
 
-// computedOf returns the fields of an entry that the service computed.
-func computedOf(entry map[string]any) []string {
-	list, _ := entry["computed"].([]any)
-	keys := make([]string, len(list))
+// textsOf returns the values of an array as texts.
+func textsOf(array any) []string {
+	list, _ := array.([]any)
+	texts := make([]string, len(list))
 	for i := range list {
-		keys[i] = textOf(list[i])
+		texts[i] = textOf(list[i])
 	}
-	return keys
+	return texts
 }
+
+// computedOf returns the fields of an entry that the service computed.
+func computedOf(entry map[string]any) []string { return textsOf(entry["computed"]) }
 
 // rateGrams are the grams that a rate refers to, where that is not one gram.
 var rateGrams = map[string]string{"per_10g": "10 g", "per_kg": "1,000 g"}

@@ -15,16 +15,6 @@ const (
 	messagesShown = 30
 )
 
-// inboxRoutes registers the conversations with contacts.
-func (p *Pages) inboxRoutes() {
-	p.member("GET "+inboxPath, (*visit).inbox)
-	const talk = "/app/inbox/{contact}"
-	p.member("GET "+talk, (*visit).talk)
-	p.member("POST "+talk, (*visit).editContact)
-	p.member("POST "+talk+"/messages", (*visit).sendMessage)
-	p.member("POST "+talk+"/read", (*visit).readMessages)
-}
-
 // inboxPage is the content of the inbox: the list of conversations, and one of them.
 type inboxPage struct {
 	Search       string
@@ -43,13 +33,10 @@ type person struct {
 // choicesOf returns values with their words, of which one is chosen.
 func choicesOf(values []string, chosen string) (all []choice) {
 	for _, value := range values {
-		all = append(all, choice{value, statusWord(value), value == chosen})
+		all = append(all, choice{value, wordOf(value), value == chosen})
 	}
 	return all
 }
-
-// statusWord returns the English word of a status.
-func statusWord(status any) string { return field{}.Word(textOf(status)) }
 
 // filter returns the query that filters the list. A form keeps it in its page's address.
 func (v *visit) filter() url.Values {
@@ -79,13 +66,12 @@ func withQuery(address string, query url.Values) string {
 	return address + "?" + query.Encode()
 }
 
-func (v *visit) inbox() (page, error) {
-	shown, err := v.people("")
-	return page{template: "inbox", title: "Inbox", body: shown}, err
+func (v *visit) inbox() page {
+	return page{template: "inbox", title: "Inbox", body: v.people("")}
 }
 
 // people returns the conversations, newest first. A search also finds contacts without a conversation.
-func (v *visit) people(open string) (inboxPage, error) {
+func (v *visit) people(open string) inboxPage {
 	kept := v.filter()
 	shown := inboxPage{Search: kept.Get("q"), Statuses: choicesOf([]string{"open", "pending", "resolved"}, kept.Get("status"))}
 	number, _ := strconv.Atoi(kept.Get("page")) // 0 without one
@@ -97,9 +83,7 @@ func (v *visit) people(open string) (inboxPage, error) {
 		}
 	}
 	var contacts []map[string]any
-	if _, err := v.call("list-messaging-contacts", request{query: query}, &contacts); err != nil {
-		return shown, err
-	}
+	v.read("list-messaging-contacts", request{query: query}, &contacts)
 	full := len(contacts) == peopleShown
 	for _, c := range contacts {
 		if c["lastMessageAt"] == nil && shown.Search == "" {
@@ -118,11 +102,11 @@ func (v *visit) people(open string) (inboxPage, error) {
 	if full {
 		shown.Older = turned(number + 1)
 	}
-	return shown, nil
+	return shown
 }
 
 func (v *visit) personOf(c map[string]any, kept url.Values, open string) person {
-	p := person{ID: plain(c["id"]), Name: v.contactName(c), Status: statusWord(c["status"]), At: textOf(c["lastMessageAt"])}
+	p := person{ID: plain(c["id"]), Name: v.contactName(c), Status: wordOf(c["status"]), At: textOf(c["lastMessageAt"])}
 	if unread := plain(c["unread"]); unread != "0" {
 		p.Unread = unread
 	}
@@ -171,21 +155,16 @@ type attempt struct {
 	status   int
 }
 
-func (v *visit) talk() (page, error) {
+func (v *visit) talk() page {
 	return v.showTalk(attempt{message: map[string]any{"text": v.greeting()}})
 }
 
 // showTalk shows a conversation, with the forms of a refused attempt.
-func (v *visit) showTalk(tried attempt) (page, error) {
+func (v *visit) showTalk(tried attempt) page {
 	id := v.r.PathValue("contact")
 	var c map[string]any
-	if _, err := v.call("get-messaging-contact", request{vars: []string{id}}, &c); err != nil {
-		return page{}, err
-	}
-	shown, err := v.people(id)
-	if err != nil {
-		return page{}, err
-	}
+	v.read("get-messaging-contact", request{vars: []string{id}}, &c)
+	shown := v.people(id)
 	t := &talk{
 		person: v.personOf(c, v.filter(), id), Phone: phone(textOf(c["phone"])), Email: textOf(c["email"]),
 		Bot: c["replyBot"] == true, Resolved: c["status"] == "resolved", Erased: c["name"] == nil,
@@ -193,16 +172,11 @@ func (v *visit) showTalk(tried attempt) (page, error) {
 	}
 	name := v.writer(t.Name)
 	t.Consent, shown.Talk = v.consent(c, name), t
-	messages, err := v.messages(t, name)
-	if err != nil {
-		return page{}, err
-	}
+	messages := v.messages(t, name)
 	if v.permissions()["messaging:write"] && !t.Past {
-		if err := v.writing(t, c, messages, tried); err != nil {
-			return page{}, err
-		}
+		v.writing(t, c, messages, tried)
 	}
-	return page{template: "inbox", title: t.Name, status: tried.status, body: shown}, nil
+	return page{template: "inbox", title: t.Name, status: tried.status, body: shown}
 }
 
 // consent describes whether and since when the contact has opted in.
@@ -221,16 +195,14 @@ func (v *visit) consent(c map[string]any, name func(string) string) string {
 }
 
 // messages adds a part of the conversation, and returns it as the API does.
-func (v *visit) messages(t *talk, name func(string) string) ([]map[string]any, error) {
+func (v *visit) messages(t *talk, name func(string) string) []map[string]any {
 	query := url.Values{"limit": {strconv.Itoa(messagesShown + 1)}}
 	if before := v.r.URL.Query().Get("before"); before != "" {
 		query.Set("before", before)
 		t.Past = true
 	}
 	var all []map[string]any
-	if _, err := v.call("list-messages", request{vars: []string{t.ID}, query: query}, &all); err != nil {
-		return nil, err
-	}
+	v.read("list-messages", request{vars: []string{t.ID}, query: query}, &all)
 	if len(all) > messagesShown {
 		all = all[:messagesShown]
 		t.Earlier = withQuery(t.Link, url.Values{"before": {textOf(all[messagesShown-1]["id"])}})
@@ -242,28 +214,19 @@ func (v *visit) messages(t *talk, name func(string) string) ([]map[string]any, e
 	if newest := slices.IndexFunc(all, heard); newest >= 0 && t.Unread != "" && !t.Past {
 		t.ReadTo = textOf(all[newest]["id"])
 	}
-	return all, nil
+	return all
 }
 
 // writing adds the reply form and the form of the contact's details.
-func (v *visit) writing(t *talk, c map[string]any, messages []map[string]any, tried attempt) error {
+func (v *visit) writing(t *talk, c map[string]any, messages []map[string]any, tried attempt) {
 	var channels, templates, lists []map[string]any
 	most := request{query: url.Values{"limit": {"200"}}}
 	for operation, into := range map[string]*[]map[string]any{
 		"list-channels": &channels, "list-templates": &templates, "list-contact-lists": &lists,
 	} {
-		if _, err := v.call(operation, most, into); err != nil && refusal(err) == nil {
-			return err // a refusal only hides the form
-		}
+		v.ask(operation, most, into) // a refusal only hides the form
 	}
-	message, err := v.schemaOf("send-message")
-	if err != nil {
-		return err
-	}
-	file, err := v.schemaOf("send-image-file")
-	if err != nil {
-		return err
-	}
+	message, file := v.schemaOf("send-message"), v.schemaOf("send-image-file")
 	faults := tried.faults
 	if tried.template != "" {
 		faults = nil
@@ -280,9 +243,9 @@ func (v *visit) writing(t *talk, c map[string]any, messages []map[string]any, tr
 			t.Templates = append(t.Templates, v.readyOf(m, tried))
 		}
 	}
-	in, _ := c["listIds"].([]any)
+	in := textsOf(c["listIds"])
 	for _, l := range lists {
-		if slices.Contains(in, l["id"]) {
+		if slices.Contains(in, textOf(l["id"])) {
 			t.In = append(t.In, textOf(l["name"]))
 		}
 	}
@@ -291,7 +254,6 @@ func (v *visit) writing(t *talk, c map[string]any, messages []map[string]any, tr
 		drawn = append(drawn, m.Fields...)
 	}
 	t.Wrong = append(t.Wrong, misplaced(drawn, tried.faults)...)
-	return nil
 }
 
 // reaching returns the channels that can reach the contact, the newest message's first.
@@ -319,10 +281,8 @@ func (v *visit) readyOf(m map[string]any, tried attempt) ready {
 		ID: plain(m["id"]), Channel: plain(m["channelId"]), Name: textOf(m["name"]), Language: textOf(m["language"]), Body: textOf(m["body"]),
 	}
 	r.Open = r.ID == tried.template
-	values, _ := tried.message["templateParams"].(map[string]any)
-	places, _ := m["parameters"].([]any)
-	for _, place := range places {
-		name := textOf(place)
+	values := inner(tried.message, "templateParams")
+	for _, name := range textsOf(m["parameters"]) {
 		f := field{Name: "t" + r.ID + "." + name, Key: name, Kind: "text", Label: name, Required: true}
 		if _, err := strconv.Atoi(name); err == nil {
 			f.Label = v.lang.tf("Value %s", name)

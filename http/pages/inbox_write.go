@@ -30,7 +30,7 @@ func (v *visit) saidOf(m map[string]any, name func(string) string) said {
 	}
 	if s.Out {
 		s.State = v.lang.t(english["delivery"][textOf(m["status"])])
-		if failed, _ := m["error"].(map[string]any); failed != nil {
+		if failed := inner(m, "error"); failed != nil {
 			s.State += ": " + v.lang.t(reasonOf(textOf(failed["code"]), textOf(failed["title"])))
 		}
 	}
@@ -60,7 +60,7 @@ func (v *visit) writer(contact string) func(string) string {
 }
 
 // sendMessage sends a text, a picture from a file or by its address, or a template.
-func (v *visit) sendMessage() (page, error) {
+func (v *visit) sendMessage() page {
 	form, id := v.r.PostForm, v.r.PathValue("contact")
 	body := map[string]any{"channelId": numberOf(form.Get("channelId"))}
 	text, picture, template := strings.TrimSpace(form.Get("text")), strings.TrimSpace(form.Get("imageUrl")), form.Get("template")
@@ -90,13 +90,12 @@ func (v *visit) sendMessage() (page, error) {
 	case text != "":
 		body["text"] = text
 	}
-	out, err := v.call(operation, in, nil)
-	refused := refusal(err)
-	if err != nil && (refused == nil || refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden) {
-		return page{}, err
+	out, refused := v.ask(operation, in, nil)
+	if refused != nil && (refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden) {
+		return v.deny(refused)
 	}
 	if refused == nil {
-		return page{redirect: withQuery(after(out, talkPath(id), "answered"), v.filter())}, nil
+		return page{redirect: withQuery(after(out, talkPath(id), "answered"), v.filter())}
 	}
 	body["text"] = text // keeps the text, even with a picture
 	tried := attempt{message: body, template: template, status: refused.Status, faults: map[string]string{}}
@@ -132,17 +131,17 @@ func numberOf(text string) any {
 }
 
 // readMessages marks the shown messages as read.
-func (v *visit) readMessages() (page, error) {
+func (v *visit) readMessages() page {
 	id, body := v.r.PathValue("contact"), map[string]any{}
 	if message := v.r.PostForm.Get("message"); message != "" {
 		body["messageId"] = message
 	}
-	out, err := v.call("mark-read", request{vars: []string{id}, body: body, key: v.r.PostForm.Get("key")}, nil)
-	return page{redirect: withQuery(after(out, talkPath(id), "marked"), v.filter())}, err
+	out := v.read("mark-read", request{vars: []string{id}, body: body, key: v.r.PostForm.Get("key")}, nil)
+	return page{redirect: withQuery(after(out, talkPath(id), "marked"), v.filter())}
 }
 
 // editContact resolves a conversation, or starts or stops the bot.
-func (v *visit) editContact() (page, error) {
+func (v *visit) editContact() page {
 	form, id := v.r.PostForm, v.r.PathValue("contact")
 	in := request{vars: []string{id}, key: form.Get("key")}
 	word, body := form.Get("do"), map[string]any{}
@@ -152,33 +151,26 @@ func (v *visit) editContact() (page, error) {
 	case "bot-off", "bot-on":
 		body["replyBot"] = word == "bot-on"
 	default:
-		return page{}, errNoPage
+		return v.deny(errNoPage)
 	}
 	in.body = body
-	out, err := v.call("edit-messaging-contact", in, nil)
-	if err != nil {
-		return page{}, err
-	}
+	out := v.read("edit-messaging-contact", in, nil)
 	to := talkPath(id)
 	if word == "resolved" {
-		if to, err = v.nextUnread(id); err != nil {
-			return page{}, err
-		}
+		to = v.nextUnread(id)
 	}
-	return page{redirect: withQuery(after(out, to, word), v.filter())}, nil
+	return page{redirect: withQuery(after(out, to, word), v.filter())}
 }
 
 // nextUnread returns the address of the unread conversation after one, or of the list if there is none.
-func (v *visit) nextUnread(after string) (string, error) {
+func (v *visit) nextUnread(after string) string {
 	var all []map[string]any
-	if _, err := v.call("list-messaging-contacts", request{query: url.Values{"sort": {"recent"}, "limit": {"200"}}}, &all); err != nil {
-		return "", err
-	}
+	v.read("list-messaging-contacts", request{query: url.Values{"sort": {"recent"}, "limit": {"200"}}}, &all)
 	at := slices.IndexFunc(all, func(c map[string]any) bool { return plain(c["id"]) == after })
 	for _, c := range slices.Concat(all[at+1:], all[:max(at, 0)]) {
 		if plain(c["unread"]) != "0" && c["status"] != "resolved" && plain(c["id"]) != after {
-			return talkPath(plain(c["id"])), nil
+			return talkPath(plain(c["id"]))
 		}
 	}
-	return inboxPath, nil
+	return inboxPath
 }

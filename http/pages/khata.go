@@ -8,13 +8,6 @@ import (
 	"strings"
 )
 
-func (p *Pages) khataRoutes() {
-	p.member("GET /app/khata", (*visit).khatas)
-	p.member("POST /app/khata", (*visit).uploadKhata)
-	p.member("GET /app/khata/{id}", (*visit).khata)
-	p.member("POST /app/khata/{id}", (*visit).checkKhata)
-}
-
 const khatasShown = 30
 
 // khataUpload is an upload of a khata page.
@@ -74,21 +67,14 @@ type khatasPage struct {
 	Key          string
 }
 
-func (v *visit) khatas() (page, error) { return v.khataList(khatasPage{}, 0) }
+func (v *visit) khatas() page { return v.khataList(khatasPage{}, 0) }
 
-func (v *visit) khataList(shown khatasPage, status int) (page, error) {
+func (v *visit) khataList(shown khatasPage, status int) page {
 	number := v.number()
 	query := url.Values{"page": {strconv.Itoa(number)}, "page_size": {strconv.Itoa(khatasShown)}}
-	out, err := v.call("list-khata-uploads", request{query: query}, &shown.Uploads)
-	if err != nil {
-		return page{}, err
-	}
-	total, err := strconv.Atoi(out.Header.Get("X-Total-Count"))
-	if err != nil {
-		return page{}, fmt.Errorf("the number of uploads: %w", err)
-	}
+	out := v.read("list-khata-uploads", request{query: query}, &shown.Uploads)
 	shown.Newer = number - 1
-	if number*khatasShown < total {
+	if number*khatasShown < totalOf(out) {
 		shown.Older = number + 1
 	}
 	name := v.actor()
@@ -96,11 +82,11 @@ func (v *visit) khataList(shown khatasPage, status int) (page, error) {
 		shown.Uploads[i].Actor = name(u.Actor)
 		shown.Reading = shown.Reading || u.Status == "processing"
 	}
-	return page{template: "khatas", title: "Khata pages", status: status, body: shown}, nil
+	return page{template: "khatas", title: "Khata pages", status: status, body: shown}
 }
 
 // uploadKhata uploads a page. Bahi reads the page after the response.
-func (v *visit) uploadKhata() (page, error) {
+func (v *visit) uploadKhata() page {
 	in := request{files: append(v.files("photo"), v.files("file")...), key: v.r.PostForm.Get("key"), prefer: "respond-async"}
 	if len(in.files) == 0 {
 		return v.khataList(khatasPage{Wrong: []string{v.lang.t("Choose a picture or a PDF.")}, Key: in.key}, http.StatusUnprocessableEntity)
@@ -108,14 +94,14 @@ func (v *visit) uploadKhata() (page, error) {
 	in.files = in.files[:1]
 	in.files[0].field = "file"
 	var upload khataUpload
-	out, err := v.call("upload-khata-v2", in, &upload)
-	if refused := refusal(err); refused != nil && refused.Status != http.StatusForbidden {
+	out, refused := v.ask("upload-khata-v2", in, &upload)
+	switch {
+	case refused != nil && refused.Status == http.StatusForbidden:
+		return v.deny(refused)
+	case refused != nil:
 		return v.khataList(khatasPage{Wrong: []string{detail(refused)}, Key: in.key}, refused.Status)
 	}
-	if err != nil {
-		return page{}, err
-	}
-	return page{redirect: after(out, upload.Link(), "")}, nil
+	return page{redirect: after(out, upload.Link(), "")}
 }
 
 // khataPage is the content of the page of an upload.
@@ -148,32 +134,25 @@ type khataChange struct {
 	Before, After  []balance
 }
 
-func (v *visit) upload() (u khataUpload, err error) {
-	_, err = v.call("get-khata-upload", request{vars: []string{v.r.PathValue("id")}}, &u)
-	return u, err
+func (v *visit) upload() (u khataUpload) {
+	v.read("get-khata-upload", request{vars: []string{v.r.PathValue("id")}}, &u)
+	return u
 }
 
 // khata shows an upload: how far its reading is, the rows to check, or the rows that were posted.
-func (v *visit) khata() (page, error) {
-	upload, err := v.upload()
-	if err != nil {
-		return page{}, err
-	}
-	return v.showKhata(khataPage{khataUpload: upload}, nil, nil, 0)
+func (v *visit) khata() page {
+	return v.showKhata(khataPage{khataUpload: v.upload()}, nil, nil, 0)
 }
 
 // showKhata shows an upload, with the entries and the faults of a refused form.
-func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[string]string, status int) (page, error) {
+func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[string]string, status int) page {
 	p := page{template: "khata", title: "Khata page", status: status}
 	shown.By = v.actor()(shown.Actor)
 	if shown.Result == nil && !shown.Submitted {
 		p.body = shown
-		return p, nil
+		return p
 	}
-	accounts, err := v.ledgerAccounts()
-	if err != nil {
-		return page{}, err
-	}
+	accounts := v.ledgerAccounts()
 	if shown.Submitted {
 		for _, r := range shown.khataUpload.Rows {
 			link := accountPath(r.Ledger, plain(r.Account)) + "/rows/" + plain(r.Row)
@@ -181,23 +160,18 @@ func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[stri
 			shown.Posted = append(shown.Posted, postedEntry{name, link})
 		}
 		p.body = shown
-		return p, nil
+		return p
 	}
-	lines, err := v.khataLines()
-	if err != nil {
-		return page{}, err
-	}
+	lines := v.khataLines()
 	if entries == nil {
 		entries = entriesRead(shown.khataUpload, accounts)
-		if shown.Preview, err = v.previewKhata(shown.khataUpload, entries); err != nil {
-			return page{}, err
-		}
+		shown.Preview = v.previewKhata(shown.khataUpload, entries)
 	}
 	shown.Rows = v.khataRows(shown.khataUpload, lines, entries, faults)
 	shown.Accounts = accounts
 	shown.Kinds = append(kinds[:len(kinds)-1:len(kinds)-1], polisherKinds...)
 	p.body = shown
-	return p, nil
+	return p
 }
 
 // polisherKinds are the kinds of a new polisher's account, by the work.
@@ -218,14 +192,14 @@ func submission(upload khataUpload, entries []khataEntry) (in request, of []int)
 }
 
 // previewKhata returns what posting the accepted entries would change, nil for those who may not post.
-func (v *visit) previewKhata(upload khataUpload, entries []khataEntry) (*khataPreview, error) {
+func (v *visit) previewKhata(upload khataUpload, entries []khataEntry) *khataPreview {
 	if !v.permissions()["ledger:write"] {
-		return nil, nil
+		return nil
 	}
 	in, of := submission(upload, entries)
 	shown := &khataPreview{Accepted: len(of), Left: len(entries) - len(of)}
 	if len(of) == 0 {
-		return shown, nil
+		return shown
 	}
 	in.dry = true
 	var would struct {
@@ -236,19 +210,19 @@ func (v *visit) previewKhata(upload khataUpload, entries []khataEntry) (*khataPr
 			After  map[string]any `json:"after"`
 		} `json:"accounts"`
 	}
-	_, err := v.call("submit-khata", in, &would)
-	if refused := refusal(err); refused != nil {
+	if _, refused := v.ask("submit-khata", in, &would); refused != nil {
 		if len(refused.Errors) == 0 {
 			shown.Wrong = []string{refused.Detail}
 		}
-		for _, f := range entryFaults(v.lang, refused, entries, of) {
-			message := strings.TrimPrefix(f.label(v.lang)+": "+v.lang.said(f.message), ": ")
-			shown.Wrong = append(shown.Wrong, v.lang.tf("Row %s", f.entry+1)+": "+message)
+		for _, f := range entryFaults(v.lang, refused, entries, of).Errors {
+			_, n, field := lineAt(f.Field)
+			message := v.lang.said(f.Message)
+			if field != "" {
+				message = v.lang.t(labelOf(field)) + ": " + message
+			}
+			shown.Wrong = append(shown.Wrong, v.lang.tf("Row %s", n+1)+": "+message)
 		}
-		return shown, nil
-	}
-	if err != nil {
-		return nil, err
+		return shown
 	}
 	for _, a := range would.Accounts {
 		c := khataChange{Name: a.Name, KindName: kindName(a.Ledger)}
@@ -260,33 +234,24 @@ func (v *visit) previewKhata(upload khataUpload, entries []khataEntry) (*khataPr
 		}
 		shown.Changes = append(shown.Changes, c)
 	}
-	return shown, nil
+	return shown
 }
 
 // checkKhata posts the accepted rows, shows what that would change, or opens an account for a row.
-func (v *visit) checkKhata() (page, error) {
-	upload, err := v.upload()
-	if err != nil {
-		return page{}, err
-	}
-	form := v.r.PostForm
+func (v *visit) checkKhata() page {
+	upload, form := v.upload(), v.r.PostForm
 	shown := khataPage{khataUpload: upload, Key: form.Get("key")}
 	if upload.Result == nil {
 		return v.showKhata(shown, nil, nil, http.StatusConflict)
 	}
-	entries, err := v.entriesPosted(len(upload.Result.Entries))
-	if err != nil {
-		return page{}, err
-	}
+	entries := v.entriesPosted(len(upload.Result.Entries))
 	if form.Get("open") != "" {
 		return v.openForKhata(shown, entries)
 	}
 	if form.Get("preview") != "" {
-		if shown.Preview, err = v.previewKhata(upload, entries); err != nil {
-			return page{}, err
-		}
+		shown.Preview = v.previewKhata(upload, entries)
 		if form.Get("preview") == "part" {
-			return page{template: "khata", part: "khata-preview", body: shown.Preview}, nil
+			return page{template: "khata", part: "khata-preview", body: shown.Preview}
 		}
 		return v.showKhata(shown, entries, nil, 0)
 	}
@@ -296,18 +261,14 @@ func (v *visit) checkKhata() (page, error) {
 		shown.Wrong = []string{v.lang.t("Accept a row first.")}
 		return v.showKhata(shown, entries, nil, http.StatusUnprocessableEntity)
 	}
-	out, err := v.call("submit-khata", in, nil)
-	refused := refusal(err)
-	if refused == nil && err != nil || refused != nil && refused.Status == http.StatusForbidden {
-		return page{}, err
-	}
+	out, refused := v.ask("submit-khata", in, nil)
 	if refused == nil {
-		return page{redirect: after(out, upload.Link(), "posted")}, nil
+		return page{redirect: after(out, upload.Link(), "posted")}
 	}
-	faults := map[string]string{}
-	for _, f := range entryFaults(v.lang, refused, entries, of) {
-		faults[f.path()] = f.message
+	if refused.Status == http.StatusForbidden {
+		return v.deny(refused)
 	}
+	faults := entryFaults(v.lang, refused, entries, of).faults()
 	if len(faults) == 0 || refused.Status == http.StatusConflict {
 		shown.Wrong = []string{refused.Detail}
 	}
@@ -315,15 +276,15 @@ func (v *visit) checkKhata() (page, error) {
 }
 
 // openForKhata opens an account by the name in a row, and gives it to all rows with that name.
-func (v *visit) openForKhata(shown khataPage, entries []khataEntry) (page, error) {
+func (v *visit) openForKhata(shown khataPage, entries []khataEntry) page {
 	form := v.r.PostForm
 	at, err := strconv.Atoi(form.Get("open"))
 	if err != nil || at < 0 || at >= len(entries) {
-		return page{}, errNoPage
+		return v.deny(errNoPage)
 	}
 	kind, work, _ := strings.Cut(form.Get(fmt.Sprintf("entries[%d].kind", at)), " ")
 	if kindName(kind) == "" {
-		return page{}, errNoPage
+		return v.deny(errNoPage)
 	}
 	name := entries[at].Account
 	body := map[string]any{"name": name}
@@ -331,14 +292,9 @@ func (v *visit) openForKhata(shown khataPage, entries []khataEntry) (page, error
 		body["type"], _ = strconv.Atoi(work)
 	}
 	var opened map[string]any
-	_, err = v.call("open-"+kind, request{body: body, key: keyOf(shown.Key, kind, name)}, &opened)
-	refused := refusal(err)
-	switch {
-	case refused != nil:
+	if _, refused := v.ask("open-"+kind, request{body: body, key: keyOf(shown.Key, kind, name)}, &opened); refused != nil {
 		faults := map[string]string{fmt.Sprintf("entries[%d].account", at): detail(refused)}
 		return v.showKhata(shown, entries, faults, refused.Status)
-	case err != nil:
-		return page{}, err
 	}
 	for i := range entries {
 		if e := &entries[i]; e.Line["account_id"] == nil && strings.EqualFold(e.Account, name) {
@@ -347,8 +303,6 @@ func (v *visit) openForKhata(shown khataPage, entries []khataEntry) (page, error
 		}
 	}
 	entries[at].Accepted = true
-	if shown.Preview, err = v.previewKhata(shown.khataUpload, entries); err != nil {
-		return page{}, err
-	}
+	shown.Preview = v.previewKhata(shown.khataUpload, entries)
 	return v.showKhata(shown, entries, nil, 0)
 }

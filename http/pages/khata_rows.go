@@ -1,13 +1,14 @@
 package pages
 
 import (
+	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
+
+	"bahi/domain/fault"
 )
 
 // khataEntry is a read or checked entry of a khata page. Its line has the operation's format.
@@ -62,26 +63,19 @@ func isSure(read map[string]any) bool {
 }
 
 // khataLines returns the schema of a line of a submission.
-func (v *visit) khataLines() (*schema, error) {
-	body, err := v.schemaOf("submit-khata")
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range body.Properties {
+func (v *visit) khataLines() *schema {
+	for _, p := range v.schemaOf("submit-khata").Properties {
 		if p.Name == "entries" {
-			return p.Items, nil
+			return p.Items
 		}
 	}
-	return nil, fmt.Errorf("submit-khata takes no entries")
+	v.deny(errors.New("submit-khata takes no entries"))
+	return &schema{}
 }
 
 // entriesPosted returns the entries of the form.
-func (v *visit) entriesPosted(count int) ([]khataEntry, error) {
-	lines, err := v.khataLines()
-	if err != nil {
-		return nil, err
-	}
-	form := v.r.PostForm
+func (v *visit) entriesPosted(count int) []khataEntry {
+	lines, form := v.khataLines(), v.r.PostForm
 	var accounts refs
 	entries := make([]khataEntry, 0, count+1)
 	for i := 0; i < count || i < maxLines && form.Has(fmt.Sprintf("entries[%d].account", i)); i++ {
@@ -100,9 +94,7 @@ func (v *visit) entriesPosted(count int) ([]khataEntry, error) {
 			continue
 		}
 		if accounts.List == "" {
-			if accounts, err = v.ledgerAccounts(); err != nil {
-				return nil, err
-			}
+			accounts = v.ledgerAccounts()
 		}
 		if found, wrong := accounts.find(v.lang, e.Account); wrong == "" {
 			kind, id, _ := strings.Cut(found, "/")
@@ -112,7 +104,7 @@ func (v *visit) entriesPosted(count int) ([]khataEntry, error) {
 	if last := len(entries) - 1; last >= count && entries[last].blank() {
 		entries = entries[:last]
 	}
-	return entries, nil
+	return entries
 }
 
 // blank reports whether the entry has no input. It ignores the side, which always has a value.
@@ -157,54 +149,31 @@ func (v *visit) khataRows(upload khataUpload, lines *schema, entries []khataEntr
 	return rows
 }
 
-// entryFault is a fault of an entry, by its number on the page.
-type entryFault struct {
-	entry          int
-	field, message string
-}
-
-func (f entryFault) path() string {
-	return strings.TrimSuffix(fmt.Sprintf("entries[%d].%s", f.entry, f.field), ".")
-}
-
-func (f entryFault) label(l language) string {
-	switch f.field {
-	case "":
-		return ""
-	case "account":
-		return l.t("Account")
-	default:
-		return l.t(labelOf(f.field))
-	}
-}
-
-var ofEntry = regexp.MustCompile(`^entries\[(\d+)\]\.?(.*)$`)
-
-// entryFaults returns the faults of a refused submission's entries. of has the numbers of the sent lines.
-func entryFaults(l language, refused *problem, entries []khataEntry, of []int) (found []entryFault) {
-	known := map[string]bool{}
-	for _, e := range refused.Errors {
-		f := entryFault{field: "", message: e.Message}
-		if m := ofEntry.FindStringSubmatch(e.Field); m != nil {
-			if n, err := strconv.Atoi(m[1]); err == nil && n < len(of) {
-				f.entry, f.field = of[n], m[2]
-			}
+// entryFaults returns the faults of a refused submission by the paths of the page's entries. of has the numbers of the sent lines.
+func entryFaults(l language, refused *problem, entries []khataEntry, of []int) *problem {
+	found := &problem{}
+	for _, f := range refused.Errors {
+		entry := 0
+		array, n, field := lineAt(f.Field)
+		if array != "entries" || n < 0 || n >= len(of) {
+			field = ""
+		} else {
+			entry = of[n]
 		}
-		if f.field == "ledger" || f.field == "account_id" {
-			f.field = "account"
-			switch at := entries[f.entry]; {
+		if field == "ledger" || field == "account_id" {
+			field = "account"
+			switch at := entries[entry]; {
 			case at.Account == "":
-				f.message = l.t("Name the account.")
+				f.Message = l.t("Name the account.")
 			case at.Line["account_id"] == nil:
-				f.message = l.t("No account has this name.")
+				f.Message = l.t("No account has this name.")
 			}
 		}
-		if path := f.path(); !known[path] {
-			known[path] = true
-			found = append(found, f)
+		f.Field = strings.TrimSuffix(fmt.Sprintf("entries[%d].%s", entry, field), ".")
+		if !slices.ContainsFunc(found.Errors, func(other fault.Field) bool { return other.Field == f.Field }) {
+			found.Errors = append(found.Errors, f)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b entryFault) int { return a.entry - b.entry })
 	return found
 }
 
@@ -214,18 +183,14 @@ func (v *visit) accountText(name, kind string) string {
 }
 
 // ledgerAccounts returns the references to the accounts of all ledgers. Their values are a kind and an id: karigar/1.
-func (v *visit) ledgerAccounts() (refs, error) {
+func (v *visit) ledgerAccounts() refs {
 	var all []choice
 	for _, k := range kinds {
-		accounts, err := v.accountsOf(k.Value)
-		if err != nil {
-			return refs{}, err
-		}
-		for _, a := range accounts {
+		for _, a := range v.accountsOf(k.Value) {
 			all = append(all, choice{Value: k.Value + "/" + a.Value, Text: v.accountText(a.Text, k.Value)})
 		}
 	}
-	return newRefs("accounts", all), nil
+	return newRefs("accounts", all)
 }
 
 // keyOf returns the Idempotency-Key of one write of a form.

@@ -230,7 +230,7 @@ func TestAKhataPageIsPostedByTheKeyboard(t *testing.T) {
 		p.Until(`document.activeElement.matches(".accept input")`)
 	}
 	upload(scan)
-	require.True(t, p.Is(`document.querySelector(".scan img").naturalWidth > 0`))
+	p.Until(`document.querySelector(".scan img").naturalWidth > 0`)
 	at, _, _ := strings.Cut(p.URL(), "?")
 	for _, lang := range []string{"en", "gu"} {
 		fits(t, p, "/app/khata", lang)

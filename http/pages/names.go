@@ -51,7 +51,7 @@ func (v *visit) namesOf(kind, operation, id string) map[string]string {
 		vars = []string{v.who.Workspace.String()}
 	}
 	var all []map[string]any
-	if _, err := v.call(operation, request{vars: vars}, &all); err != nil && kind == "user" {
+	if _, refused := v.ask(operation, request{vars: vars}, &all); refused != nil && kind == "user" {
 		names[""] = "A member"
 	}
 	for _, one := range all {
@@ -76,7 +76,7 @@ func (v *visit) ownCompany() map[string]any {
 		Data []map[string]any `json:"data"`
 	}
 	query := url.Values{"mine": {"true"}, "limit": {"100"}}
-	if _, err := v.call("list-companies", request{query: query}, &list); err != nil || len(list.Data) == 0 {
+	if v.ask("list-companies", request{query: query}, &list); len(list.Data) == 0 {
 		return nil
 	}
 	return list.Data[len(list.Data)-1] // newest first

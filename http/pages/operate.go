@@ -9,14 +9,6 @@ import (
 
 const operatePath = Path + "/operate"
 
-// operateRoutes registers the pages of operators.
-func (p *Pages) operateRoutes() {
-	p.member("GET "+operatePath, (*visit).operate)
-	for _, r := range operateResources() {
-		p.resource(r)
-	}
-}
-
 // operateResources returns the resources of operators.
 func operateResources() []*resource {
 	all := []*resource{
@@ -57,9 +49,9 @@ var operateNeeds = []struct{ what, Label, link string }{
 }
 
 // operate shows the conditions that need an operator.
-func (v *visit) operate() (page, error) {
+func (v *visit) operate() page {
 	if !v.who.Permissions.Operator {
-		return page{}, api.ErrNotPermitted
+		return v.deny(api.ErrNotPermitted)
 	}
 	var s struct {
 		Needs []struct {
@@ -71,9 +63,7 @@ func (v *visit) operate() (page, error) {
 		Jobs     map[string]any `json:"jobs"`
 		Outbox   map[string]any `json:"outbox"`
 	}
-	if _, err := v.call("get-status", request{}, &s); err != nil {
-		return page{}, err
-	}
+	v.read("get-status", request{}, &s)
 	b := operatePage{Sections: operateSections(v), Said: v.lang.t("All is well."), Tone: "done"}
 	if len(s.Needs) > 0 {
 		b.Said, b.Tone = v.lang.t("This needs you:"), "warn"
@@ -91,7 +81,7 @@ func (v *visit) operate() (page, error) {
 	}
 	for _, state := range []string{"available", "scheduled", "running", "retryable", "discarded"} {
 		if s.Jobs[state] != nil {
-			text := unsigned(s.Jobs[state], 0) + " · " + v.lang.t(field{}.Word(state))
+			text := unsigned(s.Jobs[state], 0) + " · " + v.lang.t(wordOf(state))
 			b.Facts = append(b.Facts, display{Label: v.lang.t("Jobs"), Text: text, Link: operatePath + "/jobs?state=" + state})
 		}
 	}
@@ -99,21 +89,20 @@ func (v *visit) operate() (page, error) {
 		text := v.lang.tf("%s not sent: no SMTP_URL", kept)
 		b.Facts = append(b.Facts, display{Label: v.lang.t("Mails"), Text: text, Link: operatePath + "/outbox?port=mail"})
 	}
-	var err error
-	if b.Projections, err = v.desk(projectionResource(), false).table(rowsListed); err == nil {
-		b.Workspaces, err = v.desk(workspaceResource(), false).table(5)
-	}
-	return page{template: "operate", title: "Operate", body: b}, err
+	b.Projections = v.desk(projectionResource(), false).table(rowsListed)
+	b.Workspaces = v.desk(workspaceResource(), false).table(5)
+	return page{template: "operate", title: "Operate", body: b}
 }
 
 // table returns the first records of a list.
-func (d *desk) table(size int) (*listPage, error) {
-	rows, total, err := d.rows(d.listQuery(), 1, size)
-	if err != nil {
-		return nil, err
+func (d *desk) table(size int) *listPage {
+	rows, total, refused := d.rows(d.listQuery(), 1, size)
+	if refused != nil {
+		d.deny(refused)
 	}
 	b := &listPage{Title: d.of.title, Address: d.of.path(), Total: total}
-	return b, d.draw(b, rows)
+	d.draw(b, rows)
+	return b
 }
 
 // stateChips are the CSS classes of good and bad states.
@@ -127,7 +116,7 @@ func (d *desk) chip(state string) display {
 	if state == "" {
 		return display{}
 	}
-	return display{Text: d.lang.t(field{}.Word(state)), Chip: cmp.Or(stateChips[state], "plain")}
+	return display{Text: d.lang.t(wordOf(state)), Chip: cmp.Or(stateChips[state], "plain")}
 }
 
 // lasting returns a duration as display text.

@@ -126,15 +126,11 @@ var projectionCells = map[string]cell{
 		}}
 	},
 	"rows_that_only_one_of_the_two_has": func(d *desk, p map[string]any) (all display) {
-		tables, _ := inner(p, "build")["differences"].([]any)
-		for _, table := range tables {
-			t, _ := table.(map[string]any)
+		for _, t := range entriesOf(inner(p, "build")["differences"]) {
 			of := display{
 				Label: textOf(t["table"]) + " · " + unsigned(t["count"], 0), Columns: []string{d.lang.t("Only in"), d.lang.t("Values")},
 			}
-			rows, _ := t["rows"].([]any)
-			for _, row := range rows {
-				r, _ := row.(map[string]any)
+			for _, r := range entriesOf(t["rows"]) {
 				where := d.lang.t("the live tables")
 				if r["where"] == "log" {
 					where = d.lang.t("the new tables")
@@ -148,9 +144,7 @@ var projectionCells = map[string]cell{
 	"stopped_at_an_event": func(d *desk, p map[string]any) (all display) {
 		stopped, _ := p["stopped"].([]map[string]any)
 		var b listPage
-		if d.visit.desk(parkedResource(), false).draw(&b, stopped) != nil { // the document always has the schema
-			return all
-		}
+		d.visit.desk(parkedResource(), false).draw(&b, stopped)
 		all.Columns = b.Columns
 		for _, line := range b.Rows {
 			all.Rows = append(all.Rows, append([]display{*line.Head}, line.Cells...))
@@ -207,38 +201,32 @@ func (d *desk) rebuildState(p map[string]any) display {
 }
 
 // projection returns the page's projection, with the events at which it is parked.
-func (d *desk) projection() (map[string]any, error) {
-	var p map[string]any
-	if _, err := d.call("get-projection", request{vars: []string{d.id}}, &p); err != nil {
-		return nil, err
+func (d *desk) projection() (map[string]any, *problem) {
+	p := map[string]any{}
+	if _, refused := d.ask("get-projection", request{vars: []string{d.id}}, &p); refused != nil {
+		return nil, refused
 	}
 	var parked, stopped []map[string]any
-	_, err := d.call("list-parked", request{}, &parked)
+	d.read("list-parked", request{}, &parked)
 	for _, one := range parked {
 		if textOf(one["name"]) == d.id && one["kind"] != "reactor" {
 			stopped = append(stopped, one)
 		}
 	}
 	p["stopped"] = stopped
-	return p, err
+	return p, nil
 }
 
 // rebuild shows the cost of a rebuild, and the form that starts it.
-func (d *desk) rebuild(in sent) (page, error) {
+func (d *desk) rebuild(in sent) page {
 	of := d.visit.desk(d.of.parent, false)
 	of.id = d.parent
-	p, err := of.find()
-	if err != nil {
-		return page{}, err
-	}
+	p := of.found()
 	if building(p) && in.status == 0 {
-		return page{redirect: d.of.parent.address("", d.parent)}, nil
+		return page{redirect: d.of.parent.address("", d.parent)}
 	}
 	var cost map[string]any
-	_, err = d.call("rebuild-projection", request{vars: []string{d.parent}, query: url.Values{"dry_run": {"true"}}}, &cost)
-	if err != nil {
-		return page{}, err
-	}
+	d.read("rebuild-projection", request{vars: []string{d.parent}, query: url.Values{"dry_run": {"true"}}}, &cost)
 	b := &recordPage{
 		Title: d.lang.tf("Rebuild %s", d.parent), Address: d.of.address(d.parent, ""),
 		Values: []display{
@@ -248,11 +236,9 @@ func (d *desk) rebuild(in sent) (page, error) {
 			{Label: d.lang.t("Disk until it is over"), Text: d.lang.tf("%s MB more", fmt.Sprintf("%.1f", float(cost["bytes"])/1e6))},
 		},
 	}
-	if b.Above, err = d.above(); err == nil {
-		b.Forms, err = d.forms(in, nil)
-	}
+	b.Above, b.Forms = d.above(), d.forms(in, nil)
 	for i := range b.Forms {
 		b.Forms[i].Open = true
 	}
-	return page{template: "record", title: b.Title, status: in.status, body: b}, err
+	return page{template: "record", title: b.Title, status: in.status, body: b}
 }

@@ -203,13 +203,13 @@ func eventResource() *resource {
 }
 
 // event returns the event of the page.
-func (d *desk) event() (map[string]any, error) {
-	rows, _, err := d.rows(url.Values{"from_position": {d.id}, "to_position": {d.id}}, 1, 1)
-	if refused := refusal(err); refused != nil && refused.Status == http.StatusUnprocessableEntity || err == nil && len(rows) != 1 {
+func (d *desk) event() (map[string]any, *problem) {
+	rows, _, refused := d.rows(url.Values{"from_position": {d.id}, "to_position": {d.id}}, 1, 1)
+	switch {
+	case refused != nil && refused.Status != http.StatusUnprocessableEntity:
+		return nil, refused
+	case len(rows) != 1:
 		return nil, errNoPage
-	}
-	if err != nil {
-		return nil, err
 	}
 	return rows[0], nil
 }
@@ -217,7 +217,7 @@ func (d *desk) event() (map[string]any, error) {
 // signed returns the event's inclusion proof.
 func (d *desk) signed(event map[string]any) display {
 	of, proof := url.Values{"position": {textOf(event["position"])}}, map[string]any{}
-	if _, err := d.call("prove-inclusion", request{query: of}, &proof); err != nil {
+	if _, refused := d.ask("prove-inclusion", request{query: of}, &proof); refused != nil {
 		return display{Text: d.lang.t("no checkpoint has it yet")}
 	}
 	of.Set("format", "tlog-proof")

@@ -9,14 +9,6 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-func (p *Pages) ordersRoutes() {
-	p.resource(orderResource())
-	p.resource(draftResource())
-	p.member("GET /app/drafts/{id}", (*visit).draft)
-	p.member("POST /app/drafts/{id}", (*visit).editDraft)
-	p.member("POST /app/drafts/{id}/delete", (*visit).deleteDraft)
-}
-
 // weightOf returns the weight of all items.
 func weightOf(items any) decimal.Decimal {
 	sum := decimal.Zero
@@ -25,22 +17,6 @@ func weightOf(items any) decimal.Decimal {
 		sum = sum.Add(weight)
 	}
 	return sum
-}
-
-// itemsOf returns items with the keys of entryFields.
-func itemsOf(items any) []map[string]any {
-	shown := entriesOf(items)
-	for i, from := range shown {
-		item := map[string]any{
-			"item_name": from["item_name"], "slip_number": from["slip_number"], "pieces": from["quantity"], "weight": from["weight"],
-			"karigar": from["karigar_id"], "client": from["client_id"],
-		}
-		if charge, _ := toDecimal(from["making_charge"]); !charge.IsZero() {
-			item["making_charge"] = from["making_charge"]
-		}
-		shown[i] = item
-	}
-	return shown
 }
 
 func warningsOf(record map[string]any) (messages []string) {
@@ -73,24 +49,19 @@ func (l language) orderWords(o map[string]any) string {
 
 // newestFirst reads a page of records, newest first. The API counts pages from the oldest record, so its last page may be short. The
 // first page here therefore includes the API's last two pages.
-func (v *visit) newestFirst(read func(number, size int) ([]map[string]any, int, error)) (records []map[string]any, total int, err error) {
-	if _, total, err = read(1, 1); err != nil {
-		return nil, 0, err
-	}
+func (v *visit) newestFirst(read func(number, size int) ([]map[string]any, int)) (records []map[string]any, total int) {
+	_, total = read(1, 1)
 	full, number := total/rowsShown, v.number()
 	number = min(number, max(full, 1))
 	for n := max(1, full-number+1); n <= full || number == 1 && n == full+1; n++ {
-		some, _, err := read(n, rowsShown)
-		if err != nil {
-			return nil, 0, err
-		}
+		some, _ := read(n, rowsShown)
 		records = append(records, some...)
 		if number != 1 {
 			break
 		}
 	}
 	slices.Reverse(records)
-	return records, total, nil
+	return records, total
 }
 
 // number returns the number of the page of a list, from 1.
@@ -103,12 +74,8 @@ func (v *visit) number() int {
 func (v *visit) older(total int) bool { return v.number() < total/rowsShown }
 
 // recordSchema returns the form schema of an operation's body, with texts for references and without ids of items.
-func (v *visit) recordSchema(operation string, names references) (*schema, error) {
-	of, err := v.schemaOf(operation)
-	if err != nil {
-		return nil, err
-	}
-	return names.schema(of.without("client_order_id")), nil
+func (v *visit) recordSchema(operation string, names references) *schema {
+	return names.schema(v.schemaOf(operation).without("client_order_id"))
 }
 
 // arranged puts a field first, and gives the fields of orders their labels.
@@ -143,13 +110,22 @@ func general(p *problem) []string {
 
 // pathWords returns the display text of a field's JSON path: items[1].weight is line 2, Weight.
 func (l language) pathWords(path string) string {
-	array, rest, in := strings.Cut(path, "[")
-	digits, key, of := strings.Cut(rest, "].")
-	n, err := strconv.Atoi(digits)
-	if !in || !of || err != nil {
+	array, n, key := lineAt(path)
+	if key == "" {
 		return l.t(fieldLabel(cmp.Or(array, path)))
 	}
 	return l.tf("line %s", n+1) + ", " + l.t(fieldLabel(key))
+}
+
+// lineAt returns the parts of the path of a field in an array: items[1].weight. Without a number, n is -1 and the key is empty.
+func lineAt(path string) (array string, n int, key string) {
+	array, rest, _ := strings.Cut(path, "[")
+	digits, key, _ := strings.Cut(rest, "]")
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return array, -1, ""
+	}
+	return array, n, strings.TrimPrefix(key, ".")
 }
 
 // fieldLabel returns the label of a field of an order.
@@ -161,36 +137,26 @@ func fieldLabel(key string) string {
 }
 
 // newestChanges describes the history of an order or a takada, newest change first.
-func (d *desk) newestChanges(noun, id string) ([]change, error) {
+func (d *desk) newestChanges(noun, id string) []change {
 	operation := "read-takada-history"
 	if noun == "order" {
 		operation = "read-client-order-history"
 	}
 	var versions []map[string]any
-	if _, err := d.call(operation, request{vars: []string{id}}, &versions); err != nil {
-		return nil, err
-	}
+	d.read(operation, request{vars: []string{id}}, &versions)
 	changes := make([]change, 0, len(versions))
 	for _, version := range slices.Backward(versions) {
-		before, _ := d.refs.texts(version["before"]).(map[string]any)
-		after, _ := d.refs.texts(version["after"]).(map[string]any)
-		c := change{
-			At: textOf(version["at"]), Actor: d.actor(textOf(version["actor"])), Reason: textOf(version["reason"]),
-			Position: textOf(version["position"]),
-			Lines:    d.lang.recordDifferences(before, after),
-		}
+		before, after := d.refs.texts(inner(version, "before")), d.refs.texts(inner(version, "after"))
+		c := changeOf(version, d.actor)
+		c.Lines = d.lang.recordDifferences(before, after)
 		words := []any{c.Actor}
 		if noun == "takada" {
-			day := after["date"]
-			if day == nil {
-				day = before["date"]
-			}
-			words = append(words, d.lang.day(textOf(day)))
+			words = append(words, d.lang.day(cmp.Or(textOf(after["date"]), textOf(before["date"]))))
 		}
 		c.Sentence = d.lang.tf(english["changes"][noun+" "+textOf(version["change"])], words...)
 		changes = append(changes, c)
 	}
-	return changes, nil
+	return changes
 }
 
 // recordDifferences compares two versions of an order or a takada, both with texts in place of ids.
@@ -204,18 +170,5 @@ func (l language) recordDifferences(before, after map[string]any) (found []diffe
 			found = append(found, difference{l.t(labelOf(key)), was, is})
 		}
 	}
-	return append(found, l.itemDifferences(l.t("Items"), before["items"], after["items"])...)
-}
-
-// itemDifferences compares items by index.
-func (l language) itemDifferences(what string, before, after any) []difference {
-	list := func(items any) any {
-		all := itemsOf(items)
-		list := make([]any, len(all))
-		for i := range all {
-			list[i] = all[i]
-		}
-		return list
-	}
-	return l.differences(what, list(before), list(after))
+	return append(found, l.differences(l.t("Items"), before["items"], after["items"])...)
 }

@@ -96,49 +96,8 @@ func Mount(config Config) (*Pages, error) {
 	return p, nil
 }
 
-func (p *Pages) routes() {
-	p.mux.HandleFunc("GET "+Path+"/assets/{file}", p.asset)
-	p.open("GET /app/sign-in", (*visit).signInPage)
-	p.open("POST /app/sign-in", (*visit).signIn)
-	p.open("POST /app/sign-out", (*visit).signOut)
-	p.open("POST /app/look", (*visit).look)
-	for _, d := range doors {
-		answer := func(v *visit) (page, error) { return v.door(d) }
-		p.open("GET "+d.path, answer)
-		p.open("POST "+d.path, answer)
-	}
-	p.docsRoutes()
-	p.verifyRoutes(builtVerifier)
-	p.member("POST /app/workspace", (*visit).chooseWorkspace)
-	p.member("GET /app/{$}", (*visit).today)
-	p.member("GET /app/accounts", (*visit).accounts)
-	p.member("POST /app/accounts", (*visit).openAccount)
-	const account = "/app/accounts/{kind}/{id}"
-	p.member("GET "+account, (*visit).account)
-	p.member("POST "+account, (*visit).editAccount)
-	p.member("POST "+account+"/rows", (*visit).addRow)
-	p.member("GET "+account+"/rows/{row}", (*visit).row)
-	p.member("POST "+account+"/rows/{row}", (*visit).editRow)
-	p.member("GET "+account+"/statement", (*visit).statement)
-	p.ordersRoutes()
-	p.khataRoutes()
-	p.resourceRoutes()
-	p.inboxRoutes()
-	p.member("GET /app/daybook", (*visit).daybook)
-	p.member("GET /app/trial-balance", (*visit).trialBalance)
-	p.member("GET /app/rows/{row}", (*visit).anyRow)
-	p.resource(transferResource())
-	p.member("GET /app/audit", (*visit).trail)
-	p.publicRoutes()
-	p.operateRoutes()
-	p.member("GET /app/find", (*visit).find)
-	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
-	})
-}
-
 var (
-	errNoPage    = fault.New(fault.NotFound, "There is no such page")
+	errNoPage    = &problem{Status: http.StatusNotFound, Detail: "There is no such page"}
 	errForeign   = fault.New(fault.Forbidden, "This form came from another site. Nothing was done.")
 	errOldForm   = fault.New(fault.Forbidden, "This form is of an earlier session. Nothing was done. Open the page again.")
 	errLarge     = fault.New(fault.TooLarge, "This file is too large. Nothing was done.")
@@ -146,12 +105,12 @@ var (
 )
 
 // open registers a public page.
-func (p *Pages) open(pattern string, answer func(*visit) (page, error)) {
+func (p *Pages) open(pattern string, answer func(*visit) page) {
 	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, false, answer) })
 }
 
 // member registers a page for signed-in users.
-func (p *Pages) member(pattern string, answer func(*visit) (page, error)) {
+func (p *Pages) member(pattern string, answer func(*visit) page) {
 	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, true, answer) })
 }
 
@@ -193,33 +152,33 @@ type visit struct {
 	who     actor.Actor                  // the zero Actor: not signed in
 	names   map[string]map[string]string // of actors, by their kind and id
 
-	formulas int // in the page
+	formulas int   // in the page
+	failed   error // why there is no page, see deny
 }
 
 // serve responds with a page.
-func (p *Pages) serve(w http.ResponseWriter, r *http.Request, signedIn bool, answer func(*visit) (page, error)) {
+func (p *Pages) serve(w http.ResponseWriter, r *http.Request, signedIn bool, answer func(*visit) page) {
 	v := &visit{Pages: p, w: w, r: r, lang: languageOf(cookieOf(r, languageCookie), r.Header.Get("Accept-Language"))}
 	defer func() {
 		if r.MultipartForm != nil {
 			_ = r.MultipartForm.RemoveAll() // files on the disk
 		}
 	}()
-	if err := v.recall(); err != nil {
-		v.fail(err)
-		return
+	v.recall()
+	if r.Method != http.MethodGet && v.failed == nil {
+		v.deny(v.ours())
 	}
-	if r.Method != http.MethodGet {
-		if err := v.ours(); err != nil {
-			v.fail(err)
-			return
-		}
-	}
-	if signedIn && v.who.Type == "" {
+	var shown page
+	switch {
+	case v.failed != nil:
+	case signedIn && v.who.Type == "":
 		http.Redirect(w, r, v.signInPath(), http.StatusSeeOther)
 		return
+	default:
+		shown = answer(v)
 	}
-	shown, err := answer(v)
-	if err != nil {
+	if err := v.failed; err != nil {
+		v.failed = nil
 		v.fail(err)
 		return
 	}
@@ -407,11 +366,9 @@ func joined(name string) ([]byte, error) {
 func (p *Pages) functions(lang language) template.FuncMap {
 	return template.FuncMap{
 		"t": lang.t, "tf": lang.tf, "said": lang.said,
-		"asset":  func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
-		"rupees": rupees, "grams": grams, "day": lang.day, "marked": lang.marked, "opened": lang.opened, "moment": func(text string) string {
-			return lang.moment(text,
-				p.Zone)
-		},
+		"asset": func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
+		"word":  wordOf, "rupees": rupees, "grams": grams, "day": lang.day, "opened": lang.opened,
+		"moment":  func(text string) string { return lang.moment(text, p.Zone) },
 		"fieldID": fieldID, "languages": func() []language { return languages }, "segment": url.PathEscape,
 		"fields": func(pairs ...any) map[string]any {
 			m := make(map[string]any, len(pairs)/2)
@@ -433,7 +390,7 @@ type asset struct {
 func (p *Pages) asset(w http.ResponseWriter, r *http.Request) {
 	a, known := p.assets[r.PathValue("file")]
 	if !known {
-		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
+		p.serve(w, r, false, func(v *visit) page { return v.deny(errNoPage) })
 		return
 	}
 	w.Header().Set("Content-Type", a.kind)

@@ -31,7 +31,7 @@ func periodResource() *resource {
 		cells: map[string]cell{"through": func(d *desk, period map[string]any) display {
 			return display{Text: d.lang.day(textOf(period["through"]))}
 		}, "state": func(d *desk, period map[string]any) display {
-			if reopened, is := period["reopened"].(map[string]any); is {
+			if reopened := inner(period, "reopened"); reopened != nil {
 				return display{Text: d.lang.tf("Opened again: %s", textOf(reopened["reason"]))}
 			}
 			return display{Text: d.lang.t("Closed"), Chip: "plain"}

@@ -17,30 +17,25 @@ type preview struct {
 }
 
 // tried returns the effect of a row.
-func (v *visit) tried(kind, account string, body map[string]any) (*preview, error) {
+func (v *visit) tried(kind, account string, body map[string]any) *preview {
 	var row map[string]any
-	_, err := v.call("add-"+kind+"-row", request{vars: []string{account}, body: body, dry: true}, &row)
-	return v.previewOf(kind, row, err)
+	_, refused := v.ask("add-"+kind+"-row", request{vars: []string{account}, body: body, dry: true}, &row)
+	return v.previewOf(kind, row, refused)
 }
 
 // previewed shows the effect of a change: only that part for a script, otherwise in the whole page.
-func (v *visit) previewed(p *preview, err error, whole func() (page, error)) (page, error) {
-	if err == nil && v.r.PostForm.Get("preview") == "part" {
-		return page{template: "record", part: "preview", body: p}, nil
-	}
-	if err != nil {
-		return page{}, err
+func (v *visit) previewed(p *preview, whole func() page) page {
+	if v.r.PostForm.Get("preview") == "part" {
+		return page{template: "record", part: "preview", body: p}
 	}
 	return whole()
 }
 
 // previewOf returns the effect in a dry run's response.
-func (v *visit) previewOf(kind string, row map[string]any, err error) (*preview, error) {
+func (v *visit) previewOf(kind string, row map[string]any, refused *problem) *preview {
 	p := &preview{Balances: v.lang.balancesOf(kind, row)}
-	if refused := refusal(err); refused != nil {
+	if refused != nil {
 		p.Wrong = v.refusedPreview(refused).Wrong
-	} else if err != nil {
-		return nil, err
 	}
 	for _, side := range []string{"in_entries", "out_entries"} {
 		for i, e := range entriesOf(row[side]) {
@@ -60,7 +55,7 @@ func (v *visit) previewOf(kind string, row map[string]any, err error) (*preview,
 			}
 		}
 	}
-	return p, nil
+	return p
 }
 
 // refusedPreview returns the reason of a refused dry run.

@@ -16,36 +16,30 @@ const (
 )
 
 // toProvider redirects the browser to the provider. The link has the session's form token, so no other site can begin a sign-in.
-func (v *visit) toProvider() (page, error) {
+func (v *visit) toProvider() page {
 	if !v.Provider {
-		return page{}, errNoPage
+		return v.deny(errNoPage)
 	}
 	if !v.session.holds(v.r.URL.Query().Get("token")) {
-		return page{}, errOldForm
-	}
-	begin, err := v.request("sign-in-by-provider", request{})
-	if err != nil {
-		return page{}, err
+		return v.deny(errOldForm)
 	}
 	s := v.session
 	s.Away, s.Next = v.Now(), within(v.r.URL.Query().Get("next"))
-	return page{redirect: begin.URL.Path}, v.keep(s)
+	return v.keeping(s, v.address("sign-in-by-provider", request{}).Path)
 }
 
 // fromProvider begins the session of a browser that returns from the provider. The query has a token or an error, or a script posts the
 // token from the fragment.
-func (v *visit) fromProvider() (page, error) {
+func (v *visit) fromProvider() page {
 	token, code := v.r.FormValue("access_token"), v.r.FormValue("error")
 	shown := signingIn{Next: within(v.session.Next)}
 	switch {
 	case code == "access_denied":
 		shown.Wrong = "The provider did not let you in."
 	case token == "" && code == "" && v.r.Method == http.MethodGet:
-		return page{template: "callback", title: "Sign in"}, nil
+		return page{template: "callback", title: "Sign in"}
 	case token != "" && v.Now().Sub(v.session.Away) < awayLifetime:
-		if err := v.enter(token); err != nil {
-			return page{}, err
-		}
+		v.enter(token)
 	}
 	if v.who.Session == uuid.Nil {
 		if shown.Wrong == "" {
@@ -55,7 +49,7 @@ func (v *visit) fromProvider() (page, error) {
 	}
 	user, err := uuid.Parse(v.who.ID)
 	if err != nil {
-		return page{}, fmt.Errorf("the user of a sign-in through the provider: %w", err)
+		return v.deny(fmt.Errorf("the user of a sign-in through the provider: %w", err))
 	}
-	return page{redirect: shown.Next}, v.keep(session{Token: rand.Text(), ID: v.who.Session, User: user, Last: v.Now().Add(sessionEnds)})
+	return v.keeping(session{Token: rand.Text(), ID: v.who.Session, User: user, Last: v.Now().Add(sessionEnds)}, shown.Next)
 }

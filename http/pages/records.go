@@ -68,23 +68,16 @@ type actForm struct {
 	Address                                            string
 }
 
-// Word returns the English words of a type of records.
-func (actForm) Word(kind string) string { return field{}.Word(kind) }
-
 // serve shows the list or the record, or runs the form's operation.
-func (d *desk) serve() (page, error) {
+func (d *desk) serve() page {
 	if strings.HasPrefix(d.of.path(), operatePath) && !d.who.Permissions.Operator {
-		return page{}, api.ErrNotPermitted
+		return d.deny(api.ErrNotPermitted)
 	}
 	for field, kind := range d.of.refs {
-		accounts, err := d.accountRefs(kind)
-		if err != nil {
-			return page{}, err
-		}
 		if d.refs == nil {
 			d.refs = references{}
 		}
-		d.refs[field] = accounts
+		d.refs[field] = d.accountRefs(kind)
 	}
 	if d.r.Method == http.MethodPost {
 		return d.act()
@@ -92,7 +85,7 @@ func (d *desk) serve() (page, error) {
 	return d.show(sent{})
 }
 
-func (d *desk) show(in sent) (page, error) {
+func (d *desk) show(in sent) page {
 	if d.of.own != nil {
 		return d.of.own(d, in)
 	}
@@ -127,7 +120,7 @@ func (d *desk) actions() []action {
 }
 
 // act runs the form's operation.
-func (d *desk) act() (page, error) {
+func (d *desk) act() page {
 	form := d.r.PostForm
 	in := sent{do: form.Get("do"), key: form.Get("key"), reason: strings.TrimSpace(form.Get("reason"))}
 	if d.lines {
@@ -136,22 +129,19 @@ func (d *desk) act() (page, error) {
 	actions := d.actions()
 	i := slices.IndexFunc(actions, func(a action) bool { return a.word() == in.do })
 	if i < 0 {
-		return page{}, errNoPage
+		return d.deny(errNoPage)
 	}
 	a := actions[i]
-	o, err := d.operation(a.operation)
-	if err != nil {
-		return page{}, err
-	}
+	o := d.operation(a.operation)
 	var record map[string]any
 	if d.id != "" && !d.lines {
-		if record, err = d.find(); err != nil {
-			return page{}, err
+		if record = d.found(); d.failed != nil {
+			return page{}
 		}
 	}
 	out := d.inputOf(o, a, record, &in)
 	if same, is := out.body.(map[string]any); a.edit && is && len(same) == 0 { // a retry
-		return page{redirect: after(api.Response{}, d.here(), cmp.Or(a.did, "done"))}, nil
+		return page{redirect: after(api.Response{}, d.here(), cmp.Or(a.did, "done"))}
 	}
 	if a.reason && in.reason == "" {
 		in.status, in.wrong = http.StatusUnprocessableEntity, []string{d.lang.t("Say why.")}
@@ -162,19 +152,18 @@ func (d *desk) act() (page, error) {
 		return d.show(in)
 	}
 	var answer any
-	done, err := d.callNaming(o.ID, d.refs, out, &answer)
-	refused := refusal(err)
-	if out.dry && a.preview != nil && (err == nil || refused != nil) {
+	done, refused := d.askNaming(o.ID, d.refs, out, &answer)
+	if out.dry && a.preview != nil {
 		if in.faults = refused.faults(); refused != nil {
 			in.preview = d.refusedPreview(refused)
 		} else {
 			in.preview = a.preview(d, entriesOf([]any{answer})[0])
 		}
-		return d.previewed(in.preview, nil, func() (page, error) { return d.show(in) })
+		return d.previewed(in.preview, func() page { return d.show(in) })
 	}
 	switch {
 	case refused != nil && refused.Status == http.StatusNotFound:
-		return page{}, err
+		return d.deny(refused)
 	case refused != nil:
 		in.status, in.faults = refused.Status, refused.faults()
 		if in.todo = d.todo(refused.Errors); in.todo != nil {
@@ -185,8 +174,8 @@ func (d *desk) act() (page, error) {
 			in.wrong = []string{detail(refused)}
 		}
 		return d.show(in)
-	case err != nil:
-		return page{}, err
+	case d.failed != nil:
+		return page{}
 	case out.dry, a.shows:
 		of := d.shown("", o.Answer, answer)
 		if a.says != nil {
@@ -199,9 +188,9 @@ func (d *desk) act() (page, error) {
 	made, _ := answer.(map[string]any)
 	switch id := textOf(made["id"]); {
 	case a.to != nil && a.did == "":
-		return page{redirect: a.to(d, made)}, nil
+		return page{redirect: a.to(d, made)}
 	case a.to != nil:
-		return page{redirect: after(done, a.to(d, made), a.did)}, nil
+		return page{redirect: after(done, a.to(d, made), a.did)}
 	case a.operation == d.of.remove:
 		to = d.of.address(d.parent, "")
 	case a.operation == d.of.create && id != "" && d.of.leads == "" && !d.of.inline:
@@ -209,7 +198,7 @@ func (d *desk) act() (page, error) {
 	case d.id == "":
 		to = d.of.address(d.parent, "")
 	}
-	return page{redirect: after(done, to, cmp.Or(a.did, "done"))}, nil
+	return page{redirect: after(done, to, cmp.Or(a.did, "done"))}
 }
 
 // here returns the page's address and query, without the confirmation of the last action.
@@ -318,42 +307,46 @@ func same(value, was any) bool {
 	return empty(value) && empty(was) || fmt.Sprint(value) == fmt.Sprint(was)
 }
 
-// find returns the record of the page, with texts in place of references.
-func (d *desk) find() (map[string]any, error) {
-	record, err := d.stored()
-	if err != nil || d.refs == nil {
-		return record, err
+// found returns the record of the page. Without it the request fails.
+func (d *desk) found() map[string]any {
+	record, refused := d.find()
+	if refused != nil {
+		d.deny(refused)
 	}
-	named, _ := d.refs.texts(record).(map[string]any)
-	return named, nil
+	return record
 }
 
-func (d *desk) stored() (map[string]any, error) {
+// find returns the record of the page, with texts in place of references.
+func (d *desk) find() (map[string]any, *problem) {
+	record, refused := d.stored()
+	if refused != nil || d.refs == nil {
+		return record, refused
+	}
+	return d.refs.texts(record), nil
+}
+
+func (d *desk) stored() (map[string]any, *problem) {
 	if d.of.find != nil {
 		return d.of.find(d)
 	}
 	if d.of.get != "" {
 		var record map[string]any
-		o, err := d.operation(d.of.get)
-		if err != nil {
-			return nil, err
-		}
-		out, err := d.call(o.ID, request{vars: d.vars(o), query: d.of.one}, &record)
-		if err == nil && record["revision"] == nil {
+		o := d.operation(d.of.get)
+		out, refused := d.ask(o.ID, request{vars: d.vars(o), query: d.of.one}, &record)
+		switch {
+		case record == nil && refused == nil: // the visit has failed
+		case refused != nil && refused.Status == http.StatusUnprocessableEntity, // an id of another kind
+			refused == nil && d.of.by != "" && textOf(record[d.of.by]) != d.parent:
+			return nil, errNoPage
+		case refused == nil && record["revision"] == nil:
 			record["revision"] = strings.Trim(out.Header.Get("ETag"), `"`)
 		}
-		if err == nil && d.of.by != "" && textOf(record[d.of.by]) != d.parent {
-			return nil, errNoPage
-		}
-		if refused := refusal(err); refused != nil && refused.Status == http.StatusUnprocessableEntity { // an id of another kind
-			return nil, errNoPage
-		}
-		return record, err
+		return record, refused
 	}
 	for number := 1; ; number++ {
-		rows, total, err := d.rows(d.listQuery(), number, rowsFound)
-		if err != nil {
-			return nil, err
+		rows, total, refused := d.rows(d.listQuery(), number, rowsFound)
+		if refused != nil {
+			return nil, refused
 		}
 		for _, r := range rows {
 			if idOf(r) == d.id {
@@ -377,20 +370,20 @@ func idOf(record map[string]any) string {
 }
 
 // rowSchema returns the schema of a record in its list.
-func (d *desk) rowSchema() (*schema, error) {
-	o, err := d.operation(cmp.Or(d.of.get, d.of.list))
-	if err != nil || o.Answer == nil {
-		return &schema{}, err
+func (d *desk) rowSchema() *schema {
+	o := d.operation(cmp.Or(d.of.get, d.of.list))
+	if o.Answer == nil {
+		return &schema{}
 	}
 	if o.Answer.Kind == "lines" {
-		return o.Answer.Items, nil
+		return o.Answer.Items
 	}
 	for _, p := range o.Answer.Properties {
 		if p.Kind == "lines" && d.of.get == "" {
-			return p.Items, nil
+			return p.Items
 		}
 	}
-	return o.Answer, nil
+	return o.Answer
 }
 
 // head returns the name of a record in its list.

@@ -81,12 +81,9 @@ func (s *schema) only(prefix string, paths []string) *schema {
 }
 
 // forms returns the page's forms of the operations that the visitor may run.
-func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) {
+func (d *desk) forms(in sent, record map[string]any) (all []actForm) {
 	for _, a := range d.actions() {
-		o, err := d.operation(a.operation)
-		if err != nil {
-			return nil, err
-		}
+		o := d.operation(a.operation)
 		if !d.may(o) || a.when != nil && !a.when(record) {
 			continue
 		}
@@ -159,7 +156,7 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 		}
 		all = append(all, f)
 	}
-	return all, nil
+	return all
 }
 
 // Direct reports whether the button runs the operation at once, because the form has no inputs and no text.
@@ -244,10 +241,7 @@ func (d *desk) namesOf(word string) []choice {
 		return nil
 	}
 	other := d.visit.desk(resources[i], false)
-	rows, _, err := other.rows(other.listQuery(), 1, rowsFound)
-	if err != nil {
-		return nil
-	}
+	rows, _, _ := other.rows(other.listQuery(), 1, rowsFound)
 	for _, r := range rows {
 		name := other.title(r)
 		if body := []rune(textOf(r["body"])); word == "templates" {
@@ -269,7 +263,7 @@ func (d *desk) nameOf(word, id string) string {
 	if i := slices.IndexFunc(resources, func(r *resource) bool { return r.word == word }); i >= 0 && resources[i].get != "" {
 		other := d.visit.desk(resources[i], false)
 		other.id = id
-		if record, err := other.find(); err == nil {
+		if record, refused := other.find(); refused == nil {
 			name = other.title(record)
 		}
 	}

@@ -42,19 +42,14 @@ type listPage struct {
 }
 
 // list shows the records of a resource.
-func (d *desk) list(in sent) (page, error) {
-	o, err := d.operation(d.of.list)
-	if err != nil {
-		return page{}, err
-	}
+func (d *desk) list(in sent) page {
+	o := d.operation(d.of.list)
 	number := d.number()
 	b := &listPage{
 		Title: d.of.title, About: d.of.about, Address: d.of.address(d.parent, ""), Answer: in.answer, Tried: in.tried, Events: d.of.events,
 		Again: d.of.again,
 	}
-	if b.Above, err = d.above(); err != nil {
-		return page{}, err
-	}
+	b.Above = d.above()
 	asked := d.asked(o)
 	b.Asked = len(asked) > 0
 	own := maps.Clone(asked) // without the fixed query
@@ -93,19 +88,24 @@ func (d *desk) list(in sent) (page, error) {
 		}
 	}
 	var rows []map[string]any
+	var refused *problem
 	size := rowsListed
 	if d.of.oldest {
 		size = rowsShown
-		rows, b.Total, err = d.newestFirst(func(number, size int) ([]map[string]any, int, error) { return d.rows(query, number, size) })
+		rows, b.Total = d.newestFirst(func(number, size int) (some []map[string]any, total int) {
+			some, total, refused = d.rows(query, number, size)
+			return some, total
+		})
 	} else if b.Lacks == "" {
-		rows, b.Total, err = d.rows(query, number, size)
+		rows, b.Total, refused = d.rows(query, number, size)
 	}
-	if refused := refusal(err); refused != nil && refused.Status != http.StatusForbidden && refused.Status != http.StatusNotFound {
-		b.Wrong, err = []string{detail(refused)}, nil
+	switch {
+	case refused == nil:
+	case refused.Status == http.StatusForbidden || refused.Status == http.StatusNotFound:
+		return d.deny(refused)
+	default:
+		b.Wrong = []string{detail(refused)}
 		in.status = cmp.Or(in.status, refused.Status)
-	}
-	if err != nil {
-		return page{}, err
 	}
 	if number > 1 {
 		b.Newer = link("page", strconv.Itoa(number-1))
@@ -117,19 +117,11 @@ func (d *desk) list(in sent) (page, error) {
 	if older, err := url.Parse(next); err == nil && older.Query().Has("to_position") {
 		b.Older, b.Total = link("to_position", older.Query().Get("to_position")), 0 // the total is unknown
 	}
-	if err := d.draw(b, rows); err != nil {
-		return page{}, err
-	}
-	if b.Forms, err = d.forms(in, nil); err != nil {
-		return page{}, err
-	}
+	d.draw(b, rows)
+	b.Forms = d.forms(in, nil)
 	b.Wrong = append(b.Wrong, stray(in, b.Forms)...)
 	if d.of.pdf != "" {
-		pdf, err := d.request(d.of.pdf, request{query: query})
-		if err != nil {
-			return page{}, err
-		}
-		b.PDF = pdf.URL.String()
+		b.PDF = d.address(d.of.pdf, request{query: query}).String()
 	}
 	if b.Sections = d.sections(); b.Sections != nil {
 		b.Above = nil
@@ -137,23 +129,19 @@ func (d *desk) list(in sent) (page, error) {
 	if stream, known := d.streamOf(); known {
 		b.Stream = stream
 	}
-	if create, err := d.operation(d.of.create); err == nil && d.may(create) && d.of.kinds[d.kind(nil)] == nil {
+	if d.of.create != "" && d.may(d.operation(d.of.create)) && d.of.kinds[d.kind(nil)] == nil {
 		for kind := range d.of.kinds {
-			b.Kinds = append(b.Kinds, choice{Value: kind, Text: d.lang.t(field{}.Word(kind))})
+			b.Kinds = append(b.Kinds, choice{Value: kind, Text: d.lang.t(wordOf(kind))})
 		}
 		slices.SortFunc(b.Kinds, func(x, y choice) int { return strings.Compare(x.Text, y.Text) })
 	}
-	return page{template: "list", title: d.of.title, status: in.status, body: b}, nil
+	return page{template: "list", title: d.of.title, status: in.status, body: b}
 }
 
 // draw adds the records to the list.
-func (d *desk) draw(b *listPage, rows []map[string]any) error {
-	s, err := d.rowSchema()
-	if err != nil {
-		return err
-	}
+func (d *desk) draw(b *listPage, rows []map[string]any) {
 	schemas := map[string]*schema{}
-	for _, p := range s.Properties {
+	for _, p := range d.rowSchema().Properties {
 		schemas[p.Name] = p.schema
 	}
 	for _, name := range d.of.columns {
@@ -161,7 +149,7 @@ func (d *desk) draw(b *listPage, rows []map[string]any) error {
 	}
 	for _, r := range rows {
 		if d.refs != nil {
-			r, _ = d.refs.texts(r).(map[string]any)
+			r = d.refs.texts(r)
 		}
 		line, columns := recordLine{}, d.of.columns
 		if !d.of.flat {
@@ -172,14 +160,11 @@ func (d *desk) draw(b *listPage, rows []map[string]any) error {
 		}
 		if d.lines {
 			d.id = idOf(r)
-			if line.Forms, err = d.forms(sent{}, r); err != nil {
-				return err
-			}
+			line.Forms = d.forms(sent{}, r)
 			d.id, b.Acts = "", b.Acts || len(line.Forms) > 0
 		}
 		b.Rows = append(b.Rows, line)
 	}
-	return nil
 }
 
 // asked returns the filled-in filters of the list.
@@ -201,11 +186,10 @@ func (d *desk) isFilter(p parameter) bool {
 
 // params returns the parameters of a list, and of the search for its records.
 func (d *desk) params(o *operation) []parameter {
-	found, err := d.operation(d.of.search)
-	if err != nil {
+	if d.of.search == "" {
 		return o.Params
 	}
-	return slices.Concat(o.Params, found.Params)
+	return slices.Concat(o.Params, d.operation(d.of.search).Params)
 }
 
 // filters returns the inputs of the list's filters.
@@ -252,15 +236,12 @@ func (d *desk) listQuery() url.Values {
 }
 
 // rows returns a page of the list, and the total number of records.
-func (d *desk) rows(query url.Values, number, size int) (rows []map[string]any, total int, err error) {
+func (d *desk) rows(query url.Values, number, size int) (rows []map[string]any, total int, refused *problem) {
 	id := d.of.list
 	if query.Has("q") && d.of.search != "" {
 		id = d.of.search
 	}
-	o, err := d.operation(id)
-	if err != nil {
-		return nil, 0, err
-	}
+	o := d.operation(id)
 	query = maps.Clone(query)
 	for _, p := range o.Params {
 		switch p.Name {
@@ -277,21 +258,16 @@ func (d *desk) rows(query url.Values, number, size int) (rows []map[string]any, 
 	if d.parent != "" && d.of.by == "" {
 		vars = vars[:1]
 	}
-	out, err := d.call(o.ID, request{vars: vars[:min(len(vars), strings.Count(o.Path, "{"))], query: query}, &answer)
-	if err != nil {
-		return nil, 0, err
+	out, refused := d.ask(o.ID, request{vars: vars[:min(len(vars), strings.Count(o.Path, "{"))], query: query}, &answer)
+	if refused != nil {
+		return nil, 0, refused
 	}
 	d.next = out.Header.Get("Link")
 	list, total := listOf(answer)
 	if counted, err := strconv.Atoi(out.Header.Get("X-Total-Count")); err == nil {
 		total = counted
 	}
-	for _, one := range list {
-		if row, is := one.(map[string]any); is {
-			rows = append(rows, row)
-		}
-	}
-	return rows, total, nil
+	return entriesOf(list), total, nil
 }
 
 // listOf returns the records of a list's response, which is an array or an object with one, and the total in it.

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -112,7 +111,8 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 	case notDay == nil:
 		out.Day = text
 	case s.Kind == "select" && text != "":
-		out.Text, out.Chip = d.lang.t(field{}.Word(text)), cmp.Or(stateChips[text], "plain")
+		chip := d.chip(text)
+		out.Text, out.Chip = chip.Text, chip.Chip
 	case name == "ownerId":
 		out.Text = d.actor("user:" + text)
 	case strings.HasSuffix(strings.ToLower(name), "by") && actorText.MatchString(text):
@@ -199,15 +199,11 @@ func (d *desk) sections() []choice {
 }
 
 // above returns the pages above this one.
-func (d *desk) above() ([]choice, error) {
-	var all []choice
+func (d *desk) above() (all []choice) {
 	if r := d.of.parent; r != nil {
 		parent := d.visit.desk(r, false)
 		parent.id = d.parent
-		record, err := parent.find()
-		if err != nil {
-			return nil, err
-		}
+		record := parent.found()
 		all = append(all, choice{Value: r.address("", ""), Text: d.lang.t(r.title)})
 		all = append(all, choice{Value: r.address("", d.parent), Text: parent.title(record)})
 	}
@@ -217,15 +213,15 @@ func (d *desk) above() ([]choice, error) {
 	if strings.HasPrefix(d.of.path(), operatePath) {
 		all = slices.Insert(all, 0, choice{Value: operatePath, Text: d.lang.t("Operate")})
 	}
-	return all, nil
+	return all
 }
 
 // streamOf returns the address of the event stream of changes.
 func (d *desk) streamOf() (string, bool) {
-	o, err := d.operation(d.of.stream)
-	if d.of.stream == "" || err != nil {
+	if d.of.stream == "" {
 		return "", false
 	}
+	o := d.operation(d.of.stream)
 	address := o.Path
 	for _, id := range d.vars(o) {
 		address = strings.Replace(address, variable.FindString(address), url.PathEscape(id), 1)
@@ -259,27 +255,24 @@ type recordPage struct {
 var inside = regexp.MustCompile(`^(id|.*_id|.*Id|revision|created_?[aA]t|updated_?[aA]t|has[A-Z].*)$`)
 
 // record shows a record, and the forms of its actions.
-func (d *desk) record(in sent) (page, error) {
-	record, err := d.find()
-	if refused := refusal(err); refused != nil && refused.Status == http.StatusNotFound && d.of.history != nil {
-		return d.deleted(err)
+func (d *desk) record(in sent) page {
+	record, refused := d.find()
+	switch {
+	case refused != nil && refused.Status == http.StatusNotFound && d.of.history != nil:
+		return d.deleted(refused)
+	case refused != nil:
+		return d.deny(refused)
+	case record == nil: // the visit has failed
+		return page{}
 	}
-	if err != nil {
-		return page{}, err
-	}
-	s, err := d.rowSchema()
-	if err != nil {
-		return page{}, err
-	}
+	s := d.rowSchema()
 	b := &recordPage{
 		Title: d.title(record), Address: d.of.address(d.parent, d.id), Answer: in.answer, Tried: in.tried, Word: d.of.word, Events: d.of.events,
 	}
 	if d.of.single {
 		b.About, b.Sections = d.of.about, d.sections()
 	}
-	if b.Above, err = d.above(); err != nil {
-		return page{}, err
-	}
+	b.Above = d.above()
 	var internal []string
 	for _, p := range s.Properties {
 		if inside.MatchString(p.Name) && linked[p.Name] == "" {
@@ -308,9 +301,7 @@ func (d *desk) record(in sent) (page, error) {
 	if d.of.note != nil {
 		b.Note = d.of.note(record)
 	}
-	if b.Forms, err = d.forms(in, record); err != nil {
-		return page{}, err
-	}
+	b.Forms = d.forms(in, record)
 	if d.refs != nil {
 		b.Lists = maps.Clone(d.refs)
 		b.Lists["item_name"] = itemNames(record)
@@ -322,9 +313,7 @@ func (d *desk) record(in sent) (page, error) {
 		}
 	}
 	if d.of.history != nil {
-		if b.History, err = d.of.history(d, record); err != nil {
-			return page{}, err
-		}
+		b.History = d.of.history(d, record)
 	}
 	for _, part := range d.of.parts {
 		if part.when != nil && !part.when(record) {
@@ -350,18 +339,18 @@ func (d *desk) record(in sent) (page, error) {
 	if d.of.more != nil && !d.scripted() {
 		b.More = d.of.more(d, record)
 	}
-	return page{template: "record", title: b.Title, status: in.status, body: b}, nil
+	return page{template: "record", title: b.Title, status: in.status, body: b}
 }
 
 // deleted shows the remaining history of a deleted record.
-func (d *desk) deleted(err error) (page, error) {
-	history, failed := d.of.history(d, nil)
-	if failed != nil || len(history) == 0 {
-		return page{}, err
+func (d *desk) deleted(refused *problem) page {
+	history := d.of.history(d, nil)
+	if len(history) == 0 {
+		return d.deny(refused)
 	}
 	b := &recordPage{Title: d.title(map[string]any{"id": d.id}), About: "It was deleted.", History: history}
-	b.Above, err = d.above()
-	return page{template: "record", title: b.Title, body: b}, err
+	b.Above = d.above()
+	return page{template: "record", title: b.Title, body: b}
 }
 
 // short returns a value as one text.

@@ -33,7 +33,7 @@ func recordTexts(t *testing.T, used map[string]bool) {
 			return
 		}
 		for _, option := range s.Options {
-			used[field{}.Word(option)] = true
+			used[wordOf(option)] = true
 		}
 		of(s.Items)
 		for _, p := range s.Properties {
@@ -57,7 +57,7 @@ func recordTexts(t *testing.T, used map[string]bool) {
 				narrow[a.operation] = a.fields
 			}
 			for _, id := range operations {
-				o, known := d.operation(id)
+				o, known := d.operations[id]
 				require.True(t, known || id == "", "there is no operation %q", id)
 				if id == "" {
 					continue

@@ -35,36 +35,33 @@ func newRefs(list string, records []choice) refs {
 }
 
 // accountRefs returns the references to the accounts of a kind.
-func (v *visit) accountRefs(kind string) (refs, error) {
-	accounts, err := v.accountsOf(kind)
-	return newRefs(kind+"s", accounts), err
-}
+func (v *visit) accountRefs(kind string) refs { return newRefs(kind+"s", v.accountsOf(kind)) }
 
 // accountsOf returns the ids and names of the accounts of a kind. An empty kind means all kinds, with the kind in each name.
-func (v *visit) accountsOf(kind string) ([]choice, error) {
+func (v *visit) accountsOf(kind string) []choice {
 	if kind == "" {
 		return v.allAccounts()
 	}
 	var all []map[string]any
-	_, err := v.call("list-"+kind+"s", request{}, &all)
+	v.read("list-"+kind+"s", request{}, &all)
 	accounts := make([]choice, len(all))
 	for i, a := range all {
 		accounts[i] = choice{Value: plain(a["id"]), Text: textOf(a["name"])}
 	}
-	return accounts, err
+	return accounts
 }
 
-func (v *visit) allAccounts() (all []choice, err error) {
+func (v *visit) allAccounts() (all []choice) {
 	for number := 1; ; number++ {
-		found, total, err := v.accountsNamed("", "", number, accountsShown)
-		if err != nil || len(found) == 0 {
-			return all, err
+		found, total, refused := v.accountsNamed("", "", number, accountsShown)
+		if refused != nil {
+			v.deny(refused)
 		}
 		for _, a := range found {
 			all = append(all, choice{Value: a.ID, Text: a.Name + " (" + v.lang.t(a.KindName) + ")"})
 		}
-		if len(all) >= total {
-			return all, nil
+		if len(found) == 0 || len(all) >= total {
+			return all
 		}
 	}
 }
@@ -139,12 +136,13 @@ func (all references) schema(s *schema) *schema {
 	return &form
 }
 
-// texts returns a value with texts in place of ids.
-func (all references) texts(value any) any {
-	return all.replace(value, "", func(r refs, id any, _ string) (any, bool) {
+// texts returns a record with texts in place of ids.
+func (all references) texts(record map[string]any) map[string]any {
+	named, _ := all.replace(record, "", func(r refs, id any, _ string) (any, bool) {
 		text := r.text(plain(id))
 		return text, text != ""
-	})
+	}).(map[string]any)
+	return named
 }
 
 // replace returns a copy of a value with the references replaced. It omits those for which the function returns false.
@@ -174,9 +172,9 @@ func (all references) replace(value any, path string, by func(r refs, value any,
 	}
 }
 
-// callNaming runs an operation on a body with texts in place of ids. If a text matches no record, it writes nothing, and the problem has
+// askNaming runs an operation on a body with texts in place of ids. If a text matches no record, it writes nothing, and the problem has
 // the faults of the texts and of the operation.
-func (v *visit) callNaming(operation string, all references, in request, into any) (api.Response, error) {
+func (v *visit) askNaming(operation string, all references, in request, into any) (api.Response, *problem) {
 	var wrong []fault.Field
 	in.body = all.replace(in.body, "", func(r refs, text any, path string) (any, bool) {
 		id, fails := r.find(v.lang, textOf(text))
@@ -186,14 +184,10 @@ func (v *visit) callNaming(operation string, all references, in request, into an
 		return json.Number(id), fails == ""
 	})
 	if len(wrong) == 0 {
-		return v.call(operation, in, into)
+		return v.ask(operation, in, into)
 	}
 	in.dry = true
-	out, err := v.call(operation, in, nil)
-	refused := refusal(err)
-	if err != nil && refused == nil {
-		return out, err
-	}
+	out, refused := v.ask(operation, in, nil)
 	if refused != nil {
 		for _, f := range refused.Errors {
 			if !slices.ContainsFunc(wrong, func(w fault.Field) bool { return w.Field == f.Field }) {

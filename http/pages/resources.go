@@ -51,13 +51,13 @@ type resource struct {
 
 	kinds    map[string][]string                                        // fields of the forms by record type, which the user chooses first
 	note     func(record map[string]any) string                         // hint about a record
-	history  func(*desk, map[string]any) ([]change, error)              // of a record, the newest change first
+	history  func(*desk, map[string]any) []change                       // of a record, the newest change first
 	more     func(*desk, map[string]any) any                            // data for the template "more-WORD" of record.html
 	cells    map[string]cell                                            // computed fields
-	find     func(*desk) (map[string]any, error)                        // returns a record, in place of get
+	find     func(*desk) (map[string]any, *problem)                     // returns a record, in place of get
 	apart    func(l language, theirs, mine map[string]any) []difference // differences of two versions
 	watch    func(map[string]any) bool                                  // reports whether the stream covers a record now
-	own      func(*desk, sent) (page, error)                            // page in place of the list
+	own      func(*desk, sent) page                                     // page in place of the list
 	actions  []action                                                   // of the list
 	each     []action                                                   // of a record
 	sections func(*visit) []choice                                      // links to the other pages of an area
@@ -114,28 +114,17 @@ func (a action) starting(d *desk, record map[string]any) map[string]any {
 // resources are the resources of /app/list and /app/campaigns.
 var resources = slices.Concat(messagingResources, marketplaceResources)
 
-// resourceRoutes registers the pages of all resources.
-func (p *Pages) resourceRoutes() {
-	p.member("GET /app/list/channels/{id}/try", (*visit).tryWidget)
-	for _, r := range append(settingsResources(), enquiryResource(), partiesResource(), confirmationResource()) {
-		p.resource(r)
-	}
-	for _, r := range resources {
-		p.resource(r)
-	}
-}
-
 // resource registers the pages of a resource and of its parts.
 func (p *Pages) resource(r *resource) {
 	path := r.path()
 	for _, method := range []string{"GET ", "POST "} {
 		if r.public {
-			p.open(method+path+"/{id}", func(v *visit) (page, error) { return v.desk(r, true).serve() })
+			p.open(method+path+"/{id}", func(v *visit) page { return v.desk(r, true).serve() })
 			continue
 		}
-		p.member(method+path, func(v *visit) (page, error) { return v.desk(r, false).serve() })
+		p.member(method+path, func(v *visit) page { return v.desk(r, false).serve() })
 		if r.leads == "" && !r.flat && !r.single && (!r.inline || r.get != "") {
-			p.member(method+path+"/{"+r.variable()+"}", func(v *visit) (page, error) { return v.desk(r, true).serve() })
+			p.member(method+path+"/{"+r.variable()+"}", func(v *visit) page { return v.desk(r, true).serve() })
 		}
 	}
 	for _, part := range r.parts {

@@ -51,7 +51,7 @@ func takadaResource() *resource {
 		word: "takadas", title: "Takadas", by: "client_order_id", list: "list-takadas", get: "get-takada",
 		refs: map[string]string{"karigar_id": "karigar"}, cells: takadaCells, apart: language.recordDifferences,
 		columns: []string{"takada", "date", "items", "weight"}, live: []string{"date", "items", "weight"},
-		history: func(d *desk, _ map[string]any) ([]change, error) { return d.newestChanges("takada", d.id) },
+		history: func(d *desk, _ map[string]any) []change { return d.newestChanges("takada", d.id) },
 		when:    func(map[string]any) bool { return false }, // the page of the order has them
 		each: []action{
 			{
@@ -146,53 +146,44 @@ var takadaCells = map[string]cell{
 
 // items returns the items of an order or a takada, a line for each.
 func (d *desk) items(record map[string]any) (all display) {
-	for _, item := range itemsOf(record["items"]) {
+	for _, item := range entriesOf(record["items"]) {
 		all.Lines = append(all.Lines, entryLine{Text: d.lang.line(item)})
 	}
 	return all
 }
 
 // takadasOf returns the takadas of the order of the page.
-func (d *desk) takadasOf() (all []map[string]any, err error) {
-	_, err = d.call("list-takadas", request{query: url.Values{"client_order_id": {d.id}}}, &all)
-	return all, err
+func (d *desk) takadasOf() (all []map[string]any) {
+	d.read("list-takadas", request{query: url.Values{"client_order_id": {d.id}}}, &all)
+	return all
 }
 
 // takadas returns a table of the takadas of an order.
 func (d *desk) takadas(map[string]any) display {
-	all, err := d.takadasOf()
-	if err != nil || len(all) == 0 {
+	all := d.takadasOf()
+	if len(all) == 0 {
 		return display{Text: d.lang.t("Nothing was delivered yet.")}
 	}
 	table := display{Columns: []string{d.lang.t("Date"), d.lang.t("Items"), d.lang.t("Weight")}}
 	for _, t := range all {
-		named, _ := d.refs.texts(t).(map[string]any)
 		link := display{Text: d.lang.day(textOf(t["date"])), Link: orderPath(d.id) + "/takadas/" + plain(t["id"])}
 		weight := display{Label: table.Columns[2], Text: grams(weightOf(t["items"]))}
-		table.Rows = append(table.Rows, []display{link, d.items(named), weight})
+		table.Rows = append(table.Rows, []display{link, d.items(d.refs.texts(t)), weight})
 	}
 	return table
 }
 
 // orderHistory returns the changes of an order and of its takadas.
-func (d *desk) orderHistory(order map[string]any) ([]change, error) {
-	all, err := d.newestChanges("order", d.id)
-	if err != nil || order == nil {
-		return all, err
+func (d *desk) orderHistory(order map[string]any) []change {
+	all := d.newestChanges("order", d.id)
+	if order == nil {
+		return all
 	}
-	takadas, err := d.takadasOf()
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range takadas {
-		of, err := d.newestChanges("takada", plain(t["id"]))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, of...)
+	for _, t := range d.takadasOf() {
+		all = append(all, d.newestChanges("takada", plain(t["id"]))...)
 	}
 	slices.SortStableFunc(all, func(a, b change) int { return cmp.Compare(position(b), position(a)) })
-	return all, nil
+	return all
 }
 
 func position(c change) int64 {
@@ -209,7 +200,7 @@ func (d *desk) sayOrder(order map[string]any) *preview {
 func (d *desk) sayTakada(takada map[string]any) *preview {
 	p := d.sayOrder(takada)
 	var order map[string]any
-	if _, err := d.call("get-client-order", request{vars: []string{d.id}}, &order); err == nil {
+	if _, refused := d.ask("get-client-order", request{vars: []string{d.id}}, &order); refused == nil {
 		left, _ := toDecimal(order["pending_weight"])
 		p.Says = append(p.Says, d.lang.left(left.Sub(weightOf(takada["items"]))))
 	}

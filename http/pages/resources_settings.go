@@ -17,6 +17,7 @@ var settingsParts = []place{
 	{Name: "API keys", Link: settings + "/keys", needs: "marketplace:read"},
 	{Name: "Company", Link: Path + "/list/companies", needs: "marketplace:read"},
 	{Name: "Books lock", Link: settings + "/books", needs: "ledger:read"},
+	{Name: "Metal", Link: settings + "/metal", needs: "ledger:read"},
 	{Name: "Closed periods", Link: settings + "/periods", needs: "ledger:read"},
 }
 
@@ -120,6 +121,11 @@ func settingsResources() []*resource {
 				return []choice{{Value: settings + "/periods", Text: "Close the year"}}
 			},
 		},
+		{
+			base: settings, word: "metal", title: "Metal", single: true, get: "get-books-metal", columns: []string{"metal"},
+			live: []string{"metal"}, cells: map[string]cell{},
+			each: []action{{operation: "set-books-metal", button: "Change", did: "changed", edit: true}},
+		},
 		periodResource(),
 	}
 	for _, r := range all {
@@ -136,13 +142,13 @@ type aboutVisitor struct {
 }
 
 // self shows the page on the visitor. An API key has no account.
-func (d *desk) self(in sent) (page, error) {
+func (d *desk) self(in sent) page {
 	if d.who.Type == "user" {
 		return d.record(in)
 	}
 	more := aboutVisitor{Key: d.actor(d.who.String()), Themes: d.themes()}
 	b := &recordPage{Title: d.lang.t(d.of.title), Sections: d.sections(), Word: d.of.word, More: more}
-	return page{template: "record", title: d.of.title, body: b}, nil
+	return page{template: "record", title: d.of.title, body: b}
 }
 
 func (d *desk) about(me map[string]any) any {
@@ -218,7 +224,7 @@ func (d *desk) rights(of map[string]any) (words []display) {
 	}
 	for _, area := range areas {
 		if level := textOf(of[area]); slices.Contains([]string{"read", "write"}, level) {
-			words = append(words, display{Text: d.lang.t(labelOf(area)) + ": " + d.lang.t(field{}.Word(level))})
+			words = append(words, display{Text: d.lang.t(labelOf(area)) + ": " + d.lang.t(wordOf(level))})
 		}
 	}
 	return words

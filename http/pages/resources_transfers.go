@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"net/http"
 	"net/url"
 	"strings"
 )
@@ -45,8 +44,7 @@ func transferResource() *resource {
 }
 
 func (d *desk) enteredOf(r map[string]any) rowLine {
-	row, _ := r["row"].(map[string]any)
-	return d.entered(enteredRow{textOf(r["kind"]), r["account_id"], textOf(r["account_name"]), row})
+	return d.entered(enteredRow{textOf(r["kind"]), r["account_id"], textOf(r["account_name"]), inner(r, "row")})
 }
 
 // sayTransfer says what a transfer would post.
@@ -64,12 +62,10 @@ func (d *desk) sayTransfer(answer map[string]any) *preview {
 }
 
 // anyRow goes on to the page of a row, by its number alone.
-func (v *visit) anyRow() (page, error) {
+func (v *visit) anyRow() page {
 	var row map[string]any
-	if _, err := v.call("find-row", request{vars: []string{v.r.PathValue("row")}}, &row); err != nil {
-		return page{}, err
-	}
-	return page{redirect: accountPath(textOf(row["kind"]), plain(row["account_id"])) + "/rows/" + url.PathEscape(v.r.PathValue("row"))}, nil
+	v.read("find-row", request{vars: []string{v.r.PathValue("row")}}, &row)
+	return page{redirect: accountPath(textOf(row["kind"]), plain(row["account_id"])) + "/rows/" + url.PathEscape(v.r.PathValue("row"))}
 }
 
 // trialBalancePage is the content of the trial balance.
@@ -86,27 +82,19 @@ type trialLine struct {
 	Total                                 bool
 }
 
-func (v *visit) trialBalance() (page, error) {
+func (v *visit) trialBalance() page {
 	past := v.past()
 	shown := trialBalancePage{Company: v.company(), AsOf: past.Get("as_of"), KnownAt: past.Get("known_at")}
 	var b struct {
 		Accounts              []map[string]any
 		Unpaired, Loss, Total map[string]any
 	}
-	_, err := v.call("get-trial-balance", request{query: past}, &b)
-	if refused := refusal(err); refused != nil && refused.Status == http.StatusUnprocessableEntity {
-		shown.Wrong = []string{detail(refused)}
-		return page{template: "trial-balance", title: "Trial balance", status: refused.Status, body: shown}, nil
-	}
-	if err != nil {
-		return page{}, err
+	var status int
+	if shown.Wrong, status = v.asked("get-trial-balance", request{query: past}, &b); status != 0 {
+		return page{template: "trial-balance", title: "Trial balance", status: status, body: shown}
 	}
 	past.Set("format", "")
-	file, err := v.request("get-trial-balance", request{query: past})
-	if err != nil {
-		return page{}, err
-	}
-	shown.Files = strings.TrimSuffix(file.URL.String(), "format=")
+	shown.Files = strings.TrimSuffix(v.address("get-trial-balance", request{query: past}).String(), "format=")
 	kind := ""
 	for _, a := range b.Accounts {
 		line := trialLine{Name: textOf(a["name"]), Link: accountPath(textOf(a["kind"]), plain(a["id"]))}
@@ -119,7 +107,7 @@ func (v *visit) trialBalance() (page, error) {
 	shown.add(v.lang, trialLine{Name: v.lang.t("Unpaired rows"), Link: unpaired, Total: true}, b.Unpaired)
 	shown.add(v.lang, trialLine{Name: v.lang.t("Loss in work"), Total: true}, b.Loss)
 	shown.add(v.lang, trialLine{Name: v.lang.t("In all"), Total: true}, b.Total)
-	return page{template: "trial-balance", title: "Trial balance", body: shown}, nil
+	return page{template: "trial-balance", title: "Trial balance", body: shown}
 }
 
 // add adds the lines of a sum: money, and each metal below it.

@@ -26,38 +26,29 @@ type rowPage struct {
 	Editable, Reversible                              bool   // a reversed row stays as it is, and so does a void one
 }
 
-func (v *visit) row() (page, error) { return v.showRow(rowPage{}, nil, nil, 0) }
+func (v *visit) row() page { return v.showRow(rowPage{}, nil, nil, 0) }
 
 // showRow shows a row, with the body and the faults of a refused edit.
-func (v *visit) showRow(shown rowPage, body map[string]any, faults map[string]string, status int) (page, error) {
-	kind, err := v.kind()
-	if err != nil {
-		return page{}, err
-	}
+func (v *visit) showRow(shown rowPage, body map[string]any, faults map[string]string, status int) page {
+	kind := v.kind()
 	account, id := v.r.PathValue("id"), v.r.PathValue("row")
 	shown.Kind, shown.KindName, shown.Link, shown.ID = kind, kindName(kind), accountPath(kind, account), id
 	var of, row map[string]any
 	var versions []map[string]any
-	if _, err := v.call("get-"+kind, request{vars: []string{account}}, &of); err != nil {
-		return page{}, err
-	}
-	if _, err := v.call("read-"+kind+"-row-history", request{vars: []string{account, id}}, &versions); err != nil {
-		return page{}, err
-	}
+	v.read("get-"+kind, request{vars: []string{account}}, &of)
+	v.read("read-"+kind+"-row-history", request{vars: []string{account, id}}, &versions)
 	shown.Account, shown.History = textOf(of["name"]), v.lang.history(versions, v.actor())
 	slices.Reverse(shown.History)
-	_, err = v.call("get-"+kind+"-row", request{vars: []string{account, id}}, &row)
-	if refused := refusal(err); refused != nil && refused.Status == http.StatusNotFound { // deleted: its history is left
-		return page{template: "row", title: "Row", status: status, body: shown}, nil
-	}
-	if err != nil {
-		return page{}, err
+	_, refused := v.ask("get-"+kind+"-row", request{vars: []string{account, id}}, &row)
+	switch {
+	case refused != nil && refused.Status == http.StatusNotFound: // deleted: its history is left
+		return page{template: "row", title: "Row", status: status, body: shown}
+	case refused != nil:
+		return v.deny(refused)
+	case len(versions) == 0:
+		return page{}
 	}
 	shown.Row, shown.Revision, shown.Date = v.lineOf(kind, row), plain(row["revision"]), v.day()
-	edit, err := v.schemaOf("edit-" + kind + "-row")
-	if err != nil {
-		return page{}, err
-	}
 	if status == http.StatusPreconditionFailed && body != nil {
 		shown.Theirs = append(v.lang.differences(v.lang.t("Received"), row["in_entries"], body["in_entries"]),
 			v.lang.differences(v.lang.t("Given"), row["out_entries"], body["out_entries"])...)
@@ -69,25 +60,20 @@ func (v *visit) showRow(shown rowPage, body map[string]any, faults map[string]st
 	shown.Reversible = !shown.Row.Void && shown.Row.ReversedBy == ""
 	if shown.Reversible && v.permissions()["ledger:write"] {
 		var lock map[string]any
-		if _, err := v.call("get-books-lock", request{}, &lock); err != nil {
-			return page{}, err
-		}
+		v.read("get-books-lock", request{}, &lock)
 		if through := textOf(lock["locked_through"]); shown.Row.Date <= through {
 			shown.Locked = through
 		}
 	}
 	shown.Editable = shown.Reversible && shown.Row.Reverses == "" && shown.Locked == ""
-	shown.Fields = edit.fields("", body, faults, 1)
+	shown.Fields = v.schemaOf("edit-"+kind+"-row").fields("", body, faults, 1)
 	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
-	return page{template: "row", title: "Row", status: status, body: shown}, nil
+	return page{template: "row", title: "Row", status: status, body: shown}
 }
 
 // editRow edits, voids, reverses or deletes a row, or shows what that would do.
-func (v *visit) editRow() (page, error) {
-	kind, err := v.kind()
-	if err != nil {
-		return page{}, err
-	}
+func (v *visit) editRow() page {
+	kind := v.kind()
 	form, account, id := v.r.PostForm, v.r.PathValue("id"), v.r.PathValue("row")
 	do := form.Get("do")
 	in := request{
@@ -98,29 +84,21 @@ func (v *visit) editRow() (page, error) {
 	var body map[string]any
 	switch do {
 	case "undo":
-		if body, err = v.before(kind, account, id); err != nil {
-			return page{}, err
-		}
+		body = v.before(kind, account, id)
 		do, operation, word = "edit", "edit-"+kind+"-row", "put-back"
 		in.vars, in.query, in.body, in.reason = in.vars[:1], url.Values{"row_id": {id}}, body, "undone"
 	case "edit":
-		edit, err := v.schemaOf(operation)
-		if err != nil {
-			return page{}, err
-		}
-		body, word = edit.read(form, true), "edited"
+		body, word = v.schemaOf(operation).read(form, true), "edited"
 		in.vars, in.query, in.body = in.vars[:1], url.Values{"row_id": {id}}, body
-	case "void", "delete":
-		in.body = nil
-		if do == "void" {
-			in.body = map[string]any{}
-		}
+	case "delete":
+	case "void":
+		in.body = map[string]any{}
 	case "unpair":
 		operation, in.vars, in.body = "unpair-row", nil, map[string]any{"row": json.Number(id)}
 	case "reverse":
 		in.body = map[string]any{"date": form.Get("reversed_on")}
 	default:
-		return page{}, errNoPage
+		return v.deny(errNoPage)
 	}
 	if in.reason == "" && !in.dry {
 		return v.showRow(rowPage{Do: do, Key: in.key, Wrong: []string{v.lang.t("Say why.")}}, body, nil, http.StatusUnprocessableEntity)
@@ -130,11 +108,11 @@ func (v *visit) editRow() (page, error) {
 		in.reason = cmp.Or(reason, "tried") // it is stored nowhere
 	}
 	var row map[string]any
-	out, err := v.call(operation, in, &row)
-	switch refused := refusal(err); {
+	out, refused := v.ask(operation, in, &row)
+	switch {
 	case in.dry:
-		p, err := v.previewOf(kind, row, err)
-		return v.previewed(p, err, func() (page, error) {
+		p := v.previewOf(kind, row, refused)
+		return v.previewed(p, func() page {
 			return v.showRow(rowPage{Preview: p, Do: do, Reason: reason, Key: in.key}, body, refused.faults(), 0)
 		})
 	case refused != nil:
@@ -143,8 +121,6 @@ func (v *visit) editRow() (page, error) {
 			shown.Wrong = []string{detail(refused)}
 		}
 		return v.showRow(shown, body, refused.faults(), refused.Status)
-	case err != nil:
-		return page{}, err
 	}
 	to := accountPath(kind, account)
 	if do == "edit" || do == "void" {
@@ -153,22 +129,20 @@ func (v *visit) editRow() (page, error) {
 	if do == "delete" && in.reason == "undone" {
 		word = "undone"
 	}
-	return page{redirect: after(out, to, word)}, nil
+	return page{redirect: after(out, to, word)}
 }
 
 // before returns a row as it was before its newest change, as an edit takes it.
-func (v *visit) before(kind, account, id string) (map[string]any, error) {
+func (v *visit) before(kind, account, id string) map[string]any {
 	var versions []map[string]any
-	if _, err := v.call("read-"+kind+"-row-history", request{vars: []string{account, id}}, &versions); err != nil {
-		return nil, err
-	}
+	v.read("read-"+kind+"-row-history", request{vars: []string{account, id}}, &versions)
 	newest := map[string]any{}
 	if len(versions) > 0 {
 		newest = versions[len(versions)-1]
 	}
 	was, is := newest["before"].(map[string]any)
 	if !is || textOf(newest["change"]) != "edited" {
-		return nil, errNoPage
+		v.deny(errNoPage)
 	}
-	return map[string]any{"date": was["date"], "in_entries": given(was["in_entries"]), "out_entries": given(was["out_entries"])}, nil
+	return map[string]any{"date": was["date"], "in_entries": given(was["in_entries"]), "out_entries": given(was["out_entries"])}
 }

@@ -65,12 +65,6 @@ func (s *schema) without(names ...string) *schema {
 	return &rest
 }
 
-// operation returns an operation by its id.
-func (d *document) operation(id string) (*operation, bool) {
-	o, known := d.operations[id]
-	return o, known
-}
-
 // The document as it is written.
 type (
 	specification struct {

@@ -112,33 +112,31 @@ func (p *Pages) Bearer(r *http.Request) (string, uuid.UUID, error) {
 	return bearer, s.In, err
 }
 
-// recall identifies the visitor. An error means that this cannot be done now.
-func (v *visit) recall() error {
+// recall identifies the visitor.
+func (v *visit) recall() {
 	v.session = v.unseal(v.r)
 	if v.session.Token == "" {
-		return v.keep(session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)})
+		v.keep(session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)})
+		return
 	}
 	bearer, err := v.bearer(v.r.Context(), v.session)
-	if err != nil || bearer == "" {
-		return err
+	if v.deny(err); err != nil || bearer == "" {
+		return
 	}
-	if err := v.enter(bearer); err != nil {
-		return err
-	}
+	v.enter(bearer)
 	if v.who.Type != "" && v.session.Ends.Sub(v.Now()) < sessionLifetime/2 {
-		return v.keep(v.session)
+		v.keep(v.session)
 	}
-	return nil
 }
 
 // enter identifies the visitor by a token, in the workspace that the session has chosen.
-func (v *visit) enter(bearer string) error {
+func (v *visit) enter(bearer string) {
 	ctx, who, err := api.Authenticate(v.r.Context(), bearer)
 	if refused, is := errors.AsType[*fault.Error](err); is && refused.Kind == fault.Unauthorized {
-		return nil
+		return
 	}
-	if err != nil {
-		return err
+	if v.deny(err); err != nil {
+		return
 	}
 	if v.session.In != uuid.Nil && v.session.In != who.Workspace {
 		if elsewhere, err := api.Enter(ctx, v.session.In); err == nil { // who was removed is at home again
@@ -146,23 +144,27 @@ func (v *visit) enter(bearer string) error {
 		}
 	}
 	v.r, v.who = v.r.WithContext(ctx), api.Request(ctx).Actor
-	return nil
 }
 
 // keep gives the browser a session.
-func (v *visit) keep(s session) error {
+func (v *visit) keep(s session) {
 	s.Ends = v.Now().Add(sessionLifetime)
 	if s.Ends.After(s.Last) {
 		s.Ends = s.Last
 	}
 	v.session = s
 	text, err := json.Marshal(s)
-	if err != nil {
-		return fmt.Errorf("encode a session: %w", err)
-	}
+	v.deny(err)
 	box := v.seal.Seal(nil, nil, text, []byte(sealed)) //nolint:gosec // G407: this AEAD makes its nonces itself
 	v.setCookie(sessionCookie, base64.RawURLEncoding.EncodeToString(box), sessionLifetime)
-	return nil
+}
+
+// keeping gives the browser a session and redirects it, unless the visit has failed.
+func (v *visit) keeping(s session, to string) page {
+	if v.failed == nil {
+		v.keep(s)
+	}
+	return page{redirect: to}
 }
 
 // setCookie sets a cookie. Lax lets the links in mails open signed in; forms have a token of their own.
@@ -198,97 +200,92 @@ type signingIn struct {
 	Provider           string // address at which a sign-in through the provider begins, "" without one
 }
 
-func (v *visit) signInPage() (page, error) {
+func (v *visit) signInPage() page {
 	next := within(v.r.FormValue("next"))
 	if v.who.Type != "" {
-		return page{redirect: next}, nil
+		return page{redirect: next}
 	}
 	return v.showSignIn(signingIn{Next: next}, 0)
 }
 
-func (v *visit) showSignIn(shown signingIn, status int) (page, error) {
+func (v *visit) showSignIn(shown signingIn, status int) page {
 	if v.Provider {
 		shown.Provider = Path + "/sign-in/provider?" + url.Values{"next": {shown.Next}, "token": {v.session.Token}}.Encode()
 	}
-	return page{template: "sign-in", title: "Sign in", status: status, body: shown}, nil
+	return page{template: "sign-in", title: "Sign in", status: status, body: shown}
 }
 
 // signIn begins a session by an email and its password, or by an API key.
-func (v *visit) signIn() (page, error) {
+func (v *visit) signIn() page {
 	shown := signingIn{Next: within(v.r.PostForm.Get("next")), Email: v.r.PostForm.Get("email")}
-	s, err := v.proven()
-	switch refused := refusal(err); {
-	case err == nil && s.ID != uuid.Nil:
-		return page{redirect: shown.Next}, v.keep(s)
-	case err == nil:
+	s, refused := v.proven()
+	switch {
+	case refused == nil && s.ID != uuid.Nil:
+		return v.keeping(s, shown.Next)
+	case refused == nil, refused.Status == http.StatusUnauthorized, refused.Status == http.StatusUnprocessableEntity:
 		shown.Wrong = "This does not sign you in. Look at it again."
-	case refused == nil:
-		return page{}, err
 	case refused.Status == http.StatusForbidden:
 		shown.Unverified, shown.Wrong = true, refused.Detail
-	case refused.Status == http.StatusUnauthorized, refused.Status == http.StatusUnprocessableEntity:
-		shown.Wrong = "This does not sign you in. Look at it again."
 	default:
-		return page{}, err
+		return v.deny(refused)
 	}
 	return v.showSignIn(shown, http.StatusUnauthorized)
 }
 
 // proven returns a new session of the person whom the form proves, the zero session for a wrong key.
-func (v *visit) proven() (session, error) {
-	s := session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)}
+func (v *visit) proven() (s session, refused *problem) {
+	s = session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)}
 	if key := strings.TrimSpace(v.r.PostForm.Get("key")); key != "" {
-		if err := v.enter(key); err != nil || v.who.Type != "api_key" { // an access token ends too soon
-			if err == nil {
-				err = api.Count(v.r.Context(), limitGroup)
-			}
-			return session{}, err
+		v.enter(key)
+		switch {
+		case v.failed != nil:
+		case v.who.Type != "api_key": // an access token ends too soon
+			v.deny(api.Count(v.r.Context(), limitGroup))
+		default:
+			s.ID, s.Key = uuid.New(), key
+			v.deny(v.Sessions.Begin(v.r.Context(), s.ID, s.Last))
 		}
-		s.ID, s.Key = uuid.New(), key
-		return s, v.Sessions.Begin(v.r.Context(), s.ID, s.Last)
+		return s, nil
 	}
 	var in struct {
 		Token string `json:"access_token"`
 	}
 	body := map[string]any{"email": v.r.PostForm.Get("email"), "password": v.r.PostForm.Get("password")}
-	if _, err := v.call("login", request{body: body}, &in); err != nil {
-		return session{}, err
+	if _, refused := v.ask("login", request{body: body}, &in); refused != nil || v.failed != nil {
+		return s, refused
 	}
 	claims := jwt.MapClaims{}
 	if _, _, err := jwt.NewParser().ParseUnverified(in.Token, claims); err != nil { // it was made in this process
-		return session{}, fmt.Errorf("read the session of a sign-in: %w", err)
+		v.deny(fmt.Errorf("read the session of a sign-in: %w", err))
 	}
 	var errs [2]error
 	s.User, errs[0] = uuid.Parse(fmt.Sprint(claims["sub"]))
 	s.ID, errs[1] = uuid.Parse(fmt.Sprint(claims["sid"]))
-	return s, errors.Join(errs[:]...)
+	v.deny(errors.Join(errs[:]...))
+	return s, nil
 }
 
 // signOut ends the session on the server.
-func (v *visit) signOut() (page, error) {
-	var err error
+func (v *visit) signOut() page {
 	switch {
 	case v.who.Type == "":
 	case v.session.Key != "":
-		err = v.Sessions.Revoke(v.r.Context(), v.session.ID)
+		v.deny(v.Sessions.Revoke(v.r.Context(), v.session.ID))
 	default:
-		_, err = v.call("logout", request{}, nil)
+		v.read("logout", request{}, nil)
 	}
-	if err != nil {
-		return page{}, err
-	}
-	return page{redirect: Path + "/sign-in"}, v.keep(session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)})
+	return v.keeping(session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)}, Path+"/sign-in")
 }
 
 // look stores the theme and the language.
-func (v *visit) look() (page, error) {
+func (v *visit) look() page {
 	if theme := v.r.PostForm.Get("theme"); slices.Contains([]string{"light", "dark", "auto"}, theme) {
 		v.setCookie(themeCookie, theme, lookLifetime)
 	}
 	if chosen := language(v.r.PostForm.Get("language")); slices.Contains(languages, chosen) {
 		v.setCookie(languageCookie, string(chosen), lookLifetime)
 	}
-	return page{redirect: within(v.r.PostForm.Get("here"))}, nil
+	return page{redirect: within(v.r.PostForm.Get("here"))}
 }
 
 // choice is a value that a person can choose.
@@ -316,7 +313,7 @@ func (v *visit) memberships() (found []choice) {
 		Own  bool   `json:"own"`
 		Name string `json:"name"`
 	}
-	if _, err := v.call("list-workspaces", request{}, &all); err != nil || len(all) < 2 {
+	if v.ask("list-workspaces", request{}, &all); len(all) < 2 {
 		return nil
 	}
 	for _, w := range all {
@@ -330,17 +327,22 @@ func (v *visit) memberships() (found []choice) {
 }
 
 // chooseWorkspace goes to another workspace of the user's.
-func (v *visit) chooseWorkspace() (page, error) {
+func (v *visit) chooseWorkspace() page {
 	to, err := uuid.Parse(v.r.PostForm.Get("workspace"))
 	if err != nil {
-		return page{}, fault.New(fault.Invalid, "Choose one of your workspaces")
+		return v.deny(fault.New(fault.Invalid, "Choose one of your workspaces"))
 	}
 	if _, err := api.Enter(v.r.Context(), to); err != nil {
-		return page{}, err
+		return v.deny(err)
 	}
+	return v.goInto(to)
+}
+
+// goInto chooses a workspace.
+func (v *visit) goInto(workspace uuid.UUID) page {
 	s := v.session
-	s.In = to
-	return page{redirect: Path + "/?done=workspace"}, v.keep(s)
+	s.In = workspace
+	return v.keeping(s, Path+"/?done=workspace")
 }
 
 // within returns the address if it is of a page of ours, otherwise that of the first page.
@@ -354,20 +356,18 @@ func within(next string) string {
 }
 
 // joined goes to the workspace that the visitor has joined.
-func (v *visit) joined(workspace string) (page, error) {
+func (v *visit) joined(workspace string) page {
 	in, err := uuid.Parse(workspace)
 	if err != nil {
-		return page{}, fmt.Errorf("the workspace that was joined: %w", err)
+		return v.deny(fmt.Errorf("the workspace that was joined: %w", err))
 	}
-	s := v.session
-	s.In = in
-	return page{redirect: Path + "/?done=workspace"}, v.keep(s)
+	return v.goInto(in)
 }
 
 // elsewhere returns the workspace into which an operator has gone, and the way back.
 func (v *visit) elsewhere() []choice {
 	var found []map[string]any
-	_, _ = v.call("list-all-workspaces", request{query: url.Values{"q": {v.session.In.String()}}}, &found) // without it, its id is shown
+	v.ask("list-all-workspaces", request{query: url.Values{"q": {v.session.In.String()}}}, &found) // without it, its id is shown
 	name := v.session.In.String()[:8]
 	for _, w := range found {
 		name = cmp.Or(textOf(w["name"]), name)

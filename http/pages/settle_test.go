@@ -88,7 +88,7 @@ func TestAKarigarIsSettledByTheKeyboard(t *testing.T) {
 	p.PressAlt("l")
 	require.True(t, p.Is(`document.querySelector('[name="in_entries[0].fine_weight"]').value === "497.5"`))
 	p.PressAlt("c")
-	p.Until(`document.activeElement.id === "new-name"`)
+	p.Until(`document.activeElement.id === "f-name"`)
 	p.Write("HDFC")
 	p.PressCtrl(kb.Enter)
 	require.Equal(t, "HDFC Bank", p.Text("h1"))

@@ -19,11 +19,8 @@ type statementPage struct {
 const statementRows = 500
 
 // statement shows an account for print, the oldest row first.
-func (v *visit) statement() (page, error) {
-	kind, err := v.kind()
-	if err != nil {
-		return page{}, err
-	}
+func (v *visit) statement() page {
+	kind := v.kind()
 	id, q := v.r.PathValue("id"), v.r.URL.Query()
 	query := v.past()
 	for _, name := range []string{"from", "to"} {
@@ -32,28 +29,18 @@ func (v *visit) statement() (page, error) {
 		}
 	}
 	var of map[string]any
-	if _, err := v.call("get-"+kind, request{vars: []string{id}, query: v.past()}, &of); err != nil {
-		return page{}, err
-	}
+	v.read("get-"+kind, request{vars: []string{id}, query: v.past()}, &of)
 	shown := statementPage{
 		Kind: kind, KindName: kindName(kind), Name: textOf(of["name"]), Link: accountPath(kind, id), From: query.Get("from"), To: query.Get("to"),
 		Balances: v.lang.balancesOf(kind, of), Query: template.URL(query.Encode()), Company: v.company(),
 	}
-	file, err := v.request("get-"+kind+"-statement", request{vars: []string{id}})
-	if err != nil {
-		return page{}, err
-	}
-	shown.Files = strings.TrimSuffix(file.URL.Path, ".pdf")
+	shown.Files = strings.TrimSuffix(v.address("get-"+kind+"-statement", request{vars: []string{id}}).Path, ".pdf")
 	query.Set("page_size", strconv.Itoa(statementRows))
 	var rows []map[string]any
-	out, err := v.call("read-"+kind+"-ledger", request{vars: []string{id}, query: query}, &rows)
-	if err != nil {
-		return page{}, err
-	}
-	total, _ := strconv.Atoi(out.Header.Get("X-Total-Count"))
-	shown.More = total > len(rows)
+	out := v.read("read-"+kind+"-ledger", request{vars: []string{id}, query: query}, &rows)
+	shown.More = totalOf(out) > len(rows)
 	for _, r := range rows {
 		shown.Rows = append(shown.Rows, v.lineOf(kind, r))
 	}
-	return page{template: "statement", title: "Statement", body: shown}, nil
+	return page{template: "statement", title: "Statement", body: shown}
 }

@@ -29,7 +29,7 @@ var todos = []struct {
 }
 
 // toDo returns what waits. It leaves out what the visitor may not read.
-func (v *visit) toDo() (waiting []todo, err error) {
+func (v *visit) toDo() (waiting []todo) {
 	may := v.permissions()
 	for _, t := range todos {
 		if !may[t.needs] {
@@ -37,12 +37,9 @@ func (v *visit) toDo() (waiting []todo, err error) {
 		}
 		query, _ := url.ParseQuery(t.query)
 		var list any
-		out, err := v.call(t.operation, request{query: query}, &list)
-		if refusal(err) != nil {
+		out, refused := v.ask(t.operation, request{query: query}, &list)
+		if refused != nil {
 			continue
-		}
-		if err != nil {
-			return nil, err
 		}
 		_, total := listOf(list)
 		if count := cmp.Or(out.Header.Get("X-Total-Count"), strconv.Itoa(total)); count != "0" {
@@ -50,7 +47,7 @@ func (v *visit) toDo() (waiting []todo, err error) {
 			waiting = append(waiting, t.todo)
 		}
 	}
-	return waiting, nil
+	return waiting
 }
 
 // todayPage is the content of the first page.
@@ -65,20 +62,17 @@ type todayPage struct {
 }
 
 // today shows who owes what, and the rows of today.
-func (v *visit) today() (page, error) {
+func (v *visit) today() page {
 	past := v.past()
 	shown := todayPage{Day: v.day(), AsOf: past.Get("as_of"), KnownAt: past.Get("known_at")}
 	if shown.AsOf != "" {
 		shown.Day = shown.AsOf
 	}
 	if len(past) == 0 {
-		var err error
-		if shown.ToDo, err = v.toDo(); err != nil {
-			return page{}, err
-		}
+		shown.ToDo = v.toDo()
 	}
 	if !v.permissions()["ledger:read"] {
-		return page{template: "today", title: "Today", body: shown}, nil
+		return page{template: "today", title: "Today", body: shown}
 	}
 	var summary struct {
 		Kinds []struct {
@@ -95,13 +89,13 @@ func (v *visit) today() (page, error) {
 	if len(past) == 0 {
 		query.Set("newest", strconv.Itoa(rowsShown))
 	}
-	_, err := v.call("get-books-summary", request{query: query}, &summary)
-	if refused := refusal(err); refused != nil && len(past) > 0 {
+	_, refused := v.ask("get-books-summary", request{query: query}, &summary)
+	switch {
+	case refused != nil && len(past) > 0:
 		shown.Wrong = []string{detail(refused)}
-		return page{template: "today", title: "Today", status: refused.Status, body: shown}, nil
-	}
-	if err != nil {
-		return page{}, err
+		return page{template: "today", title: "Today", status: refused.Status, body: shown}
+	case refused != nil:
+		return v.deny(refused)
 	}
 	for _, k := range summary.Kinds {
 		o := owedOf{Kind: k.Kind, Name: kindName(k.Kind), Accounts: plain(k.Accounts)}
@@ -120,7 +114,7 @@ func (v *visit) today() (page, error) {
 	for _, r := range summary.Day.Newest {
 		shown.Rows = append(shown.Rows, v.entered(r))
 	}
-	return page{template: "today", title: "Today", body: shown}, nil
+	return page{template: "today", title: "Today", body: shown}
 }
 
 // owings returns the amounts that are not zero.

@@ -90,7 +90,7 @@ func (p *Pages) verifyRoutes(build func() (*verifier, error)) {
 		return func(w http.ResponseWriter, r *http.Request) {
 			made, err := build()
 			if err != nil {
-				p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoVerifier })
+				p.serve(w, r, false, func(v *visit) page { return v.deny(errNoVerifier) })
 				return
 			}
 			made.serve(w, disposition)

@@ -236,7 +236,7 @@ func codeTexts(n ast.Node, used map[string]bool) bool {
 		}
 	case *ast.KeyValueExpr:
 		switch nameOf(n.Key) {
-		case "title", "about", "About", "button", "because", "then", "Name", "Label", "Text":
+		case "title", "about", "About", "button", "because", "then", "Name", "Label", "Text", "Detail":
 			add(n.Value)
 		}
 	case *ast.AssignStmt:

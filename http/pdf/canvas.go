@@ -34,7 +34,7 @@ func newCanvas(w io.Writer, recorded time.Time) *canvas {
 	pdf := gofpdf.New("P", "pt", "A4", "")
 	pdf.SetCatalogSort(true)
 	pdf.SetAutoPageBreak(false, 0)
-	// gofpdf appends to slices that it is given (utf8fontfile.go, generateChecksum), so each gets a copy.
+	// gofpdf appends to the given slices (utf8fontfile.go, generateChecksum), so it gets copies.
 	pdf.AddUTF8FontFromBytes(family, styles[regular], bytes.Clone(ttf(regular)))
 	pdf.AddUTF8FontFromBytes(family, styles[bold], bytes.Clone(ttf(bold)))
 	c := &canvas{pdf: pdf, file: newFile(w), types: newTypesetter(), outlines: map[outlineKey]*outline{}}
@@ -50,7 +50,7 @@ func (c *canvas) recorded(at time.Time) {
 
 func (c *canvas) draw(it func(*gofpdf.Fpdf)) { c.drawing = append(c.drawing, it) }
 
-// endPage writes the page. gofpdf draws it as a template, which uses the document's fonts and gives its content back.
+// endPage writes the page. It is drawn as a template of gofpdf, which uses the document's fonts and returns its content.
 func (c *canvas) endPage() {
 	if len(c.drawing) == 0 {
 		return
@@ -137,7 +137,7 @@ func (c *canvas) right(x, y float64, f face, size, column float64, s string) {
 	c.text(x-width*size, y, f, size, s)
 }
 
-// line writes a line of text. The face base was used to measure it.
+// line writes a line of text. base is the face in which it was measured.
 func (c *canvas) line(x, y float64, base face, size float64, l line) {
 	for _, r := range leftToRight(l.runs) {
 		if from := x; r.face.shaped() {

@@ -59,7 +59,7 @@ func (d *Daybook) columns(do func(i int, x float64)) {
 	}
 }
 
-// heading draws a line over the whole width.
+// heading draws a text at each margin, and a rule below them.
 func (d *Daybook) heading(left, text string) {
 	d.y += pad
 	d.text(margin, d.y+headSize, bold, headSize, left)

@@ -42,7 +42,7 @@ func (r run) between() bool {
 	return r.face == numerals || !r.face.shaped() && !strings.ContainsFunc(r.text, unicode.IsLetter)
 }
 
-// mirrored returns punctuation mirrored for a passage from right to left. Numbers keep their order.
+// mirrored reverses a text and mirrors its brackets, for a right-to-left passage. Numbers keep their order.
 func mirrored(text string) string {
 	brackets := strings.NewReplacer("(", ")", ")", "(", "[", "]", "]", "[", "{", "}", "}", "{", "<", ">", ">", "<", "«", "»", "»", "«")
 	var parts []string

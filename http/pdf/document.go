@@ -107,7 +107,7 @@ func (d *document) blankPage() {
 	d.y = margin + d.head.height
 }
 
-// footer draws, on every page, the source of the figures.
+// footer draws the source of the figures and the page's number.
 func (d *document) footer(n, of int) {
 	d.horizontal(footerTop, 0.5, rule)
 	d.ink(dim)
@@ -155,7 +155,7 @@ func (d *document) evidence() {
 	from := d.s.Drawn
 	texts := []string{
 		fmt.Sprintf("Drawn from store %s at log %s.", from.StoreID, drawnAt(from)),
-		fmt.Sprintf("Asked for with known_at=%d, the same statement is drawn again.", from.Position),
+		fmt.Sprintf("A request with known_at=%d returns the same statement.", from.Position),
 	}
 	if from.Checkpoint != "" {
 		texts = append(texts, "Signed checkpoint of the log:")
@@ -185,14 +185,14 @@ func (d *document) evidence() {
 // codeSize is the size of the QR code: large enough for each camera, and for a print at 300 dots per inch.
 const codeSize = 110.0
 
-// code draws the QR code, and beside it what it is for.
+// code draws the QR code, and its purpose beside it.
 func (d *document) code() {
 	const size = 7.5
 	if d.s.Code == "" {
 		return
 	}
 	c, err := qr.Encode(d.s.Code, qr.L)
-	if err != nil { // it is longer than any code
+	if err != nil { // the text is too long for a code
 		return
 	}
 	if d.y += 10; d.y+codeSize > footerTop {
@@ -224,7 +224,7 @@ func (d *document) code() {
 	d.y = y + codeSize
 }
 
-// amounts writes one amount a unit into a group of columns.
+// amounts writes one amount per unit into a group of columns.
 func (d *document) amounts(columns []column, y float64, f face, amounts []decimal.Decimal, show func(Unit, decimal.Decimal) string) {
 	for i, c := range columns {
 		d.right(c.right, y, f, d.table.size, c.width, show(d.s.Units[i], amounts[i]))

@@ -136,7 +136,7 @@ func objectsOf(document []byte) ([][]byte, error) {
 	return objects, nil
 }
 
-// renumbered returns an object with its number and its references raised by by.
+// renumbered adds by to an object's number and to the numbers in its references.
 func renumbered(object []byte, by int) []byte {
 	head, stream, has := bytes.Cut(object, []byte("stream\n"))
 	head = reference.ReplaceAllFunc(head, func(found []byte) []byte {

@@ -71,7 +71,7 @@ const (
 	itemIn    = 8.0 // indent of items
 )
 
-// grams are a report's weights.
+// grams is the unit of a report's weights.
 var grams = Unit{Places: 3}
 
 // orders is the layout of one report.
@@ -186,7 +186,7 @@ func (d *orders) weights(f face, ordered, delivered, pending decimal.Decimal) {
 	d.put(pendingColumn, f, grams.number(pending))
 }
 
-// total ends the report with the sums, also without any order.
+// total ends the report with the sums, even without orders.
 func (d *orders) total() {
 	d.need(leading(orderSize) + 2*pad)
 	d.horizontal(d.y, 0.7, black)

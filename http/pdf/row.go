@@ -90,7 +90,7 @@ func (d *document) entries(row *Row) (entries []entry, lines int) {
 	return entries, lines
 }
 
-// name writes date and number, once a page for a row.
+// name writes a row's date and number, once per page.
 func (d *document) name(row *Row, y float64, continued bool) {
 	t := &d.table
 	d.text(t.dates.left(), y, regular, t.size, day(row.Date))

@@ -35,13 +35,13 @@ var (
 	GrossGrams = Unit{Heading: "Weight g", Suffix: " g", Places: 3}
 )
 
-// Line is one entry of a row. Amounts has one amount a unit, in the order of Statement.Units; zero prints as blank.
+// Line is one entry of a row. Amounts has one amount per unit, in the order of Statement.Units; zero prints as blank.
 type Line struct {
 	Text    string
 	Amounts []decimal.Decimal
 }
 
-// Row is one row of the ledger with all its entries. Balance has the account's balance after the row, one amount a unit.
+// Row is one row of the ledger with all its entries. Balance has the account's balance after the row, one amount per unit.
 type Row struct {
 	Date    time.Time // only the day counts
 	ID      int64
@@ -53,11 +53,11 @@ type Row struct {
 // side, unless some entries are negative. A value wider than its column is drawn in a smaller size.
 type Extent struct {
 	ID              int64             // the greatest number of a row
-	In, Out         []decimal.Decimal // one amount a unit: sums of the entries of all rows
-	Lowest, Highest []decimal.Decimal // one amount a unit: the least and the greatest balance after a row
+	In, Out         []decimal.Decimal // one amount per unit: sums of the entries of all rows
+	Lowest, Highest []decimal.Decimal // one amount per unit: the least and the greatest balance after a row
 }
 
-// Drawn is the state of the log in a document, with which a reader can draw the document again and check it.
+// Drawn is the state of the log in a document. With it, a reader can draw the document again and check it.
 type Drawn struct {
 	StoreID    string
 	Position   uint64
@@ -65,15 +65,15 @@ type Drawn struct {
 	Checkpoint string    // signed (C2SP tlog-checkpoint), whole; "" before the first
 }
 
-// Statement is what Write prints.
+// Statement is the input of [Write].
 type Statement struct {
 	Title    string    // the workshop
-	Account  string    // whose ledger
+	Account  string    // name of the account
 	Ledger   string    // "Bank ledger"
 	From, To time.Time // first and last day, inclusive; zero: no bound
 	Side     Side
 	Units    []Unit            // one to four
-	Opening  []decimal.Decimal // one amount a unit, of the account (both sides) before the rows
+	Opening  []decimal.Decimal // one amount per unit, of the account (both sides) before the rows
 	Before   []decimal.Decimal // of the single side before the rows; nil: zero, or both sides are shown
 	Drawn    Drawn
 	Code     string   // text of the QR code, with the figures to check; "": none
@@ -84,7 +84,7 @@ type Statement struct {
 	Rows func(take func(Row) error) error
 }
 
-// ErrDoesNotAddUp: a balance of the statement differs from the sum of its entries.
+// ErrDoesNotAddUp reports that a balance of the statement differs from the sum of its entries.
 var ErrDoesNotAddUp = errors.New("statement does not add up")
 
 // maxDigits is the maximum number of digits before and after the point. The limits of ledgers are far lower. A longer
@@ -126,7 +126,7 @@ type checked struct {
 	sums running
 }
 
-// check begins a statement; it fails if a part other than the rows cannot be printed.
+// check returns the check of the rows. It fails if another part cannot be printed.
 func (s *Statement) check() (*checked, error) {
 	if len(s.Units) < 1 || len(s.Units) > 4 {
 		return nil, fmt.Errorf("statement with %d units, not 1 to 4", len(s.Units))

@@ -38,7 +38,7 @@ func TestAStatementShowsOpeningRowsTotalsAndClosing(t *testing.T) {
 		"Closing balance | -11,75,000.25",
 		"How to check this statement",
 		"Drawn from store 7f1c2a9e-5b0d-4c1e-9a55-0e6f6f0c7d11 at log position 128445, recorded 02 Apr 2026 10:22:33.123456 +05:30.",
-		"Asked for with known_at=128445, the same statement is drawn again.",
+		"A request with known_at=128445 returns the same statement.",
 		"Drawn from store 7f1c2a9e-5b0d-4c1e-9a55-0e6f6f0c7d11 at position 128445, recorded 02 Apr 2026 10:22:33.123456 +05:30 | Page 1 of 1",
 	}, p.Lines(0))
 }

@@ -14,7 +14,7 @@ type table struct {
 	height           float64 // of one line
 	dates, numbers   column
 	details          column
-	in, out, balance []column // one a unit; nil for a hidden side
+	in, out, balance []column // one per unit; nil for a hidden side
 }
 
 // column has the right edge of its amounts, and the width for text.
@@ -40,7 +40,7 @@ func (t *table) sections() (shown []section) {
 	return shown
 }
 
-// section is a head over one column a unit.
+// section is a head over its columns, one per unit.
 type section struct {
 	head    string
 	columns []column

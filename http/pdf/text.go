@@ -133,7 +133,7 @@ type typesetter struct {
 	words  map[string][]run // shaped words, since names recur from row to row
 	ascii  [2][128]float64  // widths of ASCII in regular and bold
 
-	transliterated bool // some text is in Latin letters, since no font has its own
+	transliterated bool // some text is in Latin letters, since no font has its script
 }
 
 // shapedWords bounds the cache, in words. A full cache starts again.
@@ -215,7 +215,7 @@ func (t *typesetter) has(f face, r rune) bool {
 	return ok
 }
 
-// faceFor returns the shaped font for r, regular without one.
+// faceFor returns the shaped font for r, or regular if there is none.
 func faceFor(r rune, script language.Script) face {
 	if r >= 0x600 && r < 0x700 && script != language.Inherited { // its punctuation and numbers belong to several scripts
 		if unicode.Is(unicode.Nd, r) {
@@ -278,7 +278,7 @@ func (t *typesetter) word(word string, base face) []run {
 	return runs
 }
 
-// latinOf returns the letters of a script without a font in Latin letters, "" for what is no letter.
+// latinOf transliterates a letter, number or mark to Latin letters. It returns "" for other characters.
 func latinOf(r rune) string {
 	if !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) {
 		return ""
@@ -290,7 +290,7 @@ func latinOf(r rune) string {
 	return strings.TrimSpace(latin)
 }
 
-// notes returns what a document says once of its text.
+// notes returns the notes about the document's text.
 func (t *typesetter) notes() []string {
 	if !t.transliterated {
 		return nil
@@ -332,8 +332,8 @@ func (t *typesetter) shape(f face, text []rune) run {
 	return r
 }
 
-// clusters cuts a run into the smallest parts that may be on different lines. No language has a word with a cluster wider than
-// width; such a cluster is cut between glyphs, and its text stays with the first of them.
+// clusters cuts a run into the smallest parts that may be on different lines. A cluster wider than width, which no language has, is cut
+// between glyphs; its text stays with the first part.
 func (t *typesetter) clusters(r run, width float64) (parts []run) {
 	if !r.face.shaped() {
 		for _, c := range r.text {
@@ -347,7 +347,7 @@ func (t *typesetter) clusters(r run, width float64) (parts []run) {
 		return parts
 	}
 	text, read := []rune(r.text), r.glyphs
-	if r.face == perso { // in the order of reading
+	if r.face == perso { // in reading order
 		read = slices.Clone(read)
 		slices.Reverse(read)
 	}
@@ -435,7 +435,7 @@ func (l *line) append(r run) {
 	l.runs = append(l.runs, r)
 }
 
-// add adds glyphs behind those of the run, in the order of reading. Count is the number of runes before theirs.
+// add adds glyphs after those of the run, in reading order. count is the number of runes before theirs.
 func (r *run) add(glyphs []glyph, count int) {
 	behind := slices.Clone(glyphs) // the cache owns the original
 	for i := range behind {

@@ -150,7 +150,7 @@ func (d *trail) cells(again func(), texts ...string) {
 	}
 }
 
-// closings draws the section of restatements, also without any, so that the reader can be sure.
+// closings draws the section of restatements, even without any, so that the reader can be sure.
 func (d *trail) closings() error {
 	const title = "Restatements: closing balances that these changes moved after their day was over"
 	d.columns = nil

@@ -6,7 +6,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// TrialSum is a debit and a credit, in rupees where no metal is named, else in grams.
+// TrialSum is a debit and a credit, in grams of Metal, or in rupees if Metal is empty.
 type TrialSum struct {
 	Metal         string
 	Debit, Credit decimal.Decimal
@@ -52,7 +52,7 @@ func (d *TrialBalance) Head(ledger string) {
 	d.y += leading(orderSize) + pad
 }
 
-// Line draws an account, or another line, with a line for each sum.
+// Line draws the name of an account or of another total, and its sums below each other.
 func (d *TrialBalance) Line(name string, sums []TrialSum) { d.lines(regular, name, sums) }
 
 func (d *TrialBalance) lines(f face, name string, sums []TrialSum) {

@@ -16,7 +16,7 @@ import (
 	"bahi/internal/pgcluster"
 )
 
-// DefaultAddr is where HTTP listens without a setting.
+// DefaultAddr is the default address of HTTP.
 const DefaultAddr = "127.0.0.1:8080"
 
 // endTimeout is how long a start waits for a process that was just killed: the kernel takes a while to close its files and its port.
@@ -55,7 +55,7 @@ func TakePlace(ctx context.Context, data, addr string) (listener net.Listener, d
 	}, nil
 }
 
-// patiently tries until it succeeds, an error excludes a retry, or a killed process must have ended.
+// patiently calls try until it succeeds, its error excludes a retry, or endTimeout has passed.
 func patiently(ctx context.Context, try func() (again bool, err error)) error {
 	for end := time.Now().Add(endTimeout); ; {
 		again, err := try()
@@ -91,7 +91,7 @@ func ServerAddr(data, setting string) (string, error) {
 		return "", fmt.Errorf("%s: %w", addressFile(data), err)
 	}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
-		host = "127.0.0.1" // it listens everywhere, and a container may not resolve localhost
+		host = "127.0.0.1" // the server listens on all addresses, and a container may not resolve localhost
 	}
 	return net.JoinHostPort(host, port), nil
 }

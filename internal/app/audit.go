@@ -188,8 +188,8 @@ func (b copiesBucket) Get(ctx context.Context, key string) ([]byte, error) {
 	return data, err
 }
 
-// reread reads the whole log once in the background. If the log was rewritten, it ends the process, like a start does, which only checks
-// the log's end. If the log becomes unreachable, reread starts again.
+// reread compares the whole log with its checkpoints once, in the background. A start compares only the log's end. If the log was
+// rewritten, reread returns an error, which ends the process. If the log becomes unreachable, reread starts again.
 func (s *System) reread(ctx context.Context) error {
 	for began := time.Now(); ; {
 		agreed, err := s.Signer.Reread(ctx)

@@ -20,7 +20,7 @@ type auditMetrics struct {
 }
 
 var unsigned = prometheus.NewDesc("bahi_audit_unsigned_seconds",
-	"How long the oldest event that no checkpoint covers has been in the log; 0: each is covered.", nil, nil)
+	"Age of the oldest event that no checkpoint covers; 0 if there is none.", nil, nil)
 
 // newAuditMetrics starts counting this process's copies of checkpoints.
 func newAuditMetrics(s *System) *auditMetrics {
@@ -28,10 +28,10 @@ func newAuditMetrics(s *System) *auditMetrics {
 	m := &auditMetrics{
 		System: s,
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "bahi_audit_outlet_failures_total", Help: "Checkpoints that this process could not bring there.",
+			Name: "bahi_audit_outlet_failures_total", Help: "Failed attempts of this process to write a checkpoint to the outlet.",
 		}, labels),
 		failing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "bahi_audit_outlet_failing", Help: "1 while the newest checkpoint that this process was to bring there is not there.",
+			Name: "bahi_audit_outlet_failing", Help: "1 while the outlet lacks this process's newest checkpoint.",
 		}, labels),
 	}
 	for _, name := range outlets {

@@ -56,7 +56,7 @@ func (s *Settings) check(ctx context.Context) error {
 	return errors.Join(append(wrong, s.auditSettings.check(ctx))...)
 }
 
-// check is as that of Settings. The settings are complete.
+// check returns the faults of the settings. It requires that complete has run.
 func (o *IntegrationSettings) check(ctx context.Context) error {
 	_, model := o.model()
 	_, whose := o.whose()

@@ -22,7 +22,7 @@ import (
 	"bahi/migrations"
 )
 
-// Database is the database alone, before and without the rest of the system.
+// Database is an open database without the rest of the system.
 type Database struct {
 	Url     string
 	Cluster *pgcluster.Cluster    // nil: an external Postgres
@@ -79,7 +79,7 @@ func (s Settings) AttachAlone(ctx context.Context) (db *Database, err error) {
 	return db, nil
 }
 
-// Emptied is AttachAlone for an empty database, in which it creates the tables of a log.
+// Emptied is AttachAlone, and creates the missing tables of a log.
 func (s Settings) Emptied(ctx context.Context) (*Database, error) {
 	db, err := s.AttachAlone(ctx)
 	if err != nil {

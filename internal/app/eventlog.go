@@ -51,7 +51,7 @@ func (l LogReads) Stream(ctx context.Context, stream string, from int64) iter.Se
 	return l.ReadStream(ctx, stream, from, eventstore.Forwards)
 }
 
-// Follow passes on the events after a position as they are appended.
+// Follow calls take with the events after a position, and later with new ones. It ends with the error of take or of the subscription.
 func (l LogReads) Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error {
 	for batch, err := range l.Subscribe(ctx, after) {
 		if err == nil {

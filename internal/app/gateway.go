@@ -135,7 +135,7 @@ var (
 	notText = regexp.MustCompile(`\\u(0000|[dD][89a-fA-F])`)
 )
 
-// CheckForeign returns why a client's event must not be in a stream. Events of Bahi's own streams come only from its commands, because a
+// CheckForeign returns an error if a client must not append an event to a stream. Only Bahi's commands append to its own streams, because a
 // client's event would bypass their rules. Clients may use all other streams and types.
 func CheckForeign(stream string, e event.Proposed) error {
 	category, _ := event.SplitStream(stream)

@@ -25,7 +25,7 @@ type hookSettings struct {
 	BillingID     string   `env:"BILLING_ID_HEADER" name:"billing-id-header" placeholder:"NAME" help:"Header with the id of an event that has none in its body."`
 }
 
-// conversing returns the endpoints of networks.
+// conversing returns the webhook endpoints of networks, the partner and the billing provider.
 func (s *System) conversing(ctx context.Context, proof chatgateway.Proof) ([]webhooks.Endpoint, error) {
 	o := s.Settings.Outside.hookSettings
 	k := &webhooks.Conversations{MessageService: s.Messages, ChannelSecrets: s.Messages, Gateway: proof, Social: o.SocialSecrets,

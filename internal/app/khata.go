@@ -25,7 +25,7 @@ type khataSettings struct {
 	KhataLeft string        `env:"BAHI_KHATA_LEFT" name:"khata-left" default:"in" enum:"in,out" help:"Side at the left of a khata page that names no sides."`
 }
 
-// openKhatas returns the reader of scanned pages.
+// openKhatas connects khatas with the reader of scanned pages.
 func (s *System) openKhatas() {
 	o := &s.Settings.Outside
 	s.Tools = &ocrtools.Locator{Log: s.Log, Off: o.OCR == "off"}
@@ -56,7 +56,7 @@ func (s *System) findTools(ctx context.Context) {
 	}()
 }
 
-// reading returns the workers' view of scanned pages.
+// reading returns the configuration of the workers that read khatas.
 func (s *System) reading() *ledgerreact.Reading {
 	days := s.Settings.Outside.KhataDays
 	if days == 0 {

@@ -42,10 +42,10 @@ type marketplaceSettings struct {
 	ContactsKnown bool `env:"BAHI_CONTACTS_REQUIRE_AUTH" name:"contacts-require-auth" help:"Refuse unauthenticated callers who read, add or change contacts of companies."`
 	AnyGSTIN      bool `env:"BAHI_GSTIN_ANY_TYPE" name:"gstin-any-type" help:"Accept GSTINs whose 14th character is not Z, those of special registrations."`
 
-	MaxNotices int64 `kong:"-"` // maximum of enquiries to a company within an hour with a notification each; 0: 300
+	MaxNotices int64 `kong:"-"` // maximum notifications of a company within an hour, before it gets digests; 0: 300
 }
 
-// crm returns the client of the crm.
+// crm returns the client of the CRM.
 func (m *marketplaceSettings) crm(exceptions egress.Allowlist) (*crm.Client, error) {
 	return crm.New(crm.Settings{
 		URL: m.CRMURL, Dialect: m.CRMDialect, Pointer: m.CRMPointer, Token: m.CRMToken, Scheme: m.CRMScheme, TokenURL: m.CRMTokenURL,
@@ -97,7 +97,7 @@ func (s *System) marketplaceRoutes() *marketplacehttp.Routes {
 	return r
 }
 
-// leads adapts a crm to the reactors' CRM.
+// leads adapts a client to the reactors' CRM.
 type leads struct {
 	crm interface {
 		Push(ctx context.Context, l crm.Lead) (string, error)
@@ -165,7 +165,7 @@ func (OwnSender) Refusal(code int) string { return chat.Reported(code).Error() }
 type noticed struct {
 	views *marketplaceview.Views
 	port  enquiry.Port
-	sent  string // the status of what was sent
+	sent  string // the status of sent notices
 }
 
 // Captured implements http/opshttp's Captured.

@@ -39,7 +39,7 @@ var (
 		{"position", "Position of the log that the projection has reached.",
 			func(p opsview.Projection) float64 { return float64(p.Position) }},
 		{"lag_events", "Events of the log that are not in the tables yet.", func(p opsview.Projection) float64 { return float64(p.LagEvents) }},
-		{"lag_seconds", "How long the oldest of them has been in the log.", func(p opsview.Projection) float64 { return p.LagSeconds }},
+		{"lag_seconds", "Age of the oldest event that is not in the tables yet.", func(p opsview.Projection) float64 { return p.LagSeconds }},
 		{"parked", "1 while an error has stopped the projection.", func(p opsview.Projection) float64 { return one(p.LastError != nil) }},
 		{"paused", "1 while an operator has paused the projection.", func(p opsview.Projection) float64 { return one(p.State == "paused") }},
 		{"skipped", "Events that the projection skipped for an operator.", func(p opsview.Projection) float64 { return float64(p.Skipped) }},

@@ -279,7 +279,7 @@ func (o *IntegrationSettings) redis() (*ratelimit.Redis, error) {
 	return client, nil
 }
 
-// limiting returns the configuration of rate limits, and the function that ends their counter.
+// limiting returns the configuration of rate limits, and the function that closes their counter.
 func (o *IntegrationSettings) limiting(s *System) (api.Limiting, func(), error) {
 	proxies, err := o.proxies()
 	if err != nil {

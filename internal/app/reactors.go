@@ -55,7 +55,7 @@ func (s *System) Everywhere() *accessreact.PersonEraser {
 	return &accessreact.PersonEraser{Eraser: s.Eraser(), Ledger: s.Ledger, Marketplace: s.Marketplace, Messaging: s.Messaging}
 }
 
-// later adapts the queue, which is created with the workers, after the parts that add jobs.
+// later adapts the queue for the parts that are created before it.
 type later struct{ *System }
 
 // Add implements the reactors' Adder.

@@ -27,7 +27,7 @@ type Remains struct {
 	Projections []*projections.Projection // whose tables may have personal values
 }
 
-// ScrubMail implements the reactors' Remains.
+// ScrubMail implements the reactors' ResidualData.
 func (r Remains) ScrubMail(ctx context.Context, marks ...string) error {
 	if r.System.Mails.folder == nil {
 		return nil
@@ -36,7 +36,7 @@ func (r Remains) ScrubMail(ctx context.Context, marks ...string) error {
 	return err
 }
 
-// DeletePictures implements the reactors' Remains.
+// DeletePictures implements the reactors' ResidualData.
 func (r Remains) DeletePictures(ctx context.Context, folder string) error {
 	keys, err := r.System.Blobs.List(ctx, folder)
 	for _, key := range keys {
@@ -56,7 +56,7 @@ func (r Remains) Scrub(ctx context.Context) (denied []string, err error) {
 	if s.conn, err = pgx.ConnectConfig(ctx, config); err != nil {
 		return nil, err
 	}
-	defer s.conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	defer s.conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
 	if err := r.untilUnseen(ctx, s); err != nil {
 		return nil, err
 	}
@@ -111,8 +111,8 @@ func (r Remains) rewrite(ctx context.Context, s *scrubbing, what, table string) 
 	return fmt.Errorf("scrub Postgres: %s still has %d dead rows, which a transaction may see", table, s.kept)
 }
 
-// schemas matches the names of schemas with personal values: those of all generations of the projections that fold such values. So no list
-// has to be maintained.
+// schemas returns a pattern for the names of schemas with personal values: those of all generations of the projections that fold such
+// values, and a few others.
 func (r Remains) schemas() string {
 	names := []string{"account", "vault", "river", "inbox"}
 	for _, name := range r.people() {
@@ -131,12 +131,12 @@ func (r Remains) people() (names []string) {
 	return names
 }
 
-// scrubbing is one attempt, perhaps in an external database with fewer privileges.
+// scrubbing is one attempt. An external database may grant it fewer privileges.
 type scrubbing struct {
 	conn    *pgx.Conn
 	skipped bool // Postgres warned during the statement
 	kept    int  // dead rows that VACUUM has kept
-	blind   bool // cannot see other roles' transactions, to wait for them
+	blind   bool // cannot see other roles' transactions, and does not wait for them
 	denied  []string
 }
 

@@ -34,7 +34,7 @@ import (
 // tokenPrefix begins every access token: a JSON object in base64 (RFC 7515, section 3).
 const tokenPrefix = "eyJ"
 
-// Api returns the interface with all operations. Key is the operator's own.
+// Api returns the interface with all operations. key is the operator's API key.
 func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Registerer, tracer trace.TracerProvider) (*api.API, error) {
 	origins, err := s.Settings.Outside.origins()
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 	}
 	spool := filepath.Join(s.Settings.Data, "uploads") // others must not be able to read requests and responses
 	if err := os.MkdirAll(spool, 0o700); err != nil {
-		return nil, fmt.Errorf("make the uploads' folder: %w", err)
+		return nil, fmt.Errorf("create the uploads' folder: %w", err)
 	}
 	a := api.New(api.Config{
 		Title: "Bahi", Version: Version, Description: "The books of a workshop, kept as a log of events.",
@@ -115,7 +115,7 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 	return err
 }
 
-// work starts what follows writes: tables, reactions and jobs.
+// work starts the background work: tables, cached states of commands, reactors, webhook calls and jobs.
 func (s *System) work(background, serving context.Context, running *sync.WaitGroup, failed chan<- error) {
 	running.Go(func() { failed <- s.backlog.Run(background) })
 	running.Go(func() { failed <- s.Commands.Run(background) })
@@ -123,7 +123,7 @@ func (s *System) work(background, serving context.Context, running *sync.WaitGro
 	running.Go(func() { failed <- s.Runner.MaintainGenerations(background, AllProjections()...) })
 	running.Go(func() { failed <- s.Reacting.Run(background, AllReactors()...) })
 	running.Go(func() { s.Inbox.Run(serving) })
-	running.Go(func() { failed <- s.queue.Run(serving) }) // it takes its time to stop, in parallel to the requests
+	running.Go(func() { failed <- s.queue.Run(serving) }) // it stops in parallel with the requests
 }
 
 // WithWorkers runs a command's writes together with all background work, and waits until the tables have the writes. A running server does

@@ -78,7 +78,7 @@ type System struct {
 	Home     uuid.UUID   // the workspace of callers without another one
 }
 
-// following has the followers of the log: projections, reactors, their jobs and the feed.
+// following has the subscribers of the log: projections, reactors, their jobs and the feed.
 type following struct {
 	Runner   *projections.Runner
 	backlog  *projections.Backlog
@@ -291,7 +291,7 @@ func (s *System) Build(p *projections.Projection) projections.Build {
 	}
 }
 
-// ProjectionsNamed returns the projections of these names, all without names.
+// ProjectionsNamed returns the projections of these names, or all if there are none.
 func ProjectionsNamed(names []string) ([]*projections.Projection, error) {
 	if len(names) == 0 {
 		return AllProjections(), nil

@@ -168,7 +168,7 @@ func StateOf(status projections.Status, paused bool) string {
 	}
 }
 
-// CauseOf returns why a projection has stopped, without secrets: an error may quote an event, or the database's address.
+// CauseOf returns the reason why a projection has stopped, without secrets: an error may quote an event or the database's address.
 func CauseOf(status projections.Status) string {
 	event, _, _ := strings.Cut(status.Error, ": ")
 	switch {

@@ -29,10 +29,10 @@ import (
 	"bahi/internal/cli/serve"
 )
 
-// Commands has all commands, as kong reads them.
+// Commands has all commands, for kong.
 type Commands struct {
 	Serve       serve.Command          `cmd:"" help:"Serve the HTTP interface. Needs no configuration."`
-	Demo        demo.Command           `cmd:"" help:"Fill a workspace with a year of a workshop and its shop, to look around in."`
+	Demo        demo.Command           `cmd:"" help:"Fill a workspace with invented records of one year."`
 	Gateway     gatewaycli.Command     `cmd:"" help:"Serve the log alone over the EventStoreDB protocol, for example for journals of other bahis."`
 	Events      events.Command         `cmd:"" help:"Show, export, import and copy the log."`
 	Projections projectionscli.Command `cmd:"" help:"List and rebuild the tables."`
@@ -87,7 +87,7 @@ func Run(ctx context.Context, sh app.Shell, args ...string) (status int) {
 		return 0
 	}
 	fmt.Fprintln(sh.Err, "bahi:", err)
-	var other interface{ ExitCode() int } // than 1
+	var other interface{ ExitCode() int } // a status other than 1
 	if errors.As(err, &other) {
 		return other.ExitCode()
 	}

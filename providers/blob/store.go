@@ -1,7 +1,8 @@
 // Package blob stores uploaded files, and signs links to them that expire.
 //
-// The library is gocloud.dev/blob. Two of its drivers are in the binary: files, for a deployment on one
-// here and add its scheme to Open; each adds its SDK to the binary.
+// The library is gocloud.dev/blob. Two of its drivers are in the binary: files, for a deployment on one machine, and S3, whose wire format
+// most object stores support. To add another (gcsblob, azureblob), import it here and add its scheme to Open. Each adds its SDK to the
+// binary.
 package blob
 
 import (
@@ -29,13 +30,13 @@ var (
 	// ErrNotFound is the error of a key without a blob.
 	ErrNotFound = errors.New("no such blob")
 	// ErrKey is the error of a malformed key or prefix. A key has 1 to 512 of A-Z a-z 0-9 . _ - /. Each part between slashes has 1 to 200
-	// and begins without a dot. A key does not end in .attrs, the suffix of the files with content types.
+	// and does not begin with a dot. A key does not end in .attrs, the suffix of the files with content types.
 	ErrKey = errors.New("malformed blob key")
-	// ErrUnavailable is the error of an S3 that responds that it cannot serve now (5xx, or 429 to too many requests): try again. A
-	// connection that fails is an error of package net.
+	// ErrUnavailable reports that S3 cannot serve now (it responds 5xx, or 429 to too many requests). A retry may succeed. A failed
+	// connection is an error of package net.
 	ErrUnavailable = errors.New("the blob store is unavailable")
 	// ErrTTL is the error of a link for less than a second or more than seven days, the limit of S3 (Signature Version 4).
-	ErrTTL = errors.New("a link to a blob lives for a second to seven days")
+	ErrTTL = errors.New("a link to a blob is valid for one second to seven days")
 )
 
 const (
@@ -49,7 +50,7 @@ var keyForm = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}(/[A-Za-z0-
 // Files configures the store that is used while BLOB_URL is empty.
 type Files struct {
 	Folder  string // created if missing, 0700; processes must not share it
-	BaseURL string // public address of Handler: https:// public address of Handler: https://bahi.example.com/blobs/
+	BaseURL string // public address of Handler, such as https://bahi.example.com/blobs/
 	Key     []byte // signs the links; 32 bytes or more. A new key invalidates all links.
 }
 
@@ -57,7 +58,7 @@ type Files struct {
 type Store struct {
 	bucket *gcblob.Bucket
 	signer fileblob.URLSigner // nil for S3
-	// replacing is for files alone: their driver overwrites the content type in place (attrs.go, setAttrs), and opening the blob meanwhile
+	// replacing is for files only: their driver overwrites the content type in place (attrs.go, setAttrs), and opening the blob meanwhile
 	// fails.
 	replacing sync.RWMutex
 }
@@ -220,7 +221,7 @@ func (s *Store) URL(ctx context.Context, key string, ttl time.Duration) (string,
 	return link, nil
 }
 
-// mayPass adds [ErrUnavailable] to the error of a response after which another try may succeed.
+// mayPass adds [ErrUnavailable] to the error of a response after which a retry may succeed.
 func mayPass(err error) error {
 	type answer interface {
 		error

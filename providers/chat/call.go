@@ -42,8 +42,8 @@ type answer struct {
 	call   call
 }
 
-// do sends the request once. A failure without a connection is Unreached. Any later one is Unknown: the network may have done what the
-// request asked. It drops the client's error, which quotes the address and perhaps a token.
+// do sends the request once. A failure without a connection is Unreached. Any later one is Unknown: the network may have executed the
+// request. do drops the client's error, which quotes the address and perhaps a token.
 func do(ctx context.Context, client *http.Client, within time.Duration, c call) (answer, *network.Failure) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -92,7 +92,7 @@ func (n *Networks) of(a network.Account) (adapter, network.Account) {
 	return n.dialects[dialect], a
 }
 
-// Sandboxed reports whether the account's messages reach nobody.
+// Sandboxed reports whether the account's messages go to the sandbox, which sends none.
 func (n *Networks) Sandboxed(a network.Account) bool {
 	_, a = n.of(a)
 	return a.BaseURL == ""
@@ -136,7 +136,7 @@ func (n *Networks) Health(ctx context.Context, a network.Account) (network.Healt
 	if failed != nil {
 		return network.Health{}, failed
 	}
-	a.BaseURL = "" // the channel's owner controls the channel's own server
+	a.BaseURL = "" // a channel's own server proves nothing: the channel's owner controls it
 	_, own := n.of(a)
 	h.Proven = called.BaseURL != "" && called.BaseURL == own.BaseURL
 	return h, nil
@@ -159,7 +159,7 @@ func (n *Networks) again(ctx context.Context, try func() *network.Failure) (fail
 	return failed
 }
 
-// wire is what all adapters use for calls.
+// wire makes the calls of all adapters.
 type wire struct {
 	client *http.Client
 	within time.Duration

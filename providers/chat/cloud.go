@@ -96,7 +96,7 @@ func (n cloud) health(ctx context.Context, a network.Account) (h network.Health,
 	var status struct {
 		CanSend string `json:"can_send_message"`
 	}
-	_ = json.Unmarshal(said["health_status"], &status) // the same
+	_ = json.Unmarshal(said["health_status"], &status) // as above
 	return network.Health{
 		Identity: a.SenderID, PhoneNumber: text("display_phone_number"), Quality: strings.ToLower(text("quality_rating")),
 		MessagingLimit: text(n.limitField), CanSend: strings.ToLower(answer{}.words(status.CanSend)),
@@ -129,7 +129,7 @@ var cloudReasons = func() map[int]network.Reason {
 	return all
 }()
 
-// Reported returns the failure that a receipt of the network names by its code, 0 for none.
+// Reported returns the failure for the code in a receipt of the network; 0 means that the receipt has none.
 func Reported(code int) *network.Failure {
 	if code == 0 {
 		return &network.Failure{Reason: network.Refused}
@@ -152,7 +152,7 @@ func cloudFailure(a answer) *network.Failure {
 		} `json:"error"`
 	}
 	if json.Unmarshal(a.body, &envelope) != nil || envelope.Error == nil || envelope.Error.Code == nil {
-		return nil //nolint:nilerr // an answer that cannot be read says nothing
+		return nil //nolint:nilerr // an unreadable response has no reason
 	}
 	code := int(*envelope.Error.Code)
 	f := a.failed(cmp.Or(cloudReasons[code], network.Refused), code, envelope.Error.Message, envelope.Error.Data.Details)

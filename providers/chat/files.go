@@ -13,9 +13,9 @@ import (
 // MaxFile is the maximum size of a file, in bytes (CONTRACT.md N11).
 const MaxFile = 16 << 20
 
-// File fetches the file of a message, by the network's id of it or its URL. Its error is a [*network.Failure]. A sandbox has no files.
-// After five successive failures of a channel's files, File does not call for half a minute, because files of other channels wait behind
-// them.
+// File fetches the file of a message. ref is the file's URL or its id at the network. The error is a [*network.Failure]. A sandbox has no
+// files. After five successive failures of a channel's files, File does not call for half a minute, because files of other channels wait
+// behind them.
 func (n *Networks) File(ctx context.Context, a network.Account, ref string) (data []byte, contentType string, err error) {
 	failed := n.files.call(a.Channel, func() (f *network.Failure) {
 		data, contentType, f = n.fetch(ctx, a, ref)

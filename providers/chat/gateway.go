@@ -18,7 +18,7 @@ type gateway struct {
 	product string
 }
 
-// ours is the part that GATEWAY_BASE_URL has in its path. A channel's baseUrl may have it.
+// ours is the path in GATEWAY_BASE_URL. A channel's baseUrl may include it.
 const ours = "/wa/api/v1"
 
 // root returns the aggregator's address without a path.
@@ -44,11 +44,13 @@ func (n gateway) send(ctx context.Context, a network.Account, m network.Message)
 		}
 		text, _ := json.Marshal(map[string]any{"id": t.ProviderID, "params": values}) //nolint:errchkjson // texts
 		form.Set("template", string(text))
-		if d := document(t); d != nil {
-			text, _ := json.Marshal(map[string]any{"type": "document", "document": d}) //nolint:errchkjson // texts
-			form.Set("message", string(text))
-		}
 		path = "/template/msg"
+		for place := range t.Extras {
+			if file, is := media(t, place); is {
+				text, _ = json.Marshal(file) //nolint:errchkjson // texts
+				form.Set("message", string(text))
+			}
+		}
 	} else {
 		text, _ := json.Marshal(content) //nolint:errchkjson // texts
 		form.Set("message", string(text))
@@ -86,7 +88,7 @@ func (n gateway) templates(ctx context.Context, a network.Account) ([]network.Te
 	return all, failed
 }
 
-// list returns the templates of texts, and those with a document [K].
+// list returns the text templates, which require no further field.
 func (n gateway) list(ctx context.Context, a network.Account) (all []network.Template, failed *network.Failure) {
 	if a.AppName == "" {
 		return nil, nil
@@ -117,28 +119,29 @@ func (n gateway) list(ctx context.Context, a network.Account) (all []network.Tem
 		return nil, &network.Failure{Reason: network.Refused}
 	}
 	for _, t := range said.Templates {
-		file := strings.EqualFold(t.Type, "DOCUMENT")
-		if t.ID == "" || t.Name == "" || !file && !strings.EqualFold(t.Type, "TEXT") {
+		kind := strings.ToUpper(t.Type)
+		if t.ID == "" || t.Name == "" || kind != "TEXT" && kind != "IMAGE" && kind != "DOCUMENT" {
 			continue
 		}
 		one := network.Template{ProviderID: t.ID, Name: t.Name, Language: t.Language, Category: t.Category, Status: strings.ToUpper(t.Status),
 			Format: network.Positional}
-		if one.Read(t.Body); file {
-			one.Extras = []string{network.HeaderDocument}
+		one.Read(t.Body)
+		if kind != "TEXT" {
+			one.Extras = []string{"header_" + strings.ToLower(kind)}
 		}
 		all = append(all, one)
 	}
 	return all, failed
 }
 
-// gatewayFailure reads {"status":"error","message":…}, as far as it is there.
+// gatewayFailure reads {"status":"error","message":…}, if present.
 func gatewayFailure(a answer) *network.Failure {
 	var said struct {
 		Status  string `json:"status"`
 		Message string `json:"message"`
 	}
 	if json.Unmarshal(a.body, &said) != nil || said.Message == "" {
-		return nil //nolint:nilerr // an answer that cannot be read says nothing
+		return nil //nolint:nilerr // an unreadable response has no reason
 	}
 	switch {
 	case a.status == http.StatusUnauthorized || a.status == http.StatusForbidden:

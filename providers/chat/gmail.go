@@ -69,8 +69,8 @@ func (n gmail) post(ctx context.Context, a network.Account, body gmailBody) (sen
 	return sent, failed
 }
 
-// thread returns the id of a mail that all mails of a channel to an address refer to, so that the recipient's mail program groups them (RFC
-// 5322, section 3.6.4). That mail was never sent. Programs treat it like a mail that they no longer have.
+// thread returns the id of a mail that was never sent. All mails of a channel to an address refer to it, so that the recipient's mail
+// program groups them (RFC 5322, section 3.6.4). Programs treat it like a deleted mail.
 func thread(a network.Account, to string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", a.Channel, to))
 	return "<" + hex.EncodeToString(sum[:16]) + "@thread.bahi.invalid>"
@@ -112,7 +112,7 @@ func gmailFailure(a answer) *network.Failure {
 		} `json:"error"`
 	}
 	if json.Unmarshal(a.body, &envelope) != nil || envelope.Error == nil {
-		return nil //nolint:nilerr // an answer that cannot be read says nothing
+		return nil //nolint:nilerr // an unreadable response has no reason
 	}
 	code, reason := int(envelope.Error.Code), network.Refused
 	slow := slices.ContainsFunc(envelope.Error.Errors, func(e struct {

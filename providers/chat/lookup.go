@@ -10,8 +10,8 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// Lookup asks a service whether a phone is on the chat network (CONTRACT.md 3.1.6). It posts {"phone": "+919812345678"}; the response is
-// {"is_chat": true}.
+// Lookup requests from a service whether a phone is on the chat network (CONTRACT.md 3.1.6). It posts {"phone": "+919812345678"}; the
+// response is {"is_chat": true}.
 type Lookup struct {
 	url string
 	wire
@@ -28,7 +28,7 @@ func NewLookup(address string, client *http.Client) (*Lookup, error) {
 	return &Lookup{url: address, wire: wire{client: client, within: lookupTimeout}}, nil
 }
 
-// OnChat returns the service's result. On an error it is unknown.
+// OnChat returns the service's result. After an error the result is unknown.
 func (l *Lookup) OnChat(ctx context.Context, phone string) (bool, error) {
 	var said struct {
 		IsChat *bool `json:"is_chat"`

@@ -11,7 +11,7 @@ import (
 )
 
 // Renew requests a new access token with the account's refresh token (RFC 6749, section 6). Its error is a [*network.Failure]. It does not
-// retry: a refresh token may be valid once.
+// retry: a refresh token may be valid only once.
 func (n *Networks) Renew(ctx context.Context, a network.Account) (network.Renewed, error) {
 	via, a := n.of(a)
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {a.RefreshToken}, "client_id": {a.ClientID}}
@@ -57,7 +57,7 @@ func oauthFailure(a answer) *network.Failure {
 	}
 	if json.Unmarshal(a.body, &said) != nil || said.Error == "" || a.status >= http.StatusInternalServerError ||
 		a.status == http.StatusTooManyRequests {
-		return nil //nolint:nilerr // an answer that cannot be read says nothing
+		return nil //nolint:nilerr // an unreadable response has no reason
 	}
 	return a.failed(network.Credentials, a.status, said.Error, said.Description)
 }

@@ -95,7 +95,7 @@ func telegramFailure(a answer) *network.Failure {
 		} `json:"parameters"`
 	}
 	if json.Unmarshal(a.body, &said) != nil || said.Code == nil {
-		return nil //nolint:nilerr // an answer that cannot be read says nothing
+		return nil //nolint:nilerr // an unreadable response has no reason
 	}
 	code, reason := int(*said.Code), network.Refused
 	switch {

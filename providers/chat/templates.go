@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,12 +102,9 @@ func (t cloudTemplate) read() network.Template {
 		case "BODY":
 			out.Read(c.Text)
 		case "HEADER":
-			switch {
-			case c.Format == "IMAGE":
-				out.Extras = append(out.Extras, "header_image")
-			case c.Format == "DOCUMENT":
-				out.Extras = append(out.Extras, network.HeaderDocument)
-			case network.HasPlace(c.Text):
+			if c.Format == "IMAGE" || c.Format == "DOCUMENT" {
+				out.Extras = append(out.Extras, "header_"+strings.ToLower(c.Format))
+			} else if network.HasPlace(c.Text) {
 				out.Extras = append(out.Extras, "header")
 			}
 		case "BUTTONS":
@@ -134,38 +132,42 @@ type filledPart struct {
 }
 
 type filledValue struct {
-	Type     string        `json:"type"`
-	Name     string        `json:"parameter_name,omitempty"`
-	Text     string        `json:"text,omitempty"`
-	Image    *cloudImage   `json:"image,omitempty"`
-	Document *sentDocument `json:"document,omitempty"`
+	Type     string         `json:"type"`
+	Name     string         `json:"parameter_name,omitempty"`
+	Text     string         `json:"text,omitempty"`
+	Image    *cloudImage    `json:"image,omitempty"`
+	Document *cloudDocument `json:"document,omitempty"`
 }
 
-// sentDocument is a PDF that the network fetches.
-type sentDocument struct {
-	Link string `json:"link"`
-	Name string `json:"filename"`
+type cloudDocument struct {
+	Link     string `json:"link"`
+	Filename string `json:"filename"`
 }
 
-// document returns the PDF of a template's header, named after the template; nil: it has none.
-func document(f *network.Filled) *sentDocument {
-	link, is := f.Extras[network.HeaderDocument]
-	if !is {
-		return nil
+// media returns the value of a header that is a file, false for another place. A template's document is always a PDF. Its name, which the
+// contact sees, is the template's, unless the address has one.
+func media(f *network.Filled, place string) (v filledValue, is bool) {
+	switch link := f.Extras[place]; place {
+	case "header_image":
+		return filledValue{Type: "image", Image: &cloudImage{Link: link}}, true
+	case "header_document":
+		name := path.Base(link)
+		if path.Ext(name) != ".pdf" {
+			name = f.Name + ".pdf"
+		}
+		return filledValue{Type: "document", Document: &cloudDocument{Link: link, Filename: name}}, true
 	}
-	return &sentDocument{Link: link, Name: f.Name + ".pdf"}
+	return v, false
 }
 
-// filled returns a template with its values as the cloud wire format has it (CONTRACT.md 3.1.1).
+// filled returns a template with its values in the cloud wire format (CONTRACT.md 3.1.1).
 func filled(f *network.Filled) *cloudFilled {
 	out := &cloudFilled{Name: f.Name, Language: map[string]string{"code": f.Language}}
 	for _, place := range slices.Sorted(maps.Keys(f.Extras)) {
 		value := filledValue{Type: "text", Text: f.Extras[place]}
 		part := filledPart{Type: "header"}
-		if place == "header_image" {
-			value = filledValue{Type: "image", Image: &cloudImage{Link: f.Extras[place]}}
-		} else if place == network.HeaderDocument {
-			value = filledValue{Type: "document", Document: document(f)}
+		if v, is := media(f, place); is {
+			value = v
 		} else if index, is := network.Button(place); is {
 			part = filledPart{Type: "button", SubType: "url", Index: index}
 		}
@@ -192,8 +194,8 @@ var sandboxTemplates = func() (all []network.Template) {
 		{Name: "order_ready", Language: "en", Category: "UTILITY",
 			Components: []cloudComponent{{Type: "BODY", Text: "Order {{1}} is ready for {{2}}"}}},
 		{Name: "balance", Language: "en", Category: "UTILITY", Format: network.Named,
-			Components: []cloudComponent{{Type: "HEADER", Format: "DOCUMENT"}, {Type: "BODY", Text: "{{name}}, your account as of {{as_of}}: {{cash}}; {{fine}}. " +
-				"Statement: {{link}} Reply 1 if you agree, 2 if not."}}},
+			Components: []cloudComponent{{Type: "HEADER", Format: "DOCUMENT"}, {Type: "BODY", Text: "{{name}}, your account as of {{as_of}}: " +
+				"{{cash}}; {{fine}}. Statement: {{link}} Reply 1 if you agree, 2 if not."}}},
 		{Name: "offer", Language: "hi", Category: "MARKETING", Format: network.Named,
 			Components: []cloudComponent{{Type: "BODY", Text: "नमस्ते {{customer}}, {{item}} पर {{discount}} की छूट"}}},
 		{Name: "plain", Language: "en", Category: "UTILITY",

@@ -13,9 +13,6 @@ import (
 	"bahi/providers/chat"
 )
 
-// statement is the address of a PDF.
-const statement = "https://books.example/s/1-2-3"
-
 func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 	t.Parallel()
 	var sent string
@@ -35,7 +32,8 @@ func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 		default:
 			_, _ = io.WriteString(w, `{"data":[{"id":"6","name":"offer","status":"PAUSED","parameter_format":"NAMED","components":[
 				{"type":"HEADER","format":"IMAGE"},{"type":"BODY","text":"For {{customer}}"}]},
-				{"id":"7","name":"balance","status":"APPROVED","components":[{"type":"HEADER","format":"DOCUMENT"}]}],"paging":{"cursors":{"after":"c2"}}}`)
+				{"id":"7","name":"balance","components":[{"type":"HEADER","format":"DOCUMENT"},{"type":"BODY","text":"You owe {{1}}"}]}],
+				"paging":{"cursors":{"after":"c2"}}}`)
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -51,7 +49,7 @@ func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 		Extras:     []string{"header", "button_1"}, Body: "To {{2}} from {{1}}",
 	}, all[0])
 	require.Equal(t, []string{"customer", "header_image"}, all[1].Places())
-	require.Equal(t, []string{network.HeaderDocument}, all[2].Places())
+	require.Equal(t, []string{"1", "header_document"}, all[2].Places())
 
 	positional := network.Filled{
 		ProviderID: "5", Name: "order_ready", Language: "en", Body: []network.Value{{Name: "1", Text: "us"}, {Name: "2", Text: "you"}},
@@ -73,22 +71,25 @@ func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 	require.Contains(t, sent, `{"type":"header","parameters":[{"type":"image","image":{"link":"`+picture+`"}}]},{"type":"body",`+
 		`"parameters":[{"type":"text","parameter_name":"customer","text":"Asha"}]}`)
 
-	withFile := network.Filled{ProviderID: "7", Name: "balance", Language: "en", Extras: map[string]string{network.HeaderDocument: statement}}
-	_, err = n.Send(t.Context(), account, network.Message{To: phone, Template: &withFile})
-	require.NoError(t, err)
-	require.Contains(t, sent, `[{"type":"header","parameters":[{"type":"document","document":{"link":"`+statement+
-		`","filename":"balance.pdf"}}]}]`)
+	for link, name := range map[string]string{"https://a.example/s/1-2-ab": "balance.pdf", "https://a.example/list.pdf": "list.pdf"} {
+		_, err = n.Send(t.Context(), account, network.Message{To: phone, Template: &network.Filled{
+			Name: "balance", Extras: map[string]string{"header_document": link},
+		}})
+		require.NoError(t, err)
+		require.Contains(t, sent, `[{"type":"document","document":{"link":"`+link+`","filename":"`+name+`"}}]`)
+	}
 
 	aggregator := network.Account{Type: "chat", Dialect: "envelope_v2", SenderID: "917", APIKey: token}
 	_, err = n.Send(t.Context(), aggregator, network.Message{To: phone, Template: &positional})
 	require.NoError(t, err)
 	require.Contains(t, sent, "template=%7B%22id%22%3A%225%22%2C%22params%22%3A%5B%22us%22%2C%22you%22%5D%7D")
-	_, err = n.Send(t.Context(), aggregator, network.Message{To: phone, Template: &withFile})
+	require.NotContains(t, sent, "message=")
+	_, err = n.Send(t.Context(), aggregator, network.Message{To: phone, Template: &network.Filled{
+		ProviderID: "7", Name: "balance", Extras: map[string]string{"header_document": "https://a.example/s/1-2-ab"},
+	}})
 	require.NoError(t, err)
-	form, err := url.ParseQuery(sent)
-	require.NoError(t, err)
-	require.JSONEq(t, `{"id":"7","params":[]}`, form.Get("template"))
-	require.JSONEq(t, `{"type":"document","document":{"link":"`+statement+`","filename":"balance.pdf"}}`, form.Get("message"))
+	require.Contains(t, sent, "message="+url.QueryEscape(
+		`{"type":"document","document":{"link":"https://a.example/s/1-2-ab","filename":"balance.pdf"}}`)+"&")
 	all, err = n.Templates(t.Context(), aggregator)
 	require.NoError(t, err)
 	require.Empty(t, all, "the aggregator does not say")
@@ -107,8 +108,7 @@ func TestTheAggregatorsTemplatesProveItsApp(t *testing.T) {
 	answer := `{"status":"success","templates":[
 		{"id":"0f1","elementName":"order_ready","languageCode":"en","category":"UTILITY","status":"approved","data":"To {{2}} from {{1}}",` +
 		`"templateType":"TEXT"},
-		{"id":"0f2","elementName":"picture","status":"APPROVED","data":"See","templateType":"IMAGE"},
-		{"id":"0f3","elementName":"balance","status":"APPROVED","data":"{{1}}","templateType":"DOCUMENT"}]}`
+		{"id":"0f2","elementName":"picture","status":"APPROVED","data":"See","templateType":"IMAGE"}]}`
 	n := networks(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Header.Get("Apikey") != token:
@@ -130,9 +130,8 @@ func TestTheAggregatorsTemplatesProveItsApp(t *testing.T) {
 		ProviderID: "0f1", Name: "order_ready", Language: "en", Category: "UTILITY", Status: "APPROVED", Format: network.Positional,
 		Parameters: []string{"1", "2"}, Body: "To {{2}} from {{1}}",
 	}, {
-		ProviderID: "0f3", Name: "balance", Status: "APPROVED", Format: network.Positional, Parameters: []string{"1"}, Body: "{{1}}",
-		Extras: []string{network.HeaderDocument},
-	}}, all, "a template with a picture cannot be sent")
+		ProviderID: "0f2", Name: "picture", Status: "APPROVED", Format: network.Positional, Extras: []string{"header_image"}, Body: "See",
+	}}, all)
 
 	for want, a := range map[network.Reason]network.Account{
 		network.Credentials:       {AppName: "Our shop", APIKey: "wrong"},

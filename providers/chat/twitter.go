@@ -18,7 +18,7 @@ import (
 // twitter is the API of direct messages, version 2 (CONTRACT.md 0.7, 0.9).
 type twitter struct{ wire }
 
-// attachment is an image that was uploaded.
+// attachment is an uploaded image.
 type attachment struct {
 	Media string `json:"media_id"`
 }
@@ -52,7 +52,7 @@ func (n twitter) send(ctx context.Context, a network.Account, m network.Message)
 // maxUploaded is the network's maximum size of an image, in bytes.
 const maxUploaded = 5 << 20
 
-// pictures are the types of the images that it takes.
+// pictures are the types of images that the network accepts.
 var pictures = []string{"image/jpeg", "image/png", "image/webp", "image/gif"}
 
 // upload fetches an image from another server, uploads it, and returns the network's id of it. The image's server gets no credentials.
@@ -64,7 +64,7 @@ func (n twitter) upload(ctx context.Context, a network.Account, m network.Messag
 	switch {
 	case failed != nil && failed.Reason == network.Refused: // it is too large
 		return "", &network.Failure{Reason: network.Content}
-	case failed != nil || got.status >= http.StatusInternalServerError: // which is not a fault of the network
+	case failed != nil || got.status >= http.StatusInternalServerError: // not a fault of the network
 		return "", &network.Failure{Reason: network.Unfetched}
 	}
 	kind := http.DetectContentType(got.body)
@@ -117,7 +117,7 @@ func twitterFailure(a answer) *network.Failure {
 		Status number `json:"status"`
 	}
 	if json.Unmarshal(a.body, &said) != nil || said.Title == "" {
-		return nil //nolint:nilerr // an answer that cannot be read says nothing
+		return nil //nolint:nilerr // an unreadable response has no reason
 	}
 	code, reason := a.status, network.Refused
 	switch {

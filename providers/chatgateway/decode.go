@@ -229,7 +229,7 @@ func (e *Event) ofGroup(sender string, groups ...string) {
 	}
 }
 
-// digits returns the digits of a phone without other characters around them.
+// digits returns the digits of a phone.
 func digits(phone string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {

@@ -59,7 +59,7 @@ type Event struct {
 	// the network's id of our number or page that received or sent the message; of a template the account's; empty: unknown
 	Sender   string
 	App      string // the name or id of our app at the aggregator; empty: unknown
-	Page     bool   // it is a page's, whose people have ids and no phones
+	Page     bool   // the event is of a page; its people have ids instead of phones
 	Username string // of the sender
 	Callback string // of a status: our own id of the message
 	Reacts   string // of a reaction: the network's id of its message

@@ -81,7 +81,7 @@ type pageMessage struct {
 	} `json:"message_edit"`
 }
 
-// event returns a person's message. It returns none for our own, which the network sends back.
+// event returns the event of a person's message. For our own messages, which the network sends back, its kind is [Other].
 func (m pageMessage) event() Event {
 	e := Event{Kind: Other, At: m.Timestamp.Time, UserID: string(m.Sender.ID), Sender: string(m.Recipient.ID), Page: true}
 	if m.Edit != nil && m.Edit.MID != "" {

@@ -30,7 +30,7 @@ type Lead struct {
 	Source   string `json:"source_platform"`
 }
 
-// Format keeps the person out of logs, for every verb.
+// Format hides the person in logs, for every verb.
 func (l Lead) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, "lead of enquiry ", l.ID) }
 
 // names returns a first name, which may be empty, and a last name.

@@ -162,7 +162,7 @@ func TestATokenThatRanOutIsRenewed(t *testing.T) {
 	require.Equal(t, 2, renewed)
 	settings.RefreshToken, settings.Token = "wrong", ""
 	_, err := client(t, settings).Push(t.Context(), lead)
-	require.EqualError(t, err, "the crm gave no other token")
+	require.EqualError(t, err, "the crm returned no token")
 }
 
 func TestWrongSettingsAreRefusedAtTheStart(t *testing.T) {

@@ -30,7 +30,7 @@ func (generic) id(s Settings, _ int, body []byte) (string, error) {
 	return find(body, cmp.Or(s.Pointer, "/id"))
 }
 
-// dataArray requires an array of records. Its response has a verdict for each, whatever the status.
+// dataArray requires an array of records. Its response has a result for each, whatever the status.
 type dataArray struct{}
 
 func (dataArray) request(s Settings, l Lead, req *http.Request, token string) any {
@@ -150,7 +150,7 @@ func (t *token) get(ctx context.Context, s Settings) (string, error) {
 		ExpiresIn   int64  `json:"expires_in"`
 	}
 	if status != http.StatusOK || json.Unmarshal(body, &got) != nil || got.AccessToken == "" {
-		return "", errors.New("the crm gave no other token")
+		return "", errors.New("the crm returned no token")
 	}
 	t.text, t.ends = got.AccessToken, time.Time{}
 	if got.ExpiresIn > 0 {

@@ -1,5 +1,5 @@
-// Package feed has what the adapters of brokers share: addresses, TLS, and the error of a message that a broker
-// refuses for good. The adapters are Watermill publishers; the metadata of their messages are CloudEvents attributes.
+// Package feed has the common parts of the adapters of brokers: addresses, TLS, and the error of a message that a broker
+// refuses permanently. The adapters are Watermill publishers; the metadata of their messages are CloudEvents attributes.
 //
 // Watermill's own publishers for NATS (watermill-nats 2.1.3) and Kafka (watermill-kafka 3.0.6) would not do: both wait for an
 // acknowledgement before they send the next message, which limits a feed to one message per round trip.
@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// Refused is the error of a message that the broker refuses for good. The broker has the messages before it, and none
-// after it of the same subject.
+// Refused is the error of a message that the broker refuses permanently. The broker has the messages before it, and none
+// of the same subject after it.
 type Refused struct {
 	ID  string // the message's UUID
 	Err error

@@ -15,8 +15,8 @@ const (
 	maxBytes    = 1 << 20          // of one response; discovery documents and key sets have a few thousand
 )
 
-// calls is the transport to the provider. It reads each response whole, up to a limit. It returns ErrUnavailable without a usable response,
-// which the libraries above report as a text only.
+// calls is the transport to the provider. It reads each response whole, up to a limit. It returns ErrUnavailable if there is no usable
+// response; the libraries would report only a text.
 //
 // A failed GET is retried once, but not after a timeout: a person waits. A code is sent once: it is valid for one exchange, and a provider
 // may treat a second one as theft (RFC 6749, 4.1.2).

@@ -4,8 +4,8 @@
 // [Client.Begin] returns the provider's address, and the flow, which the caller stores until the browser returns. [Client.Finish] takes the
 // browser's query and returns the identity. The caller maps it to a user, and decides about unverified addresses.
 //
-// The first sign-in reads the provider's endpoints, not the start: Bahi must start even if the provider is down. The endpoints are kept
-// until the process ends. The keys are fetched again when a token names an unknown one.
+// The first sign-in reads the provider's endpoints, so that Bahi starts even if the provider is down. The endpoints are kept until the
+// process ends. The keys are fetched again when a token names an unknown one.
 package idp
 
 import (
@@ -174,7 +174,7 @@ func (c *Client) use(p oidc.ProviderConfig, style oauth2.AuthStyle) *endpoints {
 	}
 }
 
-// as wraps err in kind, unless it already has a kind.
+// as wraps err in ours, unless err already is of that kind.
 func as(ours, err error) error {
 	if errors.Is(err, ours) {
 		return err

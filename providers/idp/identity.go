@@ -65,7 +65,7 @@ func (c *Client) Finish(ctx context.Context, flow Flow, query url.Values) (Ident
 	}
 	if said.Email == "" && e.provider.UserInfoEndpoint() != "" {
 		if err := said.complete(ctx, e, token, proof.Subject); err != nil {
-			return Identity{}, fmt.Errorf("ask for userinfo: %w", err)
+			return Identity{}, fmt.Errorf("fetch userinfo: %w", err)
 		}
 	}
 	return Identity{
@@ -146,7 +146,7 @@ func (c *Client) verify(ctx context.Context, e *endpoints, token *oauth2.Token, 
 	return proof, said, nil
 }
 
-// attentive remembers why fetching the keys failed, because the verifier turns that error into a text.
+// attentive stores the error of fetching the keys, because the verifier turns it into a text.
 type attentive struct {
 	oidc.KeySet
 

@@ -1,6 +1,6 @@
 // Package jail runs external programs on users' files: without a shell, without our environment, as the user nobody if this process is
-// root, in a private folder, without a network if the kernel allows that, and with limits on time, memory, file size and processes. Few run
-// at once, and the files of one workspace run one after another.
+// root, in a private folder, without a network if the kernel allows that, and with limits on time, memory, file size and processes. Few
+// programs run at once, and one workspace's files are processed one after another.
 //
 // The kernel enforces the limits (setrlimit(2)). Go cannot set them for a child, so the program prlimit of util-linux sets them and becomes
 // the jailed program. A network namespace removes the network. Root and users who may create namespaces can have one, but not the root of
@@ -71,10 +71,10 @@ type Owner struct {
 	Wait time.Duration // wait for the owner's other file; 0: unlimited
 }
 
-// This limits the concurrent programs of this process.
+// running limits the concurrent programs of this process.
 var running = semaphore.NewWeighted(int64(max(2, runtime.NumCPU()/2)))
 
-// turns has the owners with open jails: one at a time each.
+// turns has the owners with open jails. Each owner has one jail at a time.
 var turns = struct {
 	sync.Mutex
 	of map[uuid.UUID]*turn
@@ -140,12 +140,12 @@ func Open(ctx context.Context, of Owner, l Limits) (*Jail, error) {
 	dir, err := os.MkdirTemp("", "bahi-cage-")
 	if err != nil {
 		end()
-		return nil, fmt.Errorf("make a jail: %w", err)
+		return nil, fmt.Errorf("create a jail: %w", err)
 	}
 	c := &Jail{dir: dir, limits: l.orUsual(), user: credential(), end: end}
 	if c.user != nil {
 		if err := os.Chown(dir, nobody, nobody); err != nil {
-			return nil, errors.Join(fmt.Errorf("make a jail: %w", err), c.Close())
+			return nil, errors.Join(fmt.Errorf("create a jail: %w", err), c.Close())
 		}
 	}
 	return c, nil
@@ -260,7 +260,7 @@ func (c *Jail) Stream(ctx context.Context, to io.Writer, program string, args ..
 	return nil
 }
 
-// namespaces are the ways to run without a network, the one with the fewest rights last.
+// namespaces are flags to run without a network, in the order in which they are tried. The last, 0, keeps the network.
 var namespaces = []uintptr{syscall.CLONE_NEWNET, syscall.CLONE_NEWNET | syscall.CLONE_NEWUSER, 0}
 
 // chosen returns the first of the namespaces that the kernel allows.
@@ -278,7 +278,7 @@ var chosen = sync.OnceValue(func() uintptr {
 // Isolated reports whether programs have no network. If not, the machine's firewall can block the user nobody.
 func Isolated() bool { return chosen() != 0 }
 
-// apart returns how a program starts: in its own process group, as another user, without a network if possible.
+// apart returns the attributes of a program: its own process group, another user, no network if possible.
 func apart(user *syscall.Credential) *syscall.SysProcAttr { return within(chosen(), user) }
 
 func within(flags uintptr, user *syscall.Credential) *syscall.SysProcAttr {

@@ -1,4 +1,4 @@
-// Package lenient reads others' JSON. An odd member is lost alone.
+// Package lenient decodes other systems' JSON. An unreadable member is lost, and the rest is decoded.
 package lenient
 
 import (
@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// Read decodes JSON as far as possible. It returns a reason if the JSON is not what was expected, else "". The reason has none of the
-// values.
+// Read decodes JSON as far as possible. It returns the first unexpected part, or "" if there is none. The text contains no values.
 func Read(data []byte, into any) (wrong string) {
 	err := json.Unmarshal(data, into) // continues after a member of another type
 	if odd, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
@@ -38,7 +37,7 @@ func (p *Part[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// List is a list whose members are decoded one by one. Anything but a list is one odd member.
+// List is a list whose members are decoded one by one. Anything but a list is one unreadable member.
 type List[T any] []Part[T]
 
 // UnmarshalJSON never fails.

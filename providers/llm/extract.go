@@ -13,14 +13,14 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Question asks for a value to be found in others' data.
+// Question is a request to find a value in another author's data.
 type Question struct {
-	Rules  string // what is asked
+	Rules  string // instructions to the model
 	Data   string // passed as data, see [Quoted]
 	Images []Image
 }
 
-// format is a way to request the answer's form, from the best one down.
+// format is a way to request the answer's form. The best one is first.
 type format int
 
 const (
@@ -34,9 +34,9 @@ const (
 	maxQuoted  = 4_000 // bytes of a bad answer that are sent back
 )
 
-// Extract asks for a value of type T, whose fields make the schema: a pointer may be null or absent, other fields may not. check may refuse
-// the value. The model then gets the text of check's error and is asked once more. The error is [ErrNoModel], an [*Error], or the
-// context's.
+// Extract requests a value of type T. The fields of T define the schema: a pointer may be null or absent, other fields may not. check may
+// refuse the value. Extract then requests another one, once, with the text of check's error. The error is [ErrNoModel], an [*Error], or
+// the context's.
 //
 // A server may refuse a schema, and even a request for JSON. Extract uses the best form that the server accepts, and remembers it.
 func Extract[T any](ctx context.Context, c *Client, q Question, check func(T) error) (value T, err error) {

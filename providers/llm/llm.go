@@ -55,7 +55,7 @@ type Client struct {
 type habits struct {
 	format        format
 	noTemperature bool
-	newTokens     bool // it calls max_tokens max_completion_tokens
+	newTokens     bool // max_completion_tokens replaces max_tokens
 }
 
 // New returns the client of a server, nil if none is configured.

@@ -14,8 +14,8 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 )
 
-// These are the protocol's requests, as far as they are used. The vendor's library has thousands of types, and compiling them took a
-// quarter of the program's time. It also reads responses less leniently.
+// These are the parts of the protocol's requests that are used. The vendor's library has thousands of types, and compiling them took a
+// quarter of the build. It also reads responses less leniently.
 type (
 	completionRequest struct {
 		Model          string          `json:"model"`
@@ -124,7 +124,7 @@ func (c *Client) send(ctx context.Context, path string, asked any) (status int, 
 	if err != nil {
 		return 0, nil, err
 	}
-	defer res.Body.Close() //nolint:errcheck // its end was reached, or an error was
+	defer res.Body.Close() //nolint:errcheck // the body was read, or its error is returned
 	body, err = io.ReadAll(http.MaxBytesReader(nil, res.Body, maxBytes))
 	return res.StatusCode, body, err
 }

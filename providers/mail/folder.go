@@ -53,7 +53,7 @@ func OpenFolder(path string, from netmail.Address, now func() time.Time) (*Folde
 		return nil, fmt.Errorf("sender: %w", err)
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, fmt.Errorf("make the mail folder: %w", err)
+		return nil, fmt.Errorf("create the mail folder: %w", err)
 	}
 	if err := os.Chmod(path, 0o700); err != nil { //nolint:gosec // G302: a folder has to be entered
 		return nil, fmt.Errorf("close the mail folder to others: %w", err)

@@ -58,7 +58,7 @@ type Page struct {
 
 // Reader reads files. Goroutines may share it.
 type Reader struct {
-	// Tools returns the programs, and why one is missing.
+	// Tools returns the programs, with an error if one is missing.
 	Tools func(ctx context.Context) (Tools, error)
 
 	// Within is the maximum time of one run of a program; 0: a minute. Processor is the maximum of its processor time; 0: 20 seconds.
@@ -67,7 +67,7 @@ type Reader struct {
 	places *semaphore.Weighted
 }
 
-// New returns a reader of so many pages at once. Each page takes a processor and a few hundred MB.
+// New returns a reader of at most atOnce concurrent pages. Each page takes a processor and a few hundred MB.
 func New(tools func(ctx context.Context) (Tools, error), atOnce int64) *Reader {
 	return &Reader{Tools: tools, places: semaphore.NewWeighted(max(1, atOnce))}
 }
@@ -88,7 +88,7 @@ func (r *Reader) Read(ctx context.Context, of jail.Owner, file []byte, each func
 		return err
 	}
 	s.cage.Env = append([]string{"OMP_THREAD_LIMIT=1"}, tools.Env...)
-	defer s.cage.Close() //nolint:errcheck // what is left in the folder of temporary files is not ours to report
+	defer s.cage.Close() //nolint:errcheck // the file was read; leftover temporary files are not its fault
 	if kind == PDF {
 		err = s.pdf(ctx, file)
 	} else {
@@ -216,7 +216,7 @@ func (s *session) words(ctx context.Context, languages []string, mode string) ([
 	return words(out), err
 }
 
-// manyDigits is the number of digits of a script from which the page's numbers count as written in that script.
+// manyDigits is the minimum number of digits of a script for which the page's numbers count as written in that script.
 const manyDigits = 10
 
 // numerals returns tesseract's name of the language of a page's digits, "" for ASCII digits.

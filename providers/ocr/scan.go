@@ -48,7 +48,7 @@ func newScan(from image.Image, orientation int) *scan {
 	return s.upright(orientation)
 }
 
-// luma returns the reader of a picture's grey values.
+// luma returns a function that returns a picture's grey values.
 func luma(from image.Image) func(x, y int) byte {
 	switch m := from.(type) {
 	case *image.Gray:
@@ -173,7 +173,7 @@ func (s *scan) median() {
 	s.pix = to
 }
 
-// blocks is the number of regions whose light is measured.
+// block is the side, in pixels, of the regions whose light is measured.
 const block = 64
 
 // evenLight makes the paper white, even in shadows.
@@ -213,7 +213,7 @@ const (
 	maxSkew = 6.0 // degrees
 )
 
-// skew returns by how many degrees the lines fall to the right. At that angle the rows are most distinct.
+// skew returns the angle, in degrees, by which the lines fall to the right: the one at which the rows are most distinct.
 func (s *scan) skew() float64 {
 	small := s
 	if longest := max(s.width, s.height); longest > 1200 {

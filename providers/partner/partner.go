@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// IDHeader has the id of a call, which its repetitions share.
+// IDHeader is the header with the id of a call. Repetitions of a call have the same id.
 const IDHeader = "webhook-id"
 
 const (

@@ -53,8 +53,8 @@ type Reader struct {
 // wait is how long a file waits for the workspace's other one. Afterwards other workspaces' jobs go first.
 const wait = 100 * time.Millisecond
 
-// Pages yields the text of each page of a workspace's PDF while the program reads on. Columns follow each other. An error comes last. It is
-// a [*Failure], [jail.ErrBusy], the context's, or the failure to start a program.
+// Pages yields the text of each page of a workspace's PDF, in the page's layout, while the program continues. An error comes last. It is a
+// [*Failure], [jail.ErrBusy], the context's, or the failure to start a program.
 func (r *Reader) Pages(ctx context.Context, workspace uuid.UUID, file []byte) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -72,7 +72,7 @@ func (r *Reader) Pages(ctx context.Context, workspace uuid.UUID, file []byte) it
 				if !yield(page, nil) {
 					cancel()
 					if on {
-						<-ended //nolint:errcheck // nobody reads on
+						<-ended //nolint:errcheck // the caller has stopped
 					}
 					return
 				}

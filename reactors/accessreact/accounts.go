@@ -121,11 +121,11 @@ type EraseUser struct {
 
 // ScrubTables makes Postgres remove old row versions of subjects whose keys were destroyed.
 type ScrubTables struct {
-	Subject string `json:"subject"` // the last of them, so that a running job is not taken for this one
+	Subject string `json:"subject"` // the newest one, which distinguishes the job from a running one
 	AtOnce  bool   `json:"at_once,omitempty"`
 }
 
-// SweepErasures finds users who are due, unfinished erasures, and ended subjects that are still readable.
+// SweepErasures erases users who are due, and due subjects that are still readable. It finishes begun erasures.
 type SweepErasures struct{}
 
 // Kind implements [reactors.Args].

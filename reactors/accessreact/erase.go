@@ -54,7 +54,7 @@ type Scrubs interface {
 }
 
 // Eraser erases people (DESIGN.md, "Secrets and personal data"; CONTRACT.md 8.7): it appends an event, then destroys the
-// user's key, and removes what is left elsewhere. The books stay.
+// user's key, and removes the remaining data elsewhere. The books stay.
 type Eraser struct {
 	Accounts *accesscmd.Accounts
 	Commands *commands.Handler
@@ -70,7 +70,7 @@ type Eraser struct {
 
 	scrubbed  atomic.Int64 // id of the newest job whose work the last scrub did
 	scrubbing atomic.Int64 // when the last scrub ended, in Unix nanoseconds
-	cleaned   time.Time    // this node's folders have nothing of users erased before it
+	cleaned   time.Time    // this node's folders have no data of users erased before this time
 }
 
 // SweepInterval is the interval of the search for users who are due, in case their jobs were lost.
@@ -79,7 +79,7 @@ const SweepInterval = time.Hour
 // foldTimeout limits the wait for the projections.
 const foldTimeout = 30 * time.Second
 
-// policy retries an erasure for as long as the promise allows. Later, the sweep retries.
+// policy is the retry policy of erasures. The hourly sweep retries them too.
 var policy = reactors.Policy{Attempts: 20, Timeout: 5 * time.Minute, AtOnce: 1}
 
 // Workers returns the workers of erasures.
@@ -94,7 +94,7 @@ func (e *Eraser) Workers() reactors.Workers {
 	}
 }
 
-// Sweep erases all users who are due, finishes begun erasures, and erases every ended subject that is still readable.
+// Sweep erases all users who are due, finishes begun erasures, and erases every due subject that is still readable.
 func (e *Eraser) Sweep(ctx context.Context) error {
 	due, err := e.Views.DueForErasure(ctx, nil, e.Now())
 	if err != nil {
@@ -140,7 +140,7 @@ func (e *Eraser) forget(ctx context.Context, subject string) error {
 	return nil
 }
 
-// MarkOf returns the mark of the mails that are about a subject.
+// MarkOf returns the mark in the names of mails about a subject.
 func MarkOf(subject string) string {
 	_, id := event.SplitStream(subject)
 	of, err := uuid.Parse(id)
@@ -184,7 +184,7 @@ func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error
 	return nil
 }
 
-// keeps is the warning about what Postgres could not remove.
+// keeps is the warning that Postgres may still have erased values.
 const keeps = "Postgres may keep values of erased people until it overwrites them"
 
 func (e *Eraser) warn(denied []string) { e.Log.Warn(keeps, "denied", denied) }
@@ -220,7 +220,7 @@ func (e *Eraser) Clean(ctx context.Context) error {
 	return nil
 }
 
-// userOf returns the user whose key a subject has, or false.
+// userOf returns a subject's user. It returns false if the subject is not a user.
 func userOf(subject string) (uuid.UUID, bool) {
 	text, isUser := strings.CutPrefix(subject, user.Kind.Category()+"-")
 	id, err := uuid.Parse(text)
@@ -327,7 +327,7 @@ func (e *Eraser) again(ctx context.Context, id uuid.UUID, at time.Time) error {
 	return e.Erase(ctx, id)
 }
 
-// conclude appends that the erasure is done, and waits for the projections.
+// conclude appends the event that completes the erasure, and waits for the projections.
 func (e *Eraser) conclude(ctx context.Context, id uuid.UUID, of *memory) error {
 	out, err := commands.Handle(ctx, e.Commands, acting(of.state.Workspace), user.Kind, id.String(), user.Erase{})
 	if err != nil {
@@ -354,7 +354,7 @@ func (e *Eraser) shutOut(ctx context.Context, of *memory) error {
 	return nil
 }
 
-// memory is the data that an erasure needs. None of it is personal, so it stays known after the key is destroyed.
+// memory is the data that an erasure needs. None of it is personal, so it outlives the key.
 type memory struct {
 	state       user.State
 	credentials []uuid.UUID // owners of credentials: the user, the addresses, and their changes

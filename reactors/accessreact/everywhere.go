@@ -160,7 +160,7 @@ func (e *PersonEraser) find(ctx context.Context, at *readmodels.At, email, phone
 	return all, err
 }
 
-// endUser makes an account due now. A job does the rest.
+// endUser makes the erasure of an account due now. A job erases it.
 func (e *PersonEraser) endUser(ctx context.Context, id uuid.UUID) error {
 	s, err := e.Accounts.Load(ctx, id)
 	if errors.Is(err, user.ErrNotFound) { // it is being erased
@@ -171,7 +171,7 @@ func (e *PersonEraser) endUser(ctx context.Context, id uuid.UUID) error {
 	}
 	for _, c := range []event.Command[user.State]{user.CancelDeletion{}, user.RequestDeletion{DeleteAfter: e.Now()}} {
 		if _, err := commands.Handle(ctx, e.Commands, acting(s.Workspace), user.Kind, id.String(), c); err != nil {
-			return fmt.Errorf("make an account due: %w", err)
+			return fmt.Errorf("request the erasure of an account: %w", err)
 		}
 	}
 	return nil

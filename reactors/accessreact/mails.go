@@ -69,7 +69,7 @@ type letter struct {
 	Until string
 }
 
-// about has the owners of a mail, so that an erasure finds it after the user's key is destroyed.
+// about has the owners of a mail. The mail's name contains them, so an erasure finds it even without the user's key.
 type about struct {
 	of       uuid.UUID // the user or the invitation; [uuid.Nil]: neither
 	emailKey string    // key of the recipient's address; empty: the administrator
@@ -90,7 +90,7 @@ func (a about) name(kind string, job int64) string {
 	return strings.Join(append(parts, strconv.FormatInt(job, 10)), "-")
 }
 
-// send mails a text, whose first line is its subject, to a sealed address. It does nothing if the address was erased.
+// send mails a text to a sealed address. The text's first line is the subject. send does nothing if the address was erased.
 func (m *Mails) send(ctx context.Context, kind string, job int64, a about, to event.Personal, l letter) error {
 	address, err := m.Accounts.Text(ctx, to)
 	if err != nil || address == "" {
@@ -221,7 +221,7 @@ func (m *Mails) deletionNotice(ctx context.Context, job reactors.Job[SendDeletio
 		m.Log.Warn("deletion requested, but BAHI_ADMIN_EMAIL names no administrator", "user", job.Args.User)
 		return nil
 	}
-	// The mail has no name, because erasures do not reach it.
+	// The mail does not contain the user's name, because erasures do not reach it.
 	return m.sendTo(ctx, "deletion-requested", job.ID, about{}, m.Admin, letter{User: job.Args.User, Until: m.until(*s.DeleteAfter)})
 }
 

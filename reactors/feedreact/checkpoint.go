@@ -16,10 +16,10 @@ import (
 // Name is the feed's name in the table of reactors' checkpoints. It must not change.
 const Name = "feed"
 
-// ErrNotBegun reports that no process has forwarded an event of this database.
+// ErrNotBegun reports that the feed of this database has never run.
 var ErrNotBegun = errors.New("the feed has never run")
 
-// Look returns the checkpoint of the feed in any process, or [ErrNotBegun].
+// Look returns the feed's checkpoint, whichever process runs it, or [ErrNotBegun].
 func Look(ctx context.Context, pool *pgxpool.Pool) (projections.Checkpoint, error) {
 	all, err := projections.Checkpoints(ctx, pool)
 	if err != nil {
@@ -45,8 +45,8 @@ func StateOf(c projections.Checkpoint) (state, why string) {
 	}
 }
 
-// Replay makes the feed continue with the event at a position, even if it was forwarded before or its checkpoint is of another log. 0 and 1
-// are the log's beginning. A running feed detects this within moments.
+// Replay makes the feed continue with the event at a position, even if that event was forwarded before or the checkpoint is of another log.
+// Positions 0 and 1 are the log's beginning. A running feed detects the change within moments.
 func Replay(ctx context.Context, pool *pgxpool.Pool, store eventstore.Store, from event.Position) (err error) {
 	to := projections.Checkpoint{StoreID: store.ID()}
 	if from > 1 {

@@ -14,7 +14,7 @@ import (
 	"bahi/domain/event"
 )
 
-// sequenceDigits pads sequences so that their order as text is that of positions.
+// sequenceDigits is the length of a sequence with its leading zeros. So sequences sort as text like positions.
 const sequenceDigits = 20
 
 // notExtensions are reserved names: CloudEvents' JSON uses them for the payload and for a URI that we do not set.
@@ -28,7 +28,7 @@ var extension = regexp.MustCompile(`^[a-z0-9]{1,20}$`)
 // identifies repetitions to a broker. It combines the event's id and position, because other programs may append one id to several streams.
 //
 // The attribute sequence is the position in the log, with leading zeros. Scalar fields of the event's metadata become extension attributes.
-// Their names lose underscores. A name of a standard attribute is left out.
+// Their names lose underscores. A field with the name of a standard attribute is omitted.
 func Message(log uuid.UUID, e event.Stored) *message.Message {
 	sequence := strconv.FormatUint(uint64(e.Position), 10)
 	m := message.NewMessage(e.ID.String()+"@"+sequence, e.Data)

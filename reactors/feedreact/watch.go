@@ -66,7 +66,7 @@ func newMetrics() *metrics {
 		prometheus.NewCounter(prometheus.CounterOpts{Name: "bahi_feed_published_total",
 			Help: "Events forwarded by this process, repetitions included."}),
 		prometheus.NewCounter(prometheus.CounterOpts{Name: "bahi_feed_failures_total",
-			Help: "Attempts of this process after which the broker did not have all events."}),
+			Help: "Failed attempts of this process to publish events."}),
 	}
 }
 

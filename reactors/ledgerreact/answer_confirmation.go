@@ -15,7 +15,7 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// Confirmations notes what parties answer when they are asked to confirm their balances.
+// Confirmations records the replies of parties to requests to confirm balances.
 var Confirmations = reactors.Define("confirmations",
 	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) error {
 		if e.Data.Type != "reaction" {
@@ -29,27 +29,27 @@ var Confirmations = reactors.Define("confirmations",
 	}),
 )
 
-// AnswerConfirmation notes the answer of a party, if a message is one.
+// AnswerConfirmation records a message that replies to a request.
 type AnswerConfirmation struct {
 	Message string `json:"message"`
 	Channel int64  `json:"channel"`
-	Edited  bool   `json:"edited,omitempty"` // the party may have answered
+	Edited  bool   `json:"edited,omitempty"` // the edited message may be such a reply
 }
 
 // Kind implements [reactors.Args].
 func (AnswerConfirmation) Kind() string { return "answer_confirmation" }
 
-// ConfirmationAnswers notes the answers of parties.
+// ConfirmationAnswers has the worker that records replies.
 type ConfirmationAnswers struct {
 	*ledgercmd.Confirmations
 
 	Views *ledgerview.Views
 }
 
-// Workers returns the worker of answers. Most channels have no open request: their messages need no job, except edited ones.
+// Workers returns the worker of replies. Most channels have no open request. Their messages need no job, except edited ones.
 func (a *ConfirmationAnswers) Workers() reactors.Workers {
 	work := func(ctx context.Context, job reactors.Job[AnswerConfirmation]) error {
-		number, _ := strconv.ParseInt(job.Args.Message, 10, 64) // the id is ours
+		number, _ := strconv.ParseInt(job.Args.Message, 10, 64) // Bahi created it
 		l, err := commands.Load(ctx, a.Commands.Fresh(), message.Kind, job.Args.Message)
 		if err != nil {
 			return err

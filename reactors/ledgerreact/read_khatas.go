@@ -42,7 +42,7 @@ const SweepKhatasInterval = time.Hour
 
 // Reading reads uploads and removes old ones.
 type Reading struct {
-	// Read reads an upload; last: there is no attempt after an error.
+	// Read reads an upload. last: no attempt follows an error.
 	Read   func(ctx context.Context, khata string, last bool) error
 	Remove func(ctx context.Context, workspace uuid.UUID, khata string) error
 	Views  *ledgerview.Views

@@ -42,7 +42,7 @@ type Replies struct {
 	Status   string // of an accepted reply: sent, or kept in the sandbox
 }
 
-// attempts end after about five hours: the network accepts replies for a day.
+// attempts end after about three hours: the network accepts replies for a day.
 const attempts = 9
 
 // Workers returns the worker of confirmations.

@@ -40,21 +40,21 @@ var Companies = reactors.Define("companies",
 	}),
 ).Gathering(gather)
 
-// gather is how long an enquiry waits for others whose companies the same jobs notify.
+// gather is the maximum wait of an enquiry for others, so that the same jobs handle them.
 const gather = 100 * time.Millisecond
 
 // EnquiryBatch has enquiries whose companies one job notifies.
 type EnquiryBatch struct {
-	Enquiry   uuid.UUID   `json:"enquiry_id,omitzero"` // of a job of an older program
+	Enquiry   uuid.UUID   `json:"enquiry_id,omitzero"` // set by older programs only
 	Enquiries []uuid.UUID `json:"enquiries,omitempty"`
 }
 
-// maxAsked limits the enquiries of a job, which notifies one after the other.
+// maxAsked is the maximum number of enquiries of a job. Their notifications are sent one after the other.
 const maxAsked = 16
 
 func one(id uuid.UUID) EnquiryBatch { return EnquiryBatch{Enquiries: []uuid.UUID{id}} }
 
-// with returns the enquiries with others, or false if there are enough.
+// with adds other enquiries. It returns false if the batch is full.
 func (a EnquiryBatch) with(more EnquiryBatch) (EnquiryBatch, bool) {
 	if len(a.Enquiries) >= maxAsked {
 		return a, false
@@ -76,7 +76,7 @@ type NotifyByMail struct{ EnquiryBatch }
 // NotifyByChat notifies companies of enquiries by chat.
 type NotifyByChat struct{ EnquiryBatch }
 
-// PushLead pushes enquiries to the crm as leads.
+// PushLead pushes enquiries to the CRM as leads.
 type PushLead struct{ EnquiryBatch }
 
 // Join implements [reactors.Mergeable].

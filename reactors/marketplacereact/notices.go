@@ -34,14 +34,14 @@ import (
 	"bahi/readmodels/marketplaceview"
 )
 
-// Lead is an enquiry in the form for the crm.
+// Lead is an enquiry in the form for the CRM.
 type Lead struct {
 	ID, Name, Email, Phone, Company, Product, Message string
 	Quantity                                          int64
 	Source                                            string
 }
 
-// CRM accepts leads. To returns its name for people.
+// CRM accepts leads. To returns its display name.
 type CRM interface {
 	Push(ctx context.Context, l Lead) (id string, err error)
 	To() string
@@ -49,7 +49,7 @@ type CRM interface {
 }
 
 // Chat notifies a phone of an enquiry: by a text, or by a template if the phone has not written for a day. A template's parameters are one
-// line each. A retry has the same id. Ended reports whether an error excludes another try. Refusal returns our text for a code of the
+// line each. A retry has the same id. Ended reports whether an error excludes another attempt. Refusal returns our text for a code of the
 // network; 0 means none.
 type Chat interface {
 	Chat(ctx context.Context, id, to, text string, values []string) error
@@ -57,7 +57,7 @@ type Chat interface {
 	Refusal(code int) string
 }
 
-// Wrote reports whether a person with a phone, in digits, has written to a workspace.
+// Wrote reports whether a workspace has received a message from a phone, given in digits.
 type Wrote interface {
 	Wrote(ctx context.Context, at *readmodels.At, workspace uuid.UUID, phone string) (bool, error)
 }
@@ -74,13 +74,13 @@ type Notices struct {
 	CRM      CRM
 	Jobs     accessreact.Adder
 	Frontend string // base of links: https://example.org
-	Most     int64  // maximum of enquiries to a company within an hour with a notification each; 0: 300
+	Most     int64  // maximum notifications of a company within an hour, before it gets digests; 0: 300
 }
 
 // policy makes eight attempts within about 24 hours (CONTRACT.md 3.6).
 var policy = reactors.Policy{Attempts: 8, First: 79 * time.Second}
 
-// tellTimeout limits the notification of one enquiry, tellPolicy that of a whole job.
+// tellTimeout is the timeout for one enquiry. tellPolicy has the timeout for a whole job.
 const tellTimeout = 30 * time.Second
 
 var tellPolicy = reactors.Policy{Attempts: policy.Attempts, First: policy.First, Timeout: (maxAsked + 1) * tellTimeout}
@@ -127,7 +127,7 @@ func text(name string, l letter) (string, error) {
 	return strings.TrimSpace(b.String()), nil
 }
 
-// harmless replaces what mail programs would turn into links in a buyer's text.
+// harmless replaces the parts of a buyer's text that mail programs turn into links.
 var harmless = strings.NewReplacer("://", "[:]//", "www.", "www[.]", "WWW.", "WWW[.]")
 
 // line returns a text as one line without links.
@@ -135,7 +135,7 @@ func line(s string) string {
 	return harmless.Replace(strings.Join(strings.FieldsFunc(s, func(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) }), " "))
 }
 
-// asked is an enquiry with all that a notice needs.
+// asked is an enquiry with the data that a notice needs.
 type asked struct {
 	enquiry.State
 
@@ -154,7 +154,7 @@ type skip string
 
 func (s skip) Error() string { return string(s) }
 
-// ended is a failure that excludes another try.
+// ended is a failure that excludes another attempt.
 type ended struct{ why string }
 
 func (e ended) Error() string { return e.why }
@@ -203,7 +203,7 @@ func (n *Notices) letter(a asked) (letter, error) {
 	return l, nil
 }
 
-// maxOfPlace limits a buyer's text in a template's parameter.
+// maxOfPlace is the maximum length of a template's parameter, in characters.
 const maxOfPlace = 500
 
 // places returns a template's parameters {{1}} to {{5}}: the company, the buyer's name and address, the product, and a link. The network
@@ -223,7 +223,7 @@ func (l letter) places() []string {
 	return values
 }
 
-// crowded reports whether a company gets so many enquiries that it gets digests. It schedules the next digest.
+// crowded returns a skip if a company has too many enquiries in this hour, and schedules a digest of them.
 func (n *Notices) crowded(ctx context.Context, at *readmodels.At, a asked) error {
 	hour := n.Commands.Now().Truncate(time.Hour)
 	most := cmp.Or(n.Most, maxTold)
@@ -252,7 +252,7 @@ func (n *Notices) mail(ctx context.Context, at *readmodels.At, a asked) (note en
 	return note, n.send(ctx, "enquiry", base64.RawURLEncoding.EncodeToString(a.id[:]), to, l, accessreact.MarkOf(enquiry.Buyers.Of(a.Buyer)))
 }
 
-// send mails a text, whose first line is its subject. A retry has the same id.
+// send mails a text. The text's first line is the subject. A retry has the same id.
 func (n *Notices) send(ctx context.Context, kind, id string, to recipient, l letter, marks ...string) error {
 	said, err := text(kind, l)
 	if err != nil {
@@ -267,13 +267,13 @@ func (n *Notices) send(ctx context.Context, kind, id string, to recipient, l let
 	return err
 }
 
-// recipient is a company's recipient of notices. The marks are in the names of mails, so that an erasure finds them.
+// recipient is a company's recipient of notices. The names of mails contain the marks, so that an erasure finds the mails.
 type recipient struct {
 	address string
 	marks   []string
 }
 
-// recipient returns the company's confirmed address, else the verified one of the workspace's oldest member who may write (CONTRACT.md M1).
+// recipient returns the company's confirmed address, else the verified address of the oldest member who may write (CONTRACT.md M1).
 func (n *Notices) recipient(ctx context.Context, at *readmodels.At, id uuid.UUID, c company.State, workspace uuid.UUID) (recipient, error) {
 	if c.EmailConfirmed {
 		s, err := commands.Reveal(ctx, n.Commands, c)
@@ -345,7 +345,7 @@ func (n *Notices) push(ctx context.Context, _ *readmodels.At, a asked) (note enq
 		return note, err
 	}
 	shown := func(p event.Personal) string { return *cmp.Or(p.Shown(), new("")) }
-	phone, _ := person.Phone("user_phone", shown(a.Phone)) // the crm gets no lead that is unreadable
+	phone, _ := person.Phone("user_phone", shown(a.Phone)) // an invalid phone is omitted
 	note.Lead, err = n.CRM.Push(ctx, Lead{
 		ID: a.id.String(), Name: shown(a.Name), Email: shown(a.Email), Phone: phone, Company: a.company.Name, Product: a.product,
 		Message: shown(a.Message), Source: a.Source, Quantity: l.Quantity,

@@ -26,7 +26,7 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// AnswerMessage makes a bot answer a message, and all others that wait by then.
+// AnswerMessage makes a bot reply to a message, and to all others that wait by then.
 type AnswerMessage struct {
 	Message string `json:"message"`
 	Contact int64  `json:"contact"`
@@ -36,7 +36,7 @@ type AnswerMessage struct {
 // Kind implements [reactors.Args].
 func (AnswerMessage) Kind() string { return "answer_message" }
 
-// Answers lets bots answer.
+// Answers has the workers of bots' replies.
 type Answers struct {
 	Commands *commands.Handler
 	Engine   *answering.Engine
@@ -44,7 +44,7 @@ type Answers struct {
 	Views    *messagingview.Views
 	Pool     *pgxpool.Pool // has the leases
 
-	// Balances reports whether a message answers a request to confirm a balance: no bot answers it.
+	// Balances reports whether a message replies to a request to confirm a balance. Bots ignore such messages.
 	Balances func(ctx context.Context, workspace uuid.UUID, message int64) (bool, error)
 }
 
@@ -56,7 +56,7 @@ const (
 	maxReplies = 20 // maximum replies to a contact in an hour
 	maxHistory = 20
 
-	leaseAgain = time.Second // delay after which a contact that another job answers is checked again
+	leaseAgain = time.Second // delay of a job while another one answers the contact
 
 	// TakeOverInterval is the interval of the search for answers whose process died.
 	TakeOverInterval = 10 * time.Second
@@ -107,7 +107,7 @@ type TakeOver struct{}
 // Kind implements [reactors.Args].
 func (TakeOver) Kind() string { return "take_over_answers" }
 
-// takeOver restarts answers whose lease ended. It leaves those whose last attempt died to the queue.
+// takeOver restarts answers whose lease expired. It leaves last attempts to the queue.
 func (a *Answers) takeOver(ctx context.Context, _ reactors.Job[TakeOver]) error {
 	_, err := a.Pool.Exec(ctx, `
 		update river.river_job j set state = 'available', scheduled_at = now() from knowledge.lease l
@@ -157,12 +157,12 @@ func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) err
 	case err == nil:
 	case ok && (refused.Kind == fault.TooMany || refused.Kind == fault.Unavailable) && !last:
 		return err
-	case ok: // the network or the window refuses: a person must know
+	case ok: // the network refuses, or the window is closed: a person must answer
 		r.Handover, r.Why = true, "the answer could not be sent"
 	default:
 		return err
 	}
-	reply, _ := strconv.ParseInt(out.ID, 10, 64) // empty where nothing was sent
+	reply, _ := strconv.ParseInt(out.ID, 10, 64) // empty if nothing was sent
 	if err != nil {
 		reply = 0
 	}
@@ -210,8 +210,8 @@ func (a *Answers) turn(ctx context.Context, at *readmodels.At, args AnswerMessag
 	return t, a.fill(ctx, at, t, talk, waiting)
 }
 
-// sender returns the phone that the channel's network reports as a message's sender, "" for none. A phone that a person has typed into a
-// contact proves nothing.
+// sender returns the phone that the channel's network reports as a message's sender, "" for none. A phone typed into a contact does not
+// identify the sender.
 func (a *Answers) sender(ctx context.Context, id string) (string, error) {
 	return commands.RevealOf(ctx, a.Commands, message.Kind, id, func(s message.State) event.Personal { return s.Phone })
 }

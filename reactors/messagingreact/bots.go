@@ -12,7 +12,7 @@ import (
 	"bahi/reactors"
 )
 
-// Bots reads the sources of bots, and makes bots answer.
+// Bots reads the sources of bots, and makes bots reply to messages.
 var Bots = reactors.Define("bots",
 	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.FileAdded]) error {
 		q.Add(ReadSource{Source: e.StreamID()})
@@ -65,7 +65,7 @@ type ForgetBot struct {
 // Kind implements [reactors.Args].
 func (ForgetBot) Kind() string { return "forget_bot" }
 
-// SweepVectors reads sources again whose vectors are of another model than the current one.
+// SweepVectors reads sources again if their vectors are not of the current model.
 type SweepVectors struct{}
 
 // Kind implements [reactors.Args].

@@ -57,7 +57,7 @@ func dispatch(q *reactors.Queue, id string) error {
 // DispatchCampaign sends the due messages of a campaign.
 type DispatchCampaign struct {
 	Campaign string `json:"campaign"`
-	Slot     int64  `json:"slot,omitempty"` // of a job that the sweep adds, to tell it from a job whose process died
+	Slot     int64  `json:"slot,omitempty"` // set by the sweep; distinguishes its job from one whose process died
 }
 
 // Kind implements [reactors.Args].
@@ -123,7 +123,7 @@ func (d *Dispatcher) Workers() reactors.Workers {
 	}
 }
 
-// RunDue does what is due at a time.
+// RunDue starts planned runs, ends pauses, adds jobs for active campaigns, and settles messages of ended ones.
 func (d *Dispatcher) RunDue(ctx context.Context, now time.Time) error {
 	due, err := d.Views.DueCampaigns(ctx, nil, now, d.unheard(now))
 	var failed []error
@@ -143,7 +143,7 @@ func (d *Dispatcher) RunDue(ctx context.Context, now time.Time) error {
 	return errors.Join(append(failed, err)...)
 }
 
-// unheard returns the time before which a message must have been sent to be given up without a response.
+// unheard returns the latest time of sending at which a message without a response counts as unanswered.
 func (d *Dispatcher) unheard(now time.Time) time.Time { return now.Add(-cmp.Or(d.Doubt, doubtAfter)) }
 
 // giveUp settles the unsettled messages of a campaign that is cancelled or has lost its channel. Nothing of it is sent again.
@@ -180,7 +180,7 @@ func (d *Dispatcher) fail(ctx context.Context, job reactors.Job[FailCampaigns]) 
 	return err
 }
 
-// trigger sends to a contact the campaigns that it has triggered.
+// trigger adds a contact to the campaigns that it has triggered.
 func (d *Dispatcher) trigger(ctx context.Context, job reactors.Job[TriggerCampaigns]) error {
 	number, _ := strconv.ParseInt(job.Args.Contact, 10, 64) // Bahi created it
 	who, err := commands.Load(ctx, d.Commands.Fresh(), contact.Kind, job.Args.Contact)
@@ -230,10 +230,10 @@ func (d *Dispatcher) trigger(ctx context.Context, job reactors.Job[TriggerCampai
 	return err
 }
 
-// Values returns the values of messages of a confirmation, as old and new texts, by the message.
+// Values returns further replacements in a confirmation's messages, by message, as pairs of old and new texts.
 type Values func(ctx context.Context, confirmation int64, language string, messages []int64) (map[int64][]string, error)
 
-// values returns the values that a confirmation's messages have beside those of their contacts.
+// values returns the [Values] of messages, nil if the campaign is no confirmation.
 func (s *sending) values(ctx context.Context, work []messagingview.Recipient) (map[int64][]string, error) {
 	p := s.campaign.State.Plan
 	if p.Confirmation == 0 {

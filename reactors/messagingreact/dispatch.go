@@ -38,7 +38,7 @@ type Dispatcher struct {
 	Queue  Adder
 	Alone  Alone
 	Values Values
-	AtOnce int     // maximum of campaigns sent at the same time
+	AtOnce int     // maximum number of campaigns sent at the same time
 	Rate   float64 // messages per second per channel; 0: unlimited
 
 	Doubt time.Duration // after which a message without a response is sent again; 0: 10 minutes
@@ -77,10 +77,10 @@ type sending struct {
 	campaign  commands.Loaded[campaign.State]
 	line      messagingcmd.CampaignChannel
 	pace      *rate.Limiter
-	budget    int64 // people to whom the network still allows us to write today; -1: any number
-	putOff    int   // how often in a row the network has throttled us
+	budget    int64 // number of people to whom the network still lets us write; -1: unlimited
+	putOff    int   // number of throttles in a row
 	delivered int   // messages that the network accepted
-	worked    bool  // the channel's stored health equals that
+	worked    bool  // this job has recorded that the network accepts messages
 }
 
 // Dispatch sends the due messages of a campaign, for some time. It reports whether there may be more to send.
@@ -132,7 +132,7 @@ func (s *sending) run(ctx context.Context, end time.Time) (more bool, err error)
 	}
 }
 
-// open returns the reason that stops the campaign before it has begun, or nil.
+// open loads the channel and its limits. If they forbid sending, it pauses or ends the campaign and returns false.
 func (s *sending) open(ctx context.Context) (ready bool, err error) {
 	s.line, err = s.Line(ctx, s.req.Workspace, s.campaign.State.Plan)
 	if errors.Is(err, messagingcmd.ErrNoChannel) {
@@ -167,7 +167,7 @@ func (s *sending) open(ctx context.Context) (ready bool, err error) {
 	return true, err
 }
 
-// tier returns to how many people a channel may write in a day, from the network's name of the tier: TIER_250, TIER_2K, TIER_UNLIMITED.
+// tier returns the people to whom a channel may write in a day. word is the network's name of the tier: TIER_250, TIER_2K, TIER_UNLIMITED.
 func tier(word string) (people int64, limited bool) {
 	digits, thousands := strings.CutSuffix(strings.TrimPrefix(word, "TIER_"), "K")
 	people, err := strconv.ParseInt(digits, 10, 32)
@@ -234,7 +234,7 @@ func (d *Dispatcher) freeze(ctx context.Context, req commands.Request, name stri
 	return err
 }
 
-// work returns the next messages. It waits for those that were frozen a moment ago.
+// work returns the next messages. If it finds none, it reads again at the log's head, for newly frozen ones.
 func (s *sending) work(ctx context.Context, after int64) ([]messagingview.Recipient, error) {
 	limit, now := chunkSize, s.Commands.Now()
 	if s.pace.Limit() != rate.Inf {
@@ -260,7 +260,7 @@ func (s *sending) work(ctx context.Context, after int64) ([]messagingview.Recipi
 // errAllRefused ends a run in which the network refused every message, however few its recipients are (CONTRACT.md R10).
 const errAllRefused messagingcmd.UnsendableError = "The network has refused every message: the list of recipients has the reasons"
 
-// finish ends the run if each of its messages is settled, or was refused. Otherwise the sweep checks again.
+// finish ends the run if all its messages are settled or all were refused. Otherwise the sweep checks again.
 func (s *sending) finish(ctx context.Context) error {
 	run := s.campaign.State.Run
 	end, err := readmodels.Complete(func(at *readmodels.At) (messagingview.CampaignEnd, error) {
@@ -294,7 +294,7 @@ func (s *sending) halt(ctx context.Context, why string, until *time.Time, final 
 	return err
 }
 
-// stopped pauses or ends the campaign for the reason that a network reports for the channel.
+// stopped pauses or ends the campaign after a failure that concerns the whole channel.
 func (s *sending) stopped(ctx context.Context, failed *network.Failure) error {
 	if err := s.Learn(ctx, s.line, failed); err != nil {
 		return err
@@ -315,7 +315,7 @@ type letter struct {
 	call network.Message
 }
 
-// send claims messages, calls the network for those that it got, and records the results.
+// send claims messages, calls the network for the claimed ones, and records the results.
 func (s *sending) send(ctx context.Context, work []messagingview.Recipient) (goOn bool, err error) {
 	var letters []letter
 	writing := s.Commands.Yield()
@@ -451,7 +451,7 @@ func (s *sending) claim(ctx context.Context, work []messagingview.Recipient) ([]
 			}
 			ones[i] = commands.StreamCommand[message.State]{Loaded: l, ID: id, Command: message.Resend{
 				Contact: w.Contact, Unwanted: unwanted, Mute: cmp.Or(s.line.Account.Dialect, "cloud") != "cloud",
-				Refused: w.State == "held" && l.Position < s.campaign.Position, // before a person has sent the campaign again
+				Refused: w.State == "held" && l.Position < s.campaign.Position, // refused before a person resumed the campaign
 			}}
 		case unwanted:
 			ones[i] = commands.Begins(id, message.Skip{Contact: w.Contact})
@@ -474,7 +474,7 @@ func (s *sending) claim(ctx context.Context, work []messagingview.Recipient) ([]
 	return mine, nil
 }
 
-// answered returns who has replied since the run began, if there are further steps for them.
+// answered returns the contacts that have replied since the run began. It returns nil if no message is a further step.
 func (s *sending) answered(ctx context.Context, work []messagingview.Recipient, contacts []int64) (map[int64]bool, error) {
 	if !slices.ContainsFunc(work, func(w messagingview.Recipient) bool { return w.Step > 0 }) {
 		return nil, nil
@@ -484,7 +484,7 @@ func (s *sending) answered(ctx context.Context, work []messagingview.Recipient, 
 	})
 }
 
-// note records the results of calls. If a receipt came first, the command decides again after it.
+// note records the results of calls. If a receipt came first, the command decides again on the newer state.
 func (s *sending) note(ctx context.Context, settled []commands.StreamCommand[message.State]) error {
 	if err := commands.HandleAll(ctx, s.Commands, s.req, message.Kind, settled); err != nil {
 		return fmt.Errorf("record results of a campaign's messages: %w", err)

@@ -32,7 +32,7 @@ var Messages = reactors.Define("messages",
 	}),
 ).Gathering(gather)
 
-// gather is how long a message waits for others whose receipts the same job simulates.
+// gather is the maximum wait of a message for others, so that the same job handles them.
 const gather = 100 * time.Millisecond
 
 // KeepFile fetches the file of a message.
@@ -43,12 +43,12 @@ type KeepFile struct {
 // Kind implements [reactors.Args].
 func (KeepFile) Kind() string { return "keep_file" }
 
-// sandbox is the prefix of the ids that the sandbox gives to messages.
+// sandbox is the prefix of message ids that the sandbox creates.
 const sandbox = "sandbox."
 
 // PlayReceipts simulates the receipts of messages in the sandbox.
 type PlayReceipts struct {
-	Message  string   `json:"message,omitempty"` // of a job of an older program
+	Message  string   `json:"message,omitempty"` // set by older programs only
 	Messages []string `json:"messages,omitempty"`
 }
 

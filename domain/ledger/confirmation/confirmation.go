@@ -10,7 +10,6 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
-	"bahi/domain/messaging/network"
 	"bahi/domain/unit"
 )
 
@@ -231,7 +230,7 @@ func (c Begin) Decide(State) ([]event.Event[State], error) {
 var places = []string{"name", "as_of", "cash", "fine", "link"}
 
 // Params returns the value of each placeholder of a template. The error names a placeholder without a value. The token
-// completes the address of a button.
+// completes the address of a button. A document is the statement.
 func Params(parameters, extras []string) (map[string]string, error) {
 	params := map[string]string{}
 	for _, place := range append(append([]string{}, parameters...), extras...) {
@@ -242,7 +241,7 @@ func Params(parameters, extras []string) (map[string]string, error) {
 			}
 		}
 		switch {
-		case place == network.HeaderDocument:
+		case place == "header_document":
 			value = "link"
 		case strings.HasPrefix(place, "button_"):
 			value = "token"

@@ -73,7 +73,7 @@ type Health struct {
 // Reason is the effect of a failure on the channel and on the message. Its values are stored.
 type Reason string
 
-// The reasons. Only after [Unknown] the message may have been sent.
+// The reasons. Only after [Unknown] and [Lost] the message may have been sent.
 const (
 	Refused           Reason = "refused"       // for an unknown reason, or permanently
 	Credentials       Reason = "credentials"   // the token or its permissions
@@ -95,7 +95,7 @@ const (
 	Unfetched         Reason = "unfetched"     // fetching the image failed before the network call
 )
 
-// meanings are Bahi's words for the reasons. The networks' words may name people, so only the message has them.
+// meanings are Bahi's words for the reasons. The networks' words may name people, so only messages store them.
 var meanings = map[Reason]string{ //nolint:gosec // G101: none is a credential
 	Refused: "The network refused the request", Credentials: "The network refused the credentials",
 	Restricted:   "The network has restricted the account",
@@ -154,7 +154,7 @@ func (f *Failure) Fault() *fault.Error {
 	return &fault.Error{Kind: r.kind, Detail: f.Error(), Code: r.code, RetryAfter: int(f.After.Seconds())}
 }
 
-// Word returns the code of a message after the failure (CONTRACT.md N1).
+// Word returns the code of a message that failed for this reason (CONTRACT.md N1).
 func (r Reason) Word() string {
 	if r == Unknown || r == Lost {
 		return string(Unknown)

@@ -7,8 +7,8 @@ import (
 	"bahi/domain/person"
 )
 
-// spellings map the longer spellings of numbers with two spellings at networks to the shorter ones: numbers of Brazil
-// with the ninth digit, and numbers of Mexico and Argentina with their former mobile digit (CONTRACT.md R4).
+// spellings has the country codes whose numbers have two spellings at networks. The longer one has a further digit:
+// in Brazil the ninth, in Mexico and Argentina the former mobile digit (CONTRACT.md R4).
 var spellings = map[string]struct {
 	longer *regexp.Regexp
 	short  string
@@ -51,7 +51,7 @@ type Moment struct {
 	ArrivedAt time.Time `json:"arrived_at,omitzero"`
 }
 
-// Before orders what people did (CONTRACT.md R7).
+// Before compares the network's times, and for equal ones the times of arrival (CONTRACT.md R7).
 func (m Moment) Before(other Moment) bool {
 	if c := m.At.Compare(other.At); c != 0 {
 		return c < 0

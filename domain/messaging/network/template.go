@@ -13,7 +13,7 @@ const (
 	Named      = "named"
 )
 
-// Template is a template as its network describes it. Events have it.
+// Template is a network's description of a template. Events contain it.
 type Template struct {
 	ProviderID string   `json:"provider_id"`
 	Name       string   `json:"name"`
@@ -26,15 +26,12 @@ type Template struct {
 	Body       string   `json:"body"`
 }
 
-// HeaderDocument is the place of a PDF above the body. Its value is the URL of the file.
-const HeaderDocument = "header_document"
-
-// Places are the names of all values that the template wants.
+// Places returns the names of all values that the template requires.
 func (t Template) Places() []string { return append(slices.Clone(t.Parameters), t.Extras...) }
 
 var placeholder = regexp.MustCompile(`\{\{\s*([A-Za-z0-9_]{1,64})\s*\}\}`)
 
-// Read keeps a text as the template's body, with its placeholders in one form, and lists them.
+// Read sets the body, with normalised placeholders, and lists them in Parameters.
 func (t *Template) Read(body string) {
 	t.Body, t.Parameters = placeholder.ReplaceAllString(body, "{{$1}}"), nil
 	for _, found := range placeholder.FindAllStringSubmatch(body, -1) {
@@ -42,7 +39,7 @@ func (t *Template) Read(body string) {
 			t.Parameters = append(t.Parameters, found[1])
 		}
 	}
-	if t.Format == Positional { // the network takes them by their numbers
+	if t.Format == Positional { // the network requires the order of their numbers
 		slices.SortFunc(t.Parameters, func(a, b string) int {
 			x, _ := strconv.Atoi(a)
 			y, _ := strconv.Atoi(b)

@@ -1,5 +1,5 @@
-// Package template is a message that a chat network has approved, with places for values. The network keeps templates; here is what it last
-// said of each, under an id of ours.
+// Package template has the message templates of chat networks, with placeholders for values. A network owns its templates. Bahi stores the
+// latest description of each, under an id of its own.
 package template
 
 import (
@@ -33,42 +33,42 @@ var Sendable = []string{"APPROVED", "REINSTATED", "FLAGGED", "LOCKED", "UNARCHIV
 // longestValue is the length of the longest value of a placeholder, in bytes.
 const longestValue = 4096
 
-// State is what the network last said.
+// State is the network's latest description.
 type State struct {
 	network.Template
 
 	Channel int64 // 0: there is no template
 }
 
-// Listed records how the network describes the template, after each change of it.
+// Listed records the network's description of the template, after each change of it.
 type Listed struct {
 	network.Template
 
 	Channel int64 `json:"channel"`
 }
 
-// StatusMoved records that the network allows or forbids the template, or lists it no more.
+// StatusMoved records that the network allows or forbids the template, or no longer lists it.
 type StatusMoved struct {
 	Status string `json:"status"`
 }
 
-// Evolve keeps the description.
+// Evolve sets the description.
 func (e Listed) Evolve(State) State { return State(e) }
 
-// Evolve keeps the status.
+// Evolve sets the status.
 func (e StatusMoved) Evolve(s State) State {
 	s.Status = e.Status
 	return s
 }
 
-// List notes how a channel's network describes a template.
+// List records the description of a template by a channel's network.
 type List struct {
 	network.Template
 
 	Channel int64
 }
 
-// Decide notes what differs.
+// Decide returns an event only for a change: StatusMoved if only the status differs, else Listed.
 func (c List) Decide(s State) ([]event.Event[State], error) {
 	after := State(c)
 	if reflect.DeepEqual(after, s) {
@@ -80,10 +80,10 @@ func (c List) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Listed(c)}, nil
 }
 
-// MoveStatus notes a status that the network told alone.
+// MoveStatus records a status that the network reported without the rest of the description.
 type MoveStatus struct{ Status string }
 
-// Decide passes over a status that the template has.
+// Decide returns no event for an unknown template or an unchanged status.
 func (c MoveStatus) Decide(s State) ([]event.Event[State], error) {
 	if s.Channel == 0 || s.Status == c.Status {
 		return nil, nil
@@ -91,16 +91,16 @@ func (c MoveStatus) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{StatusMoved(c)}, nil
 }
 
-// Sendable reports whether the network would take a message of the template.
+// Sendable reports whether the network accepts messages of the template.
 func (s State) Sendable() bool { return slices.Contains(Sendable, s.Status) }
 
-// broken finds what networks refuse in a value (CONTRACT.md R10). A line break is any character that Unicode names one.
+// broken matches the white space that networks refuse in a value (CONTRACT.md R10). Line breaks include all those of Unicode.
 var broken = regexp.MustCompile(`[\t\n\v\f\r\x{85}\x{2028}\x{2029}]|\pZ{4}`)
 
-// Values are what a client gives for a template's placeholders. A value may have {{name}} and {{phone}} of the contact.
+// Values are a client's values for a template's placeholders. A value may contain the contact's {{name}} and {{phone}}.
 type Values map[string]string
 
-// Check returns what is wrong with the values for every contact. It checks values without a place too: a network refuses any of them.
+// Check returns the faults of the values, which hold for every contact. It also checks values without a placeholder.
 func (s State) Check(field string, given Values) error {
 	var wrong []fault.Field
 	refuse := func(name, message string) {
@@ -124,9 +124,8 @@ func (s State) Check(field string, given Values) error {
 	return nil
 }
 
-// Filled returns the template with values for a contact, and what the contact reads in its body. A contact without a name is "you" to a
-// template. Each group of blanks and line breaks in a name becomes one blank. More are further texts that values may have, each with what
-// replaces it.
+// Filled returns the template with values for a contact, and the body with its values as text. A contact without a name is "you". Each
+// group of blanks and line breaks in a name becomes one blank. more has pairs of further texts in values and their replacements.
 func (s State) Filled(given Values, name, phone string, more ...string) (network.Filled, string) {
 	name = strings.Join(strings.Fields(name), " ")
 	of := strings.NewReplacer(append([]string{"{{name}}", cmp.Or(name, "you"), "{{phone}}", phone}, more...)...)

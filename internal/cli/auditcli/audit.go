@@ -211,10 +211,10 @@ func (c acceptRestore) Run(ctx context.Context, sys *app.System) error {
 	return nil
 }
 
-// seed returns the operator's key, nil if the vault makes one.
+// seed returns the operator's key, nil if the vault creates one.
 func (c acceptRestore) seed() []byte {
 	given, err := app.SeedOf("BAHI_AUDIT_KEY", c.AuditKey)
-	if err != nil || len(given) == 0 { // opening the books has refused a bad one
+	if err != nil || len(given) == 0 { // opening the books has refused an invalid one
 		return nil
 	}
 	return given[0]

@@ -58,7 +58,7 @@ func columns(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, er
 	if err != nil {
 		return r, err
 	}
-	excused := numbers.Excused // a restore gave some of them other numbers
+	excused := numbers.Excused // a restore changed the numbers of earlier ones
 	rows, _ := s.Pool.Query(ctx, `select number, size, root, position, note from audit.checkpoint order by number`)
 	wrong := int64(0)
 	_, err = pgx.ForEachRow(rows, []any{&number, &size, &root, &position, &note}, func() error {
@@ -113,7 +113,7 @@ func projected(ctx context.Context, s *app.System, r tlog.Result, head event.Pos
 				p.Name, p.Position)}), nil
 		default:
 			return r.Also(tlog.Finding{Kind: tlog.Rewritten, Proven: r.Proven, Why: fmt.Sprintf(
-				"The tables of %s were made of event %s at position %d, which the log does not have there.", p.Name, p.Event, p.Position)}), nil
+				"The tables of %s are built from event %s at position %d, which the log does not have there.", p.Name, p.Event, p.Position)}), nil
 		}
 	}
 	return r, nil
@@ -143,15 +143,15 @@ func unsigned(ctx context.Context, s *app.System, r tlog.Result, kept []tlog.Ret
 	return r, nil
 }
 
-// missing returns which checkpoints were removed.
+// missing adds a finding if checkpoints were removed.
 func missing(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, error) {
 	n, err := s.Signer.Numbers(ctx)
 	if err != nil {
 		return r, err
 	}
 	if n.Imported > 0 {
-		fmt.Fprintf(s.Settings.Shell.Out, "Checkpoints 1 to %d came with an imported log, or from an older version: not all of them need be "+
-			"here.\n", n.Imported)
+		fmt.Fprintf(s.Settings.Shell.Out, "Checkpoints 1 to %d came with an imported log, or from an older version: some may be missing.\n",
+			n.Imported)
 	}
 	if n.Missing > 0 {
 		r = r.Also(tlog.Finding{Kind: tlog.Rewritten, Proven: r.Proven, Why: fmt.Sprintf(
@@ -160,7 +160,7 @@ func missing(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, er
 	return r, nil
 }
 
-// emptied reports whether the tree beside the log lost leaves: they are stored together with the position up to which they were computed.
+// emptied adds a finding if the tree beside the log has lost leaves. Leaves are stored in one transaction with the last one's position.
 func emptied(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, error) {
 	var made int64
 	err := s.Pool.QueryRow(ctx,

@@ -25,7 +25,7 @@ type verifyAudit struct {
 	Key        string   `placeholder:"FILE" type:"existingfile" help:"Public keys that you trust, as bahi audit key prints them. Without it, with --store, those of this installation."`
 }
 
-// maxNotes limits the checkpoints in one comparison with a log. Each contains those before it, so a sample over the log proves as much.
+// maxNotes limits the checkpoints in one comparison with a log. Each covers all events before it, so a sample over the log proves as much.
 const maxNotes = 50_000
 
 var (
@@ -33,8 +33,8 @@ var (
 	errUndecided   = errors.New("the log is not verified")
 )
 
-// Run prints the verdict, and fails unless the log is verified. The status is 1 only if the log was tampered with, because scripts read it
-// for that.
+// Run prints the verdict, and fails unless the log is verified. The status is 1 only if the log was tampered with, because scripts rely on
+// it.
 func (c verifyAudit) Run(ctx context.Context) error {
 	err := c.run(ctx)
 	if errors.As(err, new(unlawful)) {
@@ -97,13 +97,13 @@ type undecided struct{ error }
 // ExitCode returns bahi-verify's status for this verdict.
 func (undecided) ExitCode() int { return 2 }
 
-// unlawful is the error of an archive without a sign of tampering whose events break rules between records.
+// unlawful is the error of an archive that breaks rules between records and has no sign of tampering.
 type unlawful struct{ error }
 
 // ExitCode returns a status that no verdict on the evidence has.
 func (unlawful) ExitCode() int { return 3 }
 
-// judge checks the rules between records, which doctor checks for a log.
+// judge checks the rules between records, as doctor does for a log.
 func (c verifyAudit) judge(ctx context.Context) error {
 	a, err := archive.Open(c.Archive)
 	if err != nil {
@@ -172,7 +172,7 @@ func (c verifyAudit) store(ctx context.Context, given archive.Given) (r tlog.Res
 		kept = append(kept, signed...)
 	}
 	own, err = ownTree(ctx, sys, kept)
-	if errors.Is(err, tlog.ErrIncomplete) { // who removed events may have removed tiles too
+	if errors.Is(err, tlog.ErrIncomplete) { // an attacker who removed events may have removed tiles too
 		fmt.Fprintf(c.Shell.Out, "The tree beside the log is no evidence: %s. bahi projections rebuild audit rebuilds it.\n", err)
 	} else if err != nil {
 		return r, err
@@ -227,7 +227,7 @@ func noneBefore(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result,
 		return r, nil
 	}
 	if err != nil {
-		return r, fmt.Errorf("look before the first position: %w", err)
+		return r, fmt.Errorf("find events before position 1: %w", err)
 	}
 	return r.Also(tlog.Finding{
 		Kind: tlog.Inserted, First: 1, Last: 1, Event: &e,
@@ -235,7 +235,7 @@ func noneBefore(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result,
 	}), nil
 }
 
-// holdAtInterval compares the log with the checkpoints one by one, if there are too many for one pass.
+// holdAtInterval compares the log with every checkpoint, after a pass with a sample of them.
 func holdAtInterval(ctx context.Context, s *app.System) error {
 	bar := progress.NewBar(s.Settings.Shell.Err, "comparing with every checkpoint", "events")
 	defer bar.End()

@@ -37,7 +37,7 @@ const (
 	withoutRows     = "projection.*"
 	blobsInFolder   = "folder"
 	blobsInBucket   = "bucket"
-	dumpCompression = "1" // a higher level takes half of a dump's time, for a tenth of its size
+	dumpCompression = "1" // higher levels save little space for much time
 )
 
 func backedUp() []string {
@@ -104,7 +104,7 @@ func (c Command) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("create the folder for the backup: %w", err)
 	}
-	defer os.RemoveAll(partial) //nolint:errcheck // after the rename there is none, unless a step failed
+	defer os.RemoveAll(partial) //nolint:errcheck // it is there only if a step failed
 	m, err := c.take(ctx, db, partial)
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (c Command) Run(ctx context.Context) (err error) {
 func mustBeEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("look into the backup's folder: %w", err)
+		return fmt.Errorf("read the backup's folder: %w", err)
 	}
 	if len(entries) > 0 {
 		return fmt.Errorf("the folder %s is not empty: name another one", dir)
@@ -141,8 +141,8 @@ func mustBeEmpty(dir string) error {
 	return nil
 }
 
-// take fills the folder. All dumps of the database are of one snapshot. It copies images before and after the snapshot. No name is used
-// twice, so an image of the snapshot is in the backup unless it was deleted before.
+// take fills the folder. All dumps of the database are of one snapshot. It copies images before and after the snapshot. Image names are
+// never reused, so the backup has each image of the snapshot that was not deleted before.
 func (c Command) take(ctx context.Context, db *app.Database, dir string) (m Manifest, err error) {
 	m = Manifest{Format: backupFormat, Version: backupVersion, Program: app.Version, Blobs: blobsInFolder, Files: []BackupFile{}}
 	blobs := func() error {
@@ -209,12 +209,12 @@ func (c Command) dump(ctx context.Context, db *app.Database, conn *pgx.Conn, dir
 		"--file="+filepath.Join(dir, MigrationDump), "--table="+migrationTables)
 }
 
-// look reads the facts of the snapshot and returns its name.
+// look fills in the snapshot's data and returns its name.
 func (m *Manifest) look(ctx context.Context, tx pgx.Tx) (snapshot string, err error) {
 	var there bool
 	err = tx.QueryRow(ctx, `select to_regclass('log.event') is not null and to_regclass('public.bahi_schema') is not null`).Scan(&there)
 	if err != nil {
-		return "", fmt.Errorf("look at the database: %w", err)
+		return "", fmt.Errorf("query the database: %w", err)
 	}
 	if !there {
 		return "", errors.New("there is nothing to back up: no Bahi has run on this database")
@@ -225,7 +225,7 @@ func (m *Manifest) look(ctx context.Context, tx pgx.Tx) (snapshot string, err er
 			(select id from log.event where position = log.head()), coalesce((select key_id from vault.master), '')`).
 		Scan(&snapshot, &m.TakenAt, &m.Postgres, &m.StoreID, &m.Head, &m.HeadID, &m.MasterKeyID)
 	if err != nil {
-		return "", fmt.Errorf("look at the log: %w", err)
+		return "", fmt.Errorf("query the log: %w", err)
 	}
 	m.TakenAt = m.TakenAt.UTC()
 	m.Postgres, _, _ = strings.Cut(m.Postgres, " ") // Debian appends its own version
@@ -275,7 +275,7 @@ func OpenBackup(dir string) (m Manifest, err error) {
 	return m, nil
 }
 
-// check compares every file with the manifest, with progress on said.
+// check compares every file with the manifest, and shows its progress on said.
 func (m *Manifest) check(ctx context.Context, dir string, said io.Writer) error {
 	bar := progress.NewBar(said, "checking the backup", "bytes")
 	defer bar.End()

@@ -31,7 +31,7 @@ type drill struct {
 	manifest Manifest
 }
 
-var errDrillFailed = errors.New("the backup does not restore to what it ought to")
+var errDrillFailed = errors.New("the drill found differences")
 
 // findings are the results of a drill.
 type findings struct {
@@ -62,7 +62,7 @@ func (d drill) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	//nolint:gosec // G302: as root, another user runs Postgres in it; the folders below are closed
 	if err := os.Chmod(scratch, 0o711); err != nil {
-		return fmt.Errorf("let Postgres into the drill's folder: %w", err)
+		return fmt.Errorf("permit Postgres to enter the drill's folder: %w", err)
 	}
 	db := &app.Database{Log: d.Logger(false).Error}
 	// it need not survive a power cut
@@ -125,7 +125,7 @@ func leaveJournal(ctx context.Context, db *app.Database) error {
 	return nil
 }
 
-// examine builds every projection, reads the log to its end, and makes the doctor fold it again to compare.
+// examine builds every projection, reads the log to its end, and runs doctor to compare the tables with it.
 func (d drill) examine(ctx context.Context, s app.Settings, open bool, found *findings) error {
 	if err := d.build(ctx, s, open, found); err != nil {
 		return err
@@ -244,11 +244,11 @@ func forgetKeys(ctx context.Context, db *app.Database, scratch string) error {
 		`delete from vault.named`,
 	} {
 		if _, err := pool.Exec(ctx, sql); err != nil {
-			return fmt.Errorf("set the keys aside: %w", err)
+			return fmt.Errorf("mark the keys as destroyed: %w", err)
 		}
 	}
 	if _, err := pool.Exec(ctx, `update vault.master set key_id = $1`, id); err != nil {
-		return fmt.Errorf("set the keys aside: %w", err)
+		return fmt.Errorf("replace the master key: %w", err)
 	}
 	return nil
 }

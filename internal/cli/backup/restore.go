@@ -130,7 +130,7 @@ func checkEmpty(ctx context.Context, db *app.Database) (server string, err error
 		select current_setting('server_version'),
 			array(select nspname::text from pg_namespace where nspname = any($1) order by nspname)`, backedUp()).Scan(&server, &schemas)
 	if err != nil {
-		return "", fmt.Errorf("look at the database: %w", err)
+		return "", fmt.Errorf("query the database: %w", err)
 	}
 	if len(schemas) > 0 {
 		return "", fmt.Errorf("the database is not empty: it has the schemas %s. Restore into an empty one, or into another data folder "+
@@ -156,7 +156,7 @@ func checkHead(ctx context.Context, db *app.Database, m Manifest) error {
 		select (select store_id from log.identity), log.head(), (select id from log.event where position = log.head())`).
 		Scan(&store, &head, &headID)
 	if err != nil {
-		return fmt.Errorf("look at the restored log: %w", err)
+		return fmt.Errorf("query the restored log: %w", err)
 	}
 	if store != m.StoreID || head != m.Head || nameOf(headID) != nameOf(m.HeadID) {
 		return fmt.Errorf("%w: it is the log %s and ends at position %d with the event %s, and the manifest has %s, %d and %s",

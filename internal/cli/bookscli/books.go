@@ -66,10 +66,10 @@ func (c exportCommand) Run(ctx context.Context) error {
 	return out.Flush()
 }
 
-// maxSnapshots bounds how often the command looks for a snapshot in which both projections have the same events.
+// maxSnapshots limits the attempts to get a snapshot in which all projections are at one position.
 const maxSnapshots = 100
 
-// ErrApart reports that the projections have not the same events.
+// ErrApart reports that the projections are at different positions.
 var ErrApart = errors.New("the tables of the books, orders and periods are not at one position; try again")
 
 func snapshot(ctx context.Context, sys *app.System, do func(pgx.Tx) error) error {
@@ -81,8 +81,8 @@ func snapshot(ctx context.Context, sys *app.System, do func(pgx.Tx) error) error
 	return do(tx)
 }
 
-// Write writes the books of all workspaces as a transaction sees the tables. The position of the text is that of the tables, or the one
-// that the header asks for.
+// Write writes the books of all workspaces as a transaction sees the tables. The position of the text is the header's KnownAt, or that of
+// the tables.
 func Write(ctx context.Context, tx pgx.Tx, h replay.Header, yield func(replay.Line) error) error {
 	x := &export{Header: h, tx: tx}
 	if err := x.find(ctx); err != nil {
@@ -98,7 +98,7 @@ func Write(ctx context.Context, tx pgx.Tx, h replay.Header, yield func(replay.Li
 	return x.write(ctx, yield)
 }
 
-// find finds the tables and their position, which is that of all three projections, or after the one that is asked for.
+// find finds the tables and their position. All three projections must be at one position, or at KnownAt or later if that is set.
 func (x *export) find(ctx context.Context) error {
 	var names []string
 	found := 0
@@ -243,7 +243,7 @@ func (x *export) workspace(ctx context.Context, w *replay.Writer, id uuid.UUID) 
 	return w.Workspace(id, locked, metal, seals)
 }
 
-// account writes an account and its rows in the order of an index.
+// account writes an account and its rows by date and id.
 func (x *export) account(ctx context.Context, w *replay.Writer, a opened) error {
 	if err := w.Account(a.ledger, a.id, a.at, a.at); err != nil {
 		return err

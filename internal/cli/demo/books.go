@@ -13,31 +13,31 @@ import (
 	"bahi/projections/ledgerproj"
 )
 
-// party is an account of one of the ledgers, with what was agreed so far, as the workshop remembers it.
+// party is an account of a ledger, with its balances so far.
 type party struct {
-	ledger string // as paths have it
+	ledger string // as in paths
 	id     int64
 	random *rand.Rand
 	rows   int   // to be written
-	cash   int64 // we owe, in paise; of a bank account, held
-	fine   int64 // we owe, in milligrams
+	cash   int64 // paise that we owe; in a bank account, that we have
+	fine   int64 // milligrams that we owe
 	bills  int
 	wrong  int64 // id of the row that is corrected
 }
 
-// path returns where its rows are.
+// path returns the path of its rows.
 func (p *party) path() string { return fmt.Sprintf("/%s-ledger/%d", p.ledger, p.id) }
 
 func rupees(paise int64) string { return fmt.Sprintf("%d.%02d", paise/100, paise%100) }
 
 func grams(mg int64) string { return fmt.Sprintf("%d.%03d", mg/1000, mg%1000) }
 
-// between returns a number of whole steps.
+// between returns a random number from least to most, in steps from least.
 func between(random *rand.Rand, least, most, step int64) int64 {
 	return least + random.Int64N((most-least)/step+1)*step
 }
 
-// rowsOf returns the next row of each ledger, as clients write it.
+// rowsOf has a function for each ledger that returns the next row of a party in JSON.
 var rowsOf = map[string]func(*party) string{
 	"bank": (*party).bank, "bullion": (*party).bullion, "client": (*party).client, "karigar": (*party).karigar, "polisher": (*party).polisher,
 }
@@ -49,7 +49,7 @@ func out(entry string, values ...any) string {
 	return `"out_entries":[` + fmt.Sprintf(entry, values...) + `]`
 }
 
-// debt is what a party settles from time to time: not before it is worth a way.
+// Parties settle debts above multiples or fractions of these, in paise and milligrams.
 const (
 	worthCash = 50_000_00
 	worthFine = 500_000
@@ -156,7 +156,7 @@ func (p *party) polisher() string {
 	}
 }
 
-// bulk is how many rows a request has, and bulks how many requests are promised at once.
+// bulk is the maximum number of rows of a request. bulks is the number of accounts that are written at the same time.
 const (
 	bulk  = 500
 	bulks = 16
@@ -194,9 +194,8 @@ func (f *filler) openBooks(ctx context.Context) error {
 	return f.do(ctx)
 }
 
-// writeBooks writes a year of rows into every account, and corrects some. Of what it promises, the streams of the rows follow before it
-// goes on, as a process must not promise without end, and a row that is corrected before it has its stream is written twice. The books may
-// be one such part behind.
+// writeBooks writes a year of rows into every account, and corrects some. After each round of requests it waits for the tables, which may
+// lag by one round.
 func (f *filler) writeBooks(ctx context.Context) error {
 	var before, written event.Position
 	for some := range slices.Chunk(f.parties, bulks) {
@@ -224,7 +223,7 @@ func (f *filler) writeBooks(ctx context.Context) error {
 	return f.do(ctx)
 }
 
-// closeYear closes the fiscal year that has ended, unless nothing follows the log: the balances are read from the tables.
+// closeYear closes the last complete fiscal year. It does nothing if the tables are behind the log, because they have the balances.
 func (f *filler) closeYear(ctx context.Context) error {
 	head, err := f.sys.Store.Head(ctx)
 	if err != nil {
@@ -244,7 +243,8 @@ func (f *filler) closeYear(ctx context.Context) error {
 	return f.send(ctx, "POST", "/books/periods", map[string]any{"through": end}, nil)
 }
 
-// follow waits until the books have the events up to a position, if they follow at all: writes that they cannot follow would be refused.
+// follow waits until the books' tables have the events up to a position: the server refuses writes while they lag too far. It returns at
+// once if their projection is paused or failing.
 func (f *filler) follow(ctx context.Context, upTo event.Position) error {
 	for {
 		moved := f.sys.Runner.Advanced()
@@ -272,7 +272,7 @@ func (f *filler) writeRows(ctx context.Context, p *party, first, count int) erro
 	return nil
 }
 
-// correct changes a row as people do, with a reason: the books of a year without a mistake are not believed.
+// correct edits or voids a row with a reason, because real books have corrections.
 func (f *filler) correct(ctx context.Context, p *party) error {
 	if p.ledger == "bank" {
 		body := fmt.Sprintf(`{"id":%d,"in_entries":[{"description":"Interest","amount":%s}],"out_entries":[]}`, p.wrong,
@@ -282,7 +282,7 @@ func (f *filler) correct(ctx context.Context, p *party) error {
 	return f.client.call(ctx, "POST", fmt.Sprintf("%s/row/%d/void", p.path(), p.wrong), `{"reason":"written twice"}`, nil)
 }
 
-// day returns the date of the nth of a year's records.
+// day returns the date of the nth of a number of records, spread over the year.
 func (f *filler) day(n, of int) unit.Date {
 	return f.first + unit.Date(n*(daysOfYear-1)/max(1, of-1))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// client asks the operations of the interface without a network: what they refuse, nobody writes.
+// client sends requests to the operations of the interface without a network. So all their checks apply.
 type client struct {
 	handler http.Handler
 	key     string
@@ -33,14 +33,14 @@ func (a *answer) WriteHeader(status int) { a.status = status }
 func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
 
 const (
-	// pressed is the pause before a request is sent again that was answered with 503. Its key has it carried out once.
+	// pressed is the delay of a retry after status 503. The idempotency key prevents a second effect.
 	pressed = 100 * time.Millisecond
 
-	// patience is how long a request is sent again.
+	// patience is the maximum time of a request's retries.
 	patience = 5 * time.Minute
 )
 
-// call sends a request and decodes what it is answered into into, if that is not nil. Headers are names and values.
+// call sends a request and decodes the response into into, unless that is nil. headers has names and values by turns.
 func (c *client) call(ctx context.Context, method, path, body string, into any, headers ...string) error {
 	for key, began := uuid.NewString(), time.Now(); ; {
 		request, err := http.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
@@ -65,12 +65,12 @@ func (c *client) call(ctx context.Context, method, path, body string, into any, 
 			}
 			continue
 		case a.status/100 != 2:
-			return fmt.Errorf("%s %s was answered with %d: %s", method, path, a.status, a.body.Bytes())
+			return fmt.Errorf("%s %s returned %d: %s", method, path, a.status, a.body.Bytes())
 		case into == nil:
 			return nil
 		}
 		if err := json.Unmarshal(a.body.Bytes(), into); err != nil {
-			return fmt.Errorf("read the answer to %s %s: %w", method, path, err)
+			return fmt.Errorf("read the response to %s %s: %w", method, path, err)
 		}
 		return nil
 	}
@@ -85,7 +85,7 @@ func (c *client) create(ctx context.Context, path string, body map[string]any) (
 	return made.ID, err
 }
 
-// send is call with a body of names and values.
+// send is call with a JSON object as its body.
 func (c *client) send(ctx context.Context, method, path string, body map[string]any, into any) error {
 	text, err := json.Marshal(body)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"bahi/commands/messagingcmd"
 )
 
-// disputes is how many clients dispute their balances.
+// disputes is the number of clients that dispute their balances.
 const disputes = 2
 
 // confirm asks the clients to confirm their balances. Two of them dispute theirs.
@@ -54,7 +54,7 @@ func (f *filler) confirm(ctx context.Context) error {
 	return nil
 }
 
-// sent waits until the messages of a confirmation are sent: an answer counts only after its question.
+// sent waits until the messages of a confirmation are sent: a reply counts only after its request.
 func (f *filler) sent(ctx context.Context, id int64) error {
 	for range readTries {
 		var c struct {
@@ -69,7 +69,7 @@ func (f *filler) sent(ctx context.Context, id int64) error {
 		case <-time.After(readAgain):
 		}
 	}
-	return errors.New("the messages of the confirmation are not sent; /ops/jobs says why")
+	return errors.New("the messages of the confirmation are not sent; see /ops/jobs for the reason")
 }
 
 // template returns a template of the sales channel by its name.

@@ -1,4 +1,4 @@
-// Package demo has the command that fills a workspace with a year of a workshop and its shop, to be looked at.
+// Package demo has the command that fills a workspace with invented records of one year.
 package demo
 
 import (
@@ -27,14 +27,14 @@ type Command struct {
 	Until  string `placeholder:"DATE" help:"Last day of the year. Today by default."`
 }
 
-// Sizes are the events of each size.
+// Sizes has the approximate number of events of each size.
 var Sizes = map[string]int{"small": 5_000, "medium": 200_000, "large": 5_000_000}
 
-// Run fills the workspace and says where to look at it.
+// Run fills the workspace and prints its address and credentials.
 func (c Command) Run(ctx context.Context) error {
 	c.Outside, c.MayBegin = c.IntegrationSettings, true
 	if c.Outside.SpeaksOutside() {
-		return errors.New("this installation writes to real networks, and the people of the demo are invented: try it on another one")
+		return errors.New("this installation sends messages to real networks, and the demo's people are invented: use another installation")
 	}
 	zone, err := c.Zone()
 	if err != nil {
@@ -80,7 +80,7 @@ func (c Command) Run(ctx context.Context) error {
 The books       %[4]s/app/
 All operations  %[4]s/docs
 
-Sign in with the address and the password as the owner, or with the key as an operator. Operations want the key:
+Sign in with the address and the password as the owner, or with the key as an operator. Operations require the key:
 API key   %[7]s
 Address   %[5]s
 Password  %[6]s

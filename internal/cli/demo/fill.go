@@ -20,30 +20,30 @@ import (
 	"bahi/internal/app"
 )
 
-// Plan says what is written. The same plan gives the same records, apart from ids and times.
+// Plan describes the records. The same plan gives the same records, apart from ids and times.
 type Plan struct {
-	Events   int // about as many
+	Events   int // approximate number
 	Seed     uint64
 	Until    unit.Date // the last day of the year
-	Email    string    // of the user to whom the workspace belongs
+	Email    string    // of the workspace's owner
 	Password string
 }
 
 const daysOfYear = 365
 
-// Filled is what a plan became.
+// Filled is the result of [Fill].
 type Filled struct {
 	Workspace uuid.UUID
-	Key       string // an operator's, with everything of the workspace
+	Key       string // an operator's, for the workspace
 }
 
-// ledgerCount is how many accounts a ledger has.
+// ledgerCount is the number of accounts of a ledger.
 type ledgerCount struct {
 	ledger string
 	count  int
 }
 
-// parties returns how many accounts each ledger has, and how many rows each of them.
+// parties returns the number of accounts of each ledger, and the number of rows of each account.
 func (p Plan) parties() (counts []ledgerCount, each int) {
 	const ofSmall, grows = 5000, 0.55 // a shop with more rows has more accounts, and longer ones
 	scale := max(1, math.Pow(float64(p.Events)/ofSmall, grows))
@@ -56,7 +56,7 @@ func (p Plan) parties() (counts []ledgerCount, each int) {
 	return counts, max(2, p.Events*rowsOfThousand/1000/all)
 }
 
-// Of a thousand events, so many are rows, and so many records of each kind are made: with what follows from them they are the others.
+// Numbers of rows and of records of each kind per thousand events. The other events follow from the records.
 const (
 	rowsOfThousand = 700
 	orders         = 10
@@ -67,12 +67,12 @@ const (
 	messages       = 16
 )
 
-// few is how many records of a kind there are of which nobody has thousands.
+// few is the maximum number of records of kinds that stay small in every workshop.
 const few = 40
 
 func (p Plan) of(thousandth int) int { return max(3, p.Events*thousandth/1000) }
 
-// filler carries out a plan.
+// filler executes a plan.
 type filler struct {
 	client
 
@@ -91,21 +91,21 @@ type filler struct {
 	done      int
 }
 
-// job writes records, each of which counts.
+// job writes a number of records, which the progress counts.
 type job struct {
 	records int
 	run     func(context.Context) error
 }
 
-// atOnce is how many records are written at once, so that they share transactions of the log and of the tables.
+// atOnce is the number of concurrent jobs. Concurrent writes share transactions of the log and of the tables.
 const atOnce = 256
 
-// later adds a job to those that do carries out.
+// later adds a job, for do.
 func (f *filler) later(records int, run func(context.Context) error) {
 	f.jobs = append(f.jobs, job{records, run})
 }
 
-// do carries out the jobs, in no order.
+// do runs the jobs concurrently.
 func (f *filler) do(ctx context.Context) error {
 	doing, within := errgroup.WithContext(ctx)
 	doing.SetLimit(atOnce)
@@ -118,7 +118,7 @@ func (f *filler) do(ctx context.Context) error {
 	return doing.Wait()
 }
 
-// records returns how many are written in all.
+// records returns the total number of records.
 func (f *filler) records() int {
 	counts, each := f.plan.parties()
 	all := 0
@@ -129,14 +129,14 @@ func (f *filler) records() int {
 		f.plan.of(messages)
 }
 
-// random returns the chance of the nth record of a kind: it depends on no other record, so that they can be written at once.
+// random returns the random source of the nth record of a kind. It depends on no other record, so that records can be written concurrently.
 func (f *filler) random(kind string, n int) *rand.Rand {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(kind))                                               // never fails
 	return rand.New(rand.NewPCG(f.plan.Seed, uint64(h.Sum32())<<32|uint64(n))) //nolint:gosec // the same records in each run
 }
 
-// Find returns the workspace that was filled for a user, with another key.
+// Find returns the workspace that was filled for a user, with a new key.
 func Find(ctx context.Context, sys *app.System, email string) (Filled, error) {
 	key, err := sys.Accounts.EmailKey(ctx, email)
 	if err != nil {
@@ -152,7 +152,7 @@ func Find(ctx context.Context, sys *app.System, email string) (Filled, error) {
 	return keyOf(ctx, sys, s.Workspace)
 }
 
-// keyOf makes a key of a workspace.
+// keyOf creates a key of a workspace.
 func keyOf(ctx context.Context, sys *app.System, workspace uuid.UUID) (filled Filled, err error) {
 	filled.Workspace = workspace
 	filled.Key, _, err = accesscmd.CreateAPIKey(ctx, sys.Commands, sys.ByOperator(workspace), apikey.Create{
@@ -161,17 +161,17 @@ func keyOf(ctx context.Context, sys *app.System, workspace uuid.UUID) (filled Fi
 		Permissions: actor.Permissions{Ledger: actor.Write, Messaging: actor.Write, Marketplace: actor.Write, Audit: actor.Read, Operator: true},
 	})
 	if err != nil {
-		err = fmt.Errorf("make the key: %w", err)
+		err = fmt.Errorf("create the key: %w", err)
 	}
 	return filled, err
 }
 
-// Fill makes a user and fills their workspace by the operations that clients have. Progress is told how many records are written.
+// Fill creates a user and fills the user's workspace through the operations of the interface. It calls progress with the number of records.
 func Fill(ctx context.Context, sys *app.System, p Plan, progress func(done, total int64)) (Filled, error) {
 	made, err := sys.Accounts.RegisterVerified(ctx, sys.ByOperator(uuid.Nil),
 		accesscmd.Registration{Email: p.Email, Password: p.Password, FirstName: "Asha", LastName: "Soni"})
 	if err != nil {
-		return Filled{}, fmt.Errorf("make the user %s: %w", p.Email, err)
+		return Filled{}, fmt.Errorf("create the user %s: %w", p.Email, err)
 	}
 	known, err := commands.Load(ctx, sys.Commands.Fresh(), user.Kind, made.ID.String())
 	if err != nil {

@@ -48,7 +48,7 @@ func pick(random *rand.Rand, of []string) string { return of[random.IntN(len(of)
 
 func person(random *rand.Rand) (first, last string) { return pick(random, given), pick(random, family) }
 
-// piece returns what a piece of jewellery is called.
+// piece returns the name of a piece of jewellery.
 func piece(random *rand.Rand) string { return pick(random, styles) + " " + pick(random, pieces) }
 
 // house returns the name of the nth shop: different for each n.
@@ -59,7 +59,7 @@ func house(n int) string {
 // bankAccount returns the name of the nth bank account: different for each n.
 func bankAccount(n int) string { return inRound(banks[n%len(banks)], n/len(banks)) }
 
-// inRound returns a name that is used again in each round.
+// inRound adds the round's number to a name, except in the first round.
 func inRound(name string, round int) string {
 	if round > 0 {
 		name += fmt.Sprintf(" %d", round+1)
@@ -67,5 +67,5 @@ func inRound(name string, round int) string {
 	return name
 }
 
-// phone returns the nth phone, of a range in which a plan has all of its people. The sandbox reaches each of them: none ends in 000.
+// phone returns the nth phone of a range. The sandbox reaches each of them, because none ends in 000.
 func phone(from, n int) string { return fmt.Sprintf("9197%d%06d1", from, n) }

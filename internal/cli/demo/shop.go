@@ -26,7 +26,7 @@ func (f *filler) of(ledger string, n int) *party {
 	return all[n%len(all)]
 }
 
-// orders takes orders of clients and delivers a part of them.
+// orders creates orders of clients, and takadas for some of them.
 func (f *filler) orders(ctx context.Context) error {
 	count, delivered := f.plan.of(orders), f.plan.of(takadas)
 	for i := range count {
@@ -58,7 +58,7 @@ func (f *filler) orders(ctx context.Context) error {
 	return f.do(ctx)
 }
 
-// drafts brings orders as chat messages that nobody has looked at yet.
+// drafts receives chat messages with orders, which become drafts.
 func (f *filler) drafts(ctx context.Context) error {
 	for i := range min(few, f.plan.of(2)) {
 		f.later(0, func(ctx context.Context) error {
@@ -77,7 +77,7 @@ func (f *filler) drafts(ctx context.Context) error {
 	return f.do(ctx)
 }
 
-// openShops makes companies. The first is the workshop's own, and has most of the catalog.
+// openShops creates companies. The first is the workshop's own, and has most of the catalog.
 func (f *filler) openShops(ctx context.Context) error {
 	f.companies = make([]uuid.UUID, min(few, 4+f.plan.of(1)/8))
 	for i := range f.companies {
@@ -105,7 +105,7 @@ func (f *filler) openShops(ctx context.Context) error {
 	return f.do(ctx)
 }
 
-// catalog imports products by files.
+// catalog imports products from files.
 func (f *filler) catalog(ctx context.Context) error {
 	count := f.plan.of(products)
 	of := map[uuid.UUID]*strings.Builder{}
@@ -138,7 +138,7 @@ func (f *filler) catalog(ctx context.Context) error {
 	return f.do(ctx)
 }
 
-// enquiries asks the companies, and lets them go on with some.
+// enquiries sends enquiries to the companies, and changes the status of some.
 func (f *filler) enquiries(ctx context.Context) error {
 	for i := range f.plan.of(enquiries) {
 		f.later(1, func(ctx context.Context) error {

@@ -10,10 +10,10 @@ import (
 	"bahi/commands/messagingcmd"
 )
 
-// number is a decimal as JSON has it.
+// number returns a decimal as a JSON number.
 func number(text string) json.Number { return json.Number(text) }
 
-// people adds the contacts of a sales channel, and a list of those who want to hear of offers.
+// people creates a sales channel, contacts, and a list of contacts who opted in to offers.
 func (f *filler) people(ctx context.Context) (err error) {
 	if f.channel, err = f.create(ctx, "/api/channels", map[string]any{"name": "Sales", "type": "chat"}); err != nil {
 		return err
@@ -40,10 +40,10 @@ func (f *filler) people(ctx context.Context) (err error) {
 	return f.do(ctx)
 }
 
-// offered is how many of the first contacts the campaign may reach.
+// offered limits the list: it has only contacts before this number.
 const offered = 2000
 
-// bot makes a bot that answers on a channel of its own, with a file of what it knows.
+// bot creates a bot with a channel of its own and a file of knowledge.
 func (f *filler) bot(ctx context.Context) (err error) {
 	if f.asked, err = f.create(ctx, "/api/channels", map[string]any{"name": "Questions", "type": "chat"}); err != nil {
 		return err
@@ -59,8 +59,8 @@ func (f *filler) bot(ctx context.Context) (err error) {
 	if err := f.upload(ctx, files, "faq.txt", faq); err != nil {
 		return err
 	}
-	state := "not there"
-	for range readTries { // what it is asked before it has read, it cannot answer
+	state := "missing"
+	for range readTries { // the bot cannot answer before it has read the file
 		var kept []struct{ Status, Error string }
 		if err := f.call(ctx, "GET", files, "", &kept); err != nil {
 			return err
@@ -78,7 +78,7 @@ func (f *filler) bot(ctx context.Context) (err error) {
 		case <-time.After(readAgain):
 		}
 	}
-	return fmt.Errorf("the bot has not read its file, which is %s; /ops/jobs says why", state)
+	return fmt.Errorf("the bot has not read its file (status %s); see /ops/jobs for the reason", state)
 }
 
 const (
@@ -86,7 +86,7 @@ const (
 	readAgain = 200 * time.Millisecond
 )
 
-// conversations lets contacts write, and people and the bot answer.
+// conversations receives messages of contacts, sends replies to some, and marks them read.
 func (f *filler) conversations(ctx context.Context) error {
 	for i := range f.plan.of(messages) {
 		f.later(1, func(ctx context.Context) error {
@@ -106,7 +106,7 @@ func (f *filler) conversations(ctx context.Context) error {
 	if err := f.do(ctx); err != nil {
 		return err
 	}
-	head, err := f.sys.Store.Head(ctx) // who may be answered, the tables know
+	head, err := f.sys.Store.Head(ctx) // replies depend on the tables
 	if err == nil {
 		err = f.call(ctx, "GET", "/api/contacts?limit=1", "", nil, "Bahi-Min-Position", strconv.FormatUint(uint64(head), 10))
 	}
@@ -117,7 +117,7 @@ func (f *filler) conversations(ctx context.Context) error {
 		func(ctx context.Context, with string, i int) error {
 			return f.send(ctx, "POST", with+"messages", map[string]any{"channelId": f.channel, "text": pick(f.random("answer", i), answers)}, nil)
 		},
-		func(ctx context.Context, with string, _ int) error { // after all of them, as it waits for the tables
+		func(ctx context.Context, with string, _ int) error { // after all replies, because it waits for the tables
 			return f.call(ctx, "POST", with+"read", "{}", nil)
 		},
 	} {

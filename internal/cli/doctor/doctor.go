@@ -61,11 +61,11 @@ func (c Command) Run(ctx context.Context) error {
 // ErrBroken reports that a log breaks a rule between records.
 var ErrBroken = errors.New("the log breaks rules between records")
 
-// maxBroken is how many breaches are listed.
+// maxBroken is the maximum number of listed breaches.
 const maxBroken = 20
 
 // Judge checks that a log keeps the rules between records. If not, it returns ErrBroken. It does not check a log without its first events,
-// which may have created records, or an incomplete last transaction.
+// because they may have created records. It does not check an incomplete last transaction.
 func Judge(log iter.Seq2[event.Stored, error], out io.Writer) error {
 	var (
 		checker     = laws.New()
@@ -122,7 +122,7 @@ func Judge(log iter.Seq2[event.Stored, error], out io.Writer) error {
 	return nil
 }
 
-// wrongRoots reads the log again, and returns the seals of closed periods that name another root of the log.
+// wrongRoots reads the log again, and returns a breach for each closed period whose seal has another root of the log.
 func wrongRoots(log iter.Seq2[event.Stored, error], seals []event.Recorded[any]) (wrong []laws.Breach, err error) {
 	var (
 		tree   tlog.Tree

@@ -180,7 +180,7 @@ func KeysOf(a *archive.Archive) (*vault.Export, error) {
 
 // Importing is a running import.
 type Importing struct {
-	said     io.Writer // where it shows its progress
+	said     io.Writer // for progress
 	archive  *archive.Archive
 	keys     *vault.Export // nil: none
 	vault    *vault.Vault
@@ -190,7 +190,7 @@ type Importing struct {
 	signed  *auditproj.ImportedHistory
 	given   [][]byte // as in BAHI_AUDIT_KEY
 	renamed bool     // the log gets an id of its own
-	signsOn bool     // with the key that signed it before
+	signsOn bool     // this installation continues with the archive's key
 }
 
 // checkVault finds obstacles in the vault before the import begins.
@@ -261,8 +261,8 @@ func (i *Importing) within(ctx context.Context, tx pgx.Tx) (err error) {
 	return i.passOn(ctx, tx)
 }
 
-// erase marks the keys of all subjects in the events as destroyed. A subject without any key would look like a vault of another log, at
-// which readers stop.
+// erase marks the keys of all subjects in the events as destroyed. Readers stop at a subject without any key, because the vault could be
+// that of another log.
 func (i *Importing) erase(ctx context.Context) error {
 	now := time.Now()
 	list := make([]vault.Erasure, 0, len(i.subjects))
@@ -278,17 +278,17 @@ func forgetTables(ctx context.Context, tx pgx.Tx) error {
 	rows, _ := tx.Query(ctx, `delete from projection.generation returning name || '_g' || generation`)
 	schemas, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return fmt.Errorf("forget the empty log's projections: %w", err)
+		return fmt.Errorf("delete the empty log's projections: %w", err)
 	}
 	for _, schema := range schemas {
 		if _, err := tx.Exec(ctx, `drop schema if exists `+pgx.Identifier{schema}.Sanitize()+` cascade`); err != nil {
-			return fmt.Errorf("forget the empty log's projections: %w", err)
+			return fmt.Errorf("delete the empty log's projections: %w", err)
 		}
 	}
 	// both name the empty log
 	if _, err := tx.Exec(ctx,
 		`delete from audit.checkpoint; delete from audit.key; update audit.numbering set last = 0, imported = 0`); err != nil {
-		return fmt.Errorf("forget the empty log's checkpoints: %w", err)
+		return fmt.Errorf("delete the empty log's checkpoints: %w", err)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func signedOf(a *archive.Archive) (*auditproj.ImportedHistory, error) {
 	return s, brokenCheckpoints(err)
 }
 
-// brokenCheckpoints returns an error: an archive's checkpoints and events do not belong together.
+// brokenCheckpoints returns err as a fault of the archive's checkpoints.
 func brokenCheckpoints(err error) error {
 	if err == nil {
 		return nil
@@ -35,7 +35,7 @@ func brokenCheckpoints(err error) error {
 	return &archive.CorruptError{File: archive.CheckpointsFile, Why: err.Error()}
 }
 
-// passOn stores the checkpoints and the key, if this installation replaces the one that signed.
+// passOn stores the checkpoints and the key, if this installation replaces the one that signed the checkpoints.
 func (i *Importing) passOn(ctx context.Context, tx pgx.Tx) error {
 	if !i.renamed {
 		has, err := i.vault.Export(ctx)

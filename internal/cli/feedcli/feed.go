@@ -16,7 +16,7 @@ import (
 )
 
 type Command struct {
-	Status feedStatus `cmd:"" help:"Show the progress of the feed, and why it has stopped, if it has."`
+	Status feedStatus `cmd:"" help:"Show the progress of the feed and, if it has stopped, the reason."`
 	Replay feedReplay `cmd:"" help:"Move the feed to another event, to forward old events again or to follow another log."`
 	Retry  feedRetry  `cmd:"" help:"Let a parked feed try its event again."`
 	Skip   feedSkip   `cmd:"" help:"Let a parked feed skip its event. The log records the reason."`

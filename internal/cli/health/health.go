@@ -1,4 +1,4 @@
-// Package health has the command that asks a server whether it is ready.
+// Package health has the command that checks whether a server is ready.
 package health
 
 import (
@@ -11,7 +11,7 @@ import (
 // within is the request's timeout.
 const within = 5 * time.Second
 
-// Command asks the server on this machine, for a supervisor without curl: a container's, for example.
+// Command checks the server on this machine, for a supervisor without curl, such as a container's.
 type Command struct{ remote.Server }
 
 // Run returns an error unless the server is ready.

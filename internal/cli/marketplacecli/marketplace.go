@@ -109,7 +109,7 @@ func (c importCatalog) Run(ctx context.Context) error {
 	}
 	req := sys.ByOperator(sys.Home)
 	req.Operation, req.Fingerprint, req.Key, req.DryRun = "import-products-by-shell", append(sum.Sum(nil), to.ID[:]...), c.Key, c.DryRun
-	if c.Accept { // it is another import
+	if c.Accept { // an import with other columns
 		req.Fingerprint = append(req.Fingerprint, 1)
 	}
 	if c.Key == "" {
@@ -172,7 +172,7 @@ func writeErrors(w io.Writer, failed []spreadsheet.RowError) error {
 		return err
 	}
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"row", "error"}) // Error has it
+	_ = out.Write([]string{"row", "error"}) // Error returns the error
 	for _, e := range failed {
 		line := []string{strconv.Itoa(e.Row), e.Error}
 		for _, cell := range e.Source {

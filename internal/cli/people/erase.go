@@ -16,7 +16,7 @@ type EraseCommand struct {
 	Phone string `help:"The person's phone, with the country code."`
 }
 
-// Run erases them. The server rewrites the tables that had them.
+// Run erases the person. The server rewrites the tables that had the person's data.
 func (c EraseCommand) Run(ctx context.Context) error {
 	var erased opshttp.Erased
 	err := c.Do(ctx, remote.Request{Method: "POST", Path: "/ops/erasures",

@@ -21,7 +21,7 @@ import (
 )
 
 type Command struct {
-	Create createUser `cmd:"" help:"Create an account whose address counts as verified; its password is printed once."`
+	Create createUser `cmd:"" help:"Create an account with a verified address. Prints the password once."`
 	List   listUsers  `cmd:"" help:"List the accounts of the deployment."`
 	Grant  grantUser  `cmd:"" help:"Make a user an operator of the deployment, or an operator a plain user."`
 	Keep   keepUser   `cmd:"" help:"Cancel a deletion that a user requested."`

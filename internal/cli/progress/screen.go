@@ -51,7 +51,7 @@ type worked struct {
 	bar   *mpb.Bar
 }
 
-// NewBars shows bars on out (nil: standard error) for tasks that take longer than a moment.
+// NewBars returns bars on out (nil: standard error). They are shown after a second.
 func NewBars(out io.Writer, unit string) *Bars {
 	if out == nil {
 		out = os.Stderr
@@ -60,7 +60,7 @@ func NewBars(out io.Writer, unit string) *Bars {
 	return &Bars{unit: unit, began: time.Now(), tty: isFile && term.IsTerminal(int(file.Fd())), out: out, all: map[string]*worked{}}
 }
 
-// Show reports that done of total is done of the task with a key, now called name. after estimates the time of the work behind it.
+// Show updates the task with a key: done of total is done. name is its present name. then is the estimated time of the work after it.
 func (p *Bars) Show(key, name string, done, total int64, then time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

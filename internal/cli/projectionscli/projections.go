@@ -269,7 +269,7 @@ func (c pauseProjection) Run(ctx context.Context) error {
 	return c.post(ctx, "/ops/projections/%s/pause", nil, "paused")
 }
 
-// Run resumes it.
+// Run resumes the rebuild or the projection.
 func (c resumeProjection) Run(ctx context.Context) error {
 	return c.post(ctx, "/ops/projections/%s/resume", nil, "goes on")
 }

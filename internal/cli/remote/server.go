@@ -36,7 +36,7 @@ func (s *Server) AfterApply(sh app.Shell) error {
 type Request struct {
 	Method, Path string
 	Body         any               // sent as JSON, unless nil
-	Header       map[string]string // further headers; an empty value is left out
+	Header       map[string]string // further headers, except those with an empty value
 }
 
 // Do sends a request and decodes the response into a value, unless that is nil. An error of the server has its detail.
@@ -104,7 +104,7 @@ func refusal(answer *http.Response) error {
 			Message string `json:"message"`
 		} `json:"errors"`
 	}
-	text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20)) // the status suffices
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20)) // without the text, the status suffices
 	if err := json.Unmarshal(text, &problem); err != nil || problem.Detail == "" {
 		return fmt.Errorf("the server responds %s", answer.Status)
 	}

@@ -4,8 +4,8 @@
 // to one topic. The record's key is the event stream, so a stream's events are in one partition, in order. With a topic per category, the
 // first event of a new category would stop the feed until an operator created its topic.
 //
-// At most one batch per partition is in flight. A broker that refuses a batch for good would store the next one, and franz-go would
-// continue after the gap. After any error the producer is discarded, and a new one publishes again what was not acknowledged.
+// At most one batch per partition is in flight. Otherwise a broker that refuses a batch could store the next one, and franz-go would
+// continue after the gap. After any error the producer is discarded, and a new one publishes the unacknowledged messages again.
 package kafka
 
 import (
@@ -34,7 +34,7 @@ const (
 
 	connectTimeout = 5 * time.Second
 
-	// metadataAfter is the pause before the brokers are asked again for their leader.
+	// metadataAfter is the minimum interval of requests to the brokers for their leader.
 	metadataAfter = 500 * time.Millisecond
 
 	// defaultMost is the largest batch, in bytes, of a topic with an unknown limit. Kafka's default is slightly larger.
@@ -44,8 +44,8 @@ const (
 	minMost      = 512
 	greatestMost = 64 << 20
 
-	// batchOverhead is an upper bound of a batch with one record without key, value and headers. headerOverhead is one of a header without
-	// its name and value.
+	// batchOverhead is an upper bound of the size of a batch with one record, without key, value and headers. headerOverhead is an upper
+	// bound for a header, without its name and value.
 	batchOverhead  = 256
 	headerOverhead = 16
 )
@@ -131,7 +131,7 @@ func (p *Publisher) discard() {
 
 // Publish implements message.Publisher. It returns when all in-sync replicas have all messages.
 //
-// Publish fails with a [feed.Refused] that names a message larger than the topic takes. After any other error some messages may
+// Publish fails with a [feed.Refused] that names a message larger than the topic allows. After any other error some messages may
 // be stored, the first ones of each event stream.
 func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 	if len(messages) == 0 {
@@ -185,7 +185,7 @@ func (p *Publisher) produce(ctx context.Context, records []*kgo.Record) error {
 	return nil
 }
 
-// flush publishes records that make one batch a partition. It returns when all are stored, or the first error.
+// flush publishes records that form one batch per partition. It waits for all of them and returns the first error.
 func (p *Publisher) flush(ctx context.Context, records []*kgo.Record) (err error) {
 	var waiting sync.WaitGroup
 	waiting.Add(len(records))
@@ -203,7 +203,7 @@ func (p *Publisher) flush(ctx context.Context, records []*kgo.Record) (err error
 // connect opens a client and reads the topic's largest batch.
 func (p *Publisher) connect(ctx context.Context, topic string) (err error) {
 	if p.client, err = kgo.NewClient(p.options...); err != nil {
-		return fmt.Errorf("make a client of Kafka: %w", err)
+		return fmt.Errorf("create a Kafka client: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -217,7 +217,7 @@ func (p *Publisher) connect(ctx context.Context, topic string) (err error) {
 	request.Resources = append(request.Resources, resource)
 	answer, err := request.RequestWith(ctx, p.client)
 	if err != nil {
-		return fmt.Errorf("ask for the limits of topic %s: %w", topic, err)
+		return fmt.Errorf("read the limits of topic %s: %w", topic, err)
 	}
 	for _, r := range answer.Resources {
 		if kerr.ErrorForCode(r.ErrorCode) != nil {
@@ -235,7 +235,7 @@ func (p *Publisher) connect(ctx context.Context, topic string) (err error) {
 	return nil
 }
 
-// record returns the message in the form of Kafka.
+// record returns the message as a Kafka record.
 func record(topic string, m *message.Message) *kgo.Record {
 	r := &kgo.Record{Topic: topic, Key: []byte(m.Metadata["subject"]), Value: m.Payload, Headers: make([]kgo.RecordHeader, 0, len(m.Metadata))}
 	for name, value := range m.Metadata {

@@ -178,7 +178,7 @@ func (p *Publisher) away() error {
 	return errors.New("cannot reach NATS")
 }
 
-// renew drops a connection that has ended for good, as after two refused logins. The next one reads the file of credentials again.
+// renew drops a connection that has ended permanently, as after two refused logins. The next one reads the file of credentials again.
 func (p *Publisher) renew() {
 	if p.conn.IsClosed() {
 		p.drop()
@@ -191,7 +191,7 @@ func (p *Publisher) drop() {
 	p.conn, p.js = nil, nil
 }
 
-// verdict returns the meaning of an error of a message.
+// verdict converts the error of a message. A permanent one becomes a [feed.Refused].
 func (p *Publisher) verdict(m *message.Message, err error) error {
 	switch {
 	case errors.Is(err, client.ErrMaxPayload):
@@ -264,7 +264,7 @@ func (p *Publisher) send(ctx context.Context, topic string, messages []*message.
 	return len(acks), unsent
 }
 
-// envelope returns the message in the form of NATS.
+// envelope returns the message as a NATS message. before is the id of its predecessor, or "".
 func envelope(topic string, m *message.Message, before string) *client.Msg {
 	header := make(client.Header, len(m.Metadata)+3)
 	for name, value := range m.Metadata {

@@ -55,7 +55,7 @@ func (s Sight) See(ctx context.Context, image []byte) ([]khatapage.Entry, error)
 	}
 	entries := []khatapage.Entry{}
 	for _, e := range a.Entries {
-		if len(entries) > khatapage.MaxEntries { // which reports that there are more
+		if len(entries) > khatapage.MaxEntries { // one more entry than the maximum shows that the page has more
 			break
 		}
 		read := khatapage.Entry{
