@@ -1,7 +1,8 @@
 //go:build js
 
 // Command bahi-verify, built for a browser, is the verifier in the page of http/console. It reads the chosen files locally and uses no
-// network. Its one function, bahiVerify, takes an object and returns a promise of JSON.
+// network. The function bahiVerify takes an object and returns a promise of JSON. The function bahiScan returns the text of the QR code
+// in a picture.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
 	"io"
 	"io/fs"
 	"maps"
@@ -17,6 +19,9 @@ import (
 	"strings"
 	"syscall/js"
 	"time"
+
+	"github.com/makiuchi-d/gozxing"
+	"github.com/makiuchi-d/gozxing/qrcode"
 
 	"bahi/domain/event"
 	"bahi/domain/ledger/replay"
@@ -28,7 +33,23 @@ func main() {
 	js.Global().Set("bahiVerify", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		return promise(func() (string, error) { return answerTo(args[0]) })
 	}))
+	js.Global().Set("bahiScan", js.FuncOf(func(_ js.Value, args []js.Value) any { return scan(args[0]) }))
 	select {}
+}
+
+// scan returns the text of the QR code in an ImageData, or "".
+func scan(frame js.Value) string {
+	picture := image.NewRGBA(image.Rect(0, 0, frame.Get("width").Int(), frame.Get("height").Int()))
+	js.CopyBytesToGo(picture.Pix, frame.Get("data"))
+	bitmap, err := gozxing.NewBinaryBitmapFromImage(picture)
+	if err != nil {
+		return ""
+	}
+	found, err := qrcode.NewQRCodeReader().Decode(bitmap, nil)
+	if err != nil { // most frames have no readable code
+		return ""
+	}
+	return found.GetText()
 }
 
 // promise runs do in the background and returns a promise of its result.

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -123,7 +124,7 @@ func (c *Confirmations) request(ctx context.Context, tx *commands.Tx, in confirm
 	begin := campaign.Begin{Plan: campaign.Plan{Name: "Balances as of " + in.AsOf.String(), Type: campaign.Broadcast, Template: in.Template,
 		Channel: in.Channel, Audience: campaign.Parties, Params: params}, Template: t.State, Now: tx.Now()}
 	requested := confirmation.Begin{Requested: confirmation.Requested{Kind: in.Kind, AsOf: in.AsOf, Position: position, Channel: in.Channel,
-		Template: in.Template}, Parties: parties}
+		Template: in.Template, Document: slices.Contains(t.State.Extras, "header_document")}, Parties: parties}
 	if tx.DryRun() {
 		_, err = commands.DecideNew(ctx, tx, campaign.Kind, nil, func(string) event.Command[campaign.State] { return begin })
 		if err == nil {

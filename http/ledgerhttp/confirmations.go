@@ -52,7 +52,8 @@ func (r *Routes) Confirmations() {
 		})
 	})
 	request := confirmationOp("request-confirmations", "POST", "", "Ask parties to confirm their balances as of a day. "+
-		"Each reachable party receives one message of the template over the channel, with both balances and a link to its statement. "+
+		"Each reachable party receives one message of the template over the channel, with both balances and a link to its statement, "+
+		"and with the statement as a PDF if the template has a document. "+
 		"The party replies with 1 or 2. "+
 		"Requires messaging:write too.")
 	request.Limit, request.StrictBody, request.DryRun, request.Expensive = "campaign_send", true, true, true
@@ -110,7 +111,7 @@ func (r *Routes) Confirmations() {
 	})
 	api.Download(r.API, api.Op{
 		ID: "get-shared-statement", Method: "GET", Path: "/s/{token}",
-		Summary: "Read the statement of a confirmation's link as a PDF", Tags: tags, Public: true, Limit: limitPDF,
+		Summary: "Read the statement of a confirmation's link as a PDF", Tags: tags, Public: true, Limit: "ledger_shared_statement",
 		Reads: []string{"books"}, StrictQuery: true, Errors: []int{http.StatusNotFound},
 	}, map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
 		Token string `path:"token" maxLength:"100" doc:"Token of the link"`

@@ -2,6 +2,9 @@ package ledgerhttp_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -171,6 +174,7 @@ func TestPartiesConfirmTheirBalances(t *testing.T) {
 	p := a.parties(c.ID)
 	require.Equal(t, "they_owe 1500 settled", fmt.Sprint(p[meera].CashPosition, " ", p[meera].Cash.Abs(), " ", p[meera].CrystalPosition))
 	require.Equal(t, "we_owe", p[asha].CashPosition)
+	require.True(t, c.Document)
 	sent := a.talk(meeraContact)
 	require.Len(t, sent, 1)
 	require.Contains(t, *sent[0].Text, "Meera, your account as of 31 Mar 2025: ₹1,500.00 you owe; 0.000 g fine settled. Statement: http")
@@ -284,6 +288,58 @@ func TestTheLinkLeadsToTheStatement(t *testing.T) {
 	later := commands.New(a.Sys.Store, a.Sys.Vault, func() time.Time { return time.Now().Add(confirmation.LinkLifetime + time.Minute) })
 	_, err := (&ledgercmd.Confirmations{Books: &ledgercmd.Books{Commands: later}}).Statement(t.Context(), strings.TrimPrefix(path, "/s/"))
 	require.ErrorIs(t, err, ledgercmd.ErrLinkEnded)
+}
+
+// A chat network gets one message for each party. A template with a document carries the statement, which the network fetches.
+func TestTheMessageCarriesTheStatement(t *testing.T) {
+	t.Parallel()
+	sent := make(chan string, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/message_templates"):
+			_, _ = io.WriteString(w, `{"data":[{"id":"1","name":"with_file","status":"APPROVED","components":[
+				{"type":"HEADER","format":"DOCUMENT"},{"type":"BODY","text":"{{1}}: {{2}}, {{3}}"}]},
+				{"id":"2","name":"link_alone","status":"APPROVED","components":[{"type":"BODY","text":"{{1}} {{2}} {{3}} {{4}} {{5}}"}]}]}`)
+		case r.Method == http.MethodGet:
+			_, _ = io.WriteString(w, `{"quality_rating":"GREEN"}`)
+		default:
+			body, _ := io.ReadAll(r.Body)
+			sent <- string(body)
+			_, _ = fmt.Fprintf(w, `{"messages":[{"id":"w.%d"}]}`, time.Now().UnixNano())
+		}
+	}))
+	t.Cleanup(server.Close)
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.ChatURL, with.Outside.FetchAllow = server.URL, []string{strings.TrimPrefix(server.URL, "http://")}
+	o := apptest.StartAs(t, with)
+	a := &asking{Server: o, t: t, Client: o.Bearer(o.Key(o.Home, `{"ledger":"write","messaging":"write"}`).Key)}
+	a.channel = apptest.IdOf(t, []byte(a.POST("/api/channels", `{"name":"Sales","type":"chat","apiKey":"good",
+		"settings":{"senderId":"PN1","accountId":"ACC"}}`).Status(201).Text))
+	var templates []messagingview.Template
+	a.GET("/api/chat/templates").Status(200).JSON(&templates)
+	require.Len(t, templates, 2)
+	meera, _ := a.party("Meera", "9812345601")
+	a.post(meera, "2025-03-31", "out", 1500)
+	for _, k := range templates {
+		a.template = k.ID
+		c := a.ask(fmt.Sprintf(`"accounts":[%d]`, meera))
+		require.Equal(t, k.Name == "with_file", c.Document)
+		require.Equal(t, c.Document, a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool { return n.Sent == 1 }).Document)
+		message := <-sent
+		require.Contains(t, message, "1,500.00 you owe")
+		file := regexp.MustCompile(`"document":\{"link":"http[^"]+(/s/[^"]+)","filename":"with_file.pdf"\}`).FindStringSubmatch(message)
+		if !c.Document {
+			require.Nil(t, file)
+			continue
+		}
+		require.Len(t, file, 2, message)
+		a.post(meera, "2025-03-01", "out", 777) // later than the position
+		words := apptest.Words(t, a.Anonymous().GET(file[1]))
+		require.Contains(t, words, "1,500.00")
+		require.NotContains(t, words, "777.00")
+		a.POST(fmt.Sprintf("/client-ledger/%d", meera), `{"date":"2025-03-01","in_entries":[{"amount":777}]}`).Status(201)
+	}
+	require.Empty(t, sent, "each message is sent once")
 }
 
 func TestAContactOfAnAccount(t *testing.T) {

@@ -14,16 +14,17 @@ import (
 var confirmationsDDL string
 
 // Confirmations has the contacts of accounts and the replies of parties about their balances.
-var Confirmations = projections.Define("confirmations", 1, confirmationsDDL,
+var Confirmations = projections.Define("confirmations", 2, confirmationsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[party.ContactSet]) {
 		b.Exec(`insert into party (account_id, contact_id) values ($1, $2)
 			on conflict (account_id) do update set contact_id = excluded.contact_id`, e.StreamID(), e.Data.Contact)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[confirmation.Requested]) {
 		d := e.Data
-		b.Exec(`insert into confirmation (id, workspace_id, kind, as_of, position, channel_id, template_id, campaign_id, created_at, created_by)
-			values ($1, $2, nullif($3, ''), $4, $5, $6, $7, $8, $9, $10)`, e.StreamID(), e.Meta.Workspace, d.Kind, d.AsOf.Time(), int64(d.Position),
-			d.Channel, d.Template, d.Campaign, e.At, e.Meta.Actor)
+		b.Exec(`insert into confirmation (id, workspace_id, kind, as_of, position, channel_id, template_id, campaign_id, created_at, created_by,
+				document)
+			values ($1, $2, nullif($3, ''), $4, $5, $6, $7, $8, $9, $10, $11)`, e.StreamID(), e.Meta.Workspace, d.Kind, d.AsOf.Time(), int64(d.Position),
+			d.Channel, d.Template, d.Campaign, e.At, e.Meta.Actor, d.Document)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[confirmation.PartiesListed]) {
 		n := len(e.Data.Parties)

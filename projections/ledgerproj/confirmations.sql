@@ -14,7 +14,8 @@ create table confirmation (
   template_id  bigint not null,
   campaign_id  bigint not null,
   created_at   timestamptz not null,
-  created_by   text not null
+  created_by   text not null,
+  document     boolean not null -- the messages carry the statement as a file
 );
 
 -- One row for each account that was to be asked. What became of its message is in the tables of campaigns.

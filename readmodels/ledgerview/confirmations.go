@@ -88,6 +88,7 @@ type Confirmation struct {
 	ChannelID  int64              `json:"channelId" doc:"ID of the channel"`
 	TemplateID int64              `json:"templateId" doc:"ID of the template"`
 	CampaignID int64              `json:"campaignId" doc:"ID of the campaign that sends the messages; 0 in a dry run"`
+	Document   bool               `json:"document" doc:"The messages carry the statement as a PDF; false: the template has no document, they have the link alone"`
 	CreatedAt  *time.Time         `json:"created_at" doc:"Time of the request; null in a dry run"`
 	Counts     ConfirmationCounts `json:"counts" doc:"Numbers of parties"`
 }
@@ -120,7 +121,8 @@ type SkipReasons struct {
 
 // ConfirmationAfter returns a confirmation after its request: no message is sent yet.
 func ConfirmationAfter(id int64, s confirmation.State) Confirmation {
-	c := Confirmation{ID: id, AsOf: s.AsOf, Position: s.Position, ChannelID: s.Channel, TemplateID: s.Template, CampaignID: s.Campaign}
+	c := Confirmation{ID: id, AsOf: s.AsOf, Position: s.Position, ChannelID: s.Channel, TemplateID: s.Template, CampaignID: s.Campaign,
+		Document: s.Document}
 	if s.Kind != "" {
 		c.Kind = &s.Kind
 	}
@@ -160,7 +162,7 @@ var confirmationTables = []string{"confirmations", "campaigns", "messages", "mes
 func ConfirmationReads() []string { return slices.Clone(confirmationTables) }
 
 const confirmationSQL = `
-	select c.id, c.kind, c.as_of, c.position, c.channel_id, c.template_id, c.campaign_id, c.created_at, n.*
+	select c.id, c.kind, c.as_of, c.position, c.channel_id, c.template_id, c.campaign_id, c.document, c.created_at, n.*
 	from confirmations.confirmation c cross join lateral (
 		select count(*), count(*) filter (where sent), count(*) filter (where read), count(*) filter (where status = 'open'),
 			count(*) filter (where status = 'failed'), count(*) filter (where status = 'silent'), count(*) filter (where status = 'answered'),
@@ -177,8 +179,8 @@ const confirmationSQL = `
 func asConfirmation(row pgx.CollectableRow) (c Confirmation, err error) {
 	var day time.Time
 	n, r := &c.Counts, &c.Counts.Reasons
-	err = row.Scan(&c.ID, &c.Kind, &day, &c.Position, &c.ChannelID, &c.TemplateID, &c.CampaignID, &c.CreatedAt, &n.Parties, &n.Sent, &n.Read,
-		&n.Open, &n.Failed, &n.Silent, &n.Answered, &n.Confirmed, &n.Disputed, &n.Skipped, &n.Overtaken, &r.NoContact, &r.ContactErased,
+	err = row.Scan(&c.ID, &c.Kind, &day, &c.Position, &c.ChannelID, &c.TemplateID, &c.CampaignID, &c.Document, &c.CreatedAt, &n.Parties, &n.Sent,
+		&n.Read, &n.Open, &n.Failed, &n.Silent, &n.Answered, &n.Confirmed, &n.Disputed, &n.Skipped, &n.Overtaken, &r.NoContact, &r.ContactErased,
 		&r.NoPhone, &r.NoConsent, &r.AccountClosed, &r.Cancelled)
 	c.AsOf = unit.DateOf(day)
 	return c, err

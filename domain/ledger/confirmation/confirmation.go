@@ -63,7 +63,8 @@ type Requested struct {
 	Position event.Position `json:"position"` // at which the balances were read
 	Channel  int64          `json:"channel"`
 	Template int64          `json:"template"`
-	Campaign int64          `json:"campaign"` // the campaign that sends the messages
+	Campaign int64          `json:"campaign"`           // the campaign that sends the messages
+	Document bool           `json:"document,omitempty"` // the template has a document: the statement
 }
 
 // PartiesListed records a part of the parties.

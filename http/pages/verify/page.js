@@ -56,18 +56,34 @@
   }
   // A code that was scanned elsewhere opened this page.
   if (location.hash.startsWith('#s1/')) $('code').value = location.href;
-  if ('BarcodeDetector' in window && navigator.mediaDevices) $('scan').hidden = false;
+  if (navigator.mediaDevices) $('scan').hidden = false;
+  // reader returns a function that returns the text of the QR code in a video, or ''. Browsers without BarcodeDetector use the verifier.
+  const reader = async () => {
+    const known = 'BarcodeDetector' in window ? await BarcodeDetector.getSupportedFormats() : [];
+    if (known.includes('qr_code')) {
+      const detector = new BarcodeDetector({ formats: ['qr_code'] });
+      return async (video) => (await detector.detect(video))[0]?.rawValue ?? '';
+    }
+    await start();
+    const canvas = document.createElement('canvas');
+    const drawn = canvas.getContext('2d', { willReadFrequently: true });
+    return (video) => {
+      canvas.width = video.videoWidth;
+      canvas.height = video.videoHeight;
+      drawn.drawImage(video, 0, 0);
+      return bahiScan(drawn.getImageData(0, 0, canvas.width, canvas.height));
+    };
+  };
   $('scan').addEventListener('click', async () => {
     const camera = $('camera');
     try {
       camera.srcObject = await navigator.mediaDevices.getUserMedia({ video: { facingMode: 'environment' } });
       camera.hidden = false;
       await camera.play();
-      const detector = new BarcodeDetector({ formats: ['qr_code'] });
-      for (let found = []; found.length === 0;) {
+      const read = await reader();
+      for (let text = ''; text === ''; $('code').value = text) {
         await new Promise(requestAnimationFrame);
-        found = await detector.detect(camera);
-        if (found.length > 0) $('code').value = found[0].rawValue;
+        text = await read(camera);
       }
     } catch (problem) {
       say('failed', 'The camera cannot be used', [String(problem), 'Paste the text of the code.']);
