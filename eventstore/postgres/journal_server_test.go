@@ -12,8 +12,8 @@ import (
 	"bahi/internal/test/storetest"
 )
 
-// TestStoreWithJournalOnTheServer runs the suite with a journal in the server of EVENTSTORE_TEST_URL, otherwise in a gateway. Each node has a
-// connection of its own.
+// TestStoreWithJournalOnTheServer runs the suite with a journal in the server of EVENTSTORE_TEST_URL, otherwise in a gateway. Each node has
+// a connection of its own.
 func TestStoreWithJournalOnTheServer(t *testing.T) {
 	address := os.Getenv("EVENTSTORE_TEST_URL")
 	if address == "" {

@@ -134,7 +134,7 @@ func connected(t testing.TB, address string) journal.Server {
 	return server
 }
 
-// Two nodes with connections of their own write through a gateway. `make soak` runs the whole suite there, as TestStoreWithJournal does here.
+// Two nodes write through a gateway over separate connections. `make soak` runs the whole suite there, as TestStoreWithJournal does here.
 func TestTwoNodesHaveTheirJournalInAGateway(t *testing.T) {
 	t.Parallel()
 	url, address := newLog(t), served(t)

@@ -23,8 +23,8 @@ var Confirmations = projections.Define("confirmations", 2, confirmationsDDL,
 		d := e.Data
 		b.Exec(`insert into confirmation (id, workspace_id, kind, as_of, position, channel_id, template_id, campaign_id, created_at, created_by,
 				document)
-			values ($1, $2, nullif($3, ''), $4, $5, $6, $7, $8, $9, $10, $11)`, e.StreamID(), e.Meta.Workspace, d.Kind, d.AsOf.Time(), int64(d.Position),
-			d.Channel, d.Template, d.Campaign, e.At, e.Meta.Actor, d.Document)
+			values ($1, $2, nullif($3, ''), $4, $5, $6, $7, $8, $9, $10, $11)`, e.StreamID(), e.Meta.Workspace, d.Kind, d.AsOf.Time(),
+			int64(d.Position), d.Channel, d.Template, d.Campaign, e.At, e.Meta.Actor, d.Document)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[confirmation.PartiesListed]) {
 		n := len(e.Data.Parties)

@@ -179,9 +179,9 @@ const confirmationSQL = `
 func asConfirmation(row pgx.CollectableRow) (c Confirmation, err error) {
 	var day time.Time
 	n, r := &c.Counts, &c.Counts.Reasons
-	err = row.Scan(&c.ID, &c.Kind, &day, &c.Position, &c.ChannelID, &c.TemplateID, &c.CampaignID, &c.Document, &c.CreatedAt, &n.Parties, &n.Sent,
-		&n.Read, &n.Open, &n.Failed, &n.Silent, &n.Answered, &n.Confirmed, &n.Disputed, &n.Skipped, &n.Overtaken, &r.NoContact, &r.ContactErased,
-		&r.NoPhone, &r.NoConsent, &r.AccountClosed, &r.Cancelled)
+	err = row.Scan(&c.ID, &c.Kind, &day, &c.Position, &c.ChannelID, &c.TemplateID, &c.CampaignID, &c.Document, &c.CreatedAt,
+		&n.Parties, &n.Sent, &n.Read, &n.Open, &n.Failed, &n.Silent, &n.Answered, &n.Confirmed, &n.Disputed, &n.Skipped, &n.Overtaken,
+		&r.NoContact, &r.ContactErased, &r.NoPhone, &r.NoConsent, &r.AccountClosed, &r.Cancelled)
 	c.AsOf = unit.DateOf(day)
 	return c, err
 }
