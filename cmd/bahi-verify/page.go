@@ -1,6 +1,6 @@
 //go:build js
 
-// Command bahi-verify, built for a browser, is the verifier in the page of http/console. It reads the chosen files locally and uses no
+// Command bahi-verify, built for a browser, is the verifier in the page of http/pages. It reads the chosen files locally and uses no
 // network. The function bahiVerify takes an object and returns a promise of JSON. The function bahiScan returns the text of the QR code
 // in a picture.
 package main

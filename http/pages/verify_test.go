@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
+	"github.com/makiuchi-d/gozxing"
+	"github.com/makiuchi-d/gozxing/qrcode"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
@@ -137,10 +139,21 @@ func TestVerifierWorksInABrowserAndFromAFile(t *testing.T) {
 		require.Equal(t, "Verified", title, text)
 		require.Contains(t, text, "Account 1, HDFC, Bank ledger, from its first row to its last: opening ₹ 0.00, closing ₹ 69.50.")
 		require.Contains(t, text, "The figures on paper are those of the events up to position 4.")
-		p.Type("#code", base+path+wrong)
+		scans := func(text string) {
+			printed, err := qrcode.NewQRCodeWriter().Encode(text, gozxing.BarcodeFormat_QR_CODE, 480, 480, nil)
+			require.NoError(t, err)
+			browsertest.Camera(t, printed)
+			p.Type("#code", "")
+			p.Click("#scan")
+			p.Until(fmt.Sprintf(`document.getElementById("code").value == %q`, text))
+		}
+		scans(base + path + wrong)
 		title, text = verifies(p)
 		require.Equal(t, "Tampered with", title, text)
 		require.Contains(t, text, "The closing cash is 96.50 by the statement on paper, and 69.50 by the events.")
+		scans(base + path + code)
+		title, text = verifies(p)
+		require.Equal(t, "Verified", title, text)
 
 		p.Choose("#log input", audittest.File(t, "other.zip", []byte("PKx")))
 		title, text = verifies(p)

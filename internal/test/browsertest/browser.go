@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	"image/jpeg"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +30,7 @@ type browser struct {
 	mu      sync.Mutex
 	context context.Context // nil: it does not run
 	stop    func()
+	camera  string // the file with the picture that its camera takes
 }
 
 var shared browser
@@ -71,9 +74,12 @@ func (b *browser) start() error {
 	if err != nil {
 		return err
 	}
+	b.camera = filepath.Join(profile, "camera.mjpeg")
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(startsTimeout),
 		chromedp.Flag("headless", "new"), chromedp.NoSandbox, chromedp.Flag("lang", "en-GB"),
+		chromedp.Flag("use-fake-ui-for-media-stream", true), chromedp.Flag("use-fake-device-for-media-stream", true),
+		chromedp.Flag("use-file-for-fake-video-capture", b.camera),
 	)
 	allocator, free := chromedp.NewExecAllocator(context.Background(), options...)
 	opened, leave := chromedp.NewContext(allocator)
@@ -90,6 +96,15 @@ func (b *browser) start() error {
 		return fmt.Errorf("start %s: %w", path, err)
 	}
 	return nil
+}
+
+// Camera sets the picture that the browser's camera takes in all pages.
+func Camera(t testing.TB, picture image.Image) {
+	t.Helper()
+	shared.join(t)
+	var file bytes.Buffer
+	require.NoError(t, jpeg.Encode(&file, picture, nil))
+	require.NoError(t, os.WriteFile(shared.camera, file.Bytes(), 0o600))
 }
 
 // sweep removes the profiles of killed test processes, whose browsers have ended too.
