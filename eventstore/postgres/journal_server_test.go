@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/eventstore"
+	"bahi/internal/test/journaltest"
 	"bahi/internal/test/storetest"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestStoreWithJournalOnTheServer(t *testing.T) {
 	address := os.Getenv("EVENTSTORE_TEST_URL")
 	if address == "" {
-		address = served(t)
+		address = journaltest.Served(t, newStore(t, newLog(t)))
 	}
 	url, server := newLog(t), connected(t, address)
 	t.Run("suite", func(t *testing.T) {

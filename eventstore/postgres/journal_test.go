@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,7 +18,6 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
-	"bahi/eventstore/esdbserver"
 	"bahi/eventstore/journal"
 	"bahi/eventstore/tlog"
 	"bahi/internal/test/journaltest"
@@ -107,25 +104,6 @@ func TestEachCommitWaitsForTheDisk(t *testing.T) {
 	}
 }
 
-// served returns the connection string of a gateway to a log of its own.
-func served(t testing.TB) string {
-	t.Helper()
-	dir := t.TempDir()
-	ca, err := esdbserver.OpenCA(dir, []string{"127.0.0.1"}, time.Now)
-	require.NoError(t, err)
-	g := esdbserver.New(esdbserver.Config{
-		Store: newStore(t, newLog(t)), Writable: true, TLS: ca.TLS(), Log: slog.New(slog.DiscardHandler),
-		Authenticate: func(context.Context, string) error { return nil },
-	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- g.Serve(ctx, listener) }()
-	t.Cleanup(func() { stop(); require.NoError(t, <-ended) })
-	return "esdb://bahi:key@" + listener.Addr().String() + "?tlsCAFile=" + filepath.Join(dir, "ca.crt")
-}
-
 func connected(t testing.TB, address string) journal.Server {
 	t.Helper()
 	server, err := journal.Connect(address, slog.New(slog.DiscardHandler))
@@ -137,7 +115,7 @@ func connected(t testing.TB, address string) journal.Server {
 // Two nodes write through a gateway over separate connections. `make soak` runs the whole suite there, as TestStoreWithJournal does here.
 func TestTwoNodesHaveTheirJournalInAGateway(t *testing.T) {
 	t.Parallel()
-	url, address := newLog(t), served(t)
+	url, address := newLog(t), journaltest.Served(t, newStore(t, newLog(t)))
 	nodes := []*Store{journaled(t, url, connected(t, address)), journaled(t, url, connected(t, address))}
 	var writers sync.WaitGroup
 	for w := range 6 {

@@ -13,13 +13,14 @@ import (
 	"bahi/internal/app"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/audittest"
+	"bahi/internal/test/journaltest"
 )
 
 // journalServer returns the address of a gateway to another log, which has a test's journals.
 func journalServer(t *testing.T) string {
 	t.Helper()
 	log, _ := apptest.EmptyLog(t)
-	return apptest.Served(t, log)
+	return journaltest.Served(t, log)
 }
 
 // A read sees each write that was acknowledged before it, whichever node acknowledged it.

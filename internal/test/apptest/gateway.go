@@ -2,11 +2,8 @@ package apptest
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -21,11 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/eventstore"
-	"bahi/eventstore/esdbserver"
 	"bahi/http/api"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/idptest"
+	"bahi/internal/test/journaltest"
 	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 )
@@ -84,7 +80,7 @@ func withJournal(t testing.TB, database string) string {
 	}
 	if server == gateways {
 		log, _ := EmptyLog(t)
-		server = Served(t, log)
+		server = journaltest.Served(t, log)
 	}
 	journals.Store(database, server)
 	return server
@@ -122,25 +118,6 @@ func TestsOf(t *testing.T, patterns ...string) (names []string) {
 	}
 	require.NotEmpty(t, names)
 	return names
-}
-
-// Served returns the connection string of a gateway for a log.
-func Served(t testing.TB, log eventstore.Store) string {
-	t.Helper()
-	dir := t.TempDir()
-	ca, err := esdbserver.OpenCA(dir, []string{"127.0.0.1"}, time.Now)
-	require.NoError(t, err)
-	g := esdbserver.New(esdbserver.Config{
-		Store: log, Writable: true, TLS: ca.TLS(), Log: slog.New(slog.DiscardHandler),
-		Authenticate: func(context.Context, string) error { return nil },
-	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- g.Serve(ctx, listener) }()
-	t.Cleanup(func() { stop(); require.NoError(t, <-ended) })
-	return "esdb://bahi:key@" + listener.Addr().String() + "?tlsCAFile=" + filepath.Join(dir, "ca.crt")
 }
 
 // Decided returns the events after a position, without follow-ups of earlier ones and without reservations of numbers, which come at any
