@@ -111,7 +111,7 @@ func settingsResources() []*resource {
 				return display{Text: d.lang.t("Nothing is locked.")}
 			}},
 			each: []action{{
-				operation: "set-books-lock", button: "Move the lock", did: "lock", because: "Wanted to unlock days.",
+				operation: "set-books-lock", button: "Move the lock", did: "lock", because: "Required to unlock days.",
 				fields: []string{"locked_through"},
 				starts: func(_ *desk, lock map[string]any) map[string]any {
 					return map[string]any{"locked_through": lock["locked_through"]}
