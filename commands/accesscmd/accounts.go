@@ -186,8 +186,8 @@ func (a *Accounts) discard(ctx context.Context, id uuid.UUID, why error) error {
 	return errors.Join(why, a.Credentials.Erase(context.WithoutCancel(ctx), id))
 }
 
-// verifiedTimeout is how long an unverified address is reserved after a change: the lifetime of the mailed token. After that, the next user
-// to register the address gets it. A user who verifies the address becomes its owner. So nobody can block the addresses of others.
+// verifiedTimeout is how long a changed address is reserved for a user who has not verified it: the lifetime of the mailed token. Later,
+// another user may register the address. So nobody can block the addresses of others for long.
 const verifiedTimeout = 24 * time.Hour
 
 // grounds rank the claims to an address.

@@ -131,7 +131,7 @@ func (r *segmentReader) brokenLine(format string, args ...any) error {
 	return &CorruptError{File: r.File, Line: r.lines, Event: r.before + r.lines, Why: fmt.Sprintf(format, args...)}
 }
 
-// read yields the segment's events, and reports whether the caller wants those of the next one.
+// read yields the segment's events. goOn is false after an error, or if yield returned false.
 func (r *segmentReader) read(ctx context.Context, files fs.FS, yield func(event.Stored, error) bool) (goOn bool, err error) {
 	file, err := open(files, r.File)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestStoreWithJournalOnTheServer runs the suite with a journal in the server of EVENTSTORE_TEST_URL, otherwise in a gateway. Each node has
-// a connection of its own.
+// its own connection.
 func TestStoreWithJournalOnTheServer(t *testing.T) {
 	address := os.Getenv("EVENTSTORE_TEST_URL")
 	if address == "" {

@@ -1,13 +1,12 @@
 package tlog
 
 import (
-	"bytes"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"bahi/domain/event"
@@ -48,40 +47,23 @@ func ConcernOf(e *event.Stored) (c Concern) {
 		if e.Type != begins {
 			break
 		}
-		if account := member(e.Data, "account"); isNumber(account) {
+		if account := accountOf(e.Data); isNumber(account) {
 			c.Entry = "account " + account
 		}
 	}
 	return c
 }
 
-// member returns the JSON text of an object's member, the last one of several. It returns "" if there is none or the JSON is invalid.
-func member(object []byte, name string) (value string) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+// accountOf returns the JSON text of an object's member account, the last one of several. It returns "" if there is none or the JSON is
+// invalid. Names match exactly.
+func accountOf(object []byte) string {
+	var has struct {
+		Account jsontext.Value `json:"account"`
+	}
+	if json.Unmarshal(object, &has, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
 		return ""
 	}
-	for d.PeekKind() == '"' {
-		key, err := d.ReadToken()
-		if err != nil {
-			return ""
-		}
-		found := key.String() == name
-		text, err := d.ReadValue()
-		if err != nil {
-			return ""
-		}
-		if found {
-			value = string(text)
-		}
-	}
-	if t, err := d.ReadToken(); err != nil || t.Kind() != '}' {
-		return ""
-	}
-	if _, err := d.ReadToken(); err != io.EOF { //nolint:errorlint // it is not wrapped
-		return ""
-	}
-	return value
+	return string(has.Account)
 }
 
 // RowBegins returns the types of the events that begin rows.

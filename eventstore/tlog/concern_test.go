@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAMemberIsReadAsAMapOfTheObjectHasIt compares the member with that of a decoded map, as other verifiers decode it.
-func TestAMemberIsReadAsAMapOfTheObjectHasIt(t *testing.T) {
+// Other verifiers decode the whole object into a map.
+func TestTheAccountOfARowIsThatOfTheDecodedObject(t *testing.T) {
 	for _, object := range []string{
 		`{"account":7}`, `{"account": 7 }`, `{"account":7,"Account":8}`, `{"Account":8}`, `{"account":7,"account":8}`, `{"acc\u006funt":7}`,
 		`{"a":{"account":1},"account":7,"b":[{"account":2}]}`, `{"account":"7"}`, `{"account":{"account":7}}`, `{"account":null}`, `{}`, ``,
@@ -19,6 +19,6 @@ func TestAMemberIsReadAsAMapOfTheObjectHasIt(t *testing.T) {
 		if json.Unmarshal([]byte(object), &members) != nil {
 			members = nil
 		}
-		require.Equal(t, string(members["account"]), member([]byte(object), "account"), object)
+		require.Equal(t, string(members["account"]), accountOf([]byte(object)), object)
 	}
 }

@@ -1,5 +1,5 @@
 // Package template has the message templates of chat networks, with placeholders for values. A network owns its templates. Bahi stores the
-// latest description of each, under an id of its own.
+// latest description of each under Bahi's id.
 package template
 
 import (

@@ -77,7 +77,7 @@ func (f *filler) drafts(ctx context.Context) error {
 	return f.do(ctx)
 }
 
-// openShops creates companies. The first is the workshop's own, and has most of the catalog.
+// openShops creates companies. The first belongs to the workshop and has most of the products.
 func (f *filler) openShops(ctx context.Context) error {
 	f.companies = make([]uuid.UUID, min(few, 4+f.plan.of(1)/8))
 	for i := range f.companies {

@@ -43,7 +43,7 @@ func (f *filler) people(ctx context.Context) (err error) {
 // offered limits the list: it has only contacts before this number.
 const offered = 2000
 
-// bot creates a bot with a channel of its own and a file of knowledge.
+// bot creates a channel, and a bot that replies on it from an uploaded file.
 func (f *filler) bot(ctx context.Context) (err error) {
 	if f.asked, err = f.create(ctx, "/api/channels", map[string]any{"name": "Questions", "type": "chat"}); err != nil {
 		return err
