@@ -36,8 +36,8 @@ func TestFilesThatAreNoSpreadsheetsAreRefused(t *testing.T) {
 	unmarked, err := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().Bytes([]byte("name,price\na,1"))
 	require.NoError(t, err)
 	for why, content := range map[string][]byte{
-		"a PDF: save the table as .xlsx or CSV":                  []byte("%PDF-1.7\nname,price\n"),
-		"an .xls file, or one with a password: save it as .xlsx": []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1old"),
+		"a PDF: save the table as .xlsx or CSV in the program that has made it": []byte("%PDF-1.7\nname,price\n"),
+		"an .xls file, or one with a password: save it as .xlsx":                []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1old"),
 		"an .ods file: save it as .xlsx": packed(t,
 			map[string]string{"content.xml": "<a/>", "mimetype": "application/vnd.oasis.opendocument.spreadsheet"}),
 		"a web page or XML, whatever its name: open it in an office program and save it as .xlsx": []byte(
