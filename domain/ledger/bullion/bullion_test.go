@@ -169,6 +169,10 @@ func TestTheCounterEntryFollowsTheCut(t *testing.T) {
 	own := entry{Kind: "rate_cut", Amount: rupees("700000")}
 	history.Case("set by hand").When(edit([]entry{paid, own}, nil)).Then(edited([]entry{paid, own}, nil))
 	history.Case("the cut goes, and it goes").When(edit(nil, []entry{})).Then(edited([]entry{paid}, []entry{}))
+	history.Case("its side is emptied, and it goes").When(book.EmptySide{Ledger: bullion.Ledger, Out: true}).
+		Then(edited([]entry{paid}, []entry{}))
+	eventtest.Given(t, bullion.Ledger.Rows, added([]entry{against}, []entry{stored})).
+		Case("the row goes with it").When(book.EmptySide{Ledger: bullion.Ledger, Out: true}).Then(book.RowDeleted{})
 	history.Case("the cut changes sides").When(edit([]entry{paid, against, sent}, []entry{})).Then(edited([]entry{paid, stored},
 		[]entry{against}))
 }
