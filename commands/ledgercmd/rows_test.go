@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -128,7 +129,7 @@ func (o *office) park(t *testing.T) {
 		require.NoError(t, o.pool.QueryRow(t.Context(),
 			`select error is not null from projection.generation where live and name = 'books'`).Scan(&parked))
 		return parked
-	}, 30e9, 5e6)
+	}, time.Minute, 5*time.Millisecond)
 }
 
 // Between a node's look at the rules and its append, another node locks the day. So the row is decided again, and refused.
