@@ -256,6 +256,8 @@ func TestRowsAreReversedTogetherAndKnowOfEachOther(t *testing.T) {
 	require.ErrorIs(t, err, fault.Newf(fault.Conflict, "Row %d: The row is reversed by row %d already", out.First, again.First))
 	_, err = o.node(t).reverse(t, as(t), account, one)
 	require.ErrorIs(t, err, fault.Newf(fault.Conflict, "The row is reversed by row %d already", out.First+1))
+	_, err = n.reverse(t, as(t), account, make([]int64, 1001)...)
+	require.Equal(t, fault.Fields(fault.Field{Field: "rows", Message: "at most 1000 rows"}), err)
 	require.Zero(t, o.row(t, account, kept).ReversedBy, "all or none")
 	o.agree(t)
 }
