@@ -21,6 +21,7 @@ import (
 	"bahi/http/ledgerhttp"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/pdftest"
 	"bahi/readmodels/ledgerview"
 	"bahi/readmodels/messagingview"
 )
@@ -280,6 +281,8 @@ func TestTheLinkLeadsToTheStatement(t *testing.T) {
 	require.NotContains(t, words, "777.00")
 	require.NotContains(t, words, "99.00")
 	require.Contains(t, words, "/verify")
+	a.Signed()
+	require.Contains(t, pdftest.Code(t, []byte(a.Anonymous().GET(path).Status(200).Text)), "/verify#s1/", "it can be checked with the code")
 	require.Equal(t, []string{"noindex", "no-store"}, []string{pdf.Header("X-Robots-Tag"), pdf.Header("Cache-Control")})
 	another := strings.Replace(path, fmt.Sprintf("-%d-", meera), fmt.Sprintf("-%d-", meera+1), 1)
 	for _, forged := range []string{path + "0", another, "/s/x", "/s/1-2-3", "/s/--"} {
