@@ -153,7 +153,7 @@ type Create struct {
 	Color       patch.Field[string]  `json:"colorTheme,omitzero" enum:"blue,indigo,purple,green,red,orange,yellow" doc:"Color; absent: blue"`
 	Active      patch.Field[bool]    `json:"active,omitzero" doc:"true: the bot replies; absent: true"`
 	Fallback    patch.Field[string]  `json:"fallbackMessage,omitzero" maxLength:"1200" doc:"Text sent at a hand-over; absent: a default text in the customer's language"`
-	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" nullable:"true" maxItems:"100" doc:"Channels on which the bot replies"`
+	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" nullable:"false" maxItems:"100" doc:"Channels on which the bot replies"`
 
 	Owner string `json:"-"`
 }
@@ -186,7 +186,7 @@ type Edit struct {
 	Color       patch.Field[string]  `json:"colorTheme,omitzero"   nullable:"false" enum:"blue,indigo,purple,green,red,orange,yellow" doc:"Colours"`
 	Active      patch.Field[bool]    `json:"active,omitzero"       nullable:"false" doc:"false: switched off"`
 	Fallback    patch.Field[string]  `json:"fallbackMessage,omitzero" maxLength:"1200" doc:"Text sent at a hand-over; null: a default text in the customer's language"`
-	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" nullable:"true" maxItems:"100" doc:"All channels on which the bot replies"`
+	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" nullable:"false" maxItems:"100" doc:"All channels on which the bot replies"`
 }
 
 // Decide records the fields that change.

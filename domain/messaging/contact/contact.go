@@ -211,7 +211,7 @@ type Edit struct {
 	ReplyBot patch.Field[bool]   `json:"replyBot,omitzero" nullable:"false" doc:"true: a bot may reply"`
 	Status   patch.Field[string] `json:"status,omitzero"   nullable:"false" enum:"open,pending,resolved" doc:"Status of the contact"`
 
-	ListIDs patch.Field[[]int64] `json:"listIds,omitzero" nullable:"true" maxItems:"100" doc:"All lists of the contact"`
+	ListIDs patch.Field[[]int64] `json:"listIds,omitzero" nullable:"false" maxItems:"100" doc:"All lists of the contact"`
 }
 
 // Decide records the fields that change. Sealed names and emails cannot be compared, so given ones count as changed.
