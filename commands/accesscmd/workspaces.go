@@ -265,7 +265,7 @@ func (r *TokenRing) Enter(ctx context.Context, who actor.Actor, other uuid.UUID)
 	return who, nil
 }
 
-// load returns a state that may lag behind the log. It reads the log if the stream is not cached.
+// load returns a state that may lag behind the log. It reads the newest state if the cache has no such stream.
 func load[S any](ctx context.Context, h *commands.Handler, kind *event.Kind[S], id string) (commands.Loaded[S], error) {
 	l, err := commands.Load(ctx, h.Cached(), kind, id)
 	if err == nil && l.Revision < 0 {

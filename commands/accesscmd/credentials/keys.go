@@ -72,7 +72,8 @@ func (k *Keys) first(ctx context.Context) error {
 // add creates a key if wanted returns true. A lock makes all nodes agree on the result.
 func (k *Keys) add(ctx context.Context, wanted func(tx pgx.Tx) (bool, error)) error {
 	kid := uuid.New()
-	// The vault stores the key before the table has the row, so a node that reads the row can read the key. An unused key in the vault is harmless.
+	// The vault stores the key before the table has the row, so a node that reads the row can read the key. An unused key in the vault is
+	// harmless.
 	if _, err := k.vault.Named(ctx, keyName(kid), keySize); err != nil {
 		return err
 	}
@@ -113,7 +114,8 @@ func (k *Keys) verifying(ctx context.Context, kid uuid.UUID) (signingKey, error)
 	if err != nil {
 		return signingKey{}, err
 	}
-	// Another node may have just created the key. A read may be shared with an earlier caller, but the second of two begins after this call.
+	// Another node may have just created the key. A read may be shared with an earlier caller, but the second of two begins after this
+	// call.
 	for range 2 {
 		if _, ok := ring.all[kid]; ok {
 			break
