@@ -27,7 +27,7 @@ type At struct {
 }
 
 // ErrPositionTimeout reports that the projections did not reach a read's minimum position in time.
-var ErrPositionTimeout = fault.New(fault.Unavailable, "The answer is not that fresh yet, try again")
+var ErrPositionTimeout = fault.New(fault.Unavailable, "The projections have not reached this position yet, try again")
 
 // ErrBeyondHead reports that a read requires a position beyond the head of the log.
 var ErrBeyondHead = fault.New(fault.Invalid, "The log does not reach that position yet")

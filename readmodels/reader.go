@@ -153,7 +153,7 @@ func (t Tables) read(ctx context.Context, queries ...query) error {
 		default:
 			r.forget()
 			if gone++; w.over() && gone > 1 { // the first time, a rebuild may have replaced them during the wait
-				return fmt.Errorf("the tables of %s are gone: %w", strings.Join(t.names, ", "), ErrNotBuilt)
+				return fmt.Errorf("the tables of %s do not exist: %w", strings.Join(t.names, ", "), ErrNotBuilt)
 			}
 			if tries > 0 { // no other generation is live yet
 				if err := w.pause(ctx, nil, pollInterval); err != nil {
@@ -298,7 +298,7 @@ func (s *state) scan(row pgx.Row) error {
 // state returns the state of the projections.
 func (r *Reader) state(ctx context.Context, names []string, generations []int) (s state, err error) {
 	if err = s.scan(r.pool.QueryRow(ctx, stateSQL, names, generations)); err != nil {
-		err = fmt.Errorf("look how far the projections are: %w", err)
+		err = fmt.Errorf("read the positions of the projections: %w", err)
 	}
 	return s, err
 }

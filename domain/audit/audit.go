@@ -27,8 +27,8 @@ const Log = "log"
 
 // Errors that commands return.
 var (
-	ErrOtherKey  = fault.New(fault.Conflict, "Another key signs by now")
-	ErrOldKey    = fault.New(fault.Conflict, "This key has signed before: a key that was replaced does not come back")
+	ErrOtherKey  = fault.New(fault.Conflict, "Another key signs now")
+	ErrOldKey    = fault.New(fault.Conflict, "This key has signed before: a replaced key cannot sign again")
 	errNoReason  = fault.Fields(fault.Field{Field: "reason", Message: "is required"})
 	errNoFinding = fault.New(fault.Conflict, "The log has everything that was ever signed: there is nothing to accept")
 )

@@ -126,15 +126,15 @@ func (c *Checker) Commit() []Breach {
 	c.wrong = nil
 	for _, b := range c.backs {
 		c.at = b.at
-		c.law(c.rows[b.row].reversed, "a row that names another reverses it")
+		c.law(c.rows[b.row].reversed, "a row that names another one reverses it")
 	}
 	c.backs = c.backs[:0]
 	for _, p := range c.pairs {
 		c.at = p.at
 		other := c.rows[p.With]
 		c.law(other.paired == p.row && other.account == p.Account && other.account != c.rows[p.row].account,
-			"two rows of different accounts that are paired name each other")
-		c.law(c.debit(p.row).Plus(c.debit(p.With)) == book.Effect{}, "of two rows that are paired one gives what the other takes")
+			"two paired rows have different accounts and name each other")
+		c.law(c.debit(p.row).Plus(c.debit(p.With)) == book.Effect{}, "the values of two paired rows are opposite")
 	}
 	c.pairs = c.pairs[:0]
 	c.commitValues()
@@ -160,7 +160,7 @@ func (c *Checker) account(e event.Recorded[any], id int64, data event.Event[book
 	case book.AccountOpened:
 		c.accounts[id] = account{ledger: ledger.Of(category), workspace: e.Meta.Workspace, open: true, opened: e.Position}
 	case book.AccountDeleted:
-		c.law(c.isOpen(id, ledger.Of(category), e), "what is deleted is there")
+		c.law(c.isOpen(id, ledger.Of(category), e), "only an open account is deleted")
 		c.law(data.EarliestRow == nil || !c.isLocked(e, *data.EarliestRow), "an account with a locked row is not deleted")
 		a := c.accounts[id]
 		a.open, a.deleted = false, e.Position
@@ -201,7 +201,7 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 			c.backs = append(c.backs, back{c.at, added.Reverses})
 		}
 	} else {
-		c.law(known, "what is changed is there")
+		c.law(known, "only an existing row is changed")
 	}
 	after := before
 	c.law(c.isOpen(before.account, ledger.Of(category), e), "a row is of an open account of its workspace")
@@ -221,7 +221,7 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 		c.rows[id] = after
 		return
 	case book.RowUnpaired:
-		c.law(before.paired != 0, "what is unpaired was paired")
+		c.law(before.paired != 0, "only a paired row is unpaired")
 		after.paired = 0
 		c.rows[id] = after
 		return
@@ -257,7 +257,7 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 func (c *Checker) order(e event.Recorded[any], id int64, data event.Event[order.State]) {
 	o, known := c.orders[id]
 	_, adds := data.(order.Added)
-	c.law(known != adds, "an order is added once, and changed while it is there")
+	c.law(known != adds, "an order is added once, and changed while it exists")
 	switch data := data.(type) {
 	case order.Added:
 		o = ordered{client: data.Client, workspace: e.Meta.Workspace}
@@ -277,7 +277,7 @@ func (c *Checker) order(e event.Recorded[any], id int64, data event.Event[order.
 func (c *Checker) takada(e event.Recorded[any], id int64, data event.Event[takada.State]) {
 	was, known := c.takadas[id]
 	_, adds := data.(takada.Added)
-	c.law(known != adds, "a takada is added once, and changed while it is there")
+	c.law(known != adds, "a takada is added once, and changed while it exists")
 	now, items := was, []takada.Item{}
 	switch data := data.(type) {
 	case takada.Added:
@@ -289,7 +289,7 @@ func (c *Checker) takada(e event.Recorded[any], id int64, data event.Event[takad
 		delete(c.takadas, id)
 		return
 	}
-	c.law(c.hasOrder(now, e), "a takada is of an order that is there")
+	c.law(c.hasOrder(now, e), "a takada belongs to an existing order")
 	c.law(!known || c.orders[was].client == c.orders[now].client, "a takada stays with its client")
 	for _, item := range items {
 		c.law(item.Karigar == nil || c.isOpen(*item.Karigar, karigar.Ledger, e), "a takada names open karigars of its workspace")

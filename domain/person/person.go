@@ -58,7 +58,7 @@ func Name(field, text string) (string, error) {
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unprintable):
 		return "", fault.Fields(fault.Field{Field: field, Message: "control characters are not allowed"})
 	case !strings.ContainsFunc(text, Visible):
-		return "", fault.Fields(fault.Field{Field: field, Message: "it cannot be seen"})
+		return "", fault.Fields(fault.Field{Field: field, Message: "must have a visible character"})
 	}
 	return text, nil
 }

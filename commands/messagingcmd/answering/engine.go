@@ -361,7 +361,7 @@ func (t *talk) converse(ctx context.Context, r Result) (Result, error) {
 	if r.Answer == "" {
 		r.Answer = Fallback(t.State, t.Text)
 		if !r.Handover {
-			r.Handover, r.Why = true, "the model said nothing"
+			r.Handover, r.Why = true, "the model returned no text"
 		}
 	}
 	return r, nil

@@ -122,13 +122,13 @@ func (c Create) Decide(s State) ([]event.Event[State], error) {
 	case c.Permissions.Empty():
 		return nil, fault.Fields(fault.Field{Field: "permissions", Message: "at least one is needed"})
 	case !c.Permissions.Within(c.By.Permissions):
-		return nil, fault.New(fault.Forbidden, "A key cannot have more permissions than its maker")
+		return nil, fault.New(fault.Forbidden, "A key cannot have more permissions than its creator")
 	case c.ExpiresAt != nil && !c.ExpiresAt.After(c.Now):
 		return nil, fault.Fields(fault.Field{Field: "expires_at", Message: "must be in the future"})
 	case c.ExpiresAt != nil && c.Ends != nil && c.ExpiresAt.After(*c.Ends):
-		return nil, fault.Fields(fault.Field{Field: "expires_at", Message: "must not be after the end of the key that makes it"})
+		return nil, fault.Fields(fault.Field{Field: "expires_at", Message: "must not be after the expiry of the creating key"})
 	case c.Makers > MaxMakers:
-		return nil, fault.New(fault.Conflict, "Too many keys, each made with the one before")
+		return nil, fault.New(fault.Conflict, "Too many keys, each created with the previous one")
 	}
 	if c.ExpiresAt == nil {
 		c.ExpiresAt = c.Ends

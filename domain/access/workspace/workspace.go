@@ -37,7 +37,7 @@ var (
 	ErrMembers      = fault.New(fault.Conflict, "Too many members")
 	ErrLastMember   = fault.New(fault.Conflict, "The last member with write access cannot be removed")
 	ErrTooMuch      = fault.New(fault.Forbidden, "A member cannot be given more permissions than the caller has")
-	ErrAbove        = fault.New(fault.Forbidden, "A member who has more permissions than the caller is not the caller's to change or remove")
+	ErrAbove        = fault.New(fault.Forbidden, "The caller cannot change or remove a member with more permissions")
 	ErrOwner        = fault.New(fault.Forbidden, "The owner of a workspace cannot be removed, or given fewer permissions, by others")
 )
 
@@ -293,7 +293,7 @@ func (c Invite) Decide(s State) ([]event.Event[State], error) {
 		return nil, err
 	case c.Permissions.Empty() || c.Permissions.Operator:
 		return nil, fault.Fields(fault.Field{Field: "permissions",
-			Message: "at least one area is needed, and operator is not a workspace's to give"})
+			Message: "at least one area is required, and a workspace cannot grant operator"})
 	case !c.Permissions.Within(rights):
 		return nil, ErrTooMuch
 	case s.open(c.Now) >= MaxInvitations:
@@ -383,7 +383,7 @@ func (c Change) Decide(s State) ([]event.Event[State], error) {
 		return nil, ErrNoMember
 	case c.To == (actor.Permissions{}) || to.Empty() || c.To.Operator:
 		return nil, fault.Fields(fault.Field{Field: "permissions",
-			Message: "at least one area is needed, and operator is not a workspace's to give"})
+			Message: "at least one area is required, and a workspace cannot grant operator"})
 	case !c.To.Within(rights):
 		return nil, ErrTooMuch
 	case !from.Within(rights):

@@ -123,7 +123,7 @@ func checkMetal[E Entry](name string, s Side, metal string) (wrong []fault.Field
 	for i, e := range list {
 		if one, ok := any(e).(Metallic); ok && e.Effect().Fine != 0 && string(one.MetalName()) != metal {
 			at := fmt.Sprintf("%s[%d].metal", name, i)
-			wrong = append(wrong, fault.Field{Field: at, Message: "all metal of a row is of one: expected " + metal})
+			wrong = append(wrong, fault.Field{Field: at, Message: "all entries of a row must have one metal: expected " + metal})
 		}
 	}
 	return wrong

@@ -163,7 +163,7 @@ func (c *Computer) computes(field string, value, most decimal.Decimal) bool {
 }
 
 // tooMany is the message for a value that is too large to be reversed (CONTRACT.md L10).
-const tooMany = "comes to more digits than the books have"
+const tooMany = "the computed value is too large"
 
 // computedIn returns the fields that the entries of a side list as computed, with their values.
 func computedIn(stored Side) map[string]bool {

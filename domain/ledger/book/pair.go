@@ -116,7 +116,7 @@ func CheckPair(a, b Pairable) error {
 	case sum.Fine != 0:
 		wrong = fmt.Sprintf("the rows differ by %s grams: their values must be opposite", abs(sum.Fine))
 	case a.Moved() == Effect{}:
-		wrong = "the rows move nothing"
+		wrong = "the rows have no value"
 	case a.Moved().Fine != 0 && a.Metal != b.Metal:
 		wrong = fmt.Sprintf("one row is of %s, the other of %s", a.Metal, b.Metal)
 	default:

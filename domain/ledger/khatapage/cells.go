@@ -188,7 +188,7 @@ func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
 	named := true
 	for _, n := range numbers {
 		if n.kind == otherColumn {
-			r.doubt(c, "the column of %q in the line %q has a name that is not known", n.Text, c.raw)
+			r.doubt(c, "the column of %q in the line %q has an unknown name", n.Text, c.raw)
 			continue
 		}
 		rest = append(rest, n)
@@ -198,7 +198,7 @@ func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
 		guessed := l.infer(rest, proven)
 		c.inferred = true
 		if guessed {
-			r.doubt(c, "the numbers of the line %q have no headers: what they are is taken from their order", c.raw)
+			r.doubt(c, "the numbers of the line %q have no headers: their order determines the fields", c.raw)
 		}
 	}
 	above, given := r.above[side], map[string]bool{}
@@ -264,7 +264,7 @@ func (r *reader) checkKind(l *layout, c *cell, n *amountOf) {
 		r.doubt(c, "the number %q of the line %q is hard to read", n.Text, c.raw)
 	}
 	if n.thousandths < 0 {
-		r.doubt(c, "the number %q of the line %q is negative, which the books do not take", n.Text, c.raw)
+		r.doubt(c, "the number %q of the line %q is negative, which rows do not allow", n.Text, c.raw)
 	}
 }
 
@@ -275,7 +275,7 @@ func (c *cell) checkMetal(r *reader) {
 		if *c.touch /= 10; *c.touch > unit.Whole {
 			c.touch = nil
 		}
-		r.doubt(c, "%q of the line %q is more than a touch can be", text, c.raw)
+		r.doubt(c, "%q of the line %q is too large for a touch", text, c.raw)
 	}
 	if c.weight == nil && (c.touch != nil || c.fine != nil) && !c.doubtful {
 		r.doubt(c, "the line %q has metal, and no weight", c.raw)

@@ -169,7 +169,7 @@ func (c Edit) Decide(s State) (events []event.Event[State], err error) {
 	sealed := Buyers.Field(s.Buyer, notes)
 	switch {
 	case c.Erased && sealed.State == patch.Given:
-		return nil, fault.New(fault.Conflict, "The buyer was erased: notes can no longer be kept")
+		return nil, fault.New(fault.Conflict, "The buyer was erased: notes can no longer be stored")
 	case sealed.State == patch.Given, sealed.State == patch.Null && !s.Notes.IsZero():
 		events = append(events, NotesWritten{Notes: sealed.Value})
 	}

@@ -103,7 +103,7 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 	case c.Type == Triggered && t == nil:
 		refuse("trigger", "is required")
 	case t != nil && (t.Event == "keyword") != (folded(t.Keyword) != ""):
-		refuse("trigger.keyword", "a keyword belongs to the event keyword, and to no other")
+		refuse("trigger.keyword", "allowed only with the event keyword")
 	}
 	next, err := c.plan(&p)
 	if err := fault.Join(append(wrong, err)...); err != nil {

@@ -135,7 +135,7 @@ func (b ToContact) Draft() (Draft, error) {
 		caption, err := written("caption", b.Caption, longestCaption)
 		return Draft{Channel: b.ChannelID, Text: caption, Picture: b.Picture}, err
 	case b.Caption != "" && b.ImageURL == "":
-		return Draft{}, fault.Fields(fault.Field{Field: "caption", Message: "expected below an image only"})
+		return Draft{}, fault.Fields(fault.Field{Field: "caption", Message: "allowed only with an image"})
 	case b.ImageURL != "":
 		d, err := pictured(b.ImageURL, b.Caption)
 		d.Channel = b.ChannelID

@@ -104,9 +104,9 @@ var meanings = map[Reason]string{ //nolint:gosec // G101: none is a credential
 	Recipient:    "The network cannot reach the recipient", Content: "The network does not accept the message",
 	Suspended: "The network has paused or disabled the template",
 	Temporary: "The network is not available", Unreached: "The network cannot be reached",
-	Unknown: "The network's answer is missing or cannot be understood", Unconfigured: "A credential or setting of the channel is missing",
+	Unknown: "The network's response is missing or invalid", Unconfigured: "A credential or setting of the channel is missing",
 	HealthUnsupported: "No message was sent yet", CampaignStopped: "The campaign has stopped", Lost: "No delivery receipt arrived",
-	PassedOver: "The campaign has passed over the contact",
+	PassedOver: "The campaign has skipped the contact",
 	Unhooked:   "The network calls public https addresses only, and this server has none (BAHI_PUBLIC_URL)",
 	Unfetched:  "The image cannot be fetched from its address",
 }
