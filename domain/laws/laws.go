@@ -1,5 +1,5 @@
-// Package laws checks that a log obeys the rules between its records (docs/events.md, "Rules between records"). Commands check them before
-// they write, so an event that breaks one comes from a faulty program or another writer.
+// Package laws checks that a log obeys the rules between its records (docs/events.md, "Rules between records"). Commands check these rules
+// before they write, so an event that breaks a rule comes from a faulty program or another writer.
 package laws
 
 import (
@@ -59,11 +59,11 @@ type row struct {
 	account, reverses, paired int64
 	date                      unit.Date
 	in, out                   book.Effect
-	loss                      unit.Grams // of in: entries of the other side have none
+	loss                      unit.Grams // wastage of the IN side; the OUT side has none
 	reversed, void            bool
 }
 
-// back is a row that reverses another.
+// back is a row that reverses another row.
 type back struct {
 	at  Breach
 	row int64 // the other one
@@ -92,7 +92,7 @@ func New() *Checker {
 	}
 }
 
-// Next checks the next event, and returns the laws that it breaks by itself. Commit checks the rest of a transaction.
+// Next checks the next event, and returns the laws that the event breaks by itself. Commit checks the transaction as a whole.
 func (c *Checker) Next(e event.Recorded[any]) []Breach {
 	c.wrong, c.at = nil, Breach{Position: e.Position, Stream: e.Stream}
 	id, _ := strconv.ParseInt(e.StreamID(), 10, 64) // only records with numbers are looked up by it
@@ -117,7 +117,7 @@ func (c *Checker) Next(e event.Recorded[any]) []Breach {
 	return c.wrong
 }
 
-// judged has the categories of streams whose events matter to a Checker, except those of ledgers.
+// judged has the categories of streams with events that a Checker reads, except the categories of ledgers.
 var judged = append(slices.Concat(slices.Collect(maps.Keys(claimants)), slices.Collect(maps.Values(claimants))), product.Batches.Category(),
 	bookslock.Kind.Category(), period.Kind.Category(), request.Kind.Category(), order.Kind.Category(), takada.Kind.Category())
 
@@ -141,12 +141,12 @@ func (c *Checker) Commit() []Breach {
 	return c.wrong
 }
 
-// Reads reports whether events of a category of streams matter to a Checker.
+// Reads reports whether a Checker reads the events of a category of streams.
 func Reads(category string) bool {
 	return slices.Contains(judged, category) || ledger.Of(category) != nil
 }
 
-// law records a law that an event breaks.
+// law records a broken law if kept is false.
 func (c *Checker) law(kept bool, text string) {
 	if !kept {
 		c.at.Law = text
@@ -168,7 +168,7 @@ func (c *Checker) account(e event.Recorded[any], id int64, data event.Event[book
 	}
 }
 
-// debit returns what a row that is not void adds to what the workshop has or is owed, without what was lost in work.
+// debit returns the change of the workshop's assets by a row without wastage, or zero for a void row.
 func (c *Checker) debit(id int64) book.Effect {
 	r := c.rows[id]
 	moved := r.in.Minus(r.out).Minus(book.Effect{Fine: r.loss})
@@ -178,7 +178,7 @@ func (c *Checker) debit(id int64) book.Effect {
 	return book.Effect{}.Minus(moved)
 }
 
-// isOpen reports whether an account of a ledger is open, in the workspace of an event.
+// isOpen reports whether an account of a ledger is open in the workspace of an event.
 func (c *Checker) isOpen(id int64, of *book.Ledger, e event.Recorded[any]) bool {
 	a := c.accounts[id]
 	return a.open && a.ledger == of && a.workspace == e.Meta.Workspace

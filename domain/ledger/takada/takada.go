@@ -1,5 +1,5 @@
-// Package takada is a partial delivery of a client's order: delivered pieces with their weights and karigars. It does
-// not post to any ledger.
+// Package takada is a partial delivery of a client's order: delivered pieces with weights and karigars. A takada does not post to any
+// ledger.
 package takada
 
 import (

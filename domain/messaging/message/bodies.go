@@ -36,7 +36,7 @@ type Image struct {
 type Draft struct {
 	Channel         int64
 	To, Text, Image string
-	Template        int64    // id of its template, with the result in Text; 0: none
+	Template        int64    // id of its template, with the filled text in Text; 0: none
 	Picture         *Picture // the picture of Image; nil: Image is an external URL
 }
 
