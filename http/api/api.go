@@ -31,6 +31,7 @@ import (
 // Config has the parts of an API. The zero value works: every caller is unknown, and nothing is logged.
 type Config struct {
 	Title, Version, Description string
+	Document                    []byte // OpenAPI document of version "development"; nil: huma's
 
 	// Credentials are tried in order, by the prefix of the bearer token.
 	Credentials []Credential
@@ -90,7 +91,9 @@ type API struct {
 	files   *semaphore.Weighted // bytes of responses in files
 	ops     []*operation
 	pages   map[string]bool // paths besides the operations that are served by GET
-	spec    func() []byte
+
+	// OpenAPI returns the document of all operations, which must all be registered by then.
+	OpenAPI func() []byte
 
 	cookies Cookies // nil: operations accept none
 	signIn  string  // path of the page for signing in
@@ -123,7 +126,7 @@ func New(config Config) *API {
 	a.router.NotFoundHandler = http.HandlerFunc(a.noRoute)
 	a.router.MethodNotAllowedHandler = a.router.NotFoundHandler
 	a.huma = huma.NewAPI(humaConfig(config), humamux.NewAdapter(a.router))
-	a.spec = sync.OnceValue(a.encodeSpec)
+	a.OpenAPI = sync.OnceValue(a.encodeDocument)
 	a.serveDocument()
 	return a
 }
@@ -210,11 +213,17 @@ func (a *API) noRoute(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if len(allowed) == 0 {
-		c.refuse(problemOf(http.StatusNotFound))
+		c.refuse(ProblemOf(http.StatusNotFound))
 		return
 	}
 	c.Header().Set("Allow", strings.Join(allowed, ", "))
-	c.refuse(problemOf(http.StatusMethodNotAllowed))
+	c.refuse(ProblemOf(http.StatusMethodNotAllowed))
+}
+
+// Page serves a public path that is not an operation, by GET.
+func (a *API) Page(path string, handler http.Handler) {
+	a.pages[path] = true
+	a.router.Path(path).Methods(http.MethodGet).Handler(handler)
 }
 
 // requestID returns the client's id of the request, otherwise a new one.

@@ -27,7 +27,7 @@ func (c *call) read() (err error) {
 		return errBodyLarge
 	}
 	if c.r.ContentLength != 0 && !isJSON(c.r.Header) {
-		return problemOf(http.StatusUnsupportedMediaType)
+		return ProblemOf(http.StatusUnsupportedMediaType)
 	}
 	c.body, err = io.ReadAll(io.LimitReader(c.r.Body, c.op.MaxBody+1))
 	switch {
@@ -43,7 +43,7 @@ func (c *call) read() (err error) {
 // broken returns the refusal of a body that broke off.
 func broken(err error) error {
 	if n, ok := errors.AsType[net.Error](err); ok && n.Timeout() {
-		return problemOf(http.StatusRequestTimeout)
+		return ProblemOf(http.StatusRequestTimeout)
 	}
 	return errBroken
 }
@@ -196,7 +196,7 @@ type documenter struct {
 
 func (d documenter) DocumentOperation(op *huma.Operation) {
 	documented := *op
-	d.op.document(&documented)
+	documented.Parameters = d.op.called(op.Parameters)
 	d.OpenAPI().AddOperation(&documented)
 	if op.RequestBody != nil {
 		if content := op.RequestBody.Content[jsonType]; content != nil {

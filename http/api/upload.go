@@ -176,7 +176,7 @@ func boundaryOf(h http.Header) (string, error) {
 	kind, parameters, err := mime.ParseMediaType(h.Get("Content-Type"))
 	encoding := h.Get("Content-Encoding")
 	if kind != formType || encoding != "" && !strings.EqualFold(encoding, "identity") {
-		p := problemOf(http.StatusUnsupportedMediaType)
+		p := ProblemOf(http.StatusUnsupportedMediaType)
 		p.Detail = "The body must be " + formType
 		return "", p
 	}
