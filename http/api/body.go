@@ -30,6 +30,7 @@ func (c *call) read() (err error) {
 		return ProblemOf(http.StatusUnsupportedMediaType)
 	}
 	c.body, err = io.ReadAll(io.LimitReader(c.r.Body, c.op.MaxBody+1))
+	c.r.Body = http.NoBody // for huma
 	switch {
 	case int64(len(c.body)) > c.op.MaxBody:
 		return errBodyLarge
@@ -92,49 +93,12 @@ func (o *operation) finish(a *API, in reflect.Type) {
 	o.check(in)
 	o.input = in
 	field, hasBody := in.FieldByName("Body")
-	_, raw := in.FieldByName("RawBody")
-	if hasBody && !raw {
+	if _, o.raw = in.FieldByName("RawBody"); hasBody && !o.raw {
 		o.body = &body{
 			index: field.Index, required: field.Type.Kind() != reflect.Pointer, strict: o.StrictBody, readOnly: o.ReadOnly,
 			registry: a.huma.OpenAPI().Components.Schemas, schema: o.schema, objects: map[reflect.Type]*object{},
 		}
 		o.body.plan(field.Type, o.schema)
-	}
-	switch {
-	case o.OptionalAuth:
-		o.entry = append(o.entry, ifGiven((*call).authenticate))
-	case !o.Public:
-		o.entry = append(o.entry, (*call).authenticate)
-	}
-	if a.limiter != nil && !o.Refusals {
-		o.entry = append(o.entry, (*call).limit)
-	}
-	switch {
-	case o.OptionalAuth:
-		o.entry = append(o.entry, ifGiven((*call).enter))
-	case !o.Public:
-		o.entry = append(o.entry, (*call).enter, (*call).permit)
-	}
-	if a.config.Admit != nil && o.write() {
-		o.entry = append(o.entry, func(c *call) error { return a.config.Admit(c.ctx, o.Op) })
-	}
-	if o.StrictQuery {
-		o.steps = append(o.steps, (*call).strictQuery)
-	}
-	if len(o.Reads) > 0 {
-		o.steps = append(o.steps, (*call).freshness)
-	}
-	o.steps = append(o.steps, (*call).preferences)
-	if o.write() {
-		o.steps = append(o.steps, (*call).conditions)
-	}
-	switch {
-	case o.body != nil:
-		o.steps = append(o.steps, (*call).read)
-	case o.file != nil:
-		o.steps = append(o.steps, (*call).receive)
-	case raw:
-		o.steps = append(o.steps, (*call).tee)
 	}
 }
 

@@ -2,13 +2,11 @@ package api
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/netip"
 	"strconv"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"go.opentelemetry.io/otel/trace"
 
 	"bahi/commands"
@@ -28,7 +26,6 @@ type call struct {
 	r       *http.Request
 	ctx     context.Context //nolint:containedctx // the call is the request, and lives as long
 	started time.Time
-	view    view
 
 	request commands.Request
 	fresh   *readmodels.At // nil: its reads are not reported
@@ -210,27 +207,3 @@ func (c *call) complete() (position event.Position, stale, known bool) {
 	}
 	return position, stale, known
 }
-
-// humaContext keeps the embedded field from having a method's name.
-type humaContext huma.Context
-
-// view is huma's view of the call.
-type view struct {
-	humaContext
-
-	call *call
-}
-
-// Context returns the call's context, which the steps have extended.
-func (v *view) Context() context.Context { return v.call.ctx }
-
-// BodyReader returns an empty body if the call has already read it.
-func (v *view) BodyReader() io.Reader {
-	if v.call.op.body != nil || v.call.op.file != nil {
-		return http.NoBody
-	}
-	return v.call.r.Body
-}
-
-// Unwrap is for the adapter's own Unwrap.
-func (v *view) Unwrap() huma.Context { return v.humaContext }

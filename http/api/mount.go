@@ -18,16 +18,12 @@ import (
 // identifies it in logs and metrics. The context is ready for [At], [Authenticate] and [Count].
 func (a *API) Mount(name, path string, handler http.Handler) {
 	o := &operation{Op: Op{ID: name, Method: "ANY", Path: path, Status: http.StatusOK}}
-	o.metrics = a.metrics.of(o)
 	a.router.MatcherFunc(func(r *http.Request, _ *mux.RouteMatch) bool {
 		return r.URL.Path == path || strings.HasPrefix(r.URL.Path, path+"/")
 	}).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, _ := w.(*call)
 		c.op = o
-		c.ctx = context.WithValue(r.Context(), callKey{}, c)
-		if a.tracer != nil {
-			c.trace()
-		}
+		c.begin()
 		c.fresh = &readmodels.At{}
 		ctx, cancel := c.timeout(c.ctx)
 		defer cancel()

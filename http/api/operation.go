@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -74,16 +75,14 @@ type operation struct {
 	Op
 
 	pattern *regexp.Regexp
-	limit   *policy             // nil: none
-	entry   []func(*call) error // checks of the caller; the first error ends the request
-	steps   []func(*call) error // readers of the request; faults of fields are collected
-	body    *body               // nil: none, or huma reads it
-	schema  *huma.Schema        // of the body, in the document
+	limit   *policy      // nil: none
+	body    *body        // nil: none, or huma reads it
+	raw     bool         // huma reads the body
+	schema  *huma.Schema // of the body, in the document
 	input   reflect.Type
 	file    []int // of the input's File; nil: none
 	query   map[string]bool
 	vars    map[string]string // see variables
-	metrics opMetrics
 }
 
 const defaultMaxBody = 1 << 20
@@ -159,7 +158,8 @@ func (a *API) add(op Op, input reflect.Type) *operation {
 			panic(fmt.Sprintf("operation %q would never be reached: %s takes its path; register it before", op.ID, earlier.ID))
 		}
 	}
-	o.metrics = a.metrics.of(o)
+	a.metrics.seconds.WithLabelValues(o.ID) // so that they are there before the first request
+	a.metrics.requests.WithLabelValues(o.ID, strconv.Itoa(o.Status))
 	o.limit = a.limiter.policy(op.Limit)
 	a.ops = append(a.ops, o)
 	return o
@@ -177,7 +177,8 @@ func (o *operation) describe() huma.Operation {
 		Middlewares: huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
 			r, w := humamux.Unwrap(ctx)
 			c, _ := w.(*call)
-			c.run(o, r, ctx, next)
+			c.op, c.r = o, r
+			c.run(ctx, next)
 		}},
 	}
 	if o.file != nil {
@@ -224,9 +225,4 @@ func (o *operation) called(parameters []*huma.Param) []*huma.Param {
 		all[i] = &one
 	}
 	return all
-}
-
-// Param returns a variable of the path by the input's name for it.
-func (v *view) Param(name string) string {
-	return v.humaContext.Param(cmp.Or(v.call.op.vars[name], name))
 }

@@ -198,17 +198,17 @@ var setGlobals = sync.OnceFunc(func() {
 	}
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
 		p := fromHuma(status, msg, errs)
-		if v, ok := ctx.(*view); ok {
+		if c := callOf(ctx.Context()); c != nil {
 			if status >= http.StatusInternalServerError && p.Status >= http.StatusInternalServerError {
-				v.call.cause = errors.Join(append([]error{errors.New(msg)}, errs...)...)
+				c.cause = errors.Join(append([]error{errors.New(msg)}, errs...)...)
 			}
 			for i, f := range p.Errors {
-				p.Errors[i].Field = cmp.Or(v.call.op.vars[f.Field], f.Field)
+				p.Errors[i].Field = cmp.Or(c.op.vars[f.Field], f.Field)
 			}
 			if p.Status == http.StatusUnprocessableEntity {
-				p.Errors = append(p.Errors, v.call.others()...)
+				p.Errors = append(p.Errors, c.others()...)
 			}
-			v.call.complement(p)
+			c.complement(p)
 		}
 		return p
 	}

@@ -155,9 +155,12 @@ const warnInterval = time.Minute
 
 // limit counts the request for its caller. The reads of one page count once, whatever their number.
 func (c *call) limit() error {
+	if c.api.limiter == nil {
+		return nil
+	}
 	p, who := c.op.limit, c.request.Actor
 	key := ratelimit.Key{Caller: who.ID}
-	if c.outer != nil && c.api.limiter != nil && c.r.Method == http.MethodGet {
+	if c.outer != nil && c.r.Method == http.MethodGet {
 		if c.outer.counted {
 			return nil
 		}
