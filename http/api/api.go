@@ -83,8 +83,7 @@ type API struct {
 	tracer  trace.Tracer
 	metrics *metrics
 	limiter *limiter              // nil: none
-	sharing *sharing              // nil: none
-	shared  map[string]*cors.Cors // by path prefix, for paths with their own rules
+	shared  map[string]*cors.Cors // by path prefix
 	streams parts                 // of callers
 	turns   *turns
 	served  atomic.Int64        // time of the last response that was not expensive, in Unix nanoseconds
@@ -116,8 +115,9 @@ func New(config Config) *API {
 	a := &API{
 		config: config, turns: newTurns(config.Whole.AtOnce), files: semaphore.NewWeighted(config.Whole.Files),
 		metrics: newMetrics(config.Metrics), pages: map[string]bool{}, shared: map[string]*cors.Cors{},
-		limiter: newLimiter(config.Limiting), sharing: newSharing(config.Origins),
+		limiter: newLimiter(config.Limiting),
 	}
+	a.shareWith(config.Origins)
 	a.ending, a.end = context.WithCancel(context.Background())
 	if config.Tracer != nil {
 		a.tracer = config.Tracer.Tracer("bahi/http/api")

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -21,21 +22,24 @@ var (
 	errBodyLarge = fault.New(fault.TooLarge, "The request body is too large")
 )
 
-// read reads the body, up to the operation's limit.
+// read reads the body, up to the operation's limit. Huma gets a raw one.
 func (c *call) read() (err error) {
 	if c.r.ContentLength > c.op.MaxBody {
 		return errBodyLarge
 	}
-	if c.r.ContentLength != 0 && !isJSON(c.r.Header) {
+	if c.r.ContentLength != 0 && !c.op.raw && !isJSON(c.r.Header) {
 		return ProblemOf(http.StatusUnsupportedMediaType)
 	}
 	c.body, err = io.ReadAll(io.LimitReader(c.r.Body, c.op.MaxBody+1))
-	c.r.Body = http.NoBody // for huma
 	switch {
 	case int64(len(c.body)) > c.op.MaxBody:
 		return errBodyLarge
 	case err != nil:
 		return broken(err)
+	}
+	c.r.Body = http.NoBody
+	if c.op.raw {
+		c.r.Body = io.NopCloser(bytes.NewReader(c.body))
 	}
 	c.print.part(c.body)
 	return nil
@@ -47,30 +51,6 @@ func broken(err error) error {
 		return ProblemOf(http.StatusRequestTimeout)
 	}
 	return errBroken
-}
-
-// tee passes the body to huma, within the limit and through the fingerprint.
-func (c *call) tee() error {
-	if c.r.ContentLength > c.op.MaxBody {
-		return errBodyLarge
-	}
-	c.r.Body = http.MaxBytesReader(c.ResponseWriter, c.r.Body, c.op.MaxBody)
-	if c.print != nil {
-		c.r.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.TeeReader(c.r.Body, c.print), c.r.Body}
-	}
-	return nil
-}
-
-// release closes the call's files.
-func (c *call) release() {
-	c.discard()
-	if c.answering != nil {
-		c.answering.discard()
-		c.answering = nil
-	}
 }
 
 // isJSON reports whether the body is unencoded JSON. A body without a type counts as JSON.

@@ -261,7 +261,7 @@ func (d *decoder) object(v reflect.Value) {
 		if f := o.fields[i]; !f.required && !f.own && d.PeekKind() == jsontext.KindNull { // it counts as absent
 			d.raw()
 		} else {
-			d.value(fieldOf(v, f.index), f.schema)
+			d.value(v.FieldByIndex(f.index), f.schema)
 		}
 	})
 	for i, f := range o.fields {

@@ -61,9 +61,8 @@ func (c *call) check() (err error) {
 	read(len(o.Reads) > 0, c.freshness)
 	read(true, c.preferences)
 	read(o.write(), c.conditions)
-	read(o.body != nil, c.read)
+	read(o.body != nil || o.raw, c.read)
 	read(o.file != nil, c.receive)
-	read(o.raw, c.tee)
 	return err
 }
 

@@ -75,7 +75,6 @@ type operation struct {
 	Op
 
 	pattern *regexp.Regexp
-	limit   *policy      // nil: none
 	body    *body        // nil: none, or huma reads it
 	raw     bool         // huma reads the body
 	schema  *huma.Schema // of the body, in the document
@@ -160,7 +159,7 @@ func (a *API) add(op Op, input reflect.Type) *operation {
 	}
 	a.metrics.seconds.WithLabelValues(o.ID) // so that they are there before the first request
 	a.metrics.requests.WithLabelValues(o.ID, strconv.Itoa(o.Status))
-	o.limit = a.limiter.policy(op.Limit)
+	a.limiter.policy(op.Limit)
 	a.ops = append(a.ops, o)
 	return o
 }
@@ -171,8 +170,8 @@ func (o *operation) describe() huma.Operation {
 	h := huma.Operation{
 		OperationID: o.ID, Method: o.Method, Path: o.Path, Summary: summary, Description: description,
 		Tags: o.Tags, DefaultStatus: o.Status,
-		MaxBodyBytes:     o.MaxBody + 1, // huma refuses a body of this length
-		BodyReadTimeout:  -1,            // the server's applies
+		MaxBodyBytes:     -1, // [call.read] limits it
+		BodyReadTimeout:  -1, // the server's applies
 		SkipValidateBody: true,
 		Middlewares: huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
 			r, w := humamux.Unwrap(ctx)

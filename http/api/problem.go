@@ -216,14 +216,6 @@ var setGlobals = sync.OnceFunc(func() {
 
 // fromHuma converts huma's error to our texts. It drops the rejected values that huma adds, which may be passwords.
 func fromHuma(status int, msg string, errs []error) *Problem {
-	if msg == "cannot read request body" { // the client's connection broke
-		status = http.StatusBadRequest
-	}
-	for _, err := range errs { // only the text of a form's error is left
-		if strings.Contains(err.Error(), tooLarge.Error()) {
-			return ProblemOf(http.StatusRequestEntityTooLarge)
-		}
-	}
 	p := ProblemOf(status)
 	for _, err := range errs {
 		detailed, ok := err.(huma.ErrorDetailer)
@@ -240,8 +232,6 @@ func fromHuma(status int, msg string, errs []error) *Problem {
 	return p
 }
 
-var tooLarge = new(http.MaxBytesError)
-
 // wording removes quotes of the input from a parser's message.
 func wording(message string) string {
 	switch {
@@ -253,8 +243,6 @@ func wording(message string) string {
 		return wantUUID
 	case strings.HasPrefix(message, "invalid value: parsing time"):
 		return wantTime
-	case strings.HasPrefix(message, "cannot read multipart form"):
-		return "cannot be read as a form"
 	}
 	return strings.TrimPrefix(message, "invalid value: ")
 }

@@ -228,7 +228,7 @@ func (c *call) takeFile(part *multipart.Part, body *formBody, sum io.Writer) err
 	}
 	kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type")) // "" if it is invalid
 	content, err := c.api.temporary()
-	c.file.content = content // discard closes it
+	c.file.content = content // release closes it
 	if err != nil {
 		return fmt.Errorf("keep an upload: %w", err)
 	}
@@ -301,10 +301,15 @@ func (b *formBody) done() {
 	_ = b.control.SetWriteDeadline(until)
 }
 
-// discard removes the file.
-func (c *call) discard() {
+// release closes the call's files, which have no names.
+func (c *call) release() {
 	if c.file.content != nil {
-		_ = c.file.content.Close() // it has no name, and is not read again
-		c.file = File{}
+		_ = c.file.content.Close() // it is not read again
+	}
+	if s := c.answering; s != nil {
+		if s.file != nil {
+			_ = s.file.Close()
+		}
+		c.api.files.Release(s.size)
 	}
 }

@@ -135,13 +135,6 @@ func (s *spool) send(to *delivery, from int64) (at int64, err error) {
 	return at, nil
 }
 
-func (s *spool) discard() {
-	if s.file != nil {
-		_ = s.file.Close() // it is not read again
-	}
-	s.call.api.files.Release(s.size)
-}
-
 // temporary makes a file without a name.
 func (a *API) temporary() (*os.File, error) {
 	f, err := os.CreateTemp(a.config.Spool, "bahi-*")
