@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"regexp"
 	"runtime/debug"
 	"strings"
@@ -250,6 +251,15 @@ func sane(text string) bool {
 	return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0
 }
 
+// Inputs returns the types of the operations' inputs by the operations' ids.
+func (a *API) Inputs() map[string]reflect.Type {
+	inputs := map[string]reflect.Type{}
+	for _, op := range a.ops {
+		inputs[op.ID] = op.input
+	}
+	return inputs
+}
+
 // Operations returns the operations in the order of their registration.
 func (a *API) Operations() []Op {
 	ops := make([]Op, 0, len(a.ops))
@@ -257,11 +267,6 @@ func (a *API) Operations() []Op {
 		ops = append(ops, op.Op)
 	}
 	return ops
-}
-
-// timeout limits the handler's time.
-func (c *call) timeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, c.within())
 }
 
 // within returns the handler's maximum time.

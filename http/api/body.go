@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net"
@@ -70,8 +69,11 @@ func isJSON(h http.Header) bool {
 
 // finish completes the operation with the input's type after huma has analysed it.
 func (o *operation) finish(a *API, in reflect.Type) {
-	o.check(in)
-	o.input = in
+	o.input, o.query = in, map[string]bool{}
+	for _, f := range reflect.VisibleFields(in) {
+		name, _, _ := strings.Cut(f.Tag.Get("query"), ",")
+		o.query[name] = name != ""
+	}
 	field, hasBody := in.FieldByName("Body")
 	if _, o.raw = in.FieldByName("RawBody"); hasBody && !o.raw {
 		o.body = &body{
@@ -79,55 +81,6 @@ func (o *operation) finish(a *API, in reflect.Type) {
 			registry: a.huma.OpenAPI().Components.Schemas, schema: o.schema, objects: map[reflect.Type]*object{},
 		}
 		o.body.plan(field.Type, o.schema)
-	}
-}
-
-// check finds inputs that huma would silently leave empty.
-func (o *operation) check(in reflect.Type) {
-	if o.query == nil {
-		o.query = map[string]bool{}
-	}
-	for f := range in.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("query"), ",")
-		switch {
-		case f.Anonymous && f.Type.Kind() == reflect.Struct:
-			if !f.IsExported() {
-				panic("operation " + o.ID + ": the embedded " + f.Name + " must be exported, or its fields stay empty")
-			}
-			o.check(f.Type)
-		case name != "":
-			o.query[name] = true
-			readable(o.ID, f)
-		case f.Tag.Get("path") != "":
-			readable(o.ID, f)
-		}
-	}
-}
-
-// readable panics on parameters that huma would misread: numbers with fewer than 64 bits, which it truncates, and types with an
-// UnmarshalText that are numbers or strings underneath, whose UnmarshalText it ignores. A Money of 12 would become 12 paise.
-func readable(id string, f reflect.StructField) {
-	t := f.Type
-	wrapper := reflect.PointerTo(t).Implements(paramWrapper)
-	if wrapper && t.Kind() == reflect.Struct {
-		if value, ok := t.FieldByName("Value"); ok {
-			t = value.Type
-		}
-	}
-	own := reflect.PointerTo(t)
-	ownText := own.Implements(textUnmarshaler)
-	switch {
-	case own.Implements(jsonUnmarshaler) && !ownText:
-		panic(fmt.Sprintf("operation %s: the parameter %s has no UnmarshalText", id, f.Name))
-	case wrapper && ownText:
-		return
-	case ownText && t.Kind() != reflect.Struct && t.Kind() != reflect.Array:
-		panic(fmt.Sprintf("operation %s: the parameter %s must be an api.Optional; otherwise its UnmarshalText is ignored", id, f.Name))
-	}
-	switch t.Kind() {
-	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Uint8, reflect.Uint16, reflect.Uint32:
-		panic(fmt.Sprintf("operation %s: the parameter %s must have 64 bits; otherwise it is truncated", id, f.Name))
-	default:
 	}
 }
 

@@ -25,7 +25,7 @@ func (a *API) Mount(name, path string, handler http.Handler) {
 		c.op = o
 		c.begin()
 		c.fresh = &readmodels.At{}
-		ctx, cancel := c.timeout(c.ctx)
+		ctx, cancel := context.WithTimeout(c.ctx, c.within())
 		defer cancel()
 		handler.ServeHTTP(c, r.WithContext(ctx))
 	})

@@ -96,14 +96,17 @@ func (o *operation) matches(path string) bool { return o.pattern.MatchString(pat
 // The handler's context has the [Request] for commands; see also [Caller], [Prefers] and [SetWriteHeaders].
 func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*O, error)) {
 	o := a.add(op, reflect.TypeFor[I]())
-	o.form(reflect.TypeFor[I]())
-	a.showPatches(reflect.TypeFor[I](), map[reflect.Type]bool{})
-	huma.Register(documenter{API: a.huma, op: o}, o.describe(), func(ctx context.Context, in *I) (*O, error) {
+	register(a, o, o.describe(), handler)
+}
+
+// register registers a handler with huma.
+func register[I, O any](a *API, o *operation, described huma.Operation, handler func(ctx context.Context, in *I) (*O, error)) {
+	huma.Register(documenter{API: a.huma, op: o}, described, func(ctx context.Context, in *I) (*O, error) {
 		c := callOf(ctx)
 		var out *O
 		serve := func(ctx context.Context) error {
 			work := func() (err error) {
-				ctx, cancel := c.timeout(ctx)
+				ctx, cancel := context.WithTimeout(ctx, c.within())
 				defer cancel()
 				out, err = handler(ctx, in)
 				return err
@@ -113,11 +116,12 @@ func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*
 			}
 			return work()
 		}
-		if err := c.decode(reflect.ValueOf(in).Elem(), serve); err != nil {
-			return nil, c.problem(err)
+		err := c.decode(reflect.ValueOf(in).Elem(), serve)
+		if err == nil {
+			c.request.Fingerprint = c.print.sum()
+			err = serve(c.withRequest(ctx))
 		}
-		c.request.Fingerprint = c.print.sum()
-		if err := serve(c.withRequest(ctx)); err != nil {
+		if err != nil {
 			return nil, c.problem(err)
 		}
 		return out, nil
@@ -161,6 +165,8 @@ func (a *API) add(op Op, input reflect.Type) *operation {
 	a.metrics.requests.WithLabelValues(o.ID, strconv.Itoa(o.Status))
 	a.limiter.policy(op.Limit)
 	a.ops = append(a.ops, o)
+	o.form(input)
+	a.showPatches(input, map[reflect.Type]bool{})
 	return o
 }
 

@@ -44,7 +44,6 @@ type field struct {
 var (
 	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
-	paramWrapper    = reflect.TypeFor[huma.ParamWrapper]()
 	timeGo          = reflect.TypeFor[time.Time]()
 
 	indices = regexp.MustCompile(`\[\d+\]`)

@@ -93,21 +93,11 @@ func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context
 func registerSending[I, T any](a *API, o *operation, described huma.Operation, handler func(context.Context, *I) (T, error),
 	send func(*call, context.Context, T),
 ) {
-	huma.Register(documenter{API: a.huma, op: o}, described, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
+	register(a, o, described, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
+		answer, err := handler(ctx, in)
 		c := callOf(ctx)
-		if err := c.decode(reflect.ValueOf(in).Elem(), nil); err != nil { // no dry run to try
-			return nil, c.problem(err)
-		}
-		ctx = c.withRequest(ctx)
-		limited, cancel := c.timeout(ctx)
-		defer cancel()
-		answer, err := handler(limited, in)
-		if err != nil {
-			return nil, c.problem(err)
-		}
-		return &huma.StreamResponse{Body: func(huma.Context) { send(c, ctx, answer) }}, nil
+		return &huma.StreamResponse{Body: func(huma.Context) { send(c, c.withRequest(c.ctx), answer) }}, err
 	})
-	o.finish(a, reflect.TypeFor[I]())
 }
 
 // namesOf returns the events' names by the types of their data.
