@@ -26,6 +26,7 @@ func completed(a *api.API) ([]byte, error) {
 		item := all.Paths[op.Path]
 		for _, h := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
 			if h != nil && h.OperationID == op.ID {
+				documentBodies(op, h, a.Inputs()[op.ID], all.Components.Schemas)
 				document(op, h)
 			}
 		}
@@ -35,6 +36,78 @@ func completed(a *api.API) ([]byte, error) {
 		return nil, err
 	}
 	return nullable(text, all.Components.Schemas)
+}
+
+// documentBodies describes forms, streams and downloads, of which huma knows nothing.
+func documentBodies(o api.Op, h *huma.Operation, input reflect.Type, schemas huma.Registry) {
+	for f := range input.Fields() {
+		if f.Type == reflect.TypeFor[api.File]() {
+			h.RequestBody = documentForm(o)
+		}
+	}
+	success := h.Responses[strconv.Itoa(status(o))]
+	if o.Events != nil {
+		*success = documentEvents(o.Events, schemas)
+	}
+	if o.Media == nil {
+		return
+	}
+	*success = huma.Response{
+		Description: http.StatusText(status(o)), Content: map[string]*huma.MediaType{},
+		Headers: map[string]*huma.Param{"Content-Disposition": {Schema: &huma.Schema{Type: huma.TypeString},
+			Description: "Name of the file, if the response is a file"}},
+	}
+	for kind, document := range o.Media {
+		schema := &huma.Schema{Type: huma.TypeString}
+		if document != nil {
+			schema = schemas.Schema(reflect.TypeOf(document), true, "")
+		}
+		success.Content[kind] = &huma.MediaType{Schema: schema}
+	}
+}
+
+func documentForm(o api.Op) *huma.RequestBody {
+	schema := &huma.Schema{
+		Type: huma.TypeObject, Required: []string{"file"}, AdditionalProperties: !o.StrictBody,
+		Properties: map[string]*huma.Schema{
+			"file": {Type: huma.TypeString, Format: "binary", Description: "At most " + api.InWords(o.MaxBody)},
+		},
+	}
+	for _, text := range o.Texts {
+		kind := huma.TypeString
+		if text.Integer {
+			kind = huma.TypeInteger
+		}
+		schema.Properties[text.Name] = &huma.Schema{Type: kind, Description: text.Doc}
+		if text.Required {
+			schema.Required = append(schema.Required, text.Name)
+		}
+	}
+	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"multipart/form-data": {Schema: schema}}}
+}
+
+// documentEvents describes the events, each as one item type of the stream's list.
+func documentEvents(kinds map[string]any, schemas huma.Registry) huma.Response {
+	list := make([]*huma.Schema, 0, len(kinds))
+	for name, data := range kinds {
+		list = append(list, &huma.Schema{
+			Type: huma.TypeObject, Title: name, Required: []string{"event", "data"},
+			Properties: map[string]*huma.Schema{
+				"event": {Type: huma.TypeString, Enum: []any{name}, Description: "Name of the event"},
+				"data":  schemas.Schema(reflect.TypeOf(data), true, ""),
+				"id":    {Type: huma.TypeString, Description: "Send it as Last-Event-ID to resume the stream"},
+			},
+		})
+	}
+	slices.SortFunc(list, func(x, y *huma.Schema) int { return strings.Compare(x.Title, y.Title) })
+	items := &huma.Schema{OneOf: list}
+	if len(list) == 1 {
+		items = list[0]
+	}
+	all := &huma.Schema{Type: huma.TypeArray, Description: "Server-sent events, one after the other", Items: items}
+	return huma.Response{
+		Description: http.StatusText(http.StatusOK), Content: map[string]*huma.MediaType{"text/event-stream": {Schema: all}},
+	}
 }
 
 func write(o api.Op) bool { return o.Method != http.MethodGet }

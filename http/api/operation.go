@@ -49,16 +49,18 @@ type Op struct {
 	Refusals bool     // only requests that the handler itself counts are limited: it calls Count
 	Reads    []string // projections that it reads; with one, Bahi-Min-Position is obeyed
 
-	MaxBody     int64    // in bytes; of a form (see File) the bytes of its file; 0: 1 MB
-	AnyField    bool     // of a form: its only file is accepted in any field
-	Texts       []Text   // of a form: its fields beside the file, for the document
-	EmptyFile   error    // the refusal of an empty file; nil: 422
-	StrictBody  bool     // unknown fields of the body are refused, except ReadOnly ones
-	ReadOnly    []string // fields of a read that a write ignores: id, rows.balance
-	StrictQuery bool     // unknown and repeated query parameters are refused
-	DryRun      bool     // obeys Bahi-Dry-Run; other writes refuse it
-	Untried     bool     // its handler does more than decide and write: the rules are not tried on an unreadable request
-	NoKey       bool     // ignores Idempotency-Key: a repeated sign-in would return secrets again, and operators' actions store no keys
+	MaxBody     int64          // in bytes; of a form (see File) the bytes of its file; 0: 1 MB
+	AnyField    bool           // of a form: its only file is accepted in any field
+	Texts       []Text         // of a form: its fields beside the file, for the document
+	Events      map[string]any // of a [Stream], for the document: its kinds
+	Media       map[string]any // of a [Download]: its kinds
+	EmptyFile   error          // the refusal of an empty file; nil: 422
+	StrictBody  bool           // unknown fields of the body are refused, except ReadOnly ones
+	ReadOnly    []string       // fields of a read that a write ignores: id, rows.balance
+	StrictQuery bool           // unknown and repeated query parameters are refused
+	DryRun      bool           // obeys Bahi-Dry-Run; other writes refuse it
+	Untried     bool           // its handler does more than decide and write: the rules are not tried on an unreadable request
+	NoKey       bool           // ignores Idempotency-Key: a repeated sign-in would return secrets again, and operators' actions store no keys
 
 	Expensive bool // the handler waits for a turn, see [InTurn]: an import, or a list without a limit
 
@@ -96,12 +98,12 @@ func (o *operation) matches(path string) bool { return o.pattern.MatchString(pat
 // The handler's context has the [Request] for commands; see also [Caller], [Prefers] and [SetWriteHeaders].
 func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*O, error)) {
 	o := a.add(op, reflect.TypeFor[I]())
-	register(a, o, o.describe(), handler)
+	register(a, o, handler)
 }
 
 // register registers a handler with huma.
-func register[I, O any](a *API, o *operation, described huma.Operation, handler func(ctx context.Context, in *I) (*O, error)) {
-	huma.Register(documenter{API: a.huma, op: o}, described, func(ctx context.Context, in *I) (*O, error) {
+func register[I, O any](a *API, o *operation, handler func(ctx context.Context, in *I) (*O, error)) {
+	huma.Register(documenter{API: a.huma, op: o}, o.describe(), func(ctx context.Context, in *I) (*O, error) {
 		c := callOf(ctx)
 		var out *O
 		serve := func(ctx context.Context) error {
@@ -185,9 +187,6 @@ func (o *operation) describe() huma.Operation {
 			c.op, c.r = o, r
 			c.run(ctx, next)
 		}},
-	}
-	if o.file != nil {
-		h.RequestBody = o.documentForm()
 	}
 	return h
 }

@@ -17,8 +17,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"bahi/domain/fault"
 )
 
@@ -94,32 +92,12 @@ type Text struct {
 	Integer, Required bool
 }
 
-// documentForm returns the document's description of the body.
-func (o *operation) documentForm() *huma.RequestBody {
-	schema := &huma.Schema{
-		Type: huma.TypeObject, Required: []string{fileField}, AdditionalProperties: !o.StrictBody,
-		Properties: map[string]*huma.Schema{
-			fileField: {Type: huma.TypeString, Format: "binary", Description: "At most " + inWords(o.MaxBody)},
-		},
-	}
-	for _, text := range o.Texts {
-		kind := huma.TypeString
-		if text.Integer {
-			kind = huma.TypeInteger
-		}
-		schema.Properties[text.Name] = &huma.Schema{Type: kind, Description: text.Doc}
-		if text.Required {
-			schema.Required = append(schema.Required, text.Name)
-		}
-	}
-	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{formType: {Schema: schema}}}
-}
-
 func (o *operation) fileTooLarge() error {
-	return fault.Newf(fault.TooLarge, "The file is too large: at most %s", inWords(o.MaxBody))
+	return fault.Newf(fault.TooLarge, "The file is too large: at most %s", InWords(o.MaxBody))
 }
 
-func inWords(bytes int64) string {
+// InWords returns a number of bytes in words.
+func InWords(bytes int64) string {
 	switch {
 	case bytes%(1<<20) == 0:
 		return fmt.Sprintf("%d MB", bytes>>20)
