@@ -31,8 +31,8 @@ import (
 
 // Config has the parts of an API. The zero value works: every caller is unknown, and nothing is logged.
 type Config struct {
-	Title, Version, Description string
-	Document                    []byte // OpenAPI document of version "development"; nil: huma's
+	Version  string
+	Document []byte // OpenAPI document of version "development"; nil: huma's
 
 	// Credentials are tried in order, by the prefix of the bearer token.
 	Credentials []Credential

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -64,18 +65,16 @@ type call struct {
 
 type callKey struct{}
 
+// callOf returns the call of a context; outside of a request, one without an API.
 func callOf(ctx context.Context) *call {
-	c, _ := ctx.Value(callKey{}).(*call)
-	return c
+	if c, known := ctx.Value(callKey{}).(*call); known {
+		return c
+	}
+	return &call{r: &http.Request{URL: &url.URL{}}}
 }
 
 // Caller returns the caller; the zero Actor in public operations.
-func Caller(ctx context.Context) actor.Actor {
-	if c := callOf(ctx); c != nil {
-		return c.request.Actor
-	}
-	return actor.Actor{}
-}
+func Caller(ctx context.Context) actor.Actor { return callOf(ctx).request.Actor }
 
 // requestKey is the context's key of the request.
 type requestKey struct{}
@@ -101,43 +100,27 @@ func Sender(ctx context.Context) (*http.Request, netip.Addr) {
 func (c *call) peer() netip.Addr { return wholeAddress(c.r, c.api.config.Limiting.Proxies) }
 
 // RequestID returns the request's id.
-func RequestID(ctx context.Context) string {
-	if c := callOf(ctx); c != nil {
-		return c.request.RequestID
-	}
-	return ""
-}
+func RequestID(ctx context.Context) string { return callOf(ctx).request.RequestID }
 
 // Prefers reports whether the caller requests the whole record in the response (Prefer: return=representation). A handler that calls it
 // must obey it.
 func Prefers(ctx context.Context) bool {
 	c := callOf(ctx)
-	if c == nil || !c.prefers {
-		return false
-	}
-	c.applied = true
-	return true
+	c.applied = c.applied || c.prefers
+	return c.prefers
 }
 
 // PrefersLater reports whether the caller requests a response before the work is done (Prefer: respond-async, RFC 7240).
-func PrefersLater(ctx context.Context) bool {
-	c := callOf(ctx)
-	return c != nil && c.later
-}
+func PrefersLater(ctx context.Context) bool { return callOf(ctx).later }
 
 // At returns the request's requirements for its reads, to which they also report; nil outside of a request, and if the operation names no
 // Reads.
-func At(ctx context.Context) *readmodels.At {
-	if c := callOf(ctx); c != nil {
-		return c.fresh
-	}
-	return nil
-}
+func At(ctx context.Context) *readmodels.At { return callOf(ctx).fresh }
 
 // SetWriteHeaders sets the headers of a write: the log position of its last event, and whether an earlier request with the same
 // Idempotency-Key wrote it. A dry run has written nothing. See [WriteResult].
 func SetWriteHeaders(ctx context.Context, position event.Position, replayed bool) {
-	if c := callOf(ctx); c != nil && !c.request.DryRun {
+	if c := callOf(ctx); !c.request.DryRun {
 		c.wrote, c.replayed = position, replayed
 	}
 }

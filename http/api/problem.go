@@ -198,7 +198,7 @@ var setGlobals = sync.OnceFunc(func() {
 	}
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
 		p := fromHuma(status, msg, errs)
-		if c := callOf(ctx.Context()); c != nil {
+		if c := callOf(ctx.Context()); c.api != nil {
 			if status >= http.StatusInternalServerError && p.Status >= http.StatusInternalServerError {
 				c.cause = errors.Join(append([]error{errors.New(msg)}, errs...)...)
 			}

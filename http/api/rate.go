@@ -192,7 +192,7 @@ func Count(ctx context.Context, group string) error { return CountFor(ctx, group
 // counts.
 func CountFor(ctx context.Context, group, about string) error {
 	c := callOf(ctx)
-	if c == nil {
+	if c.api == nil {
 		return nil
 	}
 	p, key := c.api.limiter.policy(group), ratelimit.Key{Caller: about}
@@ -215,7 +215,7 @@ func CountFor(ctx context.Context, group, about string) error {
 // wrong; others do not count.
 func Guess(ctx context.Context, account string) (settle func(wrong bool), err error) {
 	c := callOf(ctx)
-	if c == nil || c.api.limiter == nil {
+	if c.api == nil || c.api.limiter == nil {
 		return func(bool) {}, nil
 	}
 	l := c.api.limiter

@@ -84,14 +84,12 @@ func humaConfig(config Config) huma.Config {
 	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Share](), reflect.TypeFor[share]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Sum](), reflect.TypeFor[sum]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Date](), reflect.TypeFor[date]())
-	title := config.Title
-	if title == "" {
-		title = "Bahi"
-	}
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
-			Info:    &huma.Info{Title: title, Version: config.Version, Description: config.Description},
+			Info: &huma.Info{
+				Title: "Bahi", Version: config.Version, Description: "The books of a workshop, kept as a log of events.",
+			},
 			Servers: []*huma.Server{{URL: "/"}},
 			Components: &huma.Components{
 				Schemas: schemas,
