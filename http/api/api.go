@@ -102,17 +102,16 @@ type API struct {
 	end    context.CancelFunc
 }
 
-const defaultTimeout = 30 * time.Second
-
 // New returns an API without operations.
 func New(config Config) *API {
 	setGlobals()
 	config.Log = cmp.Or(config.Log, slog.New(slog.DiscardHandler))
-	config.Timeout = cmp.Or(config.Timeout, defaultTimeout)
-	config.Heartbeat = cmp.Or(config.Heartbeat, defaultHeartbeat)
-	config.Recheck = cmp.Or(config.Recheck, defaultRecheck)
-	config.Streams = cmp.Or(config.Streams, defaultStreams)
+	config.Timeout = cmp.Or(config.Timeout, 30*time.Second)
+	config.Heartbeat = cmp.Or(config.Heartbeat, 15*time.Second) // proxies have idle timeouts, mostly of a minute
+	config.Recheck = cmp.Or(config.Recheck, 2*time.Second)
+	config.Streams = cmp.Or(config.Streams, 10)
 	config.Whole = config.Whole.complete()
+	config.Uploads = Pace{cmp.Or(config.Uploads.Rate, 64<<10), cmp.Or(config.Uploads.Grace, 20*time.Second)}
 	a := &API{
 		config: config, turns: newTurns(config.Whole.AtOnce), files: semaphore.NewWeighted(config.Whole.Files),
 		metrics: newMetrics(config.Metrics), pages: map[string]bool{}, shared: map[string]*cors.Cors{},

@@ -19,18 +19,12 @@ import (
 const (
 	streamType = "text/event-stream"
 
-	// defaultHeartbeat is less than the idle timeout of proxies, mostly a minute.
-	defaultHeartbeat = 15 * time.Second
-
 	// deliverTimeout limits the sending of one event. A client that takes longer has stopped reading.
 	deliverTimeout = 5 * time.Second
 
-	// defaultRecheck is how often a stream checks its caller's permissions. The end of a session takes effect up to [credentials.Fresh]
-	// later, and a failed check is repeated twice. So a stream ends within 10 s after the permission.
-	defaultRecheck = 2 * time.Second
-	recheckTries   = 3
-
-	defaultStreams = 10
+	// recheckTries is the number of checks of a caller's permissions that may fail. The end of a session takes effect up to
+	// [credentials.Fresh] later. So a stream ends within 10 s after the permission.
+	recheckTries = 3
 )
 
 // Event is an event of a stream of server-sent events (HTML Living Standard, section 9.2). The type of its data

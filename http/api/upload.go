@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -53,9 +52,6 @@ type Pace struct {
 }
 
 const (
-	defaultRate  = 64 << 10
-	defaultGrace = 20 * time.Second
-
 	formType    = "multipart/form-data"
 	fileField   = "file"
 	maxFileName = 255 // characters
@@ -69,12 +65,10 @@ const (
 
 var errForm = fault.New(fault.Malformed, "The form cannot be read, or breaks off")
 
-var fileType = reflect.TypeFor[File]()
-
 // form finds the file in the input's type.
 func (o *operation) form(in reflect.Type) {
 	for f := range in.Fields() {
-		if f.Type != fileType {
+		if f.Type != reflect.TypeFor[File]() {
 			continue
 		}
 		_, body := in.FieldByName("Body")
@@ -239,12 +233,10 @@ type formBody struct {
 }
 
 func (c *call) newFormBody() *formBody {
-	b := &formBody{
+	return &formBody{
 		from: c.r.Body, control: http.NewResponseController(c.ResponseWriter), pace: c.api.config.Uploads,
 		began: time.Now(), budget: maxBeside, answer: c.within() + answerTime,
 	}
-	b.pace = Pace{cmp.Or(b.pace.Rate, defaultRate), cmp.Or(b.pace.Grace, defaultGrace)}
-	return b
 }
 
 func (b *formBody) Read(p []byte) (int, error) {
