@@ -23,6 +23,7 @@ import (
 	"bahi/internal/app"
 	"bahi/internal/cli/serve"
 	"bahi/internal/test/bench"
+	"bahi/internal/test/starter"
 )
 
 // server is a running Bahi, or hand-written ledger.
@@ -38,14 +39,14 @@ type server struct {
 }
 
 const (
-	operatorKey  = "bahi_admin_bench"
+	operatorKey  = starter.OperatorKey
 	webhookToken = "bench-token"
 	readyTimeout = 10 * time.Minute
 )
 
 // serverSettings turn off the limits that one address would reach.
 var serverSettings = []string{
-	"BAHI_ADMIN_API_KEY=" + operatorKey, "GATEWAY_WEBHOOK_TOKEN=" + webhookToken, "BAHI_LOG_LEVEL=WARN",
+	"GATEWAY_WEBHOOK_TOKEN=" + webhookToken, "BAHI_LOG_LEVEL=WARN",
 	"BAHI_LIMIT_AUTH=off", "BAHI_LIMIT_CATALOG_BULK=off", "BAHI_LIMIT_COMPANY_WRITE=off",
 	"BAHI_LIMIT_ENQUIRY_CREATE=off", "BAHI_LIMIT_MESSAGING_GENERAL=off", "BAHI_LIMIT_CHAT_SEND=off", "BAHI_LIMIT_WEBHOOKS=off",
 }
@@ -121,9 +122,7 @@ func (b *benchmark) launch(ctx context.Context, s *server, run func(context.Cont
 // process runs bahi serve.
 func (b *benchmark) process(ctx context.Context, s *server, settings []string) (func() error, error) {
 	cmd := exec.CommandContext(ctx, b.Bahi, "serve") //nolint:gosec // the operator chooses it
-	cmd.Env = slices.Concat(os.Environ(), serverSettings, settings, []string{
-		"BAHI_DATA=" + s.data, "DATABASE_URL=" + s.url, "BAHI_ADDR=" + s.address,
-	})
+	cmd.Env = slices.Concat(starter.Env(s.data, serverSettings...), settings, []string{"DATABASE_URL=" + s.url, "BAHI_ADDR=" + s.address})
 	return b.start(ctx, s, cmd)
 }
 
@@ -140,22 +139,17 @@ func (b *benchmark) inside(ctx context.Context, s *server, settings []string) (f
 
 // start starts a server's program. It returns a function that stops it.
 func (b *benchmark) start(ctx context.Context, s *server, cmd *exec.Cmd) (func() error, error) {
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's interrupt must reach only this process, which then stops the server
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = app.StopWithin
-	if err := cmd.Start(); err != nil {
+	p, err := starter.Start(cmd, os.Stderr)
+	if err != nil {
 		return nil, err
 	}
 	s.pid = cmd.Process.Pid
 	return sync.OnceValue(func() error {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // Wait reports if it has ended already
-		if err := cmd.Wait(); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("the server ended with %w: %s", err, said.Bytes())
-		}
-		if said.Len() > 0 {
-			b.sayf("output of the server: %s", said.Bytes())
+		if status := p.Interrupt(); status != 0 && ctx.Err() == nil {
+			return fmt.Errorf("the server ended with status %d: %s", status, p.Text())
 		}
 		return nil
 	}), nil

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"bahi/internal/test/starter"
 )
 
 // load is the clients with their shared state.
@@ -97,7 +99,7 @@ func (l *load) newSet(ctx context.Context, seed uint64, number int) (*set, error
 		}
 		return made, err
 	}
-	key, err := create(operatorKey, "/api/v1/api-keys",
+	key, err := create(starter.OperatorKey, "/api/v1/api-keys",
 		`{"name":"history","workspace_id":"`+s.workspace+`","permissions":{"ledger":"write","messaging":"write"}}`)
 	if err != nil {
 		return nil, err

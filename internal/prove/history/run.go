@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"bahi/internal/test/starter"
 )
 
 // Settings determine a history. The seed determines the calls and the faults; their times depend on the machine.
@@ -91,7 +93,7 @@ func (r *run) recover(ctx context.Context) error {
 	defer cancel()
 	for n := range r.sys.nodes {
 		for {
-			a, err := r.load.send(within, n, request{method: "GET", path: "/readyz", key: operatorKey})
+			a, err := r.load.send(within, n, request{method: "GET", path: "/readyz", key: starter.OperatorKey})
 			if err == nil && a.status == http.StatusOK {
 				break
 			}
@@ -124,7 +126,7 @@ func (r *run) readAll(ctx context.Context) {
 		for n := range r.sys.nodes {
 			c := Call{Client: r.settings.Clients + 1, Node: n, Op: List, Account: a.id, Workspace: a.workspace}
 			out := c.request()
-			out.key, out.header["Bahi-Workspace"] = operatorKey, a.workspace
+			out.key, out.header["Bahi-Workspace"] = starter.OperatorKey, a.workspace
 			c.Start = time.Since(r.load.began)
 			got, err := r.load.send(ctx, n, out)
 			c.End, c.Status = time.Since(r.load.began), got.status

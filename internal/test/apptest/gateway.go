@@ -30,28 +30,21 @@ import (
 type gatewayProcess struct {
 	*Process
 
-	data, address string
+	data string
 }
-
-var gatewayServes = regexp.MustCompile(`msg="gateway listening" address=(\S+)`)
 
 func ServeGateway(t testing.TB, cmd *Cmd, data string) *gatewayProcess {
 	t.Helper()
 	cmd.Env = append(cmd.Env, "BAHI_GATEWAY_GRPC_ADDR=127.0.0.1:0")
-	g := &gatewayProcess{Process: Launch(t, cmd), data: data}
-	g.Until(func(said, _ string) bool {
-		if m := gatewayServes.FindStringSubmatch(said); m != nil {
-			g.address = m[1]
-		}
-		return g.address != ""
-	})
+	g := &gatewayProcess{Launch(t, cmd), data}
+	g.Until(func(string, string) bool { return g.Gateway != "" })
 	return g
 }
 
 // Connection returns a connection string with an API key.
 func (g *gatewayProcess) Connection(key string) string {
 	return "esdb://" + url.UserPassword("bahi",
-		key).String() + "@" + g.address + "?tlsCAFile=" + url.QueryEscape(filepath.Join(g.data, "gateway", "ca.crt"))
+		key).String() + "@" + g.Gateway + "?tlsCAFile=" + url.QueryEscape(filepath.Join(g.data, "gateway", "ca.crt"))
 }
 
 // EventStore returns the command of a bahi that only has a log, for the journals of other systems. It runs in the test's own process.
