@@ -159,7 +159,7 @@ func (s *server) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	for {
-		a, err := s.do(ctx, bench.Request("GET", "/readyz", operatorKey, ""))
+		a, err := bench.Send(ctx, s.address, bench.AnswerIn, bench.Request("GET", "/readyz", operatorKey, ""))
 		if err == nil && a.Status == 200 {
 			return nil
 		}
@@ -171,19 +171,9 @@ func (s *server) ready(ctx context.Context) error {
 	}
 }
 
-// do sends one request on a new connection.
-func (s *server) do(ctx context.Context, request []byte) (bench.Answer, error) {
-	c, err := bench.Dial(ctx, s.address)
-	if err != nil {
-		return bench.Answer{}, err
-	}
-	defer c.Close() //nolint:errcheck // the connection is discarded
-	return c.Do(request)
-}
-
 // json sends a request and decodes its response.
 func (s *server) json(ctx context.Context, method, path, key, body string, into any) error {
-	a, err := s.do(ctx, bench.Request(method, path, key, body))
+	a, err := bench.Send(ctx, s.address, bench.AnswerIn, bench.Request(method, path, key, body))
 	if err != nil {
 		return err
 	}
