@@ -40,7 +40,7 @@ func (s *server) importContacts(ctx context.Context, key string, prefix, count i
 // contacts measures imports of contacts, and posts of rows in another workspace at the same time.
 func (b *benchmark) contacts(ctx context.Context, s *server) error {
 	const rows = 5000
-	other, err := s.signUp(ctx)
+	other, err := s.newKey(ctx, uuid.NewString())
 	if err != nil {
 		return err
 	}

@@ -91,13 +91,21 @@ func (b *benchmark) serve(ctx context.Context, database, data string, settings .
 	if err != nil {
 		return nil, err
 	}
-	var made struct{ Key string }
-	err = s.json(ctx, "POST", "/api/v1/api-keys", operatorKey, `{"name":"bench","permissions":{"ledger":"write","messaging":"write"}}`, &made)
-	if err != nil {
+	if s.key, err = s.newKey(ctx, ""); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
-	s.key = made.Key
 	return s, nil
+}
+
+// newKey creates a key in a workspace; "": the operator's.
+func (s *server) newKey(ctx context.Context, workspace string) (string, error) {
+	if workspace != "" {
+		workspace = fmt.Sprintf(`"workspace_id":%q,`, workspace)
+	}
+	var made struct{ Key string }
+	err := s.json(ctx, "POST", "/api/v1/api-keys", operatorKey,
+		`{"name":"bench",`+workspace+`"permissions":{"ledger":"write","messaging":"write"}}`, &made)
+	return made.Key, err
 }
 
 // launch starts a server and waits until it is ready.
@@ -250,71 +258,7 @@ func (s *server) after(busy string) func(context.Context) error {
 	}
 }
 
-// watch polls the position of the books' projection.
-type watch struct {
-	conn  *pgx.Conn
-	mu    sync.Mutex
-	steps []step
-	end   context.CancelFunc
-	done  chan struct{}
-}
-
-type step struct {
-	at       time.Time
-	position uint64
-}
-
 const (
 	lookInterval = 4 * time.Millisecond
 	booksAt      = `select position from projection.generation where live and name = 'books'`
 )
-
-func (s *server) watch(ctx context.Context) (*watch, error) {
-	conn, err := pgx.Connect(ctx, s.url)
-	if err != nil {
-		return nil, err
-	}
-	w := &watch{conn: conn, done: make(chan struct{})}
-	ctx, w.end = context.WithCancel(ctx)
-	go func() {
-		defer close(w.done)
-		for ctx.Err() == nil {
-			var position int64
-			if err := conn.QueryRow(ctx, booksAt).Scan(&position); err == nil {
-				w.mu.Lock()
-				w.steps = append(w.steps, step{time.Now(), uint64(position)})
-				w.mu.Unlock()
-			}
-			time.Sleep(lookInterval)
-		}
-	}()
-	return w, nil
-}
-
-func (w *watch) close(ctx context.Context) {
-	w.end()
-	<-w.done
-	_ = w.conn.Close(context.WithoutCancel(ctx)) // the connection is discarded
-}
-
-// position returns the position of the books.
-func (w *watch) position() uint64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.steps) == 0 {
-		return 0
-	}
-	return w.steps[len(w.steps)-1].position
-}
-
-// reach waits until the books are at a position.
-func (w *watch) reach(ctx context.Context, position uint64) error {
-	for w.position() < position {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the books are stuck at %d, before %d: %w", w.position(), position, ctx.Err())
-		case <-time.After(lookInterval):
-		}
-	}
-	return nil
-}
