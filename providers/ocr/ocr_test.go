@@ -80,7 +80,7 @@ func TestDigitsOfIndiaAreReadByTheirOwnLanguage(t *testing.T) {
 	r := reader(t)
 	for _, script := range []int{khatapages.Devanagari, khatapages.Gujarati} {
 		s := score(t, r, 8, khatapages.Style{Script: script, Digits: true, Sides: 1, Headers: true, Rows: 6})
-		require.GreaterOrEqual(t, s.Recall(), 80, "script %d: %s", script, s)
+		require.GreaterOrEqual(t, s.Recall(), 80, "script %d: %v", script, s)
 	}
 }
 

@@ -8,13 +8,11 @@ import (
 	"bahi/domain/unit"
 )
 
-// Score counts the results of reading pages. A field's share is of the rows that were found.
+// Score counts the results of reading pages.
 type Score struct {
 	True, Read int // rows of the pages, and entries read
-	Rows       int // rows with the right side and numbers
-	Wrong      int // entries above 0.6 of which a number or the date is wrong
-
-	Side, Date, Item, Weight, Amount, Of int // of rows that were found: one entry for each, in order
+	Rows       int // entries with the side and the numbers of a row, one for each row
+	Wrong      int // entries above 0.6 that are not among these, or have another date
 }
 
 // Recall is the share of rows that were read correctly, in percent.
@@ -25,53 +23,34 @@ func (s Score) Precision() int { return 100 * s.Rows / max(1, s.Read) }
 
 // Plus adds.
 func (s Score) Plus(o Score) Score {
-	return Score{
-		s.True + o.True, s.Read + o.Read, s.Rows + o.Rows, s.Wrong + o.Wrong, s.Side + o.Side, s.Date + o.Date, s.Item + o.Item,
-		s.Weight + o.Weight, s.Amount + o.Amount, s.Of + o.Of,
-	}
-}
-
-func (s Score) String() string {
-	share := func(n int) string { return fmt.Sprintf("%d %%", 100*n/max(1, s.Of)) }
-	return fmt.Sprintf("rows %d, right %d: recall %d %%, precision %d %%; side %s, date %s, item %s, weight %s, amount %s; %d wrong above 0.6",
-		s.True, s.Rows, s.Recall(), s.Precision(), share(s.Side), share(s.Date), share(s.Item), share(s.Weight), share(s.Amount), s.Wrong)
+	return Score{s.True + o.True, s.Read + o.Read, s.Rows + o.Rows, s.Wrong + o.Wrong}
 }
 
 // sure is the confidence above which no value may be wrong (CONTRACT.md R1).
 const sure = 6 * unit.Whole / 1000
 
-// Compare matches the entries read with a page's rows: as many as possible, in the order of their sides.
-func Compare(rows []Row, entries []khatapage.Entry) (s Score) {
-	s.True, s.Read = len(rows), len(entries)
+// Compare matches the entries read with a page's rows.
+func Compare(rows []Row, entries []khatapage.Entry) Score {
+	s := Score{True: len(rows), Read: len(entries)}
+	left := slices.Clone(rows)
 	for _, e := range entries {
-		if e.Confidence > sure {
+		read := Row{Side: e.Side, Weight: text(e.Weight), Touch: text(e.Touch), Fine: text(e.Fine), Amount: text(e.Amount)}
+		right, date := -1, text(e.Date)
+		for i, r := range left {
+			of := r.Date
+			if r.Date, r.Item = "", ""; r == read && (right < 0 || of == date) {
+				right = i
+			}
+		}
+		if e.Confidence > sure && (right < 0 || left[right].Date != date) {
 			s.Wrong++
 		}
-	}
-	for _, side := range []string{khatapage.In, khatapage.Out} {
-		var truth, read []Row
-		var sures []bool
-		for _, r := range rows {
-			if r.Side == side {
-				truth = append(truth, r)
-			}
+		if right >= 0 {
+			s.Rows++
+			left = slices.Delete(left, right, right+1)
 		}
-		for _, e := range entries {
-			if e.Side == side {
-				read, sures = append(read, rowOf(e)), append(sures, e.Confidence > sure)
-			}
-		}
-		align(truth, read, sures, &s)
 	}
 	return s
-}
-
-func rowOf(e khatapage.Entry) Row {
-	r := Row{Side: e.Side, Date: text(e.Date), Weight: text(e.Weight), Touch: text(e.Touch), Fine: text(e.Fine), Amount: text(e.Amount)}
-	if e.Item != nil {
-		r.Item = *e.Item
-	}
-	return r
 }
 
 func text[T fmt.Stringer](v *T) string {
@@ -79,65 +58,6 @@ func text[T fmt.Stringer](v *T) string {
 		return ""
 	}
 	return (*v).String()
-}
-
-// same counts the equal fields of two rows.
-func same(a, b Row) int {
-	n := 0
-	for _, equal := range []bool{a.Weight == b.Weight, a.Touch == b.Touch, a.Fine == b.Fine, a.Amount == b.Amount} {
-		if equal {
-			n += 4
-		}
-	}
-	for _, equal := range []bool{a.Date == b.Date, a.Item == b.Item} {
-		if equal {
-			n++
-		}
-	}
-	return n
-}
-
-// align pairs rows in order so that most fields are equal (Needleman-Wunsch).
-func align(truth, read []Row, sures []bool, s *Score) {
-	best := make([][]int, len(truth)+1)
-	for i := range best {
-		best[i] = make([]int, len(read)+1)
-	}
-	for i := range slices.Backward(truth) {
-		for j := range slices.Backward(read) {
-			best[i][j] = max(best[i+1][j], best[i][j+1], best[i+1][j+1]+same(truth[i], read[j]))
-		}
-	}
-	for i, j := 0, 0; i < len(truth) && j < len(read); {
-		switch best[i][j] {
-		case best[i+1][j+1] + same(truth[i], read[j]):
-			s.count(truth[i], read[j], sures[j])
-			i, j = i+1, j+1
-		case best[i+1][j]:
-			i++
-		default:
-			j++
-		}
-	}
-}
-
-func (s *Score) count(truth, read Row, sure bool) {
-	s.Of++
-	s.Side++
-	add := func(into *int, equal bool) {
-		if equal {
-			*into++
-		}
-	}
-	add(&s.Date, truth.Date == read.Date)
-	add(&s.Item, truth.Item == read.Item)
-	add(&s.Weight, truth.Weight == read.Weight)
-	add(&s.Amount, truth.Amount == read.Amount)
-	numbers := truth.Weight == read.Weight && truth.Touch == read.Touch && truth.Fine == read.Fine && truth.Amount == read.Amount
-	add(&s.Rows, numbers)
-	if sure && numbers && truth.Date == read.Date {
-		s.Wrong--
-	}
 }
 
 // Styles are the looks of the measured pages: clean and noisy ones.
