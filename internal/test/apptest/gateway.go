@@ -3,7 +3,6 @@ package apptest
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -182,13 +181,4 @@ func StartLimited(t *testing.T) *Server {
 // From returns a client that the proxy forwards for an address.
 func From(c *apitest.Client, address string) *apitest.Client {
 	return c.With("X-Forwarded-For", "203.0.113.9, "+address)
-}
-
-// SignInFrom creates a session of Asha's from an address of its own.
-func (o *Server) SignInFrom(address int) string {
-	o.T.Helper()
-	var in SignedIn
-	From(o.Anonymous(), fmt.Sprintf("192.0.2.%d", address)).POST(Auth+"/login",
-		map[string]string{"email": "asha@example.com", "password": GoodPassword}).Status(200).JSON(&in)
-	return in.Access
 }
