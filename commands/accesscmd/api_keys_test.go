@@ -253,7 +253,7 @@ func TestChainOfKeysIsBounded(t *testing.T) {
 	require.NoError(t, err)
 	req := commands.Request{Actor: last, Workspace: home}
 	_, _, err = accesscmd.CreateAPIKey(t.Context(), all[0].Commands, req, create(tn, home, nil))
-	require.Equal(t, fault.New(fault.Conflict, "Too many keys, each made with the one before"), err)
+	require.Equal(t, fault.New(fault.Conflict, "Too many keys, each created with the previous one"), err)
 	_, err = all[0].Authenticate(t.Context(), forged(t, tn, all[0], last))
 	require.ErrorIs(t, err, accesscmd.ErrUnknownKey, "a key that entered the log in another way opens nothing")
 }
