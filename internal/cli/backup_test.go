@@ -129,13 +129,13 @@ func TestRestoreOfALostMachineErasesListedUsers(t *testing.T) {
 	keyed := func(args ...string) (stdout, stderr string, status int) {
 		t.Helper()
 		cmd := apptest.Command(t, data, args...)
-		cmd.Env = append(cmd.Env, "BAHI_MASTER_KEY=", "BAHI_DELETION_GRACE=1s", "BAHI_LIMIT_AUTH=1000/1m", "BAHI_LIMIT_USERS_PICTURE=1000/1m")
+		cmd.Env = append(cmd.Env, "BAHI_MASTER_KEY=", "BAHI_DELETION_GRACE=1ms", "BAHI_LIMIT_AUTH=1000/1m", "BAHI_LIMIT_USERS_PICTURE=1000/1m")
 		return apptest.Execute(t, cmd)
 	}
 	serving := func() *apptest.Process {
 		t.Helper()
 		cmd := apptest.Command(t, data, "serve")
-		cmd.Env = append(cmd.Env, "BAHI_MASTER_KEY=", "BAHI_DELETION_GRACE=1s", "BAHI_LIMIT_AUTH=1000/1m", "BAHI_LIMIT_USERS_PICTURE=1000/1m")
+		cmd.Env = append(cmd.Env, "BAHI_MASTER_KEY=", "BAHI_DELETION_GRACE=1ms", "BAHI_LIMIT_AUTH=1000/1m", "BAHI_LIMIT_USERS_PICTURE=1000/1m")
 		p := apptest.Serve(t, cmd)
 		p.Ready()
 		return p
