@@ -48,3 +48,16 @@ func TestAStartIsRefusedWhileAnotherProcessServes(t *testing.T) {
 	_, _, err = app.TakePlace(atOnce, t.TempDir(), listener.Addr().String())
 	require.ErrorContains(t, err, "BAHI_ADDR: listen tcp "+listener.Addr().String()+": bind: address already in use")
 }
+
+func TestAServersAddressIsTheSettingOrTheRecordOrTheDefault(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	for setting, want := range map[string]string{"": app.DefaultAddr, "127.0.0.1:0": app.DefaultAddr, "0.0.0.0:99": "127.0.0.1:99",
+		":99": "127.0.0.1:99", "[::]:99": "127.0.0.1:99", "[::1]:99": "[::1]:99"} {
+		addr, err := app.ServerAddr(data, setting)
+		require.NoError(t, err)
+		require.Equal(t, want, addr, setting)
+	}
+	_, err := app.ServerAddr(data, "nowhere")
+	require.ErrorContains(t, err, "BAHI_ADDR")
+}
