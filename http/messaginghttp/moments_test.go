@@ -5,7 +5,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -118,23 +117,4 @@ func TestTwoSpellingsThatANetworkTellsAreOneContact(t *testing.T) {
 	for _, phone := range []string{"919812345600", "919812345601"} {
 		c.POST(contacts, fmt.Sprintf(`{"name":"Usha","phone":%q}`, phone)).Problem(409, "Another contact has this phone")
 	}
-}
-
-func TestACampaignLearnsSpellingsToo(t *testing.T) {
-	t.Parallel()
-	n := &chatty{sent: map[string]int{}}
-	n.answer.Store(func(string) (int, string) {
-		return 200, `{"contacts":[{"input":"919812345602","wa_id":"919812345603"}],"messages":[{"id":"wamid.1"}]}`
-	})
-	server := httptest.NewServer(n)
-	t.Cleanup(server.Close)
-	o := onNetwork(t, server)
-	c := agent(o, apptest.Home)
-	plain := templatesOf(t, c, onCloud)["plain"]
-	consenting(t, c, "Asha", "919812345602")
-	k := campaignOf(t, c, `{"name":"Plain","type":"broadcast","templateId":%d,"audience":"all"}`, plain)
-	dispatch(c, k.ID).Status(202)
-	awaited(t, c, k.ID, is("completed"))
-	heard(t, o, k.ChannelID, "919812345603", "w1", time.Now())
-	require.Len(t, people(t, c, ""), 1)
 }
