@@ -140,30 +140,3 @@ func TestAnInvitationWaitsForAnAccount(t *testing.T) {
 	require.Len(t, apptest.ClerkBanks(key.GET("/banks")), 1)
 	key.With("Bahi-Workspace", somebody.Workspace).GET("/banks").Problem(404, "Workspace not found")
 }
-
-func TestInvitationsAreListedAndWithdrawn(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	asha, ravi := o.Person(o.Address("asha")), o.Person(o.Address("ravi"))
-	path := "/api/v1/workspaces/" + asha.Workspace + "/invitations"
-	asha.GET(path).Status(200).Body(`[]`)
-	var first, second invitation
-	asha.POST(path, apptest.Invite(o.Address("usha"), `{"ledger":"read"}`)).Status(201).JSON(&first)
-	asha.Join(o, ravi, `{"marketplace":"read"}`)
-	o.Operator().POST(path, apptest.Invite("ravi@example.org", `{"ledger":"write"}`)).Status(201).JSON(&second)
-	require.Equal(t, "api_key:admin", second.InvitedBy)
-	var open []invitation
-	ravi.GET(path).Status(200).JSON(&open)
-	require.Equal(t, []invitation{first, second}, open)
-	ravi.DELETE(path+"/"+first.ID.String()).Problem(403, "Not enough permissions")
-	o.Person(o.Address("other")).GET(path).Problem(404, "Workspace not found")
-
-	_, token := apptest.Link(t, o.Mailed(o.Address("usha"), apptest.InviteSubject, 1))
-	asha.DELETE(path+"/"+uuid.NewString()).Problem(404, "Invitation not found")
-	asha.DELETE(path + "/" + first.ID.String()).Status(204).None()
-	asha.DELETE(path+"/"+first.ID.String()).Problem(404, "Invitation not found")
-	o.Person(o.Address("usha")).POST("/api/v1/invitations/accept", map[string]string{"token": token}).Problem(400,
-		"Invalid or expired invitation token")
-	ravi.GET(path).Status(200).JSON(&open)
-	require.Equal(t, []invitation{second}, open)
-}

@@ -312,22 +312,6 @@ func TestTheTrailAsCSVIsSafeInASpreadsheet(t *testing.T) {
 	require.LessOrEqual(t, drawn, int64(o.Head()))
 }
 
-func TestTrailPDFNamesItsStoreAndPosition(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	_, account, _ := dealings(t, o)
-	auditor := o.Auditor(o.Home)
-	month := dayOf(t, o, apptest.TrailOf(auditor, ""))[:len("2006-01")]
-	text := apptest.Words(t, auditor.GET(fmt.Sprintf("/audit/trail?format=pdf&account=%d&period=%s", account, month)))
-	for _, word := range []string{
-		"Audit trail", "Books of workspace " + o.Home, "Account HDFC (bank ", "edited", "in_entries[0].amount 12.5 1.25",
-		"because: typed twice", "Restatements", "None.",
-		"Drawn from store " + o.Sys.Store.ID().String(), "Page 1 of",
-	} {
-		require.Contains(t, text, word)
-	}
-}
-
 func TestTrailBeforeTheFirstEventSaysSo(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)

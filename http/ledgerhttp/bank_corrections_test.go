@@ -67,31 +67,6 @@ func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
 	require.Equal(t, []apptest.Line{{Description: "sale", Amount: "12.5"}}, again.In)
 }
 
-func TestRowsAreTakenBackTogether(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	clerk := o.Clerk(o.Home)
-	account := apptest.Open(clerk, "HDFC")
-	first := apptest.Posted(clerk.POST(apptest.Ledger(account, "/rows"),
-		apptest.Bulk(apptest.Deposit("2025-03-01", "1"), apptest.Withdrawal("2025-03-02", "2"), apptest.Deposit("2025-03-03", "4"))).Status(201))
-	keyed := clerk.With("Idempotency-Key", "k", "Prefer", "return=representation")
-	body := fmt.Sprintf(`{"rows":[%d,%d],"date":"2025-03-05","reason":"posted twice"}`, first[2].ID, first[0].ID)
-	a := keyed.POST(apptest.Ledger(account, "/rows/reverse"), body).Status(201)
-	back := apptest.Posted(a)
-	a.Body(fmt.Sprintf(`{"rows":[
-		{"id":%d,"date":"2025-03-05","in_entries":[],"out_entries":[{"amount":4}],"balance":-1,"revision":0,"reverses":%d},
-		{"id":%d,"date":"2025-03-05","in_entries":[],"out_entries":[{"amount":1}],"balance":-2,"revision":0,"reverses":%d}]}`,
-		back[0].ID, first[2].ID, back[0].ID+1, first[0].ID))
-	again := keyed.POST(apptest.Ledger(account, "/rows/reverse"), body).Status(201)
-	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
-	require.Equal(t, a.Text, again.Text)
-	require.Equal(t, "03-01 1, 03-02 -1, 03-03 3, 03-05 -1, 03-05 -2", apptest.Balances(clerk, apptest.Ledger(account)))
-	clerk.POST(apptest.Ledger(account, "/rows/reverse"), fmt.Sprintf(`{"rows":[%d,%d],"reason":"x"}`, first[1].ID, first[0].ID)).
-		Problem(409, fmt.Sprintf("Row %d: The row is reversed by row %d already", first[0].ID, back[1].ID),
-			"reversed_by", fmt.Sprintf("The row is reversed by row %d already", back[1].ID))
-	require.Equal(t, "03-01 1, 03-02 -1, 03-03 3, 03-05 -1, 03-05 -2", apptest.Balances(clerk, apptest.Ledger(account)))
-}
-
 func TestACorrectionWantsAReasonADateThatMayBeAndARow(t *testing.T) {
 	t.Parallel()
 	clerk := apptest.Clerk(t)

@@ -367,17 +367,6 @@ func TestBadConfirmations(t *testing.T) {
 		"accounts", "another account has the same phone",
 		"accounts", "another account has the same phone")
 	one := fmt.Sprintf(`"accounts":[%d]`, account)
-	bank := apptest.Open(a.Client, "HDFC")
-	for of, field := range map[string]string{
-		one + `,"kind":"client"`:                         "accounts",
-		`"accounts":[1099511627776]`:                     "accounts[0]",
-		fmt.Sprintf(`"accounts":[%d]`, bank):             "accounts[0]",
-		fmt.Sprintf(`"accounts":[%[1]d,%[1]d]`, account): "accounts[1]",
-		`"accounts":[]`:                                  "accounts",
-		`"kind":"bank"`:                                  "kind",
-	} {
-		a.POST(confirmations, a.body(of)).Status(422).Contains(`"` + field + `"`)
-	}
 	request := func(day string, channel, template int64) *apitest.Answer {
 		return a.POST(confirmations, fmt.Sprintf(`{%s,"as_of":%q,"channelId":%d,"templateId":%d}`, one, day, channel, template))
 	}

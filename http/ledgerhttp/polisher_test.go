@@ -41,19 +41,3 @@ func TestPolishersAreListedByTheirType(t *testing.T) {
 	listed("/meena-polishers" + known)
 
 }
-
-func TestAPolishersWholeLedgerIsDrawn(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	var salim shown
-	clerk.POST("/polisher", `{"name":"Salim","type":0}`).Status(201).JSON(&salim)
-	ledger := fmt.Sprint("/polisher-ledger/", salim.ID)
-	clerk.POST(ledger, `{"date":"2025-03-01","out_entries":[{"item_name":"payal","weight":100,"pieces":12}]}`).Status(201)
-	clerk.POST(ledger, `{"date":"2025-03-05","in_entries":[{"item_name":"payal","weight":98.5,"loss_weight":1.5,"amount":60}]}`).Status(201)
-	text := apptest.Words(t, clerk.GET(ledger+"/pdf?from=2025-03-02").Status(200))
-	for _, words := range []string{"Salim", "Weight g", "payal", "loss weight 1.5", "60.00", "100.000"} {
-		require.Contains(t, text, words)
-	}
-	require.NotContains(t, text, "Fine g")
-	clerk.GET(fmt.Sprint("/polisher-ledger/", salim.ID, "/pdf/in")).Status(404)
-}
