@@ -89,9 +89,20 @@ func TestALedgerIsReadByDatesPagesAndAsItWasKnown(t *testing.T) {
 	}
 }
 
-func TestTheListOfAccountsIsFreshAndEmptyBeforeTheFirst(t *testing.T) {
+func TestAccountsAndRowsAreReadAsOfADateAndAsTheyWereKnown(t *testing.T) {
 	t.Parallel()
 	s := tell(t, apptest.Share(t))
+	for query, want := range map[string]string{
+		"": "75", "?as_of=2025-01-09": "0", "?as_of=2025-02-09": "10", "?as_of=2025-02-10": "35", "?known_at=" + s.posted: "65",
+		"?as_of=2025-03-09&known_at=" + s.edited: "35", "?as_of=2025-03-10&known_at=" + s.edited: "30",
+	} {
+		banks := apptest.ClerkBanks(s.clerk.GET("/banks" + query).Status(200))
+		require.Len(t, banks, 1)
+		require.Equal(t, want, banks[0].Balance.String(), query)
+		var one apptest.BankAccount
+		s.clerk.GET(fmt.Sprintf("/bank/%d%s", s.account, query)).Status(200).JSON(&one)
+		require.Equal(t, want, one.Balance.String(), query)
+	}
 	for _, name := range []string{"Sharad", "Sharad Sons"} { // the list is kept
 		for range 2 {
 			s.clerk.PUT(fmt.Sprintf("/bank/%d", s.account), fmt.Sprintf(`{"name":%q}`, name)).Status(200)
@@ -104,6 +115,16 @@ func TestTheListOfAccountsIsFreshAndEmptyBeforeTheFirst(t *testing.T) {
 	s.clerk.GET(fmt.Sprintf("/bank/%d?known_at=0", s.account)).Problem(404, "Bank account not found")
 	s.clerk.GET(apptest.Ledger(s.account, "?known_at=0")).Problem(404, "Bank account not found")
 
+	var rows []apptest.BankRow
+	s.clerk.GET(apptest.Ledger(s.account, "?known_at=", s.posted)).Status(200).JSON(&rows)
+	for _, want := range rows { // a row alone says what it says among the others
+		var row apptest.BankRow
+		s.clerk.GET(apptest.At(s.account, want.ID, "?known_at=", s.posted)).Status(200).JSON(&row)
+		require.Equal(t, want, row)
+	}
+	s.clerk.GET(apptest.At(s.account, rows[2].ID, "?known_at=", s.deleted)).Problem(404, "Bank ledger row not found")
+	s.clerk.GET(apptest.At(s.account, rows[3].ID, "?as_of=2025-04-10")).Status(200)
+	s.clerk.GET(apptest.At(s.account, rows[3].ID, "?as_of=2025-04-09")).Problem(404, "Bank ledger row not found")
 }
 
 func TestAPastThatNobodyCanKnowIsRefusedAtOnce(t *testing.T) {

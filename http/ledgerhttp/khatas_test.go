@@ -1,10 +1,8 @@
 package ledgerhttp_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"mime/multipart"
 	"os"
 	"strings"
 	"testing"
@@ -21,14 +19,8 @@ import (
 // scan uploads a file.
 func scan(t *testing.T, c *apitest.Client, path string, file []byte) *apitest.Answer {
 	t.Helper()
-	var b bytes.Buffer
-	form := multipart.NewWriter(&b)
-	part, err := form.CreateFormFile("file", "page")
-	require.NoError(t, err)
-	_, err = part.Write(file)
-	require.NoError(t, err)
-	require.NoError(t, form.Close())
-	return c.With("Content-Type", form.FormDataContentType()).POST(path, b.Bytes())
+	form, kind := apptest.Form(t, "application/octet-stream", file)
+	return c.With("Content-Type", kind).POST(path, form)
 }
 
 // typed is a PDF with a page of text.
@@ -66,20 +58,11 @@ type scanned struct {
 	Submits     []json.RawMessage `json:"submitted_rows"`
 }
 
-func opened(t *testing.T, c *apitest.Client, path, name string) (id int64) {
-	t.Helper()
-	var account struct {
-		ID int64 `json:"id"`
-	}
-	require.NoError(t, json.Unmarshal([]byte(c.POST(path, `{"name":"`+name+`"}`).Status(201).Text), &account))
-	return account.ID
-}
-
 func TestPageIsReadCheckedAndSubmitted(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	clerk := o.Clerk(o.Home)
-	imran, sbi := opened(t, clerk, "/karigar", "Imran"), opened(t, clerk, "/bank", "SBI")
+	imran, sbi := made(clerk, "/karigar", `{"name":"Imran"}`), made(clerk, "/bank", `{"name":"SBI"}`)
 	page := typed("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5", "2/3 cash 20,000")
 
 	var dry, read scanned
@@ -182,7 +165,7 @@ func TestUploadsAreListedNewestFirst(t *testing.T) {
 	}
 	clerk.POST("/khata-submit", fmt.Sprintf(
 		`{"upload_id":%d,"entries":[{"ledger":"bank","account_id":%d,"side":"in","date":"2025-03-01","amount":5}]}`,
-		ids[2], opened(t, clerk, "/bank", "SBI"))).Status(201)
+		ids[2], made(clerk, "/bank", `{"name":"SBI"}`))).Status(201)
 	all := clerk.GET("/khata-uploads").Status(200)
 	all.JSON(&uploads)
 	require.Equal(t, "3", all.Header("X-Total-Count"))
@@ -208,7 +191,7 @@ func TestUploadsAreListedNewestFirst(t *testing.T) {
 func TestSecondPipelineGroupsRowsThatCanBeSubmitted(t *testing.T) {
 	t.Parallel()
 	clerk := apptest.Clerk(t)
-	meena := opened(t, clerk, "/client", "Meena Shah")
+	meena := made(clerk, "/client", `{"name":"Meena Shah"}`)
 	var read scanned
 	scan(t, clerk, "/khata-upload-v2", typed("Party: Meena Shaah", "IN", "1/3 cash 20,000", "1/3 silver 10 g")).Status(200).JSON(&read)
 	require.Equal(t, "v2", read.Pipeline)
@@ -235,8 +218,8 @@ func TestWrongSubmissionsNameTheirEntriesAndPostNothing(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	clerk := o.Clerk(o.Home)
-	sbi := opened(t, clerk, "/bank", "SBI")
-	foreign := opened(t, o.Clerk(o.Abroad), "/bank", "HDFC")
+	sbi := made(clerk, "/bank", `{"name":"SBI"}`)
+	foreign := made(o.Clerk(o.Abroad), "/bank", `{"name":"HDFC"}`)
 	good := fmt.Sprintf(`{"ledger":"bank","account_id":%d,"side":"in","date":"2025-03-01","amount":5}`, sbi)
 	theirs := strings.Replace(good, fmt.Sprint(sbi), fmt.Sprint(foreign), 1)
 	clerk.POST("/khata-submit", `{"entries":[`+good+`,`+theirs+`]}`).Status(422).Contains(`"field":"entries[1].account_id"`)
@@ -344,7 +327,7 @@ func TestWithoutProgramsTheServerRunsAndSaysSo(t *testing.T) {
 	page, _ := khatapages.Page(1, khatapages.Style{Sides: 1, Rows: 1})
 	scan(t, clerk, "/khata-upload", page).Status(503)
 	o.Anonymous().GET("/readyz").Contains("BAHI_OCR=off")
-	sbi := opened(t, clerk, "/bank", "SBI")
+	sbi := made(clerk, "/bank", `{"name":"SBI"}`)
 	clerk.POST("/khata-submit", fmt.Sprintf(`{"entries":[{"ledger":"bank","account_id":%d,"side":"in","date":"2025-03-01","amount":5}]}`,
 		sbi)).Status(201)
 }

@@ -2,9 +2,7 @@ package messaginghttp_test
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"testing"
 	"time"
 
@@ -93,28 +91,4 @@ func TestAReactionIsNoMessage(t *testing.T) {
 	require.Equal(t, "resolved", appears(t, c, "919812345678").Status)
 	react("919812345600", "")
 	require.Empty(t, people(t, c, "?search=919812345600"), "nobody becomes a contact by taking one back")
-}
-
-// The answer to a send tells by which number the network knows a person.
-func TestTwoSpellingsThatANetworkTellsAreOneContact(t *testing.T) {
-	t.Parallel()
-	o := onNetwork(t, chatNetwork(t, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"contacts":[{"input":"919812345600","wa_id":"919812345601"}],"messages":[{"id":"wamid.1"}]}`)
-	}))
-	c := agent(o, apptest.Home)
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN1"}}`)
-	typed := made(t, c, `{"name":"Asha","phone":"919812345600"}`)
-	heard(t, o, sales.ID, "919812345601", "w1", time.Now())
-	require.Len(t, people(t, c, ""), 2)
-	heard(t, o, sales.ID, "919812345600", "w2", time.Now())
-	c.POST("/api/chat/send", text("919812345600", sales.ID)).Status(200)
-	require.Len(t, people(t, c, ""), 1)
-	for i, phone := range []string{"919812345600", "919812345601"} {
-		heard(t, o, sales.ID, phone, fmt.Sprint("w", 3+i), time.Now())
-	}
-	require.Len(t, people(t, c, ""), 1)
-	require.Len(t, conversation(t, c, typed.ID, ""), 5, "with one reply window")
-	for _, phone := range []string{"919812345600", "919812345601"} {
-		c.POST(contacts, fmt.Sprintf(`{"name":"Usha","phone":%q}`, phone)).Problem(409, "Another contact has this phone")
-	}
 }
