@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// document is the committed document of the interface.
-type document struct {
+// committed is the document in testdata of the interface.
+type committed struct {
 	Servers    []struct{ URL string }
 	Components struct {
 		Responses map[string]any
@@ -47,7 +47,7 @@ type documentBody struct {
 	}
 }
 
-func readDocument(t *testing.T) (d document) {
+func readDocument(t *testing.T) (d committed) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/openapi.json")
 	require.NoError(t, err)

@@ -53,6 +53,7 @@ func TestUserReadsAndChangesTheirAccount(t *testing.T) {
 		"expected an email address",
 		"first_name", "1 to 100 characters", "last_name", "control characters are not allowed", "phone", "control characters are not allowed")
 	asha.PUT(apptest.Me, `{"phone":"call \u202ame"}`).Status(200).Contains(`"phone":"call me"`, `"warnings":[{"field":"phone"`)
+	require.NotContains(t, asha.PUT(apptest.Me, `{"phone":null}`).Status(200).Text, "warnings")
 	asha.PUT(apptest.Me, `{"email":null,"first_name":null,"last_name":null}`).Problem(422, validation,
 		"email", "must not be null", "first_name", "must not be null", "last_name", "must not be null")
 	require.Equal(t, "आशा", asha.Me().FirstName)

@@ -322,6 +322,7 @@ func TestTrailBeforeTheFirstEventSaysSo(t *testing.T) {
 	text := apptest.Words(t, auditor.GET("/audit/trail?to=2025-01-01&format=pdf"))
 	require.Contains(t, text, "at position 0, before the first event")
 	require.Contains(t, text, "Nothing was changed.")
+	require.Contains(t, text, "Books of workspace "+o.Home)
 }
 
 func TestBackDatedChangesRestateClosingBalances(t *testing.T) {

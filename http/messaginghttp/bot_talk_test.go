@@ -151,6 +151,8 @@ func TestWhatABotCannotReadIsToldOrRefused(t *testing.T) {
 	c.GET(files).Status(200).Body(`[]`)
 	require.Equal(t, "The source has no text", *taught(t, c, b, "\n \n").Error)
 
+	c.POST(urls, `{"url":"https://user:secret@a.example"}`).Problem(422, "Validation error", "url",
+		"expected a web address, as in https://shop.example/faq")
 	var page messagingview.BotURL
 	c.POST(urls, `{"url":"http://127.0.0.1:9/FAQ#top"}`).Status(201).JSON(&page)
 	require.Equal(t, "http://127.0.0.1:9/FAQ", page.URL)

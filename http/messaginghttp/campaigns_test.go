@@ -302,6 +302,8 @@ func TestACampaignStopsAndGoesOn(t *testing.T) {
 	heard(t, o, k.ChannelID, "919712310002", "w1", time.Now())
 	require.Len(t, people(t, c, ""), 4, "both spellings are one contact's")
 
+	n.answer.Store(failing(132012))
+	require.Equal(t, "The network does not accept the template's messages", *awaited(t, c, begin().ID, is("failed")).Reason)
 	n.answer.Store(failing(131050))
 	require.Equal(t, int64(4), awaited(t, c, begin().ID, is("failed")).Stats.Failed)
 	require.Eventually(t, func() bool { return c.GET(contacts+"?optIn=true").Status(200).Header("X-Total-Count") == "0" }, time.Minute,

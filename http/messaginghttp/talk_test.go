@@ -49,8 +49,16 @@ func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
 	untilRead(t, c, meera.ID, 1)
 
 	before := c.GET(send).Status(200).Text
-	c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"a","templateId":1}`, sales.ID)).Problem(422, "Validation error", "text",
-		"expected one of text, imageUrl and templateId")
+	for body, wrong := range map[string][2]string{
+		`{"channelId":%d}`:                           {"text", "expected one of text, imageUrl and templateId"},
+		`{"channelId":%d,"text":"a","templateId":1}`: {"text", "expected one of text, imageUrl and templateId"},
+		`{"channelId":%d,"text":"a","caption":"b"}`:  {"caption", "allowed only with an image"},
+		`{"channelId":%d,"text":"  "}`:               {"text", "must not be empty"},
+		`{"channelId":%d,"imageUrl":"a.jpg"}`:        {"imageUrl", "expected an address like https://cdn.example.org/a.jpg"},
+		`{"channelId":%d,"templateId":999999}`:       {"templateId", "Template not found"},
+	} {
+		c.POST(send, fmt.Sprintf(body, sales.ID)).Problem(422, "Validation error", wrong[0], wrong[1])
+	}
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"templateId":%d}`, sales.ID, ready)).Problem(422, "Validation error", "templateParams.1",
 		"must be filled", "templateParams.2", "must be filled")
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"a"}`, page.ID)).Problem(422, "Validation error", "channelId",
