@@ -194,17 +194,6 @@ func TestAppendsSurviveEachConnectionFault(t *testing.T) {
 	}
 }
 
-func TestTerminatedSessionFailsNoAppend(t *testing.T) {
-	t.Parallel()
-	s, _, _, url := ready(t, defaultTimeouts)
-	for range 3 {
-		_, err := connect(t, url).Exec(t.Context(), `select pg_terminate_backend($1)`, s.appender.session.pid)
-		require.NoError(t, err)
-		must(t, s, "a-1", makes(1)...)
-	}
-	require.Len(t, wholeLog(t, s), 5)
-}
-
 func TestLostRefusalRemainsARefusal(t *testing.T) {
 	t.Parallel()
 	for _, f := range []fault{sent, unheard, halfHeard} {
@@ -277,18 +266,6 @@ func TestLostSessionCannotCommitLater(t *testing.T) {
 	require.NoError(t, err)
 	waiting(0)
 	must(t, s, "b-1", makes(1)...)
-	require.Len(t, wholeLog(t, s), 3)
-}
-
-func TestUnansweredAppendIsResolved(t *testing.T) {
-	t.Parallel()
-	hasty := brief
-	hasty.answer = 500 * time.Millisecond
-	s, fault, _, _ := ready(t, hasty)
-	fault.arm(silent, 1)
-	begun := time.Now()
-	must(t, s, "a-1", makes(1)...)
-	require.GreaterOrEqual(t, time.Since(begun), s.appender.timeouts.answer)
 	require.Len(t, wholeLog(t, s), 3)
 }
 

@@ -3,12 +3,10 @@ package postgres
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/internal/test/storetest"
 )
@@ -33,51 +31,6 @@ func TestLogThatLosesItsNewestEvents(t *testing.T) {
 			return s, s.Close
 		}}, func(count int) { loseTail(t, url, count) }
 	})
-}
-
-// An asynchronous replica that lacks the newest events takes over. Positions continue without a gap, and readers
-// get none of the lost events.
-func TestLaggingReplicaTakesOver(t *testing.T) {
-	t.Parallel()
-	url := newLog(t)
-	s := newStore(t, url)
-	for n := range 40 {
-		done, err := s.Append(t.Context(), eventstore.To(fmt.Sprintf("row-%d", n), eventstore.NoStream, made(uuid.New())))
-		require.NoError(t, err)
-		require.EqualValues(t, n+1, done.Position)
-	}
-	loseTail(t, url, 5)
-	require.Eventually(t, func() bool {
-		_, known := s.tail.after(33, new(int))
-		return !known
-	}, time.Minute, time.Millisecond, "the lost events remain in the tail")
-
-	got := make(chan []event.Stored)
-	go func() {
-		var all []event.Stored
-		for at := event.Position(30); at < 42; { // the pool's first connections are broken
-			for batch, err := range s.Subscribe(t.Context(), at) {
-				if all = append(all, batch.Events...); err == nil {
-					at = batch.UpTo
-				}
-				if err != nil || at >= 42 {
-					break
-				}
-			}
-			if t.Context().Err() != nil {
-				break
-			}
-		}
-		got <- all
-	}()
-	for n := 40; n < 47; n++ {
-		done, err := s.Append(t.Context(), eventstore.To(fmt.Sprintf("row-%d", n), eventstore.NoStream, made(uuid.New())))
-		require.NoError(t, err)
-		require.EqualValues(t, n-4, done.Position)
-	}
-	all := <-got
-	s.pool.Reset()
-	require.Equal(t, wholeLog(t, s)[30:], all)
 }
 
 // A state read from lost events is not trusted, even if the log has other events at their positions by now.

@@ -133,7 +133,7 @@ func TestTwoNodesHaveTheirJournalInAGateway(t *testing.T) {
 // Two nodes write while the server has faults. Each acknowledged event is in the log once, and the journal is equal to the log.
 func TestFaultsLoseNoAnsweredEvent(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(12) {
+	for seed := range uint64(4 * rounds(1)) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 1))

@@ -1,14 +1,12 @@
 package postgres
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/eventstore"
 )
 
 // laterBy lets events of type Later wait.
@@ -67,53 +65,4 @@ func TestWaitersAreWokenByWhatMayNotWait(t *testing.T) {
 	tail.mu.Lock() // its last waker may still hold it
 	defer tail.mu.Unlock()
 	require.Empty(t, tail.waiters)
-}
-
-func TestPatientSubscriberGetsAllEventsOnceAndInOrder(t *testing.T) {
-	t.Parallel()
-	s := newStoreWith(t, newLog(t), rarelyPolling)
-	over, positions := make(chan struct{}), make(chan event.Position, 100)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	defer func() { cancel(); <-ended }()
-	go func() {
-		defer close(ended)
-		still := over
-		for batch, err := range s.SubscribeDelayed(ctx, 0,
-			eventstore.DeliveryDelay{For: laterBy(time.Hour), Over: func() <-chan struct{} { return still }}) {
-			if err != nil {
-				return
-			}
-			for _, e := range batch.Events {
-				positions <- e.Position
-				if e.Position == 4 {
-					still = nil
-				}
-			}
-		}
-	}()
-	gets := func(all ...event.Position) {
-		t.Helper()
-		for _, want := range all {
-			select {
-			case got := <-positions:
-				require.Equal(t, want, got)
-			case <-time.After(30 * time.Second):
-				require.FailNow(t, "an event did not come", "position %d", want)
-			}
-		}
-	}
-	later := makes(1)[0]
-	later.Type = "Later"
-	must(t, s, "a-1", makes(1)...)
-	gets(1)
-	must(t, s, "a-1", later)
-	must(t, s, "a-1", makes(1)...)
-	gets(2, 3)
-	later.ID = makes(1)[0].ID
-	must(t, s, "a-1", later)
-	close(over)
-	gets(4)
-	must(t, s, "a-1", makes(1)...)
-	gets(5)
 }

@@ -132,21 +132,6 @@ func byID(t testing.TB, log []event.Stored) map[uuid.UUID]event.Stored {
 	return there
 }
 
-func TestAnEmptyLog(t *testing.T) {
-	t.Parallel()
-	s := newStore(t, newLog(t))
-	head, err := s.Head(t.Context())
-	require.NoError(t, err)
-	require.Zero(t, head)
-	for _, at := range []time.Time{{}, time.Now(), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)} {
-		found, err := s.PositionAt(t.Context(), at)
-		require.NoError(t, err)
-		require.Zero(t, found)
-	}
-	require.Empty(t, wholeLog(t, s))
-	require.EqualValues(t, 1, must(t, s, "first-1", makes(1)...).Position)
-}
-
 func TestEachLogHasItsOwnID(t *testing.T) {
 	t.Parallel()
 	one, two := pgtest.DB(t), pgtest.DB(t) // a copied database would keep the id

@@ -98,54 +98,6 @@ func TestTailNeverSkips(t *testing.T) {
 	})
 }
 
-func TestFollowerBehindTheTailSeesAllEvents(t *testing.T) {
-	t.Parallel()
-	const groups, each = 20, 100
-	s := newStore(t, newLog(t))
-	s.tail.keep = 256 // before the first append
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	must(t, s, "first-1", makes(1)...)
-	last := event.Position(0)
-	for batch, err := range s.Subscribe(ctx, 0) {
-		require.NoError(t, err)
-		if last == 0 {
-			for i := range groups {
-				must(t, s, fmt.Sprint("group-", i), makes(each)...)
-			}
-		}
-		for _, e := range batch.Events {
-			require.Equal(t, last+1, e.Position)
-			require.Equal(t, string(made(e.ID).Data), string(e.Data))
-			last++
-		}
-		if last == groups*each+1 {
-			break
-		}
-	}
-}
-
-func TestFollowerOfANewlyOpenedLogReadsAtOnce(t *testing.T) {
-	t.Parallel()
-	const events = 40
-	s := newStore(t, newLog(t))
-	for range events {
-		e := made(uuid.New())
-		e.Data = fmt.Appendf(nil, "%q", strings.Repeat("x", maxChunkBytes/5)) // a chunk for five of them
-		must(t, s, "big-1", e)
-	}
-	other, count := newStoreWith(t, s.pool.Config().ConnString(), rarelyPolling), 0
-	ctx, cancel := context.WithTimeout(t.Context(), rarelyPolling.look)
-	defer cancel()
-	for batch, err := range other.Subscribe(ctx, 0) {
-		require.NoError(t, err)
-		if count += len(batch.Events); count == events {
-			break
-		}
-	}
-	require.Equal(t, events, count)
-}
-
 func TestAPollWakesFollowersOnlyIfTheLogEndsElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, newLog(t))
@@ -204,8 +156,11 @@ func TestLargeEventsAreReadInSmallChunks(t *testing.T) {
 		}
 		require.Equal(t, 215, count)
 	}
+	// A follower of a newly opened log reads on at once, without a poll.
+	ctx, cancel := context.WithTimeout(t.Context(), rarelyPolling.look)
+	defer cancel()
 	count := 0
-	for batch, err := range newStore(t, s.pool.Config().ConnString()).Subscribe(t.Context(), 0) {
+	for batch, err := range newStoreWith(t, s.pool.Config().ConnString(), rarelyPolling).Subscribe(ctx, 0) {
 		require.NoError(t, err)
 		if count += len(batch.Events); count == 215 {
 			break

@@ -59,15 +59,6 @@ func TestCompareFindsTheFirstDifference(t *testing.T) {
 	}
 }
 
-func TestOlderCopyDoesNotDiffer(t *testing.T) {
-	t.Parallel()
-	var seen uint64
-	d, err := Compare(each(logOf(600), nil), each(logOf(700), nil), func(n uint64) { seen = n })
-	require.NoError(t, err)
-	require.Nil(t, d)
-	require.EqualValues(t, 512, seen)
-}
-
 func TestUnreadableCopyIsNoDifference(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("the disk is gone")

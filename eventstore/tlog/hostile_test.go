@@ -76,8 +76,11 @@ func TestSignedAnomalyHidesNoLaterFault(t *testing.T) {
 	t.Parallel()
 	odd := logOf(400)
 	odd[100].At = began
+	r, err := Verify(t.Context(), each(odd, nil), Evidence{Kept: keptAt(odd, 300)})
+	require.NoError(t, err)
+	require.Nil(t, r.Finding, "a signed anomaly is not forged")
 	gap := slices.Delete(slices.Clone(odd), 350, 351)
-	r, err := Verify(t.Context(), each(gap, nil), Evidence{Kept: keptAt(odd, 300)})
+	r, err = Verify(t.Context(), each(gap, nil), Evidence{Kept: keptAt(odd, 300)})
 	require.NoError(t, err)
 	require.NotNil(t, r.Finding)
 	require.Equal(t, Removed, r.Finding.Kind)
@@ -100,6 +103,7 @@ func TestClueThatEndsTheLogIsKeptAmongMany(t *testing.T) {
 	require.Equal(t, Removed, r.Finding.Kind)
 	require.EqualValues(t, 901, r.Finding.First)
 	require.Len(t, r.Restores, maxNoted)
+	require.Equal(t, Of(odd[0]), r.Restores[0])
 }
 
 func TestForgedTextIsQuoted(t *testing.T) {

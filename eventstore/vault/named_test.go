@@ -1,7 +1,6 @@
 package vault_test
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"testing"
@@ -53,21 +52,4 @@ func TestHMACIsTheSameOnAllNodesOfOneStore(t *testing.T) {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte("\x00\x00\x00\x00\x00\x00\x00\x05scope\x00\x00\x00\x00\x00\x00\x00\x10" + address))
 	require.Equal(t, h.Sum(nil), a)
-}
-
-func TestHMACDistinguishesListsOfParts(t *testing.T) {
-	t.Parallel()
-	v := node(t, database(t), master)
-	var seen [][]byte
-	for _, parts := range [][][]byte{
-		{}, {nil}, {nil, nil}, {[]byte("ab")}, {[]byte("a"), []byte("b")}, {[]byte("ab"), nil}, {nil, []byte("ab")},
-		{[]byte("\x00\x00\x00\x00\x00\x00\x00\x00")},
-	} {
-		sum, err := v.HMAC(t.Context(), "idempotency", parts...)
-		require.NoError(t, err)
-		for _, s := range seen {
-			require.False(t, bytes.Equal(s, sum), "%q", parts)
-		}
-		seen = append(seen, sum)
-	}
 }
