@@ -2,14 +2,12 @@ package projections
 
 import (
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/event"
 	"bahi/readmodels"
 )
 
@@ -51,42 +49,4 @@ func TestAReadInAnotherProcessAsksForWhatItWaitsForAndIsTold(t *testing.T) {
 			require.Equal(t, notice, said.Payload)
 		}
 	}
-}
-
-func TestANoticeWakesWhoWaitsForAnotherProcess(t *testing.T) {
-	t.Parallel()
-	r := NewRunner(nil, newRig(t).pool, nil)
-	p := seen("seen", nil)
-	r.set(p, func(*Status) {})
-	said := func() (all []string) {
-		all, r.asks.out = r.asks.out, nil
-		return all
-	}
-	woken := func(notice string) bool {
-		_, moved, folds := r.Follow("seen", 1, 7)
-		require.False(t, folds)
-		r.handleNotice(notice)
-		select {
-		case <-moved:
-			return true
-		default:
-			return false
-		}
-	}
-	require.True(t, woken("has seen 7"))
-	require.False(t, woken("has other 7"))
-	require.False(t, woken("has seen"))
-	require.False(t, woken("ask seen 9"), "a process that does not fold it sends nothing")
-	require.Equal(t, []string{"ask seen 7"}, said(), "once")
-
-	r.set(p, func(s *Status) { s.Working, s.Generation, s.Position = true, 1, 8 })
-	r.handleNotice("ask seen 8")
-	require.Equal(t, []string{"has seen 8"}, said())
-	r.handleNotice("ask seen 9")
-	require.Empty(t, said())
-	upTo, _ := r.demands["seen"].now()
-	require.Equal(t, event.Position(9), upTo)
-	r.set(p, func(s *Status) { s.Position = 12 })
-	r.set(p, func(s *Status) { s.Position = 13 })
-	require.Equal(t, "has seen 12", strings.Join(said(), ", "), "once")
 }

@@ -2,7 +2,6 @@ package projections
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -66,32 +65,6 @@ func TestRebuildUnderLoadReplacesTheLiveGeneration(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, listed, 1)
 	require.Equal(t, "live", listed[0].State, listed[0].Error)
-}
-
-// The event arrives after the build has read the head. It wakes only the old generation's runner, and nothing wakes the new one's.
-func TestRebuildOfAQuietProjectionIsNotLate(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	var late atomic.Bool
-	p := seen("seen", nil)
-	run := r.run(t, p)
-	r.add(t, "a")
-	run.reached("seen", 1)
-	build := r.build(p)
-	build.Store = &atHead{Store: r.store, then: func() {
-		if late.CompareAndSwap(false, true) {
-			return // the first read is for the fill, the second for the events since
-		}
-		if late.CompareAndSwap(true, false) {
-			r.add(t, "late")
-			run.reached("seen", 2)
-		}
-	}}
-	require.NoError(t, build.Run(t.Context()))
-	require.Equal(t, []string{"a", "late"}, r.names(t, "seen"), "without a further event")
-	r.add(t, "later")
-	run.until("seen", func(s Status) bool { return s.Generation == 2 && s.Position >= r.head(t) })
-	require.Contains(t, r.names(t, "seen"), "later")
 }
 
 // No process folds the log when the new generation becomes live. It has what the old one had.
@@ -186,84 +159,6 @@ func TestFailedBuildKeepsTheLiveGenerationAndSaysWhy(t *testing.T) {
 			require.ErrorIs(t, r.build(p).Cancel(t.Context()), ErrNoBuild)
 		})
 	}
-}
-
-func TestBuildIsResumedByAnotherProcess(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"stopped", "killed"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			var once atomic.Bool
-			ctx, stop := context.WithCancel(t.Context())
-			defer stop()
-			p := seen("seen", func(b *Batch, event string) {
-				switch {
-				case event != "n0900" || !once.CompareAndSwap(false, true):
-				case name == "stopped":
-					stop()
-				default:
-					b.Exec(killSelf)
-				}
-			})
-			r.add(t, numberedNames(0, 1000)...)
-			build := r.build(p)
-			build.How = BuildOptions{Throttle: 2000} // batches of 100
-			require.Error(t, build.Run(ctx))
-			at, found, err := build.underWay(t.Context(), r.pool)
-			require.NoError(t, err)
-			require.True(t, found)
-			require.Equal(t, filling, at.phase())
-			r.tend(t, p)
-			require.Eventually(t, func() bool {
-				_, found, err := liveGeneration(t.Context(), r.pool, p)
-				require.NoError(t, err)
-				return found
-			}, time.Minute, 10*time.Millisecond)
-			require.ElementsMatch(t, numberedNames(0, 1000), r.names(t, "seen"), "each event exactly once")
-			require.Equal(t, []string{"seen_g1"}, r.schemas(t))
-		})
-	}
-}
-
-func TestStatusShowsTheEventThatStopsABuild(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	var cured atomic.Bool
-	r.add(t, "a", "error")
-	run := r.run(t, seen("seen", poisoned(&cured)), seen("other", nil))
-	require.Contains(t, run.until("seen", func(s Status) bool { return s.Error != "" }).Error, "division by zero")
-	run.reached("other", 2)
-	require.False(t, run.Statuses()["seen"].Ready)
-}
-
-func TestConcurrentBuildsAreDoneOnce(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.add(t, numberedNames(0, 30)...)
-	p := seen("seen", nil)
-	run := r.run(t, p)
-	run.until("seen", func(s Status) bool { return s.Ready })
-	var (
-		all  sync.WaitGroup
-		done atomic.Int32
-	)
-	for range 4 {
-		all.Go(func() {
-			switch err := r.build(p).Run(t.Context()); {
-			case err == nil:
-				done.Add(1)
-			case !errors.Is(err, ErrBuildRuns):
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	require.Positive(t, done.Load())
-	require.Len(t, r.schemas(t), 1)
-	r.add(t, "last")
-	run.until("seen", func(s Status) bool { return s.Position >= r.head(t) })
-	require.Len(t, r.names(t, "seen"), 31)
 }
 
 func TestBuildReportsItsProgress(t *testing.T) {
@@ -407,23 +302,6 @@ func TestEndOfASubscriptionIsReported(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 	}
 	<-quiet.ended
-}
-
-func TestCheckpointPassesIrrelevantEvents(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	run := r.run(t, seen("seen", nil))
-	run.until("seen", func(s Status) bool { return s.Ready })
-	for range 50 {
-		r.addForeign(t)
-	}
-	run.reached("seen", 50)
-	run.stop()
-	g, found, err := liveGeneration(t.Context(), r.pool, seen("seen", nil))
-	require.NoError(t, err)
-	require.True(t, found)
-	require.NoError(t, verify(t.Context(), r.store, g))
-	require.EqualValues(t, 50, g.Position)
 }
 
 func TestProjectionFoldsATypeOnce(t *testing.T) {

@@ -1,7 +1,6 @@
 package projections
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -49,30 +48,6 @@ func TestBuildIsPausedAndResumed(t *testing.T) {
 	r.goesLive(t, p, 1)
 	require.Equal(t, want, r.names(t, "seen"), "each event exactly once")
 	require.False(t, r.live(t, p).Paused)
-}
-
-func TestThrottleLimitsTheRateOfABuild(t *testing.T) {
-	t.Parallel()
-	const perSecond, events = 400, 20_000 // 50 seconds
-	r := newRig(t)
-	p := seen("seen", nil)
-	r.add(t, numberedNames(0, events)...)
-	build := r.build(p)
-	build.How.Throttle = perSecond
-	require.NoError(t, build.Request(t.Context()))
-	asked := time.Now()
-	r.tend(t, p)
-	r.inPhase(t, p, filling)
-	for began := time.Now(); time.Since(began) < 2*time.Second; {
-		at := r.position(t, p) // read before the clock, so that a slow machine cannot exceed the rate
-		require.Less(t, float64(at), perSecond*(time.Since(asked).Seconds()+1)+10*perSecond/throttledBatches)
-		time.Sleep(tellInterval)
-	}
-	soon(t, "the build continues", func() bool { return r.position(t, p) > event.Position(perSecond/4) })
-	require.NoError(t, Throttle(t.Context(), r.pool, p, 0))
-	r.goesLive(t, p, 1)
-	require.Less(t, time.Since(asked), 45*time.Second)
-	require.Len(t, r.names(t, "seen"), events)
 }
 
 // slowly is a projection that is slow while the table slow has a row.
@@ -179,49 +154,4 @@ func TestLatePauseOfABuildPausesNothing(t *testing.T) {
 	require.NoError(t, <-done)
 	r.add(t, "b")
 	run.until("seen", func(s Status) bool { return s.Generation == 2 && s.Position == 2 && !s.Paused })
-}
-
-func TestControlEndsWhenTheGenerationIsTaken(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		kept   bool
-		change string
-		ends   bool
-	}{
-		"a build that is cancelled":            {false, `scratch = true, owner = null`, true},
-		"a build that another process took":    {false, `owner = gen_random_uuid()`, true},
-		"a build that is live":                 {false, `live = true, owner = null`, false},
-		"a kept generation that is live again": {true, `live = true, owner = null, keep_until = null`, true},
-		"a kept generation that expired":       {true, `keep_until = now()`, false},
-		"a kept generation that is dropped":    {true, `scratch = true, owner = null`, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			p := seen("seen", nil)
-			require.NoError(t, r.build(p).Request(t.Context()))
-			if c.kept {
-				r.exec(t, `update projection.generation set keep_until = now() + interval '1 hour'`)
-			}
-			conn, err := connect(t.Context(), r.build(p).Config, p)
-			require.NoError(t, err)
-			defer conn.Close(t.Context())
-			s := r.build(p).session(conn, r.of(t, p, 1))
-			require.NoError(t, s.own(t.Context()))
-			watched, control := r.build(p).control(t.Context(), s)
-			defer control.end()
-			require.EqualValues(t, 1, r.exec(t, `update projection.generation set `+c.change))
-			wait := 10 * tellInterval
-			if c.ends {
-				wait = time.Minute
-			}
-			select {
-			case <-watched.Done():
-				require.True(t, c.ends)
-				require.ErrorIs(t, context.Cause(watched), ErrFenced)
-			case <-time.After(wait):
-				require.False(t, c.ends)
-			}
-		})
-	}
 }

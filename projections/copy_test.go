@@ -103,20 +103,3 @@ func TestCopyEncodesRowsInChunks(t *testing.T) {
 	}
 	require.Zero(t, r.exec(t, `delete from public.copied`))
 }
-
-func TestCopyOfTheWrongTypeChangesNothing(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.exec(t, `create table public.copied (n bigint)`)
-	err := pgx.BeginFunc(t.Context(), r.pool, func(tx pgx.Tx) error {
-		return CopyInto(t.Context(), tx, `public.copied (n)`, 2, func(c *Copy, row int) {
-			if row == 0 {
-				c.Bigint(1)
-			} else {
-				c.Text("not a number")
-			}
-		})
-	})
-	require.ErrorContains(t, err, "copy into public.copied (n)")
-	require.Zero(t, r.exec(t, `delete from public.copied`))
-}

@@ -45,23 +45,6 @@ func TestKeptGenerationFollowsTheLogUntilItExpires(t *testing.T) {
 	require.Equal(t, []string{"Ant", "Bee", "Cat"}, r.names(t, "seen"))
 }
 
-func TestOnlyOneGenerationIsKept(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	p := seen("seen", nil)
-	r.add(t, "Ant")
-	r.rebuilt(t, p)
-	r.serve(t, p)
-	build := r.build(p)
-	build.How.Keep = time.Hour
-	require.NoError(t, build.Run(t.Context()))
-	r.onlySchemas(t, "seen_g2", "seen_g3")
-	require.NoError(t, build.Rollback(t.Context(), time.Hour))
-	require.Equal(t, 2, r.live(t, p).Generation)
-	require.NoError(t, r.build(p).Run(t.Context()), "a build that keeps nothing")
-	r.onlySchemas(t, "seen_g4")
-}
-
 // A process that waits for another's build may check again only after a further build has replaced it.
 func TestAReplacedBuildIsNotBegunAgain(t *testing.T) {
 	t.Parallel()

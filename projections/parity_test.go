@@ -49,19 +49,6 @@ func TestDifferingBuildWaitsForAnOperator(t *testing.T) {
 	require.Empty(t, r.live(t, p).Differences)
 }
 
-func TestBuildMayAcceptDifferencesInAdvance(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	p := seen("seen", nil)
-	r.add(t, "Ant")
-	require.NoError(t, r.build(p).Run(t.Context()))
-	r.exec(t, `delete from seen_g1.seen`)
-	build := r.build(p)
-	build.How.Accept = true
-	require.NoError(t, build.Run(t.Context()))
-	require.Equal(t, []string{"Ant"}, r.names(t, "seen"))
-}
-
 // No process works on the live tables, so they do not advance.
 func TestBuildIsComparedWithStoppedTables(t *testing.T) {
 	t.Parallel()

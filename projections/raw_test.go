@@ -3,11 +3,8 @@ package projections
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -86,28 +83,4 @@ func TestRawFoldMustBeTheOnlyOne(t *testing.T) {
 	t.Parallel()
 	every := Raw(func(context.Context, *Batch, []event.Stored) error { return nil })
 	require.Panics(t, func() { Define("two", 1, ``, every, every) })
-}
-
-func TestGatheringFoldsFewBatches(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	var batches atomic.Int64
-	p := Define("seen", 1, seenDDL, Raw(func(ctx context.Context, b *Batch, events []event.Stored) error {
-		batches.Add(1)
-		for _, e := range events {
-			b.Exec(`insert into seen (position, name) values ($1, $2)`, int64(e.Position), fmt.Sprint(e.Position))
-		}
-		return b.flush(ctx)
-	})).WithBatchDelay(200 * time.Millisecond)
-	run := r.run(t, p)
-	run.until("seen", func(s Status) bool { return s.Ready })
-	want := make([]string, 300)
-	began := time.Now()
-	for i := range want {
-		r.add(t, "a")
-		want[i] = strconv.Itoa(i + 1)
-	}
-	run.reached("seen", 300)
-	require.LessOrEqual(t, batches.Load(), int64(time.Since(began)/(100*time.Millisecond))+2, "an event that arrives late waits for less")
-	require.Equal(t, want, r.names(t, "seen"))
 }

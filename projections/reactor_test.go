@@ -93,13 +93,3 @@ func TestFencedReactorHasNoEffect(t *testing.T) {
 		})
 	}
 }
-
-func TestReactorContinuesFromAMovedCheckpoint(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	run := r.react(t, reacting(t, r))
-	run.until("mail", func(s Status) bool { return s.Ready && s.Working })
-	r.exec(t, `update reactor.checkpoint set owner = gen_random_uuid()`)
-	r.add(t, "a")
-	require.Empty(t, run.reached("mail", r.head(t)).Error)
-}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -63,19 +62,6 @@ func TestSecondRunnerTakesOver(t *testing.T) {
 	two.reached("seen", r.head(t))
 	require.ElementsMatch(t, numberedNames(0, 40), r.names(t, "seen"))
 	require.Equal(t, []string{"seen_g1"}, r.schemas(t))
-}
-
-func TestConcurrentStartsBuildOneGeneration(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.add(t, numberedNames(0, 50)...)
-	p := seen("seen", nil)
-	all := []*running{r.run(t, p), r.run(t, p), r.run(t, p)}
-	for _, one := range all {
-		one.until("seen", func(s Status) bool { return s.Position >= r.head(t) })
-	}
-	require.Equal(t, []string{"seen_g1"}, r.schemas(t))
-	require.Len(t, r.names(t, "seen"), 50)
 }
 
 // hold returns a session on the live generation, as a runner has it.
@@ -159,35 +145,4 @@ func TestRunnerContinuesAfterAnotherOwner(t *testing.T) {
 	r.add(t, "b")
 	require.Empty(t, run.reached("seen", r.head(t)).Error)
 	require.Equal(t, []string{"a", "b"}, r.names(t, "seen"))
-}
-
-func TestRunnerStopsWithinSeconds(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	var cured atomic.Bool
-	block := make(chan struct{})
-	defer close(block)
-	busy, sick := seen("busy", nil), seen("sick", poisoned(&cured))
-	r.add(t, "error")
-	one, two := r.run(t, busy, sick), r.run(t, busy, sick)
-	one.until("sick", func(s Status) bool { return s.Error != "" })
-	stopAdding, done := context.WithCancel(t.Context())
-	added := make(chan struct{})
-	go func() {
-		defer close(added)
-		for stopAdding.Err() == nil {
-			if err := r.tryAdd(t.Context(), numberedNames(0, 50)...); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-	}()
-	one.until("busy", func(s Status) bool { return s.Position > 100 })
-	for _, run := range []*running{one, two} {
-		began := time.Now()
-		run.stop()
-		require.Less(t, time.Since(began), 20*time.Second)
-	}
-	done()
-	<-added
 }

@@ -187,19 +187,6 @@ func TestStuckJobDelaysTheStopByTenSecondsAtMost(t *testing.T) {
 	require.Contains(t, r.said.String(), "jobs still running at the stop of the process")
 }
 
-func TestAttemptEndsAtItsTimeout(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	jobs := r.jobs(Config{Workers: Workers{Work(Policy{Attempts: 1, Timeout: 100 * time.Millisecond},
-		func(ctx context.Context, _ Job[hang]) error {
-			<-ctx.Done()
-			return context.Cause(ctx)
-		})}})
-	r.insert(jobs, hang{})
-	r.background(jobs.Run)
-	require.Equal(t, "context deadline exceeded", *r.job("hang", "discarded").LastError)
-}
-
 func TestAJobThatWasLostWithItsProcessRunsAgainAfterItsOwnTimeout(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -2,7 +2,6 @@ package reactors
 
 import (
 	"errors"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/domain/ledger/book"
 	"bahi/projections"
 )
 
@@ -41,23 +39,6 @@ func TestKilledRunnerAddsEachJobOnce(t *testing.T) {
 	}
 	run.reached(r.head())
 	require.Positive(t, killed)
-	require.ElementsMatch(t, want, r.events())
-}
-
-func TestSecondProcessTakesOver(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	reactor := greeter(nil)
-	one := r.run(r.jobs(Config{}), reactor)
-	one.until(working)
-	r.reopen()
-	two := r.run(r.jobs(Config{}), reactor)
-	want := r.add(names(20)...)
-	one.reached(r.head())
-	require.False(t, two.until(func(s projections.Status) bool { return s.Position >= r.head() }).Working)
-	one.stop()
-	want = append(want, r.add(names(20)...)...)
-	two.reached(r.head())
 	require.ElementsMatch(t, want, r.events())
 }
 
@@ -156,27 +137,6 @@ func (r *rig) parked() (list []Progress) {
 	return list
 }
 
-func TestParkedReactorRetriesOnRequest(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	var mended atomic.Bool
-	run := r.run(r.jobs(Config{}), Define("greeter", On(func(q *Queue, e event.Recorded[book.AccountOpened]) error {
-		if !mended.Load() {
-			return errors.New("no words")
-		}
-		q.Add(greet{Account: e.StreamID()})
-		return nil
-	})))
-	run.until(working)
-	want := r.add("SBI")
-	run.until(func(s projections.Status) bool { return s.Error != "" })
-	r.parked()
-	mended.Store(true)
-	require.NoError(t, Retry(t.Context(), r.pool, "greeter"))
-	run.reached(r.head())
-	require.Equal(t, want, r.events())
-}
-
 func TestJobWithoutAWorkerParksTheReactor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -216,23 +176,4 @@ func TestReplayAddsOnlyMissingJobs(t *testing.T) {
 	r.exec(`update reactor.checkpoint set store_id = $1`, uuid.New())
 	_, err = run.Replay(t.Context(), reactor, 0, nil)
 	require.ErrorIs(t, err, ErrOtherLog)
-}
-
-func TestRebuildOfAProjectionRunsNoReactor(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	run := r.run(r.jobs(Config{}), greeter(nil))
-	run.until(working)
-	want := r.add(names(5)...)
-	run.reached(r.head())
-	opened := projections.Define("opened", 1, `create table opened (name text not null);`,
-		projections.On(func(b *projections.Batch, e event.Recorded[book.AccountOpened]) {
-			b.Exec(`insert into opened values ($1)`, e.Data.Name)
-		}))
-	for range 2 {
-		require.NoError(t, projections.Build{Store: r.store, Config: r.pool.Config().ConnConfig, Projection: opened, Log: r.log}.Run(t.Context()))
-	}
-	want = append(want, r.add("SBI")...)
-	run.reached(r.head())
-	require.Equal(t, want, r.events())
 }

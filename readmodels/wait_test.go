@@ -1,71 +1,16 @@
 package readmodels_test
 
 import (
-	"context"
 	"fmt"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
 	"bahi/readmodels"
 )
-
-// asked counts how often a view's statement runs.
-type asked struct{ views atomic.Int64 }
-
-func (*asked) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	return ctx
-}
-
-func (a *asked) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
-	if strings.Contains(data.SQL, ".name") {
-		a.views.Add(1)
-	}
-}
-
-func (*asked) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
-
-func (*asked) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	return ctx
-}
-func (*asked) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-func TestAReadThatWaitsAsksOnceMore(t *testing.T) {
-	t.Parallel()
-	s := built(t, 1)
-	s.add(t, "new")
-	count := &asked{}
-	config := s.pool.Config().Copy()
-	config.ConnConfig.Tracer = count
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	moves := 0
-	follow := func(string, int, event.Position) (event.Position, <-chan struct{}, bool) {
-		moved := make(chan struct{})
-		close(moved)
-		if moves++; moves == 50 {
-			s.build(t)
-		}
-		return event.Position(min(1+moves/50, 2)), moved, true
-	}
-	reader := readmodels.NewReader(pool, map[string]int{"names": 1}, follow)
-	for range 2 {
-		f := &readmodels.At{Wait: forever}
-		all, err := list(t.Context(), reader, f)
-		require.NoError(t, err)
-		require.Equal(t, []string{"n0", "new"}, all)
-		require.False(t, f.Stale())
-	}
-	require.GreaterOrEqual(t, moves, 50)
-	require.LessOrEqual(t, count.views.Load(), int64(4), "once too early, once when the tables had moved, once for each answer")
-}
 
 func TestARowThatIsNotTakenEndsTheRead(t *testing.T) {
 	t.Parallel()

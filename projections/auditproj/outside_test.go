@@ -24,34 +24,6 @@ func (r *rig) rewritten() {
 	r.exec(`truncate audit.checkpoint`)
 }
 
-func TestOlderOutsideCopyDetectsARewrittenLog(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	copies := &auditproj.Copies{Bucket: &drawer{kept: map[string]string{}}, Where: "the safe", Origin: tlog.Origin(r.store.ID())}
-	s := r.node(copies)
-	require.NoError(t, s.Ring.Ready(t.Context()))
-	r.add(10)
-	r.grown()
-	signed, _, _ := r.signed(s)
-	s.Publish(t.Context(), &signed)
-	r.add(5)
-	r.grown()
-	r.signed(s)
-	require.NoError(t, s.Check(t.Context()))
-
-	r.rewritten()
-	behind := r.node(copies)
-	require.NoError(t, behind.Check(t.Context()), "a start does not hash the log, and the tree is still the old one")
-	r.grown()
-	_, err := behind.Sign(t.Context())
-	require.ErrorAs(t, err, new(*auditproj.ErrRewritten), "nothing is signed then")
-	r.signed(r.node())
-	err = r.node(copies).Check(t.Context())
-	require.ErrorContains(t, err, "The log is not the one that the newest checkpoint in the safe was signed for (10 events, up to position "+
-		"10): the tree over the log's first 10 events has the root")
-	require.ErrorAs(t, err, new(*auditproj.ErrRewritten))
-}
-
 func TestNewestCopyOfEachPlaceCounts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -46,5 +46,4 @@ func TestConfirmationsHaveTheirPartiesAndAnswers(t *testing.T) {
 		`(3,client,,,no_contact,0.00,0.000,,,,)`,
 	}, tables.Rows(`select account_id, ledger, contact_id, message_id, skipped, cash, fine, outcome, answer_id, answered_by, note
 		from asked order by 1`))
-	require.Empty(t, tables.Examine())
 }

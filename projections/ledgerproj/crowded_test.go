@@ -2,13 +2,10 @@ package ledgerproj_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/ledger/book"
-	"bahi/domain/unit"
 	"bahi/internal/test/projectiontest"
 	"bahi/projections/ledgerproj"
 )
@@ -23,25 +20,6 @@ const unlikeTheRows = `
 		select count(*), coalesce(sum(in_cash - out_cash), 0) from row_version v
 		where v.account_id = t.account_id and to_position = 9223372036854775807 and not deleted
 			and (v.date - date '1970-01-01')::bigint << 40 | row_id >= t.node and (v.date - date '1970-01-01')::bigint << 40 | row_id < t.next)`
-
-func TestPartsOfACrowdedDayFollowFromItsRows(t *testing.T) {
-	t.Parallel()
-	random := rand.New(rand.NewPCG(12, 600)) // the same rows in each run
-	events := []happened{opened(1, "SBI")}
-	ids := random.Perm(700) // rows come in any order
-	for i, id := range ids {
-		events = append(events, added(int64(1+id), day, int64(1+id)))
-		if i > 200 && i%7 == 0 {
-			events = append(events, edited(int64(1+ids[i-100]), book.RowEdited{Date: new(day + unit.Date(i%2)), In: new(entries(5))}))
-		}
-		if i > 300 && i%11 == 0 {
-			events = append(events, ended(int64(1+ids[i-300])))
-		}
-	}
-	tables := projectiontest.Run(t, ledgerproj.Books, events...)
-	require.Equal(t, []string{"(t)"}, tables.Rows(`select count(*) > 3 from total where level = 4`))
-	require.Empty(t, tables.Rows(unlikeTheRows))
-}
 
 func TestADayOfVeryManyRowsHasPartsOfBothSizes(t *testing.T) {
 	t.Parallel()

@@ -29,5 +29,4 @@ func TestUploadsAreShownWithHowFarTheyAreRead(t *testing.T) {
 		`(5,v2,done,,2,2,7,t,10,2,user:7,3)`},
 		tables.Rows(`select id, pipeline, status, error, pages, pages_done, entry_count, removed,
 			first_row, row_count, actor, revision from khata order by id`))
-	require.Empty(t, tables.Examine())
 }

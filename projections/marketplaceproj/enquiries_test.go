@@ -47,7 +47,6 @@ func TestEnquiriesStayWhenTheirBuyerGoes(t *testing.T) {
 		tables.Rows(`select moved_from, moved_to, nth from move where enquiry_id = '`+asha+`' order by nth`))
 	require.Equal(t, []string{`(chat,+91,"Ravi asks",sent)`, `(crm,crm,,sent)`},
 		tables.Rows(`select port, recipient, said, status from notice order by port`))
-	require.Empty(t, tables.Examine())
 }
 
 func TestContactsAreShownUntilTheyAreDeletedOrTheirCompanyIs(t *testing.T) {
@@ -76,5 +75,4 @@ func TestContactsAreShownUntilTheyAreDeletedOrTheirCompanyIs(t *testing.T) {
 	require.Equal(t, []string{`(Rani,a@example.org,,t,t,1)`, `(Ravi,r@example.org,,f,f,0)`},
 		tables.Rows(`select first_name, email, phone, hidden, company_id is not null, revision from contact order by first_name`))
 	require.Equal(t, []string{`(` + asha + `)`}, tables.Rows(`select contact_id from first`))
-	require.Empty(t, tables.Examine())
 }

@@ -30,5 +30,4 @@ func TestTemplatesAreShownUntilTheirChannelIsDeleted(t *testing.T) {
 	)
 	require.Equal(t, []string{`(1,3,T1,APPROVED,{1},"Hello {{1}}")`, `(2,3,T2,PAUSED,"{1,2}","To {{2}} from {{1}}")`},
 		tables.Rows(`select id, channel_id, provider_id, status, parameters, body from template order by id`))
-	require.Empty(t, tables.Examine())
 }

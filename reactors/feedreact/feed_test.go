@@ -115,22 +115,6 @@ func TestFeedCatchesUpAfterAnOutageOfTheBroker(t *testing.T) {
 	require.Contains(t, r.said.String(), `level=INFO msg="reactor continues"`)
 }
 
-func TestUnstableBrokerGetsEachEventOnceAndInOrder(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	run := r.run()
-	var writing sync.WaitGroup
-	writing.Go(func() { r.add(1200, 500) })
-	for at := event.Position(200); at <= 800; at += 200 {
-		run.reached(at)
-		r.broker.Stop()
-		r.broker.Start()
-	}
-	writing.Wait()
-	run.reached(1200)
-	require.Equal(t, r.ids(0), r.forwarded(1200))
-}
-
 // sluggish is a broker that manages only a few messages per call.
 type sluggish struct{ message.Publisher }
 
