@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"slices"
+	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -161,34 +161,6 @@ func TestFailedBuildKeepsTheLiveGenerationAndSaysWhy(t *testing.T) {
 	}
 }
 
-func TestBuildReportsItsProgress(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.add(t, numberedNames(0, 600)...)
-	build := r.build(seen("seen", nil))
-	build.How.Throttle = 1000
-	var (
-		mu     sync.Mutex
-		phases []string
-		rising []event.Position
-	)
-	build.Progress = func(p Progress) {
-		mu.Lock()
-		defer mu.Unlock()
-		if p.Phase == filling && p.Total > 0 {
-			require.EqualValues(t, 600, p.Total)
-			rising = append(rising, p.Done)
-		}
-		if len(phases) == 0 || phases[len(phases)-1] != p.Phase {
-			phases = append(phases, p.Phase)
-		}
-	}
-	require.NoError(t, build.Run(t.Context()))
-	require.Equal(t, []string{filling, indexing, catchingUp}, phases)
-	require.True(t, slices.IsSorted(rising))
-	require.Greater(t, rising[len(rising)-1], rising[0], "during the build")
-}
-
 // feed is a log that yields the batches that it is given.
 type feed struct {
 	eventstore.Store
@@ -340,4 +312,137 @@ func TestFoldsOfABatchKeepTheirOrder(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, r.build(p).Run(t.Context()))
 	require.Equal(t, []string{"a", "2 after 1", "b", "c", "1 after 4"}, r.names(t, "seen"))
+}
+
+func TestABuildNotesWhatItTookBehindItsFill(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	old := named(1, same)
+	r.add(t, "Ant", "Bee")
+	require.NoError(t, r.build(old).Run(t.Context()))
+	took := func(p *Projection) (after *time.Duration) {
+		t.Helper()
+		g := r.live(t, p)
+		require.NoError(t, r.pool.QueryRow(t.Context(), `select after_fill from projection.generation where name = $1 and generation = $2`,
+			g.Name, g.Generation).Scan(&after))
+		return after
+	}
+	require.Positive(t, *took(old))
+	e, err := r.build(old).Estimate(t.Context())
+	require.NoError(t, err)
+	require.InDelta(t, *took(old), e.Then, 10, "the next one takes as long, for as many events")
+
+	wrong := named(2, func(string) string { return "Wasp" })
+	b := r.build(wrong)
+	b.How.Accept = true
+	require.NoError(t, b.Run(t.Context()))
+	require.Nil(t, took(wrong), "it may have waited for another process")
+}
+
+// One connection follows, one builds, one fills. On a slow machine one more checks for orders.
+func TestFirstBuildHasFourConnectionsAtMost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, "a", "b")
+	var mu sync.Mutex
+	open, most := 0, 0
+	count := func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		open += n
+		most = max(most, open)
+	}
+	runner := NewRunner(r.store, r.pool, r.log)
+	dial := runner.config.DialFunc
+	runner.config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		count(1)
+		return &counted{conn, sync.OnceFunc(func() { count(-1) })}, nil
+	}
+	serving := r.running(t, runner, func(ctx context.Context) error { return runner.Run(ctx, p) })
+	serving.until("seen", func(s Status) bool { return s.Ready })
+	mu.Lock()
+	defer mu.Unlock()
+	require.LessOrEqual(t, most, 4)
+}
+
+// counted is a connection that reports its end.
+type counted struct {
+	net.Conn
+
+	closed func()
+}
+
+func (c *counted) Close() error {
+	c.closed()
+	return c.Conn.Close()
+}
+
+func TestBuildRecordsItsPositionWithoutEventsToFold(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, "a")
+	for range 40 {
+		r.addRaw(t, "BankAccountRenamed", `{"name":"b"}`, `{}`)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	build := r.build(p)
+	build.How = BuildOptions{Throttle: throttledBatches} // batches of one event
+	build.Progress = func(now Progress) {
+		if now.Done >= 15 {
+			stop()
+		}
+	}
+	require.ErrorIs(t, build.Run(ctx), context.Canceled)
+
+	build.Progress = func(now Progress) {
+		require.GreaterOrEqual(t, now.Done, event.Position(15), "the build continues from its position")
+	}
+	require.NoError(t, build.Join(t.Context()))
+}
+
+func TestBuildReportsLostParts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.add(t, "a")
+	p := seen("seen", nil)
+	build := r.build(p)
+	require.NoError(t, build.Request(t.Context()))
+	r.exec(t, `update projection.generation set phase = 'filling'`)
+	r.exec(t, `create schema seen_g1; create table seen_g1.seen (position bigint not null, name text not null)`)
+	require.ErrorContains(t, build.Join(t.Context()), "has lost its parts")
+}
+
+func TestExaminationBesideWritersHasIndexes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, numberedNames(0, 100)...)
+	run := r.run(t, p)
+	run.reached("seen", 100)
+	build := r.build(p)
+	var meanwhile sync.Once
+	indexes := 0
+	build.Progress = func(now Progress) {
+		switch now.Phase {
+		case catchingUp: // the log was folded up to the position at the start
+			meanwhile.Do(func() {
+				r.add(t, numberedNames(100, 200)...)
+				run.reached("seen", 200)
+			})
+		case comparing:
+			require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from pg_indexes where indexname = 'seen_position_idx'`).Scan(&indexes))
+		}
+	}
+	found, err := build.Examine(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found.Differences)
+	require.EqualValues(t, 200, found.Position)
+	require.Equal(t, 2, indexes, "of the live tables and of those that are compared with them")
 }

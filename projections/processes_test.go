@@ -43,7 +43,7 @@ func TestKilledBuildInPartsGivesTheSameTables(t *testing.T) {
 			want := numberedNames(0, 1200)
 			r.add(t, want...)
 			build := r.build(p)
-			build.How = BuildOptions{Throttle: 100, Partitions: parts} // takes a dozen seconds
+			build.How = BuildOptions{Throttle: 20, Partitions: parts} // takes a minute
 			require.NoError(t, build.Request(t.Context()))
 			for range 3 {
 				before := r.position(t, p)

@@ -19,8 +19,7 @@ import (
 	"bahi/domain/ledger/book"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
-	"bahi/internal/test/pgtest"
-	"bahi/migrations"
+	"bahi/internal/test/logtest"
 	"bahi/projections"
 	"bahi/readmodels"
 )
@@ -46,14 +45,9 @@ const forever = time.Hour
 
 func open(t *testing.T) *shelf {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	s := &shelf{pool: pool}
-	s.store, err = postgres.Open(t.Context(), pool, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
-	t.Cleanup(s.store.Close)
-	s.runner = projections.NewRunner(s.store, pool, slog.New(slog.DiscardHandler))
+	s := &shelf{}
+	s.pool, s.store = logtest.Open(t)
+	s.runner = projections.NewRunner(s.store, s.pool, slog.New(slog.DiscardHandler))
 	s.reader = s.read(s.runner.Follow)
 	return s
 }

@@ -87,21 +87,6 @@ func TestHugeCheckpointsAreNotRead(t *testing.T) {
 	require.EqualValues(t, 3, r.Proven, "the log is compared with kept checkpoints nevertheless")
 }
 
-func TestMillionsOfCheckpointsAreNotRead(t *testing.T) {
-	t.Parallel()
-	dir := create(t, logOf(3))
-	text := []byte(strings.Repeat("x\n— a aa==\n", maxCheckpoints+1))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, CheckpointsFile), text, 0o600))
-	sum := sha256.Sum256(text)
-	rewrite(t, dir, func(m *Manifest) {
-		m.Files = Files{{File: CheckpointsFile, Bytes: int64(len(text)), SHA256: hex.EncodeToString(sum[:])}}
-	})
-	a, err := Open(dir)
-	require.NoError(t, err)
-	_, err = a.Checkpoints(tlog.Keys{})
-	require.EqualError(t, err, "the archive is broken: checkpoints.txt: it has more than 200000 checkpoints")
-}
-
 // packed returns a folder in a tar file, and in a zip file below a folder, with further empty members.
 func packed(t *testing.T, dir string, also ...string) (tarred, zipped []byte) {
 	t.Helper()

@@ -85,21 +85,6 @@ func TestEncoderEqualsTheGeneratedMessages(t *testing.T) {
 	}
 }
 
-func TestEventMayFillAChunk(t *testing.T) {
-	t.Parallel()
-	e := event.Stored{Position: 1, Stream: "kept-1", Type: "Kept", At: time.Unix(0, 0)}
-	for missing := range 300 { // before, at and after the last byte
-		var c encoder
-		c.event(e).Free()
-		large := e
-		large.Data = make([]byte, chunkBytes-missing)
-		want, err := proto.MarshalOptions{Deterministic: true}.Marshal(generated(large, structuredID))
-		require.NoError(t, err)
-		require.Equal(t, want, c.event(large).ReadOnlyData())
-		c.free()
-	}
-}
-
 func TestEncodedEventIsNotOverwrittenBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	var c encoder

@@ -19,11 +19,11 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/karigar"
 	"bahi/domain/unit"
 	"bahi/eventstore/postgres"
 	"bahi/internal/draws"
-	"bahi/internal/test/pgtest"
-	"bahi/migrations"
+	"bahi/internal/test/logtest"
 	"bahi/projections"
 	"bahi/projections/ledgerproj"
 	"bahi/readmodels"
@@ -54,13 +54,9 @@ var today = unit.DateOf(time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC))
 
 func open(t *testing.T) *office {
 	t.Helper()
-	url := pgtest.Template(t, "migrated", migrations.Up)
+	pool, store := logtest.Open(t)
 	log := slog.New(slog.DiscardHandler)
 	ctx, cancel := context.WithCancel(t.Context())
-	pool, err := pgxpool.New(ctx, url)
-	require.NoError(t, err)
-	store, err := postgres.Open(ctx, pool, log)
-	require.NoError(t, err)
 	runner := projections.NewRunner(store, pool, log)
 	h := commands.New(store, noKeys{}, time.Now)
 	v := &ledgerview.Views{Reader: readmodels.NewReader(pool, map[string]int{"books": ledgerproj.Books.Version}, runner.Follow)}
@@ -76,8 +72,6 @@ func open(t *testing.T) *office {
 		cancel()
 		<-stopped
 		<-stopped
-		store.Close()
-		pool.Close()
 	})
 	require.Eventually(t, func() bool { return runner.Statuses()["books"].Ready }, time.Minute, 5*time.Millisecond)
 	return o
@@ -146,4 +140,136 @@ func number(t require.TestingT, id string) (n int64) {
 func TestMain(m *testing.M) {
 	draws.Default(20)
 	os.Exit(m.Run())
+}
+
+func TestPagesOfACrowdedDayHaveTheirBalances(t *testing.T) {
+	t.Parallel()
+	const (
+		bulks, bulk = 17, 1000
+		all         = bulks * bulk
+		size        = 7
+	)
+	o := open(t)
+	workspace := uuid.New()
+	ctx, req := o.ctx, as(workspace)
+	opened, err := ledgercmd.OpenAccount(ctx, req, o.books, bank.Ledger, book.OpenAccount{Name: "SBI"})
+	require.NoError(t, err)
+	account := number(t, opened.ID)
+	first := int64(0)
+	for n := range bulks {
+		var rows []book.RowInput
+		for i := range bulk {
+			rows = append(rows, book.RowInput{Date: new(today), In: book.Entries([]bank.Entry{{Amount: unit.Money(1 + n*bulk + i)}})})
+		}
+		out, err := ledgercmd.PostRows(ctx, req, o.books, bank.Ledger, account, rows)
+		require.NoError(t, err)
+		if n == 0 {
+			first = out.First
+		}
+	}
+	balance := func(rows int) unit.Money { return unit.Money(rows * (rows + 1) / 2) }
+	for _, page := range []int{1, 2, 100, 1200, 2341, all/size + 1} {
+		rows, total, err := o.views.Rows(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account},
+			ledgerview.Selection{Page: page, PageSize: size})
+		require.NoError(t, err)
+		require.EqualValues(t, all, total)
+		require.NotEmpty(t, rows)
+		for i, r := range rows {
+			want := balance((page-1)*size + i + 1)
+			require.True(t, want.Decimal().Equal(r.Cash.Decimal), "page %d, row %d: %s, not %s", page, i, r.Cash, want)
+		}
+		one, err := o.views.Row(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, rows[0].ID,
+			ledgerview.As{})
+		require.NoError(t, err)
+		require.Equal(t, rows[0].Cash.String(), one.Cash.String())
+	}
+	there, err := o.views.BalanceAt(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, today, first+all)
+	require.NoError(t, err)
+	require.True(t, balance(all).Decimal().Equal(there.Cash.Decimal))
+}
+
+// A statement from a day on begins with the balance before the day, and searches no later total.
+func TestRowsFromADayAreNotSearched(t *testing.T) {
+	t.Parallel()
+	o, workspace := open(t), uuid.New()
+	opened, err := ledgercmd.OpenAccount(o.ctx, as(workspace), o.books, bank.Ledger, book.OpenAccount{Name: "SBI"})
+	require.NoError(t, err)
+	key := ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: number(t, opened.ID)}
+	var rows []book.RowInput
+	for i := range 6 {
+		rows = append(rows, book.RowInput{Date: new(today - 1 + unit.Date(i%2)), In: book.Entries([]bank.Entry{{Amount: 100}})})
+	}
+	_, err = ledgercmd.PostRows(o.ctx, as(workspace), o.books, bank.Ledger, key.ID, rows)
+	require.NoError(t, err)
+	position, err := o.store.Head(o.ctx)
+	require.NoError(t, err)
+	read := func(known *event.Position) []ledgerview.Row {
+		rows, total, err := o.views.Rows(o.ctx, nil, key, ledgerview.Selection{As: ledgerview.As{KnownAt: known}, From: new(today), Page: 1,
+			PageSize: 2})
+		require.NoError(t, err)
+		require.EqualValues(t, 3, total)
+		require.Len(t, rows, 2)
+		return rows
+	}
+	now, then := read(nil), read(&position)
+	require.Equal(t, "4.00", now[0].Cash.StringFixed(2))
+	require.Equal(t, now, then)
+	_, err = o.pool.Exec(o.ctx, `delete from `+projections.SchemaName("books", 1)+`.total where level = 2 and node = $1`, int64(today))
+	require.NoError(t, err)
+	require.Equal(t, now, read(nil))
+	require.Equal(t, then, read(&position))
+}
+
+func TestASideIsSummedUpBeforeADay(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	workspace := uuid.New()
+	ctx, req := o.ctx, as(workspace)
+	a, err := ledgercmd.OpenAccount(ctx, req, o.books, karigar.Ledger, book.OpenAccount{Name: "Imran"})
+	require.NoError(t, err)
+	account := number(t, a.ID)
+	before := func(out bool, day unit.Date, as ledgerview.As) [2]string {
+		sum, err := o.views.SideBefore(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: karigar.Ledger, ID: account}, out, day, as)
+		require.NoError(t, err)
+		return [2]string{sum.Cash.String(), sum.Fine.String()}
+	}
+	require.Equal(t, [2]string{"0", "0"}, before(false, today, ledgerview.As{}))
+	add := func(day unit.Date, other unit.Money, fine unit.Grams) int64 {
+		out, err := ledgercmd.AddRow(ctx, req, o.books, karigar.Ledger, account, book.RowInput{
+			Date: &day, In: book.Entries([]karigar.In{{Other: &other}}), Out: book.Entries([]karigar.Out{{FineWeight: &fine}}),
+		})
+		require.NoError(t, err)
+		return number(t, out.ID)
+	}
+	add(today-5, 40_00, 500_000)
+	add(today, 7_00, 1_000)
+	voided, deleted := add(today-4, 1, 1), add(today-4, 2, 2)
+	out, err := ledgercmd.VoidRow(ctx, req, o.books, karigar.Ledger, account, voided)
+	require.NoError(t, err)
+	_, err = ledgercmd.DeleteRow(ctx, req, o.books, karigar.Ledger, account, deleted)
+	require.NoError(t, err)
+
+	require.Equal(t, [2]string{"40", "0"}, before(false, today, ledgerview.As{}))
+	require.Equal(t, [2]string{"0", "500"}, before(true, today, ledgerview.As{}))
+	require.Equal(t, [2]string{"47", "0"}, before(false, today+1, ledgerview.As{}))
+	require.Equal(t, [2]string{"0", "0"}, before(false, today-5, ledgerview.As{}))
+	require.Equal(t, [2]string{"0", "500.002"}, before(true, today, ledgerview.As{KnownAt: &out.Position}), "the row that was deleted later")
+	_, err = o.views.SideBefore(ctx, nil, ledgerview.AccountKey{Workspace: uuid.New(), Ledger: karigar.Ledger, ID: account}, true, today,
+		ledgerview.As{})
+	require.ErrorIs(t, err, karigar.Ledger.NoAccount)
+}
+
+func TestAnEntryIsReadInWords(t *testing.T) {
+	t.Parallel()
+	for entry, words := range map[string]string{
+		`{"amount":12.5}`: "",
+		`{"item_name":"पायल","weight":100,"touch":92,"computed":["fine_weight"]}`:    "पायल, weight 100, touch 92",
+		`{"weight":1,"description":"a_b, \"c\""}`:                                    `a_b, "c", weight 1`,
+		`{"kind":"rate_cut","fine_weight":10,"rate":172500.5,"rate_unit":"per_10g"}`: "rate cut, fine weight 10, rate 1,72,500.5, per 10g",
+		`{"description":"bill 1250000","making_charge":1250}`:                        "bill 1250000, making charge 1,250",
+		`{"kind":"rate_cut","amount":70000,"counter":true}`:                          "rate cut, counter",
+		`{"kind":"metal","item_name":"bar_kind","fine_weight":0.001,"amount":70000}`: "bar_kind, metal, fine weight 0.001",
+	} {
+		require.Equal(t, words, ledgerview.Words([]byte(entry)))
+	}
 }
