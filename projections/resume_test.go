@@ -86,22 +86,6 @@ func TestBuildStopsIfTheLogLostItsTail(t *testing.T) {
 	}
 }
 
-func TestBuildOfAnotherLogStops(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	p := seen("seen", nil)
-	require.NoError(t, r.build(p).Request(t.Context()))
-	r.exec(t, `update log.identity set store_id = '00000000-0000-4000-8000-000000000000'`)
-	r.reopen(t)
-	r.add(t, "Ant")
-	r.tend(t, p)
-	soon(t, "the reason is recorded", func() bool {
-		g, found := r.being(t, p)
-		require.True(t, found)
-		return g.Error != nil && strings.Contains(*g.Error, "this is log 00000000-0000-4000-8000-000000000000: cancel it and start again")
-	})
-}
-
 // A part may have folded all of its events before another process takes over the build.
 func TestPartThatLostItsBuildDoesNotFinishIt(t *testing.T) {
 	t.Parallel()

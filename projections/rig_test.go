@@ -223,8 +223,6 @@ func numberedNames(from, to int) []string {
 	return names
 }
 
-const killSelf = `select pg_terminate_backend(pg_backend_pid())`
-
 // serving is a process that runs and maintains projections, with its own store.
 type serving struct {
 	*running

@@ -23,58 +23,6 @@ import (
 	"bahi/readmodels"
 )
 
-func TestLostConnectionsRepeatNoEffect(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	var killed atomic.Int32
-	once := func(n int32) bool { return killed.CompareAndSwap(n, n+1) }
-	p := seen("seen", func(b *Batch, name string) {
-		switch {
-		case name == "n0003" && once(0): // before the event
-			b.Exec(killSelf)
-		case name == "n0005" && once(1): // within the event
-			b.Exec(`insert into seen (position, name) values (0, 'never')`)
-			b.Exec(killSelf)
-		case name == "n0007" && once(2): // after its commit
-			b.Exec(`create function pg_temp.die() returns trigger language plpgsql as $$ begin perform pg_terminate_backend(pg_backend_pid()); ` +
-				`return null; end $$`)
-			b.Exec(`create constraint trigger die after insert on seen initially deferred for each row execute function pg_temp.die()`)
-		}
-	})
-	r.add(t, "first")
-	run := r.run(t, p)
-	run.reached("seen", r.head(t))
-	want := numberedNames(0, 10)
-	for _, name := range want {
-		r.add(t, name)
-		run.reached("seen", r.head(t))
-	}
-	require.EqualValues(t, 3, killed.Load())
-	require.Equal(t, append([]string{"first"}, want...), r.names(t, "seen"))
-}
-
-func TestSecondRunnerTakesOver(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	p := seen("seen", nil)
-	one := r.run(t, p)
-	one.until("seen", func(s Status) bool { return s.Working })
-	r.reopen(t)
-	two := r.run(t, p)
-	r.add(t, numberedNames(0, 20)...)
-	one.reached("seen", r.head(t))
-	standing := two.until("seen", func(s Status) bool { return s.Position >= r.head(t) })
-	require.False(t, standing.Working)
-	require.True(t, standing.Ready)
-	require.Equal(t, 1, standing.Generation)
-
-	one.stop()
-	r.add(t, numberedNames(20, 40)...)
-	two.reached("seen", r.head(t))
-	require.ElementsMatch(t, numberedNames(0, 40), r.names(t, "seen"))
-	require.Equal(t, []string{"seen_g1"}, r.schemas(t))
-}
-
 // hold returns a session on the live generation, as a runner has it.
 func (r *rig) hold(t *testing.T, p *Projection) *session {
 	t.Helper()

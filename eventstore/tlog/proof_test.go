@@ -75,31 +75,20 @@ func TestProofOfAnotherEventDoesNotHold(t *testing.T) {
 	}
 }
 
-func TestProofFileIsCanonical(t *testing.T) {
-	t.Parallel()
-	events := logOf(3)
-	p, err := Prove(t.Context(), tilesOf(t, events), events[1], 1, sign(t, checkpointOf(events, 3), keyOf(t, 1)))
-	require.NoError(t, err)
-	file := string(AppendProof(nil, p))
-	leaf := base64.StdEncoding.EncodeToString(AppendLeaf(nil, events[1]))
-	for _, bad := range []string{
-		"", "\n", file[1:], file + "\n", file + "x", strings.Replace(file, "index 1\n", "index 01\n", 1),
-		strings.Replace(file, "index 1\n", "", 1),
-		strings.ReplaceAll(file, "\n", "\r\n"), strings.Replace(file, "extra "+leaf+"\n", "", 1), strings.Replace(file, leaf, leaf[4:], 1),
-		strings.Replace(file, leaf, "%", 1),
-		strings.Replace(file, "\n\n", "\nAAAA\n\n", 1), strings.Replace(file, "@v1", "@v2", 1), file + file[:len(file)/2],
-	} {
-		_, err := ParseProofs([]byte(bad))
-		require.Error(t, err, "%q", bad)
-	}
-}
-
 func FuzzProofs(f *testing.F) {
 	events := logOf(3)
 	p, err := Prove(f.Context(), tilesOf(f, events), events[1], 1, sign(f, checkpointOf(events, 3), keyOf(f, 1)))
 	require.NoError(f, err)
-	f.Add(AppendProof(nil, p))
-	f.Add(AppendProof(AppendProof(nil, p), p))
+	file := string(AppendProof(nil, p))
+	leaf := base64.StdEncoding.EncodeToString(AppendLeaf(nil, events[1]))
+	for _, text := range []string{
+		file, file + file, "", "\n", file[1:], file + "\n", file + "x", strings.Replace(file, "index 1\n", "index 01\n", 1),
+		strings.Replace(file, "index 1\n", "", 1), strings.ReplaceAll(file, "\n", "\r\n"), strings.Replace(file, "extra "+leaf+"\n", "", 1),
+		strings.Replace(file, leaf, leaf[4:], 1), strings.Replace(file, leaf, "%", 1), strings.Replace(file, "\n\n", "\nAAAA\n\n", 1),
+		strings.Replace(file, "@v1", "@v2", 1), file + file[:len(file)/2],
+	} {
+		f.Add([]byte(text))
+	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		proofs, err := ParseProofs(text)
 		if err != nil {
