@@ -1,7 +1,6 @@
 package esdbserver
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +20,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"bahi/domain/event"
@@ -263,19 +261,6 @@ func TestRevokedKeyGetsNoLaterEvents(t *testing.T) {
 	requireRefused(t, err, codes.Unauthenticated, "no such API key")
 }
 
-func TestPendingAppendsDoNotDelayTheStop(t *testing.T) {
-	t.Parallel()
-	r := start(t)
-	b := r.batches(t)
-	b.send(t, batchOf("new-1", true, thing("Added")))
-	require.NotNil(t, b.next(t).GetSuccess())
-	began := time.Now()
-	r.stop()
-	_, err := b.Recv()
-	requireRefused(t, err, codes.Unavailable, "the server stops")
-	require.Less(t, time.Since(began), 10*stopTimeout) // after stopTimeout a client would be disconnected without a message
-}
-
 func TestDisconnectedClientsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	label := "served-" + uuid.NewString()
@@ -308,25 +293,4 @@ func TestDisconnectedClientsLeaveNothing(t *testing.T) {
 	leave()
 	require.Eventually(t, func() bool { return storetest.Goroutines(t, label) <= before }, time.Minute, 20*time.Millisecond)
 	require.Empty(t, r.holds(t, "new-1"))
-}
-
-func TestExtremeEventsEqualTheGeneratedMessages(t *testing.T) {
-	t.Parallel()
-	var c encoder
-	for _, e := range []event.Stored{
-		{},
-		{Position: math.MaxUint64, Revision: math.MaxInt64, At: time.UnixMicro(math.MaxInt64)},
-		{Position: math.MaxInt64, Revision: -1, At: time.Unix(0, 0).Add(-time.Hour)},
-		{Stream: "\xff\x00-1", Data: []byte("\xff"), Meta: []byte{0}},
-		{Stream: strings.Repeat("s", 127), Type: strings.Repeat("t", 128)},
-		{Stream: strings.Repeat("s", 1<<14), Type: strings.Repeat("t", 1<<14-1), Data: make([]byte, maxAppend), ID: uuid.Max},
-		{ID: uuid.UUID{8: 1}}, {ID: uuid.UUID{7: 1}},
-	} {
-		want, err := proto.MarshalOptions{Deterministic: true}.Marshal(generated(e, structuredID))
-		require.NoError(t, err)
-		message := c.event(e)
-		require.True(t, bytes.Equal(want, message.ReadOnlyData()), "%s %s", e.Stream[:min(9, len(e.Stream))], e.ID)
-		message.Free()
-	}
-	c.free()
 }

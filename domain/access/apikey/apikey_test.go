@@ -28,7 +28,7 @@ func TestAKeyTellsWhoMadeIt(t *testing.T) {
 	none.Case("its creator").When(create).Then(created)
 	more := create
 	more.Permissions.Operator = true
-	none.Case("no more than its maker has").When(more).
+	none.Case("no more than its creator has").When(more).
 		ThenFails(fault.New(fault.Forbidden, "A key cannot have more permissions than its creator"))
 	none.And(created).Case("it is revoked").When(apikey.Revoke{}).Then(apikey.Revoked{})
 	none.And(created, apikey.Revoked{}).Case("once").When(apikey.Revoke{}).ThenFails(apikey.ErrNotFound)
@@ -46,7 +46,8 @@ func TestAKeysNameIsReadAsItIsWritten(t *testing.T) {
 	none := eventtest.Given(t, apikey.Kind)
 	for name, message := range map[string]string{
 		" ": "1 to 100 characters", "till\a": "control characters are not allowed", "till\u202e1": "control characters are not allowed",
-		"\u2067till": "control characters are not allowed", "\ufeff": "control characters are not allowed", "\u200c": "must have a visible character",
+		"\u2067till": "control characters are not allowed", "\ufeff": "control characters are not allowed",
+		"\u200c": "must have a visible character",
 	} {
 		none.Case(message).When(apikey.Create{Name: name}).ThenFails(fault.Fields(fault.Field{Field: "name", Message: message}))
 	}
