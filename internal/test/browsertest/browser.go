@@ -79,6 +79,7 @@ func (b *browser) start() error {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(startsTimeout),
 		chromedp.Flag("headless", "new"), chromedp.NoSandbox, chromedp.Flag("lang", "en-GB"),
+		chromedp.Flag("disable-features", "site-per-process,Translate,BackForwardCache,SpareRendererForSitePerProcess"),
 		chromedp.Flag("use-fake-ui-for-media-stream", true), chromedp.Flag("use-fake-device-for-media-stream", true),
 		chromedp.Flag("use-file-for-fake-video-capture", b.camera),
 	)
