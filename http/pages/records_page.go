@@ -322,12 +322,14 @@ func (d *desk) record(in sent) page {
 		b.Parts = append(b.Parts, choice{Value: part.address(d.id, ""), Text: d.lang.t(part.title)})
 	}
 	if in.status == http.StatusPreconditionFailed {
-		for name := range differing(in.body, record) {
-			theirs, yours := d.shown(name, schemas[name], record[name]), d.shown(name, schemas[name], in.body[name])
-			b.Theirs = append(b.Theirs, difference{theirs.Label, d.short(theirs), d.short(yours)})
+		if d.refs != nil {
+			b.Theirs = d.lang.recordDifferences(record, in.body)
 		}
-		if d.of.apart != nil {
-			b.Theirs = d.of.apart(d.lang, record, in.body)
+		for name := range differing(in.body, record) {
+			if d.refs == nil {
+				theirs, yours := d.shown(name, schemas[name], record[name]), d.shown(name, schemas[name], in.body[name])
+				b.Theirs = append(b.Theirs, difference{theirs.Label, d.short(theirs), d.short(yours)})
+			}
 		}
 		slices.SortFunc(b.Theirs, func(x, y difference) int { return strings.Compare(x.What, y.What) })
 	}
