@@ -164,10 +164,10 @@ func (d *desk) takadas(map[string]any) display {
 	if len(all) == 0 {
 		return display{Text: d.lang.t("Nothing was delivered yet.")}
 	}
-	table := display{Columns: []string{d.lang.t("Date"), d.lang.t("Items"), d.lang.t("Weight")}}
+	table := display{Columns: []display{{Text: d.lang.t("Date")}, {Text: d.lang.t("Items")}, {Text: d.lang.t("Weight"), Class: "n"}}}
 	for _, t := range all {
 		link := display{Text: d.lang.day(textOf(t["date"])), Link: orderPath(d.id) + "/takadas/" + plain(t["id"])}
-		weight := display{Label: table.Columns[2], Text: grams(weightOf(t["items"]))}
+		weight := display{Label: table.Columns[2].Text, Text: grams(weightOf(t["items"])), Class: "n"}
 		table.Rows = append(table.Rows, []display{link, d.items(d.refs.texts(t)), weight})
 	}
 	return table
