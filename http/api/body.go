@@ -40,7 +40,7 @@ func (c *call) read() (err error) {
 	return nil
 }
 
-// broken returns the refusal of a body that broke off.
+// broken returns the refusal of an interrupted body.
 func broken(err error) error {
 	if n, ok := errors.AsType[net.Error](err); ok && n.Timeout() {
 		return problemOf(http.StatusRequestTimeout)
@@ -72,7 +72,7 @@ func (c *call) release() {
 	}
 }
 
-// isJSON reports whether the body is unencoded JSON. A body without a type counts as JSON.
+// isJSON reports whether the body is unencoded JSON, or has no type.
 func isJSON(h http.Header) bool {
 	if encoding := h["Content-Encoding"]; len(encoding) > 0 && !strings.EqualFold(encoding[0], "identity") {
 		return false
@@ -87,7 +87,7 @@ func isJSON(h http.Header) bool {
 	return (kind == jsonType || ofJSON) && (charset == "" || strings.EqualFold(charset, "utf-8"))
 }
 
-// finish completes the operation with the input's type after huma has analysed it.
+// finish completes the operation with the type of the input after huma has analysed the type.
 func (o *operation) finish(a *API, in reflect.Type) {
 	o.check(in)
 	o.input = in
@@ -138,7 +138,7 @@ func (o *operation) finish(a *API, in reflect.Type) {
 	}
 }
 
-// check finds inputs that huma would silently leave empty.
+// check panics on inputs that huma would silently leave empty.
 func (o *operation) check(in reflect.Type) {
 	if o.query == nil {
 		o.query = map[string]bool{}
@@ -160,8 +160,8 @@ func (o *operation) check(in reflect.Type) {
 	}
 }
 
-// readable panics on parameters that huma would misread: numbers with fewer than 64 bits, which it truncates, and types with an
-// UnmarshalText that are numbers or strings underneath, whose UnmarshalText it ignores. A Money of 12 would become 12 paise.
+// readable panics on parameters that huma would misread. Huma truncates numbers with fewer than 64 bits, and ignores the UnmarshalText of
+// types with an underlying number or string: a Money of 12 would become 12 paise.
 func readable(id string, f reflect.StructField) {
 	t := f.Type
 	wrapper := reflect.PointerTo(t).Implements(paramWrapper)
@@ -187,7 +187,7 @@ func readable(id string, f reflect.StructField) {
 	}
 }
 
-// documenter documents the operation with its body. Then it makes huma accept an empty body, because the package has read the body before.
+// documenter documents the operation with its body. Then it makes huma accept an empty body, because this package reads the body first.
 type documenter struct {
 	huma.API
 

@@ -42,10 +42,10 @@ func (a *API) encodeSpec() []byte {
 	return text
 }
 
-// OpenAPI returns the document of all operations, which must all be registered by then.
+// OpenAPI returns the document of all operations. Call it after all are registered.
 func (a *API) OpenAPI() []byte { return a.spec() }
 
-// nullable documents which values may be null. Huma marks pointers to plain types, but omits null from their enums.
+// nullable adds null to the document for values that may be null. Huma marks pointers to plain types, but omits null from their enums.
 func nullable(document []byte, registry huma.Registry) ([]byte, error) {
 	var all map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(document))

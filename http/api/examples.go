@@ -41,7 +41,7 @@ func (o *operation) showExamples(h *huma.Operation, success *huma.Response) {
 	}
 }
 
-// further has the refusals' own codes, by status. The code of a conflict about another record's value is named after the field.
+// further has the special codes of refusals by status. The code of a conflict about another record's value contains the field's name.
 var further = map[int][]string{
 	http.StatusBadRequest: {"wrong_password"},
 	http.StatusForbidden:  {"email_not_verified"},

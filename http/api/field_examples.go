@@ -12,8 +12,8 @@ import (
 //go:embed field_examples.json
 var fieldExamplesFile []byte
 
-// addSharedExamples gives an example to each property that no operation's example has: the one of field_examples.json, or else that of a
-// property with the same name and type.
+// addSharedExamples adds an example to each property without one from an operation. It uses the example in field_examples.json, or else
+// that of a property with the same name and type.
 func addSharedExamples(schemas map[string]any) error {
 	var named map[string]any
 	if err := json.Unmarshal(fieldExamplesFile, &named); err != nil {
@@ -60,7 +60,7 @@ func addSharedExamples(schemas map[string]any) error {
 	return nil
 }
 
-// addFieldExamples gives each property of a schema the first value that an example of an operation has for it.
+// addFieldExamples adds to each property of a schema its first value in the examples of operations.
 func addFieldExamples(value any, schemas map[string]any) {
 	switch v := value.(type) {
 	case []any:
@@ -78,10 +78,10 @@ func addFieldExamples(value any, schemas map[string]any) {
 	}
 }
 
-// maxExample bounds the text of a property's example. An object has examples in its own properties.
+// maxExample is the maximum length of a property's example in bytes. An object has examples in its own properties.
 const maxExample = 200
 
-// addExamples gives the properties of a schema the values of an example, unless they have one.
+// addExamples adds the values of an example to the properties of a schema that have no example.
 func addExamples(schema map[string]any, example any, schemas map[string]any) {
 	if ref, is := schema["$ref"].(string); is {
 		schema, _ = schemas[strings.TrimPrefix(ref, schemaPrefix)].(map[string]any)

@@ -49,7 +49,7 @@ func (c *call) steps() error {
 	return nil
 }
 
-// trace starts a span, as a child of the caller's span if the request names one (W3C Trace Context).
+// trace starts a span. It is a child of the caller's span if the request names one (W3C Trace Context).
 func (c *call) trace() {
 	parent := propagation.TraceContext{}.Extract(c.ctx, propagation.HeaderCarrier(c.r.Header))
 	c.ctx, c.span = c.api.tracer.Start(parent, c.op.Method+" "+c.op.Path, //nolint:spancheck // report ends it
@@ -66,7 +66,7 @@ type metrics struct {
 	noRoute  opMetrics
 }
 
-// opMetrics are the metrics of an operation, looked up once.
+// opMetrics are the metrics of an operation.
 type opMetrics struct {
 	id      string
 	seconds prometheus.Observer
@@ -74,8 +74,8 @@ type opMetrics struct {
 	status  int
 }
 
-// unrouted is the operation in metrics and logs of a request without a route. It omits the path: otherwise anybody could fill the metrics
-// with paths.
+// unrouted is the operation's name in metrics and logs for a request without a route. Metrics omit the path, because otherwise any client
+// could fill them with paths.
 const unrouted = "none"
 
 func newMetrics(to prometheus.Registerer) *metrics {

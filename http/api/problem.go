@@ -15,7 +15,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// kinds has the response to each kind of refusal. No other table does.
+// kinds is the only table of responses to kinds of refusals.
 var kinds = map[fault.Kind]struct {
 	status int
 	code   string
@@ -55,7 +55,7 @@ var others = map[int]struct{ code, detail string }{
 	statusClientGone:                 {"client_gone", "The client went away"},
 }
 
-// statusClientGone is the status in the log of a request whose client has gone. Nobody reads the response.
+// statusClientGone is the status in the log after the client has disconnected. It is never sent.
 const statusClientGone = 499
 
 const (
@@ -63,7 +63,7 @@ const (
 	problemType = "application/problem+json"
 )
 
-// Problem is the body of a refusal (RFC 9457; D40 of the contract).
+// Problem is the body of a refusal (RFC 9457, CONTRACT.md D40).
 type Problem struct {
 	Detail    string        `json:"detail" doc:"What is wrong, in one sentence"`
 	Code      string        `json:"code" doc:"A stable word for programs"`
@@ -73,7 +73,7 @@ type Problem struct {
 	RequestID string        `json:"request_id" doc:"ID of the request in logs"`
 
 	contentType string
-	after       int // seconds, of Retry-After; 0: the status's default
+	after       int // Retry-After in seconds; 0: the default of the status
 }
 
 // Error is for huma.
@@ -106,7 +106,7 @@ func (c *call) problem(err error) *Problem {
 	return p
 }
 
-// adapt gives a problem the status that it has in this operation alone.
+// adapt sets a status of a problem that is special to this operation.
 func (c *call) adapt(p *Problem) {
 	if c.op == nil {
 		return
@@ -120,7 +120,7 @@ func (c *call) adapt(p *Problem) {
 	}
 }
 
-// retryUnstored is the number of seconds after which a client may try again.
+// retryUnstored is the Retry-After in seconds if the log is unreachable.
 const retryUnstored = 1
 
 func (c *call) judge(err error) *Problem {
@@ -164,7 +164,7 @@ func ofFault(f *fault.Error) *Problem {
 	return p
 }
 
-// complement adds the members that every problem has, and their headers.
+// complement adds the common members of all problems, and their headers.
 func (c *call) complement(p *Problem) {
 	c.code = p.Code
 	p.Title = http.StatusText(p.Status)
@@ -180,7 +180,7 @@ func (c *call) complement(p *Problem) {
 	case http.StatusServiceUnavailable:
 		h.Set("Retry-After", "1")
 	case http.StatusRequestTimeout, http.StatusRequestEntityTooLarge:
-		h.Set("Connection", "close") // the rest of the body is not read
+		h.Set("Connection", "close") // the rest of the body is unread
 	}
 	if p.after > 0 {
 		h.Set("Retry-After", strconv.Itoa(p.after))
@@ -193,11 +193,11 @@ func (c *call) refuse(err error) {
 	c.Header().Set("Content-Type", p.contentType)
 	c.Header().Set("Cache-Control", "no-store")
 	c.WriteHeader(p.Status)
-	_ = json.NewEncoder(c).Encode(p) //nolint:errchkjson // the client may be gone
+	_ = json.NewEncoder(c).Encode(p) //nolint:errchkjson // the client may have disconnected
 }
 
-// setGlobals makes huma respond in our form, and document lists as never null. huma has globals for that, so they are set once; everything
-// specific to an API is in the call.
+// setGlobals makes huma use Bahi's form of problems, and document lists as not nullable. huma has global variables for that, so they are
+// set once. All data of one API are in the call.
 var setGlobals = sync.OnceFunc(func() {
 	huma.DefaultArrayNullable = false
 	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
@@ -221,12 +221,12 @@ var setGlobals = sync.OnceFunc(func() {
 	}
 })
 
-// fromHuma converts huma's error to our texts. It drops the rejected values that huma adds, which may be passwords.
+// fromHuma converts huma's error to Bahi's texts. It drops the rejected values that huma adds, because they may be passwords.
 func fromHuma(status int, msg string, errs []error) *Problem {
 	if msg == "cannot read request body" { // the client's connection broke
 		status = http.StatusBadRequest
 	}
-	for _, err := range errs { // only the text of a form's error is left
+	for _, err := range errs { // an error of a form has only a text
 		if strings.Contains(err.Error(), tooLarge.Error()) {
 			return problemOf(http.StatusRequestEntityTooLarge)
 		}
@@ -249,7 +249,7 @@ func fromHuma(status int, msg string, errs []error) *Problem {
 
 var tooLarge = new(http.MaxBytesError)
 
-// wording removes quotes of the input from a parser's message.
+// wording removes quoted input from a parser's message.
 func wording(message string) string {
 	switch {
 	case strings.HasPrefix(message, "required "):
