@@ -47,7 +47,8 @@ type Backlog struct {
 	Most     time.Duration // 0: 5 seconds
 
 	mu      sync.Mutex
-	asked   bool     // there was a write since the last measurement
+	asked   bool // there was a write since the last measurement
+	asks    signal.Signal
 	slow    []string // projections for which writes briefly wait
 	late    []string // projections slower than the writes
 	changed signal.Signal
@@ -68,20 +69,22 @@ func (b *Backlog) Run(ctx context.Context) error {
 		waiting bool
 	)
 	for {
+		asks := b.asks.Wait()
+		if b.wasAsked() {
+			until = b.Now().Add(asksTimeout)
+		}
+		var again <-chan time.Time
+		if waiting || b.Now().Before(until) {
+			asks, again = nil, time.After(measureInterval)
+			if head, err := b.Store.Head(ctx); err == nil { // without a log there are no writes
+				waiting = b.measure(head, b.Now())
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(measureInterval):
-		}
-		now := b.Now()
-		if b.wasAsked() {
-			until = now.Add(asksTimeout)
-		}
-		if !waiting && !now.Before(until) {
-			continue
-		}
-		if head, err := b.Store.Head(ctx); err == nil { // without a log there are no writes
-			waiting = b.measure(head, b.Now())
+		case <-asks:
+		case <-again:
 		}
 	}
 }
@@ -148,7 +151,10 @@ func (b *Backlog) Admit(ctx context.Context, projection string) error {
 	)
 	for {
 		b.mu.Lock()
-		b.asked = true
+		if !b.asked {
+			b.asked = true
+			b.asks.Notify()
+		}
 		if !slices.Contains(b.late, projection) && (paced || !slices.Contains(b.slow, projection)) {
 			b.mu.Unlock()
 			return nil

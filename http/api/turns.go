@@ -95,7 +95,7 @@ func (t *turns) take(ctx context.Context, caller, workspace string, patience tim
 // does the same for a whole handler. Do not nest calls: the inner call would wait for the outer one.
 func InTurn(ctx context.Context, work func() error) error {
 	c := callOf(ctx)
-	if c == nil {
+	if c.api == nil {
 		return work()
 	}
 	c.expensive = true

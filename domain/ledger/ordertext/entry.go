@@ -14,6 +14,7 @@ type item struct {
 	weight, count   *atom
 	bare            []atom
 	unclear, extent bool // a quantity is left to the reviewer; the part has a quantity
+	behind          bool // a word is behind the name and a quantity, as in payal 250 gm size 12
 	unused          []atom
 }
 
@@ -74,6 +75,7 @@ func (it *item) take(a *atom) {
 		case it.client != "" && it.extent && len(it.name) > 0 && a.kind == word:
 			it.unused = append(it.unused, *a)
 		default:
+			it.behind = it.behind || it.extent && len(it.name) > 0
 			it.name = append(it.name, strings.Trim(a.text, "'"))
 		}
 	case weight:
@@ -81,10 +83,15 @@ func (it *item) take(a *atom) {
 	case count:
 		it.first(&it.count, a)
 	case bare:
+		if it.behind { // the number may belong to that word
+			it.unused = append(it.unused, *a)
+			break
+		}
 		it.bare = append(it.bare, *a)
 	case unclear:
 		it.unclear, it.unused = true, append(it.unused, *a)
 	case aside:
+		it.behind = it.behind || it.extent && len(it.name) > 0
 		it.unused = append(it.unused, *a)
 	case client:
 		if it.client != "" {

@@ -47,7 +47,7 @@ func Parse(text string) Order {
 	p := parser{}
 	for _, line := range joined(strings.Split(normal(text), "\n")) {
 		p.line = len(p.order.Entries)
-		for _, segment := range segments(line) {
+		for _, segment := range p.segments(line) {
 			p.segment(segment)
 		}
 	}
@@ -80,6 +80,7 @@ type parser struct {
 	behind    bool   // the slip was after its entries
 	alone     bool   // the slip was alone on its line, and no entry has followed
 	doubts    bool   // a line was not used
+	bullet    int64  // number of the last bullet
 }
 
 // joined appends lines with only quantities to the previous line.
@@ -110,18 +111,21 @@ func (all tokens) onlyQuantities() bool {
 	return found
 }
 
-// segments splits a line at semicolons and at numbered bullets, and removes bullets.
-func segments(line tokens) (all []tokens) {
-	var (
-		current tokens
-		bullet  int64
-	)
+// segments splits a line at semicolons and at numbered bullets, and removes bullets. It reports a number that does not
+// continue a list: it may be the number of a slip.
+func (p *parser) segments(line tokens) (all []tokens) {
+	var current tokens
+	first := true
 	for i := 0; i < len(line); i++ {
 		t := line[i]
 		n, isBullet := line.bulletAt(i)
 		switch {
-		case isBullet && (len(current) == 0 || bullet != 0 && n == bullet+1):
-			bullet = n
+		case isBullet && (len(current) == 0 || !first && n == p.bullet+1):
+			if n != 1 && n != p.bullet+1 {
+				p.unused(line[i : i+2].written())
+				p.doubts = true
+			}
+			p.bullet, first = n, false
 			i++ // its mark
 			all, current = append(all, current), nil
 		case t.text == ";" || t.text == "|":
@@ -201,6 +205,9 @@ func (all tokens) salutation() (n int) {
 
 // names reports whether an atom can be part of an item's name.
 func (a atom) names() bool { return a.kind == word || a.kind == named }
+
+// refuses reports whether an atom says that something is not ordered.
+func (a atom) refuses() bool { return a.kind == aside && refusals[a.folded] }
 
 const (
 	maxNameWords = 5
@@ -295,6 +302,8 @@ func parts(atoms []atom, heads bool) (all [][]atom) {
 			}
 			a, _ = nameAt(part, words, false)
 			part = part[:words]
+		case a.text == ":" && complete() && only(part, totals):
+			flush(len(part))
 		case a.kind == mark && (a.text == ":" || a.text == "-"):
 			behind, colon := i+1 == len(atoms), a.text == ":"
 			if (!behind || has(part, atom.quantity)) && (!colon || !opens(atoms[i+1:]) || only(part, articles)) {
@@ -305,8 +314,11 @@ func parts(atoms []atom, heads bool) (all [][]atom) {
 			}
 		case a.kind == slip && heads:
 			flush(len(part))
+		case honorifics[a.folded] && len(part) > tail && !has(part[tail:], func(a atom) bool { return a.kind != word }) &&
+			(complete() && tail > 0 || tail == 0 && i+1 < len(atoms) && atoms[i+1].kind == word):
+			a, part = atom{kind: client, text: written(append(part[tail:], a))}, part[:tail]
 		case a.kind == mark && strings.Contains(",.&+", a.text) || ands[a.folded]:
-			if complete() && opens(atoms[i+1:]) {
+			if complete() && opens(atoms[i+1:]) || !has(part, atom.quantity) && has(part, atom.refuses) {
 				flush(len(part))
 			}
 		case a.quantity() && seen[a.kind] && complete() && (has(part[tail:], atom.names) || !part[0].quantity()):

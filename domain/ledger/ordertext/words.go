@@ -26,21 +26,25 @@ func factors(by map[string]int64) map[string]int64 {
 	return all
 }
 
-const milligramsOfKilo = 1_000_000
+const microgramsOfKilo = 1_000_000_000
 
 var (
-	// weights has the milligrams of each unit (a tola is 11.664 g).
+	// weights has the micrograms of each unit. A tola is 11.664 g, of 12 masha or 96 ratti.
 	weights = factors(map[string]int64{
-		"g gm gms gram grams grm grms gr gramme grammes ग्राम ग्रा ग्रॅम ગ્રામ ગ્રા":       1_000,
-		"kg kgs kilo kilos kilogram kilograms किलो किग्रा किलोग्राम કિલો કિગ્રા કિલોગ્રામ": milligramsOfKilo,
-		"mg mgs milligram milligrams मिग्रा મિગ્રા":                                        1,
-		"tola tolas tolla tole तोला तोले तोळा તોલા":                                        11_664,
+		"g gm gms gram grams grm grms gr gramme grammes ग्राम ग्रा ग्रॅम ગ્રામ ગ્રા":       1_000_000,
+		"kg kgs kilo kilos kilogram kilograms किलो किग्रा किलोग्राम કિલો કિગ્રા કિલોગ્રામ": microgramsOfKilo,
+		"mg mgs milligram milligrams मिग्रा મિગ્રા":                                        1_000,
+		"tola tolas tolla tole तोला तोले तोळा તોલા":                                        11_664_000,
+		"masha mashe maasha माशा માસા":                                                     972_000,
+		"ratti rattis rati रत्ती રતી":                                                      121_500,
 	})
 	// counts has the number of pieces of each unit.
 	counts = factors(map[string]int64{
 		"pc pcs pce pieces piece nos nag nang pair pairs jodi jodis नग नंग નંગ पीस પીસ जोड़ी जोडी જોડી": 1,
 		"dozen dozens doz darjan दर्जन ડઝન": 12,
 	})
+	// otherUnits are units that are not converted.
+	otherUnits = set("oz ounce ounces lb lbs pound pounds quintal quintals carats cts val vaal vaals grain grains वाल વાલ")
 	// spelled are number words in thousandths. They are numbers only before a unit, because "do" also means give.
 	spelled = factors(map[string]int64{
 		"half aadha adha आधा અડધો અડધા": 500, "paav pav पाव પા": 250, "pauna paun पौन पौना પોણો": 750, "dedh डेढ़ દોઢ": 1_500,
@@ -68,10 +72,21 @@ var (
 	ands   = set("and aur ane और अने અને & +")
 	each   = set("each apiece every prati pratyek per प्रति प्रत्येक हर દરેક પ્રતિ")
 
-	clientMarks = set("party client customer for name naam नाम નામ पार्टी પાર્ટી ग्राहक ગ્રાહક")
+	// refusals say that something is not ordered. asides also have words that make a value a question, an estimate or a change.
+	refusals = set("no not dont don't nahi nahin nai mat cancel cancelled except without नहीं मत रद्द નહીં નહિ નથી રદ")
+	asides   = set(`instead minus less plus extra add sorry galti actually correction wastage ghat remove change changed replace badle jagah
+		kam approx approximately about around nearly almost lagbhag karib gross net kya what which when how
+		mil milega milegi jayega jayegi hoga hogi available stock kitna kitne kab confirm
+		बदले जगह कम लगभग करीब क्या कब कितना कितने मिलेगा मिलेगी होगा होगी
+		બદલે જગ્યાએ ઓછું લગભગ આશરે શું ક્યારે કેટલા કેટલું મળશે થશે`)
+
+	clientMarks = set("party client customer from messrs for name naam नाम નામ पार्टी પાર્ટી ग्राहक ગ્રાહક")
 	inlineMarks = set("for party client customer पार्टी પાર્ટી ग्राहक ગ્રાહક")
 	liye        = set("liye liye वास्ते लिए लिये માટે maate vaste") // after a client's name
 	ke          = set("ke के")
+
+	// honorifics end a person's name.
+	honorifics = set("ji jee bhai bhaiya ben behen bahen जी भाई बेन જી ભાઈ બેન બહેન")
 
 	// ofANames are second words of names. A client's name ends with such a word.
 	ofANames = set(`ji jee bhai bhaiya ben behen bahen jewellers jeweller jewelers jewels jewellery ornaments gold silver traders trader ` +
@@ -107,8 +122,8 @@ var (
 		`जल्दी धन्यवाद शुक्रिया कल आज મોકલો
 		મોકલજો જોઈએ ઓર્ડર જલ્દી આભાર કાલે આજે make banao banana banwana बनाओ बनाना બનાવો dijiye dena do de दो देना दीजिए આપો the of a is are ` +
 		`my our we i me
-		will require required ready give mujhe muje hume hamein मुझे हमें મને અમને this that these following items item list ye yeh ka ki ke ` +
-		`का की के ના ની નું
+		will require required ready give mujhe muje hume hamein मुझे हमें મને અમને this that these to only karo karna kardo ` +
+		`following items item list ye yeh ka ki ke का की के ના ની નું
 		date dated dt tarikh तारीख તારીખ`)
 
 	// A line with only these words is not a client's name.

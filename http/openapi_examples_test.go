@@ -1,22 +1,23 @@
-package api
+package http_test
 
 import (
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 )
 
-//go:embed field_examples.json
-var fieldExamplesFile []byte
-
-// addSharedExamples adds an example to each property without one from an operation. It uses the example in field_examples.json, or else
-// that of a property with the same name and type.
+// addSharedExamples gives an example to each property that no operation's example has: the one of field_examples.json, or else that of a
+// property with the same name and type.
 func addSharedExamples(schemas map[string]any) error {
 	var named map[string]any
-	if err := json.Unmarshal(fieldExamplesFile, &named); err != nil {
+	text, err := os.ReadFile("testdata/field_examples.json")
+	if err == nil {
+		err = json.Unmarshal(text, &named)
+	}
+	if err != nil {
 		return err
 	}
 	shared, missing := map[string]any{}, map[string][]map[string]any{}
@@ -60,7 +61,7 @@ func addSharedExamples(schemas map[string]any) error {
 	return nil
 }
 
-// addFieldExamples adds to each property of a schema its first value in the examples of operations.
+// addFieldExamples gives each property of a schema the first value that an example of an operation has for it.
 func addFieldExamples(value any, schemas map[string]any) {
 	switch v := value.(type) {
 	case []any:
@@ -78,10 +79,10 @@ func addFieldExamples(value any, schemas map[string]any) {
 	}
 }
 
-// maxExample is the maximum length of a property's example in bytes. An object has examples in its own properties.
+// maxExample bounds the text of a property's example. An object has examples in its own properties.
 const maxExample = 200
 
-// addExamples adds the values of an example to the properties of a schema that have no example.
+// addExamples gives the properties of a schema the values of an example, unless they have one.
 func addExamples(schema map[string]any, example any, schemas map[string]any) {
 	if ref, is := schema["$ref"].(string); is {
 		schema, _ = schemas[strings.TrimPrefix(ref, schemaPrefix)].(map[string]any)
