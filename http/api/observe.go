@@ -67,7 +67,7 @@ func (c *call) check() (err error) {
 	return err
 }
 
-// trace starts a span, as a child of the caller's span if the request names one (W3C Trace Context).
+// trace starts a span. It is a child of the caller's span if the request names one (W3C Trace Context).
 func (c *call) trace() {
 	parent := propagation.TraceContext{}.Extract(c.ctx, propagation.HeaderCarrier(c.r.Header))
 	c.ctx, c.span = c.api.tracer.Start(parent, c.op.Method+" "+c.op.Path, //nolint:spancheck // report ends it
@@ -83,8 +83,8 @@ type metrics struct {
 	inFlight prometheus.Gauge
 }
 
-// unrouted is the operation in metrics and logs of a request without a route. It omits the path: otherwise anybody could fill the metrics
-// with paths.
+// unrouted is the operation's name in metrics and logs for a request without a route. Metrics omit the path, because otherwise any client
+// could fill them with paths.
 const unrouted = "none"
 
 func newMetrics(to prometheus.Registerer) *metrics {
