@@ -211,9 +211,8 @@ func (c *loadClient) next() *write {
 		return c.mark()
 	}
 	account := c.l.Accounts[c.random.IntN(len(c.l.Accounts))]
-	n := c.random.IntN(10)
 	known := c.known()
-	switch {
+	switch n := c.random.IntN(10); {
 	case n < 5 || known == nil:
 		return c.post(account, 1)
 	case n < 6:
