@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"image/png"
 	mathrand "math/rand/v2"
 	"os"
 	"os/exec"
@@ -18,8 +17,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/makiuchi-d/gozxing"
-	"github.com/makiuchi-d/gozxing/qrcode"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
@@ -28,6 +25,7 @@ import (
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/audittest"
+	"bahi/internal/test/pdftest"
 )
 
 // party is an account whose statements are asked for.
@@ -55,9 +53,10 @@ type workshop struct {
 	first    string // an early checkpoint
 }
 
-// newWorkshop makes books of two accounts in each ledger, with about so many rows in each of these.
-func newWorkshop(t *testing.T, rows int) *workshop {
+// newWorkshop makes books of two accounts in each ledger.
+func newWorkshop(t *testing.T) *workshop {
 	t.Helper()
+	const rows = 20 // of each account
 	w := &workshop{Server: apptest.Start(t)}
 	w.clerk = w.Bearer(w.Key(w.Home, `{"ledger":"write"}`).Key)
 	random := mathrand.New(mathrand.NewPCG(42, uint64(rows)))
@@ -124,9 +123,17 @@ func (w *workshop) statement(path string) []byte {
 	return []byte(w.clerk.GET(path + "/statement.proof").Status(200).Text)
 }
 
-func TestRandomStatementsAreVerified(t *testing.T) {
+func TestStatements(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t, 12)
+	w := newWorkshop(t)
+	t.Run("of random periods are verified", w.random)
+	t.Run("have the events of their account alone", w.alone)
+	t.Run("name each forgery", w.forgeries)
+	t.Run("have a code on paper that is scanned", w.printed)
+	t.Run("are compared with a code on paper", w.codeOnPaper) // it posts rows
+}
+
+func (w *workshop) random(t *testing.T) {
 	random := mathrand.New(mathrand.NewPCG(7, 7))
 	folder := t.TempDir()
 	for i := range statements {
@@ -185,11 +192,9 @@ func TestRandomStatementsAreVerified(t *testing.T) {
 	require.Contains(t, said, "read the statement")
 }
 
-const statements = 250
+const statements = 100
 
-func TestEachForgeryOfAStatementIsNamed(t *testing.T) {
-	t.Parallel()
-	w := newWorkshop(t, 20)
+func (w *workshop) forgeries(t *testing.T) {
 	whole, err := tlog.ReadStatement(w.statement(w.accounts[0]))
 	require.NoError(t, err)
 	other, err := tlog.ReadStatement(w.statement(w.accounts[5])) // a bank too
@@ -278,9 +283,7 @@ func TestEachForgeryOfAStatementIsNamed(t *testing.T) {
 	require.Contains(t, out, "as in the checkpoint that you kept")
 }
 
-func TestACodeOnPaperIsCompared(t *testing.T) {
-	t.Parallel()
-	w := newWorkshop(t, 8)
+func (w *workshop) codeOnPaper(t *testing.T) {
 	s, err := tlog.ReadStatement(w.statement(w.accounts[2]))
 	require.NoError(t, err)
 	checkpoint, err := tlog.ParseCheckpoint([]byte(s.Checkpoint))
@@ -342,9 +345,7 @@ func TestStatementWaitsForItsCheckpoint(t *testing.T) {
 	require.NotEmpty(t, a.Header("Retry-After"))
 }
 
-func TestStatementOfAnAccountAlone(t *testing.T) {
-	t.Parallel()
-	w := newWorkshop(t, 3)
+func (w *workshop) alone(t *testing.T) {
 	path := w.accounts[4]
 	w.clerk.GET(path + "0/statement.proof").Status(404)
 	w.clerk.GET(path + "/statement.proof?known_at=5").Status(422)
@@ -358,39 +359,10 @@ func TestStatementOfAnAccountAlone(t *testing.T) {
 	require.NotContains(t, string(about), "karigar")
 }
 
-// scanned returns the text of the QR code on a print of 300 dots per inch.
-func scanned(t *testing.T, pdf []byte) string {
-	t.Helper()
-	folder := t.TempDir()
-	file := filepath.Join(folder, "it.pdf")
-	require.NoError(t, os.WriteFile(file, pdf, 0o600))
-	out, err := exec.CommandContext(t.Context(), "pdftoppm", "-r", "300", "-gray", "-png", file, filepath.Join(folder,
-		"page")).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	pages, err := filepath.Glob(filepath.Join(folder, "page*.png"))
-	require.NoError(t, err)
-	for _, page := range pages {
-		f, err := os.Open(page)
-		require.NoError(t, err)
-		picture, err := png.Decode(f)
-		require.NoError(t, err)
-		require.NoError(t, f.Close())
-		bitmap, err := gozxing.NewBinaryBitmapFromImage(picture)
-		require.NoError(t, err)
-		if found, err := qrcode.NewQRCodeReader().Decode(bitmap, nil); err == nil {
-			return found.GetText()
-		}
-	}
-	require.Fail(t, "no page has a code")
-	return ""
-}
-
-func TestThePrintedCodeIsScanned(t *testing.T) {
-	t.Parallel()
-	w := newWorkshop(t, 30)
+func (w *workshop) printed(t *testing.T) {
 	for i, query := range []string{"", "?from=2025-03-01&to=2025-09-30", "?as_of=2025-06-30"} {
 		path := w.accounts[i]
-		code := scanned(t, []byte(w.clerk.GET(path+"/statement.pdf"+query).Status(200).Text))
+		code := pdftest.Code(t, []byte(w.clerk.GET(path+"/statement.pdf"+query).Status(200).Text))
 		require.Contains(t, code, "/verify#s1/")
 		file := w.statement(path)
 		a, err := examineStatement(file, w.trusted, code)

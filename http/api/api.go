@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"regexp"
 	"runtime/debug"
 	"strings"
@@ -28,18 +29,18 @@ import (
 	"bahi/domain/fault"
 )
 
-// Config has the parts of an API. The zero value works: every caller is unknown, and nothing is logged.
+// Config has the parts of an API. With the zero value, every caller is unauthenticated, and nothing is logged.
 type Config struct {
-	Title, Version, Description string
+	Version  string
+	Document []byte // OpenAPI document of version "development"; nil: huma's
 
 	// Credentials are tried in order, by the prefix of the bearer token.
 	Credentials []Credential
 
-	// Workspaces decides who may act where; nil: each caller only in their own workspace.
+	// Workspaces authorises callers in other workspaces; nil: a caller may act only in their own workspace.
 	Workspaces Workspaces
 
-	// Classify returns the part of a lower layer's error that the caller may read, nil for none. It gets errors that are not a
-	// *fault.Error.
+	// Classify returns the part of an error that the caller may read, nil for none. It is called for errors that are not a *fault.Error.
 	Classify func(error) *fault.Error
 
 	Log     *slog.Logger          // nil: none
@@ -48,16 +49,16 @@ type Config struct {
 
 	Limiting Limiting
 
-	// Secure: clients reach the API by HTTPS alone, and browsers must use it (RFC 6797).
+	// Secure is true if clients use only HTTPS. Browsers must then use it (RFC 6797).
 	Secure bool
 
-	// Admit delays or refuses an authorised write while projections cannot keep up with the writes; nil: never.
+	// Admit delays or refuses an authorised write while projections are slower than the writes; nil: never.
 	Admit func(context.Context, Op) error
 
-	// Origins are the origins of pages that may read our responses in a browser, see [Origin]; none: only our own.
+	// Origins are the origins of pages that may read responses in a browser, see [Origin]; none: only the API's own origin.
 	Origins []string
 
-	// Timeout limits a handler; 0: 30 seconds.
+	// Timeout is the timeout of a handler; 0: 30 seconds.
 	Timeout time.Duration
 
 	// Heartbeat is the interval of a stream's heartbeats; 0: 15 seconds.
@@ -66,7 +67,7 @@ type Config struct {
 	// Recheck is the interval at which a stream checks its caller's permissions; 0: 2 seconds.
 	Recheck time.Duration
 
-	// Streams limits the concurrent streams of a caller; 0: 10.
+	// Streams is the maximum number of concurrent streams of a caller; 0: 10.
 	Streams int
 
 	Uploads Pace
@@ -82,15 +83,16 @@ type API struct {
 	tracer  trace.Tracer
 	metrics *metrics
 	limiter *limiter              // nil: none
-	sharing *sharing              // nil: none
-	shared  map[string]*cors.Cors // by path prefix, for paths with their own rules
+	shared  map[string]*cors.Cors // by path prefix
 	streams parts                 // of callers
 	turns   *turns
 	served  atomic.Int64        // time of the last response that was not expensive, in Unix nanoseconds
 	files   *semaphore.Weighted // bytes of responses in files
 	ops     []*operation
 	pages   map[string]bool // paths besides the operations that are served by GET
-	spec    func() []byte
+
+	// OpenAPI returns the document of all operations, which must all be registered by then.
+	OpenAPI func() []byte
 
 	cookies Cookies // nil: operations accept none
 	signIn  string  // path of the page for signing in
@@ -99,31 +101,31 @@ type API struct {
 	end    context.CancelFunc
 }
 
-const defaultTimeout = 30 * time.Second
-
 // New returns an API without operations.
 func New(config Config) *API {
 	setGlobals()
 	config.Log = cmp.Or(config.Log, slog.New(slog.DiscardHandler))
-	config.Timeout = cmp.Or(config.Timeout, defaultTimeout)
-	config.Heartbeat = cmp.Or(config.Heartbeat, defaultHeartbeat)
-	config.Recheck = cmp.Or(config.Recheck, defaultRecheck)
-	config.Streams = cmp.Or(config.Streams, defaultStreams)
+	config.Timeout = cmp.Or(config.Timeout, 30*time.Second)
+	config.Heartbeat = cmp.Or(config.Heartbeat, 15*time.Second) // proxies have idle timeouts, mostly of a minute
+	config.Recheck = cmp.Or(config.Recheck, 2*time.Second)
+	config.Streams = cmp.Or(config.Streams, 10)
 	config.Whole = config.Whole.complete()
+	config.Uploads = Pace{cmp.Or(config.Uploads.Rate, 64<<10), cmp.Or(config.Uploads.Grace, 20*time.Second)}
 	a := &API{
 		config: config, turns: newTurns(config.Whole.AtOnce), files: semaphore.NewWeighted(config.Whole.Files),
 		metrics: newMetrics(config.Metrics), pages: map[string]bool{}, shared: map[string]*cors.Cors{},
-		limiter: newLimiter(config.Limiting), sharing: newSharing(config.Origins),
+		limiter: newLimiter(config.Limiting),
 	}
+	a.shareWith(config.Origins)
 	a.ending, a.end = context.WithCancel(context.Background())
 	if config.Tracer != nil {
 		a.tracer = config.Tracer.Tracer("bahi/http/api")
 	}
-	a.router = mux.NewRouter().SkipClean(true) // a redirect would turn a POST into a GET
+	a.router = mux.NewRouter().SkipClean(true) // a redirect would convert a POST to a GET
 	a.router.NotFoundHandler = http.HandlerFunc(a.noRoute)
 	a.router.MethodNotAllowedHandler = a.router.NotFoundHandler
 	a.huma = huma.NewAPI(humaConfig(config), humamux.NewAdapter(a.router))
-	a.spec = sync.OnceValue(a.encodeSpec)
+	a.OpenAPI = sync.OnceValue(a.encodeDocument)
 	a.serveDocument()
 	return a
 }
@@ -161,7 +163,7 @@ func (a *API) serve(c *call, r *http.Request) {
 	a.router.ServeHTTP(c, r)
 }
 
-// finish sends the rest of the response and reports the request. It also recovers from a panic.
+// finish sends the rest of the response, and reports the request to logs and metrics. It also recovers from a panic.
 func (a *API) finish(c *call) {
 	abort := false
 	if p := recover(); p != nil {
@@ -182,7 +184,7 @@ func (a *API) finish(c *call) {
 		a.served.Store(time.Now().UnixNano())
 	}
 	c.report()
-	if abort { // otherwise the client would take half a response for the whole
+	if abort { // otherwise a partial response would look complete
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -194,7 +196,7 @@ func (c *call) panicked(p any) {
 	c.stack = debug.Stack()
 }
 
-// noRoute refuses a request without an operation: 405 if the path has another method, otherwise 404.
+// noRoute refuses a request without an operation. The status is 405 if the path has another method, otherwise 404.
 func (a *API) noRoute(w http.ResponseWriter, r *http.Request) {
 	c, _ := w.(*call)
 	var allowed []string
@@ -210,11 +212,17 @@ func (a *API) noRoute(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if len(allowed) == 0 {
-		c.refuse(problemOf(http.StatusNotFound))
+		c.refuse(ProblemOf(http.StatusNotFound))
 		return
 	}
 	c.Header().Set("Allow", strings.Join(allowed, ", "))
-	c.refuse(problemOf(http.StatusMethodNotAllowed))
+	c.refuse(ProblemOf(http.StatusMethodNotAllowed))
+}
+
+// Page serves a public path that is not an operation, by GET.
+func (a *API) Page(path string, handler http.Handler) {
+	a.pages[path] = true
+	a.router.Path(path).Methods(http.MethodGet).Handler(handler)
 }
 
 // requestID returns the client's id of the request, otherwise a new one.
@@ -226,7 +234,7 @@ func requestID(h http.Header) string {
 	return hex.EncodeToString(id[:])
 }
 
-// named returns an id that the client gave in a header; "" if there is none that is safe in logs and events.
+// named returns the id in a header of the client, or "" if there is none or it is unsafe in logs and events.
 func named(h http.Header, header string) string {
 	if given := h[header]; len(given) == 1 && plain(given[0]) {
 		return given[0]
@@ -241,6 +249,15 @@ func sane(text string) bool {
 	return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0
 }
 
+// Inputs returns the types of the operations' inputs by the operations' ids.
+func (a *API) Inputs() map[string]reflect.Type {
+	inputs := map[string]reflect.Type{}
+	for _, op := range a.ops {
+		inputs[op.ID] = op.input
+	}
+	return inputs
+}
+
 // Operations returns the operations in the order of their registration.
 func (a *API) Operations() []Op {
 	ops := make([]Op, 0, len(a.ops))
@@ -250,10 +267,5 @@ func (a *API) Operations() []Op {
 	return ops
 }
 
-// timeout limits the handler's time.
-func (c *call) timeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, c.within())
-}
-
-// within returns the handler's maximum time.
+// within returns the handler's timeout.
 func (c *call) within() time.Duration { return cmp.Or(c.op.Within, c.api.config.Timeout) }

@@ -26,31 +26,28 @@ func Origin(text string) (string, error) {
 	return u.Scheme + "://" + host, nil
 }
 
-// notInHost matches characters that browsers do not send: a wildcard, and non-ASCII names (they send xn--…).
+// notInHost reports whether browsers never send a character in a host: the wildcard, and non-ASCII letters, for which they send xn--….
 func notInHost(c rune) bool { return c == '*' || c >= utf8.RuneSelf }
 
-// cookiePaths has the paths of the refresh cookie. Only there may a browser send credentials by itself. Elsewhere a caller authenticates by
-// a header, which no foreign page can set.
+// cookiePaths is the prefix of the paths of the refresh cookie. Only on these paths may a browser send credentials automatically. On other
+// paths a caller authenticates by a header, which no foreign page can set.
 const cookiePaths = "/api/v1/auth/"
 
-// preflightAge is how long a browser may cache a preflight's response.
+// preflightAge is the time for which a browser may cache the response to a preflight.
 const preflightAge = 10 * time.Minute
 
-// sharing lets pages of other origins call us (G32 of the contract), by the rules of the Fetch standard.
-type sharing struct{ plain, credentials *cors.Cors }
-
-// newSharing returns nil without other origins.
-func newSharing(origins []string) *sharing {
+// shareWith lets pages of the origins call us (G32 of the contract), by the rules of the Fetch standard.
+func (a *API) shareWith(origins []string) {
 	if len(origins) == 0 {
-		return nil
+		return
 	}
 	options := rules(func(_ *http.Request, origin string) bool { return slices.Contains(origins, origin) })
-	withCookies := options
-	withCookies.AllowCredentials = true
-	return &sharing{plain: cors.New(options), credentials: cors.New(withCookies)}
+	a.shared[""] = cors.New(options)
+	options.AllowCredentials = true
+	a.shared[cookiePaths] = cors.New(options)
 }
 
-// rules returns the rules for pages of the origins that allowed accepts.
+// rules returns the rules for pages of allowed origins.
 func rules(allowed func(r *http.Request, origin string) bool) cors.Options {
 	return cors.Options{
 		AllowOriginVaryRequestFunc: func(r *http.Request, origin string) (bool, []string) {
@@ -71,12 +68,12 @@ func rules(allowed func(r *http.Request, origin string) bool) cors.Options {
 	}
 }
 
-// AllowOriginsBelow lets pages of the origins that allowed accepts read the responses below a path. Config.Origins do not apply there.
+// AllowOriginsBelow allows pages of allowed origins to read the responses below a path. Config.Origins do not apply to these paths.
 func (a *API) AllowOriginsBelow(path string, allowed func(r *http.Request, origin string) bool) {
 	a.shared[path] = cors.New(rules(allowed))
 }
 
-// share sets the headers that let a page read the response. It returns true if the request was a preflight, and handles it.
+// share sets the headers that allow a page to read the response. If the request is a preflight, share handles it and returns true.
 func (c *call) share() (answered bool) {
 	rules := c.sharing()
 	if rules == nil {
@@ -86,19 +83,13 @@ func (c *call) share() (answered bool) {
 	return c.r.Method == http.MethodOptions && c.r.Header.Get("Access-Control-Request-Method") != ""
 }
 
-// sharing returns the rules of the path, nil for none.
-func (c *call) sharing() *cors.Cors {
+// sharing returns the rules of the path, those of its longest prefix; nil for none.
+func (c *call) sharing() (found *cors.Cors) {
+	longest := -1
 	for below, rules := range c.api.shared {
-		if strings.HasPrefix(c.r.URL.Path, below) {
-			return rules
+		if len(below) > longest && strings.HasPrefix(c.r.URL.Path, below) {
+			found, longest = rules, len(below)
 		}
 	}
-	switch all := c.api.sharing; {
-	case all == nil:
-		return nil
-	case strings.HasPrefix(c.r.URL.Path, cookiePaths):
-		return all.credentials
-	default:
-		return all.plain
-	}
+	return found
 }

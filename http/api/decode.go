@@ -40,9 +40,9 @@ const (
 	wholeBody    = "body" // the path of a fault of the body itself
 )
 
-// decoder reads a body into a value and collects every fault with its path. json/v2 stops at the first value of a wrong type and at the
-// first unknown field. Huma checks a copy in which numbers are floats. So json/v2 reads tokens and single values here, with the limits of
-// huma's schemas, which the document shows.
+// decoder reads a body into a value and collects every fault with its path. json/v2 alone would stop at the first value of a wrong type and
+// at the first unknown field, and huma would check a copy with floats as numbers. So the decoder reads tokens and single values with
+// json/v2, and checks the limits of huma's schemas, which are in the document.
 type decoder struct {
 	*jsontext.Decoder
 
@@ -52,14 +52,14 @@ type decoder struct {
 	unsure []string
 }
 
-// decode reads data into the value, which must be settable. Its error is a fault of kind Malformed, or one of kind Invalid that lists the
-// fields. Unsure has the paths of absent fields in objects with an unknown field: the unknown field may be a misspelt one of them.
+// decode reads data into the value, which must be settable. It returns a fault of kind Malformed, or of kind Invalid with a list of fields.
+// unsure has the paths of absent fields in objects with an unknown field, because the unknown field may be one of these misspelt.
 func (b *body) decode(data []byte, into reflect.Value) (unsure []string, err error) {
 	text := jsontext.NewDecoder(bytes.NewBuffer(data))
 	if err := wellFormed(text); err != nil {
 		return nil, err
 	}
-	text.Reset(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)) // there are none
+	text.Reset(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)) // wellFormed has checked for duplicates
 	d := decoder{Decoder: text, body: b}
 	d.value(into, b.schema)
 	if d.wrong == nil {
@@ -68,8 +68,8 @@ func (b *body) decode(data []byte, into reflect.Value) (unsure []string, err err
 	return d.unsure, fault.Fields(d.wrong...)
 }
 
-// wellFormed returns a fault unless the text is one JSON value (RFC 8259) without equal keys, nested no deeper than a body needs. Otherwise
-// a value that a handler stores undecoded could exceed the limits of other programs.
+// wellFormed returns a fault unless the text is one JSON value (RFC 8259) without equal keys and with limited nesting. The limit also
+// applies to values that handlers store undecoded, which other programs must be able to read.
 func wellFormed(text *jsontext.Decoder) error {
 	for depth := 1; depth > 0; depth = text.StackDepth() {
 		if _, err := text.ReadToken(); err != nil {
@@ -159,13 +159,13 @@ func (d *decoder) refuse(message string) {
 	d.fail(message)
 }
 
-// value reads the next value. The schema is nil where there is none.
+// value reads the next value. The schema is nil if there is none.
 func (d *decoder) value(v reflect.Value, s *huma.Schema) {
 	s = d.body.resolve(s)
 	into := v.Addr().Interface()
 	_, moment := into.(*time.Time)
-	text, isText := into.(encoding.TextUnmarshaler)
-	own, isOwn := into.(json.Unmarshaler)
+	_, isText := into.(encoding.TextUnmarshaler)
+	_, isOwn := into.(json.Unmarshaler)
 	kind, given := v.Kind(), d.PeekKind()
 	first, wanted := expected(kind, isText, into)
 	nilable := kind == reflect.Pointer || kind == reflect.Map || kind == reflect.Slice || kind == reflect.Interface
@@ -173,7 +173,7 @@ func (d *decoder) value(v reflect.Value, s *huma.Schema) {
 	case isPatch(v.Type()):
 		d.patch(v, s)
 	case isOwn && !moment:
-		d.own(v.Type(), own, s)
+		d.leaf(v, s, "")
 	case given == jsontext.KindNull && nilable && !isText:
 		d.raw()
 		v.SetZero()
@@ -187,7 +187,7 @@ func (d *decoder) value(v reflect.Value, s *huma.Schema) {
 	case given != first && (first != jsontext.KindTrue || given != jsontext.KindFalse):
 		d.refuse(wanted)
 	case isText:
-		d.parse(v.Type(), text, wanted)
+		d.leaf(v, nil, wanted)
 	case kind == reflect.Struct:
 		d.object(v)
 	case kind == reflect.Map:
@@ -197,12 +197,7 @@ func (d *decoder) value(v reflect.Value, s *huma.Schema) {
 	case kind == reflect.String:
 		d.text(v, s)
 	default:
-		raw := d.raw()
-		if v2.Unmarshal(raw, into) != nil { // the type is too small for it
-			d.fail(wanted)
-		} else {
-			d.number(string(raw), s)
-		}
+		d.leaf(v, s, wanted)
 	}
 }
 
@@ -234,7 +229,7 @@ func expected(kind reflect.Kind, isText bool, into any) (jsontext.Kind, string) 
 	}
 }
 
-// members reads an object. each reads a value. The name is valid until then.
+// members reads an object. each reads a value; its name is valid until then.
 func (d *decoder) members(each func(name []byte)) {
 	d.token() // {
 	for d.PeekKind() == jsontext.KindString {
@@ -258,10 +253,10 @@ func (d *decoder) object(v reflect.Value) {
 			return
 		}
 		seen[i] = true
-		if f := o.fields[i]; !f.required && !f.own && d.PeekKind() == jsontext.KindNull { // it counts as absent
+		if f := o.fields[i]; !f.required && !f.own && d.PeekKind() == jsontext.KindNull { // null equals absent
 			d.raw()
 		} else {
-			d.value(fieldOf(v, f.index), f.schema)
+			d.value(v.FieldByIndex(f.index), f.schema)
 		}
 	})
 	for i, f := range o.fields {
@@ -284,7 +279,7 @@ func (d *decoder) dict(v reflect.Value) {
 	})
 }
 
-// list reads a list. Items beyond its limit are only counted.
+// list reads a list. It only counts items beyond the limit.
 func (d *decoder) list(v reflect.Value, s *huma.Schema) {
 	least, most, items := 0, math.MaxInt, (*huma.Schema)(nil)
 	if s != nil {
@@ -378,7 +373,7 @@ func (d *decoder) number(digits string, s *huma.Schema) {
 	}
 }
 
-// any reads a value of any type. Its numbers keep their digits.
+// any reads a value of any type. Numbers keep their digits.
 func (d *decoder) any(v reflect.Value) {
 	raw := d.raw()
 	if bytes.Contains(raw, []byte(`\u0000`)) { // this also refuses an escaped backslash before u0000, which is rare
@@ -406,43 +401,37 @@ func (d *decoder) patch(v reflect.Value, s *huma.Schema) {
 	}
 }
 
-// parse passes a text to the type's own UnmarshalText.
-func (d *decoder) parse(t reflect.Type, into encoding.TextUnmarshaler, wanted string) {
-	text := d.token().String()
-	if wanted == wantUUID && len(text) != uuidLength {
-		d.fail(wantUUID)
-	} else if err := into.UnmarshalText([]byte(text)); err != nil {
-		d.fail(complaint(t, wanted, err))
+// leaf reads a value of a plain type, or of a type that decodes itself.
+func (d *decoder) leaf(v reflect.Value, s *huma.Schema, wanted string) {
+	raw, into := d.raw(), v.Addr().Interface()
+	_, isText := into.(encoding.TextUnmarshaler)
+	_, isOwn := into.(json.Unmarshaler)
+	ours := (isText || isOwn) && strings.HasPrefix(v.Type().PkgPath(), "bahi/")
+	err := v2.Unmarshal(raw, into)
+	if outer, ok := errors.AsType[*v2.SemanticError](err); ok && outer.Err != nil {
+		err = outer.Err
 	}
-}
-
-// own passes the value's text to the type's own UnmarshalJSON.
-func (d *decoder) own(t reflect.Type, into json.Unmarshaler, s *huma.Schema) {
-	raw := d.raw()
-	err := into.UnmarshalJSON(raw)
-	f, ok := errors.AsType[*fault.Error](err)
+	f, listed := errors.AsType[*fault.Error](err)
+	if err != nil { // the error of a library quotes the input
+		switch err.(type) { //nolint:errorlint // only the outermost message counts
+		case *json.SyntaxError, *json.UnmarshalTypeError:
+			ours, wanted = false, ""
+		}
+	}
 	switch {
-	case ok && len(f.Fields) > 0:
+	case listed && len(f.Fields) > 0:
 		for _, inner := range f.Fields {
 			d.fail(inner.Message, inner.Field)
 		}
+	case err != nil && ours:
+		d.fail(err.Error())
 	case err != nil:
-		d.fail(complaint(t, "", err))
-	case raw.Kind() == jsontext.KindNull && strings.HasSuffix(t.PkgPath(), "domain/unit"): // a quantity would treat it as absent
+		d.fail(cmp.Or(wanted, "cannot be read"))
+	case raw.Kind() == jsontext.KindNull && strings.HasSuffix(v.Type().PkgPath(), "domain/unit"): // a quantity would treat it as absent
 		d.fail(notNull)
-	default:
+	case wanted == wantUUID && utf8.RuneCount(raw) != uuidLength+len(`""`):
+		d.fail(wantUUID)
+	case raw.Kind() == jsontext.KindNumber, raw.Kind() == jsontext.KindTrue, raw.Kind() == jsontext.KindFalse:
 		d.number(string(raw), s)
 	}
-}
-
-// complaint returns the error of our own types; those of libraries quote the input.
-func complaint(t reflect.Type, wanted string, err error) string {
-	if !strings.HasPrefix(t.PkgPath(), "bahi/") {
-		return cmp.Or(wanted, "cannot be read")
-	}
-	switch err.(type) { //nolint:errorlint // only the outermost message counts
-	case *json.SyntaxError, *json.UnmarshalTypeError:
-		return "cannot be read"
-	}
-	return err.Error()
 }

@@ -14,32 +14,28 @@ import (
 	"bahi/readmodels"
 )
 
-// Mount serves a path and everything below it without an operation, by any method, publicly: the handler itself checks access. name
-// identifies it in logs and metrics. The context is ready for [At], [Authenticate] and [Count].
+// Mount serves a path and all paths below it without an operation, for any method. The handler itself checks access. name identifies it in
+// logs and metrics. The handler's context supports [At], [Authenticate] and [Count].
 func (a *API) Mount(name, path string, handler http.Handler) {
 	o := &operation{Op: Op{ID: name, Method: "ANY", Path: path, Status: http.StatusOK}}
-	o.metrics = a.metrics.of(o)
 	a.router.MatcherFunc(func(r *http.Request, _ *mux.RouteMatch) bool {
 		return r.URL.Path == path || strings.HasPrefix(r.URL.Path, path+"/")
 	}).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, _ := w.(*call)
 		c.op = o
-		c.ctx = context.WithValue(r.Context(), callKey{}, c)
-		if a.tracer != nil {
-			c.trace()
-		}
+		c.begin()
 		c.fresh = &readmodels.At{}
-		ctx, cancel := c.timeout(c.ctx)
+		ctx, cancel := context.WithTimeout(c.ctx, c.within())
 		defer cancel()
 		handler.ServeHTTP(c, r.WithContext(ctx))
 	})
 }
 
-// Authenticate finds the owner of a request's credential, for handlers outside of operations. An invalid credential counts for the
-// request's address, as in an operation. The returned context has the actor's [Request].
+// Authenticate finds the owner of a request's credential. It is for handlers outside of operations. As in an operation, an invalid
+// credential is counted for the request's address. The returned context has the actor's [Request].
 func Authenticate(ctx context.Context, bearer string) (context.Context, actor.Actor, error) {
 	c := callOf(ctx)
-	if c == nil {
+	if c.api == nil {
 		return ctx, actor.Actor{}, ErrNotAuthenticated
 	}
 	if err := c.identify(bearer); err != nil {
@@ -48,14 +44,10 @@ func Authenticate(ctx context.Context, bearer string) (context.Context, actor.Ac
 	return c.withRequest(ctx), c.request.Actor, nil
 }
 
-// Failed logs the error of a handler that responds by itself.
-func Failed(ctx context.Context, cause error) {
-	if c := callOf(ctx); c != nil {
-		c.cause = cause
-	}
-}
+// Failed logs the error of a handler that writes its own response.
+func Failed(ctx context.Context, cause error) { callOf(ctx).cause = cause }
 
-// Response is the response of an operation to a request from inside the process.
+// Response is the response to a request from inside the process.
 type Response struct {
 	Status int
 	Header http.Header
@@ -68,30 +60,25 @@ func (a *API) Inside(ctx context.Context, r *http.Request) Response {
 	r = r.WithContext(ctx)
 	written := &answerWriter{header: http.Header{}}
 	outer := callOf(ctx)
-	if outer != nil { // limits count its address
-		r.RemoteAddr = outer.r.RemoteAddr
-		r.Header["X-Request-Id"] = []string{outer.request.RequestID}
-		if forwarded := outer.r.Header["X-Forwarded-For"]; forwarded != nil {
-			r.Header["X-Forwarded-For"] = forwarded
-		}
+	r.RemoteAddr = outer.r.RemoteAddr // limits count its address
+	r.Header["X-Request-Id"] = []string{outer.request.RequestID}
+	if forwarded := outer.r.Header["X-Forwarded-For"]; forwarded != nil {
+		r.Header["X-Forwarded-For"] = forwarded
 	}
 	a.serve(&call{ResponseWriter: written, api: a, outer: outer, started: time.Now()}, r)
 	return Response{Status: written.status, Header: written.header, Body: written.body.Bytes()}
 }
 
-// Enter moves the authenticated caller of a [API.Mount] handler to another workspace.
+// Enter changes the workspace of the authenticated caller in an [API.Mount] handler.
 func Enter(ctx context.Context, workspace uuid.UUID) (context.Context, error) {
 	c := callOf(ctx)
-	if c == nil {
-		return ctx, ErrNotAuthenticated
-	}
 	if err := c.enterWorkspace(workspace); err != nil {
 		return ctx, err
 	}
 	return c.withRequest(ctx), nil
 }
 
-// answerWriter holds a response in memory. Pages request one page of a list at a time, which limits its size.
+// answerWriter stores a response in memory. Its size is limited, because pages request one page of a list at a time.
 type answerWriter struct {
 	header http.Header
 	status int
@@ -101,4 +88,4 @@ type answerWriter struct {
 func (w *answerWriter) Header() http.Header         { return w.header }
 func (w *answerWriter) Write(b []byte) (int, error) { return w.body.Write(b) }
 func (w *answerWriter) WriteHeader(status int)      { w.status = status }
-func (w *answerWriter) Flush()                      {} // the response is read when it is complete
+func (w *answerWriter) Flush()                      {} // the caller reads the complete response

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,69 +22,67 @@ type Op struct {
 	ID      string // post-bank-row: the permanent name in logs, metrics and the scope of idempotency keys
 	Method  string
 	Path    string // as in /bank-ledger/{bank_account_id}
-	Summary string // an imperative sentence, without its period; after ". " the description follows
+	Summary string // an imperative sentence without its period; the description may follow after ". "
 	Tags    []string
 	Status  int // of success; 0: 201 for POST, 204 for DELETE, else 200
 
-	// Access: everybody if Public; operators only if Operator; callers with Level (default: Read for GET, otherwise Write) in Area; without
-	// an area every authenticated caller.
+	// Access. Public: everybody. Operator: only operators. Area: callers with Level in the area; the default is Read for GET, otherwise
+	// Write. None of these: every authenticated caller.
 	Public       bool
-	OptionalAuth bool // with Public: a credential identifies the caller, and a wrong one is refused
+	OptionalAuth bool // with Public: a credential identifies the caller, and an invalid one is refused
 	Operator     bool
 	Area         actor.Area
 	Level        actor.Level
 
-	// Permission is for the document, such as marketplace:write: the handler itself checks it, or only members of a Public operation need
-	// it.
+	// Permission is a text for the document, such as marketplace:write. The handler itself checks the permission.
 	Permission string
 
 	FieldErrorStatus int    // status of faults of fields; 0: 422
-	Unstored         string // detail of the 500 if the log is unreachable; "": that is a 503
+	Unstored         string // detail of the 500 if the log is unreachable; "": 503 instead
 
-	Errors []int // further statuses of refusals, beside those that follow from the other fields
+	Errors []int // further statuses of refusals, besides those that follow from the other fields
 
-	Limit string // the group of its rate limit
-	// the request has an unguessable token: a valid one is served even beyond the limit, which others at its address may have used up
+	Limit string // group of the rate limit
+	// Proof: the request has an unguessable token. A valid token works beyond the limit, which others at the address may have reached.
 	Proof    bool
-	Refusals bool     // only requests that the handler itself counts are limited: it calls Count
-	Reads    []string // projections that it reads; with one, Bahi-Min-Position is obeyed
+	Refusals bool     // the rate limit applies only to requests for which the handler calls Count
+	Reads    []string // projections that the handler reads; if any, Bahi-Min-Position is obeyed
 
-	MaxBody     int64    // in bytes; of a form (see File) the bytes of its file; 0: 1 MB
-	AnyField    bool     // of a form: its only file is accepted in any field
-	Texts       []Text   // of a form: its fields beside the file, for the document
-	EmptyFile   error    // the refusal of an empty file; nil: 422
-	StrictBody  bool     // unknown fields of the body are refused, except ReadOnly ones
-	ReadOnly    []string // fields of a read that a write ignores: id, rows.balance
-	StrictQuery bool     // unknown and repeated query parameters are refused
-	DryRun      bool     // obeys Bahi-Dry-Run; other writes refuse it
-	Untried     bool     // its handler does more than decide and write: the rules are not tried on an unreadable request
-	NoKey       bool     // ignores Idempotency-Key: a repeated sign-in would return secrets again, and operators' actions store no keys
+	MaxBody     int64          // in bytes; of a form (see File) the bytes of its file; 0: 1 MB
+	AnyField    bool           // of a form: its only file is accepted in any field
+	Texts       []Text         // of a form: its fields beside the file, for the document
+	Events      map[string]any // of a [Stream], for the document: its kinds
+	Media       map[string]any // of a [Download]: its kinds
+	EmptyFile   error          // the refusal of an empty file; nil: 422
+	StrictBody  bool           // unknown fields of the body are refused, except ReadOnly ones
+	ReadOnly    []string       // fields of a read that a write ignores: id, rows.balance
+	StrictQuery bool           // unknown and repeated query parameters are refused
+	DryRun      bool           // obeys Bahi-Dry-Run; other writes refuse it
+	Untried     bool           // its handler does more than decide and write: the rules are not tried on an unreadable request
+	NoKey       bool           // ignores Idempotency-Key: a retry would return secrets again, and operators' actions store no keys
 
-	Expensive bool // the handler waits for a turn, see [InTurn]: an import, or a list without a limit
+	Expensive bool // the handler waits for a turn, see [InTurn], such as an import, or a list without a limit
 
-	Within time.Duration // limits the handler; 0: the interface's Timeout
+	Within time.Duration // timeout of the handler; 0: [Config.Timeout]
 
-	StillAllowed func(context.Context) error // of a Public stream: fails once its client may no longer have it; nil: everybody may
+	StillAllowed func(context.Context) error // for a Public stream: fails if the client may no longer receive it; nil: never fails
 }
 
 // write reports whether the operation writes, by its method.
 func (o Op) write() bool { return o.Method != http.MethodGet && o.Method != http.MethodHead }
 
-// operation is an Op with everything derived from it, computed once.
+// operation is an Op with the values derived from it.
 type operation struct {
 	Op
 
 	pattern *regexp.Regexp
-	limit   *policy             // nil: none
-	entry   []func(*call) error // checks of the caller; the first error ends the request
-	steps   []func(*call) error // readers of the request; faults of fields are collected
-	body    *body               // nil: none, or huma reads it
-	schema  *huma.Schema        // of the body, in the document
+	body    *body        // nil: none, or huma reads it
+	raw     bool         // huma reads the body
+	schema  *huma.Schema // of the body, in the document
 	input   reflect.Type
 	file    []int // of the input's File; nil: none
 	query   map[string]bool
 	vars    map[string]string // see variables
-	metrics opMetrics
 }
 
 const defaultMaxBody = 1 << 20
@@ -92,20 +91,23 @@ var variable = regexp.MustCompile(`\\\{[^}]+\\\}`)
 
 func (o *operation) matches(path string) bool { return o.pattern.MatchString(path) }
 
-// Handle registers an operation. The handler's input has parameters (`path:"…"`, `query:"…"`) and a field Body; see [Body], [ETag] and
-// [Optional] for outputs and parameters. It panics on an invalid operation, so the program does not start with one.
+// Handle registers an operation. The handler's input has parameters (`path:"…"`, `query:"…"`) and a field Body. See [Body], [ETag] and
+// [Optional] for outputs and parameters. Handle panics on an invalid operation, so the program does not start with one.
 //
 // The handler's context has the [Request] for commands; see also [Caller], [Prefers] and [SetWriteHeaders].
 func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*O, error)) {
 	o := a.add(op, reflect.TypeFor[I]())
-	o.form(reflect.TypeFor[I]())
-	a.showPatches(reflect.TypeFor[I](), map[reflect.Type]bool{})
+	register(a, o, handler)
+}
+
+// register registers a handler with huma.
+func register[I, O any](a *API, o *operation, handler func(ctx context.Context, in *I) (*O, error)) {
 	huma.Register(documenter{API: a.huma, op: o}, o.describe(), func(ctx context.Context, in *I) (*O, error) {
 		c := callOf(ctx)
 		var out *O
 		serve := func(ctx context.Context) error {
 			work := func() (err error) {
-				ctx, cancel := c.timeout(ctx)
+				ctx, cancel := context.WithTimeout(ctx, c.within())
 				defer cancel()
 				out, err = handler(ctx, in)
 				return err
@@ -115,11 +117,12 @@ func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*
 			}
 			return work()
 		}
-		if err := c.decode(reflect.ValueOf(in).Elem(), serve); err != nil {
-			return nil, c.problem(err)
+		err := c.decode(reflect.ValueOf(in).Elem(), serve)
+		if err == nil {
+			c.request.Fingerprint = c.print.sum()
+			err = serve(c.withRequest(ctx))
 		}
-		c.request.Fingerprint = c.print.sum()
-		if err := serve(c.withRequest(ctx)); err != nil {
+		if err != nil {
 			return nil, c.problem(err)
 		}
 		return out, nil
@@ -159,9 +162,12 @@ func (a *API) add(op Op, input reflect.Type) *operation {
 			panic(fmt.Sprintf("operation %q would never be reached: %s takes its path; register it before", op.ID, earlier.ID))
 		}
 	}
-	o.metrics = a.metrics.of(o)
-	o.limit = a.limiter.policy(op.Limit)
+	a.metrics.seconds.WithLabelValues(o.ID) // so that they are there before the first request
+	a.metrics.requests.WithLabelValues(o.ID, strconv.Itoa(o.Status))
+	a.limiter.policy(op.Limit)
 	a.ops = append(a.ops, o)
+	o.form(input)
+	a.showPatches(input, map[reflect.Type]bool{})
 	return o
 }
 
@@ -171,25 +177,23 @@ func (o *operation) describe() huma.Operation {
 	h := huma.Operation{
 		OperationID: o.ID, Method: o.Method, Path: o.Path, Summary: summary, Description: description,
 		Tags: o.Tags, DefaultStatus: o.Status,
-		MaxBodyBytes:     o.MaxBody + 1, // huma refuses a body of this length
-		BodyReadTimeout:  -1,            // the server's applies
+		MaxBodyBytes:     -1, // [call.read] limits it
+		BodyReadTimeout:  -1, // the server's applies
 		SkipValidateBody: true,
 		Middlewares: huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
 			r, w := humamux.Unwrap(ctx)
 			c, _ := w.(*call)
-			c.run(o, r, ctx, next)
+			c.op, c.r = o, r
+			c.run(ctx, next)
 		}},
-	}
-	if o.file != nil {
-		h.RequestBody = o.documentForm()
 	}
 	return h
 }
 
 var variableName = regexp.MustCompile(`\{([^}]+)\}`)
 
-// variables maps the input's names of path parameters to the path's variables. A parameter whose name the path lacks maps to the path's
-// next variable without a parameter. So operations on several paths can share an input, although each path has its own names.
+// variables maps the input's names of path parameters to the path's variables. A parameter with a name that is not in the path maps to the
+// path's next variable without a parameter. So operations on several paths can share an input, although each path has its own names.
 func variables(path string, input reflect.Type) map[string]string {
 	var asked []string
 	vars, taken := map[string]string{}, map[string]bool{}
@@ -224,9 +228,4 @@ func (o *operation) called(parameters []*huma.Param) []*huma.Param {
 		all[i] = &one
 	}
 	return all
-}
-
-// Param returns a variable of the path by the input's name for it.
-func (v *view) Param(name string) string {
-	return v.humaContext.Param(cmp.Or(v.call.op.vars[name], name))
 }

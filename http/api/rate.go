@@ -14,8 +14,8 @@ import (
 	"bahi/http/api/ratelimit"
 )
 
-// Counter counts requests for the rate limits. It MUST decide fast. If its store is unreachable, it decides without it, because the limits
-// must not stop the service.
+// Counter counts requests for the rate limits. It MUST decide fast. If its store is unreachable, it MUST decide without the store, because
+// the limits must not stop the service.
 type Counter interface {
 	Take(ctx context.Context, key ratelimit.Key, limit ratelimit.Limit) ratelimit.Decision
 	// Return removes the newest request that Take has counted.
@@ -24,35 +24,29 @@ type Counter interface {
 
 // Limiting configures the rate limits. The zero value limits nothing.
 //
-// A signed-in user is counted by id, the public by address (IPv6 by /64), both for the group of the operation. An API key is counted by its
-// id, over all operations together, by the limit named [GroupAPIKeys].
+// Requests of a signed-in user are counted by the user's id, and public requests by address (IPv6 by /64), both for the group of the
+// operation. Requests with an API key are counted by the key's id, over all operations together, with the limit [GroupAPIKeys].
 //
-// An invalid credential counts for its address by the limit named [GroupRefused]. Beyond it, another invalid one gives a 429. A valid one
-// is never refused for the failures of others at its address: keys and tokens have too many bits to be guessed, so the limit only slows
-// down attackers. For the same reason the tokens of operations with [Op.Proof] work beyond the limit of their group. A request without a
-// credential is not a guess and is not counted. Each process has its own count, even with a shared Counter.
+// Invalid credentials are counted by address with the limit [GroupRefused]. Beyond the limit, an invalid credential gets a 429. A valid
+// credential is never refused for the failures of others at its address, because keys and tokens have too many bits to be guessed. The
+// limit only slows attackers. For the same reason, the tokens of operations with [Op.Proof] work beyond the limit of their group. A request
+// without a credential is not counted as a guess. Each process has its own count, even with a shared Counter.
 //
-// Passwords can be guessed. [Guess] counts wrong ones by account, from all addresses together.
+// Passwords can be guessed, so [Guess] counts wrong passwords by account, from all addresses together.
 //
-// Limits apply after authentication and before permission: requests without permission count too.
+// Limits apply after authentication and before the check of permissions, so requests without permission are counted too.
 type Limiting struct {
 	Limits  Limits           // nil: none
 	Counter Counter          // nil: memory
-	Proxies []netip.Prefix   // may name the client's address, see [ParseProxies]
-	Guesses *AuthFailures    // nil: counted by this interface alone
+	Proxies []netip.Prefix   // trusted proxies, which may name the client's address, see [ParseProxies]
+	Guesses *AuthFailures    // nil: this API has its own count
 	Now     func() time.Time // nil: time.Now
 }
 
 // limiter enforces a Limiting.
 type limiter struct {
-	counter Counter
-	refused *AuthFailures
-	proxies []netip.Prefix
-	limits  Limits
+	Limiting
 
-	keys, guesses, pages *policy
-
-	now    func() time.Time
 	warned atomic.Int64 // time of the last warning, in seconds
 }
 
@@ -76,17 +70,15 @@ func newLimiter(config Limiting) *limiter {
 	if config.Guesses == nil {
 		config.Guesses = NewGuesses(config.Limits, config.Now)
 	}
-	l := &limiter{counter: config.Counter, proxies: config.Proxies, limits: config.Limits, refused: config.Guesses, now: config.Now}
-	l.keys, l.guesses, l.pages = l.policy(GroupAPIKeys), l.policy(GroupRefused), l.policy(GroupPages)
-	return l
+	return &limiter{Limiting: config}
 }
 
-// policy returns nil if the group has no limit. It panics on an unknown group, so the program does not start with one.
+// policy returns nil if the group has no limit. It panics on an unknown group; [Handle] calls it, so the program does not start with one.
 func (l *limiter) policy(group string) *policy {
 	if l == nil || group == "" {
 		return nil
 	}
-	limit, known := l.limits[group]
+	limit, known := l.Limits[group]
 	if !known {
 		panic(fmt.Sprintf("no limit is named %q", group))
 	}
@@ -96,8 +88,8 @@ func (l *limiter) policy(group string) *policy {
 	return &policy{group, limit}
 }
 
-// AuthFailures counts a process's refused credentials by address. All listeners of the process share it, so that a guesser has no more
-// tries at all of them together than at one.
+// AuthFailures counts a process's refused credentials by address. All listeners of the process share it, so that an attacker has no more
+// tries at several listeners than at one.
 type AuthFailures struct {
 	refused *ratelimit.Memory
 	limit   ratelimit.Limit
@@ -117,12 +109,12 @@ func (g *AuthFailures) take(from netip.Addr) ratelimit.Decision {
 	return g.refused.Take(context.Background(), ratelimit.Key{Group: GroupRefused, Address: from}, g.limit)
 }
 
-// guessed counts a refused credential, and returns the refusal beyond the limit. It does not count a credential whose check failed.
+// guessed counts a refused credential, and returns a refusal beyond the limit. It does not count a credential if the check itself failed.
 func (c *call) guessed(err error) error {
 	f, refused := errors.AsType[*fault.Error](err)
-	if l := c.api.limiter; l != nil && l.guesses != nil && refused && f.Kind == fault.Unauthorized {
-		d := l.refused.take(c.address())
-		c.tell(l.guesses, d)
+	if p := c.api.limiter.policy(GroupRefused); p != nil && refused && f.Kind == fault.Unauthorized {
+		d := c.api.limiter.Guesses.take(c.address())
+		c.tell(p, d)
 		if !d.Allowed {
 			return c.tooMany(d)
 		}
@@ -130,19 +122,19 @@ func (c *call) guessed(err error) error {
 	return err
 }
 
-// address returns the address to which the request counts. All clients behind an unknown proxy count as one. A warning reports that before
-// the twenty-first sign-in fails.
+// address returns the address by which the request is counted. All clients behind an unknown proxy have the same address. address logs a
+// warning about such a proxy.
 func (c *call) address() netip.Addr {
 	l := c.api.limiter
-	client := clientAddress(c.r, l.proxies)
+	client := clientAddress(c.r, l.Proxies)
 	if c.r.Header["X-Forwarded-For"] == nil && c.r.Header["Forwarded"] == nil {
 		return client
 	}
 	peer, err := netip.ParseAddrPort(c.r.RemoteAddr)
-	if err != nil || trusted(plainAddress(peer.Addr()), l.proxies) {
+	if err != nil || trusted(plainAddress(peer.Addr()), l.Proxies) {
 		return client
 	}
-	now := l.now()
+	now := l.Now()
 	if last := l.warned.Load(); now.Unix()-last >= int64(warnInterval.Seconds()) && l.warned.CompareAndSwap(last, now.Unix()) {
 		c.api.config.Log.Warn("untrusted proxy; its clients count as one address (set BAHI_TRUSTED_PROXIES)",
 			"proxy", peer.Addr())
@@ -150,24 +142,27 @@ func (c *call) address() netip.Addr {
 	return client
 }
 
-// warnInterval limits warnings that any client can cause.
+// warnInterval is the minimum interval of warnings that any client can cause.
 const warnInterval = time.Minute
 
-// limit counts the request for its caller. The reads of one page count once, whatever their number.
+// limit counts the request for its caller. All reads of one page together are counted once.
 func (c *call) limit() error {
-	p, who := c.op.limit, c.request.Actor
+	if c.api.limiter == nil {
+		return nil
+	}
+	p, who := c.api.limiter.policy(c.op.Limit), c.request.Actor
 	key := ratelimit.Key{Caller: who.ID}
-	if c.outer != nil && c.api.limiter != nil && c.r.Method == http.MethodGet {
+	if c.outer != nil && c.r.Method == http.MethodGet {
 		if c.outer.counted {
 			return nil
 		}
-		c.outer.counted, p = true, c.api.limiter.pages
+		c.outer.counted, p = true, c.api.limiter.policy(GroupPages)
 	}
 	switch who.Type {
 	case "":
 		key = ratelimit.Key{Address: c.address()}
 	case "api_key":
-		p = c.api.limiter.keys
+		p = c.api.limiter.policy(GroupAPIKeys)
 	}
 	if p == nil {
 		return nil
@@ -186,40 +181,26 @@ func (c *call) limit() error {
 
 func (c *call) countIn(p *policy, key ratelimit.Key) ratelimit.Decision {
 	key.Group = p.group
-	return c.api.limiter.counter.Take(c.ctx, key, p.limit)
+	return c.api.limiter.Counter.Take(c.ctx, key, p.limit)
 }
 
-// Count counts the request for another group as well, for an operation whose handler alone knows the group. Beyond the limit it returns the
-// refusal.
-func Count(ctx context.Context, group string) error {
+// Count also counts the request for another group, which only the handler can determine. Beyond the limit it returns a refusal.
+func Count(ctx context.Context, group string) error { return CountFor(ctx, group, Caller(ctx).ID) }
+
+// CountFor counts the request for a group by its subject instead of its caller. Users and keys share the count. Without a subject, its
+// address counts.
+func CountFor(ctx context.Context, group, about string) error {
 	c := callOf(ctx)
-	if c == nil {
+	if c.api == nil {
 		return nil
 	}
-	p, who := c.api.limiter.policy(group), c.request.Actor
+	p, key := c.api.limiter.policy(group), ratelimit.Key{Caller: about}
 	if p == nil {
 		return nil
 	}
-	key := ratelimit.Key{Caller: who.ID}
-	if who.Type == "" {
+	if about == "" {
 		key.Address = c.address()
 	}
-	return c.countAs(p, key)
-}
-
-// CountFor counts the request for a group by its subject instead of its caller: users and keys count alike.
-func CountFor(ctx context.Context, group, about string) error {
-	c := callOf(ctx)
-	if c == nil {
-		return nil
-	}
-	if p := c.api.limiter.policy(group); p != nil {
-		return c.countAs(p, ratelimit.Key{Caller: about})
-	}
-	return nil
-}
-
-func (c *call) countAs(p *policy, key ratelimit.Key) error {
 	d := c.countIn(p, key)
 	if d.Allowed {
 		return nil
@@ -228,55 +209,55 @@ func (c *call) countAs(p *policy, key ratelimit.Key) error {
 	return c.tooMany(d)
 }
 
-// Guess counts an attempt to guess a secret of an account, such as its password, before the check, so that concurrent attempts count too.
-// After too many wrong ones it refuses: by [GroupWrong], and then by [GroupAgain]. The caller MUST call settle with whether the attempt was
-// wrong; others do not count.
+// Guess counts an attempt to guess a secret of an account, such as its password. It counts before the check, so that concurrent attempts
+// are limited. After too many wrong attempts it refuses, by [GroupWrong] and then by [GroupAgain]. The caller MUST call settle with whether
+// the attempt was wrong. Correct attempts are not counted.
 func Guess(ctx context.Context, account string) (settle func(wrong bool), err error) {
 	c := callOf(ctx)
-	if c == nil || c.api.limiter == nil {
+	if c.api == nil || c.api.limiter == nil {
 		return func(bool) {}, nil
 	}
 	l := c.api.limiter
-	wrong, again := l.limits[GroupWrong], l.limits[GroupAgain]
+	wrong, again := l.Limits[GroupWrong], l.Limits[GroupAgain]
 	if wrong.Off() || again.Off() {
 		return func(bool) {}, nil
 	}
 	counted, slowed := ratelimit.Key{Group: GroupWrong, Caller: account}, ratelimit.Key{Group: GroupAgain, Caller: account}
 	taken := counted
-	if !l.counter.Take(ctx, counted, wrong).Allowed {
+	if !l.Counter.Take(ctx, counted, wrong).Allowed {
 		taken = slowed
-		if d := l.counter.Take(ctx, slowed, again); !d.Allowed {
+		if d := l.Counter.Take(ctx, slowed, again); !d.Allowed {
 			return nil, c.tooMany(d)
 		}
 	}
 	return func(isWrong bool) {
 		switch {
 		case !isWrong:
-			l.counter.Return(ctx, taken)
+			l.Counter.Return(ctx, taken)
 		case taken == counted:
-			l.counter.Take(ctx, slowed, again) // the next try after the last of these waits too
+			l.Counter.Take(ctx, slowed, again) // the next try after the last of these waits too
 		}
 	}, nil
 }
 
-// tooMany returns the refusal. Mounted pages also learn when to try again.
+// tooMany returns the refusal with Retry-After.
 func (c *call) tooMany(d ratelimit.Decision) *Problem {
 	p := tooMany(d)
 	c.Header().Set("Retry-After", strconv.Itoa(p.after))
 	return p
 }
 
-// tooMany returns the refusal (D48 of the contract).
+// tooMany returns the refusal (CONTRACT.md D48).
 func tooMany(d ratelimit.Decision) *Problem {
 	return &Problem{Detail: "Too many requests", Code: "rate_limited", Status: http.StatusTooManyRequests, after: int(max(1, seconds(d.Next)))}
 }
 
-// tell sets the headers of draft-ietf-httpapi-ratelimit-headers (S31 of the contract): q requests in w seconds are allowed, r of them are
-// left, and in t seconds another one is allowed.
+// tell sets the headers of draft-ietf-httpapi-ratelimit-headers (CONTRACT.md S31): q requests in w seconds are allowed, r of them remain,
+// and another one is allowed in t seconds.
 func (c *call) tell(p *policy, d ratelimit.Decision) {
 	c.Header().Set("RateLimit-Policy", fmt.Sprintf(`%q;q=%d;w=%d`, p.group, p.limit.Requests, int64(p.limit.Per.Seconds())))
 	c.Header().Set("RateLimit", fmt.Sprintf(`%q;r=%d;t=%d`, p.group, d.Remaining, seconds(d.Next)))
 }
 
-// seconds rounds up, so that a client that waits that long is not too early.
+// seconds returns a duration in seconds. It rounds up, so that a client that waits for this time is not too early.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

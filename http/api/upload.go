@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -17,13 +16,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"bahi/domain/fault"
 )
 
-// File is an uploaded file. An operation whose input has a field of this type takes a form (multipart/form-data, RFC 7578) with one file,
-// in its field "file", and no JSON. [Op.MaxBody] limits the file.
+// File is an uploaded file. An operation with a field of this type in its input accepts a form (multipart/form-data, RFC 7578) with one
+// file in the field "file", and no JSON. [Op.MaxBody] limits the file.
 //
 //   - A body that is no such form is 415, a form that cannot be read or breaks off 400.
 //   - No file, two, or a text in its place: 422 of the field "file". An empty one too, unless [Op.EmptyFile] says otherwise.
@@ -33,7 +30,7 @@ import (
 //     included, of more than 64 KB together.
 //   - A client that sends too slowly ([Pace]) gets 408.
 //
-// Two forms are the same request if their parts are the same: names, types and contents. The boundary does not matter.
+// Two forms are the same request if their parts have the same names, types and contents. The boundary may differ.
 type File struct {
 	Name string // the client's name, without folders; at most 255 characters
 	Type string // the client's media type, "" without one: unreliable
@@ -44,39 +41,34 @@ type File struct {
 	content *os.File
 }
 
-// Open returns the content, from its beginning at each call. It is valid until the handler returns.
+// Open returns a new reader of the content. It is valid until the handler returns.
 func (f File) Open() *io.SectionReader { return io.NewSectionReader(f.content, 0, f.Size) }
 
-// Pace is the minimum rate of an upload: for each second after Grace it must have sent Rate bytes. So a large file may take long, and a
-// silent client is cut off.
+// Pace is the minimum rate of an upload: for each second after Grace, the client must have sent Rate bytes. So a large file may take long,
+// and a silent client is disconnected.
 type Pace struct {
 	Rate  int64         // bytes a second; 0: 64 KB
 	Grace time.Duration // 0: 20 seconds
 }
 
 const (
-	defaultRate  = 64 << 10
-	defaultGrace = 20 * time.Second
-
 	formType    = "multipart/form-data"
 	fileField   = "file"
 	maxFileName = 255 // characters
 
-	// maxBeside limits the parts of a form beside its file.
+	// maxBeside is the maximum size of all other parts of a form together.
 	maxBeside = 64 << 10
 
-	// answerTime limits the sending of a complete response.
+	// answerTime is the timeout for sending a complete response.
 	answerTime = 30 * time.Second
 )
 
 var errForm = fault.New(fault.Malformed, "The form cannot be read, or breaks off")
 
-var fileType = reflect.TypeFor[File]()
-
 // form finds the file in the input's type.
 func (o *operation) form(in reflect.Type) {
 	for f := range in.Fields() {
-		if f.Type != fileType {
+		if f.Type != reflect.TypeFor[File]() {
 			continue
 		}
 		_, body := in.FieldByName("Body")
@@ -88,38 +80,18 @@ func (o *operation) form(in reflect.Type) {
 	}
 }
 
-// Text is a field of a form beside its file.
+// Text is a field of a form besides the file.
 type Text struct {
 	Name, Doc         string
 	Integer, Required bool
 }
 
-// documentForm returns the document's description of the body.
-func (o *operation) documentForm() *huma.RequestBody {
-	schema := &huma.Schema{
-		Type: huma.TypeObject, Required: []string{fileField}, AdditionalProperties: !o.StrictBody,
-		Properties: map[string]*huma.Schema{
-			fileField: {Type: huma.TypeString, Format: "binary", Description: "At most " + inWords(o.MaxBody)},
-		},
-	}
-	for _, text := range o.Texts {
-		kind := huma.TypeString
-		if text.Integer {
-			kind = huma.TypeInteger
-		}
-		schema.Properties[text.Name] = &huma.Schema{Type: kind, Description: text.Doc}
-		if text.Required {
-			schema.Required = append(schema.Required, text.Name)
-		}
-	}
-	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{formType: {Schema: schema}}}
-}
-
 func (o *operation) fileTooLarge() error {
-	return fault.Newf(fault.TooLarge, "The file is too large: at most %s", inWords(o.MaxBody))
+	return fault.Newf(fault.TooLarge, "The file is too large: at most %s", InWords(o.MaxBody))
 }
 
-func inWords(bytes int64) string {
+// InWords returns a number of bytes in words.
+func InWords(bytes int64) string {
 	switch {
 	case bytes%(1<<20) == 0:
 		return fmt.Sprintf("%d MB", bytes>>20)
@@ -140,7 +112,7 @@ func (c *call) receive() error {
 	}
 	body := c.newFormBody()
 	defer body.done()
-	// multipart treats a body that ends after a boundary as a complete form. So this body ends with an error of its own, and only the last
+	// multipart treats a body that ends after any boundary as a complete form. So this body ends with a special error, and only the last
 	// boundary gives io.EOF.
 	form := multipart.NewReader(io.MultiReader(body, strings.NewReader("\r\n"), cutOff{}), boundary)
 	for {
@@ -166,7 +138,7 @@ func (c *call) receive() error {
 	return nil
 }
 
-// cutOff is the end that a complete form never reaches.
+// cutOff is the end of an interrupted form. A complete form is never read so far.
 type cutOff struct{}
 
 func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
@@ -176,7 +148,7 @@ func boundaryOf(h http.Header) (string, error) {
 	kind, parameters, err := mime.ParseMediaType(h.Get("Content-Type"))
 	encoding := h.Get("Content-Encoding")
 	if kind != formType || encoding != "" && !strings.EqualFold(encoding, "identity") {
-		p := problemOf(http.StatusUnsupportedMediaType)
+		p := ProblemOf(http.StatusUnsupportedMediaType)
 		p.Detail = "The body must be " + formType
 		return "", p
 	}
@@ -228,7 +200,7 @@ func (c *call) takeFile(part *multipart.Part, body *formBody, sum io.Writer) err
 	}
 	kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type")) // "" if it is invalid
 	content, err := c.api.temporary()
-	c.file.content = content // discard closes it
+	c.file.content = content // release closes it
 	if err != nil {
 		return fmt.Errorf("keep an upload: %w", err)
 	}
@@ -256,17 +228,15 @@ type formBody struct {
 	began   time.Time
 	brought int64
 	budget  int64
-	err     error // why it ended early
+	err     error // reason for an early end
 	answer  time.Duration
 }
 
 func (c *call) newFormBody() *formBody {
-	b := &formBody{
+	return &formBody{
 		from: c.r.Body, control: http.NewResponseController(c.ResponseWriter), pace: c.api.config.Uploads,
 		began: time.Now(), budget: maxBeside, answer: c.within() + answerTime,
 	}
-	b.pace = Pace{cmp.Or(b.pace.Rate, defaultRate), cmp.Or(b.pace.Grace, defaultGrace)}
-	return b
 }
 
 func (b *formBody) Read(p []byte) (int, error) {
@@ -274,7 +244,7 @@ func (b *formBody) Read(p []byte) (int, error) {
 		b.err = errBodyLarge
 		return 0, b.err
 	}
-	// The server's own deadlines suit bodies of at most 1 MB. A ResponseWriter without deadlines, in a test, needs no others.
+	// The server's own deadlines are for bodies of at most 1 MB. Errors are ignored, because a test's ResponseWriter has no deadlines.
 	earned := time.Duration(b.brought) * time.Second / time.Duration(b.pace.Rate)
 	_ = b.control.SetReadDeadline(b.began.Add(b.pace.Grace + earned))
 	n, err := b.from.Read(p[:min(int64(len(p)), b.budget)])
@@ -286,7 +256,7 @@ func (b *formBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// because returns why the form broke off.
+// because returns the error of an interrupted form.
 func (b *formBody) because() error {
 	if b.err != nil {
 		return b.err
@@ -294,17 +264,22 @@ func (b *formBody) because() error {
 	return errForm
 }
 
-// done gives the handler and its response their own time, however long the upload took.
+// done starts the timeouts of the handler and the response after the upload.
 func (b *formBody) done() {
 	until := time.Now().Add(b.answer)
-	_ = b.control.SetReadDeadline(until) // its end would cancel the handler's context
+	_ = b.control.SetReadDeadline(until) // an expired deadline would cancel the handler's context
 	_ = b.control.SetWriteDeadline(until)
 }
 
-// discard removes the file.
-func (c *call) discard() {
+// release closes the call's files, which have no names.
+func (c *call) release() {
 	if c.file.content != nil {
-		_ = c.file.content.Close() // it has no name, and is not read again
-		c.file = File{}
+		_ = c.file.content.Close() // it is not read again
+	}
+	if s := c.answering; s != nil {
+		if s.file != nil {
+			_ = s.file.Close()
+		}
+		c.api.files.Release(s.size)
 	}
 }

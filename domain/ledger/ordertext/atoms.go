@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// kind is what an atom is.
+// kind is the kind of an atom.
 type kind int
 
 const (
@@ -23,11 +23,11 @@ const (
 	partyWas             // a word after a client's name
 )
 
-// atom is the smallest part of a message that has a meaning of its own.
+// atom is a smallest part of a message with a meaning.
 type atom struct {
 	kind   kind
 	text   string // as written; for a name or a slip only its value
-	folded string // of its first token; for a client the words after which the name may end, empty: all
+	folded string // the first token, folded; for a client: words after which the name may end, empty: all words
 	value  int64
 	whole  bool // a bare number without a decimal point
 }
@@ -82,8 +82,7 @@ func (all tokens) written() string {
 	return b.String()
 }
 
-// past returns the index of the first token from i on that is in none of the sets. It looks at most maxMarks tokens
-// further.
+// past returns the index of the first token from i on that is in none of the sets. It skips at most maxMarks tokens.
 func (all tokens) past(i int, sets ...map[string]bool) int {
 	for most := i + maxMarks; i < min(len(all), most); i++ {
 		found := false
@@ -167,7 +166,8 @@ func deadlineAt(all tokens, i int) (atom, int) {
 	return atom{}, 0
 }
 
-// moment returns how many tokens from i on are a date, a time or a span of days. asked: the word before requires one.
+// moment returns the number of tokens from i on that are a date, a time or a span of days. If asked is true, the previous word requires
+// one.
 func moment(all tokens, i int, asked bool) int {
 	t, next := all.at(i), all.at(i+1)
 	day := func(t token) bool { return t.number && t.whole && t.value >= 1_000 && t.value <= 31_000 }
@@ -217,7 +217,7 @@ func boolean(b bool) int {
 	return 0
 }
 
-// priceAt matches a price before or after its number. It also matches words that mark a weight as that of each piece.
+// priceAt matches a number with a price word before or after it. It also matches words that mark a weight as the weight of each piece.
 func priceAt(all tokens, i int) (atom, int) {
 	t, next := all[i], all.at(i+1)
 	switch {

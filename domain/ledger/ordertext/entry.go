@@ -160,7 +160,7 @@ func (p *parser) setClient(it item) {
 	}
 }
 
-// noEntry handles a part without an entry: a total, a line that may name the client, or unknown text.
+// noEntry handles a part without an entry: a total, a line that may be the client's name, or unknown text.
 func (p *parser) noEntry(atoms []atom, it item, name string) {
 	switch {
 	case name != "" && only(atoms, totals) && p.sumsUp(it):
@@ -193,8 +193,8 @@ func (p *parser) sumsUp(it item) bool {
 	return len(it.unused) == 0 && (it.weight == nil || it.weight.value == grams) && (it.count == nil || it.count.value == pieces)
 }
 
-// number applies a slip number to the entries after it. behind: it also applies to the entries since the previous
-// number. own: it applies only to the last entry.
+// number applies a slip number to the entries after it. If behind is true, it also applies to the entries since the previous number. If own
+// is true, it applies only to the last entry.
 func (p *parser) number(slip string, behind, own bool) {
 	all := p.order.Entries
 	p.slip, p.behind = slip, behind
@@ -229,7 +229,7 @@ func (p *parser) ignore(atoms []atom) {
 
 const maxQuote = 100
 
-// unused records a part of the text that has no field.
+// unused records an unused part of the text.
 func (p *parser) unused(text string) {
 	if len(p.order.Unused) < MaxUnused {
 		p.order.Unused = append(p.order.Unused, cut(text, maxQuote))

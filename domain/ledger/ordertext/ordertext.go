@@ -174,7 +174,7 @@ func (p *parser) segment(all tokens) {
 
 func has(atoms []atom, is func(atom) bool) bool { return slices.ContainsFunc(atoms, is) }
 
-// salutation returns how many tokens at the beginning of a text are a greeting.
+// salutation returns the number of tokens of a greeting at the beginning of a text.
 func (all tokens) salutation() (n int) {
 	for n < len(all) {
 		i := n
@@ -211,11 +211,10 @@ func (a atom) refuses() bool { return a.kind == aside && refusals[a.folded] }
 
 const (
 	maxNameWords = 5
-	maxAtoms     = 40 // bounds the search for related atoms, so that the time is not quadratic in the text
+	maxAtoms     = 40 // bounds the search for related atoms; otherwise the time would be quadratic in the text
 )
 
-// nameAt returns the client's name that begins at i, and its number of atoms. item: an item's name follows before a
-// quantity.
+// nameAt returns the client's name that begins at i, and its number of atoms. If item is true, an item's name follows before a quantity.
 func nameAt(atoms []atom, i int, item bool) (name atom, n int) {
 	from := i
 	for i < len(atoms) && (atoms[i].kind == mark || atoms[i].folded == "name" || atoms[i].folded == "नाम" || atoms[i].folded == "નામ") {
@@ -267,7 +266,7 @@ func only(atoms []atom, of map[string]bool) bool {
 	return !has(atoms, func(a atom) bool { return a.names() && !of[a.folded] })
 }
 
-// parts splits a segment into the parts of one entry each, and finds the names of clients in it.
+// parts splits a segment into parts with one entry each, and finds the names of clients.
 func parts(atoms []atom, heads bool) (all [][]atom) {
 	var (
 		part []atom
@@ -341,8 +340,7 @@ func parts(atoms []atom, heads bool) (all [][]atom) {
 	return append(all, part)
 }
 
-// opens reports whether a new entry begins: words and a quantity before the next mark, or words alone and then a
-// quantity alone.
+// opens reports whether a new entry begins: words and a quantity before the next mark, or only words and, after a mark, only a quantity.
 func opens(atoms []atom) bool {
 	words, counted, wordsBefore := false, false, false
 	for _, a := range atoms[:min(len(atoms), maxAtoms)] {
@@ -359,7 +357,7 @@ func opens(atoms []atom) bool {
 	return words != wordsBefore && counted
 }
 
-// Tidy returns a text in the form of an entry: one line without control characters, with at most so many characters.
+// Tidy returns a text in the form for entries: one line without control characters, with at most the given number of characters.
 func Tidy(text string, most int) string {
 	return cut(strings.Join(strings.FieldsFunc(text, func(c rune) bool {
 		return unicode.IsSpace(c) || unicode.In(c, unicode.Cc, unicode.Cf) && c != joiner && c != nonJoiner || c == utf8.RuneError
@@ -369,7 +367,7 @@ func Tidy(text string, most int) string {
 // joiner and nonJoiner join or separate the letters of Indian scripts.
 const joiner, nonJoiner = '\u200d', '\u200c'
 
-// cut returns at most so many characters.
+// cut returns at most the given number of characters.
 func cut(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text

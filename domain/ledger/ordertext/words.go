@@ -45,7 +45,7 @@ var (
 	})
 	// otherUnits are units that are not converted.
 	otherUnits = set("oz ounce ounces lb lbs pound pounds quintal quintals carats cts val vaal vaals grain grains वाल વાલ")
-	// spelled are number words in thousandths. They count only before a unit, because "do" also means give.
+	// spelled are number words in thousandths. They are numbers only before a unit, because "do" also means give.
 	spelled = factors(map[string]int64{
 		"half aadha adha आधा અડધો અડધા": 500, "paav pav पाव પા": 250, "pauna paun पौन पौना પોણો": 750, "dedh डेढ़ દોઢ": 1_500,
 		"dhai adhai ढाई અઢી": 2_500,
@@ -88,7 +88,7 @@ var (
 	// honorifics end a person's name.
 	honorifics = set("ji jee bhai bhaiya ben behen bahen जी भाई बेन જી ભાઈ બેન બહેન")
 
-	// ofANames are second words of a name. They show where a client's name ends.
+	// ofANames are second words of names. A client's name ends with such a word.
 	ofANames = set(`ji jee bhai bhaiya ben behen bahen jewellers jeweller jewelers jewels jewellery ornaments gold silver traders trader ` +
 		`sons bros brothers
 		company co house art arts palace जी भाई बेन ज्वेलर्स જી ભાઈ બેન બહેન જ્વેલર્સ ज्वैलर्स सोनी સોની`)
@@ -115,7 +115,7 @@ var (
 		`रामराम राधेराधे जयजिनेन्द्र सलाम
 		નમસ્તે નમસ્કાર પ્રણામ સુપ્રભાત શુભ પ્રભાત સવાર કેમ છો મજામાં જયશ્રીકૃષ્ણ રામરામ જયજિનેન્દ્ર greetings welcome`)
 
-	// noiseWords are in no name of an item or client.
+	// noiseWords are words that occur in no name of an item or client.
 	noiseWords = set(`please pls plz kindly send bhejo bhejna bhejdo bhej bhejiye order orders chahiye chaiye chahie need needed want ` +
 		`urgent urgently jaldi fast asap soon
 		thanks thank thankyou you so much ok okay done forwarded today tomorrow kal aaj note new कृपया भेजो भेजना भेजें भेजिए चाहिए ऑर्डर ` +
@@ -133,7 +133,7 @@ var (
 		`माला પાયલ વીંટી ચેઇન
 		સાંકળા કડું નથ ઝાંઝર બંગડી મંગળસૂત્ર સિક્કો`)
 
-	// until are words before a date or time, behindIt words after it. strict words require no known date or time.
+	// until are words before a date or time, behindIt are words after it. strict words require no known date or time.
 	until    = set("before by till until upto on for at within in")
 	strict   = set("before till until upto")
 	fillers  = set("the next this coming agle is अगले इस આવતા")
