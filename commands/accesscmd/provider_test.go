@@ -150,3 +150,20 @@ func TestErasedUserReturnsFromAProviderAsANewUser(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, first.Tokens.User, again.Tokens.User)
 }
+
+// An attacker registers another person's address, and waits for them to sign in through a provider.
+func TestPreRegisteredAddressGoesToItsOwner(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 1)
+	n := tn.nodes[0]
+	id := n.register(t, "victim@example.org")
+	mailed := n.mail(t, credentials.Reset, id)
+	in, err := n.SignInByProvider(t.Context(), commands.Request{}, identity("victim@example.org"))
+	require.NoError(t, err)
+	require.Equal(t, id, in.Tokens.User)
+	_, err = n.SignIn(t.Context(), commands.Request{}, "victim@example.org", secret)
+	require.Equal(t, credentials.ErrSignIn, err)
+	require.True(t, n.state(t, id).Verified)
+	_, err = n.ResetPassword(t.Context(), commands.Request{}, mailed, "eight copper nails")
+	require.NoError(t, err, "mails to the address reach its owner")
+}

@@ -2,10 +2,10 @@ package accesscmd_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands"
@@ -14,6 +14,7 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/actor"
 	"bahi/domain/event"
+	"bahi/domain/fault"
 )
 
 func text(t *testing.T, n *townNode, s user.State, which string) string {
@@ -63,15 +64,40 @@ func TestRepeatedUploadLeavesOnePicture(t *testing.T) {
 	require.Equal(t, "first", n.state(t, id).Picture)
 }
 
-func TestALinkMailedBeforeAPasswordChangeSetsNoPassword(t *testing.T) {
+func TestPasswordChangeNeedsTheCurrentOneAndEndsOtherSessions(t *testing.T) {
 	t.Parallel()
-	n := newTown(t, 1).nodes[0]
+	tn := newTown(t, 1)
+	n := tn.nodes[0]
 	id := n.settle(t, "asha@example.org")
+	this, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
+	require.NoError(t, err)
+	other, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
+	require.NoError(t, err)
 	reset := n.mail(t, credentials.Reset, id)
-	_, err := n.ChangePassword(t.Context(), commands.Request{}, id, uuid.Nil, secret, "eight copper nails")
+	_, err = n.ChangePassword(t.Context(), commands.Request{}, id, this.Tokens.Session, "another brass hook", "eight copper nails")
+	require.Equal(t, fault.Malformed, must(t, err).Kind)
+	require.Equal(t, "Incorrect current password", must(t, err).Detail)
+	for _, weak := range []string{"short", "asha@example.org", "Rao", strings.Repeat("x", 200)} {
+		_, err = n.ChangePassword(t.Context(), commands.Request{}, id, this.Tokens.Session, secret, weak)
+		require.Equal(t, "new_password", must(t, err).Fields[0].Field)
+	}
+	_, err = n.ChangePassword(t.Context(), commands.Request{}, id, this.Tokens.Session, secret, "eight copper nails")
+	require.NoError(t, err)
+	_, err = n.ring.Authenticate(t.Context(), this.Tokens.Access)
+	require.NoError(t, err)
+	_, err = n.ring.Authenticate(t.Context(), other.Tokens.Access)
+	require.Equal(t, credentials.ErrNotAuthenticated, err)
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", "eight copper nails")
 	require.NoError(t, err)
 	_, err = n.ResetPassword(t.Context(), commands.Request{}, reset, "nine silver pins")
-	require.Equal(t, credentials.Reset.Refusal(), err)
+	require.Equal(t, credentials.Reset.Refusal(), err, "a link mailed earlier sets no password")
+}
+
+func must(t *testing.T, err error) *fault.Error {
+	t.Helper()
+	refused, ok := errors.AsType[*fault.Error](err)
+	require.True(t, ok, "%v", err)
+	return refused
 }
 
 func TestAResetProvesTheAddress(t *testing.T) {

@@ -7,7 +7,9 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"runtime/pprof"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,7 +25,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"bahi/domain/event"
-	"bahi/internal/test/storetest"
 )
 
 // absurd generates messages with missing, extreme and senseless fields.
@@ -249,15 +250,14 @@ func TestRevokedKeyGetsNoLaterEvents(t *testing.T) {
 		}
 	})
 	r.again = 0
-	call, err := r.streams().Read(asOperator(t), subscribeAll(nil, nil))
-	require.NoError(t, err)
+	call := r.read(t, subscribeAll(nil, nil))
 	require.NotNil(t, next(t, call).GetConfirmation())
 	require.Equal(t, "caught up", name(next(t, call)))
 	r.put(t, "kept-1", thing("Kept"))
 	require.Equal(t, "kept-1@0", name(next(t, call)))
 	revoked.Store(true)
 	r.put(t, "kept-1", thing("Kept"))
-	_, err = call.Recv()
+	_, err := call.Recv()
 	requireRefused(t, err, codes.Unauthenticated, "no such API key")
 }
 
@@ -269,7 +269,7 @@ func TestDisconnectedClientsLeaveNothing(t *testing.T) {
 	head := r.put(t, "kept-1", thing("Kept")).Position
 	_, err := r.streams().Delete(asOperator(t), &streams.DeleteReq{})
 	require.Error(t, err)
-	before := storetest.Goroutines(t, label)
+	before := goroutines(t, label)
 	require.NotZero(t, before)
 
 	ctx, leave := context.WithCancel(asOperator(t))
@@ -289,8 +289,21 @@ func TestDisconnectedClientsLeaveNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, begun.Send(&streams.AppendReq{}))
 	}
-	require.Greater(t, storetest.Goroutines(t, label), before+150)
+	require.Greater(t, goroutines(t, label), before+150)
 	leave()
-	require.Eventually(t, func() bool { return storetest.Goroutines(t, label) <= before }, time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return goroutines(t, label) <= before }, time.Minute, 20*time.Millisecond)
 	require.Empty(t, r.holds(t, "new-1"))
+}
+
+// goroutines counts the goroutines with a pprof label, which a goroutine passes on to those that it starts.
+func goroutines(t testing.TB, label string) (count int) {
+	t.Helper()
+	var text strings.Builder
+	require.NoError(t, pprof.Lookup("goroutine").WriteTo(&text, 1))
+	for _, m := range regexp.MustCompile(`(?m)^(\d+) @.*\n# labels: .*`+label).FindAllStringSubmatch(text.String(), -1) {
+		n, err := strconv.Atoi(m[1])
+		require.NoError(t, err)
+		count += n
+	}
+	return count
 }

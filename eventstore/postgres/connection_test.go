@@ -17,7 +17,6 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
-	"bahi/internal/test/storetest"
 )
 
 // fault is a cable's fault at one message of the client.
@@ -303,9 +302,9 @@ func loseTail(t testing.TB, url string, count int) {
 
 func TestLogThatLosesItsNewestEvents(t *testing.T) {
 	t.Parallel()
-	storetest.Losing(t, func(t testing.TB) (storetest.Suite, func(int)) {
+	losing(t, func(t testing.TB) (suite, func(int)) {
 		url := newLog(t)
-		return storetest.Suite{Open: func(t testing.TB) (eventstore.Store, func()) {
+		return suite{Open: func(t testing.TB) (eventstore.Store, func()) {
 			s := newStore(t, url)
 			return s, s.Close
 		}}, func(count int) { loseTail(t, url, count) }

@@ -19,7 +19,6 @@ import (
 	"bahi/eventstore/journal"
 	"bahi/eventstore/tlog"
 	"bahi/internal/test/journaltest"
-	"bahi/internal/test/storetest"
 )
 
 // journaled opens a log with its journal until the test ends.
@@ -66,10 +65,10 @@ func TestStoreWithJournal(t *testing.T) {
 	url, server := newLog(t), journaltest.New()
 	server.MaxBytes = 2 * eventstore.MaxAppend
 	t.Run("suite", func(t *testing.T) {
-		storetest.Run(t, storetest.Suite{Open: func(t testing.TB) (eventstore.Store, func()) {
+		suite{Open: func(t testing.TB) (eventstore.Store, func()) {
 			s := journaled(t, url, server)
 			return s, s.Close
-		}})
+		}}.run(t)
 	})
 	require.NotEmpty(t, mirrored(t, journaled(t, url, server), server))
 }

@@ -19,19 +19,18 @@ import (
 	"bahi/eventstore"
 	"bahi/internal/draws"
 	"bahi/internal/test/pgtest"
-	"bahi/internal/test/storetest"
 	"bahi/migrations"
 )
 
 func TestStore(t *testing.T) {
 	t.Parallel()
 	url := newLog(t)
-	storetest.Run(t, storetest.Suite{
+	suite{
 		Open: func(t testing.TB) (eventstore.Store, func()) {
 			s := newStore(t, url)
 			return s, s.Close
 		},
-	})
+	}.run(t)
 }
 
 // newLog returns the URL of a database with an empty log.

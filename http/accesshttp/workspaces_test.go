@@ -31,7 +31,8 @@ func TestInvitedUserWorksInTheOthersBooks(t *testing.T) {
 	workspace := "/api/v1/workspaces/" + asha.Workspace
 
 	var sent invitation
-	a := asha.POST(workspace+"/invitations", apptest.Invite(" "+strings.ToUpper(o.Address("ravi")), `{"ledger":"read","marketplace":"read"}`)).Status(201)
+	a := asha.POST(workspace+"/invitations", apptest.Invite(" "+strings.ToUpper(o.Address("ravi")),
+		`{"ledger":"read","marketplace":"read"}`)).Status(201)
 	a.JSON(&sent)
 	require.Equal(t, []string{o.Address("ravi"), "user:" + asha.User.ID}, []string{*sent.Email, sent.InvitedBy})
 	require.Equal(t, map[string]any{"ledger": "read", "marketplace": "read"}, sent.Permissions)

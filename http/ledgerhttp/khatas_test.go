@@ -224,8 +224,8 @@ func TestWrongSubmissionsNameTheirEntriesAndPostNothing(t *testing.T) {
 	theirs := strings.Replace(good, fmt.Sprint(sbi), fmt.Sprint(foreign), 1)
 	clerk.POST("/khata-submit", `{"entries":[`+good+`,`+theirs+`]}`).Status(422).Contains(`"field":"entries[1].account_id"`)
 	row := fmt.Sprintf(`{"ledger":"bank","account_id":%d,"date":"2025-03-01","in_entries":[{"amount":5}]}`, sbi)
-	for body, field := range map[string]string{
-		`{"rows":[{"ledger":"shop","account_id":1,"date":"2025-03-01"}]}`:                               "rows[0].ledger", // the rules are tried on no row
+	for body, field := range map[string]string{ // the first has no row on which the rules could be tried
+		`{"rows":[{"ledger":"shop","account_id":1,"date":"2025-03-01"}]}`:                               "rows[0].ledger",
 		`{"rows":[` + row + `,` + strings.Replace(row, `"amount":5`, `"amount":5,"touch":92`, 1) + `]}`: "rows[1].in_entries[0].touch",
 		`{"rows":[` + strings.Replace(row, fmt.Sprint(sbi), fmt.Sprint(foreign), 1) + `]}`:              "rows[0].account_id",
 	} {
