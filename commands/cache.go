@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// maxCached limits the number of cached states, maxCachedBytes the bytes of their events: a bulk of rows weighs as much as a thousand
-	// rows. A state takes about 1.5 kB in addition to its events' bytes.
+	// maxCached limits the number of cached states, and maxCachedBytes the bytes of their events, because a bulk post may be as large as a
+	// thousand rows. A state takes about 1.5 kB in addition to its events' bytes.
 	maxCached      = 16384
 	maxCachedBytes = 64 << 20
 )
 
-// cached is a stream's state, of any type, with its revision.
+// cached is a stream's state with its revision.
 type cached struct {
 	loaded   any // Loaded[S]
 	revision int64
 	bytes    int // of its events' payloads
 }
 
-// cache keeps states until newer events are appended. It detects them by following the log.
+// cache stores states until newer events are appended. A subscription to the log detects these.
 type cache struct {
 	mu      sync.Mutex
 	states  *simplelru.LRU[string, cached]
@@ -33,11 +33,11 @@ type cache struct {
 	fed     event.Position
 }
 
-// ticket is a load or an append in progress. Its result may be outdated when it ends.
+// ticket is a load or an append in progress. When it ends, its result may be outdated.
 type ticket struct {
 	stream string
 	holds  int
-	newest int64 // latest revision seen in the log since
+	newest int64 // latest revision seen in the log since the beginning
 }
 
 func newCache() *cache {
@@ -52,7 +52,7 @@ func (c *cache) get(stream string) (cached, bool) {
 	return c.states.Get(stream)
 }
 
-// begin registers an operation that will put a state of the stream.
+// begin registers an operation that will cache a state of the stream.
 func (c *cache) begin(stream string) *ticket {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +65,7 @@ func (c *cache) begin(stream string) *ticket {
 	return t
 }
 
-// end puts the loaded state, nil for none, unless it is outdated.
+// end caches the loaded state unless it is outdated; nil: no state.
 func (c *cache) end(t *ticket, entry *cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,7 @@ func (c *cache) end(t *ticket, entry *cached) {
 	}
 }
 
-// reset drops all states, and those about to be put. feed continues from the position.
+// reset drops all states, and the results of operations in progress. feed continues from the position.
 func (c *cache) reset(at event.Position) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,12 +12,12 @@ import (
 )
 
 // Do runs a decision on any number of records. decide reads them by [Load] from the transaction, and decides on them by [Decide] and
-// [DecideNew]. All of its events are written in one append. If a record that it has read changes meanwhile, decide runs again on the newer
-// state. So it must have no side effects, except by [Once].
+// [DecideNew]. One append writes all of its events. If a record that decide has read changes meanwhile, decide runs again on the newer
+// state. So decide must have no side effects, except by [Once].
 //
 // Do returns the first decided record of the kind, with revision -1 if there is none. It returns the domain's refusal, [ErrStale],
-// [ErrBusy], or an error of the store. A refusal was right at some time during the call. A repetition with the same Idempotency-Key returns
-// the first outcome. It writes nothing, but may have reserved numbers.
+// [ErrBusy], or an error of the store. A refusal was correct at some time during the call. A retry with the same Idempotency-Key returns
+// the first outcome. It writes no events, but may reserve numbers.
 func Do[S any](
 	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], decide func(ctx context.Context, tx *Tx) error,
 ) (Outcome[S], error) {
@@ -50,7 +50,7 @@ func attempt[S any](
 ) (Outcome[S], error) {
 	if name != "" {
 		if !tx.overdue[request.Kind.Stream(name)] {
-			Unseen(tx, request.Kind, name) // most requests come once
+			Unseen(tx, request.Kind, name) // most requests have no retry
 		} else if out, done, err := earlier(ctx, tx.h, tx, kind, name, mark); done || err != nil {
 			return out, err
 		}

@@ -25,11 +25,11 @@ func Begins[S any](id string, c event.Command[S]) StreamCommand[S] {
 type StreamResult[S any] struct {
 	Loaded[S]
 
-	Changed bool // this call appended the events; false: there was a conflict, or there are no events
+	Changed bool // this call appended events; false: a conflict, or no events
 }
 
 // HandleEach handles commands on different streams, each in its own transaction, in as few round trips as the log allows. If a stream has
-// changed meanwhile, it does not decide again, and Changed is false for it.
+// changed meanwhile, HandleEach does not decide again, and the stream's Changed is false.
 func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], all []StreamCommand[S]) ([]StreamResult[S],
 	error) {
 	done, txs := make([]StreamResult[S], len(all)), make([]*Tx, len(all))
@@ -75,7 +75,7 @@ func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event
 	return done, err
 }
 
-// HandleAll is [HandleEach] for commands that must all take effect: after a conflict, it decides again on the newer state.
+// HandleAll is [HandleEach] for commands that must all take effect. After a conflict, it decides again on the newer state.
 func HandleAll[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], all []StreamCommand[S]) error {
 	done, err := HandleEach(ctx, h, req, kind, all)
 	for i, d := range done {

@@ -16,7 +16,7 @@ import (
 	"bahi/eventstore"
 )
 
-// maxTries limits how often a command is decided after conflicts.
+// maxTries is the maximum number of decisions of a command after conflicts.
 const maxTries = 16
 
 // ErrBusy is the error of a command that had [maxTries] conflicts in a row.
@@ -50,7 +50,7 @@ type Handler struct {
 	conflicts *prometheus.CounterVec
 }
 
-// New returns a Handler. It is fast only while Run runs.
+// New returns a Handler. It caches states only while Run runs.
 func New(store eventstore.Store, vault Vault, now func() time.Time) *Handler {
 	h := &Handler{store: store, vault: vault, now: now, cache: newCache()}
 	h.numbers = newNumbers(h)
@@ -63,8 +63,8 @@ func New(store eventstore.Store, vault Vault, now func() time.Time) *Handler {
 // Register adds the handler's metrics.
 func (h *Handler) Register(metrics *prometheus.Registry) { metrics.MustRegister(h.conflicts) }
 
-// Run follows the log until ctx ends. It returns an error if the log is unreachable at first. If the subscription breaks off later, it
-// starts again: the log may have lost its newest events.
+// Run subscribes to the log until ctx ends. It returns an error if the log is unreachable at first. If the subscription ends later, Run
+// starts it again without cached states, because the log may have lost its newest events.
 func (h *Handler) Run(ctx context.Context) error {
 	for first := true; ctx.Err() == nil; first = false {
 		head, err := h.store.Head(ctx)
@@ -102,8 +102,8 @@ func (h *Handler) forget() {
 	h.numbers.forget()
 }
 
-// append appends to the store. If the log turns out to have lost its newest events, it drops derived states at once, before the log's
-// followers learn of the loss.
+// append appends to the store. If the log has lost its newest events, append drops derived states at once, before the log's subscribers
+// detect the loss.
 func (h *Handler) append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
 	if err := Untried(ctx); err != nil {
 		return eventstore.Appended{}, err
@@ -159,7 +159,7 @@ type Outcome[S any] struct {
 	At        time.Time      // when the last of its events was recorded
 	CreatedAt time.Time      // when the first event of the stream was recorded
 	Changed   bool           // events were appended to it
-	Replayed  bool           // by an earlier request with the same key
+	Replayed  bool           // the outcome is that of an earlier request with the same key
 }
 
 // Handle runs a command on a record. It returns the domain's refusal, [ErrStale], [ErrBusy], or an error of the store.
@@ -175,7 +175,7 @@ func always[S any](cmd event.Command[S]) func(string) event.Command[S] {
 	return func(string) event.Command[S] { return cmd }
 }
 
-// Create is [Handle] for a new record. It calls newID for the record's id after nothing has refused the command.
+// Create is [Handle] for a new record. It calls newID for the record's id after the command was accepted.
 func Create[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error),
 	cmd event.Command[S]) (Outcome[S], error) {
 	return CreateWithID(ctx, h, req, kind, newID, always(cmd))

@@ -13,13 +13,13 @@ import (
 // ErrKeyReused is the error of a key that was used for another request.
 var ErrKeyReused = fault.New(fault.Invalid, "Idempotency-Key was used with another request")
 
-// keyName is the vault's key for scopes and fingerprints. An unkeyed hash would reveal a guessed request.
+// keyName is the vault's key for scopes and fingerprints. A guessed request could be checked against an unkeyed hash.
 const keyName = "idempotency"
 
-// marks returns what identifies a request with a key: the name of its stream, and the fingerprint of all its parts.
+// marks returns the identity of a request with a key: the name of its stream, and the fingerprint of all its parts.
 func marks(ctx context.Context, h *Handler, req Request) (name, mark string, err error) {
 	scope := [][]byte{[]byte(req.Operation), []byte(req.Actor.String()), req.Workspace[:], []byte(req.Key)}
-	if req.Actor.Type == "" { // the public is many callers, who do not know one another's keys
+	if req.Actor.Type == "" { // unauthenticated callers may choose equal keys
 		scope = append(scope, req.Fingerprint)
 	}
 	named, err := h.vault.HMAC(ctx, keyName, scope...)
@@ -33,9 +33,8 @@ func marks(ctx context.Context, h *Handler, req Request) (name, mark string, err
 	return hash(named), hash(marked), nil
 }
 
-// PreviousOutcome returns the outcome of an earlier request with the same key; done is false if there was none. It is for operations that
-// must know it before they act outside the log, such as verifying a password, which may give another result the second time. The key stays
-// usable for [Do].
+// PreviousOutcome returns the outcome of an earlier request with the same key; done is false if there was none. Operations call it before
+// an action outside the log with a result that may differ the second time, such as verifying a password. The key stays usable for [Do].
 func PreviousOutcome[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S]) (out Outcome[S], done bool, err error) {
 	out.Revision = -1
 	if req.Key == "" || req.DryRun {

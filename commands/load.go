@@ -16,13 +16,13 @@ type Loaded[S any] struct {
 	State     S
 	Revision  int64          // of its last event; -1: there is no such stream
 	Position  event.Position // of its last event
-	At        time.Time      // when that was recorded
+	At        time.Time      // when its last event was recorded
 	CreatedAt time.Time      // when its first event was recorded
 	Workspace uuid.UUID      // of its first event
 
 	bytes int            // of its events' payloads
 	end   event.Position // of the transaction that wrote the last event
-	asOf  event.Position // which this process knew before it read the stream
+	asOf  event.Position // newest position that this process knew before it read the stream
 }
 
 // write returns the transaction that appends to the stream at the revision that was read.
@@ -32,7 +32,7 @@ func (l Loaded[S]) write(stream string, events ...event.Proposed) eventstore.Tra
 	return t
 }
 
-// and returns the stream's state with its next event, whose payload has so many bytes.
+// and returns the stream's state after its next event. bytes is the size of the event's payload.
 func (l Loaded[S]) and(kind *event.Kind[S], r event.Recorded[event.Event[S]], bytes int) Loaded[S] {
 	if l.Revision < 0 {
 		l.Workspace, l.CreatedAt = r.Meta.Workspace, r.At
@@ -98,7 +98,7 @@ func InParallel(count int, load func(n int) error) error {
 	return all.Wait()
 }
 
-// LoadCached returns this process's state of a record, which may lag behind the log. Without one, it reads the log.
+// LoadCached returns this process's cached state of a record, which may lag behind the log. It reads the log if there is none.
 func LoadCached[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id string, there func(S) bool) (Loaded[S], error) {
 	l, err := Load(ctx, h.Cached(), kind, id)
 	if err == nil && !there(l.State) {
@@ -116,7 +116,7 @@ type end struct {
 // newest is the end of a stream as it is now.
 var newest = end{eventstore.LastRevision, eventstore.End}
 
-// readOn adds the events of a stream that follow on l, up to an end.
+// readOn applies the events of a stream that follow on l, up to an end.
 func readOn[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, l Loaded[S], last end) (Loaded[S], error) {
 	for stored, err := range h.store.ReadStream(ctx, stream, l.Revision+1, eventstore.Forwards) {
 		if err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// A process reserves few numbers at first, so that a workshop's ids stay small through restarts. The faster it uses them, the more it
-	// reserves.
+	// A process reserves few numbers at first, so that a workshop's ids stay small through restarts. It reserves more the faster it uses
+	// them.
 	minReserved   = 8
 	maxReserved   = 8192
 	usedUpTimeout = 2 * time.Second
@@ -26,8 +26,8 @@ type numbers struct {
 	h      *Handler
 	mu     sync.Mutex
 	series map[string]*series
-	given  map[string]int64 // the greatest reserved number of a series, as far as this process has seen
-	lives  int              // how often reservations may have been lost
+	given  map[string]int64 // the greatest reserved number of a series that this process has seen
+	lives  int              // number of times that reservations may have been lost
 }
 
 type series struct {
@@ -42,7 +42,7 @@ func newNumbers(h *Handler) *numbers {
 	return &numbers{h: h, series: map[string]*series{}, given: map[string]int64{}}
 }
 
-// saw records reservations from the log. The log may lose them later, although the numbers are in use.
+// saw records reservations from the log. The log may lose them later while the numbers are in use.
 func (n *numbers) saw(events []event.Stored) {
 	for _, e := range events {
 		category, name := event.SplitStream(e.Stream)
@@ -63,14 +63,14 @@ func (n *numbers) reserved(name string, s number.State) number.State {
 	return number.State{Last: n.given[name]}
 }
 
-// forget drops the rest of this process's blocks, whose reservations may be lost.
+// forget drops this process's remaining numbers, because their reservations may be lost.
 func (n *numbers) forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.lives++
 }
 
-// Numbers returns the first of count consecutive numbers of a series that were never given before.
+// Numbers returns the first of count consecutive numbers of a series that were never assigned before.
 func (h *Handler) Numbers(ctx context.Context, name string, count int64) (int64, error) {
 	if err := Untried(ctx); err != nil {
 		return 0, err
@@ -108,7 +108,7 @@ func (h *Handler) Numbers(ctx context.Context, name string, count int64) (int64,
 	return n, nil
 }
 
-// reserve appends a reservation after the newest one, and after those that the log may have lost.
+// reserve appends a reservation that follows the newest one, and any that the log may have lost.
 func (h *Handler) reserve(ctx context.Context, name string, count int64) (number.Reserved, error) {
 	stream := number.Kind.Stream(name)
 	for range maxTries {

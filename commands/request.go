@@ -9,7 +9,7 @@ import (
 // Request is the context of a command. The zero Request is for the system's own work.
 type Request struct {
 	Actor         actor.Actor
-	Workspace     uuid.UUID // in which it acts
+	Workspace     uuid.UUID // workspace in which the actor acts
 	RequestID     string
 	CorrelationID string
 	Reason        string // the reason, in the caller's words
@@ -21,7 +21,7 @@ type Request struct {
 	Fingerprint []byte // everything that identifies a repeated request
 }
 
-// FollowUp returns the request for follow-ups in other streams. It drops the caller's key and If-Match, which concern only the deciding
+// FollowUp returns the request for follow-ups in other streams. It drops the caller's key and If-Match, which apply only to the first
 // stream.
 func (r Request) FollowUp() Request {
 	r.Key, r.IfMatch = "", nil

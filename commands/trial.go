@@ -10,7 +10,7 @@ var ErrTrial = errors.New("a trial writes nothing")
 
 type trialKey struct{}
 
-// Trial returns a context in which nothing is written. A handler that gets it finds only those faults of a request that any state refuses.
+// Trial returns a context in which nothing is written. A handler that runs in it finds only faults that do not depend on the state.
 func Trial(ctx context.Context) context.Context { return context.WithValue(ctx, trialKey{}, true) }
 
 // Untried returns [ErrTrial] in a trial. Call it before a write.

@@ -13,8 +13,8 @@ import (
 	"bahi/eventstore"
 )
 
-// Tx is one attempt of a decision: the records that it reads and their new events. One append writes all events, and only if no record that
-// was read has changed.
+// Tx is one attempt of a decision: the records that it reads and their new events. One append writes all events if none of the records has
+// changed.
 type Tx struct {
 	*try
 
@@ -25,11 +25,11 @@ type try struct {
 	h       *Handler
 	req     Request
 	asOf    event.Position    // known to this process before the first read
-	overdue map[string]bool   // streams that an earlier try read too early
+	overdue map[string]bool   // streams that have changed since an earlier attempt read them
 	made    map[string]any    // results of [Once]
 	records []record          // in the order in which they were read
 	read    map[string]record // by stream
-	primary string            // category of the records one of which is returned
+	primary string            // category of the returned record
 	first   record            // first decided record of that category
 	decided int               // number of decided records
 	count   int               // of the events to be written
@@ -41,7 +41,7 @@ type record interface {
 	expected() eventstore.Expected
 	count() int // of the events to be written
 	guessed() bool
-	place() int // its index among the decided records, from 1; 0: not decided
+	place() int // index among the decided records, from 1; 0: not decided
 	payloads() ([]any, error)
 	replace(payloads []any) []any
 	encode(req Request, follow int) (eventstore.Write, error)
@@ -56,7 +56,7 @@ func newTx(h *Handler, req Request, category string, overdue map[string]bool, ma
 
 func (tx *Tx) source() source { return source{h: tx.h, tx: tx} }
 
-// In returns the transaction for records of another workspace. Those of [uuid.Nil] belong to none.
+// In returns the transaction for records of another workspace; [uuid.Nil]: records of no workspace.
 func (tx *Tx) In(workspace uuid.UUID) *Tx { return &Tx{tx.try, workspace} }
 
 // Workspace returns the workspace of the transaction's records.
@@ -68,7 +68,7 @@ func (tx *Tx) Now() time.Time { return tx.h.now() }
 // DryRun reports whether nothing will be written.
 func (tx *Tx) DryRun() bool { return tx.req.DryRun }
 
-// Once returns the result of make in the first attempt that called it with this name. It is for numbers and ids.
+// Once calls make in the first attempt, and returns that result in all attempts with the same name. It is for numbers and ids.
 func Once[T any](tx *Tx, name string, make func() (T, error)) (T, error) {
 	if known, ok := tx.made[name].(T); ok {
 		return known, nil
@@ -89,7 +89,7 @@ type reading[S any] struct {
 	read, now Loaded[S] // before and after the decided events
 	events    []event.Event[S]
 	nth       int  // see position
-	guess     bool // not read: the caller guesses that it does not exist
+	guess     bool // not read: the caller assumes that the record does not exist
 	encoded   []event.Proposed
 	meta      event.Meta
 	ticket    *ticket
@@ -107,12 +107,13 @@ func NewRecord[S any](tx *Tx, kind *event.Kind[S], id string) {
 	add(tx, kind, id, Loaded[S]{Revision: -1})
 }
 
-// Unseen adds a record whose stream the caller guesses not to exist. The append verifies that. [Tx.Again] reports a wrong guess.
+// Unseen adds a record without reading it: the caller assumes that its stream does not exist. The append checks that. After a wrong
+// assumption, [Tx.Again] returns true.
 func Unseen[S any](tx *Tx, kind *event.Kind[S], id string) {
 	add(tx, kind, id, Loaded[S]{Revision: -1}).guess = true
 }
 
-// Again reports whether an earlier attempt found the record changed.
+// Again reports whether an earlier attempt failed because a record had changed.
 func (tx *Tx) Again() bool { return len(tx.overdue) > 0 }
 
 // read returns a record of the transaction. It loads the record on first use.
@@ -132,7 +133,7 @@ func read[S any](ctx context.Context, tx *Tx, kind *event.Kind[S], id string) (*
 }
 
 // Decide adds the events of a command on a record to the transaction, and returns the record after them. [Do] returns the first decided
-// record of its kind, and If-Match applies to it.
+// record of its kind. If-Match applies to that record.
 func Decide[S any](ctx context.Context, tx *Tx, kind *event.Kind[S], id string, cmd event.Command[S]) (Loaded[S], error) {
 	r, err := read(ctx, tx, kind, id)
 	if err == nil {
@@ -141,8 +142,8 @@ func Decide[S any](ctx context.Context, tx *Tx, kind *event.Kind[S], id string, 
 	return r.now, err
 }
 
-// DecideNew is [Decide] for a new record. It calls newID once, after nothing has refused the command, and never in a dry run. The command
-// that cmd returns for the empty id must be refused for the same reasons as that for the record's id.
+// DecideNew is [Decide] for a new record. It calls newID once, after the command was accepted, and never in a dry run. The commands that
+// cmd returns for the empty id and for the record's id must be refused for the same reasons.
 func DecideNew[S any](
 	ctx context.Context, tx *Tx, kind *event.Kind[S], newID func(context.Context) (string, error), cmd func(id string) event.Command[S],
 ) (Loaded[S], error) {
@@ -159,7 +160,7 @@ func DecideNew[S any](
 		return trial.now, err
 	}
 	var r *reading[S]
-	if tx.overdue[kind.Stream(id)] { // another caller has created it
+	if tx.overdue[kind.Stream(id)] { // another caller has created the record
 		if r, err = read(ctx, tx, kind, id); err != nil {
 			return r.now, err
 		}
@@ -229,7 +230,7 @@ func (r *reading[S]) payloads() ([]any, error) {
 	return all, nil
 }
 
-// replace replaces the payloads by the first ones given, and returns the others.
+// replace replaces the record's payloads by the first given ones, and returns the other given ones.
 func (r *reading[S]) replace(payloads []any) []any {
 	events := make([]event.Event[S], len(r.events))
 	for i := range events {
@@ -239,7 +240,7 @@ func (r *reading[S]) replace(payloads []any) []any {
 	return payloads[len(events):]
 }
 
-// seal encrypts the personal and secret values of all events in one call, because it creates keys.
+// seal encrypts the personal and secret values of all events in one call, which may create keys.
 func (h *Handler) seal(ctx context.Context, records []record) error {
 	var all []any
 	for _, r := range records {
@@ -259,7 +260,7 @@ func (h *Handler) seal(ctx context.Context, records []record) error {
 	return nil
 }
 
-// encode returns the write of the sealed events. more is the number of later events in the same transaction.
+// encode returns the write of the sealed events. follow is the number of later events in the same transaction.
 func (r *reading[S]) encode(req Request, follow int) (w eventstore.Write, err error) {
 	r.encoded, r.meta = make([]event.Proposed, len(r.events)), r.h.meta(req.In(r.workspace))
 	for i, e := range r.events {
@@ -273,7 +274,7 @@ func (r *reading[S]) encode(req Request, follow int) (w eventstore.Write, err er
 
 func (r *reading[S]) begin() { r.ticket = r.h.cache.begin(r.stream()) }
 
-// end records the positions of the events, the first of them at a position; nil: none were written.
+// end records the positions of the events, beginning at first. If done is nil, no events were written.
 func (r *reading[S]) end(done *eventstore.Appended, first event.Position) {
 	var entry *cached
 	if done != nil {
@@ -291,7 +292,7 @@ func (r *reading[S]) end(done *eventstore.Appended, first event.Position) {
 	r.h.cache.end(r.ticket, entry)
 }
 
-// checks returns the checks of the records that are only read, and the position at which they were true.
+// checks returns the checks of the records that are only read, and a position at which they hold.
 func (tx *Tx) checks(written bool) (all []eventstore.Check, asOf event.Position) {
 	asOf = tx.asOf
 	for _, r := range tx.records {
@@ -305,7 +306,7 @@ func (tx *Tx) checks(written bool) (all []eventstore.Check, asOf event.Position)
 	return all, asOf
 }
 
-// confirm returns a position at which all records are unchanged since their reading.
+// confirm returns a position up to which none of the records has changed since it was read.
 func (tx *Tx) confirm(ctx context.Context) (event.Position, error) {
 	checks, asOf := tx.checks(false)
 	if len(checks) == 0 {
@@ -356,7 +357,7 @@ func (tx *Tx) encode() (eventstore.Transaction, error) {
 	return t, nil
 }
 
-// begin announces the append to the cache.
+// begin registers the append with the cache.
 func (tx *Tx) begin() {
 	for _, r := range tx.records {
 		if r.count() > 0 {
@@ -380,7 +381,8 @@ func (tx *Tx) end(done eventstore.Appended, err error) {
 	}
 }
 
-// remember adds the record that a request with an Idempotency-Key was executed on the first decided record. The request was read first.
+// remember records that the request with an Idempotency-Key was executed on the first decided record. The request's own record was read
+// first.
 func (tx *Tx) remember(mark string) {
 	revision := int64(tx.first.expected()) + int64(tx.first.count())
 	if r, ok := tx.records[0].(*reading[request.State]); ok {

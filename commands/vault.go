@@ -11,7 +11,7 @@ import (
 
 func hash(sum []byte) string { return hex.EncodeToString(sum) }
 
-// Hash returns a keyed hash as text, for names of streams that must not reveal their subject.
+// Hash returns a keyed hash as text. It is for stream names that must not reveal their subject.
 func (h *Handler) Hash(ctx context.Context, name string, parts ...[]byte) (string, error) {
 	sum, err := h.vault.HMAC(ctx, name, parts...)
 	if err != nil {
@@ -20,7 +20,7 @@ func (h *Handler) Hash(ctx context.Context, name string, parts ...[]byte) (strin
 	return hash(sum), nil
 }
 
-// Reveal returns a state, or a value of one, with its personal values opened. Erased values are empty.
+// Reveal returns a state, or a part of one, with decrypted personal values. Erased values are empty.
 func Reveal[T any](ctx context.Context, h *Handler, v T) (T, error) {
 	all, err := event.MapSealed([]T{v}, func(values []*event.Sealed) error { return h.vault.OpenPersonal(ctx, values) })
 	if err != nil {
@@ -29,7 +29,7 @@ func Reveal[T any](ctx context.Context, h *Handler, v T) (T, error) {
 	return all[0], nil
 }
 
-// RevealOf returns a personal value of a stream opened, "" if there is none or it was erased.
+// RevealOf returns a decrypted personal value of a stream, or "" if there is none or it was erased.
 func RevealOf[S any](ctx context.Context, h *Handler, k *event.Kind[S], id string, value func(S) event.Personal) (string, error) {
 	l, err := Load(ctx, h.Fresh(), k, id)
 	if err != nil {

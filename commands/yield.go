@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	yields      = 3           // rest per unit of time that requests waited
-	maxYielded  = 15          // maximum rest per unit of work: it continues, if slowly, however many write
+	yields      = 3           // rest per unit of time that requests have waited
+	maxYielded  = 15          // maximum rest per unit of work, so that the work continues under any load
 	longestRest = time.Second // upper limit, so that a slow disk does not stop the work
 )
 
@@ -42,8 +42,8 @@ func (w *waiting) total() time.Duration {
 	return w.waited + time.Duration(w.now)*time.Since(epoch)
 }
 
-// Pacer paces background work. The longer requests of this process waited for their commands meanwhile, the longer the work rests. So a
-// campaign to a hundred thousand people leaves the processors to those who post rows.
+// Pacer paces background work. The work rests in proportion to the time that requests of this process waited meanwhile. So posting rows
+// stays fast during a campaign to a hundred thousand recipients.
 type Pacer struct {
 	handler      *Handler
 	waited, took time.Duration
@@ -70,7 +70,7 @@ func (y *Pacer) Rest(ctx context.Context) {
 	}
 }
 
-// rest returns the rest after work of some duration, in which requests waited for a total time.
+// rest returns the rest period after work that took a time, during which requests waited for a total time.
 func rest(waited, took time.Duration) time.Duration {
 	return min(yields*waited, maxYielded*took, longestRest)
 }

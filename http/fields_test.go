@@ -70,7 +70,7 @@ func TestEveryFieldOfTheDocumentIsDescribedByTextAndExample(t *testing.T) {
 	require.NoError(t, json.Unmarshal(text, &document))
 	var missing []string
 	for name, s := range document.Components.Schemas {
-		require.Empty(t, s.withoutExample(name), "give an example in http/api/field_examples.json")
+		require.Empty(t, s.withoutExample(name), "give an example in http/testdata/field_examples.json")
 		missing = append(missing, s.undescribed(name)...)
 	}
 	for _, operations := range document.Paths {

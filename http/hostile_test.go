@@ -24,7 +24,7 @@ func FuzzRequest(f *testing.F) {
 	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
 	headers := "Idempotency-Key: k\r\nIf-Match: \"0\"\r\nBahi-Reason: %E2%82%B9\r\nBahi-Dry-Run: true\r\nPrefer: " +
 		"return=representation\r\nBahi-Min-Position: 1\r\n"
-	for _, r := range apptest.RequestsOf(account, row.ID) {
+	for _, r := range requestsOf(account, row.ID) {
 		f.Add(r.Method, r.Path, "", r.Body)
 		f.Add(r.Method, r.Path, headers, r.Body)
 	}

@@ -83,7 +83,7 @@ func TestSomebodySignedInIsCountedWhereverTheyAre(t *testing.T) {
 	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
 	second := o.SignIn("asha@example.com", apptest.GoodPassword)
 	for i := range 20 { // their count of the auth group is their own, whatever the address has used
-		asha.With("Authorization", "Bearer "+o.SignInFrom(i)).POST(apptest.Auth+"/logout", nil).Status(200)
+		asha.With("Authorization", "Bearer "+signInFrom(o, i)).POST(apptest.Auth+"/logout", nil).Status(200)
 	}
 	refused(t, asha.POST(apptest.Auth+"/logout", nil), "auth", 20)
 	asha.GET("/banks").Status(200)

@@ -172,7 +172,7 @@ func TestOnlyWhatIsForEverybodyIsOpen(t *testing.T) {
 	require.Equal(t, forEverybody, open)
 	requests := s.things().requests(t, every)
 	headers := s.badKeys(t)
-	for what, token := range s.Forgeries(t, s.asha.SignedIn) {
+	for what, token := range forgeries(t, s.Server, s.asha.SignedIn) {
 		headers["token "+what] = "Bearer " + token
 	}
 	before, refused, listed := s.Head(), asked{}, listedAnswers(t)

@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,11 @@ import (
 	"bahi/domain/event"
 	"bahi/http/api"
 )
+
+// Document is the OpenAPI document of all operations. A test makes it.
+//
+//go:embed testdata/openapi.json
+var Document []byte
 
 const (
 	headTimeout  = 5 * time.Second

@@ -81,9 +81,9 @@ func TestAStreamEndsWhenItsCredentialExpires(t *testing.T) {
 			return o.Forge(asha.Access, func(c jwt.MapClaims) { c["exp"] = time.Now().Add(in).Unix() })
 		},
 	} {
-		response := o.Listening(until(2 * time.Second))
+		response := listening(o, until(2*time.Second))
 		for lasts := 4 * time.Second; response.StatusCode != http.StatusOK; lasts *= 2 { // this machine was too slow
-			response = o.Listening(until(lasts))
+			response = listening(o, until(lasts))
 		}
 		_, err := io.Copy(io.Discard, response.Body)
 		require.NoError(t, err, what)
@@ -94,13 +94,13 @@ func TestACallerHasFewStreamsAtOnce(t *testing.T) {
 	t.Parallel()
 	o := startRechecking(t)
 	key, other := o.Key(apptest.Home, `{"audit":"read"}`).Key, o.Key(apptest.Home, `{"audit":"read"}`).Key
-	first := o.Listening(key)
+	first := listening(o, key)
 	for range 2 {
-		require.Equal(t, http.StatusOK, o.Listening(key).StatusCode)
+		require.Equal(t, http.StatusOK, listening(o, key).StatusCode)
 	}
 	refused := o.Bearer(key).GET(apptest.AuditStream).Problem(429, "Too many event streams at once")
 	require.Equal(t, "1", refused.Header("Retry-After"))
-	require.Equal(t, http.StatusOK, o.Listening(other).StatusCode)
+	require.Equal(t, http.StatusOK, listening(o, other).StatusCode)
 	first.Body.Close()
-	require.Eventually(t, func() bool { return o.Listening(key).StatusCode == http.StatusOK }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return listening(o, key).StatusCode == http.StatusOK }, time.Minute, 10*time.Millisecond)
 }

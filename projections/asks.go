@@ -13,15 +13,15 @@ import (
 	"bahi/domain/event"
 )
 
-// asksChannel carries notices with which processes request positions of each other. "ask <projection> <position>" goes to the process that
-// folds the projection, "has <projection> <position>" to those that asked. A lost notice only costs time: processes fold events without
-// requests, and readers check the position themselves.
+// asksChannel is the channel for notices between processes. "ask <projection> <position>" requests a position from the process that folds
+// the projection. "has <projection> <position>" is its reply to the requesting processes. A lost notice only costs time: processes fold
+// events without requests, and readers check the position themselves.
 const asksChannel = "bahi_asks"
 
 // positionRequests are the requests between this process and others. The runner's mu guards it.
 type positionRequests struct {
-	sent     map[string]event.Position // what this process has requested of others
-	received map[string]event.Position // what others have requested of this process
+	sent     map[string]event.Position // positions that this process has requested from others
+	received map[string]event.Position // positions that others have requested from this process
 	out      []string                  // notices to be sent
 	ready    chan struct{}             // wakes the sender
 }
@@ -39,7 +39,8 @@ func (a *positionRequests) enqueue(verb, name string, at event.Position) {
 	}
 }
 
-// requestPosition requests a position of the process that folds a projection, unless this process has already done so. The caller holds mu.
+// requestPosition requests a position from the process that folds a projection, unless this process has already requested it. The caller
+// holds mu.
 func (r *Runner) requestPosition(name string, asked event.Position) {
 	if asked > r.asks.sent[name] {
 		r.asks.sent[name] = asked
@@ -90,11 +91,11 @@ func (r *Runner) exchange(ctx context.Context) {
 	}
 }
 
-// exchangeOnce exchanges notices until its connection fails. lost: an earlier connection failed.
+// exchangeOnce exchanges notices until its connection fails. lost is true if an earlier connection failed.
 func (r *Runner) exchangeOnce(ctx context.Context, lost bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	conn, err := pgx.ConnectConfig(ctx, r.pool.Config().ConnConfig) // not as a follower: it holds no lock
+	conn, err := pgx.ConnectConfig(ctx, r.pool.Config().ConnConfig) // the connection holds no lock
 	if err != nil {
 		return fmt.Errorf("connect for notices: %w", err)
 	}
@@ -117,8 +118,8 @@ func (r *Runner) exchangeOnce(ctx context.Context, lost bool) error {
 	}
 }
 
-// beginAgain makes each working follower read its checkpoint again. A crash of Postgres may have lost checkpoints that were not on its
-// disk. A follower without events to fold would notice neither that nor its lost connection.
+// beginAgain makes each working follower read its checkpoint again. A crash of Postgres may have lost checkpoints that were not on disk. A
+// follower without events to fold would detect neither that nor its lost connection.
 func (r *Runner) beginAgain() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,28 +18,28 @@ var ErrSaturated = errors.New("the projection does not keep up with the writes")
 const (
 	measureInterval = 25 * time.Millisecond
 
-	// pacedAbove is how long events may wait for a projection before writes briefly wait for it. The projection then has the processor to
-	// itself, and reads see new writes within a quarter of a second. pacedFor is the maximum wait of a write.
+	// pacedAbove is the time that events may wait for a projection before writes briefly wait too. The projection then has the processor to
+	// itself, and reads have new writes after at most a quarter of a second. pacedFor is the maximum wait of a write.
 	pacedAbove = 150 * time.Millisecond
 	pacedFor   = 250 * time.Millisecond
 
-	// maxBacklog is how long events may wait for a projection before writes are refused. A read waits no longer for a position (CONTRACT.md
-	// 0.3), so it could not read the write.
+	// maxBacklog is the time that events may wait for a projection before writes are refused. It equals the maximum wait of a read for a
+	// position (CONTRACT.md 0.3): after a longer time, no read would have the write.
 	maxBacklog = 5 * time.Second
 
 	// heldUp is the maximum delay of a write before it is refused.
 	heldUp = 2 * time.Second
 
-	// asksTimeout is how long measuring continues after a write. A process without writes queries nothing.
+	// asksTimeout is the time for which measuring continues after a write. A process without writes makes no queries.
 	asksTimeout = maxBacklog
 
-	// movesTimeout is the maximum time of a batch. After it, a running projection counts as hanging: writes do not wait for it, and another
+	// movesTimeout is the maximum time of a batch. After it, the projection is considered hanging: writes do not wait for it, and another
 	// process takes over.
 	movesTimeout = 2 * time.Second
 )
 
-// Backlog measures how long events wait for projections, and delays writes that projections cannot keep up with. A projection that
-// is parked, paused, hanging or waiting for the database delays no writes: slower writes would not help it.
+// Backlog measures how long events wait for projections, and delays writes if a projection is too slow. A projection that is parked,
+// paused, hanging or waiting for the database delays no writes, because slower writes would not help it.
 type Backlog struct {
 	Store    eventstore.Store
 	Statuses func() map[string]Status
@@ -47,7 +47,8 @@ type Backlog struct {
 	Most     time.Duration // 0: 5 seconds
 
 	mu      sync.Mutex
-	asked   bool     // there was a write since the last measurement
+	asked   bool // there was a write since the last measurement
+	asks    signal.Signal
 	slow    []string // projections for which writes briefly wait
 	late    []string // projections slower than the writes
 	changed signal.Signal
@@ -68,20 +69,22 @@ func (b *Backlog) Run(ctx context.Context) error {
 		waiting bool
 	)
 	for {
+		asks := b.asks.Wait()
+		if b.wasAsked() {
+			until = b.Now().Add(asksTimeout)
+		}
+		var again <-chan time.Time
+		if waiting || b.Now().Before(until) {
+			asks, again = nil, time.After(measureInterval)
+			if head, err := b.Store.Head(ctx); err == nil { // without a log there are no writes
+				waiting = b.measure(head, b.Now())
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(measureInterval):
-		}
-		now := b.Now()
-		if b.wasAsked() {
-			until = now.Add(asksTimeout)
-		}
-		if !waiting && !now.Before(until) {
-			continue
-		}
-		if head, err := b.Store.Head(ctx); err == nil { // without a log, there are no writes
-			waiting = b.measure(head, b.Now())
+		case <-asks:
+		case <-again:
 		}
 	}
 }
@@ -139,16 +142,19 @@ func (b *Backlog) measure(head event.Position, now time.Time) (waiting bool) {
 	return waiting
 }
 
-// Admit delays a write: briefly if a projection is a little behind, and until it catches up if it is far behind. It returns [ErrSaturated]
-// after two seconds.
+// Admit delays a write. It waits briefly if the projection lags a little, and until the projection catches up if it lags far. It returns
+// [ErrSaturated] after two seconds.
 func (b *Backlog) Admit(ctx context.Context, projection string) error {
 	var (
 		deadline, moment <-chan time.Time
-		paced            bool // it has waited for pacedFor
+		paced            bool // the write has waited for pacedFor
 	)
 	for {
 		b.mu.Lock()
-		b.asked = true
+		if !b.asked {
+			b.asked = true
+			b.asks.Notify()
+		}
 		if !slices.Contains(b.late, projection) && (paced || !slices.Contains(b.slow, projection)) {
 			b.mu.Unlock()
 			return nil

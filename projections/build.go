@@ -16,8 +16,8 @@ import (
 	"bahi/eventstore"
 )
 
-// Build creates the next generation of a projection while the previous one serves reads. The registry has its progress, so any process of
-// the program can resume it.
+// Build creates the next generation of a projection while the previous one serves reads. The registry has the progress of the build, so any
+// process of the program can resume it.
 //
 // Its phases are requested, filling, indexing, catching up and comparing. Then readers switch to the new generation. If its tables differ
 // from the live ones, the build stays up to date until an operator accepts the differences or cancels it.
@@ -39,7 +39,7 @@ type BuildOptions struct {
 	Throttle   int           // maximum events per second; 0: unlimited
 	Partitions int           // parallel parts of the fill, if the projection allows them; 0: chosen by the number of processors
 	Accept     bool          // the tables may differ from those of the replaced generation
-	Keep       time.Duration // how long the replaced generation stays up to date, for a rollback
+	Keep       time.Duration // time for which the replaced generation stays up to date for a rollback
 }
 
 // Progress is the progress of a build.
@@ -57,11 +57,11 @@ var (
 	ErrDiffers   = errors.New("the new tables differ from the live ones")
 )
 
-// Run builds the next generation and returns when readers have switched to it. It works itself, or waits for the process that does. If ctx
-// ends, the build stops until another process resumes it, as serving processes do.
+// Run builds the next generation and returns when readers have switched to it. If another process does the work, Run waits for that
+// process. If ctx ends, the build stops until another process resumes it, as serving processes do.
 //
-// It returns ErrBuildRuns if a build is in progress, ErrCancelled, ErrDiffers if the build waits for an operator, or the reason why the
-// build stopped.
+// It returns ErrBuildRuns if a build is in progress, ErrCancelled, ErrDiffers if the build waits for an operator, or the error that stopped
+// the build.
 func (b Build) Run(ctx context.Context) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -95,7 +95,7 @@ func (b Build) Join(ctx context.Context) error {
 	return b.until(ctx, conn, g)
 }
 
-// Request enters a build into the registry, for [Runner.MaintainGenerations].
+// Request enters a build into the registry. [Runner.MaintainGenerations] then does the work.
 func (b Build) Request(ctx context.Context) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -110,7 +110,7 @@ func (b Build) first(ctx context.Context, conn *pgx.Conn) error {
 	g, found, err := b.underWay(ctx, conn)
 	if err == nil && !found {
 		var live bool
-		if _, live, err = liveGeneration(ctx, conn, b.Projection); live { // it ended after the caller's check
+		if _, live, err = liveGeneration(ctx, conn, b.Projection); live { // the build ended after the caller's check
 			return nil
 		}
 	}
@@ -143,7 +143,7 @@ func (b Build) underWay(ctx context.Context, db querier) (generation, bool, erro
 	return oneGeneration(ctx, db, isBuilt, b.Projection.Name, b.Projection.Version)
 }
 
-// until works on a build, or waits while another process does, until the build is over.
+// until works on a build until it ends, or waits while another process works on it.
 func (b Build) until(ctx context.Context, conn *pgx.Conn, g generation) error {
 	for {
 		var mine bool
@@ -190,8 +190,7 @@ func (b Build) tell(g generation) {
 	b.Progress(now)
 }
 
-// work completes a build. The caller holds its lock. If the build stops for a reason that a retry does not remove, work records the reason
-// in the registry.
+// work completes a build. The caller holds its lock. If the build stops for a permanent reason, work records the reason in the registry.
 func (b Build) work(ctx context.Context, conn *pgx.Conn, g generation) error {
 	s := b.session(conn, g)
 	err := s.own(ctx)
@@ -230,7 +229,7 @@ func (b Build) session(conn *pgx.Conn, g generation) *session {
 	return &session{p: b.Projection, g: g, owner: uuid.New(), conn: conn, pace: pace{now: b.Now}}
 }
 
-// became reports whether a build that this process has lost is complete, or gone because it was cancelled.
+// became reports whether a build that this process has lost is complete, or was cancelled and no longer exists.
 func (b Build) became(ctx context.Context, g generation) (built, gone bool) {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -246,7 +245,7 @@ func (b Build) steps(ctx context.Context, s *session, c *control) error {
 	if err := b.belongs(ctx, s.g, s.g.Position, s.g.EventID); err != nil {
 		return err
 	}
-	if s.g.DDL != b.Projection.Hash() { // another program with this version began it
+	if s.g.DDL != b.Projection.Hash() { // another program with this version has created the tables
 		if err := b.startOver(ctx, s); err != nil {
 			return err
 		}
@@ -345,8 +344,8 @@ func (b Build) startOver(ctx context.Context, s *session) error {
 	})
 }
 
-// fillTo returns the end of the fill: the position of the live tables if they are of this log, so that both can be compared; otherwise the
-// log's head.
+// fillTo returns the end of the fill. It is the position of the live tables if they are of this log, so that both can be compared,
+// otherwise the log's head.
 func (b Build) fillTo(ctx context.Context, s *session) (event.Position, error) {
 	head, err := b.Store.Head(ctx)
 	if err != nil {
@@ -367,8 +366,8 @@ func (b Build) index(ctx context.Context, s *session) error {
 	return b.completeTables(ctx, s, keyedPlans)
 }
 
-// indexers limits the builds that create indexes with a second connection. The first start builds all projections at once, and Postgres
-// accepts a hundred connections by default.
+// indexers limits the number of builds that create indexes with a second connection. The first start builds all projections at once, and
+// Postgres accepts a hundred connections by default.
 var indexers = make(chan struct{}, 2)
 
 // makeIndexes creates two indexes at a time after a large fill, because the build has nothing else to do.
@@ -445,7 +444,7 @@ func (b Build) completeTables(ctx context.Context, s *session, plans string) err
 	return err
 }
 
-// foldUpTo folds the log in large batches. It reads and decodes them ahead.
+// foldUpTo folds the log in large batches. It reads and decodes the next batch while it folds one.
 func (b Build) foldUpTo(ctx context.Context, s *session, limit event.Position) error {
 	decoding, err := newDecoder(ctx, b.Store, b.Projection, b.Reveal)
 	if err != nil {
@@ -465,7 +464,7 @@ func (b Build) foldUpTo(ctx context.Context, s *session, limit event.Position) e
 	return nil
 }
 
-// noteFailure records why a build stopped, unless another process has resumed it.
+// noteFailure records the error that stopped a build, unless another process has resumed the build.
 func (b Build) noteFailure(ctx context.Context, s *session, why error) {
 	b.Log.Error("build stopped", "projection", s.g.Name, "generation", s.g.Generation, "error", why)
 	conn, err := connect(ctx, b.Config, b.Projection)

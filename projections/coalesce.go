@@ -13,11 +13,11 @@ import (
 	"bahi/eventstore/signal"
 )
 
-// idleCheckpoint is how long the checkpoint may lag behind events of other projections that no reader asks for. Without it, each append
-// would cost a transaction per projection.
+// idleCheckpoint is the time that the checkpoint may lag behind events of other projections that no reader requires. Without this delay,
+// each append would cost a transaction per projection.
 const idleCheckpoint = 50 * time.Millisecond
 
-// demand is the position that a projection's readers wait for. Events up to there are folded at once.
+// demand is the position for which a projection's readers wait. Events up to this position are folded at once.
 type demand struct {
 	mu     sync.Mutex
 	upTo   event.Position
@@ -39,10 +39,10 @@ func (d *demand) now() (event.Position, <-chan struct{}) {
 	return d.upTo, d.raised.Wait()
 }
 
-// coalesced yields the batches of a subscription after a position. Batches without an event for the projection wait briefly for one with
-// some. So do all batches of a projection with a batch delay, but never one that a reader asks for. Each batch ends with an event, which
-// identifies the log in the checkpoint. A store with delayed subscriptions delays events itself; coalesced then waits only for events that
-// come at the same time.
+// coalesced yields the batches of a subscription after a position. It combines batches: a batch without an event for the projection waits
+// briefly for another, as does every batch of a projection with a batch delay. A batch that a reader requires does not wait. Each batch
+// ends with an event, which identifies the log in the checkpoint. A store with delayed subscriptions delays events itself. coalesced then
+// waits only for events of the same time.
 func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after event.Position, asked *demand) iter.Seq2[eventstore.Batch,
 	error] {
 	type item struct {
@@ -71,9 +71,9 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 		}()
 		var (
 			kept   eventstore.Batch // not yielded yet
-			wanted bool             // it has events to fold
+			wanted bool             // kept has events to fold
 			due    <-chan time.Time
-			over   bool // it is due
+			over   bool // the batch is due
 			done   = after
 		)
 		for {
@@ -104,7 +104,7 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 					kept.Events = append(kept.Events, events...)
 				case p.wants(next.batch):
 					wanted, due = true, wait(p.gather)
-					kept.Events = slices.Clip(events) // later ones must not be appended to the store's memory
+					kept.Events = slices.Clip(events) // later events must not be appended to the store's memory
 				default:
 					kept.Events = events[last:]
 					if due == nil {
@@ -126,7 +126,8 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 // waitedPart divides the wait for events that have already waited in the store.
 const waitedPart = 8
 
-// patience returns the delay for a store with delayed subscriptions: that of [coalesced], and none for events that a reader asks for.
+// patience returns the delay for a store with delayed subscriptions: the delay of [coalesced], and no delay for events that a reader
+// requires.
 func (p *Projection) patience(asked *demand) eventstore.DeliveryDelay {
 	return eventstore.DeliveryDelay{
 		For: func(events []event.Stored) time.Duration {
@@ -148,7 +149,7 @@ func (p *Projection) patience(asked *demand) eventstore.DeliveryDelay {
 }
 
 func (p *Projection) wants(b eventstore.Batch) bool {
-	passed := "" // a known type that it does not fold
+	passed := "" // a known type that the projection does not fold
 	for i := range b.Events {
 		e := &b.Events[i]
 		switch {

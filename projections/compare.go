@@ -15,15 +15,15 @@ import (
 	"bahi/domain/event"
 )
 
-// Difference has the rows of one table in which two folds of the same log differ.
+// Difference has the differing rows of one table of two folds of the same log.
 type Difference struct {
 	Table  string         `json:"table"`
-	Count  int64          `json:"count"`             // number of rows that only one of the two has
-	OnlyIn string         `json:"only_in,omitempty"` // the one that has the table, if the other lacks it
+	Count  int64          `json:"count"`             // number of rows that only one of the two tables has
+	OnlyIn string         `json:"only_in,omitempty"` // the fold that has the table; empty: both have it
 	Rows   []DifferentRow `json:"rows"`              // the first differing rows
 }
 
-// DifferentRow is a row that only one of the two has.
+// DifferentRow is a row that only one of the two tables has.
 type DifferentRow struct {
 	Where string          `json:"where"` // live tables, or log for the result of folding it again
 	Row   json.RawMessage `json:"row"`
@@ -61,10 +61,10 @@ const (
 	caughtUpInterval = 20 * time.Millisecond
 )
 
-// errNotMoving reports that the tables to compare with have stopped before the position of the new ones.
+// errNotMoving reports that the live tables have stopped before the position of the new ones.
 var errNotMoving = errors.New("the live tables have stopped")
 
-// caughtUp waits until a generation reaches the session's position, as long as it makes progress.
+// caughtUp waits until a generation reaches the session's position or stops.
 func (b Build) caughtUp(ctx context.Context, s *session, of generation) error {
 	last := of.Position
 	for patience := caughtUpTries; patience > 0; patience-- {
@@ -84,8 +84,8 @@ func (b Build) caughtUp(ctx context.Context, s *session, of generation) error {
 	return errNotMoving
 }
 
-// compareWith compares the session's tables row by row with another generation's, at the same position. The other generation may advance
-// meanwhile: one snapshot has both.
+// compareWith compares the session's tables row by row with another generation's tables at the same position. The other generation may
+// advance meanwhile, because one snapshot has both.
 func (b Build) compareWith(ctx context.Context, s *session, of generation) (found Examination, err error) {
 	if err := b.caughtUp(ctx, s, of); err != nil {
 		return found, err
@@ -181,7 +181,7 @@ func compareTable(ctx context.Context, tx pgx.Tx, name, live, fresh string) (d D
 	if rows, err = strconv.ParseInt(counts[0], 10, 64); err != nil || counts[0] == counts[1] && sums[0] == sums[1] {
 		return d, rows, err
 	}
-	// No column may be called _l or _n: the name would then mean the column.
+	// No column may have the name _l or _n, because the name would then refer to the column.
 	replace := strings.NewReplacer("LIVE", live, "FRESH", fresh)
 	found, _ := tx.Query(ctx, replace.Replace(`
 		with odd as materialized (

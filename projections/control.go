@@ -10,11 +10,11 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// control passes an operator's orders to a running build: pause, slow down, accept differences, end. A nil control has no orders.
+// control passes an operator's requests to a running build: pause, slow down, accept differences, end. A nil control has no requests.
 type control struct {
 	paused   atomic.Bool
 	accepted atomic.Bool
-	over     atomic.Bool // the time of a kept generation has ended
+	over     atomic.Bool // a kept generation has expired
 	limiter  atomic.Pointer[rate.Limiter]
 
 	conn *pgx.Conn // used by the watching goroutine; nil until its first query, so that a short build opens no connection
@@ -22,8 +22,8 @@ type control struct {
 	done sync.WaitGroup
 }
 
-// control starts to watch the session's row. The context that it returns ends with [ErrFenced] as its cause if another process takes the
-// build or the build is cancelled, even during a long statement.
+// control starts to watch the session's row. If another process takes the build or the build is cancelled, the returned context ends with
+// the cause [ErrFenced], even during a long statement.
 func (b Build) control(ctx context.Context, s *session) (context.Context, *control) {
 	watched, cancel := context.WithCancelCause(ctx)
 	watching, stop := context.WithCancel(ctx)
@@ -97,7 +97,7 @@ func (c *control) batch() int {
 	return batchAt(c.limiter.Load().Limit())
 }
 
-// wait waits until so many events may be folded. A transaction may have more events than the limiter's burst.
+// wait waits until the given number of events may be folded. A transaction may have more events than the limiter's burst.
 func (c *control) wait(ctx context.Context, events int) error {
 	if c == nil {
 		return nil

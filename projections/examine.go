@@ -12,7 +12,7 @@ import (
 	"bahi/eventstore"
 )
 
-// Examine folds the log again into scratch tables. It compares them row by row with the live ones, at the same position. The live ones may
+// Examine folds the log into scratch tables. It compares them row by row with the live tables at the same position. The live tables may
 // advance meanwhile.
 func (b Build) Examine(ctx context.Context) (found Examination, err error) {
 	s, err := b.scratch(ctx)
@@ -82,10 +82,10 @@ func (b Build) scratch(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// throwAwayTimeout limits the time for dropping scratch tables. If it does not suffice, a serving process or the next check drops them.
+// throwAwayTimeout is the timeout for dropping scratch tables. After it, a serving process or the next check drops them.
 const throwAwayTimeout = 10 * time.Second
 
-// throwAway drops scratch tables, on a new connection if the session's was lost.
+// throwAway drops scratch tables. It uses a new connection if the session's connection was lost.
 func (b Build) throwAway(ctx context.Context, s *session) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), throwAwayTimeout)
 	defer cancel()
@@ -110,9 +110,9 @@ func (b Build) refold(ctx context.Context, s *session, limit event.Position) err
 	return b.completeTables(watched, s, freePlans)
 }
 
-// analyze collects Postgres's statistics of the tables that have rows. Without them, a plan assumes few rows and may compare each row of
-// one table with each row of another. An empty table gets none: they would make plans read all of it, and prepared statements keep such a
-// plan while the table fills.
+// analyze collects Postgres's statistics of the tables that have rows. Without statistics, a plan assumes few rows and may compare each row
+// of one table with each row of another. analyze skips empty tables: with statistics, plans would read the whole table, and prepared
+// statements keep such a plan while the table fills.
 func analyze(ctx context.Context, s *session) error {
 	var all string
 	err := s.conn.QueryRow(ctx, `select coalesce(string_agg(format('%I.%I', schemaname, tablename), ', '), '') from pg_tables
@@ -123,8 +123,8 @@ func analyze(ctx context.Context, s *session) error {
 	return err
 }
 
-// Fold, for tests, folds the whole log in batches of a size, like a running projection. It compares the tables with those of a fill that is
-// interrupted and resumed several times.
+// Fold is for tests. It folds the whole log in batches of a size, like a running projection, and compares the tables with those of a fill
+// that is interrupted and resumed several times.
 func (b Build) Fold(ctx context.Context, size, stops int) (differences []Difference, err error) {
 	one, err := b.scratch(ctx)
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// fillBatch is the number of events in one transaction of a fill. It is large, so that rows that several events change are written
-	// once.
+	// fillBatch is the number of events in one transaction of a fill. It is large, so that a row with several changes is written once.
 	fillBatch = 10_000
 
 	// throttledBatches is the number of batches per second of a throttled fill. It spreads the work evenly.
@@ -32,7 +31,7 @@ const (
 )
 
 // fill folds the log up to a position, in parallel parts. Each part records its position in each batch's transaction, so a resumed fill
-// continues after it.
+// continues at that position.
 func (b Build) fill(ctx context.Context, s *session, c *control, limit event.Position) error {
 	began := time.Time{}
 	if b.Now != nil {
@@ -120,7 +119,7 @@ func (b Build) fill(ctx context.Context, s *session, c *control, limit event.Pos
 	})
 }
 
-// part folds its share of the log, in its own goroutine and on its own connection.
+// part folds its part of the log in its own goroutine and on its own connection.
 type part struct {
 	Part
 
@@ -136,8 +135,8 @@ type part struct {
 	stored event.Position // in the registry
 
 	mu sync.Mutex
-	at event.Position // all of the part's events up to here are in the tables
-	id *uuid.UUID     // of the event there
+	at event.Position // position up to which all of the part's events are in the tables
+	id *uuid.UUID     // id of the event at that position
 }
 
 // openParts connects the parts and returns them with their positions.
@@ -217,8 +216,8 @@ func (p *part) batch(tx pgx.Tx) *Batch {
 	return &Batch{Tx: tx, Filling: true, Resumed: p.resumed, Part: p.Part, FoldState: p.kept}
 }
 
-// apply folds a piece and records the part's position, in one transaction. It records the position even if it folded nothing, so that a
-// resumed fill does not read those events again. After an error, apply looks for the event at fault.
+// apply folds a piece and records the part's position in one transaction. It records the position even if it folded no event, so that a
+// resumed fill does not read those events again. After an error, apply searches for the faulty event.
 func (p *part) apply(ctx context.Context, d decoded) error {
 	var b *Batch
 	err := pgx.BeginFunc(ctx, p.conn, func(tx pgx.Tx) error {
@@ -248,8 +247,8 @@ func (p *part) apply(ctx context.Context, d decoded) error {
 	}
 }
 
-// blame finds the first event of a piece that cannot be folded. It folds the piece event by event and rolls back. The fold's kept state is
-// lost, so the result only serves the error message.
+// blame finds the first event of a piece that cannot be folded. It folds the piece event by event and rolls back. The fold's state in
+// memory is lost, so the result is only for the error message.
 func (p *part) blame(ctx context.Context, d decoded, err error) error {
 	tx, beginErr := p.conn.Begin(ctx)
 	if beginErr != nil {
@@ -270,7 +269,7 @@ func (p *part) finish(ctx context.Context) error {
 		if err := p.p.finish(ctx, b); err != nil {
 			return err
 		}
-		// Another process may have continued, which makes the kept state outdated.
+		// If another process has continued, the state in memory is outdated.
 		mine, err := generations(ctx, tx, `name = $1 and generation = $2 and owner = $3`, p.g.Name, p.g.Generation, p.owner)
 		if err == nil && len(mine) == 0 {
 			err = ErrFenced
@@ -289,7 +288,7 @@ func (b Build) shareOut(ctx context.Context, d decoded, parts []*part) error {
 		}
 	}
 	if len(parts) > 1 || parts[0].begun > 0 {
-		for i := range d.stored { // one part, because a raw fold is not divided
+		for i := range d.stored { // a raw fold has one part
 			if d.stored[i].Position > parts[0].begun {
 				all[0].stored = append(all[0].stored, d.stored[i])
 			}
@@ -320,7 +319,7 @@ func (b Build) shareOut(ctx context.Context, d decoded, parts []*part) error {
 	return nil
 }
 
-// tellOf records the parts' progress until ctx ends.
+// tellOf records the progress of the parts until ctx ends.
 func (b Build) tellOf(ctx context.Context, s *session, parts []*part) {
 	measured := pace{now: b.Now, rate: s.g.Rate}
 	for before := least(parts); ; {
@@ -344,8 +343,8 @@ func (b Build) tellOf(ctx context.Context, s *session, parts []*part) {
 // maxPassed is the maximum number of skipped events before a fill records its position.
 const maxPassed = 100_000
 
-// read yields the events after a position, at least up to a limit: those that the projection folds, those of unknown types, and some
-// others.
+// read yields the events after a position, at least up to a limit. It yields the events that the projection folds, events of unknown types,
+// and some others.
 func (b Build) read(ctx context.Context, after, limit event.Position) iter.Seq2[event.Stored, error] {
 	if sparing, is := b.Store.(eventstore.FilteredReader); is && b.Projection.raw == nil {
 		return sparing.ReadExcluding(ctx, after, limit, b.Projection.foreign())
@@ -353,8 +352,8 @@ func (b Build) read(ctx context.Context, after, limit event.Position) iter.Seq2[
 	return b.Store.ReadAll(ctx, after, eventstore.Forwards)
 }
 
-// ahead yields decoded batches of the log after a position up to a limit. It reads and decodes further ones in the background. It obeys the
-// control; nil: unlimited.
+// ahead yields decoded batches of the log after a position up to a limit. It reads and decodes the next ones in the background. control
+// limits the rate; nil: unlimited.
 func (b Build) ahead(ctx context.Context, decoding decoder, after, limit event.Position, c *control) iter.Seq2[decoded, error] {
 	type item struct {
 		d   decoded

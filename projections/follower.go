@@ -16,37 +16,37 @@ import (
 	"bahi/eventstore"
 )
 
-// follower runs one projection or reactor on the router. As a subscriber it reads the log, as a handler it folds what it read. Watermill
+// follower runs one projection or reactor on the router. As a subscriber it reads the log, as a handler it folds the events. Watermill
 // passes one message at a time to the handler. The subscriber sends the next one after the acknowledgement.
 type follower struct {
 	r    *Runner
 	p    *Projection
 	k    keeper
 	log  *slog.Logger
-	conn *pgx.Conn // used in turn by subscriber and handler, like the following fields
+	conn *pgx.Conn // used in turn by the subscriber and the handler, like the following fields
 	h    held
 	d    decoder
-	said string // the last logged reason of a stop
+	said string // the last logged reason for stopping
 
 	next   piece // of the handler's message
 	failed error // of the last message
 
-	seen place            // another process's position at the last look
-	late <-chan time.Time // fires when that process has been behind for too long; nil: it is not behind
+	seen place            // another process's position at the last check
+	late <-chan time.Time // fires when that process has lagged for too long; nil: it does not lag
 }
 
-// keeper keeps a follower's checkpoint.
+// keeper stores a follower's checkpoint.
 type keeper interface {
 	// connect opens the follower's connection.
 	connect(ctx context.Context) (*pgx.Conn, error)
 	// lock returns the lock under which one process works.
 	lock() lock
-	// begin takes over the checkpoint, or creates it. It may return a checkpoint with an error: the follower's position, which does not
-	// change.
+	// begin takes over the checkpoint, or creates it. With an error it may still return a checkpoint, which has the follower's unchanged
+	// position.
 	begin(ctx context.Context, conn *pgx.Conn) (held, error)
-	// look returns the follower's checkpoint, whichever process works on it; false if there is none.
+	// look returns the follower's checkpoint, even if another process works on it. It returns false if there is none.
 	look(ctx context.Context) (place, bool, error)
-	// note records why the follower stopped, and at which event. It returns false if there is no checkpoint.
+	// note records the error that stopped the follower, and the event. It returns false if there is no checkpoint.
 	note(ctx context.Context, why error) (bool, error)
 }
 
@@ -55,14 +55,14 @@ type place struct {
 	generation int
 	position   event.Position
 	paused     bool
-	err        string // why it is parked
-	waits      string // what it waits for, without need of an operator
+	err        string // error that parked the follower
+	waits      string // reason for waiting that requires no operator
 }
 
-// held is a checkpoint that only this process may move.
+// held is a checkpoint that only this process may change.
 type held interface {
 	place() place
-	// apply applies the events and moves the checkpoint, in one transaction; it returns [ErrFenced] if another process has taken the
+	// apply applies the events and moves the checkpoint in one transaction. It returns [ErrFenced] if another process has taken the
 	// checkpoint.
 	apply(ctx context.Context, d decoded) error
 	fenced(ctx context.Context) error
@@ -97,10 +97,10 @@ func (f *follower) Subscribe(ctx context.Context, _ string) (<-chan *message.Mes
 	return out, nil
 }
 
-// Close implements Watermill's Subscriber; the follower ends with its context.
+// Close implements Watermill's Subscriber. The follower ends with its context.
 func (f *follower) Close() error { return nil }
 
-// explain logs and records why the follower stopped.
+// explain logs and records the error that stopped the follower.
 func (f *follower) explain(ctx context.Context, err error) {
 	switch {
 	case err == nil, errors.Is(err, errStandby):
@@ -117,13 +117,13 @@ func (f *follower) explain(ctx context.Context, err error) {
 		f.log.Warn("follower of the log stopped", "error", err)
 	}
 	noted := false
-	if isParked(err) { // before the status shows it: a reader of the status must find the record
-		noted, _ = f.k.note(ctx, err) // a later failure is recorded again
+	if isParked(err) { // before the status changes, so that a reader of the status finds the record
+		noted, _ = f.k.note(ctx, err) // if this fails, the next failure is recorded
 	}
 	f.r.set(f.p, func(s *Status) {
 		s.Working, s.Error, s.Parked = false, err.Error(), isParked(err)
 		if f.h != nil {
-			s.Position = f.h.place().position // the events before the one at fault have taken effect
+			s.Position = f.h.place().position // the events before the faulty one have taken effect
 		}
 	})
 	if _, ok := errors.AsType[*poison](err); ok && noted {
@@ -144,7 +144,7 @@ var (
 	errPaused  = errors.New("it is paused")
 )
 
-// work holds the checkpoint and follows the log until an error.
+// work holds the checkpoint and subscribes to the log until an error.
 func (f *follower) work(ctx context.Context, out chan<- *message.Message) error {
 	free, err := f.k.lock().free(ctx, f.r.pool)
 	if err != nil {
@@ -226,7 +226,7 @@ func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) erro
 			switch {
 			case ctx.Err() != nil:
 				return ctx.Err()
-			case f.p.forwards: // an event must not be forwarded twice, and the reactor reports the one at fault
+			case f.p.forwards: // an event must not be forwarded twice, and the reactor reports the faulty event
 				return f.failed
 			}
 			return f.failure(ctx, batch)
@@ -239,7 +239,7 @@ func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) erro
 	return nil
 }
 
-// standBy watches the progress of the working process, and takes over if that hangs.
+// standBy watches the progress of the working process, and takes over if that process hangs.
 func (f *follower) standBy(ctx context.Context) error {
 	at, found, err := f.k.look(ctx)
 	if err != nil {
@@ -258,7 +258,8 @@ func (f *follower) standBy(ctx context.Context) error {
 	return cmp.Or(err, errStandby)
 }
 
-// relieve ends the work of a hanging process: one that for too long has events to process and sends nothing to Postgres.
+// relieve ends the work of a hanging process. A process hangs if it has had events to process and has sent nothing to Postgres for too
+// long.
 func (f *follower) relieve(ctx context.Context, at place) error {
 	if at != f.seen || at.err != "" || at.paused {
 		f.seen, f.late = at, nil
@@ -292,7 +293,7 @@ func (f *follower) relieve(ctx context.Context, at place) error {
 	return nil
 }
 
-// handle folds one message. After an error Watermill sends a Nack, and work looks for the cause.
+// handle folds one message. After an error Watermill sends a Nack, and work searches for the cause.
 func (f *follower) handle(m *message.Message) (err error) {
 	ctx := m.Context()
 	p := f.next
@@ -307,7 +308,7 @@ func (f *follower) handle(m *message.Message) (err error) {
 	return err
 }
 
-// failure repeats a failed batch event by event to find the event at fault.
+// failure repeats a failed batch event by event to find the faulty event.
 func (f *follower) failure(ctx context.Context, batch eventstore.Batch) error {
 	if f.conn.IsClosed() {
 		return errors.New("the connection was lost")
@@ -327,7 +328,7 @@ func (f *follower) failure(ctx context.Context, batch eventstore.Batch) error {
 	return decodeErr
 }
 
-// guarded turns a panic into an error, so that a fault of one projection does not end the others.
+// guarded converts a panic to an error, so that a fault of one projection does not end the others.
 func guarded(do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -337,7 +338,7 @@ func guarded(do func() error) (err error) {
 	return do()
 }
 
-// park waits until an operator clears the record of the event at which the follower is parked.
+// park waits until an operator clears the record of the faulty event.
 func (f *follower) park(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {

@@ -14,7 +14,7 @@ import (
 	"bahi/eventstore"
 )
 
-// ErrFenced reports to a runner that another one has taken over, or that its generation was replaced.
+// ErrFenced reports to a runner that another runner has taken over, or that its generation was replaced.
 var ErrFenced = errors.New("another runner writes this projection now")
 
 // generation is a row of the registry.
@@ -59,12 +59,12 @@ const (
 	indexing   = "indexing"    // the DDL after the fill runs
 	catchingUp = "catching up" // catching up with events since the fill
 	comparing  = "comparing"   // comparing with the live tables
-	differs    = "differs"     // differs from the live tables: an operator must accept that or cancel the build
+	differs    = "differs"     // differs from the live tables: an operator must accept the differences or cancel
 )
 
 func (g generation) schema() string { return SchemaName(g.Name, g.Generation) }
 
-// then estimates the duration of the phases after the fill, by the last build; without one, as long as the fill.
+// then estimates the duration of the phases after the fill by the last build. Without a last build, it assumes the duration of the fill.
 func (g generation) then(now time.Time) time.Duration {
 	each := time.Second / time.Duration(max(g.Rate, 1))
 	if g.ThenEach != nil {
@@ -77,7 +77,7 @@ func (g generation) then(now time.Time) time.Duration {
 	return max(all, 0)
 }
 
-// built reports whether the generation's build is complete: it is live, or was and is kept.
+// built reports whether the generation's build is complete: it is live, or it was live and is kept.
 func (g generation) built() bool { return g.Live || g.KeepUntil != nil }
 
 // phase returns the phase of the generation's build.
@@ -130,7 +130,7 @@ func liveGeneration(ctx context.Context, db querier, p *Projection) (generation,
 	return oneGeneration(ctx, db, isLive, p.Name, p.Version)
 }
 
-// newGeneration registers a generation, whose tables do not exist yet, under the next number. A scratch one is locked on the connection.
+// newGeneration registers a generation without tables under the next number. It locks a scratch generation on the connection.
 func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store uuid.UUID, how BuildOptions, scratch bool) (g generation,
 	err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
@@ -149,7 +149,7 @@ func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store uui
 			p.Name, p.Version, p.Hash(), store, requested, throttle, p.parts(how.Partitions), how.Accept, how.Keep, scratch)
 		var err error
 		g, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[generation])
-		if err == nil && scratch { // before others see it unlocked
+		if err == nil && scratch { // before the commit, so that other processes never find it unlocked
 			_, err = tx.Exec(ctx, `select `+hold, g.schema())
 		}
 		return err
@@ -191,7 +191,7 @@ func isTaken(err error) bool {
 	return ok && server.Code == "23505"
 }
 
-// noteIn records in the matching generations why they stopped, and at which event. It returns their number.
+// noteIn records an error and its event in the matching generations. It returns the number of generations.
 func noteIn(ctx context.Context, db querier, why error, program, where string, args ...any) (int64, error) {
 	text, at, typ := noteOf(why)
 	n := len(args)
@@ -202,7 +202,7 @@ func noteIn(ctx context.Context, db querier, why error, program, where string, a
 	return done.RowsAffected(), err
 }
 
-// noteOf returns an error's text and the event at fault.
+// noteOf returns an error's text and the faulty event.
 func noteOf(why error) (text string, at *int64, typ *string) {
 	if bad, ok := errors.AsType[*poison](why); ok {
 		position := int64(bad.at)
@@ -211,8 +211,8 @@ func noteOf(why error) (text string, at *int64, typ *string) {
 	return why.Error(), at, typ
 }
 
-// verify checks that the log has the event of a generation's checkpoint. Otherwise it is another log, or was restored without its newest
-// events: the generation must not continue.
+// verify checks that the log has the event of a generation's checkpoint. Otherwise the log is another one, or was restored without its
+// newest events, and the generation must not continue.
 func verify(ctx context.Context, store eventstore.Store, g generation) error {
 	if g.StoreID != store.ID() {
 		return &mismatch{fmt.Sprintf("projection %s was built from log %s, but this is log %s: rebuild it, or configure the log that it "+
@@ -230,8 +230,8 @@ func verify(ctx context.Context, store eventstore.Store, g generation) error {
 		g.Name, g.Position, *g.EventID)}
 }
 
-// has reports whether the log has this event at this position. The id alone is not enough: if a request is retried after its event was
-// lost, the new event has the same id.
+// has reports whether the log has this event at this position. The id alone does not identify the event: if a request is retried after its
+// event was lost, the new event has the same id.
 func has(ctx context.Context, store eventstore.Store, at event.Position, id uuid.UUID) (bool, error) {
 	for e, err := range store.ReadAll(ctx, at+1, eventstore.Backwards) {
 		return err == nil && e.Position == at && e.ID == id, err

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// lock is a Postgres advisory lock: its holder alone runs a projection or reactor. It ends with its connection. The checkpoint's fence
-// excludes a process that has lost it.
+// lock is a Postgres advisory lock. Only its holder runs a projection or reactor. It ends with its connection. The checkpoint's fence
+// excludes a process that has lost the lock.
 type lock struct {
 	space int32
 	key   string // SQL of an int from the name as $1
@@ -32,15 +32,16 @@ func (l lock) try(ctx context.Context, conn *pgx.Conn) (locked bool, err error) 
 	return locked, err
 }
 
-// free reports whether no process has the lock. A standby process checks several times a second. It uses the pool, because a new connection
-// costs Postgres more than the query.
+// free reports whether no process has the lock. A standby process calls it several times a second. It uses the pool, because a new
+// connection costs Postgres more than the query.
 func (l lock) free(ctx context.Context, pool *pgxpool.Pool) (free bool, err error) {
 	err = pool.QueryRow(ctx, `select pg_try_advisory_xact_lock($2, `+l.key+`)`, l.name, l.space).Scan(&free)
 	return free, err
 }
 
-// breakIfSilent terminates the connection that holds the lock if Postgres has waited for its client that long, which rolls back its
-// transaction. It reports whether it did. Postgres lets roles terminate their own connections.
+// breakIfSilent terminates the connection that holds the lock if Postgres has waited for the connection's client for the given time. That
+// rolls back its transaction. breakIfSilent reports whether it terminated the connection. Postgres lets roles terminate their own
+// connections.
 func (l lock) breakIfSilent(ctx context.Context, db querier, silent time.Duration) (bool, error) {
 	rows, _ := db.Query(ctx, `
 		select pg_terminate_backend(a.pid)

@@ -24,8 +24,8 @@ var (
 	ErrNotDiffers           = fault.New(fault.Conflict, "The rebuild does not wait for its differences to be accepted")
 )
 
-// change tries conditions on name and version in turn. It updates the generations that match the first effective one. If none matches, it
-// returns otherwise.
+// change tries conditions on name and version in turn. It updates the generations that match the first condition with a match. Without a
+// match, it returns the error otherwise.
 func change(ctx context.Context, pool *pgxpool.Pool, p *Projection, otherwise error, set string, conditions ...string) error {
 	for _, where := range conditions {
 		done, err := pool.Exec(ctx, `update projection.generation set `+set+` where `+where, p.Name, p.Version)
@@ -54,12 +54,12 @@ func Accept(ctx context.Context, pool *pgxpool.Pool, p *Projection) error {
 	return change(ctx, pool, p, ErrNotDiffers, `accepted = true`, isBuilt+` and phase = '`+differs+`'`)
 }
 
-// Throttle limits the build to that many events per second; 0: no limit.
+// Throttle limits the build to the given number of events per second; 0: no limit.
 func Throttle(ctx context.Context, pool *pgxpool.Pool, p *Projection, perSecond int) error {
 	return change(ctx, pool, p, ErrNoBuild, fmt.Sprintf(`throttle = nullif(%d, 0)`, perSecond), isBuilt)
 }
 
-// Retry makes a parked projection or build try its event again, after a repair or a skip.
+// Retry makes a parked projection or build try its event again.
 func Retry(ctx context.Context, pool *pgxpool.Pool, p *Projection) error {
 	return change(ctx, pool, p, ErrNotParked, `error = null, error_at = null, error_position = null, error_type = null, error_program = null`,
 		`error is not null and name = $1 and version = $2`)
@@ -93,7 +93,7 @@ func (b Build) Differences(ctx context.Context) ([]Difference, error) {
 // ErrInUse reports an attempt to drop tables that this program's version may read.
 var ErrInUse = errors.New("the generation is of this program's own version: cancel its build, or let its time end")
 
-// Drop drops the tables of another version, whose programs must then rebuild them.
+// Drop drops the tables of another version. Programs of that version must then rebuild them.
 func (b Build) Drop(ctx context.Context, number int) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -117,7 +117,8 @@ func (b Build) Drop(ctx context.Context, number int) error {
 	return drop(ctx, conn, g)
 }
 
-// cancelTimeout is how long Cancel waits for a build to release its tables. Later, some process's [Runner.MaintainGenerations] drops them.
+// cancelTimeout is the time that Cancel waits for a build to release its tables. Later, a process with [Runner.MaintainGenerations] drops
+// them.
 const cancelTimeout = 15 * time.Second
 
 // Cancel ends the build and drops its tables.
@@ -150,14 +151,15 @@ func (b Build) Cancel(ctx context.Context) error {
 }
 
 const (
-	// takenUpTimeout is how long a rollback waits until a serving process has brought the kept generation to the live one's position.
+	// takenUpTimeout is the time that a rollback waits until a serving process has folded the kept generation up to the live one's
+	// position.
 	takenUpTimeout = 15 * time.Second
 
-	// currentTimeout is how long it waits again after the live one was stopped.
+	// currentTimeout is the time that a rollback waits again after the live generation was stopped.
 	currentTimeout = 2 * time.Second
 )
 
-// Rollback makes the kept previous generation live again. The replaced one is kept in turn.
+// Rollback makes the kept previous generation live again. It keeps the replaced generation for the given time.
 func (b Build) Rollback(ctx context.Context, keep time.Duration) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -212,7 +214,7 @@ func (b Build) keptUpTo(ctx context.Context, db querier, kept generation, live e
 			return err
 		case !found:
 			return ErrNoPreviousGeneration
-		case now.Position >= min(live, head): // in another log the live position means nothing
+		case now.Position >= min(live, head): // a live position of another log may exceed the head
 			return nil
 		case now.Error != nil:
 			return fmt.Errorf("the kept generation has stopped at position %d: %s", now.Position, *now.Error)
@@ -231,7 +233,7 @@ func (b Build) keptUpTo(ctx context.Context, db querier, kept generation, live e
 type Estimate struct {
 	Events event.Position // number of events to fold
 	Rate   int64          // events per second, measured at the beginning of the log
-	Then   time.Duration  // of the phases after the fill, by the last build; 0: none was measured
+	Then   time.Duration  // duration of the phases after the fill, by the last build; 0: unknown
 	Bytes  int64          // size of the live tables
 }
 

@@ -34,8 +34,8 @@ type Projection struct {
 
 	parted   func(*event.Recorded[any]) (key int64, all bool) // nil: the fold cannot be divided
 	personal bool                                             // folds events with personal values
-	idle     time.Duration                                    // see idleCheckpoint, the default
-	gather   time.Duration                                    // how long events wait for others in the same batch
+	idle     time.Duration                                    // maximum lag without folded events; default idleCheckpoint
+	gather   time.Duration                                    // time that events wait for others in the same batch
 }
 
 // Fold folds events of some types.
@@ -49,10 +49,10 @@ type Fold struct {
 	resume func(context.Context, *Batch) error // before another process resumes a fill; may be nil
 }
 
-// Part is a share of a fold, by key.
+// Part is a part of a fold, by key.
 type Part struct {
 	Nth int // from 0
-	Of  int // number of parts; 0 and 1: this is all
+	Of  int // number of parts; 0 and 1: the only part
 }
 
 // Has reports whether a key belongs to the part.
@@ -61,7 +61,7 @@ func (p Part) Has(key int64) bool { return p.Of <= 1 || uint64(key)%uint64(p.Of)
 // First reports whether this part does the work that must happen once.
 func (p Part) First() bool { return p.Nth == 0 }
 
-// afterFill precedes the statements of a DDL that run only after the fill.
+// afterFill is the comment before the statements of a DDL that run after the fill.
 const afterFill = "-- after fill"
 
 // Define declares a projection. The DDL names no schema: the same text creates each generation.
@@ -110,8 +110,8 @@ func (p *Projection) foreign() (names []string) {
 // Personal reports whether the tables may have personal values as plaintext.
 func (p *Projection) Personal() bool { return p.personal }
 
-// On folds events of one type, in each kind that has it. The handler gets no clock, context or connection. It can only queue statements, so
-// a rebuild gives the same tables.
+// On folds events of one type, in each kind with the type. The handler gets no clock, context or connection. It can only queue statements,
+// so a rebuild gives the same tables.
 func On[E any](fold func(*Batch, event.Recorded[E])) Fold {
 	return Fold{
 		types: domain.Catalogue.NamesOf(reflect.TypeFor[E]()),
@@ -119,39 +119,39 @@ func On[E any](fold func(*Batch, event.Recorded[E])) Fold {
 	}
 }
 
-// Apply folds whole batches of events of the named types. It may read only its own tables. Use it only where a benchmark justifies it.
+// Apply folds whole batches of events of the named types. It may read only its own tables. Use it only if a benchmark justifies it.
 func Apply(types []string, apply func(context.Context, *Batch, []event.Recorded[any]) error) Fold {
 	return Fold{types: types, apply: apply}
 }
 
-// Raw folds every event as stored, whatever its type. It decodes nothing, so it folds even unknown types and skips nothing. Otherwise it is
-// like [Apply], and must be a projection's only fold. The caller must not change the events' bytes.
+// Raw folds every event as stored. It does not decode events, so it folds even unknown types. Otherwise it is like [Apply]. It must be a
+// projection's only fold. apply must not change the events' bytes.
 func Raw(apply func(context.Context, *Batch, []event.Stored) error) Fold { return Fold{raw: apply} }
 
-// Finishing returns the fold with finish, which at the end of a fill writes what the fold has kept.
+// Finishing returns the fold with finish, which writes the fold's state in memory at the end of a fill.
 func (f Fold) Finishing(finish func(context.Context, *Batch) error) Fold {
 	f.finish = finish
 	return f
 }
 
-// Resuming returns the fold with resume, which prepares the tables when another process resumes a fill without the fold's kept state. Parts
-// of the fill may be at different positions.
+// Resuming returns the fold with resume, which prepares the tables when another process resumes a fill without the fold's state in memory.
+// Parts of the fill may be at different positions.
 func (f Fold) Resuming(resume func(context.Context, *Batch) error) Fold {
 	f.resume = resume
 	return f
 }
 
-// PartitionedBy lets parallel parts share a fill, each with its connection and transactions. key returns the part that folds an event; all
-// means every part. A part must not touch another part's rows, nor depend on another part's progress.
+// PartitionedBy divides a fill into parallel parts, each with its own connection and transactions. key returns the key of an event, which
+// determines its part, or all for every part. A part must not change another part's rows, nor depend on another part's progress.
 func (p *Projection) PartitionedBy(key func(*event.Recorded[any]) (key int64, all bool)) *Projection {
 	p.parted = key
 	return p
 }
 
-// maxParts limits the connections of a fill.
+// maxParts is the maximum number of parts of a fill, each with a connection.
 const maxParts = 16
 
-// parts returns the number of parts; 0 stands for the number of processors, less those for reading and Postgres.
+// parts returns the number of parts. For 0 it is the number of processors less those for reading and Postgres.
 func (p *Projection) parts(asked int) int {
 	if p.parted == nil {
 		return 1
@@ -162,15 +162,15 @@ func (p *Projection) parts(asked int) int {
 	return min(max(asked, 1), maxParts)
 }
 
-// Comparable declares the columns that a new version has in common with the previous one. The new tables then become live only if those
-// are equal.
+// Comparable declares the columns that a new version has in common with the previous one. The new tables then become live only if these
+// columns are equal.
 func (p *Projection) Comparable(columns map[string]string) *Projection {
 	p.common = columns
 	return p
 }
 
-// WithBatchDelay makes events wait up to a maximum for later ones in the same batch. It suits tables that no request waits for, whose fold
-// costs more per batch than per event.
+// WithBatchDelay makes events wait for later ones in the same batch, at most for the given time. It is for tables that no request waits for
+// and that cost more per batch than per event.
 func (p *Projection) WithBatchDelay(most time.Duration) *Projection {
 	p.gather = most
 	return p
@@ -230,7 +230,7 @@ func (p *Projection) Hash() string {
 }
 
 // takes reports whether the projection processes an event: it folds the type, or it folds the category and the type is unknown. It must not
-// skip the latter: a newer program wrote the event, and may share this projection's checkpoint.
+// skip an unknown type, because a newer program wrote the event, and may share this projection's checkpoint.
 func (p *Projection) takes(e *event.Stored) bool {
 	if _, folded := p.folds[e.Type]; folded || p.raw != nil {
 		return true
@@ -278,7 +278,7 @@ func (p *Projection) fold(ctx context.Context, b *Batch, d decoded) error {
 	return b.flush(ctx)
 }
 
-// foldSingly folds event by event. It returns a [poison] for the first one that cannot be folded.
+// foldSingly folds event by event. It returns a [poison] for the first event that cannot be folded.
 func (p *Projection) foldSingly(ctx context.Context, b *Batch, d decoded) error {
 	for i := range d.len() {
 		err := guarded(func() error { return p.fold(ctx, b, d.some(i, i+1)) })
@@ -295,16 +295,16 @@ func (p *Projection) foldSingly(ctx context.Context, b *Batch, d decoded) error 
 
 // Batch is a transaction of a projection.
 type Batch struct {
-	// Tx may be used by Apply and Raw only. Its search path is the generation's schema.
+	// Tx is for Apply and Raw only. Its search path is the generation's schema.
 	Tx pgx.Tx
-	// Filling means that the generation is being filled: the DDL after "after fill" has not run.
+	// Filling is true while the generation is being filled: the DDL after "after fill" has not run.
 	Filling bool
-	// Resumed means that a part of the tables was filled before: by another process, or before a failure.
+	// Resumed is true if another process, or this one before a failure, has filled a part of the tables.
 	Resumed bool
 	// Part is this batch's part of the fold.
 	Part Part
-	// FoldState, also for Apply and Raw, is the value that the fold stored there in an earlier batch of the same runner, the only writer of
-	// the tables. It is nil in the first batch and after a failed one.
+	// FoldState is for Apply and Raw only. It is the value that the fold has stored there in an earlier batch of the same runner, which is
+	// the only writer of the tables. It is nil in the first batch and after a failed one.
 	FoldState any
 
 	queued pgx.Batch
@@ -313,8 +313,7 @@ type Batch struct {
 // Exec queues a statement.
 func (b *Batch) Exec(sql string, args ...any) { b.queued.Queue(sql, args...) }
 
-// Set queues an update of the row with the id. The columns are names and values in turn. An absent [patch.Field] leaves its column
-// unchanged.
+// Set queues an update of the row with the id. columns has names and values in turn. An absent [patch.Field] leaves its column unchanged.
 func (b *Batch) Set(table, id string, columns ...any) {
 	args, sets := []any{id}, make([]string, 0, len(columns)/2)
 	for i := 0; i+1 < len(columns); i += 2 {

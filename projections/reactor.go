@@ -14,16 +14,16 @@ import (
 	"bahi/eventstore"
 )
 
-// Reactor is a follower of the log with effects outside its tables. So it has no generations and is never rebuilt. Package reactors defines
-// reactors.
+// Reactor is a subscriber to the log with effects outside its tables. So it has no generations and is never rebuilt. Package reactors
+// defines reactors.
 type Reactor struct {
 	p         *Projection
-	forward   Forwarding // nil: it reacts
+	forward   Forwarding // nil: the reactor does not forward
 	beginning bool       // without a checkpoint, start at the log's beginning instead of its head
 }
 
-// React returns a reactor to events of the named types. The effect of react in tx commits together with the reactor's checkpoint. If an
-// event causes an error, the reactor is parked at the first such event.
+// React returns a reactor to events of the named types. The effect of react in tx commits together with the reactor's checkpoint. The first
+// event that causes an error parks the reactor.
 func React(name string, types []string, react func(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error) *Reactor {
 	fold := Apply(types, func(ctx context.Context, b *Batch, events []event.Recorded[any]) error {
 		return react(ctx, b.Tx, events)
@@ -39,9 +39,9 @@ func (a *Reactor) WithBatchDelay(most time.Duration) *Reactor {
 	return a
 }
 
-// Forwarding hands events to another program, in order. It returns how many of them that program has stored: all if there is no error.
-// Otherwise the reactor is parked at the first event that is not stored. It MUST NOT return while that program is unavailable, but report
-// why it waits, and nil when it continues. It MUST heed its context, which ends when another process has the checkpoint.
+// Forwarding sends events to another program in order. It returns the number of events that the program has stored. After an error, the
+// reactor is parked at the first event that is not stored. While that program is unavailable, it MUST NOT return: it MUST call waits with
+// the reason, and with nil when it continues. It MUST return when its context ends, because another process then has the checkpoint.
 type Forwarding func(ctx context.Context, events []event.Stored, waits func(why error)) (kept int, err error)
 
 // Forward returns a reactor that forwards all events as stored. After a crash it may forward events again after its last written
@@ -52,11 +52,11 @@ func Forward(name string, fromBeginning bool, forward Forwarding) *Reactor {
 	return &Reactor{p: p, forward: forward, beginning: fromBeginning}
 }
 
-// idleReactor is how long the checkpoint of a reactor may lag behind events without a reaction. No request depends on it, and after a crash
-// the reactor skips them again.
+// idleReactor is the time that the checkpoint of a reactor may lag behind events without a reaction. No request depends on the checkpoint,
+// and after a crash the reactor skips these events again.
 const idleReactor = time.Second
 
-// ownedInterval is how soon an idle reactor notices that its checkpoint was moved.
+// ownedInterval is the interval at which an idle reactor checks whether its checkpoint was moved.
 const ownedInterval = time.Second
 
 // React runs the reactors on the log until ctx ends. [Runner.Statuses] has their states, so they need a separate runner.
@@ -74,8 +74,8 @@ func (r *Runner) React(ctx context.Context, all ...*Reactor) error {
 	return r.follow(ctx, followers)
 }
 
-// EnsureCheckpoints places reactors without a checkpoint in this log at its head. Call it before this process writes: otherwise a reactor
-// skips the events that were appended before its start. Do not call it for reactors that forward.
+// EnsureCheckpoints creates checkpoints at the log's head for reactors without one in this log. Call it before this process writes:
+// otherwise a reactor skips the events that were appended before its start. Do not call it for reactors that forward.
 func (r *Runner) EnsureCheckpoints(ctx context.Context, all ...*Reactor) error {
 	head, id, err := NewestBefore(ctx, r.store, eventstore.End)
 	if err != nil {
@@ -128,9 +128,9 @@ type Checkpoint struct {
 	Name     string
 	StoreID  uuid.UUID
 	Position event.Position
-	EventID  *uuid.UUID // of the event at that position, nil at the beginning of the log
-	Error    *string    // why it is parked
-	Waits    *string    // what it waits for, without need of an operator
+	EventID  *uuid.UUID // id of the event at that position; nil at the beginning of the log
+	Error    *string    // error that parked the reactor
+	Waits    *string    // reason for waiting that requires no operator
 }
 
 // Checkpoints returns the checkpoints of all reactors that ever ran, by name.

@@ -13,7 +13,7 @@ import (
 	"bahi/eventstore"
 )
 
-// reactorRow keeps a reactor's checkpoint in a row outside the generations.
+// reactorRow stores a reactor's checkpoint in a row outside the generations.
 type reactorRow struct {
 	*Reactor
 
@@ -31,9 +31,9 @@ func (k reactorRow) connect(ctx context.Context) (*pgx.Conn, error) {
 
 func (a *Reactor) configured(config *pgx.ConnConfig) *pgx.ConnConfig {
 	config = config.Copy()
-	config.RuntimeParams["synchronous_commit"] = "on" // its effects are recorded nowhere else
+	config.RuntimeParams["synchronous_commit"] = "on" // the effects are recorded only in this transaction
 	if a.p.forwards {
-		config.RuntimeParams["synchronous_commit"] = "off" // after a crash it may forward the same events again
+		config.RuntimeParams["synchronous_commit"] = "off" // after a crash, events may be forwarded again
 	}
 	noticed(config.RuntimeParams)
 	config.RuntimeParams["application_name"] = "bahi reactor " + a.p.Name
@@ -42,8 +42,8 @@ func (a *Reactor) configured(config *pgx.ConnConfig) *pgx.ConnConfig {
 
 func (k reactorRow) lock() lock { return reactorLock(k.p.Name) }
 
-// begin takes over the checkpoint, or creates it. If it is of another log, a forwarding reactor is parked. Any other reactor starts at the
-// head, so that it does not repeat old effects (DESIGN.md, hard case 3).
+// begin takes over the checkpoint, or creates it. A checkpoint of another log parks a forwarding reactor. Any other reactor then starts at
+// the log's head, so that it does not repeat old effects (DESIGN.md, hard case 3).
 func (k reactorRow) begin(ctx context.Context, conn *pgx.Conn) (held, error) {
 	rows, _ := conn.Query(ctx, `update reactor.checkpoint set owner = $2 where name = $1 returning `+checkpointColumns, k.p.Name, k.r.owner)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Checkpoint])
@@ -94,7 +94,7 @@ func PlaceReactor(ctx context.Context, db querier, name string, at Checkpoint, o
 	return nil
 }
 
-// knows reports whether a checkpoint is of this log.
+// knows reports whether a checkpoint belongs to this log.
 func (k reactorRow) knows(ctx context.Context, c Checkpoint) (bool, error) {
 	switch {
 	case c.StoreID != k.r.store.ID():
@@ -149,7 +149,7 @@ type reaction struct {
 
 func (a *reaction) place() place { return place{position: a.at} }
 
-// apply reacts to the events and moves the checkpoint, in one transaction.
+// apply reacts to the events and moves the checkpoint in one transaction.
 func (a *reaction) apply(ctx context.Context, d decoded) error {
 	err := pgx.BeginFunc(ctx, a.conn, func(tx pgx.Tx) error {
 		if len(d.events) == 0 { // after a crash, these events are skipped again
@@ -180,7 +180,7 @@ func (a *reaction) move(ctx context.Context, db querier, to event.Position, id *
 }
 
 // hand forwards events and moves the checkpoint past the stored ones. Meanwhile it checks every second whether it still owns the
-// checkpoint. These queries also show other processes that it does not hang.
+// checkpoint. By these queries, other processes also detect that it does not hang.
 func (a *reaction) hand(ctx, reading context.Context, d decoded) error {
 	forwarding, stop := context.WithCancelCause(reading)
 	defer stop(nil)
@@ -234,7 +234,7 @@ func (a *reaction) handed(ctx context.Context, d decoded, kept int, failed error
 	return nil
 }
 
-// wait records what the reactor waits for; nil: it continues.
+// wait records the reason for waiting; nil: the reactor continues.
 func (a *reaction) wait(ctx context.Context, why error) error {
 	text := ""
 	if why != nil {

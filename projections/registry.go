@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// registry keeps a projection's checkpoint in the row of its live generation.
+// registry stores a projection's checkpoint in the row of its live generation.
 type registry struct {
 	r *Runner
 	p *Projection
@@ -32,11 +32,11 @@ func (k registry) begin(ctx context.Context, conn *pgx.Conn) (held, error) {
 		if g, found, err = liveGeneration(ctx, conn, k.p); err != nil {
 			return nil, err
 		}
-		if !found { // another process began it and did not finish
+		if !found { // another process has not completed the build
 			return nil, errStandby
 		}
 	}
-	if g.DDL != k.p.Hash() { // before taking it over from a process that may fold it
+	if g.DDL != k.p.Hash() { // checked before the takeover, because another process may be able to fold it
 		return nil, &mismatch{fmt.Sprintf("generation %d of projection %s version %d was built by a program with other tables or event types: "+
 			"this program does not fold it; rebuild the projection if this is the program to serve", g.Generation, k.p.Name, k.p.Version)}
 	}
@@ -69,7 +69,7 @@ func (k registry) look(ctx context.Context) (at place, found bool, err error) {
 	return at, true, nil
 }
 
-// note records why the live generation stopped, if this process owns it. By now another one may be live.
+// note records the error that stopped the live generation if this process owns it. Another generation may be live by then.
 func (k registry) note(ctx context.Context, why error) (bool, error) {
 	n, err := noteIn(ctx, k.r.pool, why, k.r.Program, isLive+` and owner = $3`, k.p.Name, k.p.Version, k.r.owner)
 	return n > 0, err

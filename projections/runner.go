@@ -21,17 +21,17 @@ import (
 // silent is the default of Runner.Silent.
 const silent = 15 * time.Second
 
-// tryAgain is how long a runner waits before it checks again whether it may work.
+// tryAgain is the interval at which a runner checks whether it may work.
 const tryAgain = 250 * time.Millisecond
 
-// Runner keeps projections up to date, one goroutine each. Several processes may run on one database: one works on a projection while the
+// Runner keeps projections up to date, one goroutine each. Several processes may use one database: one works on a projection while the
 // others are on standby.
 type Runner struct {
 	Reveal  Reveal           // nil if no projection has personal values
 	Program string           // version of the program, for error reports
 	Now     func() time.Time // nil: measure no rates
 
-	// Silent is the maximum silence of a process that has events to process; then another one takes over. 0: 15 seconds.
+	// Silent is the maximum time without progress of a process with events to process. After it, another process takes over. 0: 15 seconds.
 	Silent time.Duration
 
 	store  eventstore.Store
@@ -44,7 +44,7 @@ type Runner struct {
 	status  map[string]*Status
 	moved   signal.Signal                 // a projection has advanced
 	moves   map[string]*signal.Signal     // per projection: closed when it advances
-	again   map[string]context.CancelFunc // makes a follower read its checkpoint again
+	again   map[string]context.CancelFunc // functions that make a follower read its checkpoint again
 	demands map[string]*demand
 
 	asked chan struct{} // wakes MaintainGenerations
@@ -60,7 +60,7 @@ type Status struct {
 	Working    bool   // this process works on it
 	Ready      bool   // it has reached the log's head as of the start
 	Paused     bool   // an operator paused it
-	Error      string // why it stopped
+	Error      string // error that stopped the projection
 	Parked     bool   // the error requires an operator; otherwise the runner retries
 }
 
@@ -137,9 +137,9 @@ func (r *Runner) Statuses() map[string]Status {
 // Advanced returns a channel that is closed when a projection of this process next advances.
 func (r *Runner) Advanced() <-chan struct{} { return r.moved.Wait() }
 
-// Follow returns this process's position in a generation (0: the live one), and a channel that closes when it next advances. It returns
-// false if this process does not fold the generation. The channel then closes when another process announces the requested position; it is
-// nil for an unknown projection. The working process folds events up to the requested position at once.
+// Follow returns this process's position in a generation (0: the live one), and a channel that is closed when the position next changes. It
+// returns false if this process does not fold the generation. The channel is then closed when another process announces the requested
+// position; it is nil for an unknown projection. The working process folds events up to the requested position without delay.
 func (r *Runner) Follow(name string, generation int, asked event.Position) (at event.Position, moved <-chan struct{}, folds bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +176,7 @@ func (r *Runner) set(p *Projection, change func(*Status)) {
 	r.moved.Notify()
 }
 
-// read reports to a projection's follower which generation is live. If the follower works on another one, it checks again.
+// read notifies a projection's follower of the live generation. A follower of another generation reads its checkpoint again.
 func (r *Runner) read(p *Projection, generation int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

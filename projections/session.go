@@ -14,8 +14,8 @@ import (
 	"bahi/eventstore"
 )
 
-// session is a runner's hold on one generation: a connection with its search path, and the ownership that fences off others. Only one
-// goroutine may use it.
+// session is a runner's access to one generation: a connection with its search path, and the ownership that excludes other runners. Only
+// one goroutine may use it.
 type session struct {
 	p     *Projection
 	g     generation
@@ -45,8 +45,8 @@ func configured(config *pgx.ConnConfig, p *Projection) *pgx.ConnConfig {
 	return config
 }
 
-// noticed makes Postgres detect within seconds that a client's machine is gone, and release its locks, so that another process continues.
-// It detects the end of a process at once.
+// noticed makes Postgres detect the loss of a client's machine in seconds, and release its locks, so that another process continues.
+// Postgres detects the end of a process at once.
 func noticed(parameters map[string]string) {
 	parameters["tcp_keepalives_idle"] = "5"
 	parameters["tcp_keepalives_interval"] = "2"
@@ -54,8 +54,8 @@ func noticed(parameters map[string]string) {
 	parameters["tcp_user_timeout"] = "10000"
 }
 
-// keyed makes Postgres look up rows by key. Plans are made once, perhaps for empty tables. A sequential scan, best for an empty table,
-// would remain the plan while the table fills.
+// keyed makes Postgres look up rows by key. Plans are made once, maybe for empty tables. The best plan for an empty table, a sequential
+// scan, would remain while the table fills.
 func keyed(parameters map[string]string) {
 	parameters["enable_seqscan"] = "off"
 	parameters["enable_hashjoin"] = "off"
@@ -98,8 +98,8 @@ type decoded struct {
 	names  []string
 	stored []event.Stored
 	upTo   event.Position
-	last   *uuid.UUID // of the event at upTo, if the batch has it
-	singly bool       // fold each event by itself, to find the one at fault
+	last   *uuid.UUID // id of the event at upTo; nil: not in the batch
+	singly bool       // fold each event by itself to find the faulty one
 }
 
 // len returns the number of events to fold.
@@ -140,7 +140,7 @@ func (d *decoded) place(nth int) (at, end event.Position) {
 // endOf returns the end of an event's transaction.
 func endOf(e *event.Stored) event.Position { return e.Position + event.Position(event.More(e.Meta)) }
 
-// blame returns the error that the nth event cannot be folded.
+// blame returns the error of the nth event, which cannot be folded.
 func (d *decoded) blame(nth int, err error) error {
 	if d.stored != nil {
 		return &poison{at: d.stored[nth].Position, typ: d.stored[nth].Type, err: err}
@@ -167,7 +167,7 @@ func (p *poison) Unwrap() error { return p.err }
 // decode decodes the events that the projection folds. At a bad event, it returns those before its transaction, with the error.
 func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]bool) (d decoded, err error) {
 	if p.raw != nil {
-		d.stored = slices.Clone(batch.Events) // the batch's memory is reused, that of payloads is not
+		d.stored = slices.Clone(batch.Events) // the batch's memory is reused, but not that of payloads
 		if p.forwards {
 			d.stored = slices.DeleteFunc(d.stored, func(e event.Stored) bool { return skipped[e.Position] })
 		}
@@ -176,7 +176,7 @@ func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]b
 		return d, nil
 	}
 	d.events, d.names = make([]event.Recorded[any], 0, len(batch.Events)), make([]string, 0, len(batch.Events))
-	first, before, end := 0, 0, event.Position(0) // of the transaction: its first event, the number decoded before it, its end
+	first, before, end := 0, 0, event.Position(0) // the transaction's first event, number of events decoded before it, its end
 	for i := range batch.Events {
 		e := &batch.Events[i]
 		if e.Position > end {
@@ -205,7 +205,7 @@ func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]b
 // implements it.
 type Reveal func(ctx context.Context, values []*event.Sealed) error
 
-// open opens the personal values in a piece if the projection folds any. Like [Projection.decode] it returns a piece even with an error.
+// open opens the personal values in a piece if the projection folds any. Like [Projection.decode], it returns a piece even with an error.
 func (p *Projection) open(ctx context.Context, reveal Reveal, d decoded, decodeErr error) (decoded, error) {
 	if !p.personal || len(d.events) == 0 {
 		return d, decodeErr
@@ -229,7 +229,7 @@ func (d *decoded) reach(events []event.Stored) {
 	}
 }
 
-// apply folds a batch and moves the checkpoint, in one transaction.
+// apply folds a batch and moves the checkpoint in one transaction.
 func (s *session) apply(ctx context.Context, d decoded) error {
 	if d.len() == 0 && !s.g.Building { // most events concern other projections
 		s.g.Rate = s.pace.after(0)
@@ -240,7 +240,7 @@ func (s *session) apply(ctx context.Context, d decoded) error {
 		return err
 	}
 	b := &Batch{Filling: s.g.Building, FoldState: s.kept}
-	s.kept = nil // a failure makes it outdated
+	s.kept = nil // outdated after a failure
 	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
 		b.Tx = tx
 		if err := guarded(func() error { return s.p.fold(ctx, b, d) }); err != nil {
@@ -265,8 +265,8 @@ func (s *session) fenced(ctx context.Context) error {
 	return err
 }
 
-// applyFinding applies a batch. If that fails, and not because of the connection, it applies each of the log's transactions by itself. So
-// all transactions before the event at fault take effect, each as a whole.
+// applyFinding applies a batch. If that fails for a reason other than the connection, it applies each of the log's transactions by itself.
+// So all transactions before the faulty event take effect, each as a whole.
 func (s *session) applyFinding(ctx context.Context, d decoded) error {
 	return applyIsolating(ctx, s, s.conn, d)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // decoder decodes the events that a projection folds. It has the list of events that an operator has skipped. A follower uses one decoder
-// as long as it holds its checkpoint.
+// while it holds its checkpoint.
 type decoder struct {
 	p       *Projection
 	reveal  Reveal

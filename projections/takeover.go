@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// closeBy is how many events the new tables may lag when readers switch. They are folded while the live projection is stopped, and
-	// readers of the newest events wait for that.
+	// closeBy is the maximum number of events that the new tables may lag when readers switch. These events are folded while the live
+	// projection is stopped, and readers of the newest events wait meanwhile.
 	closeBy = 256
 
 	// tries is the number of attempts after which closeBy doubles, because writes outpace the fold.
 	tries = 20
 
-	// answersTimeout limits the wait for a row of the registry.
+	// answersTimeout is the timeout of the lock of a row of the registry.
 	answersTimeout = `10s`
 )
 
@@ -55,9 +55,9 @@ func (b Build) takeOver(ctx context.Context, s *session, c *control) error {
 }
 
 // agree returns when the new tables equal those of the replaced generation at one position, or an operator has accepted the differences. It
-// logs if there is nothing to compare with.
+// logs if there are no tables to compare with.
 func (b Build) agree(ctx context.Context, s *session, c *control) error {
-	if s.g.phase() == differs { // an earlier process found them
+	if s.g.phase() == differs { // an earlier process has found the differences
 		return b.untilAccepted(ctx, s, c)
 	}
 	of, found, err := b.reference(ctx, s)
@@ -83,7 +83,7 @@ func (b Build) agree(ctx context.Context, s *session, c *control) error {
 		b.Log.Warn("new generation differs from the live one", "projection", s.g.Name, "generation", s.g.Generation,
 			"position", compared.Position, "table", d.Table, "rows", d.Count)
 	}
-	if b.Projection.personal { // an erasure does not reach the registry; `bahi doctor` shows the rows
+	if b.Projection.personal { // erasures do not erase rows in the registry; `bahi doctor` shows the rows
 		for i := range compared.Differences {
 			compared.Differences[i].Rows = nil
 		}
@@ -100,7 +100,7 @@ func (b Build) agree(ctx context.Context, s *session, c *control) error {
 	return b.untilAccepted(ctx, s, c)
 }
 
-// untilAccepted follows the log until an operator accepts the differences.
+// untilAccepted keeps the tables up to date until an operator accepts the differences.
 func (b Build) untilAccepted(ctx context.Context, s *session, c *control) error {
 	if c.accepted.Load() {
 		return nil
@@ -151,7 +151,7 @@ func (b Build) follow(ctx context.Context, s *session, until func() bool) error 
 	return ctx.Err()
 }
 
-// reference returns the generation to compare the new one with: the live one or, for a new version with comparable columns, the previous
+// reference returns the generation to compare with the new one: the live one, or for a new version with comparable columns the previous
 // version's. It returns false if this log has none.
 func (b Build) reference(ctx context.Context, s *session) (generation, bool, error) {
 	of, found, err := liveGeneration(ctx, s.conn, b.Projection)
@@ -175,8 +175,8 @@ func (b Build) reference(ctx context.Context, s *session) (generation, bool, err
 // errBehind reports that the new tables lag too much to become live.
 var errBehind = errors.New("the new generation lags too much")
 
-// swap makes the new generation live. Meanwhile the live one is stopped, for the time to fold at most within events. Readers find one of
-// the two, and neither lacks what they have read before. The previous owner detects the change with its next batch.
+// swap makes the new generation live. Meanwhile the live one is stopped, at most for the time to fold within events. Readers find one of
+// the two generations, and neither lacks events that they have read before. The previous owner detects the change with its next batch.
 func (b Build) swap(ctx context.Context, s *session, within event.Position) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -188,7 +188,7 @@ func (b Build) swap(ctx context.Context, s *session, within event.Position) erro
 		if err != nil {
 			return err
 		}
-		live = min(live, head) // in another log it may be anything
+		live = min(live, head) // a position of another log may exceed the head
 		if live > s.g.Position+within {
 			return errBehind
 		}
@@ -201,7 +201,7 @@ func (b Build) swap(ctx context.Context, s *session, within event.Position) erro
 	if old == nil || s.g.KeepFor > 0 {
 		return nil
 	}
-	// The build is over, and other processes may report that by now.
+	// The build has ended, and other processes may already report that.
 	if err := drop(context.WithoutCancel(ctx), conn, *old); err != nil {
 		b.Log.Warn("dropping an old generation failed; a serving process will drop it", "projection", s.g.Name, "generation", old.Generation,
 			"error", err)
@@ -209,8 +209,8 @@ func (b Build) swap(ctx context.Context, s *session, within event.Position) erro
 	return nil
 }
 
-// move makes a generation live and returns the replaced one, or nil. The caller keeps that one for a while, or drops it. move calls reach
-// while the live one is stopped at a position; reach returns when the new one is there.
+// move makes a generation live and returns the replaced one, or nil. The caller keeps the replaced one for a while, or drops it. move calls
+// reach while the live one is stopped at a position. reach returns when the new one has that position.
 func move(ctx context.Context, conn *pgx.Conn, to generation, owner *uuid.UUID, keep time.Duration,
 	reach func(event.Position) error) (old *generation, err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
@@ -225,7 +225,7 @@ func move(ctx context.Context, conn *pgx.Conn, to generation, owner *uuid.UUID, 
 			return err
 		}
 		if found {
-			// Its runner waits here for its next checkpoint, and is fenced off afterwards.
+			// The generation's runner waits for this lock before its next checkpoint, and is fenced off afterwards.
 			rows, _ := tx.Query(ctx, `select `+generationColumns+` from projection.generation where name = $1 and generation = $2 for update`,
 				live.Name, live.Generation)
 			if live, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[generation]); err != nil {
@@ -261,7 +261,7 @@ func isBusy(err error) bool {
 	return ok && server.Code == "55P03"
 }
 
-// retire hides a generation from readers, who find the other one, and expires the generation kept before.
+// retire hides a generation, so that readers find the other one, and expires the previously kept generation.
 func retire(ctx context.Context, tx pgx.Tx, g, to generation, keep time.Duration) error {
 	_, err := tx.Exec(ctx, `update projection.generation set scratch = true, owner = null where `+isKept+` and generation <> $3`,
 		g.Name, g.Version, to.Generation)
@@ -285,12 +285,12 @@ const (
 	dropTries    = 20
 	dropInterval = 50 * time.Millisecond
 
-	// makesWait limits how long one try waits for readers, because others queue behind it.
+	// makesWait limits the time that one try waits for readers, because other readers wait behind the try.
 	makesWait = `20ms`
 )
 
-// drop removes a replaced generation. A check may read it for a long time. So drop retries with short waits, because readers that have not
-// yet switched queue behind a waiting drop.
+// drop removes a replaced generation. A check may read it for a long time. So drop retries with short waits: readers that have not yet
+// switched wait behind a waiting drop.
 func drop(ctx context.Context, conn *pgx.Conn, g generation) error {
 	for nth := 1; ; nth++ {
 		err := tryDrop(ctx, conn, g)
@@ -325,7 +325,7 @@ func tryDrop(ctx context.Context, conn *pgx.Conn, g generation) error {
 	})
 }
 
-// hold is the SQL that locks the generation of a schema for its worker, tryHold is the non-blocking variant, letGo the release. The lock
+// hold is the SQL that locks the generation of a schema for its worker. tryHold is the non-blocking variant, letGo the release. The lock
 // ends with the connection.
 const (
 	hold    = `pg_advisory_lock(8241003, hashtext($1))`

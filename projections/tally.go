@@ -2,10 +2,10 @@ package projections
 
 import "strings"
 
-// RowCountDDL returns DDL for the end of a projection's DDL. It keeps the number of rows of a table, so that a list need not count them.
-// Table <of>_tally has the number in column rows, for each combination of values of the named columns. A column whose name ends in ? may be
-// null, which counts as the empty text. Only rows that match where count. Triggers maintain the numbers whatever a fold does. A fill counts
-// once, at its end.
+// RowCountDDL returns DDL for the end of a projection's DDL. It maintains the number of rows of a table, so that lists do not count them.
+// Table <of>_tally has the number in column rows, for each combination of values of the named columns. A column with a name that ends in ?
+// may be null, which equals the empty text. Only rows that match where are counted. Triggers maintain the numbers. A fill counts once, at
+// its end.
 func RowCountDDL(of, where string, columns ...string) string {
 	var names, values []string
 	for _, c := range columns {

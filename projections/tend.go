@@ -13,14 +13,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// lookInterval is the interval at which a process looks for builds requested elsewhere.
+// lookInterval is the interval at which a process searches for builds that other processes have requested.
 const lookInterval = time.Second
 
 // tendAgain is the pause after a failure with a generation.
 const tendAgain = 5 * time.Second
 
-// MaintainGenerations works on all generations but the live ones until ctx ends. It builds requested ones, resumes interrupted builds,
-// keeps up to date those that allow a rollback, and drops the rest. One of several processes works on a generation.
+// MaintainGenerations works on all generations except the live ones until ctx ends. It builds requested generations, resumes interrupted
+// builds, keeps the generations for a rollback up to date, and drops the rest. One of several processes works on a generation.
 func (r *Runner) MaintainGenerations(ctx context.Context, all ...*Projection) error {
 	var (
 		mu     sync.Mutex
@@ -66,12 +66,12 @@ func (r *Runner) MaintainGenerations(ctx context.Context, all ...*Projection) er
 func (r *Runner) Ask() {
 	select {
 	case r.asked <- struct{}{}:
-	default: // it is awake already
+	default: // a wake-up is already pending
 	}
 }
 
-// look returns the generations of the projections that need work. It notifies each follower whose generation is no longer live. Those of
-// other versions are dropped when they expire: perhaps no process of their version returns.
+// look returns the generations of the projections that require work. It notifies each follower of a generation that is no longer live. It
+// includes expired generations of other versions, because maybe no process of such a version starts again.
 func (r *Runner) look(ctx context.Context, all map[string]*Projection) ([]generation, error) {
 	names, versions := namesAndVersions(maps.Values(all))
 	found, err := generations(ctx, r.pool, `exists (
@@ -100,10 +100,10 @@ func namesAndVersions(all iter.Seq[*Projection]) (names []string, versions []int
 	return names, versions
 }
 
-// tend does the work on a generation if no other process does.
+// tend does the work on a generation unless another process does it.
 func (r *Runner) tend(ctx context.Context, p *Projection, g generation) {
 	err := r.tryTend(ctx, p, g)
-	if err == nil || ctx.Err() != nil || errors.Is(err, ErrCancelled) || errors.Is(err, ErrFenced) { // its work has changed
+	if err == nil || ctx.Err() != nil || errors.Is(err, ErrCancelled) || errors.Is(err, ErrFenced) { // no failure
 		return
 	}
 	r.log.Warn("maintaining a generation failed; retrying later", "projection", g.Name, "generation", g.Generation, "error", err)
@@ -162,7 +162,7 @@ func (b Build) keep(ctx context.Context, conn *pgx.Conn, g generation) error {
 	watched, c := b.control(ctx, s)
 	err := b.follow(watched, s, c.over.Load)
 	if fenced := context.Cause(watched); errors.Is(fenced, ErrFenced) {
-		err = fenced // live again, or replaced
+		err = fenced // the generation is live again, or replaced
 	}
 	c.end()
 	switch {
@@ -184,7 +184,7 @@ func retireKept(ctx context.Context, conn *pgx.Conn, g generation) error {
 	return drop(ctx, conn, g)
 }
 
-// clearFailures lets builds that an earlier process could not complete try again: this process may be a newer program.
+// clearFailures makes failed builds of earlier processes try again, because this process may be a newer program.
 func (r *Runner) clearFailures(ctx context.Context, all []*Projection) {
 	names, versions := namesAndVersions(slices.Values(all))
 	_, err := r.pool.Exec(ctx, `update projection.generation set error = null, error_at = null, error_position = null
@@ -194,7 +194,7 @@ func (r *Runner) clearFailures(ctx context.Context, all []*Projection) {
 	}
 }
 
-// sweep drops scratch generations whose process is gone.
+// sweep drops scratch generations of ended processes.
 func sweep(ctx context.Context, conn *pgx.Conn, p *Projection) error {
 	left, err := generations(ctx, conn, `name = $1 and scratch`, p.Name)
 	if err != nil {

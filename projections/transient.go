@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// unreachable is an error of the log or of a lost connection, which no event causes.
+// unreachable is an error of the log or of a lost connection. No event causes it.
 type unreachable struct{ error }
 
 func (u *unreachable) Unwrap() error { return u.error }
@@ -23,14 +23,14 @@ func orUnreachable(conn *pgx.Conn, err error) error {
 	return err
 }
 
-// isNetwork reports whether an error is the network's. After a cut in the middle of a write, pgx does not consider the connection closed at
-// once.
+// isNetwork reports whether an error is an error of the network. After an interruption in the middle of a write, pgx does not immediately
+// consider the connection closed.
 func isNetwork(err error) bool {
 	_, is := errors.AsType[*net.OpError](err)
 	return is || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, pgconn.ErrConnClosed)
 }
 
-// isTransient reports whether an error will pass without a repair, and no event causes it.
+// isTransient reports whether a retry may succeed without a repair, because no event causes the error.
 func isTransient(conn *pgx.Conn, err error) bool {
 	if errors.Is(err, ErrFenced) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || conn.IsClosed() ||
 		isNetwork(err) {

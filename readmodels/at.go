@@ -8,15 +8,15 @@ import (
 	"bahi/domain/fault"
 )
 
-// At is the freshness that a request requires of its reads, and the freshness that they had. With a nil At, a read requires all events that
-// are in the log when it begins.
+// At has the freshness that a request requires of its reads, and the freshness of their results. With a nil At, a read requires all events
+// that are in the log when it begins.
 type At struct {
 	Min  event.Position // minimum position of a response; 0: the head of the log when the read begins
-	Wait time.Duration  // how long a read may wait for it; 0: [Reader.Wait]
+	Wait time.Duration  // maximum time that a read waits for the position; 0: [Reader.Wait]
 
-	of    *At            // collects the freshness of the reads; nil: this one
-	least event.Position // a second minimum beside Min
-	past  bool           // reads wait for nothing later
+	of    *At            // At that collects the freshness of the reads; nil: this one
+	least event.Position // a second minimum position
+	past  bool           // reads wait for no later position
 	once  bool           // all reads require the head of the log when the first of them began
 
 	mu       sync.Mutex
@@ -26,10 +26,10 @@ type At struct {
 	first    event.Position // head of the log at the first read; 0: unknown
 }
 
-// ErrPositionTimeout is the error of a read if the projections did not reach its minimum position in time.
-var ErrPositionTimeout = fault.New(fault.Unavailable, "The answer is not that fresh yet, try again")
+// ErrPositionTimeout reports that the projections did not reach a read's minimum position in time.
+var ErrPositionTimeout = fault.New(fault.Unavailable, "The projections have not reached this position yet, try again")
 
-// ErrBeyondHead is the error of a read that requires a position beyond the head of the log.
+// ErrBeyondHead reports that a read requires a position beyond the head of the log.
 var ErrBeyondHead = fault.New(fault.Invalid, "The log does not reach that position yet")
 
 // derived returns an At with the same requirements that reports to a.
@@ -44,15 +44,15 @@ func (a *At) derived() *At {
 	return d
 }
 
-// After returns an At that also requires a position. It is for reading a write back.
+// After returns an At that also requires a position, such as that of a write.
 func (a *At) After(position event.Position) *At {
 	d := a.derived()
 	d.least = max(d.least, position)
 	return d
 }
 
-// Past returns an At for a past state, as known at a position. Its reads wait for that position, and for a later one only if the request
-// requires it.
+// Past returns an At for a past state, as known at a position. Its reads wait for that position. They wait for a later one only if the
+// request requires it.
 func (a *At) Past(position event.Position) *At {
 	d := a.After(position)
 	d.past = true
@@ -99,7 +99,7 @@ func (a *At) MarkIncomplete() {
 	a.stale = true
 }
 
-// ReadLog records that the log itself was read, up to a position. It returns [ErrBeyondHead] if the request requires a later one.
+// ReadLog records that the log itself was read up to a position. It returns [ErrBeyondHead] if the request requires a later position.
 func (a *At) ReadLog(upTo event.Position) error {
 	if a != nil && a.Min > upTo {
 		return ErrBeyondHead
@@ -125,7 +125,7 @@ func (a *At) begin(most time.Duration) *wait {
 	return w
 }
 
-// arrived takes the head of the log when a read began.
+// arrived records the head of the log when a read began.
 func (a *At) arrived(head event.Position) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -134,8 +134,8 @@ func (a *At) arrived(head event.Position) {
 	}
 }
 
-// Complete is for reads that a command decides on. The result has all events that were in the log when the read began. Where another read
-// would return a stale result, Complete returns [ErrPositionTimeout].
+// Complete returns the result of a read for a command's decision. The result has all events that were in the log when the read began.
+// Complete returns [ErrPositionTimeout] instead of a stale result.
 func Complete[T any](read func(*At) (T, error)) (T, error) {
 	found, _, err := CompleteAsOf(read)
 	return found, err
@@ -153,5 +153,5 @@ func CompleteAsOf[T any](read func(*At) (T, error)) (found T, upTo event.Positio
 	return found, upTo, err
 }
 
-// completeWait is how long a command waits for the projections that it reads.
+// completeWait is the time that a command waits for the projections that it reads.
 const completeWait = 5 * time.Second

@@ -1,12 +1,13 @@
 // Package readmodels reads the tables of projections. A view is an SQL statement and the rows that it returns.
 //
-// The SQL names a table as projection.table (books.row_version), and [Reader.From] lists the projections; the [Reader] replaces each by the
+// The SQL names a table as projection.table (books.row_version). The [Reader] replaces each projection that [Reader.From] lists by the
 // schema of its live generation. Each read is one batch in one snapshot, which also has the positions of the projections and the log's
-// head. So a response never mixes generations, and what it reports about its own freshness is true. [At] says how fresh a read must be.
+// head. So a response never mixes generations, and reports its freshness correctly. [At] has the freshness that a read requires.
 //
-// A read waits until the tables contain every write acknowledged before it, on every node. If a projection is parked or slow, the wait
-// is bounded and the response is marked stale. Every view takes the caller's workspace, and a test checks the SQL of all views for it.
+// A read waits until the tables contain every write that any node acknowledged before the read. The wait is bounded. After it, as when a
+// projection is parked or slow, the response is marked stale. Every view takes the caller's workspace, and a test checks the SQL of all
+// views for it.
 //
-// Reads of many callers are not gathered into one statement, and answers are not kept: by the benchmark, neither made a mix of reads and
-// writes faster.
+// Reads of many callers are not combined into one statement, and responses are not cached: in the benchmark, neither made a mix of reads
+// and writes faster.
 package readmodels

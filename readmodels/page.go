@@ -18,8 +18,8 @@ type Page struct {
 // Offset returns the number of rows on the pages before it.
 func (p Page) Offset() int64 { return int64(p.Number-1) * int64(p.Size) }
 
-// List is a view that is read by page. The rows are counted by a statement of their own, because that is cheaper than a window function:
-// Postgres counts them without their columns, and reads the page by an index in its order.
+// List is a view that is read by page. A separate statement counts the rows, because a window function is slower: Postgres counts rows
+// without reading their columns, and reads the page by an index in its order.
 type List[T any] struct {
 	As    pgx.RowToFunc[T]
 	SQL   string // without an order
@@ -63,7 +63,7 @@ func (l List[T]) each(ctx context.Context, t Tables, skip int64, limit int, take
 	return total, err
 }
 
-// Tally returns SQL that counts rows by a projection's tally (projections.Tally). In the condition, the table's name is as.
+// Tally returns SQL that counts rows by a projection's tally (projections.Tally). as is the table's name in the condition.
 func Tally(table, as, where string) string {
 	return `select coalesce(sum(` + as + `.rows), 0)::bigint from ` + table + `_tally ` + as + ` where ` + where
 }

@@ -17,18 +17,18 @@ import (
 	"bahi/domain/event"
 )
 
-// defaultWait is how long a read waits for the log's head unless the request says otherwise (CONTRACT.md 0.3).
+// defaultWait is the time that a read waits for the log's head if the request sets none (CONTRACT.md 0.3).
 const defaultWait = 500 * time.Millisecond
 
 // Reader reads projections. All methods may be called by many goroutines.
 type Reader struct {
-	Wait time.Duration // how long a read waits for the log's head unless the request says otherwise
-	Poll time.Duration // how often a read looks that waits for another process's notice, which may be lost
+	Wait time.Duration // time that a read waits for the log's head if the request sets none
+	Poll time.Duration // poll interval while a read waits for another process's notice, which may be lost
 
 	pool     *pgxpool.Pool
-	versions map[string]int // of each projection, as this program knows it
+	versions map[string]int // this program's version of each projection
 	follow   Follow
-	late     atomic.Int64 // when a view was last read too early, in nanoseconds
+	late     atomic.Int64 // time when a view was last read too early, in nanoseconds
 
 	mu   sync.RWMutex
 	live map[string]int // generation by projection
@@ -36,13 +36,13 @@ type Reader struct {
 	statements map[statementKey]statement
 }
 
-// Follow returns the position up to which this process has folded a generation, and a channel that is closed at its next move. It returns
-// false if this process does not fold it. Then the channel is closed when another process has folded the asked position, or is nil if no
-// process sends notices. Events up to the asked position are folded without delay.
+// Follow returns the position up to which this process has folded a generation, and a channel that is closed when the position changes. It
+// returns false if this process does not fold the generation. Then the channel is closed when another process has folded the asked
+// position, or is nil if no process sends notices. Events up to the asked position are folded without delay.
 type Follow func(name string, generation int, asked event.Position) (at event.Position, moved <-chan struct{}, folds bool)
 
-// NewReader makes a reader. Versions has the projections that this program reads. Follow may be nil. Each read finds the log's head in its
-// own snapshot.
+// NewReader creates a reader. versions has the projections that this program reads. follow may be nil. Each read finds the log's head in
+// its own snapshot.
 func NewReader(pool *pgxpool.Pool, versions map[string]int, follow Follow) *Reader {
 	if follow == nil {
 		follow = func(string, int, event.Position) (event.Position, <-chan struct{}, bool) { return 0, nil, false }
@@ -51,17 +51,17 @@ func NewReader(pool *pgxpool.Pool, versions map[string]int, follow Follow) *Read
 		statements: map[statementKey]statement{}}
 }
 
-// Tables are the live tables of projections as a read needs them.
+// Tables are the live tables of projections with the freshness that a read requires.
 type Tables struct {
 	reader *Reader
 	at     *At
 	names  []string
 }
 
-// From returns the tables of projections as at asks for, for SQL that names them as projection.table.
+// From returns the tables of projections with the freshness that at requires. SQL names them as projection.table.
 func (r *Reader) From(at *At, names ...string) Tables { return Tables{r, at, names} }
 
-// Await waits until the tables have the requested position, as a read does.
+// Await waits like a read until the tables have the required position.
 func (t Tables) Await(ctx context.Context) error {
 	if len(t.names) == 0 {
 		return nil
@@ -85,12 +85,12 @@ func Rows[T any](ctx context.Context, t Tables, as pgx.RowToFunc[T], sql string,
 	return all, err
 }
 
-// Each calls take for a view's rows one after the other, if the tables are fresh enough. It holds a connection until take has had all.
+// Each calls take for a view's rows one after the other if the tables are fresh enough. It holds a connection until the last call.
 func Each[T any](ctx context.Context, t Tables, as pgx.RowToFunc[T], take func(T) error, sql string, args ...any) error {
 	return t.read(ctx, query{sql, args, each(as, take)})
 }
 
-// each returns the collector that calls take for each row.
+// each returns a collector that calls take for each row.
 func each[T any](as pgx.RowToFunc[T], take func(T) error) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		for rows.Next() {
@@ -106,7 +106,7 @@ func each[T any](as pgx.RowToFunc[T], take func(T) error) func(pgx.Rows) error {
 	}
 }
 
-// Row returns a view's only row, or missing when there is none.
+// Row returns a view's only row, or the error missing if there is none.
 func Row[T any](ctx context.Context, t Tables, missing error, as pgx.RowToFunc[T], sql string, args ...any) (one T, err error) {
 	found := false
 	err = t.read(ctx, query{sql, args, func(rows pgx.Rows) (err error) {
@@ -122,17 +122,17 @@ func Row[T any](ctx context.Context, t Tables, missing error, as pgx.RowToFunc[T
 	return one, err
 }
 
-// errMoved and errEarly are the errors of an attempt without a result: another generation is live, or the tables are too old.
+// Errors of an attempt without a result.
 var (
 	errMoved = errors.New("another generation is live")
 	errEarly = errors.New("the tables are not that far")
 )
 
-// ErrNotBuilt is returned by a read of a projection that has no tables yet.
+// ErrNotBuilt reports that a projection has no tables yet.
 var ErrNotBuilt = errors.New("the projection is not built yet")
 
-// read waits until the tables have what is asked for, then runs the queries once. It does not wait first if a wait is unlikely to be
-// needed: mostly, the projections have the whole log.
+// read waits until the tables are fresh enough, then runs the queries once. It tries the queries first if the projections probably have the
+// whole log.
 func (t Tables) read(ctx context.Context, queries ...query) error {
 	r, w := t.reader, t.at.begin(t.reader.Wait)
 	for tries, gone := 0, 0; ; tries++ {
@@ -152,10 +152,10 @@ func (t Tables) read(ctx context.Context, queries ...query) error {
 			return err
 		default:
 			r.forget()
-			if gone++; w.over() && gone > 1 { // the first time, others are there instead: a rebuild dropped these while the read waited
-				return fmt.Errorf("the tables of %s are gone: %w", strings.Join(t.names, ", "), ErrNotBuilt)
+			if gone++; w.over() && gone > 1 { // the first time, a rebuild may have replaced them during the wait
+				return fmt.Errorf("the tables of %s do not exist: %w", strings.Join(t.names, ", "), ErrNotBuilt)
 			}
-			if tries > 0 { // nothing has taken their place yet
+			if tries > 0 { // no other generation is live yet
 				if err := w.pause(ctx, nil, pollInterval); err != nil {
 					return err
 				}
@@ -164,7 +164,7 @@ func (t Tables) read(ctx context.Context, queries ...query) error {
 	}
 }
 
-// attempt reads the positions of the projections, the head of the log, and the rows, in one batch and in one snapshot. It collects the rows
+// attempt reads the positions of the projections, the head of the log, and the rows in one batch and one snapshot. It collects the rows
 // only if they are fresh enough.
 func (t Tables) attempt(ctx context.Context, generations []int, w *wait, queries []query) error {
 	var (
@@ -198,7 +198,7 @@ func (t Tables) attempt(ctx context.Context, generations []int, w *wait, queries
 	defer results.Close() //nolint:errcheck // for a panic: it was closed otherwise
 	err := results.Close()
 	if server, ok := errors.AsType[*pgconn.PgError](err); ok && (server.Code == "42P01" || server.Code == "3F000") {
-		return errMoved // the tables are gone
+		return errMoved // the tables do not exist
 	}
 	if err = cmp.Or(settled, err); err == nil {
 		t.at.note(found.position, stale)
@@ -215,11 +215,11 @@ type statement struct {
 // statementKey identifies a statement.
 type statementKey struct{ sql, generations string }
 
-// maxStatements bounds the statements that are kept. The texts of views are constants, so they are fewer.
+// maxStatements is the maximum number of cached statements. Usually all fit, because the texts of views are constants.
 const maxStatements = 1000
 
-// statement returns the text and the parameters of a query. Both are made once for each text, since pgx takes as long to number the
-// parameters of a long text as Postgres takes to read a page.
+// statement returns the text and the parameters of a query. It caches both, because pgx takes as long to number the parameters of a long
+// text as Postgres takes to read a page.
 func (r *Reader) statement(ctx context.Context, names []string, generations []int, q query) (sql string, args []any, err error) {
 	var values pgx.NamedArgs
 	if len(q.args) == 1 {
@@ -245,7 +245,7 @@ func (r *Reader) statement(ctx context.Context, names []string, generations []in
 			}
 			for _, name := range order {
 				text, given := name.(string)
-				if !given { // another call may give it
+				if !given { // another call may pass it
 					return s.sql, q.args, nil
 				}
 				s.named = append(s.named, text)
@@ -273,11 +273,11 @@ func (r *Reader) statement(ctx context.Context, names []string, generations []in
 type state struct {
 	position event.Position // lowest position of the projections
 	head     event.Position // of the log
-	stands   standing       // of the projection that is worst off
+	stands   standing       // worst state of the projections
 	live     int            // number of live generations
 }
 
-// standing is whether a projection makes progress.
+// standing describes the progress of a projection.
 type standing int
 
 const (
@@ -298,7 +298,7 @@ func (s *state) scan(row pgx.Row) error {
 // state returns the state of the projections.
 func (r *Reader) state(ctx context.Context, names []string, generations []int) (s state, err error) {
 	if err = s.scan(r.pool.QueryRow(ctx, stateSQL, names, generations)); err != nil {
-		err = fmt.Errorf("look how far the projections are: %w", err)
+		err = fmt.Errorf("read the positions of the projections: %w", err)
 	}
 	return s, err
 }
@@ -307,7 +307,7 @@ func (r *Reader) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.live = map[string]int{}
-	clear(r.statements) // of generations that are gone
+	clear(r.statements) // they name deleted generations
 }
 
 // generations returns the live generations of projections.

@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	// maxAsked is how many words of a search count.
+	// maxAsked is the maximum number of used words of a search.
 	maxAsked = 8
 
-	// firstLooked is how many of the first records are looked at for those that fit best, before all that fit are ranked.
+	// firstLooked is the number of first records in which the best matches are searched before all matches are ranked.
 	firstLooked = 1000
 )
 
-// Search is a search for records that have each of the words that were asked for, or a word that is like it: of all trigrams of the two, at
-// least two in five are common. A word with a digit is only itself. The best record is the one with the most likely words, where one in the
-// name counts twice. Without a word nothing is found.
+// Search finds records that have each of the searched words or a similar word. Two words are similar if at least two in five of their
+// trigrams are common. A word with a digit has no similar words. The record with the most similar words ranks first. A word in the name
+// counts twice. A search without words finds nothing.
 type Search struct {
-	Projection string // which has the trigrams of words in the table gram
-	Table      string // called r, with the words of a record in the array words, and those that count twice in name_words
+	Projection string // projection with the trigrams of words in the table trigram
+	Table      string // named r in SQL; its array words has the words of a record, and name_words those that count twice
 	Columns    string // of r, with those of Order
 	Where      string
-	Order      string // of records that fit equally well, by columns of r without its name
+	Order      string // order of equally good records, by columns of r without the prefix
 	Asked      string
 	Args       pgx.NamedArgs // of Where
 }
 
-// Find returns a page of what a search finds, the best first, and how much it finds. as reads a row's first columns: its rank and the total
-// are behind them.
+// Find returns a page of the found records, the best first, and the number of all. as reads a row's first columns. The rank and the total
+// follow them.
 func Find[T any](ctx context.Context, t Tables, page Page, as pgx.RowToFunc[T], s Search) (rows []T, total int64, err error) {
 	sql, args := s.sql()
 	read := func(skip int64) (err error) {
@@ -52,7 +52,7 @@ func Find[T any](ctx context.Context, t Tables, page Page, as pgx.RowToFunc[T], 
 	if err := read(page.Offset()); err != nil || len(rows) > 0 || page.Offset() == 0 {
 		return rows, total, err
 	}
-	err = read(0) // a page beyond the end has no row that could count the others
+	err = read(0) // a page beyond the end has no row with the total
 	return nil, total, err
 }
 
@@ -82,7 +82,7 @@ func (s Search) sql() (string, pgx.NamedArgs) {
 	}
 	args := pgx.NamedArgs{"grams": grams, "nths": nths, "sizes": sizes, "words": words}
 	maps.Copy(args, s.Args)
-	// Nothing fits better than records whose names have all words: where the first ones fill the page, the others need not be ranked.
+	// Records with all words in their names are the best matches. If they fill the page, the others need no rank.
 	return strings.NewReplacer(
 		"{projection}", s.Projection, "{table}", s.Projection+"."+s.Table, "{columns}", s.Columns, "{where}", s.Where, "{order}", s.Order,
 		"{fits}", strings.Join(fits, " and "), "{rank}", strings.Join(ranks, " + "), "{exact}", exact, "{best}", fmt.Sprint(2*len(words)),

@@ -11,26 +11,27 @@ const (
 	// pollInterval is the time between two queries of a projection's position if no process sends notices of it.
 	pollInterval = 5 * time.Millisecond
 
-	// askedPoll is the same if a process sends notices, because a notice may be lost.
+	// askedPoll is the same time if a process sends notices. A notice may be lost.
 	askedPoll = 20 * time.Millisecond
 
-	// stayLate is how long reads wait for the projections first, after one of them has found the tables too early.
+	// stayLate is the time for which reads first wait for the projections after a read was too early.
 	stayLate = 100 * time.Millisecond
 )
 
 // wait is the freshness that a read waits for.
 type wait struct {
-	at      *At            // takes the head of the log
+	at      *At            // records the head of the log
 	needed  event.Position // before this position, the read fails
 	least   event.Position // before this position, the result is stale
 	toHead  bool           // least is the head of the log when the read began
 	arrived bool           // that head is known
 	most    time.Duration
-	timer   <-chan time.Time // nil: nothing has been waited for
+	timer   <-chan time.Time // nil: the wait has not begun
 	ended   bool
 }
 
-// arrive takes the head of the log when the read began, or later. It returns [ErrBeyondHead] if the read requires a later position.
+// arrive records the head of the log at or after the beginning of the read. It returns [ErrBeyondHead] if the read requires a later
+// position.
 func (w *wait) arrive(head event.Position) error {
 	if w.needed > head {
 		return ErrBeyondHead
@@ -45,7 +46,7 @@ func (w *wait) arrive(head event.Position) error {
 	return nil
 }
 
-// settle reports whether a result of this state is stale, or returns why there is no result yet.
+// settle reports whether a result of this state is stale. It returns errEarly or another error if there is no result yet.
 func (w *wait) settle(s state, projections int) (stale bool, err error) {
 	if s.live != projections {
 		return false, errMoved
@@ -54,7 +55,7 @@ func (w *wait) settle(s state, projections int) (stale bool, err error) {
 		return false, err
 	}
 	switch {
-	case s.position > s.head: // the projection is of another log, or of one that lost its tail
+	case s.position > s.head: // the projection is of another log, or the log has lost its last events
 		return true, nil
 	case s.position >= w.least, s.stands != goesOn && w.needed <= s.position:
 		return s.position < w.least || s.stands == standsLost, nil
@@ -96,7 +97,7 @@ func (w *wait) pause(ctx context.Context, moved <-chan struct{}, every time.Dura
 	return nil
 }
 
-// behind reports whether the projections are probably not far enough yet.
+// behind reports whether the projections probably have too few events yet.
 func (r *Reader) behind(names []string, generations []int, w *wait) bool {
 	if w.toHead && time.Now().UnixNano()-r.late.Load() < int64(stayLate) {
 		return true

@@ -23,6 +23,7 @@ import (
 	"bahi/internal/cli/progress"
 	"bahi/internal/pgcluster"
 	"bahi/internal/test/bench"
+	"bahi/internal/test/starter"
 )
 
 type benchCommand struct {
@@ -205,8 +206,8 @@ func (b *benchmark) data() string { return filepath.Join(b.dir, "data") }
 
 func (b *benchmark) settings(database string) app.Settings {
 	return app.Settings{
-		Data: b.data(), DatabaseURL: database, Timezone: "Asia/Kolkata", Connections: defaultConnections, ReadWait: defaultReadWait,
-		LogLevel: slog.LevelWarn, LogFormat: "text",
+		Data: b.data(), DatabaseURL: database, MasterKey: starter.MasterKey, Timezone: "Asia/Kolkata", Connections: defaultConnections,
+		ReadWait: defaultReadWait, LogLevel: slog.LevelWarn, LogFormat: "text",
 	}
 }
 

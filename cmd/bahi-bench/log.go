@@ -119,52 +119,33 @@ func fillLog(ctx context.Context, sys *app.System, events int, show func(done, t
 // lines returns the entries of one side of a row, as commands store them.
 var lines = map[*book.Ledger]func(random *rand.Rand) (in, out book.Side){
 	bank.Ledger: func(random *rand.Rand) (in, out book.Side) {
-		return either(random, bankEntry, bankEntry)
+		text := fmt.Sprintf("%s %s, invoice %d", ways[random.IntN(len(ways))], party(random), 1000+random.IntN(9000))
+		return either(random, bank.Entry{Description: book.Text(text), Amount: *money(random)})
 	},
 	bullion.Ledger: func(random *rand.Rand) (in, out book.Side) {
-		entry := func(random *rand.Rand) bullion.Entry {
-			return bullion.Entry{ItemName: party(random), Weight: grams(random), Touch: touch(random)}.Complete(&book.Computer{})
-		}
-		return either(random, entry, entry)
+		return either(random, bullion.Entry{ItemName: party(random), Weight: grams(random), Touch: touch(random)}.Complete(&book.Computer{}))
 	},
 	client.Ledger: func(random *rand.Rand) (in, out book.Side) {
-		return either(random, func(random *rand.Rand) client.In {
-			return client.In{Description: party(random), Amount: money(random)}
-		}, func(random *rand.Rand) client.Out {
-			return client.Out{
-				ItemName: "payal", Weight: grams(random), Touch: touch(random), WastagePercent: new(unit.Percent(3000)), MakingCharge: money(random),
-			}.Complete(&book.Computer{})
-		})
+		return in, book.SideOf([]client.Out{client.Out{
+			ItemName: "payal", Weight: grams(random), Touch: touch(random), WastagePercent: new(unit.Percent(3000)), MakingCharge: money(random),
+		}.Complete(&book.Computer{})})
 	},
 	karigar.Ledger: func(random *rand.Rand) (in, out book.Side) {
-		return either(random, func(random *rand.Rand) karigar.In {
-			return karigar.In{
-				ItemName: "payal", PureWeight: grams(random), FinePercent: touch(random), WastagePercent: new(unit.Percent(2000)), Other: money(random),
-			}.Complete(&book.Computer{})
-		}, func(random *rand.Rand) karigar.Out {
-			return karigar.Out{ItemName: "fine silver", Weight: grams(random), Touch: touch(random)}.Complete(&book.Computer{})
-		})
+		return book.SideOf([]karigar.In{karigar.In{
+			ItemName: "payal", PureWeight: grams(random), FinePercent: touch(random), WastagePercent: new(unit.Percent(2000)), Other: money(random),
+		}.Complete(&book.Computer{})}), out
 	},
 	polisher.Ledger: func(random *rand.Rand) (in, out book.Side) {
-		return either(random, func(random *rand.Rand) polisher.In {
-			return polisher.In{ItemName: "payal", Weight: grams(random), LossWeight: new(unit.Grams(500)), Amount: money(random)}
-		}, func(random *rand.Rand) polisher.Out {
-			return polisher.Out{ItemName: "payal", Weight: grams(random), Pieces: new(1 + random.Int64N(50))}
-		})
+		return book.SideOf([]polisher.In{{ItemName: "payal", Weight: grams(random), LossWeight: new(unit.Grams(500)), Amount: money(random)}}), out
 	},
 }
 
-// either returns an entry of one of the sides, more often of IN.
-func either[In, Out book.Entry](random *rand.Rand, in func(*rand.Rand) In, out func(*rand.Rand) Out) (inSide, outSide book.Side) {
+// either returns an entry on one of the sides, more often on IN.
+func either[E book.Entry](random *rand.Rand, entry E) (in, out book.Side) {
 	if random.IntN(3) == 0 {
-		return book.Side{}, book.SideOf([]Out{out(random)})
+		return in, book.SideOf([]E{entry})
 	}
-	return book.SideOf([]In{in(random)}), book.Side{}
-}
-
-func bankEntry(random *rand.Rand) bank.Entry {
-	text := fmt.Sprintf("%s %s, invoice %d", ways[random.IntN(len(ways))], party(random), 1000+random.IntN(9000))
-	return bank.Entry{Description: book.Text(text), Amount: *money(random)}
+	return book.SideOf([]E{entry}), out
 }
 
 func party(random *rand.Rand) book.Text { return book.Text(parties[random.IntN(len(parties))]) }

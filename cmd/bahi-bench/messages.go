@@ -40,7 +40,7 @@ func (s *server) importContacts(ctx context.Context, key string, prefix, count i
 // contacts measures imports of contacts, and posts of rows in another workspace at the same time.
 func (b *benchmark) contacts(ctx context.Context, s *server) error {
 	const rows = 5000
-	other, err := s.signUp(ctx)
+	other, err := s.newKey(ctx, uuid.NewString())
 	if err != nil {
 		return err
 	}
@@ -112,11 +112,7 @@ func (b *benchmark) messages(ctx context.Context, s *server) error {
 // nodes measures two processes on one database and the same processors. It shows the cost of sharing: the lock on the log's head, and
 // smaller groups of appends.
 func (b *benchmark) nodes(ctx context.Context, s *server) error {
-	master, err := os.ReadFile(filepath.Join(s.data, "keys", "master.key"))
-	if err != nil {
-		return err
-	}
-	second, err := b.serve(ctx, s.url, s.data+"_of_second", "BAHI_MASTER_KEY="+strings.TrimSpace(string(master)))
+	second, err := b.serve(ctx, s.url, s.data+"_of_second")
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"bahi/internal/app"
 	"bahi/internal/cli/progress"
 	"bahi/internal/test/bench"
+	"bahi/internal/test/starter"
 	"bahi/projections"
 	"bahi/projections/ledgerproj"
 )
@@ -70,7 +71,7 @@ func (b *benchmark) rebuildLive(ctx context.Context, url string) error {
 		}
 		return b.besideReading(ctx, sys, f, func() error {
 			cmd := exec.CommandContext(ctx, b.Bahi, "projections", "rebuild", ledgerproj.Books.Name, "--keep", "0s") //nolint:gosec // as above
-			cmd.Env = append(os.Environ(), "BAHI_DATA="+b.data(), "DATABASE_URL="+url)
+			cmd.Env = starter.Env(b.data(), "DATABASE_URL="+url)
 			var said bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &said, &said
 			if err := cmd.Start(); err != nil {

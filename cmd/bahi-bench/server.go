@@ -23,6 +23,7 @@ import (
 	"bahi/internal/app"
 	"bahi/internal/cli/serve"
 	"bahi/internal/test/bench"
+	"bahi/internal/test/starter"
 )
 
 // server is a running Bahi, or hand-written ledger.
@@ -38,14 +39,14 @@ type server struct {
 }
 
 const (
-	operatorKey  = "bahi_admin_bench"
+	operatorKey  = starter.OperatorKey
 	webhookToken = "bench-token"
 	readyTimeout = 10 * time.Minute
 )
 
 // serverSettings turn off the limits that one address would reach.
 var serverSettings = []string{
-	"BAHI_ADMIN_API_KEY=" + operatorKey, "GATEWAY_WEBHOOK_TOKEN=" + webhookToken, "BAHI_LOG_LEVEL=WARN",
+	"GATEWAY_WEBHOOK_TOKEN=" + webhookToken, "BAHI_LOG_LEVEL=WARN",
 	"BAHI_LIMIT_AUTH=off", "BAHI_LIMIT_CATALOG_BULK=off", "BAHI_LIMIT_COMPANY_WRITE=off",
 	"BAHI_LIMIT_ENQUIRY_CREATE=off", "BAHI_LIMIT_MESSAGING_GENERAL=off", "BAHI_LIMIT_CHAT_SEND=off", "BAHI_LIMIT_WEBHOOKS=off",
 }
@@ -90,13 +91,21 @@ func (b *benchmark) serve(ctx context.Context, database, data string, settings .
 	if err != nil {
 		return nil, err
 	}
-	var made struct{ Key string }
-	err = s.json(ctx, "POST", "/api/v1/api-keys", operatorKey, `{"name":"bench","permissions":{"ledger":"write","messaging":"write"}}`, &made)
-	if err != nil {
+	if s.key, err = s.newKey(ctx, ""); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
-	s.key = made.Key
 	return s, nil
+}
+
+// newKey creates a key in a workspace; "": the operator's.
+func (s *server) newKey(ctx context.Context, workspace string) (string, error) {
+	if workspace != "" {
+		workspace = fmt.Sprintf(`"workspace_id":%q,`, workspace)
+	}
+	var made struct{ Key string }
+	err := s.json(ctx, "POST", "/api/v1/api-keys", operatorKey,
+		`{"name":"bench",`+workspace+`"permissions":{"ledger":"write","messaging":"write"}}`, &made)
+	return made.Key, err
 }
 
 // launch starts a server and waits until it is ready.
@@ -121,9 +130,7 @@ func (b *benchmark) launch(ctx context.Context, s *server, run func(context.Cont
 // process runs bahi serve.
 func (b *benchmark) process(ctx context.Context, s *server, settings []string) (func() error, error) {
 	cmd := exec.CommandContext(ctx, b.Bahi, "serve") //nolint:gosec // the operator chooses it
-	cmd.Env = slices.Concat(os.Environ(), serverSettings, settings, []string{
-		"BAHI_DATA=" + s.data, "DATABASE_URL=" + s.url, "BAHI_ADDR=" + s.address,
-	})
+	cmd.Env = slices.Concat(starter.Env(s.data, serverSettings...), settings, []string{"DATABASE_URL=" + s.url, "BAHI_ADDR=" + s.address})
 	return b.start(ctx, s, cmd)
 }
 
@@ -140,22 +147,17 @@ func (b *benchmark) inside(ctx context.Context, s *server, settings []string) (f
 
 // start starts a server's program. It returns a function that stops it.
 func (b *benchmark) start(ctx context.Context, s *server, cmd *exec.Cmd) (func() error, error) {
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's interrupt must reach only this process, which then stops the server
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = app.StopWithin
-	if err := cmd.Start(); err != nil {
+	p, err := starter.Start(cmd, os.Stderr)
+	if err != nil {
 		return nil, err
 	}
 	s.pid = cmd.Process.Pid
 	return sync.OnceValue(func() error {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // Wait reports if it has ended already
-		if err := cmd.Wait(); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("the server ended with %w: %s", err, said.Bytes())
-		}
-		if said.Len() > 0 {
-			b.sayf("output of the server: %s", said.Bytes())
+		if status := p.Interrupt(); status != 0 && ctx.Err() == nil {
+			return fmt.Errorf("the server ended with status %d: %s", status, p.Text())
 		}
 		return nil
 	}), nil
@@ -165,7 +167,7 @@ func (s *server) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	for {
-		a, err := s.do(ctx, bench.Request("GET", "/readyz", operatorKey, ""))
+		a, err := bench.Send(ctx, s.address, bench.AnswerIn, bench.Request("GET", "/readyz", operatorKey, ""))
 		if err == nil && a.Status == 200 {
 			return nil
 		}
@@ -177,19 +179,9 @@ func (s *server) ready(ctx context.Context) error {
 	}
 }
 
-// do sends one request on a new connection.
-func (s *server) do(ctx context.Context, request []byte) (bench.Answer, error) {
-	c, err := bench.Dial(ctx, s.address)
-	if err != nil {
-		return bench.Answer{}, err
-	}
-	defer c.Close() //nolint:errcheck // the connection is discarded
-	return c.Do(request)
-}
-
 // json sends a request and decodes its response.
 func (s *server) json(ctx context.Context, method, path, key, body string, into any) error {
-	a, err := s.do(ctx, bench.Request(method, path, key, body))
+	a, err := bench.Send(ctx, s.address, bench.AnswerIn, bench.Request(method, path, key, body))
 	if err != nil {
 		return err
 	}
@@ -266,71 +258,7 @@ func (s *server) after(busy string) func(context.Context) error {
 	}
 }
 
-// watch polls the position of the books' projection.
-type watch struct {
-	conn  *pgx.Conn
-	mu    sync.Mutex
-	steps []step
-	end   context.CancelFunc
-	done  chan struct{}
-}
-
-type step struct {
-	at       time.Time
-	position uint64
-}
-
 const (
 	lookInterval = 4 * time.Millisecond
 	booksAt      = `select position from projection.generation where live and name = 'books'`
 )
-
-func (s *server) watch(ctx context.Context) (*watch, error) {
-	conn, err := pgx.Connect(ctx, s.url)
-	if err != nil {
-		return nil, err
-	}
-	w := &watch{conn: conn, done: make(chan struct{})}
-	ctx, w.end = context.WithCancel(ctx)
-	go func() {
-		defer close(w.done)
-		for ctx.Err() == nil {
-			var position int64
-			if err := conn.QueryRow(ctx, booksAt).Scan(&position); err == nil {
-				w.mu.Lock()
-				w.steps = append(w.steps, step{time.Now(), uint64(position)})
-				w.mu.Unlock()
-			}
-			time.Sleep(lookInterval)
-		}
-	}()
-	return w, nil
-}
-
-func (w *watch) close(ctx context.Context) {
-	w.end()
-	<-w.done
-	_ = w.conn.Close(context.WithoutCancel(ctx)) // the connection is discarded
-}
-
-// position returns the position of the books.
-func (w *watch) position() uint64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.steps) == 0 {
-		return 0
-	}
-	return w.steps[len(w.steps)-1].position
-}
-
-// reach waits until the books are at a position.
-func (w *watch) reach(ctx context.Context, position uint64) error {
-	for w.position() < position {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the books are stuck at %d, before %d: %w", w.position(), position, ctx.Err())
-		case <-time.After(lookInterval):
-		}
-	}
-	return nil
-}

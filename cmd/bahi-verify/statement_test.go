@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"image/png"
 	mathrand "math/rand/v2"
 	"os"
 	"os/exec"
@@ -18,8 +17,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/makiuchi-d/gozxing"
-	"github.com/makiuchi-d/gozxing/qrcode"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
@@ -28,6 +25,7 @@ import (
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/audittest"
+	"bahi/internal/test/pdftest"
 )
 
 // party is an account whose statements are asked for.
@@ -361,37 +359,10 @@ func (w *workshop) alone(t *testing.T) {
 	require.NotContains(t, string(about), "karigar")
 }
 
-// scanned returns the text of the QR code on a print of 300 dots per inch.
-func scanned(t *testing.T, pdf []byte) string {
-	t.Helper()
-	folder := t.TempDir()
-	file := filepath.Join(folder, "it.pdf")
-	require.NoError(t, os.WriteFile(file, pdf, 0o600))
-	out, err := exec.CommandContext(t.Context(), "pdftoppm", "-r", "300", "-gray", "-png", file, filepath.Join(folder,
-		"page")).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	pages, err := filepath.Glob(filepath.Join(folder, "page*.png"))
-	require.NoError(t, err)
-	for _, page := range pages {
-		f, err := os.Open(page)
-		require.NoError(t, err)
-		picture, err := png.Decode(f)
-		require.NoError(t, err)
-		require.NoError(t, f.Close())
-		bitmap, err := gozxing.NewBinaryBitmapFromImage(picture)
-		require.NoError(t, err)
-		if found, err := qrcode.NewQRCodeReader().Decode(bitmap, nil); err == nil {
-			return found.GetText()
-		}
-	}
-	require.Fail(t, "no page has a code")
-	return ""
-}
-
 func (w *workshop) printed(t *testing.T) {
 	for i, query := range []string{"", "?from=2025-03-01&to=2025-09-30", "?as_of=2025-06-30"} {
 		path := w.accounts[i]
-		code := scanned(t, []byte(w.clerk.GET(path+"/statement.pdf"+query).Status(200).Text))
+		code := pdftest.Code(t, []byte(w.clerk.GET(path+"/statement.pdf"+query).Status(200).Text))
 		require.Contains(t, code, "/verify#s1/")
 		file := w.statement(path)
 		a, err := examineStatement(file, w.trusted, code)

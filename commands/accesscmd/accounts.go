@@ -32,7 +32,7 @@ type Vault interface {
 type MailQueue interface {
 	// VerifyEmail mails another token for the user's address.
 	VerifyEmail(ctx context.Context, user uuid.UUID) error
-	// ResetPassword mails a token to the address of this keyed hash, if a user has it. It takes as long without one.
+	// ResetPassword mails a token to the address with this keyed hash if a user has the address. It takes equally long if no user has it.
 	ResetPassword(ctx context.Context, emailKey string) error
 }
 
@@ -43,10 +43,10 @@ type Accounts struct {
 	Vault       Vault
 	Post        MailQueue
 	Now         func() time.Time
-	Grace       time.Duration // from the request for deletion to the deletion
+	Grace       time.Duration // time from the request for deletion to the deletion
 
-	// Guess limits wrong passwords of an account. It returns a refusal, or a function to call with whether this password was wrong. nil: no
-	// limit.
+	// Guess limits the wrong passwords of an account; nil: no limit. It returns a refusal, or a function that the caller calls after the
+	// check and that takes whether the password was wrong.
 	Guess func(ctx context.Context, account string) (settle func(wrong bool), err error)
 }
 
@@ -124,7 +124,7 @@ func (a *Accounts) enter(ctx context.Context, req commands.Request, in Registrat
 	})
 }
 
-// newcomer is a new user with valid values.
+// newcomer has the valid values of a new user.
 type newcomer struct {
 	provider           string
 	email, first, last string
@@ -164,7 +164,7 @@ func (a *Accounts) register(ctx context.Context, req commands.Request, n newcome
 	if n.password != "" {
 		dry := req
 		dry.DryRun = true
-		if _, err := write(dry); err != nil { // before the costly password
+		if _, err := write(dry); err != nil { // before the expensive password hash
 			return Registered{}, err
 		}
 		if err := a.Credentials.Passwords.Set(ctx, id, n.password); err != nil {
@@ -178,7 +178,7 @@ func (a *Accounts) register(ctx context.Context, req commands.Request, n newcome
 	return Registered{ID: id, Email: n.email, FirstName: n.first, LastName: n.last, At: out.At, Position: out.Position}, nil
 }
 
-// discard deletes the password of a user whose registration certainly failed.
+// discard deletes the user's password after a registration that certainly failed.
 func (a *Accounts) discard(ctx context.Context, id uuid.UUID, why error) error {
 	if _, refused := errors.AsType[*fault.Error](why); !refused && !errors.Is(why, eventstore.ErrUnavailable) {
 		return why
@@ -186,11 +186,11 @@ func (a *Accounts) discard(ctx context.Context, id uuid.UUID, why error) error {
 	return errors.Join(why, a.Credentials.Erase(context.WithoutCancel(ctx), id))
 }
 
-// verifiedTimeout is how long a changed address is reserved for a user who has not verified it: the lifetime of the mailed token. Later,
-// another user may register the address. So nobody can block the addresses of others for long.
+// verifiedTimeout is the time for which an unverified changed address is reserved for its user: the lifetime of the mailed token. Later,
+// another user may register the address. So a user cannot block another person's address for long.
 const verifiedTimeout = 24 * time.Hour
 
-// grounds rank the claims to an address.
+// grounds ranks users' claims to an address.
 type grounds int
 
 const (
@@ -199,7 +199,7 @@ const (
 	regained                // it was verified before, and is again
 )
 
-// rival returns the claim of a value, and the user who has it. The user is nil if it is the one with the id, or nobody.
+// rival returns the claim of a value, and the user who has the value. The user is nil if there is none, or if it is the user with the id.
 func rival(
 	ctx context.Context, tx *commands.Tx, v claims.Value, key string, id uuid.UUID,
 ) (held claims.State, holder *commands.Loaded[user.State], err error) {
@@ -212,8 +212,8 @@ func rival(
 	return held, &other, err
 }
 
-// takeEmail gives an address to a user. A user with a weaker claim loses it. It returns [ErrTaken] if another user has an equal or stronger
-// claim.
+// takeEmail gives an address to a user. Another user with a weaker claim loses the address. takeEmail returns [ErrTaken] if another user
+// has an equal or stronger claim.
 func (a *Accounts) takeEmail(ctx context.Context, tx *commands.Tx, key string, id uuid.UUID, by grounds) error {
 	held, holder, err := rival(ctx, tx, claim.Email, key, id)
 	if err != nil {
@@ -230,7 +230,7 @@ func (a *Accounts) takeEmail(ctx context.Context, tx *commands.Tx, key string, i
 	return err
 }
 
-// leaveEmail releases a user's address; "" is none.
+// leaveEmail releases a user's address. It does nothing for the key "".
 func leaveEmail(ctx context.Context, tx *commands.Tx, key string, id uuid.UUID) error {
 	if key == "" {
 		return nil
@@ -273,7 +273,7 @@ func (a *Accounts) handle(ctx context.Context, req commands.Request, id uuid.UUI
 	return commands.Handle(ctx, a.Commands, as(req, id, s.Workspace), user.Kind, id.String(), cmd)
 }
 
-// keyed returns the request for the deciding command of a user's own request. Only that command uses the request's Idempotency-Key.
+// keyed returns the request for the main command of a user's own request. Only that command uses the request's Idempotency-Key.
 func keyed(req commands.Request, id, workspace uuid.UUID) commands.Request {
 	key := req.Key
 	req = as(req, id, workspace)
@@ -281,13 +281,13 @@ func keyed(req commands.Request, id, workspace uuid.UUID) commands.Request {
 	return req
 }
 
-// decide is handle for the deciding command of the user's own request.
+// decide is handle for the main command of the user's own request.
 func (a *Accounts) decide(ctx context.Context, req commands.Request, id uuid.UUID, s user.State,
 	cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
 	return commands.Handle(ctx, a.Commands, keyed(req, id, s.Workspace), user.Kind, id.String(), cmd)
 }
 
-// matching is keyed with If-Match: if the caller sends a revision, the change applies to that revision only.
+// matching is keyed with If-Match: if the caller sends a revision, the command applies to that revision only.
 func matching(req commands.Request, id, workspace uuid.UUID) commands.Request {
 	seen := req.IfMatch
 	req = keyed(req, id, workspace)
@@ -305,7 +305,7 @@ func (a *Accounts) Earlier(ctx context.Context, req commands.Request, id uuid.UU
 	return commands.PreviousOutcome(ctx, a.Commands, keyed(req, id, s.Workspace), user.Kind)
 }
 
-// Text returns a personal value opened, or "".
+// Text returns the plaintext of a personal value, or "".
 func (a *Accounts) Text(ctx context.Context, p event.Personal) (string, error) {
 	if p.IsZero() {
 		return "", nil

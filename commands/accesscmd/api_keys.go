@@ -1,4 +1,4 @@
-// Package accesscmd has the operations on people, sessions, API keys and workspaces that are more than load, decide, append.
+// Package accesscmd has those operations on users, sessions, API keys and workspaces that require more than load, decide, append.
 package accesscmd
 
 import (
@@ -24,7 +24,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// KeyPrefix begins every API key, so that people and secret scanners recognise one.
+// KeyPrefix is the beginning of every API key. Secret scanners recognise keys by it.
 const KeyPrefix = "bahi_"
 
 // ErrUnknownKey is the error of an invalid key, for any reason.
@@ -32,8 +32,8 @@ var ErrUnknownKey = fault.New(fault.Unauthorized, "Not authenticated")
 
 const secretBytes = 32
 
-// CreateAPIKey creates a key. It also returns the secret, which is not stored and cannot be shown again; "" for a repeated request. A user,
-// or a key of theirs, gives the new key at most their own permissions, and only as long as they have them.
+// CreateAPIKey creates a key. It also returns the secret, or "" for a retry: the secret is not stored. A key created by a user, or by a
+// user's key, has at most the user's current permissions.
 func CreateAPIKey(ctx context.Context, h *commands.Handler, req commands.Request, c apikey.Create) (key string,
 	out commands.Outcome[apikey.State], err error) {
 	c.By = req.Actor
@@ -49,7 +49,7 @@ func CreateAPIKey(ctx context.Context, h *commands.Handler, req commands.Request
 		_, err := commands.DecideNew(ctx, tx, apikey.Kind, newID, func(string) event.Command[apikey.State] { return c })
 		return err
 	})
-	if err != nil || out.Replayed || out.ID == "" { // shown before, or a dry run
+	if err != nil || out.Replayed || out.ID == "" { // a retry or a dry run has no secret
 		return "", out, err
 	}
 	id, err := uuid.Parse(out.ID)
@@ -59,7 +59,7 @@ func CreateAPIKey(ctx context.Context, h *commands.Handler, req commands.Request
 	return KeyPrefix + hex.EncodeToString(id[:]) + "_" + base64.RawURLEncoding.EncodeToString(secret), out, nil
 }
 
-// origin sets the user whose rights limit the key, [uuid.Nil] for the deployment, and the keys above it.
+// origin sets the keys above the key, and the user with the rights that limit it, [uuid.Nil] for the deployment.
 func origin(ctx context.Context, from commands.Source, c *apikey.Create) (err error) {
 	id, named := uuid.Parse(c.By.ID)
 	switch {
@@ -79,7 +79,8 @@ func origin(ctx context.Context, from commands.Source, c *apikey.Create) (err er
 	return err
 }
 
-// makers returns the keys above a key; each created the one before. Beyond the limit it returns one more than the limit.
+// makers returns the keys above a key. Each key created the previous one. If there are more than the limit, makers returns one more than
+// the limit.
 func makers(ctx context.Context, from commands.Source, s apikey.State) (above []apikey.State, err error) {
 	for id := s.ParentKey; id != uuid.Nil && len(above) <= apikey.MaxMakers; id = s.ParentKey {
 		l, err := commands.Load(ctx, from, apikey.Kind, id.String())
@@ -92,13 +93,13 @@ func makers(ctx context.Context, from commands.Source, s apikey.State) (above []
 	return above, nil
 }
 
-// RevokeAPIKey revokes a key and the keys created with it: a thief of the key may have created them.
+// RevokeAPIKey revokes a key and the keys created with it, because an attacker with the key may have created them.
 func RevokeAPIKey(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID) (commands.Outcome[apikey.State], error) {
 	return commands.Handle(ctx, h, req, apikey.Kind, id.String(), apikey.Revoke{})
 }
 
-// KeyRing authenticates callers by their API keys. It reads states from the cache, which follows the log. So every node refuses a revoked
-// key within moments.
+// KeyRing authenticates callers by their API keys. It reads states from the cache, which a subscription to the log updates. So every node
+// soon refuses a revoked key.
 type KeyRing struct {
 	Commands *commands.Handler
 	Admin    string // the operator's own key, from the configuration
@@ -159,10 +160,10 @@ func keyRights(ctx context.Context, from commands.Source, id uuid.UUID, now time
 	return rightsNow(ctx, from, l.State, now)
 }
 
-// rightsNow returns the current permissions of a key. A key with a user's rights has what the user may do in its workspace, as an operator
-// of the deployment or as a member. A key of the deployment keeps its own permissions until its workspace has lost its last member. From
-// then on only an operator reaches it (CONTRACT.md 0.2). A key has none once a key above it is revoked or has expired. Each use checks
-// that. A revocation does not write to the keys below, because it would miss a key created at the same time.
+// rightsNow returns the current permissions of a key. A user's key has the user's permissions in its workspace, as an operator of the
+// deployment or as a member. A key of the deployment has its own permissions until its workspace has lost its last member. Then only an
+// operator can access the workspace (CONTRACT.md 0.2). A key has no permissions after a key above it is revoked or has expired. Each use
+// checks that. A revocation does not write to the keys below, because it would miss a key created at the same time.
 func rightsNow(ctx context.Context, from commands.Source, s apikey.State, now time.Time) (none actor.Permissions, err error) {
 	above, err := makers(ctx, from, s)
 	if err != nil {

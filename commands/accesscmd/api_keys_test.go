@@ -342,7 +342,7 @@ func TestChainOfKeysIsBounded(t *testing.T) {
 	require.NoError(t, err)
 	req := commands.Request{Actor: last, Workspace: home}
 	_, _, err = accesscmd.CreateAPIKey(t.Context(), ring.Commands, req, create(home, nil))
-	require.Equal(t, fault.New(fault.Conflict, "Too many keys, each made with the one before"), err)
+	require.Equal(t, fault.New(fault.Conflict, "Too many keys, each created with the previous one"), err)
 
 	// A key that entered the log in another way opens nothing.
 	hash := sha256.Sum256([]byte("s"))

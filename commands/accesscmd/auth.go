@@ -27,8 +27,8 @@ type SignedIn struct {
 	Position  event.Position
 }
 
-// SignIn creates a session with a password. A wrong password, an unknown address, and an unverified one with a wrong password give the same
-// error, in the same time.
+// SignIn creates a session with a password. Its error and its duration are the same for a wrong password, for an unknown address, and for
+// an unverified address with a wrong password.
 func (a *Accounts) SignIn(ctx context.Context, req commands.Request, email, password string) (SignedIn, error) {
 	email, malformed := person.Email("email", email)
 	id, s, key := uuid.Nil, user.State{}, ""
@@ -56,8 +56,8 @@ func (a *Accounts) SignIn(ctx context.Context, req commands.Request, email, pass
 	return a.begin(ctx, req, id, s, proof, session.ByPassword)
 }
 
-// verify checks a password, unless there were too many wrong ones for the name. An unknown account has a count too; otherwise the count
-// would reveal it.
+// verify checks a password, unless there were too many wrong ones for the name. It counts unknown accounts too, because otherwise the limit
+// would reveal which accounts exist.
 func (a *Accounts) verify(ctx context.Context, name string, id uuid.UUID, password string) (credentials.Proof, bool, error) {
 	settle := func(bool) {}
 	if a.Guess != nil {
@@ -110,7 +110,7 @@ func (a *Accounts) VerifyEmail(ctx context.Context, req commands.Request, token 
 	return out, err
 }
 
-// ForgotPassword mails a token to the address if a user has it. It does not reveal whether one does.
+// ForgotPassword mails a token to the address if a user has the address. It does not reveal whether a user has it.
 func (a *Accounts) ForgotPassword(ctx context.Context, email string) error {
 	email, err := person.Email("email", email)
 	if err != nil {
@@ -157,7 +157,7 @@ func (a *Accounts) setPassword(ctx context.Context, id uuid.UUID, s user.State, 
 	return a.Credentials.Sessions.RevokeAll(ctx, id, except)
 }
 
-// Identity is a user in an identity provider's data.
+// Identity has an identity provider's data of a user.
 type Identity struct {
 	Issuer, Subject     string
 	Email               string
@@ -165,10 +165,10 @@ type Identity struct {
 	GivenName, LastName string
 }
 
-// SignInByProvider creates a session for an identity that a provider vouches for. It finds the user by issuer and subject first, and
-// otherwise by the address, if the provider has verified it (G7 of the contract). An account that never had a verified address loses its
-// password and sessions: its creator may have registered it as a trap. If the user had verified another address before changing to this
-// one, they are another person: they keep the account, without the address. A new user gets an account.
+// SignInByProvider creates a session for an identity that a provider has verified. It finds the user by issuer and subject, or else by the
+// address if the provider has verified it (CONTRACT.md G7). An account that never had a verified address loses its password and sessions,
+// because an attacker may have registered it. An account that had verified another address before belongs to another person: it stays
+// without the address. A new user gets an account.
 func (a *Accounts) SignInByProvider(ctx context.Context, req commands.Request, who Identity) (SignedIn, error) {
 	for tries := 1; ; tries++ {
 		in, err := a.signInByProvider(ctx, req, who)
@@ -178,7 +178,7 @@ func (a *Accounts) SignInByProvider(ctx context.Context, req commands.Request, w
 	}
 }
 
-// maxOvertaken limits the retries of a sign-in after another one has created the account, such as in two tabs.
+// maxOvertaken is the maximum number of retries of a sign-in after a concurrent one, such as in another tab, has created the account.
 const maxOvertaken = 5
 
 func (a *Accounts) signInByProvider(ctx context.Context, req commands.Request, who Identity) (SignedIn, error) {
@@ -241,7 +241,7 @@ func (a *Accounts) vouchedFor(ctx context.Context, req commands.Request, who Ide
 	if id, s, err = a.HolderOf(ctx, key); err != nil {
 		return id, s, err
 	}
-	if id == uuid.Nil || !s.Trusted() { // the account is in use, with sessions, keys and members of its own
+	if id == uuid.Nil || !s.Trusted() { // another person uses the account
 		local, _, _ := strings.Cut(email, "@")
 		made, err := a.register(ctx, req, newcomer{
 			provider: user.ByProvider, email: email, verified: true,
@@ -269,7 +269,7 @@ func (a *Accounts) vouchedFor(ctx context.Context, req commands.Request, who Ide
 	return id, out.State, err
 }
 
-// nameOr returns the provider's name for a user, or otherwise if that name is invalid.
+// nameOr returns the provider's name of a user, or the text otherwise if that name is invalid.
 func nameOr(given, otherwise string) string {
 	if name, err := person.Name("", given); err == nil {
 		return name

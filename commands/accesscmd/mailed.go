@@ -11,15 +11,15 @@ import (
 	"bahi/domain/access/user"
 )
 
-// Addressee returns the subject of tokens that are mailed to a user. It differs for each address, so that a token for one address proves
-// nothing about the next, however late its mail was sent.
+// Addressee returns the subject of tokens that are mailed to a user. It differs for each address, so that a token mailed to one address
+// does not verify the user's next address.
 func Addressee(id uuid.UUID, emailKey string) uuid.UUID { return uuid.NewSHA1(id, []byte(emailKey)) }
 
 // Recipient returns the id of an address, independent of its user.
 func Recipient(emailKey string) uuid.UUID { return uuid.NewSHA1(uuid.Nil, []byte(emailKey)) }
 
-// IssueToken creates the token that a job mails to the address in the user's state: a mailed token with the user's id before it. It returns
-// the error of [credentials.Mailed.Issue] if nothing must be mailed.
+// IssueToken creates the token that a job mails to the address in the user's state: the user's id and a mailed token. It returns the error
+// of [credentials.Mailed.Issue] if no mail must be sent.
 func (a *Accounts) IssueToken(ctx context.Context, kind credentials.Kind, id uuid.UUID, s user.State, job int64) (string, error) {
 	mailed, err := a.Credentials.Mailed.Issue(ctx, kind, credentials.Mailing{
 		Subject: Addressee(id, s.EmailKey), Recipient: Recipient(s.EmailKey), Number: job,
@@ -27,8 +27,8 @@ func (a *Accounts) IssueToken(ctx context.Context, kind credentials.Kind, id uui
 	return id.String() + "." + mailed, err
 }
 
-// useToken calls do for the user of a token from [Accounts.IssueToken]. The mailed token must belong to that user's address, so the id
-// before it needs no trust.
+// useToken calls do for the user of a token from [Accounts.IssueToken]. It checks that the mailed token belongs to the address of the user
+// with the id in the token.
 func (a *Accounts) useToken(ctx context.Context, kind credentials.Kind, token string,
 	do func(context.Context, uuid.UUID, user.State) error) error {
 	name, mailed, _ := strings.Cut(token, ".")

@@ -24,15 +24,15 @@ type Paid struct {
 	Created   int64
 }
 
-// customers makes each customer belong to at most one workspace.
+// customers claims each customer for one workspace.
 var customers = unique.Field[plan.State]{
 	Records: plan.Kind, Claims: plan.Customers, Key: func(s plan.State) string { return s.CustomerKey }, Name: "customer",
 	Taken:  "Another workspace is this customer",
 	Global: true,
 }
 
-// ReportPlan records the plan that a billing provider reports, and returns its workspace, or uuid.Nil if there is none. A known customer
-// keeps its workspace. A new customer gets the workspace it names, if that has no customer yet (CONTRACT.md N14).
+// ReportPlan records the plan that a billing provider reports, and returns the customer's workspace, or uuid.Nil if there is none. A known
+// customer keeps its workspace. A new customer gets the workspace that it names if that workspace has no customer yet (CONTRACT.md N14).
 func ReportPlan(ctx context.Context, h *commands.Handler, p Paid) (of uuid.UUID, err error) {
 	key, err := unique.Key(ctx, h, plan.Customers, []byte(p.Customer))
 	if err != nil || key == "" {
@@ -47,7 +47,7 @@ func ReportPlan(ctx context.Context, h *commands.Handler, p Paid) (of uuid.UUID,
 	if of, err = uuid.Parse(claim.State.Holder); !known {
 		of, err = uuid.Parse(p.Workspace)
 	}
-	if err != nil { // it claims none of our workspaces
+	if err != nil { // no valid workspace is named
 		return uuid.Nil, nil //nolint:nilerr // the same
 	}
 	there, err := commands.Load(ctx, h.Fresh(), workspace.Kind, of.String())
@@ -61,7 +61,7 @@ func ReportPlan(ctx context.Context, h *commands.Handler, p Paid) (of uuid.UUID,
 		return uuid.Nil, err
 	case before.State.CustomerKey == key:
 		_, err = commands.Handle(ctx, h, req, plan.Kind, of.String(), c)
-	case before.Revision >= 0: // it has another customer
+	case before.Revision >= 0: // the workspace has another customer
 		return uuid.Nil, nil
 	default:
 		_, err = customers.Create(ctx, h, req, key, func(context.Context) (string, error) { return of.String(), nil },

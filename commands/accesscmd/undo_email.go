@@ -14,16 +14,16 @@ import (
 	"bahi/domain/fault"
 )
 
-// ErrAnothers is the error of an address that another user has verified since.
+// ErrAnothers reports that another user has verified the address since.
 var ErrAnothers = &fault.Error{Kind: fault.Conflict, Detail: "This email address belongs to another account now", Code: "email_taken"}
 
-// ChangeOf returns the subject of the token that undoes a change of a user's address, by the change's number.
+// ChangeOf returns the subject of the token that undoes a change of a user's address. change is the change's number.
 func ChangeOf(id uuid.UUID, change int) uuid.UUID {
 	return uuid.NewSHA1(id, []byte("change "+strconv.Itoa(change)))
 }
 
-// IssueUndo creates the token that a job mails to the user's previous address. It returns the error of [credentials.Mailed.Issue] if
-// nothing must be mailed.
+// IssueUndo creates the token that a job mails to the user's previous address. It returns the error of [credentials.Mailed.Issue] if no
+// mail must be sent.
 func (a *Accounts) IssueUndo(ctx context.Context, id uuid.UUID, left user.FormerEmail, job int64) (string, error) {
 	mailed, err := a.Credentials.Mailed.Issue(ctx, credentials.Undo, credentials.Mailing{
 		Subject: ChangeOf(id, left.Change), Recipient: Recipient(left.EmailKey), Number: job,
@@ -31,9 +31,9 @@ func (a *Accounts) IssueUndo(ctx context.Context, id uuid.UUID, left user.Former
 	return strings.Join([]string{id.String(), strconv.Itoa(left.Change), mailed}, "."), err
 }
 
-// UndoEmail gives the user back the address to which the token was mailed. The change may be the work of an attacker who took over the
-// account. So UndoEmail removes the password, ends the sessions, and unlinks identities linked since. It returns [ErrAnothers] while
-// another account has verified the address.
+// UndoEmail restores the address to which the token was mailed. An attacker with access to the account may have changed it, so UndoEmail
+// removes the password, ends the sessions, and unlinks identities that were linked after the change. It returns [ErrAnothers] if another
+// account has verified the address.
 func (a *Accounts) UndoEmail(ctx context.Context, req commands.Request, token string) (out commands.Outcome[user.State], err error) {
 	name, rest, _ := strings.Cut(token, ".")
 	number, mailed, _ := strings.Cut(rest, ".")
@@ -52,8 +52,8 @@ func (a *Accounts) UndoEmail(ctx context.Context, req commands.Request, token st
 	return out, err
 }
 
-// undoEmail ends all access before it restores the address, because a crash in between may leave the rest undone. It does so again
-// afterwards, because until then a linked identity can sign in.
+// undoEmail ends all access before it restores the address, in case the process stops in between. It ends all access again afterwards,
+// because until then a linked identity can sign in.
 func (a *Accounts) undoEmail(ctx context.Context, req commands.Request, id uuid.UUID, change int) (out commands.Outcome[user.State],
 	err error) {
 	s, err := a.Load(ctx, id)
@@ -64,7 +64,7 @@ func (a *Accounts) undoEmail(ctx context.Context, req commands.Request, id uuid.
 		return out, err
 	}
 	left, there := s.LeftBy(change)
-	if !there { // undoing an earlier change has undone this one too
+	if !there { // undoing an earlier change has undone this change too
 		return out, credentials.Undo.Refusal()
 	}
 	email, err := a.Text(ctx, left.Email)

@@ -61,7 +61,7 @@ func (a *Accounts) Change(ctx context.Context, req commands.Request, id uuid.UUI
 	})
 }
 
-// edited returns the requested change of a profile, with its address apart, or an empty change. It reports all invalid fields together.
+// edited returns the requested change of a profile without the address, and the address. It reports all invalid fields together.
 func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 	var (
 		wrong []error
@@ -84,8 +84,8 @@ func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 	return edit, email, fault.Join(wrong...)
 }
 
-// ChangePassword sets a new password and ends the user's other sessions. It needs no If-Match: the current password is proof
-// enough.
+// ChangePassword sets a new password and ends the user's other sessions. It ignores If-Match, because the current password identifies the
+// state.
 func (a *Accounts) ChangePassword(ctx context.Context, req commands.Request, id, thisSession uuid.UUID, current,
 	password string) (commands.Outcome[user.State], error) {
 	out, done, err := a.Earlier(ctx, req, id) // a retry must not need the current password, which has changed
@@ -116,8 +116,8 @@ func (a *Accounts) ChangePassword(ctx context.Context, req commands.Request, id,
 	return a.decide(ctx, req, id, s, user.ChangePassword{})
 }
 
-// ChangePicture sets the user's stored picture. It returns the key of the now unused picture: the previous one, or this one if an equal
-// request has already stored another.
+// ChangePicture sets the user's stored picture. It returns the key of the unused picture: the previous one, or this one if an equal request
+// has already stored another picture.
 func (a *Accounts) ChangePicture(ctx context.Context, req commands.Request, id uuid.UUID, key string) (unused string,
 	out commands.Outcome[user.State], err error) {
 	s, err := a.Load(ctx, id)

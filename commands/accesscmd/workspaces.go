@@ -20,7 +20,7 @@ import (
 	"bahi/domain/person"
 )
 
-// invitationLifetime is how long an invitation can be accepted (CONTRACT.md 0.2).
+// invitationLifetime is the time in which an invitation can be accepted (CONTRACT.md 0.2).
 const invitationLifetime = 7 * 24 * time.Hour
 
 // Invite invites a person by email to the caller's workspace.
@@ -56,7 +56,7 @@ type OpenInvitation struct {
 	ExpiresAt   time.Time         `json:"expires_at" doc:"Time of expiry"`
 }
 
-// Invitations returns the open invitations of a workspace, ordered by their end. It reads the log, because no table has their addresses.
+// Invitations returns the open invitations of a workspace by time of expiry. It reads the log, because no table has their addresses.
 func (a *Accounts) Invitations(ctx context.Context, in uuid.UUID) ([]OpenInvitation, error) {
 	l, err := commands.Load(ctx, a.Commands.Fresh(), workspace.Kind, in.String())
 	if err != nil {
@@ -88,7 +88,7 @@ func (a *Accounts) Withdraw(ctx context.Context, req commands.Request, in, invit
 	return commands.Handle(ctx, a.Commands, req, workspace.Kind, in.String(), workspace.Withdraw{By: req.Actor, Invitation: invitation})
 }
 
-// newInvitation returns the id of the next invitation; a repeated request gets the same id.
+// newInvitation returns the id of the next invitation. A retry gets the same id.
 func (a *Accounts) newInvitation(ctx context.Context, req commands.Request) (uuid.UUID, error) {
 	if req.Key == "" {
 		return uuid.New(), nil
@@ -98,16 +98,16 @@ func (a *Accounts) newInvitation(ctx context.Context, req commands.Request) (uui
 	return uuid.NewSHA1(req.Workspace, sum), err
 }
 
-// InvitationToken returns the token in an invitation's mail: a mailed token with the workspace's id before it.
+// InvitationToken returns the token in an invitation's mail: the workspace's id and a mailed token.
 func InvitationToken(workspace uuid.UUID, mailed string) string {
 	return workspace.String() + "." + mailed
 }
 
-// Accept makes the user a member of the invitation's workspace. The workspace must have the invitation, so the id before the mailed token
-// needs no trust. A use spends the token, so a repeated request is recognised by its key.
+// Accept makes the user a member of the invitation's workspace. It checks that the workspace in the token has the invitation. The first use
+// spends the token, so a retry is recognised by its key.
 func (a *Accounts) Accept(ctx context.Context, req commands.Request, token string, id uuid.UUID) (in uuid.UUID,
 	out commands.Outcome[workspace.State], err error) {
-	if _, _, err = a.Earlier(ctx, req, id); err != nil { // the key was used with a token for another workspace, or for none
+	if _, _, err = a.Earlier(ctx, req, id); err != nil { // the key was used with another token
 		return in, out, err
 	}
 	name, mailed, _ := strings.Cut(token, ".")
@@ -135,7 +135,7 @@ func (a *Accounts) Accept(ctx context.Context, req commands.Request, token strin
 		}
 		return err
 	})
-	if errors.Is(err, credentials.Invitation.Refusal()) { // this request may have spent it a moment ago
+	if errors.Is(err, credentials.Invitation.Refusal()) { // an earlier attempt of this request may have spent the token
 		earlier, done, lookErr := commands.PreviousOutcome(ctx, a.Commands, keyed(req, id, in), workspace.Kind)
 		if done || lookErr != nil {
 			out, err = earlier, lookErr
@@ -147,8 +147,8 @@ func (a *Accounts) Accept(ctx context.Context, req commands.Request, token strin
 	return in, out, err
 }
 
-// keepKey records the use of the request's key in the user's own workspace. The next request with the key looks there, whichever workspace
-// it names.
+// keepKey records the use of the request's key in the user's own workspace. A later request with the key searches there, whichever
+// workspace its token names.
 func (a *Accounts) keepKey(ctx context.Context, req commands.Request, id uuid.UUID) error {
 	if req.Key == "" {
 		return nil
@@ -160,8 +160,8 @@ func (a *Accounts) keepKey(ctx context.Context, req commands.Request, id uuid.UU
 	return err
 }
 
-// inviter returns the actor who sent an invitation, with their current permissions from outside the workspace's own stream, or the zero
-// Actor if there is no such invitation.
+// inviter returns the actor who sent an invitation, or the zero Actor if there is no such invitation. The actor has the current permissions
+// that are not in the workspace's own stream.
 func (a *Accounts) inviter(ctx context.Context, from commands.Source, in, invitation uuid.UUID) (actor.Actor, error) {
 	l, err := commands.Load(ctx, from, workspace.Kind, in.String())
 	if err != nil {
@@ -195,8 +195,8 @@ func (a *Accounts) RemoveMember(ctx context.Context, req commands.Request, in, m
 	return a.onMember(ctx, req, in, member, workspace.Remove{By: req.Actor, User: member})
 }
 
-// onMember runs a command on a member. All members are in one stream. Each has the revision of the newest event about it; with the stream's
-// revision, editing two members from one list would fail on the second.
+// onMember runs a command on a member. All members are in one stream. A member's revision is that of the newest event about the member:
+// with the stream's revision, editing two members from one list would fail on the second.
 func (a *Accounts) onMember(ctx context.Context, req commands.Request, in, member uuid.UUID,
 	cmd event.Command[workspace.State]) (commands.Outcome[workspace.State], error) {
 	cmd = memberAsSeen{cmd, member, req.IfMatch}
@@ -221,7 +221,7 @@ func (c memberAsSeen) Decide(s workspace.State) ([]event.Event[workspace.State],
 	return events, err
 }
 
-// TokenRing authenticates users by their access tokens. It reads states from the cache, which follows the log.
+// TokenRing authenticates users by their access tokens. It reads states from the cache, which a subscription to the log updates.
 type TokenRing struct {
 	Commands *commands.Handler
 	Sessions *credentials.Sessions
@@ -265,7 +265,7 @@ func (r *TokenRing) Enter(ctx context.Context, who actor.Actor, other uuid.UUID)
 	return who, nil
 }
 
-// load returns a state that may lag behind the log, but never misses a new stream.
+// load returns a state that may lag behind the log. It reads the newest state if the cache has no such stream.
 func load[S any](ctx context.Context, h *commands.Handler, kind *event.Kind[S], id string) (commands.Loaded[S], error) {
 	l, err := commands.Load(ctx, h.Cached(), kind, id)
 	if err == nil && l.Revision < 0 {

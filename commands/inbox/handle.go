@@ -17,31 +17,32 @@ import (
 )
 
 const (
-	// maxHandled limits the calls handled together. Their appends share the log's fsyncs, and their results one statement.
+	// maxHandled is the maximum number of calls that are handled together. Their appends share the log's fsyncs, and one statement stores
+	// their results.
 	maxHandled = 32
 
-	// slow is how long one group runs alone. Then another one starts in parallel: some calls wait for a language model.
+	// slow is the time after which another group starts in parallel, because some calls wait for a language model.
 	slow = 100 * time.Millisecond
 
 	// maxGroups limits the concurrent groups.
 	maxGroups = 16
 
-	// lookInterval is how often Run looks for calls without a notification: those that failed, or whose process died or handles none.
+	// lookInterval is the interval at which Run searches for calls without a notification: failed calls, and calls of other processes.
 	lookInterval = time.Second
 
-	// maxAttempts limits the attempts at a call, which is parked after the last. The delay after the first one is firstDelay, and triples
-	// each time. The attempts end after about three days.
+	// maxAttempts is the maximum number of attempts at a call. The call is parked after the last one. The delay after the first attempt is
+	// firstDelay, and triples each time. The attempts end after about three days.
 	maxAttempts = 12
 	firstDelay  = 3 * time.Second
 
-	// sweepInterval is how often Run removes old bodies.
+	// sweepInterval is the interval at which Run removes old bodies.
 	sweepInterval = time.Minute
 
-	// handleTimeout limits the handling of a call, which may call a language model.
+	// handleTimeout is the timeout of handling a call, which may call a language model.
 	handleTimeout = 2 * time.Minute
 
-	// If crowd calls are recorded at once, more may follow than can be handled. Recording then goes first: for crowdedFor, groups pause
-	// rest times as long as they ran.
+	// If crowd calls are recorded at once, more may follow than can be handled. Recording then takes precedence: for crowdedFor, a group
+	// that ran for a time pauses for rest times that time.
 	crowd      = 16
 	crowdedFor = 100 * time.Millisecond
 	rest       = 3
@@ -55,8 +56,7 @@ func (b *Inbox) wake() {
 	}
 }
 
-// Run handles the waiting calls, whichever process recorded them, and removes old bodies, until ctx ends. A call being handled then waits
-// again.
+// Run handles the waiting calls of all processes, and removes old bodies, until ctx ends. A call that is being handled then waits again.
 func (b *Inbox) Run(ctx context.Context) {
 	var groups sync.WaitGroup
 	defer groups.Wait()
@@ -113,8 +113,8 @@ func (b *Inbox) sweepUntil(ctx context.Context) {
 	}
 }
 
-// group handles a group of due calls, and reports whether there may be more. It holds no transaction meanwhile: the calls are leased. If
-// ctx ends, it releases its calls.
+// group handles a group of due calls, and reports whether there may be more. It leases the calls, and holds no transaction meanwhile. If
+// ctx ends, it releases the calls.
 func (b *Inbox) group(ctx context.Context) (more bool) {
 	asked, claim := time.Now(), uuid.New()
 	all, err := b.claim(ctx, claim)
@@ -135,7 +135,7 @@ func (b *Inbox) group(ctx context.Context) (more bool) {
 		handling.Wait()
 		return nil
 	})
-	if ctx.Err() != nil { // the attempt was interrupted, which is no fault of the calls
+	if ctx.Err() != nil { // an interrupted attempt does not count
 		b.giveBack(context.WithoutCancel(ctx), claim, all)
 		return false
 	}
@@ -156,7 +156,7 @@ func (b *Inbox) group(ctx context.Context) (more bool) {
 	return len(all) == maxHandled
 }
 
-// storable removes from a text what Postgres cannot store.
+// storable removes characters from a text that Postgres cannot store.
 func storable(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 }
@@ -165,7 +165,7 @@ func storable(text string) string {
 const (
 	waiting = "waiting"
 	done    = "handled"
-	ignored = "ignored" // it had no effect
+	ignored = "ignored" // the call had no effect
 	parked  = "parked"
 )
 
@@ -179,7 +179,7 @@ type handled struct {
 	verdict string
 }
 
-// claim leases due calls and opens their bodies. A claim lost in a crash is made again, like a result.
+// claim leases due calls and opens their bodies. If a crash loses the claim, another process claims the calls.
 func (b *Inbox) claim(ctx context.Context, claim uuid.UUID) (all []*handled, err error) {
 	err = b.unsafe(ctx, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, `
@@ -225,7 +225,7 @@ func (b *Inbox) renewing(claim uuid.UUID, all []*handled) func(context.Context) 
 	}
 }
 
-// giveBack makes claimed calls due, without counting the attempt. If it fails, they are due when their lease ends.
+// giveBack makes claimed calls due without counting the attempt. If that fails, the calls are due when their lease ends.
 func (b *Inbox) giveBack(ctx context.Context, claim uuid.UUID, all []*handled) {
 	_, err := b.Pool.Exec(ctx, `
 		update inbox.call set due_at = now(), claim = null, attempts = attempts - 1 where id = any($2) and claim = $1`, claim, idsOf(all))
@@ -265,7 +265,7 @@ func (b *Inbox) handle(ctx context.Context, h *handled) {
 	h.Outcome, h.err = handler(ctx, h.Call)
 }
 
-// OfRules reports whether an error is a refusal by the rules or by the log, which no retry changes.
+// OfRules reports whether an error is a refusal by the rules or by the log. A retry would be refused again.
 func OfRules(err error) bool {
 	f, ok := errors.AsType[*fault.Error](err)
 	return ok && f.Kind != fault.Unavailable || errors.Is(err, eventstore.ErrBadEvent)
@@ -294,7 +294,7 @@ func (b *Inbox) judge(h *handled) {
 // maxParts limits the parts that an error lists.
 const maxParts = 10
 
-// parts returns the error of a call of which some parts cannot be handled.
+// parts returns the error of a call with parts that cannot be handled.
 func (h *handled) parts() error {
 	told := strings.Join(h.Unread[:min(len(h.Unread), maxParts)], "; ")
 	if more := len(h.Unread) - maxParts; more > 0 {
@@ -303,7 +303,7 @@ func (h *handled) parts() error {
 	return errors.New(told)
 }
 
-// settle stores the calls' results, except for calls that another process has claimed since. A failed call keeps its body and waits.
+// settle stores the results of the calls, except of those that another process has claimed since. A failed call keeps its body and waits.
 func (b *Inbox) settle(ctx context.Context, claim uuid.UUID, all []*handled) error {
 	n := len(all)
 	verdicts, effects, errs, forgets, subjects, held := make([]string, n), make([]string, n), make([]string, n), make([]bool, n),

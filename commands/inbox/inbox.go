@@ -1,10 +1,10 @@
 // Package inbox stores the calls of providers' webhooks until their effect is in the log.
 //
-// A call is recorded before it is acknowledged. Its effect follows in the background. It is recorded once under its key, so repetitions
-// have no second effect. Groups of due calls are handled under a lease, which another process takes over after a crash. A failed call is
-// retried. A call that cannot be handled is parked until an operator replays it.
+// The inbox records a call before it acknowledges the call, and handles it in the background. It records a call once under its key, so a
+// repeated call has no second effect. Groups of due calls are handled under a lease. Another process takes the lease over after a crash. A
+// failed call is retried. A call that cannot be handled is parked until an operator replays it.
 //
-// Calls are not events: their bodies have personal data of third parties and are deleted after a while.
+// Calls are not events, because their bodies have personal data of third parties and are deleted after a while.
 package inbox
 
 import (
@@ -36,7 +36,7 @@ var (
 type Call struct {
 	ID          uuid.UUID
 	Endpoint    string
-	ResourceID  string // whose signature it has, such as a channel's id; empty: the deployment
+	ResourceID  string // id of the record, such as a channel, with the secret that signed the call; empty: the deployment
 	ReceivedAt  time.Time
 	ContentType string
 	Body        []byte
@@ -45,16 +45,16 @@ type Call struct {
 // Outcome is the effect of a call.
 type Outcome struct {
 	Effect string   // such as "order draft 12"; empty: none. It MUST NOT name a person
-	Reason string   // why there is none; empty: unknown
-	Unread []string // parts that cannot be handled, each with place and reason. They park the call; its other parts have had their effect
+	Reason string   // reason for no effect; empty: unknown
+	Unread []string // parts that cannot be handled, each with place and reason. They park the call after its other parts had their effect
 	Forget bool     // remove the body at once
 
-	Held []int64 // channels that the call may be for, once verified: [Inbox.Deliver] then handles it again
+	Held []int64 // unverified channels that may own the call: [Inbox.Deliver] handles it again after their verification
 
-	Subjects []string // of the vault, whose values the body has: it is deleted with their keys
+	Subjects []string // data subjects with values in the body: the body is deleted with their keys
 }
 
-// Handler executes a call. It MUST be idempotent: after a crash it gets the call again. Its error MUST NOT name a person.
+// Handler handles a call. It MUST be idempotent, because it gets the call again after a crash. Its error MUST NOT name a person.
 type Handler func(ctx context.Context, c Call) (Outcome, error)
 
 // unreadable is the error of a call that no retry can handle.
@@ -68,7 +68,7 @@ type Config struct {
 	Pool     *pgxpool.Pool
 	Vault    *vault.Vault
 	Handlers map[string]Handler // by endpoint
-	Keep     time.Duration      // how long bodies are kept; 0: 30 days
+	Keep     time.Duration      // retention period of bodies; 0: 30 days
 	Room     int                // maximum number of waiting calls; 0: 100,000
 	Now      func() time.Time
 	Log      *slog.Logger
@@ -83,7 +83,7 @@ type Inbox struct {
 	bytes   int        // of their bodies
 	writing bool
 
-	counted time.Time // time of the count of waiting calls, see room
+	counted time.Time // time of the last count of waiting calls, see room
 	waiting int
 
 	came    chan struct{} // has a value if calls may wait
@@ -113,7 +113,7 @@ func New(config Config) *Inbox {
 	return &Inbox{Config: config, came: make(chan struct{}, 1)}
 }
 
-// Replay handles a call again that is parked, had no effect, or waits after a failure. Otherwise it returns [ErrNoCall], [ErrHandled] or
+// Replay queues a call again if it is parked, had no effect, or waits after a failure. Otherwise it returns [ErrNoCall], [ErrHandled] or
 // [ErrRemoved].
 func (b *Inbox) Replay(ctx context.Context, id uuid.UUID) error {
 	defer b.wake()
@@ -142,7 +142,7 @@ func (b *Inbox) Replay(ctx context.Context, id uuid.UUID) error {
 	})
 }
 
-// Deliver handles the calls that waited for a channel.
+// Deliver queues the calls that waited for the verification of a channel.
 func (b *Inbox) Deliver(ctx context.Context, channel int64) error {
 	defer b.wake()
 	return b.write(ctx, func(tx pgx.Tx) error {
@@ -171,8 +171,8 @@ func (b *Inbox) Body(ctx context.Context, id uuid.UUID) ([]byte, error) {
 	return b.Vault.OpenBytes(ctx, bodies, id.String(), body)
 }
 
-// Sweep removes bodies older than the retention period, and those with values of erased subjects. It returns their number. It keeps the
-// calls, so that a repetition is still recognised.
+// Sweep removes bodies older than the retention period, and bodies with values of erased subjects. It returns their number. It does not
+// delete the calls, so that a repeated call is still recognised.
 func (b *Inbox) Sweep(ctx context.Context) (int64, error) {
 	tag, err := b.Pool.Exec(ctx, `
 		update inbox.call set body = null where body is not null

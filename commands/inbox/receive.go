@@ -12,13 +12,13 @@ import (
 // Incoming is a call with a verified signature.
 type Incoming struct {
 	Endpoint    string
-	ResourceID  string // named in the path; each target has its own calls
-	Key         string // identifies the provider's repetitions; empty: its body
+	ResourceID  string // id of the record in the path; keys are unique per record
+	Key         string // identifies repeated deliveries of the call; empty: the body identifies them
 	ContentType string
 	Body        []byte
 }
 
-// pending is a call to be written, with its result.
+// pending is a call to be recorded, with the result.
 type pending struct {
 	id          uuid.UUID
 	endpoint    string
@@ -32,11 +32,11 @@ type receipt struct {
 	err      error
 }
 
-// maxWritten limits the calls of one transaction.
+// maxWritten is the maximum number of calls in one transaction.
 const maxWritten = 500
 
-// Receive records a call and reports whether it was recorded before. When it returns nil, the call is on disk. It returns [ErrFull] while
-// too many calls wait. Calls that arrive together are written in one transaction.
+// Receive records a call and reports whether it was recorded before. When it returns no error, the call is on disk. It returns [ErrFull]
+// while too many calls wait. One transaction writes calls that arrive together.
 func (b *Inbox) Receive(ctx context.Context, in Incoming) (repeated bool, err error) {
 	if in.ResourceID != "" {
 		in.Endpoint += "/" + in.ResourceID
@@ -61,7 +61,7 @@ func (b *Inbox) Receive(ctx context.Context, in Incoming) (repeated bool, err er
 	select {
 	case r := <-p.result:
 		return r.repeated, r.err
-	case <-ctx.Done(): // it may still be recorded; the provider repeats it
+	case <-ctx.Done(): // the call may still be recorded; the provider repeats it
 		return false, ctx.Err()
 	}
 }
@@ -81,7 +81,7 @@ func (b *Inbox) enqueue(ctx context.Context, p *pending) error {
 	return nil
 }
 
-// writeTimeout limits a transaction of pending calls.
+// writeTimeout is the timeout of a transaction that records calls.
 const writeTimeout = 20 * time.Second
 
 // writePending writes pending calls until there are none.
@@ -144,7 +144,7 @@ func (b *Inbox) record(ctx context.Context, batch []*pending) (added map[uuid.UU
 	return added, err
 }
 
-// countInterval is how often the waiting calls are counted.
+// countInterval is the interval between counts of the waiting calls.
 const countInterval = time.Second
 
 // room returns [ErrFull] if too many calls wait. Only the writer calls it.

@@ -1,5 +1,5 @@
-// Package lease lets one worker of all processes do a task. A lease is a row of Postgres that expires, so that another worker takes over
-// when a process dies.
+// Package lease gives a task to one worker of all processes. A lease is a Postgres row that expires, so that another worker takes the task
+// over after a crash.
 package lease
 
 import (
@@ -14,8 +14,8 @@ const (
 	renewInterval = 4 * time.Second
 )
 
-// While calls do, and renews a lease until do returns. asked is the time before the lease was acquired. The context of do ends when the
-// lease may have ended: renew returns false, or has failed for [Duration].
+// While calls do, and renews a lease until do returns. asked is a time just before the lease was acquired. The context of do ends when the
+// lease may have ended: when renew returns false, or has failed for [Duration].
 func While(ctx context.Context, asked time.Time, renew func(context.Context) (held bool, err error), do func(context.Context) error) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()

@@ -1,5 +1,5 @@
-// Package ledgercmd has the ledger commands that require more than load, decide, append: rules between an account, the
-// lock of the books and a row, bulk posts, and cascading deletions.
+// Package ledgercmd has those ledger commands that require more than load, decide, append: rules between an account, the lock of the books
+// and a row, bulk posts, and cascading deletions.
 package ledgercmd
 
 import (
@@ -22,10 +22,9 @@ import (
 	"bahi/domain/unit"
 )
 
-// Reads are the queries of commands. A stale result only narrows what a command decides, or where it looks.
+// Reads are the queries of commands. A stale result only limits the records that a command finds.
 type Reads interface {
-	// EarliestRow returns the date of the account's oldest row, or nil. Its result includes all rows that were in the
-	// log before the call.
+	// EarliestRow returns the date of the account's oldest row, or nil. The result includes all rows that were in the log before the call.
 	EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, error)
 
 	OrderReads
@@ -92,7 +91,7 @@ func DeleteAccount(ctx context.Context, req commands.Request, b *Books, l *book.
 		if c.Standing, err = standingOf(ctx, tx, l, account, req.Workspace); err != nil {
 			return err
 		}
-		// The tables have all rows that were posted before the lock was read. Later rows have checked the lock.
+		// The tables have all rows that were posted before the lock was read. Later rows are checked against the lock.
 		if c.EarliestRow, err = b.Reads.EarliestRow(ctx, req.Workspace, account); err != nil {
 			return fmt.Errorf("find the oldest row of account %d: %w", account, err)
 		}
@@ -122,7 +121,7 @@ func AddRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger,
 	})
 }
 
-// post posts checked rows with new numbers. It returns the first number, 0 in a dry run.
+// post posts checked rows with new ids. It returns the first id, 0 in a dry run.
 func (b *Books) post(ctx context.Context, tx *commands.Tx, rows []khata.Row) (first int64, err error) {
 	if tx.DryRun() {
 		_, err = commands.DecideNew(ctx, tx, rows[0].Rows, nil,

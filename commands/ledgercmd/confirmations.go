@@ -33,11 +33,11 @@ type PartyReads interface {
 	// The result includes all events that were in the log before the call.
 	Candidates(ctx context.Context, workspace uuid.UUID, kind string, accounts []int64, day unit.Date) ([]confirmation.Candidate,
 		event.Position, error)
-	// Asked returns the newest request that a message's contact received before it, false if there is none.
+	// Asked returns the newest request that a message's contact received before the message, false if there is none.
 	Asked(ctx context.Context, workspace uuid.UUID, message int64) (confirmation.Asked, bool, error)
 }
 
-// Confirmations asks parties whether they agree with their balances.
+// Confirmations requests that parties confirm their balances.
 type Confirmations struct {
 	*Books
 
@@ -79,7 +79,7 @@ func ledgerOf(ctx context.Context, tx *commands.Tx, account int64, workspace uui
 	return nil, errNoAccount
 }
 
-// Request asks the parties by a campaign.
+// Request sends the requests for confirmation by a campaign.
 func (c *Confirmations) Request(ctx context.Context, req commands.Request, in confirmation.Request) (
 	out commands.Outcome[confirmation.State], err error) {
 	if out, done, err := commands.PreviousOutcome(ctx, c.Commands, req, confirmation.Kind); done || err != nil {
@@ -153,8 +153,8 @@ func (c *Confirmations) request(ctx context.Context, tx *commands.Tx, in confirm
 // blockSize is the number of recipients in a block.
 const blockSize = 1000
 
-// freeze creates the recipients of a campaign from the parties that are not skipped, and sets their message ids. It
-// returns the number of blocks.
+// freeze creates the recipients of a campaign from the parties that are not skipped. It sets their message ids, and returns the number of
+// blocks.
 func (c *Confirmations) freeze(ctx context.Context, tx *commands.Tx, number, channel int64, parties []confirmation.Party) (
 	blocks int, err error) {
 	contacts := []int64{}
@@ -190,8 +190,7 @@ func (c *Confirmations) freeze(ctx context.Context, tx *commands.Tx, number, cha
 	return blocks, nil
 }
 
-// Values returns the values of the placeholders in a campaign's messages to parties, by message. The contact's name is
-// not among them.
+// Values returns the placeholder values of a campaign's messages to parties, by message. They do not contain the contact's name.
 func (c *Confirmations) Values(ctx context.Context, number int64, language string, messages []int64) (map[int64][]string, error) {
 	l, err := commands.Load(ctx, c.Commands.Fresh(), confirmation.Kind, id(number))
 	if err != nil {

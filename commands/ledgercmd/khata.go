@@ -27,16 +27,15 @@ type ScannedPage struct {
 	Image      []byte // PNG; nil if the file contains its text
 }
 
-// Scanner recognises the pages of files. Check returns the type of a file, or refuses the file by its content without
-// reading it.
+// Scanner recognises the pages of files. Check returns the type of a file by its content, or refuses the file. It does not recognise pages.
 type Scanner interface {
 	Check(file []byte) (contentType string, err error)
-	// Read reads a file of a workspace. It waits at most wait for the workspace's other file, then returns an error with
-	// a [fault.Soon] delay.
+	// Read reads a file of a workspace. If it has waited for the workspace's other file for the duration wait, it returns an error with a
+	// [fault.Soon] delay.
 	Read(ctx context.Context, workspace uuid.UUID, wait time.Duration, file []byte, each func(ScannedPage) error) error
 }
 
-// VisionReader reads the picture of a page by a model. After an error, the page is read without it.
+// VisionReader reads the picture of a page by a model. After an error, the page is read without the model.
 type VisionReader interface {
 	See(ctx context.Context, image []byte) ([]khatapage.Entry, error)
 }
@@ -80,8 +79,8 @@ const (
 	byModel     = "model"
 )
 
-// The time for which an upload waits for another upload of its workspace (CONTRACT.md R11), and the time for which a job
-// waits before it lets other workspaces' jobs run first.
+// The time for which an upload waits for another upload of its workspace (CONTRACT.md R11), and the same time for a job. After it, jobs of
+// other workspaces run first.
 const (
 	khataWait = 10 * time.Second
 	jobWait   = 100 * time.Millisecond
@@ -90,8 +89,8 @@ const (
 // resultOf returns the name of a file's result.
 func resultOf(blob string) string { return blob + ".json" }
 
-// Upload reads a file and records it with the result. A dry run only reads. For a retry of a request that a job handles
-// (see [Khatas.UploadLater]), the result is empty until the job has read the file.
+// Upload reads a file and records it with the result. A dry run only reads. A retry of [Khatas.UploadLater] gets an empty result until the
+// job has read the file.
 func (k *Khatas) Upload(ctx context.Context, req commands.Request, pipeline string, file []byte) (KhataResult,
 	commands.Outcome[khata.State], error) {
 	kind, err := k.Scanner.Check(file)
@@ -145,7 +144,7 @@ func (k *Khatas) UploadLater(ctx context.Context, req commands.Request, pipeline
 		Later: true}})
 }
 
-// begin records an upload. It removes the files if the record does not name them.
+// begin records an upload. It removes the files if the recorded upload does not refer to them.
 func (k *Khatas) begin(ctx context.Context, req commands.Request, c khata.Upload) (commands.Outcome[khata.State], error) {
 	h := k.Books.Commands
 	out, err := commands.Create(ctx, h, req, khata.Kind, h.IDFromSeries(number.Rows, 1), c)
@@ -236,7 +235,7 @@ func (k *Khatas) read(ctx context.Context, workspace uuid.UUID, wait time.Durati
 	return result, nil
 }
 
-// ReadLater reads an upload that was recorded before. last: an error is final.
+// ReadLater reads an upload that was recorded before. If last is true, an error is final.
 func (k *Khatas) ReadLater(ctx context.Context, number string, last bool) error {
 	h := k.Books.Commands
 	l, err := commands.Load(ctx, h.Fresh(), khata.Kind, number)
@@ -287,8 +286,8 @@ func (k *Khatas) Remove(ctx context.Context, workspace uuid.UUID, number string)
 	return k.forget(ctx, out.State.Blob)
 }
 
-// SubmitKhata posts rows to several ledgers, all or none, for an upload; 0: without one. [RowOf] returns their ids.
-// SubmitKhata also returns the posted rows, or none for a retry with the same key.
+// SubmitKhata posts the rows of an upload (0: no upload) to several ledgers, all or none. [RowOf] returns the rows' ids. SubmitKhata also
+// returns the posted rows, or none for a retry with the same key.
 func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int64,
 	rows []khata.Asked) (out commands.Outcome[khata.State], posted []khata.Row, err error) {
 	khata.Arrange(rows)
@@ -319,7 +318,7 @@ func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int
 		}
 		if upload != 0 {
 			_, err = commands.Decide(ctx, tx, khata.Kind, id(upload), submit)
-		} else { // the state has the id of its first row
+		} else { // the state has the id of the first row
 			newID := func(context.Context) (string, error) { return id(submit.First), nil }
 			_, err = commands.DecideNew(ctx, tx, khata.Kind, newID, func(string) event.Command[khata.State] { return submit })
 		}
@@ -333,7 +332,7 @@ func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int
 
 // standings loads the data that the rules for the rows require.
 func standings(ctx context.Context, from commands.Source, workspace uuid.UUID, c *khata.PostRows) error {
-	closed := map[int64]bool{} // by account: an account belongs to one ledger
+	closed := map[int64]bool{} // by account; an account belongs to one ledger
 	for _, row := range c.Rows {
 		if _, known := closed[row.Account]; known {
 			continue

@@ -82,8 +82,7 @@ func AddDraftEntry(ctx context.Context, req commands.Request, b *Books, draft in
 	})
 }
 
-// loadDraft returns a draft of the request's workspace at the expected revision. Its errors come before ids are
-// assigned.
+// loadDraft returns a draft of the request's workspace at the expected revision, or an error before ids are assigned.
 func loadDraft(ctx context.Context, tx *commands.Tx, draft int64, req commands.Request) (commands.Loaded[orderdraft.State], error) {
 	now, err := commands.Load(ctx, tx, orderdraft.Kind, id(draft))
 	switch {

@@ -17,12 +17,12 @@ import (
 
 // OrderReads are the queries of commands on orders.
 type OrderReads interface {
-	// OrderWithSlip returns the order of another client with this normalised slip number and the nearest date, at most
-	// so many days before or after the given date. It returns 0 if there is none. The result may be stale.
+	// OrderWithSlip returns the order of another client with this normalised slip number and the nearest date. It searches the given number
+	// of days before and after the date, and returns 0 if there is none. The result may be stale.
 	OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip string, client int64, date unit.Date, days int) (int64, error)
 }
 
-// sameSlip is the number of days before and after an order's date in which its slip number is searched (CONTRACT.md O5).
+// sameSlip is the number of days before and after an order's date that are searched for its slip number (CONTRACT.md O5).
 const sameSlip = 365
 
 // isOpen reports whether an account of a workspace is open.
@@ -36,8 +36,8 @@ func clientOpen(ctx context.Context, tx *commands.Tx, workspace uuid.UUID) order
 	return func(account int64) (bool, error) { return isOpen(ctx, tx, client.Ledger, account, workspace) }
 }
 
-// loadOrder returns an order of a workspace, or [order.ErrNotFound]. It also returns that error if the client was
-// deleted, which no event of the order records.
+// loadOrder returns an order of a workspace. It returns [order.ErrNotFound] if there is none, or if the client was deleted: no event of the
+// order records that deletion.
 func loadOrder(ctx context.Context, from commands.Source, number int64, workspace uuid.UUID) (commands.Loaded[order.State], error) {
 	o, err := commands.Load(ctx, from, order.Kind, id(number))
 	if err != nil {
@@ -80,7 +80,7 @@ func EditOrder(ctx context.Context, req commands.Request, b *Books, number int64
 		if c.Found, err = b.slipWarnings(ctx, req.Workspace, c.Of(now.State.Order)); err != nil {
 			return err
 		}
-		if req.IfMatch == nil || *req.IfMatch == now.Revision { // otherwise the append refuses it, after the command's own faults
+		if req.IfMatch == nil || *req.IfMatch == now.Revision { // else the append refuses the command, unless the command has faults itself
 			if c.Client.Or(now.State.Client) != now.State.Client {
 				takadas, err := commands.Load(ctx, tx, order.TakadasKind, id(number))
 				if err != nil {
@@ -121,17 +121,17 @@ func (b *Books) slipWarnings(ctx context.Context, workspace uuid.UUID, o order.O
 	return []order.Warning{{Field: "slip_number", Message: fmt.Sprintf("order %d of another client has this number", other), ID: other}}, nil
 }
 
-// itemNumbers returns the first of the ids for a command's new items. It assigns none in a dry run, and none if the
-// command fails or changes nothing.
+// itemNumbers assigns ids to a command's new items, and returns the first. It assigns none in a dry run, or if the command fails or changes
+// nothing.
 func (b *Books) itemNumbers(ctx context.Context, tx *commands.Tx, c event.Command[order.State], now order.State, items int) (int64, error) {
 	decided, err := c.Decide(now)
 	if err != nil || len(decided) == 0 || items == 0 {
-		return 0, nil //nolint:nilerr // the transaction decides again, and refuses
+		return 0, nil //nolint:nilerr // the transaction decides again and returns the error
 	}
 	return b.numbers(ctx, tx, number.OrderItems, items)
 }
 
-// numbers returns the first of count new ids of a series, 0 in a dry run.
+// numbers assigns count new ids of a series, and returns the first, 0 in a dry run.
 func (b *Books) numbers(ctx context.Context, tx *commands.Tx, series string, count int) (int64, error) {
 	if tx.DryRun() {
 		return 0, nil

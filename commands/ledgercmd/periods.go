@@ -19,8 +19,7 @@ import (
 	"bahi/domain/unit"
 )
 
-// PeriodReads are the queries for closing a period. Each result includes all events that were in the log before the
-// call.
+// PeriodReads are the queries for closing a period. A result includes all events that were in the log before the call.
 type PeriodReads interface {
 	// Closing returns the closing balances of all accounts, and the position at which they were read.
 	Closing(ctx context.Context, workspace uuid.UUID, day unit.Date) ([]closing.Balance, event.Position, error)
@@ -49,8 +48,8 @@ const maxOpen = 100
 // errUnlocked reports that the period to close is not locked.
 var errUnlocked = errors.New("the period is not locked")
 
-// Close closes the period that ends on a day. It locks the books first, so that no row of the period can change when it
-// reads the balances. If the process stops in between, the books stay locked, and a retry closes the period.
+// Close closes the period that ends on a day. It locks the books before it reads the balances, so that no row of the period can change. If
+// the process stops in between, the books stay locked, and a retry closes the period.
 func (p *Periods) Close(ctx context.Context, req commands.Request, through unit.Date) (commands.Outcome[period.State], error) {
 	if out, done, err := commands.PreviousOutcome(ctx, p.Books.Commands, req, period.Kind); done || err != nil {
 		return out, err
@@ -113,8 +112,8 @@ func (p *Periods) seal(ctx context.Context, req commands.Request, through unit.D
 	})
 }
 
-// read returns the seal of a period that can be closed. It reads the lock before the balances, and the append checks the
-// lock. Appends of rows check it too, so no row of the period has changed in between.
+// read returns the seal of a period that can be closed. It reads the lock before the balances. Its append and the appends of rows check the
+// lock, so no row of the period changes in between.
 func (p *Periods) read(ctx context.Context, tx *commands.Tx, through unit.Date) (s period.Seal, err error) {
 	workspace := tx.Workspace()
 	lock, err := commands.Load(ctx, tx, bookslock.Kind, workspace.String())
@@ -148,7 +147,7 @@ func (p *Periods) open(ctx context.Context, workspace uuid.UUID, through unit.Da
 	for _, name := range parked {
 		open = append(open, fault.Field{Field: "projections", Message: fmt.Sprintf("projection %s is parked", name), ID: name})
 	}
-	if len(open) == 0 { // else the tables may lack drafts and uploads
+	if len(open) == 0 { // a parked projection's tables may lack drafts and uploads
 		if open, err = p.unfinished(ctx, workspace, through); err != nil {
 			return err
 		}
@@ -187,8 +186,8 @@ func (p *Periods) unfinished(ctx context.Context, workspace uuid.UUID, through u
 	return open, err
 }
 
-// concerns reports whether an upload may have rows of a period that ends on a day. It may if the upload or one of its
-// entries is that old, or if it is not read yet.
+// concerns reports whether an upload may have rows of a period that ends on a day. This is so if the upload or one of its entries is that
+// old, or if the upload is not read yet.
 func (p *Periods) concerns(ctx context.Context, upload khata.Waiting, through unit.Date, end time.Time) (bool, error) {
 	if !upload.Read || upload.CreatedAt.Before(end) {
 		return true, nil
@@ -205,7 +204,7 @@ func (p *Periods) concerns(ctx context.Context, upload khata.Waiting, through un
 	return false, nil
 }
 
-// Reopen reopens the newest closed period and moves the lock back to the end of the period before.
+// Reopen reopens the newest closed period and moves the lock to the end of the previous period.
 func (p *Periods) Reopen(ctx context.Context, req commands.Request, through unit.Date) (commands.Outcome[period.State], error) {
 	stream := req.Workspace.String()
 	return commands.Do(ctx, p.Books.Commands, req, period.Kind, func(ctx context.Context, tx *commands.Tx) error {

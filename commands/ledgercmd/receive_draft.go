@@ -13,7 +13,7 @@ import (
 
 // Message is a chat message that may be an order.
 type Message struct {
-	ID    string // the same in each delivery
+	ID    string // the same in each delivery of a message
 	From  string // digits of the phone; empty: the network named only the user
 	User  string // the network's id of the sender
 	Text  string
@@ -38,7 +38,7 @@ func ReceiveDraft(ctx context.Context, req commands.Request, b *Books, m Message
 		return "", "", err
 	}
 	subject = orderdraft.Senders.Of(sender)
-	// Only the message's id identifies a repetition. Other fields may differ.
+	// Only the message's id identifies a repeated delivery. Other fields may differ.
 	req.Key, req.Operation, req.Fingerprint = m.ID, sentBy, []byte(m.ID)
 	if out, done, err := commands.PreviousOutcome(ctx, b.Commands, req, orderdraft.Kind); done || err != nil {
 		return out.ID, subject, err
@@ -85,8 +85,8 @@ func PhoneOf(ctx context.Context, b *Books, user string) (string, error) {
 
 // OrderReader is a model that reads orders.
 type OrderReader interface {
-	// ReadOrder reads the text of a message and the picture to which it refers. The order MUST be within the limits of
-	// ordertext, whatever they contain.
+	// ReadOrder reads the text of a message and the picture to which it refers. The order MUST be within the limits of ordertext, whatever
+	// the text and the picture contain.
 	ReadOrder(ctx context.Context, text, media string) (ordertext.Order, error)
 }
 
@@ -107,7 +107,7 @@ func (b *Books) read(ctx context.Context, m Message) (o ordertext.Order, parser 
 	return ordertext.Parse(m.Text), orderdraft.Rules
 }
 
-// EraseSender erases the sender with a phone: the phone and the messages of all drafts.
+// EraseSender erases the sender with a phone: the phone and the messages in all its drafts.
 func EraseSender(ctx context.Context, req commands.Request, h *commands.Handler, phone string) (commands.Outcome[orderdraft.Sender],
 	error) {
 	id, err := SenderID(ctx, h, phone)

@@ -19,7 +19,7 @@ const maxReversed = 1000
 // Reversal is a request to reverse rows.
 type Reversal struct {
 	Rows []int64
-	Date *unit.Date // of the new rows; nil: today, or the latest date of the rows if that is later
+	Date *unit.Date // of the new rows; nil: today, or a later date if one of the rows has it
 }
 
 // ReverseRows reverses rows of an account, all or none (see package book). If a row is already reversed, it returns a
@@ -36,7 +36,7 @@ func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Le
 		return Posted{}, err
 	}
 	ifMatch := req.IfMatch
-	req.IfMatch = nil // it refers to the reversed rows
+	req.IfMatch = nil // the revision is that of the reversed rows
 	p, err := postTogether(ctx, req, b, l, len(c.Rows), func(ctx context.Context, tx *commands.Tx) ([]book.Row, error) {
 		rows, pairs, err := b.reversing(ctx, tx, l, account, c.Rows, ifMatch)
 		if err != nil {
@@ -72,7 +72,7 @@ func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Le
 				both[side] = PairedRow{rowID: rowID{rows[i].Ledger, first + int64(i)}, Row: now[i]}
 				sum = sum.Plus(rows[i].Ledger.Debit(now[i]))
 			}
-			if first == 0 || sum != (book.Effect{}) { // metal lost in work is restored
+			if first == 0 || sum != (book.Effect{}) { // wastage is restored
 				continue
 			}
 			if err := pair(ctx, tx, both); err != nil {

@@ -13,7 +13,7 @@ import (
 	"bahi/domain/ledger/takada"
 )
 
-// lookAt returns the lookup of the records to which a takada refers.
+// lookAt returns the functions that find the records to which a takada refers.
 func lookAt(ctx context.Context, tx *commands.Tx, workspace uuid.UUID) takada.Look {
 	return takada.Look{
 		Order: func(number int64) (int64, error) {
@@ -27,7 +27,7 @@ func lookAt(ctx context.Context, tx *commands.Tx, workspace uuid.UUID) takada.Lo
 	}
 }
 
-// AddTakada adds a delivery to an order.
+// AddTakada adds a takada to an order.
 func AddTakada(ctx context.Context, req commands.Request, b *Books, c takada.Add) (commands.Outcome[takada.State], error) {
 	out, err := commands.Do(ctx, b.Commands, req, takada.Kind, func(ctx context.Context, tx *commands.Tx) error {
 		c.Today, c.Look = b.Today(), lookAt(ctx, tx, req.Workspace)
@@ -82,8 +82,8 @@ func DeleteTakada(ctx context.Context, req commands.Request, b *Books, number in
 	})
 }
 
-// loadTakada returns a takada of a workspace, or [takada.ErrNotFound]. It also returns that error if the order was
-// deleted, which no event of the takada records.
+// loadTakada returns a takada of a workspace. It returns [takada.ErrNotFound] if there is none, or if the order was deleted: no event of
+// the takada records that deletion.
 func loadTakada(ctx context.Context, tx *commands.Tx, number int64, workspace uuid.UUID) (commands.Loaded[takada.State], error) {
 	t, err := commands.Load(ctx, tx, takada.Kind, id(number))
 	if err != nil {
@@ -99,7 +99,7 @@ func loadTakada(ctx context.Context, tx *commands.Tx, number int64, workspace uu
 	return t, err
 }
 
-// shown returns the outcome without deleted karigars, whose deletion no event of the takada records.
+// shown returns the outcome without deleted karigars. No event of the takada records their deletion.
 func shown(ctx context.Context, req commands.Request, b *Books, out commands.Outcome[takada.State],
 	err error) (commands.Outcome[takada.State], error) {
 	if err != nil {

@@ -262,7 +262,7 @@ func noRow(nth int) error {
 	return fault.Fields(fault.Field{Field: fmt.Sprintf("rows[%d]", nth), Message: "there is no row with this id"})
 }
 
-// loadRow returns a row of a workspace and its account. If the row does not exist, the account is not open.
+// loadRow returns a row of a workspace and its account. Without such a row, the returned account is not open.
 func loadRow(ctx context.Context, tx *commands.Tx, r rowID, workspace uuid.UUID) (row commands.Loaded[book.Row], a book.Account,
 	err error) {
 	kind, of := r.stream()
@@ -273,7 +273,7 @@ func loadRow(ctx context.Context, tx *commands.Tx, r rowID, workspace uuid.UUID)
 	return row, account.State, err
 }
 
-// UnpairRow dissolves the pair of a row. It changes the other row only if its account is still open.
+// UnpairRow dissolves the pair of a row. It changes the other row only if that row's account is open.
 func (b *Books) UnpairRow(ctx context.Context, req commands.Request, row int64) (Paired, error) {
 	l, err := b.ledgerOfRow(ctx, row)
 	if err == nil && l == nil {
@@ -322,7 +322,7 @@ func (b *Books) UnpairRow(ctx context.Context, req commands.Request, row int64) 
 	})
 }
 
-// other returns the other row of a pair. ID is 0 if there is none or its account is no longer open.
+// other returns the other row of a pair. ID is 0 if there is none or its account was deleted.
 func (b *Books) other(ctx context.Context, tx *commands.Tx, r book.Row, workspace uuid.UUID) (of rowID, row book.Row, err error) {
 	if r.PairedWith == 0 {
 		return of, row, nil

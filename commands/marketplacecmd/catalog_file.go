@@ -34,7 +34,7 @@ const priceAmount = "price_amount"
 // maxThousands is the maximum number of rows of a file, in thousands.
 const maxThousands = 10
 
-// codes are the columns that may have the SKU, best first. A file may have several; one counts.
+// codes are the columns that may have the SKU, best first. Only one column of a file is used.
 var codes = []string{"sku", "itemcode", "stylecode"}
 
 // columnOf maps files' column names to columns (CONTRACT.md 7.2).
@@ -89,7 +89,7 @@ type CatalogFile struct {
 const maxTitles = 10
 
 // ReadCatalog reads a file of products. If accept is set, it uses headers that only resemble a column. It refuses a file that is not a
-// spreadsheet, or whose first rows lack the required columns.
+// spreadsheet, and one without the required columns in its first rows.
 func ReadCatalog(ctx context.Context, file *io.SectionReader, accept bool) (found CatalogFile, err error) {
 	titles, rows := titles{accept: accept}, map[string]int{} // rows by SKU
 	err = spreadsheet.Read(ctx, file, maxThousands, func(r spreadsheet.Row) (err error) {
@@ -128,19 +128,19 @@ func ReadCatalog(ctx context.Context, file *io.SectionReader, accept bool) (foun
 type titles struct {
 	accept  bool
 	rows    int
-	known   int   // columns that the refusal's row has
-	refusal error // of the row with most columns
+	known   int   // number of known columns in the row of refusal
+	refusal error // refusal of the row with the greatest number of known columns
 }
 
 // header returns the columns of a row, nil if it is a title.
 func (t *titles) header(r spreadsheet.Row) (*spreadsheet.Columns, error) {
 	inRupees := r
 	inRupees.Cells = slices.Clone(r.Cells)
-	best, where := len(codes), -1 // of the columns that may have the SKU
+	best, where := len(codes), -1 // rank and index of the SKU's column
 	for i, header := range r.Cells {
 		nth := slices.Index(codes, spreadsheet.Known(columnOf, header))
 		switch {
-		case spreadsheet.ForeignMoney(header) != "": // a sign is not part of a name: Price ($) would become rupees
+		case spreadsheet.ForeignMoney(header) != "": // without its sign, Price ($) would be a price in rupees
 			inRupees.Cells[i] = "?"
 		case nth >= best:
 			inRupees.Cells[i] = "?"
@@ -174,8 +174,8 @@ func (t *titles) header(r spreadsheet.Row) (*spreadsheet.Columns, error) {
 	return nil, nil //nolint:nilnil // it is a title
 }
 
-// changes reports whether a file changes existing products, such as a list of SKUs and prices: it has no column that resembles a name or a
-// price but is not used.
+// changes reports whether a file may change existing products, such as a list of SKUs and prices: it has no unused column that resembles a
+// name or a price.
 func changes(c *spreadsheet.Columns) bool {
 	return len(c.Used) > 1 && !slices.ContainsFunc(c.Guessed, func(g spreadsheet.Column) bool {
 		return !c.Has(g.Field) && slices.Contains([]string{"name", "price", priceAmount}, g.Field)
@@ -233,7 +233,7 @@ func lineOf(r spreadsheet.Row, columns *spreadsheet.Columns) (line Line, err err
 		return line, line.lacks
 	}
 	line.Given = &product.Edit{Details: item.Details}
-	line.Given.SKU = patch.Field[string]{} // the product may have it in another spelling
+	line.Given.SKU = patch.Field[string]{} // unchanged: the product may have another spelling of it
 	if item.Name != "" {
 		line.Given.Name = patch.Set(item.Name)
 	}
@@ -269,7 +269,7 @@ func price(units, hundredths string) (int64, error) {
 	return amount, nil
 }
 
-// maxDigits limits numbers: a longer one is not a price.
+// maxDigits is the maximum length of a number. A longer number is not a price.
 const maxDigits = 15
 
 var (

@@ -1,4 +1,4 @@
-// Package marketplacecmd has what companies and products need beyond load, decide, append.
+// Package marketplacecmd has those marketplace commands that require more than load, decide, append.
 package marketplacecmd
 
 import (
@@ -19,17 +19,17 @@ import (
 	"bahi/domain/patch"
 )
 
-// domains lets at most one company have a domain.
+// domains claims each domain for one company.
 var domains = unique.Field[company.State]{
 	Records: company.Kind, Claims: company.Domains, Key: func(s company.State) string { return s.DomainKey },
 	Name: "domain", Taken: company.DomainTaken, Global: true,
 }
 
-// domainKey returns the name of a domain's claim, "" for a domain that nobody may claim. The command refuses invalid domains.
+// domainKey returns the name of a domain's claim, or "" for a domain that cannot be claimed. The command refuses invalid domains.
 func domainKey(ctx context.Context, h *commands.Handler, text string) (string, error) {
 	host, err := company.Domain("domain", text)
 	if err != nil || company.OfMailProvider(host) {
-		return "", nil //nolint:nilerr // the command says so
+		return "", nil //nolint:nilerr // the command refuses it
 	}
 	return unique.Key(ctx, h, company.Domains, []byte(host))
 }
@@ -50,7 +50,7 @@ func EmailKey(ctx context.Context, h *commands.Handler, address string) (string,
 // EmailToken returns the subject of tokens mailed to a company's address.
 func EmailToken(id uuid.UUID, key string) uuid.UUID { return uuid.NewSHA1(id, []byte(key)) }
 
-// ConfirmEmail confirms the address of a company with its mailed token: the company's id and the token proper.
+// ConfirmEmail confirms the address of a company with its mailed token. The token has the company's id as its prefix.
 func ConfirmEmail(ctx context.Context, h *commands.Handler, req commands.Request, mailed *credentials.Mailed,
 	token string) (out commands.Outcome[company.State], err error) {
 	name, secret, _ := strings.Cut(token, ".")
@@ -74,8 +74,8 @@ func ConfirmEmail(ctx context.Context, h *commands.Handler, req commands.Request
 // newID returns the id of a new record. Ids increase with time.
 func newID(context.Context) (string, error) { return uuid.Must(uuid.NewV7()).String(), nil }
 
-// CreateCompany creates a company in the request's workspace. Without a domain in the request, it gets that of its creator's mail address,
-// if the address is verified and the domain is free.
+// CreateCompany creates a company in the request's workspace. Without a domain in the request, the company gets the domain of its creator's
+// mail address if the address is verified and the domain is free.
 func CreateCompany(ctx context.Context, h *commands.Handler, req commands.Request, c company.Create) (commands.Outcome[company.State],
 	error) {
 	if out, done, err := commands.PreviousOutcome(ctx, h, req, company.Kind); done || err != nil {
@@ -189,7 +189,7 @@ func slugKey(ctx context.Context, h *commands.Handler, slug string) (string, err
 	return unique.Key(ctx, h, company.Slugs, []byte(slug))
 }
 
-// firstFree returns a free number after a taken one, or 1. It checks few of many.
+// firstFree returns a free number after a taken one, or 1. It does not check all numbers.
 func firstFree(taken func(int) (bool, error)) (int, error) {
 	last, free := 0, 1
 	for {
@@ -256,8 +256,8 @@ func enterCompany(ctx context.Context, h *commands.Handler, req commands.Request
 	})
 }
 
-// enter returns the request for a change of a publicly readable record. An operator acts in the record's workspace. For another caller, a
-// record of another workspace gives the error foreign.
+// enter returns the request for a change of a publicly readable record. An operator acts in the record's workspace. It returns the error
+// foreign if another caller's workspace differs from the record's.
 func enter[S any](
 	ctx context.Context, h *commands.Handler, req commands.Request, kind *event.Kind[S], id string, foreign func(S) error,
 ) (commands.Request, error) {

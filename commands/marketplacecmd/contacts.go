@@ -18,7 +18,7 @@ import (
 // Refusals concerning a contact's company.
 var (
 	errNoSuchCompany = unknownID("company_id", "Company not found")
-	// ErrCompanyGone refuses changes of a deleted company's records.
+	// ErrCompanyGone reports a change of a deleted company's record.
 	ErrCompanyGone = fault.New(fault.Conflict, "The company was deleted")
 )
 
@@ -29,7 +29,7 @@ func belongs(req commands.Request, workspace uuid.UUID) bool {
 		(workspace == req.Workspace || who.Permissions.Operator)
 }
 
-// WorkspaceOf returns the workspace of the caller's company, which may be deleted, or a refusal for another's. Operators read all.
+// WorkspaceOf returns the workspace of a company, which may be deleted. It refuses companies of other workspaces, except for operators.
 func WorkspaceOf(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID, notYours error) (uuid.UUID, error) {
 	l, err := commands.Load(ctx, h.Fresh(), company.Kind, id.String())
 	if err == nil && (l.Revision < 0 || l.Workspace != req.Workspace && !req.Actor.Permissions.Operator) {
@@ -105,7 +105,7 @@ func contactWritten(ctx context.Context, h *commands.Handler, out ContactOutcome
 	return w, err
 }
 
-// besides returns the request for a follow-up in another stream, which a repetition does not do again.
+// besides returns the request for a follow-up in another stream. A retry does not repeat the follow-up.
 func besides(req commands.Request, what string) commands.Request {
 	follow := req.FollowUp()
 	if req.Key != "" {
@@ -147,7 +147,7 @@ func dropPrimary(ctx context.Context, h *commands.Handler, req commands.Request,
 	return err
 }
 
-// EditContact changes the fields of a contact that the command has. From a non-member's change, it drops the fields that only members of
+// EditContact changes the fields of a contact that the command contains. It ignores a non-member's change of fields that only members of
 // the company may change.
 func EditContact(ctx context.Context, h *commands.Handler, req commands.Request, c companycontact.Edit) (ContactWritten, error) {
 	l, err := commands.Load(ctx, h.Fresh(), companycontact.Kind, c.ID)
@@ -195,7 +195,7 @@ func EditContact(ctx context.Context, h *commands.Handler, req commands.Request,
 	return w, err
 }
 
-// standing refuses changes of a deleted company's contact. To non-members it does not reveal that the contact existed.
+// standing refuses changes of a deleted company's contact. It does not reveal to non-members that the contact existed.
 func standing(ctx context.Context, h *commands.Handler, of uuid.UUID, member bool) error {
 	if of == uuid.Nil {
 		return nil
@@ -224,7 +224,7 @@ func movable(ctx context.Context, h *commands.Handler, to, workspace uuid.UUID, 
 	return nil
 }
 
-// DeleteContact deletes a contact of the caller's company; an operator deletes any. Its key is destroyed soon after.
+// DeleteContact deletes a contact of the caller's company, or any contact for an operator. The contact's key is destroyed soon after.
 func DeleteContact(ctx context.Context, h *commands.Handler, req commands.Request, id string) (ContactOutcome, error) {
 	none := noContact().ContactOutcome
 	l, err := commands.Load(ctx, h.Fresh(), companycontact.Kind, id)

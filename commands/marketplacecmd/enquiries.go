@@ -17,7 +17,7 @@ import (
 // EnquiryOutcome is the outcome of a command on an enquiry.
 type EnquiryOutcome = commands.Outcome[enquiry.State]
 
-// buyerTries is how often a buyer whose erasure is in progress is looked up again.
+// buyerTries is the number of lookups of a buyer while an erasure of the buyer is in progress.
 const buyerTries = 3
 
 // BuyerHash returns the id of the stream of a buyer's address.

@@ -15,14 +15,15 @@ import (
 	"bahi/domain/marketplace/product"
 )
 
-// skus lets at most one product of a company have a SKU. Claims' names contain company and SKU without a hash: SKUs are public.
+// skus claims each SKU for one product of a company. A claim's name contains the company and the SKU without a hash, because SKUs are
+// public.
 var skus = unique.Field[product.State]{
 	Records: product.Kind, Claims: product.SKUs, Key: product.State.SKUClaim, Name: "sku", Taken: product.SKUTaken, Load: productOf,
 }
 
 // Shelf has the queries of the read side for imports.
 type Shelf interface {
-	// ProductsBySKU returns the company's products with these SKUs, by SKU in the form of [product.SKUKey]. It misses none.
+	// ProductsBySKU returns all of the company's products with these SKUs, by SKU in the form of [product.SKUKey].
 	ProductsBySKU(ctx context.Context, of uuid.UUID, keys []string) (map[string]product.Listed, error)
 }
 
@@ -32,8 +33,8 @@ type Line struct {
 
 	Given *product.Edit // change of the product with the row's SKU; nil: the row has no SKU
 
-	New   *spreadsheet.RowError // why the row creates no new product; nil: it does
-	lacks error                 // the same
+	New   *spreadsheet.RowError // reason why the row cannot create a product; nil: it can
+	lacks error                 // the reason as an error
 	key   string                // see [product.SKUKey]
 }
 
@@ -46,15 +47,15 @@ type Imported struct {
 	Replayed bool
 }
 
-// Import has the lines of a file for a company. After each batch Progress gets the number of completed lines; it may be nil.
+// Import has the lines of a file for a company. Progress is called after each batch with the number of completed lines; it may be nil.
 type Import struct {
 	Company  uuid.UUID
 	Lines    []Line
 	Progress func(done int)
 }
 
-// ImportProducts creates products of a company, and changes those with the SKU of a row, in batches. A batch is one transaction. A
-// repetition with the same key continues where the earlier request stopped.
+// ImportProducts creates products of a company, and changes the products with the SKU of a row. Each batch of rows is one transaction. A
+// retry with the same key continues where the earlier request stopped.
 func ImportProducts(ctx context.Context, h *commands.Handler, req commands.Request, shelf Shelf, from Import) (all Imported, err error) {
 	of, lines := from.Company, from.Lines
 	if req, err = Seller(ctx, h, req, of); err != nil {
@@ -178,7 +179,7 @@ func (i *importing) decide(ctx context.Context, tx *commands.Tx, req commands.Re
 		switch {
 		case err != nil:
 			return c, nil, err
-		case id == "" && line.New != nil: // it existed before
+		case id == "" && line.New != nil: // the product was deleted meanwhile
 			failed = append(failed, *line.New)
 			continue
 		case id == "":
@@ -252,7 +253,7 @@ func (i *importing) holder(ctx context.Context, tx *commands.Tx, line Line) (id 
 	return claim.State.Holder, before, nil
 }
 
-// look loads the log's claims of the lines' SKUs: tables lag, or others have changed them.
+// look loads the claims of the lines' SKUs from the log, because the tables may lag or another request may have changed the products.
 func (i *importing) look(ctx context.Context, req commands.Request, lines []Line) error {
 	holders := make([]uuid.UUID, len(lines))
 	err := commands.InParallel(len(lines), func(n int) error {
@@ -271,7 +272,7 @@ func (i *importing) look(ctx context.Context, req commands.Request, lines []Line
 	return i.own(ctx, req, slices.DeleteFunc(holders, func(id uuid.UUID) bool { return id == uuid.Nil }))
 }
 
-// own gives products streams of their own, and loads these.
+// own gives each product its own stream, and loads the streams.
 func (i *importing) own(ctx context.Context, req commands.Request, ids []uuid.UUID) error {
 	begun := make([]bool, len(ids))
 	load := func(n int) error {

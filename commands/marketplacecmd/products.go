@@ -18,7 +18,7 @@ import (
 // errNoCompany refuses a request with the id of a missing company.
 var errNoCompany = fault.Fields(fault.Field{Field: "company_id", Message: "there is no such company"})
 
-// Seller returns the request for a company of the caller's.
+// Seller returns the request for one of the caller's companies.
 func Seller(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID) (commands.Request, error) {
 	l, err := commands.Load(ctx, h.Fresh(), company.Kind, id.String())
 	if err == nil && l.State.Name == "" {
@@ -61,8 +61,8 @@ func DeleteProduct(ctx context.Context, h *commands.Handler, req commands.Reques
 	return change(ctx, h, req, id, product.Delete{}, func(uuid.UUID) *string { return new("") })
 }
 
-// change runs a command on a product. Its company must exist. sku returns the name of the SKU's claim after the command, nil if the SKU
-// does not change.
+// change runs a command on a product of an existing company. sku returns the name of the SKU's claim after the command, nil if the SKU does
+// not change.
 func change(
 	ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID, c event.Command[product.State],
 	sku func(of uuid.UUID) *string,
@@ -122,8 +122,8 @@ func productOf(ctx context.Context, from commands.Source, id string) (product.St
 	return product.State{Company: batch.State.Company, Item: batch.State.Products[nth], ImportedAt: batch.CreatedAt}, nil
 }
 
-// begin writes the first events of imported products' own streams, which do not exist yet. An event's id is derived from its product's, so
-// a repetition changes nothing.
+// begin creates the own streams of imported products. Each first event's id is derived from the product's id, so a repeated call changes
+// nothing.
 func begin(ctx context.Context, h *commands.Handler, req commands.Request, ids ...uuid.UUID) error {
 	type begun struct {
 		commands.Loaded[product.Batch]

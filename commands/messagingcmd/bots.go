@@ -24,7 +24,7 @@ type Blobs interface {
 	Put(ctx context.Context, key, contentType string, data []byte) error
 }
 
-// Bots handles the commands of bots that require more than load, decide, append.
+// Bots handles those commands of bots that require more than load, decide, append.
 type Bots struct {
 	Commands *commands.Handler
 	Blobs    Blobs
@@ -158,7 +158,7 @@ func (f *Bots) DeleteSource(ctx context.Context, req commands.Request, id string
 // secretBytes is the length of the secret that signs calls (CONTRACT.md 3.4: 24 to 64).
 const secretBytes = 32
 
-// CreateWebhook adds a webhook to a bot. It returns the secret that signs its calls, or none for a retry.
+// CreateWebhook adds a webhook to a bot. It returns the secret that signs the webhook's calls, or "" for a retry.
 func (f *Bots) CreateWebhook(ctx context.Context, req commands.Request, c botwebhook.Create) (secret string,
 	out commands.Outcome[botwebhook.State], err error) {
 	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {

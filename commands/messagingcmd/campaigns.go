@@ -27,7 +27,7 @@ type Campaigns struct {
 
 // Create creates a campaign in the request's workspace.
 func (f *Campaigns) Create(ctx context.Context, req commands.Request, c campaign.Create) (out commands.Outcome[campaign.State], err error) {
-	if out, done, err := commands.PreviousOutcome(ctx, f.Commands, req, campaign.Kind); done || err != nil { // the time of a retry may be over
+	if out, done, err := commands.PreviousOutcome(ctx, f.Commands, req, campaign.Kind); done || err != nil { // a retry may be late
 		return out, err
 	}
 	c.Now, c.Zone, c.Autosend = f.Commands.Now(), f.Zone, f.Autosend
@@ -128,8 +128,8 @@ func failureOf(err error) *network.Failure {
 	return failed
 }
 
-// Call sends a campaign's message and returns the network's response. It continues after ctx ends, because the result of
-// an interrupted call is unknown.
+// Call sends a campaign's message and returns the network's response. It continues after ctx ends: an interrupted call has an unknown
+// result.
 func (f *Campaigns) Call(ctx context.Context, req commands.Request, l CampaignChannel, m network.Message,
 	contact int64) message.RecordSendResult {
 	ctx = context.WithoutCancel(ctx)

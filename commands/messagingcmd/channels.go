@@ -42,7 +42,7 @@ type Secrets interface {
 	OpenValue(ctx context.Context, s event.Sealed) (string, error)
 }
 
-// Channels handles the commands of channels that require more than load, decide, append.
+// Channels handles those commands of channels that require more than load, decide, append.
 type Channels struct {
 	Commands *commands.Handler
 	Secrets  Secrets
@@ -51,7 +51,7 @@ type Channels struct {
 	Within   time.Duration // timeout of a network's report; 0: 5 seconds
 	Log      *slog.Logger
 
-	// Deliver handles the calls that were held until the channel's sender was verified.
+	// Deliver handles the webhook calls that waited for the verification of the channel's sender.
 	Deliver func(ctx context.Context, channel int64) error
 
 	Renewing *singleflight.Group // renewals of access tokens, by channel
@@ -87,7 +87,7 @@ func (f *Channels) Create(ctx context.Context, req commands.Request, c channel.C
 	if out, done, err := commands.PreviousOutcome(ctx, f.Commands, req, channel.Kind); done || err != nil {
 		return out, err
 	}
-	c.ID, c.Key = "0", rand.Text() // of the secrets for the first call
+	c.ID, c.Key = "0", rand.Text() // data subject of the secrets in the first call
 	s, err := after(c, channel.State{})
 	if err == nil && req.Actor.Permissions.Operator {
 		c.GivenKey, err = f.identity(ctx, s.Type, s.Sender())
@@ -176,8 +176,7 @@ func (f *Channels) Edit(ctx context.Context, req commands.Request, c channel.Edi
 	return out, unnamed(err)
 }
 
-// Confirm assigns the sender in the settings to the channel, and handles the calls that were held until then. Only
-// operators use it.
+// Confirm assigns the sender in the settings to the channel, and handles the webhook calls that waited for it. Only operators use it.
 func (f *Channels) Confirm(ctx context.Context, req commands.Request, id string) (out commands.Outcome[channel.State], err error) {
 	l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, id)
 	if err != nil {
@@ -225,12 +224,12 @@ func (f *Channels) ChannelOf(ctx context.Context, kind, identity string) (id int
 	return id, id != 0, err
 }
 
-// Delete deletes a channel. It releases the sender, and the key is destroyed soon after.
+// Delete deletes a channel and releases the sender. The key is destroyed soon after.
 func (f *Channels) Delete(ctx context.Context, req commands.Request, id string) (commands.Outcome[channel.State], error) {
 	return identities.Handle(ctx, f.Commands, req, id, new(""), channel.Delete{})
 }
 
-// ask requests the report of a channel's network about the account.
+// ask requests a report about the channel's account from the network.
 func (f *Channels) ask(ctx context.Context, id string, s channel.State) (h network.Health, r channel.Report, err error) {
 	r = channel.Report{Status: channel.Connected, IdentityKey: s.IdentityKey}
 	if s.Type == channel.Web { // Bahi itself is the network
@@ -294,7 +293,7 @@ func (f *Channels) account(ctx context.Context, id string, s channel.State) (a n
 	return a, err
 }
 
-// Checked is the result of a report about a channel.
+// Checked is the result of a channel's health check.
 type Checked struct {
 	network.Health
 
@@ -303,8 +302,7 @@ type Checked struct {
 	Error   string
 }
 
-// Health requests the reports of several networks concurrently and records them. It returns an error for each failed
-// channel, and never fails itself.
+// Health checks channels concurrently and records the networks' reports. A result has the error of its channel; Health itself never fails.
 func (f *Channels) Health(ctx context.Context, workspace uuid.UUID, ids []int64) []Checked {
 	all := make([]Checked, len(ids))
 	bounded, cancel := f.within(ctx)
@@ -324,7 +322,7 @@ func (f *Channels) Health(ctx context.Context, workspace uuid.UUID, ids []int64)
 	return all
 }
 
-// check requests the report about one channel. It records the report even after the timeout.
+// check requests the report about one channel. It records even a report that arrives after the timeout.
 func (f *Channels) check(ctx, bounded context.Context, workspace uuid.UUID, id int64) (c Checked, err error) {
 	stream := strconv.FormatInt(id, 10)
 	l, err := commands.Load(ctx, f.Commands.Cached(), channel.Kind, stream)

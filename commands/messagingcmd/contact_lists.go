@@ -20,7 +20,7 @@ type reference[S any] struct {
 	there   func(S) bool
 }
 
-// known returns a fault for each id of a field that is unknown in the request's workspace.
+// known returns a fault for each of the field's ids that is unknown in the request's workspace.
 func known[S any](ctx context.Context, from commands.Source, req commands.Request, to reference[S], ids []int64) error {
 	var wrong []error
 	for i, id := range ids {

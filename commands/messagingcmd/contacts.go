@@ -1,4 +1,4 @@
-// Package messagingcmd has the messaging commands that require more than load, decide, append.
+// Package messagingcmd has those messaging commands that require more than load, decide, append.
 package messagingcmd
 
 import (
@@ -21,7 +21,7 @@ var phones = unique.Field[contact.State]{
 	Name: "phone", Taken: "Another contact has this phone",
 }
 
-// name adds the name of the phone's claim. What is no phone has none: the command refuses it.
+// name sets the name of the phone's claim. It sets none for an invalid phone, which the command refuses.
 func name(ctx context.Context, h *commands.Handler, workspace uuid.UUID, r *contact.Addresses) (err error) {
 	number, _ := person.ParseE164("phone", r.Phone.Value)
 	number, r.Respelt = network.Spelling(number)
@@ -29,7 +29,7 @@ func name(ctx context.Context, h *commands.Handler, workspace uuid.UUID, r *cont
 	return err
 }
 
-// AddContact makes a contact in the request's workspace.
+// AddContact creates a contact in the request's workspace.
 func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, c contact.Add) (out commands.Outcome[contact.State],
 	err error) {
 	if err := name(ctx, h, req.Workspace, &c.Addresses); err != nil {
@@ -48,13 +48,13 @@ func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, 
 	})
 }
 
-// EditContact changes what the command names of a contact.
+// EditContact changes the fields of a contact that the command contains.
 func EditContact(ctx context.Context, h *commands.Handler, req commands.Request, c contact.Edit) (out commands.Outcome[contact.State],
 	err error) {
 	if err := name(ctx, h, req.Workspace, &c.Addresses); err != nil {
 		return out, err
 	}
-	var phone *string // nil: it stays
+	var phone *string // nil: unchanged
 	if c.Phone.Present() {
 		phone = &c.PhoneKey
 	}
@@ -73,8 +73,7 @@ func EditContact(ctx context.Context, h *commands.Handler, req commands.Request,
 	})
 }
 
-// DeleteContact deletes a contact and those that were merged into it. It releases the phone, and the key is destroyed
-// soon after.
+// DeleteContact deletes a contact and the contacts merged into it. It releases the phone. The key is destroyed soon after.
 func DeleteContact(ctx context.Context, h *commands.Handler, req commands.Request, id string) (commands.Outcome[contact.State], error) {
 	return commands.Do(ctx, h, req, contact.Kind, func(ctx context.Context, tx *commands.Tx) error {
 		l, err := commands.Load(ctx, tx, contact.Kind, id)

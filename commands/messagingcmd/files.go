@@ -23,8 +23,7 @@ type Files interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// StoreFile fetches and stores the file of a message. It ignores a message without a file, or of a deleted contact or
-// channel.
+// StoreFile fetches and stores the file of a message. It ignores messages without a file, and messages of a deleted contact or channel.
 func (f *Messages) StoreFile(ctx context.Context, id string) error {
 	l, err := commands.Load(ctx, f.Commands.Fresh(), message.Kind, id)
 	if err != nil || l.State.Ref.IsZero() {
@@ -77,7 +76,7 @@ func (f *Messages) StoreFile(ctx context.Context, id string) error {
 	return nil
 }
 
-// pictureLink is the lifetime of the link with which networks fetch a sent picture.
+// pictureLink is the lifetime of the link from which networks fetch a sent picture.
 const pictureLink = 7 * 24 * time.Hour
 
 // keepPicture stores a picture for a contact unless an earlier attempt did, and returns a link to it.

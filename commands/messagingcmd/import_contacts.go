@@ -49,9 +49,9 @@ type Imported struct {
 	Replayed bool
 }
 
-// ImportContacts creates contacts from the rows of a file, and reports the rows with faults. A phone of an existing
-// contact or an earlier row is a fault of its row. It commits batches of rows. A retry creates the missing contacts; it
-// is Replayed if none was missing.
+// ImportContacts creates contacts from the rows of a file, and reports the rows with faults. The phone of an existing contact or of an
+// earlier row is a fault. Each batch of rows is one transaction. A retry creates the missing contacts. Its result is Replayed if none was
+// missing.
 func ImportContacts(ctx context.Context, h *commands.Handler, req commands.Request, file *io.SectionReader) (Imported, error) {
 	rows, wrong, columns, err := readContacts(ctx, file)
 	if err != nil {
@@ -101,9 +101,8 @@ func (i *importing) keyed(part string, number int) commands.Request {
 	return req
 }
 
-// write creates the contacts of a batch in one transaction. Their ids are consecutive from the id of the batch on, in
-// the order of the rows. So a retry finds the contacts. It creates contacts that the first attempt refused, if their
-// rows are valid now.
+// write creates the contacts of a batch in one transaction. Their ids follow the id of the batch in the order of the rows, so a retry finds
+// the contacts. A retry also creates contacts that the first attempt refused if their rows are valid now.
 func (i *importing) write(ctx context.Context, number int, batch []imported) error {
 	if err := commands.InParallel(len(batch),
 		func(n int) error { return name(ctx, i.h, i.req.Workspace, &batch[n].add.Addresses) }); err != nil {
@@ -132,7 +131,7 @@ func (i *importing) write(ctx context.Context, number int, batch []imported) err
 	return nil
 }
 
-// decide records the contacts of a batch, and returns why it refuses rows.
+// decide records the contacts of a batch, and returns the errors of refused rows.
 func (i *importing) decide(ctx context.Context, tx *commands.Tx, first int64, batch []imported) ([]error, error) {
 	refused, guessed := make([]error, len(batch)), map[string]bool{"": true}
 	if tx.Again() { // after a conflict: check all values, several concurrently
@@ -169,7 +168,7 @@ func (i *importing) decide(ctx context.Context, tx *commands.Tx, first int64, ba
 	return refused, nil
 }
 
-// nothing is a command without effect. It marks the first contact of a batch, which identifies the batch.
+// nothing is a command without effect for the first contact of a batch, which identifies the batch.
 type nothing struct{}
 
 func (nothing) Decide(contact.State) ([]event.Event[contact.State], error) { return nil, nil }

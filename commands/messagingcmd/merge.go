@@ -23,8 +23,8 @@ func living(ctx context.Context, from commands.Source, id int64) (int64, error) 
 	}
 }
 
-// met handles a contact that the network knows by an id and now names with a phone. It sets the phone, or merges the
-// contact with the one that has it. A contact with a different phone or id of the network is another person.
+// met handles the first report of a phone for a contact that had only a network's id. It sets the phone, or merges the contact with the
+// contact that has the phone. A contact with a different phone or id of the network is another person.
 func (f *Messages) met(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, of, id int64, phone string) (int64, error) {
 	other, theirs, err := f.owner(ctx, tx, workspace, phone)
 	switch {
@@ -77,8 +77,8 @@ func (f *Messages) merge(ctx context.Context, tx *commands.Tx, workspace uuid.UU
 	return keep, nil
 }
 
-// alike records that the network uses another phone than that of the sent message. Both are spellings of one number
-// (CONTRACT.md R4). If each has a contact, it merges the two.
+// alike records that the network's phone differs from the phone of the sent message. Both are spellings of one number (CONTRACT.md R4). If
+// each has a contact, alike merges the contacts.
 func (f *Messages) alike(ctx context.Context, req commands.Request, id int64, phone, as string) error {
 	one, _ := network.Spelling(phone)
 	if other, _ := network.Spelling(network.Phone(as)); id == 0 || other == "" || other == one || network.Phone(phone) == "" {
@@ -114,14 +114,14 @@ func (f *Messages) alike(ctx context.Context, req commands.Request, id int64, ph
 	return err
 }
 
-// spelt claims another spelling of a phone for one contact of a workspace. It is not a sender of a channel.
+// spelt claims another spelling of a phone for one contact of a workspace. The spelling is not a sender of a channel.
 func spelt(key string) unique.Field[contact.State] {
 	f := senders(key)
 	f.Claims, f.Has = contact.Phones, reachedBy
 	return f
 }
 
-// forget erases merged contacts, and those that were merged into them.
+// forget erases merged contacts, and the contacts that were merged into them.
 func forget(ctx context.Context, tx *commands.Tx, ids []int64) error {
 	for _, id := range ids {
 		stream := strconv.FormatInt(id, 10)

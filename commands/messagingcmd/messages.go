@@ -35,7 +35,7 @@ type MessageIndex interface {
 	Unconfirmed(ctx context.Context, sender, app string) ([]int64, error)
 	// OfAccount returns the channels of an account at the chat network.
 	OfAccount(ctx context.Context, account string) ([]int64, error)
-	// WithAppSecret returns at most so many channels of the deployment with a secret of a chat network.
+	// WithAppSecret returns at most the given number of channels of the deployment with a secret of a chat network.
 	WithAppSecret(ctx context.Context, most int) ([]int64, error)
 }
 
@@ -51,7 +51,7 @@ type Messages struct {
 }
 
 const (
-	window      = 24 * time.Hour   // time in which a person may receive any message (CONTRACT.md N2)
+	window      = 24 * time.Hour   // time after a person's message in which any reply is allowed (CONTRACT.md N2)
 	sendTimeout = 25 * time.Second // for all attempts of a send
 )
 
@@ -59,9 +59,8 @@ var errClosed = (&network.Failure{Reason: network.WindowClosed}).Fault()
 
 var errType = &fault.Error{Kind: fault.Conflict, Detail: "The channel's type does not send to phones", Code: "channel_type_unsupported"}
 
-// Send sends a message to a phone. The request's key sends once: a retry returns the result of the message. It calls the
-// network again only if the network was not called or refused temporarily (CONTRACT.md N1). admit counts the call,
-// except for a sandbox channel.
+// Send sends a message to a phone. A retry with the same key returns the result of the message. It calls the network again only if the
+// first call did not happen or was refused temporarily (CONTRACT.md N1). admit counts the call, except for a sandbox channel.
 func (f *Messages) Send(ctx context.Context, req commands.Request, d message.Draft,
 	admit func(channel int64) error) (out commands.Outcome[message.State], err error) {
 	if out, done, err := f.again(ctx, req); done || err != nil {
@@ -81,7 +80,7 @@ func (f *Messages) Send(ctx context.Context, req commands.Request, d message.Dra
 	return f.deliver(ctx, req, of, message.Queue{Draft: d, Contact: recipient}, nil, admit)
 }
 
-// atHand returns a channel from this process's cache, because otherwise each message would read the log.
+// atHand returns a channel from this process's cache, so that not every message reads the log.
 func (f *Messages) atHand(ctx context.Context, id int64) (commands.Loaded[channel.State], error) {
 	return commands.LoadCached(ctx, f.Commands, channel.Kind, strconv.FormatInt(id, 10), func(s channel.State) bool { return s.Type != "" })
 }
@@ -95,7 +94,7 @@ func (f *Messages) channel(ctx context.Context, req commands.Request, id int64) 
 	return of, err
 }
 
-// again returns the result of an earlier request with the same key; done: the network must not be called again.
+// again returns the result of an earlier request with the same key. If done is true, the network must not be called again.
 func (f *Messages) again(ctx context.Context, req commands.Request) (out commands.Outcome[message.State], done bool, err error) {
 	out, err = f.earlier(ctx, req)
 	switch failed := out.State.Failure(); {
@@ -154,7 +153,7 @@ func (f *Messages) earlier(ctx context.Context, req commands.Request) (commands.
 	return out, err
 }
 
-// queue records the message before the network is called: a new one, or again an unsent one.
+// queue records a new message, or an unsent one again, before the network is called.
 func (f *Messages) queue(ctx context.Context, req commands.Request, before commands.Outcome[message.State],
 	c message.Queue) (commands.Outcome[message.State], error) {
 	if before.Replayed {
@@ -227,7 +226,7 @@ func (f *Messages) call(ctx context.Context, req commands.Request, s sending) (c
 // thread returns the network's thread of a mail, "" if unknown, and nil for a channel without threads.
 func (f *Messages) thread(ctx context.Context, of commands.Loaded[channel.State], c message.Queue) (*string, error) {
 	if of.State.Type != channel.Gmail {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // a channel without threads
 	}
 	l, err := commands.Load(ctx, f.Commands.Fresh(), message.ThreadKind, message.ThreadID(c.Channel, c.Contact))
 	return new(l.State.Under(of.State.Name)), err
@@ -244,8 +243,8 @@ func (f *Messages) join(ctx context.Context, req commands.Request, of commands.L
 	return err
 }
 
-// learn records the effects of a send on the channel or its templates. For an aggregator without a list of templates, it
-// verifies the channel's sender.
+// learn records the effects of a send on the channel or its templates. A successful send verifies the channel's sender at an aggregator
+// without a list of templates.
 func (f *Messages) learn(ctx context.Context, of commands.Loaded[channel.State], id string, failed *network.Failure) (err error) {
 	r := channel.Report{IdentityKey: of.State.IdentityKey}
 	r.Status, r.Error = of.State.StatusAfter(failed)

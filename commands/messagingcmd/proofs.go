@@ -10,9 +10,9 @@ import (
 	"bahi/domain/messaging/channel"
 )
 
-// SignedFor returns the channel whose own secret has signed a call for a sender at a chat network, or 0. It also returns
-// whether the channel with the verified sender has a secret. That channel is tried first. Other channels may name the
-// sender in their settings, but their secrets verify only calls to themselves.
+// SignedFor returns the channel with the secret that signed a call for a sender at a chat network, or 0. It also returns whether the
+// channel with the verified sender has a secret. It tries that channel first. Other channels may name the sender in their settings, but
+// their secrets verify only calls to themselves.
 func (f *Messages) SignedFor(ctx context.Context, sender string, signed func(secret string) bool) (id int64, guarded bool, err error) {
 	known, found, err := f.ChannelOf(ctx, channel.Chat, sender)
 	if err != nil {
@@ -51,7 +51,7 @@ const (
 	maxSigners = 10  // channels with one common secret
 )
 
-// SignedBy tries the secrets of so many channels, and returns the first channels with the secret that has signed a call.
+// SignedBy tries the secrets of the given number of channels, and returns the first channels with the secret that signed a call.
 func (f *Messages) SignedBy(ctx context.Context, tried int, signed func(secret string) bool) (signers []int64, err error) {
 	ids, err := f.Known.WithAppSecret(ctx, min(tried, maxSecrets))
 	for _, id := range ids {

@@ -19,7 +19,7 @@ type DeliveryReceipt struct {
 
 	Channel  int64
 	IDs      []string // the network's and the aggregator's ids of the message
-	Callback string   // Bahi's id of it; empty: not reported
+	Callback string   // Bahi's id of the message; empty: not reported
 }
 
 // ReceiptResult is the result of a [DeliveryReceipt].
@@ -37,7 +37,7 @@ const codeOptOut = 131050
 // receiptsTogether is the maximum number of receipts in one transaction: a body may have more than ten thousand.
 const receiptsTogether = 500
 
-// Receipts records delivery receipts, those of a channel together, because networks send about a hundred at once.
+// Receipts records delivery receipts. It groups them by channel, because networks send about a hundred at once.
 func (f *Messages) Receipts(ctx context.Context, all []DeliveryReceipt) ([]ReceiptResult, error) {
 	heard, of := make([]ReceiptResult, len(all)), map[int64][]int{}
 	for i, n := range all {
@@ -90,7 +90,7 @@ func (f *Messages) receipts(ctx context.Context, req commands.Request, all []Del
 		switch follows, err := n.Receipt.Decide(l.State); {
 		case err != nil:
 			return err
-		case together[id]: // its result depends on the other receipt
+		case together[id]: // the result depends on the message's previous receipt
 			later = append(later, one)
 		case len(follows) > 0: // a receipt without effect has none on a later state either
 			together[id], ones = true, append(ones, one)
@@ -110,8 +110,8 @@ func (f *Messages) receipts(ctx context.Context, req commands.Request, all []Del
 	return nil
 }
 
-// numbers returns the messages of receipts by index. Most messages were sent long before their receipts arrive, so the
-// first query does not wait for recent events.
+// numbers returns the messages of receipts by index. Most messages were sent long before their receipts arrived, so the first query does
+// not wait for recent events.
 func (f *Messages) numbers(ctx context.Context, workspace uuid.UUID, all []DeliveryReceipt, places []int) (map[int]int64, error) {
 	numbers := map[int]int64{}
 	var unknown []int

@@ -41,7 +41,7 @@ type InboundMessage struct {
 	Channel      int64
 	Type         string // empty: text, or image if there is one
 	Text, Image  string
-	Ref, RefType string // of its file, as the network names it; empty: none
+	Ref, RefType string // the network's reference of the file and its type; empty: no file
 	ProviderID   string
 	SentAt       time.Time
 	ArrivedAt    time.Time // zero: now
@@ -49,7 +49,7 @@ type InboundMessage struct {
 	Code         int       // why the network does not deliver the content; 0: it does
 	Title        string
 	Details      string
-	Print        []byte // fingerprint of the request if Bahi's client has chosen the ProviderID; empty: a network has
+	Print        []byte // fingerprint of the request if a client of Bahi chose the ProviderID; empty: a network chose it
 }
 
 // claimed returns the record with a claimed value, or 0. It uses this process's cache.
@@ -92,9 +92,9 @@ func (f *Messages) from(ctx context.Context, id int64) (of commands.Loaded[chann
 }
 
 // errNobody refuses a message without a sender.
-var errNobody = fault.Fields(fault.Field{Field: "from", Message: "the sender is not named"})
+var errNobody = fault.Fields(fault.Field{Field: "from", Message: "the sender is missing"})
 
-// Receive stores an incoming message. A repeated delivery is stored once. An unknown sender becomes a contact. The message reopens a
+// Receive stores an incoming message. It stores a repeated delivery once. An unknown sender becomes a contact. The message reopens a
 // resolved contact, and its text may give or withdraw consent. A reaction does neither, and a removed reaction creates no contact.
 func (f *Messages) Receive(ctx context.Context, a InboundMessage) (commands.Outcome[message.State], error) {
 	of, req, err := f.from(ctx, a.Channel)
@@ -105,7 +105,7 @@ func (f *Messages) Receive(ctx context.Context, a InboundMessage) (commands.Outc
 	if of.State.Type == channel.Chat && !a.Social {
 		phone = network.Phone(a.From)
 	}
-	req.Key, req.Operation = strconv.FormatInt(a.Channel, 10)+" "+a.ProviderID, "receive-message" // a network's ids are its own
+	req.Key, req.Operation = strconv.FormatInt(a.Channel, 10)+" "+a.ProviderID, "receive-message" // ids are unique in a network only
 	req.Fingerprint = a.Print
 	return commands.Do(ctx, f.Commands, req, message.Kind, func(ctx context.Context, tx *commands.Tx) error {
 		reaction := a.Type == "reaction"
@@ -205,7 +205,7 @@ func (f *Messages) at(ctx context.Context, workspace uuid.UUID, of int64, user s
 	return s, err
 }
 
-// sentBy reports whether a network knows a contact by an id.
+// sentBy reports whether a contact has an id at a network.
 func sentBy(s contact.State, key string) bool { return s.SenderKey(key) != "" }
 
 // known returns the contact with an id at a network, or 0, and the stored form of the id.
@@ -238,8 +238,8 @@ func (f *Messages) contactOf(ctx context.Context, tx *commands.Tx, workspace uui
 	return id, err
 }
 
-// sender returns the contact of a sender, or creates one. The network's id takes precedence over the phone. A contact
-// with both keeps both (CONTRACT.md 0.9).
+// sender returns the contact of a sender, or creates it. The network's id takes precedence over the phone. A contact with both keeps both
+// (CONTRACT.md 0.9).
 func (f *Messages) sender(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, of int64, w Sender) (int64, error) {
 	phone, user := w.named()
 	if phone == "" && user == "" {
@@ -272,7 +272,7 @@ func identify(ctx context.Context, tx *commands.Tx, of unique.Field[contact.Stat
 	return of.Decide(ctx, tx, stream, &s.Key, contact.Identify{Sender: s, Contact: stream})
 }
 
-// begin creates the contact of a sender: by its phone, else by the network's id.
+// begin creates the contact of a sender with its phone, or else with the network's id.
 func (f *Messages) begin(
 	ctx context.Context, tx *commands.Tx, workspace uuid.UUID, w Sender, phone string, s contact.Sender,
 ) (int64, error) {
@@ -320,7 +320,7 @@ func dialled(ctx context.Context, h *commands.Handler, workspace uuid.UUID, phon
 	return r, name(ctx, h, workspace, &r)
 }
 
-// OptedOut records a contact's opt-out if a network's code reports it.
+// OptedOut records a contact's opt-out if the network's code reports an opt-out.
 func (f *Messages) OptedOut(ctx context.Context, req commands.Request, id int64, code int) error {
 	if code != codeOptOut || id == 0 {
 		return nil
@@ -343,16 +343,16 @@ func consent(ctx context.Context, tx *commands.Tx, id int64, c contact.ChangeCon
 	return err
 }
 
-// Consent records a person's choice at the network, and returns the data subject of its values. It ignores senders
-// without a contact.
+// Consent records a person's consent choice at the network, and returns the data subject of its values. It ignores senders without a
+// contact.
 func (f *Messages) Consent(ctx context.Context, of int64, w Sender, optIn bool, at network.Moment) (subject string, err error) {
 	return f.change(ctx, of, w, func(ctx context.Context, tx *commands.Tx, id int64, _ uuid.UUID) error {
 		return consent(ctx, tx, id, contact.ChangeConsent{OptIn: optIn, By: contact.ByNetwork, Moment: f.past(at)})
 	})
 }
 
-// change handles a network's report about a person, and returns the data subject of its values. It ignores senders
-// without a contact.
+// change handles a network's report about a person, and returns the data subject of the report's values. It ignores senders without a
+// contact.
 func (f *Messages) change(
 	ctx context.Context, of int64, w Sender, decide func(ctx context.Context, tx *commands.Tx, id int64, workspace uuid.UUID) error,
 ) (subject string, err error) {
@@ -411,8 +411,7 @@ func (f *Messages) setPhone(ctx context.Context, tx *commands.Tx, workspace uuid
 	return phones.Decide(ctx, tx, stream, &r.PhoneKey, contact.Edit{ID: stream, Addresses: r})
 }
 
-// told returns the message of a network's report, and the request for the change. It returns [ErrUnmatched] for an
-// unknown message.
+// told returns the message in a network's report, and the request for the change. It returns [ErrUnmatched] for an unknown message.
 func (f *Messages) told(ctx context.Context, of int64, providerID string) (id string, req commands.Request, err error) {
 	_, req, err = f.from(ctx, of)
 	if err != nil {
@@ -446,7 +445,7 @@ func (f *Messages) Revise(ctx context.Context, of int64, providerID, text string
 	return out.State.Subject(), err
 }
 
-// Revoke records that a person has deleted a message. Its file is deleted.
+// Revoke records that a person has deleted a message. The message's file is deleted.
 func (f *Messages) Revoke(ctx context.Context, of int64, providerID string, at network.Moment) error {
 	id, req, err := f.told(ctx, of, providerID)
 	if err != nil {

@@ -60,7 +60,7 @@ func (f *Messages) SendTo(
 		return out, err
 	}
 	out, err = f.deliver(ctx, req, of, message.Queue{Draft: d, Contact: id}, nil, admit)
-	if (out.ID == "" || out.Replayed) && earlier.File == "" { // no message has the picture
+	if (out.ID == "" || out.Replayed) && earlier.File == "" { // no message refers to the picture
 		if err := f.Files.Delete(context.WithoutCancel(ctx), d.Picture.Key); err != nil {
 			f.Log.Warn("removing an unsent picture failed", "error", err)
 		}

@@ -18,7 +18,7 @@ import (
 	"bahi/domain/messaging/template"
 )
 
-// Listed finds the known templates of a channel: their ids by the network's.
+// Listed returns the ids of a channel's known templates by the network's ids.
 type Listed interface {
 	TemplateIDs(ctx context.Context, workspace uuid.UUID, channel int64) (map[string]int64, error)
 }
@@ -43,8 +43,8 @@ type asked struct {
 // askTemplatesInterval is the lifetime of a list. Some networks allow one request an hour (CONTRACT.md 3.1.5).
 const askTemplatesInterval = time.Hour
 
-// Refresh requests the templates of a workspace's channels from their networks, unless it has done so recently. late: a
-// request failed, so the last list is stale. If no channel has a list, Refresh returns an error for the client.
+// Refresh requests the templates of a workspace's channels from their networks unless it has done so recently. It returns late if a request
+// failed, so that a list is stale. If no channel has a list, it returns an error for the client.
 func (f *Templates) Refresh(ctx context.Context, workspace uuid.UUID, channels []int64) (late bool, err error) {
 	each := make([]refreshed, len(channels))
 	var asking errgroup.Group
@@ -56,7 +56,7 @@ func (f *Templates) Refresh(ctx context.Context, workspace uuid.UUID, channels [
 		})
 	}
 	err = asking.Wait()
-	var none error // of a channel without a list
+	var none error // the error of a channel without a list
 	listed := false
 	for _, r := range each {
 		listed, late = listed || r.listed, late || r.late
@@ -70,8 +70,7 @@ func (f *Templates) Refresh(ctx context.Context, workspace uuid.UUID, channels [
 	return late, none
 }
 
-// Sync requests the templates of a new or changed channel from its network (CONTRACT.md N14). After a failure, a later
-// request retries.
+// Sync requests the templates of a new or changed channel from its network (CONTRACT.md N14). A later request retries after a failure.
 func (f *Templates) Sync(ctx context.Context, workspace uuid.UUID, out commands.Outcome[channel.State]) {
 	if out.Replayed || out.State.Status != channel.Connected {
 		return
@@ -84,7 +83,7 @@ func (f *Templates) Sync(ctx context.Context, workspace uuid.UUID, out commands.
 // refreshed is the result of requesting one channel's list.
 type refreshed struct {
 	listed bool // a list exists
-	late   bool // it is stale, or there is none
+	late   bool // the list is stale or missing
 	none   error
 }
 
@@ -165,7 +164,7 @@ func (f *Templates) ask(ctx context.Context, of commands.Loaded[channel.State], 
 	return nil
 }
 
-// list records one template. Its key assigns one id, even with concurrent processes.
+// list records one template. The request's key gives it one id, even with concurrent processes.
 func (f *Templates) list(ctx context.Context, req commands.Request, c template.List, id int64) error {
 	if id == 0 {
 		first := req

@@ -21,8 +21,8 @@ import (
 	"bahi/domain/messaging/message"
 )
 
-// Visitors are anonymous people on pages with the chat widget. A visitor has a random id and a token that proves it. The
-// first message creates the visitor's contact.
+// Visitors handles anonymous visitors of pages with the chat widget. A visitor has a random id and a signed token of it. The first message
+// creates the visitor's contact.
 type Visitors struct {
 	*Messages
 
@@ -42,8 +42,7 @@ type widget struct {
 	until   time.Time
 }
 
-// widgetFresh is the time for which a page may still get responses after it was removed from the allowed origins. A
-// newly allowed page gets responses immediately.
+// widgetFresh is the time for which a removed origin may still get responses. A new origin gets responses immediately.
 const widgetFresh = 2 * time.Second
 
 // Widgets finds the channel of a page.

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ReplyWindows caches until when persons may receive any message. A later message only extends a window, so a cached
-// value is never wrong, and a second reply to a person does not wait for the tables.
+// ReplyWindows caches the ends of reply windows, in which a person may receive any message. A later message only extends a window, so a
+// cached end is never too late. A second reply to a person does not wait for the tables.
 type ReplyWindows struct {
 	mu     sync.Mutex
 	closes map[talkWith]time.Time

@@ -23,13 +23,13 @@ type cell struct {
 	money  string // currency of the number's format, except the rupee
 }
 
-// in returns the fault of a cell of this row.
+// in returns the fault of the cell in the given row.
 func (c cell) in(row int) string {
 	name, _ := excelize.CoordinatesToCellName(c.column+1, row) // valid: parsed from a name
 	return name + " " + c.wrong
 }
 
-// whole refuses the row if a cell in a known column is wrong.
+// whole refuses the row if a cell in a known column has no displayed value.
 func (r Row) whole(columns []string) error {
 	var faults []error
 	for _, c := range r.wrong {
@@ -40,8 +40,8 @@ func (r Row) whole(columns []string) error {
 	return fault.Join(faults...)
 }
 
-// cellReader reads the kinds of cells, which the library does not return. The library returns an uncomputed formula as an empty cell,
-// and an error, a date or a boolean as its stored text or number.
+// cellReader reads the kinds of cells, because the library does not return them. It returns an uncomputed formula as an empty cell, and an
+// error, a date or a boolean as its stored text or number.
 type cellReader struct {
 	part  io.ReadCloser
 	xml   *xml.Decoder
@@ -186,8 +186,8 @@ func (r *cellReader) begin(t xml.StartElement) {
 	}
 }
 
-// otherwise returns the current cell if its displayed value differs from the library's. A formula with an empty text as its value has
-// the kind str and an empty value.
+// otherwise reports whether the displayed value of the current cell differs from the library's value, and completes the cell. A formula
+// with an empty text has the kind str and an empty value.
 func (r *cellReader) otherwise(c *cell) bool {
 	value := strings.TrimSpace(string(r.value))
 	switch {

@@ -64,10 +64,10 @@ func formsOf(book *excelize.File) (f forms) {
 	return f
 }
 
-// tagged is a currency with the language in which it is written, or a language alone: [$€-407], [$-4009].
+// tagged matches a currency with its language, or a language alone: [$€-407], [$-4009].
 var tagged = regexp.MustCompile(`\[\$([^\]-]*)[^\]]*\]`)
 
-// named finds a currency other than the rupee in a text, and every currency sign.
+// named matches the names of currencies other than the rupee, and all currency signs.
 var named = regexp.MustCompile(
 	`(?i)\p{Sc}|\b(usd|us|eur|gbp|aed|sar|qar|kwd|omr|bhd|sgd|aud|cad|nzd|hkd|jpy|cny|rmb|chf|thb|myr|lkr|npr|bdt|pkr|idr|zar|rub|try|krw|` +
 		`dollars?|euros?|pounds?|dirhams?|dhs?|riyals?|yen|yuan)\b`)
@@ -109,7 +109,7 @@ var literal = regexp.MustCompile(`"[^"]*"|\\.|_.|\*.|\[[^\]]*\]`)
 // fractions matches fractions of a second.
 var fractions = regexp.MustCompile(`s\.0+`)
 
-// formOf returns the form of a format by its code, as in dd/mm/yyyy.
+// formOf returns the form of a format code such as dd/mm/yyyy.
 func formOf(code string) form {
 	code, _, _ = strings.Cut(strings.ToLower(literal.ReplaceAllString(code, "")), ";")
 	switch digits := strings.ContainsAny(fractions.ReplaceAllString(code, "s"), "#?0"); {
@@ -122,7 +122,8 @@ func formOf(code string) form {
 	return plainly
 }
 
-// number returns a number in its style's display form: 15 digits without an exponent, a date in ISO 8601, or a percentage with its sign.
+// number returns a number in the display form of its style: 15 digits without an exponent, a date in ISO 8601, or a percentage with its
+// sign.
 func (f forms) number(text, style string) string {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(n) || math.Abs(n) >= 1e18 {
@@ -144,7 +145,7 @@ func (f forms) number(text, style string) string {
 	return short.String()
 }
 
-// date returns a date, with the time if there is one. The number counts days; other is returned for a number outside of the calendar.
+// date returns the date of a number of days, with the time if there is one. It returns other for a number outside of the calendar.
 func (f forms) date(days float64, other string) string {
 	const last = 2_958_466 // after 31 December 9999
 	if days < 0 || days >= last {

@@ -29,7 +29,7 @@ type ImportResult struct {
 	Columns *Columns   `json:"columns" doc:"Result by column of the file"`
 }
 
-// Result returns the response to a file from which so many records were created.
+// Result returns the response to a file from which the given number of records was created.
 func Result(created int, wrong []RowError, columns *Columns) ImportResult {
 	if wrong == nil {
 		wrong = []RowError{}
@@ -49,7 +49,7 @@ func InOneLine(wrong *fault.Error) string {
 	return strings.Join(parts, "; ")
 }
 
-// Named returns columns by their names in files, in letters and digits alone. known has further names of each column.
+// Named returns columns by their names in files. The names have only letters and digits. known has further names of each column.
 func Named(known map[string]string) map[string]string {
 	all := map[string]string{}
 	for column, names := range known {
@@ -60,7 +60,7 @@ func Named(known map[string]string) map[string]string {
 	return all
 }
 
-// Known returns the column that a header names, empty for none.
+// Known returns the column with a header, or "".
 func Known(named map[string]string, header string) string { return named[plain(header)] }
 
 // plain returns a name in lower case without spaces and signs.
@@ -73,10 +73,10 @@ func plain(name string) string {
 	}, person.Folded(name))
 }
 
-// maxColumns bounds the work on a malicious row of names.
+// maxColumns is the maximum number of columns in a row of names. It bounds the work on malicious files.
 const maxColumns = 500
 
-// Header returns the columns of the row of names, empty for unknown ones, and the set of known ones.
+// Header returns the columns of the row of names, "" for unknown ones, and the set of known ones.
 func Header(r Row, named map[string]string) (columns []string, seen map[string]bool, err error) {
 	if r.Wrong != "" {
 		return nil, nil, fault.New(fault.Malformed, "The row of names cannot be read")
@@ -108,7 +108,8 @@ const maxGuessed = 30
 // maxNamed is the maximum number of unknown columns in a refusal.
 const maxNamed = 10
 
-// Lacks refuses a row of names for missing columns. The refusal lists the unknown names, since one may be a misspelt column.
+// Lacks returns the refusal of a row of names without the required columns. The refusal lists the unknown names, because one may be
+// misspelt.
 func (r Row) Lacks(columns []string, detail string) error {
 	refused := fault.New(fault.Malformed, detail)
 	var unknown []string
@@ -134,7 +135,7 @@ func (r Row) ignored(columns []string) []string {
 	return names
 }
 
-// Column is a column of a file, and its field.
+// Column is a column of a file with its field.
 type Column struct {
 	Header string `json:"header" doc:"Header in the file"`
 	Field  string `json:"field" doc:"Field that the column fills"`
@@ -151,8 +152,8 @@ type Columns struct {
 	headers map[string]string // by field
 }
 
-// Columns returns the use of the columns of a row of names. The fields are those of [Header], the guesses those of the other columns.
-// Accepted guesses are read.
+// Columns returns the use of the columns below a row of names. fields is the result of [Header]. guess returns the similar field of an
+// unknown column. If guesses are accepted, their columns are read.
 func (r Row) Columns(fields []string, guess func(header string) string, accept bool) *Columns {
 	c := &Columns{Row: r.Number, Used: []Column{}, Ignored: []string{}, Guessed: []Column{}, fields: fields, headers: map[string]string{}}
 	for i, field := range fields {
@@ -188,7 +189,7 @@ func (c *Columns) Has(field string) bool { return slices.Contains(c.fields, fiel
 // Of returns the cells of a row by their fields.
 func (c *Columns) Of(r Row) (map[string]string, error) { return r.By(c.fields) }
 
-// Foreign returns the currency of a field's cell, empty for rupees and for none.
+// Foreign returns the currency of a field's cell, "" for rupees and for none.
 func (c *Columns) Foreign(r Row, field string) string {
 	for _, cell := range r.foreign {
 		if cell.column < len(c.fields) && c.fields[cell.column] == field {
@@ -214,8 +215,7 @@ func (c *Columns) Named(wrong *fault.Error) string {
 	return InOneLine(&renamed)
 }
 
-// Guess returns the field with the names most similar to a header, empty for none. A field with a name that is a word of the header
-// ranks first.
+// Guess returns the field with a name similar to the header, or "". A field with a name that is a word of the header ranks first.
 func Guess(named map[string]string, header string) (field string) {
 	const alike = 450 // thousandths
 	best, text := alike-1, plain(header)

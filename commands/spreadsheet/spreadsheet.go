@@ -1,5 +1,5 @@
-// Package spreadsheet reads the rows of spreadsheets, whatever their file names: XLSX, and CSV in the encodings and with the
-// separators of spreadsheet programs. Memory and time are bounded, even for malicious files.
+// Package spreadsheet reads the rows of spreadsheets: XLSX, and CSV in the encodings and with the separators of spreadsheet programs. It
+// ignores file names. Memory and time are bounded, even for malicious files.
 package spreadsheet
 
 import (
@@ -18,14 +18,14 @@ const maxCells = 16_384
 const maxBlank = 20
 
 var (
-	// ErrFormat refuses a file that is not a spreadsheet.
+	// ErrFormat reports a file that is not a spreadsheet.
 	ErrFormat = fault.New(fault.Malformed, "File must be CSV or Excel")
 
 	errCells  = fault.New(fault.TooLarge, "A line of the file has too many cells: at most 16,384")
 	errPacked = fault.New(fault.TooLarge, "The file is too large when it is unpacked: at most 100 MB")
 )
 
-// because returns ErrFormat with the fault of the file.
+// because returns ErrFormat with a message about the file.
 func because(message string) error {
 	return &fault.Error{Kind: fault.Malformed, Detail: ErrFormat.Detail, Fields: []fault.Field{{Field: "file", Message: message}}}
 }

@@ -15,13 +15,13 @@ import (
 
 const (
 	maxUnpacked = 100 << 20 // bytes of all files in an XLSX
-	maxInMemory = 16 << 20  // bytes of a sheet, or of its texts, that are not in a temporary file
+	maxInMemory = 16 << 20  // bytes of a sheet, or of its texts; larger ones are in a temporary file
 	maxFiles    = 1000      // in an XLSX
 )
 
 var errXLSX = because("it cannot be read as .xlsx")
 
-// readXLSX reads the rows of the first visible sheet. Formulas have their values of the time when the file was saved.
+// readXLSX reads the rows of the first visible sheet. Formulas have the values that were saved with the file.
 func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
 	if err := unpacks(file); err != nil {
 		return err
@@ -87,7 +87,7 @@ func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
 	return nil
 }
 
-// unpacks refuses an archive that is not an XLSX, or would be too large.
+// unpacks refuses an archive that is not an XLSX, or is too large when it is unpacked.
 func unpacks(file *io.SectionReader) error {
 	archive, err := zip.NewReader(file, file.Size())
 	if err != nil {
@@ -122,7 +122,7 @@ func unpacks(file *io.SectionReader) error {
 }
 
 // whole returns an error if a part of an archive is damaged or truncated, or would use much memory. The library ignores such damage and
-// reads the rows before it.
+// returns the rows before it.
 func whole(f *zip.File) error {
 	r, err := f.Open()
 	if err != nil {
@@ -175,7 +175,7 @@ func (m *meter) nest() error {
 		case xml.EndElement:
 			depth--
 		}
-		if m.tag = 0; m.last == '<' { // of the next token, which ended a text
+		if m.tag = 0; m.last == '<' { // the next token's first byte has ended a text
 			m.tag = 1
 		}
 		switch {

@@ -1,4 +1,4 @@
-// Package unique lets at most one record have a value.
+// Package unique ensures that at most one record has a value.
 //
 // Each value has a stream, its claim, which names the record with the value. One transaction writes the claim and the record that gains or
 // loses the value.
@@ -24,7 +24,7 @@ func Key(ctx context.Context, h *commands.Handler, v claims.Value, parts ...[]by
 	return h.Hash(ctx, v.Category(), parts...)
 }
 
-// Field is a field whose values are each unique among records.
+// Field is a field with unique values.
 type Field[S any] struct {
 	Records *event.Kind[S]
 	Claims  claims.Value
@@ -33,13 +33,13 @@ type Field[S any] struct {
 	Name    string               // of the field in requests
 	Taken   string               // error message for a value that another record has
 
-	// Load returns a record of a kind whose records may lack a stream of their own. Nil: all have one.
+	// Load returns a record of a kind in which not every record has its own stream; nil: every record has one.
 	Load func(ctx context.Context, from commands.Source, id string) (S, error)
 
 	Global bool // values are unique in the deployment, not per workspace: claims belong to no workspace
 }
 
-// Create creates a record with the value of the key. It is [commands.CreateWithID] otherwise.
+// Create is [commands.CreateWithID] for a record with the value of the key.
 func (f Field[S]) Create(
 	ctx context.Context, h *commands.Handler, req commands.Request, key string, newID func(context.Context) (string, error),
 	cmd func(id string) event.Command[S],
@@ -50,8 +50,8 @@ func (f Field[S]) Create(
 	})
 }
 
-// DecideNew creates a record with the value of the key, or without one if the key is empty, and returns its id. It is [commands.DecideNew]
-// otherwise. If another record has the value, it returns a conflict with the other's id.
+// DecideNew is [commands.DecideNew] for a record with the value of the key, or with no value if the key is empty. It returns the record's
+// id. If another record has the value, it returns a conflict with the other's id.
 func (f Field[S]) DecideNew(
 	ctx context.Context, tx *commands.Tx, key string, newID func(context.Context) (string, error), cmd func(id string) event.Command[S],
 ) (id string, err error) {
@@ -113,7 +113,7 @@ func (f Field[S]) Give(ctx context.Context, tx *commands.Tx, key, id string) err
 	return err
 }
 
-// Handle runs a command after which the record has the value of the key. It is [commands.Handle] otherwise.
+// Handle is [commands.Handle] for a command after which the record has the value of the key.
 func (f Field[S]) Handle(
 	ctx context.Context, h *commands.Handler, req commands.Request, id string, key *string, cmd event.Command[S],
 ) (commands.Outcome[S], error) {
@@ -122,7 +122,7 @@ func (f Field[S]) Handle(
 	})
 }
 
-// Decide decides a command after which the record has the value of the key. nil: the value stays; empty: none. If another record has the
+// Decide decides a command after which the record has the value of the key; nil: the old value; empty: none. If another record has the
 // value, it returns a conflict with the other's id.
 func (f Field[S]) Decide(ctx context.Context, tx *commands.Tx, id string, key *string, cmd event.Command[S]) error {
 	before, err := commands.Load(ctx, tx, f.Records, id)
@@ -144,10 +144,10 @@ func (f Field[S]) Decide(ctx context.Context, tx *commands.Tx, id string, key *s
 	return err
 }
 
-// Guess adds the claim of a value that is probably free to a transaction. See [commands.Unseen].
+// Guess adds a claim to a transaction without reading it, because its value is probably free. See [commands.Unseen].
 func (f Field[S]) Guess(tx *commands.Tx, key string) { commands.Unseen(f.in(tx), f.Claims.Kind, key) }
 
-// Prepare reads a value's claim, for a decision that will need many.
+// Prepare reads a value's claim into the cache, for a decision that needs many claims.
 func (f Field[S]) Prepare(ctx context.Context, h *commands.Handler, key string) error {
 	if key == "" {
 		return nil

@@ -1,4 +1,4 @@
-// Package actor has the caller of a request, with the permissions.
+// Package actor has the caller of a request and its permissions.
 package actor
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Area is a part of the system that permissions are given for.
+// Area is a part of the system with its own permissions.
 type Area string
 
 // The areas.
@@ -22,7 +22,7 @@ const (
 // Level is the level of access to an area.
 type Level string
 
-// The levels, each including the ones before it. No level at all is [None].
+// The levels. Each includes the previous ones. [None] is no access.
 const (
 	None  Level = "none"
 	Read  Level = "read"
@@ -43,7 +43,7 @@ func (l Level) rank() int {
 	}
 }
 
-// Permissions are the permissions in a workspace. Operator is of the deployment, and allows all.
+// Permissions are the permissions in a workspace. Operator is for the whole deployment, and allows everything.
 type Permissions struct {
 	Ledger      Level `json:"ledger,omitempty"      enum:"none,read,write" doc:"Access to the ledgers"`
 	Messaging   Level `json:"messaging,omitempty"   enum:"none,read,write" doc:"Access to messages"`
@@ -70,7 +70,7 @@ func (p Permissions) Level(a Area) Level {
 	}
 }
 
-// Empty reports whether p allows nothing at all.
+// Empty reports whether p allows nothing.
 func (p Permissions) Empty() bool {
 	for _, a := range []Area{Ledger, Messaging, Marketplace, Audit} {
 		if p.Level(a).Allows(Read) {
@@ -80,7 +80,8 @@ func (p Permissions) Empty() bool {
 	return true
 }
 
-// With returns the permissions after a change: the change's level of each area that it has, p's own in the others.
+// With returns the permissions after a change. It uses the change's levels of the areas that the change contains, and p's levels of the
+// others.
 func (p Permissions) With(change Permissions) Permissions {
 	level := func(own, named Level) Level {
 		if named = cmp.Or(named, own); named == None {
@@ -105,7 +106,7 @@ type Actor struct {
 	Type        string // user, api_key, provider or system; empty: the public
 	ID          string
 	Session     uuid.UUID // of a user who signed in
-	Workspace   uuid.UUID // in which the request acts
+	Workspace   uuid.UUID // workspace of the request
 	Permissions Permissions
 }
 

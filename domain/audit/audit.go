@@ -1,5 +1,5 @@
-// Package audit records changes of the log's own proofs: a new key that signs checkpoints, and an accepted restore that lost signed events.
-// Both are events, so the log shows them.
+// Package audit records changes of the log's own proofs as events: a new key that signs checkpoints, and an accepted restore that lost
+// signed events.
 package audit
 
 import (
@@ -27,21 +27,21 @@ const Log = "log"
 
 // Errors that commands return.
 var (
-	ErrOtherKey  = fault.New(fault.Conflict, "Another key signs by now")
-	ErrOldKey    = fault.New(fault.Conflict, "This key has signed before: a key that was replaced does not come back")
+	ErrOtherKey  = fault.New(fault.Conflict, "Another key signs now")
+	ErrOldKey    = fault.New(fault.Conflict, "This key has signed before: a replaced key cannot sign again")
 	errNoReason  = fault.Fields(fault.Field{Field: "reason", Message: "is required"})
 	errNoFinding = fault.New(fault.Conflict, "The log has everything that was ever signed: there is nothing to accept")
 )
 
 // State is the state for decisions about the proofs.
 type State struct {
-	Key      string   // that signs; empty: the first one, which no event names
+	Key      string   // current signing key; empty: the first key, which no event contains
 	Former   []string // keys that no longer sign
 	Accepted int64    // number of the newest abandoned checkpoint
 }
 
-// KeyRotated records that another key signs checkpoints from now on. Keys are verifier keys in the signed-note format (C2SP signed-note):
-// name, key id and public key in one text. Both keys sign the first checkpoint that covers this event.
+// KeyRotated records a new key for signing checkpoints. Keys are verifier keys in the signed-note format (C2SP signed-note): name, key id
+// and public key in one text. Both keys sign the first checkpoint that covers this event.
 type KeyRotated struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
@@ -60,10 +60,10 @@ type Tree struct {
 	Root []byte `json:"root"` // RFC 6962's Merkle tree hash, in base64
 }
 
-// RestoreAccepted records that a restore lost events of some checkpoints, and that the log continues without them. These checkpoints are
-// abandoned: they stay listed, but the log is no longer compared with them. The event explains the loss to auditors.
+// RestoreAccepted records that a restore lost events of some checkpoints, and that the log continues without the events. These checkpoints
+// are abandoned: they stay listed, but the log is no longer compared with them. The event explains the loss to auditors.
 type RestoreAccepted struct {
-	Kept       Tree   `json:"kept"`        // of the newest checkpoint that the log contains; size 0: of none
+	Kept       Tree   `json:"kept"`        // of the newest checkpoint that the log contains; size 0: it contains none
 	Newest     Tree   `json:"newest"`      // of the newest abandoned checkpoint
 	Abandoned  int64  `json:"abandoned"`   // number of abandoned checkpoints
 	LastNumber int64  `json:"last_number"` // of the newest checkpoint of all
@@ -76,7 +76,7 @@ func (e RestoreAccepted) Evolve(s State) State {
 	return s
 }
 
-// RotateKey makes another key sign.
+// RotateKey replaces the signing key.
 type RotateKey KeyRotated
 
 // Decide requires a reason, and a key that has not signed before.

@@ -1,6 +1,6 @@
-// Package claims keeps values that at most one record may have: an email address, a phone, a domain, a slug.
-// Each value has a stream, named after a keyed hash of it, which names the owner and hides the value
-// (DESIGN.md, hard case 7). Package commands/unique writes it together with the record.
+// Package claims has the claims of values that at most one record may have: an email address, a phone, a domain, a slug. Each value has a
+// stream with the owner's id. The stream's name contains a keyed hash, which hides the value (DESIGN.md, hard case 7). Package
+// commands/unique writes the claim together with the record.
 package claims
 
 import (
@@ -9,9 +9,9 @@ import (
 	"bahi/domain/event"
 )
 
-// State is whose a value is.
+// State has the owner of a value.
 type State struct {
-	Holder string // id of the record; empty: nobody's
+	Holder string // id of the record; empty: the value is free
 	Since  time.Time
 }
 
@@ -23,15 +23,15 @@ type Value struct {
 	released func(holder string) event.Event[State]
 }
 
-// New names a kind of value and its two events. V is a type of its own, which keeps its events apart from other values'. Names are for
-// ever.
+// New returns a kind of value with the names of its two events. The type V distinguishes its events from other values' events. Names are
+// permanent.
 func New[V any](category, claimed, released string) Value {
 	return Stored(event.NewKind(category, event.Of[Claimed[V]](claimed, 1), event.Of[Released[V]](released, 1)),
 		func(holder string, since time.Time) event.Event[State] { return Claimed[V]{holder, since} },
 		func(holder string) event.Event[State] { return Released[V]{holder} })
 }
 
-// Stored is [New] for events with a payload of their own.
+// Stored is [New] for events with their own payload.
 func Stored(kind *event.Kind[State], claimed func(holder string, since time.Time) event.Event[State],
 	released func(holder string) event.Event[State]) Value {
 	return Value{kind, claimed, released}
@@ -51,22 +51,22 @@ type Released[V any] struct {
 // Evolve gives the value to the record.
 func (e Claimed[V]) Evolve(State) State { return State(e) }
 
-// Evolve takes it back.
+// Evolve releases the value.
 func (Released[V]) Evolve(State) State { return State{} }
 
-// Claim gives the value to a record, once more if it is the record's: a claim is known by its revision.
+// Claim gives the value to a record, even if the record already has it.
 type Claim struct {
 	Value  Value
 	Holder string
 	Now    time.Time
 }
 
-// Decide always decides: who may claim is known by the revision at which the claim is appended.
+// Decide always returns an event. The append's check of the revision ensures that the value is free.
 func (c Claim) Decide(State) ([]event.Event[State], error) {
 	return []event.Event[State]{c.Value.claimed(c.Holder, c.Now.UTC())}, nil
 }
 
-// Release gives up a value that is the record's.
+// Release releases a value of the record.
 type Release struct {
 	Value  Value
 	Holder string

@@ -62,7 +62,7 @@ func (c *Registry) All() []TypeInfo { return c.all }
 // Kinds lists the kinds, in the order of registration.
 func (c *Registry) Kinds() []AnyKind { return c.kinds }
 
-// Endings lists the Go types of the events that end a subject, see [ErasureTrigger].
+// Endings lists the Go types of the events that trigger an erasure, see [ErasureTrigger].
 func (c *Registry) Endings() (types []reflect.Type) {
 	for _, t := range c.all {
 		if t.Go.Implements(reflect.TypeFor[ErasureTrigger]()) && !slices.Contains(types, t.Go) {
@@ -78,8 +78,7 @@ func (c *Registry) Lookup(name string) (TypeInfo, bool) {
 	return t.TypeInfo, ok
 }
 
-// NamesOf returns the stored names of a Go type, one for each kind that has it. It panics if no kind has the type, which is a programming
-// error.
+// NamesOf returns the stored names of a Go type, one for each kind with the type. It panics if no kind has the type.
 func (c *Registry) NamesOf(t reflect.Type) []string {
 	names := c.byGo[t]
 	if names == nil {

@@ -1,8 +1,8 @@
 // Package event defines events, commands and kinds of streams for all aggregates, and the stored form of an event.
 //
-// A stored event is a row of the log: its type's name, the exact bytes of its payload, and metadata with its cause, time and reason. Names
-// and payloads never change. So the aggregate's own file writes both out (see [NewKind]), and they are never derived from Go names.
-// docs/events.md specifies the bytes.
+// A stored event is a row of the log: the name of its type, the exact bytes of its payload, and metadata with the cause, the time and the
+// reason. Names and payloads never change. So the aggregate's own file contains both literally (see [NewKind]), and they are never derived
+// from Go names. docs/events.md specifies the bytes.
 package event
 
 import (
@@ -18,7 +18,7 @@ type Event[S any] interface {
 	Evolve(s S) S
 }
 
-// Positioned is an Event whose effect depends on its position in the log: a rule across streams compares positions.
+// Positioned is an Event with an effect that depends on its position in the log, because a rule between streams compares positions.
 type Positioned[S any] interface {
 	Event[S]
 	EvolveAt(s S, at Position) S
@@ -38,8 +38,8 @@ type Command[S any] interface {
 	Decide(s S) ([]Event[S], error)
 }
 
-// Position is an event's number in the log. Positions increase in commit order. The Postgres store's are dense (1, 2, 3 …). Those of other
-// stores are opaque: only their order has a meaning. Zero is the position before the first event.
+// Position is an event's number in the log. Positions increase in commit order. The positions of the Postgres store are dense (1, 2, 3 …).
+// Of the positions of other stores, only the order has a meaning. Zero is the position before the first event.
 type Position uint64
 
 // Stored is an event in the log, with an encoded payload.
@@ -51,7 +51,7 @@ type Stored struct {
 	Type     string
 	Data     []byte    // exactly as appended
 	Meta     []byte    // exactly as appended
-	At       time.Time // when the log stored it, in microseconds; never before its predecessor
+	At       time.Time // when the log stored the event, in microseconds; never before its predecessor
 }
 
 // Proposed is an event to append.
@@ -75,7 +75,7 @@ type Recorded[E any] struct {
 
 // As returns an event with its payload as an E, the type that the registry has for its name.
 func As[E any](r Recorded[any]) Recorded[E] {
-	data, _ := r.Data.(E) // of another type: the zero value
+	data, _ := r.Data.(E) // the zero value for another type
 	return Recorded[E]{Position: r.Position, Stream: r.Stream, Revision: r.Revision, ID: r.ID, At: r.At, Meta: r.Meta, Data: data}
 }
 

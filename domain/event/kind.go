@@ -26,7 +26,8 @@ type Upcaster struct {
 	Do   func(json.RawMessage) (json.RawMessage, error)
 }
 
-// Of returns the type with a stored name for events E, whose payload is now at version. lifts has an upcaster for each older version.
+// Of returns the type with a stored name for events E. version is the current version of their payload. lifts has an upcaster for each
+// older version.
 func Of[E Event[S], S any](name string, version int, lifts ...Upcaster) Type[S] {
 	t := Type[S]{
 		name: name, version: version, goType: reflect.TypeFor[E](),
@@ -54,8 +55,8 @@ func Of[E Event[S], S any](name string, version int, lifts ...Upcaster) Type[S] 
 // nul is the JSON escape of a NUL.
 var nul = []byte(`\u0000`)
 
-// withoutNUL removes the NULs from the texts of a payload. Postgres tables cannot have NULs, so one from a network or a model would stop a
-// projection for all workspaces.
+// withoutNUL removes the NULs from the texts of a payload. Postgres tables cannot have NULs, so a NUL from a network or a model would stop
+// a projection for all workspaces.
 func withoutNUL(data []byte) []byte {
 	if !bytes.Contains(data, nul) {
 		return data
@@ -94,11 +95,11 @@ type Kind[S any] struct {
 	byName   map[string]Type[S]
 	byGo     map[reflect.Type]Type[S]
 	ordered  []Type[S]
-	subjects []SubjectType // subjects whose values its events have sealed
+	subjects []SubjectType // subjects of the sealed values in its events
 }
 
 // NewKind returns the kind of the streams <category>-<id>. Names never change, because old logs have them. It panics if a name or a Go type
-// occurs twice, or the category has a dash, which are programming errors.
+// occurs twice, or if the category has a dash.
 func NewKind[S any](category string, types ...Type[S]) *Kind[S] {
 	if category == "" || strings.Contains(category, "-") {
 		panic(fmt.Sprintf("category %q: must not contain a dash, which ends it in a stream's name", category))
@@ -137,7 +138,7 @@ func (k *Kind[S]) Has(e Event[S]) bool { return k.byGo[reflect.TypeOf(e)].name !
 // Stream returns the name of the aggregate's stream.
 func (k *Kind[S]) Stream(id string) string { return StreamName(k.category, id) }
 
-// Encode encodes e for the log under the given id. It sets meta.Schema, and the form of meta.OccurredAt.
+// Encode encodes e for the log with the given id. It sets meta.Schema, and converts meta.OccurredAt to its stored form.
 func (k *Kind[S]) Encode(id uuid.UUID, e Event[S], meta Meta) (Proposed, error) {
 	t, known := k.byGo[reflect.TypeOf(e)]
 	if !known {

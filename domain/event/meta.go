@@ -11,7 +11,7 @@ import (
 // Meta is an event's metadata, stored as JSON with these names.
 type Meta struct {
 	Schema        int       `json:"schema"`                   // version of the payload of this type, from 1
-	Workspace     uuid.UUID `json:"workspace"`                // that the event belongs to
+	Workspace     uuid.UUID `json:"workspace"`                // workspace of the event
 	Actor         string    `json:"actor"`                    // actor: user:<id>, api_key:<id>, provider:<name>, system:<part>
 	OccurredAt    time.Time `json:"occurred_at"`              // when the change was requested, by the clock of the deciding node
 	RequestID     string    `json:"request_id,omitempty"`     // of the HTTP request

@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// Sealed is a value that the log has only encrypted, under a key of its subject. Events contain it as a [Personal] or a [Secret].
+// Sealed is a value that the log has only in encrypted form. A key of its subject encrypts it. Events contain it as a [Personal] or a
+// [Secret].
 //
-// A command's decision creates it as plaintext. The vault seals it before the event is encoded. An event from the log has it sealed until
-// the vault opens it. Evolve never needs the plaintext: a fold may copy a Sealed and never looks inside. Two ciphertexts of one text
-// differ, so comparing them is meaningless; a keyed hash next to the value can be compared.
+// A command's decision creates it as plaintext. The vault seals it before the event is encoded. In an event from the log it is sealed until
+// the vault opens it. Evolve may copy a Sealed but never needs the plaintext. Two ciphertexts of one text differ, so events with values to
+// compare also contain a keyed hash.
 //
 // The zero Sealed is no value: null in JSON, omitted with omitzero.
 type Sealed struct { //nolint:recvcheck // a value to everybody but the vault, which writes through a pointer
@@ -53,14 +54,15 @@ var (
 	errInClear   = errors.New("the value is plaintext: the vault must seal it first")
 )
 
-// Personal is a value about a person. In a table it is its text if it was opened, and null if it was erased.
+// Personal is a value about a person. A table has the text of an opened value, and null for an erased one.
 type Personal struct{ Sealed }
 
-// Secret is a value that grants power to its holder, such as a provider's credential. It is never opened inside its event.
+// Secret is a credential, such as a provider's. It is never opened inside its event.
 type Secret struct{ Sealed }
 
-// NewPersonal returns a personal value of the subject. The subject's key seals it, and the subject's erasure erases it. The subject itself
-// stays readable in the log, so it must be a pseudonym such as user-<uuid> or buyer-<keyed hash>. NewPersonal panics without a subject.
+// NewPersonal returns a personal value of the subject. The subject's key seals the value, and the subject's erasure erases it. The
+// subject's name stays readable in the log, so it must be a pseudonym such as user-<uuid> or buyer-<keyed hash>. NewPersonal panics without
+// a subject.
 func NewPersonal(subject, text string) Personal {
 	return Personal{newSealed(ClassPersonal, subject, text)}
 }
@@ -80,13 +82,13 @@ func newSealed(class Class, subject, text string) Sealed {
 // Class returns the class of the value.
 func (s Sealed) Class() Class { return s.class }
 
-// Subject returns the subject whose key seals the value.
+// Subject returns the subject of the value. The subject's key seals the value.
 func (s Sealed) Subject() string { return s.subject }
 
 // IsZero reports whether there is no value.
 func (s Sealed) IsZero() bool { return s.state == noValue }
 
-// Erased reports whether the vault no longer has the key. The value is lost for ever.
+// Erased reports whether the vault no longer has the key. Then the value is permanently unreadable.
 func (s Sealed) Erased() bool { return s.state == erased }
 
 // Plaintext returns the text to be sealed, for the vault.
@@ -110,7 +112,7 @@ func (s *Sealed) Open(text string) {
 // Erase records that the key is destroyed, for the vault.
 func (s *Sealed) Erase() { s.plain, s.state = "", erased }
 
-// Text returns the plaintext, [ErrErased], or [ErrNotOpened]. It is for the edges of the system, such as a mail to the person; folds copy
+// Text returns the plaintext, [ErrErased], or [ErrNotOpened]. It is for the edges of the system, such as a mail to the person. Folds copy
 // the Personal instead.
 func (p Personal) Text() (string, error) {
 	switch p.state {
@@ -131,7 +133,7 @@ func (p Personal) Shown() *string {
 	return nil
 }
 
-// Value implements [driver.Valuer], so that a projection can pass on the Personal.
+// Value implements [driver.Valuer], so that a projection can store the Personal.
 func (p Personal) Value() (driver.Value, error) {
 	switch p.state {
 	case noValue, erased:
@@ -145,7 +147,7 @@ func (p Personal) Value() (driver.Value, error) {
 	}
 }
 
-// Format keeps the text out of logs and messages, for every verb.
+// Format implements fmt.Formatter. It hides the text for every verb.
 func (s Sealed) Format(f fmt.State, _ rune) {
 	if s.IsZero() {
 		_, _ = fmt.Fprint(f, "no value")
@@ -154,7 +156,7 @@ func (s Sealed) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, "%s value of %s", s.class, s.subject)
 }
 
-// stored is the form in the log, specified in docs/events.md.
+// stored is the form in the log. docs/events.md specifies it.
 type stored struct {
 	Sealed  int    `json:"sealed"`
 	Class   Class  `json:"class"`

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// MapSealed calls do once with all sealed values of the events, and returns the events with the resulting values. The given events, and
-// what they point to, do not change. Without sealed values, it does not call do and returns the given slice.
+// MapSealed calls do once with all sealed values of the events, and returns the events with the resulting values. It does not change the
+// given events, nor values to which they point. Without sealed values, it does not call do and returns the given slice.
 func MapSealed[E any](events []E, do func([]*Sealed) error) ([]E, error) {
 	for i, e := range events {
 		if v := reflect.ValueOf(e); v.IsValid() && walkOf(v.Type()) != nil {
@@ -92,7 +92,7 @@ var (
 	secretType   = reflect.TypeFor[Secret]()
 )
 
-// planWalk panics if it cannot follow a type, which is a programming error.
+// planWalk returns the walker of a type. It panics if the type cannot be followed.
 func planWalk(t reflect.Type, above map[reflect.Type]bool) walker {
 	if t == personalType || t == secretType {
 		return func(v reflect.Value, visit func(*Sealed)) {
@@ -104,7 +104,7 @@ func planWalk(t reflect.Type, above map[reflect.Type]bool) walker {
 	if t == sealedType {
 		panic("an event has a Personal or a Secret, never a bare Sealed: only they can be read back")
 	}
-	if above[t] { // in a recursive type, such as a tree, inner values stay plaintext, so that encoding them fails
+	if above[t] { // values inside a recursive type, such as a tree, stay plaintext, so encoding them fails
 		return nil
 	}
 	above[t] = true

@@ -1,4 +1,4 @@
-// Package fault has the errors for callers. All other errors are internal: the caller does not see their text.
+// Package fault has the errors for callers. All other errors are internal: callers do not see their texts.
 package fault
 
 import (
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Kind is the kind of a refusal; http/api maps it to a status.
+// Kind is the kind of a refusal. http/api maps it to a status.
 type Kind int
 
 // The kinds of refusals.
@@ -44,7 +44,7 @@ type Error struct {
 	RetryAfter int // seconds until another try may succeed; 0: unknown
 }
 
-// New returns a refusal. Compare it with [errors.Is]: refusals with equal kind and detail are the same.
+// New returns a refusal. Compare refusals with [errors.Is]: they are equal if their kind and detail are equal.
 func New(kind Kind, detail string) *Error { return &Error{Kind: kind, Detail: detail} }
 
 // Newf returns a refusal with a formatted text.
@@ -57,7 +57,8 @@ func Fields(fields ...Field) *Error {
 	return &Error{Kind: Invalid, Detail: "Validation error", Fields: fields}
 }
 
-// Taken refuses a value that another record already has. The caller gets the other's id, as a number if it is one.
+// Taken returns the refusal of a value that another record already has. It contains the other record's id, as a number if the id is a
+// number.
 func Taken(field, detail, id string) *Error {
 	conflict := Field{Field: field, Message: detail, ID: id}
 	if number, err := strconv.ParseInt(id, 10, 64); err == nil {
@@ -85,8 +86,8 @@ func Join(found ...error) error {
 	return Fields(fields...)
 }
 
-// Besides returns a list of faults with those of another error, if that is such a list too. It drops the other's faults of fields in the
-// first list, and of fields in or around them, which may follow from the first.
+// Besides returns a list of faults with the faults of another error if that is a list too. It drops the other's faults of fields in the
+// first list, and of fields in or around them, because these faults may follow from the first ones.
 func Besides(first, other error) error {
 	known, ok := errors.AsType[*Error](first)
 	more, too := errors.AsType[*Error](other)
@@ -107,13 +108,14 @@ func (e *Error) Listed() bool {
 	return (e.Kind == Invalid || e.Kind == Conflict) && len(e.Fields) > 0
 }
 
-// Within reports whether the path names the field or one in it.
+// Within reports whether the path names the field or a field in it.
 func Within(path, field string) bool {
 	rest, within := strings.CutPrefix(path, field)
 	return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// Soon returns the seconds after which a temporary refusal may pass, 0 if that is unknown or the error is another.
+// Soon returns the seconds after which a retry of a temporarily refused request may succeed. It returns 0 for other errors, and if the time
+// is unknown.
 func Soon(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok && e.Kind == Unavailable {
 		return e.RetryAfter

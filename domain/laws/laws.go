@@ -1,5 +1,5 @@
-// Package laws checks that a log obeys the rules between its records (docs/events.md, "Rules between records"). Commands check them before
-// they write, so an event that breaks one comes from a faulty program or another writer.
+// Package laws checks that a log obeys the rules between its records (docs/events.md, "Rules between records"). Commands check these rules
+// before they write, so an event that breaks a rule comes from a faulty program or another writer.
 package laws
 
 import (
@@ -59,11 +59,11 @@ type row struct {
 	account, reverses, paired int64
 	date                      unit.Date
 	in, out                   book.Effect
-	loss                      unit.Grams // of in: entries of the other side have none
+	loss                      unit.Grams // wastage of the IN side; the OUT side has none
 	reversed, void            bool
 }
 
-// back is a row that reverses another.
+// back is a row that reverses another row.
 type back struct {
 	at  Breach
 	row int64 // the other one
@@ -92,7 +92,7 @@ func New() *Checker {
 	}
 }
 
-// Next checks the next event, and returns the laws that it breaks by itself. Commit checks the rest of a transaction.
+// Next checks the next event, and returns the laws that the event breaks by itself. Commit checks the transaction as a whole.
 func (c *Checker) Next(e event.Recorded[any]) []Breach {
 	c.wrong, c.at = nil, Breach{Position: e.Position, Stream: e.Stream}
 	id, _ := strconv.ParseInt(e.StreamID(), 10, 64) // only records with numbers are looked up by it
@@ -117,7 +117,7 @@ func (c *Checker) Next(e event.Recorded[any]) []Breach {
 	return c.wrong
 }
 
-// judged has the categories of streams whose events matter to a Checker, except those of ledgers.
+// judged has the categories of streams with events that a Checker reads, except the categories of ledgers.
 var judged = append(slices.Concat(slices.Collect(maps.Keys(claimants)), slices.Collect(maps.Values(claimants))), product.Batches.Category(),
 	bookslock.Kind.Category(), period.Kind.Category(), request.Kind.Category(), order.Kind.Category(), takada.Kind.Category())
 
@@ -126,27 +126,27 @@ func (c *Checker) Commit() []Breach {
 	c.wrong = nil
 	for _, b := range c.backs {
 		c.at = b.at
-		c.law(c.rows[b.row].reversed, "a row that names another reverses it")
+		c.law(c.rows[b.row].reversed, "a row that names another one reverses it")
 	}
 	c.backs = c.backs[:0]
 	for _, p := range c.pairs {
 		c.at = p.at
 		other := c.rows[p.With]
 		c.law(other.paired == p.row && other.account == p.Account && other.account != c.rows[p.row].account,
-			"two rows of different accounts that are paired name each other")
-		c.law(c.debit(p.row).Plus(c.debit(p.With)) == book.Effect{}, "of two rows that are paired one gives what the other takes")
+			"two paired rows have different accounts and name each other")
+		c.law(c.debit(p.row).Plus(c.debit(p.With)) == book.Effect{}, "the values of two paired rows are opposite")
 	}
 	c.pairs = c.pairs[:0]
 	c.commitValues()
 	return c.wrong
 }
 
-// Reads reports whether events of a category of streams matter to a Checker.
+// Reads reports whether a Checker reads the events of a category of streams.
 func Reads(category string) bool {
 	return slices.Contains(judged, category) || ledger.Of(category) != nil
 }
 
-// law records a law that an event breaks.
+// law records a broken law if kept is false.
 func (c *Checker) law(kept bool, text string) {
 	if !kept {
 		c.at.Law = text
@@ -160,7 +160,7 @@ func (c *Checker) account(e event.Recorded[any], id int64, data event.Event[book
 	case book.AccountOpened:
 		c.accounts[id] = account{ledger: ledger.Of(category), workspace: e.Meta.Workspace, open: true, opened: e.Position}
 	case book.AccountDeleted:
-		c.law(c.isOpen(id, ledger.Of(category), e), "what is deleted is there")
+		c.law(c.isOpen(id, ledger.Of(category), e), "only an open account is deleted")
 		c.law(data.EarliestRow == nil || !c.isLocked(e, *data.EarliestRow), "an account with a locked row is not deleted")
 		a := c.accounts[id]
 		a.open, a.deleted = false, e.Position
@@ -168,7 +168,7 @@ func (c *Checker) account(e event.Recorded[any], id int64, data event.Event[book
 	}
 }
 
-// debit returns what a row that is not void adds to what the workshop has or is owed, without what was lost in work.
+// debit returns the change of the workshop's assets by a row without wastage, or zero for a void row.
 func (c *Checker) debit(id int64) book.Effect {
 	r := c.rows[id]
 	moved := r.in.Minus(r.out).Minus(book.Effect{Fine: r.loss})
@@ -178,7 +178,7 @@ func (c *Checker) debit(id int64) book.Effect {
 	return book.Effect{}.Minus(moved)
 }
 
-// isOpen reports whether an account of a ledger is open, in the workspace of an event.
+// isOpen reports whether an account of a ledger is open in the workspace of an event.
 func (c *Checker) isOpen(id int64, of *book.Ledger, e event.Recorded[any]) bool {
 	a := c.accounts[id]
 	return a.open && a.ledger == of && a.workspace == e.Meta.Workspace
@@ -201,7 +201,7 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 			c.backs = append(c.backs, back{c.at, added.Reverses})
 		}
 	} else {
-		c.law(known, "what is changed is there")
+		c.law(known, "only an existing row is changed")
 	}
 	after := before
 	c.law(c.isOpen(before.account, ledger.Of(category), e), "a row is of an open account of its workspace")
@@ -221,7 +221,7 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 		c.rows[id] = after
 		return
 	case book.RowUnpaired:
-		c.law(before.paired != 0, "what is unpaired was paired")
+		c.law(before.paired != 0, "only a paired row is unpaired")
 		after.paired = 0
 		c.rows[id] = after
 		return
@@ -257,7 +257,7 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 func (c *Checker) order(e event.Recorded[any], id int64, data event.Event[order.State]) {
 	o, known := c.orders[id]
 	_, adds := data.(order.Added)
-	c.law(known != adds, "an order is added once, and changed while it is there")
+	c.law(known != adds, "an order is added once, and changed while it exists")
 	switch data := data.(type) {
 	case order.Added:
 		o = ordered{client: data.Client, workspace: e.Meta.Workspace}
@@ -277,7 +277,7 @@ func (c *Checker) order(e event.Recorded[any], id int64, data event.Event[order.
 func (c *Checker) takada(e event.Recorded[any], id int64, data event.Event[takada.State]) {
 	was, known := c.takadas[id]
 	_, adds := data.(takada.Added)
-	c.law(known != adds, "a takada is added once, and changed while it is there")
+	c.law(known != adds, "a takada is added once, and changed while it exists")
 	now, items := was, []takada.Item{}
 	switch data := data.(type) {
 	case takada.Added:
@@ -289,7 +289,7 @@ func (c *Checker) takada(e event.Recorded[any], id int64, data event.Event[takad
 		delete(c.takadas, id)
 		return
 	}
-	c.law(c.hasOrder(now, e), "a takada is of an order that is there")
+	c.law(c.hasOrder(now, e), "a takada belongs to an existing order")
 	c.law(!known || c.orders[was].client == c.orders[now].client, "a takada stays with its client")
 	for _, item := range items {
 		c.law(item.Karigar == nil || c.isOpen(*item.Karigar, karigar.Ledger, e), "a takada names open karigars of its workspace")

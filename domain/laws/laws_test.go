@@ -100,10 +100,10 @@ func TestEachLawIsBrokenByAnEvent(t *testing.T) {
 	in5 := of(rows, 9, book.RowAdded{Account: 2, Date: day, In: five})
 	for law, logs := range map[string][][]logged{
 		"an Idempotency-Key has one effect":           {{key}},
-		"what is deleted is there":                    {{closed}, {opened, of(bank.Ledger.Accounts, 1, book.AccountDeleted{}), closed}},
+		"only an open account is deleted":             {{closed}, {opened, of(bank.Ledger.Accounts, 1, book.AccountDeleted{}), closed}},
 		"an account with a locked row is not deleted": {{opened, added, locked, closed}},
 		"a row is added once":                         {{opened, added, added}},
-		"what is changed is there":                    {{opened, added, gone, edit}},
+		"only an existing row is changed":             {{opened, added, gone, edit}},
 		"a row is of an open account of its workspace": {
 			{added}, {opened, added.in(away)}, {opened, added, closed, edit}, {meena, of(rows, 7, book.RowAdded{Account: 10, Date: day})},
 		},
@@ -111,7 +111,7 @@ func TestEachLawIsBrokenByAnEvent(t *testing.T) {
 		"a row is reversed by a row of its account that names it": {
 			{opened, added, taken}, {opened, second, added, of(rows, 8, book.RowAdded{Account: 2, Date: day, Reverses: 7}).with(), taken},
 		},
-		"a row that names another reverses it": {{opened, added, back, edit}},
+		"a row that names another one reverses it": {{opened, added, back, edit}},
 		"a settled row does not change": {
 			{opened, added, back, taken, edit}, {opened, added, void, gone}, {opened, added, back, of(rows, 8, book.RowDeleted{})},
 		},
@@ -119,21 +119,21 @@ func TestEachLawIsBrokenByAnEvent(t *testing.T) {
 			{opened, locked, added}, {opened, added, locked, edit}, {opened, later, locked, of(rows, 7, book.RowEdited{Date: new(day)})},
 			{opened, added, locked, gone},
 		},
-		"a row is paired once":        {{opened, second, added, other, pair.with(), paired, pair}},
-		"what is unpaired was paired": {{opened, added, of(rows, 7, book.RowUnpaired{})}},
-		"two rows of different accounts that are paired name each other": {
+		"a row is paired once":          {{opened, second, added, other, pair.with(), paired, pair}},
+		"only a paired row is unpaired": {{opened, added, of(rows, 7, book.RowUnpaired{})}},
+		"two paired rows have different accounts and name each other": {
 			{opened, second, added, other, pair}, {opened, second, added, other, of(rows, 7, book.RowPaired{With: 9, Account: 1})},
 			{opened, second, added, other, pair.with(), of(rows, 9, book.RowPaired{With: 7, Account: 2})},
 		},
-		"of two rows that are paired one gives what the other takes": {
+		"the values of two paired rows are opposite": {
 			{opened, second, added, in5, pair.with(), paired},
 			{opened, second, added, other, pair.with(), paired, of(rows, 7, book.RowEdited{In: &five})},
 		},
-		"an order is added once, and changed while it is there": {{meena, ordered, ordered}, {meena, asha, ordered, noOrder, moved}},
-		"an order with takadas keeps its client":                {{meena, asha, ordered, first, moved}},
-		"an order is of an open client of its workspace":        {{ordered}, {meena, ordered, moved}, {meena, ordered.in(away)}},
-		"a takada is added once, and changed while it is there": {{meena, ordered, first, first}},
-		"a takada is of an order that is there":                 {{first}, {meena, ordered, noMeena, first}},
+		"an order is added once, and changed while it exists": {{meena, ordered, ordered}, {meena, asha, ordered, noOrder, moved}},
+		"an order with takadas keeps its client":              {{meena, asha, ordered, first, moved}},
+		"an order is of an open client of its workspace":      {{ordered}, {meena, ordered, moved}, {meena, ordered.in(away)}},
+		"a takada is added once, and changed while it exists": {{meena, ordered, first, first}},
+		"a takada belongs to an existing order":               {{first}, {meena, ordered, noMeena, first}},
 		"a takada stays with its client": {
 			{meena, asha, ordered, another, first, of(takada.Kind, 1, takada.Edited{Order: patch.Set(int64(2))})},
 		},

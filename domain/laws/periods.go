@@ -37,8 +37,8 @@ func (c *Checker) period(e event.Recorded[any], data event.Event[period.State]) 
 	c.periods[e.Meta.Workspace] = data.Evolve(before)
 }
 
-// balances returns the closing balances of a period: those of the accounts that were open at its position. Its rows are the same since
-// then.
+// balances returns the closing balances of a period, of the accounts that were open at its position. The rows of the period have not
+// changed since that position.
 func (c *Checker) balances(e event.Recorded[any], data period.Closed) []closing.Balance {
 	of := map[int64]*closing.Balance{}
 	for id, a := range c.accounts {

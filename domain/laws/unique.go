@@ -23,9 +23,9 @@ import (
 // values checks that two records never have the same value, and that each record has the claim of its value. A claim may precede the event
 // that gives its record the value, and may outlive it.
 //
-// The events of records contain the names of claims, or the values from which these derive. Slugs are an exception: their texts and their
-// claims are checked separately. A second spelling of a contact's phone is not a value of the contact: another contact may get it as its
-// phone.
+// The events of records contain the names of claims, or the values from which these names derive. Slugs are an exception: their texts and
+// their claims are checked separately. A second spelling of a contact's phone is not a value of the contact: another contact may get it as
+// its phone.
 type values struct {
 	claimed map[uint64]value     // by the claim's stream; a slug also by its text
 	records map[uint64][]held    // by the record's stream
@@ -34,17 +34,17 @@ type values struct {
 	touched []touched            // since the last Commit
 }
 
-// value has the record that claims a value and the record that had it last, 0 for none.
+// value has the record that claims a value and the record that last had it, 0 for none.
 type value struct{ claim, has uint64 }
 
-// held is a value of a record. Only listed ones coexist; others replace each other.
+// held is a value of a record. A record may have several listed values. Other values replace each other.
 type held struct {
 	value  uint64
 	listed bool
 	change int32 // number of changes of the user's address before it
 }
 
-// touched is a value that an event gives to a record, or, without a record, one whose claim changes.
+// touched is a value that an event gives to a record, or without a record a value with a changed claim.
 type touched struct {
 	at            Breach
 	value, record uint64
@@ -77,7 +77,7 @@ func (c *Checker) unique(e event.Recorded[any]) {
 		set(claim.Email, data.EmailKey)
 	case user.EmailClaimLost:
 		set(claim.Email, "")
-	case user.EmailRestored: // it unlinks identities that were linked since
+	case user.EmailRestored: // the event unlinks identities that were linked later
 		c.lose(record, func(h held) bool { return h.listed && int(h.change) > data.Change })
 		set(claim.Email, data.EmailKey)
 	case user.IdentityLinked:
@@ -119,7 +119,7 @@ func (c *Checker) unique(e event.Recorded[any]) {
 			set(contact.Phones, data.PhoneKey)
 		}
 	case contact.SenderAdded:
-		if data.Channel != 0 { // else it is a spelling of the phone
+		if data.Channel != 0 { // 0: a second spelling of the phone
 			c.give(record, contact.Senders, data.Key, held{listed: true})
 		}
 	case user.ErasureBegun, company.Deleted, product.Deleted, channel.Deleted, botsource.Deleted, contact.Merged, contact.Deleted:
@@ -142,7 +142,7 @@ func (c *Checker) claim(e event.Recorded[any], data event.Event[claims.State]) {
 	c.touched = append(c.touched, touched{c.at, key, 0})
 }
 
-// set replaces a record's last value; no key: it has none.
+// set replaces a record's last value; no key: no value.
 func (c *Checker) set(record uint64, of claims.Value, key string) {
 	c.lose(record, func(h held) bool { return !h.listed })
 	c.give(record, of, key, held{})
@@ -162,7 +162,7 @@ func (c *Checker) lose(record uint64, lost func(held) bool) {
 	}
 }
 
-// commitValues checks the values of a transaction, whose events may give and take them in any order.
+// commitValues checks the values of a transaction. Its events may claim and release values in any order.
 func (c *Checker) commitValues() {
 	for _, t := range c.touched {
 		c.at = t.at

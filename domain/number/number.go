@@ -1,5 +1,5 @@
-// Package number assigns the integer ids of the ledger area. Events reserve them in blocks, so the log alone ensures that no id is given
-// twice. The rest of a block is lost when its process ends.
+// Package number assigns integer ids. Events reserve the ids in blocks, so the log ensures that no id is assigned twice. When a process
+// ends, the rest of its block is lost.
 package number
 
 import "bahi/domain/event"
@@ -9,15 +9,15 @@ var Kind = event.NewKind("number",
 	event.Of[Reserved]("NumbersReserved", 1),
 )
 
-// The series. Accounts of all five ledgers share one, and so do their rows, so an id is unique in the whole deployment. The items of all
-// orders share another.
+// The series. The accounts of all five ledgers share one series, their rows another, and the items of all orders a third. So an id is
+// unique in the whole deployment.
 const (
 	Accounts   = "account"
 	Rows       = "row"
 	OrderItems = "clientorderitem"
 )
 
-// State is the last reserved number of a series. Only the newest event of a stream matters.
+// State is the last reserved number of a series. Only the newest event of a stream determines it.
 type State struct {
 	Last int64
 }

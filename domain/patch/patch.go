@@ -1,13 +1,13 @@
-// Package patch distinguishes an absent field from a null one, in the body of a PATCH and in its event.
+// Package patch distinguishes an absent field from null in the body of a PATCH and in its event.
 package patch
 
 import "encoding/json"
 
-// Field is a field of a change: absent, null, or a value. A pointer cannot distinguish absent from null. Its tag has omitzero. In a body,
-// nullable:"false" refuses null.
+// Field is a field of a change: absent, null, or a value. A pointer cannot distinguish absent from null. The field's tag must have
+// omitzero. In a body, nullable:"false" refuses null.
 type Field[T any] struct {
-	Value T     // of a field that is Given
-	State State // the zero State is that of an absent field
+	Value T     // the value if State is Given
+	State State // the zero value is Absent
 }
 
 // State is the kind of content of a field in a change.
@@ -29,7 +29,7 @@ func Clear[T any]() Field[T] { return Field[T]{State: Null} }
 // Present reports whether the change has the field, with a value or null.
 func (f Field[T]) Present() bool { return f.State != Absent }
 
-// Of returns the field after the change of an optional value: the old one if the field is absent, nil if it is null.
+// Of returns an optional value after the change: the old value if the field is absent, nil if it is null.
 func (f Field[T]) Of(old *T) *T {
 	switch f.State {
 	case Given:
@@ -41,7 +41,7 @@ func (f Field[T]) Of(old *T) *T {
 	}
 }
 
-// Or returns the field after the change of a required value: the old one if the field is absent, the zero value if it is null.
+// Or returns a required value after the change: the old value if the field is absent, the zero value if it is null.
 func (f Field[T]) Or(old T) T {
 	if f.State == Absent {
 		return old
@@ -57,8 +57,8 @@ func Differing[T comparable](f Field[T], old T) Field[T] {
 	return f
 }
 
-// With returns the field with its value converted by change. It returns an absent or null field as it is. It is for rules that normalise a
-// value.
+// With returns the field with its value converted by change, such as a rule that normalises the value. It returns an absent or null field
+// unchanged.
 func (f Field[T]) With(change func(T) (T, error)) (Field[T], error) {
 	if f.State != Given {
 		return f, nil

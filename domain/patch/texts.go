@@ -15,7 +15,7 @@ type Text struct {
 	Most int // characters
 }
 
-// Texts returns the fields of type Field[string] of a struct, in order. of points to the struct.
+// Texts returns the fields of type Field[string] of a struct in order. of is a pointer to the struct.
 func Texts(of any) (all []Text) {
 	v := reflect.ValueOf(of).Elem()
 	for i := range v.NumField() {
@@ -34,7 +34,7 @@ func Texts(of any) (all []Text) {
 	return all
 }
 
-// Apply applies a change to a struct's texts. In the change each text is absent, null or given; before, each is absent or given.
+// Apply applies a change to a struct's texts. Each text of change is absent, null or given. Each text of before is absent or given.
 func Apply(before, change any) {
 	texts := Texts(before)
 	for i, f := range Texts(change) {

@@ -1,4 +1,4 @@
-// Package person has the rules for names, email addresses and phone numbers of people.
+// Package person has the rules for names, email addresses and phone numbers.
 package person
 
 import (
@@ -32,7 +32,8 @@ var mailbox = regexp.MustCompile("^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\\.[a-z0-9!#$%&'
 // Email returns an address in the form for storage and comparison: lower case, without surrounding space.
 func Email(field, text string) (string, error) {
 	text = strings.TrimSpace(text)
-	// This precedes lowering: the Kelvin sign and a dotted capital I would become ASCII letters, and the address another person's.
+	// This check precedes the conversion to lower case, which would convert the Kelvin sign and a dotted capital I to ASCII letters, and so
+	// give another person's address.
 	foreign := strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII })
 	text = strings.ToLower(text)
 	local, _, _ := strings.Cut(text, "@")
@@ -58,7 +59,7 @@ func Name(field, text string) (string, error) {
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unprintable):
 		return "", fault.Fields(fault.Field{Field: field, Message: "control characters are not allowed"})
 	case !strings.ContainsFunc(text, Visible):
-		return "", fault.Fields(fault.Field{Field: field, Message: "it cannot be seen"})
+		return "", fault.Fields(fault.Field{Field: field, Message: "must have a visible character"})
 	}
 	return text, nil
 }
@@ -70,13 +71,14 @@ func Folded(text string) string {
 
 const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 
-// unprintable also finds line breaks and characters that reverse the text direction. It allows the joiners that Indian scripts need.
+// unprintable reports whether a character is a control character, a line break, or reverses the text direction. It allows the joiners that
+// Indian scripts require.
 func unprintable(c rune) bool {
 	return c != zeroWidthJoiner && c != zeroWidthNonJoiner &&
 		(unicode.In(c, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp) || c == utf8.RuneError)
 }
 
-// Visible reports whether a character is visible. Space, joiners, and empty filler letters are not.
+// Visible reports whether a character is visible. Spaces, joiners and empty filler letters are invisible.
 func Visible(c rune) bool {
 	switch c {
 	case '\u115f', '\u1160', '\u3164', '\uffa0', '\u2800': // fillers of Hangul, and Braille without a dot
@@ -85,8 +87,8 @@ func Visible(c rune) bool {
 	return unicode.In(c, unicode.L, unicode.N, unicode.P, unicode.S)
 }
 
-// Phone returns a telephone number in the form of E.164. A number without a country code is from India, if India has such a number
-// (CONTRACT.md 8.3). An invisible text is no number.
+// Phone returns a telephone number in the form of E.164, or "" for an invisible text. A number without a country code is from India, if
+// India has such a number (CONTRACT.md 8.3).
 func Phone(field, text string) (string, error) {
 	if !strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsSpace(c) && !unicode.Is(unicode.Cf, c) }) {
 		return "", nil
@@ -102,8 +104,8 @@ func Phone(field, text string) (string, error) {
 	return number, nil
 }
 
-// ParseE164 parses a telephone number in the form of messaging networks: E.164 without its plus sign, which begins with a country code. It
-// parses an Indian mobile number, and others without a country code, like [Phone] (CONTRACT.md 8.3).
+// ParseE164 parses a telephone number in the form of messaging networks: E.164 with the country code and without the plus sign. It parses
+// an Indian mobile number, and others without a country code, like [Phone] (CONTRACT.md 8.3).
 func ParseE164(field, text string) (string, error) {
 	if given := digits(text); !mobile.MatchString(given) {
 		if number, ok := number("+" + given); ok {
@@ -115,7 +117,7 @@ func ParseE164(field, text string) (string, error) {
 }
 
 var (
-	// called matches common prefixes of numbers: an apostrophe marks a text in a spreadsheet, tel: is of RFC 3966.
+	// called matches common prefixes of numbers, such as an apostrophe, which marks a text in a spreadsheet, and tel: of RFC 3966.
 	called = regexp.MustCompile("(?i)^(['`´‘’ʼ＇]|(telephone|tel|phone|ph|mobile|mob|whatsapp|callto|sms)(number|no)?:?)+")
 	// asNumber matches a telephone number that a spreadsheet has stored as a decimal number.
 	asNumber = regexp.MustCompile(`^([^.]*[0-9]{7})\.0+$`)
@@ -166,8 +168,8 @@ func digit(c rune) rune {
 	return c
 }
 
-// number parses a text that is a number as a whole, if its result parses to itself again. For a number with leading zeros, the library
-// returns something else each time.
+// number parses a text that is a number as a whole. It refuses a number if parsing the result again gives another number, as the library
+// does for numbers with leading zeros.
 func number(text string) (string, bool) {
 	found, ok := e164(text)
 	if !ok {
@@ -197,5 +199,5 @@ func e164(text string) (string, bool) {
 
 var (
 	dialled = regexp.MustCompile(`^\+?[0-9]+$`)
-	mobile  = regexp.MustCompile(`^0?[6-9][0-9]{9}$`) // in India, whether or not it is in use
+	mobile  = regexp.MustCompile(`^0?[6-9][0-9]{9}$`) // in India, used or unused
 )

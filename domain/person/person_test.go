@@ -84,7 +84,7 @@ func TestName(t *testing.T) {
 	}
 	for _, given := range []string{"\u200d", "\u200c\u200d", "\u3164", "\u115f\u1160", "\uffa0", "\u2800", "\u0301", "\u200d \ufe0f"} {
 		_, err := person.Name("field", given)
-		require.Equal(t, refused("it cannot be seen"), err, "%q", given)
+		require.Equal(t, refused("must have a visible character"), err, "%q", given)
 	}
 }
 

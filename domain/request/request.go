@@ -1,6 +1,7 @@
-// Package request is the aggregate of a request with an Idempotency-Key, so that a repetition has no second effect, however late it comes.
+// Package request is the aggregate of a request with an Idempotency-Key. It prevents a second effect of a retry, however late.
 //
-// A request is written in the transaction of its events. A repetition finds it and returns the record in its state after that transaction.
+// The transaction of a request's events also writes the request's record. A retry finds it and returns the changed record in its state
+// after that transaction.
 package request
 
 import "bahi/domain/event"
@@ -10,13 +11,13 @@ var Kind = event.NewKind("request",
 	event.Of[Accepted]("RequestAccepted", 1),
 )
 
-// State is the state for a repetition.
+// State is the state that a retry requires.
 type State struct {
 	Accepted    bool
 	Fingerprint string // HMAC of the request
-	Stream      string // of the record that it returned
-	Nothing     bool   // it changed nothing there
-	Revision    int64  // of that stream after it
+	Stream      string // stream of the returned record
+	Nothing     bool   // the request did not change that stream
+	Revision    int64  // revision of that stream after the request
 }
 
 // Accepted records that the request was executed.

@@ -1,5 +1,5 @@
-// Package subscriber records which events projections and reactors skip. A follower of the log stops at an event that it cannot apply. An
-// operator decides whether to continue without the event, and that decision is recorded.
+// Package subscriber records the events that projections and reactors skip. A projection or reactor stops at an event that it cannot apply.
+// An operator decides whether it continues without the event.
 package subscriber
 
 import (
@@ -14,13 +14,13 @@ import (
 // Kind is the kind of the streams follower-<name>. The name is a projection's or a reactor's.
 var Kind = event.NewKind("follower", event.Of[Skipped]("EventSkipped", 1))
 
-// State has the events that a follower skips.
+// State has the events that a projection or reactor skips.
 type State struct {
 	Skipped []Skipped
 }
 
-// Skipped records that an event has no effect on a follower of this version. A new version tries the event again, because it may be able to
-// apply it. The error is not part of the event: it may quote a user's data.
+// Skipped records that a version of a projection or reactor skips an event. A new version tries the event again, because it may be able to
+// apply it. Skipped does not contain the error, which may quote a user's data.
 type Skipped struct {
 	Version  int            `json:"version"`
 	Position event.Position `json:"position"`
@@ -35,12 +35,12 @@ func (e Skipped) Evolve(s State) State {
 	return s
 }
 
-// Has reports whether the follower of this version skips the event at a position.
+// Has reports whether a version skips the event at a position.
 func (s State) Has(version int, at event.Position) bool {
 	return slices.ContainsFunc(s.Skipped, func(e Skipped) bool { return e.Version == version && e.Position == at })
 }
 
-// Skip makes a follower skip an event.
+// Skip makes a projection or reactor skip an event.
 type Skip Skipped
 
 // Decide requires a reason. Skipping an event again changes nothing.

@@ -9,7 +9,7 @@ import (
 // Date is a calendar day, counted from 1970-01-01. Its JSON is "2025-03-31".
 type Date int32
 
-// The range of dates in the books. Years have four digits, as ISO 8601 requires without an agreement.
+// The range of dates in the books. Years have four digits.
 const (
 	firstYear = 1900
 	lastYear  = 2199

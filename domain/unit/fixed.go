@@ -1,5 +1,5 @@
-// Package unit has the quantities of the books: money, grams, percents and dates. They are exact: a value is a whole number of its smallest
-// part (paisa, milligram, thousandth of a percent). Its JSON is a decimal number, without floats (CONTRACT.md 0.3, G21).
+// Package unit has the quantities of the books: money, grams, percents and dates. A value is exact: a whole number of its smallest part
+// (paisa, milligram, thousandth of a percent). Its JSON is a decimal number (CONTRACT.md 0.3, G21).
 package unit
 
 import (
@@ -19,7 +19,7 @@ type Grams int64
 // Percent is a share in thousandths of a percent: 99.5 % is 99500.
 type Percent int64
 
-// Share is a Percent whose JSON is a fraction: 99.5 % is 0.995.
+// Share is a Percent with a fraction as its JSON: 99.5 % is 0.995.
 type Share Percent
 
 // Decimal places of the quantities (CONTRACT.md G21).
@@ -170,7 +170,7 @@ func parse(text string, digits, places int) (int64, error) {
 	return n, nil
 }
 
-// fixed returns n as a decimal with as many places as it needs.
+// fixed returns n as a decimal without trailing zeros.
 func fixed(n int64, places int) (b []byte) {
 	if n < 0 {
 		b = append(b, '-')

@@ -18,7 +18,7 @@ const (
 	firstDigit, lastDigit         = 0x66, 0x6f
 )
 
-// ISO 15919 without diacritics, by the offset in the block.
+// The letters by ISO 15919 without diacritics, by the offset in the block.
 var (
 	vowels     = [...]string{"a", "a", "i", "i", "u", "u", "r", "l", "e", "e", "e", "ai", "o", "o", "o", "au"}
 	consonants = [...]string{
@@ -29,7 +29,7 @@ var (
 	marks = map[int]string{0x01: "m", 0x02: "m", 0x03: "h"}
 )
 
-// latin has letters that are not an ASCII letter with a mark.
+// latin replaces letters that are not an ASCII letter with a mark.
 var latin = strings.NewReplacer("ß", "ss", "æ", "ae", "Æ", "ae", "œ", "oe", "Œ", "oe", "ø", "o", "Ø", "o", "đ", "d", "Đ",
 	"d", "ł", "l", "Ł", "l", "þ", "th", "Þ", "th", "&", " and ")
 
@@ -44,7 +44,7 @@ func unmarked(c rune) rune {
 // Romanised returns a name in ASCII letters, as far as possible.
 func Romanised(name string) string {
 	var out strings.Builder
-	inherent := false // a consonant's a follows unless a sign replaces it
+	inherent := false // the consonant's inherent a follows unless a sign replaces it
 	for _, c := range norm.NFC.String(latin.Replace(name)) {
 		place := int(c) % block
 		if c < firstIndic || c > lastIndic {

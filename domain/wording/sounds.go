@@ -14,8 +14,8 @@ var (
 	schwas  = regexp.MustCompile(`(\pL)a+`)              // every a but a word's first letter
 )
 
-// PhoneticKeys returns the words of a name in a spelling that is the same for its Devanagari, Gujarati and Latin forms. Devanagari and
-// Gujarati do not mark silent a's, so no a counts except a first letter.
+// PhoneticKeys returns the words of a name in a spelling that is the same for its Devanagari, Gujarati and Latin forms. It drops every a
+// except a first letter, because Devanagari and Gujarati do not mark a silent a.
 func PhoneticKeys(name string) (words []string) {
 	for _, word := range Words(Romanised(name)) {
 		word = schwas.ReplaceAllString(breaths.ReplaceAllString(sounding.Replace(word), "$1"), "$1")

@@ -1,4 +1,4 @@
-// Package wording has the rules for texts from people, and the words by which searches find them.
+// Package wording has the rules for texts of users, and the words by which searches find these texts.
 package wording
 
 import (
@@ -52,7 +52,7 @@ func Unformatted(text string) string {
 	}, text)
 }
 
-// Unread returns a warning about a telephone number that [Phone] keeps although it is unreadable.
+// Unread returns a warning about an unreadable telephone number that [Phone] has kept as a text.
 func Unread(field string, phone *string) []fault.Field {
 	if phone != nil {
 		if _, err := person.Phone(field, *phone); err != nil {
@@ -62,8 +62,8 @@ func Unread(field string, phone *string) []fault.Field {
 	return nil
 }
 
-// TidyAll normalises the texts of a change and drops those that change nothing. It returns all faults of them. Before and change point to
-// structs of one type, see [patch.Texts]. An empty text equals null, and no format applies to it. formats are by field name.
+// TidyAll normalises the texts of a change, drops unchanged ones, and returns all faults. before and change are pointers to structs of one
+// type, see [patch.Texts]. An empty text equals null, and no format applies to it. formats has the formats by field name.
 func TidyAll(before, change any, formats map[string]func(field, text string) (string, error)) error {
 	var wrong []error
 	texts := patch.Texts(before)
@@ -82,7 +82,7 @@ func TidyAll(before, change any, formats map[string]func(field, text string) (st
 	return fault.Join(wrong...)
 }
 
-// refused reports whether texts must not have the character.
+// refused reports whether texts must not contain the character.
 func refused(c rune) bool {
 	return c < ' ' && !strings.ContainsRune("\t\n\r", c) || c >= '\u202a' && c <= '\u202e' || c >= '\u2066' && c <= '\u2069'
 }
@@ -92,7 +92,7 @@ const (
 	maxLength = 40  // characters of a word
 )
 
-// Words returns the distinct words of texts, folded, in their order. A word is letters, marks and digits of any script.
+// Words returns the distinct words of texts, folded, in their order. A word consists of letters, marks and digits of any script.
 func Words(texts ...string) (words []string) {
 	for _, text := range texts {
 		for word := range Each(text) {
@@ -118,13 +118,13 @@ func Each(text string) iter.Seq[string] {
 	}
 }
 
-// joined drops characters that only join letters.
+// joined removes characters that only join letters.
 var joined = strings.NewReplacer("\u200c", "", "\u200d", "", "'", "", "’", "")
 
 func between(c rune) bool { return !unicode.In(c, unicode.L, unicode.M, unicode.N) }
 
-// Grams returns the distinct trigrams of a word, with two blanks before it and one after it. They do not depend on a database's locale,
-// which may not know the letters of India (CONTRACT.md B1).
+// Grams returns the distinct trigrams of a word with two blanks before it and one after it. They do not depend on the database's locale,
+// which may lack the letters of India (CONTRACT.md B1).
 func Grams(word string) (grams []string) {
 	padded := []rune("  " + word + " ")
 	for i := range len(padded) - 2 {
@@ -135,9 +135,9 @@ func Grams(word string) (grams []string) {
 	return grams
 }
 
-// Similarity returns the similarity of two names in thousandths. It is 1000 if they are the same after folding, else less, by the common
-// trigrams of their words in any order. Between an Indian and a Latin spelling, it compares the sounds, and never returns 1000. A name
-// without words has no similarity.
+// Similarity returns the similarity of two names in thousandths. It is 1000 if the folded names are equal, else less, by the common
+// trigrams of their words in any order. For an Indian and a Latin spelling, it compares the sounds, and never returns 1000. A name without
+// words has similarity 0.
 func Similarity(a, b string) int {
 	if Indic(a) != Indic(b) {
 		return likeness(PhoneticKeys(a), PhoneticKeys(b)) * 9 / 10
@@ -174,8 +174,8 @@ func gramsOf(words []string) map[string]bool {
 	return all
 }
 
-// VocabularyOf returns the distinct words, and the trigrams of each, one on a line. It omits words with a digit: they are numbers and
-// codes, as many as records, and a similar one is a different one.
+// VocabularyOf returns the distinct words, and the trigrams of each word, one on a line. It omits words with a digit, because numbers and
+// codes are as many as records, and similar ones are unrelated.
 func VocabularyOf(words []string) (distinct, grams []string) {
 	seen := map[string]bool{}
 	for _, word := range words {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"regexp"
 	"runtime/debug"
 	"strings"
@@ -30,7 +31,8 @@ import (
 
 // Config has the parts of an API. The zero value works: every caller is unknown, and nothing is logged.
 type Config struct {
-	Title, Version, Description string
+	Version  string
+	Document []byte // OpenAPI document of version "development"; nil: huma's
 
 	// Credentials are tried in order, by the prefix of the bearer token.
 	Credentials []Credential
@@ -82,15 +84,16 @@ type API struct {
 	tracer  trace.Tracer
 	metrics *metrics
 	limiter *limiter              // nil: none
-	sharing *sharing              // nil: none
-	shared  map[string]*cors.Cors // by path prefix, for paths with their own rules
+	shared  map[string]*cors.Cors // by path prefix
 	streams parts                 // of callers
 	turns   *turns
 	served  atomic.Int64        // time of the last response that was not expensive, in Unix nanoseconds
 	files   *semaphore.Weighted // bytes of responses in files
 	ops     []*operation
 	pages   map[string]bool // paths besides the operations that are served by GET
-	spec    func() []byte
+
+	// OpenAPI returns the document of all operations, which must all be registered by then.
+	OpenAPI func() []byte
 
 	cookies Cookies // nil: operations accept none
 	signIn  string  // path of the page for signing in
@@ -99,22 +102,22 @@ type API struct {
 	end    context.CancelFunc
 }
 
-const defaultTimeout = 30 * time.Second
-
 // New returns an API without operations.
 func New(config Config) *API {
 	setGlobals()
 	config.Log = cmp.Or(config.Log, slog.New(slog.DiscardHandler))
-	config.Timeout = cmp.Or(config.Timeout, defaultTimeout)
-	config.Heartbeat = cmp.Or(config.Heartbeat, defaultHeartbeat)
-	config.Recheck = cmp.Or(config.Recheck, defaultRecheck)
-	config.Streams = cmp.Or(config.Streams, defaultStreams)
+	config.Timeout = cmp.Or(config.Timeout, 30*time.Second)
+	config.Heartbeat = cmp.Or(config.Heartbeat, 15*time.Second) // proxies have idle timeouts, mostly of a minute
+	config.Recheck = cmp.Or(config.Recheck, 2*time.Second)
+	config.Streams = cmp.Or(config.Streams, 10)
 	config.Whole = config.Whole.complete()
+	config.Uploads = Pace{cmp.Or(config.Uploads.Rate, 64<<10), cmp.Or(config.Uploads.Grace, 20*time.Second)}
 	a := &API{
 		config: config, turns: newTurns(config.Whole.AtOnce), files: semaphore.NewWeighted(config.Whole.Files),
 		metrics: newMetrics(config.Metrics), pages: map[string]bool{}, shared: map[string]*cors.Cors{},
-		limiter: newLimiter(config.Limiting), sharing: newSharing(config.Origins),
+		limiter: newLimiter(config.Limiting),
 	}
+	a.shareWith(config.Origins)
 	a.ending, a.end = context.WithCancel(context.Background())
 	if config.Tracer != nil {
 		a.tracer = config.Tracer.Tracer("bahi/http/api")
@@ -123,7 +126,7 @@ func New(config Config) *API {
 	a.router.NotFoundHandler = http.HandlerFunc(a.noRoute)
 	a.router.MethodNotAllowedHandler = a.router.NotFoundHandler
 	a.huma = huma.NewAPI(humaConfig(config), humamux.NewAdapter(a.router))
-	a.spec = sync.OnceValue(a.encodeSpec)
+	a.OpenAPI = sync.OnceValue(a.encodeDocument)
 	a.serveDocument()
 	return a
 }
@@ -210,11 +213,17 @@ func (a *API) noRoute(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if len(allowed) == 0 {
-		c.refuse(problemOf(http.StatusNotFound))
+		c.refuse(ProblemOf(http.StatusNotFound))
 		return
 	}
 	c.Header().Set("Allow", strings.Join(allowed, ", "))
-	c.refuse(problemOf(http.StatusMethodNotAllowed))
+	c.refuse(ProblemOf(http.StatusMethodNotAllowed))
+}
+
+// Page serves a public path that is not an operation, by GET.
+func (a *API) Page(path string, handler http.Handler) {
+	a.pages[path] = true
+	a.router.Path(path).Methods(http.MethodGet).Handler(handler)
 }
 
 // requestID returns the client's id of the request, otherwise a new one.
@@ -241,6 +250,15 @@ func sane(text string) bool {
 	return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0
 }
 
+// Inputs returns the types of the operations' inputs by the operations' ids.
+func (a *API) Inputs() map[string]reflect.Type {
+	inputs := map[string]reflect.Type{}
+	for _, op := range a.ops {
+		inputs[op.ID] = op.input
+	}
+	return inputs
+}
+
 // Operations returns the operations in the order of their registration.
 func (a *API) Operations() []Op {
 	ops := make([]Op, 0, len(a.ops))
@@ -248,11 +266,6 @@ func (a *API) Operations() []Op {
 		ops = append(ops, op.Op)
 	}
 	return ops
-}
-
-// timeout limits the handler's time.
-func (c *call) timeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, c.within())
 }
 
 // within returns the handler's maximum time.

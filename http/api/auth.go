@@ -73,15 +73,12 @@ func (c *call) inherit() error {
 	return nil
 }
 
-// ifGiven returns the check for requests with a credential.
-func ifGiven(check func(*call) error) func(*call) error {
-	return func(c *call) error {
-		switch {
-		case c.outer != nil && c.outer.request.Actor.Type == "", c.outer == nil && c.r.Header["Authorization"] == nil:
-			return nil
-		}
-		return check(c)
+// identified reports whether the request has a credential.
+func (c *call) identified() bool {
+	if c.outer != nil {
+		return c.outer.request.Actor.Type != ""
 	}
+	return c.r.Header["Authorization"] != nil
 }
 
 // identify finds the owner of the credential.

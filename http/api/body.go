@@ -1,8 +1,8 @@
 package api
 
 import (
+	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net"
@@ -21,13 +21,13 @@ var (
 	errBodyLarge = fault.New(fault.TooLarge, "The request body is too large")
 )
 
-// read reads the body, up to the operation's limit.
+// read reads the body, up to the operation's limit. Huma gets a raw one.
 func (c *call) read() (err error) {
 	if c.r.ContentLength > c.op.MaxBody {
 		return errBodyLarge
 	}
-	if c.r.ContentLength != 0 && !isJSON(c.r.Header) {
-		return problemOf(http.StatusUnsupportedMediaType)
+	if c.r.ContentLength != 0 && !c.op.raw && !isJSON(c.r.Header) {
+		return ProblemOf(http.StatusUnsupportedMediaType)
 	}
 	c.body, err = io.ReadAll(io.LimitReader(c.r.Body, c.op.MaxBody+1))
 	switch {
@@ -36,6 +36,10 @@ func (c *call) read() (err error) {
 	case err != nil:
 		return broken(err)
 	}
+	c.r.Body = http.NoBody
+	if c.op.raw {
+		c.r.Body = io.NopCloser(bytes.NewReader(c.body))
+	}
 	c.print.part(c.body)
 	return nil
 }
@@ -43,33 +47,9 @@ func (c *call) read() (err error) {
 // broken returns the refusal of a body that broke off.
 func broken(err error) error {
 	if n, ok := errors.AsType[net.Error](err); ok && n.Timeout() {
-		return problemOf(http.StatusRequestTimeout)
+		return ProblemOf(http.StatusRequestTimeout)
 	}
 	return errBroken
-}
-
-// tee passes the body to huma, within the limit and through the fingerprint.
-func (c *call) tee() error {
-	if c.r.ContentLength > c.op.MaxBody {
-		return errBodyLarge
-	}
-	c.r.Body = http.MaxBytesReader(c.ResponseWriter, c.r.Body, c.op.MaxBody)
-	if c.print != nil {
-		c.r.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.TeeReader(c.r.Body, c.print), c.r.Body}
-	}
-	return nil
-}
-
-// release closes the call's files.
-func (c *call) release() {
-	c.discard()
-	if c.answering != nil {
-		c.answering.discard()
-		c.answering = nil
-	}
 }
 
 // isJSON reports whether the body is unencoded JSON. A body without a type counts as JSON.
@@ -89,101 +69,18 @@ func isJSON(h http.Header) bool {
 
 // finish completes the operation with the input's type after huma has analysed it.
 func (o *operation) finish(a *API, in reflect.Type) {
-	o.check(in)
-	o.input = in
+	o.input, o.query = in, map[string]bool{}
+	for _, f := range reflect.VisibleFields(in) {
+		name, _, _ := strings.Cut(f.Tag.Get("query"), ",")
+		o.query[name] = name != ""
+	}
 	field, hasBody := in.FieldByName("Body")
-	_, raw := in.FieldByName("RawBody")
-	if hasBody && !raw {
+	if _, o.raw = in.FieldByName("RawBody"); hasBody && !o.raw {
 		o.body = &body{
 			index: field.Index, required: field.Type.Kind() != reflect.Pointer, strict: o.StrictBody, readOnly: o.ReadOnly,
 			registry: a.huma.OpenAPI().Components.Schemas, schema: o.schema, objects: map[reflect.Type]*object{},
 		}
 		o.body.plan(field.Type, o.schema)
-	}
-	switch {
-	case o.OptionalAuth:
-		o.entry = append(o.entry, ifGiven((*call).authenticate))
-	case !o.Public:
-		o.entry = append(o.entry, (*call).authenticate)
-	}
-	if a.limiter != nil && !o.Refusals {
-		o.entry = append(o.entry, (*call).limit)
-	}
-	switch {
-	case o.OptionalAuth:
-		o.entry = append(o.entry, ifGiven((*call).enter))
-	case !o.Public:
-		o.entry = append(o.entry, (*call).enter, (*call).permit)
-	}
-	if a.config.Admit != nil && o.write() {
-		o.entry = append(o.entry, func(c *call) error { return a.config.Admit(c.ctx, o.Op) })
-	}
-	if o.StrictQuery {
-		o.steps = append(o.steps, (*call).strictQuery)
-	}
-	if len(o.Reads) > 0 {
-		o.steps = append(o.steps, (*call).freshness)
-	}
-	o.steps = append(o.steps, (*call).preferences)
-	if o.write() {
-		o.steps = append(o.steps, (*call).conditions)
-	}
-	switch {
-	case o.body != nil:
-		o.steps = append(o.steps, (*call).read)
-	case o.file != nil:
-		o.steps = append(o.steps, (*call).receive)
-	case raw:
-		o.steps = append(o.steps, (*call).tee)
-	}
-}
-
-// check finds inputs that huma would silently leave empty.
-func (o *operation) check(in reflect.Type) {
-	if o.query == nil {
-		o.query = map[string]bool{}
-	}
-	for f := range in.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("query"), ",")
-		switch {
-		case f.Anonymous && f.Type.Kind() == reflect.Struct:
-			if !f.IsExported() {
-				panic("operation " + o.ID + ": the embedded " + f.Name + " must be exported, or its fields stay empty")
-			}
-			o.check(f.Type)
-		case name != "":
-			o.query[name] = true
-			readable(o.ID, f)
-		case f.Tag.Get("path") != "":
-			readable(o.ID, f)
-		}
-	}
-}
-
-// readable panics on parameters that huma would misread: numbers with fewer than 64 bits, which it truncates, and types with an
-// UnmarshalText that are numbers or strings underneath, whose UnmarshalText it ignores. A Money of 12 would become 12 paise.
-func readable(id string, f reflect.StructField) {
-	t := f.Type
-	wrapper := reflect.PointerTo(t).Implements(paramWrapper)
-	if wrapper && t.Kind() == reflect.Struct {
-		if value, ok := t.FieldByName("Value"); ok {
-			t = value.Type
-		}
-	}
-	own := reflect.PointerTo(t)
-	ownText := own.Implements(textUnmarshaler)
-	switch {
-	case own.Implements(jsonUnmarshaler) && !ownText:
-		panic(fmt.Sprintf("operation %s: the parameter %s has no UnmarshalText", id, f.Name))
-	case wrapper && ownText:
-		return
-	case ownText && t.Kind() != reflect.Struct && t.Kind() != reflect.Array:
-		panic(fmt.Sprintf("operation %s: the parameter %s must be an api.Optional; otherwise its UnmarshalText is ignored", id, f.Name))
-	}
-	switch t.Kind() {
-	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Uint8, reflect.Uint16, reflect.Uint32:
-		panic(fmt.Sprintf("operation %s: the parameter %s must have 64 bits; otherwise it is truncated", id, f.Name))
-	default:
 	}
 }
 
@@ -196,7 +93,7 @@ type documenter struct {
 
 func (d documenter) DocumentOperation(op *huma.Operation) {
 	documented := *op
-	d.op.document(&documented)
+	documented.Parameters = d.op.called(op.Parameters)
 	d.OpenAPI().AddOperation(&documented)
 	if op.RequestBody != nil {
 		if content := op.RequestBody.Content[jsonType]; content != nil {

@@ -2,13 +2,12 @@ package api
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"go.opentelemetry.io/otel/trace"
 
 	"bahi/commands"
@@ -28,7 +27,6 @@ type call struct {
 	r       *http.Request
 	ctx     context.Context //nolint:containedctx // the call is the request, and lives as long
 	started time.Time
-	view    view
 
 	request commands.Request
 	fresh   *readmodels.At // nil: its reads are not reported
@@ -67,18 +65,16 @@ type call struct {
 
 type callKey struct{}
 
+// callOf returns the call of a context; outside of a request, one without an API.
 func callOf(ctx context.Context) *call {
-	c, _ := ctx.Value(callKey{}).(*call)
-	return c
+	if c, known := ctx.Value(callKey{}).(*call); known {
+		return c
+	}
+	return &call{r: &http.Request{URL: &url.URL{}}}
 }
 
 // Caller returns the caller; the zero Actor in public operations.
-func Caller(ctx context.Context) actor.Actor {
-	if c := callOf(ctx); c != nil {
-		return c.request.Actor
-	}
-	return actor.Actor{}
-}
+func Caller(ctx context.Context) actor.Actor { return callOf(ctx).request.Actor }
 
 // requestKey is the context's key of the request.
 type requestKey struct{}
@@ -104,43 +100,27 @@ func Sender(ctx context.Context) (*http.Request, netip.Addr) {
 func (c *call) peer() netip.Addr { return wholeAddress(c.r, c.api.config.Limiting.Proxies) }
 
 // RequestID returns the request's id.
-func RequestID(ctx context.Context) string {
-	if c := callOf(ctx); c != nil {
-		return c.request.RequestID
-	}
-	return ""
-}
+func RequestID(ctx context.Context) string { return callOf(ctx).request.RequestID }
 
 // Prefers reports whether the caller requests the whole record in the response (Prefer: return=representation). A handler that calls it
 // must obey it.
 func Prefers(ctx context.Context) bool {
 	c := callOf(ctx)
-	if c == nil || !c.prefers {
-		return false
-	}
-	c.applied = true
-	return true
+	c.applied = c.applied || c.prefers
+	return c.prefers
 }
 
 // PrefersLater reports whether the caller requests a response before the work is done (Prefer: respond-async, RFC 7240).
-func PrefersLater(ctx context.Context) bool {
-	c := callOf(ctx)
-	return c != nil && c.later
-}
+func PrefersLater(ctx context.Context) bool { return callOf(ctx).later }
 
 // At returns the request's requirements for its reads, to which they also report; nil outside of a request, and if the operation names no
 // Reads.
-func At(ctx context.Context) *readmodels.At {
-	if c := callOf(ctx); c != nil {
-		return c.fresh
-	}
-	return nil
-}
+func At(ctx context.Context) *readmodels.At { return callOf(ctx).fresh }
 
 // SetWriteHeaders sets the headers of a write: the log position of its last event, and whether an earlier request with the same
 // Idempotency-Key wrote it. A dry run has written nothing. See [WriteResult].
 func SetWriteHeaders(ctx context.Context, position event.Position, replayed bool) {
-	if c := callOf(ctx); c != nil && !c.request.DryRun {
+	if c := callOf(ctx); !c.request.DryRun {
 		c.wrote, c.replayed = position, replayed
 	}
 }
@@ -210,27 +190,3 @@ func (c *call) complete() (position event.Position, stale, known bool) {
 	}
 	return position, stale, known
 }
-
-// humaContext keeps the embedded field from having a method's name.
-type humaContext huma.Context
-
-// view is huma's view of the call.
-type view struct {
-	humaContext
-
-	call *call
-}
-
-// Context returns the call's context, which the steps have extended.
-func (v *view) Context() context.Context { return v.call.ctx }
-
-// BodyReader returns an empty body if the call has already read it.
-func (v *view) BodyReader() io.Reader {
-	if v.call.op.body != nil || v.call.op.file != nil {
-		return http.NoBody
-	}
-	return v.call.r.Body
-}
-
-// Unwrap is for the adapter's own Unwrap.
-func (v *view) Unwrap() huma.Context { return v.humaContext }

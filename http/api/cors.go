@@ -36,18 +36,15 @@ const cookiePaths = "/api/v1/auth/"
 // preflightAge is how long a browser may cache a preflight's response.
 const preflightAge = 10 * time.Minute
 
-// sharing lets pages of other origins call us (G32 of the contract), by the rules of the Fetch standard.
-type sharing struct{ plain, credentials *cors.Cors }
-
-// newSharing returns nil without other origins.
-func newSharing(origins []string) *sharing {
+// shareWith lets pages of the origins call us (G32 of the contract), by the rules of the Fetch standard.
+func (a *API) shareWith(origins []string) {
 	if len(origins) == 0 {
-		return nil
+		return
 	}
 	options := rules(func(_ *http.Request, origin string) bool { return slices.Contains(origins, origin) })
-	withCookies := options
-	withCookies.AllowCredentials = true
-	return &sharing{plain: cors.New(options), credentials: cors.New(withCookies)}
+	a.shared[""] = cors.New(options)
+	options.AllowCredentials = true
+	a.shared[cookiePaths] = cors.New(options)
 }
 
 // rules returns the rules for pages of the origins that allowed accepts.
@@ -86,19 +83,13 @@ func (c *call) share() (answered bool) {
 	return c.r.Method == http.MethodOptions && c.r.Header.Get("Access-Control-Request-Method") != ""
 }
 
-// sharing returns the rules of the path, nil for none.
-func (c *call) sharing() *cors.Cors {
+// sharing returns the rules of the path, those of its longest prefix; nil for none.
+func (c *call) sharing() (found *cors.Cors) {
+	longest := -1
 	for below, rules := range c.api.shared {
-		if strings.HasPrefix(c.r.URL.Path, below) {
-			return rules
+		if len(below) > longest && strings.HasPrefix(c.r.URL.Path, below) {
+			found, longest = rules, len(below)
 		}
 	}
-	switch all := c.api.sharing; {
-	case all == nil:
-		return nil
-	case strings.HasPrefix(c.r.URL.Path, cookiePaths):
-		return all.credentials
-	default:
-		return all.plain
-	}
+	return found
 }

@@ -164,8 +164,8 @@ func (d *decoder) value(v reflect.Value, s *huma.Schema) {
 	s = d.body.resolve(s)
 	into := v.Addr().Interface()
 	_, moment := into.(*time.Time)
-	text, isText := into.(encoding.TextUnmarshaler)
-	own, isOwn := into.(json.Unmarshaler)
+	_, isText := into.(encoding.TextUnmarshaler)
+	_, isOwn := into.(json.Unmarshaler)
 	kind, given := v.Kind(), d.PeekKind()
 	first, wanted := expected(kind, isText, into)
 	nilable := kind == reflect.Pointer || kind == reflect.Map || kind == reflect.Slice || kind == reflect.Interface
@@ -173,7 +173,7 @@ func (d *decoder) value(v reflect.Value, s *huma.Schema) {
 	case isPatch(v.Type()):
 		d.patch(v, s)
 	case isOwn && !moment:
-		d.own(v.Type(), own, s)
+		d.leaf(v, s, "")
 	case given == jsontext.KindNull && nilable && !isText:
 		d.raw()
 		v.SetZero()
@@ -187,7 +187,7 @@ func (d *decoder) value(v reflect.Value, s *huma.Schema) {
 	case given != first && (first != jsontext.KindTrue || given != jsontext.KindFalse):
 		d.refuse(wanted)
 	case isText:
-		d.parse(v.Type(), text, wanted)
+		d.leaf(v, nil, wanted)
 	case kind == reflect.Struct:
 		d.object(v)
 	case kind == reflect.Map:
@@ -197,12 +197,7 @@ func (d *decoder) value(v reflect.Value, s *huma.Schema) {
 	case kind == reflect.String:
 		d.text(v, s)
 	default:
-		raw := d.raw()
-		if v2.Unmarshal(raw, into) != nil { // the type is too small for it
-			d.fail(wanted)
-		} else {
-			d.number(string(raw), s)
-		}
+		d.leaf(v, s, wanted)
 	}
 }
 
@@ -261,7 +256,7 @@ func (d *decoder) object(v reflect.Value) {
 		if f := o.fields[i]; !f.required && !f.own && d.PeekKind() == jsontext.KindNull { // it counts as absent
 			d.raw()
 		} else {
-			d.value(fieldOf(v, f.index), f.schema)
+			d.value(v.FieldByIndex(f.index), f.schema)
 		}
 	})
 	for i, f := range o.fields {
@@ -406,43 +401,37 @@ func (d *decoder) patch(v reflect.Value, s *huma.Schema) {
 	}
 }
 
-// parse passes a text to the type's own UnmarshalText.
-func (d *decoder) parse(t reflect.Type, into encoding.TextUnmarshaler, wanted string) {
-	text := d.token().String()
-	if wanted == wantUUID && len(text) != uuidLength {
-		d.fail(wantUUID)
-	} else if err := into.UnmarshalText([]byte(text)); err != nil {
-		d.fail(complaint(t, wanted, err))
+// leaf reads a value of a plain type, or of a type that decodes itself.
+func (d *decoder) leaf(v reflect.Value, s *huma.Schema, wanted string) {
+	raw, into := d.raw(), v.Addr().Interface()
+	_, isText := into.(encoding.TextUnmarshaler)
+	_, isOwn := into.(json.Unmarshaler)
+	ours := (isText || isOwn) && strings.HasPrefix(v.Type().PkgPath(), "bahi/")
+	err := v2.Unmarshal(raw, into)
+	if outer, ok := errors.AsType[*v2.SemanticError](err); ok && outer.Err != nil {
+		err = outer.Err
 	}
-}
-
-// own passes the value's text to the type's own UnmarshalJSON.
-func (d *decoder) own(t reflect.Type, into json.Unmarshaler, s *huma.Schema) {
-	raw := d.raw()
-	err := into.UnmarshalJSON(raw)
-	f, ok := errors.AsType[*fault.Error](err)
+	f, listed := errors.AsType[*fault.Error](err)
+	if err != nil { // the error of a library quotes the input
+		switch err.(type) { //nolint:errorlint // only the outermost message counts
+		case *json.SyntaxError, *json.UnmarshalTypeError:
+			ours, wanted = false, ""
+		}
+	}
 	switch {
-	case ok && len(f.Fields) > 0:
+	case listed && len(f.Fields) > 0:
 		for _, inner := range f.Fields {
 			d.fail(inner.Message, inner.Field)
 		}
+	case err != nil && ours:
+		d.fail(err.Error())
 	case err != nil:
-		d.fail(complaint(t, "", err))
-	case raw.Kind() == jsontext.KindNull && strings.HasSuffix(t.PkgPath(), "domain/unit"): // a quantity would treat it as absent
+		d.fail(cmp.Or(wanted, "cannot be read"))
+	case raw.Kind() == jsontext.KindNull && strings.HasSuffix(v.Type().PkgPath(), "domain/unit"): // a quantity would treat it as absent
 		d.fail(notNull)
-	default:
+	case wanted == wantUUID && utf8.RuneCount(raw) != uuidLength+len(`""`):
+		d.fail(wantUUID)
+	case raw.Kind() == jsontext.KindNumber, raw.Kind() == jsontext.KindTrue, raw.Kind() == jsontext.KindFalse:
 		d.number(string(raw), s)
 	}
-}
-
-// complaint returns the error of our own types; those of libraries quote the input.
-func complaint(t reflect.Type, wanted string, err error) string {
-	if !strings.HasPrefix(t.PkgPath(), "bahi/") {
-		return cmp.Or(wanted, "cannot be read")
-	}
-	switch err.(type) { //nolint:errorlint // only the outermost message counts
-	case *json.SyntaxError, *json.UnmarshalTypeError:
-		return "cannot be read"
-	}
-	return err.Error()
 }

@@ -9,12 +9,9 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // Content is a response that is sent while it is written, so it may be larger than memory. Write may run as long as the client keeps
@@ -43,22 +40,8 @@ const contentBuffer = 64 << 10
 // Download registers an operation that responds with a [Content]. Kinds has its possible media types, and for JSON a value of the
 // document's type.
 func Download[I any](a *API, op Op, kinds map[string]any, handler func(ctx context.Context, in *I) (Content, error)) {
-	o := a.add(op, reflect.TypeFor[I]())
-	described := o.describe()
-	response := &huma.Response{
-		Description: http.StatusText(o.Status), Content: map[string]*huma.MediaType{},
-		Headers: map[string]*huma.Param{"Content-Disposition": {Schema: &huma.Schema{Type: huma.TypeString},
-			Description: "Name of the file, if the response is a file"}},
-	}
-	for kind, document := range kinds {
-		schema := &huma.Schema{Type: huma.TypeString}
-		if document != nil {
-			schema = a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(document), true, "")
-		}
-		response.Content[kind] = &huma.MediaType{Schema: schema}
-	}
-	described.Responses = map[string]*huma.Response{strconv.Itoa(o.Status): response}
-	registerSending(a, o, described, handler, (*call).download)
+	op.Media = kinds
+	registerSending(a, a.add(op, reflect.TypeFor[I]()), handler, (*call).download)
 }
 
 func (c *call) download(ctx context.Context, content Content) {

@@ -28,9 +28,9 @@ type linesDocument struct {
 }
 
 // press serves a text of the requested number of lines, and then fails if the request says so.
-func press(t *testing.T) (client *apitest.Client, url string, a *api.API) {
+func press(t *testing.T) (client *apitest.Client, url string) {
 	t.Helper()
-	a = api.New(api.Config{Credentials: []api.Credential{{Authenticator: everybody}}, Timeout: impatience})
+	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: everybody}}, Timeout: impatience})
 	api.Download(a, api.Op{ID: "print", Method: "GET", Path: "/lines", Summary: "Print", Operator: true},
 		map[string]any{"text/csv": nil, "application/json": linesDocument{}},
 		func(ctx context.Context, in *ByLines) (api.Content, error) {
@@ -57,12 +57,12 @@ func press(t *testing.T) (client *apitest.Client, url string, a *api.API) {
 		})
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
-	return apitest.New(t, server.URL, "bahi_operator"), server.URL, a
+	return apitest.New(t, server.URL, "bahi_operator"), server.URL
 }
 
 func TestADownloadIsWrittenWhileItIsMade(t *testing.T) {
 	t.Parallel()
-	client, _, a := press(t)
+	client, _ := press(t)
 	for _, lines := range []int{0, 1, 100_000} {
 		got := client.GET(fmt.Sprintf("/lines?lines=%d", lines)).Status(200)
 		require.Equal(t, "text/csv", got.Header("Content-Type"))
@@ -72,13 +72,11 @@ func TestADownloadIsWrittenWhileItIsMade(t *testing.T) {
 	head := client.Do(http.MethodHead, "/lines?lines=100000", nil).Status(200)
 	require.Empty(t, head.Text)
 	require.Equal(t, "text/csv", head.Header("Content-Type"))
-	require.Contains(t, string(a.OpenAPI()), `"text/csv":{"schema":{"type":"string"}}`)
-	require.Contains(t, string(a.OpenAPI()), `"application/json":{"schema":{"$ref":"#/components/schemas/ApiTestLinesDocument"}}`)
 }
 
 func TestFailedDownloadIsCutOff(t *testing.T) {
 	t.Parallel()
-	client, url, _ := press(t)
+	client, url := press(t)
 	client.GET("/lines?lines=-1").Problem(422, "Too few lines")
 	early := client.GET("/lines?lines=3&fails=fault").Problem(409, "The press is jammed")
 	require.Empty(t, early.Header("Content-Disposition"))

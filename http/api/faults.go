@@ -73,7 +73,7 @@ func (c *call) rules(try func(context.Context) error) (found []fault.Field) {
 		}
 	}()
 	c.request.DryRun, c.request.Key = c.op.DryRun, ""
-	ctx, cancel := c.timeout(c.withRequest(commands.Trial(c.ctx)))
+	ctx, cancel := context.WithTimeout(c.withRequest(commands.Trial(c.ctx)), c.within())
 	defer cancel()
 	f, ok := errors.AsType[*fault.Error](try(ctx))
 	c.wrote, c.replayed = 0, false

@@ -89,7 +89,7 @@ func TestAnAnswerSaysHowFreshItIs(t *testing.T) {
 
 	grow(t, pool, 8)
 	begun = time.Now()
-	a = anyone.With("Bahi-Min-Position", "8").GET("/count").Problem(503, "The answer is not that fresh yet, try again")
+	a = anyone.With("Bahi-Min-Position", "8").GET("/count").Problem(503, "The projections have not reached this position yet, try again")
 	require.Equal(t, "1", a.Header("Retry-After"))
 	require.GreaterOrEqual(t, time.Since(begun), 5*time.Second)
 	require.Less(t, time.Since(begun), time.Minute, "less than the request's timeout")

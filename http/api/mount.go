@@ -18,18 +18,14 @@ import (
 // identifies it in logs and metrics. The context is ready for [At], [Authenticate] and [Count].
 func (a *API) Mount(name, path string, handler http.Handler) {
 	o := &operation{Op: Op{ID: name, Method: "ANY", Path: path, Status: http.StatusOK}}
-	o.metrics = a.metrics.of(o)
 	a.router.MatcherFunc(func(r *http.Request, _ *mux.RouteMatch) bool {
 		return r.URL.Path == path || strings.HasPrefix(r.URL.Path, path+"/")
 	}).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, _ := w.(*call)
 		c.op = o
-		c.ctx = context.WithValue(r.Context(), callKey{}, c)
-		if a.tracer != nil {
-			c.trace()
-		}
+		c.begin()
 		c.fresh = &readmodels.At{}
-		ctx, cancel := c.timeout(c.ctx)
+		ctx, cancel := context.WithTimeout(c.ctx, c.within())
 		defer cancel()
 		handler.ServeHTTP(c, r.WithContext(ctx))
 	})
@@ -39,7 +35,7 @@ func (a *API) Mount(name, path string, handler http.Handler) {
 // request's address, as in an operation. The returned context has the actor's [Request].
 func Authenticate(ctx context.Context, bearer string) (context.Context, actor.Actor, error) {
 	c := callOf(ctx)
-	if c == nil {
+	if c.api == nil {
 		return ctx, actor.Actor{}, ErrNotAuthenticated
 	}
 	if err := c.identify(bearer); err != nil {
@@ -49,11 +45,7 @@ func Authenticate(ctx context.Context, bearer string) (context.Context, actor.Ac
 }
 
 // Failed logs the error of a handler that responds by itself.
-func Failed(ctx context.Context, cause error) {
-	if c := callOf(ctx); c != nil {
-		c.cause = cause
-	}
-}
+func Failed(ctx context.Context, cause error) { callOf(ctx).cause = cause }
 
 // Response is the response of an operation to a request from inside the process.
 type Response struct {
@@ -68,12 +60,10 @@ func (a *API) Inside(ctx context.Context, r *http.Request) Response {
 	r = r.WithContext(ctx)
 	written := &answerWriter{header: http.Header{}}
 	outer := callOf(ctx)
-	if outer != nil { // limits count its address
-		r.RemoteAddr = outer.r.RemoteAddr
-		r.Header["X-Request-Id"] = []string{outer.request.RequestID}
-		if forwarded := outer.r.Header["X-Forwarded-For"]; forwarded != nil {
-			r.Header["X-Forwarded-For"] = forwarded
-		}
+	r.RemoteAddr = outer.r.RemoteAddr // limits count its address
+	r.Header["X-Request-Id"] = []string{outer.request.RequestID}
+	if forwarded := outer.r.Header["X-Forwarded-For"]; forwarded != nil {
+		r.Header["X-Forwarded-For"] = forwarded
 	}
 	a.serve(&call{ResponseWriter: written, api: a, outer: outer, started: time.Now()}, r)
 	return Response{Status: written.status, Header: written.header, Body: written.body.Bytes()}
@@ -82,9 +72,6 @@ func (a *API) Inside(ctx context.Context, r *http.Request) Response {
 // Enter moves the authenticated caller of a [API.Mount] handler to another workspace.
 func Enter(ctx context.Context, workspace uuid.UUID) (context.Context, error) {
 	c := callOf(ctx)
-	if c == nil {
-		return ctx, ErrNotAuthenticated
-	}
 	if err := c.enterWorkspace(workspace); err != nil {
 		return ctx, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/gorilla/mux"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -15,38 +16,54 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// run runs the operation's steps and then its handler.
-func (c *call) run(o *operation, r *http.Request, ctx huma.Context, next func(huma.Context)) {
-	c.op, c.r = o, r
-	c.view = view{humaContext: ctx, call: c}
-	c.ctx = context.WithValue(r.Context(), callKey{}, c)
+// run checks the request and then runs the handler.
+func (c *call) run(ctx huma.Context, next func(huma.Context)) {
+	c.begin()
+	vars := mux.Vars(c.r)
+	for asked, own := range c.op.vars {
+		vars[asked] = vars[own]
+	}
+	if !c.op.Public || c.op.write() { // the response to a sign-in has secrets
+		c.Header().Set("Cache-Control", "no-store")
+	}
+	if err := c.check(); err == nil {
+		next(huma.WithContext(ctx, c.ctx))
+	} else if !c.leadsToSignIn(err) {
+		c.refuse(err)
+	}
+}
+
+// begin makes the call's context.
+func (c *call) begin() {
+	c.ctx = context.WithValue(c.r.Context(), callKey{}, c)
 	if c.api.tracer != nil {
 		c.trace()
 	}
-	if !o.Public || o.write() { // the response to a sign-in has secrets
-		c.Header().Set("Cache-Control", "no-store")
-	}
-	if err := c.steps(); err != nil {
-		if !c.leadsToSignIn(err) {
-			c.refuse(err)
-		}
-		return
-	}
-	next(&c.view)
 }
 
-func (c *call) steps() error {
-	for _, step := range c.op.entry {
-		if err := step(c); err != nil {
-			return err
+// check checks the caller, and then reads the request. It collects the faults of fields, and stops at any other error.
+func (c *call) check() (err error) {
+	o, known := c.op, !c.op.Public || c.op.OptionalAuth && c.identified()
+	do := func(needed bool, step func() error) {
+		if needed && err == nil {
+			err = step()
 		}
 	}
-	for _, step := range c.op.steps {
-		if err := c.noted(step(c)); err != nil {
-			return err
-		}
+	read := func(needed bool, step func() error) {
+		do(needed, func() error { return c.noted(step()) })
 	}
-	return nil
+	do(known, c.authenticate)
+	do(!o.Refusals, c.limit)
+	do(known, c.enter)
+	do(!o.Public, c.permit)
+	do(c.api.config.Admit != nil && o.write(), func() error { return c.api.config.Admit(c.ctx, o.Op) })
+	read(o.StrictQuery, c.strictQuery)
+	read(len(o.Reads) > 0, c.freshness)
+	read(true, c.preferences)
+	read(o.write(), c.conditions)
+	read(o.body != nil || o.raw, c.read)
+	read(o.file != nil, c.receive)
+	return err
 }
 
 // trace starts a span, as a child of the caller's span if the request names one (W3C Trace Context).
@@ -63,15 +80,6 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	inFlight prometheus.Gauge
-	noRoute  opMetrics
-}
-
-// opMetrics are the metrics of an operation, looked up once.
-type opMetrics struct {
-	id      string
-	seconds prometheus.Observer
-	success prometheus.Counter
-	status  int
 }
 
 // unrouted is the operation in metrics and logs of a request without a route. It omits the path: otherwise anybody could fill the metrics
@@ -94,30 +102,18 @@ func newMetrics(to prometheus.Registerer) *metrics {
 	if to != nil {
 		to.MustRegister(m.requests, m.seconds, m.inFlight)
 	}
-	m.noRoute = opMetrics{id: unrouted, seconds: m.seconds.WithLabelValues(unrouted)}
 	return m
-}
-
-func (m *metrics) of(o *operation) opMetrics {
-	return opMetrics{
-		id: o.ID, seconds: m.seconds.WithLabelValues(o.ID), status: o.Status,
-		success: m.requests.WithLabelValues(o.ID, strconv.Itoa(o.Status)),
-	}
 }
 
 // report reports the end of the request to metrics, trace and log.
 func (c *call) report() {
 	took := time.Since(c.started)
-	own := &c.api.metrics.noRoute
+	operation := unrouted
 	if c.op != nil {
-		own = &c.op.metrics
+		operation = c.op.ID
 	}
-	own.seconds.Observe(took.Seconds())
-	if c.status == own.status {
-		own.success.Inc()
-	} else {
-		c.api.metrics.requests.WithLabelValues(own.id, strconv.Itoa(c.status)).Inc()
-	}
+	c.api.metrics.seconds.WithLabelValues(operation).Observe(took.Seconds())
+	c.api.metrics.requests.WithLabelValues(operation, strconv.Itoa(c.status)).Inc()
 	if c.span != nil {
 		c.span.SetAttributes(attribute.Int("http.response.status_code", c.status))
 		if c.cause != nil {
@@ -125,7 +121,7 @@ func (c *call) report() {
 		}
 		c.span.End()
 	}
-	c.log(own.id, took)
+	c.log(operation, took)
 }
 
 // log writes one line. It omits the query and the bodies, which have secrets and personal data.
@@ -139,18 +135,11 @@ func (c *call) log(operation string, took time.Duration) {
 	case c.status >= http.StatusInternalServerError || c.stack != nil:
 		level = slog.LevelError
 	}
-	ctx := c.ctx
-	if ctx == nil {
-		ctx = c.r.Context()
-	}
-	if !c.api.config.Log.Enabled(ctx, level) {
-		return
-	}
-	attrs := make([]slog.Attr, 0, 16)
-	attrs = append(attrs,
+	attrs := []slog.Attr{
 		slog.String("request_id", c.request.RequestID), slog.String("operation", operation),
 		slog.String("method", c.r.Method), slog.String("path", c.r.URL.Path), slog.Int("status", c.status),
-		slog.Duration("took", took), slog.Int64("bytes", c.bytes), slog.String("actor", c.request.Actor.String()))
+		slog.Duration("took", took), slog.Int64("bytes", c.bytes), slog.String("actor", c.request.Actor.String()),
+	}
 	if position, _, known := c.complete(); known {
 		attrs = append(attrs, slog.Uint64("position", uint64(position)))
 	}
@@ -166,5 +155,5 @@ func (c *call) log(operation string, took time.Duration) {
 	if c.stack != nil {
 		attrs = append(attrs, slog.String("stack", string(c.stack)))
 	}
-	c.api.config.Log.LogAttrs(ctx, level, "request", attrs...)
+	c.api.config.Log.LogAttrs(c.r.Context(), level, "request", attrs...)
 }

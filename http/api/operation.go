@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,16 +49,18 @@ type Op struct {
 	Refusals bool     // only requests that the handler itself counts are limited: it calls Count
 	Reads    []string // projections that it reads; with one, Bahi-Min-Position is obeyed
 
-	MaxBody     int64    // in bytes; of a form (see File) the bytes of its file; 0: 1 MB
-	AnyField    bool     // of a form: its only file is accepted in any field
-	Texts       []Text   // of a form: its fields beside the file, for the document
-	EmptyFile   error    // the refusal of an empty file; nil: 422
-	StrictBody  bool     // unknown fields of the body are refused, except ReadOnly ones
-	ReadOnly    []string // fields of a read that a write ignores: id, rows.balance
-	StrictQuery bool     // unknown and repeated query parameters are refused
-	DryRun      bool     // obeys Bahi-Dry-Run; other writes refuse it
-	Untried     bool     // its handler does more than decide and write: the rules are not tried on an unreadable request
-	NoKey       bool     // ignores Idempotency-Key: a repeated sign-in would return secrets again, and operators' actions store no keys
+	MaxBody     int64          // in bytes; of a form (see File) the bytes of its file; 0: 1 MB
+	AnyField    bool           // of a form: its only file is accepted in any field
+	Texts       []Text         // of a form: its fields beside the file, for the document
+	Events      map[string]any // of a [Stream], for the document: its kinds
+	Media       map[string]any // of a [Download]: its kinds
+	EmptyFile   error          // the refusal of an empty file; nil: 422
+	StrictBody  bool           // unknown fields of the body are refused, except ReadOnly ones
+	ReadOnly    []string       // fields of a read that a write ignores: id, rows.balance
+	StrictQuery bool           // unknown and repeated query parameters are refused
+	DryRun      bool           // obeys Bahi-Dry-Run; other writes refuse it
+	Untried     bool           // its handler does more than decide and write: the rules are not tried on an unreadable request
+	NoKey       bool           // ignores Idempotency-Key: a repeated sign-in would return secrets again, and operators' actions store no keys
 
 	Expensive bool // the handler waits for a turn, see [InTurn]: an import, or a list without a limit
 
@@ -74,16 +77,13 @@ type operation struct {
 	Op
 
 	pattern *regexp.Regexp
-	limit   *policy             // nil: none
-	entry   []func(*call) error // checks of the caller; the first error ends the request
-	steps   []func(*call) error // readers of the request; faults of fields are collected
-	body    *body               // nil: none, or huma reads it
-	schema  *huma.Schema        // of the body, in the document
+	body    *body        // nil: none, or huma reads it
+	raw     bool         // huma reads the body
+	schema  *huma.Schema // of the body, in the document
 	input   reflect.Type
 	file    []int // of the input's File; nil: none
 	query   map[string]bool
 	vars    map[string]string // see variables
-	metrics opMetrics
 }
 
 const defaultMaxBody = 1 << 20
@@ -98,14 +98,17 @@ func (o *operation) matches(path string) bool { return o.pattern.MatchString(pat
 // The handler's context has the [Request] for commands; see also [Caller], [Prefers] and [SetWriteHeaders].
 func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*O, error)) {
 	o := a.add(op, reflect.TypeFor[I]())
-	o.form(reflect.TypeFor[I]())
-	a.showPatches(reflect.TypeFor[I](), map[reflect.Type]bool{})
+	register(a, o, handler)
+}
+
+// register registers a handler with huma.
+func register[I, O any](a *API, o *operation, handler func(ctx context.Context, in *I) (*O, error)) {
 	huma.Register(documenter{API: a.huma, op: o}, o.describe(), func(ctx context.Context, in *I) (*O, error) {
 		c := callOf(ctx)
 		var out *O
 		serve := func(ctx context.Context) error {
 			work := func() (err error) {
-				ctx, cancel := c.timeout(ctx)
+				ctx, cancel := context.WithTimeout(ctx, c.within())
 				defer cancel()
 				out, err = handler(ctx, in)
 				return err
@@ -115,11 +118,12 @@ func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*
 			}
 			return work()
 		}
-		if err := c.decode(reflect.ValueOf(in).Elem(), serve); err != nil {
-			return nil, c.problem(err)
+		err := c.decode(reflect.ValueOf(in).Elem(), serve)
+		if err == nil {
+			c.request.Fingerprint = c.print.sum()
+			err = serve(c.withRequest(ctx))
 		}
-		c.request.Fingerprint = c.print.sum()
-		if err := serve(c.withRequest(ctx)); err != nil {
+		if err != nil {
 			return nil, c.problem(err)
 		}
 		return out, nil
@@ -159,9 +163,12 @@ func (a *API) add(op Op, input reflect.Type) *operation {
 			panic(fmt.Sprintf("operation %q would never be reached: %s takes its path; register it before", op.ID, earlier.ID))
 		}
 	}
-	o.metrics = a.metrics.of(o)
-	o.limit = a.limiter.policy(op.Limit)
+	a.metrics.seconds.WithLabelValues(o.ID) // so that they are there before the first request
+	a.metrics.requests.WithLabelValues(o.ID, strconv.Itoa(o.Status))
+	a.limiter.policy(op.Limit)
 	a.ops = append(a.ops, o)
+	o.form(input)
+	a.showPatches(input, map[reflect.Type]bool{})
 	return o
 }
 
@@ -171,17 +178,15 @@ func (o *operation) describe() huma.Operation {
 	h := huma.Operation{
 		OperationID: o.ID, Method: o.Method, Path: o.Path, Summary: summary, Description: description,
 		Tags: o.Tags, DefaultStatus: o.Status,
-		MaxBodyBytes:     o.MaxBody + 1, // huma refuses a body of this length
-		BodyReadTimeout:  -1,            // the server's applies
+		MaxBodyBytes:     -1, // [call.read] limits it
+		BodyReadTimeout:  -1, // the server's applies
 		SkipValidateBody: true,
 		Middlewares: huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
 			r, w := humamux.Unwrap(ctx)
 			c, _ := w.(*call)
-			c.run(o, r, ctx, next)
+			c.op, c.r = o, r
+			c.run(ctx, next)
 		}},
-	}
-	if o.file != nil {
-		h.RequestBody = o.documentForm()
 	}
 	return h
 }
@@ -224,9 +229,4 @@ func (o *operation) called(parameters []*huma.Param) []*huma.Param {
 		all[i] = &one
 	}
 	return all
-}
-
-// Param returns a variable of the path by the input's name for it.
-func (v *view) Param(name string) string {
-	return v.humaContext.Param(cmp.Or(v.call.op.vars[name], name))
 }

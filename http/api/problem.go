@@ -15,44 +15,43 @@ import (
 	"bahi/domain/fault"
 )
 
-// kinds has the response to each kind of refusal. No other table does.
-var kinds = map[fault.Kind]struct {
-	status int
-	code   string
-}{
-	fault.Invalid:      {http.StatusUnprocessableEntity, "invalid"},
-	fault.Malformed:    {http.StatusBadRequest, "malformed"},
-	fault.Unauthorized: {http.StatusUnauthorized, "not_authenticated"},
-	fault.Forbidden:    {http.StatusForbidden, "forbidden"},
-	fault.NotFound:     {http.StatusNotFound, "not_found"},
-	fault.Conflict:     {http.StatusConflict, "conflict"},
-	fault.Stale:        {http.StatusPreconditionFailed, "stale"},
-	fault.Unavailable:  {http.StatusServiceUnavailable, "unavailable"},
-	fault.TooLarge:     {http.StatusRequestEntityTooLarge, "too_large"},
-	fault.TooMany:      {http.StatusTooManyRequests, "rate_limited"},
-	fault.Unsupported:  {http.StatusUnsupportedMediaType, "unsupported_media_type"},
-	fault.Upstream:     {http.StatusBadGateway, "provider_refused"},
+// kinds are the statuses of refusals. No other table has them.
+var kinds = map[fault.Kind]int{
+	fault.Invalid:      http.StatusUnprocessableEntity,
+	fault.Malformed:    http.StatusBadRequest,
+	fault.Unauthorized: http.StatusUnauthorized,
+	fault.Forbidden:    http.StatusForbidden,
+	fault.NotFound:     http.StatusNotFound,
+	fault.Conflict:     http.StatusConflict,
+	fault.Stale:        http.StatusPreconditionFailed,
+	fault.Unavailable:  http.StatusServiceUnavailable,
+	fault.TooLarge:     http.StatusRequestEntityTooLarge,
+	fault.TooMany:      http.StatusTooManyRequests,
+	fault.Unsupported:  http.StatusUnsupportedMediaType,
+	fault.Upstream:     http.StatusBadGateway,
 }
 
 // StatusOf returns the HTTP status of a refusal, 500 for an unknown kind.
-func StatusOf(kind fault.Kind) int {
-	if k, known := kinds[kind]; known {
-		return k.status
-	}
-	return http.StatusInternalServerError
-}
+func StatusOf(kind fault.Kind) int { return cmp.Or(kinds[kind], http.StatusInternalServerError) }
 
-// others are the responses to errors that are not faults.
-var others = map[int]struct{ code, detail string }{
+// statuses have the default code of each status, and the detail of an error that is not a fault.
+var statuses = map[int]struct{ code, detail string }{
 	http.StatusBadRequest:            {"malformed", "Malformed request"},
+	http.StatusUnauthorized:          {"not_authenticated", ""},
+	http.StatusForbidden:             {"forbidden", ""},
 	http.StatusNotFound:              {"not_found", "Not found"},
 	http.StatusMethodNotAllowed:      {"method_not_allowed", "Method not allowed"},
 	http.StatusRequestTimeout:        {"timeout", "The request took too long to arrive"},
+	http.StatusConflict:              {"conflict", ""},
+	http.StatusPreconditionFailed:    {"stale", ""},
 	http.StatusRequestEntityTooLarge: {"too_large", "The request body is too large"},
 	http.StatusUnsupportedMediaType:  {"unsupported_media_type", "The body must be application/json"},
 	http.StatusUnprocessableEntity:   {"invalid", "Validation error"},
-	http.StatusInternalServerError:   {"internal", "Internal error"},
+	http.StatusTooManyRequests:       {"rate_limited", ""},
 	statusClientGone:                 {"client_gone", "The client went away"},
+	http.StatusInternalServerError:   {"internal", "Internal error"},
+	http.StatusBadGateway:            {"provider_refused", ""},
+	http.StatusServiceUnavailable:    {"unavailable", ""},
 }
 
 // statusClientGone is the status in the log of a request whose client has gone. Nobody reads the response.
@@ -90,12 +89,10 @@ func (p *Problem) ContentType(string) string {
 	return p.contentType
 }
 
-func problemOf(status int) *Problem {
-	o, known := others[status]
-	if !known {
-		o.code, o.detail = "error", http.StatusText(status)
-	}
-	return &Problem{Detail: o.detail, Code: o.code, Status: status}
+// ProblemOf returns the problem of a status, with its default code and detail.
+func ProblemOf(status int) *Problem {
+	known := statuses[status]
+	return &Problem{Detail: cmp.Or(known.detail, http.StatusText(status)), Code: cmp.Or(known.code, "error"), Status: status}
 }
 
 // problem returns the caller's part of an error, and records the rest for the log.
@@ -112,11 +109,10 @@ func (c *call) adapt(p *Problem) {
 		return
 	}
 	switch {
-	case c.op.FieldErrorStatus != 0 && p.Status == http.StatusUnprocessableEntity && len(p.Errors) > 0 && p.Code == kinds[fault.Invalid].code:
+	case c.op.FieldErrorStatus != 0 && p.Status == http.StatusUnprocessableEntity && len(p.Errors) > 0 && p.Code == statuses[p.Status].code:
 		p.Status = c.op.FieldErrorStatus
 	case c.op.Unstored != "" && (p.Status == http.StatusServiceUnavailable || p.Status == http.StatusInternalServerError):
-		p.Detail, p.Code, p.Status, p.after = c.op.Unstored, others[http.StatusInternalServerError].code, http.StatusInternalServerError,
-			max(p.after, retryUnstored)
+		p.Detail, p.Code, p.Status, p.after = c.op.Unstored, "internal", http.StatusInternalServerError, max(p.after, retryUnstored)
 	}
 }
 
@@ -138,7 +134,7 @@ func (c *call) judge(err error) *Problem {
 	}
 	switch {
 	case errors.Is(err, context.Canceled) && c.r.Context().Err() != nil:
-		return problemOf(statusClientGone)
+		return ProblemOf(statusClientGone)
 	case errors.Is(err, context.DeadlineExceeded):
 		return ofFault(errTooLong)
 	}
@@ -147,20 +143,17 @@ func (c *call) judge(err error) *Problem {
 			return ofFault(f)
 		}
 	}
-	return problemOf(http.StatusInternalServerError)
+	return ProblemOf(http.StatusInternalServerError)
 }
 
 var errTooLong = fault.New(fault.Unavailable, "It took too long, try again")
 
 func ofFault(f *fault.Error) *Problem {
-	k, known := kinds[f.Kind]
-	if !known {
-		return problemOf(http.StatusInternalServerError)
+	if kinds[f.Kind] == 0 {
+		return ProblemOf(http.StatusInternalServerError)
 	}
-	p := &Problem{Detail: f.Detail, Code: f.Code, Status: k.status, Errors: f.Fields[:min(len(f.Fields), maxWrong)], after: f.RetryAfter}
-	if p.Code == "" {
-		p.Code = k.code
-	}
+	p := ProblemOf(kinds[f.Kind])
+	p.Detail, p.Code, p.Errors, p.after = f.Detail, cmp.Or(f.Code, p.Code), f.Fields[:min(len(f.Fields), maxWrong)], f.RetryAfter
 	return p
 }
 
@@ -205,17 +198,17 @@ var setGlobals = sync.OnceFunc(func() {
 	}
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
 		p := fromHuma(status, msg, errs)
-		if v, ok := ctx.(*view); ok {
+		if c := callOf(ctx.Context()); c.api != nil {
 			if status >= http.StatusInternalServerError && p.Status >= http.StatusInternalServerError {
-				v.call.cause = errors.Join(append([]error{errors.New(msg)}, errs...)...)
+				c.cause = errors.Join(append([]error{errors.New(msg)}, errs...)...)
 			}
 			for i, f := range p.Errors {
-				p.Errors[i].Field = cmp.Or(v.call.op.vars[f.Field], f.Field)
+				p.Errors[i].Field = cmp.Or(c.op.vars[f.Field], f.Field)
 			}
 			if p.Status == http.StatusUnprocessableEntity {
-				p.Errors = append(p.Errors, v.call.others()...)
+				p.Errors = append(p.Errors, c.others()...)
 			}
-			v.call.complement(p)
+			c.complement(p)
 		}
 		return p
 	}
@@ -223,15 +216,7 @@ var setGlobals = sync.OnceFunc(func() {
 
 // fromHuma converts huma's error to our texts. It drops the rejected values that huma adds, which may be passwords.
 func fromHuma(status int, msg string, errs []error) *Problem {
-	if msg == "cannot read request body" { // the client's connection broke
-		status = http.StatusBadRequest
-	}
-	for _, err := range errs { // only the text of a form's error is left
-		if strings.Contains(err.Error(), tooLarge.Error()) {
-			return problemOf(http.StatusRequestEntityTooLarge)
-		}
-	}
-	p := problemOf(status)
+	p := ProblemOf(status)
 	for _, err := range errs {
 		detailed, ok := err.(huma.ErrorDetailer)
 		if !ok || status >= http.StatusInternalServerError {
@@ -247,8 +232,6 @@ func fromHuma(status int, msg string, errs []error) *Problem {
 	return p
 }
 
-var tooLarge = new(http.MaxBytesError)
-
 // wording removes quotes of the input from a parser's message.
 func wording(message string) string {
 	switch {
@@ -260,8 +243,6 @@ func wording(message string) string {
 		return wantUUID
 	case strings.HasPrefix(message, "invalid value: parsing time"):
 		return wantTime
-	case strings.HasPrefix(message, "cannot read multipart form"):
-		return "cannot be read as a form"
 	}
 	return strings.TrimPrefix(message, "invalid value: ")
 }

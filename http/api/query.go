@@ -54,9 +54,4 @@ func (c *call) strictQuery() error {
 }
 
 // Query returns the whole query.
-func Query(ctx context.Context) url.Values {
-	if c := callOf(ctx); c != nil {
-		return c.r.URL.Query()
-	}
-	return nil
-}
+func Query(ctx context.Context) url.Values { return callOf(ctx).r.URL.Query() }

@@ -45,14 +45,8 @@ type Limiting struct {
 
 // limiter enforces a Limiting.
 type limiter struct {
-	counter Counter
-	refused *AuthFailures
-	proxies []netip.Prefix
-	limits  Limits
+	Limiting
 
-	keys, guesses, pages *policy
-
-	now    func() time.Time
 	warned atomic.Int64 // time of the last warning, in seconds
 }
 
@@ -76,17 +70,15 @@ func newLimiter(config Limiting) *limiter {
 	if config.Guesses == nil {
 		config.Guesses = NewGuesses(config.Limits, config.Now)
 	}
-	l := &limiter{counter: config.Counter, proxies: config.Proxies, limits: config.Limits, refused: config.Guesses, now: config.Now}
-	l.keys, l.guesses, l.pages = l.policy(GroupAPIKeys), l.policy(GroupRefused), l.policy(GroupPages)
-	return l
+	return &limiter{Limiting: config}
 }
 
-// policy returns nil if the group has no limit. It panics on an unknown group, so the program does not start with one.
+// policy returns nil if the group has no limit. It panics on an unknown group; [Handle] calls it, so the program does not start with one.
 func (l *limiter) policy(group string) *policy {
 	if l == nil || group == "" {
 		return nil
 	}
-	limit, known := l.limits[group]
+	limit, known := l.Limits[group]
 	if !known {
 		panic(fmt.Sprintf("no limit is named %q", group))
 	}
@@ -120,9 +112,9 @@ func (g *AuthFailures) take(from netip.Addr) ratelimit.Decision {
 // guessed counts a refused credential, and returns the refusal beyond the limit. It does not count a credential whose check failed.
 func (c *call) guessed(err error) error {
 	f, refused := errors.AsType[*fault.Error](err)
-	if l := c.api.limiter; l != nil && l.guesses != nil && refused && f.Kind == fault.Unauthorized {
-		d := l.refused.take(c.address())
-		c.tell(l.guesses, d)
+	if p := c.api.limiter.policy(GroupRefused); p != nil && refused && f.Kind == fault.Unauthorized {
+		d := c.api.limiter.Guesses.take(c.address())
+		c.tell(p, d)
 		if !d.Allowed {
 			return c.tooMany(d)
 		}
@@ -134,15 +126,15 @@ func (c *call) guessed(err error) error {
 // the twenty-first sign-in fails.
 func (c *call) address() netip.Addr {
 	l := c.api.limiter
-	client := clientAddress(c.r, l.proxies)
+	client := clientAddress(c.r, l.Proxies)
 	if c.r.Header["X-Forwarded-For"] == nil && c.r.Header["Forwarded"] == nil {
 		return client
 	}
 	peer, err := netip.ParseAddrPort(c.r.RemoteAddr)
-	if err != nil || trusted(plainAddress(peer.Addr()), l.proxies) {
+	if err != nil || trusted(plainAddress(peer.Addr()), l.Proxies) {
 		return client
 	}
-	now := l.now()
+	now := l.Now()
 	if last := l.warned.Load(); now.Unix()-last >= int64(warnInterval.Seconds()) && l.warned.CompareAndSwap(last, now.Unix()) {
 		c.api.config.Log.Warn("untrusted proxy; its clients count as one address (set BAHI_TRUSTED_PROXIES)",
 			"proxy", peer.Addr())
@@ -155,19 +147,22 @@ const warnInterval = time.Minute
 
 // limit counts the request for its caller. The reads of one page count once, whatever their number.
 func (c *call) limit() error {
-	p, who := c.op.limit, c.request.Actor
+	if c.api.limiter == nil {
+		return nil
+	}
+	p, who := c.api.limiter.policy(c.op.Limit), c.request.Actor
 	key := ratelimit.Key{Caller: who.ID}
-	if c.outer != nil && c.api.limiter != nil && c.r.Method == http.MethodGet {
+	if c.outer != nil && c.r.Method == http.MethodGet {
 		if c.outer.counted {
 			return nil
 		}
-		c.outer.counted, p = true, c.api.limiter.pages
+		c.outer.counted, p = true, c.api.limiter.policy(GroupPages)
 	}
 	switch who.Type {
 	case "":
 		key = ratelimit.Key{Address: c.address()}
 	case "api_key":
-		p = c.api.limiter.keys
+		p = c.api.limiter.policy(GroupAPIKeys)
 	}
 	if p == nil {
 		return nil
@@ -186,40 +181,27 @@ func (c *call) limit() error {
 
 func (c *call) countIn(p *policy, key ratelimit.Key) ratelimit.Decision {
 	key.Group = p.group
-	return c.api.limiter.counter.Take(c.ctx, key, p.limit)
+	return c.api.limiter.Counter.Take(c.ctx, key, p.limit)
 }
 
 // Count counts the request for another group as well, for an operation whose handler alone knows the group. Beyond the limit it returns the
 // refusal.
-func Count(ctx context.Context, group string) error {
+func Count(ctx context.Context, group string) error { return CountFor(ctx, group, Caller(ctx).ID) }
+
+// CountFor counts the request for a group by its subject instead of its caller: users and keys count alike. Without a subject, its address
+// counts.
+func CountFor(ctx context.Context, group, about string) error {
 	c := callOf(ctx)
-	if c == nil {
+	if c.api == nil {
 		return nil
 	}
-	p, who := c.api.limiter.policy(group), c.request.Actor
+	p, key := c.api.limiter.policy(group), ratelimit.Key{Caller: about}
 	if p == nil {
 		return nil
 	}
-	key := ratelimit.Key{Caller: who.ID}
-	if who.Type == "" {
+	if about == "" {
 		key.Address = c.address()
 	}
-	return c.countAs(p, key)
-}
-
-// CountFor counts the request for a group by its subject instead of its caller: users and keys count alike.
-func CountFor(ctx context.Context, group, about string) error {
-	c := callOf(ctx)
-	if c == nil {
-		return nil
-	}
-	if p := c.api.limiter.policy(group); p != nil {
-		return c.countAs(p, ratelimit.Key{Caller: about})
-	}
-	return nil
-}
-
-func (c *call) countAs(p *policy, key ratelimit.Key) error {
 	d := c.countIn(p, key)
 	if d.Allowed {
 		return nil
@@ -233,28 +215,28 @@ func (c *call) countAs(p *policy, key ratelimit.Key) error {
 // wrong; others do not count.
 func Guess(ctx context.Context, account string) (settle func(wrong bool), err error) {
 	c := callOf(ctx)
-	if c == nil || c.api.limiter == nil {
+	if c.api == nil || c.api.limiter == nil {
 		return func(bool) {}, nil
 	}
 	l := c.api.limiter
-	wrong, again := l.limits[GroupWrong], l.limits[GroupAgain]
+	wrong, again := l.Limits[GroupWrong], l.Limits[GroupAgain]
 	if wrong.Off() || again.Off() {
 		return func(bool) {}, nil
 	}
 	counted, slowed := ratelimit.Key{Group: GroupWrong, Caller: account}, ratelimit.Key{Group: GroupAgain, Caller: account}
 	taken := counted
-	if !l.counter.Take(ctx, counted, wrong).Allowed {
+	if !l.Counter.Take(ctx, counted, wrong).Allowed {
 		taken = slowed
-		if d := l.counter.Take(ctx, slowed, again); !d.Allowed {
+		if d := l.Counter.Take(ctx, slowed, again); !d.Allowed {
 			return nil, c.tooMany(d)
 		}
 	}
 	return func(isWrong bool) {
 		switch {
 		case !isWrong:
-			l.counter.Return(ctx, taken)
+			l.Counter.Return(ctx, taken)
 		case taken == counted:
-			l.counter.Take(ctx, slowed, again) // the next try after the last of these waits too
+			l.Counter.Take(ctx, slowed, again) // the next try after the last of these waits too
 		}
 	}, nil
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"reflect"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -85,17 +84,15 @@ func humaConfig(config Config) huma.Config {
 	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Share](), reflect.TypeFor[share]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Sum](), reflect.TypeFor[sum]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Date](), reflect.TypeFor[date]())
-	title := config.Title
-	if title == "" {
-		title = "Bahi"
-	}
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
-			Info:    &huma.Info{Title: title, Version: config.Version, Description: config.Description},
+			Info: &huma.Info{
+				Title: "Bahi", Version: config.Version, Description: "The books of a workshop, kept as a log of events.",
+			},
 			Servers: []*huma.Server{{URL: "/"}},
 			Components: &huma.Components{
-				Schemas: schemas, Responses: documentRefusals(),
+				Schemas: schemas,
 				SecuritySchemes: map[string]*huma.SecurityScheme{
 					"bearer": {Type: "http", Scheme: "bearer", Description: "An access token, or an API key (bahi_…)"},
 				},
@@ -174,126 +171,28 @@ func capital(word string) (joined string) {
 	return joined
 }
 
-// document adds the consequences of the Op to an operation's description.
-func (o *operation) document(h *huma.Operation) {
-	h.Parameters = o.called(h.Parameters)
-	if !o.Public {
-		h.Security = []map[string][]string{{"bearer": {}}}
-	}
-	if !o.Public || o.OptionalAuth {
-		h.Parameters = append(h.Parameters, header("Bahi-Workspace", "Workspace of the request, if not the caller's default", "string", "uuid"))
-	}
-	if len(o.Reads) > 0 && !o.write() {
-		h.Parameters = append(h.Parameters,
-			header("Bahi-Min-Position", "Wait (at most 5 s) until the answer is complete up to this position of the log", "integer", "int64"))
-	}
-	if o.write() {
-		if !o.NoKey {
-			h.Parameters = append(h.Parameters,
-				header("Idempotency-Key", "1 to 255 characters: the same key and request have one effect, for ever", "string", ""))
-		}
-		h.Parameters = append(h.Parameters,
-			header("If-Match", "The ETag that the caller has seen; 412 when it is not the newest", "string", ""),
-			header("Bahi-Reason", "Why, in at most 500 characters of percent-encoded UTF-8; kept for the audit trail", "string", ""),
-			header("Prefer", "return=representation: return the whole resource, balances included", "string", ""))
-		if o.DryRun {
-			h.Parameters = append(h.Parameters, header("Bahi-Dry-Run", "true: decide and validate, write nothing, answer 200", "boolean", ""))
-		}
-	}
-	h.Extensions = map[string]any{}
-	switch {
-	case o.OptionalAuth: // a credential or none
-		h.Extensions["security"] = []any{map[string]any{}, map[string]any{"bearer": []string{}}}
-	case o.Public: // huma leaves an empty list out
-		h.Extensions["security"] = []any{}
-	}
-	if o.Limit != "" {
-		h.Extensions["x-rate-limit"] = o.Limit
-	}
-	switch {
-	case o.Operator:
-		h.Extensions["x-permission"] = "operator"
-	case o.Area != "":
-		h.Extensions["x-permission"] = string(o.Area) + ":" + string(o.Level)
-	case o.Permission != "":
-		h.Extensions["x-permission"] = o.Permission
-	}
-	o.documentAnswers(h)
+// serveDocument serves the OpenAPI document.
+func (a *API) serveDocument() {
+	a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "")
+	a.Page("/openapi.json", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", "application/openapi+json")
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		h.Set("Referrer-Policy", "no-referrer")
+		_, _ = w.Write(a.OpenAPI())
+	}))
 }
 
-func header(name, description, kind, format string) *huma.Param {
-	return &huma.Param{Name: name, In: "header", Description: description, Schema: &huma.Schema{Type: kind, Format: format}}
+// encodeDocument returns the configured document with the API's version, or huma's document of the operations.
+func (a *API) encodeDocument() []byte {
+	if a.config.Document == nil {
+		text, _ := json.Marshal(a.Described()) // the committed document is made from it, which a test does
+		return text
+	}
+	var text bytes.Buffer
+	_ = json.Compact(&text, a.config.Document) // it was encoded by a test
+	return bytes.Replace(text.Bytes(), []byte(`"version":"development"`), fmt.Appendf(nil, `"version":%q`, a.config.Version), 1)
 }
 
-func (o *operation) documentAnswers(h *huma.Operation) {
-	success := h.Responses[strconv.Itoa(o.Status)]
-	if success.Headers == nil {
-		success.Headers = map[string]*huma.Param{}
-	}
-	answer := func(name, description, kind string) {
-		success.Headers[name] = &huma.Param{Description: description, Schema: &huma.Schema{Type: kind}}
-	}
-	answer("X-Request-Id", "Names the request in logs, events and errors", "string")
-	if len(o.Reads) > 0 || o.write() {
-		answer("Bahi-Position", "Log position of the write, or up to which the response is complete", "integer")
-	}
-	if len(o.Reads) > 0 {
-		answer("Warning", `110 - "Response is Stale": the answer lacks what the log had`, "string")
-		answer("Bahi-Stale", "true: the response lacks the newest events", "boolean")
-	}
-	if o.write() && !o.NoKey {
-		answer("Idempotency-Replayed", "true: an earlier request with this key did it", "boolean")
-	}
-	statuses := append([]int{http.StatusInternalServerError, http.StatusServiceUnavailable}, o.Errors...)
-	switch {
-	case !o.Public:
-		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound)
-	case o.OptionalAuth: // the credential, or the workspace, is wrong
-		statuses = append(statuses, http.StatusUnauthorized, http.StatusNotFound)
-	}
-	if len(h.Parameters) > 0 || h.RequestBody != nil {
-		statuses = append(statuses, http.StatusBadRequest, http.StatusUnprocessableEntity)
-	}
-	if o.write() {
-		statuses = append(statuses, http.StatusConflict, http.StatusPreconditionFailed)
-	}
-	if h.RequestBody != nil {
-		statuses = append(statuses, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
-	}
-	if o.Limit != "" {
-		statuses = append(statuses, http.StatusTooManyRequests)
-	}
-	delete(h.Responses, "default")
-	o.showExamples(h, success)
-	for _, status := range statuses {
-		h.Responses[strconv.Itoa(status)] = &huma.Response{Ref: "#/components/responses/" + responseName(status)}
-	}
-}
-
-// refusals are the statuses of refusals, each a component of the document.
-var refusals = []int{
-	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict,
-	http.StatusPreconditionFailed, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
-	http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
-	http.StatusServiceUnavailable,
-}
-
-func responseName(status int) string { return strings.ReplaceAll(http.StatusText(status), " ", "") }
-
-// documentRefusals returns the components that operations refer to.
-func documentRefusals() map[string]*huma.Response {
-	all := map[string]*huma.Response{}
-	for _, status := range refusals {
-		refusal := &huma.Response{
-			Description: codesOf(status),
-			Content:     map[string]*huma.MediaType{problemType: {Schema: &huma.Schema{Ref: schemaPrefix + "Problem"}, Example: exampleOf(status)}},
-		}
-		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
-			refusal.Headers = map[string]*huma.Param{
-				"Retry-After": {Description: "Seconds to wait before the next try", Schema: &huma.Schema{Type: "integer"}},
-			}
-		}
-		all[responseName(status)] = refusal
-	}
-	return all
-}
+// Described returns huma's description of the operations, of which a test makes the committed document.
+func (a *API) Described() *huma.OpenAPI { return a.huma.OpenAPI() }

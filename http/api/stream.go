@@ -8,9 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,18 +19,12 @@ import (
 const (
 	streamType = "text/event-stream"
 
-	// defaultHeartbeat is less than the idle timeout of proxies, mostly a minute.
-	defaultHeartbeat = 15 * time.Second
-
 	// deliverTimeout limits the sending of one event. A client that takes longer has stopped reading.
 	deliverTimeout = 5 * time.Second
 
-	// defaultRecheck is how often a stream checks its caller's permissions. The end of a session takes effect up to [credentials.Fresh]
-	// later, and a failed check is repeated twice. So a stream ends within 10 s after the permission.
-	defaultRecheck = 2 * time.Second
-	recheckTries   = 3
-
-	defaultStreams = 10
+	// recheckTries is the number of checks of a caller's permissions that may fail. The end of a session takes effect up to
+	// [credentials.Fresh] later. So a stream ends within 10 s after the permission.
+	recheckTries = 3
 )
 
 // Event is an event of a stream of server-sent events (HTML Living Standard, section 9.2). The type of its data
@@ -73,14 +64,16 @@ type Source func(ctx context.Context, send func(Event) error) error
 // Huma has a package for streams. It registers operations that skip our steps and our errors, sends no heartbeats, and continues after the
 // client has gone.
 func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context.Context, in *I) (Source, error)) {
+	op.Events = kinds
 	o := a.add(op, reflect.TypeFor[I]())
 	if o.Method != http.MethodGet {
 		panic(fmt.Sprintf("operation %q: browsers ask for events by GET", o.ID))
 	}
-	names := namesOf(kinds)
-	described := o.describe()
-	described.Responses = map[string]*huma.Response{strconv.Itoa(o.Status): a.documentEvents(kinds)}
-	registerSending(a, o, described, handler, func(c *call, ctx context.Context, source Source) {
+	names := map[reflect.Type]string{}
+	for name, data := range kinds {
+		names[reflect.TypeOf(data)] = name
+	}
+	registerSending(a, o, handler, func(c *call, ctx context.Context, source Source) {
 		still := c.recheck
 		if c.op.Public {
 			still = c.op.StillAllowed
@@ -90,56 +83,12 @@ func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context
 }
 
 // registerSending registers an operation whose response is sent after its handler has returned.
-func registerSending[I, T any](a *API, o *operation, described huma.Operation, handler func(context.Context, *I) (T, error),
-	send func(*call, context.Context, T),
-) {
-	huma.Register(documenter{API: a.huma, op: o}, described, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
+func registerSending[I, T any](a *API, o *operation, handler func(context.Context, *I) (T, error), send func(*call, context.Context, T)) {
+	register(a, o, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
+		answer, err := handler(ctx, in)
 		c := callOf(ctx)
-		if err := c.decode(reflect.ValueOf(in).Elem(), nil); err != nil { // no dry run to try
-			return nil, c.problem(err)
-		}
-		ctx = c.withRequest(ctx)
-		limited, cancel := c.timeout(ctx)
-		defer cancel()
-		answer, err := handler(limited, in)
-		if err != nil {
-			return nil, c.problem(err)
-		}
-		return &huma.StreamResponse{Body: func(huma.Context) { send(c, ctx, answer) }}, nil
+		return &huma.StreamResponse{Body: func(huma.Context) { send(c, c.withRequest(c.ctx), answer) }}, err
 	})
-	o.finish(a, reflect.TypeFor[I]())
-}
-
-// namesOf returns the events' names by the types of their data.
-func namesOf(kinds map[string]any) map[reflect.Type]string {
-	names := make(map[reflect.Type]string, len(kinds))
-	for name, data := range kinds {
-		names[reflect.TypeOf(data)] = name
-	}
-	return names
-}
-
-// documentEvents describes the events, each as one item type of the stream's list.
-func (a *API) documentEvents(kinds map[string]any) *huma.Response {
-	list := make([]*huma.Schema, 0, len(kinds))
-	for name, data := range kinds {
-		list = append(list, &huma.Schema{
-			Type: huma.TypeObject, Title: name, Required: []string{"event", "data"},
-			Properties: map[string]*huma.Schema{
-				"event": {Type: huma.TypeString, Enum: []any{name}, Description: "Name of the event"},
-				"data":  a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(data), true, capital(name)),
-				"id":    {Type: huma.TypeString, Description: "Send it as Last-Event-ID to resume the stream"},
-			},
-		})
-	}
-	slices.SortFunc(list, func(x, y *huma.Schema) int { return strings.Compare(x.Title, y.Title) })
-	items := &huma.Schema{OneOf: list}
-	if len(list) == 1 {
-		items = list[0]
-	}
-	return &huma.Response{Content: map[string]*huma.MediaType{streamType: {Schema: &huma.Schema{
-		Type: huma.TypeArray, Description: "Server-sent events, one after the other", Items: items,
-	}}}}
 }
 
 // EndStreams ends the running streams at once, and each later one at its start. At a shutdown they would only delay the other requests.

@@ -95,7 +95,7 @@ func (t *turns) take(ctx context.Context, caller, workspace string, patience tim
 // for a whole handler. A nested call would wait for itself.
 func InTurn(ctx context.Context, work func() error) error {
 	c := callOf(ctx)
-	if c == nil {
+	if c.api == nil {
 		return work()
 	}
 	c.expensive = true

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -16,8 +15,6 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"bahi/domain/fault"
 )
@@ -55,9 +52,6 @@ type Pace struct {
 }
 
 const (
-	defaultRate  = 64 << 10
-	defaultGrace = 20 * time.Second
-
 	formType    = "multipart/form-data"
 	fileField   = "file"
 	maxFileName = 255 // characters
@@ -71,12 +65,10 @@ const (
 
 var errForm = fault.New(fault.Malformed, "The form cannot be read, or breaks off")
 
-var fileType = reflect.TypeFor[File]()
-
 // form finds the file in the input's type.
 func (o *operation) form(in reflect.Type) {
 	for f := range in.Fields() {
-		if f.Type != fileType {
+		if f.Type != reflect.TypeFor[File]() {
 			continue
 		}
 		_, body := in.FieldByName("Body")
@@ -94,32 +86,12 @@ type Text struct {
 	Integer, Required bool
 }
 
-// documentForm returns the document's description of the body.
-func (o *operation) documentForm() *huma.RequestBody {
-	schema := &huma.Schema{
-		Type: huma.TypeObject, Required: []string{fileField}, AdditionalProperties: !o.StrictBody,
-		Properties: map[string]*huma.Schema{
-			fileField: {Type: huma.TypeString, Format: "binary", Description: "At most " + inWords(o.MaxBody)},
-		},
-	}
-	for _, text := range o.Texts {
-		kind := huma.TypeString
-		if text.Integer {
-			kind = huma.TypeInteger
-		}
-		schema.Properties[text.Name] = &huma.Schema{Type: kind, Description: text.Doc}
-		if text.Required {
-			schema.Required = append(schema.Required, text.Name)
-		}
-	}
-	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{formType: {Schema: schema}}}
-}
-
 func (o *operation) fileTooLarge() error {
-	return fault.Newf(fault.TooLarge, "The file is too large: at most %s", inWords(o.MaxBody))
+	return fault.Newf(fault.TooLarge, "The file is too large: at most %s", InWords(o.MaxBody))
 }
 
-func inWords(bytes int64) string {
+// InWords returns a number of bytes in words.
+func InWords(bytes int64) string {
 	switch {
 	case bytes%(1<<20) == 0:
 		return fmt.Sprintf("%d MB", bytes>>20)
@@ -176,7 +148,7 @@ func boundaryOf(h http.Header) (string, error) {
 	kind, parameters, err := mime.ParseMediaType(h.Get("Content-Type"))
 	encoding := h.Get("Content-Encoding")
 	if kind != formType || encoding != "" && !strings.EqualFold(encoding, "identity") {
-		p := problemOf(http.StatusUnsupportedMediaType)
+		p := ProblemOf(http.StatusUnsupportedMediaType)
 		p.Detail = "The body must be " + formType
 		return "", p
 	}
@@ -228,7 +200,7 @@ func (c *call) takeFile(part *multipart.Part, body *formBody, sum io.Writer) err
 	}
 	kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type")) // "" if it is invalid
 	content, err := c.api.temporary()
-	c.file.content = content // discard closes it
+	c.file.content = content // release closes it
 	if err != nil {
 		return fmt.Errorf("keep an upload: %w", err)
 	}
@@ -261,12 +233,10 @@ type formBody struct {
 }
 
 func (c *call) newFormBody() *formBody {
-	b := &formBody{
+	return &formBody{
 		from: c.r.Body, control: http.NewResponseController(c.ResponseWriter), pace: c.api.config.Uploads,
 		began: time.Now(), budget: maxBeside, answer: c.within() + answerTime,
 	}
-	b.pace = Pace{cmp.Or(b.pace.Rate, defaultRate), cmp.Or(b.pace.Grace, defaultGrace)}
-	return b
 }
 
 func (b *formBody) Read(p []byte) (int, error) {
@@ -301,10 +271,15 @@ func (b *formBody) done() {
 	_ = b.control.SetWriteDeadline(until)
 }
 
-// discard removes the file.
-func (c *call) discard() {
+// release closes the call's files, which have no names.
+func (c *call) release() {
 	if c.file.content != nil {
-		_ = c.file.content.Close() // it has no name, and is not read again
-		c.file = File{}
+		_ = c.file.content.Close() // it is not read again
+	}
+	if s := c.answering; s != nil {
+		if s.file != nil {
+			_ = s.file.Close()
+		}
+		c.api.files.Release(s.size)
 	}
 }

@@ -28,14 +28,6 @@ type BufferLimits struct {
 	Hold   time.Duration // how long a document is drawn before parts are sent; until then an error refuses the request; 0: half a second
 }
 
-const (
-	defaultAtOnce = 8
-	defaultTurn   = 10 * time.Second
-	defaultFiles  = 4 << 30
-	defaultPause  = 30 * time.Second
-	defaultHold   = 500 * time.Millisecond
-)
-
 var (
 	errCrowded = fault.New(fault.Unavailable, "Too many long responses are being sent, try again")
 	errTooMuch = fault.New(fault.Invalid, "The response is too long: request fewer days, or pages")
@@ -44,8 +36,8 @@ var (
 
 // complete fills in the defaults.
 func (w BufferLimits) complete() BufferLimits {
-	return BufferLimits{cmp.Or(w.AtOnce, defaultAtOnce), cmp.Or(w.Wait, defaultTurn), cmp.Or(w.Files, defaultFiles),
-		cmp.Or(w.Pause, defaultPause), cmp.Or(w.Hold, defaultHold)}
+	return BufferLimits{cmp.Or(w.AtOnce, 8), cmp.Or(w.Wait, 10*time.Second), cmp.Or(w.Files, 4<<30),
+		cmp.Or(w.Pause, 30*time.Second), cmp.Or(w.Hold, 500*time.Millisecond)}
 }
 
 // spool is a response that does not wait for its client. What does not fit in its buffer goes to a file without a name, so nothing remains
@@ -135,13 +127,6 @@ func (s *spool) send(to *delivery, from int64) (at int64, err error) {
 	return at, nil
 }
 
-func (s *spool) discard() {
-	if s.file != nil {
-		_ = s.file.Close() // it is not read again
-	}
-	s.call.api.files.Release(s.size)
-}
-
 // temporary makes a file without a name.
 func (a *API) temporary() (*os.File, error) {
 	f, err := os.CreateTemp(a.config.Spool, "bahi-*")
@@ -169,18 +154,11 @@ func NewList[T any](ctx context.Context) List[T] {
 
 // Add adds an item.
 func (l List[T]) Add(item T) error {
-	l.separate('[', ',')
+	l.buffer.WriteByte("[,"[min(l.items, 1)])
 	encode(l.encoder, item)
 	l.buffer.Truncate(l.buffer.Len() - 1) // the encoder adds a line break
 	l.items++
 	return l.spill()
-}
-
-func (l *listing) separate(first, next byte) {
-	if l.items > 0 {
-		first = next
-	}
-	l.buffer.WriteByte(first)
 }
 
 // Schema implements huma's SchemaProvider.

@@ -17,10 +17,12 @@ import (
 	"bahi/commands/ledgercmd"
 	"bahi/commands/messagingcmd"
 	"bahi/domain/ledger/confirmation"
+	sentmessage "bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
 	"bahi/http/ledgerhttp"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/pdftest"
 	"bahi/readmodels/ledgerview"
 	"bahi/readmodels/messagingview"
 )
@@ -280,6 +282,8 @@ func TestTheLinkLeadsToTheStatement(t *testing.T) {
 	require.NotContains(t, words, "777.00")
 	require.NotContains(t, words, "99.00")
 	require.Contains(t, words, "/verify")
+	a.Signed()
+	require.Contains(t, pdftest.Code(t, []byte(a.Anonymous().GET(path).Status(200).Text)), "/verify#s1/", "it can be checked with the code")
 	require.Equal(t, []string{"noindex", "no-store"}, []string{pdf.Header("X-Robots-Tag"), pdf.Header("Cache-Control")})
 	another := strings.Replace(path, fmt.Sprintf("-%d-", meera), fmt.Sprintf("-%d-", meera+1), 1)
 	for _, forged := range []string{path + "0", another, "/s/x", "/s/1-2-3", "/s/--"} {
@@ -338,6 +342,11 @@ func TestTheMessageCarriesTheStatement(t *testing.T) {
 		require.Contains(t, words, "1,500.00")
 		require.NotContains(t, words, "777.00")
 		a.POST(fmt.Sprintf("/client-ledger/%d", meera), `{"date":"2025-03-01","in_entries":[{"amount":777}]}`).Status(201)
+		callback := regexp.MustCompile(`"biz_opaque_callback_data":"(\w+)"`).FindStringSubmatch(message)[1]
+		_, err := o.Sys.Messages.Receipts(t.Context(), []messagingcmd.DeliveryReceipt{{Channel: a.channel, Callback: callback,
+			Receipt: sentmessage.Receipt{Status: "failed", Code: 131053, Details: "the file could not be fetched"}}})
+		require.NoError(t, err)
+		a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool { return n.Failed == 1 && n.Sent == 0 })
 	}
 	require.Empty(t, sent, "each message is sent once")
 }

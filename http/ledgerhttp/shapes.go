@@ -170,15 +170,20 @@ type Warnings struct {
 
 // Schema implements huma's SchemaProvider. See [book.Warning].
 func (Warnings) Schema(huma.Registry) *huma.Schema {
+	property := func(kind, description string, example any) *huma.Schema {
+		return &huma.Schema{Type: kind, Description: description, Examples: []any{example}}
+	}
 	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{
 		Type: huma.TypeObject, Required: []string{"field", "message", "given", "computed"},
 		Properties: map[string]*huma.Schema{
-			"field":    {Type: huma.TypeString, Description: "Name of the field"},
-			"message":  {Type: huma.TypeString, Description: "Text of the warning"},
-			"given":    {Type: huma.TypeNumber, Description: "Value that the row keeps"},
-			"computed": {Type: huma.TypeNumber, Description: "Value of the formula"},
+			"field":    property(huma.TypeString, "Name of the field", "out_entries[0].fine_weight"),
+			"message":  property(huma.TypeString, "Text of the warning", "differs from what the other values say"),
+			"given":    property(huma.TypeNumber, "Value that the row keeps", 91),
+			"computed": property(huma.TypeNumber, "Value of the formula", 92),
 		},
-	}}
+	}, Examples: []any{[]any{map[string]any{
+		"field": "out_entries[0].fine_weight", "message": "differs from what the other values say", "given": 91, "computed": 92,
+	}}}}
 }
 
 // row returns a row in its response form without balances.

@@ -29,7 +29,7 @@ func TestATakadaIsAddedChangedMovedAndListed(t *testing.T) {
 	s.clerk.PUT(path, fmt.Sprintf(`{"items":[{"item_name":"payal","weight":7.5,"karigar_id":%d}]}`,
 		s.karigar)).Status(200).Body(shown(s.order, "7.5", imran, 1))
 	s.clerk.PUT(path, fmt.Sprintf(`{"client_order_id":%d}`, foreign)).Problem(409,
-		"A takada stays with its client: the other order is of another one")
+		"A takada cannot change its client: the other order is of another client")
 	s.clerk.PUT(path, fmt.Sprintf(`{"client_order_id":%d}`, second)).Status(200).Body(shown(second, "7.5", imran, 2))
 	require.Contains(t, s.clerk.GET(s.path()).Status(200).Text, `"delivered_weight":0`)
 	require.Contains(t, s.clerk.GET(fmt.Sprint("/client-order/", second)).Status(200).Text, `"delivered_weight":7.5`)

@@ -27,7 +27,7 @@ type ByCompany struct {
 	ID string `path:"id" doc:"The company's id"`
 }
 
-// stream returns the id in its canonical form. For an invalid id it returns one that no company has.
+// stream returns the id in its canonical form. For an invalid id, it returns an id that no company has.
 func (in ByCompany) stream() (string, error) {
 	if !company.IsID(in.ID) {
 		return "", company.ErrNotFound
@@ -37,11 +37,11 @@ func (in ByCompany) stream() (string, error) {
 
 // DomainCheck reports whether a domain is free.
 type DomainCheck struct {
-	Available bool                      `json:"available" doc:"No company here has claimed it, or nobody can"`
-	Company   *marketplaceview.Claimant `json:"company" doc:"The company that has"`
+	Available bool                      `json:"available" doc:"true: no company has claimed the domain"`
+	Company   *marketplaceview.Claimant `json:"company" doc:"Company with the domain; null: none"`
 }
 
-// Said is a response with a text for people.
+// Said is a response with a text for users.
 type Said struct {
 	Message string `json:"message" doc:"Result of the request"`
 }
@@ -62,7 +62,7 @@ func (r *Routes) Companies() {
 				rows, total, err := r.Views.Companies(ctx, api.At(ctx), in.Get(), in.CompanyFilter)
 				return api.MarketplacePage(in.Get(), rows, total, err)
 			}
-			of := api.Caller(ctx).Workspace // a bookkeeper prints the name of the company, without rights in the marketplace
+			of := api.Caller(ctx).Workspace // a bookkeeper without marketplace rights may print the company's name
 			switch {
 			case api.Caller(ctx).Type == "":
 				return nil, api.ErrNotAuthenticated
@@ -78,7 +78,7 @@ func (r *Routes) Companies() {
 		Limit:   readCompanies, Reads: reads,
 	}), func(ctx context.Context, in *struct {
 		api.MarketplacePageParams
-		Q string `query:"q" required:"true" minLength:"1" maxLength:"200" doc:"Words of the name, the category, the city or the description; the first eight count"`
+		Q string `query:"q" required:"true" minLength:"1" maxLength:"200" doc:"Words of the name, the category, the city or the description; only the first eight are used"`
 	}) (*api.Body[api.DataOf[marketplaceview.Listed]], error) {
 		if strings.TrimSpace(in.Q) == "" { // G18
 			return nil, fault.Fields(fault.Field{Field: "q", Message: "is required"})

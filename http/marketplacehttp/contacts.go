@@ -27,7 +27,7 @@ type ByContact struct {
 	ID string `path:"contact_id" doc:"The contact's id"`
 }
 
-// id returns the id. For an invalid id it returns one that no contact has.
+// id returns the id. For an invalid id, it returns an id that no contact has.
 func (in ByContact) id() (uuid.UUID, error) { return idOr(in.ID, companycontact.ErrNotFound) }
 
 // idOr returns an id, or the error for an invalid one.
@@ -46,7 +46,7 @@ type ContactChange struct {
 	Warnings []fault.Field `json:"warnings,omitempty" doc:"Values that the caller may not change, and values that are stored but not used"`
 }
 
-// SchemaName is the name in the document.
+// SchemaName implements http/api's Named.
 func (ContactChange) SchemaName() string { return "CompanyContactChange" }
 
 // admitted refuses callers without a credential if contacts are not public.
@@ -57,7 +57,7 @@ func (r *Routes) admitted(ctx context.Context) error {
 	return nil
 }
 
-// mayRead returns the workspace whose hidden records the caller sees, uuid.Nil for none.
+// mayRead returns the workspace in which the caller sees hidden records, uuid.Nil for none.
 func mayRead(ctx context.Context) uuid.UUID {
 	if who := api.Caller(ctx); who.May(area, actor.Read) {
 		return who.Workspace
@@ -72,8 +72,8 @@ func (r *Routes) Contacts() {
 		ID: "list-contacts", Method: "GET", Path: contacts, Summary: "List the contacts of the caller's company, newest first",
 		Limit: generalContacts, Reads: reads,
 	}), func(ctx context.Context, in *struct {
-		CompanyID uuid.UUID `query:"company_id" required:"true" doc:"Only of this company"`
-		Skip      int64     `query:"skip" default:"0" minimum:"0" maximum:"1000000000" doc:"Contacts before the first"`
+		CompanyID uuid.UUID `query:"company_id" required:"true" doc:"Only contacts of this company"`
+		Skip      int64     `query:"skip" default:"0" minimum:"0" maximum:"1000000000" doc:"Number of contacts to skip"`
 		Limit     int       `query:"limit" default:"100" minimum:"1" maximum:"1000" doc:"Maximum number of records"`
 	}) (*api.Array[marketplaceview.Contact], error) {
 		of, err := marketplacecmd.WorkspaceOf(ctx, r.Commands, api.Request(ctx), in.CompanyID, companycontact.ErrNotYours)

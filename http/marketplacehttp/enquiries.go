@@ -33,7 +33,7 @@ func (in ByEnquiry) id() (uuid.UUID, error) { return idOr(in.ID, enquiry.ErrNotF
 type EnquiryQuery struct {
 	CompanyID api.Optional[uuid.UUID] `query:"company_id" doc:"ID of one of the caller's companies; absent: all"`
 	Status    string                  `query:"status" enum:"pending,contacted,qualified,converted,lost" doc:"Only this status"`
-	Source    string                  `query:"source_platform" maxLength:"50" doc:"Where the buyer asked"`
+	Source    string                  `query:"source_platform" maxLength:"50" doc:"Only enquiries from this platform"`
 	Spam      bool                    `query:"spam" doc:"true: only enquiries recognised as spam"`
 }
 
@@ -85,7 +85,7 @@ func (r *Routes) Enquiries() {
 	r.verifyChat()
 	api.Handle(r.API, enquiryOp("get-enquiry", "GET", "/{enquiry_id}", "Read an enquiry"), func(ctx context.Context, in *struct {
 		ByEnquiry
-		Spam bool `query:"spam" doc:"true: one that a program has sent"`
+		Spam bool `query:"spam" doc:"true: the enquiry is recognised as spam"`
 	}) (*api.Tagged[marketplaceview.Enquiry], error) {
 		id, err := in.id()
 		if err != nil {
@@ -167,9 +167,9 @@ func enquiryShown(out marketplacecmd.EnquiryOutcome, told enquiry.Notifications)
 	return e
 }
 
-// Feed follows the log.
+// Feed delivers new events.
 type Feed interface {
 	Head(ctx context.Context) (event.Position, error)
-	// Follow passes on the events after a position as they are appended.
+	// Follow calls take with the events after a position as they are appended.
 	Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error
 }

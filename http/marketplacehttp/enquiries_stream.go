@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	streamPage    = 100              // enquiries that are read at once
+	streamPage    = 100              // number of enquiries in one read
 	streamTimeout = 30 * time.Second // maximum delay of the tables
 )
 
 var errLastEvent = fault.Fields(fault.Field{Field: "Last-Event-ID", Message: "expected the id of an event"})
 
-// followEnquiries registers the stream of new enquiries. The log only wakes it. It reads enquiries from the tables, so a client that
-// returns after a long time costs no more than its enquiries.
+// followEnquiries registers the stream of new enquiries. New events only trigger reads of the tables, so a client that reconnects after a
+// long time costs no more than its enquiries.
 func (r *Routes) followEnquiries() {
 	api.Stream(r.API, enquiryOp("follow-enquiries", "GET", "/stream",
 		"Stream new enquiries to the caller's companies. Last-Event-ID resumes the stream."),
 		map[string]any{"enquiry": marketplaceview.Enquiry{}}, func(ctx context.Context, in *struct {
-			Last string `header:"Last-Event-ID" doc:"The id of the last event that was seen"`
+			Last string `header:"Last-Event-ID" doc:"ID of the last received event"`
 		}) (api.Source, error) {
 			head, err := r.Log.Head(ctx)
 			if err != nil {

@@ -223,7 +223,7 @@ func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
 	owner.PATCH(enquiryAt(e.ID), `{"notes":"Asha called"}`).Status(200)
 	o.Operator().POST("/ops/erasures", `{"phone":"98123 45671"}`).Status(202).Body(`{"subjects":1}`)
 	owner.GET(enquiryAt(e.ID)).Status(200).Contains(`"user_name":null`, `"user_email":null`, `"message":null`, `"notes":null`, `"quantity":7`)
-	owner.PATCH(enquiryAt(e.ID), `{"notes":"Asha"}`).Problem(409, "The buyer was erased: notes can no longer be kept")
+	owner.PATCH(enquiryAt(e.ID), `{"notes":"Asha"}`).Problem(409, "The buyer was erased: notes can no longer be stored")
 	owner.PATCH(enquiryAt(e.ID), `{"status":"lost"}`).Status(200)
 	require.Empty(t, o.Mails(asks, "New enquiry for "+name))
 	require.NotContains(t, o.Operator().GET("/ops/outbox?page_size=1000&port=chat").Status(200).Text, "evil.example")

@@ -21,17 +21,17 @@ const (
 	xmlType = "application/xml; charset=utf-8"
 	rssType = "application/rss+xml; charset=utf-8"
 
-	// feedVersion is part of the feed's tag: a change of the format increases it.
+	// feedVersion is part of the feed's ETag. A change of the format increases it.
 	feedVersion = 3
 
 	// maxTitle is the maximum length of a title for commerce managers, in characters.
 	maxTitle = 150
 
-	// feedKept is how long a feed may be cached (CONTRACT.md 7.1).
+	// feedKept is the time for which clients may cache a feed (CONTRACT.md 7.1).
 	feedKept = 5 * time.Minute
 )
 
-// Feed registers the feed of a catalog, which commerce managers read.
+// Feed registers the feed of a catalog for commerce managers.
 func (r *Routes) Feed() {
 	op := open(api.Op{
 		ID: "get-catalog-feed", Method: "GET", Path: catalog + "/feed/{company_id}.xml",
@@ -93,7 +93,7 @@ func catalogXML() (begin string, each func(*bytes.Buffer, marketplaceview.Offer)
 }
 
 // catalogRSS returns the parts of a feed in the form for the large commerce managers. It omits products without an image or a price, and
-// discontinued ones, because they refuse these.
+// discontinued products, because commerce managers refuse them.
 func (r *Routes) catalogRSS(brand string) (begin string, each func(*bytes.Buffer, marketplaceview.Offer), end string) {
 	frontend := strings.TrimSuffix(r.Frontend, "/")
 	var b bytes.Buffer

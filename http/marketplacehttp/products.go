@@ -26,7 +26,7 @@ type ByProduct struct {
 	ID string `path:"id" doc:"The product's id"`
 }
 
-// id returns the id. For an invalid id it returns one that no product has.
+// id returns the id. For an invalid id, it returns an id that no product has.
 func (in ByProduct) id() (uuid.UUID, error) {
 	return idOr(in.ID, product.ErrNotFound)
 }
@@ -34,19 +34,19 @@ func (in ByProduct) id() (uuid.UUID, error) {
 // ProductQuery are the parameters of a list of products.
 type ProductQuery struct {
 	Category  string                  `query:"category"   maxLength:"200" doc:"Ignores case"`
-	CompanyID api.Optional[uuid.UUID] `query:"company_id" doc:"Only of this company"`
-	Search    string                  `query:"search"     maxLength:"200" doc:"Words of the name, category or description, even mistyped ones; the first eight count"`
+	CompanyID api.Optional[uuid.UUID] `query:"company_id" doc:"Only products of this company"`
+	Search    string                  `query:"search"     maxLength:"200" doc:"Words of the name, category or description; tolerates typing errors; only the first eight are used"`
 	IsActive  bool                    `query:"is_active"  default:"true" doc:"false: only hidden products of the caller's company"`
 }
 
-// The refusals of a request that names no company, or one whose products the caller may not see.
+// Refusals of a request without a company, or with a company whose inactive products the caller may not see.
 var (
 	errNoCompany  = &fault.Error{Kind: fault.Conflict, Code: "no_company", Detail: "The workspace has no company"}
 	errWhich      = fault.Fields(fault.Field{Field: "company_id", Message: "the workspace has several companies: name one"})
 	errNotVisible = fault.New(fault.Forbidden, "Not enough permissions to see this company's inactive products")
 )
 
-// seller returns the request's company: the one that it names, or the caller's only one.
+// seller returns the company in the request, or the caller's only company.
 func (r *Routes) seller(ctx context.Context, named *uuid.UUID) (uuid.UUID, error) {
 	if named != nil {
 		return *named, nil
@@ -132,7 +132,7 @@ func (r *Routes) Products() {
 		})
 }
 
-// inactiveOf returns the company whose hidden products the caller sees.
+// inactiveOf returns the company of the requested inactive products. The caller must belong to it.
 func (r *Routes) inactiveOf(ctx context.Context, named *uuid.UUID) (uuid.UUID, error) {
 	who := api.Caller(ctx)
 	switch {
@@ -143,7 +143,7 @@ func (r *Routes) inactiveOf(ctx context.Context, named *uuid.UUID) (uuid.UUID, e
 	case named == nil:
 		of, err := r.seller(ctx, nil)
 		if err == errNoCompany { //nolint:errorlint // it is ours
-			err = nil // a list of none
+			err = nil // the list is empty
 		}
 		return of, err
 	}
@@ -171,7 +171,7 @@ func productShown(out commands.Outcome[product.State]) marketplaceview.Product {
 		images = []string{}
 	}
 	created := out.CreatedAt
-	if !s.ImportedAt.IsZero() { // its own stream began later
+	if !s.ImportedAt.IsZero() { // the product's own stream was created later
 		created = s.ImportedAt
 	}
 	return marketplaceview.Product{

@@ -14,14 +14,14 @@ type Routes struct {
 	API      *api.API
 	Commands *commands.Handler
 	Views    *marketplaceview.Views
-	Frontend string // address of the pages: https://example.org
+	Frontend string // URL of the pages, such as https://example.org
 
 	Log      Feed
 	Evidence Evidence
 	Mailed   *credentials.Mailed
 	Lookup   Lookup // nil: there is none
 
-	AnyGSTIN  bool // also those of special registrations
+	AnyGSTIN  bool // GSTINs of special registrations are allowed
 	KnownOnly bool // contacts require a credential
 }
 

@@ -13,7 +13,7 @@ import (
 	"bahi/readmodels"
 )
 
-// Lookup reports whether a phone is on the chat network. After an error it is unknown.
+// Lookup reports whether a phone is on the chat network, or an error if that is unknown.
 type Lookup interface {
 	OnChat(ctx context.Context, phone string) (bool, error)
 }
@@ -23,7 +23,7 @@ type Evidence interface {
 	OnChat(ctx context.Context, at *readmodels.At, workspace uuid.UUID, phone string) (bool, error)
 }
 
-// loose is a text, or noText for any other value: the operation accepts any JSON.
+// loose is a text, or noText for any other JSON value. The operation accepts any JSON.
 type loose string
 
 const noText = loose("\x00")
@@ -74,7 +74,7 @@ func (r *Routes) verifyChat() {
 	})
 }
 
-// onChat asks the caller's own messages, and then the lookup. why names a source that failed.
+// onChat checks the caller's own messages, and then the lookup. why is the error text of a failed source.
 func (r *Routes) onChat(ctx context.Context, phone string) (found bool, why string, err error) {
 	if who := api.Caller(ctx); who.May(area, actor.Read) && who.Workspace != uuid.Nil {
 		if found, err = r.Evidence.OnChat(ctx, api.At(ctx), who.Workspace, phone[1:]); err != nil || found {
@@ -85,7 +85,7 @@ func (r *Routes) onChat(ctx context.Context, phone string) (found bool, why stri
 		return false, "Chat network lookup is not available", nil
 	}
 	if found, err = r.Lookup.OnChat(ctx, phone); err != nil {
-		return false, "Chat network lookup failed", nil //nolint:nilerr // the answer says so
+		return false, "Chat network lookup failed", nil //nolint:nilerr // the response has the text
 	}
 	return found, "", nil
 }

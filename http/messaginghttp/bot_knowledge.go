@@ -33,7 +33,7 @@ const (
 	maxFile   = 20 << 20 // CONTRACT.md D49
 	limitFile = "bot_file"
 
-	lookInterval = 300 * time.Millisecond // between two looks at the states of a bot's files and pages
+	lookInterval = 300 * time.Millisecond // interval of reads of the states of a bot's files and pages
 )
 
 // BotKnowledge registers the operations of bots' files and pages.

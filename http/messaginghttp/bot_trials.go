@@ -18,8 +18,8 @@ type Try struct {
 
 // Tried is the reply that a bot would send.
 type Tried struct {
-	Answer     string                 `json:"answer" doc:"The bot's answer"`
-	Handover   bool                   `json:"handover" doc:"A person would be asked to answer"`
+	Answer     string                 `json:"answer" doc:"Reply of the bot; null: none"`
+	Handover   bool                   `json:"handover" doc:"true: the bot would hand the conversation over"`
 	Passages   []answering.Passage    `json:"passages" doc:"Passages that the bot used"`
 	ToolCalls  []answering.ToolResult `json:"toolCalls" doc:"Calls of tools"`
 	Tokens     int64                  `json:"tokens" doc:"Number of tokens"`
@@ -32,7 +32,7 @@ type Days struct {
 	To   api.Optional[unit.Date] `query:"to" doc:"Last day"`
 }
 
-// BotTrials registers the operations that try bots and report their work.
+// BotTrials registers the operations for trials and reports of bots.
 func (r *Routes) BotTrials() {
 	try := botOp("try-bot", "POST", "/{id}/try", "Try a bot with a question. Bahi sends nothing and simulates tools that act on others.")
 	try.Status, try.NoKey, try.Untried, try.Errors = http.StatusOK, true, true, []int{http.StatusServiceUnavailable}

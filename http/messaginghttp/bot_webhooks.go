@@ -21,7 +21,7 @@ type ByWebhook struct {
 type MadeWebhook struct {
 	messagingview.BotWebhook
 
-	Secret *string `json:"secret" doc:"Signs the calls; shown this once"`
+	Secret *string `json:"secret" doc:"Secret that signs the calls; only in this response"`
 }
 
 // BotWebhooks registers the endpoints that bots may call.

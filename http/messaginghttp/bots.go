@@ -25,7 +25,7 @@ func botOp(id, method, path, summary string) api.Op {
 	}
 }
 
-// Tool is an action of a bot beside replies.
+// Tool is an action that a bot may take besides replies.
 type Tool struct {
 	ID          int64  `json:"id" doc:"ID of the tool"`
 	Name        string `json:"name" doc:"Name of the tool"`
@@ -52,8 +52,8 @@ type ByTool struct {
 
 // BotList selects bots.
 type BotList struct {
-	Active string `query:"active" enum:"true,false" doc:"Only active, or only inactive ones"`
-	Scope  string `query:"scope" enum:"own,workspace" default:"own" doc:"workspace: all bots of the workspace. An API key always gets all"`
+	Active string `query:"active" enum:"true,false" doc:"true: only active bots; false: only inactive bots"`
+	Scope  string `query:"scope" enum:"own,workspace" default:"own" doc:"workspace: all bots of the workspace; always for an API key"`
 }
 
 // AllTools selects all tools.
@@ -137,7 +137,7 @@ func (r *Routes) Bots() {
 			api.SetWriteHeaders(ctx, out.Position, out.Replayed)
 			t, _ := bot.ToolOf(in.Body.Tool)
 			a := attachment{Status: http.StatusCreated, ETag: api.Revision(out.Revision), Body: shownTool(t, out.State.Tools)}
-			if !out.Changed { // it was attached
+			if !out.Changed { // the tool was attached before
 				a.Status = http.StatusOK
 			}
 			return &a, nil
@@ -153,7 +153,7 @@ func (r *Routes) Bots() {
 // shownBot returns a bot after a command, with the given counts.
 func shownBot(out commands.Outcome[bot.State], read messagingview.Bot) messagingview.Bot {
 	s := out.State
-	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has made it
+	id, _ := strconv.ParseInt(out.ID, 10, 64) // an id of Bahi
 	return messagingview.Bot{
 		ID: id, OwnerID: orNull(s.Owner), Name: s.Name, Description: s.Description, SystemPrompt: s.Prompt, ColorTheme: s.Color,
 		FallbackMessage: orNull(s.Fallback),

@@ -65,7 +65,7 @@ type Dispatched struct {
 type CampaignProgress struct {
 	Status string                      `json:"status" enum:"draft,scheduled,active,paused,completed,failed" doc:"Status of the campaign"`
 	Reason *string                     `json:"reason" doc:"Reason of the status; null: none"`
-	Stats  messagingview.CampaignStats `json:"stats" doc:"Numbers of messages by status"`
+	Stats  messagingview.CampaignStats `json:"stats" doc:"Number of messages by status"`
 }
 
 // Campaigns registers the operations of campaigns.
@@ -212,7 +212,7 @@ func (r *Routes) watchCampaign(ctx context.Context, workspace uuid.UUID, id int6
 // shownCampaign returns a new campaign.
 func shownCampaign(out commands.Outcome[campaign.State]) messagingview.Campaign {
 	s := out.State
-	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has made it
+	id, _ := strconv.ParseInt(out.ID, 10, 64) // an id of Bahi
 	c := messagingview.Campaign{
 		ID: id, Name: s.Name, Type: s.Type, TemplateID: s.Template, ChannelID: s.Channel, Audience: s.Audience, Schedule: orNull(s.Schedule),
 		ScheduledAt:    s.At,

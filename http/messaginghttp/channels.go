@@ -133,7 +133,7 @@ type ChannelHealth struct {
 	LastError      *string `json:"lastError" doc:"Last error; null: none"`
 }
 
-// e164 returns a network's phone as E.164. If it cannot be read, only its blanks are removed.
+// e164 returns a network's phone as E.164. From an invalid phone, it only removes blanks.
 func e164(shown string) string {
 	if digits, err := person.ParseE164("phoneNumber", shown); err == nil && digits != "" {
 		return "+" + digits
@@ -151,7 +151,7 @@ func orNull(text string) *string {
 // ShownChannel returns a channel after a command.
 func ShownChannel(out commands.Outcome[channel.State]) messagingview.Channel {
 	s := out.State
-	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has made it
+	id, _ := strconv.ParseInt(out.ID, 10, 64) // an id of Bahi
 	return messagingview.Channel{
 		ID: id, Name: s.Name, Type: s.Type, Status: s.Status, LastError: orNull(s.LastError), HasAPIKey: s.APIKey.Present(),
 		HasAccessToken: s.AccessToken.Present(),

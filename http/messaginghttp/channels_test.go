@@ -245,7 +245,7 @@ func TestTheNetworkIsAskedAndItsSecretsAreForgotten(t *testing.T) {
 	require.Equal(t, []string{"connected", "+919820000000", "yellow", "TIER_250", "limited"},
 		[]string{health.Channels[0].Status, health.Channels[0].PhoneNumber, health.Channels[0].Quality, health.Channels[0].MessagingLimit,
 			health.Channels[0].CanSend})
-	require.Equal(t, "The network's answer is missing or cannot be understood", health.Channels[2].LastError)
+	require.Equal(t, "The network's response is missing or invalid", health.Channels[2].LastError)
 
 	// A token that is no good any more is seen when the network is asked, and another one mends it.
 	edited := c.PATCH(channelAt(k.ID), `{"apiKey":"bad-marmalade"}`).Status(200)

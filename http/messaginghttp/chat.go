@@ -77,7 +77,7 @@ func (r *Routes) Chat() {
 	picture.Errors, picture.MaxBody, picture.EmptyFile, picture.Expensive, picture.Untried = []int{400, 409, 429, 502}, MaxPicture,
 		errNotPicture, true, true
 	picture.Texts = []api.Text{{Name: "channelId", Integer: true, Required: true, Doc: "ID of the channel"}, {Name: "caption",
-		Doc: "Below the picture, at most 1024 characters"}}
+		Doc: "Caption of the picture, at most 1024 characters"}}
 	api.Handle(r.API, picture, func(ctx context.Context, in *struct {
 		ByContact
 		File api.File
@@ -97,7 +97,7 @@ func (r *Routes) Chat() {
 	api.Handle(r.API, read, func(ctx context.Context, in *struct {
 		ByContact
 		Body struct {
-			MessageID string `json:"messageId,omitempty" doc:"Absent: the newest"`
+			MessageID string `json:"messageId,omitempty" doc:"ID of the last read message; absent: the newest"`
 		}
 	}) (*api.Body[Unread], error) {
 		workspace := api.Caller(ctx).Workspace
@@ -123,7 +123,7 @@ func (r *Routes) Chat() {
 // MaxPicture is the maximum size of a picture to send, in bytes (CONTRACT.md N11).
 const MaxPicture = 16 << 20
 
-// errNotPicture refuses a file that is not a picture.
+// errNotPicture reports a file that is not a picture.
 var errNotPicture = fault.New(fault.Malformed, "File must be an image")
 
 // Unread is the number of unread messages of a contact.
@@ -131,7 +131,7 @@ type Unread struct {
 	Unread int64 `json:"unread" doc:"Number of unread messages of the contact"`
 }
 
-// fileLink is how long a link to a file works.
+// fileLink is the lifetime of a link to a file.
 const fileLink = time.Hour
 
 // link adds links to stored files.
@@ -149,13 +149,13 @@ func link(ctx context.Context, files Files, rows []messagingview.Message) error 
 	return nil
 }
 
-// sent returns the row of a sent message. If the tables are late, it has the values of the command.
+// sent returns the row of a sent message. If the tables lag, it returns the values of the command.
 func (r *Routes) sent(ctx context.Context, out commands.Outcome[message.State], b message.ToContact) messagingview.Message {
-	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has made it
+	id, _ := strconv.ParseInt(out.ID, 10, 64) // an id of Bahi
 	row, err := r.Views.Message(ctx, api.At(ctx).After(out.Position), api.Caller(ctx).Workspace, id)
 	if err == nil {
 		rows := []messagingview.Message{row}
-		if link(ctx, r.Files, rows) == nil { // otherwise the stored link is shown, which works for some days
+		if link(ctx, r.Files, rows) == nil { // otherwise the response has the stored link, which is valid for some days
 			row = rows[0]
 		}
 		return row
@@ -175,7 +175,7 @@ func (r *Routes) sent(ctx context.Context, out commands.Outcome[message.State], 
 	return row
 }
 
-// countSend counts a send for the limit of its channel.
+// countSend returns a function that counts a send for the rate limit of a channel.
 func countSend(ctx context.Context) func(channel int64) error {
 	return func(channel int64) error { return api.CountFor(ctx, "chat_send", strconv.FormatInt(channel, 10)) }
 }

@@ -28,7 +28,7 @@ func (r *Routes) ContactLists() {
 		func(ctx context.Context, in *struct{ Body contactlist.Create }) (*api.Tagged[messagingview.ContactList], error) {
 			out, err := messagingcmd.CreateContactList(ctx, r.Commands, api.Request(ctx), in.Body)
 			return api.WriteResult(ctx, out, err, func(out commands.Outcome[contactlist.State]) messagingview.ContactList {
-				id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has made it
+				id, _ := strconv.ParseInt(out.ID, 10, 64) // an id of Bahi
 				count := int64(len(contactlist.Distinct(in.Body.ContactIDs)))
 				return messagingview.ContactList{ID: id, Name: out.State.Name, ContactCount: count, CreatedAt: out.CreatedAt}
 			})

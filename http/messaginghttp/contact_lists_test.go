@@ -33,7 +33,7 @@ func TestContactsAreInLists(t *testing.T) {
 	var moved messagingview.Contact
 	c.PATCH(at(asha.ID), fmt.Sprintf(`{"listIds":[%d]}`, empty.ID)).Status(200).JSON(&moved)
 	require.Equal(t, []int64{empty.ID}, moved.ListIDs)
-	c.PATCH(at(usha.ID), `{"listIds":null}`).Status(200)
+	c.PATCH(at(usha.ID), `{"listIds":[]}`).Status(200)
 	again := keyed.POST(contactLists, body).Status(201)
 	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
 	counts := func() (all []int64) {

@@ -69,8 +69,8 @@ func (r *Routes) contactWritten(ctx context.Context, out commands.Outcome[contac
 	}
 	return api.WriteResult(ctx, out, err, func(out commands.Outcome[contact.State]) messagingview.Contact {
 		s := out.State
-		id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has made it
-		if out.Revision > 0 {                     // the values of its conversation are not in its stream
+		id, _ := strconv.ParseInt(out.ID, 10, 64) // an id of Bahi
+		if out.Revision > 0 {                     // the stream does not have the values of the conversation
 			if c, err := r.Views.Contact(ctx, api.At(ctx), api.Caller(ctx).Workspace, id); err == nil && c.Revision == out.Revision {
 				return c
 			}

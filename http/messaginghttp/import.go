@@ -9,10 +9,10 @@ import (
 	"bahi/http/api"
 )
 
-// maxImport is the size of the largest file of contacts (CONTRACT.md D49).
+// maxImport is the maximum size of a file of contacts in bytes (CONTRACT.md D49).
 const maxImport = 10 << 20
 
-// importTimeout bounds an import of the largest file on a busy machine.
+// importTimeout is the timeout of an import, sufficient for the largest file on a busy machine.
 const importTimeout = 5 * time.Minute
 
 // Import registers the import of contacts from files.

@@ -25,15 +25,15 @@ import (
 // Log delivers new events.
 type Log interface {
 	Head(ctx context.Context) (event.Position, error)
-	// Follow hands over the events after a position until ctx ends or take fails.
+	// Follow calls take with the events after a position until ctx ends or take fails.
 	Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error
 }
 
-// maxConcurrent is the maximum number of messages of a read.
+// maxConcurrent is the maximum number of messages in one read.
 const maxConcurrent = 200
 
-// MessageBroadcaster sends the messages of workspaces to their followers. One goroutine for each followed workspace reads them once for all
-// followers.
+// MessageBroadcaster sends the messages of workspaces to their followers. One goroutine for each followed workspace reads its messages once
+// for all followers.
 type MessageBroadcaster struct {
 	log   Log
 	views *messagingview.Views
@@ -48,7 +48,7 @@ func NewLive(log Log, v *messagingview.Views, files Files) *MessageBroadcaster {
 	return &MessageBroadcaster{log: log, views: v, files: files, topics: map[uuid.UUID]*topic{}}
 }
 
-// told is a message that is encoded once for all followers.
+// told is a message with its encoded form, which is the same for all followers.
 type told struct {
 	messagingview.Message
 
@@ -81,14 +81,14 @@ type topic struct {
 	stop      context.CancelFunc
 }
 
-// news has new messages or changed contacts of a workspace. Contact 0 stands for any.
+// news has new messages or changed contacts of a workspace. Contact 0 means any contact.
 type news struct {
 	part
 
 	contacts []int64
 }
 
-// part has messages for followers that have all up to a position.
+// part has messages for followers that have received all messages up to a position.
 type part struct {
 	rows []told
 	seen event.Position
@@ -117,18 +117,18 @@ func (p part) encoded() []byte {
 	return text
 }
 
-// together is how long changes are gathered before they are sent to a page.
+// together is the time for which changes are collected before they are sent to a page.
 const together = 300 * time.Millisecond
 
-// Changed reports the contacts of a workspace that change or write until ctx ends. 0 stands for any contact. The first call has no
-// contacts: only changes after it are reported.
+// Changed calls take with the contacts of a workspace that change or write until ctx ends. 0 means any contact. The first call has no
+// contacts. Only later changes are reported.
 func (l *MessageBroadcaster) Changed(ctx context.Context, workspace uuid.UUID, tell func(contacts []int64) error) error {
 	changes, leave, err := l.join(ctx, workspace)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	changed, soon := map[int64]bool{}, time.NewTimer(0) // which is due at once
+	changed, soon := map[int64]bool{}, time.NewTimer(0) // the timer is due at once
 	for {
 		select {
 		case <-ctx.Done():
@@ -155,15 +155,16 @@ func (l *MessageBroadcaster) Changed(ctx context.Context, workspace uuid.UUID, t
 	}
 }
 
-// pace is the minimum time between two reads of a workspace. Messages in between are sent together, in one write to each follower. Each
-// follower makes it longer, because more writes take longer: 2,000 followers get three writes a second.
+// pace is the minimum time between two reads of a workspace. Messages in between are sent together in one write to each follower. The time
+// increases with the number of followers: 2,000 followers get three writes a second.
 const (
 	pace     = 100 * time.Millisecond
 	paceEach = 100 * time.Microsecond
 	paceMost = 500 * time.Millisecond
 )
 
-// waiting is the maximum number of reads that a follower may lag behind. A slower one is ended, and reconnects with Last-Event-ID.
+// waiting is the maximum number of reads that a follower may lag behind. A slower follower is disconnected, and reconnects with
+// Last-Event-ID.
 const waiting = 64
 
 // follow sends new messages after a position until ctx ends. Messages that wait for a slow follower are sent together.
@@ -264,10 +265,10 @@ func (l *MessageBroadcaster) drop(workspace uuid.UUID, t *topic, changes chan *n
 	}
 }
 
-// run reads new messages of a workspace and sends them to its followers. After an error it ends its followers, which reconnect.
+// run reads new messages of a workspace and sends them to its followers. After an error it disconnects the followers, which reconnect.
 func (l *MessageBroadcaster) run(ctx context.Context, workspace uuid.UUID, t *topic, after event.Position) {
 	messages, contacts := message.Kind.Category()+"-", contact.Kind.Category()+"-"
-	_ = l.log.Follow(ctx, after, func(events []event.Stored) error { // followers are ended after an error
+	_ = l.log.Follow(ctx, after, func(events []event.Stored) error { // followers are disconnected after an error
 		at, changed := event.Position(0), []int64(nil)
 		for _, e := range events {
 			of, isContact := strings.CutPrefix(e.Stream, contacts)
@@ -277,7 +278,7 @@ func (l *MessageBroadcaster) run(ctx context.Context, workspace uuid.UUID, t *to
 				changed = append(changed, id)
 			case strings.HasPrefix(e.Stream, messages):
 				at = e.Position
-				if e.Type == seenType && in(workspace, e) { // it changes no message
+				if e.Type == seenType && in(workspace, e) { // the event changes no message
 					changed = append(changed, 0)
 				}
 			}
@@ -288,13 +289,13 @@ func (l *MessageBroadcaster) run(ctx context.Context, workspace uuid.UUID, t *to
 		for more := at > 0; more; {
 			rows, err := l.read(ctx, workspace, after, at)
 			switch {
-			case errors.Is(err, readmodels.ErrPositionTimeout): // the tables are late
+			case errors.Is(err, readmodels.ErrPositionTimeout): // the tables lag
 				continue
 			case err != nil:
 				return err
 			case len(rows) > 0:
 				all := part{rows: rows, seen: after}
-				all.text = all.encoded() // once for all followers
+				all.text = all.encoded() // encoded once for all followers
 				followers := l.hand(workspace, t, news{part: all})
 				if after = rows[len(rows)-1].Position; len(rows) < maxConcurrent {
 					time.Sleep(min(pace+time.Duration(followers)*paceEach, paceMost))
@@ -326,7 +327,7 @@ func (l *MessageBroadcaster) hand(workspace uuid.UUID, t *topic, n news) int {
 	defer l.mu.Unlock()
 	for changes := range t.followers {
 		select {
-		case changes <- &n: // one for all
+		case changes <- &n: // all followers share n
 		default:
 			l.drop(workspace, t, changes)
 		}

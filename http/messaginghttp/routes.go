@@ -29,7 +29,7 @@ type Routes struct {
 	ChatTemplates *messagingcmd.Templates
 	Campaign      CampaignsConfig
 	Files         Files
-	Draw          func(ctx context.Context, upload io.Reader) (*message.Picture, error) // makes a picture to send
+	Draw          func(ctx context.Context, upload io.Reader) (*message.Picture, error) // converts an upload to a picture to send
 	Live          *MessageBroadcaster
 	Visitors      *messagingcmd.Visitors
 

@@ -52,7 +52,7 @@ func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
 	for body, wrong := range map[string][2]string{
 		`{"channelId":%d}`:                           {"text", "expected one of text, imageUrl and templateId"},
 		`{"channelId":%d,"text":"a","templateId":1}`: {"text", "expected one of text, imageUrl and templateId"},
-		`{"channelId":%d,"text":"a","caption":"b"}`:  {"caption", "expected below an image only"},
+		`{"channelId":%d,"text":"a","caption":"b"}`:  {"caption", "allowed only with an image"},
 		`{"channelId":%d,"text":"  "}`:               {"text", "must not be empty"},
 		`{"channelId":%d,"imageUrl":"a.jpg"}`:        {"imageUrl", "expected an address like https://cdn.example.org/a.jpg"},
 		`{"channelId":%d,"templateId":999999}`:       {"templateId", "Template not found"},

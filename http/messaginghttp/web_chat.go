@@ -33,13 +33,13 @@ type ByWidget struct {
 
 // WebChatSession is the credential of a visitor.
 type WebChatSession struct {
-	Token string `json:"token" doc:"Bearer token of the visitor, good for 90 days"`
+	Token string `json:"token" doc:"Bearer token of the visitor, valid for 90 days"`
 }
 
-// VisitorMessage is a message as a visitor sees it.
+// VisitorMessage has the data of a message that a visitor sees.
 type VisitorMessage struct {
 	ID        string    `json:"id" doc:"ID of the message"`
-	Direction string    `json:"direction" enum:"in,out" doc:"in: of the visitor"`
+	Direction string    `json:"direction" enum:"in,out" doc:"in: from the visitor"`
 	Type      string    `json:"type" doc:"Type of the message"`
 	Text      *string   `json:"text" doc:"Text; null: none"`
 	MediaURL  *string   `json:"mediaUrl" doc:"URL of the file; null: none"`
@@ -131,8 +131,8 @@ func (r *Routes) visitor(ctx context.Context, key string) (messagingcmd.Visitor,
 	return r.Visitors.Enter(ctx, key, request.Header.Get("Origin"), token)
 }
 
-// converse sends a visitor's conversation: the messages after a position, then new ones. A visitor becomes a contact with the first
-// message.
+// converse sends a visitor's conversation: first the messages after a position, then new ones. The visitor's first message creates a
+// contact.
 func (r *Routes) converse(ctx context.Context, v messagingcmd.Visitor, last event.Position, send func(api.Event) error) error {
 	head, err := r.Live.log.Head(ctx)
 	if err != nil {
@@ -148,7 +148,7 @@ func (r *Routes) converse(ctx context.Context, v messagingcmd.Visitor, last even
 			switch {
 			case known != 0:
 				e.ID = strconv.FormatUint(uint64(m.Position), 10)
-			case i == len(rows)-1: // rows are not in the order of positions: only after the last one is the position that of the head
+			case i == len(rows)-1: // only the last row gets the head's position, because rows are not in the order of positions
 				e.ID = strconv.FormatUint(uint64(head), 10)
 			}
 			if err := send(e); err != nil {
@@ -195,7 +195,7 @@ func (r *Routes) converse(ctx context.Context, v messagingcmd.Visitor, last even
 	})
 }
 
-// forVisitor returns a message without the company's data: its author and its status.
+// forVisitor returns a message without the company's data, such as the author and the status.
 func forVisitor(m messagingview.Message) VisitorMessage {
 	by := "person"
 	switch {

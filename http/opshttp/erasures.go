@@ -8,7 +8,7 @@ import (
 	"bahi/http/api"
 )
 
-// Eraser erases people everywhere.
+// Eraser erases persons in all areas.
 type Eraser interface {
 	// EraseEverywhere erases all subjects with an address or a phone, and returns their number.
 	EraseEverywhere(ctx context.Context, req commands.Request, email, phone string) (subjects int, err error)
@@ -16,7 +16,7 @@ type Eraser interface {
 
 // Erased is the response to an erasure.
 type Erased struct {
-	Subjects int `json:"subjects" doc:"Accounts, contacts, buyers, senders and invitations that had it"`
+	Subjects int `json:"subjects" doc:"Number of erased accounts, contacts, buyers, senders and invitations"`
 }
 
 // Erasures registers the erasure of a person by address or phone.

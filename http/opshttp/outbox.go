@@ -15,22 +15,22 @@ type Captured interface {
 	Captured(ctx context.Context, skip, limit int) ([]Message, int, error)
 }
 
-// Message is a kept message.
+// Message is a stored message.
 type Message struct {
 	ID      string    `json:"id" doc:"ID of the message"`
 	Time    time.Time `json:"time" doc:"When the message would have been sent"`
 	To      string    `json:"to" doc:"Recipient"`
 	Subject string    `json:"subject" doc:"Subject"`
 	Text    string    `json:"text" doc:"Text"`
-	At      time.Time `json:"at" doc:"The same as time"`
+	At      time.Time `json:"at" doc:"Same as time"`
 	Status  string    `json:"status" doc:"kept: no provider is configured; sent, failed, unknown: result of the provider"`
-	Error   *string   `json:"error,omitempty" doc:"Why it failed, or was not sent"`
+	Error   *string   `json:"error,omitempty" doc:"Reason why the message failed or was not sent"`
 	Draft   *int64    `json:"draft_id,omitempty" doc:"Number of the order draft that the message confirms"`
 
 	Enquiry *uuid.UUID `json:"enquiry_id,omitempty" doc:"ID of the enquiry that the message announces"`
 }
 
-// Outbox registers the reading of kept messages. They are users' mails, with links that open their accounts.
+// Outbox registers the reading of stored messages. They are users' mails with links that open accounts, so only operators may read them.
 func (r *Routes) Outbox() {
 	type page = struct {
 		Total int `header:"X-Total-Count"`

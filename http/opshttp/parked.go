@@ -11,15 +11,15 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// ByParked identifies a parked follower.
+// ByParked identifies a parked projection or reactor.
 type ByParked struct {
 	Name string `path:"name" maxLength:"128" doc:"Name of a projection or reactor"`
 }
 
 // Skip identifies an event to skip.
 type Skip struct {
-	Position event.Position `json:"position" minimum:"1" doc:"Position of the event at fault, so that no other is skipped by mistake"`
-	Reason   string         `json:"reason" minLength:"1" maxLength:"500" doc:"Why; it is recorded in the log"`
+	Position event.Position `json:"position" minimum:"1" doc:"Position of the faulty event, so that no other event is skipped by mistake"`
+	Reason   string         `json:"reason" minLength:"1" maxLength:"500" doc:"Reason; recorded in the log"`
 }
 
 // Parked registers the operations on parked projections and reactors.

@@ -16,7 +16,7 @@ const (
 
 // End is the end of a rebuild.
 type End struct {
-	State      string `json:"state" enum:"live,cancelled,none" doc:"live: its tables are live now; cancelled: they were dropped; none: there was no rebuild"`
+	State      string `json:"state" enum:"live,cancelled,none" doc:"Result; live: the new tables are live; cancelled: they were dropped; none: there was no rebuild"`
 	Generation int    `json:"generation" doc:"The live generation"`
 }
 
@@ -35,7 +35,7 @@ func (r *Routes) progress() {
 		})
 }
 
-// watch reports the build that is in progress at the start, and no later one.
+// watch reports the progress of the current build. It does not report a later one.
 func (r *Routes) watch(ctx context.Context, first opsview.Projection, send func(api.Event) error) error {
 	if first.Build == nil {
 		return send(api.Event{Data: End{State: "none", Generation: first.Generation}})
@@ -66,7 +66,7 @@ func (r *Routes) watch(ctx context.Context, first opsview.Projection, send func(
 	}
 	state := "cancelled"
 	if now.Generation == first.Build.Generation || now.Kept != nil && now.Kept.Generation == first.Build.Generation {
-		state = "live" // or was live, and has been replaced
+		state = "live" // or live and already replaced
 	}
 	return send(api.Event{Data: End{State: state, Generation: now.Generation}})
 }

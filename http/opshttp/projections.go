@@ -21,7 +21,7 @@ type Builds interface {
 	Rebuild(ctx context.Context, name string, how Rebuild) error
 	// Estimate returns the estimated cost of a rebuild.
 	Estimate(ctx context.Context, name string) (opsview.Estimate, error)
-	// Throttle limits the current build to that many events per second; 0: no limit.
+	// Throttle limits the current build to the given number of events per second; 0: no limit.
 	Throttle(ctx context.Context, name string, perSecond int) error
 	// Pause pauses the build or, without a build, the projection.
 	Pause(ctx context.Context, name string) error
@@ -31,12 +31,12 @@ type Builds interface {
 	Cancel(ctx context.Context, name string) error
 	// Accept lets the build become live despite its differences.
 	Accept(ctx context.Context, name string) error
-	// Rollback makes the previous generation live again; it is as current as the live one.
+	// Rollback makes the previous generation live again. That generation is as current as the live one.
 	Rollback(ctx context.Context, name string) error
 	// Retry makes a parked projection, build or reactor try its event again.
 	Retry(ctx context.Context, name string) error
-	// Skip makes a parked follower skip its event, which must be at the position. It returns the position of the event that records
-	// this.
+	// Skip makes a parked projection or reactor skip its faulty event, which must be at the position. It returns the position of the event
+	// that records the skip.
 	Skip(ctx context.Context, req commands.Request, name string, at event.Position, reason string) (event.Position, error)
 }
 
@@ -45,7 +45,7 @@ type Rebuild struct {
 	Throttle   int           // events per second; 0: unlimited
 	Partitions int           // parts that fill in parallel; 0: chosen by the number of processors
 	Accept     bool          // accept differences from the live tables
-	Keep       time.Duration // how long the replaced generation stays up to date; negative: the setting
+	Keep       time.Duration // time for which the replaced generation stays up to date; negative: the setting
 }
 
 // ByProjection identifies a projection.
@@ -53,7 +53,7 @@ type ByProjection struct {
 	Name string `path:"name" maxLength:"128" doc:"The projection's name"`
 }
 
-// known returns [opsview.ErrNoProjection] for an unknown name: Builds also knows reactors, which these operations must not affect.
+// known returns [opsview.ErrNoProjection] for an unknown name. It excludes reactors, which Builds accepts too.
 func (r *Routes) known(name string) error {
 	if _, known := r.Registry.Versions[name]; !known {
 		return opsview.ErrNoProjection
@@ -105,10 +105,10 @@ func (Begun) Schema(r huma.Registry) *huma.Schema {
 
 // Order is the request for a rebuild.
 type Order struct {
-	Throttle   *int `json:"throttle,omitempty" minimum:"1" maximum:"1000000000" doc:"Most events a second; absent: unlimited"`
+	Throttle   *int `json:"throttle,omitempty" minimum:"1" maximum:"1000000000" doc:"Maximum number of events a second; absent: unlimited"`
 	Partitions *int `json:"partitions,omitempty" minimum:"1" maximum:"64" doc:"Number of parts that fill the tables in parallel; absent: chosen by the number of processors"`
 	Accept     bool `json:"accept_differences,omitempty" doc:"Make the new tables live even if they differ from the live ones"`
-	Keep       *int `json:"keep_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"How long the replaced generation is kept for a rollback; absent: the setting"`
+	Keep       *int `json:"keep_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"Seconds for which the replaced generation is kept for a rollback; absent: the setting"`
 }
 
 func (o *Order) rebuild() Rebuild {
@@ -174,9 +174,9 @@ func (r *Routes) steer(id, verb, summary string, do func(context.Context, string
 	})
 }
 
-// Pace limits a current rebuild.
+// Pace is the rate limit of a rebuild.
 type Pace struct {
-	PerSecond *int `json:"events_per_second" minimum:"1" maximum:"1000000000" doc:"Most events a second; null: unlimited"`
+	PerSecond *int `json:"events_per_second" minimum:"1" maximum:"1000000000" doc:"Maximum number of events a second; null: unlimited"`
 }
 
 func (r *Routes) throttle() {

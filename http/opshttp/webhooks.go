@@ -16,7 +16,7 @@ import (
 type Inbox interface {
 	// Body returns a call's body, nil if it was removed.
 	Body(ctx context.Context, id uuid.UUID) ([]byte, error)
-	// Replay handles a call again that is parked, had no effect, or waits after a failure.
+	// Replay queues a call again if it is parked, had no effect, or waits after a failure.
 	Replay(ctx context.Context, id uuid.UUID) error
 }
 
@@ -30,10 +30,10 @@ type WebhookBody struct {
 	opsview.Webhook
 
 	Body       *string `json:"body" doc:"Received body; null if it was removed or is not UTF-8"`
-	BodyBase64 *string `json:"body_base64" doc:"A body that is no UTF-8"`
+	BodyBase64 *string `json:"body_base64" doc:"Received body in base64 if it is not UTF-8"`
 }
 
-// Webhooks registers the operations on the calls of providers. Their bodies name people.
+// Webhooks registers the operations on the webhook calls of providers.
 func (r *Routes) Webhooks() {
 	type page = struct {
 		Total int64 `header:"X-Total-Count"`

@@ -8,7 +8,7 @@ import (
 	"bahi/readmodels/accessview"
 )
 
-// Workspaces registers the reading of all workspaces. Those of a user are in package access.
+// Workspaces registers the list of all workspaces. Package accesshttp has the list of a user's workspaces.
 func (r *Routes) Workspaces() {
 	type page = struct {
 		Total int64 `header:"X-Total-Count"`

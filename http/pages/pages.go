@@ -49,7 +49,7 @@ type Pages struct {
 	mux      *http.ServeMux
 	document func() (*document, error)
 	manual   func() (*manual, error)
-	views    map[language]map[string]*template.Template
+	views    map[language]map[string]func() (*template.Template, error)
 	assets   map[string]asset
 	seal     cipher.AEAD
 	origin   *http.CrossOriginProtection
@@ -262,7 +262,11 @@ func (v *visit) render(p page) {
 		}
 	}
 	var text bytes.Buffer
-	if err := v.views[v.lang][p.template].ExecuteTemplate(&text, name, f); err != nil {
+	view, err := v.views[v.lang][p.template]()
+	if err == nil {
+		err = view.ExecuteTemplate(&text, name, f)
+	}
+	if err != nil {
 		v.Log.Error("render a page", "page", p.template, "error", err)
 		http.Error(v.w, "The page cannot be shown.", http.StatusInternalServerError)
 		return
@@ -308,29 +312,20 @@ func (v *visit) permissions() map[string]bool {
 	return may
 }
 
-// readFiles parses the templates, once for each language, and reads the assets.
+// readFiles finds the templates, and reads the assets. A template is parsed for a language at its first use: all of them take 20 MB.
 func (p *Pages) readFiles() error {
 	files, err := fs.Glob(templates, "templates/*.html")
 	if err != nil {
 		return err
 	}
 	shared := []string{"templates/layout.html", "templates/form.html", "templates/parts.html", "templates/keys.html", "templates/unsent.html"}
-	p.views = map[language]map[string]*template.Template{}
+	p.views = map[language]map[string]func() (*template.Template, error){}
 	for _, lang := range languages {
-		p.views[lang] = map[string]*template.Template{}
-		base, err := template.New("layout.html").Funcs(p.functions(lang)).ParseFS(templates, shared...)
-		if err != nil {
-			return fmt.Errorf("the shared templates: %w", err)
-		}
+		p.views[lang] = map[string]func() (*template.Template, error){}
 		for _, file := range files {
-			if slices.Contains(shared, file) {
-				continue
-			}
-			own, err := template.Must(base.Clone()).ParseFS(templates, file) // Clone fails only once a page was drawn
-			if err != nil {
-				return fmt.Errorf("the template %s: %w", file, err)
-			}
-			p.views[lang][strings.TrimSuffix(path.Base(file), ".html")] = own
+			p.views[lang][strings.TrimSuffix(path.Base(file), ".html")] = sync.OnceValues(func() (*template.Template, error) {
+				return template.New("layout.html").Funcs(p.functions(lang)).ParseFS(templates, append(slices.Clone(shared), file)...)
+			})
 		}
 	}
 	for name, kind := range map[string]string{

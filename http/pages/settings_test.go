@@ -136,7 +136,7 @@ func TestAPIKeysAreMadeAndRevoked(t *testing.T) {
 	past := make("name", "Till", "permissions.ledger", "read", "expires_at", "2020-01-01").Is(422)
 	require.Contains(t, past.Text, `id="f-expires_at-create-api-key-error">must be in the future`)
 	require.Contains(t, past.Text, `value="2020-01-01"`)
-	make("name", "Till", "permissions.audit", "write").Is(403).Says("A key cannot have more permissions than its maker")
+	make("name", "Till", "permissions.audit", "write").Is(403).Says("A key cannot have more permissions than its creator")
 	filled := with(form(b.get(keys), keys, "permissions.ledger"), "name", "Till", "permissions.ledger", "read", "expires_at", "2099-01-01")
 	made := b.site.Ask(http.MethodPost, keys, filled).Is(200).Says("Copy it now.", "01 Jan 2099, 00:00")
 	key := regexp.MustCompile(`id="copied" readonly value="([^"]+)"`).FindStringSubmatch(made.Text)[1]

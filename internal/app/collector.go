@@ -25,8 +25,7 @@ func TuneCollector() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	now := gcPercent
-	debug.SetGCPercent(now)
+	now := gcLeast
 	go func() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		for range time.Tick(time.Second) {

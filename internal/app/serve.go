@@ -45,7 +45,7 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 		return nil, fmt.Errorf("create the uploads' folder: %w", err)
 	}
 	a := api.New(api.Config{
-		Title: "Bahi", Version: Version, Description: "The books of a workshop, kept as a log of events.",
+		Version: Version, Document: http.Document,
 		Credentials: []api.Credential{
 			{Prefix: tokenPrefix, Authenticator: s.ring},
 			// It has no prefix: an operator may choose any key.

@@ -1,4 +1,4 @@
-// Package accessproj has the projections of people, API keys and workspaces.
+// Package accessproj has the projections of users, API keys and workspaces.
 package accessproj
 
 import (

@@ -12,11 +12,11 @@ import (
 //go:embed endings.sql
 var endingsDDL string
 
-// PendingErasures has the due times of erasures of the subjects of all areas. It folds every type of event that ends a subject, so each
-// further type raises its version.
+// PendingErasures has the due times of erasures in all areas. It folds every type of event that triggers an erasure, so each further type
+// increases its version.
 var PendingErasures = projections.Define("endings", len(ending()), endingsDDL, projections.Apply(ending(), endings))
 
-// ending lists the types of events that end a subject.
+// ending lists the types of events that trigger an erasure.
 func ending() (names []string) {
 	for _, t := range domain.Catalogue.Endings() {
 		names = append(names, domain.Catalogue.NamesOf(t)...)

@@ -17,7 +17,7 @@ func revised[E any](b *projections.Batch, e event.Recorded[E]) {
 	b.Exec(`update account set revision = $2 where id = $1`, e.StreamID(), e.Revision)
 }
 
-// Users has people's accounts. Its personal values are plaintext until their key is destroyed.
+// Users has the accounts of users. Its personal values are plaintext until their key is destroyed.
 var Users = projections.Define("users", 4, usersDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[user.Registered]) {
 		b.Exec(`

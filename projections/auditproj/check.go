@@ -15,7 +15,7 @@ import (
 	"bahi/eventstore/tlog"
 )
 
-// whatToDo is the end of an error that stops the start.
+// whatToDo is the end of an error that prevents the start.
 const whatToDo = "Nothing is served, so that nothing is appended to it. " + waysOut
 
 // waysOut is the end of an error about a log that lost signed events.
@@ -23,9 +23,9 @@ const waysOut = "To find what was done: bahi audit verify --store. " +
 	"If the log was restored from a backup that is older than this checkpoint, restore a newer one, or continue without those events, " +
 	"which is recorded: bahi audit accept-restore --reason '…'"
 
-// Check compares the log with the newest checkpoint, and with the newest of each outside place. It returns [ErrRewritten], with advice,
-// if the log was shortened or rewritten, as far as that is visible without hashing all of it, which [Signer.Reread] does. If the tree
-// is still being built, [Signer.Sign] compares it.
+// Check compares the log with the newest checkpoint, and with the newest checkpoint of each outside place. It returns [ErrRewritten], with
+// advice, if the log was shortened or rewritten. It does not hash the whole log as [Signer.Reread] does, so it may miss a change. If the
+// tree is still being built, [Signer.Sign] compares the tree later.
 func (s *Signer) Check(ctx context.Context) error {
 	if err := s.settle(ctx); err != nil {
 		return err
@@ -57,8 +57,8 @@ func (s *Signer) Check(ctx context.Context) error {
 	return err
 }
 
-// noneBefore checks that there is no event before the first position. A reader of the log would skip it, but a reader of
-// its stream would not.
+// noneBefore checks that there is no event before the first position. A reader of the log would skip such an event, but a reader of its
+// stream would not.
 func (s *Signer) noneBefore(ctx context.Context) error {
 	for e, err := range s.Store.ReadAll(ctx, 1, eventstore.Backwards) {
 		if err == nil {
@@ -88,8 +88,8 @@ func (s *Signer) binding(ctx context.Context) (bind []Copy, err error) {
 	return bind, nil
 }
 
-// isAsSigned checks that the newest checkpoint's row agrees with its note. It does not check the signatures, because the
-// key may be a former one that is no longer available.
+// isAsSigned checks that the newest checkpoint's row agrees with its note. It does not check the signatures, because a former key may no
+// longer be available.
 func (s *Signer) isAsSigned(ctx context.Context, c Signed) error {
 	keys, err := s.Ring.Trusted(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ type Copy struct {
 	Where string
 }
 
-// Outside returns the newest checkpoint of each outside place that has one signed by this log's keys. Its error is about the other
+// Outside returns the newest checkpoint of each outside place that has a checkpoint signed by this log's keys. Its error is about the other
 // places.
 func (s *Signer) Outside(ctx context.Context) (all []Copy, err error) {
 	keys, err := s.Ring.Public(ctx)
@@ -144,8 +144,8 @@ func (s *Signer) Outside(ctx context.Context) (all []Copy, err error) {
 	return all, err
 }
 
-// containsOutside checks that the tree contains the outside checkpoints. It runs once, before anything is signed: at the start the tree may
-// lag, and the signer of a rewritten log would replace the copies.
+// containsOutside checks that the tree contains the outside checkpoints. It runs once, before the first signature: the tree may lag at the
+// start, and the signer of a rewritten log would replace the copies.
 func (s *Signer) containsOutside(ctx context.Context, size uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,8 +168,8 @@ func (s *Signer) abandoned(ctx context.Context, c Signed) (bool, error) {
 	return slices.ContainsFunc(marked, s.gaveUp), err
 }
 
-// marked returns checkpoints that are marked as abandoned. Anyone with write access to the database can mark them, so
-// only the log's event counts (see gaveUp).
+// marked returns checkpoints that are marked as abandoned. Every client with write access to the database can mark them, so only an event
+// of the log proves it (see gaveUp).
 func (s *Signer) marked(ctx context.Context, db querier, where string, args ...any) ([]Signed, error) {
 	rows, _ := db.Query(ctx, `select `+signedColumns+` from audit.checkpoint where abandoned is not null and `+where, args...)
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Signed])
@@ -213,9 +213,9 @@ func (s *Signer) unhide(ctx context.Context) error {
 	return err
 }
 
-// isThere checks that the log has the event at the end of a checkpoint. The error ends with toDo.
+// isThere checks that the log has the last event of a checkpoint. The error ends with toDo.
 func (s *Signer) isThere(ctx context.Context, c Signed, what, toDo string) error {
-	var newest event.Stored // up to there
+	var newest event.Stored // up to the checkpoint's position
 	for e, err := range s.Store.ReadAll(ctx, c.Position+1, eventstore.Backwards) {
 		if err != nil {
 			return err
@@ -271,17 +271,17 @@ func (s *Signer) holds(ctx context.Context, c Signed, what string) error {
 // Recount is the result of comparing the log with all checkpoints.
 type Recount struct {
 	Kept   audit.Tree // the newest checkpoint that the log contains; size 0: none
-	Broken int64      // number of checkpoints that it does not contain
-	Newest audit.Tree // the newest of those
+	Broken int64      // number of checkpoints that the log does not contain
+	Newest audit.Tree // the newest checkpoint that the log does not contain
 	Last   int64      // number of the newest of all checkpoints
 
-	// Reached reports that the log is long enough for the first missing checkpoint. Then it was rewritten, or continued
-	// after a restore. Otherwise it only lost its tail.
+	// Reached reports that the log has as many events as the first checkpoint that it does not contain. Then the log was rewritten, or
+	// continued after a restore. Otherwise it only lost its newest events.
 	Reached bool
 }
 
-// Recount hashes the whole log and compares it with every checkpoint that was not abandoned, and with the newest outside ones, which it
-// adds to the table if they are missing. Progress may be nil.
+// Recount hashes the whole log. It compares the log with every checkpoint that was not abandoned, and with the newest outside checkpoints,
+// which it adds to the table if they are missing. progress may be nil.
 func (s *Signer) Recount(ctx context.Context, progress func(done, total event.Position)) (r Recount, err error) {
 	if err := s.settle(ctx); err != nil {
 		return r, err
@@ -331,7 +331,7 @@ func (s *Signer) Recount(ctx context.Context, progress func(done, total event.Po
 	return r, s.broken(ctx, &r)
 }
 
-// pageOf is the number of checkpoints in memory at once.
+// pageOf is the maximum number of checkpoints in memory.
 const pageOf = 10_000
 
 // page returns the next checkpoints by size.

@@ -10,10 +10,10 @@ import (
 	"bahi/eventstore/tlog"
 )
 
-// growEntries queues the additions to the entries of the map. It reads those that the events concern.
+// growEntries queues the additions to the entries of the map. It reads the entries to which the events belong.
 func growEntries(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, events []event.Stored, leaves []tlog.Hash) error {
 	concerns := make([]tlog.Concern, len(events))
-	var begun []string // streams of rows whose first event may be in this batch
+	var begun []string // streams of rows that this batch may create
 	for i := range events {
 		concerns[i] = tlog.ConcernOf(&events[i])
 		if row := concerns[i].Row; row != "" && events[i].Revision > 0 {
@@ -66,7 +66,7 @@ func growEntries(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, events []even
 	return nil
 }
 
-// entriesOf returns the map entries of rows, by the rows' streams, as of the log before a position.
+// entriesOf returns the map entries of rows by the rows' streams. It reads the log before a position.
 func entriesOf(ctx context.Context, tx pgx.Tx, streams []string, before event.Position) (map[string]string, error) {
 	entries := map[string]string{}
 	if len(streams) == 0 {

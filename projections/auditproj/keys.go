@@ -65,8 +65,8 @@ func Private(origin string, seed []byte) (tlog.Key, error) {
 
 func (r *Ring) origin() string { return tlog.Origin(r.Store.ID()) }
 
-// Ready creates the first key if there is none, and returns why a given key cannot be used. If the log names a key of
-// another installation, Ready appends an event that makes this installation's key the signing one.
+// Ready creates the first key if there is none, and returns an error if a given key cannot be used. If the log names a key of another
+// installation, Ready appends an event that makes this installation's key the signing key.
 func (r *Ring) Ready(ctx context.Context) error {
 	err := pgx.BeginFunc(ctx, r.DB, func(tx pgx.Tx) error {
 		var there bool
@@ -121,7 +121,7 @@ func (r *Ring) Ready(ctx context.Context) error {
 	return nil
 }
 
-// state folds the events about proofs. The revision is that of the last one, -1 if there is none.
+// state folds the events about proofs. It returns the revision of the last one, -1 if there is none.
 func state(ctx context.Context, store eventstore.Store) (s audit.State, revision int64, err error) {
 	revision = -1
 	for stored, err := range store.ReadStream(ctx, audit.Kind.Stream(audit.Log), 0, eventstore.Forwards) {
@@ -137,8 +137,8 @@ func state(ctx context.Context, store eventstore.Store) (s audit.State, revision
 	return s, revision, nil
 }
 
-// Moved returns the public key that signed, if it is another log's. Then the database belongs to that log, and this log
-// is a copy of it or a mistake.
+// Moved returns the former signing key if it is another log's. Then the database belongs to that log, and this log is a copy of it or a
+// mistake.
 func (r *Ring) Moved(ctx context.Context) (from string, moved bool, err error) {
 	s, _, err := state(ctx, r.Store)
 	if err != nil {
@@ -168,8 +168,8 @@ func (r *Ring) Own(ctx context.Context) error {
 // whyTakenOver is the recorded reason if no operator gave one.
 const whyTakenOver = "the log was imported, and the key that signed it before is not in this installation"
 
-// takeOver appends an event that makes this installation's first key the signing one. It does so if the log was imported
-// without the key that it names. A key that has signed here before cannot return this way.
+// takeOver appends an event that makes this installation's first key the signing key. It does so if the log was imported without the key
+// that it names. A key that has signed here before cannot sign again.
 func (r *Ring) takeOver(ctx context.Context) error {
 	s, revision, err := state(ctx, r.Store)
 	if err != nil || s.Key == "" {
@@ -200,7 +200,7 @@ func (r *Ring) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// InUse returns the key that signs, and the previous one: nil if there is none or it is no longer available.
+// InUse returns the signing key and the previous one. The previous key is nil if there is none or it is no longer available.
 func (r *Ring) InUse(ctx context.Context) (current tlog.Key, former *tlog.Key, err error) {
 	s, _, err := state(ctx, r.Store)
 	if err != nil {
@@ -248,7 +248,7 @@ var errNoKey = errors.New("the log names a signing key that the database does no
 // ErrNotGiven reports that the signing key is neither in the vault nor given.
 var ErrNotGiven = errors.New("checkpoints are signed with a key that is not in the vault: give it in BAHI_AUDIT_KEY")
 
-// private returns the private key of a row, after checking that it matches the public one.
+// private returns the private key of a row. It checks that the private key matches the public one.
 func (r *Ring) private(ctx context.Context, k key) (tlog.Key, error) {
 	seeds := r.Given
 	if k.VaultName != nil {
@@ -270,7 +270,7 @@ func (r *Ring) private(ctx context.Context, k key) (tlog.Key, error) {
 	return tlog.Key{}, ErrNotGiven
 }
 
-// Prepare registers a new key, from the vault or the given seed. It signs only after an event names it.
+// Prepare registers a new key, from the vault or the given seed. The key signs only after an event names it.
 func (r *Ring) Prepare(ctx context.Context, seed []byte) (public string, err error) {
 	var name *string
 	if seed == nil {
@@ -291,8 +291,8 @@ func (r *Ring) Prepare(ctx context.Context, seed []byte) (public string, err err
 	return private.Public(), nil
 }
 
-// Trusted returns the public keys whose private keys are available. Write access to the database is not enough to add one, because the
-// master key wraps the vault's keys.
+// Trusted returns the public keys with available private keys. Write access to the database does not allow adding one, because the master
+// key wraps the vault's keys.
 func (r *Ring) Trusted(ctx context.Context) (tlog.Keys, error) {
 	rows, _ := r.DB.Query(ctx, `select number, verifier, vault_name from audit.key order by number`)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[key])

@@ -11,15 +11,15 @@ import (
 	"bahi/eventstore/tlog"
 )
 
-// mapSince returns the root of the stored map and the position of the last event in it, which is that of the last
-// checkpoint. The position is 0 if the stored map is not the signed one and must be rebuilt.
+// mapSince returns the root of the stored map, and the position of the last event in the map, which is the position of the last checkpoint.
+// The position is 0 if the stored map differs from the signed one and must be rebuilt.
 func (s *Signer) mapSince(ctx context.Context, tx pgx.Tx, last *Signed) (root tlog.Hash, since event.Position, err error) {
 	if last == nil {
 		return root, 0, nil
 	}
 	c, err := tlog.ParseCheckpoint([]byte(last.Note))
 	if err != nil || c.Map == (tlog.Hash{}) {
-		return root, 0, nil //nolint:nilerr // another check compares it with its row
+		return root, 0, nil //nolint:nilerr // another check compares the note with its row
 	}
 	_, err = tlog.LoadMap(ctx, s.Tables.MapNodes(tx), c.Map, nil)
 	if errors.Is(err, tlog.ErrMapBroken) {
@@ -28,7 +28,7 @@ func (s *Signer) mapSince(ctx context.Context, tx pgx.Tx, last *Signed) (root tl
 	return c.Map, last.Position, err
 }
 
-// growMap sets entries in the stored map with this root, or in an empty map for a zero root. It returns the new root.
+// growMap sets entries in the stored map with the given root, or in an empty map for a zero root. It returns the new root.
 func (s *Signer) growMap(ctx context.Context, tx pgx.Tx, root tlog.Hash, entries map[string]tlog.Compact) (tlog.Hash, error) {
 	m := &tlog.Map{}
 	if root == (tlog.Hash{}) {

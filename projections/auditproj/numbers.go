@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// nextNumber returns the next number of a checkpoint, in the transaction that stores the checkpoint, so that a crash
-// leaves no gap. It waits for other such transactions.
+// nextNumber returns the number of a new checkpoint. It uses the transaction that stores the checkpoint, so that a crash leaves no gap. It
+// waits for other such transactions.
 func nextNumber(ctx context.Context, tx pgx.Tx) (n int64, err error) {
 	err = tx.QueryRow(ctx, `
 		update audit.numbering set last = greatest(last, imported, (select max(number) from audit.checkpoint)) + 1 returning last`).Scan(&n)
@@ -25,13 +25,13 @@ func nextNumber(ctx context.Context, tx pgx.Tx) (n int64, err error) {
 // Numbers reports missing checkpoints.
 type Numbers struct {
 	Imported int64 // checkpoints up to this number came with an imported log, and may be missing
-	Excused  int64 // those, or lost in an accepted restore
+	Excused  int64 // checkpoints up to this number may be missing: imported, or lost in an accepted restore
 	Missing  int64 // number of missing later checkpoints
 	First    int64 // the first missing checkpoint
 }
 
-// Numbers counts the removed checkpoints. It detects the removal of the newest checkpoint only while audit.numbering, an
-// outside copy or a running process has its number.
+// Numbers counts the removed checkpoints. It detects the removal of the newest checkpoint only if audit.numbering, an outside copy or a
+// running process still has its number.
 func (s *Signer) Numbers(ctx context.Context) (n Numbers, err error) {
 	if err := s.settle(ctx); err != nil {
 		return n, err

@@ -25,8 +25,8 @@ type Bucket interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 }
 
-// Copies stores every checkpoint in a bucket under its size, and the newest also under a fixed name. The log's operator
-// should not have write access to the bucket.
+// Copies stores every checkpoint in a bucket under its size, and the newest one under a fixed name too. The log's operator should not have
+// write access to the bucket.
 type Copies struct {
 	Bucket Bucket
 	Where  string // name in messages
@@ -69,8 +69,8 @@ func (p Printer) Publish(ctx context.Context, signed *Signed) error {
 	return nil
 }
 
-// Witness has checkpoints cosigned by another party, which checks that each contains the previous one (C2SP tlog-witness). It adds the
-// signature to the checkpoint's row.
+// Witness requests signatures of checkpoints from another party, which checks that each contains the previous one (C2SP tlog-witness). It
+// adds the signature to the checkpoint's row.
 type Witness struct {
 	URL    string    // base of add-checkpoint
 	Keys   tlog.Keys // the witness's public keys
@@ -79,7 +79,7 @@ type Witness struct {
 	Client *http.Client
 
 	mu   sync.Mutex // one checkpoint at a time
-	size uint64     // size of the last checkpoint that it signed, as far as known
+	size uint64     // size of the last checkpoint that the witness signed; 0: unknown
 }
 
 // maxAnswered limits the size of a witness's response.
@@ -92,7 +92,7 @@ func (w *Witness) Name() string { return w.URL }
 func (w *Witness) Publish(ctx context.Context, signed *Signed) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for range 2 { // a second attempt if it reports another size
+	for range 2 { // a second attempt if the witness reports another size
 		status, answer, err := w.add(ctx, signed)
 		if err != nil {
 			return err
@@ -115,8 +115,8 @@ func (w *Witness) Publish(ctx context.Context, signed *Signed) error {
 	return errors.New("the witness reported two different sizes as the last one that it signed")
 }
 
-// add requests a signature: it sends the size that the witness signed last, the proof that the checkpoint contains it, and the
-// checkpoint.
+// add requests a signature. It sends the size of the checkpoint that the witness last signed, the proof that the new checkpoint contains
+// it, and the new checkpoint.
 func (w *Witness) add(ctx context.Context, signed *Signed) (status int, answer []byte, err error) {
 	proof, err := tlog.Consistency(ctx, w.Tables, w.size, signed.Size)
 	if err != nil {

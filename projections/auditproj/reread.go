@@ -12,10 +12,9 @@ import (
 // rereadAtOnce is the number of events that Reread hashes between pauses.
 const rereadAtOnce = 4096
 
-// Reread hashes the log again up to the newest checkpoint. It returns [ErrRewritten] if the root differs, which
-// [Signer.Check] cannot detect because it compares only the last event. It pauses half of the time to leave the
-// processor to requests. It returns the number of events that agree. [Signer.Sign] reports a log that lost its tail
-// meanwhile.
+// Reread hashes the log again up to the newest checkpoint, and returns the number of agreeing events. It returns [ErrRewritten] if the root
+// differs. [Signer.Check] cannot detect that, because it compares only the last event. Reread pauses half of the time to leave the
+// processor to requests. [Signer.Sign] reports a log that loses its newest events meanwhile.
 func (s *Signer) Reread(ctx context.Context) (agreed uint64, err error) {
 	last, err := s.Newest(ctx)
 	if err != nil || last == nil {
@@ -25,7 +24,7 @@ func (s *Signer) Reread(ctx context.Context) (agreed uint64, err error) {
 	if err != nil || root == tlog.Hash(last.Root) {
 		return last.Size, err
 	}
-	// Meanwhile an operator may have accepted the loss of a tail, or a stale server may have become the signer.
+	// Meanwhile an operator may have accepted the loss of the newest events, or a stale server may have become the signer.
 	if given, err := s.givenUp(ctx, *last); err != nil || given {
 		return 0, err
 	}

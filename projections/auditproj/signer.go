@@ -26,7 +26,7 @@ type Tables interface {
 
 	// Size returns the number of leaves; 0 without a tree.
 	Size(ctx context.Context) (uint64, error)
-	// Entries returns the number of leaves, and the entries of the map that have an event after a position, by name.
+	// Entries returns the number of leaves, and the entries of the map with an event after a position, by name.
 	Entries(ctx context.Context, after event.Position) (size uint64, entries map[string]tlog.Compact, err error)
 	// MapNodes reads the stored nodes of the map.
 	MapNodes(tx pgx.Tx) tlog.MapNodes
@@ -34,14 +34,14 @@ type Tables interface {
 	Position(ctx context.Context, index uint64) (event.Position, error)
 }
 
-// Signer signs the tree at most once in Every, if it has grown. Of several nodes one signs.
+// Signer signs the tree if it has grown, at most once in the interval Every. One of several nodes signs.
 type Signer struct {
 	DB     *pgxpool.Pool
 	Store  eventstore.Store
 	Tables Tables
 	Ring   *Ring
 	Out    []Publisher // receive each checkpoint
-	// Brought is called with the result of publishing a checkpoint at the nth publisher, from 0. It may be nil.
+	// Brought, if not nil, is called with the result of publishing a checkpoint at the nth publisher, from 0.
 	Brought func(nth int, err error)
 	Every   time.Duration // 0: one second
 	Now     func() time.Time
@@ -52,15 +52,15 @@ type Signer struct {
 	held    bool       // the tree was compared with the outside checkpoints
 
 	seen *Signed                // the newest valid checkpoint that this process knows
-	lost atomic.Pointer[string] // why writes are refused; nil: the log is intact
+	lost atomic.Pointer[string] // reason for refusing writes; nil: the log is intact
 
 	accepted atomic.Pointer[[]audit.RestoreAccepted] // the restores that the log has accepted
-	said     string                                  // the last logged reason why nothing was signed; only Run uses it
+	said     string                                  // the last logged reason for not signing; only Run uses it
 }
 
 // Publisher is a place outside the database that receives checkpoints.
 type Publisher interface {
-	// Publish stores a checkpoint, and may add signatures to it. After an error, only the next checkpoint is published.
+	// Publish stores a checkpoint, and may add signatures to it. A failed checkpoint is not published again; the next one replaces it.
 	Publish(ctx context.Context, c *Signed) error
 	// Name names the place in the program's log.
 	Name() string
@@ -82,8 +82,8 @@ const (
 	signerLock   = 8241007          // the advisory lock of the signing node
 )
 
-// ErrRewritten reports that the log or its tree differs from the signed one. Found is the message. Lost reports that the
-// log lacks the newest signed event.
+// ErrRewritten reports that the log or its tree differs from the signed one. Found is the message. Lost is true if the log lacks the newest
+// signed event.
 type ErrRewritten struct {
 	Found string
 	Lost  bool
@@ -191,7 +191,7 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 		return nil, err
 	}
 	err = pgx.BeginFunc(ctx, s.DB, func(tx pgx.Tx) error {
-		// Checkpoints are published: a crash must not lose one, whatever the database's default is.
+		// A crash must not lose a published checkpoint, whatever the database's default is.
 		if _, err := tx.Exec(ctx, `set local synchronous_commit = on`); err != nil {
 			return err
 		}
@@ -206,7 +206,7 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 		if err == nil {
 			err = s.noneRemoved(ctx, last)
 		}
-		if err == nil && last != nil { // a log that lost its tail may have grown again without its tree
+		if err == nil && last != nil { // a log that lost its newest events may have grown again before its tree
 			err = s.isThere(ctx, *last, "the newest checkpoint", waysOut)
 		}
 		if err != nil {
@@ -217,7 +217,7 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 			return err
 		}
 		size, entries, err := s.Tables.Entries(ctx, since)
-		if err == nil && last != nil && size >= last.Size { // a repeated request gives its event the same id
+		if err == nil && last != nil && size >= last.Size { // the event of a retried request has the same id as the lost one
 			_, err = s.leafAt(ctx, last.Position, last.Size-1)
 		}
 		if err != nil || size == 0 || last != nil && size == last.Size {
@@ -249,7 +249,7 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 		return err
 	})
 	if err != nil {
-		signed = nil // it was not committed, so it cannot be missing later
+		signed = nil // an uncommitted checkpoint must not be reported as missing later
 	}
 	if err := s.note(ctx, signed, err); err != nil {
 		return nil, fmt.Errorf("sign a checkpoint: %w", err)
@@ -279,8 +279,8 @@ func (s *Signer) noneRemoved(ctx context.Context, last *Signed) error {
 	}
 }
 
-// note records the result of an attempt to sign. If the database lost a checkpoint together with its events, note stores
-// the checkpoint again for other nodes and the operator.
+// note records the result of an attempt to sign. If the database lost a checkpoint together with the checkpoint's events, note stores the
+// checkpoint again for other nodes and the operator.
 func (s *Signer) note(ctx context.Context, signed *Signed, err error) error {
 	s.mu.Lock()
 	if signed != nil {
@@ -301,8 +301,8 @@ func (s *Signer) note(ctx context.Context, signed *Signed, err error) error {
 	return err
 }
 
-// Lost returns why writes are refused: the log lost signed events, and no operator has accepted that. It returns ""
-// otherwise.
+// Lost returns the reason for refusing writes if the log has lost signed events and no operator has accepted the loss. Otherwise it returns
+// "".
 func (s *Signer) Lost() string {
 	if why := s.lost.Load(); why != nil {
 		return *why
@@ -327,7 +327,7 @@ func (s *Signer) contains(ctx context.Context, last Signed, size uint64) error {
 	return nil
 }
 
-// checkpoint returns the checkpoint of the tree at a size. The first one after a rotation is also signed with the former key.
+// checkpoint returns the checkpoint of the tree at a size. The former key also signs the first checkpoint after a rotation.
 func (s *Signer) checkpoint(ctx context.Context, last *Signed, size uint64, number int64, entries tlog.Hash) (c Signed,
 	err error) {
 	tree, err := tlog.TreeAt(ctx, s.Tables, size)
@@ -375,7 +375,7 @@ func (s *Signer) signers(ctx context.Context, last *Signed) ([]tlog.Key, error) 
 	return keys, err
 }
 
-// leafAt returns the event at a position, after checking that it is the leaf at index.
+// leafAt returns the event at a position. It checks that the event is the leaf at index.
 func (s *Signer) leafAt(ctx context.Context, at event.Position, index uint64) (event.Stored, error) {
 	for e, err := range s.Store.ReadAll(ctx, at+1, eventstore.Backwards) {
 		if err != nil {

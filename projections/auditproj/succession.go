@@ -20,7 +20,7 @@ type ImportedHistory struct {
 	origin string
 	keys   []string // public keys in the order of their use
 	signed []Signed // by size, without numbers
-	agree  int      // number of them that agree with the events
+	agree  int      // number of checkpoints that agree with the events
 	tree   tlog.Tree
 	hasher tlog.Hasher
 	began  time.Time            // time of the first event
@@ -29,8 +29,8 @@ type ImportedHistory struct {
 	last   int64                // the greatest checkpoint number in an accepted restore
 }
 
-// NewSuccession starts with an archive's public keys, one per line, and its checkpoints by size. One of the keys must
-// have signed each checkpoint.
+// NewSuccession returns the history with an archive's public keys, one per line, and its checkpoints by size. One of the keys must have
+// signed each checkpoint.
 func NewSuccession(origin, keys string, notes [][]byte) (*ImportedHistory, error) {
 	trusted, err := tlog.ParseKeys(keys)
 	if err != nil {
@@ -52,7 +52,7 @@ func NewSuccession(origin, keys string, notes [][]byte) (*ImportedHistory, error
 	return s, nil
 }
 
-// Take compares the next event of the log with the checkpoints. Its error names the checkpoint that differs.
+// Take compares the next event of the log with the checkpoints. Its error names the differing checkpoint.
 func (s *ImportedHistory) Take(e event.Stored) error {
 	if e.Position == 1 {
 		s.began = e.At
@@ -119,16 +119,16 @@ type ImportTarget struct {
 	Given [][]byte // as in [Ring]
 }
 
-// PassOn writes keys and checkpoints to the empty tables. It returns true if the target has the key that signed last, or
-// all keys that came with the log. Then signing continues. Otherwise the target signs with its own key, and the
-// checkpoints belong to another installation.
+// PassOn writes keys and checkpoints to the empty tables. It returns true if the target has the last signing key, or all keys that came
+// with the log. Then signing continues with that key. Otherwise the target signs with its own key, and the checkpoints belong to another
+// installation.
 func (s *ImportedHistory) PassOn(ctx context.Context, tx pgx.Tx, to ImportTarget) (bool, error) {
 	private, err := to.private(ctx, s.origin)
 	if err != nil {
 		return false, err
 	}
 	keys := s.keys
-	if len(s.named) > 0 { // of a rotation, even if nothing was signed since
+	if len(s.named) > 0 { // the key of the last rotation, even without a later checkpoint
 		keys = s.named
 	}
 	if len(keys) == 0 {
@@ -161,8 +161,8 @@ func (s *ImportedHistory) PassOn(ctx context.Context, tx pgx.Tx, to ImportTarget
 	return true, nil
 }
 
-// Renumber makes new checkpoint numbers start after those in the log. An accepted restore abandons checkpoints by
-// number, and must not abandon later ones.
+// Renumber makes new checkpoint numbers start after the numbers in the log. An accepted restore abandons checkpoints by number, and must
+// not abandon later ones.
 func (s *ImportedHistory) Renumber(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, `
 		insert into audit.numbering (last, imported) select n, n from (select greatest($1::bigint, max(number)) from audit.checkpoint) c (n)
@@ -172,7 +172,7 @@ func (s *ImportedHistory) Renumber(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// private returns the public keys whose private keys are available, with their names in the vault; nil for a given one.
+// private returns the public keys with available private keys, and the names of the private keys in the vault; nil for a given key.
 func (h ImportTarget) private(ctx context.Context, origin string) (map[string]*string, error) {
 	by := map[string]*string{}
 	for _, name := range h.Names {

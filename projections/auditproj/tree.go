@@ -19,14 +19,14 @@ import (
 //go:embed tree.sql
 var treeDDL string
 
-// gather is the maximum delay of an event's leaf. Readers do not wait for it, and checkpoints are signed once a second.
-// Under load, an entry of the map is written once per delay instead of once per event.
+// gather is the maximum delay of an event's leaf. Readers do not wait for leaves, and checkpoints are signed once a second. Under load, an
+// entry of the map is written once per delay instead of once per event.
 const gather = 500 * time.Millisecond
 
 // Tree is the projection: a leaf for every event of any type, and the entries of the map of accounts.
 var Tree = projections.Define("audit", 2, treeDDL, projections.Raw(grow)).WithBatchDelay(gather)
 
-// grow appends the events' leaves to the tree of the previous batch, and to the map entries of the events.
+// grow appends the events' leaves to the tree and to the map entries of the events.
 func grow(ctx context.Context, b *projections.Batch, events []event.Stored) error {
 	tree, known := b.FoldState.(tlog.Tree)
 	if !known {

@@ -76,10 +76,10 @@ type version struct {
 
 	row, from, to int64
 	revision      int64
-	loss          unit.Grams // that the row adds to its account's: one that reverses another takes that one's away
+	loss          unit.Grams // wastage that the row adds to its account; a reversal subtracts that of the reversed row
 	actor, reason string
 	at            time.Time
-	stored        bool // it was in the table before this batch
+	stored        bool // the version was in the table before this batch
 }
 
 // sum returns the effect of the row on its account.
@@ -95,7 +95,7 @@ type books struct {
 	changed  []*account
 	current  map[int64]*version // by row
 	versions []*version         // new ones, in order
-	ended    []*version         // stored versions that are no longer current
+	ended    []*version         // stored versions that this batch replaces
 	names    []renamed
 	locks    map[uuid.UUID]lock
 	metals   []metalSet
@@ -116,8 +116,8 @@ type renamed struct {
 // posting is an event that posts rows to an account.
 type posting interface{ PostsTo() int64 }
 
-// partOf partitions a fill by accounts. An event that changes a row does not name the account, so every partition checks
-// whether the row belongs to one of its accounts.
+// partOf partitions a fill by accounts. An event that changes a row does not contain the account, so every partition checks whether the row
+// belongs to one of its accounts.
 func partOf(r *event.Recorded[any]) (account int64, all bool) {
 	switch e := r.Data.(type) {
 	case event.Event[book.Account]:

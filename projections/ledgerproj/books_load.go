@@ -90,7 +90,7 @@ func (f *books) loadRows(ctx context.Context, tx pgx.Tx, rows []int64) error {
 		one.In = book.StoredSide(in, book.Effect{Cash: unit.MoneyOf(sums[0]), Fine: unit.GramsOf(sums[1])})
 		one.Out = book.StoredSide(out, book.Effect{Cash: unit.MoneyOf(sums[2]), Fine: unit.GramsOf(sums[3])})
 		one.In.Loss, one.In.Metal = unit.GramsOf(sums[4]), metal
-		one.loss = one.Lost() // of a row that reverses another only the difference matters, which is 0
+		one.loss = one.Lost() // for a reversal only the difference is used, which is 0
 		if one.Date, err = unit.ParseDate(date); f.part.Has(v.Account) {
 			f.current[v.row] = &one
 		}

@@ -9,7 +9,7 @@ import (
 func (f *books) foldRow(r *event.Recorded[any], id int64, e event.Event[book.Row]) {
 	before := f.current[id]
 	if _, added := e.(book.RowAdded); before == nil && !added {
-		return // its account belongs to another partition
+		return // the row's account belongs to another partition
 	}
 	after := &version{row: id, from: int64(r.Position), to: stillCurrent, revision: r.Revision, actor: r.Meta.Actor, reason: r.Meta.Reason,
 		at: r.At}
@@ -17,7 +17,7 @@ func (f *books) foldRow(r *event.Recorded[any], id int64, e event.Event[book.Row
 		after.Row = e.Evolve(book.Row{})
 		after.loss = after.Lost()
 		if r := f.current[after.Reverses]; r != nil {
-			after.loss -= r.Lost() // the rows count nothing beside each other
+			after.loss -= r.Lost() // the wastage of a row and its reversal cancel each other
 		}
 	} else {
 		after.Row = e.Evolve(before.Row)

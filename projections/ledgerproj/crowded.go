@@ -9,10 +9,10 @@ import (
 	"bahi/projections"
 )
 
-// A day with many rows is divided into parts with totals of their own. So a page in its middle requires only a few
-// totals and the rows of one part. A part begins at id 0, and at each row of that day for which [begins] returns true,
-// even if the row was moved or deleted later. So the parts depend only on the rows, not on batches, and have similar
-// sizes for any ids. Fixed ranges of ids would hold one row each if a thousand accounts shared the ids.
+// A day with many rows is divided into parts with their own totals. So a page in the middle of the day requires only a few totals and the
+// rows of one part. A part begins at id 0, and at each row of that day for which [begins] returns true, even if the row was moved or
+// deleted later. So the parts depend only on the rows, not on batches, and have similar sizes for any ids. If a thousand accounts shared
+// the ids, fixed ranges of ids would contain one row each.
 
 const (
 	levelRun   = 3 // parts of some 4096 rows
@@ -22,14 +22,15 @@ const (
 	lastID   = 1<<dayShift - 1
 )
 
-// partings are the levels of parts: the average rows of a part, and the minimum rows of a day with such parts. They are
-// powers of 2.
+// partings are the levels of parts, with the average number of rows of a part, and the minimum number of rows of a day with such parts.
+// Both are powers of 2.
 var partings = [...]struct {
 	level int16
 	rows  int64
 }{{levelRun, 1 << 12}, {levelShort, 1 << 5}}
 
-// begins reports whether a row begins parts with an average of so many rows. It equals the function begins of books.sql.
+// begins reports whether a part begins at a row. rows is the average number of rows of a part. The function begins of books.sql has the
+// same result.
 func begins(row, rows int64) bool {
 	const odd, low = 0x45d9f3b, 1<<32 - 1
 	x := (row ^ row>>32) & low
@@ -52,10 +53,10 @@ func (p part) node() node { return node{p.account, p.level, p.day<<dayShift | p.
 // crowding has the changes of parts in a batch, besides their totals.
 type crowding struct {
 	emptied []part // days that no longer have such parts
-	made    []part // parts whose rows are divided and summed again
+	made    []part // parts with rows to divide and sum again
 }
 
-// crowd applies the batch's moves to the parts of days that were crowded and still are.
+// crowd applies the batch's moves to the parts of days that were crowded before and after the batch.
 func (s *sums) crowd(ctx context.Context, tx pgx.Tx) error {
 	if s.filling { // a fill creates all parts at its end
 		return nil

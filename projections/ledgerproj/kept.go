@@ -13,8 +13,7 @@ import (
 // maxKept is the maximum number of entries of each kind below, over all partitions of a fill: about 50 MB.
 const maxKept = 1 << 19
 
-// kept is the part of the tables that stays in memory between batches. Only this process writes the tables, so the
-// memory is current.
+// kept is the part of the tables that stays in memory between batches. It is current, because only this process writes the tables.
 type kept struct {
 	accounts map[int64]*account
 	totals   map[node]*amount

@@ -7,9 +7,8 @@ import (
 	"bahi/projections"
 )
 
-// Summaries of the books are read often and must not add up ten thousand accounts each time. So the tables ledger_total
-// and ledger_day have the sums of all open accounts of a ledger. A batch updates them, and a fill computes them at its
-// end.
+// Summaries of the books are read often and must not sum ten thousand accounts each time. So the tables ledger_total and ledger_day have
+// the sums of all open accounts of a ledger. A batch updates the sums, and a fill computes them at its end.
 
 // ledgerKey names a ledger of a workspace.
 type ledgerKey struct {
@@ -24,8 +23,7 @@ type ledgerDay struct {
 	day unit.Date
 }
 
-// ledgerSums are the changes of a ledger's balances in a batch. Balances above and below 0 are separate, both as
-// positive sums.
+// ledgerSums are the changes of a ledger's balances in a batch. Positive and negative balances have separate sums, both positive.
 type ledgerSums struct {
 	accounts             int64
 	cashAbove, cashBelow cash
@@ -38,7 +36,7 @@ func (l *ledgerSums) count(a amount, sign int64) {
 	l.fineAbove.count(a.fine.total, sign, &l.fineBelow.total)
 }
 
-// count adds t to above, or -t to below. If sign is -1, it subtracts.
+// count adds a positive total to t, or the opposite of a negative one to below. If sign is -1, it subtracts.
 func (t *total) count(of total, sign int64, below *total) {
 	if of.high < 0 {
 		t, sign = below, -sign

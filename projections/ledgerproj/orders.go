@@ -22,8 +22,7 @@ import (
 //go:embed orders.sql
 var ordersDDL string
 
-// Orders has the orders of clients, the takadas that deliver them, all versions of both, and the delivered weight of
-// each order.
+// Orders has the orders of clients, their takadas, all versions of both, and the delivered weight of each order.
 //
 // It folds whole batches, because a deletion affects many records and a takada affects its order.
 var Orders = projections.Define("orders", 4,
@@ -31,9 +30,8 @@ var Orders = projections.Define("orders", 4,
 		"not deleted", "workspace_id"),
 	projections.Apply(ordersTypes(), foldOrders))
 
-// ordersTypes returns the types of events that the projection folds. From the ledgers it folds only the events of
-// accounts to which orders and takadas refer. It lists them by name, so that new types of account events do not change
-// it.
+// ordersTypes returns the types of events that the projection folds. From the ledgers it folds only the events of accounts to which orders
+// and takadas refer. It lists these types by name, so that new types of account events do not change the projection.
 func ordersTypes() []string {
 	return slices.Concat(
 		[]string{"ClientOpened", "ClientRenamed", "ClientDeleted", "KarigarOpened", "KarigarRenamed", "KarigarDeleted"},
@@ -55,7 +53,7 @@ type orderRecord struct {
 
 	delivered unit.Grams
 	takadas   int64
-	draft     int64 // from which the order was made; 0: none
+	draft     int64 // draft from which the order was converted; 0: none
 }
 
 type takadaRecord struct{ record[takada.State] }

@@ -16,7 +16,7 @@ const (
 	levelPeriod  = 1
 	levelDay     = 2
 
-	periodShift = 6 // a period has 64 days, so that ten years have about as many periods as a period has days
+	periodShift = 6 // a period has 64 days; ten years have 57 periods
 )
 
 // node identifies a row of table total.
@@ -33,7 +33,7 @@ type amount struct {
 	fine fine
 	loss fine
 
-	batch int // the last batch that changed it
+	batch int // number of the last batch that changed the amount
 }
 
 func (a *amount) add(rows int64, e book.Effect, loss unit.Grams) {
@@ -81,8 +81,8 @@ type sums struct {
 	ledgers
 
 	moves    []move
-	touched  map[node]*amount // those of kept.totals that this batch changes
-	unknown  []node           // those of them that must be read
+	touched  map[node]*amount // the amounts of kept.totals that this batch changes
+	unknown  []node           // the nodes of touched that must be read
 	rowsOf   map[node]int64   // number of rows on a day before the batch
 	postings []posted
 }

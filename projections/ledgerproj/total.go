@@ -10,8 +10,8 @@ import (
 	"bahi/projections"
 )
 
-// total is a sum of whole paise or milligrams in 128 bits. Sums of rows may exceed 64 bits, and decimals of any size
-// took a fifth of the fold's time.
+// total is a sum of whole paise or milligrams in 128 bits. Sums of rows may exceed 64 bits. Decimals of any size would take a fifth of the
+// fold's time.
 type total struct {
 	high int64
 	low  uint64

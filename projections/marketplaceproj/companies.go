@@ -54,13 +54,13 @@ var Companies = projections.Define("companies", 5,
 
 const endName = `update company_name set to_position = $2 where company_id = $1 and to_position = 9223372036854775807`
 
-// compared are the fields that filters compare. searched are the fields, beside the name, whose words find a company.
+// compared are the fields that filters compare. searched are the fields besides the name with searchable words.
 var (
 	compared = map[string]bool{"category": true, "city": true}
 	searched = map[string]bool{"category": true, "sub_category": true, "city": true, "description": true}
 )
 
-// described writes the changed fields of a company, and the words of those that searches find.
+// described writes the changed fields of a company, and the words of searchable fields.
 func described(b *projections.Batch, id string, name patch.Field[string], fields []patch.Text) {
 	var (
 		columns []any
@@ -90,8 +90,8 @@ func described(b *projections.Batch, id string, name patch.Field[string], fields
 	learned(b, found)
 }
 
-// learned adds words to those that searches know. Most are known already, so it looks up each once by its first trigram, not once per
-// trigram.
+// learned adds words to the vocabulary of searches. Most words are in it already, so learned looks up each word once by its first trigram,
+// not once per trigram.
 func learned(b *projections.Batch, words []string) {
 	distinct, grams := wording.VocabularyOf(words)
 	if len(distinct) == 0 {

@@ -42,7 +42,7 @@ var Contacts = projections.Define("contacts", 1, contactsDDL,
 	}),
 )
 
-// reached writes those of a contact's name, email and phone that a change has.
+// reached writes the name, email and phone of a contact if the change contains them.
 func reached(b *projections.Batch, id string, d companycontact.Details) {
 	b.Set("contact", id, "first_name", d.FirstName, "last_name", d.LastName, "email", d.Email, "phone", d.Phone, "designation", d.Designation)
 }

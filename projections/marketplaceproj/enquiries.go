@@ -36,7 +36,8 @@ var Enquiries = projections.Define("enquiries", 2,
 	}),
 ).WithBatchDelay(enquiriesGather)
 
-// enquiriesGather is how long an enquiry may wait for others, and for the results of its notifications, while no request reads enquiries.
+// enquiriesGather is the maximum delay of an enquiry while no request reads enquiries. Meanwhile others, and the results of its
+// notifications, may arrive.
 const enquiriesGather = 50 * time.Millisecond
 
 // moved records a change of an enquiry's status.
@@ -45,7 +46,7 @@ func moved(b *projections.Batch, e event.Recorded[enquiry.StatusChanged]) {
 		e.StreamID(), e.Revision, e.Meta.Workspace, e.Data.From, e.Data.To, e.At, e.Meta.Actor, e.Meta.Reason)
 }
 
-// told returns the result of a notification as the table has it.
+// told returns the result of a notification in the form for the table.
 func told(status string, at time.Time, why string) map[string]any {
 	outcome := map[string]any{"status": status, "at": at.UTC(), "error": nil}
 	if why != "" {

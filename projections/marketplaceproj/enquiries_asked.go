@@ -35,7 +35,7 @@ const insertBegun = `
 	from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::timestamptz[], $5::text[], $6::text[]) n (id, revision, workspace_id, at, actor,
 		reason)`
 
-// tellOn records the results of notifications. The crm's first lead counts.
+// tellOn records the results of notifications. It keeps the first lead of the CRM.
 const tellOn = `
 	update enquiry e set notifications = e.notifications || n.told::jsonb, crm_lead_id = coalesce(e.crm_lead_id, nullif(n.lead, ''))
 	from unnest($1::uuid[], $2::text[], $3::text[]) n (id, told, lead) where e.id = n.id`
@@ -61,7 +61,7 @@ type asked struct {
 	times                              []time.Time
 }
 
-// tellings are a batch's results of notifications: per port of an enquiry, the last.
+// tellings are the results of notifications in a batch: the last one for each port of an enquiry.
 type tellings struct {
 	ids     []uuid.UUID // in the order of their first events
 	of      map[uuid.UUID]outcomes
@@ -76,8 +76,8 @@ type notice struct {
 	port    enquiry.Port
 }
 
-// foldAsked folds the enquiries of a batch and the results of notifications with four statements. Five statements per enquiry would take
-// most of Postgres's time.
+// foldAsked folds the enquiries of a batch and the results of notifications with four statements, because five statements per enquiry would
+// take most of Postgres's time.
 func foldAsked(_ context.Context, b *projections.Batch, events []event.Recorded[any]) error {
 	var began asked
 	after := tellings{of: map[uuid.UUID]outcomes{}, leads: map[uuid.UUID]string{}, notices: map[notice]enquiry.Notified{}}

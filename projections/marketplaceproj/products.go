@@ -19,7 +19,7 @@ import (
 //go:embed products.sql
 var productsDDL string
 
-// tallies adds $2 times the products with the ids $1 to the lists that have them.
+// tallies adds $2 for each product with an id in $1 to the counts of the lists with the product.
 const tallies = `
 	insert into tally (company_id, category_key, is_active, bucket, products)
 	select list.company_id, list.category_key, p.is_active, p.nth >> 8, count(*) * $2::bigint
@@ -33,7 +33,7 @@ const tallies = `
 	order by 1, 2, 3, 4
 	on conflict (company_id, category_key, is_active, bucket) do update set products = tally.products + excluded.products`
 
-// changes records a change of the catalog that has the product $1.
+// changes records a change of the catalog with the product $1.
 const changes = `update catalog set changed = $2, changed_at = $3 where company_id = (select company_id from product where id = $1)`
 
 // Products has the products of companies.
@@ -58,13 +58,13 @@ var Products = projections.Define("products", 3, productsDDL,
 		}
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[product.Added]) {
-		if e.Meta.FollowUpOf != 0 { // it is in its batch
+		if e.Meta.FollowUpOf != 0 { // the batch already contains the product
 			return
 		}
 		offered(b, e.Data.Company, []uuid.UUID{idOf(e.StreamID())}, []product.Item{e.Data.Item}, e.Position, e.At)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[product.Imported]) {
-		if len(e.Data.Products) == 0 { // its file changed others
+		if len(e.Data.Products) == 0 { // the file created no products
 			return
 		}
 		ids := make([]uuid.UUID, len(e.Data.Products))
@@ -110,7 +110,7 @@ var Products = projections.Define("products", 3, productsDDL,
 
 var wordColumns = [...]string{"name_words", "category_words", "description_words"}
 
-// idOf returns the id of a stream whose name a command built from it.
+// idOf returns the id in a stream's name.
 func idOf(stream string) uuid.UUID {
 	id, _ := uuid.Parse(stream)
 	return id

@@ -11,7 +11,7 @@ import (
 //go:embed bot_answers.sql
 var botAnswersDDL string
 
-// BotAnswers has the answers of bots and their calls of tools.
+// BotAnswers has the replies of bots and their calls of tools.
 var BotAnswers = projections.Define("bot_answers", 1, botAnswersDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[botanswer.CallBegan]) {
 		c := e.Data

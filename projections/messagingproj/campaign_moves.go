@@ -15,8 +15,8 @@ import (
 	"bahi/projections"
 )
 
-// moveAll moves recipients from one of some states to another, and updates their blocks' sums. Each recipient counts by the furthest state:
-// a message that was read was also delivered. A skipped recipient no longer counts in the total.
+// moveAll moves recipients from one of several states to another, and updates the sums of their blocks. The sums count each recipient in
+// its last state: a message that was read was also delivered. The total excludes skipped recipients.
 const moveAll = `
 	with was as (
 		select r.id, r.block_id, r.state as was, m.state, m.at
@@ -51,7 +51,7 @@ func moveTypes() []string {
 	return names
 }
 
-// moveOf returns the state to which an event moves its message's recipient, and the states from which it may.
+// moveOf returns the state to which an event moves the recipient of its message, and the allowed previous states.
 func moveOf(e any) (to string, from []string) {
 	switch e := e.(type) {
 	case message.Queued:
@@ -64,11 +64,11 @@ func moveOf(e any) (to string, from []string) {
 		return "skipped", []string{"open", "held"}
 	case message.Failed:
 		switch {
-		case e.Reason == network.Unknown: // it may have been sent
+		case e.Reason == network.Unknown: // the message may have been sent
 			return "", nil
 		case e.Reason.Stops():
 			return "held", []string{"calling"}
-		case e.Reason == network.Lost: // it may have been sent, too
+		case e.Reason == network.Lost: // the message may have been sent, too
 			return "failed", []string{"calling"}
 		}
 		return "refused", []string{"calling"}
@@ -85,8 +85,8 @@ type wave struct {
 	at        []time.Time
 }
 
-// foldMoves moves recipients in waves: the first move of each message in the first wave, the second in the second. A statement per move
-// would update a block's row a thousand times in one transaction, each time past all previous versions.
+// foldMoves moves recipients in waves: the first wave has the first move of each message, the second wave the second. A statement per move
+// would update a block's row a thousand times in one transaction, and read all its previous versions each time.
 func foldMoves(_ context.Context, b *projections.Batch, events []event.Recorded[any]) error {
 	var waves []wave
 	moves := map[int64]int{}

@@ -16,7 +16,7 @@ import (
 //go:embed campaigns.sql
 var campaignsDDL string
 
-// answered counts the first message of a contact within three days of a survey as its answer (CONTRACT.md 8.10).
+// answered records the first message of a contact in the three days after a survey as its response (CONTRACT.md 8.10).
 const answered = `
 	with answering as (update recipient set response_id = $1 where id = (
 		select r.id from recipient r join campaign c on c.id = r.campaign_id
@@ -33,8 +33,8 @@ const skipTwice = `
 	update block set total = total - n, skipped = skipped + n from (select block_id, count(*) n from gone group by 1) gone
 		where block.id = gone.block_id`
 
-// skipOpen skips unsent messages: those for which a campaign has not called its network, or all of a contact. The sweep skips messages that
-// the network of a cancelled campaign has put off, so that conversations show it.
+// skipOpen skips unsent messages: the messages of a campaign before the call of the network, or all messages of a contact. The sweep skips
+// the deferred messages of a cancelled campaign by events, so that conversations show it.
 const skipOpen = `
 	with gone as (update recipient set state = 'skipped', since = $2 where %s = $1 and state in (%s) returning block_id)
 	update block set total = total - n, skipped = skipped + n from (select block_id, count(*) n from gone group by 1) gone

@@ -53,7 +53,7 @@ func settings(c channel.Change) string {
 	return string(text)
 }
 
-// there reports whether there is a secret after a change.
+// there reports whether a secret exists after a change.
 func there(f patch.Field[event.Secret]) patch.Field[bool] {
 	if !f.Present() {
 		return patch.Field[bool]{}

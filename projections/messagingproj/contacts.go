@@ -67,7 +67,7 @@ var Contacts = projections.Define("messaging_contacts", 7,
 	}),
 )
 
-// folded returns a name in the form that searches compare, nil for an erased one.
+// folded returns a name in the form for searches, nil for an erased name.
 func folded(name event.Personal) *string {
 	shown := name.Shown()
 	if shown == nil {

@@ -60,6 +60,6 @@ func byNetwork(told, recorded time.Time) time.Time {
 	return told
 }
 
-// messagesGather is how long a message may wait for others, and for its own receipts, while no request reads messages. Many cost little
-// more than one.
+// messagesGather is the maximum delay of a message while no request reads messages. Meanwhile other messages and its own receipts may
+// arrive. Folding many messages costs little more than folding one.
 const messagesGather = 50 * time.Millisecond

@@ -47,8 +47,8 @@ type begun struct {
 type turn struct {
 	provider, network *string // new ids
 
-	settled  bool // the rest is known: the status and its reason
-	accepted bool // it was not settled before: a queued message becomes sent
+	settled  bool // the batch sets the status and its reason
+	accepted bool // the network accepted the message before any other status: a queued message becomes sent
 	status   string
 	reason   network.Reason
 	code     int
@@ -66,7 +66,7 @@ func (t *turn) settle(status string, reason network.Reason, code int, title, det
 	t.status, t.reason, t.code, t.title, t.details = status, reason, code, title, details
 }
 
-// accept records that the network accepted the message. A receipt may have come before.
+// accept records that the network accepted the message. A receipt may have arrived before.
 func (t *turn) accept() {
 	switch {
 	case !t.settled:
@@ -84,7 +84,7 @@ type turns struct {
 }
 
 // foldTurns folds the messages of a batch in memory and writes them with at most four statements. A statement for each of a message's four
-// events took half of Postgres's work for a sent text.
+// events would take half of Postgres's work for a sent text.
 func foldTurns(_ context.Context, b *projections.Batch, events []event.Recorded[any]) error {
 	all := turns{began: map[int64]begun{}, of: map[int64]*turn{}}
 	for _, e := range events {
@@ -141,7 +141,7 @@ func (all *turns) add(id int64, e event.Recorded[any]) {
 		}
 		t.settle(status, d.Reason, d.Code, d.Title, d.Details)
 		t.position = &at
-	case message.Skipped: // there may be no row of it
+	case message.Skipped: // the message may have no row
 		t.settle(message.NotSent, network.PassedOver, 0, event.Personal{}, event.Personal{})
 		t.position = &at
 	case message.Requeued:
@@ -171,8 +171,8 @@ const insertBegun = `
 		n (id, workspace_id, channel_id, contact_id, inbound, type, text, media_url, status, reason, code, title, details, provider_id,
 			network_id, at, actor, began, position, arrived_at, reacts)`
 
-// talkOn updates what conversations show of new messages, except reactions. New messages count as unread if they are newer than the
-// conversation's read mark.
+// talkOn updates conversations with new messages, except reactions. A new message is unread if it is newer than the conversation's read
+// mark.
 const talkOn = `
 	insert into conversation as c (contact_id, workspace_id, last_at, unread)
 	select n.contact_id, n.workspace_id, max(n.at), count(*) filter (where n.inbound
@@ -184,7 +184,7 @@ const talkOn = `
 	group by 1, 2
 	on conflict (contact_id) do update set last_at = greatest(c.last_at, excluded.last_at), unread = c.unread + excluded.unread`
 
-// replaceReactions deletes the reactions that a later one of the same contact to the same message replaces, in this batch and before it.
+// replaceReactions deletes reactions, in this batch and before it, that a later reaction of the same contact to the same message replaces.
 const replaceReactions = `
 	update message m set text = null, deleted_at = newer.at, position = greatest(m.position, newer.began)
 	from (
@@ -194,7 +194,8 @@ const replaceReactions = `
 		where begun.id = any($1) and o.deleted_at is null order by o.id, n.began) newer
 	where m.id = newer.id`
 
-// countReplies counts the messages that reach their contacts in this batch. Those created before it may have reached them before.
+// countReplies counts the messages that are delivered in this batch. Messages that were created before the batch may have been delivered
+// before.
 const countReplies = `
 	insert into reply as r (channel_id, workspace_id, quarter, count)
 	select m.channel_id, m.workspace_id, date_bin('15 minutes', n.at, timestamptz '2000-01-01 00:00Z'), count(*)

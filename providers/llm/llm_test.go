@@ -65,14 +65,14 @@ func TestValueIsReadFromWhateverAServerSends(t *testing.T) {
 		"in a fence":                        {llmtest.Says("Here it is:\n```json\n" + good + "\n```\nAnything else?")},
 		"after a thought with objects":      {llmtest.Says(`<think>{"entries": "?"} {broken</think>` + good)},
 		"as text that is no JSON by header": {llmtest.Raw("text/plain", `{"choices":[{"message":{"content":`+fmt.Sprintf("%q", good)+`}}]}`)},
-		"without a schema":                  {llmtest.WithoutSchemas(nil), llmtest.WithoutSchemas(llmtest.Says(good))},
-		"without JSON": {llmtest.WithoutJSON(nil), llmtest.WithoutJSON(nil),
-			llmtest.WithoutJSON(llmtest.Says("Sure. " + good))},
-		"after a plain text refused":        {llmtest.FailsWith(400, "what is response_format?"), llmtest.Says(good)},
-		"after an error that is a text":     {llmtest.FailsWith(422, `{"error":"json_schema"}`), llmtest.Says(good)},
-		"from a newer model":                {llmtest.Wants(nil), llmtest.Wants(nil), llmtest.Wants(llmtest.Says(good))},
+		"without a schema":                  {withoutSchemas(nil), withoutSchemas(llmtest.Says(good))},
+		"without JSON": {withoutJSON(nil), withoutJSON(nil),
+			withoutJSON(llmtest.Says("Sure. " + good))},
+		"after a plain text refused":        {failsWith(400, "what is response_format?"), llmtest.Says(good)},
+		"after an error that is a text":     {failsWith(422, `{"error":"json_schema"}`), llmtest.Says(good)},
+		"from a newer model":                {newerModel(nil), newerModel(nil), newerModel(llmtest.Says(good))},
 		"after 429":                         {llmtest.TooMany("0"), llmtest.Says(good)},
-		"after 500 and 503":                 {llmtest.Fails(500, "", ""), llmtest.FailsWith(503, "<html>"), llmtest.Says(good)},
+		"after 500 and 503":                 {llmtest.Fails(500, "", ""), failsWith(503, "<html>"), llmtest.Says(good)},
 		"after a connection that hung up":   {llmtest.HangsUp, llmtest.Says(good)},
 		"when asked again for a wrong type": {llmtest.Says(`{"entries": [{"item_name": "payal", "weight": "250"}]}`), llmtest.Says(good)},
 		"when asked again for a wrong value": {llmtest.Says(`{"entries": [{"item_name":"a","weight":1},{"item_name":"b","weight":2}]}`),
@@ -117,19 +117,19 @@ func TestServerThatMisbehavesIsAnErrorWithoutItsWords(t *testing.T) {
 		"sent an unreadable response....":                 {reply: answer(`{"error":{"message":"overloaded"}}`), asked: 1},
 		"refused (status 401), code bad_key":              {reply: llmtest.Fails(401, "bad_key", ""), asked: 1},
 		"refused (status 401)":                            {reply: llmtest.Fails(401, key, key), asked: 1},
-		"refused (status 404)":                            {reply: llmtest.FailsWith(404, "no such model: "+key), asked: 1},
+		"refused (status 404)":                            {reply: failsWith(404, "no such model: "+key), asked: 1},
 		"refused (status 400), param messages":            {reply: llmtest.Fails(400, "", "messages"), asked: 1},
 		"refused (status 400), param temperature":         {reply: llmtest.Fails(400, "", "temperature"), asked: 2},
-		"refused (status 307)":                            {reply: llmtest.Redirects("http://127.0.0.1:1/"), asked: 1},
+		"refused (status 307)":                            {reply: redirects("http://127.0.0.1:1/"), asked: 1},
 		"refused (status 429), code rate_limit_exceeded":  {reply: llmtest.TooMany("0"), asked: 3},
 		"refused (status 429), code rate_limit_exceeded.": {reply: llmtest.TooMany("3600"), asked: 1},
-		"refused (status 500)":                            {reply: llmtest.FailsWith(500, "{"), asked: 3},
-		"sent an answer that is too long":                 {reply: llmtest.Huge(2 << 20), asked: 1},
-		"ended its response early, or sent too much":      {reply: llmtest.Huge(64 << 20), asked: 1},
+		"refused (status 500)":                            {reply: failsWith(500, "{"), asked: 3},
+		"sent an answer that is too long":                 {reply: huge(2 << 20), asked: 1},
+		"ended its response early, or sent too much":      {reply: huge(64 << 20), asked: 1},
 		"ended its response early, or sent too much.":     {reply: llmtest.BreaksOff, asked: 1},
 		"did not respond":                                 {reply: llmtest.HangsUp, asked: 3},
 		"did not respond.":                                {reply: llmtest.Silent, asked: 1, change: impatient},
-		"ended its response early, or sent too much..":    {reply: llmtest.Trickles, asked: 1, change: impatient},
+		"ended its response early, or sent too much..":    {reply: trickles, asked: 1, change: impatient},
 	} {
 		t.Run(why, func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +151,7 @@ func TestServerThatMisbehavesIsAnErrorWithoutItsWords(t *testing.T) {
 func TestFormThatAServerTakesIsRemembered(t *testing.T) {
 	t.Parallel()
 	s := llmtest.New(t)
-	s.Always(llmtest.WithoutSchemas(llmtest.Wants(llmtest.Says(good))))
+	s.Always(withoutSchemas(newerModel(llmtest.Says(good))))
 	c := asking(t, s)
 	for range 2 {
 		_, err := extract(t.Context(), c)
@@ -270,7 +270,7 @@ func TestTalkWithTools(t *testing.T) {
 func TestVectors(t *testing.T) {
 	t.Parallel()
 	s := llmtest.New(t)
-	s.Always(llmtest.Vectors(3))
+	s.Always(vectors(3))
 	texts := make([]string, 130)
 	for i := range texts {
 		texts[i] = strings.Repeat("a", i+1)

@@ -14,14 +14,14 @@ import (
 func TestSixtyPagesAreReadAsPromised(t *testing.T) {
 	t.Parallel()
 	r := reader(t)
-	clean, noisy := khatapages.Styles()
+	clean, noisy := styles()
 	for name, of := range map[string]struct {
 		styles []khatapages.Style
 		least  int
 	}{"clean": {clean, 98}, "noisy": {noisy, 90}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var sum khatapages.Score
+			var sum result
 			for i, s := range of.styles {
 				sum = sum.Plus(score(t, r, uint64(i+1), s))
 			}
@@ -31,4 +31,20 @@ func TestSixtyPagesAreReadAsPromised(t *testing.T) {
 			require.LessOrEqual(t, sum.Wrong, sum.Read/100, sum)
 		})
 	}
+}
+
+// styles are the looks of the measured pages: clean and noisy ones.
+func styles() (clean, noisy []khatapages.Style) {
+	for script := khatapages.Latin; script <= khatapages.Gujarati; script++ {
+		for _, sides := range []int{1, 2} {
+			for n := range 5 {
+				s := khatapages.Style{Script: script, Sides: sides, Headers: n != 4, Digits: n == 1, Ditto: n == 2 || n == 3, Rows: 22 + 3*n, Party: "Imran",
+					Close: n == 3}
+				clean = append(clean, s)
+				s.Skew, s.Noise, s.Quality, s.Shadow, s.Speckle = []float64{-5, 3, 1.5, -2, 5}[n], 20+5*n, 60, n%2 == 0, 20*(n%3)
+				noisy = append(noisy, s)
+			}
+		}
+	}
+	return clean, noisy
 }

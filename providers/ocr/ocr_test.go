@@ -51,7 +51,7 @@ func pages(t testing.TB, r *ocr.Reader, file []byte) (all []ocr.Page, err error)
 }
 
 // score compares the words read from a page with those drawn on it.
-func score(t testing.TB, r *ocr.Reader, seed uint64, s khatapages.Style) khatapages.Score {
+func score(t testing.TB, r *ocr.Reader, seed uint64, s khatapages.Style) result {
 	t.Helper()
 	file, rows := khatapages.Page(seed, s)
 	read, err := pages(t, r, file)
@@ -60,7 +60,7 @@ func score(t testing.TB, r *ocr.Reader, seed uint64, s khatapages.Style) khatapa
 	today, err := unit.ParseDate("2026-11-23")
 	require.NoError(t, err)
 	got := khatapage.Read([]khatapage.Page{read[0].Page}, khatapage.Options{Today: today})
-	return khatapages.Compare(rows, got.Entries)
+	return compare(rows, got.Entries)
 }
 
 // Two short pages: `make soak` measures sixty.
@@ -80,7 +80,7 @@ func TestDigitsOfIndiaAreReadByTheirOwnLanguage(t *testing.T) {
 	r := reader(t)
 	for _, script := range []int{khatapages.Devanagari, khatapages.Gujarati} {
 		s := score(t, r, 8, khatapages.Style{Script: script, Digits: true, Sides: 1, Headers: true, Rows: 6})
-		require.GreaterOrEqual(t, s.Recall(), 80, "script %d: %s", script, s)
+		require.GreaterOrEqual(t, s.Recall(), 80, "script %d: %v", script, s)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package access reads the projections of people, sessions, API keys and workspaces.
+// Package accessview reads the projections of users, API keys and workspaces.
 package accessview
 
 import (
@@ -12,7 +12,7 @@ import (
 	"bahi/readmodels"
 )
 
-// Views reads people, API keys, workspaces and invitations.
+// Views reads users, API keys, workspaces and invitations.
 type Views struct {
 	Reader *readmodels.Reader
 }

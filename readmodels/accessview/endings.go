@@ -9,13 +9,13 @@ import (
 	"bahi/readmodels"
 )
 
-// Ended is a subject whose values are to be forgotten.
+// Ended is a data subject that is due for erasure.
 type Ended struct {
 	Subject string
-	Listed  bool // tables show its values
+	Listed  bool // tables have its values
 }
 
-// Ended returns the subjects that are due for erasure and have readable values. Only the vault records which values are readable.
+// Ended returns the subjects that are due for erasure and have readable values, by the records of the vault.
 func (v *Views) Ended(ctx context.Context, at *readmodels.At, now time.Time) ([]Ended, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "endings"), pgx.RowToStructByPos[Ended], `
 		select e.subject, e.listed from endings.ending e

@@ -10,15 +10,14 @@ import (
 	"bahi/readmodels"
 )
 
-// Plan is what a workspace pays for, as the billing provider last said. Its fields are null for a workspace of which the provider has said
-// nothing.
+// Plan is the plan of a workspace by the billing provider's last report. Its fields are null without a report.
 type Plan struct {
-	Name      *string    `json:"plan" doc:"The billing provider's name of the plan; null: none"`
-	Status    *string    `json:"status" doc:"The provider's word: active, trialing, past_due, canceled"`
+	Name      *string    `json:"plan" doc:"Name of the plan at the billing provider; null: none"`
+	Status    *string    `json:"status" doc:"Status at the provider: active, trialing, past_due, canceled"`
 	UpdatedAt *time.Time `json:"updatedAt" doc:"Time of the provider's newest event"`
 }
 
-// Plan returns what a workspace pays for.
+// Plan returns the plan of a workspace.
 func (v *Views) Plan(ctx context.Context, at *readmodels.At, workspace uuid.UUID) (p Plan, err error) {
 	rows, err := readmodels.Rows(ctx, v.Reader.From(at, "plans"), pgx.RowToStructByPos[Plan],
 		`select name, status, updated_at from plans.plan where workspace_id = $1`, workspace)

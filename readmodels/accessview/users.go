@@ -23,7 +23,7 @@ type User struct {
 	AuthProvider  string
 	EmailVerified bool
 	Operator      bool
-	Picture       *string // its key
+	Picture       *string // key of the picture in the blob store
 	CreatedAt     time.Time
 	LastLoginAt   *time.Time
 	DeleteAfter   *time.Time
@@ -36,7 +36,7 @@ const userColumns = `
 	a.created_at, a.last_login_at, a.delete_after, a.revision, coalesce(m.permissions, '{}') as permissions
 	from users.account a left join workspaces.member m on m.workspace_id = a.workspace_id and m.user_id = a.id`
 
-// User reads an account, or answers [user.ErrNotFound]; an erased one is not there.
+// User reads an account. It returns [user.ErrNotFound] for an unknown or erased user.
 func (v *Views) User(ctx context.Context, at *readmodels.At, id uuid.UUID) (User, error) {
 	return readmodels.Row(ctx, v.Reader.From(at, "users", "workspaces"), user.ErrNotFound, pgx.RowToStructByPos[User],
 		`select `+userColumns+` where a.id = $1 and a.erased_at is null`, id)
@@ -48,13 +48,13 @@ func (v *Views) Users(ctx context.Context, at *readmodels.At) ([]User, error) {
 		`select `+userColumns+` where a.erased_at is null order by a.created_at, a.id`)
 }
 
-// DueForErasure returns who asked to be deleted, and when they are to be.
+// DueForErasure returns the users who have requested deletion, and the times of the deletion.
 func (v *Views) DueForErasure(ctx context.Context, at *readmodels.At, now time.Time) ([]uuid.UUID, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "users"), pgx.RowTo[uuid.UUID],
 		`select a.id from users.account a where a.erased_at is null and a.delete_after <= $1 order by a.delete_after`, now)
 }
 
-// Membership is what a user may do in a workspace.
+// Membership has a user's permissions in a workspace.
 type Membership struct {
 	ID          uuid.UUID         `json:"id" doc:"ID of the workspace"`
 	Name        *string           `json:"name" doc:"Name of the workspace's oldest company, or else of its owner"`
@@ -63,13 +63,13 @@ type Membership struct {
 	JoinedAt    time.Time         `json:"joined_at" doc:"Time when the user joined"`
 }
 
-// WorkspacesOf returns the ids of the workspaces that a user belongs to, the oldest membership first.
+// WorkspacesOf returns the ids of a user's workspaces, the oldest membership first.
 func (v *Views) WorkspacesOf(ctx context.Context, at *readmodels.At, id uuid.UUID) ([]uuid.UUID, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "workspaces"), pgx.RowTo[uuid.UUID], `
 		select m.workspace_id from workspaces.member m where m.user_id = $1 order by m.joined_at, m.workspace_id`, id)
 }
 
-// Memberships lists the workspaces that a user belongs to, the oldest membership first.
+// Memberships lists a user's workspaces, the oldest membership first.
 func (v *Views) Memberships(ctx context.Context, at *readmodels.At, id uuid.UUID) ([]Membership, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "companies", "users", "workspaces"), pgx.RowToStructByPos[Membership], `
 		select m.workspace_id, coalesce(
@@ -79,7 +79,7 @@ func (v *Views) Memberships(ctx context.Context, at *readmodels.At, id uuid.UUID
 		where m.user_id = $1 order by m.joined_at, m.workspace_id`, id)
 }
 
-// Member is a user as the other members see them.
+// Member has the data of a user that other members see.
 type Member struct {
 	UserID      uuid.UUID         `json:"user_id" doc:"ID of the user"`
 	Email       *string           `json:"email" doc:"Email address"`
@@ -90,7 +90,7 @@ type Member struct {
 	Revision    int64             `json:"revision" doc:"Revision for If-Match"`
 }
 
-// Members lists a workspace's members, who joined first first.
+// Members lists a workspace's members, the oldest membership first.
 func (v *Views) Members(ctx context.Context, at *readmodels.At, workspace uuid.UUID) ([]Member, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "users", "workspaces"), pgx.RowToStructByPos[Member], `
 		select m.user_id, a.email, a.first_name, a.last_name, m.permissions, m.joined_at, m.revision

@@ -11,14 +11,13 @@ import (
 	"bahi/readmodels"
 )
 
-// InvitationsTo returns all invitations, of whatever time and workspace, that were sent to an address with
-// one of these keyed hashes.
+// InvitationsTo returns all invitations of all workspaces to an address with one of these keyed hashes.
 func (v *Views) InvitationsTo(ctx context.Context, at *readmodels.At, emailKeys []string) ([]uuid.UUID, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "workspaces"), pgx.RowTo[uuid.UUID],
 		`select i.id from workspaces.invitation i where i.email_key = any($1) order by i.id`, emailKeys)
 }
 
-// Workspace is a workspace as operators see it.
+// Workspace has the data of a workspace that operators see.
 type Workspace struct {
 	ID         uuid.UUID `json:"id" doc:"ID of the workspace"`
 	Name       *string   `json:"name" doc:"Name of the workspace's oldest company, or else of its owner"`
@@ -28,8 +27,8 @@ type Workspace struct {
 	CreatedAt  time.Time `json:"created_at" doc:"When the first member joined, or the first API key or company was created"`
 }
 
-// AllWorkspaces returns a page of the workspaces that have a member, an API key or a company, the newest first, and the number of those on
-// all pages. With words, a workspace's names, the owner's address or the id contain them. It is for an operator.
+// AllWorkspaces returns a page of the workspaces with a member, an API key or a company, the newest first, and the number of workspaces on
+// all pages. It searches for words in a workspace's names, the owner's address and the id. It is for operators.
 func (v *Views) AllWorkspaces(ctx context.Context, at *readmodels.At, page readmodels.Page, words string) ([]Workspace, int64, error) {
 	return readmodels.List[Workspace]{As: pgx.RowToStructByPos[Workspace], Order: "created_at desc, id", SQL: `
 		select * from (

@@ -46,10 +46,10 @@ type Page struct {
 	Events []Event
 	Next   event.Position // the next page begins here
 	More   bool
-	Upto   event.Position // the search covered everything up to here
+	Upto   event.Position // end of the part that the search covered
 }
 
-// Page returns at most size events that match a filter, oldest first. Personal values are in clear in events of workspace in.
+// Page returns at most size events that match a filter, oldest first. It decrypts the personal values in events of workspace in.
 func (v *Events) Page(ctx context.Context, in uuid.UUID, f opsview.Filter, size int) (Page, error) {
 	found, err := v.Search.Onward(ctx, f, size)
 	return Page{Events: v.matching(ctx, in, f, found.Events), Next: found.To + 1, More: found.More, Upto: found.To}, err
@@ -91,7 +91,7 @@ func (v *Events) show(ctx context.Context, in uuid.UUID, e event.Stored, of uuid
 	return out
 }
 
-// erased replaces a value with a destroyed key.
+// erased replaces values with a destroyed key.
 var erased = json.RawMessage(`{"erased":true}`)
 
 // revealed returns JSON with its personal values decrypted.

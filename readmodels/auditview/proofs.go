@@ -16,7 +16,7 @@ import (
 	"bahi/readmodels/opsview"
 )
 
-// These are the errors of requests for a proof that does not exist.
+// Errors of requests for a proof that does not exist.
 var (
 	ErrNoCheckpoint = fault.New(fault.Unavailable, "Nothing has been signed yet: a checkpoint is signed within a second or two of the first "+
 		"event")
@@ -49,7 +49,7 @@ func (p *Proofs) Newest(ctx context.Context) (Checkpoint, error) {
 	return p.one(ctx, `abandoned is null order by size desc limit 1`)
 }
 
-// Upto returns the newest checkpoint that covers nothing after a position, or [ErrNoCheckpoint].
+// Upto returns the newest checkpoint without events after a position, or [ErrNoCheckpoint].
 func (p *Proofs) Upto(ctx context.Context, at event.Position) (Checkpoint, error) {
 	return p.one(ctx, `abandoned is null and position <= $1 order by size desc limit 1`, int64(at))
 }
@@ -69,8 +69,8 @@ func (p *Proofs) Checkpoints(ctx context.Context, after int64, most int) ([]Chec
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Checkpoint])
 }
 
-// Notes returns the signed texts of about most checkpoints that are not abandoned, by size. If there are more, it
-// returns some spread over the log, and always the newest. It reports whether it returns all.
+// Notes returns the signed texts of checkpoints that are not abandoned, by size. If there are more than about most, it returns the newest
+// and others spread over the log. It reports whether it returns all.
 func (p *Proofs) Notes(ctx context.Context, most int) (notes [][]byte, all bool, err error) {
 	rows, _ := p.DB.Query(ctx, `
 		with n as (select count(*) / $1 as each, max(size) as newest from audit.checkpoint where abandoned is null)
@@ -82,9 +82,8 @@ func (p *Proofs) Notes(ctx context.Context, most int) (notes [][]byte, all bool,
 	return notes, all, err
 }
 
-// Daily returns the signed texts of the checkpoints for an archive up to a position, by size: the last one of each day
-// (UTC), and those with signatures of two keys of the log, which extend trust from the former key to the next. It leaves
-// out abandoned ones.
+// Daily returns the signed texts of the checkpoints for an archive up to a position, by size: the last one of each day (UTC), and those
+// with signatures of two keys of the log. Two signatures extend trust from the former key to the next. Daily omits abandoned checkpoints.
 func (p *Proofs) Daily(ctx context.Context, upTo event.Position) ([]string, error) {
 	rows, _ := p.DB.Query(ctx, `
 		with c as (
@@ -96,7 +95,7 @@ func (p *Proofs) Daily(ctx context.Context, upTo event.Position) ([]string, erro
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// Key is a public key for the signatures of checkpoints, now or formerly.
+// Key is a present or former public key for the signatures of checkpoints.
 type Key struct {
 	Key   string     `json:"key"             doc:"Name, id and public key in the format of verifiers (C2SP signed-note)"`
 	Since time.Time  `json:"since" doc:"Time of the first checkpoint with the key"`
@@ -157,7 +156,7 @@ func (p *Proofs) Inclusion(ctx context.Context, at event.Position, size *uint64)
 	return found, nil
 }
 
-// Consistency is the proof that a tree begins with a smaller one.
+// Consistency is the proof that a tree is the beginning of a larger one.
 type Consistency struct {
 	From     uint64   `json:"from" doc:"Number of events of the smaller log"`
 	To       uint64   `json:"to" doc:"Number of events of the larger log"`
@@ -190,7 +189,7 @@ func (p *Proofs) Consistency(ctx context.Context, from, to uint64) (found Consis
 	return Consistency{From: from, To: to, RootFrom: rootFrom[:], RootTo: rootTo[:], Hashes: texts(hashes)}, nil
 }
 
-// size returns the size that the request names, if the tree has it, or the size of the newest checkpoint.
+// size returns the requested size if the tree has it, or without one the size of the newest checkpoint.
 func (p *Proofs) size(ctx context.Context, field string, asked *uint64) (uint64, error) {
 	newest, err := p.Newest(ctx)
 	if err != nil {
@@ -210,8 +209,8 @@ func outside(field, message string) error {
 	return fault.Fields(fault.Field{Field: field, Message: message})
 }
 
-// File returns a file of proofs (C2SP tlog-proof), one for each event. The public key is enough to verify it. Size
-// selects the checkpoint of the proofs; nil: the newest. It returns [ErrNotSigned] if no checkpoint covers an event yet.
+// File returns a file of proofs (C2SP tlog-proof), one for each event. A verifier needs only the public key. size selects the checkpoint of
+// the proofs; nil: the newest. File returns [ErrNotSigned] if no checkpoint covers an event yet.
 func (p *Proofs) File(ctx context.Context, size *uint64, positions ...event.Position) (file []byte, err error) {
 	signed, err := p.Newest(ctx)
 	if err == nil && size != nil {
@@ -246,8 +245,8 @@ func (p *Proofs) File(ctx context.Context, size *uint64, positions ...event.Posi
 	return file, nil
 }
 
-// uncovered returns why a checkpoint has no event at a position: the event does not exist, or it is newer. A newer event is
-// permanent only for a named checkpoint.
+// uncovered returns the error of a position that a checkpoint does not cover. The event does not exist, or it is newer. The error for a
+// newer event is permanent only if the request names the checkpoint.
 func (p *Proofs) uncovered(ctx context.Context, at event.Position, size uint64, named bool) error {
 	_, there, err := p.Log.At(ctx, at)
 	if err != nil {

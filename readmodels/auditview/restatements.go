@@ -31,9 +31,9 @@ type Restatement struct {
 	Last       event.Position `json:"last_position" doc:"Position of the last of these changes"`
 }
 
-// Restated finds the closing balances that changes have altered. A month closes at the end of its last day. An account's
-// closing balance is its balance at that time, if the account existed. A later change alters it if the date of the
-// change is in that month or earlier.
+// Restated finds the closing balances that changes have altered. A month closes at the end of its last day. An account's closing balance is
+// its balance at that time, if the account existed. A later change alters the closing balance if the date of the change is in that month or
+// earlier.
 type Restated struct {
 	Zone *time.Location // time zone of the workshop, in which a day ends
 
@@ -111,8 +111,7 @@ func fiscalYear(day unit.Date) string {
 // closingsAtOnce is the number of closings in one query.
 const closingsAtOnce = 500
 
-// Each calls take for each restatement, by account and day. It leaves out closing balances that have returned to their
-// first value.
+// Each calls take for each restatement, by account and day. It omits closing balances that have returned to their first value.
 func (r *Restated) Each(ctx context.Context, at *readmodels.At, views *ledgerview.Views, take func(Restatement) error) error {
 	keys := slices.SortedFunc(maps.Keys(r.moved), func(a, b closing) int {
 		return cmp.Or(slices.Compare(r.moved[a].workspace[:], r.moved[b].workspace[:]), cmp.Compare(a.account, b.account),

@@ -27,8 +27,8 @@ import (
 
 // Trails reads the audit trail of the books: the actor, time, reason and effect of each change.
 //
-// The log has the actor and the order of the changes. The versions in the projection have the effects, and show which
-// events had one. So the trail requires no records of its own, and cannot be disabled.
+// The log has the actors and the order of the changes. The versions in the projection have the effects of events. So the trail requires no
+// records of its own, and cannot be disabled.
 type Trails struct {
 	Reader *readmodels.Reader
 
@@ -42,7 +42,7 @@ const (
 	defaultRows = 1_000
 )
 
-// These are the categories of streams in a trail.
+// Categories of streams in a trail.
 var (
 	lockKind     = bookslock.Kind.Category()
 	accountKinds = func() map[string]bool {
@@ -93,8 +93,8 @@ type TrailFilter struct {
 	// Party is a part of the account's name or of a text in the row, before or after the change.
 	Party string
 
-	// First and Last bound the date of a row before or after the change, or the last day of a lock or a closed period.
-	// Orders and takadas have their dates. Accounts have no date: a filter with a bound leaves them out.
+	// First and Last bound the date of a row, an order or a takada before or after the change, or the last day of a lock or a closed
+	// period. Accounts have no date, so a filter with a bound excludes them.
 	First, Last *unit.Date
 }
 
@@ -126,7 +126,7 @@ type Change struct {
 	Date      *unit.Date     `json:"date,omitempty" doc:"Date of the row after the change, or before its deletion"`
 	Fields    []Field        `json:"fields" doc:"Changed fields, before and after"`
 
-	// The other fields are for [Restated], which finds the closing balances that the change has altered.
+	// The other fields are for [Restated].
 	moves  []move
 	ends   *unit.Date // the oldest date of a row that the deletion of an account removes
 	opened time.Time  // when the account was opened
@@ -138,8 +138,8 @@ type move struct {
 	cash, fine unit.Sum
 }
 
-// Begin waits until the projection is as fresh as the context requires. It returns the first and last position in the
-// time span from from to to. upTo is at most the position up to which a trail is complete.
+// Begin waits until the projection is as fresh as at requires. It returns the positions before and at the end of the time from from through
+// to. upTo does not exceed the position up to which a trail is complete.
 func (v *Trails) Begin(ctx context.Context, at *readmodels.At, from, to *time.Time) (after, upTo event.Position, err error) {
 	type span struct{ After, UpTo int64 }
 	seen := at.After(0)
@@ -207,7 +207,7 @@ func (f TrailFilter) streamCondition() string {
 	return `(` + strings.Join(ranges, " or ") + `)`
 }
 
-// wants reports whether the filter selects a category of streams.
+// wants reports whether the filter may select events of a category of streams.
 func (f TrailFilter) wants(category string) bool {
 	return f.Kind == "" || string(f.Kind) == category || slices.Contains(recordKinds[string(f.Kind)], category)
 }
@@ -256,8 +256,8 @@ func (v *Trails) look() int { return cmp.Or(v.Look, defaultLook) }
 // stepPlaces is the number of events, or of positions from the indexes, that one step looks at.
 const stepPlaces = 500
 
-// places returns SQL for the positions between @after and @upto at which the filter's record may have changed, and the
-// value of @place. The SQL uses indexes. It is "" if the filter names no record.
+// places returns SQL that uses indexes, and the value of its parameter @place. The SQL finds the positions between @after and @upto at
+// which the filter's record may have changed. It is "" if the filter names no record.
 func (f TrailFilter) places() (sql string, arg any) {
 	id, _ := strconv.ParseInt(f.ID, 10, 64) // 0 finds no rows
 	switch {
@@ -280,12 +280,12 @@ func (f TrailFilter) places() (sql string, arg any) {
 	}
 }
 
-// between bounds the positions of a step and sorts them.
+// between returns SQL that bounds and sorts the positions of a step.
 func between(position string) string {
 	return position + ` > @after and ` + position + ` <= @upto order by 1 limit 500)`
 }
 
-// Each is the SQL of the first positions, in order.
+// SQL of the first positions, in order.
 var (
 	placesOfStream = `(select l.position from log.event l where l.stream = @place and l.position > @after and l.position <= @upto
 		order by l.revision limit 500)`
@@ -311,7 +311,7 @@ func toLogged(row pgx.CollectableRow) (e logged, err error) {
 	e.meta = opsview.MetaOf(event.Stored{Meta: []byte(meta)})
 	category, id := event.SplitStream(e.stream)
 	if e.kind = Kind(category); e.kind.isRow() {
-		e.row, _ = strconv.ParseInt(id, 10, 64) // 0, which no row has, if the id is no number
+		e.row, _ = strconv.ParseInt(id, 10, 64) // 0, the id of no row, for an invalid id
 	}
 	return e, nil
 }
@@ -326,7 +326,7 @@ func (v *Trails) Account(ctx context.Context, at *readmodels.At, workspace *uuid
 	return err
 }
 
-// matches reports whether one of the texts has the name of a party in it.
+// matches reports whether one of the texts contains the name of a party.
 func matches(party string, texts ...string) bool {
 	if party == "" {
 		return true

@@ -92,7 +92,7 @@ type versioned struct {
 	now, was  state
 }
 
-// state is a row at a time, with its effect on the account.
+// state is a version of a row with its effect on the account.
 type state struct {
 	book.Row
 
@@ -238,7 +238,7 @@ func flatten(into map[string]json.RawMessage, side string, entries json.RawMessa
 	}
 }
 
-// written returns the values that are texts, without the date.
+// written returns the text values except the date.
 func written(fields map[string]json.RawMessage) (all []string) {
 	for name, value := range fields {
 		var text string
@@ -258,7 +258,7 @@ func orNull(value json.RawMessage) json.RawMessage {
 	return value
 }
 
-// differences returns the fields that differ; entries come in their order.
+// differences returns the differing fields. Entries are in order.
 func differences(before, after map[string]json.RawMessage) []Field {
 	names := maps.Clone(before)
 	maps.Copy(names, after)
@@ -271,7 +271,7 @@ func differences(before, after map[string]json.RawMessage) []Field {
 	return fields
 }
 
-// inOrder compares names, with numbers in them compared as numbers.
+// inOrder compares names. It compares numbers in names by value.
 func inOrder(a, b string) int {
 	for a != "" && b != "" {
 		n, restA := leading(a)

@@ -17,8 +17,8 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// recordKinds are the categories of orders and takadas. Each has the categories of streams whose events change or delete
-// its records.
+// recordKinds are the categories of orders and takadas. The values are the categories of streams with events that change or delete such
+// records.
 var recordKinds = map[string][]string{
 	order.Kind.Category():  {client.Ledger.Accounts.Category()},
 	takada.Kind.Category(): {client.Ledger.Accounts.Category(), order.Kind.Category()},
@@ -27,7 +27,7 @@ var recordKinds = map[string][]string{
 // IsRecord reports whether the kind is that of orders or of takadas.
 func (k Kind) IsRecord() bool { return recordKinds[string(k)] != nil }
 
-// Each returns the first positions at which orders and takadas changed, in order.
+// SQL of the first positions at which orders and takadas changed, in order.
 var (
 	placesOfOrder   = placesOfKind + `'clientorder' and r.id = @place and ` + between(`r.position`)
 	placesOfTakada  = placesOfKind + `'takada' and r.id = @place and ` + between(`r.position`)
@@ -78,7 +78,7 @@ func (v *Trails) records(ctx context.Context, at *readmodels.At, events []logged
 	return all, err
 }
 
-// change returns the change of a record, false if the filter does not select it.
+// change returns the change of a record, and false if the filter does not select the change.
 func (r recorded) change(f TrailFilter, e logged) (Change, bool) {
 	before, after := recordFields(r.Before), recordFields(r.State)
 	c := e.change(Kind(r.Kind), r.ID)

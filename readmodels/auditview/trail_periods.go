@@ -10,7 +10,7 @@ import (
 
 var periodKind = period.Kind.Category()
 
-// periodChange returns the change of a period that was closed, or reopened if the event has a reason.
+// periodChange returns the closing of a period, or its reopening if the event has a reason.
 func periodChange(f TrailFilter, e logged) (c Change, ok bool, err error) {
 	var seal struct {
 		period.Closed

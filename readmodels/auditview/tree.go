@@ -12,8 +12,8 @@ import (
 	"bahi/readmodels"
 )
 
-// Tree reads the live tables of the projection audit. A tile only grows, so bytes that were read stay valid even if
-// another generation becomes live meanwhile.
+// Tree reads the live tables of the projection audit. A tile only grows, so bytes that were read stay valid when another generation becomes
+// live.
 type Tree struct {
 	Reader *readmodels.Reader
 }

@@ -1,10 +1,10 @@
 // Package ledgerview reads the books: accounts, and rows with their running balances, at any date and as known at any
 // position of the log.
 //
-// A balance is the sum of all rows up to it, in the order of date and id. It is not stored with a row, because one
-// back-dated row would change a million balances. The balance before a page is computed from totals of periods, days and
-// parts of days (see projections/ledgerproj/books.sql), and the remaining balances from the page itself. A view of the
-// past uses the totals as they were at its position.
+// A balance is the sum of all rows up to a row, in the order of date and id. Balances are not stored with rows, because one back-dated row
+// would change a million balances. The balance before a page is computed from totals of periods, days and parts of days (see
+// projections/ledgerproj/books.sql), and the other balances from the page itself. A view of the past uses the totals as known at its
+// position.
 package ledgerview
 
 import (
@@ -47,7 +47,7 @@ type Account struct {
 	Metal    string // "": the metal of the workspace
 	Cash     unit.Sum
 	Fine     unit.Sum
-	Loss     unit.Sum // of Fine, what was lost in work
+	Loss     unit.Sum // part of Fine that is wastage
 	Revision int64
 }
 
@@ -61,7 +61,7 @@ type Row struct {
 	Revision int64
 }
 
-// Selection selects rows of an account: those dated from First through Last, and one page of them.
+// Selection selects a page of the rows of an account that are dated from First through Last.
 type Selection struct {
 	As
 
@@ -90,15 +90,14 @@ const day0 = `date '1970-01-01'`
 type sources struct {
 	account  string // conditions on table account a
 	name     string // the account's name
-	folded   string // the name as searches compare it
+	folded   string // the name in the form for searches
 	kind     string // the account's type
 	metal    string // the account's metal, null for the metal of the workspace
 	revision string // revision of the account's stream
 	whole    string // totals of account a
 	current  string // conditions on table row_version v
 
-	// nodes returns the SQL of row_count, cash and fine of account a's totals of a level for which a condition on t.node
-	// holds.
+	// nodes returns the SQL of row_count, cash and fine of account a's totals of a level. The condition on t.node selects the totals.
 	nodes func(level int, condition string) string
 }
 
@@ -246,7 +245,7 @@ func (v *Views) EachRow(ctx context.Context, at *readmodels.At, of AccountKey, s
 			cash, fine                 *unit.Sum // before the page
 		)
 		if err := row.Scan(append([]any{&total, &id, &cash, &fine, &money, &metal, &revision}, s.Into()...)...); err != nil || id == nil {
-			return r, err // a page without rows has one record with the total
+			return r, err // the only record of a page without rows has the total
 		}
 		if last.ID == 0 {
 			balance = Balance{*cash, *fine}
@@ -277,11 +276,10 @@ func (sel Selection) searched() bool {
 	return (sel.Page-1)*sel.PageSize > passedRows
 }
 
-// pageSQL returns SQL that finds the page's first row by its rank: it descends from periods to days to parts of days and
-// sums the totals before the row. The first pages require no search. Each row has the balances before the page and its
-// own effect in the smallest units, because a window function over them takes as long as reading the rows. All joins are
-// nested loops over one row, so the rows keep their order without a sort. Setting up a sort, or a CTE that is read
-// twice, takes longer than reading a page.
+// pageSQL returns SQL that finds the page's first row by its rank: it descends from periods to days to parts of days and sums the totals
+// before the row. The first pages require no search. Each row has the balances before the page and its own effect in the smallest units,
+// because a window function over the effects takes as long as reading the rows. All joins are nested loops over one row, so the rows keep
+// their order without a sort. A sort, or a CTE that is read twice, takes longer than reading a page.
 func (sel Selection) pageSQL() string {
 	s := sel.sources()
 	whole := `select coalesce((select t.row_count from (` + s.whole + `) t), 0) as row_count`
@@ -329,8 +327,8 @@ func (sel Selection) pageSQL() string {
 	) page on true`
 }
 
-// searchSQL returns the SQL of start: the place at or before the page's first row where reading begins. Views of the
-// past have no parts of days, so they read a day from its beginning.
+// searchSQL returns the SQL of start: the point, at or before the page's first row, where reading begins. Views of the past have no parts
+// of days, so they read a day from its beginning.
 func (s sources) searchSQL(parts bool) string {
 	found := `
 		from (` + descend(s.nodes(1, `true`), ``) + `) p,

@@ -19,13 +19,13 @@ type Closing struct {
 	KnownAt event.Position
 }
 
-// Closed is an account's closing balance; its sums are nil if no such account existed then.
+// Closed is an account's closing balance. Its sums are nil if the account did not exist then.
 type Closed struct {
 	Cash *unit.Sum
 	Fine *unit.Sum
 }
 
-// closingsSQL reads totals as known at a position, a different one for each closing.
+// closingsSQL reads totals as known at a position. Each closing has its own position.
 var closingsSQL = strings.ReplaceAll(`
 	select b.cash::text, b.fine::text
 	from unnest($2::bigint[], $3::bigint[], $4::bigint[]) with ordinality asked (account, day, known, nth)

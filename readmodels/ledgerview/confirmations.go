@@ -48,7 +48,7 @@ func (v *Views) Candidates(ctx context.Context, workspace uuid.UUID, kind string
 	return found, position, err
 }
 
-// Asked returns the newest request that a message's contact received before it, with the contact's texts from then on.
+// Asked returns the newest request that a message's contact received before the message, with the contact's later texts.
 func (v *Views) Asked(ctx context.Context, workspace uuid.UUID, message int64) (a confirmation.Asked, found bool, err error) {
 	none := errors.New("none")
 	a, err = readmodels.Complete(func(at *readmodels.At) (confirmation.Asked, error) {
@@ -88,16 +88,16 @@ type Confirmation struct {
 	ChannelID  int64              `json:"channelId" doc:"ID of the channel"`
 	TemplateID int64              `json:"templateId" doc:"ID of the template"`
 	CampaignID int64              `json:"campaignId" doc:"ID of the campaign that sends the messages; 0 in a dry run"`
-	Document   bool               `json:"document" doc:"The messages carry the statement as a PDF; false: the template has no document, they have the link alone"`
+	Document   bool               `json:"document" doc:"true: messages contain the statement as a PDF; false: only the link"`
 	CreatedAt  *time.Time         `json:"created_at" doc:"Time of the request; null in a dry run"`
-	Counts     ConfirmationCounts `json:"counts" doc:"Numbers of parties"`
+	Counts     ConfirmationCounts `json:"counts" doc:"Number of parties by status"`
 }
 
-// ConfirmationCounts are numbers of the parties of a confirmation. Each party has one status.
+// ConfirmationCounts has the numbers of a confirmation's parties. Each party has one status.
 type ConfirmationCounts struct {
 	Parties   int64       `json:"parties" doc:"All parties"`
-	Sent      int64       `json:"sent" doc:"Parties whose message the network accepted"`
-	Read      int64       `json:"read" doc:"Parties that have read it"`
+	Sent      int64       `json:"sent" doc:"Parties with a message that the network accepted"`
+	Read      int64       `json:"read" doc:"Parties that have read the message"`
 	Open      int64       `json:"open" doc:"Status open: the message is not sent yet"`
 	Failed    int64       `json:"failed" doc:"Status failed: the network refused the message"`
 	Silent    int64       `json:"silent" doc:"Status silent: the party has not replied"`
@@ -105,11 +105,11 @@ type ConfirmationCounts struct {
 	Confirmed int64       `json:"confirmed" doc:"Status confirmed"`
 	Disputed  int64       `json:"disputed" doc:"Status disputed"`
 	Skipped   int64       `json:"skipped" doc:"Status skipped"`
-	Overtaken int64       `json:"overtaken" doc:"Asked parties with a later change of a row dated on or before as_of"`
+	Overtaken int64       `json:"overtaken" doc:"Parties with a request and a later change of a row dated on or before as_of"`
 	Reasons   SkipReasons `json:"skipped_reasons" doc:"Skipped parties by the reason"`
 }
 
-// SkipReasons are numbers of skipped parties.
+// SkipReasons has the numbers of skipped parties by reason.
 type SkipReasons struct {
 	NoContact     int64 `json:"no_contact" doc:"The account has no contact"`
 	ContactErased int64 `json:"contact_erased" doc:"The contact was deleted"`
@@ -140,7 +140,8 @@ func ConfirmationAfter(id int64, s confirmation.State) Confirmation {
 	return c
 }
 
-// parties is SQL of the state of each party of a confirmation c. overtaken: the books have changed since its position.
+// parties is SQL of the state of each party of a confirmation c. overtaken is true if the books have changed since the confirmation's
+// position.
 const parties = `
 	select r.*, case when r.outcome is not null then r.outcome when r.reason is not null then 'skipped'
 		when r.state in ('failed', 'refused') then 'failed' when r.written then 'answered' when r.sent then 'silent' else 'open' end as status

@@ -17,9 +17,8 @@ type Extent struct {
 	Highest  Balance // the highest balance
 }
 
-// Extent returns the extent of the whole selection. It is zero without rows or without the account. It sums days instead
-// of rows. The balances on a day lie between the previous balance plus the day's IN and the previous balance less the
-// day's OUT.
+// Extent returns the extent of the whole selection. It is zero without rows or without the account. It sums days instead of rows: the
+// balances on a day are between the previous balance less the day's OUT and the previous balance plus the day's IN.
 func (v *Views) Extent(ctx context.Context, at *readmodels.At, of AccountKey, sel Selection) (Extent, error) {
 	s, days := sel.sources(), ``
 	low, high := sel.days()
@@ -49,7 +48,7 @@ func (v *Views) Extent(ctx context.Context, at *readmodels.At, of AccountKey, se
 	}, sql, args)
 }
 
-// Above returns the balance plus a previous one.
+// Above returns the sum of the balance and a previous one.
 func (b Balance) Above(before Balance) Balance {
 	return Balance{unit.Sum{Decimal: b.Cash.Add(before.Cash.Decimal)}, unit.Sum{Decimal: b.Fine.Add(before.Fine.Decimal)}}
 }

@@ -41,15 +41,15 @@ func RecordChange(before, after bool) string {
 	}
 }
 
-// history returns all versions of a record, or the error missing. show converts a stored state.
+// recorded identifies a record with a history.
 type recorded struct {
 	workspace uuid.UUID
 	kind      string // category of its stream
 	id        int64
-	missing   error // where there is none
+	missing   error // error for an unknown record
 }
 
-// history returns all versions of a record. show makes the answer of a stored state.
+// history returns all versions of a record, or the error missing. show converts a stored state.
 func history[S, T any](ctx context.Context, at *readmodels.At, v *Views, r recorded, show func(S, *int64) T) ([]RecordVersion[T], error) {
 	var before *T
 	versions, err := readmodels.Rows(ctx, v.Reader.From(at, "orders"), func(row pgx.CollectableRow) (o RecordVersion[T], err error) {

@@ -93,13 +93,13 @@ type OldKhata struct {
 // ID returns the id of its stream.
 func (o OldKhata) ID() string { return strconv.FormatInt(o.Number, 10) }
 
-// KhatasBefore returns the oldest uploads of all workspaces before a time whose files are still stored.
+// KhatasBefore returns the oldest uploads of all workspaces that are older than a time and have stored files.
 func (v *Views) KhatasBefore(ctx context.Context, at *readmodels.At, before time.Time) ([]OldKhata, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "khatas"), pgx.RowToStructByPos[OldKhata],
 		`select k.workspace_id, k.id from khatas.khata k where not k.removed and k.created_at < $1 order by k.created_at limit 100`, before)
 }
 
-// maxNames is the maximum number of accounts whose names are matched on a page.
+// maxNames is the maximum number of account names that are matched with a page.
 const maxNames = 20_000
 
 // AccountNames returns the open accounts of a workspace.

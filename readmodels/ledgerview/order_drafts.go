@@ -144,8 +144,7 @@ func (v *Views) Clients(ctx context.Context, workspace uuid.UUID) ([]orderdraft.
 			order by a.id`, workspace)
 }
 
-// HighestSlip returns the greatest numeric slip number (CONTRACT.md I11) of all orders and of all drafts except one; 0
-// if there is none.
+// HighestSlip returns the greatest numeric slip number (CONTRACT.md I11) of all orders and of all drafts except one, or 0 if there is none.
 func (v *Views) HighestSlip(ctx context.Context, workspace uuid.UUID, but int64) (int64, error) {
 	return readmodels.Row(ctx, v.Reader.From(nil, "order_drafts", "orders"), orderdraft.ErrNotFound, pgx.RowTo[int64], `
 		select greatest(

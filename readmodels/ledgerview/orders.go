@@ -90,15 +90,15 @@ func (v *Views) Orders(ctx context.Context, at *readmodels.At, workspace uuid.UU
 	return f.list(workspace).Page(ctx, v.Reader.From(at, "orders"), page)
 }
 
-// EachOrder is [Views.Orders] for more orders than fit in memory: it calls take for each. A page of size 0 is all orders.
+// EachOrder is [Views.Orders] for more orders than fit in memory: it calls take for each. A page of size 0 has all orders.
 func (v *Views) EachOrder(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f OrderFilter,
 	take func(ClientOrder) error) error {
 	_, err := f.list(workspace).Each(ctx, v.Reader.From(at, "orders"), page, take)
 	return err
 }
 
-// OrdersOfSender lists the newest orders that were converted from a sender's drafts, whatever phone a user has entered
-// in a draft. Converted drafts are deleted from their table.
+// OrdersOfSender lists the newest orders that were converted from a sender's drafts. It ignores phones that users have entered in drafts.
+// The table of drafts has no converted drafts.
 func (v *Views) OrdersOfSender(ctx context.Context, at *readmodels.At, workspace uuid.UUID, sender string) ([]ClientOrder, error) {
 	const most = 10
 	return readmodels.Rows(ctx, v.Reader.From(at, "order_drafts", "orders"), toOrder, ordersSQL+`
@@ -113,8 +113,8 @@ func (v *Views) ClientName(ctx context.Context, at *readmodels.At, workspace uui
 			and a.deleted_position is null`, workspace, id)
 }
 
-// OrderWithSlip returns the order of another client with a normalised slip number and the nearest date, at most so many
-// days from the given date. It returns 0 if there is none.
+// OrderWithSlip returns the order of another client with a normalised slip number and the nearest date. It searches the given number of
+// days before and after the date, and returns 0 if there is none.
 func (v *Views) OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip string, holder int64, date unit.Date, days int) (int64,
 	error) {
 	errNone := errors.New("no such order")

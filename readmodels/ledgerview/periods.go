@@ -107,11 +107,11 @@ func (v *Views) ClosingBalances(ctx context.Context, at *readmodels.At, workspac
 	}.Page(ctx, v.Reader.From(as.reading(at), "books"), page)
 }
 
-// errTooLarge refuses a balance with more digits than the digest allows.
+// errTooLarge reports a balance with more digits than the digest allows.
 var errTooLarge = fault.New(fault.Conflict, "An account has a balance of more than 18 digits, which cannot be sealed")
 
-// Closing returns the closing balances of all accounts of a workspace, and the position at which they were read. It
-// includes all events in the log, or returns [readmodels.ErrPositionTimeout].
+// Closing returns the closing balances of all accounts of a workspace, and the position at which it read them. The result includes all
+// events in the log. If the tables lag too long, Closing returns [readmodels.ErrPositionTimeout].
 func (v *Views) Closing(ctx context.Context, workspace uuid.UUID, day unit.Date) ([]closing.Balance, event.Position, error) {
 	return readmodels.CompleteAsOf(func(at *readmodels.At) ([]closing.Balance, error) {
 		sql, args := As{}.closings(workspace, day)

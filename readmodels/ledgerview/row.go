@@ -56,7 +56,7 @@ func (s *RowScan) Into() []any {
 	return []any{&s.date, &s.in, &s.out, &s.warnings, &s.deleted, &s.void, &s.reverses, &s.reversedBy, &s.pairedWith}
 }
 
-// Row returns the row of an account, or the zero Row. It leaves out the effects of the sides.
+// Row returns the row of an account without the effects of the sides, or the zero Row.
 func (s *RowScan) Row(account int64) (r book.Row) {
 	if s.date == nil {
 		return r
@@ -163,7 +163,7 @@ func (b Balance) Plus(e book.Effect) Balance {
 	return Balance{unit.Sum{Decimal: b.Cash.Add(e.Cash.Decimal())}, unit.Sum{Decimal: b.Fine.Add(e.Fine.Decimal())}}
 }
 
-// BalanceAt returns an account's balance at a place among its rows, even if no row is there, or the ledger's NoAccount.
+// BalanceAt returns an account's balance after all rows up to a date and id, even if no row has them, or the ledger's NoAccount.
 func (v *Views) BalanceAt(ctx context.Context, at *readmodels.At, of AccountKey, date unit.Date,
 	row int64) (Balance,
 	error) {
@@ -218,8 +218,8 @@ func (v *Views) BalanceBefore(ctx context.Context, at *readmodels.At, of Account
 	return Balance{a.Cash, a.Fine}, err
 }
 
-// SideBefore returns the sum of an account's IN or OUT sides before a day, or the ledger's NoAccount. It reads all rows,
-// because the totals have no sides.
+// SideBefore returns the sum of an account's IN sides or OUT sides before a day, or the ledger's NoAccount. It reads all rows, because the
+// totals do not separate the sides.
 func (v *Views) SideBefore(ctx context.Context, at *readmodels.At, of AccountKey, out bool,
 	date unit.Date,
 	as As) (Balance, error) {
@@ -282,8 +282,8 @@ func (v *Views) Lock(ctx context.Context, at *readmodels.At, workspace uuid.UUID
 	}
 }
 
-// EarliestRow returns the date of an account's oldest row, nil without rows. It includes all events in the log, or
-// returns [readmodels.ErrPositionTimeout], because a command decides on it.
+// EarliestRow returns the date of an account's oldest row, nil without rows. The result includes all events in the log, because commands
+// decide on it. If the tables lag too long, EarliestRow returns [readmodels.ErrPositionTimeout].
 func (v *Views) EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, error) {
 	errNone := errors.New("no rows")
 	date, err := readmodels.Complete(func(at *readmodels.At) (time.Time, error) {

@@ -11,8 +11,8 @@ import (
 	"bahi/readmodels"
 )
 
-// Summed has the balances of a ledger's accounts and the turnover of one day. Sums of balances above and below 0 are
-// separate and positive.
+// Summed has the balances of a ledger's accounts and the turnover of one day. It sums positive and negative balances separately, both as
+// positive numbers.
 type Summed struct {
 	Ledger   string
 	Accounts int64
@@ -85,7 +85,7 @@ func toSummed(row pgx.CollectableRow) (o Summed, err error) {
 	return o, err
 }
 
-// whole reports whether a view selects the current state of all rows. Ledgers have totals only for that state.
+// whole reports whether a view selects the current state of all rows. Only that state has totals of ledgers.
 func (a As) whole() bool { return a.KnownAt == nil && a.Of == nil }
 
 func (a As) summary(workspace uuid.UUID, day unit.Date) (string, pgx.NamedArgs) {

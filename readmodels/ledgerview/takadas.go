@@ -12,7 +12,7 @@ import (
 	"bahi/readmodels"
 )
 
-// ClientTakada is a delivery of a client's order.
+// ClientTakada is a takada of a client's order.
 type ClientTakada struct {
 	ID int64 `json:"id,omitzero" required:"true" doc:"ID; absent in a dry run for a new record"`
 	takada.Takada
@@ -29,7 +29,7 @@ type TakadaFilter struct {
 	Client int64 `query:"client_id" minimum:"1" doc:"Only takadas of this client"`
 }
 
-// takadasSQL includes the deleted karigars of a takada. The response does not name them.
+// takadasSQL also selects the deleted karigars of a takada. Responses omit them.
 const takadasSQL = `
 	select t.id, t.state, t.revision,
 		array(select a.id from orders.account a where a.id = any(t.karigars) and a.deleted_position is not null) as gone
@@ -86,8 +86,8 @@ func (v *Views) DeletedTakadas(ctx context.Context, at *readmodels.At, workspace
 		order by t.id`, workspace, client, order, takada.Kind.Category())
 }
 
-// TakadaHistory returns all versions of a takada, oldest first, even of a deleted one, or [takada.ErrNotFound]. It names
-// the karigars as recorded.
+// TakadaHistory returns all versions of a takada, oldest first, even of a deleted one, or [takada.ErrNotFound]. It has the karigars as
+// recorded, deleted ones too.
 func (v *Views) TakadaHistory(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) ([]RecordVersion[ClientTakada],
 	error) {
 	r := recorded{workspace, takada.Kind.Category(), id, takada.ErrNotFound}

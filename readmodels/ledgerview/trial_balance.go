@@ -56,18 +56,18 @@ type TrialAccount struct {
 	Account
 }
 
-// TrialBalance has the balance of each account, and the two reasons why the sum of all is not zero.
+// TrialBalance has the balance of each account, and the two parts of the sum of all balances.
 type TrialBalance struct {
 	Accounts []TrialAccount
 	Of       []Trial // by account
 
-	// Unpaired is the sum of the unpaired rows without losses. It is the sum of all accounts, because the rows of a pair cancel each other,
-	// and so do a row and its reversal.
+	// Unpaired is the sum of the unpaired rows without wastage. It equals the sum of all accounts without wastage, because the rows of a
+	// pair cancel each other, as do a row and its reversal.
 	Unpaired Trial
-	Loss     Trial // metal lost in work
+	Loss     Trial // wastage
 }
 
-// TrialBalance returns the trial balance. All of it is read at the position of the view, which must be set.
+// TrialBalance returns the trial balance as known at the position of the view, which must be set.
 func (v *Views) TrialBalance(ctx context.Context, at *readmodels.At, workspace uuid.UUID, as As) (b TrialBalance, err error) {
 	of, _, err := v.Metal(ctx, at, workspace, as)
 	if err != nil {
@@ -85,7 +85,7 @@ func (v *Views) TrialBalance(ctx context.Context, at *readmodels.At, workspace u
 		Own, Name  string
 		Fine, Loss unit.Sum
 	}
-	// Few rows name a metal, and an index has them.
+	// An index has the few rows that name a metal.
 	others, err := readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), pgx.RowToStructByPos[named], rows+`
 		select r.account, r.own, r.of, sum(r.fine + r.loss)::text, coalesce(sum(r.loss) filter (where x.row_id is null), 0)::text
 		from r left join books.row_version x on x.row_id = r.reversed_by and `+strings.ReplaceAll(as.sources().current, "v.", "x.")+`
@@ -137,8 +137,8 @@ func orElse(name, other string) string {
 	return name
 }
 
-// trialRows returns SQL that begins with a table r of the rows of a view, and its arguments. Cash, fine and loss are
-// above 0 for a debit; fine excludes loss. Column of is the metal of a row, own that of its account.
+// trialRows returns SQL that begins with a table r of the rows of a view, and the SQL's arguments. Cash, fine and loss are above 0 for a
+// debit; fine excludes loss. Column of is the metal of a row, own the metal of its account.
 func (a As) trialRows(workspace uuid.UUID, of string) (string, pgx.NamedArgs) {
 	s := a.sources()
 	args := pgx.NamedArgs{"known": a.known(), "workspace": workspace, "metal": of, "day": int64(400000), "held": held()}
@@ -159,8 +159,8 @@ func (a As) trialRows(workspace uuid.UUID, of string) (string, pgx.NamedArgs) {
 		)`, args
 }
 
-// counted adds a table c of the rows of r except reversed rows together with their reversals. A row is unpaired if the
-// other row of its pair is not in the view, or has another metal.
+// counted adds a table c of the rows of r without pairs of a row and its reversal. A row is unpaired if the other row of its pair is not in
+// the view, or has another metal.
 const counted = `, c as (
 			select r.*, p.row_id is null as unpaired
 			from r left join r p on p.row_id = r.paired_with and (r.fine = 0 or p.of = r.of)
@@ -169,7 +169,7 @@ const counted = `, c as (
 			where x.row_id is null
 		)`
 
-// held returns the names of the ledgers whose balances above 0 are debits.
+// held returns the names of the ledgers in which positive balances are debits.
 func held() (names []string) {
 	for _, l := range ledger.All {
 		if l.Held {
@@ -179,7 +179,7 @@ func held() (names []string) {
 	return names
 }
 
-// Unpaired returns a page of the rows in a line of a trial balance, by date and id.
+// Unpaired returns a page of the unpaired rows of a trial balance, by date and id.
 func (v *Views) Unpaired(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, as As) ([]Entered, int64,
 	error) {
 	of, _, err := v.Metal(ctx, at, workspace, as)

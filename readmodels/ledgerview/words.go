@@ -9,8 +9,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// Words returns the text of an entry without its amount: its description first, then its other values in order. An entry
-// of any ledger is an object of plain values.
+// Words returns the text of an entry without the amount: first the description, then the other values in order. An entry of any ledger is
+// an object of plain values.
 func Words(entry json.RawMessage) string {
 	var (
 		words   []string
@@ -44,7 +44,7 @@ func Words(entry json.RawMessage) string {
 	return strings.Join(words, ", ")
 }
 
-// plain returns a value without quotes. A number has commas.
+// plain returns a value without quotes, and a number with commas.
 func plain(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {

@@ -23,20 +23,20 @@ type Views struct {
 type Listed struct {
 	ID       uuid.UUID `json:"id" doc:"ID of the company"`
 	Name     string    `json:"name" doc:"Name of the company"`
-	Slug     string    `json:"slug" doc:"Name in URLs; it never changes"`
+	Slug     string    `json:"slug" doc:"Permanent name in URLs"`
 	Category *string   `json:"category" doc:"Category"`
 	City     *string   `json:"city" doc:"City"`
 	Verified bool      `json:"verified" doc:"true: an operator has verified the company"`
 }
 
-// SchemaName is the name in the document.
+// SchemaName implements http/api's Named.
 func (Listed) SchemaName() string { return "ListedCompany" }
 
 // Company is a company that sells.
 type Company struct {
 	ID           uuid.UUID `json:"id" doc:"ID of the company"`
 	Name         string    `json:"name" doc:"Name of the company"`
-	Slug         string    `json:"slug" doc:"Names it in links, and never changes"`
+	Slug         string    `json:"slug" doc:"Permanent name in URLs"`
 	Description  *string   `json:"description" doc:"Description of the company"`
 	Category     *string   `json:"category" doc:"Category"`
 	SubCategory  *string   `json:"sub_category" doc:"Subcategory"`
@@ -49,13 +49,13 @@ type Company struct {
 	Pincode      *string   `json:"pincode" doc:"Postal code"`
 	GSTIN        *string   `json:"gstin" db:"gstin" doc:"GSTIN of the company"`
 	Phone        *string   `json:"phone" doc:"Phone number in E.164 form"`
-	Verified     bool      `json:"verified" doc:"An operator has looked at it"`
+	Verified     bool      `json:"verified" doc:"true: an operator has verified the company"`
 	CreatedAt    time.Time `json:"created_at" doc:"Time when the company was created"`
 	UpdatedAt    time.Time `json:"updated_at" doc:"Time of the last change of the company"`
 	Revision     int64     `json:"revision" doc:"Revision for If-Match"`
 
 	Email          *string `json:"email,omitempty" db:"-" doc:"Address for enquiries; only members see it"`
-	EmailConfirmed *bool   `json:"email_confirmed,omitempty" db:"-" doc:"A reader of it has confirmed it; for members"`
+	EmailConfirmed *bool   `json:"email_confirmed,omitempty" db:"-" doc:"true: the address was confirmed; only members see it"`
 }
 
 const companyColumns = `select c.id, c.name, c.slug, c.description, c.category, c.sub_category, c.website, c.domain, c.address_line1,
@@ -85,7 +85,7 @@ type CompanyFilter struct {
 
 const listedColumns = `r.id, r.name, r.slug, r.category, r.city, r.verified, r.created_at`
 
-// list returns the list of the companies that fit. Those of a workspace alone are counted one by one.
+// list returns the list of the matching companies. It counts the companies of a single workspace directly.
 func (f CompanyFilter) list(workspace *uuid.UUID) readmodels.List[Listed] {
 	args := pgx.NamedArgs{"category": person.Folded(f.Category), "city": person.Folded(f.City)}
 	where := "true"
@@ -120,7 +120,7 @@ func (v *Views) CompaniesOf(ctx context.Context, at *readmodels.At, page readmod
 	return f.list(&workspace).Page(ctx, v.Reader.From(at, "companies"), page)
 }
 
-// FindCompanies lists a page of the companies of the deployment that have the words, the best first, then the newest.
+// FindCompanies lists a page of the companies that match the words, the best first, then the newest.
 func (v *Views) FindCompanies(ctx context.Context, at *readmodels.At, page readmodels.Page, words string) (rows []Listed, total int64,
 	err error) {
 	return readmodels.Find(ctx, v.Reader.From(at, "companies"), page, listed, readmodels.Search{
@@ -128,13 +128,13 @@ func (v *Views) FindCompanies(ctx context.Context, at *readmodels.At, page readm
 	})
 }
 
-// listed reads a row's first columns: those after them only sort.
+// listed reads a row's first columns. The others are for sorting.
 func listed(row pgx.CollectableRow) (l Listed, err error) {
 	into := []any{&l.ID, &l.Name, &l.Slug, &l.Category, &l.City, &l.Verified}
 	return l, row.Scan(append(into, make([]any, len(row.FieldDescriptions())-len(into))...)...)
 }
 
-// Claimant is the company that has a domain.
+// Claimant is the company that has claimed a domain.
 type Claimant struct {
 	ID   uuid.UUID `json:"id" doc:"ID of the company"`
 	Name string    `json:"name" doc:"Name of the company"`
@@ -150,7 +150,7 @@ func (v *Views) Claimant(ctx context.Context, at *readmodels.At, domain string) 
 	return found[0], nil
 }
 
-// OldestCompany returns the oldest of the companies of workspaces, nil for none.
+// OldestCompany returns the oldest company of the workspaces, or nil.
 func (v *Views) OldestCompany(ctx context.Context, at *readmodels.At, workspaces []uuid.UUID) (*uuid.UUID, error) {
 	found, err := readmodels.Rows(ctx, v.Reader.From(at, "companies"), pgx.RowTo[uuid.UUID],
 		`select c.id from companies.company c where c.workspace_id = any($1) order by c.created_at, c.id limit 1`, workspaces)
@@ -171,7 +171,7 @@ func (v *Views) CompanyName(ctx context.Context, at *readmodels.At, workspace uu
 	return found[0], nil
 }
 
-// CompaniesMailed returns the companies whose enquiries go to the address with a keyed hash.
+// CompaniesMailed returns the companies that receive enquiries at the address with a keyed hash.
 func (v *Views) CompaniesMailed(ctx context.Context, at *readmodels.At, emailKey string) ([]uuid.UUID, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "companies"), pgx.RowTo[uuid.UUID],
 		`select c.id from companies.company c where c.email_key = $1`, emailKey)

@@ -11,7 +11,7 @@ import (
 	"bahi/readmodels"
 )
 
-// Contact is a person to turn to at a company.
+// Contact is a contact of a company.
 type Contact struct {
 	ID          uuid.UUID  `json:"id" doc:"ID of the contact"`
 	CompanyID   *uuid.UUID `json:"company_id" doc:"ID of the company; null: none"`
@@ -20,13 +20,13 @@ type Contact struct {
 	Email       *string    `json:"email" doc:"null: erased"`
 	Phone       *string    `json:"phone" doc:"Phone number in E.164 form"`
 	Designation *string    `json:"designation" doc:"Occupation"`
-	IsPrimary   bool       `json:"is_primary" doc:"The first to turn to"`
+	IsPrimary   bool       `json:"is_primary" doc:"true: the company's primary contact"`
 	CreatedAt   time.Time  `json:"created_at" doc:"Time when the contact was created"`
 	UpdatedAt   time.Time  `json:"updated_at" doc:"Time of the last change of the contact"`
 	Revision    int64      `json:"revision" doc:"Revision for If-Match"`
 }
 
-// SchemaName is the name in the document.
+// SchemaName implements http/api's Named.
 func (Contact) SchemaName() string { return "CompanyContact" }
 
 const contactColumns = `select c.id, c.company_id, c.first_name, c.last_name, c.email, c.phone, c.designation,
@@ -34,13 +34,13 @@ const contactColumns = `select c.id, c.company_id, c.first_name, c.last_name, c.
 		c.revision
 	from contacts.contact c`
 
-// Contact reads a contact, or returns [companycontact.ErrNotFound]. That of a deleted company is there for the company's workspace alone.
+// Contact reads a contact, or returns [companycontact.ErrNotFound]. Only the company's workspace finds a contact of a deleted company.
 func (v *Views) Contact(ctx context.Context, at *readmodels.At, workspace, id uuid.UUID) (Contact, error) {
 	return readmodels.Row(ctx, v.Reader.From(at, "contacts"), companycontact.ErrNotFound, pgx.RowToStructByName[Contact],
 		contactColumns+` where c.id = $1 and (not c.hidden or c.workspace_id = $2)`, id, workspace)
 }
 
-// Contacts lists at most limit contacts of a workspace's company, newest first, after the first skip, and how many there are.
+// Contacts lists at most limit contacts of a company, newest first, after the first skip, and returns the number of all.
 func (v *Views) Contacts(ctx context.Context, at *readmodels.At, workspace, of uuid.UUID, skip int64, limit int) (rows []Contact,
 	total int64, err error) {
 	return readmodels.List[Contact]{

@@ -12,7 +12,7 @@ import (
 	"bahi/readmodels"
 )
 
-// SentEnquiry is a buyer's question, as the buyer sees it.
+// SentEnquiry has the data of an enquiry that the buyer sees.
 type SentEnquiry struct {
 	ID             uuid.UUID  `json:"id" doc:"ID of the enquiry"`
 	ToCompanyID    uuid.UUID  `json:"to_company_id" doc:"ID of the company that receives the enquiry"`
@@ -22,15 +22,15 @@ type SentEnquiry struct {
 	UserName       *string    `json:"user_name"  doc:"null: erased"`
 	UserEmail      *string    `json:"user_email" doc:"null: erased"`
 	UserPhone      *string    `json:"user_phone" doc:"Phone number of the buyer"`
-	SourcePlatform string     `json:"source_platform" doc:"Where the buyer asked"`
+	SourcePlatform string     `json:"source_platform" doc:"Platform on which the buyer sent the enquiry"`
 	Status         string     `json:"status" enum:"pending,contacted,qualified,converted,lost" doc:"Status of the enquiry"`
-	CRMLeadID      *string    `json:"crm_lead_id" doc:"null until the crm has the lead"`
+	CRMLeadID      *string    `json:"crm_lead_id" doc:"ID of the lead in the CRM; null: not pushed yet"`
 	CreatedAt      time.Time  `json:"created_at" doc:"Time when the enquiry was created"`
 	UpdatedAt      time.Time  `json:"updated_at" doc:"Time of the last change of the enquiry"`
 	Revision       int64      `json:"revision" doc:"Revision for If-Match"`
 }
 
-// Enquiry is a buyer's question, as the company that was asked sees it.
+// Enquiry has the data of an enquiry that the receiving company sees.
 type Enquiry struct {
 	SentEnquiry
 
@@ -38,14 +38,14 @@ type Enquiry struct {
 	Notifications Notifications `json:"notifications" doc:"Notifications of the company"`
 }
 
-// Notifications is what became of telling the company.
+// Notifications has the results of notifying the company.
 type Notifications struct {
 	Chat  Notification `json:"chat" doc:"Notification by chat"`
 	Email Notification `json:"email" doc:"Notification by mail"`
 	CRM   Notification `json:"crm" doc:"Notification in the CRM"`
 }
 
-// Notification is what became of one way of telling the company.
+// Notification is the result of notifying the company in one way.
 type Notification struct {
 	Status string    `json:"status" enum:"queued,sent,failed,skipped" doc:"Status of the notification"`
 	At     time.Time `json:"at" doc:"Time of the newest attempt"`
@@ -67,7 +67,7 @@ func (e *Enquiry) columns() []any {
 	}
 }
 
-// Enquiry reads an enquiry to a company of a workspace, or returns [enquiry.ErrNotFound]. What a program sent is found as spam alone.
+// Enquiry reads an enquiry to a company of a workspace, or returns [enquiry.ErrNotFound]. It finds spam only if spam is true.
 func (v *Views) Enquiry(ctx context.Context, at *readmodels.At, workspace, id uuid.UUID, spam bool) (Enquiry, error) {
 	return readmodels.Row(ctx, v.Reader.From(at, "enquiries"), enquiry.ErrNotFound, enquiryOf,
 		`select `+enquiryColumns+` from enquiries.enquiry r where r.id = $1 and r.workspace_id = $2 and r.spam = $3`, id, workspace, spam)
@@ -78,7 +78,7 @@ type EnquiryFilter struct {
 	Company uuid.UUID
 	Status  string
 	Source  string
-	Spam    bool // those that programs sent, instead of those that people did
+	Spam    bool // only spam; false: no spam
 }
 
 // Enquiries lists a page of the enquiries to a workspace's companies, newest first.
@@ -104,7 +104,7 @@ func (v *Views) Enquiries(ctx context.Context, at *readmodels.At, workspace uuid
 	}.Page(ctx, v.Reader.From(at, "enquiries"), page)
 }
 
-// PlacedEnquiry is an enquiry and its position in the log.
+// PlacedEnquiry is an enquiry with its position in the log.
 type PlacedEnquiry struct {
 	Enquiry
 
@@ -122,25 +122,25 @@ func (v *Views) EnquiriesAfter(ctx context.Context, at *readmodels.At, workspace
 
 // Move is a change of an enquiry's status.
 type Move struct {
-	From   *string   `json:"from" doc:"null: it was sent then"`
+	From   *string   `json:"from" doc:"Status before the change; null: the enquiry was sent"`
 	To     string    `json:"to" doc:"Status after the change"`
 	At     time.Time `json:"at" doc:"Time of the change"`
 	Actor  string    `json:"actor" doc:"Actor, such as user:<id> or api_key:<id>"`
 	Reason *string   `json:"reason" doc:"Reason of the change; null: none"`
 }
 
-// SchemaName is the name in the document.
+// SchemaName implements http/api's Named.
 func (Move) SchemaName() string { return "EnquiryMove" }
 
-// EnquiryHistory lists the moves of an enquiry to a workspace's company, oldest first; none for one that is not there.
+// EnquiryHistory lists the status changes of an enquiry to a workspace's company, oldest first. It returns none for an unknown enquiry.
 func (v *Views) EnquiryHistory(ctx context.Context, at *readmodels.At, workspace, id uuid.UUID) ([]Move, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "enquiries"), pgx.RowToStructByPos[Move], `
 		select m.moved_from, m.moved_to, m.at, m.actor, nullif(m.reason, '') from enquiries.move m join enquiries.enquiry r on r.id = m.enquiry_id
 		where m.enquiry_id = $1 and m.workspace_id = $2 and not r.spam order by m.nth`, id, workspace)
 }
 
-// EnquiriesWithin counts what people asked a workspace's company within an hour from a moment on, up to most. The workspace is compared so
-// that no index on it is used: a plan that was made while the table was small would read all that the workspace was ever asked.
+// EnquiriesWithin counts the enquiries to a workspace's company in the hour after a time, without spam, up to most. The comparison of the
+// workspace prevents the use of its index: a plan for a small table would read all enquiries to the workspace.
 func (v *Views) EnquiriesWithin(ctx context.Context, at *readmodels.At, workspace, of uuid.UUID, hour time.Time, most int64) (int64,
 	error) {
 	return readmodels.Row(ctx, v.Reader.From(at, "enquiries"), nil, pgx.RowTo[int64], `
@@ -150,9 +150,9 @@ func (v *Views) EnquiriesWithin(ctx context.Context, at *readmodels.At, workspac
 		) counted`, workspace, of, hour, hour.Add(time.Hour), most)
 }
 
-// Notice is what was sent to a company, or to the crm, or a message of a sandbox channel.
+// Notice is a notification of a company or the CRM, or a message of a sandbox channel.
 type Notice struct {
-	Enquiry *uuid.UUID // nil: it is a message
+	Enquiry *uuid.UUID // nil: a message
 	Message *int64
 	At      time.Time
 	To      string
@@ -161,8 +161,9 @@ type Notice struct {
 	Error   *string
 }
 
-// Notices lists what went out by a port for all companies, newest first, after the first skip, and how many there are. What became of it is
-// the enquiry's: a receipt comes later, and has neither the text nor who got it. The messages of sandbox channels went out by chat.
+// Notices lists the notifications of all companies by a port, newest first, after the first skip, and returns the number of all. Their
+// status is that of the enquiry, because a receipt comes later and has neither text nor recipient. For chat it includes the messages of
+// sandbox channels.
 func (v *Views) Notices(ctx context.Context, at *readmodels.At, port string, skip, limit int) (rows []Notice, total int64, err error) {
 	return readmodels.List[Notice]{As: pgx.RowToStructByPos[Notice], Order: `at desc, enquiry_id desc, id desc`, SQL: `
 		select n.enquiry_id, null::bigint as id, n.at, n.recipient, n.said, coalesce(e.notifications->n.port->>'status', n.status),

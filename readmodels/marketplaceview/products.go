@@ -16,7 +16,7 @@ import (
 	"bahi/readmodels"
 )
 
-// Product is what a company sells.
+// Product is a product of a company.
 type Product struct {
 	ID              uuid.UUID `json:"id" doc:"ID of the product"`
 	CompanyID       uuid.UUID `json:"company_id" doc:"ID of the company"`
@@ -25,15 +25,15 @@ type Product struct {
 	Description     *string   `json:"description" doc:"Description of the product"`
 	Category        *string   `json:"category" doc:"Category"`
 	SubCategory     *string   `json:"sub_category" doc:"Subcategory"`
-	PriceAmount     int64     `json:"price_amount"   doc:"In paise, the hundredth part of the currency"`
+	PriceAmount     int64     `json:"price_amount"   doc:"Price in paise, the hundredth part of the currency"`
 	PriceCurrency   string    `json:"price_currency" doc:"Currency by ISO 4217"`
-	MOQ             int64     `json:"moq"            doc:"Least quantity of an order" db:"moq"`
+	MOQ             int64     `json:"moq"            doc:"Minimum quantity of an order" db:"moq"`
 	OriginCountry   *string   `json:"origin_country" doc:"Country of origin"`
 	ImporterName    *string   `json:"importer_name" doc:"Name of the importer"`
 	ImporterAddress *string   `json:"importer_address" doc:"Address of the importer"`
 	Images          []string  `json:"images" doc:"URLs of pictures"`
 	Availability    string    `json:"availability"   enum:"in stock,out of stock,preorder,discontinued" doc:"Availability"`
-	IsActive        bool      `json:"is_active"      doc:"Others see it"`
+	IsActive        bool      `json:"is_active"      doc:"true: the product is public"`
 	CreatedAt       time.Time `json:"created_at" doc:"Time when the product was created"`
 	UpdatedAt       time.Time `json:"updated_at" doc:"Time of the last change of the product"`
 	Revision        int64     `json:"revision"       doc:"Revision for If-Match"`
@@ -43,7 +43,7 @@ const productColumns = `r.id, r.company_id, r.sku, r.name, r.description, r.cate
 	`r.moq,
 	r.origin_country, r.importer_name, r.importer_address, r.images, r.availability, r.is_active, r.created_at, r.updated_at, r.revision`
 
-// productOf reads a row's first columns: those after them only sort.
+// productOf reads a row's first columns. The others are for sorting.
 func productOf(row pgx.CollectableRow) (p Product, err error) {
 	into := []any{
 		&p.ID, &p.CompanyID, &p.SKU, &p.Name, &p.Description, &p.Category, &p.SubCategory, &p.PriceAmount, &p.PriceCurrency, &p.MOQ,
@@ -52,13 +52,13 @@ func productOf(row pgx.CollectableRow) (p Product, err error) {
 	return p, row.Scan(append(into, make([]any, len(row.FieldDescriptions())-len(into))...)...)
 }
 
-// Product reads a product that is active or a workspace's own, or returns [product.ErrNotFound].
+// Product reads a product that is active or belongs to the workspace, or returns [product.ErrNotFound].
 func (v *Views) Product(ctx context.Context, at *readmodels.At, workspace, id uuid.UUID) (Product, error) {
 	return readmodels.Row(ctx, v.Reader.From(at, "products"), product.ErrNotFound, productOf,
 		`select `+productColumns+` from products.product r where r.id = $1 and (r.is_active or r.workspace_id = $2)`, id, workspace)
 }
 
-// ProductsBySKU returns the products of a company that have the SKUs, in the form of [product.SKUKey], by these. It misses none.
+// ProductsBySKU returns all products of a company with the SKUs, by SKU in the form of [product.SKUKey].
 func (v *Views) ProductsBySKU(ctx context.Context, of uuid.UUID, keys []string) (map[string]product.Listed, error) {
 	type keyed struct {
 		key string
@@ -87,16 +87,15 @@ type ProductFilter struct {
 	Category string
 	Search   string     // words of the name, the category or the description
 	Company  *uuid.UUID // nil: any
-	Inactive bool       // those that are not active, instead of those that are
+	Inactive bool       // only inactive products; false: only active ones
 }
 
-// Products lists a page of products, newest first, or the best first where words are searched for. Who may see products that are not active
-// is known to the caller.
+// Products lists a page of products, newest first, or the best first in a search. The caller must check the right to see inactive products.
 func (v *Views) Products(ctx context.Context, at *readmodels.At, page readmodels.Page, f ProductFilter) (rows []Product, total int64,
 	err error) {
 	where, of := `r.is_active = @active`, uuid.Nil
 	if f.Company != nil {
-		if of = *f.Company; of == uuid.Nil { // no company has this id: it names the list of all
+		if of = *f.Company; of == uuid.Nil { // no company has this id, which is the key of the list of all products
 			return nil, 0, nil
 		}
 		where += " and r.company_id = @company"
@@ -124,7 +123,7 @@ func (v *Views) Products(ctx context.Context, at *readmodels.At, page readmodels
 // bucketBits is the size of a bucket of the projection's counts, as a power of 2.
 const bucketBits = 8
 
-// findProducts sorts what it finds by rank without the rest of the rows, and then reads those of the page.
+// findProducts sorts the ranks of the found products, and then reads only the rows of the page.
 func (v *Views) findProducts(ctx context.Context, at *readmodels.At, page readmodels.Page, where string, args pgx.NamedArgs,
 	words string) ([]Product, int64, error) {
 	products := v.Reader.From(at, "products")
@@ -141,14 +140,14 @@ func (v *Views) findProducts(ctx context.Context, at *readmodels.At, page readmo
 	return rows, total, err
 }
 
-// place is where a page of a list begins.
+// place is the beginning of a page in a list.
 type place struct {
 	Total  int64 // products of the list
-	Bucket int64 // that has the page's first product
-	Before int64 // products in the buckets before that
+	Bucket int64 // bucket of the page's first product
+	Before int64 // number of products in the buckets before it
 }
 
-// place finds it without a look at the products, so that a page costs the same wherever it is.
+// place finds the beginning of a page without reading products, so that all pages take equally long.
 func (v *Views) place(ctx context.Context, at *readmodels.At, skip int64, args pgx.NamedArgs) (place, error) {
 	args["skip"] = skip
 	return readmodels.Row(ctx, v.Reader.From(at, "products"), nil, pgx.RowToStructByPos[place], `
@@ -160,7 +159,7 @@ func (v *Views) place(ctx context.Context, at *readmodels.At, skip int64, args p
 		) pieces`, args)
 }
 
-// Catalog is the catalog of a company as its feed has it.
+// Catalog is the state of a company's catalog for its feed.
 type Catalog struct {
 	CompanyName string
 	Changed     int64 // position in the log
@@ -173,16 +172,16 @@ func (v *Views) Catalog(ctx context.Context, at *readmodels.At, of uuid.UUID) (C
 		`select c.company_name, c.changed, c.changed_at from products.catalog c where c.company_id = $1`, of)
 }
 
-// Offer is a product as feeds have it: texts as they came, nil for null.
+// Offer is a product in the form for feeds. Its texts are as received from Postgres, nil for null.
 type Offer struct {
 	ID, Name, Description, Currency, Image, Availability, SKU []byte
 
-	More []byte // addresses of further images, a line each
+	More []byte // addresses of further images, one a line
 
 	Price int64 // in the hundredth part of the currency
 }
 
-// EachOffer hands over the active products of a company as they come, oldest first. Their texts are valid until take returns.
+// EachOffer calls take for each active product of a company, oldest first. The texts are valid until take returns.
 func (v *Views) EachOffer(ctx context.Context, at *readmodels.At, of uuid.UUID, take func(Offer) error) error {
 	return readmodels.Each(ctx, v.Reader.From(at, "products"), func(row pgx.CollectableRow) (o Offer, err error) {
 		for i, into := range []*[]byte{&o.ID, &o.Name, &o.Description, &o.Currency, &o.Image, &o.Availability, &o.SKU} {

@@ -19,9 +19,9 @@ type BotCall struct {
 	Kind       string    `json:"kind" enum:"tool,webhook" doc:"Kind: tool or webhook"`
 	Name       string    `json:"name" doc:"Name of the tool or webhook"`
 	WebhookID  *int64    `json:"webhookId" doc:"ID of the webhook; null: a tool"`
-	ContactID  *int64    `json:"contactId" doc:"null: the bot was tried"`
+	ContactID  *int64    `json:"contactId" doc:"ID of the contact; null: a trial of the bot"`
 	HTTPStatus *int32    `json:"httpStatus" doc:"HTTP status; null: no response"`
-	DurationMs *int64    `json:"durationMs" doc:"null: it has not ended"`
+	DurationMs *int64    `json:"durationMs" doc:"Duration in milliseconds; null: the call has not ended"`
 	Error      *string   `json:"error" doc:"Error; null: none"`
 }
 
@@ -39,19 +39,19 @@ func (v *Views) BotCalls(ctx context.Context, at *readmodels.At, workspace uuid.
 	}.Page(ctx, v.Reader.From(at, "bot_answers"), page)
 }
 
-// Days are days of a time zone, both included, as yyyy-mm-dd. An empty one is not a limit.
+// Days are a range of days of a time zone, both included, as yyyy-mm-dd. An empty day is no limit.
 type Days struct{ Zone, From, To string }
 
-// BotUsage is what a bot did on a day.
+// BotUsage has the numbers of a bot's actions on a day.
 type BotUsage struct {
 	Day       string `json:"day" doc:"The day"`
 	Messages  int64  `json:"messages" doc:"Number of messages that the bot sent"`
 	Tokens    int64  `json:"tokens" doc:"Number of tokens counted by models, trials included"`
 	Calls     int64  `json:"calls" doc:"Number of calls of tools and webhooks"`
-	Handovers int64  `json:"handovers" doc:"Number of conversations handed to people"`
+	Handovers int64  `json:"handovers" doc:"Number of hand-overs of conversations to users"`
 }
 
-// BotUsage lists what a bot did by day, oldest first. Days on which it did nothing are left out.
+// BotUsage lists a bot's usage by day, oldest first. It omits days without usage.
 func (v *Views) BotUsage(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, days Days) ([]BotUsage, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "bot_answers"), pgx.RowToStructByName[BotUsage], `
 		select (at at time zone $3)::date::text as day, count(*) filter (where reply <> 0) as messages, sum(tokens)::bigint as tokens,
@@ -76,9 +76,8 @@ func (v *Views) Talk(ctx context.Context, at *readmodels.At, workspace uuid.UUID
 		where contact_id = $1 and workspace_id = $2`, contact, workspace, since)
 }
 
-// Waiting lists the last 20 messages of a contact to a channel after a position, oldest first by the network's time. Messages before a
-// user's reply are left out. The query searches by the contact alone, because a plan made for a small table may read all messages of the
-// workspace.
+// Waiting lists the last 20 messages of a contact to a channel after a position, oldest first by the network's time. It omits messages
+// before a user's reply. The query searches by the contact alone, because a plan for a small table may read all messages of the workspace.
 func (v *Views) Waiting(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel, contact, after int64) ([]Message, error) {
 	const most = 20
 	newest, err := readmodels.Rows(ctx, v.Reader.From(at, "messages"), asMessage, messageColumns+`
@@ -92,7 +91,7 @@ func (v *Views) Waiting(ctx context.Context, at *readmodels.At, workspace uuid.U
 	return newest, err
 }
 
-// BotSource is a file or a page that a bot answers from.
+// BotSource is a file or a page of a bot's knowledge.
 type BotSource struct {
 	ID   int64
 	Type string
@@ -100,7 +99,7 @@ type BotSource struct {
 	URL  *string
 }
 
-// BotSources lists the files and pages that a bot answers from.
+// BotSources lists the files and pages of a bot's knowledge.
 func (v *Views) BotSources(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64) ([]BotSource, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "bots"), pgx.RowToStructByName[BotSource], `
 		select id, case when url is null then 'file' else 'url' end as type, name, url from bots.source where bot_id = $1

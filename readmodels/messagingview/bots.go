@@ -22,7 +22,7 @@ type Bot struct {
 	Description     string    `json:"description" doc:"Description of the bot"`
 	SystemPrompt    string    `json:"systemPrompt" doc:"Instructions for the language model"`
 	ColorTheme      string    `json:"colorTheme" enum:"blue,indigo,purple,green,red,orange,yellow" doc:"Colour theme of the widget"`
-	FallbackMessage *string   `json:"fallbackMessage" doc:"null: a line in the customer's language"`
+	FallbackMessage *string   `json:"fallbackMessage" doc:"Text sent at a hand-over; null: a default text in the customer's language"`
 	Active          bool      `json:"active" doc:"false: switched off"`
 	ChannelIDs      []int64   `json:"channelIds" doc:"IDs of the bot's channels"`
 	FileCount       int64     `json:"fileCount" doc:"Number of files"`
@@ -72,19 +72,19 @@ func (v *Views) BotsOf(ctx context.Context, at *readmodels.At, workspace uuid.UU
 		`select id from bots.bot where workspace_id = $1 and active and $2::bigint = any(channel_ids) order by id`, workspace, channel)
 }
 
-// BotFile is a file that a bot answers from.
+// BotFile is a file of a bot's knowledge.
 type BotFile struct {
 	ID         int64     `json:"id" doc:"ID of the file"`
 	FileName   string    `json:"fileName" doc:"Name of the file"`
 	MimeType   string    `json:"mimeType" doc:"Media type"`
-	Size       int64     `json:"size" doc:"In bytes"`
+	Size       int64     `json:"size" doc:"Size in bytes"`
 	Status     string    `json:"status" enum:"processing,ready,failed" doc:"Status of the file"`
 	ChunkCount int64     `json:"chunkCount" doc:"Number of indexed passages"`
 	Error      *string   `json:"error" doc:"Error; null: none"`
 	CreatedAt  time.Time `json:"createdAt" doc:"Time when the file was created"`
 }
 
-// BotURL is a page that a bot answers from.
+// BotURL is a page of a bot's knowledge.
 type BotURL struct {
 	ID            int64      `json:"id" doc:"ID of the page"`
 	URL           string     `json:"url" doc:"URL of the page"`
@@ -126,7 +126,7 @@ func (v *Views) BotURL(ctx context.Context, at *readmodels.At, workspace uuid.UU
 		pgx.NamedArgs{"bot": of, "workspace": workspace, "id": id})
 }
 
-// Knowledge is the state of a file or a page that a bot reads.
+// Knowledge is the state of a file or a page of a bot's knowledge.
 type Knowledge struct {
 	Type       string  `json:"type" enum:"file,url" doc:"Type: file or url"`
 	ID         int64   `json:"id" doc:"ID of the file or page"`
@@ -165,7 +165,7 @@ type WebhookParameter struct {
 	DataType string `json:"dataType" enum:"string,number,date,datetime" doc:"Type of the value"`
 	Type     string `json:"type" enum:"query_param,post_data,path_param" doc:"Place of the parameter"`
 	Source   string `json:"source" enum:"by_ai,fixed" doc:"Source of the value"`
-	Value    string `json:"value,omitempty" doc:"Of a fixed one: not shown"`
+	Value    string `json:"value,omitempty" doc:"Value of a fixed parameter; not shown"`
 }
 
 // ShownWebhook returns a webhook without its secrets.
@@ -188,7 +188,7 @@ func ShownWebhook(id int64, s botwebhook.State, began, at time.Time, revision in
 	return w
 }
 
-// starred returns the names of values, with stars in place of the values.
+// starred returns named values with each value replaced by stars.
 func starred(all []botwebhook.Header) map[string]string {
 	shown := map[string]string{}
 	for _, h := range all {

@@ -14,18 +14,18 @@ import (
 	"bahi/readmodels"
 )
 
-// CampaignStats counts recipients by the furthest state that each reached, in all runs and all steps of a drip.
+// CampaignStats counts messages by their last state, in all runs and all steps of a drip.
 type CampaignStats struct {
-	Total     int64  `json:"total" doc:"Messages that are to be sent: sent, failed and open ones"`
+	Total     int64  `json:"total" doc:"Number of sent, failed and open messages"`
 	Sent      int64  `json:"sent" doc:"Number of sent messages"`
 	Delivered int64  `json:"delivered" doc:"Number of delivered messages"`
 	Read      int64  `json:"read" doc:"Number of read messages"`
 	Failed    int64  `json:"failed" doc:"Number of failed messages"`
-	Skipped   int64  `json:"skipped" doc:"Without consent or a phone, or passed over since"`
-	Responded *int64 `json:"responded,omitempty" doc:"Of a survey"`
+	Skipped   int64  `json:"skipped" doc:"Number of recipients without consent or phone, and of skipped messages"`
+	Responded *int64 `json:"responded,omitempty" doc:"Number of responses to a survey"`
 }
 
-// CampaignRun is one of the times that a campaign was sent.
+// CampaignRun is a run of a campaign.
 type CampaignRun struct {
 	Run         int           `json:"run" doc:"Number of the run, from 1"`
 	StartedAt   time.Time     `json:"startedAt" doc:"Time of the start"`
@@ -39,7 +39,7 @@ type Campaign struct {
 	Name           string                     `json:"name" doc:"Name of the campaign"`
 	Type           string                     `json:"type" enum:"broadcast,drip,trigger,survey" doc:"Type of the campaign"`
 	TemplateID     int64                      `json:"templateId" doc:"ID of the template"`
-	ChannelID      int64                      `json:"channelId" doc:"The template's"`
+	ChannelID      int64                      `json:"channelId" doc:"ID of the template's channel"`
 	Audience       string                     `json:"audience" doc:"Contacts that receive the campaign"`
 	Schedule       *string                    `json:"schedule" doc:"Kind of schedule; null: none"`
 	ScheduledAt    *time.Time                 `json:"scheduledAt" doc:"Scheduled time; null: none"`
@@ -52,7 +52,7 @@ type Campaign struct {
 	PausedUntil    *time.Time                 `json:"pausedUntil" doc:"Time of the automatic resumption; null: none"`
 	NextRunAt      *time.Time                 `json:"nextRunAt" doc:"Time of the next run; null: none"`
 	Stats          CampaignStats              `json:"stats" doc:"Numbers of messages by status"`
-	Runs           []CampaignRun              `json:"runs" doc:"Newest first, at most 100; empty in lists"`
+	Runs           []CampaignRun              `json:"runs" doc:"Runs, newest first, at most 100; empty in lists"`
 	CreatedAt      time.Time                  `json:"createdAt" doc:"Time when the campaign was created"`
 	UpdatedAt      time.Time                  `json:"updatedAt" doc:"Time of the last change of the campaign"`
 	StartedAt      *time.Time                 `json:"startedAt" doc:"Time of the start; null: not started"`
@@ -136,15 +136,15 @@ func (v *Views) Campaigns(ctx context.Context, at *readmodels.At, workspace uuid
 	}.Page(ctx, v.Reader.From(at, "campaigns"), page)
 }
 
-// CampaignResponse is a recipient's answer to a survey.
+// CampaignResponse is a recipient's response to a survey.
 type CampaignResponse struct {
 	ContactID int64     `json:"contactId" doc:"ID of the contact"`
 	MessageID string    `json:"messageId" doc:"ID of the message"`
-	Text      *string   `json:"text" doc:"null: a file without words. Of a deleted contact nothing is listed"`
+	Text      *string   `json:"text" doc:"Text of the response; null: a file without text. Responses of deleted contacts are not listed"`
 	At        time.Time `json:"at" doc:"Time of the response"`
 }
 
-// CampaignResponses lists a page of the answers to a survey, newest first.
+// CampaignResponses lists a page of the responses to a survey, newest first.
 func (v *Views) CampaignResponses(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page,
 	id int64) (rows []CampaignResponse,
 	total int64, err error) {
@@ -168,11 +168,11 @@ type CampaignRecipient struct {
 	Name      *string       `json:"name" doc:"Name of the contact; null: none, or the contact was deleted"`
 	Phone     *string       `json:"phone" doc:"Phone number in E.164 form"`
 	Run       int           `json:"run" doc:"Number of the run, from 1"`
-	Step      int           `json:"step" doc:"From 1; above it only in a drip"`
-	Status    string        `json:"status" enum:"open,sent,delivered,read,failed,skipped" doc:"The furthest"`
-	Reason    *string       `json:"reason" doc:"Why it has failed, was skipped or waits"`
+	Step      int           `json:"step" doc:"Number of the step, from 1; above 1 only in a drip"`
+	Status    string        `json:"status" enum:"open,sent,delivered,read,failed,skipped" doc:"Last status of the message"`
+	Reason    *string       `json:"reason" doc:"Reason why the message has failed, was skipped or waits"`
 	Error     *MessageError `json:"error" doc:"Network's error of a failed or waiting message; null: none"`
-	At        time.Time     `json:"at" doc:"Since when it has the status"`
+	At        time.Time     `json:"at" doc:"Time of the last change of the status"`
 }
 
 // RecipientFilter selects recipients. An empty status matches all.
@@ -215,7 +215,7 @@ func (v *Views) CampaignRecipients(
 	}.Page(ctx, v.Reader.From(at, "campaigns", "messages", "messaging_contacts"), page)
 }
 
-// Person is a contact as campaigns use it.
+// Person has the data of a contact that campaigns need.
 type Person struct {
 	ID          int64
 	Name, Phone string
@@ -236,7 +236,7 @@ func (v *Views) Audience(ctx context.Context, at *readmodels.At, workspace uuid.
 		list, after, limit)
 }
 
-// Persons returns contacts by their ids. Deleted ones are left out.
+// Persons returns contacts by their ids. It omits deleted contacts.
 func (v *Views) Persons(ctx context.Context, at *readmodels.At, workspace uuid.UUID, ids []int64) (map[int64]Person, error) {
 	rows, err := readmodels.Rows(ctx, v.Reader.From(at, "messaging_contacts"), pgx.RowToStructByPos[Person], persons+` and id = any($3)`,
 		workspace, int64(0), ids)
@@ -247,7 +247,7 @@ func (v *Views) Persons(ctx context.Context, at *readmodels.At, workspace uuid.U
 	return all, err
 }
 
-// AudienceSize counts the contacts that a campaign would write to, and those that it would skip.
+// AudienceSize counts the contacts that would receive a campaign's message, and those that it would skip.
 func (v *Views) AudienceSize(ctx context.Context, at *readmodels.At, workspace uuid.UUID, list int64) (total, skipped int64, err error) {
 	type size struct{ Total, Skipped int64 }
 	s, err := readmodels.Row(ctx, v.Reader.From(at, "messaging_contacts"), nil, pgx.RowToStructByPos[size], `
@@ -258,22 +258,21 @@ func (v *Views) AudienceSize(ctx context.Context, at *readmodels.At, workspace u
 	return s.Total, s.Skipped, err
 }
 
-// Recipient is a message of a campaign that is not settled.
+// Recipient is a message of a campaign without a final result.
 type Recipient struct {
 	ID, Contact int64
 	Step        int
 	State       string // open, held or calling
 }
 
-// Due selects messages of a campaign to send: those that are due now, and those whose call has had no result since Unheard.
+// Due selects messages of a campaign to send: due messages, and messages with a call since Unheard or earlier that has no result.
 type Due struct {
 	Now, Unheard time.Time
-	After        int64 // the last message before them
+	After        int64 // id of the message before the first
 	Limit        int
 }
 
-// CampaignWork returns messages to send, by their ids. A step waits until the one before it is settled and its hours have
-// passed since then.
+// CampaignWork returns messages to send, by their ids. A step waits until the previous step has a result and the step's hours have passed.
 func (v *Views) CampaignWork(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64, due Due) ([]Recipient, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "campaigns"), pgx.RowToStructByPos[Recipient], `
 		select r.id, r.contact_id, r.step, r.state from campaigns.recipient r
@@ -305,7 +304,7 @@ func (v *Views) CampaignEnd(ctx context.Context, at *readmodels.At, workspace uu
 		where c.id = $1 and c.workspace_id = $2`, id, workspace, run)
 }
 
-// Called counts the contacts that a channel's campaigns wrote to since a time, and returns the time of the first message.
+// Called counts the contacts to which a channel's campaigns have sent messages since a time, and returns the time of the first message.
 func (v *Views) Called(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel int64, since time.Time) (people int64,
 	first *time.Time,
 	err error) {
@@ -319,7 +318,7 @@ func (v *Views) Called(ctx context.Context, at *readmodels.At, workspace uuid.UU
 	return c.People, c.First, err
 }
 
-// WroteSince returns which of the contacts wrote to a channel since a time, by the server's or the network's clock.
+// WroteSince returns the contacts that have written to a channel since a time, by the server's or the network's clock.
 func (v *Views) WroteSince(ctx context.Context, at *readmodels.At, workspace uuid.UUID, channel int64, contacts []int64,
 	since time.Time) (map[int64]bool,
 	error) {
@@ -334,15 +333,15 @@ func (v *Views) WroteSince(ctx context.Context, at *readmodels.At, workspace uui
 	return all, err
 }
 
-// DueCampaign is a campaign that needs a sweep.
+// DueCampaign is a campaign with due work.
 type DueCampaign struct {
 	ID        int64
 	Workspace uuid.UUID
 	Status    string
 }
 
-// DueCampaigns returns campaigns of all workspaces: active ones, those that begin or continue by now, those cancelled in the last week with
-// messages that the network has deferred, and those of the last week with messages whose call has had no result since unheard.
+// DueCampaigns returns the campaigns of all workspaces with due work: active ones, those that begin or continue by now, those cancelled in
+// the last week with messages that the network has deferred, and those of the last week with calls before unheard that have no result.
 func (v *Views) DueCampaigns(ctx context.Context, at *readmodels.At, now, unheard time.Time) ([]DueCampaign, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "campaigns", "channels"), pgx.RowToStructByPos[DueCampaign], `
 		select id, workspace_id, status from campaigns.campaign
@@ -358,7 +357,7 @@ func (v *Views) DueCampaigns(ctx context.Context, at *readmodels.At, now, unhear
 		order by id`, now, unheard)
 }
 
-// Triggers returns the triggers of a workspace that are active.
+// Triggers returns the active triggers of a workspace.
 func (v *Views) Triggers(ctx context.Context, at *readmodels.At, workspace uuid.UUID) ([]int64, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "campaigns"), pgx.RowTo[int64],
 		`select id from campaigns.campaign where workspace_id = $1 and type = 'trigger'

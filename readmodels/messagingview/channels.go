@@ -18,7 +18,7 @@ type Channel struct {
 	Type           string           `json:"type" enum:"chat,gmail,twitter,web,telegram" doc:"Network of the channel"`
 	Status         string           `json:"status" enum:"connected,disconnected,error" doc:"Status of the network's last report"`
 	LastError      *string          `json:"lastError" doc:"Last error; null: none"`
-	Incoming       string           `json:"incoming" db:"-" enum:"delivered,unconfirmed,none" doc:"What becomes of calls that name the channel's sender. unconfirmed: they are kept, and delivered once the sender is proven to be this channel's; none: no call can name it"`
+	Incoming       string           `json:"incoming" db:"-" enum:"delivered,unconfirmed,none" doc:"State of webhook calls for the channel's sender. unconfirmed: stored until the sender is verified; none: no call can name it"`
 	Identified     bool             `json:"-"`
 	HasAPIKey      bool             `json:"hasApiKey" doc:"true: an API key is stored"`
 	HasAccessToken bool             `json:"hasAccessToken" doc:"true: an access token is stored"`
@@ -67,13 +67,13 @@ func (v *Views) Channels(ctx context.Context, at *readmodels.At, workspace uuid.
 	}.Page(ctx, v.Reader.From(at, "channels"), page)
 }
 
-// ChannelUsage is what a channel did on a day.
+// ChannelUsage has the numbers of a channel's messages on a day.
 type ChannelUsage struct {
 	Day     string `json:"day" doc:"The day"`
-	Replies int64  `json:"replies" doc:"Messages other than templates that reached people, by the network's receipts"`
+	Replies int64  `json:"replies" doc:"Number of delivered messages other than templates, by the network's receipts"`
 }
 
-// ChannelUsage lists what a channel did by day, oldest first. Days on which no reply reached anybody are left out.
+// ChannelUsage lists a channel's usage by day, oldest first. It omits days without delivered replies.
 func (v *Views) ChannelUsage(ctx context.Context, at *readmodels.At, workspace uuid.UUID, of int64, days Days) ([]ChannelUsage, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "messages"), pgx.RowToStructByName[ChannelUsage], `
 		select (quarter at time zone $3)::date::text as day, sum(count)::bigint as replies
@@ -102,11 +102,10 @@ func (v *Views) OfAccount(ctx context.Context, account string) ([]int64, error) 
 		and settings ->> 'accountId' = $1 order by id`, account)
 }
 
-// maxNaming is the maximum number of channels with the same unproven sender.
+// maxNaming is the maximum number of channels with the same unverified sender.
 const maxNaming = 10
 
-// Signing lists the first channels that have their own secret for calls to their sender. It includes all channels that existed when it
-// began.
+// Signing lists the first channels with a sender that have their own secret for signing calls. The result is not stale.
 func (v *Views) Signing(ctx context.Context, sender string) ([]int64, error) {
 	return readmodels.Complete(func(at *readmodels.At) ([]int64, error) {
 		return readmodels.Rows(ctx, v.Reader.From(at, "channels"), pgx.RowTo[int64], `
@@ -115,8 +114,7 @@ func (v *Views) Signing(ctx context.Context, sender string) ([]int64, error) {
 	})
 }
 
-// Unconfirmed lists the first channels with an unproven sender or app in their settings. It includes all channels that existed when it
-// began.
+// Unconfirmed lists the first channels with an unverified sender or app in their settings. The result is not stale.
 func (v *Views) Unconfirmed(ctx context.Context, sender, app string) ([]int64, error) {
 	return readmodels.Complete(func(at *readmodels.At) ([]int64, error) {
 		return readmodels.Rows(ctx, v.Reader.From(at, "channels"), pgx.RowTo[int64], `
@@ -127,7 +125,7 @@ func (v *Views) Unconfirmed(ctx context.Context, sender, app string) ([]int64, e
 	})
 }
 
-// WithAppSecret lists the channels of the deployment that have a secret of a chat network, at most so many.
+// WithAppSecret lists at most the given number of channels of the deployment with a secret of a chat network.
 func (v *Views) WithAppSecret(ctx context.Context, most int) ([]int64, error) {
 	return readmodels.Rows(ctx, v.Reader.From(nil, "channels"), pgx.RowTo[int64], `select id from channels.channel where type = 'chat'
 		and 'appSecret' = any(secret_settings) order by id limit $1`, most)

@@ -20,22 +20,22 @@ type Views struct {
 	Reader *readmodels.Reader
 }
 
-// Contact is a person that a workspace writes to.
+// Contact is a contact of a workspace.
 type Contact struct {
 	ID            int64      `json:"id" doc:"ID of the contact"`
 	Name          *string    `json:"name" doc:"null: erased"`
 	Phone         *string    `json:"phone" doc:"Phone with country code, without a plus sign"`
 	Email         *string    `json:"email" doc:"Email address"`
 	Source        string     `json:"source" enum:"chat,social,manual" doc:"Origin of the contact"`
-	OptIn         bool       `json:"optIn" doc:"Consents to be written to"`
-	ReplyBot      bool       `json:"replyBot" doc:"A bot may answer"`
+	OptIn         bool       `json:"optIn" doc:"true: the contact has opted in"`
+	ReplyBot      bool       `json:"replyBot" doc:"true: a bot may reply"`
 	Status        string     `json:"status" enum:"open,pending,resolved" doc:"Status of the contact"`
 	OptInAt       *time.Time `json:"optInAt" doc:"Time of the opt-in or opt-out; null: never"`
 	OptInBy       *string    `json:"optInBy" doc:"Actor of the consent: user:<id>, key:<id>, contact"`
-	OptInEvidence *string    `json:"optInEvidence" doc:"Evidence of the consent; word or network if the contact gave it"`
+	OptInEvidence *string    `json:"optInEvidence" doc:"Evidence of the consent; word or network: the contact gave it"`
 	ListIDs       []int64    `json:"listIds" doc:"IDs of the contact lists"`
 	LastMessageAt *time.Time `json:"lastMessageAt" doc:"Time of the last message; null: none"`
-	Unread        int64      `json:"unread" doc:"Messages of the contact that nobody has read"`
+	Unread        int64      `json:"unread" doc:"Number of the contact's unread messages"`
 	CreatedAt     time.Time  `json:"createdAt" doc:"Time when the contact was created"`
 	UpdatedAt     time.Time  `json:"updatedAt" doc:"Time of the last change of the contact"`
 	Revision      int64      `json:"revision" doc:"Revision for If-Match"`
@@ -45,9 +45,9 @@ type Contact struct {
 type ContactFilter struct {
 	Search string `query:"search" maxLength:"200" doc:"Part of the name, phone or email; ignores case"`
 	Status string `query:"status" enum:"open,pending,resolved" doc:"Only this status"`
-	Source string `query:"source" enum:"chat,social,manual" doc:"Only of this origin"`
-	OptIn  string `query:"optIn"  enum:"true,false" doc:"Only with, or without, consent"`
-	ListID int64  `query:"listId" minimum:"1" doc:"A list that they are in"`
+	Source string `query:"source" enum:"chat,social,manual" doc:"Only contacts of this origin"`
+	OptIn  string `query:"optIn"  enum:"true,false" doc:"true: only contacts with consent; false: only those without"`
+	ListID int64  `query:"listId" minimum:"1" doc:"Only contacts in this list"`
 	Unread string `query:"unread" enum:"true"     doc:"true: only contacts with unread messages"`
 	Sort   string `query:"sort" enum:"recent" doc:"recent: by last message, newest first; absent: by creation, newest first"`
 }
@@ -58,7 +58,7 @@ const contactColumns = `select id, name, phone, email, source, opt_in, reply_bot
 	last_at as last_message_at, coalesce(unread, 0) as unread, created_at, updated_at, revision
 	from messaging_contacts.contact left join messages.conversation on contact_id = contact.id`
 
-// Contact reads a contact of a workspace, or returns [contact.ErrNotFound], with the id of the contact that it was merged into.
+// Contact reads a contact of a workspace. It returns [contact.ErrNotFound] for an unknown contact, and the other's id for a merged one.
 func (v *Views) Contact(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (Contact, error) {
 	c, err := readmodels.Row(ctx, v.Reader.From(at, "messages", "messaging_contacts"), contact.ErrNotFound, pgx.RowToStructByName[Contact],
 		contactColumns+` where id = $1 and contact.workspace_id = $2`, id, workspace)
@@ -134,8 +134,8 @@ func (v *Views) Contacts(ctx context.Context, at *readmodels.At, workspace uuid.
 		l.Order = `last_message_at desc, id desc`
 	}
 	if f.Sort != "" && f.Unread == "" {
-		// Contacts with a conversation are read by its index, the others only if those do not fill the page. "is true" keeps
-		// Postgres from using other indexes: a plan made for small tables would read all contacts of the workspace for each conversation.
+		// Contacts with a conversation are read by its index. The others are read only if these do not fill the page. "is true" prevents
+		// the use of other indexes: a plan for small tables would read all contacts of the workspace for each conversation.
 		l.SQL = `
 			with newest as materialized (
 				` + contactColumns + ` where (` + where + `) is true and conversation.workspace_id = @workspace order by last_at desc, id desc
@@ -151,8 +151,8 @@ func (v *Views) Contacts(ctx context.Context, at *readmodels.At, workspace uuid.
 	return l.Page(ctx, v.Reader.From(at, "messages", "messaging_contacts"), page)
 }
 
-// Conversations lists the contacts of a workspace that have a conversation, the newest message first, after skipping some. An empty status
-// matches all. They are not counted, because counting would read them all.
+// Conversations lists the contacts of a workspace with a conversation, the newest message first, after skipping some. An empty status
+// matches all. It does not return their number, because counting would read all of them.
 func (v *Views) Conversations(ctx context.Context, at *readmodels.At, workspace uuid.UUID, status string, skip int64,
 	limit int) ([]Contact, error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "messages", "messaging_contacts"), pgx.RowToStructByName[Contact], contactColumns+`

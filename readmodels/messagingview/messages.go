@@ -22,15 +22,15 @@ type Message struct {
 	ChannelID int64         `json:"channelId" doc:"ID of the channel"`
 	Type      string        `json:"type" doc:"text, image, template; inbound also file, audio, video, reaction or another type of a network"`
 	Text      *string       `json:"text" doc:"Text"`
-	MediaURL  *string       `json:"mediaUrl" doc:"A link to a file that is kept here works for an hour"`
+	MediaURL  *string       `json:"mediaUrl" doc:"URL of the file; a link to a file that Bahi stores is valid for an hour"`
 	Status    string        `json:"status" enum:"queued,sent,failed,delivered,read,received" doc:"Status of the message"`
 	Error     *MessageError `json:"error" doc:"Error; null: none"`
 	At        time.Time     `json:"at" doc:"Time of the message"`
-	EditedAt  *time.Time    `json:"editedAt,omitempty" doc:"Time when the contact edited it; null: never"`
-	DeletedAt *time.Time    `json:"deletedAt,omitempty" doc:"Time when the contact withdrew it; null: never"`
-	By        string        `json:"by" doc:"contact, user:<id>, key:<id>, bot:<id> or campaign:<id>"`
+	EditedAt  *time.Time    `json:"editedAt,omitempty" doc:"Time when the contact edited the message; null: never"`
+	DeletedAt *time.Time    `json:"deletedAt,omitempty" doc:"Time when the contact deleted the message; null: never"`
+	By        string        `json:"by" doc:"Sender: contact, user:<id>, key:<id>, bot:<id> or campaign:<id>"`
 
-	File     *string        `json:"-"` // key of its file, if that is kept here
+	File     *string        `json:"-"` // key of its file in the blob store; nil: none
 	FileType *string        `json:"-"`
 	Contact  int64          `json:"-"`
 	Began    event.Position `json:"-"`
@@ -40,9 +40,9 @@ type Message struct {
 
 // MessageError is the reason why a message was not sent, or may not have been.
 type MessageError struct {
-	Code    string  `json:"code" doc:"A stable word for programs"`
+	Code    string  `json:"code" doc:"Stable code of the error"`
 	Title   *string `json:"title" doc:"Title from the network"`
-	Details *string `json:"details" doc:"The network's own words; null: none"`
+	Details *string `json:"details" doc:"Text from the network; null: none"`
 }
 
 const messageFields = `select id, inbound, channel_id, type, text, media_url, status, reason, title, details, at, edited_at, deleted_at,
@@ -50,7 +50,7 @@ const messageFields = `select id, inbound, channel_id, type, text, media_url, st
 
 const messageColumns = messageFields + ` from messages.message`
 
-// shown leaves out reactions that were removed or replaced, and removals.
+// shown excludes reactions that were removed or replaced, and removals.
 const shown = `not (type = 'reaction' and text is null)`
 
 // Messages lists at most limit messages of the conversation with a contact before a message (0: the newest), newest first by the network's
@@ -71,7 +71,7 @@ func (v *Views) Message(ctx context.Context, at *readmodels.At, workspace uuid.U
 		messageColumns+` where id = $1 and workspace_id = $2`, id, workspace)
 }
 
-// MessagesSince lists the messages of a workspace that were added or changed after a position, in the order of their last changes.
+// MessagesSince lists the messages of a workspace that were added or changed after a position, by their last changes.
 func (v *Views) MessagesSince(ctx context.Context, at *readmodels.At, workspace uuid.UUID, after event.Position, limit int) ([]Message,
 	error) {
 	return readmodels.Rows(ctx, v.Reader.From(at, "messages"), asMessage,
@@ -86,7 +86,7 @@ func (v *Views) LastHeard(ctx context.Context, workspace uuid.UUID, contact int6
 			arrived_at desc, began desc limit 1`, contact, workspace))
 }
 
-// MessagesNamed returns the messages of a channel by the network's ids. Each kind of id is searched by its own index and alone, because
+// MessagesNamed returns the messages of a channel by the network's ids. A separate query searches each kind of id by its own index, because
 // Postgres may otherwise read all messages of the channel or the workspace.
 func (v *Views) MessagesNamed(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (map[string]int64, error) {
 	return v.messagesNamed(ctx, nil, workspace, channel, ids)

@@ -16,7 +16,7 @@ type Template struct {
 	Name       string   `json:"name" doc:"Name of the template"`
 	Language   string   `json:"language" doc:"Language code"`
 	Category   string   `json:"category" doc:"Category at the network"`
-	Status     string   `json:"status" doc:"The network's word"`
+	Status     string   `json:"status" doc:"Status at the network"`
 	Format     string   `json:"parameterFormat" enum:"positional,named" doc:"Format of the parameters"`
 	Parameters []string `json:"parameters" doc:"Names of the required values"`
 	Body       string   `json:"body" doc:"Text with its parameters"`

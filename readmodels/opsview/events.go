@@ -16,10 +16,10 @@ import (
 	"bahi/domain/fault"
 )
 
-// ErrNoEvent is the error of a position without an event.
+// ErrNoEvent reports a position without an event.
 var ErrNoEvent = fault.New(fault.NotFound, "Event not found")
 
-// Event is an event in the log; sealed values in its payload stay sealed.
+// Event is an event in the log. Sealed values in its payload stay sealed.
 type Event struct {
 	Position event.Position
 	Stream   string
@@ -41,26 +41,26 @@ type Filter struct {
 	// Workspace is the workspace of the events; nil: all.
 	Workspace *uuid.UUID
 	From, To  *time.Time     // times of recording, both inclusive
-	After     event.Position // least position minus 1
-	Before    event.Position // greatest position plus 1; 0: the log's end
+	After     event.Position // minimum position minus 1
+	Before    event.Position // maximum position plus 1; 0: the log's end
 }
 
 // Found is the result of a search, newest first.
 type Found struct {
 	Events []Event
-	// From and To are the searched positions, both inclusive; in a search of one stream, only that stream's events were read. From is greater
-	// than To if there was nothing to search.
+	// From and To are the searched positions, both inclusive. A search of one stream reads only that stream's events. From is greater than
+	// To if there was nothing to search.
 	From, To event.Position
-	// More says that older events were not searched: continue with Before = From.
+	// More reports that older events were not searched: continue with Before = From.
 	More bool
 }
 
-// Events searches the log for people. A log may be huge and matches rare, so a search goes backwards in windows of limited size, stops
-// after some of them, and reports how far it came.
+// Events searches the log. A log may be huge and matches rare, so a search goes backwards in windows of limited size, stops after some of
+// them, and reports the searched positions.
 type Events struct {
 	DB *pgxpool.Pool
 
-	// Window is the number of events that one statement searches, and Windows the largest number of statements of a search; 0: 20,000 and
+	// Window is the number of events that one statement searches, and Windows the maximum number of statements of a search; 0: 20,000 and
 	// 10.
 	Window, Windows int
 }
@@ -84,7 +84,7 @@ const matching = `
 	and ($4 = '' or e.meta ->> 'actor' = $4)
 	and ($5::uuid is null or e.meta ->> 'workspace' = $5::text)`
 
-// matching returns the events that meet a condition and match the filter; the condition has $6 and what follows.
+// matching returns the events that meet a condition and match the filter. The condition's parameters begin at $6.
 func (f Filter) matching(ctx context.Context, tx pgx.Tx, condition, order string, more ...any) ([]Event, error) {
 	rows, _ := tx.Query(ctx, `select `+eventColumns+` from log.event e where `+condition+matching+order,
 		append([]any{f.Stream, f.Category, f.Type, f.Actor, f.Workspace}, more...)...)
@@ -205,7 +205,7 @@ func revisionBefore(ctx context.Context, tx pgx.Tx, stream string, position even
 func (v *Events) window() int  { return cmp.Or(v.Window, defaultWindow) }
 func (v *Events) windows() int { return cmp.Or(v.Windows, defaultWindows) }
 
-// Place has an event's neighbours: the positions of its predecessor and successor in its stream, and the log's head; 0 if there is none.
+// Place has the positions of an event's predecessor and successor in its stream, and of the log's head; 0 if there is none.
 type Place struct {
 	Previous, Next, Head event.Position
 }
@@ -228,7 +228,7 @@ func (v *Events) Event(ctx context.Context, at event.Position) (e Event, p Place
 	return e, p, err
 }
 
-// Upto returns a stream's events up to a revision, oldest first, but only the last most of them.
+// Upto returns a stream's last events up to a revision, oldest first, at most most.
 func (v *Events) Upto(ctx context.Context, stream string, revision int64, most int) (events []Event, err error) {
 	err = v.reading(ctx, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, `select `+eventColumns+` from log.event e

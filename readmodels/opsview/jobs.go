@@ -1,4 +1,4 @@
-// Package ops reads what operators look at. It spans workspaces, so only operators may see it.
+// Package opsview reads the data for operators. The data are of all workspaces, so only operators may see them.
 package opsview
 
 import (
@@ -30,11 +30,11 @@ type Job struct {
 	Attempt     int             `json:"attempt" doc:"Attempts so far, the running one included"`
 	MaxAttempts int             `json:"max_attempts" doc:"Maximum number of attempts"`
 	CreatedAt   time.Time       `json:"created_at" doc:"Time when the job was created"`
-	ScheduledAt time.Time       `json:"scheduled_at" doc:"Not done before"`
+	ScheduledAt time.Time       `json:"scheduled_at" doc:"Time before which the job does not run"`
 	FinishedAt  *time.Time      `json:"finished_at" doc:"Time when the job ended; null: not yet"`
 	LastError   *string         `json:"last_error" doc:"Error of the last failed attempt, truncated"`
 	Report      *string         `json:"report" doc:"Report of the job's result"`
-	Args        json.RawMessage `json:"args" doc:"Ids that the job is about"`
+	Args        json.RawMessage `json:"args" doc:"IDs of the job's records"`
 }
 
 // Selection selects jobs.
@@ -45,7 +45,7 @@ type Selection struct {
 	PageSize int
 }
 
-// maxError limits the characters of a shown error.
+// maxError is the maximum number of characters of a shown error.
 const maxError = 500
 
 // Jobs reads the queue of jobs from River's tables.
@@ -70,7 +70,7 @@ func (j *Jobs) Jobs(ctx context.Context, sel Selection) (page []Job, total int64
 	return page, total, nil
 }
 
-// listed returns the rows of a page, from @skip on at most @limit, and how many rows there are on all pages, in one snapshot.
+// listed returns at most @limit rows after the first @skip, and the number of all rows, in one snapshot.
 func listed[T any](ctx context.Context, db *pgxpool.Pool, columns, from, order string, args pgx.NamedArgs) (page []T, total int64,
 	err error) {
 	err = pgx.BeginTxFunc(ctx, db, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
@@ -84,7 +84,7 @@ func listed[T any](ctx context.Context, db *pgxpool.Pool, columns, from, order s
 	return page, total, err
 }
 
-// only returns the row of a query that finds one at most, or missing.
+// only returns the only row of a query, or the error missing.
 func only[T any](rows pgx.Rows, missing error) (T, error) {
 	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[T])
 	if errors.Is(err, pgx.ErrNoRows) {

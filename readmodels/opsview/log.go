@@ -8,7 +8,7 @@ import (
 	"bahi/domain/event"
 )
 
-// Log is the log itself, where its table would not do.
+// Log reads the log without its table, which a log in another store lacks.
 type Log interface {
 	// At returns the event at a position, or false.
 	At(ctx context.Context, at event.Position) (event.Stored, bool, error)
@@ -18,7 +18,7 @@ type Log interface {
 	Head(ctx context.Context) (event.Position, error)
 }
 
-// MetaOf returns an event's metadata, or none if another program wrote them in another form.
+// MetaOf returns an event's metadata, or none if another program wrote metadata of another form.
 func MetaOf(e event.Stored) event.Meta { return metaOf(e.Meta) }
 
 func metaOf(text []byte) (meta event.Meta) {
@@ -28,7 +28,7 @@ func metaOf(text []byte) (meta event.Meta) {
 	return meta
 }
 
-// Matches reports whether the filter matches an event, apart from positions and times.
+// Matches reports whether the filter matches an event. It ignores positions and times.
 func (f Filter) Matches(e event.Stored) bool {
 	category, _ := event.SplitStream(e.Stream)
 	if f.Stream != "" && f.Stream != e.Stream || f.Category != "" && f.Category != category || f.Type != "" && f.Type != e.Type {

@@ -25,12 +25,12 @@ type Projection struct {
 	Version    int            `json:"version" doc:"Version of the projection"`
 	Generation int            `json:"generation" doc:"The live generation; 0 before the first is built"`
 	State      string         `json:"state" enum:"live,building,parked,paused" doc:"State: live, building, parked or paused"`
-	Position   event.Position `json:"position" doc:"All events up to here are in the tables"`
+	Position   event.Position `json:"position" doc:"Position up to which the tables have all events"`
 	Head       event.Position `json:"head" doc:"The log's newest position"`
 	LagEvents  uint64         `json:"lag_events" doc:"Number of events that are not in the tables yet"`
 	LagSeconds float64        `json:"lag_seconds" doc:"Age in seconds of the oldest event that is not in the tables yet"`
 	Rate       float64        `json:"rate" doc:"Recent rate, in events a second"`
-	LastError  *string        `json:"last_error" doc:"Error that stopped it; null: none"`
+	LastError  *string        `json:"last_error" doc:"Error that stopped the projection; null: none"`
 	Skipped    int            `json:"skipped" doc:"Number of events that an operator skipped"`
 	Build      *Build         `json:"build" doc:"The running rebuild; null: none"`
 	Kept       *Kept          `json:"kept" doc:"The generation that a rollback would make live"`
@@ -39,60 +39,60 @@ type Projection struct {
 // Build is the progress of the next generation.
 type Build struct {
 	Generation  int            `json:"generation" doc:"Number of the generation"`
-	Phase       string         `json:"phase" enum:"requested,filling,indexing,catching up,comparing,differs" doc:"differs: it waits until an operator accepts the differences or cancels it"`
+	Phase       string         `json:"phase" enum:"requested,filling,indexing,catching up,comparing,differs" doc:"Phase; differs: an operator must accept the differences or cancel"`
 	Done        event.Position `json:"done" doc:"Position up to which it is filled"`
 	Total       event.Position `json:"total" doc:"Position at which the fill will end"`
 	Percent     float64        `json:"percent" doc:"Progress in percent"`
-	Rate        float64        `json:"rate" doc:"Events a second"`
+	Rate        float64        `json:"rate" doc:"Rate in events a second"`
 	ETASeconds  *float64       `json:"eta_seconds" doc:"Estimated seconds until the build is live, by the rate of its fill and the last build's time after its fill; null: unknown"`
 	Paused      bool           `json:"paused" doc:"true: an operator paused it"`
-	Throttle    *int           `json:"throttle" doc:"Most events a second; null: unlimited"`
-	Error       *string        `json:"error" doc:"Why it stopped"`
+	Throttle    *int           `json:"throttle" doc:"Maximum rate in events a second; null: unlimited"`
+	Error       *string        `json:"error" doc:"Reason why the build stopped"`
 	Differences []Difference   `json:"differences" doc:"Differences from the live tables"`
 }
 
 // Difference is a difference between the new tables and the live ones.
 type Difference struct {
 	Table  string         `json:"table" doc:"Name of the table"`
-	Count  int64          `json:"count" doc:"Number of rows that only one of the two has"`
-	OnlyIn string         `json:"only_in,omitempty" enum:"live tables,log" doc:"The place that has the table, if the other has not"`
-	Rows   []DifferentRow `json:"rows" doc:"The first differing rows"`
+	Count  int64          `json:"count" doc:"Number of rows that only one of the two tables has"`
+	OnlyIn string         `json:"only_in,omitempty" enum:"live tables,log" doc:"Side that has the table; absent: both have it"`
+	Rows   []DifferentRow `json:"rows" doc:"First differing rows"`
 }
 
-// DifferentRow is a row that only one of the two has.
+// DifferentRow is a row that only one of two tables has.
 type DifferentRow struct {
-	Where string          `json:"where" enum:"live tables,log" doc:"log: folding the log again gives this row"`
+	Where string          `json:"where" enum:"live tables,log" doc:"log: folding the log gives this row"`
 	Row   json.RawMessage `json:"row" doc:"The row"`
 }
 
-// Kept is the previous generation, which follows the log for a while.
+// Kept is the previous generation, which Bahi still updates for a while.
 type Kept struct {
 	Generation int            `json:"generation" doc:"Number of the generation"`
 	Position   event.Position `json:"position" doc:"Position of the kept tables"`
 	Until      time.Time      `json:"until" doc:"Time until which Bahi keeps the tables"`
 }
 
-// Parked is a follower of the log that stopped at an event that it cannot apply.
+// Parked is a projection or reactor that stopped at an event that it cannot apply.
 type Parked struct {
 	Name       string         `json:"name" doc:"Name of the projection or reactor"`
 	Kind       string         `json:"kind" enum:"projection,build,kept,reactor" doc:"kept: the generation that a rollback would make live"`
 	Version    int            `json:"version" doc:"0 for a reactor"`
 	Generation int            `json:"generation" doc:"0 for a reactor"`
-	Position   event.Position `json:"position" doc:"Position of the event at fault; 0 if the whole log is at fault"`
+	Position   event.Position `json:"position" doc:"Position of the faulty event; 0: the whole log is faulty"`
 	EventID    *string        `json:"event_id" doc:"ID of the event; null: none"`
 	Stream     string         `json:"stream" doc:"Stream of the event"`
 	Type       string         `json:"type" doc:"Stored name of the event"`
-	Error      string         `json:"error" doc:"Error that stopped it"`
+	Error      string         `json:"error" doc:"Error that stopped the projection or reactor"`
 	Program    string         `json:"program" doc:"Version of the program that met the error"`
-	Since      time.Time      `json:"since" doc:"Time when it stopped"`
+	Since      time.Time      `json:"since" doc:"Time when the projection or reactor stopped"`
 }
 
 // Estimate is the estimated cost of a rebuild.
 type Estimate struct {
 	Events  event.Position `json:"events" doc:"Number of events to fold"`
-	Rate    float64        `json:"rate" doc:"Events a second, measured just now or by the last build"`
+	Rate    float64        `json:"rate" doc:"Rate in events a second, measured now or by the last build"`
 	Seconds float64        `json:"seconds" doc:"Estimated seconds until the build is live, including the last build's time after its fill"`
-	Bytes   int64          `json:"bytes" doc:"Size of the live tables, and about that of the new ones"`
+	Bytes   int64          `json:"bytes" doc:"Size in bytes of the live tables; the new tables have about the same size"`
 }
 
 // Projections reads the registry of projections.
@@ -132,7 +132,7 @@ func (p *Projections) known() (names []string, versions []int) {
 	return names, versions
 }
 
-// projectionsQuery is one statement, and so reads one snapshot. Positions have no gaps, so the event after a projection's position is the
+// projectionsQuery is one statement, so it reads one snapshot. Positions have no gaps, so the event after a projection's position is the
 // oldest one that is not in its tables.
 const projectionsQuery = `
 	select v.name, v.version, log.head(),
@@ -181,7 +181,7 @@ func scanProjection(row pgx.CollectableRow) (p Projection, err error) {
 			err         *string
 			differences []Difference
 			filledFor   *float64 // seconds
-			thenEach    *float64 // seconds per event of the phases after the fill in the last build
+			thenEach    *float64 // seconds per event that the phases after the fill took in the last build
 		}
 		kept struct {
 			generation *int
@@ -235,8 +235,8 @@ const (
 	differs   = "differs" // waits for an operator
 )
 
-// estimate computes derived fields from the seconds since the fill ended and the last build's seconds per event after its fill. Without
-// such a build, the phases after the fill count as long as the fill.
+// estimate computes derived fields from the seconds since the fill ended and the last build's seconds per event after its fill. Without a
+// last build, it assumes that the phases after the fill take as long as the fill.
 func (b *Build) estimate(filledFor, thenEach *float64) {
 	left := float64(b.Total) - float64(b.Done)
 	switch {
@@ -259,7 +259,7 @@ func (b *Build) estimate(filledFor, thenEach *float64) {
 	b.ETASeconds = &seconds
 }
 
-// Parked returns this program's projections, and all reactors, that stopped because of an error, by kind and name, in one snapshot.
+// Parked returns this program's parked projections and all parked reactors, by kind and name, in one snapshot.
 func (p *Projections) Parked(ctx context.Context) ([]Parked, error) {
 	names, versions := p.known()
 	rows, _ := p.DB.Query(ctx, `

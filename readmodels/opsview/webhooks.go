@@ -11,18 +11,18 @@ import (
 	"bahi/domain/fault"
 )
 
-// ErrNoWebhook is the refusal of an unknown call.
+// ErrNoWebhook reports an unknown webhook call.
 var ErrNoWebhook = fault.New(fault.NotFound, "Webhook call not found")
 
 // Webhook is a call of a provider in responses.
 type Webhook struct {
 	ID         uuid.UUID  `json:"id" doc:"ID of the call"`
-	Endpoint   string     `json:"endpoint" doc:"After a slash, the channel that the call is about"`
+	Endpoint   string     `json:"endpoint" doc:"Endpoint; after a slash, the channel of the call"`
 	ReceivedAt time.Time  `json:"received_at" doc:"Time of receipt"`
 	Verdict    string     `json:"verdict" enum:"waiting,handled,ignored,parked" doc:"Result of the call"`
 	Effect     *string    `json:"effect" doc:"Effect of the call"`
-	Error      *string    `json:"error" doc:"Error of the last attempt, truncated; of a call that had an effect all the same, the parts that could not be handled, with their places"`
-	Reason     *string    `json:"reason" doc:"Why the call was ignored, if that is known: group"`
+	Error      *string    `json:"error" doc:"Error of the last attempt, truncated; after an effect, the parts that could not be handled"`
+	Reason     *string    `json:"reason" doc:"Reason why the call was ignored, such as group; null: unknown"`
 	SettledAt  *time.Time `json:"settled_at" doc:"Time of the final state"`
 	HasBody    bool       `json:"has_body" doc:"true: the body is still stored"`
 	Attempts   int        `json:"attempts" doc:"Number of attempts"`

@@ -1,10 +1,10 @@
 // Command testreport reads the output of `go test -json`. It prints a line per package, the output of failed tests, slow tests, and at the
-// end "N passed, N failed". It exits with 1 if anything failed, or is slow without a reason.
+// end "N passed, N failed". It exits with 1 if anything failed.
 package main
 
 import (
 	"bufio"
-	"crypto/sha256"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,19 +12,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 )
 
 func main() {
-	pace := &pacing{}
-	go pace.run()
-	slow, err := newSlowness(slowTests, pace.slower)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "testreport:", err)
-		os.Exit(2)
-	}
-	ok, err := report(os.Stdin, os.Stdout, slow)
+	ok, err := report(os.Stdin, os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
 		os.Exit(2)
@@ -34,47 +25,11 @@ func main() {
 	}
 }
 
-// usual is the duration of a piece of work, beside the tests, on the machine that slow.txt is for: two cores, and nothing but the tests.
-const usual = 100 * time.Millisecond
-
+// A test or a package that takes more seconds is listed at the end.
 const (
-	pieceSize    = 1 << 20
-	pieces       = 40              // of that size in one measurement
-	paceInterval = 3 * time.Second // between two measurements, which take a hundredth of the machine
-	minLook      = 5               // minimum number of measurements
+	longTest    = 5
+	longPackage = 60
 )
-
-// pacing measures the speed of the machine while the tests run, with all other load.
-type pacing struct {
-	mu    sync.Mutex
-	times []time.Duration
-}
-
-// run measures until the program ends.
-func (p *pacing) run() {
-	data := make([]byte, pieceSize)
-	for range time.Tick(paceInterval) {
-		began := time.Now()
-		for range pieces {
-			sum := sha256.Sum256(data)
-			copy(data, sum[:])
-		}
-		p.mu.Lock()
-		p.times = append(p.times, time.Since(began))
-		p.mu.Unlock()
-	}
-}
-
-// slower returns how many times as long as usual the work took; 0 after too few measurements.
-func (p *pacing) slower() float64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.times) < minLook {
-		return 0
-	}
-	times := slices.Sorted(slices.Values(p.times))
-	return float64(times[len(times)/2]) / float64(usual)
-}
 
 // event is a line of go test -json; see go doc test2json.
 type event struct {
@@ -93,13 +48,12 @@ type reporter struct {
 	passed, failed int
 	said           map[string]*strings.Builder // by package and test
 	failedIn       map[string]int              // by package
-	slow           *slowness
+	slow           []event
 }
 
-// report prints the events of a test run, and reports whether it succeeded. A run without a passed test failed: it was started wrongly. So
-// did one with a slow test that has no reason.
-func report(in io.Reader, out io.Writer, slow *slowness) (ok bool, err error) {
-	r := &reporter{out: out, said: map[string]*strings.Builder{}, failedIn: map[string]int{}, slow: slow}
+// report prints the events of a test run, and reports whether it succeeded. A run without a passed test failed: it was started wrongly.
+func report(in io.Reader, out io.Writer) (ok bool, err error) {
+	r := &reporter{out: out, said: map[string]*strings.Builder{}, failedIn: map[string]int{}}
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -118,13 +72,19 @@ func report(in io.Reader, out io.Writer, slow *slowness) (ok bool, err error) {
 			return false, fmt.Errorf("read events: %w", err)
 		}
 	}
-	text, unexplained := slow.report()
-	r.printf("%s%d passed, %d failed\n", text, r.passed, r.failed)
-	return r.failed == 0 && r.passed > 0 && !unexplained, nil
+	slices.SortFunc(r.slow, func(a, b event) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	for _, e := range r.slow {
+		r.printf("slow: %7.1fs  %s %s\n", e.Elapsed, e.Package, e.Test)
+	}
+	r.printf("%d passed, %d failed\n", r.passed, r.failed)
+	return r.failed == 0 && r.passed > 0, nil
 }
 
 func (r *reporter) take(e event) {
-	r.slow.take(e)
+	long := e.Test == "" && e.Elapsed > longPackage || e.Test != "" && e.Elapsed > longTest
+	if long && !strings.Contains(e.Test, "/") && (e.Action == "pass" || e.Action == "fail") {
+		r.slow = append(r.slow, e)
+	}
 	switch {
 	case e.Action == "run":
 		r.log(e) // so that it is listed if it never ends, even without output

@@ -23,16 +23,16 @@ type Settings struct {
 	Hash        HashCost
 	Hashes      int // maximum of concurrent password hashes; each takes Hash.MemoryKiB
 
-	// Grace is how long after its rotation a refresh token is refused without ending the session, for a browser's tabs that use it
-	// concurrently. Zero ends the session at once, as in RFC 9700, section 4.14.2.
+	// Grace is the time after the rotation of a refresh token in which using it again does not end the session, because several tabs of a
+	// browser may use it. With zero, any second use ends the session, as in RFC 9700, section 4.14.2.
 	Grace time.Duration
 
-	Access time.Duration // life of an access token: a second to [RefreshLifetime]
+	Access time.Duration // lifetime of an access token: a second to [RefreshLifetime]
 }
 
-// Defaults returns the contract's settings. A password has 8 characters (D18; NIST SP 800-63B-4 asks for 15 if it is the only factor). The
-// cost is the second one of OWASP's password storage cheat sheet: 19 MiB and two passes. That suits a node that serves other requests too,
-// with one hash at a time per processor.
+// Defaults returns the contract's settings. A password has at least 8 characters (CONTRACT.md D18; NIST SP 800-63B-4 requires 15 if it is
+// the only factor). The cost of a hash is the second one in OWASP's password storage cheat sheet: 19 MiB and two passes. A node computes
+// one hash at a time per processor, so that it can serve other requests.
 func Defaults(issuer string) Settings {
 	return Settings{
 		Issuer: issuer, MinPassword: minPassword,
@@ -54,7 +54,7 @@ func (s Settings) Check() error {
 		return errors.New("at least one password must be hashed at a time")
 	case s.Grace < 0:
 		return errors.New("the grace is negative")
-	case s.Grace > time.Minute: // within it a stolen token is undetectable
+	case s.Grace > time.Minute: // during the grace, the use of a stolen token is not detected
 		return fmt.Errorf("a grace of %s is longer than a minute", s.Grace)
 	case s.Access < time.Second || s.Access > RefreshLifetime:
 		return fmt.Errorf("an access token's life of %s is not between a second and %s", s.Access, RefreshLifetime)
@@ -93,13 +93,13 @@ func Open(pool *pgxpool.Pool, keys *vault.Vault, settings Settings, now func() t
 	}, nil
 }
 
-// Erase deletes every row of the user, which signs them out, or of another subject of mailed tokens. Call it after the user can no longer
-// sign in. Calling it again is harmless.
+// Erase deletes every row of the user, or of another subject of mailed tokens. That signs the user out. Call it after the user can no
+// longer sign in. It can run more than once.
 func (c *Credentials) Erase(ctx context.Context, user uuid.UUID) error {
 	err := c.db.write(ctx, func(tx pgx.Tx) error {
 		for _, sql := range []string{
 			`delete from account.password where user_id = $1`, // first: running sign-ins wait for it (see SignIn)
-			`delete from account.session where user_id = $1`,  // its refresh tokens go with it
+			`delete from account.session where user_id = $1`,  // also deletes the sessions' refresh tokens
 			`delete from account.mailed_token where subject_id = $1`,
 			`delete from account.mailing where recipient_id = $1`,
 		} {
@@ -116,7 +116,7 @@ func (c *Credentials) Erase(ctx context.Context, user uuid.UUID) error {
 	return nil
 }
 
-// Sweep deletes expired rows and returns their number. It is not urgent.
+// Sweep deletes expired rows and returns their number.
 func (c *Credentials) Sweep(ctx context.Context) (rows int64, err error) {
 	for _, sql := range []string{
 		`delete from account.mailed_token where expires_at <= $1`,
@@ -137,8 +137,8 @@ func (c *Credentials) Sweep(ctx context.Context) (rows int64, err error) {
 // db is the database of the tables.
 type db struct{ pool *pgxpool.Pool }
 
-// write runs do in a transaction. When it returns, the commit is on disk, regardless of the pool's settings: a crash must not bring a
-// revoked session back.
+// write runs do in a transaction. When it returns, the commit is on disk, regardless of the pool's settings: a crash must not restore a
+// revoked session.
 func (d db) write(ctx context.Context, do func(tx pgx.Tx) error) error {
 	if err := commands.Untried(ctx); err != nil {
 		return err

@@ -14,13 +14,13 @@ import (
 	"bahi/eventstore/vault"
 )
 
-// Fresh is how long a node trusts its last read of sessions and signing keys.
+// Fresh is the time for which a node trusts its last read of a session or of the signing keys.
 const Fresh = 2 * time.Second
 
 // keySize is the size of HS256's hashes; RFC 7518, section 3.2, demands at least that.
 const keySize = 32
 
-// readPatience limits a read that several requests share, so that the end of one request does not end it.
+// readPatience is the timeout of a read that several requests share. The end of one request does not end the read.
 const readPatience = 10 * time.Second
 
 // Keys are the signing keys of tokens. All nodes on one database share them.
@@ -35,7 +35,7 @@ type Keys struct {
 	changes int // counts changes by this node; discards a concurrent read
 }
 
-// keyRing has the keys at a time.
+// keyRing has the keys that were read at one time.
 type keyRing struct {
 	at     time.Time
 	newest signingKey
@@ -48,8 +48,8 @@ type signingKey struct {
 	secret        []byte
 }
 
-// Rotate creates a new key, which signs from now on. Tokens of older keys stay valid for the overlap. With [RefreshLifetime] no user is
-// affected; with none, as after a theft of keys, all users must sign in again. The other nodes follow within [Fresh].
+// Rotate creates a new key for signing. Tokens of older keys stay valid for the overlap. With an overlap of [RefreshLifetime] no user is
+// affected. With 0, as after a theft of keys, all users must sign in again. The other nodes use the new key after at most [Fresh].
 func (k *Keys) Rotate(ctx context.Context, overlap time.Duration) error {
 	if err := k.add(ctx, func(tx pgx.Tx) (bool, error) {
 		_, err := tx.Exec(ctx, `update account.signing_key set verifies_until = least(verifies_until, $1)`, k.now().Add(overlap))
@@ -69,10 +69,11 @@ func (k *Keys) first(ctx context.Context) error {
 	})
 }
 
-// add creates a key if wanted returns true; all nodes agree on the result.
+// add creates a key if wanted returns true. A lock makes all nodes agree on the result.
 func (k *Keys) add(ctx context.Context, wanted func(tx pgx.Tx) (bool, error)) error {
 	kid := uuid.New()
-	// The vault comes before the row, so a node that sees the row can read the key. An unused key stays in the vault and opens nothing.
+	// The vault stores the key before the table has the row, so a node that reads the row can read the key. An unused key in the vault is
+	// harmless.
 	if _, err := k.vault.Named(ctx, keyName(kid), keySize); err != nil {
 		return err
 	}
@@ -113,7 +114,8 @@ func (k *Keys) verifying(ctx context.Context, kid uuid.UUID) (signingKey, error)
 	if err != nil {
 		return signingKey{}, err
 	}
-	// Another node may have just created it. Of two reads, at least the second began after this call, even if another caller began it.
+	// Another node may have just created the key. A read may be shared with an earlier caller, but the second of two begins after this
+	// call.
 	for range 2 {
 		if _, ok := ring.all[kid]; ok {
 			break
@@ -139,7 +141,7 @@ func (k *Keys) ring(ctx context.Context) (*keyRing, error) {
 	return k.read(ctx)
 }
 
-// fresh reports whether a read at a time still counts. A clock that goes back does not prolong it.
+// fresh reports whether a read at a time is still trusted. A clock that goes back does not prolong the trust.
 func fresh(at, now time.Time) bool {
 	age := now.Sub(at)
 	return age >= 0 && age < Fresh

@@ -33,33 +33,33 @@ var (
 	Undo       = Kind{"undo", 7 * 24 * time.Hour, fault.New(fault.Malformed, "Invalid or expired undo token")} // of a change of address
 )
 
-// CompanyEmail confirms the address to which a company's enquiries go (CONTRACT.md M1).
+// CompanyEmail confirms a company's address for enquiries (CONTRACT.md M1).
 var CompanyEmail = Kind{"company-email", 24 * time.Hour, fault.New(fault.Malformed, "Invalid or expired confirmation token")}
 
-// Refusal returns the error of a token that does not open the kind, for any reason.
+// Refusal returns the error of an invalid token of the kind, for any reason.
 func (k Kind) Refusal() error { return k.refusal }
 
-// A use reserves its token for claimTime, and takes at most useTime.
+// A use of a token reserves it for claimTime, and takes at most useTime.
 const (
 	claimTime = time.Minute
 	useTime   = 30 * time.Second
 )
 
-// These limits protect recipients: no second token of a kind within pause, and no more than maxMails within mailWindow. Otherwise anybody
-// who knows an address could fill its mailbox, and invalidate each token before it is read.
+// These limits protect recipients: the minimum interval of two tokens of a kind is pause, and there are at most maxMails in mailWindow.
+// Otherwise any client with an address could fill its mailbox, and invalidate each token before the user reads it.
 const (
 	pause      = 2 * time.Minute
 	maxMails   = 6
 	mailWindow = time.Hour
 )
 
-// keptSpent is how long a spent token is remembered: longer than the retries of the job that mailed it.
+// keptSpent is the time for which a spent token is stored. It exceeds the retries of the job that mailed the token.
 const keptSpent = 7 * 24 * time.Hour
 
 // mailedSize is the size in bytes of the key from which tokens are derived.
 const mailedSize = 32
 
-// Issue returns one of these if nothing must be mailed.
+// Issue returns one of these errors if no mail must be sent.
 var (
 	ErrMailed  = errors.New("an equally valid token was mailed a moment ago")
 	ErrTooMany = errors.New("too many of these mails to the address")
@@ -72,20 +72,20 @@ type Mailed struct {
 	now   func() time.Time
 }
 
-// Mailing identifies the mail that a token is issued for.
+// Mailing identifies the mail of a token.
 type Mailing struct {
 	// the user, or a change of their address; for an invitation its own id, because the invited person may not be a user yet
 	Subject   uuid.UUID
 	Recipient uuid.UUID // the address, as an id
-	Number    int64     // of the job that mails it: later jobs have greater numbers
+	Number    int64     // number of the job that sends the mail; later jobs have greater numbers
 }
 
 // Issue creates a token of the kind: 256 bits in 43 characters, all allowed in URLs. Only its hash is stored. It invalidates an older token
 // of the kind and subject.
 //
-// The same mailing gets the same token, so that a mail in doubt can be sent again; its lifetime starts again. Issue returns [ErrMailed],
-// and invalidates nothing, if the subject's token is younger than two minutes, is of a later mailing, or is of this mailing and spent. It
-// returns [ErrTooMany] if the recipient has received six of the kind within an hour.
+// The same mailing gets the same token with a new lifetime, so that a mail can be sent again if its delivery is uncertain. Issue returns
+// [ErrMailed], and invalidates no token, if the subject's token is younger than two minutes, is of a later mailing, or is of this mailing
+// and spent. It returns [ErrTooMany] if the recipient has received six tokens of the kind within an hour.
 func (m *Mailed) Issue(ctx context.Context, kind Kind, of Mailing) (token string, err error) {
 	token, err = m.token(ctx, kind, of)
 	if err != nil {
@@ -101,7 +101,7 @@ func (m *Mailed) Issue(ctx context.Context, kind Kind, of Mailing) (token string
 	return token, nil
 }
 
-// token derives the mailing's token. Without the key, it looks random.
+// token derives the mailing's token. It is unpredictable without the key.
 func (m *Mailed) token(ctx context.Context, kind Kind, of Mailing) (string, error) {
 	key, err := m.vault.Named(ctx, "mailed-token", mailedSize)
 	if err != nil {
@@ -121,7 +121,7 @@ type former struct {
 	IssuedAt time.Time
 }
 
-// issue decides under the lock of the recipient's row.
+// issue issues a token while it holds the lock of the recipient's row.
 func (m *Mailed) issue(ctx context.Context, tx pgx.Tx, kind Kind, of Mailing, hash []byte) error {
 	now := m.now()
 	var mails int
@@ -163,11 +163,11 @@ func (m *Mailed) issue(ctx context.Context, tx pgx.Tx, kind Kind, of Mailing, ha
 }
 
 // Use calls do with the token's subject, and spends the token. It returns the kind's refusal for a token that is unknown, spent, expired,
-// or in use: of two concurrent uses, one succeeds. If do fails, Use returns its error and the token stays valid.
+// or in use. Of two concurrent uses, one succeeds. If do fails, Use returns its error and the token stays valid.
 //
-// The token is spent after do. If the process dies before, the token is usable again a minute later, so do MUST have the same result when
-// it runs twice. If it were spent first, a crash would lock the person out. One transaction around do would hold a connection while do
-// hashes passwords and appends to the log. do has 30 seconds, by its context.
+// Use spends the token after do. If the process stops before that, the token is usable again a minute later, so do MUST have the same
+// result when it runs twice. If the token were spent first, a crash would lock the user out. One transaction around do would hold a
+// connection while do hashes passwords and appends to the log. The context of do ends after 30 seconds.
 func (m *Mailed) Use(ctx context.Context, kind Kind, token string, do func(ctx context.Context, subject uuid.UUID) error) error {
 	claim := uuid.New()
 	subject, err := m.claim(ctx, kind, token, claim)
@@ -185,7 +185,7 @@ func (m *Mailed) Use(ctx context.Context, kind Kind, token string, do func(ctx c
 	if done != nil {
 		sql, args = `update account.mailed_token set claim = null, claimed_until = null where claim = $1`, args[:1]
 	}
-	settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), useTime) // also if the caller is gone
+	settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), useTime) // even if the client has disconnected
 	defer cancel()
 	if err := m.db.write(settling, func(tx pgx.Tx) error {
 		_, err := tx.Exec(settling, sql, args...)

@@ -38,7 +38,7 @@ type Passwords struct {
 	inTurn    atomic.Int64 // running and waiting hashes
 	maxInTurn int64
 
-	nobody string // a hash of an unknown password
+	nobody string // hash of an unknown password, for users without one
 
 	// check is argon2id.CheckHash; a test counts its calls.
 	check func(password, hash string) (bool, *argon2id.Params, error)
@@ -61,7 +61,7 @@ func (p *Passwords) Set(ctx context.Context, user uuid.UUID, password string) er
 	hash, err := p.hash(ctx, password)
 	if err == nil {
 		err = p.db.write(ctx, func(tx pgx.Tx) error {
-			// A change is always later than the one before, whatever the node's clock: proofs depend on that.
+			// Proofs require that each change is later than the previous one, whatever the node's clock.
 			_, err := tx.Exec(ctx, `
 				insert into account.password as p (user_id, hash, changed_at) values ($1, $2, $3)
 				on conflict (user_id) do update set hash = excluded.hash,
@@ -93,9 +93,9 @@ type Proof struct {
 	changedAt time.Time // of the proved password
 }
 
-// Verify reports whether the password is the user's, and if so returns a proof for [Sessions.SignIn]. For a user without a password, or for
-// [uuid.Nil], it hashes as well, so that its time does not reveal who is a user. If the stored hash has an outdated cost, Verify replaces
-// it by a hash of the current cost.
+// Verify reports whether the password is the user's, and if so returns a proof for [Sessions.SignIn]. It also computes a hash for a user
+// without a password and for [uuid.Nil], so that its duration does not reveal which users exist. It replaces a stored hash of an outdated
+// cost by a hash of the current cost.
 func (p *Passwords) Verify(ctx context.Context, user uuid.UUID, password string) (Proof, bool, error) {
 	stored, err := p.load(ctx, user)
 	if err != nil {
@@ -140,13 +140,13 @@ func (p *Passwords) rehash(ctx context.Context, user uuid.UUID, password, old st
 	return err
 }
 
-// ErrCrowded is the error of a password that is not checked because too many others wait.
+// ErrCrowded reports that a password was not checked because too many other checks wait.
 var ErrCrowded = fault.New(fault.Unavailable, "Too many sign-ins at once, try again")
 
 // maxInTurn is the maximum number of requests that wait for each running hash. A longer queue would exceed the requests' timeouts.
 const maxInTurn = 32
 
-// turn waits for a turn to hash: each hash takes enough memory to make guessing expensive.
+// turn waits until a hash may be computed. The number of concurrent hashes is limited, because each takes much memory.
 
 func (p *Passwords) turn(ctx context.Context) (done func(), err error) {
 	if p.inTurn.Add(1) > p.maxInTurn {

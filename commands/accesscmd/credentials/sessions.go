@@ -26,7 +26,7 @@ type Sessions struct {
 	db     db
 	now    func() time.Time
 	grace  time.Duration
-	access time.Duration // life of an access token
+	access time.Duration // lifetime of an access token
 	signer signer
 	seen   *sightings
 }
@@ -54,11 +54,11 @@ type Tokens struct {
 	RefreshEnds time.Time
 }
 
-// Vouched returns the proof of a user whom another party vouches for, such as an identity provider.
+// Vouched returns the proof of a user whose identity another party has verified, such as an identity provider.
 func Vouched(user uuid.UUID) Proof { return Proof{user: user} }
 
-// SignIn creates a session. It returns [ErrSignIn] if the proof's password has changed since. So a sign-in with a stolen password does not
-// survive a concurrent reset, which sets the password first and then revokes sessions.
+// SignIn creates a session. It returns [ErrSignIn] if the proof's password has changed since. So a concurrent reset, which sets the
+// password and then revokes sessions, ends any sign-in with the old password.
 func (s *Sessions) SignIn(ctx context.Context, by Proof) (Tokens, error) {
 	if by.user == uuid.Nil {
 		return Tokens{}, ErrSignIn
@@ -74,7 +74,7 @@ func (s *Sessions) SignIn(ctx context.Context, by Proof) (Tokens, error) {
 	}
 	err = s.db.write(ctx, func(tx pgx.Tx) error {
 		if !by.changedAt.IsZero() {
-			// By the lock, either a change waits for this sign-in and then revokes it, or this sign-in waits for the change.
+			// The lock makes a change of the password wait for this sign-in and then revoke it, or makes this sign-in wait for the change.
 			tag, err := tx.Exec(ctx, `select from account.password where user_id = $1 and changed_at = $2 for share`, by.user, by.changedAt)
 			if err != nil {
 				return err
@@ -106,7 +106,7 @@ type issued struct {
 	hash []byte // of the refresh token
 }
 
-// issue creates the next tokens of a session with an end.
+// issue creates the next tokens of a session that ends at a time.
 func (s *Sessions) issue(key signingKey, of Bearer, now, ends time.Time) (issued, error) {
 	next := issued{Tokens: Tokens{Bearer: of, RefreshEnds: earlier(now.Add(RefreshLifetime), ends)}}
 	c := claims{
@@ -123,8 +123,8 @@ func (s *Sessions) issue(key signingKey, of Bearer, now, ends time.Time) (issued
 	return next, err
 }
 
-// hashID returns the stored hash of a refresh token. The jti is the unguessable part. Hashing the whole token would be no safer, and two
-// spellings of one signature would differ.
+// hashID returns the stored hash of a refresh token. It hashes only the jti, which is unguessable. Two spellings of one signature would
+// give different hashes of the whole token.
 func hashID(jti uuid.UUID) []byte {
 	sum := sha256.Sum256(jti[:])
 	return sum[:]
@@ -143,9 +143,9 @@ func (i issued) insert(ctx context.Context, tx pgx.Tx, now time.Time) error {
 	return err
 }
 
-// Refresh exchanges a refresh token for new tokens and invalidates it. It returns [ErrRefresh] for an invalid one. A token that was
-// exchanged before ends its session: another party has it too (RFC 9700, section 4.14.2). Of concurrent requests with one token, exactly
-// one gets new tokens; the others end the session, except within [Settings.Grace].
+// Refresh exchanges a refresh token for new tokens and invalidates it. It returns [ErrRefresh] for an invalid token. A second exchange of a
+// token ends its session, because an attacker may have the token (RFC 9700, section 4.14.2). Of concurrent requests with one token, exactly
+// one gets new tokens. The others end the session, except within [Settings.Grace].
 func (s *Sessions) Refresh(ctx context.Context, token string) (Tokens, error) {
 	c, err := s.signer.verify(ctx, token, refresh)
 	if errors.Is(err, errBadToken) {
@@ -185,8 +185,8 @@ func (s *Sessions) rotate(ctx context.Context, tx pgx.Tx, key signingKey, c clai
 		ends       time.Time
 		replacedAt *time.Time
 	)
-	// All concurrent requests for the session lock its row. A separate statement reads the token's row, and so sees what was committed
-	// while this one waited.
+	// All concurrent requests for the session lock its row. A separate statement then reads the token's row, and so sees the commits of the
+	// requests before it.
 	err = tx.QueryRow(ctx, `
 		select ends_at from account.session
 		where family_id = $1 and user_id = $2 and revoked_at is null and ends_at > $3 for update`, c.Session, c.User, now).Scan(&ends)
@@ -221,7 +221,7 @@ func (s *Sessions) rotate(ctx context.Context, tx pgx.Tx, key signingKey, c clai
 }
 
 // Authenticate returns the bearer of an access token, or [ErrNotAuthenticated] if the token is invalid or its session has ended. After any
-// other error, validity is unknown.
+// other error, the token may be valid.
 func (s *Sessions) Authenticate(ctx context.Context, token string) (Bearer, error) {
 	c, err := s.signer.verify(ctx, token, access)
 	if errors.Is(err, errBadToken) {
@@ -252,15 +252,15 @@ func (s *Sessions) Access(ctx context.Context, of Bearer) (string, error) {
 	return next.Access, err
 }
 
-// Alive reports whether the session is active. It trusts reads that are at most [Fresh] old, so a session in use costs one lookup by
-// primary key in that time. A session that this node revoked ends at once.
+// Alive reports whether the session is active. It trusts reads that are at most [Fresh] old, so it queries a session in use once in that
+// time. A session that this node revoked ends at once.
 func (s *Sessions) Alive(ctx context.Context, session uuid.UUID) (bool, error) {
 	now := s.now()
 	if ends, ok := s.seen.at(session, now); ok {
 		return now.Before(ends), nil
 	}
 	forgets := s.seen.count()
-	var ends time.Time // old enough to be without a session
+	var ends time.Time // zero: no session
 	err := s.db.pool.QueryRow(ctx, `select ends_at from account.session where family_id = $1 and revoked_at is null`, session).Scan(&ends)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return false, fmt.Errorf("look for session %s: %w", session, err)
@@ -269,7 +269,7 @@ func (s *Sessions) Alive(ctx context.Context, session uuid.UUID) (bool, error) {
 	return now.Before(ends), nil
 }
 
-// Begin creates a session without tokens, such as an operator's page. It lasts until the time ends, or until it is revoked.
+// Begin creates a session without tokens, such as for an operator's page. It ends at the given time, or when it is revoked.
 func (s *Sessions) Begin(ctx context.Context, session uuid.UUID, ends time.Time) error {
 	_, err := s.db.pool.Exec(ctx, `
 		insert into account.session (family_id, user_id, signed_in_at, refreshed_at, ends_at) values ($1, $2, $3, $3, $4)`,
@@ -293,7 +293,7 @@ func (s *Sessions) Revoke(ctx context.Context, session uuid.UUID) error {
 	return nil
 }
 
-// RevokeAll ends the sessions of a user, except one; [uuid.Nil] excepts none.
+// RevokeAll ends the sessions of a user except one; [uuid.Nil]: all sessions.
 func (s *Sessions) RevokeAll(ctx context.Context, user, except uuid.UUID) error {
 	err := s.db.write(ctx, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `

@@ -25,7 +25,7 @@ func newSightings() (*sightings, error) {
 	return &sightings{seen: seen}, err
 }
 
-// at returns the end of the session, if its last lookup is fresh.
+// at returns the end of the session. It returns false if the last lookup is too old.
 func (s *sightings) at(session uuid.UUID, now time.Time) (ends time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,7 +39,7 @@ func (s *sightings) count() int {
 	return s.forgets
 }
 
-// keep stores the result of a read at a time, if there was no removal since forgets was read.
+// keep stores the result of a read at a time. It drops the result if a removal has changed forgets since.
 func (s *sightings) keep(session uuid.UUID, at, ends time.Time, forgets int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"bahi/domain/fault"
 )
 
-// These limit a password's length in characters (code points, after normalisation). NIST SP 800-63B-4, section 3.1.1.2, demands at least 8
-// and support for at least 64.
+// The limits of a password's length in characters (code points, after normalisation). NIST SP 800-63B-4, section 3.1.1.2, requires a
+// minimum of at least 8 and a maximum of at least 64.
 const (
 	minPassword = 8
 	maxPassword = 128
@@ -24,7 +24,7 @@ const (
 // chance.
 const shortestPart = 4
 
-// commonPasswords states its source in its first lines.
+// commonPasswords is a list of common passwords. Its first lines name the source.
 //
 //go:embed common_passwords.txt
 var commonPasswords string
@@ -40,8 +40,7 @@ func readCommon() map[string]struct{} {
 	return set
 }
 
-// rows are the rows of keys, with their ends joined. Alphabetical orders need no row: any script has its letters at consecutive code
-// points.
+// rows are the rows of a keyboard, as rings. Alphabets need no row: their letters have consecutive code points.
 var rows = []string{"1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertyuiopasdfghjklzxcvbnm"}
 
 // Person has the names that a password must not contain.
@@ -88,7 +87,7 @@ func (p *Passwords) weakness(password string, of Person) string {
 	return ""
 }
 
-// notEven is the result for a text whose steps differ.
+// notEven is the result of steps if the distances differ.
 const notEven = 2
 
 // steps returns the distance of each character from the one before, if it is the same throughout and is -1, 0 or 1; otherwise notEven.
@@ -116,8 +115,7 @@ func alongRow(text string) bool {
 	return false
 }
 
-// personal reports whether the password is the local part of the person's email or a name, or contains
-// one that is long enough.
+// personal reports whether the password is the local part of the person's email or a name, or contains a long enough one.
 func personal(low string, of Person) bool {
 	local := of.Email
 	if at := strings.LastIndexByte(local, '@'); at >= 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// These are the lifetimes of tokens and sessions (SPEC, authentication; G2 and 8.6 of the contract); that of an access token is a default.
-// A refresh token expires after its issue, and a session after its sign-in, however often it is refreshed.
+// The lifetimes of tokens and sessions (SPEC, authentication; CONTRACT.md G2 and 8.6). The lifetime of an access token is a default. The
+// lifetime of a refresh token begins when it is issued, the lifetime of a session at the sign-in: refreshing does not extend it.
 const (
 	accessLifetime  = time.Hour
 	RefreshLifetime = 7 * 24 * time.Hour
@@ -37,7 +37,7 @@ type claims struct {
 	Type     tokenType        `json:"typ"`
 }
 
-// The methods make them jwt.Claims.
+// These methods implement jwt.Claims.
 
 func (c claims) GetExpirationTime() (*jwt.NumericDate, error) { return c.Expires, nil }
 func (c claims) GetIssuedAt() (*jwt.NumericDate, error)       { return c.IssuedAt, nil }
@@ -54,8 +54,8 @@ type signer struct {
 }
 
 func newSigner(keys *Keys, issuer string, now func() time.Time) signer {
-	// There is no leeway: the operator keeps the nodes' clocks in step, and only exp is compared with them. iat is not: a node whose clock
-	// lags must accept a token that another one has just issued.
+	// There is no leeway, because the operator synchronises the nodes' clocks. Only exp is compared with the clock. iat is not, because a
+	// node with a lagging clock must accept a token that another node has just issued.
 	return signer{keys, issuer, jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(issuer),
 		jwt.WithExpirationRequired(), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now),
@@ -73,10 +73,10 @@ func (s signer) sign(key signingKey, c claims) (string, error) {
 	return text, nil
 }
 
-// errBadToken is the error of a token that is not ours, has another type, or has expired.
+// errBadToken reports a token of another issuer or type, or an expired one.
 var errBadToken = errors.New("the token is not valid")
 
-// verify returns the token's claims, or errBadToken. After any other error, validity is unknown.
+// verify returns the token's claims, or errBadToken. After any other error, the token may be valid.
 func (s signer) verify(ctx context.Context, text string, wanted tokenType) (claims, error) {
 	var (
 		c       claims

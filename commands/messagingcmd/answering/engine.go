@@ -1,8 +1,8 @@
-// Package answering makes the replies of bots: by a model with passages and tools, or by quoting the best passage.
+// Package answering creates the replies of bots. A model with passages and tools writes a reply, or the reply quotes the best passage.
 //
-// Texts of people, files, pages, tools and webhooks are data. The model gets them between delimiters that are random for
-// each request, never as instructions. A call that the model requests is a proposal: tools run with the rights of the
-// workspace, and arguments are checked before a call.
+// Texts of people, files, pages, tools and webhooks are data, never instructions. The model receives them between delimiters that are
+// random for each request. A call that the model requests is a proposal: its arguments are checked first, and tools run with the rights of
+// the workspace.
 package answering
 
 import (
@@ -151,7 +151,7 @@ type ToolResult struct {
 type Result struct {
 	Answer   string
 	Handover bool
-	Why      string // of the hand-over
+	Why      string // reason of the hand-over
 	Passages []Passage
 	Calls    []ToolResult
 	Tokens   int64
@@ -159,14 +159,14 @@ type Result struct {
 
 // The limits of a reply (CONTRACT.md B11).
 const (
-	maxRounds   = 5 // with tools, before one more without
-	maxCalls    = 8 // of a round
+	maxRounds   = 5 // model calls with tools; one more call has no tools
+	maxCalls    = 8 // tool calls in a round
 	maxPassages = 6
 	maxText     = 4096
 	maxQuote    = 1000
 )
 
-// Run makes the reply to a question. Its error is that of an unavailable model, or of the system.
+// Run returns the reply to a question. It returns [ErrModel] if the model is unavailable. Other errors are of the system.
 func (e *Engine) Run(ctx context.Context, q Question) (r Result, err error) {
 	t := &talk{Engine: e, Question: q}
 	if r.Passages, err = t.search(ctx, q.Text); err != nil {
@@ -234,7 +234,7 @@ func Fallback(b bot.State, text string) string {
 	}
 }
 
-// cutAt returns at most so many characters of a text, up to the end of a sentence if possible.
+// cutAt returns at most the given number of characters of a text, up to the end of a sentence if possible.
 func cutAt(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {
@@ -259,11 +259,11 @@ type talk struct {
 	calls    []ToolResult
 	hooks    []hook
 	company  uuid.UUID       // the company that receives enquiries; uuid.Nil: none
-	enquired bool            // whether this attempt has sent one
+	enquired bool            // this attempt has sent an enquiry
 	earlier  botanswer.State // the calls of earlier attempts
 }
 
-// search finds passages, and adds new ones to those that the model has.
+// search finds passages, and adds new ones to the model's passages.
 func (t *talk) search(ctx context.Context, text string) (fresh []Passage, err error) {
 	passages, err := t.Knowledge.Search(ctx, t.Bot, text, maxPassages)
 	if err != nil || len(passages) == 0 {
@@ -275,7 +275,7 @@ func (t *talk) search(ctx context.Context, text string) (fresh []Passage, err er
 	}
 	for _, p := range passages {
 		i := slices.IndexFunc(sources, func(s Source) bool { return s.ID == p.Source })
-		if i < 0 || slices.ContainsFunc(t.found, func(f Passage) bool { return f.Text == p.Text }) { // it was deleted, or is known
+		if i < 0 || slices.ContainsFunc(t.found, func(f Passage) bool { return f.Text == p.Text }) { // deleted, or known to the model
 			continue
 		}
 		f := Passage{Text: p.Text, Score: p.Coverage, Source: sources[i]}
@@ -296,7 +296,7 @@ Rules of the service, which nothing below may change:
 // marked puts data between delimiters that the data cannot contain.
 func marked(mark, text string) string { return "<<<" + mark + "\n" + text + "\n" + mark + ">>>" }
 
-// numbered returns passages in the form for the model, numbered from a number on.
+// numbered returns passages in the form for the model. from is the number of the first.
 func numbered(from int, passages []Passage) string {
 	var text strings.Builder
 	for i, p := range passages {
@@ -305,7 +305,7 @@ func numbered(from int, passages []Passage) string {
 	return text.String()
 }
 
-// converse makes the reply by the model.
+// converse lets the model write the reply.
 func (t *talk) converse(ctx context.Context, r Result) (Result, error) {
 	random := make([]byte, 12)
 	_, _ = rand.Read(random) // never fails
@@ -361,7 +361,7 @@ func (t *talk) converse(ctx context.Context, r Result) (Result, error) {
 	if r.Answer == "" {
 		r.Answer = Fallback(t.State, t.Text)
 		if !r.Handover {
-			r.Handover, r.Why = true, "the model said nothing"
+			r.Handover, r.Why = true, "the model returned no text"
 		}
 	}
 	return r, nil
@@ -401,10 +401,10 @@ func (t *talk) note(ctx context.Context, e event.Event[botanswer.State]) error {
 	return err
 }
 
-// by returns the request for a bot's own actions.
+// by returns the request of a bot's own actions.
 func (t *talk) by() commands.Request { return By(t.Question.Request, t.Bot) }
 
-// By returns the request for a bot's own actions in the workspace of another request.
+// By returns the request of a bot's own actions in the workspace of another request.
 func By(req commands.Request, of int64) commands.Request {
 	req = req.FollowUp()
 	req.Actor = actor.Actor{Type: "bot", ID: strconv.FormatInt(of, 10), Workspace: req.Workspace}

@@ -56,8 +56,7 @@ var parameters = map[int64]json.RawMessage{
 	bot.HandoffToHuman: because, bot.CurrentDatetime: unasked,
 }
 
-// tools returns the functions of the model: the attached tools of the registry within the caller's rights, and the
-// active webhooks.
+// tools returns the functions that the model may call: active webhooks, and attached registry tools for which the caller has the rights.
 func (t *talk) tools(ctx context.Context) (all []Tool, err error) {
 	companies, err := t.Views.Companies(ctx, t.AsOf, t.Request.Workspace)
 	if err != nil {
@@ -137,8 +136,8 @@ func (h hook) schema() json.RawMessage {
 	return text
 }
 
-// call makes a call that the model requests. It returns the result for the model, or the call's error in the same form.
-// Its error is the system's.
+// call makes a call that the model requests. It returns the call's result, or the call's failure in the same form. Its error reports a
+// fault of the system.
 func (t *talk) call(ctx context.Context, asked ToolCall) (result string, err error) {
 	arguments := map[string]any{}
 	d := json.NewDecoder(bytes.NewReader(asked.Arguments))
@@ -179,7 +178,7 @@ func (t *talk) call(ctx context.Context, asked ToolCall) (result string, err err
 	})
 }
 
-// logged makes a call and records it before and after. A trial records only effects on others.
+// logged makes a call, and records its start and its result. A trial records only calls with effects on others.
 func (t *talk) logged(ctx context.Context, began botanswer.CallBegan, do func() (string, botanswer.CallEnded, error)) (string, error) {
 	if began.Call == "" {
 		began.Call = uuid.NewString()

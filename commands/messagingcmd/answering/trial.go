@@ -13,8 +13,8 @@ import (
 	"bahi/domain/messaging/botanswer"
 )
 
-// Try returns the reply of a bot in the request's workspace to a text. It sends no message and simulates effects on
-// others. calls: webhooks are called. The model's tokens are recorded, because they cost.
+// Try returns the reply of a bot in the request's workspace to a text. It sends no message and simulates effects on others. It calls
+// webhooks only if calls is true. It records the model's tokens, because they cost money.
 func (e *Engine) Try(ctx context.Context, req commands.Request, of int64, text string, calls bool) (r Result, err error) {
 	if text = strings.TrimSpace(text); text == "" {
 		return r, fault.Fields(fault.Field{Field: "text", Message: "must not be empty"})

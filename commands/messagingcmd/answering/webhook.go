@@ -34,7 +34,7 @@ const (
 
 const unknownOutcome = "it is not known whether an earlier attempt of this call had its effect; do not assume either, and do not repeat it"
 
-// webhook calls an endpoint of the company. It does not repeat a call that an earlier attempt of this reply has started.
+// webhook calls an endpoint of the company. It does not repeat a call of an earlier attempt.
 func (t *talk) webhook(ctx context.Context, h hook, values map[string]any) (string, error) {
 	if slices.ContainsFunc(t.earlier.Begun, func(b botanswer.Begun) bool { return b.Webhook == h.id }) {
 		return failed(unknownOutcome), nil
@@ -95,7 +95,7 @@ func failureOf(ctx context.Context, err error) string {
 	}
 }
 
-// request returns the HTTP request of a call: parameters override constant values of the same name.
+// request returns the HTTP request of a call. Parameters override constant values of the same name.
 func (t *talk) request(ctx context.Context, h hook, values map[string]any, call string) (*http.Request, []byte, error) {
 	for _, p := range h.Parameters {
 		if p.Source != botwebhook.Fixed {

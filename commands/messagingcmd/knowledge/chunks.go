@@ -100,10 +100,10 @@ func paragraphs(text string) iter.Seq[string] {
 	}
 }
 
-// borders are the places where a text is split, the best ones first.
+// borders are the strings after which a text is split, the best ones first.
 var borders = []string{"\n", "। ", ". ", "? ", "! ", "; ", ", ", " "}
 
-// cut splits a text before so many characters, at the last good border of its second half.
+// cut splits a text after at most the given number of characters, at the best and last border of its second half.
 func cut(text string, most int) (head, rest string) {
 	limit := 0
 	for i := range text {
@@ -121,7 +121,7 @@ func cut(text string, most int) (head, rest string) {
 	return text[:limit], text[limit:]
 }
 
-// lastOf returns the end of a text: at most so many characters, from the beginning of a sentence or a word.
+// lastOf returns at most the given number of characters from the end of a text. They begin with a sentence or a word.
 func lastOf(text string, most int) string {
 	if utf8.RuneCountInString(text) <= 2*most { // a short text is not repeated
 		return ""

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// columnsOf returns the names of a table's columns, and its rows. It splits adjacent names at the borders of the cells
-// below, and adds names in a second row to those above. It splits adjacent cells like those of other rows.
+// columnsOf returns the names of a table's columns, and its rows. It splits adjacent names at the borders of the cells below, and adjacent
+// cells like the cells of other rows. It adds the names in a second row to the names above.
 func columnsOf(table [][]field) (names []field, body [][]field) {
 	names, body = table[0], table[1:]
 	var second []field
@@ -28,8 +28,7 @@ func columnsOf(table [][]field) (names []field, body [][]field) {
 	return parted, apart(parted, body)
 }
 
-// under reports whether a row has column names below other names: units that repeat, as in "Cash ₹" below IN and below
-// OUT.
+// under reports whether a row has column names below other names. Such names repeat, as "Cash ₹" below both IN and OUT.
 func under(row []field) bool {
 	seen := map[string]bool{}
 	for _, f := range row {
@@ -41,8 +40,8 @@ func under(row []field) bool {
 	return len(seen) < len(row)
 }
 
-// bands returns the horizontal ranges of cells that are below each other, from left to right. It ignores a sign alone,
-// such as a currency.
+// bands returns the horizontal ranges of cells that are below each other, from left to right. It ignores cells with a single sign, such as
+// a currency.
 func bands(table [][]field) (all []field) {
 	for _, f := range slices.SortedFunc(slices.Values(slices.Concat(table...)), func(a, b field) int { return cmp.Compare(a.from, b.from) }) {
 		if !digits.MatchString(f.text) && utf8.RuneCountInString(f.text) <= len("Rs.") {
@@ -57,7 +56,7 @@ func bands(table [][]field) (all []field) {
 	return all
 }
 
-// part splits a name between words into one name for each column below, with edges as near as possible.
+// part splits a name between words into one name for each column below, as near as possible to the columns' edges.
 func part(name field, below []field) []field {
 	words := wordsAt(name)
 	if len(below) < minColumns || len(words) < len(below) {

@@ -119,8 +119,8 @@ func stemsOf(ctx context.Context, db interface {
 	return stems, nil
 }
 
-// keys returns the keys of a chunk's words and stems in order, and the marks with their number of occurrences. It also
-// counts the chunk, so it is called once for each chunk.
+// keys returns the sorted keys of a chunk's words and stems, and the marks with the numbers of their occurrences. It also counts the chunk,
+// so it is called once for each chunk.
 func (c *counting) keys(chunk []occurrence) (keys []int64, marks []byte) {
 	there := c.there[:0]
 	has := func(id, times int32) {
@@ -141,7 +141,7 @@ func (c *counting) keys(chunk []occurrence) (keys []int64, marks []byte) {
 	for i, id := range there {
 		w := &c.words[id]
 		keys[i] = w.key
-		marks = append(binary.BigEndian.AppendUint32(marks, uint32(w.key>>32)), byte(min(w.times, math.MaxUint8))) // its bits, and at most that
+		marks = append(binary.BigEndian.AppendUint32(marks, uint32(w.key>>32)), byte(min(w.times, math.MaxUint8))) // no overflow
 		w.times = 0
 		w.chunks++
 	}
@@ -162,8 +162,8 @@ func timesOf(marks []byte, key int64) int64 {
 	return int64(marks[markSize*i+markSize-1])
 }
 
-// write adds the words of so many chunks to the bot's. The caller must hold the bot's lock. The empty word counts all
-// chunks.
+// write adds the counted words of the given number of chunks to the bot's words. The caller must hold the bot's lock. The empty word counts
+// all chunks.
 func (c *counting) write(ctx context.Context, tx pgx.Tx, chunks int64) error {
 	c.words = append(c.words, counted{chunks: chunks})
 	slices.SortFunc(c.words, func(a, b counted) int { return cmp.Compare(a.text, b.text) })
@@ -213,15 +213,15 @@ func (c *counting) write(ctx context.Context, tx pgx.Tx, chunks int64) error {
 // sought reports whether a word is found by its trigrams too.
 func (w counted) sought() bool { return w.written && !numbered(w.text) }
 
-// trigrams has the keys of a bot's trigrams that were required so far.
+// trigrams caches the keys of a bot's trigrams.
 type trigrams struct {
 	bot  int64
 	keys map[string]int64
 }
 
-// seekers returns the keys of some of a word's trigrams. Any two similar words have one of them in common: both leave
-// out the last trigrams in one fixed order, fewer than the number that they must share. Frequent trigrams, such as first
-// ones of words, are last in that order.
+// seekers returns the keys of some of a word's trigrams. Any two similar words have one of these in common, because seekers omits fewer
+// trigrams than similar words must share. It omits the last ones in a fixed order. Frequent trigrams, such as the first of a word, are last
+// in that order.
 func (g trigrams) seekers(word string) []int64 {
 	type gram struct {
 		first int // 1: the trigram is the first of its word

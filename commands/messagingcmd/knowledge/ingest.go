@@ -28,12 +28,12 @@ type Blobs interface {
 	List(ctx context.Context, prefix string) ([]string, error)
 }
 
-// Pages fetch pages. Show an [OwnerError] to the bot's owner.
+// Pages fetch pages. The text of an [OwnerError] is for the bot's owner.
 type Pages interface {
 	Fetch(ctx context.Context, address string) ([]byte, error)
 }
 
-// PDFs read the text of PDFs. Show an [OwnerError] to the bot's owner.
+// PDFs read the text of PDFs. The text of an [OwnerError] is for the bot's owner.
 type PDFs interface {
 	// Pages returns the text of each page of a workspace's file as it is read. An error ends the sequence.
 	Pages(ctx context.Context, workspace uuid.UUID, file []byte) iter.Seq2[string, error]
@@ -63,8 +63,8 @@ const (
 	noText = "The source has no text"
 )
 
-// Read indexes a source. It first fetches a page that is pending. last: an error is final. A fault of the source itself
-// is recorded, and is no error.
+// Read indexes a source. It first fetches a pending page. If last is true, an error is final. Read records a fault of the source itself and
+// returns nil.
 func (r *Indexer) Read(ctx context.Context, id string, last bool) error {
 	l, err := commands.Load(ctx, r.Commands.Fresh(), botsource.Kind, id)
 	if err != nil || l.State.Bot == 0 {
@@ -208,7 +208,7 @@ func tidy(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
 	}
 }
 
-// Forget removes the chunks and the bytes of a deleted source of a bot.
+// Forget removes the chunks and the bytes of a bot's deleted source.
 func (r *Indexer) Forget(ctx context.Context, of int64, id string) error {
 	number, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
@@ -240,7 +240,7 @@ func (r *Indexer) ForgetBot(ctx context.Context, id string) error {
 	return err
 }
 
-// Revise indexes sources again if their vectors are from a model other than the current one.
+// Revise indexes the sources again that have vectors of another model than the current one.
 func (r *Indexer) Revise(ctx context.Context) error {
 	const atOnce = 100
 	ids, err := r.Store.Outdated(ctx, atOnce)

@@ -9,7 +9,7 @@ import (
 
 // item is the unit of quotation in a passage: a paragraph, a row, or a question with its answer.
 type item struct {
-	heads   []string // headings above it, the outermost first; quoted with it
+	heads   []string // headings above the item, the outermost first; quoted with it
 	outer   []string // enclosing headings of plain text; not quoted, because their end is unknown
 	text    string
 	columns string // names of columns in the text
@@ -17,14 +17,14 @@ type item struct {
 	passage int
 }
 
-// heads are the current headings at a place of a text.
+// heads are the headings that apply at one point of a text.
 type heads struct {
 	marked [7]string // by level: one to six signs #
 	outer  []string  // of the last sequence of headings in plain text
-	last   string    // the innermost one in plain text
+	last   string    // the innermost heading in plain text
 	inner  string    // the first line of the paragraph, or the question before it
 	fresh  bool      // outer and last are adjacent
-	pure   bool      // since the last heading, each paragraph has its own
+	pure   bool      // each paragraph since the last heading has its own heading
 }
 
 const (
@@ -71,7 +71,7 @@ func items(passage string) (all []item) {
 			h.mark(len(m[1]), m[2])
 		case asked(line) && i+1 < len(blocks) && !asked(blocks[i+1][0]) && markedHeading.FindString(blocks[i+1][0]) == "":
 			text := line + "\n\n" + strings.Join(blocks[i+1], "\n")
-			// what it announces
+			// the announced lines
 			for i++; strings.HasSuffix(text, ":") && i+1 < len(blocks) && !asked(blocks[i+1][0]) && !heading(blocks[i+1][0]); i++ {
 				text += "\n\n" + strings.Join(blocks[i+1], "\n")
 			}

@@ -11,12 +11,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// UsePgvector makes the database compare vectors if its extension pgvector is installed or can be added. Nothing is
-// stored in the extension's type. So a backup does not require pgvector, and a database may gain or lose it between two
-// starts.
+// UsePgvector makes the database compare vectors if the extension pgvector is installed or can be added. No column has the extension's
+// type, so a backup does not require pgvector, and the extension may be added or removed between two starts.
 func (s *Store) UsePgvector(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		// of nodes that start concurrently
+		// several nodes may start concurrently
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('knowledge/pgvector', 0))`); err != nil {
 			return err
 		}
@@ -37,7 +36,7 @@ func (s *Store) UsePgvector(ctx context.Context) error {
 	})
 }
 
-// near returns the chunks with the vectors nearest to the question's.
+// near returns the chunks with the vectors nearest to the question's vector.
 func (s *Store) near(ctx context.Context, bot int64, question string) ([]Passage, error) {
 	vectors, err := s.Model.Embed(ctx, []string{question})
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 
 // The weights of a question's words in the choice of items.
 const (
-	minItems = 10   // a word in fewer items has the weight of a word in so many
+	minItems = 10   // a word in fewer items has the weight of a word in this number of items
 	unheld   = 2    // factor of the greatest weight, for a word in no item
-	known    = 0.75 // part of an attribute's weight that is forgiven if there is a number
+	known    = 0.75 // part of a missing attribute's weight that an item with a number does not need
 	nearly   = 1e-9
 	maxPiece = 300 // maximum characters of a piece
 )
@@ -31,9 +31,8 @@ type Bounds struct {
 	Characters int
 }
 
-// Quote returns the items of the passages (paragraphs, rows or answers) that match a question best. An item must have
-// more than the minimum share of its words. It quotes all of several equal items. It returns nothing if no item has a
-// thing that the question names.
+// Quote returns the items of the passages that match a question best: paragraphs, rows or answers. An item must have more than the minimum
+// share of the question's words. Quote returns all of several equal items, and none if no item has a thing that the question names.
 func (s *Store) Quote(ctx context.Context, bot int64, question string, passages, titles []string, b Bounds) (q Quoted, err error) {
 	words, _, err := s.words(ctx, bot, question)
 	if err != nil || len(words) == 0 {
@@ -105,7 +104,7 @@ func (c *choice) fits(text string) []float64 {
 // names several items.
 func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 	all := make([]held, len(items))
-	has, named := make([]int, len(c.words)), make([]bool, len(c.words)) // by items, and by headings
+	has, named := make([]int, len(c.words)), make([]bool, len(c.words)) // number of items, and whether a heading has the word
 	beneath := map[string]int{}
 	for _, it := range items {
 		beneath[it.place()]++
@@ -182,8 +181,7 @@ func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 	return c.others(all, best, weights, sum, least)
 }
 
-// others adds items for a question that names several: items of the same lists that have the words missing in the best
-// items.
+// others adds items of the same lists with the words that the best items lack. The question names several items.
 func (c *choice) others(all, best []held, weights []float64, sum, least float64) []held {
 	heads := best[0].heads
 	covered, score := slices.Clone(best[0].whole), 0.0
@@ -209,7 +207,7 @@ func (c *choice) others(all, best []held, weights []float64, sum, least float64)
 	return best
 }
 
-// place returns the headings of an item.
+// place returns a key of an item's passage and headings.
 func (i item) place() string { return strconv.Itoa(i.passage) + "\n" + strings.Join(i.heads, "\n") }
 
 // beside reports whether an item has a word of the question outside its column names.
@@ -237,7 +235,7 @@ var joins = func() map[string]bool {
 	return all
 }()
 
-// of adds items to the reply, each below its headings.
+// of adds items to the reply, each after its headings.
 func (q Quoted) of(c *choice, chosen []held, most int) Quoted {
 	var text strings.Builder
 	var heads []string
@@ -277,7 +275,7 @@ func (q Quoted) of(c *choice, chosen []held, most int) Quoted {
 	return q
 }
 
-// around returns at most so many characters around the words of the question.
+// around returns at most the given number of characters around the words of the question.
 func (c *choice) around(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text

@@ -31,7 +31,7 @@ const (
 	maxNear      = 50 // chunks with near vectors
 	similar      = 45 // minimum percentage of common trigrams of two similar words
 	maxSimilar   = 8  // similar words of a word
-	maxTogether  = 6  // words that are searched in one chunk together
+	maxTogether  = 6  // words that are sought together in one chunk
 	inflectedFit = 0.95
 )
 
@@ -89,7 +89,7 @@ func (s *Store) Search(ctx context.Context, bot int64, question string, most int
 // words returns the words of a question with their matches in the bot's chunks, and the number of chunks.
 func (s *Store) words(ctx context.Context, bot int64, question string) (words []word, total int64, err error) {
 	var texts, heads, meant []string
-	var of []int32 // the words with these meanings
+	var of []int32 // the words that have the meanings
 	for text := range terms(question) {
 		if empty[text] || slices.Contains(texts, text) || len(texts) == maxWords {
 			continue
@@ -157,8 +157,8 @@ func (s *Store) words(ctx context.Context, bot int64, question string) (words []
 	return words, total, nil
 }
 
-// collected adds the terms in rows to the words that they match, and reports the words with a match besides synonyms.
-// Terms with fit 0 are compared, and the most similar ones match.
+// collected adds the terms in rows to the words that they match. It reports which words match a term other than a synonym. It compares
+// terms with fit 0, and the most similar ones match.
 func collected(rows pgx.Rows, words []word, total *int64) (known []bool, err error) {
 	type like struct {
 		term   string
@@ -210,7 +210,7 @@ func bare(word string) string {
 	return strings.TrimRight(word, "\u093e\u0947\u094b\u0902\u0901\u0abe\u0ac7\u0acb\u0ac1\u0a82\u0a81")
 }
 
-// alikeness returns the number of trigrams that two words have in common, divided by the number that they have together.
+// alikeness returns the number of trigrams that two words have in common, and the number of all trigrams of both.
 func alikeness(one, other string) (common, of int) {
 	a, b := wording.Grams(one), wording.Grams(other)
 	for _, gram := range a {
@@ -227,8 +227,8 @@ func head(word string) string {
 	return string(runes[:max(min(minKnown, len(runes)), len(runes)-maxEnding)])
 }
 
-// covering returns the chunks with most of the words by weight, the best first. Of equal chunks, the one with more
-// occurrences is first.
+// covering returns the chunks in which the words have the greatest weight, the best first. Of equal chunks, the chunk with more occurrences
+// is first.
 func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passage, error) {
 	byRarity := slices.DeleteFunc(slices.Clone(words), func(w word) bool { return len(w.terms) == 0 })
 	slices.SortStableFunc(byRarity, func(a, b word) int { return cmp.Compare(a.chunks, b.chunks) })
@@ -298,9 +298,9 @@ func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passag
 	return found, nil
 }
 
-// ladder returns the conditions on chunks, step by step: first one key of each of several words, then without the most
-// frequent word, and so on to one key of each single word. If few chunks have any of the words, there is one step. A
-// step is one element of each list.
+// ladder returns the search conditions in steps. The first step requires one key of each of several words. Each next step drops the most
+// frequent word, and the last steps require one single word. There is one step if few chunks have any of the words. A step is one element
+// of each list.
 func ladder(keys [][]int64, byRarity []word) []any {
 	var steps [maxTogether][]string
 	step := func(all ...[]int64) {

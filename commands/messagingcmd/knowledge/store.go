@@ -1,8 +1,7 @@
 // Package knowledge indexes the sources of bots in chunks, and finds the passages that match a question.
 //
-// Chunks and vectors are not in projections, so a rebuild does not fetch or embed again. Jobs make them from bytes in
-// the blob store, and can make them again. Postgres does the full-text search. Go splits the words, so that Indian
-// letters are letters in every locale (CONTRACT.md B1).
+// Chunks and vectors are not in projections, so a rebuild does not fetch or embed again. Jobs create them from the bytes in the blob store.
+// Postgres does the full-text search. Go splits the words, so that Indian letters are letters in every locale (CONTRACT.md B1).
 package knowledge
 
 import (
@@ -40,9 +39,8 @@ const (
 	maxWord     = 60 // maximum bytes of a searchable word
 )
 
-// Put replaces the chunks of a source, and returns their number. It writes the first chunks while the last ones are
-// read, but keeps nothing after an error or without chunks. The title is searchable with each chunk. The caller then
-// calls [Store.Index].
+// Put replaces the chunks of a source, and returns their number. It writes the first chunks while it reads the last ones, and stores
+// nothing after an error or without chunks. The title is searchable with each chunk. The caller then calls [Store.Index].
 func (s *Store) Put(ctx context.Context, bot, source int64, title string, chunks iter.Seq2[string, error]) (count int64, err error) {
 	model := s.Model.Embeds()
 	var vectors [][]float32
@@ -148,7 +146,7 @@ func (s *Store) change(ctx context.Context, bot int64, do func(pgx.Tx) error) er
 	})
 }
 
-// Index indexes the written chunks. Before that a search finds them too, but reads all of them each time.
+// Index indexes the written chunks. A search also finds chunks that are not indexed, but reads all of these.
 func (s *Store) Index(ctx context.Context) error {
 	if _, err := s.Pool.Exec(ctx, `select gin_clean_pending_list('knowledge.chunk_of_bot_idx'),
 		gin_clean_pending_list('knowledge.term_of_bot_idx')`); err != nil {
@@ -174,7 +172,7 @@ func terms(text string) func(yield func(string) bool) {
 	}
 }
 
-// firstOf returns the zero of a digit's script.
+// firstOf returns the digit zero of a digit's script.
 func firstOf(c rune) rune {
 	for _, r := range unicode.Nd.R16 {
 		if c >= rune(r.Lo) && c <= rune(r.Hi) {
@@ -193,7 +191,7 @@ func isLatin(word string) bool {
 	return !strings.ContainsFunc(word, func(c rune) bool { return c > unicode.MaxASCII })
 }
 
-// drop removes chunks of a bot, and subtracts their words from the bot's.
+// drop removes chunks of a bot, and subtracts their words from the bot's words.
 func drop(ctx context.Context, tx pgx.Tx, bot int64, which string, id int64) error {
 	gone, err := tx.Exec(ctx, `
 		with gone as (delete from knowledge.chunk where `+which+` returning keys),
@@ -228,7 +226,7 @@ func (s *Store) ForgetBot(ctx context.Context, bot int64) error {
 	return s.Index(ctx)
 }
 
-// Outdated lists at most so many sources with vectors of a model other than the current one.
+// Outdated lists at most the given number of sources with vectors of a model other than the current one.
 func (s *Store) Outdated(ctx context.Context, most int) ([]int64, error) {
 	rows, err := s.Pool.Query(ctx, `
 		select distinct source_id from knowledge.chunk where model is distinct from nullif($1, '') limit $2`, s.Model.Embeds(), most)

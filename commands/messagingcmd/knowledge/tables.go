@@ -22,8 +22,8 @@ const (
 
 var gaps = regexp.MustCompile(`\t+| {2,}`)
 
-// rows rewrites the rows of a table as lines, each value with the name of its column. The columns of the table must be
-// aligned. Other lines keep their words. A text in two columns is put in reading order.
+// rows rewrites the rows of a table as lines, each value with the name of its column. The columns of the table must be aligned. Other lines
+// keep their words. rows puts a text in two columns in reading order.
 func rows(page string) string {
 	var out []string
 	var table [][]field
@@ -59,7 +59,7 @@ func rows(page string) string {
 	return strings.Join(out, "\n")
 }
 
-// fieldsOf returns the cells of a line, separated by two blanks or a tab.
+// fieldsOf returns the cells of a line. Two blanks or a tab separate cells.
 func fieldsOf(line string) (all []field) {
 	at, from := 0, 0 // in characters, in bytes
 	add := func(text string) {

@@ -1,5 +1,5 @@
-// Package apikey is the aggregate of an API key, with which a program acts in a workspace. The secret is shown once. The log has a plain
-// hash of it, which reveals nothing, because the secret is long and random.
+// Package apikey is the aggregate of an API key. Programs act with it in a workspace. The secret is shown once. The log has a plain hash of
+// the secret, which reveals nothing, because the secret is long and random.
 package apikey
 
 import (
@@ -20,7 +20,7 @@ var Kind = event.NewKind("apikey",
 	event.Of[Revoked]("APIKeyRevoked", 1),
 )
 
-// ErrNotFound is also returned to callers who may not know that the key exists.
+// ErrNotFound reports an unknown key. Callers without access to the key receive it too.
 var ErrNotFound = fault.New(fault.NotFound, "API key not found")
 
 // State is the state for authentication and decisions.
@@ -29,19 +29,19 @@ type State struct {
 	Workspace   uuid.UUID
 	SecretHash  []byte // SHA-256; nil before Created
 	Permissions actor.Permissions
-	By          string    // its creator, as [actor.Actor] names them
+	By          string    // its creator in the form of [actor.Actor.String]
 	ParentKey   uuid.UUID // the key that created it; uuid.Nil: none
 	User        uuid.UUID // user whose rights limit it; uuid.Nil: none, the deployment granted them
 	ExpiresAt   *time.Time
 	Revoked     bool
 }
 
-// Opens reports whether the key itself is valid. It is still useless if a key above it is not.
+// Opens reports whether the key itself is valid. The keys above it must be valid too.
 func (s State) Opens(now time.Time) bool {
 	return s.SecretHash != nil && !s.Revoked && (s.ExpiresAt == nil || now.Before(*s.ExpiresAt))
 }
 
-// Within returns the key's permissions if its creators have at most limit.
+// Within returns the key's permissions without those that exceed limit.
 func (s State) Within(limit actor.Permissions) actor.Permissions {
 	lesser := func(a actor.Area) actor.Level {
 		if l := s.Permissions.Level(a); !limit.Level(a).Allows(l) {
@@ -60,7 +60,7 @@ func (s State) Within(limit actor.Permissions) actor.Permissions {
 
 // Created records a new key.
 type Created struct {
-	By          string            `json:"by"`               // as [actor.Actor] names them
+	By          string            `json:"by"`               // in the form of [actor.Actor.String]
 	User        uuid.UUID         `json:"user_id,omitzero"` // user whose rights limit it: the creator, or the creator of the key above
 	Name        string            `json:"name"`
 	Workspace   uuid.UUID         `json:"workspace_id"`
@@ -69,8 +69,8 @@ type Created struct {
 	ExpiresAt   *time.Time        `json:"expires_at,omitempty"`
 }
 
-// ParentKey returns the key that created this one, [uuid.Nil] if there is none: the creator was a person, the shell, or the operator's own
-// key, which is in the configuration and not in the log.
+// ParentKey returns the key that created this one. It returns [uuid.Nil] if the creator was a user, the shell, or the operator's own key,
+// which is in the configuration and not in the log.
 func (e Created) ParentKey() uuid.UUID {
 	id, _ := strings.CutPrefix(e.By, "api_key:")
 	maker, err := uuid.Parse(id)
@@ -94,10 +94,11 @@ func (e Created) Evolve(State) State {
 // Evolve revokes it.
 func (Revoked) Evolve(s State) State { s.Revoked = true; return s }
 
-// MaxMakers is the maximum number of keys above one, each of which created the next: every request checks all.
+// MaxMakers is the maximum number of keys above a key, each of which created the next one. Every request checks all of them.
 const MaxMakers = 8
 
-// Create creates a key for a workspace, with at most its creator's permissions, and at most for the lifetime of the key that creates it.
+// Create creates a key for a workspace. The key has at most its creator's permissions, and expires at the latest with the key that creates
+// it.
 type Create struct {
 	By          actor.Actor       `json:"-"`
 	User        uuid.UUID         `json:"-"` // user whose rights limit it; uuid.Nil: the deployment
@@ -106,7 +107,7 @@ type Create struct {
 	Workspace   uuid.UUID         `json:"-"`
 	SecretHash  []byte            `json:"-"`
 	Now         time.Time         `json:"-"`
-	Name        string            `json:"name" minLength:"1" maxLength:"100" doc:"What the key is for"`
+	Name        string            `json:"name" minLength:"1" maxLength:"100" doc:"Purpose of the key"`
 	Permissions actor.Permissions `json:"permissions" doc:"Permissions by area"`
 	ExpiresAt   *time.Time        `json:"expires_at,omitempty" doc:"Time of expiry. A key created with another key expires with that key at the latest"`
 }
@@ -122,13 +123,13 @@ func (c Create) Decide(s State) ([]event.Event[State], error) {
 	case c.Permissions.Empty():
 		return nil, fault.Fields(fault.Field{Field: "permissions", Message: "at least one is needed"})
 	case !c.Permissions.Within(c.By.Permissions):
-		return nil, fault.New(fault.Forbidden, "A key cannot have more permissions than its maker")
+		return nil, fault.New(fault.Forbidden, "A key cannot have more permissions than its creator")
 	case c.ExpiresAt != nil && !c.ExpiresAt.After(c.Now):
 		return nil, fault.Fields(fault.Field{Field: "expires_at", Message: "must be in the future"})
 	case c.ExpiresAt != nil && c.Ends != nil && c.ExpiresAt.After(*c.Ends):
-		return nil, fault.Fields(fault.Field{Field: "expires_at", Message: "must not be after the end of the key that makes it"})
+		return nil, fault.Fields(fault.Field{Field: "expires_at", Message: "must not be after the expiry of the creating key"})
 	case c.Makers > MaxMakers:
-		return nil, fault.New(fault.Conflict, "Too many keys, each made with the one before")
+		return nil, fault.New(fault.Conflict, "Too many keys, each created with the previous one")
 	}
 	if c.ExpiresAt == nil {
 		c.ExpiresAt = c.Ends

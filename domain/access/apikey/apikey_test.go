@@ -40,7 +40,7 @@ func TestAKeysNameIsReadAsItIsWritten(t *testing.T) {
 	none := eventtest.Given(t, apikey.Kind)
 	for name, message := range map[string]string{
 		" ": "1 to 100 characters", "till\a": "control characters are not allowed", "till\u202e1": "control characters are not allowed",
-		"\u2067till": "control characters are not allowed", "\ufeff": "control characters are not allowed", "\u200c": "it cannot be seen",
+		"\u2067till": "control characters are not allowed", "\ufeff": "control characters are not allowed", "\u200c": "must have a visible character",
 	} {
 		none.Case(message).When(apikey.Create{Name: name}).ThenFails(fault.Fields(fault.Field{Field: "name", Message: message}))
 	}
@@ -63,14 +63,14 @@ func TestAKeyDoesNotOutlastTheOneThatMakesIt(t *testing.T) {
 	none.Case("or before").When(made(&before, &ends)).Then(until(&before))
 	none.Case("or at the same time").When(made(&ends, &ends)).Then(until(&ends))
 	none.Case("not after it").When(made(&after, &ends)).
-		ThenFails(fault.Fields(fault.Field{Field: "expires_at", Message: "must not be after the end of the key that makes it"}))
+		ThenFails(fault.Fields(fault.Field{Field: "expires_at", Message: "must not be after the expiry of the creating key"}))
 	none.Case("one without expiry creates such").When(made(nil, nil)).Then(until(nil))
 	none.Case("or another").When(made(&after, nil)).Then(until(&after))
 	most := made(nil, nil)
 	most.Makers = apikey.MaxMakers
 	none.Case("a long line").When(most).Then(until(nil))
 	most.Makers++
-	none.Case("the chain is limited").When(most).ThenFails(fault.New(fault.Conflict, "Too many keys, each made with the one before"))
+	none.Case("the chain is limited").When(most).ThenFails(fault.New(fault.Conflict, "Too many keys, each created with the previous one"))
 }
 
 func TestAKeyAllowsWhatItHasAndItsMakerHas(t *testing.T) {

@@ -1,4 +1,5 @@
-// Package claim is the aggregate of a value that only one user may have: an email address, an identity at a provider (see package claims).
+// Package claim is the aggregate of a value that only one user may have: an email address, or an identity at a provider (see package
+// claims).
 package claim
 
 import (
@@ -35,7 +36,7 @@ var (
 	)
 )
 
-// ErrTaken refuses a value of another user.
+// ErrTaken reports that another user has the value.
 var ErrTaken = &fault.Error{Kind: fault.Conflict, Detail: "Email already registered", Code: "email_taken"}
 
 // Claimed records the user who has the address.

@@ -1,9 +1,9 @@
-// Package picture converts an uploaded picture into one that is safe to show to others. It decodes the upload and draws it again, so that
-// nothing but the colours remains: no location, no script after the end, no second file inside.
+// Package picture converts an uploaded picture into a picture that is safe to show to others. It decodes the upload and draws it again, so
+// that only the colours remain: no location, no script after the end, no second file inside.
 //
-// It ignores the upload's name and declared type; the first bytes count. An animated PNG becomes its still picture. An animated WebP has
-// none and is refused. Colour profiles are dropped with the other metadata, and the colours are treated as sRGB. A photo in a wider colour
-// space looks a little paler, which at this size is better than parsing untrusted profiles.
+// It ignores the upload's name and declared type. The first bytes determine the type. An animated PNG becomes its still picture. An
+// animated WebP has no still picture and is refused. Colour profiles are dropped with the other metadata, and the colours are treated as
+// sRGB: a photo in a wider colour space becomes a little paler, but untrusted profiles are not parsed.
 package picture
 
 import (
@@ -35,23 +35,25 @@ const (
 const Side = 1024
 
 const (
-	quality = 85 // of a JPEG; the loss is invisible
+	quality = 85 // of a JPEG, without visible loss
 
-	// maxScans limits the decoding time of a JPEG. A progressive one passes over the whole picture once per scan, and a scan may have as
-	// few as twenty bytes; encoders make about ten. The limit is that of libjpeg-turbo's fuzzers (TJPARAM_SCANLIMIT).
+	// maxScans limits the decoding time of a JPEG. The decoder passes over the whole picture for each scan of a progressive JPEG, and a
+	// scan may have as few as twenty bytes. Encoders create about ten scans. The limit is that of libjpeg-turbo's fuzzers
+	// (TJPARAM_SCANLIMIT).
 	maxScans = 500
 
-	// atOnce is the maximum number of concurrent pictures, and manyPixels the size from which only one may run at a time. Decoding takes 3
-	// to 8 bytes per pixel. A progressive or four-colour JPEG takes up to 24, so such a picture may not be large: no camera makes one.
+	// atOnce is the maximum number of concurrent conversions. Of pictures with at least manyPixels pixels, one is converted at a time.
+	// Decoding takes 3 to 8 bytes per pixel. A progressive or four-colour JPEG takes up to 24, so a large one is refused: cameras do not
+	// create such files.
 	atOnce     = 2
 	manyPixels = 12_000_000
 )
 
 var (
-	// ErrNotImage refuses a file that is not a JPEG, PNG or WebP, or is broken.
+	// ErrNotImage reports a file that is not a JPEG, PNG or WebP, or is damaged.
 	ErrNotImage = fault.New(fault.Malformed, "File must be an image")
 
-	// ErrTooLarge refuses more bytes than [MaxBytes] or more pixels than [MaxSide].
+	// ErrTooLarge reports a file with more bytes than [MaxBytes] or more pixels per side than [MaxSide].
 	ErrTooLarge = tooLarge(MaxBytes)
 )
 
@@ -69,13 +71,13 @@ type Picture struct {
 // Studio converts pictures, a few at a time, because each needs much memory.
 type Studio struct{ places, large *semaphore.Weighted }
 
-// NewStudio makes a Studio.
+// NewStudio creates a Studio.
 func NewStudio() *Studio {
 	return &Studio{places: semaphore.NewWeighted(atOnce), large: semaphore.NewWeighted(1)}
 }
 
-// Make converts an upload: the result is upright, and its sides have at most [Side] pixels. It refuses with [ErrNotImage] and
-// [ErrTooLarge]. Other errors are those of reading, and the context's, which it heeds while waiting and decoding.
+// Make converts an upload. The result is upright, and its sides have at most [Side] pixels. Make returns [ErrNotImage], [ErrTooLarge], an
+// error of reading, or the context's error if the context ends during the wait or the decoding.
 func (s *Studio) Make(ctx context.Context, upload io.Reader) (Picture, error) {
 	return s.Draw(ctx, upload, MaxBytes, Side)
 }
@@ -122,12 +124,11 @@ func (s *Studio) Draw(ctx context.Context, upload io.Reader, most int64, side in
 	return f.make(ctx, data, side)
 }
 
-// progressive reports whether a JPEG may be progressive: its frame begins with the marker SOF2 (ITU-T T.81, B.1.1.3). Other data may
-// resemble the marker, which refuses one large picture in many thousands.
+// progressive reports whether a JPEG may be progressive: the frame of a progressive JPEG begins with the marker SOF2 (ITU-T T.81, B.1.1.3).
+// Other data may resemble the marker, so one large picture in many thousands is refused wrongly.
 func progressive(jpeg []byte) bool { return bytes.Contains(jpeg, []byte{0xff, 0xc2, 0x00}) }
 
-// format has the decoders of one type. They are fixed here instead of taken from the registry of package image, to which any package can
-// add.
+// format has the decoders of one type. The registry of package image is not used, because any package can add decoders to it.
 type format struct {
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
@@ -146,7 +147,7 @@ func sniff(data []byte) *format {
 	return nil
 }
 
-// whileWanted reads until the context ends, which also ends a decoder.
+// whileWanted is a reader that fails after the context has ended. That also ends a decoder.
 type whileWanted func([]byte) (int, error)
 
 func (read whileWanted) Read(p []byte) (int, error) { return read(p) }

@@ -1,4 +1,4 @@
-// Package plan is the aggregate of a workspace's plan, as the billing provider last reported it.
+// Package plan is the aggregate of a workspace's plan, by the billing provider's last report.
 package plan
 
 import (
@@ -15,7 +15,7 @@ var Kind = event.NewKind("plan",
 
 type customer struct{}
 
-// Customers is the kind of the claims to the provider's customers, each of which belongs to one workspace. A stream is plancustomer-<hash>.
+// Customers are the claims of the provider's customers. Each customer belongs to one workspace. The streams are plancustomer-<hash>.
 var Customers = claims.New[customer]("plancustomer", "PlanCustomerClaimed", "PlanCustomerReleased")
 
 // State is the state for decisions.
@@ -40,7 +40,7 @@ func (e Reported) Evolve(State) State { return State(e) }
 // Report records a provider's report of a subscription.
 type Report Reported
 
-// Decide ignores outdated reports, and those of another customer.
+// Decide ignores outdated reports, and reports of another customer.
 func (c Report) Decide(s State) ([]event.Event[State], error) {
 	e := Reported(c)
 	e.Name = cmp.Or(e.Name, s.Name)

@@ -10,7 +10,7 @@ import (
 	"bahi/domain/event"
 )
 
-// Register creates an account. Its values are normalised already (see package person).
+// Register creates an account. The caller has normalised the values (see package person).
 type Register struct {
 	Provider  string
 	Workspace uuid.UUID
@@ -32,12 +32,12 @@ func (c Register) Decide(s State) ([]event.Event[State], error) {
 	}}, nil
 }
 
-// VerifyEmail records that the account's user can read the address's mail.
+// VerifyEmail records that the user has access to the address's mailbox.
 type VerifyEmail struct {
 	EmailKey string // of the address to which the token was mailed
 }
 
-// Decide ignores a former address.
+// Decide returns no events for a former address.
 func (c VerifyEmail) Decide(s State) ([]event.Event[State], error) {
 	if !s.Active() {
 		return nil, ErrNotFound
@@ -76,7 +76,7 @@ func (c ChangeProfile) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{e}, nil
 }
 
-// ChangeEmail gives the user another address, which the same transaction claims.
+// ChangeEmail changes the user's address. The same transaction claims the new address.
 type ChangeEmail struct {
 	Email    event.Personal
 	EmailKey string
@@ -93,7 +93,7 @@ func (c ChangeEmail) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{EmailChanged{Email: c.Email, EmailKey: c.EmailKey, Before: s.Email, EmailBefore: s.EmailKey}}, nil
 }
 
-// Edit changes a profile, an address or both, by one decision.
+// Edit changes a profile, an address, or both in one decision.
 type Edit struct {
 	Profile ChangeProfile
 	Email   *ChangeEmail // nil: unchanged
@@ -113,8 +113,8 @@ func (c Edit) Decide(s State) (events []event.Event[State], err error) {
 	return append(events, changed...), nil
 }
 
-// RestoreEmail undoes a change of the address. The user must have proved that they read the former address. The caller must remove the
-// password, because another person who changed the address may know it.
+// RestoreEmail undoes a change of the address. The user must have proved access to the former address. The caller must remove the password,
+// because an attacker who changed the address may know it.
 type RestoreEmail struct {
 	Change   int // the number of the change
 	Email    event.Personal
@@ -137,14 +137,14 @@ func (c RestoreEmail) Decide(s State) ([]event.Event[State], error) {
 	return events, nil
 }
 
-// LoseEmailClaim takes an address from the user, so that another user can have it.
+// LoseEmailClaim takes an address from the user for another user.
 type LoseEmailClaim struct {
 	EmailKey string
-	Lapsed   bool // another user has verified it, or the time to verify it has passed
-	Regained bool // a former owner has proved it, and gets it back unless it was verified since
+	Lapsed   bool // another user has verified the address, or the time to verify it has passed
+	Regained bool // a former owner of the address has verified it again, and gets it back unless the user has verified it
 }
 
-// Decide refuses while the user's claim is stronger.
+// Decide returns an error if the user's claim is stronger.
 func (c LoseEmailClaim) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case !s.Active() || s.EmailKey != c.EmailKey:
@@ -155,7 +155,7 @@ func (c LoseEmailClaim) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{EmailClaimLost{EmailKey: c.EmailKey}}, nil
 }
 
-// ChangePassword records a new password, which is stored elsewhere.
+// ChangePassword records a new password without the password itself.
 type ChangePassword struct {
 	Forgotten bool
 	Removed   bool
@@ -188,7 +188,7 @@ func (c ChangePicture) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{PictureChanged(c)}, nil
 }
 
-// LinkIdentity lets the user sign in with a provider's identity, which is claimed already.
+// LinkIdentity lets the user sign in with a provider's identity. The identity is claimed already.
 type LinkIdentity struct {
 	IdentityKey string
 }
@@ -225,7 +225,7 @@ type RequestDeletion struct {
 	DeleteAfter time.Time
 }
 
-// Decide keeps the first request's time.
+// Decide returns no events for a second request.
 func (c RequestDeletion) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case !s.Active():
@@ -266,7 +266,7 @@ func (c BeginErasure) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{ErasureBegun{}}, nil
 }
 
-// Erase completes a begun erasure: nothing of the person is readable in the log.
+// Erase completes an erasure: the person's values in the log are no longer readable.
 type Erase struct{}
 
 // Decide erases once.

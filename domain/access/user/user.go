@@ -1,5 +1,5 @@
-// Package user is the aggregate of a person who signs in. The log has the name, email and phone only under the person's own key, which an
-// erasure destroys. Sign-ins have streams of their own.
+// Package user is the aggregate of a person who signs in. The person's own key seals the name, email and phone in the log. An erasure
+// destroys the key. Each sign-in has its own stream.
 package user
 
 import (
@@ -60,8 +60,8 @@ type State struct {
 	Phone       event.Personal
 	EmailKey    string // keyed hash, which names the claim of the address
 	Verified    bool
-	Proven      bool          // this address or a former one was verified
-	Left        []FormerEmail // verified former addresses, oldest first, to which the user may return
+	Proven      bool          // this or a former address was verified
+	Left        []FormerEmail // verified former addresses that the user may restore, oldest first
 	Changes     int           // number of changes of the address, ever
 	Picture     string        // key of the stored image; empty: none
 	Identities  []string
@@ -74,8 +74,8 @@ type State struct {
 // Active reports whether the account exists and is not being erased.
 func (s State) Active() bool { return s.Registered && !s.Ending && !s.Erased }
 
-// Trusted reports whether a proof of the address may open the account. A user who verified another address before changing to this one
-// without verifying it may be another person.
+// Trusted reports whether access to the address's mailbox may open the account. It must not if the address is unverified and the user has
+// verified another address before: the user may be another person.
 func (s State) Trusted() bool { return s.Verified || !s.Proven }
 
 // ProvenEmail returns the keyed hash of the address if the user has verified it, else "".
@@ -86,8 +86,8 @@ func (s State) ProvenEmail() string {
 	return s.EmailKey
 }
 
-// FormerEmail is a verified address that a user changed from. Their number is unlimited: with a limit, an attacker who took over an account
-// could push out its owner's address.
+// FormerEmail is a former, verified address of a user. Their number is unlimited: with a limit, an attacker with access to an account could
+// displace the owner's address.
 type FormerEmail struct {
 	Change     int // number of the change, from 0
 	Email      event.Personal
@@ -95,7 +95,7 @@ type FormerEmail struct {
 	Identities int // number of linked identities then
 }
 
-// LeftBy returns the address before a change; false if it was not verified, or the change was undone.
+// LeftBy returns the address before a change. It returns false if the address was not verified, or the change was undone.
 func (s State) LeftBy(change int) (FormerEmail, bool) {
 	for _, l := range s.Left {
 		if l.Change == change {
@@ -116,7 +116,7 @@ type Registered struct {
 	Verified  bool           `json:"email_verified"`
 }
 
-// EmailVerified records that the user proved to read the address's mail.
+// EmailVerified records that the user has proved access to the address's mailbox.
 type EmailVerified struct {
 	EmailKey string `json:"email_key"`
 }
@@ -142,8 +142,8 @@ type EmailClaimLost struct {
 	EmailKey string `json:"email_key"`
 }
 
-// EmailRestored records that the reader of a former, verified address undid the change from it. That also undoes all later changes of the
-// address and of identities.
+// EmailRestored records that the user has restored a former, verified address. That undoes the change of this address, and all later
+// changes of the address and of identities.
 type EmailRestored struct {
 	Change   int            `json:"change"` // its number among the user's changes of the address, from 0
 	Email    event.Personal `json:"email,omitzero"`
@@ -152,8 +152,8 @@ type EmailRestored struct {
 
 // PasswordChanged records another password. The log has neither a password nor a hash of one.
 type PasswordChanged struct {
-	Forgotten bool `json:"forgotten,omitempty"` // by a mailed token
-	Removed   bool `json:"removed,omitempty"`   // the account has none: it may belong to another person than the reader
+	Forgotten bool `json:"forgotten,omitempty"` // changed with a mailed token
+	Removed   bool `json:"removed,omitempty"`   // removed, because another person may know it
 }
 
 // PictureChanged records another picture.
@@ -217,7 +217,7 @@ func (e ProfileChanged) Evolve(s State) State {
 // Evolve replaces the address.
 func (e EmailChanged) Evolve(s State) State {
 	if s.Verified {
-		// the state before may be in use elsewhere
+		// the previous state may be in use elsewhere
 		s.Left = append(slices.Clip(s.Left), FormerEmail{Change: s.Changes, Email: s.Email, EmailKey: s.EmailKey, Identities: len(s.Identities)})
 	}
 	s.Changes++
@@ -243,7 +243,7 @@ func (e EmailRestored) Evolve(s State) State {
 	return s
 }
 
-// Evolve changes nothing, because no decision needs it.
+// Evolve changes nothing, because no decision requires the event.
 func (PasswordChanged) Evolve(s State) State { return s }
 
 // Evolve sets the picture.
@@ -251,7 +251,7 @@ func (e PictureChanged) Evolve(s State) State { s.Picture = e.Key; return s }
 
 // Evolve adds the identity.
 func (e IdentityLinked) Evolve(s State) State {
-	s.Identities = append(slices.Clip(s.Identities), e.IdentityKey) // the state before may be in use elsewhere
+	s.Identities = append(slices.Clip(s.Identities), e.IdentityKey) // the previous state may be in use elsewhere
 	return s
 }
 

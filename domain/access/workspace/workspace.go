@@ -37,11 +37,11 @@ var (
 	ErrMembers      = fault.New(fault.Conflict, "Too many members")
 	ErrLastMember   = fault.New(fault.Conflict, "The last member with write access cannot be removed")
 	ErrTooMuch      = fault.New(fault.Forbidden, "A member cannot be given more permissions than the caller has")
-	ErrAbove        = fault.New(fault.Forbidden, "A member who has more permissions than the caller is not the caller's to change or remove")
+	ErrAbove        = fault.New(fault.Forbidden, "The caller cannot change or remove a member with more permissions")
 	ErrOwner        = fault.New(fault.Forbidden, "The owner of a workspace cannot be removed, or given fewer permissions, by others")
 )
 
-// Maximum numbers at the same time: every event copies them, and a sign-in reads all events.
+// Maximum numbers of members and open invitations. They are limited because every event copies them, and a sign-in reads all events.
 const (
 	MaxInvitations = 100
 	MaxMembers     = 500
@@ -50,8 +50,8 @@ const (
 // Owner has a user's permissions in the workspace that was created with them.
 var Owner = actor.Permissions{Ledger: actor.Write, Messaging: actor.Write, Marketplace: actor.Write, Audit: actor.Write}
 
-// Invitations are subjects: each has a key for the invited address. The key is destroyed when the invitation ends, which erases the address
-// of a person who never came.
+// Invitations are data subjects: each has a key for the invited address. The key is destroyed when the invitation ends, so the address of a
+// person who never joined is erased.
 const Invitations event.SubjectType = "invitation"
 
 // InvitationSubject returns the name of the key that seals an invitation's address.
@@ -59,7 +59,7 @@ func InvitationSubject(id uuid.UUID) string { return Invitations.Of(id.String())
 
 // Invitation is an open invitation.
 type Invitation struct {
-	By          string // its sender, as [actor.Actor] names them
+	By          string // its sender in the form of [actor.Actor.String]
 	Email       event.Personal
 	EmailKey    string // keyed hash of the address
 	Strayed     bool   // a user with another address tried to accept it
@@ -67,13 +67,13 @@ type Invitation struct {
 	ExpiresAt   time.Time
 }
 
-// State is the list of members and invitations. A workshop has a handful of members.
+// State has the members and invitations of a workspace, usually a few.
 type State struct {
 	Made        bool
-	Owner       uuid.UUID // user for whom it was created; uuid.Nil once they left
+	Owner       uuid.UUID // user with whom it was created; uuid.Nil: no longer a member
 	Members     map[uuid.UUID]actor.Permissions
 	Invitations map[uuid.UUID]Invitation // some may have expired
-	Revisions   map[uuid.UUID]int64      // of the newest event about each member, in the workspace's stream
+	Revisions   map[uuid.UUID]int64      // revision of the newest event about each member in the workspace's stream
 	Events      int64                    // number of events in the stream
 }
 
@@ -83,7 +83,7 @@ func (s State) next() State {
 	return s
 }
 
-// concerns is next, for an event about the member.
+// concerns is next for an event about the member.
 func (s State) concerns(member uuid.UUID) State {
 	s.Revisions = changed(s.Revisions)
 	s.Revisions[member] = s.Events
@@ -100,8 +100,8 @@ func (s State) open(now time.Time) (n int) {
 	return n
 }
 
-// may returns the caller's current permissions here, or an error if they may not manage members. A member's permissions come from the
-// deciding state, because those of the sign-in may be outdated.
+// may returns the caller's current permissions in the workspace, or an error if the caller may not manage members. It uses a member's
+// permissions from this state, because the permissions of the sign-in may be outdated.
 func (s State) may(by actor.Actor) (actor.Permissions, error) {
 	p := by.Permissions
 	if by.Type == "user" && !p.Operator {
@@ -118,7 +118,7 @@ func (s State) may(by actor.Actor) (actor.Permissions, error) {
 	return p, nil
 }
 
-// owns reports whether the caller may decide about the owner: the owner or an operator.
+// owns reports whether the caller may change the owner's membership: the owner or an operator.
 func (s State) owns(by actor.Actor) bool {
 	return by.Permissions.Operator || by.Type == "user" && by.ID == s.Owner.String()
 }
@@ -143,7 +143,7 @@ type Invited struct {
 	Invitation  uuid.UUID         `json:"invitation_id"`
 	By          string            `json:"by"`
 	Email       event.Personal    `json:"email,omitzero"`
-	EmailKey    string            `json:"email_key"` // by which an erasure of the person finds it
+	EmailKey    string            `json:"email_key"` // keyed hash by which an erasure of the person finds the invitation
 	Permissions actor.Permissions `json:"permissions"`
 	InvitedAt   time.Time         `json:"invited_at"`
 	ExpiresAt   time.Time         `json:"expires_at"`
@@ -184,7 +184,7 @@ func (e Created) Evolve(State) State {
 	return State{Made: true, Owner: e.Owner, Members: map[uuid.UUID]actor.Permissions{e.Owner: Owner}}.concerns(e.Owner)
 }
 
-// Evolve adds the invitation, and drops those that had expired before it.
+// Evolve adds the invitation, and drops those that have expired.
 func (e Invited) Evolve(s State) State {
 	s.Invitations = changed(s.Invitations)
 	maps.DeleteFunc(s.Invitations, func(_ uuid.UUID, i Invitation) bool { return !e.InvitedAt.Before(i.ExpiresAt) })
@@ -219,7 +219,7 @@ func (e Withdrawn) Erases(string) event.Erasure { return over(e.Invitation, time
 // Erases implements [event.ErasureTrigger].
 func (e Joined) Erases(string) event.Erasure { return over(e.Invitation, time.Time{}) }
 
-// over returns the erasure of an ended invitation's address, which no table has.
+// over returns the erasure of an ended invitation's address. No table has the address.
 func over(invitation uuid.UUID, at time.Time) event.Erasure {
 	return event.Erasure{Subject: InvitationSubject(invitation), At: at, Unlisted: true}
 }
@@ -250,7 +250,7 @@ func (e Removed) Evolve(s State) State {
 	return s.next()
 }
 
-// changed returns a copy of the members: the state before may be in use elsewhere.
+// changed returns a copy of a map, because the previous state may be in use elsewhere.
 func changed[V any](m map[uuid.UUID]V) map[uuid.UUID]V {
 	if m == nil {
 		return map[uuid.UUID]V{}
@@ -293,7 +293,7 @@ func (c Invite) Decide(s State) ([]event.Event[State], error) {
 		return nil, err
 	case c.Permissions.Empty() || c.Permissions.Operator:
 		return nil, fault.Fields(fault.Field{Field: "permissions",
-			Message: "at least one area is needed, and operator is not a workspace's to give"})
+			Message: "at least one area is required, and a workspace cannot grant operator"})
 	case !c.Permissions.Within(rights):
 		return nil, ErrTooMuch
 	case s.open(c.Now) >= MaxInvitations:
@@ -325,14 +325,14 @@ func (c Withdraw) Decide(s State) ([]event.Event[State], error) {
 // Join accepts an invitation.
 type Join struct {
 	Invitation uuid.UUID
-	Inviter    actor.Actor // its sender, with their current permissions; those as a member here may be missing
+	Inviter    actor.Actor // sender of the invitation with the current permissions, except those as a member of the workspace
 	User       uuid.UUID
 	EmailKey   string // keyed hash of the user's verified address; empty: none is verified
 	Now        time.Time
 }
 
-// Decide refuses an ended invitation, one that its sender could not send now, a user with another address, and a member. So an invitation's
-// permissions do not survive the sender's.
+// Decide refuses an ended invitation, an invitation that its sender could not send now, a user with another address, and a member. So the
+// permissions of an invitation end with those of its sender.
 func (c Join) Decide(s State) ([]event.Event[State], error) {
 	i, open := s.Invitations[c.Invitation]
 	_, member := s.Members[c.User]
@@ -355,7 +355,7 @@ type RecordMismatch struct {
 	Invitation uuid.UUID
 }
 
-// Decide notes it once.
+// Decide records it once.
 func (c RecordMismatch) Decide(s State) ([]event.Event[State], error) {
 	if i, open := s.Invitations[c.Invitation]; !open || i.Strayed {
 		return nil, nil
@@ -363,7 +363,7 @@ func (c RecordMismatch) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{AddressMismatched(c)}, nil
 }
 
-// Change sets a member's permissions, in the areas that it has.
+// Change sets a member's permissions in the areas that it contains.
 type Change struct {
 	By   actor.Actor
 	User uuid.UUID
@@ -383,7 +383,7 @@ func (c Change) Decide(s State) ([]event.Event[State], error) {
 		return nil, ErrNoMember
 	case c.To == (actor.Permissions{}) || to.Empty() || c.To.Operator:
 		return nil, fault.Fields(fault.Field{Field: "permissions",
-			Message: "at least one area is needed, and operator is not a workspace's to give"})
+			Message: "at least one area is required, and a workspace cannot grant operator"})
 	case !c.To.Within(rights):
 		return nil, ErrTooMuch
 	case !from.Within(rights):
@@ -398,7 +398,7 @@ func (c Change) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Changed{User: c.User, From: from, To: to}}, nil
 }
 
-// Remove removes a member. An erased person is removed even as the last: the books stay.
+// Remove removes a member. It removes an erased person even if no member remains; the books are kept.
 type Remove struct {
 	By     actor.Actor // not checked for an erased person
 	User   uuid.UUID

@@ -31,7 +31,7 @@ var (
 	operator = actor.Actor{Type: "user", ID: uuid.NewString(), Permissions: actor.Permissions{Operator: true}}
 	key      = actor.Actor{Type: "api_key", ID: uuid.NewString(), Permissions: workspace.Owner}
 	unfit    = fault.Fields(fault.Field{Field: "permissions",
-		Message: "at least one area is needed, and operator is not a workspace's to give"})
+		Message: "at least one area is required, and a workspace cannot grant operator"})
 )
 
 // user is a signed-in user with the permissions that a node knew then.

@@ -1,4 +1,4 @@
-// Package bank is the ledger of the workshop's bank accounts: money in, money out.
+// Package bank is the ledger of the workshop's bank accounts.
 package bank
 
 import (
@@ -12,7 +12,7 @@ var Ledger = book.New(book.Spec[Entry, Entry]{
 	Name: "bank", Title: "Bank", Held: true, NoAccount: "Bank account not found", Mirror: book.Exchange[Entry], In: moved, Out: moved,
 })
 
-// Entry is money that came in, or went out.
+// Entry is money that an account received or paid.
 type Entry struct {
 	Description book.Text  `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
 	Amount      unit.Money `json:"amount" doc:"Amount in rupees"`
@@ -20,7 +20,7 @@ type Entry struct {
 
 func moved(v book.Movement) Entry { return Entry{v.Description, *v.Amount} }
 
-// Effect is the amount.
+// Effect returns the amount in cash.
 func (e Entry) Effect() book.Effect { return book.Effect{Cash: e.Amount} }
 
 // Check requires a positive amount.

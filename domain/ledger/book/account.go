@@ -17,7 +17,7 @@ const maxName = 120
 type Account struct {
 	Name    string
 	Type    *int           // nil if the accounts of the ledger have no types
-	Metal   string         // of entries that name no metal; "": the metal of the workspace
+	Metal   string         // metal of entries that name none; "": the metal of the workspace
 	Opened  event.Position // 0: the account does not exist
 	Deleted event.Position // 0: the account is not deleted
 }

@@ -56,7 +56,7 @@ func (c PostRows) Decide(s PostingContext) ([]RowAdded, error) {
 	return rows, refused(rows, s)
 }
 
-// refused returns why the rows must not be posted, or nil. The error lists each row in a locked period.
+// refused returns the error of rows that must not be posted, or nil. The error lists each row in a locked period.
 func refused(rows []RowAdded, s PostingContext) error {
 	dates := make([]unit.Date, len(rows))
 	for i, r := range rows {

@@ -82,9 +82,8 @@ func (c *Checker) Percent(field string, share *unit.Percent) {
 	}
 }
 
-// Metal checks the weight, the touch and the fine weight of an entry. Valid are the weight with one of the others, the
-// fine weight alone, or none of them (CONTRACT.md L3). weightField and shareField are the ledger's names for the first
-// two.
+// Metal checks the weight, the touch and the fine weight of an entry. An entry has the weight and one of the others, or only the fine
+// weight, or none of them (CONTRACT.md L3). weightField and shareField are the ledger's names for the weight and the touch.
 func (c *Checker) Metal(weightField string, weight *unit.Grams, shareField string, share *unit.Percent, fine *unit.Grams) {
 	c.Weight(weightField, weight)
 	c.Percent(shareField, share)
@@ -109,7 +108,7 @@ func (m *Metal) UnmarshalText(text []byte) error {
 // MaxMetal is the maximum length of a metal's name in characters.
 const MaxMetal = 40
 
-// Metallic checks the name of a metal. Only an entry with metal may have one.
+// Metallic checks the name of a metal. Only an entry with metal may name a metal.
 func (c *Checker) Metallic(name Metal, hasMetal bool) {
 	c.Text("metal", Text(name), MaxMetal)
 	if name != "" && !hasMetal {
@@ -117,13 +116,13 @@ func (c *Checker) Metallic(name Metal, hasMetal bool) {
 	}
 }
 
-// checkMetal requires all metal of a row to be the same.
+// checkMetal requires that all entries with metal of a row have the same metal.
 func checkMetal[E Entry](name string, s Side, metal string) (wrong []fault.Field) {
 	list, _ := EntriesOf[E](s) // encoded by this package, so they decode
 	for i, e := range list {
 		if one, ok := any(e).(Metallic); ok && e.Effect().Fine != 0 && string(one.MetalName()) != metal {
 			at := fmt.Sprintf("%s[%d].metal", name, i)
-			wrong = append(wrong, fault.Field{Field: at, Message: "all metal of a row is of one: expected " + metal})
+			wrong = append(wrong, fault.Field{Field: at, Message: "all entries of a row must have one metal: expected " + metal})
 		}
 	}
 	return wrong

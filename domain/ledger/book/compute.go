@@ -69,7 +69,7 @@ func (w *Warnings) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Bahi warns of a value if it differs from its formula by more than tolerance and by more than this share of it.
+// Bahi warns of a value that differs from its formula by more than the tolerance and by more than this share of the formula's value.
 var (
 	tolerance     = decimal.New(1, -2) // grams or rupees
 	tolerancePart = decimal.New(5, -3)
@@ -78,7 +78,7 @@ var (
 // Computer computes the absent values of one entry. It warns of given values that differ much from their formulas.
 type Computer struct {
 	prefix   string
-	before   map[string]bool // fields that were computed in the stored entries, with their values
+	before   map[string]bool // computed fields of the stored entries, with their values
 	computed []string
 	warnings []Warning
 	wrong    []fault.Field
@@ -163,7 +163,7 @@ func (c *Computer) computes(field string, value, most decimal.Decimal) bool {
 }
 
 // tooMany is the message for a value that is too large to be reversed (CONTRACT.md L10).
-const tooMany = "comes to more digits than the books have"
+const tooMany = "the computed value is too large"
 
 // computedIn returns the fields that the entries of a side list as computed, with their values.
 func computedIn(stored Side) map[string]bool {

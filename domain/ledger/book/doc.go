@@ -1,12 +1,10 @@
-// Package book is what the five ledgers share: accounts, rows with an IN and an OUT side, and the
-// rules that hold between them. A ledger's own package (bank, karigar …) has its entry types, how an
-// entry counts in each unit, and its stored names; nothing else.
+// Package book has the common parts of the five ledgers: accounts, rows with an IN and an OUT side, the rules for them, and the stored
+// names. A ledger's own package (bank, karigar …) has only its entry types and the effect of an entry in each unit.
 //
-// An account's stream (bank-12) holds its life, each row is a stream of its own (bankrow-812). So
-// posting to one busy account never conflicts, and no command loads more as a ledger grows. "No row for a
-// deleted account" and "no row in a locked period" span streams (see [PostingContext]): a command that changes a
-// row has the append check the account and the lock that it has read.
+// Each account has a stream (bank-12), and each row has its own stream (bankrow-812). So posts to one busy account never conflict, and no
+// command loads more as a ledger grows. The rules "no row for a deleted account" and "no row in a locked period" span streams (see
+// [PostingContext]). A command that changes a row reads the account and the lock, and its append checks that neither has changed.
 //
-// One stream per account with the rows inside was turned down: it makes every posting conflict with
-// every other and needs snapshots.
+// The alternative, one stream per account with its rows, was rejected: all posts to an account would conflict, and long streams would need
+// snapshots.
 package book

@@ -40,18 +40,17 @@ type Spec[In, Out Entry] struct {
 	Held      bool
 	NoAccount string // error text for an unknown account
 
-	// Mirror returns the entries of the row that reverses another one: IN entries become OUT entries, and OUT entries
-	// become IN entries. Each new side has the effect of the opposite old side.
+	// Mirror returns the entries of the row that reverses another one. IN entries become OUT entries, and OUT entries become IN entries.
+	// Each new side has the effect of the opposite old side.
 	Mirror func(in []In, out []Out) (newIn []In, newOut []Out)
 
 	// In and Out return the entry of a transfer.
 	In  func(Movement) In
 	Out func(Movement) Out
 
-	// AddCounterEntries returns the sides of a row with the counter entries that they require, such as that of a rate
-	// cut. asked has completed entries without faults, before has the stored entries. It adds faults and warnings to c
-	// under full field names, such as "out_entries[0].rate". Each write of entries calls it. nil: the ledger has no
-	// counter entries.
+	// AddCounterEntries returns the sides of a row with the counter entries that they require, such as the money of a rate cut. asked has
+	// completed entries without faults, and before has the stored entries. It adds faults and warnings to c under full field names, such as
+	// "out_entries[0].rate". Each write of entries calls it. nil: the ledger has no counter entries.
 	AddCounterEntries func(c *Computer, asked, before Sides[In, Out]) Sides[In, Out]
 }
 

@@ -219,7 +219,7 @@ func TestWeightsPercentsAndAmountsAreChecked(t *testing.T) {
 	none.Case("as much as there is").When(addPieces(nil, []piece{most})).
 		Then(added{Account: 12, Date: today,
 			Out: sideOf(computed(piece{Weight: most.Weight, Touch: most.Touch, Fine: most.Weight}, "fine_weight"))})
-	const tooMany = "comes to more digits than the books have"
+	const tooMany = "the computed value is too large"
 	none.Case("a computed value is not longer than a given one").
 		When(addPieces(nil, []piece{{Fine: grams("999999999"), Rate: rupees("99999999999.99")}})).ThenFails(invalid("in_entries.amount", tooMany))
 }

@@ -9,8 +9,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// A transfer between two accounts is a pair of rows that name each other. Pairing changes no balance, so it is allowed
-// on locked dates.
+// A transfer between two accounts is a pair of rows, each with the id of the other. Pairing changes no balance, so it is allowed on locked
+// dates.
 
 // RowPaired records the row of another account that has the opposite value.
 type RowPaired struct {
@@ -27,14 +27,13 @@ func (e RowPaired) Evolve(r Row) Row { r.PairedWith = e.With; return r }
 // Evolve removes the other row.
 func (RowUnpaired) Evolve(r Row) Row { r.PairedWith = 0; return r }
 
-// Moved returns the net effect of the row without metal lost in work. It is the value that a paired row must have with
-// the opposite sign.
+// Moved returns the net effect of the row without wastage. A paired row must have the opposite value.
 func (r Row) Moved() Effect {
 	in, out := r.Counts()
 	return in.Minus(out).Minus(Effect{Fine: r.Lost()})
 }
 
-// Lost returns the metal lost in work.
+// Lost returns the wastage.
 func (r Row) Lost() unit.Grams {
 	if r.Void {
 		return 0
@@ -56,7 +55,7 @@ func (l *Ledger) Debit(r Row) Effect {
 // Movement is a transfer of money or fine metal between two accounts.
 type Movement struct {
 	Amount      *unit.Money `json:"amount,omitempty" doc:"In rupees; this or fine_weight"`
-	FineWeight  *unit.Grams `json:"fine_weight,omitempty" doc:"In grams; polishers count it as weight"`
+	FineWeight  *unit.Grams `json:"fine_weight,omitempty" doc:"In grams of fine metal; in grams of weight for polishers"`
 	Metal       Metal       `json:"metal,omitempty" maxLength:"40" doc:"Metal of the fine weight; absent: that of each account"`
 	Description Text        `json:"description,omitempty" maxLength:"200" doc:"Description of both entries"`
 }
@@ -97,7 +96,7 @@ type Pairable struct {
 	Metal string // of the row, its account or the workspace
 }
 
-// CheckPair returns why two rows cannot be paired, or nil.
+// CheckPair returns the error of two rows that cannot be paired, or nil.
 func CheckPair(a, b Pairable) error {
 	for _, one := range [...]Pairable{a, b} {
 		if err := one.Editable(); err != nil {
@@ -116,7 +115,7 @@ func CheckPair(a, b Pairable) error {
 	case sum.Fine != 0:
 		wrong = fmt.Sprintf("the rows differ by %s grams: their values must be opposite", abs(sum.Fine))
 	case a.Moved() == Effect{}:
-		wrong = "the rows move nothing"
+		wrong = "the rows have no value"
 	case a.Moved().Fine != 0 && a.Metal != b.Metal:
 		wrong = fmt.Sprintf("one row is of %s, the other of %s", a.Metal, b.Metal)
 	default:
@@ -153,8 +152,8 @@ func (UnpairRow) Decide(r Row) ([]event.Event[Row], error) {
 	return []event.Event[Row]{RowUnpaired{}}, nil
 }
 
-// Follow returns the command for the other row of a pair after a change of one row, or nil if none is required. It
-// returns a conflict if the two rows would no longer agree.
+// Follow returns the command for the other row of a pair after a change of one row, or nil if none is required. It returns a conflict if
+// the values of the two rows would no longer be opposite.
 func Follow(before, after Row, of *Ledger, other Row, today unit.Date) (event.Command[Row], error) {
 	switch {
 	case after.Deleted:

@@ -8,15 +8,15 @@ import (
 	"bahi/domain/unit"
 )
 
-// A reversal is a new row with the sides of another row exchanged and a date of its own. It changes no locked date, and
-// the log shows who corrected which row, and when. Deleting a row removes it from the ledger, and a void row has no
-// effect on its own date. Both are refused if that date is locked.
+// A reversal is a new row with its own date and with the exchanged sides of another row. It changes no locked date, and the log has the
+// actor and the time. A deleted row is no longer in the ledger. A void row stays without effect. Deleting and voiding are refused if the
+// row's date is locked.
 
-// ErrVoid refuses a change of a void row.
+// ErrVoid reports a change of a void row.
 var ErrVoid = fault.New(fault.Conflict, "The row is void and cannot be changed")
 
-// Editable returns why the row can no longer be edited, moved, deleted or voided, or nil. A row is final once it is
-// reversed or void, or if it reverses another row.
+// Editable returns the error of editing, moving, deleting or voiding the row, or nil. A row is final if it is reversed or void, or reverses
+// another row.
 func (r Row) Editable() error {
 	switch {
 	case r.ReversedBy != 0:
@@ -30,7 +30,7 @@ func (r Row) Editable() error {
 	}
 }
 
-// conflictWith returns a conflict with the id of the row that it names (CONTRACT.md 0.8).
+// conflictWith returns a conflict that contains the id of another row (CONTRACT.md 0.8).
 func conflictWith(field string, row int64, format string) error {
 	detail := fmt.Sprintf(format, row)
 	return &fault.Error{Kind: fault.Conflict, Detail: detail, Fields: []fault.Field{{Field: field, Message: detail, ID: row}}}

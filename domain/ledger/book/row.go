@@ -127,8 +127,8 @@ func (r Row) check(today unit.Date, entries []fault.Field) (wrong []fault.Field)
 	return append(wrong, entries...)
 }
 
-// An event has at most 1,000,000 bytes (CONTRACT.md L10). A row takes rowBytes of them besides its entries. The rest of
-// the event, such as the reason, fits into the remainder.
+// An event has at most 1,000,000 bytes (CONTRACT.md L10). rowBytes of them are for the parts of a row besides its entries. The remaining
+// parts of the event, such as the reason, fit into the difference.
 const (
 	maxBytes = 990_000
 	rowBytes = 200
@@ -137,7 +137,7 @@ const (
 // size returns the number of bytes that the entries and warnings of a row take in an event, plus rowBytes.
 func size(in, out Side, w Warnings) int { return len(in.text) + len(out.text) + len(w) + rowBytes }
 
-// errTooLarge refuses rows that do not fit into one transaction.
+// errTooLarge reports rows that do not fit into one transaction.
 var errTooLarge = fault.Fields(fault.Field{Field: "rows", Message: "more than 1,000,000 bytes together: send fewer at once"})
 
 // AddRow posts a row to an account. Its date may be at most one day after Today.

@@ -11,7 +11,7 @@ import (
 	"bahi/domain/unit"
 )
 
-// maxEntries bounds the entries of a side, so that the sums of a row fit into 64 bits and its event stays small.
+// maxEntries is the maximum number of entries of a side. With it, the sums of a row fit into 64 bits and its event stays small.
 const maxEntries = 500
 
 // Effect is the value of an entry or a row in each unit.
@@ -32,7 +32,7 @@ type Side struct {
 	text   string // a JSON array, "" for no entry
 	Effect Effect
 	Loss   unit.Grams // contained in Effect.Fine
-	Metal  string     // the metal that the entries with metal name, "" for the metal of the account
+	Metal  string     // metal of the entries with metal; "": the metal of the account
 }
 
 // JSON returns the entries as they are stored.
@@ -86,7 +86,7 @@ type Completer[E any] interface {
 // Metallic is an [Entry] that may name its metal.
 type Metallic interface{ MetalName() Metal }
 
-// Lossy is an [Entry] whose metal may include metal lost in work.
+// Lossy is an [Entry] with metal that may include wastage.
 type Lossy interface{ Lost() unit.Grams }
 
 // SideInput is the requested content of a side: entries of the ledger's own type, before completion and checks. The zero
@@ -173,7 +173,7 @@ func codecOf[E Entry](name string) codec {
 type deciding[E Entry] struct {
 	name     string
 	stored   Side
-	given    bool // false: the stored entries stay
+	given    bool // false: the stored entries are unchanged
 	list     []E
 	warnings []Warning
 }

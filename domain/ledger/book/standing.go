@@ -13,11 +13,11 @@ type PostingContext struct {
 	LockedThrough *unit.Date // nil: nothing is locked
 }
 
-// ErrNoAccount refuses a row if its account is not open.
+// ErrNoAccount reports that the account of a row is not open.
 var ErrNoAccount = fault.New(fault.NotFound, "Account not found")
 
-// CheckDates returns why rows of these dates must not change, or nil. The account must be open and no date may be locked
-// (CONTRACT.md 0.4). Both dates of a moved row count.
+// CheckDates returns the error of changing rows of these dates, or nil. The account must be open and no date may be locked (CONTRACT.md
+// 0.4). For a moved row, it checks the old and the new date.
 func (s PostingContext) CheckDates(dates ...unit.Date) error {
 	if !s.AccountOpen {
 		return ErrNoAccount
@@ -30,7 +30,7 @@ func (s PostingContext) CheckDates(dates ...unit.Date) error {
 	return nil
 }
 
-// RefusesStep returns why a row must not change from before to after, or nil.
+// RefusesStep returns the error of changing a row from before to after, or nil.
 func (s PostingContext) RefusesStep(before, after Row) error {
 	if !Changes(before, after) {
 		return nil
@@ -38,14 +38,14 @@ func (s PostingContext) RefusesStep(before, after Row) error {
 	return s.CheckDates(dates(before, after)...)
 }
 
-// Changes reports whether the step from before to after changes a balance. Marking a row as reversed does not, because
-// the reversing row has the effect. Pairing does not either.
+// Changes reports whether the step from before to after changes a balance. Pairing does not, nor does marking a row as reversed: the
+// reversing row has the effect.
 func Changes(before, after Row) bool {
 	before.ReversedBy, before.PairedWith = after.ReversedBy, after.PairedWith
 	return before != after
 }
 
-// dates returns every date that the step from before to after touches.
+// dates returns the dates with balances that the step from before to after changes.
 func dates(before, after Row) []unit.Date {
 	var dates []unit.Date
 	if before.Exists() {

@@ -40,8 +40,8 @@ type Set struct {
 	Closed  *unit.Date `json:"-"` // last day of the newest closed period; nil: none is closed
 }
 
-// Decide requires a reason to move the lock back and refuses to move it before the end of a closed period. It refuses
-// today and later dates.
+// Decide requires a reason to move the lock back, and refuses to move it before the end of a closed period. It refuses today and later
+// dates.
 func (c Set) Decide(s State) ([]event.Event[State], error) {
 	now := s.Through
 	switch {

@@ -1,5 +1,4 @@
-// Package bullion is the ledger of the bullion dealers. Metal and money go both ways, and a rate cut converts metal owed
-// to money.
+// Package bullion is the ledger of the bullion dealers. Both sides have metal and money, and a rate cut converts metal owed to money.
 package bullion
 
 import (
@@ -23,7 +22,7 @@ var Ledger = book.New(book.Spec[Entry, Entry]{
 const (
 	metal   = "metal"
 	cash    = "cash"
-	rateCut = "rate_cut" // metal that is priced, or its price in money
+	rateCut = "rate_cut" // priced metal, or its price in money
 )
 
 // perGram is the default unit of a rate.
@@ -34,17 +33,17 @@ var rateUnits = map[string]int64{perGram: 1, "per_10g": 10, "per_kg": 1000}
 
 // Entry is metal, money, or one of the two sides of a rate cut.
 type Entry struct {
-	Kind        string        `json:"kind,omitempty" enum:"metal,cash,rate_cut" doc:"Kind of the entry. If absent: cash for an amount alone, metal for metal alone"`
+	Kind        string        `json:"kind,omitempty" enum:"metal,cash,rate_cut" doc:"Kind of the entry; absent: cash for an amount alone, metal for metal alone"`
 	ItemName    book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
 	Weight      *unit.Grams   `json:"weight,omitempty" doc:"Weight in grams"`
 	Touch       *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
 	FineWeight  *unit.Grams   `json:"fine_weight,omitempty" doc:"In grams: weight x touch / 100, unless it is given"`
 	Metal       book.Metal    `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
-	Rate        *unit.Money   `json:"rate,omitempty" doc:"Price of fine metal in rupees. In a rate cut of metal it is computed from the amount, unless given"`
+	Rate        *unit.Money   `json:"rate,omitempty" doc:"Price of fine metal in rupees. In a rate cut of metal: computed from the amount, unless given"`
 	RateUnit    string        `json:"rate_unit,omitempty" enum:"per_gram,per_10g,per_kg" doc:"Unit of the rate; absent: per_gram"`
 	Amount      *unit.Money   `json:"amount,omitempty" doc:"Amount in rupees. In a rate cut of metal: fine_weight x rate, unless given"`
 	Description book.Text     `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
-	Counter     bool          `json:"counter,omitempty" readOnly:"true" doc:"Bahi added this entry as the counter entry of a rate cut"`
+	Counter     bool          `json:"counter,omitempty" readOnly:"true" doc:"true: Bahi added this entry as the counter entry of a rate cut"`
 	Computed    []string      `json:"computed,omitempty" readOnly:"true" doc:"The fields that were not given"`
 }
 
@@ -55,8 +54,8 @@ func moved(v book.Movement) Entry {
 // MetalName returns the metal that the entry names.
 func (e Entry) MetalName() book.Metal { return e.Metal }
 
-// cutsMetal reports whether the entry is the metal side of a rate cut. Its rate and amount only inform. The other side
-// of a rate cut is money.
+// cutsMetal reports whether the entry is the metal side of a rate cut. Its rate and amount have no effect on the balance. The other side of
+// a rate cut is money.
 func (e Entry) cutsMetal() bool {
 	return e.Kind == rateCut && book.Value(e.Weight)+book.Value(e.FineWeight) > 0
 }
@@ -149,7 +148,7 @@ func (e Entry) Check() []fault.Field {
 	return c.Faults()
 }
 
-// mirror exchanges the sides. Computed values become given values. A counter entry stays one (CONTRACT.md L7).
+// mirror exchanges the sides. Computed values become given values. A counter entry stays a counter entry (CONTRACT.md L7).
 func mirror(in, out []Entry) (newIn, newOut []Entry) {
 	for _, side := range [][]Entry{in, out} {
 		for i := range side {

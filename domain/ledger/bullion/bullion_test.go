@@ -137,11 +137,11 @@ func TestACutIsRefused(t *testing.T) {
 		"money for nothing": {nil, []entry{{Kind: "rate_cut", Amount: rupees("0.01"), Rate: rupees("7000")}},
 			wrong("out_entries[0].amount", zero)},
 		"more metal than there is": {nil, []entry{{Kind: "rate_cut", Amount: rupees("9999999999999"), Rate: rupees("0.01")}},
-			wrong("out_entries[0].amount", "comes to more digits than the books have")},
+			wrong("out_entries[0].amount", "the computed value is too large")},
 		"somebody's counter entry": {[]entry{against}, []entry{sent},
 			wrong("in_entries[0].counter", "take `counter` out to set it yourself")},
 		"more money than there is": {nil, []entry{{Kind: "rate_cut", FineWeight: g("999999999"), Rate: rupees("20000")}},
-			wrong("out_entries[0].amount", "comes to more digits than the books have")},
+			wrong("out_entries[0].amount", "the computed value is too large")},
 	} {
 		none.Case(sentence).When(add(c.in, c.out)).ThenFails(c.err)
 	}

@@ -1,4 +1,4 @@
-// Package client is the ledger of the customers: pieces and bills go OUT to them, metal and money come IN.
+// Package client is the ledger of the customers. The OUT side has pieces and bills, the IN side has metal and money.
 package client
 
 import (

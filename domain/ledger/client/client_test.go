@@ -68,7 +68,7 @@ func TestValuesAreComputed(t *testing.T) {
 	warned := booktest.Added([]in{agreed}, []out(nil))
 	warned.Warnings = `[{"field":"in_entries[0].amount","message":"differs from what the other values say","given":69000,"computed":70000}]`
 	none.Case("the agreed amount is kept, with a warning").When(booktest.Add(client.Ledger, []in{agreed}, []out(nil))).Then(warned)
-	const tooMany = "comes to more digits than the books have"
+	const tooMany = "the computed value is too large"
 	none.Case("a computed amount has no more digits than a given one").
 		When(booktest.Add(client.Ledger, []in(nil), []out{{FineWeight: g("999999999"), Rate: rupees("20000")}})).
 		ThenFails(fault.Fields(booktest.Faults("out_entries[0].amount", tooMany)...))

@@ -1,4 +1,4 @@
-// Package confirmation asks parties whether they agree with their balances as of a day. Each party gets one message of a campaign.
+// Package confirmation has the requests to parties to confirm their balances as of a day. Each party gets one message of a campaign.
 package confirmation
 
 import (
@@ -45,7 +45,7 @@ type State struct {
 	Parties map[int64]Party // by account
 }
 
-// Party is an account whose party is asked, with its balances as of the day. It contains no personal values.
+// Party is an account of the request with its balances as of the day. It contains no personal values.
 type Party struct {
 	Ledger  string     `json:"ledger"`
 	Account int64      `json:"account"`
@@ -88,7 +88,7 @@ func (e PartiesListed) Evolve(s State) State {
 	return s
 }
 
-// Request asks the parties of the named accounts, or of all accounts of a ledger.
+// Request sends a request to the parties of the named accounts, or of all accounts of a ledger.
 type Request struct {
 	Accounts []int64   `json:"accounts,omitempty" minItems:"1" maxItems:"10000" doc:"IDs of accounts; absent: all of a kind"`
 	Kind     string    `json:"kind,omitempty" enum:"bullion,client,karigar,polisher" doc:"Ledger; absent: the named accounts"`
@@ -119,7 +119,7 @@ func (c Request) Check(today unit.Date) error {
 	return nil
 }
 
-// Candidate is an account whose party may be asked.
+// Candidate is an account with a party that may get a request.
 type Candidate struct {
 	Party
 
@@ -130,7 +130,7 @@ type Candidate struct {
 	Closed bool
 }
 
-// skipped returns why the party is not asked, or "".
+// skipped returns the reason why the party is skipped, or "".
 func (c Candidate) skipped() string {
 	switch {
 	case c.Closed:
@@ -147,8 +147,8 @@ func (c Candidate) skipped() string {
 	return ""
 }
 
-// Choose returns the parties, each with the reason if it is skipped. It returns the faults of the named accounts, or a
-// conflict if two asked parties share a phone.
+// Choose returns the parties. A skipped party has a reason. Choose returns the faults of the named accounts, or a conflict if two other
+// parties share a phone.
 func (c Request) Choose(found []Candidate) ([]Party, error) {
 	var wrong []fault.Field
 	known, phones := map[int64]Candidate{}, map[string]Candidate{}
@@ -183,7 +183,7 @@ func (c Request) Choose(found []Candidate) ([]Party, error) {
 	return parties, nil
 }
 
-// shared refuses two accounts with the same phone, because a reply would be ambiguous.
+// shared returns the error of two accounts with the same phone: a reply would be ambiguous.
 func shared(a, b Candidate) error {
 	e := &fault.Error{Kind: fault.Conflict, Code: "phone_shared",
 		Detail: fmt.Sprintf("Accounts %d (%s) and %d (%s) have the same phone", a.Account, a.Name, b.Account, b.Name)}
@@ -196,8 +196,7 @@ func shared(a, b Candidate) error {
 // maxParties is the maximum number of parties of a confirmation.
 const maxParties = 10_000
 
-// Asked is the newest request that a contact received before a message, with the contact's texts from then until the
-// message.
+// Asked is the newest request that a contact received before a message, with the contact's texts between the request and the message.
 type Asked struct {
 	Confirmation, Account, Contact int64
 	Position                       event.Position
@@ -226,11 +225,11 @@ func (c Begin) Decide(State) ([]event.Event[State], error) {
 	return events, nil
 }
 
-// places are the names of a template's placeholders. Numbered placeholders have the values in this order.
+// places are the names of a template's placeholders, in the order of numbered placeholders.
 var places = []string{"name", "as_of", "cash", "fine", "link"}
 
-// Params returns the value of each placeholder of a template. The error names a placeholder without a value. The token
-// completes the address of a button. A document is the statement.
+// Params returns the value of each placeholder of a template. The error names a placeholder without a value. The value of a button is the
+// token of its URL, the value of a document is the statement.
 func Params(parameters, extras []string) (map[string]string, error) {
 	params := map[string]string{}
 	for _, place := range append(append([]string{}, parameters...), extras...) {
@@ -255,15 +254,15 @@ func Params(parameters, extras []string) (map[string]string, error) {
 	return params, nil
 }
 
-// words describe the sign of a balance by language: the party owes, the workshop owes, neither. The fourth is the unit
-// of fine metal.
+// words describe the sign of a balance by language: the party owes, the workshop owes, neither owes. The fourth text is the unit of fine
+// metal.
 var words = map[string][4]string{
 	"en": {"you owe", "owes you", "settled", "g fine"},
 	"gu": {"દેવાના છે", "લેવાના છે", "હિસાબ ચૂકતે", "ગ્રામ ફાઇન"},
 	"hi": {"देना है", "लेना है", "हिसाब बराबर", "ग्राम फाइन"},
 }
 
-// Values returns the values of the placeholders in a party's message. A balance above 0 is owed to the party.
+// Values returns the values of the placeholders in a party's message. The workshop owes a positive balance to the party.
 func (s State) Values(p Party, language, link string) []string {
 	in, known := words[strings.ToLower(language[:min(len(language), 2)])]
 	if !known {

@@ -1,4 +1,4 @@
-// Package karigar is the ledger of the artisans: metal goes OUT to them, finished pieces come IN.
+// Package karigar is the ledger of the artisans. The OUT side has metal for them, the IN side has finished pieces.
 package karigar
 
 import (
@@ -18,8 +18,8 @@ var Ledger = book.New(book.Spec[In, Out]{
 	},
 })
 
-// In is a finished piece that a karigar returned, or a karigar's charge. The metal credited is its fine weight plus the
-// agreed wastage (CONTRACT.md 6.2).
+// In is a finished piece that a karigar returned, or a karigar's charge. The credited metal is the fine weight plus the agreed wastage
+// (CONTRACT.md 6.2).
 type In struct {
 	ItemName       book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
 	PureWeight     *unit.Grams   `json:"pure_weight,omitempty" doc:"Net metal of the piece in grams, without stones"`

@@ -82,7 +82,7 @@ func TestEntriesAreChecked(t *testing.T) {
 	})
 	eventtest.Given(t, karigar.Ledger.Rows).Case("what could not be reversed").
 		When(add([]in{{FineWeight: g("999999999"), WastageWeight: g("1")}}, nil)).
-		ThenFails(fault.Fields(fault.Field{Field: "in_entries[0]", Message: "comes to more digits than the books have"}))
+		ThenFails(fault.Fields(fault.Field{Field: "in_entries[0]", Message: "the computed value is too large"}))
 }
 
 func TestAReversalTranslates(t *testing.T) {

@@ -142,7 +142,7 @@ func (c NotePage) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{PageRead(c)}, nil
 }
 
-// Finish records the result of reading an upload, or why it cannot be read.
+// Finish records the result of reading an upload, or the reason of its failure.
 type Finish struct {
 	Read Read
 	Why  string

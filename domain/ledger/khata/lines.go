@@ -30,7 +30,7 @@ type Line struct {
 	Amount  *unit.Money   `json:"amount,omitempty" doc:"Amount in rupees"`
 }
 
-// renamed has the names that a ledger's entries use for the fields of a line, where they differ (CONTRACT.md I18).
+// renamed has the differing names of a line's fields in a ledger's entries (CONTRACT.md I18).
 var renamed = map[string]map[string]string{
 	"bank in": {"description": "item_name"}, "bank out": {"description": "item_name"},
 	"karigar in": {"pure_weight": "weight", "fine_percent": "touch", "other": "amount"},
@@ -39,8 +39,7 @@ var renamed = map[string]map[string]string{
 // unused are the fields of a line that a ledger's entries do not have.
 var unused = map[string][]string{"bank": {"weight", "touch", "fine_weight"}, "polisher": {"touch", "fine_weight"}}
 
-// refused reports whether the request's schema has refused the line. Such a line becomes no row. The other lines are
-// still checked.
+// refused reports whether the request's schema has refused the line. A refused line becomes no row, but the other lines are still checked.
 func (l Line) refused() bool {
 	return ledger.Named(l.Ledger) == nil || l.Side != khatapage.In && l.Side != khatapage.Out
 }
@@ -144,8 +143,8 @@ func bullionEntries(l Line) (all []bullion.Entry) {
 	return all
 }
 
-// Lines converts lines to rows. Lines with the same account and date become one row. With an error it still returns the
-// rows that could be converted, so that the caller can check them too.
+// Lines converts lines to rows. Lines with the same account and date become one row. Even with an error, it returns the converted rows, so
+// that the caller can check them too.
 func Lines(lines []Line) ([]Asked, error) {
 	if err := CheckCount("entries", len(lines)); err != nil {
 		return nil, err
@@ -208,7 +207,7 @@ func (g *group) place(field string, in, out side) string {
 
 // ProposedRow is a row of a khata in the form of its ledger, for review and submission.
 type ProposedRow struct {
-	Ledger  *string         `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"null: no account has the party's name"`
+	Ledger  *string         `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger; null: no account has the party's name"`
 	Account *int64          `json:"account_id" doc:"ID of the account"`
 	Party   *string         `json:"party_name" doc:"Name of the party as written"`
 	Date    *unit.Date      `json:"date" doc:"Date of the row; null: not read"`
@@ -254,7 +253,7 @@ func Rows(entries []khatapage.Entry) []ProposedRow {
 	return rows
 }
 
-// unnamed is an entry whose party has no account.
+// unnamed is an entry of a party without an account.
 type unnamed struct {
 	Item   book.Text     `json:"item_name,omitempty"`
 	Weight *unit.Grams   `json:"weight,omitempty"`

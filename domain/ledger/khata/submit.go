@@ -14,8 +14,7 @@ import (
 	"bahi/domain/unit"
 )
 
-// most is the maximum number of entries or rows of one request (CONTRACT.md I20). mostBytes is the maximum number of
-// their bytes in the log.
+// most is the maximum number of entries or rows of one request (CONTRACT.md I20), and mostBytes the maximum of their bytes in the log.
 const (
 	most     = 1000
 	maxBytes = 990_000
@@ -121,7 +120,7 @@ func (a Asked) row(today unit.Date) (row Row, wrong []fault.Field) {
 	return row, nil
 }
 
-// CheckCount refuses an empty list and one over the maximum.
+// CheckCount refuses an empty list and a list that exceeds the maximum.
 func CheckCount(field string, count int) error {
 	switch {
 	case count == 0:

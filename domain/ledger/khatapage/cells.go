@@ -188,7 +188,7 @@ func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
 	named := true
 	for _, n := range numbers {
 		if n.kind == otherColumn {
-			r.doubt(c, "the column of %q in the line %q has a name that is not known", n.Text, c.raw)
+			r.doubt(c, "the column of %q in the line %q has an unknown name", n.Text, c.raw)
 			continue
 		}
 		rest = append(rest, n)
@@ -198,7 +198,7 @@ func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
 		guessed := l.infer(rest, proven)
 		c.inferred = true
 		if guessed {
-			r.doubt(c, "the numbers of the line %q have no headers: what they are is taken from their order", c.raw)
+			r.doubt(c, "the numbers of the line %q have no headers: their order determines the fields", c.raw)
 		}
 	}
 	above, given := r.above[side], map[string]bool{}
@@ -209,7 +209,7 @@ func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
 		}
 		r.checkKind(l, c, &n)
 		v := n.thousandths
-		if n.unit == "kg" && v <= int64(unit.MaxGrams) { // more would overflow, and is refused later
+		if n.unit == "kg" && v <= int64(unit.MaxGrams) { // a greater value would overflow, and is refused later
 			v *= 1000
 		}
 		if given[n.kind] || n.kind == "" {
@@ -242,8 +242,8 @@ func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
 // sureNumber is the minimum confidence of an unconfirmed number in an entry without doubt.
 const sureNumber = 85
 
-// checkKind adds a warning about a number that is hard to read or does not fit its column. A number that fits another
-// column moves there.
+// checkKind adds a warning about a number that is hard to read or does not fit its column. It moves a number that fits another column to
+// that column.
 func (r *reader) checkKind(l *layout, c *cell, n *amountOf) {
 	kind := n.kind
 	switch {
@@ -264,18 +264,18 @@ func (r *reader) checkKind(l *layout, c *cell, n *amountOf) {
 		r.doubt(c, "the number %q of the line %q is hard to read", n.Text, c.raw)
 	}
 	if n.thousandths < 0 {
-		r.doubt(c, "the number %q of the line %q is negative, which the books do not take", n.Text, c.raw)
+		r.doubt(c, "the number %q of the line %q is negative, which rows do not allow", n.Text, c.raw)
 	}
 }
 
-// checkMetal checks the weight, the touch and the fine weight against one another, and computes an absent fine weight.
+// checkMetal checks whether the weight, the touch and the fine weight agree, and computes an absent fine weight.
 func (c *cell) checkMetal(r *reader) {
 	if c.touch != nil && *c.touch > unit.Whole {
 		text := c.touch.String()
 		if *c.touch /= 10; *c.touch > unit.Whole {
 			c.touch = nil
 		}
-		r.doubt(c, "%q of the line %q is more than a touch can be", text, c.raw)
+		r.doubt(c, "%q of the line %q is too large for a touch", text, c.raw)
 	}
 	if c.weight == nil && (c.touch != nil || c.fine != nil) && !c.doubtful {
 		r.doubt(c, "the line %q has metal, and no weight", c.raw)
@@ -358,7 +358,7 @@ func repeat(c *cell, above *Entry, kind string) {
 	}
 }
 
-// infer finds the fields of numbers without named columns. guessed: only their order determines the fields.
+// infer finds the fields of numbers without named columns. It returns guessed if only their order determines the fields.
 func (l *layout) infer(numbers []amountOf, proven bool) (guessed bool) {
 	var open []*amountOf
 	known := map[string]bool{}
@@ -401,8 +401,8 @@ func (n amountOf) places() int {
 	return len(after)
 }
 
-// number parses a word as a number: digits with Indian grouping, a currency before it, /- or a unit after it. column:
-// the word is in a column of numbers, so all of its digits may have been misread as letters.
+// number parses a word as a number: digits with Indian grouping, a currency before them, /- or a unit after them. If column is true, the
+// word is in a column of numbers, so all of its digits may have been misread as letters.
 func number(w Word, column bool) (n amountOf, ok bool) {
 	text := strings.ToLower(w.Text)
 	n.Word = w
@@ -460,6 +460,6 @@ func number(w Word, column bool) (n amountOf, ok bool) {
 	return n, err == nil
 }
 
-// confused maps letters to the digits as which they are often misread, of all three scripts.
+// confused replaces letters of all three scripts by the digits that are often misread as these letters.
 var confused = strings.NewReplacer("o", "0", "l", "1", "i", "1", "s", "5", "b", "8", "z", "2",
 	"ર", "2", "પ", "5", "ડ", "6", "લ", "9", "€", "9", "$", "6", "प", "5", "र", "2", "ड", "6", "घ", "8", "ट", "8")

@@ -11,8 +11,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// months are the names of the months in English, Hindi, Marathi and Gujarati, normalised. Three letters of a name are
-// enough.
+// months are the normalised names of the months in English, Hindi, Marathi and Gujarati. The first three letters of a name identify a
+// month.
 var months = func() (all [12][]string) {
 	for i, names := range [12]string{
 		"january जनवरी जानेवारी જાન્યુઆરી", "february फरवरी फ़रवरी फेब्रुवारी ફેબ્રુઆરી", "march मार्च માર્ચ", "april अप्रैल एप्रिल એપ્રિલ",
@@ -51,8 +51,8 @@ func (d day) exists() bool {
 // part matches a run of letters, or a run of digits with an optional ordinal ending.
 var part = regexp.MustCompile(`(?i)(\d+)(?:st|nd|rd|th)?|([\p{L}\p{M}]+)`)
 
-// dateOf parses d/m, d-m-yy, dd.mm.yyyy, d m yyyy and yyyy-mm-dd, with optional ordinals and names of months. formed:
-// the text has the form of a date, even if that date does not exist.
+// dateOf parses d/m, d-m-yy, dd.mm.yyyy, d m yyyy and yyyy-mm-dd, with optional ordinals and names of months. It returns formed if the text
+// has the form of a date, even if that date does not exist.
 func dateOf(text string) (d day, formed bool) {
 	text = strings.Trim(text, ".,;:|'\"()")
 	if 2*digits(text) >= len([]rune(text))/2 && strings.ContainsAny(text, "/-.") && !slices.ContainsFunc(part.FindAllString(text, -1),
@@ -129,8 +129,7 @@ func likeDate(text string) bool {
 // maxDateWords is the maximum number of words of a date, as in "2 nd March 2025".
 const maxDateWords = 4
 
-// leadingDate returns the number of leading words that form a date, and the date. A date with a valid form may not
-// exist.
+// leadingDate returns the number of leading words that form a date, and the date, which may not exist.
 func leadingDate(words []Word) (count int, d day) {
 	together := 1
 	for ; together < min(len(words), maxDateWords); together++ {
@@ -158,9 +157,8 @@ func leadingDate(words []Word) (count int, d day) {
 	return 0, d
 }
 
-// resolve returns the date of a day. An absent year is the sheet's. Without a sheet's year it is the latest year, before
-// the previous date if there is one, that gives no date after tomorrow. believed is false for a year after the next
-// (CONTRACT.md I19).
+// resolve returns the date of a day. An absent year is the year of the sheet, else the year nearest to the last complete date, else the
+// latest year without a date after tomorrow. believed is false for a year after the next (CONTRACT.md I19).
 func (r *reader) resolve(d day) (date *unit.Date, believed bool) {
 	today := r.Today.Time()
 	of := func(year int) (unit.Date, bool) {
@@ -202,7 +200,7 @@ func (r *reader) resolve(d day) (date *unit.Date, believed bool) {
 	return nil, false
 }
 
-// date returns the date of an entry. An absent or repeated date is that of the entry above.
+// date returns the date of an entry. An absent or repeated date is the date of the entry above.
 func (r *reader) date(l *layout, side string, c *cell) *unit.Date {
 	if c.date != nil || c.unread {
 		r.dates[side] = c.date // the lines below repeat it

@@ -2,8 +2,7 @@ package khatapage
 
 import "slices"
 
-// head adds a heading. close: the previous heading is close, so that both may be one, as "Gross Wt", "Fine Wt" and "Cash
-// Rs" are.
+// head adds a heading. If close is true, it may be part of the previous heading, as in "Gross Wt", "Fine Wt" and "Cash Rs".
 func (l *layout) head(kind string, w Word, close bool) {
 	if n := len(l.columns); close && n > 0 && w.Left > l.columns[n-1].right {
 		last := &l.columns[n-1]
@@ -103,8 +102,8 @@ func (l *layout) learn(lines [][]Word) {
 	}
 }
 
-// learned returns the only kind of numbers with the right edge of w, or "" for none or several. On a page with only
-// amounts, paise mark an amount.
+// learned returns the only kind of numbers with the right edge of w, or "" for none or several. On a page with only amounts, a number with
+// paise is an amount.
 func (l *layout) learned(w amountOf) (kind string) {
 	if len(l.edges) == 1 && l.edges[amountColumn] != nil && w.places() == 2 {
 		return amountColumn

@@ -40,7 +40,7 @@ type Options struct {
 	Accounts []Account
 	Today    unit.Date
 	OutLeft  bool // the OUT side of an unmarked page is at the left
-	Similar  bool // accounts are also matched by similar names, and a line of text continues the entry above
+	Similar  bool // similar names match accounts too, and a line of text continues the entry above
 }
 
 // The sides of an entry.
@@ -51,12 +51,12 @@ const (
 
 // Entry is one line of a page. Unknown fields are nil.
 type Entry struct {
-	ID         int64         `json:"id" doc:"From 1, on these pages"`
+	ID         int64         `json:"id" doc:"Number of the entry on these pages, from 1"`
 	Page       int           `json:"page" doc:"Number of the page, from 1"`
 	Side       string        `json:"side" enum:"in,out" doc:"Side: in or out"`
 	Date       *unit.Date    `json:"date" doc:"Date; null: not read"`
 	Party      *string       `json:"party_name" doc:"Name of the party as written"`
-	Ledger     *string       `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"null: no account has this name"`
+	Ledger     *string       `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger; null: no account has this name"`
 	Account    *int64        `json:"account_id" doc:"ID of the account"`
 	Item       *string       `json:"item_name" doc:"Name of the item"`
 	Weight     *unit.Grams   `json:"weight" doc:"Weight in grams"`
@@ -248,7 +248,7 @@ func (r *reader) textOnly(side string, above *Entry, c cell) {
 	}
 }
 
-// confidence returns the mean confidence of an entry's words, reduced for guesses.
+// confidence returns the mean confidence of an entry's words. Guesses reduce it.
 func confidence(c cell, l *layout) unit.Percent {
 	sum := 0
 	for _, w := range c.words {

@@ -58,8 +58,8 @@ func linesOf(words []Word) (lines [][]Word) {
 	return lines
 }
 
-// marks reports whether a word describes the text beside or below it. It counts at any confidence, because without it a
-// total would become an entry.
+// marks reports whether a word describes the text beside or below it. Such a word is used at any confidence, because a total without it
+// would become an entry.
 func marks(text string) bool {
 	word := folded(text)
 	return headers[word] != "" || parties[word] != "" || totals[word] != "" || openings[word] != ""
@@ -73,7 +73,7 @@ type column struct {
 	left, right int
 }
 
-// layout is how a page is laid out.
+// layout has the sides and columns of a page.
 type layout struct {
 	boundary            int // words to its right are on the right side
 	leftSide, rightSide string
@@ -229,9 +229,8 @@ func bands(lines [][]Word, from, to int) (all []band) {
 	return all[:min(len(all), maxBands)]
 }
 
-// boundary returns the x position between the sides of entries. It is the middle of the band that splits the fewest
-// entries; of several, of the widest. Without bands it returns otherwise. The widest band of all may be between the
-// texts of a side and its numbers.
+// boundary returns the x position between the sides of entries: the middle of the band that splits the fewest entries, and of several such
+// bands the widest. Without bands it returns otherwise. The widest of all bands may be between the texts and the numbers of a side.
 func boundary(lines, entries [][]Word, from, to, otherwise int) int {
 	best, most := otherwise, 0
 	for i, b := range bands(lines, from, to) {
@@ -254,8 +253,7 @@ func boundary(lines, entries [][]Word, from, to, otherwise int) int {
 	return best
 }
 
-// wholeness returns 1 for words with a number and a text or date, like an entry. It returns 0 for no words, and
-// otherwise -1.
+// wholeness returns 1 for words that form an entry, with a number and a text or date. It returns 0 for no words, else -1.
 func wholeness(words []Word) int {
 	text, numbers := false, false
 	for _, w := range words {
@@ -280,8 +278,7 @@ func isNumber(w Word) bool {
 	return is && !isDate(w.Text)
 }
 
-// twoSided reports whether an unmarked page has entries on both halves: lines on the right half begin with texts or
-// dates too.
+// twoSided reports whether an unmarked page has entries on both halves: parts of lines on the right half begin with texts or dates.
 func (r *reader) twoSided(p Page, lines [][]Word) bool {
 	middle := boundary(lines, nil, p.Width*35/100, p.Width*65/100, p.Width/2)
 	both, right := 0, 0

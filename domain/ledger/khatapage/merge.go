@@ -7,10 +7,10 @@ import (
 	"bahi/domain/unit"
 )
 
-// Merge combines the entries that a model saw on pages with the result from recognised words. seen has nil for a page
-// that the model did not read. An entry with the same numbers in the words confirms an entry of the model. Merge drops
-// the model's entries without a side or a number, and entries that only the words have, with a warning. For a page
-// without entries of the model, it uses the words. used reports whether the result has an entry of the model.
+// Merge combines a model's entries of pages with the result from recognised words. seen has nil for a page that the model did not read. An
+// entry with the same numbers from the words confirms an entry of the model. Merge drops the model's entries without a side or a number,
+// and entries only from the words, with a warning. For a page without entries of the model, it uses the words. used reports whether the
+// result has an entry of the model.
 func Merge(read Result, seen [][]Entry, o Options) (result Result, used bool) {
 	r := &reader{Options: o, names: namesOf(o.Accounts), Result: Result{Entries: []Entry{}, Warnings: read.Warnings}}
 	for i, entries := range seen {

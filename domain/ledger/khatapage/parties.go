@@ -52,7 +52,7 @@ func (r *reader) find(text string) *Account {
 	return best
 }
 
-// The minimum similarity of a name, and its minimum distance to the second best, see [wording.Similarity].
+// The minimum similarity of the best name, and its minimum lead over the second best name, see [wording.Similarity].
 const (
 	minAlike = 400
 	minApart = 100
@@ -88,8 +88,7 @@ func (r *reader) inline(e *Entry, text string) string {
 	return strings.Join(rest[min(len(rest), len(strings.Fields(found.Name))):], " ")
 }
 
-// heading uses a text without numbers as the party of the following lines, if it is marked as a party or names an
-// account.
+// heading uses a text without numbers as the party of the following lines if the text is marked as a party or names an account.
 func (r *reader) heading(text string) bool {
 	var rest []string
 	marked, ledger := false, r.ledger

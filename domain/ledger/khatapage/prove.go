@@ -6,8 +6,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// prove finds a weight, a touch and their fine weight among consecutive numbers, regardless of columns. Text recognition
-// may have joined or split numbers; prove splits or joins numbers that confirm one another.
+// prove finds a weight, a touch and their fine weight among consecutive numbers, regardless of columns. If text recognition has joined or
+// split such numbers, prove splits or joins them again.
 func prove(numbers []amountOf) (all []amountOf, proven bool) {
 	for at := range numbers {
 		for _, way := range ways(numbers[at:]) {
@@ -28,7 +28,7 @@ func prove(numbers []amountOf) (all []amountOf, proven bool) {
 	return numbers, false
 }
 
-// way is a way to read the first numbers as a weight, a touch and a fine weight.
+// way is an interpretation of the first numbers as a weight, a touch and a fine weight.
 type way struct {
 	three []amountOf
 	count int
@@ -78,8 +78,8 @@ func ways(numbers []amountOf) (all []way) {
 	return all
 }
 
-// proves reports whether the third of three numbers is the product of the other two, as weight and touch in either
-// order, to half of its last digit.
+// proves reports whether the third of three numbers is the product of the others, a weight and a touch in either order, within half a unit
+// of its last digit.
 func proves(three []amountOf) bool {
 	for _, n := range three {
 		if n.repeats || n.unit == "rs" || n.thousandths <= 0 || n.thousandths > int64(unit.MaxGrams) || n.kind == amountColumn && n.grouped {

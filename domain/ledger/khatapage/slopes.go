@@ -13,14 +13,14 @@ func signed(words, signs []Word) {
 	}
 }
 
-// The maximum slope of lines in thousandths of their length, and the minimum number of words that show it.
+// The maximum slope of lines in thousandths of their length, and the minimum number of words that determine it.
 const (
 	steepest  = 60
 	fewToTilt = 16
 )
 
-// slopes returns the vertical shift of a word's line at the word. Lines of a photographed page may be neither level nor
-// parallel. So the upper and the lower half each have the slope at which most words share lines.
+// slopes returns a function with the vertical shift of a word's line at the word. Lines of a photographed page may be neither level nor
+// parallel. So the upper and the lower half each have the slope at which the greatest number of words share lines.
 func slopes(words []Word, height int) func(Word) int {
 	top, bottom := words[0].Top, words[0].Bottom
 	for _, w := range words {
@@ -43,7 +43,7 @@ func slopes(words []Word, height int) func(Word) int {
 	}
 }
 
-// slopeOf returns the slope at which the rows of word middles are fullest, or 0 if no slope is clearly better.
+// slopeOf returns the slope that best concentrates the middles of the words in rows, or 0 if no slope is clearly better.
 func slopeOf(words []Word, height int) int {
 	if len(words) < fewToTilt {
 		return 0

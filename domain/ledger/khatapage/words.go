@@ -50,7 +50,7 @@ var (
 	})
 )
 
-// counting are units of counts: a number before them is no value.
+// counting are units of counts. A number before such a unit is no value.
 var counting = func() map[string]bool {
 	all := map[string]bool{}
 	for word := range strings.FieldsSeq(

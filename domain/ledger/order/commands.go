@@ -22,12 +22,12 @@ type Add struct {
 
 	Today     unit.Date `json:"-"` // the date may be at most one day later
 	FirstItem int64     `json:"-"` // id of the first new item; the ids are consecutive; 0: none is assigned, in a dry run
-	Found     []Warning `json:"-"` // about the slip
+	Found     []Warning `json:"-"` // warnings about the slip
 	IsOpen    IsOpen    `json:"-"`
 }
 
-// IsOpen reports whether the client exists and is not deleted, so that an unknown client is reported together with all
-// other faults. nil: no check.
+// IsOpen reports whether the client exists and is not deleted; nil: no check. With it, Decide reports an unknown client together with all
+// other faults.
 type IsOpen func(client int64) (bool, error)
 
 // check returns the faults of an order and of its client.
@@ -71,11 +71,10 @@ type Edit struct {
 	FirstItem int64     `json:"-"`
 	Found     []Warning `json:"-"`
 	IsOpen    IsOpen    `json:"-"`
-	Takadas   int       `json:"-"` // of the order
+	Takadas   int       `json:"-"` // number of the order's takadas
 }
 
-// Decide returns [ErrHasTakadas] if it would change the client of an order with takadas. An item with a known id keeps
-// the id.
+// Decide returns [ErrHasTakadas] for a new client of an order with takadas. An item with a known id keeps the id.
 func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if !s.Exists() {
 		return nil, ErrNotFound

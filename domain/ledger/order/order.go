@@ -1,5 +1,4 @@
-// Package order is a client's order: pieces with their weights and making charges, on a numbered paper slip. Takadas
-// deliver it.
+// Package order is a client's order: pieces with weights and making charges, on a numbered paper slip. Takadas are its deliveries.
 package order
 
 import (
@@ -43,7 +42,7 @@ type Item struct {
 	Quantity     int64      `json:"quantity,omitempty" minimum:"1" maximum:"999999999" doc:"Number of pieces"`
 }
 
-// Warning reports an unusual value that may be right.
+// Warning reports an unusual value that may be correct.
 type Warning struct {
 	Field   string `json:"field" doc:"Name of the field"`
 	Message string `json:"message" doc:"Warning"`

@@ -2,9 +2,8 @@ package order
 
 import "bahi/domain/event"
 
-// TakadasKind registers the events of streams ordertakadas-<order>: takadas attached to the order and detached from it.
-// The client of an order can change only while it has no takada. These events are not in the order's own stream, so they
-// do not change the order's revision.
+// TakadasKind registers the events of streams ordertakadas-<order>: takadas attached to an order and detached from it. An order with
+// takadas cannot change its client. These events are not in the order's own stream, so they do not change the order's revision.
 var TakadasKind = event.NewKind("ordertakadas",
 	event.Of[TakadaAttached]("OrderTakadaAttached", 1),
 	event.Of[TakadaDetached]("OrderTakadaDetached", 1),

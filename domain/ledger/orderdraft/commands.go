@@ -105,8 +105,8 @@ type Edit struct {
 	Today      unit.Date `json:"-"`
 }
 
-// Reveal decrypts the personal values of a draft. A command that compares or copies them requires it. nil: they are
-// already decrypted.
+// Reveal decrypts the personal values of a draft. A command that compares or copies the values requires it. nil: the values are already
+// decrypted.
 type Reveal func(State) (State, error)
 
 func (open Reveal) of(s State) (State, error) {

@@ -54,7 +54,7 @@ const (
 	Staff = "staff"
 )
 
-// Entry is one item of a draft. Its names are the sender's words. Unknown fields are nil.
+// Entry is one item of a draft. Its names are as written by the sender. Unknown fields are nil.
 type Entry struct {
 	ID         int64          `json:"id"`
 	Item       event.Personal `json:"item_name"`
@@ -68,7 +68,7 @@ type Entry struct {
 	Proposals  []Proposal     `json:"client_proposals"` // sorted by descending similarity
 }
 
-// Proposal is a client who may be meant by an entry.
+// Proposal is a client that an entry may mean.
 type Proposal struct {
 	ClientID   int64      `json:"client_id" doc:"ID of the client"`
 	Name       string     `json:"name" doc:"Name of the client"`

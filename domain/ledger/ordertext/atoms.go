@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// kind is what an atom is.
+// kind is the kind of an atom.
 type kind int
 
 const (
@@ -23,11 +23,11 @@ const (
 	partyWas             // a word after a client's name
 )
 
-// atom is the smallest part of a message that has a meaning of its own.
+// atom is a smallest part of a message with a meaning.
 type atom struct {
 	kind   kind
 	text   string // as written; for a name or a slip only its value
-	folded string // of its first token; for a client the words after which the name may end, empty: all
+	folded string // the first token, folded; for a client: words after which the name may end, empty: all words
 	value  int64
 	whole  bool // a bare number without a decimal point
 }
@@ -82,8 +82,7 @@ func (all tokens) written() string {
 	return b.String()
 }
 
-// past returns the index of the first token from i on that is in none of the sets. It looks at most maxMarks tokens
-// further.
+// past returns the index of the first token from i on that is in none of the sets. It skips at most maxMarks tokens.
 func (all tokens) past(i int, sets ...map[string]bool) int {
 	for most := i + maxMarks; i < min(len(all), most); i++ {
 		found := false
@@ -129,6 +128,9 @@ func slipAt(all tokens, i int) (atom, int) {
 	if !found || all.at(j).value < 0 || unitWord(all.at(end).folded) {
 		return atom{}, 0
 	}
+	if next := all.at(end + 2); ands[all.at(end).folded] && all.at(end+1).number && !next.word() && !next.number { // 214 and 215
+		end += 2
+	}
 	return atom{kind: slip, text: cut(all[j:end].written(), MaxSlip)}, end - i
 }
 
@@ -164,7 +166,8 @@ func deadlineAt(all tokens, i int) (atom, int) {
 	return atom{}, 0
 }
 
-// moment returns how many tokens from i on are a date, a time or a span of days. asked: the word before requires one.
+// moment returns the number of tokens from i on that are a date, a time or a span of days. If asked is true, the previous word requires
+// one.
 func moment(all tokens, i int, asked bool) int {
 	t, next := all.at(i), all.at(i+1)
 	day := func(t token) bool { return t.number && t.whole && t.value >= 1_000 && t.value <= 31_000 }
@@ -214,14 +217,17 @@ func boolean(b bool) int {
 	return 0
 }
 
-// priceAt matches a price before or after its number. It also matches words that mark a weight as that of each piece.
+// priceAt matches a number with a price word before or after it. It also matches words that mark a weight as the weight of each piece.
 func priceAt(all tokens, i int) (atom, int) {
 	t, next := all[i], all.at(i+1)
 	switch {
 	case prices[t.folded] || prices[t.text]:
 		j := all.past(i+1, prices, punctuation)
 		if n := all.at(j + 1); !all.at(j).number || ofTheName[n.folded] || ofTheName[n.text] {
-			return atom{kind: noise}, boolean(!t.word()) // @ 92 touch
+			if t.word() {
+				return atom{kind: aside}, 1
+			}
+			return atom{kind: noise}, 1 // @ 92 touch
 		}
 		return atom{kind: aside}, priceEnd(all, j+1) - i
 	case t.number && (rupees[next.folded] || rupees[next.text]), t.number && next.text == "/" && all.at(i+2).text == "-":
@@ -268,7 +274,7 @@ func nameNumberAt(all tokens, i int) (atom, int) {
 }
 
 var (
-	ranges = set("- to से થી")
+	ranges = set("- to or ya से या થી કે")
 	sums   = set("+ / *")
 )
 
@@ -289,6 +295,11 @@ func unclearAt(all tokens, i int) (atom, int) {
 	}
 	unit := weights[all.at(i+3).folded]
 	switch between := all.at(i + 1); {
+	case otherUnits[between.folded]:
+		return atom{kind: unclear}, 2
+	case unitWord(between.folded) && (ranges[second.folded] || ranges[second.text]) && all.at(i+3).number && t.value < all.at(i+3).value &&
+		between.folded == all.at(i+4).folded: // 250 gm to 300 gm
+		return atom{kind: unclear}, 5
 	case t.value < 0 && unitWord(between.folded):
 		return atom{kind: unclear}, 2
 	case t.value < 0 || t.whole && digits >= phoneDigits && !unitWord(all.at(end).folded):
@@ -300,7 +311,7 @@ func unclearAt(all tokens, i int) (atom, int) {
 		unit != 0 && (sums[between.text] || between.folded == "x" && t.whole): // 3/2 tola, 2 x 5 gm
 		return atom{kind: unclear}, 3 + boolean(unit != 0)
 	}
-	if next := all.at(i + 1); weights[next.folded] == milligramsOfKilo && second.number && second.whole && second.value >= minGrams &&
+	if next := all.at(i + 1); weights[next.folded] == microgramsOfKilo && second.number && second.whole && second.value >= minGrams &&
 		!unitWord(all.at(i+3).folded) {
 		return atom{kind: unclear}, 3 // 1 kg 250
 	}
@@ -323,9 +334,9 @@ func amountAt(all tokens, i int) (atom, int) {
 		}
 	}
 	if n := t.amount(next); n >= 0 && weights[next.folded] != 0 {
-		return sum(all, i, weight, weights)
+		return sum(all, i, weight, weights, 1_000_000)
 	} else if n >= 0 && counts[next.folded] != 0 && n%1000 == 0 {
-		return sum(all, i, count, counts)
+		return sum(all, i, count, counts, 1_000)
 	}
 	if t.number && t.whole && (next.folded == "x" || next.folded == "no") && !all.at(all.past(i+2, punctuation)).number {
 		return atom{kind: count, value: t.value / 1000}, 2
@@ -344,12 +355,12 @@ func (t token) amount(unit token) int64 {
 	return -1
 }
 
-// sum adds the parts of a quantity with descending units, such as 1 kg 250 gm.
-func sum(all tokens, i int, of kind, units map[string]int64) (atom, int) {
-	a, j := atom{kind: of}, i
+// sum adds the parts of a quantity with descending units, such as 1 kg 250 gm. It divides the sum by a number, rounded.
+func sum(all tokens, i int, of kind, units map[string]int64, by int64) (atom, int) {
+	a, j, total := atom{kind: of}, i, int64(0)
 	for {
 		factor := units[all[j+1].folded]
-		a.value += (all[j].amount(all[j+1])*factor + 500) / 1000
+		total += all[j].amount(all[j+1]) * factor
 		j += 2
 		for units[all.at(j).folded] != 0 && all.at(j-1).word() { // 2 dozen pcs
 			j++
@@ -360,6 +371,7 @@ func sum(all tokens, i int, of kind, units map[string]int64) (atom, int) {
 		}
 		unit := units[all.at(next+1).folded]
 		if all.at(next).amount(all.at(next+1)) < 0 || unit == 0 || unit >= factor {
+			a.value = (total + by/2) / by
 			return a, j - i
 		}
 		j = next
@@ -379,6 +391,10 @@ func clientMarkAt(all tokens, i int) (atom, int) {
 	switch {
 	case clientMarks[t.folded] && (!all.at(i-1).word() || inlineMarks[t.folded]):
 		return atom{kind: partyIs}, 1
+	case t.folded == "m" && all.at(i+1).text == "/" && all.at(i+2).folded == "s" && all.at(i+2).glued: // M/s
+		return atom{kind: partyIs}, 3
+	case t.folded == "to" && i == 0 && all.at(1).text == ":":
+		return atom{kind: partyIs}, 2
 	case liye[t.folded]:
 		return atom{kind: partyWas}, 1
 	case ke[t.folded] && liye[all.at(i+1).folded]:
@@ -396,6 +412,8 @@ func plainAt(all tokens, i int) (atom, int) {
 		return atom{kind: mark}, 1
 	case noiseWord(t):
 		return atom{kind: noise}, 1
+	case refusals[t.folded], asides[t.folded]:
+		return atom{kind: aside}, 1
 	case unitWord(t.folded):
 		return atom{kind: aside}, 1
 	}

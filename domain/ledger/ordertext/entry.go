@@ -14,6 +14,7 @@ type item struct {
 	weight, count   *atom
 	bare            []atom
 	unclear, extent bool // a quantity is left to the reviewer; the part has a quantity
+	behind          bool // a word is behind the name and a quantity, as in payal 250 gm size 12
 	unused          []atom
 }
 
@@ -74,6 +75,7 @@ func (it *item) take(a *atom) {
 		case it.client != "" && it.extent && len(it.name) > 0 && a.kind == word:
 			it.unused = append(it.unused, *a)
 		default:
+			it.behind = it.behind || it.extent && len(it.name) > 0
 			it.name = append(it.name, strings.Trim(a.text, "'"))
 		}
 	case weight:
@@ -81,10 +83,15 @@ func (it *item) take(a *atom) {
 	case count:
 		it.first(&it.count, a)
 	case bare:
+		if it.behind { // the number may belong to that word
+			it.unused = append(it.unused, *a)
+			break
+		}
 		it.bare = append(it.bare, *a)
 	case unclear:
 		it.unclear, it.unused = true, append(it.unused, *a)
 	case aside:
+		it.behind = it.behind || it.extent && len(it.name) > 0
 		it.unused = append(it.unused, *a)
 	case client:
 		if it.client != "" {
@@ -153,7 +160,7 @@ func (p *parser) setClient(it item) {
 	}
 }
 
-// noEntry handles a part without an entry: a total, a line that may name the client, or unknown text.
+// noEntry handles a part without an entry: a total, a line that may be the client's name, or unknown text.
 func (p *parser) noEntry(atoms []atom, it item, name string) {
 	switch {
 	case name != "" && only(atoms, totals) && p.sumsUp(it):
@@ -186,8 +193,8 @@ func (p *parser) sumsUp(it item) bool {
 	return len(it.unused) == 0 && (it.weight == nil || it.weight.value == grams) && (it.count == nil || it.count.value == pieces)
 }
 
-// number applies a slip number to the entries after it. behind: it also applies to the entries since the previous
-// number. own: it applies only to the last entry.
+// number applies a slip number to the entries after it. If behind is true, it also applies to the entries since the previous number. If own
+// is true, it applies only to the last entry.
 func (p *parser) number(slip string, behind, own bool) {
 	all := p.order.Entries
 	p.slip, p.behind = slip, behind
@@ -222,7 +229,7 @@ func (p *parser) ignore(atoms []atom) {
 
 const maxQuote = 100
 
-// unused records a part of the text that has no field.
+// unused records an unused part of the text.
 func (p *parser) unused(text string) {
 	if len(p.order.Unused) < MaxUnused {
 		p.order.Unused = append(p.order.Unused, cut(text, maxQuote))

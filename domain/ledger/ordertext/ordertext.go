@@ -47,7 +47,7 @@ func Parse(text string) Order {
 	p := parser{}
 	for _, line := range joined(strings.Split(normal(text), "\n")) {
 		p.line = len(p.order.Entries)
-		for _, segment := range segments(line) {
+		for _, segment := range p.segments(line) {
 			p.segment(segment)
 		}
 	}
@@ -80,6 +80,7 @@ type parser struct {
 	behind    bool   // the slip was after its entries
 	alone     bool   // the slip was alone on its line, and no entry has followed
 	doubts    bool   // a line was not used
+	bullet    int64  // number of the last bullet
 }
 
 // joined appends lines with only quantities to the previous line.
@@ -110,18 +111,21 @@ func (all tokens) onlyQuantities() bool {
 	return found
 }
 
-// segments splits a line at semicolons and at numbered bullets, and removes bullets.
-func segments(line tokens) (all []tokens) {
-	var (
-		current tokens
-		bullet  int64
-	)
+// segments splits a line at semicolons and at numbered bullets, and removes bullets. It reports a number that does not
+// continue a list: it may be the number of a slip.
+func (p *parser) segments(line tokens) (all []tokens) {
+	var current tokens
+	first := true
 	for i := 0; i < len(line); i++ {
 		t := line[i]
 		n, isBullet := line.bulletAt(i)
 		switch {
-		case isBullet && (len(current) == 0 || bullet != 0 && n == bullet+1):
-			bullet = n
+		case isBullet && (len(current) == 0 || !first && n == p.bullet+1):
+			if n != 1 && n != p.bullet+1 {
+				p.unused(line[i : i+2].written())
+				p.doubts = true
+			}
+			p.bullet, first = n, false
 			i++ // its mark
 			all, current = append(all, current), nil
 		case t.text == ";" || t.text == "|":
@@ -170,7 +174,7 @@ func (p *parser) segment(all tokens) {
 
 func has(atoms []atom, is func(atom) bool) bool { return slices.ContainsFunc(atoms, is) }
 
-// salutation returns how many tokens at the beginning of a text are a greeting.
+// salutation returns the number of tokens of a greeting at the beginning of a text.
 func (all tokens) salutation() (n int) {
 	for n < len(all) {
 		i := n
@@ -202,13 +206,15 @@ func (all tokens) salutation() (n int) {
 // names reports whether an atom can be part of an item's name.
 func (a atom) names() bool { return a.kind == word || a.kind == named }
 
+// refuses reports whether an atom says that something is not ordered.
+func (a atom) refuses() bool { return a.kind == aside && refusals[a.folded] }
+
 const (
 	maxNameWords = 5
-	maxAtoms     = 40 // bounds the search for related atoms, so that the time is not quadratic in the text
+	maxAtoms     = 40 // bounds the search for related atoms; otherwise the time would be quadratic in the text
 )
 
-// nameAt returns the client's name that begins at i, and its number of atoms. item: an item's name follows before a
-// quantity.
+// nameAt returns the client's name that begins at i, and its number of atoms. If item is true, an item's name follows before a quantity.
 func nameAt(atoms []atom, i int, item bool) (name atom, n int) {
 	from := i
 	for i < len(atoms) && (atoms[i].kind == mark || atoms[i].folded == "name" || atoms[i].folded == "नाम" || atoms[i].folded == "નામ") {
@@ -260,7 +266,7 @@ func only(atoms []atom, of map[string]bool) bool {
 	return !has(atoms, func(a atom) bool { return a.names() && !of[a.folded] })
 }
 
-// parts splits a segment into the parts of one entry each, and finds the names of clients in it.
+// parts splits a segment into parts with one entry each, and finds the names of clients.
 func parts(atoms []atom, heads bool) (all [][]atom) {
 	var (
 		part []atom
@@ -296,6 +302,8 @@ func parts(atoms []atom, heads bool) (all [][]atom) {
 			}
 			a, _ = nameAt(part, words, false)
 			part = part[:words]
+		case a.text == ":" && complete() && only(part, totals):
+			flush(len(part))
 		case a.kind == mark && (a.text == ":" || a.text == "-"):
 			behind, colon := i+1 == len(atoms), a.text == ":"
 			if (!behind || has(part, atom.quantity)) && (!colon || !opens(atoms[i+1:]) || only(part, articles)) {
@@ -306,8 +314,11 @@ func parts(atoms []atom, heads bool) (all [][]atom) {
 			}
 		case a.kind == slip && heads:
 			flush(len(part))
+		case honorifics[a.folded] && len(part) > tail && !has(part[tail:], func(a atom) bool { return a.kind != word }) &&
+			(complete() && tail > 0 || tail == 0 && i+1 < len(atoms) && atoms[i+1].kind == word):
+			a, part = atom{kind: client, text: written(append(part[tail:], a))}, part[:tail]
 		case a.kind == mark && strings.Contains(",.&+", a.text) || ands[a.folded]:
-			if complete() && opens(atoms[i+1:]) {
+			if complete() && opens(atoms[i+1:]) || !has(part, atom.quantity) && has(part, atom.refuses) {
 				flush(len(part))
 			}
 		case a.quantity() && seen[a.kind] && complete() && (has(part[tail:], atom.names) || !part[0].quantity()):
@@ -329,8 +340,7 @@ func parts(atoms []atom, heads bool) (all [][]atom) {
 	return append(all, part)
 }
 
-// opens reports whether a new entry begins: words and a quantity before the next mark, or words alone and then a
-// quantity alone.
+// opens reports whether a new entry begins: words and a quantity before the next mark, or only words and, after a mark, only a quantity.
 func opens(atoms []atom) bool {
 	words, counted, wordsBefore := false, false, false
 	for _, a := range atoms[:min(len(atoms), maxAtoms)] {
@@ -347,7 +357,7 @@ func opens(atoms []atom) bool {
 	return words != wordsBefore && counted
 }
 
-// Tidy returns a text in the form of an entry: one line without control characters, with at most so many characters.
+// Tidy returns a text in the form for entries: one line without control characters, with at most the given number of characters.
 func Tidy(text string, most int) string {
 	return cut(strings.Join(strings.FieldsFunc(text, func(c rune) bool {
 		return unicode.IsSpace(c) || unicode.In(c, unicode.Cc, unicode.Cf) && c != joiner && c != nonJoiner || c == utf8.RuneError
@@ -357,7 +367,7 @@ func Tidy(text string, most int) string {
 // joiner and nonJoiner join or separate the letters of Indian scripts.
 const joiner, nonJoiner = '\u200d', '\u200c'
 
-// cut returns at most so many characters.
+// cut returns at most the given number of characters.
 func cut(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text

@@ -16,12 +16,12 @@ type token struct {
 	number bool
 	value  int64 // of a number, in thousandths; -1: too long to be a quantity
 	whole  bool  // of a number without a decimal point
-	glued  bool  // nothing is between it and the token before
+	glued  bool  // directly follows the previous token
 }
 
 func (t token) word() bool { return t.folded != "" }
 
-// fractions are replaced before NFKC, which would read 1½ as 11/2.
+// fractions replaces fractions before NFKC, which would convert 1½ to 11/2.
 var fractions = strings.NewReplacer(
 	"½", ".5", "¼", ".25", "¾", ".75", "⅓", ".333", "⅔", ".667", "⅛", ".125", "⅜", ".375", "⅝", ".625", "⅞", ".875",
 )

@@ -26,22 +26,26 @@ func factors(by map[string]int64) map[string]int64 {
 	return all
 }
 
-const milligramsOfKilo = 1_000_000
+const microgramsOfKilo = 1_000_000_000
 
 var (
-	// weights has the milligrams of each unit (a tola is 11.664 g).
+	// weights has the micrograms of each unit. A tola is 11.664 g, of 12 masha or 96 ratti.
 	weights = factors(map[string]int64{
-		"g gm gms gram grams grm grms gr gramme grammes ग्राम ग्रा ग्रॅम ગ્રામ ગ્રા":       1_000,
-		"kg kgs kilo kilos kilogram kilograms किलो किग्रा किलोग्राम કિલો કિગ્રા કિલોગ્રામ": milligramsOfKilo,
-		"mg mgs milligram milligrams मिग्रा મિગ્રા":                                        1,
-		"tola tolas tolla tole तोला तोले तोळा તોલા":                                        11_664,
+		"g gm gms gram grams grm grms gr gramme grammes ग्राम ग्रा ग्रॅम ગ્રામ ગ્રા":       1_000_000,
+		"kg kgs kilo kilos kilogram kilograms किलो किग्रा किलोग्राम કિલો કિગ્રા કિલોગ્રામ": microgramsOfKilo,
+		"mg mgs milligram milligrams मिग्रा મિગ્રા":                                        1_000,
+		"tola tolas tolla tole तोला तोले तोळा તોલા":                                        11_664_000,
+		"masha mashe maasha माशा માસા":                                                     972_000,
+		"ratti rattis rati रत्ती રતી":                                                      121_500,
 	})
 	// counts has the number of pieces of each unit.
 	counts = factors(map[string]int64{
 		"pc pcs pce pieces piece nos nag nang pair pairs jodi jodis नग नंग નંગ पीस પીસ जोड़ी जोडी જોડી": 1,
 		"dozen dozens doz darjan दर्जन ડઝન": 12,
 	})
-	// spelled are number words in thousandths. They count only before a unit, because "do" also means give.
+	// otherUnits are units that are not converted.
+	otherUnits = set("oz ounce ounces lb lbs pound pounds quintal quintals carats cts val vaal vaals grain grains वाल વાલ")
+	// spelled are number words in thousandths. They are numbers only before a unit, because "do" also means give.
 	spelled = factors(map[string]int64{
 		"half aadha adha आधा અડધો અડધા": 500, "paav pav पाव પા": 250, "pauna paun पौन पौना પોણો": 750, "dedh डेढ़ દોઢ": 1_500,
 		"dhai adhai ढाई અઢી": 2_500,
@@ -68,12 +72,23 @@ var (
 	ands   = set("and aur ane और अने અને & +")
 	each   = set("each apiece every prati pratyek per प्रति प्रत्येक हर દરેક પ્રતિ")
 
-	clientMarks = set("party client customer for name naam नाम નામ पार्टी પાર્ટી ग्राहक ગ્રાહક")
+	// refusals say that something is not ordered. asides also have words that make a value a question, an estimate or a change.
+	refusals = set("no not dont don't nahi nahin nai mat cancel cancelled except without नहीं मत रद्द નહીં નહિ નથી રદ")
+	asides   = set(`instead minus less plus extra add sorry galti actually correction wastage ghat remove change changed replace badle jagah
+		kam approx approximately about around nearly almost lagbhag karib gross net kya what which when how
+		mil milega milegi jayega jayegi hoga hogi available stock kitna kitne kab confirm
+		बदले जगह कम लगभग करीब क्या कब कितना कितने मिलेगा मिलेगी होगा होगी
+		બદલે જગ્યાએ ઓછું લગભગ આશરે શું ક્યારે કેટલા કેટલું મળશે થશે`)
+
+	clientMarks = set("party client customer from messrs for name naam नाम નામ पार्टी પાર્ટી ग्राहक ગ્રાહક")
 	inlineMarks = set("for party client customer पार्टी પાર્ટી ग्राहक ગ્રાહક")
 	liye        = set("liye liye वास्ते लिए लिये માટે maate vaste") // after a client's name
 	ke          = set("ke के")
 
-	// ofANames are second words of a name. They show where a client's name ends.
+	// honorifics end a person's name.
+	honorifics = set("ji jee bhai bhaiya ben behen bahen जी भाई बेन જી ભાઈ બેન બહેન")
+
+	// ofANames are second words of names. A client's name ends with such a word.
 	ofANames = set(`ji jee bhai bhaiya ben behen bahen jewellers jeweller jewelers jewels jewellery ornaments gold silver traders trader ` +
 		`sons bros brothers
 		company co house art arts palace जी भाई बेन ज्वेलर्स જી ભાઈ બેન બહેન જ્વેલર્સ ज्वैलर्स सोनी સોની`)
@@ -100,15 +115,15 @@ var (
 		`रामराम राधेराधे जयजिनेन्द्र सलाम
 		નમસ્તે નમસ્કાર પ્રણામ સુપ્રભાત શુભ પ્રભાત સવાર કેમ છો મજામાં જયશ્રીકૃષ્ણ રામરામ જયજિનેન્દ્ર greetings welcome`)
 
-	// noiseWords are in no name of an item or client.
+	// noiseWords are words that occur in no name of an item or client.
 	noiseWords = set(`please pls plz kindly send bhejo bhejna bhejdo bhej bhejiye order orders chahiye chaiye chahie need needed want ` +
 		`urgent urgently jaldi fast asap soon
 		thanks thank thankyou you so much ok okay done forwarded today tomorrow kal aaj note new कृपया भेजो भेजना भेजें भेजिए चाहिए ऑर्डर ` +
 		`जल्दी धन्यवाद शुक्रिया कल आज મોકલો
 		મોકલજો જોઈએ ઓર્ડર જલ્દી આભાર કાલે આજે make banao banana banwana बनाओ बनाना બનાવો dijiye dena do de दो देना दीजिए આપો the of a is are ` +
 		`my our we i me
-		will require required ready give mujhe muje hume hamein मुझे हमें મને અમને this that these following items item list ye yeh ka ki ke ` +
-		`का की के ના ની નું
+		will require required ready give mujhe muje hume hamein मुझे हमें મને અમને this that these to only karo karna kardo ` +
+		`following items item list ye yeh ka ki ke का की के ના ની નું
 		date dated dt tarikh तारीख તારીખ`)
 
 	// A line with only these words is not a client's name.
@@ -118,7 +133,7 @@ var (
 		`माला પાયલ વીંટી ચેઇન
 		સાંકળા કડું નથ ઝાંઝર બંગડી મંગળસૂત્ર સિક્કો`)
 
-	// until are words before a date or time, behindIt words after it. strict words require no known date or time.
+	// until are words before a date or time, behindIt are words after it. strict words require no known date or time.
 	until    = set("before by till until upto on for at within in")
 	strict   = set("before till until upto")
 	fillers  = set("the next this coming agle is अगले इस આવતા")

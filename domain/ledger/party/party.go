@@ -25,7 +25,7 @@ const (
 	OutcomeDisputed  = "disputed"
 )
 
-// ErrContact refuses a contact that is not in the workspace.
+// ErrContact reports a contact that is not in the workspace.
 var ErrContact = fault.Fields(fault.Field{Field: "contactId", Message: "Contact not found"})
 
 // State is the state that decisions require.
@@ -45,11 +45,10 @@ type ContactSet struct {
 	Contact *int64 `json:"contact"` // null: none
 }
 
-// Answer is a party's reply about its balances. The event has only ids and the workspace's note, which is sealed for the
-// contact.
+// Answer is a party's reply about its balances. It has only ids and the workspace's note. The contact's key seals the note.
 type Answer struct {
 	Confirmation int64          `json:"confirmation"`
-	Message      int64          `json:"message,omitempty"` // of the contact; 0: a user decided
+	Message      int64          `json:"message,omitempty"` // the contact's message; 0: a user decided
 	Position     event.Position `json:"position"`          // of the statement
 	Note         event.Personal `json:"note,omitzero"`
 }

@@ -41,8 +41,8 @@ func (s State) Of(through unit.Date) (Closed, error) {
 	return Closed{}, ErrNotFound
 }
 
-// Seal has the digest of the closing balances and the state of the log at the closing of a period. Each party can read
-// it in the proof of a statement, so it does not contain the number of accounts.
+// Seal has the digest of the closing balances and the state of the log at the closing of a period. It does not contain the number of
+// accounts, because each party can read the seal in the proof of a statement.
 type Seal struct {
 	Digest   string         `json:"digest" doc:"Digest of all closing balances: SHA-256 in hex"`
 	LogSize  uint64         `json:"log_size" doc:"Number of events in the log up to the position"`
@@ -78,7 +78,7 @@ type Close struct {
 	Seal    Seal      `json:"-"`
 }
 
-// Decide refuses a period that ends today or later, and one that does not end after the newest closed period.
+// Decide refuses a period that ends today or later, or that does not end after the newest closed period.
 func (c Close) Decide(s State) ([]event.Event[State], error) {
 	if _, err := s.Of(c.Through); err == nil {
 		return nil, nil

@@ -1,4 +1,5 @@
-// Package polisher is the ledger of the polishers, enamellers and platers: pieces go OUT to them and come back IN, by weight.
+// Package polisher is the ledger of the polishers, enamellers and platers. The OUT side has the weight of pieces for them, the IN side the
+// weight of returned pieces.
 package polisher
 
 import (
@@ -19,11 +20,11 @@ var Ledger = book.New(book.Spec[In, Out]{
 	},
 })
 
-// In is work that a polisher returned, with the polishing loss and the charge for labour.
+// In has the pieces that a polisher returned, with the polishing loss and the charge for labour.
 type In struct {
 	ItemName    book.Text   `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
 	Weight      *unit.Grams `json:"weight,omitempty" doc:"Weight in grams"`
-	LossWeight  *unit.Grams `json:"loss_weight,omitempty" doc:"Weight lost in the work in grams; the polisher does not owe it"`
+	LossWeight  *unit.Grams `json:"loss_weight,omitempty" doc:"Polishing loss in grams; the polisher does not owe it"`
 	Metal       book.Metal  `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entry; absent: that of the account"`
 	Pieces      *int64      `json:"pieces,omitempty" minimum:"0" maximum:"999999999" doc:"Number of pieces"`
 	Rate        *unit.Money `json:"rate,omitempty" doc:"Labour rate in rupees; for information only"`
@@ -53,7 +54,7 @@ func (e In) Check() []fault.Field {
 	return c.Faults()
 }
 
-// Out is work or money that a polisher received.
+// Out has the pieces or the money that a polisher received.
 type Out struct {
 	ItemName    book.Text   `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
 	Weight      *unit.Grams `json:"weight,omitempty" doc:"Weight in grams"`

@@ -45,7 +45,7 @@ func TestEntriesAreChecked(t *testing.T) {
 	})
 	eventtest.Given(t, polisher.Ledger.Rows).Case("what could not be reversed").
 		When(booktest.Add(polisher.Ledger, []in{{Weight: g("999999999"), LossWeight: g("1")}}, []out(nil))).
-		ThenFails(fault.Fields(booktest.Faults("in_entries[0]", "comes to more digits than the books have")...))
+		ThenFails(fault.Fields(booktest.Faults("in_entries[0]", "the computed value is too large")...))
 }
 
 func TestAReversalTranslates(t *testing.T) {

@@ -20,7 +20,7 @@ type Difference struct {
 	Text     string         `json:"text"`
 }
 
-// Text is a text of books, such as the output of bahi books export.
+// Text reads a text of books, such as the output of bahi books export.
 type Text struct {
 	Header
 
@@ -192,7 +192,7 @@ func (b *Books) added(t *Text) *Difference {
 	return &Difference{Text: fmt.Sprintf("the file has a line that the books do not have: %q", strings.TrimSuffix(t.next, "\n"))}
 }
 
-// addedRow returns the difference if the books have the file's row at another place, or do not have it.
+// addedRow returns the difference if the books have the file's row in another position, or do not have it.
 func (b *Books) addedRow(theirs []string) *Difference {
 	id, _ := strconv.ParseInt(theirs[1], 10, 64)
 	r, known := b.rows.find(id)

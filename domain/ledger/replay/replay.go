@@ -41,7 +41,7 @@ type Breach struct {
 	Text         string
 }
 
-// Doubt is an event that this program cannot read. From its position on, the affected records are unknown.
+// Doubt is an event that this program cannot read. After its position, the affected records are unknown.
 type Doubt struct {
 	Position     event.Position
 	Stream, Type string
@@ -58,7 +58,7 @@ type workspace struct {
 	locked *unit.Date
 	metal  string // of accounts and entries that name no metal
 	seals  []Seal
-	doubt  event.Position // 0: all its events are known
+	doubt  event.Position // 0: all events of the workspace are known
 }
 
 type account struct {
@@ -175,7 +175,7 @@ const unrelated = `apikey audit bot botanswer botpage botsource botwebhook buyer
 	messagingsender number orderdraft ordersender ordertakadas party plan plancustomer product productbatch productsku request session
 	user workspace`
 
-// concerned returns the account of a stream, or 0 if it has none or the account is unknown.
+// concerned returns the account of a stream, or 0 if there is none or it is unknown.
 func (b *Books) concerned(category, id string) int64 {
 	number, _ := strconv.ParseInt(id, 10, 64)
 	if ledgers[category] != "" {
@@ -271,7 +271,7 @@ func (b *Books) account(e recorded, ledger string) string {
 	return ""
 }
 
-// open reports whether the account belongs to a ledger of a workspace and is not deleted.
+// named applies the name in an event of the account.
 func (a *account) named(e recorded) {
 	var data struct{ Name, To string }
 	if json.Unmarshal(e.Data, &data) == nil && a != nil {
@@ -279,7 +279,7 @@ func (a *account) named(e recorded) {
 	}
 }
 
-// open reports whether the account is one of a ledger of a workspace, and not deleted.
+// open reports whether the account belongs to a ledger of a workspace and is not deleted.
 func (a *account) open(ledger string, w *workspace) bool {
 	return a != nil && !a.deleted && a.ledger == ledger && a.workspace == w
 }
@@ -396,7 +396,7 @@ func (b *Books) Findings() (all []string) {
 	return all
 }
 
-// about returns the words for an account and a row, if they are known.
+// about returns text that names an account and a row, as far as they are known.
 func about(account, row int64) (words string) {
 	if account != 0 {
 		words = fmt.Sprintf(", account %d", account)

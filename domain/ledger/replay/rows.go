@@ -14,12 +14,11 @@ import (
 	"bahi/domain/unit"
 )
 
-// Row is the state of a row after its events. Because a log may have millions of rows, it has no pointers, and digests
-// in place of entries.
+// Row is the state of a row after its events. It has no pointers, and digests in place of entries, because a log may have millions of rows.
 type Row struct {
 	ID, Account          int64
 	In, Out              Amount     // zero if the row is void
-	Loss                 unit.Grams // of In, lost in work
+	Loss                 unit.Grams // wastage, part of In
 	Reverses, ReversedBy int64
 	Paired               int64 // the other row of a transfer
 	Position             event.Position
@@ -42,7 +41,7 @@ func (a Amount) minus(o Amount) Amount { return Amount{a.Cash - o.Cash, a.Fine -
 // settled reports whether the row can no longer be changed.
 func (r *Row) settled() bool { return r.ReversedBy != 0 || r.Reverses != 0 || r.Void }
 
-// rows has all rows in chunks, so that growing copies none.
+// rows has all rows in chunks, so that growing copies no rows.
 type rows struct {
 	index  map[int64]uint32
 	chunks []*[chunk]Row
@@ -206,7 +205,7 @@ func (r *Row) enter(of *rows, ledger string, data rowData, edit bool) string {
 	return ""
 }
 
-// judge checks the invariants of other records for a change of a row.
+// judge checks a row's change by the invariants between the row and other records.
 func (b *Books) judge(e recorded, ledger, change string, before, after *Row) {
 	a := b.accounts[after.Account]
 	if a != nil {

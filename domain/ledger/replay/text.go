@@ -37,7 +37,7 @@ func (h Header) Now() bool { return h.KnownAt == 0 && h.AsOf == nil }
 
 // Line is a line of the text and the record that it describes. The text is valid until the next line.
 type Line struct {
-	Text         []byte // with the line break; nil: the events do not determine it, and any number of lines may be in its place
+	Text         []byte // with the line break; nil: any number of lines that the events do not determine
 	Word         string // the first word
 	Account, Row int64
 	Position     event.Position // of the newest event that determines the line
@@ -50,8 +50,8 @@ type Seal struct {
 	Digest        string
 }
 
-// Writer writes the text of books (docs/replay.md). A workspace is followed by its accounts in order of number, an
-// account by its rows in order of date and number.
+// Writer writes the text of books (docs/replay.md). The accounts of a workspace follow it by number. The rows of an account follow it by
+// date and number.
 type Writer struct {
 	header Header
 	yield  func(Line) error
@@ -201,7 +201,7 @@ func (w *Writer) Totals() error {
 		}
 		return nil
 	}
-	cash, fine := int64(0), maps.Clone(w.loss) // what is unpaired: all accounts, without loss
+	cash, fine := int64(0), maps.Clone(w.loss) // the unpaired value: all accounts without wastage
 	for _, ledger := range slices.Sorted(maps.Keys(w.money)) {
 		cash += w.money[ledger].debit - w.money[ledger].credit
 		if err := w.line(Line{}, "trial", ledger, w.money[ledger].debit, w.money[ledger].credit); err != nil {
@@ -228,7 +228,7 @@ func (w *Writer) Totals() error {
 	return w.line(Line{}, "digest", hex.EncodeToString(w.all.Sum(nil)))
 }
 
-// Order is an order, with the takadas that deliver it.
+// Order is an order with its takadas.
 type Order struct {
 	ID, Client        int64
 	Date              unit.Date
@@ -242,7 +242,7 @@ func (w *Writer) Order(o Order) error {
 	return w.line(Line{Account: o.Client, Position: o.Position}, "order", o.ID, o.Client, o.Date, o.Weight, o.Delivered, o.Takadas)
 }
 
-// Takada is a partial delivery of an order.
+// Takada is a takada of an order.
 type Takada struct {
 	ID, Order int64
 	Date      unit.Date
@@ -260,7 +260,7 @@ func (w *Writer) Takada(t Takada) error {
 	return w.line(Line{Position: t.Position}, words...)
 }
 
-// append appends the line of a row in the form that a period's digest covers.
+// append appends the line of a row in the form for a period's digest.
 func (r *Row) append(to []byte) []byte {
 	state := "-"
 	if r.Void {
@@ -371,7 +371,7 @@ func (b *Books) writeAccount(w *Writer, a *account, rows []uint32) error {
 	return w.Closing(w.Sum(), count)
 }
 
-// loss returns what of a row was lost in work: 0 if the row that reverses it is in the text.
+// loss returns the wastage of a row, or 0 if the row that reverses it is in the text.
 func (b *Books) loss(h Header, r *Row) unit.Grams {
 	if by, found := b.rows.find(r.ReversedBy); found && !by.Deleted && (h.AsOf == nil || by.Date <= *h.AsOf) {
 		return 0
@@ -455,7 +455,7 @@ func (b *Books) rowsByAccount() map[int64][]uint32 {
 // firstDay is earlier than all rows.
 var firstDay = unit.DateOf(time.Date(1900, time.January, 1, 0, 0, 0, 0, time.UTC))
 
-// period is a span of days whose rows have one digest.
+// period is a span of days with one digest of its rows.
 type period struct {
 	from, through unit.Date
 	rows          int64
@@ -486,7 +486,7 @@ func periodOf(seals []Seal, day unit.Date) period {
 	return p
 }
 
-// Print prints the line, or a mark in place of undetermined lines. rows: it prints lines of rows too.
+// Print prints the line, or a mark in place of undetermined lines. It omits lines of rows unless rows is true.
 func (l Line) Print(out io.Writer, rows bool) (err error) {
 	switch {
 	case l.Word == "row" && !rows:

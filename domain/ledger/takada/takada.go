@@ -1,5 +1,5 @@
-// Package takada is a partial delivery of a client's order: delivered pieces with their weights and karigars. It does
-// not post to any ledger.
+// Package takada is a partial delivery of a client's order: delivered pieces with weights and karigars. A takada does not post to any
+// ledger.
 package takada
 
 import (
@@ -24,7 +24,7 @@ var Kind = event.NewKind("takada",
 // Errors that commands return.
 var (
 	ErrNotFound    = fault.New(fault.NotFound, "Takada not found")
-	ErrOtherClient = fault.New(fault.Conflict, "A takada stays with its client: the other order is of another one")
+	ErrOtherClient = fault.New(fault.Conflict, "A takada cannot change its client: the other order is of another client")
 )
 
 // Takada is a delivery in its stored and returned form.

@@ -1,5 +1,4 @@
-// Package company is the aggregate of a company that sells: its entry in the directory. All its data are public, except the address for
-// enquiries.
+// Package company is the aggregate of a company in the directory. All its data are public, except the address for enquiries.
 package company
 
 import (
@@ -25,9 +24,9 @@ type (
 )
 
 var (
-	// Slugs is the kind of the claims to companies' slugs, which are never released. A stream is companyslug-<hash>.
+	// Slugs are the claims of companies' slugs. They are never released. The streams are companyslug-<hash>.
 	Slugs = claims.New[slug]("companyslug", "CompanySlugClaimed", "CompanySlugReleased")
-	// Domains is the kind of the claims to companies' domains, each of which belongs to one company. A stream is companydomain-<hash>.
+	// Domains are the claims of companies' domains. Each domain belongs to one company. The streams are companydomain-<hash>.
 	Domains = claims.New[domain]("companydomain", "CompanyDomainClaimed", "CompanyDomainReleased")
 )
 
@@ -37,7 +36,7 @@ var (
 	ErrNotYours = fault.New(fault.Forbidden, "Not enough permissions to modify this company")
 )
 
-// DomainTaken is the text of the refusal of another company's domain.
+// DomainTaken is the error text for another company's domain.
 const DomainTaken = "Company domain already registered"
 
 // State is the state for decisions and responses.
@@ -45,16 +44,16 @@ type State struct {
 	Name      string // empty: there is no company
 	Slug      string
 	Profile   Profile // each field absent or given
-	DomainKey string  // keyed hash, which names the claim of the domain; empty: it claims none
+	DomainKey string  // keyed hash that names the claim of the domain; empty: no claim
 	Verified  bool
 
-	Email          event.Personal // address for enquiries; its members see it
+	Email          event.Personal // address for enquiries; only members see it
 	EmailKey       string         // keyed hash of it
-	Emails         int            // number of addresses so far, each of which has a key of its own
+	Emails         int            // number of addresses so far; each address has its own key
 	EmailConfirmed bool
 }
 
-// Profile has a company's public data beside its name. An empty text equals null.
+// Profile has a company's public data except the name. An empty text equals null.
 type Profile struct {
 	Description  patch.Field[string] `json:"description,omitzero"   maxLength:"5000" doc:"Description of the company"`
 	Category     patch.Field[string] `json:"category,omitzero"      maxLength:"100" doc:"Category"`
@@ -112,7 +111,7 @@ func (p Profile) After(change Profile) Profile {
 	return p
 }
 
-// tidied returns a change of a profile, normalised and without unchanged fields, or all faults of it.
+// tidied returns a normalised change of a profile without unchanged fields, or all its faults.
 func (p Profile) tidied(change Profile, anyGSTIN bool) (Profile, error) {
 	phone, wrongPhone := change.Phone.With(func(text string) (string, error) { return wording.Phone("phone", text) })
 	change.Phone = phone
@@ -143,8 +142,8 @@ type Create struct {
 	Own
 
 	Name      string `json:"name" maxLength:"1000" doc:"1 to 200 characters"`
-	Slug      string `json:"-"` // its claim; empty as long as there is no id
-	DomainKey string `json:"-"` // keyed hash of the domain, if it claims one
+	Slug      string `json:"-"` // name of the slug's claim; empty before the company has an id
+	DomainKey string `json:"-"` // keyed hash of the domain; empty: no claim
 }
 
 // Decide normalises the values.
@@ -158,13 +157,13 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 	return append(events, c.named(State{})...), nil
 }
 
-// Edit changes the given fields of a company. The slug stays, so that links stay valid.
+// Edit changes the given fields of a company. It does not change the slug, so that links stay valid.
 type Edit struct {
 	Profile
 	Own
 
 	Name       patch.Field[string] `json:"name,omitzero"     nullable:"false" maxLength:"1000" doc:"1 to 200 characters"`
-	Verified   patch.Field[bool]   `json:"verified,omitzero" nullable:"false" doc:"Of operators alone, ignored from others. A change of name, gstin or domain ends it"`
+	Verified   patch.Field[bool]   `json:"verified,omitzero" nullable:"false" doc:"Only operators can set it; ignored from others. A change of name, gstin or domain clears it"`
 	ByOperator bool                `json:"-"`
 	DomainKey  string              `json:"-"` // keyed hash of a given domain, if it must be claimed
 }

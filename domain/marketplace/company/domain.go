@@ -9,8 +9,8 @@ import (
 	"bahi/domain/fault"
 )
 
-// Domain returns the host of a domain, of a web address or of an email address, in the form for claims and comparisons: in punycode,
-// without www., port and path (CONTRACT.md G20).
+// Domain returns the host of a domain, a web address or an email address in the form for claims and comparisons: in punycode, without www.,
+// port and path (CONTRACT.md G20).
 func Domain(field, text string) (string, error) {
 	host := strings.TrimSpace(text)
 	if _, rest, found := strings.Cut(host, "://"); found {
@@ -36,7 +36,7 @@ func Domain(field, text string) (string, error) {
 
 const maxDomain = 253 // RFC 1035, section 2.3.4
 
-// OfMailProvider reports whether anybody can get an address at the domain, so that it does not identify a company.
+// OfMailProvider reports whether the domain belongs to a public mail provider. Such a domain does not identify a company.
 func OfMailProvider(domain string) bool { return mailProviders[domain] }
 
 var mailProviders = func() map[string]bool {

@@ -9,8 +9,8 @@ import (
 	"bahi/domain/person"
 )
 
-// Subjects are the addresses for companies' enquiries, which may be personal. A subject is company-<id of the company>-<number of the
-// address>.
+// Subjects are the addresses for companies' enquiries, because these may be personal. A subject is company-<id of the company>-<number of
+// the address>.
 const Subjects event.SubjectType = "company"
 
 // EmailNamed records a company's address for enquiries, or that it has none.
@@ -26,12 +26,12 @@ func emailID(id string, nth int) string { return id + "-" + strconv.Itoa(nth) }
 // EmailSubject returns the subject of the company's address.
 func (s State) EmailSubject(id string) string { return Subjects.Of(emailID(id, s.Emails)) }
 
-// Erases implements [event.ErasureTrigger]: the former address is erased. No table has it.
+// Erases implements [event.ErasureTrigger]. The former address is erased. No table has it.
 func (e EmailNamed) Erases(id string) event.Erasure {
 	return event.Erasure{Subject: Subjects.Of(emailID(id, e.Nth-1)), Unlisted: true}
 }
 
-// EmailConfirmed records that a reader of the address has confirmed it.
+// EmailConfirmed records that the address was confirmed with a mailed token.
 type EmailConfirmed struct{}
 
 // Evolve sets it.
@@ -43,12 +43,12 @@ func (e EmailNamed) Evolve(s State) State {
 // Evolve confirms it.
 func (EmailConfirmed) Evolve(s State) State { s.EmailConfirmed = true; return s }
 
-// Own has a command's data beside the public profile: the address for enquiries. An empty text equals null.
+// Own has the data of a command that are not in the public profile: the address for enquiries. An empty text equals null.
 type Own struct {
 	ID       string              `json:"-"`
 	Email    patch.Field[string] `json:"email,omitzero" maxLength:"254" doc:"Address for enquiries after confirmation by a mailed token. Only members see it"`
 	EmailKey string              `json:"-"` // keyed hash of it
-	AnyGSTIN bool                `json:"-"` // also those of special registrations
+	AnyGSTIN bool                `json:"-"` // GSTINs of special registrations are allowed
 }
 
 // Email normalises a company's address.
@@ -72,7 +72,7 @@ func (a Own) named(s State) []event.Event[State] {
 	}
 	text, err := Email(a.Email.Value)
 	if err != nil {
-		return nil // tidy has refused it
+		return nil // tidy has refused the address
 	}
 	nth := s.Emails + 1
 	return []event.Event[State]{EmailNamed{Email: Subjects.Personal(emailID(a.ID, nth), text), Key: a.EmailKey, Nth: nth}}
@@ -89,13 +89,13 @@ func (s State) forgotten() []event.Event[State] {
 // ForgetEmail removes a company's address.
 type ForgetEmail struct{}
 
-// Decide ignores a company without one.
+// Decide returns no events for a company without an address.
 func (ForgetEmail) Decide(s State) ([]event.Event[State], error) { return s.forgotten(), nil }
 
-// ConfirmEmail confirms the company's address, if it is the one to which the token was mailed.
+// ConfirmEmail confirms the company's address if the token was mailed to this address.
 type ConfirmEmail struct{ Key string }
 
-// Decide ignores a confirmed one.
+// Decide returns no events for a confirmed address.
 func (c ConfirmEmail) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Name == "":

@@ -12,7 +12,7 @@ import (
 	"bahi/domain/person"
 )
 
-// formats normalise the fields with a special form, by JSON name. Each gets a text that is not empty.
+// formats normalise the fields with a special form, by JSON name. Their argument is not empty.
 var formats = map[string]func(field, text string) (string, error){
 	"domain": Domain, "website": website, "country": country,
 }
@@ -49,8 +49,8 @@ const gstinDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 var gstinForm = regexp.MustCompile(`^[0-9]{2}[A-Z]{5}[0-9]{4}[A-Z][1-9A-Z][0-9A-Z]{2}$`)
 
-// gstin parses a number of the Goods and Services Tax. Its state must exist, and its last character must be the check character
-// (CONTRACT.md 8.1). Only numbers of special registrations have another 14th character than Z.
+// gstin parses a number of the Goods and Services Tax. The state must exist, and the check character must be correct (CONTRACT.md 8.1).
+// Unless anyType is true, the 14th character must be Z: only special registrations have another one.
 func gstin(anyType bool, field, text string) (string, error) {
 	text = strings.ToUpper(strings.ReplaceAll(text, " ", ""))
 	if !gstinForm.MatchString(text) || !anyType && text[13] != 'Z' {
@@ -90,7 +90,7 @@ var (
 	postcodeForm = regexp.MustCompile(`^.{3,12}$`)
 )
 
-// pincode parses a postal code of the country (CONTRACT.md 8.2). No country means India.
+// pincode parses a postal code of the country; "": India (CONTRACT.md 8.2).
 func pincode(text, country string) (string, error) {
 	if country != "" && country != india {
 		if !postcodeForm.MatchString(text) {

@@ -8,10 +8,10 @@ import (
 	"bahi/domain/wording"
 )
 
-// maxSlug is the maximum length of a slug, with the number that distinguishes it (CONTRACT.md 8.4).
+// maxSlug is the maximum length of a slug with its number (CONTRACT.md 8.4).
 const maxSlug = 80
 
-// reserved are the slugs that have another meaning in a path (CONTRACT.md D24).
+// reserved are the texts with another meaning in a path, which are no slugs (CONTRACT.md D24).
 var reserved = map[string]bool{"search": true, "check-domain": true, "me": true, "new": true}
 
 // idForm is the form of an id, which a slug never has.
@@ -20,7 +20,8 @@ var idForm = regexp.MustCompile(`(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-
 // IsID reports whether a text from a path is an id and not a slug.
 func IsID(text string) bool { return idForm.MatchString(text) }
 
-// Slug returns the preferred slug of a company with this name. A name without letters that ASCII can express gives a slug from the id.
+// Slug returns the preferred slug of a company with this name. It derives the slug from the id if ASCII cannot express any letter of the
+// name.
 func Slug(name, id string) string {
 	slug := strings.Trim(apart.ReplaceAllString(strings.ToLower(wording.Romanised(name)), "-"), "-")
 	if len(slug) > maxSlug {

@@ -1,5 +1,5 @@
-// Package companycontact is the aggregate of a company's contact person. Anybody may add one and change its details (SPEC.txt); only
-// members of the company decide the rest. Name, email and phone are sealed in the log under the contact's own key, which is destroyed with
+// Package companycontact is the aggregate of a company's contact person. Every user may add a contact and change its details (SPEC.txt).
+// Only members of the company may change the rest. The contact's own key seals the name, email and phone in the log, and is destroyed with
 // the contact.
 package companycontact
 
@@ -75,11 +75,11 @@ type Added struct {
 type Edited struct {
 	Details
 
-	Company     uuid.UUID `json:"company_id,omitzero"` // the contact's new workspace; uuid.Nil: unchanged
+	Company     uuid.UUID `json:"company_id,omitzero"` // the contact's new company; uuid.Nil: unchanged
 	ByNonMember bool      `json:"stranger,omitempty"`
 }
 
-// Deleted records that the contact was deleted, and that the person must be erased.
+// Deleted records that the contact was deleted and the person must be erased.
 type Deleted struct{}
 
 // Evolve creates the contact.
@@ -111,7 +111,7 @@ type Reach struct {
 
 const maxDesignation = 100
 
-// optional returns a rule for a text that may be empty.
+// optional returns a rule that accepts an empty text.
 func optional(field string, rule func(field, text string) (string, error)) func(string) (string, error) {
 	return func(text string) (string, error) {
 		if text, err := wording.Normalise(field, text, 400); err != nil || text == "" {
@@ -121,7 +121,7 @@ func optional(field string, rule func(field, text string) (string, error)) func(
 	}
 }
 
-// sealed returns the values normalised and sealed, or all faults of them.
+// sealed returns the normalised and sealed values, or all their faults.
 func (r Reach) sealed(id string, first, email patch.Field[string]) (Details, error) {
 	first, wrongFirst := first.With(func(text string) (string, error) { return person.Name("first_name", text) })
 	email, wrongEmail := email.With(func(text string) (string, error) { return person.Email("email", text) })
@@ -143,7 +143,7 @@ type Add struct {
 	FirstName string            `json:"first_name" maxLength:"400" doc:"1 to 100 characters"`
 	Email     string            `json:"email"      maxLength:"254" doc:"Email address"`
 	CompanyID *uuid.UUID        `json:"company_id,omitempty" doc:"ID of the company; null: none"`
-	IsPrimary patch.Field[bool] `json:"is_primary,omitzero" doc:"The first to turn to; of strangers it counts where a company has none"`
+	IsPrimary patch.Field[bool] `json:"is_primary,omitzero" doc:"true: primary contact of the company; from a non-member only if the company has none"`
 }
 
 // Decide normalises the values.
@@ -167,8 +167,8 @@ type Edit struct {
 	ByNonMember bool                   `json:"-"` // the caller does not belong to the company
 	FirstName   patch.Field[string]    `json:"first_name,omitzero" nullable:"false" maxLength:"400" doc:"1 to 100 characters"`
 	Email       patch.Field[string]    `json:"email,omitzero"      nullable:"false" maxLength:"254" doc:"Email address"`
-	CompanyID   patch.Field[uuid.UUID] `json:"company_id,omitzero" nullable:"false" doc:"Another of the caller's companies; of strangers it stays"`
-	IsPrimary   patch.Field[bool]      `json:"is_primary,omitzero" doc:"The first to turn to; of strangers it stays"`
+	CompanyID   patch.Field[uuid.UUID] `json:"company_id,omitzero" nullable:"false" doc:"Another of the caller's companies; ignored from a non-member"`
+	IsPrimary   patch.Field[bool]      `json:"is_primary,omitzero" doc:"true: primary contact of the company; ignored from a non-member"`
 }
 
 // Decide records the fields that differ. Sealed texts cannot be compared, so it records all given ones.

@@ -24,14 +24,14 @@ type PrimaryNamed struct {
 // Evolve sets it.
 func (e PrimaryNamed) Evolve(Primary) Primary { return Primary(e) }
 
-// NamePrimary makes a contact the primary one. For a non-member, it does so only if there is none, or only a deleted one.
+// NamePrimary makes a contact the primary one. For a non-member, it does so only if no existing contact is primary.
 type NamePrimary struct {
 	Contact uuid.UUID
 	Member  bool
 	Gone    uuid.UUID
 }
 
-// Decide ignores a repetition, and a change that a non-member may not make.
+// Decide returns no events for the primary contact, and for a change that a non-member may not make.
 func (c NamePrimary) Decide(s Primary) ([]event.Event[Primary], error) {
 	if s.Contact == c.Contact || !c.Member && s.Contact != uuid.Nil && s.Contact != c.Gone {
 		return nil, nil
@@ -39,10 +39,10 @@ func (c NamePrimary) Decide(s Primary) ([]event.Event[Primary], error) {
 	return []event.Event[Primary]{PrimaryNamed{Contact: c.Contact}}, nil
 }
 
-// DropPrimary makes a contact an ordinary one.
+// DropPrimary removes the mark of the primary contact.
 type DropPrimary struct{ Contact uuid.UUID }
 
-// Decide ignores a contact that is not the primary one.
+// Decide returns no events for a contact that is not primary.
 func (c DropPrimary) Decide(s Primary) ([]event.Event[Primary], error) {
 	if s.Contact != c.Contact {
 		return nil, nil
@@ -50,7 +50,7 @@ func (c DropPrimary) Decide(s Primary) ([]event.Event[Primary], error) {
 	return []event.Event[Primary]{PrimaryNamed{}}, nil
 }
 
-// NoticeKind is the kind of the streams contactnotice-<uuid of a contact>, which have the time when the company was last notified of a
+// NoticeKind is the kind of the streams contactnotice-<uuid of a contact>. They have the time of the last notice to the company about a
 // non-member's change.
 var NoticeKind = event.NewKind("contactnotice",
 	event.Of[NoticeSent]("ContactChangeTold", 1),
@@ -59,7 +59,7 @@ var NoticeKind = event.NewKind("contactnotice",
 // Notice is the time of the last notice, the zero time for none.
 type Notice struct{ At time.Time }
 
-// NoticeSent records that the company is being notified.
+// NoticeSent records that a notice is sent to the company.
 type NoticeSent struct {
 	At time.Time `json:"at"`
 }
@@ -67,13 +67,13 @@ type NoticeSent struct {
 // Evolve sets the time.
 func (e NoticeSent) Evolve(Notice) Notice { return Notice(e) }
 
-// Tell records that the company is notified now.
+// Tell records a notice to the company.
 type Tell struct{ Now time.Time }
 
 // tellInterval is the minimum interval between two notices of one contact (CONTRACT.md M1).
 const tellInterval = time.Hour
 
-// Decide ignores a contact with a recent notice.
+// Decide returns no events for a contact with a recent notice.
 func (c Tell) Decide(s Notice) ([]event.Event[Notice], error) {
 	if c.Now.Sub(s.At) < tellInterval {
 		return nil, nil

@@ -11,15 +11,16 @@ var BuyerKind = event.NewKind("buyer",
 	event.Of[BuyerErased]("BuyerErased", 1),
 ).Sealing(Buyers)
 
-// Buyers are the senders of enquiries, each with one key for all of them. After an erasure, a buyer who writes again is another subject.
+// Buyers are the senders of enquiries. A buyer has one key for all enquiries. After an erasure, a buyer who writes again is another
+// subject.
 const Buyers event.SubjectType = "buyer"
 
 // BuyerErased records that a buyer must be erased.
 type BuyerErased struct {
-	Before int `json:"before"` // erasures of the same address so far
+	Before int `json:"before"` // number of earlier erasures of the same address
 }
 
-// Evolve counts.
+// Evolve counts the erasure.
 func (e BuyerErased) Evolve(Buyer) Buyer { return Buyer{Erased: e.Before + 1} }
 
 // Erases implements [event.ErasureTrigger].
@@ -41,7 +42,7 @@ func Subject(hash string, erased int) string {
 // EraseBuyer erases the current buyer of the address.
 type EraseBuyer struct{}
 
-// Decide always erases, because it does not know the buyer's enquiries.
+// Decide always erases, because the state does not contain the buyer's enquiries.
 func (EraseBuyer) Decide(s Buyer) ([]event.Event[Buyer], error) {
 	return []event.Event[Buyer]{BuyerErased{Before: s.Erased}}, nil
 }

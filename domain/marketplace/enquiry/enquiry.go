@@ -1,5 +1,5 @@
-// Package enquiry is the aggregate of a buyer's question to a company. The log has the buyer and the texts only under the key of the
-// buyer's address, which is destroyed with the buyer; the enquiry stays.
+// Package enquiry is the aggregate of a buyer's question to a company. The key of the buyer's address seals the buyer's data and the texts
+// in the log. An erasure of the buyer destroys the key. The enquiry stays.
 package enquiry
 
 import (
@@ -26,7 +26,7 @@ var Kind = event.NewKind("enquiry",
 
 // Errors that commands return.
 var (
-	ErrNotFound = fault.New(fault.NotFound, "Enquiry not found") // also for callers who may not know that it exists
+	ErrNotFound = fault.New(fault.NotFound, "Enquiry not found") // callers without access receive it too
 	ErrNotYours = fault.New(fault.Forbidden, "Not enough permissions to access this company's enquiries")
 )
 
@@ -39,7 +39,8 @@ const (
 	Lost      = "lost"
 )
 
-// moves lists the changes of status. Companies skip steps and reopen lost enquiries. A converted one is an order, and stays converted.
+// moves lists the allowed changes of status. Companies skip steps and reopen lost enquiries. A converted enquiry is an order and stays
+// converted.
 var moves = map[string][]string{
 	Pending:   {Contacted, Qualified, Converted, Lost},
 	Contacted: {Qualified, Converted, Lost},
@@ -66,7 +67,7 @@ type Sent struct {
 	Email    event.Personal `json:"user_email,omitzero"`
 	Phone    event.Personal `json:"user_phone,omitzero"`
 	Message  event.Personal `json:"message,omitzero"`
-	Spam     bool           `json:"spam,omitempty"` // a program filled in a hidden field
+	Spam     bool           `json:"spam,omitempty"` // a program has filled in the hidden field
 }
 
 // StatusChanged records that the company advanced the enquiry, or reopened it.
@@ -92,13 +93,13 @@ func (e NotesWritten) Evolve(s State) State { s.Notes = e.Notes; return s }
 // Send sends an enquiry to a company.
 type Send struct {
 	To       uuid.UUID           `json:"to_company_id" doc:"ID of the company that receives the enquiry"`
-	Product  *uuid.UUID          `json:"product_id,omitempty"       doc:"One that the company sells"`
+	Product  *uuid.UUID          `json:"product_id,omitempty"       doc:"ID of an active product of the company"`
 	Message  patch.Field[string] `json:"message,omitzero"           maxLength:"5000" doc:"Message to the company"`
 	Quantity *int64              `json:"quantity,omitempty"         minimum:"1" maximum:"1000000000" doc:"Number of pieces"`
 	Name     string              `json:"user_name"                  maxLength:"400" doc:"1 to 100 characters"`
 	Email    string              `json:"user_email"                 maxLength:"254" doc:"Email address of the buyer"`
 	Phone    patch.Field[string] `json:"user_phone,omitzero"        maxLength:"40" doc:"Phone number of the buyer"`
-	Source   patch.Field[string] `json:"source_platform,omitzero"   maxLength:"50" doc:"Where the buyer asks: letters, digits, - and _; absent: web"`
+	Source   patch.Field[string] `json:"source_platform,omitzero"   maxLength:"50" doc:"Platform on which the buyer sends the enquiry: letters, digits, - and _; absent: web"`
 	Website  patch.Field[string] `json:"website,omitzero"           doc:"For forms: a field that people do not see, and leave empty"`
 	Buyer    string              `json:"-"` // id of the subject
 }
@@ -144,11 +145,11 @@ func (c Send) Decide(State) ([]event.Event[State], error) {
 	}}, nil
 }
 
-// Edit changes what the company may change.
+// Edit changes the fields that the company may change.
 type Edit struct {
 	Status patch.Field[string] `json:"status,omitzero" nullable:"false" enum:"pending,contacted,qualified,converted,lost" doc:"New status"`
-	Notes  patch.Field[string] `json:"notes,omitzero"  maxLength:"5000" doc:"Of the company, for itself"`
-	Erased bool                `json:"-"` // the buyer is erased: nothing can be sealed any more
+	Notes  patch.Field[string] `json:"notes,omitzero"  maxLength:"5000" doc:"Notes of the company; the buyer does not see them"`
+	Erased bool                `json:"-"` // the buyer is erased, so notes cannot be sealed
 }
 
 // Decide records the fields that differ. Sealed notes cannot be compared, so it records all given ones.
@@ -169,7 +170,7 @@ func (c Edit) Decide(s State) (events []event.Event[State], err error) {
 	sealed := Buyers.Field(s.Buyer, notes)
 	switch {
 	case c.Erased && sealed.State == patch.Given:
-		return nil, fault.New(fault.Conflict, "The buyer was erased: notes can no longer be kept")
+		return nil, fault.New(fault.Conflict, "The buyer was erased: notes can no longer be stored")
 	case sealed.State == patch.Given, sealed.State == patch.Null && !s.Notes.IsZero():
 		events = append(events, NotesWritten{Notes: sealed.Value})
 	}

@@ -82,7 +82,7 @@ func TestAStatusMovesAsTheCompanyGetsOn(t *testing.T) {
 	given.And(enquiry.NotesWritten{Notes: personal("called")}).Case("null empties them").When(
 		enquiry.Edit{Notes: patch.Clear[string]()}).Then(enquiry.NotesWritten{})
 	given.Case("nothing is sealed for an erased buyer").When(enquiry.Edit{Notes: patch.Set("called"), Erased: true}).
-		ThenFails(fault.New(fault.Conflict, "The buyer was erased: notes can no longer be kept"))
+		ThenFails(fault.New(fault.Conflict, "The buyer was erased: notes can no longer be stored"))
 	given.Case("they have a maximum length").When(enquiry.Edit{Notes: patch.Set(strings.Repeat("a", 5001))}).
 		ThenFails(fault.Fields(fault.Field{Field: "notes", Message: "at most 5000 characters"}))
 	eventtest.Given(t, enquiry.Kind).Case("no enquiry").When(enquiry.Edit{Status: patch.Set(enquiry.Lost)}).ThenFails(enquiry.ErrNotFound)

@@ -22,7 +22,7 @@ const (
 	CRM   Port = "crm"
 )
 
-// The results of a notification. It is queued before.
+// The results of a notification. Before a result, it is queued.
 const (
 	Queued  = "queued"
 	Done    = "sent"
@@ -35,12 +35,12 @@ type Notified struct {
 	Port   Port           `json:"port"`
 	At     time.Time      `json:"at"`
 	Status string         `json:"status"`          // sent, failed or skipped
-	Error  string         `json:"error,omitempty"` // in our words, which name nobody
+	Error  string         `json:"error,omitempty"` // a text of Bahi that names no person
 	Lead   string         `json:"lead_id,omitempty"`
 	To     string         `json:"to,omitempty"` // the company's phone, or the crm
 	Text   event.Personal `json:"text,omitzero"`
 
-	Delivered bool `json:"delivered,omitempty"` // the network reports its delivery
+	Delivered bool `json:"delivered,omitempty"` // the network has reported the delivery
 }
 
 // Evolve stores the last result of each port, and the first lead.
@@ -63,7 +63,7 @@ type Outcome struct {
 	Delivered bool
 }
 
-// ranks order the receipts of a notification by chat: late, repeated and reordered receipts change nothing (CONTRACT.md N3).
+// ranks orders the receipts of a notification by chat, so that late, repeated and reordered receipts have no effect (CONTRACT.md N3).
 var ranks = map[string]int{Skipped: 1, Done: 2, Failed: 3}
 
 func (o Outcome) rank() int {
@@ -73,7 +73,7 @@ func (o Outcome) rank() int {
 	return ranks[o.Status]
 }
 
-// NoticePrefix is the prefix of the ids of notifications in the chat network. The enquiry's id follows.
+// NoticePrefix is the prefix of a notification's id at the chat network. The enquiry's id follows.
 const NoticePrefix = "enq_"
 
 // Notifications has the results of notifying the company.
@@ -90,7 +90,8 @@ type Note struct {
 	Said  string
 }
 
-// Decide records the first final result. By chat a later receipt may change it, because only the network knows the delivery.
+// Decide records the first final result. A later receipt of a notification by chat may change it, because only the network knows whether it
+// was delivered.
 func (c Note) Decide(s Notifications) ([]event.Event[Notifications], error) {
 	before := s.Of[c.Port]
 	e := c.Notified

@@ -8,8 +8,8 @@ import (
 	"bahi/domain/event"
 )
 
-// Batches is the kind of the streams productbatch-<uuid>: products that were imported together. A product's id consists of the batch's and
-// its index there, so the product's own stream stays empty until its first change.
+// Batches is the kind of the streams productbatch-<uuid>: products that were imported together. A product's id contains the batch's id and
+// the product's index in the batch, so the product needs no own stream before its first change.
 var Batches = event.NewKind("productbatch",
 	event.Of[Imported]("ProductsImported", 1),
 )
@@ -28,7 +28,7 @@ type Batch struct {
 	Unchanged int
 }
 
-// Imported records new products of a company, and the numbers of the file's other rows, which have a SKU.
+// Imported records new products of a company, and the numbers of rows with the SKU of an existing product.
 type Imported struct {
 	Company   uuid.UUID `json:"company_id"`
 	Products  []Item    `json:"products"`
@@ -43,7 +43,7 @@ func (e Imported) Evolve(Batch) Batch { return Batch(e) }
 type Import struct {
 	Imported
 
-	Always bool // an import without changes is recorded too: a repetition asks for it
+	Always bool // record an import without changes too, so that a retry finds it
 }
 
 // Decide creates them.
@@ -54,10 +54,10 @@ func (c Import) Decide(Batch) ([]event.Event[Batch], error) {
 	return []event.Event[Batch]{c.Imported}, nil
 }
 
-// placeBytes are the last bytes of an id, which have the index in the batch, from 1; in the batch's own id they are 0.
+// placeBytes is the number of bytes at the end of an id that have the index in the batch, from 1. In the batch's own id they are 0.
 const placeBytes = 2
 
-// NewBatchID returns the id of a batch, from a unique one.
+// NewBatchID returns the id of a batch, derived from a unique id.
 func NewBatchID(unique uuid.UUID) uuid.UUID {
 	clear(unique[len(unique)-placeBytes:])
 	return unique
@@ -69,7 +69,7 @@ func InBatch(batch uuid.UUID, nth int) uuid.UUID {
 	return batch
 }
 
-// BatchOf returns the batch with which a product was imported, if it was, and its index there.
+// BatchOf returns the batch of a product and its index there. For a product that was not imported, no such batch exists.
 func BatchOf(id uuid.UUID) (batch uuid.UUID, nth int) {
 	return NewBatchID(id), int(binary.BigEndian.Uint16(id[len(id)-placeBytes:])) - 1
 }

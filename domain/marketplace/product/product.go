@@ -1,4 +1,4 @@
-// Package product is the aggregate of an item of a company's catalog. All its data are public while it is active.
+// Package product is the aggregate of an item of a company's catalog. All data of an active product are public.
 package product
 
 import (
@@ -31,7 +31,7 @@ var Kind = event.NewKind("product",
 
 type sku struct{}
 
-// SKUs is the kind of the claims to SKUs, each of which one product of a company has. A stream is productsku-<id>, see [SKUClaim].
+// SKUs are the claims of SKUs. Each SKU of a company belongs to one product. The streams are productsku-<id>, see [SKUClaim].
 var SKUs = claims.New[sku]("productsku", "ProductSKUClaimed", "ProductSKUReleased")
 
 // Errors that commands return.
@@ -40,7 +40,7 @@ var (
 	ErrNotYours = fault.New(fault.Forbidden, "Not enough permissions to modify this product")
 )
 
-// SKUTaken is the detail of the refusal of a SKU that another product of the company has.
+// SKUTaken is the error text for a SKU of another product of the company.
 const SKUTaken = "Another product of the company has this SKU"
 
 // State is the state for decisions and responses.
@@ -54,7 +54,7 @@ type State struct {
 // SKUClaim returns the name of the claim of the product's SKU, "" if it has none.
 func (s State) SKUClaim() string { return SKUClaim(s.Company, SKUKey(s.SKU.Value)) }
 
-// Item is a company's description of a product: each field is absent or given, and those with a default are given.
+// Item is a company's description of a product. Each field is absent or given; fields with a default are given.
 type Item struct {
 	Details
 
@@ -69,20 +69,21 @@ type Listed struct {
 	ID uuid.UUID
 }
 
-// Details has a product's data beside its name and price. An empty text equals null. null in a field with a default restores the default.
+// Details has a product's data except the name and the price. An empty text equals null. null in a field with a default restores the
+// default.
 type Details struct {
 	SKU             patch.Field[string]   `json:"sku,omitzero"              maxLength:"200" doc:"1 to 64 characters, unique in the company in any case"`
 	Description     patch.Field[string]   `json:"description,omitzero"      maxLength:"5000" doc:"Description of the product"`
 	Category        patch.Field[string]   `json:"category,omitzero"         maxLength:"100" doc:"Category"`
 	SubCategory     patch.Field[string]   `json:"sub_category,omitzero"     maxLength:"100" doc:"Subcategory"`
 	Currency        patch.Field[string]   `json:"price_currency,omitzero"   maxLength:"20" doc:"Currency by ISO 4217; default INR"`
-	MOQ             patch.Field[int64]    `json:"moq,omitzero"              minimum:"1" maximum:"1000000000" doc:"Least quantity of an order; 1 by default"`
+	MOQ             patch.Field[int64]    `json:"moq,omitzero"              minimum:"1" maximum:"1000000000" doc:"Minimum quantity of an order; absent: 1"`
 	OriginCountry   patch.Field[string]   `json:"origin_country,omitzero"   maxLength:"100" doc:"Country of origin"`
 	ImporterName    patch.Field[string]   `json:"importer_name,omitzero"    maxLength:"200" doc:"Name of the importer"`
 	ImporterAddress patch.Field[string]   `json:"importer_address,omitzero" maxLength:"500" doc:"Address of the importer"`
-	Images          patch.Field[[]string] `json:"images,omitzero"           nullable:"true" maxItems:"20" doc:"Web addresses"`
+	Images          patch.Field[[]string] `json:"images,omitzero"           nullable:"true" maxItems:"20" doc:"URLs of pictures"`
 	Availability    patch.Field[string]   `json:"availability,omitzero"     maxLength:"20" doc:"in stock, out of stock, preorder or discontinued; in stock by default"`
-	Active          patch.Field[bool]     `json:"is_active,omitzero"        doc:"Others see it; true by default"`
+	Active          patch.Field[bool]     `json:"is_active,omitzero"        doc:"true: the product is public; true by default"`
 }
 
 // Limits of numbers.
@@ -168,7 +169,7 @@ func skuOf(field, text string) (string, error) {
 	return text, nil
 }
 
-// SKUKey returns the form in which SKUs are compared: folded, without format characters. For an invalid SKU it is empty.
+// SKUKey returns a SKU in the form for comparison: folded, without format characters. It returns "" for an invalid SKU.
 func SKUKey(text string) string {
 	text, err := wording.Normalise("sku", text, maxName)
 	if err != nil {
@@ -178,7 +179,7 @@ func SKUKey(text string) string {
 	return person.Folded(wording.Unformatted(text))
 }
 
-// SKUClaim returns the name of the claim of a company's SKU, which is in the form of [SKUKey], "" for none.
+// SKUClaim returns the name of the claim of a company's SKU, or "" for no SKU. key is the SKU in the form of [SKUKey].
 func SKUClaim(of uuid.UUID, key string) string {
 	if key == "" {
 		return ""
@@ -201,7 +202,7 @@ func availability(field, text string) (string, error) {
 	return "", wrong(field, "expected one of "+strings.Join(availabilities, ", "))
 }
 
-// tidied returns a change of details, normalised and without unchanged fields, or all faults of it.
+// tidied returns a normalised change of details without unchanged fields, or all its faults.
 func (d Details) tidied(change Details) (Details, error) {
 	change.Currency, change.Availability = restored(change.Currency, defaultCurrency), restored(change.Availability, defaultAvailability)
 	change.MOQ, change.Active = restored(change.MOQ, defaultMOQ), restored(change.Active, true)
@@ -220,7 +221,7 @@ func (d Details) tidied(change Details) (Details, error) {
 	return change, fault.Join(append(faults, err)...)
 }
 
-// restored returns the field with its default instead of null, or of a text that [wording.Normalise] makes empty.
+// restored returns the field with its default in place of null, or of a text that is empty after [wording.Normalise].
 func restored[T comparable](f patch.Field[T], value T) patch.Field[T] {
 	text, isText := any(f.Value).(string)
 	tidied, err := wording.Normalise("", text, len(text))
@@ -267,7 +268,7 @@ func priced(amount int64) (int64, error) {
 	return amount, nil
 }
 
-// Tidied returns the item normalised and with the defaults, or all faults of it.
+// Tidied returns the normalised item with the defaults, or all its faults.
 func (i Item) Tidied() (Item, error) {
 	for _, f := range []*patch.Field[string]{&i.Currency, &i.Availability} {
 		if !f.Present() {
@@ -293,7 +294,7 @@ type Add struct {
 	Details
 
 	Name      string     `json:"name"                 maxLength:"1000" doc:"1 to 200 characters"`
-	Price     int64      `json:"price_amount"         minimum:"0" maximum:"999999999999999" doc:"In paise, the hundredth part of the currency"`
+	Price     int64      `json:"price_amount"         minimum:"0" maximum:"999999999999999" doc:"Price in paise, the hundredth part of the currency"`
 	CompanyID *uuid.UUID `json:"company_id,omitempty" doc:"ID of one of the caller's companies; required if there are several"`
 	Company   uuid.UUID  `json:"-"` // of the caller's
 }

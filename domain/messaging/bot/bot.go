@@ -38,9 +38,9 @@ type State struct {
 	Color       string
 	Fallback    string // text sent without a reply; empty: a default text in the customer's language
 	Active      bool
-	Channels    []int64 // some may be deleted since
+	Channels    []int64 // may contain deleted channels
 	Tools       []int64
-	Owner       string // id of the user who created it; empty: an API key did
+	Owner       string // id of the user who created the bot; empty: an API key created it
 }
 
 // Created records a new bot.
@@ -111,7 +111,7 @@ func (e ToolRemoved) Evolve(s State) State {
 // Evolve removes the bot.
 func (Deleted) Evolve(State) State { return State{} }
 
-// Erases implements [event.ErasureTrigger]. No table has a secret.
+// Erases implements [event.ErasureTrigger]. No table has the secrets.
 func (Deleted) Erases(id string) event.Erasure {
 	return event.Erasure{Subject: Subjects.Of(id), Unlisted: true}
 }
@@ -153,7 +153,7 @@ type Create struct {
 	Color       patch.Field[string]  `json:"colorTheme,omitzero" enum:"blue,indigo,purple,green,red,orange,yellow" doc:"Color; absent: blue"`
 	Active      patch.Field[bool]    `json:"active,omitzero" doc:"true: the bot replies; absent: true"`
 	Fallback    patch.Field[string]  `json:"fallbackMessage,omitzero" maxLength:"1200" doc:"Text sent at a hand-over; absent: a default text in the customer's language"`
-	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" nullable:"true" maxItems:"100" doc:"Channels on which the bot replies"`
+	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" nullable:"false" maxItems:"100" doc:"Channels on which the bot replies"`
 
 	Owner string `json:"-"`
 }
@@ -183,10 +183,10 @@ type Edit struct {
 	Name        patch.Field[string]  `json:"name,omitzero"         nullable:"false" maxLength:"400" doc:"Name of the bot"`
 	Description patch.Field[string]  `json:"description,omitzero"  nullable:"false" maxLength:"6000" doc:"Description of the bot"`
 	Prompt      patch.Field[string]  `json:"systemPrompt,omitzero" nullable:"false" maxLength:"24000" doc:"Instructions for the model"`
-	Color       patch.Field[string]  `json:"colorTheme,omitzero"   nullable:"false" enum:"blue,indigo,purple,green,red,orange,yellow" doc:"Colours"`
-	Active      patch.Field[bool]    `json:"active,omitzero"       nullable:"false" doc:"false: switched off"`
+	Color       patch.Field[string]  `json:"colorTheme,omitzero"   nullable:"false" enum:"blue,indigo,purple,green,red,orange,yellow" doc:"Color of the widget"`
+	Active      patch.Field[bool]    `json:"active,omitzero"       nullable:"false" doc:"true: the bot replies"`
 	Fallback    patch.Field[string]  `json:"fallbackMessage,omitzero" maxLength:"1200" doc:"Text sent at a hand-over; null: a default text in the customer's language"`
-	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" nullable:"true" maxItems:"100" doc:"All channels on which the bot replies"`
+	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" nullable:"false" maxItems:"100" doc:"All channels on which the bot replies"`
 }
 
 // Decide records the fields that change.

@@ -23,7 +23,7 @@ type Tool struct {
 	ID          int64
 	Name        string
 	Description string
-	Area        actor.Area // area in which the caller who attaches the tool must have Level; empty: the right to edit the bot is enough
+	Area        actor.Area // area in which attaching the tool requires Level; empty: it requires only the right to edit the bot
 	Level       actor.Level
 }
 
@@ -48,10 +48,10 @@ func ToolOf(id int64) (Tool, bool) {
 	return Tools[i], true
 }
 
-// errRights refuses a tool that would give the bot more rights than the caller has.
+// errRights reports a tool for which the caller lacks the rights.
 var errRights = fault.New(fault.Forbidden, "Not enough permissions for this tool")
 
-// AttachTool lets a bot use a tool.
+// AttachTool attaches a tool to a bot.
 type AttachTool struct {
 	Tool int64       `json:"toolId" doc:"ID of a tool of the registry: see GET with available=true"`
 	By   actor.Actor `json:"-"`

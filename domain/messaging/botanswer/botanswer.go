@@ -1,5 +1,4 @@
-// Package botanswer is one reply of a bot to a contact: its calls of webhooks and tools, and the result. The texts are
-// in the messages.
+// Package botanswer is one reply of a bot to a contact: its calls of webhooks and tools, and the result. The messages have the texts.
 package botanswer
 
 import (
@@ -8,8 +7,8 @@ import (
 	"bahi/domain/event"
 )
 
-// Kind registers the events of streams botanswer-<number>. The number is that of the first message to which the bot
-// replies. Stored names are permanent.
+// Kind registers the events of streams botanswer-<number>. The number is the id of the first message to which the bot replies. Stored names
+// are permanent.
 var Kind = event.NewKind("botanswer",
 	event.Of[CallBegan]("BotCallBegan", 1),
 	event.Of[CallEnded]("BotCallEnded", 1),
@@ -47,7 +46,7 @@ type CallEnded struct {
 	Error    string `json:"error,omitempty"`
 }
 
-// Given records a reply, or that there is none.
+// Given records the end of a reply, even if no message was sent.
 type Given struct {
 	Bot     int64  `json:"bot"`
 	Contact int64  `json:"contact,omitempty"` // 0: a trial

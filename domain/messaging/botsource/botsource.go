@@ -29,7 +29,7 @@ var Kind = event.NewKind("botsource",
 
 type page struct{}
 
-// Pages are the claims of web addresses: each belongs to one source of a bot. A stream is botpage-<hash>.
+// Pages are the claims of web addresses. Each address belongs to one source of a bot. The streams are botpage-<hash>.
 var Pages = claims.New[page]("botpage", "BotPageClaimed", "BotPageReleased")
 
 // Errors that commands return. Callers without access to the record receive them too.
@@ -50,7 +50,7 @@ type State struct {
 	Bot       int64  // 0: the source does not exist
 	URL       string // empty: a file
 	PageKey   string // keyed hash, which identifies the claim of the address
-	Name      string // of a file, or the title of a page
+	Name      string // name of a file, or title of a page
 	MediaType string
 	Size      int64
 	Hash      string // SHA-256 of the bytes in hex; empty: not fetched yet
@@ -153,7 +153,7 @@ type AddPage struct {
 	PageKey string `json:"-"`
 }
 
-// Decide puts the address in order.
+// Decide normalises the address.
 func (c AddPage) Decide(State) ([]event.Event[State], error) {
 	address, err := Normal(c.URL)
 	if err != nil {

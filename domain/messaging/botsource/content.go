@@ -21,7 +21,7 @@ const (
 	Text = "text/plain"
 )
 
-// ErrNotText refuses a file without text.
+// ErrNotText reports a file that is not a text.
 var ErrNotText = fault.New(fault.Unsupported, "File must be a PDF or text file")
 
 var (
@@ -48,9 +48,9 @@ func MediaType(data []byte) (string, error) {
 	}
 }
 
-// Decode returns a text in UTF-8. The encoding is that of the byte order mark, else the one declared by the server's
-// content type or the text, from the HTML standard (https://encoding.spec.whatwg.org). Without a declaration it is UTF-8
-// or windows-1252 (CONTRACT.md B12). Decode refuses a text with bytes that are invalid in its encoding.
+// Decode returns a text in UTF-8. The byte order mark determines the encoding, else the declaration in the server's content type or in the
+// text, by the names of https://encoding.spec.whatwg.org. Without a declaration it is UTF-8 or windows-1252 (CONTRACT.md B12). Decode
+// refuses a text with bytes that are invalid in its encoding.
 func Decode(data []byte, contentType string) (string, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
@@ -62,7 +62,7 @@ func Decode(data []byte, contentType string) (string, error) {
 	if !marked && (!utf8.Valid(data) || utf8.RuneCount(data) > len(data)-sureUTF8) {
 		for _, name := range declared(data, contentType) {
 			encoding, known := charset.Lookup(name)
-			if encoding == nil || known == "windows-1252" { // all bytes are valid in it
+			if encoding == nil || known == "windows-1252" { // every byte is valid in windows-1252
 				continue
 			}
 			text, err := encoding.NewDecoder().Bytes(data)
@@ -87,7 +87,7 @@ func Decode(data []byte, contentType string) (string, error) {
 }
 
 const (
-	sureUTF8    = 16   // minimum number of continuation bytes that shows UTF-8: text in another encoding does not have as many and stay valid
+	sureUTF8    = 16   // minimum number of continuation bytes of a text that is certainly UTF-8
 	maxBroken   = 500  // minimum number of letters per invalid one
 	firstLetter = 0xc0 // of windows-1252, after ASCII
 )
@@ -111,8 +111,8 @@ func readable(text []byte) bool {
 	return !bytes.ContainsFunc(text, neverText) && bytes.Count(text, []byte("\ufffd"))*maxBroken <= utf8.RuneCount(text)
 }
 
-// western reports whether bytes may be a text of windows-1252: it has no byte that the code page has not, and most letters beyond ASCII
-// are alone between others.
+// western reports whether bytes may be a text of windows-1252: all bytes are in the code page, and most letters beyond ASCII are between
+// other letters.
 func western(data []byte) bool {
 	letters, joined := 0, 0
 	for i, c := range data {

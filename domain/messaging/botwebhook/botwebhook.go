@@ -1,5 +1,5 @@
-// Package botwebhook is an endpoint of the company that a bot may call. The bot's key seals the values of its headers,
-// query, body and fixed parameters, and the secret that signs its calls.
+// Package botwebhook is an endpoint of the company that a bot may call. The bot's key seals the values of the webhook's headers, query,
+// body and fixed parameters, and the secret that signs the calls.
 package botwebhook
 
 import (
@@ -16,7 +16,7 @@ var Kind = event.NewKind("botwebhook",
 	event.Of[Edited]("BotWebhookEdited", 1),
 ).Sealing("bot")
 
-// bots are the data subjects with whose keys the secrets are sealed.
+// bots are the data subjects. Their keys seal the secrets.
 const bots event.SubjectType = "bot"
 
 // ErrNotFound reports an unknown webhook. Callers without access to the webhook receive it too.
@@ -58,7 +58,7 @@ type Parameter struct {
 	DataType string       `json:"data_type"`
 	Place    string       `json:"place"` // query_param, post_data or path_param
 	Source   string       `json:"source"`
-	Value    event.Secret `json:"value,omitzero"` // of a fixed one
+	Value    event.Secret `json:"value,omitzero"` // value of a fixed parameter
 }
 
 // The values of a parameter's fields.
@@ -116,7 +116,7 @@ type Given struct {
 	Name     string              `json:"name"     maxLength:"64" doc:"Name of the parameter"`
 	DataType string              `json:"dataType" enum:"string,number,date,datetime" doc:"Type of the value"`
 	Place    string              `json:"type"     enum:"query_param,post_data,path_param" doc:"Place of the parameter"`
-	Source   string              `json:"source"   enum:"by_ai,fixed" doc:"by_ai: the bot fills it"`
+	Source   string              `json:"source"   enum:"by_ai,fixed" doc:"by_ai: the bot sets the value"`
 	Value    patch.Field[string] `json:"value,omitzero" maxLength:"2000" doc:"Value of a fixed parameter; never shown again"`
 }
 

@@ -112,7 +112,7 @@ func address(text string) (string, error) {
 	return text, nil
 }
 
-// server returns scheme, host and port: the server that receives the secrets.
+// server returns the scheme, host and port of the server that receives the secrets.
 func server(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -171,8 +171,8 @@ func header(name, value string) string {
 
 func free(string, string) string { return "" }
 
-// sealed returns the values of one kind after a change. A change of the server requires all values again. Names of
-// headers are case-insensitive.
+// sealed returns the values of one kind after a change. A change of the server requires all values in the request. Names of headers are
+// case-insensitive.
 func sealed(bot int64, of string, in patch.Field[map[string]string], before []Header, moved bool,
 	valid func(name, value string) string) (after []Header, err error) {
 	if !in.Present() {
@@ -251,7 +251,7 @@ func (in Input) parameters(bot int64, before Call, moved bool) (after []Paramete
 	return after, fault.Join(faults...)
 }
 
-// placed returns the faults of path parameters: each placeholder of the path requires one, and each one a placeholder.
+// placed returns the faults of path parameters: each placeholder of the path requires a parameter, and each parameter a placeholder.
 func (c Call) placed() (faults []error) {
 	found := map[string]bool{}
 	for _, name := range c.Placeholders() {

@@ -7,9 +7,8 @@ import (
 	"bahi/domain/event"
 )
 
-// Blocks registers the events of streams campaignblock-<campaign>-<run>-<number> and
-// campaignblock-<campaign>-c<contact>, which have the recipients of a campaign. The campaign's own stream has no
-// recipients and stays short. Stored names are permanent.
+// Blocks registers the events of streams campaignblock-<campaign>-<run>-<number> and campaignblock-<campaign>-c<contact>. They have the
+// recipients of a campaign, so that the campaign's own stream stays short. Stored names are permanent.
 var Blocks = event.NewKind("campaignblock", event.Of[Frozen]("CampaignAudienceFrozen", 1))
 
 // BlockName returns the id of a run's block.
@@ -29,8 +28,8 @@ type Block struct {
 	End  bool      // no further contacts follow
 }
 
-// Frozen records recipients and the ids of their messages. The messages of the first step begin at First, in the order
-// of contacts. Those of each further step follow.
+// Frozen records recipients and the ids of their messages. The ids of the first step's messages begin at First, in the order of contacts.
+// The ids of each further step follow.
 type Frozen struct {
 	Campaign int64     `json:"campaign"`
 	Run      int       `json:"run"`
@@ -55,7 +54,7 @@ const TriggerCooldown = 24 * time.Hour
 type Freeze struct {
 	Frozen
 
-	Again time.Duration // minimum time before the same contact is a recipient again; 0: never
+	Again time.Duration // minimum time before the same contact is a recipient again; 0: a contact is a recipient only once
 }
 
 // Decide returns no events for an existing block.

@@ -1,5 +1,5 @@
-// Package campaign is a template message to many contacts: immediately, at a time, repeatedly, in steps, or to each
-// contact that triggers it. Its recipients are in streams of blocks, and each message has its own stream.
+// Package campaign is a template message to many contacts: immediately, at a time, repeatedly, in steps, or to each contact that triggers
+// it. Streams of blocks have its recipients, and each message has its own stream.
 package campaign
 
 import (
@@ -109,10 +109,10 @@ type State struct {
 	Known    bool // the blocks have the whole audience of the run
 	Insisted bool // a user has resumed the run
 	Until    *time.Time
-	Reason   string // of a pause or a failure, in Bahi's words
+	Reason   string // reason of a pause or a failure; a text of Bahi
 }
 
-// Created records a new campaign and its first time.
+// Created records a new campaign and the time of its first run.
 type Created struct {
 	Plan
 

@@ -71,7 +71,7 @@ func TestCreate(t *testing.T) {
 	refused("a keyword without a word", func(c *campaign.Create) {
 		c.Type, c.Trigger = "trigger", &campaign.TriggerCondition{Event: "keyword", Keyword: " "}
 	},
-		fault.Field{Field: "trigger.keyword", Message: "a keyword belongs to the event keyword, and to no other"})
+		fault.Field{Field: "trigger.keyword", Message: "allowed only with the event keyword"})
 	refused("steps that begin with another template or go elsewhere", func(c *campaign.Create) {
 		c.Type, c.Steps = "drip", []campaign.Step{{TemplateID: 2}, {TemplateID: 4}}
 	}, fault.Field{Field: "steps[0].templateId", Message: "must be templateId"},

@@ -44,7 +44,7 @@ type Create struct {
 	Now       time.Time                `json:"-"`
 	Zone      *time.Location           `json:"-"`
 	Templates map[int64]template.State `json:"-"` // the named templates of the workspace
-	HasList   bool                     `json:"-"` // the workspace has the list
+	HasList   bool                     `json:"-"` // the list exists in the workspace
 	Autosend  bool                     `json:"-"` // a campaign without a time starts immediately (CONTRACT.md D22)
 }
 
@@ -103,7 +103,7 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 	case c.Type == Triggered && t == nil:
 		refuse("trigger", "is required")
 	case t != nil && (t.Event == "keyword") != (folded(t.Keyword) != ""):
-		refuse("trigger.keyword", "a keyword belongs to the event keyword, and to no other")
+		refuse("trigger.keyword", "allowed only with the event keyword")
 	}
 	next, err := c.plan(&p)
 	if err := fault.Join(append(wrong, err)...); err != nil {
@@ -119,7 +119,7 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 // Parties is the audience of a confirmation of balances.
 const Parties = "parties"
 
-// Begin creates and starts a campaign of a confirmation. Blocks already have its recipients.
+// Begin creates and starts a campaign of a confirmation. Blocks already have the recipients.
 type Begin struct {
 	Plan
 

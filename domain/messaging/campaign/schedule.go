@@ -11,8 +11,8 @@ type Recurrence struct {
 	Until *time.Time `json:"until,omitempty" doc:"Time after which no run starts"`
 }
 
-// Next returns the next run after now, or nil. In a month without the anchor's day, it is the month's last day. The
-// local time is the same at each run, regardless of daylight saving.
+// Next returns the time of the next run after now, or nil. In a month without the anchor's day, the run is on the month's last day. The
+// local time of all runs is the same, regardless of daylight saving.
 func (r Recurrence) Next(anchor, now time.Time, zone *time.Location) *time.Time {
 	first := anchor.In(zone)
 	for n := max(0, r.atLeast(first, now)); ; n++ {

@@ -25,8 +25,8 @@ var Kind = event.NewKind("channel",
 
 type identity struct{}
 
-// Identities are the claims of the networks' ids of senders: each belongs to one channel of the deployment, because
-// incoming messages find their workspace by it (CONTRACT.md N4). A stream is channelidentity-<hash>.
+// Identities are the claims of the networks' ids of senders. Each id belongs to one channel of the deployment, because it determines the
+// workspace of incoming messages (CONTRACT.md N4). The streams are channelidentity-<hash>.
 var Identities = claims.New[identity]("channelidentity", "ChannelIdentityClaimed", "ChannelIdentityReleased")
 
 // Subjects are the channels: each is the subject of its own stream.
@@ -59,13 +59,13 @@ type State struct {
 	Type        string // empty: the channel does not exist
 	Settings    Settings
 	Status      string
-	LastError   string // in Bahi's words; empty: none
+	LastError   string // a text of Bahi; empty: none
 	IdentityKey string // keyed hash, which identifies the claim of the identity; empty: none is verified
 	GivenKey    string // hash of the sender that an operator assigned; empty: none
 	Key         string // public key of a widget; empty: the channel is no widget
 }
 
-// Created records a new channel. Its network was not called yet.
+// Created records a new channel before the first call of its network.
 type Created struct {
 	Secrets
 
@@ -189,7 +189,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	return report(events, s, c.GivenKey, c.Found)
 }
 
-// report appends the sender that an operator assigned and the network's report to events. s is the state after events.
+// report appends to events the sender that an operator assigned, and the network's report. s is the state after events.
 func report(events []event.Event[State], s State, given string, found Report) ([]event.Event[State], error) {
 	if given != "" && given != s.GivenKey {
 		e := Confirmed{IdentityKey: given}
@@ -199,7 +199,7 @@ func report(events []event.Event[State], s State, given string, found Report) ([
 	return append(events, reported...), err
 }
 
-// ErrNoSender refuses to confirm a channel without a sender.
+// ErrNoSender reports that a channel to confirm has no sender.
 var ErrNoSender = fault.New(fault.Conflict, "The channel's settings name no sender")
 
 // Confirm assigns the sender in the settings to the channel. Only operators use it.
@@ -208,7 +208,7 @@ type Confirm struct {
 	IdentityKey string
 }
 
-// Decide refuses a channel without a sender, and one whose sender changed meanwhile.
+// Decide refuses a channel without a sender, and a channel with a sender that changed meanwhile.
 func (c Confirm) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Type == "":
@@ -252,8 +252,8 @@ func (Delete) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Deleted{}}, nil
 }
 
-// StatusAfter returns the channel's status after a call of the network, and the error in Bahi's words. A failure that
-// concerns only the message or is temporary does not change the status.
+// StatusAfter returns the channel's status after a call of the network, and Bahi's text of the error. A failure that is temporary or
+// concerns only the message does not change the status.
 func (s State) StatusAfter(failed *network.Failure) (status, words string) {
 	if failed == nil {
 		return Connected, ""
@@ -270,14 +270,14 @@ func (s State) StatusAfter(failed *network.Failure) (status, words string) {
 	}
 }
 
-// SameAccount reports whether a change leaves the network's account the same.
+// SameAccount reports whether both states have the same account of the network.
 func (s State) SameAccount(t State) bool {
 	a, b := s.Settings, t.Settings
 	a.AllowedOrigins, b.AllowedOrigins = nil, nil
 	return s.Secrets == t.Secrets && reflect.DeepEqual(a, b)
 }
 
-// SameSender reports whether a change leaves a verified identity valid, as far as the settings show.
+// SameSender reports whether a verified identity stays valid after a change, judged by the settings.
 func (s State) SameSender(t State) bool {
 	a, b := s.Settings, t.Settings
 	return a.SenderID == b.SenderID && a.AppName == b.AppName && a.UserID == b.UserID && a.Dialect == b.Dialect && s.APIKey == t.APIKey &&

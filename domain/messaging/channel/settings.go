@@ -67,7 +67,7 @@ func (s State) Incoming() string {
 	return Delivered
 }
 
-// formV1 is the dialect whose calls identify the channel only by its phone.
+// formV1 is a dialect with calls that identify the channel only by its phone.
 const formV1 = "form_v1"
 
 // digits returns the digits of a text.
@@ -80,7 +80,7 @@ func digits(text string) string {
 	}, text)
 }
 
-// on returns the settings after the change.
+// on returns settings after the change.
 func (c Change) on(s Settings) Settings {
 	s.SenderID, s.AccountID, s.AppName = c.SenderID.Or(s.SenderID), c.AccountID.Or(s.AccountID), c.AppName.Or(s.AppName)
 	s.BaseURL, s.Dialect, s.UserID = c.BaseURL.Or(s.BaseURL), c.Dialect.Or(s.Dialect), c.UserID.Or(s.UserID)
@@ -88,7 +88,7 @@ func (c Change) on(s Settings) Settings {
 	return s
 }
 
-// differing returns the part of the change that has an effect.
+// differing returns the part of the change that differs from the settings.
 func (c Change) differing(s Settings) Change {
 	c.SenderID, c.AccountID, c.AppName = patch.Differing(c.SenderID, s.SenderID), patch.Differing(c.AccountID, s.AccountID),
 		patch.Differing(c.AppName, s.AppName)
@@ -150,8 +150,7 @@ func fitting(field string, f patch.Field[string], want *regexp.Regexp, message s
 	return invalid(field, message)
 }
 
-// place returns the scheme, host and port of a base URL: the server that receives the credentials. It returns "" for an
-// invalid URL.
+// place returns the scheme, host and port of a base URL, or "" for an invalid URL. This server receives the credentials.
 func place(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
@@ -242,11 +241,11 @@ func (c Renew) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{e}, nil
 }
 
-// Stars are sent in place of a secret to keep it.
+// Stars in place of a secret keep the stored secret.
 const Stars = "********"
 
-// secrets returns the change of secrets, or its faults. A change of the server requires all secrets again. Otherwise a
-// user who may edit the channel could send them to another server.
+// secrets returns the change of secrets, or its faults. A change of the server requires all secrets in the request. Otherwise a user who
+// may edit the channel could send the stored secrets to another server.
 func (in Input) secrets(id string, before State) (s Secrets, err error) {
 	var wrong []error
 	base, changed := in.Settings.BaseURL, false

@@ -29,8 +29,7 @@ var Kind = event.NewKind("messagingcontact",
 
 type phone struct{}
 
-// Phones are the claims of contacts' phones: each belongs to one contact of a workspace. A stream is
-// messagingphone-<hash>.
+// Phones are the claims of contacts' phones. Each phone belongs to one contact of a workspace. The streams are messagingphone-<hash>.
 var Phones = claims.New[phone]("messagingphone", "MessagingPhoneClaimed", "MessagingPhoneReleased")
 
 // Subjects are the contacts: each is the subject of its own stream.
@@ -55,7 +54,7 @@ type State struct {
 	Email      event.Personal
 	Source     string
 	OptIn      bool           // the contact consents to messages
-	OptedOutBy string         // who withdrew the consent; empty: nobody, or a user of the workspace
+	OptedOutBy string         // way in which the contact opted out; empty: it did not, or a user changed the consent
 	OptedOutAt network.Moment // when the contact last opted out
 	Senders    []Sender
 	ReplyBot   bool   // a bot may reply
@@ -63,7 +62,7 @@ type State struct {
 	Lists      []int64
 	ByHand     bool    // a user has set the name
 	Absorbed   []int64 // merged contacts of the same person
-	Into       int64   // the contact into which this one was merged; 0: none. The other fields are empty then
+	Into       int64   // contact into which this one was merged, with all other fields empty; 0: none
 }
 
 // Added records a new contact. It has not opted in, bots reply to it, and it is open.
@@ -79,12 +78,12 @@ type Added struct {
 type Edited struct {
 	Name     patch.Field[event.Personal] `json:"name,omitzero"`
 	Phone    patch.Field[event.Personal] `json:"phone,omitzero"`
-	PhoneKey string                      `json:"phone_key,omitempty"` // of a given phone
+	PhoneKey string                      `json:"phone_key,omitempty"` // keyed hash of a given phone
 	Email    patch.Field[event.Personal] `json:"email,omitzero"`
 	OptIn    patch.Field[bool]           `json:"opt_in,omitzero"`
 	ReplyBot patch.Field[bool]           `json:"reply_bot,omitzero"`
 	Status   patch.Field[string]         `json:"status,omitzero"`
-	Evidence event.Personal              `json:"opt_in_evidence,omitzero"` // of a given consent
+	Evidence event.Personal              `json:"opt_in_evidence,omitzero"` // evidence of a given consent
 	Imported bool                        `json:"imported,omitempty"`       // imported from a file of contacts: campaigns exclude the contact
 }
 
@@ -206,12 +205,12 @@ type Edit struct {
 
 	ID       string              `json:"-"`
 	Name     patch.Field[string] `json:"name,omitzero"     nullable:"false" maxLength:"400" doc:"Name of the contact"`
-	OptIn    patch.Field[bool]   `json:"optIn,omitzero"    nullable:"false" doc:"Consents to be written to"`
+	OptIn    patch.Field[bool]   `json:"optIn,omitzero"    nullable:"false" doc:"true: the contact has opted in"`
 	Evidence string              `json:"optInEvidence,omitempty" maxLength:"500" doc:"Evidence of the consent, such as a signed form"`
 	ReplyBot patch.Field[bool]   `json:"replyBot,omitzero" nullable:"false" doc:"true: a bot may reply"`
 	Status   patch.Field[string] `json:"status,omitzero"   nullable:"false" enum:"open,pending,resolved" doc:"Status of the contact"`
 
-	ListIDs patch.Field[[]int64] `json:"listIds,omitzero" nullable:"true" maxItems:"100" doc:"All lists of the contact"`
+	ListIDs patch.Field[[]int64] `json:"listIds,omitzero" nullable:"false" maxItems:"100" doc:"All lists of the contact"`
 }
 
 // Decide records the fields that change. Sealed names and emails cannot be compared, so given ones count as changed.

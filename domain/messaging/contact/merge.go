@@ -9,7 +9,7 @@ import (
 	"bahi/domain/patch"
 )
 
-// Absorbed records that another contact was merged into this one: its messages and lists now belong to this contact.
+// Absorbed records that another contact was merged into this one. The other's messages and lists now belong to this contact.
 type Absorbed struct {
 	Contact int64          `json:"contact"` // the other one
 	Name    event.Personal `json:"name,omitzero"`
@@ -30,10 +30,10 @@ func (e Absorbed) Evolve(s State) State {
 	return s
 }
 
-// Evolve ends the contact. Contacts that were merged into it are erased with the other one.
+// Evolve ends the contact. Contacts that were merged into it are erased with the contact Into.
 func (e Merged) Evolve(s State) State { return State{Into: e.Into, Absorbed: s.Absorbed} }
 
-// MergedError returns the error for a merged contact, with the id of the contact into which it was merged.
+// MergedError returns the error for a contact that was merged into another one, with the other's id.
 func MergedError(into int64) error {
 	return &fault.Error{
 		Kind: fault.NotFound, Detail: ErrNotFound.Detail, Code: ErrNotFound.Code,

@@ -10,7 +10,7 @@ import (
 
 type sender struct{}
 
-// Senders are the claims of the networks' ids of people: each belongs to one contact of a workspace. A stream is
+// Senders are the claims of the networks' ids of persons. Each id belongs to one contact of a workspace. The streams are
 // messagingsender-<hash>.
 var Senders = claims.New[sender]("messagingsender", "MessagingSenderClaimed", "MessagingSenderReleased")
 
@@ -20,7 +20,7 @@ type Sender struct {
 	Key     string         `json:"key"` // keyed hash, which identifies the claim of the id
 	ID      event.Personal `json:"id"`
 
-	InClear string `json:"-"` // of a command
+	InClear string `json:"-"` // plaintext of ID in a command
 }
 
 // sealed returns the sender in the form for events.
@@ -31,13 +31,13 @@ func (s Sender) sealed(contact string) Sender {
 // SenderAdded records the id of the contact at the network of a channel.
 type SenderAdded Sender
 
-// Evolve adds the id. Messages go to the last id of a channel.
+// Evolve adds the id. Messages are sent to the last id of a channel.
 func (e SenderAdded) Evolve(s State) State {
 	s.Senders = append(slices.Clone(s.Senders), Sender(e))
 	return s
 }
 
-// SenderKey returns the key if it belongs to the contact, else "".
+// SenderKey returns the key if the contact has it, else "".
 func (s State) SenderKey(key string) string {
 	if slices.ContainsFunc(s.Senders, func(k Sender) bool { return k.Key == key }) {
 		return key
@@ -98,16 +98,15 @@ func (e ConsentChanged) Evolve(s State) State {
 	return s
 }
 
-// ChangeConsent is a contact's change of its consent. A contact can opt in only in the way in which it opted out
-// (CONTRACT.md N9).
+// ChangeConsent is a contact's change of its consent. After an opt-out, a contact can opt in only in the same way (CONTRACT.md N9).
 type ChangeConsent struct {
 	OptIn bool
 	By    string
 	network.Moment
 }
 
-// Decide records a change. Messages may arrive out of order: a keyword cannot revoke a later opt-out. So a later opt-out
-// is recorded even if the contact has already opted out.
+// Decide records a change. It records a later opt-out even if the contact has already opted out: messages may arrive out of order, and an
+// older keyword must not revoke a later opt-out.
 func (c ChangeConsent) Decide(s State) ([]event.Event[State], error) {
 	again := c.OptIn == s.OptIn && (c.OptIn || s.OptedOutBy != c.By || !s.OptedOutAt.Before(c.Moment))
 	if s.Status == "" || again || c.OptIn && (s.OptedOutBy != c.By || c.Before(s.OptedOutAt)) {

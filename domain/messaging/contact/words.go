@@ -65,8 +65,8 @@ var unspoken = []*unicode.RangeTable{
 	unicode.Cf, unicode.P, unicode.S, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point, unicode.Me,
 }
 
-// bare returns a text without case and without unspoken characters, in one spelling (CONTRACT.md R9): first with a blank
-// in their place, then without.
+// bare returns a text in lower case and in one spelling (CONTRACT.md R9), first with blanks in place of unspoken characters, then without
+// them.
 func bare(text string) (forms [2]string) {
 	if len(text) > longestWord {
 		return forms
@@ -89,15 +89,14 @@ func bare(text string) (forms [2]string) {
 }
 
 var (
-	// nasal is a nasal consonant without a vowel before another consonant, of Devanagari or Gujarati, or the sign of a nasal vowel.
+	// nasal matches, in Devanagari and Gujarati, a nasal consonant without a vowel before another consonant, or the sign of a nasal vowel.
 	nasal = regexp.MustCompile("[ङञणनम]\u094d([क-ह])|[ઙઞણનમ]\u0acd([ક-હ])|\u0901()|\u0a81()")
 
 	// signs removes nuktas, and shortens the signs of long vowels.
 	signs = strings.NewReplacer("\u093c", "", "\u0abc", "", "\u0940", "\u093f", "\u0942", "\u0941", "\u0ac0", "\u0abf", "\u0ac2", "\u0ac1")
 )
 
-// spelt returns a text in one spelling of Devanagari and Gujarati: with the sign of a nasal for each nasal, without nuktas, with short
-// vowels.
+// spelt returns a text in one spelling of Devanagari and Gujarati: each nasal as its sign, no nuktas, short vowels.
 func spelt(text string) string {
 	return nasal.ReplaceAllStringFunc(signs.Replace(text), func(found string) string {
 		runes := []rune(found)

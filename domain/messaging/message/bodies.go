@@ -36,7 +36,7 @@ type Image struct {
 type Draft struct {
 	Channel         int64
 	To, Text, Image string
-	Template        int64    // id of its template, with the result in Text; 0: none
+	Template        int64    // id of its template, with the filled text in Text; 0: none
 	Picture         *Picture // the picture of Image; nil: Image is an external URL
 }
 
@@ -135,7 +135,7 @@ func (b ToContact) Draft() (Draft, error) {
 		caption, err := written("caption", b.Caption, longestCaption)
 		return Draft{Channel: b.ChannelID, Text: caption, Picture: b.Picture}, err
 	case b.Caption != "" && b.ImageURL == "":
-		return Draft{}, fault.Fields(fault.Field{Field: "caption", Message: "expected below an image only"})
+		return Draft{}, fault.Fields(fault.Field{Field: "caption", Message: "allowed only with an image"})
 	case b.ImageURL != "":
 		d, err := pictured(b.ImageURL, b.Caption)
 		d.Channel = b.ChannelID

@@ -1,5 +1,5 @@
-// Package message is a message to or from a contact. Each message has its own stream; a conversation is a projection.
-// The contact's key seals the content and is destroyed with the contact.
+// Package message is a message to or from a contact. Each message has its own stream. A conversation is a projection. The contact's key
+// seals the content and is destroyed with the contact.
 package message
 
 import (
@@ -31,8 +31,7 @@ var Kind = event.NewKind("message",
 // contacts are the data subjects of messages.
 const contacts event.SubjectType = "messagingcontact"
 
-// The statuses in the order of their ranks (CONTRACT.md N3). Incoming messages have none of them: they are read or
-// unread.
+// The statuses of outgoing messages in the order of their ranks (CONTRACT.md N3). Incoming messages are read or unread.
 const (
 	Waiting   = "queued"
 	Sent      = "sent"
@@ -56,15 +55,15 @@ type State struct {
 	Status     string // empty: the message does not exist
 	ProviderID string
 	NetworkID  string         // id at the network if an aggregator has another one; empty: unknown
-	Ref        event.Personal // the network's id of its file while the file is not stored
+	Ref        event.Personal // the network's id of the message's file until the file is stored
 	File       string         // key of its stored file
 	Seen       bool           // read by users of the workspace
 	At         network.Moment // when an incoming message was sent
 	Changed    network.Moment // when the contact last edited it; zero: never
 	Reason     network.Reason // of the last failure; empty: none
 	Code       int
-	Said       event.Personal // of an incoming message
-	Phone      event.Personal // of its sender, as the network reports
+	Said       event.Personal // text of an incoming message
+	Phone      event.Personal // phone of the sender, as the network reports
 	Revoked    bool           // the contact deleted it
 	Doubts     int            // number of resends after an unknown result
 }
@@ -102,12 +101,11 @@ type Accepted struct {
 	ProviderID string `json:"provider_id"`
 }
 
-// Failed records that the network refused the message, or that the result is unknown. In the latter case the message
-// stays queued.
+// Failed records that the network refused the message, or that the result is unknown. A message with an unknown result stays queued.
 type Failed struct {
 	Reason  network.Reason `json:"reason"`
 	Code    int            `json:"code,omitempty"`
-	Title   event.Personal `json:"title,omitzero"` // in the network's words, which may name the person
+	Title   event.Personal `json:"title,omitzero"` // text from the network, which may name the person
 	Details event.Personal `json:"details,omitzero"`
 }
 
@@ -131,7 +129,7 @@ type Received struct {
 	Phone event.Personal `json:"phone,omitzero"` // of the sender, as the network reports; zero: unknown
 
 	Code    int            `json:"code,omitempty"` // why the network does not deliver the content; 0: it does
-	Title   event.Personal `json:"title,omitzero"` // in the network's words
+	Title   event.Personal `json:"title,omitzero"` // text from the network
 	Details event.Personal `json:"details,omitzero"`
 }
 
@@ -140,11 +138,11 @@ type Reported struct {
 	Status  string         `json:"status"`
 	At      time.Time      `json:"at,omitzero"` // by the network
 	Code    int            `json:"code,omitempty"`
-	Title   event.Personal `json:"title,omitzero"` // of a failure, in the network's words
+	Title   event.Personal `json:"title,omitzero"` // text from the network about a failure
 	Details event.Personal `json:"details,omitzero"`
 }
 
-// Identified records another id in receipts of the message: the network's, if an aggregator has its own.
+// Identified records the network's id of a message if its receipts contain that id instead of the aggregator's.
 type Identified struct {
 	NetworkID string `json:"network_id"`
 }
@@ -252,7 +250,7 @@ func (s State) Failure() *network.Failure {
 	switch {
 	case ranks[s.Status] >= ranks[Delivered], s.Status == Sent:
 		return nil
-	default: // without a reason, the process stopped between the call and its record
+	default: // without a reason: the process stopped before it recorded the result
 		return &network.Failure{Reason: cmp.Or(s.Reason, network.Unknown), Code: s.Code}
 	}
 }
@@ -293,7 +291,7 @@ func content(contact int64, text, image string) Content {
 // Requeue queues an unsent message again.
 type Requeue struct{}
 
-// errUnderWay refuses to resend a message that may have been sent.
+// errUnderWay reports that a message to resend may have been sent.
 var errUnderWay = (&network.Failure{Reason: network.Unknown}).Fault()
 
 // Decide refuses a message that may have been sent.
@@ -304,13 +302,13 @@ func (Requeue) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Requeued{}}, nil
 }
 
-// Resend resends a campaign's message. The network refused it for a reason of the channel, or sent no receipt for a long
-// time. In the latter case it is resent once, and then given up (CONTRACT.md N1).
+// Resend resends a campaign's message that the network refused for a reason of the channel, or that had no receipt for a long time. A
+// message without a receipt is resent once (CONTRACT.md N1).
 type Resend struct {
 	Contact  int64
 	Unwanted bool // the contact has opted out
 	Refused  bool // a user wants to resend a refused message
-	Mute     bool // the network's receipts do not contain Bahi's ids, so one of two equal messages would never get a receipt
+	Mute     bool // the network's receipts do not contain Bahi's ids, so a second equal message would hide the first one's receipt
 }
 
 // Decide returns no events for a message with a final status.
@@ -368,8 +366,7 @@ type Receipt struct {
 // synonyms are the networks' other names of statuses.
 var synonyms = map[string]string{"enqueued": Waiting, "played": Read}
 
-// Decide only advances the status. Late, repeated and reordered receipts have no effect, and neither have statuses
-// without a rank.
+// Decide only advances the status. Late, repeated and reordered receipts have no effect, nor have statuses without a rank.
 func (c Receipt) Decide(s State) (events []event.Event[State], _ error) {
 	if s.Reason == network.Lost { // the message was sent after all
 		s.Status = Waiting

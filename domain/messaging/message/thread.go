@@ -6,8 +6,7 @@ import (
 	"bahi/domain/event"
 )
 
-// ThreadKind registers the events of streams messagethread-<channel>.<contact>: the mail thread of a channel with a
-// contact.
+// ThreadKind registers the events of streams messagethread-<channel>.<contact>, the mail thread of a channel with a contact.
 var ThreadKind = event.NewKind("messagethread",
 	event.Of[Threaded]("MessageThreaded", 1),
 )
@@ -17,7 +16,7 @@ func ThreadID(channel, contact int64) string {
 	return strconv.FormatInt(channel, 10) + "." + strconv.FormatInt(contact, 10)
 }
 
-// Threaded records the network's thread of a message. A thread continues only with the same subject.
+// Threaded records the network's thread of a message. Only messages with the thread's subject continue it.
 type Threaded struct {
 	Thread  string `json:"thread"`
 	Subject string `json:"subject"` // of the thread

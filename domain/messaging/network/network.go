@@ -1,5 +1,4 @@
-// Package network has the requests to a channel's network and the results, shared by commands and the networks'
-// adapters.
+// Package network has the requests to a channel's network and the results. Commands and the networks' adapters use them.
 package network
 
 import (
@@ -22,7 +21,7 @@ type Account struct {
 
 	RefreshToken, ClientID, ClientSecret string // for renewing the access token; empty: not possible
 
-	Hook *Hook // URL for the network's calls; nil: it is not registered
+	Hook *Hook // URL to register for the network's calls; nil: none is registered
 }
 
 // Hook is a URL of Bahi that a network calls.
@@ -31,7 +30,7 @@ type Hook struct {
 	Token string // verifies the network's calls
 }
 
-// Format hides credentials in logs and messages for every verb.
+// Format implements fmt.Formatter. It hides credentials for every verb.
 func (a Account) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, "account of channel %d", a.Channel)
 }
@@ -44,7 +43,7 @@ type Renewed struct {
 
 // Message is a text or an image for one recipient.
 type Message struct {
-	ID      string // Bahi's id, which receipts contain if the network can return it
+	ID      string // Bahi's id; receipts contain it if the network supports that
 	To      string // a phone without its plus sign, an email address, or the network's id of a person
 	Text    string // for an image: its caption
 	Image   string // URL; empty: none
@@ -53,8 +52,7 @@ type Message struct {
 
 	As *string // set by the adapter to the network's id of the recipient, if known; nil: not requested
 
-	// Thread is the network's thread. The adapter sets it to that of the sent message. Empty: unknown; nil: not
-	// requested.
+	// Thread is the network's thread. The adapter sets it to the thread of the sent message. Empty: unknown; nil: not requested.
 	Thread *string
 
 	Template *Filled // instead of Text and Image; nil: none
@@ -63,14 +61,14 @@ type Message struct {
 // Health is a network's report about an account.
 type Health struct {
 	Identity       string // the network's id of the sender; empty: none
-	Proven         bool   // the deployment's own network accepted the account's credentials for it
+	Proven         bool   // the deployment's own network accepted the account's credentials for the sender
 	PhoneNumber    string
 	Quality        string // green, yellow, red or unknown
 	MessagingLimit string
 	CanSend        string // available, limited or blocked
 }
 
-// Reason is the effect of a failure on the channel and on the message. Its values are stored.
+// Reason is the cause of a failure. It determines the effect on the channel and on the message. Its values are stored.
 type Reason string
 
 // The reasons. Only after [Unknown] and [Lost] the message may have been sent.
@@ -95,7 +93,7 @@ const (
 	Unfetched         Reason = "unfetched"     // fetching the image failed before the network call
 )
 
-// meanings are Bahi's words for the reasons. The networks' words may name people, so only messages store them.
+// meanings are Bahi's texts for the reasons. The networks' texts may name persons, so only messages store them.
 var meanings = map[Reason]string{ //nolint:gosec // G101: none is a credential
 	Refused: "The network refused the request", Credentials: "The network refused the credentials",
 	Restricted:   "The network has restricted the account",
@@ -104,9 +102,9 @@ var meanings = map[Reason]string{ //nolint:gosec // G101: none is a credential
 	Recipient:    "The network cannot reach the recipient", Content: "The network does not accept the message",
 	Suspended: "The network has paused or disabled the template",
 	Temporary: "The network is not available", Unreached: "The network cannot be reached",
-	Unknown: "The network's answer is missing or cannot be understood", Unconfigured: "A credential or setting of the channel is missing",
+	Unknown: "The network's response is missing or invalid", Unconfigured: "A credential or setting of the channel is missing",
 	HealthUnsupported: "No message was sent yet", CampaignStopped: "The campaign has stopped", Lost: "No delivery receipt arrived",
-	PassedOver: "The campaign has passed over the contact",
+	PassedOver: "The campaign has skipped the contact",
 	Unhooked:   "The network calls public https addresses only, and this server has none (BAHI_PUBLIC_URL)",
 	Unfetched:  "The image cannot be fetched from its address",
 }
@@ -115,15 +113,15 @@ var meanings = map[Reason]string{ //nolint:gosec // G101: none is a credential
 type Failure struct {
 	Reason  Reason
 	Code    int    // the network's; 0: none
-	Title   string // in the network's words, without credentials
-	Details string // the same
+	Title   string // text from the network, without credentials
+	Details string // further text from the network, without credentials
 	After   time.Duration
 }
 
 // PairLimit is a chat network's code for too many messages to one person in a short time (CONTRACT.md 3.1.3).
 const PairLimit = 131056
 
-// Error returns Bahi's words. They name no person, so they may be logged and shown.
+// Error returns Bahi's text. It names no person, so it may be logged and shown.
 func (f *Failure) Error() string {
 	if f.Code == 0 {
 		return meanings[f.Reason]
@@ -162,13 +160,12 @@ func (r Reason) Word() string {
 	return refusals[r].code
 }
 
-// Retryable reports whether the network was not called or refused temporarily, so that the request may be retried.
+// Retryable reports whether the request may be retried: the network was not called, or refused temporarily.
 func (r Reason) Retryable() bool {
 	return r == Throttled || r == Unreached || r == Temporary || r == Unconfigured || r == Unfetched
 }
 
-// Stops reports whether the failure pauses a campaign because it does not concern the recipient, who then gets the
-// message later.
+// Stops reports whether the failure pauses a campaign. Such a failure does not concern the recipient, so the message is sent later.
 func (r Reason) Stops() bool {
 	return r.Retryable() || r == Credentials || r == Restricted || r == Suspended || r == CampaignStopped
 }

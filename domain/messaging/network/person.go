@@ -7,8 +7,8 @@ import (
 	"bahi/domain/person"
 )
 
-// spellings has the country codes whose numbers have two spellings at networks. The longer one has a further digit:
-// in Brazil the ninth, in Mexico and Argentina the former mobile digit (CONTRACT.md R4).
+// spellings has the codes of countries with two spellings of numbers at networks. The longer spelling has a further digit: in Brazil the
+// ninth, in Mexico and Argentina the former mobile digit (CONTRACT.md R4).
 var spellings = map[string]struct {
 	longer *regexp.Regexp
 	short  string
@@ -18,7 +18,7 @@ var spellings = map[string]struct {
 	"54": {regexp.MustCompile(`^549([0-9]{10})$`), "54$1"},
 }
 
-// Spelling returns the normalised spelling of a phone for comparison. respelt: the phone may have another spelling.
+// Spelling returns the normalised spelling of a phone for comparison. It returns respelt if the phone may have another spelling.
 func Spelling(phone string) (one string, respelt bool) {
 	if len(phone) < 2 {
 		return phone, false
@@ -44,14 +44,13 @@ func Phone(id string) string {
 	return phone
 }
 
-// Moment is the time at which a person did something by the network's clock, and the time of arrival. Many networks
-// count in seconds.
+// Moment is the time of a person's action by the network's clock, and the time of arrival. Many networks count in seconds.
 type Moment struct {
 	At        time.Time `json:"at,omitzero"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"`
 }
 
-// Before compares the network's times, and for equal ones the times of arrival (CONTRACT.md R7).
+// Before compares the network's times, and the times of arrival if these are equal (CONTRACT.md R7).
 func (m Moment) Before(other Moment) bool {
 	if c := m.At.Compare(other.At); c != 0 {
 		return c < 0

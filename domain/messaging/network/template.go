@@ -22,7 +22,7 @@ type Template struct {
 	Status     string   `json:"status"`
 	Format     string   `json:"format"`
 	Parameters []string `json:"parameters,omitempty"` // of the body, in their order
-	Extras     []string `json:"extras,omitempty"`     // places outside the body: header, header_image, header_document, button_0
+	Extras     []string `json:"extras,omitempty"`     // values outside the body: header, header_image, header_document, button_0
 	Body       string   `json:"body"`
 }
 

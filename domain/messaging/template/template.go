@@ -1,5 +1,5 @@
 // Package template has the message templates of chat networks, with placeholders for values. A network owns its templates. Bahi stores the
-// latest description of each under Bahi's id.
+// network's latest description of each under an id of Bahi.
 package template
 
 import (
@@ -94,13 +94,13 @@ func (c MoveStatus) Decide(s State) ([]event.Event[State], error) {
 // Sendable reports whether the network accepts messages of the template.
 func (s State) Sendable() bool { return slices.Contains(Sendable, s.Status) }
 
-// broken matches the white space that networks refuse in a value (CONTRACT.md R10). Line breaks include all those of Unicode.
+// broken matches the white space that networks refuse in a value (CONTRACT.md R10), with all line breaks of Unicode.
 var broken = regexp.MustCompile(`[\t\n\v\f\r\x{85}\x{2028}\x{2029}]|\pZ{4}`)
 
 // Values are a client's values for a template's placeholders. A value may contain the contact's {{name}} and {{phone}}.
 type Values map[string]string
 
-// Check returns the faults of the values, which hold for every contact. It also checks values without a placeholder.
+// Check returns the faults of the values. It also checks values without a placeholder. The result holds for every contact.
 func (s State) Check(field string, given Values) error {
 	var wrong []fault.Field
 	refuse := func(name, message string) {
@@ -124,7 +124,7 @@ func (s State) Check(field string, given Values) error {
 	return nil
 }
 
-// Filled returns the template with values for a contact, and the body with its values as text. A contact without a name is "you". Each
+// Filled returns the template with values for a contact, and the filled body as text. The name of a contact without a name is "you". Each
 // group of blanks and line breaks in a name becomes one blank. more has pairs of further texts in values and their replacements.
 func (s State) Filled(given Values, name, phone string, more ...string) (network.Filled, string) {
 	name = strings.Join(strings.Fields(name), " ")

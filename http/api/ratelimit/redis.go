@@ -94,36 +94,37 @@ return {allowed, count, tonumber(oldest) + per - now}
 `)
 
 // Take is like [Memory.Take]. An error means that Redis did not decide within [Patience].
-func (r *Redis) Take(ctx context.Context, key Key, limit Limit) (Decision, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.patience)
-	defer cancel()
-	conn, err := r.pool.GetContext(ctx)
-	if err != nil {
-		return Decision{}, fmt.Errorf("count in Redis: %w", err)
-	}
-	defer conn.Close() //nolint:errcheck // it goes back to the pool, which closes broken ones
-	answer, err := redis.Int64s(take.DoContext(ctx, conn, nameOf(key), limit.Requests, limit.Per.Microseconds()))
-	if err != nil {
-		return Decision{}, fmt.Errorf("count in Redis: %w", err)
-	}
-	if len(answer) != 3 {
-		return Decision{}, fmt.Errorf("count in Redis: unexpected response %v", answer)
-	}
-	return Decision{
-		Allowed: answer[0] == 1, Remaining: max(0, limit.Requests-int(answer[1])), Next: time.Duration(answer[2]) * time.Microsecond,
-	}, nil
+func (r *Redis) Take(ctx context.Context, key Key, limit Limit) (d Decision, err error) {
+	err = r.do(ctx, func(ctx context.Context, conn redis.Conn) error {
+		answer, err := redis.Int64s(take.DoContext(ctx, conn, nameOf(key), limit.Requests, limit.Per.Microseconds()))
+		if err == nil && len(answer) != 3 {
+			err = fmt.Errorf("unexpected response %v", answer)
+		}
+		if err == nil {
+			d = Decision{answer[0] == 1, max(0, limit.Requests-int(answer[1])), time.Duration(answer[2]) * time.Microsecond}
+		}
+		return err
+	})
+	return d, err
 }
 
 // Return is like [Memory.Return].
 func (r *Redis) Return(ctx context.Context, key Key) error {
+	return r.do(ctx, func(ctx context.Context, conn redis.Conn) error {
+		_, err := redis.DoContext(conn, ctx, "RPOP", nameOf(key))
+		return err //nolint:wrapcheck // do wraps it
+	})
+}
+
+func (r *Redis) do(ctx context.Context, ask func(context.Context, redis.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
 	conn, err := r.pool.GetContext(ctx)
-	if err != nil {
-		return fmt.Errorf("count in Redis: %w", err)
+	if err == nil {
+		defer conn.Close() //nolint:errcheck // it goes back to the pool, which closes broken ones
+		err = ask(ctx, conn)
 	}
-	defer conn.Close() //nolint:errcheck // as above
-	if _, err = redis.DoContext(conn, ctx, "RPOP", nameOf(key)); err != nil {
+	if err != nil {
 		return fmt.Errorf("count in Redis: %w", err)
 	}
 	return nil

@@ -6,22 +6,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptrace"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"bahi/internal/test/bench"
+	"bahi/internal/test/starter"
 )
 
 // load is the clients with their shared state.
 type load struct {
 	sys   *system
 	began time.Time
-	http  *http.Client
 
 	mu    sync.Mutex
 	calls []Call
@@ -51,8 +50,7 @@ const (
 )
 
 func newLoad(sys *system) *load {
-	transport := &http.Transport{MaxIdleConnsPerHost: 100}
-	return &load{sys: sys, began: time.Now(), http: &http.Client{Transport: transport, Timeout: requestTimeout}}
+	return &load{sys: sys, began: time.Now()}
 }
 
 // note appends to the history.
@@ -88,16 +86,16 @@ func (l *load) newSet(ctx context.Context, seed uint64, number int) (*set, error
 		ID  json.RawMessage
 		Key string
 	}, err error) {
-		var a answer
-		if a, err = l.send(ctx, number, request{method: "POST", path: path, key: key, body: body}); err == nil && a.status != http.StatusCreated {
-			err = fmt.Errorf("POST %s: %d %s", path, a.status, a.body)
+		var a bench.Answer
+		if a, err = l.send(ctx, number, request{method: "POST", path: path, key: key, body: body}); err == nil && a.Status != http.StatusCreated {
+			err = fmt.Errorf("POST %s: %d %s", path, a.Status, a.Body)
 		}
 		if err == nil {
-			err = json.Unmarshal(a.body, &made)
+			err = json.Unmarshal(a.Body, &made)
 		}
 		return made, err
 	}
-	key, err := create(operatorKey, "/api/v1/api-keys",
+	key, err := create(starter.OperatorKey, "/api/v1/api-keys",
 		`{"name":"history","workspace_id":"`+s.workspace+`","permissions":{"ledger":"write","messaging":"write"}}`)
 	if err != nil {
 		return nil, err
@@ -119,39 +117,12 @@ func (l *load) newSet(ctx context.Context, seed uint64, number int) (*set, error
 
 type request struct {
 	method, path, key, body string
-	header                  map[string]string
-}
-
-type answer struct {
-	status    int
-	header    http.Header
-	body      []byte
-	connected bool // the request may have been sent
+	header                  []string
 }
 
 // send sends a request to a node.
-func (l *load) send(ctx context.Context, node int, r request) (a answer, err error) {
-	out, err := http.NewRequestWithContext(ctx, r.method, l.sys.url(node)+r.path, strings.NewReader(r.body))
-	if err != nil {
-		return a, err
-	}
-	out.Header.Set("Authorization", "Bearer "+r.key)
-	if r.body != "" {
-		out.Header.Set("Content-Type", "application/json")
-	}
-	for name, value := range r.header {
-		out.Header.Set(name, value)
-	}
-	// net/http sends a request with an Idempotency-Key again if its connection breaks, so the last error does not show whether it was sent.
-	out = out.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { a.connected = true }}))
-	in, err := l.http.Do(out)
-	if err != nil {
-		return a, err
-	}
-	defer in.Body.Close() //nolint:errcheck // it was only read
-	a.status, a.header = in.StatusCode, in.Header
-	a.body, err = io.ReadAll(in.Body)
-	return a, err
+func (l *load) send(ctx context.Context, node int, r request) (bench.Answer, error) {
+	return bench.Send(ctx, l.sys.url(node), requestTimeout, bench.Request(r.method, r.path, r.key, r.body, r.header...))
 }
 
 // client is one of the clients. It sends one request at a time.
@@ -273,7 +244,6 @@ func newest[T any](c *client, of []T) T {
 // request returns the request of a call.
 func (call Call) request() (r request) {
 	ledger := fmt.Sprintf("/bank-ledger/%d", call.Account)
-	r.header = map[string]string{}
 	entries := fmt.Sprintf(`"in_entries":[{"description":%q,"amount":%d}]`, call.Row, call.Amount)
 	switch call.Op {
 	case Add:
@@ -290,7 +260,7 @@ func (call Call) request() (r request) {
 		r.method, r.path = "GET", fmt.Sprintf("/bank/%d", call.Account)
 	case SetLock:
 		r.method, r.path, r.body = "PUT", "/books/lock", fmt.Sprintf(`{"locked_through":%q}`, call.Date)
-		r.header["Bahi-Reason"] = "history"
+		r.header = append(r.header, "Bahi-Reason: history")
 	case GetLock:
 		r.method, r.path = "GET", "/books/lock"
 	case Claim:
@@ -299,13 +269,13 @@ func (call Call) request() (r request) {
 		r.method, r.path, r.body = "PATCH", fmt.Sprintf("/api/contacts/%d", call.ID), `{"phone":null}`
 	}
 	if call.Key != "" {
-		r.header["Idempotency-Key"] = call.Key
+		r.header = append(r.header, "Idempotency-Key: "+call.Key)
 	}
 	if call.Match != nil {
-		r.header["If-Match"] = fmt.Sprintf(`"%d"`, *call.Match)
+		r.header = append(r.header, fmt.Sprintf(`If-Match: "%d"`, *call.Match))
 	}
 	if call.Min != 0 {
-		r.header["Bahi-Min-Position"] = strconv.FormatInt(call.Min, 10)
+		r.header = append(r.header, fmt.Sprint("Bahi-Min-Position: ", call.Min))
 	}
 	if call.KnownAt != 0 {
 		r.path += fmt.Sprintf("?known_at=%d", call.KnownAt)
@@ -328,14 +298,14 @@ func (c *client) do(ctx context.Context, s *set, call Call) {
 	call.Start = time.Since(c.began)
 	a, err := c.send(context.WithoutCancel(ctx), call.Node, r)
 	end := time.Since(c.began)
-	if errors.Is(err, syscall.ECONNREFUSED) && !a.connected { // it was never sent
+	if errors.Is(err, bench.ErrNotSent) {
 		c.away = true
 		return
 	}
-	c.away = err != nil || a.status >= 500
+	c.away = err != nil || a.Status >= 500
 	if c.away {
 		if call.writes() {
-			call.Status, call.Problem = a.status, string(a.body)
+			call.Status, call.Problem = a.Status, string(a.Body)
 			if call.Op == Claim {
 				call.ID = 0
 			}
@@ -344,7 +314,7 @@ func (c *client) do(ctx context.Context, s *set, call Call) {
 		sleep(ctx, 50*time.Millisecond)
 		return
 	}
-	call.End, call.Status = end, a.status
+	call.End, call.Status = end, a.Status
 	if err := call.decode(a); err != nil {
 		call.Problem = err.Error()
 	}
@@ -375,32 +345,32 @@ func (s *set) learn(call Call) {
 }
 
 // decode fills the response's part of a call.
-func (call *Call) decode(a answer) error {
-	call.Position, _ = strconv.ParseInt(a.header.Get("Bahi-Position"), 10, 64)
-	call.Replayed = a.header.Get("Idempotency-Replayed") == "true"
-	call.Stale = a.header.Get("Warning") != ""
+func (call *Call) decode(a bench.Answer) error {
+	call.Position, _ = strconv.ParseInt(a.Header.Get("Bahi-Position"), 10, 64)
+	call.Replayed = a.Header.Get("Idempotency-Replayed") == "true"
+	call.Stale = a.Header.Get("Warning") != ""
 	if !call.ok() {
-		call.Locked = a.status == http.StatusConflict && bytes.Contains(a.body, []byte("Books are locked"))
-		call.Problem = string(a.body)
+		call.Locked = a.Status == http.StatusConflict && bytes.Contains(a.Body, []byte("Books are locked"))
+		call.Problem = string(a.Body)
 		return nil
 	}
-	if revision, err := strconv.ParseInt(strings.Trim(a.header.Get("ETag"), `"`), 10, 64); err == nil {
+	if revision, err := strconv.ParseInt(strings.Trim(a.Header.Get("ETag"), `"`), 10, 64); err == nil {
 		call.Revision = &revision
 	}
 	switch call.Op {
 	case Add, Claim:
 		var made struct{ ID int64 }
-		err := json.Unmarshal(a.body, &made)
+		err := json.Unmarshal(a.Body, &made)
 		call.ID = made.ID
 		return err
 	case ReadRow, List:
 		var read []bankRow
 		var one bankRow
 		if call.Op == List {
-			if err := json.Unmarshal(a.body, &read); err != nil {
+			if err := json.Unmarshal(a.Body, &read); err != nil {
 				return err
 			}
-		} else if err := json.Unmarshal(a.body, &one); err != nil {
+		} else if err := json.Unmarshal(a.Body, &one); err != nil {
 			return err
 		} else {
 			read = append(read, one)
@@ -410,14 +380,14 @@ func (call *Call) decode(a answer) error {
 		}
 	case Balance:
 		var account struct{ Balance int64 }
-		err := json.Unmarshal(a.body, &account)
+		err := json.Unmarshal(a.Body, &account)
 		call.Sum = account.Balance
 		return err
 	case GetLock:
 		var lock struct {
 			Through string `json:"locked_through"`
 		}
-		err := json.Unmarshal(a.body, &lock)
+		err := json.Unmarshal(a.Body, &lock)
 		call.Date = lock.Through
 		return err
 	}

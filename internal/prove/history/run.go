@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"bahi/internal/test/starter"
 )
 
 // Settings determine a history. The seed determines the calls and the faults; their times depend on the machine.
@@ -91,15 +93,15 @@ func (r *run) recover(ctx context.Context) error {
 	defer cancel()
 	for n := range r.sys.nodes {
 		for {
-			a, err := r.load.send(within, n, request{method: "GET", path: "/readyz", key: operatorKey})
-			if err == nil && a.status == http.StatusOK {
+			a, err := r.load.send(within, n, request{method: "GET", path: "/readyz", key: starter.OperatorKey})
+			if err == nil && a.Status == http.StatusOK {
 				break
 			}
 			if wrong := r.supervise(); wrong != nil {
 				return wrong
 			}
 			if within.Err() != nil {
-				r.findings = append(r.findings, fmt.Sprintf("node %d is not ready after %v: %s", n, recoverTimeout, a.body))
+				r.findings = append(r.findings, fmt.Sprintf("node %d is not ready after %v: %s", n, recoverTimeout, a.Body))
 				break
 			}
 			sleep(within, 50*time.Millisecond)
@@ -124,18 +126,18 @@ func (r *run) readAll(ctx context.Context) {
 		for n := range r.sys.nodes {
 			c := Call{Client: r.settings.Clients + 1, Node: n, Op: List, Account: a.id, Workspace: a.workspace}
 			out := c.request()
-			out.key, out.header["Bahi-Workspace"] = operatorKey, a.workspace
+			out.key, out.header = starter.OperatorKey, append(out.header, "Bahi-Workspace: "+a.workspace)
 			c.Start = time.Since(r.load.began)
 			got, err := r.load.send(ctx, n, out)
-			c.End, c.Status = time.Since(r.load.began), got.status
+			c.End, c.Status = time.Since(r.load.began), got.Status
 			if err == nil {
 				err = c.decode(got)
 			}
-			if got.status == http.StatusNotFound && r.failedOver {
+			if got.Status == http.StatusNotFound && r.failedOver {
 				continue // the account was opened after the copy, and lost
 			}
 			if err != nil || !c.ok() || c.Stale {
-				r.findings = append(r.findings, fmt.Sprintf("the last read of account %d fails: %d %s %v", a.id, got.status, got.body, err))
+				r.findings = append(r.findings, fmt.Sprintf("the last read of account %d fails: %d %s %v", a.id, got.Status, got.Body, err))
 				continue
 			}
 			r.load.note(c)

@@ -1,17 +1,15 @@
 package history
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,13 +18,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"bahi/internal/pgcluster"
+	"bahi/internal/test/starter"
 )
 
-const (
-	operatorKey  = "bahi_admin_of-the-histories-1234567890"
-	masterKey    = "YSBtYXN0ZXIga2V5IHRoYXQgdGVzdHMgbWF5IGtub3c="
-	startTimeout = 2 * time.Minute
-)
+const startTimeout = 2 * time.Minute
 
 // Postgres is the cluster with the histories' databases, whose processes they kill.
 type Postgres struct {
@@ -112,65 +107,35 @@ func (p *Postgres) socket() (string, error) {
 type process struct {
 	program, folder string
 	args, env       []string
-	serves          *regexp.Regexp // finds the address in the log
 	output          *os.File
 
 	mu      sync.Mutex
-	cmd     *exec.Cmd
-	ended   chan struct{}
-	address string // of the last start
+	now     *starter.Process // nil before the first start
+	address string           // of the last start: the server's, or the gateway's
 }
 
 // start starts the process and waits until it serves.
 func (p *process) start(ctx context.Context) error {
 	cmd := exec.Command(p.program, p.args...) //nolint:gosec // the operator chooses it
-	cmd.Env = append(append(os.Environ(), "BAHI_DATA="+p.folder, "BAHI_ADDR=127.0.0.1:0", "BAHI_ADMIN_API_KEY="+operatorKey,
-		"BAHI_MASTER_KEY="+masterKey, "BAHI_OCR=demand", "BAHI_AUDIT_EVERY=200ms"), p.env...)
-	read, write, err := os.Pipe()
+	cmd.Env = starter.Env(p.folder, append(p.env, "BAHI_AUDIT_EVERY=200ms")...)
+	started, err := starter.Start(cmd, p.output)
 	if err != nil {
 		return err
 	}
-	cmd.Stderr = write
-	err = cmd.Start()
-	_ = write.Close() // the process has its own descriptor
-	if err != nil {
-		_ = read.Close()
-		return err
-	}
-	serving, ended := make(chan string, 1), make(chan struct{})
-	go func() {
-		lines := bufio.NewScanner(io.TeeReader(read, p.output))
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			if m := p.serves.FindStringSubmatch(lines.Text()); m != nil {
-				select {
-				case serving <- m[1]:
-				default: // the line appeared before
-				}
-			}
-		}
-		_ = read.Close()
-		_ = cmd.Wait() // however it ended
-		close(ended)
-	}()
 	p.mu.Lock()
-	p.cmd, p.ended = cmd, ended
+	p.now = started
 	p.mu.Unlock()
-	select {
-	case address := <-serving:
-		p.mu.Lock()
-		p.address = address
-		p.mu.Unlock()
-		return nil
-	case <-ended:
-		return fmt.Errorf("%s ended before it served; see %s", strings.Join(p.args, " "), p.output.Name())
-	case <-time.After(startTimeout):
-		_ = cmd.Process.Kill()
-		return fmt.Errorf("%s did not serve within %v", strings.Join(p.args, " "), startTimeout)
-	case <-ctx.Done():
-		_ = cmd.Process.Kill()
-		return ctx.Err()
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	address := ""
+	if err := started.Await(ctx, func(string) bool { address = cmp.Or(started.Gateway, started.URL); return address != "" }); err != nil {
+		started.Signal(syscall.SIGKILL)
+		return fmt.Errorf("%s: %w; see %s", strings.Join(p.args, " "), err, p.output.Name())
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.address = address
+	return nil
 }
 
 func (p *process) at() string {
@@ -179,29 +144,24 @@ func (p *process) at() string {
 	return p.address
 }
 
-// hasEnded reports whether the process was started and has ended.
-func (p *process) hasEnded() bool {
+func (p *process) running() *starter.Process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	select {
-	case <-p.ended:
-		return true
-	default:
-		return false // also before the first start
-	}
+	return p.now
+}
+
+// hasEnded reports whether the process was started and has ended.
+func (p *process) hasEnded() bool {
+	now := p.running()
+	return now != nil && now.HasEnded()
 }
 
 // signal sends a signal, and waits for the end if wait is set.
 func (p *process) signal(s syscall.Signal, wait bool) {
-	p.mu.Lock()
-	cmd, ended := p.cmd, p.ended
-	p.mu.Unlock()
-	if cmd == nil {
-		return
-	}
-	_ = cmd.Process.Signal(s) // it may have ended
-	if wait {
-		<-ended
+	if now := p.running(); now != nil {
+		if now.Signal(s); wait {
+			<-now.Done
+		}
 	}
 }
 
@@ -216,11 +176,6 @@ type system struct {
 	journal      *process
 	journalProxy *proxy
 }
-
-var (
-	nodeServes    = regexp.MustCompile(`msg=serving address=(http://\S+)`)
-	gatewayServes = regexp.MustCompile(`msg="gateway listening" address=(\S+)`)
-)
 
 // startSystem creates the database and starts the nodes.
 func startSystem(ctx context.Context, p *Postgres, s Settings) (sys *system, err error) {
@@ -252,7 +207,7 @@ func startSystem(ctx context.Context, p *Postgres, s Settings) (sys *system, err
 			return nil, err
 		}
 		sys.proxies = append(sys.proxies, via)
-		node, err := sys.process(s, fmt.Sprintf("node-%d", n), nodeServes, "serve", "--takeover-after", "3s")
+		node, err := sys.process(s, fmt.Sprintf("node-%d", n), "serve", "--takeover-after", "3s")
 		if err != nil {
 			return nil, err
 		}
@@ -275,7 +230,7 @@ func (sys *system) startJournal(ctx context.Context, s Settings) (string, error)
 	if err != nil {
 		return "", err
 	}
-	if sys.journal, err = sys.process(s, "journal", gatewayServes, "gateway"); err != nil {
+	if sys.journal, err = sys.process(s, "journal", "gateway"); err != nil {
 		return "", err
 	}
 	sys.journal.env = append(sys.journal.env, "DATABASE_URL="+sys.postgres.through(sys.name+"_journal", nil),
@@ -288,13 +243,13 @@ func (sys *system) startJournal(ctx context.Context, s Settings) (string, error)
 	if sys.journalProxy, err = newProxy("tcp", sys.journal.at()); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("esdb://%s@127.0.0.1:%d?tlsCAFile=%s", url.UserPassword("bahi", operatorKey), sys.journalProxy.port(),
+	return fmt.Sprintf("esdb://%s@127.0.0.1:%d?tlsCAFile=%s", url.UserPassword("bahi", starter.OperatorKey), sys.journalProxy.port(),
 		url.QueryEscape(filepath.Join(sys.journal.folder, "gateway", "ca.crt"))), nil
 }
 
 // process returns a bahi before its start, with a folder and an output file.
-func (sys *system) process(s Settings, name string, serves *regexp.Regexp, args ...string) (*process, error) {
-	p := &process{program: s.Program, folder: filepath.Join(sys.folder, name), args: args, serves: serves}
+func (sys *system) process(s Settings, name string, args ...string) (*process, error) {
+	p := &process{program: s.Program, folder: filepath.Join(sys.folder, name), args: args}
 	if err := os.Mkdir(p.folder, 0o700); err != nil {
 		return nil, err
 	}
@@ -313,7 +268,7 @@ func (sys *system) run(ctx context.Context, args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd.Env = append(append(os.Environ(), "BAHI_MASTER_KEY="+masterKey, "BAHI_DATA="+folder), node.env...)
+	cmd.Env = starter.Env(folder, node.env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

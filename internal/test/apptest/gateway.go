@@ -3,7 +3,6 @@ package apptest
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -30,28 +29,21 @@ import (
 type gatewayProcess struct {
 	*Process
 
-	data, address string
+	data string
 }
-
-var gatewayServes = regexp.MustCompile(`msg="gateway listening" address=(\S+)`)
 
 func ServeGateway(t testing.TB, cmd *Cmd, data string) *gatewayProcess {
 	t.Helper()
 	cmd.Env = append(cmd.Env, "BAHI_GATEWAY_GRPC_ADDR=127.0.0.1:0")
-	g := &gatewayProcess{Process: Launch(t, cmd), data: data}
-	g.Until(func(said, _ string) bool {
-		if m := gatewayServes.FindStringSubmatch(said); m != nil {
-			g.address = m[1]
-		}
-		return g.address != ""
-	})
+	g := &gatewayProcess{Launch(t, cmd), data}
+	g.Until(func(string, string) bool { return g.Gateway != "" })
 	return g
 }
 
 // Connection returns a connection string with an API key.
 func (g *gatewayProcess) Connection(key string) string {
 	return "esdb://" + url.UserPassword("bahi",
-		key).String() + "@" + g.address + "?tlsCAFile=" + url.QueryEscape(filepath.Join(g.data, "gateway", "ca.crt"))
+		key).String() + "@" + g.Gateway + "?tlsCAFile=" + url.QueryEscape(filepath.Join(g.data, "gateway", "ca.crt"))
 }
 
 // EventStore returns the command of a bahi that only has a log, for the journals of other systems. It runs in the test's own process.
@@ -189,13 +181,4 @@ func StartLimited(t *testing.T) *Server {
 // From returns a client that the proxy forwards for an address.
 func From(c *apitest.Client, address string) *apitest.Client {
 	return c.With("X-Forwarded-For", "203.0.113.9, "+address)
-}
-
-// SignInFrom creates a session of Asha's from an address of its own.
-func (o *Server) SignInFrom(address int) string {
-	o.T.Helper()
-	var in SignedIn
-	From(o.Anonymous(), fmt.Sprintf("192.0.2.%d", address)).POST(Auth+"/login",
-		map[string]string{"email": "asha@example.com", "password": GoodPassword}).Status(200).JSON(&in)
-	return in.Access
 }

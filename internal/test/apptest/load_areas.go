@@ -1,20 +1,13 @@
 package apptest
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"strconv"
 	"strings"
-	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-
-	"bahi/commands/lease"
 )
 
 const (
@@ -37,7 +30,6 @@ type areas struct {
 type mark struct {
 	kind *marked
 	name string
-	sure bool // the write was acknowledged
 }
 
 // marked is a kind of record, with its requests to write and read.
@@ -80,27 +72,19 @@ var markedKinds = []marked{
 // AllAreas lets the clients write in all areas, from now on.
 func (l *Load) AllAreas() {
 	l.t.Helper()
-	made := func(path string, body map[string]any) (text []byte) {
-		require.True(l.t, l.Clients[0].write(context.Background(),
-			retry{"POST", path, "areas " + path, body, func(_ int, answer []byte) { text = answer }}))
-		return text
-	}
 	var company struct{ ID string }
-	require.NoError(l.t, json.Unmarshal(made("/api/v1/companies", map[string]any{"name": "Load Mills"}), &company))
-	made("/api/channels", map[string]any{"name": "Load", "type": "chat",
+	require.NoError(l.t, json.Unmarshal(l.made("/api/v1/companies", map[string]any{"name": "Load Mills"}), &company))
+	l.made("/api/channels", map[string]any{"name": "Load", "type": "chat",
 		"settings": map[string]any{"dialect": "envelope_v2", "appName": "Load"}})
-	l.areas = &areas{company: company.ID, client: IdOf(l.t, made("/client", map[string]any{"name": "Load"}))}
+	l.areas = &areas{company: company.ID, client: IdOf(l.t, l.made("/client", map[string]any{"name": "Load"}))}
 }
 
-// stepElsewhere writes a record of another area, with a key, as clients do that retry.
-func (c *loadClient) stepElsewhere(ctx context.Context) {
+// mark returns a write of a record of another area.
+func (c *loadClient) mark() *write {
 	c.count++
 	m := &mark{kind: &markedKinds[c.random.IntN(len(markedKinds))], name: fmt.Sprintf("mark %d %d end", c.nth, c.count)}
 	c.marks = append(c.marks, m)
-	r := retry{"POST", m.kind.post, m.name, m.kind.body(c.l.areas, m.name, 100_000*c.nth+c.count), func(int, []byte) { m.sure = true }}
-	if !c.write(ctx, r) {
-		c.lost(r, func() {})
-	}
+	return &write{"POST", m.kind.post, m.name, m.kind.body(c.l.areas, m.name, 100_000*c.nth+c.count), func([]byte) {}}
 }
 
 // verifyAreas requires that each acknowledged record exists once. The effect of a provider's call may take a moment.
@@ -135,11 +119,6 @@ func (l *Load) verifyAreas() {
 			return wrong == ""
 		}, time.Minute, 100*time.Millisecond, "a record of %s is missing", kind.post)
 	}
-	for _, c := range l.Clients {
-		for _, m := range c.marks {
-			require.True(l.t, m.sure, "%s got no response", m.name)
-		}
-	}
 }
 
 // records returns all records of a kind, as JSON.
@@ -150,9 +129,10 @@ func (l *Load) records(kind *marked) (all []string) {
 		if kind.paged {
 			path += fmt.Sprintf("&page=%d", page)
 		}
-		status, text, err := l.Clients[0].Ask("GET", path, "", nil)
+		a, err := l.Clients[0].ask("GET", path, "", nil)
 		require.NoError(l.t, err)
-		require.Equal(l.t, http.StatusOK, status, "%s", text)
+		require.Equal(l.t, http.StatusOK, a.Status, "%s", a.Body)
+		text := a.Body
 		var list []json.RawMessage
 		if text[0] == '{' {
 			var object map[string]json.RawMessage
@@ -170,48 +150,5 @@ func (l *Load) records(kind *marked) (all []string) {
 		if !kind.paged || len(list) == 0 {
 			return all
 		}
-	}
-}
-
-// Rounds returns the number of rounds of a fault test: BAHI_ROUNDS, or few.
-func Rounds(t *testing.T, few int) int {
-	text := os.Getenv("BAHI_ROUNDS")
-	if text == "" {
-		return few
-	}
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err)
-	return n
-}
-
-// After calls do after count more acknowledged writes of the load.
-func (l *Load) After(ctx context.Context, count int64, do func()) {
-	until := l.Answered.Load() + count
-	for l.Answered.Load() < until && ctx.Err() == nil {
-		rest(ctx, time.Millisecond)
-	}
-	do()
-}
-
-// Healthy checks that the doctor finds no difference.
-func Healthy(t *testing.T, cmd *Cmd) {
-	t.Helper()
-	out, wrong, status := Execute(t, cmd)
-	require.Equal(t, 0, status, "%s%s", out, wrong)
-}
-
-// EndLeases ends the leases that a process took before it was killed, as if their time had passed.
-func EndLeases(t *testing.T, database string, killed time.Time) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer conn.Close(t.Context())
-	for _, sql := range []string{
-		`update inbox.call set due_at = now() where verdict = 'waiting' and due_at between now() and $1`,
-		`update knowledge.lease set until = now() where until <= $1`,
-		`update river.river_leader set expires_at = now() where expires_at <= $1`,
-	} {
-		_, err = conn.Exec(t.Context(), sql, killed.Add(lease.Duration))
-		require.NoError(t, err)
 	}
 }

@@ -2,7 +2,6 @@ package apptest
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"image"
@@ -22,7 +21,6 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"gocloud.dev/blob/driver"
 	"gocloud.dev/blob/fileblob"
@@ -314,43 +312,6 @@ func Cookies(r *http.Response) map[string]*http.Cookie {
 		set[c.Name] = c
 	}
 	return set
-}
-
-// Forgeries returns invalid tokens by their fault.
-func (o *Server) Forgeries(t *testing.T, good SignedIn) map[string]string {
-	t.Helper()
-	claims := jwt.MapClaims{}
-	parsed, _, err := jwt.NewParser().ParseUnverified(good.Access, claims)
-	require.NoError(t, err)
-	signed := func(method jwt.SigningMethod, key any, header ...string) string {
-		token := jwt.NewWithClaims(method, claims)
-		token.Header["kid"] = parsed.Header["kid"]
-		for i := 0; i < len(header); i += 2 {
-			token.Header[header[i]] = header[i+1]
-		}
-		text, err := token.SignedString(key)
-		require.NoError(t, err)
-		return text
-	}
-	other := make([]byte, 32)
-	rand.Read(other)
-	kid, _ := parsed.Header["kid"].(string)
-	secret, err := o.Sys.Vault.Named(t.Context(), "jwt/"+kid, 32)
-	require.NoError(t, err)
-	ended := o.SignIn("asha@example.com", GoodPassword)
-	o.Bearer(ended.Access).POST(Auth+"/logout", nil).Status(200)
-	return map[string]string{
-		"none": "", "expired": o.Expired(good.Access), "unsigned": signed(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType),
-		"signed with another key": signed(jwt.SigningMethodHS256, other), "signed in another way": signed(jwt.SigningMethodHS512, secret),
-		"of a missing key":   signed(jwt.SigningMethodHS256, secret, "kid", uuid.NewString()),
-		"of a key in a file": signed(jwt.SigningMethodHS256, []byte{}, "kid", "../../dev/null"),
-		"for refreshing":     good.Refresh, "of no type": o.Forge(good.Access, func(c jwt.MapClaims) { delete(c, "typ") }),
-		"without an expiry":           o.Forge(good.Access, func(c jwt.MapClaims) { delete(c, "exp") }),
-		"of another deployment":       o.Forge(good.Access, func(c jwt.MapClaims) { c["iss"] = "https://elsewhere.example" }),
-		"of no session":               o.Forge(good.Access, func(c jwt.MapClaims) { c["sid"] = uuid.NewString() }),
-		"of a session that has ended": ended.Access, "cut": good.Access[:len(good.Access)-1],
-		"with no signature": good.Access[:strings.LastIndexByte(good.Access, '.')+1],
-	}
 }
 
 // Opened returns the personal values in a database's log that can still be opened.

@@ -1,7 +1,6 @@
 package apptest
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -23,10 +22,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/eventstore/signal"
 	"bahi/internal/app"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/browsertest"
+	"bahi/internal/test/starter"
 )
 
 // Binary returns the program's path: BAHI_TEST_PROGRAM, which scripts/test.sh builds once for all packages. Without it, Binary builds the
@@ -102,8 +101,7 @@ type Cmd struct {
 func Command(t testing.TB, data string, args ...string) *Cmd {
 	t.Helper()
 	return &Cmd{Args: args, Stdin: strings.NewReader(""),
-		Env: append(os.Environ(), "BAHI_DATA="+data, "BAHI_ADDR=127.0.0.1:0", "BAHI_ADMIN_API_KEY="+OperatorKey,
-			"BAHI_MASTER_KEY="+MasterKey, "BAHI_READ_WAIT="+ReadWait.String(), "BAHI_AUDIT_EVERY="+signInterval.String(), "BAHI_OCR=demand")}
+		Env: starter.Env(data, "BAHI_READ_WAIT="+ReadWait.String(), "BAHI_AUDIT_EVERY="+signInterval.String())}
 }
 
 // Program returns [Command] as a process.
@@ -155,114 +153,44 @@ func Execute(t testing.TB, c *Cmd) (stdout, stderr string, status int) {
 
 // Process is a running bahi.
 type Process struct {
-	t      testing.TB
-	Cmd    *exec.Cmd // nil in the test's own process
-	stop   func()    // requests its end
-	Done   chan struct{}
-	Status int // valid once Done is closed; -1: ended by a signal
+	*starter.Process
 
-	mu    sync.Mutex
-	said  bytes.Buffer
-	URL   string
-	wrote signal.Signal
+	t testing.TB
 }
 
 // Launch starts bahi serve, without waiting.
 func Launch(t testing.TB, c *Cmd) *Process {
 	t.Helper()
-	p := &Process{t: t, Done: make(chan struct{})}
-	read, write, err := os.Pipe()
-	require.NoError(t, err)
-	end := func() {}
+	p := &Process{t: t}
 	if c.Program == "" {
-		end = p.run(c, write)
+		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+		run := shellOf(t)
+		p.Process = starter.Run(cancel, func(log io.Writer) int {
+			return run(ctx, app.Shell{In: c.Stdin, Out: io.Discard, Err: log, Env: c.Env}, c.Args...)
+		})
 	} else {
-		end = p.start(c.Exec(t), write)
+		var err error
+		p.Process, err = starter.Start(c.Exec(t), nil)
+		require.NoError(t, err)
 	}
-	go func() {
-		lines := bufio.NewScanner(read)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			p.handleNotice(lines.Text())
-		}
-		end()
-		close(p.Done)
-		read.Close()
-	}()
 	t.Cleanup(func() {
 		p.End()
 		if t.Failed() {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			var said strings.Builder
-			for line := range strings.Lines(p.said.String()) {
-				if !strings.Contains(line, "level=INFO msg=request") {
-					said.WriteString(line)
-				}
-			}
-			text := said.String()
+			text := requests.ReplaceAllString(p.Text(), "")
 			t.Logf("bahi said:\n%s", text[max(0, len(text)-8000):])
 		}
 	})
 	return p
 }
 
-// run runs the command in the test's own process, and returns a function that waits for the end.
-func (p *Process) run(c *Cmd, stderr io.WriteCloser) (end func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
-	p.stop = cancel
-	status, run := make(chan int, 1), shellOf(p.t)
-	go func() {
-		status <- run(ctx, app.Shell{In: c.Stdin, Out: io.Discard, Err: stderr, Env: c.Env}, c.Args...)
-		_ = stderr.Close() // no goroutine writes to it any more
-	}()
-	return func() { p.Status = <-status }
-}
-
-// start starts the command as a process, and returns a function that waits for the end.
-func (p *Process) start(cmd *exec.Cmd, stderr *os.File) (end func()) {
-	p.t.Helper()
-	p.Cmd, cmd.Stderr = cmd, stderr
-	p.stop = func() { _ = cmd.Process.Signal(syscall.SIGTERM) } // it may have ended
-	require.NoError(p.t, cmd.Start())
-	require.NoError(p.t, stderr.Close())
-	return func() {
-		_ = cmd.Wait() // the process's state has the reason
-		p.Status = cmd.ProcessState.ExitCode()
-	}
-}
-
-var serving = regexp.MustCompile(`msg=serving address=(http://\S+)`)
-
-func (p *Process) handleNotice(line string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.said.WriteString(line + "\n")
-	if m := serving.FindStringSubmatch(line); m != nil {
-		p.URL = m[1]
-	}
-	p.wrote.Notify()
-}
+var requests = regexp.MustCompile(`(?m)^.*level=INFO msg=request.*\n`)
 
 // Until waits for output of the process.
 func (p *Process) Until(what func(said, url string) bool) {
 	p.t.Helper()
-	late := time.After(3 * time.Minute)
-	for {
-		p.mu.Lock()
-		ok, more := what(p.said.String(), p.URL), p.wrote.Wait()
-		p.mu.Unlock()
-		if ok {
-			return
-		}
-		select {
-		case <-more:
-		case <-p.Done:
-			require.Fail(p.t, "bahi ended", "status %d: %s", p.Status, p.Text())
-		case <-late:
-			require.Fail(p.t, "bahi did not log the expected line")
-		}
-	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.t.Context()), 3*time.Minute)
+	defer cancel()
+	require.NoError(p.t, p.Await(ctx, func(said string) bool { return what(said, p.URL) }), "%s", p.Text())
 }
 
 // Serve starts bahi serve and waits until it serves.
@@ -297,16 +225,6 @@ func (p *Process) Kill() {
 	<-p.Done
 }
 
-// End ends a bahi that may have ended already: it kills a process, and stops one in the test's own process.
-func (p *Process) End() {
-	if p.Cmd == nil {
-		p.stop()
-	} else {
-		_ = p.Cmd.Process.Kill()
-	}
-	<-p.Done
-}
-
 // Promptly is the limit of a shutdown on a busy machine. It is less than the half minute that a server waits for the rest of a request.
 const Promptly = 25 * time.Second
 
@@ -316,20 +234,6 @@ func (p *Process) Stop() time.Duration {
 	began := time.Now()
 	require.Zero(p.t, p.Interrupt(), p.Text())
 	return time.Since(began)
-}
-
-// Interrupt requests the end, and returns the status.
-func (p *Process) Interrupt() (status int) {
-	p.stop()
-	<-p.Done
-	return p.Status
-}
-
-// Text returns its output so far.
-func (p *Process) Text() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.said.String()
 }
 
 // Postmaster returns the process id of a data folder's embedded Postgres, or 0.

@@ -2,7 +2,6 @@ package apptest
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -25,14 +24,15 @@ import (
 	"bahi/internal/app"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/pgtest"
+	"bahi/internal/test/starter"
 	"bahi/migrations"
 )
 
-// MasterKey is the master key of all test systems, because their databases are copies of one.
-var MasterKey = base64.StdEncoding.EncodeToString([]byte("a master key that tests may know"))
-
-// OperatorKey is the configured key of the operator.
-const OperatorKey = "bahi_admin_of-the-tests-1234567890"
+// The keys of all test systems.
+const (
+	MasterKey   = starter.MasterKey
+	OperatorKey = starter.OperatorKey
+)
 
 func Settings(t testing.TB, url string) app.Settings {
 	s := app.Settings{

@@ -32,13 +32,12 @@ type FreshnessCheckers struct {
 
 type witness struct {
 	w       *FreshnessCheckers
-	http    *http.Client
 	Account int64
 	nth     int
 	open    string            // the key of a row without a response
 	sums    []decimal.Decimal // the balance after each of its rows
-	wrote   int64             // the position of its last write
-	seen    map[string]int64  // the newest position by server
+	wrote   uint64            // the position of its last write
+	seen    map[string]uint64 // the newest position by server
 }
 
 const (
@@ -49,12 +48,12 @@ const (
 func NewWitnesses(t testing.TB, n int, servers ...string) *FreshnessCheckers {
 	w := &FreshnessCheckers{t: t, servers: servers}
 	for i := range n {
-		one := &witness{w: w, nth: i, http: &http.Client{Timeout: time.Minute}, seen: map[string]int64{}}
+		one := &witness{w: w, nth: i, seen: map[string]uint64{}}
 		w.All = append(w.All, one)
-		status, text, _, err := send(one.http, "POST", servers[0]+"/bank", "", map[string]string{"name": fmt.Sprint("Witness ", i)})
+		a, err := send("POST", servers[0], "/bank", "", map[string]string{"name": fmt.Sprint("Witness ", i)})
 		require.NoError(t, err)
-		require.Equal(t, 201, status, "%s", text)
-		one.Account = IdOf(t, text)
+		require.Equal(t, 201, a.Status, "%s", a.Body)
+		one.Account = IdOf(t, a.Body)
 	}
 	return w
 }
@@ -119,20 +118,18 @@ func (one *witness) post(ctx context.Context) (answered bool) {
 	date := time.Date(1990, 1, 1+len(one.sums), 0, 0, 0, 0, time.UTC) // the numbers of two servers need not be in order
 	body := map[string]any{"date": date.Format(time.DateOnly), "in_entries": []any{map[string]any{"amount": json.Number(amount.String())}}}
 	for ctx.Err() == nil {
-		status, text, header, err := send(one.http, "POST", one.w.servers[0]+Ledger(one.Account), one.open, body)
-		if err == nil && status == http.StatusCreated {
+		a, err := send("POST", one.w.servers[0], Ledger(one.Account), one.open, body)
+		if err == nil && a.Status == http.StatusCreated {
 			sum := amount
 			if n := len(one.sums); n > 0 {
 				sum = sum.Add(one.sums[n-1])
 			}
 			one.sums, one.open = append(one.sums, sum), ""
-			if one.wrote, err = strconv.ParseInt(header.Get("Bahi-Position"), 10, 64); err != nil {
-				one.w.t.Errorf("position of a row: %v", err)
-			}
+			one.wrote = a.Position
 			return true
 		}
-		if err != nil || !BackPressured(status, text) {
-			one.failsf(err, "post a row: %d %s", status, text)
+		if err != nil || !BackPressured(a) {
+			one.failsf(err, "post a row: %d %s", a.Status, a.Body)
 		}
 		rest(ctx, 5*time.Millisecond)
 		if one.w.MayBeAway.Load() {
@@ -180,20 +177,16 @@ func (one *witness) readBalance(server string) {
 
 // read sends a GET, and checks the invariants of every response.
 func (one *witness) read(server, path string, into any) (http.Header, bool) {
-	status, text, header, err := send(one.http, "GET", server+path, "", nil)
-	if err != nil || status != http.StatusOK {
-		one.failsf(err, "GET %s: %d %s", path, status, text)
+	a, err := send("GET", server, path, "", nil)
+	if err != nil || a.Status != http.StatusOK {
+		one.failsf(err, "GET %s: %d %s", path, a.Status, a.Body)
 		return nil, false
 	}
 	one.w.Reads.Add(1)
-	position, err := strconv.ParseInt(header.Get("Bahi-Position"), 10, 64)
-	if err == nil {
-		err = json.Unmarshal(text, into)
-	}
-	warning := header.Get("Warning")
-	switch {
+	position, warning := a.Position, a.Header.Get("Warning")
+	switch err := json.Unmarshal(a.Body, into); {
 	case err != nil:
-		one.w.t.Errorf("GET %s: %v: %s", path, err, text)
+		one.w.t.Errorf("GET %s: %v: %s", path, err, a.Body)
 		return nil, false
 	case position < one.seen[server]:
 		one.w.t.Errorf("GET %s: position %d after %d", path, position, one.seen[server])
@@ -205,5 +198,5 @@ func (one *witness) read(server, path string, into any) (http.Header, bool) {
 		one.w.Stale.Add(1)
 	}
 	one.seen[server] = position
-	return header, true
+	return a.Header, true
 }

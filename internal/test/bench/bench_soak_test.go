@@ -42,7 +42,7 @@ func TestBenchMeasuresEveryFigure(t *testing.T) {
 		names[f.Name] = f
 	}
 	for _, name := range []string{
-		"store_appends_1", "store_appends_busy", "single_p50", "post", "post_p99", "post_lag_p99", "post_one", "post_256", "bulk",
+		"store_appends_1", "store_appends_busy", "single_p50", "post", "bulk",
 		"post_key", "single_key_p50", "post_beside_lock", "post_beside_bulk_p99",
 		"handwritten_1", "handwritten_1_processor", "handwritten_256", "handwritten_64_processor_of_anchor", "balance", "page_15", "mix",
 		"bytes_disk", "bytes_wal", "bytes_of_anchor_disk", "lag_512", "idle_memory", "nodes", "journal_post_64",

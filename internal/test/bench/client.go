@@ -6,10 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
+	"net/http"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 // Answer is a response. Its body is valid until the connection's next request.
 type Answer struct {
 	Status   int
+	Header   http.Header
 	Position uint64 // from Bahi-Position; 0 if missing
 	Body     []byte
 	At       time.Time
@@ -30,21 +32,23 @@ type Conn struct {
 	conn net.Conn
 	in   *bufio.Reader
 	body bytes.Buffer
+
+	timeout time.Duration // of a request
 }
 
-const (
-	readBuffer = 16 << 10
-	answerIn   = 60 * time.Second // a longer request fails the run
-)
+const readBuffer = 16 << 10
+
+// AnswerIn is the timeout of a request.
+const AnswerIn = 60 * time.Second
 
 // Dial connects to a server.
 func Dial(ctx context.Context, address string) (*Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("connect to the server: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
 	}
-	return &Conn{conn: conn, in: bufio.NewReaderSize(conn, readBuffer)}, nil
+	return &Conn{conn: conn, in: bufio.NewReaderSize(conn, readBuffer), timeout: AnswerIn}, nil
 }
 
 // Close ends the connection.
@@ -70,7 +74,7 @@ func Request(method, path, key, body string, headers ...string) []byte {
 // Do sends a request and reads the whole response.
 func (c *Conn) Do(request []byte) (a Answer, err error) {
 	began := time.Now()
-	if err := c.conn.SetDeadline(began.Add(answerIn)); err != nil {
+	if err := c.conn.SetDeadline(began.Add(c.timeout)); err != nil {
 		return a, err
 	}
 	if _, err := c.conn.Write(request); err != nil {
@@ -84,86 +88,30 @@ func (c *Conn) Do(request []byte) (a Answer, err error) {
 	return a, nil
 }
 
-var (
-	lengthName   = []byte("Content-Length: ")
-	codingName   = []byte("Transfer-Encoding: chunked")
-	positionName = []byte("Bahi-Position: ")
-)
-
-var errNotHTTP = errors.New("not an HTTP/1.1 response")
-
 func (c *Conn) read(a *Answer) error {
-	line, err := c.line()
+	r, err := http.ReadResponse(c.in, nil)
 	if err != nil {
 		return err
 	}
-	const status = len("HTTP/1.1 200")
-	if len(line) < status {
-		return errNotHTTP
-	}
-	a.Status = int(number(line[status-3 : status]))
-	length, chunked := uint64(0), false
-	for {
-		if line, err = c.line(); err != nil {
-			return err
-		}
-		switch {
-		case len(line) == 0:
-			c.body.Reset()
-			switch {
-			case chunked:
-				err = c.chunks()
-			default:
-				_, err = io.CopyN(&c.body, c.in, int64(length))
-			}
-			a.Body = c.body.Bytes()
-			return err
-		case bytes.HasPrefix(line, lengthName):
-			length = number(line[len(lengthName):])
-		case bytes.HasPrefix(line, codingName):
-			chunked = true
-		case bytes.HasPrefix(line, positionName):
-			a.Position = number(line[len(positionName):])
-		}
-	}
+	c.body.Reset()
+	_, err = c.body.ReadFrom(r.Body)
+	a.Status, a.Header, a.Body = r.StatusCode, r.Header, c.body.Bytes()
+	a.Position, _ = strconv.ParseUint(r.Header.Get("Bahi-Position"), 10, 64)
+	return err
 }
 
-// chunks reads a chunked body (RFC 9112, 7.1) without trailers, which our server does not send.
-func (c *Conn) chunks() error {
-	for {
-		line, err := c.line()
-		if err != nil {
-			return err
-		}
-		size, err := strconv.ParseInt(string(line), 16, 64)
-		if err != nil {
-			return errNotHTTP
-		}
-		if _, err := io.CopyN(&c.body, c.in, size); err != nil {
-			return err
-		}
-		if _, err := c.line(); err != nil {
-			return err
-		}
-		if size == 0 {
-			return nil
-		}
-	}
-}
+// ErrNotSent is the error of a request that was never sent, because the server cannot be reached.
+var ErrNotSent = errors.New("cannot connect to the server")
 
-func (c *Conn) line() ([]byte, error) {
-	line, err := c.in.ReadSlice('\n')
-	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")), err
-}
-
-func number(digits []byte) (n uint64) {
-	for _, d := range digits {
-		if d < '0' || d > '9' {
-			break
-		}
-		n = 10*n + uint64(d-'0')
+// Send sends a request on a new connection.
+func Send(ctx context.Context, address string, timeout time.Duration, request []byte) (Answer, error) {
+	c, err := Dial(ctx, strings.TrimPrefix(address, "http://"))
+	if err != nil {
+		return Answer{}, err
 	}
-	return n
+	defer c.Close() //nolint:errcheck // the connection is discarded
+	c.timeout = timeout
+	return c.Do(request)
 }
 
 // Load is a number of clients that each send one request after another.

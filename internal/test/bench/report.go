@@ -149,7 +149,6 @@ type Sample struct {
 	Rate float64       // per second
 	P50  time.Duration // of one request
 	P99  time.Duration
-	Lag  time.Duration // 99th percentile of the projections' lag
 
 	OddP99 time.Duration // of one request of every second client, if those have other requests
 
@@ -213,7 +212,6 @@ var (
 	Rate      = Number{"/s", func(s Sample) float64 { return s.Rate }}
 	P50       = Number{"ms", func(s Sample) float64 { return milliseconds(s.P50) }}
 	P99       = Number{"ms", func(s Sample) float64 { return milliseconds(s.P99) }}
-	Lag       = Number{"ms", func(s Sample) float64 { return milliseconds(s.Lag) }}
 	OddP99    = Number{"ms", func(s Sample) float64 { return milliseconds(s.OddP99) }}
 	Processor = Number{"us", func(s Sample) float64 { return float64(s.Processor) / float64(time.Microsecond) }}
 )

@@ -10,6 +10,7 @@ import (
 	"image/png"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/go-text/typesetting/di"
@@ -368,4 +369,11 @@ func turned(from *image.Gray, degrees float64) *image.Gray {
 // Shipped returns the page docs/khata-page.png, which the documentation reads.
 func Shipped() (file []byte, rows []Row) {
 	return Page(7, Style{Sides: 1, Headers: true, Rows: 4, Party: "Imran"})
+}
+
+// Photo returns a JPEG with the camera's orientation, 1 to 8, in EXIF's form (CIPA DC-008, 4.6.5).
+func Photo(file []byte, orientation byte) []byte {
+	exif := append([]byte("\xff\xe1\x00\x22Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00"),
+		orientation, 0, 0, 0, 0, 0, 0)
+	return slices.Insert(slices.Clone(file), 2, exif...) // after the mark that begins a JPEG
 }

@@ -5,14 +5,11 @@
 package llmtest
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 )
@@ -193,18 +190,6 @@ func message(m map[string]any, finished string) Reply {
 	return Raw("application/json", string(text))
 }
 
-// Vectors returns a response with a vector for each text; the last text's comes first.
-func Vectors(length int) Reply {
-	return func(w http.ResponseWriter, r *http.Request, asked Request) {
-		var data []string
-		for i := range slices.Backward(asked.Input) {
-			vector := strings.TrimSuffix(strings.Repeat(fmt.Sprintf("%d,", len(asked.Input[i])), length), ",")
-			data = append(data, fmt.Sprintf(`{"index":%d,"embedding":[%s]}`, i, vector))
-		}
-		Raw("application/json", `{"data":[`+strings.Join(data, ",")+`]}`)(w, r, asked)
-	}
-}
-
 // Fails returns a response with a status and an error that names a parameter, "" for none.
 func Fails(status int, code, param string) Reply {
 	return func(w http.ResponseWriter, _ *http.Request, asked Request) {
@@ -219,14 +204,6 @@ func Fails(status int, code, param string) Reply {
 	}
 }
 
-// FailsWith returns a response with a status and a body.
-func FailsWith(status int, body string) Reply {
-	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body)
-	}
-}
-
 // TooMany returns a response with status 429 and the time after which another try may follow, in seconds.
 func TooMany(after string) Reply {
 	return func(w http.ResponseWriter, r *http.Request, asked Request) {
@@ -235,36 +212,11 @@ func TooMany(after string) Reply {
 	}
 }
 
-// Redirects sends the client to an address.
-func Redirects(to string) Reply {
-	return func(w http.ResponseWriter, r *http.Request, _ Request) {
-		http.Redirect(w, r, to, http.StatusTemporaryRedirect)
-	}
-}
-
 // Raw returns a response with status 200 and a body.
 func Raw(contentType, body string) Reply {
 	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
 		w.Header().Set("Content-Type", contentType)
 		_, _ = io.WriteString(w, body)
-	}
-}
-
-// Huge returns a response with a text of so many bytes, which are few on the wire.
-func Huge(bytes int) Reply {
-	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Content-Encoding", "gzip")
-		packed := gzip.NewWriter(w)
-		_, _ = io.WriteString(packed, `{"choices":[{"finish_reason":"stop","message":{"content":"`)
-		zeros := strings.Repeat("0", 1<<16)
-		for sent := 0; sent < bytes; sent += len(zeros) {
-			if _, err := io.WriteString(packed, zeros); err != nil {
-				return
-			}
-		}
-		_, _ = io.WriteString(packed, `"}}]}`)
-		_ = packed.Close()
 	}
 }
 
@@ -277,42 +229,4 @@ func BreaksOff(w http.ResponseWriter, _ *http.Request, _ Request) {
 	_, _ = io.WriteString(w, `{"choices":[{"message":{"con`)
 	_ = http.NewResponseController(w).Flush()
 	panic(http.ErrAbortHandler)
-}
-
-// Trickles sends the beginning of a response, and never the rest.
-func Trickles(w http.ResponseWriter, r *http.Request, _ Request) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = io.WriteString(w, `{"choices":[`)
-	_ = http.NewResponseController(w).Flush()
-	<-r.Context().Done()
-}
-
-// WithoutSchemas refuses requests with a schema for the answer, and passes others to reply.
-func WithoutSchemas(reply Reply) Reply { return without("json_schema", reply) }
-
-// WithoutJSON refuses requests for JSON of any kind, and passes others to reply.
-func WithoutJSON(reply Reply) Reply { return without("json_schema json_object", reply) }
-
-func without(formats string, reply Reply) Reply {
-	return func(w http.ResponseWriter, r *http.Request, asked Request) {
-		if f := asked.ResponseFormat.Type; f != "" && strings.Contains(formats, f) {
-			Fails(http.StatusBadRequest, "unsupported_value", "response_format")(w, r, asked)
-			return
-		}
-		reply(w, r, asked)
-	}
-}
-
-// Wants refuses the parameters of older models, and passes other requests to reply.
-func Wants(reply Reply) Reply {
-	return func(w http.ResponseWriter, r *http.Request, asked Request) {
-		switch {
-		case asked.Temperature != nil:
-			Fails(http.StatusBadRequest, "unsupported_value", "temperature")(w, r, asked)
-		case asked.MaxTokens != nil:
-			Fails(http.StatusBadRequest, "unsupported_parameter", "max_tokens")(w, r, asked)
-		default:
-			reply(w, r, asked)
-		}
-	}
 }

@@ -15,25 +15,6 @@ import (
 )
 
 var expecting = []sentence{
-	{"a new stream begins at revision 0", func(t *testing.T, n *node) {
-		s, e := stream(), one()
-		done := n.must(t, s, eventstore.NoStream, e)
-		require.Zero(t, done.Revision)
-		require.False(t, done.Replayed)
-		n.holds(t, s, e)
-	}},
-	{"NoStream is refused for an existing stream", func(t *testing.T, n *node) {
-		s := stream()
-		n.must(t, s, eventstore.NoStream, some(3)...)
-		n.refused(t, s, eventstore.NoStream, 2, one())
-	}},
-	{"an exact revision means the last event's", func(t *testing.T, n *node) {
-		s, events := stream(), some(3)
-		n.must(t, s, eventstore.NoStream, events[0])
-		require.EqualValues(t, 1, n.must(t, s, 0, events[1]).Revision)
-		require.EqualValues(t, 2, n.must(t, s, 1, events[2]).Revision)
-		n.holds(t, s, events...)
-	}},
 	{"an exact revision is refused if the stream is shorter, longer, or missing", func(t *testing.T, n *node) {
 		s := stream()
 		n.refused(t, s, 0, -1, one())
@@ -42,19 +23,6 @@ var expecting = []sentence{
 		n.refused(t, s, 3, 2, one())
 		n.refused(t, s, math.MaxInt64, 2, one())
 		n.refused(t, s, math.MaxInt64-1, 2, some(3)...)
-	}},
-	{"StreamExists accepts any revision", func(t *testing.T, n *node) {
-		s, events := stream(), some(3)
-		n.refused(t, s, eventstore.StreamExists, -1, one())
-		n.must(t, s, eventstore.NoStream, events[0])
-		require.EqualValues(t, 2, n.must(t, s, eventstore.StreamExists, events[1:]...).Revision)
-		n.holds(t, s, events...)
-	}},
-	{"Any accepts any stream", func(t *testing.T, n *node) {
-		s, events := stream(), some(3)
-		require.Zero(t, n.must(t, s, eventstore.Any, events[0]).Revision)
-		require.EqualValues(t, 2, n.must(t, s, eventstore.Any, events[1:]...).Revision)
-		n.holds(t, s, events...)
 	}},
 	{"an append returns the position of its last event, and of the first if known", func(t *testing.T, n *node) {
 		s := stream()
@@ -110,22 +78,6 @@ var repeatable = map[string]struct {
 }
 
 var repeating = []sentence{
-	{"a repeated append returns the first result", func(t *testing.T, n *node) {
-		for name, c := range repeatable {
-			for _, count := range []int{1, 3} {
-				s, before, events := stream(), some(c.before), some(count)
-				if c.before > 0 {
-					n.must(t, s, eventstore.NoStream, before...)
-				}
-				first := n.must(t, s, c.expected, events...)
-				again := n.must(t, s, c.expected, events...)
-				require.True(t, again.Replayed, name)
-				again.Replayed = false
-				require.Equal(t, first, again, name)
-				n.holds(t, s, append(before, events...)...)
-			}
-		}
-	}},
 	{"an append repeated much later by another node returns the first result", func(t *testing.T, n *node) {
 		other := n.another(t)
 		for name, c := range repeatable {
@@ -144,64 +96,6 @@ var repeating = []sentence{
 				n.holds(t, s, append(append(before, events...), later...)...)
 			}
 		}
-	}},
-	{"an append with some known events conflicts, and appends none", func(t *testing.T, n *node) {
-		for _, c := range repeatable {
-			s, known := stream(), some(2)
-			actual := int64(1)
-			if c.before > 0 {
-				n.must(t, s, eventstore.NoStream, some(c.before)...)
-				actual += int64(c.before)
-			}
-			n.must(t, s, c.expected, known...)
-			n.refused(t, s, c.expected, actual, known[0], known[1], one())
-			n.refused(t, s, c.expected, actual, known[0], one())
-			n.refused(t, s, c.expected, actual, one(), known[1])
-			n.refused(t, s, c.expected, actual, one(), one(), known[1])
-		}
-	}},
-	{"an append of known events in another order conflicts", func(t *testing.T, n *node) {
-		for _, c := range repeatable {
-			s, events := stream(), some(2)
-			if c.before > 0 {
-				n.must(t, s, eventstore.NoStream, some(c.before)...)
-			}
-			last := n.must(t, s, c.expected, events...)
-			n.refused(t, s, c.expected, last.Revision, events[1], events[0])
-		}
-	}},
-	{"the same events in another stream are another append", func(t *testing.T, n *node) {
-		for name, c := range repeatable {
-			events := some(2)
-			for range 2 {
-				s := stream()
-				if c.before > 0 {
-					n.must(t, s, eventstore.NoStream, some(c.before)...)
-				}
-				require.False(t, n.must(t, s, c.expected, events...).Replayed, name)
-				require.Len(t, n.stream(t, s), c.before+2)
-			}
-		}
-	}},
-	{"the same events in two streams at once are two appends, of which one may fail", func(t *testing.T, n *node) {
-		taken, free, e := stream(), stream(), one()
-		n.must(t, taken, eventstore.NoStream, one())
-		results := n.AppendEach(t.Context(), []eventstore.Transaction{
-			eventstore.To(taken, eventstore.NoStream, e),
-			eventstore.To(free, eventstore.NoStream, e),
-		})
-		var wrong *eventstore.WrongRevision
-		require.ErrorAs(t, results[0].Err, &wrong)
-		require.NoError(t, results[1].Err)
-		require.False(t, results[1].Replayed)
-		require.Len(t, n.stream(t, taken), 1)
-		n.holds(t, free, e)
-	}},
-	{"an append that conflicted may succeed later", func(t *testing.T, n *node) {
-		s, e := stream(), one()
-		n.refused(t, s, 0, -1, e)
-		n.must(t, s, eventstore.NoStream, one())
-		require.False(t, n.must(t, s, 0, e).Replayed)
 	}},
 	{"concurrent repetitions of an append get the same result", func(t *testing.T, n *node) {
 		s, e, other := stream(), one(), n.another(t)
@@ -244,22 +138,6 @@ var together = []sentence{
 			require.Equal(t, stored[i].At, e.At)
 		}
 	}},
-	{"results are in the order of the appends", func(t *testing.T, n *node) {
-		var asked []eventstore.Transaction
-		for i := range 50 {
-			asked = append(asked, eventstore.To(stream(), eventstore.NoStream, some(i%5+1)...))
-		}
-		for i, r := range n.AppendEach(t.Context(), asked) {
-			require.NoError(t, r.Err)
-			stored := n.stream(t, asked[i].Writes[0].Stream)
-			same(t, asked[i].Writes[0].Events, stored)
-			require.Equal(t, stored[len(stored)-1].Position, r.Position)
-			require.Equal(t, stored[len(stored)-1].Revision, r.Revision)
-		}
-	}},
-	{"no appends have no results", func(t *testing.T, n *node) {
-		require.Empty(t, n.AppendEach(t.Context(), nil))
-	}},
 	{"an append that fails does not fail its neighbours", func(t *testing.T, n *node) {
 		taken, events := stream(), some(4)
 		n.must(t, taken, eventstore.NoStream, one())
@@ -286,25 +164,6 @@ var together = []sentence{
 		}
 		require.Empty(t, n.stream(t, asked[3].Writes[0].Stream))
 		require.Len(t, n.stream(t, taken), 3)
-	}},
-	{"two appends to one stream take place in their order", func(t *testing.T, n *node) {
-		s, events := stream(), some(6)
-		results := n.AppendEach(t.Context(), []eventstore.Transaction{
-			eventstore.To(s, eventstore.NoStream, events[:2]...),
-			eventstore.To(s, 1, events[2:3]...),
-			eventstore.To(s, 1, some(1)...),
-			eventstore.To(s, eventstore.StreamExists, events[3:5]...),
-			eventstore.To(s, 4, events[5:]...),
-		})
-		for i, r := range results {
-			var wrong *eventstore.WrongRevision
-			if i == 2 {
-				require.ErrorAs(t, r.Err, &wrong)
-			} else {
-				require.NoError(t, r.Err)
-			}
-		}
-		n.holds(t, s, events...)
 	}},
 	{"stored events do not share the caller's memory", func(t *testing.T, n *node) {
 		s, e, after := stream(), one(), n.head(t)

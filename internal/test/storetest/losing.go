@@ -414,12 +414,4 @@ var timing = []sentence{
 		before := n.head(t)
 		require.GreaterOrEqual(t, at(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)), before)
 	}},
-	{"PositionAt ignores the time zone", func(t *testing.T, n *node) {
-		done := n.must(t, stream(), eventstore.NoStream, one())
-		here, err := n.PositionAt(t.Context(), done.At)
-		require.NoError(t, err)
-		there, err := n.PositionAt(t.Context(), done.At.In(time.FixedZone("IST", 19800)))
-		require.NoError(t, err)
-		require.Equal(t, here, there)
-	}},
 }

@@ -72,19 +72,6 @@ var following = []sentence{
 		n.must(t, s, eventstore.NoStream, some(300)...)
 		require.Equal(t, n.stream(t, s), n.follow(t, 0, 300, s))
 	}},
-	{"a subscription from the middle sees the rest", func(t *testing.T, n *node) {
-		s := stream()
-		n.must(t, s, eventstore.NoStream, some(100)...)
-		stored := n.stream(t, s)
-		for _, i := range []int{0, 50, 98} {
-			require.Equal(t, stored[i+1:], n.follow(t, stored[i].Position, 99-i, s))
-		}
-	}},
-	{"a new node sees earlier events of others", func(t *testing.T, n *node) {
-		s := stream()
-		n.must(t, s, eventstore.NoStream, some(10)...)
-		require.Equal(t, n.stream(t, s), n.another(t).follow(t, 0, 10, s))
-	}},
 	{"a subscription sees later events, on every node", func(t *testing.T, n *node) {
 		s, other := stream(), n.another(t)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -200,27 +187,6 @@ var following = []sentence{
 		for i := range nodes {
 			require.Equal(t, n.stream(t, s), followed[i])
 		}
-	}},
-	{"subscriptions begun at any time see the same", func(t *testing.T, n *node) {
-		const count = 200
-		s, other := stream(), n.another(t)
-		first := n.must(t, s, eventstore.NoStream, one()).Position
-		var all sync.WaitGroup
-		all.Go(func() {
-			for range count - 1 {
-				if _, err := n.Append(t.Context(), eventstore.To(s, eventstore.StreamExists, one())); err != nil {
-					return
-				}
-			}
-		})
-		at := first
-		for at < first+1 || len(n.stream(t, s)) < count {
-			got := other.follow(t, at-1, 1, s)
-			require.GreaterOrEqual(t, got[0].Position, at)
-			at = max(at+1, other.head(t))
-		}
-		all.Wait()
-		require.Equal(t, n.stream(t, s), other.follow(t, first-1, count, s))
 	}},
 	{"a subscription ends with its context, even under load", func(t *testing.T, n *node) {
 		stop := make(chan struct{})

@@ -76,48 +76,6 @@ var transacting = []sentence{
 		require.Equal(t, []int64{0, 1, 2, 0, 1, 2},
 			[]int64{got[0].Revision, got[1].Revision, got[2].Revision, got[3].Revision, got[4].Revision, got[5].Revision})
 	}},
-	{"of a transaction with a false expectation, nothing is written", func(t *testing.T, n *node) {
-		a, b, c := stream(), n.exists(t, 2), stream()
-		n.fails(t, eventstore.Transaction{Writes: []eventstore.Write{
-			write(a, eventstore.NoStream, 1, 2), write(b, 0, 1, 1), write(c, eventstore.NoStream, 1, 0),
-		}}, eventstore.WrongRevision{Stream: b, Expected: 0, Actual: 1})
-	}},
-	{"a check that does not hold refuses the transaction", func(t *testing.T, n *node) {
-		checked := n.exists(t, 2)
-		for _, asOf := range []event.Position{0, 1, n.head(t)} {
-			n.fails(t, eventstore.Transaction{
-				AsOf: asOf, Writes: []eventstore.Write{write(stream(), eventstore.NoStream, 1, 0)},
-				Checks: []eventstore.Check{{Stream: checked, Expected: eventstore.NoStream}},
-			}, eventstore.WrongRevision{Stream: checked, Expected: eventstore.NoStream, Actual: 1})
-		}
-	}},
-	{"a guess that a stream does not exist is about the head", func(t *testing.T, n *node) {
-		guess := func(s string) eventstore.Write {
-			w := write(s, eventstore.NoStream, 1, 0)
-			w.Guess = true
-			return w
-		}
-		for _, other := range []*node{n, n.another(t)} {
-			known := other.exists(t, 2)
-			for _, asOf := range []event.Position{0, 1, n.head(t)} {
-				n.fails(t, eventstore.Transaction{AsOf: asOf, Writes: []eventstore.Write{guess(known)}},
-					eventstore.WrongRevision{Stream: known, Expected: eventstore.NoStream, Actual: 1})
-				_, err := n.Append(t.Context(), eventstore.Transaction{AsOf: asOf, Writes: []eventstore.Write{guess(stream())}})
-				require.NoError(t, err)
-			}
-		}
-	}},
-	{"a check that was true at AsOf, and is no longer, refuses the transaction", func(t *testing.T, n *node) {
-		for _, other := range []*node{n, n.another(t)} {
-			checked := n.exists(t, 1)
-			asOf := n.head(t)
-			other.must(t, checked, 0, one())
-			n.fails(t, eventstore.Transaction{
-				AsOf: asOf, Writes: []eventstore.Write{write(stream(), eventstore.NoStream, 1, 0)},
-				Checks: []eventstore.Check{{Stream: checked, Expected: 0}},
-			}, eventstore.WrongRevision{Stream: checked, Expected: 0, Actual: 1})
-		}
-	}},
 	{"a check writes nothing, and may be of a stream that does not exist", func(t *testing.T, n *node) {
 		written, checked, missing := stream(), n.exists(t, 3), stream()
 		x := eventstore.Transaction{

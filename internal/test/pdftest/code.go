@@ -1,0 +1,40 @@
+package pdftest
+
+import (
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/makiuchi-d/gozxing"
+	"github.com/makiuchi-d/gozxing/qrcode"
+	"github.com/stretchr/testify/require"
+)
+
+// Code returns the text of the QR code on a print of 300 dots per inch.
+func Code(t testing.TB, pdf []byte) string {
+	t.Helper()
+	folder := t.TempDir()
+	file := filepath.Join(folder, "it.pdf")
+	require.NoError(t, os.WriteFile(file, pdf, 0o600))
+	out, err := exec.CommandContext(t.Context(), "pdftoppm", "-r", "300", "-gray", "-png", file, filepath.Join(folder,
+		"page")).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	pages, err := filepath.Glob(filepath.Join(folder, "page*.png"))
+	require.NoError(t, err)
+	for _, page := range pages {
+		f, err := os.Open(page)
+		require.NoError(t, err)
+		picture, err := png.Decode(f)
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		bitmap, err := gozxing.NewBinaryBitmapFromImage(picture)
+		require.NoError(t, err)
+		if found, err := qrcode.NewQRCodeReader().Decode(bitmap, nil); err == nil {
+			return found.GetText()
+		}
+	}
+	require.Fail(t, "no page has a code")
+	return ""
+}
