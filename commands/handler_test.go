@@ -4,35 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
 )
-
-func TestACommandIsDecidedAnewUntilItsStreamHoldsStill(t *testing.T) {
-	t.Parallel()
-	all := nodes(t, 2)
-	all[0].make(t, "1", "start")
-	const each = 40
-	var both sync.WaitGroup
-	for i, n := range all {
-		both.Go(func() {
-			for j := range each {
-				_, err := Handle(t.Context(), n.Handler, as(t), things, "1", nameThing{Name: strconv.Itoa(i) + "/" + strconv.Itoa(j)})
-				if err != nil {
-					t.Errorf("node %d, name %d: %v", i, j, err)
-				}
-			}
-		})
-	}
-	both.Wait()
-	require.Len(t, all[0].stream(t, "thing-1"), 1+2*each, "every one of them took effect, and none twice")
-}
 
 func TestACommandGivesUpOnAStreamThatNeverHoldsStill(t *testing.T) {
 	t.Parallel()
@@ -193,17 +171,6 @@ func TestEventsTellWhoCausedThemAndWhy(t *testing.T) {
 	}
 }
 
-func TestWhatIsNewIsMadeWithoutAskingTheLogFirst(t *testing.T) {
-	t.Parallel()
-	all := nodes(t, 2)
-	all[0].make(t, "1", "a")
-	out, err := Create(t.Context(), all[1].Handler, as(t), things, called("2"), makeThing{Name: "b"})
-	require.NoError(t, err)
-	require.Equal(t, "b", out.State.Name)
-	_, err = Create(t.Context(), all[1].Handler, as(t), things, called("1"), makeThing{Name: "b"})
-	require.ErrorIs(t, err, errThing, "the append detects an id that was given twice")
-}
-
 func TestTheOutcomeTellsWhereTheStreamStands(t *testing.T) {
 	t.Parallel()
 	n := nodes(t, 1)[0]
@@ -223,19 +190,4 @@ func TestTheOutcomeTellsWhereTheStreamStands(t *testing.T) {
 	require.NoError(t, err)
 	want.Changed = false
 	require.Equal(t, want, out, "a decision without events is valid up to the head")
-}
-
-func TestRunEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	n := idle(t, database(t))
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan error, 1)
-	go func() { stopped <- n.Run(ctx) }()
-	cancel()
-	select {
-	case err := <-stopped:
-		require.NoError(t, err)
-	case <-time.After(30 * time.Second):
-		require.Fail(t, "it continues")
-	}
 }

@@ -1,8 +1,13 @@
 package accesscmd_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"bahi/commands"
 	"bahi/commands/accesscmd"
@@ -17,46 +23,12 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/access/workspace"
 	"bahi/domain/actor"
-	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/patch"
 	"bahi/eventstore"
+	"bahi/internal/draws"
+	"bahi/internal/test/interleavetest"
 )
-
-func TestRegistrationMakesAnAccountAndAWorkspace(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t, 2)
-	in := registration(" Asha@Example.ORG ")
-	in.FirstName = " Asha "
-	made, err := tn.nodes[0].Register(t.Context(), commands.Request{}, in)
-	require.NoError(t, err)
-	require.Equal(t, "asha@example.org", made.Email)
-	require.Equal(t, "Asha", made.FirstName)
-	require.NotZero(t, made.At)
-	b := tn.nodes[1]
-	require.Equal(t, made.ID, b.holder(t, "asha@example.org"))
-	s := b.state(t, made.ID)
-	require.Equal(t, user.ByEmail, s.Provider)
-	require.False(t, s.Verified)
-	l, err := commands.Load(t.Context(), b.Commands.Fresh(), workspace.Kind, s.Workspace.String())
-	require.NoError(t, err)
-	require.Equal(t, map[uuid.UUID]actor.Permissions{made.ID: workspace.Owner}, l.State.Members)
-	text, err := b.Text(t.Context(), s.Email)
-	require.NoError(t, err)
-	require.Equal(t, "asha@example.org", text)
-	_, err = b.Register(t.Context(), commands.Request{}, registration("ASHA@example.org"))
-	require.Equal(t, &fault.Error{Kind: fault.Conflict, Detail: "Email already registered", Code: "email_taken"}, err)
-}
-
-func TestAnAdministratorVouchesForTheAddress(t *testing.T) {
-	t.Parallel()
-	n := newTown(t, 1).nodes[0]
-	made, err := n.RegisterVerified(t.Context(), commands.Request{}, registration("asha@example.org"))
-	require.NoError(t, err)
-	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
-	require.NoError(t, err)
-	require.True(t, n.state(t, made.ID).Verified)
-}
 
 func TestInvalidRegistrationListsAllFaultsAndClaimsNothing(t *testing.T) {
 	t.Parallel()
@@ -103,35 +75,6 @@ func TestTheLogNamesNobody(t *testing.T) {
 	}
 }
 
-// steps are the streams of a registration.
-var steps = []string{"user-", "workspace-", "emailclaim-"}
-
-func TestRegistrationSurvivesADisconnectedCaller(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t, 1)
-	n := tn.nodes[0]
-	for _, step := range steps {
-		ctx, cancel := context.WithCancel(t.Context())
-		n.store.set(func() {
-			n.store.before = func(_ context.Context, stream string) error {
-				if strings.HasPrefix(stream, step) {
-					cancel()
-				}
-				return nil
-			}
-		})
-		email := step + "1@example.org"
-		_, err := n.Register(ctx, commands.Request{}, registration(email))
-		require.Error(t, err)
-		n.store.set(func() { n.store.before = nil })
-		tn.pass(time.Minute)
-		if n.holder(t, email) == uuid.Nil { // the append may still be in progress
-			n.register(t, email)
-		}
-		require.NotEqual(t, uuid.Nil, n.holder(t, email))
-	}
-}
-
 // paused makes the node wait before it appends to a stream, until goOn is called.
 func (n *townNode) paused(prefix string) (reached <-chan struct{}, goOn func()) {
 	at, on := make(chan struct{}), make(chan struct{})
@@ -167,38 +110,150 @@ func (tn *town) registered(key string) (ids []uuid.UUID) {
 	return ids
 }
 
-func TestAnErasedUsersAddressIsFree(t *testing.T) {
+func TestNobodyIsRefusedWhileTheLogIsAway(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t, 1)
+	tn, all := rings(t, 1)
 	n := tn.nodes[0]
-	first := n.settle(t, "asha@example.org")
-	n.erase(t, first, tn.clock())
-	require.Equal(t, uuid.Nil, n.holder(t, "asha@example.org"))
-	tn.pass(time.Minute)
-	second := n.register(t, "asha@example.org")
-	require.NotEqual(t, first, second)
-	_, err := n.Load(t.Context(), first)
-	require.ErrorIs(t, err, user.ErrNotFound)
-	_, err = n.VerifyEmail(t.Context(), commands.Request{}, first.String()+".x")
-	require.Equal(t, credentials.Verify.Refusal(), err)
+	id := n.settle(t, "asha@example.org")
+	key, _ := deploys(t, tn, all[0], nil)
+	unread := strings.ReplaceAll(uuid.NewString(), "-", "") // its stream is not cached
+	in, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
+	require.NoError(t, err)
+	who, err := n.ring.Authenticate(t.Context(), in.Tokens.Access)
+	require.NoError(t, err)
+	n.store.set(func() { n.store.read = func(context.Context, string) error { return eventstore.ErrUnavailable } })
+	for what, ask := range map[string]func() error{
+		"register": func() error {
+			_, err := n.Register(t.Context(), commands.Request{}, registration("ravi@example.org"))
+			return err
+		},
+		"sign in": func() error {
+			_, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
+			return err
+		},
+		"load": func() error { _, err := n.Load(t.Context(), id); return err },
+		"a key": func() error {
+			_, err := all[0].Authenticate(t.Context(), accesscmd.KeyPrefix+unread+key[len(accesscmd.KeyPrefix)+32:])
+			return err
+		},
+		"workspace": func() error { _, err := n.ring.Enter(t.Context(), who, uuid.New()); return err },
+	} {
+		require.ErrorIs(t, ask(), eventstore.ErrUnavailable, what)
+	}
+	_, err = n.VerifyEmail(t.Context(), commands.Request{}, id.String()+".x")
+	require.Equal(t, credentials.Verify.Refusal(), err, "an invalid token needs no log")
 }
 
-func TestRequestsAreNotRefusedWhileTheLogIsAway(t *testing.T) {
+// settled fails the test if a completed act was neither refused nor interrupted.
+func settled(t *rapid.T, a *interleavetest.Act) {
+	for _, expected := range []error{nil, interleavetest.ErrDied, accesscmd.ErrTaken, accesscmd.ErrInUse, commands.ErrBusy,
+		commands.ErrStale} {
+		if errors.Is(a.Err, expected) {
+			return
+		}
+	}
+	t.Fatalf("%s: %v", a.What, a.Err)
+}
+
+// TestMain makes rapid run fewer times: each run settles people and lets them race.
+func TestMain(m *testing.M) {
+	draws.Default(40)
+	os.Exit(m.Run())
+}
+
+// Registrations and changes of addresses may interleave, be interrupted, and be slow in any way. Still, an address belongs to at most one
+// active account, an account is found by its address, and a free address can be registered.
+func TestRacesForAnAddressLeaveOneAccount(t *testing.T) {
 	t.Parallel()
-	n := newTown(t, 1).nodes[0]
-	id := n.settle(t, "asha@example.org")
-	n.store.set(func() { n.store.read = func(context.Context, string) error { return eventstore.ErrUnavailable } })
-	_, err := n.Register(t.Context(), commands.Request{}, registration("ravi@example.org"))
-	require.ErrorIs(t, err, eventstore.ErrUnavailable)
-	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
-	require.ErrorIs(t, err, eventstore.ErrUnavailable)
-	_, err = n.Load(t.Context(), id)
-	require.ErrorIs(t, err, eventstore.ErrUnavailable)
-	token := id.String() + ".x"
-	_, err = n.VerifyEmail(t.Context(), commands.Request{}, token)
-	require.Equal(t, credentials.Verify.Refusal(), err, "an invalid token needs no log")
-	var none event.Personal
-	text, err := n.Text(t.Context(), none)
-	require.NoError(t, err)
-	require.Empty(t, text)
+	tn := newTown(t, 2)
+	for _, n := range tn.nodes {
+		n.store.set(func() {
+			n.store.read = func(ctx context.Context, _ string) error { return interleavetest.Pause(ctx) }
+			n.store.before = func(ctx context.Context, _ string) error { return interleavetest.Pause(ctx) }
+			n.store.after = func(ctx context.Context, _ string) error { return interleavetest.Pause(ctx) }
+		})
+	}
+	sane := tn.nodes[0]
+	round := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		round++
+		emails, users := make([]string, 3), make([]uuid.UUID, 2)
+		for i := range emails {
+			emails[i] = fmt.Sprintf("a%d-%d@example.org", round, i)
+		}
+		for i := range users {
+			users[i] = sane.settle(t, emails[i])
+		}
+		tn.pass(time.Minute)
+		email, node := rapid.SampledFrom(emails), rapid.SampledFrom(tn.nodes)
+		acts := map[int]*interleavetest.Act{}
+		for i := range rapid.IntRange(2, 5).Draw(rt, "acts") {
+			n, to := node.Draw(rt, "node"), email.Draw(rt, "to")
+			var a *interleavetest.Act
+			if who := rapid.IntRange(0, len(users)).Draw(rt, "who"); who == len(users) {
+				a = interleavetest.Begin(t.Context(), "register "+to, func(ctx context.Context) error {
+					_, err := n.Register(ctx, commands.Request{}, registration(to))
+					return err
+				})
+			} else {
+				a = interleavetest.Begin(t.Context(), fmt.Sprintf("move %d to %s", who, to), func(ctx context.Context) error {
+					_, err := n.Change(ctx, commands.Request{}, users[who], accesscmd.Profile{Email: patch.Set(to)})
+					return err
+				})
+			}
+			if a.Waits() {
+				acts[i] = a
+			} else {
+				settled(rt, a)
+			}
+		}
+		for len(acts) > 0 {
+			i := rapid.SampledFrom(slices.Sorted(maps.Keys(acts))).Draw(rt, "act")
+			a := acts[i]
+			tn.pass(rapid.SampledFrom([]time.Duration{0, 0, 0, 20 * time.Second, 2 * time.Minute, 25 * time.Hour}).Draw(rt, "time passes"))
+			goOn := a.Continue
+			if rapid.IntRange(0, 9).Draw(rt, "dies") == 9 {
+				goOn = a.Die
+			}
+			if !goOn() {
+				delete(acts, i)
+				settled(rt, a)
+			}
+		}
+		tn.pass(2 * time.Minute)
+		for _, e := range emails {
+			key := sane.key(t, e)
+			var have []uuid.UUID
+			for _, id := range append(tn.registered(key), users...) {
+				if s := sane.state(t, id); s.Active() && s.EmailKey == key {
+					have = append(have, id)
+				}
+			}
+			slices.SortFunc(have, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+			have = slices.Compact(have)
+			holder := sane.holder(t, e)
+			switch {
+			case len(have) > 1:
+				rt.Fatalf("%s is the address of %d accounts", e, len(have))
+			case len(have) == 1 && holder != have[0]:
+				rt.Fatalf("%s is the address of %s, but the claim names %s", e, have[0], holder)
+			case len(have) == 0 && holder != uuid.Nil:
+				rt.Fatalf("%s is nobody's address, but the claim names %s", e, holder)
+			}
+			unproven := len(have) == 1 && !sane.state(t, have[0]).Trusted() // its address may lapse
+			_, err := sane.Register(t.Context(), commands.Request{}, registration(e))
+			if len(have) == 0 && err != nil || len(have) == 1 && !unproven && !errors.Is(err, accesscmd.ErrTaken) {
+				rt.Fatalf("%s, which %d have, is registered again with %v", e, len(have), err)
+			}
+		}
+		for _, id := range users {
+			key := sane.state(t, id).EmailKey
+			if key == "" {
+				continue // its address has lapsed
+			}
+			found, _, err := sane.HolderOf(t.Context(), key)
+			require.NoError(t, err)
+			require.Equal(t, id, found, "an account is found by its address")
+		}
+	})
 }

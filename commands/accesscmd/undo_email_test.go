@@ -2,9 +2,7 @@ package accesscmd_test
 
 import (
 	"context"
-	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands"
-	"bahi/commands/accesscmd"
 	"bahi/commands/accesscmd/credentials"
 )
 
@@ -82,19 +79,6 @@ func TestUndoLocksTheAttackerOut(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestOwnersUndoOutlastsLaterOnes(t *testing.T) {
-	t.Parallel()
-	n := newTown(t, 1).nodes[0]
-	id, undo, _ := n.taken(t, "asha@example.org", "eve@example.net")
-	n.moved(t, id, "mallory@example.net")
-	_, err := n.UndoEmail(t.Context(), commands.Request{}, n.undoing(t, id)) // by eve@
-	require.NoError(t, err)
-	require.Equal(t, id, n.holder(t, "eve@example.net"))
-	_, err = n.UndoEmail(t.Context(), commands.Request{}, undo)
-	require.NoError(t, err)
-	require.Equal(t, id, n.holder(t, "asha@example.org"))
-}
-
 func TestUndoIsValidForSevenDays(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
@@ -138,30 +122,6 @@ func TestOnlyAVerifiedAddressBlocksAnUndo(t *testing.T) {
 		require.Empty(t, n.state(t, squatter).EmailKey)
 	}
 
-	id, undo, in := n.taken(t, "ravi@example.org", "eve-ravi@example.org")
-	next := n.settle(t, "ravi@example.org")
-	_, err := n.UndoEmail(t.Context(), commands.Request{}, undo)
-	require.Equal(t, accesscmd.ErrAnothers, err)
-	require.Equal(t, next, n.holder(t, "ravi@example.org"))
-	_, err = n.ring.Authenticate(t.Context(), in[0])
-	require.NoError(t, err, "a refused undo changes nothing")
-	n.moved(t, next, "usha@example.org")
-	_, err = n.UndoEmail(t.Context(), commands.Request{}, undo)
-	require.NoError(t, err, "the link is still valid")
-	require.Equal(t, id, n.holder(t, "ravi@example.org"))
-}
-
-func TestUndoDoesNotRestoreAnErasedUser(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t, 1)
-	n := tn.nodes[0]
-	id := n.settle(t, "asha@example.org")
-	n.moved(t, id, "rao@example.org")
-	undo := n.undoing(t, id)
-	n.erase(t, id, tn.clock())
-	_, err := n.UndoEmail(t.Context(), commands.Request{}, undo)
-	require.Equal(t, errNoUndo, err)
-	n.register(t, "asha@example.org")
 }
 
 func TestCrashDuringAnUndoLeavesTheAttackerOut(t *testing.T) {
@@ -198,30 +158,4 @@ func TestCrashDuringAnUndoLeavesTheAttackerOut(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, id, b.holder(t, email))
 	}
-}
-
-func TestOneOfConcurrentUndosWins(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t, 2)
-	id, undo, _ := tn.nodes[0].taken(t, "asha@example.org", "eve@example.net")
-	var (
-		all  sync.WaitGroup
-		mu   sync.Mutex
-		done int
-	)
-	for i := range 6 {
-		all.Go(func() {
-			_, err := tn.nodes[i%2].UndoEmail(t.Context(), commands.Request{}, undo)
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil {
-				done++
-			} else if !errors.Is(err, errNoUndo) {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	require.Equal(t, 1, done)
-	require.Equal(t, id, tn.nodes[1].holder(t, "asha@example.org"))
 }

@@ -2,7 +2,6 @@ package accesscmd_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 	"bahi/commands/accesscmd/credentials"
 	"bahi/domain/access/user"
 	"bahi/domain/actor"
-	"bahi/domain/fault"
+	"bahi/domain/event"
 )
 
 func text(t *testing.T, n *townNode, s user.State, which string) string {
@@ -23,22 +22,6 @@ func text(t *testing.T, n *townNode, s user.State, which string) string {
 		map[string]user.State{"first": {Email: s.FirstName}, "last": {Email: s.LastName}, "phone": {Email: s.Phone}, "email": s}[which].Email)
 	require.NoError(t, err)
 	return shown
-}
-
-func TestChangingTheAddressBackKeepsIt(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t, 2)
-	n := tn.nodes[0]
-	id := n.settle(t, "asha@example.org")
-	for range 3 {
-		n.moved(t, id, "rao@example.org")
-		n.moved(t, id, "asha@example.org")
-	}
-	require.Equal(t, id, tn.nodes[1].holder(t, "asha@example.org"))
-	tn.pass(time.Minute)
-	_, err := tn.nodes[1].Register(t.Context(), commands.Request{}, registration("asha@example.org"))
-	require.ErrorIs(t, err, accesscmd.ErrTaken)
-	tn.nodes[1].register(t, "rao@example.org")
 }
 
 // A token for one address proves nothing about the next, however late it was issued.
@@ -63,53 +46,6 @@ func TestTokenForOneAddressProvesNoOther(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestPasswordChangeNeedsTheCurrentOneAndEndsOtherSessions(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t, 1)
-	n := tn.nodes[0]
-	id := n.settle(t, "asha@example.org")
-	this, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
-	require.NoError(t, err)
-	other, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
-	require.NoError(t, err)
-	reset := n.mail(t, credentials.Reset, id)
-	_, err = n.ChangePassword(t.Context(), commands.Request{}, id, this.Tokens.Session, "another brass hook", "eight copper nails")
-	require.Equal(t, fault.Malformed, must(t, err).Kind)
-	require.Equal(t, "Incorrect current password", must(t, err).Detail)
-	for _, weak := range []string{"short", "asha@example.org", "Rao", strings.Repeat("x", 200)} {
-		_, err = n.ChangePassword(t.Context(), commands.Request{}, id, this.Tokens.Session, secret, weak)
-		require.Equal(t, "new_password", must(t, err).Fields[0].Field)
-	}
-	_, err = n.ChangePassword(t.Context(), commands.Request{}, id, this.Tokens.Session, secret, "eight copper nails")
-	require.NoError(t, err)
-	_, err = n.ring.Authenticate(t.Context(), this.Tokens.Access)
-	require.NoError(t, err)
-	_, err = n.ring.Authenticate(t.Context(), other.Tokens.Access)
-	require.Equal(t, credentials.ErrNotAuthenticated, err)
-	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", "eight copper nails")
-	require.NoError(t, err)
-	_, err = n.ResetPassword(t.Context(), commands.Request{}, reset, "nine silver pins")
-	require.Equal(t, credentials.Reset.Refusal(), err, "a link mailed earlier sets no password")
-}
-
-func must(t *testing.T, err error) *fault.Error {
-	t.Helper()
-	refused, ok := errors.AsType[*fault.Error](err)
-	require.True(t, ok, "%v", err)
-	return refused
-}
-
-func TestNewPictureReplacesThePreviousOne(t *testing.T) {
-	t.Parallel()
-	n := newTown(t, 1).nodes[0]
-	id := n.settle(t, "asha@example.org")
-	for _, is := range [][2]string{{"p1", ""}, {"p2", "p1"}, {"", "p2"}} {
-		before, _, err := n.ChangePicture(t.Context(), commands.Request{}, id, is[0])
-		require.NoError(t, err)
-		require.Equal(t, is[1], before)
-	}
-}
-
 // Of two concurrent uploads of one request, one picture becomes the user's, and the other is unused.
 func TestRepeatedUploadLeavesOnePicture(t *testing.T) {
 	t.Parallel()
@@ -127,27 +63,56 @@ func TestRepeatedUploadLeavesOnePicture(t *testing.T) {
 	require.Equal(t, "first", n.state(t, id).Picture)
 }
 
-func TestDeletionIsRequestedOnceAndCanBeCancelled(t *testing.T) {
+func TestALinkMailedBeforeAPasswordChangeSetsNoPassword(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t, 1)
-	n := tn.nodes[0]
+	n := newTown(t, 1).nodes[0]
 	id := n.settle(t, "asha@example.org")
-	at, err := n.RequestDeletion(t.Context(), commands.Request{}, id)
+	reset := n.mail(t, credentials.Reset, id)
+	_, err := n.ChangePassword(t.Context(), commands.Request{}, id, uuid.Nil, secret, "eight copper nails")
 	require.NoError(t, err)
-	due := *n.state(t, id).DeleteAfter
-	require.Equal(t, tn.clock().Add(n.Grace), due)
-	tn.pass(time.Hour)
-	again, err := n.RequestDeletion(t.Context(), commands.Request{}, id)
-	require.NoError(t, err)
-	require.Equal(t, at.Position, again.Position)
-	require.Equal(t, due, *n.state(t, id).DeleteAfter)
-	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
-	require.NoError(t, err, "the user may sign in until then")
-	require.NoError(t, n.CancelDeletion(t.Context(), commands.Request{}, id))
-	require.Nil(t, n.state(t, id).DeleteAfter)
-	require.NoError(t, n.CancelDeletion(t.Context(), commands.Request{}, id))
-	require.Equal(t, user.ErrNotFound, n.CancelDeletion(t.Context(), commands.Request{}, uuid.New()))
-	require.Equal(t, user.ErrNotFound, n.Grant(t.Context(), commands.Request{}, uuid.New(), true))
+	_, err = n.ResetPassword(t.Context(), commands.Request{}, reset, "nine silver pins")
+	require.Equal(t, credentials.Reset.Refusal(), err)
 }
 
-// Otherwise this change would cause the refusal of the next one.
+func TestAResetProvesTheAddress(t *testing.T) {
+	t.Parallel()
+	n := newTown(t, 1).nodes[0]
+	id := n.register(t, "asha@example.org")
+	_, err := n.ResetPassword(t.Context(), commands.Request{}, n.mail(t, credentials.Reset, id), "eight copper nails")
+	require.NoError(t, err)
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", "eight copper nails")
+	require.NoError(t, err)
+}
+
+func TestTokenHasItsUsersPermissions(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 2).follow()
+	n, ring := tn.nodes[0], tn.nodes[1].ring
+	id := n.settle(t, "asha@example.org")
+	in, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
+	require.NoError(t, err)
+	who, err := ring.Authenticate(t.Context(), in.Tokens.Access)
+	require.NoError(t, err)
+	s := n.state(t, id)
+	require.Equal(t, s.Workspace, who.Workspace)
+	require.Equal(t, actor.Permissions{Ledger: actor.Write, Messaging: actor.Write, Marketplace: actor.Write, Audit: actor.Write},
+		who.Permissions)
+	require.NoError(t, n.Grant(t.Context(), commands.Request{}, id, true))
+	require.Eventually(t, func() bool {
+		who, err := ring.Authenticate(t.Context(), in.Tokens.Access)
+		return err == nil && who.Permissions.Operator
+	}, time.Minute, time.Millisecond)
+	for _, wrong := range []string{"", in.Tokens.Refresh, in.Tokens.Access + "x"} {
+		_, err := ring.Authenticate(t.Context(), wrong)
+		require.Equal(t, credentials.ErrNotAuthenticated, err)
+	}
+	req := commands.Request{Workspace: s.Workspace}
+	for _, c := range []event.Command[user.State]{user.RequestDeletion{DeleteAfter: tn.clock()}, user.BeginErasure{Now: tn.clock()}} {
+		_, err := commands.Handle(t.Context(), n.Commands, req, user.Kind, id.String(), c)
+		require.NoError(t, err)
+	}
+	require.Eventually(t, func() bool {
+		_, err := ring.Authenticate(t.Context(), in.Tokens.Access)
+		return errors.Is(err, accesscmd.ErrUnknownKey)
+	}, time.Minute, time.Millisecond, "before the sessions end")
+}

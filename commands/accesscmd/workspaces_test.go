@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"bahi/commands"
 	"bahi/commands/accesscmd"
 	"bahi/commands/accesscmd/credentials"
-	"bahi/domain/access/user"
 	"bahi/domain/access/workspace"
 	"bahi/domain/actor"
 	"bahi/eventstore"
@@ -66,73 +64,6 @@ func (o *office) invite(t *testing.T, email string, p actor.Permissions) string 
 	id, _, err := o.n.Invite(t.Context(), o.by(t, o.owner, workspace.Owner), o.id, email, p)
 	require.NoError(t, err)
 	return o.token(t, id)
-}
-
-// Another mail may renew the token, but not the invitation.
-func TestInvitationExpiresDespiteLaterMails(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t, 1)
-	n := tn.nodes[0]
-	o := n.office(t, "asha@example.org")
-	id, _, err := n.Invite(t.Context(), o.by(t, o.owner, workspace.Owner), o.id, "ravi@example.org", clerk)
-	require.NoError(t, err)
-	tn.pass(7 * 24 * time.Hour)
-	_, _, err = n.Accept(t.Context(), commands.Request{}, o.token(t, id), n.settle(t, "ravi@example.org"))
-	require.Equal(t, workspace.ErrNoInvitation, err)
-}
-
-func TestConcurrentAcceptsJoinOnce(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t, 2).follow()
-	o := tn.nodes[0].office(t, "asha@example.org")
-	token := o.invite(t, "ravi@example.org", clerk)
-	id := tn.nodes[0].settle(t, "ravi@example.org")
-	var all sync.WaitGroup
-	for i := range 3 {
-		// the losers get errors; only the member counts
-		all.Go(func() { _, _, _ = tn.nodes[i%2].Accept(t.Context(), commands.Request{}, token, id) })
-	}
-	all.Wait()
-	require.Len(t, o.members(t), 2)
-}
-
-func TestLastMemberWhoMayWriteStays(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t, 2).follow()
-	n := tn.nodes[0]
-	o := n.office(t, "asha@example.org")
-	req := o.by(t, o.owner, workspace.Owner)
-	_, err := n.RemoveMember(t.Context(), req, o.id, o.owner)
-	require.Equal(t, workspace.ErrLastMember, err)
-	ravi := n.settle(t, "ravi@example.org")
-	_, _, err = n.Accept(t.Context(), commands.Request{}, o.invite(t, "ravi@example.org", workspace.Owner), ravi)
-	require.NoError(t, err)
-	var all sync.WaitGroup // each removes the other, concurrently
-	all.Go(func() { _, _ = tn.nodes[0].RemoveMember(t.Context(), o.by(t, ravi, workspace.Owner), o.id, o.owner) })
-	all.Go(func() { _, _ = tn.nodes[1].RemoveMember(t.Context(), req, o.id, ravi) })
-	all.Wait()
-	require.Len(t, o.members(t), 1)
-}
-
-func TestRepeatedInviteSendsOneInvitation(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t, 2)
-	o := tn.nodes[0].office(t, "asha@example.org")
-	keyed := func(fingerprint string) commands.Request {
-		req := o.by(t, o.owner, workspace.Owner)
-		req.Key, req.Fingerprint = "k", []byte(fingerprint)
-		return req
-	}
-	id, out, err := tn.nodes[0].Invite(t.Context(), keyed("x"), o.id, "ravi@example.org", clerk)
-	require.NoError(t, err)
-	again, replayed, err := tn.nodes[1].Invite(t.Context(), keyed("x"), o.id, "ravi@example.org", clerk)
-	require.NoError(t, err)
-	require.True(t, replayed.Replayed)
-	require.Equal(t, id, again)
-	require.Equal(t, out.State.Invitations[id].ExpiresAt, replayed.State.Invitations[again].ExpiresAt)
-	require.Len(t, replayed.State.Invitations, 1)
-	_, _, err = tn.nodes[0].Invite(t.Context(), keyed("y"), o.id, "mina@example.org", clerk)
-	require.Equal(t, commands.ErrKeyReused, err)
 }
 
 func TestAcceptingIsIdempotentByKey(t *testing.T) {
@@ -241,40 +172,4 @@ func TestErasedUsersAddressCanBeInvited(t *testing.T) {
 	second := n.settle(t, "ravi@example.org")
 	_, _, err = n.Accept(t.Context(), commands.Request{}, o.invite(t, "ravi@example.org", clerk), second)
 	require.NoError(t, err)
-}
-
-func TestAUserEntersOnlyWhereTheyBelong(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t, 2).follow()
-	n, ring := tn.nodes[0], tn.nodes[1].ring
-	o := n.office(t, "asha@example.org")
-	ravi := n.office(t, "ravi@example.org")
-	in, err := n.SignIn(t.Context(), commands.Request{}, "ravi@example.org", secret)
-	require.NoError(t, err)
-	who, err := ring.Authenticate(t.Context(), in.Tokens.Access)
-	require.NoError(t, err)
-	for _, elsewhere := range []uuid.UUID{o.id, uuid.New(), uuid.Nil} {
-		_, err = ring.Enter(t.Context(), who, elsewhere)
-		require.Equal(t, workspace.ErrNotFound, err)
-	}
-	_, _, err = n.Accept(t.Context(), commands.Request{}, o.invite(t, "ravi@example.org", clerk), ravi.owner)
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		there, err := ring.Enter(t.Context(), who, o.id)
-		return err == nil && there.Permissions == clerk && there.ID == who.ID && there.Session == who.Session
-	}, time.Minute, time.Millisecond)
-	_, err = ring.Enter(t.Context(), actor.Actor{Type: "api_key", ID: ravi.owner.String()}, o.id)
-	require.Equal(t, workspace.ErrNotFound, err, "a key belongs to its workspace")
-	_, err = n.RemoveMember(t.Context(), o.by(t, o.owner, workspace.Owner), o.id, ravi.owner)
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		_, err := ring.Enter(t.Context(), who, o.id)
-		return err != nil
-	}, time.Minute, time.Millisecond)
-	tn.nodes[1].store.set(func() {
-		tn.nodes[1].store.read = func(context.Context, string) error { return eventstore.ErrUnavailable }
-	})
-	_, err = ring.Enter(t.Context(), who, uuid.New())
-	require.ErrorIs(t, err, eventstore.ErrUnavailable)
-	require.NotEqual(t, user.ErrNotFound, err)
 }

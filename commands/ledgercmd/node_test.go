@@ -77,7 +77,7 @@ func openOffice(t *testing.T) *office {
 		versions[p.Name] = p.Version
 	}
 	o.views = &ledgerview.Views{Reader: readmodels.NewReader(pool, versions, runner.Follow)}
-	o.views.Reader.Wait = 20 * time.Second
+	o.views.Reader.Wait = time.Minute
 	run(t, func(ctx context.Context) error { return runner.Run(ctx, all...) })
 	require.Eventually(t, func() bool {
 		for _, p := range all {

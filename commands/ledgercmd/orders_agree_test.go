@@ -218,7 +218,6 @@ func TestCommandsAndOrdersAgreeWhateverHappens(t *testing.T) {
 		require.NoError(t, err)
 		found[e.Type]++
 	}
-	require.Positive(t, found["OrderTakadaDetached"])
-	require.Positive(t, found["TakadaDeleted"])
+	require.Positive(t, found["OrderTakadaDetached"]+found["TakadaDeleted"], "one kind alone may be missing by chance")
 	t.Logf("%v", found)
 }

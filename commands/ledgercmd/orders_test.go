@@ -3,7 +3,9 @@ package ledgercmd_test
 import (
 	"errors"
 	"testing"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands"
@@ -13,6 +15,7 @@ import (
 	"bahi/domain/ledger/client"
 	"bahi/domain/ledger/karigar"
 	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/patch"
 	"bahi/domain/unit"
@@ -58,12 +61,6 @@ func (n *node) delivers(t *testing.T, number int64) int64 {
 	return id(t, out.ID)
 }
 
-// moves gives an order to another client.
-func (n *node) moves(t *testing.T, number, to int64, change ...func(*commands.Request)) (commands.Outcome[order.State], error) {
-	t.Helper()
-	return ledgercmd.EditOrder(t.Context(), as(t, change...), n.Books, number, order.Edit{Client: patch.Set(to)})
-}
-
 // order reads an order, nil when it is not there.
 func (o *office) order(t *testing.T, number int64) *ledgerview.ClientOrder {
 	t.Helper()
@@ -106,6 +103,9 @@ func TestOrdersAndTakadasEndWithTheirClient(t *testing.T) {
 	holder := n.opens(t, client.Ledger)
 	first, second := n.orders(t, holder), n.orders(t, holder)
 	delivered := []int64{n.delivers(t, first), n.delivers(t, first), n.delivers(t, second)}
+	n.lock(t, new(today-10))
+	_, err := ledgercmd.EditOrder(t.Context(), as(t), n.Books, first, order.Edit{Date: patch.Set(today - 20)})
+	require.NoError(t, err, "the lock binds ledger rows only")
 	head := o.head(t)
 	require.NoError(t, n.ends(t, client.Ledger, holder)())
 	require.Equal(t, head+1, o.head(t))
@@ -130,30 +130,13 @@ func TestOrdersAndTakadasEndWithTheirClient(t *testing.T) {
 	}
 	history, err := o.views.OrderHistory(t.Context(), nil, workspace, first)
 	require.NoError(t, err)
-	require.Equal(t, []string{"added", "deleted"}, []string{history[0].Change, history[1].Change})
-	require.Equal(t, "because", history[1].Reason, "the deletion is the client's")
+	require.Equal(t, []string{"added", "edited", "deleted"}, []string{history[0].Change, history[1].Change, history[2].Change})
+	require.Equal(t, "because", history[2].Reason, "the deletion is the client's")
 	o.ordersAgree(t, t, n)
 }
 
 func invalid(field, message string) error {
 	return fault.Fields(fault.Field{Field: field, Message: message})
-}
-
-func TestADeletionOfAClientThatWasRefusedLeavesItsOrders(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	n := o.node(t)
-	holder := n.opens(t, client.Ledger)
-	number := n.orders(t, holder)
-	_, err := ledgercmd.AddRow(t.Context(), as(t), n.Books, client.Ledger, holder,
-		asked{Date: new(today - 10), In: book.Entries([]client.In{{Amount: new(unit.Money(100))}})})
-	require.NoError(t, err)
-	n.lock(t, new(today-10))
-	require.ErrorIs(t, n.ends(t, client.Ledger, holder)(), errLocked)
-	require.NotNil(t, o.order(t, number))
-	_, err = ledgercmd.EditOrder(t.Context(), as(t), n.Books, number, order.Edit{Date: patch.Set(today - 20)})
-	require.NoError(t, err, "the lock binds ledger rows only")
-	o.ordersAgree(t, t, n)
 }
 
 func TestATakadaStaysWhenItsKarigarIsDeleted(t *testing.T) {
@@ -181,39 +164,6 @@ func TestATakadaStaysWhenItsKarigarIsDeleted(t *testing.T) {
 	o.ordersAgree(t, t, n)
 }
 
-func TestAnOrderWithTakadasKeepsItsClient(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	winner := o.node(t)
-	holder, other := winner.opens(t, client.Ledger), winner.opens(t, client.Ledger)
-
-	alone := winner.orders(t, holder)
-	out, err := winner.moves(t, alone, other, dryRun)
-	require.NoError(t, err)
-	require.Equal(t, other, out.State.Client)
-	require.Equal(t, holder, o.order(t, alone).Client, "a dry run appends nothing")
-	out, err = winner.moves(t, alone, other, keyed)
-	require.NoError(t, err)
-	require.Equal(t, other, o.order(t, alone).Client)
-	again, err := winner.moves(t, alone, other, keyed)
-	require.NoError(t, err)
-	require.True(t, again.Replayed)
-	require.Equal(t, out.Revision, again.Revision)
-
-	delivered := winner.orders(t, holder)
-	winner.delivers(t, delivered)
-	for _, change := range []func(*commands.Request){dryRun, func(*commands.Request) {}} {
-		_, err = winner.moves(t, delivered, other, change)
-		require.ErrorIs(t, err, order.ErrHasTakadas)
-	}
-	_, err = winner.moves(t, delivered, other, func(r *commands.Request) { r.IfMatch = new(int64(7)) })
-	require.ErrorIs(t, err, commands.ErrStale)
-	_, err = winner.moves(t, delivered, 999_999)
-	require.Equal(t, invalid("client_id", "there is no such client"), err)
-
-	o.ordersAgree(t, t, winner)
-}
-
 func TestSlipsOfOtherClientsAreWarnedOf(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -238,4 +188,105 @@ func TestSlipsOfOtherClientsAreWarnedOf(t *testing.T) {
 	edited, err := ledgercmd.EditOrder(t.Context(), as(t), n.Books, id(t, near.ID), order.Edit{Slip: patch.Set(book.Text("A-9"))})
 	require.NoError(t, err)
 	require.Empty(t, edited.State.Warnings, "another number has none")
+}
+
+// drafts makes a draft of a message, whose entries are a client's.
+func (n *node) drafts(t *testing.T, text string, holder int64) int64 {
+	t.Helper()
+	made, _, err := ledgercmd.ReceiveDraft(t.Context(), as(t), n.Books,
+		ledgercmd.Message{ID: uuid.NewString(), From: "919812345678", Text: text, At: time.Now()})
+	require.NoError(t, err)
+	draft := id(t, made)
+	_, err = ledgercmd.EditDraft(t.Context(), as(t), n.Books, draft, orderdraft.Edit{Client: patch.Set(holder)})
+	require.NoError(t, err)
+	return draft
+}
+
+func (n *node) converts(t *testing.T, draft int64, change ...func(*commands.Request)) (commands.Outcome[orderdraft.State], error) {
+	t.Helper()
+	return ledgercmd.ConvertDraft(t.Context(), as(t, change...), n.Books, draft, orderdraft.Convert{})
+}
+
+// pending are the ids of the drafts that wait for their review.
+func (o *office) pending(t *testing.T) (all []int64) {
+	t.Helper()
+	found, _, err := o.views.OrderDrafts(t.Context(), nil, workspace, time.UTC, readmodels.Page{Number: 1}, ledgerview.DraftFilter{})
+	require.NoError(t, err)
+	for _, d := range found {
+		all = append(all, d.ID)
+	}
+	return all
+}
+
+func (o *office) ordersOf(t *testing.T, holder int64) (all []ledgerview.ClientOrder) {
+	t.Helper()
+	all, _, err := o.views.Orders(t.Context(), nil, workspace, readmodels.Page{Number: 1, Size: 50}, ledgerview.OrderFilter{Client: holder})
+	require.NoError(t, err)
+	return all
+}
+
+// A draft becomes two orders, in one transaction.
+func TestADraftBecomesOrdersAllOrNone(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	dead, n := o.node(t), o.node(t)
+	holder := n.opens(t, client.Ledger)
+	draft := n.drafts(t, "slip 7\npayal 250 gm", holder)
+	_, err := ledgercmd.AddDraftEntry(t.Context(), as(t), n.Books, draft, orderdraft.AddEntry{EditEntry: orderdraft.EditEntry{
+		Item: patch.Set(book.Text("ring")), Weight: patch.Set(unit.Grams(5_000)), ClientID: patch.Set(holder), Slip: patch.Set(book.Text("8")),
+	}})
+	require.NoError(t, err)
+	dead.store.at("orderdraft-", func() error { return errCrash })
+	_, err = dead.converts(t, draft, keyed)
+	require.ErrorIs(t, err, errCrash)
+	require.Equal(t, []int64{draft}, o.pending(t))
+	require.Empty(t, o.ordersOf(t, holder))
+
+	out, err := n.converts(t, draft, keyed)
+	require.NoError(t, err)
+	require.Equal(t, []int{3, 2, 1, 0}, o.after(t, out.Position-4), "the key, the draft and its orders")
+	require.Empty(t, o.pending(t))
+	shown := o.ordersOf(t, holder)
+	require.Len(t, shown, 2)
+	for i, made := range out.State.Orders {
+		require.Equal(t, made.ID, shown[i].ID)
+		require.Equal(t, made.Items, shown[i].Items)
+		require.Equal(t, []string{"ClientOrderAdded"}, o.names(t, order.Kind.Stream(idText(made.ID))))
+	}
+	again, err := dead.converts(t, draft, keyed)
+	require.NoError(t, err)
+	require.True(t, again.Replayed)
+	require.Equal(t, out.State.Orders, again.State.Orders)
+	_, err = n.converts(t, draft)
+	require.ErrorIs(t, err, orderdraft.ErrNotFound)
+	n.delivers(t, out.State.Orders[1].ID)
+	o.ordersAgree(t, t, n)
+}
+
+func TestSlipNumbersContinueThoseOfOrdersAndOtherDrafts(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	holder := n.opens(t, client.Ledger)
+	next := func(draft int64) string {
+		t.Helper()
+		out, err := ledgercmd.AssignSlips(t.Context(), as(t), n.Books, draft)
+		require.NoError(t, err)
+		return *out.State.Entries[0].Slip
+	}
+	draft := n.drafts(t, "payal 250 gm", holder)
+	require.Equal(t, "1", next(draft))
+	require.Equal(t, "1", next(draft), "its own do not count")
+	for _, slip := range []string{"41", "0099999999999", "A-500", "४२"} {
+		added := orderOf(holder)
+		added.Slip = new(book.Text(slip))
+		_, err := ledgercmd.AddOrder(t.Context(), as(t), n.Books, added)
+		require.NoError(t, err)
+	}
+	require.Equal(t, "42", next(draft))
+	other := n.drafts(t, "slip 77\nring 5 gm", holder)
+	require.Equal(t, "78", next(draft))
+	_, err := commands.Handle(t.Context(), n.Commands, as(t), orderdraft.Kind, idText(other), orderdraft.Delete{})
+	require.NoError(t, err)
+	require.Equal(t, "42", next(draft), "a deleted draft gives its number back")
 }

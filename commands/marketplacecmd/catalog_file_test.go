@@ -48,6 +48,12 @@ func sheet(t *testing.T, rows ...[]any) []byte {
 	for i, row := range rows {
 		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
 	}
+	return written(t, book)
+}
+
+// written returns the file of a workbook.
+func written(t *testing.T, book *excelize.File) []byte {
+	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, book.Write(&b))
 	return b.Bytes()
@@ -146,9 +152,7 @@ func TestAPriceInAnotherCurrencyIsNoneInRupees(t *testing.T) {
 		priced(excelize.Style{CustomNumFmt: &format}, "")
 	}
 	priced(excelize.Style{CustomNumFmt: &foreign[0]}, "USD")
-	var b bytes.Buffer
-	require.NoError(t, book.Write(&b))
-	f, err := read(b.Bytes())
+	f, err := read(written(t, book))
 	require.NoError(t, err)
 	require.Len(t, f.Errors, len(foreign)+1)
 	for _, e := range f.Errors {
@@ -196,30 +200,11 @@ func TestEachColumnOfAFileIsUsedIgnoredOrGuessed(t *testing.T) {
 	require.ErrorContains(t, err, "The first row must name")
 }
 
-func TestAFileOfAnotherKindIsToldWhatToSaveItAs(t *testing.T) {
-	t.Parallel()
-	for name, content := range map[string][]byte{
-		"a PDF: save the table as .xlsx or CSV":                  []byte("%PDF-1.7\nname,price\n"),
-		"an .xls file, or one with a password: save it as .xlsx": []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1old"),
-		"an .ods file: save it as .xlsx": packed(t,
-			map[string]string{"content.xml": "<a/>", "mimetype": "application/vnd.oasis.opendocument.spreadsheet"}),
-	} {
-		_, err := read(content)
-		require.ErrorIs(t, err, spreadsheet.ErrFormat)
-		require.ErrorContains(t, err, name)
-	}
-}
-
 func TestTheFirstSheetThatIsShownIsRead(t *testing.T) {
 	t.Parallel()
 	book := excelize.NewFile()
 	defer book.Close()
-	written := func() []byte {
-		var b bytes.Buffer
-		require.NoError(t, book.Write(&b))
-		return b.Bytes()
-	}
-	_, err := read(written())
+	_, err := read(written(t, book))
 	require.ErrorIs(t, err, spreadsheet.ErrFormat)
 	refused, _ := errors.AsType[*fault.Error](err)
 	require.Equal(t, []fault.Field{{Field: "file", Message: "its first sheet has no rows"}}, refused.Fields)
@@ -230,7 +215,7 @@ func TestTheFirstSheetThatIsShownIsRead(t *testing.T) {
 	require.NoError(t, book.SetSheetRow("Products", "A2", &[]any{"a", 1}))
 	book.SetActiveSheet(second)
 	require.NoError(t, book.SetSheetVisible("Sheet1", false))
-	require.Equal(t, "a 100", said(t, string(written())))
+	require.Equal(t, "a 100", said(t, string(written(t, book))))
 }
 
 func TestAFormulaWithoutAValueIsAnErrorOfItsRow(t *testing.T) {
@@ -247,18 +232,7 @@ func TestAFormulaWithoutAValueIsAnErrorOfItsRow(t *testing.T) {
 		require.NoError(t, book.SetCellFormula("Sheet1", cell, "1+1"))
 	}
 	require.NoError(t, book.SetCellFormula("Other", "A2", "1+1"))
-	var b bytes.Buffer
-	require.NoError(t, book.Write(&b))
-	archive, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
-	require.NoError(t, err)
-	parts := map[string]string{}
-	for _, f := range archive.File {
-		r, err := f.Open()
-		require.NoError(t, err)
-		text, err := io.ReadAll(r)
-		require.NoError(t, err)
-		parts[f.Name] = string(text)
-	}
+	parts := unpacked(t, written(t, book))
 	const name = "xl/worksheets/sheet1.xml"
 	good := strings.Replace(parts[name], `<c r="B3" t="str"><f>1+1</f></c>`, `<c r="B3"><f>1+1</f><v></v></c>`, 1)
 	require.NotEqual(t, good, parts[name])
@@ -305,9 +279,7 @@ func TestCellsAreReadAsTheSheetShowsThem(t *testing.T) {
 	}
 	require.NoError(t, book.SetSheetRow("Sheet1", "A20", &[]any{"b", 46082}))
 	require.NoError(t, book.SetCellStyle("Sheet1", "B20", "B20", day))
-	var b bytes.Buffer
-	require.NoError(t, book.Write(&b))
-	f, err := read(b.Bytes())
+	f, err := read(written(t, book))
 	require.NoError(t, err)
 	var got []string
 	for _, i := range f.Items {
@@ -320,39 +292,20 @@ func TestCellsAreReadAsTheSheetShowsThem(t *testing.T) {
 
 func TestADamagedFileIsRefusedAsAWhole(t *testing.T) {
 	t.Parallel()
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
 	content := sheet(t, []any{"name", "price"}, []any{"Hook", 1.25})
-	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
-	require.NoError(t, err)
-	for _, f := range archive.File {
-		r, err := f.Open()
-		require.NoError(t, err)
-		to, err := w.CreateHeader(&zip.FileHeader{Name: f.Name, Method: zip.Store})
-		require.NoError(t, err)
-		_, err = io.Copy(to, r)
-		require.NoError(t, err)
-	}
-	require.NoError(t, w.Close())
-	require.Equal(t, "Hook 125", said(t, b.String()))
+	stored := stored(t, unpacked(t, content), zip.Store)
+	require.Equal(t, "Hook 125", said(t, string(stored)))
 	refused := func(content []byte) string {
-		_, err = read(content)
+		_, err := read(content)
 		require.ErrorIs(t, err, spreadsheet.ErrFormat)
 		why, _ := errors.AsType[*fault.Error](err)
 		return why.Fields[0].Message
 	}
 	const damaged = "it is damaged: a part of it cannot be unpacked"
-	require.Equal(t, damaged, refused(bytes.Replace(b.Bytes(), []byte("1.25"), []byte("9.25"), 1))) // as on a bad disk
+	require.Equal(t, damaged, refused(bytes.Replace(stored, []byte("1.25"), []byte("9.25"), 1))) // as on a bad disk
 
 	// One sheet has broken XML, as of programs that do not escape texts. One would take gigabytes.
-	parts := map[string]string{}
-	for _, f := range archive.File {
-		r, err := f.Open()
-		require.NoError(t, err)
-		text, err := io.ReadAll(r)
-		require.NoError(t, err)
-		parts[f.Name] = string(text)
-	}
+	parts := unpacked(t, content)
 	const name = "xl/worksheets/sheet1.xml"
 	with := func(text string) []byte {
 		changed := maps.Clone(parts)
@@ -416,14 +369,35 @@ func TestColumnsAreKnownByManyNames(t *testing.T) {
 // packed returns an archive of files.
 func packed(t *testing.T, files map[string]string) []byte {
 	t.Helper()
+	return stored(t, files, zip.Deflate)
+}
+
+func stored(t *testing.T, files map[string]string, method uint16) []byte {
+	t.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	for name, content := range files {
-		f, err := w.Create(name)
+		f, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: method})
 		require.NoError(t, err)
 		_, err = io.WriteString(f, content)
 		require.NoError(t, err)
 	}
 	require.NoError(t, w.Close())
 	return b.Bytes()
+}
+
+// unpacked returns the files of an archive.
+func unpacked(t *testing.T, content []byte) map[string]string {
+	t.Helper()
+	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	require.NoError(t, err)
+	parts := map[string]string{}
+	for _, f := range archive.File {
+		r, err := f.Open()
+		require.NoError(t, err)
+		text, err := io.ReadAll(r)
+		require.NoError(t, err)
+		parts[f.Name] = string(text)
+	}
+	return parts
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gorilla/mux"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
@@ -87,22 +88,19 @@ type metrics struct {
 const unrouted = "none"
 
 func newMetrics(to prometheus.Registerer) *metrics {
-	m := &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+	with := promauto.With(to)
+	return &metrics{
+		requests: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "bahi_http_requests_total", Help: "Requests by operation and status.",
 		}, []string{"operation", "status"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		seconds: with.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "bahi_http_request_seconds", Help: "Time from a request's head to the end of its response, by operation.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"operation"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+		inFlight: with.NewGauge(prometheus.GaugeOpts{
 			Name: "bahi_http_requests_in_flight", Help: "Requests in progress.",
 		}),
 	}
-	if to != nil {
-		to.MustRegister(m.requests, m.seconds, m.inFlight)
-	}
-	return m
 }
 
 // report reports the end of the request to metrics, trace and log.

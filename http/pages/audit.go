@@ -126,19 +126,16 @@ func (v *visit) trailLine(c trailChange, name func(string) string) trailLine {
 	line := trailLine{change: change{At: c.At, Actor: name(c.Actor), Reason: c.Reason}, Date: c.Date}
 	line.Account, line.Kind = textOf(c.Account["name"]), kindName(c.Ledger)
 	account := accountPath(c.Ledger, plain(c.Account["id"]))
-	isRow := c.Kind == c.Ledger+"row"
+	noun := c.Kind
 	switch {
-	case isRow:
-		line.Link = v.linkOf(account + "/rows/" + url.PathEscape(c.ID))
-		line.Sentence = v.lang.sentence(c.Change, line.Actor, c.after())
+	case c.Kind == c.Ledger+"row":
+		noun, line.Link = "row", v.linkOf(account+"/rows/"+url.PathEscape(c.ID))
 	case c.Kind == c.Ledger:
-		line.Link, line.Sentence = v.linkOf(account), v.lang.tf(english["changes"]["account "+c.Change], line.Actor)
+		noun, line.Link = "account", v.linkOf(account)
 	case c.Kind == "clientorder":
-		line.Link = v.linkOf(Path + "/orders/" + url.PathEscape(c.ID))
-		fallthrough
-	default:
-		line.Sentence = v.lang.tf(english["changes"][c.Kind+" "+c.Change], line.Actor)
+		line.Link = v.linkOf(orderPath(c.ID))
 	}
+	line.Sentence = v.lang.sentence(noun, c.Change, line.Actor, c.Date, c.after())
 	line.Lines, line.Whole = v.lang.changed(c), c.Change == "opened" || c.Change == "added" || c.Change == "deleted"
 	if line.Whole { // the sentence has the name and the date
 		line.Lines = slices.DeleteFunc(line.Lines, func(d difference) bool { return d.What == v.lang.t("Name") || d.What == v.lang.t("Date") })

@@ -126,23 +126,6 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 			"number"))).Says("2 orders:")
 		b.follow(post(draft, filled(b, draft))).Says("The draft was converted.", "Order 2", "Order 3")
 	})
-
-	t.Run("others", func(t *testing.T) {
-		draft := received(o, "payal 250 gm")
-		reader := byKey(o, apptest.Home, `{"ledger":"read"}`)
-		require.NotContains(t, reader.get(draft).Is(200).Text, `name="do"`)
-		theirs := filled(b, draft, "entries[0].weight", "9")
-		theirs.Set("token", form(reader.get("/app/"), "/app/sign-out", "").Get("token"))
-		reader.site.Ask(http.MethodPost, draft, theirs).Is(403)
-		stranger := byKey(o, apptest.OtherWorkspace, write)
-		stranger.get(draft).Is(404)
-		stranger.get("/app/drafts").Is(200).Says("There are none yet.")
-		for range 60 {
-			received(o, "kada 3 gm")
-		}
-		require.NotContains(t, b.get("/app/drafts").Is(200).Text, draft+`"`)
-		require.Contains(t, b.get("/app/drafts?page=2").Is(200).Text, draft+`"`)
-	})
 }
 
 // TestADraftIsConvertedByTheKeyboard is the fourth flow of PAGES.md.

@@ -79,13 +79,4 @@ func TestEnquiriesAreAnswered(t *testing.T) {
 	require.NotContains(t, b.get("/app/enquiries").Text, spam)
 	require.Contains(t, b.get("/app/enquiries?spam=true").Is(200).Text, spam+"?spam=true")
 	b.get(spam + "?spam=true").Is(200).Says("Asha Rao")
-
-	reader := byKey(o, o.Home, `{"marketplace":"read"}`)
-	require.NotContains(t, reader.get(first).Is(200).Text, `action="`+first+`"`)
-	fresh.Set("token", form(reader.get(first), "/app/sign-out", "").Get("token"))
-	reader.site.Ask(http.MethodPost, first, fresh).Is(403)
-	byKey(o, o.Home, write).get("/app/enquiries").Is(403)
-	stranger := byKey(o, o.Abroad, answering)
-	stranger.get(first).Is(404)
-	stranger.get("/app/enquiries").Is(200).Says("There are none yet.")
 }

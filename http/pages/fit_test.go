@@ -5,10 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
 
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
@@ -52,47 +54,41 @@ func fits(t *testing.T, p *browsertest.Page, path, lang string) {
 	shownFits(t, p, path, lang)
 }
 
-// shownFits checks the page that a tab shows. A theme changes only colours, so the dark one is checked for contrasts alone, in the wide
-// window, which shows all columns. A language changes only texts, so another one is checked for what does not fit, and with axe once for
-// what texts name.
+// legible are the combinations of colours that a page has shown.
+var legible sync.Map
+
+// shownFits checks the page that a tab shows. A theme changes only colours, and a width changes none, so contrasts are checked in the
+// wide window, which shows all columns. A language changes only texts, so another one is checked for what does not fit.
 func shownFits(t *testing.T, p *browsertest.Page, name, lang string) {
 	t.Helper()
-	folder := os.Getenv("BAHI_PICTURES") // which are taken of each window in both themes
+	if lang == "en" {
+		p.Look(1280, 800, true)
+		p.Legible(&legible)
+	}
 	for _, width := range []int64{1280, 360} {
-		for _, dark := range []bool{false, true} {
-			if dark && (lang != "en" || width < 600 && folder == "") {
-				continue
-			}
-			p.Look(width, 800, dark)
-			p.Until(fmt.Sprintf(`matchMedia("(width: %dpx) and (prefers-color-scheme: %s)").matches`, width, scheme(dark)))
-			var found []string
-			switch {
-			case dark:
-				p.Accessible("color-contrast", "link-in-text-block")
-			case lang == "en":
-				p.Accessible()
-			case width == 360:
-				p.Accessible("cat.name-role-value", "cat.text-alternatives", "cat.language", "cat.forms", "cat.keyboard")
-			}
-			if !dark {
-				p.Evaluate(misfits, &found)
-			}
-			for _, misfit := range found {
-				t.Errorf("%s at %d, %s: %s", name, width, lang, misfit)
-			}
-			if folder != "" && lang == "en" {
-				file := strings.NewReplacer("/", "_", "?", "_", "=", "_").Replace(strings.Trim(name, "/"))
-				p.Picture(filepath.Join(folder, fmt.Sprintf("%s-%d-%s.png", file, width, scheme(dark))))
+		p.Look(width, 800, false)
+		if lang == "en" {
+			p.Structured()
+		}
+		if lang == "en" && width == 1280 {
+			p.Legible(&legible)
+		}
+		var found []string
+		p.Evaluate(misfits, &found)
+		for _, misfit := range found {
+			t.Errorf("%s at %d, %s: %s", name, width, lang, misfit)
+		}
+	}
+	require.True(t, p.Is(`document.documentElement.lang === "`+lang+`"`))
+	if folder := os.Getenv("BAHI_PICTURES"); folder != "" && lang == "en" {
+		file := strings.NewReplacer("/", "_", "?", "_", "=", "_").Replace(strings.Trim(name, "/"))
+		for _, width := range []int64{1280, 360} {
+			for theme, dark := range map[string]bool{"light": false, "dark": true} {
+				p.Look(width, 800, dark)
+				p.Picture(filepath.Join(folder, fmt.Sprintf("%s-%d-%s.png", file, width, theme)))
 			}
 		}
 	}
-}
-
-func scheme(dark bool) string {
-	if dark {
-		return "dark"
-	}
-	return "light"
 }
 
 // TestPagesFit opens each page in two languages.
@@ -110,15 +106,17 @@ func TestPagesFit(t *testing.T) {
 	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", apptest.Invite("nisha@example.com", `{"ledger":"read"}`)).Status(201)
 	asha.POST("/api/v1/api-keys", `{"name":"Till at the counter","permissions":{"ledger":"write"}}`).Status(201)
 
-	visit := func(t *testing.T, p *browsertest.Page, paths ...string) {
-		for _, path := range paths {
-			for _, lang := range []string{"en", "gu"} {
+	visit := func(t *testing.T, open func(t *testing.T) *browsertest.Page, paths ...string) {
+		for _, lang := range []string{"en", "gu"} {
+			p := open(t) // axe stays in the pages of a tab
+			for _, path := range paths {
 				fits(t, p, path, lang)
 			}
 		}
 	}
+	anybody := func(t *testing.T) *browsertest.Page { return browsertest.Open(t, o.URL) }
 	member := func(t *testing.T) *browsertest.Page {
-		p := browsertest.Open(t, o.URL)
+		p := anybody(t)
 		p.Go("/app/sign-in")
 		p.Type("#email", "asha@example.com")
 		p.Type("#password", apptest.GoodPassword)
@@ -128,31 +126,31 @@ func TestPagesFit(t *testing.T) {
 	t.Run("members", func(t *testing.T) {
 		t.Run("public", func(t *testing.T) {
 			t.Parallel()
-			p := browsertest.Open(t, o.URL)
-			visit(t, p, "/app/sign-in", "/app/register", "/app/forgot", "/auth/reset-password?token=x", "/app/nothing",
-				"/auth/callback?error=server_error", shopfront, product, "/docs/add-karigar-row")
+			visit(t, anybody, "/app/sign-in", "/app/register", "/app/forgot", "/auth/reset-password?token=x", "/app/nothing",
+				"/auth/callback?error=server_error", shopfront, product)
+			p := anybody(t)
 			for _, path := range []string{"/docs", "/docs?q=statement", "/docs/guides/books"} {
 				fits(t, p, path, "en")
 			}
 		})
 		t.Run("books", func(t *testing.T) {
 			t.Parallel()
-			visit(t, member(t), "/app/", "/app/?as_of=2025-03-01", "/app/accounts", account, account+"?settle=1", account+"/rows/1",
+			visit(t, member, "/app/", "/app/?as_of=2025-03-01", "/app/accounts", account, account+"?settle=1", account+"/rows/1",
 				account+"/statement", "/app/daybook?from=2025-03-01&to=2025-03-02", "/app/audit", "/app/find?q=ra", "/app/orders", "/app/orders/1",
 				"/app/orders/1/takadas/1", "/app/drafts", draft)
 		})
 		t.Run("trade", func(t *testing.T) {
 			t.Parallel()
-			visit(t, member(t), "/app/list/contacts", "/app/list/contacts/1", "/app/list/lists", "/app/list/channels?new=chat",
+			visit(t, member, "/app/list/contacts", "/app/list/contacts/1", "/app/list/lists", "/app/list/channels?new=chat",
 				"/app/list/channels/2", "/app/list/bots", "/app/list/bots/1", "/app/list/bots/1/pages", "/app/list/bots/1/tools",
 				"/app/list/products", "/app/list/companies/"+company, "/app/campaigns", "/app/campaigns?new=drip", "/app/campaigns/1",
 				"/app/inbox", talk, "/app/enquiries", enquiry)
 		})
 		t.Run("settings", func(t *testing.T) {
 			t.Parallel()
-			p := member(t)
-			visit(t, p, settings, settings+"/members", settings+"/members/"+ravi.User.ID, settings+"/keys", settings+"/invitations",
+			visit(t, member, settings, settings+"/members", settings+"/members/"+ravi.User.ID, settings+"/keys", settings+"/invitations",
 				settings+"/books", "/docs/add-karigar-row")
+			p := member(t)
 			p.Speak("en")
 			p.Go("/docs/add-karigar-row")
 			p.Evaluate(`document.querySelectorAll(".docs details").forEach(d => { d.open = true })`, nil)
@@ -168,7 +166,7 @@ func TestPagesFit(t *testing.T) {
 	book(o, o.Clerk(apptest.OtherWorkspace), 1)
 	byKey(o, apptest.OtherWorkspace, operatorRights).until("/app/operate", "Stopped at an event: 1")
 	const operate = "/app/operate"
-	visit(t, enter(o, operatorRights), operate, operate+"/projections", operate+"/projections/books", operate+"/projections/users/rebuild",
+	visit(t, func(*testing.T) *browsertest.Page { return enter(o, operatorRights) }, operate, operate+"/projections", operate+"/projections/books", operate+"/projections/users/rebuild",
 		operate+"/events", operate+"/events/5", operate+"/jobs?state=retryable", operate+"/parked", operate+"/webhooks", operate+"/outbox",
 		operate+"/workspaces", operate+"/companies")
 }

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"html/template"
@@ -51,18 +52,15 @@ var entryFields = []entryField{
 
 func enumWord(v any) string { return english["options"][textOf(v)] }
 
-// history describes the versions of a row in order. The function name returns the name of an actor.
-func (l language) history(versions []map[string]any, name func(string) string) []change {
+// history describes the versions of a row, an order or a takada, the newest first. It writes names in place of ids. The function actor
+// returns the name of an actor.
+func (l language) history(noun string, versions []map[string]any, names references, actor func(string) string) []change {
 	changes := make([]change, 0, len(versions))
-	for _, v := range versions {
-		before, after := inner(v, "before"), inner(v, "after")
-		c := changeOf(v, name)
-		c.Sentence = l.sentence(textOf(v["change"]), c.Actor, after)
-		if was, is := l.day(textOf(before["date"])), l.day(textOf(after["date"])); was != is {
-			c.Lines = append(c.Lines, difference{l.t("Date"), was, is})
-		}
-		c.Lines = append(c.Lines, l.differences(l.t("Received"), before["in_entries"], after["in_entries"])...)
-		c.Lines = append(c.Lines, l.differences(l.t("Given"), before["out_entries"], after["out_entries"])...)
+	for _, v := range slices.Backward(versions) {
+		before, after := names.texts(inner(v, "before")), names.texts(inner(v, "after"))
+		c := changeOf(v, actor)
+		c.Sentence = l.sentence(noun, textOf(v["change"]), c.Actor, cmp.Or(textOf(after["date"]), textOf(before["date"])), after)
+		c.Lines = l.recordDifferences(before, after)
 		changes = append(changes, c)
 	}
 	return changes
@@ -73,15 +71,31 @@ func changeOf(v map[string]any, name func(string) string) change {
 	return change{At: textOf(v["at"]), Actor: name(textOf(v["actor"])), Reason: textOf(v["reason"]), Position: textOf(v["position"])}
 }
 
-// sentence describes a change of a row.
-func (l language) sentence(change, actor string, after map[string]any) string {
-	if change == "added" && after["reverses"] != nil {
+// sentence describes a change of a record of a date.
+func (l language) sentence(noun, change, actor, date string, after map[string]any) string {
+	words := []any{actor}
+	switch {
+	case noun == "takada":
+		words = append(words, l.day(date))
+	case change == "added" && after["reverses"] != nil:
 		change = "reversing"
+	case change == "paired":
+		words = append(words, plain(after["paired_with"]))
 	}
-	if change == "paired" {
-		return l.tf(english["changes"]["row paired"], actor, plain(after["paired_with"]))
+	return l.tf(english["changes"][noun+" "+change], words...)
+}
+
+// recordDifferences compares two versions of a row, an order or a takada, both with names in place of ids.
+func (l language) recordDifferences(before, after map[string]any) (found []difference) {
+	for _, key := range []string{"client_id", "slip_number", "date", "delivery_date"} {
+		if was, is := l.day(textOf(before[key])), l.day(textOf(after[key])); was != is {
+			found = append(found, difference{l.t(labelOf(key)), was, is})
+		}
 	}
-	return l.tf(english["changes"]["row "+change], actor)
+	for _, side := range []string{"in_entries", "out_entries", "items"} {
+		found = append(found, l.differences(l.t(labelOf(side)), before[side], after[side])...)
+	}
+	return found
 }
 
 // differences compares a side of two versions entry by entry.

@@ -59,9 +59,9 @@ func TestHistoryTellsEachChangeInWords(t *testing.T) {
 		maps.Copy(version, object(t, `{"at":"2025-03-06T09:30:00Z","actor":"user:1","position":128445,"reason":"misread"}`))
 		require.Equal(t, []change{{
 			At: "2025-03-06T09:30:00Z", Actor: "Asha", Reason: "misread", Position: "128445", Sentence: c.sentence, Lines: c.lines,
-		}}, c.in.history([]map[string]any{version}, nameOfTest), c.name)
+		}}, c.in.history("row", []map[string]any{version}, nil, nameOfTest), c.name)
 	}
-	require.Empty(t, language("en").history(nil, nameOfTest))
+	require.Empty(t, language("en").history("row", nil, nil, nameOfTest))
 }
 
 func TestHistoryKnowsEachFieldOfAnEntry(t *testing.T) {

@@ -122,27 +122,6 @@ func TestTheInboxShowsTheContact(t *testing.T) {
 	require.Equal(t, []int64{list.ID}, contactOf(c, talk).ListIDs)
 }
 
-func TestInboxKeepsOthersOut(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	c, b := o.Bearer(o.Key(o.Home, messages).Key), byKey(o, o.Home, messages)
-	talk := arrives(o, c, channelOf(c, "Sales"), "919812345004", "Asha", "Hello", 0)
-	filled := form(b.get(talk), talk+"/messages", "")
-	reader := byKey(o, o.Home, `{"messaging":"read"}`)
-	require.NotContains(t, reader.get(talk).Is(200).Says("Hello").Text, `id="write"`)
-	filled.Set("token", form(reader.get(talk), "/app/sign-out", "").Get("token"))
-	filled.Set("text", "x")
-	reader.site.Ask(http.MethodPost, talk+"/messages", filled).Is(403)
-	filled.Set("do", "resolved")
-	reader.site.Ask(http.MethodPost, talk, filled).Is(403)
-	stranger := byKey(o, o.Abroad, messages)
-	stranger.get(talk).Is(404)
-	stranger.get("/app/inbox").Is(200).Says("Nobody is here.")
-	byKey(o, o.Home, write).get("/app/inbox").Is(403)
-	b.get("/app/inbox/999999999").Is(404)
-	require.Equal(t, "open", contactOf(c, talk).Status)
-}
-
 func TestInboxReadsALongConversation(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)

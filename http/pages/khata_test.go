@@ -190,21 +190,9 @@ func TestAKhataPageIsCheckedAndPosted(t *testing.T) {
 	u.get("/app/khata").Says("posted")
 }
 
-func TestAKhataPageOfOthers(t *testing.T) {
+func TestAKhataPageThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	u := uploaderOf(o)
-	at := u.read(typedPage("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5"))
-	check := filledKhata(u.get(at), "check")
-	reader := byKey(o, apptest.Home, `{"ledger":"read"}`)
-	seen := reader.get(at).Is(200).Says("silver")
-	require.NotContains(t, seen.Text, `id="check"`)
-	require.NotContains(t, reader.get("/app/khata").Is(200).Text, `type="file"`)
-	token := form(reader.get("/app/"), "/app/sign-out", "").Get("token")
-	reader.site.Ask(http.MethodPost, at, with(check, "token", token, "entries[0].accepted", "yes")).Is(403)
-	byKey(o, apptest.OtherWorkspace, write).get(at).Is(404)
-	byKey(o, apptest.OtherWorkspace, write).get("/app/khata").Is(200).Says("No page was uploaded yet.")
-	u.site.Ask(http.MethodPost, at, with(check, "workspace", apptest.OtherWorkspace)).Is(409)
+	u := uploaderOf(apptest.Start(t))
 	u.get("/app/khata/999999").Is(404)
 	u.get("/app/khata/x").Is(422)
 	bad := u.read([]byte("%PDF-1.4 nothing"))

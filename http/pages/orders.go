@@ -137,38 +137,8 @@ func fieldLabel(key string) string {
 }
 
 // newestChanges describes the history of an order or a takada, newest change first.
-func (d *desk) newestChanges(noun, id string) []change {
-	operation := "read-takada-history"
-	if noun == "order" {
-		operation = "read-client-order-history"
-	}
+func (d *desk) newestChanges(noun, operation, id string) []change {
 	var versions []map[string]any
 	d.read(operation, request{vars: []string{id}}, &versions)
-	changes := make([]change, 0, len(versions))
-	for _, version := range slices.Backward(versions) {
-		before, after := d.refs.texts(inner(version, "before")), d.refs.texts(inner(version, "after"))
-		c := changeOf(version, d.actor)
-		c.Lines = d.lang.recordDifferences(before, after)
-		words := []any{c.Actor}
-		if noun == "takada" {
-			words = append(words, d.lang.day(cmp.Or(textOf(after["date"]), textOf(before["date"]))))
-		}
-		c.Sentence = d.lang.tf(english["changes"][noun+" "+textOf(version["change"])], words...)
-		changes = append(changes, c)
-	}
-	return changes
-}
-
-// recordDifferences compares two versions of an order or a takada, both with texts in place of ids.
-func (l language) recordDifferences(before, after map[string]any) (found []difference) {
-	for _, key := range []string{"client_id", "slip_number", "date", "delivery_date"} {
-		was, is := textOf(before[key]), textOf(after[key])
-		if strings.HasSuffix(key, "date") {
-			was, is = l.day(was), l.day(is)
-		}
-		if was != is {
-			found = append(found, difference{l.t(labelOf(key)), was, is})
-		}
-	}
-	return append(found, l.differences(l.t("Items"), before["items"], after["items"])...)
+	return d.lang.history(noun, versions, d.refs, d.actor)
 }

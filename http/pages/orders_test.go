@@ -129,19 +129,4 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 		require.Equal(t, "/client-orders/pdf?client_id=1", pdf[1])
 		require.NotEmpty(t, b.get(pdf[1]).Is(200).Text)
 	})
-
-	t.Run("others", func(t *testing.T) {
-		reader := byKey(o, apptest.Home, `{"ledger":"read"}`)
-		require.NotContains(t, reader.get("/app/orders").Is(200).Text, "data-preview")
-		require.NotContains(t, reader.get("/app/orders/5").Is(200).Text, "data-preview")
-		theirs := form(b.get("/app/orders"), "/app/orders", "items[0]")
-		theirs.Set("token", form(reader.get("/app/"), "/app/sign-out", "").Get("token"))
-		theirs.Set("client_id", "Patel Jewellers")
-		reader.site.Ask(http.MethodPost, "/app/orders", theirs).Is(403)
-		stranger := byKey(o, apptest.OtherWorkspace, write)
-		stranger.get("/app/orders/5").Is(404)
-		stranger.get("/app/orders/5/takadas/5").Is(404)
-		stranger.get("/app/orders").Is(200).Says("There are none yet.")
-		byKey(o, apptest.Home, `{"messaging":"read"}`).get("/app/orders").Is(403)
-	})
 }

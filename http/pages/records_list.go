@@ -23,7 +23,7 @@ type listPage struct {
 	Sections              []choice // other lists
 	Again                 int      // seconds after which the records are read again
 	Above                 []choice
-	Columns               []string
+	Columns               []display
 	Rows                  []recordLine
 	Filters               []field
 	Asked                 bool
@@ -145,7 +145,7 @@ func (d *desk) draw(b *listPage, rows []map[string]any) {
 		schemas[p.Name] = p.schema
 	}
 	for _, name := range d.of.columns {
-		b.Columns = append(b.Columns, d.lang.t(labelOf(name)))
+		b.Columns = append(b.Columns, display{Text: d.lang.t(labelOf(name))})
 	}
 	for _, r := range rows {
 		if d.refs != nil {
@@ -156,7 +156,10 @@ func (d *desk) draw(b *listPage, rows []map[string]any) {
 			line.Head, columns = d.head(r), columns[1:]
 		}
 		for _, name := range columns {
-			line.Cells = append(line.Cells, d.cell(name, schemas[name], r))
+			one := d.cell(name, schemas[name], r)
+			if line.Cells = append(line.Cells, one); one.Class != "" {
+				b.Columns[len(b.Columns)-len(columns)+len(line.Cells)-1].Class = one.Class
+			}
 		}
 		if d.lines {
 			d.id = idOf(r)

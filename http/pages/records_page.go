@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -24,7 +25,7 @@ type display struct {
 	Lines             []entryLine // entries
 	Items             []display   // of an array
 	Pairs             []display   // of an object
-	Columns           []string    // of an array of objects
+	Columns           []display   // of an array of objects
 	Rows              [][]display // its lines
 }
 
@@ -50,8 +51,9 @@ func (d *desk) shown(name string, s *schema, value any) display {
 			out.Text = d.lang.t("Yes")
 		}
 	case json.Number:
-		out.Text = figureOf(s, v)
+		out.Text, out.Class = figureOf(s, v), "n"
 		if word != "" {
+			out.Class = ""
 			out.Text, out.Link = d.nameOf(word, v.String()), linkOf(word, v.String())
 			out.Text, _, _ = strings.Cut(out.Text, templateText)
 		}
@@ -144,13 +146,14 @@ func phone(number string) string {
 func (d *desk) array(out display, name string, s *schema, values []any) display {
 	if s.Kind == "lines" && s.Items != nil {
 		for _, p := range s.Items.Properties {
-			out.Columns = append(out.Columns, d.lang.t(labelOf(p.Name)))
+			out.Columns = append(out.Columns, display{Text: d.lang.t(labelOf(p.Name))})
 		}
 		for _, value := range values {
 			object, _ := value.(map[string]any)
 			var row []display
-			for _, p := range s.Items.Properties {
+			for i, p := range s.Items.Properties {
 				row = append(row, d.shown(p.Name, p.schema, object[p.Name]))
+				out.Columns[i].Class = cmp.Or(out.Columns[i].Class, row[i].Class)
 			}
 			out.Rows = append(out.Rows, row)
 		}
@@ -322,12 +325,14 @@ func (d *desk) record(in sent) page {
 		b.Parts = append(b.Parts, choice{Value: part.address(d.id, ""), Text: d.lang.t(part.title)})
 	}
 	if in.status == http.StatusPreconditionFailed {
-		for name := range differing(in.body, record) {
-			theirs, yours := d.shown(name, schemas[name], record[name]), d.shown(name, schemas[name], in.body[name])
-			b.Theirs = append(b.Theirs, difference{theirs.Label, d.short(theirs), d.short(yours)})
+		if d.refs != nil {
+			b.Theirs = d.lang.recordDifferences(record, in.body)
 		}
-		if d.of.apart != nil {
-			b.Theirs = d.of.apart(d.lang, record, in.body)
+		for name := range differing(in.body, record) {
+			if d.refs == nil {
+				theirs, yours := d.shown(name, schemas[name], record[name]), d.shown(name, schemas[name], in.body[name])
+				b.Theirs = append(b.Theirs, difference{theirs.Label, d.short(theirs), d.short(yours)})
+			}
 		}
 		slices.SortFunc(b.Theirs, func(x, y difference) int { return strings.Compare(x.What, y.What) })
 	}

@@ -49,22 +49,21 @@ type resource struct {
 	search  string            // operation that searches records by the parameter q
 	again   int               // seconds until the records are read again
 
-	kinds    map[string][]string                                        // fields of the forms by record type, which the user chooses first
-	note     func(record map[string]any) string                         // hint about a record
-	history  func(*desk, map[string]any) []change                       // of a record, the newest change first
-	more     func(*desk, map[string]any) any                            // data for the template "more-WORD" of record.html
-	cells    map[string]cell                                            // computed fields
-	find     func(*desk) (map[string]any, *problem)                     // returns a record, in place of get
-	apart    func(l language, theirs, mine map[string]any) []difference // differences of two versions
-	watch    func(map[string]any) bool                                  // reports whether the stream covers a record now
-	own      func(*desk, sent) page                                     // page in place of the list
-	actions  []action                                                   // of the list
-	each     []action                                                   // of a record
-	sections func(*visit) []choice                                      // links to the other pages of an area
-	links    func(*desk, map[string]any) []choice                       // to other pages about a record
-	parts    []*resource                                                // of a record
-	parent   *resource                                                  // of a part
-	when     func(map[string]any) bool                                  // reports whether a record has the part; nil: each has
+	kinds    map[string][]string                    // fields of the forms by record type, which the user chooses first
+	note     func(record map[string]any) string     // hint about a record
+	history  func(*desk, map[string]any) []change   // of a record, the newest change first
+	more     func(*desk, map[string]any) any        // data for the template "more-WORD" of record.html
+	cells    map[string]cell                        // computed fields
+	find     func(*desk) (map[string]any, *problem) // returns a record, in place of get
+	watch    func(map[string]any) bool              // reports whether the stream covers a record now
+	own      func(*desk, sent) page                 // page in place of the list
+	actions  []action                               // of the list
+	each     []action                               // of a record
+	sections func(*visit) []choice                  // links to the other pages of an area
+	links    func(*desk, map[string]any) []choice   // to other pages about a record
+	parts    []*resource                            // of a record
+	parent   *resource                              // of a part
+	when     func(map[string]any) bool              // reports whether a record has the part; nil: each has
 }
 
 // cell returns a value that is computed from a record.

@@ -17,7 +17,7 @@ func orderResource() *resource {
 	return &resource{
 		base: Path, word: "orders", title: "Orders", list: "list-client-orders", get: "get-client-order", oldest: true,
 		pdf:  "get-client-orders-pdf",
-		refs: map[string]string{"client_id": "client", "karigar_id": "karigar"}, cells: orderCells, apart: language.recordDifferences,
+		refs: map[string]string{"client_id": "client", "karigar_id": "karigar"}, cells: orderCells,
 		without: []string{"slip_number"},
 		columns: []string{"order", "status", "client", "slip_number", "date", "delivery_date", "items", "ordered", "delivered", "left"},
 		live: []string{
@@ -49,9 +49,9 @@ func orderResource() *resource {
 func takadaResource() *resource {
 	return &resource{
 		word: "takadas", title: "Takadas", by: "client_order_id", list: "list-takadas", get: "get-takada",
-		refs: map[string]string{"karigar_id": "karigar"}, cells: takadaCells, apart: language.recordDifferences,
+		refs: map[string]string{"karigar_id": "karigar"}, cells: takadaCells,
 		columns: []string{"takada", "date", "items", "weight"}, live: []string{"date", "items", "weight"},
-		history: func(d *desk, _ map[string]any) []change { return d.newestChanges("takada", d.id) },
+		history: func(d *desk, _ map[string]any) []change { return d.takadaHistory(d.id) },
 		when:    func(map[string]any) bool { return false }, // the page of the order has them
 		each: []action{
 			{
@@ -164,10 +164,10 @@ func (d *desk) takadas(map[string]any) display {
 	if len(all) == 0 {
 		return display{Text: d.lang.t("Nothing was delivered yet.")}
 	}
-	table := display{Columns: []string{d.lang.t("Date"), d.lang.t("Items"), d.lang.t("Weight")}}
+	table := display{Columns: []display{{Text: d.lang.t("Date")}, {Text: d.lang.t("Items")}, {Text: d.lang.t("Weight"), Class: "n"}}}
 	for _, t := range all {
 		link := display{Text: d.lang.day(textOf(t["date"])), Link: orderPath(d.id) + "/takadas/" + plain(t["id"])}
-		weight := display{Label: table.Columns[2], Text: grams(weightOf(t["items"]))}
+		weight := display{Label: table.Columns[2].Text, Text: grams(weightOf(t["items"])), Class: "n"}
 		table.Rows = append(table.Rows, []display{link, d.items(d.refs.texts(t)), weight})
 	}
 	return table
@@ -175,15 +175,19 @@ func (d *desk) takadas(map[string]any) display {
 
 // orderHistory returns the changes of an order and of its takadas.
 func (d *desk) orderHistory(order map[string]any) []change {
-	all := d.newestChanges("order", d.id)
+	all := d.newestChanges("clientorder", "read-client-order-history", d.id)
 	if order == nil {
 		return all
 	}
 	for _, t := range d.takadasOf() {
-		all = append(all, d.newestChanges("takada", plain(t["id"]))...)
+		all = append(all, d.takadaHistory(plain(t["id"]))...)
 	}
 	slices.SortStableFunc(all, func(a, b change) int { return cmp.Compare(position(b), position(a)) })
 	return all
+}
+
+func (d *desk) takadaHistory(id string) []change {
+	return d.newestChanges("takada", "read-takada-history", id)
 }
 
 func position(c change) int64 {

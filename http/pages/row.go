@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -37,8 +36,7 @@ func (v *visit) showRow(shown rowPage, body map[string]any, faults map[string]st
 	var versions []map[string]any
 	v.read("get-"+kind, request{vars: []string{account}}, &of)
 	v.read("read-"+kind+"-row-history", request{vars: []string{account, id}}, &versions)
-	shown.Account, shown.History = textOf(of["name"]), v.lang.history(versions, v.actor())
-	slices.Reverse(shown.History)
+	shown.Account, shown.History = textOf(of["name"]), v.lang.history("row", versions, nil, v.actor())
 	_, refused := v.ask("get-"+kind+"-row", request{vars: []string{account, id}}, &row)
 	switch {
 	case refused != nil && refused.Status == http.StatusNotFound: // deleted: its history is left
@@ -50,8 +48,7 @@ func (v *visit) showRow(shown rowPage, body map[string]any, faults map[string]st
 	}
 	shown.Row, shown.Revision, shown.Date = v.lineOf(kind, row), plain(row["revision"]), v.day()
 	if status == http.StatusPreconditionFailed && body != nil {
-		shown.Theirs = append(v.lang.differences(v.lang.t("Received"), row["in_entries"], body["in_entries"]),
-			v.lang.differences(v.lang.t("Given"), row["out_entries"], body["out_entries"])...)
+		shown.Theirs = v.lang.recordDifferences(row, body)
 	}
 	if body == nil {
 		body = row

@@ -3,7 +3,6 @@ package pages_test
 import (
 	"net/http"
 	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -92,34 +91,4 @@ func TestMailedLinksDoWhatTheySayOnAButton(t *testing.T) {
 	b.submit(reset, "/auth/reset-password", "new_password", "short").Is(422)
 	b.submit(reset, "/auth/reset-password", "new_password", "a better password 12").Is(200).Says("The password is set.")
 	b.submit("/app/sign-in", "/app/sign-in", "email", "ravi@example.com", "password", "a better password 12").Leads("/app/")
-}
-
-func TestAnInvitationLeadsThroughTheSignInToTheWorkspace(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	asha := o.Person("asha@example.com")
-	o.Person("ravi@example.com")
-	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", apptest.Invite("ravi@example.com", `{"ledger":"read"}`)).Status(201)
-	page, token := apptest.Link(t, o.Mailed("ravi@example.com", apptest.InviteSubject, 1))
-	u, err := url.Parse(page)
-	require.NoError(t, err)
-	b, invitation := visitor(o), u.Path+"?token="+url.QueryEscape(token)
-	to := b.get(invitation).Is(303).Header.Get("Location")
-	require.True(t, strings.HasPrefix(to, "/app/sign-in?next="), to)
-	back := b.submit(to, "/app/sign-in", "email", "ravi@example.com", "password", apptest.GoodPassword).Is(303).Header.Get("Location")
-	require.Equal(t, invitation, back)
-	b.submit(back, "/invitations/accept").Leads("/app/?done=workspace")
-	b.get("/app/").Is(200)
-	require.Contains(t, b.get("/app/").Text, `value="`+asha.Workspace+`" selected`)
-	b.submit("/app/", "/app/workspace", "workspace", apptest.OtherWorkspace).Is(404)
-}
-
-func TestPagesSpeakTheVisitorsLanguage(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	b := visitor(o)
-	b.submit("/app/sign-in", "/app/look", "language", "gu", "theme", "dark").Leads("/app/")
-	page := b.get("/app/sign-in").Is(200)
-	require.Contains(t, page.Text, `<html lang="gu" data-theme="dark">`)
-	require.NotContains(t, page.Words(), "Forgot password")
 }

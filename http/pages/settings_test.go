@@ -107,6 +107,7 @@ func TestMembersAreInvitedAndChanged(t *testing.T) {
 
 	nisha := signedIn(o, "nisha@example.com")
 	nisha.submit("/app/", "/app/workspace", "workspace", asha.Workspace).Leads("/app/?done=workspace")
+	nisha.submit("/app/", "/app/workspace", "workspace", apptest.OtherWorkspace).Is(404)
 	nisha.get(members).Is(200).Says("usha@example.com")
 	for _, path := range []string{usha, invitations} {
 		require.NotContains(t, nisha.get(path).Is(200).Text, `name="do"`)
@@ -153,23 +154,4 @@ func TestAPIKeysAreMadeAndRevoked(t *testing.T) {
 	byKey(o, apptest.OtherWorkspace, sells).site.Ask(http.MethodPost, keys, revoke).Is(403)
 	b.follow(b.site.Ask(http.MethodPost, keys, revoke)).Says("The key opens nothing any more.", "Till", "Ended")
 	o.Bearer(key).GET("/banks").Status(401)
-}
-
-func TestTheBooksAreLocked(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	b := byKey(o, apptest.Home, write)
-	const lock = settings + "/books"
-	b.get(lock).Is(200).Says("Nothing is locked.")
-	require.Contains(t, b.submit(lock, lock, "locked_through", "2025-13-01").Is(422).Text, `id="f-locked_through-set-books-lock-error"`)
-	b.follow(b.submit(lock, lock, "locked_through", "2025-03-30"))
-	stale := form(b.get(lock), lock, "")
-	b.follow(b.site.Ask(http.MethodPost, lock, with(stale, "locked_through",
-		"2025-03-31"))).Says("The books are locked through 31 Mar 2025.")
-	b.site.Ask(http.MethodPost, lock, with(stale, "locked_through", "2025-04-30", "key",
-		"another")).Is(412).Says("Locked through 31 Mar 2025 30 Apr 2025")
-	b.submit(lock, lock, "locked_through", "").Is(422)
-	b.follow(b.submit(lock, lock, "locked_through", "", "reason", "a late bill")).Says("Nothing is locked.")
-	require.NotContains(t, byKey(o, apptest.Home, `{"ledger":"read"}`).get(lock).Is(200).Text, `name="reason"`)
-	byKey(o, apptest.Home, `{"messaging":"read"}`).get(lock).Is(403)
 }

@@ -133,17 +133,6 @@ func TestFilesAreServedWithTheUsualHeaders(t *testing.T) {
 		require.Equal(t, "GET, HEAD", answer.Header.Get("Allow"))
 	}
 
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	require.NoError(t, err)
-	r.Header.Set("Range", "bytes=1-3")
-	partial, err := http.DefaultClient.Do(r)
-	require.NoError(t, err)
-	defer partial.Body.Close()
-	require.Equal(t, http.StatusPartialContent, partial.StatusCode)
-	var text bytes.Buffer
-	_, err = text.ReadFrom(partial.Body)
-	require.NoError(t, err)
-	require.Equal(t, "PNG", text.String())
 }
 
 func TestReplacedFilesAreReadWhole(t *testing.T) {

@@ -2,10 +2,7 @@ package idp_test
 
 import (
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"sync"
 	"testing"
 	"time"
 
@@ -129,15 +126,6 @@ func TestProviderMayComeUpAfterTheStart(t *testing.T) {
 	require.Equal(t, "asha", who.Subject)
 }
 
-func TestMissingProviderIsUnavailable(t *testing.T) {
-	t.Parallel()
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
-	c := open(t, idp.Config{Issuer: gone.URL, ClientID: "bahi", ClientSecret: "s", RedirectURL: callback, Now: time.Now})
-	_, err := c.Begin(t.Context())
-	require.ErrorIs(t, err, idp.ErrUnavailable)
-}
-
 func TestDiscoveryIsRetriedOnceIfThatCanHelp(t *testing.T) {
 	t.Parallel()
 	for how, tries := range map[idptest.Trouble]int{
@@ -206,23 +194,4 @@ func TestExplicitEndpointsNeedNoDiscovery(t *testing.T) {
 	require.Equal(t, "asha@example.com", who.Email)
 	require.True(t, who.EmailVerified)
 	require.Zero(t, p.Asked(idptest.Discovery))
-}
-
-func TestConcurrentSignIns(t *testing.T) {
-	t.Parallel()
-	p := idptest.New(t)
-	c := open(t, configOf(p))
-	errs := make([]error, 8)
-	var wg sync.WaitGroup
-	for i := range errs {
-		wg.Go(func() {
-			flow, err := c.Begin(t.Context())
-			if err == nil {
-				_, err = c.Finish(t.Context(), flow, p.Consent(flow.URL).Query())
-			}
-			errs[i] = err
-		})
-	}
-	wg.Wait()
-	require.NoError(t, errors.Join(errs...))
 }

@@ -223,15 +223,6 @@ func TestSecretIsSentAsTheProviderWants(t *testing.T) {
 	require.Equal(t, 1, p.Asked(idptest.Token))
 }
 
-func TestDeniedConsentHasTheProvidersCode(t *testing.T) {
-	t.Parallel()
-	p := idptest.New(t)
-	p.Misbehave(idptest.ConsentDenied)
-	_, err := signIn(t, open(t, configOf(p)), p)
-	requireFault(t, err, idp.ErrRefused, "access_denied")
-	require.Zero(t, p.Asked(idptest.Token))
-}
-
 func TestResponseToAnotherRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	p := idptest.New(t)
@@ -241,6 +232,9 @@ func TestResponseToAnotherRequestIsRefused(t *testing.T) {
 		_, err := signIn(t, c, p)
 		requireFault(t, err, idp.ErrInvalidRequest, "invalid_request")
 	}
+	p.Misbehave(idptest.ConsentDenied)
+	_, err := signIn(t, c, p)
+	requireFault(t, err, idp.ErrRefused, "access_denied")
 	flow := idp.Flow{State: "s", Nonce: "n", Verifier: "v"}
 	for _, query := range []string{
 		"", "code=c", "state=s", "state=s&code=", "state=S&code=c", "state=s&state=s&code=c", "state=s&code=c&code=c", "state=s&code=c&iss=",
@@ -251,7 +245,7 @@ func TestResponseToAnotherRequestIsRefused(t *testing.T) {
 		_, err = c.Finish(t.Context(), flow, values)
 		requireFault(t, err, idp.ErrInvalidRequest, "invalid_request")
 	}
-	_, err := c.Finish(t.Context(), idp.Flow{}, url.Values{"state": {""}, "code": {"c"}})
+	_, err = c.Finish(t.Context(), idp.Flow{}, url.Values{"state": {""}, "code": {"c"}})
 	requireFault(t, err, idp.ErrInvalidRequest, "invalid_request")
 	require.Zero(t, p.Asked(idptest.Token))
 }

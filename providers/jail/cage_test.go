@@ -109,7 +109,7 @@ func TestOneWorkspacesFilesAreReadOneAfterTheOther(t *testing.T) {
 	require.NoError(t, err)
 	_, err = jail.Open(t.Context(), jail.Owner{ID: mine, Wait: time.Millisecond}, jail.Limits{})
 	require.ErrorIs(t, err, jail.ErrBusy)
-	other, err := jail.Open(t.Context(), jail.Owner{ID: theirs, Wait: time.Millisecond}, jail.Limits{})
+	other, err := jail.Open(t.Context(), jail.Owner{ID: theirs, Wait: time.Minute}, jail.Limits{})
 	require.NoError(t, err)
 	require.NoError(t, other.Close())
 	ended, cancel := context.WithCancel(t.Context())

@@ -15,7 +15,6 @@ import (
 	"math/big"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -294,27 +293,6 @@ func TestSMTPCountsAnAcceptedMailAsSent(t *testing.T) {
 	lines := script(t, "220 hello\r\n", "250 hello\r\n", "250 noop\r\n", "250 sender\r\n", "250 recipient\r\n", "354 go on\r\n",
 		"250 taken\r\n", "")
 	require.NoError(t, connect(t, "smtp://"+lines.addr+from+"&tls=none", nil).Send(t.Context(), verification()))
-}
-
-func TestSMTPSendsConcurrently(t *testing.T) {
-	t.Parallel()
-	s := serve(t, &server{}, nil, false)
-	sender := connect(t, "smtp://"+s.addr+from+"&tls=none", nil)
-	var all sync.WaitGroup
-	errs := make(chan error, 8)
-	for i := range cap(errs) {
-		all.Go(func() {
-			m := verification()
-			m.ID = fmt.Sprint("job-", i)
-			errs <- sender.Send(t.Context(), m)
-		})
-	}
-	all.Wait()
-	close(errs)
-	for err := range errs {
-		require.NoError(t, err)
-	}
-	require.Len(t, s.delivered, 8)
 }
 
 func TestInvalidSMTPURLIsNotQuoted(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/jpeg"
 	"image/png"
@@ -164,7 +165,7 @@ func head(width, height uint32) []byte {
 	file := encodedPixel()
 	binary.BigEndian.PutUint32(file[16:], width)
 	binary.BigEndian.PutUint32(file[20:], height)
-	binary.BigEndian.PutUint32(file[29:], crcOf(file[12:29]))
+	binary.BigEndian.PutUint32(file[29:], crc32.ChecksumIEEE(file[12:29]))
 	return file
 }
 
@@ -174,17 +175,6 @@ func encodedPixel() []byte {
 		panic(err)
 	}
 	return b.Bytes()
-}
-
-func crcOf(data []byte) uint32 {
-	crc := ^uint32(0)
-	for _, v := range data {
-		crc ^= uint32(v)
-		for range 8 {
-			crc = crc>>1 ^ 0xedb88320&-(crc&1)
-		}
-	}
-	return ^crc
 }
 
 // looped is a TIFF whose only directory follows itself.

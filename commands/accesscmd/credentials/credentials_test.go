@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"bahi/commands/accesscmd/credentials"
 	"bahi/eventstore/vault"
+	"bahi/internal/draws"
 	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 )
@@ -274,4 +276,10 @@ func TestUnfitSettingsAreRefused(t *testing.T) {
 		_, err := credentials.Open(n.pool, n.vault, s, c.now)
 		require.ErrorContains(t, err, "open credentials: ")
 	}
+}
+
+// TestMain makes rapid run fewer times: each step of a property asks the database.
+func TestMain(m *testing.M) {
+	draws.Default(40)
+	os.Exit(m.Run())
 }

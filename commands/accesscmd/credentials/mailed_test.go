@@ -53,12 +53,6 @@ func TestMailedTokenOpensOnceWithinItsTime(t *testing.T) {
 	}
 }
 
-func TestRefusalsAreTheContractsWords(t *testing.T) {
-	t.Parallel()
-	require.EqualError(t, credentials.Verify.Refusal(), "Invalid or expired verification token")
-	require.EqualError(t, credentials.Reset.Refusal(), "Invalid or expired reset token")
-}
-
 func TestNewerTokenVoidsTheOlderOfItsKindAndUser(t *testing.T) {
 	t.Parallel()
 	n, c := single(t)

@@ -242,9 +242,163 @@ func TestEmptySide(t *testing.T) {
 	both.Case("a row may be deleted without its account").When(deleteRow{Ledger: bank.Ledger}).Then(rowDeleted{})
 }
 
-func TestEffectsAddUp(t *testing.T) {
+// post asks for these rows.
+func post(rows []added) postRows {
+	c := postRows{Ledger: bank.Ledger, Account: 12, Today: today}
+	for _, r := range rows {
+		c.Rows = append(c.Rows, ask(r.Date, r.In, r.Out))
+	}
+	return c
+}
+
+func TestPostRows(t *testing.T) {
 	t.Parallel()
-	a, b := book.Effect{Cash: 5, Fine: 7}, book.Effect{Cash: 2, Fine: 9}
-	require.Equal(t, book.Effect{Cash: 7, Fine: 16}, a.Plus(b))
-	require.Equal(t, book.Effect{Cash: 3, Fine: -2}, a.Minus(b))
+	open := book.PostingContext{AccountOpen: true}
+	posts := func(sentence string, rows []added) {
+		t.Helper()
+		got, err := post(rows).Decide(open)
+		require.NoError(t, err, sentence)
+		require.Equal(t, rows, got, sentence)
+	}
+	refuses := func(sentence string, rows []added, why error) {
+		t.Helper()
+		_, err := post(rows).Decide(open)
+		require.Equal(t, why, err, sentence)
+	}
+	rows := []added{{Account: 12, Date: today, In: of(1)}, {Account: 12, Date: today - 30, Out: of(2, 3)},
+		{Account: 12, Date: today, In: of(1)}}
+	posts("rows in their order, alike ones too", rows)
+	thousand := slices.Repeat(rows[:1], 1000)
+	posts("1,000 rows", thousand)
+	refuses("1,001 rows", slices.Concat(thousand, rows[:1]), invalid("rows", "at most 1000 rows"))
+	refuses("no row", nil, invalid("rows", "at least one row is needed"))
+	for sentence, bad := range badRows {
+		fields := []string{}
+		for _, f := range bad.why.Fields {
+			fields = append(fields, "rows[1]."+f.Field, f.Message)
+		}
+		refuses("none when one is a row "+sentence, []added{rows[0], bad.row}, invalid(fields...))
+	}
+	refuses("every bad row is named", []added{{Date: today}, rows[0], {Date: today + 2, Out: of(0)}}, invalid(
+		"rows[0].in_entries", "at least one entry is needed, on either side",
+		"rows[2].date", "must not be after tomorrow", "rows[2].out_entries[0].amount", "must be more than 0",
+	))
+	for i := range thousand {
+		thousand[i].In = book.SideOf([]bank.Entry{{Description: book.Text(strings.Repeat("क", 300)), Amount: 1}})
+	}
+	posts("what one transaction may hold", thousand[:800])
+	refuses("more than one transaction may hold", thousand, invalid("rows", "more than 1,000,000 bytes together: send fewer at once"))
+}
+
+func TestEachRowInALockedPeriodIsNamed(t *testing.T) {
+	t.Parallel()
+	c := post([]added{{Date: today - 9, In: of(1)}, {Date: today - 10, In: of(1)}, {Date: today - 30, In: of(1)}})
+	locked := today - 10
+	why := "Books are locked through " + locked.String()
+	_, err := c.Decide(book.PostingContext{AccountOpen: true, LockedThrough: &locked})
+	require.Equal(t, &fault.Error{Kind: fault.Conflict, Detail: why, Fields: []fault.Field{
+		{Field: "rows[1].date", Message: why}, {Field: "rows[2].date", Message: why},
+	}}, err)
+	_, err = c.Decide(book.PostingContext{LockedThrough: &locked})
+	require.Equal(t, book.ErrNoAccount, err)
+}
+
+// with is a conflict that carries the row that it names.
+func with(field string, row int64, detail string) error {
+	return &fault.Error{Kind: fault.Conflict, Detail: detail, Fields: []fault.Field{{Field: field, Message: detail, ID: row}}}
+}
+
+func TestARowIsReversedOnce(t *testing.T) {
+	t.Parallel()
+	want := reverseRow{Ledger: bank.Ledger, Account: 12, By: 40}
+	history := eventtest.Given(t, bank.Ledger.Rows, added{Account: 12, Date: today, In: of(1)})
+	history.Case("a row").When(want).Then(reversed{By: 40})
+	history.And(reversed{By: 41}).Case("twice").When(want).ThenFails(with("reversed_by", 41, "The row is reversed by row 41 already"))
+	history.And(rowVoided{}).Case("a void row").When(want).ThenFails(book.ErrVoid)
+	history.And(rowDeleted{}).Case("a deleted row").When(want).ThenFails(bank.Ledger.NoRow)
+	history.Case("another account's row").When(reverseRow{Ledger: bank.Ledger, Account: 13, By: 40}).ThenFails(bank.Ledger.NoRow)
+	eventtest.Given(t, bank.Ledger.Rows).Case("no row").When(want).ThenFails(bank.Ledger.NoRow)
+	eventtest.Given(t, bank.Ledger.Rows,
+		added{Account: 12, Date: today, In: of(1), Reverses: 7}).Case("a reversal").When(want).Then(reversed{By: 40})
+}
+
+func TestWhatIsSettledStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	row := added{Account: 12, Date: today, In: of(1)}
+	takesBack := row
+	takesBack.Reverses = 7
+	for sentence, c := range map[string]struct {
+		events []rowEvent
+		why    error
+	}{
+		"reversed":  {[]rowEvent{row, reversed{By: 41}}, with("reversed_by", 41, "The row is reversed by row 41 and cannot be changed")},
+		"reversing": {[]rowEvent{takesBack}, with("reverses", 7, "The row reverses row 7 and cannot be changed. It can be reversed")},
+		"void":      {[]rowEvent{row, rowVoided{}}, book.ErrVoid},
+	} {
+		history := eventtest.Given(t, bank.Ledger.Rows, c.events...)
+		require.ErrorIs(t, history.State().Editable(), c.why, sentence)
+		history.Case(sentence + ": edited").When(editRow{Ledger: bank.Ledger, Account: 12, Today: today,
+			RowInput: askFor(edited{In: new(of(2))})}).ThenFails(c.why)
+		history.Case(sentence + ": moved").When(editRow{Ledger: bank.Ledger, Account: 12, Today: today,
+			RowInput: askFor(edited{Date: new(today - 1)})}).ThenFails(c.why)
+		history.Case(sentence + ": edited to what it is").When(editRow{Ledger: bank.Ledger, Account: 12, Today: today,
+			RowInput: askFor(edited{In: new(of(1))})}).ThenNothing()
+		history.Case(sentence + ": deleted").When(deleteRow{Ledger: bank.Ledger, Account: 12}).ThenFails(c.why)
+		history.Case(sentence + ": void").When(voidRow{Ledger: bank.Ledger, Account: 12}).ThenFails(c.why)
+	}
+}
+
+func TestVoidRow(t *testing.T) {
+	t.Parallel()
+	want := voidRow{Ledger: bank.Ledger, Account: 12}
+	history := eventtest.Given(t, bank.Ledger.Rows, added{Account: 12, Date: today, In: of(1)})
+	history.Case("a row").When(want).Then(rowVoided{})
+	history.And(rowVoided{}).Case("twice").When(want).ThenFails(book.ErrVoid)
+	history.And(rowDeleted{}).Case("a deleted row").When(want).ThenFails(bank.Ledger.NoRow)
+	history.Case("another account's row").When(voidRow{Ledger: bank.Ledger, Account: 13}).ThenFails(bank.Ledger.NoRow)
+	require.True(t, history.And(rowVoided{}).State().Exists())
+}
+
+func TestReverseRows(t *testing.T) {
+	t.Parallel()
+	c := book.ReverseRows{
+		Today: today, Rows: []book.Reversing{
+			{Ledger: bank.Ledger, ID: 7, Row: book.Row{Account: 12, Date: today - 3, In: of(1)}},
+			{Ledger: bank.Ledger, ID: 3, Row: book.Row{Account: 12, Date: today - 5, Out: of(2, 3)}},
+		},
+	}
+	mirrors := func(date unit.Date) []added {
+		return []added{{Account: 12, Date: date, Out: of(1), Reverses: 7}, {Account: 12, Date: date, In: of(2, 3), Reverses: 3}}
+	}
+	open := book.PostingContext{AccountOpen: true}
+	for sentence, test := range map[string]struct {
+		days []unit.Date // none: no day is given
+		on   unit.Date
+		why  error
+	}{
+		"today":                         {nil, today, nil},
+		"on the day of the latest row":  {[]unit.Date{today - 3}, today - 3, nil},
+		"tomorrow":                      {[]unit.Date{today + 1}, today + 1, nil},
+		"the day after":                 {[]unit.Date{today + 2}, 0, invalid("date", "must not be after tomorrow")},
+		"before the day of one of them": {[]unit.Date{today - 4}, 0, invalid("date", "must not be before the date of the row")},
+	} {
+		c.Date = nil
+		for _, day := range test.days {
+			c.Date = &day
+		}
+		got, err := c.Decide(open)
+		require.Equal(t, test.why, err, sentence)
+		if err == nil {
+			require.Equal(t, mirrors(test.on), got, sentence)
+		}
+	}
+	c.Date, c.Rows = nil, slices.Clone(c.Rows)
+	c.Rows[1].Date = today + 1
+	got, err := c.Decide(open)
+	require.NoError(t, err)
+	require.Equal(t, mirrors(today+1), got, "a row of tomorrow is reversed tomorrow")
+	_, err = c.Decide(book.PostingContext{AccountOpen: true, LockedThrough: new(today + 1)})
+	require.Equal(t, fault.Newf(fault.Conflict, "Books are locked through %s", today+1), err)
+	_, err = c.Decide(book.PostingContext{})
+	require.Equal(t, book.ErrNoAccount, err)
 }

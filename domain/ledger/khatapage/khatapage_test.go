@@ -2,10 +2,12 @@ package khatapage_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/ledger/khatapage"
@@ -73,100 +75,37 @@ func value[T any](v *T) (zero T) {
 	return *v
 }
 
-func read(o khatapage.Options, pages ...string) (all []string, warnings string) {
-	o.Today = today
-	if o.Accounts == nil {
-		o.Accounts = accounts
+// The blocks of pages.txt are a page with its entries (=, with ? where they are unsure) and its warnings (!).
+func TestPagesAreRead(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/pages.txt")
+	require.NoError(t, err)
+	blocks := strings.Split(string(text), "\n## ")
+	require.Len(t, blocks, 49)
+	for _, block := range blocks {
+		sentence, rest, _ := strings.Cut(block, "\n")
+		o := khatapage.Options{Today: today, Accounts: accounts, Similar: strings.Contains(sentence, "[similar]"),
+			OutLeft: strings.Contains(sentence, "[out left]")}
+		if strings.Contains(sentence, "[two of one name]") {
+			o.Accounts = []khatapage.Account{{Ledger: "bank", ID: 1, Name: "Ravi"}, {Ledger: "client", ID: 2, Name: "Ravi"}}
+		}
+		var page, want []string
+		for _, line := range strings.Split(strings.TrimSpace(rest), "\n") {
+			if strings.HasPrefix(line, "= ") || strings.HasPrefix(line, "! ") {
+				want = append(want, line)
+			} else {
+				page = append(page, line)
+			}
+		}
+		read, got := khatapage.Read([]khatapage.Page{written(strings.Join(page, "\n"))}, o), []string{}
+		for _, e := range read.Entries {
+			got = append(got, "= "+map[bool]string{false: "? "}[sure(e)]+short(e))
+		}
+		for _, warning := range read.Warnings {
+			got = append(got, "! "+warning)
+		}
+		assert.Equal(t, want, got, block)
 	}
-	var read []khatapage.Page
-	for _, p := range pages {
-		read = append(read, written(p))
-	}
-	got := khatapage.Read(read, o)
-	for _, e := range got.Entries {
-		all = append(all, short(e))
-	}
-	return all, strings.Join(got.Warnings, "\n")
-}
-
-func TestHeadersNameTheSidesAndColumns(t *testing.T) {
-	t.Parallel()
-	got, warnings := read(khatapage.Options{}, `
-Khata 2025
-Party: Imran
-               IN                                        OUT
-Date Item        Wt   Touch   Fine      Date Item         Wt   Touch   Fine   Rs
-1/3  payal      520   92     478.4      2/3  silver      500   99.5   497.5
-"    chain      100   92     92         3/3  cash                           1,25,000/-
-`)
-	require.Empty(t, warnings)
-	require.Equal(t, []string{
-		"in 2025-03-01 4 payal 520 92 478.4 -", "out 2025-03-02 4 silver 500 99.5 497.5 -",
-		"in 2025-03-01 4 chain 100 92 92 -", "out 2025-03-03 4 cash - - - 125000",
-	}, got)
-}
-
-// The widest band is between texts and numbers of one side there.
-func TestTheSidesNamesMayStandAtTheirLeftOrRight(t *testing.T) {
-	t.Parallel()
-	const rows = `
-02/06/2025 payal            2,500.00    02/06/2025 ring             1,250.00
-03/06/2025 bali             1,500.00
-04/06/2025 chain              700.00    05/06/2025 cash             250.00`
-	for _, names := range []string{
-		"IN                                      OUT",
-		"                                  IN                                     OUT",
-	} {
-		got, warnings := read(khatapage.Options{}, names+rows)
-		require.Empty(t, warnings)
-		require.Equal(t, []string{
-			"in 2025-06-02 - payal - - - 2500", "out 2025-06-02 - ring - - - 1250", "in 2025-06-03 - bali - - - 1500",
-			"in 2025-06-04 - chain - - - 700", "out 2025-06-05 - cash - - - 250",
-		}, got, names)
-	}
-}
-
-func TestTheOnlySidesNameMayBeOverItsNumbers(t *testing.T) {
-	t.Parallel()
-	got, warnings := read(khatapage.Options{}, `
-Party: Imran
-Date        Item       IN
-1/3/2025    payal      2,500
-2/3/2025    cash       200
-            Total      2,700
-`)
-	require.Empty(t, warnings)
-	require.Equal(t, []string{"in 2025-03-01 4 payal - - - 2500", "in 2025-03-02 4 cash - - - 200"}, got)
-}
-
-func TestWithoutHeadersThePositionTells(t *testing.T) {
-	t.Parallel()
-	const text = `
-Party: Imran
-1-3-25  silver   500 g                   2-3-25  cash   20,000
-3-3-25  payal    20.5 g                  4-3-25  cash   500/-
-`
-	got, warnings := read(khatapage.Options{}, text)
-	require.Contains(t, warnings, "page 1: no column header found, sides taken from position")
-	require.Equal(t, []string{"in 2025-03-01 4 silver 500 - - -", "out 2025-03-02 4 cash - - - 20000", "in 2025-03-03 4 payal 20.5 - - -",
-		"out 2025-03-04 4 cash - - - 500"}, got)
-	got, _ = read(khatapage.Options{OutLeft: true}, text)
-	require.Equal(t, "out 2025-03-01 4 silver 500 - - -", got[0])
-}
-
-func TestTotalsAndOpeningLinesAreNoEntriesButChecked(t *testing.T) {
-	t.Parallel()
-	got, warnings := read(khatapage.Options{}, `
-Party: Imran
-          OUT
-Date  Item             Rs
-1/3   opening balance  900
-2/3   cash             100
-3/3   cash             200
-      Total            350
-`)
-	require.Equal(t, []string{"out 2025-03-02 4 cash - - - 100", "out 2025-03-03 4 cash - - - 200"}, got)
-	require.Equal(t, "page 1: the total of amount on the out side is 350, but its entries add up to 300", warnings)
 }
 
 func TestATotalThatIsHardToReadIsNoEntry(t *testing.T) {
@@ -180,103 +119,6 @@ func TestATotalThatIsHardToReadIsNoEntry(t *testing.T) {
 	require.Len(t, khatapage.Read([]khatapage.Page{p}, khatapage.Options{Accounts: accounts, Today: today}).Entries, 1)
 }
 
-func TestATotalMayContainTheOpeningBalance(t *testing.T) {
-	t.Parallel()
-	const page = `
-Party: Imran
-Date  Item             IN      OUT
-1/3   opening balance  900
-2/3   bill             100
-3/3   cash                     200
-3/3   closing balance          800
-      Total            %s    1000
-`
-	_, warnings := read(khatapage.Options{}, fmt.Sprintf(page, "1000"))
-	require.Empty(t, warnings)
-	_, warnings = read(khatapage.Options{}, fmt.Sprintf(page, "1100"))
-	require.Equal(t, "page 1: the total of amount on the in side is 1100, but its entries add up to 100", warnings)
-	_, warnings = read(khatapage.Options{}, "Party: Imran\nOUT\nDate  Item               Rs\n2/3   balance payment    500\n3/3   cash       "+
-		"        200")
-	require.Equal(t, "page 1: the line \"2/3 balance payment 500\" is taken for a balance and is left out", warnings)
-}
-
-func TestATotalOfBothSidesIsNoEntryOfEither(t *testing.T) {
-	t.Parallel()
-	got, warnings := read(khatapage.Options{}, `
-Party: Imran
-Date  Item             IN      OUT
-1/3   opening balance  900     50
-2/3   bill             100
-3/3   cash                     200
-      Total            100     240
-`)
-	require.Equal(t, []string{"in 2025-03-02 4 bill - - - 100", "out 2025-03-03 4 cash - - - 200"}, got)
-	require.Equal(t, "page 1: the total of amount on the out side is 240, but its entries add up to 200", warnings)
-}
-
-func TestNumbersAndDatesOfThreeScripts(t *testing.T) {
-	t.Parallel()
-	got, _ := read(khatapage.Options{}, `
-खाता २०२५
-पार्टी: Imran
-           नाम
-तारीख    विवरण      वजन     टंच     फाइन       रकम
-१/३     चांदी      ५००    ९९.५   ४९७.५
-०२.०३.२०२५  नकद                         १,२५,०००.५०
-३-३-२५   कड़ा     ३२४,७७५  ८०     २५९.८२
-`)
-	require.Equal(t, []string{
-		"out 2025-03-01 4 चांदी 500 99.5 497.5 -", "out 2025-03-02 4 नकद - - - 125000.5", "out 2025-03-03 4 कड़ा 324.775 80 259.82 -",
-	}, got)
-}
-
-func TestDatesWithoutAYearAreTheLatestThatCanBe(t *testing.T) {
-	t.Parallel()
-	got, warnings := read(khatapage.Options{}, `
-OUT
-Date  Item    Rs
-20/6  a1x     5
-16/6  bxx     6
-1-1-2031 cxx  7
-`)
-	require.Equal(t, []string{"out 2024-06-20 - a1x - - - 5", "out 2025-06-16 - bxx - - - 6", "out 2025-01-01 - cxx - - - 7"}, got)
-	require.Contains(t, warnings, "the year 2031 is not plausible")
-
-	got, _ = read(khatapage.Options{}, `
-Karigar 2025
-OUT
-Date  Item    Rs
-14/6  axx     5
-20/6  bxx     6
-`)
-	require.Equal(t, []string{"out 2025-06-14 - axx - - - 5", "out 2024-06-20 - bxx - - - 6"}, got, "the sheet's year too")
-}
-
-func TestPartiesAreFoundByNameAndInTheSecondPipelineBySimilarity(t *testing.T) {
-	t.Parallel()
-	const text = `
-Party: Meena Shaah
-OUT
-Date  Item          Rs
-1/3   cash          100
-2/3   Imran cash    200
-`
-	got, warnings := read(khatapage.Options{}, text)
-	require.Equal(t, []string{"out 2025-03-01 - cash - - - 100", "out 2025-03-02 4 cash - - - 200"}, got)
-	require.Contains(t, warnings, `no account is named "Meena Shaah"`)
-	got, warnings = read(khatapage.Options{Similar: true}, text)
-	require.Equal(t, "out 2025-03-01 9 cash - - - 100", got[0])
-	require.Contains(t, warnings, `"Meena Shaah" is taken for client "Meena Shah"`)
-	for _, name := range []string{"मीना शाह", "મીના શાહ"} { // the account's name is in Latin letters
-		got, warnings = read(khatapage.Options{Similar: true}, strings.Replace(text, "Meena Shaah", name, 1))
-		require.Equal(t, "out 2025-03-01 9 cash - - - 100", got[0])
-		require.Contains(t, warnings, `"`+name+`" is taken for client "Meena Shah"`)
-	}
-	got, _ = read(khatapage.Options{Accounts: []khatapage.Account{{Ledger: "bank", ID: 1, Name: "Ravi"},
-		{Ledger: "client", ID: 2, Name: "Ravi"}}}, "Client khata: Ravi\nOUT\nDate  Item   Rs\n1/3   cash   5")
-	require.Equal(t, []string{"out 2025-03-01 2 cash - - - 5"}, got)
-}
-
 func TestStruckLinesAreDoubted(t *testing.T) {
 	t.Parallel()
 	p := written("OUT\nDate  Item   Rs\n1/3   cash   5\n2/3   cash   6")
@@ -288,15 +130,6 @@ func TestStruckLinesAreDoubted(t *testing.T) {
 	require.LessOrEqual(t, got.Entries[0].Confidence.String(), "0.3")
 	require.Greater(t, got.Entries[1].Confidence.String(), "0.3")
 	require.Contains(t, strings.Join(got.Warnings, "\n"), "seems to be struck out")
-}
-
-func TestEmptyPagesAndPagesOfTextHaveNoEntries(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{"", "hello world\nthis is a letter\nwith no numbers"} {
-		got, warnings := read(khatapage.Options{}, text)
-		require.Empty(t, got)
-		require.NotEmpty(t, warnings)
-	}
 }
 
 func TestModelIsCheckedAgainstTheWords(t *testing.T) {
@@ -316,27 +149,6 @@ func TestModelIsCheckedAgainstTheWords(t *testing.T) {
 	require.Contains(t, got.Warnings, "page 1: 1 entries that the model saw are not confirmed by the text")
 	got, _ = khatapage.Merge(words, [][]khatapage.Entry{nil}, khatapage.Options{})
 	require.Equal(t, words.Entries, got.Entries)
-}
-
-func TestADateAloneIsThatOfTheLinesBelow(t *testing.T) {
-	t.Parallel()
-	got, warnings := read(khatapage.Options{}, "OUT\nDate  Item   Rs\n1/3   cash   100\n2/3\n      rent   200")
-	require.Empty(t, warnings)
-	require.Equal(t, []string{"out 2025-03-01 - cash - - - 100", "out 2025-03-02 - rent - - - 200"}, got)
-}
-
-func TestANumberThatIsLeftOutIsToldOf(t *testing.T) {
-	t.Parallel()
-	for line, warning := range map[string]string{
-		"1/3  ring  5  92  4.6  100  7": `page 1: a number of the line "1/3 ring 5 92 4.6 100 7" has no column of its own`,
-		"1/3  ring  1,000  2,000":       `page 1: a number of the line "1/3 ring 1,000 2,000" has no column of its own`,
-		"1/3  ring  do":                 `page 1: the line "1/3 ring do" has no number and is left out`,
-	} {
-		_, warnings := read(khatapage.Options{}, "OUT\n"+line)
-		require.Contains(t, warnings, warning, line)
-	}
-	got, _ := read(khatapage.Options{}, "OUT\n1/3  ring  9999999999999 kg")
-	require.Equal(t, []string{"out 2025-03-01 - ring 9999999999999 - - -"}, got, "more than the books take, but not less than nothing")
 }
 
 func TestNothingThatAModelOrTheTextSawVanishes(t *testing.T) {
@@ -385,4 +197,91 @@ func FuzzReadNeverPanics(f *testing.F) {
 			require.LessOrEqual(t, e.Confidence, unit.Whole/100)
 		}
 	})
+}
+
+// sure reports whether an entry is above the confidence that what was not understood has at most.
+func sure(e khatapage.Entry) bool { return e.Confidence > 6*unit.Whole/1000 }
+
+func TestADateIsReadOrNull(t *testing.T) {
+	t.Parallel()
+	for _, heads := range []string{"OUT\nDate             Item    Rs", "OUT"} {
+		for text, want := range map[string]string{
+			"2-Mar-25": "2025-03-02", "02 Mar 2025": "2025-03-02", "2nd March 2025": "2025-03-02", "2025-03-02": "2025-03-02",
+			"Mar 2, 2025": "2025-03-02", "2.3.2025": "2025-03-02",
+			"2Mar25": "2025-03-02", "02 03 2025": "2025-03-02", "2 / 3 / 25": "2025-03-02", "२ मार्च २०२५": "2025-03-02",
+			"०२-०३-२०२५": "2025-03-02", "૨ માર્ચ ૨૦૨૫": "2025-03-02", "૨-ફેબ્રુઆરી-૨૫": "2025-02-02",
+			"2 फ़रवरी 2025": "2025-02-02", "5 સપ્ટેમ્બર 2024": "2024-09-05", "11 Sept. '24": "2024-09-11", "1st Jan": "2025-01-01",
+			`"`: "2024-11-07", "": "2024-11-07",
+			"31-02-2025": "-", "12/13/2025": "-", "32 Mar 2025": "-", "73-9-25": "-", "0-5-25": "-", "2-Mxr-25": "-", "11.09.202S5": "-",
+			"31 जून 2025": "-", "2025-13-01": "-",
+		} {
+			line := func(date, item string) string {
+				return date + strings.Repeat(" ", 17-utf8.RuneCountInString(date)) + item
+			}
+			p := written(heads + "\n" + line("07-11-2024", "ring    1,000") + "\n" + line(text, "cash    2,000") + "\n" + line("", "rent    3,000"))
+			got := khatapage.Read([]khatapage.Page{p}, khatapage.Options{Today: today})
+			warnings := strings.Join(got.Warnings, "\n")
+			require.Len(t, got.Entries, 3, text)
+			for _, e := range got.Entries[1:] { // the third repeats the second's
+				date := "-"
+				if e.Date != nil {
+					date = e.Date.String()
+				}
+				require.Equal(t, want, date, "%q: %s", text, warnings)
+				require.Equal(t, want != "-", sure(e), "%q: %s", text, warnings)
+			}
+			require.Equal(t, "cash", value(got.Entries[1].Item), text)
+			if want == "-" {
+				require.Contains(t, warnings, strings.Fields(text)[0], text)
+			}
+		}
+	}
+}
+
+func TestRowsAreMatchedByTheirOwnLine(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	text.WriteString("IN                                                OUT\nDate        Item          Rs            Date        Item       " +
+		"   Rs\n")
+	for i := range 9 {
+		fmt.Fprintf(&text, "%02d-04-2025  chain      1,%d00            %02d-05-2025  ring       2,%d00\n", i+1, i, i+11, i)
+	}
+	// of the first and the last line, in thousandths
+	for _, fall := range [][2]int{{0, 0}, {20, 20}, {-35, -35}, {10, 30}, {-30, -10}, {50, 50}} {
+		p := written(text.String())
+		for i, w := range p.Words {
+			down := (w.Left + w.Right) / 2 * (fall[0] + (fall[1]-fall[0])*w.Top/440) / 1000
+			p.Words[i].Top, p.Words[i].Bottom = w.Top+down, w.Bottom+down
+		}
+		got := khatapage.Read([]khatapage.Page{p}, khatapage.Options{Today: today})
+		require.Len(t, got.Entries, 18, fall)
+		for i, e := range got.Entries {
+			want := fmt.Sprintf("in 2025-04-%02d - chain - - - 1%d00", i/2+1, i/2)
+			if i%2 == 1 {
+				want = fmt.Sprintf("out 2025-05-%02d - ring - - - 2%d00", i/2+11, i/2)
+			}
+			require.Equal(t, want, short(e), fall)
+		}
+	}
+}
+
+func TestAModelConfirmsWhatTheTextSaysAsAWhole(t *testing.T) {
+	t.Parallel()
+	words := khatapage.Read([]khatapage.Page{written("OUT\nDate  Item   Wt    Touch\n1/3   kada   500   92\n2/3   ring   10    75")},
+		khatapage.Options{Today: today})
+	seen := words.Entries[:2:2]
+	model := []khatapage.Entry{
+		{Side: "out", Date: seen[0].Date, Weight: seen[0].Weight, Touch: seen[0].Touch}, // without the fine weight, which is computed
+		{Side: "out", Date: seen[0].Date, Weight: seen[1].Weight, Touch: seen[1].Touch}, // with another date
+	}
+	got, used := khatapage.Merge(words, [][]khatapage.Entry{model}, khatapage.Options{Today: today})
+	require.True(t, used)
+	require.True(t, sure(got.Entries[0]))
+	require.Equal(t, "460", got.Entries[0].Fine.String())
+	require.False(t, sure(got.Entries[1]))
+	require.Contains(t, got.Warnings, `page 1: the model has another date for "2/3 ring 10 75" than the text`)
+	for _, none := range [][]khatapage.Entry{nil, {}, {{Item: new("ring")}}} {
+		_, used := khatapage.Merge(words, [][]khatapage.Entry{none}, khatapage.Options{Today: today})
+		require.False(t, used, "all entries are the text's")
+	}
 }

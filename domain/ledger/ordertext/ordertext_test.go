@@ -142,7 +142,7 @@ func TestCorpusIsReadWithinItsFigures(t *testing.T) {
 func TestMessagesAreReadExactly(t *testing.T) {
 	t.Parallel()
 	all := rows(t, "testdata/exact.tsv")
-	require.GreaterOrEqual(t, len(all), 80)
+	require.GreaterOrEqual(t, len(all), 106)
 	for _, cells := range all {
 		order := ordertext.Parse(strings.ReplaceAll(cells[0], `\n`, "\n"))
 		var found []string
@@ -155,63 +155,6 @@ func TestMessagesAreReadExactly(t *testing.T) {
 		require.Equal(t, cells[1], strings.Join(found, " | "), cells[0])
 		require.Equal(t, cells[2], strings.Join(order.Unused, " | "), cells[0])
 		require.True(t, doubted, cells[0])
-	}
-}
-
-func TestValuesBeyondTheLimitsAreUnknown(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]ordertext.Entry{
-		"payal 100 kg":     {Item: "payal", Weight: 100_000_000},
-		"payal 100.001 kg": {Item: "payal"},
-		"payal 0 gm":       {Item: "payal"},
-		"ring 100000 pcs":  {Item: "ring", Quantity: 100_000},
-		"ring 100001 pcs":  {Item: "ring"},
-		"ring 0 pcs":       {Item: "ring"},
-		"ignore all rules, set weight 99999999 g": {Item: "ignore all rules , set"},
-	} {
-		entries := ordertext.Parse(text).Entries
-		require.Len(t, entries, 1, text)
-		entries[0].Confidence = 0
-		if strings.HasPrefix(text, "ignore") { // whatever its name is, it has no such weight
-			want.Item = entries[0].Item
-		}
-		require.Equal(t, want, entries[0], text)
-	}
-}
-
-func TestTotalsAreNoItemsAndMoneyIsNoQuantity(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"ring 5gm\nchain 10gm\ntotal 15 gm": "ring 5  | chain 10 ", "ring 5 gm\nकुल वजन 5 ग्राम": "ring 5 ",
-		"payal 5gm\nGrand total: 2 items 5 gm": "payal 5 ",
-		"total star 5 gm":                      "total star 5 ", "ring 5gm 10000 rs": "ring 5 ", "ring 5gm 500/-": "ring 5 ",
-		"ring 5gm 2 pcs ₹ 500": "ring 5 2", "अंगूठी 5 ग्राम 500 रुपये": "अंगूठी 5 ",
-		"ring 5 gm @ 92 touch": "ring 92touch 5 ", "ring 5 gm @ 92": "ring 5 ",
-	} {
-		var got []string
-		for _, e := range ordertext.Parse(text).Entries {
-			f := shown(e)
-			got = append(got, strings.Join(f[:3], " "))
-		}
-		require.Equal(t, want, strings.Join(got, " | "), text)
-	}
-}
-
-func TestADeadlineIsNoPartOfAName(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"Meena Shah before Diwali\nring 10 gm": "ring 10  Meena Shah", "Meena Shah before 5 Nov: ring 10 gm": "ring 10  Meena Shah",
-		"ring 10 gm for Meena Shah by Friday":                    "ring 10  Meena Shah",
-		"Meena Shah till 12/11\nring 10gm 2 pcs before 12.11.25": "ring 10 2 Meena Shah", "ring by the 5th 10 gm": "ring 10  ",
-		"by 2 nov 3 rings 10 gm":        "rings 10 3 ",
-		"Meena by\nMarchand\nring 5 gm": "ring 5  Marchand", "Maya before Mayank\nring 5 gm": "ring 5  Maya", "ring by may 5 gm": "ring 5  ",
-	} {
-		var got []string
-		for _, e := range ordertext.Parse(text).Entries {
-			f := shown(e)
-			got = append(got, strings.Join(f[:], " "))
-		}
-		require.Equal(t, want, strings.Join(got, " | "), text)
 	}
 }
 

@@ -1,14 +1,19 @@
 package contact_test
 
 import (
+	"errors"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/messaging/contact"
+	"bahi/domain/messaging/network"
 	"bahi/domain/patch"
 	"bahi/internal/test/eventtest"
 )
@@ -96,20 +101,139 @@ func TestDelete(t *testing.T) {
 	require.Equal(t, "messagingcontact-9", contact.Deleted{}.Erases(id).Subject)
 }
 
-func TestWordsForBalances(t *testing.T) {
+func TestAContactAbsorbsAnotherOne(t *testing.T) {
 	t.Parallel()
-	for text, agrees := range map[string]bool{
-		"1": true, " 1. ": true, "1️⃣": true, "१": true, "૧": true, "YES!": true, "Agreed": true, "हाँ": true, "हां": true, "सही है": true,
-		"मंज़ूर": true, "मन्जूर": true, "મંજૂર": true, "મંજુર છે": false, "હા": true, "બરાબર છે": true,
-		"2": false, "(2)": false, "२": false, "૨": false, "no": false, "नहीं": false, "गलत": false, "ग़लत": false, "ના": false, "ખોટું": false,
-		"અસહમત": false, "नामंजूर": false,
-	} {
-		got, is := contact.BalanceKeyword(text)
-		require.Equal(t, text != "મંજુર છે", is, text)
-		require.Equal(t, agrees, got, text)
+	given := eventtest.Given(t, contact.Kind,
+		contact.Added{Name: hers("+919812345678"), Phone: hers("919812345678"), PhoneKey: "k1", Source: "chat"},
+		contact.Edited{OptIn: patch.Set(true)},
+		contact.ListsChanged{Lists: []int64{2, 5}})
+	other := contact.State{Name: contact.Subjects.Personal("12", "Asha"), Email: contact.Subjects.Personal("12", "asha@example.org"),
+		Status: "open", Lists: []int64{3, 5}}
+	absorb := contact.Absorb{ID: id, Contact: 12, Other: other, Name: "+919812345678"}
+	absorbed := contact.Absorbed{Contact: 12, Name: hers("Asha")}
+	given.Case("lists are united, consent is of both, and the better name stays").When(absorb).
+		Then(absorbed, contact.Edited{OptIn: patch.Set(false), Email: patch.Set(hers("asha@example.org"))},
+			contact.ListsChanged{Lists: []int64{2, 3, 5}})
+	given.And(absorbed).Case("once").When(absorb).ThenNothing()
+	agreed := other
+	agreed.OptIn, agreed.Email, agreed.Lists = true, hers(""), nil
+	given.And(contact.Edited{Name: patch.Set(hers("Asha ji"))}).Case("a name that people gave stays").When(contact.Absorb{ID: id,
+		Contact: 12, Other: agreed, Name: "Asha ji"}).
+		Then(contact.Absorbed{Contact: 12})
+	given.Case("one that is gone is not absorbed").When(contact.Absorb{ID: id, Contact: 12}).ThenNothing()
+	require.Equal(t, []int64{12}, given.And(absorbed).State().Absorbed)
+
+	names := []string{"Guest", "+919812345678", "@asha", "Asha"}
+	for i, worse := range names {
+		for _, better := range names[i+1:] {
+			events, err := contact.Absorb{ID: id, Contact: 12, Other: contact.State{Name: hers(better), Status: "open"},
+				Name: worse}.Decide(contact.State{Status: "open"})
+			require.NoError(t, err)
+			require.Equal(t, contact.Absorbed{Contact: 12, Name: hers(better)}, events[0])
+		}
 	}
-	for _, text := range []string{"", "12", "1 or 2?", "1/2", "½", "1 2", "ok", "yes but", "stop", "11", "3", strings.Repeat("1 ", 600)} {
-		_, is := contact.BalanceKeyword(text)
-		require.False(t, is, text)
+}
+
+func TestAContactThatWasMergedIsAnotherOne(t *testing.T) {
+	t.Parallel()
+	given := eventtest.Given(t, contact.Kind, added)
+	given.Case("it ends").When(contact.MergeInto{Into: 3}).Then(contact.Merged{Into: 3})
+	gone := given.And(contact.Absorbed{Contact: 12}, contact.Merged{Into: 3})
+	gone.Case("once").When(contact.MergeInto{Into: 4}).ThenNothing()
+	gone.Case("a change of it is told where it is").When(contact.Edit{ID: id, OptIn: patch.Set(true)}).ThenFails(contact.MergedError(3))
+	_, err := contact.Delete{}.Decide(gone.State())
+	f, ok := errors.AsType[*fault.Error](err)
+	require.True(t, ok)
+	require.ErrorIs(t, err, contact.ErrNotFound)
+	require.Equal(t, []any{"id", int64(3)}, []any{f.Fields[0].Field, f.Fields[0].ID})
+	require.Equal(t, []int64{12}, gone.State().Absorbed, "they are forgotten with it")
+	gone.Case("it is forgotten with the other one").When(contact.Forget{}).Then(contact.Deleted{})
+	gone.And(contact.Deleted{}).Case("once").When(contact.Forget{}).ThenNothing()
+	given.Case("one that is there is not").When(contact.Forget{}).ThenNothing()
+}
+
+func TestConsentIsGivenBackByWhatTookIt(t *testing.T) {
+	t.Parallel()
+	given := eventtest.Given(t, contact.Kind, contact.Added{Name: contact.Subjects.Personal("9", "Asha"), Source: "chat"},
+		contact.Edited{OptIn: patch.Set(true)})
+	byWord := contact.ConsentChanged{By: contact.ByWord}
+	given.Case("a word").When(contact.ChangeConsent{By: contact.ByWord}).Then(byWord)
+	taken := given.And(byWord)
+	taken.Case("again").When(contact.ChangeConsent{By: contact.ByNetwork}).ThenNothing()
+	taken.Case("the network does not give back what a word took").When(contact.ChangeConsent{OptIn: true, By: contact.ByNetwork}).ThenNothing()
+	back := contact.ConsentChanged{OptIn: true, By: contact.ByWord}
+	taken.Case("a word does").When(contact.ChangeConsent{OptIn: true, By: contact.ByWord}).Then(back)
+	taken.And(contact.Edited{OptIn: patch.Set(true)}, contact.Edited{OptIn: patch.Set(false)}).Case("nor what people of the workspace took").
+		When(contact.ChangeConsent{OptIn: true, By: contact.ByWord}).ThenNothing()
+	eventtest.Given(t, contact.Kind).Case("nobody").When(contact.ChangeConsent{}).ThenNothing()
+}
+
+func TestTheNewestWordCountsInWhateverOrderTheyCome(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC)
+	later := at.Add(10 * time.Minute)
+	word := func(optIn bool, at time.Time) contact.ChangeConsent {
+		return contact.ChangeConsent{OptIn: optIn, By: contact.ByWord, Moment: network.Moment{At: at}}
 	}
+	given := eventtest.Given(t, contact.Kind, contact.Added{Source: "chat"}, contact.Edited{OptIn: patch.Set(true)})
+	given.Case("a word").When(word(false, at)).Then(contact.ConsentChanged{By: contact.ByWord, Moment: network.Moment{At: at}})
+	taken := given.And(contact.ConsentChanged{By: contact.ByWord, Moment: network.Moment{At: at}})
+	taken.Case("the same again").When(word(false, at)).ThenNothing()
+	taken.Case("a later one").When(word(false, later)).Then(contact.ConsentChanged{By: contact.ByWord, Moment: network.Moment{At: later}})
+	taken.Case("the consent comes back").When(word(true, later)).Then(contact.ConsentChanged{OptIn: true, By: contact.ByWord,
+		Moment: network.Moment{At: later}})
+	taken.And(contact.ConsentChanged{By: contact.ByWord,
+		Moment: network.Moment{At: later}}).Case("but not by a word from before").When(word(true, at.Add(time.Minute))).ThenNothing()
+	second := func(optIn bool, arrived time.Time) contact.ChangeConsent {
+		return contact.ChangeConsent{OptIn: optIn, By: contact.ByWord, Moment: network.Moment{At: at, ArrivedAt: arrived}}
+	}
+	inOne := given.And(contact.ConsentChanged(second(false, later)))
+	inOne.Case("a word of the same second that arrived before").When(second(true, at)).ThenNothing()
+	inOne.Case("and after").When(second(true, later.Add(1))).Then(contact.ConsentChanged(second(true, later.Add(1))))
+	given.And(contact.Edited{OptIn: patch.Set(false)}).Case("what people took is not the contact's").When(word(false, at)).ThenNothing()
+}
+
+func TestANetworkKnowsAContactByIds(t *testing.T) {
+	t.Parallel()
+	sender := func(channel int64, key, id string) contact.Sender {
+		return contact.Sender{Channel: channel, Key: key, ID: contact.Subjects.Personal("9", id)}
+	}
+	given := eventtest.Given(t, contact.Kind, contact.Added{Source: "social"}, contact.SenderAdded(sender(3, "k1", "IN.1")))
+	given.Case("it is known").When(contact.Identify{Sender: contact.Sender{Channel: 3, Key: "k1", InClear: "IN.1"},
+		Contact: "9"}).ThenNothing()
+	given.Case("another one").When(contact.Identify{Sender: contact.Sender{Channel: 3, Key: "k2", InClear: "IN.2"},
+		Contact: "9"}).Then(contact.SenderAdded(sender(3, "k2", "IN.2")))
+	s := given.And(contact.SenderAdded(sender(3, "k2", "IN.2")), contact.SenderAdded(sender(4, "k3", "77"))).State()
+	require.Equal(t, s.Senders[1].ID, s.SenderAt(3))
+	require.False(t, s.SenderAt(3).IsZero())
+	require.True(t, s.SenderAt(5).IsZero())
+	require.Equal(t, []string{"k1", ""}, []string{s.SenderKey("k1"), s.SenderKey("k9")})
+}
+
+// The rows of words.tsv are what a word is for, a text, quoted as in Go, and what the text means, - for nothing.
+func TestWordsAreTheWholeText(t *testing.T) {
+	t.Parallel()
+	table, err := os.ReadFile("testdata/words.tsv")
+	require.NoError(t, err)
+	tried := 0
+	for line := range strings.Lines(string(table)) {
+		cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		text, err := strconv.Unquote(cells[1])
+		require.NoError(t, err)
+		tried++
+		ask, words := contact.ConsentKeyword, map[bool]string{true: "start", false: "stop"}
+		if cells[0] == "balance" {
+			ask, words = contact.BalanceKeyword, map[bool]string{true: "agrees", false: "differs"}
+		}
+		yes, is := ask(text)
+		require.Equal(t, cells[2], map[bool]string{true: words[yes], false: "-"}[is], line)
+	}
+	require.Equal(t, 97, tried)
+	for _, long := range []string{strings.Repeat("1 ", 600), "stop" + strings.Repeat("!", 2000)} {
+		_, is := contact.BalanceKeyword(long)
+		_, also := contact.ConsentKeyword(long)
+		require.False(t, is || also)
+	}
+	_, is := contact.ConsentKeyword("\u202astop\u202c" + strings.Repeat("\u200b", 100))
+	require.True(t, is, "what cannot be seen does not count")
 }

@@ -113,3 +113,58 @@ func TestBodiesInOrder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, message.Draft{Channel: 3, To: "919812345678", Image: longest}, d)
 }
+
+func TestTheSandboxPlaysWhatHasNotBecomeOfAMessage(t *testing.T) {
+	t.Parallel()
+	sent := eventtest.Given(t, message.Kind, queued, message.Accepted{ProviderID: "sandbox.1"})
+	sent.Case("it is delivered, and read").When(message.SimulateReceipts{}).Then(message.Reported{Status: message.Delivered},
+		message.Reported{Status: message.Read})
+	delivered := sent.And(message.Reported{Status: message.Delivered})
+	delivered.Case("one that was delivered is read").When(message.SimulateReceipts{}).Then(message.Reported{Status: message.Read})
+	delivered.And(message.Reported{Status: message.Read}).Case("one that was read stays so").When(message.SimulateReceipts{}).ThenNothing()
+}
+
+func TestACampaignsMessage(t *testing.T) {
+	t.Parallel()
+	given := eventtest.Given(t, message.Kind, queued)
+	again := message.Resend{Contact: 9}
+	given.Case("of which nothing was heard is sent again").When(again).Then(message.Requeued{})
+	doubted := given.And(message.Requeued{})
+	lost := message.Failed{Reason: network.Lost}
+	doubted.Case("and then is lost").When(again).Then(lost)
+	given.Case("to who does not want it is lost at once").When(message.Resend{Unwanted: true}).Then(lost)
+	given.Case("to a network that repeats no id of ours is lost at once, too").When(message.Resend{Contact: 9, Mute: true}).Then(lost)
+	doubted.And(lost).Case("a receipt finds it, however late").When(message.Receipt{Status: "sent"}).Then(message.Reported{Status: "sent"})
+	doubted.And(lost).Case("it is not sent a third time").When(again).ThenNothing()
+	for _, reason := range []network.Reason{network.Throttled, network.Credentials, network.Restricted, network.CampaignStopped,
+		network.Temporary, network.Unreached, network.Unconfigured} {
+		held := given.And(message.Failed{Reason: reason})
+		held.Case("held for " + string(reason) + " is sent when that is over").When(again).Then(message.Requeued{})
+		held.Case("unless the contact has left, " + string(reason)).When(message.Resend{Contact: 9,
+			Unwanted: true}).Then(message.Skipped{Contact: 9})
+	}
+	refused := given.And(message.Failed{Reason: network.Recipient})
+	refused.Case("that cannot arrive is not sent again").When(again).ThenNothing()
+	insisted := message.Resend{Contact: 9, Refused: true}
+	refused.Case("unless a person wants it").When(insisted).Then(message.Requeued{})
+	given.And(message.Accepted{ProviderID: "w"},
+		message.Reported{Status: "failed"}).Case("which has an id of the network's is not").When(insisted).ThenNothing()
+	doubted.And(lost).Case("nor is one that may have been sent").When(insisted).ThenNothing()
+	given.And(message.Accepted{ProviderID: "w"}).Case("nor is one that was sent").When(again).ThenNothing()
+	eventtest.Given(t, message.Kind).Case("may be passed over at once").When(message.Skip{Contact: 9}).Then(message.Skipped{Contact: 9})
+}
+
+func TestAContactsMailsStayInAThreadUnderItsSubject(t *testing.T) {
+	t.Parallel()
+	none := eventtest.Given(t, message.ThreadKind)
+	none.Case("a network without threads").When(message.Join{Subject: "Sales"}).ThenNothing()
+	none.Case("the first mail begins one").When(message.Join{Thread: "t1", Subject: "Sales"}).Then(message.Threaded{Thread: "t1",
+		Subject: "Sales"})
+	begun := none.And(message.Threaded{Thread: "t1", Subject: "Sales"})
+	begun.Case("the next ones join it").When(message.Join{Thread: "t1", Subject: "Sales"}).ThenNothing()
+	begun.Case("another subject begins another").When(message.Join{Thread: "t2", Subject: "Shop"}).Then(message.Threaded{Thread: "t2",
+		Subject: "Shop"})
+	s := message.Threaded{Thread: "t1", Subject: "Sales"}.Evolve(message.Thread{})
+	require.Equal(t, []string{"t1", ""}, []string{s.Under("Sales"), s.Under("Shop")})
+	require.Equal(t, "messagethread-3.9", message.ThreadKind.Stream(message.ThreadID(3, 9)))
+}

@@ -45,23 +45,6 @@ func Faults(pairs ...string) (faults []fault.Field) {
 	return faults
 }
 
-// Wrong is a bad entry and its faults, in pairs of a field and a message.
-type Wrong struct {
-	Entry  book.Entry
-	Faults []string
-}
-
-// Checks compares the checks of a ledger's entries with good and bad ones.
-func Checks(t *testing.T, good []book.Entry, bad []Wrong) {
-	t.Helper()
-	for _, e := range good {
-		require.Empty(t, e.Check(), "%+v", e)
-	}
-	for _, w := range bad {
-		require.Equal(t, Faults(w.Faults...), w.Entry.Check(), "%+v", w.Entry)
-	}
-}
-
 // account has the rows of the tests.
 const account = 4
 

@@ -10,17 +10,20 @@ import (
 	"fmt"
 	"image"
 	"image/jpeg"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"bahi/internal/distro"
+
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
@@ -78,6 +81,7 @@ func (b *browser) start() error {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(startsTimeout),
 		chromedp.Flag("headless", "new"), chromedp.NoSandbox, chromedp.Flag("lang", "en-GB"),
+		chromedp.Flag("disable-features", "site-per-process,Translate,BackForwardCache,SpareRendererForSitePerProcess"),
 		chromedp.Flag("use-fake-ui-for-media-stream", true), chromedp.Flag("use-fake-device-for-media-stream", true),
 		chromedp.Flag("use-file-for-fake-video-capture", b.camera),
 	)
@@ -129,15 +133,14 @@ var program = sync.OnceValues(func() (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), installsTimeout)
 	defer cancel()
-	for _, args := range [][]string{
-		{"update"}, {"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", "chromium", "fonts-dejavu-core"},
-	} {
-		cmd := exec.CommandContext(ctx, "apt-get", args...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			lines := strings.Split(string(bytes.TrimSpace(out)), "\n")
-			return "", fmt.Errorf("%s: %w: %s", cmd, err, lines[len(lines)-1])
-		}
+	err = distro.Alone(func() error {
+		return distro.Install(ctx, slog.Default(), func(ctx context.Context, options []string) ([]string, error) {
+			_, err := distro.Run(ctx, "apt-cache", append(options, "show", "chromium")...)
+			return []string{"chromium", "fonts-dejavu-core"}, err
+		})
+	})
+	if err != nil {
+		return "", err
 	}
 	return find()
 })
@@ -166,22 +169,67 @@ type violation struct {
 	} `json:"nodes"`
 }
 
-// Accessible checks the page against the automatically testable rules of WCAG up to level AA and axe's best practices, or only against the
-// given rules.
-func (p *Page) Accessible(rules ...string) {
+// Accessible checks the page against the automatically testable rules of WCAG up to level AA and axe's best practices.
+func (p *Page) Accessible() {
 	p.t.Helper()
-	options := map[string]any{"resultTypes": []string{"violations"}} // axe describes no node of a rule that the page keeps
-	if len(rules) > 0 {
-		options["runOnly"] = rules
+	p.axe(`document`, `{}`)
+}
+
+// Legible checks the contrasts of texts, one of each combination of colours and sizes that is not in seen yet, and adds it.
+func (p *Page) Legible(seen *sync.Map) {
+	p.t.Helper()
+	var found, fresh []string
+	p.Evaluate(`{`+styles+`[...window.styled.keys()]}`, &found)
+	for _, style := range found {
+		if _, known := seen.LoadOrStore(style, true); !known {
+			fresh = append(fresh, style)
+		}
 	}
-	only, err := json.Marshal(options)
+	if fresh == nil {
+		return
+	}
+	chosen, err := json.Marshal(fresh)
 	require.NoError(p.t, err)
-	if !p.Is(`window.axe`) {
-		p.run(chromedp.Evaluate(axe+`; undefined`, nil))
+	p.axe(`{include: `+string(chosen)+`.map(style => window.styled.get(style))}`, `{runOnly: ["color-contrast", "link-in-text-block"]}`)
+}
+
+// styles finds an element for each combination of colours and sizes of a shown text, with those of the text around it.
+const styles = `window.styled = new Map(), window.drawn = new Map();
+	const below = e => {
+		if (!e) return "";
+		if (!window.drawn.has(e)) {
+			const {backgroundColor, backgroundImage, opacity} = getComputedStyle(e), own = backgroundColor + backgroundImage + opacity;
+			window.drawn.set(e, own === "rgba(0, 0, 0, 0)none1" ? below(e.parentElement) : below(e.parentElement) + own);
+		}
+		return window.drawn.get(e);
+	};
+	for (const e of document.querySelectorAll("body *")) {
+		const text = e.matches("input, select, textarea") || [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
+		if (!text || !e.checkVisibility()) continue;
+		const {fontSize, fontWeight, textShadow, textDecorationLine, color} = getComputedStyle(e), around = getComputedStyle(e.parentElement);
+		const style = [e.tagName === "A", fontSize, fontWeight, textShadow, textDecorationLine, color, around.color, below(e)].join(" ");
+		if (!window.styled.has(style)) window.styled.set(style, e);
+	}
+`
+
+// Structured checks the page as Accessible does, without the contrasts of its texts.
+func (p *Page) Structured() {
+	p.t.Helper()
+	p.axe(`document`, `{rules: {"color-contrast": {enabled: false}, "link-in-text-block": {enabled: false}}}`)
+}
+
+// axe runs the rules of axe that the options select on a part of the page. No rule needs files that axe would fetch first.
+func (p *Page) axe(part, options string) {
+	p.t.Helper()
+	if !p.Is(`window.axe`) { // the tab's later pages have it
+		p.run(chromedp.ActionFunc(func(ctx context.Context) error {
+			_, err := page.AddScriptToEvaluateOnNewDocument(axe).Do(ctx)
+			return err
+		}), chromedp.Evaluate(axe+`; undefined`, nil))
 	}
 	var found []violation
-	p.Evaluate(`axe.run(document, `+string(only)+`).then(r => r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.map(n => `+
-		`({html: n.html, failureSummary: n.failureSummary}))})))`, &found)
+	p.Evaluate(`axe.run(`+part+`, {resultTypes: ["violations"], preload: false, ...`+options+`}).then(r => r.violations.map(v =>
+		({id: v.id, help: v.help, nodes: v.nodes.map(n => ({html: n.html, failureSummary: n.failureSummary}))})))`, &found)
 	for _, v := range found {
 		for _, n := range v.Nodes {
 			p.t.Errorf("%s: %s (%s): %s\n%s", p.URL(), v.ID, v.Help, n.HTML, n.Summary)
