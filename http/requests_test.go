@@ -65,15 +65,6 @@ func requestsOf(account, row int64) []struct{ Method, Path, Body string } {
 	}
 }
 
-// signInFrom creates a session of Asha's from an address of its own.
-func signInFrom(o *apptest.Server, address int) string {
-	o.T.Helper()
-	var in apptest.SignedIn
-	apptest.From(o.Anonymous(), fmt.Sprintf("192.0.2.%d", address)).POST(apptest.Auth+"/login",
-		map[string]string{"email": "asha@example.com", "password": apptest.GoodPassword}).Status(200).JSON(&in)
-	return in.Access
-}
-
 // listening requests a stream that may be refused.
 func listening(o *apptest.Server, token string) *http.Response {
 	o.T.Helper()

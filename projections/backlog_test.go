@@ -138,26 +138,3 @@ func TestBacklogIgnoresStoppedProjections(t *testing.T) {
 		require.NoError(t, b.admits(), name)
 	}
 }
-
-func TestBacklogMeasuresASlowProjection(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	slow := seen("seen", func(b *Batch, _ string) { b.Exec(`select pg_sleep(0.02)`) })
-	run := r.run(t, slow)
-	run.until("seen", func(s Status) bool { return s.Ready })
-	b := &Backlog{Store: r.store, Statuses: run.Statuses, Now: time.Now, Most: 20 * time.Millisecond}
-	ctx, stop := context.WithCancel(t.Context())
-	measured := make(chan error, 1)
-	go func() { measured <- b.Run(ctx) }()
-	soon(t, "the projection is saturated", func() bool {
-		r.add(t, "a", "b", "c", "d")
-		_ = admit(t, b)
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		return len(b.late) == 1
-	})
-	run.reached("seen", r.head(t))
-	soon(t, "the projection keeps up again", func() bool { return b.Admit(t.Context(), "seen") == nil })
-	stop()
-	require.NoError(t, <-measured)
-}

@@ -2,11 +2,10 @@ package projections
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
-	"slices"
+	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -66,32 +65,6 @@ func TestRebuildUnderLoadReplacesTheLiveGeneration(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, listed, 1)
 	require.Equal(t, "live", listed[0].State, listed[0].Error)
-}
-
-// The event arrives after the build has read the head. It wakes only the old generation's runner, and nothing wakes the new one's.
-func TestRebuildOfAQuietProjectionIsNotLate(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	var late atomic.Bool
-	p := seen("seen", nil)
-	run := r.run(t, p)
-	r.add(t, "a")
-	run.reached("seen", 1)
-	build := r.build(p)
-	build.Store = &atHead{Store: r.store, then: func() {
-		if late.CompareAndSwap(false, true) {
-			return // the first read is for the fill, the second for the events since
-		}
-		if late.CompareAndSwap(true, false) {
-			r.add(t, "late")
-			run.reached("seen", 2)
-		}
-	}}
-	require.NoError(t, build.Run(t.Context()))
-	require.Equal(t, []string{"a", "late"}, r.names(t, "seen"), "without a further event")
-	r.add(t, "later")
-	run.until("seen", func(s Status) bool { return s.Generation == 2 && s.Position >= r.head(t) })
-	require.Contains(t, r.names(t, "seen"), "later")
 }
 
 // No process folds the log when the new generation becomes live. It has what the old one had.
@@ -186,112 +159,6 @@ func TestFailedBuildKeepsTheLiveGenerationAndSaysWhy(t *testing.T) {
 			require.ErrorIs(t, r.build(p).Cancel(t.Context()), ErrNoBuild)
 		})
 	}
-}
-
-func TestBuildIsResumedByAnotherProcess(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"stopped", "killed"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			var once atomic.Bool
-			ctx, stop := context.WithCancel(t.Context())
-			defer stop()
-			p := seen("seen", func(b *Batch, event string) {
-				switch {
-				case event != "n0900" || !once.CompareAndSwap(false, true):
-				case name == "stopped":
-					stop()
-				default:
-					b.Exec(killSelf)
-				}
-			})
-			r.add(t, numberedNames(0, 1000)...)
-			build := r.build(p)
-			build.How = BuildOptions{Throttle: 2000} // batches of 100
-			require.Error(t, build.Run(ctx))
-			at, found, err := build.underWay(t.Context(), r.pool)
-			require.NoError(t, err)
-			require.True(t, found)
-			require.Equal(t, filling, at.phase())
-			r.tend(t, p)
-			require.Eventually(t, func() bool {
-				_, found, err := liveGeneration(t.Context(), r.pool, p)
-				require.NoError(t, err)
-				return found
-			}, time.Minute, 10*time.Millisecond)
-			require.ElementsMatch(t, numberedNames(0, 1000), r.names(t, "seen"), "each event exactly once")
-			require.Equal(t, []string{"seen_g1"}, r.schemas(t))
-		})
-	}
-}
-
-func TestStatusShowsTheEventThatStopsABuild(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	var cured atomic.Bool
-	r.add(t, "a", "error")
-	run := r.run(t, seen("seen", poisoned(&cured)), seen("other", nil))
-	require.Contains(t, run.until("seen", func(s Status) bool { return s.Error != "" }).Error, "division by zero")
-	run.reached("other", 2)
-	require.False(t, run.Statuses()["seen"].Ready)
-}
-
-func TestConcurrentBuildsAreDoneOnce(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.add(t, numberedNames(0, 30)...)
-	p := seen("seen", nil)
-	run := r.run(t, p)
-	run.until("seen", func(s Status) bool { return s.Ready })
-	var (
-		all  sync.WaitGroup
-		done atomic.Int32
-	)
-	for range 4 {
-		all.Go(func() {
-			switch err := r.build(p).Run(t.Context()); {
-			case err == nil:
-				done.Add(1)
-			case !errors.Is(err, ErrBuildRuns):
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	require.Positive(t, done.Load())
-	require.Len(t, r.schemas(t), 1)
-	r.add(t, "last")
-	run.until("seen", func(s Status) bool { return s.Position >= r.head(t) })
-	require.Len(t, r.names(t, "seen"), 31)
-}
-
-func TestBuildReportsItsProgress(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.add(t, numberedNames(0, 600)...)
-	build := r.build(seen("seen", nil))
-	build.How.Throttle = 1000
-	var (
-		mu     sync.Mutex
-		phases []string
-		rising []event.Position
-	)
-	build.Progress = func(p Progress) {
-		mu.Lock()
-		defer mu.Unlock()
-		if p.Phase == filling && p.Total > 0 {
-			require.EqualValues(t, 600, p.Total)
-			rising = append(rising, p.Done)
-		}
-		if len(phases) == 0 || phases[len(phases)-1] != p.Phase {
-			phases = append(phases, p.Phase)
-		}
-	}
-	require.NoError(t, build.Run(t.Context()))
-	require.Equal(t, []string{filling, indexing, catchingUp}, phases)
-	require.True(t, slices.IsSorted(rising))
-	require.Greater(t, rising[len(rising)-1], rising[0], "during the build")
 }
 
 // feed is a log that yields the batches that it is given.
@@ -409,23 +276,6 @@ func TestEndOfASubscriptionIsReported(t *testing.T) {
 	<-quiet.ended
 }
 
-func TestCheckpointPassesIrrelevantEvents(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	run := r.run(t, seen("seen", nil))
-	run.until("seen", func(s Status) bool { return s.Ready })
-	for range 50 {
-		r.addForeign(t)
-	}
-	run.reached("seen", 50)
-	run.stop()
-	g, found, err := liveGeneration(t.Context(), r.pool, seen("seen", nil))
-	require.NoError(t, err)
-	require.True(t, found)
-	require.NoError(t, verify(t.Context(), r.store, g))
-	require.EqualValues(t, 50, g.Position)
-}
-
 func TestProjectionFoldsATypeOnce(t *testing.T) {
 	t.Parallel()
 	on := On(func(*Batch, event.Recorded[book.AccountOpened]) {})
@@ -462,4 +312,137 @@ func TestFoldsOfABatchKeepTheirOrder(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, r.build(p).Run(t.Context()))
 	require.Equal(t, []string{"a", "2 after 1", "b", "c", "1 after 4"}, r.names(t, "seen"))
+}
+
+func TestABuildNotesWhatItTookBehindItsFill(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	old := named(1, same)
+	r.add(t, "Ant", "Bee")
+	require.NoError(t, r.build(old).Run(t.Context()))
+	took := func(p *Projection) (after *time.Duration) {
+		t.Helper()
+		g := r.live(t, p)
+		require.NoError(t, r.pool.QueryRow(t.Context(), `select after_fill from projection.generation where name = $1 and generation = $2`,
+			g.Name, g.Generation).Scan(&after))
+		return after
+	}
+	require.Positive(t, *took(old))
+	e, err := r.build(old).Estimate(t.Context())
+	require.NoError(t, err)
+	require.InDelta(t, *took(old), e.Then, 10, "the next one takes as long, for as many events")
+
+	wrong := named(2, func(string) string { return "Wasp" })
+	b := r.build(wrong)
+	b.How.Accept = true
+	require.NoError(t, b.Run(t.Context()))
+	require.Nil(t, took(wrong), "it may have waited for another process")
+}
+
+// One connection follows, one builds, one fills. On a slow machine one more checks for orders.
+func TestFirstBuildHasFourConnectionsAtMost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, "a", "b")
+	var mu sync.Mutex
+	open, most := 0, 0
+	count := func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		open += n
+		most = max(most, open)
+	}
+	runner := NewRunner(r.store, r.pool, r.log)
+	dial := runner.config.DialFunc
+	runner.config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		count(1)
+		return &counted{conn, sync.OnceFunc(func() { count(-1) })}, nil
+	}
+	serving := r.running(t, runner, func(ctx context.Context) error { return runner.Run(ctx, p) })
+	serving.until("seen", func(s Status) bool { return s.Ready })
+	mu.Lock()
+	defer mu.Unlock()
+	require.LessOrEqual(t, most, 4)
+}
+
+// counted is a connection that reports its end.
+type counted struct {
+	net.Conn
+
+	closed func()
+}
+
+func (c *counted) Close() error {
+	c.closed()
+	return c.Conn.Close()
+}
+
+func TestBuildRecordsItsPositionWithoutEventsToFold(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, "a")
+	for range 40 {
+		r.addRaw(t, "BankAccountRenamed", `{"name":"b"}`, `{}`)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	build := r.build(p)
+	build.How = BuildOptions{Throttle: throttledBatches} // batches of one event
+	build.Progress = func(now Progress) {
+		if now.Done >= 15 {
+			stop()
+		}
+	}
+	require.ErrorIs(t, build.Run(ctx), context.Canceled)
+
+	build.Progress = func(now Progress) {
+		require.GreaterOrEqual(t, now.Done, event.Position(15), "the build continues from its position")
+	}
+	require.NoError(t, build.Join(t.Context()))
+}
+
+func TestBuildReportsLostParts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.add(t, "a")
+	p := seen("seen", nil)
+	build := r.build(p)
+	require.NoError(t, build.Request(t.Context()))
+	r.exec(t, `update projection.generation set phase = 'filling'`)
+	r.exec(t, `create schema seen_g1; create table seen_g1.seen (position bigint not null, name text not null)`)
+	require.ErrorContains(t, build.Join(t.Context()), "has lost its parts")
+}
+
+func TestExaminationBesideWritersHasIndexes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, numberedNames(0, 100)...)
+	run := r.run(t, p)
+	run.reached("seen", 100)
+	build := r.build(p)
+	var meanwhile sync.Once
+	indexes := 0
+	build.Progress = func(now Progress) {
+		switch now.Phase {
+		case catchingUp: // the log was folded up to the position at the start
+			meanwhile.Do(func() {
+				r.add(t, numberedNames(100, 200)...)
+				run.reached("seen", 200)
+			})
+		case comparing:
+			require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from pg_indexes where indexname = 'seen_position_idx'`).Scan(&indexes))
+		}
+	}
+	found, err := build.Examine(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found.Differences)
+	require.EqualValues(t, 200, found.Position)
+	require.Equal(t, 2, indexes, "of the live tables and of those that are compared with them")
 }

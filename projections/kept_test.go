@@ -2,11 +2,15 @@ package projections
 
 import (
 	"context"
+	"encoding/json"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/book"
 )
 
 // rebuilt returns a rebuilt projection whose old generation is kept.
@@ -43,23 +47,6 @@ func TestKeptGenerationFollowsTheLogUntilItExpires(t *testing.T) {
 	r.add(t, "Cat")
 	serving.reached("seen", 3)
 	require.Equal(t, []string{"Ant", "Bee", "Cat"}, r.names(t, "seen"))
-}
-
-func TestOnlyOneGenerationIsKept(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	p := seen("seen", nil)
-	r.add(t, "Ant")
-	r.rebuilt(t, p)
-	r.serve(t, p)
-	build := r.build(p)
-	build.How.Keep = time.Hour
-	require.NoError(t, build.Run(t.Context()))
-	r.onlySchemas(t, "seen_g2", "seen_g3")
-	require.NoError(t, build.Rollback(t.Context(), time.Hour))
-	require.Equal(t, 2, r.live(t, p).Generation)
-	require.NoError(t, r.build(p).Run(t.Context()), "a build that keeps nothing")
-	r.onlySchemas(t, "seen_g4")
 }
 
 // A process that waits for another's build may check again only after a further build has replaced it.
@@ -183,4 +170,177 @@ func TestLongReaderOfOldTablesDelaysNobody(t *testing.T) {
 	require.NoError(t, long.Rollback(t.Context()))
 	r.tend(t, p)
 	r.onlySchemas(t, "other_g1", "seen_g2")
+}
+
+func TestRollbackSwapsLiveAndKept(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	run := r.run(t, p)
+	run.until("seen", func(s Status) bool { return s.Ready })
+	r.tend(t, p)
+	r.add(t, "Ant")
+	b := r.build(p)
+	b.How.Keep = time.Hour
+	require.ErrorIs(t, b.Rollback(t.Context(), time.Hour), ErrNoPreviousGeneration)
+	require.NoError(t, b.Run(t.Context()))
+	for _, live := range []int{1, 2, 1} {
+		r.add(t, "Bee")
+		require.NoError(t, b.Rollback(t.Context(), time.Hour))
+		r.add(t, "Cat")
+		run.until("seen", func(s Status) bool { return s.Generation == live && s.Position == r.head(t) })
+		require.Equal(t, []string{"seen_g1", "seen_g2"}, r.schemas(t))
+	}
+	require.Equal(t, []string{"Ant", "Bee", "Cat", "Bee", "Cat", "Bee", "Cat"}, r.names(t, "seen"))
+}
+
+func TestDifferingBuildWaitsForAnOperator(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	run := r.run(t, p)
+	r.add(t, "Ant", "Bee", "Cat")
+	run.reached("seen", 3)
+	require.ErrorIs(t, Accept(t.Context(), r.pool, p), ErrNotDiffers)
+	_, err := r.build(p).Differences(t.Context())
+	require.ErrorIs(t, err, ErrNoBuild)
+	r.exec(t, `update seen_g1.seen set name = 'Wasp' where position = 2`)
+	r.exec(t, `insert into seen_g1.seen values (3, 'Cat')`)
+
+	require.ErrorIs(t, r.build(p).Run(t.Context()), ErrDiffers)
+	g, found := r.being(t, p)
+	require.True(t, found)
+	require.Equal(t, differs, g.phase())
+	differences, err := r.build(p).Differences(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []Difference{{Table: "seen", Count: 3, Rows: []DifferentRow{
+		{Where: inLog, Row: json.RawMessage(`{"position":2,"name":"Bee"}`)},
+		{Where: inLive, Row: json.RawMessage(`{"position":2,"name":"Wasp"}`)},
+		{Where: inLive, Row: json.RawMessage(`{"position":3,"name":"Cat"}`)},
+	}}}, differences)
+	require.Equal(t, []string{"Ant", "Wasp", "Cat", "Cat"}, r.names(t, "seen"), "the live tables are unchanged")
+	require.ErrorIs(t, r.build(p).Run(t.Context()), ErrBuildRuns)
+
+	r.tend(t, p)
+	r.add(t, "Dog")
+	soon(t, "the build follows the log while it waits", func() bool { return r.position(t, p) == 4 })
+	require.ErrorIs(t, r.build(p).until(t.Context(), r.hold(t, p).conn, g), ErrDiffers, "a watching process receives the result")
+	run.reached("seen", 4)
+	require.Equal(t, differs, r.inPhase(t, p, differs).phase())
+	require.NoError(t, Accept(t.Context(), r.pool, p))
+	r.goesLive(t, p, 2)
+	r.add(t, "Emu")
+	run.until("seen", func(s Status) bool { return s.Generation == 2 && s.Position == 5 })
+	require.Equal(t, []string{"Ant", "Bee", "Cat", "Dog", "Emu"}, r.names(t, "seen"))
+	require.Empty(t, r.live(t, p).Differences)
+}
+
+// A process that ends does not accept differences.
+func TestDifferencesOutliveTheProcess(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, "Ant")
+	one := r.serve(t, p)
+	one.reached("seen", 1)
+	r.exec(t, `update seen_g1.seen set name = 'Wasp'`)
+	require.NoError(t, r.build(p).Request(t.Context()))
+	one.Ask()
+	r.inPhase(t, p, differs)
+	one.stop()
+	two := r.serve(t, p)
+	r.add(t, "Bee")
+	soon(t, "the build follows the log", func() bool { return r.position(t, p) == 2 })
+	require.Never(t, func() bool { return r.live(t, p).Generation != 1 }, 2*tellInterval, tellInterval/2)
+	two.stop()
+	require.NoError(t, Accept(t.Context(), r.pool, p))
+	r.serve(t, p)
+	r.goesLive(t, p, 2)
+	require.Equal(t, time.Duration(0), r.live(t, p).KeepFor)
+	require.Equal(t, []string{"Ant", "Bee"}, r.names(t, "seen"))
+}
+
+// named returns a version of a projection that records names, each changed by transform, and their lengths.
+func named(version int, name func(string) string) *Projection {
+	return Define("seen", version, `
+create table seen (position bigint not null, name text not null, length int not null);
+create table note (position bigint not null, version int not null);
+`, On(func(b *Batch, e event.Recorded[book.AccountOpened]) {
+		b.Exec(`insert into seen (position, name, length) values ($1, $2, $3)`, int64(e.Position), name(e.Data.Name), version*len(e.Data.Name))
+		b.Exec(`insert into note (position, version) values ($1, $2)`, int64(e.Position), version)
+	})).Comparable(map[string]string{"seen": "position, name"})
+}
+
+func same(name string) string { return name }
+
+func TestCommonColumnsOfANewVersionAreCompared(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	old := named(1, same)
+	r.add(t, "Ant", "Bee")
+	before := r.serve(t, old)
+	before.reached("seen", 2)
+
+	wrong := named(2, func(string) string { return "Wasp" })
+	require.ErrorIs(t, r.build(wrong).Run(t.Context()), ErrDiffers)
+	differences, err := r.build(wrong).Differences(t.Context())
+	require.NoError(t, err)
+	require.Len(t, differences, 1)
+	require.Equal(t, "seen", differences[0].Table)
+	require.EqualValues(t, 4, differences[0].Count)
+	require.JSONEq(t, `{"position":1,"name":"Ant"}`, string(differences[0].Rows[0].Row))
+	require.JSONEq(t, `{"position":1,"name":"Wasp"}`, string(differences[0].Rows[1].Row))
+	require.NoError(t, r.build(wrong).Cancel(t.Context()))
+
+	next := named(2, same)
+	require.NoError(t, r.build(next).Run(t.Context()), "undeclared columns may differ")
+	after := r.serve(t, next)
+	r.add(t, "Cat")
+	require.Equal(t, 1, before.reached("seen", 3).Generation)
+	require.Equal(t, 2, after.reached("seen", 3).Generation)
+	before.stop()
+	r.add(t, "Dog")
+	after.reached("seen", 4)
+	after.stop()
+	require.Equal(t, 1, r.serve(t, old).reached("seen", 4).Generation, "the old program keeps its tables")
+	r.exact(t, old)
+	r.exact(t, next)
+}
+
+// The old program may be stopped before the new tables' position: they are compared at that position.
+func TestNewVersionIsComparedWithAStoppedOne(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.add(t, "Ant", "Bee")
+	require.NoError(t, r.build(named(1, same)).Run(t.Context()))
+	r.add(t, "Cat")
+	late := named(2, func(name string) string {
+		if name == "Bee" {
+			return "Wasp"
+		}
+		return name
+	})
+	require.ErrorIs(t, r.build(late).Run(t.Context()), ErrDiffers)
+	require.NoError(t, r.build(late).Cancel(t.Context()))
+	unlike := named(2, same).Comparable(nil)
+	require.NoError(t, r.build(unlike).Run(t.Context()), "no columns are declared")
+	require.EqualValues(t, 3, r.live(t, unlike).Position)
+}
+
+func TestOperatorDropsTablesOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	old, next := named(1, same), named(2, same)
+	r.add(t, "Ant")
+	before := r.serve(t, old)
+	before.reached("seen", 1)
+	require.NoError(t, r.build(next).Run(t.Context()))
+	require.ErrorIs(t, r.build(next).Drop(t.Context(), 2), ErrInUse)
+	require.ErrorContains(t, r.build(next).Drop(t.Context(), 7), "seen has no generation 7")
+	before.stop()
+	require.NoError(t, r.build(next).Drop(t.Context(), 1))
+	require.Equal(t, []string{"seen_g2"}, r.schemas(t))
+	r.add(t, "Bee")
+	require.Equal(t, 3, r.serve(t, old).reached("seen", 2).Generation, "the old program rebuilds its tables")
+	r.exact(t, old)
 }

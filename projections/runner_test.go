@@ -3,80 +3,25 @@ package projections
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/stretchr/testify/require"
 
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
 	"bahi/eventstore"
+	"bahi/readmodels"
 )
-
-func TestLostConnectionsRepeatNoEffect(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	var killed atomic.Int32
-	once := func(n int32) bool { return killed.CompareAndSwap(n, n+1) }
-	p := seen("seen", func(b *Batch, name string) {
-		switch {
-		case name == "n0003" && once(0): // before the event
-			b.Exec(killSelf)
-		case name == "n0005" && once(1): // within the event
-			b.Exec(`insert into seen (position, name) values (0, 'never')`)
-			b.Exec(killSelf)
-		case name == "n0007" && once(2): // after its commit
-			b.Exec(`create function pg_temp.die() returns trigger language plpgsql as $$ begin perform pg_terminate_backend(pg_backend_pid()); ` +
-				`return null; end $$`)
-			b.Exec(`create constraint trigger die after insert on seen initially deferred for each row execute function pg_temp.die()`)
-		}
-	})
-	r.add(t, "first")
-	run := r.run(t, p)
-	run.reached("seen", r.head(t))
-	want := numberedNames(0, 10)
-	for _, name := range want {
-		r.add(t, name)
-		run.reached("seen", r.head(t))
-	}
-	require.EqualValues(t, 3, killed.Load())
-	require.Equal(t, append([]string{"first"}, want...), r.names(t, "seen"))
-}
-
-func TestSecondRunnerTakesOver(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	p := seen("seen", nil)
-	one := r.run(t, p)
-	one.until("seen", func(s Status) bool { return s.Working })
-	r.reopen(t)
-	two := r.run(t, p)
-	r.add(t, numberedNames(0, 20)...)
-	one.reached("seen", r.head(t))
-	standing := two.until("seen", func(s Status) bool { return s.Position >= r.head(t) })
-	require.False(t, standing.Working)
-	require.True(t, standing.Ready)
-	require.Equal(t, 1, standing.Generation)
-
-	one.stop()
-	r.add(t, numberedNames(20, 40)...)
-	two.reached("seen", r.head(t))
-	require.ElementsMatch(t, numberedNames(0, 40), r.names(t, "seen"))
-	require.Equal(t, []string{"seen_g1"}, r.schemas(t))
-}
-
-func TestConcurrentStartsBuildOneGeneration(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.add(t, numberedNames(0, 50)...)
-	p := seen("seen", nil)
-	all := []*running{r.run(t, p), r.run(t, p), r.run(t, p)}
-	for _, one := range all {
-		one.until("seen", func(s Status) bool { return s.Position >= r.head(t) })
-	}
-	require.Equal(t, []string{"seen_g1"}, r.schemas(t))
-	require.Len(t, r.names(t, "seen"), 50)
-}
 
 // hold returns a session on the live generation, as a runner has it.
 func (r *rig) hold(t *testing.T, p *Projection) *session {
@@ -161,33 +106,247 @@ func TestRunnerContinuesAfterAnotherOwner(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, r.names(t, "seen"))
 }
 
-func TestRunnerStopsWithinSeconds(t *testing.T) {
+// The first process is patient, because on a busy machine the second may be silent as long as a hanging one.
+func TestHangingProcessLosesItsProjection(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	var cured atomic.Bool
-	block := make(chan struct{})
-	defer close(block)
-	busy, sick := seen("busy", nil), seen("sick", poisoned(&cured))
-	r.add(t, "error")
-	one, two := r.run(t, busy, sick), r.run(t, busy, sick)
-	one.until("sick", func(s Status) bool { return s.Error != "" })
-	stopAdding, done := context.WithCancel(t.Context())
-	added := make(chan struct{})
-	go func() {
-		defer close(added)
-		for stopAdding.Err() == nil {
-			if err := r.tryAdd(t.Context(), numberedNames(0, 50)...); err != nil {
-				t.Error(err)
-				return
-			}
+	var hung atomic.Bool
+	goOn := make(chan struct{})
+	one := r.runWith(t, time.Hour, seen("seen", func(_ *Batch, name string) {
+		if name == "hang" && hung.CompareAndSwap(false, true) {
+			<-goOn
 		}
-	}()
-	one.until("busy", func(s Status) bool { return s.Position > 100 })
-	for _, run := range []*running{one, two} {
-		began := time.Now()
-		run.stop()
-		require.Less(t, time.Since(began), 20*time.Second)
+	}))
+	r.add(t, "a")
+	one.reached("seen", 1)
+	r.reopen(t)
+	r.add(t, "hang", "b")
+	soon(t, "the process hangs", hung.Load)
+	two := r.runWith(t, 300*time.Millisecond, seen("seen", nil))
+	two.reached("seen", 3)
+	close(goOn)
+	r.add(t, "c")
+	two.reached("seen", 4)
+	one.until("seen", func(s Status) bool { return !s.Working && s.Position == 4 && s.Error == "" })
+	require.Equal(t, []string{"a", "hang", "b", "c"}, r.names(t, "seen"))
+}
+
+func TestOnlyAProcessWithEventsToFoldCanHang(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, "a")
+	holder, err := connect(t.Context(), r.pool.Config().ConnConfig, p)
+	require.NoError(t, err)
+	defer holder.Close(context.WithoutCancel(t.Context())) // it has ended by then
+	locked, err := projectionLock(p).try(t.Context(), holder)
+	require.NoError(t, err)
+	require.True(t, locked)
+	runner := NewRunner(r.store, r.pool, r.log)
+	runner.Silent = 1
+	f := &follower{r: runner, p: p, k: registry{runner, p}, log: r.log}
+	alive := func() bool {
+		var count int
+		require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from pg_stat_activity where pid = $1`,
+			holder.PgConn().PID()).Scan(&count))
+		return count == 1
 	}
-	done()
-	<-added
+	for _, at := range []place{{position: 1}, {position: 0, paused: true}, {position: 0, err: "parked"}} {
+		for range 5 {
+			require.NoError(t, f.relieve(t.Context(), at))
+		}
+		require.True(t, alive(), "%+v", at)
+	}
+	soon(t, "the process lost its lock", func() bool {
+		require.NoError(t, f.relieve(t.Context(), place{position: 0}))
+		return !alive()
+	})
+}
+
+func TestOnlyTheLockHoldersConnectionIsTerminated(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	conn, err := connect(t.Context(), r.pool.Config().ConnConfig, p)
+	require.NoError(t, err)
+	defer conn.Close(context.WithoutCancel(t.Context())) // the connection is discarded
+	for _, l := range []lock{projectionLock(p), reactorLock("seen")} {
+		locked, err := l.try(t.Context(), conn)
+		require.NoError(t, err)
+		require.True(t, locked)
+		ended, err := l.breakIfSilent(t.Context(), r.pool, time.Hour)
+		require.NoError(t, err)
+		require.False(t, ended, "the holder was not silent long enough")
+	}
+	for _, l := range []lock{projectionLock(seen("other", nil)), reactorLock("other")} {
+		ended, err := l.breakIfSilent(t.Context(), r.pool, 0)
+		require.NoError(t, err)
+		require.False(t, ended, "the lock is free")
+	}
+	ended, err := reactorLock("seen").breakIfSilent(t.Context(), r.pool, 0)
+	require.NoError(t, err)
+	require.True(t, ended)
+	require.Error(t, conn.Ping(t.Context()))
+}
+
+func TestACheckpointOverEventsOfOthersIsFenced(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	require.NoError(t, r.build(p).Run(t.Context()))
+	s := r.hold(t, p)
+	r.add(t, "a")
+	upTo := r.head(t)
+	for _, c := range []struct {
+		paused bool
+		err    error
+		at     event.Position
+	}{{true, ErrFenced, 0}, {false, nil, upTo}} {
+		require.EqualValues(t, 1, r.exec(t, fmt.Sprint(`update projection.generation set paused = `, c.paused)))
+		require.ErrorIs(t, s.apply(t.Context(), decoded{upTo: upTo}), c.err)
+		g, _, err := liveGeneration(t.Context(), s.conn, s.p)
+		require.NoError(t, err)
+		require.Equal(t, []event.Position{c.at, c.at}, []event.Position{s.g.Position, g.Position})
+	}
+}
+
+// A connection may be lost before pgx considers it closed.
+func TestLostConnectionBlamesNoEvent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	conn, err := pgx.ConnectConfig(t.Context(), r.pool.Config().ConnConfig.Copy())
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close(t.Context()) })
+	_, err = r.pool.Exec(t.Context(), `select pg_terminate_backend($1, 10000)`, conn.PgConn().PID())
+	require.NoError(t, err)
+
+	conn.PgConn().Frontend().SendQuery(&pgproto3.Query{String: `select ` + strings.Repeat(" ", 1<<20)})
+	err = conn.PgConn().Frontend().Flush()
+	require.ErrorContains(t, err, "write failed")
+	require.False(t, conn.IsClosed())
+	require.True(t, isTransient(conn, err))
+	require.ErrorAs(t, orUnreachable(conn, err), new(*unreachable))
+
+	other, err := pgx.ConnectConfig(t.Context(), r.pool.Config().ConnConfig.Copy()) // a build has connections besides its own
+	require.NoError(t, err)
+	t.Cleanup(func() { other.Close(t.Context()) })
+	require.NoError(t, conn.Close(t.Context()))
+	_, err = conn.Exec(t.Context(), `select`)
+	require.ErrorIs(t, err, pgconn.ErrConnClosed)
+	require.True(t, isTransient(other, err))
+}
+
+func TestAReadInAnotherProcessAsksForWhatItWaitsForAndIsTold(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	gathers := func() *Projection { return seen("seen", nil).WithBatchDelay(time.Hour) } // events wait until a reader asks
+	one := r.run(t, gathers())
+	one.until("seen", func(s Status) bool { return s.Working })
+	two := r.run(t, gathers())
+	two.until("seen", func(s Status) bool { return s.Generation != 0 && !s.Working })
+	heard, err := pgx.ConnectConfig(t.Context(), r.pool.Config().ConnConfig)
+	require.NoError(t, err)
+	defer heard.Close(t.Context())
+	_, err = heard.Exec(t.Context(), `listen `+asksChannel)
+	require.NoError(t, err)
+	soon(t, "all processes hear each other", func() (all bool) {
+		err := r.pool.QueryRow(t.Context(),
+			`select count(*) = 3 from pg_stat_activity where datname = current_database() and query = 'listen `+asksChannel+`'`).Scan(&all)
+		return err == nil && all
+	})
+
+	reader := readmodels.NewReader(r.pool, map[string]int{"seen": 1}, two.Follow)
+	reader.Poll = time.Hour
+	var want []string
+	for i := range 20 {
+		want = append(want, "n"+strconv.Itoa(i))
+		r.add(t, want[i])
+		f := &readmodels.At{Wait: time.Minute}
+		got, err := readmodels.Rows(t.Context(), reader.From(f, "seen"), pgx.RowTo[string],
+			`select name from seen.seen order by position`)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		require.False(t, f.Stale())
+		asked, has := "ask seen "+strconv.Itoa(i+1), "has seen "+strconv.Itoa(i+1)
+		for _, notice := range []string{asked, has} {
+			said, err := heard.WaitForNotification(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, notice, said.Payload)
+		}
+	}
+}
+
+const unknown = "event BankAccountRetitled at position 3: this program does not know events of this type"
+
+func TestUnknownEventTypeInAFoldedCategoryStopsTheProjection(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	run := r.run(t, p)
+	run.until("seen", func(s Status) bool { return s.Ready })
+	r.add(t, "a", "b")
+	r.addRaw(t, "BankAccountRetitled", `{}`, `{"schema":1}`)
+	r.add(t, "c")
+
+	status := run.until("seen", func(s Status) bool { return s.Error != "" })
+	require.Contains(t, status.Error, unknown)
+	require.EqualValues(t, 2, status.Position)
+	require.Contains(t, r.parked(t, "seen").Error, unknown)
+	require.Equal(t, []string{"a", "b"}, r.names(t, "seen"))
+	require.ErrorContains(t, r.build(p).Run(t.Context()), unknown, "a rebuild does not skip it either")
+}
+
+func TestOtherEventTypesAreSkipped(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.run(t, seen("seen", nil))
+	run.until("seen", func(s Status) bool { return s.Ready })
+	r.addRaw(t, "BankAccountRenamed", `{"name":"b"}`, `{"schema":1}`)
+	r.addForeign(t)
+	r.add(t, "a")
+	require.Empty(t, run.reached("seen", 3).Error)
+}
+
+func TestUnknownEventTypeStopsTheReactor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.react(t, React("greeter", []string{openedName}, func(context.Context, pgx.Tx, []event.Recorded[any]) error { return nil }))
+	run.until("greeter", func(s Status) bool { return s.Working })
+	r.add(t, "a", "b")
+	r.addRaw(t, "BankAccountRetitled", `{}`, `{"schema":1}`)
+	require.Contains(t, run.until("greeter", func(s Status) bool { return s.Error != "" }).Error, unknown)
+}
+
+func TestGenerationOfOtherEventTypesIsNotFolded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.add(t, "a")
+	theirs := r.run(t, seen("seen", nil))
+	theirs.reached("seen", 1)
+	theirs.stop()
+	require.Eventually(t, func() (gone bool) { // otherwise ours is on standby, and reports the other's state
+		require.NoError(t, r.pool.QueryRow(t.Context(), `select not exists (select from pg_stat_activity
+			where datname = current_database() and application_name = 'bahi projection seen')`).Scan(&gone))
+		return gone
+	}, time.Minute, time.Millisecond)
+	ours := Define("seen", 1, seenDDL, On(func(*Batch, event.Recorded[book.AccountRenamed]) {}))
+	require.NotEqual(t, seen("seen", nil).Hash(), ours.Hash())
+	run := r.run(t, ours)
+	r.add(t, "b")
+	status := run.until("seen", func(s Status) bool { return s.Error != "" })
+	require.Contains(t, status.Error, "was built by a program with other tables or event types")
+	require.False(t, status.Ready)
+	run.stop()
+	theirs = r.run(t, seen("seen", nil))
+	theirs.reached("seen", 2)
+	require.Equal(t, []string{"a", "b"}, r.names(t, "seen"))
+}
+
+func TestHashIgnoresTheOrderOfFolds(t *testing.T) {
+	t.Parallel()
+	names := bank.Ledger.Accounts.Names()
+	hash := func(names ...string) string { return Define("seen", 1, seenDDL, Apply(names, nil)).Hash() }
+	require.Equal(t, hash(names[0], names[1]), hash(names[1], names[0]))
+	require.NotEqual(t, hash(names[0]), hash(names[1]))
+	require.False(t, strings.EqualFold(hash(names[0]), hash(names...)))
 }

@@ -19,8 +19,6 @@ import (
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/internal/test/logtest"
-	"bahi/internal/test/pgtest"
-	"bahi/migrations"
 	"bahi/projections"
 	"bahi/readmodels/opsview"
 )
@@ -56,21 +54,8 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{t: t, said: &logtest.Buffer{}}
 	r.log = slog.New(slog.NewTextHandler(r.said, nil))
-	var err error
-	r.pool, err = pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
-	require.NoError(t, err)
-	t.Cleanup(r.pool.Close)
-	r.reopen()
+	r.pool, r.store = logtest.Open(t)
 	return r
-}
-
-// reopen opens the log as another process would.
-func (r *rig) reopen() {
-	r.t.Helper()
-	store, err := postgres.Open(r.t.Context(), r.pool, r.log)
-	require.NoError(r.t, err)
-	r.t.Cleanup(store.Close)
-	r.store = store
 }
 
 // add opens an account for each name and returns the events' ids.
@@ -125,14 +110,13 @@ func (r *rig) jobs(config Config) *Jobs {
 	return j
 }
 
-// background runs run until the test ends or stop is called, which returns how long the stop took.
-func (r *rig) background(run func(context.Context) error) (stop func() time.Duration) {
+// background runs run until the test ends or stop is called.
+func (r *rig) background(run func(context.Context) error) (stop func()) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx) }()
-	stop = sync.OnceValue(func() time.Duration {
-		began := time.Now()
+	stop = sync.OnceFunc(func() {
 		cancel()
 		select {
 		case err := <-ended:
@@ -140,9 +124,8 @@ func (r *rig) background(run func(context.Context) error) (stop func() time.Dura
 		case <-time.After(time.Minute):
 			require.Fail(r.t, "run did not stop")
 		}
-		return time.Since(began)
 	})
-	r.t.Cleanup(func() { stop() })
+	r.t.Cleanup(stop)
 	return stop
 }
 
@@ -151,7 +134,7 @@ type process struct {
 	*Runner
 
 	t    *testing.T
-	stop func() time.Duration
+	stop func()
 }
 
 func (r *rig) run(jobs *Jobs, reactor *Reactor) *process {

@@ -1,8 +1,10 @@
 package reactors
 
 import (
+	"context"
 	"errors"
-	"sync/atomic"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
+	"bahi/internal/test/logtest"
 	"bahi/projections"
 )
 
@@ -32,7 +35,7 @@ func TestKilledRunnerAddsEachJobOnce(t *testing.T) {
 			killed += r.exec(kill)
 		case 1:
 			run.stop()
-			r.reopen()
+			r.store = logtest.Reopen(t, r.pool)
 			run = r.run(jobs, reactor)
 		default: // kill at a random moment
 			run.reached(r.head() - 5)
@@ -41,23 +44,6 @@ func TestKilledRunnerAddsEachJobOnce(t *testing.T) {
 	}
 	run.reached(r.head())
 	require.Positive(t, killed)
-	require.ElementsMatch(t, want, r.events())
-}
-
-func TestSecondProcessTakesOver(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	reactor := greeter(nil)
-	one := r.run(r.jobs(Config{}), reactor)
-	one.until(working)
-	r.reopen()
-	two := r.run(r.jobs(Config{}), reactor)
-	want := r.add(names(20)...)
-	one.reached(r.head())
-	require.False(t, two.until(func(s projections.Status) bool { return s.Position >= r.head() }).Working)
-	one.stop()
-	want = append(want, r.add(names(20)...)...)
-	two.reached(r.head())
 	require.ElementsMatch(t, want, r.events())
 }
 
@@ -156,27 +142,6 @@ func (r *rig) parked() (list []Progress) {
 	return list
 }
 
-func TestParkedReactorRetriesOnRequest(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	var mended atomic.Bool
-	run := r.run(r.jobs(Config{}), Define("greeter", On(func(q *Queue, e event.Recorded[book.AccountOpened]) error {
-		if !mended.Load() {
-			return errors.New("no words")
-		}
-		q.Add(greet{Account: e.StreamID()})
-		return nil
-	})))
-	run.until(working)
-	want := r.add("SBI")
-	run.until(func(s projections.Status) bool { return s.Error != "" })
-	r.parked()
-	mended.Store(true)
-	require.NoError(t, Retry(t.Context(), r.pool, "greeter"))
-	run.reached(r.head())
-	require.Equal(t, want, r.events())
-}
-
 func TestJobWithoutAWorkerParksTheReactor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -218,21 +183,87 @@ func TestReplayAddsOnlyMissingJobs(t *testing.T) {
 	require.ErrorIs(t, err, ErrOtherLog)
 }
 
-func TestRebuildOfAProjectionRunsNoReactor(t *testing.T) {
+// greetAll is the job of a reactor that greets several accounts at once.
+type greetAll struct {
+	Names []string `json:"names"`
+}
+
+func (greetAll) Kind() string { return "greet" }
+
+// Join accepts three names.
+func (g greetAll) Join(other Args) (Args, bool) {
+	more, ok := other.(greetAll)
+	if !ok || len(g.Names) == 3 {
+		return g, false
+	}
+	return greetAll{append(g.Names, more.Names...)}, true
+}
+
+func TestJobsOfEventsThatComeTogetherAreJoined(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	run := r.run(r.jobs(Config{}), greeter(nil))
-	run.until(working)
-	want := r.add(names(5)...)
-	run.reached(r.head())
-	opened := projections.Define("opened", 1, `create table opened (name text not null);`,
-		projections.On(func(b *projections.Batch, e event.Recorded[book.AccountOpened]) {
-			b.Exec(`insert into opened values ($1)`, e.Data.Name)
-		}))
-	for range 2 {
-		require.NoError(t, projections.Build{Store: r.store, Config: r.pool.Config().ConnConfig, Projection: opened, Log: r.log}.Run(t.Context()))
+	var (
+		mu      sync.Mutex
+		greeted []string
+	)
+	jobs := r.jobs(Config{Workers: Workers{Work(Policy{}, func(_ context.Context, job Job[greetAll]) error {
+		mu.Lock()
+		defer mu.Unlock()
+		greeted = append(greeted, job.Args.Names...)
+		return nil
+	})}})
+	reactor := Define("greeter", On(func(q *Queue, e event.Recorded[book.AccountOpened]) error {
+		q.Add(greetAll{[]string{e.Data.Name}})
+		return nil
+	}))
+	var names []string
+	for i := range 8 {
+		names = append(names, fmt.Sprint("a", i))
 	}
-	want = append(want, r.add("SBI")...)
-	run.reached(r.head())
-	require.Equal(t, want, r.events())
+	r.add(names...)
+	done, err := NewRunner(r.store, r.pool, jobs, r.log).Replay(t.Context(), reactor, 0, nil)
+	require.NoError(t, err)
+	require.Equal(t, 3, done.Jobs)
+	r.background(jobs.Run)
+	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(greeted) == len(names) }, time.Minute, 10*time.Millisecond)
+	require.ElementsMatch(t, names, greeted)
+}
+
+func TestAReactorThatGathersWaitsForOtherEvents(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	runner := NewRunner(r.store, r.pool, r.jobs(Config{}), r.log)
+	patient, prompt := greeter(nil).Gathering(time.Hour), greeter(nil)
+	patient.Name, prompt.Name = "patient", "greeter"
+	p := &process{Runner: runner, t: t}
+	r.background(func(ctx context.Context) error { return runner.Run(ctx, patient, prompt) })
+	p.until(func(projections.Status) bool {
+		return working(p.Statuses()["patient"]) && working(p.Statuses()["greeter"])
+	})
+	before := r.head()
+	ids := r.add("SBI")
+	p.reached(r.head())
+	require.Equal(t, ids, r.events())
+	require.Equal(t, before, p.Statuses()["patient"].Position)
+}
+
+func TestJobsThatNobodyWantsAreNotAdded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ids := r.add("SBI", "HDFC", "ICICI")
+	head := r.head()
+	var fails error
+	jobs := r.jobs(Config{Workers: Workers{WorkIf(Policy{}, func(_ context.Context, asOf event.Position, all []Wanted[greet]) ([]bool, error) {
+		require.Equal(t, head, asOf)
+		require.Len(t, all, 3)
+		return []bool{false, true, false}, fails
+	}, func(context.Context, Job[greet]) error { return nil })}})
+	runner := NewRunner(r.store, r.pool, jobs, r.log)
+	_, err := runner.Replay(t.Context(), greeter(nil), 0, nil)
+	require.NoError(t, err)
+	require.Equal(t, ids[1:2], r.events())
+	fails = errors.New("the tables are away")
+	_, err = runner.Replay(t.Context(), greeter(nil), 0, nil)
+	require.NoError(t, err)
+	require.ElementsMatch(t, ids, r.events(), "if the check fails, all are added")
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,8 +19,7 @@ import (
 	"bahi/domain/ledger/book"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
-	"bahi/internal/test/pgtest"
-	"bahi/migrations"
+	"bahi/internal/test/logtest"
 	"bahi/projections"
 	"bahi/readmodels"
 )
@@ -48,14 +45,9 @@ const forever = time.Hour
 
 func open(t *testing.T) *shelf {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	s := &shelf{pool: pool}
-	s.store, err = postgres.Open(t.Context(), pool, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
-	t.Cleanup(s.store.Close)
-	s.runner = projections.NewRunner(s.store, pool, slog.New(slog.DiscardHandler))
+	s := &shelf{}
+	s.pool, s.store = logtest.Open(t)
+	s.runner = projections.NewRunner(s.store, s.pool, slog.New(slog.DiscardHandler))
 	s.reader = s.read(s.runner.Follow)
 	return s
 }
@@ -345,57 +337,6 @@ func TestSeveralReadsOfARequestReportTheOldest(t *testing.T) {
 	position, _ := f.Position()
 	require.EqualValues(t, 1, position)
 	require.True(t, f.Stale(), "and that one of them was stale")
-}
-
-func TestReadersSeeNoGapWhileGenerationsAreSwitched(t *testing.T) {
-	t.Parallel()
-	s := built(t, 5)
-	s.run(t)
-	ctx, stop := context.WithCancel(t.Context())
-	var (
-		all      sync.WaitGroup
-		answered atomic.Int64 // names whose appends were answered
-		reads    atomic.Int64
-	)
-	answered.Store(5)
-	for i := range 6 {
-		reader := s.reader
-		if i%2 == 0 {
-			reader = s.read(nil)
-		}
-		all.Go(func() {
-			for ctx.Err() == nil {
-				before := answered.Load()
-				f := &readmodels.At{Wait: 20 * time.Second}
-				n, err := count(t.Context(), reader, f)
-				if i%3 == 0 && err == nil {
-					var rows []string
-					rows, err = list(t.Context(), reader, f)
-					n = len(rows)
-				}
-				if err != nil || int64(n) < before || f.Stale() {
-					t.Errorf("%d names of %d, stale: %t, error: %v", n, before, f.Stale(), err)
-					return
-				}
-				reads.Add(1)
-			}
-		})
-	}
-	all.Go(func() {
-		for ctx.Err() == nil {
-			if _, err := s.tryAdd(t.Context(), "x"); err != nil {
-				t.Error(err)
-				return
-			}
-			answered.Add(1)
-		}
-	})
-	for range 6 {
-		s.build(t)
-	}
-	stop()
-	all.Wait()
-	require.Greater(t, reads.Load(), int64(20))
 }
 
 func TestAConnectionThatKnowsAnOldGenerationReadsTheNewOne(t *testing.T) {

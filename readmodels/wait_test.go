@@ -3,69 +3,19 @@ package readmodels_test
 import (
 	"context"
 	"fmt"
-	"strings"
+	"log/slog"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
+	"bahi/projections"
 	"bahi/readmodels"
 )
-
-// asked counts how often a view's statement runs.
-type asked struct{ views atomic.Int64 }
-
-func (*asked) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	return ctx
-}
-
-func (a *asked) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
-	if strings.Contains(data.SQL, ".name") {
-		a.views.Add(1)
-	}
-}
-
-func (*asked) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
-
-func (*asked) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	return ctx
-}
-func (*asked) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-func TestAReadThatWaitsAsksOnceMore(t *testing.T) {
-	t.Parallel()
-	s := built(t, 1)
-	s.add(t, "new")
-	count := &asked{}
-	config := s.pool.Config().Copy()
-	config.ConnConfig.Tracer = count
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	moves := 0
-	follow := func(string, int, event.Position) (event.Position, <-chan struct{}, bool) {
-		moved := make(chan struct{})
-		close(moved)
-		if moves++; moves == 50 {
-			s.build(t)
-		}
-		return event.Position(min(1+moves/50, 2)), moved, true
-	}
-	reader := readmodels.NewReader(pool, map[string]int{"names": 1}, follow)
-	for range 2 {
-		f := &readmodels.At{Wait: forever}
-		all, err := list(t.Context(), reader, f)
-		require.NoError(t, err)
-		require.Equal(t, []string{"n0", "new"}, all)
-		require.False(t, f.Stale())
-	}
-	require.GreaterOrEqual(t, moves, 50)
-	require.LessOrEqual(t, count.views.Load(), int64(4), "once too early, once when the tables had moved, once for each answer")
-}
 
 func TestARowThatIsNotTakenEndsTheRead(t *testing.T) {
 	t.Parallel()
@@ -123,4 +73,119 @@ func TestReadsOfOneDecisionNeedWhatTheLogHadAtTheFirst(t *testing.T) {
 	_, at, err := readmodels.CompleteAsOf(read)
 	require.NoError(t, err)
 	require.Equal(t, event.Position(2), at)
+}
+
+// tend follows with what is kept, as a process that serves does.
+func (s *shelf) tend(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.runner.MaintainGenerations(ctx, names) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-stopped)
+	})
+}
+
+// A reader that has read up to a position never reads less afterwards, from any generation, and gives up at no switch of generations. The
+// benchmark measures how long a switch takes on a quiet machine.
+func TestReadersNeverGoBackWhileGenerationsSwitch(t *testing.T) {
+	t.Parallel()
+	s := built(t, 5)
+	s.run(t)
+	s.tend(t)
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer stop()
+	var (
+		all           sync.WaitGroup
+		reads, writes atomic.Int64
+	)
+	for i := range 4 {
+		reader := s.reader
+		if i%2 == 0 {
+			reader = s.read(nil)
+		}
+		all.Go(func() {
+			rows, position := 0, int64(0)
+			for ctx.Err() == nil {
+				f := &readmodels.At{Wait: 20 * time.Second}
+				n, err := count(t.Context(), reader, f)
+				at, _ := f.Position()
+				if err != nil || f.Stale() || n < rows || int64(at) < position {
+					t.Errorf("%d rows at %d after %d at %d, stale: %t, error: %v", n, at, rows, position, f.Stale(), err)
+					return
+				}
+				rows, position = n, int64(at)
+				reads.Add(1)
+			}
+		})
+	}
+	all.Go(func() {
+		for ctx.Err() == nil {
+			if _, err := s.tryAdd(t.Context(), "x"); err != nil {
+				t.Error(err)
+				return
+			}
+			writes.Add(1)
+			time.Sleep(3 * time.Millisecond) // the log must not become long
+		}
+	})
+	build := projections.Build{
+		Store: s.store, Config: s.pool.Config().ConnConfig.Copy(), Projection: names, Log: slog.New(slog.DiscardHandler),
+		How: projections.BuildOptions{Keep: time.Hour},
+	}
+	const switches = 20
+	for nth := range switches {
+		if nth%2 == 0 {
+			require.NoError(t, build.Run(ctx))
+			s.runner.Ask() // for what is kept from now on
+		} else {
+			require.NoError(t, build.Rollback(ctx, time.Hour))
+		}
+	}
+	stop()
+	all.Wait()
+	t.Logf("%d reads and %d writes during %d switches", reads.Load(), writes.Load(), switches)
+	require.Greater(t, reads.Load(), int64(switches))
+	found, err := build.Examine(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found.Differences)
+}
+
+func TestAPageKnowsHowManyRowsThereAre(t *testing.T) {
+	t.Parallel()
+	s := built(t, 5)
+	type name struct {
+		Position int64
+		Name     string
+	}
+	page := func(number, size int, from int64) (found []string, total int64) {
+		rows, total, err := readmodels.List[name]{
+			As: pgx.RowToStructByName[name], SQL: `select name, position from names.name where position >= @from`, Order: `position desc`,
+			Args: pgx.NamedArgs{"from": from},
+		}.Page(t.Context(), s.reader.From(nil, "names"), readmodels.Page{Number: number, Size: size})
+		require.NoError(t, err)
+		for _, r := range rows {
+			found = append(found, r.Name)
+		}
+		return found, total
+	}
+	for _, c := range []struct {
+		number, size int
+		from         int64
+		found        []string
+		total        int64
+	}{
+		{1, 2, 1, []string{"n4", "n3"}, 5},
+		{3, 2, 1, []string{"n0"}, 5},
+		{4, 2, 1, nil, 5},
+		{1, 2, 5, []string{"n4"}, 1},
+		{1, 2, 6, nil, 0},
+		{2, 2, 6, nil, 0},
+		{1, 0, 3, []string{"n4", "n3", "n2"}, 3},
+	} {
+		found, total := page(c.number, c.size, c.from)
+		require.Equal(t, c.found, found)
+		require.Equal(t, c.total, total)
+	}
 }

@@ -44,7 +44,6 @@ type histories struct {
 	Clients int           `default:"6" help:"Number of clients."`
 	Bahi    string        `help:"Path of the program. Without it, the program is built."`
 	Out     string        `help:"Folder of histories, pictures and outputs. Without it, a temporary one, which is kept if a history is refused."`
-	Check   bool          `help:"Check the histories in --out again instead of recording new ones."`
 
 	undecided int // parts of all histories
 }
@@ -56,9 +55,6 @@ func (h *histories) Run(ctx context.Context) (err error) {
 		}
 	} else if err = os.MkdirAll(h.Out, 0o700); err != nil {
 		return err
-	}
-	if h.Check {
-		return h.checkAgain()
 	}
 	for _, name := range h.Faults {
 		if name != "none" && !slices.Contains(history.Faults(), name) {
@@ -118,22 +114,6 @@ func (h *histories) check(recorded history.History, path string) bool {
 		fmt.Printf("  REFUSED, seed %d, %s: %s\n", recorded.Settings.Seed, path, a)
 	}
 	return len(checked.Anomalies) == 0
-}
-
-func (h *histories) checkAgain() error {
-	files, err := filepath.Glob(filepath.Join(h.Out, "*.jsonl"))
-	refused := 0
-	for _, path := range files {
-		recorded, err := history.Open(path)
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		fmt.Println(path)
-		if !h.check(recorded, path) {
-			refused++
-		}
-	}
-	return errors.Join(err, h.verdict(len(files), refused))
 }
 
 func (h *histories) verdict(all, refused int) error {

@@ -44,11 +44,8 @@ func asDocumented(t *testing.T, attack string, column int, said string) {
 // names the event.
 func TestRewrittenArchiveIsFoundAndNamed(t *testing.T) {
 	t.Parallel()
-	rewrittenIsFound(t, audittest.New(t, 300))
-}
-
-func rewrittenIsFound(t *testing.T, l *audittest.Log) {
 	const bad = 150
+	l := audittest.New(t, 300)
 	february := l.Archive(t)
 	early, kept := audittest.File(t, "early.txt", l.Checkpoint(t, 100)), audittest.File(t, "kept.txt", l.Checkpoint(t, 300))
 	for attack, change := range map[string]func(e []event.Stored) []event.Stored{
@@ -91,10 +88,7 @@ func rewrittenIsFound(t *testing.T, l *audittest.Log) {
 
 func TestChangedArchiveIsFound(t *testing.T) {
 	t.Parallel()
-	changedIsFound(t, audittest.New(t, 300))
-}
-
-func changedIsFound(t *testing.T, l *audittest.Log) {
+	l := audittest.New(t, 300)
 	kept := audittest.File(t, "kept.txt", l.Checkpoint(t, 300))
 	const segment = "segments/00000001.ndjson.zst"
 	file := func(name string, change func([]byte) []byte) func(*testing.T, string) {

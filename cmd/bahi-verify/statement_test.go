@@ -53,9 +53,10 @@ type workshop struct {
 	first    string // an early checkpoint
 }
 
-// newWorkshop makes books of two accounts in each ledger, with about so many rows in each of these.
-func newWorkshop(t *testing.T, rows int) *workshop {
+// newWorkshop makes books of two accounts in each ledger.
+func newWorkshop(t *testing.T) *workshop {
 	t.Helper()
+	const rows = 20 // of each account
 	w := &workshop{Server: apptest.Start(t)}
 	w.clerk = w.Bearer(w.Key(w.Home, `{"ledger":"write"}`).Key)
 	random := mathrand.New(mathrand.NewPCG(42, uint64(rows)))
@@ -122,9 +123,17 @@ func (w *workshop) statement(path string) []byte {
 	return []byte(w.clerk.GET(path + "/statement.proof").Status(200).Text)
 }
 
-func TestRandomStatementsAreVerified(t *testing.T) {
+func TestStatements(t *testing.T) {
 	t.Parallel()
-	w := newWorkshop(t, 12)
+	w := newWorkshop(t)
+	t.Run("of random periods are verified", w.random)
+	t.Run("have the events of their account alone", w.alone)
+	t.Run("name each forgery", w.forgeries)
+	t.Run("have a code on paper that is scanned", w.printed)
+	t.Run("are compared with a code on paper", w.codeOnPaper) // it posts rows
+}
+
+func (w *workshop) random(t *testing.T) {
 	random := mathrand.New(mathrand.NewPCG(7, 7))
 	folder := t.TempDir()
 	for i := range statements {
@@ -183,11 +192,9 @@ func TestRandomStatementsAreVerified(t *testing.T) {
 	require.Contains(t, said, "read the statement")
 }
 
-const statements = 250
+const statements = 100
 
-func TestEachForgeryOfAStatementIsNamed(t *testing.T) {
-	t.Parallel()
-	w := newWorkshop(t, 20)
+func (w *workshop) forgeries(t *testing.T) {
 	whole, err := tlog.ReadStatement(w.statement(w.accounts[0]))
 	require.NoError(t, err)
 	other, err := tlog.ReadStatement(w.statement(w.accounts[5])) // a bank too
@@ -276,9 +283,7 @@ func TestEachForgeryOfAStatementIsNamed(t *testing.T) {
 	require.Contains(t, out, "as in the checkpoint that you kept")
 }
 
-func TestACodeOnPaperIsCompared(t *testing.T) {
-	t.Parallel()
-	w := newWorkshop(t, 8)
+func (w *workshop) codeOnPaper(t *testing.T) {
 	s, err := tlog.ReadStatement(w.statement(w.accounts[2]))
 	require.NoError(t, err)
 	checkpoint, err := tlog.ParseCheckpoint([]byte(s.Checkpoint))
@@ -340,9 +345,7 @@ func TestStatementWaitsForItsCheckpoint(t *testing.T) {
 	require.NotEmpty(t, a.Header("Retry-After"))
 }
 
-func TestStatementOfAnAccountAlone(t *testing.T) {
-	t.Parallel()
-	w := newWorkshop(t, 3)
+func (w *workshop) alone(t *testing.T) {
 	path := w.accounts[4]
 	w.clerk.GET(path + "0/statement.proof").Status(404)
 	w.clerk.GET(path + "/statement.proof?known_at=5").Status(422)
@@ -356,9 +359,7 @@ func TestStatementOfAnAccountAlone(t *testing.T) {
 	require.NotContains(t, string(about), "karigar")
 }
 
-func TestThePrintedCodeIsScanned(t *testing.T) {
-	t.Parallel()
-	w := newWorkshop(t, 30)
+func (w *workshop) printed(t *testing.T) {
 	for i, query := range []string{"", "?from=2025-03-01&to=2025-09-30", "?as_of=2025-06-30"} {
 		path := w.accounts[i]
 		code := pdftest.Code(t, []byte(w.clerk.GET(path+"/statement.pdf"+query).Status(200).Text))

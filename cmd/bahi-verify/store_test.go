@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -28,28 +29,49 @@ import (
 	"bahi/readmodels/auditview"
 )
 
-// database is a log of 300 events in Postgres, with its tree and a checkpoint, as Bahi leaves it.
-type database struct {
-	url     string
-	pool    *pgxpool.Pool
-	ring    *auditproj.Ring
+// evidence is what an auditor has of a log of 300 events in Postgres, from before each attack.
+type evidence struct {
 	key     string // file with the public key
 	early   string // file with a checkpoint of 100 events, outside the database
+	short   string // file with one of 200 events
 	kept    string // file with the newest checkpoint, of all events
-	archive string // written before the attack
+	archive string
 }
 
-func newDatabase(t *testing.T) *database {
+// database is a copy of the log with its tree and a checkpoint, as Bahi leaves it.
+type database struct {
+	*evidence
+
+	url  string
+	pool *pgxpool.Pool
+	ring *auditproj.Ring
+}
+
+// open opens a copy of the log. The first one makes it.
+func (e *evidence) open(t *testing.T) *database {
 	t.Helper()
-	d := &database{url: pgtest.Template(t, "migrated", migrations.Up)}
+	d := &database{evidence: e, url: pgtest.Template(t, "audited", func(ctx context.Context, url string) error {
+		if err := migrations.Up(ctx, url); err != nil {
+			return err
+		}
+		made := &database{evidence: e, url: url}
+		return made.make(t)
+	})}
 	var err error
 	d.pool, err = pgxpool.New(t.Context(), d.url)
 	require.NoError(t, err)
 	t.Cleanup(d.pool.Close)
-	quiet := slog.New(slog.DiscardHandler)
-	store, err := postgres.Open(t.Context(), d.pool, quiet)
+	return d
+}
+
+func (d *database) make(t *testing.T) (err error) {
+	t.Helper()
+	d.pool, err = pgxpool.New(t.Context(), d.url)
 	require.NoError(t, err)
-	t.Cleanup(store.Close)
+	defer d.pool.Close()
+	store, err := postgres.Open(t.Context(), d.pool, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	defer store.Close()
 	for i := range 300 {
 		_, err := store.Append(t.Context(), eventstore.To(fmt.Sprintf("bankrow-%d", i%5), eventstore.Any, event.Proposed{
 			ID: uuid.New(), Type: "BankRowEdited", Data: fmt.Appendf(nil, `{"amount": %d.50}`, i),
@@ -61,12 +83,11 @@ func newDatabase(t *testing.T) *database {
 	var public string
 	require.NoError(t, d.pool.QueryRow(t.Context(), `select verifier from audit.key`).Scan(&public))
 	d.key, d.kept = audittest.File(t, "key.txt", []byte(public)), audittest.File(t, "kept.txt", []byte(signed.Note))
-	d.early = audittest.File(t, "early.txt", d.signed(t, 100))
+	d.early, d.short = audittest.File(t, "early.txt", d.signed(t, 100)), audittest.File(t, "short.txt", d.signed(t, 200))
 	d.archive = t.TempDir()
 	_, err = archive.Create(t.Context(), d.archive, store,
 		archive.Options{UpTo: 300, At: time.Now(), Checkpoints: [][]byte{[]byte(signed.Note)}, PublicKeys: []string{public}})
-	require.NoError(t, err)
-	return d
+	return err
 }
 
 // sign updates the tree and signs it, as anybody who runs Bahi can.
@@ -75,7 +96,7 @@ func (d *database) sign(t *testing.T) *auditproj.Signed {
 	quiet := slog.New(slog.DiscardHandler)
 	store, err := postgres.Open(t.Context(), d.pool, quiet)
 	require.NoError(t, err)
-	t.Cleanup(store.Close)
+	defer store.Close()
 	require.NoError(t, projections.Build{Store: store, Config: d.pool.Config().ConnConfig.Copy(), Projection: auditproj.Tree,
 		Log: quiet}.Run(t.Context()))
 	v, err := vault.Open(t.Context(), d.pool, make([]byte, 32), quiet)
@@ -119,9 +140,22 @@ func (d *database) exec(t *testing.T, sql string) {
 	require.NoError(t, err)
 }
 
-func TestLogInADatabaseIsVerified(t *testing.T) {
+func TestLogInADatabase(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
+	var e evidence
+	e.open(t)
+	t.Run("is verified", e.verified)
+	t.Run("that is lost is not called empty", e.lost)
+	t.Run("is found changed by SQL", e.changed)
+	t.Run("has a bad event that wrong checkpoints do not hide", e.wrongCheckpoints)
+	t.Run("is shorter than its copy", e.truncated)
+	t.Run("has invalid rows", e.invalidRows)
+	t.Run("alone abandons a checkpoint", e.abandoned)
+}
+
+func (e *evidence) verified(t *testing.T) {
+	t.Parallel()
+	d := e.open(t)
 	out, problems, status := verifyBy(t, "store", "--url", d.url, "--key", d.key, "--checkpoint", d.kept, "--compare", d.archive)
 	require.Zero(t, status, out+problems)
 	require.Contains(t, out, "It has everything that "+d.archive+
@@ -136,9 +170,9 @@ func TestLogInADatabaseIsVerified(t *testing.T) {
 }
 
 // The tables of a log may outlive its events.
-func TestLostLogIsNotCalledEmpty(t *testing.T) {
+func (e *evidence) lost(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
+	d := e.open(t)
 	d.exec(t, `delete from log.event; update log.identity set store_id = gen_random_uuid()`)
 	out, problems, status := verifyBy(t, "store", "--url", d.url, "--key", d.key)
 	require.Equal(t, 2, status, out+problems)
@@ -147,7 +181,7 @@ func TestLostLogIsNotCalledEmpty(t *testing.T) {
 
 // A forger changes a row with SQL. A checkpoint kept elsewhere detects it; the hashes in the database, if not forged too, or an older
 // archive name the event.
-func TestChangesBySQLAreFoundAndNamed(t *testing.T) {
+func (e *evidence) changed(t *testing.T) {
 	t.Parallel()
 	const shift = `update log.event set position = position + 1000 where position > 150; update log.event set position = position - 1000 %+d
 		where position > 1000`
@@ -168,7 +202,7 @@ func TestChangesBySQLAreFoundAndNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDatabase(t)
+			d := e.open(t)
 			d.exec(t, sql)
 			out, problems, status := verifyBy(t, "store", "--url", d.url, "--checkpoint", d.kept)
 			require.Equal(t, 1, status, out+problems)
@@ -189,9 +223,9 @@ func TestChangesBySQLAreFoundAndNamed(t *testing.T) {
 }
 
 // A changed checkpoint in the database is reported, and hides no change of the log.
-func TestWrongCheckpointsDoNotHideTheBadEvent(t *testing.T) {
+func (e *evidence) wrongCheckpoints(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
+	d := e.open(t)
 	d.exec(t, `update log.event set data = '{"amount": 1}' where position = 150`)
 	d.exec(t, `update audit.checkpoint set note = replace(note, 'position 300', 'position 301')`)
 	out, problems, status := verifyBy(t, "store", "--url", d.url, "--checkpoint", d.kept, "--key", d.key)
@@ -204,21 +238,20 @@ func TestWrongCheckpointsDoNotHideTheBadEvent(t *testing.T) {
 }
 
 // No copy can be newer than the log in its database: if the copy is longer, the log was truncated, whatever the checkpoints cover.
-func TestDatabaseShorterThanItsCopyWasTruncated(t *testing.T) {
+func (e *evidence) truncated(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
-	short := audittest.File(t, "short.txt", d.signed(t, 200))
+	d := e.open(t)
 	d.exec(t, `delete from audit.checkpoint; delete from log.event where position > 250`)
-	out, problems, status := verifyBy(t, "store", "--url", d.url, "--checkpoint", short, "--key", d.key, "--compare", d.archive)
+	out, problems, status := verifyBy(t, "store", "--url", d.url, "--checkpoint", d.short, "--key", d.key, "--compare", d.archive)
 	require.Equal(t, 1, status, out+problems)
 	require.Contains(t, out, "TAMPERED. The first bad event is event 251: the events before it are those of "+d.archive+", which is proven.")
-	out, problems, status = verifyBy(t, "store", "--url", d.url, "--checkpoint", short, "--compare", d.archive)
+	out, problems, status = verifyBy(t, "store", "--url", d.url, "--checkpoint", d.short, "--compare", d.archive)
 	require.Equal(t, 1, status, out+problems)
 	require.Contains(t, out, "TAMPERED, one or the other")
 }
 
 // Rows that Bahi never writes are found and named, in words and in JSON.
-func TestInvalidRowsAreFound(t *testing.T) {
+func (e *evidence) invalidRows(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		sql   string
@@ -236,7 +269,7 @@ func TestInvalidRowsAreFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDatabase(t)
+			d := e.open(t)
 			d.exec(t, c.sql)
 			out, problems, status := verifyBy(t, "store", "--url", d.url, "--checkpoint", d.kept)
 			require.Equal(t, 1, status, out+problems)
@@ -251,9 +284,9 @@ func TestInvalidRowsAreFound(t *testing.T) {
 	}
 }
 
-func TestOnlyTheLogCanAbandonACheckpoint(t *testing.T) {
+func (e *evidence) abandoned(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
+	d := e.open(t)
 	d.exec(t, `update log.event set data = '{"amount": 1}' where position = 150; update audit.checkpoint set abandoned = 150`)
 	out, _, status := verifyBy(t, "store", "--url", d.url, "--key", d.key)
 	require.Equal(t, 1, status, out)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -102,12 +101,6 @@ func TestFaultsOfAnArchiveAreNamed(t *testing.T) {
 			}, at + ": its text differs from the manifest"},
 		"a payload in a plain segment": {plain(func(c string) string { return strings.Replace(c, "Bill 5", "Bill 9", 1) }),
 			"segments/00000002.ndjson: its text differs from the manifest"},
-		"a longer payload in one": {plain(func(c string) string { return strings.Replace(c, "Bill 5", "Bill 55", 1) }),
-			"segments/00000002.ndjson: its text differs from the manifest"},
-		"bytes behind the end of one": {plain(func(c string) string { return c + c }),
-			"segments/00000002.ndjson: it has more than 4 lines"},
-		"a plain segment that was cut off": {plain(func(c string) string { return c[:len(c)-7] }),
-			"segments/00000002.ndjson, line 4 (event 8): the text ends here"},
 		"a plain segment called compressed": {manifest(func(m *Manifest) { m.Segments[1].File = segmentName(2, true) }), "manifest.json: " +
 			"segments/00000002.ndjson is not compressed, and has sizes and hashes as if it were"},
 		"the file, not its text": {func(t *testing.T, dir string) {
@@ -116,24 +109,13 @@ func TestFaultsOfAnArchiveAreNamed(t *testing.T) {
 		}, at + ": "},
 		"a bit of the file":       {segment(func(c []byte) []byte { c[len(c)/2] ^= 4; return c }), at},
 		"a file that was cut off": {segment(func(c []byte) []byte { return c[:len(c)-7] }), at + ", line 1 (event 5): the file was cut off"},
-		"an empty file":           {segment(func([]byte) []byte { return nil }), at + ", line 1 (event 5): the file was cut off"},
 		"bytes behind the end":    {segment(func(c []byte) []byte { return append(c, c...) }), at + ": it has more than 4 lines"},
 		"a missing segment": {func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, at))) },
 			at + ": it is missing"},
-		"another segment's file": {func(t *testing.T, dir string) {
-			require.NoError(t, os.Rename(filepath.Join(dir, segmentName(1, false)), filepath.Join(dir, at)))
-		}, "segments/00000001.ndjson.zst: it is missing"},
 		"two lines change places": {lines(func(all []string) []string { all[1], all[2] = all[2], all[1]; return all }),
 			at + ", line 2 (event 6): it has position 7, and follows position 5"},
-		"a line twice": {lines(func(all []string) []string { return slices.Insert(all[:3], 1, all[1]) }),
-			at + ", line 3 (event 7): it has position 6, and follows position 6"},
 		"a line too few": {lines(func(all []string) []string { return all[:3] }),
 			at + ", line 4 (event 8): the text ends here, and ought to have 4 lines"},
-		"a line too many": {lines(func(all []string) []string { return append(all, all[3]) }), at + ": it has more than 4 lines"},
-		"half a line": {lines(func(all []string) []string { all[3] = all[3][:20]; return all }),
-			at + ", line 4 (event 8): the text ends here"},
-		"no line break at the end": {lines(func(all []string) []string { all[3] = strings.TrimSuffix(all[3], "\n"); return all }),
-			at + ", line 4 (event 8): the text ends here"},
 		"an earlier time": {line(func(l string) string { return strings.Replace(l, "2026-11", "2025-11", 1) }),
 			at + ", line 2 (event 6): it was recorded at 2025-11-21T18:00:00.123461Z, before the previous event"},
 		"another form of the time": {line(func(l string) string { return strings.Replace(l, "461Z", "461+00:00", 1) }),
@@ -141,11 +123,7 @@ func TestFaultsOfAnArchiveAreNamed(t *testing.T) {
 		"no JSON": {line(func(string) string { return "{\n" }), at + ", line 2 (event 6): it is not JSON of an event"},
 		"white space": {line(func(l string) string { return " " + l }),
 			at + ", line 2 (event 6): it is not in the canonical form"},
-		"a field of its own": {line(func(l string) string { return strings.Replace(l, `{"pos`, `{"new":1,"pos`, 1) }),
-			at + ", line 2 (event 6): it is not in the canonical form"},
 		"a field twice": {line(func(l string) string { return strings.Replace(l, `,"meta"`, `,"data":"{}","meta"`, 1) }),
-			at + ", line 2 (event 6): it is not in the canonical form"},
-		"a needless escape": {line(func(l string) string { return strings.Replace(l, `Bill`, `\u0042ill`, 1) }),
 			at + ", line 2 (event 6): it is not in the canonical form"},
 		"a payload that is no JSON": {line(func(l string) string { return strings.Replace(l, `"{\"schema`, `"\"schema`, 1) }),
 			at + ", line 2 (event 6): data or meta does not hold JSON"},
@@ -158,8 +136,6 @@ func TestFaultsOfAnArchiveAreNamed(t *testing.T) {
 		"another format": {manifest(func(m *Manifest) { m.Format = "zip" }), `manifest.json: its format is "zip"`},
 		"a later version": {manifest(func(m *Manifest) { m.Version = 2 }),
 			"manifest.json: its format has version 2; this program reads version 1"},
-		"positions of no kind": {manifest(func(m *Manifest) { m.Positions = "" }),
-			`manifest.json: its positions are "", and this program reads dense ones`},
 		"positions with gaps": {manifest(func(m *Manifest) { m.Positions = "sparse" }),
 			`manifest.json: its positions are "sparse", and this program reads dense ones`},
 		"no name of the log": {manifest(func(m *Manifest) { m.StoreID = uuid.Nil }), "manifest.json: it does not name the log"},
@@ -173,7 +149,6 @@ func TestFaultsOfAnArchiveAreNamed(t *testing.T) {
 			"segments/00000002.ndjson.zst begins at position 6, and follows position 4"},
 		"another count": {manifest(func(m *Manifest) { m.Segments[1].Events = 5 }),
 			"manifest.json: segments/00000002.ndjson.zst has 5 events from position 5 to 8"},
-		"another sum": {manifest(func(m *Manifest) { m.Events = 11 }), "manifest.json: it counts 11 events"},
 		"no hash": {manifest(func(m *Manifest) { m.Segments[1].SHA256 = "" }),
 			"manifest.json: segments/00000002.ndjson.zst has no sizes and hashes"},
 		"another hash": {manifest(func(m *Manifest) { m.Segments[1].SHA256 = m.Segments[0].SHA256 }),
@@ -181,7 +156,6 @@ func TestFaultsOfAnArchiveAreNamed(t *testing.T) {
 		"another file's hash": {manifest(func(m *Manifest) { m.Segments[1].CompressedSHA256 = m.Segments[0].SHA256 }),
 			at + ": the text is right, but not its file"},
 		"more bytes":    {manifest(func(m *Manifest) { m.Segments[1].Bytes++ }), at + ": its text differs from the manifest"},
-		"fewer bytes":   {manifest(func(m *Manifest) { m.Segments[1].Bytes-- }), at + ": its text differs from the manifest"},
 		"a file's name": {manifest(func(m *Manifest) { m.Files = []File{{File: "../x"}} }), `manifest.json: "../x" cannot be the name`},
 		"a file without a hash": {manifest(func(m *Manifest) { m.Files = []File{{File: "keys.json"}} }),
 			`manifest.json: keys.json has no size and hash`},

@@ -2,7 +2,6 @@ package archive
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"os"
 	"path/filepath"
@@ -113,19 +112,6 @@ func TestOnlyLeftoversOfAKilledRunAreOverwritten(t *testing.T) {
 	_, err = Append(t.Context(), left, l, l.options())
 	require.NoError(t, err)
 	require.Equal(t, "dear", files(t, left)["letter.txt"])
-}
-
-func TestFailedRunAfterAKilledOneLeavesNothing(t *testing.T) {
-	t.Parallel()
-	l := logOf(5)
-	left := killedAt(t, l, l.options(), 3)
-	broken := logOf(5)
-	broken.fails = errors.New("the log went away")
-	o := l.options()
-	o.UpTo = 6
-	_, err := Append(t.Context(), left, broken, o)
-	require.ErrorContains(t, err, "the log went away")
-	require.Empty(t, files(t, left))
 }
 
 func TestKilledLaterRunIsRepeated(t *testing.T) {

@@ -2,9 +2,7 @@ package archive
 
 import (
 	"archive/tar"
-	"archive/zip"
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -248,21 +246,8 @@ func TestCheckpointsMustBeTheLogs(t *testing.T) {
 func TestArchiveIsReadFromAZipOrTarFile(t *testing.T) {
 	t.Parallel()
 	l := logOf(10)
-	dir := create(t, l)
-	var zipped, tarred bytes.Buffer
-	z, tr := zip.NewWriter(&zipped), tar.NewWriter(&tarred)
-	for name, content := range files(t, dir) {
-		w, err := z.Create("march/books/" + name)
-		require.NoError(t, err)
-		_, err = io.WriteString(w, content)
-		require.NoError(t, err)
-		require.NoError(t, tr.WriteHeader(&tar.Header{Name: "./" + name, Size: int64(len(content)), Mode: 0o600}))
-		_, err = io.WriteString(tr, content)
-		require.NoError(t, err)
-	}
-	require.NoError(t, z.Close())
-	require.NoError(t, tr.Close())
-	for _, packed := range [][]byte{zipped.Bytes(), tarred.Bytes()} {
+	tarred, zipped := packed(t, create(t, l))
+	for _, packed := range [][]byte{zipped, tarred} {
 		a, err := OpenPacked(bytes.NewReader(packed), int64(len(packed)))
 		require.NoError(t, err)
 		var got []event.Stored

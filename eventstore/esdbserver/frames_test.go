@@ -99,21 +99,3 @@ func TestFramesAreJoined(t *testing.T) {
 		require.LessOrEqual(t, after, before)
 	}
 }
-
-func TestMessagesWrittenTogetherShareAFrame(t *testing.T) {
-	t.Parallel()
-	var wire bytes.Buffer
-	framer := http2.NewFramer(&wire, nil)
-	const messages, size = 100, 500
-	for range messages {
-		require.NoError(t, framer.WriteData(1, false, make([]byte, size)))
-	}
-	var joined kept
-	_, err := (&joinedConn{Conn: &joined}).Write(wire.Bytes())
-	require.NoError(t, err)
-	frames, count := readFrames(t, &joined.wire)
-	require.Len(t, frames, 1)
-	require.Len(t, frames[0].data, messages*size)
-	const inOne = maxFrame / size
-	require.Equal(t, (messages+inOne-1)/inOne, count)
-}

@@ -194,37 +194,6 @@ func TestAppendsSurviveEachConnectionFault(t *testing.T) {
 	}
 }
 
-func TestTerminatedSessionFailsNoAppend(t *testing.T) {
-	t.Parallel()
-	s, _, _, url := ready(t, defaultTimeouts)
-	for range 3 {
-		_, err := connect(t, url).Exec(t.Context(), `select pg_terminate_backend($1)`, s.appender.session.pid)
-		require.NoError(t, err)
-		must(t, s, "a-1", makes(1)...)
-	}
-	require.Len(t, wholeLog(t, s), 5)
-}
-
-func TestLostRefusalRemainsARefusal(t *testing.T) {
-	t.Parallel()
-	for _, f := range []fault{sent, unheard, halfHeard} {
-		s, fault, _, _ := ready(t, defaultTimeouts)
-		known := makes(2)
-		must(t, s, "a-1", known[0])
-		_, err := s.Append(t.Context(), eventstore.To("b-1", eventstore.NoStream, known[1]))
-		require.NoError(t, err)
-		var wrong *eventstore.WrongRevision
-
-		fault.arm(f, 1)
-		_, err = s.Append(t.Context(), eventstore.To("a-1", eventstore.Any, made(uuid.New()), known[0]))
-		require.ErrorAs(t, err, &wrong, "another append inserted its last event")
-		fault.arm(f, 1)
-		_, err = s.Append(t.Context(), eventstore.To("b-1", 7, known[1]))
-		require.ErrorAs(t, err, &wrong, "its event is at another revision")
-		require.Len(t, wholeLog(t, s), 4)
-	}
-}
-
 func TestLongOutageLeavesTheAppendInDoubt(t *testing.T) {
 	t.Parallel()
 	for f, there := range map[fault]bool{unsent: false, half: false, unheard: true} {
@@ -280,18 +249,6 @@ func TestLostSessionCannotCommitLater(t *testing.T) {
 	require.Len(t, wholeLog(t, s), 3)
 }
 
-func TestUnansweredAppendIsResolved(t *testing.T) {
-	t.Parallel()
-	hasty := brief
-	hasty.answer = 500 * time.Millisecond
-	s, fault, _, _ := ready(t, hasty)
-	fault.arm(silent, 1)
-	begun := time.Now()
-	must(t, s, "a-1", makes(1)...)
-	require.GreaterOrEqual(t, time.Since(begun), s.appender.timeouts.answer)
-	require.Len(t, wholeLog(t, s), 3)
-}
-
 // deaf is a connection that loses the first LISTEN, as a server does that stops after it has accepted the connection.
 type deaf struct {
 	net.Conn
@@ -330,4 +287,80 @@ func TestUnansweredListenIsTriedAgain(t *testing.T) {
 		must(t, other, "other-1", makes(1)...)
 	}
 	require.EqualValues(t, 2, seen)
+}
+
+// loseTail deletes a log's newest events and cuts all connections, as a failover to a replica that lags behind does.
+func loseTail(t testing.TB, url string, count int) {
+	t.Helper()
+	admin := connect(t, url)
+	_, err := admin.Exec(t.Context(), `delete from log.event where position > (select max(position) - $1 from log.event)`, count)
+	require.NoError(t, err)
+	_, err = admin.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+		and pid <> pg_backend_pid()`)
+	require.NoError(t, err)
+}
+
+func TestLogThatLosesItsNewestEvents(t *testing.T) {
+	t.Parallel()
+	losing(t, func(t testing.TB) (suite, func(int)) {
+		url := newLog(t)
+		return suite{Open: func(t testing.TB) (eventstore.Store, func()) {
+			s := newStore(t, url)
+			return s, s.Close
+		}}, func(count int) { loseTail(t, url, count) }
+	})
+}
+
+// A state read from lost events is not trusted, even if the log has other events at their positions by now.
+func TestExpectationsOfLostEventsAreLookedUp(t *testing.T) {
+	t.Parallel()
+	url := newLog(t)
+	s := newStore(t, url)
+	must(t, s, "row-1", made(uuid.New()))
+	for range calm + 3 {
+		must(t, s, "row-2", made(uuid.New()))
+	}
+	lost := must(t, s, "row-1", made(uuid.New()))
+	loseTail(t, url, 1)
+	for range 2 * calm { // now as many as were there
+		_, err := s.Append(t.Context(), eventstore.To("row-2", eventstore.Any, made(uuid.New())))
+		require.NoError(t, err)
+		x := eventstore.To("row-1", 1, made(uuid.New()))
+		x.AsOf = lost.Position
+		_, err = s.Append(t.Context(), x)
+		var wrong *eventstore.WrongRevision
+		require.ErrorAs(t, err, &wrong)
+		require.Zero(t, wrong.Actual)
+	}
+}
+
+// A subscriber that reads from the database recognizes the replaced event by its id, even if no connection was lost.
+func TestFollowerDetectsAnotherEventAtItsPosition(t *testing.T) {
+	t.Parallel()
+	url := newLog(t)
+	s, other := newStore(t, url), newStore(t, url)
+	for range 20 {
+		must(t, s, "row-1", made(uuid.New()))
+	}
+	there, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for batch, err := range s.Subscribe(t.Context(), 0) {
+			switch {
+			case err != nil:
+				ended <- err
+			case batch.UpTo == 20:
+				close(there)
+			case batch.UpTo > 20:
+				ended <- fmt.Errorf("it received the successors of another event: %d", batch.UpTo)
+				return
+			}
+		}
+	}()
+	<-there
+	_, err := connect(t, url).Exec(t.Context(), `delete from log.event where position > 18`)
+	require.NoError(t, err)
+	for range 4 {
+		must(t, other, "row-2", made(uuid.New()))
+	}
+	require.ErrorIs(t, <-ended, eventstore.ErrTailLost)
 }

@@ -10,7 +10,6 @@ import (
 
 	"bahi/eventstore"
 	"bahi/internal/test/journaltest"
-	"bahi/internal/test/storetest"
 )
 
 // TestStoreWithJournalOnTheServer runs the suite with a journal in the server of EVENTSTORE_TEST_URL, otherwise in a gateway. Each node has
@@ -22,10 +21,10 @@ func TestStoreWithJournalOnTheServer(t *testing.T) {
 	}
 	url, server := newLog(t), connected(t, address)
 	t.Run("suite", func(t *testing.T) {
-		storetest.Run(t, storetest.Suite{Open: func(t testing.TB) (eventstore.Store, func()) {
+		suite{Open: func(t testing.TB) (eventstore.Store, func()) {
 			s := journaled(t, url, connected(t, address))
 			return s, s.Close
-		}})
+		}}.run(t)
 	})
 	require.NotEmpty(t, mirrored(t, journaled(t, url, server), server))
 }

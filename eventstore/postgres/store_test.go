@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,20 +17,20 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/internal/draws"
 	"bahi/internal/test/pgtest"
-	"bahi/internal/test/storetest"
 	"bahi/migrations"
 )
 
 func TestStore(t *testing.T) {
 	t.Parallel()
 	url := newLog(t)
-	storetest.Run(t, storetest.Suite{
+	suite{
 		Open: func(t testing.TB) (eventstore.Store, func()) {
 			s := newStore(t, url)
 			return s, s.Close
 		},
-	})
+	}.run(t)
 }
 
 // newLog returns the URL of a database with an empty log.
@@ -132,21 +134,6 @@ func byID(t testing.TB, log []event.Stored) map[uuid.UUID]event.Stored {
 	return there
 }
 
-func TestAnEmptyLog(t *testing.T) {
-	t.Parallel()
-	s := newStore(t, newLog(t))
-	head, err := s.Head(t.Context())
-	require.NoError(t, err)
-	require.Zero(t, head)
-	for _, at := range []time.Time{{}, time.Now(), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)} {
-		found, err := s.PositionAt(t.Context(), at)
-		require.NoError(t, err)
-		require.Zero(t, found)
-	}
-	require.Empty(t, wholeLog(t, s))
-	require.EqualValues(t, 1, must(t, s, "first-1", makes(1)...).Position)
-}
-
 func TestEachLogHasItsOwnID(t *testing.T) {
 	t.Parallel()
 	one, two := pgtest.DB(t), pgtest.DB(t) // a copied database would keep the id
@@ -225,4 +212,95 @@ func waitersForLock(t testing.TB, url string, count int) {
 			and database = (select oid from pg_database where datname = current_database())`).Scan(&waiting)
 		return err == nil && waiting == count
 	}, time.Minute, time.Millisecond)
+}
+
+func TestMain(m *testing.M) {
+	draws.Default(20) // the suite follows its model three times, with a transaction for each step
+	os.Exit(m.Run())
+}
+
+// rounds returns how often a test injects a fault: BAHI_ROUNDS in make soak, otherwise few times.
+func rounds(few int) int {
+	if n, err := strconv.Atoi(os.Getenv("BAHI_ROUNDS")); err == nil {
+		return n
+	}
+	return few
+}
+
+// soakFor returns how long the test with many processes runs: BAHI_SOAK_SECONDS, otherwise two seconds a round.
+func soakFor() time.Duration {
+	if n, err := strconv.Atoi(os.Getenv("BAHI_SOAK_SECONDS")); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	return time.Duration(rounds(1)) * 2 * time.Second
+}
+
+func TestEventsAreReadInEachQueryExecMode(t *testing.T) {
+	t.Parallel()
+	url := newLog(t)
+	pool := newPool(t, url)
+	want := event.Stored{
+		Position: 1, Stream: "café-1", Revision: 0, ID: uuid.New(), Type: "Made", Data: []byte(`{ "é" :1.50}`), Meta: []byte("{}"),
+		At: time.Date(1999, 12, 31, 23, 59, 59, 999_999_000, time.UTC),
+	}
+	_, err := pool.Exec(t.Context(), `insert into log.event (position, stream, revision, id, open_ended, type, data, meta, recorded_at)
+		values ($1, $2, $3, $4, false, $5, $6, $7, $8)`,
+		want.Position, want.Stream, want.Revision, want.ID, want.Type, want.Data, want.Meta, want.At)
+	require.NoError(t, err)
+	first := func(mode pgx.QueryExecMode) (e event.Stored, err error) {
+		s := newStoreWith(t, url, defaultTimeouts, func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = mode })
+		for e, err = range s.ReadAll(t.Context(), 0, eventstore.Forwards) {
+			break
+		}
+		return e, err
+	}
+	modes := []pgx.QueryExecMode{
+		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec, pgx.QueryExecModeExec,
+		pgx.QueryExecModeSimpleProtocol,
+	}
+	for _, mode := range modes {
+		e, err := first(mode)
+		require.NoError(t, err, mode)
+		require.Equal(t, want, e, mode)
+	}
+
+	_, err = pool.Exec(t.Context(), `update log.event set recorded_at = '-infinity'`)
+	require.NoError(t, err)
+	e, err := first(pgx.QueryExecModeCacheStatement)
+	require.NoError(t, err)
+	require.NotEqual(t, want.At, e.At)
+}
+
+// A window trusts no expectation that a dropped event made false.
+func TestWindowKnowsWhatItForgot(t *testing.T) {
+	t.Parallel()
+	const streams = 1000
+	var w window
+	w.reset(0, 0)
+	revisions, positions := map[string]int64{}, map[string]event.Position{}
+	for i := range 3 * windowEvents {
+		stream := strconv.Itoa(i % streams)
+		if i%7 == 0 {
+			stream = "rare-" + strconv.Itoa(i)
+		}
+		revisions[stream]++
+		w.add(stream, revisions[stream]-1)
+		w.trim()
+		positions[stream] = w.head
+		require.EqualValues(t, i+1, w.head)
+	}
+	dropped := 0
+	for stream, position := range positions {
+		c, known := w.last[stream]
+		if known {
+			require.Equal(t, change{stream, revisions[stream] - 1, position}, c)
+			continue
+		}
+		dropped++
+		require.False(t, w.trusts(0, position-1), "%s changed at %d", stream, position)
+	}
+	require.Positive(t, dropped)
+	require.True(t, w.trusts(0, w.head))
+	require.False(t, w.trusts(0, w.head+1), "of a position that the log does not have")
+	require.GreaterOrEqual(t, int(w.head-w.since), windowEvents)
 }

@@ -3,8 +3,10 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -98,54 +100,6 @@ func TestTailNeverSkips(t *testing.T) {
 	})
 }
 
-func TestFollowerBehindTheTailSeesAllEvents(t *testing.T) {
-	t.Parallel()
-	const groups, each = 20, 100
-	s := newStore(t, newLog(t))
-	s.tail.keep = 256 // before the first append
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	must(t, s, "first-1", makes(1)...)
-	last := event.Position(0)
-	for batch, err := range s.Subscribe(ctx, 0) {
-		require.NoError(t, err)
-		if last == 0 {
-			for i := range groups {
-				must(t, s, fmt.Sprint("group-", i), makes(each)...)
-			}
-		}
-		for _, e := range batch.Events {
-			require.Equal(t, last+1, e.Position)
-			require.Equal(t, string(made(e.ID).Data), string(e.Data))
-			last++
-		}
-		if last == groups*each+1 {
-			break
-		}
-	}
-}
-
-func TestFollowerOfANewlyOpenedLogReadsAtOnce(t *testing.T) {
-	t.Parallel()
-	const events = 40
-	s := newStore(t, newLog(t))
-	for range events {
-		e := made(uuid.New())
-		e.Data = fmt.Appendf(nil, "%q", strings.Repeat("x", maxChunkBytes/5)) // a chunk for five of them
-		must(t, s, "big-1", e)
-	}
-	other, count := newStoreWith(t, s.pool.Config().ConnString(), rarelyPolling), 0
-	ctx, cancel := context.WithTimeout(t.Context(), rarelyPolling.look)
-	defer cancel()
-	for batch, err := range other.Subscribe(ctx, 0) {
-		require.NoError(t, err)
-		if count += len(batch.Events); count == events {
-			break
-		}
-	}
-	require.Equal(t, events, count)
-}
-
 func TestAPollWakesFollowersOnlyIfTheLogEndsElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, newLog(t))
@@ -204,11 +158,179 @@ func TestLargeEventsAreReadInSmallChunks(t *testing.T) {
 		}
 		require.Equal(t, 215, count)
 	}
+	// A follower of a newly opened log reads on at once, without a poll.
+	ctx, cancel := context.WithTimeout(t.Context(), rarelyPolling.look)
+	defer cancel()
 	count := 0
-	for batch, err := range newStore(t, s.pool.Config().ConnString()).Subscribe(t.Context(), 0) {
+	for batch, err := range newStoreWith(t, s.pool.Config().ConnString(), rarelyPolling).Subscribe(ctx, 0) {
 		require.NoError(t, err)
 		if count += len(batch.Events); count == 215 {
 			break
 		}
 	}
+}
+
+// rarelyPolling has the timeouts of a node that hardly polls, so even on a slow machine an event arrives by its notice.
+var rarelyPolling = func() timeouts {
+	p := defaultTimeouts
+	p.look = 2 * time.Minute
+	return p
+}()
+
+// In the suite's log another append would wake a subscriber that missed a notice. Here no other process appends, and the nodes poll every
+// two minutes.
+func TestNoticesWakeOtherNodesAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, each := range map[string]func(t *testing.T, s *Store, url string){
+		"from a node that stays open": func(t *testing.T, s *Store, _ string) {
+			must(t, s, "a-1", makes(1)...)
+			must(t, s, "a-1", makes(1)...)
+			must(t, s, "a-1", makes(1)...)
+		},
+		"from a node that closes": func(t *testing.T, _ *Store, url string) {
+			short := newStore(t, url)
+			must(t, short, "a-1", makes(1)...)
+			must(t, short, "a-1", makes(1)...)
+			must(t, short, "a-1", makes(1)...)
+			short.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const times = 9
+			url := newLog(t)
+			writer, reader := newStore(t, url), newStoreWith(t, url, rarelyPolling)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			positions := make(chan event.Position, 3*times)
+			go func() {
+				for batch, err := range reader.Subscribe(ctx, 0) {
+					if err != nil {
+						return
+					}
+					for _, e := range batch.Events {
+						positions <- e.Position
+					}
+				}
+			}()
+			prompt := 0
+			for range times {
+				each(t, writer, url)
+				begun := time.Now()
+				for range 3 {
+					<-positions
+				}
+				if time.Since(begun) < rarelyPolling.look/4 {
+					prompt++
+				}
+			}
+			require.Greater(t, prompt, times*2/3)
+		})
+	}
+}
+
+// laterBy lets events of type Later wait.
+func laterBy(most time.Duration) func([]event.Stored) time.Duration {
+	return func(events []event.Stored) time.Duration {
+		for _, e := range events {
+			if e.Type != "Later" {
+				return 0
+			}
+		}
+		return most
+	}
+}
+
+func isAwake(w *waiter) bool {
+	select {
+	case <-w.wake:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestWaitersAreWokenByWhatMayNotWait(t *testing.T) {
+	t.Parallel()
+	tail := newTail()
+	patient, hasty := tail.wait(laterBy(time.Hour)), tail.wait(laterBy(0))
+	later := []event.Stored{{Position: 1, Type: "Later"}}
+	tail.committed(later)
+	require.True(t, isAwake(hasty))
+	require.False(t, isAwake(patient))
+	tail.committed([]event.Stored{{Position: 2, Type: "Later"}, {Position: 3, Type: "Made"}})
+	require.True(t, isAwake(patient), "with an event that may not wait, the others are delivered too")
+
+	for name, change := range map[string]func(){
+		"another process appended":    func() { tail.heard(9) },
+		"the head is not known":       func() { tail.heard(0) },
+		"a connection was lost":       tail.reset,
+		"an event may wait no longer": func() {},
+	} {
+		most := time.Hour
+		if name == "an event may wait no longer" {
+			most = time.Millisecond
+		}
+		w, gone := tail.wait(laterBy(most)), tail.wait(laterBy(0))
+		tail.leave(gone)
+		tail.committed(later)
+		require.False(t, isAwake(gone), "it has left")
+		change()
+		select {
+		case <-w.wake:
+		case <-time.After(30 * time.Second):
+			require.FailNow(t, "not woken", name)
+		}
+	}
+	tail.mu.Lock() // its last waker may still hold it
+	defer tail.mu.Unlock()
+	require.Empty(t, tail.waiters)
+}
+
+func TestASparingReadLeavesOutOnlyWhatItMay(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, newLog(t))
+	const events = 60
+	types := []string{"Opened", "Opened", "Moved", "Closed"}
+	for i := range events {
+		_, err := s.Append(t.Context(),
+			eventstore.To(fmt.Sprintf("thing-%d", i), eventstore.NoStream,
+				event.Proposed{ID: uuid.New(), Type: types[i*i%len(types)], Data: []byte(`{}`), Meta: []byte(`{}`)}))
+		require.NoError(t, err)
+	}
+	var all []event.Stored
+	for e, err := range s.ReadAll(t.Context(), 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		all = append(all, e)
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		after := event.Position(rapid.IntRange(0, events).Draw(rt, "after"))
+		upTo := event.Position(rapid.IntRange(0, events+20).Draw(rt, "up to"))
+		without := rapid.SliceOfDistinct(rapid.SampledFrom(types), rapid.ID[string]).Draw(rt, "without")
+		section := event.Position(rapid.IntRange(1, events).Draw(rt, "section"))
+		var read []event.Stored
+		for e, err := range s.readSections(t.Context(), after, upTo, without, section) {
+			require.NoError(rt, err)
+			read = append(read, e)
+		}
+		want := func(e event.Stored) bool {
+			return e.Position > after && e.Position <= upTo && (e.Position == upTo || !slices.Contains(without, e.Type))
+		}
+		at := 0
+		for _, e := range all {
+			found := at < len(read) && read[at].Position == e.Position
+			if want(e) {
+				require.True(rt, found, "position %d", e.Position)
+			}
+			if found {
+				require.Equal(rt, e, read[at])
+				require.True(rt, e.Position > after && e.Position <= upTo, "position %d", e.Position)
+				at++
+			}
+		}
+		require.Len(rt, read, at, "each once, in order, and none that there is not")
+		if more := len(read) - len(slices.DeleteFunc(slices.Clone(read), func(e event.Stored) bool { return !want(e) })); more > 0 {
+			require.LessOrEqual(rt, more, int((upTo-after)/section), "one in each section")
+		}
+	})
 }

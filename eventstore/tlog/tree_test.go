@@ -1,15 +1,22 @@
 package tlog
 
 import (
+	"encoding/json"
+	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"github.com/transparency-dev/merkle/compact"
 	"github.com/transparency-dev/merkle/rfc6962"
 	"github.com/transparency-dev/merkle/testonly"
 	"pgregory.net/rapid"
+
+	"bahi/domain/event"
 )
 
 func TestTreeHasTheRootsOfThePublishedVectors(t *testing.T) {
@@ -141,4 +148,108 @@ func TestImpossibleProofsFail(t *testing.T) {
 	require.Empty(t, hashes)
 	require.NoError(t, VerifyConsistency(0, 300, nil, Hash{}, tree.Root()))
 	require.Error(t, VerifyConsistency(0, 300, []Hash{{}}, Hash{}, tree.Root()))
+}
+
+func anyEvent(t *rapid.T) event.Stored {
+	bytes := rapid.SliceOfN(rapid.Byte(), 0, 300)
+	return event.Stored{
+		Position: event.Position(rapid.Uint64().Draw(t, "position")), Stream: rapid.String().Draw(t, "stream"),
+		Revision: rapid.Int64Range(0, math.MaxInt64).Draw(t, "revision"),
+		ID:       uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id")), Type: rapid.String().Draw(t, "type"),
+		At:   time.UnixMicro(rapid.Int64Range(-1<<50, 1<<60).Draw(t, "at")).UTC(),
+		Meta: bytes.Draw(t, "meta"), Data: bytes.Draw(t, "data"),
+	}
+}
+
+func TestLeafRoundTrips(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		e := anyEvent(t)
+		leaf := AppendLeaf(nil, e)
+		got, err := ParseLeaf(leaf)
+		require.NoError(t, err)
+		require.Equal(t, e, got)
+		require.Equal(t, hashLeaf(leaf), LeafHash(e))
+		_, err = ParseLeaf(append(leaf, 0))
+		require.Error(t, err)
+		_, err = ParseLeaf(leaf[:rapid.IntRange(0, len(leaf)-1).Draw(t, "cut")])
+		require.Error(t, err)
+	})
+}
+
+// Only equal events have equal leaves: no byte can move from one field to the next.
+func TestDifferentEventsHaveDifferentLeaves(t *testing.T) {
+	t.Parallel()
+	e := logOf(1)[0]
+	seen := map[string]string{string(AppendLeaf(nil, e)): "the event"}
+	for part, change := range map[string]func(*event.Stored){
+		"position": func(e *event.Stored) { e.Position++ }, "stream": func(e *event.Stored) { e.Stream += "B" },
+		"revision": func(e *event.Stored) { e.Revision++ },
+		"id":       func(e *event.Stored) { e.ID[15]++ }, "type": func(e *event.Stored) { e.Type = e.Type[1:] },
+		"at":   func(e *event.Stored) { e.At = e.At.Add(time.Microsecond) },
+		"meta": func(e *event.Stored) { e.Meta, e.Data = append(e.Meta, e.Data[0]), e.Data[1:] },
+		"data": func(e *event.Stored) { e.Data = append([]byte(" "), e.Data...) },
+	} {
+		changed := logOf(1)[0]
+		change(&changed)
+		leaf := string(AppendLeaf(nil, changed))
+		require.NotContains(t, seen, leaf, part)
+		seen[leaf] = part
+	}
+}
+
+func FuzzLeaf(f *testing.F) {
+	for _, e := range logOf(3) {
+		f.Add(AppendLeaf(nil, e))
+	}
+	f.Fuzz(func(t *testing.T, leaf []byte) {
+		e, err := ParseLeaf(leaf)
+		if err != nil {
+			return
+		}
+		require.Equal(t, leaf, AppendLeaf(nil, e))
+	})
+}
+
+// The sizes of the batches and of the table do not matter.
+func TestStreamsHaveTheNewestEventOfEachStream(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s, model := newStreams(rapid.Uint64Range(0, 2000).Draw(t, "expected")), map[string]newest{}
+		number, most := uint64(0), rapid.IntRange(1, 5000).Draw(t, "streams")
+		for _, size := range rapid.SliceOfN(rapid.IntRange(0, 1000), 1, 10).Draw(t, "batches") {
+			batch := make([]event.Stored, size)
+			for i := range batch {
+				batch[i] = event.Stored{Stream: fmt.Sprintf("bank-%d", (i*7919+int(number))%most), Revision: int64(i)}
+			}
+			s.expect(batch)
+			for _, e := range batch {
+				number++
+				was, known := model[e.Stream]
+				is, found := s.next()
+				require.Equal(t, known, found)
+				require.Equal(t, was, *is)
+				*is = newest{e.Revision, number}
+				model[e.Stream] = *is
+			}
+		}
+		require.Equal(t, len(model), s.taken)
+		require.LessOrEqual(t, s.taken, len(s.slots)/4*3)
+	})
+}
+
+// Other verifiers decode the whole object into a map.
+func TestTheAccountOfARowIsThatOfTheDecodedObject(t *testing.T) {
+	for _, object := range []string{
+		`{"account":7}`, `{"account": 7 }`, `{"account":7,"Account":8}`, `{"Account":8}`, `{"account":7,"account":8}`, `{"acc\u006funt":7}`,
+		`{"a":{"account":1},"account":7,"b":[{"account":2}]}`, `{"account":"7"}`, `{"account":{"account":7}}`, `{"account":null}`, `{}`, ``,
+		`null`, `7`, `[{"account":7}]`, `{"account":7`, `{"account":7}x`, `{"account":7}{}`, `{"account":7},`, `{"account":07}`, `{"account":7,}`,
+		`{"account" 7}`, "{\"account\":7,\"\xff\":1}", "{\"\xff\":1,\"account\":7}", ` {"account":7} `, `{"account":7e0}`,
+	} {
+		var members map[string]json.RawMessage
+		if json.Unmarshal([]byte(object), &members) != nil {
+			members = nil
+		}
+		require.Equal(t, string(members["account"]), accountOf([]byte(object)), object)
+	}
 }

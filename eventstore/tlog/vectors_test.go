@@ -146,51 +146,6 @@ func TestVectorsAreUnchanged(t *testing.T) {
 	require.Equal(t, string(kept), string(text), "these bytes must not change: logs were signed with them")
 }
 
-func TestVectorsHold(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile(vectorsFile)
-	require.NoError(t, err)
-	var v vectors
-	require.NoError(t, json.Unmarshal(text, &v))
-	var tree Tree
-	for _, p := range v.RFC6962 {
-		leaf, err := hex.DecodeString(p.Leaf)
-		require.NoError(t, err)
-		tree.Append(hashLeaf(leaf))
-		require.Equal(t, p.Root, tree.Root())
-	}
-	for _, l := range v.Leaves {
-		leaf, err := hex.DecodeString(l.Leaf)
-		require.NoError(t, err)
-		e, err := ParseLeaf(leaf)
-		require.NoError(t, err)
-		require.Equal(t, l.Data, string(e.Data))
-		require.Equal(t, l.Hash, LeafHash(e))
-	}
-	for _, i := range v.Inclusion {
-		require.NoError(t, VerifyInclusion(v.Leaves[i.Index].Hash, i.Index, i.Size, i.Hashes, v.Roots[i.Size]))
-	}
-	for _, c := range v.Consistency {
-		require.NoError(t, VerifyConsistency(c.From, c.To, c.Hashes, v.Roots[c.From], v.Roots[c.To]))
-	}
-	keys, err := ParseKeys(v.PublicKeys[0])
-	require.NoError(t, err)
-	for _, c := range v.Checkpoints {
-		_, _, err := keys.Open([]byte(c.Text))
-		require.Equal(t, c.Good, err == nil, c.What)
-	}
-	for _, f := range v.Proofs {
-		proofs, err := ParseProofs([]byte(f.Text))
-		require.NoError(t, err)
-		good := true
-		for _, p := range proofs {
-			_, _, err := keys.Verify(p)
-			good = good && err == nil
-		}
-		require.Equal(t, f.Good, good, f.What)
-	}
-}
-
 // The document suffices to write a verifier in another language. This one was written from it, without our code.
 func TestVerifierWrittenFromTheDocumentAgrees(t *testing.T) {
 	t.Parallel()

@@ -199,15 +199,6 @@ func TestEventsAfterTheLastCheckpointAreNotProven(t *testing.T) {
 	require.EqualValues(t, 400, r.Proven)
 }
 
-func TestSignedAnomalyIsNotForged(t *testing.T) {
-	t.Parallel()
-	odd := logOf(300)
-	odd[100].At = began
-	r, err := Verify(t.Context(), each(odd, nil), Evidence{Kept: keptAt(odd, 300)})
-	require.NoError(t, err)
-	require.Nil(t, r.Finding)
-}
-
 func TestUnreadableLogReportsWhatWasRead(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("the log is gone")
@@ -269,15 +260,6 @@ func TestCheckpointsAreCollectedFromFiles(t *testing.T) {
 	require.ErrorContains(t, err, "kept.txt, checkpoint 3")
 	_, err = keysOf(t, key).Collect(Origin(store), "kept.txt", []byte(string(file[:1])+"x"+string(file[1:])))
 	require.ErrorContains(t, err, "kept.txt, checkpoint 1")
-}
-
-func TestRestoreInTheLogIsReported(t *testing.T) {
-	t.Parallel()
-	events := logOf(10)
-	events[6].Type = restoreAccepted
-	r, err := Verify(t.Context(), each(events, nil), Evidence{})
-	require.NoError(t, err)
-	require.Equal(t, []Event{Of(events[6])}, r.Restores)
 }
 
 func TestMoreTrustedCheckpointCounts(t *testing.T) {

@@ -18,36 +18,6 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-func TestMailsToAnAddressAreLimited(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	o.Person("asha@example.com")
-	ask := func() {
-		o.Anonymous().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
-		o.WaitJobs("send_password_reset")
-	}
-	ask()
-	_, token := apptest.Link(t, o.Mailed("asha@example.com", apptest.ResetSubject, 1))
-	for range 3 {
-		ask()
-	}
-	require.Len(t, o.Mails("asha@example.com", apptest.ResetSubject), 1, "no second mail while one is in progress")
-	o.Anonymous().POST(apptest.Auth+"/password-reset/confirm",
-		map[string]string{"token": token, "new_password": "jadau and polki"}).Status(200)
-
-	for nth := 2; nth <= 6; nth++ {
-		ask()
-		o.Mailed("asha@example.com", apptest.ResetSubject, nth)
-		o.LaterMails()
-	}
-	o.Anonymous().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
-	require.Eventually(t, func() bool { return len(o.Jobs("kind=send_password_reset&state=cancelled")) == 1 }, time.Minute, 5*time.Millisecond)
-	require.Len(t, o.Mails("asha@example.com", apptest.ResetSubject), 6, "in an hour")
-	o.Sql(`update account.mailing set ends_at = now()`)
-	o.Anonymous().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
-	o.Mailed("asha@example.com", apptest.ResetSubject, 7)
-}
-
 func TestMailsToStrangersHaveNoUserText(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)

@@ -29,7 +29,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// Config has the parts of an API. The zero value works: every caller is unknown, and nothing is logged.
+// Config has the parts of an API. With the zero value, every caller is unauthenticated, and nothing is logged.
 type Config struct {
 	Version  string
 	Document []byte // OpenAPI document of version "development"; nil: huma's
@@ -37,11 +37,10 @@ type Config struct {
 	// Credentials are tried in order, by the prefix of the bearer token.
 	Credentials []Credential
 
-	// Workspaces decides who may act where; nil: each caller only in their own workspace.
+	// Workspaces authorises callers in other workspaces; nil: a caller may act only in their own workspace.
 	Workspaces Workspaces
 
-	// Classify returns the part of a lower layer's error that the caller may read, nil for none. It gets errors that are not a
-	// *fault.Error.
+	// Classify returns the part of an error that the caller may read, nil for none. It is called for errors that are not a *fault.Error.
 	Classify func(error) *fault.Error
 
 	Log     *slog.Logger          // nil: none
@@ -50,16 +49,16 @@ type Config struct {
 
 	Limiting Limiting
 
-	// Secure: clients reach the API by HTTPS alone, and browsers must use it (RFC 6797).
+	// Secure is true if clients use only HTTPS. Browsers must then use it (RFC 6797).
 	Secure bool
 
-	// Admit delays or refuses an authorised write while projections cannot keep up with the writes; nil: never.
+	// Admit delays or refuses an authorised write while projections are slower than the writes; nil: never.
 	Admit func(context.Context, Op) error
 
-	// Origins are the origins of pages that may read our responses in a browser, see [Origin]; none: only our own.
+	// Origins are the origins of pages that may read responses in a browser, see [Origin]; none: only the API's own origin.
 	Origins []string
 
-	// Timeout limits a handler; 0: 30 seconds.
+	// Timeout is the timeout of a handler; 0: 30 seconds.
 	Timeout time.Duration
 
 	// Heartbeat is the interval of a stream's heartbeats; 0: 15 seconds.
@@ -68,7 +67,7 @@ type Config struct {
 	// Recheck is the interval at which a stream checks its caller's permissions; 0: 2 seconds.
 	Recheck time.Duration
 
-	// Streams limits the concurrent streams of a caller; 0: 10.
+	// Streams is the maximum number of concurrent streams of a caller; 0: 10.
 	Streams int
 
 	Uploads Pace
@@ -122,7 +121,7 @@ func New(config Config) *API {
 	if config.Tracer != nil {
 		a.tracer = config.Tracer.Tracer("bahi/http/api")
 	}
-	a.router = mux.NewRouter().SkipClean(true) // a redirect would turn a POST into a GET
+	a.router = mux.NewRouter().SkipClean(true) // a redirect would convert a POST to a GET
 	a.router.NotFoundHandler = http.HandlerFunc(a.noRoute)
 	a.router.MethodNotAllowedHandler = a.router.NotFoundHandler
 	a.huma = huma.NewAPI(humaConfig(config), humamux.NewAdapter(a.router))
@@ -164,7 +163,7 @@ func (a *API) serve(c *call, r *http.Request) {
 	a.router.ServeHTTP(c, r)
 }
 
-// finish sends the rest of the response and reports the request. It also recovers from a panic.
+// finish sends the rest of the response, and reports the request to logs and metrics. It also recovers from a panic.
 func (a *API) finish(c *call) {
 	abort := false
 	if p := recover(); p != nil {
@@ -185,7 +184,7 @@ func (a *API) finish(c *call) {
 		a.served.Store(time.Now().UnixNano())
 	}
 	c.report()
-	if abort { // otherwise the client would take half a response for the whole
+	if abort { // otherwise a partial response would look complete
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -197,7 +196,7 @@ func (c *call) panicked(p any) {
 	c.stack = debug.Stack()
 }
 
-// noRoute refuses a request without an operation: 405 if the path has another method, otherwise 404.
+// noRoute refuses a request without an operation. The status is 405 if the path has another method, otherwise 404.
 func (a *API) noRoute(w http.ResponseWriter, r *http.Request) {
 	c, _ := w.(*call)
 	var allowed []string
@@ -235,7 +234,7 @@ func requestID(h http.Header) string {
 	return hex.EncodeToString(id[:])
 }
 
-// named returns an id that the client gave in a header; "" if there is none that is safe in logs and events.
+// named returns the id in a header of the client, or "" if there is none or it is unsafe in logs and events.
 func named(h http.Header, header string) string {
 	if given := h[header]; len(given) == 1 && plain(given[0]) {
 		return given[0]
@@ -268,5 +267,5 @@ func (a *API) Operations() []Op {
 	return ops
 }
 
-// within returns the handler's maximum time.
+// within returns the handler's timeout.
 func (c *call) within() time.Duration { return cmp.Or(c.op.Within, c.api.config.Timeout) }

@@ -14,7 +14,7 @@ import (
 )
 
 // Authenticator authenticates callers by their bearer tokens. It returns [ErrNotAuthenticated], or another fault, for an invalid token.
-// After any other error, validity is unknown.
+// After any other error, the token may be valid.
 type Authenticator interface {
 	Authenticate(ctx context.Context, bearer string) (actor.Actor, error)
 }
@@ -27,8 +27,8 @@ type Credential struct {
 
 // Workspaces authorises actors in workspaces.
 type Workspaces interface {
-	// Enter returns the actor with their permissions in the workspace, or ErrNoWorkspace if they do not belong to it. It is not
-	// called for operators, nor for an actor's own workspace.
+	// Enter returns the actor with their permissions in the workspace, or ErrNoWorkspace if the actor is not a member. It is not called for
+	// operators, nor for an actor's own workspace.
 	Enter(ctx context.Context, who actor.Actor, workspace uuid.UUID) (actor.Actor, error)
 }
 
@@ -45,7 +45,7 @@ func (c *call) authenticate() error {
 		return c.inherit()
 	}
 	if c.readsByCookie() {
-		if !c.again { // the request of the stream being checked has set its headers
+		if !c.again { // the headers were set at the start of the stream
 			c.Header().Add("Vary", "Cookie")
 		}
 		if known, err := c.byCookie(); known || err != nil {
@@ -64,7 +64,7 @@ func (c *call) authenticate() error {
 	return c.identify(bearer)
 }
 
-// inherit copies the caller of the request around this one.
+// inherit copies the caller of the outer request.
 func (c *call) inherit() error {
 	if c.outer.request.Actor.Type == "" {
 		return ErrNotAuthenticated
@@ -99,7 +99,7 @@ func (c *call) identify(bearer string) error {
 	return ErrNotAuthenticated
 }
 
-// enter moves the caller to the workspace that the request names.
+// enter changes the caller's workspace to the one in the request.
 func (c *call) enter() error {
 	given, present := c.r.Header["Bahi-Workspace"]
 	if !present {
@@ -146,15 +146,15 @@ func (c *call) permit() error {
 // Cookies reads the cookie of a signed-in browser.
 type Cookies interface {
 	// Bearer returns the bearer token of the session in the request's cookie, and the chosen workspace, uuid.Nil for the user's own. The
-	// token is empty without a valid cookie. After an error, validity is unknown.
+	// token is empty without a valid cookie. After an error, the cookie may be valid.
 	Bearer(r *http.Request) (bearer string, workspace uuid.UUID, err error)
 }
 
-// AcceptCookies lets browsers read with their cookie: operations accept it for GET and HEAD, in requests without Authorization. A browser
-// that requests a page without a session is redirected to the sign-in page.
+// AcceptCookies makes operations accept the cookie of a browser for GET and HEAD in requests without Authorization. A browser that requests
+// a page without a session is redirected to the sign-in page.
 func (a *API) AcceptCookies(cookies Cookies, signIn string) { a.cookies, a.signIn = cookies, signIn }
 
-// sandbox keeps an upload from acting with the rights of the user whose browser shows it. Browsers show no PDF in a sandbox.
+// sandbox prevents scripts in an upload from acting with the rights of the user who views it. Browsers show no PDF in a sandbox.
 const sandbox = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'self'; sandbox"
 
 // byCookie identifies the caller by the cookie. It returns false if the request has no valid one.
@@ -178,7 +178,7 @@ func (c *call) readsByCookie() bool {
 	return c.api.cookies != nil && !c.op.write() && c.r.Header["Authorization"] == nil
 }
 
-// leadsToSignIn redirects a browser that requests a page without a session.
+// leadsToSignIn redirects a browser that requests a page without a session. It reports whether it did.
 func (c *call) leadsToSignIn(refusal error) bool {
 	if !errors.Is(refusal, ErrNotAuthenticated) || !c.readsByCookie() || c.outer != nil ||
 		!strings.HasPrefix(c.r.Header.Get("Accept"), "text/html") {

@@ -44,7 +44,7 @@ func (c *call) read() (err error) {
 	return nil
 }
 
-// broken returns the refusal of a body that broke off.
+// broken returns the refusal of an interrupted body.
 func broken(err error) error {
 	if n, ok := errors.AsType[net.Error](err); ok && n.Timeout() {
 		return ProblemOf(http.StatusRequestTimeout)
@@ -52,7 +52,7 @@ func broken(err error) error {
 	return errBroken
 }
 
-// isJSON reports whether the body is unencoded JSON. A body without a type counts as JSON.
+// isJSON reports whether the body is unencoded JSON, or has no type.
 func isJSON(h http.Header) bool {
 	if encoding := h["Content-Encoding"]; len(encoding) > 0 && !strings.EqualFold(encoding[0], "identity") {
 		return false
@@ -67,7 +67,7 @@ func isJSON(h http.Header) bool {
 	return (kind == jsonType || ofJSON) && (charset == "" || strings.EqualFold(charset, "utf-8"))
 }
 
-// finish completes the operation with the input's type after huma has analysed it.
+// finish completes the operation with the type of the input after huma has analysed the type.
 func (o *operation) finish(a *API, in reflect.Type) {
 	o.input, o.query = in, map[string]bool{}
 	for _, f := range reflect.VisibleFields(in) {
@@ -84,7 +84,7 @@ func (o *operation) finish(a *API, in reflect.Type) {
 	}
 }
 
-// documenter documents the operation with its body. Then it makes huma accept an empty body, because the package has read the body before.
+// documenter documents the operation with its body. Then it makes huma accept an empty body, because this package reads the body first.
 type documenter struct {
 	huma.API
 

@@ -17,8 +17,8 @@ import (
 	"bahi/readmodels"
 )
 
-// call is one request with its state and its response. It is the ResponseWriter that the router passes on, so every holder of that has the
-// call too.
+// call is one request with its state and its response. It implements the ResponseWriter that the router passes on, so code with the
+// ResponseWriter also has the call.
 type call struct {
 	http.ResponseWriter
 
@@ -34,31 +34,31 @@ type call struct {
 	print   *fingerprint   // nil without a key
 	file    File           // of a form
 	wrong   []fault.Field  // faults found so far
-	unsure  []string       // fields without rules of their own, see decode
+	unsure  []string       // fields that rules must not report, see decode
 
 	head    bool  // HEAD: the body is not sent
-	outer   *call // the request around this one; nil: it comes from outside
-	counted bool  // a read inside of this one was counted: see limit
-	cookie  bool  // identified the caller
-	again   bool  // a stream's caller is checked again, which is not a guess
-	prefers bool  // return=representation
-	later   bool  // respond-async
-	applied bool  // the handler obeyed it
+	outer   *call // the outer request; nil: the request is from outside of the process
+	counted bool  // an inner read was counted, see limit
+	cookie  bool  // the cookie identified the caller
+	again   bool  // recheck of a stream's caller, which does not count as a guess
+	prefers bool  // Prefer: return=representation
+	later   bool  // Prefer: respond-async
+	applied bool  // the handler obeyed the preference
 
-	expensive bool // it requests a turn
+	expensive bool // the request waits for a turn
 
-	over *Problem // the request exceeds the limit, and is refused unless its token is valid, see [Op.Proof]
+	over *Problem // refusal by the rate limit, unless the request's token is valid, see [Op.Proof]
 
 	wrote    event.Position
 	replayed bool
 
-	answering *spool // nil: the response is sent while it is written
+	answering *spool // the buffered response; nil: it is sent while it is written
 
 	status int
 	code   string // of the problem in the response
 	sent   bool
 	bytes  int64
-	cause  error // of a response that hides it
+	cause  error // internal cause, which the response hides
 	stack  []byte
 	span   trace.Span
 }
@@ -84,13 +84,13 @@ func (c *call) withRequest(ctx context.Context) context.Context {
 	return context.WithValue(ctx, requestKey{}, c.request)
 }
 
-// Request returns the request's data for commands; the zero Request outside of handlers.
+// Request returns the request's data for commands. It returns the zero Request outside of handlers.
 func Request(ctx context.Context) commands.Request {
 	r, _ := ctx.Value(requestKey{}).(commands.Request)
 	return r
 }
 
-// Sender returns the request as it arrived, and the address of its client, for operations that check other signatures than credentials.
+// Sender returns the HTTP request and the address of its client. It is for operations that check signatures instead of credentials.
 func Sender(ctx context.Context) (*http.Request, netip.Addr) {
 	c := callOf(ctx)
 	return c.r, c.peer()
@@ -113,19 +113,19 @@ func Prefers(ctx context.Context) bool {
 // PrefersLater reports whether the caller requests a response before the work is done (Prefer: respond-async, RFC 7240).
 func PrefersLater(ctx context.Context) bool { return callOf(ctx).later }
 
-// At returns the request's requirements for its reads, to which they also report; nil outside of a request, and if the operation names no
-// Reads.
+// At returns the freshness that the request requires of its reads. The reads also report to it. It is nil outside of a request, and if the
+// operation has no Reads.
 func At(ctx context.Context) *readmodels.At { return callOf(ctx).fresh }
 
-// SetWriteHeaders sets the headers of a write: the log position of its last event, and whether an earlier request with the same
-// Idempotency-Key wrote it. A dry run has written nothing. See [WriteResult].
+// SetWriteHeaders sets the headers of a write: the log position of the write's last event, and whether the outcome is that of an earlier
+// request with the same Idempotency-Key. It sets none in a dry run. See [WriteResult].
 func SetWriteHeaders(ctx context.Context, position event.Position, replayed bool) {
 	if c := callOf(ctx); !c.request.DryRun {
 		c.wrote, c.replayed = position, replayed
 	}
 }
 
-// WriteHeader keeps the status until the first byte, so that a response that cannot be encoded still becomes a problem.
+// WriteHeader stores the status until the first byte, so that a failed encoding can still become a problem.
 func (c *call) WriteHeader(status int) {
 	if c.sent {
 		return
@@ -133,7 +133,7 @@ func (c *call) WriteHeader(status int) {
 	c.status = status
 }
 
-// Write sends the head, unless it was sent, and the bytes.
+// Write sends the bytes, and before the first ones the head.
 func (c *call) Write(b []byte) (int, error) {
 	c.send()
 	n, err := c.ResponseWriter.Write(b)
@@ -181,7 +181,7 @@ func (c *call) send() {
 	c.ResponseWriter.WriteHeader(c.status)
 }
 
-// complete returns the position up to which the response is complete: that of the write, otherwise that of the reads.
+// complete returns the position up to which the response is complete: the position of the write, or else that of the reads.
 func (c *call) complete() (position event.Position, stale, known bool) {
 	position, known = c.fresh.Position()
 	stale = known && c.fresh.Stale()

@@ -26,14 +26,14 @@ func Origin(text string) (string, error) {
 	return u.Scheme + "://" + host, nil
 }
 
-// notInHost matches characters that browsers do not send: a wildcard, and non-ASCII names (they send xn--…).
+// notInHost reports whether browsers never send a character in a host: the wildcard, and non-ASCII letters, for which they send xn--….
 func notInHost(c rune) bool { return c == '*' || c >= utf8.RuneSelf }
 
-// cookiePaths has the paths of the refresh cookie. Only there may a browser send credentials by itself. Elsewhere a caller authenticates by
-// a header, which no foreign page can set.
+// cookiePaths is the prefix of the paths of the refresh cookie. Only on these paths may a browser send credentials automatically. On other
+// paths a caller authenticates by a header, which no foreign page can set.
 const cookiePaths = "/api/v1/auth/"
 
-// preflightAge is how long a browser may cache a preflight's response.
+// preflightAge is the time for which a browser may cache the response to a preflight.
 const preflightAge = 10 * time.Minute
 
 // shareWith lets pages of the origins call us (G32 of the contract), by the rules of the Fetch standard.
@@ -47,7 +47,7 @@ func (a *API) shareWith(origins []string) {
 	a.shared[cookiePaths] = cors.New(options)
 }
 
-// rules returns the rules for pages of the origins that allowed accepts.
+// rules returns the rules for pages of allowed origins.
 func rules(allowed func(r *http.Request, origin string) bool) cors.Options {
 	return cors.Options{
 		AllowOriginVaryRequestFunc: func(r *http.Request, origin string) (bool, []string) {
@@ -68,12 +68,12 @@ func rules(allowed func(r *http.Request, origin string) bool) cors.Options {
 	}
 }
 
-// AllowOriginsBelow lets pages of the origins that allowed accepts read the responses below a path. Config.Origins do not apply there.
+// AllowOriginsBelow allows pages of allowed origins to read the responses below a path. Config.Origins do not apply to these paths.
 func (a *API) AllowOriginsBelow(path string, allowed func(r *http.Request, origin string) bool) {
 	a.shared[path] = cors.New(rules(allowed))
 }
 
-// share sets the headers that let a page read the response. It returns true if the request was a preflight, and handles it.
+// share sets the headers that allow a page to read the response. If the request is a preflight, share handles it and returns true.
 func (c *call) share() (answered bool) {
 	rules := c.sharing()
 	if rules == nil {

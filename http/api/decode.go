@@ -40,9 +40,9 @@ const (
 	wholeBody    = "body" // the path of a fault of the body itself
 )
 
-// decoder reads a body into a value and collects every fault with its path. json/v2 stops at the first value of a wrong type and at the
-// first unknown field. Huma checks a copy in which numbers are floats. So json/v2 reads tokens and single values here, with the limits of
-// huma's schemas, which the document shows.
+// decoder reads a body into a value and collects every fault with its path. json/v2 alone would stop at the first value of a wrong type and
+// at the first unknown field, and huma would check a copy with floats as numbers. So the decoder reads tokens and single values with
+// json/v2, and checks the limits of huma's schemas, which are in the document.
 type decoder struct {
 	*jsontext.Decoder
 
@@ -52,14 +52,14 @@ type decoder struct {
 	unsure []string
 }
 
-// decode reads data into the value, which must be settable. Its error is a fault of kind Malformed, or one of kind Invalid that lists the
-// fields. Unsure has the paths of absent fields in objects with an unknown field: the unknown field may be a misspelt one of them.
+// decode reads data into the value, which must be settable. It returns a fault of kind Malformed, or of kind Invalid with a list of fields.
+// unsure has the paths of absent fields in objects with an unknown field, because the unknown field may be one of these misspelt.
 func (b *body) decode(data []byte, into reflect.Value) (unsure []string, err error) {
 	text := jsontext.NewDecoder(bytes.NewBuffer(data))
 	if err := wellFormed(text); err != nil {
 		return nil, err
 	}
-	text.Reset(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)) // there are none
+	text.Reset(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)) // wellFormed has checked for duplicates
 	d := decoder{Decoder: text, body: b}
 	d.value(into, b.schema)
 	if d.wrong == nil {
@@ -68,8 +68,8 @@ func (b *body) decode(data []byte, into reflect.Value) (unsure []string, err err
 	return d.unsure, fault.Fields(d.wrong...)
 }
 
-// wellFormed returns a fault unless the text is one JSON value (RFC 8259) without equal keys, nested no deeper than a body needs. Otherwise
-// a value that a handler stores undecoded could exceed the limits of other programs.
+// wellFormed returns a fault unless the text is one JSON value (RFC 8259) without equal keys and with limited nesting. The limit also
+// applies to values that handlers store undecoded, which other programs must be able to read.
 func wellFormed(text *jsontext.Decoder) error {
 	for depth := 1; depth > 0; depth = text.StackDepth() {
 		if _, err := text.ReadToken(); err != nil {
@@ -159,7 +159,7 @@ func (d *decoder) refuse(message string) {
 	d.fail(message)
 }
 
-// value reads the next value. The schema is nil where there is none.
+// value reads the next value. The schema is nil if there is none.
 func (d *decoder) value(v reflect.Value, s *huma.Schema) {
 	s = d.body.resolve(s)
 	into := v.Addr().Interface()
@@ -229,7 +229,7 @@ func expected(kind reflect.Kind, isText bool, into any) (jsontext.Kind, string) 
 	}
 }
 
-// members reads an object. each reads a value. The name is valid until then.
+// members reads an object. each reads a value; its name is valid until then.
 func (d *decoder) members(each func(name []byte)) {
 	d.token() // {
 	for d.PeekKind() == jsontext.KindString {
@@ -253,7 +253,7 @@ func (d *decoder) object(v reflect.Value) {
 			return
 		}
 		seen[i] = true
-		if f := o.fields[i]; !f.required && !f.own && d.PeekKind() == jsontext.KindNull { // it counts as absent
+		if f := o.fields[i]; !f.required && !f.own && d.PeekKind() == jsontext.KindNull { // null equals absent
 			d.raw()
 		} else {
 			d.value(v.FieldByIndex(f.index), f.schema)
@@ -279,7 +279,7 @@ func (d *decoder) dict(v reflect.Value) {
 	})
 }
 
-// list reads a list. Items beyond its limit are only counted.
+// list reads a list. It only counts items beyond the limit.
 func (d *decoder) list(v reflect.Value, s *huma.Schema) {
 	least, most, items := 0, math.MaxInt, (*huma.Schema)(nil)
 	if s != nil {
@@ -373,7 +373,7 @@ func (d *decoder) number(digits string, s *huma.Schema) {
 	}
 }
 
-// any reads a value of any type. Its numbers keep their digits.
+// any reads a value of any type. Numbers keep their digits.
 func (d *decoder) any(v reflect.Value) {
 	raw := d.raw()
 	if bytes.Contains(raw, []byte(`\u0000`)) { // this also refuses an escaped backslash before u0000, which is rare

@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// Content is a response that is sent while it is written, so it may be larger than memory. Write may run as long as the client keeps
-// reading. An error of Write before the first byte is sent becomes a normal refusal. Later the connection is cut off, so that no client
-// takes a part for the whole.
+// Content is a response that is sent while it is written, so it may be larger than memory. Write may run as long as the client reads. An
+// error of Write before the first byte is sent becomes a normal refusal. After a later error the connection is closed, so that a partial
+// response does not look complete.
 type Content struct {
 	Type   string // media type
 	Name   string // of the file; "": no file
 	Inline bool   // a browser shows it, and saves it under the name
-	// no search engine lists it, and nobody keeps a copy: its address is its only protection
+	// Unlisted forbids search engines to list it, and caches to store it: only the secret address protects it.
 	Unlisted bool
-	Drawn    bool // Write is expensive: it waits for its turn, and never for the client, see [BufferLimits]
+	Drawn    bool // Write is expensive: it waits for its turn, but never for the client, see [BufferLimits]
 
-	// Clients and proxies may cache the response for Kept, and then request it on condition that it changed: Write is not called for an
-	// unchanged one. All are zero for a response that must not be cached.
+	// Clients and proxies may cache the response for the time Kept. Then they send a conditional request, and Write is not called for an
+	// unchanged response. All are zero for a response that must not be cached.
 	ETag     ETag
 	Modified time.Time
 	Kept     time.Duration
@@ -37,21 +37,20 @@ type Content struct {
 // contentBuffer is the number of bytes that are written before any are sent.
 const contentBuffer = 64 << 10
 
-// Download registers an operation that responds with a [Content]. Kinds has its possible media types, and for JSON a value of the
-// document's type.
+// Download registers an operation that responds with a [Content]. kinds has the possible media types, and for JSON a value of the type in
+// the OpenAPI document.
 func Download[I any](a *API, op Op, kinds map[string]any, handler func(ctx context.Context, in *I) (Content, error)) {
 	op.Media = kinds
 	registerSending(a, a.add(op, reflect.TypeFor[I]()), handler, (*call).download)
 }
 
 func (c *call) download(ctx context.Context, content Content) {
-	// When a request's read deadline passes, net/http treats that as a disconnect. A writer without a connection has no deadlines and needs
-	// none.
+	// net/http treats an expired read deadline as a disconnect, so it is removed. A writer without a connection has no deadlines.
 	_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d := &downloading{content: content, delivery: delivery{call: c, within: c.api.config.Whole.Pause, gone: cancel}}
-	defer d.extend() //nolint:errcheck // for net/http's last bytes of the answer
+	defer d.extend() //nolint:errcheck // for net/http's last bytes of the response
 	if content.ETag != "" {
 		h := c.Header()
 		h["Etag"], h["Last-Modified"] = []string{string(content.ETag)}, []string{content.Modified.UTC().Format(http.TimeFormat)}
@@ -102,7 +101,7 @@ func (content Content) unchanged(h http.Header) bool {
 	return err == nil && !content.Modified.Truncate(time.Second).After(since)
 }
 
-// drawn writes the content in its turn, and sends it: from time to time the finished parts, or all at the end.
+// drawn writes the content in its turn. It sends finished parts at intervals, and the rest at the end.
 func (d *downloading) drawn(ctx context.Context) error {
 	if d.call.head {
 		d.begin()
@@ -123,11 +122,11 @@ func (d *downloading) drawn(ctx context.Context) error {
 	return answer.deliver(sent)
 }
 
-// sendInterval is how often finished parts are sent.
+// sendInterval is the interval at which finished parts are sent.
 const sendInterval = 50 * time.Millisecond
 
-// early sends finished parts of a slow response while it is written. The returned function stops that, and returns the number of bytes
-// sent.
+// early sends finished parts of a slow response while it is written. The returned function stops the sending, and returns the number of
+// bytes sent.
 func (d *downloading) early(answer *spool) (end func() (int64, error)) {
 	var (
 		sent        int64

@@ -13,7 +13,7 @@ import (
 // A 422 lists every fault of a request (CONTRACT.md 0.8). They come from three sources: headers and query, the body, and the rules of the
 // domain. [call.wrong] collects the first two; [call.rules] adds the third.
 
-// noted collects faults of fields. It returns every other error, which ends the request.
+// noted collects faults of fields. It returns any other error, which ends the request.
 func (c *call) noted(err error) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Kind != fault.Invalid || f.Code != "" || len(f.Fields) == 0 {
@@ -52,7 +52,7 @@ func (c *call) decodeBody(in reflect.Value) (err error) {
 	return err
 }
 
-// others returns the faults of headers and body, for a request whose path or query huma has refused.
+// others returns the faults of headers and body. It is for a request with a path or query that huma has refused.
 func (c *call) others() []fault.Field {
 	if c.op.body != nil && c.body != nil {
 		_ = c.noted(c.decodeBody(reflect.New(c.op.input).Elem())) // the response is huma's refusal in any case
@@ -61,8 +61,8 @@ func (c *call) others() []fault.Field {
 }
 
 // rules returns the faults that the operation's rules find in the readable part of the request. It runs the operation without a write. It
-// drops a fault if the same field, or one in or around it, was unreadable, because the rule has seen an empty value there. It also drops
-// the fault of an absent field beside an unknown one, which may be the same field misspelt.
+// drops a fault if the same field, or a field in or around it, was unreadable, because the rule has seen an empty value. It also drops the
+// fault of an absent field if the object has an unknown field, which may be the same field misspelt.
 func (c *call) rules(try func(context.Context) error) (found []fault.Field) {
 	if !c.op.tried() || len(c.wrong) >= maxWrong {
 		return nil
@@ -93,7 +93,7 @@ func (o *operation) tried() bool {
 	return o.DryRun || o.write() && o.file == nil && !o.Operator && !o.Untried
 }
 
-// unread reports whether the field, or one in it or around it, was unreadable.
+// unread reports whether the field, or a field in or around it, was unreadable.
 func (c *call) unread(field string) bool {
 	return slices.ContainsFunc(c.wrong, func(known fault.Field) bool {
 		return known.Message != unknownField && (known.Field == wholeBody || fault.Within(known.Field, field) || fault.Within(field, known.Field))

@@ -22,7 +22,8 @@ const (
 	maxKey    = 255 // characters, by the contract
 	maxReason = 500
 
-	// patience is the maximum wait of a read for a position that the request names. Without one, the readmodels' own time applies.
+	// patience is the maximum wait of a read for the position in a request. For a request without a position, the default of package
+	// readmodels applies.
 	patience = 5 * time.Second
 )
 
@@ -54,7 +55,7 @@ func (c *call) conditions() error {
 		if c.request.IfMatch, err = parseMatch(match); err != nil {
 			return err
 		}
-		if c.op.Operator && c.request.IfMatch != nil { // operators' actions have no revision for If-Match
+		if c.op.Operator && c.request.IfMatch != nil { // records of operators' actions have no revision
 			return commands.ErrStale
 		}
 	}
@@ -101,7 +102,7 @@ func (c *call) dryRun() error {
 
 var errIfMatch = fault.New(fault.Malformed, `If-Match must be the ETag of one revision, such as "3", or *`)
 
-// parseMatch parses If-Match (RFC 9110, 13.1.1). A valid tag that was never ours matches nothing. Neither does a weak one, because the
+// parseMatch parses If-Match (RFC 9110, 13.1.1). A valid tag in another form than Bahi's matches nothing, nor does a weak tag, because the
 // comparison is strong.
 func parseMatch(text string) (*int64, error) {
 	if text == "*" {
@@ -137,7 +138,7 @@ func (c *call) reason() error {
 	return nil
 }
 
-// preferences reads Prefer (RFC 7240). It ignores unknown preferences, as it must.
+// preferences reads Prefer (RFC 7240). It ignores unknown preferences, as RFC 7240 requires.
 func (c *call) preferences() error {
 	returned := false
 	for _, line := range c.r.Header["Prefer"] {
@@ -156,11 +157,11 @@ func (c *call) preferences() error {
 	return nil
 }
 
-// freshness makes the request's reads report their positions and obey Bahi-Min-Position.
+// freshness makes the reads of the request report their positions and obey Bahi-Min-Position.
 func (c *call) freshness() error {
 	c.fresh = &readmodels.At{}
 	if c.op.write() {
-		return nil // a write in the log must not fail because a read lags
+		return nil // a successful write must not fail because a read lags
 	}
 	value, present, err := one(c.r.Header, "Bahi-Min-Position")
 	if !present || err != nil {
@@ -176,8 +177,8 @@ func (c *call) freshness() error {
 	return nil
 }
 
-// fingerprint is a hash over everything that identifies a request. Each part is preceded by its length, so different parts never give the
-// same bytes.
+// fingerprint is a hash over all parts that identify a request. The length of each part precedes it, so different parts never give the same
+// bytes.
 type fingerprint struct{ hash.Hash }
 
 func newFingerprint(r *http.Request, match string, dryRun bool) *fingerprint {

@@ -14,8 +14,8 @@ import (
 	"bahi/readmodels"
 )
 
-// Mount serves a path and everything below it without an operation, by any method, publicly: the handler itself checks access. name
-// identifies it in logs and metrics. The context is ready for [At], [Authenticate] and [Count].
+// Mount serves a path and all paths below it without an operation, for any method. The handler itself checks access. name identifies it in
+// logs and metrics. The handler's context supports [At], [Authenticate] and [Count].
 func (a *API) Mount(name, path string, handler http.Handler) {
 	o := &operation{Op: Op{ID: name, Method: "ANY", Path: path, Status: http.StatusOK}}
 	a.router.MatcherFunc(func(r *http.Request, _ *mux.RouteMatch) bool {
@@ -31,8 +31,8 @@ func (a *API) Mount(name, path string, handler http.Handler) {
 	})
 }
 
-// Authenticate finds the owner of a request's credential, for handlers outside of operations. An invalid credential counts for the
-// request's address, as in an operation. The returned context has the actor's [Request].
+// Authenticate finds the owner of a request's credential. It is for handlers outside of operations. As in an operation, an invalid
+// credential is counted for the request's address. The returned context has the actor's [Request].
 func Authenticate(ctx context.Context, bearer string) (context.Context, actor.Actor, error) {
 	c := callOf(ctx)
 	if c.api == nil {
@@ -44,10 +44,10 @@ func Authenticate(ctx context.Context, bearer string) (context.Context, actor.Ac
 	return c.withRequest(ctx), c.request.Actor, nil
 }
 
-// Failed logs the error of a handler that responds by itself.
+// Failed logs the error of a handler that writes its own response.
 func Failed(ctx context.Context, cause error) { callOf(ctx).cause = cause }
 
-// Response is the response of an operation to a request from inside the process.
+// Response is the response to a request from inside the process.
 type Response struct {
 	Status int
 	Header http.Header
@@ -69,7 +69,7 @@ func (a *API) Inside(ctx context.Context, r *http.Request) Response {
 	return Response{Status: written.status, Header: written.header, Body: written.body.Bytes()}
 }
 
-// Enter moves the authenticated caller of a [API.Mount] handler to another workspace.
+// Enter changes the workspace of the authenticated caller in an [API.Mount] handler.
 func Enter(ctx context.Context, workspace uuid.UUID) (context.Context, error) {
 	c := callOf(ctx)
 	if err := c.enterWorkspace(workspace); err != nil {
@@ -78,7 +78,7 @@ func Enter(ctx context.Context, workspace uuid.UUID) (context.Context, error) {
 	return c.withRequest(ctx), nil
 }
 
-// answerWriter holds a response in memory. Pages request one page of a list at a time, which limits its size.
+// answerWriter stores a response in memory. Its size is limited, because pages request one page of a list at a time.
 type answerWriter struct {
 	header http.Header
 	status int
@@ -88,4 +88,4 @@ type answerWriter struct {
 func (w *answerWriter) Header() http.Header         { return w.header }
 func (w *answerWriter) Write(b []byte) (int, error) { return w.body.Write(b) }
 func (w *answerWriter) WriteHeader(status int)      { w.status = status }
-func (w *answerWriter) Flush()                      {} // the response is read when it is complete
+func (w *answerWriter) Flush()                      {} // the caller reads the complete response

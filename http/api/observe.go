@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gorilla/mux"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
@@ -66,7 +67,7 @@ func (c *call) check() (err error) {
 	return err
 }
 
-// trace starts a span, as a child of the caller's span if the request names one (W3C Trace Context).
+// trace starts a span. It is a child of the caller's span if the request names one (W3C Trace Context).
 func (c *call) trace() {
 	parent := propagation.TraceContext{}.Extract(c.ctx, propagation.HeaderCarrier(c.r.Header))
 	c.ctx, c.span = c.api.tracer.Start(parent, c.op.Method+" "+c.op.Path, //nolint:spancheck // report ends it
@@ -82,27 +83,24 @@ type metrics struct {
 	inFlight prometheus.Gauge
 }
 
-// unrouted is the operation in metrics and logs of a request without a route. It omits the path: otherwise anybody could fill the metrics
-// with paths.
+// unrouted is the operation's name in metrics and logs for a request without a route. Metrics omit the path, because otherwise any client
+// could fill them with paths.
 const unrouted = "none"
 
 func newMetrics(to prometheus.Registerer) *metrics {
-	m := &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+	with := promauto.With(to)
+	return &metrics{
+		requests: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "bahi_http_requests_total", Help: "Requests by operation and status.",
 		}, []string{"operation", "status"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		seconds: with.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "bahi_http_request_seconds", Help: "Time from a request's head to the end of its response, by operation.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"operation"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+		inFlight: with.NewGauge(prometheus.GaugeOpts{
 			Name: "bahi_http_requests_in_flight", Help: "Requests in progress.",
 		}),
 	}
-	if to != nil {
-		to.MustRegister(m.requests, m.seconds, m.inFlight)
-	}
-	return m
 }
 
 // report reports the end of the request to metrics, trace and log.

@@ -22,32 +22,31 @@ type Op struct {
 	ID      string // post-bank-row: the permanent name in logs, metrics and the scope of idempotency keys
 	Method  string
 	Path    string // as in /bank-ledger/{bank_account_id}
-	Summary string // an imperative sentence, without its period; after ". " the description follows
+	Summary string // an imperative sentence without its period; the description may follow after ". "
 	Tags    []string
 	Status  int // of success; 0: 201 for POST, 204 for DELETE, else 200
 
-	// Access: everybody if Public; operators only if Operator; callers with Level (default: Read for GET, otherwise Write) in Area; without
-	// an area every authenticated caller.
+	// Access. Public: everybody. Operator: only operators. Area: callers with Level in the area; the default is Read for GET, otherwise
+	// Write. None of these: every authenticated caller.
 	Public       bool
-	OptionalAuth bool // with Public: a credential identifies the caller, and a wrong one is refused
+	OptionalAuth bool // with Public: a credential identifies the caller, and an invalid one is refused
 	Operator     bool
 	Area         actor.Area
 	Level        actor.Level
 
-	// Permission is for the document, such as marketplace:write: the handler itself checks it, or only members of a Public operation need
-	// it.
+	// Permission is a text for the document, such as marketplace:write. The handler itself checks the permission.
 	Permission string
 
 	FieldErrorStatus int    // status of faults of fields; 0: 422
-	Unstored         string // detail of the 500 if the log is unreachable; "": that is a 503
+	Unstored         string // detail of the 500 if the log is unreachable; "": 503 instead
 
-	Errors []int // further statuses of refusals, beside those that follow from the other fields
+	Errors []int // further statuses of refusals, besides those that follow from the other fields
 
-	Limit string // the group of its rate limit
-	// the request has an unguessable token: a valid one is served even beyond the limit, which others at its address may have used up
+	Limit string // group of the rate limit
+	// Proof: the request has an unguessable token. A valid token works beyond the limit, which others at the address may have reached.
 	Proof    bool
-	Refusals bool     // only requests that the handler itself counts are limited: it calls Count
-	Reads    []string // projections that it reads; with one, Bahi-Min-Position is obeyed
+	Refusals bool     // the rate limit applies only to requests for which the handler calls Count
+	Reads    []string // projections that the handler reads; if any, Bahi-Min-Position is obeyed
 
 	MaxBody     int64          // in bytes; of a form (see File) the bytes of its file; 0: 1 MB
 	AnyField    bool           // of a form: its only file is accepted in any field
@@ -60,19 +59,19 @@ type Op struct {
 	StrictQuery bool           // unknown and repeated query parameters are refused
 	DryRun      bool           // obeys Bahi-Dry-Run; other writes refuse it
 	Untried     bool           // its handler does more than decide and write: the rules are not tried on an unreadable request
-	NoKey       bool           // ignores Idempotency-Key: a repeated sign-in would return secrets again, and operators' actions store no keys
+	NoKey       bool           // ignores Idempotency-Key: a retry would return secrets again, and operators' actions store no keys
 
-	Expensive bool // the handler waits for a turn, see [InTurn]: an import, or a list without a limit
+	Expensive bool // the handler waits for a turn, see [InTurn], such as an import, or a list without a limit
 
-	Within time.Duration // limits the handler; 0: the interface's Timeout
+	Within time.Duration // timeout of the handler; 0: [Config.Timeout]
 
-	StillAllowed func(context.Context) error // of a Public stream: fails once its client may no longer have it; nil: everybody may
+	StillAllowed func(context.Context) error // for a Public stream: fails if the client may no longer receive it; nil: never fails
 }
 
 // write reports whether the operation writes, by its method.
 func (o Op) write() bool { return o.Method != http.MethodGet && o.Method != http.MethodHead }
 
-// operation is an Op with everything derived from it, computed once.
+// operation is an Op with the values derived from it.
 type operation struct {
 	Op
 
@@ -92,8 +91,8 @@ var variable = regexp.MustCompile(`\\\{[^}]+\\\}`)
 
 func (o *operation) matches(path string) bool { return o.pattern.MatchString(path) }
 
-// Handle registers an operation. The handler's input has parameters (`path:"…"`, `query:"…"`) and a field Body; see [Body], [ETag] and
-// [Optional] for outputs and parameters. It panics on an invalid operation, so the program does not start with one.
+// Handle registers an operation. The handler's input has parameters (`path:"…"`, `query:"…"`) and a field Body. See [Body], [ETag] and
+// [Optional] for outputs and parameters. Handle panics on an invalid operation, so the program does not start with one.
 //
 // The handler's context has the [Request] for commands; see also [Caller], [Prefers] and [SetWriteHeaders].
 func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*O, error)) {
@@ -193,8 +192,8 @@ func (o *operation) describe() huma.Operation {
 
 var variableName = regexp.MustCompile(`\{([^}]+)\}`)
 
-// variables maps the input's names of path parameters to the path's variables. A parameter whose name the path lacks maps to the path's
-// next variable without a parameter. So operations on several paths can share an input, although each path has its own names.
+// variables maps the input's names of path parameters to the path's variables. A parameter with a name that is not in the path maps to the
+// path's next variable without a parameter. So operations on several paths can share an input, although each path has its own names.
 func variables(path string, input reflect.Type) map[string]string {
 	var asked []string
 	vars, taken := map[string]string{}, map[string]bool{}

@@ -16,7 +16,7 @@ type Body[T any] struct {
 	Body T
 }
 
-// Answer returns the output of an operation whose body is the result of a view or a command.
+// Answer returns an output with the result of a view or a command as its body.
 func Answer[T any](value T, err error) (*Body[T], error) {
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func Answer[T any](value T, err error) (*Body[T], error) {
 	return &Body[T]{Body: value}, nil
 }
 
-// WithETag is [Answer] for an editable record: its revision is the ETag.
+// WithETag is [Answer] for an editable record. The ETag is its revision.
 func WithETag[T any](value T, revision int64, err error) (*Tagged[T], error) {
 	if err != nil {
 		return nil, err
@@ -38,8 +38,9 @@ type Tagged[T any] struct {
 	Body T
 }
 
-// WriteResult returns the output of a write: show's view of the record after the command, with its revision as ETag. The headers have the
-// position of the write in the log, and whether an earlier request with the same Idempotency-Key did it. A dry run has neither.
+// WriteResult returns the output of a write. The body is show's view of the record after the command, and the ETag its revision. The
+// headers have the position of the write in the log, and whether the outcome is that of an earlier request with the same Idempotency-Key. A
+// dry run has neither header.
 func WriteResult[S, T any](ctx context.Context, out commands.Outcome[S], err error, show func(commands.Outcome[S]) T) (*Tagged[T], error) {
 	if err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func Done[S any](ctx context.Context, out commands.Outcome[S], err error) (*Noth
 	return &Nothing{}, nil
 }
 
-// Nothing is the output of an operation that has only a status.
+// Nothing is an output with only a status.
 type Nothing struct{}
 
 // ETag is a strong entity tag (RFC 9110, 8.8.3), "" for none.
@@ -80,8 +81,8 @@ func Revision(revision int64) ETag {
 	return ETag(`"` + strconv.FormatInt(revision, 10) + `"`)
 }
 
-// Optional is a parameter that may be absent. It also supports types that huma does not: those with UnmarshalText that are numbers
-// underneath, such as unit.Date.
+// Optional is a parameter that may be absent. Unlike huma, it also supports types with UnmarshalText and an underlying number, such as
+// unit.Date.
 type Optional[T any] struct {
 	Value T
 	Set   bool
@@ -95,7 +96,7 @@ func (o *Optional[T]) Get() *T {
 	return &o.Value
 }
 
-// Receiver is for huma, which stores the parameter there.
+// Receiver returns the value in which huma stores the parameter.
 func (o *Optional[T]) Receiver() reflect.Value {
 	if into, ok := any(&o.Value).(encoding.TextUnmarshaler); ok {
 		return reflect.ValueOf(&textParameter{into}).Elem()
@@ -115,5 +116,5 @@ type textParameter struct{ into encoding.TextUnmarshaler }
 
 // UnmarshalText passes the text on to the type.
 //
-//nolint:wrapcheck // its words are the answer
+//nolint:wrapcheck // the response has the error's text
 func (t *textParameter) UnmarshalText(text []byte) error { return t.into.UnmarshalText(text) }

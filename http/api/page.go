@@ -2,9 +2,9 @@ package api
 
 import "bahi/readmodels"
 
-// The contract has three forms of a list: a bare array with X-Total-Count, which [Listed] returns, and objects with the page's
-// numbers, which [Paginated] and [MarketplacePage] return. An operation that lists embeds [Limited], [Pages] or [MarketplacePageParams] for
-// the parameters.
+// The contract has three forms of a list: an array with X-Total-Count, which [Listed] returns, and two objects with the page's numbers,
+// which [Paginated] and [MarketplacePage] return. The input of a list embeds [Limited], [Pages] or [MarketplacePageParams] for the
+// parameters.
 
 // Pages has the parameters page and page_size.
 type Pages struct {

@@ -38,7 +38,7 @@ type field struct {
 	index    []int
 	schema   *huma.Schema
 	required bool
-	own      bool // its UnmarshalJSON handles null too
+	own      bool // the type's UnmarshalJSON handles null too
 }
 
 var (
@@ -79,14 +79,14 @@ func (b *body) plan(t reflect.Type, s *huma.Schema) {
 	}
 }
 
-// planObject takes the limits of a field from the document's schema, so that the two cannot differ.
+// planObject uses the limits of the document's schema, so that the document and the checks cannot differ.
 func (b *body) planObject(t reflect.Type, s *huma.Schema) {
 	switch {
 	case b.objects[t] != nil:
 		return
 	case t.Name() != "":
 		s = b.registry.Schema(t, false, "")
-	case s == nil: // the registry identifies types by name, and would return another one's
+	case s == nil: // the registry identifies types by name, and would return another type's schema
 		panic(fmt.Sprintf("%s: a type in a map needs a name", t))
 	}
 	o := &object{byName: map[string]int{}}

@@ -54,7 +54,7 @@ var statuses = map[int]struct{ code, detail string }{
 	http.StatusServiceUnavailable:    {"unavailable", ""},
 }
 
-// statusClientGone is the status in the log of a request whose client has gone. Nobody reads the response.
+// statusClientGone is the status in the log after the client has disconnected. It is never sent.
 const statusClientGone = 499
 
 const (
@@ -62,7 +62,7 @@ const (
 	problemType = "application/problem+json"
 )
 
-// Problem is the body of a refusal (RFC 9457; D40 of the contract).
+// Problem is the body of a refusal (RFC 9457, CONTRACT.md D40).
 type Problem struct {
 	Detail    string        `json:"detail" doc:"What is wrong, in one sentence"`
 	Code      string        `json:"code" doc:"A stable word for programs"`
@@ -72,7 +72,7 @@ type Problem struct {
 	RequestID string        `json:"request_id" doc:"ID of the request in logs"`
 
 	contentType string
-	after       int // seconds, of Retry-After; 0: the status's default
+	after       int // Retry-After in seconds; 0: the default of the status
 }
 
 // Error is for huma.
@@ -103,7 +103,7 @@ func (c *call) problem(err error) *Problem {
 	return p
 }
 
-// adapt gives a problem the status that it has in this operation alone.
+// adapt sets a status of a problem that is special to this operation.
 func (c *call) adapt(p *Problem) {
 	if c.op == nil {
 		return
@@ -116,7 +116,7 @@ func (c *call) adapt(p *Problem) {
 	}
 }
 
-// retryUnstored is the number of seconds after which a client may try again.
+// retryUnstored is the Retry-After in seconds if the log is unreachable.
 const retryUnstored = 1
 
 func (c *call) judge(err error) *Problem {
@@ -157,7 +157,7 @@ func ofFault(f *fault.Error) *Problem {
 	return p
 }
 
-// complement adds the members that every problem has, and their headers.
+// complement adds the common members of all problems, and their headers.
 func (c *call) complement(p *Problem) {
 	c.code = p.Code
 	p.Title = http.StatusText(p.Status)
@@ -173,7 +173,7 @@ func (c *call) complement(p *Problem) {
 	case http.StatusServiceUnavailable:
 		h.Set("Retry-After", "1")
 	case http.StatusRequestTimeout, http.StatusRequestEntityTooLarge:
-		h.Set("Connection", "close") // the rest of the body is not read
+		h.Set("Connection", "close") // the rest of the body is unread
 	}
 	if p.after > 0 {
 		h.Set("Retry-After", strconv.Itoa(p.after))
@@ -186,11 +186,11 @@ func (c *call) refuse(err error) {
 	c.Header().Set("Content-Type", p.contentType)
 	c.Header().Set("Cache-Control", "no-store")
 	c.WriteHeader(p.Status)
-	_ = json.NewEncoder(c).Encode(p) //nolint:errchkjson // the client may be gone
+	_ = json.NewEncoder(c).Encode(p) //nolint:errchkjson // the client may have disconnected
 }
 
-// setGlobals makes huma respond in our form, and document lists as never null. huma has globals for that, so they are set once; everything
-// specific to an API is in the call.
+// setGlobals makes huma use Bahi's form of problems, and document lists as not nullable. huma has global variables for that, so they are
+// set once. All data of one API are in the call.
 var setGlobals = sync.OnceFunc(func() {
 	huma.DefaultArrayNullable = false
 	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
@@ -214,7 +214,7 @@ var setGlobals = sync.OnceFunc(func() {
 	}
 })
 
-// fromHuma converts huma's error to our texts. It drops the rejected values that huma adds, which may be passwords.
+// fromHuma converts huma's error to Bahi's texts. It drops the rejected values that huma adds, because they may be passwords.
 func fromHuma(status int, msg string, errs []error) *Problem {
 	p := ProblemOf(status)
 	for _, err := range errs {
@@ -232,7 +232,7 @@ func fromHuma(status int, msg string, errs []error) *Problem {
 	return p
 }
 
-// wording removes quotes of the input from a parser's message.
+// wording removes quoted input from a parser's message.
 func wording(message string) string {
 	switch {
 	case strings.HasPrefix(message, "required "):

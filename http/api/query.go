@@ -8,7 +8,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// saneQuery refuses a query that cannot be decoded. Huma would treat its parameters as absent, and return another result.
+// saneQuery reports whether a query can be decoded. Huma would treat undecodable parameters as absent, and return another result.
 func saneQuery(raw string) bool {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -22,7 +22,7 @@ func saneQuery(raw string) bool {
 	return true
 }
 
-// strictQuery refuses parameters that the operation does not have, and repeated ones, of which huma uses the first.
+// strictQuery refuses unknown parameters, and repeated ones, of which huma would use the first.
 func (c *call) strictQuery() error {
 	raw := c.r.URL.RawQuery
 	if raw == "" {
@@ -39,7 +39,7 @@ func (c *call) strictQuery() error {
 			wrong = append(wrong, fault.Field{Field: shortened(name), Message: "unknown parameter"})
 		case seen[name]:
 			wrong = append(wrong, fault.Field{Field: name, Message: "must be given once"})
-		case value == "": // huma would treat it as absent
+		case value == "": // huma would treat an empty value as absent
 			wrong = append(wrong, fault.Field{Field: name, Message: "must not be empty"})
 		}
 		seen[name] = true

@@ -14,8 +14,8 @@ import (
 	"bahi/http/api/ratelimit"
 )
 
-// Counter counts requests for the rate limits. It MUST decide fast. If its store is unreachable, it decides without it, because the limits
-// must not stop the service.
+// Counter counts requests for the rate limits. It MUST decide fast. If its store is unreachable, it MUST decide without the store, because
+// the limits must not stop the service.
 type Counter interface {
 	Take(ctx context.Context, key ratelimit.Key, limit ratelimit.Limit) ratelimit.Decision
 	// Return removes the newest request that Take has counted.
@@ -24,22 +24,22 @@ type Counter interface {
 
 // Limiting configures the rate limits. The zero value limits nothing.
 //
-// A signed-in user is counted by id, the public by address (IPv6 by /64), both for the group of the operation. An API key is counted by its
-// id, over all operations together, by the limit named [GroupAPIKeys].
+// Requests of a signed-in user are counted by the user's id, and public requests by address (IPv6 by /64), both for the group of the
+// operation. Requests with an API key are counted by the key's id, over all operations together, with the limit [GroupAPIKeys].
 //
-// An invalid credential counts for its address by the limit named [GroupRefused]. Beyond it, another invalid one gives a 429. A valid one
-// is never refused for the failures of others at its address: keys and tokens have too many bits to be guessed, so the limit only slows
-// down attackers. For the same reason the tokens of operations with [Op.Proof] work beyond the limit of their group. A request without a
-// credential is not a guess and is not counted. Each process has its own count, even with a shared Counter.
+// Invalid credentials are counted by address with the limit [GroupRefused]. Beyond the limit, an invalid credential gets a 429. A valid
+// credential is never refused for the failures of others at its address, because keys and tokens have too many bits to be guessed. The
+// limit only slows attackers. For the same reason, the tokens of operations with [Op.Proof] work beyond the limit of their group. A request
+// without a credential is not counted as a guess. Each process has its own count, even with a shared Counter.
 //
-// Passwords can be guessed. [Guess] counts wrong ones by account, from all addresses together.
+// Passwords can be guessed, so [Guess] counts wrong passwords by account, from all addresses together.
 //
-// Limits apply after authentication and before permission: requests without permission count too.
+// Limits apply after authentication and before the check of permissions, so requests without permission are counted too.
 type Limiting struct {
 	Limits  Limits           // nil: none
 	Counter Counter          // nil: memory
-	Proxies []netip.Prefix   // may name the client's address, see [ParseProxies]
-	Guesses *AuthFailures    // nil: counted by this interface alone
+	Proxies []netip.Prefix   // trusted proxies, which may name the client's address, see [ParseProxies]
+	Guesses *AuthFailures    // nil: this API has its own count
 	Now     func() time.Time // nil: time.Now
 }
 
@@ -88,8 +88,8 @@ func (l *limiter) policy(group string) *policy {
 	return &policy{group, limit}
 }
 
-// AuthFailures counts a process's refused credentials by address. All listeners of the process share it, so that a guesser has no more
-// tries at all of them together than at one.
+// AuthFailures counts a process's refused credentials by address. All listeners of the process share it, so that an attacker has no more
+// tries at several listeners than at one.
 type AuthFailures struct {
 	refused *ratelimit.Memory
 	limit   ratelimit.Limit
@@ -109,7 +109,7 @@ func (g *AuthFailures) take(from netip.Addr) ratelimit.Decision {
 	return g.refused.Take(context.Background(), ratelimit.Key{Group: GroupRefused, Address: from}, g.limit)
 }
 
-// guessed counts a refused credential, and returns the refusal beyond the limit. It does not count a credential whose check failed.
+// guessed counts a refused credential, and returns a refusal beyond the limit. It does not count a credential if the check itself failed.
 func (c *call) guessed(err error) error {
 	f, refused := errors.AsType[*fault.Error](err)
 	if p := c.api.limiter.policy(GroupRefused); p != nil && refused && f.Kind == fault.Unauthorized {
@@ -122,8 +122,8 @@ func (c *call) guessed(err error) error {
 	return err
 }
 
-// address returns the address to which the request counts. All clients behind an unknown proxy count as one. A warning reports that before
-// the twenty-first sign-in fails.
+// address returns the address by which the request is counted. All clients behind an unknown proxy have the same address. address logs a
+// warning about such a proxy.
 func (c *call) address() netip.Addr {
 	l := c.api.limiter
 	client := clientAddress(c.r, l.Proxies)
@@ -142,10 +142,10 @@ func (c *call) address() netip.Addr {
 	return client
 }
 
-// warnInterval limits warnings that any client can cause.
+// warnInterval is the minimum interval of warnings that any client can cause.
 const warnInterval = time.Minute
 
-// limit counts the request for its caller. The reads of one page count once, whatever their number.
+// limit counts the request for its caller. All reads of one page together are counted once.
 func (c *call) limit() error {
 	if c.api.limiter == nil {
 		return nil
@@ -184,12 +184,11 @@ func (c *call) countIn(p *policy, key ratelimit.Key) ratelimit.Decision {
 	return c.api.limiter.Counter.Take(c.ctx, key, p.limit)
 }
 
-// Count counts the request for another group as well, for an operation whose handler alone knows the group. Beyond the limit it returns the
-// refusal.
+// Count also counts the request for another group, which only the handler can determine. Beyond the limit it returns a refusal.
 func Count(ctx context.Context, group string) error { return CountFor(ctx, group, Caller(ctx).ID) }
 
-// CountFor counts the request for a group by its subject instead of its caller: users and keys count alike. Without a subject, its address
-// counts.
+// CountFor counts the request for a group by its subject instead of its caller. Users and keys share the count. Without a subject, its
+// address counts.
 func CountFor(ctx context.Context, group, about string) error {
 	c := callOf(ctx)
 	if c.api == nil {
@@ -210,9 +209,9 @@ func CountFor(ctx context.Context, group, about string) error {
 	return c.tooMany(d)
 }
 
-// Guess counts an attempt to guess a secret of an account, such as its password, before the check, so that concurrent attempts count too.
-// After too many wrong ones it refuses: by [GroupWrong], and then by [GroupAgain]. The caller MUST call settle with whether the attempt was
-// wrong; others do not count.
+// Guess counts an attempt to guess a secret of an account, such as its password. It counts before the check, so that concurrent attempts
+// are limited. After too many wrong attempts it refuses, by [GroupWrong] and then by [GroupAgain]. The caller MUST call settle with whether
+// the attempt was wrong. Correct attempts are not counted.
 func Guess(ctx context.Context, account string) (settle func(wrong bool), err error) {
 	c := callOf(ctx)
 	if c.api == nil || c.api.limiter == nil {
@@ -241,24 +240,24 @@ func Guess(ctx context.Context, account string) (settle func(wrong bool), err er
 	}, nil
 }
 
-// tooMany returns the refusal. Mounted pages also learn when to try again.
+// tooMany returns the refusal with Retry-After.
 func (c *call) tooMany(d ratelimit.Decision) *Problem {
 	p := tooMany(d)
 	c.Header().Set("Retry-After", strconv.Itoa(p.after))
 	return p
 }
 
-// tooMany returns the refusal (D48 of the contract).
+// tooMany returns the refusal (CONTRACT.md D48).
 func tooMany(d ratelimit.Decision) *Problem {
 	return &Problem{Detail: "Too many requests", Code: "rate_limited", Status: http.StatusTooManyRequests, after: int(max(1, seconds(d.Next)))}
 }
 
-// tell sets the headers of draft-ietf-httpapi-ratelimit-headers (S31 of the contract): q requests in w seconds are allowed, r of them are
-// left, and in t seconds another one is allowed.
+// tell sets the headers of draft-ietf-httpapi-ratelimit-headers (CONTRACT.md S31): q requests in w seconds are allowed, r of them remain,
+// and another one is allowed in t seconds.
 func (c *call) tell(p *policy, d ratelimit.Decision) {
 	c.Header().Set("RateLimit-Policy", fmt.Sprintf(`%q;q=%d;w=%d`, p.group, p.limit.Requests, int64(p.limit.Per.Seconds())))
 	c.Header().Set("RateLimit", fmt.Sprintf(`%q;r=%d;t=%d`, p.group, d.Remaining, seconds(d.Next)))
 }
 
-// seconds rounds up, so that a client that waits that long is not too early.
+// seconds returns a duration in seconds. It rounds up, so that a client that waits for this time is not too early.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ParseProxies parses addresses and networks (CIDR) of trusted proxies. An IPv4 one may also be written as IPv6.
+// ParseProxies parses addresses and networks (CIDR) of trusted proxies. It accepts IPv4 addresses in IPv6 form.
 func ParseProxies(list []string) ([]netip.Prefix, error) {
 	var proxies []netip.Prefix
 	for _, text := range list {
@@ -29,11 +29,12 @@ func ParseProxies(list []string) ([]netip.Prefix, error) {
 	return proxies, nil
 }
 
-// addressBits is the prefix length for counting IPv6 clients: the owner of one address has all 2^64 of its network.
+// addressBits is the prefix length for counting IPv6 clients, because the owner of one address has all 2^64 addresses of its network.
 const addressBits = 64
 
-// clientAddress returns the address to which a public request counts: the peer of the connection, or the client that trusted proxies name.
-// IPv6 is cut to its /64; IPv4 in IPv6 becomes IPv4. A peer without an address, such as at a Unix socket, gives the zero Addr.
+// clientAddress returns the address by which a public request is counted: the peer of the connection, or the client that trusted proxies
+// name. It cuts IPv6 to its /64, and converts IPv4 in IPv6 to IPv4. It returns the zero Addr for a peer without an address, such as at a
+// Unix socket.
 func clientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	return counted(wholeAddress(r, proxies))
 }
@@ -50,7 +51,7 @@ func wholeAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	return client
 }
 
-// counted returns the address or network to which an address counts.
+// counted returns the address or network by which an address is counted.
 func counted(a netip.Addr) netip.Addr {
 	if a.Is6() {
 		return netip.PrefixFrom(a, addressBits).Masked().Addr()
@@ -64,9 +65,9 @@ func trusted(a netip.Addr, proxies []netip.Prefix) bool {
 	return slices.ContainsFunc(proxies, func(proxy netip.Prefix) bool { return proxy.Contains(a) })
 }
 
-// forwardedFor returns the client that the proxies name; the peer is the nearest proxy. Each proxy appends the address of its own peer at
-// the right. So only the hops to the right of the first untrusted one come from our proxies; the rest may be forged. A proxy that maintains
-// one of the two headers forwards the client's version of the other. If both are present they must agree; otherwise the peer counts.
+// forwardedFor returns the client that the proxies name. The peer is the nearest proxy. Each proxy appends the address of its own peer at
+// the right. So only the hops to the right of the first untrusted one are reliable. The others may be forged. A proxy that maintains one of
+// the two headers forwards the client's version of the other. If both are present and differ, forwardedFor returns the peer.
 func forwardedFor(h http.Header, peer netip.Addr, proxies []netip.Prefix) netip.Addr {
 	old, standard := h["X-Forwarded-For"], h["Forwarded"]
 	if old == nil && standard == nil {
@@ -83,7 +84,7 @@ func forwardedFor(h http.Header, peer netip.Addr, proxies []netip.Prefix) netip.
 	return peer
 }
 
-// walk passes trusted hops from the right, and stops at a hop that it cannot parse.
+// walk skips trusted hops from the right, and stops at an invalid hop.
 func walk(hops []string, peer netip.Addr, proxies []netip.Prefix) netip.Addr {
 	client := peer
 	for i := len(hops) - 1; i >= 0 && trusted(client, proxies); i-- {
@@ -111,8 +112,8 @@ func parseHop(text string) (netip.Addr, bool) {
 	return plainAddress(a), err == nil
 }
 
-// These match RFC 7239, 4: a valid header, and each pair in it with the separator before. No address needs a backslash, so they allow none
-// in strings.
+// These match, by RFC 7239, 4, a valid header, and each pair in it with the separator before it. They allow no backslash in strings,
+// because no address requires one.
 var (
 	forwardedName = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 	forwardedText = `(?:"([^"\\]*)"|([^"\\,; \t]+))`
@@ -121,8 +122,8 @@ var (
 	forwardedPair = regexp.MustCompile(`([,;]?)[ \t]*(` + forwardedName + `)=` + forwardedText)
 )
 
-// forwardedHops returns the for= of each element of a Forwarded header, "" if an element has none. It returns nothing for an invalid value:
-// otherwise a client's quote could make a proxy's own element part of a string.
+// forwardedHops returns the for= of each element of a Forwarded header, "" for an element without it. It returns nothing for an invalid
+// value, because a quote of a client could make a proxy's element part of a string.
 func forwardedHops(value string) (hops []string) {
 	if !forwardedForm.MatchString(value) {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"bahi/http/api/ratelimit"
 )
 
-// Limits are the limits by group name, which an [Op] has in Limit.
+// Limits are the limits by group name, see [Op.Limit].
 type Limits map[string]ratelimit.Limit
 
 // Operations do not name these groups.
@@ -19,11 +19,11 @@ const (
 	GroupAPIKeys = "api_keys"               // all requests of one API key
 	GroupRefused = "refused_authentication" // invalid credentials from one address
 	GroupWrong   = "wrong_passwords"        // of one account, from any address
-	GroupAgain   = "sign_in_again"          // attempts at one account after too many wrong passwords
+	GroupAgain   = "sign_in_again"          // attempts on one account after too many wrong passwords
 	GroupPages   = "pages"                  // pages of a browser: the reads of one page count once
 )
 
-// DefaultLimits returns all groups with the limits of SPEC.txt ("Limits"), otherwise of D45 to D47 of the contract.
+// DefaultLimits returns all groups with the limits of SPEC.txt ("Limits") and of CONTRACT.md D45 to D47.
 func DefaultLimits() Limits {
 	limits := Limits{GroupAPIKeys: {}}
 	for group, perMinute := range map[string]int{
@@ -47,7 +47,7 @@ func DefaultLimits() Limits {
 		"web_chat": 120, "web_chat_session": 20, "web_chat_message": 20,
 		// Ours: the log, its proofs and the trail.
 		"audit_general": 120,
-		// An office with expired tokens behind one address stays below it; a dictionary attack stays slow.
+		// GroupRefused allows an office with expired tokens behind one address, and keeps a dictionary attack slow.
 		GroupRefused: 120, GroupPages: 300,
 	} {
 		limits[group] = ratelimit.Limit{Requests: perMinute, Per: time.Minute}
@@ -60,11 +60,11 @@ func DefaultLimits() Limits {
 	return limits
 }
 
-// limitSetting is the prefix of the settings: the group follows, as in BAHI_LIMIT_AUTH=20/1m.
+// limitSetting is the prefix of the settings. The group follows, as in BAHI_LIMIT_AUTH=20/1m.
 const limitSetting = "BAHI_LIMIT_"
 
-// ParseLimits returns the limits with the changes in the environment: NAME=value pairs, as in os.Environ. It ignores other names. An
-// unknown group is an error; otherwise a misspelt setting would have no effect.
+// ParseLimits returns the limits with the changes in the environment, which has NAME=value pairs as in os.Environ. It ignores other names.
+// It returns an error for an unknown group, because a misspelt setting would have no effect.
 func ParseLimits(environ []string) (Limits, error) {
 	limits := DefaultLimits()
 	var wrong []error

@@ -51,7 +51,8 @@ func (date) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date", Examples: []any{"2025-03-31"}}
 }
 
-// marshal panics where huma would append an error's text to a partial response. A disconnected client is not our error.
+// marshal panics on an encoding error: huma would append the error's text to a partial response. It ignores errors of writing to a
+// disconnected client.
 func marshal(w io.Writer, v any) error {
 	if l, ok := v.(interface{ send() }); ok {
 		l.send()
@@ -103,8 +104,8 @@ func humaConfig(config Config) huma.Config {
 	}
 }
 
-// namer returns a function that names schemas by package and type, and never gives a name twice: where huma would panic, it adds one more
-// folder to the name.
+// namer returns a function that names schemas by package and type. If another type has the name, for which huma would panic, the function
+// adds one more folder to the name.
 func namer() func(reflect.Type, string) string {
 	given := map[string]reflect.Type{}
 	return func(t reflect.Type, hint string) string {

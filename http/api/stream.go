@@ -19,7 +19,7 @@ import (
 const (
 	streamType = "text/event-stream"
 
-	// deliverTimeout limits the sending of one event. A client that takes longer has stopped reading.
+	// deliverTimeout is the timeout for sending one event. A slower client is considered to have stopped reading.
 	deliverTimeout = 5 * time.Second
 
 	// recheckTries is the number of checks of a caller's permissions that may fail. The end of a session takes effect up to
@@ -27,19 +27,17 @@ const (
 	recheckTries = 3
 )
 
-// Event is an event of a stream of server-sent events (HTML Living Standard, section 9.2). The type of its data
-// decides its name.
+// Event is an event of a stream of server-sent events (HTML Living Standard, section 9.2). The type of its data determines its name.
 type Event struct {
 	ID   string // a reconnecting client sends it as Last-Event-ID; "": none; no line breaks
 	Data any    // sent as JSON
 
-	// Encoded has events in the stream's form, by [EncodeEvent], one or several in each text, so that events for many clients are encoded
-	// once. They are sent together, instead of the other fields.
+	// Encoded has events encoded by [EncodeEvent], one or several in each text, so that events for many clients are encoded once. They are
+	// sent together instead of the other fields.
 	Encoded [][]byte
 }
 
-// EncodeEvent returns an event in the form of a stream. name is the stream's name of the data's type. JSON has no line breaks, so the data
-// is one line.
+// EncodeEvent returns an event in the form of a stream. name is the stream's name of the data's type. The data is one line of JSON.
 func EncodeEvent(name, id string, data any) ([]byte, error) {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -53,16 +51,17 @@ func EncodeEvent(name, id string, data any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Source sends events until there are no more, or ctx ends: the client has gone, or the server stops. An error of send means that the
-// client has gone, and ends the source. Any other error ends the stream and is logged; the client only sees the end of the stream.
+// Source sends events until there are no more, or until ctx ends because the client has disconnected or the server stops. After an error of
+// send, the client has disconnected, and the source must return. Any other error ends the stream and is logged. The client only detects the
+// end of the stream.
 type Source func(ctx context.Context, send func(Event) error) error
 
-// Stream registers an operation that sends server-sent events. Kinds has the names of the events and, for each, a value of the data's type.
-// The handler has the usual time to check the request, and refuses it in the usual way. Its Source may take any time. The stream ends soon
-// after its caller's permissions change. A client that reconnects gets what the new permissions allow.
+// Stream registers an operation that sends server-sent events. kinds has the names of the events and, for each, a value of the data's type.
+// The handler has the usual timeout to check the request, and refuses it in the usual way. Its Source may take any time. The stream ends
+// soon after its caller's permissions change. After reconnecting, a client gets the events that the new permissions allow.
 //
-// Huma has a package for streams. It registers operations that skip our steps and our errors, sends no heartbeats, and continues after the
-// client has gone.
+// Huma's package for streams is not used: its operations skip this package's steps and problems, send no heartbeats, and continue after the
+// client has disconnected.
 func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context.Context, in *I) (Source, error)) {
 	op.Events = kinds
 	o := a.add(op, reflect.TypeFor[I]())
@@ -82,7 +81,7 @@ func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context
 	})
 }
 
-// registerSending registers an operation whose response is sent after its handler has returned.
+// registerSending registers an operation that sends the response after its handler has returned.
 func registerSending[I, T any](a *API, o *operation, handler func(context.Context, *I) (T, error), send func(*call, context.Context, T)) {
 	register(a, o, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
 		answer, err := handler(ctx, in)
@@ -91,13 +90,14 @@ func registerSending[I, T any](a *API, o *operation, handler func(context.Contex
 	})
 }
 
-// EndStreams ends the running streams at once, and each later one at its start. At a shutdown they would only delay the other requests.
+// EndStreams ends the running streams at once, and each later one at its start. At a shutdown, streams would only delay the other requests.
 func (a *API) EndStreams() { a.end() }
 
-// publicStreams is how many more streams an address may have than a caller: a network provider's may have many visitors of pages.
+// publicStreams is the factor by which an address may have more streams than a caller, because many visitors may share the address of a
+// network provider.
 const publicStreams = 10
 
-// stream sends the source's events to the client. still returns an error if the client may no longer have them; nil: everybody may.
+// stream sends the source's events to the client. still returns an error if the client may no longer receive them; nil: no check.
 func (c *call) stream(ctx context.Context, names map[reflect.Type]string, still func(context.Context) error, source Source) {
 	h := c.Header()
 	if !c.head {
@@ -119,7 +119,7 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, still 
 	if c.head {
 		return
 	}
-	// The request's read deadline still applies, and net/http treats its end as a disconnect.
+	// net/http treats an expired read deadline as a disconnect, so it is removed.
 	if err := http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{}); err != nil {
 		c.refuse(fmt.Errorf("stream without an end: %w", err))
 		return
@@ -127,7 +127,7 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, still 
 	ctx, cancel := context.WithCancel(ctx)
 	to := delivery{call: c, within: deliverTimeout, gone: cancel}
 	defer context.AfterFunc(c.api.ending, cancel)()
-	defer to.extend()      //nolint:errcheck // for net/http's last bytes of the answer
+	defer to.extend()      //nolint:errcheck // for net/http's last bytes of the response
 	if to.write() != nil { // sends the head
 		cancel()
 		return
@@ -142,7 +142,7 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, still 
 	}
 }
 
-// pulse sends heartbeats, and checks whether the client may still have the stream, until either of them ends it.
+// pulse sends heartbeats, and checks whether the client may still receive the stream, until one of these fails.
 func (d *delivery) pulse(ctx context.Context, still func(context.Context) error) {
 	defer d.gone()
 	every := d.call.api.config.Recheck
@@ -152,7 +152,7 @@ func (d *delivery) pulse(ctx context.Context, still func(context.Context) error)
 	if still == nil {
 		check.Stop()
 	}
-	for tries := 0; tries < recheckTries; { // a store that does not respond is asked again
+	for tries := 0; tries < recheckTries; { // a failed check is repeated
 		select {
 		case <-ctx.Done():
 			return
@@ -179,7 +179,7 @@ func (d *delivery) pulse(ctx context.Context, still func(context.Context) error)
 
 var errChanged = fault.New(fault.Forbidden, "Permissions changed")
 
-// recheck authenticates the request again. It returns an error if its caller may no longer use the operation.
+// recheck authenticates the request again. It returns an error if the caller may no longer use the operation.
 func (c *call) recheck(ctx context.Context) error {
 	again := &call{api: c.api, op: c.op, r: c.r, ctx: ctx, again: true}
 	for _, step := range []func(*call) error{(*call).authenticate, (*call).enter, (*call).permit} {
@@ -217,7 +217,7 @@ func (d *delivery) send(names map[reflect.Type]string, e Event) error {
 	return d.write(text)
 }
 
-// write sends the texts together. If that fails, the client has gone, and the stream is over.
+// write sends the texts together. If that fails, the client has disconnected and the stream has ended.
 func (d *delivery) write(texts ...[]byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -236,7 +236,7 @@ func (d *delivery) write(texts ...[]byte) error {
 	return err
 }
 
-// extend renews the write deadline. A writer without a connection has no deadlines and needs none.
+// extend renews the write deadline. A writer without a connection has no deadline.
 func (d *delivery) extend() error {
 	err := http.NewResponseController(d.call.ResponseWriter).SetWriteDeadline(time.Now().Add(d.within))
 	if errors.Is(err, http.ErrNotSupported) {

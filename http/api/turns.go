@@ -20,8 +20,8 @@ const (
 
 var errBusy = fault.New(fault.Unavailable, "Too many expensive requests at once, try again")
 
-// turns limits the concurrent expensive responses: [turnsOfCaller] per caller, and a quarter of all per workspace. A request waits for its
-// caller's turn first, and then for a general one. So a caller with many requests delays only themselves.
+// turns limits the concurrent expensive responses: [turnsOfCaller] per caller, and a quarter of all per workspace. A request first waits
+// for its caller's turn, then for a general one. So many requests of a caller delay only this caller.
 type turns struct {
 	parts // of callers, and of workspaces
 
@@ -33,7 +33,7 @@ func newTurns(all int) *turns {
 	return &turns{all: semaphore.NewWeighted(int64(all)), workspace: max(1, all/4)}
 }
 
-// parts counts the turns in use, and the waiting requests, by name.
+// parts counts the turns in use and the waiting requests by name.
 type parts struct {
 	mu sync.Mutex
 	of map[string]*part
@@ -45,7 +45,7 @@ type part struct {
 	users int
 }
 
-// enter returns the share of a name. It limits the name's turns in use, and the number of requests that use one or wait, until they leave.
+// enter returns the turns of a name. It limits the name's turns in use, and the number of its requests that use a turn or wait for one.
 func (s *parts) enter(name string, most int) (own *part, users int, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *parts) enter(name string, most int) (own *part, users int, leave func()
 	}
 }
 
-// take waits for a turn. After an error there is none to return.
+// take waits for a turn. After an error, the caller has no turn.
 func (t *turns) take(ctx context.Context, caller, workspace string, patience time.Duration) (done func(), err error) {
 	own, users, leave := t.enter(caller, turnsOfCaller)
 	shared, _, leaveShared := t.enter(workspace, t.workspace)
@@ -91,8 +91,8 @@ func (t *turns) take(ctx context.Context, caller, workspace string, patience tim
 	return done, nil
 }
 
-// InTurn runs an expensive response, or a part of one, in its caller's turn. It refuses callers who wait too long. [Op.Expensive] does this
-// for a whole handler. A nested call would wait for itself.
+// InTurn runs an expensive response, or a part of one, in its caller's turn. It refuses a request after a too long wait. [Op.Expensive]
+// does the same for a whole handler. Do not nest calls: the inner call would wait for the outer one.
 func InTurn(ctx context.Context, work func() error) error {
 	c := callOf(ctx)
 	if c.api == nil {
@@ -119,9 +119,9 @@ const (
 	lately  = 100 * time.Millisecond
 )
 
-// giveWay pauses an expensive response for as long as it ran since the last pause, while other requests are served. The pause ends at once
-// with the request. With every processor in use, Go looks for arrived requests only every 10 ms, and Postgres's processes wait for each
-// other.
+// giveWay pauses an expensive response while other requests are served. The pause is as long as the time since the last pause, and ends
+// with the request. Without pauses, all processors may be in use: Go then checks for new requests only every 10 ms, and Postgres's
+// processes wait for each other.
 func (s *spool) giveWay() error {
 	now, ctx := time.Now(), s.call.r.Context()
 	if now.Sub(s.rested) < stretch {

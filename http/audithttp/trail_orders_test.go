@@ -13,9 +13,9 @@ import (
 
 func TestTrailShowsOrdersAndTakadasAlsoWhereAnotherRecordEndedThem(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	today := apptest.TodayIn(t, o)
-	clerk := o.Clerk(apptest.Home)
+	clerk := o.Clerk(o.Home)
 	made := func(c *apitest.Client, path, body string, values ...any) int64 {
 		var one struct{ ID int64 }
 		require.NoError(t, json.Unmarshal([]byte(c.POST(path, fmt.Sprintf(body, values...)).Status(201).Text), &one))
@@ -32,10 +32,10 @@ func TestTrailShowsOrdersAndTakadasAlsoWhereAnotherRecordEndedThem(t *testing.T)
 	clerk.With("Bahi-Reason", "twice").DELETE(fmt.Sprint("/client-order/", second)).Status(204)
 	clerk.PUT(fmt.Sprint("/client/", meena), `{"name":"Meena Shah"}`).Status(200)
 	clerk.With("Bahi-Reason", "moved away").DELETE(fmt.Sprint("/client/", meena)).Status(204)
-	foreign := o.Clerk(apptest.OtherWorkspace)
+	foreign := o.Clerk(o.Abroad)
 	made(foreign, "/client-order", `{"client_id":%d,"date":"2025-03-01",%s}`, made(foreign, "/client", `{"name":"Stranger"}`), piece)
 
-	auditor := o.Auditor(apptest.Home)
+	auditor := o.Auditor(o.Home)
 	trail := apptest.TrailOf(auditor, "")
 	require.Equal(t, []string{
 		`client opened name:null>"Meena"`,

@@ -1,7 +1,6 @@
 package ledgerhttp_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -9,32 +8,6 @@ import (
 
 	"bahi/internal/test/apptest"
 )
-
-func TestRowsArePostedTogether(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	account := apptest.Open(clerk, "HDFC")
-	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
-	a := clerk.POST(apptest.Ledger(account, "/rows"),
-		apptest.Bulk(apptest.Deposit("2025-03-02", "2"), apptest.Withdrawal("2025-02-01", "0.5"), apptest.Deposit("2025-03-02", "4"))).Status(201)
-	rows := apptest.Posted(a)
-	require.Len(t, rows, 3)
-	a.Body(fmt.Sprintf(`{"rows":[
-		{"id":%d,"date":"2025-03-02","in_entries":[{"amount":2}],"out_entries":[],"revision":0},
-		{"id":%d,"date":"2025-02-01","in_entries":[],"out_entries":[{"amount":0.5}],"revision":0},
-		{"id":%d,"date":"2025-03-02","in_entries":[{"amount":4}],"out_entries":[],"revision":0}]}`, rows[0].ID, rows[0].ID+1, rows[0].ID+2))
-	require.NotEmpty(t, a.Header("Bahi-Position"))
-	require.Equal(t, "02-01 -0.5, 03-01 0.5, 03-02 2.5, 03-02 6.5", apptest.Balances(clerk, apptest.Ledger(account)))
-
-	// Each is a row like any other from then on, at once.
-	clerk.With("If-Match", `"0"`).PUT(apptest.Ledger(account),
-		fmt.Sprintf(`{"id":%d,"in_entries":%s}`, rows[2].ID, apptest.Entry("5"))).Status(200)
-	clerk.DELETE(apptest.At(account, rows[0].ID)).Status(204)
-	require.Equal(t, "02-01 -0.5, 03-01 0.5, 03-02 5.5", apptest.Balances(clerk, apptest.Ledger(account)))
-	var h []struct{ Change string }
-	apptest.Lenient(t, clerk.GET(apptest.At(account, rows[2].ID, "/history")), &h)
-	require.Len(t, h, 2, "it was added once, though by two events")
-}
 
 func TestAThousandRowsArePostedAndNotOneMore(t *testing.T) {
 	t.Parallel()

@@ -58,10 +58,6 @@ func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
 	already := fmt.Sprintf("The row is reversed by row %d already", back.ID)
 	refused := because.POST(apptest.At(account, row.ID, "/reverse"), nil).Problem(409, already, "reversed_by", already)
 	require.Contains(t, refused.Text, fmt.Sprintf(`"id":%d}]`, back.ID), "the other row's id")
-	stays := fmt.Sprintf("The row is reversed by row %d and cannot be changed", back.ID)
-	clerk.DELETE(apptest.At(account, row.ID)).Problem(409, stays, "reversed_by", stays)
-	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("1"))).Problem(409, stays)
-	because.POST(apptest.At(account, row.ID, "/void"), nil).Problem(409, stays)
 	reverses := fmt.Sprintf("The row reverses row %d and cannot be changed. It can be reversed", row.ID)
 	clerk.DELETE(apptest.At(account, back.ID)).Problem(409, reverses, "reverses", reverses)
 	clerk.PUT(apptest.Ledger(account), clerk.GET(apptest.At(account, back.ID)).Status(200).Text).Status(200) // what was read changes nothing
@@ -71,73 +67,11 @@ func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
 	require.Equal(t, []apptest.Line{{Description: "sale", Amount: "12.5"}}, again.In)
 }
 
-func TestRowsAreTakenBackTogether(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	clerk := o.Clerk(o.Home)
-	account := apptest.Open(clerk, "HDFC")
-	first := apptest.Posted(clerk.POST(apptest.Ledger(account, "/rows"),
-		apptest.Bulk(apptest.Deposit("2025-03-01", "1"), apptest.Withdrawal("2025-03-02", "2"), apptest.Deposit("2025-03-03", "4"))).Status(201))
-	keyed := clerk.With("Idempotency-Key", "k", "Prefer", "return=representation")
-	body := fmt.Sprintf(`{"rows":[%d,%d],"date":"2025-03-05","reason":"posted twice"}`, first[2].ID, first[0].ID)
-	a := keyed.POST(apptest.Ledger(account, "/rows/reverse"), body).Status(201)
-	back := apptest.Posted(a)
-	a.Body(fmt.Sprintf(`{"rows":[
-		{"id":%d,"date":"2025-03-05","in_entries":[],"out_entries":[{"amount":4}],"balance":-1,"revision":0,"reverses":%d},
-		{"id":%d,"date":"2025-03-05","in_entries":[],"out_entries":[{"amount":1}],"balance":-2,"revision":0,"reverses":%d}]}`,
-		back[0].ID, first[2].ID, back[0].ID+1, first[0].ID))
-	again := keyed.POST(apptest.Ledger(account, "/rows/reverse"), body).Status(201)
-	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
-	require.Equal(t, a.Text, again.Text)
-	require.Equal(t, "03-01 1, 03-02 -1, 03-03 3, 03-05 -1, 03-05 -2", apptest.Balances(clerk, apptest.Ledger(account)))
-	clerk.POST(apptest.Ledger(account, "/rows/reverse"), fmt.Sprintf(`{"rows":[%d,%d],"reason":"x"}`, first[1].ID, first[0].ID)).
-		Problem(409, fmt.Sprintf("Row %d: The row is reversed by row %d already", first[0].ID, back[1].ID),
-			"reversed_by", fmt.Sprintf("The row is reversed by row %d already", back[1].ID))
-	require.Equal(t, "03-01 1, 03-02 -1, 03-03 3, 03-05 -1, 03-05 -2", apptest.Balances(clerk, apptest.Ledger(account)))
-	single := clerk.With("Idempotency-Key", "single")
-	one := single.POST(apptest.At(account, first[1].ID, "/reverse"), `{"reason":"x","date":"2025-03-06"}`).Status(201)
-	require.Equal(t, one.Text, single.POST(apptest.At(account, first[1].ID, "/reverse"),
-		`{"reason":"x","date":"2025-03-06"}`).Status(201).Text)
-	single.POST(apptest.At(account, first[1].ID, "/reverse"), `{"reason":"y","date":"2025-03-06"}`).Problem(422,
-		"Idempotency-Key was used with another request")
-	require.Equal(t, "03-01 1, 03-02 -1, 03-03 3, 03-05 -1, 03-05 -2, 03-06 0", apptest.Balances(clerk, apptest.Ledger(account)))
-}
-
-func TestAVoidRowStaysInItsPlaceAndCountsNothing(t *testing.T) {
-	t.Parallel()
-	clerk := apptest.Clerk(t)
-	account := apptest.Open(clerk, "HDFC")
-	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
-	row := apptest.Post(clerk, account, `{"date":"2025-03-02","in_entries":[{"description":"cheque 118","amount":5}]}`)
-	apptest.Post(clerk, account, apptest.Deposit("2025-03-03", "2"))
-	void := fmt.Sprintf(`{"id":%d,"date":"2025-03-02","in_entries":[{"description":"cheque 118","amount":5}],"out_entries":[],"balance":1,`+
-		`"revision":1,"void":true}`, row.ID)
-	clerk.With("Prefer", "return=representation").POST(apptest.At(account, row.ID, "/void"), `{"reason":"bounced"}`).Status(200).Body(void)
-	clerk.GET(apptest.At(account, row.ID)).Status(200).Body(void)
-	a := clerk.GET(apptest.Ledger(account)).Status(200)
-	require.Equal(t, "3", a.Header("X-Total-Count"))
-	require.Equal(t, "03-01 1, 03-02 1, 03-03 3", apptest.Balances(clerk, apptest.Ledger(account)))
-	clerk.POST(apptest.At(account, row.ID, "/void"), `{"reason":"again"}`).Problem(409, "The row is void and cannot be changed")
-	var h []apptest.Change
-	clerk.GET(apptest.At(account, row.ID, "/history")).Status(200).JSON(&h)
-	require.Len(t, h, 2)
-	require.Equal(t, []string{"voided", "bounced"}, []string{h[1].Change, h[1].Reason})
-	require.True(t, h[1].After.Void)
-	const stays = "The row is void and cannot be changed"
-	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-01"}`, row.ID)).Problem(409, stays)
-	clerk.DELETE(apptest.At(account, row.ID)).Problem(409, stays)
-	clerk.POST(apptest.At(account, row.ID, "/reverse"), `{"reason":"x"}`).Problem(409, stays)
-	text := apptest.Words(t, clerk.GET(apptest.Ledger(account, "/statement.pdf")))
-	require.Contains(t, text, "VOID, was IN 5.00: cheque 118")
-	require.Contains(t, text, "3.00")
-}
-
 func TestACorrectionWantsAReasonADateThatMayBeAndARow(t *testing.T) {
 	t.Parallel()
 	clerk := apptest.Clerk(t)
-	account, other := apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI")
+	account := apptest.Open(clerk, "HDFC")
 	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-10", "1"))
-	elsewhere := apptest.Post(clerk, other, apptest.Deposit("2025-03-10", "1"))
 	gone := apptest.Post(clerk, account, apptest.Deposit("2025-03-10", "1"))
 	clerk.DELETE(apptest.At(account, gone.ID)).Status(204)
 	reverse, void := apptest.At(account, row.ID, "/reverse"), apptest.At(account, row.ID, "/void")
@@ -160,22 +94,4 @@ func TestACorrectionWantsAReasonADateThatMayBeAndARow(t *testing.T) {
 	clerk.With("Bahi-Reason", "y").POST(reverse, `{"reason":"x"}`).Problem(422, "Validation error", "reason",
 		"differs from the header Bahi-Reason")
 	const missing = "Bank ledger row not found"
-	good := `{"reason":"x"}`
-	for _, what := range []string{"/reverse", "/void"} {
-		for _, path := range []string{
-			apptest.At(account, gone.ID, what), apptest.At(account, elsewhere.ID, what), apptest.At(99999, row.ID, what),
-		} {
-			clerk.POST(path, good).Problem(404, missing)
-		}
-	}
-	clerk.POST(many, fmt.Sprintf(`{"reason":"x","rows":[%d,%d]}`, row.ID, gone.ID)).Problem(404, fmt.Sprintf("Row %d: %s", gone.ID, missing))
-
-	dry := clerk.With("Bahi-Dry-Run", "true")
-	dry.POST(reverse, `{"reason":"x","date":"2025-03-10"}`).Status(200).
-		Body(fmt.Sprintf(`{"date":"2025-03-10","in_entries":[],"out_entries":[{"amount":1}],"balance":0,"reverses":%d}`, row.ID))
-	dry.POST(void, good).Status(200).
-		Body(fmt.Sprintf(`{"id":%d,"date":"2025-03-10","in_entries":[{"amount":1}],"out_entries":[],"balance":0,"revision":0,"void":true}`,
-			row.ID))
-	clerk.With("If-Match", `"0"`).POST(reverse, `{"reason":"x","date":"2025-03-10"}`).Status(201)
-	require.Equal(t, "03-10 1, 03-10 0", apptest.Balances(clerk, apptest.Ledger(account)))
 }

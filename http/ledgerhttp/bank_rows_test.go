@@ -28,11 +28,8 @@ func TestAnEditNamesItsRowByIdRowIdOrQuery(t *testing.T) {
 		"differs from row_id")
 	clerk.PUT(path+fmt.Sprintf("?row_id=%d", row.ID), fmt.Sprintf(`{"id":%d}`, row.ID+1)).Problem(422, "Validation error", "id",
 		"differs from row_id")
-	clerk.PUT(path, `{"id":"1"}`).Problem(422, "Validation error", "id", "expected a whole number")
-	clerk.PUT(path, `{"id":1.5}`).Problem(422, "Validation error", "id", "expected a whole number")
 	clerk.PUT(path, `{"id":0}`).Status(422)
 	clerk.PUT(path, `{"id":-1}`).Problem(404, "Bank ledger row not found")
-	clerk.PUT(path+"?row_id=x", `{}`).Status(422)
 	clerk.PUT(path+"?row_id=-1", `{}`).Status(422)
 	require.Equal(t, "03-01 5", apptest.Balances(clerk, path))
 }
@@ -90,16 +87,7 @@ func TestHistoryTellsWhoChangedWhatFromWhatToWhatAndWhy(t *testing.T) {
 	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row.ID)).Status(200)
 	clerk.With("Bahi-Reason", "posted twice").DELETE(apptest.At(account, row.ID)).Status(204)
 
-	type version struct {
-		Position int64            `json:"position"`
-		At       string           `json:"at"`
-		Actor    string           `json:"actor"`
-		Reason   string           `json:"reason"`
-		Change   string           `json:"change"`
-		Before   *apptest.BankRow `json:"before"`
-		After    *apptest.BankRow `json:"after"`
-	}
-	var h []version
+	var h []apptest.Change
 	clerk.GET(apptest.At(account, row.ID, "/history")).Status(200).JSON(&h)
 	require.Len(t, h, 4)
 	require.Equal(t, []string{"added", "edited", "edited", "deleted"}, []string{h[0].Change, h[1].Change, h[2].Change, h[3].Change})

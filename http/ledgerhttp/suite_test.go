@@ -264,6 +264,7 @@ func (s *ledgerSuite) corrections() {
 	why.POST(s.of(s.at.Ledger, "/row/", row.ID, "/reverse"), nil).Status(409)
 	why.POST(s.of(s.at.Ledger, "/row/", kept.ID, "/void"), nil).Status(200).JSON(&kept)
 	require.True(s, kept.Void)
+	why.DELETE(s.of(s.at.Ledger, "/row/", kept.ID)).Problem(409, "The row is void and cannot be changed")
 	s.amounts(s.in, s.out)
 }
 

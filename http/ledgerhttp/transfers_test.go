@@ -28,16 +28,7 @@ func openMoved(t *testing.T) moved {
 	return m
 }
 
-func (m moved) open(kind, name string) int64 {
-	var a struct{ ID int64 }
-	read(m.T, m.clerk.POST("/"+kind, map[string]string{"name": name}).Status(201), &a)
-	return a.ID
-}
-
-func read(t *testing.T, a *apitest.Answer, into any) {
-	t.Helper()
-	require.NoError(t, json.Unmarshal([]byte(a.Text), into))
-}
+func (m moved) open(kind, name string) int64 { return made(m.clerk, "/"+kind, `{"name":%q}`, name) }
 
 // pairedRow is a row of a pair in an answer.
 type pairedRow struct {
@@ -58,7 +49,7 @@ type pairedRow struct {
 func rowsOf(t *testing.T, a *apitest.Answer) []pairedRow {
 	t.Helper()
 	var body struct{ Rows []pairedRow }
-	read(t, a, &body)
+	picked(a, &body)
 	return body.Rows
 }
 
@@ -69,7 +60,7 @@ func (m moved) transfer(from, to int64, value string) []pairedRow {
 
 // row reads a row of a ledger.
 func (m moved) row(kind string, account, row int64) (r pairedRow) {
-	read(m.T, m.clerk.GET(fmt.Sprintf("/%s-ledger/%d/row/%d", kind, account, row)).Status(200), &r.Row)
+	picked(m.clerk.GET(fmt.Sprintf("/%s-ledger/%d/row/%d", kind, account, row)).Status(200), &r.Row)
 	return r
 }
 
@@ -160,7 +151,7 @@ func TestAChangeOfAPairedRowChangesBoth(t *testing.T) {
 	first := reverse().Status(201)
 	require.Equal(t, first.Text, reverse().Status(201).Text)
 	var posted struct{ Rows []json.RawMessage }
-	read(t, first, &posted)
+	picked(first, &posted)
 	require.NoError(t, json.Unmarshal(posted.Rows[0], &back))
 	require.Equal(t, rows[1].Row.ID, back.Reverses)
 	require.EqualValues(t, 1, back.Revision)
@@ -173,10 +164,7 @@ func TestRowsThatExistArePaired(t *testing.T) {
 	t.Parallel()
 	m := openMoved(t)
 	post := func(kind string, account int64, side, entry string) int64 {
-		var row struct{ ID int64 }
-		read(t, m.clerk.POST(fmt.Sprintf("/%s-ledger/%d", kind, account), fmt.Sprintf(`{"date":"2025-03-01","%s_entries":[%s]}`, side, entry)).
-			Status(201), &row)
-		return row.ID
+		return made(m.clerk, fmt.Sprintf("/%s-ledger/%d", kind, account), `{"date":"2025-03-01","%s_entries":[%s]}`, side, entry)
 	}
 	pair := func(a, b int64) *apitest.Answer {
 		return m.clerk.POST("/books/transfers/pair", fmt.Sprintf(`{"rows":[%d,%d]}`, a, b))
@@ -220,7 +208,7 @@ func TestTheTrialBalanceComesToZero(t *testing.T) {
 		Unpaired struct{ Path string }
 	}
 	a := m.clerk.GET("/books/trial-balance").Status(200)
-	read(t, a, &b)
+	picked(a, &b)
 	path := fmt.Sprintf("/books/unpaired?known_at=%d", b.Position)
 	require.JSONEq(t, fmt.Sprintf(`{"as_of":null,"position":%d,"accounts":[
 		{"kind":"bank","id":%d,"name":"HDFC","debit":0,"credit":10,"metals":[]},
@@ -232,7 +220,7 @@ func TestTheTrialBalanceComesToZero(t *testing.T) {
 		b.Position, m.bank, m.dealer, m.karigar, path), a.Text)
 	require.Equal(t, path, b.Unpaired.Path)
 	var rows []pairedRow
-	read(t, m.clerk.GET(path+"&page_size=1&page=2").Status(200), &rows)
+	picked(m.clerk.GET(path+"&page_size=1&page=2").Status(200), &rows)
 	require.Len(t, rows, 1)
 	require.Contains(t, m.clerk.GET("/books/trial-balance?as_of=2025-03-02").Status(200).Text, `"loss":{"debit":0,"credit":0,"metals":[]}`)
 	sheet := cells(t, m.clerk.GET("/books/trial-balance?format=xlsx").Status(200), "Trial balance")

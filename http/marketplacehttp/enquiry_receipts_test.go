@@ -150,6 +150,9 @@ func TestAReceiptSettlesANoticeByChat(t *testing.T) {
 	uncoded := notified(t, n.owner.Client, asked(t, n.Anonymous(), n.mill.ID, "").ID)
 	require.Equal(t, "The network refused the request", *n.receipt(ours, "PN9", uncoded.ID, `"failed"`).Error)
 
+	n.Operator().POST("/ops/erasures", `{"email":"`+buyerOf(n.mill.ID)+`"}`).Status(202)
+	require.Equal(t, "sent", n.receipt(ours, "PN9", e.ID, unreachable).Status, "the enquiry was erased")
+
 	// A channel's own secret is valid for its channel, not for the deployment.
 	told := notified(t, n.owner.Client, asked(t, n.Anonymous(), n.mill.ID, "").ID)
 	n.owner.POST("/api/channels",
@@ -157,14 +160,6 @@ func TestAReceiptSettlesANoticeByChat(t *testing.T) {
 	n.call("own-secret", "PN9", told.ID, unreachable)
 	require.Equal(t, "waiting", n.received()[0].Verdict, "the channel has not proven the sender")
 	require.Equal(t, "sent", n.chat(told.ID).Status)
-}
-
-func TestAReceiptOfAnErasedEnquiryChangesNothing(t *testing.T) {
-	t.Parallel()
-	n := onNetwork(t)
-	e := notified(t, n.owner.Client, asked(t, n.Anonymous(), n.mill.ID, "").ID)
-	n.Operator().POST("/ops/erasures", `{"email":"`+buyerOf(n.mill.ID)+`"}`).Status(202)
-	require.Equal(t, "sent", n.receipt(ours, "PN9", e.ID, unreachable).Status)
 }
 
 func TestAReceiptSaysThatAnUnansweredNoticeWentOut(t *testing.T) {

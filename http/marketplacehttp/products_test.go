@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -37,32 +36,6 @@ func names(c *apitest.Client, query string) string {
 		all[i] = p.Name
 	}
 	return fmt.Sprintf("%s of %d", strings.Join(all, ","), found.Total)
-}
-
-func TestAPatchOfAProductTellsAbsentFromNull(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	c := seller(o, o.Home)
-	k := founded(t, c, `{"name":"`+unique()+`"}`)
-	p := added(t, c, `{"name":"Brass hook","category":"Hardware","price_amount":12550,"moq":10,"origin_country":"IN",`+
-		`"images":["https://cdn.example/h.jpg"],"unknown":1}`)
-	stamp := func(at time.Time) string { return at.Format(time.RFC3339Nano) }
-	read := o.Anonymous().GET(item(p.ID)).Status(200).Body(fmt.Sprintf(`{"id":"%s","company_id":"%s","sku":null,"name":"Brass hook",`+
-		`"description":null,"category":"Hardware","sub_category":null,
-		"price_amount":12550,"price_currency":"INR","moq":10,"origin_country":"IN","importer_name":null,"importer_address":null,`+
-		`"images":["https://cdn.example/h.jpg"],
-		"availability":"in stock","is_active":true,"created_at":%q,"updated_at":%q,"revision":0}`, p.ID, k.ID, stamp(p.CreatedAt),
-		stamp(p.UpdatedAt)))
-	require.Equal(t, `"0"`, read.Header("ETag"))
-	edited := c.PATCH(item(p.ID), `{"category":null,"moq":null,"images":null,"description":"Hook & plate"}`).Status(200)
-	edited.Contains(`"category":null`, `"moq":1,`, `"images":[]`, `"description":"Hook & plate"`, `"origin_country":"IN"`, `"revision":1`)
-	require.Equal(t, edited.Text, o.Anonymous().GET(item(strings.ToUpper(p.ID.String()))).Status(200).Text)
-	c.DELETE(item(p.ID)).Status(204)
-	for _, gone := range []any{p.ID, uuid.New(), "x"} {
-		o.Anonymous().GET(item(gone)).Problem(404, "Product not found")
-		c.PATCH(item(gone), `{}`).Problem(404, "Product not found")
-		c.DELETE(item(gone)).Problem(404, "Product not found")
-	}
 }
 
 func TestAProductBelongsToOneOfTheCallersCompanies(t *testing.T) {

@@ -25,58 +25,6 @@ func botOf(t *testing.T, c *apitest.Client, more string) (b messagingview.Bot) {
 	return b
 }
 
-func TestABotIsMadeChangedAndDeleted(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
-	k, other := channelOf(t, c, `{"name":"Sales","type":"web"}`), channelOf(t, c, `{"name":"Page","type":"web"}`)
-	b := botOf(t, c, fmt.Sprintf(`,"colorTheme":null,"channelIds":[%d,%d,%[1]d]`, k.ID, other.ID))
-	read := c.GET(botAt(b.ID)).Status(200)
-	for _, said := range []string{
-		`"ownerId":null`, `"colorTheme":"blue"`, `"fallbackMessage":null`, `"active":true`, fmt.Sprintf(`"channelIds":[%d,%d]`, k.ID, other.ID),
-		`"fileCount":0,"urlCount":0`, `"revision":0`,
-	} {
-		require.Contains(t, read.Text, said)
-	}
-	c.PATCH(botAt(b.ID), `{}`).Status(200)
-	edited := c.PATCH(botAt(b.ID), `{"name":"Usha","fallbackMessage":"Later","active":false,"unknown":1}`).Status(200)
-	require.Equal(t, edited.Text, c.GET(botAt(b.ID)).Status(200).Text, "a read says what the write said")
-	require.Contains(t, c.PATCH(botAt(b.ID), `{"fallbackMessage":null}`).Status(200).Text, `"fallbackMessage":null`)
-
-	c.DELETE(channelAt(k.ID)).Status(204)
-	require.Contains(t, c.GET(botAt(b.ID)).Status(200).Text, fmt.Sprintf(`"channelIds":[%d]`, other.ID), "a deleted channel leaves all bots")
-	require.Contains(t, c.PATCH(botAt(b.ID), `{"name":"Isha"}`).Status(200).Text, fmt.Sprintf(`"channelIds":[%d]`, other.ID))
-
-	before := c.GET(botAt(b.ID)).Status(200).Text
-	c.PATCH(botAt(b.ID), `{"colorTheme":null,"active":null}`).Problem(422, "Validation error", "colorTheme", "must not be null",
-		"active", "must not be null")
-	c.PATCH(botAt(b.ID), `{"name":"ab","active":"yes","colorTheme":"pink"}`).Status(422)
-	c.PATCH(botAt(b.ID), fmt.Sprintf(`{"channelIds":[%d,-1]}`, k.ID)).Problem(422, "Validation error", "channelIds[0]", "Channel not found",
-		"channelIds[1]", "Channel not found")
-	theirs := channelOf(t, stranger, `{"name":"Sales","type":"web"}`)
-	c.POST(bots, fmt.Sprintf(`{"name":"x","description":"short","systemPrompt":"","channelIds":[%d]}`, theirs.ID)).Problem(422,
-		"Validation error",
-		"name", "3 to 100 characters", "description", "10 to 5000 characters", "systemPrompt", "1 to 20000 characters", "channelIds[0]",
-		"Channel not found")
-	c.POST(bots, `{"name":"`+strings.Repeat("x", 401)+`","description":"Answers questions","systemPrompt":"p"}`).Status(422)
-	for _, ask := range []*apitest.Answer{
-		stranger.GET(botAt(b.ID)), stranger.PATCH(botAt(b.ID), `{"name":"Mine"}`), stranger.DELETE(botAt(b.ID)), c.GET(botAt(1 << 40)),
-		stranger.GET(botAt(b.ID, "/tools")),
-		stranger.POST(botAt(b.ID, "/urls"), `{"url":"https://a.example"}`), stranger.GET(botAt(b.ID, "/files")),
-		stranger.GET(botAt(b.ID, "/webhooks")),
-		stranger.POST(botAt(b.ID, "/webhooks"), `{"name":"a","url":"https://a.example","method":"GET","description":"d"}`),
-		c.GET(botAt(1<<40, "/urls")),
-	} {
-		ask.Problem(404, "Bot not found")
-	}
-	require.Equal(t, before, c.GET(botAt(b.ID)).Status(200).Text)
-	require.Contains(t, c.GET(bots+"?active=false").Status(200).Text, fmt.Sprintf(`"id":%d,`, b.ID))
-	require.NotContains(t, c.GET(bots+"?active=true").Status(200).Text, fmt.Sprintf(`"id":%d,`, b.ID))
-	c.DELETE(botAt(b.ID)).Status(204)
-	c.GET(botAt(b.ID)).Problem(404, "Bot not found")
-	c.DELETE(botAt(b.ID)).Problem(404, "Bot not found")
-}
-
 func TestAUserSeesTheirOwnBotsFirst(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
@@ -89,30 +37,6 @@ func TestAUserSeesTheirOwnBotsFirst(t *testing.T) {
 	require.Equal(t, []messagingview.Bot{b}, own)
 	asha.GET(bots + "?scope=workspace").Status(200).JSON(&all)
 	require.Equal(t, []messagingview.Bot{foreign, b}, all)
-}
-
-func TestABotGetsToolsWithinTheCallersRights(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
-	b := botOf(t, c, "")
-	clerk := o.Bearer(o.Key(o.Home, `{"messaging":"write","marketplace":"read"}`).Key)
-	clerk.POST(botAt(b.ID, "/tools"), `{"toolId":2}`).Status(201).Body(`{"id":2,"name":"catalog_search","description":"Search products of ` +
-		`this company","attached":true}`)
-	again := clerk.With("Idempotency-Key", "again")
-	for range 2 {
-		again.POST(botAt(b.ID, "/tools"), `{"toolId":2}`).Status(200)
-	}
-	clerk.POST(botAt(b.ID, "/tools"), `{"toolId":3}`).Problem(403, "Not enough permissions for this tool")
-	clerk.POST(botAt(b.ID, "/tools"), `{"toolId":7}`).Problem(422, "Validation error", "toolId", "there is no such tool")
-	clerk.POST(botAt(b.ID, "/tools"), `{"toolId":"2"}`).Status(422)
-	require.Equal(t, "1", clerk.GET(botAt(b.ID, "/tools")).Status(200).Header("X-Total-Count"))
-	require.Equal(t, 5, strings.Count(clerk.GET(botAt(b.ID, "/tools?available=true")).Status(200).Text, `"attached":false`))
-	second := clerk.GET(botAt(b.ID, "/tools?available=true&page=2&limit=5")).Status(200)
-	require.Equal(t, []string{"6", "1"}, []string{second.Header("X-Total-Count"), fmt.Sprint(strings.Count(second.Text, `"id"`))})
-	c.DELETE(botAt(b.ID, "/tools/3")).Problem(404, "Tool not found")
-	c.DELETE(botAt(b.ID, "/tools/2")).Status(204)
-	c.GET(botAt(b.ID, "/tools")).Status(200).Body(`[]`)
 }
 
 func TestAWebhookKeepsItsSecrets(t *testing.T) {

@@ -141,48 +141,8 @@ func TestEachTypeOfChannelIsMadeInTheSandbox(t *testing.T) {
 	require.NotContains(t, health.Text, fmt.Sprintf(`"channelId":%d`, made["web"].ID), "the widget has no network")
 	stranger := agent(o, o.Abroad)
 	require.Contains(t, stranger.GET("/api/chat/health").Status(200).Text, `"status":"unconfigured","checkedAt"`)
-	for _, ask := range []*apitest.Answer{
-		stranger.GET(channelAt(k.ID)), stranger.PATCH(channelAt(k.ID), `{"accessToken":"mine"}`), stranger.DELETE(channelAt(k.ID)),
-		c.GET(channelAt(1 << 40)),
-	} {
-		ask.Problem(404, "Channel not found")
-	}
-
-	edited := c.PATCH(channelAt(k.ID), `{"name":"Direct","accessToken":null,"settings":{"consumerSecret":"********","userId":"42"},`+
-		`"unknown":1}`).Status(200)
-	for _, said := range []string{`"name":"Direct"`, `"status":"disconnected"`, `"hasAccessToken":false`, `"settings":{"userId":"42"}`,
-		`"secretSettings":["consumerSecret"]`, `"revision":3`} {
-		require.Contains(t, edited.Text, said)
-	}
-	require.Equal(t, edited.Text, c.GET(channelAt(k.ID)).Status(200).Text, "a read says what the write said")
 	c.DELETE(channelAt(k.ID)).Status(204)
 	c.GET(channelAt(k.ID)).Problem(404, "Channel not found")
-}
-
-func TestASenderBelongsToOneChannelOfTheDeployment(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	mine, theirs := agent(o, o.Home), agent(o, o.Abroad)
-	only := "only-" + o.Home[:8]
-	body := `{"name":"Sales","type":"chat","settings":{"senderId":"` + only + `"}}`
-	key := mine.With("Idempotency-Key", "only-one")
-	k := channelOf(t, key, body)
-	require.Equal(t, channel.Delivered, k.Incoming)
-	again := key.POST(channels, body).Status(201)
-	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
-	refused := theirs.POST(channels, body).Problem(409, "Another channel has this sender")
-	require.Contains(t, refused.Text, `"code":"channel_identity_taken"`)
-	require.NotContains(t, refused.Text, `"errors"`, "it is another workspace's")
-	other := channelOf(t, theirs, `{"name":"Sales","type":"chat","settings":{"senderId":"another-`+only+`"}}`)
-	theirs.PATCH(channelAt(other.ID), `{"settings":{"senderId":"`+only+`"}}`).Problem(409, "Another channel has this sender")
-	channelOf(t, theirs, `{"name":"Bot","type":"telegram","apiKey":"`+only+`:k"}`)
-
-	mine.PATCH(channelAt(k.ID), `{"settings":{"senderId":"moved-`+only+`"}}`).Status(200)
-	theirs.PATCH(channelAt(other.ID), `{"settings":{"senderId":"`+only+`"}}`).Status(200)
-	confirm(theirs, other.ID).Status(200)
-	mine.PATCH(channelAt(k.ID), `{"settings":{"senderId":"`+only+`"}}`).Problem(409, "Another channel has this sender")
-	theirs.DELETE(channelAt(other.ID)).Status(204)
-	mine.PATCH(channelAt(k.ID), `{"settings":{"senderId":"`+only+`"}}`).Status(200)
 }
 
 // chatNetwork is a server of ours that speaks the cloud wire format: it knows the token "good", and does not answer about the sender
@@ -221,7 +181,7 @@ func onNetwork(t *testing.T, server *httptest.Server, askTimeout ...time.Duratio
 
 func TestTheNetworkIsAskedAndItsSecretsAreForgotten(t *testing.T) {
 	t.Parallel()
-	o := onNetwork(t, chatNetwork(t, http.NotFound), 2*time.Second)
+	o := onNetwork(t, chatNetwork(t, http.NotFound), 5*time.Second)
 	c := agent(o, apptest.Home)
 	k := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"good-marmalade","settings":{"senderId":"PN1","appSecret":"bergamot"}}`)
 	require.Equal(t, "connected", k.Status)
@@ -246,6 +206,7 @@ func TestTheNetworkIsAskedAndItsSecretsAreForgotten(t *testing.T) {
 		[]string{health.Channels[0].Status, health.Channels[0].PhoneNumber, health.Channels[0].Quality, health.Channels[0].MessagingLimit,
 			health.Channels[0].CanSend})
 	require.Equal(t, "The network's response is missing or invalid", health.Channels[2].LastError)
+	c.DELETE(channelAt(slow.ID)).Status(204)
 
 	// A token that is no good any more is seen when the network is asked, and another one mends it.
 	edited := c.PATCH(channelAt(k.ID), `{"apiKey":"bad-marmalade"}`).Status(200)

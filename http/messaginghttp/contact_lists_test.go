@@ -52,22 +52,12 @@ func TestContactsAreInLists(t *testing.T) {
 	c.DELETE(at(ravi.ID)).Status(204)
 	require.Equal(t, []int64{1, 0}, counts())
 
-	before := c.GET(contacts).Status(200).Text
 	c.POST(contactLists, fmt.Sprintf(`{"name":" ","contactIds":[%d,%d]}`, asha.ID, ravi.ID)).
 		Problem(422, "Validation error", "name", "1 to 100 characters", "contactIds[1]", "Contact not found")
 	stranger.POST(contactLists, fmt.Sprintf(`{"name":"Theirs","contactIds":[%d]}`, asha.ID)).Problem(422, "Validation error",
 		"contactIds[0]", "Contact not found")
 	stranger.POST(contacts, fmt.Sprintf(`{"name":"Mine","listIds":[%d]}`, retail.ID)).Problem(422, "Validation error", "listIds[0]",
 		"Contact list not found")
-	c.PATCH(at(asha.ID), fmt.Sprintf(`{"name":" ","listIds":[%d]}`, 1<<40)).
-		Problem(422, "Validation error", "name", "1 to 100 characters", "listIds[0]", "Contact list not found")
-	stranger.PATCH(at(asha.ID), fmt.Sprintf(`{"listIds":[%d]}`, retail.ID)).Problem(404, "Contact not found")
-	c.PATCH(at(asha.ID), `{"listIds":[-1,"x"],"name":null}`).Status(422)
-	c.PATCH(at(asha.ID), fmt.Sprintf(`{"listIds":[%d,%d]}`, retail.ID, 1<<40)).Problem(422, "Validation error", "listIds[1]",
-		"Contact list not found")
-	c.POST(contactLists, `{"contactIds":7}`).Status(422)
-	c.GET(contacts + "?listId=x").Status(422)
 	stranger.GET(contactLists).Status(200).Body(`[]`)
-	require.Equal(t, before, c.GET(contacts).Status(200).Text)
 	require.Equal(t, []int64{1, 0}, counts())
 }

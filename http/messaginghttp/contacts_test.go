@@ -53,31 +53,6 @@ func TestAPhoneBelongsToOneContactOfAWorkspace(t *testing.T) {
 	require.Equal(t, moved.Text, again.Text)
 }
 
-func TestAPatchChangesWhatItNames(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	c := agent(o, o.Home)
-	k := made(t, c, `{"name":"Asha","phone":"9812345678","email":"Asha@Example.org","source":"chat","unknown":1}`)
-	stamp := func(at time.Time) string { return at.Format(time.RFC3339Nano) }
-	c.GET(at(k.ID)).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"Asha","phone":"919812345678","email":"asha@example.org","source":"chat",`+
-		`"optIn":false,`+
-		`"replyBot":true,"status":"open","listIds":[],"optInAt":null,"optInBy":null,"optInEvidence":null,"unread":0,"lastMessageAt":null,`+
-		`"createdAt":%q,"updatedAt":%q,"revision":0}`, k.ID, stamp(k.CreatedAt), stamp(k.UpdatedAt)))
-
-	edited := c.PATCH(at(k.ID), `{"phone":null,"optIn":true,"status":"resolved"}`).Status(200)
-	for _, said := range []string{`"name":"Asha"`, `"phone":null`, `"email":"asha@example.org"`, `"optIn":true`, `"status":"resolved"`,
-		`"revision":1`} {
-		require.Contains(t, edited.Text, said)
-	}
-	read := c.GET(at(k.ID)).Status(200)
-	require.Equal(t, edited.Text, read.Text, "a read says what the write said")
-	require.Equal(t, `"1"`, read.Header("ETag"))
-	c.PATCH(at(k.ID), `{"name":null,"optIn":null,"status":"lost"}`).
-		Problem(422, "Validation error", "name", "must not be null", "optIn", "must not be null", "status",
-			"expected one of open, pending, resolved")
-	agent(o, o.Abroad).PATCH(at(k.ID), `{"optIn":false}`).Problem(404, "Contact not found")
-}
-
 func TestContactsAreFound(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)

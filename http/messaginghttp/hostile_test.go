@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 	"bahi/readmodels/messagingview"
 )
@@ -48,22 +49,17 @@ func TestWhatNetworksSendStopsNoProjection(t *testing.T) {
 	require.Nil(t, said["text"].Error)
 	refused := said["unsupported"]
 	require.Equal(t, []string{"received", "Unknown", "not supported"}, []string{refused.Status, *refused.Error.Title, *refused.Error.Details})
-}
 
-// Workspaces share an endpoint: who sends an id first, by a secret of their own, takes no message from another.
-func TestAnIDIsASendersOwn(t *testing.T) {
-	t.Parallel()
-	o, kept := apptest.Start(t), 0
-	for workspace, sender := range map[string]string{apptest.Home: "PN1", apptest.OtherWorkspace: "PN2"} {
-		c := agent(o, workspace)
-		channelOf(t, c, fmt.Sprintf(`{"name":"Sales","type":"chat","settings":{"senderId":%q,"appSecret":"secret-of-%[1]s"}}`, sender))
-		body := graph(sender, wrote("wamid.1", "919812345678", "To "+sender))
+	// Workspaces share an endpoint: who sends an id first, by a secret of their own, takes no message from another.
+	for i, of := range []*apitest.Client{c, other} {
+		sender := fmt.Sprint("PN", 5+i)
+		channelOf(t, of, fmt.Sprintf(`{"name":"Shop","type":"chat","settings":{"senderId":%q,"appSecret":"secret-of-%[1]s"}}`, sender))
+		body := graph(sender, wrote("wamid.1", "919812345699", "To "+sender))
 		for range 2 {
 			signed(o.Anonymous(), "secret-of-"+sender, body).POST(social, body).Status(200)
 		}
-		kept++
-		calls(t, o, "receive-social", kept)
-		talk := conversation(t, c, appears(t, c, "919812345678").ID, "")
+		calls(t, o, "receive-social", 6+i)
+		talk := conversation(t, of, appears(t, of, "919812345699").ID, "")
 		require.Len(t, talk, 1)
 		require.Equal(t, "To "+sender, *talk[0].Text)
 	}

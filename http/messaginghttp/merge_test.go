@@ -14,7 +14,7 @@ import (
 // A person is known by an id here and by a phone there, until a message has both: then they are one contact, the older one.
 func TestContactsAreMergedWhenIDAndPhoneComeTogether(t *testing.T) {
 	t.Parallel()
-	o := apptest.StartErasing(t)
+	o := apptest.Share(t)
 	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
 	said := 0

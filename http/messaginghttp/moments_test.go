@@ -2,10 +2,7 @@ package messaginghttp_test
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -94,47 +91,4 @@ func TestAReactionIsNoMessage(t *testing.T) {
 	require.Equal(t, "resolved", appears(t, c, "919812345678").Status)
 	react("919812345600", "")
 	require.Empty(t, people(t, c, "?search=919812345600"), "nobody becomes a contact by taking one back")
-}
-
-// The answer to a send tells by which number the network knows a person.
-func TestTwoSpellingsThatANetworkTellsAreOneContact(t *testing.T) {
-	t.Parallel()
-	o := onNetwork(t, chatNetwork(t, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"contacts":[{"input":"919812345600","wa_id":"919812345601"}],"messages":[{"id":"wamid.1"}]}`)
-	}))
-	c := agent(o, apptest.Home)
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN1"}}`)
-	typed := made(t, c, `{"name":"Asha","phone":"919812345600"}`)
-	heard(t, o, sales.ID, "919812345601", "w1", time.Now())
-	require.Len(t, people(t, c, ""), 2)
-	heard(t, o, sales.ID, "919812345600", "w2", time.Now())
-	c.POST("/api/chat/send", text("919812345600", sales.ID)).Status(200)
-	require.Len(t, people(t, c, ""), 1)
-	for i, phone := range []string{"919812345600", "919812345601"} {
-		heard(t, o, sales.ID, phone, fmt.Sprint("w", 3+i), time.Now())
-	}
-	require.Len(t, people(t, c, ""), 1)
-	require.Len(t, conversation(t, c, typed.ID, ""), 5, "with one reply window")
-	for _, phone := range []string{"919812345600", "919812345601"} {
-		c.POST(contacts, fmt.Sprintf(`{"name":"Usha","phone":%q}`, phone)).Problem(409, "Another contact has this phone")
-	}
-}
-
-func TestACampaignLearnsSpellingsToo(t *testing.T) {
-	t.Parallel()
-	n := &chatty{sent: map[string]int{}}
-	n.answer.Store(func(string) (int, string) {
-		return 200, `{"contacts":[{"input":"919812345602","wa_id":"919812345603"}],"messages":[{"id":"wamid.1"}]}`
-	})
-	server := httptest.NewServer(n)
-	t.Cleanup(server.Close)
-	o := onNetwork(t, server)
-	c := agent(o, apptest.Home)
-	plain := templatesOf(t, c, onCloud)["plain"]
-	consenting(t, c, "Asha", "919812345602")
-	k := campaignOf(t, c, `{"name":"Plain","type":"broadcast","templateId":%d,"audience":"all"}`, plain)
-	dispatch(c, k.ID).Status(202)
-	awaited(t, c, k.ID, is("completed"))
-	heard(t, o, k.ChannelID, "919812345603", "w1", time.Now())
-	require.Len(t, people(t, c, ""), 1)
 }

@@ -44,8 +44,8 @@ func fetched(t *testing.T, o *apptest.Server, link string) (status int, kind str
 // A picture that is sent is drawn again and kept with the contact's files. The same request sends it once. It goes with the contact.
 func TestAPictureIsSentFromAFile(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	c, stranger := agent(o, apptest.Home), agent(o, o.Abroad)
+	o := apptest.Share(t)
+	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
 	channel := strconv.FormatInt(sales.ID, 10)
 	asha := made(t, c, `{"name":"Asha","phone":"9812345678"}`)

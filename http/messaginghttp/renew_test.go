@@ -1,10 +1,13 @@
 package messaginghttp_test
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +27,7 @@ type tokens struct {
 	away    bool     // the server of the tokens
 	asked   []string // for tokens
 	sent    int
+	threads []string // in which mails are sent
 }
 
 func (n *tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +52,11 @@ func (n *tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"error":{"code":401,"message":"Invalid Credentials"},"title":"Unauthorized","status":401}`)
 	case r.Method == http.MethodPost:
 		n.sent++
-		_, _ = fmt.Fprintf(w, `{"id":"g%d","data":{"dm_event_id":"d%d"}}`, n.sent, n.sent)
+		var mail struct{ ThreadID string }
+		_ = json.NewDecoder(r.Body).Decode(&mail)
+		n.threads = append(n.threads, mail.ThreadID)
+		_, _ = fmt.Fprintf(w, `{"id":"g%[1]d","threadId":%[2]q,"data":{"dm_event_id":"d%[1]d"}}`, n.sent,
+			cmp.Or(mail.ThreadID, fmt.Sprint("t", n.sent)))
 	default:
 		_, _ = io.WriteString(w, `{"emailAddress":"shop@example.org","data":{"id":"42"}}`)
 	}
@@ -133,25 +141,25 @@ func TestAccessTokensAreRenewed(t *testing.T) {
 		require.NotContains(t, shown, "access-")
 		require.NotContains(t, shown, "refresh-")
 		require.Equal(t, 10, n.sent)
-	}
-}
 
-// A channel may begin with a refresh token alone.
-func TestAChannelBeginsWithARefreshToken(t *testing.T) {
-	t.Parallel()
-	n := &tokens{current: 1}
-	server := httptest.NewServer(n)
-	t.Cleanup(server.Close)
-	with := apptest.Settings(t, apptest.Database(t))
-	with.Outside.TwitterURL, with.Outside.FetchAllow = server.URL, []string{strings.TrimPrefix(server.URL, "http://")}
-	c := agent(apptest.StartAs(t, with), apptest.Home)
-	k := channelOf(t, c, `{"name":"K","type":"twitter","settings":{"refreshToken":"refresh-0","clientId":"app"}}`)
-	require.Equal(t, []any{"connected", true}, []any{k.Status, k.HasAccessToken})
-	require.Equal(t, []string{"refresh_token refresh-0 app   "}, n.asked)
-	for body, field := range map[string]string{
-		`{"settings":{"refreshToken":7}}`: "settings.refreshToken", `{"settings":{"clientId":"a b"}}`: "settings.clientId",
-		`{"settings":{"clientSecret":"********"}}`: "settings.clientSecret",
-	} {
-		require.Contains(t, c.PATCH(channelAt(k.ID), body).Status(422).Text, field)
+		// A channel may begin with a refresh token alone.
+		n.end(false)
+		c.DELETE(channelAt(k.ID)).Status(204)
+		k = channelOf(t, c, fmt.Sprintf(`{"name":"Other","type":%q,"settings":{"refreshToken":"refresh-%d","clientId":"app",`+
+			`"clientSecret":"secret"}}`, kind, n.current-1))
+		require.Equal(t, []any{"connected", true}, []any{k.Status, k.HasAccessToken})
+
+		// The mails of a channel to a contact stay in the network's thread, until the channel has another name: a thread has one subject.
+		if kind == "gmail" {
+			require.Equal(t, append([]string{""}, slices.Repeat([]string{"t1"}, 9)...), n.threads)
+			ravi := made(t, c, `{"name":"Ravi","email":"ravi@example.org"}`)
+			send()
+			c.PATCH(channelAt(k.ID), `{"name":"Shop"}`).Status(200)
+			send()
+			send()
+			who = ravi
+			send()
+			require.Equal(t, []string{"", "", "t12", ""}, n.threads[10:])
+		}
 	}
 }

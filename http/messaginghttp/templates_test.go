@@ -16,31 +16,6 @@ import (
 
 const templates = "/api/chat/templates"
 
-func TestTemplatesOfASandboxChannel(t *testing.T) {
-	t.Parallel()
-	o := apptest.Share(t)
-	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
-	c.GET(templates).Status(200).Body(`[]`)
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
-	var all []messagingview.Template
-	a := c.GET(templates).Status(200).JSON(&all)
-	require.Equal(t, []string{"4", ""}, []string{a.Header("X-Total-Count"), a.Header("Bahi-Stale")})
-	require.Equal(t, []string{"plain", "offer", "balance", "order_ready"}, apptest.Each(all,
-		func(k messagingview.Template) string { return k.Name }))
-	c.GET(templates + "?language=en&category=utility&limit=1&page=3").Status(200).
-		Body(fmt.Sprintf(`[{"id":%d,"name":"order_ready","language":"en","category":"UTILITY","status":"APPROVED",`+
-			`"parameterFormat":"positional",`+
-			`"parameters":["1","2"],"body":"Order {{1}} is ready for {{2}}","channelId":%d}]`, all[3].ID, sales.ID))
-	require.Equal(t, []string{"customer", "item", "discount"}, all[1].Parameters)
-	require.Equal(t, a.Text, c.GET(fmt.Sprintf("%s?channelId=%d", templates, sales.ID)).Status(200).Text)
-
-	stranger.GET(fmt.Sprintf("%s?channelId=%d", templates, sales.ID)).Status(200).Body(`[]`)
-	c.GET(templates + "?limit=201").Status(422)
-	c.GET(templates + "?channelId=x").Status(422)
-	c.DELETE(channelAt(sales.ID)).Status(204)
-	c.GET(templates).Status(200).Body(`[]`)
-}
-
 func TestTheNetworksTemplatesAreAskedForOnceAnHour(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

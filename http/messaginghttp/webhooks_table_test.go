@@ -235,7 +235,9 @@ func theHooks(t *testing.T) (*apptest.Server, []hook) {
 			bill(out, claim, time.Now()).POST("/api/billing-webhook", claim).Status(200)
 			calls(t, o, "receive-billing", 2)
 			require.Equal(t, `{"plan":null,"status":null,"updatedAt":null}`, strings.TrimSpace(ravi.GET("/api/billing/plan").Status(200).Text))
-			return 2
+			claim = billed("e8", "invoice.paid", 3, "x") // nobody's
+			bill(out, claim, time.Now()).POST("/api/billing-webhook", claim).Status(200)
+			return 3
 		},
 		state: func(t *testing.T) string {
 			t.Helper()

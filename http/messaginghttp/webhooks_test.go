@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,79 +91,6 @@ func appears(t *testing.T, c *apitest.Client, search string) (k messagingview.Co
 	return k
 }
 
-// The aggregator has an id of its own, and names the network's in receipts, in any order. Nothing takes a message back.
-func TestTheGatewaysReceiptsByBothIds(t *testing.T) {
-	t.Parallel()
-	o := apptest.StartAs(t, aggregated(t))
-	c := agent(o, apptest.Home)
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"WorkshopApp",`+
-		`"senderId":"917"}}`)
-	g := o.Anonymous().With("X-Gateway-Token", token(t, o, "gateway"), "Content-Type", "application/json")
-	g.POST(incoming, `{"app":"WorkshopApp","type":"message","payload":{"id":"w1","source":"919812345678","type":"text",`+
-		`"payload":{"text":"Is it ready?"}}}`).Status(200)
-	asha := appears(t, c, "919812345678")
-	require.Eventually(t, func() bool { return len(conversation(t, c, asha.ID, "")) == 1 }, time.Minute, 10*time.Millisecond)
-	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
-	for i, ids := range []string{`"id":"gBEG","gsId":"ee-1","type":"enqueued"`, `"id":"gBEG","gsId":"ee-1","type":"sent"`,
-		`"id":"gBEG","type":"read"`, `"id":"gBEG","type":"delivered"`,
-		`"id":"ee-1","type":"failed","payload":{"code":1002}`, `"id":"gBEG","type":"deleted"`} {
-		g.POST(receipts, `{"app":"WorkshopApp","timestamp":1740900001123,"type":"message-event","payload":{`+ids+`}}`).Status(200)
-		calls(t, o, "receive-gateway-receipt", i+1)
-	}
-	untilRead(t, c, asha.ID, 1)
-}
-
-// A receipt may come while the answer to the call that sends its message is still on its way.
-func TestAReceiptWaitsFifteenMinutesForItsMessage(t *testing.T) {
-	t.Parallel()
-	o := apptest.StartAs(t, aggregated(t))
-	c := agent(o, apptest.Home)
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"WorkshopApp",`+
-		`"senderId":"917"}}`)
-	heard(t, o, sales.ID, "919812345678", "w1", time.Now())
-	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
-	asha := people(t, c, "")[0]
-	g := o.Anonymous().With("X-Gateway-Token", token(t, o, "gateway"), "Content-Type", "application/json")
-	received := func() []opsview.Webhook { // newest first
-		var all []opsview.Webhook
-		o.Operator().GET("/ops/webhooks?endpoint=receive-gateway-receipt").Status(200).JSON(&all)
-		return all
-	}
-	// again makes the next attempt due at once, until the call has a verdict.
-	again := func(call opsview.Webhook) (verdict string) {
-		t.Helper()
-		require.Eventually(t, func() bool {
-			o.Operator().POST("/ops/webhooks/"+call.ID.String()+"/replay", nil) // refused while it is tried
-			for _, k := range received() {
-				if k.ID == call.ID {
-					verdict = k.Verdict
-				}
-			}
-			return verdict != "waiting"
-		}, time.Minute, 10*time.Millisecond)
-		return verdict
-	}
-	for _, id := range []string{"ee-2", "ee-9"} {
-		g.POST(receipts, `{"app":"WorkshopApp","timestamp":1740900001123,"type":"message-event","payload":{"id":"`+id+
-			`","type":"delivered"}}`).Status(200)
-	}
-	var early []opsview.Webhook
-	require.Eventually(t, func() bool {
-		early = received()
-		return len(early) == 2 && early[0].Error != nil && early[1].Error != nil
-	}, time.Minute, 10*time.Millisecond, "both are tried again")
-	require.Equal(t, []string{"waiting", "waiting"}, []string{early[0].Verdict, early[1].Verdict})
-
-	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
-	require.Equal(t, "handled", again(early[1]))
-	require.Equal(t, "delivered", conversation(t, c, asha.ID, "?limit=1")[0].Status)
-
-	require.Equal(t, "waiting", received()[0].Verdict, "no message has its id")
-	o.Sql(`update inbox.call set received_at = received_at - interval '15 minutes' where id = $1`, early[0].ID)
-	require.Equal(t, "ignored", again(early[0]))
-	require.Equal(t, "delivered", conversation(t, c, asha.ID, "?limit=1")[0].Status)
-}
-
 func TestSignedEventsOfANetwork(t *testing.T) {
 	t.Parallel()
 	with := apptest.Settings(t, apptest.Database(t))
@@ -182,12 +108,8 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 	out.GET(social + "?crc_token=%7B%22entry%22:[]%7D").Status(403) // else anybody could have a body signed
 
 	vector := `{"object":"chat_account","entry":[]}`
-	out.With("X-Hub-Signature-256", "sha256=1adbe9bd3ddd435cdfe1246c8a06103d80a8bad3d78fac726cc532c08103e705").POST(social, vector).Status(200)
-	out.With("X-Hub-Signature-256", "sha256=25fc80a155b4b745d1b9cf1bafb9858230607fdc9da5b532272fe785c2936693").POST(social,
-		`{"text":"सोना 10g"}`).Status(200)
 	out.POST(social, vector).Status(401)
 	hello := graph("PN1", wrote("wamid.1", "919812345678", "Hello"))
-	signed(out, "wrong", hello).POST(social, hello).Status(401)
 	signed(out, "their-secret", hello).POST(social, hello).Status(401)
 	both := strings.Replace(hello, `"entry":[`,
 		`"entry":[`+strings.TrimSuffix(strings.TrimPrefix(graph("PN2", wrote("wamid.0", "919812345670", "x")),
@@ -228,30 +150,6 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 	require.Equal(t, "social", appears(t, c, "Guest").Source)
 	require.Eventually(t, func() bool { return appears(t, c, "Guest").Unread == 1 }, time.Minute, 10*time.Millisecond)
 
-	// What cannot be read costs nothing else of its call, and is never refused where it is signed.
-	odd := strings.Replace(graph("PN1", wrote("wamid.odd", "5215512345678", "Hola")), `"messages":[`,
-		`"messages":[{"from":"91","text":"a string"},`, 1)
-	for _, body := range []string{odd, `{"entry":[{"changes":[{"value":["x"]}]}]}`, `no JSON`} {
-		signed(out, "own-secret", body).POST(social, body).Status(200)
-		signed(out, "wrong", body).POST(social, body).Status(401)
-	}
-	require.Equal(t, "525512345678", *appears(t, c, "525512345678").Phone)
-	var parked []opsview.Webhook
-	require.Eventually(t, func() bool {
-		o.Operator().GET("/ops/webhooks?page_size=1000&verdict=parked&endpoint=receive-social").Status(200).JSON(&parked)
-		return len(parked) == 4 // with the one that said nothing of a network's
-	}, time.Minute, 10*time.Millisecond)
-	require.True(t, slices.ContainsFunc(parked, func(k opsview.Webhook) bool {
-		return k.Effect != nil && strings.Contains(*k.Error, "entry[0].changes[0].value.messages[0]: ")
-	}), "%+v", parked)
-	post(graph("PN1", `"messages":[{"from":"99999999999999999999","id":"wamid.np","type":"text","text":{"body":"No plan"}}]`))
-	require.Nil(t, appears(t, c, "99999999999999999999").Phone)
-	post(graph("PN1", `"messages":[{"from":"919812345611","group_id":"G1","id":"wamid.g","type":"text","text":{"body":"To all"}}]`))
-	require.Eventually(t, func() bool {
-		return strings.Contains(o.Operator().GET("/ops/webhooks?verdict=ignored&page_size=1000").Status(200).Text, `"reason":"group"`)
-	}, time.Minute, 10*time.Millisecond)
-	require.Empty(t, people(t, c, "?search=919812345611"))
-
 	// Words and the network take back consent; only what took it gives it back.
 	said := 0
 	says := func(text string, want bool) {
@@ -264,15 +162,6 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 	require.Equal(t, []string{"contact", "word"},
 		[]string{*appears(t, c, "919812345699").OptInBy, *appears(t, c, "919812345699").OptInEvidence})
 	says("Start", true)
-	says("please stop calling", true)
-	says("बंद करो।", false)
-	says("चालू", true)
-	says("हे दार बंद करा", true)
-	says("बंद करा", false)
-	says("चालू", true)
-	says("બંધ કરો", false)
-	c.PATCH(at(asha.ID), `{"optIn":false}`).Status(200)
-	c.PATCH(at(asha.ID), `{"optIn":true}`).Status(200)
 	post(graph("PN1", `"user_preferences":[{"wa_id":"919812345699","value":"stop"}]`))
 	require.Eventually(t, func() bool { return !appears(t, c, "919812345699").OptIn }, time.Minute, 10*time.Millisecond)
 	says("start", false)
@@ -296,9 +185,9 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 
 func TestTelegramAndTwitter(t *testing.T) {
 	t.Parallel()
-	o := apptest.StartAs(t, apptest.Settings(t, apptest.Database(t)))
-	c, out := agent(o, apptest.Home), o.Anonymous()
-	bot := channelOf(t, c, `{"name":"Bot","type":"telegram","apiKey":"17:k"}`)
+	o := apptest.Share(t)
+	c, out, user := agent(o, o.Home), o.Anonymous(), o.Home[:8]
+	bot := channelOf(t, c, `{"name":"Bot","type":"telegram","apiKey":"`+user+`:k"}`)
 	hook := fmt.Sprintf("/api/webhook/telegram/%d", bot.ID)
 	secret, err := o.Sys.Messages.HookToken(t.Context(), fmt.Sprint(bot.ID))
 	require.NoError(t, err)
@@ -307,11 +196,6 @@ func TestTelegramAndTwitter(t *testing.T) {
 		return fmt.Sprintf(`"message":{"message_id":%d,"date":1740900000,"chat":{"id":77,"type":"private"},"from":{"first_name":"Meera",`+
 			`"last_name":"Shah"},"text":%q}`, id, text)
 	}
-	for path, token := range map[string]string{hook: "wrong", hook + "0": secret, "/api/webhook/telegram/x": secret,
-		"/api/webhook/telegram/0" + fmt.Sprint(bot.ID): secret} {
-		out.With("X-Telegram-Bot-Api-Secret-Token", token).POST(path, update(1, says(1, "x"))).Problem(401, "Webhook proof missing or wrong")
-	}
-	out.POST(hook, update(1, says(1, "x"))).Status(401)
 	told := out.With("X-Telegram-Bot-Api-Secret-Token", secret)
 	for range 2 {
 		told.POST(hook, update(1, says(1, "Namaste"))).Status(200)
@@ -327,9 +211,9 @@ func TestTelegramAndTwitter(t *testing.T) {
 		talk := conversation(t, c, meera.ID, "")
 		return len(talk) == 1 && *talk[0].Text == "Namaste ji" && talk[0].EditedAt != nil
 	}, time.Minute, 10*time.Millisecond)
-	require.Equal(t, fmt.Sprintf("receive-telegram/%d", bot.ID), calls(t, o, "receive-telegram", 5)[0].Endpoint)
+	calls(t, o, fmt.Sprintf("receive-telegram/%d", bot.ID), 5)
 
-	dms := channelOf(t, c, `{"name":"DMs","type":"twitter","accessToken":"t","settings":{"consumerSecret":"consumer","userId":"42"}}`)
+	dms := channelOf(t, c, `{"name":"DMs","type":"twitter","accessToken":"t","settings":{"consumerSecret":"consumer","userId":"`+user+`"}}`)
 	hook = fmt.Sprintf("/api/webhook/twitter/%d", dms.ID)
 	out.GET(hook + "?crc_token=abc").Status(200).Body(fmt.Sprintf(`{"response_token":"sha256=%s"}`,
 		base64.StdEncoding.EncodeToString(sha("consumer", "abc"))))
@@ -341,56 +225,16 @@ func TestTelegramAndTwitter(t *testing.T) {
 	}
 	dm := `{"id":"e%d","type":"message_create","created_timestamp":"1740900000123","message_create":{"sender_id":%q,` +
 		`"message_data":{"text":"DM %d"}}}`
-	older := `{"for_user_id":"42","direct_message_events":[` + fmt.Sprintf(dm, 1, "5", 1) + `,` + fmt.Sprintf(dm, 2, "42",
-		2) + `],"users":{"5":{"name":"Kiran"}}}`
+	older := `{"for_user_id":"` + user + `","direct_message_events":[` + fmt.Sprintf(dm, 1, "5", 1) + `,` + fmt.Sprintf(dm, 2, user, 2) +
+		`],"users":{"5":{"name":"Kiran"}}}`
 	newer := `{"data":{"event_type":"dm.received","payload":{"direct_message_events":[` + fmt.Sprintf(dm, 3, "5", 3) + `]}}}`
 	sealed := `{"data":{"event_type":"chat.received","payload":{"direct_message_events":[` + fmt.Sprintf(dm, 4, "5", 4) + `]}}}`
-	out.POST(hook, older).Status(401)
-	tell("other").POST(hook, older).Status(401)
 	tell(older).POST(hook, older).Status(200)
 	kiran := appears(t, c, "Kiran")
 	for _, body := range []string{newer, sealed, older} {
 		tell(body).POST(hook, body).Status(200)
 	}
 	require.Eventually(t, func() bool { return len(conversation(t, c, kiran.ID, "")) == 2 }, time.Minute, 10*time.Millisecond)
-	calls(t, o, "receive-twitter", 3)
+	calls(t, o, fmt.Sprintf("receive-twitter/%d", dms.ID), 3)
 	require.Len(t, conversation(t, c, kiran.ID, ""), 2)
-}
-
-func TestTheBillingProvider(t *testing.T) {
-	t.Parallel()
-	with := apptest.Settings(t, apptest.Database(t))
-	with.Outside.BillingSecret = []string{"old", "billing-secret-for-tests"}
-	o := apptest.StartAs(t, with)
-	out := o.Anonymous()
-	now := fmt.Sprint(time.Now().Unix())
-	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
-	asha.GET("/api/billing/plan").Status(200).Body(`{"plan":null,"status":null,"updatedAt":null}`)
-	billed := func(body string) {
-		out.With("Billing-Signature", "t="+now+",v1="+hex.EncodeToString(sha("billing-secret-for-tests",
-			now+"."+body))).POST("/api/billing-webhook", body).Status(200)
-	}
-	event := func(id, kind string, created int, customer, rest string) string {
-		return fmt.Sprintf(`{"id":%q,"type":%q,"created":%d,"data":{"object":{"customer":%q%s}}}`, id, kind, created, customer, rest)
-	}
-	out.POST("/api/billing-webhook", event("e0", "invoice.paid", 1, "cus_1", "")).Status(401)
-	is := func(p apptest.Person, want string) {
-		t.Helper()
-		require.Eventually(t, func() bool { return strings.HasPrefix(p.GET("/api/billing/plan").Status(200).Text, want) }, time.Minute,
-			10*time.Millisecond, want)
-	}
-	billed(event("e1", "checkout.session.completed", 10, "cus_1", `,"client_reference_id":"`+asha.Workspace+`","metadata":{"plan":"gold"}`))
-	is(asha, `{"plan":"gold","status":"active"`)
-	billed(event("e3", "customer.subscription.deleted", 30, "cus_1", ""))
-	is(asha, `{"plan":"gold","status":"canceled"`)
-	billed(event("e2", "invoice.payment_failed", 20, "cus_1", ""))
-	billed(event("e3", "invoice.paid", 40, "cus_1", "")) // a repeated id
-	billed(event("e4", "invoice.paid", 50, "cus_2", `,"metadata":{"workspace_id":"`+asha.Workspace+`"}`))
-	billed(event("e5", "invoice.paid", 50, "cus_3", `,"metadata":{"workspace_id":"00000000-0000-4000-8000-000000000000"}`))
-	billed(event("e6", "invoice.paid", 50, "cus_3", `,"metadata":{"workspace_id":"x"}`))
-	billed(event("e7", "charge.refunded", 60, "cus_1", ""))
-	billed(event("e8", "invoice.paid", 50, "cus_1", `,"metadata":{"workspace_id":"`+ravi.Workspace+`"}`))
-	is(asha, `{"plan":"gold","status":"active"`)
-	calls(t, o, "receive-billing", 8)
-	is(ravi, `{"plan":null`)
 }

@@ -121,7 +121,9 @@ func TestJobsAreListedNewestFirstInPages(t *testing.T) {
 	t.Parallel()
 	o := start(t, 3)
 	done := o.until("?kind=greet&state=completed", 3)
-	o.until("?kind=call&state=discarded", 3)
+	failed := o.until("?kind=call&state=discarded", 3)[0]
+	require.Len(t, *failed.LastError, 500, "an error is cut")
+	o.as("operator").POST("/ops/jobs/1099511627776/retry", nil).Problem(404, "Job not found")
 	all, total := o.list("")
 	require.Equal(t, "6", total)
 	for i := 1; i < len(all); i++ {
@@ -152,33 +154,4 @@ func TestJobsAreListedNewestFirstInPages(t *testing.T) {
 	for _, query := range []string{"?state=lost", "?page=0", "?page_size=1001", "?page_size=x", "?kin=greet"} {
 		o.as("operator").GET("/ops/jobs" + query).Status(422)
 	}
-}
-
-func TestJobIsRetriedAndCancelled(t *testing.T) {
-	t.Parallel()
-	o := start(t, 1)
-	operator := o.as("operator")
-	done := o.until("?kind=greet&state=completed", 1)[0]
-	failed := o.until("?state=discarded", 1)[0]
-	require.Len(t, *failed.LastError, 500, "an error is cut")
-
-	path := func(id int64, verb string) string { return fmt.Sprintf("/ops/jobs/%d/%s", id, verb) }
-	operator.POST(path(done.ID, "retry"), nil).Problem(409, "The job is done")
-	operator.POST(path(done.ID, "cancel"), nil).Problem(409, "The job has ended")
-	for _, verb := range []string{"retry", "cancel"} {
-		operator.POST(path(1<<40, verb), nil).Problem(404, "Job not found")
-		operator.POST("/ops/jobs/x/"+verb, nil).Status(422)
-		operator.POST(path(0, verb), nil).Status(422)
-	}
-	var now opsview.Job
-	operator.POST(path(failed.ID, "retry"), nil).Status(200).JSON(&now)
-	require.Equal(t, 2, now.MaxAttempts)
-	require.Equal(t, 2, o.until("?state=discarded", 1)[0].Attempt)
-
-	_, err := o.pool.Exec(t.Context(), `update river.river_job set state = 'scheduled', finalized_at = null,
-		scheduled_at = now() + interval '1 day' where id = $1`, failed.ID)
-	require.NoError(t, err)
-	operator.POST(path(failed.ID, "cancel"), nil).Status(200).JSON(&now)
-	require.Equal(t, "cancelled", now.State)
-	require.NotNil(t, now.FinishedAt)
 }

@@ -38,17 +38,6 @@ func TestConjunctsAreShapedIntoTheirOwnGlyphs(t *testing.T) {
 	}
 }
 
-func TestAVowelBeforeItsConsonantIsDrawnBeforeIt(t *testing.T) {
-	t.Parallel()
-	ts := newTypesetter()
-	runs := ts.word("कि", regular)
-	sign := ts.word("ि", regular)
-	require.Len(t, runs[0].glyphs, 2)
-	ka, _ := ts.face(devanagari).NominalGlyph('क')
-	require.Equal(t, ka, runs[0].glyphs[1].id, "the consonant comes second, though it is stored first")
-	require.NotEmpty(t, sign)
-}
-
 func TestMixedTextIsSplitByScript(t *testing.T) {
 	t.Parallel()
 	ts := newTypesetter()
@@ -105,17 +94,6 @@ func TestLinesKeepTheirWidthAndLoseNothing(t *testing.T) {
 		}
 		require.Equal(t, strings.ReplaceAll(ts.shown(text), " ", ""), strings.ReplaceAll(b.String(), " ", ""))
 	}
-}
-
-func TestCachedWordsStayUnchanged(t *testing.T) {
-	t.Parallel()
-	ts := newTypesetter()
-	before := ts.lines("रमेश", regular, 100)
-	width, glyphs := before[0].width, slices.Clone(before[0].runs[0].glyphs)
-	ts.lines("रमेश"+"રમેશ"+" रमेश रमेश", regular, 5)
-	after := ts.lines("रमेश", regular, 100)
-	require.InDelta(t, width, after[0].width, 0)
-	require.Equal(t, glyphs, after[0].runs[0].glyphs)
 }
 
 func TestTheCacheOfWordsIsBounded(t *testing.T) {

@@ -1,7 +1,10 @@
 package app_test
 
 import (
+	"context"
+	"fmt"
 	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -29,4 +32,32 @@ func TestAStartWaitsForAProcessThatWasKilled(t *testing.T) {
 	found, err := app.ServerAddr(data, "")
 	require.NoError(t, err)
 	require.Equal(t, addr, found)
+}
+
+func TestAStartIsRefusedWhileAnotherProcessServes(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	listener, done, err := app.TakePlace(t.Context(), data, "127.0.0.1:0")
+	require.NoError(t, err)
+	defer done()
+	atOnce, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err = app.TakePlace(atOnce, data, "127.0.0.1:0")
+	require.EqualError(t, err, fmt.Sprintf("the data folder %s is in use by another bahi (pid %d): stop it, or name another folder in BAHI_DATA",
+		data, os.Getpid()))
+	_, _, err = app.TakePlace(atOnce, t.TempDir(), listener.Addr().String())
+	require.ErrorContains(t, err, "BAHI_ADDR: listen tcp "+listener.Addr().String()+": bind: address already in use")
+}
+
+func TestAServersAddressIsTheSettingOrTheRecordOrTheDefault(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	for setting, want := range map[string]string{"": app.DefaultAddr, "127.0.0.1:0": app.DefaultAddr, "0.0.0.0:99": "127.0.0.1:99",
+		":99": "127.0.0.1:99", "[::]:99": "127.0.0.1:99", "[::1]:99": "[::1]:99"} {
+		addr, err := app.ServerAddr(data, setting)
+		require.NoError(t, err)
+		require.Equal(t, want, addr, setting)
+	}
+	_, err := app.ServerAddr(data, "nowhere")
+	require.ErrorContains(t, err, "BAHI_ADDR")
 }

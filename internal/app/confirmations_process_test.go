@@ -147,8 +147,8 @@ func parts(all []string) func(func([]string) bool) {
 	}
 }
 
-// answers lets each party that was asked write a text, and kills the program in the middle.
-func (a *asked) answers(name string, text func(phone string) string) {
+// answers lets each party that was asked write a text. With restart, the program is killed in the middle.
+func (a *asked) answers(name string, restart bool, text func(phone string) string) {
 	a.t.Helper()
 	var messages []string
 	a.network.mu.Lock()
@@ -161,7 +161,7 @@ func (a *asked) answers(name string, text func(phone string) string) {
 	for part := range parts(messages) {
 		value := `"contacts":[],"messages":[` + strings.Join(part, ",") + `]`
 		a.call(value)
-		if told == len(messages)/partSize/2 {
+		if restart && told == len(messages)/partSize/2 {
 			a.restart()
 			a.call(value) // the network tells it again
 		}
@@ -228,9 +228,9 @@ func surviveConfirmation(t *testing.T, parties, kills, inDoubt int) {
 	}
 	count := sending.count()
 	said := func(n ledgerview.ConfirmationCounts) bool { return n.Confirmed+n.Disputed == count }
-	a.answers("first", first)
+	a.answers("first", true, first)
 	was := a.counts(said)
-	a.answers("second", func(phone string) string {
+	a.answers("second", false, func(phone string) string {
 		if disagrees(phone) {
 			return "1"
 		}
@@ -297,4 +297,21 @@ func requireEachOnce(t *testing.T, database string, parties int64) {
 	}, 5*time.Minute, 200*time.Millisecond)
 	require.Equal(t, parties, number(`select count(*) from log.event where type in ('BalanceConfirmed', 'BalanceDisputed')`))
 	require.Equal(t, parties, number(`select count(distinct stream) from log.event where type in ('BalanceConfirmed', 'BalanceDisputed')`))
+}
+
+// requireAllSent waits until all messages of a campaign are recorded, and the last one has a result. A campaign sends one part after the
+// other, so that a running node sends no further message. The parts of killed nodes remain in doubt.
+func requireAllSent(t *testing.T, database string, messages int) {
+	t.Helper()
+	db, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	defer db.Close(t.Context()) //nolint:errcheck // the test is over
+	require.Eventually(t, func() (all bool) {
+		require.NoError(t, db.QueryRow(t.Context(), `
+			with last as (select stream from log.event where type = 'MessageQueued' order by position desc limit 1)
+			select (select count(*) from log.event where type = 'MessageQueued') = $1
+				and exists (select from log.event join last using (stream) where type in ('MessageAccepted', 'MessageFailed'))`,
+			messages).Scan(&all))
+		return all
+	}, 5*time.Minute, 50*time.Millisecond)
 }

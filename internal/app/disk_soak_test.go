@@ -13,10 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/pgcluster"
 	"bahi/internal/test/apptest"
 	"bahi/internal/test/pgtest"
 )
@@ -83,53 +81,5 @@ func TestFullDiskGets503AndLosesNothing(t *testing.T) {
 	t.Logf("%d writes were acknowledged, the server was unavailable %d times", l.Answered.Load(), l.Away.Load())
 	require.NotContains(t, p.Text(), "status=500")
 	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
-	p.Stop()
-}
-
-// TestSlowDiskIsWaitedFor stops the process that writes the log, like a disk that does not respond: mostly for a moment, sometimes for
-// longer than any client waits.
-func TestSlowDiskIsWaitedFor(t *testing.T) {
-	t.Parallel()
-	data := pgtest.Dir(t)
-	apptest.EndCluster(t, data)
-	random := rand.New(rand.NewPCG(5, 9))
-	p := apptest.Serve(t, apptest.Command(t, data, "serve"))
-	p.Ready()
-	l := apptest.NewLoad(t, p.URL, 5)
-	cluster, err := pgcluster.Attach(t.Context(), pgcluster.Options{Dir: data})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, cluster.Stop(context.WithoutCancel(t.Context()))) })
-	conn, err := pgx.Connect(t.Context(), cluster.URL())
-	require.NoError(t, err)
-	t.Cleanup(func() { conn.Close(context.WithoutCancel(t.Context())) })
-	for round := range apptest.Rounds(t, 4) {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		go l.After(ctx, 20+random.Int64N(200), func() {
-			var pid int
-			for errors.Is(conn.QueryRow(ctx, `select pid from pg_stat_activity where query ilike '%insert into log.event%'
-				and pid <> pg_backend_pid()
-				order by query_start desc limit 1`).Scan(&pid), pgx.ErrNoRows) {
-			}
-			how := time.Duration(50+random.IntN(1500)) * time.Millisecond
-			if round%4 == 3 {
-				how = 25 * time.Second
-			}
-			_ = syscall.Kill(pid, syscall.SIGSTOP)
-			select {
-			case <-ctx.Done():
-			case <-time.After(how):
-			}
-			_ = syscall.Kill(pid, syscall.SIGCONT)
-			l.After(ctx, 100, cancel)
-		})
-		l.Run(ctx)
-		require.ErrorIs(t, ctx.Err(), context.Canceled, "the server recovered under load")
-		cancel()
-		l.Verify()
-	}
-	t.Logf("%d writes were acknowledged, the server was unavailable %d times", l.Answered.Load(), l.Away.Load())
-	require.NotContains(t, p.Text(), "status=500")
-	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
-	require.NoError(t, conn.Close(t.Context()))
 	p.Stop()
 }

@@ -23,11 +23,11 @@ import (
 )
 
 // openGateway serves a system's log in this process, and returns a function that connects with a key.
-func openGateway(o *apptest.Server) func(key string) (journal.Server, error) {
+func openGateway(o *apptest.Server, write bool) func(key string) (journal.Server, error) {
 	o.T.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(o.T, err)
-	door, err := app.GatewaySettings{GatewayAddr: listener.Addr().String(), GatewayWrite: true}.Gateway(o.Sys, apptest.OperatorKey)
+	door, err := app.GatewaySettings{GatewayAddr: listener.Addr().String(), GatewayWrite: write}.Gateway(o.Sys, apptest.OperatorKey)
 	require.NoError(o.T, err)
 	ctx, stop := context.WithCancel(context.WithoutCancel(o.T.Context()))
 	served := make(chan error, 1)
@@ -47,7 +47,7 @@ func openGateway(o *apptest.Server) func(key string) (journal.Server, error) {
 func TestNoListenerWritesToALogWithoutItsTail(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	outside, err := openGateway(o)(apptest.OperatorKey)
+	outside, err := openGateway(o, true)(apptest.OperatorKey)
 	require.NoError(t, err)
 
 	account := apptest.Open(o.Operator(), "HDFC")
@@ -74,7 +74,7 @@ func TestNoListenerWritesToALogWithoutItsTail(t *testing.T) {
 	require.Equal(t, head, o.Head())
 }
 
-func TestGatewayAndHTTPCountWrongKeysTogether(t *testing.T) {
+func TestTheGatewayIsForOperatorsAndCountsWrongKeysWithHTTP(t *testing.T) {
 	t.Parallel()
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.Limits = api.Limits{}
@@ -83,15 +83,24 @@ func TestGatewayAndHTTPCountWrongKeysTogether(t *testing.T) {
 	}
 	with.Outside.Limits[api.GroupRefused] = ratelimit.Limit{Requests: 3, Per: time.Hour}
 	o := apptest.StartAs(t, with)
-	open := openGateway(o)
+	open := openGateway(o, false)
 	apitest.New(t, o.URL, "bahi_nobody").GET("/banks").Status(401)
-	_, err := open("bahi_nobody")
+	member := o.Key(o.Home, `{"ledger":"read"}`)
+	_, err := open(member.Key)
+	require.ErrorContains(t, err, "permission operator")
+	_, err = open("bahi_nobody")
 	require.ErrorContains(t, err, "no such API key")
 	_, _ = open("bahi_nobody") // each call tries the key more than once
 	_, err = open("bahi_nobody")
 	require.ErrorContains(t, err, "too many wrong API keys")
 	apitest.New(t, o.URL, "bahi_nobody").GET("/banks").Problem(429, "Too many requests")
-	_, err = open(apptest.OperatorKey)
+	log, err := open(apptest.OperatorKey)
 	require.NoError(t, err, "a valid key is never refused for wrong ones")
 	o.Operator().GET("/banks").Status(200)
+	_, found, err := log.Last(t.Context(), "apikey-"+member.ID)
+	require.NoError(t, err)
+	require.True(t, found, "the gateway serves the same log")
+	err = log.Append(t.Context(), "orders-1", -1,
+		[]event.Proposed{{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`{}`), Meta: []byte(`{}`)}})
+	require.ErrorContains(t, err, "BAHI_GATEWAY_WRITE")
 }

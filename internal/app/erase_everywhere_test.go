@@ -103,5 +103,5 @@ func TestAPersonIsErasedFromAllAreas(t *testing.T) {
 	_, wrong, status = apptest.Execute(t, restored)
 	require.Zero(t, status, wrong)
 	require.Empty(t, known.InDatabase(url), "a backup after it has nothing either")
-	doctor(t, data)
+	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
 }

@@ -1,10 +1,8 @@
 package app_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -165,58 +163,6 @@ func TestLostTailIsRecoveredWithoutARestart(t *testing.T) {
 	require.Zero(t, gaps)
 }
 
-// replica is an earlier copy of a database, which can replace it.
-type replica struct {
-	t     *testing.T
-	admin *pgx.Conn
-	name  string // of the database
-}
-
-func newReplica(t *testing.T, database string) *replica {
-	t.Helper()
-	config, err := pgx.ParseConfig(database)
-	require.NoError(t, err)
-	r := &replica{t: t, name: config.Database}
-	config.Database = "postgres"
-	r.admin, err = pgx.ConnectConfig(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		for _, which := range []string{"_behind", "_lost"} {
-			_, err := r.admin.Exec(context.Background(), `drop database if exists `+r.named(which)+` with (force)`)
-			require.NoError(t, err)
-		}
-		require.NoError(t, r.admin.Close(context.Background()))
-	})
-	r.alone(`create database ` + r.named("_behind") + ` template ` + r.named(""))
-	return r
-}
-
-func (r *replica) named(which string) string { return pgx.Identifier{r.name + which}.Sanitize() }
-
-// alone runs statements that need all connections closed.
-func (r *replica) alone(statements ...string) {
-	r.t.Helper()
-	_, err := r.admin.Exec(r.t.Context(), `alter database `+r.named("")+` allow_connections false`)
-	require.NoError(r.t, err)
-	require.Eventually(r.t, func() bool {
-		_, err := r.admin.Exec(r.t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1`, r.name)
-		for _, statement := range statements {
-			if err == nil {
-				_, err = r.admin.Exec(r.t.Context(), statement)
-			}
-		}
-		return err == nil
-	}, time.Minute, 20*time.Millisecond)
-	_, err = r.admin.Exec(r.t.Context(), `alter database `+r.named("")+` allow_connections true`)
-	require.NoError(r.t, err)
-}
-
-// promote replaces the database by the copy.
-func (r *replica) promote() {
-	r.t.Helper()
-	r.alone(`alter database `+r.named("")+` rename to `+r.named("_lost"), `alter database `+r.named("_behind")+` rename to `+r.named(""))
-}
-
 // signed waits until all events are signed.
 func (r *recovering) signed() {
 	r.t.Helper()
@@ -229,42 +175,4 @@ func (r *recovering) signed() {
 		}
 		return fmt.Sprint(c.Position) == head
 	}, time.Minute, 50*time.Millisecond)
-}
-
-// The tables and the checkpoints lose the same events as the log. The process's own memory is reset to the tables.
-func TestFailoverToAReplicaThatWasBehindGoesOnOnceAccepted(t *testing.T) {
-	t.Parallel()
-	database := apptest.Database(t)
-	r := &recovering{t: t, database: database, data: t.TempDir(), given: map[int64]bool{}}
-	r.p = apptest.Serve(t, r.command("serve"))
-	r.p.Ready()
-	account := apptest.Open(r.p.Client(), "HDFC")
-	r.post(account, "first", apptest.Deposit("2025-03-01", "100"))
-	r.has(account, "100")
-	behind := newReplica(t, database)
-	for n := range 12 { // more than a block of numbers
-		r.post(account, fmt.Sprintf("lost-%d", n), apptest.Deposit("2025-03-02", "10"))
-	}
-	r.has(account, "220")
-	r.signed()
-
-	behind.promote()
-	balance := 100
-	for n := 0; r.offer(account, fmt.Sprintf("after-%d", n), apptest.Withdrawal("2025-03-03", "5")); n++ {
-		balance -= 5
-		if now, fresh := r.balance(account); fresh {
-			require.Equal(t, strconv.Itoa(balance), now)
-		}
-	}
-	r.has(account, strconv.Itoa(balance))
-	require.Eventually(t, func() bool { // writes end a moment before the finding is in the log
-		_, _, status := apptest.Execute(t, r.command("audit", "accept-restore", "--reason", "the replica was behind"))
-		return status == 0
-	}, time.Minute, 50*time.Millisecond)
-	r.post(account, "lost-11", apptest.Deposit("2025-03-02", "10"))
-	r.has(account, strconv.Itoa(balance+10))
-	r.goesOn()
-	r.p.Stop()
-	r.done("doctor", "books")
-	require.Contains(t, r.done("audit", "verify", "--store"), "VERIFIED.")
 }

@@ -82,6 +82,7 @@ func losesNothingWhenKilled(t *testing.T, rounds int, environment ...string) {
 	}
 	t.Logf("%d writes were answered, %d times it was away", l.Answered.Load(), l.Away.Load())
 	apptest.Healthy(t, program("doctor"))
+	apptest.Healthy(t, program("audit", "verify", "--store")) // kills between tiles and signatures leave one history
 	p.Stop()
 }
 

@@ -39,9 +39,9 @@ func loggedIn(t *testing.T, database string) []logged {
 }
 
 // feeding returns the command of a bahi that forwards events, with a data folder of its own.
-func feeding(t *testing.T, database string, broker *feedtest.NATS, args ...string) *apptest.Cmd {
+func feeding(t *testing.T, database string, broker *feedtest.NATS) *apptest.Cmd {
 	t.Helper()
-	cmd := apptest.Command(t, t.TempDir(), args...)
+	cmd := apptest.Program(t, t.TempDir(), "serve")
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+database, "FEED_URL="+broker.Address)
 	return cmd
 }
@@ -65,7 +65,7 @@ func TestBrokerGetsEventsOnceInOrderDespiteKills(t *testing.T) {
 	broker, database := feedtest.Start(t), apptest.Database(t)
 	var nodes [2]*apptest.Process
 	for i := range nodes {
-		nodes[i] = apptest.Serve(t, feeding(t, database, broker, "serve").AsProcess(t))
+		nodes[i] = apptest.Serve(t, feeding(t, database, broker))
 		nodes[i].Ready()
 	}
 	l := apptest.NewLoad(t, nodes[0].URL, 7)
@@ -101,7 +101,7 @@ func TestBrokerGetsEventsOnceInOrderDespiteKills(t *testing.T) {
 		require.Eventually(t, func() bool {
 			return broker.Count("BAHI") >= head
 		}, 2*time.Minute, 50*time.Millisecond, "the other forwards, round %d", round)
-		nodes[forwards] = apptest.Serve(t, feeding(t, database, broker, "serve").AsProcess(t))
+		nodes[forwards] = apptest.Serve(t, feeding(t, database, broker))
 		nodes[forwards].Ready()
 	}
 	cancel()
@@ -120,21 +120,13 @@ func TestBrokerGetsEventsOnceInOrderDespiteKills(t *testing.T) {
 
 func TestParkedFeedIsReportedAndSkipped(t *testing.T) {
 	t.Parallel()
-	broker, database := feedtest.Start(t, func(o *natsserver.Options) { o.MaxPayload = 4096 }), apptest.Database(t)
-	p := apptest.Serve(t, feeding(t, database, broker, "serve"))
-	p.Ready()
-	tool := func(args ...string) string {
-		t.Helper()
-		cmd := feeding(t, database, broker, append([]string{"feed"}, args...)...)
-		cmd.Env = append(cmd.Env, "BAHI_ADDR="+strings.TrimPrefix(p.URL, "http://"))
-		out, wrong, status := apptest.Execute(t, cmd)
-		require.Zero(t, status, wrong)
-		return out
-	}
-	c := p.Client()
-	account := apptest.IdOf(t, []byte(c.POST("/bank", `{"name":"SBI"}`).Status(201).Text))
+	broker := feedtest.Start(t, func(o *natsserver.Options) { o.MaxPayload = 4096 })
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.FeedURL = broker.Address
+	o := apptest.StartAs(t, with)
+	c := o.Operator()
 	entries := slices.Repeat([]string{`{"description":"A pair of bangles, and the box that they come in","amount":18400}`}, 60)
-	c.POST(apptest.Ledger(account), `{"date":"2026-10-14","in_entries":[`+strings.Join(entries, ",")+`]}`).Status(201)
+	c.POST(apptest.Ledger(apptest.Open(c, "SBI")), `{"date":"2026-10-14","in_entries":[`+strings.Join(entries, ",")+`]}`).Status(201)
 	require.Eventually(t, func() bool {
 		return strings.Contains(c.GET("/readyz").Text, `"feed":{"state":"parked"`)
 	}, takenOverTimeout, 10*time.Millisecond)
@@ -142,20 +134,19 @@ func TestParkedFeedIsReportedAndSkipped(t *testing.T) {
 	// noted a moment later
 	require.Eventually(t, func() bool { return strings.Contains(c.GET("/metrics").Text, "bahi_feed_parked 1") }, time.Minute,
 		10*time.Millisecond)
-	require.Contains(t, tool("status"), "parked")
+	require.Contains(t, o.Done(t, "feed", "status"), "parked")
 
 	var parked []opsview.Parked
 	c.GET("/ops/parked").Status(200).JSON(&parked)
 	require.Len(t, parked, 1)
-	require.Equal(t, "feed", parked[0].Name)
-	require.Equal(t, "reactor", parked[0].Kind)
-	require.Equal(t, "BankRowAdded", parked[0].Type)
-	require.Contains(t, tool("skip", "--position", fmt.Sprint(parked[0].Position), "--reason", "the broker is too small"), "skips")
-	log, _ := forwarded(t, broker, database, 1)
-	require.Contains(t, tool("status"), "live")
+	require.Equal(t, "feed reactor BankRowAdded", parked[0].Name+" "+parked[0].Kind+" "+parked[0].Type)
+	at := fmt.Sprint(parked[0].Position)
+	require.Contains(t, o.Done(t, "feed", "skip", "--position", at, "--reason", "the broker is too small"), "skips")
+	log, _ := forwarded(t, broker, o.Database, 1)
+	require.Contains(t, o.Done(t, "feed", "status"), "live")
 
 	require.NoError(t, broker.JetStream().DeleteStream(t.Context(), "BAHI"))
-	require.Contains(t, tool("replay", "--from", fmt.Sprint(parked[0].Position)), "continues at position")
+	require.Contains(t, o.Done(t, "feed", "replay", "--from", at), "continues at position")
 	require.Len(t, broker.Messages("BAHI", len(log)-int(parked[0].Position)), len(log)-int(parked[0].Position))
 }
 

@@ -1,49 +1,14 @@
 package app_test
 
 import (
-	"log/slog"
 	"testing"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/eventstore/journal"
 	"bahi/internal/app"
-	"bahi/internal/test/apptest"
 )
-
-// client returns a client of a gateway.
-func client(t *testing.T, address string) journal.Server {
-	t.Helper()
-	server, err := journal.Connect(address, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
-	t.Cleanup(server.Close)
-	return server
-}
-
-func TestTheGatewayIsForOperatorsOnly(t *testing.T) {
-	t.Parallel()
-	data := t.TempDir()
-	cmd := apptest.Command(t, data, "serve")
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+apptest.Database(t))
-	g := apptest.ServeGateway(t, cmd, data)
-	operator := g.Client()
-	var member apptest.ApiKey
-	operator.POST("/api/v1/api-keys", `{"name":"reader","permissions":{"ledger":"read"}}`).Status(201).JSON(&member)
-
-	for key, why := range map[string]string{member.Key: "permission operator", "bahi_nobody": "no such API key"} {
-		_, _, err := client(t, g.Connection(key)).Last(t.Context(), "apikey-"+member.ID)
-		require.ErrorContains(t, err, why)
-	}
-	log := client(t, g.Connection(apptest.OperatorKey))
-	_, found, err := log.Last(t.Context(), "apikey-"+member.ID)
-	require.NoError(t, err)
-	require.True(t, found, "the gateway serves the same log")
-	err = log.Append(t.Context(), "orders-1", -1,
-		[]event.Proposed{{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`{}`), Meta: []byte(`{}`)}})
-	require.ErrorContains(t, err, "BAHI_GATEWAY_WRITE")
-}
 
 func TestEventsFromOutsideAreChecked(t *testing.T) {
 	t.Parallel()

@@ -78,49 +78,34 @@ func storesTheGreatestBulk(t *testing.T, o *apptest.Server) {
 	require.Equal(t, "1000", apptest.ClerkBanks(clerk.GET("/banks").Status(200))[0].Balance.String())
 }
 
-// fromGateway returns a client that the gateway's endpoints accept, and a message in the gateway's form.
-func fromGateway(t *testing.T, o *apptest.Server) (g *apitest.Client, message func(id, text string) string) {
+// callGateway sends a message to an endpoint as the gateway does, and then one that is too long. It waits for both results.
+func callGateway(t *testing.T, o *apptest.Server, path, endpoint, text string) {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(o.Sys.Settings.Data, "keys", "gateway.token"))
 	require.NoError(t, err)
-	return o.Anonymous().With("X-Gateway-Token", strings.TrimSpace(string(token)), "Content-Type", "application/json"),
-		func(id, text string) string {
-			return fmt.Sprintf(`{"app":"WorkshopApp","type":"message","timestamp":%d,"payload":{"id":%q,"source":"919812345678","type":"text",`+
-				`"payload":{"text":%q},"sender":{"name":"Asha"}}}`,
-				time.Now().UnixMilli(), id, text)
+	g := o.Anonymous().With("X-Gateway-Token", strings.TrimSpace(string(token)), "Content-Type", "application/json")
+	const tooLong = 1_900_000 // characters that fit into a call
+	for n, text := range []string{text, strings.Repeat("m", tooLong)} {
+		g.POST(path, fmt.Sprintf(`{"app":"WorkshopApp","type":"message","timestamp":%d,"payload":{"id":"%s%d","source":"919812345678",`+
+			`"type":"text","payload":{"text":%q},"sender":{"name":"Asha"}}}`, time.Now().UnixMilli(), endpoint, n, text)).Status(200)
+		var calls []opsview.Webhook // newest first
+		require.Eventually(t, func() bool {
+			o.Operator().GET("/ops/webhooks?endpoint=" + endpoint).Status(200).JSON(&calls)
+			return len(calls) == n+1 && calls[0].Verdict != "waiting"
+		}, time.Minute, 10*time.Millisecond)
+		require.Equal(t, []string{"handled", "parked"}[n], calls[0].Verdict)
+		if n == 1 {
+			require.Contains(t, *calls[0].Error, "at most 1000000 bytes")
 		}
+	}
 }
 
-// judged waits for the results of an endpoint's calls, newest first.
-func judged(t *testing.T, o *apptest.Server, endpoint string, count int) (calls []opsview.Webhook) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		o.Operator().GET("/ops/webhooks?endpoint=" + endpoint).Status(200).JSON(&calls)
-		for _, call := range calls {
-			if call.Verdict == "waiting" {
-				return false
-			}
-		}
-		return len(calls) == count
-	}, time.Minute, 10*time.Millisecond)
-	return calls
-}
-
-const (
-	longText    = 700_000   // characters of a text that a sealed event can have
-	tooLongText = 1_900_000 // characters that fit into a call
-)
+const longText = 700_000 // characters of a text that a sealed event can have
 
 func storesTheGreatestDraft(t *testing.T, o *apptest.Server) {
 	t.Helper()
-	g, message := fromGateway(t, o)
 	source := "party: Ramesh\npayal 250 gm\n" + strings.Repeat("m", longText)
-	g.POST("/gateway_incoming_webhook", message("D1", source)).Status(200)
-	require.Equal(t, "handled", judged(t, o, "receive-gateway-message", 1)[0].Verdict)
-	g.POST("/gateway_incoming_webhook", message("D2", strings.Repeat("m", tooLongText))).Status(200)
-	refused := judged(t, o, "receive-gateway-message", 2)[0]
-	require.Equal(t, "parked", refused.Verdict)
-	require.Contains(t, *refused.Error, "at most 1000000 bytes")
+	callGateway(t, o, "/gateway_incoming_webhook", "receive-gateway-message", source)
 	var drafts []ledgerview.OrderDraft
 	o.Operator().GET("/order-drafts").Status(200).JSON(&drafts)
 	require.Len(t, drafts, 1, "nothing of the refused one is stored")
@@ -135,16 +120,8 @@ func storesTheGreatestChatMessage(t *testing.T, o *apptest.Server) {
 	agent.POST("/api/channels",
 		`{"name":"Sales","type":"chat","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`).Status(201).JSON(&channel)
 	o.Operator().POST(fmt.Sprintf("/ops/channels/%d/confirm", channel.ID), "").Status(200)
-	g, message := fromGateway(t, o)
-	const incoming = "/api/webhooks/gateway/incoming_msg"
 	heard, said := strings.Repeat("m", longText), strings.Repeat("🪙", 4096)
-	g.POST(incoming, message("M1", heard)).Status(200)
-	require.Equal(t, "handled", judged(t, o, "receive-gateway-chat", 1)[0].Verdict)
-	g.POST(incoming, message("M2", strings.Repeat("m", tooLongText))).Status(200)
-	refused := judged(t, o, "receive-gateway-chat", 2)[0]
-	require.Equal(t, "parked", refused.Verdict)
-	require.Contains(t, *refused.Error, "at most 1000000 bytes")
-
+	callGateway(t, o, "/api/webhooks/gateway/incoming_msg", "receive-gateway-chat", heard)
 	send := func(text string) *apitest.Answer {
 		return agent.POST("/api/chat/send", fmt.Sprintf(`{"to":"919812345678","message":%q,"channelId":%d}`, text, channel.ID))
 	}

@@ -3,6 +3,7 @@ package app_test
 import (
 	"log/slog"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,23 +14,27 @@ import (
 
 	"bahi/http/api"
 	"bahi/internal/test/apptest"
+	"bahi/internal/test/audittest"
 	"bahi/reactors/feedreact"
 )
 
-// measured returns the metrics of projections, by projection and name.
-func measured(t *testing.T, metrics *prometheus.Registry) map[string]float64 {
+// measured returns the metrics whose names begin with a prefix, by the rest of the name and the labels.
+func measured(t *testing.T, metrics *prometheus.Registry, prefix string) map[string]float64 {
 	t.Helper()
 	families, err := metrics.Gather()
 	require.NoError(t, err)
 	require.NotEmpty(t, families)
 	by := map[string]float64{}
 	for _, f := range families {
-		name, of := strings.CutPrefix(f.GetName(), "bahi_projection_")
-		if !of {
-			continue
-		}
+		name, of := strings.CutPrefix(f.GetName(), prefix)
 		for _, m := range f.GetMetric() {
-			by[m.GetLabel()[0].GetValue()+" "+name] = m.GetGauge().GetValue()
+			key := name
+			for _, l := range m.GetLabel() {
+				key += " " + l.GetValue()
+			}
+			if of {
+				by[key] = m.GetGauge().GetValue() + m.GetCounter().GetValue() // it is one of the two
+			}
 		}
 	}
 	return by
@@ -94,21 +99,70 @@ func TestMetricsReportProjectionsUntilTheDatabaseIsAway(t *testing.T) {
 	sql(`update projection.generation set error = 'bad' where name = 'books' and live`)
 	sql(`update projection.generation set paused = true where name = 'workspaces' and live`)
 
-	got := measured(t, metrics)
+	const prefix = "bahi_projection_"
+	got := measured(t, metrics, prefix)
 	head, err := sys.Store.Head(t.Context())
 	require.NoError(t, err)
 	for name, want := range map[string]float64{
-		"users skipped": 3, "users build_done": 20, "users build_total": 50, "users build_rate": 4, "users parked": 0, "users paused": 0,
-		"users position": float64(head) - 3, "users lag_events": 3, "books skipped": 0, "books parked": 1, "books paused": 0,
-		"workspaces paused": 1, "workspaces parked": 0,
+		"skipped users": 3, "build_done users": 20, "build_total users": 50, "build_rate users": 4, "parked users": 0, "paused users": 0,
+		"position users": float64(head) - 3, "lag_events users": 3, "skipped books": 0, "parked books": 1, "paused books": 0,
+		"paused workspaces": 1, "parked workspaces": 0,
 	} {
 		require.Contains(t, got, name)
 		require.InDelta(t, want, got[name], 0, name)
 	}
-	require.InDelta(t, 60, got["users lag_seconds"], 30)
-	require.NotContains(t, got, "books build_done", "no rebuild is running")
+	require.InDelta(t, 60, got["lag_seconds users"], 30)
+	require.NotContains(t, got, "build_done books", "no rebuild is running")
 
 	sys.Pool.Close()
-	require.Empty(t, measured(t, metrics), "the other metrics remain")
+	require.Empty(t, measured(t, metrics, prefix), "the other metrics remain")
 	require.Contains(t, logs.String(), "collecting projection metrics failed")
+}
+
+func TestMetricsReportUnsignedEventsAndMissingCopies(t *testing.T) {
+	t.Parallel()
+	with := apptest.Settings(t, apptest.Database(t))
+	safe := t.TempDir()
+	with.AuditCopies = []string{safe, "log"}
+	with.AuditWitness, with.AuditWitnessKey = "http://127.0.0.1:1", audittest.New(t, 0).Key.Public()
+	sys, err := with.Open(t.Context(), true)
+	require.NoError(t, err)
+	defer sys.Close()
+	sys.Log = slog.New(slog.DiscardHandler)
+	metrics := prometheus.NewRegistry()
+	sys.Register(metrics)
+	write := func() {
+		t.Helper()
+		_, err := sys.Pool.Exec(t.Context(), `insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
+			select log.head() + 1, 0, now() - interval '1 minute', gen_random_uuid(), false, 'note-' || log.head(), 'Noted', '{}', '{}'`)
+		require.NoError(t, err)
+	}
+	const prefix = "bahi_audit_"
+
+	write()
+	got := measured(t, metrics, prefix)
+	require.InDelta(t, 60, got["unsigned_seconds"], 30)
+	require.Len(t, got, 7)
+
+	// A file has the name of the folder for copies.
+	folder := filepath.Join(safe, "bahi-"+sys.Store.ID().String())
+	require.NoError(t, os.WriteFile(folder, nil, 0o600))
+	require.NoError(t, sys.SignAll(t.Context()))
+	require.Equal(t, map[string]float64{
+		"unsigned_seconds": 0, "outlet_failures_total witness": 1, "outlet_failing witness": 1, "outlet_failures_total copies-1": 1,
+		"outlet_failing copies-1": 1, "outlet_failures_total copies-2": 0, "outlet_failing copies-2": 0,
+	}, measured(t, metrics, prefix))
+
+	require.NoError(t, os.Remove(folder))
+	write()
+	require.NoError(t, sys.SignAll(t.Context()))
+	require.Equal(t, map[string]float64{
+		"unsigned_seconds": 0, "outlet_failures_total witness": 2, "outlet_failing witness": 1, "outlet_failures_total copies-1": 1,
+		"outlet_failing copies-1": 0, "outlet_failures_total copies-2": 0, "outlet_failing copies-2": 0,
+	}, measured(t, metrics, prefix))
+
+	sys.Pool.Close()
+	got = measured(t, metrics, prefix)
+	require.NotContains(t, got, "unsigned_seconds", "the database is away")
+	require.Contains(t, got, "outlet_failing witness")
 }

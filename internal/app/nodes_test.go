@@ -146,9 +146,11 @@ func failOver(t *testing.T, n *nodes) {
 	}
 	require.Zero(t, l.Away.Load(), "the surviving node takes every write")
 	t.Logf("%d writes were answered, %d reads, %d of them stale", l.Answered.Load(), looking.Reads.Load(), looking.Stale.Load())
-	doctor := apptest.Command(t, t.TempDir(), "doctor", "books", "users")
-	doctor.Env = append(doctor.Env, "DATABASE_URL="+n.database, "EVENTSTORE_URL="+n.log)
-	apptest.Healthy(t, doctor)
+	for _, args := range []string{"doctor books users", "audit verify --store"} { // both signed one history
+		cmd := apptest.Command(t, t.TempDir(), strings.Fields(args)...)
+		cmd.Env = append(cmd.Env, "DATABASE_URL="+n.database, "EVENTSTORE_URL="+n.log)
+		apptest.Healthy(t, cmd)
+	}
 }
 
 func TestMissingDatabaseHostIsSkipped(t *testing.T) {

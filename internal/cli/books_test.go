@@ -94,9 +94,9 @@ func TestTheTablesHaveTheBooksOfTheLog(t *testing.T) {
 	o := apptest.Start(t)
 	filled(t, o, 7, "demo@example.com")
 	before := event.Position(o.Head())
-	correct(t, o.Clerk(apptest.Home))
-	k := correct(t, o.Clerk(apptest.OtherWorkspace))
+	k := correct(t, o.Clerk(apptest.Home))
 	other := o.Clerk(apptest.OtherWorkspace)
+	correct(t, other)
 	other.POST("/books/periods", `{"through":"2024-05-31"}`).Status(201)
 	o.Operator().With("Bahi-Workspace", apptest.OtherWorkspace).POST("/books/periods/2024-05-31/reopen", `{"reason":"late bill"}`).Status(200)
 	other.PUT("/books/metal", `{"metal":"palladium"}`).Status(200)
@@ -130,18 +130,10 @@ func TestTheTablesHaveTheBooksOfTheLog(t *testing.T) {
 	}
 	apptest.Denied(t, o.Database, "--known-at: the tables end at position", "books", "export", "--known-at", fmt.Sprint(o.Head()+1))
 	apptest.Denied(t, o.Database, "--as-of", "books", "export", "--as-of", "yesterday")
-}
 
-func TestEachFaultOfTheTablesIsNamed(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	filled(t, o, 7, "demo@example.com")
-	k := correct(t, o.Clerk(apptest.Home))
-	b := replayed(t, o, 0)
-	apptest.Done(t, o.Database, "books", "export") // waits until both projections have the log's head
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
-			d, err := b.Compare(textOf(t, exported(t, o, f.sql, k)))
+			d, err := all.Compare(textOf(t, exported(t, o, f.sql, k)))
 			require.NoError(t, err)
 			require.NotNil(t, d)
 			if f.row >= 0 {
@@ -152,7 +144,7 @@ func TestEachFaultOfTheTablesIsNamed(t *testing.T) {
 			require.Contains(t, d.String(), f.text)
 		})
 	}
-	d, err := b.Compare(textOf(t, exported(t, o, "", k)))
+	d, err := all.Compare(textOf(t, exported(t, o, "", k)))
 	require.NoError(t, err)
 	require.Nil(t, d)
 }

@@ -15,7 +15,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-const little = 300 // events
+const little = 100 // events
 
 // records returns the content of a workspace, without ids and times, in a fixed order.
 func records(t *testing.T, c *apitest.Client) (all []string) {

@@ -60,12 +60,13 @@ func TestDoctorNamesARowOfEachTableThatIsMissing(t *testing.T) {
 	}
 }
 
+// The tests of projections and of http/opshttp have the rules of rebuilds.
 func TestRebuildingFromTheShell(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
 	account := apptest.Open(clerk, "HDFC")
-	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
 	was := apptest.Balances(clerk, apptest.Ledger(account))
 
 	out := o.Done(t, "projections", "rebuild", "--dry-run", "books", "users")
@@ -80,12 +81,56 @@ func TestRebuildingFromTheShell(t *testing.T) {
 	require.Regexp(t, `(?m)^books +\d+ +1 +kept +\d+ +0 +until 20\d\d-`, list)
 	o.Sql(`alter table books_g2.row_version add constraint parked_for_a_test check (false) not valid`)
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-02", "1"))
-	require.Eventually(t, func() bool { return o.Projection("books").State == "parked" }, time.Minute, 5*time.Millisecond)
+	untilBooks(t, o, "parked")
 	require.Equal(t, "books: generation 1 is live again\n", o.Done(t, "projections", "rollback", "books"))
 	require.Equal(t, was+", 03-02 13.5", apptest.Balances(clerk, apptest.Ledger(account)), "the previous tables have the row")
 	o.Done(t, "doctor", "books")
-	out = o.Done(t, "projections", "build")
-	require.Equal(t, "all tables of this version are built\n", out)
+	require.Equal(t, "all tables of this version are built\n", o.Done(t, "projections", "build"))
+
+	// Differences wait until they are accepted.
+	live := o.Projection("books").Generation
+	o.Sql(fmt.Sprintf(`update books_g%d.row_version set actor = 'nobody' where row_id = $1`, live), row.ID)
+	out, wrong, status := apptest.Attached(t, o, "projections", "rebuild", "books")
+	require.Equal(t, 1, status)
+	require.Empty(t, out)
+	for _, words := range []string{
+		"bahi: books: the new tables differ from the live ones:\ntable row_version: 2 rows differ; the first is only in the ",
+		fmt.Sprintf(`: {"row_id":%d,`, row.ID),
+		"`bahi projections accept books` makes them live, `bahi projections cancel books` drops them\n",
+	} {
+		require.Contains(t, wrong, words)
+	}
+	list = o.Done(t, "projections", "list")
+	require.Regexp(t, fmt.Sprintf(`(?m)^books +\d+ +%d +live +`, live), list)
+	require.Regexp(t, `(?m)^books +\d+ +2 +building +.* differs$`, list)
+	require.Equal(t, "books: the differences are accepted\n", o.Done(t, "projections", "accept", "books"))
+	o.Reads(2)
+	o.Sql(`update books_g2.row_version set in_cash = in_cash + 1 where row_id = $1`, row.ID)
+	out, wrong, status = apptest.Attached(t, o, "doctor", "books")
+	require.Equal(t, 1, status)
+	require.Contains(t, out, "books: table row_version: 2 rows differ")
+	require.Contains(t, wrong, "bahi: the tables differ from the log")
+	o.Done(t, "doctor", "api_keys")
+	require.Regexp(t, fmt.Sprintf(`^books: generation \d+ is live, built up to position %d in `, o.Head()),
+		o.Done(t, "projections", "rebuild", "books", "--accept-differences"))
+	require.Regexp(t, fmt.Sprintf(`books: generation 3 agrees with the log, \d+ rows at position %d `, o.Head()), o.Done(t, "doctor", "books"))
+	require.Equal(t, "03-01 12.5, 03-02 13.5", apptest.Balances(clerk, apptest.Ledger(account)), "the server reads the new tables")
+
+	// A parked projection is shown and skipped.
+	o.Sql(`alter table books_g3.row_version add constraint parked_for_a_test check (false) not valid`)
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-03", "1"))
+	at := o.Head()
+	untilBooks(t, o, "parked")
+	require.Regexp(t, fmt.Sprintf(`(?m)^books +\d+ +3 +parked +\d+ +(\d+|some) +event BankRowAdded at position %d: .*parked_for_a_test`, at),
+		o.Done(t, "projections", "list"))
+	o.Denied(t, fmt.Sprintf("bahi: projection books has stopped: event BankRowAdded at position %d", at), "doctor", "books")
+	require.Contains(t, o.Done(t, "doctor", "users"), " agrees with the log")
+	o.Sql(`alter table books_g3.row_version drop constraint parked_for_a_test`)
+	require.Equal(t, "books: skips the event\n",
+		o.Done(t, "projections", "skip", "books", "--position", strconv.FormatInt(at, 10), "--reason", "for a test"))
+	untilBooks(t, o, "live")
+	require.Equal(t, "03-01 12.5, 03-02 13.5", apptest.Balances(clerk, apptest.Ledger(account)))
+	o.Done(t, "doctor", "books")
 
 	for args, why := range map[string]string{
 		"rebuild books nonsense":                `there is no projection "nonsense"`,
@@ -103,7 +148,7 @@ func TestRebuildingFromTheShell(t *testing.T) {
 		"skip nonsense --position 1 --reason x": "Projection not found",
 		"rollback api_keys_g1":                  "Projection not found",
 		"pause":                                 `expected "<name>"`,
-		"drop books 1":                          "the generation is of this program's own version",
+		"drop books 3":                          "the generation is of this program's own version",
 		"drop books 99":                         "books has no generation 99",
 	} {
 		_, wrong, status := apptest.Attached(t, o, append([]string{"projections"}, strings.Fields(args)...)...)
@@ -111,46 +156,16 @@ func TestRebuildingFromTheShell(t *testing.T) {
 		require.Contains(t, wrong, "bahi: ", args)
 		require.Contains(t, wrong, why, args)
 	}
+
+	require.Equal(t, "books: paused\n", o.Done(t, "projections", "pause", "books"))
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-04", "2"))
+	o.Denied(t, "`bahi projections resume books` resumes it", "doctor", "books")
 }
 
-func TestRebuildWithDifferencesWaitsForAcceptance(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
-	account := apptest.Open(clerk, "HDFC")
-	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
-	clerk.GET("/banks").Status(200)
-	o.Sql(`update books_g1.row_version set actor = 'nobody' where row_id = $1`, row.ID)
-	out, wrong, status := apptest.Attached(t, o, "projections", "rebuild", "books")
-	require.Equal(t, 1, status)
-	require.Empty(t, out)
-	for _, words := range []string{
-		"bahi: books: the new tables differ from the live ones:\ntable row_version: 2 rows differ; the first is only in the ",
-		fmt.Sprintf(`: {"row_id":%d,`, row.ID),
-		"`bahi projections accept books` makes them live, `bahi projections cancel books` drops them\n",
-	} {
-		require.Contains(t, wrong, words)
-	}
-	list := o.Done(t, "projections", "list")
-	require.Regexp(t, `(?m)^books +\d+ +1 +live +`, list)
-	require.Regexp(t, `(?m)^books +\d+ +2 +building +.* differs$`, list)
-	out = o.Done(t, "projections", "accept", "books")
-	require.Equal(t, "books: the differences are accepted\n", out)
-	o.Reads(2)
-	o.Done(t, "doctor", "books")
-
-	o.Sql(`update books_g2.row_version set in_cash = in_cash + 1 where row_id = $1`, row.ID)
-	out, wrong, status = apptest.Attached(t, o, "doctor")
-	require.Equal(t, 1, status)
-	require.Contains(t, out, "books: table row_version: 2 rows differ")
-	require.Contains(t, wrong, "bahi: the tables differ from the log")
-	o.Done(t, "doctor", "api_keys")
-	require.Regexp(t, fmt.Sprintf(`^books: generation \d+ is live, built up to position %d in `, o.Head()),
-		o.Done(t, "projections", "rebuild", "books", "--accept-differences"))
-	require.Regexp(t, fmt.Sprintf(`books: generation 3 agrees with the log, \d+ rows at position %d `, o.Head()), o.Done(t, "doctor"))
-	require.Equal(t, "03-01 12.5", apptest.Balances(clerk, apptest.Ledger(account)), "the server reads the new tables")
-	position := clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-03", "1")).Status(201).Header("Bahi-Position")
-	require.Equal(t, "03-01 12.5, 03-03 13.5", apptest.Balances(clerk.With("Bahi-Min-Position", position), apptest.Ledger(account)))
+// untilBooks waits for a state of the books.
+func untilBooks(t *testing.T, o *apptest.Server, state string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return o.Projection("books").State == state }, time.Minute, 5*time.Millisecond)
 }
 
 func TestServerFinishesAnInterruptedRebuild(t *testing.T) {
@@ -178,35 +193,4 @@ func TestServerFinishesAnInterruptedRebuild(t *testing.T) {
 	o.Done(t, "projections", "rebuild", "books")
 	require.Greater(t, o.Projection("books").Generation, 1)
 	require.Equal(t, "300", apptest.ClerkBanks(clerk.GET("/banks").Status(200))[0].Balance.String())
-}
-
-func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
-	account := apptest.Open(clerk, "HDFC")
-	clerk.GET("/banks").Status(200)
-	o.Park()
-	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
-	at := o.Head()
-	require.Eventually(t, func() bool { return o.Projection("books").State == "parked" }, time.Minute, 5*time.Millisecond)
-	list := o.Done(t, "projections", "list")
-	require.Regexp(t, fmt.Sprintf(`(?m)^books +\d+ +1 +parked +\d+ +(\d+|some) +event BankRowAdded at position %d: .*parked_for_a_test`, at),
-		list)
-	o.Denied(t, fmt.Sprintf("bahi: projection books has stopped: event BankRowAdded at position %d", at), "doctor", "books")
-	out := o.Done(t, "doctor", "users")
-	require.Contains(t, out, "users: generation 1 agrees with the log")
-
-	o.Sql(`alter table books_g1.row_version drop constraint parked_for_a_test`)
-	out = o.Done(t, "projections", "skip", "books", "--position", strconv.FormatInt(at, 10), "--reason",
-		"for a test")
-	require.Equal(t, "books: skips the event\n", out)
-	require.Eventually(t, func() bool { return o.Projection("books").State == "live" }, time.Minute, 5*time.Millisecond)
-	require.Empty(t, apptest.Balances(clerk, apptest.Ledger(account)))
-	o.Done(t, "doctor", "books")
-
-	out = o.Done(t, "projections", "pause", "books")
-	require.Equal(t, "books: paused\n", out)
-	apptest.Post(clerk, account, apptest.Deposit("2025-03-02", "2"))
-	o.Denied(t, "`bahi projections resume books` resumes it", "doctor", "books")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
@@ -40,17 +41,17 @@ func TestReactorsAreListedAndReplayedOnlyByName(t *testing.T) {
 func TestServerSweepsExpiredRows(t *testing.T) {
 	t.Parallel()
 	database := apptest.Database(t)
-	before := apptest.StartOn(t, database)
-	for _, expires := range []string{"2025-01-01", "2999-01-01"} {
-		before.Sql(`
-			insert into account.mailed_token (subject_id, kind, number, token_sha256, issued_at, expires_at)
-			values (gen_random_uuid(), 'verify', 1, sha256($1::text::bytea), now(), $1::text::timestamptz)`, expires)
-	}
-	before.Stop()
-	o := apptest.StartOn(t, database)
-	left := func() (n int) {
-		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select count(*) from account.mailed_token`).Scan(&n))
-		return n
-	}
-	require.Eventually(t, func() bool { return left() == 1 }, time.Minute, 20*time.Millisecond)
+	conn, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	_, err = conn.Exec(t.Context(), `
+		insert into account.mailed_token (subject_id, kind, number, token_sha256, issued_at, expires_at)
+		select gen_random_uuid(), 'verify', 1, sha256(at::bytea), now(), at::timestamptz from unnest(array['2025-01-01', '2999-01-01']) at`)
+	require.NoError(t, err)
+	apptest.StartOn(t, database)
+	require.Eventually(t, func() bool {
+		var left int
+		require.NoError(t, conn.QueryRow(t.Context(), `select count(*) from account.mailed_token`).Scan(&left))
+		return left == 1
+	}, time.Minute, 20*time.Millisecond)
 }

@@ -166,7 +166,7 @@ func TestBrokenRulesAreFound(t *testing.T) {
 		`var rate float64`:                                                   {"domain/unit/unit.go", "projections/ledgerproj/books.go"},
 		`func f(v any) { _ = v.([]float32) }`:                                {"projections/batch.go"},
 		`func init() {}`:                                                     {"cmd/bahi/main.go", "http/api/api_test.go"},
-		`import "testing"; func T(t *testing.T) { t.Skip("later") }`:         {"http/api/api_test.go", "internal/test/storetest/suite.go"},
+		`import "testing"; func T(t *testing.T) { t.Skip("later") }`:         {"http/api/api_test.go", "internal/test/browsertest/page.go"},
 		`func a(t *rapid.T) { t.Skip() }; func b(t *testing.T) { t.Skip() }`: {"commands/handler_test.go"},
 		`import "testing"; func B(b *testing.B) { b.SkipNow() }`:             {"commands/handler_test.go"},
 		`import "testing"; func F(f *testing.F) { f.Skipf("%d", 1) }`:        {"domain/unit/unit_test.go"},

@@ -58,7 +58,6 @@ func TestAccountsAreShownAsTheyAre(t *testing.T) {
 		`(asha@example.org,Usha,Rai,+919812345678,email,t,t,p1,t,,t,6)`,
 		`(ravi@example.org,,,,idp,t,f,,,"2030-01-02 03:04:05",t,1)`,
 	}, tables.Rows(shown))
-	require.Empty(t, tables.Examine())
 	tables.Exec(`update account set email = 'x' where picture is not null`)
 	require.NotEmpty(t, tables.Examine())
 }
@@ -101,17 +100,6 @@ func TestAnAccountHasTheRevisionOfItsStream(t *testing.T) {
 		want = append(want, fmt.Sprintf("(%d)", n))
 	}
 	require.Equal(t, want, projectiontest.Run(t, accessproj.Users, all...).Rows(`select revision from account order by id`))
-}
-
-func TestAnAddressThatIsRestoredIsShownAndVerified(t *testing.T) {
-	t.Parallel()
-	own := func(text string) event.Personal { return event.NewPersonal(user.Subject(asha), text) }
-	tables := projectiontest.Run(t, accessproj.Users,
-		registered(asha, "asha@example.org", "Asha"), of(asha, user.EmailVerified{EmailKey: "k1"}),
-		of(asha, user.EmailChanged{Email: own("rao@example.org"), EmailKey: "k2", Before: own("asha@example.org"), EmailBefore: "k1"}),
-		of(asha, user.EmailRestored{Email: own("asha@example.org"), EmailKey: "k1"}),
-	)
-	require.Equal(t, []string{`(asha@example.org,k1,t)`}, tables.Rows(`select email, email_key, email_verified from account`))
 }
 
 // Without the key, neither the log's values nor those of rebuilt tables can be opened. The existing tables agree with them.

@@ -1,12 +1,8 @@
 package auditproj_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -22,34 +18,6 @@ func (r *rig) rewritten() {
 	r.t.Helper()
 	r.exec(`update log.event set data = '{"n":7}' where position = 4`)
 	r.exec(`truncate audit.checkpoint`)
-}
-
-func TestOlderOutsideCopyDetectsARewrittenLog(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	copies := &auditproj.Copies{Bucket: &drawer{kept: map[string]string{}}, Where: "the safe", Origin: tlog.Origin(r.store.ID())}
-	s := r.node(copies)
-	require.NoError(t, s.Ring.Ready(t.Context()))
-	r.add(10)
-	r.grown()
-	signed, _, _ := r.signed(s)
-	s.Publish(t.Context(), &signed)
-	r.add(5)
-	r.grown()
-	r.signed(s)
-	require.NoError(t, s.Check(t.Context()))
-
-	r.rewritten()
-	behind := r.node(copies)
-	require.NoError(t, behind.Check(t.Context()), "a start does not hash the log, and the tree is still the old one")
-	r.grown()
-	_, err := behind.Sign(t.Context())
-	require.ErrorAs(t, err, new(*auditproj.ErrRewritten), "nothing is signed then")
-	r.signed(r.node())
-	err = r.node(copies).Check(t.Context())
-	require.ErrorContains(t, err, "The log is not the one that the newest checkpoint in the safe was signed for (10 events, up to position "+
-		"10): the tree over the log's first 10 events has the root")
-	require.ErrorAs(t, err, new(*auditproj.ErrRewritten))
 }
 
 func TestNewestCopyOfEachPlaceCounts(t *testing.T) {
@@ -125,29 +93,6 @@ func TestHangingOutletTakesNoTimeFromTheOthers(t *testing.T) {
 	require.Equal(t, "x", bucket.kept["x/newest"])
 }
 
-func TestWitnessWithoutASignatureHasNotSigned(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	var log bytes.Buffer
-	s := r.node()
-	s.Log = slog.New(slog.NewTextHandler(&log, nil))
-	require.NoError(t, s.Ring.Ready(t.Context()))
-	ours, err := s.Ring.Public(t.Context())
-	require.NoError(t, err)
-	w, _ := startWitness(t, ours)
-	keys, err := tlog.ParseKeys(w.public)
-	require.NoError(t, err)
-	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	t.Cleanup(silent.Close)
-	s.Out = []auditproj.Publisher{&auditproj.Witness{URL: silent.URL, Keys: keys, Tables: r.tree(), DB: r.pool, Client: http.DefaultClient}}
-	r.add(1)
-	r.grown()
-	signed, _, _ := r.signed(s)
-	s.Publish(t.Context(), &signed)
-	require.Contains(t, log.String(), "publishing a checkpoint failed")
-	require.Contains(t, log.String(), "add signatures: there are none")
-}
-
 // Write access to the database gives no key. But the signer would continue from an older checkpoint if a mark could discard the newer
 // ones.
 func TestOnlyTheLogAbandonsCheckpoints(t *testing.T) {
@@ -198,4 +143,92 @@ func rootKept(t *testing.T, copies *auditproj.Copies) string {
 	c, err := tlog.ParseCheckpoint(note)
 	require.NoError(t, err)
 	return c.Root.String()
+}
+
+func TestCheckpointsAreNumberedWithoutGaps(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.node()
+	require.NoError(t, s.Ring.Ready(t.Context()))
+	for n := range int64(4) {
+		if n == 2 { // Postgres crashes before it commits
+			r.exec(`begin; update audit.numbering set last = last + 1; rollback`)
+		}
+		r.add(1)
+		r.grown()
+		signed, _, _ := r.signed(s)
+		require.Equal(t, n+1, signed.Number)
+		c, err := tlog.ParseCheckpoint([]byte(signed.Note))
+		require.NoError(t, err)
+		require.Equal(t, n+1, c.Number, "the signature covers the number")
+	}
+	for _, removal := range []struct {
+		sql            string
+		missing, first int64
+	}{
+		{`select 1`, 0, 0},
+		{`delete from audit.checkpoint where number = 2`, 1, 2},
+		{`delete from audit.checkpoint where number = 4`, 2, 2},
+		{`delete from audit.checkpoint where number = 1`, 3, 1},
+		{`delete from audit.numbering`, 3, 1}, // 1, 2 and one after the last that is there
+		{`delete from audit.checkpoint`, 1, 1},
+	} {
+		r.exec(removal.sql)
+		found, err := s.Numbers(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, auditproj.Numbers{Missing: removal.missing, First: removal.first}, found, removal.sql)
+	}
+}
+
+func TestRereadFindsAnOlderChangedEvent(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]string{
+		"its payload": `update log.event set data = '{"n": 7}' where position = 4`,
+		"its actor":   `update log.event set meta = '{"actor": "user:mallory"}' where position = 1`,
+		"two that changed places": `update log.event set position = -position where position in (4, 5); update log.event
+			set position = 9 + position where position < 0`,
+		"all of them, but the last": `update log.event set type = 'Seen' where position < 5000`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			s := r.node()
+			require.NoError(t, s.Ring.Ready(t.Context()))
+			agreed, err := s.Reread(t.Context())
+			require.NoError(t, err)
+			require.Zero(t, agreed, "nothing is signed yet")
+			for range 10 {
+				r.add(500)
+			}
+			r.grown()
+			r.signed(s)
+			r.add(3) // not signed
+			agreed, err = s.Reread(t.Context())
+			require.NoError(t, err)
+			require.EqualValues(t, 5000, agreed)
+			r.exec(spoil)
+			require.NoError(t, s.Check(t.Context()), "a start checks only the end")
+			_, err = s.Reread(t.Context())
+			require.ErrorAs(t, err, new(*auditproj.ErrRewritten))
+			require.ErrorContains(t, err, "(5000 events, up to position 5000): its first 5000 events were rewritten")
+			require.ErrorContains(t, err, "bahi audit verify --store")
+			require.ErrorContains(t, err, "bahi audit accept-restore")
+		})
+	}
+}
+
+// A log that loses its tail meanwhile is not rewritten, and the signer reports it.
+func TestTailLostDuringARereadIsNotCalledRewritten(t *testing.T) {
+	t.Parallel()
+	r, s := newSignedLog(t, 10)
+	r.exec(`delete from log.event where position > 8`)
+	agreed, err := s.Reread(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, agreed)
+	r.add(5)
+	agreed, err = s.Reread(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, agreed)
+	_, err = s.Sign(t.Context())
+	require.ErrorAs(t, err, new(*auditproj.ErrRewritten))
 }

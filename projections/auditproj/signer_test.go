@@ -15,9 +15,9 @@ import (
 	"bahi/domain/audit"
 	"bahi/domain/event"
 	"bahi/eventstore"
-	"bahi/eventstore/postgres"
 	"bahi/eventstore/tlog"
 	"bahi/eventstore/vault"
+	"bahi/internal/test/logtest"
 	"bahi/projections"
 	"bahi/projections/auditproj"
 	"bahi/readmodels"
@@ -406,10 +406,7 @@ func TestRestoreIsAcceptedOnceAndRemainsVisible(t *testing.T) {
 // reopened returns another process on the log as it is now.
 func (r *rig) reopened() *auditproj.Signer {
 	r.t.Helper()
-	store, err := postgres.Open(r.t.Context(), r.pool, slog.New(slog.DiscardHandler))
-	require.NoError(r.t, err)
-	r.t.Cleanup(store.Close)
-	r.store = store
+	r.store = logtest.Reopen(r.t, r.pool)
 	return r.node()
 }
 

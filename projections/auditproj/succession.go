@@ -23,9 +23,10 @@ type ImportedHistory struct {
 	agree  int      // number of checkpoints that agree with the events
 	tree   tlog.Tree
 	hasher tlog.Hasher
-	began  time.Time // time of the first event
-	named  []string  // keys that the log names
-	last   int64     // the greatest checkpoint number in an accepted restore
+	began  time.Time            // time of the first event
+	named  []string             // keys that the log names
+	since  map[string]time.Time // times of their rotations
+	last   int64                // the greatest checkpoint number in an accepted restore
 }
 
 // NewSuccession returns the history with an archive's public keys, one per line, and its checkpoints by size. One of the keys must have
@@ -35,7 +36,7 @@ func NewSuccession(origin, keys string, notes [][]byte) (*ImportedHistory, error
 	if err != nil {
 		return nil, err
 	}
-	s := &ImportedHistory{origin: origin, keys: strings.Fields(keys)}
+	s := &ImportedHistory{origin: origin, keys: strings.Fields(keys), since: map[string]time.Time{}}
 	for i, note := range notes {
 		c, _, err := trusted.Open(note)
 		switch {
@@ -90,6 +91,9 @@ func (s *ImportedHistory) tell(stored event.Stored) error {
 				s.named = append(s.named, k)
 			}
 		}
+		if _, before := s.since[what.To]; !before {
+			s.since[what.To] = e.At
+		}
 	case audit.RestoreAccepted:
 		s.last = max(s.last, what.LastNumber)
 	}
@@ -135,9 +139,9 @@ func (s *ImportedHistory) PassOn(ctx context.Context, tx pgx.Tx, to ImportTarget
 	}
 	var batch pgx.Batch
 	for i, k := range keys {
-		var since *time.Time // later keys have it in the log
-		if i == 0 {
-			since = &s.began
+		since, rotated := s.since[k]
+		if i == 0 || !rotated {
+			since = s.began
 		}
 		batch.Queue(`insert into audit.key (verifier, vault_name, made_at, since) values ($1, $2, $3, $4)`, k, private[k], s.began, since)
 	}

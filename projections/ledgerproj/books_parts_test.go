@@ -21,8 +21,7 @@ import (
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/internal/draws"
-	"bahi/internal/test/pgtest"
-	"bahi/migrations"
+	"bahi/internal/test/logtest"
 	"bahi/projections"
 	"bahi/projections/ledgerproj"
 )
@@ -103,15 +102,9 @@ type books struct {
 
 func openBooks(t *testing.T) *books {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	log := slog.New(slog.DiscardHandler)
-	store, err := postgres.Open(t.Context(), pool, log)
-	require.NoError(t, err)
-	t.Cleanup(store.Close)
+	pool, store := logtest.Open(t)
 	return &books{pool: pool, store: store, build: projections.Build{
-		Store: store, Config: pool.Config().ConnConfig.Copy(), Projection: ledgerproj.Books, Log: log,
+		Store: store, Config: pool.Config().ConnConfig.Copy(), Projection: ledgerproj.Books, Log: slog.New(slog.DiscardHandler),
 	}}
 }
 

@@ -112,7 +112,6 @@ func TestStatsAreExact(t *testing.T) {
 		want.skipped, want.responded)},
 		tables.Rows(`select sum(total), sum(sent), sum(delivered), sum(read), sum(failed), sum(skipped), sum(responded) from block`))
 	require.Positive(t, want.read)
-	require.Empty(t, tables.Examine())
 
 	// A cancelled campaign skips its open recipients.
 	happened = append(happened, projectiontest.Happened(campaign.Kind, "7", campaign.Cancelled{}, meta))
@@ -158,7 +157,6 @@ func TestSendTakesUpWhatWasRefused(t *testing.T) {
 		tables.Rows(`select id, state from recipient order by id`))
 	require.Equal(t, []string{"(7-1-0,1,1)", "(7-2-0,4,2)"}, tables.Rows(`select id, total, failed from block order by id`))
 	require.Equal(t, []string{"(1,1,1)", "(11,14,2)"}, tables.Rows(`select first_id, last_id, run from frozen order by 1`))
-	require.Empty(t, tables.Examine())
 }
 
 // Open messages go to the contact that has absorbed their recipient. It gets no step of a run twice, and its answers count for both.
@@ -193,5 +191,4 @@ func TestRecipientsAreMerged(t *testing.T) {
 		"(1,10,0,calling,)", "(2,15,0,calling,91)", "(3,10,1,open,)", "(4,15,1,open,)", "(5,10,0,calling,)", "(6,10,1,skipped,)",
 	}, tables.Rows(`select id, contact_id, step, state, response_id from recipient order by id`))
 	require.Equal(t, []string{"(7-1-0,4,0,1)", "(7-1-1,1,1,0)"}, tables.Rows(`select id, total, skipped, responded from block order by id`))
-	require.Empty(t, tables.Examine())
 }

@@ -63,7 +63,6 @@ func TestMessagesAreShownUntilTheirContactIsDeleted(t *testing.T) {
 		where deleted_at is not null`))
 	require.Equal(t, []string{`(9,4,t)`}, tables.Rows(`select contact_id, unread, last_at > '2025-01-01' from conversation order by 1`),
 		"of both merged contacts")
-	require.Empty(t, tables.Examine())
 }
 
 // A campaign sends later what its network puts off. A person's message is not sent again automatically.
@@ -148,5 +147,4 @@ func TestRepliesThatReachPeopleAreCountedOnceAndStayCounted(t *testing.T) {
 		tables.Rows(`select workspace_id, channel_id, sum(count) from reply group by 1, 2 order by 2`))
 	require.Empty(t, tables.Rows(
 		`select quarter from reply where date_bin('15 minutes', quarter, timestamptz '2000-01-01 00:00Z') <> quarter`))
-	require.Empty(t, tables.Examine())
 }

@@ -25,8 +25,7 @@ import (
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
-	"bahi/internal/test/pgtest"
-	"bahi/migrations"
+	"bahi/internal/test/logtest"
 	"bahi/projections"
 	"bahi/projections/accessproj"
 	"bahi/readmodels"
@@ -176,16 +175,10 @@ func (b *box) take() []kept {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{t: t, now: time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC), box: &box{}, faults: &faults{}}
-	var err error
-	r.pool, err = pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
-	require.NoError(t, err)
-	t.Cleanup(r.pool.Close)
+	r.pool, r.log = logtest.Open(t)
 	log := slog.New(slog.DiscardHandler)
 	v, err := vault.Open(t.Context(), r.pool, make([]byte, 32), log)
 	require.NoError(t, err)
-	r.log, err = postgres.Open(t.Context(), r.pool, log)
-	require.NoError(t, err)
-	t.Cleanup(r.log.Close)
 	settings := credentials.Defaults("https://bahi.example")
 	settings.Hash, settings.Hashes = credentials.HashCost{MemoryKiB: 64, Passes: 1, Threads: 1}, 4
 	c, err := credentials.Open(r.pool, v, settings, r.clock)

@@ -21,8 +21,6 @@ import (
 	"bahi/eventstore/postgres"
 	"bahi/internal/test/feedtest"
 	"bahi/internal/test/logtest"
-	"bahi/internal/test/pgtest"
-	"bahi/migrations"
 	"bahi/providers/feed"
 	"bahi/providers/feed/nats"
 	"bahi/reactors/feedreact"
@@ -40,21 +38,8 @@ type rig struct {
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	r := &rig{t: t, said: &logtest.Buffer{}, broker: feedtest.Start(t)}
-	var err error
-	r.pool, err = pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
-	require.NoError(t, err)
-	t.Cleanup(r.pool.Close)
-	r.reopen()
+	r.pool, r.store = logtest.Open(t)
 	return r
-}
-
-// reopen opens the log as another process would.
-func (r *rig) reopen() {
-	r.t.Helper()
-	var err error
-	r.store, err = postgres.Open(r.t.Context(), r.pool, slog.New(slog.DiscardHandler))
-	require.NoError(r.t, err)
-	r.t.Cleanup(r.store.Close)
 }
 
 // add appends events to three streams, each with a payload of about size bytes.

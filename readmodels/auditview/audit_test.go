@@ -20,8 +20,7 @@ import (
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/tlog"
 	"bahi/eventstore/vault"
-	"bahi/internal/test/pgtest"
-	"bahi/migrations"
+	"bahi/internal/test/logtest"
 	"bahi/projections"
 	"bahi/projections/auditproj"
 	"bahi/readmodels"
@@ -40,13 +39,8 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	pool, store := logtest.Open(t)
 	log := slog.New(slog.DiscardHandler)
-	store, err := postgres.Open(t.Context(), pool, log)
-	require.NoError(t, err)
-	t.Cleanup(store.Close)
 	v, err := vault.Open(t.Context(), pool, make([]byte, 32), log)
 	require.NoError(t, err)
 	tree := &auditview.Tree{Reader: readmodels.NewReader(pool, map[string]int{"audit": auditproj.Tree.Version}, nil)}

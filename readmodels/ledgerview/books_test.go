@@ -3,11 +3,8 @@ package ledgerview_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"maps"
 	"os"
-	"slices"
 	"testing"
 	"time"
 
@@ -22,11 +19,11 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/karigar"
 	"bahi/domain/unit"
 	"bahi/eventstore/postgres"
 	"bahi/internal/draws"
-	"bahi/internal/test/pgtest"
-	"bahi/migrations"
+	"bahi/internal/test/logtest"
 	"bahi/projections"
 	"bahi/projections/ledgerproj"
 	"bahi/readmodels"
@@ -57,13 +54,9 @@ var today = unit.DateOf(time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC))
 
 func open(t *testing.T) *office {
 	t.Helper()
-	url := pgtest.Template(t, "migrated", migrations.Up)
+	pool, store := logtest.Open(t)
 	log := slog.New(slog.DiscardHandler)
 	ctx, cancel := context.WithCancel(t.Context())
-	pool, err := pgxpool.New(ctx, url)
-	require.NoError(t, err)
-	store, err := postgres.Open(ctx, pool, log)
-	require.NoError(t, err)
 	runner := projections.NewRunner(store, pool, log)
 	h := commands.New(store, noKeys{}, time.Now)
 	v := &ledgerview.Views{Reader: readmodels.NewReader(pool, map[string]int{"books": ledgerproj.Books.Version}, runner.Follow)}
@@ -79,8 +72,6 @@ func open(t *testing.T) *office {
 		cancel()
 		<-stopped
 		<-stopped
-		store.Close()
-		pool.Close()
 	})
 	require.Eventually(t, func() bool { return runner.Statuses()["books"].Ready }, time.Minute, 5*time.Millisecond)
 	return o
@@ -90,274 +81,51 @@ func as(workspace uuid.UUID) commands.Request {
 	return commands.Request{Actor: actor.Actor{Type: "system", ID: "test"}, Workspace: workspace, Reason: "because"}
 }
 
-// line is a row in the model.
-type line struct {
-	id   int64
-	date unit.Date
-	sum  unit.Money
-	gone bool
-	void bool
-	back int64 // the row that this one reverses
-	by   int64 // the row that reverses this one
-}
-
-// free reports whether the row may be edited, deleted and voided.
-func (l line) free() bool { return !l.gone && !l.void && l.back == 0 && l.by == 0 }
-
-// reversible reports whether the row may be reversed.
-func (l line) reversible() bool { return !l.gone && !l.void && l.by == 0 }
-
-// ledgerModel returns the rows and balances that a view should return.
-func ledgerModel(lines []line, from, to unit.Date) (shown []line, balances []unit.Money) {
-	kept := slices.DeleteFunc(slices.Clone(lines), func(l line) bool { return l.gone || l.date > to })
-	slices.SortFunc(kept, func(a, b line) int {
-		if a.date != b.date {
-			return int(a.date - b.date)
-		}
-		return int(a.id - b.id)
-	})
-	var balance unit.Money
-	for _, l := range kept {
-		balance += l.sum
-		if l.date >= from {
-			shown, balances = append(shown, l), append(balances, balance)
-		}
-	}
-	return shown, balances
-}
-
-func TestEveryPageAtEveryPositionEqualsAReplay(t *testing.T) {
+// The bounds are those of a PDF's columns. The balances themselves are compared with a replay over HTTP.
+func TestExtentBoundsTheBalancesOfItsRows(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	rapid.Check(t, func(t *rapid.T) {
 		workspace := uuid.New()
-		ctx, req := o.ctx, as(workspace)
-		a, err := ledgercmd.OpenAccount(ctx, req, o.books, bank.Ledger, book.OpenAccount{Name: "SBI"})
+		a, err := ledgercmd.OpenAccount(o.ctx, as(workspace), o.books, bank.Ledger, book.OpenAccount{Name: "SBI"})
 		require.NoError(t, err)
-		account := number(t, a.ID)
-		var (
-			lines  []line
-			states = map[event.Position][]line{a.Position: nil}
-			known  = []event.Position{a.Position}
-			span   = rapid.SampledFrom([]int{1, 5, 900}).Draw(t, "days")
-		)
+		key := ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: number(t, a.ID)}
+		span := rapid.SampledFrom([]int{1, 5, 900}).Draw(t, "days")
 		day := rapid.Custom(func(t *rapid.T) unit.Date { return today - unit.Date(rapid.IntRange(0, span-1).Draw(t, "age")) })
-		entry := rapid.Custom(func(t *rapid.T) []bank.Entry {
-			return []bank.Entry{{Description: "x", Amount: unit.Money(rapid.IntRange(1, 999999).Draw(t, "amount"))}}
-		})
-		done := func(p event.Position) {
-			states[p] = slices.Clone(lines)
-			known = append(known, p)
-		}
-		add := func(t *rapid.T) {
-			date, in := day.Draw(t, "date"), entry.Draw(t, "in")
-			c := book.RowInput{Date: &date, In: book.Entries(in)}
-			sum := in[0].Amount
-			if rapid.Bool().Draw(t, "out too") {
-				out := entry.Draw(t, "out")
-				c.Out = book.Entries(out)
-				sum -= out[0].Amount
-			}
-			out, err := ledgercmd.AddRow(ctx, req, o.books, bank.Ledger, account, c)
-			require.NoError(t, err)
-			lines = append(lines, line{id: number(t, out.ID), date: date, sum: sum})
-			done(out.Position)
-		}
-		pick := func(t *rapid.T, which func(line) bool) int {
-			var found []int
-			for i, l := range lines {
-				if which(l) {
-					found = append(found, i)
-				}
-			}
-			if len(found) == 0 {
-				add(t)
-				return len(lines) - 1
-			}
-			return rapid.SampledFrom(found).Draw(t, "row")
-		}
-		t.Repeat(map[string]func(*rapid.T){
-			"add": add,
-			"bulk": func(t *rapid.T) {
-				n := rapid.SampledFrom([]int{1, 3, 300}).Draw(t, "rows")
-				var (
-					rows []book.RowInput
-					sums []unit.Money
-				)
-				date := day.Draw(t, "date")
-				for range n {
-					e := entry.Draw(t, "out")
-					rows, sums = append(rows, book.RowInput{Date: &date, Out: book.Entries(e)}), append(sums, -e[0].Amount)
-				}
-				out, err := ledgercmd.PostRows(ctx, req, o.books, bank.Ledger, account, rows)
-				require.NoError(t, err)
-				for i, sum := range sums {
-					lines = append(lines, line{id: out.First + int64(i), date: date, sum: sum})
-				}
-				done(out.Position)
-			},
-			"edit": func(t *rapid.T) {
-				i := pick(t, line.free)
-				date, in := day.Draw(t, "date"), entry.Draw(t, "in")
-				c := book.RowInput{Date: &date, In: book.Entries(in), Out: book.Entries([]bank.Entry{})}
-				out, err := ledgercmd.EditRow(ctx, req, o.books, bank.Ledger, ledgercmd.RowAt{Account: account, Row: lines[i].id}, c)
-				require.NoError(t, err)
-				lines[i].date, lines[i].sum = date, in[0].Amount
-				done(out.Position)
-			},
-			"delete": func(t *rapid.T) {
-				i := pick(t, line.free)
-				out, err := ledgercmd.DeleteRow(ctx, req, o.books, bank.Ledger, account, lines[i].id)
-				require.NoError(t, err)
-				lines[i].gone = true
-				done(out.Position)
-			},
-			"void": func(t *rapid.T) {
-				i := pick(t, line.free)
-				out, err := ledgercmd.VoidRow(ctx, req, o.books, bank.Ledger, account, lines[i].id)
-				require.NoError(t, err)
-				lines[i].void, lines[i].sum = true, 0
-				done(out.Position)
-			},
-			"reverse": func(t *rapid.T) {
-				some := map[int]bool{}
-				for range rapid.SampledFrom([]int{1, 1, 2, 9}).Draw(t, "rows") {
-					some[pick(t, line.reversible)] = true
-				}
-				c := ledgercmd.Reversal{}
-				latest := unit.Date(-1 << 20)
-				which := slices.Sorted(maps.Keys(some))
-				for _, i := range which {
-					c.Rows, latest = append(c.Rows, lines[i].id), max(latest, lines[i].date)
-				}
-				date := max(today, latest)
-				if rapid.Bool().Draw(t, "dated") {
-					date = latest + unit.Date(rapid.IntRange(0, int(today-latest)).Draw(t, "later"))
-					c.Date = &date
-				}
-				out, err := ledgercmd.ReverseRows(ctx, req, o.books, bank.Ledger, account, c)
-				require.NoError(t, err)
-				for k, i := range which {
-					id := out.First + int64(k)
-					lines[i].by = id
-					lines = append(lines, line{id: id, date: date, sum: -lines[i].sum, back: lines[i].id})
-				}
-				done(out.Position)
-			},
-			"sum up": func(t *rapid.T) {
-				day, latest := day.Draw(t, "day"), ledgerview.As{KnownAt: &known[len(known)-1]}
-				sums, err := o.views.Summary(ctx, nil, workspace, day, 3, ledgerview.As{})
-				require.NoError(t, err)
-				same, err := o.views.Summary(ctx, nil, workspace, day, 3, latest)
-				require.NoError(t, err)
-				require.Equal(t, fmt.Sprint(same), fmt.Sprint(sums))
-				cash, err := o.views.CashBefore(ctx, nil, workspace, bank.Ledger, day, ledgerview.As{})
-				require.NoError(t, err)
-				was, err := o.views.CashBefore(ctx, nil, workspace, bank.Ledger, day, latest)
-				require.NoError(t, err)
-				require.True(t, was.Equal(cash.Decimal), "%s, not %s", cash, was)
-			},
-			"close": func(t *rapid.T) {
-				other, err := ledgercmd.OpenAccount(ctx, req, o.books, bank.Ledger, book.OpenAccount{Name: "HDFC"})
-				require.NoError(t, err)
-				date := day.Draw(t, "date")
-				c := book.RowInput{Date: &date, Out: book.Entries(entry.Draw(t, "out"))}
-				_, err = ledgercmd.AddRow(ctx, req, o.books, bank.Ledger, number(t, other.ID), c)
-				require.NoError(t, err)
-				out, err := ledgercmd.DeleteAccount(ctx, req, o.books, bank.Ledger, number(t, other.ID))
-				require.NoError(t, err)
-				done(out.Position)
-			},
-			"read": func(t *rapid.T) {
-				sel := ledgerview.Selection{Page: 1}
-				from, to := unit.Date(-1<<20), unit.Date(1<<20)
-				want := lines
-				if rapid.Bool().Draw(t, "from") {
-					from = day.Draw(t, "from")
-					sel.From = &from
-				}
-				if rapid.Bool().Draw(t, "to") {
-					to = day.Draw(t, "to")
-					sel.To = &to
-				}
-				if rapid.Bool().Draw(t, "as of") {
-					of := day.Draw(t, "as of")
-					to, sel.Of = min(to, of), &of
-				}
-				if rapid.Bool().Draw(t, "known at") {
-					at := rapid.SampledFrom(known).Draw(t, "known at")
-					want, sel.KnownAt = states[at], &at
-				}
-				shown, balances := ledgerModel(want, from, to)
-				if rapid.Bool().Draw(t, "paged") {
-					sel.PageSize = rapid.SampledFrom([]int{1, 2, 50, 1000}).Draw(t, "page size")
-					sel.Page = rapid.IntRange(1, len(shown)/sel.PageSize+2).Draw(t, "page")
-				}
-				rows, total, err := o.views.Rows(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, sel)
-				require.NoError(t, err)
-				require.EqualValues(t, len(shown), total)
-				first, last := 0, len(shown)
-				if sel.PageSize > 0 {
-					first = min((sel.Page-1)*sel.PageSize, len(shown))
-					last = min(first+sel.PageSize, len(shown))
-				}
-				require.Len(t, rows, last-first)
-				for i, r := range rows {
-					l := shown[first+i]
-					require.Equal(t, []any{l.id, l.date, l.void, l.back, l.by}, []any{r.ID, r.Date, r.Void, r.Reverses, r.ReversedBy})
-					require.True(t, balances[first+i].Decimal().Equal(r.Cash.Decimal), "row %d: %s, not %s", r.ID, r.Cash, balances[first+i])
-				}
-				if len(rows) > 0 {
-					r := rows[rapid.IntRange(0, len(rows)-1).Draw(t, "row")]
-					one, err := o.views.Row(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, r.ID, sel.As)
-					require.NoError(t, err)
-					require.Equal(t, r.Cash.String(), one.Cash.String())
-					require.Equal(t, r.Row, one.Row)
-				}
-				extent, err := o.views.Extent(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, sel)
-				require.NoError(t, err)
-				var (
-					greatest int64
-					before   unit.Money
-				)
-				for i, l := range shown {
-					if i == 0 {
-						before = balances[0] - l.sum
-					}
-					greatest = max(greatest, l.id)
-					after := (balances[i] - before).Decimal()
-					require.True(t, extent.Lowest.Cash.LessThanOrEqual(after) && extent.Highest.Cash.GreaterThanOrEqual(after), "%s of row %d, not in %v",
-						after, l.id, extent)
-				}
-				require.Equal(t, greatest, extent.Last)
-				if n := len(shown); n > 0 {
-					require.True(t, extent.CashIn.Sub(extent.CashOut.Decimal).Equal((balances[n-1] - before).Decimal()), "%v", extent)
-				}
-				if sel.Of != nil {
-					_, balances = ledgerModel(want, -1<<20, *sel.Of)
+		known := []event.Position{a.Position}
+		for range rapid.IntRange(1, 4).Draw(t, "posts") {
+			rows := make([]book.RowInput, rapid.SampledFrom([]int{1, 3, 300}).Draw(t, "rows"))
+			for i := range rows {
+				entry := book.Entries([]bank.Entry{{Amount: unit.Money(rapid.IntRange(1, 999999).Draw(t, "amount"))}})
+				if rows[i].Date = new(day.Draw(t, "date")); i%3 == 0 {
+					rows[i].In = entry
 				} else {
-					_, balances = ledgerModel(want, -1<<20, 1<<20)
+					rows[i].Out = entry
 				}
-				acc, err := o.views.Account(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, sel.As)
-				require.NoError(t, err)
-				var balance unit.Money
-				if len(balances) > 0 {
-					balance = balances[len(balances)-1]
-				}
-				require.True(t, balance.Decimal().Equal(acc.Cash.Decimal), "%s, not %s", acc.Cash, balance)
-			},
-		})
-	})
-	build := projections.Build{Store: o.store, Config: o.pool.Config().ConnConfig.Copy(), Projection: ledgerproj.Books, Log: o.log}
-	for parts, size := range []int{1, 37, 1 << 30} {
-		build.How.Partitions = 1 + parts
-		differences, err := build.Fold(o.ctx, size, parts)
+			}
+			out, err := ledgercmd.PostRows(o.ctx, as(workspace), o.books, bank.Ledger, key.ID, rows)
+			require.NoError(t, err)
+			known = append(known, out.Position)
+		}
+		sel := ledgerview.Selection{Page: 1, From: new(day.Draw(t, "from")), To: new(day.Draw(t, "to"))}
+		if rapid.Bool().Draw(t, "known at") {
+			sel.KnownAt = new(rapid.SampledFrom(known).Draw(t, "known at"))
+		}
+		rows, _, err := o.views.Rows(o.ctx, nil, key, sel)
 		require.NoError(t, err)
-		require.Empty(t, differences, "folded in batches of %d, and built in %d parts", size, 1+parts)
-	}
-	found, err := build.Examine(o.ctx)
-	require.NoError(t, err)
-	require.Empty(t, found.Differences)
+		extent, err := o.views.Extent(o.ctx, nil, key, sel)
+		require.NoError(t, err)
+		before, err := o.views.Account(o.ctx, nil, key, ledgerview.As{KnownAt: sel.KnownAt, Of: new(*sel.From - 1)})
+		require.NoError(t, err)
+		moved, last := before.Cash.Sub(before.Cash.Decimal), int64(0)
+		for _, r := range rows {
+			moved = r.Cash.Sub(before.Cash.Decimal)
+			require.True(t, extent.Lowest.Cash.LessThanOrEqual(moved) && extent.Highest.Cash.GreaterThanOrEqual(moved), "row %d: %v", r.ID, extent)
+			last = max(last, r.ID)
+		}
+		require.Equal(t, last, extent.Last)
+		require.True(t, extent.CashIn.Sub(extent.CashOut.Decimal).Equal(moved), "%v", extent)
+	})
 }
 
 func number(t require.TestingT, id string) (n int64) {
@@ -372,4 +140,136 @@ func number(t require.TestingT, id string) (n int64) {
 func TestMain(m *testing.M) {
 	draws.Default(20)
 	os.Exit(m.Run())
+}
+
+func TestPagesOfACrowdedDayHaveTheirBalances(t *testing.T) {
+	t.Parallel()
+	const (
+		bulks, bulk = 17, 1000
+		all         = bulks * bulk
+		size        = 7
+	)
+	o := open(t)
+	workspace := uuid.New()
+	ctx, req := o.ctx, as(workspace)
+	opened, err := ledgercmd.OpenAccount(ctx, req, o.books, bank.Ledger, book.OpenAccount{Name: "SBI"})
+	require.NoError(t, err)
+	account := number(t, opened.ID)
+	first := int64(0)
+	for n := range bulks {
+		var rows []book.RowInput
+		for i := range bulk {
+			rows = append(rows, book.RowInput{Date: new(today), In: book.Entries([]bank.Entry{{Amount: unit.Money(1 + n*bulk + i)}})})
+		}
+		out, err := ledgercmd.PostRows(ctx, req, o.books, bank.Ledger, account, rows)
+		require.NoError(t, err)
+		if n == 0 {
+			first = out.First
+		}
+	}
+	balance := func(rows int) unit.Money { return unit.Money(rows * (rows + 1) / 2) }
+	for _, page := range []int{1, 2, 100, 1200, 2341, all/size + 1} {
+		rows, total, err := o.views.Rows(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account},
+			ledgerview.Selection{Page: page, PageSize: size})
+		require.NoError(t, err)
+		require.EqualValues(t, all, total)
+		require.NotEmpty(t, rows)
+		for i, r := range rows {
+			want := balance((page-1)*size + i + 1)
+			require.True(t, want.Decimal().Equal(r.Cash.Decimal), "page %d, row %d: %s, not %s", page, i, r.Cash, want)
+		}
+		one, err := o.views.Row(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, rows[0].ID,
+			ledgerview.As{})
+		require.NoError(t, err)
+		require.Equal(t, rows[0].Cash.String(), one.Cash.String())
+	}
+	there, err := o.views.BalanceAt(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, today, first+all)
+	require.NoError(t, err)
+	require.True(t, balance(all).Decimal().Equal(there.Cash.Decimal))
+}
+
+// A statement from a day on begins with the balance before the day, and searches no later total.
+func TestRowsFromADayAreNotSearched(t *testing.T) {
+	t.Parallel()
+	o, workspace := open(t), uuid.New()
+	opened, err := ledgercmd.OpenAccount(o.ctx, as(workspace), o.books, bank.Ledger, book.OpenAccount{Name: "SBI"})
+	require.NoError(t, err)
+	key := ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: number(t, opened.ID)}
+	var rows []book.RowInput
+	for i := range 6 {
+		rows = append(rows, book.RowInput{Date: new(today - 1 + unit.Date(i%2)), In: book.Entries([]bank.Entry{{Amount: 100}})})
+	}
+	_, err = ledgercmd.PostRows(o.ctx, as(workspace), o.books, bank.Ledger, key.ID, rows)
+	require.NoError(t, err)
+	position, err := o.store.Head(o.ctx)
+	require.NoError(t, err)
+	read := func(known *event.Position) []ledgerview.Row {
+		rows, total, err := o.views.Rows(o.ctx, nil, key, ledgerview.Selection{As: ledgerview.As{KnownAt: known}, From: new(today), Page: 1,
+			PageSize: 2})
+		require.NoError(t, err)
+		require.EqualValues(t, 3, total)
+		require.Len(t, rows, 2)
+		return rows
+	}
+	now, then := read(nil), read(&position)
+	require.Equal(t, "4.00", now[0].Cash.StringFixed(2))
+	require.Equal(t, now, then)
+	_, err = o.pool.Exec(o.ctx, `delete from `+projections.SchemaName("books", 1)+`.total where level = 2 and node = $1`, int64(today))
+	require.NoError(t, err)
+	require.Equal(t, now, read(nil))
+	require.Equal(t, then, read(&position))
+}
+
+func TestASideIsSummedUpBeforeADay(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	workspace := uuid.New()
+	ctx, req := o.ctx, as(workspace)
+	a, err := ledgercmd.OpenAccount(ctx, req, o.books, karigar.Ledger, book.OpenAccount{Name: "Imran"})
+	require.NoError(t, err)
+	account := number(t, a.ID)
+	before := func(out bool, day unit.Date, as ledgerview.As) [2]string {
+		sum, err := o.views.SideBefore(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: karigar.Ledger, ID: account}, out, day, as)
+		require.NoError(t, err)
+		return [2]string{sum.Cash.String(), sum.Fine.String()}
+	}
+	require.Equal(t, [2]string{"0", "0"}, before(false, today, ledgerview.As{}))
+	add := func(day unit.Date, other unit.Money, fine unit.Grams) int64 {
+		out, err := ledgercmd.AddRow(ctx, req, o.books, karigar.Ledger, account, book.RowInput{
+			Date: &day, In: book.Entries([]karigar.In{{Other: &other}}), Out: book.Entries([]karigar.Out{{FineWeight: &fine}}),
+		})
+		require.NoError(t, err)
+		return number(t, out.ID)
+	}
+	add(today-5, 40_00, 500_000)
+	add(today, 7_00, 1_000)
+	voided, deleted := add(today-4, 1, 1), add(today-4, 2, 2)
+	out, err := ledgercmd.VoidRow(ctx, req, o.books, karigar.Ledger, account, voided)
+	require.NoError(t, err)
+	_, err = ledgercmd.DeleteRow(ctx, req, o.books, karigar.Ledger, account, deleted)
+	require.NoError(t, err)
+
+	require.Equal(t, [2]string{"40", "0"}, before(false, today, ledgerview.As{}))
+	require.Equal(t, [2]string{"0", "500"}, before(true, today, ledgerview.As{}))
+	require.Equal(t, [2]string{"47", "0"}, before(false, today+1, ledgerview.As{}))
+	require.Equal(t, [2]string{"0", "0"}, before(false, today-5, ledgerview.As{}))
+	require.Equal(t, [2]string{"0", "500.002"}, before(true, today, ledgerview.As{KnownAt: &out.Position}), "the row that was deleted later")
+	_, err = o.views.SideBefore(ctx, nil, ledgerview.AccountKey{Workspace: uuid.New(), Ledger: karigar.Ledger, ID: account}, true, today,
+		ledgerview.As{})
+	require.ErrorIs(t, err, karigar.Ledger.NoAccount)
+}
+
+func TestAnEntryIsReadInWords(t *testing.T) {
+	t.Parallel()
+	for entry, words := range map[string]string{
+		`{"amount":12.5}`: "",
+		`{"item_name":"पायल","weight":100,"touch":92,"computed":["fine_weight"]}`:    "पायल, weight 100, touch 92",
+		`{"weight":1,"description":"a_b, \"c\""}`:                                    `a_b, "c", weight 1`,
+		`{"kind":"rate_cut","fine_weight":10,"rate":172500.5,"rate_unit":"per_10g"}`: "rate cut, fine weight 10, rate 1,72,500.5, per 10g",
+		`{"description":"bill 1250000","making_charge":1250}`:                        "bill 1250000, making charge 1,250",
+		`{"kind":"rate_cut","amount":70000,"counter":true}`:                          "rate cut, counter",
+		`{"kind":"metal","item_name":"bar_kind","fine_weight":0.001,"amount":70000}`: "bar_kind, metal, fine weight 0.001",
+	} {
+		require.Equal(t, words, ledgerview.Words([]byte(entry)))
+	}
 }

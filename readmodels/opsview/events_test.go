@@ -3,7 +3,6 @@ package opsview_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -16,8 +15,7 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
-	"bahi/internal/test/pgtest"
-	"bahi/migrations"
+	"bahi/internal/test/logtest"
 	"bahi/readmodels/opsview"
 )
 
@@ -31,12 +29,7 @@ type diary struct {
 
 func startDiary(t *testing.T) *diary {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	store, err := postgres.Open(t.Context(), pool, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
-	t.Cleanup(store.Close)
+	pool, store := logtest.Open(t)
 	return &diary{t: t, pool: pool, store: store}
 }
 

@@ -28,7 +28,8 @@ func TestAKeyTellsWhoMadeIt(t *testing.T) {
 	none.Case("its creator").When(create).Then(created)
 	more := create
 	more.Permissions.Operator = true
-	none.Case("no more than its maker has").When(more).ThenFails(fault.New(fault.Forbidden, "A key cannot have more permissions than its maker"))
+	none.Case("no more than its maker has").When(more).
+		ThenFails(fault.New(fault.Forbidden, "A key cannot have more permissions than its creator"))
 	none.And(created).Case("it is revoked").When(apikey.Revoke{}).Then(apikey.Revoked{})
 	none.And(created, apikey.Revoked{}).Case("once").When(apikey.Revoke{}).ThenFails(apikey.ErrNotFound)
 	require.Equal(t, asha, none.And(created).State().User)

@@ -10,10 +10,10 @@ import (
 
 // Memory counts in this process. Goroutines may share it.
 //
-// Its memory is limited: 8 to 16 bytes for each request that was allowed within a window, and about 200 for each key. Keys with an empty
-// window are removed when other keys come. Beyond the maximum number of keys, the least recently used one is removed and starts again. An
-// attacker with that many addresses gains no more than by using another address, and no client is refused without reason. Known callers are
-// separate from addresses, so a flood of addresses cannot remove their counts.
+// Its memory is limited: 8 to 16 bytes for each request that was allowed in a window, and about 200 for each key. Keys with an empty window
+// are removed when other keys arrive. Beyond the maximum number of keys, the count of the least recently used one is removed. That gives an
+// attacker with so many addresses no more than another address would, and refuses no client without reason. Known callers are separate from
+// addresses, so a flood of addresses cannot remove their counts.
 type Memory struct {
 	now   func() time.Time
 	began time.Time
@@ -22,13 +22,13 @@ type Memory struct {
 	callers, addresses *simplelru.LRU[Key, *window]
 }
 
-// MaxKeys is the maximum number of callers, and of addresses, in a Memory: the least recently used are removed.
+// MaxKeys is the maximum number of callers, and of addresses, in a Memory. The least recently used ones are removed.
 const MaxKeys = 1 << 17
 
 // window has the times of a key's allowed requests, oldest first.
 type window struct {
 	times []time.Duration
-	empty time.Duration // when the last of them leaves it
+	empty time.Duration // time at which the last of them leaves the window
 }
 
 // NewMemory returns a Memory with up to most keys of either kind; 0: [MaxKeys].
@@ -42,12 +42,12 @@ func NewMemory(now func() time.Time, most int) *Memory {
 	return m
 }
 
-// Take counts a request if the limit allows it. A key must always come with the same limit.
+// Take counts a request if the limit allows it. Each key must always have the same limit.
 func (m *Memory) Take(_ context.Context, key Key, limit Limit) Decision {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now, keys := m.now().Sub(m.began), m.keys(key) // within the lock, so that times are in order
-	for range 2 {                                  // removes unused keys faster than new ones come
+	now, keys := m.now().Sub(m.began), m.keys(key) // in the lock, so that times are in order
+	for range 2 {                                  // removes unused keys faster than new ones arrive
 		if _, w, some := keys.GetOldest(); some && w.empty <= now {
 			keys.RemoveOldest()
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Redis counts for all processes that share a Redis (5 or newer), by its clock, in microseconds. Each request takes one round trip. A key
-// is removed when its window is empty.
+// Redis counts for all processes that share a Redis server (5 or newer), by the server's clock in microseconds. Each request takes one
+// round trip. A key is removed when its window is empty.
 type Redis struct {
 	pool     *redis.Pool
 	patience time.Duration
@@ -24,7 +24,7 @@ const (
 	keepConnection = 5 * time.Minute
 )
 
-// Patience limits the wait for Redis's response.
+// Patience is the timeout of a call of Redis.
 const Patience = 50 * time.Millisecond
 
 // NewRedis returns a Redis from a URL such as redis://user:password@host:6379/0, rediss:// with TLS or unix:///path. It does not connect
@@ -44,7 +44,7 @@ func newRedis(address string, patience time.Duration) (*Redis, error) {
 func dialer(address string, patience time.Duration) (func(context.Context) (redis.Conn, error), error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, errors.New("invalid URL") // the error has the password
+		return nil, errors.New("invalid URL") // the original error contains the password
 	}
 	options := []redis.DialOption{redis.DialConnectTimeout(patience), redis.DialReadTimeout(patience), redis.DialWriteTimeout(patience)}
 	switch u.Scheme {
@@ -66,13 +66,13 @@ func dialer(address string, patience time.Duration) (func(context.Context) (redi
 	}
 }
 
-// Close ends its connections.
+// Close closes the connections.
 func (r *Redis) Close() error { return r.pool.Close() }
 
 // take is one command for Redis, so it is atomic. A list has the times in microseconds, oldest first. They are formatted explicitly,
 // because Lua's own form of such numbers has an exponent.
 //
-// It returns 1 or 0 for allowed, the number that count, and the microseconds until the oldest leaves.
+// It returns 1 for an allowed request or else 0, the number of counted requests, and the microseconds until the oldest leaves the window.
 var take = redis.NewScript(1, `
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
@@ -121,7 +121,7 @@ func (r *Redis) do(ctx context.Context, ask func(context.Context, redis.Conn) er
 	defer cancel()
 	conn, err := r.pool.GetContext(ctx)
 	if err == nil {
-		defer conn.Close() //nolint:errcheck // it goes back to the pool, which closes broken ones
+		defer conn.Close() //nolint:errcheck // returns the connection to the pool, which closes broken ones
 		err = ask(ctx, conn)
 	}
 	if err != nil {

@@ -15,12 +15,12 @@ type Shared struct {
 	log   *slog.Logger
 	now   func() time.Time
 
-	away   atomic.Int64 // Redis is not called until then, in Unix nanoseconds
-	silent atomic.Int64 // nothing is logged until then
+	away   atomic.Int64 // end of the time without calls of Redis, in Unix nanoseconds
+	silent atomic.Int64 // end of the time without log messages
 }
 
 const (
-	// rest is how long Redis is not called after a failure. Without it each request would wait for the timeout.
+	// rest is the time after a failure in which Redis is not called, because each request would wait for the timeout.
 	rest = time.Second
 
 	// silence is the minimum interval between warnings.
@@ -32,7 +32,7 @@ func NewShared(r *Redis, log *slog.Logger, now func() time.Time) *Shared {
 	return &Shared{redis: r, own: NewMemory(now, 0), log: log, now: now}
 }
 
-// Take is like [Memory.Take]. A request counts even if its client is gone.
+// Take is like [Memory.Take]. It counts a request even if the client has disconnected.
 func (s *Shared) Take(ctx context.Context, key Key, limit Limit) (d Decision) {
 	if !s.asked(ctx, func(ctx context.Context) (err error) { d, err = s.redis.Take(ctx, key, limit); return err }) {
 		return s.own.Take(ctx, key, limit)

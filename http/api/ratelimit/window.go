@@ -1,9 +1,8 @@
-// Package ratelimit counts requests in sliding windows: at most a number within any interval of the limit's length. The next request is
-// allowed exactly when the oldest leaves the window.
+// Package ratelimit counts requests in sliding windows: it allows at most a number in any interval of the limit's length. The next request
+// is allowed exactly when the oldest leaves the window.
 //
-// It stores the time of every allowed request. The usual approximation, two fixed windows of which the earlier one counts in part, needs
-// only two numbers per key. But it is inexact: depending on how unevenly requests come, it refuses allowed ones or allows too many. The
-// times take eight bytes each, for one window only.
+// It stores the time of every allowed request, eight bytes each, for one window. The usual approximation by two fixed windows requires only
+// two numbers per key. But it is inexact: if requests arrive unevenly, it refuses allowed requests or allows too many.
 package ratelimit
 
 import (
@@ -14,7 +13,7 @@ import (
 	"time"
 )
 
-// Limit is the number of requests allowed within any interval of its length. The zero Limit is no limit.
+// Limit is the maximum number of requests in any interval of a length. The zero Limit is no limit.
 type Limit struct {
 	Requests int
 	Per      time.Duration // whole seconds, for the headers
@@ -31,7 +30,7 @@ func (l Limit) String() string {
 	return fmt.Sprintf("%d/%s", l.Requests, l.Per)
 }
 
-// These limit a limit, because the times of a window take memory.
+// The maximum of a limit, because the times of a window take memory.
 const (
 	MaxRequests = 1_000_000
 	Longest     = 24 * time.Hour
@@ -54,7 +53,7 @@ func Parse(text string) (Limit, error) {
 	return Limit{Requests: requests, Per: per}, nil
 }
 
-// Key identifies requests that count together: a group, and a known caller or otherwise an address.
+// Key identifies requests that are counted together: a group, and a known caller or else an address.
 type Key struct {
 	Group   string
 	Caller  string
@@ -63,7 +62,7 @@ type Key struct {
 
 // Decision is the result for a request.
 type Decision struct {
-	Allowed   bool          // and counted; a refused one is not
-	Remaining int           // how many more are allowed now
-	Next      time.Duration // until the oldest counted one leaves the window; 0: none counts
+	Allowed   bool          // the request is allowed and counted
+	Remaining int           // number of further requests that are allowed now
+	Next      time.Duration // time until the oldest counted request leaves the window; 0: none is counted
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -120,11 +119,15 @@ type line struct {
 	Finding  string    `json:"finding,omitempty"`
 }
 
-// Write writes a history as JSON lines.
-func (h History) Write(w io.Writer) error {
-	buffered := bufio.NewWriter(w)
+// Save writes a history to a file, as JSON lines.
+func (h History) Save(path string) error {
+	f, err := os.Create(path) //nolint:gosec // the operator chooses it
+	if err != nil {
+		return err
+	}
+	buffered := bufio.NewWriter(f)
 	out := json.NewEncoder(buffered)
-	err := out.Encode(line{Settings: &h.Settings, Lost: h.Lost})
+	err = out.Encode(line{Settings: &h.Settings, Lost: h.Lost})
 	for _, c := range h.Calls {
 		err = errors.Join(err, out.Encode(line{Call: &c}))
 	}
@@ -134,49 +137,7 @@ func (h History) Write(w io.Writer) error {
 	for _, f := range h.Findings {
 		err = errors.Join(err, out.Encode(line{Finding: f}))
 	}
-	return errors.Join(err, buffered.Flush())
-}
-
-// Save writes a history to a file.
-func (h History) Save(path string) error {
-	f, err := os.Create(path) //nolint:gosec // the operator chooses it
-	if err != nil {
-		return err
-	}
-	return errors.Join(h.Write(f), f.Close())
-}
-
-// Read reads the output of [History.Write].
-func Read(r io.Reader) (h History, err error) {
-	in := json.NewDecoder(bufio.NewReader(r))
-	for n := 1; ; n++ {
-		var l line
-		if err := in.Decode(&l); errors.Is(err, io.EOF) {
-			return h, nil
-		} else if err != nil {
-			return h, fmt.Errorf("line %d: %w", n, err)
-		}
-		switch {
-		case l.Settings != nil:
-			h.Settings, h.Lost = *l.Settings, l.Lost
-		case l.Call != nil:
-			h.Calls = append(h.Calls, *l.Call)
-		case l.Event != nil:
-			h.Log = append(h.Log, *l.Event)
-		case l.Finding != "":
-			h.Findings = append(h.Findings, l.Finding)
-		}
-	}
-}
-
-// Open reads a file.
-func Open(path string) (History, error) {
-	f, err := os.Open(path) //nolint:gosec // the operator chooses it
-	if err != nil {
-		return History{}, err
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	return Read(f)
+	return errors.Join(err, buffered.Flush(), f.Close())
 }
 
 // Anomaly is a part of a history that no order of the calls explains.

@@ -1,10 +1,8 @@
 package history_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -186,17 +184,4 @@ func TestAFailoverReturnsToItsCopy(t *testing.T) {
 	r := good()
 	r.failover(true)
 	require.Empty(t, r.Check(t.TempDir()).Anomalies)
-}
-
-func TestAHistoryIsReadAsItWasWritten(t *testing.T) {
-	t.Parallel()
-	want := good()
-	want.Settings = history.Settings{Seed: 3, Length: time.Minute, Nodes: 3, Log: "journal", Faults: []string{"kill"}, Clients: 6}
-	want.Findings = []string{"a node is not ready"}
-	var file bytes.Buffer
-	require.NoError(t, want.Write(&file))
-	got, err := history.Read(&file)
-	require.NoError(t, err)
-	require.Equal(t, want.History, got)
-	require.Len(t, got.Check(os.DevNull).Anomalies, 1)
 }

@@ -10,14 +10,16 @@ import (
 	"fmt"
 	"image"
 	"image/jpeg"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"bahi/internal/distro"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
@@ -131,15 +133,14 @@ var program = sync.OnceValues(func() (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), installsTimeout)
 	defer cancel()
-	for _, args := range [][]string{
-		{"update"}, {"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", "chromium", "fonts-dejavu-core"},
-	} {
-		cmd := exec.CommandContext(ctx, "apt-get", args...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			lines := strings.Split(string(bytes.TrimSpace(out)), "\n")
-			return "", fmt.Errorf("%s: %w: %s", cmd, err, lines[len(lines)-1])
-		}
+	err = distro.Alone(func() error {
+		return distro.Install(ctx, slog.Default(), func(ctx context.Context, options []string) ([]string, error) {
+			_, err := distro.Run(ctx, "apt-cache", append(options, "show", "chromium")...)
+			return []string{"chromium", "fonts-dejavu-core"}, err
+		})
+	})
+	if err != nil {
+		return "", err
 	}
 	return find()
 })

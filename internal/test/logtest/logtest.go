@@ -1,4 +1,4 @@
-// Package logtest collects a program's log, for tests.
+// Package logtest opens an event log, and collects the messages of a logger, for tests.
 package logtest
 
 import (

@@ -15,10 +15,8 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
-	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
-	"bahi/internal/test/pgtest"
-	"bahi/migrations"
+	"bahi/internal/test/logtest"
 	"bahi/projections"
 )
 
@@ -53,14 +51,8 @@ type Tables struct {
 // Run folds the events, at the positions 1, 2, 3 …, in all ways, and returns the tables.
 func Run(t *testing.T, p *projections.Projection, events ...Event) *Tables {
 	t.Helper()
-	url := pgtest.Template(t, "migrated", migrations.Up)
-	pool, err := pgxpool.New(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	pool, store := logtest.Open(t)
 	log := slog.New(slog.DiscardHandler)
-	store, err := postgres.Open(t.Context(), pool, log)
-	require.NoError(t, err)
-	t.Cleanup(store.Close)
 	v, err := vault.Open(t.Context(), pool, make([]byte, 32), log)
 	require.NoError(t, err)
 	seal := func(values []*event.Sealed) error { return v.Seal(t.Context(), values) }

@@ -1,4 +1,4 @@
-package storetest
+package postgres
 
 import (
 	"context"
@@ -90,21 +90,6 @@ var following = []sentence{
 		cancel()
 		require.ErrorIs(t, endHere(), context.Canceled)
 		require.ErrorIs(t, endThere(), context.Canceled)
-	}},
-	{"an append reaches followers on other nodes without a poll", func(t *testing.T, n *node) {
-		s, other := stream(), n.another(t)
-		events, _ := other.watch(t.Context(), t, n.head(t), s)
-		prompt := 0
-		for range 9 {
-			e := one()
-			n.must(t, s, eventstore.Any, e)
-			begun := time.Now()
-			arrives(t, events, e)
-			if time.Since(begun) < 300*time.Millisecond {
-				prompt++
-			}
-		}
-		require.Greater(t, prompt, 4)
 	}},
 	{"the last append of a node that closes reaches followers", func(t *testing.T, n *node) {
 		s := stream()

@@ -1,4 +1,4 @@
-package storetest
+package postgres
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"bahi/eventstore"
 )
 
-// Losing checks a log that loses its newest events while nodes use it, as in a failover to a lagging server. Each sentence has its own log
+// losing checks a log that loses its newest events while nodes use it, as in a failover to a lagging server. Each sentence has its own log
 // from fresh; lose deletes the newest events and cuts all connections.
-func Losing(t *testing.T, fresh func(t testing.TB) (s Suite, lose func(count int))) {
+func losing(t *testing.T, fresh func(t testing.TB) (s suite, lose func(count int))) {
 	t.Helper()
 	for _, c := range []struct {
 		says string

@@ -1,9 +1,4 @@
-// Package storetest is the conformance suite of the event log: a sentence for each behaviour that [eventstore.Store] promises. An
-// implementation passes a function that opens a log.
-//
-// The sentences run in parallel on one log that others may write to as well. So each uses its own streams, and its checks of the whole log
-// allow others' appends.
-package storetest
+package postgres
 
 import (
 	"cmp"
@@ -12,11 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"regexp"
-	"runtime/pprof"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -28,8 +19,11 @@ import (
 	"bahi/eventstore"
 )
 
-// Suite is an implementation to check.
-type Suite struct {
+// suite is the conformance suite of the event log: a sentence for each behaviour that [eventstore.Store] promises.
+//
+// The sentences run in parallel on one log that others may write to as well. So each uses its own streams, and its checks of the whole log
+// allow others' appends.
+type suite struct {
 	// Open opens the log again, like another node of the same system: all nodes must find the same log. The suite calls shut once for each
 	// node.
 	Open func(t testing.TB) (store eventstore.Store, shut func())
@@ -43,8 +37,8 @@ type sentence struct {
 	test func(*testing.T, *node)
 }
 
-// Run checks that each sentence holds.
-func Run(t *testing.T, s Suite) {
+// run checks that each sentence holds.
+func (s suite) run(t *testing.T) {
 	t.Helper()
 	shared := s.node(t)
 	for _, chapter := range [][]sentence{expecting, repeating, together, refusing, reading, timing, following, cancelling, closing,
@@ -66,11 +60,11 @@ func Run(t *testing.T, s Suite) {
 type node struct {
 	eventstore.Store
 
-	suite Suite
+	suite suite
 	shut  func()
 }
 
-func (s Suite) node(t testing.TB) *node {
+func (s suite) node(t testing.TB) *node {
 	t.Helper()
 	n := &node{suite: s}
 	n.Store, n.shut = s.Open(t)
@@ -236,19 +230,6 @@ func isCancelled(err error) bool {
 func quote(text string) []byte {
 	q, _ := json.Marshal(text) //nolint:errchkjson // a string is always valid JSON
 	return q
-}
-
-// Goroutines counts the goroutines with a pprof label, which a goroutine passes on to those that it starts.
-func Goroutines(t testing.TB, label string) (count int) {
-	t.Helper()
-	var text strings.Builder
-	require.NoError(t, pprof.Lookup("goroutine").WriteTo(&text, 1))
-	for _, m := range regexp.MustCompile(`(?m)^(\d+) @.*\n# labels: .*`+label).FindAllStringSubmatch(text.String(), -1) {
-		n, err := strconv.Atoi(m[1])
-		require.NoError(t, err)
-		count += n
-	}
-	return count
 }
 
 // model is a log according to the interface's documentation, in a few lines.
