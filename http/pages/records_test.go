@@ -242,9 +242,7 @@ func TestFilesAreImported(t *testing.T) {
 	send := func(page, do, name, content string, pairs ...string) string {
 		values := form(b.get(page).Is(200), page, `value="`+do+`"`)
 		require.NotEmpty(t, values, do)
-		for i := 0; i < len(pairs); i += 2 {
-			values.Set(pairs[i], pairs[i+1])
-		}
+		values = with(values, pairs...)
 		return upload(t, v.HTTP, o.URL+page, values, name, content).Words()
 	}
 	const contacts = "/app/list/contacts"
