@@ -17,7 +17,6 @@ import (
 	"bahi/commands/ledgercmd"
 	"bahi/commands/messagingcmd"
 	"bahi/domain/ledger/confirmation"
-	sentmessage "bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
 	"bahi/http/ledgerhttp"
 	"bahi/internal/test/apitest"
@@ -335,8 +334,9 @@ func TestTheMessageCarriesTheStatement(t *testing.T) {
 		require.NotContains(t, words, "777.00")
 		a.POST(fmt.Sprintf("/client-ledger/%d", meera), `{"date":"2025-03-01","in_entries":[{"amount":777}]}`).Status(201)
 		callback := regexp.MustCompile(`"biz_opaque_callback_data":"(\w+)"`).FindStringSubmatch(message)[1]
-		_, err := o.Sys.Messages.Receipts(t.Context(), []messagingcmd.DeliveryReceipt{{Channel: a.channel, Callback: callback,
-			Receipt: sentmessage.Receipt{Status: "failed", Code: 131053, Details: "the file could not be fetched"}}})
+		failed := messagingcmd.DeliveryReceipt{Channel: a.channel, Callback: callback}
+		failed.Status, failed.Code, failed.Details = "failed", 131053, "the file could not be fetched"
+		_, err := o.Sys.Messages.Receipts(t.Context(), []messagingcmd.DeliveryReceipt{failed})
 		require.NoError(t, err)
 		a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool { return n.Failed == 1 && n.Sent == 0 })
 	}
