@@ -263,15 +263,15 @@ func TestFilesAreImported(t *testing.T) {
 	for _, text := range []string{"Added 1", "Failed 1", "price: is required"} {
 		require.Contains(t, report, text)
 	}
-	require.Regexp(t, `<td class="n"><span class="name">[^<]*</span>₹1,500.00`, b.get(products).Is(200).Says("Kada").Text, "a figure is at the right")
+	list := b.get(products).Is(200).Says("Kada").Text
+	require.Regexp(t, `<td class="n"><span class="name">[^<]*</span>₹1,500.00`, list, "a figure is at the right")
 	for _, kind := range []string{"csv", "xlsx"} {
 		require.NotEmpty(t, b.get("/api/v1/catalog/bulk/template."+kind).Is(200).Text)
 	}
 
 	const files = "/app/list/bots/1/files"
 	send(files, "add-bot-file", "rates.txt", "The rate of silver is 92 rupees.")
-	list := b.get(files).Is(200).Says("rates.txt")
-	require.Contains(t, list.Text, `data-stream="/api/bots/1/knowledge/stream"`)
+	require.Contains(t, b.get(files).Is(200).Says("rates.txt").Text, `data-stream="/api/bots/1/knowledge/stream"`)
 	b.follow(b.submitOf(files+"/1", files+"/1", `value="delete-bot-file"`)).Says("Deleted.", "There are none yet.")
 }
 
