@@ -221,7 +221,7 @@ func (p *Projection) open(ctx context.Context, reveal Reveal, d decoded, decodeE
 	return d, decodeErr
 }
 
-// reach sets the piece's end to these events' end.
+// reach sets the end of d to the last of the events.
 func (d *decoded) reach(events []event.Stored) {
 	if n := len(events); n > 0 {
 		id := events[n-1].ID // the events' memory is reused

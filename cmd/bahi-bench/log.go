@@ -136,7 +136,8 @@ var lines = map[*book.Ledger]func(random *rand.Rand) (in, out book.Side){
 		}.Complete(&book.Computer{})}), out
 	},
 	polisher.Ledger: func(random *rand.Rand) (in, out book.Side) {
-		return book.SideOf([]polisher.In{{ItemName: "payal", Weight: grams(random), LossWeight: new(unit.Grams(500)), Amount: money(random)}}), out
+		entry := polisher.In{ItemName: "payal", Weight: grams(random), LossWeight: new(unit.Grams(500)), Amount: money(random)}
+		return book.SideOf([]polisher.In{entry}), out
 	},
 }
 

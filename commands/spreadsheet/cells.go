@@ -118,7 +118,7 @@ func unmarshal(book *excelize.File, name string, into any) error {
 	return nil
 }
 
-// read returns the differing cells of a row. Callers read rows in ascending order.
+// read returns the cells of a row whose displayed value differs from the library's. Callers read rows in ascending order.
 func (r *cellReader) read(row int) ([]cell, error) {
 	for r.row < row && !r.ended {
 		if err := r.next(); err != nil {

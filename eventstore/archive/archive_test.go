@@ -89,6 +89,14 @@ func create(t testing.TB, l *text) string {
 	return dir
 }
 
+func createWith(t testing.TB, l *text, o Options) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "archive")
+	_, err := Create(t.Context(), dir, l, o)
+	require.NoError(t, err)
+	return dir
+}
+
 // read returns the events of an archive.
 func read(ctx context.Context, dir string) (events []event.Stored, err error) {
 	a, err := Open(dir)

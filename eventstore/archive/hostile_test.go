@@ -193,9 +193,7 @@ func TestWrongCheckpointsDoNotHideTheBadEvent(t *testing.T) {
 	forged.events[5].Revision = 7
 	o := forged.options()
 	o.Checkpoints, o.PublicKeys = forged.checkpoints(t, key, 4, 10), []string{key.Public()}
-	dir := filepath.Join(t.TempDir(), "archive")
-	_, err := Create(t.Context(), dir, forged, o)
-	require.NoError(t, err)
+	dir := createWith(t, forged, o)
 	path := filepath.Join(dir, CheckpointsFile)
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -209,10 +207,7 @@ func TestWrongCheckpointsDoNotHideTheBadEvent(t *testing.T) {
 			}
 		}
 	})
-	a, err := Open(dir)
-	require.NoError(t, err)
-	r, err := a.Verify(t.Context(), trust(t, key), kept(t, l, key, 10), nil)
-	require.NoError(t, err)
+	r := verified(t, dir, trust(t, key), kept(t, l, key, 10))
 	require.Equal(t, tlog.Tampered, r.Verdict())
 	require.Contains(t, r.Finding.String(), "The first bad event is one of the events 4 to 6")
 	require.Contains(t, r.Finding.Why, "The archive is broken: checkpoints.txt")
@@ -224,10 +219,7 @@ func TestRepackedFileIsNotABadEvent(t *testing.T) {
 	key := keyOf(t, l, 1)
 	dir := create(t, l)
 	rewrite(t, dir, func(m *Manifest) { m.Segments[2].CompressedSHA256 = strings.Repeat("0", 64) })
-	a, err := Open(dir)
-	require.NoError(t, err)
-	r, err := a.Verify(t.Context(), trust(t, key), kept(t, l, key, 10), nil)
-	require.NoError(t, err)
+	r := verified(t, dir, trust(t, key), kept(t, l, key, 10))
 	require.Equal(t, tlog.Tampered, r.Verdict())
 	require.EqualValues(t, 10, r.Proven)
 	require.Zero(t, r.Finding.First)

@@ -23,9 +23,7 @@ func TestPipesAmongAnArchivesFilesAreFaults(t *testing.T) {
 	for _, name := range []string{manifestName, segmentName(2, false), CheckpointsFile} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := filepath.Join(t.TempDir(), "archive")
-			_, err := Create(t.Context(), dir, l, o)
-			require.NoError(t, err)
+			dir := createWith(t, l, o)
 			path := filepath.Join(dir, name)
 			require.NoError(t, os.Remove(path))
 			require.NoError(t, syscall.Mkfifo(path, 0o600))

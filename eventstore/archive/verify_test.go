@@ -69,9 +69,7 @@ func archived(t testing.TB, l *text, key tlog.Key, sizes ...int) *Archive {
 	t.Helper()
 	o := l.options()
 	o.Checkpoints, o.PublicKeys = l.checkpoints(t, key, sizes...), []string{key.Public()}
-	dir := filepath.Join(t.TempDir(), "archive")
-	_, err := Create(t.Context(), dir, l, o)
-	require.NoError(t, err)
+	dir := createWith(t, l, o)
 	a, err := Open(dir)
 	require.NoError(t, err)
 	return a
@@ -82,6 +80,15 @@ func kept(t testing.TB, l *text, key tlog.Key, size int) []tlog.RetainedCheckpoi
 	kept, err := trust(t, key).Collect(tlog.Origin(l.id), "kept.txt", l.checkpoints(t, key, size)[0])
 	require.NoError(t, err)
 	return kept
+}
+
+func verified(t testing.TB, dir string, keys tlog.Keys, kept []tlog.RetainedCheckpoint) tlog.Result {
+	t.Helper()
+	a, err := Open(dir)
+	require.NoError(t, err)
+	r, err := a.Verify(t.Context(), keys, kept, nil)
+	require.NoError(t, err)
+	return r
 }
 
 func TestArchiveIsVerifiedByTrustedCheckpoints(t *testing.T) {
@@ -117,16 +124,11 @@ func TestDamageIsFoundNextToForgery(t *testing.T) {
 	dirOf := func() string {
 		o := l.options()
 		o.Checkpoints, o.PublicKeys = l.checkpoints(t, key, 4, 20), []string{key.Public()}
-		dir := filepath.Join(t.TempDir(), "archive")
-		_, err := Create(t.Context(), dir, l, o)
-		require.NoError(t, err)
+		dir := createWith(t, l, o)
 		return dir
 	}
 	verify := func(dir string) *tlog.Finding {
-		a, err := Open(dir)
-		require.NoError(t, err)
-		r, err := a.Verify(t.Context(), trust(t, key), nil, nil)
-		require.NoError(t, err)
+		r := verified(t, dir, trust(t, key), nil)
 		require.Equal(t, tlog.Tampered, r.Verdict())
 		return r.Finding
 	}
@@ -187,14 +189,9 @@ func TestChangedEventIsNamedInAnyPacking(t *testing.T) {
 			find := func(plain bool, level zstd.EncoderLevel) []uint64 {
 				o := l.options()
 				o.Plain, o.Checkpoints, o.PublicKeys = plain, l.checkpoints(t, key, 5, 6, 20), []string{key.Public()}
-				dir := filepath.Join(t.TempDir(), "archive")
-				_, err := Create(t.Context(), dir, l, o)
-				require.NoError(t, err)
+				dir := createWith(t, l, o)
 				repack(t, dir, plain, level, change)
-				a, err := Open(dir)
-				require.NoError(t, err)
-				r, err := a.Verify(t.Context(), trust(t, key), nil, nil)
-				require.NoError(t, err)
+				r := verified(t, dir, trust(t, key), nil)
 				require.Equal(t, tlog.Tampered, r.Verdict())
 				return []uint64{r.Finding.First, r.Finding.Last}
 			}

@@ -188,9 +188,8 @@ func TestFailureToCheckAKeyIsUnavailable(t *testing.T) {
 	r := start(t, func(c *Config) {
 		c.Authenticate = func(context.Context, string) error { return errors.New("the database is away: password=hunter2") }
 	})
-	read, err := r.streams().Read(asOperator(t), readStream("any-1", forwards, 1))
-	require.NoError(t, err)
-	_, err = read.Recv()
+	read := r.read(t, readStream("any-1", forwards, 1))
+	_, err := read.Recv()
 	requireRefused(t, err, codes.Unavailable, "cannot be reached")
 	require.NotContains(t, err.Error(), "hunter2")
 }
@@ -233,15 +232,14 @@ func TestFeaturesNeedNoCredentials(t *testing.T) {
 func TestStoppingServerTellsItsClients(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	read, err := r.streams().Read(asOperator(t), subscribeAll(nil, nil))
-	require.NoError(t, err)
+	read := r.read(t, subscribeAll(nil, nil))
 	require.NotNil(t, next(t, read).GetConfirmation())
 	require.NotNil(t, next(t, read).GetCaughtUp())
 	b := r.batches(t)
 	b.send(t, batchOf("new-1", true, thing("Added")))
 	require.NotNil(t, b.next(t).GetSuccess())
 	r.stop() // after stopTimeout a client would be disconnected without a message
-	_, err = b.Recv()
+	_, err := b.Recv()
 	requireRefused(t, err, codes.Unavailable, "the server stops")
 	for err = nil; err == nil; { // it may have received the event
 		_, err = read.Recv()

@@ -78,6 +78,13 @@ func byStream(e *streams.ReadReq_Options_FilterOptions_Expression) *streams.Read
 
 type expression = streams.ReadReq_Options_FilterOptions_Expression
 
+func (r *running) read(t *testing.T, request *streams.ReadReq) streams.Streams_ReadClient {
+	t.Helper()
+	call, err := r.streams().Read(asOperator(t), request)
+	require.NoError(t, err)
+	return call
+}
+
 func next(t *testing.T, call streams.Streams_ReadClient) *streams.ReadResp {
 	t.Helper()
 	answer, err := call.Recv()
@@ -88,8 +95,7 @@ func next(t *testing.T, call streams.Streams_ReadClient) *streams.ReadResp {
 // names reads to the end and returns the messages, events as stream@revision.
 func (r *running) names(t *testing.T, request *streams.ReadReq) (names []string) {
 	t.Helper()
-	call, err := r.streams().Read(asOperator(t), request)
-	require.NoError(t, err)
+	call := r.read(t, request)
 	for {
 		answer, err := call.Recv()
 		if errors.Is(err, io.EOF) {
@@ -130,8 +136,7 @@ func TestEventIsSentAsStored(t *testing.T) {
 			request.Options.UuidOption = &streams.ReadReq_Options_UUIDOption{
 				Content: &streams.ReadReq_Options_UUIDOption_String_{String_: &shared.Empty{}}}
 		}
-		call, err := r.streams().Read(asOperator(t), request)
-		require.NoError(t, err)
+		call := r.read(t, request)
 		answer := next(t, call).GetEvent()
 		got := answer.GetEvent()
 		require.Equal(t, text, got.GetId().GetString_() == e.ID.String())
@@ -242,9 +247,8 @@ func TestInvalidReadIsRefused(t *testing.T) {
 		"only a read of all can be filtered":       ofStream,
 		"the regular expression is invalid in RE2": filtered(byStream(&expression{Regex: `(a{1000}){1000}`})),
 	} {
-		call, err := r.streams().Read(asOperator(t), request)
-		require.NoError(t, err)
-		_, err = call.Recv()
+		call := r.read(t, request)
+		_, err := call.Recv()
 		requireRefused(t, err, codes.InvalidArgument, text)
 	}
 }
@@ -258,8 +262,7 @@ func TestSubscriptionReportsThatItHasCaughtUp(t *testing.T) {
 	}
 	before, beyond, end := last-1, last+100, eventstore.End
 	follow := func(from *event.Position, want ...string) streams.Streams_ReadClient {
-		call, err := r.streams().Read(asOperator(t), subscribeAll(from, nil))
-		require.NoError(t, err)
+		call := r.read(t, subscribeAll(from, nil))
 		require.NotEmpty(t, next(t, call).GetConfirmation().GetSubscriptionId())
 		for _, w := range want {
 			require.Equal(t, w, name(next(t, call)))
@@ -287,8 +290,7 @@ func TestFilteredSubscriptionSendsCheckpoints(t *testing.T) {
 	head := r.put(t, "noise-1", thing("Done")).Position
 	f := byStream(&expression{Prefix: []string{"wanted-"}})
 	f.Window, f.CheckpointIntervalMultiplier = &streams.ReadReq_Options_FilterOptions_Max{Max: 2}, 2
-	call, err := r.streams().Read(asOperator(t), subscribeAll(nil, f))
-	require.NoError(t, err)
+	call := r.read(t, subscribeAll(nil, f))
 	require.NotNil(t, next(t, call).GetConfirmation())
 	for _, want := range []string{
 		"checkpoint 4", "checkpoint 8", "wanted-1@0", "checkpoint 12", "caught up",
@@ -313,8 +315,7 @@ func TestStreamIsFollowed(t *testing.T) {
 		request := readStream("one-1", forwards, 0)
 		request.Options.CountOption = &streams.ReadReq_Options_Subscription{Subscription: &streams.ReadReq_Options_SubscriptionOptions{}}
 		change(request.GetOptions().GetStream())
-		call, err := r.streams().Read(asOperator(t), request)
-		require.NoError(t, err)
+		call := r.read(t, request)
 		require.NotNil(t, next(t, call).GetConfirmation())
 		return call
 	}
@@ -352,8 +353,7 @@ func TestSlowClientIsToldThatItFellBehind(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	r.slow = 0
-	call, err := r.streams().Read(asOperator(t), subscribeAll(nil, nil))
-	require.NoError(t, err)
+	call := r.read(t, subscribeAll(nil, nil))
 	require.NotNil(t, next(t, call).GetConfirmation())
 	require.Equal(t, "caught up", name(next(t, call)))
 	large := thing("Done")
@@ -382,8 +382,8 @@ func TestSubscriptionBeyondTheEndIsRefused(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	beyond := r.put(t, "thing-1", thing("ThingDone")).Position + 1
-	call, err := r.streams().Read(asOperator(t), subscribeAll(&beyond, nil))
-	require.NoError(t, err)
+	call := r.read(t, subscribeAll(&beyond, nil))
+	var err error
 	for err == nil {
 		var answer *streams.ReadResp
 		answer, err = call.Recv()

@@ -17,18 +17,15 @@ func TestSignedAnomalyHidesNoLaterFault(t *testing.T) {
 	t.Parallel()
 	odd := logOf(400)
 	odd[100].At = began
-	r, err := Verify(t.Context(), each(odd, nil), Evidence{Kept: keptAt(odd, 300)})
-	require.NoError(t, err)
+	r := verified(t, odd, Evidence{Kept: keptAt(odd, 300)})
 	require.Nil(t, r.Finding, "a signed anomaly is not forged")
 	gap := slices.Delete(slices.Clone(odd), 350, 351)
-	r, err = Verify(t.Context(), each(gap, nil), Evidence{Kept: keptAt(odd, 300)})
-	require.NoError(t, err)
+	r = verified(t, gap, Evidence{Kept: keptAt(odd, 300)})
 	require.NotNil(t, r.Finding)
 	require.Equal(t, Removed, r.Finding.Kind)
 	require.EqualValues(t, 351, r.Finding.First)
 
-	r, err = Verify(t.Context(), each(gap, nil), Evidence{Kept: keptAt(odd, 300, 400)})
-	require.NoError(t, err)
+	r = verified(t, gap, Evidence{Kept: keptAt(odd, 300, 400)})
 	require.EqualValues(t, 351, r.Finding.First)
 }
 
@@ -39,8 +36,7 @@ func TestClueThatEndsTheLogIsKeptAmongMany(t *testing.T) {
 		odd[i].At = began.Add(-time.Duration(i) * time.Second)
 		odd[i].Type = restoreAccepted
 	}
-	r, err := Verify(t.Context(), each(append(slices.Clone(odd[:900]), odd[950:]...), nil), Evidence{Kept: keptAt(odd, 900)})
-	require.NoError(t, err)
+	r := verified(t, append(slices.Clone(odd[:900]), odd[950:]...), Evidence{Kept: keptAt(odd, 900)})
 	require.Equal(t, Removed, r.Finding.Kind)
 	require.EqualValues(t, 901, r.Finding.First)
 	require.Len(t, r.Restores, maxNoted)
@@ -53,8 +49,7 @@ func TestForgedTextIsQuoted(t *testing.T) {
 	events[9].Type, events[9].Stream = "X\nVERIFIED. All is well", "y\u202e\r\nVERIFIED."
 	events[9].Revision = 7
 	events[9].Data = []byte(`{"a\nVERIFIED":1}`)
-	r, err := Verify(t.Context(), each(events, nil), Evidence{})
-	require.NoError(t, err)
+	r := verified(t, events, Evidence{})
 	for _, s := range r.Sentences() {
 		require.NotContains(t, s, "\n")
 		require.NotContains(t, s, "\u202e")

@@ -49,6 +49,13 @@ func renumber(events []event.Stored, revisions bool) []event.Stored {
 	return events
 }
 
+func verified(t *testing.T, events []event.Stored, e Evidence) Result {
+	t.Helper()
+	r, err := Verify(t.Context(), each(events, nil), e)
+	require.NoError(t, err)
+	return r
+}
+
 func TestUntouchedLogAgrees(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -164,18 +171,15 @@ func TestTwoSignedHistoriesAreFound(t *testing.T) {
 	for i := range own {
 		own[i].Trust = SignedByKey
 	}
-	r, err := Verify(t.Context(), each(forged, nil), Evidence{Kept: append(own, keptAt(honest, 10)...)})
-	require.NoError(t, err)
+	r := verified(t, forged, Evidence{Kept: append(own, keptAt(honest, 10)...)})
 	require.Equal(t, []uint64{1, 10}, []uint64{r.Finding.First, r.Finding.Last},
 		"later signed checkpoints do not narrow down what a kept one refutes")
 	require.Contains(t, r.Finding.Why, "two histories were signed")
-	r, err = Verify(t.Context(), each(forged, nil), Evidence{Kept: append(own, keptAt(honest, 10)...), Tiles: tilesOf(t, honest)})
-	require.NoError(t, err)
+	r = verified(t, forged, Evidence{Kept: append(own, keptAt(honest, 10)...), Tiles: tilesOf(t, honest)})
 	require.Equal(t, []uint64{4, 4}, []uint64{r.Finding.First, r.Finding.Last})
 	require.Contains(t, r.Finding.Why, "two histories were signed")
 
-	r, err = Verify(t.Context(), each(honest, nil), Evidence{Kept: append(keptAt(honest, 10), own[1])})
-	require.NoError(t, err)
+	r = verified(t, honest, Evidence{Kept: append(keptAt(honest, 10), own[1])})
 	require.Equal(t, Tampered, r.Verdict(), "the log is right, but a checkpoint contradicts it")
 	require.Zero(t, r.Finding.Last)
 	require.NotContains(t, r.Finding.String(), "The first bad event")
@@ -185,15 +189,13 @@ func TestEventsAfterTheLastCheckpointAreNotProven(t *testing.T) {
 	t.Parallel()
 	honest, forged := logOf(500), logOf(500)
 	forged[400].Data = []byte("{}")
-	r, err := Verify(t.Context(), each(forged, nil), Evidence{Kept: keptAt(honest, 400)})
-	require.NoError(t, err)
+	r := verified(t, forged, Evidence{Kept: keptAt(honest, 400)})
 	require.Nil(t, r.Finding)
 	require.EqualValues(t, 400, r.Proven)
 	require.EqualValues(t, 500, r.Events)
 
 	forged[450].At = began
-	r, err = Verify(t.Context(), each(forged, nil), Evidence{Kept: keptAt(honest, 400)})
-	require.NoError(t, err)
+	r = verified(t, forged, Evidence{Kept: keptAt(honest, 400)})
 	require.Equal(t, Reordered, r.Finding.Kind, "the order is checked nevertheless")
 	require.EqualValues(t, 451, r.Finding.Last)
 	require.EqualValues(t, 400, r.Proven)
@@ -227,19 +229,16 @@ func TestDoubtfulCheckpointsProveNothing(t *testing.T) {
 	for i := range own {
 		own[i].Trust = Untrusted
 	}
-	r, err := Verify(t.Context(), each(forged, nil), Evidence{Kept: own})
-	require.NoError(t, err)
+	r := verified(t, forged, Evidence{Kept: own})
 	require.Nil(t, r.Finding)
 	require.Equal(t, Undecided, r.Verdict())
 	require.Equal(t, 3, r.Agreed)
 	require.Zero(t, r.Proven)
 
-	r, err = Verify(t.Context(), each(forged, nil), Evidence{Kept: append(own, keptAt(honest, 400)...)})
-	require.NoError(t, err)
+	r = verified(t, forged, Evidence{Kept: append(own, keptAt(honest, 400)...)})
 	require.Equal(t, []uint64{1, 400}, []uint64{r.Finding.First, r.Finding.Last}, "they do not narrow down what a trusted one refutes")
 
-	r, err = Verify(t.Context(), each(honest, nil), Evidence{Kept: own})
-	require.NoError(t, err)
+	r = verified(t, honest, Evidence{Kept: own})
 	require.Equal(t, []uint64{101, 300}, []uint64{r.Finding.First, r.Finding.Last}, "but they refute a log that does not lead to them")
 }
 
@@ -268,15 +267,12 @@ func TestMoreTrustedCheckpointCounts(t *testing.T) {
 	forged[599].Data = []byte("{}")
 
 	// The log's own checkpoints are only a hint next to a kept one.
-	r, err := Verify(t.Context(), each(forged, nil),
-		Evidence{Kept: append(RankBundled(keptAt(honest, 590, 610, 900)), keptAt(honest, 100, 1000)...)})
-	require.NoError(t, err)
+	r := verified(t, forged, Evidence{Kept: append(RankBundled(keptAt(honest, 590, 610, 900)), keptAt(honest, 100, 1000)...)})
 	require.Equal(t, []uint64{101, 1000}, []uint64{r.Finding.First, r.Finding.Last})
 	require.Contains(t, r.Finding.Why, "which is less trusted, it is one of the events 591 to 610.")
 
 	// A false one does not refute a log that a kept one proves, but it is reported.
-	r, err = Verify(t.Context(), each(honest, nil), Evidence{Kept: append(RankBundled(keptAt(forged, 700)), keptAt(honest, 1000)...)})
-	require.NoError(t, err)
+	r = verified(t, honest, Evidence{Kept: append(RankBundled(keptAt(forged, 700)), keptAt(honest, 1000)...)})
 	require.Equal(t, Tampered, r.Verdict())
 	require.Zero(t, r.Finding.Last)
 	require.EqualValues(t, 1000, r.Proven)
@@ -284,8 +280,7 @@ func TestMoreTrustedCheckpointCounts(t *testing.T) {
 	// It does not hide later faults.
 	later := logOf(1000)
 	later[950].Data = []byte("{}")
-	r, err = Verify(t.Context(), each(later, nil), Evidence{Kept: append(RankBundled(keptAt(forged, 700)), keptAt(honest, 900, 1000)...)})
-	require.NoError(t, err)
+	r = verified(t, later, Evidence{Kept: append(RankBundled(keptAt(forged, 700)), keptAt(honest, 900, 1000)...)})
 	require.Equal(t, []uint64{901, 1000}, []uint64{r.Finding.First, r.Finding.Last})
 }
 
@@ -294,12 +289,10 @@ func TestFaultOfTheOrderMayNotBeTheFirst(t *testing.T) {
 	honest, forged := logOf(300), logOf(300)
 	forged[120].Data = []byte("{}") // invisible without a checkpoint
 	forged = slices.Delete(forged, 199, 200)
-	r, err := Verify(t.Context(), each(forged, nil), Evidence{Kept: keptAt(honest, 100, 300)})
-	require.NoError(t, err)
+	r := verified(t, forged, Evidence{Kept: keptAt(honest, 100, 300)})
 	require.EqualValues(t, 200, r.Finding.First)
 	require.Contains(t, r.Finding.String(), "Earlier ones may be bad too: no checkpoint confirms the events 101 to 199.")
-	r, err = Verify(t.Context(), each(forged, nil), Evidence{Kept: keptAt(honest, 100, 300), Tiles: tilesOf(t, honest)})
-	require.NoError(t, err)
+	r = verified(t, forged, Evidence{Kept: keptAt(honest, 100, 300), Tiles: tilesOf(t, honest)})
 	require.Equal(t, []uint64{121, 121}, []uint64{r.Finding.First, r.Finding.Last})
 	require.NotContains(t, r.Finding.String(), "Earlier ones may be bad too")
 }

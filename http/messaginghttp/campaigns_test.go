@@ -268,7 +268,7 @@ func TestACampaignStopsAndGoesOn(t *testing.T) {
 	o.Sys.Campaigns.Pause = time.Millisecond
 	c := agent(o, apptest.Home)
 	plain := templatesOf(t, c, onCloud)["plain"]
-	for i := range 4 {
+	for i := range 6 {
 		consenting(t, c, fmt.Sprint("Contact ", i), fmt.Sprintf("98123%05d", 10001+i))
 	}
 	begin := func() messagingview.Campaign {
@@ -286,26 +286,26 @@ func TestACampaignStopsAndGoesOn(t *testing.T) {
 		return 0, ""
 	})
 	require.NoError(t, o.Sys.Campaigns.RunDue(t.Context(), time.Now().Add(2*time.Hour)))
-	require.Equal(t, messagingview.CampaignStats{Total: 4, Sent: 3, Failed: 1}, awaited(t, c, k.ID, is("completed")).Stats)
+	require.Equal(t, messagingview.CampaignStats{Total: 6, Sent: 5, Failed: 1}, awaited(t, c, k.ID, is("completed")).Stats)
 
 	n.answer.Store(failing(132015))
 	asked, held := n.lists.Load(), awaited(t, c, begin().ID, is("paused"))
 	require.Equal(t, "The network has paused or disabled the template (132015)", *held.Reason)
-	require.Equal(t, []any{messagingview.CampaignStats{Total: 4}, asked + 1}, []any{held.Stats, n.lists.Load()},
+	require.Equal(t, []any{messagingview.CampaignStats{Total: 6}, asked + 1}, []any{held.Stats, n.lists.Load()},
 		"nobody is lost, and the templates are asked for again")
 
 	n.answer.Store(func(to string) (int, string) { // it tells by which number it knows a person
 		return 200, fmt.Sprintf(`{"contacts":[{"input":%q,"wa_id":%q}],"messages":[{"id":"wamid.%[1]s"}]}`, to, "91971"+to[5:])
 	})
 	dispatch(c, held.ID).Status(202)
-	require.Equal(t, int64(4), awaited(t, c, held.ID, is("completed")).Stats.Sent)
+	require.Equal(t, int64(6), awaited(t, c, held.ID, is("completed")).Stats.Sent)
 	heard(t, o, k.ChannelID, "919712310002", "w1", time.Now())
-	require.Len(t, people(t, c, ""), 4, "both spellings are one contact's")
+	require.Len(t, people(t, c, ""), 6, "both spellings are one contact's")
 
 	n.answer.Store(failing(132012))
 	require.Equal(t, "The network does not accept the template's messages", *awaited(t, c, begin().ID, is("failed")).Reason)
 	n.answer.Store(failing(131050))
-	require.Equal(t, int64(4), awaited(t, c, begin().ID, is("failed")).Stats.Failed)
+	require.Equal(t, int64(6), awaited(t, c, begin().ID, is("failed")).Stats.Failed)
 	require.Eventually(t, func() bool { return c.GET(contacts+"?optIn=true").Status(200).Header("X-Total-Count") == "0" }, time.Minute,
 		10*time.Millisecond)
 }

@@ -154,3 +154,6 @@ func adminKey(data, configured string) (key string, made bool, err error) {
 	}
 	return key, true, nil
 }
+
+// Version is set by the linker.
+var Version = "development"

@@ -3,15 +3,22 @@ package app
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
 	"bahi/commands"
+	"bahi/commands/accesscmd"
+	"bahi/commands/inbox"
 	"bahi/commands/ledgercmd"
 	"bahi/domain/actor"
 	"bahi/domain/person"
@@ -20,6 +27,7 @@ import (
 	"bahi/http/webhooks"
 	"bahi/providers/chat"
 	"bahi/providers/chatgateway"
+	"bahi/providers/partner"
 	"bahi/reactors/ledgerreact"
 	"bahi/readmodels/ledgerview"
 )
@@ -142,4 +150,138 @@ func (o outbox) Captured(ctx context.Context, skip, limit int) ([]opshttp.Messag
 		}
 	}
 	return messages, int(total), err
+}
+
+// hookSettings configure the signatures of providers' webhook calls.
+type hookSettings struct {
+	SocialSecrets []string `env:"SOCIAL_APP_SECRET" name:"social-app-secret" placeholder:"SECRET" help:"Secrets with which social networks and chat networks sign webhook calls. A channel may have its own."`
+	SocialVerify  string   `env:"SOCIAL_VERIFY_TOKEN" name:"social-verify-token" placeholder:"TOKEN" help:"Token of a social network's handshake. Without it, the first start creates and prints one."`
+	PartnerSecret string   `env:"PARTNER_WEBHOOK_SECRET" name:"partner-webhook-secret" placeholder:"SECRET" help:"Secret with which the partner signs: whsec_ and base64. Without it, the first start creates and prints one."`
+	PartnerHeader string   `env:"PARTNER_SIGNATURE_HEADER" name:"partner-signature-header" placeholder:"NAME" help:"Header with the HMAC-SHA256 of the body in hex, for a partner who does not sign by Standard Webhooks. The secret is then any text."`
+	BillingSecret []string `env:"BILLING_WEBHOOK_SECRET" name:"billing-webhook-secret" placeholder:"SECRET" help:"Secrets with which the billing provider signs. Without one, the first start creates and prints one."`
+	BillingHeader string   `env:"BILLING_SIGNATURE_HEADER" name:"billing-signature-header" default:"Billing-Signature" help:"Header of that signature."`
+	BillingID     string   `env:"BILLING_ID_HEADER" name:"billing-id-header" placeholder:"NAME" help:"Header with the id of an event that has none in its body."`
+}
+
+// conversing returns the webhook endpoints of networks, the partner and the billing provider.
+func (s *System) conversing(ctx context.Context, proof chatgateway.Proof) ([]webhooks.Endpoint, error) {
+	o := s.Settings.Outside.hookSettings
+	k := &webhooks.Conversations{MessageService: s.Messages, ChannelSecrets: s.Messages, Gateway: proof, Social: o.SocialSecrets,
+		Verify: o.SocialVerify, Now: time.Now}
+	k.Notices, k.Own = s.notices, s.Settings.Outside.ChatSender
+	if k.Verify == "" {
+		var err error
+		if k.Verify, err = s.webhookSecret(ctx, "social"); err != nil {
+			return nil, err
+		}
+	}
+	theirs := webhooks.Partner{Header: o.PartnerHeader, Secret: o.PartnerSecret, Now: time.Now}
+	if theirs.Secret == "" {
+		made, err := s.webhookSecret(ctx, "partner")
+		if err != nil {
+			return nil, err
+		}
+		if theirs.Secret = made; theirs.Header == "" {
+			theirs.Secret = partner.Secret(made).Text()
+		}
+	}
+	if theirs.Header == "" {
+		secret, err := partner.Parse(theirs.Secret)
+		if err != nil {
+			return nil, fmt.Errorf("PARTNER_WEBHOOK_SECRET: %w", err)
+		}
+		theirs.Secrets = []partner.Secret{secret}
+	}
+	b := webhooks.Billing{
+		Secrets: o.BillingSecret, Header: cmp.Or(o.BillingHeader, "Billing-Signature"), IDHeader: o.BillingID, Now: time.Now,
+		Report: func(ctx context.Context, p accesscmd.Paid) (uuid.UUID, error) {
+			return accesscmd.ReportPlan(ctx, s.Commands, p)
+		},
+	}
+	if len(b.Secrets) == 0 {
+		made, err := s.webhookSecret(ctx, "billing")
+		if err != nil {
+			return nil, err
+		}
+		b.Secrets = []string{made}
+	}
+	return append(k.Endpoints(), theirs.Endpoint(), b.Endpoint()), nil
+}
+
+// inboxSettings configure the webhooks of all providers.
+type inboxSettings struct {
+	WebhookDays *int `env:"BAHI_WEBHOOK_DAYS" name:"webhook-days" default:"30" unit:"days" help:"Time for which the bodies of webhook calls are kept. Minimum 1."`
+}
+
+// webhookDays is the default.
+const webhookDays = 30
+
+func (i inboxSettings) days() (int, error) {
+	days := webhookDays
+	if i.WebhookDays != nil {
+		days = *i.WebhookDays
+	}
+	if days < 1 {
+		return 0, fmt.Errorf("BAHI_WEBHOOK_DAYS: %d is too small, because bodies would be deleted before they are handled; at least 1", days)
+	}
+	return days, nil
+}
+
+// openInbox opens the inbox of all webhooks.
+func (s *System) openInbox(ctx context.Context) (err error) {
+	days, err := s.Settings.Outside.days()
+	if err != nil {
+		return err
+	}
+	if s.hooks, err = s.webhooks(ctx); err != nil {
+		return err
+	}
+	s.Inbox = inbox.New(inbox.Config{
+		Pool: s.Pool, Vault: s.Vault, Handlers: webhooks.Handlers(s.hooks),
+		Keep: time.Duration(days) * 24 * time.Hour, Now: time.Now, Log: s.Log,
+	})
+	return nil
+}
+
+// SayTokens logs where tokens of an earlier start are stored.
+func (s *System) SayTokens() {
+	if len(s.tokens) > 0 {
+		s.Log.Info("webhook tokens of an earlier start", "in", filepath.Join(s.Settings.Data, "keys", "*.token"), "of",
+			strings.Join(s.tokens, ", "))
+	}
+}
+
+// webhookSecret returns the secret of an endpoint without a configured one. All nodes share it. It stores the secret for the operator in
+// keys/<port>.token of the data folder. The start that creates it prints it; a later one logs the file.
+func (s *System) webhookSecret(ctx context.Context, port string) (string, error) {
+	name := "webhook/" + port
+	had, err := s.Vault.Has(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	key, err := s.Vault.Named(ctx, name, KeySize)
+	if err != nil {
+		return "", err
+	}
+	secret := base64.RawURLEncoding.EncodeToString(key)
+	path := filepath.Join(s.Settings.Data, "keys", port+".token")
+	kept, err := os.ReadFile(path) //nolint:gosec // the data folder is the operator's
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read the token of %s's webhook: %w", port, err)
+	}
+	if err != nil || string(kept) != secret+"\n" {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return "", fmt.Errorf("create the keys' folder: %w", err)
+		}
+		if err := os.WriteFile(path, []byte(secret+"\n"), 0o600); err != nil {
+			return "", fmt.Errorf("write the token of %s's webhook: %w", port, err)
+		}
+	}
+	switch {
+	case had:
+		s.tokens = append(s.tokens, port)
+	case s.Settings.Shell.Err != nil: // the operator reads it
+		fmt.Fprintf(s.Settings.Shell.Err, "The token of the %s's webhook, kept in %s:\n%s\n", port, path, secret)
+	}
+	return secret, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/commands/ledgercmd"
+	"bahi/domain/event"
 	"bahi/internal/ocrtools"
 	"bahi/providers/blob"
 	"bahi/providers/jail"
@@ -112,3 +113,23 @@ func (f khataFiles) Get(ctx context.Context, name string) ([]byte, error) {
 
 // Delete implements the commands' KhataFiles.
 func (f khataFiles) Delete(ctx context.Context, name string) error { return f.Blobs.Delete(ctx, name) }
+
+// periods returns the commands that close periods of the books.
+func (s *System) periods(zone *time.Location) *ledgercmd.Periods {
+	return &ledgercmd.Periods{
+		Books: s.Books, Khatas: s.Khatas, Reads: s.Ledger, Zone: zone,
+		Parked: func(ctx context.Context) (names []string, err error) {
+			all, err := s.registry().Parked(ctx)
+			for _, p := range all {
+				if p.Kind == "projection" {
+					names = append(names, p.Name)
+				}
+			}
+			return names, err
+		},
+		Root: func(ctx context.Context, at event.Position) (uint64, string, error) {
+			tree, err := s.Proofs.Tree.At(ctx, at)
+			return tree.Size(), tree.Root().String(), err
+		},
+	}
+}

@@ -2,13 +2,24 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 
+	"bahi/domain/event"
+	"bahi/eventstore"
 	"bahi/readmodels/opsview"
 )
 
@@ -120,4 +131,152 @@ func (m workingMetric) Collect(out chan<- prometheus.Metric) {
 	for name, s := range m.Runner.Statuses() {
 		out <- prometheus.MustNewConstMetric(working, prometheus.GaugeValue, one(s.Working), name)
 	}
+}
+
+const (
+	// gcPercent lets the heap grow further between collections than Go's default: the heap is small, and collections took a tenth of the
+	// total time.
+	gcPercent = 300
+
+	// gcLeast is Go's default, which applies to a large heap.
+	gcLeast = 100
+
+	// gcGrowth is the maximum growth of a heap between two collections at more than Go's default. Without it, thousands of readers that
+	// hold 40 kB each would take four times as much.
+	gcGrowth = 96 << 20
+)
+
+// TuneCollector sets how often this process collects garbage, and adapts that to its memory in use, unless GOGC sets it.
+func TuneCollector() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	now := gcLeast
+	go func() {
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		for range time.Tick(time.Second) {
+			metrics.Read(live)
+			if percent := GCPercentOf(live[0].Value.Uint64()); percent != now {
+				now = percent
+				debug.SetGCPercent(now)
+			}
+		}
+	}()
+}
+
+// GCPercentOf returns the growth, in percent of the memory in use, after which to collect. It has steps of
+// 25, because each change stops the process for a moment.
+func GCPercentOf(live uint64) int {
+	const step = 25
+	return max(gcLeast, min(gcPercent, int(gcGrowth*100/max(live, 1))/step*step))
+}
+
+// auditMetrics reports unsigned events and checkpoints that could not be copied. Metrics are public, so they contain no addresses.
+type auditMetrics struct {
+	*System
+
+	failures *prometheus.CounterVec
+	failing  *prometheus.GaugeVec
+}
+
+var unsigned = prometheus.NewDesc("bahi_audit_unsigned_seconds",
+	"Age of the oldest event that no checkpoint covers; 0 if there is none.", nil, nil)
+
+// newAuditMetrics starts counting this process's copies of checkpoints.
+func newAuditMetrics(s *System) *auditMetrics {
+	outlets, labels := s.outletNames(), []string{"outlet"}
+	m := &auditMetrics{
+		System: s,
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bahi_audit_outlet_failures_total", Help: "Failed attempts of this process to write a checkpoint to the outlet.",
+		}, labels),
+		failing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "bahi_audit_outlet_failing", Help: "1 while the outlet lacks this process's newest checkpoint.",
+		}, labels),
+	}
+	for _, name := range outlets {
+		m.failures.WithLabelValues(name)
+		m.failing.WithLabelValues(name)
+	}
+	s.Signer.Brought = func(nth int, err error) {
+		if err != nil {
+			m.failures.WithLabelValues(outlets[nth]).Inc()
+		}
+		m.failing.WithLabelValues(outlets[nth]).Set(one(err != nil))
+	}
+	return m
+}
+
+// outletNames returns the names of the signer's outlets, in their order.
+func (s *System) outletNames() (names []string) {
+	if s.Settings.AuditWitness != "" {
+		names = append(names, "witness")
+	}
+	for i := range s.Settings.AuditCopies {
+		names = append(names, fmt.Sprintf("copies-%d", i+1))
+	}
+	return names
+}
+
+// Describe implements [prometheus.Collector].
+func (m *auditMetrics) Describe(out chan<- *prometheus.Desc) {
+	out <- unsigned
+	m.failures.Describe(out)
+	m.failing.Describe(out)
+}
+
+// Collect implements [prometheus.Collector].
+func (m *auditMetrics) Collect(out chan<- prometheus.Metric) {
+	m.failures.Collect(out)
+	m.failing.Collect(out)
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	waits, err := m.unsigned(ctx)
+	if err != nil {
+		m.Log.Warn("collecting the metric of unsigned events failed", "error", err)
+		return
+	}
+	out <- prometheus.MustNewConstMetric(unsigned, prometheus.GaugeValue, waits.Seconds())
+}
+
+// unsigned returns how long the oldest event without a checkpoint has waited.
+func (m *auditMetrics) unsigned(ctx context.Context) (time.Duration, error) {
+	newest, err := m.Signer.Newest(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var covered event.Position
+	if newest != nil {
+		covered = newest.Position
+	}
+	for e, err := range m.Store.ReadAll(ctx, covered, eventstore.Forwards) {
+		return max(0, time.Since(e.At)), err
+	}
+	return 0, nil
+}
+
+// flushTimeout limits the sending of the last traces at the end of the process.
+const flushTimeout = 2 * time.Second
+
+// Tracing returns the provider of traces; nil without an endpoint.
+func Tracing(ctx context.Context, endpoint string) (trace.TracerProvider, func(), error) {
+	if endpoint == "" {
+		return nil, func() {}, nil
+	}
+	if err := checkURL("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint); err != nil {
+		return nil, nil, err
+	}
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint))
+	if err != nil {
+		return nil, nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
+	}
+	provider := sdktrace.NewTracerProvider(
+		sdktrace.WithBatcher(exporter),
+		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "bahi"), attribute.String("service.version", Version))),
+	)
+	return provider, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
+		defer cancel()
+		_ = provider.Shutdown(ctx)
+	}, nil
 }

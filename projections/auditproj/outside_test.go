@@ -28,17 +28,12 @@ func TestNewestCopyOfEachPlaceCounts(t *testing.T) {
 		&auditproj.Copies{Bucket: lost{}, Where: "the moon", Origin: "x"},
 		&auditproj.Copies{Bucket: desk, Where: "the desk", Origin: "x"}, &auditproj.Copies{Bucket: safe, Where: "the safe", Origin: "x"},
 	}
-	s := r.node(out...)
-	require.NoError(t, s.Ring.Ready(t.Context()))
-	r.add(10)
-	r.grown()
-	signed, _, _ := r.signed(s)
+	s := r.ready(out...)
+	signed, _, _ := r.grew(s, 10)
 	s.Publish(t.Context(), &signed)
 	r.rewritten()
 	r.grown()
-	r.add(1)
-	r.grown()
-	signed, _, _ = r.signed(r.node())
+	signed, _, _ = r.grew(r.node(), 1)
 	desk.kept["x/newest"] = signed.Note // the attacker reached the desk
 	err := r.node(out...).Check(t.Context())
 	require.ErrorContains(t, err, "the newest checkpoint in the safe")
@@ -99,12 +94,9 @@ func TestOnlyTheLogAbandonsCheckpoints(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	copies := &auditproj.Copies{Bucket: &drawer{kept: map[string]string{}}, Where: "the safe", Origin: "x"}
-	s := r.node(copies)
-	require.NoError(t, s.Ring.Ready(t.Context()))
+	s := r.ready(copies)
 	for range 3 {
-		r.add(3)
-		r.grown()
-		signed, _, _ := r.signed(s)
+		signed, _, _ := r.grew(s, 3)
 		s.Publish(t.Context(), &signed)
 	}
 	r.exec(`update log.event set data = '{"n":7}' where position = 8`)
@@ -148,15 +140,12 @@ func rootKept(t *testing.T, copies *auditproj.Copies) string {
 func TestCheckpointsAreNumberedWithoutGaps(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	s := r.node()
-	require.NoError(t, s.Ring.Ready(t.Context()))
+	s := r.ready()
 	for n := range int64(4) {
 		if n == 2 { // Postgres crashes before it commits
 			r.exec(`begin; update audit.numbering set last = last + 1; rollback`)
 		}
-		r.add(1)
-		r.grown()
-		signed, _, _ := r.signed(s)
+		signed, _, _ := r.grew(s, 1)
 		require.Equal(t, n+1, signed.Number)
 		c, err := tlog.ParseCheckpoint([]byte(signed.Note))
 		require.NoError(t, err)
@@ -192,8 +181,7 @@ func TestRereadFindsAnOlderChangedEvent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			s := r.node()
-			require.NoError(t, s.Ring.Ready(t.Context()))
+			s := r.ready()
 			agreed, err := s.Reread(t.Context())
 			require.NoError(t, err)
 			require.Zero(t, agreed, "nothing is signed yet")

@@ -76,15 +76,28 @@ func (r *rig) signed(s *auditproj.Signer) (auditproj.Signed, tlog.Checkpoint, []
 	return *signed, c, by
 }
 
+// grew signs after n further events.
+func (r *rig) grew(s *auditproj.Signer, n int) (auditproj.Signed, tlog.Checkpoint, []tlog.Signature) {
+	r.t.Helper()
+	r.add(n)
+	r.grown()
+	return r.signed(s)
+}
+
+// ready returns a node that has its key.
+func (r *rig) ready(out ...auditproj.Publisher) *auditproj.Signer {
+	r.t.Helper()
+	s := r.node(out...)
+	require.NoError(r.t, s.Ring.Ready(r.t.Context()))
+	return s
+}
+
 // newSignedLog returns a signed log of n events, and its signer.
 func newSignedLog(t *testing.T, events int) (*rig, *auditproj.Signer) {
 	t.Helper()
 	r := newRig(t)
-	s := r.node()
-	require.NoError(t, s.Ring.Ready(t.Context()))
-	r.add(events)
-	r.grown()
-	r.signed(s)
+	s := r.ready()
+	r.grew(s, events)
 	return r, s
 }
 
@@ -101,8 +114,7 @@ func (r *rig) root(size uint64) tlog.Hash {
 func TestSignerSignsTheLog(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	s := r.node()
-	require.NoError(t, s.Ring.Ready(t.Context()))
+	s := r.ready()
 	none, err := s.Sign(t.Context())
 	require.NoError(t, err)
 	require.Nil(t, none, "there is no tree yet")
@@ -110,9 +122,7 @@ func TestSignerSignsTheLog(t *testing.T) {
 	none, err = s.Sign(t.Context())
 	require.NoError(t, err)
 	require.Nil(t, none, "the log is empty")
-	r.add(300)
-	r.grown()
-	first, c, by := r.signed(s)
+	first, c, by := r.grew(s, 300)
 	require.Equal(t, tlog.Origin(r.store.ID()), c.Origin)
 	require.EqualValues(t, 300, c.Size)
 	require.EqualValues(t, 300, c.Position)
@@ -122,9 +132,7 @@ func TestSignerSignsTheLog(t *testing.T) {
 	none, err = s.Sign(t.Context())
 	require.NoError(t, err)
 	require.Nil(t, none, "the tree has not grown")
-	r.add(1)
-	r.grown()
-	_, c, _ = r.signed(s)
+	_, c, _ = r.grew(s, 1)
 	require.EqualValues(t, 301, c.Size)
 	proof, err := tlog.Consistency(t.Context(), r.tree(), 300, 301)
 	require.NoError(t, err)
@@ -201,18 +209,14 @@ func TestFirstCheckpointAfterARotationHasBothSignatures(t *testing.T) {
 	require.NoError(t, err)
 	next, err := s.Ring.Prepare(t.Context(), nil)
 	require.NoError(t, err)
-	r.add(1)
-	r.grown()
-	_, _, by := r.signed(s)
+	_, _, by := r.grew(s, 1)
 	require.Len(t, by, 1, "a prepared key signs nothing")
 	r.tell(audit.KeyRotated{From: former.Public(), To: next, Reason: "yearly"})
 	r.grown()
 	_, _, by = r.signed(r.node())
 	require.Len(t, by, 2)
 	require.ElementsMatch(t, []string{idOf(former.Public()), idOf(next)}, []string{by[0].ID, by[1].ID})
-	r.add(1)
-	r.grown()
-	_, _, by = r.signed(s)
+	_, _, by = r.grew(s, 1)
 	require.Len(t, by, 1)
 	require.Contains(t, next, by[0].ID)
 	var since, until int
@@ -231,9 +235,7 @@ func TestGivenKeyIsNotInTheVaultAndMustBeTheOneInUse(t *testing.T) {
 	s := r.node()
 	s.Ring.Given = [][]byte{seed}
 	require.NoError(t, s.Ring.Ready(t.Context()))
-	r.add(3)
-	r.grown()
-	_, _, by := r.signed(s)
+	_, _, by := r.grew(s, 3)
 	private, err := auditproj.Private(tlog.Origin(r.store.ID()), seed)
 	require.NoError(t, err)
 	require.Contains(t, private.Public(), by[0].ID)
@@ -315,8 +317,7 @@ func TestStartDetectsAShortenedOrRewrittenLog(t *testing.T) {
 func TestSignerReportsLostEventsAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	s := r.node()
-	require.NoError(t, s.Ring.Ready(t.Context()))
+	s := r.ready()
 	r.add(10)
 	r.tell(audit.RestoreAccepted{Reason: "an earlier restore, which is lost too"})
 	r.grown()
@@ -367,12 +368,9 @@ func TestSignerDetectsThatTheLastEventWasAppendedAgain(t *testing.T) {
 func TestRestoreIsAcceptedOnceAndRemainsVisible(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	s := r.node()
-	require.NoError(t, s.Ring.Ready(t.Context()))
+	s := r.ready()
 	for _, n := range []int{5, 2, 3} {
-		r.add(n)
-		r.grown()
-		r.signed(s)
+		r.grew(s, n)
 	}
 	whole, err := s.Recount(t.Context(), nil)
 	require.NoError(t, err)
@@ -393,9 +391,7 @@ func TestRestoreIsAcceptedOnceAndRemainsVisible(t *testing.T) {
 	r.grown()
 	_, c, _ := r.signed(restarted)
 	require.EqualValues(t, 9, c.Size)
-	r.add(1)
-	r.grown()
-	_, c, _ = r.signed(restarted)
+	_, c, _ = r.grew(restarted, 1)
 	require.EqualValues(t, 10, c.Size, "a size may have an abandoned checkpoint and a valid one")
 	var list string
 	require.NoError(t, r.pool.QueryRow(t.Context(), `select string_agg(size || coalesce('!' || abandoned, ''), ' ' order by number)
@@ -437,13 +433,10 @@ func TestOutsideCopyRevealsLostEventsAndCheckpoints(t *testing.T) {
 	r := newRig(t)
 	bucket := &drawer{kept: map[string]string{}}
 	copies := &auditproj.Copies{Bucket: bucket, Where: "the safe", Origin: tlog.Origin(r.store.ID())}
-	s := r.node(copies)
-	require.NoError(t, s.Ring.Ready(t.Context()))
+	s := r.ready(copies)
 	require.NoError(t, s.Check(t.Context()), "no copies exist yet")
 	for range 2 {
-		r.add(5)
-		r.grown()
-		signed, _, _ := r.signed(s)
+		signed, _, _ := r.grew(s, 5)
 		s.Publish(t.Context(), &signed)
 	}
 	require.Len(t, bucket.kept, 3, "each checkpoint, and the newest again")

@@ -101,8 +101,7 @@ func (w *witness) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 func TestWitnessSignsConsistentCheckpoints(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	s := r.node()
-	require.NoError(t, s.Ring.Ready(t.Context()))
+	s := r.ready()
 	log, err := s.Ring.Public(t.Context())
 	require.NoError(t, err)
 	w, url := startWitness(t, log)
@@ -114,9 +113,7 @@ func TestWitnessSignsConsistentCheckpoints(t *testing.T) {
 	one, bucket := client(), &drawer{kept: map[string]string{}}
 	s.Out = []auditproj.Publisher{one, &auditproj.Copies{Bucket: bucket, Where: "the safe", Origin: "x"}}
 	for _, n := range []int{3, 500, 1} {
-		r.add(n)
-		r.grown()
-		signed, _, _ := r.signed(s)
+		signed, _, _ := r.grew(s, n)
 		s.Publish(t.Context(), &signed)
 		var kept string
 		require.NoError(t, r.pool.QueryRow(t.Context(), `select note from audit.checkpoint where number = $1`, signed.Number).Scan(&kept))
@@ -130,15 +127,11 @@ func TestWitnessSignsConsistentCheckpoints(t *testing.T) {
 	}
 	require.EqualValues(t, 504, w.size)
 
-	r.add(1)
-	r.grown()
-	signed, _, _ := r.signed(s)
+	signed, _, _ := r.grew(s, 1)
 	require.NoError(t, client().Publish(t.Context(), &signed), "a new process learns the witness's size")
 
 	w.root[0] ^= 1
-	r.add(1)
-	r.grown()
-	signed, _, _ = r.signed(s)
+	signed, _, _ = r.grew(s, 1)
 	require.ErrorContains(t, one.Publish(t.Context(), &signed), "the witness returned status 422: not consistent")
 	w.size = 1000
 	require.ErrorContains(t, one.Publish(t.Context(), &signed), `the witness has signed "1000" events, but this checkpoint has 506`)
@@ -147,17 +140,14 @@ func TestWitnessSignsConsistentCheckpoints(t *testing.T) {
 func TestInvalidSignatureOfAWitnessIsNotKept(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	s := r.node()
-	require.NoError(t, s.Ring.Ready(t.Context()))
+	s := r.ready()
 	log, err := s.Ring.Public(t.Context())
 	require.NoError(t, err)
 	w, url := startWitness(t, log)
 	other, _ := startWitness(t, log)
 	keys, err := tlog.ParseKeys(other.public)
 	require.NoError(t, err)
-	r.add(1)
-	r.grown()
-	signed, _, _ := r.signed(s)
+	signed, _, _ := r.grew(s, 1)
 	before := signed.Note
 	require.Error(t, (&auditproj.Witness{URL: url, Keys: keys, Tables: r.tree(), DB: r.pool, Client: http.DefaultClient}).Publish(t.Context(),
 		&signed))

@@ -38,7 +38,8 @@ func styles() (clean, noisy []khatapages.Style) {
 	for script := khatapages.Latin; script <= khatapages.Gujarati; script++ {
 		for _, sides := range []int{1, 2} {
 			for n := range 5 {
-				s := khatapages.Style{Script: script, Sides: sides, Headers: n != 4, Digits: n == 1, Ditto: n == 2 || n == 3, Rows: 22 + 3*n, Party: "Imran",
+				s := khatapages.Style{Script: script, Sides: sides, Headers: n != 4, Digits: n == 1, Ditto: n == 2 || n == 3, Rows: 22 + 3*n,
+					Party: "Imran",
 					Close: n == 3}
 				clean = append(clean, s)
 				s.Skew, s.Noise, s.Quality, s.Shadow, s.Speckle = []float64{-5, 3, 1.5, -2, 5}[n], 20+5*n, 60, n%2 == 0, 20*(n%3)

@@ -54,8 +54,7 @@ func (r *rig) person(name string, host uuid.UUID) erasable {
 	_, _, err = r.accounts.Accept(ctx, commands.Request{}, token(r.t, r.box.kept, "/invitations/accept"), p.id)
 	require.NoError(r.t, err)
 	require.NoError(r.t, r.mails.reset(ctx, job(SendReset{EmailKey: r.key(now)})))
-	_, err = r.accounts.RequestDeletion(ctx, commands.Request{}, p.id)
-	require.NoError(r.t, err)
+	r.leave(p.id)
 	return p
 }
 
@@ -164,15 +163,13 @@ func TestOnlyDueUsersAreErased(t *testing.T) {
 		require.NoError(t, err)
 	}
 	unharmed()
-	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
-	require.NoError(t, err)
+	r.leave(id)
 	r.pass(24*time.Hour - time.Nanosecond)
 	unharmed()
 	require.NoError(t, r.accounts.CancelDeletion(t.Context(), commands.Request{}, id))
 	r.pass(time.Nanosecond)
 	unharmed()
-	_, err = r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
-	require.NoError(t, err)
+	r.leave(id)
 	unharmed()
 	require.NoError(t, r.eraser.Erase(r.t.Context(), uuid.New()), "nobody")
 
@@ -180,7 +177,7 @@ func TestOnlyDueUsersAreErased(t *testing.T) {
 	r.faults.arm(2) // after the event that begins the erasure
 	require.ErrorIs(t, r.eraser.Erase(r.t.Context(), id), errOnce)
 	require.Equal(t, user.ErrNotFound, r.accounts.CancelDeletion(t.Context(), commands.Request{}, id), "too late")
-	_, err = r.accounts.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
+	_, err := r.accounts.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 	require.Equal(t, credentials.ErrSignIn, err)
 	r.faults.arm(0)
 	require.NoError(t, r.eraser.Sweep(r.t.Context()))
@@ -196,15 +193,14 @@ func TestErasureKeepsAnAddressOfAnotherUser(t *testing.T) {
 	r.move(id, "own@example.org")
 	next := r.settle("shared@example.org")
 	open := r.invite(host, "shared@example.org")
-	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
-	require.NoError(t, err)
+	r.leave(id)
 	r.pass(24 * time.Hour)
 	require.NoError(t, r.eraser.Erase(r.t.Context(), id))
 	require.Equal(t, next, r.holder("shared@example.org"))
 	r.box.take()
 	require.NoError(t, r.mails.invitation(t.Context(), job(SendInvitation{Workspace: r.state(host).Workspace, Invitation: open})))
 	require.Len(t, r.box.take(), 1)
-	_, err = r.accounts.SignIn(t.Context(), commands.Request{}, "shared@example.org", secret)
+	_, err := r.accounts.SignIn(t.Context(), commands.Request{}, "shared@example.org", secret)
 	require.NoError(t, err)
 }
 
@@ -213,8 +209,7 @@ func TestWorkspaceOfTheLastMemberStays(t *testing.T) {
 	r := newRig(t)
 	id := r.settle("asha@example.org")
 	home := r.state(id).Workspace
-	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
-	require.NoError(t, err)
+	r.leave(id)
 	r.pass(24 * time.Hour)
 	require.NoError(t, r.eraser.Erase(r.t.Context(), id))
 	l, err := commands.Load(t.Context(), r.accounts.Commands.Fresh(), workspace.Kind, home.String())
@@ -228,8 +223,7 @@ func TestSweepContinuesAfterAFailedErasure(t *testing.T) {
 	r := newRig(t)
 	ids := []uuid.UUID{r.settle("a@example.org"), r.settle("b@example.org"), r.settle("c@example.org")}
 	for _, id := range ids {
-		_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
-		require.NoError(t, err)
+		r.leave(id)
 	}
 	stays := r.settle("d@example.org")
 	r.pass(24 * time.Hour)

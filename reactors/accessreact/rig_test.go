@@ -252,6 +252,13 @@ func (r *rig) move(id uuid.UUID, email string) {
 	require.NoError(r.t, err)
 }
 
+// leave requests the deletion of an account.
+func (r *rig) leave(id uuid.UUID) {
+	r.t.Helper()
+	_, err := r.accounts.RequestDeletion(r.t.Context(), commands.Request{}, id)
+	require.NoError(r.t, err)
+}
+
 func (r *rig) state(id uuid.UUID) user.State {
 	r.t.Helper()
 	l, err := commands.Load(r.t.Context(), r.accounts.Commands.Fresh(), user.Kind, id.String())

@@ -167,6 +167,12 @@ func (d *desk) start(steps ...campaign.Step) (id string) {
 	return out.ID
 }
 
+func (d *desk) dispatch(id string) {
+	d.t.Helper()
+	_, err := d.Dispatch(d.t.Context(), id, time.Minute)
+	require.NoError(d.t, err)
+}
+
 func (d *desk) stats(id string) messagingview.Campaign {
 	d.t.Helper()
 	n, err := strconv.ParseInt(id, 10, 64)
@@ -186,8 +192,7 @@ func TestSeveralNodesSendEachMessageOnce(t *testing.T) {
 	}
 	require.NoError(t, nodes.Wait())
 	require.Eventually(t, func() bool {
-		_, err := d.Dispatch(t.Context(), id, time.Minute)
-		require.NoError(t, err)
+		d.dispatch(id)
 		return d.stats(id).Status == campaign.Completed
 	}, time.Minute, 10*time.Millisecond)
 	require.Equal(t, 150, d.net.total())
@@ -200,15 +205,12 @@ func TestAMessageInDoubtIsSentOnceMore(t *testing.T) {
 	d := open(t, 3)
 	id := d.begin()
 	d.net.answer = func(int) error { return &network.Failure{Reason: network.Unknown} }
-	_, err := d.Dispatch(t.Context(), id, time.Minute)
-	require.NoError(t, err)
+	d.dispatch(id)
 	require.Equal(t, messagingview.CampaignStats{Total: 3}, d.stats(id).Stats)
-	_, err = d.Dispatch(t.Context(), id, time.Minute)
-	require.NoError(t, err)
+	d.dispatch(id)
 	require.Equal(t, 3, d.net.total(), "ten minutes are not over")
 	d.Doubt = time.Nanosecond
-	_, err = d.Dispatch(t.Context(), id, time.Minute) // once more, and again in doubt: they are given up
-	require.NoError(t, err)
+	d.dispatch(id) // once more, and again in doubt: they are given up
 	require.Equal(t, 6, d.net.total())
 	require.Equal(t, messagingview.CampaignStats{Total: 3, Failed: 3}, d.stats(id).Stats)
 	require.Equal(t, campaign.Completed, d.stats(id).Status)
@@ -219,12 +221,10 @@ func TestAStepWaitsForTheOneBefore(t *testing.T) {
 	d := open(t, 3)
 	id := d.begin(campaign.Step{TemplateID: d.clip.ID}, campaign.Step{TemplateID: d.clip.ID})
 	d.net.answer = func(int) error { return &network.Failure{Reason: network.Unknown} }
-	_, err := d.Dispatch(t.Context(), id, time.Minute)
-	require.NoError(t, err)
+	d.dispatch(id)
 	require.Equal(t, 3, d.net.total(), "the second step is due, but the result of the first is unknown")
 	d.net.answer, d.Doubt = nil, time.Nanosecond
-	_, err = d.Dispatch(t.Context(), id, time.Minute)
-	require.NoError(t, err)
+	d.dispatch(id)
 	require.Equal(t, 9, d.net.total(), "the first step once more, then the second")
 	require.Equal(t, messagingview.CampaignStats{Total: 6, Sent: 6}, d.stats(id).Stats)
 	require.Equal(t, campaign.Completed, d.stats(id).Status)
@@ -242,8 +242,7 @@ func TestAPersonWhoHasToWaitHoldsUpNoOther(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := d.Dispatch(t.Context(), id, time.Minute)
-	require.NoError(t, err)
+	d.dispatch(id)
 	require.Equal(t, messagingview.CampaignStats{Total: 40, Sent: 40}, d.stats(id).Stats)
 	require.Equal(t, campaign.Completed, d.stats(id).Status)
 	require.Equal(t, 42, d.net.total())
@@ -256,8 +255,7 @@ func TestAPersonWhoHasToWaitHoldsUpNoOther(t *testing.T) {
 	// A recipient whom the network never accepts pauses the campaign in the end, like every throttle that does not clear.
 	d.net.answer = func(int) error { return &network.Failure{Reason: network.Throttled, Code: network.PairLimit} }
 	id = d.start()
-	_, err = d.Dispatch(t.Context(), id, time.Minute)
-	require.NoError(t, err)
+	d.dispatch(id)
 	require.Equal(t, campaign.Stopped, d.stats(id).Status)
 	require.NotNil(t, d.stats(id).PausedUntil)
 }
@@ -272,8 +270,7 @@ func TestAnAggregatorsMessageInDoubtIsNotSentAgain(t *testing.T) {
 	d.net.answer = func(int) error { return &network.Failure{Reason: network.Unknown} }
 	d.Doubt = time.Nanosecond
 	require.Eventually(t, func() bool {
-		_, err := d.Dispatch(t.Context(), id, time.Minute)
-		require.NoError(t, err)
+		d.dispatch(id)
 		return d.stats(id).Status == campaign.Completed
 	}, time.Minute, 10*time.Millisecond)
 	require.Equal(t, 3, d.net.total())
@@ -299,8 +296,7 @@ func TestWhoLeavesIsPassedOver(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := d.Dispatch(t.Context(), id, time.Minute)
-	require.NoError(t, err)
+	d.dispatch(id)
 	require.Equal(t, messagingview.CampaignStats{Total: 129, Sent: 129, Skipped: 1}, d.stats(id).Stats)
 	require.Equal(t, 129, d.net.total())
 }
@@ -336,8 +332,7 @@ func TestADripFollowsAMergedContact(t *testing.T) {
 		return wrote("b", "919812345678")
 	}
 	id := d.begin(campaign.Step{TemplateID: d.clip.ID}, campaign.Step{TemplateID: d.clip.ID})
-	_, err = d.Dispatch(t.Context(), id, time.Minute)
-	require.NoError(t, err)
+	d.dispatch(id)
 	gone, err := commands.Load(t.Context(), d.Commands.Fresh(), contact.Kind, out.ID)
 	require.NoError(t, err)
 	require.Equal(t, all[0].ID, gone.State.Into)
@@ -353,14 +348,12 @@ func TestACampaignPausesForWhatItsNetworkSaysAndGoesOnBySend(t *testing.T) {
 	id := d.begin()
 	goOn := func() {
 		t.Helper()
-		_, err := commands.Handle(t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Send{Now: time.Now().UTC()})
-		require.NoError(t, err)
+		d.send(id)
 	}
 	dispatched := func() messagingview.Campaign {
 		t.Helper()
 		for range 2 { // a job with a used-up budget ends, and the next one detects that
-			_, err := d.Dispatch(t.Context(), id, time.Minute)
-			require.NoError(t, err)
+			d.dispatch(id)
 		}
 		return d.stats(id)
 	}
@@ -410,8 +403,7 @@ func TestADeletedChannelIsNoLine(t *testing.T) {
 	id := d.begin()
 	_, err := d.Delete(t.Context(), d.req, strconv.FormatInt(d.clip.ChannelID, 10))
 	require.NoError(t, err)
-	_, err = d.Dispatch(t.Context(), id, time.Minute)
-	require.NoError(t, err)
+	d.dispatch(id)
 	require.Equal(t, "The channel was deleted", *d.stats(id).Reason)
 	require.Zero(t, d.net.total())
 
@@ -421,17 +413,14 @@ func TestADeletedChannelIsNoLine(t *testing.T) {
 	d.net.says(network.Health{CanSend: "available", MessagingLimit: "TIER_4"}, nil)
 	id = d.begin()
 	for range 2 {
-		_, err = d.Dispatch(t.Context(), id, time.Minute)
-		require.NoError(t, err)
+		d.dispatch(id)
 	}
 	require.Equal(t, []any{campaign.Stopped, int64(4)}, []any{d.stats(id).Status, d.stats(id).Stats.Sent})
 	_, err = d.Delete(t.Context(), d.req, strconv.FormatInt(d.clip.ChannelID, 10))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return d.stats(id).Status == campaign.StatusFailed }, time.Minute, 10*time.Millisecond)
-	_, err = commands.Handle(t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Send{Now: time.Now().UTC()})
-	require.NoError(t, err)
-	_, err = d.Dispatch(t.Context(), id, time.Minute)
-	require.NoError(t, err)
+	d.send(id)
+	d.dispatch(id)
 	require.Equal(t, campaign.StatusFailed, d.stats(id).Status)
 	_, err = d.Line(t.Context(), d.req.Workspace, campaign.Plan{Channel: 1 << 40})
 	require.ErrorAs(t, err, new(messagingcmd.UnsendableError))
@@ -444,8 +433,7 @@ func TestATemplateThatIsNoLongerApprovedStopsTheCampaign(t *testing.T) {
 	id := d.begin()
 	d.net.lists = "PAUSED"
 	d.Campaigns.Templates = &messagingcmd.Templates{Channels: d.Messages.Channels, Listed: d.Views} // as in a process that has not asked yet
-	_, err := d.Dispatch(t.Context(), id, time.Minute)
-	require.NoError(t, err)
+	d.dispatch(id)
 	c := d.stats(id)
 	require.Equal(t, []string{campaign.StatusFailed, "The template " + d.clip.Name + " is not approved: PAUSED"},
 		[]string{c.Status, *c.Reason})

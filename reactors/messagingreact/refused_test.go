@@ -44,8 +44,7 @@ func TestACampaignOfWhichEveryMessageIsRefusedFails(t *testing.T) {
 		d.Messages.Sandboxed = func(network.Account) bool { return false }
 		id := d.begin()
 		d.net.answer = func(int) error { return &network.Failure{Reason: reason, Code: 132012, Title: "No"} }
-		_, err := d.Dispatch(t.Context(), id, time.Minute)
-		require.NoError(t, err)
+		d.dispatch(id)
 		require.Equal(t, campaign.StatusFailed, d.stats(id).Status, "%d recipients", audience)
 		require.NotEmpty(t, *d.stats(id).Reason)
 		require.EqualValues(t, audience, d.stats(id).Stats.Failed)
@@ -58,8 +57,7 @@ func TestACampaignOfWhichEveryMessageIsRefusedFails(t *testing.T) {
 		d.send(id)
 		require.EqualValues(t, 0, d.stats(id).Stats.Failed, "they are open again")
 		require.Len(t, d.recipients(id, "open"), audience)
-		_, err = d.Dispatch(t.Context(), id, time.Minute)
-		require.NoError(t, err)
+		d.dispatch(id)
 		require.Equal(t, campaign.Completed, d.stats(id).Status)
 		require.Equal(t, messagingview.CampaignStats{Total: int64(audience), Sent: int64(audience)}, d.stats(id).Stats)
 		require.Equal(t, 2*audience, d.net.total())
@@ -76,8 +74,7 @@ func TestOneRefusedTextStopsNoCampaign(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := d.Dispatch(t.Context(), id, time.Minute)
-	require.NoError(t, err)
+	d.dispatch(id)
 	require.Equal(t, campaign.Completed, d.stats(id).Status)
 	require.Equal(t, messagingview.CampaignStats{Total: 3, Sent: 2, Failed: 1}, d.stats(id).Stats)
 	require.Len(t, d.recipients(id, "sent"), 2)
@@ -91,8 +88,7 @@ func TestAStepKeepsItsDelayAfterAnOutage(t *testing.T) {
 	id := d.begin(campaign.Step{TemplateID: d.clip.ID}, campaign.Step{TemplateID: d.clip.ID, DelayHours: 24},
 		campaign.Step{TemplateID: d.clip.ID, DelayHours: 24})
 	dispatch := func() messagingview.CampaignStats {
-		_, err := d.Dispatch(t.Context(), id, time.Minute)
-		require.NoError(t, err)
+		d.dispatch(id)
 		return d.stats(id).Stats
 	}
 	var table string
@@ -120,8 +116,7 @@ func TestAMessageThatWaitsHasNotFailed(t *testing.T) {
 	d.Messages.Sandboxed = func(network.Account) bool { return false }
 	id := d.begin()
 	d.net.answer = func(int) error { return &network.Failure{Reason: network.Restricted, Code: 368} }
-	_, err := d.Dispatch(t.Context(), id, time.Minute)
-	require.NoError(t, err)
+	d.dispatch(id)
 	require.Equal(t, campaign.Stopped, d.stats(id).Status)
 	require.Equal(t, messagingview.CampaignStats{Total: 3}, d.stats(id).Stats)
 	require.Empty(t, d.recipients(id, "failed"))
@@ -131,7 +126,7 @@ func TestAMessageThatWaitsHasNotFailed(t *testing.T) {
 		require.Len(t, talk, 1)
 		require.Equal(t, "queued", talk[0].Status)
 	}
-	_, err = commands.Handle(t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Cancel{})
+	_, err := commands.Handle(t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Cancel{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		require.NoError(t, d.RunDue(t.Context(), time.Now()))
@@ -154,8 +149,7 @@ func TestACampaignWhoseChannelIsRefusedStops(t *testing.T) {
 	d.net.answer = func(int) error { return &network.Failure{Reason: network.Refused, Code: 33} }
 	state := func() (status, of string) {
 		t.Helper()
-		_, err := d.Dispatch(t.Context(), id, time.Minute)
-		require.NoError(t, err)
+		d.dispatch(id)
 		l, err := commands.Load(t.Context(), d.Commands.Fresh(), channel.Kind, strconv.FormatInt(d.clip.ChannelID, 10))
 		require.NoError(t, err)
 		return d.stats(id).Status, l.State.Status
@@ -184,9 +178,8 @@ func cancelled(t *testing.T) {
 	d := open(t, 3)
 	id := d.begin()
 	d.net.answer = func(int) error { return &network.Failure{Reason: network.Unknown} }
-	_, err := d.Dispatch(t.Context(), id, time.Minute)
-	require.NoError(t, err)
-	_, err = commands.Handle(t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Cancel{})
+	d.dispatch(id)
+	_, err := commands.Handle(t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Cancel{})
 	require.NoError(t, err)
 	require.NoError(t, d.RunDue(t.Context(), time.Now()))
 	require.Equal(t, messagingview.CampaignStats{Total: 3}, d.stats(id).Stats, "a receipt may come for ten minutes")
@@ -210,8 +203,7 @@ func unchannelled(t *testing.T) {
 		}
 		return &network.Failure{Reason: network.Unknown}
 	}
-	_, err := d.Dispatch(t.Context(), id, time.Minute)
-	require.NoError(t, err)
+	d.dispatch(id)
 	require.Eventually(t, func() bool { return d.stats(id).Status == campaign.StatusFailed }, time.Minute, 10*time.Millisecond)
 	called := int64(d.net.total())
 	require.Less(t, called, int64(7))

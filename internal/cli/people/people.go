@@ -14,8 +14,10 @@ import (
 
 	"bahi/commands"
 	"bahi/commands/accesscmd"
+	"bahi/http/opshttp"
 	"bahi/internal/app"
 	"bahi/internal/cli/progress"
+	"bahi/internal/cli/remote"
 	"bahi/projections/accessproj"
 	"bahi/readmodels"
 )
@@ -174,4 +176,23 @@ func (c deleteUser) Run(ctx context.Context) error {
 		fmt.Fprintf(c.Shell.Out, "to be deleted after %s\n", progress.Moment(s.DeleteAfter))
 		return nil
 	})
+}
+
+// EraseCommand erases a person from all areas.
+type EraseCommand struct {
+	remote.Server
+
+	Email string `help:"The person's address."`
+	Phone string `help:"The person's phone, with the country code."`
+}
+
+// Run erases the person. The server rewrites the tables that had the person's data.
+func (c EraseCommand) Run(ctx context.Context) error {
+	var erased opshttp.Erased
+	err := c.Do(ctx, remote.Request{Method: "POST", Path: "/ops/erasures",
+		Body: map[string]string{"email": c.Email, "phone": c.Phone}}, &erased)
+	if err == nil {
+		fmt.Fprintf(c.Shell.Out, "erased: %d\n", erased.Subjects)
+	}
+	return err
 }

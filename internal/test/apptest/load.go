@@ -151,7 +151,7 @@ func BackPressured(a bench.Answer) bool {
 }
 
 // finish repeats a write until it gets a response, or the context ends. The response must be a success, or an outage of the server or its
-// database.
+// database; "Failed to create enquiry" is SPEC.txt's text for one.
 func (c *loadClient) finish(ctx context.Context, w *write) (answered bool) {
 	for c.open = w; ; rest(ctx, 20*time.Millisecond) {
 		a, err := c.ask(w.method, w.path, w.key, w.body)
@@ -159,7 +159,7 @@ func (c *loadClient) finish(ctx context.Context, w *write) (answered bool) {
 		case err != nil:
 			c.l.Lost.Add(1)
 		case BackPressured(a):
-		case a.Status == http.StatusServiceUnavailable, strings.Contains(string(a.Body), "Failed to create enquiry"): // SPEC.txt's text for an outage
+		case a.Status == http.StatusServiceUnavailable, strings.Contains(string(a.Body), "Failed to create enquiry"):
 			c.l.Away.Add(1)
 		case a.Status/100 == 2:
 			c.l.Answered.Add(1)
@@ -211,9 +211,8 @@ func (c *loadClient) next() *write {
 		return c.mark()
 	}
 	account := c.l.Accounts[c.random.IntN(len(c.l.Accounts))]
-	n := c.random.IntN(10)
 	known := c.known()
-	switch {
+	switch n := c.random.IntN(10); {
 	case n < 5 || known == nil:
 		return c.post(account, 1)
 	case n < 6:

@@ -47,8 +47,7 @@ type Limit struct {
 // Goal is what a figure should reach.
 type Goal struct {
 	Bound  float64 `json:"bound"`
-	AtMost bool    `json:"at_most"`       // otherwise at least
-	Aim    float64 `json:"aim,omitempty"` // desired value
+	AtMost bool    `json:"at_most"` // otherwise at least
 }
 
 // AtLeast returns a goal.

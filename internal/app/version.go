@@ -1,4 +1,0 @@
-package app
-
-// Version is set by the linker.
-var Version = "development"
