@@ -108,19 +108,10 @@ func (v *visit) accountList(shown accountsPage, status int) page {
 	if q.Get("go") != "" && total == 1 {
 		return page{redirect: shown.Accounts[0].Link}
 	}
-	beside := func(number int) string {
-		query := v.past()
-		query.Set("q", shown.Query)
-		query.Set("kind", shown.Kind)
-		query.Set("page", strconv.Itoa(number))
-		return Path + "/accounts?" + query.Encode()
-	}
-	if number > 1 {
-		shown.Before = beside(number - 1)
-	}
-	if number*accountsShown < total {
-		shown.Next = beside(number + 1)
-	}
+	query := v.past()
+	query.Set("q", shown.Query)
+	query.Set("kind", shown.Kind)
+	shown.Before, shown.Next = turned(Path+"/accounts", query, number, number*accountsShown < total)
 	return page{template: "accounts", title: "Accounts", status: status, body: shown}
 }
 
@@ -202,7 +193,7 @@ type accountPage struct {
 	Kind, KindName, ID, Name, Revision, Link string
 	Balances                                 []balance
 	Rows                                     []rowLine
-	Newer, Older                             int // numbers of pages, 0: none
+	Newer, Older                             string // addresses of pages, "": none
 	AsOf, KnownAt                            string
 	Fields                                   []field
 	About                                    []field // of the account: its name and its metal
@@ -263,10 +254,7 @@ func (v *visit) newestRows(kind, id string, shown *accountPage) []rowLine {
 		out := v.read("read-"+kind+"-ledger", request{vars: []string{id}, query: query}, &rows)
 		return rows, totalOf(out)
 	})
-	shown.Newer = min(v.number(), max(total/rowsShown, 1)) - 1
-	if v.older(total) {
-		shown.Older = v.number() + 1
-	}
+	shown.Newer, shown.Older = turned(shown.Link, v.past(), min(v.number(), max(total/rowsShown, 1)), v.older(total))
 	lines := make([]rowLine, 0, len(rows))
 	for _, r := range rows {
 		line := v.lineOf(kind, r)
@@ -275,7 +263,7 @@ func (v *visit) newestRows(kind, id string, shown *accountPage) []rowLine {
 			shown.newest = r
 		}
 	}
-	if shown.Newer == 0 && len(v.past()) == 0 {
+	if shown.Newer == "" && len(v.past()) == 0 {
 		shown.Since = since(lines)
 	}
 	return lines

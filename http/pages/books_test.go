@@ -50,11 +50,11 @@ var (
 	hiddenOf = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)"`)
 )
 
-// form returns the hidden values of the form of a page that leads to an address and has a text.
+// form returns the hidden values of the form of a page that leads to an address, or to any for "", and has a text.
 func form(s apptest.Page, action, has string) url.Values {
 	values := url.Values{}
 	for _, text := range formOf.FindAllString(s.Text, -1) {
-		if !strings.Contains(text, `action="`+action+`"`) || !strings.Contains(text, has) {
+		if action != "" && !strings.Contains(text, `action="`+action+`"`) || !strings.Contains(text, has) {
 			continue
 		}
 		for _, m := range hiddenOf.FindAllStringSubmatch(text, -1) {

@@ -103,9 +103,7 @@ func TestOperationsAreTriedInTheDocs(t *testing.T) {
 		filled := form(b.get(add).Is(200), add+"#try", "")
 		filled.Set("of-address.bank_account_id", "1")
 		filled.Set("date", "2025-03-01")
-		for i := 0; i < len(pairs); i += 2 {
-			filled.Set(pairs[i], pairs[i+1])
-		}
+		filled = with(filled, pairs...)
 		return b.site.Ask(http.MethodPost, add, filled)
 	}
 	try("in_entries[0].amount", "5", "dry", "yes").Is(200).Says("200 OK", "Nothing was saved.", `"amount": 5`)

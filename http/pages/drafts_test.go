@@ -45,9 +45,7 @@ func filled(b browser, draft string, pairs ...string) url.Values {
 			values.Set(attributes["name"], "")
 		}
 	}
-	for i := 0; i < len(pairs); i += 2 {
-		values.Set(pairs[i], pairs[i+1])
-	}
+	values = with(values, pairs...)
 	return values
 }
 

@@ -166,7 +166,8 @@ func TestPagesFit(t *testing.T) {
 	book(o, o.Clerk(apptest.OtherWorkspace), 1)
 	byKey(o, apptest.OtherWorkspace, operatorRights).until("/app/operate", "Stopped at an event: 1")
 	const operate = "/app/operate"
-	visit(t, func(*testing.T) *browsertest.Page { return enter(o, operatorRights) }, operate, operate+"/projections", operate+"/projections/books", operate+"/projections/users/rebuild",
+	operator := func(*testing.T) *browsertest.Page { return enter(o, operatorRights) }
+	visit(t, operator, operate, operate+"/projections", operate+"/projections/books", operate+"/projections/users/rebuild",
 		operate+"/events", operate+"/events/5", operate+"/jobs?state=retryable", operate+"/parked", operate+"/webhooks", operate+"/outbox",
 		operate+"/workspaces", operate+"/companies")
 }

@@ -132,7 +132,8 @@ func TestTheFlowsOnAPhone(t *testing.T) {
 	for name, value := range map[string]string{"account": "Imran", "date": "04032025", "weight": "10", "touch": "90"} {
 		p.Type(`.added [name="entries[2].`+name+`"]`, value)
 	}
-	p.Until(`(text => text.includes("Accepted: 3. Left out: 0.") && !text.includes("Row 3"))(document.querySelector("#check .preview").innerText)`)
+	p.Until(`(text => text.includes("Accepted: 3. Left out: 0.") && !text.includes("Row 3"))(
+		document.querySelector("#check .preview").innerText)`)
 	p.TapOn("#check .primary")
 	require.Equal(t, 2, strings.Count(p.Text(".posted"), "Imran · Karigar"))
 

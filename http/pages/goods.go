@@ -30,7 +30,7 @@ type goodsPage struct {
 	Price            string
 	Pictures         []picture
 	Products         []offer
-	Older            int // number of the next page of products, 0 for none
+	Older            string // address of the next page of products, "" for none
 	Form             actForm
 	Link             string
 	Asked            bool
@@ -97,9 +97,7 @@ func (d *desk) seller(in sent) page {
 	for _, p := range list.Data {
 		shown.Products = append(shown.Products, offer{textOf(p["name"]), "/products/" + textOf(p["id"]), priceOf(p), textOf(p["availability"])})
 	}
-	if list.Total > number*offers {
-		shown.Older = number + 1
-	}
+	_, shown.Older = turned(d.r.URL.EscapedPath(), nil, number, list.Total > number*offers)
 	return d.goods(shown, c, in)
 }
 

@@ -92,16 +92,7 @@ func (v *visit) people(open string) inboxPage {
 		}
 		shown.People = append(shown.People, v.personOf(c, kept, open))
 	}
-	turned := func(to int) string {
-		kept.Set("page", strconv.Itoa(to))
-		return withQuery(inboxPath, kept)
-	}
-	if number > 1 {
-		shown.Newer = turned(number - 1)
-	}
-	if full {
-		shown.Older = turned(number + 1)
-	}
+	shown.Newer, shown.Older = turned(inboxPath, kept, number, full)
 	return shown
 }
 

@@ -26,9 +26,7 @@ func TestInboxSendsPictures(t *testing.T) {
 	picture := string(apptest.Painted(t, color.White, 8, 8))
 	draw := func(pairs ...string) url.Values {
 		values := form(b.get(talk).Is(200).Says("Picture"), talk+"/messages", "")
-		for i := 0; i < len(pairs); i += 2 {
-			values.Set(pairs[i], pairs[i+1])
-		}
+		values = with(values, pairs...)
 		return values
 	}
 

@@ -61,7 +61,7 @@ func (u khataUpload) Picture() bool {
 // khatasPage is the content of the list of uploads.
 type khatasPage struct {
 	Uploads      []khataUpload
-	Newer, Older int // numbers of pages, 0: none
+	Newer, Older string // addresses of pages, "": none
 	Reading      bool
 	Wrong        []string
 	Key          string
@@ -73,10 +73,7 @@ func (v *visit) khataList(shown khatasPage, status int) page {
 	number := v.number()
 	query := url.Values{"page": {strconv.Itoa(number)}, "page_size": {strconv.Itoa(khatasShown)}}
 	out := v.read("list-khata-uploads", request{query: query}, &shown.Uploads)
-	shown.Newer = number - 1
-	if number*khatasShown < totalOf(out) {
-		shown.Older = number + 1
-	}
+	shown.Newer, shown.Older = turned(Path+"/khata", nil, number, number*khatasShown < totalOf(out))
 	name := v.actor()
 	for i, u := range shown.Uploads {
 		shown.Uploads[i].Actor = name(u.Actor)

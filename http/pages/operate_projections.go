@@ -128,7 +128,8 @@ var projectionCells = map[string]cell{
 	"rows_that_only_one_of_the_two_has": func(d *desk, p map[string]any) (all display) {
 		for _, t := range entriesOf(inner(p, "build")["differences"]) {
 			of := display{
-				Label: textOf(t["table"]) + " · " + unsigned(t["count"], 0), Columns: []display{{Text: d.lang.t("Only in")}, {Text: d.lang.t("Values")}},
+				Label:   textOf(t["table"]) + " · " + unsigned(t["count"], 0),
+				Columns: []display{{Text: d.lang.t("Only in")}, {Text: d.lang.t("Values")}},
 			}
 			for _, r := range entriesOf(t["rows"]) {
 				where := d.lang.t("the live tables")

@@ -17,20 +17,6 @@ import (
 
 const operatorRights = `{"operator":true}`
 
-// formWith returns the hidden values of the form that has a text.
-func formWith(s apptest.Page, has string) url.Values {
-	values := url.Values{}
-	for _, text := range formOf.FindAllString(s.Text, -1) {
-		if strings.Contains(text, has) {
-			for _, m := range hiddenOf.FindAllStringSubmatch(text, -1) {
-				values.Set(m[1], m[2])
-			}
-			break
-		}
-	}
-	return values
-}
-
 // until reads a page until it says all texts.
 func (b browser) until(path string, texts ...string) apptest.Page {
 	b.t.Helper()
@@ -87,7 +73,7 @@ func TestOperatorsSeeWhatNeedsThem(t *testing.T) {
 	require.NotContains(t, page.Words(), "All is well.")
 	const jobs = "/app/operate/jobs?state=retryable"
 	b.get(jobs).Is(200).Says("send verification 900", "the mail server is away", "1 of 5", "Run now")
-	values := formWith(b.get(jobs), "cancel-job")
+	values := form(b.get(jobs), "", "cancel-job")
 	b.site.Ask(http.MethodPost, jobs, values).Leads("/app/operate/jobs?done=done&state=retryable")
 	b.get("/app/operate/jobs?state=cancelled").Is(200).Says("send verification 900")
 	b.get("/app/operate").Is(200).Says("All is well.")
@@ -115,7 +101,7 @@ func TestOperatorsMarkCompanies(t *testing.T) {
 	asha.POST("/api/v1/companies", `{"name":"Asha's Silver","city":"Rajkot"}`).Status(201)
 	b := byKey(o, apptest.Home, operatorRights)
 	const companies = "/app/operate/companies?q=silver"
-	values := formWith(b.get(companies).Is(200), "edit-company")
+	values := form(b.get(companies).Is(200), "", "edit-company")
 	values.Set("reason", "papers seen")
 	for range 2 { // the same form twice
 		answer := b.site.Ask(http.MethodPost, companies, values).Is(303)
@@ -175,11 +161,9 @@ func TestOperatorsSteerProjections(t *testing.T) {
 	const books, rebuild = "/app/operate/projections/books", "/app/operate/projections/books/rebuild"
 	do := func(what string, pairs ...string) apptest.Page {
 		t.Helper()
-		values := formWith(b.get(books).Is(200), `name="do" value="`+what+`"`)
+		values := form(b.get(books).Is(200), "", `name="do" value="`+what+`"`)
 		require.NotEmpty(t, values, "%s is offered", what)
-		for i := 0; i < len(pairs); i += 2 {
-			values.Set(pairs[i], pairs[i+1])
-		}
+		values = with(values, pairs...)
 		return b.site.Ask(http.MethodPost, books, values)
 	}
 	b.get("/app/operate/projections").Is(200).Says("books", "Live", "up to date")
@@ -210,7 +194,7 @@ func TestOperatorsSteerProjections(t *testing.T) {
 	require.NotContains(t, page.Text, "data-stream")
 	b.follow(do("rollback-projection"))
 	do("pause-projection").Is(303)
-	values := formWith(b.get(books), `value="resume-projection"`)
+	values := form(b.get(books), "", `value="resume-projection"`)
 	values.Set("do", "accept-rebuild")
 	b.site.Ask(http.MethodPost, books, values).Is(409).Says("The rebuild does not wait for its differences")
 	values.Set("do", "drop")
@@ -230,7 +214,7 @@ func TestOperatorsAcceptARebuildThatDiffers(t *testing.T) {
 	page := b.until(going, "The new tables differ from the live ones.", "row_version", "nobody", "Accept the new tables", "Cancel the rebuild")
 	require.NotContains(t, page.Words(), "Pause")
 	b.get("/app/operate").Says("Rebuilds that differ and wait for you: 1")
-	values := formWith(page, `value="accept-rebuild"`)
+	values := form(page, "", `value="accept-rebuild"`)
 	b.site.Ask(http.MethodPost, books, values).Is(303)
 	b.until(going, "The rebuild is over. Its tables are live.")
 }
@@ -248,7 +232,7 @@ func TestOperatorsLetParkedProjectionsGoOn(t *testing.T) {
 	const parked = "/app/operate/parked"
 	b.get(parked).Is(200).Says("books", "BankRowAdded", "parked_for_a_test", "Skip the event")
 	b.get("/app/operate/projections/books").Is(200).Says("Stopped at an event", "parked_for_a_test")
-	skip := formWith(b.get(parked), "skip-parked")
+	skip := form(b.get(parked), "", "skip-parked")
 	require.NotEmpty(t, skip.Get("position"))
 	skip.Set("reason", " ")
 	b.site.Ask(http.MethodPost, parked, skip).Is(422).Says("Reason")
@@ -285,14 +269,14 @@ func TestOperatorsReplayWebhooks(t *testing.T) {
 	call := linkOf(t, parked, webhooks+"/")
 	page := b.get(call).Is(200).Says("the body is in no known dialect", `{"nonsense":`)
 	require.NotContains(t, page.Text, "<script>")
-	b.follow(b.site.Ask(http.MethodPost, webhooks, formWith(page, "replay-webhook"))).Says("Done.")
+	b.follow(b.site.Ask(http.MethodPost, webhooks, form(page, "", "replay-webhook"))).Says("Done.")
 	var handled apptest.Page
 	require.Eventually(t, func() bool {
 		handled = b.get(webhooks + "?verdict=handled").Is(200)
 		return strings.Contains(handled.Text, `href="`+webhooks+"/")
 	}, time.Minute, 20*time.Millisecond)
 	require.NotContains(t, handled.Words(), "Handle again")
-	values := formWith(page, "replay-webhook")
+	values := form(page, "", "replay-webhook")
 	values.Set("id", strings.TrimPrefix(linkOf(t, handled, webhooks+"/"), webhooks+"/"))
 	b.site.Ask(http.MethodPost, webhooks, values).Is(409)
 	b.get(webhooks + "/x").Is(404)

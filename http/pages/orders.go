@@ -2,6 +2,8 @@ package pages
 
 import (
 	"cmp"
+	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,6 +70,23 @@ func (v *visit) newestFirst(read func(number, size int) ([]map[string]any, int))
 func (v *visit) number() int {
 	number, _ := strconv.Atoi(v.r.URL.Query().Get("page")) // 0 without one
 	return max(number, 1)
+}
+
+// turned returns the addresses of the pages beside the page of a list with a number, "" for none.
+func turned(address string, query url.Values, number int, more bool) (newer, older string) {
+	at := func(number int) string {
+		to := url.Values{}
+		maps.Copy(to, query)
+		to.Set("page", strconv.Itoa(number))
+		return address + "?" + to.Encode()
+	}
+	if number > 1 {
+		newer = at(number - 1)
+	}
+	if more {
+		older = at(number + 1)
+	}
+	return newer, older
 }
 
 // older reports whether a list that begins with the oldest record has another page.

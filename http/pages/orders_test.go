@@ -46,9 +46,7 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 		b.submitOf("/app/orders", "/app/orders", "items[0]", "client_id", "nobody", "date", "2025-03-01").Is(422).Says("open the account first")
 
 		filled := form(b.get("/app/orders"), "/app/orders", "items[0]")
-		for i := 0; i < len(orderValues); i += 2 {
-			filled.Set(orderValues[i], orderValues[i+1])
-		}
+		filled = with(filled, orderValues...)
 		added := b.site.Ask(http.MethodPost, "/app/orders", filled)
 		b.follow(added).Says("Saved.", "Order 1", "Patel Jewellers", "Slip number 12", "130.750 g", "payal · Pieces 4 · Weight 100.000 g",
 			"added the order", "Nothing was delivered yet.")
@@ -97,9 +95,7 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 			"slip_number", "12", "reason", "a slip"}
 		b.follow(b.submitOf(order, order, `value="edit-client-order"`, values...)).Says("The order was changed.", "Patel & Sons",
 			"101.000 g", "a slip", "Items, line 2")
-		for i := 0; i < len(values); i += 2 {
-			stale.Set(values[i], values[i+1])
-		}
+		stale = with(stale, values...)
 		stale.Set("items[0].weight", "102")
 		b.site.Ask(http.MethodPost, order, stale).Is(412).Says("Another person has changed this", "101.000 g", "102.000 g", "Keep theirs")
 		b.submitOf(order, order, `value="edit-client-order"`, "client_id", "Patel & Sons", "date", "2025-03-01", "items[0].item_name", "",

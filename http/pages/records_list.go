@@ -53,11 +53,6 @@ func (d *desk) list(in sent) page {
 	asked := d.asked(o)
 	b.Asked = len(asked) > 0
 	own := maps.Clone(asked) // without the fixed query
-	link := func(name, value string) string {
-		to := maps.Clone(own)
-		to.Set(name, value)
-		return b.Address + "?" + to.Encode()
-	}
 	if first := d.of.first; first != "" && !asked.Has(first) {
 		i := slices.IndexFunc(o.Params, func(p parameter) bool { return p.Name == first })
 		if options := o.Params[i].Options; len(options) > 0 {
@@ -107,15 +102,12 @@ func (d *desk) list(in sent) page {
 		b.Wrong = []string{detail(refused)}
 		in.status = cmp.Or(in.status, refused.Status)
 	}
-	if number > 1 {
-		b.Newer = link("page", strconv.Itoa(number-1))
-	}
-	if d.of.oldest && d.older(b.Total) || !d.of.oldest && number*size < b.Total && len(rows) <= size {
-		b.Older = link("page", strconv.Itoa(number+1))
-	}
+	more := d.of.oldest && d.older(b.Total) || !d.of.oldest && number*size < b.Total && len(rows) <= size
+	b.Newer, b.Older = turned(b.Address, own, number, more)
 	next, _, _ := strings.Cut(strings.TrimPrefix(d.next, "<"), ">")
 	if older, err := url.Parse(next); err == nil && older.Query().Has("to_position") {
-		b.Older, b.Total = link("to_position", older.Query().Get("to_position")), 0 // the total is unknown
+		own.Set("to_position", older.Query().Get("to_position"))
+		b.Older, b.Total = b.Address+"?"+own.Encode(), 0 // the total is unknown
 	}
 	d.draw(b, rows)
 	b.Forms = d.forms(in, nil)

@@ -242,9 +242,7 @@ func TestFilesAreImported(t *testing.T) {
 	send := func(page, do, name, content string, pairs ...string) string {
 		values := form(b.get(page).Is(200), page, `value="`+do+`"`)
 		require.NotEmpty(t, values, do)
-		for i := 0; i < len(pairs); i += 2 {
-			values.Set(pairs[i], pairs[i+1])
-		}
+		values = with(values, pairs...)
 		return upload(t, v.HTTP, o.URL+page, values, name, content).Words()
 	}
 	const contacts = "/app/list/contacts"
@@ -265,15 +263,15 @@ func TestFilesAreImported(t *testing.T) {
 	for _, text := range []string{"Added 1", "Failed 1", "price: is required"} {
 		require.Contains(t, report, text)
 	}
-	require.Regexp(t, `<td class="n"><span class="name">[^<]*</span>₹1,500.00`, b.get(products).Is(200).Says("Kada").Text, "a figure is at the right")
+	list := b.get(products).Is(200).Says("Kada").Text
+	require.Regexp(t, `<td class="n"><span class="name">[^<]*</span>₹1,500.00`, list, "a figure is at the right")
 	for _, kind := range []string{"csv", "xlsx"} {
 		require.NotEmpty(t, b.get("/api/v1/catalog/bulk/template."+kind).Is(200).Text)
 	}
 
 	const files = "/app/list/bots/1/files"
 	send(files, "add-bot-file", "rates.txt", "The rate of silver is 92 rupees.")
-	list := b.get(files).Is(200).Says("rates.txt")
-	require.Contains(t, list.Text, `data-stream="/api/bots/1/knowledge/stream"`)
+	require.Contains(t, b.get(files).Is(200).Says("rates.txt").Text, `data-stream="/api/bots/1/knowledge/stream"`)
 	b.follow(b.submitOf(files+"/1", files+"/1", `value="delete-bot-file"`)).Says("Deleted.", "There are none yet.")
 }
 
