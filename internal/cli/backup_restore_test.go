@@ -127,7 +127,8 @@ func changedIsNotRestored(t *testing.T, _ *apptest.Server, whole string) {
 			text[len(text)/2] ^= 1
 			return os.WriteFile(path, text, 0o600)
 		}),
-		"read the backup's manifest: ":                       change(backup.BackupManifest, func(path string) error { return os.Truncate(path, 30) }),
+		"read the backup's manifest: ": change(backup.BackupManifest,
+			func(path string) error { return os.Truncate(path, 30) }),
 		`this program restores a "bahi-backup" of version 1`: says(func(m *backup.Manifest) { m.Version = 2 }),
 		"does not name the database's dumps":                 says(func(m *backup.Manifest) { m.Files = m.Files[:1] }),
 		"names a file outside of the backup": says(func(m *backup.Manifest) {

@@ -34,7 +34,8 @@ func TestAnAccountFromTheShellSignsInAtOnce(t *testing.T) {
 	o := apptest.StartOn(t, database)
 	ravi := o.SignIn("ravi@example.org", password)
 	require.Equal(t, id, ravi.User.ID)
-	o.Denied(t, "bahi: Email already registered", "user", "create", "--email", "Ravi@example.org", "--first-name", "Other", "--last-name", "Soni")
+	o.Denied(t, "bahi: Email already registered",
+		"user", "create", "--email", "Ravi@example.org", "--first-name", "Other", "--last-name", "Soni")
 	o.Denied(t, "email", "user", "create", "--email", "nobody", "--first-name", "Other", "--last-name", "Soni")
 
 	cmd := apptest.Command(t, t.TempDir(), "user", "create", "--email", "asha@example.org", "--first-name", "Asha", "--last-name",
