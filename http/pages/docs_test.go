@@ -56,7 +56,7 @@ func TestDocsOfTheInterface(t *testing.T) {
 	require.NotContains(t, all.Text, `src="http`)
 
 	b.get("/docs/add-karigar-row").Is(200).Says("It needs the permission ledger:write.", "in_entries[].fine_percent",
-		"Idempotency-Key", "If-Match", "Bahi-Dry-Run", "not_authenticated", "sign in again", "it was changed since you read it")
+		"Idempotency-Key", "If-Match", "Bahi-Dry-Run", "not_authenticated", "sign in again", "the record has changed since you read it")
 	found := b.get("/docs?q=fine_percent").Is(200)
 	require.Contains(t, found.Text, `href="/docs/add-karigar-row"`)
 	require.NotContains(t, found.Text, `href="/docs/open-bank"`)

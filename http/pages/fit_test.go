@@ -57,16 +57,26 @@ func fits(t *testing.T, p *browsertest.Page, path, lang string) {
 // legible are the combinations of colours that a page has shown.
 var legible sync.Map
 
+// look gives a page's window a width and a theme, and waits for both.
+func look(p *browsertest.Page, width int64, dark bool) {
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	p.Look(width, 800, dark)
+	p.Until(fmt.Sprintf(`matchMedia("(width: %dpx) and (prefers-color-scheme: %s)").matches`, width, scheme))
+}
+
 // shownFits checks the page that a tab shows. A theme changes only colours, and a width changes none, so contrasts are checked in the
 // wide window, which shows all columns. A language changes only texts, so another one is checked for what does not fit.
 func shownFits(t *testing.T, p *browsertest.Page, name, lang string) {
 	t.Helper()
 	if lang == "en" {
-		p.Look(1280, 800, true)
+		look(p, 1280, true)
 		p.Legible(&legible)
 	}
 	for _, width := range []int64{1280, 360} {
-		p.Look(width, 800, false)
+		look(p, width, false)
 		if lang == "en" {
 			p.Structured()
 		}
@@ -84,7 +94,7 @@ func shownFits(t *testing.T, p *browsertest.Page, name, lang string) {
 		file := strings.NewReplacer("/", "_", "?", "_", "=", "_").Replace(strings.Trim(name, "/"))
 		for _, width := range []int64{1280, 360} {
 			for theme, dark := range map[string]bool{"light": false, "dark": true} {
-				p.Look(width, 800, dark)
+				look(p, width, dark)
 				p.Picture(filepath.Join(folder, fmt.Sprintf("%s-%d-%s.png", file, width, theme)))
 			}
 		}

@@ -116,7 +116,7 @@ func (p *Page) Go(path string) {
 	p.run(chromedp.Navigate(p.base + path))
 }
 
-// Look sets the window's size and theme, and waits for them.
+// Look sets the window's size and theme.
 func (p *Page) Look(width, height int64, dark bool) {
 	p.t.Helper()
 	scheme := "light"
@@ -125,10 +125,6 @@ func (p *Page) Look(width, height int64, dark bool) {
 	}
 	p.run(emulation.SetDeviceMetricsOverride(width, height, 1, width < 600),
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
-	p.Evaluate(fmt.Sprintf(`new Promise(set => {
-		const asked = matchMedia("(width: %dpx) and (prefers-color-scheme: %s)");
-		asked.matches ? set() : asked.addEventListener("change", () => set(), {once: true});
-	})`, width, scheme), nil)
 }
 
 // Speak sets the languages of the browser's user, the preferred one first: gu,en.
