@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -30,14 +31,15 @@ func addSharedExamples(schemas map[string]any) error {
 			if nullable, is := kind.([]any); is {
 				kind = nullable[0]
 			}
-			key := fmt.Sprint(name, kind, property["format"], property["enum"])
+			items, _ := property["items"].(map[string]any)
+			key := fmt.Sprint(name, kind, property["format"], property["enum"], property["minItems"], items["type"], items["format"])
 			values, _ := property["enum"].([]any)
 			switch {
 			case property["examples"] != nil:
-				if shared[key] == nil {
+				if shared[key] == nil && !ofObjects(property) {
 					shared[key] = property["examples"]
 				}
-			case property["$ref"] != nil || property["anyOf"] != nil:
+			case property["$ref"] != nil || property["anyOf"] != nil || ofObjects(property): // its own properties have examples
 			case len(values) > 0:
 				property["examples"] = values[:1]
 			case kind == "boolean":
@@ -46,7 +48,7 @@ func addSharedExamples(schemas map[string]any) error {
 				property["examples"] = []any{"2025-04-02T09:15:00Z"}
 			case property["format"] == "date":
 				property["examples"] = []any{"2025-04-02"}
-			case named[name] != nil:
+			case is(named[name], kind):
 				property["examples"] = []any{named[name]}
 			default:
 				missing[key] = append(missing[key], property)
@@ -55,10 +57,33 @@ func addSharedExamples(schemas map[string]any) error {
 	}
 	for key, properties := range missing {
 		for _, property := range properties {
-			property["examples"] = shared[key]
+			if shared[key] != nil {
+				property["examples"] = shared[key]
+			}
 		}
 	}
 	return nil
+}
+
+// ofObjects reports whether a property is a list of objects.
+func ofObjects(property map[string]any) bool {
+	items, _ := property["items"].(map[string]any)
+	return items["$ref"] != nil || items["properties"] != nil || items["anyOf"] != nil
+}
+
+// is reports whether a JSON value has a schema's type, if the schema has one.
+func is(value, kind any) bool {
+	switch v := value.(type) {
+	case nil:
+		return false
+	case string:
+		return kind == nil || kind == "string"
+	case []any:
+		return kind == nil || kind == "array"
+	case float64:
+		return kind == nil || kind == "number" || kind == "integer" && v == math.Trunc(v)
+	}
+	return kind == nil || kind == "object"
 }
 
 // addFieldExamples gives each property of a schema the first value that an example of an operation has for it.

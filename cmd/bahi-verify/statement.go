@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -123,7 +124,7 @@ func (x *examination) sort() *finding {
 // streams checks that no event is missing between those of a stream, and that the checkpoint covers them.
 func (x *examination) streams() *finding {
 	next := map[string]int64{}
-	for _, e := range append(x.account[:len(x.account):len(x.account)], x.common...) {
+	for _, e := range append(slices.Clip(x.account), x.common...) {
 		switch revision := next[e.Stream]; {
 		case e.Revision > revision:
 			return tampered("An event is missing before %s: the file has no revision %d of that stream.", shown(&e), revision)

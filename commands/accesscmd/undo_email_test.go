@@ -121,7 +121,6 @@ func TestOnlyAVerifiedAddressBlocksAnUndo(t *testing.T) {
 		require.Equal(t, id, n.holder(t, email))
 		require.Empty(t, n.state(t, squatter).EmailKey)
 	}
-
 }
 
 func TestCrashDuringAnUndoLeavesTheAttackerOut(t *testing.T) {

@@ -200,7 +200,7 @@ func TestPeriods(t *testing.T) {
 	sbi := closing.Balance{Ledger: "bank", Account: 1, Cash: 460, Rows: 2}
 	year := closedAt(nil, day, 7, sbi)
 	reopened := inPeriods(period.Reopened{Through: day})
-	log := func(more ...logged) []logged { return append(before[:len(before):len(before)], more...) }
+	log := func(more ...logged) []logged { return append(slices.Clip(before), more...) }
 
 	require.Empty(t, check(t, log(year)))
 	require.Empty(t, check(t, log(second, year)), "an account that is opened after the position")

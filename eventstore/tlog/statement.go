@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -141,7 +142,7 @@ const statementCode = "#s1"
 // CheckpointHash returns the hash of a checkpoint's text, without its signatures: a witness may add some.
 func CheckpointHash(signed []byte) Hash {
 	text, _, _ := bytes.Cut(signed, []byte("\n\n"))
-	return sha256.Sum256(append(text[:len(text):len(text)], '\n'))
+	return sha256.Sum256(append(slices.Clip(text), '\n'))
 }
 
 func (c StatementCode) String() string {

@@ -222,7 +222,6 @@ func TestPartiesConfirmTheirBalances(t *testing.T) {
 	require.Equal(t, "3", a.GET(fmt.Sprintf("%s/%d/parties?status=disputed&limit=2", confirmations, c.ID)).Status(200).JSON(&disputed).
 		Header("X-Total-Count"))
 	require.Len(t, disputed, 2)
-
 }
 
 // The newest text of a message counts, also of one that was an answer before.

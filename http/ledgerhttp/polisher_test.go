@@ -39,5 +39,4 @@ func TestPolishersAreListedByTheirType(t *testing.T) {
 	listed("/meena-polishers", salim.ID)
 	listed("/regular-polishers"+known, salim.ID)
 	listed("/meena-polishers" + known)
-
 }

@@ -55,7 +55,7 @@ func TestAKarigarsRowIsEnteredByTheKeyboard(t *testing.T) {
 	require.Contains(t, p.Text("main"), "Saved.")
 	require.Contains(t, p.Text(".rows tbody tr"), "478.400 g")
 	require.Contains(t, p.Text(".rows tbody tr"), "₹1,500.00")
-	require.Equal(t, "", p.Text(`[name="in_entries[0].item_name"]`))
+	require.Empty(t, p.Text(`[name="in_entries[0].item_name"]`))
 }
 
 func placeholder(p *browsertest.Page, name string) (text string) {

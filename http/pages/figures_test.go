@@ -43,7 +43,7 @@ func TestFiguresOfDaysAndMomentsAreInTheLanguageAndTheZone(t *testing.T) {
 	} {
 		require.Equal(t, c.day, c.in.day("2025-03-01"))
 		require.Equal(t, c.moment, c.in.moment("2025-12-31T19:05:00Z", india))
-		require.Equal(t, "", c.in.day(""))
+		require.Empty(t, c.in.day(""))
 		require.Equal(t, "soon", c.in.moment("soon", india))
 	}
 }

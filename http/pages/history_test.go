@@ -140,7 +140,7 @@ func TestHistoryFormulasHaveTheValues(t *testing.T) {
 		v := &visit{lang: "en"}
 		var found []string
 		for _, line := range v.entryLines(c.kind, c.side, []any{object(t, c.entry)}) {
-			require.Equal(t, strings.Count(line.Text, worked), len(line.Formulas), "each marked figure has its formula")
+			require.Len(t, line.Formulas, strings.Count(line.Text, worked), "each marked figure has its formula")
 			for _, f := range line.Formulas {
 				if f.Text != "" {
 					found = append(found, f.Text)

@@ -132,7 +132,6 @@ func TestFilesAreServedWithTheUsualHeaders(t *testing.T) {
 		require.Equal(t, http.StatusMethodNotAllowed, answer.StatusCode, method)
 		require.Equal(t, "GET, HEAD", answer.Header.Get("Allow"))
 	}
-
 }
 
 func TestReplacedFilesAreReadWhole(t *testing.T) {

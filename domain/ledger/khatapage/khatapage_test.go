@@ -90,7 +90,7 @@ func TestPagesAreRead(t *testing.T) {
 			o.Accounts = []khatapage.Account{{Ledger: "bank", ID: 1, Name: "Ravi"}, {Ledger: "client", ID: 2, Name: "Ravi"}}
 		}
 		var page, want []string
-		for _, line := range strings.Split(strings.TrimSpace(rest), "\n") {
+		for line := range strings.SplitSeq(strings.TrimSpace(rest), "\n") {
 			if strings.HasPrefix(line, "= ") || strings.HasPrefix(line, "! ") {
 				want = append(want, line)
 			} else {

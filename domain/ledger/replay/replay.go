@@ -158,7 +158,7 @@ var handlers = func() map[string]func(*Books, recorded) string {
 		all[ledger] = func(b *Books, e recorded) string { return b.account(e, ledger) }
 		all[ledger+"row"] = func(b *Books, e recorded) string { return b.row(e, ledger) }
 	}
-	for _, category := range strings.Fields(unrelated) {
+	for category := range strings.FieldsSeq(unrelated) {
 		all[category] = nil
 	}
 	return all

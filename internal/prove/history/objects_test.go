@@ -35,7 +35,8 @@ func (r *record) event(stream, kind, data string, revision int64) {
 	})
 }
 
-func of(n int64) *int64 { return &n }
+//go:fix inline
+func of(n int64) *int64 { return new(n) }
 
 const date = "2025-06-01"
 

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -117,7 +118,7 @@ func (r *run) readAll(ctx context.Context) {
 		workspace string
 	}
 	seen := map[account]bool{}
-	for _, c := range r.load.calls[:len(r.load.calls):len(r.load.calls)] {
+	for _, c := range slices.Clip(r.load.calls) {
 		if c.Account != 0 {
 			seen[account{c.Account, c.Workspace}] = true
 		}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,9 +28,7 @@ var logStatements = []known{
 	{"begin isolation level repeatable read", "", "", "", func(x *execution) {
 		x.s.explicit, x.tag = true, "BEGIN"
 		x.s.tx.snap = map[string]row{}
-		for key, r := range x.s.w.db.rows {
-			x.s.tx.snap[key] = r
-		}
+		maps.Copy(x.s.tx.snap, x.s.w.db.rows)
 	}},
 	{"begin", "", "", "", func(x *execution) { x.s.explicit, x.tag = true, "BEGIN" }},
 	{"commit", "", "", "", func(x *execution) {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -15,9 +16,7 @@ var projectionStatements = []known{
 	{"insert into projection.generation", "coalesce(max(generation), 0) + 1",
 		"text int4 text uuid text int4 int4 bool interval bool", "generation", func(x *execution) {
 			r := row{}
-			for k, v := range generationTable.zero {
-				r[k] = v
-			}
+			maps.Copy(r, generationTable.zero)
 			last := int64(0)
 			for _, key := range x.s.all("projection.generation") {
 				if g, _ := x.s.get(key); g["name"] == x.value(1) {

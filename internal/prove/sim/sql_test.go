@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -246,9 +247,7 @@ func (p *parser) sets() func(x *execution, r, new row) row {
 	}
 	return func(x *execution, r, new row) row {
 		to := row{}
-		for k, v := range r {
-			to[k] = v
-		}
+		maps.Copy(to, r)
 		for _, s := range all {
 			to[s.name] = s.to.eval(x, r, new)
 		}
