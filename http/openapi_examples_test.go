@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// addSharedExamples gives an example to each property that no operation's example has: the one of field_examples.json, or else that of a
-// property with the same name and type.
+// addSharedExamples gives an example to each property that no operation's example has: the one of field_examples.json, by
+// the schema and the name or by the name, or else that of a property with the same name and type.
 func addSharedExamples(schemas map[string]any) error {
 	var named map[string]any
 	text, err := os.ReadFile("testdata/field_examples.json")
@@ -48,6 +48,8 @@ func addSharedExamples(schemas map[string]any) error {
 				property["examples"] = []any{"2025-04-02T09:15:00Z"}
 			case property["format"] == "date":
 				property["examples"] = []any{"2025-04-02"}
+			case is(named[schema+"."+name], kind):
+				property["examples"] = []any{named[schema+"."+name]}
 			case is(named[name], kind):
 				property["examples"] = []any{named[name]}
 			default:
