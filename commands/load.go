@@ -25,13 +25,6 @@ type Loaded[S any] struct {
 	asOf  event.Position // newest position that this process knew before it read the stream
 }
 
-// write returns the transaction that appends to the stream at the revision that was read.
-func (l Loaded[S]) write(stream string, events ...event.Proposed) eventstore.Transaction {
-	t := eventstore.To(stream, eventstore.Expected(l.Revision), events...)
-	t.AsOf = l.asOf
-	return t
-}
-
 // and returns the stream's state after its next event. bytes is the size of the event's payload.
 func (l Loaded[S]) and(kind *event.Kind[S], r event.Recorded[event.Event[S]], bytes int) Loaded[S] {
 	if l.Revision < 0 {

@@ -40,14 +40,11 @@ type asked = book.RowInput
 var (
 	today     = unit.DateOf(time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC))
 	workspace = uuid.MustParse("11111111-1111-4111-8111-111111111111")
-	stranger  = uuid.MustParse("22222222-2222-4222-8222-222222222222")
 	errCrash  = errors.New("the process is gone")
 )
 
-// rupees asks for an entry of n rupees, and booked is the side that has it.
+// rupees asks for an entry of n rupees.
 func rupees(n int64) book.SideInput { return book.Entries([]bank.Entry{{Amount: unit.Money(100 * n)}}) }
-
-func booked(n int64) book.Side { return book.SideOf([]bank.Entry{{Amount: unit.Money(100 * n)}}) }
 
 // office is a database with the books kept up to date.
 type office struct {

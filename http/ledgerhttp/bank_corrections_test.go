@@ -93,5 +93,4 @@ func TestACorrectionWantsAReasonADateThatMayBeAndARow(t *testing.T) {
 	}
 	clerk.With("Bahi-Reason", "y").POST(reverse, `{"reason":"x"}`).Problem(422, "Validation error", "reason",
 		"differs from the header Bahi-Reason")
-	const missing = "Bank ledger row not found"
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 )
 
-const enquiriesPath = Path + "/enquiries"
-
 // enquiryResource are the buyers' enquiries. A reply by chat or mail changes the status pending or lost to contacted.
 func enquiryResource() *resource {
 	return &resource{

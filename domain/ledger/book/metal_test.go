@@ -10,6 +10,7 @@ import (
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bullion"
 	"bahi/domain/ledger/polisher"
+	"bahi/domain/unit"
 	"bahi/internal/test/booktest"
 	"bahi/internal/test/eventtest"
 )
@@ -84,6 +85,35 @@ func TestComputedValuesAreComputedAgainWhenTheyAreSentBack(t *testing.T) {
 		Then(edited{Out: new(out(agreed)), Warnings: new(warning("out_entries[0].fine_weight", "91", "92"))})
 	moved := metal("100", "92", "92")
 	history.Case("on the other side it counts as given").When(editPieces([]piece{moved}, nil)).Then(edited{In: new(out(moved))})
+}
+
+func TestTheEntriesOfARowHaveOneMetal(t *testing.T) {
+	t.Parallel()
+	of := func(name book.Metal) piece {
+		p := metal("", "", "1")
+		p.Metal = name
+		return p
+	}
+	none := eventtest.Given(t, bullion.Ledger.Rows)
+	for sentence, c := range map[string]struct {
+		in, out []piece
+		wrong   string
+	}{
+		"one metal":                      {[]piece{of("gold")}, []piece{of("gold"), of("gold")}, ""},
+		"gold and silver on a side":      {nil, []piece{of("gold"), of("silver")}, "out_entries[1].metal"},
+		"gold in and silver out":         {[]piece{of("gold")}, []piece{of("silver")}, "out_entries[0].metal"},
+		"gold, and that of the account":  {[]piece{of("")}, []piece{of("gold")}, "in_entries[0].metal"},
+		"cash has no metal of its own":   {[]piece{{Kind: "cash", Amount: new(unit.Money(500))}}, []piece{of("gold")}, ""},
+		"the account's metal everywhere": {[]piece{of("")}, []piece{of("")}, ""},
+	} {
+		row := book.RowInput{Date: new(today), In: book.Entries(c.in), Out: book.Entries(c.out)}
+		asked := none.Case(sentence).When(addRow{Ledger: bullion.Ledger, Account: 12, Today: today, RowInput: row})
+		if c.wrong == "" {
+			asked.Then(added{Account: 12, Date: today, In: out(c.in...), Out: out(c.out...)})
+		} else {
+			asked.ThenFails(invalid(c.wrong, "all entries of a row must have one metal: expected gold"))
+		}
+	}
 }
 
 func TestWarningsOfASideGoWithIt(t *testing.T) {

@@ -284,5 +284,5 @@ func decideRow[In, Out Entry](s Spec[In, Out], before Row, asked RowInput) (afte
 		wrong = append(checkMetal[In](inEntries, after.In, metal), checkMetal[Out](outEntries, after.Out, metal)...)
 	}
 	after.Warnings = warningsOf(slices.Concat(in.warned(before.Warnings), out.warned(before.Warnings), c.warnings))
-	return after, nil
+	return after, wrong
 }

@@ -55,7 +55,6 @@ type operation struct {
 	calls   int
 	outcome string // "", "done", "refused", "unknown"
 	at      event.Position
-	nothing bool
 }
 
 // client starts operations when the scheduler chooses it.
@@ -65,7 +64,6 @@ type client struct {
 	idle bool
 	left int
 	go_  chan *operation
-	rest chan struct{}
 }
 
 func (w *world) newClient(name string, operations int) *client {

@@ -49,7 +49,6 @@ type tx struct {
 	events []logged
 	async  bool
 	snap   map[string]row // of a repeatable read
-	began  time.Time
 }
 
 // undo has the records that a commit replaced.

@@ -23,7 +23,6 @@ import (
 type node struct {
 	w    *world
 	name string
-	nth  int
 	stop context.CancelFunc
 	life context.Context //nolint:containedctx // of the process
 	done sync.WaitGroup
