@@ -35,7 +35,6 @@ func (r *record) event(stream, kind, data string, revision int64) {
 	})
 }
 
-//go:fix inline
 func of(n int64) *int64 { return new(n) }
 
 const date = "2025-06-01"
