@@ -226,7 +226,7 @@ func TestEventsOfOneAppendHaveTheLogsPositions(t *testing.T) {
 func TestRestsAreAsLongAsOthersWaited(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ waited, took, rest time.Duration }{
-		"nobody waited":    {0, time.Second, 0},
+		"no wait":          {0, time.Second, 0},
 		"one waited":       {time.Millisecond, 5 * time.Millisecond, 3 * time.Millisecond},
 		"many waited":      {time.Second, 5 * time.Millisecond, 75 * time.Millisecond},
 		"a slow step ends": {time.Minute, time.Minute, time.Second},
@@ -255,7 +255,7 @@ func TestWorkYieldsToThoseWhoWait(t *testing.T) {
 	require.GreaterOrEqual(t, waited, 2*(1+yields)*step)
 	require.LessOrEqual(t, waited, time.Since(began))
 	time.Sleep(step)
-	require.Equal(t, waited, h.waiting.total(), "nobody waits any more")
+	require.Equal(t, waited, h.waiting.total(), "no command waits")
 
 	failed := errors.New("cannot")
 	require.ErrorIs(t, h.Yield().Do(func() error { return failed }), failed)

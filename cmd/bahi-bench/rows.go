@@ -227,6 +227,9 @@ func (b *benchmark) lag(ctx context.Context, s *server) error {
 			for _, a := range slices.Concat(answered...) {
 				last = max(last, a.position)
 			}
+			if last == 0 {
+				return errors.New("the server's responses have no position")
+			}
 		case <-time.After(lookInterval):
 		}
 	}

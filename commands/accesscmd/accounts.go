@@ -199,7 +199,7 @@ const (
 	regained                // it was verified before, and is again
 )
 
-// rival returns the claim of a value, and the user who has the value. The user is nil if there is none, or if it is the user with the id.
+// rival returns the claim of a value, and the other user who has the value, or nil.
 func rival(
 	ctx context.Context, tx *commands.Tx, v claims.Value, key string, id uuid.UUID,
 ) (held claims.State, holder *commands.Loaded[user.State], err error) {

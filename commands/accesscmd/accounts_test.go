@@ -238,7 +238,7 @@ func TestRacesForAnAddressLeaveOneAccount(t *testing.T) {
 			case len(have) == 1 && holder != have[0]:
 				rt.Fatalf("%s is the address of %s, but the claim names %s", e, have[0], holder)
 			case len(have) == 0 && holder != uuid.Nil:
-				rt.Fatalf("%s is nobody's address, but the claim names %s", e, holder)
+				rt.Fatalf("no user has the address %s, but the claim names %s", e, holder)
 			}
 			unproven := len(have) == 1 && !sane.state(t, have[0]).Trusted() // its address may lapse
 			_, err := sane.Register(t.Context(), commands.Request{}, registration(e))

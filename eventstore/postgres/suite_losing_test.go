@@ -91,15 +91,21 @@ func (l *loser) told(ctx context.Context, err error, last event.Position) error 
 	return err
 }
 
-func (l *loser) tellsTheReader(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+// readerOfLost lets a reader read to the end of twenty events, of which the log then loses five.
+func (l *loser) readerOfLost(ctx context.Context, t *testing.T) (end event.Position, ended func() (event.Position, error)) {
 	at := l.filled(t, 20)
 	there, ended := l.reader(ctx, t, 0, at[19])
 	within(t, there, "the reader reaches the end")
 	l.lose(5)
+	return at[19], ended
+}
+
+func (l *loser) tellsTheReader(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	end, ended := l.readerOfLost(ctx, t)
 	last, err := ended()
-	require.Equal(t, at[19], last)
+	require.Equal(t, end, last)
 	require.ErrorIs(t, l.told(ctx, err, last), eventstore.ErrTailLost)
 	require.ErrorIs(t, ends(l.another(t).Subscribe(ctx, last)), eventstore.ErrTailLost, "a new subscription detects it too")
 }
@@ -107,14 +113,11 @@ func (l *loser) tellsTheReader(t *testing.T) {
 func (l *loser) tellsTheReaderLate(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	at := l.filled(t, 20)
-	there, ended := l.reader(ctx, t, 0, at[19])
-	within(t, there, "the reader reaches the end")
-	l.lose(5)
+	end, ended := l.readerOfLost(ctx, t)
 	(&loser{l.another(t), nil}).filled(t, 12)
 	last, err := ended()
 	require.Error(t, err)
-	require.Equal(t, at[19], last, "the reader skipped an event that replaced a lost one")
+	require.Equal(t, end, last, "the reader skipped an event that replaced a lost one")
 }
 
 func (l *loser) goesOn(t *testing.T) {

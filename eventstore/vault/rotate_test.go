@@ -247,7 +247,7 @@ func TestEnclosedBytesOpenForTheirPurposeOnly(t *testing.T) {
 	require.NotContains(t, string(enclosed), "payal")
 	again, err := v.SealBytes(t.Context(), "inbox", "call 1", plain)
 	require.NoError(t, err)
-	require.NotEqual(t, enclosed, again, "each has a key of its own")
+	require.NotEqual(t, enclosed, again, "each sealed text has its own key")
 
 	back, err := v.OpenBytes(t.Context(), "inbox", "call 1", enclosed)
 	require.NoError(t, err)

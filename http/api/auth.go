@@ -250,6 +250,9 @@ func (a *API) Inside(ctx context.Context, r *http.Request) Response {
 // Enter changes the workspace of the authenticated caller in an [API.Mount] handler.
 func Enter(ctx context.Context, workspace uuid.UUID) (context.Context, error) {
 	c := callOf(ctx)
+	if c.api == nil {
+		return ctx, ErrNotAuthenticated
+	}
 	if err := c.enterWorkspace(workspace); err != nil {
 		return ctx, err
 	}

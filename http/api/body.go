@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/shopspring/decimal"
 
 	"bahi/domain/fault"
 	"bahi/domain/patch"
@@ -53,6 +54,8 @@ var (
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 	timeGo          = reflect.TypeFor[time.Time]()
 
+	decimalGo = reflect.TypeFor[decimal.Decimal]()
+
 	indices = regexp.MustCompile(`\[\d+\]`)
 )
 
@@ -72,6 +75,10 @@ func (b *body) plan(t reflect.Type, s *huma.Schema) {
 		panic(fmt.Sprintf("%s: exclusive bounds are not checked; let Decide do it", t))
 	case isPatch(t):
 		b.plan(t.Field(0).Type, s)
+	case t == decimalGo:
+		panic("decimal.Decimal takes exponents of any size; a body has the quantities of package unit")
+	case kind == reflect.Map && t.Key().Kind() != reflect.String:
+		panic(fmt.Sprintf("%s: keys of a JSON object are strings", t))
 	case own.Implements(jsonUnmarshaler), own.Implements(textUnmarshaler):
 	case kind == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
 		panic(fmt.Sprintf("%s: bytes in a body are not supported; send them as a file", t))
@@ -100,6 +107,9 @@ func (b *body) planObject(t reflect.Type, s *huma.Schema) {
 	b.objects[t] = o
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && f.Type.Kind() == reflect.Pointer {
+			panic(fmt.Sprintf("%s.%s: an embedded pointer is not supported", t, f.Name))
+		}
 		if !f.IsExported() || name == "-" || f.Anonymous && name == "" {
 			continue
 		}

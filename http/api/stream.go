@@ -22,8 +22,8 @@ const (
 	// deliverTimeout is the timeout for sending one event. A slower client is considered to have stopped reading.
 	deliverTimeout = 5 * time.Second
 
-	// recheckTries is the number of checks of a caller's permissions that may fail. The end of a session takes effect up to
-	// [credentials.Fresh] later. So a stream ends within 10 s after the permission.
+	// recheckTries is the number of failed checks in a row, of a caller's permissions, that end a stream. The end of a session takes
+	// effect up to [credentials.Fresh] later. So a stream ends within 10 s after the permission.
 	recheckTries = 3
 )
 

@@ -1,4 +1,4 @@
-// Package audit has the operations for auditors: the log's events, its checkpoints, proofs and the trail of the books.
+// Package audithttp has the operations for auditors: the log's events, its checkpoints, proofs and the trail of the books.
 package audithttp
 
 import (

@@ -128,7 +128,7 @@ func (c *draftChanges) besides(l language, stored, values map[string]any) []diff
 	return append(found, l.differences(l.t("Entries"), theirs, mine)...)
 }
 
-// write runs the writes of a form in order, each on the revision of the previous one. It returns the last response and its revision,
+// writeDraft runs the writes of a form in order, each on the revision of the previous one. It returns the last response and its revision,
 // "" if it has none. A dry run tries all writes, and returns all faults.
 func (v *visit) writeDraft(f draftForm, c *draftChanges, dry bool) (out api.Response, revision string, refused *problem) {
 	var faults []fault.Field

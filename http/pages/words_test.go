@@ -272,3 +272,16 @@ func indented(t *testing.T, words map[string]string) string {
 	require.NoError(t, e.Encode(words))
 	return text.String()
 }
+
+func TestEachTemplateIsParsedInEachLanguage(t *testing.T) {
+	t.Parallel()
+	p := &Pages{assets: map[string]asset{}}
+	require.NoError(t, p.readFiles())
+	for lang, views := range p.views {
+		require.NotEmpty(t, views)
+		for name, parsed := range views {
+			_, err := parsed()
+			require.NoError(t, err, "%s in %s", name, lang)
+		}
+	}
+}

@@ -139,9 +139,11 @@ func (s *ImportedHistory) PassOn(ctx context.Context, tx pgx.Tx, to ImportTarget
 	}
 	var batch pgx.Batch
 	for i, k := range keys {
-		since, rotated := s.since[k]
-		if i == 0 || !rotated {
-			since = s.began
+		var since *time.Time // none: the key has not signed
+		if at, rotated := s.since[k]; i == 0 {
+			since = &s.began
+		} else if rotated {
+			since = &at
 		}
 		batch.Queue(`insert into audit.key (verifier, vault_name, made_at, since) values ($1, $2, $3, $4)`, k, private[k], s.began, since)
 	}

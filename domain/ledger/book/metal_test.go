@@ -103,7 +103,7 @@ func TestTheEntriesOfARowHaveOneMetal(t *testing.T) {
 		"gold and silver on a side":      {nil, []piece{of("gold"), of("silver")}, "out_entries[1].metal"},
 		"gold in and silver out":         {[]piece{of("gold")}, []piece{of("silver")}, "out_entries[0].metal"},
 		"gold, and that of the account":  {[]piece{of("")}, []piece{of("gold")}, "in_entries[0].metal"},
-		"cash has no metal of its own":   {[]piece{{Kind: "cash", Amount: new(unit.Money(500))}}, []piece{of("gold")}, ""},
+		"cash has no metal":              {[]piece{{Kind: "cash", Amount: new(unit.Money(500))}}, []piece{of("gold")}, ""},
 		"the account's metal everywhere": {[]piece{of("")}, []piece{of("")}, ""},
 	} {
 		row := book.RowInput{Date: new(today), In: book.Entries(c.in), Out: book.Entries(c.out)}

@@ -113,7 +113,7 @@ func TestConfirmationCountsAndSums(t *testing.T) {
 
 const today = unit.Date(20_000)
 
-// received is a draft of two entries: of a client by name, and of nobody.
+// received is a draft of two entries. One names a client.
 var received = orderdraft.Received{Sender: "a1", Phone: own("919812345678"), Entries: []orderdraft.Entry{
 	{ID: 1, Item: own("payal"), Weight: new(unit.Grams(250_000)), Client: own("Ramesh "), Parser: "rules"},
 	{ID: 2, Item: own("ring"), Quantity: new(int64(4)), Parser: "rules"},
@@ -153,7 +153,7 @@ func TestEdit(t *testing.T) {
 	draft.Case("what is null and has no value changes nothing").
 		When(orderdraft.Edit{Client: patch.Clear[int64](), Notes: patch.Set(book.Text("")), Phone: patch.Clear[string](),
 			Date: patch.Clear[unit.Date]()}).ThenNothing()
-	draft.Case("every fault is told").
+	draft.Case("all faults are reported").
 		When(orderdraft.Edit{Client: patch.Set(int64(9)), Phone: patch.Set("12"), Date: patch.Set(today + 2), Delivery: patch.Set(today),
 			Today: today}).
 		ThenFails(fault.Fields(

@@ -140,7 +140,7 @@ func TestAContactThatWasMergedIsAnotherOne(t *testing.T) {
 	given.Case("it ends").When(contact.MergeInto{Into: 3}).Then(contact.Merged{Into: 3})
 	gone := given.And(contact.Absorbed{Contact: 12}, contact.Merged{Into: 3})
 	gone.Case("once").When(contact.MergeInto{Into: 4}).ThenNothing()
-	gone.Case("a change of it is told where it is").When(contact.Edit{ID: id, OptIn: patch.Set(true)}).ThenFails(contact.MergedError(3))
+	gone.Case("a change names the other contact").When(contact.Edit{ID: id, OptIn: patch.Set(true)}).ThenFails(contact.MergedError(3))
 	_, err := contact.Delete{}.Decide(gone.State())
 	f, ok := errors.AsType[*fault.Error](err)
 	require.True(t, ok)
@@ -165,7 +165,7 @@ func TestConsentIsGivenBackByWhatTookIt(t *testing.T) {
 	taken.Case("a word does").When(contact.ChangeConsent{OptIn: true, By: contact.ByWord}).Then(back)
 	taken.And(contact.Edited{OptIn: patch.Set(true)}, contact.Edited{OptIn: patch.Set(false)}).Case("nor what people of the workspace took").
 		When(contact.ChangeConsent{OptIn: true, By: contact.ByWord}).ThenNothing()
-	eventtest.Given(t, contact.Kind).Case("nobody").When(contact.ChangeConsent{}).ThenNothing()
+	eventtest.Given(t, contact.Kind).Case("an unknown contact").When(contact.ChangeConsent{}).ThenNothing()
 }
 
 func TestTheNewestWordCountsInWhateverOrderTheyCome(t *testing.T) {

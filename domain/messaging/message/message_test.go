@@ -132,7 +132,7 @@ func TestACampaignsMessage(t *testing.T) {
 	doubted := given.And(message.Requeued{})
 	lost := message.Failed{Reason: network.Lost}
 	doubted.Case("and then is lost").When(again).Then(lost)
-	given.Case("to who does not want it is lost at once").When(message.Resend{Unwanted: true}).Then(lost)
+	given.Case("to a contact without consent it is lost at once").When(message.Resend{Unwanted: true}).Then(lost)
 	given.Case("to a network that repeats no id of ours is lost at once, too").When(message.Resend{Contact: 9, Mute: true}).Then(lost)
 	doubted.And(lost).Case("a receipt finds it, however late").When(message.Receipt{Status: "sent"}).Then(message.Reported{Status: "sent"})
 	doubted.And(lost).Case("it is not sent a third time").When(again).ThenNothing()
@@ -146,7 +146,7 @@ func TestACampaignsMessage(t *testing.T) {
 	refused := given.And(message.Failed{Reason: network.Recipient})
 	refused.Case("that cannot arrive is not sent again").When(again).ThenNothing()
 	insisted := message.Resend{Contact: 9, Refused: true}
-	refused.Case("unless a person wants it").When(insisted).Then(message.Requeued{})
+	refused.Case("unless a user sends it again").When(insisted).Then(message.Requeued{})
 	given.And(message.Accepted{ProviderID: "w"},
 		message.Reported{Status: "failed"}).Case("which has an id of the network's is not").When(insisted).ThenNothing()
 	doubted.And(lost).Case("nor is one that may have been sent").When(insisted).ThenNothing()

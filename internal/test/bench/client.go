@@ -105,11 +105,14 @@ var ErrNotSent = errors.New("cannot connect to the server")
 
 // Send sends a request on a new connection.
 func Send(ctx context.Context, address string, timeout time.Duration, request []byte) (Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	c, err := Dial(ctx, strings.TrimPrefix(address, "http://"))
 	if err != nil {
 		return Answer{}, err
 	}
-	defer c.Close() //nolint:errcheck // the connection is discarded
+	defer c.Close()                                               //nolint:errcheck // the connection is discarded
+	defer context.AfterFunc(ctx, func() { _ = c.conn.Close() })() // a request in flight ends with ctx
 	c.timeout = timeout
 	return c.Do(request)
 }

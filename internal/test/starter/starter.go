@@ -112,6 +112,12 @@ func (p *Process) Await(ctx context.Context, what func(said string) bool) error 
 		select {
 		case <-more:
 		case <-p.Done:
+			p.mu.Lock()
+			ok := what(p.said.String()) // it may have logged it at its end
+			p.mu.Unlock()
+			if ok {
+				return nil
+			}
 			return fmt.Errorf("bahi ended with status %d", p.Status)
 		case <-ctx.Done():
 			return fmt.Errorf("bahi did not log what is expected: %w", ctx.Err())
