@@ -314,11 +314,7 @@ func (v *visit) addRow() page {
 			return v.showAccount(accountPage{Preview: p, Key: in.key}, body, refused.faults(), 0)
 		})
 	case refused != nil:
-		shown := accountPage{Key: in.key}
-		if len(refused.Errors) == 0 {
-			shown.Wrong = []string{refused.Detail}
-		}
-		return v.showAccount(shown, body, refused.faults(), refused.Status)
+		return v.showAccount(accountPage{Key: in.key, Wrong: general(refused)}, body, refused.faults(), refused.Status)
 	}
 	to := after(out, accountPath(kind, id), "added") + "&" + url.Values{
 		"date": {textOf(body["date"])}, "row": {plain(row["id"])}, "side": {form.Get("side")},

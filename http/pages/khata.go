@@ -208,9 +208,7 @@ func (v *visit) previewKhata(upload khataUpload, entries []khataEntry) *khataPre
 		} `json:"accounts"`
 	}
 	if _, refused := v.ask("submit-khata", in, &would); refused != nil {
-		if len(refused.Errors) == 0 {
-			shown.Wrong = []string{refused.Detail}
-		}
+		shown.Wrong = general(refused)
 		for _, f := range entryFaults(v.lang, refused, entries, of).Errors {
 			_, n, field := lineAt(f.Field)
 			message := v.lang.said(f.Message)
