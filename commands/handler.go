@@ -145,7 +145,7 @@ func (h *Handler) AppendEach(ctx context.Context, appends []eventstore.Transacti
 	}
 	results := h.store.AppendEach(ctx, appends)
 	for _, r := range results {
-		h.conflict(r.Err)
+		_, _ = h.conflict(r.Err) // it is in the result
 	}
 	return results
 }

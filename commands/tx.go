@@ -171,7 +171,7 @@ func DecideNew[S any](
 	return r.now, err
 }
 
-func (r *reading[S]) decide(ctx context.Context, tx *Tx, cmd event.Command[S]) error {
+func (r *reading[S]) decide(_ context.Context, tx *Tx, cmd event.Command[S]) error {
 	if tx.first == nil && r.kind.Category() == tx.primary {
 		tx.first = r
 	}

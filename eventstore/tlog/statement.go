@@ -78,7 +78,7 @@ func WriteStatement(w io.Writer, s Statement) error {
 		return err
 	}
 	buffered := bufio.NewWriterSize(z, 1<<16)
-	fmt.Fprintf(buffered, "%s%s\n", statementTag, about)
+	_, _ = fmt.Fprintf(buffered, "%s%s\n", statementTag, about)
 	var leaf []byte
 	for _, e := range s.Events {
 		leaf = AppendLeaf(leaf[:0], e)

@@ -215,7 +215,7 @@ var setGlobals = sync.OnceFunc(func() {
 })
 
 // fromHuma converts huma's error to Bahi's texts. It drops the rejected values that huma adds, because they may be passwords.
-func fromHuma(status int, msg string, errs []error) *Problem {
+func fromHuma(status int, _ string, errs []error) *Problem {
 	p := ProblemOf(status)
 	for _, err := range errs {
 		detailed, ok := err.(huma.ErrorDetailer)

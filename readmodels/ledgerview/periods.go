@@ -118,7 +118,7 @@ func (v *Views) Closing(ctx context.Context, workspace uuid.UUID, day unit.Date)
 		return readmodels.Rows(ctx, v.Reader.From(at, "books"), func(row pgx.CollectableRow) (b closing.Balance, err error) {
 			c, err := pgx.RowToStructByPos[ClosingBalance](row)
 			cash, fine := c.Cash.Shift(unit.MoneyPlaces).BigInt(), c.Fine.Shift(unit.GramsPlaces).BigInt()
-			if err == nil && !(cash.IsInt64() && fine.IsInt64()) {
+			if err == nil && (!cash.IsInt64() || !fine.IsInt64()) {
 				err = errTooLarge
 			}
 			return closing.Balance{Ledger: c.Ledger, Account: c.ID, Rows: c.Rows, Cash: unit.Money(cash.Int64()),
