@@ -14,7 +14,7 @@ import (
 var words = wordsOf(map[bool][]string{
 	false: {"stop", "stop-all", "unsubscribe", "opt-out", "band-karo", "बंद", "बंद-करो", "बंद-करा", "बंद-करें", "बंद-कीजिए", "બંધ", "બંધ-કરો", "બંધ-કરશો",
 		"રોકો"},
-	true:  {"start", "चालू", "ચાલુ"},
+	true: {"start", "चालू", "ચાલુ"},
 })
 
 // balanceWords are the keywords with which a contact agrees with its balances (true) or disagrees (false).
