@@ -199,6 +199,9 @@ func resembling(header string) string {
 	return codes[0]
 }
 
+// rounded matches a long code that a spreadsheet has saved as a number: 8.90123E+12.
+var rounded = regexp.MustCompile(`^[0-9](\.[0-9]+)?[eE]\+[0-9]+$`)
+
 // lineOf returns a valid row, or all faults of it.
 func lineOf(r spreadsheet.Row, columns *spreadsheet.Columns) (line Line, err error) {
 	cells, err := columns.Of(r)
@@ -214,6 +217,9 @@ func lineOf(r spreadsheet.Row, columns *spreadsheet.Columns) (line Line, err err
 	item.Name = cells["name"]
 	if images := cells["images"]; images != "" {
 		item.Images = patch.Set(strings.FieldsFunc(images, func(c rune) bool { return c == '|' || c == ',' || c == '\n' || c == '\r' }))
+	}
+	if rounded.MatchString(cells["sku"]) {
+		return line, fault.Fields(fault.Field{Field: "sku", Message: "is a rounded number: format the column as text"})
 	}
 	var wrongMOQ, wrongPrice error
 	if text := cells["moq"]; text != "" {

@@ -90,6 +90,7 @@ func TestRowsHaveTheNumbersThatTheSpreadsheetShows(t *testing.T) {
 	require.Equal(t, "a 100\n3: a quote is not closed, or is inside a cell: the row, and the rows up to the next quote, cannot be read",
 		said(t, "name,price\na,1\nb\"c,2\n"))
 	require.Equal(t, "a 100\n4: price: is required", said(t, "sep=,\nname,price\na,1\nb,\n"))
+	require.Equal(t, "b 100\n2: sku: is a rounded number: format the column as text", said(t, "name;sku;price\na;8.90123E+12;1\nb;00123;1"))
 	content := sheet(t, []any{"Title", "MRP", "MOQ"}, []any{"a", 1.5, 2}, nil, []any{"b", "x"}, []any{nil, nil, 1.5})
 	require.Equal(t, "a 150\n4: MRP: expected an amount, as in 1,250.50\n5: Title: must not be empty; MOQ: expected a whole number; MRP: is "+
 		"required", said(t, string(content)))
@@ -269,7 +270,7 @@ func TestCellsAreReadAsTheSheetShowsThem(t *testing.T) {
 		{0.5, styled(excelize.Style{CustomNumFmt: new("hh:mm:ss.000")}), "12:00:00"},
 		{5, styled(excelize.Style{CustomNumFmt: new("Rs #,##0")}), "5"},
 		{0.915, percent, "91.5%"}, {0.1 + 0.2, 0, "0.3"}, {1250.5, rupees, "1250.5"}, {true, 0, "TRUE"}, {false, day, "FALSE"},
-		{"46082", day, "46082"}, {"1.0E9", 0, "1.0E9"}, {22, 0, "22"},
+		{123, styled(excelize.Style{CustomNumFmt: new("00000")}), "00123"}, {"46082", day, "46082"}, {"1.0E9", 0, "1.0E9"}, {22, 0, "22"},
 	} {
 		at := fmt.Sprint("C", i+2)
 		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprint("A", i+2), &[]any{"a", 1250.5, c.value}))

@@ -29,6 +29,7 @@ const (
 // forms are the display forms of a workbook's styles, by style number.
 type forms struct {
 	styles   []form
+	zeros    []int    // minimum number of digits, by style number
 	money    []string // currencies except the rupee, by style number
 	from1904 bool     // days count from 1904
 }
@@ -56,13 +57,20 @@ func formsOf(book *excelize.File) (f forms) {
 		if code, named := custom[s.ID]; named {
 			how, money = formOf(code), ForeignMoney(tagged.ReplaceAllString(code, " $1 "))
 		}
-		f.styles, f.money = append(f.styles, how), append(f.money, money)
+		zeros := 0
+		if padded.MatchString(custom[s.ID]) {
+			zeros = len(custom[s.ID])
+		}
+		f.styles, f.zeros, f.money = append(f.styles, how), append(f.zeros, zeros), append(f.money, money)
 	}
 	if props, err := book.GetWorkbookProps(); err == nil && props.Date1904 != nil {
 		f.from1904 = *props.Date1904
 	}
 	return f
 }
+
+// padded matches the format of codes with leading zeros, such as 00000.
+var padded = regexp.MustCompile(`^0{2,}$`)
 
 // tagged matches a currency with its language, or a language alone: [$€-407], [$-4009].
 var tagged = regexp.MustCompile(`\[\$([^\]-]*)[^\]]*\]`)
@@ -129,9 +137,9 @@ func (f forms) number(text, style string) string {
 	if err != nil || math.IsNaN(n) || math.Abs(n) >= 1e18 {
 		return text
 	}
-	how := plainly
+	how, zeros := plainly, 0
 	if i, err := strconv.Atoi(style); err == nil && i >= 0 && i < len(f.styles) {
-		how = f.styles[i]
+		how, zeros = f.styles[i], f.zeros[i]
 	}
 	short, err := decimal.NewFromString(strconv.FormatFloat(n, 'g', significant, 64))
 	switch {
@@ -141,6 +149,8 @@ func (f forms) number(text, style string) string {
 		return short.Shift(2).String() + "%"
 	case how == asDate:
 		return f.date(n, short.String())
+	case short.IsInteger() && !short.IsNegative():
+		return strings.Repeat("0", max(zeros-len(short.String()), 0)) + short.String()
 	}
 	return short.String()
 }

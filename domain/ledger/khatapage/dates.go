@@ -116,7 +116,7 @@ func isDate(text string) bool {
 }
 
 var (
-	garbled = regexp.MustCompile(`(?i)^[\doqilsbz]{1,4}(?:[/-]\d{1,3}(?:\D|$)|[/.-][\doqilsbz]{1,3}[/.-]|[/.-][\p{L}\p{M}]+[/.-]\d)`)
+	garbled = regexp.MustCompile(`(?i)^[\doqilsbz]{1,4}(?:[/-]\d{1,3}(?:\D|$)|[/.~_:·⁄∕\\-][\doqilsbz]{1,3}[/.~_:·⁄∕\\-]|[/.-][\p{L}\p{M}]+[/.-]\d)`)
 	leading = regexp.MustCompile(`^(\d{1,2}[/.-]\d{1,2}[/.-](?:\d{4}|\d{2}))([\p{L}"].*)$`) // a date with text directly after it
 )
 
@@ -129,8 +129,29 @@ func likeDate(text string) bool {
 // maxDateWords is the maximum number of words of a date, as in "2 nd March 2025".
 const maxDateWords = 4
 
+// dateLabels are words directly before a date, also weekdays.
+var dateLabels = func() (all []string) {
+	for name := range strings.FieldsSeq("dt date dated दिनांक तारीख ता દિનાંક તારીખ તા sunday monday tuesday wednesday thursday friday saturday " +
+		"रविवार सोमवार मंगलवार बुधवार गुरुवार शुक्रवार शनिवार રવિવાર સોમવાર મંગળવાર બુધવાર ગુરુવાર શુક્રવાર શનિવાર") {
+		all = append(all, folded(normal(name)))
+	}
+	return all
+}()
+
+func isDateLabel(text string) bool {
+	text = folded(strings.Trim(text, ".,:-"))
+	return slices.ContainsFunc(dateLabels, func(name string) bool {
+		return text == name || utf8.RuneCountInString(text) >= 3 && strings.HasPrefix(name, text)
+	})
+}
+
 // leadingDate returns the number of leading words that form a date, and the date, which may not exist.
 func leadingDate(words []Word) (count int, d day) {
+	if len(words) > 1 && isDateLabel(words[0].Text) {
+		if count, d = leadingDate(words[1:]); count > 0 {
+			return count + 1, d
+		}
+	}
 	together := 1
 	for ; together < min(len(words), maxDateWords); together++ {
 		if before, w := words[together-1], words[together]; w.Left-before.Right >= max(w.Bottom-w.Top, before.Bottom-before.Top) {
@@ -149,7 +170,7 @@ func leadingDate(words []Word) (count int, d day) {
 		for i, w := range words[:n] {
 			texts[i] = w.Text
 		}
-		if d, formed := dateOf(strings.Join(texts, " ")); formed &&
+		if d, formed := dateOf(strings.Replace(strings.Join(texts, " "), " of ", " ", 1)); formed &&
 			(n == len(words) || n == 1 || unitOf(words[n].Text) == "" || len(words[n-1].Text) == 4) {
 			return n, d
 		}

@@ -12,8 +12,9 @@ import (
 // words are the keywords with which a contact opts out (false) or in (true) (CONTRACT.md N9). A hyphen stands for an
 // optional blank.
 var words = wordsOf(map[bool][]string{
-	false: {"stop", "stop-all", "unsubscribe", "opt-out", "band-karo", "बंद", "बंद-करो", "बंद-करा", "બંધ", "બંધ-કરો", "રોકો"},
-	true:  {"start", "चालू", "ચાલુ"},
+	false: {"stop", "stop-all", "unsubscribe", "opt-out", "band-karo", "बंद", "बंद-करो", "बंद-करा", "बंद-करें", "बंद-कीजिए", "બંધ", "બંધ-કરો", "બંધ-કરશો",
+		"રોકો"},
+	true: {"start", "चालू", "ચાલુ"},
 })
 
 // balanceWords are the keywords with which a contact agrees with its balances (true) or disagrees (false).
@@ -41,8 +42,34 @@ func wordsOf(texts map[bool][]string) map[string]bool {
 	return all
 }
 
-// ConsentKeyword reports whether a whole text is a consent keyword, and its effect.
-func ConsentKeyword(text string) (optIn, is bool) { return keyword(words, text) }
+// polite are the words that may surround a consent keyword. A hyphen stands for a blank.
+var polite = func() (all []string) {
+	for _, text := range []string{
+		"please", "pls", "plz", "kindly", "thanks", "thank-you", "sir", "madam", "ji", "कृपया", "कृपा-करके", "प्लीज", "जी", "धन्यवाद",
+		"કૃપા-કરીને", "મહેરબાની-કરીને", "પ્લીઝ", "જી", "આભાર",
+	} {
+		all = append(all, bare(text)[0])
+	}
+	return all
+}()
+
+// ConsentKeyword reports whether a whole text is a consent keyword, apart from polite words around it, and its effect.
+func ConsentKeyword(text string) (optIn, is bool) {
+	if optIn, is = keyword(words, text); is {
+		return optIn, is
+	}
+	form := " " + bare(text)[0] + " "
+	for again := true; again; {
+		again = false
+		for _, word := range polite {
+			rest := strings.TrimPrefix(strings.TrimSuffix(form, " "+word+" ")+" ", " "+word+" ")
+			if rest = " " + strings.TrimSpace(rest) + " "; rest != form {
+				form, again = rest, true
+			}
+		}
+	}
+	return keyword(words, form)
+}
 
 // BalanceKeyword reports whether a whole text is a keyword for balances, and whether it agrees.
 func BalanceKeyword(text string) (agrees, is bool) { return keyword(balanceWords, text) }
@@ -83,9 +110,22 @@ func bare(text string) (forms [2]string) {
 				return c
 			}
 		}, text)
-		forms[i] = strings.Join(strings.Fields(spelt(form)), " ")
+		forms[i] = strings.Join(strings.Fields(once(spelt(form))), " ")
 	}
 	return forms
+}
+
+// once returns a text without the repetitions of a letter, as in "stopp".
+func once(text string) string {
+	before := rune(0)
+	return strings.Map(func(c rune) rune {
+		repeated := c == before && !unicode.Is(unicode.N, c)
+		before = c
+		if repeated {
+			return -1
+		}
+		return c
+	}, text)
 }
 
 var (
