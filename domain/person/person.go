@@ -105,27 +105,15 @@ func Phone(field, text string) (string, error) {
 }
 
 // ParseE164 parses a telephone number in the form of messaging networks: E.164 with the country code and without the plus sign. It parses
-// an Indian mobile number, and others without a country code, like [Phone] (CONTRACT.md 8.3). It refuses a foreign number which without its
-// plus sign is an Indian mobile number: a message would go to another person.
+// an Indian mobile number, and others without a country code, like [Phone] (CONTRACT.md 8.3).
 func ParseE164(field, text string) (string, error) {
 	if given := digits(text); !mobile.MatchString(given) {
 		if number, ok := number("+" + given); ok {
-			return withoutPlus(field, number)
+			return number[1:], nil
 		}
 	}
 	number, err := Phone(field, text)
-	if err != nil {
-		return "", err
-	}
-	return withoutPlus(field, number)
-}
-
-func withoutPlus(field, number string) (string, error) {
-	number = strings.TrimPrefix(number, "+")
-	if mobile.MatchString(number) {
-		return "", fault.Fields(fault.Field{Field: field, Message: "without its plus sign this is an Indian mobile number"})
-	}
-	return number, nil
+	return strings.TrimPrefix(number, "+"), err
 }
 
 var (

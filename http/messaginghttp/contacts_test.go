@@ -58,7 +58,7 @@ func TestContactsAreFound(t *testing.T) {
 	o := apptest.Share(t)
 	c := agent(o, o.Home)
 	for _, body := range []string{
-		`{"name":"Élodie Rao","phone":"+4781234567"}`, `{"name":"આશા","email":"asha@example.org","source":"social"}`,
+		`{"name":"Élodie Rao","phone":"+6581234567"}`, `{"name":"આશા","email":"asha@example.org","source":"social"}`,
 		`{"name":"Usha 100%","phone":"9812345678"}`,
 	} {
 		made(t, c, body)
