@@ -106,7 +106,7 @@ func CheckPair(a, b Pairable) error {
 			return conflictWith("rows", one.ID, "Row %d is paired with another row already")
 		}
 	}
-	wrong := ""
+	var wrong string
 	switch sum := a.Ledger.Debit(a.Row).Plus(b.Ledger.Debit(b.Row)); {
 	case a.Account == b.Account:
 		wrong = "both rows are of the same account"
