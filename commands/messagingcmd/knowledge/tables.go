@@ -173,10 +173,10 @@ func record(names, values []string) string {
 	var parts []string
 	for i, value := range values {
 		value = strings.Join(strings.Fields(value), " ")
-		switch name := ""; {
+		switch {
 		case value == "":
 		case i < len(names) && strings.TrimSpace(names[i]) != "":
-			name = strings.TrimSpace(names[i])
+			name := strings.TrimSpace(names[i])
 			parts = append(parts, strings.TrimRight(name, " :")+": "+value)
 		default:
 			parts = append(parts, value)
