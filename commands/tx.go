@@ -68,12 +68,12 @@ func (tx *Tx) Now() time.Time { return tx.h.now() }
 // DryRun reports whether nothing will be written.
 func (tx *Tx) DryRun() bool { return tx.req.DryRun }
 
-// Once calls make in the first attempt, and returns that result in all attempts with the same name. It is for numbers and ids.
-func Once[T any](tx *Tx, name string, make func() (T, error)) (T, error) {
+// Once calls first in the first attempt, and returns that result in all attempts with the same name. It is for numbers and ids.
+func Once[T any](tx *Tx, name string, first func() (T, error)) (T, error) {
 	if known, ok := tx.made[name].(T); ok {
 		return known, nil
 	}
-	v, err := make()
+	v, err := first()
 	if err == nil {
 		tx.made[name] = v
 	}

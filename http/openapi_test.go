@@ -312,7 +312,7 @@ var areas = []string{"Ledger", "Order drafts", "Khata", "Marketplace", "Messagin
 // MarshalJSON writes the paths in their order.
 func (p pathsInOrder) MarshalJSON() ([]byte, error) {
 	place := func(path string) int {
-		for _, operation := range p[path].(map[string]any) { //nolint:forcetypeassert // a path has an object
+		for _, operation := range p[path].(map[string]any) {
 			if o, is := operation.(map[string]any); is {
 				tags, _ := o["tags"].([]any)
 				return slices.IndexFunc(areas, func(area string) bool { return len(tags) > 0 && tags[0] == area })

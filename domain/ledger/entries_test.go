@@ -95,7 +95,7 @@ func TestEntriesOfEveryLedger(t *testing.T) {
 // stored returns the stored entries of a side, nil for none.
 func stored(s book.Side) json.RawMessage {
 	if text := s.JSON(); string(text) != "[]" {
-		return json.RawMessage(text)
+		return text
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func TestAPollWakesFollowersOnlyIfTheLogEndsElsewhere(t *testing.T) {
 	s := newStore(t, newLog(t))
 	conn, err := pgx.ConnectConfig(t.Context(), s.pool.Config().ConnConfig.Copy())
 	require.NoError(t, err)
-	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // the connection is discarded
+	defer conn.Close(context.WithoutCancel(t.Context()))
 	var known logEnd
 	of := newTail()
 	wakes := func(what string, expected bool) {

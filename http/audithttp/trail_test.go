@@ -309,7 +309,7 @@ func TestTheTrailAsCSVIsSafeInASpreadsheet(t *testing.T) {
 	require.Equal(t, []string{"drawn_from", o.Sys.Store.ID().String()}, []string{last[0], last[8]})
 	drawn, err := strconv.ParseInt(last[1], 10, 64)
 	require.NoError(t, err)
-	require.LessOrEqual(t, drawn, int64(o.Head()))
+	require.LessOrEqual(t, drawn, o.Head())
 }
 
 func TestTrailBeforeTheFirstEventSaysSo(t *testing.T) {

@@ -92,7 +92,7 @@ func (a *asked) restart() {
 	apptest.EndLeases(a.t, a.database, time.Now())
 	db, err := pgx.Connect(a.t.Context(), a.database)
 	require.NoError(a.t, err)
-	defer db.Close(a.t.Context()) //nolint:errcheck // the program starts
+	defer db.Close(a.t.Context())
 	_, err = db.Exec(a.t.Context(), `update river.river_job set attempted_at = now() - interval '1 hour' where state = 'running'`)
 	require.NoError(a.t, err)
 	a.program = apptest.Serve(a.t, a.command())
@@ -285,7 +285,7 @@ func requireEachOnce(t *testing.T, database string, parties int64) {
 	t.Helper()
 	db, err := pgx.Connect(t.Context(), database)
 	require.NoError(t, err)
-	defer db.Close(t.Context()) //nolint:errcheck // the test is over
+	defer db.Close(t.Context())
 	number := func(sql string) (n int64) {
 		require.NoError(t, db.QueryRow(t.Context(), sql).Scan(&n))
 		return n
@@ -305,7 +305,7 @@ func requireAllSent(t *testing.T, database string, messages int) {
 	t.Helper()
 	db, err := pgx.Connect(t.Context(), database)
 	require.NoError(t, err)
-	defer db.Close(t.Context()) //nolint:errcheck // the test is over
+	defer db.Close(t.Context())
 	require.Eventually(t, func() (all bool) {
 		require.NoError(t, db.QueryRow(t.Context(), `
 			with last as (select stream from log.event where type = 'MessageQueued' order by position desc limit 1)

@@ -154,7 +154,7 @@ func exported(t *testing.T, o *apptest.Server, sql string, k corrected) string {
 	t.Helper()
 	tx, err := o.Sys.Pool.Begin(t.Context())
 	require.NoError(t, err)
-	defer tx.Rollback(t.Context()) //nolint:errcheck // that is the purpose
+	defer tx.Rollback(t.Context())
 	var names []string
 	for _, name := range []string{"books", "orders", "periods"} {
 		var schema string

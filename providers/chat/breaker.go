@@ -17,9 +17,9 @@ type breakers struct {
 const restFor = 30 * time.Second
 
 // call makes a call of a channel unless its breaker is open. Any response shows that the network is up.
-func (b *breakers) call(channel int64, make func() *network.Failure) *network.Failure {
+func (b *breakers) call(channel int64, do func() *network.Failure) *network.Failure {
 	_, err := b.channel(channel).Execute(func() (struct{}, error) {
-		if failed := make(); failed != nil {
+		if failed := do(); failed != nil {
 			return struct{}{}, failed
 		}
 		return struct{}{}, nil

@@ -2,9 +2,9 @@ package khatapage
 
 import "slices"
 
-// head adds a heading. If close is true, it may be part of the previous heading, as in "Gross Wt", "Fine Wt" and "Cash Rs".
-func (l *layout) head(kind string, w Word, close bool) {
-	if n := len(l.columns); close && n > 0 && w.Left > l.columns[n-1].right {
+// head adds a heading. If joins is true, it may be part of the previous heading, as in "Gross Wt", "Fine Wt" and "Cash Rs".
+func (l *layout) head(kind string, w Word, joins bool) {
+	if n := len(l.columns); joins && n > 0 && w.Left > l.columns[n-1].right {
 		last := &l.columns[n-1]
 		if kind == otherColumn || last.kind == otherColumn || kind == last.kind || last.kind == fineColumn && kind == weightColumn {
 			if last.right = w.Right; last.kind == otherColumn {

@@ -82,7 +82,7 @@ var (
 
 	clientMarks = set("party client customer from messrs for name naam नाम નામ पार्टी પાર્ટી ग्राहक ગ્રાહક")
 	inlineMarks = set("for party client customer पार्टी પાર્ટી ग्राहक ગ્રાહક")
-	liye        = set("liye liye वास्ते लिए लिये માટે maate vaste") // after a client's name
+	liye        = set("liye वास्ते लिए लिये માટે maate vaste") // after a client's name
 	ke          = set("ke के")
 
 	// honorifics end a person's name.

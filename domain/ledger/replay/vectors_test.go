@@ -276,7 +276,7 @@ func (m *maker) doubt() {
 
 // randomBook returns a book without its digest.
 func randomBook(seed uint64) vector {
-	m := &maker{Rand: rand.New(rand.NewPCG(seed, 42)), vector: vector{Seed: seed}} //nolint:gosec // G404: it is to be repeated
+	m := &maker{Rand: rand.New(rand.NewPCG(seed, 42)), vector: vector{Seed: seed}}
 	for i := range 1 + m.IntN(2) {
 		m.workspaces = append(m.workspaces, uuid.UUID{0: byte(7 - i), 6: 0x40, 8: 0x80, 15: byte(seed)})
 	}

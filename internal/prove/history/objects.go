@@ -39,7 +39,7 @@ func (r rule[S]) model() porcupine.Model {
 			s.now = now
 			return ok, s
 		},
-		Equal: func(a, b any) bool { return reflect.DeepEqual(a, b) },
+		Equal: reflect.DeepEqual,
 		Hash: func(state any) uint64 {
 			h := fnv.New64a()
 			fmt.Fprintf(h, "%v", state)

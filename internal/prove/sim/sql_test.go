@@ -133,7 +133,7 @@ type parser struct {
 
 // expression is a part of a statement with its type.
 type expression struct {
-	eval  func(x *execution, r, new row) any
+	eval  func(x *execution, r, given row) any
 	oid   uint32
 	param int
 }
@@ -229,7 +229,7 @@ func (p *parser) where() func(x *execution, r row) bool {
 	return func(x *execution, r row) bool { return e.eval(x, r, nil) == true }
 }
 
-func (p *parser) sets() func(x *execution, r, new row) row {
+func (p *parser) sets() func(x *execution, r, given row) row {
 	type set struct {
 		name string
 		to   expression
@@ -245,11 +245,11 @@ func (p *parser) sets() func(x *execution, r, new row) row {
 			break
 		}
 	}
-	return func(x *execution, r, new row) row {
+	return func(x *execution, r, given row) row {
 		to := row{}
 		maps.Copy(to, r)
 		for _, s := range all {
-			to[s.name] = s.to.eval(x, r, new)
+			to[s.name] = s.to.eval(x, r, given)
 		}
 		return to
 	}
@@ -306,7 +306,7 @@ func (p *parser) insert() {
 		values = append(values, e)
 		p.take(",")
 	}
-	var sets func(x *execution, r, new row) row
+	var sets func(x *execution, r, given row) row
 	where := func(*execution, row) bool { return true }
 	if p.take("on", "conflict") {
 		for p.pop() != ")" {
