@@ -278,9 +278,9 @@ func (s *System) UntilSigned(ctx context.Context) error {
 const PollInterval = 50 * time.Millisecond
 
 // Trail returns the report of changes in the books, with their actors.
-func (s *System) Trail(zone *time.Location) *audithttp.TrailReport {
+func (s *System) Trail() *audithttp.TrailReport {
 	return &audithttp.TrailReport{
 		Trails: &auditview.Trails{Reader: s.Ledger.Reader}, Books: s.Ledger, Log: s.reads, Signed: signed{s.Proofs}, Store: s.Store.ID(),
-		Zone: zone, Now: time.Now,
+		Zone: s.Zone, Now: time.Now,
 	}
 }

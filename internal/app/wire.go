@@ -33,14 +33,10 @@ import (
 
 // routes registers every operation.
 func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
-	zone, err := s.Settings.Zone()
-	if err != nil {
-		zone = time.UTC // Open has refused an invalid zone
-	}
 	(&ledgerhttp.Routes{
-		API: a, Books: s.Books, Views: s.Ledger, Log: s.reads, Store: s.Store.ID(), Proof: signed{s.Proofs}, Zone: zone, Now: time.Now,
+		API: a, Books: s.Books, Views: s.Ledger, Log: s.reads, Store: s.Store.ID(), Proof: signed{s.Proofs}, Zone: s.Zone, Now: time.Now,
 		Proofs: s.Proofs, Verifier: s.Settings.Outside.PublicURL + "/verify", Scans: s.Khatas, Companies: s.Marketplace,
-		Confirming: s.Confirming, Periods: s.periods(zone),
+		Confirming: s.Confirming, Periods: s.periods(),
 	}).Register()
 	people := &accesshttp.Routes{
 		API: a, Commands: s.Commands, Views: s.Access, Accounts: s.Accounts, Entrance: s.ring, Pictures: s.Blobs, Studio: s.studio,
@@ -58,12 +54,12 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 		API: a, Commands: s.Commands, Views: s.Messaging, Networks: s.channels, Messages: s.Messages, ChatTemplates: s.Templates,
 		Files: s.Blobs, Live: s.live,
 		Draw: s.drawPicture, Visitors: s.visitors,
-		Campaign: messaginghttp.CampaignsConfig{Flows: s.Campaigns.Campaigns}, Flows: s.bots.flows, Engine: s.bots.engine, Zone: zone,
+		Campaign: messaginghttp.CampaignsConfig{Flows: s.Campaigns.Campaigns}, Flows: s.bots.flows, Engine: s.bots.engine, Zone: s.Zone,
 		Now: time.Now,
 	}).Register()
 	(&audithttp.Routes{
 		API: a, Events: &auditview.Events{Log: s.Proofs.Log, Search: &opsview.Events{DB: s.Pool}, Reveal: s.Vault.OpenPersonal}, Proofs: s.Proofs,
-		Feed: s.reads, Report: s.Trail(zone),
+		Feed: s.reads, Report: s.Trail(),
 	}).Register()
 	(&webhooks.Routes{API: a, Inbox: s.Inbox, Endpoints: s.hooks, Metrics: metrics}).Register()
 	operations := &opshttp.Routes{
@@ -81,11 +77,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 
 // registry returns the reader of this program's projections' states.
 func (s *System) registry() *opsview.Projections {
-	versions := map[string]int{}
-	for _, p := range AllProjections() {
-		versions[p.Name] = p.Version
-	}
-	return &opsview.Projections{DB: s.Pool, Versions: versions}
+	return &opsview.Projections{DB: s.Pool, Versions: versions()}
 }
 
 // captured adapts the mail folder for the operators' list.

@@ -111,16 +111,11 @@ type rotateAudit struct {
 }
 
 // Run makes the new key the signing key. Both keys sign the checkpoint that covers the rotation.
-func (c rotateAudit) Run(ctx context.Context) error {
+func (c rotateAudit) Run(ctx context.Context, sys *app.System) error {
 	given, err := app.SeedOf("--new-key", c.NewKey)
 	if err != nil {
 		return err
 	}
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
 	if err := sys.SignAll(ctx); err != nil { // the former key signs all events so far
 		return err
 	}

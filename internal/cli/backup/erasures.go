@@ -79,12 +79,7 @@ type exportErasures struct{ ErasureList }
 
 // Run writes the list. It refuses to overwrite a file with an erasure that this system lacks: the system is a restored backup
 // whose list was not applied yet.
-func (c exportErasures) Run(ctx context.Context) error {
-	sys, err := c.Open(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
+func (c exportErasures) Run(ctx context.Context, sys *app.System) error {
 	list, err := sys.Vault.Erasures(ctx)
 	if err != nil {
 		return err

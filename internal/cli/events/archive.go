@@ -127,7 +127,7 @@ func (c importEvents) Run(ctx context.Context) error {
 		return err
 	}
 	defer pool.Close()
-	v, err := c.OpenVault(ctx, pool)
+	v, err := c.OpenVault(ctx, pool, c.Logger(false))
 	if err != nil {
 		return err
 	}
