@@ -81,17 +81,20 @@ func (s Settings) AttachAlone(ctx context.Context) (db *Database, err error) {
 	return db, nil
 }
 
-// Emptied is AttachAlone, and creates the missing tables of a log.
-func (s Settings) Emptied(ctx context.Context) (*Database, error) {
+// Emptied is AttachAlone, creates the missing tables of a log, and connects to it until done is called.
+func (s Settings) Emptied(ctx context.Context) (pool *pgxpool.Pool, done func(), err error) {
 	db, err := s.AttachAlone(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := migrations.Up(ctx, db.Url); err != nil {
+	if err = migrations.Up(ctx, db.Url); err == nil {
+		pool, err = db.Pool(ctx)
+	}
+	if err != nil {
 		db.Close()
-		return nil, err
+		return nil, nil, err
 	}
-	return db, nil
+	return pool, func() { pool.Close(); db.Close() }, nil
 }
 
 // goneTimeout is how long Postgres may take to notice that a stopped Bahi has closed its connections.
