@@ -67,9 +67,9 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 		Captured: map[string]opshttp.Captured{}, Eraser: s.Everywhere(), People: s.Access, Commands: s.Commands,
 	}
 	if s.Mails.folder != nil {
-		operations.Captured["mail"] = captured{s.Mails.folder}
+		operations.Captured["mail"] = s.Mails.captured
 	}
-	operations.Captured["gateway"] = outbox{s.Ledger}
+	operations.Captured["gateway"] = s.capturedReplies
 	s.captureNotices(operations.Captured)
 	operations.Register()
 	a.Page(BlobsPath, s.Blobs.Handler(s.Log))
@@ -80,25 +80,22 @@ func (s *System) registry() *opsview.Projections {
 	return &opsview.Projections{DB: s.Pool, Versions: versions()}
 }
 
-// captured adapts the mail folder for the operators' list.
-type captured struct{ folder *mail.Folder }
-
-// Captured implements http/opshttp's Captured.
-func (c captured) Captured(ctx context.Context, skip, limit int) ([]opshttp.Message, int, error) {
-	kept, total, err := c.folder.List(ctx, skip, limit)
+// captured implements http/opshttp's Captured.
+func (m *mails) captured(ctx context.Context, skip, limit int) ([]opshttp.Message, int, error) {
+	kept, total, err := m.folder.List(ctx, skip, limit)
 	if err != nil {
 		return nil, 0, err
 	}
 	messages := make([]opshttp.Message, 0, len(kept))
 	for _, k := range kept {
-		m, err := c.folder.Read(ctx, k.Name)
+		content, err := m.folder.Read(ctx, k.Name)
 		if errors.Is(err, mail.ErrNotKept) { // scrubbed in the meantime
 			continue
 		}
 		if err != nil {
 			return nil, 0, err
 		}
-		messages = append(messages, opshttp.Message{ID: k.Name, Time: k.SentAt, To: k.To.Address, Subject: k.Subject, Text: m.Text,
+		messages = append(messages, opshttp.Message{ID: k.Name, Time: k.SentAt, To: k.To.Address, Subject: k.Subject, Text: content.Text,
 			At: k.SentAt, Status: "kept"})
 	}
 	return messages, total, nil
