@@ -48,7 +48,7 @@ func (s *System) openBots(ctx context.Context) error {
 	if coverage == 0 {
 		coverage = 0.5
 	}
-	store := &knowledge.Store{Pool: s.Pool, Model: embedder{s.Model, o.EmbeddingModel}}
+	store := &knowledge.Store{Pool: s.Pool, Model: s.Model}
 	if store.Model.Embeds() != "" {
 		if err := store.UsePgvector(ctx); err != nil {
 			s.Log.Warn("pgvector is missing; comparing vectors without it", "error", err)
@@ -73,21 +73,6 @@ func (s *System) openBots(ctx context.Context) error {
 
 // Knowledge returns the reader of files and pages for bots.
 func (s *System) Knowledge() *knowledge.Indexer { return s.bots.knowledge.Reading }
-
-// embedder adapts a client to the knowledge's Embedder.
-type embedder struct {
-	*llm.Client
-
-	model string
-}
-
-// Embeds implements the knowledge's Embedder.
-func (e embedder) Embeds() string {
-	if e.Client.Embeds() {
-		return e.model
-	}
-	return ""
-}
 
 // talker adapts a client to the engine's Model.
 type talker struct{ *llm.Client }
