@@ -3,9 +3,7 @@ package reactors
 import (
 	"context"
 	"fmt"
-	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 )
 
@@ -30,21 +28,4 @@ func (j *Jobs) Newest(ctx context.Context, kind string) (id int64, err error) {
 		return 0, fmt.Errorf("find the newest job of kind %s: %w", kind, err)
 	}
 	return id, nil
-}
-
-// AddAll adds jobs that follow from no event and are due at a time, in a transaction on the jobs' database.
-func (j *Jobs) AddAll(ctx context.Context, tx pgx.Tx, at time.Time, jobs ...Args) error {
-	all := make([]river.InsertManyParams, len(jobs))
-	for i, args := range jobs {
-		policy, known := j.policies[args.Kind()]
-		if !known {
-			return fmt.Errorf("no worker for jobs of kind %s", args.Kind())
-		}
-		all[i] = river.InsertManyParams{Args: args,
-			InsertOpts: &river.InsertOpts{Queue: args.Kind(), MaxAttempts: policy.Attempts, ScheduledAt: at}}
-	}
-	if _, err := j.client.InsertManyTx(ctx, tx, all); err != nil {
-		return fmt.Errorf("add %d jobs: %w", len(jobs), err)
-	}
-	return nil
 }

@@ -252,11 +252,11 @@ func (m Manifest) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return replace(dir, manifestName, append(text, '\n'))
+	return Replace(dir, manifestName, append(text, '\n'))
 }
 
-// replace replaces a file atomically and durably.
-func replace(dir, name string, text []byte) error {
+// Replace replaces a file atomically and durably.
+func Replace(dir, name string, text []byte) error {
 	path := filepath.Join(dir, name)
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {
@@ -269,11 +269,12 @@ func replace(dir, name string, text []byte) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", name, err), os.Remove(f.Name()))
 	}
-	return syncFolder(filepath.Dir(path))
+	return SyncFolder(filepath.Dir(path))
 }
 
-func syncFolder(path string) error {
-	d, err := os.Open(path) //nolint:gosec // G304: in the archive, whose folder the operator names
+// SyncFolder flushes a folder or a file to the disk.
+func SyncFolder(path string) error {
+	d, err := os.Open(path) //nolint:gosec // G304: the operator names the folder
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (w *writer) markUnfinished() error {
 	if err := os.WriteFile(path, []byte(strings.Join(names, "\n")), 0o600); err != nil {
 		return err
 	}
-	return syncFolder(w.dir)
+	return SyncFolder(w.dir)
 }
 
 // removeLeft removes the segments, the further files of these names, and their temporary files.

@@ -183,7 +183,7 @@ func write(ctx context.Context, dir string, log Log, m Manifest, o Options) (_ M
 	if err := w.events(ctx, log); err != nil {
 		return m, err
 	}
-	if err := syncFolder(filepath.Join(dir, segmentsName)); err != nil {
+	if err := SyncFolder(filepath.Join(dir, segmentsName)); err != nil {
 		return m, fmt.Errorf("sync the archive: %w", err)
 	}
 	return w.finish()
@@ -294,7 +294,7 @@ func (w *writer) finish() (Manifest, error) {
 		if _, err := os.Lstat(filepath.Join(w.dir, name)); errors.Is(err, os.ErrNotExist) {
 			w.made = append(w.made, filepath.Join(w.dir, name))
 		}
-		if err := replace(w.dir, name, text); err != nil {
+		if err := Replace(w.dir, name, text); err != nil {
 			return m, err
 		}
 		sum := sha256.Sum256(text)

@@ -10,10 +10,8 @@ import (
 )
 
 // Captured is an embedded provider that stores messages instead of sending them.
-type Captured interface {
-	// Captured returns at most limit messages, newest first, after the first skip, and the number of all messages.
-	Captured(ctx context.Context, skip, limit int) ([]Message, int, error)
-}
+// It returns at most limit messages, newest first, after the first skip, and the number of all messages.
+type Captured func(ctx context.Context, skip, limit int) ([]Message, int, error)
 
 // Message is a stored message.
 type Message struct {
@@ -49,7 +47,7 @@ func (r *Routes) Outbox() {
 		if !kept {
 			return &page{Body: []Message{}}, nil
 		}
-		messages, total, err := from.Captured(ctx, (in.Page-1)*in.PageSize, in.PageSize)
+		messages, total, err := from(ctx, (in.Page-1)*in.PageSize, in.PageSize)
 		if err != nil {
 			return nil, err
 		}

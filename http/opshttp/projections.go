@@ -23,16 +23,9 @@ type Builds interface {
 	Estimate(ctx context.Context, name string) (opsview.Estimate, error)
 	// Throttle limits the current build to the given number of events per second; 0: no limit.
 	Throttle(ctx context.Context, name string, perSecond int) error
-	// Pause pauses the build or, without a build, the projection.
-	Pause(ctx context.Context, name string) error
-	// Resume resumes a paused build or projection.
-	Resume(ctx context.Context, name string) error
-	// Cancel ends the build and drops its tables.
-	Cancel(ctx context.Context, name string) error
-	// Accept lets the build become live despite its differences.
-	Accept(ctx context.Context, name string) error
-	// Rollback makes the previous generation live again. That generation is as current as the live one.
-	Rollback(ctx context.Context, name string) error
+	// Steer executes a verb: pause and resume the build or, without a build, the projection; cancel the build and drop its tables; accept its
+	// differences; rollback to the previous generation, which is as current as the live one; retry.
+	Steer(ctx context.Context, name, verb string) error
 	// Retry makes a parked projection, build or reactor try its event again.
 	Retry(ctx context.Context, name string) error
 	// Skip makes a parked projection or reactor skip its faulty event, which must be at the position. It returns the position of the event
@@ -76,12 +69,12 @@ func (r *Routes) Projections() {
 		return api.Answer(r.Registry.One(ctx, in.Name))
 	})
 	r.rebuild()
-	r.steer("pause-projection", "pause", "Pause a rebuild, or a projection without a rebuild", r.Builds.Pause)
-	r.steer("resume-projection", "resume", "Resume a paused rebuild or projection", r.Builds.Resume)
-	r.steer("cancel-rebuild", "cancel", "Cancel a rebuild and drop its tables", r.Builds.Cancel)
-	r.steer("accept-rebuild", "accept", "Accept rebuilt tables that differ from the live ones", r.Builds.Accept)
-	r.steer("rollback-projection", "rollback", "Roll back to the tables before the last rebuild", r.Builds.Rollback)
-	r.steer("retry-projection", "retry", "Retry the event of a parked projection or rebuild", r.Builds.Retry)
+	r.steer("pause-projection", "pause", "Pause a rebuild, or a projection without a rebuild")
+	r.steer("resume-projection", "resume", "Resume a paused rebuild or projection")
+	r.steer("cancel-rebuild", "cancel", "Cancel a rebuild and drop its tables")
+	r.steer("accept-rebuild", "accept", "Accept rebuilt tables that differ from the live ones")
+	r.steer("rollback-projection", "rollback", "Roll back to the tables before the last rebuild")
+	r.steer("retry-projection", "retry", "Retry the event of a parked projection or rebuild")
 	r.throttle()
 	r.skip()
 	r.progress()
@@ -159,7 +152,7 @@ func (r *Routes) rebuild() {
 }
 
 // steer registers an operation on one projection, which responds with the projection.
-func (r *Routes) steer(id, verb, summary string, do func(context.Context, string) error) {
+func (r *Routes) steer(id, verb, summary string) {
 	api.Handle(r.API, api.Op{
 		ID: id, Method: "POST", Path: "/ops/projections/{name}/" + verb, Summary: summary, Tags: tags, Operator: true, Status: http.StatusOK,
 		NoKey: true,
@@ -167,7 +160,7 @@ func (r *Routes) steer(id, verb, summary string, do func(context.Context, string
 		if err := r.known(in.Name); err != nil {
 			return nil, err
 		}
-		if err := do(ctx, in.Name); err != nil {
+		if err := r.Builds.Steer(ctx, in.Name, verb); err != nil {
 			return nil, err
 		}
 		return api.Answer(r.Registry.One(ctx, in.Name))

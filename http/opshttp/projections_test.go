@@ -36,7 +36,7 @@ func startRegistry(t *testing.T) *registry {
 	routes := &opshttp.Routes{
 		API: a, Registry: &opsview.Projections{DB: pool, Versions: map[string]int{"books": 2, "users": 1}},
 		Builds:   struct{ opshttp.Builds }{}, // the tests of real builds serve a whole system
-		Captured: map[string]opshttp.Captured{"mail": drawer{}},
+		Captured: map[string]opshttp.Captured{"mail": drawer{}.Captured},
 	}
 	routes.Projections()
 	routes.Parked()

@@ -80,7 +80,7 @@ func (r *Routes) status(ctx context.Context) (s Status, err error) {
 	}
 	s.Outbox = map[string]int{}
 	for port, from := range r.Captured {
-		if _, s.Outbox[port], err = from.Captured(ctx, 0, 1); err != nil {
+		if _, s.Outbox[port], err = from(ctx, 0, 1); err != nil {
 			return s, err
 		}
 	}

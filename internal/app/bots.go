@@ -14,7 +14,6 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
-	"bahi/providers/egress"
 	"bahi/providers/llm"
 	"bahi/providers/llm/orders"
 	"bahi/providers/pdftext"
@@ -41,11 +40,7 @@ type bots struct {
 // openBots connects bots with their knowledge, models and endpoints.
 func (s *System) openBots(ctx context.Context) error {
 	o := s.Settings.Outside
-	exceptions, err := egress.Parse(o.FetchAllow)
-	if err != nil {
-		return fmt.Errorf("BAHI_FETCH_ALLOW: %w", err)
-	}
-	zone, err := s.Settings.Zone()
+	exceptions, err := o.exceptions()
 	if err != nil {
 		return err
 	}
@@ -53,7 +48,7 @@ func (s *System) openBots(ctx context.Context) error {
 	if coverage == 0 {
 		coverage = 0.5
 	}
-	store := &knowledge.Store{Pool: s.Pool, Model: embedder{s.Model, o.EmbeddingModel}}
+	store := &knowledge.Store{Pool: s.Pool, Model: s.Model}
 	if store.Model.Embeds() != "" {
 		if err := store.UsePgvector(ctx); err != nil {
 			s.Log.Warn("pgvector is missing; comparing vectors without it", "error", err)
@@ -62,7 +57,7 @@ func (s *System) openBots(ctx context.Context) error {
 	s.bots.flows = &messagingcmd.Bots{Commands: s.Commands, Blobs: s.Blobs}
 	s.bots.engine = &answering.Engine{
 		Commands: s.Commands, Knowledge: store, Model: talker{s.Model}, Views: botViews{s}, Secrets: s.Vault, Client: exceptions.Client(),
-		Zone: zone, Coverage: coverage, Patience: answering.CallWithin,
+		Zone: s.Zone, Coverage: coverage, Patience: answering.CallWithin,
 	}
 	s.bots.knowledge = &messagingreact.Knowledge{Reading: &knowledge.Indexer{
 		Commands: s.Commands, Store: store, Blobs: s.Blobs, Pages: webpage.New(exceptions), Now: time.Now,
@@ -78,21 +73,6 @@ func (s *System) openBots(ctx context.Context) error {
 
 // Knowledge returns the reader of files and pages for bots.
 func (s *System) Knowledge() *knowledge.Indexer { return s.bots.knowledge.Reading }
-
-// embedder adapts a client to the knowledge's Embedder.
-type embedder struct {
-	*llm.Client
-
-	model string
-}
-
-// Embeds implements the knowledge's Embedder.
-func (e embedder) Embeds() string {
-	if e.Client.Embeds() {
-		return e.model
-	}
-	return ""
-}
 
 // talker adapts a client to the engine's Model.
 type talker struct{ *llm.Client }
@@ -234,9 +214,9 @@ func (s *System) openModel() (err error) {
 	if !s.Model.Chats() && !s.Model.Sees() {
 		return nil
 	}
-	exceptions, err := egress.Parse(s.Settings.Outside.FetchAllow)
+	exceptions, err := s.Settings.Outside.exceptions()
 	if err != nil {
-		return fmt.Errorf("BAHI_FETCH_ALLOW: %w", err)
+		return err
 	}
 	s.Books.Reader = orders.Reader{Model: s.Model, Fetch: exceptions.Client()}
 	return nil

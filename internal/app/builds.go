@@ -68,32 +68,24 @@ func (b Builds) Throttle(ctx context.Context, name string, perSecond int) error 
 	return b.with(name, func(p *projections.Projection) error { return projections.Throttle(ctx, b.System.Pool, p, perSecond) })
 }
 
-// Pause implements ops.Builds.
-func (b Builds) Pause(ctx context.Context, name string) error {
-	return b.with(name, func(p *projections.Projection) error { return projections.Pause(ctx, b.System.Pool, p) })
-}
-
-// Resume implements ops.Builds.
-func (b Builds) Resume(ctx context.Context, name string) error {
-	return b.with(name, func(p *projections.Projection) error { return projections.Resume(ctx, b.System.Pool, p) })
-}
-
-// Cancel implements ops.Builds.
-func (b Builds) Cancel(ctx context.Context, name string) error {
-	return b.with(name, func(p *projections.Projection) error { return b.System.Build(p).Cancel(ctx) })
-}
-
-// Accept implements ops.Builds.
-func (b Builds) Accept(ctx context.Context, name string) error {
-	return b.with(name, func(p *projections.Projection) error { return projections.Accept(ctx, b.System.Pool, p) })
-}
-
-// Rollback implements ops.Builds.
-func (b Builds) Rollback(ctx context.Context, name string) error {
+// Steer implements ops.Builds.
+func (b Builds) Steer(ctx context.Context, name, verb string) error {
 	return b.with(name, func(p *projections.Projection) error {
-		err := b.System.Build(p).Rollback(ctx, b.System.Settings.Keep)
-		b.System.Runner.Ask()
-		return err
+		switch pool := b.System.Pool; verb {
+		case "pause":
+			return projections.Pause(ctx, pool, p)
+		case "resume":
+			return projections.Resume(ctx, pool, p)
+		case "cancel":
+			return b.System.Build(p).Cancel(ctx)
+		case "accept":
+			return projections.Accept(ctx, pool, p)
+		case "rollback":
+			defer b.System.Runner.Ask()
+			return b.System.Build(p).Rollback(ctx, b.System.Settings.Keep)
+		default: // retry
+			return b.Retry(ctx, name)
+		}
 	})
 }
 

@@ -15,7 +15,6 @@ import (
 	"bahi/eventstore/vault"
 	"bahi/providers/blob"
 	"bahi/providers/chat"
-	"bahi/providers/egress"
 	"bahi/providers/idp"
 	"bahi/providers/mail"
 	"bahi/providers/partner"
@@ -102,12 +101,9 @@ func (o *IntegrationSettings) checkMail() (err error) {
 
 func (o *IntegrationSettings) checkNetworks() error {
 	var wrong []error
-	exceptions, err := egress.Parse(o.FetchAllow)
-	if err != nil {
-		wrong = append(wrong, fmt.Errorf("BAHI_FETCH_ALLOW: %w", err))
-	}
-	_, err = o.networks(exceptions)
-	wrong = append(wrong, err)
+	exceptions, err := o.exceptions()
+	_, networks := o.networks(exceptions)
+	wrong = append(wrong, err, networks)
 	if o.CRMURL != "" {
 		_, err := o.crm(exceptions)
 		wrong = append(wrong, err)

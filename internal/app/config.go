@@ -123,7 +123,7 @@ func (c OperatorSettings) OperatorKey(data string, out io.Writer) (string, error
 		return "", err
 	}
 	key, made, err := adminKey(data, c.AdminKey)
-	if made {
+	if made && err == nil {
 		fmt.Fprintf(out, "The operator's API key, kept in %s/keys/admin.key:\n%s\n", data, key)
 	}
 	return key, err
@@ -146,13 +146,18 @@ func adminKey(data, configured string) (key string, made bool, err error) {
 	secret := make([]byte, keyBytes)
 	rand.Read(secret)
 	key = accesscmd.KeyPrefix + "admin_" + base64.RawURLEncoding.EncodeToString(secret)
+	return key, true, writeKey(path, key)
+}
+
+// writeKey writes a key's file, for the operator alone.
+func writeKey(path, key string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", false, fmt.Errorf("create the keys' folder: %w", err)
+		return fmt.Errorf("create the keys' folder: %w", err)
 	}
 	if err := os.WriteFile(path, []byte(key+"\n"), 0o600); err != nil {
-		return "", false, fmt.Errorf("write the operator's key: %w", err)
+		return fmt.Errorf("write a key: %w", err)
 	}
-	return key, true, nil
+	return nil
 }
 
 // Version is set by the linker.

@@ -30,12 +30,8 @@ func (s *System) console(a *api.API) error {
 	if err != nil {
 		return err
 	}
-	zone, err := s.Settings.Zone()
-	if err != nil {
-		return err
-	}
 	if _, err := pages.Mount(pages.Config{
-		API: a, Sessions: s.Accounts.Credentials.Sessions, Key: key, PublicURL: s.Settings.Outside.PublicURL, Zone: zone, Version: Version,
+		API: a, Sessions: s.Accounts.Credentials.Sessions, Key: key, PublicURL: s.Settings.Outside.PublicURL, Zone: s.Zone, Version: Version,
 		Now: time.Now, Log: s.Log, MailsKept: s.Mails.folder != nil, Provider: s.Provider != nil,
 	}); err != nil {
 		return fmt.Errorf("create the pages: %w", err)

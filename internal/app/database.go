@@ -29,7 +29,7 @@ type Database struct {
 	Url     string
 	Cluster *pgcluster.Cluster    // nil: an external Postgres
 	lock    *pgcluster.FolderLock // nil: another process may serve it
-	Log     func(msg string, args ...any)
+	Log     *slog.Logger
 }
 
 // HasRun refuses a data folder without a database. A command that only reads would create one there. If the operator has named the wrong
@@ -47,7 +47,7 @@ func (s Settings) HasRun() error {
 // Attach connects to the database, and changes nothing in it.
 func (s Settings) Attach(ctx context.Context) (*Database, error) {
 	log := s.Logger(false)
-	db := &Database{Url: s.DatabaseURL, Log: log.Error}
+	db := &Database{Url: s.DatabaseURL, Log: log}
 	if db.Url != "" {
 		return db, nil
 	}
@@ -81,17 +81,20 @@ func (s Settings) AttachAlone(ctx context.Context) (db *Database, err error) {
 	return db, nil
 }
 
-// Emptied is AttachAlone, and creates the missing tables of a log.
-func (s Settings) Emptied(ctx context.Context) (*Database, error) {
+// Emptied is AttachAlone, creates the missing tables of a log, and connects to it until done is called.
+func (s Settings) Emptied(ctx context.Context) (pool *pgxpool.Pool, done func(), err error) {
 	db, err := s.AttachAlone(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := migrations.Up(ctx, db.Url); err != nil {
+	if err = migrations.Up(ctx, db.Url); err == nil {
+		pool, err = db.Pool(ctx)
+	}
+	if err != nil {
 		db.Close()
-		return nil, err
+		return nil, nil, err
 	}
-	return db, nil
+	return pool, func() { pool.Close(); db.Close() }, nil
 }
 
 // goneTimeout is how long Postgres may take to notice that a stopped Bahi has closed its connections.
@@ -128,13 +131,7 @@ func (db *Database) Pool(ctx context.Context) (*pgxpool.Pool, error) {
 }
 
 func (db *Database) Close() {
-	if db.Cluster != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), StopWithin)
-		defer cancel()
-		if err := db.Cluster.Stop(ctx); err != nil {
-			db.Log("embedded Postgres did not stop cleanly", "error", err)
-		}
-	}
+	stop(db.Cluster, db.Log)
 	if db.lock != nil {
 		_ = db.lock.Release() // the process ends
 	}
@@ -287,10 +284,10 @@ var (
 )
 
 // OpenVault opens the vault of a database.
-func (s Settings) OpenVault(ctx context.Context, pool *pgxpool.Pool) (*vault.Vault, error) {
+func (s Settings) OpenVault(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) (*vault.Vault, error) {
 	key, err := vault.LoadOrMakeMasterKey(s.Data, s.MasterKey)
 	if err != nil {
 		return nil, err
 	}
-	return vault.Open(ctx, pool, key, s.Logger(false))
+	return vault.Open(ctx, pool, key, log)
 }

@@ -29,7 +29,6 @@ import (
 	"bahi/providers/chatgateway"
 	"bahi/providers/partner"
 	"bahi/reactors/ledgerreact"
-	"bahi/readmodels/ledgerview"
 )
 
 // incomingSettings configure the gateway of chat messages. The zero value has a generated token, accepts no sender and stores replies.
@@ -135,12 +134,9 @@ func (s *System) replies() (*ledgerreact.Replies, error) {
 	return r, nil
 }
 
-// outbox adapts the replies for the operators' list.
-type outbox struct{ views *ledgerview.Views }
-
-// Captured implements http/opshttp's Captured.
-func (o outbox) Captured(ctx context.Context, skip, limit int) ([]opshttp.Message, int, error) {
-	replies, total, err := o.views.DraftReplies(ctx, nil, skip, limit)
+// capturedReplies implements http/opshttp's Captured.
+func (s *System) capturedReplies(ctx context.Context, skip, limit int) ([]opshttp.Message, int, error) {
+	replies, total, err := s.Ledger.DraftReplies(ctx, nil, skip, limit)
 	messages := make([]opshttp.Message, len(replies))
 	for i, r := range replies {
 		id := strconv.FormatInt(r.Draft, 10)
@@ -270,11 +266,8 @@ func (s *System) webhookSecret(ctx context.Context, port string) (string, error)
 		return "", fmt.Errorf("read the token of %s's webhook: %w", port, err)
 	}
 	if err != nil || string(kept) != secret+"\n" {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return "", fmt.Errorf("create the keys' folder: %w", err)
-		}
-		if err := os.WriteFile(path, []byte(secret+"\n"), 0o600); err != nil {
-			return "", fmt.Errorf("write the token of %s's webhook: %w", port, err)
+		if err := writeKey(path, secret); err != nil {
+			return "", err
 		}
 	}
 	switch {

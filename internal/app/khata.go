@@ -115,9 +115,9 @@ func (f khataFiles) Get(ctx context.Context, name string) ([]byte, error) {
 func (f khataFiles) Delete(ctx context.Context, name string) error { return f.Blobs.Delete(ctx, name) }
 
 // periods returns the commands that close periods of the books.
-func (s *System) periods(zone *time.Location) *ledgercmd.Periods {
+func (s *System) periods() *ledgercmd.Periods {
 	return &ledgercmd.Periods{
-		Books: s.Books, Khatas: s.Khatas, Reads: s.Ledger, Zone: zone,
+		Books: s.Books, Khatas: s.Khatas, Reads: s.Ledger, Zone: s.Zone,
 		Parked: func(ctx context.Context) (names []string, err error) {
 			all, err := s.registry().Parked(ctx)
 			for _, p := range all {

@@ -17,7 +17,6 @@ import (
 	"bahi/providers/crm"
 	"bahi/providers/egress"
 	"bahi/reactors/marketplacereact"
-	"bahi/readmodels/marketplaceview"
 )
 
 // marketplaceSettings configure how companies are notified of enquiries. The zero value has sandboxes.
@@ -161,16 +160,9 @@ func (OwnSender) Ended(err error) bool {
 // Refusal implements the reactors' Chat.
 func (OwnSender) Refusal(code int) string { return chat.Reported(code).Error() }
 
-// noticed adapts sent notices for the operators' list.
-type noticed struct {
-	views *marketplaceview.Views
-	port  enquiry.Port
-	sent  string // the status of sent notices
-}
-
-// Captured implements http/opshttp's Captured.
-func (n noticed) Captured(ctx context.Context, skip, limit int) ([]opshttp.Message, int, error) {
-	rows, total, err := n.views.Notices(ctx, nil, string(n.port), skip, limit)
+// notified returns the notices of a port. sent is the status of those that were sent.
+func (s *System) notified(ctx context.Context, port enquiry.Port, sent string, skip, limit int) ([]opshttp.Message, int, error) {
+	rows, total, err := s.Marketplace.Notices(ctx, nil, string(port), skip, limit)
 	messages := make([]opshttp.Message, len(rows))
 	for i, r := range rows {
 		messages[i] = opshttp.Message{Time: r.At, At: r.At, To: r.To, Status: r.Status, Error: r.Error, Enquiry: r.Enquiry}
@@ -183,7 +175,7 @@ func (n noticed) Captured(ctx context.Context, skip, limit int) ([]opshttp.Messa
 			messages[i].Text = *r.Text
 		}
 		if r.Status == enquiry.Done {
-			messages[i].Status = n.sent
+			messages[i].Status = sent
 		}
 	}
 	return messages, int(total), err
@@ -197,6 +189,8 @@ func (s *System) captureNotices(to map[string]opshttp.Captured) {
 		if sandboxed {
 			sent = "kept"
 		}
-		to[string(port)] = noticed{s.Marketplace, port, sent}
+		to[string(port)] = func(ctx context.Context, skip, limit int) ([]opshttp.Message, int, error) {
+			return s.notified(ctx, port, sent, skip, limit)
+		}
 	}
 }

@@ -26,7 +26,8 @@ import (
 // Register adds the metrics of the process, commands, jobs, projections, feed and audit. Call it before anything is signed.
 func (s *System) Register(metrics *prometheus.Registry) {
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&projectionMetrics{registry: s.registry(), log: s.Log}, workingMetric{s}, newAuditMetrics(s))
+		&projectionMetrics{registry: s.registry(), log: s.Log}, workingMetric{s}, unsignedMetric{s})
+	s.countOutlets(metrics)
 	s.Commands.Register(metrics)
 	s.queue.Register(metrics)
 	if s.feed != nil {
@@ -171,40 +172,32 @@ func GCPercentOf(live uint64) int {
 	return max(gcLeast, min(gcPercent, int(gcGrowth*100/max(live, 1))/step*step))
 }
 
-// auditMetrics reports unsigned events and checkpoints that could not be copied. Metrics are public, so they contain no addresses.
-type auditMetrics struct {
-	*System
-
-	failures *prometheus.CounterVec
-	failing  *prometheus.GaugeVec
-}
+// unsignedMetric reports the age of events without a checkpoint.
+type unsignedMetric struct{ *System }
 
 var unsigned = prometheus.NewDesc("bahi_audit_unsigned_seconds",
 	"Age of the oldest event that no checkpoint covers; 0 if there is none.", nil, nil)
 
-// newAuditMetrics starts counting this process's copies of checkpoints.
-func newAuditMetrics(s *System) *auditMetrics {
+// countOutlets counts this process's copies of checkpoints. Metrics are public, so they contain no addresses.
+func (s *System) countOutlets(metrics prometheus.Registerer) {
 	outlets, labels := s.outletNames(), []string{"outlet"}
-	m := &auditMetrics{
-		System: s,
-		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "bahi_audit_outlet_failures_total", Help: "Failed attempts of this process to write a checkpoint to the outlet.",
-		}, labels),
-		failing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "bahi_audit_outlet_failing", Help: "1 while the outlet lacks this process's newest checkpoint.",
-		}, labels),
-	}
+	failures := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "bahi_audit_outlet_failures_total", Help: "Failed attempts of this process to write a checkpoint to the outlet.",
+	}, labels)
+	failing := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "bahi_audit_outlet_failing", Help: "1 while the outlet lacks this process's newest checkpoint.",
+	}, labels)
+	metrics.MustRegister(failures, failing)
 	for _, name := range outlets {
-		m.failures.WithLabelValues(name)
-		m.failing.WithLabelValues(name)
+		failures.WithLabelValues(name)
+		failing.WithLabelValues(name)
 	}
 	s.Signer.Brought = func(nth int, err error) {
 		if err != nil {
-			m.failures.WithLabelValues(outlets[nth]).Inc()
+			failures.WithLabelValues(outlets[nth]).Inc()
 		}
-		m.failing.WithLabelValues(outlets[nth]).Set(one(err != nil))
+		failing.WithLabelValues(outlets[nth]).Set(one(err != nil))
 	}
-	return m
 }
 
 // outletNames returns the names of the signer's outlets, in their order.
@@ -219,16 +212,10 @@ func (s *System) outletNames() (names []string) {
 }
 
 // Describe implements [prometheus.Collector].
-func (m *auditMetrics) Describe(out chan<- *prometheus.Desc) {
-	out <- unsigned
-	m.failures.Describe(out)
-	m.failing.Describe(out)
-}
+func (unsignedMetric) Describe(out chan<- *prometheus.Desc) { out <- unsigned }
 
 // Collect implements [prometheus.Collector].
-func (m *auditMetrics) Collect(out chan<- prometheus.Metric) {
-	m.failures.Collect(out)
-	m.failing.Collect(out)
+func (m unsignedMetric) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	waits, err := m.unsigned(ctx)
@@ -240,7 +227,7 @@ func (m *auditMetrics) Collect(out chan<- prometheus.Metric) {
 }
 
 // unsigned returns how long the oldest event without a checkpoint has waited.
-func (m *auditMetrics) unsigned(ctx context.Context) (time.Duration, error) {
+func (m unsignedMetric) unsigned(ctx context.Context) (time.Duration, error) {
 	newest, err := m.Signer.Newest(ctx)
 	if err != nil {
 		return 0, err

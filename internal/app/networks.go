@@ -35,6 +35,15 @@ type networkSettings struct {
 	FetchAllow []string `env:"BAHI_FETCH_ALLOW" name:"fetch-allow" placeholder:"HOST:PORT" example:"localhost:9000" help:"Targets of outgoing calls that need not be public: host:port, ip:port or a network such as 10.0.0.0/8."`
 }
 
+// exceptions returns the targets of outgoing calls that need not be public.
+func (o networkSettings) exceptions() (egress.Allowlist, error) {
+	list, err := egress.Parse(o.FetchAllow)
+	if err != nil {
+		err = fmt.Errorf("BAHI_FETCH_ALLOW: %w", err)
+	}
+	return list, err
+}
+
 // networks returns the networks of channels.
 func (o *IntegrationSettings) networks(exceptions egress.Allowlist) (*chat.Networks, error) {
 	return chat.New(chat.Settings{
@@ -47,9 +56,9 @@ func (o *IntegrationSettings) networks(exceptions egress.Allowlist) (*chat.Netwo
 // openNetworks connects the commands of channels and messages with the networks.
 func (s *System) openNetworks(ctx context.Context) error {
 	o := s.Settings.Outside.networkSettings
-	exceptions, err := egress.Parse(o.FetchAllow)
+	exceptions, err := o.exceptions()
 	if err != nil {
-		return fmt.Errorf("BAHI_FETCH_ALLOW: %w", err)
+		return err
 	}
 	networks, err := s.Settings.Outside.networks(exceptions)
 	if err != nil {
@@ -118,12 +127,8 @@ const campaignsAtOnce = 8
 
 // openCampaigns connects campaigns with messages, tables and jobs.
 func (s *System) openCampaigns() error {
-	zone, err := s.Settings.Zone()
-	if err != nil {
-		return err
-	}
 	s.Campaigns = &messagingreact.Dispatcher{
-		Campaigns: &messagingcmd.Campaigns{Messages: s.Messages, Zone: zone, Autosend: s.Settings.Outside.CampaignAutosend},
+		Campaigns: &messagingcmd.Campaigns{Messages: s.Messages, Zone: s.Zone, Autosend: s.Settings.Outside.CampaignAutosend},
 		Views:     s.Messaging, Queue: later{s}, Alone: s.aloneOnChannel, Values: s.Confirming.Values,
 		AtOnce: max(min(campaignsAtOnce, int(s.Settings.Connections)/2), 1), Rate: s.Settings.Outside.CampaignRate,
 	}

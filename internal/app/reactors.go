@@ -24,13 +24,9 @@ func AllReactors() []*reactors.Reactor {
 
 // workers returns the workers for the jobs of reactors and sweeps.
 func (s *System) workers() reactors.Workers {
-	zone, err := s.Settings.Zone()
-	if err != nil {
-		zone = time.UTC // Open has refused an invalid zone
-	}
 	writing := &accessreact.Mails{
 		Accounts: s.Accounts, Commands: s.Commands, Store: s.Store, Mailer: s.Mails,
-		Frontend: s.Settings.Outside.FrontendURL, Admin: s.Settings.Outside.AdminEmail, Zone: zone, Log: s.Log,
+		Frontend: s.Settings.Outside.FrontendURL, Admin: s.Settings.Outside.AdminEmail, Zone: s.Zone, Log: s.Log,
 	}
 	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreact.Sweeps(s.Accounts.Credentials)},
 		s.confirming.Workers(), s.notices.Workers(),

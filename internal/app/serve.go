@@ -78,35 +78,20 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 	if err != nil {
 		return err
 	}
-	serving, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var running sync.WaitGroup
-	failed := make(chan error, 8)
-	s.work(background, serving, &running, failed)
-	running.Go(func() { s.cleanFolders(background) })
-	running.Go(func() { s.Signer.Run(background) })
+	serving, run, end := s.work(ctx)
+	run(func(background context.Context) error { s.cleanFolders(background); return nil })
+	run(func(background context.Context) error { s.Signer.Run(background); return nil })
 	if s.Settings.AuditReread {
-		running.Go(func() {
-			if err := s.reread(background); err != nil {
-				failed <- err
-			}
-		})
+		run(s.reread)
 	}
 	if s.feed != nil {
-		running.Go(func() { failed <- s.feed.run(background) })
+		run(s.feed.run)
 	}
 	defer func() {
 		s.signLast(ctx)
-		stop()
-		running.Wait()
+		end()
 	}()
 	server := http.NewServer(http.Config{API: a, Log: s.Log, Metrics: metrics, Ready: s.ready})
-	go func() {
-		if err := <-failed; err != nil {
-			end(err)
-		}
-	}()
 	s.findTools(serving)
 	err = server.Serve(serving, listener)
 	if cause := context.Cause(serving); cause != nil && !errors.Is(cause, context.Canceled) {
@@ -115,15 +100,32 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 	return err
 }
 
-// work starts the background work: tables, cached states of commands, reactors, webhook calls and jobs.
-func (s *System) work(background, serving context.Context, running *sync.WaitGroup, failed chan<- error) {
-	running.Go(func() { failed <- s.backlog.Run(background) })
-	running.Go(func() { failed <- s.Commands.Run(background) })
-	running.Go(func() { failed <- s.Runner.Run(background, AllProjections()...) })
-	running.Go(func() { failed <- s.Runner.MaintainGenerations(background, AllProjections()...) })
-	running.Go(func() { failed <- s.Reacting.Run(background, AllReactors()...) })
+// work starts the background work: tables, cached states of commands, reactors, webhook calls and jobs. run adds more of it. The first error
+// ends the context serving, and is its cause. end ends all the work.
+func (s *System) work(ctx context.Context) (serving context.Context, run func(func(context.Context) error), end func()) {
+	serving, fail := context.WithCancelCause(ctx)
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	within := func(ctx context.Context, do func(context.Context) error) {
+		running.Go(func() {
+			if err := do(ctx); err != nil {
+				fail(err)
+			}
+		})
+	}
+	run = func(do func(context.Context) error) { within(background, do) }
+	run(s.backlog.Run)
+	run(s.Commands.Run)
+	run(func(ctx context.Context) error { return s.Runner.Run(ctx, AllProjections()...) })
+	run(func(ctx context.Context) error { return s.Runner.MaintainGenerations(ctx, AllProjections()...) })
+	run(func(ctx context.Context) error { return s.Reacting.Run(ctx, AllReactors()...) })
 	running.Go(func() { s.Inbox.Run(serving) })
-	running.Go(func() { failed <- s.queue.Run(serving) }) // it stops in parallel with the requests
+	within(serving, s.queue.Run) // it stops in parallel with the requests
+	return serving, run, func() {
+		fail(nil)
+		stop()
+		running.Wait()
+	}
 }
 
 // WithWorkers runs a command's writes together with all background work, and waits until the tables have the writes. A running server does
@@ -132,16 +134,8 @@ func (s *System) WithWorkers(ctx context.Context, do func(context.Context) error
 	if err := s.Reacting.Place(ctx, AllReactors()...); err != nil {
 		return err
 	}
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	serving, end := context.WithCancelCause(ctx)
-	var running sync.WaitGroup
-	failed := make(chan error, 8)
-	s.work(background, serving, &running, failed)
-	go func() {
-		if err := <-failed; err != nil {
-			end(err)
-		}
-	}()
+	serving, _, end := s.work(ctx)
+	defer end()
 	err := s.untilCaughtUp(serving, nil, AllProjections())
 	if err == nil {
 		err = do(serving)
@@ -152,9 +146,6 @@ func (s *System) WithWorkers(ctx context.Context, do func(context.Context) error
 	if cause := context.Cause(serving); err != nil && cause != nil {
 		err = cause
 	}
-	end(nil)
-	stop()
-	running.Wait()
 	return err
 }
 

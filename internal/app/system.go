@@ -66,6 +66,7 @@ type System struct {
 	following
 
 	Settings Settings
+	Zone     *time.Location // of the settings
 	Log      *slog.Logger
 	cluster  *pgcluster.Cluster // nil: DATABASE_URL
 	Pool     *pgxpool.Pool
@@ -169,11 +170,10 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
-	zone, err := s.Zone()
-	if err != nil {
+	sys = &System{Settings: s, Log: s.Logger(serving)}
+	if sys.Zone, err = s.Zone(); err != nil {
 		return nil, err
 	}
-	sys = &System{Settings: s, Log: s.Logger(serving)}
 	sys.guesses = api.NewGuesses(s.Outside.Limits, time.Now)
 	defer func() {
 		if err != nil {
@@ -209,11 +209,7 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	if sys.Pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return sys, err
 	}
-	key, err := vault.LoadOrMakeMasterKey(s.Data, s.MasterKey)
-	if err != nil {
-		return sys, err
-	}
-	if sys.Vault, err = vault.Open(ctx, sys.Pool, key, sys.Log); err != nil {
+	if sys.Vault, err = s.OpenVault(ctx, sys.Pool, sys.Log); err != nil {
 		return sys, err
 	}
 	if sys.Store, err = sys.openLog(ctx); err != nil {
@@ -224,20 +220,25 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	sys.Runner = projections.NewRunner(sys.Store, sys.Pool, sys.Log)
 	sys.backlog = &projections.Backlog{Store: sys.Store, Statuses: sys.Runner.Statuses, Now: time.Now}
 	sys.Runner.Reveal, sys.Runner.Program, sys.Runner.Now, sys.Runner.Silent = sys.Vault.OpenPersonal, Version, time.Now, s.TakeOver
-	versions := map[string]int{}
-	for _, p := range AllProjections() {
-		versions[p.Name] = p.Version
-	}
-	sys.Views = NewViews(sys.reader(versions))
+	sys.Views = NewViews(sys.reader(versions()))
 	if err := sys.joinAudit(ctx, serving); err != nil {
 		return sys, err
 	}
 	sys.Commands = commands.New(sys.written(), sys.Vault, time.Now)
 	sys.Books = &ledgercmd.Books{
 		Commands: sys.Commands, Reads: sys.Ledger, Log: sys.Log,
-		Today: func() unit.Date { return unit.DateOf(time.Now().In(zone)) },
+		Today: func() unit.Date { return unit.DateOf(time.Now().In(sys.Zone)) },
 	}
 	return sys, nil
+}
+
+// versions returns the versions of this program's projections.
+func versions() map[string]int {
+	all := map[string]int{}
+	for _, p := range AllProjections() {
+		all[p.Name] = p.Version
+	}
+	return all
 }
 
 // reader returns a reader of the projections of these versions, with the settings' waiting times.
@@ -266,12 +267,18 @@ func (s *System) Close() {
 	if s.Pool != nil {
 		s.Pool.Close()
 	}
-	if s.cluster != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), StopWithin)
-		defer cancel()
-		if err := s.cluster.Stop(ctx); err != nil {
-			s.Log.Error("embedded Postgres did not stop cleanly", "error", err)
-		}
+	stop(s.cluster, s.Log)
+}
+
+// stop stops an embedded Postgres, unless it is nil.
+func stop(c *pgcluster.Cluster, log *slog.Logger) {
+	if c == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), StopWithin)
+	defer cancel()
+	if err := c.Stop(ctx); err != nil {
+		log.Error("embedded Postgres did not stop cleanly", "error", err)
 	}
 }
 

@@ -33,14 +33,10 @@ import (
 
 // routes registers every operation.
 func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
-	zone, err := s.Settings.Zone()
-	if err != nil {
-		zone = time.UTC // Open has refused an invalid zone
-	}
 	(&ledgerhttp.Routes{
-		API: a, Books: s.Books, Views: s.Ledger, Log: s.reads, Store: s.Store.ID(), Proof: signed{s.Proofs}, Zone: zone, Now: time.Now,
+		API: a, Books: s.Books, Views: s.Ledger, Log: s.reads, Store: s.Store.ID(), Proof: signed{s.Proofs}, Zone: s.Zone, Now: time.Now,
 		Proofs: s.Proofs, Verifier: s.Settings.Outside.PublicURL + "/verify", Scans: s.Khatas, Companies: s.Marketplace,
-		Confirming: s.Confirming, Periods: s.periods(zone),
+		Confirming: s.Confirming, Periods: s.periods(),
 	}).Register()
 	people := &accesshttp.Routes{
 		API: a, Commands: s.Commands, Views: s.Access, Accounts: s.Accounts, Entrance: s.ring, Pictures: s.Blobs, Studio: s.studio,
@@ -58,12 +54,12 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 		API: a, Commands: s.Commands, Views: s.Messaging, Networks: s.channels, Messages: s.Messages, ChatTemplates: s.Templates,
 		Files: s.Blobs, Live: s.live,
 		Draw: s.drawPicture, Visitors: s.visitors,
-		Campaign: messaginghttp.CampaignsConfig{Flows: s.Campaigns.Campaigns}, Flows: s.bots.flows, Engine: s.bots.engine, Zone: zone,
+		Campaign: messaginghttp.CampaignsConfig{Flows: s.Campaigns.Campaigns}, Flows: s.bots.flows, Engine: s.bots.engine, Zone: s.Zone,
 		Now: time.Now,
 	}).Register()
 	(&audithttp.Routes{
 		API: a, Events: &auditview.Events{Log: s.Proofs.Log, Search: &opsview.Events{DB: s.Pool}, Reveal: s.Vault.OpenPersonal}, Proofs: s.Proofs,
-		Feed: s.reads, Report: s.Trail(zone),
+		Feed: s.reads, Report: s.Trail(),
 	}).Register()
 	(&webhooks.Routes{API: a, Inbox: s.Inbox, Endpoints: s.hooks, Metrics: metrics}).Register()
 	operations := &opshttp.Routes{
@@ -71,9 +67,9 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 		Captured: map[string]opshttp.Captured{}, Eraser: s.Everywhere(), People: s.Access, Commands: s.Commands,
 	}
 	if s.Mails.folder != nil {
-		operations.Captured["mail"] = captured{s.Mails.folder}
+		operations.Captured["mail"] = s.Mails.captured
 	}
-	operations.Captured["gateway"] = outbox{s.Ledger}
+	operations.Captured["gateway"] = s.capturedReplies
 	s.captureNotices(operations.Captured)
 	operations.Register()
 	a.Page(BlobsPath, s.Blobs.Handler(s.Log))
@@ -81,32 +77,25 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 
 // registry returns the reader of this program's projections' states.
 func (s *System) registry() *opsview.Projections {
-	versions := map[string]int{}
-	for _, p := range AllProjections() {
-		versions[p.Name] = p.Version
-	}
-	return &opsview.Projections{DB: s.Pool, Versions: versions}
+	return &opsview.Projections{DB: s.Pool, Versions: versions()}
 }
 
-// captured adapts the mail folder for the operators' list.
-type captured struct{ folder *mail.Folder }
-
-// Captured implements http/opshttp's Captured.
-func (c captured) Captured(ctx context.Context, skip, limit int) ([]opshttp.Message, int, error) {
-	kept, total, err := c.folder.List(ctx, skip, limit)
+// captured implements http/opshttp's Captured.
+func (m *mails) captured(ctx context.Context, skip, limit int) ([]opshttp.Message, int, error) {
+	kept, total, err := m.folder.List(ctx, skip, limit)
 	if err != nil {
 		return nil, 0, err
 	}
 	messages := make([]opshttp.Message, 0, len(kept))
 	for _, k := range kept {
-		m, err := c.folder.Read(ctx, k.Name)
+		content, err := m.folder.Read(ctx, k.Name)
 		if errors.Is(err, mail.ErrNotKept) { // scrubbed in the meantime
 			continue
 		}
 		if err != nil {
 			return nil, 0, err
 		}
-		messages = append(messages, opshttp.Message{ID: k.Name, Time: k.SentAt, To: k.To.Address, Subject: k.Subject, Text: m.Text,
+		messages = append(messages, opshttp.Message{ID: k.Name, Time: k.SentAt, To: k.To.Address, Subject: k.Subject, Text: content.Text,
 			At: k.SentAt, Status: "kept"})
 	}
 	return messages, total, nil

@@ -41,7 +41,7 @@ type Event struct {
 	Kind Kind
 	ID   string // of the message; of a status, the network's or the aggregator's; empty: none was given
 	GSID string // of a status, the aggregator's id of the message, beside ID
-	// of a message: text, image, file, audio, video, contact, location, sticker, reaction, button_reply, list_reply; of a status: see Rank
+	// of a message: text, image, file, audio, video, contact, location, sticker, reaction, button_reply, list_reply; of a status: such as delivered
 	Type string
 	At   *time.Time
 
@@ -79,9 +79,3 @@ func (e Event) Part() string { return strings.TrimSpace(string(e.Kind) + " " + e
 
 // ErrUnreadable reports a body in none of the dialects.
 var ErrUnreadable = errors.New("the body is in no known dialect")
-
-// Ranks of statuses. A message's status only rises. An unknown status has rank 0. failed ranks below a delivery.
-var ranks = map[string]int{"enqueued": 1, "queued": 1, "sent": 2, "failed": 3, "delivered": 4, "read": 5, "played": 5}
-
-// Rank returns the rank of a status, 0 for an unknown one.
-func Rank(status string) int { return ranks[status] }

@@ -13,7 +13,7 @@ const (
 
 // Embed returns a vector for each text, all of one length. It returns [ErrNoModel], an [*Error], or the context's error.
 func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32, err error) {
-	if !c.Embeds() {
+	if c.Embeds() == "" {
 		return nil, ErrNoModel
 	}
 	for batch := range slices.Chunk(texts, maxEmbedded) {

@@ -98,11 +98,8 @@ func (c *Client) Chats() bool { return c != nil && c.config.Model != "" }
 // Sees reports whether there is a model for images.
 func (c *Client) Sees() bool { return c != nil && c.config.VisionModel != "" }
 
-// Embeds reports whether there is a model for vectors.
-func (c *Client) Embeds() bool { return c != nil && c.config.EmbeddingModel != "" }
-
-// EmbeddingModel returns the name of the model for vectors: vectors of two models cannot be compared.
-func (c *Client) EmbeddingModel() string {
+// Embeds returns the model for vectors, "" without one. Vectors of two models cannot be compared.
+func (c *Client) Embeds() string {
 	if c == nil {
 		return ""
 	}

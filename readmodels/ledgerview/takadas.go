@@ -77,15 +77,6 @@ func (v *Views) EachTakada(ctx context.Context, at *readmodels.At, workspace uui
 	return l.Each(ctx, v.Reader.From(at, "orders"), page, take)
 }
 
-// DeletedTakadas returns the ids of the deleted takadas of a client's order, in order.
-func (v *Views) DeletedTakadas(ctx context.Context, at *readmodels.At, workspace uuid.UUID, client, order int64) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader.From(at, "orders"), pgx.RowTo[int64], `
-		select t.id from orders.takada t
-		where t.workspace_id = $1 and t.order_id = $3 and t.deleted and t.id in (select r.id from orders.record_version r where r.client_id = $2
-			and r.kind = $4)
-		order by t.id`, workspace, client, order, takada.Kind.Category())
-}
-
 // TakadaHistory returns all versions of a takada, oldest first, even of a deleted one, or [takada.ErrNotFound]. It has the karigars as
 // recorded, deleted ones too.
 func (v *Views) TakadaHistory(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) ([]RecordVersion[ClientTakada],

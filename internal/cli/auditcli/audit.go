@@ -111,16 +111,11 @@ type rotateAudit struct {
 }
 
 // Run makes the new key the signing key. Both keys sign the checkpoint that covers the rotation.
-func (c rotateAudit) Run(ctx context.Context) error {
+func (c rotateAudit) Run(ctx context.Context, sys *app.System) error {
 	given, err := app.SeedOf("--new-key", c.NewKey)
 	if err != nil {
 		return err
 	}
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
 	if err := sys.SignAll(ctx); err != nil { // the former key signs all events so far
 		return err
 	}
@@ -188,7 +183,11 @@ func (c acceptRestore) Run(ctx context.Context, sys *app.System) error {
 			accept.Abandoned, done.Position, accept.Kept.Size))
 	}
 	if moved {
-		next, err := sys.Signer.Ring.Prepare(ctx, c.seed())
+		var seed []byte // nil: the vault creates one
+		if given := sys.Signer.Ring.Given; len(given) > 0 {
+			seed = given[0]
+		}
+		next, err := sys.Signer.Ring.Prepare(ctx, seed)
 		if err != nil {
 			return err
 		}
@@ -209,13 +208,4 @@ func (c acceptRestore) Run(ctx context.Context, sys *app.System) error {
 	said = append(said, "bahi projections list names tables with lost events; rebuild them with bahi projections rebuild.")
 	fmt.Fprintln(c.Shell.Out, strings.Join(said, "\n"))
 	return nil
-}
-
-// seed returns the operator's key, nil if the vault creates one.
-func (c acceptRestore) seed() []byte {
-	given, err := app.SeedOf("BAHI_AUDIT_KEY", c.AuditKey)
-	if err != nil || len(given) == 0 { // opening the books has refused an invalid one
-		return nil
-	}
-	return given[0]
 }

@@ -35,17 +35,8 @@ type trailAudit struct {
 }
 
 // Run writes the report.
-func (c trailAudit) Run(ctx context.Context) error {
+func (c trailAudit) Run(ctx context.Context, sys *app.System) error {
 	query, err := c.query()
-	if err != nil {
-		return err
-	}
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
-	zone, err := c.Zone()
 	if err != nil {
 		return err
 	}
@@ -54,7 +45,7 @@ func (c trailAudit) Run(ctx context.Context) error {
 		workspace = &c.Workspace
 	}
 	fresh := &readmodels.At{}
-	content, err := sys.Trail(zone).Content(ctx, fresh, workspace, query)
+	content, err := sys.Trail().Content(ctx, fresh, workspace, query)
 	if err != nil {
 		return err
 	}

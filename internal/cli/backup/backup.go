@@ -2,6 +2,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"bahi/domain/event"
+	"bahi/eventstore/archive"
 	"bahi/internal/app"
 	"bahi/internal/cli/progress"
 )
@@ -116,7 +118,7 @@ func (c Command) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("rename the backup: %w", err)
 	}
-	if err := syncFolder(filepath.Dir(dir)); err != nil {
+	if err := archive.SyncFolder(filepath.Dir(dir)); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.Shell.Out, "%s: %d events of the log %s, %d files, %d bytes (%s)\n",
@@ -328,21 +330,16 @@ func copyFolder(ctx context.Context, from, to string) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
 		}
-		_, _, err := copyFile(ctx, filepath.Join(from, name), path)
-		if errors.Is(err, fs.ErrNotExist) {
+		out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // G304: the operator names the folders
+		if err != nil {
+			return err
+		}
+		_, _, err = hashFile(ctx, filepath.Join(from, name), out)
+		if err = errors.Join(err, out.Close()); errors.Is(err, fs.ErrNotExist) {
 			return os.Remove(path) // just deleted
 		}
 		return err
 	})
-}
-
-func copyFile(ctx context.Context, from, to string) (size int64, sum string, err error) {
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // G304: the operator names the folders
-	if err != nil {
-		return 0, "", err
-	}
-	size, sum, err = hashFile(ctx, from, out)
-	return size, sum, errors.Join(err, out.Close())
 }
 
 // hashFile copies a file and returns its size and its SHA-256 in hex.
@@ -351,21 +348,12 @@ func hashFile(ctx context.Context, path string, to io.Writer) (size int64, sum s
 	if err != nil {
 		return 0, "", err
 	}
-	defer file.Close() //nolint:errcheck // the file was only read
+	defer file.Close()                                          //nolint:errcheck // the file was only read
+	defer context.AfterFunc(ctx, func() { _ = file.Close() })() // ends the copy
 	h := sha256.New()
-	size, err = io.Copy(io.MultiWriter(h, to), readFunc(func(p []byte) (int, error) {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		return file.Read(p)
-	}))
-	return size, hex.EncodeToString(h.Sum(nil)), err
+	size, err = io.Copy(io.MultiWriter(h, to), file)
+	return size, hex.EncodeToString(h.Sum(nil)), cmp.Or(ctx.Err(), err)
 }
-
-// readFunc implements io.Reader by a function.
-type readFunc func(p []byte) (int, error)
-
-func (r readFunc) Read(p []byte) (int, error) { return r(p) }
 
 // syncTree flushes a folder and everything in it to the disk.
 func syncTree(dir string) error {
@@ -373,21 +361,12 @@ func syncTree(dir string) error {
 		if err != nil {
 			return err
 		}
-		return syncFolder(path)
+		return archive.SyncFolder(path)
 	})
 	if err != nil {
 		return fmt.Errorf("flush %s to the disk: %w", dir, err)
 	}
 	return nil
-}
-
-// syncFolder flushes a folder or a file to the disk.
-func syncFolder(path string) error {
-	d, err := os.Open(path) //nolint:gosec // G304: the operator names the folder
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // watchCopy shows the progress of Postgres's copy of the log until done is called.

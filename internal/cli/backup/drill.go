@@ -64,7 +64,7 @@ func (d drill) run(ctx context.Context) (err error) {
 	if err := os.Chmod(scratch, 0o711); err != nil {
 		return fmt.Errorf("permit Postgres to enter the drill's folder: %w", err)
 	}
-	db := &app.Database{Log: d.Logger(false).Error}
+	db := &app.Database{Log: d.Logger(false)}
 	// it need not survive a power cut
 	db.Cluster, err = pgcluster.Start(ctx, pgcluster.Options{Dir: scratch, Log: d.Logger(false), Ephemeral: true})
 	if err != nil {
@@ -127,20 +127,6 @@ func leaveJournal(ctx context.Context, db *app.Database) error {
 
 // examine builds every projection, reads the log to its end, and runs doctor to compare the tables with it.
 func (d drill) examine(ctx context.Context, s app.Settings, open bool, found *findings) error {
-	if err := d.build(ctx, s, open, found); err != nil {
-		return err
-	}
-	began := time.Now()
-	err := doctor.Command{Settings: s}.Run(ctx)
-	found.comparing = time.Since(began)
-	if errors.Is(err, app.ErrDifferent) {
-		found.differences = append(found.differences, err.Error())
-		err = nil
-	}
-	return err
-}
-
-func (d drill) build(ctx context.Context, s app.Settings, open bool, found *findings) error {
 	sys, err := s.OpenBooks(ctx, false)
 	if err != nil {
 		return err
@@ -151,7 +137,17 @@ func (d drill) build(ctx context.Context, s app.Settings, open bool, found *find
 		return err
 	}
 	found.building = time.Since(began)
-	return d.read(ctx, sys, open, found)
+	if err := d.read(ctx, sys, open, found); err != nil {
+		return err
+	}
+	began = time.Now()
+	err = doctor.Command{Settings: s}.Run(ctx, sys)
+	found.comparing = time.Since(began)
+	if errors.Is(err, app.ErrDifferent) {
+		found.differences = append(found.differences, err.Error())
+		err = nil
+	}
+	return err
 }
 
 // read reads the log to its end and opens one value of each key.

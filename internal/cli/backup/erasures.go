@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"bahi/eventstore/archive"
 	"bahi/eventstore/vault"
 	"bahi/internal/app"
 )
@@ -47,18 +48,7 @@ func (c ErasureList) write(list []vault.Erasure) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(c.File), "."+filepath.Base(c.File)+"-*")
-	if err != nil {
-		return fmt.Errorf("write the list of erasures: %w", err)
-	}
-	_, err = file.Write(append(text, '\n'))
-	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-		err = os.Rename(file.Name(), c.File)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("write the list of erasures: %w", err), os.Remove(file.Name()))
-	}
-	return nil
+	return archive.Replace(filepath.Dir(c.File), filepath.Base(c.File), append(text, '\n'))
 }
 
 // missing returns the erasures of list that the second list lacks.
@@ -79,12 +69,7 @@ type exportErasures struct{ ErasureList }
 
 // Run writes the list. It refuses to overwrite a file with an erasure that this system lacks: the system is a restored backup
 // whose list was not applied yet.
-func (c exportErasures) Run(ctx context.Context) error {
-	sys, err := c.Open(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
+func (c exportErasures) Run(ctx context.Context, sys *app.System) error {
 	list, err := sys.Vault.Erasures(ctx)
 	if err != nil {
 		return err

@@ -95,7 +95,12 @@ func (c RestoreCommand) restore(ctx context.Context, m Manifest) error {
 
 // load restores a backup into an empty database, and compares the log's end with the manifest.
 func load(ctx context.Context, db *app.Database, s app.Settings, m Manifest, dir string) error {
-	server, err := checkEmpty(ctx, db)
+	conn, err := pgx.Connect(ctx, db.Url)
+	if err != nil {
+		return fmt.Errorf("connect to the database: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection only read
+	server, err := checkEmpty(ctx, conn)
 	if err != nil {
 		return err
 	}
@@ -115,16 +120,11 @@ func load(ctx context.Context, db *app.Database, s app.Settings, m Manifest, dir
 			return err
 		}
 	}
-	return checkHead(ctx, db, m)
+	return checkHead(ctx, conn, m)
 }
 
 // checkEmpty refuses a database that Bahi has used, and returns its server's version.
-func checkEmpty(ctx context.Context, db *app.Database) (server string, err error) {
-	conn, err := pgx.Connect(ctx, db.Url)
-	if err != nil {
-		return "", fmt.Errorf("connect to the database: %w", err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection only read
+func checkEmpty(ctx context.Context, conn *pgx.Conn) (server string, err error) {
 	var schemas []string
 	err = conn.QueryRow(ctx, `
 		select current_setting('server_version'),
@@ -141,18 +141,13 @@ func checkEmpty(ctx context.Context, db *app.Database) (server string, err error
 }
 
 // checkHead compares the log's end with the manifest.
-func checkHead(ctx context.Context, db *app.Database, m Manifest) error {
-	conn, err := pgx.Connect(ctx, db.Url)
-	if err != nil {
-		return fmt.Errorf("connect to the database: %w", err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection only read
+func checkHead(ctx context.Context, conn *pgx.Conn, m Manifest) error {
 	var (
 		store  uuid.UUID
 		head   event.Position
 		headID *uuid.UUID
 	)
-	err = conn.QueryRow(ctx, `
+	err := conn.QueryRow(ctx, `
 		select (select store_id from log.identity), log.head(), (select id from log.event where position = log.head())`).
 		Scan(&store, &head, &headID)
 	if err != nil {

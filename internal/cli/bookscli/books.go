@@ -33,7 +33,7 @@ type exportCommand struct {
 }
 
 // Run writes the books of all workspaces from one snapshot of the tables.
-func (c exportCommand) Run(ctx context.Context) error {
+func (c exportCommand) Run(ctx context.Context, sys *app.System) error {
 	h := replay.Header{KnownAt: c.KnownAt}
 	if c.AsOf != "" {
 		day, err := unit.ParseDate(c.AsOf)
@@ -42,17 +42,13 @@ func (c exportCommand) Run(ctx context.Context) error {
 		}
 		h.AsOf = &day
 	}
-	sys, err := c.OpenBooks(ctx, false)
+	err := sys.CatchUp(ctx, ledgerproj.Books, ledgerproj.Orders, ledgerproj.Periods)
 	if err != nil {
-		return err
-	}
-	defer sys.Close()
-	if err := sys.CatchUp(ctx, ledgerproj.Books, ledgerproj.Orders, ledgerproj.Periods); err != nil {
 		return err
 	}
 	out := bufio.NewWriterSize(c.Shell.Out, 1<<16)
 	for range maxSnapshots {
-		err = snapshot(ctx, sys, func(tx pgx.Tx) error {
+		err = pgx.BeginTxFunc(ctx, sys.Pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 			return Write(ctx, tx, h, func(l replay.Line) error { return l.Print(out, true) })
 		})
 		if !errors.Is(err, ErrApart) {
@@ -71,15 +67,6 @@ const maxSnapshots = 100
 
 // ErrApart reports that the projections are at different positions.
 var ErrApart = errors.New("the tables of the books, orders and periods are not at one position; try again")
-
-func snapshot(ctx context.Context, sys *app.System, do func(pgx.Tx) error) error {
-	tx, err := sys.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // nothing was written
-	return do(tx)
-}
 
 // Write writes the books of all workspaces as a transaction sees the tables. The position of the text is the header's KnownAt, or that of
 // the tables.

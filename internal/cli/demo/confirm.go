@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -56,20 +55,13 @@ func (f *filler) confirm(ctx context.Context) error {
 
 // sent waits until the messages of a confirmation are sent: a reply counts only after its request.
 func (f *filler) sent(ctx context.Context, id int64) error {
-	for range readTries {
+	return until(ctx, "the messages of the confirmation are not sent", func() (bool, error) {
 		var c struct {
 			Counts struct{ Open int64 }
 		}
-		if err := f.call(ctx, "GET", fmt.Sprintf("/books/confirmations/%d", id), "", &c); err != nil || c.Counts.Open == 0 {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(readAgain):
-		}
-	}
-	return errors.New("the messages of the confirmation are not sent; see /ops/jobs for the reason")
+		err := f.call(ctx, "GET", fmt.Sprintf("/books/confirmations/%d", id), "", &c)
+		return c.Counts.Open == 0, err
+	})
 }
 
 // template returns a template of the sales channel by its name.

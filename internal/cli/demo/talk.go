@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -59,32 +60,33 @@ func (f *filler) bot(ctx context.Context) (err error) {
 	if err := f.upload(ctx, files, "faq.txt", faq); err != nil {
 		return err
 	}
-	state := "missing"
-	for range readTries { // the bot cannot answer before it has read the file
+	return until(ctx, "the bot has not read its file, and cannot answer", func() (ready bool, err error) {
 		var kept []struct{ Status, Error string }
-		if err := f.call(ctx, "GET", files, "", &kept); err != nil {
-			return err
-		}
+		err = f.call(ctx, "GET", files, "", &kept)
 		for _, file := range kept {
-			if state = file.Status; state == "ready" {
-				return nil
-			} else if state == "failed" {
-				return fmt.Errorf("the bot could not read its file: %s", file.Error)
+			ready = ready || file.Status == "ready"
+			if file.Status == "failed" {
+				err = fmt.Errorf("the bot could not read its file: %s", file.Error)
 			}
+		}
+		return ready, err
+	})
+}
+
+// until calls look until it reports the end or fails. It gives up after two minutes, with an error that begins with otherwise.
+func until(ctx context.Context, otherwise string, look func() (bool, error)) error {
+	for range 600 {
+		if ended, err := look(); ended || err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(readAgain):
+		case <-time.After(200 * time.Millisecond):
 		}
 	}
-	return fmt.Errorf("the bot has not read its file (status %s); see /ops/jobs for the reason", state)
+	return errors.New(otherwise + "; see /ops/jobs for the reason")
 }
-
-const (
-	readTries = 600
-	readAgain = 200 * time.Millisecond
-)
 
 // conversations receives messages of contacts, sends replies to some, and marks them read.
 func (f *filler) conversations(ctx context.Context) error {

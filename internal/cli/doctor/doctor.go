@@ -37,16 +37,11 @@ type Command struct {
 
 // Run folds the log again and compares. Without names it also checks the rules between records. It fails when a table differs
 // from the log, or the log breaks a rule.
-func (c Command) Run(ctx context.Context) error {
+func (c Command) Run(ctx context.Context, sys *app.System) error {
 	chosen, err := app.ProjectionsNamed(c.Names)
 	if err != nil {
 		return err
 	}
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
 	if err := sys.CatchUp(ctx, chosen...); err != nil {
 		return err
 	}

@@ -117,17 +117,12 @@ func (c importEvents) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	db, err := c.Emptied(ctx)
+	pool, done, err := c.Emptied(ctx)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	pool, err := db.Pool(ctx)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	v, err := c.OpenVault(ctx, pool)
+	defer done()
+	v, err := c.OpenVault(ctx, pool, c.Logger(false))
 	if err != nil {
 		return err
 	}
@@ -326,19 +321,15 @@ func SealedIn(data []byte) (found []event.Sealed) {
 
 // sealedOf returns the object as a sealed value, if it is one.
 func sealedOf(object map[string]any) (event.Sealed, bool) {
+	var (
+		personal event.Personal
+		secret   event.Secret
+	)
 	text, err := json.Marshal(object)
-	if err != nil {
-		return event.Sealed{}, false
-	}
-	var personal event.Personal
-	if err := json.Unmarshal(text, &personal); err == nil {
+	if err == nil && json.Unmarshal(text, &personal) == nil {
 		return personal.Sealed, true
 	}
-	var secret event.Secret
-	if err := json.Unmarshal(text, &secret); err == nil {
-		return secret.Sealed, true
-	}
-	return event.Sealed{}, false
+	return secret.Sealed, err == nil && json.Unmarshal(text, &secret) == nil
 }
 
 // signedOf returns an archive's checkpoints and their keys. One of these keys must have signed each checkpoint.

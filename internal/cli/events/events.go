@@ -157,16 +157,11 @@ func (c copyEvents) Run(ctx context.Context) error {
 	if err := c.HasRun(); err != nil {
 		return err
 	}
-	db, err := c.Emptied(ctx) // no other Bahi may append meanwhile
+	pool, done, err := c.Emptied(ctx) // no other Bahi may append meanwhile
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	pool, err := db.Pool(ctx)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
+	defer done()
 	bar := progress.NewBar(c.Shell.Err, "copying", "events")
 	var events int64
 	stream, err := postgres.CopyToJournal(ctx, pool, server, c.Logger(false), func(done, of int64) {

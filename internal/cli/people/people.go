@@ -80,12 +80,7 @@ func (c createUser) Run(ctx context.Context) error {
 type listUsers struct{ app.Settings }
 
 // Run prints one line per user, oldest account first.
-func (c listUsers) Run(ctx context.Context) error {
-	sys, err := c.Open(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
+func (c listUsers) Run(ctx context.Context, sys *app.System) error {
 	if err := sys.CatchUp(ctx, accessproj.Users, accessproj.Workspaces); err != nil {
 		return err
 	}

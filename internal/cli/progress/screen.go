@@ -4,7 +4,9 @@ package progress
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -145,10 +147,7 @@ func (p *Bars) Done(key string) {
 // End removes all bars.
 func (p *Bars) End() {
 	p.mu.Lock()
-	keys := make([]string, 0, len(p.all))
-	for key := range p.all {
-		keys = append(keys, key)
-	}
+	keys := slices.Collect(maps.Keys(p.all))
 	p.mu.Unlock()
 	for _, key := range keys {
 		p.Done(key)

@@ -11,6 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"bahi/domain/event"
 	"bahi/http/opshttp"
 	"bahi/internal/app"
@@ -23,13 +25,13 @@ type Command struct {
 	List     listProjections    `cmd:"" help:"List the projections' generations with their progress."`
 	Rebuild  rebuildProjections `cmd:"" help:"Rebuild projections from the log beside the live tables, compare the two, and switch to the new ones."`
 	Build    buildProjections   `cmd:"" help:"Build the tables that this version of the program lacks, beside a running older one."`
-	Pause    pauseProjection    `cmd:"" help:"Pause a rebuild; without one, the projection."`
-	Resume   resumeProjection   `cmd:"" help:"Resume a paused rebuild or projection."`
+	Pause    onServer           `cmd:"" help:"Pause a rebuild; without one, the projection."`
+	Resume   onServer           `cmd:"" help:"Resume a paused rebuild or projection."`
 	Throttle throttleProjection `cmd:"" help:"Limit a rebuild's events per second."`
-	Cancel   cancelProjection   `cmd:"" help:"Cancel a rebuild and drop its tables."`
-	Accept   acceptProjection   `cmd:"" help:"Switch to a rebuild although it differs from the live tables."`
+	Cancel   onServer           `cmd:"" help:"Cancel a rebuild and drop its tables."`
+	Accept   onServer           `cmd:"" help:"Switch to a rebuild although it differs from the live tables."`
 	Rollback rollbackProjection `cmd:"" help:"Switch back to the previous generation."`
-	Retry    retryProjection    `cmd:"" help:"Let a parked projection, or its parked rebuild, try its event again."`
+	Retry    onServer           `cmd:"" help:"Let a parked projection, or its parked rebuild, try its event again."`
 	Skip     skipProjection     `cmd:"" help:"Let a parked projection or reactor skip its event. The log records it."`
 	Drop     dropProjection     `cmd:"" help:"Drop the tables of another version of the program; that version would have to build them again."`
 }
@@ -103,16 +105,11 @@ func notNegative(throttle, partitions int) error {
 }
 
 // Run builds the projections, all at once.
-func (c rebuildProjections) Run(ctx context.Context) error {
+func (c rebuildProjections) Run(ctx context.Context, sys *app.System) error {
 	chosen, err := app.ProjectionsNamed(c.Names)
 	if err != nil {
 		return err
 	}
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
 	if c.DryRun {
 		return estimate(ctx, sys, chosen)
 	}
@@ -228,15 +225,27 @@ func (c buildProjections) Run(ctx context.Context, sys *app.System) error {
 	return buildAll(ctx, sys, missing, projections.BuildOptions{Throttle: c.Throttle, Partitions: c.Partitions})
 }
 
-// steered is a projection that the running server controls.
-type steered struct {
+// onServer is a command about a projection that the running server executes. Its name selects the request.
+type onServer struct {
 	remote.Server
 
 	Name string `arg:"" help:"The projection."`
 }
 
+// Run sends the request and prints the result.
+func (c onServer) Run(ctx context.Context, k *kong.Context) error {
+	verb := k.Selected().Name
+	path := "/ops/projections/%s/"
+	if verb == "retry" {
+		path = "/ops/parked/%s/"
+	}
+	return c.post(ctx, path+verb, nil, map[string]string{
+		"pause": "paused", "resume": "goes on", "cancel": "the rebuild is cancelled", "accept": "the differences are accepted", "retry": "tries again",
+	}[verb])
+}
+
 // post sends a request about the projection and prints the result.
-func (c steered) post(ctx context.Context, path string, body any, done string) error {
+func (c onServer) post(ctx context.Context, path string, body any, done string) error {
 	if err := c.Do(ctx, remote.Request{Method: "POST", Path: fmt.Sprintf(path, url.PathEscape(c.Name)), Body: body}, nil); err != nil {
 		return err
 	}
@@ -244,54 +253,22 @@ func (c steered) post(ctx context.Context, path string, body any, done string) e
 	return nil
 }
 
-type (
-	pauseProjection    struct{ steered }
-	resumeProjection   struct{ steered }
-	cancelProjection   struct{ steered }
-	acceptProjection   struct{ steered }
-	retryProjection    struct{ steered }
-	rollbackProjection struct{ steered }
-	throttleProjection struct {
-		steered
+type skipProjection struct {
+	onServer
 
-		PerSecond int `arg:"" name:"events" help:"Events per second; 0 for no limit."`
-	}
-	skipProjection struct {
-		steered
-
-		Position event.Position `required:"" help:"Position of the event at which it is parked."`
-		Reason   string         `required:"" help:"Reason why the event must have no effect here."`
-	}
-)
-
-// Run pauses the rebuild or, without one, the projection.
-func (c pauseProjection) Run(ctx context.Context) error {
-	return c.post(ctx, "/ops/projections/%s/pause", nil, "paused")
-}
-
-// Run resumes the rebuild or the projection.
-func (c resumeProjection) Run(ctx context.Context) error {
-	return c.post(ctx, "/ops/projections/%s/resume", nil, "goes on")
-}
-
-// Run cancels the rebuild.
-func (c cancelProjection) Run(ctx context.Context) error {
-	return c.post(ctx, "/ops/projections/%s/cancel", nil, "the rebuild is cancelled")
-}
-
-// Run accepts the differences.
-func (c acceptProjection) Run(ctx context.Context) error {
-	return c.post(ctx, "/ops/projections/%s/accept", nil, "the differences are accepted")
-}
-
-// Run clears the parked state.
-func (c retryProjection) Run(ctx context.Context) error {
-	return c.post(ctx, "/ops/parked/%s/retry", nil, "tries again")
+	Position event.Position `required:"" help:"Position of the event at which it is parked."`
+	Reason   string         `required:"" help:"Reason why the event must have no effect here."`
 }
 
 // Run records that the event is skipped.
 func (c skipProjection) Run(ctx context.Context) error {
 	return c.post(ctx, "/ops/parked/%s/skip", opshttp.Skip{Position: c.Position, Reason: c.Reason}, "skips the event")
+}
+
+type throttleProjection struct {
+	onServer
+
+	PerSecond int `arg:"" name:"events" help:"Events per second; 0 for no limit."`
 }
 
 // Validate implements kong's interface.
@@ -311,6 +288,8 @@ func (c throttleProjection) Run(ctx context.Context) error {
 	return c.post(ctx, "/ops/projections/%s/throttle", pace, "throttled")
 }
 
+type rollbackProjection struct{ onServer }
+
 // Run switches back to the previous generation.
 func (c rollbackProjection) Run(ctx context.Context) error {
 	var now struct{ Generation int }
@@ -329,16 +308,11 @@ type dropProjection struct {
 }
 
 // Run drops a generation of another version of the program.
-func (c dropProjection) Run(ctx context.Context) error {
+func (c dropProjection) Run(ctx context.Context, sys *app.System) error {
 	chosen, err := app.ProjectionsNamed([]string{c.Name})
 	if err != nil {
 		return err
 	}
-	sys, err := c.OpenBooks(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
 	if err := sys.Build(chosen[0]).Drop(ctx, c.Generation); err != nil {
 		return err
 	}

@@ -22,12 +22,7 @@ type Command struct {
 type listReactors struct{ app.Settings }
 
 // Run prints one line per reactor.
-func (c listReactors) Run(ctx context.Context) error {
-	sys, err := c.Open(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer sys.Close()
+func (c listReactors) Run(ctx context.Context, sys *app.System) error {
 	head, err := sys.Store.Head(ctx)
 	if err != nil {
 		return err
