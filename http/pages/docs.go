@@ -48,7 +48,7 @@ func (v *visit) docs() page {
 	return page{template: "docs", title: "Documentation", body: shown}
 }
 
-// guideBook returns what the documentation shows.
+// guideBook returns the content of the documentation.
 func (v *visit) guideBook() *manual {
 	m, err := v.manual()
 	if err != nil {
