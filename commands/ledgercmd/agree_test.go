@@ -133,7 +133,7 @@ func (o *office) agreeSince(t *testing.T, rt require.TestingT, judge *node, sinc
 	}
 }
 
-// same tells of the first that the two sides see in different ways, and what the log has of it.
+// same reports the first difference between the two sides, with the stream's events in the log.
 func same[T any](t *testing.T, rt require.TestingT, o *office, streams map[int64]string, key func(T) int64, commands, books []T) {
 	t.Helper()
 	left, right := map[int64]T{}, map[int64]T{}
@@ -153,7 +153,7 @@ func same[T any](t *testing.T, rt require.TestingT, o *office, streams map[int64
 	}
 }
 
-// tell shows what the log has of a stream.
+// tell formats the stream's events in the log.
 func (o *office) tell(t *testing.T, stream string) (text string) {
 	t.Helper()
 	for e, err := range o.store.ReadStream(t.Context(), stream, 0, eventstore.Forwards) {

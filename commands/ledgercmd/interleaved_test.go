@@ -94,7 +94,7 @@ type workshop struct {
 	sbi, hdfc               int64 // accounts
 	row, older              int64 // of sbi: five days old, and a month
 	meena, asha, imran      int64 // two clients, a karigar
-	plain, other, delivered int64 // orders of meena, the last of which has the takada
+	plain, other, delivered int64 // meena's orders; the last one has the takada
 	takada                  int64
 	draft, upload           int64
 }

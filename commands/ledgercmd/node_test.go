@@ -34,7 +34,7 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// asked is what is wanted of a row.
+// asked is a request for a row.
 type asked = book.RowInput
 
 var (
@@ -214,7 +214,7 @@ func (n *node) lock(t *testing.T, through *unit.Date) {
 	require.NoError(t, err)
 }
 
-// locks is what another process does: it locks the books.
+// locks is another process that locks the books.
 func (n *node) locks(t *testing.T, through unit.Date) func() error {
 	t.Helper()
 	return func() error {

@@ -27,7 +27,8 @@ import (
 	"bahi/projections/ledgerproj"
 )
 
-// ordersAgree checks that commands see the orders and takadas as the tables do, and that the delivered weights are what the takadas weigh.
+// ordersAgree checks that commands and tables have the same orders and takadas, and that the delivered weights equal the weights of the
+// takadas.
 func (o *office) ordersAgree(t *testing.T, rt require.TestingT, judge *node) {
 	t.Helper()
 	delivered, weights := map[int64]unit.Grams{}, map[int64]unit.Grams{}

@@ -30,7 +30,7 @@ func (n *node) opens(t *testing.T, l *book.Ledger) int64 {
 	return id(t, out.ID)
 }
 
-// ends is what another process does: it deletes an account.
+// ends is another process that deletes an account.
 func (n *node) ends(t *testing.T, l *book.Ledger, account int64) func() error {
 	t.Helper()
 	return func() error {

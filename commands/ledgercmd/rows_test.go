@@ -162,7 +162,7 @@ func TestARowOfADeletedAccountIsGoneAlsoForWhatChangesNothing(t *testing.T) {
 	o.agree(t)
 }
 
-// The oldest row that a deletion knows of need not be the oldest when it lands.
+// An older row may be added between a deletion's read and its append.
 func TestAnAccountIsNotDeletedWithARowThatWasPostedAndLockedMeanwhile(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -216,7 +216,7 @@ func (n *node) reverse(t *testing.T, req commands.Request, account int64, rows .
 	return ledgercmd.ReverseRows(t.Context(), req, n.Books, bank.Ledger, account, ledgercmd.Reversal{Rows: rows})
 }
 
-// balance is what the account amounts to.
+// balance is the account's balance.
 func (o *office) balance(t *testing.T, account int64) string {
 	t.Helper()
 	a, err := o.views.Account(t.Context(), nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, ledgerview.As{})
@@ -294,7 +294,7 @@ func TestOverlappingReversalsAreAllOrNone(t *testing.T) {
 	o.agree(t)
 }
 
-// page is what is submitted of a page: a row of each of three bank accounts.
+// page is the submission of a page: a row of each of three bank accounts.
 func page(t *testing.T, one, other, maker int64, date unit.Date) []khata.Asked {
 	t.Helper()
 	rows, err := khata.Lines([]khata.Line{

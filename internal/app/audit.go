@@ -274,7 +274,7 @@ func (s *System) UntilSigned(ctx context.Context) error {
 	}
 }
 
-// PollInterval is how often a command checks for the result of another process.
+// PollInterval is the interval at which a command checks for the result of another process.
 const PollInterval = 50 * time.Millisecond
 
 // Trail returns the report of changes in the books, with their actors.

@@ -94,7 +94,7 @@ func (s Settings) Emptied(ctx context.Context) (*Database, error) {
 	return db, nil
 }
 
-// goneTimeout is how long Postgres may take to notice that a stopped Bahi has closed its connections.
+// goneTimeout is the time in which Postgres must notice that a stopped Bahi has closed its connections.
 const goneTimeout = 3 * time.Second
 
 // checkAlone looks for other Bahis on the database. They would continue with the former log's id.

@@ -17,7 +17,7 @@ import (
 	"bahi/migrations"
 )
 
-// model makes vectors of what a test tells it of texts, with a name.
+// model is a named model. A test sets the vectors of texts.
 type model struct {
 	name   string
 	vector func(text string) []float32
