@@ -32,7 +32,7 @@ func (n *node) post(t *testing.T, account int64, rows []asked, change ...func(*c
 	return ledgercmd.PostRows(t.Context(), as(t, change...), n.Books, bank.Ledger, account, rows)
 }
 
-// after returns how many of its transaction's events follow on each event of the log after a position.
+// after returns, for each event after a position of the log, the number of its transaction's later events.
 func (o *office) after(t *testing.T, position event.Position) (more []int) {
 	t.Helper()
 	for e, err := range o.store.ReadAll(t.Context(), position, eventstore.Forwards) {
@@ -68,7 +68,7 @@ func TestRowsPostedTogetherAreOneTransaction(t *testing.T) {
 	o.agree(t)
 }
 
-// A process that dies has posted all rows or none. Its repetition finds out which.
+// A process that dies has posted all rows or none. A retry returns which.
 func TestAProcessThatDiesHasPostedAllRowsOrNone(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -85,7 +85,7 @@ func TestAProcessThatDiesHasPostedAllRowsOrNone(t *testing.T) {
 	o.agree(t)
 }
 
-// blind is books that know nothing.
+// blind is books without any rows.
 type blind struct{ ledgercmd.Reads }
 
 func (blind) EarliestRow(context.Context, uuid.UUID, int64) (*unit.Date, error) { return nil, errCrash }
@@ -101,7 +101,7 @@ func TestBooksThatDoNotAnswerAreNotTakenForEmpty(t *testing.T) {
 	require.Equal(t, []string{"BankAccountOpened"}, o.names(t, bank.Ledger.Accounts.Stream(idText(account))))
 }
 
-// A projection that has stopped lacks the newest rows. Commands must not decide by it.
+// The tables of a stopped projection lack the newest rows. Commands must not depend on them.
 func TestBooksThatAreLateAreNotTakenForComplete(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -117,7 +117,7 @@ func TestBooksThatAreLateAreNotTakenForComplete(t *testing.T) {
 	require.Equal(t, []string{"BankAccountOpened"}, o.names(t, bank.Ledger.Accounts.Stream(idText(account))))
 }
 
-// park stops the books at an event that they cannot read.
+// park parks the books at an unreadable event.
 func (o *office) park(t *testing.T) {
 	t.Helper()
 	_, err := o.store.Append(t.Context(), eventstore.To("bankrow-999999", eventstore.NoStream, event.Proposed{
@@ -132,7 +132,7 @@ func (o *office) park(t *testing.T) {
 	}, time.Minute, 5*time.Millisecond)
 }
 
-// Between a node's look at the rules and its append, another node locks the day. So the row is decided again, and refused.
+// Another node locks the day between a node's check of the rules and its append. So the node decides again, and refuses the row.
 func TestARowThatLostToTheLockNeverWas(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -262,7 +262,7 @@ func TestRowsAreReversedTogetherAndKnowOfEachOther(t *testing.T) {
 	o.agree(t)
 }
 
-// Clerks take overlapping groups back at once: each row is taken back once, and each group as a whole or not at all.
+// Clerks reverse overlapping groups at once. Each row is reversed once, and each group as a whole or not at all.
 func TestOverlappingReversalsAreAllOrNone(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)

@@ -60,7 +60,7 @@ func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
 	require.Contains(t, refused.Text, fmt.Sprintf(`"id":%d}]`, back.ID), "the other row's id")
 	reverses := fmt.Sprintf("The row reverses row %d and cannot be changed. It can be reversed", row.ID)
 	clerk.DELETE(apptest.At(account, back.ID)).Problem(409, reverses, "reverses", reverses)
-	clerk.PUT(apptest.Ledger(account), clerk.GET(apptest.At(account, back.ID)).Status(200).Text).Status(200) // an unchanged body changes nothing
+	clerk.PUT(apptest.Ledger(account), clerk.GET(apptest.At(account, back.ID)).Status(200).Text).Status(200) // unchanged
 	var again apptest.BankRow
 	because.With("Prefer", "return=representation").POST(apptest.At(account, back.ID, "/reverse"), nil).Status(201).JSON(&again)
 	require.Equal(t, "10.25", again.Balance.String())

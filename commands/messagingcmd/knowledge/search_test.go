@@ -51,7 +51,7 @@ func chunks(t *testing.T, text string) (all []string) {
 	return all
 }
 
-// put gives a bot chunks.
+// put stores chunks of a bot.
 func put(t *testing.T, s *knowledge.Store, bot, source int64, title string, chunks ...string) {
 	t.Helper()
 	count, err := s.Put(t.Context(), bot, source, title, func(yield func(string, error) bool) {
