@@ -174,6 +174,37 @@ func TestTheDaybookHasTheRowsOfAllLedgersByDay(t *testing.T) {
 	require.Empty(t, none.Days, "another workspace's rows are not in it")
 }
 
+func TestTheSummaryHasTheNewestRowsOfTheDayBehindAThousandOthers(t *testing.T) {
+	t.Parallel()
+	s := apptest.Clerk(t)
+	bank := made(s, "/bank", `{"name":"HDFC"}`)
+	row := func(day string) string {
+		return `{"date":"` + day + `","in_entries":[{"description":"x","amount":1}]}`
+	}
+	var done struct{ Rows []shown }
+	two := `{"rows":[` + row("2025-03-02") + `,` + row("2025-03-02") + `]}`
+	s.POST(fmt.Sprintf("/bank-ledger/%d/rows", bank), two).Status(201).JSON(&done)
+	s.POST(fmt.Sprintf("/bank-ledger/%d/row/%d/void", bank, done.Rows[0].ID), `{"reason":"written twice"}`).Status(200)
+	newest := func() (ids []int64) {
+		var sum struct {
+			Day struct{ Newest []bookRow }
+		}
+		apptest.Lenient(t, s.GET("/books/summary?as_of=2025-03-02&newest=5"), &sum)
+		for _, r := range sum.Day.Newest {
+			ids = append(ids, r.Row.ID)
+		}
+		return ids
+	}
+	want := []int64{done.Rows[1].ID, done.Rows[0].ID}
+	require.Equal(t, want, newest())
+
+	others := strings.TrimSuffix(strings.Repeat(row("2025-03-03")+",", 500), ",")
+	for range 2 {
+		s.POST(fmt.Sprintf("/bank-ledger/%d/rows", bank), `{"rows":[`+others+`]}`).Status(201)
+	}
+	require.Equal(t, want, newest())
+}
+
 func TestTheDaybookIsDrawn(t *testing.T) {
 	t.Parallel()
 	s := openBooks(t)

@@ -54,6 +54,11 @@ func (v *Views) Summary(ctx context.Context, at *readmodels.At, workspace uuid.U
 	sql, args := as.summary(workspace, day)
 	seen := as.reading(at).After(0)
 	s.Ledgers, err = readmodels.Rows(ctx, v.Reader.From(seen, "books"), toSummed, sql, args)
+	var rows int64 // of the day
+	for _, l := range s.Ledgers {
+		rows += l.Rows
+	}
+	newest = int(min(rows, int64(newest)))
 	if err != nil || newest == 0 {
 		return s, err
 	}
@@ -65,18 +70,30 @@ func (v *Views) Summary(ctx context.Context, at *readmodels.At, workspace uuid.U
 	return s, err
 }
 
-// newest returns the newest rows of a day. It reads no further rows of any account.
+// newest returns the newest rows of a day, which has at least size rows. If they are not among the last rows of all books, it looks into
+// each account of the workspace. It reads no further rows of any account.
 func (v *Views) newest(ctx context.Context, at *readmodels.At, workspace uuid.UUID, day unit.Date, size int, as As) ([]Entered, error) {
 	s := as.sources()
-	sql, args := enteredSQL(s)+`
-		from books.account a cross join lateral (
-			select v.* from books.row_version v
-			where v.account_id = a.id and not v.deleted and `+s.current+` and v.date = `+day0+` + @today::int
-			order by v.row_id desc limit @size::bigint
-		) v
-		where a.workspace_id = @workspace and `+s.account+` order by v.row_id desc limit @size::bigint`,
-		pgx.NamedArgs{"known": as.known(), "workspace": workspace, "today": int64(day), "size": int64(size)}
-	return readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), toEntered, sql, args)
+	args := pgx.NamedArgs{"known": as.known(), "workspace": workspace, "today": int64(day), "size": int64(size)}
+	ofDay := `not v.deleted and ` + s.current + ` and v.date = ` + day0 + ` + @today::int`
+	ofWorkspace := `a.workspace_id = @workspace and ` + s.account + ` order by v.row_id desc limit @size::bigint`
+	last := enteredSQL(s) + `
+		from (select * from books.row_version order by row_id desc limit 1000) v join books.account a on a.id = v.account_id
+		where ` + ofDay + ` and ` + ofWorkspace
+	rows, err := readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), toEntered, last, args)
+	if err != nil || len(rows) == size {
+		return rows, err
+	}
+	all := enteredSQL(s) + `
+		from (
+			select v.row_id, v.from_position from books.account a cross join lateral (
+				select v.row_id, v.from_position from books.row_version v
+				where v.account_id = a.id and ` + ofDay + ` order by v.row_id desc limit @size::bigint
+			) v
+			where ` + ofWorkspace + `
+		) n join books.row_version v on v.row_id = n.row_id and v.from_position = n.from_position join books.account a on a.id = v.account_id
+		order by v.row_id desc`
+	return readmodels.Rows(ctx, v.Reader.From(as.reading(at), "books"), toEntered, all, args)
 }
 
 func toSummed(row pgx.CollectableRow) (o Summed, err error) {
