@@ -85,7 +85,7 @@ func TestAProcessThatDiesHasPostedAllRowsOrNone(t *testing.T) {
 	o.agree(t)
 }
 
-// blind is books without any rows.
+// blind is books with unreadable tables.
 type blind struct{ ledgercmd.Reads }
 
 func (blind) EarliestRow(context.Context, uuid.UUID, int64) (*unit.Date, error) { return nil, errCrash }

@@ -228,7 +228,8 @@ func itemNames(order map[string]any) refs {
 	return r
 }
 
-// ofItems gives the fields of orders their labels, and the datalist of the names of items. It removes the API's hints, which are for programs.
+// ofItems gives the fields of orders their labels, and the datalist of the names of items. It removes the API's hints, which address
+// programs.
 func ofItems(fields []field, list string) {
 	for i := range fields {
 		f := &fields[i]
