@@ -52,8 +52,8 @@ func (v *visit) past() url.Values {
 
 // accountLine is an account in a list.
 type accountLine struct {
-	Kind, KindName, ID, Name, Link string
-	Balances                       []balance
+	KindName, ID, Name, Link string
+	Balances                 []balance
 }
 
 // accountsPage is the content of the list of accounts.
@@ -134,7 +134,7 @@ func (v *visit) accountsNamed(text, kind string, number, size int) (found []acco
 		if len(past) > 0 {
 			link += "?" + past.Encode()
 		}
-		found = append(found, accountLine{kind, kindName(kind), id, textOf(a["name"]), link, v.lang.balancesOf(kind, a)})
+		found = append(found, accountLine{kindName(kind), id, textOf(a["name"]), link, v.lang.balancesOf(kind, a)})
 	}
 	return found, totalOf(out), refused
 }
@@ -190,21 +190,21 @@ func (v *visit) lineOf(kind string, row map[string]any) rowLine {
 
 // accountPage is the content of the page of an account.
 type accountPage struct {
-	Kind, KindName, ID, Name, Revision, Link string
-	Balances                                 []balance
-	Rows                                     []rowLine
-	Newer, Older                             string // addresses of pages, "": none
-	AsOf, KnownAt                            string
-	Fields                                   []field
-	About                                    []field // of the account: its name and its metal
-	Side                                     string
-	Settle                                   bool   // a balance is not zero
-	Since                                    string // first day of the statement since the last settlement
-	Open                                     bool   // the form has values, so narrow screens show it too
-	Undo                                     string // the row added last
-	Wrong                                    []string
-	Preview                                  *preview
-	Key                                      string // Idempotency-Key of the refused form
+	KindName, Name, Revision, Link string
+	Balances                       []balance
+	Rows                           []rowLine
+	Newer, Older                   string // addresses of pages, "": none
+	AsOf, KnownAt                  string
+	Fields                         []field
+	About                          []field // of the account: its name and its metal
+	Side                           string
+	Settle                         bool   // a balance is not zero
+	Since                          string // first day of the statement since the last settlement
+	Open                           bool   // the form has values, so narrow screens show it too
+	Undo                           string // the row added last
+	Wrong                          []string
+	Preview                        *preview
+	Key                            string // Idempotency-Key of the refused form
 
 	newest map[string]any // row that counts
 }
@@ -219,7 +219,7 @@ func (v *visit) showAccount(shown accountPage, body map[string]any, faults map[s
 	id, past := v.r.PathValue("id"), v.past()
 	var of map[string]any
 	v.read("get-"+kind, request{vars: []string{id}, query: past}, &of)
-	shown.Kind, shown.KindName, shown.ID, shown.Name, shown.Link = kind, kindName(kind), id, textOf(of["name"]), accountPath(kind, id)
+	shown.KindName, shown.Name, shown.Link = kindName(kind), textOf(of["name"]), accountPath(kind, id)
 	shown.Revision, shown.Balances = plain(of["revision"]), v.lang.balancesOf(kind, of)
 	shown.AsOf, shown.KnownAt = past.Get("as_of"), past.Get("known_at")
 	shown.Rows = v.newestRows(kind, id, &shown)
@@ -314,11 +314,7 @@ func (v *visit) addRow() page {
 			return v.showAccount(accountPage{Preview: p, Key: in.key}, body, refused.faults(), 0)
 		})
 	case refused != nil:
-		shown := accountPage{Key: in.key}
-		if len(refused.Errors) == 0 {
-			shown.Wrong = []string{refused.Detail}
-		}
-		return v.showAccount(shown, body, refused.faults(), refused.Status)
+		return v.showAccount(accountPage{Key: in.key, Wrong: general(refused)}, body, refused.faults(), refused.Status)
 	}
 	to := after(out, accountPath(kind, id), "added") + "&" + url.Values{
 		"date": {textOf(body["date"])}, "row": {plain(row["id"])}, "side": {form.Get("side")},

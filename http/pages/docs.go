@@ -249,15 +249,11 @@ func (d *described) fill(v *visit) request {
 	}
 	for _, p := range d.Params {
 		value, given := values[p.Name]
-		list, several := value.([]any)
+		_, several := value.([]any)
 		switch {
 		case p.In == "path" || !given:
 		case several:
-			var texts []string
-			for _, one := range list {
-				texts = append(texts, textOf(one))
-			}
-			in.query.Set(p.Name, strings.Join(texts, ","))
+			in.query.Set(p.Name, strings.Join(textsOf(value), ","))
 		default:
 			in.query.Set(p.Name, textOf(value))
 		}

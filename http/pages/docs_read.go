@@ -97,9 +97,7 @@ func (s *specification) describe(o *operation, from specOperation, meanings map[
 	}
 	for _, p := range from.Parameters {
 		if p.In == "header" {
-			of := all.read(p.Name, p.Schema, 0)
-			of.Required, of.Description = p.Required, cmp.Or(p.Description, of.Description)
-			d.Headers = append(d.Headers, property{p.Name, of})
+			d.Headers = append(d.Headers, all.property(p))
 		}
 	}
 	_, d.Raw = from.Body.Content["application/octet-stream"]
@@ -117,9 +115,9 @@ func (s *specification) describe(o *operation, from specOperation, meanings map[
 		}
 		a := answer{Status: code, Description: response.Description, Kinds: slices.Sorted(maps.Keys(response.Content))}
 		for _, name := range slices.Sorted(maps.Keys(response.Headers)) {
-			of := all.read(name, response.Headers[name].Schema, 0)
-			of.Description = cmp.Or(response.Headers[name].Description, of.Description)
-			a.Headers = append(a.Headers, property{name, of})
+			of := response.Headers[name]
+			of.Name = name
+			a.Headers = append(a.Headers, all.property(of))
 		}
 		if content, has := response.Content["application/json"]; has {
 			a.Schema, a.Example = all.read("", content.Schema, 0), content.Example

@@ -83,9 +83,8 @@ func (v *visit) door(d door) page {
 		case refused == nil:
 			shown.Then = d.then
 			return page{template: "door", title: d.title, body: shown}
-		case len(refused.Errors) == 0:
-			shown.Wrong = []string{refused.Detail}
 		}
+		shown.Wrong = general(refused)
 		faults, status, shown.Key = refused.faults(), refused.Status, v.r.PostForm.Get("key")
 	}
 	shown.Fields = drawn.fields("", body, faults, 0)

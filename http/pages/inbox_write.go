@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -62,7 +61,7 @@ func (v *visit) writer(contact string) func(string) string {
 // sendMessage sends a text, a picture from a file or by its address, or a template.
 func (v *visit) sendMessage() page {
 	form, id := v.r.PostForm, v.r.PathValue("contact")
-	body := map[string]any{"channelId": numberOf(form.Get("channelId"))}
+	body := map[string]any{"channelId": number(form.Get("channelId"), "")}
 	text, picture, template := strings.TrimSpace(form.Get("text")), strings.TrimSpace(form.Get("imageUrl")), form.Get("template")
 	operation, in := "send-message", request{vars: []string{id}, body: body, key: form.Get("key")}
 	files := append(v.files("photo"), v.files("file")...)
@@ -81,7 +80,7 @@ func (v *visit) sendMessage() page {
 				values[place] = form.Get(name)
 			}
 		}
-		body["templateId"], body["templateParams"] = numberOf(template), values
+		body["templateId"], body["templateParams"] = number(template, ""), values
 	case picture != "":
 		body["imageUrl"] = picture
 		if text != "" {
@@ -120,14 +119,6 @@ func (v *visit) sendMessage() page {
 		tried.wrong = []string{reasonOf(refused.Code, refused.Detail)}
 	}
 	return v.showTalk(tried)
-}
-
-// numberOf converts an id to a number. It returns any other text unchanged, so that the API refuses it.
-func numberOf(text string) any {
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return n
-	}
-	return text
 }
 
 // readMessages marks the shown messages as read.

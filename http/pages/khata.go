@@ -108,15 +108,12 @@ type khataPage struct {
 	By       string
 	Rows     []khataRow
 	Accounts refs
-	Kinds    []choice      // of accounts to open
-	Posted   []postedEntry // rows in the books
+	Kinds    []choice // of accounts to open
+	Posted   []choice // rows in the books
 	Preview  *khataPreview
 	Wrong    []string
 	Key      string
 }
-
-// postedEntry is a row that was posted.
-type postedEntry struct{ Name, Link string }
 
 // khataPreview is the effect of posting the accepted rows.
 type khataPreview struct {
@@ -154,7 +151,7 @@ func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[stri
 		for _, r := range shown.khataUpload.Rows {
 			link := accountPath(r.Ledger, plain(r.Account)) + "/rows/" + plain(r.Row)
 			name := accounts.text(r.Ledger+"/"+plain(r.Account)) + " · " + v.lang.tf("Row %s", plain(r.Row))
-			shown.Posted = append(shown.Posted, postedEntry{name, link})
+			shown.Posted = append(shown.Posted, choice{Value: link, Text: name})
 		}
 		p.body = shown
 		return p
@@ -208,9 +205,7 @@ func (v *visit) previewKhata(upload khataUpload, entries []khataEntry) *khataPre
 		} `json:"accounts"`
 	}
 	if _, refused := v.ask("submit-khata", in, &would); refused != nil {
-		if len(refused.Errors) == 0 {
-			shown.Wrong = []string{refused.Detail}
-		}
+		shown.Wrong = general(refused)
 		for _, f := range entryFaults(v.lang, refused, entries, of).Errors {
 			_, n, field := lineAt(f.Field)
 			message := v.lang.said(f.Message)

@@ -35,9 +35,6 @@ type khataRow struct {
 	Raw, Wrong    string
 }
 
-// minSure is the confidence, from 0 to 1, below which a row needs a user's acceptance.
-const minSure = 0.8
-
 // entriesRead returns the entries of the reading.
 func entriesRead(upload khataUpload, accounts refs) []khataEntry {
 	entries := make([]khataEntry, len(upload.Result.Entries))
@@ -51,15 +48,10 @@ func entriesRead(upload khataUpload, accounts refs) []khataEntry {
 		if id := read["account_id"]; id != nil {
 			e.Account = accounts.text(textOf(read["ledger"]) + "/" + plain(id))
 		}
-		e.Accepted = isSure(read) && e.Line["account_id"] != nil && e.Line["date"] != nil
+		e.Accepted = !unsure(read) && e.Line["account_id"] != nil && e.Line["date"] != nil
 		entries[i] = e
 	}
 	return entries
-}
-
-func isSure(read map[string]any) bool {
-	confidence, _ := toDecimal(read["confidence"])
-	return confidence.InexactFloat64() >= minSure
 }
 
 // khataLines returns the schema of a line of a submission.
@@ -127,7 +119,7 @@ func (v *visit) khataRows(upload khataUpload, lines *schema, entries []khataEntr
 		name := fmt.Sprintf("entries[%d]", i)
 		r := khataRow{
 			Number: i + 1, Index: i, Name: name, Accepted: e.Accepted, Ledger: textOf(e.Line["ledger"]), ID: plain(e.Line["account_id"]),
-			Added: i >= found, Unsure: i < found && !isSure(read), Raw: textOf(read["raw_text"]), Wrong: faults[name],
+			Added: i >= found, Unsure: i < found && unsure(read), Raw: textOf(read["raw_text"]), Wrong: faults[name],
 		}
 		confidence, _ := toDecimal(read["confidence"])
 		r.Sure = confidence.Shift(2).Round(0).String()

@@ -10,19 +10,19 @@ import (
 
 // rowPage is the content of the page of a row.
 type rowPage struct {
-	Kind, KindName, Account, Link, ID, Revision, Date string // Link: of the account
-	Row                                               rowLine
-	History                                           []change
-	Fields                                            []field
-	Wrong                                             []string
-	Theirs                                            []difference // another person's changes, beside this one's
-	Preview                                           *preview
-	Do                                                string // refused or tried operation
-	Reason                                            string
-	Key                                               string
-	Undo                                              bool   // the newest change is an edit that was made just now
-	Locked                                            string // last day of the lock, if it covers the row
-	Editable, Reversible                              bool   // a reversed or void row cannot be changed
+	KindName, Account, Link, ID, Revision, Date string // Link: of the account
+	Row                                         rowLine
+	History                                     []change
+	Fields                                      []field
+	Wrong                                       []string
+	Theirs                                      []difference // another person's changes, beside this one's
+	Preview                                     *preview
+	Do                                          string // refused or tried operation
+	Reason                                      string
+	Key                                         string
+	Undo                                        bool   // the newest change is an edit that was made just now
+	Locked                                      string // last day of the lock, if it covers the row
+	Editable, Reversible                        bool   // a reversed or void row cannot be changed
 }
 
 func (v *visit) row() page { return v.showRow(rowPage{}, nil, nil, 0) }
@@ -31,7 +31,7 @@ func (v *visit) row() page { return v.showRow(rowPage{}, nil, nil, 0) }
 func (v *visit) showRow(shown rowPage, body map[string]any, faults map[string]string, status int) page {
 	kind := v.kind()
 	account, id := v.r.PathValue("id"), v.r.PathValue("row")
-	shown.Kind, shown.KindName, shown.Link, shown.ID = kind, kindName(kind), accountPath(kind, account), id
+	shown.KindName, shown.Link, shown.ID = kindName(kind), accountPath(kind, account), id
 	var of, row map[string]any
 	var versions []map[string]any
 	v.read("get-"+kind, request{vars: []string{account}}, &of)

@@ -80,12 +80,8 @@ type (
 		Tags                 []string
 		Security             []map[string]any
 		Permission           string `json:"x-permission"`
-		Parameters           []struct {
-			In, Name, Description string
-			Required              bool
-			Schema                specSchema
-		}
-		Body struct {
+		Parameters           []specParameter
+		Body                 struct {
 			Content map[string]struct {
 				Schema  specSchema
 				Example any
@@ -93,14 +89,16 @@ type (
 		} `json:"requestBody"`
 		Responses map[string]specResponse
 	}
+	specParameter struct {
+		In, Name, Description string
+		Required              bool
+		Schema                specSchema
+	}
 	specResponse struct {
 		Ref         string `json:"$ref"`
 		Description string
-		Headers     map[string]struct {
-			Description string
-			Schema      specSchema
-		}
-		Content map[string]struct {
+		Headers     map[string]specParameter
+		Content     map[string]struct {
 			Schema  specSchema
 			Example any
 		}
@@ -150,9 +148,7 @@ func (s *specification) document() *document {
 			for _, p := range from.Parameters {
 				switch {
 				case p.In == "path" || p.In == "query":
-					of := s.Components.Schemas.read(p.Name, p.Schema, 0)
-					of.Required, of.Description = p.Required, cmp.Or(p.Description, of.Description)
-					o.Params = append(o.Params, parameter{p.In, property{p.Name, of}})
+					o.Params = append(o.Params, parameter{p.In, s.Components.Schemas.property(p)})
 				case p.Name == "Bahi-Dry-Run":
 					o.DryRun = true
 				case p.Name == "If-Match":
@@ -178,6 +174,13 @@ func (s *specification) document() *document {
 }
 
 const maxDepth = 8 // of objects in objects; deeper values are any JSON
+
+// property returns a parameter or a header.
+func (all specSchemas) property(p specParameter) property {
+	of := all.read(p.Name, p.Schema, 0)
+	of.Required, of.Description = p.Required, cmp.Or(p.Description, of.Description)
+	return property{p.Name, of}
+}
 
 // read returns the schema of a value with a name.
 func (all specSchemas) read(name string, outer specSchema, depth int) *schema {

@@ -8,12 +8,12 @@ import (
 
 // statementPage is the content of the statement that is printed.
 type statementPage struct {
-	Company, Kind, KindName, Name, Link, From, To string
-	Files                                         string       // address of the files, without their ending
-	Query                                         template.URL // for the files
-	Balances                                      []balance
-	Rows                                          []rowLine
-	More                                          bool // the page omits rows of the period; the files have all
+	Company, KindName, Name, Link, From, To string
+	Files                                   string       // address of the files, without their ending
+	Query                                   template.URL // for the files
+	Balances                                []balance
+	Rows                                    []rowLine
+	More                                    bool // the page omits rows of the period; the files have
 }
 
 const statementRows = 500
@@ -31,7 +31,7 @@ func (v *visit) statement() page {
 	var of map[string]any
 	v.read("get-"+kind, request{vars: []string{id}, query: v.past()}, &of)
 	shown := statementPage{
-		Kind: kind, KindName: kindName(kind), Name: textOf(of["name"]), Link: accountPath(kind, id), From: query.Get("from"), To: query.Get("to"),
+		KindName: kindName(kind), Name: textOf(of["name"]), Link: accountPath(kind, id), From: query.Get("from"), To: query.Get("to"),
 		Balances: v.lang.balancesOf(kind, of), Query: template.URL(query.Encode()), Company: v.company(),
 	}
 	shown.Files = strings.TrimSuffix(v.address("get-"+kind+"-statement", request{vars: []string{id}}).Path, ".pdf")
