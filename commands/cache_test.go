@@ -289,7 +289,7 @@ func TestNumbersWhoseReservationTheLogHasLostAreNotGivenAgain(t *testing.T) {
 	})
 	for range 3 {
 		take(a)
-		take(idle(t, pool)) // which knows no more than the log
+		take(idle(t, pool)) // which has no events beyond the log
 		take(b)
 	}
 	all := a.reservations(t)

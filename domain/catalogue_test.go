@@ -110,7 +110,7 @@ func TestEveryGoldenFileIsLiftedAndDecoded(t *testing.T) {
 	}
 }
 
-// A field that is in no golden file could be renamed without anybody noticing.
+// A field without a golden file could be renamed unnoticed.
 func TestEveryFieldIsInAGoldenFileOfTheNewestVersion(t *testing.T) {
 	t.Parallel()
 	for name, files := range goldenFiles(t) {
@@ -154,8 +154,7 @@ func fieldsOf(t *testing.T, data []byte) map[string]bool {
 	return found
 }
 
-// fullEvent returns an event of the type with something in every field. Which entries it has depends on the
-// ledger.
+// fullEvent returns an event of the type with all fields set. The entries depend on the ledger.
 func fullEvent(of event.TypeInfo) any {
 	l := ledger.Of(of.Category)
 	if of.Category == khata.Kind.Category() { // its rows are of any ledger
@@ -197,14 +196,14 @@ func full(of reflect.Type) any {
 	return filled(of, func(string, reflect.Value) bool { return false })
 }
 
-// filled is full but for what own fills itself.
+// filled sets all fields, except those that own sets itself.
 func filled(of reflect.Type, own func(name string, field reflect.Value) bool) any {
 	v := reflect.New(of).Elem()
 	fill(v, "", own)
 	return v.Interface()
 }
 
-// samples are of types that are not what their kind looks like.
+// samples are values of types whose valid values do not follow from their kind.
 var samples = map[reflect.Type]any{
 	reflect.TypeFor[unit.Date]():      unit.DateOf(time.Date(2025, 3, 31, 0, 0, 0, 0, time.UTC)),
 	reflect.TypeFor[unit.Money]():     unit.Money(125050),
@@ -298,7 +297,7 @@ func TestEveryNameIsDocumented(t *testing.T) {
 	}
 }
 
-// Claims that are not in the catalogue cannot be read by auditors, and nothing else would say so.
+// Without this test a claim could be missing in the catalogue, and auditors could not read it.
 func TestEveryClaimIsInTheCatalogue(t *testing.T) {
 	t.Parallel()
 	categories := map[string]bool{}
@@ -320,7 +319,7 @@ func TestEveryClaimIsInTheCatalogue(t *testing.T) {
 	}))
 }
 
-// What nothing ends is in the log and in tables for ever.
+// Values that no event ends stay in the log and in tables permanently.
 func TestEveryKindWithPersonalFieldsSaysWhoseTheyAreAndEndsThem(t *testing.T) {
 	t.Parallel()
 	for _, complaint := range unended(domain.Catalogue) {

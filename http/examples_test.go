@@ -24,7 +24,7 @@ type examples map[string]example
 
 const (
 	examplesFile  = "testdata/examples.json"
-	longestAnswer = 6_000 // bytes: longer ones help nobody
+	longestAnswer = 6_000 // bytes: longer examples are useless
 )
 
 // stable are the values that are others in each run, and what the examples have instead of them.
@@ -54,7 +54,7 @@ func committedExamples() (all examples) {
 	return all
 }
 
-// shown returns JSON with stable values and short lists, nil for what is no JSON.
+// shown returns JSON with stable values and short lists, nil for anything else.
 func shown(text string) json.RawMessage {
 	var value any
 	decoder := json.NewDecoder(strings.NewReader(text))

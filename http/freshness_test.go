@@ -48,7 +48,7 @@ func TestAParkedProjectionAnswersWhatItHasAndSaysSoAtOnce(t *testing.T) {
 	fresh := clerk.GET("/banks").Status(200).Header("Bahi-Position")
 	o.Park()
 
-	// Writes go on, and are answered as what they are: in the log.
+	// Writes continue, and their responses come from the log.
 	clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-02", "2")).Status(201)
 	require.Eventually(t, o.Parked, time.Minute, 5*time.Millisecond)
 	with := apptest.Settings(t, o.Database)
@@ -72,7 +72,7 @@ func TestAParkedProjectionAnswersWhatItHasAndSaysSoAtOnce(t *testing.T) {
 	// A request for a position that the tables contain gets it. Without it, the response is a 503 (http/api).
 	clerk.With("Bahi-Min-Position", fresh).GET("/banks").Status(200)
 
-	// What else there is goes on: other projections, edits of what nobody can read yet, and the health.
+	// Everything else continues: other projections, edits of records that are not readable yet, and the health.
 	require.NotEmpty(t, o.Key(apptest.Home, `{"ledger":"read"}`).Key)
 	o.Operator().GET("/api/v1/api-keys").Status(200)
 	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, late.ID, apptest.Entry("4"))).Status(200)

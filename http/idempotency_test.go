@@ -11,7 +11,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// same checks that an answer is a repetition of another: status, body, tag, and that it says so.
+// same checks that a response repeats another: status, body, tag, and the header that marks it.
 func same(t *testing.T, first, again *apitest.Answer) {
 	t.Helper()
 	require.Equal(t, first.Response.StatusCode, again.Response.StatusCode, again.Text)

@@ -30,7 +30,7 @@ func TestStrangersCanGuessOnlySlowlyAndLockNobodyOut(t *testing.T) {
 		return apptest.From(o.Anonymous(), fmt.Sprintf("198.51.100.%d", i)).POST(apptest.Auth+"/login",
 			map[string]string{"email": email, "password": password})
 	}
-	for i, email := range []string{"asha@example.com", "nobody@example.com"} { // an unknown account is no different
+	for i, email := range []string{"asha@example.com", "nobody@example.com"} { // an unknown account has the same limits
 		for n := range 10 {
 			try(20*i+n, email, "a wrong guess").Status(401)
 		}

@@ -100,7 +100,7 @@ func TestARepeatedKeyHasOneEffectInEveryOperation(t *testing.T) {
 			continue
 		}
 		s.again(op)
-		w := s.things() // what one operation deletes, another one wants
+		w := s.things() // an operation may need a record that another one deletes
 		r := w.request(t, op)
 		key := uuid.NewString()
 		first := r.ask(s.may(op).With("Idempotency-Key", key))

@@ -268,7 +268,7 @@ func TestWhoMayReadMayNotWrite(t *testing.T) {
 			default:
 				refused.note(r.ask(reader)).Problem(403, "Not enough permissions")
 				if r.body != "" && op.Area != "" {
-					refused.note(r.with("{").ask(reader)).Problem(403, "Not enough permissions") // before the body is looked at
+					refused.note(r.with("{").ask(reader)).Problem(403, "Not enough permissions") // before the body is read
 				}
 				require.Empty(t, refused.wrote(t, s, before), op.ID)
 			}
@@ -371,7 +371,7 @@ func (s shop) aBodyThatIsNoJSONOrHasWrongTypesIsRefused(t *testing.T, requests m
 			}
 			text, err := json.Marshal(bad)
 			require.NoError(t, err)
-			if op.ID == "verify-chat" { // which says so in a 200
+			if op.ID == "verify-chat" { // whose 200 contains the refusal
 				continue
 			}
 			a := refused.note(r.with(string(text)).ask(s.may(op))).Status(faulty(op))

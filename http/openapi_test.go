@@ -38,7 +38,7 @@ func completed(a *api.API) ([]byte, error) {
 	return nullable(text, all.Components.Schemas)
 }
 
-// documentBodies describes forms, streams and downloads, of which huma knows nothing.
+// documentBodies describes forms, streams and downloads, which huma does not describe.
 func documentBodies(o api.Op, h *huma.Operation, input reflect.Type, schemas huma.Registry) {
 	for f := range input.Fields() {
 		if f.Type == reflect.TypeFor[api.File]() {

@@ -35,7 +35,7 @@ func TestAKeyIsMadeListedAndRevoked(t *testing.T) {
 	require.Equal(t, keys[1].CreatedBy, made.CreatedBy)
 	require.Nil(t, keys[1].RevokedAt)
 
-	// Another workspace knows nothing of them.
+	// Another workspace does not see these keys.
 	foreigner := apitest.New(t, o.URL, o.Key(o.Abroad, `{"marketplace":"write"}`).Key)
 	foreigner.DELETE("/api/v1/api-keys/"+made.ID).Problem(404, "API key not found")
 	require.NotContains(t, foreigner.GET("/api/v1/api-keys").Status(200).Text, made.ID)

@@ -39,7 +39,7 @@ type sample struct {
 	Endless bool              `json:"endless"` // a stream that ends with its client
 }
 
-// samples are those of every operation, by its id: each area keeps its own.
+// samples are the samples of all operations, by id. Each area has its own.
 func samples(t *testing.T) map[string]sample {
 	t.Helper()
 	files, err := filepath.Glob("*/testdata/samples.json")
@@ -175,7 +175,7 @@ func (w *things) value(t *testing.T, name string) string {
 			10)
 		return w.values[name]
 	}
-	if name == "through" { // a closed period, of which there is one
+	if name == "through" { // the only closed period
 		w.asha.POST("/books/periods", `{"through":"2020-03-31"}`)
 		w.values[name] = `"2020-03-31"`
 		return w.values[name]
@@ -221,7 +221,7 @@ func (w *things) request(t *testing.T, op api.Op) request {
 	return r
 }
 
-// requests are those of every operation that is wanted.
+// requests returns the requests of the wanted operations.
 func (w *things) requests(t *testing.T, wanted func(api.Op) bool) map[string]request {
 	t.Helper()
 	all := map[string]request{}
@@ -250,7 +250,7 @@ func (r request) with(body string) request {
 	return r
 }
 
-// strange is the request with a field in its body that no operation knows.
+// strange is the request with an unknown field in its body.
 func (r request) strange() request {
 	return r.with(strings.Replace(`{"no_such_field":1,`+strings.TrimPrefix(r.body, "{"), ",}", "}", 1))
 }

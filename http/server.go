@@ -30,7 +30,7 @@ const (
 	idleTimeout  = 120 * time.Second
 	maxHead      = 32 << 10
 
-	// probeTimeout is how long the readiness checks may take together.
+	// probeTimeout is the timeout of all readiness checks together.
 	probeTimeout = 2 * time.Second
 
 	defaultGrace = 8 * time.Second

@@ -36,8 +36,8 @@ const (
 	// minimum delays the second of two simultaneous messages least.
 	cooldown = river.FetchCooldownMin
 
-	// softStop is how long running jobs may take to finish when the process stops. Then their contexts end. Jobs that have not returned by
-	// hardStop are rescued later.
+	// softStop is the time in which running jobs may finish when the process stops. After it, their contexts end. Jobs that have not
+	// returned by hardStop are rescued later.
 	softStop = 4 * time.Second
 	hardStop = 7 * time.Second
 

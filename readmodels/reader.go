@@ -245,7 +245,7 @@ func (r *Reader) statement(ctx context.Context, names []string, generations []in
 			}
 			for _, name := range order {
 				text, given := name.(string)
-				if !given { // another call may pass it
+				if !given { // this call lacks a value; another call may have it
 					return s.sql, q.args, nil
 				}
 				s.named = append(s.named, text)

@@ -252,7 +252,7 @@ func TestAParkedProjectionIsStaleAtOnce(t *testing.T) {
 	}
 }
 
-// Its position says nothing: events of that position and before are gone, and others may have taken their positions.
+// Its position proves nothing: the events up to it are lost, and others may have their positions.
 func TestAProjectionThatIsNotOfThisLogIsStaleWhereverItStands(t *testing.T) {
 	t.Parallel()
 	s := built(t, 2)

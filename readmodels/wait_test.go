@@ -75,7 +75,7 @@ func TestReadsOfOneDecisionNeedWhatTheLogHadAtTheFirst(t *testing.T) {
 	require.Equal(t, event.Position(2), at)
 }
 
-// tend follows with what is kept, as a process that serves does.
+// tend maintains the kept generations, as a serving process does.
 func (s *shelf) tend(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -138,7 +138,7 @@ func TestReadersNeverGoBackWhileGenerationsSwitch(t *testing.T) {
 	for nth := range switches {
 		if nth%2 == 0 {
 			require.NoError(t, build.Run(ctx))
-			s.runner.Ask() // for what is kept from now on
+			s.runner.Ask() // for generations kept from now on
 		} else {
 			require.NoError(t, build.Rollback(ctx, time.Hour))
 		}

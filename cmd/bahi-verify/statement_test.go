@@ -160,7 +160,7 @@ func (w *workshop) random(t *testing.T) {
 	require.Contains(t, out, "The books are locked through 2024-12-31.")
 	byPython := func(files ...string) (string, int) {
 		cmd := exec.CommandContext(t.Context(), "python3", append([]string{"../../docs/statement.py", w.keys}, files...)...)
-		said, _ := cmd.CombinedOutput() // the status tells
+		said, _ := cmd.CombinedOutput() // the status has the result
 		return string(said), cmd.ProcessState.ExitCode()
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "*.proof"))

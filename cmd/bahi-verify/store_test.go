@@ -29,7 +29,7 @@ import (
 	"bahi/readmodels/auditview"
 )
 
-// evidence is what an auditor has of a log of 300 events in Postgres, from before each attack.
+// evidence has an auditor's evidence about a log of 300 events in Postgres, from before each attack.
 type evidence struct {
 	key     string // file with the public key
 	early   string // file with a checkpoint of 100 events, outside the database

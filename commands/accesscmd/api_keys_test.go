@@ -85,7 +85,7 @@ func TestMalformedKeysOpenNothing(t *testing.T) {
 	require.ErrorIs(t, err, accesscmd.ErrUnknownKey, "an unset operator's key is not an empty key")
 }
 
-// does handles commands on an aggregate, in a workspace.
+// does runs commands on an aggregate, in a workspace.
 func does[S any](t *testing.T, ring *accesscmd.KeyRing, kind *event.Kind[S], id, in uuid.UUID, all ...event.Command[S]) {
 	t.Helper()
 	req := commands.Request{Actor: operator, Workspace: in}
@@ -115,7 +115,7 @@ func by(t *testing.T, tn *town, ring *accesscmd.KeyRing, who actor.Actor, in uui
 	return key
 }
 
-// opens waits until a node gives the key these permissions; the zero Permissions: none.
+// opens waits until a node returns these permissions for the key; the zero Permissions: none.
 func opens(t *testing.T, ring *accesscmd.KeyRing, key string, wanted actor.Permissions) {
 	t.Helper()
 	require.Eventually(t, func() bool {

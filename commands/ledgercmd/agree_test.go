@@ -133,7 +133,7 @@ func (o *office) agreeSince(t *testing.T, rt require.TestingT, judge *node, sinc
 	}
 }
 
-// same tells of the first that the two sides see in different ways, and what the log has of it.
+// same reports the first difference between the two sides, with the stream's events in the log.
 func same[T any](t *testing.T, rt require.TestingT, o *office, streams map[int64]string, key func(T) int64, commands, books []T) {
 	t.Helper()
 	left, right := map[int64]T{}, map[int64]T{}
@@ -153,7 +153,7 @@ func same[T any](t *testing.T, rt require.TestingT, o *office, streams map[int64
 	}
 }
 
-// tell shows what the log has of a stream.
+// tell formats the stream's events in the log.
 func (o *office) tell(t *testing.T, stream string) (text string) {
 	t.Helper()
 	for e, err := range o.store.ReadStream(t.Context(), stream, 0, eventstore.Forwards) {
@@ -186,7 +186,7 @@ func collect[T any](t *testing.T, o *office, sql string, args ...any) []T {
 	return all
 }
 
-// entriesOf returns, for each ledger, what a number asks for on each side: metal and money, where it has both.
+// entriesOf returns, for each ledger, the entries of each side for a number: metal and money, if the ledger has both.
 var entriesOf = map[string]func(n int) (in, out book.SideInput){
 	"bank": func(n int) (in, out book.SideInput) { return rupees(int64(n)), rupees(int64(n)) },
 	"bullion": func(n int) (in, out book.SideInput) {
@@ -213,7 +213,7 @@ func given[E book.Entry](form string, n int) book.SideInput {
 	return book.Entries([]E{e})
 }
 
-// opening opens an account, of a type where accounts have one.
+// opening opens an account, with a type if the ledger has types.
 func (s *scene) opening() book.OpenAccount {
 	c := book.OpenAccount{Name: "SBI"}
 	if s.book.Types > 0 {
@@ -222,7 +222,7 @@ func (s *scene) opening() book.OpenAccount {
 	return c
 }
 
-// scene is a workspace's books in the hands of several nodes at once.
+// scene is a workspace's books that several nodes change at once.
 type scene struct {
 	t              *testing.T
 	rt             *rapid.T
@@ -237,7 +237,7 @@ func (s *scene) day() unit.Date {
 	return today - unit.Date(rapid.IntRange(-1, 5).Draw(s.rt, "days ago"))
 }
 
-// step does one thing on a node. What the domain refuses is done, too.
+// step runs one command on a node, even one that the domain refuses.
 func (s *scene) step(n *node, meanwhile bool) error {
 	space := s.spaces[0]
 	if rapid.IntRange(0, 9).Draw(s.rt, "stranger") == 0 {
@@ -265,7 +265,7 @@ func (s *scene) step(n *node, meanwhile bool) error {
 		row = rapid.SampledFrom(s.rows).Draw(s.rt, "row")
 		steps = append([]string{"edit", "reverse", "move", "add", "void", "delete", "reverse many"}, steps...)
 	}
-	if meanwhile { // what others stumble over
+	if meanwhile { // which disturbs the others
 		steps = append([]string{"lock", "delete account"}, steps...)
 	}
 	switch rapid.SampledFrom(steps).Draw(s.rt, "step") {
@@ -331,7 +331,7 @@ func (s *scene) step(n *node, meanwhile bool) error {
 	return err
 }
 
-// At any moment another node is faster, or a process dies. Whatever comes of it, the two sides agree.
+// At any time another node may append first, or a process may die. In every case both sides agree.
 func TestCommandsAndBooksAgreeWhateverHappens(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)

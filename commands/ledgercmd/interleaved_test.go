@@ -56,7 +56,7 @@ func (openVault) OpenPersonal(_ context.Context, values []*event.Sealed) error {
 	return nil
 }
 
-// logReads finds in the log what commands read from tables.
+// logReads reads from the log the data that commands read from tables.
 type logReads struct{ *interleavetest.Node }
 
 func (r logReads) EarliestRow(ctx context.Context, _ uuid.UUID, account int64) (first *unit.Date, err error) {
@@ -89,12 +89,12 @@ func (logReads) Clients(context.Context, uuid.UUID) ([]orderdraft.Client, error)
 
 func (logReads) HighestSlip(context.Context, uuid.UUID, int64) (int64, error) { return 0, nil }
 
-// workshop is the records with which the commands begin.
+// workshop has the records that exist before the commands.
 type workshop struct {
 	sbi, hdfc               int64 // accounts
-	row, older              int64 // of sbi: five days old, and a month
+	row, older              int64 // of sbi: five days old, and a month old
 	meena, asha, imran      int64 // two clients, a karigar
-	plain, other, delivered int64 // orders of meena, the last of which has the takada
+	plain, other, delivered int64 // meena's orders; the last one has the takada
 	takada                  int64
 	draft, upload           int64
 }
@@ -112,7 +112,7 @@ func startBooks(ctx context.Context, n *interleavetest.Node) (*ledgercmd.Books, 
 		h, nil
 }
 
-// settle makes the records.
+// settle creates the records.
 func settle(t *testing.T, log *interleavetest.Log) (w workshop) {
 	t.Helper()
 	b, _, err := startBooks(t.Context(), interleavetest.NewNode(log))
@@ -159,7 +159,7 @@ func command[S any](
 	}}
 }
 
-// posting is command for rows that are posted together.
+// posting is command for rows that are posted in one request.
 func posting(
 	t *testing.T, name string, do func(context.Context, commands.Request, *ledgercmd.Books) (ledgercmd.Posted, error),
 	change ...func(*commands.Request),
@@ -316,7 +316,7 @@ func broken(base *interleavetest.Log) func([]event.Stored) ([]string, error) {
 	}
 }
 
-// newSuite returns the ledger's commands, with a workshop in which they may be carried out.
+// newSuite returns the ledger's commands, with a workshop for them.
 func newSuite(t *testing.T) *interleavetest.Suite[*ledgercmd.Books] {
 	t.Helper()
 	s := &interleavetest.Suite[*ledgercmd.Books]{Log: interleavetest.NewLog(), Start: startBooks}
@@ -331,13 +331,13 @@ func newSuite(t *testing.T) *interleavetest.Suite[*ledgercmd.Books] {
 	return s
 }
 
-// Whatever the order of the steps of two commands is, they do what they do one after the other.
+// For each order of the steps of two commands, the result equals running them one after the other.
 func TestTwoCommandsAreAsOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	newSuite(t).Pairs(t)
 }
 
-// Whatever the order of the steps of five commands is, the log keeps the rules between records, and none of them gives up.
+// For each order of the steps of five commands, the log keeps the rules between records, and no command gives up.
 func TestFiveCommandsKeepTheRules(t *testing.T) {
 	t.Parallel()
 	newSuite(t).Some(t, 5)

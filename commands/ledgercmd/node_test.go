@@ -34,7 +34,7 @@ import (
 	"bahi/readmodels/ledgerview"
 )
 
-// asked is what is wanted of a row.
+// asked is a request for a row.
 type asked = book.RowInput
 
 var (
@@ -43,10 +43,10 @@ var (
 	errCrash  = errors.New("the process is gone")
 )
 
-// rupees asks for an entry of n rupees.
+// rupees requests an entry of n rupees.
 func rupees(n int64) book.SideInput { return book.Entries([]bank.Entry{{Amount: unit.Money(100 * n)}}) }
 
-// office is a database with the books kept up to date.
+// office is a database with tables of the books that follow the log.
 type office struct {
 	pool  *pgxpool.Pool
 	store *postgres.Store
@@ -87,7 +87,7 @@ func openOffice(t *testing.T) *office {
 	return o
 }
 
-// run runs something in the background as long as the test.
+// run runs a function in the background until the test ends.
 func run(t *testing.T, do func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -99,7 +99,7 @@ func run(t *testing.T, do func(context.Context) error) {
 	})
 }
 
-// interrupted is a real log at which something happens before an append.
+// interrupted is a real log that calls a function before an append.
 type interrupted struct {
 	eventstore.Store
 
@@ -107,8 +107,8 @@ type interrupted struct {
 	before func(stream string) error
 }
 
-// at lets do happen once (nothing when it is nil), before the next append to a stream whose name begins like this. It does not happen where
-// numbers are reserved: the node holds the series meanwhile, and would wait for itself if it is the one that does it.
+// at calls do once (nil: nothing) before the next append to a stream with this prefix. It does not call do while numbers are reserved: the
+// node holds the series then, and do would wait for itself if it ran on that node.
 func (i *interrupted) at(prefix string, do func() error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -214,7 +214,7 @@ func (n *node) lock(t *testing.T, through *unit.Date) {
 	require.NoError(t, err)
 }
 
-// locks is what another process does: it locks the books.
+// locks is another process that locks the books.
 func (n *node) locks(t *testing.T, through unit.Date) func() error {
 	t.Helper()
 	return func() error {
@@ -223,7 +223,7 @@ func (n *node) locks(t *testing.T, through unit.Date) func() error {
 	}
 }
 
-// row reads a row, nil when it is not there.
+// row reads a row, nil if there is none.
 func (o *office) row(t *testing.T, account, row int64) *ledgerview.Row {
 	t.Helper()
 	r, err := o.views.Row(t.Context(), nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, row,

@@ -27,7 +27,8 @@ import (
 	"bahi/projections/ledgerproj"
 )
 
-// ordersAgree checks that commands see the orders and takadas as the tables do, and that the delivered weights are what the takadas weigh.
+// ordersAgree checks that commands and tables have the same orders and takadas, and that the delivered weights equal the weights of the
+// takadas.
 func (o *office) ordersAgree(t *testing.T, rt require.TestingT, judge *node) {
 	t.Helper()
 	delivered, weights := map[int64]unit.Grams{}, map[int64]unit.Grams{}
@@ -65,7 +66,7 @@ func (o *office) ordersAgree(t *testing.T, rt require.TestingT, judge *node) {
 	}
 }
 
-// everyStream names each stream of a category once, with the workspace of its first event.
+// everyStream calls take for each stream of a category, with the workspace of its first event.
 func (o *office) everyStream(t *testing.T, category string, take func(workspace uuid.UUID, number int64)) {
 	t.Helper()
 	for e, err := range o.store.ReadAll(t.Context(), 0, eventstore.Forwards) {
@@ -80,7 +81,7 @@ func (o *office) everyStream(t *testing.T, category string, take func(workspace 
 	}
 }
 
-// desk is a workspace's orders in the hands of several nodes at once.
+// desk is a workspace's orders that several nodes change at once.
 type desk struct {
 	t                                  *testing.T
 	rt                                 *rapid.T
@@ -95,7 +96,7 @@ func (d *desk) one(of []int64, label string) int64 {
 	return rapid.SampledFrom(of).Draw(d.rt, label)
 }
 
-// step does one thing on a node. What the domain refuses is done, too.
+// step runs one command on a node, even one that the domain refuses.
 func (d *desk) step(n *node, meanwhile bool) error {
 	space := d.spaces[0]
 	if rapid.IntRange(0, 9).Draw(d.rt, "stranger") == 9 {
@@ -117,7 +118,7 @@ func (d *desk) step(n *node, meanwhile bool) error {
 	}
 	steps := []string{"deliver", "edit order", "order", "edit takada", "move takada", "move order", "delete takada", "delete order",
 		"karigar", "client", "delete karigar", "delete client"}
-	if meanwhile { // what others stumble over
+	if meanwhile { // which disturbs the others
 		steps = []string{"delete order", "delete client", "delete karigar", "move order", "deliver", "edit order"}
 	}
 	var err error
@@ -165,7 +166,7 @@ func (d *desk) step(n *node, meanwhile bool) error {
 	return err
 }
 
-// At any moment another node is faster, or a process dies. Whatever comes of it, commands and tables agree, and no order with takadas
+// At any time another node may append first, or a process may die. In every case commands and tables agree, and no order with takadas
 // changed its client.
 func TestCommandsAndOrdersAgreeWhateverHappens(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,7 @@ func (n *node) opens(t *testing.T, l *book.Ledger) int64 {
 	return id(t, out.ID)
 }
 
-// ends is what another process does: it deletes an account.
+// ends is another process that deletes an account.
 func (n *node) ends(t *testing.T, l *book.Ledger, account int64) func() error {
 	t.Helper()
 	return func() error {
@@ -61,13 +61,13 @@ func (n *node) delivers(t *testing.T, number int64) int64 {
 	return id(t, out.ID)
 }
 
-// order reads an order, nil when it is not there.
+// order reads an order, nil if there is none.
 func (o *office) order(t *testing.T, number int64) *ledgerview.ClientOrder {
 	t.Helper()
 	return found(t, order.ErrNotFound, func() (ledgerview.ClientOrder, error) { return o.views.Order(t.Context(), nil, workspace, number) })
 }
 
-// takada reads a takada, nil when it is not there.
+// takada reads a takada, nil if there is none.
 func (o *office) takada(t *testing.T, number int64) *ledgerview.ClientTakada {
 	t.Helper()
 	return found(t, takada.ErrNotFound, func() (ledgerview.ClientTakada, error) { return o.views.Takada(t.Context(), nil, workspace, number) })
@@ -190,7 +190,7 @@ func TestSlipsOfOtherClientsAreWarnedOf(t *testing.T) {
 	require.Empty(t, edited.State.Warnings, "another number has none")
 }
 
-// drafts makes a draft of a message, whose entries are a client's.
+// drafts creates a draft of a message with entries of one client.
 func (n *node) drafts(t *testing.T, text string, holder int64) int64 {
 	t.Helper()
 	made, _, err := ledgercmd.ReceiveDraft(t.Context(), as(t), n.Books,
@@ -207,7 +207,7 @@ func (n *node) converts(t *testing.T, draft int64, change ...func(*commands.Requ
 	return ledgercmd.ConvertDraft(t.Context(), as(t, change...), n.Books, draft, orderdraft.Convert{})
 }
 
-// pending are the ids of the drafts that wait for their review.
+// pending returns the ids of the drafts that wait for their review.
 func (o *office) pending(t *testing.T) (all []int64) {
 	t.Helper()
 	found, _, err := o.views.OrderDrafts(t.Context(), nil, workspace, time.UTC, readmodels.Page{Number: 1}, ledgerview.DraftFilter{})

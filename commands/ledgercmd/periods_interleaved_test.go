@@ -23,7 +23,7 @@ import (
 	"bahi/eventstore"
 )
 
-// Closing folds the log.
+// Closing reads the balances by folding the log.
 func (r logReads) Closing(ctx context.Context, _ uuid.UUID, day unit.Date) (all []closing.Balance, at event.Position, err error) {
 	accounts, rows := map[string]closing.Balance{}, map[string]book.Row{}
 	for stored, err := range r.ReadAll(ctx, 0, eventstore.Forwards) {
@@ -104,8 +104,8 @@ func ofPeriods(t *testing.T) []bookCommand {
 	}
 }
 
-// Whatever the order of the steps of five commands is, a seal has the digest of its balances. A closing is two transactions, so other
-// commands may come in between.
+// For each order of the steps of five commands, a seal has the digest of its balances. A closing is two transactions, so other commands may
+// run in between.
 func TestClosingsKeepTheRules(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)

@@ -32,7 +32,7 @@ func (n *node) post(t *testing.T, account int64, rows []asked, change ...func(*c
 	return ledgercmd.PostRows(t.Context(), as(t, change...), n.Books, bank.Ledger, account, rows)
 }
 
-// after returns how many of its transaction's events follow on each event of the log after a position.
+// after returns, for each event after a position of the log, the number of its transaction's later events.
 func (o *office) after(t *testing.T, position event.Position) (more []int) {
 	t.Helper()
 	for e, err := range o.store.ReadAll(t.Context(), position, eventstore.Forwards) {
@@ -68,7 +68,7 @@ func TestRowsPostedTogetherAreOneTransaction(t *testing.T) {
 	o.agree(t)
 }
 
-// A process that dies has posted all rows or none. Its repetition finds out which.
+// A process that dies has posted all rows or none. A retry returns which.
 func TestAProcessThatDiesHasPostedAllRowsOrNone(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -85,7 +85,7 @@ func TestAProcessThatDiesHasPostedAllRowsOrNone(t *testing.T) {
 	o.agree(t)
 }
 
-// blind is books that know nothing.
+// blind is books with unreadable tables.
 type blind struct{ ledgercmd.Reads }
 
 func (blind) EarliestRow(context.Context, uuid.UUID, int64) (*unit.Date, error) { return nil, errCrash }
@@ -101,7 +101,7 @@ func TestBooksThatDoNotAnswerAreNotTakenForEmpty(t *testing.T) {
 	require.Equal(t, []string{"BankAccountOpened"}, o.names(t, bank.Ledger.Accounts.Stream(idText(account))))
 }
 
-// A projection that has stopped lacks the newest rows. Commands must not decide by it.
+// The tables of a stopped projection lack the newest rows. Commands must not depend on them.
 func TestBooksThatAreLateAreNotTakenForComplete(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -117,7 +117,7 @@ func TestBooksThatAreLateAreNotTakenForComplete(t *testing.T) {
 	require.Equal(t, []string{"BankAccountOpened"}, o.names(t, bank.Ledger.Accounts.Stream(idText(account))))
 }
 
-// park stops the books at an event that they cannot read.
+// park parks the books at an unreadable event.
 func (o *office) park(t *testing.T) {
 	t.Helper()
 	_, err := o.store.Append(t.Context(), eventstore.To("bankrow-999999", eventstore.NoStream, event.Proposed{
@@ -132,7 +132,7 @@ func (o *office) park(t *testing.T) {
 	}, time.Minute, 5*time.Millisecond)
 }
 
-// Between a node's look at the rules and its append, another node locks the day. So the row is decided again, and refused.
+// Another node locks the day between a node's check of the rules and its append. So the node decides again, and refuses the row.
 func TestARowThatLostToTheLockNeverWas(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -162,7 +162,7 @@ func TestARowOfADeletedAccountIsGoneAlsoForWhatChangesNothing(t *testing.T) {
 	o.agree(t)
 }
 
-// The oldest row that a deletion knows of need not be the oldest when it lands.
+// An older row may be added between a deletion's read and its append.
 func TestAnAccountIsNotDeletedWithARowThatWasPostedAndLockedMeanwhile(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -216,7 +216,7 @@ func (n *node) reverse(t *testing.T, req commands.Request, account int64, rows .
 	return ledgercmd.ReverseRows(t.Context(), req, n.Books, bank.Ledger, account, ledgercmd.Reversal{Rows: rows})
 }
 
-// balance is what the account amounts to.
+// balance is the account's balance.
 func (o *office) balance(t *testing.T, account int64) string {
 	t.Helper()
 	a, err := o.views.Account(t.Context(), nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, ledgerview.As{})
@@ -262,7 +262,7 @@ func TestRowsAreReversedTogetherAndKnowOfEachOther(t *testing.T) {
 	o.agree(t)
 }
 
-// Clerks take overlapping groups back at once: each row is taken back once, and each group as a whole or not at all.
+// Clerks reverse overlapping groups at once. Each row is reversed once, and each group as a whole or not at all.
 func TestOverlappingReversalsAreAllOrNone(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -294,7 +294,7 @@ func TestOverlappingReversalsAreAllOrNone(t *testing.T) {
 	o.agree(t)
 }
 
-// page is what is submitted of a page: a row of each of three bank accounts.
+// page is the submission of a page: a row of each of three bank accounts.
 func page(t *testing.T, one, other, maker int64, date unit.Date) []khata.Asked {
 	t.Helper()
 	rows, err := khata.Lines([]khata.Line{

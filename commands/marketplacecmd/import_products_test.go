@@ -167,7 +167,7 @@ func TestAnImportOnLateTablesDoublesNoProduct(t *testing.T) {
 	t.Parallel()
 	m := newMill(t)
 	m.imports(list, "3 0 0 0")
-	m.imports("sku,name,price\nA-1,Hook,9\nA-5,Bolt,5\nA-2,Nail,2\n", "1 1 1 0") // of which tables do not know yet
+	m.imports("sku,name,price\nA-1,Hook,9\nA-5,Bolt,5\nA-2,Nail,2\n", "1 1 1 0") // the tables lack it still
 	all := m.look()
 	require.Len(t, all, 4)
 	require.Equal(t, "Hook 900 Brass", all["a-1"])

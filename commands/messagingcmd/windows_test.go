@@ -13,7 +13,7 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// talkTable is a table of who was heard when, which counts its readers.
+// talkTable has the times of contacts' last messages, and counts its readers.
 type talkTable struct {
 	MessageIndex
 

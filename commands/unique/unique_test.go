@@ -316,7 +316,7 @@ func twice(events []event.Stored) (found []string, err error) {
 	return found, nil
 }
 
-// newSuite returns commands of shops, the first two of which have the phones 1 and 2.
+// newSuite returns commands of shops. The first two shops have the phones 1 and 2.
 func newSuite(t *testing.T) *interleavetest.Suite[*commands.Handler] {
 	t.Helper()
 	s := &interleavetest.Suite[*commands.Handler]{Log: interleavetest.NewLog(), Start: startShops, Broken: twice}

@@ -77,7 +77,7 @@ func delivered(id, number int64, maker *int64) logged {
 	return of(takada.Kind, id, takada.Added{Takada: takada.Takada{Order: number, Items: items}})
 }
 
-// check returns the laws that the last transaction breaks. No transaction before it may break any.
+// check returns the laws that the last transaction breaks. Earlier transactions must break none.
 func check(t *testing.T, events []logged) (broken []string) {
 	t.Helper()
 	c := laws.New()
@@ -333,7 +333,7 @@ func TestUniqueValues(t *testing.T) {
 				{mine, its}, {mine, its, k.regain},
 				after(k.loses, free), after(free, k.loses),
 				after(k.regain, its, k.loses), after(its, k.regain, k.loses), after(k.loses, k.regain, its),
-				append(after(k.loses), together(its, k.regain)...), // the claim of a record that is gone stays
+				append(after(k.loses), together(its, k.regain)...), // the claim of a deleted record stays
 				append(after(k.loses, free), together(its, k.regain)...),
 			} {
 				require.Empty(t, check(t, lawful))

@@ -21,7 +21,7 @@ import (
 	"bahi/internal/test/booktest"
 )
 
-// golden is a line of entries.ndjson: the sides of a row that is added, and what is stored of them with its net effect, or what is wrong.
+// golden is a line of entries.ndjson: the sides of a new row, and either its stored entries with their net effect, or its faults.
 type golden struct {
 	What                string
 	Ledger              string
@@ -33,7 +33,7 @@ type golden struct {
 	Fine                unit.Grams
 }
 
-// asks returns a function that makes what is asked of the sides of a row.
+// asks returns a function that converts the sides of a row to input.
 func asks[In, Out book.Entry](in, out string) (asked book.RowInput, err error) {
 	ins, err := book.EntriesOf[In](book.StoredSide(in, book.Effect{}))
 	outs, wrong := book.EntriesOf[Out](book.StoredSide(out, book.Effect{}))

@@ -19,8 +19,8 @@ var rules = map[string]func(field, text string) (string, error){
 	"Email": person.Email, "Name": person.Name, "Phone": person.Phone, "ParseE164": person.ParseE164,
 }
 
-// The rows of values.tsv are a rule, a text and, quoted as in Go, what the rule makes of it. After an exclamation mark it is why the text
-// is refused.
+// The rows of values.tsv are a rule, a text and, quoted as in Go, the rule's result. After an exclamation mark it is the reason of a
+// refusal.
 func TestRulesOfPersonalValues(t *testing.T) {
 	t.Parallel()
 	table, err := os.ReadFile("testdata/values.tsv")

@@ -13,7 +13,7 @@ import (
 	"bahi/eventstore"
 )
 
-// killing is a log that copies the archive's folder before an event. The copy is what a kill would leave.
+// killing is a log that copies the archive's folder before an event. The copy is the state that a kill would leave.
 type killing struct {
 	*text
 

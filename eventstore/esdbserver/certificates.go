@@ -23,10 +23,10 @@ const (
 	caLife     = 10 * 365 * 24 * time.Hour
 	serverLife = 90 * 24 * time.Hour
 
-	// renewBefore is how long before its expiry a server's certificate is replaced.
+	// renewBefore is the time before its expiry at which a server's certificate is replaced.
 	renewBefore = 30 * 24 * time.Hour
 
-	// skew is how far the clocks of clients may lag.
+	// skew is the maximum lag of clients' clocks.
 	skew = time.Hour
 )
 

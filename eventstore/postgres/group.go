@@ -232,7 +232,7 @@ func (a *appender) lockAndLook(ctx context.Context, group []*pending) (*lookedUp
 	if attached && a.window.head == newest {
 		return looked, nil
 	}
-	// A state read before this may come from events that the log has lost since, up to the greatest position seen.
+	// A state that was read earlier may include events that the log has lost since, up to the greatest position seen.
 	a.window.reset(newest, max(newest, event.Position(a.seen.Load())+1))
 	if !known {
 		return looked, nil // all streams were looked up

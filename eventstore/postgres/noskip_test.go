@@ -38,7 +38,7 @@ const trouble = `
 	create constraint trigger trouble after insert on log.event deferrable initially deferred
 	for each row execute function trouble()`
 
-// outcome is what a client was told of an append.
+// outcome is the outcome of an append as its client received it.
 type outcome struct {
 	eventstore.Appended
 
@@ -56,7 +56,7 @@ type crowd struct {
 
 	mu       sync.Mutex
 	outcomes []outcome
-	followed map[[2]event.Position]uint64 // digests of what followers were given, by the first position and the last
+	followed map[[2]event.Position]uint64 // digests of the events that followers received, by the first position and the last
 }
 
 // open opens a node, although connections break.
@@ -149,7 +149,7 @@ func (c *crowd) write(ctx context.Context, nth int, chance *rand.Rand) {
 	}
 }
 
-// check compares what clients and followers were told with the log.
+// check compares the outcomes and events that clients and followers received with the log.
 func (c *crowd) check(log []event.Stored) {
 	t := c.t
 	t.Helper()

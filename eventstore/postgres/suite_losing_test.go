@@ -91,7 +91,7 @@ func (l *loser) told(ctx context.Context, err error, last event.Position) error 
 	return err
 }
 
-// readerOfLost lets a reader read to the end of twenty events, of which the log then loses five.
+// readerOfLost lets a reader read twenty events to their end. Then the log loses five of them.
 func (l *loser) readerOfLost(ctx context.Context, t *testing.T) (end event.Position, ended func() (event.Position, error)) {
 	at := l.filled(t, 20)
 	there, ended := l.reader(ctx, t, 0, at[19])

@@ -183,8 +183,9 @@ func (t *tail) announce(head event.Position) {
 // changed returns a channel that the next change closes.
 func (t *tail) changed() <-chan struct{} { return t.change.Wait() }
 
-// after returns the events after the position, possibly none. It returns false if only the database knows them, or, after a new connection,
-// whether the event at the position still exists. looked counts the doubts that the subscriber has resolved by a query.
+// after returns the events after the position, possibly none. It returns false if the caller must query the database: for these
+// events or, after a new connection, for the existence of the event at the position. looked counts the doubts that the
+// subscriber has resolved by a query.
 func (t *tail) after(position event.Position, looked *int) ([]event.Stored, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

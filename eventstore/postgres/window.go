@@ -5,7 +5,7 @@ import (
 	"bahi/eventstore"
 )
 
-// windowEvents is the minimum number of newest events whose streams a window knows.
+// windowEvents is the minimum number of newest events whose streams a window has.
 const windowEvents = 65536
 
 // window has the last revision of each stream that the newest events changed. With it, the appender validates transactions in memory: an

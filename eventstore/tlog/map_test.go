@@ -38,7 +38,7 @@ func mapRoot(entries map[tlog.Hash]tlog.Hash, depth int) (root tlog.Hash) {
 	return sha256.Sum256(slices.Concat([]byte{3}, left[:], right[:]))
 }
 
-// close returns keys of which some share long beginnings.
+// close returns keys, some of which share long prefixes.
 func closeKey(n uint16) (key tlog.Hash) {
 	if n%3 == 0 {
 		binary.BigEndian.PutUint16(key[30:], n)

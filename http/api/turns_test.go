@@ -45,7 +45,7 @@ func (q *queue) end(caller string) {
 	synctest.Wait()
 }
 
-// came returns what has come since the last call.
+// came returns the arrivals since the last call.
 func (q *queue) came() (names []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

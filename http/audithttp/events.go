@@ -198,7 +198,7 @@ type tailing struct {
 	send      func(api.Event) error
 	ready     [][]byte // events to send
 
-	told time.Time // when the client last heard of a position, which is at
+	told time.Time // time of the last message to the client about a position, which is at
 	at   event.Position
 	left int64 // events until the stream ends; 0: no end
 }

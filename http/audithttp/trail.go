@@ -32,8 +32,8 @@ type Signed interface {
 	Upto(ctx context.Context, position event.Position) (string, error)
 }
 
-// TrailReport writes the audit trail: who changed what in the books, from what to what, when and why, and which closing
-// balances the changes moved.
+// TrailReport writes the audit trail: who changed what in the books, the old and new values, when and why, and which closing balances
+// changed.
 type TrailReport struct {
 	Trails *auditview.Trails
 	Books  *ledgerview.Views

@@ -16,7 +16,7 @@ func TestAnAccountThatIsRenamedKeepsItsBalance(t *testing.T) {
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
 	path := fmt.Sprintf("/bank/%d", account)
 
-	// The same name changes nothing, and is no reason to call the balance zero.
+	// An edit with the same name changes nothing, and does not reset the balance.
 	clerk.PUT(path, `{"name":"HDFC"}`).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"HDFC","balance":12.5,"revision":0}`, account))
 	a := clerk.With("Prefer", "return=representation").PUT(path, `{"name":"HDFC"}`).Status(200).
 		Body(fmt.Sprintf(`{"id":%d,"name":"HDFC","balance":12.5,"revision":0}`, account))

@@ -50,7 +50,7 @@ func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
 		After: h[0].After}, h[0])
 	require.Equal(t, row.ID, h[0].After.Reverses)
 
-	// What was known before knows nothing of it.
+	// An earlier position does not show the reversal.
 	var before apptest.BankRow
 	clerk.GET(apptest.At(account, row.ID, "?known_at=", strconv.FormatInt(position-1, 10))).Status(200).JSON(&before)
 	require.Zero(t, before.ReversedBy)
@@ -60,7 +60,7 @@ func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
 	require.Contains(t, refused.Text, fmt.Sprintf(`"id":%d}]`, back.ID), "the other row's id")
 	reverses := fmt.Sprintf("The row reverses row %d and cannot be changed. It can be reversed", row.ID)
 	clerk.DELETE(apptest.At(account, back.ID)).Problem(409, reverses, "reverses", reverses)
-	clerk.PUT(apptest.Ledger(account), clerk.GET(apptest.At(account, back.ID)).Status(200).Text).Status(200) // what was read changes nothing
+	clerk.PUT(apptest.Ledger(account), clerk.GET(apptest.At(account, back.ID)).Status(200).Text).Status(200) // unchanged
 	var again apptest.BankRow
 	because.With("Prefer", "return=representation").POST(apptest.At(account, back.ID, "/reverse"), nil).Status(201).JSON(&again)
 	require.Equal(t, "10.25", again.Balance.String())

@@ -17,14 +17,14 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// story is an account with four rows of which one was edited and one deleted, and the positions between.
+// story is an account with four rows, one of them edited and one deleted, and the positions between.
 type story struct {
 	clerk   *apitest.Client
 	account int64
 	posted  string // position after the four were posted
 	edited  string // and after one was edited
 	deleted string // and after one was deleted
-	moment  string // between the edit and the deletion
+	moment  string // time between the edit and the deletion
 }
 
 func tell(t *testing.T, o *apptest.Server) (s story) {
@@ -103,7 +103,7 @@ func TestAccountsAndRowsAreReadAsOfADateAndAsTheyWereKnown(t *testing.T) {
 		s.clerk.GET(fmt.Sprintf("/bank/%d%s", s.account, query)).Status(200).JSON(&one)
 		require.Equal(t, want, one.Balance.String(), query)
 	}
-	for _, name := range []string{"Sharad", "Sharad Sons"} { // the list is kept
+	for _, name := range []string{"Sharad", "Sharad Sons"} { // the accounts in the list
 		for range 2 {
 			s.clerk.PUT(fmt.Sprintf("/bank/%d", s.account), fmt.Sprintf(`{"name":%q}`, name)).Status(200)
 			require.Equal(t, name, apptest.ClerkBanks(s.clerk.GET("/banks").Status(200))[0].Name)
@@ -117,7 +117,7 @@ func TestAccountsAndRowsAreReadAsOfADateAndAsTheyWereKnown(t *testing.T) {
 
 	var rows []apptest.BankRow
 	s.clerk.GET(apptest.Ledger(s.account, "?known_at=", s.posted)).Status(200).JSON(&rows)
-	for _, want := range rows { // a row alone says what it says among the others
+	for _, want := range rows { // a single row equals the row in the list
 		var row apptest.BankRow
 		s.clerk.GET(apptest.At(s.account, want.ID, "?known_at=", s.posted)).Status(200).JSON(&row)
 		require.Equal(t, want, row)
@@ -180,7 +180,7 @@ func TestAPastThatNobodyCanKnowIsRefusedAtOnce(t *testing.T) {
 	s.clerk.GET("/banks?as_of=%ff").Problem(400, "Malformed URL")
 }
 
-// What was stored together is known together.
+// Events of one transaction become visible together.
 func TestAPositionInsideATransactionIsTheEndOfTheOneBefore(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)

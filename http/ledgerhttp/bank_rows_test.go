@@ -48,7 +48,7 @@ func TestAmountsAreExactFromRequestToAnswer(t *testing.T) {
 		a.JSON(&row)
 		require.Contains(t, clerk.GET(apptest.At(account, row.ID)).Status(200).Text, `"amount":`+c.read+`}`)
 	}
-	// 0.1 + 0.2 in floats is more than 0.3, and 9007199254740993 is no float at all.
+	// In floats, 0.1 + 0.2 is more than 0.3, and 9007199254740993 does not exist.
 	other := apptest.Open(clerk, "SBI")
 	apptest.Post(clerk, other, `{"date":"2025-03-01","in_entries":[{"amount":0.1},{"amount":0.2}]}`)
 	for range 3 {

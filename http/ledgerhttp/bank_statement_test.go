@@ -33,7 +33,7 @@ func TestAStatementIsDrawnOfWhatTheLedgerShows(t *testing.T) {
 	s.clerk.GET(apptest.Ledger(s.account, "/statement.pdf?form=2025-01-01")).Problem(422, "Validation error", "form", "unknown parameter")
 }
 
-// What was drawn once can be drawn again, byte for byte, once the log is signed behind it: then its newest checkpoint is the last.
+// A statement can be drawn again, byte for byte, after the log is signed beyond its position. Then its newest checkpoint stays the last.
 func TestPrintsAreHeadedByTheCompany(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)

@@ -32,7 +32,7 @@ func TestTheLockIsSetReadMovedAndTakenAway(t *testing.T) {
 	require.NoError(t, err)
 	today := time.Now().In(zone)
 	if tomorrow := today.Add(time.Hour); tomorrow.Day() != today.Day() {
-		today = tomorrow // midnight is near, and both are the future of yesterday
+		today = tomorrow // midnight is near; both days are after yesterday
 	}
 	clerk.PUT("/books/lock", `{"locked_through":"`+today.Format(time.DateOnly)+`"}`).Problem(422, "Validation error", "locked_through",
 		"must be before today")
@@ -61,7 +61,7 @@ func TestWhatIsLockedStaysAsItIs(t *testing.T) {
 	}
 	require.Equal(t, "03-31 10, 04-01 11", apptest.Balances(clerk, apptest.Ledger(account)))
 
-	// What is not locked goes on; what changes nothing is no change of what is locked.
+	// Unlocked rows can be changed. An edit that changes nothing is allowed for locked rows, too.
 	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, young.ID, apptest.Entry("2"))).Status(200)
 	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, old.ID, apptest.Entry("10"))).Status(200)
 	clerk.PUT(fmt.Sprintf("/bank/%d", account), `{"name":"HDFC Current"}`).Status(200)
@@ -72,5 +72,5 @@ func TestWhatIsLockedStaysAsItIs(t *testing.T) {
 	clerk.With("Bahi-Reason", "wrong year").PUT("/books/lock", `{"locked_through":"2024-03-31"}`).Status(200)
 	clerk.DELETE(apptest.At(account, old.ID)).Status(204)
 	clerk.PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200)
-	clerk.DELETE(fmt.Sprintf("/bank-account/%d", account)).Status(204) // its only locked row is gone
+	clerk.DELETE(fmt.Sprintf("/bank-account/%d", account)).Status(204) // its only locked row was deleted
 }

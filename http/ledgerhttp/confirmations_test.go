@@ -28,7 +28,7 @@ import (
 
 const confirmations = "/books/confirmations"
 
-// asking is a workspace that asks its clients.
+// asking is a workspace that asks its clients to confirm balances.
 type asking struct {
 	*apptest.Server
 	*apitest.Client
@@ -87,7 +87,7 @@ func (a *asking) post(account int64, date, side string, amount int) {
 		fmt.Sprintf(`{"date":%q,"%s_entries":[{"amount":%d}]}`, date, side, amount)).Status(201)
 }
 
-// body is a request of accounts, or of a kind.
+// body is a request for some accounts, or for all of a kind.
 func (a *asking) body(of string) string {
 	return fmt.Sprintf(`{%s,"as_of":"2025-03-31","channelId":%d,"templateId":%d}`, of, a.channel, a.template)
 }
@@ -180,7 +180,7 @@ func TestPartiesConfirmTheirBalances(t *testing.T) {
 	require.Len(t, sent, 1)
 	require.Contains(t, *sent[0].Text, "Meera, your account as of 31 Mar 2025: ₹1,500.00 you owe; 0.000 g fine settled. Statement: http")
 
-	// Each answer counts once, and the first one.
+	// Only the first reply of each party counts.
 	agreed := a.write("9812345601", "1")
 	a.write("9812345602", "नहीं")
 	a.write("9812345603", "which bill is that?")
@@ -197,7 +197,7 @@ func TestPartiesConfirmTheirBalances(t *testing.T) {
 	require.Equal(t, agreed, *p[meera].AnswerID)
 	require.Equal(t, fmt.Sprintf("contact:%d", meeraContact), *p[meera].AnsweredBy)
 
-	// A person decides what other words mean, and against what a message said.
+	// A person decides about other replies, even against the text of a message.
 	decide := func(account int64, body string) *apitest.Answer {
 		return a.POST(fmt.Sprintf("%s/%d/parties/%d", confirmations, c.ID, account), body)
 	}
@@ -209,7 +209,7 @@ func TestPartiesConfirmTheirBalances(t *testing.T) {
 	decide(1<<40, `{"outcome":"confirmed"}`).Status(404)
 	a.POST(fmt.Sprintf("%s/%d/parties/%d", confirmations, 1<<40, usha), `{"outcome":"confirmed"}`).Status(404)
 
-	// A later row dated before the day overtakes what was confirmed. A row after the day does not.
+	// A later row dated on or before the day overtakes a confirmation. A row dated after the day does not.
 	a.post(usha, "2025-04-01", "in", 1)
 	a.post(asha, "2025-03-30", "in", 1)
 	a.await(c.ID, func(n ledgerview.ConfirmationCounts) bool { return n.Overtaken == 1 })
@@ -224,7 +224,7 @@ func TestPartiesConfirmTheirBalances(t *testing.T) {
 	require.Len(t, disputed, 2)
 }
 
-// The newest text of a message counts, also of one that was an answer before.
+// The newest text of a message counts, even if an earlier text was an answer.
 func TestAnEditedMessageIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	a := startAsking(t)
@@ -284,7 +284,7 @@ func TestTheLinkLeadsToTheStatement(t *testing.T) {
 	require.ErrorIs(t, err, ledgercmd.ErrLinkEnded)
 }
 
-// A chat network gets one message for each party. A template with a document carries the statement, which the network fetches.
+// A chat network gets one message for each party. The network fetches the statement of a template with a document.
 func TestTheMessageCarriesTheStatement(t *testing.T) {
 	t.Parallel()
 	sent := make(chan string, 10)

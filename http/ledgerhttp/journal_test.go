@@ -6,7 +6,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// The other tests run so in make soak.
+// `make soak` runs the other tests with a journal, too.
 func TestALedgerWithAJournalIsReadAndWritten(t *testing.T) {
 	t.Parallel()
 	apptest.OnJournal(t, "", "TestALedgerIsReadByDatesPagesAndAsItWasKnown")

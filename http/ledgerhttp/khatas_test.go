@@ -36,7 +36,7 @@ func typed(lines ...string) []byte {
 		"R>>\n", len(content), content)
 }
 
-// scanned is an answer to an upload.
+// scanned is the response to an upload.
 type scanned struct {
 	UploadID  *int64            `json:"upload_id"`
 	Status    string            `json:"status"`
@@ -100,7 +100,7 @@ func TestPageIsReadCheckedAndSubmitted(t *testing.T) {
 	require.Contains(t, original.Header("Content-Disposition"), "attachment")
 	stranger := o.Clerk(o.Abroad)
 
-	// What was read can be sent back as it is, with the fields that nobody reads.
+	// The recognised entries can be submitted unchanged, with the fields that the server ignores.
 	body := fmt.Sprintf(`{"upload_id":%d,"entries":[%s,{"ledger":"bank","account_id":%d,"side":"in","date":"2025-03-02","item_name":"cash",`+
 		`"amount":20000}]}`, *read.UploadID, strings.ReplaceAll(string(read.Entries[0]), `"amount":null`, `"amount":10`), sbi)
 	stranger.POST("/khata-submit", body).Status(404)
@@ -224,7 +224,7 @@ func TestWrongSubmissionsNameTheirEntriesAndPostNothing(t *testing.T) {
 	theirs := strings.Replace(good, fmt.Sprint(sbi), fmt.Sprint(foreign), 1)
 	clerk.POST("/khata-submit", `{"entries":[`+good+`,`+theirs+`]}`).Status(422).Contains(`"field":"entries[1].account_id"`)
 	row := fmt.Sprintf(`{"ledger":"bank","account_id":%d,"date":"2025-03-01","in_entries":[{"amount":5}]}`, sbi)
-	for body, field := range map[string]string{ // the first has no row on which the rules could be tried
+	for body, field := range map[string]string{ // the first has no row to check
 		`{"rows":[{"ledger":"shop","account_id":1,"date":"2025-03-01"}]}`:                               "rows[0].ledger",
 		`{"rows":[` + row + `,` + strings.Replace(row, `"amount":5`, `"amount":5,"touch":92`, 1) + `]}`: "rows[1].in_entries[0].touch",
 		`{"rows":[` + strings.Replace(row, fmt.Sprint(sbi), fmt.Sprint(foreign), 1) + `]}`:              "rows[0].account_id",
@@ -262,7 +262,7 @@ func TestARepetitionOfAnUploadThatIsReadLaterIsAnsweredSoToo(t *testing.T) {
 	o := apptest.Share(t)
 	clerk := o.Clerk(o.Home)
 	again := clerk.With("Idempotency-Key", "later")
-	file := []byte("%PDF-1.4 nothing") // which is never read
+	file := []byte("%PDF-1.4 nothing") // a file that is never read
 	later := scan(t, again.With("Prefer", "respond-async"), "/khata-upload", file).Status(202)
 	repeated := scan(t, again, "/khata-upload", file).Status(202)
 	require.Equal(t, []string{later.Text, later.Header("Location"), ""},

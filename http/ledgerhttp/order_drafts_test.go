@@ -27,7 +27,7 @@ const (
 	asha        = "919812345678"
 )
 
-// chat is a system that takes the messages of one phone.
+// chat is a system that accepts messages from one phone.
 type chat struct {
 	*apptest.Server
 
@@ -56,7 +56,7 @@ func message(id, from, text string, at time.Time) string {
 		at.UnixMilli(), id, from, text)
 }
 
-// settled waits until so many calls have a verdict.
+// settled waits until a number of calls have a verdict.
 func (c chat) settled(count int) (calls []opsview.Webhook) {
 	c.T.Helper()
 	require.Eventually(c.T, func() bool {
@@ -78,7 +78,7 @@ func (c chat) drafts() (all []ledgerview.OrderDraft) {
 	return all
 }
 
-// outbox waits for so many replies.
+// outbox waits for a number of replies.
 func (c chat) outbox(count int) (all []opshttp.Message) {
 	c.T.Helper()
 	require.Eventually(c.T, func() bool {
@@ -135,12 +135,12 @@ func TestMessageBecomesADraftAndIsConfirmedOnce(t *testing.T) {
 	c.Operator().GET(path).Status(200)
 	c.Clerk(c.Home).GET(path).Problem(404, "Order draft not found")
 	c.Clerk(c.Home).DELETE(path).Problem(404, "Order draft not found")
-	c.Operator().With("If-Match", `"0"`).DELETE(path).Problem(412, "It was changed since you read it") // the reply was noted since
+	c.Operator().With("If-Match", `"0"`).DELETE(path).Problem(412, "It was changed since you read it") // the reply was recorded since
 	c.Operator().DELETE(path).Status(204)
 	c.Operator().DELETE(path).Problem(404, "Order draft not found")
 }
 
-// The answer of the webhook does not wait for the model. What the model cannot read, the rules do.
+// The webhook's response does not wait for the model. If the model cannot read a message, the rules read it.
 func TestMessageIsReadByTheModelAndOtherwiseByRules(t *testing.T) {
 	t.Parallel()
 	model := llmtest.New(t,
@@ -170,7 +170,7 @@ func TestMessageIsReadByTheModelAndOtherwiseByRules(t *testing.T) {
 	require.Len(t, model.Asked(), 3, "a repetition asks nobody")
 }
 
-// The network may name a person by a user id alone, once they wrote with their phone.
+// The network may name a person only by a user id, after the person has written with the phone.
 func TestUserWhoWroteWithAListedPhoneIsKnownWithoutIt(t *testing.T) {
 	t.Parallel()
 	c := openChat(t)

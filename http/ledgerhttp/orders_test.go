@@ -13,14 +13,14 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// made posts a record, and returns its id.
+// made posts a record and returns its id.
 func made(c *apitest.Client, path, body string, values ...any) int64 {
 	var one struct{ ID int64 }
 	picked(c.POST(path, fmt.Sprintf(body, values...)).Status(201), &one)
 	return one.ID
 }
 
-// picked reads the fields of an answer that into has.
+// picked reads the response's fields that into has.
 func picked(a *apitest.Answer, into any) {
 	if err := json.Unmarshal([]byte(a.Text), into); err != nil {
 		panic(err.Error() + ": " + a.Text)
@@ -53,7 +53,7 @@ func (s shop) delivers(order int64, weight string) int64 {
 
 func (s shop) path() string { return fmt.Sprint("/client-order/", s.order) }
 
-// items are those of an order as they are answered, without their ids.
+// items are the items of an order in the form of a response, without their ids.
 func items(a *apitest.Answer) (ids []int64, rest string) {
 	var o struct{ Items []map[string]any }
 	picked(a, &o)
@@ -85,7 +85,7 @@ func TestAnOrderIsAddedChangedDeliveredAndDeleted(t *testing.T) {
 	second := s.delivers(s.order, "11")
 	read := s.clerk.GET(s.path()).Status(200).Body(shown("31", "-0.5", "delivered", 0))
 	require.Equal(t, `"0"`, read.Header("ETag"), "takadas move no ETag of an order")
-	s.clerk.PUT(s.path(), read.Text).Status(200).Body(shown("31", "-0.5", "delivered", 0)) // what was read changes nothing
+	s.clerk.PUT(s.path(), read.Text).Status(200).Body(shown("31", "-0.5", "delivered", 0)) // an edit with the values just read changes nothing
 
 	edited := s.clerk.With("If-Match", `"0"`, "Bahi-Reason", "she took two rings").PUT(s.path(), fmt.Sprintf(
 		`{"slip_number":null,"delivery_date":null,"items":[{"id":%d,"item_name":"rings","weight":20,"quantity":2},{"item_name":"chain",`+

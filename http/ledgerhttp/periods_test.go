@@ -28,7 +28,7 @@ const (
 	notInUse = "No closed period ends on this day"
 )
 
-// sealed is a seal as the interface shows it.
+// sealed is a seal in the form of a response.
 type sealed struct {
 	period.Closed
 
@@ -52,7 +52,7 @@ func sealOf(a *apitest.Answer) (s sealed) {
 	return s
 }
 
-// digest computes the digest of the closing balances that a seal shows.
+// digest computes the digest of a seal's closing balances.
 func (s sealed) digest(t *testing.T) string {
 	t.Helper()
 	var all []closing.Balance

@@ -15,7 +15,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// shopBooks are small books of every kind: a bank, a dealer, two clients of whom one owes, a karigar and a polisher.
+// shopBooks are small books of every kind: a bank, a dealer, two clients, one of them a debtor, a karigar and a polisher.
 type shopBooks struct {
 	*apitest.Client
 
@@ -94,7 +94,7 @@ func TestTheSummaryAddsUpEveryKindOfAccount(t *testing.T) {
 		"another workspace's books are not in it")
 }
 
-// daybook is as it is answered.
+// daybook is the response with a daybook.
 type daybook struct {
 	From, To string
 	Position uint64

@@ -1,18 +1,18 @@
 package ledgerhttp_test
 
-// samples are what the suite wants to know of a ledger. A new ledger gives these, and is tested.
+// samples are the inputs of the suite for a ledger. A new ledger is tested once it has them.
 type samples struct {
 	in, out []sample // of either side, at least two
 	wrong   []wrong
 }
 
-// sample is an entry as a client sends it, and what it counts on its side.
+// sample is an entry as a client sends it, and its effect on its side.
 type sample struct {
 	entry      string
-	cash, fine string // decimals; "" counts nothing
+	cash, fine string // decimals; "": no effect
 }
 
-// wrong is an entry that is refused, and why.
+// wrong is a refused entry with the reason.
 type wrong struct{ side, entry, field, message string }
 
 // ledgerSamples has the samples of each ledger, by its name.

@@ -33,7 +33,7 @@ func TestEveryLedgerHasSamplesAndPaths(t *testing.T) {
 	}
 }
 
-// ledgerSuite is what all ledgers do alike, over HTTP.
+// ledgerSuite has the tests over HTTP that all ledgers pass.
 type ledgerSuite struct {
 	*testing.T
 
@@ -68,7 +68,7 @@ func TestEveryLedger(t *testing.T) {
 	}
 }
 
-// shown is an account or a row as it is answered.
+// shown is an account or a row in the form of a response.
 type shown struct {
 	ID       int64
 	Name     string
@@ -92,7 +92,7 @@ type shown struct {
 
 var variable = regexp.MustCompile(`\{\w+\}`)
 
-// of is a path with the account's id, and what follows it.
+// of returns a path below the account's.
 func (s *ledgerSuite) of(path string, rest ...any) string {
 	return variable.ReplaceAllLiteralString(path, fmt.Sprint(s.account)) + fmt.Sprint(rest...)
 }
@@ -109,7 +109,7 @@ func (s *ledgerSuite) open(name string) int64 {
 	return a.ID
 }
 
-// counts is what samples count together: IN less OUT.
+// counts returns the sum of the samples' effects: IN less OUT.
 func counts(in, out []sample) (cash, fine string) {
 	var c, f decimal.Decimal
 	number := func(text string) decimal.Decimal {
@@ -127,7 +127,7 @@ func counts(in, out []sample) (cash, fine string) {
 	return c.String(), f.String()
 }
 
-// balances holds the balances of an answer against cash and fine metal.
+// balances compares the balances of a response with cash and fine metal.
 func (s *ledgerSuite) balances(a shown, cash, fine string) {
 	s.Helper()
 	same := func(want string, got *decimal.Decimal, what string) {
@@ -145,7 +145,7 @@ func (s *ledgerSuite) balances(a shown, cash, fine string) {
 	require.Equal(s, map[int]string{1: "we_owe", 0: "settled", -1: "they_owe"}[a.Cash.Sign()], a.CashPosition)
 }
 
-// amounts holds the account's balances against what samples count.
+// amounts compares the account's balances with the samples' effects.
 func (s *ledgerSuite) amounts(in, out []sample) {
 	s.Helper()
 	var a shown
@@ -175,7 +175,7 @@ func (s *ledgerSuite) post(date string, in, out []sample) (row shown) {
 	return row
 }
 
-// holds wants each entry to have what was sent of it, beside what is computed.
+// holds requires each entry to have the sent fields, beside the computed ones.
 func (s *ledgerSuite) holds(sent []sample, got []map[string]any) {
 	s.Helper()
 	require.Len(s, got, len(sent))
@@ -312,7 +312,7 @@ func (s *ledgerSuite) past() {
 	s.amounts(s.in[:2], s.out[:1])
 }
 
-// answers looks at the balances that answers have on request, at pages, and at the statement as a sheet.
+// answers checks the optional balances of responses, pages, and the statement as a spreadsheet.
 func (s *ledgerSuite) answers() {
 	s.post("2025-03-01", s.in[:1], nil)
 	row := body("2025-03-02", nil, s.out[:1])
@@ -339,7 +339,7 @@ func (s *ledgerSuite) answers() {
 	require.True(s, strings.HasPrefix(lines[4], "closing,") && strings.HasSuffix(lines[4], want), lines[4])
 }
 
-// others asks for rows by way of accounts that they do not belong to.
+// others requests rows by the paths of other accounts.
 func (s *ledgerSuite) others() {
 	row := s.post("2025-03-01", s.in[:1], nil)
 	mine := s.account

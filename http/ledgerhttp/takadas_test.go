@@ -22,7 +22,7 @@ func TestATakadaIsAddedChangedMovedAndListed(t *testing.T) {
 	imran := fmt.Sprint(s.karigar)
 	read := s.clerk.GET(path).Status(200).Body(shown(s.order, "5", imran, 0))
 	require.Equal(t, `"0"`, read.Header("ETag"))
-	s.clerk.PUT(path, read.Text).Status(200).Body(read.Text) // what was read changes nothing
+	s.clerk.PUT(path, read.Text).Status(200).Body(read.Text) // an edit with the values just read changes nothing
 	s.clerk.PUT(path, fmt.Sprintf(`{"items":[{"item_name":"payal","weight":7.5,"karigar_id":%d}]}`,
 		s.karigar)).Status(200).Body(shown(s.order, "7.5", imran, 1))
 	s.clerk.PUT(path, fmt.Sprintf(`{"client_order_id":%d}`, foreign)).Problem(409,

@@ -33,7 +33,7 @@ import (
 	"bahi/readmodels/auditview"
 )
 
-// effect is what entries count.
+// effect is the effect of entries on the balances.
 type effect struct{ cash, fine decimal.Decimal }
 
 func (e effect) plus(o effect) effect  { return effect{e.cash.Add(o.cash), e.fine.Add(o.fine)} }
@@ -41,9 +41,9 @@ func (e effect) minus(o effect) effect { return effect{e.cash.Sub(o.cash), e.fin
 
 func at(path string, id int64) string { return variable.ReplaceAllLiteralString(path, fmt.Sprint(id)) }
 
-// replayed is what a workspace's books say according to the log alone, folded in the simplest way there is.
+// replayed has the books of a workspace, folded from the log in the simplest way.
 type replayed struct {
-	accounts  map[int64]book.Account // those that exist
+	accounts  map[int64]book.Account // existing accounts
 	rows      map[int64]*replayedRow
 	revisions map[string]int64 // of streams
 }
@@ -54,7 +54,7 @@ type replayedRow struct {
 	id int64
 }
 
-// replay folds the log's transactions that end at a position or before.
+// replay folds the log's transactions that end at or before a position.
 func replay(t require.TestingT, o *apptest.Server, workspace uuid.UUID, upTo event.Position) replayed {
 	r := replayed{accounts: map[int64]book.Account{}, rows: map[int64]*replayedRow{}, revisions: map[string]int64{}}
 	for stored, err := range o.Sys.Store.ReadAll(o.T.Context(), 0, eventstore.Forwards) {
@@ -84,7 +84,7 @@ func replay(t require.TestingT, o *apptest.Server, workspace uuid.UUID, upTo eve
 	return r
 }
 
-// pastRow is a row as it is answered.
+// pastRow is a row in the form of a response.
 type pastRow struct {
 	ID       int64           `json:"id"`
 	Date     string          `json:"date"`
@@ -99,7 +99,7 @@ type pastRow struct {
 	pastBalance
 }
 
-// pastAccount is an account as it is answered.
+// pastAccount is an account in the form of a response.
 type pastAccount struct {
 	ID       int64  `json:"id"`
 	Name     string `json:"name"`
@@ -108,7 +108,7 @@ type pastAccount struct {
 	pastBalance
 }
 
-// pastBalance is what a bank answers, or what the other ledgers do.
+// pastBalance has the balance of a bank's response, or the balances of another ledger's.
 type pastBalance struct {
 	Balance         json.Number `json:"balance,omitempty"`
 	Cash            json.Number `json:"cash_balance,omitempty"`
@@ -126,7 +126,7 @@ func balanceOf(l *book.Ledger, b effect) pastBalance {
 	return pastBalance{Cash: cash, Crystal: fine, CashPosition: owes[b.cash.Sign()], CrystalPosition: owes[b.fine.Sign()]}
 }
 
-// read is what the ledger of an account reads like, each row with its balance, and what it comes to.
+// read returns the expected rows of an account, each with its balance, and the account's balance.
 func (r replayed) read(l *book.Ledger, account int64, of *unit.Date) (rows []pastRow, balance effect) {
 	ids := slices.SortedFunc(maps.Keys(r.rows), func(a, b int64) int {
 		if x, y := r.rows[a].Date, r.rows[b].Date; x != y {
@@ -154,7 +154,7 @@ func (r replayed) read(l *book.Ledger, account int64, of *unit.Date) (rows []pas
 	return rows, balance
 }
 
-// journey is a workspace whose books of one ledger are changed and looked back at.
+// journey is a workspace in which a test changes the books of one ledger and reads their past.
 type journey struct {
 	l        *book.Ledger
 	at       ledgerhttp.Paths
@@ -166,7 +166,7 @@ type journey struct {
 	space    uuid.UUID
 	accounts []int64
 	rows     map[int64]int64 // account of each
-	first    int64           // before which nothing of this happened
+	first    int64           // position before the first change
 	drawn    int
 }
 
@@ -218,12 +218,12 @@ func (j *journey) begun(account int64, a *apitest.Answer) {
 	}
 }
 
-// Whatever is refused is refused: the row may be deleted, settled or void.
+// A change may be refused: the row may be deleted, settled or void.
 func (j *journey) change(a *apitest.Answer) {
 	require.Contains(j.t, []int{200, 204, 404, 409, 422}, a.Response.StatusCode, a.Text)
 }
 
-// past draws what a reader asks for, and answers the query, and the state that it is of.
+// past draws a query for a past state, and returns the query with that state's date and position.
 func (j *journey) past() (query url.Values, of *unit.Date, known event.Position) {
 	query, known = url.Values{}, event.Position(j.o.Head())
 	if rapid.Bool().Draw(j.t, "as of") {
@@ -246,7 +246,7 @@ func (j *journey) past() (query url.Values, of *unit.Date, known event.Position)
 	return query, of, known
 }
 
-// look reads everything there is to read of one state, and holds it against a replay.
+// look reads everything of one state and compares it with a replay.
 func (j *journey) look() {
 	query, of, known := j.past()
 	told := replay(j.t, j.o, j.space, known)
@@ -328,7 +328,7 @@ func (j *journey) lookAtRows(ask func(string, ...string) *apitest.Answer, accoun
 	}
 }
 
-// audit replays the trail's fields from nothing, and holds what comes of it against the books.
+// audit replays the trail's fields from nothing, and compares the result with the books.
 func (j *journey) audit() {
 	whole := apptest.TrailOf(j.auditor, "")
 	state := map[string]map[string]json.RawMessage{}
@@ -392,7 +392,7 @@ func (j *journey) audit() {
 	j.inSteps(whole)
 }
 
-// inSteps reads the trail once more, in the smallest steps.
+// inSteps reads the trail again, in the smallest pages.
 func (j *journey) inSteps(whole apptest.Trail) {
 	small := &auditview.Trails{
 		Reader: j.o.Sys.Ledger.Reader, Look: rapid.IntRange(1, 7).Draw(j.t, "look"), Rows: rapid.IntRange(1, 3).Draw(j.t, "rows"),
@@ -418,8 +418,8 @@ func (j *journey) inSteps(whole apptest.Trail) {
 	require.Equal(j.t, append([]apptest.TrailChange{}, want...), back)
 }
 
-// Every read of the past, by whatever combination of effective date, record time, days and pages, is what a replay of
-// the log up to there says; and the trail leads from nothing to the books.
+// Every read of the past, by any combination of effective date, record time, days and pages, equals a replay of the log up to that
+// position. The trail leads from nothing to the books.
 func TestAnyPastReadsAsAReplayOfTheLogUpToThereWould(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)

@@ -12,7 +12,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// moved is a workspace with an account of each kind that takes part in transfers.
+// moved is a workspace with an account of each kind that can have transfers.
 type moved struct {
 	*testing.T
 
@@ -30,7 +30,7 @@ func openMoved(t *testing.T) moved {
 
 func (m moved) open(kind, name string) int64 { return made(m.clerk, "/"+kind, `{"name":%q}`, name) }
 
-// pairedRow is a row of a pair in an answer.
+// pairedRow is a row of a pair in a response.
 type pairedRow struct {
 	Kind      string
 	AccountID int64 `json:"account_id"`

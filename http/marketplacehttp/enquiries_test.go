@@ -324,7 +324,7 @@ func TestAPhoneIsLookedUpWithoutAMessage(t *testing.T) {
 	for _, broken := range []string{"{", "[]", "7"} {
 		shared.Anonymous().POST(enquiries+"/verify-chat", broken).Status(400)
 	}
-	// Evidence is the caller's own.
+	// Callers may use only their own evidence.
 	owner := seller(shared, shared.Home)
 	agent := shared.Bearer(shared.Key(shared.Home, `{"messaging":"write"}`).Key)
 	var channel messagingview.Channel

@@ -68,7 +68,7 @@ func TestABotAnswersOnChannelsOfEveryType(t *testing.T) {
 		require.NotEqual(t, "failed", said[0].Status, name)
 	}
 
-	// On a chat channel nobody is written to who was silent for a day. A person has to know.
+	// On a chat channel a bot does not reply to a contact whose last message is a day old. A person must decide.
 	_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{
 		Sender: messagingcmd.Sender{From: "919811100021", Name: "Late"}, Channel: sales.ID, Text: "Are you open on Sunday?", ProviderID: "late",
 		SentAt: longAgo,
@@ -93,7 +93,7 @@ func TestABotLooksOutForLoopsAndForWordsThatWantNoAnswer(t *testing.T) {
 	}
 	require.Len(t, replies(t, c, contactOf(t, c, person).ID, 1), 1, "STOP and no text get no answer")
 
-	// What was written while no bot was there is not answered by the next word that wants no answer, and hides no later question.
+	// Messages from a time without a bot stay unanswered after a later message that needs no reply, and do not hide a later question.
 	const early = "919811100024"
 	c.PATCH(botAt(b.ID), `{"active":false}`).Status(200)
 	for i := range 21 {
@@ -124,7 +124,7 @@ func TestABotLooksOutForLoopsAndForWordsThatWantNoAnswer(t *testing.T) {
 	require.Len(t, replies(t, c, who.ID, 1), 1)
 }
 
-// nothing makes no vectors.
+// nothing is an embedder without a model.
 type nothing struct{}
 
 func (nothing) Embeds() string { return "" }
@@ -176,6 +176,6 @@ func TestABotsReadingIsFollowedLive(t *testing.T) {
 	c.DELETE(botAt(b.ID, "/files/", f.ID)).Status(204)
 	require.Eventually(t, func() bool {
 		kept, err := o.Sys.Blobs.List(t.Context(), folder)
-		return err == nil && len(kept) == 0 // a file that goes while it is listed is an error
+		return err == nil && len(kept) == 0 // a file that is deleted during the listing is an error
 	}, time.Minute, 10*time.Millisecond)
 }

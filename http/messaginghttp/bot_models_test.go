@@ -22,7 +22,7 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// answered notes an answer that a bot has sent.
+// answered records a reply that a bot has sent.
 func answered(t *testing.T, o *apptest.Server, workspace uuid.UUID, id string, bot, contact int64) {
 	t.Helper()
 	_, err := commands.Handle(t.Context(), o.Sys.Commands, commands.Request{Workspace: workspace}, botanswer.Kind, id,
@@ -30,7 +30,7 @@ func answered(t *testing.T, o *apptest.Server, workspace uuid.UUID, id string, b
 	require.NoError(t, err)
 }
 
-// asking is a bot with a model that a test scripts, on a system of two nodes.
+// asking is a bot on a system of two nodes; a test scripts its model.
 type asking struct {
 	*apptest.Server
 
@@ -61,7 +61,7 @@ func openAsking(t *testing.T) asking {
 	return a
 }
 
-// results returns what the model was told of the tools that it had asked for last.
+// results returns the results of the model's last tool calls.
 func (a asking) results() (all []string) {
 	asked := a.model.Asked()
 	messages := asked[len(asked)-1].Messages
@@ -71,7 +71,7 @@ func (a asking) results() (all []string) {
 	return all
 }
 
-// The parts share the two nodes, and the last of them breaks the model.
+// The parts share the two nodes, and the last part breaks the model.
 func TestABotOfTwoNodesAnswersByAModel(t *testing.T) {
 	t.Parallel()
 	a := openAsking(t)
@@ -143,7 +143,7 @@ func (a asking) remembers(t *testing.T) {
 	require.Contains(t, messages[21].Text(), "We are open from 11 to 4 on Sunday.")
 }
 
-// ordered makes an order of a draft that came from a phone.
+// ordered converts a phone's draft to an order.
 func (a asking) ordered(t *testing.T, c *apitest.Client, workspace, phone, slip string) {
 	t.Helper()
 	client := apptest.IdOf(t, []byte(c.POST("/client", `{"name":"Ramesh `+slip+`"}`).Status(201).Text))
@@ -200,7 +200,7 @@ func (a asking) tools(t *testing.T) {
 		require.NotContains(t, m.Text(), "919811100030", "no other contact is shown to the model, whatever the customer asks for")
 	}
 
-	// A phone that people have typed into a contact proves nothing.
+	// A phone that users typed into a contact does not identify a sender.
 	telegram := channelOf(t, a.c, `{"name":"Bot","type":"telegram","apiKey":"21:k"}`)
 	a.c.PATCH(botAt(a.bot.ID), fmt.Sprintf(`{"channelIds":[%d,%d]}`, a.sales.ID, telegram.ID)).Status(200)
 	says := func(id, text string) {
@@ -287,11 +287,11 @@ func (a asking) misbehaves(t *testing.T) {
 }
 
 func (a asking) dies(t *testing.T) {
-	a.model.Always(llmtest.BreaksOff) // the client does not ask that again by itself, which would take seconds
+	a.model.Always(llmtest.BreaksOff) // the client does not retry this, which would take seconds
 	writes(t, a.Server, a.sales.ID, "919811100037", "dead", "Are you open?")
 	asha := contactOf(t, a.c, "919811100037").ID
 	require.Empty(t, replies(t, a.c, asha, 0))
-	// A job that is tried again is found by the next poll, or with the next new job: here one of a contact whom no bot answers.
+	// A retried job is found by the next poll, or with the next new job: here a job of a contact that no bot answers.
 	const silent = "919811100039"
 	nudge := made(t, a.c, `{"name":"Silent","phone":"`+silent+`"}`).ID
 	a.c.PATCH(at(nudge), `{"replyBot":false}`).Status(200)

@@ -22,14 +22,14 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// eventually reads until what is read is as a test wants it.
+// eventually repeats a read until the test's condition holds.
 func eventually[T any](t *testing.T, read func() T, wanted func(T) bool) (found T) {
 	t.Helper()
 	require.Eventually(t, func() bool { found = read(); return wanted(found) }, time.Minute, 10*time.Millisecond)
 	return found
 }
 
-// taught gives a bot a file and waits until it is read.
+// taught uploads a file for a bot and waits until the bot has read it.
 func taught(t *testing.T, c *apitest.Client, b messagingview.Bot, content string) messagingview.BotFile {
 	t.Helper()
 	return taughtAs(t, c, b, "text/plain", content)
@@ -63,7 +63,7 @@ func contactOf(t *testing.T, c *apitest.Client, phone string) messagingview.Cont
 	return people[0]
 }
 
-// replies waits for so many messages to a contact.
+// replies waits for a number of messages to a contact.
 func replies(t *testing.T, c *apitest.Client, contact int64, n int) []messagingview.Message {
 	t.Helper()
 	return eventually(t, func() (out []messagingview.Message) {
@@ -114,13 +114,13 @@ func TestABotWithoutAModelQuotesItsFilesOrHandsOver(t *testing.T) {
 	require.Equal(t, messagingview.BotUsage{Day: usage[0].Day, Messages: 2, Handovers: 1}, usage[0])
 	c.GET(botAt(b.ID, "/usage?from=2026-13-01")).Status(422)
 
-	// A person is to answer now: the bot is silent.
+	// After a hand-over the bot is silent.
 	writes(t, o, sales.ID, "919811100001", "q3", "Are you open on Sunday?")
 	writes(t, o, sales.ID, "919811100002", "q4", "Are you open on Sunday?")
 	replies(t, c, contactOf(t, c, "919811100002").ID, 1)
 	require.Len(t, replies(t, c, asha.ID, 2), 2)
 
-	// Once the person has answered and opens the contact, the bot answers what is new alone.
+	// After a person has replied and opened the contact, the bot answers only newer messages.
 	c.POST("/api/chat/send", fmt.Sprintf(`{"to":"919811100001","message":"No.","channelId":%d}`, sales.ID)).Status(200)
 	c.PATCH(at(asha.ID), `{"status":"open"}`).Status(200)
 	writes(t, o, sales.ID, "919811100001", "q5", "What does the hallmark 916 mean?")
@@ -168,7 +168,7 @@ func TestWhatABotCannotReadIsToldOrRefused(t *testing.T) {
 	c.POST(urls, `{"url":"http://127.0.0.1:9/FAQ"}`).Status(201)
 }
 
-// shop is an endpoint of a company's own.
+// shop is an endpoint of the workspace's own.
 type shop struct {
 	mu    sync.Mutex
 	asked []*http.Request
@@ -271,7 +271,7 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 		require.Zero(t, rows, "a secret is in clear in %s", table)
 	}
 
-	// The model goes down after a call. The next attempt does not make the call once more.
+	// The model fails after a tool call. The next attempt does not repeat the call.
 	down := llmtest.Fails(http.StatusInternalServerError, "down", "")
 	again := llmtest.Calls(llmtest.Call{ID: "1", Name: name, Arguments: `{"sku":"c","count":1}`})
 	model.Then(again, down, down, down, again, llmtest.Says("It is ordered, I think."))
@@ -281,7 +281,7 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 	asked = model.Asked()
 	require.Contains(t, asked[len(asked)-1].Messages[len(asked[len(asked)-1].Messages)-1].Text(), "it is not known whether")
 
-	// Trying it simulates what acts on others.
+	// A trial simulates tools with side effects.
 	model.Then(llmtest.Calls(llmtest.Call{ID: "1", Name: name, Arguments: `{"sku":"x","count":1}`},
 		llmtest.Call{ID: "2", Name: "handoff_to_human", Arguments: `{"reason":"x"}`}), llmtest.Says("Done."))
 	tried := c.POST(botAt(b.ID, "/try"), `{"text":"How many?"}`).Status(200)
@@ -289,7 +289,7 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 	require.Equal(t, 2, strings.Count(tried.Text, `"simulated":true`))
 	require.Len(t, endpoint.asked, 2)
 
-	// A model that only asks for tools is asked five times with them, and once without.
+	// A model that only calls tools gets five requests with tools, and one without.
 	model.Then(llmtest.Calls(llmtest.Call{ID: "1", Name: "current_datetime", Arguments: `{}`}),
 		llmtest.Calls(llmtest.Call{ID: "2", Name: "current_datetime", Arguments: `{}`}),
 		llmtest.Calls(llmtest.Call{ID: "3", Name: "current_datetime", Arguments: `{}`}),

@@ -25,7 +25,7 @@ const campaigns = "/api/campaigns"
 
 func campaignAt(id int64) string { return fmt.Sprintf("%s/%d", campaigns, id) }
 
-// templatesOf makes a channel and returns the ids of its templates by their names.
+// templatesOf creates a channel and returns the ids of its templates by their names.
 func templatesOf(t *testing.T, c *apitest.Client, channel string) map[string]int64 {
 	t.Helper()
 	channelOf(t, c, channel)
@@ -40,7 +40,7 @@ func templatesOf(t *testing.T, c *apitest.Client, channel string) map[string]int
 
 const sandbox = `{"name":"Sales","type":"chat"}`
 
-// consenting makes a contact who wants to be written to.
+// consenting creates a contact that has opted in.
 func consenting(t *testing.T, c *apitest.Client, name, phone string) messagingview.Contact {
 	t.Helper()
 	k := made(t, c, fmt.Sprintf(`{"name":%q,"phone":%q}`, name, phone))
@@ -54,7 +54,7 @@ func campaignOf(t *testing.T, c *apitest.Client, body string, args ...any) (k me
 	return k
 }
 
-// awaited reads a campaign until it is as wanted.
+// awaited reads a campaign until a condition holds.
 func awaited(t *testing.T, c *apitest.Client, id int64, wanted func(messagingview.Campaign) bool) (k messagingview.Campaign) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -65,7 +65,7 @@ func awaited(t *testing.T, c *apitest.Client, id int64, wanted func(messagingvie
 	return k
 }
 
-// unread returns stats without the receipts, which come when they like.
+// unread returns stats without the receipts, whose times vary.
 func unread(s messagingview.CampaignStats) messagingview.CampaignStats {
 	s.Delivered, s.Read = 0, 0
 	return s
@@ -124,7 +124,7 @@ func TestACampaignIsSentToWhoConsents(t *testing.T) {
 	require.Equal(t, []string{"template", "Order A-204 is ready for Asha", fmt.Sprintf("campaign:%d", k.ID)},
 		[]string{said[0].Type, *said[0].Text, said[0].By})
 
-	// The list of recipients says who failed and why.
+	// The list of recipients has the failed ones and the reasons.
 	var failed []messagingview.CampaignRecipient
 	require.Equal(t, "1", c.GET(campaignAt(k.ID)+"/recipients?status=failed").Status(200).JSON(&failed).Header("X-Total-Count"))
 	require.Equal(t, []string{"Ravi", "919812300000", "The network cannot reach the recipient (131026)", "recipient_failed"},
@@ -133,7 +133,7 @@ func TestACampaignIsSentToWhoConsents(t *testing.T) {
 	require.Len(t, failed, 2)
 	c.GET(campaignAt(k.ID) + "/recipients?status=refused").Status(422)
 
-	// The sandbox plays receipts: each recipient counts once, by the furthest.
+	// The sandbox simulates receipts. Each recipient counts once, by the furthest receipt.
 	done = awaited(t, c, k.ID, func(k messagingview.Campaign) bool { return k.Stats.Read == 2 })
 	require.Equal(t, messagingview.CampaignStats{Total: 3, Sent: 2, Delivered: 2, Read: 2, Failed: 1, Skipped: 2}, done.Stats)
 
@@ -206,7 +206,7 @@ func TestATriggerASurveyAndADrip(t *testing.T) {
 	require.Equal(t, "1", a.Header("X-Total-Count"))
 	require.Equal(t, []any{asha.ID, "Very good"}, []any{answers[0].ContactID, *answers[0].Text}, "the first message is the answer")
 
-	// Who was there before is not new.
+	// Earlier contacts are not new.
 	require.Zero(t, awaited(t, c, fresh.ID, is("active")).Stats.Total)
 	file, kind := apptest.Form(t, "text/csv", []byte("name,phone,opt in,opt in evidence\nRavi,9812300003,yes,Form 7\n"))
 	c.With("Content-Type", kind).POST(contacts+"/import", file).Status(200)
@@ -216,12 +216,12 @@ func TestATriggerASurveyAndADrip(t *testing.T) {
 	c.GET(at(ravi.ID) + "/messages").Status(200).Body("[]") // imports never trigger
 }
 
-// chatty is a network with templates that counts what was sent to whom, and answers as a test says.
+// chatty is a network with templates. It counts the messages by recipient, and a test determines its responses.
 type chatty struct {
 	mu   sync.Mutex
 	sent map[string]int // by our id
 
-	lists  atomic.Int64 // of templates that were asked for
+	lists  atomic.Int64 // requests for templates
 	answer atomic.Value // func(to string) (status int, body string)
 }
 
@@ -294,7 +294,7 @@ func TestACampaignStopsAndGoesOn(t *testing.T) {
 	require.Equal(t, []any{messagingview.CampaignStats{Total: 6}, asked + 1}, []any{held.Stats, n.lists.Load()},
 		"nobody is lost, and the templates are asked for again")
 
-	n.answer.Store(func(to string) (int, string) { // it tells by which number it knows a person
+	n.answer.Store(func(to string) (int, string) { // the receipt has the network's id of the person
 		return 200, fmt.Sprintf(`{"contacts":[{"input":%q,"wa_id":%q}],"messages":[{"id":"wamid.%[1]s"}]}`, to, "91971"+to[5:])
 	})
 	dispatch(c, held.ID).Status(202)

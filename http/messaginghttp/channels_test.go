@@ -32,13 +32,13 @@ func channelOf(t *testing.T, c *apitest.Client, body string) (k messagingview.Ch
 	return k
 }
 
-// confirm has the operator confirm the sender of a channel.
+// confirm lets the operator confirm the sender of a channel.
 func confirm(c *apitest.Client, id int64) *apitest.Answer {
 	return c.With("Authorization", "Bearer "+apptest.OperatorKey, "Idempotency-Key", "").POST(fmt.Sprintf("/ops/channels/%d/confirm", id), "")
 }
 
-// A workspace that names another's app or number gets nothing that the deployment's gateway brings for it, and does not keep the other
-// from having it.
+// A workspace that names another's app or number receives none of that number's calls from the deployment's gateway, and does not prevent
+// the other from having the number.
 func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
@@ -82,7 +82,7 @@ func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
 	owner.POST(channels, `{"name":"Deaf","type":"chat","settings":{"dialect":"form_v1","appName":"Shop"}}`).
 		Problem(422, "Validation error", "settings.senderId", "expected the phone: calls of the dialect form_v1 name only the phone")
 
-	// A secret of the channel's own brings it what the secret has signed, and nothing else.
+	// The channel's own secret accepts the calls that it has signed, and no others.
 	made(thief, `{"name":"Own secret","type":"chat","settings":{"senderId":"PN1","appSecret":"own-secret"}}`)
 	for secret, text := range map[string]string{"own-secret": "Mine"} {
 		body := graph("PN1", wrote("s1", "919812345605", text))
@@ -94,7 +94,7 @@ func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
 	calls(t, o, "receive-gateway-chat", 5)
 	require.Len(t, people(t, thief, ""), 1)
 
-	// A call of which a part cannot be read is kept, too.
+	// A call with an unreadable part is stored, too.
 	late := made(owner, `{"name":"Late","type":"chat","settings":{"senderId":"PN9"}}`)
 	odd := strings.Replace(graph("PN9", wrote("s3", "919812345607", "Hello")), `"messages":[`, `"messages":["odd",`, 1)
 	o.Anonymous().With("Content-Type", "application/json").POST(incoming+"?token="+token(t, o, "gateway"), odd).Status(200)
@@ -145,8 +145,7 @@ func TestEachTypeOfChannelIsMadeInTheSandbox(t *testing.T) {
 	c.GET(channelAt(k.ID)).Problem(404, "Channel not found")
 }
 
-// chatNetwork is a server of ours that speaks the cloud wire format: it knows the token "good", and does not answer about the sender
-// "slow".
+// chatNetwork is a test server with the cloud wire format. It accepts the token "good", and does not respond about the sender "slow".
 func chatNetwork(t *testing.T, send http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -168,12 +167,12 @@ func chatNetwork(t *testing.T, send http.HandlerFunc) *httptest.Server {
 	return server
 }
 
-// onNetwork starts a system whose chat channels are at a network.
+// onNetwork starts a system with chat channels on a network.
 func onNetwork(t *testing.T, server *httptest.Server, askTimeout ...time.Duration) *apptest.Server {
 	t.Helper()
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.ChatURL, with.Outside.FetchAllow = server.URL, []string{strings.TrimPrefix(server.URL, "http://")}
-	if len(askTimeout) == 1 { // for a server that is silent on purpose: a busy machine needs some of it for those that are not
+	if len(askTimeout) == 1 { // for a silent server; a busy machine needs a part of it for the other servers
 		with.Outside.AskWithin = askTimeout[0]
 	}
 	return apptest.StartAs(t, with)
@@ -208,7 +207,7 @@ func TestTheNetworkIsAskedAndItsSecretsAreForgotten(t *testing.T) {
 	require.Equal(t, "The network's response is missing or invalid", health.Channels[2].LastError)
 	c.DELETE(channelAt(slow.ID)).Status(204)
 
-	// A token that is no good any more is seen when the network is asked, and another one mends it.
+	// A request to the network detects an expired token, and another token repairs the channel.
 	edited := c.PATCH(channelAt(k.ID), `{"apiKey":"bad-marmalade"}`).Status(200)
 	require.Contains(t, edited.Text, `"status":"error"`)
 	require.Contains(t, c.GET("/api/chat/health").Status(200).Text, `"status":"down"`)

@@ -19,7 +19,7 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// heard plays a message from a phone to a channel.
+// heard simulates a message from a phone to a channel.
 func heard(t *testing.T, o *apptest.Server, channel int64, from, id string, at time.Time) {
 	t.Helper()
 	_, err := o.Sys.Messages.Receive(t.Context(),
@@ -38,7 +38,7 @@ func conversation(t *testing.T, c *apitest.Client, contact int64, query string) 
 	return all
 }
 
-// untilRead waits until so many messages of a contact are read, which is the sandbox's work.
+// untilRead waits until a number of a contact's messages are read, which the sandbox simulates.
 func untilRead(t *testing.T, c *apitest.Client, contact int64, count int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -110,7 +110,7 @@ func TestAConversationInTheSandbox(t *testing.T) {
 	c.GET(fmt.Sprintf("/api/channels/%d/usage?to=2026-01-01", sales.ID)).Status(200).Body("[]")
 	c.GET(fmt.Sprintf("/api/channels/%d/usage", bot.ID)).Status(200).Body("[]")
 
-	// A phone that the sandbox cannot reach is told apart, and a contact who writes again is open again.
+	// An unreachable phone is reported, and a new message of a contact opens the conversation again.
 	heard(t, o, sales.ID, "919812345000", "w2", time.Now())
 	unreachable := c.With("Idempotency-Key", "000")
 	for range 2 {
@@ -170,7 +170,7 @@ func TestAChannelHasALimitForUsersAndKeysTogether(t *testing.T) {
 	}
 	key.POST("/api/chat/send", text("919812345678", second.ID)).Status(200)
 
-	// A sandbox sends nothing, and has none.
+	// A sandbox sends nothing, and has no usage.
 	sandbox := channelOf(t, key, `{"name":"Sandbox","type":"chat","settings":{"dialect":"envelope_v2","appName":"Shop","senderId":"917"}}`)
 	heard(t, o, sandbox.ID, "919812345678", "w1", time.Now())
 	for range 4 {

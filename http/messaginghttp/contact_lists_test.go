@@ -26,7 +26,7 @@ func TestContactsAreInLists(t *testing.T) {
 	ravi := made(t, c, fmt.Sprintf(`{"name":"Ravi","listIds":[%d,%d,%d]}`, empty.ID, retail.ID, empty.ID))
 	require.Equal(t, []int64{retail.ID, empty.ID}, ravi.ListIDs)
 
-	// The write and the read of a contact agree, and lists count whom they have.
+	// The response to a write of a contact equals the later read, and lists count their contacts.
 	var read messagingview.Contact
 	c.GET(at(ravi.ID)).Status(200).JSON(&read)
 	require.Equal(t, ravi, read)

@@ -19,7 +19,7 @@ const contacts = "/api/contacts"
 
 func at(id int64) string { return fmt.Sprintf("%s/%d", contacts, id) }
 
-// agent returns who may write the messages of a workspace.
+// agent returns a caller with write access to a workspace's messages.
 func agent(o *apptest.Server, workspace string) *apitest.Client {
 	return o.Bearer(o.Key(workspace, `{"messaging":"write"}`).Key)
 }
@@ -45,7 +45,7 @@ func TestAPhoneBelongsToOneContactOfAWorkspace(t *testing.T) {
 	taken(c.PATCH(at(usha.ID), `{"phone":"00919812345678"}`))
 	require.NotEqual(t, asha.ID, made(t, agent(o, o.Abroad), `{"name":"Asha","phone":"919812345678"}`).ID)
 
-	// Who has given the phone up has it no more, and who has it may say so again.
+	// A contact that gave up the phone no longer has it. The contact with the phone may set it again.
 	c.PATCH(at(asha.ID), `{"phone":null}`).Status(200)
 	moved := c.PATCH(at(usha.ID), `{"phone":"919812345678"}`).Status(200)
 	require.Equal(t, `"1"`, moved.Header("ETag"))

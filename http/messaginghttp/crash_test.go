@@ -17,7 +17,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// dying is a network after whose answers the process ends.
+// dying is a network after whose response the process ends.
 type dying struct {
 	messagingcmd.Networks
 
@@ -34,8 +34,8 @@ func (n dying) Send(ctx context.Context, a network.Account, m network.Message) (
 	return id, err
 }
 
-// The process ends after the network was called, and before its answer is written down. The message is looked up before it is sent again:
-// nobody knows whether it was sent, so the key never calls again, and a receipt says what became of it.
+// The process ends after the call of the network, before it has recorded the response. The outcome is unknown, so a retry with the same key
+// never calls again, and a receipt settles the message.
 func TestAfterACrashAMessageIsLookedUpBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)

@@ -21,8 +21,8 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// A file that comes in is fetched from its network with the channel's token, kept, and shown by a link. One that is too large, or that a
-// browser would run, is not.
+// An incoming file is fetched from its network with the channel's token, stored, and shown by a link. Files that are too large, or that a
+// browser would run, are not stored.
 func TestAFileIsFetchedAndKept(t *testing.T) {
 	t.Parallel()
 	var picture bytes.Buffer
@@ -80,13 +80,13 @@ func TestAFileIsFetchedAndKept(t *testing.T) {
 			continue
 		}
 		err := o.Sys.Messages.StoreFile(t.Context(), strings.TrimPrefix(m.ID, "msg_"))
-		failed, ok := err.(*network.Failure) //nolint:errorlint // it is one
+		failed, ok := err.(*network.Failure) //nolint:errorlint // always a *network.Failure
 		require.True(t, ok, err)
 		require.Contains(t, []network.Reason{network.Refused, network.Content}, failed.Reason)
 		require.Nil(t, m.MediaURL)
 	}
 
-	// A message that is taken back takes its file with it.
+	// The file of a revoked message is deleted.
 	body := graph("PN1", `"messages":[{"from":"919812345678","id":"wamid.9","type":"revoke","revoke":{"original_message_id":"wamid.M1"}}]`)
 	signed(out, "own-secret", body).POST(social, body).Status(200)
 	require.Eventually(t, func() bool {

@@ -15,7 +15,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// A bot's network is told where it is to call when the channel is made, and again once it has another address than ours.
+// A new channel registers its webhook address with the bot's network, and again if the network then has a different address.
 func TestTelegramIsToldWhereToCall(t *testing.T) {
 	t.Parallel()
 	var (

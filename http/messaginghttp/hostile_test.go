@@ -14,7 +14,7 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// A workspace's network may send what Postgres has in no table. It stops the conversations of none.
+// Networks may send text that Postgres cannot store. It stops no workspace's conversations.
 func TestWhatNetworksSendStopsNoProjection(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
@@ -50,7 +50,7 @@ func TestWhatNetworksSendStopsNoProjection(t *testing.T) {
 	refused := said["unsupported"]
 	require.Equal(t, []string{"received", "Unknown", "not supported"}, []string{refused.Status, *refused.Error.Title, *refused.Error.Details})
 
-	// Workspaces share an endpoint: who sends an id first, by a secret of their own, takes no message from another.
+	// Workspaces share an endpoint. A workspace that sends an id first, by its own secret, takes no message from another.
 	for i, of := range []*apitest.Client{c, other} {
 		sender := fmt.Sprint("PN", 5+i)
 		channelOf(t, of, fmt.Sprintf(`{"name":"Shop","type":"chat","settings":{"senderId":%q,"appSecret":"secret-of-%[1]s"}}`, sender))
@@ -65,7 +65,7 @@ func TestWhatNetworksSendStopsNoProjection(t *testing.T) {
 	}
 }
 
-// A network tells of a template by the account, which has several channels.
+// A network reports a template by the account, which has several channels.
 func TestATemplatesStatusIsOfEachChannelOfItsAccount(t *testing.T) {
 	t.Parallel()
 	network := chatNetwork(t, http.NotFound)

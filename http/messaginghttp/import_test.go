@@ -23,7 +23,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// toldOf requires what an import says of its rows.
+// toldOf requires an import's report on its rows.
 func toldOf(t *testing.T, a *apitest.Answer, want string) *apitest.Answer {
 	t.Helper()
 	rows, _, _ := strings.Cut(a.Status(200).Text, `,"columns":`)
@@ -71,13 +71,13 @@ func TestContactsAreImported(t *testing.T) {
 	toldOf(t, bring(c, "name,opt in,opt in evidence\nLong,yes,"+strings.Repeat("a", 501)+"\n"),
 		`{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"optInEvidence: at most 500 characters"}]}`)
 
-	// What is not read is said.
+	// Unread columns are reported.
 	var told spreadsheet.ImportResult
 	bring(c, "Full Name,Birthday,Whats App\nKiran,1 May,98123\n").Status(200).JSON(&told)
 	require.Equal(t, []string{"Birthday", "Whats App"}, told.Columns.Ignored)
 	require.Equal(t, []spreadsheet.Column{{Header: "Full Name", Field: "name"}}, told.Columns.Used)
 
-	// A batch is known by its first contact, also where that was refused. Two spellings of one phone are one phone.
+	// A batch is identified by its first contact, even a refused one. Two spellings of one phone are one phone.
 	first := c.With("Idempotency-Key", "first")
 	const spelt = "name,phone\nThere again,919812345701\nMobile,5511987654321\nOld spelling,551187654321\n"
 	const one = `{"success":true,"created":1,"failed":2,"errors":[{"row":2,"error":"phone: Another contact has this phone"},` +
@@ -85,7 +85,7 @@ func TestContactsAreImported(t *testing.T) {
 	require.Empty(t, toldOf(t, bring(first, spelt), one).Header("Idempotency-Replayed"))
 	require.Equal(t, "true", toldOf(t, bring(first, spelt), one).Header("Idempotency-Replayed"))
 
-	// A repetition changes nothing: consent that was taken back since stays so, and who was deleted stays away.
+	// A repetition changes nothing: withdrawn consent stays withdrawn, and deleted contacts stay deleted.
 	c.PATCH(at(imran.ID), `{"optIn":false}`).Status(200)
 	require.Equal(t, "true", toldOf(t, bring(key, file), want).Header("Idempotency-Replayed"))
 	require.False(t, appears(t, c, "Imran").OptIn)
@@ -94,11 +94,11 @@ func TestContactsAreImported(t *testing.T) {
 	require.Empty(t, people(t, c, "?search=Imran"))
 }
 
-// outage is a log that can be away for appends.
+// outage is a log that can be unavailable for appends.
 type outage struct {
 	eventstore.Store
 
-	left atomic.Int64 // large transactions until it is away
+	left atomic.Int64 // large transactions until the outage
 }
 
 func (o *outage) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
@@ -111,7 +111,7 @@ func (o *outage) Append(ctx context.Context, t eventstore.Transaction) (eventsto
 func TestAnImportThatIsInterruptedSaysHowFarItCameAndGoesOn(t *testing.T) {
 	t.Parallel()
 	log := &outage{}
-	log.left.Store(2) // a batch, twice: a row of it is refused
+	log.left.Store(2) // a batch, twice: one of its rows is refused
 	o := apptest.StartAs(t, apptest.Settings(t, apptest.Database(t)), func(s *app.System) {
 		log.Store = s.Store
 		s.Commands = commands.New(log, s.Vault, time.Now)
@@ -131,7 +131,7 @@ func TestAnImportThatIsInterruptedSaysHowFarItCameAndGoesOn(t *testing.T) {
 	bring(file.String()).Problem(503, "The import was interrupted: of 1100 rows, 499 are contacts and 1 have faults. "+
 		"Send the file again with the same Idempotency-Key to continue")
 	log.left.Store(1000)
-	for range 2 { // a row that is refused is refused again
+	for range 2 { // a refused row is refused again
 		toldOf(t, bring(file.String()), fmt.Sprintf(`{"success":true,"created":%d,"failed":1,"errors":[{"row":9,`+
 			`"error":"phone: Another contact has this phone"}]}`, rows-1))
 	}

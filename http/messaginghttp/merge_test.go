@@ -11,7 +11,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// A person is known by an id here and by a phone there, until a message has both: then they are one contact, the older one.
+// One contact has only an id at the network, another only a phone. A message with both merges them into the older contact.
 func TestContactsAreMergedWhenIDAndPhoneComeTogether(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
@@ -50,7 +50,7 @@ func TestContactsAreMergedWhenIDAndPhoneComeTogether(t *testing.T) {
 	require.Contains(t, c.POST(at(byPhone.ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":"a"}`, sales.ID)).Status(404).Text, elsewhere)
 	require.NotContains(t, stranger.GET(at(byPhone.ID)).Problem(404, "Contact not found").Text, `"errors"`)
 
-	// What follows is the older one's, by either name; the window is, too.
+	// Later messages with either identity belong to the older contact, and so does the reply window.
 	says(messagingcmd.Sender{From: "919812345678"}, "By phone")
 	says(messagingcmd.Sender{UserID: "IN.7"}, "By id")
 	require.Len(t, conversation(t, c, asha.ID, ""), 5)
@@ -59,12 +59,12 @@ func TestContactsAreMergedWhenIDAndPhoneComeTogether(t *testing.T) {
 	c.POST(at(asha.ID)+"/read", `{}`).Status(200).Body(`{"unread":0}`)
 	require.Len(t, people(t, c, ""), 1)
 
-	// Another phone, or another id at the network, is another person's.
+	// Another phone, or another id at the network, belongs to another person.
 	says(messagingcmd.Sender{UserID: "IN.8", From: "919812345678"}, "A new owner of the phone")
 	says(messagingcmd.Sender{UserID: "IN.7", From: "919812345679"}, "Another phone of an id")
 	require.Len(t, people(t, c, ""), 1)
 
-	// Both are forgotten together.
+	// Both identities are erased together.
 	c.DELETE(at(asha.ID)).Status(204)
 	c.GET(at(asha.ID)).Problem(404, "Contact not found")
 	require.Eventually(t, func() bool {

@@ -13,7 +13,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// Calls are handled at once, in any order: a conversation is in the order in which they came.
+// Calls are handled at once, in any order. A conversation has the order of their arrival.
 func TestMessagesOfOneSecondAreInTheOrderOfTheirArrival(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)

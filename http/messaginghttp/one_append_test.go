@@ -12,7 +12,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// What follows from a message is written with it: the contact, the values that others may not have, consent, a merge.
+// A message and its consequences are one append: the contact, its unique values, consent, a merge.
 func TestAMessageThatComesInIsOneTransaction(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)

@@ -27,7 +27,7 @@ func sendFile(t *testing.T, c *apitest.Client, contact int64, content []byte, te
 	return c.With("Content-Type", kind).Do("POST", at(contact)+"/images", form)
 }
 
-// fetched returns what a link to a file of ours leads to.
+// fetched returns the content behind a link to a stored file.
 func fetched(t *testing.T, o *apptest.Server, link string) (status int, kind string, content []byte) {
 	t.Helper()
 	of, err := url.Parse(link)
@@ -41,7 +41,7 @@ func fetched(t *testing.T, o *apptest.Server, link string) (status int, kind str
 	return r.StatusCode, r.Header.Get("Content-Type"), content
 }
 
-// A picture that is sent is drawn again and kept with the contact's files. The same request sends it once. It goes with the contact.
+// A sent picture is re-encoded and stored with the contact's files. A repeated request sends it once. It is deleted with the contact.
 func TestAPictureIsSentFromAFile(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
@@ -95,7 +95,7 @@ func TestAPictureIsSentFromAFile(t *testing.T) {
 		require.Equal(t, image.Point{2048, 8}, image.Point{shown.Width, shown.Height})
 	}
 
-	// The sandbox cannot reach this phone: the message has failed, and shows what was to be sent.
+	// The sandbox cannot reach this phone: the message has failed, and shows its content.
 	lost := made(t, c, `{"name":"Lost","phone":"9812345000"}`)
 	heard(t, o, sales.ID, "919812345000", "w2", time.Now())
 	sendFile(t, c, lost.ID, picture, "channelId", channel).Problem(422, "The network cannot reach the recipient (131026)")

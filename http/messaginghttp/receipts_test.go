@@ -13,8 +13,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// A network tells of many messages in one call: of one more than once, of some that we do not know, and more than one call may tell the
-// same.
+// A network reports several messages in one call: one of them twice, some unknown. Several calls may report the same message.
 func TestReceiptsThatComeTogether(t *testing.T) {
 	t.Parallel()
 	o := apptest.StartAs(t, aggregated(t))

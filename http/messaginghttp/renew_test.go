@@ -19,12 +19,12 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// tokens is a network whose access tokens end: access-<n> is good until the nth end, and refresh-<n> gives the next one, once.
+// tokens is a network with expiring access tokens: access-<n> is valid until the nth end, and refresh-<n> returns the next one, once.
 type tokens struct {
 	mu      sync.Mutex
 	current int
 	revoked bool
-	away    bool     // the server of the tokens
+	away    bool     // the token server is down
 	asked   []string // for tokens
 	sent    int
 	threads []string // in which mails are sent
@@ -69,15 +69,14 @@ func (n *tokens) end(revoked bool) {
 	n.current, n.revoked = n.current+1, revoked
 }
 
-// goes begins or ends an outage of the server of the tokens.
+// goes starts or ends an outage of the token server.
 func (n *tokens) goes(away bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.away = away
 }
 
-// A network that refuses an access token gives another one, once for all who ask, and it is kept. Where it gives none, the channel is in
-// error.
+// After a refused access token, Bahi gets one new token for all waiting requests, and stores it. If there is none, the channel is in error.
 func TestAccessTokensAreRenewed(t *testing.T) {
 	t.Parallel()
 	networks := map[string]*tokens{"gmail": {}, "twitter": {}}
@@ -124,7 +123,7 @@ func TestAccessTokensAreRenewed(t *testing.T) {
 		}
 		require.Equal(t, 9, n.sent)
 
-		// A server of tokens that is away says nothing of the credentials: the same request is good once it is back.
+		// An outage of the token server proves nothing about the credentials: the same request succeeds after it.
 		n.end(false)
 		n.goes(true)
 		again := c.With("Idempotency-Key", "after an outage of "+kind)
@@ -142,14 +141,14 @@ func TestAccessTokensAreRenewed(t *testing.T) {
 		require.NotContains(t, shown, "refresh-")
 		require.Equal(t, 10, n.sent)
 
-		// A channel may begin with a refresh token alone.
+		// A channel may start with only a refresh token.
 		n.end(false)
 		c.DELETE(channelAt(k.ID)).Status(204)
 		k = channelOf(t, c, fmt.Sprintf(`{"name":"Other","type":%q,"settings":{"refreshToken":"refresh-%d","clientId":"app",`+
 			`"clientSecret":"secret"}}`, kind, n.current-1))
 		require.Equal(t, []any{"connected", true}, []any{k.Status, k.HasAccessToken})
 
-		// The mails of a channel to a contact stay in the network's thread, until the channel has another name: a thread has one subject.
+		// Mails of a channel to a contact stay in the network's thread until the channel's name changes, because a thread has one subject.
 		if kind == "gmail" {
 			require.Equal(t, append([]string{""}, slices.Repeat([]string{"t1"}, 9)...), n.threads)
 			ravi := made(t, c, `{"name":"Ravi","email":"ravi@example.org"}`)

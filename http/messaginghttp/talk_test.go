@@ -88,7 +88,7 @@ func TestAConversationIsReadUpToAMessage(t *testing.T) {
 	recent := people(t, c, "?sort=recent&limit=3")
 	require.Equal(t, []string{"919812345603", "919812345602"}, []string{*recent[0].Phone, *recent[1].Phone})
 	require.Equal(t, empty.ID, recent[2].ID)
-	silent := made(t, c, `{"name":"Nobody else"}`) // newer than the other who has said nothing
+	silent := made(t, c, `{"name":"Nobody else"}`) // newer than the other silent contact
 	for page, first := range []int64{recent[0].ID, recent[1].ID, silent.ID, empty.ID} {
 		require.Equal(t, first, people(t, c, fmt.Sprintf("?sort=recent&limit=1&page=%d", page+1))[0].ID, "page %d", page+1)
 	}
@@ -146,7 +146,7 @@ func TestMessagesAreFollowedLive(t *testing.T) {
 	require.Equal(t, []string{name, id}, []string{again, same})
 	c.POST("/api/chat/send", text("919812345604", sales.ID)).Status(200)
 	var last, status string
-	for range 4 { // queued, sent, delivered, read: some of them may be told together
+	for range 4 { // queued, sent, delivered, read: one event may report several of them
 		if name, last = first.Next(&m); m.Status == "read" {
 			break
 		}

@@ -42,7 +42,7 @@ func TestTheNetworksTemplatesAreAskedForOnceAnHour(t *testing.T) {
 	require.Equal(t, int64(3), asked.Load(), "the first time when the channel was made")
 	require.Equal(t, "2", before.Header("X-Total-Count"), "what the network rejected is not shown")
 
-	// Another account is asked at once. While it does not answer, the last list is shown.
+	// After a change of the account its templates are read at once. Until the network responds, the last list is shown.
 	answer.Store(`no JSON`)
 	c.PATCH(channelAt(sales.ID), `{"apiKey":"good"}`).Status(200)
 	late := c.GET(templates).Status(200)
@@ -61,14 +61,14 @@ func TestTheNetworksTemplatesAreAskedForOnceAnHour(t *testing.T) {
 	require.Equal(t, count+1, asked.Load())
 	c.DELETE(channelAt(other.ID)).Status(204)
 
-	// A channel of which nothing is known hides nobody's templates.
+	// A channel without known templates hides no other channel's templates.
 	bare := channelOf(t, c, `{"name":"Bare","type":"chat"}`)
 	shown := c.GET(templates).Status(200)
 	require.Equal(t, []string{"1", "true"}, []string{shown.Header("X-Total-Count"), shown.Header("Bahi-Stale")})
 	c.GET(fmt.Sprintf("%s?channelId=%d", templates, bare.ID)).Status(503)
 }
 
-// Networks that hang are waited for together: one after the other, they would take longer than a request may.
+// Bahi waits for several hanging networks at once: one after the other, they would exceed a request's timeout.
 func TestNetworksAreAskedForTheirTemplatesBesideEachOther(t *testing.T) {
 	t.Parallel()
 	var asked, made atomic.Int64
@@ -80,7 +80,7 @@ func TestNetworksAreAskedForTheirTemplatesBesideEachOther(t *testing.T) {
 			serve.ServeHTTP(w, r)
 			return
 		}
-		if made.Load() == 0 { // when a channel is made, its network is asked too
+		if made.Load() == 0 { // a new channel also calls its network
 			http.NotFound(w, r)
 			return
 		}
@@ -90,7 +90,7 @@ func TestNetworksAreAskedForTheirTemplatesBesideEachOther(t *testing.T) {
 		select {
 		case <-all:
 			_, _ = fmt.Fprintf(w, `{"data":[{"id":%q,"name":"a","status":"APPROVED"}]}`, r.URL.Path)
-		case <-r.Context().Done(): // who asks has waited in vain
+		case <-r.Context().Done(): // the caller's timeout has passed
 		}
 	})
 	c := agent(onNetwork(t, network), apptest.Home)

@@ -15,7 +15,7 @@ import (
 
 const shopPage = "https://shop.example.org"
 
-// said is a message as a visitor reads it.
+// said is a message as a visitor receives it.
 type said struct {
 	ID, Direction, Type, Text, By string
 
@@ -23,10 +23,10 @@ type said struct {
 	At       time.Time
 }
 
-// timeless is what a message says, whenever that was.
+// timeless is a message without its time.
 func (m said) timeless() []string { return []string{m.Direction, m.Type, m.Text, m.By} }
 
-// widgetOf makes a web channel, and returns it, what a visitor calls, and how.
+// widgetOf creates a web channel, and returns it, a visitor's client, and the path.
 func widgetOf(t *testing.T, o *apptest.Server, c *apitest.Client, name string) (of messagingview.Channel, path string,
 	visitor *apitest.Client) {
 	t.Helper()
@@ -50,7 +50,7 @@ func TestAVisitorTalksToTheWorkspaceOfThePage(t *testing.T) {
 	o := apptest.Share(t)
 	c := agent(o, o.Home)
 	of, path, visitor := widgetOf(t, o, c, "Page")
-	early := visitor.Stream(path + "/stream") // before the visitor is known
+	early := visitor.Stream(path + "/stream") // before the visitor has a session
 	var m, same said
 	a := visitor.With("Idempotency-Key", "k1").POST(path+"/messages", `{"text":" Do you make payal? "}`).Status(201).JSON(&m)
 	require.Equal(t, []string{"in", "text", "Do you make payal?", "visitor"}, m.timeless())
@@ -73,7 +73,7 @@ func TestAVisitorTalksToTheWorkspaceOfThePage(t *testing.T) {
 	require.Equal(t, []string{"out", "text", "Yes, in silver.", "person"}, same.timeless(), "who of the company's people wrote is not told")
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"imageUrl":"https://cdn.example.org/a.jpg","caption":"This"}`, of.ID)).Status(201)
 
-	// Another visitor has another conversation; a page that is loaded again has all of this one, and one that lost its connection the rest.
+	// Another visitor has another conversation. A reloaded page has the whole conversation, and a reconnected page the missed messages.
 	other := begun(t, o, path)
 	other.POST(path+"/messages", `{"text":"I am another"}`).Status(201)
 	reloaded, resumed := visitor.Stream(path+"/stream"), visitor.With("Last-Event-ID", first).Stream(path+"/stream")
@@ -90,7 +90,7 @@ func TestAVisitorTalksToTheWorkspaceOfThePage(t *testing.T) {
 	require.NotEmpty(t, last)
 	visitor.With("Last-Event-ID", "x").GET(path+"/stream").Problem(422, "Validation error", "Last-Event-ID", "expected the id of an event")
 
-	// What people do with a conversation holds for a visitor's too.
+	// Users' actions on a conversation apply to a visitor's conversation, too.
 	c.PATCH(at(all[0].ID), `{"status":"resolved"}`).Status(200)
 	visitor.POST(path+"/messages", `{"text":"One more thing"}`).Status(201)
 	var again messagingview.Contact
@@ -148,7 +148,7 @@ func TestAWidgetAnswersAllowedPagesAlone(t *testing.T) {
 		require.NotContains(t, string(e.Data), fmt.Sprintf(`"channel":%d,`, of.ID), "a refused call changes nothing")
 	}
 
-	// A stream ends with the channel, and before: with the page's right.
+	// A stream ends with the channel, or when the page loses its permission.
 	stream := visitor.Stream(path + "/stream")
 	c.PATCH(fmt.Sprint("/api/channels/", of.ID), `{"settings":{"allowedOrigins":["https://new.example.org"]}}`).Status(200)
 	var none said

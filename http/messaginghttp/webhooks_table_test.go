@@ -22,7 +22,7 @@ import (
 	"bahi/providers/partner"
 )
 
-// hook is an endpoint, as TestEachWebhookTakesWhatIsProvenOnce plays it.
+// hook is an endpoint, as TestEachWebhookTakesWhatIsProvenOnce uses it.
 type hook struct {
 	endpoint, path string
 
@@ -31,16 +31,16 @@ type hook struct {
 	timed bool                                                               // the proof has a time
 	// in their order; the first has escaped letters, where it has letters
 	bodies [2]string
-	other  string // body of a kind that nobody knows
+	other  string // body of an unknown kind
 
-	// elsewhere plays calls about another workspace's channel, and returns how many of them are kept.
+	// elsewhere sends calls about another workspace's channel, and returns how many of them are stored.
 	elsewhere func(t *testing.T) int
-	// state returns what has come of the bodies.
+	// state returns the result of the bodies.
 	state func(t *testing.T) string
 	want  string
 }
 
-// aggregated returns settings with an aggregator that takes all messages, as ee-1, ee-2 and so on.
+// aggregated returns settings with an aggregator that accepts all messages, as ee-1, ee-2 and so on.
 func aggregated(t *testing.T) app.Settings {
 	t.Helper()
 	var sent atomic.Int64
@@ -248,7 +248,7 @@ func theHooks(t *testing.T) (*apptest.Server, []hook) {
 	}}
 }
 
-// Each endpoint refuses what is not proven, keeps what is proven once, in whatever order it comes, and says nothing to it.
+// Each endpoint refuses calls without a valid proof, and handles each proven call once, in any order, with an empty response.
 func TestEachWebhookTakesWhatIsProvenOnce(t *testing.T) {
 	t.Parallel()
 	o, all := theHooks(t)

@@ -36,7 +36,7 @@ func signed(c *apitest.Client, secret, body string) *apitest.Client {
 	return c.With("X-Hub-Signature-256", "sha256="+hex.EncodeToString(sha(secret, body)), "Content-Type", "application/json")
 }
 
-// token returns the secret of a port that the system made for itself.
+// token returns the secret that the system created for an endpoint.
 func token(t *testing.T, o *apptest.Server, port string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(o.Sys.Settings.Data, "keys", port+".token"))
@@ -105,7 +105,7 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 	out.GET(social).Status(403)
 	out.GET(social + "?crc_token=abc").Status(200).Body(fmt.Sprintf(`{"response_token":"sha256=%s"}`,
 		base64.StdEncoding.EncodeToString(sha("app-secret-for-tests", "abc"))))
-	out.GET(social + "?crc_token=%7B%22entry%22:[]%7D").Status(403) // else anybody could have a body signed
+	out.GET(social + "?crc_token=%7B%22entry%22:[]%7D").Status(403) // otherwise anybody could get a body signed
 
 	vector := `{"object":"chat_account","entry":[]}`
 	out.POST(social, vector).Status(401)
@@ -114,7 +114,7 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 	both := strings.Replace(hello, `"entry":[`,
 		`"entry":[`+strings.TrimSuffix(strings.TrimPrefix(graph("PN2", wrote("wamid.0", "919812345670", "x")),
 			`{"object":"chat_business_account","entry":[`), `]}`)+`,`, 1)
-	signed(out, "own-secret", both).POST(social, both).Status(200) // and speaks for its own channel only
+	signed(out, "own-secret", both).POST(social, both).Status(200) // and only for its own channel
 	for _, secret := range []string{"own-secret", "next", "own-secret"} {
 		signed(out, secret, hello).POST(social, hello).Status(200)
 	}
@@ -150,7 +150,7 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 	require.Equal(t, "social", appears(t, c, "Guest").Source)
 	require.Eventually(t, func() bool { return appears(t, c, "Guest").Unread == 1 }, time.Minute, 10*time.Millisecond)
 
-	// Words and the network take back consent; only what took it gives it back.
+	// A keyword or the network withdraws consent. Only the same source restores it.
 	said := 0
 	says := func(text string, want bool) {
 		said++
@@ -166,7 +166,7 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 	require.Eventually(t, func() bool { return !appears(t, c, "919812345699").OptIn }, time.Minute, 10*time.Millisecond)
 	says("start", false)
 
-	// A receipt that names our id settles the message; a late one changes nothing, and a template's status acts at once.
+	// A receipt with our id settles the message. A late receipt changes nothing, and a template's status takes effect at once.
 	var accepted struct {
 		MessageID, ProviderMessageID, Status, To string
 		ChannelID                                int64
@@ -219,7 +219,7 @@ func TestTelegramAndTwitter(t *testing.T) {
 		base64.StdEncoding.EncodeToString(sha("consumer", "abc"))))
 	out.GET(hook).Status(403)
 	out.GET(hook + "0?crc_token=abc").Status(403)
-	out.GET(hook + "?crc_token=%7B%22direct_message_events%22:[]%7D").Status(403) // else anybody could have a body signed
+	out.GET(hook + "?crc_token=%7B%22direct_message_events%22:[]%7D").Status(403) // otherwise anybody could get a body signed
 	tell := func(body string) *apitest.Client {
 		return out.With("X-Twitter-Webhooks-Signature", "sha256="+base64.StdEncoding.EncodeToString(sha("consumer", body)))
 	}

@@ -19,7 +19,7 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// line is the way from browsers to the server, which tests can cut.
+// line is the connection from browsers to the server, which tests can cut.
 type line struct {
 	*httptest.Server
 
@@ -91,7 +91,7 @@ func TestAVisitorOfAPageIsAnswered(t *testing.T) {
 	owner.PATCH(fmt.Sprint("/api/channels/", channel.ID), fmt.Sprintf(`{"settings":{"allowedOrigins":[%q]}}`, shop.URL)).Status(200)
 	owner.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201) // newer, and does not reach the visitor
 
-	// The visitor uses the keyboard alone.
+	// The visitor uses only the keyboard.
 	visitor := browsertest.Open(t, shop.URL)
 	visitor.Look(1280, 800, false)
 	visitor.Go("/")
@@ -115,7 +115,7 @@ func TestAVisitorOfAPageIsAnswered(t *testing.T) {
 	answer("Yes, in silver.")
 	saidIn(t, visitor, "Do you make payal?", "Yes, in silver.")
 
-	// Without a connection the visitor is told so. What was written meanwhile comes with the next one, once.
+	// Without a connection the widget notifies the visitor. The next connection delivers messages of the meantime, once.
 	line.cut()
 	visitor.Until(within(`chat.querySelector(".note").innerText === "No connection. We keep trying."`))
 	visitor.Keys("And in gold?", kb.Enter)
@@ -125,7 +125,7 @@ func TestAVisitorOfAPageIsAnswered(t *testing.T) {
 	line.down.Store(false)
 	visitor.Until(within(`chat.querySelectorAll(".log .in, .log .out").length === 4 && !chat.querySelector(".wrong, .waiting")`))
 
-	// A page that is loaded again has its place, and what the one before could not send.
+	// A reloaded page continues at the same place, with the unsent messages of the previous one.
 	line.cut()
 	visitor.Keys("Hello?", kb.Enter)
 	visitor.Until(within(`chat.querySelector(".wrong")`))

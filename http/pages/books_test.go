@@ -50,7 +50,7 @@ var (
 	hiddenOf = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)"`)
 )
 
-// form returns the hidden values of the form of a page that leads to an address, or to any for "", and has a text.
+// form returns the hidden values of a page's form that has a text and posts to an address; "" is any address.
 func form(s apptest.Page, action, has string) url.Values {
 	values := url.Values{}
 	for _, text := range formOf.FindAllString(s.Text, -1) {
@@ -78,7 +78,7 @@ func (b browser) submitOf(page, action, has string, pairs ...string) apptest.Pag
 	return b.site.Ask(http.MethodPost, action, with(values, pairs...))
 }
 
-// follow opens the page that an answer leads to.
+// follow opens the page to which a response redirects.
 func (b browser) follow(s apptest.Page) apptest.Page {
 	b.t.Helper()
 	s.Is(http.StatusSeeOther)
@@ -87,7 +87,7 @@ func (b browser) follow(s apptest.Page) apptest.Page {
 
 const write = `{"ledger":"write"}`
 
-// entries has a row of each ledger, and what the account's page says after it.
+// entries has a row of each ledger, and the texts of the account's page after it.
 var entries = []struct {
 	kind, open string
 	row        []string

@@ -74,7 +74,7 @@ func (p *problem) faults() map[string]string {
 }
 
 // deny records the visit's first error. After an error no further operation runs, and the error's page is shown in place of the handler's.
-// Handlers therefore need not check each error, as with [bufio.Writer]. It returns an empty page.
+// Handlers therefore need not check each error, as with [bufio.Writer]. deny returns an empty page.
 func (v *visit) deny(err error) page {
 	if v.failed == nil {
 		v.failed = err
@@ -113,7 +113,7 @@ func (v *visit) ask(operation string, in request, into any) (out api.Response, r
 	}
 	out = v.API.Inside(v.r.Context(), r)
 	if r.Body != nil {
-		_ = r.Body.Close() // the writer of a form ends with it
+		_ = r.Body.Close() // this ends writeForm
 	}
 	if out.Status >= http.StatusBadRequest {
 		refused = &problem{Status: out.Status, Detail: http.StatusText(out.Status)}

@@ -48,7 +48,7 @@ func (v *visit) docs() page {
 	return page{template: "docs", title: "Documentation", body: shown}
 }
 
-// guideBook returns what the documentation shows.
+// guideBook returns the content of the documentation.
 func (v *visit) guideBook() *manual {
 	m, err := v.manual()
 	if err != nil {
@@ -149,7 +149,7 @@ func (v *visit) showOperation(in *request, faults map[string]string, try docsTry
 	return page{template: "docs", title: o.Summary, body: shown}
 }
 
-// ofAddress begins the names of inputs that are not of the body. No field of a body has a hyphen.
+// ofAddress is the prefix of the names of inputs outside the body. No field of a body has a hyphen.
 const ofAddress = "of-address"
 
 // address returns the schema of a call's path variables, query parameters and headers.

@@ -103,7 +103,7 @@ func readGuide(name string, source []byte, files []string) (*guide, error) {
 		"<pre>", `<pre tabindex="0">`,
 		"<table>", `<div class="wide" tabindex="0"><table>`, "</table>", "</table></div>", "<th></th>", "<td></td>",
 	).Replace(out.String())
-	g.HTML = template.HTML(rendered) //nolint:gosec // G203: of our own text, in which goldmark has left out all HTML
+	g.HTML = template.HTML(rendered) //nolint:gosec // G203: goldmark omits HTML in our own text
 	return g, nil
 }
 

@@ -15,7 +15,7 @@ import (
 
 const answering = `{"marketplace":"write","messaging":"write"}`
 
-// asked founds a company and has a buyer ask it. It returns the address of the enquiry's page.
+// asked creates a company, and an enquiry of a buyer to it. It returns the address of the enquiry's page.
 func asked(o *apptest.Server, c *apitest.Client, more string) (page string, company marketplaceview.Company) {
 	o.T.Helper()
 	name := "Mill " + strings.Map(func(r rune) rune { return r%10 + 'a' }, o.Home)
@@ -46,7 +46,7 @@ func TestEnquiriesAreAnswered(t *testing.T) {
 	require.NotContains(t, shown.Text, `value="chat"`, "nobody has this phone")
 	b.get("/enquiries/" + strings.TrimPrefix(first, "/app/enquiries/")).Leads(first)
 
-	// An answer by chat: the conversation opens with the text ready.
+	// A reply by chat: the conversation opens with the text filled in.
 	talk := arrives(o, c, channelOf(c, "Sales"), phone, "Asha", "Hello", 0)
 	chat := b.submitOf(first, first, `value="chat"`)
 	require.Contains(t, chat.Header.Get("Location"), talk+"?")

@@ -19,7 +19,7 @@ func toDecimal(n any) (decimal.Decimal, bool) {
 	return d, err == nil && max(d.Exponent(), -d.Exponent()) < 30 // formatting 1e999999999 takes too many digits
 }
 
-// unsigned returns the absolute value with Indian grouping, "" for a value that is no number. Words tell its sign.
+// unsigned returns the absolute value with Indian grouping, "" for a value that is no number. The sign is shown in words.
 func unsigned(n any, places int32) string {
 	d, ok := toDecimal(n)
 	if !ok {

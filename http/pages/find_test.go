@@ -24,7 +24,7 @@ func TestFindLeadsToAccountsPeopleAndPages(t *testing.T) {
 	require.Contains(t, b.get("/app/find?q=daybook").Is(200).Text, `<a href="/app/daybook">Daybook</a></th>`)
 	b.get("/app/find?q=nobody+at+all").Is(200).Says("Nothing has this in its name.")
 	clerk := byKey(o, apptest.Home, write)
-	clerk.get("/app/find?q=ravi").Is(http.StatusSeeOther) // who reads no messages finds one account
+	clerk.get("/app/find?q=ravi").Is(http.StatusSeeOther) // without the permission to read messages, one account is found
 	require.NotContains(t, clerk.get("/app/find?q=inbox").Is(200).Text, `href="/app/inbox"`)
 	byKey(o, apptest.OtherWorkspace, write).get("/app/find?q=imran").Is(200).Says("Nothing has this in its name.")
 	byKey(o, apptest.Home, `{"messaging":"read"}`).get("/app/find?q=imran").Is(200).Says("Nothing has this in its name.")

@@ -18,7 +18,7 @@ import (
 	"bahi/readmodels/marketplaceview"
 )
 
-// misfits returns what does not fit in the window: that the page scrolls sideways, controls that are too small for a finger, opened parts
+// misfits returns the faults of the layout in the window: sideways scrolling, controls that are too small for a finger, opened parts
 // that touch their button, and texts that are printed over each other. A link in a text is as high as the text.
 const misfits = `(() => {
 	const texts = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -68,7 +68,7 @@ func look(p *browsertest.Page, width int64, dark bool) {
 }
 
 // shownFits checks the page that a tab shows. A theme changes only colours, and a width changes none, so contrasts are checked in the
-// wide window, which shows all columns. A language changes only texts, so another one is checked for what does not fit.
+// wide window, which shows all columns. A language changes only texts, so in another language only the fit is checked.
 func shownFits(t *testing.T, p *browsertest.Page, name, lang string) {
 	t.Helper()
 	if lang == "en" {

@@ -14,7 +14,7 @@ import (
 	"bahi/internal/test/browsertest"
 )
 
-// keystrokes has how many keys each flow of PAGES.md takes beyond the values that are typed.
+// keystrokes has the number of keys of each flow of PAGES.md, without the typed values.
 var keystrokes = map[string]int{
 	"row":         9, // Enter opens the account; then one at the date, at each of five values, at the empty line and at Save
 	"correction":  7, // ↑ and Enter open the row; three lead to the weight; Ctrl+Enter asks for the reason, and saves

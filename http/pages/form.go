@@ -287,7 +287,7 @@ func (s *schema) empty() (any, bool) {
 	case s.Nullable:
 		return nil, true
 	default:
-		return "", s.Kind == "text" || s.Kind == "area" || s.Required // the API returns the missing field
+		return "", s.Kind == "text" || s.Kind == "area" || s.Required // the API reports the missing field
 	}
 }
 

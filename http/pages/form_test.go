@@ -191,7 +191,7 @@ func TestFormNumbers(t *testing.T) {
 		{"g", "५२०.२५", `520.25`},
 		{"g", "૫૨૦", `520`},
 		{"₹", "12345678901234567890.123456789", `12345678901234567890.123456789`},
-		// An interface that gets these as texts says that a number is expected. None may become another number.
+		// The API refuses these texts, because it expects numbers. None may become another number.
 		{"₹", "1,50", `"1,50"`},
 		{"g", "0,500", `"0,500"`},
 		{"₹", "1,2,3", `"1,2,3"`},
@@ -317,7 +317,7 @@ func FuzzFormBody(f *testing.F) {
 	})
 }
 
-// valueOf returns a value of a schema with everything that a form can say.
+// valueOf returns a value of a schema with every field that a form can have.
 func valueOf(s *schema) any {
 	switch s.Kind {
 	case "group":

@@ -161,7 +161,7 @@ func (v *visit) entryLines(kind, side string, entries any) []entryLine {
 	return lines
 }
 
-// worked marks a computed figure. The function opened turns it into HTML.
+// worked marks a computed figure. The function opened turns the mark into HTML.
 const worked = "\u00a0ƒ"
 
 // figureWithUnit is a figure that stays on one line with its unit.

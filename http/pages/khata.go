@@ -115,14 +115,14 @@ type khataPage struct {
 	Key      string
 }
 
-// khataPreview is what posting the accepted rows would change.
+// khataPreview is the effect of posting the accepted rows.
 type khataPreview struct {
 	Accepted, Left int // entries
 	Changes        []khataChange
 	Wrong          []string
 }
 
-// khataChange is what the rows change of an account, unit by unit.
+// khataChange is the effect of the rows on an account, unit by unit.
 type khataChange struct {
 	Name, KindName string
 	Before, After  []balance
@@ -133,7 +133,7 @@ func (v *visit) upload() (u khataUpload) {
 	return u
 }
 
-// khata shows an upload: how far its reading is, the rows to check, or the rows that were posted.
+// khata shows an upload: the progress of its reading, the rows to check, or the posted rows.
 func (v *visit) khata() page {
 	return v.showKhata(khataPage{khataUpload: v.upload()}, nil, nil, 0)
 }
@@ -173,7 +173,7 @@ var polisherKinds = []choice{
 	{"polisher 0", "Polisher: regular", false}, {"polisher 1", "Polisher: meena", false}, {"polisher 2", "Polisher: rodium", false},
 }
 
-// submission returns the request of the accepted entries, and the number of the entry that each line of its body is of.
+// submission returns the request of the accepted entries, and the entry's number for each line of its body.
 func submission(upload khataUpload, entries []khataEntry) (in request, of []int) {
 	lines := []any{}
 	for i, e := range entries {
@@ -185,7 +185,7 @@ func submission(upload khataUpload, entries []khataEntry) (in request, of []int)
 	return in, of
 }
 
-// previewKhata returns what posting the accepted entries would change, nil for those who may not post.
+// previewKhata returns the effect of posting the accepted entries, nil for visitors who may not post.
 func (v *visit) previewKhata(upload khataUpload, entries []khataEntry) *khataPreview {
 	if !v.permissions()["ledger:write"] {
 		return nil
@@ -229,7 +229,7 @@ func (v *visit) previewKhata(upload khataUpload, entries []khataEntry) *khataPre
 	return shown
 }
 
-// checkKhata posts the accepted rows, shows what that would change, or opens an account for a row.
+// checkKhata posts the accepted rows, shows their effect, or opens an account for a row.
 func (v *visit) checkKhata() page {
 	upload, form := v.upload(), v.r.PostForm
 	shown := khataPage{khataUpload: upload, Key: form.Get("key")}

@@ -85,7 +85,7 @@ func typedPage(lines ...string) []byte {
 		"5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\ntrailer<</Root 1 0 R>>\n", len(content), content)
 }
 
-// filled returns what a browser sends of the form of a page with an id.
+// filled returns the values that a browser sends for the page's form with an id.
 func filledKhata(s apptest.Page, id string) url.Values {
 	values := url.Values{}
 	root, err := html.Parse(strings.NewReader(s.Text))

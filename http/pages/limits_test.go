@@ -9,8 +9,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// TestThePagesOfAPersonAreLimitedAsPages shows that a person may look at more pages than an operation may be called in the same time,
-// and not at any number.
+// TestThePagesOfAPersonAreLimitedAsPages shows that the limit of pages is higher than that of operations, and that it holds.
 func TestThePagesOfAPersonAreLimitedAsPages(t *testing.T) {
 	t.Parallel()
 	o := apptest.StartLimited(t)

@@ -41,7 +41,7 @@ func messages(t *testing.T) map[string]bool {
 
 var verbOf = regexp.MustCompile(`%[+#.0-9]*[a-z]`)
 
-// telling are the functions and fields of these packages that are given messages.
+// telling are the functions and fields of these packages that take messages.
 var telling = map[string]bool{
 	"New": true, "Newf": true, "Wrong": true, "warnf": true, "doubt": true, "conflictWith": true,
 	"Message": true, "Detail": true, "NoAccount": true, "tooMany": true, "negative": true, "needsMetal": true,
@@ -72,7 +72,7 @@ func messagesIn(n ast.Node, found map[string]bool) bool {
 	return true
 }
 
-// messageOf returns the text of an expression, with {} for what is not constant.
+// messageOf returns the text of an expression, with {} for each part that is not constant.
 func messageOf(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -88,7 +88,7 @@ func messageOf(e ast.Expr) string {
 	return "{}"
 }
 
-// forPrograms are messages that no page can show: its forms do not send what they refuse.
+// forPrograms are messages that no page can show, because its forms never cause them.
 var forPrograms = map[string]bool{
 	"The page may not show this chat": true, "The session is unknown or has expired": true,
 	"expected the id of a message, as in msg_8121": true,

@@ -17,7 +17,7 @@ import (
 
 const operatorRights = `{"operator":true}`
 
-// until reads a page until it says all texts.
+// until reads a page until it contains all texts.
 func (b browser) until(path string, texts ...string) apptest.Page {
 	b.t.Helper()
 	var page apptest.Page

@@ -10,7 +10,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// TestOthersSeeAndChangeNothing shows that a page has its forms for members with the right alone, and is of its workspace alone.
+// TestOthersSeeAndChangeNothing shows that only members with the permission see a page's forms, and only its workspace sees its records.
 func TestOthersSeeAndChangeNothing(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
@@ -24,7 +24,7 @@ func TestOthersSeeAndChangeNothing(t *testing.T) {
 	for _, c := range []struct {
 		page, action, has string
 		values            []string
-		list, hidden      string // hidden: what the list shows to no other workspace
+		list, hidden      string // hidden: text that the list shows to no other workspace
 		without           string // key without the right to read the page
 	}{
 		{account, account + "/rows", "", nil, "/app/accounts", "Imran", tradeRead},

@@ -21,7 +21,7 @@ func TestABrowserSignsInThroughTheProvider(t *testing.T) {
 	s.Outside.Provider = idp.Config{Issuer: provider.Issuer(), ClientID: provider.ClientID, ClientSecret: provider.ClientSecret,
 		Timeout: 30 * time.Second}
 	o := apptest.StartAs(t, s)
-	// through goes to the provider and returns the address to which the interface leads from there.
+	// through signs in at the provider and returns the address to which the API then redirects.
 	through := func() string {
 		consent, flow := o.BeginSignIn()
 		back := o.Anonymous().With("Cookie", flow.Name+"="+flow.Value).

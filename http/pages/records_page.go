@@ -238,7 +238,7 @@ type recordPage struct {
 	Sections                    []choice
 	Above                       []choice
 	Values, Details             []display
-	Live                        []display // what changes while the page is open
+	Live                        []display // values that change while the page is open
 	Forms                       []actForm
 	Parts                       []choice
 	Theirs                      []difference // stored values that differ from the visitor's

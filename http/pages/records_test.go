@@ -22,7 +22,7 @@ const (
 	tradeRead = `{"messaging":"read","marketplace":"read"}`
 )
 
-// shop has what the records of the pages belong to: a channel, a bot and a company.
+// shop has the parents of the pages' records: a channel, a bot and a company.
 func shop(o *apptest.Server, workspace string) (clerk *apitest.Client, company string) {
 	o.T.Helper()
 	clerk = o.Bearer(o.Key(workspace, trade).Key)
@@ -39,8 +39,8 @@ type kept struct {
 	add, edit, remove     string // operations; empty: there is none
 	fill                  []string
 	name                  string // by which its list shows it
-	wrong, faulty, says   string // a field, a value that it cannot have, and what the page says there
-	changed, theirs, mine string // a field, and what two people make of it
+	wrong, faulty, says   string // a field, an invalid value, and the page's message
+	changed, theirs, mine string // a field, and the values of two people
 	without               bool   // the record has no page
 	open                  bool   // the interface lets everybody do it
 }
@@ -101,7 +101,7 @@ func keptOnes(company string) []kept {
 	}
 }
 
-// readOnly are the resources whose records nobody adds.
+// readOnly are the resources to which users cannot add records.
 var readOnly = []string{
 	"/app/list/templates", "/app/list/channels/{id}/usage", "/app/list/bots/{id}/tools", "/app/list/bots/{id}/calls",
 	"/app/list/bots/{id}/usage",

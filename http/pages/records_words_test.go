@@ -47,7 +47,7 @@ func recordTexts(t *testing.T, used map[string]bool) {
 			operations := []string{r.list, r.get}
 			narrow := map[string][]string{}
 			if r.cells != nil {
-				operations = nil // their pages show the columns alone
+				operations = nil // their pages show only the columns
 			}
 			for _, name := range append(r.columns, r.live...) {
 				used[labelOf(name)] = true
@@ -67,7 +67,7 @@ func recordTexts(t *testing.T, used map[string]bool) {
 					body = body.only("", narrow[id])
 				}
 				of(body)
-				if r.refs == nil { // whose fields have no hints
+				if r.refs == nil { // their fields have no hints
 					asked(body)
 				}
 				if r.cells == nil && r.own == nil {

@@ -200,7 +200,7 @@ func (d *desk) sayOrder(order map[string]any) *preview {
 	return &preview{Says: []string{d.lang.orderWords(order)}, Warnings: warningsOf(order)}
 }
 
-// sayTakada returns the preview of a takada, with what is left after it.
+// sayTakada returns the preview of a takada, with the items left after it.
 func (d *desk) sayTakada(takada map[string]any) *preview {
 	p := d.sayOrder(takada)
 	var order map[string]any
@@ -219,7 +219,7 @@ func (l language) left(weight decimal.Decimal) string {
 	return l.tf("After it %s is left.", grams(json.Number(weight.String())))
 }
 
-// itemNames are the names of the items of an order, which its takadas name again.
+// itemNames are the names of an order's items. Its takadas use the same names.
 func itemNames(order map[string]any) refs {
 	r := refs{List: "item-names"}
 	for _, item := range entriesOf(order["items"]) {
@@ -228,7 +228,8 @@ func itemNames(order map[string]any) refs {
 	return r
 }
 
-// ofItems gives the fields of orders their labels, and the datalist of the names of items. The hints of the interface are for programs.
+// ofItems gives the fields of orders their labels, and the datalist of the names of items. It removes the API's hints, which address
+// programs.
 func ofItems(fields []field, list string) {
 	for i := range fields {
 		f := &fields[i]

@@ -134,7 +134,7 @@ func settingsResources() []*resource {
 	return all
 }
 
-// aboutVisitor is what the first page of settings shows beside its forms.
+// aboutVisitor is the content of the first page of settings beside its forms.
 type aboutVisitor struct {
 	Key, Picture, DeleteAfter string // Key: the name of the API key, if the visitor signed in by one
 	Unconfirmed               bool   // the address
@@ -175,7 +175,7 @@ func (d *desk) memberName(m map[string]any) display {
 	return one
 }
 
-// afterRemoval redirects a member who has left to the first page: the members' page is no longer theirs to read.
+// afterRemoval redirects a member who has left to the first page: such a member may no longer read the members' page.
 func (d *desk) afterRemoval(map[string]any) string {
 	if d.id == d.who.ID {
 		return Path + "/"
@@ -183,13 +183,13 @@ func (d *desk) afterRemoval(map[string]any) string {
 	return d.of.address("", "")
 }
 
-// ended reports whether an API key opens nothing any more.
+// ended reports whether an API key was revoked or has expired.
 func (d *desk) ended(key map[string]any) bool {
 	until, err := time.Parse(time.RFC3339, textOf(key["expires_at"]))
 	return key["revoked_at"] != nil || err == nil && !d.Now().Before(until)
 }
 
-// newKey shows a key that was made. A form that was sent again has none.
+// newKey shows a created key. The response to a form that was sent again has no key.
 func (d *desk) newKey(made map[string]any) display {
 	if made["key"] == nil {
 		return display{Text: d.lang.t("This key was made before, and shown then. Revoke it and make another one if you do not have it.")}
@@ -198,7 +198,7 @@ func (d *desk) newKey(made map[string]any) display {
 	return display{Pairs: []display{{Label: d.lang.t("Copy it now. It is not shown again."), Copy: textOf(made["key"])}, ends}}
 }
 
-// areas are the areas of permissions, in the order in which they are shown.
+// areas are the areas of permissions, in display order.
 var areas = []string{"ledger", "messaging", "marketplace", "audit"}
 
 // rightsFields are the fields of permissions, without what only operators give.

@@ -47,7 +47,7 @@ func (d *desk) enteredOf(r map[string]any) rowLine {
 	return d.entered(enteredRow{textOf(r["kind"]), r["account_id"], textOf(r["account_name"]), inner(r, "row")})
 }
 
-// sayTransfer says what a transfer would post.
+// sayTransfer returns the preview of a transfer.
 func (d *desk) sayTransfer(answer map[string]any) *preview {
 	p := &preview{}
 	for _, r := range entriesOf(answer["rows"]) {
@@ -61,7 +61,7 @@ func (d *desk) sayTransfer(answer map[string]any) *preview {
 	return p
 }
 
-// anyRow goes on to the page of a row, by its number alone.
+// anyRow redirects to the page of the row with a number.
 func (v *visit) anyRow() page {
 	var row map[string]any
 	v.read("find-row", request{vars: []string{v.r.PathValue("row")}}, &row)

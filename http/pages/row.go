@@ -15,14 +15,14 @@ type rowPage struct {
 	History                                     []change
 	Fields                                      []field
 	Wrong                                       []string
-	Theirs                                      []difference // what another person changed it to, beside what this one wrote
+	Theirs                                      []difference // another person's changes, beside this one's
 	Preview                                     *preview
-	Do                                          string // what was refused or tried
+	Do                                          string // refused or tried operation
 	Reason                                      string
 	Key                                         string
 	Undo                                        bool   // the newest change is an edit that was made just now
-	Locked                                      string // last day of the lock that holds the row
-	Editable, Reversible                        bool   // a reversed row stays as it is, and so does a void one
+	Locked                                      string // last day of the lock, if it covers the row
+	Editable, Reversible                        bool   // a reversed or void row cannot be changed
 }
 
 func (v *visit) row() page { return v.showRow(rowPage{}, nil, nil, 0) }
@@ -39,7 +39,7 @@ func (v *visit) showRow(shown rowPage, body map[string]any, faults map[string]st
 	shown.Account, shown.History = textOf(of["name"]), v.lang.history("row", versions, nil, v.actor())
 	_, refused := v.ask("get-"+kind+"-row", request{vars: []string{account, id}}, &row)
 	switch {
-	case refused != nil && refused.Status == http.StatusNotFound: // deleted: its history is left
+	case refused != nil && refused.Status == http.StatusNotFound: // deleted: only its history remains
 		return page{template: "row", title: "Row", status: status, body: shown}
 	case refused != nil:
 		return v.deny(refused)
@@ -68,7 +68,7 @@ func (v *visit) showRow(shown rowPage, body map[string]any, faults map[string]st
 	return page{template: "row", title: "Row", status: status, body: shown}
 }
 
-// editRow edits, voids, reverses or deletes a row, or shows what that would do.
+// editRow edits, voids, reverses or deletes a row, or shows the effect.
 func (v *visit) editRow() page {
 	kind := v.kind()
 	form, account, id := v.r.PostForm, v.r.PathValue("id"), v.r.PathValue("row")
@@ -129,7 +129,7 @@ func (v *visit) editRow() page {
 	return page{redirect: after(out, to, word)}
 }
 
-// before returns a row as it was before its newest change, as an edit takes it.
+// before returns a row as it was before its newest change, as the body of an edit.
 func (v *visit) before(kind, account, id string) map[string]any {
 	var versions []map[string]any
 	v.read("read-"+kind+"-row-history", request{vars: []string{account, id}}, &versions)

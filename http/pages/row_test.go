@@ -71,7 +71,7 @@ func TestTheFirstAccountIsOffered(t *testing.T) {
 	b.get("/app/accounts?q=x").Is(200).Says("There is no such account.")
 }
 
-// TestWhatAnotherChangedStays is a bookkeeper's view of two tabs on one row.
+// TestWhatAnotherChangedStays edits one row in two tabs.
 func TestWhatAnotherChangedStays(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)

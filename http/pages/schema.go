@@ -12,7 +12,7 @@ import (
 // document is the OpenAPI document, by operation.
 type document struct{ operations map[string]*operation }
 
-// operation is what a page must know of an operation of the interface.
+// operation has the parts of an API operation that pages use.
 type operation struct {
 	ID, Method, Path, Summary string
 
@@ -21,7 +21,7 @@ type operation struct {
 	Match      bool   // … If-Match
 	Key        bool   // … Idempotency-Key
 	Params     []parameter
-	Body       *schema // nil: it takes no body, or one that no form can make
+	Body       *schema // nil: no body, or one that no form can produce
 	Example    any     // of the body
 	Files      bool    // the body is a multipart form
 	Answer     *schema // of a success; nil: none in JSON
@@ -33,14 +33,14 @@ type parameter struct {
 	property
 }
 
-// schema says what a value is. Its kind is that of the input in a form: see [field].
+// schema describes a value. Its kind is the kind of the input in a form: see [field].
 type schema struct {
 	Kind, Description  string
 	Format             string // of a text, such as date-time
 	Unit               string // ₹, g, %, or none
 	Required           bool   // in the object that has it
 	ReadOnly, Nullable bool
-	Secret             bool // no answer has it
+	Secret             bool // in no response
 	Paise              bool // the value is in paise, the input in rupees
 	Fixed              bool // it is given once and cannot change
 	On                 bool // ticked by default
@@ -65,7 +65,7 @@ func (s *schema) without(names ...string) *schema {
 	return &rest
 }
 
-// The document as it is written.
+// The document as written.
 type (
 	specification struct {
 		Paths      map[string]map[string]specOperation
@@ -139,7 +139,7 @@ func readDocument(spec []byte) (*document, error) {
 	return s.document(), nil
 }
 
-// document returns what forms and requests need.
+// document returns the data for forms and requests.
 func (s *specification) document() *document {
 	d := &document{operations: map[string]*operation{}}
 	for path, methods := range s.Paths {
@@ -173,7 +173,7 @@ func (s *specification) document() *document {
 	return d
 }
 
-const maxDepth = 8 // of objects in objects; what is deeper is any JSON
+const maxDepth = 8 // of objects in objects; deeper values are any JSON
 
 // property returns a parameter or a header.
 func (all specSchemas) property(p specParameter) property {
@@ -225,7 +225,7 @@ func (all specSchemas) read(name string, outer specSchema, depth int) *schema {
 	return s
 }
 
-// resolve follows references, and takes the other one of two schemas of which one is null.
+// resolve follows references. If one of two schemas is null, it returns the other.
 func (all specSchemas) resolve(s specSchema) (_ specSchema, nullable bool) {
 	for range maxDepth {
 		nullable = nullable || s.is("null")
@@ -300,7 +300,7 @@ func unitOf(name, description, multipleOf string) string {
 	}
 }
 
-// rank sorts the properties of an object: first dates and sides, then texts, then figures as a bill has them.
+// rank sorts the properties of an object: first dates and sides, then texts, then figures in the order of a bill.
 func rank(name string) int {
 	texts := []string{
 		"date", "in_entries", "out_entries", "name", "first_name", "last_name", "title", "item_name", "slip_number", "kind",

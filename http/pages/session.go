@@ -37,7 +37,7 @@ const (
 	limitGroup = "auth" // of sign-ins
 )
 
-// Sessions stores the sessions. A cookie alone opens nothing, so that signing out ends each copy of it.
+// Sessions stores the sessions. A cookie without a stored session is invalid, so a sign-out ends all copies of the cookie.
 type Sessions interface {
 	// Begin starts a session of an API key.
 	Begin(ctx context.Context, session uuid.UUID, ends time.Time) error
@@ -57,13 +57,13 @@ type session struct {
 	Key   string    `json:"key,omitempty"` // an API key, in place of a user
 	In    uuid.UUID `json:"in,omitzero"`   // the workspace that was chosen
 	Ends  time.Time `json:"ends"`
-	Last  time.Time `json:"last"` // it is not renewed beyond that
+	Last  time.Time `json:"last"` // end of all renewals
 
-	Away time.Time `json:"away,omitzero"`  // when the browser went to the identity provider
-	Next string    `json:"next,omitempty"` // where it goes when it has come back
+	Away time.Time `json:"away,omitzero"`  // time of the redirect to the identity provider
+	Next string    `json:"next,omitempty"` // page to open after the sign-in
 }
 
-// sealed is the associated data of the cookie: nothing else that the key has sealed opens as one.
+// sealed is the associated data of the cookie, so no other ciphertext of the key opens as a cookie.
 const sealed = "bahi session 2"
 
 func newSeal(key []byte) (cipher.AEAD, error) {
@@ -139,14 +139,14 @@ func (v *visit) enter(bearer string) {
 		return
 	}
 	if v.session.In != uuid.Nil && v.session.In != who.Workspace {
-		if elsewhere, err := api.Enter(ctx, v.session.In); err == nil { // who was removed is at home again
+		if elsewhere, err := api.Enter(ctx, v.session.In); err == nil { // a removed member is in the own workspace again
 			ctx = elsewhere
 		}
 	}
 	v.r, v.who = v.r.WithContext(ctx), api.Request(ctx).Actor
 }
 
-// keep gives the browser a session.
+// keep sends the browser the session's cookie.
 func (v *visit) keep(s session) {
 	s.Ends = v.Now().Add(sessionLifetime)
 	if s.Ends.After(s.Last) {
@@ -155,11 +155,11 @@ func (v *visit) keep(s session) {
 	v.session = s
 	text, err := json.Marshal(s)
 	v.deny(err)
-	box := v.seal.Seal(nil, nil, text, []byte(sealed)) //nolint:gosec // G407: this AEAD makes its nonces itself
+	box := v.seal.Seal(nil, nil, text, []byte(sealed)) //nolint:gosec // G407: this AEAD generates its nonces
 	v.setCookie(sessionCookie, base64.RawURLEncoding.EncodeToString(box), sessionLifetime)
 }
 
-// keeping gives the browser a session and redirects it, unless the visit has failed.
+// keeping sends the browser the session's cookie and redirects it, unless the visit has failed.
 func (v *visit) keeping(s session, to string) page {
 	if v.failed == nil {
 		v.keep(s)
@@ -167,9 +167,9 @@ func (v *visit) keeping(s session, to string) page {
 	return page{redirect: to}
 }
 
-// setCookie sets a cookie. Lax lets the links in mails open signed in; forms have a token of their own.
+// setCookie sets a cookie. With Lax, links in mails open signed in. Forms have their own token.
 func (v *visit) setCookie(name, value string, lasts time.Duration) {
-	http.SetCookie(v.w, &http.Cookie{ //nolint:gosec // G124: it is secure wherever the system is reached by HTTPS
+	http.SetCookie(v.w, &http.Cookie{ //nolint:gosec // G124: it is Secure if the public URL is HTTPS
 		Name: name, Value: value, Path: "/", MaxAge: int(lasts.Seconds()), HttpOnly: true, Secure: v.secure, SameSite: http.SameSiteLaxMode,
 	})
 }
@@ -185,7 +185,7 @@ func cookieOf(r *http.Request, name string) string {
 // newKey returns an Idempotency-Key for a form, so that a form that is sent twice has one effect.
 func newKey() string { return uuid.NewString() }
 
-// signInPath leads back to the page after the sign-in.
+// signInPath returns the address of the sign-in page, which then redirects back.
 func (v *visit) signInPath() string {
 	if v.r.Method != http.MethodGet || v.r.URL.Path == Path+"/" {
 		return Path + "/sign-in"
@@ -232,14 +232,14 @@ func (v *visit) signIn() page {
 	return v.showSignIn(shown, http.StatusUnauthorized)
 }
 
-// proven returns a new session of the person whom the form proves, the zero session for a wrong key.
+// proven returns a new session for the form's credentials, the zero session for a wrong key.
 func (v *visit) proven() (s session, refused *problem) {
 	s = session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)}
 	if key := strings.TrimSpace(v.r.PostForm.Get("key")); key != "" {
 		v.enter(key)
 		switch {
 		case v.failed != nil:
-		case v.who.Type != "api_key": // an access token ends too soon
+		case v.who.Type != "api_key": // an access token expires too soon
 			v.deny(api.Count(v.r.Context(), limitGroup))
 		default:
 			s.ID, s.Key = uuid.New(), key
@@ -255,7 +255,7 @@ func (v *visit) proven() (s session, refused *problem) {
 		return s, refused
 	}
 	claims := jwt.MapClaims{}
-	if _, _, err := jwt.NewParser().ParseUnverified(in.Token, claims); err != nil { // it was made in this process
+	if _, _, err := jwt.NewParser().ParseUnverified(in.Token, claims); err != nil { // it was issued by this process
 		v.deny(fmt.Errorf("read the session of a sign-in: %w", err))
 	}
 	var errs [2]error
@@ -294,7 +294,7 @@ type choice struct {
 	Chosen      bool
 }
 
-// workspaces returns the workspaces among which the visitor can choose: those of a user, and the one into which an operator has gone.
+// workspaces returns the workspaces that the visitor can choose: those of a user, and the one that an operator has entered.
 func (v *visit) workspaces() []choice {
 	found := v.memberships()
 	if v.session.In != uuid.Nil && v.who.Permissions.Operator && !slices.ContainsFunc(found, func(c choice) bool { return c.Chosen }) {
@@ -326,7 +326,7 @@ func (v *visit) memberships() (found []choice) {
 	return found
 }
 
-// chooseWorkspace goes to another workspace of the user's.
+// chooseWorkspace enters another workspace of the user.
 func (v *visit) chooseWorkspace() page {
 	to, err := uuid.Parse(v.r.PostForm.Get("workspace"))
 	if err != nil {
@@ -338,14 +338,14 @@ func (v *visit) chooseWorkspace() page {
 	return v.goInto(to)
 }
 
-// goInto chooses a workspace.
+// goInto enters a workspace.
 func (v *visit) goInto(workspace uuid.UUID) page {
 	s := v.session
 	s.In = workspace
 	return v.keeping(s, Path+"/?done=workspace")
 }
 
-// within returns the address if it is of a page of ours, otherwise that of the first page.
+// within returns the address if it is a page of this package, otherwise that of the first page.
 func within(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.Opaque != "" || strings.Contains(next, `\`) ||
@@ -355,7 +355,7 @@ func within(next string) string {
 	return u.RequestURI()
 }
 
-// joined goes to the workspace that the visitor has joined.
+// joined enters the workspace that the visitor has joined.
 func (v *visit) joined(workspace string) page {
 	in, err := uuid.Parse(workspace)
 	if err != nil {
@@ -364,7 +364,7 @@ func (v *visit) joined(workspace string) page {
 	return v.goInto(in)
 }
 
-// elsewhere returns the workspace into which an operator has gone, and the way back.
+// elsewhere returns the workspace that an operator has entered, and the way back.
 func (v *visit) elsewhere() []choice {
 	var found []map[string]any
 	v.ask("list-all-workspaces", request{query: url.Values{"q": {v.session.In.String()}}}, &found) // without it, its id is shown

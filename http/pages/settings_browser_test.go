@@ -19,7 +19,7 @@ func mailed(o *apptest.Server, to, subject string) string {
 	return u.Path + "?token=" + url.QueryEscape(token)
 }
 
-// TestTheInvitedJoins goes from the registration through the mails to a second member.
+// TestTheInvitedJoins registers a user, and lets an invited second member join by mail.
 func TestTheInvitedJoins(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)

@@ -93,7 +93,7 @@ func TestMembersAreInvitedAndChanged(t *testing.T) {
 	require.Equal(t, 1, strings.Count(page.Text, `value="withdraw-invitation"`))
 	b.follow(b.submitOf(invitations, invitations, `value="withdraw-invitation"`)).Says("The invitation is withdrawn.")
 
-	// The first mail may be asked for only after two minutes, so he is invited by another address.
+	// The first address may get another mail only after two minutes, so he is invited by another address.
 	asha.Join(o, o.Person("usha@example.com"), `{"ledger":"read"}`)
 	asha.Join(o, o.Person("nisha@example.com"), `{"marketplace":"read"}`)
 	usha := regexp.MustCompile(members+`/[0-9a-f-]+`).FindAllString(b.get(members).Text, -1)[1]

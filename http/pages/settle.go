@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// filled returns the body of the row that the address asks for, and the side of the form: settle brings the balances to zero, again
-// is the newest row once more. It returns no body for other addresses.
+// filled returns the body of the row that the address requests, and the side of the form. settle makes the balances zero; again
+// repeats the newest row. For other addresses filled returns no body.
 func (v *visit) filled(kind string, account, newest map[string]any) (body map[string]any, side string) {
 	q := v.r.URL.Query()
 	switch {
@@ -28,7 +28,8 @@ func (v *visit) filled(kind string, account, newest map[string]any) (body map[st
 	}
 }
 
-// settling returns a row with an entry for each balance that is not zero: what is owed to the account is given, what it owes is received.
+// settling returns a row with an entry for each balance that is not zero: it gives a sum owed to the account, and
+// takes a sum that the account owes.
 func settling(kind string, account map[string]any) map[string]any {
 	body, metal := map[string]any{}, "fine_weight"
 	if kind == "polisher" {
@@ -51,7 +52,7 @@ func settling(kind string, account map[string]any) map[string]any {
 	return body
 }
 
-// given returns the entries as a person gave them, without what the service computed or wrote against them.
+// given returns the entries as a person entered them, without computed values and counter entries.
 func given(side any) []any {
 	entries := []any{}
 	for _, e := range entriesOf(side) {
@@ -67,8 +68,8 @@ func given(side any) []any {
 	return entries
 }
 
-// since returns the first day of the statement since the last settlement, "" where these rows, newest first, have none. The newest row
-// may be the one that settled the account now.
+// since returns the first day of the statement since the last settlement, "" if these rows, newest first, have none. The newest row
+// may be the settlement itself.
 func since(rows []rowLine) string {
 	for i := 1; i < len(rows); i++ {
 		open := func(b balance) bool { return b.Class != "settled" }

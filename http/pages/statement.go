@@ -13,7 +13,7 @@ type statementPage struct {
 	Query                                   template.URL // for the files
 	Balances                                []balance
 	Rows                                    []rowLine
-	More                                    bool // the page has not all rows of the period; the files have
+	More                                    bool // the page omits rows of the period; the files have all
 }
 
 const statementRows = 500

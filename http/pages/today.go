@@ -8,16 +8,16 @@ import (
 	"strconv"
 )
 
-// owedOf is what the accounts of a kind owe, and are owed.
+// owedOf has the sums that the accounts of a kind owe, and are owed.
 type owedOf struct {
 	Kind, Name, Accounts  string
 	WeOwe, TheyOwe, InAll []string
 }
 
-// todo is something that waits for a person.
+// todo is a kind of open tasks.
 type todo struct{ Count, Text, Link string }
 
-// todos are what may wait, with the operations that list it and count it.
+// todos are the kinds of open tasks, with the operations that list and count them.
 var todos = []struct {
 	needs, operation, query string
 	todo
@@ -28,7 +28,7 @@ var todos = []struct {
 	{"marketplace:read", "list-enquiries", "page_size=1&status=pending", todo{"", "New enquiries", Path + "/enquiries?status=pending"}},
 }
 
-// toDo returns what waits. It leaves out what the visitor may not read.
+// toDo returns the open tasks that the visitor may read.
 func (v *visit) toDo() (waiting []todo) {
 	may := v.permissions()
 	for _, t := range todos {
@@ -53,7 +53,7 @@ func (v *visit) toDo() (waiting []todo) {
 // todayPage is the content of the first page.
 type todayPage struct {
 	Day           string
-	AsOf, KnownAt string // of earlier books
+	AsOf, KnownAt string // for an earlier state
 	ToDo          []todo
 	Owed          []owedOf
 	None          bool // the workspace has no accounts

@@ -15,7 +15,7 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// waiting makes a draft of an order, an enquiry and a message wait.
+// waiting creates open tasks: a draft of an order, an enquiry and a message.
 func waiting(o *apptest.Server) {
 	o.T.Helper()
 	_, _, err := ledgercmd.ReceiveDraft(o.T.Context(), commands.Request{Workspace: uuid.MustParse(apptest.Home)}, o.Sys.Books,

@@ -14,7 +14,7 @@ import (
 	"bahi/internal/test/browsertest"
 )
 
-// line is a connection to the office that can be cut.
+// line is a connection to the server that can be cut.
 func line(o *apptest.Server) (address string, cut *atomic.Bool) {
 	o.T.Helper()
 	to, err := url.Parse(o.URL)
@@ -56,7 +56,7 @@ func TestRowsWaitForAConnection(t *testing.T) {
 	p.Until(`document.querySelector("#unsent[aria-busy=false]")`)
 
 	cut.Store(false)
-	p.Go("/app/") // the rows are known on each page, and in an other session
+	p.Go("/app/") // the rows are shown on each page, and in another session
 	p.Until(two)
 	p.Click("#send-now")
 	p.Until(`document.querySelectorAll("#unsent li").length === 1`)

@@ -14,10 +14,10 @@ import (
 	"bahi/domain/fault"
 )
 
-// verifyPath is the verifier's path. It is open to everybody: auditors have no account here, and the page shows no data.
+// verifyPath is the verifier's path. It is public: auditors have no account, and the page shows no data.
 const verifyPath = "/verify"
 
-// verifyFiles are the page's files, and those that scripts/verifier.sh builds. A program built by go build alone has none of the latter.
+// verifyFiles are the page's files, and those that scripts/verifier.sh builds. A program that was built by go build alone lacks the latter.
 //
 //go:embed verify
 var verifyFiles embed.FS
@@ -45,7 +45,7 @@ func newVerifier(program, support []byte) (*verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Not html/template: nothing in it is anybody's words, and the policy is over the exact bytes.
+	// Not html/template: the page has no texts of users, and the policy covers its exact bytes.
 	page, err := template.ParseFS(verifyFiles, "verify/page.html")
 	if err != nil {
 		return nil, fmt.Errorf("the verifier's page: %w", err)
@@ -68,7 +68,7 @@ func digest(text []byte) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// builtVerifier returns the page of this program, or fs.ErrNotExist if none was built in.
+// builtVerifier returns the page of this program, or fs.ErrNotExist if the program contains none.
 func builtVerifier() (*verifier, error) {
 	program, err := fs.ReadFile(verifyFiles, verifierFile)
 	if err != nil {
@@ -105,5 +105,5 @@ func (v *verifier) serve(w http.ResponseWriter, disposition string) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Disposition", disposition)
 	h.Set("Content-Security-Policy", v.policy+"; frame-ancestors 'none'")
-	_, _ = w.Write(v.page) // the browser may have gone
+	_, _ = w.Write(v.page) // the browser may have disconnected
 }

@@ -49,7 +49,7 @@ var made = sync.OnceValues(func() (*verifier, error) {
 
 // verifies submits the page's form and returns the result.
 func verifies(p *browsertest.Page) (title, text string) {
-	var before int // the page may begin after the click has returned: the result of before is not this one
+	var before int // the page may start after the click has returned, so the earlier result is ignored
 	p.Evaluate(`document.getElementById("answer").replaceChildren(), document.getElementById("verify").focus(), 0`, &before)
 	p.Keys(kb.Enter) // a click misses a button that moves
 	p.Until(`!document.getElementById("verify").disabled && document.querySelector("#answer h2")`)

@@ -16,7 +16,7 @@ import (
 // language is a language of the pages, by its code.
 type language string
 
-// languages are the languages of the pages. The first is the one in which texts are written, and the default.
+// languages are the languages of the pages. The first is the language of the texts in the code, and the default.
 var languages = []language{"en", "hi", "gu"}
 
 var matcher = xlanguage.NewMatcher([]xlanguage.Tag{xlanguage.English, xlanguage.Hindi, xlanguage.Gujarati}) // in the order of languages
@@ -45,8 +45,8 @@ func (l language) Name() string {
 //go:embed words/*.json
 var wordFiles embed.FS
 
-// english are the English words by what they are the words for, such as fields, options or hints. Other has texts that code translates by
-// a variable, so that a test cannot find them where they are used.
+// english are the English words by their use, such as fields, options or hints. Other has texts that code translates by a variable, so a
+// test cannot find their use.
 var english = readWords[map[string]map[string]string]("en")
 
 // translations has the translations of English texts. English has none.
@@ -73,7 +73,7 @@ func (l language) t(text string) string {
 	return text
 }
 
-// tf translates a format of which all verbs are %s, and puts the arguments in.
+// tf translates a format that has only %s verbs, and inserts the arguments.
 func (l language) tf(format string, args ...any) string {
 	texts := make([]any, len(args))
 	for i, arg := range args {
@@ -105,7 +105,7 @@ var patterns = func() map[language][]pattern {
 // isoDay is a day in a message of the interface.
 var isoDay = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
 
-// said translates a message of the interface, and writes its days as people do.
+// said translates a message of the interface, and formats its dates for people.
 func (l language) said(text string) string {
 	return isoDay.ReplaceAllStringFunc(l.message(text), l.day)
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // TestWordsAreTranslated fails for each text without a translation, and logs these texts as JSON to fill in. It also fails for a
-// translation of a text that is used nowhere.
+// translation of an unused text.
 func TestWordsAreTranslated(t *testing.T) {
 	t.Parallel()
 	used := usedTexts(t)

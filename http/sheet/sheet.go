@@ -17,7 +17,7 @@ const (
 	XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 )
 
-// Table is what is written.
+// Table is the content of a file.
 type Table struct {
 	Name    string
 	Columns []string

@@ -196,7 +196,7 @@ func (b *workbook) row(row []any) error {
 	return err
 }
 
-// maxDigits is how many digits of a number a spreadsheet keeps. Longer numbers are texts, so that no digit is lost.
+// maxDigits is the number of digits that spreadsheets store exactly. Longer numbers are texts, so that no digit is lost.
 const maxDigits = 15
 
 // cell appends the rest of a cell to the line, after its place.

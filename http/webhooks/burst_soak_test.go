@@ -8,5 +8,5 @@ func TestFiveThousandCallsHaveTheEffectsOfTheDistinctOnes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.work()
-	burst(t, r, 1000, 5) // the list that is looked at has 1,000
+	burst(t, r, 1000, 5) // the list has at most 1,000
 }

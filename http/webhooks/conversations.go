@@ -77,7 +77,7 @@ type ChannelSecrets interface {
 
 const receiveSocial = "receive-social"
 
-// unmatchedFor is how long a receipt waits for its message.
+// unmatchedFor is the time for which a receipt waits for its message.
 const unmatchedFor = 15 * time.Minute
 
 // Endpoints returns the endpoints of all networks.

@@ -13,7 +13,7 @@ import (
 	"bahi/http/webhooks"
 )
 
-// nobody is a conversation of which no receipt is.
+// nobody is a message service that no receipt matches.
 type nobody struct {
 	webhooks.MessageService
 	webhooks.ChannelSecrets

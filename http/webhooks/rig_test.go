@@ -44,7 +44,7 @@ func (operator) Authenticate(context.Context, string) (actor.Actor, error) {
 	return actor.Actor{Type: "api_key", ID: "operator", Permissions: actor.Permissions{Operator: true}}, nil
 }
 
-// provider handles bodies of the form "<id> <word>": the word is what follows.
+// provider handles bodies of the form "<id> <word>". The word determines the effect.
 type provider struct {
 	mu      sync.Mutex
 	effects map[string]int // by id

@@ -19,7 +19,8 @@ import (
 // DefaultAddr is the default address of HTTP.
 const DefaultAddr = "127.0.0.1:8080"
 
-// endTimeout is how long a start waits for a process that was just killed: the kernel takes a while to close its files and its port.
+// endTimeout is the time for which a start waits for a process that was just killed: the kernel takes a while to close its files and its
+// port.
 const endTimeout = 5 * time.Second
 
 // retryPause is the pause between two tries.

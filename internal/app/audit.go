@@ -24,10 +24,10 @@ import (
 type auditSettings struct {
 	AuditInterval   time.Duration `env:"BAHI_AUDIT_EVERY" default:"1s" help:"Time between two signed checkpoints, while events are written. Maximum 30s."`
 	AuditKey        string        `env:"BAHI_AUDIT_KEY" placeholder:"BASE64" unit:"base64 of 32 bytes" help:"Key that signs checkpoints: an Ed25519 seed. Without it, the first start creates one and stores it in the vault."`
-	AuditReread     bool          `env:"BAHI_AUDIT_REREAD" default:"true" negatable:"" help:"Whether a start reads the whole log in the background, and ends the process if the log was rewritten."`
-	AuditCopies     []string      `env:"BAHI_AUDIT_COPIES" placeholder:"PLACE" example:"s3://bucket?region=ap-south-1" help:"Places for copies of every signed checkpoint: folders, buckets, or log: the program's own log. A place that Bahi's operators cannot rewrite is worth the most."`
-	AuditWitness    string        `env:"BAHI_AUDIT_WITNESS" placeholder:"URL" example:"https://witness.example.org" help:"Witness that signs checkpoints too (C2SP tlog-witness); /add-checkpoint is added."`
-	AuditWitnessKey string        `env:"BAHI_AUDIT_WITNESS_KEY" placeholder:"KEY" help:"Public key of the witness: NAME+ID+BASE64."`
+	AuditReread     bool          `env:"BAHI_AUDIT_REREAD" default:"true" negatable:"" help:"Read the whole log in the background at each start, and end the process if the log was rewritten."`
+	AuditCopies     []string      `env:"BAHI_AUDIT_COPIES" placeholder:"PLACE" example:"s3://bucket?region=ap-south-1" help:"Folders and buckets for copies of every signed checkpoint, or log: the program's own log. Choose a place that Bahi's operators cannot rewrite."`
+	AuditWitness    string        `env:"BAHI_AUDIT_WITNESS" placeholder:"URL" example:"https://witness.example.org" help:"Witness that also signs checkpoints (C2SP tlog-witness). Bahi appends /add-checkpoint to the URL."`
+	AuditWitnessKey string        `env:"BAHI_AUDIT_WITNESS_KEY" placeholder:"NAME+ID+BASE64" example:"witness.example.org+c5afeb5a+Aa…" help:"Public key of the witness."`
 }
 
 // copiesToLog is the setting that writes copies to the program's own log.
@@ -271,7 +271,7 @@ func (s *System) UntilSigned(ctx context.Context) error {
 	}
 }
 
-// PollInterval is how often a command checks for the result of another process.
+// PollInterval is the interval at which a command checks for the result of another process.
 const PollInterval = 50 * time.Millisecond
 
 // Trail returns the report of changes in the books, with their actors.

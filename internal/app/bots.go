@@ -26,7 +26,7 @@ import (
 
 // botSettings configure bots.
 type botSettings struct {
-	Coverage float64 `env:"BOT_MIN_COVERAGE" name:"bot-min-coverage" default:"0.5" unit:"part of 1" help:"Without a model, the part of a question's words, weighted by rarity, that a passage requires to be quoted."`
+	Coverage float64 `env:"BOT_MIN_COVERAGE" name:"bot-min-coverage" default:"0.5" unit:"part of 1" help:"Minimum part of a question's words, weighted by rarity, in a passage that a bot without a model quotes."`
 }
 
 // bots has the parts of bots.
@@ -185,11 +185,11 @@ func (v botViews) Companies(ctx context.Context, asOf event.Position, workspace 
 
 // modelSettings configure the language models. The zero value has none.
 type modelSettings struct {
-	ModelURL       string        `env:"LLM_BASE_URL" name:"llm-base-url" placeholder:"URL" example:"http://127.0.0.1:11434/v1" help:"Server of language models with the OpenAI protocol. Without it, rules read orders, and words find passages."`
+	ModelURL       string        `env:"LLM_BASE_URL" name:"llm-base-url" placeholder:"URL" example:"http://127.0.0.1:11434/v1" help:"Server of language models with the OpenAI protocol. Without it, orders are read by rules, and passages found by words."`
 	ModelKey       string        `env:"LLM_API_KEY" name:"llm-api-key" placeholder:"KEY" help:"API key, if the server requires one."`
 	ModelName      string        `env:"LLM_MODEL" name:"llm-model" placeholder:"NAME" example:"qwen3:4b" help:"Model for texts."`
-	VisionModel    string        `env:"LLM_VISION_MODEL" name:"llm-vision-model" placeholder:"NAME" help:"Model for pictures."`
-	EmbeddingModel string        `env:"LLM_EMBEDDING_MODEL" name:"llm-embedding-model" placeholder:"NAME" help:"Model for vectors of texts."`
+	VisionModel    string        `env:"LLM_VISION_MODEL" name:"llm-vision-model" placeholder:"NAME" example:"qwen2.5vl:7b" help:"Model for pictures."`
+	EmbeddingModel string        `env:"LLM_EMBEDDING_MODEL" name:"llm-embedding-model" placeholder:"NAME" example:"nomic-embed-text" help:"Model for vectors of texts."`
 	ModelTimeout   time.Duration `env:"LLM_TIMEOUT" name:"llm-timeout" default:"30s" help:"Timeout of one call of a model."`
 	ModelTokens    int64         `env:"LLM_MAX_TOKENS" name:"llm-max-tokens" default:"4096" unit:"tokens" help:"Maximum length of one response of a model."`
 }

@@ -23,13 +23,13 @@ type Settings struct {
 	Data        string        `env:"BAHI_DATA" default:"./data" help:"Data folder: embedded Postgres, keys, mails, images." group:"Data"`
 	DatabaseURL string        `env:"DATABASE_URL" name:"database-url" placeholder:"URL" example:"postgres://bahi:secret@db.example.org:5432/bahi" help:"Postgres 15 or newer. Without it, an embedded Postgres in the data folder." group:"Data"`
 	EventStore  string        `env:"EVENTSTORE_URL" name:"eventstore-url" placeholder:"URL" example:"esdb://admin:secret@log.example.org:2113" help:"EventStoreDB or KurrentDB with a replicated journal of the log. Without it, the log is in Postgres only." group:"Data"`
-	MasterKey   string        `env:"BAHI_MASTER_KEY" placeholder:"BASE64" unit:"base64 of 32 bytes" help:"Key that wraps every other key. Without it, keys/master.key of the data folder. Without the key nobody can sign in, and personal data cannot be read." group:"Data"`
+	MasterKey   string        `env:"BAHI_MASTER_KEY" placeholder:"BASE64" unit:"base64 of 32 bytes" help:"Key that wraps every other key. Without it, keys/master.key of the data folder. If the key is lost, nobody can sign in, and personal data are unreadable." group:"Data"`
 	Timezone    string        `env:"BAHI_TIMEZONE" default:"Asia/Kolkata" unit:"IANA name" help:"Time zone of the workshop, which decides when a date begins." group:"Server"`
-	ReadWait    time.Duration `env:"BAHI_READ_WAIT" default:"500ms" help:"Maximum wait of a read without Bahi-Min-Position for its tables to catch up with the log. After it, the response has a Warning." group:"Data"`
+	ReadWait    time.Duration `env:"BAHI_READ_WAIT" default:"500ms" help:"Maximum wait of a read without Bahi-Min-Position for its tables to catch up with the log. After this time, the response has a Warning." group:"Data"`
 	Connections int32         `env:"BAHI_DB_CONNECTIONS" default:"24" unit:"connections" help:"Maximum connections to Postgres for requests. Jobs have four of their own." group:"Data"`
 	LogLevel    slog.Level    `env:"BAHI_LOG_LEVEL" default:"INFO" help:"Lowest level that is logged: DEBUG, INFO, WARN, ERROR." group:"Server"`
 	Keep        time.Duration `env:"BAHI_KEEP_GENERATION" name:"keep-generation" default:"1h" help:"Time for which replaced tables are kept up to date after a rebuild, for a rollback." group:"Data"`
-	TakeOver    time.Duration `env:"BAHI_TAKEOVER_AFTER" name:"takeover-after" default:"15s" help:"Time without a sign of life after which another process takes over projections, reactors and feed." group:"Data"`
+	TakeOver    time.Duration `env:"BAHI_TAKEOVER_AFTER" name:"takeover-after" default:"15s" help:"Time without a heartbeat after which another process takes over projections, reactors and feed." group:"Data"`
 	LogFormat   string        `env:"BAHI_LOG_FORMAT" default:"text" enum:"text,json" help:"Form of log lines." group:"Server"`
 
 	auditSettings `group:"Proof of the log"`

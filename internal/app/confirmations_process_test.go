@@ -120,7 +120,7 @@ func (a *asked) call(value string) {
 	}, time.Minute, 100*time.Millisecond)
 }
 
-// receipts tells what the network has delivered.
+// receipts sends receipts of the network's deliveries.
 func (a *asked) receipts() {
 	a.t.Helper()
 	var statuses []string
@@ -163,7 +163,7 @@ func (a *asked) answers(name string, restart bool, text func(phone string) strin
 		a.call(value)
 		if restart && told == len(messages)/partSize/2 {
 			a.restart()
-			a.call(value) // the network tells it again
+			a.call(value) // the network repeats the call
 		}
 		told++
 	}
@@ -182,8 +182,8 @@ func (a *asked) counts(reached func(n ledgerview.ConfirmationCounts) bool) (c le
 // disagrees reports whether a party disputes its balance.
 func disagrees(phone string) bool { return strings.HasSuffix(phone, "7") }
 
-// surviveConfirmation asks parties with a program that is killed so many times meanwhile. A kill leaves at most inDoubt messages of which
-// nobody knows whether they were sent.
+// surviveConfirmation asks parties with a program that is killed a number of times meanwhile. After a kill at most inDoubt messages have an
+// unknown outcome.
 func surviveConfirmation(t *testing.T, parties, kills, inDoubt int) {
 	sending := &askedNetwork{sent: map[string]int{}, to: map[string]string{}, links: map[string]bool{}, kill: make(chan struct{}, 1)}
 	for i := range kills {
@@ -280,7 +280,7 @@ func openParties(t *testing.T, program *apptest.Process, parties int) {
 	require.NoError(t, opening.Wait())
 }
 
-// requireEachOnce waits until all messages are looked at, and requires one answer for each party in the log.
+// requireEachOnce waits until all messages are handled, and requires one answer for each party in the log.
 func requireEachOnce(t *testing.T, database string, parties int64) {
 	t.Helper()
 	db, err := pgx.Connect(t.Context(), database)

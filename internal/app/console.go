@@ -12,7 +12,7 @@ import (
 
 // consoleSettings configure the pages. The zero value serves them.
 type consoleSettings struct {
-	Console string `env:"BAHI_CONSOLE" name:"console" default:"true" enum:"true,false" help:"Whether to serve pages: /app, /docs, /verify."`
+	Console string `env:"BAHI_CONSOLE" name:"console" default:"true" enum:"true,false" help:"Serve the pages /app, /docs and /verify."`
 }
 
 // consoleKeyTimeout limits a start's wait for the key of the cookies.

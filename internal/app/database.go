@@ -97,7 +97,7 @@ func (s Settings) Emptied(ctx context.Context) (pool *pgxpool.Pool, done func(),
 	return pool, func() { pool.Close(); db.Close() }, nil
 }
 
-// goneTimeout is how long Postgres may take to notice that a stopped Bahi has closed its connections.
+// goneTimeout is the time in which Postgres must notice that a stopped Bahi has closed its connections.
 const goneTimeout = 3 * time.Second
 
 // checkAlone looks for other Bahis on the database. They would continue with the former log's id.

@@ -21,7 +21,7 @@ import (
 
 // feedSettings configure the forwarding of events to a broker. The zero value forwards nothing.
 type feedSettings struct {
-	FeedURL   string `env:"FEED_URL" name:"feed-url" placeholder:"URL" example:"nats://user:password@broker.example.org:4222" help:"Broker that receives all events: nats:// (JetStream) or kafka://. Without it, none."`
+	FeedURL   string `env:"FEED_URL" name:"feed-url" placeholder:"URL" example:"nats://user:password@broker.example.org:4222" help:"Broker that receives all events: nats:// (JetStream) or kafka://. Without it, Bahi has no feed."`
 	FeedTopic string `env:"FEED_TOPIC" name:"feed-topic" default:"bahi.events" help:"Kafka's topic, or the prefix of NATS subjects."`
 	FeedFrom  string `env:"FEED_FROM" name:"feed-from" default:"beginning" enum:"beginning,now" help:"Start of a new feed: the log's beginning, or now."`
 }

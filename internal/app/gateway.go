@@ -22,10 +22,10 @@ import (
 
 // GatewaySettings configure the gateway for EventStoreDB clients.
 type GatewaySettings struct {
-	GatewayAddr  string `env:"BAHI_GATEWAY_GRPC_ADDR" name:"gateway-grpc-addr" placeholder:"ADDRESS" example:"127.0.0.1:2113" help:"Address that serves the log over the EventStoreDB protocol. Without it, none."`
+	GatewayAddr  string `env:"BAHI_GATEWAY_GRPC_ADDR" name:"gateway-grpc-addr" placeholder:"ADDRESS" example:"127.0.0.1:2113" help:"Address that serves the log over the EventStoreDB protocol. Without it, Bahi does not serve it."`
 	GatewayWrite bool   `env:"BAHI_GATEWAY_WRITE" help:"Allow EventStoreDB clients to append events."`
-	GatewayCert  string `env:"BAHI_GATEWAY_TLS_CERT" name:"gateway-tls-cert" placeholder:"FILE" help:"The gateway's certificate with its chain, in PEM. Without it, one by an authority in the data folder, gateway/ca.crt."`
-	GatewayKey   string `env:"BAHI_GATEWAY_TLS_KEY" name:"gateway-tls-key" placeholder:"FILE" help:"The private key of that certificate, in PEM."`
+	GatewayCert  string `env:"BAHI_GATEWAY_TLS_CERT" name:"gateway-tls-cert" placeholder:"FILE" help:"The gateway's certificate with its chain, in PEM. Without it, Bahi issues one by its own authority, gateway/ca.crt in the data folder."`
+	GatewayKey   string `env:"BAHI_GATEWAY_TLS_KEY" name:"gateway-tls-key" placeholder:"FILE" example:"/etc/bahi/tls.key" help:"The private key of the gateway's certificate, in PEM."`
 }
 
 // DefaultGateway is the default address of EventStoreDB clients.

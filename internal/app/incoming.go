@@ -35,10 +35,10 @@ import (
 type incomingSettings struct {
 	WebhookToken      string   `env:"GATEWAY_WEBHOOK_TOKEN" name:"gateway-webhook-token" placeholder:"TOKEN" help:"Token of the gateway's webhooks, in ?token= or X-Gateway-Token. Without token, secret and addresses, the first start creates and prints one."`
 	WebhookSecret     string   `env:"GATEWAY_WEBHOOK_HMAC_SECRET" name:"gateway-webhook-hmac-secret" placeholder:"SECRET" help:"Secret with which the gateway signs the bodies of its webhooks."`
-	WebhookHeader     string   `env:"GATEWAY_WEBHOOK_HMAC_HEADER" name:"gateway-webhook-hmac-header" default:"X-Hub-Signature-256" help:"Header of that signature."`
-	WebhookAddresses  []string `env:"GATEWAY_WEBHOOK_ADDRESSES" name:"gateway-webhook-addresses" placeholder:"CIDR" example:"203.0.113.0/24" help:"Addresses from which the gateway calls."`
+	WebhookHeader     string   `env:"GATEWAY_WEBHOOK_HMAC_HEADER" name:"gateway-webhook-hmac-header" default:"X-Hub-Signature-256" help:"Header with the signature of the gateway's webhooks."`
+	WebhookAddresses  []string `env:"GATEWAY_WEBHOOK_ADDRESSES" name:"gateway-webhook-addresses" placeholder:"CIDR" example:"203.0.113.0/24" help:"Addresses that may send the gateway's webhook calls."`
 	AllowedPhones     []string `env:"GATEWAY_ALLOWED_PHONES" name:"gateway-allowed-phones" placeholder:"PHONE" example:"919812345678" help:"Phones, or the network's user ids, whose messages become order drafts. Others are dropped."`
-	IncomingWorkspace string   `env:"GATEWAY_WORKSPACE" name:"gateway-workspace" placeholder:"UUID" help:"Workspace of these drafts. Without it, the operator's."`
+	IncomingWorkspace string   `env:"GATEWAY_WORKSPACE" name:"gateway-workspace" placeholder:"UUID" help:"Workspace of order drafts from the gateway. Without it, the operator's workspace."`
 	ReplyURL          string   `env:"GATEWAY_BASE_URL" name:"gateway-base-url" placeholder:"URL" example:"https://api.example.com/wa/api/v1" help:"Aggregator in front of the chat network, for replies and channels. Without it, a sandbox."`
 	ReplyKey          string   `env:"GATEWAY_API_KEY" name:"gateway-api-key" placeholder:"KEY" help:"API key of the gateway."`
 	ReplySource       string   `env:"GATEWAY_SOURCE" name:"gateway-source" placeholder:"PHONE" help:"Own phone at the gateway. Without it, the phone of the API key."`
@@ -153,10 +153,10 @@ type hookSettings struct {
 	SocialSecrets []string `env:"SOCIAL_APP_SECRET" name:"social-app-secret" placeholder:"SECRET" help:"Secrets with which social networks and chat networks sign webhook calls. A channel may have its own."`
 	SocialVerify  string   `env:"SOCIAL_VERIFY_TOKEN" name:"social-verify-token" placeholder:"TOKEN" help:"Token of a social network's handshake. Without it, the first start creates and prints one."`
 	PartnerSecret string   `env:"PARTNER_WEBHOOK_SECRET" name:"partner-webhook-secret" placeholder:"SECRET" help:"Secret with which the partner signs: whsec_ and base64. Without it, the first start creates and prints one."`
-	PartnerHeader string   `env:"PARTNER_SIGNATURE_HEADER" name:"partner-signature-header" placeholder:"NAME" help:"Header with the HMAC-SHA256 of the body in hex, for a partner who does not sign by Standard Webhooks. The secret is then any text."`
+	PartnerHeader string   `env:"PARTNER_SIGNATURE_HEADER" name:"partner-signature-header" placeholder:"NAME" example:"X-Partner-Signature" help:"Header with the HMAC-SHA256 of the body in hex, for a partner who does not sign by Standard Webhooks. The secret is then any text."`
 	BillingSecret []string `env:"BILLING_WEBHOOK_SECRET" name:"billing-webhook-secret" placeholder:"SECRET" help:"Secrets with which the billing provider signs. Without one, the first start creates and prints one."`
-	BillingHeader string   `env:"BILLING_SIGNATURE_HEADER" name:"billing-signature-header" default:"Billing-Signature" help:"Header of that signature."`
-	BillingID     string   `env:"BILLING_ID_HEADER" name:"billing-id-header" placeholder:"NAME" help:"Header with the id of an event that has none in its body."`
+	BillingHeader string   `env:"BILLING_SIGNATURE_HEADER" name:"billing-signature-header" default:"Billing-Signature" help:"Header with the billing provider's signature."`
+	BillingID     string   `env:"BILLING_ID_HEADER" name:"billing-id-header" placeholder:"NAME" example:"X-Event-Id" help:"Header with the id of an event that has none in its body."`
 }
 
 // conversing returns the webhook endpoints of networks, the partner and the billing provider.

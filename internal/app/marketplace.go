@@ -24,18 +24,18 @@ type marketplaceSettings struct {
 	CRMURL          string `env:"CRM_URL" name:"crm-url" placeholder:"URL" example:"https://crm.example.org/leads" help:"Endpoint that receives enquiries as leads. Without it, a sandbox."`
 	CRMDialect      string `env:"CRM_DIALECT" name:"crm-dialect" default:"generic" help:"Form of a lead: generic, data_array, properties or attribute_list."`
 	CRMPointer      string `env:"CRM_LEAD_POINTER" name:"crm-lead-pointer" placeholder:"POINTER" example:"/data/0/id" help:"JSON pointer to the lead's id in the response. Without it, the dialect's."`
-	CRMToken        string `env:"CRM_TOKEN" name:"crm-token" placeholder:"TOKEN" help:"Token of the crm."`
-	CRMScheme       string `env:"CRM_TOKEN_SCHEME" name:"crm-token-scheme" default:"crm" help:"Of data_array: the word before -oauthtoken in the Authorization header."`
-	CRMTokenURL     string `env:"CRM_TOKEN_URL" name:"crm-token-url" placeholder:"URL" help:"Of data_array: endpoint for new tokens."`
-	CRMRefreshToken string `env:"CRM_REFRESH_TOKEN" name:"crm-refresh-token" placeholder:"TOKEN" help:"Of data_array: token that is exchanged for new tokens."`
-	CRMClientID     string `env:"CRM_CLIENT_ID" name:"crm-client-id" placeholder:"ID" help:"Of data_array: client id."`
-	CRMClientSecret string `env:"CRM_CLIENT_SECRET" name:"crm-client-secret" placeholder:"SECRET" help:"Of data_array: client secret."`
-	CRMAccessKey    string `env:"CRM_ACCESS_KEY" name:"crm-access-key" placeholder:"KEY" help:"Of attribute_list: access key."`
-	CRMSecretKey    string `env:"CRM_SECRET_KEY" name:"crm-secret-key" placeholder:"KEY" help:"Of attribute_list: secret key."`
+	CRMToken        string `env:"CRM_TOKEN" name:"crm-token" placeholder:"TOKEN" help:"Token of the CRM."`
+	CRMScheme       string `env:"CRM_TOKEN_SCHEME" name:"crm-token-scheme" default:"crm" help:"Word before -oauthtoken in the Authorization header (dialect data_array)."`
+	CRMTokenURL     string `env:"CRM_TOKEN_URL" name:"crm-token-url" placeholder:"URL" help:"Endpoint for new tokens (dialect data_array)."`
+	CRMRefreshToken string `env:"CRM_REFRESH_TOKEN" name:"crm-refresh-token" placeholder:"TOKEN" help:"Token that is exchanged for new tokens (dialect data_array)."`
+	CRMClientID     string `env:"CRM_CLIENT_ID" name:"crm-client-id" placeholder:"ID" help:"Client id (dialect data_array)."`
+	CRMClientSecret string `env:"CRM_CLIENT_SECRET" name:"crm-client-secret" placeholder:"SECRET" help:"Client secret (dialect data_array)."`
+	CRMAccessKey    string `env:"CRM_ACCESS_KEY" name:"crm-access-key" placeholder:"KEY" help:"Access key (dialect attribute_list)."`
+	CRMSecretKey    string `env:"CRM_SECRET_KEY" name:"crm-secret-key" placeholder:"KEY" help:"Secret key (dialect attribute_list)."`
 
 	ChatKey      string `env:"CHAT_API_KEY" name:"chat-api-key" placeholder:"KEY" help:"Token of the deployment's own sender on the chat network, which notifies companies of enquiries."`
-	ChatSender   string `env:"CHAT_SENDER_ID" name:"chat-sender-id" placeholder:"ID" help:"Id of that sender."`
-	ChatTemplate string `env:"CHAT_ENQUIRY_TEMPLATE" name:"chat-enquiry-template" placeholder:"NAME:LANGUAGE" example:"new_enquiry:en" help:"Template of that notification. Without it, a text, which reaches only phones that wrote within a day."`
+	ChatSender   string `env:"CHAT_SENDER_ID" name:"chat-sender-id" placeholder:"ID" help:"Id of the deployment's own sender."`
+	ChatTemplate string `env:"CHAT_ENQUIRY_TEMPLATE" name:"chat-enquiry-template" placeholder:"NAME:LANGUAGE" example:"new_enquiry:en" help:"Template of the notification of an enquiry. Without it, Bahi sends a text, which reaches only phones that wrote within a day."`
 	ChatLookup   string `env:"CHAT_LOOKUP_URL" name:"chat-lookup-url" placeholder:"URL" example:"https://lookup.example.org" help:"Service that reports whether a phone is on the chat network."`
 
 	ContactsKnown bool `env:"BAHI_CONTACTS_REQUIRE_AUTH" name:"contacts-require-auth" help:"Refuse unauthenticated callers who read, add or change contacts of companies."`

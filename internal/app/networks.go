@@ -24,7 +24,7 @@ import (
 type networkSettings struct {
 	ChatURL     string `env:"CHAT_BASE_URL" name:"chat-base-url" placeholder:"URL" example:"https://graph.example.com/v21.0" help:"Chat network, with the version of its API. Without it, chat channels without a baseUrl of their own are a sandbox."`
 	ChatProduct string `env:"CHAT_PRODUCT" name:"chat-product" default:"chat-network" help:"The chat network's name in its own messages."`
-	ChatLimit   string `env:"CHAT_LIMIT_FIELD" name:"chat-limit-field" default:"messaging_limit_tier" help:"Field of a sender that has its messaging limit."`
+	ChatLimit   string `env:"CHAT_LIMIT_FIELD" name:"chat-limit-field" default:"messaging_limit_tier" help:"Name of the field with a sender's messaging limit."`
 	TelegramURL string `env:"TELEGRAM_BASE_URL" name:"telegram-base-url" placeholder:"URL" example:"https://api.telegram.org" help:"Bot API. Without it, a sandbox."`
 	GmailURL    string `env:"GMAIL_BASE_URL" name:"gmail-base-url" placeholder:"URL" example:"https://gmail.googleapis.com" help:"Gmail API. Without it, a sandbox."`
 	GmailTokens string `env:"GMAIL_TOKEN_URL" name:"gmail-token-url" default:"https://oauth2.googleapis.com/token" help:"Endpoint that exchanges gmail's refresh tokens for access tokens."`
@@ -118,7 +118,7 @@ func (s *System) drawPicture(ctx context.Context, upload io.Reader) (*message.Pi
 // campaignSettings configure the sending of campaigns.
 type campaignSettings struct {
 	CampaignRate     float64 `env:"BAHI_CAMPAIGN_RATE" name:"campaign-rate" default:"20" unit:"messages a second" help:"Maximum rate of campaigns on one channel; 0: no limit. A sandbox has none."`
-	CampaignAutosend bool    `env:"BAHI_CAMPAIGN_AUTOSEND" name:"campaign-autosend" help:"Send a campaign without a time as soon as it is created, and not only by POST /api/campaigns/send."`
+	CampaignAutosend bool    `env:"BAHI_CAMPAIGN_AUTOSEND" name:"campaign-autosend" help:"Send a campaign without a time when it is created. Otherwise POST /api/campaigns/send sends it."`
 }
 
 // campaignsAtOnce is the maximum number of campaigns sent concurrently. They mostly wait for their rate or their network, and each holds a

@@ -16,7 +16,7 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// Each node has a model of its own, which tells the test which node asked.
+// Each node has its own model, so the test sees which node made a call.
 func TestAnAnswerWhoseProcessDiesIsGivenByAnother(t *testing.T) {
 	t.Parallel()
 	const token = "a-token-of-the-gateway"

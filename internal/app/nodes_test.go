@@ -74,7 +74,7 @@ func (n *nodes) register(nth int, email string) {
 	require.Equal(n.t, 1, sent, "the mail is sent once")
 }
 
-// signed returns the size of the newest checkpoint that a node knows.
+// signed returns the size of a node's newest checkpoint.
 func (n *nodes) signed(nth int) uint64 {
 	n.t.Helper()
 	var newest apptest.AuditCheckpoint

@@ -42,21 +42,21 @@ type IntegrationSettings struct {
 	marketplaceSettings `group:"Marketplace"`
 	feedSettings        `group:"Feed"`
 
-	PublicURL   string `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" example:"https://bahi.example.org" help:"Public address of this server, in links and in tokens: a change signs all users out. Without it, the address it listens on." group:"Server"`
+	PublicURL   string `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" example:"https://bahi.example.org" help:"Public address of this server, for links and tokens. A change signs all users out. Without it, the address that HTTP listens on." group:"Server"`
 	FrontendURL string `env:"BAHI_FRONTEND_URL" name:"frontend-url" placeholder:"URL" example:"https://app.example.org" help:"Address of your own frontend, for links in mails and sign-ins at a provider. Without it, the public URL." group:"Server"`
 	TokensOf    string `kong:"-"` // issuer of tokens: the configured public URL; "": the log's own name
 }
 
 // accountSettings configure the accounts of users.
 type accountSettings struct {
-	AdminEmail    string         `env:"BAHI_ADMIN_EMAIL" name:"admin-email" placeholder:"ADDRESS" example:"owner@example.org" help:"Administrator, who receives a mail when a user requests deletion."`
-	Grace         *time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time from a request for deletion to the deletion; 0s deletes at once. Maximum 696h: deletion is promised within 30 days."`
-	ScrubInterval time.Duration  `env:"BAHI_SCRUB_EVERY" name:"scrub-every" default:"1h" help:"Minimum time between two rewrites of the tables with people, for deleted contacts and erased buyers. An erased user does not wait."`
+	AdminEmail    string         `env:"BAHI_ADMIN_EMAIL" name:"admin-email" placeholder:"ADDRESS" example:"owner@example.org" help:"Administrator's address, which receives a mail when a user requests deletion."`
+	Grace         *time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time from a request for deletion to the deletion. 0s deletes at once. Maximum 696h: deletion is promised within 30 days."`
+	ScrubInterval time.Duration  `env:"BAHI_SCRUB_EVERY" name:"scrub-every" default:"1h" help:"Minimum time between two rewrites of tables with personal data after contacts were deleted or buyers erased. The erasure of a user rewrites them at once."`
 	MinPassword   int            `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" unit:"characters" example:"15" help:"Minimum length of a password; 15 is the strict value where it is the only factor."`
 	Access        time.Duration  `env:"BAHI_ACCESS_TOKEN_LIFETIME" name:"access-token-lifetime" default:"60m" help:"Lifetime of an access token, from 1s to 168h."`
-	TabGrace      time.Duration  `env:"BAHI_REFRESH_GRACE" name:"refresh-grace" default:"0s" example:"10s" help:"Time for which an exchanged refresh token is refused without ending the session, for pages that race. Maximum 1m."`
+	TabGrace      time.Duration  `env:"BAHI_REFRESH_GRACE" name:"refresh-grace" default:"0s" example:"10s" help:"Time for which a used refresh token is refused without ending the session, for pages that refresh at the same time. Maximum 1m."`
 	Provider      idp.Config     `embed:""`
-	Fragment      bool           `env:"IDP_CALLBACK_FRAGMENT" name:"idp-callback-fragment" help:"After a sign-in through the provider, pass the access token behind # instead of in the query, where servers and logs do not see it."`
+	Fragment      bool           `env:"IDP_CALLBACK_FRAGMENT" name:"idp-callback-fragment" help:"Put the access token of a provider's sign-in after # in the address, not in the query, so that servers and logs do not see it."`
 
 	Hash credentials.HashCost `kong:"-"` // of passwords; zero: the default
 }
@@ -72,10 +72,10 @@ type mailSettings struct {
 type limitSettings struct {
 	RedisURL string   `env:"REDIS_URL" name:"redis-url" placeholder:"URL" example:"redis://cache.example.org:6379" help:"Redis in which nodes share their counts for rate limits. Without it, each node counts for itself."`
 	Proxies  []string `env:"BAHI_TRUSTED_PROXIES" name:"trusted-proxies" placeholder:"CIDR" example:"10.0.0.0/8" help:"Proxies that are trusted to name the client's address. Without them, all clients behind a proxy count as one."`
-	Origins  []string `env:"BAHI_CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" example:"https://shop.example.org" help:"Origins of pages that may read responses, beside the frontend's."`
+	Origins  []string `env:"BAHI_CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" example:"https://shop.example.org" help:"Origins, besides the frontend's, of pages that may read responses."`
 	Streams  int      `env:"BAHI_STREAMS" name:"streams" default:"10" unit:"streams" help:"Maximum concurrent event streams of one caller. A further one is refused with 429."`
-	AtOnce   int      `env:"BAHI_EXPENSIVE_ANSWERS" name:"expensive-answers" default:"8" unit:"responses" help:"Maximum concurrent expensive responses: unpaged lists, statements, exports, imports, reading of files. A caller has two of them, a workspace a quarter; others wait, at most 10 seconds."`
-	Files    int64    `env:"BAHI_ANSWER_FILES" name:"answer-files" placeholder:"BYTES" default:"4294967296" unit:"bytes" help:"Maximum size of long responses in uploads/ of the data folder, until their clients have read them. One response may take a quarter."`
+	AtOnce   int      `env:"BAHI_EXPENSIVE_ANSWERS" name:"expensive-answers" default:"8" unit:"responses" help:"Maximum concurrent expensive responses: unpaged lists, statements, exports, imports, reading of files. The maximum of a caller is two, of a workspace a quarter. Further requests wait, at most 10 seconds."`
+	Files    int64    `env:"BAHI_ANSWER_FILES" name:"answer-files" placeholder:"BYTES" default:"4294967296" unit:"bytes" help:"Maximum total size of the long responses that uploads/ of the data folder stores until their clients have read them. The maximum of one response is a quarter."`
 
 	Recheck time.Duration `kong:"-"` // how often a stream of events checks its caller's permission; 0: the default
 	Limits  api.Limits    `kong:"-"` // nil: none

@@ -84,7 +84,7 @@ var personal = map[string]string{
 	"access.Memberships":  "user_id",
 }
 
-// ofCompany are those of them that take a company's id.
+// ofCompany are the views that take a company's id.
 var ofCompany = map[string]bool{"marketplace.Catalog": true, "marketplace.EachOffer": true, "marketplace.ProductsBySKU": true}
 
 // asker is the workspace that every view is called for.

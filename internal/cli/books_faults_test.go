@@ -1,6 +1,6 @@
 package cli_test
 
-// faults are what a faulty fold could leave in the tables, and what the comparison names.
+// faults are changes that a faulty fold could leave in the tables, with the texts of the comparison.
 var faults = []struct {
 	name string
 	row  int // of the corrected account; -1: none

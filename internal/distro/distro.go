@@ -38,7 +38,7 @@ func Available() bool {
 // Choose returns the names of the wanted packages, as apt knows them with these options, or an error if it does not.
 type Choose func(ctx context.Context, options []string) ([]string, error)
 
-// Install installs packages for the machine. It wants root.
+// Install installs packages for the machine. It requires root.
 func Install(ctx context.Context, log *slog.Logger, choose Choose) error {
 	packages, err := choose(ctx, nil)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package draws says how often the properties of a test package are tried.
+// Package draws sets how often the properties of a test package are tried.
 package draws
 
 import (

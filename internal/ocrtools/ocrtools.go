@@ -38,7 +38,7 @@ var packages = []string{"tesseract-ocr", "tesseract-ocr-eng", "tesseract-ocr-hin
 // folder is the name of the unpacked packages in the cache.
 const folder = "ocr"
 
-// Missing says what is missing, "" if nothing is.
+// Missing names the missing tools, "" for none.
 func (t Tools) Missing() string {
 	var missing []string
 	for name, path := range map[string]string{"tesseract": t.Tesseract, "pdfinfo": t.PDFInfo, "pdftotext": t.PDFToText,
@@ -130,8 +130,8 @@ func lookIn(ctx context.Context, root string) (t Tools) {
 // neverUsed matches dependencies that tesseract and poppler do without.
 var neverUsed = regexp.MustCompile(`^(perl|ucf|sensible-utils|fonts-)`)
 
-// Find returns the tools. It installs missing ones as [pgcluster.Find] installs Postgres, and logs each step. What it cannot install is
-// missing in the result, and the error says why.
+// Find returns the tools. It installs missing ones as [pgcluster.Find] installs Postgres, and logs each step. The result lacks the tools
+// that it cannot install; the error has the reason.
 func Find(ctx context.Context, log *slog.Logger) (t Tools, err error) {
 	if t = Look(ctx); t.Missing() == "" {
 		return t, nil
@@ -196,7 +196,7 @@ type Locator struct {
 	until time.Time // before which it is not tried again
 }
 
-// again is how long after a failure the tools are looked for again.
+// again is the time after a failure until the next search for the tools.
 const again = 10 * time.Minute
 
 // ErrOff is why nothing is found.

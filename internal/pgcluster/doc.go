@@ -1,4 +1,4 @@
-// Package pgcluster runs a private Postgres cluster in Bahi's data folder, so that one command runs the whole
+// Package pgcluster runs an embedded Postgres in Bahi's data folder, so that one command runs the whole
 // system: nothing else has to be installed, configured or started.
 //
 // The cluster survives a killed Bahi: Postgres runs in its own session, and the next start adopts it. If it died with its parent, each

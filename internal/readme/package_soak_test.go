@@ -139,7 +139,7 @@ func TestContainerServesWithNothingButBahi(t *testing.T) {
 	require.NoError(t, served.Start())
 	t.Cleanup(func() {
 		_ = served.Process.Signal(syscall.SIGTERM)
-		_ = served.Wait() // it was told to end
+		_ = served.Wait() // it was stopped
 	})
 	t.Cleanup(func() {
 		if text, err := os.ReadFile(out.Name()); err == nil && t.Failed() {

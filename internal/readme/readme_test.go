@@ -73,7 +73,7 @@ func TestSessionsPrintWhatTheirPagesShow(t *testing.T) {
 	}
 }
 
-// shell is a bash that runs what a page tells its readers to type.
+// shell is a bash that runs the commands of a page.
 type shell struct {
 	t   *testing.T
 	in  io.Writer
@@ -96,7 +96,7 @@ func openShell(t *testing.T, dir string, env ...string) *shell {
 	t.Cleanup(func() {
 		_ = in.Close()
 		_ = syscall.Kill(-bash.Process.Pid, syscall.SIGTERM)
-		_ = bash.Wait() // it was told to end
+		_ = bash.Wait() // it was stopped
 	})
 	return &shell{t: t, in: in, out: bufio.NewScanner(out), group: bash.Process.Pid}
 }
@@ -118,8 +118,7 @@ func (s *shell) run(command string) string {
 	return got.String()
 }
 
-// pattern is what an output must look like: what the page shows, which writes … for what is another each time, and a line of … for any
-// lines.
+// pattern matches the output of a command. In the shown output, … is any text, and a line of … any lines.
 func pattern(shown string) string {
 	var p strings.Builder
 	for line := range strings.Lines(shown) {
@@ -140,7 +139,7 @@ func build(t *testing.T, checkout string) {
 	require.NoError(t, err, string(built))
 }
 
-// serving is what the program says once it does.
+// serving is the log message of a program that serves.
 var serving = regexp.MustCompile(`msg=serving address=http://(\S+)`)
 
 // serve runs the program on an empty data folder until the test ends.
@@ -171,7 +170,7 @@ func serve(t *testing.T, program string) (address, data string) {
 	t.Cleanup(func() {
 		stop()
 		<-ended
-		_ = served.Wait() // it was told to end
+		_ = served.Wait() // it was stopped
 	})
 	select {
 	case address = <-addresses:

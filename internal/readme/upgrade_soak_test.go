@@ -107,7 +107,7 @@ func (u *upgrade) follow(all ...step) {
 	}
 }
 
-// addressIn waits until a program's log says where it serves.
+// addressIn waits until a program's log has its address.
 func addressIn(t *testing.T, log string) (address string) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -18,8 +18,8 @@ const guide = "CONTRIBUTING.md"
 // excerptOf is the line above a block of code: the path of its file in backquotes, and a remark for the reader.
 var excerptOf = regexp.MustCompile("^`([^` ]+)`")
 
-// excerpts complains of each block of Go, SQL or shell that names no file, and of each line that its file does not have. The lines
-// of a block occur in their order in the file; a line "…" says that the excerpt leaves something out, and is not looked for.
+// excerpts reports each block of Go, SQL or shell that names no file, and each line that its file lacks. The lines of a block occur in
+// their order in the file. A line "…" marks an omission.
 func excerpts(fsys fs.FS, name string) (complaints []string) {
 	text, err := fs.ReadFile(fsys, name)
 	if err != nil {

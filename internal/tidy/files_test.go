@@ -27,7 +27,7 @@ var topLevel = []string{
 	".gitignore", ".gitattributes", ".golangci.yml", ".editorconfig",
 }
 
-// banned names say nothing about the content.
+// banned names do not describe the content.
 var banned = []string{"util", "utils", "common", "helper", "helpers", "models", "types", "misc"}
 
 const maxLines = 500

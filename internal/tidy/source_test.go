@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sourceRules complains of what Go's own tools allow and we do not.
+// sourceRules reports code that Go's own tools allow and this repository does not.
 func sourceRules(fsys fs.FS, names []string) (complaints []string) {
 	for _, name := range names {
 		if !strings.HasSuffix(name, ".go") {

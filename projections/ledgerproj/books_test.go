@@ -133,7 +133,7 @@ func TestNamesAndLocksAreKept(t *testing.T) {
 	require.Equal(t, []string{"(1,0,0,0,0.00)", "(2,0,0,0,0.00)"}, tables.Rows(totals))
 }
 
-// A day comes to have many rows, keeps them for a while, and loses them again; some move away and back.
+// A date gets many rows, keeps them for a while, and loses them again. Some rows move away and back.
 func TestACrowdedDayHasTotalsOfItsParts(t *testing.T) {
 	t.Parallel()
 	events := []happened{opened(1, "SBI")}

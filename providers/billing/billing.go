@@ -61,7 +61,7 @@ func Check(secrets []string, header string, body []byte, now time.Time) error {
 	return nil
 }
 
-// Event is what a call reports about a subscription.
+// Event has the data of a call about a subscription.
 type Event struct {
 	ID        string
 	Type      string

@@ -255,7 +255,7 @@ func (d dialect) served(t *testing.T, seen func(*http.Request, []byte)) *chat.Ne
 	}))
 }
 
-// networks returns networks all of which a handler serves.
+// networks returns networks that one handler serves.
 func networks(t *testing.T, handler http.Handler) *chat.Networks {
 	t.Helper()
 	server := httptest.NewServer(handler)

@@ -70,10 +70,10 @@ type Settings struct {
 	Dialect string // data_array, properties, attribute_list or generic; empty: generic
 	Pointer string // JSON pointer to the lead's id in a response; empty: the dialect's
 
-	Token                                          string // of data_array, properties and generic
-	Scheme                                         string // of data_array: the word before -oauthtoken
-	TokenURL, RefreshToken, ClientID, ClientSecret string // of data_array: token endpoint
-	AccessKey, SecretKey                           string // of attribute_list
+	Token                                          string // dialects data_array, properties and generic
+	Scheme                                         string // dialect data_array: the word before -oauthtoken
+	TokenURL, RefreshToken, ClientID, ClientSecret string // dialect data_array: token endpoint
+	AccessKey, SecretKey                           string // dialect attribute_list
 
 	Client *http.Client
 	Within time.Duration // of one call; 0: 10 s

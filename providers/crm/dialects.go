@@ -159,7 +159,7 @@ func (t *token) get(ctx context.Context, s Settings) (string, error) {
 	return t.text, nil
 }
 
-// early is how long before its expiry a token is renewed.
+// early is the time before its expiry at which a token is renewed.
 const early = 30 * time.Second
 
 // drop discards a token that the crm refused, unless it was renewed since.

@@ -27,13 +27,13 @@ import (
 // Config names the provider and our client. The explicit endpoints are for a provider without a discovery document: give the first three
 // together or none.
 type Config struct {
-	Issuer       string `env:"IDP_ISSUER" name:"idp-issuer" placeholder:"URL" example:"https://accounts.example.org" help:"OpenID Connect provider that users sign in through. Without it, they have passwords only."`
+	Issuer       string `env:"IDP_ISSUER" name:"idp-issuer" placeholder:"URL" example:"https://accounts.example.org" help:"OpenID Connect provider that users sign in through. Without it, users have only passwords."`
 	ClientID     string `env:"IDP_CLIENT_ID" name:"idp-client-id" placeholder:"ID" help:"Client id at the identity provider."`
 	ClientSecret string `env:"IDP_CLIENT_SECRET" name:"idp-client-secret" placeholder:"SECRET" help:"Client secret at the identity provider."`
-	AuthURL      string `env:"IDP_AUTH_URL" name:"idp-auth-url" placeholder:"URL" help:"The identity provider's authorization endpoint. Without it, the provider's discovery document has all endpoints."`
+	AuthURL      string `env:"IDP_AUTH_URL" name:"idp-auth-url" placeholder:"URL" help:"The identity provider's authorization endpoint. Without it, all endpoints are from the provider's discovery document."`
 	TokenURL     string `env:"IDP_TOKEN_URL" name:"idp-token-url" placeholder:"URL" help:"The identity provider's token endpoint, with IDP_AUTH_URL."`
 	JWKSURL      string `env:"IDP_JWKS_URL" name:"idp-jwks-url" placeholder:"URL" help:"The identity provider's public keys, with IDP_AUTH_URL."`
-	UserinfoURL  string `env:"IDP_USERINFO_URL" name:"idp-userinfo-url" placeholder:"URL" help:"The identity provider's userinfo endpoint, with IDP_AUTH_URL. Asked only when a token has no email."`
+	UserinfoURL  string `env:"IDP_USERINFO_URL" name:"idp-userinfo-url" placeholder:"URL" help:"The identity provider's userinfo endpoint, with IDP_AUTH_URL. Used only for tokens without an email."`
 
 	RedirectURL string           `kong:"-"` // our callback, as registered with the provider
 	Timeout     time.Duration    `kong:"-"` // timeout of each call to the provider; 0: 10 s

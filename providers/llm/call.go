@@ -12,7 +12,7 @@ import (
 	"bahi/providers/breaker"
 )
 
-// errLeft is the error of a call whose caller cancelled it. It is not a fault of the server.
+// errLeft is the error of a call that its caller cancelled. It is not a fault of the server.
 var errLeft = errors.New("the caller left")
 
 // post makes a call and returns the response's body.

@@ -90,10 +90,11 @@ const (
 	// TendInterval is the interval of TendCampaigns.
 	TendInterval = 5 * time.Second
 
-	// slot is how often the sweep adds a job for an active campaign. The job ends at once if another one sends the campaign.
+	// slot is the interval at which the sweep adds a job for an active campaign. The job ends at once if another one sends the campaign.
 	slot = 15 * time.Second
 
-	// slice is how long a job sends. Other campaigns then have their turn: those of its channel, and all if more than AtOnce are active.
+	// slice is the maximum time that a job sends. Then other campaigns have their turn: those of its channel, and all if more than AtOnce
+	// are active.
 	slice      = 45 * time.Second
 	sliceAtEnd = 3 * time.Minute // a job that does not end is lost
 )
@@ -143,7 +144,7 @@ func (d *Dispatcher) RunDue(ctx context.Context, now time.Time) error {
 	return errors.Join(append(failed, err)...)
 }
 
-// unheard returns the latest time of sending at which a message without a response counts as unanswered.
+// unheard returns the time before which a message without a response must have been sent to count as unanswered.
 func (d *Dispatcher) unheard(now time.Time) time.Time { return now.Add(-cmp.Or(d.Doubt, doubtAfter)) }
 
 // giveUp settles the unsettled messages of a campaign that is cancelled or has lost its channel. Nothing of it is sent again.

@@ -137,7 +137,7 @@ func open(t *testing.T, contacts int) *desk {
 	return d
 }
 
-// begin starts a campaign of which the shared system's own jobs send nothing.
+// begin starts a campaign that the shared system's own jobs do not send.
 func (d *desk) begin(steps ...campaign.Step) (id string) {
 	d.t.Helper()
 	locked, release := make(chan struct{}), make(chan struct{})
@@ -260,7 +260,7 @@ func TestAPersonWhoHasToWaitHoldsUpNoOther(t *testing.T) {
 	require.NotNil(t, d.stats(id).PausedUntil)
 }
 
-// An aggregator omits our ids from its receipts, so two copies of a message could never be told apart.
+// An aggregator omits our ids from its receipts, so two copies of a message could not be distinguished.
 func TestAnAggregatorsMessageInDoubtIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	d := open(t, 3)

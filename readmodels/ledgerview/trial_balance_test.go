@@ -350,7 +350,7 @@ func (h byHand) plain() byHand {
 	return h
 }
 
-// total returns what all lines come to.
+// total returns the sum of all lines.
 func (h byHand) total() map[string]int64 {
 	sum := map[string]int64{}
 	for _, m := range h.of {
@@ -406,7 +406,7 @@ func TestTheTrialBalanceOfRandomBooksComesToZero(t *testing.T) {
 					return err
 				}
 				got, want := shownByHand(shown).plain(), state.sum(asOf).plain()
-				got.rows = want.rows // a page of them tells how many there are
+				got.rows = want.rows // a page of them has their number
 				if len(got.total()) > 0 || fmt.Sprint(got) != fmt.Sprint(want) {
 					return fmt.Errorf("books %d at %d as of %s: %v, not %v; comes to %v", i, state.position, asOf, got, want, got.total())
 				}

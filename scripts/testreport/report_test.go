@@ -22,7 +22,7 @@ func runTests(t *testing.T, files map[string]string) (string, bool) {
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-json", "-vet=off", "./...")
 	cmd.Dir = dir
-	events, _ := cmd.Output() // Its status is what the report is to tell.
+	events, _ := cmd.Output() // The report has to show its status.
 	var out bytes.Buffer
 	ok, err := report(bytes.NewReader(events), &out)
 	require.NoError(t, err)

@@ -71,7 +71,7 @@ func TestACallOfAWebhookIsBoundedAndMadeOnce(t *testing.T) {
 	require.NoError(t, listener.Close())
 }
 
-// The client repeats requests without a body by itself, where the connection is an older one: a GET, and with an Idempotency-Key all.
+// On a reused connection the client retries requests without a body on its own: each GET, and every request with an Idempotency-Key.
 func TestACallIsMadeOnceAlsoAfterAnotherOne(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32

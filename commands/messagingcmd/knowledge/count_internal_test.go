@@ -40,7 +40,7 @@ func TestParagraphsAreThoseOfTheExpression(t *testing.T) {
 	})
 }
 
-// statement is what pdftotext -layout reads of a statement of ours. Headings touch each other, and so do a date and a number.
+// statement is the output of pdftotext -layout for a statement of Bahi. Headings touch each other, and so do a date and a number.
 const statement = ` Date             No. Details                                           IN (jama) OUT (naame)       Balance
                                                                            Cash ₹       Cash ₹       Cash ₹
 

@@ -12,7 +12,7 @@ import (
 	"bahi/commands/messagingcmd/knowledge"
 )
 
-// quote returns what a bot without a model says.
+// quote returns the reply of a bot without a model.
 func quote(t *testing.T, s *knowledge.Store, bot int64, titles map[int64]string, question string) string {
 	t.Helper()
 	passages, err := s.Search(t.Context(), bot, question, 6)

@@ -17,7 +17,7 @@ import (
 	"bahi/migrations"
 )
 
-// model makes vectors of what a test tells it of texts, with a name.
+// model is a named model. A test sets the vectors of texts.
 type model struct {
 	name   string
 	vector func(text string) []float32
@@ -51,7 +51,7 @@ func chunks(t *testing.T, text string) (all []string) {
 	return all
 }
 
-// put gives a bot chunks.
+// put stores chunks of a bot.
 func put(t *testing.T, s *knowledge.Store, bot, source int64, title string, chunks ...string) {
 	t.Helper()
 	count, err := s.Put(t.Context(), bot, source, title, func(yield func(string, error) bool) {

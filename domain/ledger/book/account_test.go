@@ -12,10 +12,10 @@ import (
 	"bahi/internal/test/eventtest"
 )
 
-// blank is made of white space of several sorts.
+// blank is white space of several kinds.
 const blank = " \t\n\u00a0\u3000"
 
-// badNames are names that no account can have, and why.
+// badNames are invalid names of accounts, with the reasons.
 var badNames = map[string]*fault.Error{
 	"":                       invalid("name", "must not be empty"),
 	blank:                    invalid("name", "must not be empty"),

@@ -32,7 +32,7 @@ func metal(weight, touch, fine string, computed ...string) piece {
 
 func out(pieces ...piece) book.Side { return book.SideOf(pieces) }
 
-// editPieces asks for other entries; a nil side stays.
+// editPieces returns an edit of the entries; a nil side stays.
 func editPieces(in, out []piece) event.Command[book.Row] {
 	c := editRow{Ledger: bullion.Ledger, Account: 12, Today: today}
 	if in != nil {

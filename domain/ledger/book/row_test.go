@@ -15,7 +15,7 @@ import (
 	"bahi/internal/test/eventtest"
 )
 
-// badRows are rows that cannot be posted, and why.
+// badRows are invalid rows, with the reasons.
 var badRows = map[string]struct {
 	row added
 	why *fault.Error
@@ -60,7 +60,7 @@ func TestAddRow(t *testing.T) {
 		Then(added{Account: 12, Date: today, In: of(1, 1), Out: of(2)})
 	many := make([]int64, 500)
 	for i := range many {
-		many[i] = 9_999_999_999_999 // the largest amount there is
+		many[i] = 9_999_999_999_999 // the largest possible amount
 	}
 	full := added{Account: 12, Date: today, In: of(many...), Out: of(many...)}
 	history.Case("500 entries a side, of the largest amount").
@@ -242,7 +242,7 @@ func TestEmptySide(t *testing.T) {
 	both.Case("a row may be deleted without its account").When(deleteRow{Ledger: bank.Ledger}).Then(rowDeleted{})
 }
 
-// post asks for these rows.
+// post requests these rows.
 func post(rows []added) postRows {
 	c := postRows{Ledger: bank.Ledger, Account: 12, Today: today}
 	for _, r := range rows {
@@ -303,7 +303,7 @@ func TestEachRowInALockedPeriodIsNamed(t *testing.T) {
 	require.Equal(t, book.ErrNoAccount, err)
 }
 
-// with is a conflict that carries the row that it names.
+// with is a conflict that names a row.
 func with(field string, row int64, detail string) error {
 	return &fault.Error{Kind: fault.Conflict, Detail: detail, Fields: []fault.Field{{Field: field, Message: detail, ID: row}}}
 }

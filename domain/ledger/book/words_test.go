@@ -37,7 +37,7 @@ type (
 	postRows   = book.PostRows
 )
 
-// today is when all these tests take place.
+// today is the date of all these tests.
 var today = day(2025, time.March, 31)
 
 func day(y int, m time.Month, d int) unit.Date {
@@ -62,7 +62,7 @@ func texts(descriptions ...string) book.Side {
 	return book.SideOf(entries)
 }
 
-// given asks for the entries of a side.
+// given returns the input of a side's entries.
 func given(s book.Side) book.SideInput {
 	entries, err := book.EntriesOf[entry](s)
 	if err != nil {
@@ -71,12 +71,12 @@ func given(s book.Side) book.SideInput {
 	return book.Entries(entries)
 }
 
-// ask asks for a whole row.
+// ask returns the input of a whole row.
 func ask(date unit.Date, in, out book.Side) book.RowInput {
 	return book.RowInput{Date: &date, In: given(in), Out: given(out)}
 }
 
-// askFor asks for what an edit then changes.
+// askFor returns the input of an edit.
 func askFor(e edited) (asked book.RowInput) {
 	asked.Date = e.Date
 	if e.In != nil {

@@ -31,7 +31,7 @@ func edited(in, out []entry) (e book.RowEdited) {
 
 func wrong(pairs ...string) error { return fault.Fields(booktest.Faults(pairs...)...) }
 
-// The cut of CONTRACT.md 6.3: 100 g at 7,000 rupees a gram, as it is sent and as it is stored.
+// The cut of CONTRACT.md 6.3: 100 g at 7,000 rupees a gram, as sent and as stored.
 var (
 	sent   = entry{Kind: "rate_cut", FineWeight: g("100"), Rate: rupees("7000")}
 	stored = entry{Kind: "rate_cut", FineWeight: g("100"), Rate: rupees("7000"), RateUnit: "per_gram", Amount: rupees("700000"),

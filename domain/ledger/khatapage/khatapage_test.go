@@ -25,7 +25,7 @@ var today = func() unit.Date {
 var accounts = []khatapage.Account{{Ledger: "karigar", ID: 4, Name: "Imran"}, {Ledger: "client", ID: 9, Name: "Meena Shah"},
 	{Ledger: "client", ID: 10, Name: "Imran Khan"}}
 
-// written is a page as text: the place of a word in its line, in characters, is its place on the page.
+// written is a page as text. A word's column in its line is its place on the page.
 func written(text string) khatapage.Page {
 	p := khatapage.Page{Width: 1000}
 	for n, line := range strings.Split(strings.Trim(text, "\n"), "\n") {
@@ -199,7 +199,7 @@ func FuzzReadNeverPanics(f *testing.F) {
 	})
 }
 
-// sure reports whether an entry is above the confidence that what was not understood has at most.
+// sure reports whether an entry's confidence is above the maximum of entries that were not understood.
 func sure(e khatapage.Entry) bool { return e.Confidence > 6*unit.Whole/1000 }
 
 func TestADateIsReadOrNull(t *testing.T) {

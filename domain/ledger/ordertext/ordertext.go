@@ -206,7 +206,7 @@ func (all tokens) salutation() (n int) {
 // names reports whether an atom can be part of an item's name.
 func (a atom) names() bool { return a.kind == word || a.kind == named }
 
-// refuses reports whether an atom says that something is not ordered.
+// refuses reports whether an atom excludes an item from the order.
 func (a atom) refuses() bool { return a.kind == aside && refusals[a.folded] }
 
 const (

@@ -15,7 +15,7 @@ import (
 	"bahi/domain/unit"
 )
 
-// message is a line of the corpus: a message and what it orders.
+// message is a line of the corpus: a message and its orders.
 type message struct {
 	text, slip string
 	entries    [][4]string // item, grams, pieces, client
@@ -51,7 +51,7 @@ func corpus(t testing.TB) (all []message) {
 	return all
 }
 
-// shown returns an entry as the corpus has it.
+// shown returns an entry in the form of the corpus.
 func shown(e ordertext.Entry) (fields [4]string) {
 	fields[0], fields[3] = e.Item, e.Client
 	if e.Weight != 0 {
@@ -138,7 +138,7 @@ func TestCorpusIsReadWithinItsFigures(t *testing.T) {
 	require.GreaterOrEqual(t, float64(slips)/float64(len(all)), 0.98)
 }
 
-// Every value of these messages is as it is here, and nothing that has none is silent (CONTRACT.md R1, R2).
+// These messages have exactly these values, and each part without a value has a warning (CONTRACT.md R1, R2).
 func TestMessagesAreReadExactly(t *testing.T) {
 	t.Parallel()
 	all := rows(t, "testdata/exact.tsv")
@@ -169,7 +169,7 @@ func TestLongTextsAreCut(t *testing.T) {
 	require.Len(t, []rune(long[0].Client), ordertext.MaxClient)
 }
 
-// Texts that would take long if anything were looked for to the text's end, again and again.
+// These texts would take long if each search ran to the end of the text.
 func TestNoTextTakesLong(t *testing.T) {
 	t.Parallel()
 	for _, part := range []string{"1g,", "for hello ", "1/", "1-", "a", "क-", "1) ", "for ", "party: ", ",", "1,000,", "½", "\u200d",
@@ -182,7 +182,7 @@ func TestNoTextTakesLong(t *testing.T) {
 // within is the time for a text of 4,096 characters, with room for the many processes of fuzzing.
 const within = time.Second
 
-// parseQuickly holds the parser to that time. Of five times the best counts, as the machine may have done something else in the others.
+// parseQuickly requires the parser to keep that time. The best of five times counts, because of other load on the machine.
 func parseQuickly(t *testing.T, text string) (order ordertext.Order) {
 	t.Helper()
 	for range 5 {

@@ -16,7 +16,7 @@ import (
 
 var home = uuid.MustParse("11111111-1111-4111-8111-111111111111")
 
-// book returns a maker with two bank accounts, of which the first has the row 5.
+// book returns a maker with two bank accounts. The first one has row 5.
 func book() *maker {
 	m := &maker{}
 	m.open("bank", home)

@@ -80,7 +80,7 @@ func TestDelete(t *testing.T) {
 // one has two orders of one client.
 var one = map[int64]int64{5: 1, 6: 1}
 
-// look knows some orders, with their clients, and one karigar, 7.
+// look finds some orders, with their clients, and one karigar, 7.
 func look(clients map[int64]int64) takada.Look {
 	return takada.Look{
 		Order:   func(order int64) (int64, error) { return clients[order], nil },

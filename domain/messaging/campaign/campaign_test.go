@@ -188,7 +188,7 @@ func TestRunsKeepTheClock(t *testing.T) {
 	}
 }
 
-// A year of a daily campaign runs on each day once, at the same time of the clock, although nobody looks for weeks.
+// A daily campaign runs once on each day of a year, at the same time of day, even after weeks without a check.
 func TestAYearOfADailyCampaign(t *testing.T) {
 	t.Parallel()
 	zone, err := time.LoadLocation("America/New_York")

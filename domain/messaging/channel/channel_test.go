@@ -21,7 +21,7 @@ func secret(text string) patch.Field[event.Secret] {
 	return patch.Set(event.NewSecret(channel.Subjects.Of(id), text))
 }
 
-// input reads what a client sends.
+// input decodes a client's input.
 func input(t *testing.T, text string) (in channel.Input) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(text), &in))

@@ -210,7 +210,7 @@ func TestANetworkKnowsAContactByIds(t *testing.T) {
 	require.Equal(t, []string{"k1", ""}, []string{s.SenderKey("k1"), s.SenderKey("k9")})
 }
 
-// The rows of words.tsv are what a word is for, a text, quoted as in Go, and what the text means, - for nothing.
+// The rows of words.tsv are the purpose of a word, a text, quoted as in Go, and the meaning of the text; - is none.
 func TestWordsAreTheWholeText(t *testing.T) {
 	t.Parallel()
 	table, err := os.ReadFile("testdata/words.tsv")

@@ -45,7 +45,7 @@ func TestSend(t *testing.T) {
 		message.RecordSendResult{Failure: &network.Failure{Reason: network.Unknown}}).ThenNothing()
 }
 
-// Receipts come late, twice and in any order: the message is where the furthest of them says.
+// Receipts arrive late, twice and in any order. The message has the furthest status.
 func TestReceiptsInAnyOrderLeadToTheSameStatus(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

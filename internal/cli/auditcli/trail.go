@@ -22,7 +22,7 @@ type trailAudit struct {
 
 	From      string    `placeholder:"DAY" help:"First day."`
 	To        string    `placeholder:"DAY" help:"Last day."`
-	Period    string    `placeholder:"P"   help:"Instead of the two: a fiscal year such as \"FY 2026-27\", a year, or a month such as 2026-04."`
+	Period    string    `placeholder:"P"   help:"Instead of --from and --to: a fiscal year such as \"FY 2026-27\", a year, or a month such as 2026-04."`
 	By        string    `enum:"recorded,effective" default:"recorded" help:"Meaning of the days: when a change was recorded, or the date of the row."`
 	Kind      string    `placeholder:"KIND" help:"Only accounts of a ledger (such as bank), its rows (bankrow), orders (clientorder), takadas (takada), the lock of the books (bookslock), or closed periods (period)."`
 	ID        string    `name:"id" help:"Only this record of the kind."`

@@ -241,7 +241,7 @@ func holdAtInterval(ctx context.Context, s *app.System) error {
 	defer bar.End()
 	found, err := s.Signer.Recount(ctx, func(done, total event.Position) { bar.Show(int64(done), int64(total)) })
 	if err == nil && found.Broken > 0 {
-		err = fmt.Errorf("TAMPERED. The log does not lead to %d checkpoints behind that of %d events", found.Broken, found.Kept.Size)
+		err = fmt.Errorf("TAMPERED. The log does not match %d checkpoints older than the checkpoint of %d events", found.Broken, found.Kept.Size)
 	}
 	return err
 }

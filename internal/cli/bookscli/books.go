@@ -29,7 +29,7 @@ type exportCommand struct {
 	app.Settings
 
 	AsOf    string         `name:"as-of" placeholder:"DAY" help:"Only rows dated up to this day."`
-	KnownAt event.Position `placeholder:"POSITION" help:"Only what was recorded up to this position of the log."`
+	KnownAt event.Position `placeholder:"POSITION" help:"Only events up to this position of the log."`
 }
 
 // Run writes the books of all workspaces from one snapshot of the tables.

@@ -49,7 +49,7 @@ func out(entry string, values ...any) string {
 	return `"out_entries":[` + fmt.Sprintf(entry, values...) + `]`
 }
 
-// Parties settle debts above multiples or fractions of these, in paise and milligrams.
+// Parties settle debts above these amounts, or multiples or fractions of them, in paise and milligrams.
 const (
 	worthCash = 50_000_00
 	worthFine = 500_000

@@ -19,7 +19,7 @@ type Command struct {
 	app.IntegrationSettings
 	app.GatewaySettings `group:"EventStoreDB clients"`
 
-	OTLP string `env:"OTEL_EXPORTER_OTLP_ENDPOINT" name:"otlp-endpoint" placeholder:"URL" example:"http://127.0.0.1:4318" help:"Collector of traces (OTLP over HTTP). Without it, none." group:"Server"`
+	OTLP string `env:"OTEL_EXPORTER_OTLP_ENDPOINT" name:"otlp-endpoint" placeholder:"URL" example:"http://127.0.0.1:4318" help:"Collector of traces (OTLP over HTTP). Without it, Bahi sends no traces." group:"Server"`
 }
 
 // Run serves until the context ends.

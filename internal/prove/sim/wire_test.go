@@ -43,7 +43,7 @@ type session struct {
 	acted time.Time
 }
 
-// request is what a client sends before it waits.
+// request has the messages of a client before it waits.
 type request struct {
 	ops   []op
 	next  int

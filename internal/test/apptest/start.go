@@ -49,8 +49,8 @@ func Settings(t testing.TB, url string) app.Settings {
 // open test system. At 20 ms they took more processor time than the systems' other idle work.
 const signInterval = 100 * time.Millisecond
 
-// ReadWait is how long reads in tests wait for the test's own writes, even on a busy machine. readmodels and http/api test shorter waits. A
-// request may take half a minute in all.
+// ReadWait is the time for which reads in tests wait for the test's own writes, even on a busy machine. readmodels and http/api test
+// shorter waits. The limit of a whole request is half a minute.
 const ReadWait = 25 * time.Second
 
 // Database returns a database on which Bahi has run once: the tables of its projections exist.

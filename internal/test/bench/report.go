@@ -37,14 +37,14 @@ type Figure struct {
 	Reached  *bool     `json:"reached,omitempty"`
 }
 
-// Limit is what a figure is compared with.
+// Limit is a measured limit of the machine; a figure is compared with it.
 type Limit struct {
 	Title  string    `json:"title"`
 	Median float64   `json:"median"`
 	Rounds []float64 `json:"rounds"`
 }
 
-// Goal is what a figure should reach.
+// Goal is the bound that a figure should reach.
 type Goal struct {
 	Bound  float64 `json:"bound"`
 	AtMost bool    `json:"at_most"` // otherwise at least

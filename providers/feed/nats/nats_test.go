@@ -193,7 +193,7 @@ func TestMessageTooLargeForTheServerIsRefused(t *testing.T) {
 	require.ErrorContains(t, refused, "4096 bytes at most (max_payload)")
 	require.Equal(t, ids(all[:1]), kept(s, "BAHI", 1))
 
-	s.Reload(func(o *server.Options) { o.MaxPayload = 65536 }) // connected clients do not hear of it
+	s.Reload(func(o *server.Options) { o.MaxPayload = 65536 }) // connected clients are not notified
 	require.NoError(t, p.Publish(topic, all...))
 	require.Equal(t, ids(all), kept(s, "BAHI", 3))
 }
