@@ -123,7 +123,7 @@ func TestAnEmptyBuiltTableHasNoStatistics(t *testing.T) {
 	var rows float32
 	require.NoError(t, r.pool.QueryRow(t.Context(), `select min(reltuples) from pg_class
 		where relkind = 'r' and relnamespace = 'seen_g1'::regnamespace`).Scan(&rows))
-	require.EqualValues(t, -1, rows, "never analyzed")
+	require.InDelta(t, -1, rows, 0, "never analyzed")
 }
 
 func TestFailedBuildKeepsTheLiveGenerationAndSaysWhy(t *testing.T) {

@@ -188,7 +188,7 @@ func (t Tables) attempt(ctx context.Context, generations []int, w *wait, queries
 		}
 		batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
 			if settled != nil {
-				return nil // an error would make pgx forget the prepared statements
+				return nil //nolint:nilerr // an error would make pgx forget the prepared statements
 			}
 			return q.collect(rows)
 		})

@@ -232,6 +232,7 @@ func (x *examination) trust(g archive.Given, signed error) (*finding, error) {
 		}
 	}
 	if signed != nil {
+		//nolint:nilerr // it is the finding
 		return undecided("The file is consistent, but no key that you trust signed its checkpoint. "+
 			"Provide the log's public key, or a checkpoint of "+
 			"%d events that was kept elsewhere.", x.checkpoint.Size), nil

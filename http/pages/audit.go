@@ -127,12 +127,12 @@ func (v *visit) trailLine(c trailChange, name func(string) string) trailLine {
 	line.Account, line.Kind = textOf(c.Account["name"]), kindName(c.Ledger)
 	account := accountPath(c.Ledger, plain(c.Account["id"]))
 	noun := c.Kind
-	switch {
-	case c.Kind == c.Ledger+"row":
+	switch c.Kind {
+	case c.Ledger + "row":
 		noun, line.Link = "row", v.linkOf(account+"/rows/"+url.PathEscape(c.ID))
-	case c.Kind == c.Ledger:
+	case c.Ledger:
 		noun, line.Link = "account", v.linkOf(account)
-	case c.Kind == "clientorder":
+	case "clientorder":
 		line.Link = v.linkOf(orderPath(c.ID))
 	}
 	line.Sentence = v.lang.sentence(noun, c.Change, line.Actor, c.Date, c.after())

@@ -137,7 +137,7 @@ func TestBooksAreKeptInABrowser(t *testing.T) {
 }
 
 // book is an account of a bank with rows.
-func book(o *apptest.Server, clerk *apitest.Client, rows int) (address string) {
+func book(_ *apptest.Server, clerk *apitest.Client, rows int) (address string) {
 	account := apptest.Open(clerk, "HDFC")
 	for i := range rows {
 		apptest.Post(clerk, account, apptest.Deposit(fmt.Sprintf("2025-03-%02d", i%28+1), fmt.Sprint(i+1)))

@@ -105,7 +105,7 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 		post(draft, url.Values{"token": filled(b, draft)["token"], "base": {"x"}}).Is(400)
 	})
 
-	t.Run("two people", func(t *testing.T) {
+	t.Run("two people", func(*testing.T) {
 		draft := received(o, "payal 250 gm\nring 5 gm")
 		mine, theirs := filled(b, draft, "entries[0].weight", "251", "entries[1].weight", "6"), filled(b, draft, "entries[0].weight", "252",
 			"entries[1].delete", "yes")
@@ -118,7 +118,7 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 		b.get(draft).Is(404)
 	})
 
-	t.Run("several orders", func(t *testing.T) {
+	t.Run("several orders", func(*testing.T) {
 		draft := received(o, "payal 250 gm\nring 5 gm")
 		b.follow(post(draft, filled(b, draft, "entries[0].client_id", "Patel Jewellers", "entries[1].client_id", "Ramesh Jewellers", "do",
 			"number"))).Says("2 orders:")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -163,7 +164,7 @@ func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[stri
 	}
 	shown.Rows = v.khataRows(shown.khataUpload, lines, entries, faults)
 	shown.Accounts = accounts
-	shown.Kinds = append(kinds[:len(kinds)-1:len(kinds)-1], polisherKinds...)
+	shown.Kinds = slices.Concat(kinds[:len(kinds)-1], polisherKinds)
 	p.body = shown
 	return p
 }

@@ -57,7 +57,7 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 	})
 
 	const order = "/app/orders/1"
-	t.Run("deliver", func(t *testing.T) {
+	t.Run("deliver", func(*testing.T) {
 		takada := []string{"date", "2025-03-05", "items[0].item_name", "payal", "items[0].weight", "60", "items[0].karigar_id", "imran"}
 		b.submitOf(order, order, `value="add-takada"`, append([]string{"preview", "part"}, takada...)...).Is(200).
 			Says("1 item, 60.000 g", "After it 70.750 g is left.")

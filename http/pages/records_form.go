@@ -150,7 +150,7 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm) {
 			ofItems(f.Fields, "item-names")
 		}
 		f.Todo = mine.todo
-		f.Wrong = append(mine.wrong, misplaced(f.Fields, mine.faults)...)
+		f.Wrong = slices.Concat(mine.wrong, misplaced(f.Fields, mine.faults))
 		if mine.status == http.StatusPreconditionFailed {
 			f.Wrong = nil // the page shows it
 		}

@@ -199,9 +199,10 @@ func (d *desk) filters(o *operation, asked url.Values) []field {
 		if r, is := d.refs[p.Name]; is {
 			one.Kind, one.List = "text", r.List
 		}
-		if one.Kind == "tick" {
+		switch one.Kind {
+		case "tick":
 			one.Kind, one.Options = "select", []string{"true", "false"}
-		} else if one.Kind == "area" {
+		case "area":
 			one.Kind = "text"
 		}
 		if strings.HasSuffix(p.Name, "_time") {

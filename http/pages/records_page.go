@@ -207,8 +207,9 @@ func (d *desk) above() (all []choice) {
 		parent := d.visit.desk(r, false)
 		parent.id = d.parent
 		record := parent.found()
-		all = append(all, choice{Value: r.address("", ""), Text: d.lang.t(r.title)})
-		all = append(all, choice{Value: r.address("", d.parent), Text: parent.title(record)})
+		all = []choice{
+			{Value: r.address("", ""), Text: d.lang.t(r.title)}, {Value: r.address("", d.parent), Text: parent.title(record)},
+		}
 	}
 	if d.id != "" && !d.of.single {
 		all = append(all, choice{Value: d.of.address(d.parent, ""), Text: d.lang.t(d.of.title)})

@@ -101,17 +101,17 @@ func (v *visit) trialBalance() page {
 		if of := textOf(a["kind"]); of != kind {
 			kind, line.Kind = of, kindName(of)
 		}
-		shown.add(v.lang, line, a)
+		shown.add(line, a)
 	}
 	unpaired := Path + "/transfers?" + v.past().Encode()
-	shown.add(v.lang, trialLine{Name: v.lang.t("Unpaired rows"), Link: unpaired, Total: true}, b.Unpaired)
-	shown.add(v.lang, trialLine{Name: v.lang.t("Loss in work"), Total: true}, b.Loss)
-	shown.add(v.lang, trialLine{Name: v.lang.t("In all"), Total: true}, b.Total)
+	shown.add(trialLine{Name: v.lang.t("Unpaired rows"), Link: unpaired, Total: true}, b.Unpaired)
+	shown.add(trialLine{Name: v.lang.t("Loss in work"), Total: true}, b.Loss)
+	shown.add(trialLine{Name: v.lang.t("In all"), Total: true}, b.Total)
 	return page{template: "trial-balance", title: "Trial balance", body: shown}
 }
 
 // add adds the lines of a sum: money, and each metal below it.
-func (p *trialBalancePage) add(l language, line trialLine, sum map[string]any) {
+func (p *trialBalancePage) add(line trialLine, sum map[string]any) {
 	blank := func(n any, format func(any) string) string {
 		if plain(n) == "0" {
 			return ""

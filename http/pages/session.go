@@ -245,7 +245,7 @@ func (v *visit) proven() (s session, refused *problem) {
 			s.ID, s.Key = uuid.New(), key
 			v.deny(v.Sessions.Begin(v.r.Context(), s.ID, s.Last))
 		}
-		return s, nil
+		return s, nil //nolint:nilerr // the visit has the error
 	}
 	var in struct {
 		Token string `json:"access_token"`

@@ -32,7 +32,8 @@ func (v *visit) statement() page {
 	v.read("get-"+kind, request{vars: []string{id}, query: v.past()}, &of)
 	shown := statementPage{
 		KindName: kindName(kind), Name: textOf(of["name"]), Link: accountPath(kind, id), From: query.Get("from"), To: query.Get("to"),
-		Balances: v.lang.balancesOf(kind, of), Query: template.URL(query.Encode()), Company: v.company(),
+		Balances: v.lang.balancesOf(kind, of), Company: v.company(),
+		Query: template.URL(query.Encode()), //nolint:gosec // G203: it is encoded
 	}
 	shown.Files = strings.TrimSuffix(v.address("get-"+kind+"-statement", request{vars: []string{id}}).Path, ".pdf")
 	query.Set("page_size", strconv.Itoa(statementRows))

@@ -85,8 +85,11 @@ func (k *Conversations) telegram(ctx context.Context, c inbox.Call) (inbox.Outco
 		o.Reason = reasonGroup
 		return o.Outcome, nil
 	}
-	var subject string
-	made, err := "message changed", error(nil)
+	var (
+		made    = "message changed"
+		subject string
+		err     error
+	)
 	if u.Edited != nil {
 		subject, err = k.Revise(ctx, of, m.name(), cmp.Or(m.Text, m.Caption), moment(cmp.Or(m.Changed.Time, m.Date.Time), c))
 	} else {

@@ -245,12 +245,16 @@ func (c *Jail) Stream(ctx context.Context, to io.Writer, program string, args ..
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // children that it left
 	}
 	exit, ended := errors.AsType[*exec.ExitError](err)
+	status, killed := syscall.WaitStatus(0), false
+	if ended {
+		status, killed = exit.Sys().(syscall.WaitStatus)
+	}
 	switch {
 	case out.over:
 		return ErrOutput
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case timed.Err() != nil, ended && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGXCPU:
+	case timed.Err() != nil, ended && killed && status.Signal() == syscall.SIGXCPU:
 		return ErrTime
 	case ended:
 		return &ExitError{Program: filepath.Base(program), Code: exit.ExitCode(), Said: said.String()}

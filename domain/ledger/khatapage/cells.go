@@ -151,7 +151,7 @@ func joined(words []Word) (all []Word) {
 				continue
 			}
 		}
-		if m := leading.FindStringSubmatch(w.Text); m != nil && isDate(m[1]) {
+		if m := leading.FindStringSubmatch(w.Text); len(m) > 0 && isDate(m[1]) {
 			date := w
 			date.Text, w.Text = m[1], m[2]
 			date.Right = w.Left + (w.Right-w.Left)*len([]rune(m[1]))/len([]rune(m[1]+m[2]))

@@ -64,7 +64,7 @@ func warnings(unused []string) string {
 	for i, text := range unused {
 		all[i] = `"` + text + `" was not used`
 	}
-	encoded, _ := json.Marshal(all) // strings can always be encoded
+	encoded, _ := json.Marshal(all) //nolint:errchkjson // strings can always be encoded
 	return string(encoded)
 }
 

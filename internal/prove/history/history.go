@@ -121,7 +121,7 @@ type line struct {
 
 // Save writes a history to a file, as JSON lines.
 func (h History) Save(path string) error {
-	f, err := os.Create(path) //nolint:gosec // the operator chooses it
+	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}

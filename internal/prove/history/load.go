@@ -136,7 +136,7 @@ type client struct {
 }
 
 func (l *load) client(number int, seed uint64) *client {
-	return &client{load: l, number: number, random: rand.New(rand.NewPCG(seed, uint64(number)))} //nolint:gosec // a seed repeats it
+	return &client{load: l, number: number, random: rand.New(rand.NewPCG(seed, uint64(number)))}
 }
 
 func (c *client) run(ctx context.Context) {
@@ -242,46 +242,46 @@ func newest[T any](c *client, of []T) T {
 }
 
 // request returns the request of a call.
-func (call Call) request() (r request) {
-	ledger := fmt.Sprintf("/bank-ledger/%d", call.Account)
-	entries := fmt.Sprintf(`"in_entries":[{"description":%q,"amount":%d}]`, call.Row, call.Amount)
-	switch call.Op {
+func (c Call) request() (r request) {
+	ledger := fmt.Sprintf("/bank-ledger/%d", c.Account)
+	entries := fmt.Sprintf(`"in_entries":[{"description":%q,"amount":%d}]`, c.Row, c.Amount)
+	switch c.Op {
 	case Add:
-		r.method, r.path, r.body = "POST", ledger, fmt.Sprintf(`{"date":%q,%s}`, call.Date, entries)
+		r.method, r.path, r.body = "POST", ledger, fmt.Sprintf(`{"date":%q,%s}`, c.Date, entries)
 	case Edit:
-		r.method, r.path, r.body = "PUT", ledger, fmt.Sprintf(`{"id":%d,%s}`, call.ID, entries)
+		r.method, r.path, r.body = "PUT", ledger, fmt.Sprintf(`{"id":%d,%s}`, c.ID, entries)
 	case Delete:
-		r.method, r.path = "DELETE", fmt.Sprintf("%s/row/%d", ledger, call.ID)
+		r.method, r.path = "DELETE", fmt.Sprintf("%s/row/%d", ledger, c.ID)
 	case ReadRow:
-		r.method, r.path = "GET", fmt.Sprintf("%s/row/%d", ledger, call.ID)
+		r.method, r.path = "GET", fmt.Sprintf("%s/row/%d", ledger, c.ID)
 	case List:
 		r.method, r.path = "GET", ledger
 	case Balance:
-		r.method, r.path = "GET", fmt.Sprintf("/bank/%d", call.Account)
+		r.method, r.path = "GET", fmt.Sprintf("/bank/%d", c.Account)
 	case SetLock:
-		r.method, r.path, r.body = "PUT", "/books/lock", fmt.Sprintf(`{"locked_through":%q}`, call.Date)
+		r.method, r.path, r.body = "PUT", "/books/lock", fmt.Sprintf(`{"locked_through":%q}`, c.Date)
 		r.header = append(r.header, "Bahi-Reason: history")
 	case GetLock:
 		r.method, r.path = "GET", "/books/lock"
 	case Claim:
-		r.method, r.path, r.body = "POST", "/api/contacts", fmt.Sprintf(`{"name":"History","phone":%q}`, call.Phone)
+		r.method, r.path, r.body = "POST", "/api/contacts", fmt.Sprintf(`{"name":"History","phone":%q}`, c.Phone)
 	case Release:
-		r.method, r.path, r.body = "PATCH", fmt.Sprintf("/api/contacts/%d", call.ID), `{"phone":null}`
+		r.method, r.path, r.body = "PATCH", fmt.Sprintf("/api/contacts/%d", c.ID), `{"phone":null}`
 	}
-	if call.Key != "" {
-		r.header = append(r.header, "Idempotency-Key: "+call.Key)
+	if c.Key != "" {
+		r.header = append(r.header, "Idempotency-Key: "+c.Key)
 	}
-	if call.Match != nil {
-		r.header = append(r.header, fmt.Sprintf(`If-Match: "%d"`, *call.Match))
+	if c.Match != nil {
+		r.header = append(r.header, fmt.Sprintf(`If-Match: "%d"`, *c.Match))
 	}
-	if call.Min != 0 {
-		r.header = append(r.header, fmt.Sprint("Bahi-Min-Position: ", call.Min))
+	if c.Min != 0 {
+		r.header = append(r.header, fmt.Sprint("Bahi-Min-Position: ", c.Min))
 	}
-	if call.KnownAt != 0 {
-		r.path += fmt.Sprintf("?known_at=%d", call.KnownAt)
+	if c.KnownAt != 0 {
+		r.path += fmt.Sprintf("?known_at=%d", c.KnownAt)
 	}
-	if call.AsOf != "" {
-		r.path += "?as_of=" + call.AsOf
+	if c.AsOf != "" {
+		r.path += "?as_of=" + c.AsOf
 	}
 	return r
 }
@@ -345,28 +345,28 @@ func (s *set) learn(call Call) {
 }
 
 // decode fills the response's part of a call.
-func (call *Call) decode(a bench.Answer) error {
-	call.Position, _ = strconv.ParseInt(a.Header.Get("Bahi-Position"), 10, 64)
-	call.Replayed = a.Header.Get("Idempotency-Replayed") == "true"
-	call.Stale = a.Header.Get("Warning") != ""
-	if !call.ok() {
-		call.Locked = a.Status == http.StatusConflict && bytes.Contains(a.Body, []byte("Books are locked"))
-		call.Problem = string(a.Body)
+func (c *Call) decode(a bench.Answer) error {
+	c.Position, _ = strconv.ParseInt(a.Header.Get("Bahi-Position"), 10, 64)
+	c.Replayed = a.Header.Get("Idempotency-Replayed") == "true"
+	c.Stale = a.Header.Get("Warning") != ""
+	if !c.ok() {
+		c.Locked = a.Status == http.StatusConflict && bytes.Contains(a.Body, []byte("Books are locked"))
+		c.Problem = string(a.Body)
 		return nil
 	}
 	if revision, err := strconv.ParseInt(strings.Trim(a.Header.Get("ETag"), `"`), 10, 64); err == nil {
-		call.Revision = &revision
+		c.Revision = &revision
 	}
-	switch call.Op {
+	switch c.Op {
 	case Add, Claim:
 		var made struct{ ID int64 }
 		err := json.Unmarshal(a.Body, &made)
-		call.ID = made.ID
+		c.ID = made.ID
 		return err
 	case ReadRow, List:
 		var read []bankRow
 		var one bankRow
-		if call.Op == List {
+		if c.Op == List {
 			if err := json.Unmarshal(a.Body, &read); err != nil {
 				return err
 			}
@@ -376,19 +376,19 @@ func (call *Call) decode(a bench.Answer) error {
 			read = append(read, one)
 		}
 		for _, r := range read {
-			call.Rows = append(call.Rows, r.row())
+			c.Rows = append(c.Rows, r.row())
 		}
 	case Balance:
 		var account struct{ Balance int64 }
 		err := json.Unmarshal(a.Body, &account)
-		call.Sum = account.Balance
+		c.Sum = account.Balance
 		return err
 	case GetLock:
 		var lock struct {
 			Through string `json:"locked_through"`
 		}
 		err := json.Unmarshal(a.Body, &lock)
-		call.Date = lock.Through
+		c.Date = lock.Through
 		return err
 	}
 	return nil

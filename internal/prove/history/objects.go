@@ -42,7 +42,7 @@ func (r rule[S]) model() porcupine.Model {
 		Equal: reflect.DeepEqual,
 		Hash: func(state any) uint64 {
 			h := fnv.New64a()
-			fmt.Fprintf(h, "%v", state)
+			_, _ = fmt.Fprintf(h, "%v", state) // never fails
 			return h.Sum64()
 		},
 		DescribeOperation: func(input, _ any) string { return input.(Call).String() },

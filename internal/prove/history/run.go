@@ -57,7 +57,7 @@ func Record(ctx context.Context, p *Postgres, s Settings) (h History, err error)
 	}
 	defer sys.stop()
 	r := &run{settings: s, postgres: p, sys: sys, load: newLoad(sys)}
-	r.faults = injector{rand.New(rand.NewPCG(s.Seed, 1<<32)), s.Faults} //nolint:gosec // a seed repeats it
+	r.faults = injector{rand.New(rand.NewPCG(s.Seed, 1<<32)), s.Faults}
 	during, end := context.WithTimeout(ctx, s.Length)
 	defer end()
 	var clients sync.WaitGroup

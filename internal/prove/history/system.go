@@ -39,7 +39,7 @@ func StartPostgres(ctx context.Context, parent string, disk bool) (p *Postgres, 
 	if p.dir, err = os.MkdirTemp(parent, "bahi-history-"); err != nil {
 		return nil, err
 	}
-	if err = os.Chmod(p.dir, 0o711); err == nil && disk { //nolint:gosec // as root, another user runs Postgres in it
+	if err = os.Chmod(p.dir, 0o711); err == nil && disk {
 		err = syscall.Mount("tmpfs", p.dir, "tmpfs", 0, "mode=0711,size="+diskSize)
 		p.disk = err == nil
 	}
@@ -116,7 +116,7 @@ type process struct {
 
 // start starts the process and waits until it serves.
 func (p *process) start(ctx context.Context) error {
-	cmd := exec.Command(p.program, p.args...) //nolint:gosec // the operator chooses it
+	cmd := exec.Command(p.program, p.args...)
 	cmd.Env = starter.Env(p.folder, append(p.env, "BAHI_AUDIT_EVERY=200ms")...)
 	started, err := starter.Start(cmd, p.output)
 	if err != nil {
@@ -263,7 +263,7 @@ func (sys *system) url(node int) string { return sys.nodes[node%len(sys.nodes)].
 // run runs a command of bahi beside the nodes.
 func (sys *system) run(ctx context.Context, args ...string) (string, error) {
 	node := sys.nodes[0]
-	cmd := exec.CommandContext(ctx, node.program, args...) //nolint:gosec // the operator chooses it
+	cmd := exec.CommandContext(ctx, node.program, args...)
 	folder, err := os.MkdirTemp(sys.folder, "command-")
 	if err != nil {
 		return "", err

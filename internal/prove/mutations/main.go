@@ -226,7 +226,7 @@ func parse(name, text string) (m mutation, err error) {
 		m.edits = append(m.edits, edit{was, is})
 	}
 	if m.title == "" || m.file == "" || len(m.finders) == 0 {
-		return m, fmt.Errorf("%s: expected a title, a line file: and a line find:", name)
+		return m, fmt.Errorf("%s: the title, the line file: or a line find: is missing", name)
 	}
 	return m, nil
 }

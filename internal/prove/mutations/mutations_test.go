@@ -70,7 +70,7 @@ func testsOf(t *testing.T) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9]+)\(`)
-	require.NoError(t, fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
+	require.NoError(t, fs.WalkDir(os.DirFS(root), ".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}

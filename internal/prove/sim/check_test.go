@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -99,7 +100,7 @@ func (w *world) checkFollower(n *node) {
 		return
 	}
 	for i, e := range n.followed {
-		if e.ID != w.db.events[i].ID || e.Position != w.db.events[i].Position || string(e.Data) != string(w.db.events[i].Data) {
+		if e.ID != w.db.events[i].ID || e.Position != w.db.events[i].Position || !bytes.Equal(e.Data, w.db.events[i].Data) {
 			w.wrong("%s received another event at %d", n.name, i+1)
 			return
 		}

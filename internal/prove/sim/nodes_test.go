@@ -24,7 +24,7 @@ type node struct {
 	w    *world
 	name string
 	stop context.CancelFunc
-	life context.Context //nolint:containedctx // of the process
+	life context.Context // of the process
 	done sync.WaitGroup
 
 	mu       sync.Mutex

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -103,7 +104,7 @@ var projectionStatements = []known{
 
 // drop deletes records. It waits if a transaction has changed one of them.
 func (x *execution) drop(key string, others ...string) {
-	all := append(others, key)
+	all := append(slices.Clone(others), key)
 	for _, k := range all {
 		if !x.lock(k) {
 			return

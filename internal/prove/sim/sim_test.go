@@ -30,7 +30,7 @@ func run(t *testing.T, seed uint64) (w *world) {
 			panic(fmt.Sprintf("seed %d: %v", seed, r))
 		}
 	}()
-	synctest.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
 		w = newWorld(seed)
 		w.mu.Lock()
 		for _, name := range []string{"a", "b", "c"}[:1+w.rng.IntN(3)] {

@@ -303,7 +303,7 @@ func (w *world) step() {
 }
 
 // committed checks a commit of the database.
-func (w *world) committed(s *session, t *tx) {
+func (w *world) committed(_ *session, t *tx) {
 	for i, e := range t.events {
 		if want := event.Position(len(w.db.events) - len(t.events) + i + 1); e.Position != want {
 			w.wrong("position %d was committed instead of %d", e.Position, want)

@@ -141,12 +141,12 @@ func (c Lease) work(s LeaseState, i int, to func(string, LeaseState)) {
 		return
 	}
 	move("is paused", func(n *LeaseState) { n.J[i].Paused = true })
-	switch {
-	case j.Net == 0:
+	switch j.Net {
+	case 0:
 		move("asks for more time", func(n *LeaseState) { n.J[i].Net, n.J[i].Asked = 1, s.Now })
-	case j.Net == 2:
+	case 2:
 		move("has more time", func(n *LeaseState) { n.J[i].Net, n.J[i].Deadline = 0, c.deadline(j.Asked, s.Now) })
-	case j.Net == 3:
+	case 3:
 		move("has lost the lease", func(n *LeaseState) { n.J[i].Net, n.J[i].Phase = 0, stopped })
 	}
 	if !j.Acts {

@@ -111,7 +111,7 @@ func Send(ctx context.Context, address string, timeout time.Duration, request []
 	if err != nil {
 		return Answer{}, err
 	}
-	defer c.Close()                                               //nolint:errcheck // the connection is discarded
+	defer c.Close()                                               // the connection is discarded
 	defer context.AfterFunc(ctx, func() { _ = c.conn.Close() })() // a request in flight ends with ctx
 	c.timeout = timeout
 	return c.Do(request)

@@ -37,7 +37,7 @@ func Describe(ctx context.Context, url, dir string) (Machine, error) {
 	if err != nil {
 		return m, fmt.Errorf("connect to Postgres to read its settings: %w", err)
 	}
-	defer conn.Close(ctx) //nolint:errcheck // the connection is discarded
+	defer conn.Close(ctx) // the connection is discarded
 	var name, value string
 	rows, _ := conn.Query(ctx, `select name, current_setting(name) from unnest($1::text[]) name`, []string{ // ForEachRow returns the error
 		"server_version", "fsync", "synchronous_commit", "full_page_writes", "wal_sync_method", "max_wal_size", "shared_buffers",
@@ -51,7 +51,7 @@ func Describe(ctx context.Context, url, dir string) (Machine, error) {
 
 // field returns the first value of a name in one of Linux's /proc files; "" on other systems.
 func field(path, name string) string {
-	text, err := os.ReadFile(path) //nolint:gosec // two constant paths
+	text, err := os.ReadFile(path) // two constant paths
 	if err != nil {
 		return "unknown"
 	}

@@ -39,7 +39,7 @@ func (l *Limits) Prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect for pgbench: %w", err)
 	}
-	defer conn.Close(ctx) //nolint:errcheck // the connection is discarded
+	defer conn.Close(ctx) // the connection is discarded
 	if _, err := conn.Exec(ctx, `create table appended (id bigserial primary key, payload text not null)`); err != nil {
 		return fmt.Errorf("create the table of pgbench: %w", err)
 	}
@@ -109,11 +109,11 @@ func takeTimes(prefix string) (took []time.Duration, err error) {
 }
 
 func timesIn(name string) (took []time.Duration, err error) {
-	file, err := os.Open(name) //nolint:gosec // in our own folder
+	file, err := os.Open(name) // in our own folder
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // read-only
+	defer file.Close() // read-only
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
 		columns := strings.SplitN(lines.Text(), " ", 4)

@@ -137,7 +137,7 @@ func (r *Report) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil { //nolint:gosec // meant for everybody
+	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil { // meant for everybody
 		return fmt.Errorf("write the figures: %w", err)
 	}
 	return nil
