@@ -41,7 +41,8 @@ type Event struct {
 	Kind Kind
 	ID   string // of the message; of a status, the network's or the aggregator's; empty: none was given
 	GSID string // of a status, the aggregator's id of the message, beside ID
-	// of a message: text, image, file, audio, video, contact, location, sticker, reaction, button_reply, list_reply; of a status: such as delivered
+	// of a message: text, image, file, audio, video, contact, location, sticker, reaction, button_reply, list_reply; of a status: such as
+	// delivered
 	Type string
 	At   *time.Time
 

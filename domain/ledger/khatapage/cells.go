@@ -69,9 +69,11 @@ func (r *reader) cell(l *layout, side string, words []Word) (c cell) {
 		w := words[i]
 		kind := l.columnAt(w)
 		begins := letters(strings.Join(text, "")) == 0 && len(numbers) == 0 && !c.dated
-		count, date := 0, day{}
+		count, date, unread := 0, day{}, 0
 		if begins {
-			count, date = leadingDate(words[i:])
+			if count, date = leadingDate(words[i:]); count == 0 && len(text) == 0 {
+				unread = l.dateWords(words[i:])
+			}
 		}
 		switch {
 		case count > 0:
@@ -81,6 +83,10 @@ func (r *reader) cell(l *layout, side string, words []Word) (c cell) {
 		case begins && len(text) == 0 && (likeDate(w.Text) || kind == dateColumn && digits(w.Text) > 0):
 			c.dated, c.unread = true, true
 			r.doubt(&c, "the date %q of the line %q cannot be read", w.Text, c.raw)
+		case unread > 0:
+			c.dated, c.unread = true, true
+			r.doubt(&c, "the date %q of the line %q cannot be read", strings.Join(raw[i:i+unread], " "), c.raw)
+			i += unread - 1
 		case begins && isDitto(w.Text) && len(text) == 0 && (kind == dateColumn || kind == "" && i == 0 && len(words) > 1):
 			c.dated = true
 		case isDitto(w.Text) && (kind == "" || kind == itemColumn || kind == dateColumn) && len(numbers) == 0:
@@ -177,6 +183,19 @@ func (l *layout) columnAt(w Word) (kind string) {
 		}
 	}
 	return kind
+}
+
+// dateWords returns the number of leading words that are apart in the column of dates. Ditto marks, or what was read in their place, are none.
+func (l *layout) dateWords(words []Word) (n int) {
+	written := 0
+	for n < len(words) && l.columnAt(words[n]) == dateColumn && !isDitto(words[n].Text) {
+		written += letters(words[n].Text)
+		n++
+	}
+	if written < 2 || n == len(words) || words[n].Left-words[n-1].Right < words[n].Bottom-words[n].Top {
+		return 0
+	}
+	return n
 }
 
 // assign assigns the numbers to fields: first numbers that confirm one another, then by named columns, else by units,

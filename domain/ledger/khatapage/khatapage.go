@@ -262,7 +262,7 @@ func confidence(c cell, l *layout) unit.Percent {
 		percent = percent * 9 / 10
 	}
 	sure := unit.Percent(min(percent, 99)) * unit.Whole / 100 / 100
-	if c.doubtful {
+	if c.doubtful || l.unread {
 		return min(sure, unsure)
 	}
 	return sure

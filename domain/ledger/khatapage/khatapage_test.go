@@ -216,8 +216,15 @@ func TestADateIsReadOrNull(t *testing.T) {
 			"31 जून 2025": "-", "2025-13-01": "-",
 			"Sun 2 Mar 25": "2025-03-02", "Dt. 2/3/25": "2025-03-02", "2nd of Mar 2025": "2025-03-02", "રવિવાર ૨/૩/૨૫": "2025-03-02",
 			"2~3~25": "-", "2:3:25": "-", "2⁄3⁄25": "-", "Sun 31/2/25": "-",
-			"-do-": "2024-11-07", "〃": "2024-11-07", "એજ": "2024-11-07",
+			"-do-": "2024-11-07", "〃": "2024-11-07", "એજ": "2024-11-07", "तदैव": "2024-11-07",
+			"Sunday": "headed", "same": "headed", "yesterday": "headed", "कल": "headed", "चैत्र सुद 2": "headed", "આજે": "headed",
 		} {
+			if want == "headed" { // only a column's head shows that it stands for a date
+				if heads == "OUT" {
+					continue
+				}
+				want = "-"
+			}
 			line := func(date, item string) string {
 				return date + strings.Repeat(" ", 17-utf8.RuneCountInString(date)) + item
 			}
@@ -238,6 +245,25 @@ func TestADateIsReadOrNull(t *testing.T) {
 				require.Contains(t, warnings, strings.Fields(text)[0], text)
 			}
 		}
+	}
+}
+
+func TestASideWhoseNameIsUnreadIsTheOther(t *testing.T) {
+	t.Parallel()
+	for _, names := range []string{"STAT                          OUT", "IN                            STAT"} {
+		got := khatapage.Read([]khatapage.Page{written(names + `
+Date        Item      Rs      Date        Item      Rs
+02-04-2025  chain     1,500   03-04-2025  ring      2,500
+04-04-2025  payal     1,700   05-04-2025  nath      2,700
+`)}, khatapage.Options{Today: today})
+		var read []string
+		for _, e := range got.Entries {
+			require.False(t, sure(e), names)
+			read = append(read, e.Side+" "+value(e.Item)+" "+e.Amount.String())
+		}
+		require.Equal(t, []string{khatapage.In + " chain 1500", khatapage.Out + " ring 2500", khatapage.In + " payal 1700",
+			khatapage.Out + " nath 2700"}, read, names)
+		require.Contains(t, strings.Join(got.Warnings, "\n"), "the name of one of the two sides was not read")
 	}
 }
 

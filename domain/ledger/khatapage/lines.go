@@ -79,6 +79,7 @@ type layout struct {
 	leftSide, rightSide string
 	columns             []column
 	guessed             bool             // no header names the sides
+	unread              bool             // the name of one of two sides was not read
 	shared              bool             // the right side has only numbers, and the dates and texts of the left side apply to both
 	edges               map[string][]int // right edges of numbers with a known kind, by kind
 	groups              int              // number of grouped numbers
@@ -127,6 +128,18 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 			l.leftSide, l.rightSide, first, second = Out, In, out, in
 		}
 		l.boundary = boundary(lines, lines[below:], first.Right, second.Left, (first.Right+second.Left)/2)
+	case (in != nil || out != nil) && l.repeats() != nil:
+		side, other, name := In, Out, in
+		if in == nil {
+			side, other, name = Out, In, out
+		}
+		between := *l.repeats()
+		l.boundary = boundary(lines, lines[below:], between.left, between.right, between.middle())
+		if l.leftSide, l.rightSide = side, other; name.middle() >= l.boundary {
+			l.leftSide, l.rightSide = other, side
+		}
+		l.unread = true
+		r.warnf("the name of one of the two sides was not read, it is taken for %s", other)
 	case in != nil:
 		l.leftSide, l.rightSide = In, In
 	case out != nil:
@@ -149,6 +162,17 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 		}
 	}
 	return l
+}
+
+// repeats returns the band between two sides whose headings begin with the same kind of column, or nil.
+func (l *layout) repeats() *band {
+	columns := slices.SortedFunc(slices.Values(l.columns), func(a, b column) int { return a.left - b.left })
+	for i := 2; i < len(columns); i++ {
+		if columns[i].kind == columns[0].kind && columns[0].kind != otherColumn {
+			return &band{columns[i-1].right, columns[i].left}
+		}
+	}
+	return nil
 }
 
 // order is the usual order of columns.

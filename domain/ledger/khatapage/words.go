@@ -147,7 +147,7 @@ func letters(text string) (n int) {
 // isDitto reports whether a word is a ditto mark.
 func isDitto(text string) bool {
 	switch strings.ToLower(strings.Trim(text, "-.")) {
-	case `"`, `''`, `""`, `,,`, `"'`, `'"`, "do", "ditto", "ibid", "वही", "એજ":
+	case `"`, `''`, `""`, `,,`, `"'`, `'"`, "do", "ditto", "ibid", "वही", "तदैव", "એજ":
 		return true
 	}
 	return false
