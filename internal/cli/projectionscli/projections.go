@@ -240,7 +240,8 @@ func (c onServer) Run(ctx context.Context, k *kong.Context) error {
 		path = "/ops/parked/%s/"
 	}
 	return c.post(ctx, path+verb, nil, map[string]string{
-		"pause": "paused", "resume": "goes on", "cancel": "the rebuild is cancelled", "accept": "the differences are accepted", "retry": "tries again",
+		"pause": "paused", "resume": "goes on", "cancel": "the rebuild is cancelled", "accept": "the differences are accepted",
+		"retry": "tries again",
 	}[verb])
 }
 
