@@ -100,8 +100,8 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 	return err
 }
 
-// work starts the background work: tables, cached states of commands, reactors, webhook calls and jobs. run adds more of it. The first error
-// ends the context serving, and is its cause. end ends all the work.
+// work starts the background work: tables, cached states of commands, reactors, webhook calls and jobs. run adds more of it. The first
+// error ends the context serving, and is its cause. end ends all the work.
 func (s *System) work(ctx context.Context) (serving context.Context, run func(func(context.Context) error), end func()) {
 	serving, fail := context.WithCancelCause(ctx)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))

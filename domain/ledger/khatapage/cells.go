@@ -185,7 +185,8 @@ func (l *layout) columnAt(w Word) (kind string) {
 	return kind
 }
 
-// dateWords returns the number of leading words that are apart in the column of dates. Ditto marks, or what was read in their place, are none.
+// dateWords returns the number of leading words that are apart in the column of dates. Ditto marks, or what was read in their place, are
+// none.
 func (l *layout) dateWords(words []Word) (n int) {
 	written := 0
 	for n < len(words) && l.columnAt(words[n]) == dateColumn && !isDitto(words[n].Text) {

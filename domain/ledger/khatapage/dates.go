@@ -116,7 +116,8 @@ func isDate(text string) bool {
 }
 
 var (
-	garbled = regexp.MustCompile(`(?i)^[\doqilsbz]{1,4}(?:[/-]\d{1,3}(?:\D|$)|[/.~_:·⁄∕\\-][\doqilsbz]{1,3}[/.~_:·⁄∕\\-]|[/.-][\p{L}\p{M}]+[/.-]\d)`)
+	garbled = regexp.MustCompile(`(?i)^[\doqilsbz]{1,4}(?:[/-]\d{1,3}(?:\D|$)|` +
+		`[/.~_:·⁄∕\\-][\doqilsbz]{1,3}[/.~_:·⁄∕\\-]|[/.-][\p{L}\p{M}]+[/.-]\d)`)
 	leading = regexp.MustCompile(`^(\d{1,2}[/.-]\d{1,2}[/.-](?:\d{4}|\d{2}))([\p{L}"].*)$`) // a date with text directly after it
 )
 
@@ -131,7 +132,8 @@ const maxDateWords = 4
 
 // dateLabels are words directly before a date, also weekdays.
 var dateLabels = func() (all []string) {
-	for name := range strings.FieldsSeq("dt date dated दिनांक तारीख ता દિનાંક તારીખ તા sunday monday tuesday wednesday thursday friday saturday " +
+	for name := range strings.FieldsSeq("dt date dated दिनांक तारीख ता દિનાંક તારીખ તા " +
+		"sunday monday tuesday wednesday thursday friday saturday " +
 		"रविवार सोमवार मंगलवार बुधवार गुरुवार शुक्रवार शनिवार રવિવાર સોમવાર મંગળવાર બુધવાર ગુરુવાર શુક્રવાર શનિવાર") {
 		all = append(all, folded(normal(name)))
 	}

@@ -12,8 +12,8 @@ import (
 // words are the keywords with which a contact opts out (false) or in (true) (CONTRACT.md N9). A hyphen stands for an
 // optional blank.
 var words = wordsOf(map[bool][]string{
-	false: {"stop", "stop-all", "unsubscribe", "opt-out", "band-karo", "बंद", "बंद-करो", "बंद-करा", "बंद-करें", "बंद-कीजिए", "બંધ", "બંધ-કરો", "બંધ-કરશો",
-		"રોકો"},
+	false: {"stop", "stop-all", "unsubscribe", "opt-out", "band-karo", "बंद", "बंद-करो", "बंद-करा", "बंद-करें", "बंद-कीजिए", "બંધ", "બંધ-કરો",
+		"બંધ-કરશો", "રોકો"},
 	true: {"start", "चालू", "ચાલુ"},
 })
 
