@@ -54,13 +54,15 @@ func (v *Views) Summary(ctx context.Context, at *readmodels.At, workspace uuid.U
 	sql, args := as.summary(workspace, day)
 	seen := as.reading(at).After(0)
 	s.Ledgers, err = readmodels.Rows(ctx, v.Reader.From(seen, "books"), toSummed, sql, args)
+	if err != nil {
+		return s, err
+	}
 	var rows int64 // of the day
 	for _, l := range s.Ledgers {
 		rows += l.Rows
 	}
-	newest = int(min(rows, int64(newest)))
-	if err != nil || newest == 0 {
-		return s, err
+	if newest = int(min(rows, int64(newest))); newest == 0 {
+		return s, nil
 	}
 	if as.KnownAt == nil { // fixes the position of the following reads
 		position, _ := seen.Position()

@@ -219,7 +219,7 @@ func TestADateIsReadOrNull(t *testing.T) {
 			"-do-": "2024-11-07", "〃": "2024-11-07", "એજ": "2024-11-07", "तदैव": "2024-11-07",
 			"Sunday": "headed", "same": "headed", "yesterday": "headed", "कल": "headed", "चैत्र सुद 2": "headed", "આજે": "headed",
 		} {
-			if want == "headed" { // only a column's head shows that it stands for a date
+			if want == "headed" { // without a heading, nobody knows that it stands for a date
 				if heads == "OUT" {
 					continue
 				}

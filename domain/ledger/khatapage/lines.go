@@ -120,6 +120,7 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 			}
 		}
 	}
+	between := l.repeats()
 	switch {
 	case in != nil && out != nil:
 		l.leftSide, l.rightSide = In, Out
@@ -128,12 +129,11 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 			l.leftSide, l.rightSide, first, second = Out, In, out, in
 		}
 		l.boundary = boundary(lines, lines[below:], first.Right, second.Left, (first.Right+second.Left)/2)
-	case (in != nil || out != nil) && l.repeats() != nil:
+	case (in != nil || out != nil) && between != nil:
 		side, other, name := In, Out, in
 		if in == nil {
 			side, other, name = Out, In, out
 		}
-		between := *l.repeats()
 		l.boundary = boundary(lines, lines[below:], between.left, between.right, between.middle())
 		if l.leftSide, l.rightSide = side, other; name.middle() >= l.boundary {
 			l.leftSide, l.rightSide = other, side
