@@ -20,6 +20,7 @@ import (
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 	"bahi/eventstore"
+	"bahi/internal/test/logtest"
 	"bahi/readmodels"
 )
 
@@ -255,7 +256,7 @@ func TestAReadInAnotherProcessAsksForWhatItWaitsForAndIsTold(t *testing.T) {
 		return err == nil && all
 	})
 
-	reader := readmodels.NewReader(r.pool, map[string]int{"seen": 1}, two.Follow)
+	reader := readmodels.NewReader(logtest.Snapshots(t, r.pool), map[string]int{"seen": 1}, two.Follow)
 	reader.Poll = time.Hour
 	var want []string
 	for i := range 20 {

@@ -25,7 +25,7 @@ type Reader struct {
 	Wait time.Duration // time that a read waits for the log's head if the request sets none
 	Poll time.Duration // poll interval while a read waits for another process's notice, which may be lost
 
-	pool     *pgxpool.Pool
+	pool     *Pool
 	versions map[string]int // this program's version of each projection
 	follow   Follow
 	late     atomic.Int64 // time when a view was last read too early, in nanoseconds
@@ -41,9 +41,21 @@ type Reader struct {
 // position, or is nil if no process sends notices. Events up to the asked position are folded without delay.
 type Follow func(name string, generation int, asked event.Position) (at event.Position, moved <-chan struct{}, folds bool)
 
+// Pool has connections for reads. A batch of statements without an explicit transaction reads one snapshot.
+type Pool struct{ *pgxpool.Pool }
+
+// OpenPool creates a pool for a database.
+func OpenPool(ctx context.Context, config *pgxpool.Config) (*Pool, error) {
+	config = config.Copy()
+	config.ConnConfig.RuntimeParams["default_transaction_isolation"] = "repeatable read"
+	config.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	return &Pool{pool}, err
+}
+
 // NewReader creates a reader. versions has the projections that this program reads. follow may be nil. Each read finds the log's head in
 // its own snapshot.
-func NewReader(pool *pgxpool.Pool, versions map[string]int, follow Follow) *Reader {
+func NewReader(pool *Pool, versions map[string]int, follow Follow) *Reader {
 	if follow == nil {
 		follow = func(string, int, event.Position) (event.Position, <-chan struct{}, bool) { return 0, nil, false }
 	}
@@ -173,9 +185,8 @@ func (t Tables) attempt(ctx context.Context, generations []int, w *wait, queries
 		settled error // nil: the rows are fresh enough
 		batch   = &pgx.Batch{}
 	)
-	batch.Queue(`begin isolation level repeatable read read only`)
-	batch.Queue(stateSQL, t.names, generations).QueryRow(func(row pgx.Row) error {
-		if err := found.scan(row); err != nil {
+	batch.Queue(stateSQL(t.names, generations)).Query(func(rows pgx.Rows) error {
+		if err := found.scan(rows); err != nil {
 			return err
 		}
 		stale, settled = w.settle(found, len(t.names))
@@ -193,7 +204,6 @@ func (t Tables) attempt(ctx context.Context, generations []int, w *wait, queries
 			return q.collect(rows)
 		})
 	}
-	batch.Queue(`commit`)
 	results := t.reader.pool.SendBatch(ctx, batch)
 	defer results.Close() //nolint:errcheck // for a panic: it was closed otherwise
 	err := results.Close()
@@ -286,21 +296,49 @@ const (
 	standsLost          // parked, because it was built from another log
 )
 
-const stateSQL = `
-	select coalesce(min(g.position), 0), coalesce((select position from log.event order by position desc limit 1), 0), coalesce(max(case
-		when g.error is not null and g.error_position is null then 2 when g.error is not null or g.paused then 1 else 0 end), 0), count(*)
-	from projection.generation g join unnest($1::text[], $2::int[]) w (name, generation) using (name, generation) where g.live`
+const headSQL = `select position from log.event order by position desc limit 1`
 
-func (s *state) scan(row pgx.Row) error {
-	return row.Scan(&s.position, &s.head, &s.stands, &s.live)
+// stateSQL returns the SQL of the state of generations, a record for each one that is live. It has constants in place of parameters, and
+// no sums, because both would take Postgres longer than the rest.
+func stateSQL(names []string, generations []int) string {
+	var is []string
+	for i, name := range names {
+		is = append(is, fmt.Sprintf(`g.name = '%s' and g.generation = %d`, name, generations[i]))
+	}
+	return `select g.position, coalesce((` + headSQL + `), 0),
+		case when g.error is not null and g.error_position is null then 2 when g.error is not null or g.paused then 1 else 0 end
+		from projection.generation g where g.live and (` + strings.Join(is, ` or `) + `)`
+}
+
+// scan reads the records of stateSQL.
+func (s *state) scan(rows pgx.Rows) error {
+	var one state
+	_, err := pgx.ForEachRow(rows, []any{&one.position, &s.head, &one.stands}, func() error {
+		if s.live == 0 {
+			s.position = one.position
+		}
+		s.position, s.stands = min(s.position, one.position), max(s.stands, one.stands)
+		s.live++
+		return nil
+	})
+	return err
 }
 
 // state returns the state of the projections.
 func (r *Reader) state(ctx context.Context, names []string, generations []int) (s state, err error) {
-	if err = s.scan(r.pool.QueryRow(ctx, stateSQL, names, generations)); err != nil {
+	rows, _ := r.pool.Query(ctx, stateSQL(names, generations)) // scan returns the error
+	if err = s.scan(rows); err != nil {
 		err = fmt.Errorf("read the positions of the projections: %w", err)
 	}
 	return s, err
+}
+
+// head returns the position of the log's last event; 0: none.
+func (r *Reader) head(ctx context.Context) (at event.Position, err error) {
+	if err = r.pool.QueryRow(ctx, `select coalesce((`+headSQL+`), 0)`).Scan(&at); err != nil {
+		err = fmt.Errorf("read the head of the log: %w", err)
+	}
+	return at, err
 }
 
 func (r *Reader) forget() {

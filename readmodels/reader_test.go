@@ -36,6 +36,7 @@ func defineNames() *projections.Projection {
 // shelf is a log, and a projection that comes only as far as a test lets it.
 type shelf struct {
 	pool   *pgxpool.Pool
+	reads  *readmodels.Pool
 	store  *postgres.Store
 	runner *projections.Runner
 	reader *readmodels.Reader
@@ -47,13 +48,14 @@ func open(t *testing.T) *shelf {
 	t.Helper()
 	s := &shelf{}
 	s.pool, s.store = logtest.Open(t)
+	s.reads = logtest.Snapshots(t, s.pool)
 	s.runner = projections.NewRunner(s.store, s.pool, slog.New(slog.DiscardHandler))
 	s.reader = s.read(s.runner.Follow)
 	return s
 }
 
 func (s *shelf) read(follow readmodels.Follow) *readmodels.Reader {
-	return readmodels.NewReader(s.pool, map[string]int{"names": 1}, follow)
+	return readmodels.NewReader(s.reads, map[string]int{"names": 1}, follow)
 }
 
 // built is a shelf whose projection has seen so many events, and does not go on.
@@ -344,7 +346,7 @@ func TestAConnectionThatKnowsAnOldGenerationReadsTheNewOne(t *testing.T) {
 	s := built(t, 2)
 	config := s.pool.Config().Copy()
 	config.MaxConns = 1
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	pool, err := readmodels.OpenPool(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	reader := readmodels.NewReader(pool, map[string]int{"names": 1}, nil)
@@ -372,7 +374,7 @@ func TestWhatIsNotBuiltIsToldAtOnce(t *testing.T) {
 	s.build(t)
 	_, err = count(t.Context(), s.reader, nil)
 	require.NoError(t, err)
-	next := readmodels.NewReader(s.pool, map[string]int{"names": 2}, nil)
+	next := readmodels.NewReader(s.reads, map[string]int{"names": 2}, nil)
 	_, err = count(t.Context(), next, nil)
 	require.ErrorIs(t, err, readmodels.ErrNotBuilt, "another version's tables are not its own")
 }

@@ -113,9 +113,9 @@ func (r *Reader) behind(names []string, generations []int, w *wait) bool {
 // await waits until the projections have reached the position that the read requires, stop, or the waiting time ends.
 func (r *Reader) await(ctx context.Context, names []string, generations []int, w *wait) error {
 	if !w.arrived {
-		s, err := r.state(ctx, nil, nil)
+		head, err := r.head(ctx)
 		if err == nil {
-			err = w.arrive(s.head)
+			err = w.arrive(head)
 		}
 		if err != nil {
 			return err

@@ -21,6 +21,7 @@ import (
 	"bahi/eventstore/tlog"
 	"bahi/eventstore/vault"
 	"bahi/internal/test/audittest"
+	"bahi/internal/test/logtest"
 	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 	"bahi/projections"
@@ -42,9 +43,10 @@ type evidence struct {
 type database struct {
 	*evidence
 
-	url  string
-	pool *pgxpool.Pool
-	ring *auditproj.Ring
+	url   string
+	pool  *pgxpool.Pool
+	reads *readmodels.Pool
+	ring  *auditproj.Ring
 }
 
 // open opens a copy of the log. The first one makes it.
@@ -61,6 +63,7 @@ func (e *evidence) open(t *testing.T) *database {
 	d.pool, err = pgxpool.New(t.Context(), d.url)
 	require.NoError(t, err)
 	t.Cleanup(d.pool.Close)
+	d.reads = logtest.Snapshots(t, d.pool)
 	return d
 }
 
@@ -69,6 +72,9 @@ func (d *database) make(t *testing.T) (err error) {
 	d.pool, err = pgxpool.New(t.Context(), d.url)
 	require.NoError(t, err)
 	defer d.pool.Close()
+	d.reads, err = readmodels.OpenPool(t.Context(), d.pool.Config())
+	require.NoError(t, err)
+	defer d.reads.Close() // a database with connections cannot be copied
 	store, err := postgres.Open(t.Context(), d.pool, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer store.Close()
@@ -112,7 +118,7 @@ func (d *database) sign(t *testing.T) *auditproj.Signed {
 }
 
 func (d *database) tree() *auditview.Tree {
-	return &auditview.Tree{Reader: readmodels.NewReader(d.pool, map[string]int{"audit": auditproj.Tree.Version}, nil)}
+	return &auditview.Tree{Reader: readmodels.NewReader(d.reads, map[string]int{"audit": auditproj.Tree.Version}, nil)}
 }
 
 // forge builds the tree and the checkpoints again.

@@ -26,6 +26,7 @@ import (
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
+	"bahi/internal/test/logtest"
 	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 	"bahi/projections"
@@ -73,7 +74,7 @@ func openOffice(t *testing.T) *office {
 	for _, p := range all {
 		versions[p.Name] = p.Version
 	}
-	o.views = &ledgerview.Views{Reader: readmodels.NewReader(pool, versions, runner.Follow)}
+	o.views = &ledgerview.Views{Reader: readmodels.NewReader(logtest.Snapshots(t, pool), versions, runner.Follow)}
 	o.views.Reader.Wait = time.Minute
 	run(t, func(ctx context.Context) error { return runner.Run(ctx, all...) })
 	require.Eventually(t, func() bool {

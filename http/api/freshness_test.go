@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api"
+	"bahi/internal/test/logtest"
 	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 	"bahi/readmodels"
@@ -45,7 +46,7 @@ func grow(t *testing.T, pool *pgxpool.Pool, head int) {
 func TestAnAnswerSaysHowFreshItIs(t *testing.T) {
 	t.Parallel()
 	pool := log(t)
-	reader := readmodels.NewReader(pool, map[string]int{"books": 1}, nil)
+	reader := readmodels.NewReader(logtest.Snapshots(t, pool), map[string]int{"books": 1}, nil)
 	s := serve(t)
 	count := func(ctx context.Context) (*api.Body[int], error) {
 		return api.Answer(readmodels.Row(ctx, reader.From(api.At(ctx), "books"), nil, pgx.RowTo[int], `select count(*)::int from books.row`))

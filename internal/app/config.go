@@ -26,7 +26,7 @@ type Settings struct {
 	MasterKey   string        `env:"BAHI_MASTER_KEY" placeholder:"BASE64" unit:"base64 of 32 bytes" help:"Key that wraps every other key. Without it, keys/master.key of the data folder. If the key is lost, nobody can sign in, and personal data are unreadable." group:"Data"`
 	Timezone    string        `env:"BAHI_TIMEZONE" default:"Asia/Kolkata" unit:"IANA name" help:"Time zone of the workshop, which decides when a date begins." group:"Server"`
 	ReadWait    time.Duration `env:"BAHI_READ_WAIT" default:"500ms" help:"Maximum wait of a read without Bahi-Min-Position for its tables to catch up with the log. After this time, the response has a Warning." group:"Data"`
-	Connections int32         `env:"BAHI_DB_CONNECTIONS" default:"24" unit:"connections" help:"Maximum connections to Postgres for requests. Jobs have four of their own." group:"Data"`
+	Connections int32         `env:"BAHI_DB_CONNECTIONS" default:"24" unit:"connections" help:"Maximum connections to Postgres for requests. Reads have half as many of their own, jobs four." group:"Data"`
 	LogLevel    slog.Level    `env:"BAHI_LOG_LEVEL" default:"INFO" help:"Lowest level that is logged: DEBUG, INFO, WARN, ERROR." group:"Server"`
 	Keep        time.Duration `env:"BAHI_KEEP_GENERATION" name:"keep-generation" default:"1h" help:"Time for which replaced tables are kept up to date after a rebuild, for a rollback." group:"Data"`
 	TakeOver    time.Duration `env:"BAHI_TAKEOVER_AFTER" name:"takeover-after" default:"15s" help:"Time without a heartbeat after which another process takes over projections, reactors and feed." group:"Data"`

@@ -65,18 +65,19 @@ type System struct {
 	incoming
 	following
 
-	Settings Settings
-	Zone     *time.Location // of the settings
-	Log      *slog.Logger
-	cluster  *pgcluster.Cluster // nil: DATABASE_URL
-	Pool     *pgxpool.Pool
-	Store    *postgres.Store
-	reads    LogReads
-	Vault    *vault.Vault
-	Commands *commands.Handler
-	Blobs    *blob.Store
-	Model    *llm.Client // nil: none
-	Home     uuid.UUID   // the workspace of callers without another one
+	Settings  Settings
+	Zone      *time.Location // of the settings
+	Log       *slog.Logger
+	cluster   *pgcluster.Cluster // nil: DATABASE_URL
+	Pool      *pgxpool.Pool
+	snapshots *readmodels.Pool
+	Store     *postgres.Store
+	reads     LogReads
+	Vault     *vault.Vault
+	Commands  *commands.Handler
+	Blobs     *blob.Store
+	Model     *llm.Client // nil: none
+	Home      uuid.UUID   // the workspace of callers without another one
 }
 
 // following has the subscribers of the log: projections, reactors, their jobs and the feed.
@@ -209,6 +210,10 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	if sys.Pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return sys, err
 	}
+	config.MaxConns = s.Connections / 2
+	if sys.snapshots, err = readmodels.OpenPool(ctx, config); err != nil {
+		return sys, err
+	}
 	if sys.Vault, err = s.OpenVault(ctx, sys.Pool, sys.Log); err != nil {
 		return sys, err
 	}
@@ -243,7 +248,7 @@ func versions() map[string]int {
 
 // reader returns a reader of the projections of these versions, with the settings' waiting times.
 func (s *System) reader(versions map[string]int) *readmodels.Reader {
-	r := readmodels.NewReader(s.Pool, versions, s.Runner.Follow)
+	r := readmodels.NewReader(s.snapshots, versions, s.Runner.Follow)
 	r.Wait = s.Settings.ReadWait
 	return r
 }
@@ -266,6 +271,9 @@ func (s *System) Close() {
 	}
 	if s.Pool != nil {
 		s.Pool.Close()
+	}
+	if s.snapshots != nil {
+		s.snapshots.Close()
 	}
 	stop(s.cluster, s.Log)
 }

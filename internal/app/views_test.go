@@ -33,6 +33,7 @@ import (
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/internal/app"
+	"bahi/internal/test/logtest"
 	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 	"bahi/projections"
@@ -190,7 +191,7 @@ func TestNoViewForgetsTheAskersWorkspace(t *testing.T) {
 		versions[p.Name] = p.Version
 		require.NoError(t, projections.Build{Store: store, Config: plain, Projection: p, Log: log}.Run(t.Context()))
 	}
-	reader := readmodels.NewReader(pool, versions, nil)
+	reader := readmodels.NewReader(logtest.Snapshots(t, pool), versions, nil)
 	reader.Wait = time.Millisecond
 	views := allViews(reader)
 	require.Equal(t, areas(t), slices.Sorted(func(yield func(string) bool) {

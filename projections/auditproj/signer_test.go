@@ -37,7 +37,7 @@ func (r *rig) node(out ...auditproj.Publisher) *auditproj.Signer {
 }
 
 func (r *rig) tree() *auditview.Tree {
-	return &auditview.Tree{Reader: readmodels.NewReader(r.pool, map[string]int{"audit": auditproj.Tree.Version}, nil)}
+	return &auditview.Tree{Reader: readmodels.NewReader(logtest.Snapshots(r.t, r.pool), map[string]int{"audit": auditproj.Tree.Version}, nil)}
 }
 
 // grown folds the log into new tables.

@@ -196,7 +196,7 @@ func newRig(t *testing.T) *rig {
 		cancel()
 		require.NoError(t, <-stopped)
 	})
-	r.views = &accessview.Views{Reader: readmodels.NewReader(r.pool,
+	r.views = &accessview.Views{Reader: readmodels.NewReader(logtest.Snapshots(t, r.pool),
 		map[string]int{"users": accessproj.Users.Version, "workspaces": accessproj.Workspaces.Version,
 			"endings": accessproj.PendingErasures.Version}, runner.Follow)}
 	r.views.Reader.Wait = 20 * time.Second

@@ -43,7 +43,7 @@ func newRig(t *testing.T) *rig {
 	log := slog.New(slog.DiscardHandler)
 	v, err := vault.Open(t.Context(), pool, make([]byte, 32), log)
 	require.NoError(t, err)
-	tree := &auditview.Tree{Reader: readmodels.NewReader(pool, map[string]int{"audit": auditproj.Tree.Version}, nil)}
+	tree := &auditview.Tree{Reader: readmodels.NewReader(logtest.Snapshots(t, pool), map[string]int{"audit": auditproj.Tree.Version}, nil)}
 	r := &rig{t: t, pool: pool, store: store, vault: v, proofs: &auditview.Proofs{Tree: tree, DB: pool, Log: whole{store}}}
 	r.signer = &auditproj.Signer{
 		DB: pool, Store: store, Tables: tree, Now: time.Now, Log: log, Ring: &auditproj.Ring{DB: pool, Vault: v, Store: store, Now: time.Now},

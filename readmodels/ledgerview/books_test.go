@@ -59,7 +59,7 @@ func open(t *testing.T) *office {
 	ctx, cancel := context.WithCancel(t.Context())
 	runner := projections.NewRunner(store, pool, log)
 	h := commands.New(store, noKeys{}, time.Now)
-	v := &ledgerview.Views{Reader: readmodels.NewReader(pool, map[string]int{"books": ledgerproj.Books.Version}, runner.Follow)}
+	v := &ledgerview.Views{Reader: readmodels.NewReader(logtest.Snapshots(t, pool), map[string]int{"books": ledgerproj.Books.Version}, runner.Follow)}
 	v.Reader.Wait = 30 * time.Second
 	o := &office{
 		ctx: ctx, store: store, pool: pool, views: v, log: log,

@@ -10,6 +10,7 @@ import (
 	"bahi/eventstore/postgres"
 	"bahi/internal/test/pgtest"
 	"bahi/migrations"
+	"bahi/readmodels"
 )
 
 // Open returns a pool of a new migrated database, and its empty log, until the test ends.
@@ -28,4 +29,13 @@ func Reopen(t testing.TB, pool *pgxpool.Pool) *postgres.Store {
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
 	return store
+}
+
+// Snapshots returns a pool for readers of the database of another pool, until the test ends.
+func Snapshots(t testing.TB, pool *pgxpool.Pool) *readmodels.Pool {
+	t.Helper()
+	snapshots, err := readmodels.OpenPool(t.Context(), pool.Config())
+	require.NoError(t, err)
+	t.Cleanup(snapshots.Close)
+	return snapshots
 }
