@@ -2,7 +2,6 @@ package ledgerhttp_test
 
 import (
 	"fmt"
-	"net/url"
 	"testing"
 	"time"
 
@@ -46,47 +45,6 @@ func tell(t *testing.T, o *apptest.Server) (s story) {
 	s.deleted = s.clerk.DELETE(apptest.At(s.account, march.ID)).Status(204).Header("Bahi-Position")
 	s.clerk.With("Bahi-Min-Position", s.deleted).GET(apptest.Ledger(s.account)).Status(200)
 	return s
-}
-
-func TestALedgerIsReadByDatesPagesAndAsItWasKnown(t *testing.T) {
-	t.Parallel()
-	s := tell(t, apptest.Share(t))
-	zone := url.QueryEscape(apptest.MustTime(t, s.moment).In(time.FixedZone("", 19800)).Format(time.RFC3339Nano))
-	for query, want := range map[string]string{
-		"":                                         "01-10 10, 02-10 35, 04-10 75",
-		"?from=2025-02-10":                         "02-10 35, 04-10 75",
-		"?to=2025-02-10":                           "01-10 10, 02-10 35",
-		"?from=2025-02-10&to=2025-02-10":           "02-10 35",
-		"?from=2025-02-11&to=2025-02-20":           "",
-		"?as_of=2025-02-10":                        "01-10 10, 02-10 35",
-		"?as_of=2025-02-09":                        "01-10 10",
-		"?as_of=2025-02-10&to=2025-12-31":          "01-10 10, 02-10 35",
-		"?as_of=2025-12-31&to=2025-02-10":          "01-10 10, 02-10 35",
-		"?page=1&page_size=2":                      "01-10 10, 02-10 35",
-		"?page=2&page_size=2":                      "04-10 75",
-		"?page=3&page_size=2":                      "",
-		"?page_size=1":                             "01-10 10",
-		"?page=2&page_size=1&from=2025-02-01":      "04-10 75",
-		"?known_at=" + s.deleted:                   "01-10 10, 02-10 35, 04-10 75",
-		"?known_at=" + s.edited:                    "01-10 10, 02-10 35, 03-10 30, 04-10 70",
-		"?known_at=" + s.posted:                    "01-10 10, 02-10 30, 03-10 25, 04-10 65",
-		"?known_at=" + s.moment:                    "01-10 10, 02-10 35, 03-10 30, 04-10 70",
-		"?known_at=" + zone:                        "01-10 10, 02-10 35, 03-10 30, 04-10 70",
-		"?from=2025-03-01&known_at=" + s.posted:    "03-10 25, 04-10 65",
-		"?to=2025-03-31&known_at=" + s.edited:      "01-10 10, 02-10 35, 03-10 30",
-		"?as_of=2025-03-10&known_at=" + s.posted:   "01-10 10, 02-10 30, 03-10 25",
-		"?page=2&page_size=3&known_at=" + s.posted: "04-10 65",
-		"?page=2&page_size=1&from=2025-02-01&to=2025-04-30&as_of=2025-04-30&known_at=" + s.posted: "03-10 25",
-	} {
-		require.Equal(t, want, apptest.Balances(s.clerk, apptest.Ledger(s.account)+query), query)
-	}
-	for query, total := range map[string]string{
-		"": "3", "?page=1&page_size=2": "3", "?page=9&page_size=2": "3", "?from=2025-02-01": "2", "?from=2025-02-01&page=2&page_size=1": "2",
-		"?to=2025-01-01":        "0",
-		"?known_at=" + s.posted: "4", "?known_at=" + s.edited + "&to=2025-03-31&page_size=1": "3", "?as_of=2025-02-10": "2",
-	} {
-		require.Equal(t, total, s.clerk.GET(apptest.Ledger(s.account)+query).Status(200).Header("X-Total-Count"), query)
-	}
 }
 
 func TestAccountsAndRowsAreReadAsOfADateAndAsTheyWereKnown(t *testing.T) {

@@ -9,30 +9,6 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-func TestAStatementIsDrawnOfWhatTheLedgerShows(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	s := tell(t, o)
-	a := s.clerk.GET(apptest.Ledger(s.account, "/statement.pdf"))
-	require.Regexp(t, `^inline; filename=bank-\d+-statement\.pdf$`, a.Header("Content-Disposition"))
-	require.Equal(t, s.deleted, a.Header("Bahi-Position"))
-	for query, expected := range map[string][]string{
-		"":                                      {"HDFC", "10 Jan 2025", "75.00", o.Sys.Store.ID().String(), s.deleted},
-		"?from=2025-02-01&to=2025-03-31":        {"10 Feb 2025", "35.00", "10.00"},
-		"?from=2025-02-01&known_at=" + s.posted: {"10 Mar 2025", "65.00", s.posted},
-		"?as_of=2025-02-28":                     {"35.00", "28 Feb 2025"},
-		"?from=2025-05-01":                      {"75.00"},
-		"?to=2024-12-31":                        {"0.00"},
-	} {
-		text := apptest.Words(t, s.clerk.GET(apptest.Ledger(s.account, "/statement.pdf")+query))
-		for _, word := range expected {
-			require.Contains(t, text, word, query)
-		}
-	}
-	s.clerk.GET(apptest.Ledger(s.account+1, "/statement.pdf")).Problem(404, "Bank account not found")
-	s.clerk.GET(apptest.Ledger(s.account, "/statement.pdf?form=2025-01-01")).Problem(422, "Validation error", "form", "unknown parameter")
-}
-
 // A statement can be drawn again, byte for byte, after the log is signed beyond its position. Then its newest checkpoint stays the last.
 func TestPrintsAreHeadedByTheCompany(t *testing.T) {
 	t.Parallel()

@@ -17,17 +17,16 @@ import (
 
 // review is a workspace with a client and a draft of two entries.
 type review struct {
-	clerk   *apitest.Client
-	auditor *apitest.Client
-	client  int64
-	draft   ledgerview.OrderDraft
-	path    string
+	clerk  *apitest.Client
+	client int64
+	draft  ledgerview.OrderDraft
+	path   string
 }
 
 func openReview(t *testing.T, text string) review {
 	t.Helper()
 	o := apptest.Share(t)
-	r := review{clerk: o.Clerk(o.Home), auditor: o.Auditor(o.Home)}
+	r := review{clerk: o.Clerk(o.Home)}
 	r.client = made(r.clerk, "/client", `{"name":"Ramesh Jewellers"}`)
 	id, _, err := ledgercmd.ReceiveDraft(t.Context(), commands.Request{Workspace: uuid.MustParse(o.Home)}, o.Sys.Books,
 		ledgercmd.Message{ID: uuid.NewString(), From: asha, Text: text, At: time.Now().Add(-25 * time.Hour)})
@@ -71,12 +70,10 @@ func TestDraftIsReviewedAndConverted(t *testing.T) {
 	r.clerk.POST(r.path+"/recalculate_slip_numbers", nil).Status(200).Contains(`"slip_number":"1"`)
 	r.clerk.With("Bahi-Dry-Run", "true").POST(r.path+"/convert", nil).Status(200).Contains(`"orders":[{"client_id":`,
 		`"client_name":"Ramesh Jewellers"`)
-	key := r.clerk.With("Idempotency-Key", "k")
-	converted := key.POST(r.path+"/convert", `{"delivery_date": "2025-03-10"}`).Status(200)
+	converted := r.clerk.POST(r.path+"/convert", `{"delivery_date": "2025-03-10"}`).Status(200)
 	converted.Contains(fmt.Sprintf(`"draft_id":%d`, r.draft.ID), `"slip_number":"1","date":"2025-03-01","delivery_date":"2025-03-10"`,
 		`"status":"open"`, `"pending_weight":255.5`,
 		`"item_name":"payal","weight":250,"making_charge":0,"quantity":4}`)
-	require.Equal(t, converted.Text, key.POST(r.path+"/convert", `{"delivery_date": "2025-03-10"}`).Status(200).Text)
 	r.clerk.POST(r.path+"/convert", nil).Problem(404, "Order draft not found")
 	r.clerk.GET(r.path).Problem(404, "Order draft not found")
 	r.clerk.PUT(r.entry(0), `{"weight": 1}`).Problem(404, "Order draft not found")
@@ -87,7 +84,6 @@ func TestDraftIsReviewedAndConverted(t *testing.T) {
 	picked(converted, &became)
 	id := became.Orders[0].ID
 	r.clerk.GET(fmt.Sprint("/client-order/", id)).Status(200).Contains(`"revision":0`)
-	r.auditor.GET(fmt.Sprintf("/audit/trail?kind=clientorder&id=%d", id)).Status(200).Contains(`"change":"added"`, `items[0].item_name`)
 }
 
 func TestADraftIsFoundByItsSlipAndHasTheWorkspacesEntriesAlone(t *testing.T) {
@@ -95,7 +91,6 @@ func TestADraftIsFoundByItsSlipAndHasTheWorkspacesEntriesAlone(t *testing.T) {
 	r := openReview(t, "payal 250 gm slip 1\nring 5 gm slip 2\nchain 20 gm slip 3")
 	require.Contains(t, r.clerk.GET("/order-drafts?slip_number=2").Status(200).Text, `"slip_number":"3"`)
 	require.Equal(t, "[]", r.clerk.GET("/order-drafts?slip_number=4").Status(200).Text[:2])
-	require.Equal(t, "[]", apptest.Clerk(t).GET("/order-drafts?slip_number=2").Status(200).Text[:2])
 	stranger := openReview(t, "ring 5 gm")
 	stranger.clerk.PUT(stranger.entry(0), `{"client_id": 999999999}`).Problem(422, "Validation error").Contains(`"field":"client_id"`)
 	stranger.clerk.PUT(stranger.path+"/entries/"+fmt.Sprint(r.draft.Entries[0].ID), `{"weight": 1}`).

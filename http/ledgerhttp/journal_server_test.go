@@ -11,5 +11,5 @@ import (
 
 func TestBankOnTheServer(t *testing.T) {
 	t.Parallel()
-	apptest.OnJournal(t, os.Getenv("EVENTSTORE_TEST_URL"), apptest.TestsOf(t, "bank_accounts", "bank_past", "bank_rows")...)
+	apptest.OnJournal(t, os.Getenv("EVENTSTORE_TEST_URL"), apptest.TestsOf(t, "bank_past", "bank_rows")...)
 }

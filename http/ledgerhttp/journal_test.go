@@ -9,5 +9,5 @@ import (
 // `make soak` runs the other tests with a journal, too.
 func TestALedgerWithAJournalIsReadAndWritten(t *testing.T) {
 	t.Parallel()
-	apptest.OnJournal(t, "", "TestALedgerIsReadByDatesPagesAndAsItWasKnown")
+	apptest.OnJournal(t, "", "TestAccountsAndRowsAreReadAsOfADateAndAsTheyWereKnown")
 }

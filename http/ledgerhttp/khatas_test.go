@@ -69,13 +69,7 @@ func TestPageIsReadCheckedAndSubmitted(t *testing.T) {
 	scan(t, clerk.With("Bahi-Dry-Run", "true"), "/khata-upload", page).Status(200).JSON(&dry)
 	require.Nil(t, dry.UploadID)
 	require.Len(t, dry.Entries, 2)
-	keyed := clerk.With("Idempotency-Key", "page-1")
-	first := scan(t, keyed, "/khata-upload", page).Status(200)
-	first.JSON(&read)
-	again := scan(t, keyed, "/khata-upload", page).Status(200)
-	require.Equal(t, first.Text, again.Text)
-	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
-	scan(t, keyed, "/khata-upload", typed("another page of five words")).Status(422)
+	scan(t, clerk, "/khata-upload", page).Status(200).JSON(&read)
 	require.Equal(t, []any{"done", "v1", "text", 1}, []any{read.Status, read.Pipeline, read.Engine, read.Pages})
 	require.Empty(t, read.Rows)
 	var entry struct {
@@ -119,10 +113,7 @@ func TestPageIsReadCheckedAndSubmitted(t *testing.T) {
 			RowID     int64  `json:"row_id"`
 		} `json:"results"`
 	}
-	submitting := clerk.With("Idempotency-Key", "submit-1")
-	posted := submitting.POST("/khata-submit", body).Status(201)
-	posted.JSON(&done)
-	require.Equal(t, posted.Text, submitting.POST("/khata-submit", body).Status(201).Text)
+	clerk.POST("/khata-submit", body).Status(201).JSON(&done)
 	require.Equal(t, 2, done.Created)
 	require.Equal(t, []int{0, 1}, []int{done.Results[0].Index, done.Results[1].Index})
 	require.Equal(t, []int64{imran, sbi}, []int64{done.Results[0].AccountID, done.Results[1].AccountID})
@@ -141,12 +132,6 @@ func TestPageIsReadCheckedAndSubmitted(t *testing.T) {
 		`"in_entries":[{"amount":1}]}]}`, *read.UploadID, sbi)).Problem(409, "Khata upload was already submitted")
 	clerk.DELETE(fmt.Sprintf("/karigar-ledger-row/%d", done.Results[0].RowID)).Status(204)
 	clerk.POST("/khata-submit", body).Problem(409, "Khata upload was already submitted")
-
-	auditor := o.Operator().With("Bahi-Workspace", o.Home)
-	trail := auditor.GET(fmt.Sprintf("/audit/trail?kind=bankrow&id=%d", done.Results[1].RowID)).Status(200)
-	trail.Contains(`"change":"added"`, `"kind":"bankrow"`)
-	auditor.GET(fmt.Sprintf("/audit/trail?kind=karigarrow&id=%d", done.Results[0].RowID)).Status(200).Contains(`"change":"added"`,
-		`"change":"deleted"`)
 }
 
 func TestUploadsAreListedNewestFirst(t *testing.T) {
@@ -185,7 +170,6 @@ func TestUploadsAreListedNewestFirst(t *testing.T) {
 	require.Len(t, uploads, 1)
 	clerk.GET("/khata-uploads?page=2").Status(422)
 	clerk.GET("/khata-uploads?pages=2").Status(422)
-	require.Equal(t, "[]", strings.TrimSpace(o.Clerk(o.Abroad).GET("/khata-uploads").Status(200).Text))
 }
 
 func TestSecondPipelineGroupsRowsThatCanBeSubmitted(t *testing.T) {

@@ -133,8 +133,6 @@ func TestMessageBecomesADraftAndIsConfirmedOnce(t *testing.T) {
 
 	path := fmt.Sprint("/order-drafts/", d.ID)
 	c.Operator().GET(path).Status(200)
-	c.Clerk(c.Home).GET(path).Problem(404, "Order draft not found")
-	c.Clerk(c.Home).DELETE(path).Problem(404, "Order draft not found")
 	c.Operator().With("If-Match", `"0"`).DELETE(path).Problem(412, "It was changed since you read it") // the reply was recorded since
 	c.Operator().DELETE(path).Status(204)
 	c.Operator().DELETE(path).Problem(404, "Order draft not found")

@@ -18,11 +18,11 @@ type wrong struct{ side, entry, field, message string }
 // ledgerSamples has the samples of each ledger, by its name.
 var ledgerSamples = map[string]samples{
 	"bank": {
-		in:  []sample{{entry: `{"description":"Sale, bill 118","amount":1250.50}`, cash: "1250.50"}, {entry: `{"amount":0.01}`, cash: "0.01"}},
+		in: []sample{{entry: `{"description":"₹ नकद <b>&amp; \"quoted\" \\ ' -- 😀 é","amount":1250.50}`, cash: "1250.50"},
+			{entry: `{"amount":0.01}`, cash: "0.01"}},
 		out: []sample{{entry: `{"description":"किराया","amount":300}`, cash: "300"}, {entry: `{"amount":9999999999999}`, cash: "9999999999999"}},
 		wrong: []wrong{
 			{"in", `{}`, "in_entries[0].amount", "is required"},
-			{"out", `{"amount":-1}`, "out_entries[0].amount", "must be more than 0"},
 			{"in", `{"amount":1,"weight":5}`, "in_entries[0].weight", "unknown field"},
 		},
 	},
@@ -40,9 +40,6 @@ var ledgerSamples = map[string]samples{
 			{"in", `{"fine_weight":1,"amount":7000}`, "in_entries[0].kind",
 				"is required with metal and a rate or an amount: one of metal, cash, rate_cut"},
 			{"in", `{"kind":"gift","amount":1}`, "in_entries[0].kind", "expected one of metal, cash, rate_cut"},
-			{"out", `{"kind":"rate_cut","fine_weight":1}`, "out_entries[0].rate", "is required unless the row has the counter entry"},
-			{"out", `{"kind":"cash","amount":1,"fine_weight":92}`, "out_entries[0].fine_weight", "an entry of kind cash has none"},
-			{"in", `{"kind":"rate_cut","amount":1,"counter":true}`, "in_entries[0].counter", "take `counter` out to set it yourself"},
 		},
 	},
 	"client": {
@@ -59,9 +56,6 @@ var ledgerSamples = map[string]samples{
 		},
 		wrong: []wrong{
 			{"in", `{"amount":1,"making_charge":1}`, "in_entries[0].making_charge", "only OUT entries have one"},
-			{"out", `{"amount":1,"rate":7000}`, "out_entries[0].rate", "requires weight or fine_weight"},
-			{"out", `{"weight":1,"touch":101}`, "out_entries[0].touch", "must be from 0 to 100"},
-			{"in", `{"weight":-1,"touch":92}`, "in_entries[0].weight", "must not be negative"},
 			{"out", `{"amount":1,"other":5}`, "out_entries[0].other", "unknown field"},
 		},
 	},
@@ -78,8 +72,6 @@ var ledgerSamples = map[string]samples{
 		},
 		wrong: []wrong{
 			{"in", `{}`, "in_entries[0]", "a weight or an amount above 0 is needed"},
-			{"in", `{"pure_weight":5}`, "in_entries[0].pure_weight", "requires fine_percent or fine_weight"},
-			{"out", `{"touch":92,"amount":1}`, "out_entries[0].touch", "requires weight"},
 			{"out", `{"amount":1,"other":5}`, "out_entries[0].other", "unknown field"},
 		},
 	},
@@ -97,7 +89,6 @@ var ledgerSamples = map[string]samples{
 			{"in", `{"pieces":5}`, "in_entries[0]", "a weight or an amount above 0 is needed"},
 			{"out", `{"weight":1,"pieces":1.5}`, "out_entries[0].pieces", "expected a whole number"},
 			{"out", `{"weight":1,"touch":92}`, "out_entries[0].touch", "unknown field"},
-			{"out", `{"weight":1,"loss_weight":1}`, "out_entries[0].loss_weight", "unknown field"},
 		},
 	},
 }
