@@ -61,33 +61,34 @@ func TestUserReadsAndChangesTheirAccount(t *testing.T) {
 
 func TestChangedAddressCountsAtOnceAndNeedsVerification(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha := o.Person("asha@example.com")
-	o.Person("ravi@example.com")
-	asha.PUT(apptest.Me, `{"email":"Ravi@example.com"}`).Problem(409, "Email already in use")
-	asha.PUT(apptest.Me, `{"email":"ravi@example.com","first_name":"Usha"}`).Problem(409, "Email already in use")
+	o := apptest.Share(t)
+	first, next, taken := o.Address("asha"), o.Address("usha"), o.Address("ravi")
+	asha := o.Person(first)
+	o.Person(taken)
+	asha.PUT(apptest.Me, map[string]string{"email": "R" + taken[1:]}).Problem(409, "Email already in use")
+	asha.PUT(apptest.Me, map[string]string{"email": taken, "first_name": "Usha"}).Problem(409, "Email already in use")
 	require.Equal(t, "Asha", asha.Me().FirstName, "a refused change changes nothing")
-	asha.PUT(apptest.Me, `{"email":"ASHA@example.com"}`).Status(200) // it is hers already
+	asha.PUT(apptest.Me, map[string]string{"email": "ASHA" + first[len("asha"):]}).Status(200) // it is hers already
 	require.True(t, asha.Me().EmailVerified)
 
 	var changed apptest.UserAnswer
-	asha.PUT(apptest.Me, `{"email":"asha@example.org"}`).Status(200).JSON(&changed)
-	require.Equal(t, "asha@example.org", changed.Email)
+	asha.PUT(apptest.Me, map[string]string{"email": next}).Status(200).JSON(&changed)
+	require.Equal(t, next, changed.Email)
 	require.False(t, changed.EmailVerified)
-	o.Mailed("asha@example.com", "Your email address at Bahi was changed", 1)
-	_, token := apptest.Link(t, o.Mailed("asha@example.org", apptest.VerifySubject, 1))
+	o.Mailed(first, "Your email address at Bahi was changed", 1)
+	_, token := apptest.Link(t, o.Mailed(next, apptest.VerifySubject, 1))
 	sign := func(email string) map[string]string {
 		return map[string]string{"email": email, "password": apptest.GoodPassword}
 	}
-	o.Anonymous().POST(apptest.Auth+"/login", sign("asha@example.com")).Problem(401, "Invalid email or password")
+	o.Anonymous().POST(apptest.Auth+"/login", sign(first)).Problem(401, "Invalid email or password")
 	o.WaitJobs("send_verification")
 	o.LaterMails()
-	o.Anonymous().POST(apptest.Auth+"/login", sign("asha@example.org")).Problem(403, "Email not verified")
-	_, newer := apptest.Link(t, o.Mailed("asha@example.org", apptest.VerifySubject, 2)) // the login requested it
+	o.Anonymous().POST(apptest.Auth+"/login", sign(next)).Problem(403, "Email not verified")
+	_, newer := apptest.Link(t, o.Mailed(next, apptest.VerifySubject, 2)) // the login requested it
 	o.Anonymous().POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Problem(400, "Invalid or expired verification token")
 	o.Anonymous().POST(apptest.Auth+"/verify-email", map[string]string{"token": newer}).Status(200)
-	o.SignIn("asha@example.org", apptest.GoodPassword)
-	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201) // it is free again
+	o.SignIn(next, apptest.GoodPassword)
+	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration(first)).Status(201) // it is free again
 }
 
 func TestPictureHasALinkUntilItIsReplaced(t *testing.T) {
