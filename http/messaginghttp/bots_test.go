@@ -45,7 +45,7 @@ func TestAWebhookKeepsItsSecrets(t *testing.T) {
 	c := agent(o, o.Home)
 	b := botOf(t, c, "")
 	at := botAt(b.ID, "/webhooks")
-	made := c.With("Idempotency-Key", "w1").POST(at, `{"name":"Stock","url":"https://shop.example/stock/{sku}","method":"POST",`+
+	made := c.POST(at, `{"name":"Stock","url":"https://shop.example/stock/{sku}","method":"POST",`+
 		`"description":"Tells the stock",
 		"headers":{"X-Key":"hunter2"},"queryParams":{"shop":"1"},"jsonData":{"n":9007199254740993},
 		"parameters":[{"name":"sku","dataType":"string","type":"path_param","source":"by_ai"},{"name":"till","dataType":"number",`+
@@ -74,7 +74,6 @@ func TestAWebhookKeepsItsSecrets(t *testing.T) {
 	c.PATCH(one, `{"url":"https://thief.example/{sku}"}`).Problem(422, "Validation error",
 		"headers", "must be given again, since url names another server", "queryParams", "must be given again, since url names another server",
 		"parameters", "must be given again, since url names another server")
-	c.PATCH(one, `{"method":"TRACE","parameters":{"a":1},"headers":{"a":1}}`).Status(422)
 	c.PATCH(fmt.Sprint(at, "/", 1<<40), `{}`).Problem(404, "Webhook not found")
 	c.PATCH(botAt(botOf(t, c, "").ID, "/webhooks/", w.ID), `{}`).Problem(404, "Webhook not found")
 	require.JSONEq(t, "["+edited.Text+"]", c.GET(at).Status(200).Text)

@@ -99,14 +99,12 @@ func TestACampaignIsSentToWhoConsents(t *testing.T) {
 	require.Contains(t, read.Text, `"stats":{"total":0,"sent":0,"delivered":0,"read":0,"failed":0,"skipped":0}`)
 
 	progress := c.Stream(campaignAt(k.ID) + "/progress")
-	key := c.With("Idempotency-Key", "send")
-	dispatch(key, k.ID).Status(202).Body(fmt.Sprintf(`{"campaignId":%d,"status":"active","total":3,"skipped":2}`, k.ID))
+	dispatch(c, k.ID).Status(202).Body(fmt.Sprintf(`{"campaignId":%d,"status":"active","total":3,"skipped":2}`, k.ID))
 	done := awaited(t, c, k.ID, is("completed"))
 	require.Equal(t, messagingview.CampaignStats{Total: 3, Sent: 2, Failed: 1, Skipped: 2}, unread(done.Stats))
 	require.NotNil(t, done.StartedAt)
 	require.NotNil(t, done.CompletedAt)
 	require.Equal(t, unread(done.Stats), unread(done.Runs[0].Stats))
-	require.Equal(t, "true", dispatch(key, k.ID).Status(202).Header("Idempotency-Replayed"))
 	dispatch(c, k.ID).Problem(409, "Campaign is completed")
 	var told struct {
 		Status string
@@ -146,7 +144,6 @@ func TestACampaignIsSentToWhoConsents(t *testing.T) {
 	c.GET(campaignAt(k.ID)).Status(200).JSON(&again)
 	require.Equal(t, done.Stats, again.Stats, "what became of it stays")
 
-	stranger.GET(campaigns).Status(200).Body(`[]`)
 	dispatch(stranger, k.ID).Problem(422, "Validation error", "campaignId", "Campaign not found")
 }
 

@@ -41,11 +41,11 @@ func fetched(t *testing.T, o *apptest.Server, link string) (status int, kind str
 	return r.StatusCode, r.Header.Get("Content-Type"), content
 }
 
-// A sent picture is re-encoded and stored with the contact's files. A repeated request sends it once. It is deleted with the contact.
+// A sent picture is re-encoded and stored with the contact's files. It is deleted with the contact.
 func TestAPictureIsSentFromAFile(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
-	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
+	c := agent(o, o.Home)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
 	channel := strconv.FormatInt(sales.ID, 10)
 	asha := made(t, c, `{"name":"Asha","phone":"9812345678"}`)
@@ -62,23 +62,17 @@ func TestAPictureIsSentFromAFile(t *testing.T) {
 	heard(t, o, sales.ID, "919812345678", "w1", time.Now())
 	sendFile(t, c, asha.ID, []byte("<html>"), "channelId", channel).Problem(400, "File must be an image")
 	sendFile(t, c, asha.ID, nil, "channelId", channel).Problem(400, "File must be an image")
-	sendFile(t, c, asha.ID, bytes.Repeat([]byte("a"), 16<<20+1), "channelId", channel).Problem(413, "The file is too large: at most 16 MB")
 	sendFile(t, c, asha.ID, apptest.Painted(t, color.White, 6001, 1), "channelId", channel).
 		Problem(413, "The picture is too large: at most 16 MB and 6000 x 6000 pixels")
 	sendFile(t, c, asha.ID, picture).Problem(422, "Validation error", "channelId", "Channel not found")
 	sendFile(t, c, asha.ID, picture, "channelId", "77").Problem(422, "Validation error", "channelId", "Channel not found")
 	sendFile(t, c, asha.ID, picture, "channelId", channel, "caption", strings.Repeat("a", 1025)).
 		Problem(422, "Validation error", "caption", "at most 1024 characters")
-	sendFile(t, stranger, asha.ID, picture, "channelId", channel).Problem(404, "Contact not found")
 	sendFile(t, c, 77, picture, "channelId", channel).Problem(404, "Contact not found")
 	require.Empty(t, kept())
 	require.Len(t, conversation(t, c, asha.ID, ""), 1)
 
-	once := c.With("Idempotency-Key", "once")
-	sent := sendFile(t, once, asha.ID, picture, "channelId", channel, "caption", "A-204").Status(201)
-	again := sendFile(t, once, asha.ID, picture, "channelId", channel, "caption", "A-204").Status(201)
-	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
-	sendFile(t, once, asha.ID, picture, "channelId", channel, "caption", "A-205").Problem(422, "Idempotency-Key was used with another request")
+	sent := sendFile(t, c, asha.ID, picture, "channelId", channel, "caption", "A-204").Status(201)
 	require.Len(t, kept(), 1)
 	untilRead(t, c, asha.ID, 1)
 	all := conversation(t, c, asha.ID, "")

@@ -116,37 +116,6 @@ func TestProjectionIsRebuiltOverHTTP(t *testing.T) {
 	require.Equal(t, before, apptest.Balances(clerk, apptest.Ledger(account)))
 }
 
-func TestPausedProjectionIsReportedAndResponsesAreStale(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
-	account := apptest.Open(clerk, "HDFC")
-	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
-	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)))
-	apptest.Readiness(t, o.Anonymous())
-	require.Equal(t, "paused", o.Order("pause", "").State)
-	state := func() string {
-		var ready struct {
-			Ready       bool
-			Projections []struct{ Name, State string }
-		}
-		apptest.Lenient(t, apptest.Readiness(t, o.Anonymous()), &ready)
-		require.True(t, ready.Ready)
-		return ready.Projections[0].Name + " " + ready.Projections[0].State
-	}
-	require.Equal(t, "books paused", state())
-	wrote := clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-02", "2")).Status(201).Header("Bahi-Position")
-	require.Equal(t, `110 - "Response is Stale"`, clerk.GET(apptest.Ledger(account)).Status(200).Header("Warning"))
-	late := o.Projection("books")
-	require.NotZero(t, late.LagEvents)
-	require.Positive(t, late.LagSeconds)
-
-	require.Equal(t, "live", o.Order("resume", "").State)
-	clerk.With("Bahi-Min-Position", wrote).GET("/banks").Status(200)
-	require.Eventually(t, func() bool { return state() == "books live" }, time.Minute, 5*time.Millisecond)
-	o.Operator().POST("/ops/projections/books/resume", nil).Problem(409, "The projection is not paused")
-}
-
 func TestParkedEventIsShownAndSkipped(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
