@@ -14,17 +14,19 @@ import (
 	"bahi/internal/test/apptest"
 )
 
-// startRechecking serves a system whose streams of events check their callers' rights all the time.
-func startRechecking(t *testing.T) *apptest.Server {
-	t.Helper()
+// The streams of events of this system check their callers' rights all the time.
+func TestStreamsOfEvents(t *testing.T) {
+	t.Parallel()
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.Recheck, with.Outside.Streams = 10*time.Millisecond, 3
-	return apptest.StartAs(t, with)
+	o := apptest.StartAs(t, with)
+	t.Run("a stream ends with the right to it", func(t *testing.T) { endsWithTheRight(t, o) })
+	t.Run("a stream ends when its credential expires", func(t *testing.T) { endsWithItsCredential(t, o) })
+	t.Run("a caller has few streams at once", func(t *testing.T) { areFewAtOnce(t, o) })
 }
 
-func TestAStreamEndsWithTheRightToIt(t *testing.T) {
-	t.Parallel()
-	o := startRechecking(t)
+func endsWithTheRight(t *testing.T, o *apptest.Server) {
+	t.Helper()
 	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
 	asha.Join(o, ravi, `{"audit":"read"}`)
 	usha := o.Person("usha@example.com")
@@ -65,10 +67,9 @@ func TestAStreamEndsWithTheRightToIt(t *testing.T) {
 	require.Equal(t, []string{"event", fmt.Sprintf("bank-%d", account)}, []string{name, e.Stream})
 }
 
-func TestAStreamEndsWhenItsCredentialExpires(t *testing.T) {
-	t.Parallel()
-	o := startRechecking(t)
-	asha := o.Person("asha@example.com")
+func endsWithItsCredential(t *testing.T, o *apptest.Server) {
+	t.Helper()
+	asha := o.Person("mina@example.com")
 	for what, until := range map[string]func(time.Duration) string{
 		"key": func(in time.Duration) string {
 			var k apptest.ApiKey
@@ -90,9 +91,8 @@ func TestAStreamEndsWhenItsCredentialExpires(t *testing.T) {
 	}
 }
 
-func TestACallerHasFewStreamsAtOnce(t *testing.T) {
-	t.Parallel()
-	o := startRechecking(t)
+func areFewAtOnce(t *testing.T, o *apptest.Server) {
+	t.Helper()
 	key, other := o.Key(apptest.Home, `{"audit":"read"}`).Key, o.Key(apptest.Home, `{"audit":"read"}`).Key
 	first := listening(o, key)
 	for range 2 {

@@ -1,14 +1,7 @@
 package accesshttp_test
 
 import (
-	"bufio"
-	"errors"
-	"io"
-	"net"
-	"net/mail"
-	"net/textproto"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -40,103 +33,6 @@ func TestMailsToStrangersHaveNoUserText(t *testing.T) {
 	o.Anonymous().POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Status(200)
 	o.Anonymous().POST(apptest.Auth+"/password-reset/request", `{"email":o.Address("new")}`).Status(200)
 	require.Contains(t, o.Mailed(o.Address("new"), apptest.ResetSubject, 1), "Hello "+words+",")
-}
-
-// forgetful is a mail server that accepts the first mail and disconnects before it responds.
-type forgetful struct {
-	net.Listener
-
-	mu    sync.Mutex
-	mails []string
-}
-
-func (f *forgetful) serve() {
-	for {
-		conn, err := f.Accept()
-		if err != nil {
-			return
-		}
-		_ = f.talk(textproto.NewConn(conn), conn)
-		_ = conn.Close()
-	}
-}
-
-func (f *forgetful) talk(c *textproto.Conn, conn net.Conn) error {
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		return err
-	}
-	if err := c.PrintfLine("220 mail.example"); err != nil {
-		return err
-	}
-	for {
-		line, err := c.ReadLine()
-		if err != nil {
-			return err
-		}
-		answer := "250 OK"
-		switch verb, _, _ := strings.Cut(line, " "); strings.ToUpper(verb) {
-		case "DATA":
-			if err := c.PrintfLine("354 go on"); err != nil {
-				return err
-			}
-			text, err := io.ReadAll(bufio.NewReader(c.DotReader()))
-			if err != nil {
-				return err
-			}
-			f.mu.Lock()
-			f.mails = append(f.mails, string(text))
-			first := len(f.mails) == 1
-			f.mu.Unlock()
-			if first {
-				return errors.New("gone")
-			}
-		case "QUIT":
-			return c.PrintfLine("221 bye")
-		}
-		if err := c.PrintfLine("%s", answer); err != nil {
-			return err
-		}
-	}
-}
-
-// got waits for the nth mail, counted from 1.
-func (f *forgetful) got(t *testing.T, nth int) (text string) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if len(f.mails) >= nth {
-			text = f.mails[nth-1]
-		}
-		return text != ""
-	}, time.Minute, 5*time.Millisecond)
-	return text
-}
-
-func TestRepeatedMailIsTheSame(t *testing.T) {
-	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	server := &forgetful{Listener: listener}
-	go server.serve()
-	t.Cleanup(func() { _ = listener.Close() })
-	o := apptest.StartWithMailServer(t, listener.Addr().String())
-	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)
-	first, again := server.got(t, 1), server.got(t, 2)
-	name := func(text string) string {
-		m, err := mail.ReadMessage(strings.NewReader(text))
-		require.NoError(t, err)
-		return m.Header.Get("Message-ID")
-	}
-	require.NotEmpty(t, name(first))
-	require.Equal(t, name(first), name(again))
-	token := func(text string) string { // quoted-printable
-		_, token := apptest.Link(t, strings.NewReplacer("=\n", "", "=3D", "=").Replace(text))
-		return token
-	}
-	require.Equal(t, token(first), token(again))
-	o.WaitJobs("send_verification")
-	o.Anonymous().POST(apptest.Auth+"/verify-email", map[string]string{"token": token(first)}).Status(200)
 }
 
 func TestDeletionIsRequestedOnceAndMailed(t *testing.T) {

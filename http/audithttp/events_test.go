@@ -131,6 +131,7 @@ func TestRowProofVerifiesOfflineForReadersOfTheRow(t *testing.T) {
 		types = append(types, p.Event.Type)
 	}
 	require.Equal(t, []string{"BankRowAdded", "BankRowDeleted"}, types)
+	o.Person("ravi@example.com").GET(path).Problem(404, "Bank ledger row not found")
 	clerk.GET(fmt.Sprintf("%s/row/%d/proof", apptest.Ledger(account), row+100)).Status(404)
 }
 
