@@ -1,7 +1,6 @@
 package http_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -20,62 +19,6 @@ func same(t *testing.T, first, again *apitest.Answer) {
 	require.Equal(t, first.Header("Bahi-Position"), again.Header("Bahi-Position"))
 	require.Empty(t, first.Header("Idempotency-Replayed"))
 	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
-}
-
-func TestEveryWriteIsRepeatedWithOneEffectAndTheSameAnswer(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
-	account := apptest.Open(clerk, "HDFC")
-	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "10"))
-	gone := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
-	doomed := apptest.Open(clerk, "SBI")
-	type request struct{ method, path, body string }
-	requests := []request{
-		{"POST", "/bank", `{"name":"ICICI"}`},
-		{"PUT", fmt.Sprintf("/bank/%d", account), `{"name":"HDFC Current"}`},
-		{"POST", apptest.Ledger(account), apptest.Deposit("2025-03-02", "2")},
-		{"PUT", apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("11"))},
-		{"POST", apptest.Ledger(account, "/rows"), apptest.Bulk(apptest.Deposit("2025-03-03", "3"), apptest.Deposit("2025-03-03", "4"))},
-		{"DELETE", apptest.At(account, gone.ID), ""},
-		{"DELETE", fmt.Sprintf("/bank-account/%d", doomed), ""},
-		{"PUT", "/books/lock", `{"locked_through":"2025-02-28"}`},
-		{"PUT", "/books/lock", `{"locked_through":"2025-02-28"}`}, // changes nothing, and has a key of its own
-	}
-	ask := func(c *apitest.Client, i int) *apitest.Answer {
-		var body any
-		if requests[i].body != "" {
-			body = requests[i].body
-		}
-		return c.With("Idempotency-Key", fmt.Sprint("key ", i)).Do(requests[i].method, requests[i].path, body)
-	}
-	answers := make([]*apitest.Answer, len(requests))
-	for i := range requests {
-		answers[i] = ask(clerk, i)
-		require.Less(t, answers[i].Response.StatusCode, 300, answers[i].Text)
-	}
-	head := o.Head()
-	for i := range requests {
-		same(t, answers[i], ask(clerk, i))
-	}
-	// What happened since is in no repetition.
-	clerk.PUT(fmt.Sprintf("/bank/%d", account), `{"name":"HDFC Savings"}`).Status(200)
-	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("12"))).Status(200)
-	for i := range requests {
-		same(t, answers[i], ask(clerk, i))
-	}
-	since := []string{fmt.Sprintf("BankAccountRenamed of bank-%d", account), fmt.Sprintf("BankRowEdited of bankrow-%d", row.ID)}
-	require.Equal(t, since, o.Decided(head))
-	require.Equal(t, "03-01 12, 03-02 14, 03-03 17, 03-03 21", apptest.Balances(clerk, apptest.Ledger(account)))
-
-	// Another process remembers, too.
-	o.Stop()
-	later := apptest.StartOn(t, o.Database)
-	clerk = clerk.At(later.URL)
-	for i := range requests {
-		same(t, answers[i], ask(clerk, i))
-	}
-	require.Equal(t, since, later.Decided(head))
 }
 
 func TestARepetitionShowsTheBalanceOfTheFirstTime(t *testing.T) {

@@ -92,6 +92,9 @@ func (s shop) aFileAboveTheLimitIsRefused(t *testing.T, requests map[string]requ
 	require.Empty(t, refused.wrote(t, s, before))
 }
 
+// ofTheFirstTime are the operations whose answer is another one to a repeated request: it has no secret, or a later sign-in.
+var ofTheFirstTime = []string{"create-api-key", "create-bot-webhook", "update-me", "upload-picture"}
+
 func TestARepeatedKeyHasOneEffectInEveryOperation(t *testing.T) {
 	t.Parallel()
 	s := startShop(t)
@@ -108,9 +111,12 @@ func TestARepeatedKeyHasOneEffectInEveryOperation(t *testing.T) {
 		s.again(op)
 		before, repeated := s.Head(), asked{}
 		second := repeated.note(r.ask(s.may(op).With("Idempotency-Key", key)))
-		require.Equal(t, first.Response.StatusCode, second.Response.StatusCode, "%s: %s", op.ID, second.Text)
+		if slices.Contains(ofTheFirstTime, op.ID) {
+			require.NotEqual(t, first.Text, second.Text, op.ID)
+			second.Text = first.Text
+		}
+		same(t, first, second)
 		require.Empty(t, repeated.wrote(t, s, before), op.ID)
-		require.Equal(t, "true", second.Header("Idempotency-Replayed"), op.ID)
 	}
 }
 
