@@ -19,7 +19,7 @@ func TestMailsToStrangersHaveNoUserText(t *testing.T) {
 	eve["first_name"] = words
 	o.Anonymous().POST(apptest.Auth+"/register", eve).Status(201)
 	require.NotContains(t, o.Mailed(o.Address("ravi"), apptest.VerifySubject, 1), "You won") // with its space, which no token has
-	o.Anonymous().POST(apptest.Auth+"/password-reset/request", `{"email":o.Address("ravi")}`).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/password-reset/request", map[string]string{"email": o.Address("ravi")}).Status(200)
 	require.NotContains(t, o.Mailed(o.Address("ravi"), apptest.ResetSubject, 1), "You won")
 
 	// An unverified address gets no notice that it was changed.
@@ -31,7 +31,7 @@ func TestMailsToStrangersHaveNoUserText(t *testing.T) {
 	require.Len(t, o.Mails(o.Address("asha"), "Your email address at Bahi was changed"), 1)
 	require.Empty(t, o.Mails(o.Address("usha"), "Your email address at Bahi was changed"))
 	o.Anonymous().POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Status(200)
-	o.Anonymous().POST(apptest.Auth+"/password-reset/request", `{"email":o.Address("new")}`).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/password-reset/request", map[string]string{"email": o.Address("new")}).Status(200)
 	require.Contains(t, o.Mailed(o.Address("new"), apptest.ResetSubject, 1), "Hello "+words+",")
 }
 
