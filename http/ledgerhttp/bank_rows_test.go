@@ -34,6 +34,29 @@ func TestAnEditNamesItsRowByIdRowIdOrQuery(t *testing.T) {
 	require.Equal(t, "03-01 5", apptest.Balances(clerk, path))
 }
 
+func TestTextsOfAnyScriptComeBackAsTheyWere(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account := apptest.Open(clerk, "HDFC")
+	const text = `₹ नकद <b>&amp; "quoted" \ ' -- 😀 é`
+	var posted, read apptest.BankRow
+	clerk.POST(apptest.Ledger(account),
+		map[string]any{"date": "2025-03-01", "in_entries": []any{map[string]any{"amount": 1, "description": text}}}).Status(201).JSON(&posted)
+	clerk.GET(apptest.At(account, posted.ID)).Status(200).JSON(&read)
+	require.Equal(t, text, posted.In[0].Description)
+	require.Equal(t, text, read.In[0].Description)
+}
+
+func TestWhatWasReadCanBePostedTogether(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	from, to := apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI")
+	apptest.Post(clerk, from, apptest.Deposit("2025-03-01", "1"))
+	apptest.Post(clerk, from, apptest.Withdrawal("2025-03-02", "3"))
+	clerk.POST(apptest.Ledger(to, "/rows"), `{"rows":`+clerk.GET(apptest.Ledger(from)).Status(200).Text+`}`).Status(201)
+	require.Equal(t, apptest.Balances(clerk, apptest.Ledger(from)), apptest.Balances(clerk, apptest.Ledger(to)))
+}
+
 func TestHistoryTellsWhoChangedWhatFromWhatToWhatAndWhy(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)

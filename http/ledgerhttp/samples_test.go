@@ -18,8 +18,7 @@ type wrong struct{ side, entry, field, message string }
 // ledgerSamples has the samples of each ledger, by its name.
 var ledgerSamples = map[string]samples{
 	"bank": {
-		in: []sample{{entry: `{"description":"₹ नकद <b>&amp; \"quoted\" \\ ' -- 😀 é","amount":1250.50}`, cash: "1250.50"},
-			{entry: `{"amount":0.01}`, cash: "0.01"}},
+		in:  []sample{{entry: `{"description":"Sale, bill 118","amount":1250.50}`, cash: "1250.50"}, {entry: `{"amount":0.01}`, cash: "0.01"}},
 		out: []sample{{entry: `{"description":"किराया","amount":300}`, cash: "300"}, {entry: `{"amount":9999999999999}`, cash: "9999999999999"}},
 		wrong: []wrong{
 			{"in", `{}`, "in_entries[0].amount", "is required"},
