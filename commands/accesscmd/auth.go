@@ -159,10 +159,10 @@ func (a *Accounts) setPassword(ctx context.Context, id uuid.UUID, s user.State, 
 
 // Identity has an identity provider's data of a user.
 type Identity struct {
-	Issuer, Subject     string
-	Email               string
-	EmailVerified       bool
-	GivenName, LastName string
+	Issuer, Subject       string
+	Email                 string
+	EmailVerified         bool
+	GivenName, FamilyName string
 }
 
 // SignInByProvider creates a session for an identity that a provider has verified. It finds the user by issuer and subject, or else by the
@@ -245,7 +245,7 @@ func (a *Accounts) vouchedFor(ctx context.Context, req commands.Request, who Ide
 		local, _, _ := strings.Cut(email, "@")
 		made, err := a.register(ctx, req, newcomer{
 			provider: user.ByProvider, email: email, verified: true,
-			first: nameOr(who.GivenName, local), last: nameOr(who.LastName, ""),
+			first: nameOr(who.GivenName, local), last: nameOr(who.FamilyName, ""),
 		})
 		if err != nil {
 			return id, s, err

@@ -15,7 +15,7 @@ import (
 
 func identity(email string) accesscmd.Identity {
 	return accesscmd.Identity{
-		Issuer: "https://idp.example", Subject: "sub-" + email, Email: email, EmailVerified: true, GivenName: "Asha", LastName: "Rao",
+		Issuer: "https://idp.example", Subject: "sub-" + email, Email: email, EmailVerified: true, GivenName: "Asha", FamilyName: "Rao",
 	}
 }
 
@@ -65,7 +65,7 @@ func TestAProviderNeedNotTellNames(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	who := identity("asha.rao@example.org")
-	who.GivenName, who.LastName = "\u202e", ""
+	who.GivenName, who.FamilyName = "\u202e", ""
 	in, err := n.SignInByProvider(t.Context(), commands.Request{}, who)
 	require.NoError(t, err)
 	require.Equal(t, "asha.rao", in.FirstName)

@@ -19,22 +19,14 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/fault"
 	"bahi/http/api"
+	"bahi/providers/idp"
 )
-
-// IdentityProvider signs users in at an external provider. It is an edge of the process.
-type IdentityProvider interface {
-	// Begin returns the browser's next address, and the content of its cookie until it returns.
-	Begin(ctx context.Context) (consent, flow string, err error)
-	// Finish returns the identity of the user. A refusal is a [fault.Error] whose Code is for the frontend.
-	Finish(ctx context.Context, flow string, query url.Values) (accesscmd.Identity, error)
-}
 
 // These are the browser's cookies. The path of both is that of the operations that read them.
 const (
 	refreshCookie = "bahi_refresh"
 	flowCookie    = "bahi_sign_in"
 	authPath      = "/api/v1/auth"
-	flowLifetime  = 10 * time.Minute
 	limitAuth     = "auth"
 )
 
@@ -268,11 +260,15 @@ func (r *Routes) provider() {
 		if r.Provider == nil {
 			return nil, errNoProvider
 		}
-		consent, flow, err := r.Provider.Begin(ctx)
+		flow, err := r.Provider.Begin(ctx)
+		var sealed string
+		if err == nil {
+			sealed, err = flow.Seal(r.FlowKey)
+		}
 		if err != nil {
 			return r.failed(ctx, err, nil), nil
 		}
-		return r.redirect(consent, r.keep(flowCookie, flow, flowLifetime)), nil
+		return r.redirect(flow.URL, r.keep(flowCookie, sealed, idp.FlowLifetime)), nil
 	})
 	finish := authOp("finish-sign-in-by-provider", "GET", "/idp/callback",
 		"Complete a sign-in by the identity provider. The response redirects to the frontend.")
@@ -286,10 +282,16 @@ func (r *Routes) provider() {
 			return nil, errNoProvider
 		}
 		gone := r.forget(flowCookie)
-		who, err := r.Provider.Finish(ctx, in.Flow, api.Query(ctx))
-		var s accesscmd.SignedIn
+		var (
+			who idp.Identity
+			s   accesscmd.SignedIn
+		)
+		flow, err := idp.OpenFlow(in.Flow, r.FlowKey, r.Now())
 		if err == nil {
-			s, err = r.Accounts.SignInByProvider(ctx, api.Request(ctx), who)
+			who, err = r.Provider.Finish(ctx, flow, api.Query(ctx))
+		}
+		if err == nil {
+			s, err = r.Accounts.SignInByProvider(ctx, api.Request(ctx), accesscmd.Identity(who))
 		}
 		if err != nil {
 			return r.failed(ctx, err, gone), nil

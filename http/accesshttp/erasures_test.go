@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"image/color"
+	netmail "net/mail"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"bahi/eventstore"
 	"bahi/internal/app"
 	"bahi/internal/test/apptest"
+	"bahi/providers/mail"
 )
 
 func TestErasuresDoNotBlockSignInsAndAreScrubbedTogether(t *testing.T) {
@@ -128,7 +130,7 @@ func TestEachNodeRemovesFilesOfUsersErasedElsewhere(t *testing.T) {
 	}
 	leave := func(o *apptest.Server) {
 		require.NoError(t, o.Sys.Blobs.Put(t.Context(), picture.Folder(id)+"orphan", "image/png", []byte("orphan")))
-		require.NoError(t, o.Sys.Mails.Mail(t.Context(), "verification-"+hex.EncodeToString(id[:])+"-0", "asha@example.com", "Hello", "Hello"))
+		require.NoError(t, o.Sys.Mailer.Send(t.Context(), leftMail(id)))
 		require.GreaterOrEqual(t, len(left(o)), 3) // also the file with its type
 	}
 	leave(one)
@@ -161,10 +163,16 @@ func TestRepeatedErasureStillFindsTheMails(t *testing.T) {
 	o.WaitJobs("erase_user") // they remove mails too
 	o.WaitFirstJob("forget_subject")
 	id := uuid.MustParse(asha.User.ID)
-	require.NoError(t, o.Sys.Mails.Mail(t.Context(), "verification-"+hex.EncodeToString(id[:])+"-0", "asha@example.com", "Late", "Hello"))
+	require.NoError(t, o.Sys.Mailer.Send(t.Context(), leftMail(id)))
 	require.Len(t, o.Mails("asha@example.com", "Late"), 1)
 	require.NoError(t, o.Sys.Eraser().Erase(t.Context(), id))
 	require.Empty(t, o.Mails("asha@example.com", "Late"))
+}
+
+// leftMail returns a mail to a user that an erasure must find by its name.
+func leftMail(id uuid.UUID) mail.Message {
+	return mail.Message{ID: "verification-" + hex.EncodeToString(id[:]) + "-0", To: netmail.Address{Address: "asha@example.com"},
+		Subject: "Late", Text: "Hello"}
 }
 
 // doubtful is a log that loses the responses to changes of pictures.

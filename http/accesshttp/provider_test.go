@@ -175,8 +175,10 @@ func TestEveryFailureAtTheProviderReturnsToTheFrontend(t *testing.T) {
 	back := provider.Consent(consent)
 	_, foreign := o.BeginSignIn()
 	with := func(value string) *http.Cookie { return &http.Cookie{Name: flow.Name, Value: value} }
+	key, err := o.Sys.Vault.Named(t.Context(), "sign-in-flow", app.KeySize)
+	require.NoError(t, err)
 	old, err := idp.Flow{State: back.Query().Get("state"), Nonce: "n", Verifier: "v",
-		ExpiresAt: time.Now().Add(-time.Second)}.Seal(o.Sys.Provider.Key)
+		ExpiresAt: time.Now().Add(-time.Second)}.Seal(key)
 	require.NoError(t, err)
 	for _, cookie := range []*http.Cookie{nil, foreign, with("x"), with(flow.Value[:len(flow.Value)-4]), with(strings.ToLower(flow.Value)),
 		with(old), {Name: "bahi_refresh", Value: flow.Value}} {

@@ -9,6 +9,7 @@ import (
 	"bahi/commands/accesscmd"
 	"bahi/domain/access/picture"
 	"bahi/http/api"
+	"bahi/providers/idp"
 	"bahi/readmodels/accessview"
 )
 
@@ -19,7 +20,8 @@ type Routes struct {
 	Views    *accessview.Views
 	Accounts *accesscmd.Accounts
 	Entrance api.Workspaces
-	Provider IdentityProvider // nil: none
+	Provider *idp.Client // nil: none
+	FlowKey  []byte      // seals the cookie of a sign-in by the provider
 	Pictures Pictures
 	Studio   *picture.Studio
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -39,15 +40,6 @@ type bots struct {
 
 // openBots connects bots with their knowledge, models and endpoints.
 func (s *System) openBots(ctx context.Context) error {
-	o := s.Settings.Outside
-	exceptions, err := o.exceptions()
-	if err != nil {
-		return err
-	}
-	coverage := o.Coverage
-	if coverage == 0 {
-		coverage = 0.5
-	}
 	store := &knowledge.Store{Pool: s.Pool, Model: s.Model}
 	if store.Model.Embeds() != "" {
 		if err := store.UsePgvector(ctx); err != nil {
@@ -56,11 +48,11 @@ func (s *System) openBots(ctx context.Context) error {
 	}
 	s.bots.flows = &messagingcmd.Bots{Commands: s.Commands, Blobs: s.Blobs}
 	s.bots.engine = &answering.Engine{
-		Commands: s.Commands, Knowledge: store, Model: talker{s.Model}, Views: botViews{s}, Secrets: s.Vault, Client: exceptions.Client(),
-		Zone: s.Zone, Coverage: coverage, Patience: answering.CallWithin,
+		Commands: s.Commands, Knowledge: store, Model: talker{s.Model}, Views: botViews{s}, Secrets: s.Vault, Client: s.outside.exceptions.Client(),
+		Zone: s.Zone, Coverage: cmp.Or(s.Settings.Outside.Coverage, 0.5), Patience: answering.CallWithin,
 	}
 	s.bots.knowledge = &messagingreact.Knowledge{Reading: &knowledge.Indexer{
-		Commands: s.Commands, Store: store, Blobs: s.Blobs, Pages: webpage.New(exceptions), Now: time.Now,
+		Commands: s.Commands, Store: store, Blobs: s.Blobs, Pages: webpage.New(s.outside.exceptions), Now: time.Now,
 		PDFs: &pdftext.Reader{Tool: func(ctx context.Context) (pdftext.Tool, error) {
 			t, err := s.Tools.Tools(ctx)
 			return pdftext.Tool{Path: t.PDFToText, Env: t.Env}, err
@@ -194,30 +186,10 @@ type modelSettings struct {
 	ModelTokens    int64         `env:"LLM_MAX_TOKENS" name:"llm-max-tokens" default:"4096" unit:"tokens" help:"Maximum length of one response of a model."`
 }
 
-// model returns the client of the language models.
-func (m modelSettings) model() (*llm.Client, error) {
-	client, err := llm.New(llm.Config{
-		BaseURL: m.ModelURL, Key: m.ModelKey, Model: m.ModelName, VisionModel: m.VisionModel, EmbeddingModel: m.EmbeddingModel,
-		Timeout: m.ModelTimeout, MaxTokens: m.ModelTokens,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("LLM_BASE_URL, LLM_MODEL, LLM_TIMEOUT, LLM_MAX_TOKENS: %w", err)
-	}
-	return client, nil
-}
-
 // openModel connects the language models, and makes one of them read orders.
-func (s *System) openModel() (err error) {
-	if s.Model, err = s.Settings.Outside.model(); err != nil {
-		return err
+func (s *System) openModel() {
+	s.Model = s.outside.model
+	if s.Model.Chats() || s.Model.Sees() {
+		s.Books.Reader = orders.Reader{Model: s.Model, Fetch: s.outside.exceptions.Client()}
 	}
-	if !s.Model.Chats() && !s.Model.Sees() {
-		return nil
-	}
-	exceptions, err := s.Settings.Outside.exceptions()
-	if err != nil {
-		return err
-	}
-	s.Books.Reader = orders.Reader{Model: s.Model, Fetch: exceptions.Client()}
-	return nil
 }

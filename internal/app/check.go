@@ -1,33 +1,48 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	netmail "net/mail"
+	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/network"
 	"bahi/eventstore/journal"
 	"bahi/eventstore/vault"
+	"bahi/http/api"
+	"bahi/http/api/ratelimit"
 	"bahi/providers/blob"
 	"bahi/providers/chat"
+	"bahi/providers/crm"
+	"bahi/providers/egress"
 	"bahi/providers/idp"
+	"bahi/providers/llm"
 	"bahi/providers/mail"
 	"bahi/providers/partner"
+	"bahi/reactors/marketplacereact"
 )
 
 // CheckSettings returns the faults of all settings, whatever the database has. A start calls it before it creates a data folder, a
 // Postgres, keys and tokens, so that a refused start leaves nothing behind.
-func (s *Settings) CheckSettings(ctx context.Context) error {
-	return errors.Join(s.check(ctx), s.Outside.complete(), s.Outside.check(ctx))
+func (s Settings) CheckSettings(ctx context.Context) error {
+	c, err := s.Outside.open(ctx, s.Logger(true))
+	c.close()
+	return errors.Join(s.check(ctx), err)
 }
 
 // check returns the faults of the settings that all commands have.
-func (s *Settings) check(ctx context.Context) error {
+func (s Settings) check(ctx context.Context) error {
 	var wrong []error
 	if s.Connections < 2 { // an operation that holds one, such as sending a campaign, needs a second
 		wrong = append(wrong, fmt.Errorf("BAHI_DB_CONNECTIONS: expected 2 or more, not %d", s.Connections))
@@ -55,16 +70,156 @@ func (s *Settings) check(ctx context.Context) error {
 	return errors.Join(append(wrong, s.auditSettings.check(ctx))...)
 }
 
-// check returns the faults of the settings. It requires that complete has run.
-func (o *IntegrationSettings) check(ctx context.Context) error {
-	_, model := o.model()
-	_, whose := o.whose()
-	_, days := o.days()
-	_, origins := o.origins()
-	_, proxies := o.proxies()
-	_, topic := o.topic()
-	return errors.Join(o.checkRanges(), o.checkMail(), o.checkNetworks(), o.credentials("any").Check(), model, whose, days, origins,
-		proxies, topic, o.checkPartners(ctx))
+// clients are the other systems of the settings. None has connected.
+type clients struct {
+	exceptions egress.Allowlist
+	networks   *chat.Networks
+	replies    *chat.Replies
+	lookup     *chat.Lookup // nil: none
+	notices    marketplacereact.Sender
+	crm        marketplacereact.CRM
+	model      *llm.Client     // nil: none
+	provider   *idp.Client     // nil: none
+	smtp       *mail.SMTP      // nil: mails are kept in a folder
+	from       netmail.Address // sender of kept mails
+	bucket     *blob.Store     // nil: images are in a folder
+	redis      *ratelimit.Redis
+	broker     message.Publisher // nil: no feed
+	topic      string
+	partner    []partner.Secret // none: a generated one
+
+	origins   []string // of pages that may read responses
+	proxies   []netip.Prefix
+	addresses []netip.Prefix // that send the gateway's calls
+	senders   []string       // whose messages become order drafts
+	workspace uuid.UUID      // of these drafts; zero: the operator's
+	keepHooks time.Duration  // for which bodies of webhook calls are kept
+}
+
+// open returns the other systems, or all faults of the settings.
+func (o *IntegrationSettings) open(ctx context.Context, log *slog.Logger) (c clients, err error) {
+	wrong := []error{o.complete(), o.checkRanges(), o.credentials("any").Check()}
+	found := func(settings string, err error) {
+		if err != nil && settings != "" {
+			err = fmt.Errorf("%s: %w", settings, err)
+		}
+		wrong = append(wrong, err)
+	}
+	if _, err := netmail.ParseAddress(o.AdminEmail); o.AdminEmail != "" && err != nil {
+		found("BAHI_ADMIN_EMAIL", errors.New("expected an address such as asha@example.org"))
+	}
+	if o.SMTPURL != "" {
+		c.smtp, err = mail.NewSMTP(o.SMTPURL, nil, time.Now)
+		found("", err)
+	} else {
+		c.from, err = mail.ParseSender(o.MailFrom)
+		found("BAHI_MAIL_FROM", err)
+	}
+	if o.BlobURL != "" {
+		c.bucket, err = blob.Open(ctx, o.BlobURL, blob.Files{})
+		found("", err)
+	}
+	if o.Provider.Configured() {
+		p := o.Provider
+		p.RedirectURL, p.Now = o.PublicURL+"/api/v1/auth/idp/callback", time.Now
+		c.provider, err = idp.New(p)
+		found("", err)
+	}
+	for _, text := range append([]string{o.FrontendURL}, o.Origins...) {
+		origin, err := api.Origin(text)
+		found("BAHI_CORS_ORIGINS, BAHI_FRONTEND_URL", err)
+		c.origins = append(c.origins, origin)
+	}
+	c.proxies, err = api.ParseProxies(o.Proxies)
+	found("BAHI_TRUSTED_PROXIES", err)
+	if o.RedisURL != "" {
+		c.redis, err = ratelimit.NewRedis(o.RedisURL)
+		found("REDIS_URL", err)
+	}
+	c.model, err = llm.New(llm.Config{
+		BaseURL: o.ModelURL, Key: o.ModelKey, Model: o.ModelName, VisionModel: o.VisionModel, EmbeddingModel: o.EmbeddingModel,
+		Timeout: o.ModelTimeout, MaxTokens: o.ModelTokens,
+	})
+	found("LLM_BASE_URL, LLM_MODEL, LLM_TIMEOUT, LLM_MAX_TOKENS", err)
+	if o.FeedURL != "" {
+		c.broker, err = o.openBroker(log)
+		found("FEED_URL", err)
+	}
+	if c.topic = cmp.Or(o.FeedTopic, defaultTopic); !feedTopic.MatchString(c.topic) || len(c.topic) > maxTopic {
+		found("FEED_TOPIC", fmt.Errorf("expected words of letters, digits, - and _ with dots between, of %d characters at most", maxTopic))
+	}
+	o.openNetworks(&c, found)
+	o.openWebhooks(&c, found)
+	return c, errors.Join(wrong...)
+}
+
+// openNetworks adds the networks of channels, and the systems that are notified of enquiries.
+func (o *IntegrationSettings) openNetworks(c *clients, found func(settings string, err error)) {
+	var err error
+	c.exceptions, err = egress.Parse(o.FetchAllow)
+	found("BAHI_FETCH_ALLOW", err)
+	c.networks, err = chat.New(chat.Settings{
+		ChatURL: o.ChatURL, GatewayURL: o.ReplyURL, TelegramURL: o.TelegramURL, GmailURL: o.GmailURL, TwitterURL: o.TwitterURL,
+		GmailTokenURL: o.GmailTokens, Product: o.ChatProduct, LimitField: o.ChatLimit, Client: c.exceptions.Client(),
+	})
+	found("", err)
+	c.notices = marketplacereact.Sender{Networks: c.networks,
+		Account: network.Account{Type: channel.Chat, APIKey: o.ChatKey, SenderID: o.ChatSender}}
+	t := &c.notices.Template
+	if t.Name, t.Language, _ = strings.Cut(o.ChatTemplate, ":"); o.ChatTemplate != "" && (t.Name == "" || t.Language == "") {
+		found("CHAT_ENQUIRY_TEMPLATE", fmt.Errorf("%q is not a template's name and language, such as new_enquiry:en", o.ChatTemplate))
+	}
+	c.crm = crm.Sandbox{}
+	if o.CRMURL != "" {
+		c.crm, err = crm.New(crm.Settings{
+			URL: o.CRMURL, Dialect: o.CRMDialect, Pointer: o.CRMPointer, Token: o.CRMToken, Scheme: o.CRMScheme, TokenURL: o.CRMTokenURL,
+			RefreshToken: o.CRMRefreshToken, ClientID: o.CRMClientID, ClientSecret: o.CRMClientSecret, AccessKey: o.CRMAccessKey,
+			SecretKey: o.CRMSecretKey, Client: c.exceptions.Client(), Now: time.Now,
+		})
+		found("", err)
+	}
+	if o.ChatLookup != "" {
+		c.lookup, err = chat.NewLookup(o.ChatLookup, c.exceptions.Client())
+		found("", err)
+	}
+	c.replies, err = chat.NewReplies(chat.ReplySettings{
+		BaseURL: o.ReplyURL, APIKey: o.ReplyKey, Source: o.ReplySource, App: o.ReplyApp, Channel: o.ReplyChannel,
+	})
+	found("GATEWAY_BASE_URL, GATEWAY_API_KEY, GATEWAY_SOURCE", err)
+}
+
+// openWebhooks adds what webhook calls of providers are checked by.
+func (o *IntegrationSettings) openWebhooks(c *clients, found func(settings string, err error)) {
+	var err error
+	c.addresses, err = api.ParseProxies(o.WebhookAddresses)
+	found("GATEWAY_WEBHOOK_ADDRESSES", err)
+	if o.IncomingWorkspace != "" {
+		if c.workspace, err = uuid.Parse(o.IncomingWorkspace); err != nil {
+			found("GATEWAY_WORKSPACE", errors.New("expected a UUID"))
+		}
+	}
+	c.senders, err = senders(o.AllowedPhones)
+	found("", err)
+	if o.PartnerSecret != "" && o.PartnerHeader == "" {
+		secret, err := partner.Parse(o.PartnerSecret)
+		found("PARTNER_WEBHOOK_SECRET", err)
+		c.partner = []partner.Secret{secret}
+	}
+	days := *cmp.Or(o.WebhookDays, new(webhookDays))
+	if days < 1 {
+		found("BAHI_WEBHOOK_DAYS", fmt.Errorf("%d is too small, because bodies would be deleted before they are handled; at least 1", days))
+	}
+	c.keepHooks = time.Duration(days) * 24 * time.Hour
+}
+
+// close releases what was opened.
+func (c *clients) close() {
+	if c.bucket != nil {
+		_ = c.bucket.Close() // nothing depends on it any more
+	}
+	if c.redis != nil {
+		_ = c.redis.Close()
+	}
 }
 
 func (o *IntegrationSettings) checkRanges() error {
@@ -81,72 +236,6 @@ func (o *IntegrationSettings) checkRanges() error {
 	}
 	if o.Coverage > 1 {
 		wrong = append(wrong, fmt.Errorf("BOT_MIN_COVERAGE: %v is more than 1, which is all words of a question", o.Coverage))
-	}
-	return errors.Join(wrong...)
-}
-
-func (o *IntegrationSettings) checkMail() (err error) {
-	if _, wrong := netmail.ParseAddress(o.AdminEmail); o.AdminEmail != "" && wrong != nil {
-		err = errors.New("BAHI_ADMIN_EMAIL: expected an address such as asha@example.org")
-	}
-	if o.SMTPURL != "" {
-		_, wrong := mail.NewSMTP(o.SMTPURL, nil, nil)
-		return errors.Join(err, wrong)
-	}
-	if _, wrong := mail.ParseSender(o.MailFrom); wrong != nil {
-		err = errors.Join(err, fmt.Errorf("BAHI_MAIL_FROM: %w", wrong))
-	}
-	return err
-}
-
-func (o *IntegrationSettings) checkNetworks() error {
-	var wrong []error
-	exceptions, err := o.exceptions()
-	_, networks := o.networks(exceptions)
-	wrong = append(wrong, err, networks)
-	if o.CRMURL != "" {
-		_, err := o.crm(exceptions)
-		wrong = append(wrong, err)
-	}
-	if o.ChatLookup != "" {
-		_, err := chat.NewLookup(o.ChatLookup, nil)
-		wrong = append(wrong, err)
-	}
-	_, err = EnquiryTemplate(o.ChatTemplate)
-	return errors.Join(append(wrong, err)...)
-}
-
-// checkPartners checks the addresses of other systems. It calls none of them.
-func (o *IntegrationSettings) checkPartners(ctx context.Context) error {
-	var wrong []error
-	if o.PartnerSecret != "" && o.PartnerHeader == "" {
-		if _, err := partner.Parse(o.PartnerSecret); err != nil {
-			wrong = append(wrong, fmt.Errorf("PARTNER_WEBHOOK_SECRET: %w", err))
-		}
-	}
-	_, err := o.replyClient()
-	wrong = append(wrong, err)
-	if o.Provider.Configured() {
-		p := o.Provider
-		p.RedirectURL = o.PublicURL
-		_, err := idp.New(p)
-		wrong = append(wrong, err)
-	}
-	if o.FeedURL != "" {
-		_, err := o.broker(slog.Default())
-		wrong = append(wrong, err)
-	}
-	if o.RedisURL != "" {
-		counter, err := o.redis()
-		if wrong = append(wrong, err); err == nil {
-			_ = counter.Close() // it has not connected
-		}
-	}
-	if o.BlobURL != "" {
-		bucket, err := blob.Open(ctx, o.BlobURL, blob.Files{})
-		if wrong = append(wrong, err); err == nil {
-			_ = bucket.Close() // as above
-		}
 	}
 	return errors.Join(wrong...)
 }

@@ -32,7 +32,7 @@ func (s *System) console(a *api.API) error {
 	}
 	if _, err := pages.Mount(pages.Config{
 		API: a, Sessions: s.Accounts.Credentials.Sessions, Key: key, PublicURL: s.Settings.Outside.PublicURL, Zone: s.Zone, Version: Version,
-		Now: time.Now, Log: s.Log, MailsKept: s.Mails.folder != nil, Provider: s.Provider != nil,
+		Now: time.Now, Log: s.Log, MailsKept: s.keptMails != nil, Provider: s.outside.provider != nil,
 	}); err != nil {
 		return fmt.Errorf("create the pages: %w", err)
 	}

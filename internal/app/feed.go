@@ -1,10 +1,7 @@
 package app
 
 import (
-	"cmp"
-	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"regexp"
 	"strings"
@@ -13,7 +10,6 @@ import (
 
 	"bahi/domain/event"
 	"bahi/http"
-	"bahi/providers/feed"
 	"bahi/providers/feed/kafka"
 	"bahi/providers/feed/nats"
 	"bahi/reactors/feedreact"
@@ -34,69 +30,27 @@ const (
 // feedTopic matches topics that both NATS and Kafka accept.
 var feedTopic = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
-// forwarding is a feed with its broker.
-type forwarding struct {
-	*feedreact.Feed
-
-	broker message.Publisher
-}
-
 // openFeed returns the feed of the settings, or nil. It connects when it runs.
-func (s *System) openFeed() (*forwarding, error) {
-	o := s.Settings.Outside
-	if o.FeedURL == "" {
-		return nil, nil //nolint:nilnil // no feed
+func (s *System) openFeed() *feedreact.Feed {
+	if s.outside.broker == nil {
+		return nil
 	}
-	topic, err := o.topic()
-	if err != nil {
-		return nil, err
-	}
-	broker, err := o.broker(s.Log)
-	if err != nil {
-		return nil, err
-	}
-	return &forwarding{broker: broker, Feed: feedreact.New(feedreact.Config{
-		Store: s.Store, Pool: s.Pool, Broker: broker, Refused: refusedMessage, Topic: topic, FromNow: o.FeedFrom == "now", Program: Version,
-		Log: s.Log, Silent: s.Settings.TakeOver,
-	})}, nil
+	return feedreact.New(feedreact.Config{
+		Store: s.Store, Pool: s.Pool, Broker: s.outside.broker, Topic: s.outside.topic, FromNow: s.Settings.Outside.FeedFrom == "now",
+		Program: Version, Log: s.Log, Silent: s.Settings.TakeOver,
+	})
 }
 
-func (f feedSettings) topic() (string, error) {
-	topic := cmp.Or(f.FeedTopic, defaultTopic)
-	if !feedTopic.MatchString(topic) || len(topic) > maxTopic {
-		return "", fmt.Errorf("FEED_TOPIC: expected words of letters, digits, - and _ with dots between, of %d characters at most", maxTopic)
-	}
-	return topic, nil
-}
-
-// broker returns the broker's adapter, which has not connected yet.
-func (f feedSettings) broker(log *slog.Logger) (broker message.Publisher, err error) {
+// openBroker returns the broker's adapter, which has not connected yet.
+func (f feedSettings) openBroker(log *slog.Logger) (message.Publisher, error) {
 	switch scheme, _, _ := strings.Cut(f.FeedURL, "://"); scheme {
 	case "nats", "tls":
-		broker, err = nats.Open(f.FeedURL, log)
+		return nats.Open(f.FeedURL, log)
 	case "kafka":
-		broker, err = kafka.Open(f.FeedURL)
+		return kafka.Open(f.FeedURL)
 	default:
-		err = errors.New("expected an address that begins with nats://, tls:// or kafka://")
+		return nil, errors.New("expected an address that begins with nats://, tls:// or kafka://")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("FEED_URL: %w", err)
-	}
-	return broker, nil
-}
-
-// refusedMessage returns the refused message of an adapter's error.
-func refusedMessage(err error) (id string, refused bool) {
-	if r, is := errors.AsType[*feed.Refused](err); is && r != nil {
-		return r.ID, true
-	}
-	return "", false
-}
-
-// run forwards until the context ends.
-func (f *forwarding) run(ctx context.Context) error {
-	defer f.broker.Close() //nolint:errcheck // nothing depends on it any more
-	return f.Run(ctx)
 }
 
 // feedReadiness returns the state of the feed, nil without one.

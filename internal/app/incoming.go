@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -22,10 +21,8 @@ import (
 	"bahi/commands/ledgercmd"
 	"bahi/domain/actor"
 	"bahi/domain/person"
-	"bahi/http/api"
 	"bahi/http/opshttp"
 	"bahi/http/webhooks"
-	"bahi/providers/chat"
 	"bahi/providers/chatgateway"
 	"bahi/providers/partner"
 	"bahi/reactors/ledgerreact"
@@ -49,42 +46,19 @@ type incomingSettings struct {
 // fromGateway is the actor of events caused by the gateway's calls.
 var fromGateway = actor.Actor{Type: "provider", ID: "gateway"}
 
-// whose has the accepted senders of orders by chat, and their workspace.
-type whose struct {
-	addresses []netip.Prefix
-	allowed   []string
-	workspace uuid.UUID // zero: the operator's
-}
-
-func (i *incomingSettings) whose() (w whose, err error) {
-	if w.addresses, err = api.ParseProxies(i.WebhookAddresses); err != nil {
-		return w, fmt.Errorf("GATEWAY_WEBHOOK_ADDRESSES: %w", err)
-	}
-	if i.IncomingWorkspace != "" {
-		if w.workspace, err = uuid.Parse(i.IncomingWorkspace); err != nil {
-			return w, errors.New("GATEWAY_WORKSPACE: expected a UUID")
-		}
-	}
-	w.allowed, err = senders(i.AllowedPhones)
-	return w, err
-}
-
 // webhooks returns the endpoints of all providers.
 func (s *System) webhooks(ctx context.Context) ([]webhooks.Endpoint, error) {
 	o := &s.Settings.Outside
-	who, err := o.whose()
-	if err != nil {
-		return nil, err
-	}
 	proof := chatgateway.Proof{Token: o.WebhookToken, HMACSecret: o.WebhookSecret, HMACHeader: o.WebhookHeader, PublicURL: o.PublicURL,
-		Addresses: who.addresses}
+		Addresses: s.outside.addresses}
 	if !proof.Configured() {
+		var err error
 		if proof.Token, err = s.webhookSecret(ctx, "gateway"); err != nil {
 			return nil, err
 		}
 	}
-	workspace := cmp.Or(who.workspace, s.Home)
-	incoming := webhooks.Gateway{Proof: proof, Allowed: who.allowed, Phone: func(ctx context.Context, user string) (string, error) {
+	workspace := cmp.Or(s.outside.workspace, s.Home)
+	incoming := webhooks.Gateway{Proof: proof, Allowed: s.outside.senders, Phone: func(ctx context.Context, user string) (string, error) {
 		return ledgercmd.PhoneOf(ctx, s.Books, user)
 	}, Draft: func(ctx context.Context, m ledgercmd.Message) (string, string, error) {
 		return ledgercmd.ReceiveDraft(ctx, commands.Request{Actor: fromGateway, Workspace: workspace}, s.Books, m)
@@ -110,28 +84,13 @@ func senders(list []string) (all []string, err error) {
 	return all, nil
 }
 
-// replyClient returns the client of the gateway.
-func (i *incomingSettings) replyClient() (*chat.Replies, error) {
-	client, err := chat.NewReplies(chat.ReplySettings{
-		BaseURL: i.ReplyURL, APIKey: i.ReplyKey, Source: i.ReplySource, App: i.ReplyApp, Channel: i.ReplyChannel,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("GATEWAY_BASE_URL, GATEWAY_API_KEY, GATEWAY_SOURCE: %w", err)
-	}
-	return client, nil
-}
-
 // replies returns the sender of confirmations.
-func (s *System) replies() (*ledgerreact.Replies, error) {
-	client, err := s.Settings.Outside.replyClient()
-	if err != nil {
-		return nil, err
-	}
-	r := &ledgerreact.Replies{Commands: s.Commands, Gateway: client, Status: "kept"}
+func (s *System) replies() *ledgerreact.Replies {
+	r := &ledgerreact.Replies{Commands: s.Commands, Gateway: s.outside.replies, Status: "kept"}
 	if s.Settings.Outside.ReplyURL != "" {
 		r.Status = "sent"
 	}
-	return r, nil
+	return r
 }
 
 // capturedReplies implements http/opshttp's Captured.
@@ -171,22 +130,13 @@ func (s *System) conversing(ctx context.Context, proof chatgateway.Proof) ([]web
 			return nil, err
 		}
 	}
-	theirs := webhooks.Partner{Header: o.PartnerHeader, Secret: o.PartnerSecret, Now: time.Now}
+	theirs := webhooks.Partner{Header: o.PartnerHeader, Secret: o.PartnerSecret, Secrets: s.outside.partner, Now: time.Now}
 	if theirs.Secret == "" {
 		made, err := s.webhookSecret(ctx, "partner")
 		if err != nil {
 			return nil, err
 		}
-		if theirs.Secret = made; theirs.Header == "" {
-			theirs.Secret = partner.Secret(made).Text()
-		}
-	}
-	if theirs.Header == "" {
-		secret, err := partner.Parse(theirs.Secret)
-		if err != nil {
-			return nil, fmt.Errorf("PARTNER_WEBHOOK_SECRET: %w", err)
-		}
-		theirs.Secrets = []partner.Secret{secret}
+		theirs.Secret, theirs.Secrets = made, []partner.Secret{partner.Secret(made)}
 	}
 	b := webhooks.Billing{
 		Secrets: o.BillingSecret, Header: cmp.Or(o.BillingHeader, "Billing-Signature"), IDHeader: o.BillingID, Now: time.Now,
@@ -212,29 +162,14 @@ type inboxSettings struct {
 // webhookDays is the default.
 const webhookDays = 30
 
-func (i inboxSettings) days() (int, error) {
-	days := webhookDays
-	if i.WebhookDays != nil {
-		days = *i.WebhookDays
-	}
-	if days < 1 {
-		return 0, fmt.Errorf("BAHI_WEBHOOK_DAYS: %d is too small, because bodies would be deleted before they are handled; at least 1", days)
-	}
-	return days, nil
-}
-
 // openInbox opens the inbox of all webhooks.
 func (s *System) openInbox(ctx context.Context) (err error) {
-	days, err := s.Settings.Outside.days()
-	if err != nil {
-		return err
-	}
 	if s.hooks, err = s.webhooks(ctx); err != nil {
 		return err
 	}
 	s.Inbox = inbox.New(inbox.Config{
 		Pool: s.Pool, Vault: s.Vault, Handlers: webhooks.Handlers(s.hooks),
-		Keep: time.Duration(days) * 24 * time.Hour, Now: time.Now, Log: s.Log,
+		Keep: s.outside.keepHooks, Now: time.Now, Log: s.Log,
 	})
 	return nil
 }

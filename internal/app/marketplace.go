@@ -2,20 +2,11 @@ package app
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strconv"
-	"strings"
-	"time"
 
 	"bahi/domain/marketplace/enquiry"
-	"bahi/domain/messaging/channel"
-	"bahi/domain/messaging/network"
 	"bahi/http/marketplacehttp"
 	"bahi/http/opshttp"
-	"bahi/providers/chat"
-	"bahi/providers/crm"
-	"bahi/providers/egress"
 	"bahi/reactors/marketplacereact"
 )
 
@@ -44,42 +35,12 @@ type marketplaceSettings struct {
 	MaxNotices int64 `kong:"-"` // maximum notifications of a company within an hour, before it gets digests; 0: 300
 }
 
-// crm returns the client of the CRM.
-func (m *marketplaceSettings) crm(exceptions egress.Allowlist) (*crm.Client, error) {
-	return crm.New(crm.Settings{
-		URL: m.CRMURL, Dialect: m.CRMDialect, Pointer: m.CRMPointer, Token: m.CRMToken, Scheme: m.CRMScheme, TokenURL: m.CRMTokenURL,
-		RefreshToken: m.CRMRefreshToken,
-		ClientID:     m.CRMClientID, ClientSecret: m.CRMClientSecret, AccessKey: m.CRMAccessKey, SecretKey: m.CRMSecretKey,
-		Client: exceptions.Client(), Now: time.Now,
-	})
-}
-
 // openMarketplace connects companies with the systems that notify them of enquiries.
-func (s *System) openMarketplace(networks *chat.Networks, exceptions egress.Allowlist) (err error) {
-	o := &s.Settings.Outside.marketplaceSettings
-	n := &marketplacereact.Notices{
-		Commands: s.Commands, Accounts: s.Accounts, People: s.Access, Views: s.Marketplace, Heard: s.Messaging, Mailer: s.Mails, Jobs: later{s},
-		Frontend: s.Settings.Outside.FrontendURL, Most: o.MaxNotices, CRM: leads{crm.Sandbox{}},
+func (s *System) openMarketplace() {
+	s.notices = &marketplacereact.Notices{
+		Commands: s.Commands, Accounts: s.Accounts, People: s.Access, Views: s.Marketplace, Heard: s.Messaging, Mailer: s.Mailer, Jobs: later{s},
+		Frontend: s.Settings.Outside.FrontendURL, Most: s.Settings.Outside.MaxNotices, Chat: s.outside.notices, CRM: s.outside.crm,
 	}
-	sender := OwnSender{Networks: networks, Account: network.Account{Type: channel.Chat, APIKey: o.ChatKey, SenderID: o.ChatSender}}
-	if sender.Template, err = EnquiryTemplate(o.ChatTemplate); err != nil {
-		return err
-	}
-	n.Chat = sender
-	if o.CRMURL != "" {
-		client, err := o.crm(exceptions)
-		if err != nil {
-			return err
-		}
-		n.CRM = leads{client}
-	}
-	if o.ChatLookup != "" {
-		if s.lookup, err = chat.NewLookup(o.ChatLookup, exceptions.Client()); err != nil {
-			return err
-		}
-	}
-	s.notices = n
-	return nil
 }
 
 // marketplaceRoutes returns the operations of the area, without their API.
@@ -90,75 +51,11 @@ func (s *System) marketplaceRoutes() *marketplacehttp.Routes {
 		Mailed:    s.Accounts.Credentials.Mailed,
 		KnownOnly: o.ContactsKnown, AnyGSTIN: o.AnyGSTIN,
 	}
-	if s.lookup != nil {
-		r.Lookup = s.lookup
+	if s.outside.lookup != nil {
+		r.Lookup = s.outside.lookup
 	}
 	return r
 }
-
-// leads adapts a client to the reactors' CRM.
-type leads struct {
-	crm interface {
-		Push(ctx context.Context, l crm.Lead) (string, error)
-		To() string
-	}
-}
-
-// Push implements the reactors' CRM.
-func (l leads) Push(ctx context.Context, of marketplacereact.Lead) (string, error) {
-	return l.crm.Push(ctx, crm.Lead(of))
-}
-
-// To implements the reactors' CRM.
-func (l leads) To() string { return l.crm.To() }
-
-// Permanent implements the reactors' CRM.
-func (leads) Permanent(err error) bool {
-	_, refused := errors.AsType[*crm.Refused](err)
-	return refused
-}
-
-// OwnSender is the deployment's own sender on the chat network.
-type OwnSender struct {
-	Networks *chat.Networks
-	Account  network.Account
-	Template network.Filled // no name: a text is sent
-}
-
-// EnquiryTemplate parses the setting of a template, NAME:LANGUAGE.
-func EnquiryTemplate(text string) (t network.Filled, err error) {
-	if text == "" {
-		return t, nil
-	}
-	var found bool
-	if t.Name, t.Language, found = strings.Cut(text, ":"); !found || t.Name == "" || t.Language == "" {
-		return t, fmt.Errorf("CHAT_ENQUIRY_TEMPLATE: %q is not a template's name and language, such as new_enquiry:en", text)
-	}
-	return t, nil
-}
-
-// Chat implements the reactors' Chat.
-func (c OwnSender) Chat(ctx context.Context, id, to, text string, values []string) error {
-	m := network.Message{ID: id, To: to, Text: text}
-	if c.Template.Name != "" {
-		filled := c.Template
-		for i, v := range values {
-			filled.Body = append(filled.Body, network.Value{Name: strconv.Itoa(i + 1), Text: v})
-		}
-		m.Text, m.Template = "", &filled
-	}
-	_, err := c.Networks.Send(ctx, c.Account, m)
-	return err
-}
-
-// Ended implements the reactors' Chat. A message with an unknown outcome is sent again: a company may get it twice.
-func (OwnSender) Ended(err error) bool {
-	f := chat.AsFailure(err)
-	return f != nil && !f.Reason.Retryable() && f.Reason != network.Unknown
-}
-
-// Refusal implements the reactors' Chat.
-func (OwnSender) Refusal(code int) string { return chat.Reported(code).Error() }
 
 // notified returns the notices of a port. sent is the status of those that were sent.
 func (s *System) notified(ctx context.Context, port enquiry.Port, sent string, skip, limit int) ([]opshttp.Message, int, error) {

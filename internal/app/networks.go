@@ -15,8 +15,6 @@ import (
 	"bahi/domain/messaging/message"
 	"bahi/http/api"
 	"bahi/http/messaginghttp"
-	"bahi/providers/chat"
-	"bahi/providers/egress"
 	"bahi/reactors/messagingreact"
 )
 
@@ -35,43 +33,16 @@ type networkSettings struct {
 	FetchAllow []string `env:"BAHI_FETCH_ALLOW" name:"fetch-allow" placeholder:"HOST:PORT" example:"localhost:9000" help:"Targets of outgoing calls that need not be public: host:port, ip:port or a network such as 10.0.0.0/8."`
 }
 
-// exceptions returns the targets of outgoing calls that need not be public.
-func (o networkSettings) exceptions() (egress.Allowlist, error) {
-	list, err := egress.Parse(o.FetchAllow)
-	if err != nil {
-		err = fmt.Errorf("BAHI_FETCH_ALLOW: %w", err)
-	}
-	return list, err
-}
-
-// networks returns the networks of channels.
-func (o *IntegrationSettings) networks(exceptions egress.Allowlist) (*chat.Networks, error) {
-	return chat.New(chat.Settings{
-		ChatURL: o.ChatURL, GatewayURL: o.ReplyURL, TelegramURL: o.TelegramURL, GmailURL: o.GmailURL, TwitterURL: o.TwitterURL,
-		GmailTokenURL: o.GmailTokens,
-		Product:       o.ChatProduct, LimitField: o.ChatLimit, Client: exceptions.Client(),
-	})
-}
-
 // openNetworks connects the commands of channels and messages with the networks.
 func (s *System) openNetworks(ctx context.Context) error {
-	o := s.Settings.Outside.networkSettings
-	exceptions, err := o.exceptions()
-	if err != nil {
-		return err
-	}
-	networks, err := s.Settings.Outside.networks(exceptions)
-	if err != nil {
-		return err
-	}
-	s.channels = &messagingcmd.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: networks, Within: o.AskWithin, Log: s.Log,
-		Renewing: &singleflight.Group{},
+	s.channels = &messagingcmd.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: s.outside.networks,
+		Within: s.Settings.Outside.AskWithin, Log: s.Log, Renewing: &singleflight.Group{},
 		Deliver:  func(ctx context.Context, channel int64) error { return s.Inbox.Deliver(ctx, channel) }}
 	if address := s.Settings.Outside.PublicURL; strings.HasPrefix(address, "https://") {
 		s.channels.Hooks = address + "/api/webhook/"
 	}
 	s.Templates = &messagingcmd.Templates{Channels: s.channels, Listed: s.Messaging}
-	s.Messages = &messagingcmd.Messages{Channels: s.channels, Templates: s.Templates, Known: s.Messaging, Sandboxed: networks.Sandboxed,
+	s.Messages = &messagingcmd.Messages{Channels: s.channels, Templates: s.Templates, Known: s.Messaging, Sandboxed: s.outside.networks.Sandboxed,
 		Files: s.Blobs, Windows: &messagingcmd.ReplyWindows{}}
 	key, err := s.Vault.Named(ctx, "web-chat", KeySize)
 	if err != nil {
@@ -79,7 +50,8 @@ func (s *System) openNetworks(ctx context.Context) error {
 	}
 	s.visitors = &messagingcmd.Visitors{Messages: s.Messages, Widgets: s.Messaging, Key: key, Origin: api.Origin}
 	s.live = messaginghttp.NewLive(s.reads, s.Messaging, s.Blobs)
-	return s.openMarketplace(networks, exceptions)
+	s.openMarketplace()
+	return nil
 }
 
 // HookChannels registers our webhook addresses with the networks of all channels that support it.
@@ -126,13 +98,12 @@ type campaignSettings struct {
 const campaignsAtOnce = 8
 
 // openCampaigns connects campaigns with messages, tables and jobs.
-func (s *System) openCampaigns() error {
+func (s *System) openCampaigns() {
 	s.Campaigns = &messagingreact.Dispatcher{
 		Campaigns: &messagingcmd.Campaigns{Messages: s.Messages, Zone: s.Zone, Autosend: s.Settings.Outside.CampaignAutosend},
 		Views:     s.Messaging, Queue: later{s}, Alone: s.aloneOnChannel, Values: s.Confirming.Values,
 		AtOnce: max(min(campaignsAtOnce, int(s.Settings.Connections)/2), 1), Rate: s.Settings.Outside.CampaignRate,
 	}
-	return nil
 }
 
 // campaignLocks is the class of the advisory locks of channels: "bahi" in ASCII, and one more.

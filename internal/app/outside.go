@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	netmail "net/mail"
-	"net/netip"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -149,47 +147,41 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.Blobs, err = blob.Open(ctx, o.BlobURL, blob.Files{
-		Folder: filepath.Join(s.Settings.Data, "blobs"), BaseURL: o.PublicURL + BlobsPath, Key: linkKey,
-	})
-	if err != nil {
-		return err
-	}
-	if err := s.openMail(); err != nil {
-		return err
-	}
-	if o.Provider.Configured() {
-		o.Provider.RedirectURL, o.Provider.Now = o.PublicURL+"/api/v1/auth/idp/callback", time.Now
-		client, err := idp.New(o.Provider)
+	if s.Blobs = s.outside.bucket; s.Blobs == nil {
+		s.Blobs, err = blob.Open(ctx, "", blob.Files{
+			Folder: filepath.Join(s.Settings.Data, "blobs"), BaseURL: o.PublicURL + BlobsPath, Key: linkKey,
+		})
 		if err != nil {
 			return err
 		}
-		key, err := s.Vault.Named(ctx, "sign-in-flow", KeySize)
-		if err != nil {
+	}
+	if s.outside.smtp != nil {
+		s.Mailer = s.outside.smtp
+	} else {
+		if s.keptMails, err = mail.OpenFolder(filepath.Join(s.Settings.Data, "mail"), s.outside.from, time.Now); err != nil {
 			return err
 		}
-		s.Provider = &identityProvider{client, key}
+		s.Mailer = s.keptMails
+	}
+	if s.outside.provider != nil {
+		if s.flowKey, err = s.Vault.Named(ctx, "sign-in-flow", KeySize); err != nil {
+			return err
+		}
 	}
 	if err := s.openNetworks(ctx); err != nil {
 		return err
 	}
-	if err := s.openModel(); err != nil {
-		return err
-	}
+	s.openModel()
 	s.openKhatas()
 	s.Confirming = &ledgercmd.Confirmations{Books: s.Books, Parties: s.Ledger, PublicURL: s.Settings.Outside.PublicURL}
 	if err := s.openBots(ctx); err != nil {
 		return err
 	}
-	if err := s.openCampaigns(); err != nil {
-		return err
-	}
+	s.openCampaigns()
 	if err := s.openInbox(ctx); err != nil {
 		return err
 	}
-	if s.confirming, err = s.replies(); err != nil {
-		return err
-	}
+	s.confirming = s.replies()
 	s.queue, err = reactors.NewJobs(ctx, reactors.Config{Pool: s.Pool, Workers: s.workers(), Sweeps: s.sweeps(), Now: time.Now, Log: s.Log})
 	if err != nil {
 		return err
@@ -200,110 +192,11 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 	return nil
 }
 
-func (s *System) openMail() error {
-	if text := s.Settings.Outside.SMTPURL; text != "" {
-		server, err := mail.NewSMTP(text, nil, time.Now)
-		s.Mails = &mails{sender: server}
-		return err
+// limiting returns the configuration of rate limits.
+func (s *System) limiting() api.Limiting {
+	l := api.Limiting{Limits: s.Settings.Outside.Limits, Proxies: s.outside.proxies, Guesses: s.guesses, Now: time.Now}
+	if s.outside.redis != nil {
+		l.Counter = ratelimit.NewShared(s.outside.redis, s.Log, time.Now)
 	}
-	from, err := mail.ParseSender(s.Settings.Outside.MailFrom)
-	if err != nil {
-		return fmt.Errorf("BAHI_MAIL_FROM: %w", err)
-	}
-	folder, err := mail.OpenFolder(filepath.Join(s.Settings.Data, "mail"), from, time.Now)
-	s.Mails = &mails{sender: folder, folder: folder}
-	return err
-}
-
-// mails adapts the senders of mail to the reactors' Mailer.
-type mails struct {
-	sender interface {
-		Send(ctx context.Context, m mail.Message) error
-	}
-	folder *mail.Folder // nil: mails are sent, and not stored
-}
-
-// Mail implements the reactors' Mailer.
-func (m *mails) Mail(ctx context.Context, id, to, subject, text string) error {
-	return m.sender.Send(ctx, mail.Message{ID: id, To: netmail.Address{Address: to}, Subject: subject, Text: text})
-}
-
-// Permanent implements the reactors' Mailer.
-func (m *mails) Permanent(err error) bool {
-	_, permanent := errors.AsType[*mail.Permanent](err)
-	return permanent
-}
-
-// identityProvider adapts the client of a provider to the interface's IdentityProvider.
-type identityProvider struct {
-	client *idp.Client
-	Key    []byte // of flows
-}
-
-// Begin implements the interface's IdentityProvider.
-func (p *identityProvider) Begin(ctx context.Context) (consent, flow string, err error) {
-	f, err := p.client.Begin(ctx)
-	if err != nil {
-		return "", "", err
-	}
-	flow, err = f.Seal(p.Key)
-	return f.URL, flow, err
-}
-
-// Finish implements the interface's IdentityProvider.
-func (p *identityProvider) Finish(ctx context.Context, flow string, query url.Values) (accesscmd.Identity, error) {
-	f, err := idp.OpenFlow(flow, p.Key, time.Now())
-	if err != nil {
-		return accesscmd.Identity{}, err
-	}
-	who, err := p.client.Finish(ctx, f, query)
-	return accesscmd.Identity{
-		Issuer: who.Issuer, Subject: who.Subject, Email: who.Email, EmailVerified: who.EmailVerified,
-		GivenName: who.GivenName, LastName: who.FamilyName,
-	}, err
-}
-
-func (o *IntegrationSettings) proxies() ([]netip.Prefix, error) {
-	proxies, err := api.ParseProxies(o.Proxies)
-	if err != nil {
-		return nil, fmt.Errorf("BAHI_TRUSTED_PROXIES: %w", err)
-	}
-	return proxies, nil
-}
-
-func (o *IntegrationSettings) redis() (*ratelimit.Redis, error) {
-	client, err := ratelimit.NewRedis(o.RedisURL)
-	if err != nil {
-		return nil, fmt.Errorf("REDIS_URL: %w", err)
-	}
-	return client, nil
-}
-
-// limiting returns the configuration of rate limits, and the function that closes their counter.
-func (o *IntegrationSettings) limiting(s *System) (api.Limiting, func(), error) {
-	proxies, err := o.proxies()
-	if err != nil {
-		return api.Limiting{}, nil, err
-	}
-	l, end := api.Limiting{Limits: o.Limits, Proxies: proxies, Guesses: s.guesses, Now: time.Now}, func() {}
-	if o.RedisURL != "" {
-		redis, err := o.redis()
-		if err != nil {
-			return l, end, err
-		}
-		l.Counter, end = ratelimit.NewShared(redis, s.Log, time.Now), func() { _ = redis.Close() }
-	}
-	return l, end, nil
-}
-
-// origins returns the origins of pages that may read responses.
-func (o *IntegrationSettings) origins() (all []string, err error) {
-	for _, text := range append([]string{o.FrontendURL}, o.Origins...) {
-		origin, err := api.Origin(text)
-		if err != nil {
-			return nil, fmt.Errorf("BAHI_CORS_ORIGINS, BAHI_FRONTEND_URL: %w", err)
-		}
-		all = append(all, origin)
-	}
-	return all, nil
+	return l
 }

@@ -25,7 +25,7 @@ func AllReactors() []*reactors.Reactor {
 // workers returns the workers for the jobs of reactors and sweeps.
 func (s *System) workers() reactors.Workers {
 	writing := &accessreact.Mails{
-		Accounts: s.Accounts, Commands: s.Commands, Store: s.Store, Mailer: s.Mails,
+		Accounts: s.Accounts, Commands: s.Commands, Store: s.Store, Mailer: s.Mailer,
 		Frontend: s.Settings.Outside.FrontendURL, Admin: s.Settings.Outside.AdminEmail, Zone: s.Zone, Log: s.Log,
 	}
 	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreact.Sweeps(s.Accounts.Credentials)},

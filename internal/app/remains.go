@@ -29,10 +29,10 @@ type Remains struct {
 
 // ScrubMail implements the reactors' ResidualData.
 func (r Remains) ScrubMail(ctx context.Context, marks ...string) error {
-	if r.System.Mails.folder == nil {
+	if r.System.keptMails == nil {
 		return nil
 	}
-	_, err := r.System.Mails.folder.Scrub(ctx, marks...)
+	_, err := r.System.keptMails.Scrub(ctx, marks...)
 	return err
 }
 

@@ -36,10 +36,6 @@ const tokenPrefix = "eyJ"
 
 // Api returns the interface with all operations. key is the operator's API key.
 func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Registerer, tracer trace.TracerProvider) (*api.API, error) {
-	origins, err := s.Settings.Outside.origins()
-	if err != nil {
-		return nil, err
-	}
 	spool := filepath.Join(s.Settings.Data, "uploads") // others must not be able to read requests and responses
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return nil, fmt.Errorf("create the uploads' folder: %w", err)
@@ -51,7 +47,7 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 			// It has no prefix: an operator may choose any key.
 			{Authenticator: &accesscmd.KeyRing{Commands: s.Commands, Admin: key, Home: s.Home, Now: time.Now}},
 		},
-		Admit: s.admit, Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: spool,
+		Admit: s.admit, Workspaces: s.ring, Limiting: limiting, Origins: s.outside.origins, Spool: spool,
 		Secure:  strings.HasPrefix(s.Settings.Outside.PublicURL, "https:"),
 		Recheck: s.Settings.Outside.Recheck, Streams: s.Settings.Outside.Streams,
 		Whole:    api.BufferLimits{AtOnce: s.Settings.Outside.AtOnce, Files: s.Settings.Outside.Files},
@@ -63,18 +59,10 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 
 // Serve serves HTTP at the listener and runs the background work, until the context ends.
 func (s *System) Serve(ctx context.Context, listener net.Listener, key string, tracer trace.TracerProvider) error {
-	var err error
-	if s.feed, err = s.openFeed(); err != nil {
-		return err
-	}
+	s.feed = s.openFeed()
 	metrics := prometheus.NewRegistry()
 	s.Register(metrics)
-	limiting, endLimiting, err := s.Settings.Outside.limiting(s)
-	if err != nil {
-		return err
-	}
-	defer endLimiting()
-	a, err := s.Api(key, limiting, metrics, tracer)
+	a, err := s.Api(key, s.limiting(), metrics, tracer)
 	if err != nil {
 		return err
 	}
@@ -85,7 +73,8 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 		run(s.reread)
 	}
 	if s.feed != nil {
-		run(s.feed.run)
+		defer s.outside.broker.Close() //nolint:errcheck // nothing depends on it any more
+		run(s.feed.Run)
 	}
 	defer func() {
 		s.signLast(ctx)

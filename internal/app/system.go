@@ -33,9 +33,11 @@ import (
 	"bahi/projections/marketplaceproj"
 	"bahi/projections/messagingproj"
 	"bahi/providers/blob"
-	"bahi/providers/chat"
 	"bahi/providers/llm"
+	"bahi/providers/mail"
 	"bahi/reactors"
+	"bahi/reactors/accessreact"
+	"bahi/reactors/feedreact"
 	"bahi/reactors/ledgerreact"
 	"bahi/reactors/marketplacereact"
 	"bahi/reactors/messagingreact"
@@ -66,6 +68,7 @@ type System struct {
 	following
 
 	Settings  Settings
+	outside   clients
 	Zone      *time.Location // of the settings
 	Log       *slog.Logger
 	cluster   *pgcluster.Cluster // nil: DATABASE_URL
@@ -86,7 +89,7 @@ type following struct {
 	backlog  *projections.Backlog
 	Reacting *reactors.Runner
 	queue    *reactors.Jobs
-	feed     *forwarding // nil: none, or not served
+	feed     *feedreact.Feed // nil: none, or not served
 }
 
 // auditing has the proofs of the log.
@@ -101,10 +104,12 @@ type auditing struct {
 type accounting struct {
 	Accounts *accesscmd.Accounts
 	ring     *accesscmd.TokenRing
-	Mails    *mails
+	Mailer   accessreact.Mailer
 	studio   *picture.Studio
-	Provider *identityProvider // nil: none
 	guesses  *api.AuthFailures
+
+	keptMails *mail.Folder // nil: mails are sent, and not stored
+	flowKey   []byte       // seals the cookies of sign-ins by the identity provider
 }
 
 // trading has the ledgers and the marketplace.
@@ -115,7 +120,6 @@ type trading struct {
 	Tools      *ocrtools.Locator
 	confirming *ledgerreact.Replies
 	notices    *marketplacereact.Notices
-	lookup     *chat.Lookup // nil: none
 }
 
 // messaging has channels, their messages, and their readers and writers.
@@ -138,17 +142,17 @@ type incoming struct {
 
 // Open is OpenBooks with accounts and other systems.
 func (s Settings) Open(ctx context.Context, serving bool) (*System, error) {
-	err := s.Outside.complete()
-	if serving { // a command reads only what it needs
-		err = s.CheckSettings(ctx)
-	}
+	outside, err := s.Outside.open(ctx, s.Logger(serving))
 	if err != nil {
+		outside.close()
 		return nil, err
 	}
 	sys, err := s.OpenBooks(ctx, serving)
 	if err != nil {
+		outside.close()
 		return nil, err
 	}
+	sys.outside = outside
 	err = sys.joinOutside(ctx)
 	if err == nil && serving {
 		err = sys.Reacting.Place(ctx, AllReactors()...)
@@ -260,7 +264,8 @@ func (s *System) Close() {
 	if s.queue != nil {
 		s.queue.Close()
 	}
-	if s.Blobs != nil {
+	s.outside.close()
+	if s.Blobs != nil && s.outside.bucket == nil {
 		_ = s.Blobs.Close() // nothing depends on it any more
 	}
 	for _, c := range s.copies {

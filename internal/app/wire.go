@@ -38,15 +38,12 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 		Proofs: s.Proofs, Verifier: s.Settings.Outside.PublicURL + "/verify", Scans: s.Khatas, Companies: s.Marketplace,
 		Confirming: s.Confirming, Periods: s.periods(),
 	}).Register()
-	people := &accesshttp.Routes{
+	(&accesshttp.Routes{
 		API: a, Commands: s.Commands, Views: s.Access, Accounts: s.Accounts, Entrance: s.ring, Pictures: s.Blobs, Studio: s.studio,
 		Companies: s.Marketplace,
 		Frontend:  s.Settings.Outside.FrontendURL, Fragment: s.Settings.Outside.Fragment, Now: time.Now, Log: s.Log,
-	}
-	if s.Provider != nil {
-		people.Provider = s.Provider
-	}
-	people.Register()
+		Provider: s.outside.provider, FlowKey: s.flowKey,
+	}).Register()
 	sellers := s.marketplaceRoutes()
 	sellers.API = a
 	sellers.Register()
@@ -66,8 +63,8 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 		API: a, Views: &opsview.Jobs{DB: s.Pool}, Queue: s.queue, Registry: s.registry(), Builds: Builds{s}, Inbox: s.Inbox, Networks: s.channels,
 		Captured: map[string]opshttp.Captured{}, Eraser: s.Everywhere(), People: s.Access, Commands: s.Commands,
 	}
-	if s.Mails.folder != nil {
-		operations.Captured["mail"] = s.Mails.captured
+	if s.keptMails != nil {
+		operations.Captured["mail"] = s.capturedMails
 	}
 	operations.Captured["gateway"] = s.capturedReplies
 	s.captureNotices(operations.Captured)
@@ -80,15 +77,15 @@ func (s *System) registry() *opsview.Projections {
 	return &opsview.Projections{DB: s.Pool, Versions: versions()}
 }
 
-// captured implements http/opshttp's Captured.
-func (m *mails) captured(ctx context.Context, skip, limit int) ([]opshttp.Message, int, error) {
-	kept, total, err := m.folder.List(ctx, skip, limit)
+// capturedMails implements http/opshttp's Captured.
+func (s *System) capturedMails(ctx context.Context, skip, limit int) ([]opshttp.Message, int, error) {
+	kept, total, err := s.keptMails.List(ctx, skip, limit)
 	if err != nil {
 		return nil, 0, err
 	}
 	messages := make([]opshttp.Message, 0, len(kept))
 	for _, k := range kept {
-		content, err := m.folder.Read(ctx, k.Name)
+		content, err := s.keptMails.Read(ctx, k.Name)
 		if errors.Is(err, mail.ErrNotKept) { // scrubbed in the meantime
 			continue
 		}

@@ -20,7 +20,6 @@ type Identity struct {
 	EmailVerified bool // the provider has verified that the address is this person's
 	GivenName     string
 	FamilyName    string
-	Picture       string // a URL
 }
 
 const maxSubject = 255 // OpenID Connect Core 1.0, section 2
@@ -31,7 +30,6 @@ type claims struct {
 	EmailVerified   yes    `json:"email_verified"`
 	GivenName       string `json:"given_name"`
 	FamilyName      string `json:"family_name"`
-	Picture         string `json:"picture"`
 	AuthorizedParty string `json:"azp"`
 }
 
@@ -71,7 +69,7 @@ func (c *Client) Finish(ctx context.Context, flow Flow, query url.Values) (Ident
 	return Identity{
 		Issuer:  c.config.Issuer, // The token's issuer may lack the scheme: the library allows one provider that.
 		Subject: proof.Subject, Email: said.Email, EmailVerified: said.Email != "" && bool(said.EmailVerified),
-		GivenName: said.GivenName, FamilyName: said.FamilyName, Picture: said.Picture,
+		GivenName: said.GivenName, FamilyName: said.FamilyName,
 	}, nil
 }
 

@@ -20,7 +20,7 @@ func TestIdentityIsTheProviders(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, idp.Identity{
 		Issuer: p.Issuer(), Subject: "asha", Email: "asha@example.com", EmailVerified: true,
-		GivenName: "Asha", FamilyName: "Rao", Picture: "https://example.com/asha.png",
+		GivenName: "Asha", FamilyName: "Rao",
 	}, who)
 	require.Zero(t, p.Asked(idptest.Userinfo), "the token has all claims")
 

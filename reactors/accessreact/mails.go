@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	netmail "net/mail"
 	"net/url"
 	"strconv"
 	"strings"
@@ -22,13 +23,13 @@ import (
 	"bahi/domain/access/workspace"
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/providers/mail"
 	"bahi/reactors"
 )
 
-// Mailer sends mails. A retry has the same id, which identifies the mail. Permanent reports whether a retry after an error is useless.
+// Mailer sends mails. A retry has the same id, which identifies the mail. Its error is a [*mail.Permanent] if a retry is useless.
 type Mailer interface {
-	Mail(ctx context.Context, id, to, subject, text string) error
-	Permanent(err error) bool
+	Send(ctx context.Context, m mail.Message) error
 }
 
 // Mails writes the mails to people.
@@ -105,8 +106,9 @@ func (m *Mails) sendTo(ctx context.Context, kind string, job int64, a about, add
 		return fmt.Errorf("write a mail: %w", err)
 	}
 	subject, body, _ := strings.Cut(text.String(), "\n")
-	err := m.Mailer.Mail(ctx, a.name(kind, job), address, subject, strings.TrimLeft(body, "\n"))
-	if err != nil && m.Mailer.Permanent(err) {
+	err := m.Mailer.Send(ctx, mail.Message{ID: a.name(kind, job), To: netmail.Address{Address: address}, Subject: subject,
+		Text: strings.TrimLeft(body, "\n")})
+	if _, permanent := errors.AsType[*mail.Permanent](err); permanent {
 		return reactors.GiveUp(err)
 	}
 	return err

@@ -28,6 +28,7 @@ import (
 	"bahi/internal/test/logtest"
 	"bahi/projections"
 	"bahi/projections/accessproj"
+	"bahi/providers/mail"
 	"bahi/readmodels"
 	"bahi/readmodels/accessview"
 )
@@ -149,19 +150,17 @@ type box struct {
 
 type kept struct{ id, to, subject, text string }
 
-var errRefused = errors.New("no such mailbox")
+var errRefused = &mail.Permanent{Reason: errors.New("no such mailbox")}
 
-func (b *box) Mail(_ context.Context, id, to, subject, text string) error {
+func (b *box) Send(_ context.Context, m mail.Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.refuse != nil {
 		return b.refuse
 	}
-	b.kept = append(b.kept, kept{id, to, subject, text})
+	b.kept = append(b.kept, kept{m.ID, m.To.Address, m.Subject, m.Text})
 	return nil
 }
-
-func (b *box) Permanent(err error) bool { return errors.Is(err, errRefused) }
 
 // take returns the mails since the last call.
 func (b *box) take() []kept {

@@ -2,6 +2,7 @@ package feedreact
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/projections"
+	"bahi/providers/feed"
 )
 
 const (
@@ -30,11 +32,9 @@ type Config struct {
 	Pool  *pgxpool.Pool // on the database with the checkpoint
 
 	// Broker receives messages. Publish MUST return nil only if it has stored all of them, each subject's in the given order, and MUST
-	// accept repetitions. It MUST heed the context of the first message, and MUST return on its own.
+	// accept repetitions. It MUST heed the context of the first message, and MUST return on its own. Its error is a [*feed.Refused] if it will
+	// never accept a message. The broker MUST have stored the messages before that one, and none of the same subject after it.
 	Broker message.Publisher
-	// Refused returns the message to which an error of Publish refers, if the broker will never accept it. The broker MUST have stored the
-	// messages before it, and none of the same subject after it.
-	Refused func(err error) (id string, refused bool)
 
 	Topic   string // the destination, in terms of the broker's adapter
 	FromNow bool   // start at the log's head if there is no checkpoint; otherwise at the beginning
@@ -90,8 +90,8 @@ func (f *Feed) forward(ctx context.Context, events []event.Stored, waits func(er
 			return kept, ctx.Err()
 		}
 		f.metrics.failures.Inc()
-		if id, is := f.config.Refused(err); is {
-			return slices.IndexFunc(messages, func(m *message.Message) bool { return m.UUID == id }), err
+		if refused, is := errors.AsType[*feed.Refused](err); is {
+			return slices.IndexFunc(messages, func(m *message.Message) bool { return m.UUID == refused.ID }), err
 		}
 		if text := err.Error(); text != said {
 			said = text

@@ -3,7 +3,6 @@ package feedreact_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -21,7 +20,6 @@ import (
 	"bahi/eventstore/postgres"
 	"bahi/internal/test/feedtest"
 	"bahi/internal/test/logtest"
-	"bahi/providers/feed"
 	"bahi/providers/feed/nats"
 	"bahi/reactors/feedreact"
 )
@@ -114,13 +112,6 @@ func (r *rig) run(change ...func(*feedreact.Config)) *process {
 	require.NoError(r.t, err)
 	config := feedreact.Config{
 		Store: r.store, Pool: r.pool, Broker: broker, Topic: "bahi.events", Program: "v-test", Log: slog.New(slog.NewTextHandler(r.said, nil)),
-		Refused: func(err error) (string, bool) {
-			refused, is := errors.AsType[*feed.Refused](err)
-			if !is {
-				return "", false
-			}
-			return refused.ID, true
-		},
 	}
 	for _, c := range change {
 		c(&config)

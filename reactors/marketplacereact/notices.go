@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	netmail "net/mail"
 	"strconv"
 	"strings"
 	"text/template"
@@ -26,7 +27,11 @@ import (
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/companycontact"
 	"bahi/domain/marketplace/enquiry"
+	"bahi/domain/messaging/network"
 	"bahi/domain/person"
+	"bahi/providers/chat"
+	"bahi/providers/crm"
+	"bahi/providers/mail"
 	"bahi/reactors"
 	"bahi/reactors/accessreact"
 	"bahi/readmodels"
@@ -34,27 +39,35 @@ import (
 	"bahi/readmodels/marketplaceview"
 )
 
-// Lead is an enquiry in the form for the CRM.
-type Lead struct {
-	ID, Name, Email, Phone, Company, Product, Message string
-	Quantity                                          int64
-	Source                                            string
-}
-
-// CRM accepts leads. To returns its display name.
+// CRM accepts leads. To returns its display name. An error of Push is a [*crm.Refused] if a retry is useless.
 type CRM interface {
-	Push(ctx context.Context, l Lead) (id string, err error)
+	Push(ctx context.Context, l crm.Lead) (id string, err error)
 	To() string
-	Permanent(err error) bool
 }
 
-// Chat notifies a phone of an enquiry: by a text, or by a template if the phone has not written for a day. A template's parameters are one
-// line each. A retry has the same id. Ended reports whether an error excludes another attempt. Refusal returns our text for a code of the
-// network; 0 means none.
-type Chat interface {
-	Chat(ctx context.Context, id, to, text string, values []string) error
-	Ended(err error) bool
-	Refusal(code int) string
+// Sender is the deployment's own sender on the chat network.
+type Sender struct {
+	Networks *chat.Networks
+	Account  network.Account
+	Template network.Filled // no name: a text is sent, which reaches only phones that wrote within a day
+}
+
+// Send notifies a phone of an enquiry by the text, or by the template with its values, which are one line each. A retry has the same id.
+func (s Sender) Send(ctx context.Context, id, to, text string, values []string) error {
+	m := network.Message{ID: id, To: to, Text: text}
+	if s.Template.Name != "" {
+		filled := s.Template
+		for i, v := range values {
+			filled.Body = append(filled.Body, network.Value{Name: strconv.Itoa(i + 1), Text: v})
+		}
+		m.Text, m.Template = "", &filled
+	}
+	_, err := s.Networks.Send(ctx, s.Account, m)
+	// A message with an unknown outcome is sent again: a company may get it twice.
+	if f := chat.AsFailure(err); f != nil && !f.Reason.Retryable() && f.Reason != network.Unknown {
+		err = ended{err.Error()}
+	}
+	return err
 }
 
 // Wrote reports whether a workspace has received a message from a phone, given in digits.
@@ -70,7 +83,7 @@ type Notices struct {
 	Views    *marketplaceview.Views
 	Heard    Wrote
 	Mailer   accessreact.Mailer
-	Chat     Chat
+	Chat     Sender
 	CRM      CRM
 	Jobs     accessreact.Adder
 	Frontend string // base of links: https://example.org
@@ -260,8 +273,9 @@ func (n *Notices) send(ctx context.Context, kind, id string, to recipient, l let
 	}
 	subject, body, _ := strings.Cut(said, "\n")
 	name := strings.Join(append(append(append([]string{kind}, marks...), to.marks...), id), "-")
-	err = n.Mailer.Mail(ctx, name, to.address, subject, strings.TrimLeft(body, "\n"))
-	if err != nil && n.Mailer.Permanent(err) {
+	err = n.Mailer.Send(ctx, mail.Message{ID: name, To: netmail.Address{Address: to.address}, Subject: subject,
+		Text: strings.TrimLeft(body, "\n")})
+	if _, permanent := errors.AsType[*mail.Permanent](err); permanent {
 		return ended{"the mail was refused"}
 	}
 	return err
@@ -328,11 +342,7 @@ func (n *Notices) chat(ctx context.Context, at *readmodels.At, a asked) (note en
 	if note.Said, err = text("chat", l); err != nil {
 		return note, err
 	}
-	err = n.Chat.Chat(ctx, enquiry.NoticePrefix+a.id.String(), strings.TrimPrefix(phone, "+"), note.Said, l.places())
-	if err != nil && n.Chat.Ended(err) {
-		err = ended{err.Error()}
-	}
-	return note, err
+	return note, n.Chat.Send(ctx, enquiry.NoticePrefix+a.id.String(), strings.TrimPrefix(phone, "+"), note.Said, l.places())
 }
 
 func (n *Notices) push(ctx context.Context, _ *readmodels.At, a asked) (note enquiry.Note, err error) {
@@ -346,11 +356,11 @@ func (n *Notices) push(ctx context.Context, _ *readmodels.At, a asked) (note enq
 	}
 	shown := func(p event.Personal) string { return *cmp.Or(p.Shown(), new("")) }
 	phone, _ := person.Phone("user_phone", shown(a.Phone)) // an invalid phone is omitted
-	note.Lead, err = n.CRM.Push(ctx, Lead{
+	note.Lead, err = n.CRM.Push(ctx, crm.Lead{
 		ID: a.id.String(), Name: shown(a.Name), Email: shown(a.Email), Phone: phone, Company: a.company.Name, Product: a.product,
 		Message: shown(a.Message), Source: a.Source, Quantity: l.Quantity,
 	})
-	if err != nil && n.CRM.Permanent(err) {
+	if _, refused := errors.AsType[*crm.Refused](err); refused {
 		err = ended{err.Error()}
 	}
 	return note, err

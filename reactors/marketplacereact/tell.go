@@ -13,6 +13,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/marketplace/enquiry"
 	"bahi/domain/messaging/message"
+	"bahi/providers/chat"
 	"bahi/reactors"
 	"bahi/readmodels"
 )
@@ -118,7 +119,7 @@ func (n *Notices) Receipt(ctx context.Context, id uuid.UUID, r message.Receipt) 
 	case message.Delivered, message.Read, "played":
 		note.Delivered = true
 	case message.NotSent:
-		note.Status, note.Error = enquiry.Failed, n.Chat.Refusal(r.Code)
+		note.Status, note.Error = enquiry.Failed, chat.Reported(r.Code).Error()
 	default:
 		return nil
 	}

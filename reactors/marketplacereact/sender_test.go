@@ -1,4 +1,4 @@
-package app_test
+package marketplacereact
 
 import (
 	"io"
@@ -11,7 +11,6 @@ import (
 
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/network"
-	"bahi/internal/app"
 	"bahi/providers/chat"
 	"bahi/providers/egress"
 )
@@ -34,24 +33,18 @@ func TestCompaniesAreToldByATemplateWhereThereIsOne(t *testing.T) {
 	require.NoError(t, err)
 	networks, err := chat.New(chat.Settings{ChatURL: server.URL, Product: "chat-network", Client: exceptions.Client()})
 	require.NoError(t, err)
-	sender := app.OwnSender{Networks: networks, Account: network.Account{Type: channel.Chat, APIKey: "key", SenderID: "917"}}
+	sender := Sender{Networks: networks, Account: network.Account{Type: channel.Chat, APIKey: "key", SenderID: "917"}}
 	values := []string{"Asha Mills", "Ravi"}
-	err = sender.Chat(t.Context(), "enq_1", "919812345678", "A new enquiry", values)
-	require.Error(t, err)
-	require.True(t, sender.Ended(err), "a closed window is not tried again")
+	err = sender.Send(t.Context(), "enq_1", "919812345678", "A new enquiry", values)
+	require.ErrorAs(t, err, new(ended), "a closed window is not tried again")
 	require.Contains(t, said, `"body":"A new enquiry"`)
 
-	sender.Template, err = app.EnquiryTemplate("new_enquiry:en_IN")
-	require.NoError(t, err)
+	sender.Template = network.Filled{Name: "new_enquiry", Language: "en_IN"}
 	for range 2 { // a template is not used up
-		require.NoError(t, sender.Chat(t.Context(), "enq_1", "919812345678", "A new enquiry", values))
+		require.NoError(t, sender.Send(t.Context(), "enq_1", "919812345678", "A new enquiry", values))
 		require.JSONEq(t, `{"messaging_product":"chat-network","recipient_type":"individual","to":"919812345678","type":"template",`+
 			`"biz_opaque_callback_data":"enq_1",
 			"template":{"name":"new_enquiry","language":{"code":"en_IN"},"components":[{"type":"body","parameters":[{"type":"text","text":"Asha `+
 			`Mills"},{"type":"text","text":"Ravi"}]}]}}`, said)
-	}
-	for _, wrong := range []string{"new_enquiry", ":en", "new_enquiry:"} {
-		_, err := app.EnquiryTemplate(wrong)
-		require.ErrorContains(t, err, "CHAT_ENQUIRY_TEMPLATE", wrong)
 	}
 }
