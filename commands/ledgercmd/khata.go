@@ -17,23 +17,9 @@ import (
 	"bahi/domain/ledger/khata"
 	"bahi/domain/ledger/khatapage"
 	"bahi/domain/number"
+	"bahi/providers/jail"
+	"bahi/providers/ocr"
 )
-
-// ScannedPage is a recognised page of a file.
-type ScannedPage struct {
-	khatapage.Page
-
-	Number, Of int
-	Image      []byte // PNG; nil if the file contains its text
-}
-
-// Scanner recognises the pages of files. Check returns the type of a file by its content, or refuses the file. It does not recognise pages.
-type Scanner interface {
-	Check(file []byte) (contentType string, err error)
-	// Read reads a file of a workspace. If it has waited for the workspace's other file for the duration wait, it returns an error with a
-	// [fault.Soon] delay.
-	Read(ctx context.Context, workspace uuid.UUID, wait time.Duration, file []byte, each func(ScannedPage) error) error
-}
 
 // VisionReader reads the picture of a page by a model. After an error, the page is read without the model.
 type VisionReader interface {
@@ -57,7 +43,7 @@ type KhataReads interface {
 type Khatas struct {
 	Books   *Books
 	Reads   KhataReads
-	Scanner Scanner
+	Scanner *ocr.Reader
 	Sight   VisionReader // nil: no model
 	Files   KhataFiles
 	OutLeft bool // unmarked pages have the OUT side at the left
@@ -93,7 +79,7 @@ func resultOf(blob string) string { return blob + ".json" }
 // job has read the file.
 func (k *Khatas) Upload(ctx context.Context, req commands.Request, pipeline string, file []byte) (KhataResult,
 	commands.Outcome[khata.State], error) {
-	kind, err := k.Scanner.Check(file)
+	kind, err := ocr.Check(file)
 	if err != nil {
 		return KhataResult{}, commands.Outcome[khata.State]{}, err
 	}
@@ -129,7 +115,7 @@ func (k *Khatas) Upload(ctx context.Context, req commands.Request, pipeline stri
 // UploadLater records a file for a job to read, see [Khatas.ReadLater].
 func (k *Khatas) UploadLater(ctx context.Context, req commands.Request, pipeline string, file []byte) (commands.Outcome[khata.State],
 	error) {
-	kind, err := k.Scanner.Check(file)
+	kind, err := ocr.Check(file)
 	if err != nil {
 		return commands.Outcome[khata.State]{}, err
 	}
@@ -203,7 +189,7 @@ func (k *Khatas) read(ctx context.Context, workspace uuid.UUID, wait time.Durati
 		pages []khatapage.Page
 		seen  [][]khatapage.Entry
 	)
-	err := k.Scanner.Read(ctx, workspace, wait, file, func(p ScannedPage) error {
+	err := k.Scanner.Read(ctx, jail.Owner{ID: workspace, Wait: wait}, file, func(p ocr.Page) error {
 		pages, result.Pages = append(pages, p.Page), p.Of
 		var entries []khatapage.Entry
 		if p.Image != nil {

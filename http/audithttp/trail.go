@@ -26,19 +26,13 @@ type Recorded interface {
 	RecordedAt(ctx context.Context, position event.Position) (time.Time, error)
 }
 
-// Signed returns signed checkpoints.
-type Signed interface {
-	// Upto returns the newest signed checkpoint that covers nothing after a position, or "".
-	Upto(ctx context.Context, position event.Position) (string, error)
-}
-
 // TrailReport writes the audit trail: who changed what in the books, the old and new values, when and why, and which closing balances
 // changed.
 type TrailReport struct {
 	Trails *auditview.Trails
 	Books  *ledgerview.Views
 	Log    Recorded
-	Signed Signed // nil: nothing is signed
+	Signed *auditview.Proofs // nil: nothing is signed
 	Store  uuid.UUID
 	Zone   *time.Location // of the workshop: decides when a day begins
 	Now    func() time.Time

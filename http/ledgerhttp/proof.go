@@ -7,26 +7,12 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/google/uuid"
-
-	"bahi/domain/event"
 	"bahi/domain/unit"
 	"bahi/http/api"
 	"bahi/http/pdf"
-	"bahi/readmodels"
 	"bahi/readmodels/auditview"
 	"bahi/readmodels/ledgerview"
 )
-
-// Proofs proves that events are in the log.
-type Proofs interface {
-	// Stream returns the positions of a stream's events.
-	Stream(ctx context.Context, stream string) ([]event.Position, error)
-	// File returns a proof of the events at these positions, under the newest checkpoint if size is nil.
-	File(ctx context.Context, size *uint64, positions ...event.Position) ([]byte, error)
-	// Statement returns the proof of an account's statement without its figures.
-	Statement(ctx context.Context, at *readmodels.At, workspace uuid.UUID, account int64) (auditview.Statement, error)
-}
 
 const (
 	textType  = "text/plain"

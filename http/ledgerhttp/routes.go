@@ -17,6 +17,7 @@ import (
 	"bahi/domain/unit"
 	"bahi/http/api"
 	"bahi/readmodels"
+	"bahi/readmodels/auditview"
 	"bahi/readmodels/ledgerview"
 )
 
@@ -30,12 +31,6 @@ type Log interface {
 	Whole(ctx context.Context, position event.Position) (event.Position, error)
 }
 
-// Proof reads signed checkpoints.
-type Proof interface {
-	// Upto returns the newest signed checkpoint without events after a position, or "".
-	Upto(ctx context.Context, position event.Position) (string, error)
-}
-
 // Routes registers the operations.
 type Routes struct {
 	API   *api.API
@@ -43,11 +38,10 @@ type Routes struct {
 	Views *ledgerview.Views
 	Log   Log
 	Store uuid.UUID      // printed on statements
-	Proof Proof          // printed on statements; nil: none
 	Zone  *time.Location // of the workshop
 	Now   func() time.Time
 
-	Proofs    Proofs
+	Proofs    *auditview.Proofs
 	Verifier  string // address of the page that verifies statements, printed on them; "": none
 	Scans     *ledgercmd.Khatas
 	Periods   *ledgercmd.Periods

@@ -114,8 +114,8 @@ func (r *Routes) fixed(ctx context.Context, as *ledgerview.As) (time.Time, error
 // drawnFrom returns the description of the log's state for a document.
 func (r *Routes) drawnFrom(ctx context.Context, position event.Position, recorded time.Time) (d pdf.Drawn, err error) {
 	d = pdf.Drawn{StoreID: r.Store.String(), Position: uint64(position), RecordedAt: recorded}
-	if r.Proof != nil {
-		d.Checkpoint, err = r.Proof.Upto(ctx, position)
+	if r.Proofs != nil {
+		d.Checkpoint, err = r.Proofs.Upto(ctx, position)
 	}
 	return d, err
 }

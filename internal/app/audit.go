@@ -158,7 +158,7 @@ func (s *System) joinOutlets(ctx context.Context) error {
 			return fmt.Errorf("BAHI_AUDIT_COPIES: %w", err)
 		}
 		s.copies = append(s.copies, bucket)
-		s.Signer.Out = append(s.Signer.Out, &auditproj.Copies{Bucket: copiesBucket{bucket}, Where: place, Origin: tlog.Origin(s.Store.ID())})
+		s.Signer.Out = append(s.Signer.Out, &auditproj.Copies{Bucket: bucket, Where: place, Origin: tlog.Origin(s.Store.ID())})
 	}
 	return nil
 }
@@ -171,18 +171,6 @@ func openCopies(ctx context.Context, place string) (*blob.Store, error) {
 		return blob.Open(ctx, place, blob.Files{})
 	}
 	return blob.Open(ctx, "", blob.Files{Folder: place, BaseURL: OwnAddress, Key: make([]byte, KeySize)})
-}
-
-// copiesBucket adapts a store of blobs to the copies' Bucket.
-type copiesBucket struct{ *blob.Store }
-
-// Get implements the copies' Bucket.
-func (b copiesBucket) Get(ctx context.Context, key string) ([]byte, error) {
-	data, _, err := b.Store.Get(ctx, key)
-	if errors.Is(err, blob.ErrNotFound) {
-		return nil, nil
-	}
-	return data, err
 }
 
 // reread compares the whole log with its checkpoints once, in the background. A start compares only the log's end. If the log was
@@ -277,7 +265,7 @@ const PollInterval = 50 * time.Millisecond
 // Trail returns the report of changes in the books, with their actors.
 func (s *System) Trail() *audithttp.TrailReport {
 	return &audithttp.TrailReport{
-		Trails: &auditview.Trails{Reader: s.Ledger.Reader}, Books: s.Ledger, Log: s.reads, Signed: signed{s.Proofs}, Store: s.Store.ID(),
+		Trails: &auditview.Trails{Reader: s.Ledger.Reader}, Books: s.Ledger, Log: s.reads, Signed: s.Proofs, Store: s.Store.ID(),
 		Zone: s.Zone, Now: time.Now,
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
-	"bahi/providers/llm"
 	"bahi/providers/llm/orders"
 	"bahi/providers/pdftext"
 	"bahi/providers/webpage"
@@ -48,7 +47,7 @@ func (s *System) openBots(ctx context.Context) error {
 	}
 	s.bots.flows = &messagingcmd.Bots{Commands: s.Commands, Blobs: s.Blobs}
 	s.bots.engine = &answering.Engine{
-		Commands: s.Commands, Knowledge: store, Model: talker{s.Model}, Views: botViews{s}, Secrets: s.Vault, Client: s.outside.exceptions.Client(),
+		Commands: s.Commands, Knowledge: store, Model: s.Model, Views: botViews{s}, Secrets: s.Vault, Client: s.outside.exceptions.Client(),
 		Zone: s.Zone, Coverage: cmp.Or(s.Settings.Outside.Coverage, 0.5), Patience: answering.CallWithin,
 	}
 	s.bots.knowledge = &messagingreact.Knowledge{Reading: &knowledge.Indexer{
@@ -65,29 +64,6 @@ func (s *System) openBots(ctx context.Context) error {
 
 // Knowledge returns the reader of files and pages for bots.
 func (s *System) Knowledge() *knowledge.Indexer { return s.bots.knowledge.Reading }
-
-// talker adapts a client to the engine's Model.
-type talker struct{ *llm.Client }
-
-// Chat implements the engine's Model.
-func (t talker) Chat(ctx context.Context, messages []answering.Message, tools []answering.Tool) (said answering.ModelReply, err error) {
-	asked, offered := make([]llm.Message, len(messages)), make([]llm.Tool, len(tools))
-	for i, m := range messages {
-		asked[i] = llm.Message{Role: llm.Role(m.Role), Text: m.Text, CallID: m.CallID}
-		for _, call := range m.Calls {
-			asked[i].Calls = append(asked[i].Calls, llm.ToolCall(call))
-		}
-	}
-	for i, tool := range tools {
-		offered[i] = llm.Tool(tool)
-	}
-	answer, err := t.Client.Chat(ctx, asked, offered)
-	said.Text, said.Tokens = answer.Text, answer.Tokens
-	for _, call := range answer.Calls {
-		said.Calls = append(said.Calls, answering.ToolCall(call))
-	}
-	return said, err
-}
 
 // botViews adapts the views to the engine's.
 type botViews struct{ *System }

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
-
 	"bahi/commands/ledgercmd"
 	"bahi/domain/event"
 	"bahi/internal/ocrtools"
 	"bahi/providers/blob"
-	"bahi/providers/jail"
 	"bahi/providers/llm/khatas"
 	"bahi/providers/ocr"
 	"bahi/reactors/ledgerreact"
@@ -38,7 +35,7 @@ func (s *System) openKhatas() {
 	reader.Within = o.OCRWithin
 	s.Khatas = &ledgercmd.Khatas{
 		Books: s.Books, Reads: s.Ledger, Files: khataFiles{s}, OutLeft: o.KhataLeft == "out",
-		Scanner: scanner{reader},
+		Scanner: reader,
 	}
 	if s.Model.Sees() {
 		s.Khatas.Sight = khatas.Sight{Model: s.Model}
@@ -66,20 +63,6 @@ func (s *System) reading() *ledgerreact.Reading {
 	return &ledgerreact.Reading{
 		Read: s.Khatas.ReadLater, Remove: s.Khatas.Remove, Views: s.Ledger, Keep: time.Duration(days) * 24 * time.Hour, Now: time.Now,
 	}
-}
-
-// scanner adapts the reader of files to the commands' Scanner.
-type scanner struct{ reader *ocr.Reader }
-
-// Check implements the commands' Scanner.
-func (s scanner) Check(file []byte) (string, error) { return ocr.Check(file) }
-
-// Read implements the commands' Scanner.
-func (s scanner) Read(ctx context.Context, workspace uuid.UUID, wait time.Duration, file []byte,
-	each func(ledgercmd.ScannedPage) error) error {
-	return s.reader.Read(ctx, jail.Owner{ID: workspace, Wait: wait}, file, func(p ocr.Page) error {
-		return each(ledgercmd.ScannedPage{Page: p.Page, Number: p.Number, Of: p.Of, Image: p.Image})
-	})
 }
 
 // khataFiles stores files as blobs, each encrypted with its own key. Deleting the file deletes the key.

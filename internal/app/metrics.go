@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math"
 	"os"
 	"runtime/debug"
@@ -26,7 +25,7 @@ import (
 // Register adds the metrics of the process, commands, jobs, projections, feed and audit. Call it before anything is signed.
 func (s *System) Register(metrics *prometheus.Registry) {
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&projectionMetrics{registry: s.registry(), log: s.Log}, workingMetric{s}, unsignedMetric{s})
+		prometheus.CollectorFunc(s.collectProjections), prometheus.CollectorFunc(s.collectUnsigned))
 	s.countOutlets(metrics)
 	s.Commands.Register(metrics)
 	s.queue.Register(metrics)
@@ -37,13 +36,6 @@ func (s *System) Register(metrics *prometheus.Registry) {
 
 // scrapeTimeout limits the query of the projections' registry for a scrape.
 const scrapeTimeout = 2 * time.Second
-
-// projectionMetrics reports the state of the projections, with one query of their registry per scrape. So all processes report the same,
-// whichever works. While the database does not respond, these series are missing, and the other metrics remain.
-type projectionMetrics struct {
-	registry *opsview.Projections
-	log      *slog.Logger
-}
 
 // projectionGauges are the gauges of each projection, buildGauges those of each running rebuild.
 var (
@@ -69,13 +61,10 @@ type gauge[T any] struct {
 	of         func(T) float64
 }
 
-func (g gauge[T]) desc() *prometheus.Desc {
-	return prometheus.NewDesc("bahi_projection_"+g.name, g.help, []string{"projection"}, nil)
-}
-
 func (g gauge[T]) tell(out chan<- prometheus.Metric, projection string, of T) {
+	desc := prometheus.NewDesc("bahi_projection_"+g.name, g.help, []string{"projection"}, nil)
 	if value := g.of(of); !math.IsNaN(value) {
-		out <- prometheus.MustNewConstMetric(g.desc(), prometheus.GaugeValue, value, projection)
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, projection)
 	}
 }
 
@@ -86,23 +75,20 @@ func one(yes bool) float64 {
 	return 0
 }
 
-// Describe implements [prometheus.Collector].
-func (m *projectionMetrics) Describe(out chan<- *prometheus.Desc) {
-	for _, g := range projectionGauges {
-		out <- g.desc()
-	}
-	for _, g := range buildGauges {
-		out <- g.desc()
-	}
-}
+var working = prometheus.NewDesc("bahi_projection_working",
+	"1 if this process works on the projection.", []string{"projection"}, nil)
 
-// Collect implements [prometheus.Collector].
-func (m *projectionMetrics) Collect(out chan<- prometheus.Metric) {
+// collectProjections reports the state of the projections, with one query of their registry per scrape. So all processes report the same,
+// whichever works. While the database does not respond, these series are missing, and the other metrics remain.
+func (s *System) collectProjections(out chan<- prometheus.Metric) {
+	for name, now := range s.Runner.Statuses() {
+		out <- prometheus.MustNewConstMetric(working, prometheus.GaugeValue, one(now.Working), name)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	all, err := m.registry.All(ctx)
+	all, err := s.registry().All(ctx)
 	if err != nil {
-		m.log.Warn("collecting projection metrics failed", "error", err)
+		s.Log.Warn("collecting projection metrics failed", "error", err)
 		return
 	}
 	for _, p := range all {
@@ -115,22 +101,6 @@ func (m *projectionMetrics) Collect(out chan<- prometheus.Metric) {
 		for _, g := range buildGauges {
 			g.tell(out, p.Name, *p.Build)
 		}
-	}
-}
-
-// workingMetric reports the projections on which this process works; others may work on the rest.
-type workingMetric struct{ *System }
-
-var working = prometheus.NewDesc("bahi_projection_working",
-	"1 if this process works on the projection.", []string{"projection"}, nil)
-
-// Describe implements [prometheus.Collector].
-func (workingMetric) Describe(out chan<- *prometheus.Desc) { out <- working }
-
-// Collect implements [prometheus.Collector].
-func (m workingMetric) Collect(out chan<- prometheus.Metric) {
-	for name, s := range m.Runner.Statuses() {
-		out <- prometheus.MustNewConstMetric(working, prometheus.GaugeValue, one(s.Working), name)
 	}
 }
 
@@ -172,9 +142,6 @@ func GCPercentOf(live uint64) int {
 	return max(gcLeast, min(gcPercent, int(gcGrowth*100/max(live, 1))/step*step))
 }
 
-// unsignedMetric reports the age of events without a checkpoint.
-type unsignedMetric struct{ *System }
-
 var unsigned = prometheus.NewDesc("bahi_audit_unsigned_seconds",
 	"Age of the oldest event that no checkpoint covers; 0 if there is none.", nil, nil)
 
@@ -211,35 +178,29 @@ func (s *System) outletNames() (names []string) {
 	return names
 }
 
-// Describe implements [prometheus.Collector].
-func (unsignedMetric) Describe(out chan<- *prometheus.Desc) { out <- unsigned }
-
-// Collect implements [prometheus.Collector].
-func (m unsignedMetric) Collect(out chan<- prometheus.Metric) {
+// collectUnsigned reports how long the oldest event without a checkpoint has waited.
+func (s *System) collectUnsigned(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	waits, err := m.unsigned(ctx)
-	if err != nil {
-		m.Log.Warn("collecting the metric of unsigned events failed", "error", err)
-		return
-	}
-	out <- prometheus.MustNewConstMetric(unsigned, prometheus.GaugeValue, waits.Seconds())
-}
-
-// unsigned returns how long the oldest event without a checkpoint has waited.
-func (m unsignedMetric) unsigned(ctx context.Context) (time.Duration, error) {
-	newest, err := m.Signer.Newest(ctx)
-	if err != nil {
-		return 0, err
-	}
-	var covered event.Position
+	newest, err := s.Signer.Newest(ctx)
+	var (
+		covered event.Position
+		waits   time.Duration
+	)
 	if newest != nil {
 		covered = newest.Position
 	}
-	for e, err := range m.Store.ReadAll(ctx, covered, eventstore.Forwards) {
-		return max(0, time.Since(e.At)), err
+	if err == nil {
+		for e, failed := range s.Store.ReadAll(ctx, covered, eventstore.Forwards) {
+			waits, err = max(0, time.Since(e.At)), failed
+			break
+		}
 	}
-	return 0, nil
+	if err != nil {
+		s.Log.Warn("collecting the metric of unsigned events failed", "error", err)
+		return
+	}
+	out <- prometheus.MustNewConstMetric(unsigned, prometheus.GaugeValue, waits.Seconds())
 }
 
 // flushTimeout limits the sending of the last traces at the end of the process.

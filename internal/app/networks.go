@@ -37,7 +37,7 @@ type networkSettings struct {
 func (s *System) openNetworks(ctx context.Context) error {
 	s.channels = &messagingcmd.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: s.outside.networks,
 		Within: s.Settings.Outside.AskWithin, Log: s.Log, Renewing: &singleflight.Group{},
-		Deliver:  func(ctx context.Context, channel int64) error { return s.Inbox.Deliver(ctx, channel) }}
+		Deliver: func(ctx context.Context, channel int64) error { return s.Inbox.Deliver(ctx, channel) }}
 	if address := s.Settings.Outside.PublicURL; strings.HasPrefix(address, "https://") {
 		s.channels.Hooks = address + "/api/webhook/"
 	}

@@ -34,7 +34,7 @@ import (
 // routes registers every operation.
 func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	(&ledgerhttp.Routes{
-		API: a, Books: s.Books, Views: s.Ledger, Log: s.reads, Store: s.Store.ID(), Proof: signed{s.Proofs}, Zone: s.Zone, Now: time.Now,
+		API: a, Books: s.Books, Views: s.Ledger, Log: s.reads, Store: s.Store.ID(), Zone: s.Zone, Now: time.Now,
 		Proofs: s.Proofs, Verifier: s.Settings.Outside.PublicURL + "/verify", Scans: s.Khatas, Companies: s.Marketplace,
 		Confirming: s.Confirming, Periods: s.periods(),
 	}).Register()
@@ -96,18 +96,6 @@ func (s *System) capturedMails(ctx context.Context, skip, limit int) ([]opshttp.
 			At: k.SentAt, Status: "kept"})
 	}
 	return messages, total, nil
-}
-
-// signed returns the checkpoints for documents.
-type signed struct{ proofs *auditview.Proofs }
-
-// Upto implements http/ledgerhttp's Proof.
-func (s signed) Upto(ctx context.Context, position event.Position) (string, error) {
-	c, err := s.proofs.Upto(ctx, position)
-	if errors.Is(err, auditview.ErrNoCheckpoint) {
-		err = nil
-	}
-	return c.Note, err
 }
 
 // ready returns the node's readiness. A parked, paused or building projection is reported, and the node is ready all the same. A projection

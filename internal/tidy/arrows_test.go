@@ -36,10 +36,12 @@ var mayImport = map[string][]string{
 
 // mayAlsoImport lists packages with a right that their folder lacks.
 var mayAlsoImport = map[string][]string{
-	"http/pages":           {"docs"},            // the guides
-	"http/webhooks":        {"providers/..."},   // verifies and decodes what a provider sends
-	"http/accesshttp":      {"providers/idp"},   // sends browsers to the provider and back
-	"readmodels/auditview": {"eventstore/tlog"}, // leaves, trees and proofs, which need no store
+	"http/pages":                      {"docs"},                            // the guides
+	"commands/ledgercmd":              {"providers/ocr", "providers/jail"}, // reads a scanned page before it decides
+	"commands/messagingcmd/answering": {"providers/llm"},                   // asks a model before it decides
+	"http/webhooks":                   {"providers/..."},                   // verifies and decodes what a provider sends
+	"http/accesshttp":                 {"providers/idp"},                   // sends browsers to the provider and back
+	"readmodels/auditview":            {"eventstore/tlog"},                 // leaves, trees and proofs, which need no store
 }
 
 // areas are the parts of the system; below domain they do not know each other.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -21,8 +22,8 @@ import (
 // Bucket is a folder or a bucket.
 type Bucket interface {
 	Put(ctx context.Context, key, contentType string, data []byte) error
-	// Get returns the data under a key, nil if there is none.
-	Get(ctx context.Context, key string) ([]byte, error)
+	// Get returns the data under a key and its type. The error of a missing one is a [fs.ErrNotExist].
+	Get(ctx context.Context, key string) (data []byte, contentType string, err error)
 }
 
 // Copies stores every checkpoint in a bucket under its size, and the newest one under a fixed name too. The log's operator should not have
@@ -50,7 +51,10 @@ func (c *Copies) Publish(ctx context.Context, signed *Signed) error {
 
 // Newest returns the newest checkpoint, nil if there is none.
 func (c *Copies) Newest(ctx context.Context) ([]byte, error) {
-	note, err := c.Bucket.Get(ctx, c.folder()+"newest")
+	note, _, err := c.Bucket.Get(ctx, c.folder()+"newest")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the newest checkpoint in %s: %w", c.Where, err)
 	}

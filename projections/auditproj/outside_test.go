@@ -44,7 +44,9 @@ type lost struct{}
 
 func (lost) Put(context.Context, string, string, []byte) error { return errors.New("unreachable") }
 
-func (lost) Get(context.Context, string) ([]byte, error) { return nil, errors.New("unreachable") }
+func (lost) Get(context.Context, string) ([]byte, string, error) {
+	return nil, "", errors.New("unreachable")
+}
 
 func TestChangedCheckpointIsNotBelieved(t *testing.T) {
 	t.Parallel()

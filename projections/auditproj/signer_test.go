@@ -3,6 +3,7 @@ package auditproj_test
 import (
 	"bytes"
 	"context"
+	"io/fs"
 	"log/slog"
 	"strings"
 	"sync"
@@ -419,13 +420,13 @@ func (d *drawer) Put(_ context.Context, key, _ string, data []byte) error {
 	return nil
 }
 
-func (d *drawer) Get(_ context.Context, key string) ([]byte, error) {
+func (d *drawer) Get(_ context.Context, key string) ([]byte, string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if text, ok := d.kept[key]; ok {
-		return []byte(text), nil
+		return []byte(text), "", nil
 	}
-	return nil, nil
+	return nil, "", fs.ErrNotExist
 }
 
 func TestOutsideCopyRevealsLostEventsAndCheckpoints(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime"
 	"net/http"
 	"net/url"
@@ -27,8 +28,8 @@ import (
 )
 
 var (
-	// ErrNotFound is the error of a key without a blob.
-	ErrNotFound = errors.New("no such blob")
+	// ErrNotFound is the error of a key without a blob: a [fs.ErrNotExist].
+	ErrNotFound = fmt.Errorf("no such blob: %w", fs.ErrNotExist)
 	// ErrKey is the error of a malformed key or prefix. A key has 1 to 512 of A-Z a-z 0-9 . _ - /. Each part between slashes has 1 to 200
 	// and does not begin with a dot. A key does not end in .attrs, the suffix of the files with content types.
 	ErrKey = errors.New("malformed blob key")

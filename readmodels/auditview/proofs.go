@@ -49,9 +49,13 @@ func (p *Proofs) Newest(ctx context.Context) (Checkpoint, error) {
 	return p.one(ctx, `abandoned is null order by size desc limit 1`)
 }
 
-// Upto returns the newest checkpoint without events after a position, or [ErrNoCheckpoint].
-func (p *Proofs) Upto(ctx context.Context, at event.Position) (Checkpoint, error) {
-	return p.one(ctx, `abandoned is null and position <= $1 order by size desc limit 1`, int64(at))
+// Upto returns the newest signed checkpoint without events after a position, or "".
+func (p *Proofs) Upto(ctx context.Context, at event.Position) (string, error) {
+	c, err := p.one(ctx, `abandoned is null and position <= $1 order by size desc limit 1`, int64(at))
+	if errors.Is(err, ErrNoCheckpoint) {
+		err = nil
+	}
+	return c.Note, err
 }
 
 func (p *Proofs) one(ctx context.Context, where string, args ...any) (Checkpoint, error) {

@@ -29,51 +29,8 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/messaging/bot"
 	"bahi/domain/messaging/botanswer"
+	"bahi/providers/llm"
 )
-
-// Role is the author of a message.
-type Role string
-
-// The roles.
-const (
-	System    Role = "system"
-	User      Role = "user"
-	Assistant Role = "assistant"
-	ToolSays  Role = "tool"
-)
-
-// Message is a message in a conversation with a model.
-type Message struct {
-	Role   Role
-	Text   string
-	Calls  []ToolCall // of an assistant's message
-	CallID string     // the call of this result
-}
-
-// Tool is a function that a model may call.
-type Tool struct {
-	Name, Description string
-	Parameters        json.RawMessage // a JSON schema of an object
-}
-
-// ToolCall is a call that a model requests.
-type ToolCall struct {
-	ID, Name  string
-	Arguments json.RawMessage
-}
-
-// ModelReply is the reply of a model.
-type ModelReply struct {
-	Text   string
-	Calls  []ToolCall
-	Tokens int64
-}
-
-// Model is a language model.
-type Model interface {
-	Chats() bool
-	Chat(ctx context.Context, messages []Message, tools []Tool) (ModelReply, error)
-}
 
 // Source is the origin of a passage.
 type Source struct {
@@ -101,7 +58,7 @@ type Secrets interface {
 type Engine struct {
 	Commands  *commands.Handler
 	Knowledge *knowledge.Store
-	Model     Model
+	Model     *llm.Client // nil: none
 	Views     Views
 	Secrets   Secrets
 	Client    *http.Client // for webhooks
@@ -319,19 +276,19 @@ func (t *talk) converse(ctx context.Context, r Result) (Result, error) {
 	if err != nil {
 		return r, err
 	}
-	messages := []Message{{Role: System, Text: t.State.Prompt + fmt.Sprintf(rules, mark)}}
+	messages := []llm.Message{{Role: llm.System, Text: t.State.Prompt + fmt.Sprintf(rules, mark)}}
 	for _, line := range t.History {
 		if line.Ours {
-			messages = append(messages, Message{Role: Assistant, Text: line.Text})
+			messages = append(messages, llm.Message{Role: llm.Assistant, Text: line.Text})
 		} else {
-			messages = append(messages, Message{Role: User, Text: marked(mark, line.Text)})
+			messages = append(messages, llm.Message{Role: llm.User, Text: marked(mark, line.Text)})
 		}
 	}
 	passages := "There is no passage for this."
 	if len(t.found) > 0 {
 		passages = "Passages:\n" + marked(mark, numbered(1, t.found))
 	}
-	messages = append(messages, Message{Role: User, Text: passages + "\n\nThe customer:\n" + marked(mark, t.Text)})
+	messages = append(messages, llm.Message{Role: llm.User, Text: passages + "\n\nThe customer:\n" + marked(mark, t.Text)})
 	for round := 0; ; round++ {
 		offered := tools
 		if round == maxRounds {
@@ -346,7 +303,7 @@ func (t *talk) converse(ctx context.Context, r Result) (Result, error) {
 			r.Answer = t.sourced(said.Text)
 			break
 		}
-		messages = append(messages, Message{Role: Assistant, Text: said.Text, Calls: said.Calls})
+		messages = append(messages, llm.Message{Role: llm.Assistant, Text: said.Text, Calls: said.Calls})
 		for i, call := range said.Calls {
 			result := `{"error":"too many calls at once"}`
 			if i < maxCalls {
@@ -354,7 +311,7 @@ func (t *talk) converse(ctx context.Context, r Result) (Result, error) {
 					return r, err
 				}
 			}
-			messages = append(messages, Message{Role: ToolSays, CallID: call.ID, Text: marked(mark, result)})
+			messages = append(messages, llm.Message{Role: llm.ToolSays, CallID: call.ID, Text: marked(mark, result)})
 		}
 	}
 	r.Passages, r.Calls, r.Handover, r.Why = t.found, t.calls, t.handover, t.why

@@ -24,6 +24,7 @@ import (
 	"bahi/domain/messaging/botwebhook"
 	"bahi/domain/patch"
 	"bahi/domain/wording"
+	"bahi/providers/llm"
 )
 
 const (
@@ -57,7 +58,7 @@ var parameters = map[int64]json.RawMessage{
 }
 
 // tools returns the functions that the model may call: active webhooks, and attached registry tools for which the caller has the rights.
-func (t *talk) tools(ctx context.Context) (all []Tool, err error) {
+func (t *talk) tools(ctx context.Context) (all []llm.Tool, err error) {
 	companies, err := t.Views.Companies(ctx, t.AsOf, t.Request.Workspace)
 	if err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func (t *talk) tools(ctx context.Context) (all []Tool, err error) {
 			continue
 		}
 		if slices.Contains(t.State.Tools, tool.ID) && t.may(tool) {
-			all = append(all, Tool{Name: tool.Name, Description: tool.Description, Parameters: schema})
+			all = append(all, llm.Tool{Name: tool.Name, Description: tool.Description, Parameters: schema})
 		}
 	}
 	ids, err := t.Views.Webhooks(ctx, t.AsOf, t.Request.Workspace, t.Bot)
@@ -88,7 +89,7 @@ func (t *talk) tools(ctx context.Context) (all []Tool, err error) {
 		}
 		h := hook{State: l.State, id: id, name: functionName(id, l.State.Name)}
 		t.hooks = append(t.hooks, h)
-		all = append(all, Tool{Name: h.name, Description: shortened(h.Description, maxDescription), Parameters: h.schema()})
+		all = append(all, llm.Tool{Name: h.name, Description: shortened(h.Description, maxDescription), Parameters: h.schema()})
 	}
 	return all, nil
 }
@@ -138,7 +139,7 @@ func (h hook) schema() json.RawMessage {
 
 // call makes a call that the model requests. It returns the call's result, or the call's failure in the same form. Its error reports a
 // fault of the system.
-func (t *talk) call(ctx context.Context, asked ToolCall) (result string, err error) {
+func (t *talk) call(ctx context.Context, asked llm.ToolCall) (result string, err error) {
 	arguments := map[string]any{}
 	d := json.NewDecoder(bytes.NewReader(asked.Arguments))
 	d.UseNumber()
