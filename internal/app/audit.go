@@ -262,8 +262,8 @@ func (s *System) UntilSigned(ctx context.Context) error {
 // PollInterval is the interval at which a command checks for the result of another process.
 const PollInterval = 50 * time.Millisecond
 
-// Trail returns the report of changes in the books, with their actors.
-func (s *System) Trail() *audithttp.TrailReport {
+// trail returns the report of changes in the books, with their actors.
+func (s *System) trail() *audithttp.TrailReport {
 	return &audithttp.TrailReport{
 		Trails: &auditview.Trails{Reader: s.Ledger.Reader}, Books: s.Ledger, Log: s.reads, Signed: s.Proofs, Store: s.Store.ID(),
 		Zone: s.Zone, Now: time.Now,

@@ -42,8 +42,8 @@ func (s *System) openNetworks(ctx context.Context) error {
 		s.channels.Hooks = address + "/api/webhook/"
 	}
 	s.Templates = &messagingcmd.Templates{Channels: s.channels, Listed: s.Messaging}
-	s.Messages = &messagingcmd.Messages{Channels: s.channels, Templates: s.Templates, Known: s.Messaging, Sandboxed: s.outside.networks.Sandboxed,
-		Files: s.Blobs, Windows: &messagingcmd.ReplyWindows{}}
+	s.Messages = &messagingcmd.Messages{Channels: s.channels, Templates: s.Templates, Known: s.Messaging,
+		Sandboxed: s.outside.networks.Sandboxed, Files: s.Blobs, Windows: &messagingcmd.ReplyWindows{}}
 	key, err := s.Vault.Named(ctx, "web-chat", KeySize)
 	if err != nil {
 		return err

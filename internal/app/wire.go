@@ -56,7 +56,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	}).Register()
 	(&audithttp.Routes{
 		API: a, Events: &auditview.Events{Log: s.Proofs.Log, Search: &opsview.Events{DB: s.Pool}, Reveal: s.Vault.OpenPersonal}, Proofs: s.Proofs,
-		Feed: s.reads, Report: s.Trail(),
+		Feed: s.reads, Report: s.trail(),
 	}).Register()
 	(&webhooks.Routes{API: a, Inbox: s.Inbox, Endpoints: s.hooks, Metrics: metrics}).Register()
 	operations := &opshttp.Routes{

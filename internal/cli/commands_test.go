@@ -108,7 +108,7 @@ func TestDataFolderHasOneServerAndACleanShutdown(t *testing.T) {
 	data := pgtest.Dir(t)
 	apptest.EndCluster(t, data)
 	// A command that only reads creates no log in a wrongly named folder.
-	for _, args := range []string{"doctor", "events tail", "projections list", "audit key", "audit verify --store", "user list",
+	for _, args := range []string{"doctor", "events tail", "projections list", "audit verify --store", "user list",
 		"vault erasures export " + filepath.Join(t.TempDir(), "list")} {
 		_, wrong, status := apptest.Execute(t, apptest.Command(t, data, strings.Fields(args)...))
 		require.NotZero(t, status, args)

@@ -102,7 +102,7 @@ func TestArchiveWithForeignCheckpointsIsNotImported(t *testing.T) {
 	out, wrong, status := apptest.Execute(t, cmd)
 	require.Equal(t, 0, status, wrong)
 	require.Contains(t, out, "Checkpoints that hold, and are kept: 2.")
-	apptest.Denied(t, copied, "give it in BAHI_AUDIT_KEY", "audit", "key")
+	apptest.Denied(t, copied, "give it in BAHI_AUDIT_KEY", "audit", "export", filepath.Join(t.TempDir(), "export"))
 }
 
 // exchanged returns an archive with a forged key and checkpoints.

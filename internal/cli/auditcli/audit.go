@@ -3,7 +3,6 @@ package auditcli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -15,8 +14,8 @@ import (
 	"bahi/internal/app"
 	"bahi/internal/cli/events"
 	"bahi/internal/cli/progress"
+	"bahi/internal/cli/remote"
 	"bahi/projections/auditproj"
-	"bahi/readmodels/auditview"
 )
 
 type Command struct {
@@ -30,54 +29,34 @@ type Command struct {
 	AcceptRestore acceptRestore `cmd:"" name:"accept-restore" help:"Accept that a restore lost signed events, and continue with the log. The log records this."`
 }
 
-type keyAudit struct{ app.Settings }
+type keyAudit struct{ remote.Server }
 
 // Run prints one key per line.
-func (c keyAudit) Run(ctx context.Context, sys *app.System) error {
-	if err := sys.Signer.Ring.Ready(ctx); err != nil {
-		return err
-	}
-	keys, err := sys.Proofs.Keys(ctx)
-	for _, k := range keys {
-		fmt.Fprintln(c.Shell.Out, k.Key)
-	}
-	return err
+func (c keyAudit) Run(ctx context.Context) error {
+	return c.Print(ctx, "/audit/key?format=text", c.Shell.Out)
 }
 
-type newestAudit struct{ app.Settings }
+type newestAudit struct{ remote.Server }
 
 // Run prints the checkpoint.
-func (c newestAudit) Run(ctx context.Context, sys *app.System) error {
-	newest, err := sys.Proofs.Newest(ctx)
-	if err != nil {
-		return err
-	}
-	fmt.Fprint(c.Shell.Out, newest.Note)
-	return nil
+func (c newestAudit) Run(ctx context.Context) error {
+	return c.Print(ctx, "/audit/checkpoint?format=tlog-checkpoint", c.Shell.Out)
 }
 
 type proofAudit struct {
-	app.Settings
+	remote.Server
 
 	Position event.Position `arg:"" help:"Position of the event."`
 	Size     uint64         `placeholder:"N" help:"Number of events of the proof's checkpoint. Without it, the newest."`
 }
 
 // Run prints the proof.
-func (c proofAudit) Run(ctx context.Context, sys *app.System) error {
-	var size *uint64
+func (c proofAudit) Run(ctx context.Context) error {
+	path := fmt.Sprintf("/audit/proof/inclusion?format=tlog-proof&position=%d", c.Position)
 	if c.Size > 0 {
-		size = &c.Size
+		path += fmt.Sprintf("&size=%d", c.Size)
 	}
-	file, err := sys.Proofs.File(ctx, size, c.Position)
-	if errors.Is(err, auditview.ErrNotSigned) {
-		return fmt.Errorf("no checkpoint covers position %d", c.Position)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = c.Shell.Out.Write(file)
-	return err
+	return c.Print(ctx, path, c.Shell.Out)
 }
 
 type exportAudit struct {

@@ -68,11 +68,7 @@ type feedRetry struct{ remote.Server }
 
 // Run clears the feed's parked state.
 func (c feedRetry) Run(ctx context.Context) error {
-	err := c.Do(ctx, remote.Request{Method: "POST", Path: "/ops/parked/" + feedreact.Name + "/retry"}, nil)
-	if err == nil {
-		fmt.Fprintln(c.Shell.Out, "the feed tries again")
-	}
-	return err
+	return c.Post(ctx, "/ops/parked/"+feedreact.Name+"/retry", nil, "the feed tries again")
 }
 
 type feedSkip struct {
@@ -84,10 +80,5 @@ type feedSkip struct {
 
 // Run records that the event is skipped.
 func (c feedSkip) Run(ctx context.Context) error {
-	err := c.Do(ctx, remote.Request{Method: "POST", Path: "/ops/parked/" + feedreact.Name + "/skip",
-		Body: opshttp.Skip{Position: c.Position, Reason: c.Reason}}, nil)
-	if err == nil {
-		fmt.Fprintln(c.Shell.Out, "the feed skips the event")
-	}
-	return err
+	return c.Post(ctx, "/ops/parked/"+feedreact.Name+"/skip", opshttp.Skip{Position: c.Position, Reason: c.Reason}, "the feed skips the event")
 }

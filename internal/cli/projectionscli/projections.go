@@ -247,11 +247,7 @@ func (c onServer) Run(ctx context.Context, k *kong.Context) error {
 
 // post sends a request about the projection and prints the result.
 func (c onServer) post(ctx context.Context, path string, body any, done string) error {
-	if err := c.Do(ctx, remote.Request{Method: "POST", Path: fmt.Sprintf(path, url.PathEscape(c.Name)), Body: body}, nil); err != nil {
-		return err
-	}
-	fmt.Fprintf(c.Shell.Out, "%s: %s\n", c.Name, done)
-	return nil
+	return c.Post(ctx, fmt.Sprintf(path, url.PathEscape(c.Name)), body, c.Name+": "+done)
 }
 
 type skipProjection struct {

@@ -80,9 +80,5 @@ func (c retryReactor) Run(ctx context.Context) error {
 	if _, err := app.ReactorNamed(c.Name); err != nil {
 		return err
 	}
-	if err := c.Do(ctx, remote.Request{Method: "POST", Path: "/ops/parked/" + c.Name + "/retry"}, nil); err != nil {
-		return err
-	}
-	fmt.Fprintf(c.Shell.Out, "%s tries its event again\n", c.Name)
-	return nil
+	return c.Post(ctx, "/ops/parked/"+c.Name+"/retry", nil, c.Name+" tries its event again")
 }

@@ -55,6 +55,29 @@ func (s Server) Do(ctx context.Context, r Request, into any) error {
 	return nil
 }
 
+// Post sends a body, and prints what is done then.
+func (s Server) Post(ctx context.Context, path string, body any, done string) error {
+	err := s.Do(ctx, Request{Method: "POST", Path: path, Body: body}, nil)
+	if err == nil {
+		fmt.Fprintln(s.Shell.Out, done)
+	}
+	return err
+}
+
+// Print prints a resource.
+func (s Server) Print(ctx context.Context, path string, out io.Writer) error {
+	answer, err := s.Open(ctx, Request{Method: "GET", Path: path})
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close() //nolint:errcheck // the body was read
+	if answer.Header.Get("Warning") != "" {
+		fmt.Fprintf(s.Shell.Err, "The server's tables end at position %s, and so does this.\n", answer.Header.Get("Bahi-Position"))
+	}
+	_, err = io.Copy(out, answer.Body)
+	return err
+}
+
 // Open is Do for a caller that reads and closes the response.
 func (s Server) Open(ctx context.Context, r Request) (*http.Response, error) {
 	addr, err := app.ServerAddr(s.Data, s.Addr)
