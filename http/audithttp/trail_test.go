@@ -397,8 +397,8 @@ func TestTheTrailIsWrittenFromTheShell(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(string(text), "%PDF-1."))
 	for args, why := range map[string]string{
-		"--format pdf -o " + file: "file exists", "--from tomorrow": "--from: expected a date",
-		"--kind sheep":    "kind: expected one of bank, bankrow",
+		"--format pdf -o " + file: "file exists", "--from tomorrow": "; from: expected a date",
+		"--kind sheep":    `kind: expected value to be one of "bank, bankrow`,
 		"--account 99999": "Account not found", "--id 7": "id: requires kind",
 	} {
 		_, wrong, status := apptest.Attached(t, o, append([]string{"audit", "trail"}, strings.Fields(args)...)...)
