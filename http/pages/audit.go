@@ -18,7 +18,7 @@ type trailPage struct {
 	Members  []choice
 	Files    string      // address of the files, without the format parameter
 	Changes  []trailLine // the newest first
-	Moved    []restated
+	Moved    []map[string]any
 	More     bool // the page omits changes of the period; the files have all
 	Wrong    []string
 }
@@ -31,30 +31,10 @@ type trailLine struct {
 	Whole                     bool // the lines are the whole record, not the differences
 }
 
-// restated is a month's closing balance that the changes altered.
-type restated struct{ Account, Link, Closing, From, To string }
-
 const (
 	trailDays    = 31
 	trailChanges = 300
 )
-
-// trailChange is a change as the operation returns it.
-type trailChange struct {
-	At      string         `json:"recorded_at"`
-	Actor   string         `json:"actor"`
-	Reason  string         `json:"reason"`
-	Change  string         `json:"change"`
-	Kind    string         `json:"kind"`
-	ID      string         `json:"id"`
-	Ledger  string         `json:"ledger"`
-	Account map[string]any `json:"account"`
-	Date    string         `json:"date"`
-	Fields  []struct {
-		Field    string
-		From, To any
-	} `json:"fields"`
-}
 
 // trail shows the changes of a period.
 func (v *visit) trail() page {
@@ -74,31 +54,16 @@ func (v *visit) trail() page {
 	shown.Files = v.address("read-trail", request{query: files}).String()
 	name := v.actor()
 	shown.Members = v.memberChoices(user)
-	var trail struct {
-		Changes      []trailChange    `json:"changes"`
-		Restatements []map[string]any `json:"restatements"`
-	}
+	var trail struct{ Changes, Restatements []map[string]any }
 	var status int
 	shown.Wrong, status = v.asked("read-trail", request{query: query}, &trail)
+	shown.Moved = trail.Restatements
 	for _, c := range slices.Backward(trail.Changes) {
 		if len(shown.Changes) == trailChanges {
 			shown.More = true
 			break
 		}
 		shown.Changes = append(shown.Changes, v.trailLine(c, name))
-	}
-	for _, r := range trail.Restatements {
-		account, kind := inner(r, "account"), textOf(r["ledger"])
-		value := func(n any) string {
-			shown := rupees(n)
-			if r["unit"] == "fine" {
-				shown = grams(n)
-			}
-			return strings.TrimSpace(shown + " " + v.lang.signed(kind, n))
-		}
-		shown.Moved = append(shown.Moved, restated{
-			textOf(account["name"]), v.linkOf(accountPath(kind, plain(account["id"]))), textOf(r["closing"]), value(r["from"]), value(r["to"]),
-		})
 	}
 	return page{template: "audit", title: "Trail", status: status, body: shown}
 }
@@ -122,34 +87,38 @@ func (v *visit) linkOf(path string) string {
 	return ""
 }
 
-func (v *visit) trailLine(c trailChange, name func(string) string) trailLine {
-	line := trailLine{change: change{At: c.At, Actor: name(c.Actor), Reason: c.Reason}, Date: c.Date}
-	line.Account, line.Kind = textOf(c.Account["name"]), kindName(c.Ledger)
-	account := accountPath(c.Ledger, plain(c.Account["id"]))
-	noun := c.Kind
-	switch c.Kind {
-	case c.Ledger + "row":
-		noun, line.Link = "row", v.linkOf(account+"/rows/"+url.PathEscape(c.ID))
-	case c.Ledger:
+func (v *visit) trailLine(c map[string]any, name func(string) string) trailLine {
+	noun, change, ledger, id := textOf(c["kind"]), textOf(c["change"]), textOf(c["ledger"]), textOf(c["id"])
+	of := inner(c, "account")
+	line := trailLine{change: changeOf(c, name), Date: textOf(c["date"]), Account: textOf(of["name"]), Kind: kindName(ledger)}
+	account := accountPath(ledger, plain(of["id"]))
+	switch noun {
+	case ledger + "row":
+		noun, line.Link = "row", v.linkOf(account+"/rows/"+url.PathEscape(id))
+	case ledger:
 		noun, line.Link = "account", v.linkOf(account)
 	case "clientorder":
-		line.Link = v.linkOf(orderPath(c.ID))
+		line.Link = v.linkOf(orderPath(id))
 	}
-	line.Sentence = v.lang.sentence(noun, c.Change, line.Actor, c.Date, c.after())
-	line.Lines, line.Whole = v.lang.changed(c), c.Change == "opened" || c.Change == "added" || c.Change == "deleted"
+	after := map[string]any{}
+	for _, f := range entriesOf(c["fields"]) {
+		after[textOf(f["field"])] = f["to"]
+	}
+	line.Sentence = v.lang.sentence(noun, change, line.Actor, line.Date, after)
+	line.Lines, line.Whole = v.lang.changed(change, entriesOf(c["fields"])), change == "opened" || change == "added" || change == "deleted"
 	if line.Whole { // the sentence has the name and the date
 		line.Lines = slices.DeleteFunc(line.Lines, func(d difference) bool { return d.What == v.lang.t("Name") || d.What == v.lang.t("Date") })
 	}
 	return line
 }
 
-// after returns the fields of a change after it.
-func (c trailChange) after() map[string]any {
-	fields := map[string]any{}
-	for _, f := range c.Fields {
-		fields[f.Field] = f.To
+// restated returns a closing balance that changes altered, as display text.
+func (l language) restated(of map[string]any, n any) string {
+	shown := rupees(n)
+	if of["unit"] == "fine" {
+		shown = grams(n)
 	}
-	return fields
+	return strings.TrimSpace(shown + " " + l.signed(textOf(of["ledger"]), n))
 }
 
 var entryPath = regexp.MustCompile(`^(in_entries|out_entries|items)\[(\d{1,3})\]\.(\w+)$`)
@@ -158,7 +127,7 @@ var entryPath = regexp.MustCompile(`^(in_entries|out_entries|items)\[(\d{1,3})\]
 var inSentence = map[string]bool{"void": true, "reverses": true, "reversed_by": true, "paired_with": true}
 
 // changed returns the fields of a change in words. It leaves out ids.
-func (l language) changed(c trailChange) (lines []difference) {
+func (l language) changed(change string, fields []map[string]any) (lines []difference) {
 	before, after := map[string][]any{}, map[string][]any{}
 	put := func(into map[string][]any, side string, at int, key string, value any) {
 		for len(into[side]) <= at {
@@ -168,20 +137,21 @@ func (l language) changed(c trailChange) (lines []difference) {
 			entry[key] = value
 		}
 	}
-	for _, f := range c.Fields {
-		if m := entryPath.FindStringSubmatch(f.Field); m != nil {
+	for _, f := range fields {
+		name := textOf(f["field"])
+		if m := entryPath.FindStringSubmatch(name); m != nil {
 			at, _ := strconv.Atoi(m[2])
-			put(before, m[1], at, m[3], f.From)
-			put(after, m[1], at, m[3], f.To)
+			put(before, m[1], at, m[3], f["from"])
+			put(after, m[1], at, m[3], f["to"])
 			continue
 		}
-		if !inSentence[f.Field] && !strings.HasSuffix(f.Field, "id") && !strings.ContainsAny(f.Field, "[.") {
-			lines = append(lines, difference{l.t(labelOf(f.Field)), l.word(f.Field, f.From), l.word(f.Field, f.To)})
+		if !inSentence[name] && !strings.HasSuffix(name, "id") && !strings.ContainsAny(name, "[.") {
+			lines = append(lines, difference{l.t(labelOf(name)), l.word(name, f["from"]), l.word(name, f["to"])})
 		}
 	}
 	for _, side := range []string{"in_entries", "out_entries", "items"} {
 		was, is := before[side], after[side]
-		switch c.Change {
+		switch change {
 		case "added":
 			was = nil // whole lines
 		case "deleted":

@@ -178,13 +178,12 @@ type rowLine struct {
 }
 
 // lineOf returns a row as a list shows it.
-func (v *visit) lineOf(kind string, row map[string]any) rowLine {
+func (l language) lineOf(kind string, row map[string]any) rowLine {
 	line := rowLine{
-		ID: plain(row["id"]), Date: textOf(row["date"]), Balances: v.lang.balancesOf(kind, row), Void: row["void"] == true,
+		ID: plain(row["id"]), Date: textOf(row["date"]), Balances: l.balancesOf(kind, row), Void: row["void"] == true,
 		Reverses: plain(row["reverses"]), ReversedBy: plain(row["reversed_by"]), PairedWith: plain(row["paired_with"]),
 	}
-	line.Received = v.entryLines(kind, "in", row["in_entries"])
-	line.Given = v.entryLines(kind, "out", row["out_entries"])
+	line.Received, line.Given = l.entryLines(kind, "in", row), l.entryLines(kind, "out", row)
 	return line
 }
 
@@ -257,7 +256,7 @@ func (v *visit) newestRows(kind, id string, shown *accountPage) []rowLine {
 	shown.Newer, shown.Older = turned(shown.Link, v.past(), min(v.number(), max(total/rowsShown, 1)), v.older(total))
 	lines := make([]rowLine, 0, len(rows))
 	for _, r := range rows {
-		line := v.lineOf(kind, r)
+		line := v.lang.lineOf(kind, r)
 		line.Link = accountPath(kind, id) + "/rows/" + line.ID
 		if lines = append(lines, line); shown.newest == nil && !line.Void {
 			shown.newest = r

@@ -32,11 +32,14 @@ func unsigned(n any, places int32) string {
 func rupees(n any) string { return around("₹", unsigned(n, unit.MoneyPlaces), "") }
 
 // charge formats an amount as rupees does, "" for zero.
-func charge(n any) string {
-	if amount, _ := toDecimal(n); amount.IsZero() {
-		return ""
+func charge(n any) string { return rupees(nonzero(n)) }
+
+// nonzero returns a number, nil for zero.
+func nonzero(n any) any {
+	if d, _ := toDecimal(n); d.IsZero() {
+		return nil
 	}
-	return rupees(n)
+	return n
 }
 
 // grams formats a weight without its sign, as in 1,204.500 g.

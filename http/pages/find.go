@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"cmp"
 	"net/url"
 	"strings"
 )
@@ -11,38 +10,30 @@ type findPage struct {
 	Query    string
 	Accounts []accountLine
 	More     int // accounts that match and are not shown
-	Others   []foundIn
+	Others   []*listPage
+	Pages    []place
 }
-
-// foundIn are the hits of an area.
-type foundIn struct {
-	Name, All string // All: address of all hits; empty if all are shown
-	Hits      []hit
-}
-
-// hit is a search result.
-type hit struct{ Name, About, Link string }
 
 const (
 	accountsFound = 20
 	othersFound   = 10
 )
 
-// searches are the operations that search, by area.
+// talks are the contacts by their conversations.
+var talks = &resource{
+	word: "conversations", list: "list-messaging-contacts", leads: inboxPath + "/", columns: []string{"name", "phone", "email", "lastMessageAt"},
+}
+
+// searches are the resources that are searched by a parameter of their lists.
 var searches = []struct {
-	name, needs, operation string
-	by, size               string   // parameters for the text and for the number of records
-	all, link              string   // all: empty for none
-	title, about           []string // fields; the first with a value counts
+	name, needs, by, all string // all: address of all hits, empty for none; the text follows
+	of                   *resource
+	columns              []string
 }{
-	{"Orders with this slip number", "ledger:read", "list-client-orders", "slip_number", "page_size", "", Path + "/orders/",
-		[]string{"client_name"}, []string{"date"}},
-	{"Drafts with this slip number", "ledger:read", "list-order-drafts", "slip_number", "page_size", "", Path + "/drafts/",
-		[]string{"phone_number", "id"}, []string{"raw_message"}},
-	{"Conversations", "messaging:read", "list-messaging-contacts", "search", "limit", Path + "/inbox?q=", Path + "/inbox/",
-		[]string{"name", "phone", "email"}, []string{"phone", "email"}},
-	{"Products", "marketplace:read", "list-products", "search", "limit", Path + "/list/products?search=", Path + "/list/products/",
-		[]string{"name"}, []string{"sku", "category"}},
+	{"Orders with this slip number", "ledger:read", "slip_number", "", orderResource(), []string{"order", "client", "date"}},
+	{"Drafts with this slip number", "ledger:read", "slip_number", "", draftResource(), []string{"draft", "from", "message"}},
+	{"Conversations", "messaging:read", "search", inboxPath + "?q=", talks, talks.columns},
+	{"Products", "marketplace:read", "search", Path + "/list/products?search=", products, []string{"name", "sku", "category"}},
 }
 
 // find searches accounts, people, products and pages. It redirects to the account if only one matches.
@@ -59,59 +50,29 @@ func (v *visit) find() page {
 		if !may[s.needs] {
 			continue
 		}
-		var found any
-		v.ask(s.operation, request{query: url.Values{s.by: {shown.Query}, s.size: {"11"}}}, &found) // the text may be too long to search
-		all, _ := listOf(found)
-		in := foundIn{Name: s.name}
-		for _, f := range entriesOf(all) {
-			if len(in.Hits) == othersFound {
-				if s.all != "" {
-					in.All = s.all + url.QueryEscape(shown.Query)
-				}
-				break
+		of := *s.of
+		of.columns = s.columns
+		d, in := v.desk(&of, false), &listPage{Title: s.name}
+		rows, _, _ := d.rows(url.Values{s.by: {shown.Query}}, 1, othersFound+1) // the text may be too long to search
+		if len(rows) > othersFound {
+			rows = rows[:othersFound]
+			if s.all != "" {
+				in.Older = s.all + url.QueryEscape(shown.Query)
 			}
-			for _, key := range []string{"phone", "phone_number"} {
-				if number := textOf(f[key]); number != "" {
-					f[key] = phone(number)
-				}
-			}
-			h := hit{firstOf(f, s.title), firstOf(f, s.about), s.link + url.PathEscape(textOf(f["id"]))}
-			if h.About == h.Name {
-				h.About = ""
-			}
-			if s.about[0] == "date" {
-				h.About = v.lang.day(h.About)
-			}
-			in.Hits = append(in.Hits, h)
 		}
-		shown.add(in)
+		if d.draw(in, rows); len(rows) > 0 {
+			shown.Others = append(shown.Others, in)
+		}
 	}
-	in, wanted := foundIn{Name: "Pages"}, strings.ToLower(shown.Query)
+	wanted := strings.ToLower(shown.Query)
 	for _, p := range v.places(may) {
-		if name := v.lang.t(p.Name); strings.Contains(strings.ToLower(name+" "+p.Name), wanted) {
-			in.Hits = append(in.Hits, hit{Name: name, Link: p.Link})
+		if strings.Contains(strings.ToLower(v.lang.t(p.Name)+" "+p.Name), wanted) {
+			shown.Pages = append(shown.Pages, p)
 		}
 	}
-	shown.add(in)
-	if len(shown.Accounts) == 1 && len(shown.Others) == 0 {
+	if len(shown.Accounts) == 1 && len(shown.Others)+len(shown.Pages) == 0 {
 		return page{redirect: shown.Accounts[0].Link}
 	}
 	shown.More = total - len(shown.Accounts)
 	return page{template: "find", title: "Find", body: shown}
-}
-
-// add adds the hits of an area, if any.
-func (f *findPage) add(in foundIn) {
-	if len(in.Hits) > 0 {
-		f.Others = append(f.Others, in)
-	}
-}
-
-// firstOf returns the first of the fields that has a value.
-func firstOf(record map[string]any, fields []string) string {
-	var values []string
-	for _, name := range fields {
-		values = append(values, textOf(record[name]))
-	}
-	return cmp.Or(values...)
 }

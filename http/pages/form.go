@@ -411,6 +411,3 @@ func wordOf(option any) string {
 
 // ID returns the id of the input.
 func (f field) ID() string { return fieldID(f.Name) + f.Scope }
-
-// Number returns the number of the line with an index, from 1.
-func (field) Number(index int) int { return index + 1 }

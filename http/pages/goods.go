@@ -27,9 +27,8 @@ func (v *visit) toContact() page {
 type goodsPage struct {
 	Company, Product map[string]any // Product: nil on the page of a company
 	Description      string         // one line, for previews
-	Price            string
 	Pictures         []picture
-	Products         []offer
+	Products         []map[string]any
 	Older            string // address of the next page of products, "" for none
 	Form             actForm
 	Link             string
@@ -38,13 +37,18 @@ type goodsPage struct {
 
 // picture is a product's picture. The page embeds this server's pictures, as the content policy requires, and links to others.
 type picture struct {
-	Number  int
 	Address string
 	Own     bool
 }
 
-// offer is a product in a list.
-type offer struct{ Name, Link, Price, Availability string }
+// relative returns the address of a file of this server without the server, which opens at the visitor's address of it.
+func (p *Pages) relative(address string) (_ string, own bool) {
+	path, own := strings.CutPrefix(address, p.PublicURL+"/")
+	if own {
+		return "/" + path, true
+	}
+	return address, false
+}
 
 const offers = 24 // on a page
 
@@ -69,14 +73,11 @@ func goodsResources() []*resource {
 
 func (d *desk) product(in sent) page {
 	p := d.found()
-	shown := goodsPage{Product: p, Price: priceOf(p), Description: oneLineOf(p["description"])}
+	shown := goodsPage{Product: p, Description: oneLineOf(p["description"])}
 	d.read("get-company", request{vars: []string{textOf(p["company_id"])}}, &shown.Company)
-	for i, image := range textsOf(p["images"]) {
-		address, own := strings.CutPrefix(image, d.PublicURL+"/")
-		if own {
-			address = "/" + address
-		}
-		shown.Pictures = append(shown.Pictures, picture{i + 1, address, own})
+	for _, image := range textsOf(p["images"]) {
+		address, own := d.relative(image)
+		shown.Pictures = append(shown.Pictures, picture{address, own})
 	}
 	return d.goods(shown, p, in)
 }
@@ -94,9 +95,7 @@ func (d *desk) seller(in sent) page {
 	}
 	query := url.Values{"company_id": {textOf(c["id"])}, "limit": {strconv.Itoa(offers)}, "page": {strconv.Itoa(number)}}
 	d.read("list-products", request{query: query}, &list)
-	for _, p := range list.Data {
-		shown.Products = append(shown.Products, offer{textOf(p["name"]), "/products/" + textOf(p["id"]), priceOf(p), textOf(p["availability"])})
-	}
+	shown.Products = list.Data
 	_, shown.Older = turned(d.r.URL.EscapedPath(), nil, number, list.Total > number*offers)
 	return d.goods(shown, c, in)
 }

@@ -68,7 +68,8 @@ func (l language) history(noun string, versions []map[string]any, names referenc
 
 // changeOf returns the time, the actor and the reason of a version.
 func changeOf(v map[string]any, name func(string) string) change {
-	return change{At: textOf(v["at"]), Actor: name(textOf(v["actor"])), Reason: textOf(v["reason"]), Position: textOf(v["position"])}
+	at := cmp.Or(textOf(v["at"]), textOf(v["recorded_at"]))
+	return change{At: at, Actor: name(textOf(v["actor"])), Reason: textOf(v["reason"]), Position: textOf(v["position"])}
 }
 
 // sentence describes a change of a record of a date.
@@ -146,14 +147,14 @@ type entryLine struct {
 type formula struct{ ID, Text string }
 
 // entryLines returns the entries of a side of a row.
-func (v *visit) entryLines(kind, side string, entries any) []entryLine {
+func (l language) entryLines(kind, side string, row map[string]any) []entryLine {
 	var lines []entryLine
-	for _, e := range entriesOf(entries) {
-		line := entryLine{Text: v.lang.line(e)}
+	for i, e := range entriesOf(row[side+"_entries"]) {
+		line := entryLine{Text: l.line(e)}
 		for _, f := range entryFields {
 			if f.format(e[f.key]) != "" && slices.Contains(computedOf(e), f.key) {
-				v.formulas++
-				line.Formulas = append(line.Formulas, formula{fmt.Sprintf("formula-%d", v.formulas), formulaOf(kind, side, f.key, e)})
+				id := fmt.Sprintf("formula-%s-%s-%d-%s", plain(row["id"]), side, i, f.key)
+				line.Formulas = append(line.Formulas, formula{id, formulaOf(kind, side, f.key, e)})
 			}
 		}
 		lines = append(lines, line)

@@ -137,9 +137,8 @@ func TestHistoryFormulasHaveTheValues(t *testing.T) {
 		{"client", "out", `{"fine_weight":9.2,"computed":["fine_weight","carat"]}`, nil},
 		{"polisher", "in", `{"weight":98.5,"amount":60}`, nil},
 	} {
-		v := &visit{lang: "en"}
 		var found []string
-		for _, line := range v.entryLines(c.kind, c.side, []any{object(t, c.entry)}) {
+		for _, line := range language("en").entryLines(c.kind, c.side, map[string]any{c.side + "_entries": []any{object(t, c.entry)}}) {
 			require.Len(t, line.Formulas, strings.Count(line.Text, worked), "each marked figure has its formula")
 			for _, f := range line.Formulas {
 				if f.Text != "" {

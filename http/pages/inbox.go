@@ -17,17 +17,12 @@ const (
 
 // inboxPage is the content of the inbox: the list of conversations, and one of them.
 type inboxPage struct {
-	Search       string
 	Statuses     []choice
-	People       []person
+	Kept         url.Values // query that filters the list
+	People       []map[string]any
+	Open         string // id of the contact whose conversation is open
 	Newer, Older string // addresses
 	Talk         *talk  // nil: none is open
-}
-
-// person is a contact in the list of conversations.
-type person struct {
-	ID, Name, Link, Status, Unread, At string
-	Here                               bool
 }
 
 // choicesOf returns values with their words, of which one is chosen.
@@ -73,7 +68,7 @@ func (v *visit) inbox() page {
 // people returns the conversations, newest first. A search also finds contacts without a conversation.
 func (v *visit) people(open string) inboxPage {
 	kept := v.filter()
-	shown := inboxPage{Search: kept.Get("q"), Statuses: choicesOf([]string{"open", "pending", "resolved"}, kept.Get("status"))}
+	shown := inboxPage{Kept: kept, Open: open, Statuses: choicesOf([]string{"open", "pending", "resolved"}, kept.Get("status"))}
 	number, _ := strconv.Atoi(kept.Get("page")) // 0 without one
 	number = max(number, 1)
 	query := url.Values{"sort": {"recent"}, "limit": {strconv.Itoa(peopleShown)}, "page": {strconv.Itoa(number)}}
@@ -82,27 +77,14 @@ func (v *visit) people(open string) inboxPage {
 			query.Set(name, value)
 		}
 	}
-	var contacts []map[string]any
-	v.read("list-messaging-contacts", request{query: query}, &contacts)
-	full := len(contacts) == peopleShown
-	for _, c := range contacts {
-		if c["lastMessageAt"] == nil && shown.Search == "" {
-			full = false
-			break
-		}
-		shown.People = append(shown.People, v.personOf(c, kept, open))
+	v.read("list-messaging-contacts", request{query: query}, &shown.People)
+	full := len(shown.People) == peopleShown
+	silent := func(c map[string]any) bool { return c["lastMessageAt"] == nil }
+	if i := slices.IndexFunc(shown.People, silent); i >= 0 && kept.Get("q") == "" {
+		shown.People, full = shown.People[:i], false
 	}
 	shown.Newer, shown.Older = turned(inboxPath, kept, number, full)
 	return shown
-}
-
-func (v *visit) personOf(c map[string]any, kept url.Values, open string) person {
-	p := person{ID: plain(c["id"]), Name: v.contactName(c), Status: wordOf(c["status"]), At: textOf(c["lastMessageAt"])}
-	if unread := plain(c["unread"]); unread != "0" {
-		p.Unread = unread
-	}
-	p.Link, p.Here = withQuery(talkPath(p.ID), kept), p.ID == open
-	return p
 }
 
 // contactName returns the name of a contact, or a placeholder if the contact was erased.
@@ -112,28 +94,25 @@ func (v *visit) contactName(c map[string]any) string {
 
 // talk is a conversation with a contact.
 type talk struct {
-	person
-
-	Phone, Email, Consent string
-	Bot, Resolved, Erased bool
-	Post                  string // address of its forms
-	Messages              []said
-	ReadTo                string // id of the contact's newest message, if unread
-	Earlier               string // address
-	Past                  bool   // the newest messages are not shown
-	Channels              []choice
-	Fields                []field // of a message
-	Templates             []ready
-	Closed                bool     // only a template can be sent
-	In                    []string // names of the lists that have the contact
-	Wrong                 []string
+	Contact  map[string]any
+	Consent  string
+	Messages []map[string]any // with "said", see [visit.say]
+	ReadTo   string           // id of the contact's newest message, if unread
+	Earlier  string           // address
+	Past     bool             // the newest messages are not shown
+	Channels []choice
+	Fields   []field // of a message
+	Ready    []ready
+	Closed   bool     // only a template can be sent
+	In       []string // names of the lists that have the contact
+	Wrong    []string
 }
 
 // ready is a template that a channel can send.
 type ready struct {
-	ID, Channel, Name, Language, Body string
-	Fields                            []field
-	Open                              bool
+	Template map[string]any
+	Fields   []field
+	Open     bool
 }
 
 // attempt is a refused form.
@@ -156,18 +135,14 @@ func (v *visit) showTalk(tried attempt) page {
 	var c map[string]any
 	v.read("get-messaging-contact", request{vars: []string{id}}, &c)
 	shown := v.people(id)
-	t := &talk{
-		person: v.personOf(c, v.filter(), id), Phone: phone(textOf(c["phone"])), Email: textOf(c["email"]),
-		Bot: c["replyBot"] == true, Resolved: c["status"] == "resolved", Erased: c["name"] == nil,
-		Post: talkPath(id), Wrong: tried.wrong, Closed: tried.closed,
-	}
-	name := v.writer(t.Name)
+	t := &talk{Contact: c, Wrong: tried.wrong, Closed: tried.closed}
+	name := v.writer(v.contactName(c))
 	t.Consent, shown.Talk = v.consent(c, name), t
-	messages := v.messages(t, name)
+	messages := v.messages(t, id, name)
 	if v.permissions()["messaging:write"] && !t.Past {
-		v.writing(t, c, messages, tried)
+		v.writing(t, messages, tried)
 	}
-	return page{template: "inbox", title: t.Name, status: tried.status, body: shown}
+	return page{template: "inbox", title: v.contactName(c), status: tried.status, body: shown}
 }
 
 // consent describes whether and since when the contact has opted in.
@@ -186,30 +161,31 @@ func (v *visit) consent(c map[string]any, name func(string) string) string {
 }
 
 // messages adds a part of the conversation, and returns it as the API does.
-func (v *visit) messages(t *talk, name func(string) string) []map[string]any {
+func (v *visit) messages(t *talk, id string, name func(string) string) []map[string]any {
 	query := url.Values{"limit": {strconv.Itoa(messagesShown + 1)}}
 	if before := v.r.URL.Query().Get("before"); before != "" {
 		query.Set("before", before)
 		t.Past = true
 	}
 	var all []map[string]any
-	v.read("list-messages", request{vars: []string{t.ID}, query: query}, &all)
+	v.read("list-messages", request{vars: []string{id}, query: query}, &all)
 	if len(all) > messagesShown {
 		all = all[:messagesShown]
-		t.Earlier = withQuery(t.Link, url.Values{"before": {textOf(all[messagesShown-1]["id"])}})
+		t.Earlier = withQuery(withQuery(talkPath(id), v.filter()), url.Values{"before": {textOf(all[messagesShown-1]["id"])}})
 	}
 	for _, m := range slices.Backward(all) {
-		t.Messages = append(t.Messages, v.saidOf(m, name))
+		v.say(m, name)
+		t.Messages = append(t.Messages, m)
 	}
 	heard := func(m map[string]any) bool { return m["direction"] == "in" && m["type"] != "reaction" }
-	if newest := slices.IndexFunc(all, heard); newest >= 0 && t.Unread != "" && !t.Past {
+	if newest := slices.IndexFunc(all, heard); newest >= 0 && nonzero(t.Contact["unread"]) != nil && !t.Past {
 		t.ReadTo = textOf(all[newest]["id"])
 	}
 	return all
 }
 
 // writing adds the reply form and the form of the contact's details.
-func (v *visit) writing(t *talk, c map[string]any, messages []map[string]any, tried attempt) {
+func (v *visit) writing(t *talk, messages []map[string]any, tried attempt) {
 	var channels, templates, lists []map[string]any
 	most := request{query: url.Values{"limit": {"200"}}}
 	for operation, into := range map[string]*[]map[string]any{
@@ -222,7 +198,7 @@ func (v *visit) writing(t *talk, c map[string]any, messages []map[string]any, tr
 	if tried.template != "" {
 		faults = nil
 	}
-	t.Channels = v.reaching(c, channels, messages, textOf(tried.message["channelId"]))
+	t.Channels = v.reaching(t.Contact, channels, messages, textOf(tried.message["channelId"]))
 	t.Fields = message.without("caption", "channelId", "templateId", "templateParams").fields("", tried.message, faults, 0)
 	slices.Reverse(t.Fields) // the text comes before the picture
 	for _, f := range file.without("caption", "channelId").fields("", nil, faults, 0) {
@@ -231,17 +207,17 @@ func (v *visit) writing(t *talk, c map[string]any, messages []map[string]any, tr
 	}
 	for _, m := range templates {
 		if of := plain(m["channelId"]); slices.ContainsFunc(t.Channels, func(c choice) bool { return c.Value == of }) {
-			t.Templates = append(t.Templates, v.readyOf(m, tried))
+			t.Ready = append(t.Ready, v.readyOf(m, tried))
 		}
 	}
-	in := textsOf(c["listIds"])
+	in := textsOf(t.Contact["listIds"])
 	for _, l := range lists {
 		if slices.Contains(in, textOf(l["id"])) {
 			t.In = append(t.In, textOf(l["name"]))
 		}
 	}
 	drawn := slices.Clone(t.Fields)
-	for _, m := range t.Templates {
+	for _, m := range t.Ready {
 		drawn = append(drawn, m.Fields...)
 	}
 	t.Wrong = append(t.Wrong, misplaced(drawn, tried.faults)...)
@@ -268,13 +244,11 @@ func (v *visit) reaching(c map[string]any, channels, messages []map[string]any, 
 
 // readyOf returns a template with the inputs of its values.
 func (v *visit) readyOf(m map[string]any, tried attempt) ready {
-	r := ready{
-		ID: plain(m["id"]), Channel: plain(m["channelId"]), Name: textOf(m["name"]), Language: textOf(m["language"]), Body: textOf(m["body"]),
-	}
-	r.Open = r.ID == tried.template
+	id := plain(m["id"])
+	r := ready{Template: m, Open: id == tried.template}
 	values := inner(tried.message, "templateParams")
 	for _, name := range textsOf(m["parameters"]) {
-		f := field{Name: "t" + r.ID + "." + name, Key: name, Kind: "text", Label: name, Required: true}
+		f := field{Name: "t" + id + "." + name, Key: name, Kind: "text", Label: name, Required: true}
 		if _, err := strconv.Atoi(name); err == nil {
 			f.Label = v.lang.tf("Value %s", name)
 		}

@@ -7,33 +7,23 @@ import (
 	"strings"
 )
 
-// said is a message of a conversation.
-type said struct {
-	ID, By, At, Text, Kind, State string
-	Out, Failed, Edited, Deleted  bool
-	File                          string // address of the attachment
-	Picture                       bool   // the page shows the file
-}
-
-// saidOf converts an API message for the page.
-func (v *visit) saidOf(m map[string]any, name func(string) string) said {
-	s := said{
-		ID: textOf(m["id"]), By: name(textOf(m["by"])), At: textOf(m["at"]), Text: textOf(m["text"]), Out: m["direction"] == "out",
-		Edited: m["editedAt"] != nil, Deleted: m["deletedAt"] != nil, File: textOf(m["mediaUrl"]), Failed: m["status"] == "failed",
-	}
+// say adds to an API message its text for people: "said" has the kind, the file, whether the page shows it, and the state.
+func (v *visit) say(m map[string]any, name func(string) string) {
+	said := map[string]any{"by": name(textOf(m["by"]))}
 	if kind := textOf(m["type"]); kind != "text" && kind != "template" {
-		s.Kind = labelOf(kind)
+		said["kind"] = labelOf(kind)
 	}
-	if own, is := strings.CutPrefix(s.File, v.PublicURL+"/"); is { // relative: opens at the visitor's address of the server
-		s.File, s.Picture = "/"+own, s.Kind == "Image"
+	if file := textOf(m["mediaUrl"]); file != "" {
+		file, own := v.relative(file)
+		said["file"], said["picture"] = file, own && said["kind"] == "Image"
 	}
-	if s.Out {
-		s.State = v.lang.t(english["delivery"][textOf(m["status"])])
+	if m["direction"] == "out" {
+		said["state"] = v.lang.t(english["delivery"][textOf(m["status"])])
 		if failed := inner(m, "error"); failed != nil {
-			s.State += ": " + v.lang.t(reasonOf(textOf(failed["code"]), textOf(failed["title"])))
+			said["state"] = textOf(said["state"]) + ": " + v.lang.t(reasonOf(textOf(failed["code"]), textOf(failed["title"])))
 		}
 	}
-	return s
+	m["said"] = said
 }
 
 // reasonOf returns the display text of a code, or the network's own text.

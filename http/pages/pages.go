@@ -152,8 +152,7 @@ type visit struct {
 	who     actor.Actor                  // the zero Actor: not signed in
 	names   map[string]map[string]string // of actors, by their kind and id
 
-	formulas int   // in the page
-	failed   error // why there is no page, see deny
+	failed error // why there is no page, see deny
 }
 
 // serve responds with a page.
@@ -360,11 +359,17 @@ func joined(name string) ([]byte, error) {
 // functions are the functions of the templates.
 func (p *Pages) functions(lang language) template.FuncMap {
 	return template.FuncMap{
-		"t": lang.t, "tf": lang.tf, "said": lang.said,
-		"asset": func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
-		"word":  wordOf, "rupees": rupees, "grams": grams, "day": lang.day, "opened": lang.opened,
-		"moment":  func(text string) string { return lang.moment(text, p.Zone) },
-		"fieldID": fieldID, "languages": func() []language { return languages }, "segment": url.PathEscape,
+		"t": lang.t, "tf": lang.tf, "said": lang.said, "day": lang.day, "opened": lang.opened,
+		"moment": func(text string) string { return lang.moment(text, p.Zone) },
+		"asset":  func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
+		"word":   wordOf, "fieldID": fieldID, "languages": func() []language { return languages },
+		"nth": func(index int) int { return index + 1 },
+		// figures and parts of API records
+		"nonzero": nonzero, "charge": charge, "grams": grams, "price": priceOf, "owings": owings, "held": lang.held,
+		"entered": lang.entered, "restated": lang.restated, "phone": func(n any) string { return phone(textOf(n)) },
+		"kindName":    func(kind any) string { return kindName(textOf(kind)) },
+		"accountPath": func(kind, id any) string { return accountPath(textOf(kind), plain(id)) },
+		"talk":        func(id any, kept url.Values) string { return withQuery(talkPath(plain(id)), kept) },
 		"fields": func(pairs ...any) map[string]any {
 			m := make(map[string]any, len(pairs)/2)
 			for i := 0; i+1 < len(pairs); i += 2 {

@@ -24,18 +24,20 @@ var marketplaceResources = []*resource{
 			columns: []string{"first_name", "designation", "phone", "email", "is_primary"}, without: []string{"warnings"},
 		}},
 	},
-	{
-		word: "products", title: "Products", button: "Add a product", about: "What you sell, as buyers find it.",
-		list: "list-products", get: "get-product", create: "add-product", edit: "edit-product", remove: "delete-product",
-		columns: []string{"name", "sku", "price_amount", "moq", "category", "availability", "is_active"},
-		first:   "company_id", lacks: "Products belong to a company: add your company first.",
-		actions: []action{{
-			operation: "import-products", button: "Import a file", shows: true,
-			about: "A product with the SKU of a row is changed, others are added.",
-			links: []choice{
-				{Value: "/api/v1/catalog/bulk/template.xlsx", Text: "Empty Excel file"},
-				{Value: "/api/v1/catalog/bulk/template.csv", Text: "Empty CSV file"},
-			},
-		}},
-	},
+	products,
+}
+
+var products = &resource{
+	word: "products", title: "Products", button: "Add a product", about: "What you sell, as buyers find it.",
+	list: "list-products", get: "get-product", create: "add-product", edit: "edit-product", remove: "delete-product",
+	columns: []string{"name", "sku", "price_amount", "moq", "category", "availability", "is_active"},
+	first:   "company_id", lacks: "Products belong to a company: add your company first.",
+	actions: []action{{
+		operation: "import-products", button: "Import a file", shows: true,
+		about: "A product with the SKU of a row is changed, others are added.",
+		links: []choice{
+			{Value: "/api/v1/catalog/bulk/template.xlsx", Text: "Empty Excel file"},
+			{Value: "/api/v1/catalog/bulk/template.csv", Text: "Empty CSV file"},
+		},
+	}},
 }

@@ -13,15 +13,15 @@ func transferResource() *resource {
 		columns: []string{"date", "account", "received", "given"},
 		cells: map[string]cell{
 			"date": func(d *desk, r map[string]any) display {
-				line := d.enteredOf(r)
+				line := d.lang.entered(r)
 				return display{Text: d.lang.day(line.Date), Link: line.Link}
 			},
 			"account": func(d *desk, r map[string]any) display {
-				line := d.enteredOf(r)
+				line := d.lang.entered(r)
 				return display{Text: line.Account, Link: line.AccountLink}
 			},
-			"received": func(d *desk, r map[string]any) display { return display{Lines: d.enteredOf(r).Received} },
-			"given":    func(d *desk, r map[string]any) display { return display{Lines: d.enteredOf(r).Given} },
+			"received": func(d *desk, r map[string]any) display { return display{Lines: d.lang.entered(r).Received} },
+			"given":    func(d *desk, r map[string]any) display { return display{Lines: d.lang.entered(r).Given} },
 		},
 		actions: []action{
 			{
@@ -29,7 +29,7 @@ func transferResource() *resource {
 				fields: []string{"from", "to", "amount", "fine_weight", "metal", "date", "description"},
 				to: func(d *desk, made map[string]any) string {
 					for _, r := range entriesOf(made["rows"]) {
-						return d.enteredOf(r).Link
+						return d.lang.entered(r).Link
 					}
 					return Path + "/transfers"
 				},
@@ -43,15 +43,11 @@ func transferResource() *resource {
 	}
 }
 
-func (d *desk) enteredOf(r map[string]any) rowLine {
-	return d.entered(enteredRow{textOf(r["kind"]), r["account_id"], textOf(r["account_name"]), inner(r, "row")})
-}
-
 // sayTransfer returns the preview of a transfer.
 func (d *desk) sayTransfer(answer map[string]any) *preview {
 	p := &preview{}
 	for _, r := range entriesOf(answer["rows"]) {
-		line := d.enteredOf(r)
+		line := d.lang.entered(r)
 		for side, entries := range map[string][]entryLine{"Received": line.Received, "Given": line.Given} {
 			for _, e := range entries {
 				p.Says = append(p.Says, line.Account+" · "+d.lang.t(side)+" · "+e.Text)
@@ -71,57 +67,18 @@ func (v *visit) anyRow() page {
 // trialBalancePage is the content of the trial balance.
 type trialBalancePage struct {
 	Company, AsOf, KnownAt string
-	Files                  string // address of the files, without the format parameter
-	Lines                  []trialLine
+	Files, Unpaired        string // addresses; Files lacks the value of the parameter format
+	Balance                map[string]any
 	Wrong                  []string
-}
-
-// trialLine is a line of a trial balance, or of one of its metals.
-type trialLine struct {
-	Kind, Name, Link, Unit, Debit, Credit string // Kind: before the first account of a ledger
-	Total                                 bool
 }
 
 func (v *visit) trialBalance() page {
 	past := v.past()
-	shown := trialBalancePage{Company: v.company(), AsOf: past.Get("as_of"), KnownAt: past.Get("known_at")}
-	var b struct {
-		Accounts              []map[string]any
-		Unpaired, Loss, Total map[string]any
-	}
+	b := trialBalancePage{Company: v.company(), AsOf: past.Get("as_of"), KnownAt: past.Get("known_at")}
 	var status int
-	if shown.Wrong, status = v.asked("get-trial-balance", request{query: past}, &b); status != 0 {
-		return page{template: "trial-balance", title: "Trial balance", status: status, body: shown}
-	}
+	b.Wrong, status = v.asked("get-trial-balance", request{query: past}, &b.Balance)
+	b.Unpaired = Path + "/transfers?" + past.Encode()
 	past.Set("format", "")
-	shown.Files = strings.TrimSuffix(v.address("get-trial-balance", request{query: past}).String(), "format=")
-	kind := ""
-	for _, a := range b.Accounts {
-		line := trialLine{Name: textOf(a["name"]), Link: accountPath(textOf(a["kind"]), plain(a["id"]))}
-		if of := textOf(a["kind"]); of != kind {
-			kind, line.Kind = of, kindName(of)
-		}
-		shown.add(line, a)
-	}
-	unpaired := Path + "/transfers?" + v.past().Encode()
-	shown.add(trialLine{Name: v.lang.t("Unpaired rows"), Link: unpaired, Total: true}, b.Unpaired)
-	shown.add(trialLine{Name: v.lang.t("Loss in work"), Total: true}, b.Loss)
-	shown.add(trialLine{Name: v.lang.t("In all"), Total: true}, b.Total)
-	return page{template: "trial-balance", title: "Trial balance", body: shown}
-}
-
-// add adds the lines of a sum: money, and each metal below it.
-func (p *trialBalancePage) add(line trialLine, sum map[string]any) {
-	blank := func(n any, format func(any) string) string {
-		if plain(n) == "0" {
-			return ""
-		}
-		return format(n)
-	}
-	line.Debit, line.Credit = blank(sum["debit"], rupees), blank(sum["credit"], rupees)
-	p.Lines = append(p.Lines, line)
-	for _, m := range entriesOf(sum["metals"]) {
-		p.Lines = append(p.Lines, trialLine{Unit: textOf(m["metal"]), Debit: blank(m["debit"], grams), Credit: blank(m["credit"], grams),
-			Total: line.Total})
-	}
+	b.Files = strings.TrimSuffix(v.address("get-trial-balance", request{query: past}).String(), "format=")
+	return page{template: "trial-balance", title: "Trial balance", status: status, body: b}
 }

@@ -41,7 +41,7 @@ func (v *visit) statement() page {
 	out := v.read("read-"+kind+"-ledger", request{vars: []string{id}, query: query}, &rows)
 	shown.More = totalOf(out) > len(rows)
 	for _, r := range rows {
-		shown.Rows = append(shown.Rows, v.lineOf(kind, r))
+		shown.Rows = append(shown.Rows, v.lang.lineOf(kind, r))
 	}
 	return page{template: "statement", title: "Statement", body: shown}
 }

@@ -8,12 +8,6 @@ import (
 	"strconv"
 )
 
-// owedOf has the sums that the accounts of a kind owe, and are owed.
-type owedOf struct {
-	Kind, Name, Accounts  string
-	WeOwe, TheyOwe, InAll []string
-}
-
 // todo is a kind of open tasks.
 type todo struct{ Count, Text, Link string }
 
@@ -55,9 +49,9 @@ type todayPage struct {
 	Day           string
 	AsOf, KnownAt string // for an earlier state
 	ToDo          []todo
-	Owed          []owedOf
-	None          bool // the workspace has no accounts
-	Rows          []rowLine
+	Owed          []map[string]any // a summary of each kind of accounts
+	None          bool             // the workspace has no accounts
+	Rows          []map[string]any
 	Wrong         []string
 }
 
@@ -75,15 +69,8 @@ func (v *visit) today() page {
 		return page{template: "today", title: "Today", body: shown}
 	}
 	var summary struct {
-		Kinds []struct {
-			Kind     string         `json:"kind"`
-			Accounts any            `json:"accounts"`
-			Cash     map[string]any `json:"cash"`
-			Crystal  map[string]any `json:"crystal"`
-		} `json:"kinds"`
-		Day struct {
-			Newest []enteredRow `json:"newest"`
-		} `json:"day"`
+		Kinds []map[string]any
+		Day   struct{ Newest []map[string]any }
 	}
 	query := maps.Clone(past)
 	if len(past) == 0 {
@@ -97,33 +84,13 @@ func (v *visit) today() page {
 	case refused != nil:
 		return v.deny(refused)
 	}
-	for _, k := range summary.Kinds {
-		o := owedOf{Kind: k.Kind, Name: kindName(k.Kind), Accounts: plain(k.Accounts)}
-		if k.Kind == "bank" {
-			o.InAll = []string{v.held(k.Cash["net"])}
-		} else {
-			o.WeOwe = owings(k.Cash["we_owe"], k.Crystal["we_owe"])
-			o.TheyOwe = owings(k.Cash["they_owe"], k.Crystal["they_owe"])
-			if len(o.WeOwe)+len(o.TheyOwe) == 0 {
-				o.InAll = []string{v.lang.t("settled")}
-			}
-		}
-		shown.Owed = append(shown.Owed, o)
-	}
-	shown.None = !slices.ContainsFunc(shown.Owed, func(o owedOf) bool { return o.Accounts != "0" })
-	for _, r := range summary.Day.Newest {
-		shown.Rows = append(shown.Rows, v.entered(r))
-	}
+	shown.Owed, shown.Rows = summary.Kinds, summary.Day.Newest
+	shown.None = !slices.ContainsFunc(shown.Owed, func(o map[string]any) bool { return plain(o["accounts"]) != "0" })
 	return page{template: "today", title: "Today", body: shown}
 }
 
 // owings returns the amounts that are not zero.
-func owings(cash, metal any) (texts []string) {
-	if amount, known := toDecimal(cash); known && !amount.IsZero() {
-		texts = append(texts, rupees(cash))
-	}
-	if weight, known := toDecimal(metal); known && !weight.IsZero() {
-		texts = append(texts, grams(metal))
-	}
-	return texts
+func owings(cash, metal any) []string {
+	texts := []string{charge(cash), grams(nonzero(metal))}
+	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
 }
