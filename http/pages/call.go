@@ -9,7 +9,6 @@ import (
 	"maps"
 	"mime/multipart"
 	"net/http"
-	"net/textproto"
 	"net/url"
 	"slices"
 	"strconv"
@@ -236,10 +235,8 @@ func (f file) write(form *multipart.Writer) error {
 		return err
 	}
 	defer func() { _ = from.Close() }() // it was only read
-	header := textproto.MIMEHeader{"Content-Disposition": {multipart.FileContentDisposition(f.field, f.Filename)}}
-	if kind := f.Header.Get("Content-Type"); kind != "" {
-		header.Set("Content-Type", kind)
-	}
+	header := maps.Clone(f.Header)
+	header.Set("Content-Disposition", multipart.FileContentDisposition(f.field, f.Filename))
 	part, err := form.CreatePart(header)
 	if err == nil {
 		_, err = io.Copy(part, from)

@@ -31,7 +31,7 @@ type described struct {
 	Description string
 	Tags        []string
 	Public      bool // it needs no credential
-	Headers     []property
+	Headers     []parameter
 	Raw         bool // the body is neither JSON nor a form
 	Answers     []answer
 	Refusals    []refused
@@ -43,7 +43,7 @@ type described struct {
 type answer struct {
 	Status, Description string
 	Kinds               []string // media types
-	Headers             []property
+	Headers             []parameter
 	Schema              *schema
 	Example             any
 }
@@ -97,7 +97,7 @@ func (s *specification) describe(o *operation, from specOperation, meanings map[
 	}
 	for _, p := range from.Parameters {
 		if p.In == "header" {
-			d.Headers = append(d.Headers, all.property(p))
+			d.Headers = append(d.Headers, parameter{p.In, all.property(p)})
 		}
 	}
 	_, d.Raw = from.Body.Content["application/octet-stream"]
@@ -117,7 +117,7 @@ func (s *specification) describe(o *operation, from specOperation, meanings map[
 		for _, name := range slices.Sorted(maps.Keys(response.Headers)) {
 			of := response.Headers[name]
 			of.Name = name
-			a.Headers = append(a.Headers, all.property(of))
+			a.Headers = append(a.Headers, parameter{"", all.property(of)})
 		}
 		if content, has := response.Content["application/json"]; has {
 			a.Schema, a.Example = all.read("", content.Schema, 0), content.Example
@@ -126,10 +126,12 @@ func (s *specification) describe(o *operation, from specOperation, meanings map[
 	}
 	d.title = strings.ToLower(strings.Join(append([]string{o.ID, o.Method, o.Path, o.Summary}, d.Tags...), " "))
 	words := []string{d.title, d.Description}
-	for _, rows := range [][]docsField{d.Parameters(), d.Fields(), d.Answered()} {
-		for _, r := range rows {
-			words = append(words, r.Name, r.About)
-		}
+	rows := slices.Concat(d.Parameters(), d.Fields())
+	for _, a := range d.Answers {
+		rows = append(rows, a.Fields()...)
+	}
+	for _, r := range rows {
+		words = append(words, r.Name, r.About)
 	}
 	d.words = strings.ToLower(strings.Join(words, " "))
 	return d
@@ -167,49 +169,19 @@ type docsField struct {
 	Required                             bool
 }
 
-// Parameters returns the parameters and headers.
-func (d *described) Parameters() (rows []docsField) {
-	for _, p := range d.Params {
+// Parameters returns the parameters and headers, and Fields the fields of the body.
+func (d *described) Parameters() []docsField { return rowsOf(slices.Concat(d.Params, d.Headers)) }
+func (d *described) Fields() []docsField     { return d.Body.rows("", d.Example, true) }
+
+// Fields returns the fields of the response, and HeaderRows its headers.
+func (a answer) Fields() []docsField     { return a.Schema.rows("", a.Example, false) }
+func (a answer) HeaderRows() []docsField { return rowsOf(a.Headers) }
+
+func rowsOf(all []parameter) (rows []docsField) {
+	for _, p := range all {
 		row := p.row(p.Name, nil)
 		row.In = p.In
 		rows = append(rows, row)
-	}
-	for _, h := range d.Headers {
-		row := h.row(h.Name, nil)
-		row.In = "header"
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-// Fields returns the fields of the body.
-func (d *described) Fields() []docsField {
-	if d.Body == nil {
-		return nil
-	}
-	return d.Body.rows("", d.Example, true)
-}
-
-// Answered returns the fields of all success responses.
-func (d *described) Answered() (rows []docsField) {
-	for _, a := range d.Answers {
-		rows = append(rows, a.Fields()...)
-	}
-	return rows
-}
-
-// Fields returns the fields of the response.
-func (a answer) Fields() []docsField {
-	if a.Schema == nil {
-		return nil
-	}
-	return a.Schema.rows("", a.Example, false)
-}
-
-// HeaderRows returns the headers of the response.
-func (a answer) HeaderRows() (rows []docsField) {
-	for _, h := range a.Headers {
-		rows = append(rows, h.row(h.Name, nil))
 	}
 	return rows
 }
@@ -219,6 +191,9 @@ func (a answer) JSON() string { return indentedJSON(a.Example) }
 
 // rows returns the fields of a value and of the values in it. The names are paths, such as in_entries[].touch.
 func (s *schema) rows(prefix string, example any, written bool) (rows []docsField) {
+	if s == nil {
+		return nil
+	}
 	if s.Kind == "lines" || s.Kind == "list" {
 		list, _ := example.([]any)
 		var first any

@@ -9,9 +9,9 @@ import (
 // door is a page with one form, for unauthenticated visitors or for a mail's link. Only its button has an effect, because mail scanners
 // follow links.
 type door struct {
-	path, operation      string
-	title, about, button string
-	then                 string // text shown after success; "": the API's message
+	Path, operation      string
+	Title, About, Button string
+	Then                 string // text shown after success
 	signedIn             bool   // requires a signed-in user
 	mails                bool   // it sends a mail
 }
@@ -19,46 +19,48 @@ type door struct {
 // doors are all such pages. Paths outside /app are links in Bahi's mails.
 var doors = []door{
 	{
-		path: Path + "/register", operation: "register", title: "Register", button: "Register", mails: true,
-		about: "Your account has books of its own. A mail asks you to confirm your address.",
-		then:  "Look into your mails: a link there confirms your address.",
+		Path: Path + "/register", operation: "register", Title: "Register", Button: "Register", mails: true,
+		About: "Your account has books of its own. A mail asks you to confirm your address.",
+		Then:  "Look into your mails: a link there confirms your address.",
 	},
 	{
-		path: Path + "/forgot", operation: "request-password-reset", title: "Forgot password", button: "Send the mail", mails: true,
-		about: "A mail brings you a link to set a new password. It also confirms your address.",
-		then:  "If there is an account of this address, a mail is on its way.",
+		Path: Path + "/forgot", operation: "request-password-reset", Title: "Forgot password", Button: "Send the mail", mails: true,
+		About: "A mail brings you a link to set a new password. It also confirms your address.",
+		Then:  "If there is an account of this address, a mail is on its way.",
 	},
 	{
-		path: "/auth/verify-email", operation: "verify-email", title: "Confirm your address", button: "Confirm",
-		about: "The button confirms that this address is yours.", then: "Your address is confirmed. Sign in now.",
+		Path: "/auth/verify-email", operation: "verify-email", Title: "Confirm your address", Button: "Confirm",
+		About: "The button confirms that this address is yours.", Then: "Your address is confirmed. Sign in now.",
 	},
 	{
-		path: "/auth/reset-password", operation: "confirm-password-reset", title: "New password", button: "Set the password",
-		about: "All devices that are signed in are signed out.", then: "The password is set. Sign in now.",
+		Path: "/auth/reset-password", operation: "confirm-password-reset", Title: "New password", Button: "Set the password",
+		About: "All devices that are signed in are signed out.", Then: "The password is set. Sign in now.",
 	},
 	{
-		path: "/auth/undo-email-change", operation: "undo-email-change", title: "Take back the change of address", button: "Take back",
-		about: "The account gets its former address back, and all devices are signed out.", then: "The account has its former address again.",
+		Path: "/auth/undo-email-change", operation: "undo-email-change", Title: "Take back the change of address", Button: "Take back",
+		About: "The account gets its former address back, and all devices are signed out.", Then: "The account has its former address again.",
 	},
 	{
-		path: "/invitations/accept", operation: "accept-invitation", title: "Join the workspace", button: "Join", signedIn: true,
-		about: "You will see the books that you were invited to, as far as the invitation says.",
-		then:  "You have joined. The workspace is chosen.",
+		Path: "/invitations/accept", operation: "accept-invitation", Title: "Join the workspace", Button: "Join", signedIn: true,
+		About: "You will see the books that you were invited to, as far as the invitation says.",
+		Then:  "You have joined. The workspace is chosen.",
 	},
 	{
-		path: "/companies/confirm-email", operation: "confirm-company-email", title: "Confirm the company's address", button: "Confirm",
-		about: "The button confirms that enquiries may be sent to this address.", then: "The address is confirmed.",
+		Path: "/companies/confirm-email", operation: "confirm-company-email", Title: "Confirm the company's address", Button: "Confirm",
+		About: "The button confirms that enquiries may be sent to this address.", Then: "The address is confirmed.",
 	},
 }
 
 // doorPage is the content of a page with one form.
 type doorPage struct {
-	Path, Heading, About, Button, Then string
-	Token                              string // of the mail
-	Fields                             []field
-	Wrong                              []string
-	Key                                string
-	MailsKept                          bool
+	door
+
+	Token  string // of the mail
+	Fields []field
+	Wrong  []string
+	Key    string
+	Kept   bool // mails are stored in the data folder
+	Done   bool
 }
 
 func (v *visit) door(d door) page {
@@ -66,8 +68,7 @@ func (v *visit) door(d door) page {
 		return page{redirect: v.signInPath()}
 	}
 	schema := v.schemaOf(d.operation)
-	shown := doorPage{Path: d.path, Heading: d.title, About: d.about, Button: d.button, Token: v.r.URL.Query().Get("token"),
-		MailsKept: d.mails && v.MailsKept}
+	shown := doorPage{door: d, Token: v.r.URL.Query().Get("token"), Kept: d.mails && v.MailsKept}
 	drawn, body, faults, status := schema.without("token"), map[string]any{}, map[string]string(nil), 0
 	if v.r.Method == http.MethodPost {
 		body = drawn.read(v.r.PostForm, false)
@@ -81,8 +82,8 @@ func (v *visit) door(d door) page {
 		case refused == nil && d.signedIn:
 			return v.joined(textOf(answer["workspace_id"]))
 		case refused == nil:
-			shown.Then = d.then
-			return page{template: "door", title: d.title, body: shown}
+			shown.Done = true
+			return page{template: "door", title: d.Title, body: shown}
 		}
 		shown.Wrong = general(refused)
 		faults, status, shown.Key = refused.faults(), refused.Status, v.r.PostForm.Get("key")
@@ -91,5 +92,5 @@ func (v *visit) door(d door) page {
 	for _, text := range misplaced(shown.Fields, faults) {
 		shown.Wrong = append(shown.Wrong, strings.TrimPrefix(text, "token: "))
 	}
-	return page{template: "door", title: d.title, status: status, body: shown}
+	return page{template: "door", title: d.Title, status: status, body: shown}
 }

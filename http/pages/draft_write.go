@@ -229,10 +229,7 @@ func (v *visit) previewedDraft(form draftForm, changes *draftChanges) page {
 	if len(changes.writes) > 0 {
 		p = &preview{Wrong: []string{v.lang.t("Not saved yet.")}}
 		if _, _, refused = v.writeDraft(form, changes, true); refused != nil {
-			for _, f := range refused.Errors {
-				p.Wrong = append(p.Wrong, v.lang.pathWords(f.Field)+": "+v.lang.t(f.Message))
-			}
-			p.Wrong = append(p.Wrong, general(refused)...)
+			p.Wrong = append(p.Wrong, v.refusedPreview(refused).Wrong...)
 		}
 	}
 	return v.previewed(p, func() page { return v.showDraft(draftPage{Plan: p}, changes, refused.faults(), 0) })

@@ -24,7 +24,7 @@ func draftResource() *resource {
 				return display{Text: d.lang.tf("Draft %s", plain(of["id"])), Link: draftPath(plain(of["id"]))}
 			},
 			"from": func(d *desk, of map[string]any) display {
-				return display{Text: phone(textOf(of["phone_number"])) + " · " + d.lang.localTime(textOf(of["created_at"]))}
+				return display{Text: phone(textOf(of["phone_number"])) + " · " + d.lang.localTime(of["created_at"])}
 			},
 			"message": func(_ *desk, of map[string]any) display { return display{Text: oneLineOf(of["raw_message"])} },
 			"entries": func(d *desk, of map[string]any) display {
@@ -43,7 +43,8 @@ func draftResource() *resource {
 }
 
 // localTime formats a time without a zone, such as 2025-03-02T14:45:00.
-func (l language) localTime(text string) string {
+func (l language) localTime(of any) string {
+	text := textOf(of)
 	day, clock, found := strings.Cut(text, "T")
 	if !found || len(clock) < len("14:45") {
 		return text
@@ -72,21 +73,19 @@ type draftEntry struct {
 
 // draftPage is the content of the page of a draft.
 type draftPage struct {
-	ID, Link, From, At, Message, Media, Revision string
-	MediaURL                                     string
-	Warnings                                     []string
-	Cut                                          bool
-	Head                                         []field
-	Entries                                      []draftEntry
-	Base                                         string // the draft, as JSON
-	Clients                                      refs
-	Plan                                         *preview // the orders after conversion
-	Next                                         string   // main button: save, number or convert
-	Focus                                        bool     // the main button has the focus
-	Wrong                                        []string
-	Theirs                                       []difference
-	Reason                                       string
-	Deleting                                     bool
+	Draft    map[string]any
+	Link     string
+	Head     []field
+	Entries  []draftEntry
+	Base     string // the draft, as JSON
+	Clients  refs
+	Plan     *preview // the orders after conversion
+	Next     string   // main button: save, number or convert
+	Focus    bool     // the main button has the focus
+	Wrong    []string
+	Theirs   []difference
+	Reason   string
+	Deleting bool
 }
 
 // draftForm is the form of a draft.
@@ -140,13 +139,7 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	form := v.draftForm()
 	var draft map[string]any
 	v.read("get-order-draft", request{vars: []string{id}}, &draft)
-	shown.ID, shown.Link, shown.From, shown.At = id, draftPath(id), phone(textOf(draft["phone_number"])),
-		v.lang.localTime(textOf(draft["created_at"]))
-	shown.Message, shown.Revision = textOf(draft["raw_message"]), plain(draft["revision"])
-	shown.Warnings, shown.Cut = textsOf(draft["warnings"]), draft["cut"] == true
-	if media, has := draft["media"].(map[string]any); has {
-		shown.Media, shown.MediaURL = textOf(media["content_type"]), textOf(media["url"])
-	}
+	shown.Draft, shown.Link = draft, draftPath(id)
 	shown.Clients = form.client
 	stored := form.names.texts(draft)
 	base, err := json.Marshal(stored)

@@ -52,7 +52,7 @@ func (v *visit) find() page {
 		}
 		of := *s.of
 		of.columns = s.columns
-		d, in := v.desk(&of, false), &listPage{Title: s.name}
+		d, in := v.desk(&of, false), &listPage{deskPage: deskPage{Title: s.name}}
 		rows, _, _ := d.rows(url.Values{s.by: {shown.Query}}, 1, othersFound+1) // the text may be too long to search
 		if len(rows) > othersFound {
 			rows = rows[:othersFound]

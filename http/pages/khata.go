@@ -11,37 +11,17 @@ import (
 
 const khatasShown = 30
 
-// khataUpload is an upload of a khata page.
-type khataUpload struct {
-	ID        any    `json:"upload_id"`
-	Status    string `json:"status"`
-	Type      string `json:"content_type"`
-	Pages     any    `json:"pages"`
-	PagesDone any    `json:"pages_done"`
-	Entries   any    `json:"entry_count"`
-	Error     string `json:"error"`
-	Submitted bool   `json:"submitted"`
-	CreatedAt string `json:"created_at"`
-	Actor     string `json:"actor"`
-	Result    *struct {
-		Entries  []map[string]any `json:"entries"`
-		Warnings []string         `json:"warnings"`
-	} `json:"result"`
-	Rows []struct {
-		Ledger  string `json:"ledger"`
-		Account any    `json:"account_id"`
-		Row     any    `json:"row_id"`
-	} `json:"submitted_rows"`
-}
+// khataUpload is an upload of a khata page, as the API returns it.
+type khataUpload map[string]any
 
 // Word returns the upload's status as display text.
 func (u khataUpload) Word() string {
 	switch {
-	case u.Submitted:
+	case u["submitted"] == true:
 		return "posted"
-	case u.Status == "done":
+	case u["status"] == "done":
 		return "to check"
-	case u.Status == "failed":
+	case u["status"] == "failed":
 		return "not readable"
 	default:
 		return "being read"
@@ -49,15 +29,16 @@ func (u khataUpload) Word() string {
 }
 
 // Link returns the address of the upload's page.
-func (u khataUpload) Link() string { return Path + "/khata/" + plain(u.ID) }
-
-// File returns the address of the uploaded file.
-func (u khataUpload) File() string { return "/khata-uploads/" + plain(u.ID) + "/original" }
+func (u khataUpload) Link() string { return Path + "/khata/" + plain(u["upload_id"]) }
 
 // Picture reports whether browsers show the file as a picture.
 func (u khataUpload) Picture() bool {
-	return strings.HasPrefix(u.Type, "image/") && u.Type != "image/tiff"
+	kind := textOf(u["content_type"])
+	return strings.HasPrefix(kind, "image/") && kind != "image/tiff"
 }
+
+// read returns the entries of the reading.
+func (u khataUpload) read() []map[string]any { return entriesOf(inner(u, "result")["entries"]) }
 
 // khatasPage is the content of the list of uploads.
 type khatasPage struct {
@@ -77,8 +58,8 @@ func (v *visit) khataList(shown khatasPage, status int) page {
 	shown.Newer, shown.Older = turned(Path+"/khata", nil, number, number*khatasShown < totalOf(out))
 	name := v.actor()
 	for i, u := range shown.Uploads {
-		shown.Uploads[i].Actor = name(u.Actor)
-		shown.Reading = shown.Reading || u.Status == "processing"
+		shown.Uploads[i]["actor"] = name(textOf(u["actor"]))
+		shown.Reading = shown.Reading || u["status"] == "processing"
 	}
 	return page{template: "khatas", title: "Khata pages", status: status, body: shown}
 }
@@ -104,9 +85,7 @@ func (v *visit) uploadKhata() page {
 
 // khataPage is the content of the page of an upload.
 type khataPage struct {
-	khataUpload
-
-	By       string
+	Upload   khataUpload
 	Rows     []khataRow
 	Accounts refs
 	Kinds    []choice // of accounts to open
@@ -136,22 +115,24 @@ func (v *visit) upload() (u khataUpload) {
 
 // khata shows an upload: the progress of its reading, the rows to check, or the posted rows.
 func (v *visit) khata() page {
-	return v.showKhata(khataPage{khataUpload: v.upload()}, nil, nil, 0)
+	return v.showKhata(khataPage{Upload: v.upload()}, nil, nil, 0)
 }
 
 // showKhata shows an upload, with the entries and the faults of a refused form.
 func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[string]string, status int) page {
 	p := page{template: "khata", title: "Khata page", status: status}
-	shown.By = v.actor()(shown.Actor)
-	if shown.Result == nil && !shown.Submitted {
+	u := shown.Upload
+	u["actor"] = v.actor()(textOf(u["actor"]))
+	if u["result"] == nil && u["submitted"] != true {
 		p.body = shown
 		return p
 	}
 	accounts := v.ledgerAccounts()
-	if shown.Submitted {
-		for _, r := range shown.khataUpload.Rows {
-			link := accountPath(r.Ledger, plain(r.Account)) + "/rows/" + plain(r.Row)
-			name := accounts.text(r.Ledger+"/"+plain(r.Account)) + " · " + v.lang.tf("Row %s", plain(r.Row))
+	if u["submitted"] == true {
+		for _, r := range entriesOf(u["submitted_rows"]) {
+			ledger, account, row := textOf(r["ledger"]), plain(r["account_id"]), plain(r["row_id"])
+			link := accountPath(ledger, account) + "/rows/" + row
+			name := accounts.text(ledger+"/"+account) + " · " + v.lang.tf("Row %s", row)
 			shown.Posted = append(shown.Posted, choice{Value: link, Text: name})
 		}
 		p.body = shown
@@ -159,10 +140,10 @@ func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[stri
 	}
 	lines := v.khataLines()
 	if entries == nil {
-		entries = entriesRead(shown.khataUpload, accounts)
-		shown.Preview = v.previewKhata(shown.khataUpload, entries)
+		entries = entriesRead(u, accounts)
+		shown.Preview = v.previewKhata(u, entries)
 	}
-	shown.Rows = v.khataRows(shown.khataUpload, lines, entries, faults)
+	shown.Rows = v.khataRows(u, lines, entries, faults)
 	shown.Accounts = accounts
 	shown.Kinds = slices.Concat(kinds[:len(kinds)-1], polisherKinds)
 	p.body = shown
@@ -182,7 +163,7 @@ func submission(upload khataUpload, entries []khataEntry) (in request, of []int)
 			lines, of = append(lines, e.Line), append(of, i)
 		}
 	}
-	in.body = map[string]any{"upload_id": upload.ID, "entries": lines}
+	in.body = map[string]any{"upload_id": upload["upload_id"], "entries": lines}
 	return in, of
 }
 
@@ -233,11 +214,11 @@ func (v *visit) previewKhata(upload khataUpload, entries []khataEntry) *khataPre
 // checkKhata posts the accepted rows, shows their effect, or opens an account for a row.
 func (v *visit) checkKhata() page {
 	upload, form := v.upload(), v.r.PostForm
-	shown := khataPage{khataUpload: upload, Key: form.Get("key")}
-	if upload.Result == nil {
+	shown := khataPage{Upload: upload, Key: form.Get("key")}
+	if upload["result"] == nil {
 		return v.showKhata(shown, nil, nil, http.StatusConflict)
 	}
-	entries := v.entriesPosted(len(upload.Result.Entries))
+	entries := v.entriesPosted(len(upload.read()))
 	if form.Get("open") != "" {
 		return v.openForKhata(shown, entries)
 	}
@@ -296,6 +277,6 @@ func (v *visit) openForKhata(shown khataPage, entries []khataEntry) page {
 		}
 	}
 	entries[at].Accepted = true
-	shown.Preview = v.previewKhata(shown.khataUpload, entries)
+	shown.Preview = v.previewKhata(shown.Upload, entries)
 	return v.showKhata(shown, entries, nil, 0)
 }

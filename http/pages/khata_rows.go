@@ -37,8 +37,8 @@ type khataRow struct {
 
 // entriesRead returns the entries of the reading.
 func entriesRead(upload khataUpload, accounts refs) []khataEntry {
-	entries := make([]khataEntry, len(upload.Result.Entries))
-	for i, read := range upload.Result.Entries {
+	entries := make([]khataEntry, len(upload.read()))
+	for i, read := range upload.read() {
 		e := khataEntry{Line: map[string]any{}, Account: textOf(read["party_name"])}
 		for _, name := range []string{"ledger", "account_id", "side", "date", "item_name", "weight", "touch", "fine_weight", "amount"} {
 			if read[name] != nil {
@@ -106,7 +106,7 @@ func (e khataEntry) blank() bool {
 
 // khataRows returns the rows of the page, then a blank one if the visitor may post.
 func (v *visit) khataRows(upload khataUpload, lines *schema, entries []khataEntry, faults map[string]string) []khataRow {
-	count, found, first := len(entries), len(upload.Result.Entries), -1
+	count, found, first := len(entries), len(upload.read()), -1
 	if v.permissions()["ledger:write"] {
 		entries = append(entries[:count:count], khataEntry{Line: map[string]any{}})
 	}
@@ -114,7 +114,7 @@ func (v *visit) khataRows(upload khataUpload, lines *schema, entries []khataEntr
 	for i, e := range entries {
 		var read map[string]any
 		if i < found {
-			read = upload.Result.Entries[i]
+			read = upload.read()[i]
 		}
 		name := fmt.Sprintf("entries[%d]", i)
 		r := khataRow{

@@ -1,10 +1,7 @@
 package pages_test
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"mime/multipart"
 	"net/http"
 	"net/url"
 	"os"
@@ -35,37 +32,16 @@ func uploaderOf(o *apptest.Server) uploader {
 	return uploader{b, site.HTTP, o.URL}
 }
 
-// send submits a form with a file, and returns the status, the address that it leads to, and the page.
-func (u uploader) send(action string, fields url.Values, file []byte) (status int, location, text string) {
+// send uploads a page.
+func (u uploader) send(fields url.Values, file []byte) apptest.Page {
 	u.t.Helper()
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	for name := range fields {
-		require.NoError(u.t, form.WriteField(name, fields.Get(name)))
-	}
-	if file != nil {
-		part, err := form.CreateFormFile("file", "page")
-		require.NoError(u.t, err)
-		_, err = part.Write(file)
-		require.NoError(u.t, err)
-	}
-	require.NoError(u.t, form.Close())
-	r, err := http.NewRequestWithContext(u.t.Context(), http.MethodPost, u.base+action, &body)
-	require.NoError(u.t, err)
-	r.Header.Set("Content-Type", form.FormDataContentType())
-	answer, err := u.http.Do(r)
-	require.NoError(u.t, err)
-	defer answer.Body.Close()
-	content, err := io.ReadAll(answer.Body)
-	require.NoError(u.t, err)
-	return answer.StatusCode, answer.Header.Get("Location"), string(content)
+	return upload(u.t, u.http, u.base+"/app/khata", fields, "page", string(file))
 }
 
 // read uploads a page and waits until it is read.
 func (u uploader) read(file []byte) (address string) {
 	u.t.Helper()
-	status, location, text := u.send("/app/khata", form(u.get("/app/khata"), "/app/khata", ""), file)
-	require.Equal(u.t, 303, status, text)
+	location := u.send(form(u.get("/app/khata"), "/app/khata", ""), file).Is(303).Header.Get("Location")
 	address, _, _ = strings.Cut(location, "?")
 	isRead := func() bool { return !strings.Contains(u.get(location).Is(200).Text, `id="reading"`) }
 	require.Eventually(u.t, isRead, 4*time.Minute, 50*time.Millisecond)
@@ -139,17 +115,12 @@ func TestAKhataPageIsCheckedAndPosted(t *testing.T) {
 	account := karigar(o)
 	u.get("/app/khata").Is(200).Says("No page was uploaded yet.")
 	empty := form(u.get("/app/khata"), "/app/khata", "")
-	status, _, text := u.send("/app/khata", empty, nil)
-	require.Equal(t, 422, status)
-	require.Contains(t, text, "Choose a picture or a PDF.")
-	status, _, text = u.send("/app/khata", empty, []byte("hello"))
-	require.Equal(t, 415, status)
-	require.Contains(t, text, "File must be a JPEG")
+	u.submit("/app/khata", "/app/khata").Is(422).Says("Choose a picture or a PDF.")
+	u.send(empty, []byte("hello")).Is(415).Says("File must be a JPEG")
 
 	file := typedPage("Party: Imran", "IN", "1/3 payal 520 92 478.4", "Party: Zaveri", "2/3 cash 20,000")
-	_, first, _ := u.send("/app/khata", empty, file)
-	_, again, _ := u.send("/app/khata", empty, file)
-	require.Equal(t, first, again, "a form that is sent twice uploads once")
+	first := u.send(empty, file).Header.Get("Location")
+	require.Equal(t, first, u.send(empty, file).Header.Get("Location"), "a form that is sent twice uploads once")
 	at := u.read(file)
 	u.get("/app/khata").Is(200).Says("to check", "An API key")
 	page := u.get(at).Is(200).Says("Imran · Karigar", "Received", "478.400 g", "no such account", "Accepted: 1. Left out: 1.",

@@ -22,16 +22,16 @@ func operateResources() []*resource {
 }
 
 // operateSections returns the links to the lists of operators.
-func operateSections(*visit) (all []choice) {
+func operateSections(*visit) (all []place) {
 	for _, r := range operateResources() {
-		all = append(all, choice{Value: r.path(), Text: r.title})
+		all = append(all, place{Name: r.title, Link: r.path()})
 	}
 	return all
 }
 
 // operatePage is the content of the first page of operators.
 type operatePage struct {
-	Sections                []choice
+	Sections                []place
 	Said, Tone              string // text of the state, and its CSS class
 	Needs                   []choice
 	Facts                   []display
@@ -100,7 +100,7 @@ func (d *desk) table(size int) *listPage {
 	if refused != nil {
 		d.deny(refused)
 	}
-	b := &listPage{Title: d.of.title, Address: d.of.path(), Total: total}
+	b := &listPage{deskPage: d.page(sent{}), Total: total}
 	d.draw(b, rows)
 	return b
 }

@@ -228,16 +228,14 @@ func (d *desk) rebuild(in sent) page {
 	}
 	var cost map[string]any
 	d.read("rebuild-projection", request{vars: []string{d.parent}, query: url.Values{"dry_run": {"true"}}}, &cost)
-	b := &recordPage{
-		Title: d.lang.tf("Rebuild %s", d.parent), Address: d.of.address(d.parent, ""),
-		Values: []display{
-			{Label: d.lang.t("Events to read"), Text: unsigned(cost["events"], 0)},
-			{Label: d.lang.t("It takes about"), Text: d.lasting(float(cost["seconds"]))},
-			{Label: d.lang.t("Rate"), Text: d.perSecond(cost["rate"])},
-			{Label: d.lang.t("Disk until it is over"), Text: d.lang.tf("%s MB more", fmt.Sprintf("%.1f", float(cost["bytes"])/1e6))},
-		},
+	b := &recordPage{deskPage: d.page(in)}
+	b.Title, b.Forms = d.lang.tf("Rebuild %s", d.parent), d.forms(in, nil)
+	b.Values = []display{
+		{Label: d.lang.t("Events to read"), Text: unsigned(cost["events"], 0)},
+		{Label: d.lang.t("It takes about"), Text: d.lasting(float(cost["seconds"]))},
+		{Label: d.lang.t("Rate"), Text: d.perSecond(cost["rate"])},
+		{Label: d.lang.t("Disk until it is over"), Text: d.lang.tf("%s MB more", fmt.Sprintf("%.1f", float(cost["bytes"])/1e6))},
 	}
-	b.Above, b.Forms = d.above(), d.forms(in, nil)
 	for i := range b.Forms {
 		b.Forms[i].Open = true
 	}

@@ -85,8 +85,8 @@ func Mount(config Config) (*Pages, error) {
 	config.API.AcceptCookies(p, Path+"/sign-in")
 	config.API.Mount("pages", Path, p)
 	for _, d := range doors {
-		if !strings.HasPrefix(d.path, Path) {
-			config.API.Mount("pages", d.path, p)
+		if !strings.HasPrefix(d.Path, Path) {
+			config.API.Mount("pages", d.Path, p)
 		}
 	}
 	for _, path := range append([]string{docsPath, verifyPath}, publicPaths...) {
@@ -277,23 +277,13 @@ func (v *visit) render(p page) {
 	_, _ = text.WriteTo(v.w)
 }
 
-// failure is the content of the page of an error.
-type failure struct {
-	Status int
-	Detail string
-}
-
 // fail shows the page of an error.
 func (v *visit) fail(err error) {
-	shown := failure{http.StatusInternalServerError, "Something went wrong here. Nothing was done; try again in a moment."}
-	switch refused, known := errors.AsType[*fault.Error](err); {
-	case known:
-		shown = failure{api.StatusOf(refused.Kind), refused.Detail}
-	default:
-		if p, is := errors.AsType[*problem](err); is {
-			shown = failure{p.Status, p.Detail}
-			break
-		}
+	shown, is := errors.AsType[*problem](err)
+	if refused, known := errors.AsType[*fault.Error](err); known {
+		shown = &problem{Status: api.StatusOf(refused.Kind), Detail: refused.Detail}
+	} else if !is {
+		shown = &problem{Status: http.StatusInternalServerError, Detail: "Something went wrong here. Nothing was done; try again in a moment."}
 		api.Failed(v.r.Context(), err)
 		v.Log.Error("serve a page", "path", v.r.URL.Path, "error", err)
 	}
@@ -366,7 +356,7 @@ func (p *Pages) functions(lang language) template.FuncMap {
 		"nth": func(index int) int { return index + 1 },
 		// figures and parts of API records
 		"nonzero": nonzero, "charge": charge, "grams": grams, "price": priceOf, "owings": owings, "held": lang.held,
-		"entered": lang.entered, "restated": lang.restated, "phone": func(n any) string { return phone(textOf(n)) },
+		"entered": lang.entered, "restated": lang.restated, "localTime": lang.localTime, "phone": func(n any) string { return phone(textOf(n)) },
 		"kindName":    func(kind any) string { return kindName(textOf(kind)) },
 		"accountPath": func(kind, id any) string { return accountPath(textOf(kind), plain(id)) },
 		"talk":        func(id any, kept url.Values) string { return withQuery(talkPath(plain(id)), kept) },

@@ -1,6 +1,9 @@
 package pages
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // place is a page linked in the head of each page.
 type place struct {
@@ -35,13 +38,15 @@ var places = []place{
 }
 
 // places returns the pages that the visitor may see.
-func (v *visit) places(may map[string]bool) (seen []place) {
-	for _, p := range places {
-		if p.needs != "" && !may[p.needs] {
-			continue
-		}
-		p.Here = p.Link == v.r.URL.Path || p.Link != Path+"/" && strings.HasPrefix(v.r.URL.Path, p.Link+"/")
-		seen = append(seen, p)
+func (v *visit) places(may map[string]bool) []place {
+	seen := allowed(places, may)
+	for i, p := range seen {
+		seen[i].Here = p.Link == v.r.URL.Path || p.Link != Path+"/" && strings.HasPrefix(v.r.URL.Path, p.Link+"/")
 	}
 	return seen
+}
+
+// allowed returns the places that permissions open.
+func allowed(all []place, may map[string]bool) []place {
+	return slices.DeleteFunc(slices.Clone(all), func(p place) bool { return p.needs != "" && !may[p.needs] })
 }

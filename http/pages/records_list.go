@@ -17,39 +17,57 @@ type recordLine struct {
 	Forms []actForm
 }
 
-// listPage is the content of the page of a list.
-type listPage struct {
+// deskPage is the common content of the pages of lists and records.
+type deskPage struct {
 	Title, About, Address string
-	Sections              []choice // other lists
-	Again                 int      // seconds after which the records are read again
-	Above                 []choice
-	Columns               []display
-	Rows                  []recordLine
-	Filters               []field
-	Asked                 bool
-	Total                 int
-	Newer, Older          string // addresses
-	Acts                  bool   // the lines have forms
+	Sections              []place  // other pages of the area
+	Above                 []choice // the pages above this one
 	Forms                 []actForm
-	Kinds                 []choice // types of a new record
 	Answer                *display
 	Tried                 bool
 	Stream, Events        string
+	Again                 int // seconds after which the changing part is read again
 	Wrong                 []string
-	Lacks                 string // missing prerequisite
-	PDF                   string // address
 	Lists                 references
+}
+
+// listPage is the content of the page of a list.
+type listPage struct {
+	deskPage
+
+	Columns      []display
+	Rows         []recordLine
+	Filters      []field
+	Asked        bool
+	Total        int
+	Newer, Older string   // addresses
+	Acts         bool     // the lines have forms
+	Kinds        []choice // types of a new record
+	Lacks        string   // missing prerequisite
+	PDF          string   // address
+}
+
+// page returns the common content of the page, with the response to a form.
+func (d *desk) page(in sent) deskPage {
+	b := deskPage{
+		Title: d.of.title, Address: d.of.address(d.parent, d.id), Answer: in.answer, Tried: in.tried, Events: d.of.events, Lists: d.refs,
+	}
+	if b.Above = d.above(); d.id != "" && !d.of.single {
+		return b
+	}
+	b.About = d.of.about
+	if d.of.sections != nil {
+		b.Sections, b.Above = d.of.sections(d.visit), nil
+	}
+	return b
 }
 
 // list shows the records of a resource.
 func (d *desk) list(in sent) page {
 	o := d.operation(d.of.list)
 	number := d.number()
-	b := &listPage{
-		Title: d.of.title, About: d.of.about, Address: d.of.address(d.parent, ""), Answer: in.answer, Tried: in.tried, Events: d.of.events,
-		Again: d.of.again,
-	}
-	b.Above = d.above()
+	b := &listPage{deskPage: d.page(in)}
+	b.Again = d.of.again
 	asked := d.asked(o)
 	b.Asked = len(asked) > 0
 	own := maps.Clone(asked) // without the fixed query
@@ -64,7 +82,6 @@ func (d *desk) list(in sent) page {
 		}
 	}
 	b.Filters = d.filters(o, asked)
-	b.Lists = d.refs
 	for i, f := range b.Filters {
 		if r, is := d.refs[f.Key]; is && f.Value != "" {
 			id, wrong := r.find(d.lang, f.Value)
@@ -115,12 +132,7 @@ func (d *desk) list(in sent) page {
 	if d.of.pdf != "" {
 		b.PDF = d.address(d.of.pdf, request{query: query}).String()
 	}
-	if b.Sections = d.sections(); b.Sections != nil {
-		b.Above = nil
-	}
-	if stream, known := d.streamOf(); known {
-		b.Stream = stream
-	}
+	b.Stream = d.streamOf()
 	if d.of.create != "" && d.may(d.operation(d.of.create)) && d.of.kinds[d.kind(nil)] == nil {
 		for kind := range d.of.kinds {
 			b.Kinds = append(b.Kinds, choice{Value: kind, Text: d.lang.t(wordOf(kind))})

@@ -193,14 +193,6 @@ func (d *desk) pairs(s *schema, object map[string]any, hidden []string) (all []d
 	return all
 }
 
-// sections returns links to the other pages of the area.
-func (d *desk) sections() []choice {
-	if d.of.sections == nil {
-		return nil
-	}
-	return d.of.sections(d.visit)
-}
-
 // above returns the pages above this one.
 func (d *desk) above() (all []choice) {
 	if r := d.of.parent; r != nil {
@@ -220,39 +212,32 @@ func (d *desk) above() (all []choice) {
 	return all
 }
 
-// streamOf returns the address of the event stream of changes.
-func (d *desk) streamOf() (string, bool) {
+// streamOf returns the address of the event stream of changes, "" if there is none for this page.
+func (d *desk) streamOf() string {
 	if d.of.stream == "" {
-		return "", false
+		return ""
 	}
 	o := d.operation(d.of.stream)
-	address := o.Path
-	for _, id := range d.vars(o) {
-		address = strings.Replace(address, variable.FindString(address), url.PathEscape(id), 1)
+	vars := d.vars(o)
+	if len(vars) < strings.Count(o.Path, "{") {
+		return ""
 	}
-	return address, !strings.Contains(address, "{")
+	return d.address(o.ID, request{vars: vars}).Path
 }
 
 // recordPage is the content of the page of a record.
 type recordPage struct {
-	Title, About, Address, Note string
-	Sections                    []choice
-	Above                       []choice
-	Values, Details             []display
-	Live                        []display // values that change while the page is open
-	Forms                       []actForm
-	Parts                       []choice
-	Theirs                      []difference // stored values that differ from the visitor's
-	Answer                      *display
-	Tried                       bool
-	Stream, Events              string
-	Again                       int      // seconds until the live part is read again
-	Wrong                       []string // faults of a form that the page no longer has
-	Lists                       references
-	Refused                     bool // a form was refused: its faults stay
-	History                     []change
-	More                        any
-	Word                        string
+	deskPage
+
+	Note            string
+	Values, Details []display
+	Live            []display // values that change while the page is open
+	Parts           []choice
+	Theirs          []difference // stored values that differ from the visitor's
+	Refused         bool         // a form was refused: its faults stay
+	History         []change
+	More            any
+	Word            string
 }
 
 // inside are fields that only programs need.
@@ -270,13 +255,8 @@ func (d *desk) record(in sent) page {
 		return page{}
 	}
 	s := d.rowSchema()
-	b := &recordPage{
-		Title: d.title(record), Address: d.of.address(d.parent, d.id), Answer: in.answer, Tried: in.tried, Word: d.of.word, Events: d.of.events,
-	}
-	if d.of.single {
-		b.About, b.Sections = d.of.about, d.sections()
-	}
-	b.Above = d.above()
+	b := &recordPage{deskPage: d.page(in), Word: d.of.word}
+	b.Title = d.title(record)
 	var internal []string
 	for _, p := range s.Properties {
 		if inside.MatchString(p.Name) && linked[p.Name] == "" {
@@ -337,9 +317,10 @@ func (d *desk) record(in sent) page {
 		}
 		slices.SortFunc(b.Theirs, func(x, y difference) int { return strings.Compare(x.What, y.What) })
 	}
-	if stream, known := d.streamOf(); known && d.of.watch != nil && d.of.watch(record) {
-		b.Stream = stream
-	} else {
+	if d.of.watch != nil && d.of.watch(record) {
+		b.Stream = d.streamOf()
+	}
+	if b.Stream == "" {
 		b.Again = d.of.again
 	}
 	if d.of.more != nil && !d.scripted() {
@@ -354,8 +335,8 @@ func (d *desk) deleted(refused *problem) page {
 	if len(history) == 0 {
 		return d.deny(refused)
 	}
-	b := &recordPage{Title: d.title(map[string]any{"id": d.id}), About: "It was deleted.", History: history}
-	b.Above = d.above()
+	b := &recordPage{deskPage: d.page(sent{}), History: history}
+	b.Title, b.About = d.title(map[string]any{"id": d.id}), "It was deleted."
 	return page{template: "record", title: b.Title, body: b}
 }
 

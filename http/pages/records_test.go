@@ -214,7 +214,7 @@ func (k kept) test(t *testing.T, b, reader, stranger browser) {
 }
 
 // upload sends a form with a file.
-func upload(t *testing.T, client *http.Client, address string, values url.Values, name, content string) apptest.Page {
+func upload(t testing.TB, client *http.Client, address string, values url.Values, name, content string) apptest.Page {
 	t.Helper()
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)

@@ -38,32 +38,21 @@ func newRefs(list string, records []choice) refs {
 func (v *visit) accountRefs(kind string) refs { return newRefs(kind+"s", v.accountsOf(kind)) }
 
 // accountsOf returns the ids and names of the accounts of a kind. An empty kind means all kinds, with the kind in each name.
-func (v *visit) accountsOf(kind string) []choice {
+func (v *visit) accountsOf(kind string) (accounts []choice) {
 	if kind == "" {
-		return v.allAccounts()
+		for _, k := range kinds {
+			for _, a := range v.accountsOf(k.Value) {
+				accounts = append(accounts, choice{Value: a.Value, Text: v.accountText(a.Text, k.Value)})
+			}
+		}
+		return accounts
 	}
 	var all []map[string]any
 	v.read("list-"+kind+"s", request{}, &all)
-	accounts := make([]choice, len(all))
-	for i, a := range all {
-		accounts[i] = choice{Value: plain(a["id"]), Text: textOf(a["name"])}
+	for _, a := range all {
+		accounts = append(accounts, choice{Value: plain(a["id"]), Text: textOf(a["name"])})
 	}
 	return accounts
-}
-
-func (v *visit) allAccounts() (all []choice) {
-	for number := 1; ; number++ {
-		found, total, refused := v.accountsNamed("", "", number, accountsShown)
-		if refused != nil {
-			v.deny(refused)
-		}
-		for _, a := range found {
-			all = append(all, choice{Value: a.ID, Text: a.Name + " (" + v.lang.t(a.KindName) + ")"})
-		}
-		if len(found) == 0 || len(all) >= total {
-			return all
-		}
-	}
 }
 
 // folded returns a name in the form for comparison.

@@ -59,7 +59,7 @@ type resource struct {
 	own      func(*desk, sent) page                 // page in place of the list
 	actions  []action                               // of the list
 	each     []action                               // of a record
-	sections func(*visit) []choice                  // links to the other pages of an area
+	sections func(*visit) []place                   // links to the other pages of an area
 	links    func(*desk, map[string]any) []choice   // to other pages about a record
 	parts    []*resource                            // of a record
 	parent   *resource                              // of a part

@@ -21,15 +21,7 @@ var settingsParts = []place{
 	{Name: "Closed periods", Link: settings + "/periods", needs: "ledger:read"},
 }
 
-func settingsSections(v *visit) (all []choice) {
-	may := v.permissions()
-	for _, p := range settingsParts {
-		if p.needs == "" || may[p.needs] {
-			all = append(all, choice{Value: p.Link, Text: p.Name})
-		}
-	}
-	return all
-}
+func settingsSections(v *visit) []place { return allowed(settingsParts, v.permissions()) }
 
 // settingsResources returns the resources of settings.
 func settingsResources() []*resource {
@@ -147,7 +139,7 @@ func (d *desk) self(in sent) page {
 		return d.record(in)
 	}
 	more := aboutVisitor{Key: d.actor(d.who.String()), Themes: d.themes()}
-	b := &recordPage{Title: d.lang.t(d.of.title), Sections: d.sections(), Word: d.of.word, More: more}
+	b := &recordPage{deskPage: d.page(sent{}), Word: d.of.word, More: more}
 	return page{template: "record", title: d.of.title, body: b}
 }
 

@@ -31,8 +31,8 @@ func (p *Pages) routes() {
 	}
 	for _, d := range doors {
 		answer := func(v *visit) page { return v.door(d) }
-		p.open("GET "+d.path, answer)
-		p.open("POST "+d.path, answer)
+		p.open("GET "+d.Path, answer)
+		p.open("POST "+d.Path, answer)
 	}
 	for pattern, answer := range map[string]func(*visit) page{
 		"GET /app/{$}":                              (*visit).today,

@@ -308,20 +308,13 @@ func (v *visit) memberships() (found []choice) {
 	if v.session.User == uuid.Nil {
 		return nil
 	}
-	var all []struct {
-		ID   string `json:"id"`
-		Own  bool   `json:"own"`
-		Name string `json:"name"`
-	}
+	var all []map[string]any
 	if v.ask("list-workspaces", request{}, &all); len(all) < 2 {
 		return nil
 	}
 	for _, w := range all {
-		name := w.Name
-		if name == "" {
-			name = w.ID[:8]
-		}
-		found = append(found, choice{w.ID, name, w.ID == v.who.Workspace.String()})
+		id := textOf(w["id"])
+		found = append(found, choice{id, cmp.Or(textOf(w["name"]), id[:8]), id == v.who.Workspace.String()})
 	}
 	return found
 }

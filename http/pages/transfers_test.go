@@ -17,7 +17,7 @@ func TestATransferIsPostedAndUnpairedInABrowser(t *testing.T) {
 	account := karigar(o)
 	apptest.Open(clerk, "HDFC")
 	const path = "/app/transfers"
-	value := []string{"from", "hdfc (bank)", "to", "Imran (Karigar)", "amount", "5000", "date", "2025-03-02", "description", "labour"}
+	value := []string{"from", "hdfc", "to", "Imran · Karigar", "amount", "5000", "date", "2025-03-02", "description", "labour"}
 	b.get(path).Is(200).Says("What moves from one account to another is two rows that name each other.")
 	b.submitOf(path, path, `value="post-transfer"`, append(value, "preview",
 		"page")...).Is(200).Says("HDFC · Given · Amount ₹5,000.00 · labour",
