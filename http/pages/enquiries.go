@@ -35,7 +35,6 @@ func enquiryResource() *resource {
 				}
 				return display{Text: d.nameOf("products", textOf(e["product_id"]))}
 			},
-			"status":       func(d *desk, e map[string]any) display { return d.chip(textOf(e["status"])) },
 			"phone":        func(_ *desk, e map[string]any) display { return display{Text: textOf(e["user_phone"])} },
 			"email":        func(_ *desk, e map[string]any) display { return display{Text: textOf(e["user_email"])} },
 			"came":         func(_ *desk, e map[string]any) display { return display{Moment: textOf(e["created_at"])} },

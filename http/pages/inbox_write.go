@@ -121,22 +121,19 @@ func (v *visit) readMessages() page {
 	return page{redirect: withQuery(after(out, talkPath(id), "marked"), v.filter())}
 }
 
+// contactEdits are the changes of a contact by the word of their buttons.
+var contactEdits = map[string]map[string]any{
+	"resolved": {"status": "resolved"}, "reopened": {"status": "open"}, "bot-off": {"replyBot": false}, "bot-on": {"replyBot": true},
+}
+
 // editContact resolves a conversation, or starts or stops the bot.
 func (v *visit) editContact() page {
-	form, id := v.r.PostForm, v.r.PathValue("contact")
-	in := request{vars: []string{id}, key: form.Get("key")}
-	word, body := form.Get("do"), map[string]any{}
-	switch word {
-	case "resolved", "reopened":
-		body["status"] = map[string]string{"resolved": "resolved", "reopened": "open"}[word]
-	case "bot-off", "bot-on":
-		body["replyBot"] = word == "bot-on"
-	default:
+	word, id := v.r.PostForm.Get("do"), v.r.PathValue("contact")
+	body, known := contactEdits[word]
+	if !known {
 		return v.deny(errNoPage)
 	}
-	in.body = body
-	out := v.read("edit-messaging-contact", in, nil)
-	to := talkPath(id)
+	out, to := v.read("edit-messaging-contact", request{vars: []string{id}, body: body, key: v.r.PostForm.Get("key")}, nil), talkPath(id)
 	if word == "resolved" {
 		to = v.nextUnread(id)
 	}

@@ -127,7 +127,7 @@ func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[stri
 		p.body = shown
 		return p
 	}
-	accounts := v.ledgerAccounts()
+	accounts := v.accountRefs("")
 	if u["submitted"] == true {
 		for _, r := range entriesOf(u["submitted_rows"]) {
 			ledger, account, row := textOf(r["ledger"]), plain(r["account_id"]), plain(r["row_id"])

@@ -86,7 +86,7 @@ func (v *visit) entriesPosted(count int) []khataEntry {
 			continue
 		}
 		if accounts.List == "" {
-			accounts = v.ledgerAccounts()
+			accounts = v.accountRefs("")
 		}
 		if found, wrong := accounts.find(v.lang, e.Account); wrong == "" {
 			kind, id, _ := strings.Cut(found, "/")
@@ -172,17 +172,6 @@ func entryFaults(l language, refused *problem, entries []khataEntry, of []int) *
 // accountText returns an account's name with its kind.
 func (v *visit) accountText(name, kind string) string {
 	return name + " · " + v.lang.t(kindName(kind))
-}
-
-// ledgerAccounts returns the references to the accounts of all ledgers. Their values are a kind and an id: karigar/1.
-func (v *visit) ledgerAccounts() refs {
-	var all []choice
-	for _, k := range kinds {
-		for _, a := range v.accountsOf(k.Value) {
-			all = append(all, choice{Value: k.Value + "/" + a.Value, Text: v.accountText(a.Text, k.Value)})
-		}
-	}
-	return newRefs("accounts", all)
 }
 
 // keyOf returns the Idempotency-Key of one write of a form.

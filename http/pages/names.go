@@ -67,17 +67,10 @@ func fullName(of map[string]any) string {
 
 // company returns the name of the workspace's oldest company, the title of prints, "" without one.
 func (v *visit) company() string {
-	return textOf(v.ownCompany()["name"])
-}
-
-// ownCompany returns the workspace's oldest company, nil without one.
-func (v *visit) ownCompany() map[string]any {
-	var list struct {
-		Data []map[string]any `json:"data"`
-	}
+	var list struct{ Data []map[string]any }
 	query := url.Values{"mine": {"true"}, "limit": {"100"}}
 	if v.ask("list-companies", request{query: query}, &list); len(list.Data) == 0 {
-		return nil
+		return ""
 	}
-	return list.Data[len(list.Data)-1] // newest first
+	return textOf(list.Data[len(list.Data)-1]["name"]) // newest first
 }

@@ -105,6 +105,18 @@ func (d *desk) table(size int) *listPage {
 	return b
 }
 
+// tableOf returns records of another resource as a table.
+func (d *desk) tableOf(of *resource, rows []map[string]any) (all display) {
+	other, b := d.visit.desk(of, false), listPage{}
+	other.parent, other.refs = d.id, d.refs
+	other.draw(&b, rows)
+	all.Columns = b.Columns
+	for _, line := range b.Rows {
+		all.Rows = append(all.Rows, append([]display{*line.Head}, line.Cells...))
+	}
+	return all
+}
+
 // stateChips are the CSS classes of good and bad states.
 var stateChips = map[string]string{
 	"live": "good", "handled": "good", "completed": "good", "sent": "good", "parked": "bad", "discarded": "bad", "failed": "bad",

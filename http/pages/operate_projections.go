@@ -142,15 +142,9 @@ var projectionCells = map[string]cell{
 		}
 		return all
 	},
-	"stopped_at_an_event": func(d *desk, p map[string]any) (all display) {
+	"stopped_at_an_event": func(d *desk, p map[string]any) display {
 		stopped, _ := p["stopped"].([]map[string]any)
-		var b listPage
-		d.visit.desk(parkedResource(), false).draw(&b, stopped)
-		all.Columns = b.Columns
-		for _, line := range b.Rows {
-			all.Rows = append(all.Rows, append([]display{*line.Head}, line.Cells...))
-		}
-		return all
+		return d.tableOf(parkedResource(), stopped)
 	},
 }
 

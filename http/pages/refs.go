@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -35,14 +36,17 @@ func newRefs(list string, records []choice) refs {
 }
 
 // accountRefs returns the references to the accounts of a kind.
-func (v *visit) accountRefs(kind string) refs { return newRefs(kind+"s", v.accountsOf(kind)) }
+func (v *visit) accountRefs(kind string) refs {
+	return newRefs(cmp.Or(kind, "account")+"s", v.accountsOf(kind))
+}
 
-// accountsOf returns the ids and names of the accounts of a kind. An empty kind means all kinds, with the kind in each name.
+// accountsOf returns the ids and names of the accounts of a kind. An empty kind means all kinds: the kind is in each id, as in karigar/1,
+// and in each name.
 func (v *visit) accountsOf(kind string) (accounts []choice) {
 	if kind == "" {
 		for _, k := range kinds {
 			for _, a := range v.accountsOf(k.Value) {
-				accounts = append(accounts, choice{Value: a.Value, Text: v.accountText(a.Text, k.Value)})
+				accounts = append(accounts, choice{Value: k.Value + "/" + a.Value, Text: v.accountText(a.Text, k.Value)})
 			}
 		}
 		return accounts
@@ -170,7 +174,7 @@ func (v *visit) askNaming(operation string, all references, in request, into any
 		if fails != "" {
 			wrong = append(wrong, fault.Field{Field: path, Message: fails})
 		}
-		return json.Number(id), fails == ""
+		return json.Number(id[strings.IndexByte(id, '/')+1:]), fails == ""
 	})
 	if len(wrong) == 0 {
 		return v.ask(operation, in, into)

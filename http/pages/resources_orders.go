@@ -110,14 +110,10 @@ var orderCells = map[string]cell{
 		}
 		return one
 	},
-	"ordered": func(_ *desk, o map[string]any) display {
-		return display{Text: grams(weightOf(o["items"])), Class: "n weight"}
-	},
-	"delivered": func(_ *desk, o map[string]any) display {
-		return display{Text: grams(o["delivered_weight"]), Class: "n weight"}
-	},
+	"ordered":   func(_ *desk, o map[string]any) display { return weighed(weightOf(o["items"])) },
+	"delivered": func(_ *desk, o map[string]any) display { return weighed(o["delivered_weight"]) },
 	"left": func(d *desk, o map[string]any) display {
-		one := display{Text: grams(o["pending_weight"]), Class: "n weight"}
+		one := weighed(o["pending_weight"])
 		if left, _ := toDecimal(o["pending_weight"]); left.IsNegative() {
 			one.Text = d.lang.tf("%s too much", one.Text)
 		}
@@ -137,11 +133,8 @@ var takadaCells = map[string]cell{
 		id := plain(t["id"])
 		return display{Text: d.lang.tf("Takada %s", id), Link: d.of.address(d.parent, id)}
 	},
-	"items": (*desk).items,
-	"date":  func(_ *desk, t map[string]any) display { return display{Day: textOf(t["date"])} },
-	"weight": func(_ *desk, t map[string]any) display {
-		return display{Text: grams(weightOf(t["items"])), Class: "n weight"}
-	},
+	"items":  (*desk).items,
+	"weight": func(_ *desk, t map[string]any) display { return weighed(weightOf(t["items"])) },
 }
 
 // items returns the items of an order or a takada, a line for each.
@@ -164,14 +157,11 @@ func (d *desk) takadas(map[string]any) display {
 	if len(all) == 0 {
 		return display{Text: d.lang.t("Nothing was delivered yet.")}
 	}
-	table := display{Columns: []display{{Text: d.lang.t("Date")}, {Text: d.lang.t("Items")}, {Text: d.lang.t("Weight"), Class: "n"}}}
-	for _, t := range all {
-		link := display{Text: d.lang.day(textOf(t["date"])), Link: orderPath(d.id) + "/takadas/" + plain(t["id"])}
-		weight := display{Label: table.Columns[2].Text, Text: grams(weightOf(t["items"])), Class: "n"}
-		table.Rows = append(table.Rows, []display{link, d.items(d.refs.texts(t)), weight})
-	}
-	return table
+	return d.tableOf(d.of.parts[0], all)
 }
+
+// weighed returns the value of a column of weights.
+func weighed(n any) display { return display{Text: grams(n), Class: "n weight"} }
 
 // orderHistory returns the changes of an order and of its takadas.
 func (d *desk) orderHistory(order map[string]any) []change {

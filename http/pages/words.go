@@ -32,14 +32,7 @@ func languageOf(cookie, acceptLanguage string) language {
 
 // Name returns the language's own name.
 func (l language) Name() string {
-	switch l {
-	case "hi":
-		return "हिन्दी"
-	case "gu":
-		return "ગુજરાતી"
-	default:
-		return "English"
-	}
+	return map[language]string{"en": "English", "hi": "हिन्दी", "gu": "ગુજરાતી"}[l]
 }
 
 //go:embed words/*.json
