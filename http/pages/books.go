@@ -3,7 +3,6 @@ package pages
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,6 +15,15 @@ import (
 var kinds = []choice{
 	{"bank", "Bank", false}, {"bullion", "Bullion dealer", false}, {"client", "Client", false},
 	{"karigar", "Karigar", false}, {"polisher", "Polisher", false},
+}
+
+// chosen returns choices of which one is chosen.
+func chosen(all []choice, value string) []choice {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Chosen = all[i].Value == value
+	}
+	return all
 }
 
 func kindName(kind string) string {
@@ -50,19 +58,13 @@ func (v *visit) past() url.Values {
 	return query
 }
 
-// accountLine is an account in a list.
-type accountLine struct {
-	KindName, ID, Name, Link string
-	Balances                 []balance
-}
-
 // accountsPage is the content of the list of accounts.
 type accountsPage struct {
 	Query, Kind  string
-	Past         bool // the page shows an earlier state
-	None         bool // the workspace has no accounts
+	Past         url.Values // of an earlier state
+	None         bool       // the workspace has no accounts
 	Kinds        []choice
-	Accounts     []accountLine
+	Accounts     []map[string]any
 	Before, Next string  // addresses of the neighbouring pages; empty: none
 	Fields       []field // of a new account
 	Wrong        string
@@ -88,26 +90,23 @@ func (v *visit) accountList(shown accountsPage, status int) page {
 	if shown.Query = strings.TrimSpace(q.Get("q")); kindName(q.Get("kind")) != "" {
 		shown.Kind = q.Get("kind")
 	}
-	shown.Past = len(v.past()) > 0
 	shown.New = shown.Wrong != "" || q.Get("new") != ""
-	for _, k := range kinds {
-		k.Chosen = k.Value == shown.Kind
-		shown.Kinds = append(shown.Kinds, k)
-	}
+	shown.Kinds = chosen(kinds, shown.Kind)
 	number := v.number()
 	accounts, total, refused := v.accountsNamed(shown.Query, shown.Kind, number, accountsShown)
 	if refused != nil {
 		return v.deny(refused)
 	}
 	shown.Accounts = accounts
-	if shown.None = len(shown.Accounts) == 0 && shown.Query+shown.Kind == "" && !shown.Past; shown.None {
+	if shown.None = len(shown.Accounts) == 0 && shown.Query+shown.Kind == "" && len(v.past()) == 0; shown.None {
 		shown.New = true
 	}
 	shown.Fields = v.schemaOf("open-client").fields("", shown.typed, nil, 0)
 	shown.Fields[0].Focus = shown.New
 	if q.Get("go") != "" && total == 1 {
-		return page{redirect: shown.Accounts[0].Link}
+		return page{redirect: pathOf(shown.Accounts[0], v.past())}
 	}
+	shown.Past = v.past()
 	query := v.past()
 	query.Set("q", shown.Query)
 	query.Set("kind", shown.Kind)
@@ -115,10 +114,14 @@ func (v *visit) accountList(shown accountsPage, status int) page {
 	return page{template: "accounts", title: "Accounts", status: status, body: shown}
 }
 
+// pathOf returns the address of an account of a list, at a time in the past or now.
+func pathOf(account map[string]any, past url.Values) string {
+	return withQuery(accountPath(textOf(account["kind"]), plain(account["id"])), past)
+}
+
 // accountsNamed returns a page of the accounts with a text in their names, and their number. An empty kind means all kinds.
-func (v *visit) accountsNamed(text, kind string, number, size int) (found []accountLine, total int, refused *problem) {
-	past := v.past()
-	query := maps.Clone(past)
+func (v *visit) accountsNamed(text, kind string, number, size int) (found []map[string]any, total int, refused *problem) {
+	query := v.past()
 	query.Set("page", strconv.Itoa(number))
 	query.Set("page_size", strconv.Itoa(size))
 	for name, value := range map[string]string{"search": text, "kind": kind} {
@@ -126,16 +129,7 @@ func (v *visit) accountsNamed(text, kind string, number, size int) (found []acco
 			query.Set(name, value)
 		}
 	}
-	var all []map[string]any
-	out, refused := v.ask("list-accounts", request{query: query}, &all)
-	for _, a := range all {
-		kind, id := textOf(a["kind"]), plain(a["id"])
-		link := accountPath(kind, id)
-		if len(past) > 0 {
-			link += "?" + past.Encode()
-		}
-		found = append(found, accountLine{kindName(kind), id, textOf(a["name"]), link, v.lang.balancesOf(kind, a)})
-	}
+	out, refused := v.ask("list-accounts", request{query: query}, &found)
 	return found, totalOf(out), refused
 }
 

@@ -8,8 +8,9 @@ import (
 // findPage is the content of the page of search results.
 type findPage struct {
 	Query    string
-	Accounts []accountLine
-	More     int // accounts that match and are not shown
+	Accounts []map[string]any
+	More     int        // accounts that match and are not shown
+	Past     url.Values // none: the books of now
 	Others   []*listPage
 	Pages    []place
 }
@@ -71,7 +72,7 @@ func (v *visit) find() page {
 		}
 	}
 	if len(shown.Accounts) == 1 && len(shown.Others)+len(shown.Pages) == 0 {
-		return page{redirect: shown.Accounts[0].Link}
+		return page{redirect: pathOf(shown.Accounts[0], nil)}
 	}
 	shown.More = total - len(shown.Accounts)
 	return page{template: "find", title: "Find", body: shown}

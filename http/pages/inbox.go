@@ -25,10 +25,10 @@ type inboxPage struct {
 	Talk         *talk  // nil: none is open
 }
 
-// choicesOf returns values with their words, of which one is chosen.
-func choicesOf(values []string, chosen string) (all []choice) {
-	for _, value := range values {
-		all = append(all, choice{value, wordOf(value), value == chosen})
+// statuses returns the statuses of conversations, of which one is chosen.
+func statuses(now string) (all []choice) {
+	for _, status := range []string{"open", "pending", "resolved"} {
+		all = append(all, choice{status, wordOf(status), status == now})
 	}
 	return all
 }
@@ -68,7 +68,7 @@ func (v *visit) inbox() page {
 // people returns the conversations, newest first. A search also finds contacts without a conversation.
 func (v *visit) people(open string) inboxPage {
 	kept := v.filter()
-	shown := inboxPage{Kept: kept, Open: open, Statuses: choicesOf([]string{"open", "pending", "resolved"}, kept.Get("status"))}
+	shown := inboxPage{Kept: kept, Open: open, Statuses: statuses(kept.Get("status"))}
 	number, _ := strconv.Atoi(kept.Get("page")) // 0 without one
 	number = max(number, 1)
 	query := url.Values{"sort": {"recent"}, "limit": {strconv.Itoa(peopleShown)}, "page": {strconv.Itoa(number)}}

@@ -108,7 +108,8 @@ type khataChange struct {
 	Before, After  []balance
 }
 
-func (v *visit) upload() (u khataUpload) {
+func (v *visit) upload() khataUpload {
+	u := khataUpload{}
 	v.read("get-khata-upload", request{vars: []string{v.r.PathValue("id")}}, &u)
 	return u
 }

@@ -53,40 +53,32 @@ func (v *visit) operate() page {
 	if !v.who.Permissions.Operator {
 		return v.deny(api.ErrNotPermitted)
 	}
-	var s struct {
-		Needs []struct {
-			What  string `json:"what"`
-			Count any    `json:"count"`
-		} `json:"needs"`
-		Head     any            `json:"head"`
-		Recorded string         `json:"recorded_at"`
-		Jobs     map[string]any `json:"jobs"`
-		Outbox   map[string]any `json:"outbox"`
-	}
+	var s map[string]any
 	v.read("get-status", request{}, &s)
 	b := operatePage{Sections: operateSections(v), Said: v.lang.t("All is well."), Tone: "done"}
-	if len(s.Needs) > 0 {
+	needs := entriesOf(s["needs"])
+	if len(needs) > 0 {
 		b.Said, b.Tone = v.lang.t("This needs you:"), "warn"
 	}
-	for _, n := range s.Needs {
+	for _, n := range needs {
 		for _, known := range operateNeeds {
-			if known.what == n.What {
-				b.Needs = append(b.Needs, choice{Value: operatePath + known.link, Text: v.lang.t(known.Label) + ": " + unsigned(n.Count, 0)})
+			if known.what == n["what"] {
+				b.Needs = append(b.Needs, choice{Value: operatePath + known.link, Text: v.lang.t(known.Label) + ": " + unsigned(n["count"], 0)})
 			}
 		}
 	}
 	b.Facts = []display{
-		{Label: v.lang.t("Newest event"), Text: unsigned(s.Head, 0), Link: operatePath + "/events"},
-		{Label: v.lang.t("Recorded"), Moment: s.Recorded},
+		{Label: v.lang.t("Newest event"), Text: unsigned(s["head"], 0), Link: operatePath + "/events"},
+		{Label: v.lang.t("Recorded"), Moment: textOf(s["recorded_at"])},
 	}
 	for _, state := range []string{"available", "scheduled", "running", "retryable", "discarded"} {
-		if s.Jobs[state] != nil {
-			text := unsigned(s.Jobs[state], 0) + " · " + v.lang.t(wordOf(state))
+		if count := unsigned(inner(s, "jobs")[state], 0); count != "" {
+			text := count + " · " + v.lang.t(wordOf(state))
 			b.Facts = append(b.Facts, display{Label: v.lang.t("Jobs"), Text: text, Link: operatePath + "/jobs?state=" + state})
 		}
 	}
-	if kept := unsigned(s.Outbox["mail"], 0); kept != "" && kept != "0" {
-		text := v.lang.tf("%s not sent: no SMTP_URL", kept)
+	if kept := nonzero(inner(s, "outbox")["mail"]); kept != nil {
+		text := v.lang.tf("%s not sent: no SMTP_URL", unsigned(kept, 0))
 		b.Facts = append(b.Facts, display{Label: v.lang.t("Mails"), Text: text, Link: operatePath + "/outbox?port=mail"})
 	}
 	b.Projections = v.desk(projectionResource(), false).table(rowsListed)

@@ -356,8 +356,9 @@ func (p *Pages) functions(lang language) template.FuncMap {
 		"nth": func(index int) int { return index + 1 },
 		// figures and parts of API records
 		"nonzero": nonzero, "charge": charge, "grams": grams, "price": priceOf, "owings": owings, "held": lang.held,
-		"entered": lang.entered, "restated": lang.restated, "localTime": lang.localTime, "phone": func(n any) string { return phone(textOf(n)) },
+		"entered": lang.entered, "restated": lang.restated, "accountAt": pathOf, "localTime": lang.localTime, "phone": func(n any) string { return phone(textOf(n)) },
 		"kindName":    func(kind any) string { return kindName(textOf(kind)) },
+		"balances":    func(of map[string]any) []balance { return lang.balancesOf(textOf(of["kind"]), of) },
 		"accountPath": func(kind, id any) string { return accountPath(textOf(kind), plain(id)) },
 		"talk":        func(id any, kept url.Values) string { return withQuery(talkPath(plain(id)), kept) },
 		"fields": func(pairs ...any) map[string]any {

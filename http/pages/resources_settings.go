@@ -150,13 +150,9 @@ func (d *desk) about(me map[string]any) any {
 	}
 }
 
-func (v *visit) themes() (all []choice) {
-	now := cookieOf(v.r, themeCookie)
-	for _, c := range []choice{{Value: "auto", Text: "As the system"}, {Value: "light", Text: "Light"}, {Value: "dark", Text: "Dark"}} {
-		c.Chosen = c.Value == now
-		all = append(all, c)
-	}
-	return all
+func (v *visit) themes() []choice {
+	all := []choice{{Value: "auto", Text: "As the system"}, {Value: "light", Text: "Light"}, {Value: "dark", Text: "Dark"}}
+	return chosen(all, cookieOf(v.r, themeCookie))
 }
 
 func (d *desk) memberName(m map[string]any) display {

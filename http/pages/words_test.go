@@ -183,7 +183,7 @@ func codeTexts(n ast.Node, used map[string]bool) bool {
 			add(n.Value)
 		}
 	case *ast.AssignStmt:
-		if nameOf(n.Lhs[len(n.Lhs)-1]) == "Wrong" {
+		if name := nameOf(n.Lhs[len(n.Lhs)-1]); name == "Wrong" || name == "About" {
 			add(n.Rhs[len(n.Rhs)-1])
 		}
 	}
