@@ -183,21 +183,21 @@ func (l language) lineOf(kind string, row map[string]any) rowLine {
 
 // accountPage is the content of the page of an account.
 type accountPage struct {
-	KindName, Name, Revision, Link string
-	Balances                       []balance
-	Rows                           []rowLine
-	Newer, Older                   string // addresses of pages, "": none
-	AsOf, KnownAt                  string
-	Fields                         []field
-	About                          []field // of the account: its name and its metal
-	Side                           string
-	Settle                         bool   // a balance is not zero
-	Since                          string // first day of the statement since the last settlement
-	Open                           bool   // the form has values, so narrow screens show it too
-	Undo                           string // the row added last
-	Wrong                          []string
-	Preview                        *preview
-	Key                            string // Idempotency-Key of the refused form
+	Account       map[string]any
+	Link          string
+	Rows          []rowLine
+	Newer, Older  string // addresses of pages, "": none
+	AsOf, KnownAt string
+	Fields        []field
+	About         []field // of the account: its name and its metal
+	Side          string
+	Settle        bool   // a balance is not zero
+	Since         string // first day of the statement since the last settlement
+	Open          bool   // the form has values, so narrow screens show it too
+	Undo          string // the row added last
+	Wrong         []string
+	Preview       *preview
+	Key           string // Idempotency-Key of the refused form
 
 	newest map[string]any // row that counts
 }
@@ -210,13 +210,11 @@ func (v *visit) account() page {
 func (v *visit) showAccount(shown accountPage, body map[string]any, faults map[string]string, status int) page {
 	kind := v.kind()
 	id, past := v.r.PathValue("id"), v.past()
-	var of map[string]any
-	v.read("get-"+kind, request{vars: []string{id}, query: past}, &of)
-	shown.KindName, shown.Name, shown.Link = kindName(kind), textOf(of["name"]), accountPath(kind, id)
-	shown.Revision, shown.Balances = plain(of["revision"]), v.lang.balancesOf(kind, of)
+	of := v.accountOf(kind, id)
+	shown.Account, shown.Link = of, accountPath(kind, id)
 	shown.AsOf, shown.KnownAt = past.Get("as_of"), past.Get("known_at")
 	shown.Rows = v.newestRows(kind, id, &shown)
-	shown.Settle = kind != "bank" && slices.ContainsFunc(shown.Balances, func(b balance) bool { return b.Class != "settled" })
+	shown.Settle = kind != "bank" && slices.ContainsFunc(v.lang.balancesOf(kind, of), func(b balance) bool { return b.Class != "settled" })
 	shown.Open, shown.Side = len(body) > 0 || status != 0, cmp.Or(v.r.FormValue("side"), "in")
 	fill, side := v.filled(kind, of, shown.newest)
 	if v.r.Method == http.MethodGet && fill != nil {
@@ -235,7 +233,15 @@ func (v *visit) showAccount(shown accountPage, body map[string]any, faults map[s
 	for i := range shown.Rows {
 		shown.Rows[i].New = shown.Undo != "" && shown.Rows[i].ID == shown.Undo
 	}
-	return page{template: "account", title: shown.Name, status: status, body: shown}
+	return page{template: "account", title: textOf(of["name"]), status: status, body: shown}
+}
+
+// accountOf returns an account at the requested time, with its kind.
+func (v *visit) accountOf(kind, id string) map[string]any {
+	of := map[string]any{}
+	v.read("get-"+kind, request{vars: []string{id}, query: v.past()}, &of)
+	of["kind"] = kind
+	return of
 }
 
 // newestRows returns a page of an account's rows, the newest first.

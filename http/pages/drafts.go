@@ -58,17 +58,19 @@ func unsure(entry map[string]any) bool {
 	return known && sure.Shift(2).IntPart() < 80
 }
 
+// sure returns how sure the reading of an entry is, in percent.
+func sure(entry map[string]any) string {
+	confidence, _ := toDecimal(entry["confidence"])
+	return confidence.Shift(2).StringFixed(0)
+}
+
 // draftEntry is an entry of a draft: a line of inputs, and its reading.
 type draftEntry struct {
-	Name      string // of the line: entries[0]
-	Number    int
-	Fields    []field
-	Known     bool // the draft has it; false for a new line
-	Sure      string
-	Unsure    bool
-	Written   string   // handwritten name of the client
-	Proposals []string // similar names of clients
-	Delete    bool
+	Name   string // of the line: entries[0]
+	Number int
+	Fields []field
+	Read   map[string]any // nil for a new line
+	Delete bool
 }
 
 // draftPage is the content of the page of a draft.
@@ -166,8 +168,7 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	for i, fields := range lines {
 		one := draftEntry{Name: fmt.Sprintf("entries[%d]", i), Number: i + 1, Fields: fields}
 		if i < len(entries) {
-			one.read(known[plain(entries[i]["id"])])
-			one.Delete = entries[i]["delete"] == true
+			one.Read, one.Delete = known[plain(entries[i]["id"])], entries[i]["delete"] == true
 		}
 		shown.Entries = append(shown.Entries, one)
 	}
@@ -183,22 +184,6 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 		shown.Head[0].Focus = !shown.Focus
 	}
 	return page{template: "draft", title: v.lang.tf("Draft %s", id), status: status, body: shown}
-}
-
-// read adds the reading of the entry; nil for a new one.
-func (shown *draftEntry) read(e map[string]any) {
-	if shown.Known = e != nil; !shown.Known {
-		return
-	}
-	if sure, _ := toDecimal(e["confidence"]); e["parser"] != "staff" {
-		shown.Sure, shown.Unsure = sure.Shift(2).StringFixed(0), unsure(e)
-	}
-	if e["client_id"] == nil {
-		shown.Written = textOf(e["client_name"])
-		for _, p := range entriesOf(e["client_proposals"]) {
-			shown.Proposals = append(shown.Proposals, textOf(p["name"]))
-		}
-	}
 }
 
 // plan sets the resulting orders and the next step.

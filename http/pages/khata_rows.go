@@ -25,14 +25,12 @@ type khataRow struct {
 	Summary       string
 	Accepted      bool
 	Account       field
-	Ledger, ID    string  // of the account
-	Fields        []field // the others
-	Sure          string  // percent
-	Unsure        bool
-	Added         bool // added by the user; the reading missed it
-	Unknown       bool // no account has the name
-	Open, Focus   bool // Open: the inputs are shown; Focus: the row has the focus
-	Raw, Wrong    string
+	Ledger, ID    string         // of the account
+	Fields        []field        // the others
+	Read          map[string]any // nil: added by the user; the reading missed it
+	Unknown       bool           // no account has the name
+	Open, Focus   bool           // Open: the inputs are shown; Focus: the row has the focus
+	Wrong         string
 }
 
 // entriesRead returns the entries of the reading.
@@ -119,10 +117,8 @@ func (v *visit) khataRows(upload khataUpload, lines *schema, entries []khataEntr
 		name := fmt.Sprintf("entries[%d]", i)
 		r := khataRow{
 			Number: i + 1, Index: i, Name: name, Accepted: e.Accepted, Ledger: textOf(e.Line["ledger"]), ID: plain(e.Line["account_id"]),
-			Added: i >= found, Unsure: i < found && unsure(read), Raw: textOf(read["raw_text"]), Wrong: faults[name],
+			Read: read, Wrong: faults[name],
 		}
-		confidence, _ := toDecimal(read["confidence"])
-		r.Sure = confidence.Shift(2).Round(0).String()
 		r.Unknown = r.ID == "" && e.Account != ""
 		parts := []string{v.lang.day(textOf(e.Line["date"])), e.Account, v.lang.t(enumWord(e.Line["side"])), v.lang.line(e.Line)}
 		r.Summary = strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")

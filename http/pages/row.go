@@ -10,19 +10,20 @@ import (
 
 // rowPage is the content of the page of a row.
 type rowPage struct {
-	KindName, Account, Link, ID, Revision, Date string // Link: of the account
-	Row                                         rowLine
-	History                                     []change
-	Fields                                      []field
-	Wrong                                       []string
-	Theirs                                      []difference // another person's changes, beside this one's
-	Preview                                     *preview
-	Do                                          string // refused or tried operation
-	Reason                                      string
-	Key                                         string
-	Undo                                        bool   // the newest change is an edit that was made just now
-	Locked                                      string // last day of the lock, if it covers the row
-	Editable, Reversible                        bool   // a reversed or void row cannot be changed
+	Account                  map[string]any
+	Link, ID, Revision, Date string // Link: of the account
+	Row                      rowLine
+	History                  []change
+	Fields                   []field
+	Wrong                    []string
+	Theirs                   []difference // another person's changes, beside this one's
+	Preview                  *preview
+	Do                       string // refused or tried operation
+	Reason                   string
+	Key                      string
+	Undo                     bool   // the newest change is an edit that was made just now
+	Locked                   string // last day of the lock, if it covers the row
+	Editable, Reversible     bool   // a reversed or void row cannot be changed
 }
 
 func (v *visit) row() page { return v.showRow(rowPage{}, nil, nil, 0) }
@@ -31,12 +32,11 @@ func (v *visit) row() page { return v.showRow(rowPage{}, nil, nil, 0) }
 func (v *visit) showRow(shown rowPage, body map[string]any, faults map[string]string, status int) page {
 	kind := v.kind()
 	account, id := v.r.PathValue("id"), v.r.PathValue("row")
-	shown.KindName, shown.Link, shown.ID = kindName(kind), accountPath(kind, account), id
-	var of, row map[string]any
+	shown.Link, shown.ID, shown.Account = accountPath(kind, account), id, v.accountOf(kind, account)
+	var row map[string]any
 	var versions []map[string]any
-	v.read("get-"+kind, request{vars: []string{account}}, &of)
 	v.read("read-"+kind+"-row-history", request{vars: []string{account, id}}, &versions)
-	shown.Account, shown.History = textOf(of["name"]), v.lang.history("row", versions, nil, v.actor())
+	shown.History = v.lang.history("row", versions, nil, v.actor())
 	_, refused := v.ask("get-"+kind+"-row", request{vars: []string{account, id}}, &row)
 	switch {
 	case refused != nil && refused.Status == http.StatusNotFound: // deleted: only its history remains

@@ -8,12 +8,12 @@ import (
 
 // statementPage is the content of the statement that is printed.
 type statementPage struct {
-	Company, KindName, Name, Link, From, To string
-	Files                                   string       // address of the files, without their ending
-	Query                                   template.URL // for the files
-	Balances                                []balance
-	Rows                                    []rowLine
-	More                                    bool // the page omits rows of the period; the files have all
+	Account                 map[string]any
+	Company, Link, From, To string
+	Files                   string       // address of the files, without their ending
+	Query                   template.URL // for the files
+	Rows                    []rowLine
+	More                    bool // the page omits rows of the period; the files have all
 }
 
 const statementRows = 500
@@ -28,11 +28,8 @@ func (v *visit) statement() page {
 			query.Set(name, day)
 		}
 	}
-	var of map[string]any
-	v.read("get-"+kind, request{vars: []string{id}, query: v.past()}, &of)
 	shown := statementPage{
-		KindName: kindName(kind), Name: textOf(of["name"]), Link: accountPath(kind, id), From: query.Get("from"), To: query.Get("to"),
-		Balances: v.lang.balancesOf(kind, of), Company: v.company(),
+		Account: v.accountOf(kind, id), Link: accountPath(kind, id), From: query.Get("from"), To: query.Get("to"), Company: v.company(),
 		Query: template.URL(query.Encode()), //nolint:gosec // G203: it is encoded
 	}
 	shown.Files = strings.TrimSuffix(v.address("get-"+kind+"-statement", request{vars: []string{id}}).Path, ".pdf")
