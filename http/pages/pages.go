@@ -356,7 +356,9 @@ func (p *Pages) functions(lang language) template.FuncMap {
 		"nth": func(index int) int { return index + 1 },
 		// figures and parts of API records
 		"nonzero": nonzero, "charge": charge, "grams": grams, "price": priceOf, "owings": owings, "held": lang.held,
-		"entered": lang.entered, "restated": lang.restated, "accountAt": pathOf, "sure": sure, "unsure": unsure, "localTime": lang.localTime, "phone": func(n any) string { return phone(textOf(n)) },
+		"entered": lang.entered, "restated": lang.restated, "accountAt": pathOf, "sure": sure, "unsure": unsure, "localTime": lang.localTime,
+		"own":         func(address string) string { own, _ := p.relative(address); return own },
+		"phone":       func(n any) string { return phone(textOf(n)) },
 		"kindName":    func(kind any) string { return kindName(textOf(kind)) },
 		"balances":    func(of map[string]any) []balance { return lang.balancesOf(textOf(of["kind"]), of) },
 		"accountPath": func(kind, id any) string { return accountPath(textOf(kind), plain(id)) },

@@ -3,7 +3,6 @@ package pages
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -126,29 +125,17 @@ func settingsResources() []*resource {
 	return all
 }
 
-// aboutVisitor is the content of the first page of settings beside its forms.
-type aboutVisitor struct {
-	Key, Picture, DeleteAfter string // Key: the name of the API key, if the visitor signed in by one
-	Unconfirmed               bool   // the address
-	Themes                    []choice
-}
-
 // self shows the page on the visitor. An API key has no account.
 func (d *desk) self(in sent) page {
 	if d.who.Type == "user" {
 		return d.record(in)
 	}
-	more := aboutVisitor{Key: d.actor(d.who.String()), Themes: d.themes()}
+	more := map[string]any{"Key": d.actor(d.who.String()), "Themes": d.themes()}
 	b := &recordPage{deskPage: d.page(sent{}), Word: d.of.word, More: more}
 	return page{template: "record", title: d.of.title, body: b}
 }
 
-func (d *desk) about(me map[string]any) any {
-	return aboutVisitor{
-		Picture: strings.TrimPrefix(textOf(me["profile_picture_url"]), d.PublicURL), DeleteAfter: textOf(me["delete_after"]),
-		Unconfirmed: me["email_verified"] != true, Themes: d.themes(),
-	}
-}
+func (d *desk) about(me map[string]any) any { return map[string]any{"Me": me, "Themes": d.themes()} }
 
 func (v *visit) themes() []choice {
 	all := []choice{{Value: "auto", Text: "As the system"}, {Value: "light", Text: "Light"}, {Value: "dark", Text: "Dark"}}
