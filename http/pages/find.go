@@ -22,7 +22,8 @@ const (
 
 // talks are the contacts by their conversations.
 var talks = &resource{
-	word: "conversations", list: "list-messaging-contacts", leads: inboxPath + "/", columns: []string{"name", "phone", "email", "lastMessageAt"},
+	word: "conversations", list: "list-messaging-contacts", leads: inboxPath + "/",
+	columns: []string{"name", "phone", "email", "lastMessageAt"},
 }
 
 // searches are the resources that are searched by a parameter of their lists.
