@@ -133,7 +133,7 @@ func (v *visit) ask(operation string, in request, into any) (out api.Response, r
 func (v *visit) operation(id string) *operation {
 	d, err := v.document()
 	if err == nil {
-		if o, known := d.operations[id]; known {
+		if o, known := d[id]; known {
 			return o
 		}
 		err = fmt.Errorf("there is no operation %q", id)

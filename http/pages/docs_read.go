@@ -71,7 +71,7 @@ func readManual(spec []byte) (*manual, error) {
 	byTag := map[string][]*described{}
 	for _, methods := range s.Paths {
 		for _, from := range methods {
-			o := s.describe(d.operations[from.ID], from, meanings)
+			o := s.describe(d[from.ID], from, meanings)
 			m.operations[o.ID] = o
 			for _, tag := range o.Tags {
 				byTag[tag] = append(byTag[tag], o)

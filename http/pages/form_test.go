@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-var readSpec = sync.OnceValues(func() (*document, error) {
+var readSpec = sync.OnceValues(func() (document, error) {
 	spec, err := os.ReadFile("../testdata/openapi.json")
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func operationOf(t testing.TB, id string) *operation {
 	t.Helper()
 	d, err := readSpec()
 	require.NoError(t, err)
-	o, known := d.operations[id]
+	o, known := d[id]
 	require.True(t, known, id)
 	return o
 }
@@ -60,7 +60,7 @@ func TestSchemaOfAnOperation(t *testing.T) {
 	}
 
 	d, _ := readSpec()
-	_, known := d.operations["no-such-operation"]
+	_, known := d["no-such-operation"]
 	require.False(t, known)
 	_, err := readDocument([]byte(`{"paths":`))
 	require.Error(t, err)
@@ -106,7 +106,7 @@ func TestFormOfEveryOperation(t *testing.T) {
 	t.Parallel()
 	d, err := readSpec()
 	require.NoError(t, err)
-	for id, o := range d.operations {
+	for id, o := range d {
 		if o.Body == nil || o.Files {
 			continue
 		}

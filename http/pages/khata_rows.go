@@ -54,10 +54,8 @@ func entriesRead(upload khataUpload, accounts refs) []khataEntry {
 
 // khataLines returns the schema of a line of a submission.
 func (v *visit) khataLines() *schema {
-	for _, p := range v.schemaOf("submit-khata").Properties {
-		if p.Name == "entries" {
-			return p.Items
-		}
+	if entries := v.schemaOf("submit-khata").of("entries"); entries != nil {
+		return entries.Items
 	}
 	v.deny(errors.New("submit-khata takes no entries"))
 	return &schema{}

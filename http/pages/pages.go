@@ -47,7 +47,7 @@ type Pages struct {
 	Config
 
 	mux      *http.ServeMux
-	document func() (*document, error)
+	document func() (document, error)
 	manual   func() (*manual, error)
 	views    map[language]map[string]func() (*template.Template, error)
 	assets   map[string]asset
@@ -65,7 +65,7 @@ var assetFiles embed.FS
 // Mount adds the pages to the API. It returns an error if the key or the public URL is invalid.
 func Mount(config Config) (*Pages, error) {
 	p := &Pages{Config: config, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), assets: map[string]asset{}}
-	p.document = sync.OnceValues(func() (*document, error) { return readDocument(p.API.OpenAPI()) }) // all operations are registered by then
+	p.document = sync.OnceValues(func() (document, error) { return readDocument(p.API.OpenAPI()) }) // all operations are registered by then
 	p.manual = sync.OnceValues(func() (*manual, error) { return readManual(p.API.OpenAPI()) })
 	public, err := url.Parse(config.PublicURL)
 	if err == nil {

@@ -236,11 +236,11 @@ func (d *desk) namesOf(word string) []choice {
 		return slices.Clone(known)
 	}
 	d.names[word] = nil
-	i := slices.IndexFunc(resources, func(r *resource) bool { return r.word == word })
-	if i < 0 {
+	of := resourceOf(word)
+	if of == nil {
 		return nil
 	}
-	other := d.visit.desk(resources[i], false)
+	other := d.visit.desk(of, false)
 	rows, _, _ := other.rows(other.listQuery(), 1, rowsFound)
 	for _, r := range rows {
 		name := other.title(r)
@@ -260,8 +260,8 @@ func (d *desk) nameOf(word, id string) string {
 		return known[i].Text
 	}
 	name := d.lang.t("deleted")
-	if i := slices.IndexFunc(resources, func(r *resource) bool { return r.word == word }); i >= 0 && resources[i].get != "" {
-		other := d.visit.desk(resources[i], false)
+	if of := resourceOf(word); of != nil && of.get != "" {
+		other := d.visit.desk(of, false)
 		other.id = id
 		if record, refused := other.find(); refused == nil {
 			name = other.title(record)

@@ -144,10 +144,7 @@ func (d *desk) list(in sent) page {
 
 // draw adds the records to the list.
 func (d *desk) draw(b *listPage, rows []map[string]any) {
-	schemas := map[string]*schema{}
-	for _, p := range d.rowSchema().Properties {
-		schemas[p.Name] = p.schema
-	}
+	s := d.rowSchema()
 	for _, name := range d.of.columns {
 		b.Columns = append(b.Columns, display{Text: d.lang.t(labelOf(name))})
 	}
@@ -160,7 +157,7 @@ func (d *desk) draw(b *listPage, rows []map[string]any) {
 			line.Head, columns = d.head(r), columns[1:]
 		}
 		for _, name := range columns {
-			one := d.cell(name, schemas[name], r)
+			one := d.cell(name, s.of(name), r)
 			if line.Cells = append(line.Cells, one); one.Class != "" {
 				b.Columns[len(b.Columns)-len(columns)+len(line.Cells)-1].Class = one.Class
 			}

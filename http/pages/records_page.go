@@ -73,14 +73,15 @@ func (d *desk) shown(name string, s *schema, value any) display {
 
 // linkOf returns the address of the record in a field.
 func linkOf(word, id string) string {
-	i := slices.IndexFunc(resources, func(r *resource) bool { return r.word == word })
-	if i < 0 {
+	of := resourceOf(word)
+	switch {
+	case of == nil:
 		return ""
+	case of.leads != "":
+		return of.leads + url.QueryEscape(id)
+	default:
+		return of.address("", id)
 	}
-	if leads := resources[i].leads; leads != "" {
-		return leads + url.QueryEscape(id)
-	}
-	return resources[i].address("", id)
 }
 
 func figureOf(s *schema, n json.Number) string {
@@ -170,21 +171,17 @@ func (d *desk) array(out display, name string, s *schema, values []any) display 
 // pairs returns the values of an object, first the plain ones.
 func (d *desk) pairs(s *schema, object map[string]any, hidden []string) (all []display) {
 	var names []string
-	schemas := map[string]*schema{}
 	for _, p := range s.Properties {
-		names, schemas[p.Name] = append(names, p.Name), p.schema
+		names = append(names, p.Name)
 	}
 	if len(names) == 0 {
-		for name := range object {
-			names, schemas[name] = append(names, name), s.Items
-		}
-		slices.Sort(names)
+		names = slices.Sorted(maps.Keys(object))
 	}
 	for _, name := range names {
 		if slices.Contains(hidden, name) {
 			continue
 		}
-		if one := d.shown(name, schemas[name], object[name]); !one.Empty() {
+		if one := d.shown(name, cmp.Or(s.of(name), s.Items), object[name]); !one.Empty() {
 			all = append(all, one)
 		}
 	}
@@ -263,12 +260,8 @@ func (d *desk) record(in sent) page {
 			internal = append(internal, p.Name)
 		}
 	}
-	schemas := map[string]*schema{}
-	for _, p := range s.Properties {
-		schemas[p.Name] = p.schema
-	}
 	for _, name := range d.of.live {
-		if one := d.cell(name, schemas[name], record); !one.Empty() {
+		if one := d.cell(name, s.of(name), record); !one.Empty() {
 			b.Live = append(b.Live, one)
 		}
 	}
@@ -311,7 +304,7 @@ func (d *desk) record(in sent) page {
 		}
 		for name := range differing(in.body, record) {
 			if d.refs == nil {
-				theirs, yours := d.shown(name, schemas[name], record[name]), d.shown(name, schemas[name], in.body[name])
+				theirs, yours := d.shown(name, s.of(name), record[name]), d.shown(name, s.of(name), in.body[name])
 				b.Theirs = append(b.Theirs, difference{theirs.Label, d.short(theirs), d.short(yours)})
 			}
 		}

@@ -57,7 +57,7 @@ func recordTexts(t *testing.T, used map[string]bool) {
 				narrow[a.operation] = a.fields
 			}
 			for _, id := range operations {
-				o, known := d.operations[id]
+				o, known := d[id]
 				require.True(t, known || id == "", "there is no operation %q", id)
 				if id == "" {
 					continue

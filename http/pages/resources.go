@@ -180,6 +180,15 @@ func (r *resource) recordActions() (all []action) {
 	return all
 }
 
+// resourceOf returns the resource with a word, nil for none.
+func resourceOf(word string) *resource {
+	i := slices.IndexFunc(resources, func(r *resource) bool { return r.word == word })
+	if i < 0 {
+		return nil
+	}
+	return resources[i]
+}
+
 // linked are the resources by the field that has their records' ids.
 var linked = map[string]string{
 	"audience": "lists", "channelId": "channels", "channelIds": "channels", "company_id": "companies",

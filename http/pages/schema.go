@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// document is the OpenAPI document, by operation.
-type document struct{ operations map[string]*operation }
+// document has the operations of the OpenAPI document by their ids.
+type document map[string]*operation
 
 // operation has the parts of an API operation that pages use.
 type operation struct {
@@ -56,6 +56,16 @@ type schema struct {
 type property struct {
 	Name string
 	*schema
+}
+
+// of returns the schema of a property, nil for none.
+func (s *schema) of(name string) *schema {
+	for _, p := range s.Properties {
+		if p.Name == name {
+			return p.schema
+		}
+	}
+	return nil
 }
 
 // without returns the schema of an object without some properties.
@@ -131,7 +141,7 @@ func readSpecification(spec []byte) (*specification, error) {
 	return &s, nil
 }
 
-func readDocument(spec []byte) (*document, error) {
+func readDocument(spec []byte) (document, error) {
 	s, err := readSpecification(spec)
 	if err != nil {
 		return nil, err
@@ -140,8 +150,8 @@ func readDocument(spec []byte) (*document, error) {
 }
 
 // document returns the data for forms and requests.
-func (s *specification) document() *document {
-	d := &document{operations: map[string]*operation{}}
+func (s *specification) document() document {
+	d := document{}
 	for path, methods := range s.Paths {
 		for method, from := range methods {
 			o := &operation{ID: from.ID, Method: strings.ToUpper(method), Path: path, Summary: from.Summary, Permission: from.Permission}
@@ -167,7 +177,7 @@ func (s *specification) document() *document {
 					o.Answer = s.Components.Schemas.read("", media.Schema, 0)
 				}
 			}
-			d.operations[o.ID] = o
+			d[o.ID] = o
 		}
 	}
 	return d
