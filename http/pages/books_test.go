@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
 
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
@@ -61,6 +62,40 @@ func form(s apptest.Page, action, has string) url.Values {
 			values.Set(m[1], m[2])
 		}
 		break
+	}
+	return values
+}
+
+// filled returns the values that a browser sends for the form of a page with an attribute.
+func filled(s apptest.Page, attribute string) url.Values {
+	values := url.Values{}
+	_, inside, _ := strings.Cut(s.Text, attribute)
+	inside, _, _ = strings.Cut(inside, "</form>")
+	page, err := html.Parse(strings.NewReader(inside))
+	if err != nil {
+		return nil
+	}
+	attributes := func(n *html.Node) map[string]string {
+		all := map[string]string{}
+		for _, a := range n.Attr {
+			all[a.Key] = a.Val
+		}
+		return all
+	}
+	for n := range page.Descendants() {
+		a := attributes(n)
+		_, checked := a["checked"]
+		switch {
+		case n.Data == "input" && a["name"] != "" && (a["type"] != "checkbox" && a["type"] != "radio" || checked):
+			values.Set(a["name"], a["value"])
+		case n.Data == "textarea" && n.FirstChild != nil:
+			values.Set(a["name"], n.FirstChild.Data)
+		case n.Data == "option" && n.Parent.Data == "select":
+			name := attributes(n.Parent)["name"]
+			if _, selected := a["selected"]; selected || !values.Has(name) {
+				values.Set(name, a["value"])
+			}
+		}
 	}
 	return values
 }

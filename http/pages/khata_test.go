@@ -12,7 +12,6 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/net/html"
 
 	"bahi/internal/test/apptest"
 )
@@ -61,42 +60,6 @@ func typedPage(lines ...string) []byte {
 		"5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\ntrailer<</Root 1 0 R>>\n", len(content), content)
 }
 
-// filled returns the values that a browser sends for the page's form with an id.
-func filledKhata(s apptest.Page, id string) url.Values {
-	values := url.Values{}
-	root, err := html.Parse(strings.NewReader(s.Text))
-	if err != nil {
-		return nil
-	}
-	attributes := func(n *html.Node) map[string]string {
-		all := map[string]string{}
-		for _, a := range n.Attr {
-			all[a.Key] = a.Val
-		}
-		return all
-	}
-	var within func(n *html.Node, in bool)
-	within = func(n *html.Node, in bool) {
-		a := attributes(n)
-		in = in || n.Data == "form" && a["id"] == id
-		_, checked := a["checked"]
-		if in && n.Data == "input" && a["name"] != "" && (a["type"] != "checkbox" || checked) {
-			values.Set(a["name"], a["value"])
-		}
-		if in && n.Data == "option" && n.Parent.Data == "select" {
-			name := attributes(n.Parent)["name"]
-			if _, selected := a["selected"]; selected || !values.Has(name) {
-				values.Set(name, a["value"])
-			}
-		}
-		for child := range n.ChildNodes() {
-			within(child, in)
-		}
-	}
-	within(root, false)
-	return values
-}
-
 func with(values url.Values, pairs ...string) url.Values {
 	other := url.Values{}
 	for name := range values {
@@ -127,7 +90,7 @@ func TestAKhataPageIsCheckedAndPosted(t *testing.T) {
 		"497.500 g fine → 19.100 g fine owes you")
 	require.Contains(t, page.Text, `href="/khata-uploads/`)
 
-	check := filledKhata(page, "check")
+	check := filled(page, `id="check"`)
 	require.Equal(t, []string{"yes", "", "Zaveri"},
 		[]string{check.Get("entries[0].accepted"), check.Get("entries[1].accepted"), check.Get("entries[1].account")})
 	ask := func(pairs ...string) apptest.Page { return u.site.Ask(http.MethodPost, at, with(check, pairs...)) }
@@ -144,11 +107,11 @@ func TestAKhataPageIsCheckedAndPosted(t *testing.T) {
 
 	opened := ask("open", "1", "entries[1].kind", "bank").Is(200)
 	opened.Says("Zaveri · Bank", "Accepted: 2. Left out: 0.", "₹0.00 → ₹20,000.00")
-	require.Equal(t, check.Get("key"), filledKhata(opened, "check").Get("key"))
-	check = with(filledKhata(opened, "check"), "entries[2].account", "Zaveri", "entries[2].side", "in", "entries[2].date", "2025-03-04",
+	require.Equal(t, check.Get("key"), filled(opened, `id="check"`).Get("key"))
+	check = with(filled(opened, `id="check"`), "entries[2].account", "Zaveri", "entries[2].side", "in", "entries[2].date", "2025-03-04",
 		"entries[2].amount", "5", "entries[2].accepted", "yes") // the reading missed it
 	missed := ask("preview", "page").Is(200).Says("Accepted: 3. Left out: 0.", "₹0.00 → ₹20,005.00", "A row that was missed")
-	require.Equal(t, "5", filledKhata(missed, "check").Get("entries[2].amount"))
+	require.Equal(t, "5", filled(missed, `id="check"`).Get("entries[2].amount"))
 	require.Contains(t, missed.Text, `name="entries[3].account"`)
 	ask("entries[2].amount", "", "entries[2].date", "").Is(422)
 	o.Clerk(apptest.Home).GET("/banks").Status(200).Contains("Zaveri")

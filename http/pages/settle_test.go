@@ -2,11 +2,7 @@ package pages_test
 
 import (
 	"fmt"
-	"html"
-	"maps"
 	"net/http"
-	"net/url"
-	"regexp"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
@@ -15,19 +11,6 @@ import (
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
 )
-
-var entryInput = regexp.MustCompile(`<input value="([^"]*)"[^>]* name="((?:in|out)_entries[^"]*)"`)
-
-// entriesIn returns the values that the inputs of a page have.
-func entriesIn(s apptest.Page) url.Values {
-	values := url.Values{}
-	for _, m := range entryInput.FindAllStringSubmatch(s.Text, -1) {
-		if m[1] != "" {
-			values.Set(m[2], html.UnescapeString(m[1]))
-		}
-	}
-	return values
-}
 
 // openedWith opens an account with a row.
 func openedWith(clerk *apitest.Client, kind, name, row string) (address string) {
@@ -53,20 +36,19 @@ func TestAccountsAreSettled(t *testing.T) {
 		require.NotContains(t, b.get(account).Text, "statement?from", "nothing was settled yet")
 		settled := b.get(account + "?settle=1").Is(200).Says("After it:")
 		require.Regexp(t, `After it: ₹0\.00 settled 0\.000 g (fine|weight) settled`, settled.Words(), c.row)
-		values := form(settled, account+"/rows", "")
-		maps.Copy(values, entriesIn(settled))
+		values := filled(settled, `id="entry"`)
 		values.Set("date", "2025-03-02")
 		b.follow(b.site.Ask(http.MethodPost, account+"/rows", values))
 		require.NotContains(t, b.get(account).Text, `id="settle"`, "all is settled")
 		b.submit(account, account+"/rows", "date", "2025-03-03", "in_entries[0].item_name", "x",
 			"in_entries[0].weight", "1", "in_entries[0].fine_weight", "1").Is(303)
 		require.Contains(t, b.get(account).Text, "statement?from=2025-03-03")
-		again := entriesIn(b.get(account + "?again=1").Is(200).Says("After it:"))
+		again := filled(b.get(account+"?again=1").Is(200).Says("After it:"), `id="entry"`)
 		require.Equal(t, "x", again.Get("in_entries[0].item_name"))
 	}
 	bank := book(o, clerk, 1)
 	require.NotContains(t, b.get(bank).Text, `id="settle"`)
-	require.Empty(t, entriesIn(b.get(bank+"?settle=1").Is(200)))
+	require.Empty(t, filled(b.get(bank+"?settle=1").Is(200), `id="entry"`).Get("out_entries[0].amount"))
 	require.NotContains(t, byKey(o, apptest.Home, `{"ledger":"read"}`).get("/app/accounts/karigar/3?settle=1").Is(200).Text, `id="settle"`)
 }
 
