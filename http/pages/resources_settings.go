@@ -132,6 +132,7 @@ func (d *desk) self(in sent) page {
 	}
 	more := map[string]any{"Key": d.actor(d.who.String()), "Themes": d.themes()}
 	b := &recordPage{deskPage: d.page(sent{}), Word: d.of.word, More: more}
+	b.Title = d.lang.t(d.of.title)
 	return page{template: "record", title: d.of.title, body: b}
 }
 
