@@ -358,9 +358,7 @@ func valueOf(s *schema) any {
 
 func render(t testing.TB, drawn []field) string {
 	t.Helper()
-	parsed, err := template.New("").Funcs(template.FuncMap{
-		"t": language("en").t, "tf": language("en").tf, "said": language("en").said, "fieldID": fieldID, "word": wordOf,
-	}).ParseFiles("templates/form.html")
+	parsed, err := template.New("").Funcs((&Pages{}).functions("en")).ParseFiles("templates/form.html")
 	require.NoError(t, err)
 	var page bytes.Buffer
 	require.NoError(t, parsed.ExecuteTemplate(&page, "fields", drawn))
