@@ -282,16 +282,17 @@ func (r *Routes) provider() {
 			return nil, errNoProvider
 		}
 		gone := r.forget(flowCookie)
+		request, _ := api.Sender(ctx)
 		var (
 			who idp.Identity
 			s   accesscmd.SignedIn
 		)
 		flow, err := idp.OpenFlow(in.Flow, r.FlowKey, r.Now())
 		if err == nil {
-			who, err = r.Provider.Finish(ctx, flow, api.Query(ctx))
+			who, err = r.Provider.Finish(ctx, flow, request.URL.Query())
 		}
 		if err == nil {
-			s, err = r.Accounts.SignInByProvider(ctx, api.Request(ctx), accesscmd.Identity(who))
+			s, err = r.Accounts.SignInByProvider(ctx, api.Request(ctx), who)
 		}
 		if err != nil {
 			return r.failed(ctx, err, gone), nil
@@ -312,7 +313,7 @@ func (r *Routes) failed(ctx context.Context, err error, cookies []http.Cookie) *
 	if refused, ok := errors.AsType[*fault.Error](err); ok {
 		code, level = codeOf(refused), slog.LevelInfo
 	}
-	r.Log.Log(ctx, level, "sign-in through the identity provider failed", "request_id", api.RequestID(ctx), "code", code, "error", err)
+	r.Log.Log(ctx, level, "sign-in through the identity provider failed", "request_id", api.Request(ctx).RequestID, "code", code, "error", err)
 	return r.redirect(r.frontend(url.Values{"error": {code}}), cookies)
 }
 

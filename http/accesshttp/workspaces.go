@@ -24,6 +24,9 @@ type Membership struct {
 	Revision    int64             `json:"revision" doc:"Revision for If-Match"`
 }
 
+// SchemaName distinguishes the type from accessview's in the document.
+func (Membership) SchemaName() string { return "HttpAccessMembership" }
+
 // memberWritten returns a member after a command. The ETag is the member's, because all members are in one stream.
 func memberWritten(ctx context.Context, in, user uuid.UUID, out commands.Outcome[workspace.State], err error) (*api.Tagged[Membership],
 	error) {

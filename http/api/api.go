@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -82,7 +83,7 @@ type API struct {
 	huma    huma.API
 	tracer  trace.Tracer
 	metrics *metrics
-	limiter *limiter              // nil: none
+	limiter *limiter
 	shared  map[string]*cors.Cors // by path prefix
 	streams parts                 // of callers
 	turns   *turns
@@ -200,16 +201,15 @@ func (c *call) panicked(p any) {
 func (a *API) noRoute(w http.ResponseWriter, r *http.Request) {
 	c, _ := w.(*call)
 	var allowed []string
-	if a.pages[r.URL.Path] {
-		allowed = []string{http.MethodGet, http.MethodHead}
-	}
-	for _, op := range a.ops {
-		if op.matches(r.URL.Path) {
-			allowed = append(allowed, op.Method)
-			if op.Method == http.MethodGet {
-				allowed = append(allowed, http.MethodHead)
-			}
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		other, match := *r, mux.RouteMatch{}
+		other.Method = method
+		if a.router.Match(&other, &match); match.MatchErr == nil {
+			allowed = append(allowed, method)
 		}
+	}
+	if slices.Contains(allowed, http.MethodGet) {
+		allowed = append(allowed, http.MethodHead)
 	}
 	if len(allowed) == 0 {
 		c.refuse(ProblemOf(http.StatusNotFound))

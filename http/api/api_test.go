@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -195,8 +194,6 @@ func (s *server) register() {
 				return nil, fmt.Errorf("wait: %w", ctx.Err())
 			case "unencodable":
 				return api.Answer[any](func() {}, nil)
-			case "half":
-				return api.Answer[any](strings.Repeat("x", 1<<20), nil)
 			}
 			return nil, errOdd
 		})

@@ -39,7 +39,7 @@ type call struct {
 	wrong   []fault.Field  // faults found so far
 	unsure  []string       // fields that rules must not report, see decode
 
-	head    bool  // HEAD: the body is not sent
+	head    bool  // HEAD: net/http drops the body
 	outer   *call // the outer request; nil: the request is from outside of the process
 	counted bool  // an inner read was counted, see limit
 	cookie  bool  // the cookie identified the caller
@@ -93,7 +93,8 @@ func Request(ctx context.Context) commands.Request {
 	return r
 }
 
-// Sender returns the HTTP request and the address of its client. It is for operations that check signatures instead of credentials.
+// Sender returns the HTTP request and the address of its client. It is for operations that check signatures instead of credentials, or that
+// read the whole query.
 func Sender(ctx context.Context) (*http.Request, netip.Addr) {
 	c := callOf(ctx)
 	return c.r, c.peer()
@@ -101,9 +102,6 @@ func Sender(ctx context.Context) (*http.Request, netip.Addr) {
 
 // peer returns the address of the client.
 func (c *call) peer() netip.Addr { return wholeAddress(c.r, c.api.config.Limiting.Proxies) }
-
-// RequestID returns the request's id.
-func RequestID(ctx context.Context) string { return callOf(ctx).request.RequestID }
 
 // Prefers reports whether the caller requests the whole record in the response (Prefer: return=representation). A handler that calls it
 // must obey it.

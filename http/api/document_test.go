@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,46 +8,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"bahi/domain/ledger/bank"
 	"bahi/http/api"
 )
-
-type pair[A, B any] struct {
-	First  A `json:"first"`
-	Second B `json:"second"`
-}
-
-type named[A any] struct {
-	One A `json:"one"`
-}
-
-// SchemaName implements [api.Named].
-func (named[A]) SchemaName() string { return "NamedByItself" }
-
-func TestEqualTypeNamesDoNotClash(t *testing.T) {
-	t.Parallel()
-	type Entry struct {
-		Text string `json:"text"`
-	}
-	a := api.New(api.Config{})
-	api.Handle(a, api.Op{ID: "one", Method: "POST", Path: "/one"}, none[struct{ Body bank.Entry }])
-	api.Handle(a, api.Op{ID: "two", Method: "POST", Path: "/two"}, none[struct{ Body Entry }])
-	api.Handle(a, api.Op{ID: "three", Method: "POST", Path: "/three"}, none[struct {
-		Body pair[bank.Entry, bank.Entry]
-	}])
-	api.Handle(a, api.Op{ID: "four", Method: "POST", Path: "/four"}, none[struct {
-		Body named[bank.Entry]
-	}])
-	var spec struct {
-		Components struct {
-			Schemas map[string]any `json:"schemas"`
-		} `json:"components"`
-	}
-	require.NoError(t, json.Unmarshal(a.OpenAPI(), &spec))
-	for _, name := range []string{"BankEntry", "ApiTestEntry", "ApiTestPairBankEntryBankEntry", "NamedByItself"} {
-		require.Contains(t, spec.Components.Schemas, name)
-	}
-}
 
 func TestASpanTellsOfTheRequest(t *testing.T) {
 	t.Parallel()

@@ -159,15 +159,13 @@ type downloading struct {
 	delivery
 
 	content Content
-	begun   bool
 }
 
 // begin sends the head.
 func (d *downloading) begin() {
-	if d.begun {
+	if d.call.sent {
 		return
 	}
-	d.begun = true
 	h := d.call.Header()
 	h["Content-Type"] = []string{d.content.Type}
 	if d.content.Name != "" {
@@ -182,9 +180,6 @@ func (d *downloading) begin() {
 // Write sends text.
 func (d *downloading) Write(text []byte) (int, error) {
 	d.begin()
-	if d.call.head {
-		return len(text), nil
-	}
 	if err := d.write(text); err != nil {
 		return 0, err
 	}

@@ -106,7 +106,7 @@ func TestAHundredFaultsAreListedAtMost(t *testing.T) {
 	s := serve(t)
 	s.ruledRoutes(new(bool))
 	clerk := s.as(t, "bahi_clerk")
-	for _, entry := range []string{`{"amount":0}`, `{"amount":"x"}`} {
+	for _, entry := range []string{`{"amount":0}`, `{"amount":"x"}`, `{"amount":1,"x":0}`} {
 		body := `{"rows":[` + strings.Repeat(`{"date":"2025-03-31","in_entries":[`+entry+`]},`, 200) + `{}]}`
 		text := clerk.POST("/ruled", body).Status(422).Text
 		require.Equal(t, 100, strings.Count(text, `"field"`), entry)

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
@@ -213,16 +212,9 @@ func (f *fingerprint) sum() []byte {
 
 // saneQuery reports whether a query can be decoded. Huma would treat undecodable parameters as absent, and return another result.
 func saneQuery(raw string) bool {
-	values, err := url.ParseQuery(raw)
-	if err != nil {
-		return false
-	}
-	for name, all := range values {
-		if !sane(name + "=" + strings.Join(all, "&")) {
-			return false
-		}
-	}
-	return true
+	_, err := url.ParseQuery(raw)
+	text, _ := url.QueryUnescape(raw) // fails if ParseQuery does
+	return err == nil && sane(text)
 }
 
 // strictQuery refuses unknown parameters, and repeated ones, of which huma would use the first.
@@ -255,6 +247,3 @@ func (c *call) strictQuery() error {
 	}
 	return nil
 }
-
-// Query returns the whole query.
-func Query(ctx context.Context) url.Values { return callOf(ctx).r.URL.Query() }

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,27 +11,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/actor"
-	"bahi/domain/fault"
 	"bahi/http/api"
 	"bahi/http/api/ratelimit"
 	"bahi/internal/test/apitest"
 )
 
-// doorkeeper knows one bearer token.
-type doorkeeper struct{}
-
-func (doorkeeper) Authenticate(_ context.Context, bearer string) (actor.Actor, error) {
-	if bearer != "right" {
-		return actor.Actor{}, fault.New(fault.Unauthorized, "Not authenticated")
-	}
-	return actor.Actor{Type: "api_key", ID: "7", Permissions: actor.Permissions{Operator: true}}, nil
-}
-
 func startMounted(t *testing.T, limits api.Limits) *apitest.Client {
 	t.Helper()
 	a := api.New(api.Config{
-		Credentials: []api.Credential{{Authenticator: doorkeeper{}}}, Limiting: api.Limiting{Limits: limits, Now: time.Now},
+		Credentials: []api.Credential{{Authenticator: everybody}}, Limiting: api.Limiting{Limits: limits, Now: time.Now},
 	})
 	a.Mount("pages", "/pages", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := api.Count(r.Context(), "auth"); err != nil {
@@ -55,8 +42,8 @@ func TestMountServesEverythingBelowItsPath(t *testing.T) {
 	t.Parallel()
 	c := startMounted(t, nil)
 	for _, r := range [][2]string{{"GET", "/pages"}, {"POST", "/pages/"}, {"DELETE", "/pages/a/b"}} {
-		a := c.Do(r[0], r[1]+"?bearer=right", nil).Status(200)
-		require.Equal(t, r[0]+" "+r[1]+" as api_key:7, commands as api_key:7, <nil>", a.Text)
+		a := c.Do(r[0], r[1]+"?bearer=bahi_operator", nil).Status(200)
+		require.Equal(t, r[0]+" "+r[1]+" as api_key:op, commands as api_key:op, <nil>", a.Text)
 		require.NotEmpty(t, a.Header("X-Request-Id"))
 	}
 	require.Equal(t, "GET /pages as public, commands as public, Not authenticated", c.GET("/pages?bearer=wrong").Status(200).Text)
@@ -74,19 +61,19 @@ func TestRefusedCredentialsCountForMountedPagesToo(t *testing.T) {
 		c.GET("/pages?bearer=wrong").Status(200)
 	}
 	c.GET("/pages?bearer=wrong").Status(429)
-	c.GET("/pages?bearer=right").Status(200)
+	c.GET("/pages?bearer=bahi_operator").Status(200)
 
 	limits = api.DefaultLimits()
 	limits["auth"] = ratelimit.Limit{Requests: 2, Per: time.Minute}
 	c = startMounted(t, limits)
-	c.GET("/pages?bearer=right").Status(200)
-	c.GET("/pages?bearer=right").Status(200)
-	require.NotEmpty(t, c.GET("/pages?bearer=right").Status(429).Header("Retry-After"))
+	c.GET("/pages?bearer=bahi_operator").Status(200)
+	c.GET("/pages?bearer=bahi_operator").Status(200)
+	require.NotEmpty(t, c.GET("/pages?bearer=bahi_operator").Status(429).Header("Retry-After"))
 }
 
 func TestCallerIsUnknownOutsideACall(t *testing.T) {
 	t.Parallel()
-	_, _, err := api.Authenticate(t.Context(), "right")
+	_, _, err := api.Authenticate(t.Context(), "bahi_operator")
 	require.ErrorIs(t, err, api.ErrNotAuthenticated)
 	api.Failed(t.Context(), io.EOF)
 }

@@ -75,24 +75,19 @@ func (o Op) write() bool { return o.Method != http.MethodGet && o.Method != http
 type operation struct {
 	Op
 
-	pattern *regexp.Regexp
-	body    *body        // nil: none, or huma reads it
-	raw     bool         // huma reads the body
-	schema  *huma.Schema // of the body, in the document
-	input   reflect.Type
-	file    []int // of the input's File; nil: none
-	query   map[string]bool
-	vars    map[string]string // see variables
+	body   *body        // nil: none, or huma reads it
+	raw    bool         // huma reads the body
+	schema *huma.Schema // of the body, in the document
+	input  reflect.Type
+	file   []int // of the input's File; nil: none
+	query  map[string]bool
+	vars   map[string]string // see variables
 }
 
 const defaultMaxBody = 1 << 20
 
-var variable = regexp.MustCompile(`\\\{[^}]+\\\}`)
-
-func (o *operation) matches(path string) bool { return o.pattern.MatchString(path) }
-
 // Handle registers an operation. The handler's input has parameters (`path:"…"`, `query:"…"`) and a field Body. See [Body], [ETag] and
-// [Optional] for outputs and parameters. Handle panics on an invalid operation, so the program does not start with one.
+// [Optional] for outputs and parameters. Tests of package http check the operations.
 //
 // The handler's context has the [Request] for commands; see also [Caller], [Prefers] and [SetWriteHeaders].
 func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*O, error)) {
@@ -131,20 +126,7 @@ func register[I, O any](a *API, o *operation, handler func(ctx context.Context, 
 }
 
 func (a *API) add(op Op, input reflect.Type) *operation {
-	switch {
-	case op.ID == "" || op.Method == "" || !strings.HasPrefix(op.Path, "/"):
-		panic(fmt.Sprintf("operation %q: ID, Method and Path are needed", op.ID))
-	case op.Public && (op.Operator || op.Area != "") || op.Operator && op.Area != "":
-		panic(fmt.Sprintf("operation %q: Public, Operator and Area exclude each other", op.ID))
-	case op.OptionalAuth && !op.Public:
-		panic(fmt.Sprintf("operation %q: only a Public one is Known to some", op.ID))
-	case op.Level != "" && op.Area == "":
-		panic(fmt.Sprintf("operation %q: a Level needs an Area", op.ID))
-	}
-	o := &operation{
-		Op: op, vars: variables(op.Path, input),
-		pattern: regexp.MustCompile("^" + variable.ReplaceAllString(regexp.QuoteMeta(op.Path), "[^/]+") + "$"),
-	}
+	o := &operation{Op: op, vars: variables(op.Path, input)}
 	usual := map[string]int{http.MethodPost: http.StatusCreated, http.MethodDelete: http.StatusNoContent}
 	o.Status = cmp.Or(o.Status, usual[op.Method], http.StatusOK)
 	o.MaxBody = cmp.Or(o.MaxBody, defaultMaxBody)
@@ -154,19 +136,15 @@ func (a *API) add(op Op, input reflect.Type) *operation {
 			o.Level = actor.Write
 		}
 	}
-	for _, earlier := range a.ops {
-		switch {
-		case earlier.ID == op.ID:
-			panic(fmt.Sprintf("operation %q is registered twice", op.ID))
-		case earlier.Method == op.Method && earlier.matches(op.Path):
-			panic(fmt.Sprintf("operation %q would never be reached: %s takes its path; register it before", op.ID, earlier.ID))
-		}
-	}
 	a.metrics.seconds.WithLabelValues(o.ID) // so that they are there before the first request
 	a.metrics.requests.WithLabelValues(o.ID, strconv.Itoa(o.Status))
-	a.limiter.policy(op.Limit)
+	a.limiter.of(op.Limit)
 	a.ops = append(a.ops, o)
-	o.form(input)
+	for f := range input.Fields() {
+		if f.Type == reflect.TypeFor[File]() {
+			o.file = f.Index
+		}
+	}
 	a.showPatches(input, map[reflect.Type]bool{})
 	return o
 }

@@ -193,11 +193,9 @@ func (c *call) refuse(err error) {
 // set once. All data of one API are in the call.
 var setGlobals = sync.OnceFunc(func() {
 	huma.DefaultArrayNullable = false
-	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
-		return fromHuma(status, msg, errs)
-	}
+	huma.NewError = func(status int, _ string, _ ...error) huma.StatusError { return ProblemOf(status) }
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
-		p := fromHuma(status, msg, errs)
+		p := fromHuma(status, errs)
 		if c := callOf(ctx.Context()); c.api != nil {
 			if status >= http.StatusInternalServerError && p.Status >= http.StatusInternalServerError {
 				c.cause = errors.Join(append([]error{errors.New(msg)}, errs...)...)
@@ -215,7 +213,7 @@ var setGlobals = sync.OnceFunc(func() {
 })
 
 // fromHuma converts huma's error to Bahi's texts. It drops the rejected values that huma adds, because they may be passwords.
-func fromHuma(status int, _ string, errs []error) *Problem {
+func fromHuma(status int, errs []error) *Problem {
 	p := ProblemOf(status)
 	for _, err := range errs {
 		detailed, ok := err.(huma.ErrorDetailer)
@@ -223,11 +221,8 @@ func fromHuma(status int, _ string, errs []error) *Problem {
 			continue
 		}
 		d := detailed.ErrorDetail()
-		where := d.Location
-		for _, place := range []string{"body.", "path.", "query.", "header.", "cookie.", "form."} {
-			where = strings.TrimPrefix(where, place)
-		}
-		p.Errors = append(p.Errors, fault.Field{Field: where, Message: wording(d.Message)})
+		_, where, _ := strings.Cut(d.Location, ".")
+		p.Errors = append(p.Errors, fault.Field{Field: cmp.Or(where, d.Location), Message: wording(d.Message)})
 	}
 	return p
 }

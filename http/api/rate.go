@@ -53,17 +53,7 @@ type limiter struct {
 	warned atomic.Int64 // time of the last warning, in seconds
 }
 
-// policy is the limit of a group.
-type policy struct {
-	group string
-	limit ratelimit.Limit
-}
-
-// newLimiter returns nil without limits.
 func newLimiter(config Limiting) *limiter {
-	if config.Limits == nil {
-		return nil
-	}
 	if config.Now == nil {
 		config.Now = time.Now
 	}
@@ -76,19 +66,13 @@ func newLimiter(config Limiting) *limiter {
 	return &limiter{Limiting: config}
 }
 
-// policy returns nil if the group has no limit. It panics on an unknown group; [Handle] calls it, so the program does not start with one.
-func (l *limiter) policy(group string) *policy {
-	if l == nil || group == "" {
-		return nil
-	}
+// of returns the limit of a group. It panics on an unknown group.
+func (l *limiter) of(group string) ratelimit.Limit {
 	limit, known := l.Limits[group]
-	if !known {
+	if !known && group != "" && l.Limits != nil {
 		panic(fmt.Sprintf("no limit is named %q", group))
 	}
-	if limit.Off() {
-		return nil
-	}
-	return &policy{group, limit}
+	return limit
 }
 
 // AuthFailures counts a process's refused credentials by address. All listeners of the process share it, so that an attacker has no more
@@ -115,9 +99,9 @@ func (g *AuthFailures) take(from netip.Addr) ratelimit.Decision {
 // guessed counts a refused credential, and returns a refusal beyond the limit. It does not count a credential if the check itself failed.
 func (c *call) guessed(err error) error {
 	f, refused := errors.AsType[*fault.Error](err)
-	if p := c.api.limiter.policy(GroupRefused); p != nil && refused && f.Kind == fault.Unauthorized {
+	if limit := c.api.limiter.of(GroupRefused); !limit.Off() && refused && f.Kind == fault.Unauthorized {
 		d := c.api.limiter.Guesses.take(c.address())
-		c.tell(p, d)
+		c.tell(GroupRefused, limit, d)
 		if !d.Allowed {
 			return c.tooMany(d)
 		}
@@ -150,28 +134,21 @@ const warnInterval = time.Minute
 
 // limit counts the request for its caller. All reads of one page together are counted once.
 func (c *call) limit() error {
-	if c.api.limiter == nil {
-		return nil
-	}
-	p, who := c.api.limiter.policy(c.op.Limit), c.request.Actor
-	key := ratelimit.Key{Caller: who.ID}
+	group := c.op.Limit
 	if c.outer != nil && c.r.Method == http.MethodGet {
 		if c.outer.counted {
 			return nil
 		}
-		c.outer.counted, p = true, c.api.limiter.policy(GroupPages)
+		c.outer.counted, group = true, GroupPages
 	}
-	switch who.Type {
-	case "":
-		key = ratelimit.Key{Address: c.address()}
-	case "api_key":
-		p = c.api.limiter.policy(GroupAPIKeys)
+	if c.request.Actor.Type == "api_key" {
+		group = GroupAPIKeys
 	}
-	if p == nil {
+	d, limit := c.count(group, c.request.Actor.ID)
+	if limit.Off() {
 		return nil
 	}
-	d := c.countIn(p, key)
-	c.tell(p, d)
+	c.tell(group, limit, d)
 	switch {
 	case d.Allowed:
 	case c.op.Proof:
@@ -182,9 +159,16 @@ func (c *call) limit() error {
 	return nil
 }
 
-func (c *call) countIn(p *policy, key ratelimit.Key) ratelimit.Decision {
-	key.Group = p.group
-	return c.api.limiter.Counter.Take(c.ctx, key, p.limit)
+// count counts the request for a group by its subject, or else by its address.
+func (c *call) count(group, about string) (d ratelimit.Decision, limit ratelimit.Limit) {
+	if limit = c.api.limiter.of(group); limit.Off() {
+		return ratelimit.Decision{Allowed: true}, limit
+	}
+	key := ratelimit.Key{Group: group, Caller: about}
+	if about == "" {
+		key.Address = c.address()
+	}
+	return c.api.limiter.Counter.Take(c.ctx, key, limit), limit
 }
 
 // Count also counts the request for another group, which only the handler can determine. Beyond the limit it returns a refusal.
@@ -197,18 +181,11 @@ func CountFor(ctx context.Context, group, about string) error {
 	if c.api == nil {
 		return nil
 	}
-	p, key := c.api.limiter.policy(group), ratelimit.Key{Caller: about}
-	if p == nil {
-		return nil
-	}
-	if about == "" {
-		key.Address = c.address()
-	}
-	d := c.countIn(p, key)
+	d, limit := c.count(group, about)
 	if d.Allowed {
 		return nil
 	}
-	c.tell(p, d)
+	c.tell(group, limit, d)
 	return c.tooMany(d)
 }
 
@@ -217,7 +194,7 @@ func CountFor(ctx context.Context, group, about string) error {
 // the attempt was wrong. Correct attempts are not counted.
 func Guess(ctx context.Context, account string) (settle func(wrong bool), err error) {
 	c := callOf(ctx)
-	if c.api == nil || c.api.limiter == nil {
+	if c.api == nil {
 		return func(bool) {}, nil
 	}
 	l := c.api.limiter
@@ -257,9 +234,9 @@ func tooMany(d ratelimit.Decision) *Problem {
 
 // tell sets the headers of draft-ietf-httpapi-ratelimit-headers (CONTRACT.md S31): q requests in w seconds are allowed, r of them remain,
 // and another one is allowed in t seconds.
-func (c *call) tell(p *policy, d ratelimit.Decision) {
-	c.Header().Set("RateLimit-Policy", fmt.Sprintf(`%q;q=%d;w=%d`, p.group, p.limit.Requests, int64(p.limit.Per.Seconds())))
-	c.Header().Set("RateLimit", fmt.Sprintf(`%q;r=%d;t=%d`, p.group, d.Remaining, seconds(d.Next)))
+func (c *call) tell(group string, limit ratelimit.Limit, d ratelimit.Decision) {
+	c.Header().Set("RateLimit-Policy", fmt.Sprintf(`%q;q=%d;w=%d`, group, limit.Requests, int64(limit.Per.Seconds())))
+	c.Header().Set("RateLimit", fmt.Sprintf(`%q;r=%d;t=%d`, group, d.Remaining, seconds(d.Next)))
 }
 
 // seconds returns a duration in seconds. It rounds up, so that a client that waits for this time is not too early.

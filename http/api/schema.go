@@ -78,7 +78,7 @@ func encode(encoder *json.Encoder, v any) {
 
 func humaConfig(config Config) huma.Config {
 	format := huma.Format{Marshal: marshal, Unmarshal: json.Unmarshal}
-	schemas := huma.NewMapRegistry(schemaPrefix, namer())
+	schemas := huma.NewMapRegistry(schemaPrefix, schemaName)
 	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Money](), reflect.TypeFor[money]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Grams](), reflect.TypeFor[grams]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Percent](), reflect.TypeFor[percent]())
@@ -104,26 +104,7 @@ func humaConfig(config Config) huma.Config {
 	}
 }
 
-// namer returns a function that names schemas by package and type. If another type has the name, for which huma would panic, the function
-// adds one more folder to the name.
-func namer() func(reflect.Type, string) string {
-	given := map[string]reflect.Type{}
-	return func(t reflect.Type, hint string) string {
-		for t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		for folders := 1; ; folders++ {
-			name := schemaName(t, hint, folders)
-			if other := given[name]; t.Kind() != reflect.Struct || t.Name() == "" || other == nil || other == t ||
-				folders > strings.Count(t.PkgPath(), "/")+1 {
-				given[name] = t
-				return name
-			}
-		}
-	}
-}
-
-// Named is a type with its own name in the document, such as one with type parameters.
+// Named is a type with its own name in the document. Huma panics if two types have one name.
 type Named interface{ SchemaName() string }
 
 // ShowAs documents values of one type as those of another.
@@ -134,7 +115,11 @@ func (a *API) ShowAs(t, as reflect.Type) {
 // layer matches the suffix of a package's name that names its layer, such as in ledgercmd.
 var layer = regexp.MustCompile(`(.)(cmd|http|view)$`)
 
-func schemaName(t reflect.Type, hint string, folders int) string {
+// schemaName names a schema by package and type.
+func schemaName(t reflect.Type, hint string) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
 	if t.Name() == "" {
 		return hint
 	}
@@ -144,12 +129,7 @@ func schemaName(t reflect.Type, hint string, folders int) string {
 	name, arguments, _ := strings.Cut(t.Name(), "[")
 	qualified := capital(name)
 	if path := t.PkgPath(); path != "" && path != reflect.TypeFor[Problem]().PkgPath() {
-		parts := strings.Split(path, "/")
-		parts = parts[max(0, len(parts)-folders):]
-		for i, part := range parts {
-			parts[i] = capital(layer.ReplaceAllString(part, "$1"))
-		}
-		prefix := strings.Join(parts, "")
+		prefix := capital(layer.ReplaceAllString(path[strings.LastIndexByte(path, '/')+1:], "$1"))
 		if !strings.HasPrefix(qualified, prefix) {
 			qualified = prefix + qualified
 		}

@@ -65,9 +65,6 @@ type Source func(ctx context.Context, send func(Event) error) error
 func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context.Context, in *I) (Source, error)) {
 	op.Events = kinds
 	o := a.add(op, reflect.TypeFor[I]())
-	if o.Method != http.MethodGet {
-		panic(fmt.Sprintf("operation %q: browsers ask for events by GET", o.ID))
-	}
 	names := map[reflect.Type]string{}
 	for name, data := range kinds {
 		names[reflect.TypeOf(data)] = name

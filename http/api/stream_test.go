@@ -125,7 +125,7 @@ func TestStreamOutlivesTheServersTimeouts(t *testing.T) {
 			return send(api.Event{Data: farewell{"late"}})
 		}, nil
 	})
-	response := listen(t, s.url)
+	response := listen(t, s.url, "Bearer bahi_operator")
 	scanner, beats := bufio.NewScanner(response.Body), 0
 	for scanner.Scan() && !strings.HasPrefix(scanner.Text(), "event") {
 		if scanner.Text() == ":" {
@@ -137,11 +137,13 @@ func TestStreamOutlivesTheServersTimeouts(t *testing.T) {
 }
 
 // listen requests the stream, without buffering.
-func listen(t *testing.T, url string) *http.Response {
+func listen(t *testing.T, url, authorization string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/news", nil)
 	require.NoError(t, err)
-	request.Header.Set("Authorization", "Bearer bahi_operator")
+	if authorization != "" {
+		request.Header.Set("Authorization", authorization)
+	}
 	response, err := http.DefaultTransport.RoundTrip(request)
 	require.NoError(t, err)
 	t.Cleanup(func() { response.Body.Close() })
@@ -172,26 +174,10 @@ func TestAStreamEndsWhenItsClientStopsReading(t *testing.T) {
 			return err
 		}, nil
 	})
-	listen(t, s.url)
+	listen(t, s.url, "Bearer bahi_operator")
 	var timeout net.Error
 	require.ErrorAs(t, <-ended, &timeout)
 	require.True(t, timeout.Timeout())
-}
-
-func TestStreamsEndWhenTheServerStops(t *testing.T) {
-	t.Parallel()
-	ended := make(chan error, 2)
-	s := broadcast(t, time.Hour, until(ended))
-	stream := s.operator(t).Stream("/news")
-	s.EndStreams()
-	s.EndStreams()
-	name, _ := stream.Next(nil)
-	require.Empty(t, name, "the response ends properly")
-	require.ErrorIs(t, <-ended, context.Canceled)
-
-	name, _ = s.operator(t).Stream("/news").Next(nil)
-	require.Empty(t, name, "a later stream ends as well")
-	<-ended
 }
 
 func TestHEADOfAStreamSendsOnlyItsHead(t *testing.T) {
@@ -215,45 +201,21 @@ func TestStreamErrorIsLoggedAndHidden(t *testing.T) {
 	broken := broadcast(t, time.Hour, func(*ByStation) (api.Source, error) {
 		return func(_ context.Context, send func(api.Event) error) error { return send(api.Event{Data: "of no kind"}) }, nil
 	})
-	listen(t, broken.url)
+	listen(t, broken.url, "Bearer bahi_operator")
 	require.Eventually(t, func() bool { return strings.Contains(broken.logs.String(), "listen sends a string") }, wait, tick)
 }
 
-// moody authenticates the operator until the test sets another result.
-type moody struct{ says atomic.Pointer[func() error] }
-
-func (m *moody) Authenticate(ctx context.Context, bearer string) (actor.Actor, error) {
-	if says := m.says.Load(); says != nil {
-		if err := (*says)(); err != nil {
-			return actor.Actor{}, err
-		}
-	}
-	return everybody.Authenticate(ctx, bearer)
+// moody authenticates the operator. says returns the error of the n-th check.
+type moody struct {
+	checks atomic.Int32
+	says   func(n int32) error
 }
 
-func TestStreamEndsWhenItsCallerCannotBeChecked(t *testing.T) {
-	t.Parallel()
-	who, ended := &moody{}, make(chan error, 1)
-	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: who}}, Recheck: time.Millisecond})
-	api.Stream(a, api.Op{ID: "listen", Method: "GET", Path: "/news", Operator: true}, map[string]any{"news": tidings{}},
-		func(context.Context, *ByStation) (api.Source, error) { return until(ended)(nil) })
-	server := httptest.NewServer(a)
-	t.Cleanup(server.Close)
-	listen(t, server.URL)
-	asked := make(chan struct{})
-	twice := 0
-	says := func() error {
-		if twice++; twice > 2 && twice < 10 {
-			return nil
-		}
-		if twice == 10 {
-			close(asked)
-		}
-		return errors.New("the store is away")
+func (m *moody) Authenticate(ctx context.Context, bearer string) (actor.Actor, error) {
+	if err := m.says(m.checks.Add(1)); err != nil {
+		return actor.Actor{}, err
 	}
-	who.says.Store(&says)
-	<-asked // it outlived two failures
-	require.ErrorIs(t, <-ended, context.Canceled)
+	return everybody.Authenticate(ctx, bearer)
 }
 
 // anyBrowser treats any request as the operator's.
@@ -263,29 +225,30 @@ func (anyBrowser) Bearer(*http.Request) (string, uuid.UUID, error) {
 	return "bahi_operator", uuid.Nil, nil
 }
 
-func TestStreamOfABrowserIsCheckedToo(t *testing.T) {
+func TestStreamEndsWithTheCredentialOfItsCaller(t *testing.T) {
 	t.Parallel()
-	who, ended := &moody{}, make(chan error, 1)
-	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: who}}, Recheck: time.Millisecond})
-	a.AcceptCookies(anyBrowser{}, "/sign-in")
-	api.Stream(a, api.Op{ID: "listen", Method: "GET", Path: "/news", Operator: true}, map[string]any{"news": tidings{}},
-		func(context.Context, *ByStation) (api.Source, error) { return until(ended)(nil) })
-	server := httptest.NewServer(a)
-	t.Cleanup(server.Close)
-	answer, err := http.Get(server.URL + "/news")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = answer.Body.Close() })
-	require.Equal(t, http.StatusOK, answer.StatusCode)
-	checked := make(chan struct{})
-	again := 0
-	says := func() error {
-		if again++; again == 3 {
-			close(checked)
-			return api.ErrNotAuthenticated
-		}
-		return nil
+	for bearer, last := range map[string]struct {
+		check   int32
+		refused error
+	}{
+		"Bearer bahi_operator": {14, errors.New("the store is away")}, // it outlives two failures
+		"":                     {4, api.ErrNotAuthenticated},          // a browser
+	} {
+		who := &moody{says: func(n int32) error {
+			if n >= last.check || bearer != "" && (n == 2 || n == 3) {
+				return last.refused
+			}
+			return nil
+		}}
+		ended := make(chan error, 1)
+		a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: who}}, Recheck: time.Millisecond})
+		a.AcceptCookies(anyBrowser{}, "/sign-in")
+		api.Stream(a, api.Op{ID: "listen", Method: "GET", Path: "/news", Operator: true}, map[string]any{"news": tidings{}},
+			func(context.Context, *ByStation) (api.Source, error) { return until(ended)(nil) })
+		server := httptest.NewServer(a)
+		t.Cleanup(server.Close)
+		listen(t, server.URL, bearer)
+		require.ErrorIs(t, <-ended, context.Canceled)
+		require.GreaterOrEqual(t, who.checks.Load(), last.check)
 	}
-	who.says.Store(&says)
-	<-checked
-	require.ErrorIs(t, <-ended, context.Canceled)
 }

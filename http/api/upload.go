@@ -10,7 +10,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"os"
-	"reflect"
 	"strings"
 	"time"
 	"unicode"
@@ -64,21 +63,6 @@ const (
 )
 
 var errForm = fault.New(fault.Malformed, "The form cannot be read, or breaks off")
-
-// form finds the file in the input's type.
-func (o *operation) form(in reflect.Type) {
-	for f := range in.Fields() {
-		if f.Type != reflect.TypeFor[File]() {
-			continue
-		}
-		_, body := in.FieldByName("Body")
-		_, raw := in.FieldByName("RawBody")
-		if body || raw || o.file != nil || !o.write() {
-			panic("operation " + o.ID + ": a form has one file, and no other body")
-		}
-		o.file = f.Index
-	}
-}
 
 // Text is a field of a form besides the file.
 type Text struct {

@@ -249,22 +249,6 @@ func TestUploadsLeaveNoFiles(t *testing.T) {
 	require.Contains(t, s.logs.String(), "keep an upload")
 }
 
-func TestAnOperationHasOneKindOfBody(t *testing.T) {
-	t.Parallel()
-	a := api.New(api.Config{})
-	op := api.Op{ID: "a", Method: "POST", Path: "/a"}
-	require.Panics(t, func() {
-		api.Handle(a, op, none[struct {
-			File api.File
-			Body struct{}
-		}])
-	})
-	op.ID, op.Path = "b", "/b"
-	require.Panics(t, func() { api.Handle(a, op, none[struct{ One, Two api.File }]) })
-	op.ID, op.Path, op.Method = "c", "/c", "GET"
-	require.Panics(t, func() { api.Handle(a, op, none[struct{ File api.File }]) })
-}
-
 func TestBoundaryDoesNotChangeAFormsFingerprint(t *testing.T) {
 	t.Parallel()
 	s := serve(t).withUploads()

@@ -104,9 +104,6 @@ func (s *spool) deliver(from int64) error {
 		_, err := c.Write(s.buffer.Bytes())
 		return err
 	}
-	if c.head {
-		return nil
-	}
 	to := delivery{call: c, within: c.api.config.Whole.Pause, gone: func() {}}
 	defer to.extend() //nolint:errcheck // for net/http's last bytes of the response
 	if _, err := s.send(&to, from); err != nil {

@@ -13,7 +13,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,8 +39,6 @@ type library struct {
 	begun  chan struct{}
 	goOn   chan struct{}
 	ended  chan struct{} // each request, with any outcome
-	now    atomic.Int32  // number of those that hold
-	most   atomic.Int32
 }
 
 // page is an item of slightly more than 1 KB.
@@ -58,10 +55,6 @@ func openLibrary(t *testing.T, whole api.BufferLimits) *library {
 		if !holds {
 			return nil
 		}
-		if now := l.now.Add(1); now > l.most.Load() {
-			l.most.Store(now)
-		}
-		defer l.now.Add(-1)
 		l.begun <- struct{}{}
 		select {
 		case <-l.goOn:
@@ -115,12 +108,6 @@ func openLibrary(t *testing.T, whole api.BufferLimits) *library {
 	return l
 }
 
-// as returns the client of another caller.
-func (l *library) as(t *testing.T, key string) *apitest.Client {
-	t.Helper()
-	return apitest.New(t, l.server.URL, key)
-}
-
 // ask requests the path several times, and returns a function that waits for the responses.
 func (l *library) ask(t *testing.T, times int, path string) (answers func() []*apitest.Answer) {
 	t.Helper()
@@ -162,28 +149,6 @@ func TestAListIsAnsweredAtAnyLength(t *testing.T) {
 		require.Len(t, l.GET(fmt.Sprintf("/drawn?items=%d", items)).Status(200).Text, items<<10)
 	}
 	l.empty(t)
-}
-
-func TestACallerHasTwoExpensiveAnswersAtOnce(t *testing.T) {
-	t.Parallel()
-	for _, path := range []string{"/drawn", "/handled", "/list"} {
-		l := openLibrary(t, api.BufferLimits{AtOnce: 16, Wait: time.Hour})
-		answers := l.ask(t, 6, path+"?items=100&holds=true")
-		<-l.begun
-		<-l.begun
-		l.as(t, "bahi_other").GET(path + "?items=100").Status(200)
-		for range 4 {
-			l.goOn <- struct{}{}
-			<-l.begun
-		}
-		l.goOn <- struct{}{}
-		l.goOn <- struct{}{}
-		for _, a := range answers() {
-			a.Status(200)
-		}
-		require.EqualValues(t, 2, l.most.Load(), path)
-		l.empty(t)
-	}
 }
 
 func TestLongWaitForATurnGets503(t *testing.T) {
