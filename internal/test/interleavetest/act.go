@@ -32,6 +32,7 @@ type Act struct {
 	lives  chan bool // the result of a pause
 	done   chan error
 	reads  bool // its next step only reads
+	dies   int  // the step at which its process dies; 0: none
 	dead   bool // its process has died: its later steps have no effect
 }
 
@@ -40,7 +41,9 @@ type actKey struct{}
 // Pause stops the act of the context until the test continues it. Without an act, it does nothing.
 func Pause(ctx context.Context) error { return pause(ctx, false) }
 
-// pause is [Pause] before a step that perhaps only reads.
+// PauseToRead is [Pause] before a step that only reads.
+func PauseToRead(ctx context.Context) error { return pause(ctx, true) }
+
 func pause(ctx context.Context, reads bool) error {
 	a, _ := ctx.Value(actKey{}).(*Act)
 	if a == nil {
@@ -49,7 +52,8 @@ func pause(ctx context.Context, reads bool) error {
 	if !a.dead {
 		a.reads = reads
 		a.paused <- struct{}{}
-		a.dead = !<-a.lives
+		a.dies--
+		a.dead = !<-a.lives || a.dies == 0
 	}
 	if a.dead {
 		return ErrDied
@@ -59,7 +63,12 @@ func pause(ctx context.Context, reads bool) error {
 
 // Begin starts an act. The caller must wait for it with [Act.Waits].
 func Begin(ctx context.Context, what string, do func(ctx context.Context) error) *Act {
-	a := &Act{What: what, paused: make(chan struct{}), lives: make(chan bool), done: make(chan error, 1)}
+	return BeginMortal(ctx, what, 0, do)
+}
+
+// BeginMortal is Begin for an act whose process dies at a step, counted from 1.
+func BeginMortal(ctx context.Context, what string, dies int, do func(ctx context.Context) error) *Act {
+	a := &Act{What: what, dies: dies, paused: make(chan struct{}), lives: make(chan bool), done: make(chan error, 1)}
 	go func() { a.done <- do(context.WithValue(ctx, actKey{}, a)) }()
 	return a
 }
@@ -253,6 +262,17 @@ func (l *Log) append(t eventstore.Transaction) (done eventstore.Appended, err er
 	return done, nil
 }
 
+// Lose deletes the newest events, as a failover to a late copy does.
+func (l *Log) Lose(count int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	stays := len(l.events) - count
+	for _, e := range l.events[stays:] {
+		l.streams[e.Stream] = slices.Clip(l.streams[e.Stream][:e.Revision])
+	}
+	l.events = slices.Clip(l.events[:stays])
+}
+
 // expect returns an error if a stream is not at its expected revision and has changed after asOf.
 func (l *Log) expect(stream string, expected eventstore.Expected, asOf event.Position) error {
 	held := l.streams[stream]
@@ -272,10 +292,15 @@ type Node struct {
 
 	hear  chan chan struct{}
 	heard event.Position
+	last  uuid.UUID // the event at heard
 }
 
 // NewNode returns a new process's connection to a log.
-func NewNode(l *Log) *Node { return &Node{Log: l, hear: make(chan chan struct{}), heard: l.head()} }
+func NewNode(l *Log) *Node {
+	n := &Node{Log: l, hear: make(chan chan struct{})}
+	n.hears(l.head())
+	return n
+}
 
 // Late reports whether the node's subscriber has unread events.
 func (n *Node) Late() bool { return n.heard < n.head() }
@@ -287,14 +312,30 @@ func (n *Node) Hear() {
 	<-done
 }
 
-func isNumbers(stream string) bool { return strings.HasPrefix(stream, number.Kind.Stream("")) }
+// hears notes that the subscriber has the events up to a position of the log.
+func (n *Node) hears(position event.Position) {
+	if n.heard, n.last = position, uuid.Nil; position > 0 {
+		n.last = n.After(position - 1)[0].ID
+	}
+}
+
+// lost reports whether the log has lost the last event that the subscriber has.
+func (n *Node) lost() bool {
+	return n.heard > 0 && (n.heard > n.head() || n.After(n.heard - 1)[0].ID != n.last)
+}
+
+// IsNumbers reports whether a stream reserves numbers.
+func IsNumbers(stream string) bool { return strings.HasPrefix(stream, number.Kind.Stream("")) }
 
 // ID implements [eventstore.Store].
 func (n *Node) ID() uuid.UUID { return uuid.Nil }
 
 // Append implements [eventstore.Store].
 func (n *Node) Append(ctx context.Context, t eventstore.Transaction) (done eventstore.Appended, err error) {
-	if len(t.Writes) == 1 && isNumbers(t.Writes[0].Stream) {
+	if err := ctx.Err(); err != nil {
+		return done, err
+	}
+	if len(t.Writes) == 1 && IsNumbers(t.Writes[0].Stream) {
 		return n.append(t)
 	}
 	if err := pause(ctx, len(t.Writes) == 0); err != nil {
@@ -318,7 +359,7 @@ func (n *Node) AppendEach(ctx context.Context, all []eventstore.Transaction) []e
 // ReadStream implements [eventstore.Store].
 func (n *Node) ReadStream(ctx context.Context, stream string, from int64, back eventstore.Direction) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
-		if !isNumbers(stream) {
+		if !IsNumbers(stream) {
 			if err := pause(ctx, true); err != nil {
 				yield(event.Stored{}, err)
 				return
@@ -364,14 +405,19 @@ func yieldAll(events []event.Stored, yield func(event.Stored, error) bool) {
 // Subscribe implements [eventstore.Store], for one subscriber.
 func (n *Node) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
 	return func(yield func(eventstore.Batch, error) bool) {
-		for n.heard = after; ; {
+		for n.hears(after); ; {
 			select {
 			case <-ctx.Done():
 				yield(eventstore.Batch{}, ctx.Err())
 				return
 			case done := <-n.hear:
+				if n.lost() {
+					yield(eventstore.Batch{}, eventstore.ErrTailLost)
+					close(done)
+					return
+				}
 				events := n.After(n.heard)
-				n.heard += event.Position(len(events))
+				n.hears(n.heard + event.Position(len(events)))
 				goOn := yield(eventstore.Batch{Events: events, UpTo: n.heard}, nil)
 				close(done)
 				if !goOn {

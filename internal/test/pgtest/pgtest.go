@@ -38,18 +38,38 @@ func DB(t testing.TB) string {
 func Template(t testing.TB, name string, migrate func(ctx context.Context, url string) error) string {
 	t.Helper()
 	s := shared(t)
+	return s.clone(t, s.once(t, "template "+name, func() (string, error) { return s.template(name, migrate) }))
+}
+
+// Shared returns the URL of a copy that all tests of the process share. Each must leave the rows of others alone. A later process drops it.
+func Shared(t testing.TB, name string, migrate func(ctx context.Context, url string) error) string {
+	t.Helper()
+	s := shared(t)
+	return s.url(s.once(t, "shared "+name, func() (string, error) {
+		source, err := s.template(name, migrate)
+		if err != nil {
+			return "", err
+		}
+		copied := s.name()
+		return copied, s.create(context.Background(), copied, source) // it outlives the test
+	}))
+}
+
+// once returns the database that the first call with its name makes.
+func (s *server) once(t testing.TB, name string, do func() (string, error)) string {
+	t.Helper()
 	s.mu.Lock()
-	once, ok := s.templates[name]
+	once, ok := s.made[name]
 	if !ok {
-		once = sync.OnceValues(func() (string, error) { return s.template(name, migrate) })
-		s.templates[name] = once
+		once = sync.OnceValues(do)
+		s.made[name] = once
 	}
 	s.mu.Unlock()
-	source, err := once()
+	database, err := once()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.clone(t, source)
+	return database
 }
 
 // Cluster returns a private cluster with fsync on, for tests that kill it. It is stopped and removed when the test ends.
@@ -93,7 +113,7 @@ type server struct {
 
 	building  sync.Mutex
 	mu        sync.Mutex
-	templates map[string]func() (string, error)
+	made      map[string]func() (string, error)
 	databases atomic.Int64
 }
 
@@ -116,7 +136,7 @@ func open() (*server, error) {
 	}
 	// Only warnings and errors are logged.
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	s := &server{templates: map[string]func() (string, error){}}
+	s := &server{made: map[string]func() (string, error){}}
 	if s.cluster, err = pgcluster.Attach(ctx, pgcluster.Options{Dir: dir, Log: log, Ephemeral: true}); err != nil {
 		return nil, fmt.Errorf("join the cluster: %w", err)
 	}

@@ -1,4 +1,5 @@
-package interleavetest
+// Package commandtest runs commands of several processes in all orders of their steps, and compares the results with one after the other.
+package commandtest
 
 import (
 	"context"
@@ -15,15 +16,16 @@ import (
 	"bahi/commands"
 	"bahi/domain/event"
 	"bahi/domain/fault"
+	"bahi/internal/test/interleavetest"
 )
 
 // Suite has commands to run concurrently, in processes of a type.
 type Suite[P any] struct {
-	Log      *Log // before the commands; each run has a copy of it
+	Log      *interleavetest.Log // before the commands; each run has a copy of it
 	Commands []Command[P]
 
 	// Start starts a process on a log. Its numbers must not depend on what other processes do after that.
-	Start func(ctx context.Context, n *Node) (P, *commands.Handler, error)
+	Start func(ctx context.Context, n *interleavetest.Node) (P, *commands.Handler, error)
 	// Broken returns the rules that a log breaks.
 	Broken func(events []event.Stored) ([]string, error)
 	// Same returns a payload without values that may differ between two otherwise equal runs. Nil: none may.
@@ -46,8 +48,8 @@ func Outcome[S any](out commands.Outcome[S], err error) (any, error) {
 type round[P any] struct {
 	t     require.TestingT
 	suite *Suite[P]
-	log   *Log
-	nodes []*Node
+	log   *interleavetest.Log
+	nodes []*interleavetest.Node
 	procs []P
 	stop  func()
 }
@@ -57,7 +59,7 @@ func (s *Suite[P]) round(ctx context.Context, t require.TestingT, processes int)
 	r := &round[P]{t: t, suite: s, log: s.Log.Clone()}
 	stopped := make(chan error, processes)
 	for range processes {
-		n := NewNode(r.log)
+		n := interleavetest.NewNode(r.log)
 		p, h, err := s.Start(ctx, n)
 		require.NoError(t, err)
 		go func() { stopped <- h.Run(ctx) }()
@@ -104,8 +106,8 @@ const effects = "\n  appended:"
 func (r *round[P]) result(outs []string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n  %s%s", strings.Join(outs, "\n  "), effects)
-	for _, e := range r.log.After(r.suite.Log.head()) {
-		if isNumbers(e.Stream) {
+	for _, e := range r.log.After(event.Position(len(r.suite.Log.After(0)))) {
+		if interleavetest.IsNumbers(e.Stream) {
 			continue
 		}
 		data := string(e.Data)
@@ -121,28 +123,35 @@ func (r *round[P]) result(outs []string) string {
 // first, or has what the command reads. In the second case, the time when the process receives events matters too. The results and events
 // of two commands must be those of running one after the other, in one of both orders.
 func (s *Suite[P]) Pairs(t *testing.T) {
-	runs := 0
 	for i, a := range s.Commands {
-		for j, b := range s.Commands[i:] {
-			pair := []Command[P]{a, b}
-			want := []string{s.sequence(t, pair, 0, 1), s.sequence(t, pair, 1, 0)}
-			if j == 0 && a.Once {
-				_, once, _ := strings.Cut(s.sequence(t, pair, 0), effects)
-				_, twice, _ := strings.Cut(want[0], effects)
-				require.Equal(t, once, twice, "%s twice", a.Name)
+		t.Run(a.Name, func(t *testing.T) {
+			t.Parallel()
+			for j, b := range s.Commands[i:] {
+				s.orders(t, a, b, j == 0)
 			}
-			for _, warm := range []bool{false, true} {
-				Orders(func(choose func(n int) int) {
-					got, what, whole := s.pair(t, pair, warm, choose)
-					if runs++; whole && !slices.Contains(want, got) {
-						require.Fail(t, "no order of both commands has this outcome",
-							"%s\ngot:%s\none after the other:%s\nor:%s", what(), got, want[0], want[1])
-					}
-				})
-			}
-		}
+		})
 	}
-	t.Logf("%d runs", runs)
+}
+
+// orders runs two commands, perhaps the same one twice, in all orders of their steps.
+func (s *Suite[P]) orders(t *testing.T, a, b Command[P], same bool) {
+	t.Helper()
+	pair := []Command[P]{a, b}
+	want := []string{s.sequence(t, pair, 0, 1), s.sequence(t, pair, 1, 0)}
+	if same && a.Once {
+		_, once, _ := strings.Cut(s.sequence(t, pair, 0), effects)
+		_, twice, _ := strings.Cut(want[0], effects)
+		require.Equal(t, once, twice, "%s twice", a.Name)
+	}
+	for _, warm := range []bool{false, true} {
+		interleavetest.Orders(func(choose func(n int) int) {
+			got, what, whole := s.pair(t, pair, warm, choose)
+			if whole && !slices.Contains(want, got) {
+				require.Fail(t, "no order of both commands has this outcome",
+					"%s\ngot:%s\none after the other:%s\nor:%s", what(), got, want[0], want[1])
+			}
+		})
+	}
 }
 
 // sequence returns the outcome of two commands one after the other.
@@ -159,15 +168,16 @@ func (s *Suite[P]) sequence(t *testing.T, pair []Command[P], order ...int) strin
 	return r.result(outs)
 }
 
-// pair returns the outcome of two commands whose steps are in the order of the choices; whole is false if [Run] left the order out.
+// pair returns the outcome of two commands whose steps are in the order of the choices; whole is false if [interleavetest.Run] left the
+// order out.
 func (s *Suite[P]) pair(
 	t *testing.T, pair []Command[P], warm bool, choose func(n int) int,
 ) (outcome string, what func() string, whole bool) {
 	r := s.round(t.Context(), t, len(pair))
 	defer r.stop()
 	var (
-		acts  []*Act
-		hears []*Node
+		acts  []*interleavetest.Act
+		hears []*interleavetest.Node
 		taken []int
 		outs  = make([]string, len(pair))
 	)
@@ -181,9 +191,9 @@ func (s *Suite[P]) pair(
 		}
 	}
 	for i, c := range pair {
-		acts = append(acts, Begin(t.Context(), c.Name, func(ctx context.Context) (err error) {
+		acts = append(acts, interleavetest.Begin(t.Context(), c.Name, func(ctx context.Context) (err error) {
 			if warm { // else it begins with a read
-				err = pause(ctx, true)
+				err = interleavetest.PauseToRead(ctx)
 			}
 			if err == nil {
 				outs[i], err = r.do(ctx, c, i)
@@ -191,7 +201,7 @@ func (s *Suite[P]) pair(
 			return err
 		}))
 	}
-	whole = Run(acts, hears, true, func(n int) int {
+	whole = interleavetest.Run(acts, hears, true, func(n int) int {
 		taken = append(taken, choose(n))
 		return taken[len(taken)-1]
 	})
@@ -205,7 +215,8 @@ func (s *Suite[P]) pair(
 	return r.result(outs), what, true
 }
 
-// Some runs some commands on two processes, with random steps. The log must break no rule, and no command may give up.
+// Some runs some commands on two processes, with random steps. Some die at a step, and are repeated. The log must break no rule, and no
+// command may give up.
 func (s *Suite[P]) Some(t *testing.T, count int) {
 	rapid.Check(t, func(rt *rapid.T) {
 		for range 20 {
@@ -220,22 +231,31 @@ func (s *Suite[P]) some(ctx context.Context, rt *rapid.T, count int) {
 	for _, n := range r.nodes {
 		n.Answers = true
 	}
-	var acts []*Act
-	var names []string
+	var (
+		acts      []*interleavetest.Act
+		commands  []Command[P]
+		processes []int
+		names     []string
+	)
 	for range count {
 		c, process := rapid.SampledFrom(s.Commands).Draw(rt, "command"), rapid.IntRange(0, 1).Draw(rt, "process")
-		names = append(names, c.Name)
-		acts = append(acts, Begin(ctx, c.Name, func(ctx context.Context) error {
-			err := Pause(ctx)
+		dies := max(0, rapid.IntRange(-20, 6).Draw(rt, "dies"))
+		commands, processes, names = append(commands, c), append(processes, process), append(names, c.Name)
+		acts = append(acts, interleavetest.BeginMortal(ctx, c.Name, dies, func(ctx context.Context) error {
+			err := interleavetest.Pause(ctx)
 			if err == nil {
 				_, err = r.do(ctx, c, process)
 			}
 			return err
 		}))
 	}
-	Run(acts, r.nodes, false, func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "step") })
-	for _, a := range acts {
-		require.NoError(rt, a.Err, a.What)
+	interleavetest.Run(acts, r.nodes, false, func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "step") })
+	for i, a := range acts {
+		err := a.Err
+		if errors.Is(err, interleavetest.ErrDied) {
+			_, err = r.do(ctx, commands[i], processes[i])
+		}
+		require.NoError(rt, err, a.What)
 	}
 	r.keepsRules(func() string { return strings.Join(names, ", ") })
 }
