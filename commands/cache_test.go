@@ -1,19 +1,16 @@
 package commands
 
 import (
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/internal/test/interleavetest"
 )
 
 func at(revision int64, position event.Position) eventstore.Batch {
@@ -62,54 +59,6 @@ func TestAnEndedLoadThatBroughtNothingLeavesTheCacheAsItWas(t *testing.T) {
 	require.EqualValues(t, 1, entry.revision)
 }
 
-// Whatever the order of loads and feed, a cached state is as new as the fed events.
-func TestTheCacheIsNeverOlderThanItsFeed(t *testing.T) {
-	t.Parallel()
-	c := newCache()
-	var (
-		mu       sync.Mutex
-		newest   int64 = -1 // in the log
-		workers  sync.WaitGroup
-		appended = make(chan int64, 1024)
-	)
-	fed := make(chan struct{})
-	go func() {
-		defer close(fed)
-		for r := range appended {
-			c.feed(at(r, event.Position(r+1)))
-			if entry, ok := c.get("s"); ok && entry.revision < r {
-				t.Errorf("revision %d after %d was fed", entry.revision, r)
-			}
-		}
-	}()
-	for w := range 4 {
-		workers.Go(func() {
-			random := rand.New(rand.NewPCG(1, uint64(w)))
-			for range 2000 {
-				ticket := c.begin("s")
-				mu.Lock()
-				if random.IntN(3) == 0 {
-					newest++
-					appended <- newest
-				}
-				read := newest
-				mu.Unlock()
-				if random.IntN(4) == 0 {
-					time.Sleep(0)
-				}
-				c.end(ticket, &cached{revision: read})
-			}
-		})
-	}
-	workers.Wait()
-	close(appended)
-	<-fed
-	require.Empty(t, c.loading)
-	if entry, ok := c.get("s"); ok {
-		require.Equal(t, newest, entry.revision)
-	}
-}
-
 func TestTheCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	c := newCache()
@@ -149,8 +98,8 @@ func TestStatesKnowWhatTheyWeigh(t *testing.T) {
 
 func TestWhatWasLoadedBeforeTheLogWasFollowedIsForgotten(t *testing.T) {
 	t.Parallel()
-	pool := database(t)
-	a, b := idle(t, pool).follow(t), idle(t, pool)
+	log := interleavetest.NewLog()
+	a, b := idle(log).follow(t), idle(log)
 	a.make(t, "1", "x")
 	a.make(t, "2", "x")
 	_, err := Load(t.Context(), b.Cached(), things, "1")
@@ -174,7 +123,7 @@ func TestFollowingGoesOnAfterItsSubscriptionBroke(t *testing.T) {
 	all := nodes(t, 2)
 	a, b := all[0], all[1]
 	a.make(t, "1", "x")
-	b.catchUp(t)
+	b.catchUp()
 	_, err := Load(t.Context(), b.Cached(), things, "1")
 	require.NoError(t, err)
 	b.store.set(func() { b.store.broken = 1 })
@@ -182,121 +131,80 @@ func TestFollowingGoesOnAfterItsSubscriptionBroke(t *testing.T) {
 		_, err = Handle(t.Context(), a.Handler, as(t), things, "1", nameThing{Name: strconv.Itoa(i)})
 		require.NoError(t, err)
 	}
-	b.catchUp(t)
+	b.catchUp()
 	l, err := Load(t.Context(), b.Cached(), things, "1")
 	require.NoError(t, err)
 	require.Equal(t, "2", l.State.Name)
 	b.store.set(func() { require.Zero(t, b.store.broken) })
 }
 
-// loseTail deletes the newest events of the log and cuts all connections, as a failover to a lagging replica does.
-func loseTail(t *testing.T, pool *pgxpool.Pool, count int) {
-	t.Helper()
-	conn, err := pool.Acquire(t.Context())
-	require.NoError(t, err)
-	defer conn.Release()
-	_, err = conn.Exec(t.Context(), `delete from log.event where position > (select max(position) - $1 from log.event)`, count)
-	require.NoError(t, err)
-	_, err = conn.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
-		and pid <> pg_backend_pid()`)
-	require.NoError(t, err)
-	pool.Reset() // otherwise a test would hit the broken connections one by one
-}
-
-// soon retries an operation that may fail while connections are reopened.
-func soon(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	require.Eventually(t, is, time.Minute, 10*time.Millisecond, what)
-}
-
 func TestACommandIsNotDecidedOnWhatTheLogHasLost(t *testing.T) {
 	t.Parallel()
-	pool := database(t)
-	n := idle(t, pool).follow(t)
+	n := nodes(t, 1)[0]
 	n.make(t, "1", "x")
 	_, err := Handle(t.Context(), n.Handler, as(t), things, "1", nameThing{Name: "y"})
 	require.NoError(t, err)
 	n.make(t, "2", "x")
-	n.catchUp(t)
-	loseTail(t, pool, 2)
-	soon(t, "it is named once more", func() bool {
-		out, err := Handle(t.Context(), n.Handler, as(t), things, "1", nameThing{Name: "y"})
-		return err == nil && out.Changed
-	})
-	soon(t, "it is made once more", func() bool {
-		_, err := Create(t.Context(), n.Handler, as(t), things, called("2"), makeThing{Name: "z"})
-		return err == nil
-	})
+	n.catchUp()
+	n.store.Lose(2)
+	n.catchUp()
+	out, err := Handle(t.Context(), n.Handler, as(t), things, "1", nameThing{Name: "y"})
+	require.NoError(t, err)
+	require.True(t, out.Changed, "it is named once more")
+	n.make(t, "2", "z")
 	require.Equal(t, []string{"ThingMade", "ThingNamed", "ThingMade"}, n.log(t))
 }
 
 // Followers of the log may receive the loss later.
 func TestAnAppendThatIsGivenALostEventsPositionMakesWhatWasKnownForgotten(t *testing.T) {
 	t.Parallel()
-	pool := database(t)
-	n := idle(t, pool).follow(t)
+	n := nodes(t, 1)[0]
 	n.make(t, "1", "x")
 	_, err := Handle(t.Context(), n.Handler, as(t), things, "1", nameThing{Name: "y"})
 	require.NoError(t, err)
-	n.catchUp(t)
-	held := make(chan struct{})
-	defer close(held)
-	n.store.set(func() { n.store.held = held })
-	loseTail(t, pool, 1)
+	n.catchUp()
 	fed := n.cache.position()
-	var done eventstore.Appended
-	soon(t, "something is appended", func() bool {
-		e, err := things.Encode(newEventID(), made{Name: "z"}, event.Meta{})
-		require.NoError(t, err)
-		done, err = n.append(t.Context(), eventstore.To("thing-2", eventstore.NoStream, e))
-		return err == nil
-	})
+	n.store.Lose(1)
+	e, err := things.Encode(newEventID(), made{Name: "z"}, event.Meta{})
+	require.NoError(t, err)
+	done, err := n.append(t.Context(), eventstore.To("thing-2", eventstore.NoStream, e))
+	require.NoError(t, err)
 	require.Equal(t, fed, done.Position)
-	soon(t, "the log is read", func() bool {
-		l, err := Load(t.Context(), n.Cached(), things, "1")
-		if err == nil {
-			require.Equal(t, "x", l.State.Name)
-		}
-		return err == nil
-	})
+	l, err := Load(t.Context(), n.Cached(), things, "1")
+	require.NoError(t, err)
+	require.Equal(t, "x", l.State.Name)
 	require.Less(t, n.cache.position(), done.Position)
 }
 
 func TestNumbersWhoseReservationTheLogHasLostAreNotGivenAgain(t *testing.T) {
 	t.Parallel()
-	pool := database(t)
-	a, b := idle(t, pool).follow(t), idle(t, pool).follow(t)
+	all := nodes(t, 2)
+	a, b := all[0], all[1]
 	var given []int64
 	take := func(n *node) {
-		soon(t, "a number is given", func() bool {
-			first, err := n.Numbers(t.Context(), "row", 1)
-			if err == nil {
-				given = append(given, first)
-			}
-			return err == nil
-		})
+		first, err := n.Numbers(t.Context(), "row", 1)
+		require.NoError(t, err)
+		given = append(given, first)
 	}
 	take(a)
 	take(b)
-	a.catchUp(t)
-	loseTail(t, pool, 1)
-	soon(t, "both know it", func() bool {
-		a.numbers.mu.Lock()
-		defer a.numbers.mu.Unlock()
-		b.numbers.mu.Lock()
-		defer b.numbers.mu.Unlock()
-		return a.numbers.lives > 0 && b.numbers.lives > 0
-	})
+	for _, n := range all {
+		n.catchUp()
+	}
+	a.store.Lose(1)
+	for _, n := range all {
+		n.catchUp()
+	}
 	for range 3 {
 		take(a)
-		take(idle(t, pool)) // which has no events beyond the log
+		take(idle(a.store.Log)) // which has no events beyond the log
 		take(b)
 	}
-	all := a.reservations(t)
+	reserved := a.reservations(t)
 	for _, n := range given[2:] {
 		require.Greater(t, n, int64(16), "the numbers given to b are in use")
 		covered := 0
-		for _, r := range all {
+		for _, r := range reserved {
 			if r.First <= n && n <= r.Last {
 				covered++
 			}

@@ -137,7 +137,7 @@ func TestCommandsThatAreHandledTogether(t *testing.T) {
 	done, err := HandleEach(t.Context(), n.Handler, as(t), things,
 		[]StreamCommand[thing]{Begins("1", makeThing{Name: "a"}), Begins("2", makeThing{Name: "b"})})
 	require.NoError(t, err)
-	other.catchUp(t)
+	other.catchUp()
 	_, err = Handle(t.Context(), other.Handler, as(t), things, "2", nameThing{Name: "faster"})
 	require.NoError(t, err)
 
@@ -167,7 +167,7 @@ func TestCommandsThatAreHandledTogether(t *testing.T) {
 	fresh.asOf = 0
 	require.Equal(t, fresh, done[0].Loaded)
 	require.Equal(t, fresh, entry.loaded)
-	n.catchUp(t)
+	n.catchUp()
 	l, err := Load(t.Context(), n.Cached(), things, "2")
 	require.NoError(t, err)
 	require.Equal(t, "faster", l.State.Name)

@@ -35,13 +35,12 @@ func TestANodeWithAnOldCacheAnswersAsTheLogHasIt(t *testing.T) {
 	a, b := all[0], all[1]
 	for _, id := range []string{"there", "same", "match", "gone"} {
 		a.make(t, id, "x")
-		b.catchUp(t)
+		b.catchUp()
 		_, err := Load(t.Context(), b.Cached(), things, id)
 		require.NoError(t, err)
 	}
 	_, err := Load(t.Context(), b.Cached(), things, "new")
 	require.NoError(t, err, "the node remembers that there is none")
-	defer b.hold()()
 
 	a.make(t, "new", "x")
 	_, err = Handle(t.Context(), b.Handler, as(t), things, "new", nameThing{Name: "y"})

@@ -147,31 +147,6 @@ func TestTheSameRequestOnManyNodesAtOnceHasOneEffect(t *testing.T) {
 	require.Equal(t, map[string]int{"RequestAccepted": 36, "ThingMade": 1 + 24, "ThingNamed": 12, "ThingEnded": 12}, counts)
 }
 
-func TestARequestIsKnownIfItsEventsAreInTheLog(t *testing.T) {
-	t.Parallel()
-	for name, crash := range map[string]struct{ before, after, made string }{
-		"before the append":        {"thing-", "", "second"},
-		"after the append":         {"", "thing-", "first"},
-		"while nothing went wrong": {"", "", "first"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			all := nodes(t, 2)
-			req := as(t, keyed("k", "x"))
-			all[0].crash(crash.before, crash.after)
-			_, err := Create(t.Context(), all[0].Handler, req, things, called("first"), makeThing{Name: "a"})
-			if crash.before+crash.after != "" {
-				require.ErrorIs(t, err, errCrash)
-			}
-			out, err := Create(t.Context(), all[1].Handler, req, things, called("second"), makeThing{Name: "a"})
-			require.NoError(t, err)
-			require.Equal(t, "a", out.State.Name)
-			require.Equal(t, crash.made, out.ID)
-			require.Equal(t, []string{"RequestAccepted", "ThingMade"}, all[0].log(t))
-		})
-	}
-}
-
 func TestAnotherRequestWithTheSameKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	n := nodes(t, 1)[0]

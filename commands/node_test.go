@@ -6,22 +6,18 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"iter"
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/actor"
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/eventstore"
-	"bahi/eventstore/postgres"
-	"bahi/internal/test/pgtest"
-	"bahi/migrations"
+	"bahi/internal/test/interleavetest"
 )
 
 // thing is an aggregate for these tests.
@@ -91,19 +87,15 @@ func (sum) HMAC(_ context.Context, name string, parts ...[]byte) ([]byte, error)
 	return h.Sum(nil), nil
 }
 
-// faulty is a real log whose operations a test makes fail, at one node.
+// faulty is a log whose operations a test makes fail, at one node.
 type faulty struct {
-	eventstore.Store
+	*interleavetest.Node
 
 	mu sync.Mutex
 	// before runs before each write; its error replaces the append.
 	before func(ctx context.Context, stream string) error
 	// after runs after each completed write; its error replaces the result.
 	after func(ctx context.Context, stream string) error
-	// held blocks subscriptions until it is closed.
-	held chan struct{}
-	// subscribed runs at each subscription.
-	subscribed func()
 	// broken ends that many subscriptions with an error.
 	broken int
 }
@@ -132,7 +124,7 @@ func (f *faulty) Append(ctx context.Context, t eventstore.Transaction) (eventsto
 	if err := each(before); err != nil {
 		return eventstore.Appended{}, err
 	}
-	done, err := f.Store.Append(ctx, t)
+	done, err := f.Node.Append(ctx, t)
 	if err == nil {
 		err = each(after)
 	}
@@ -141,22 +133,13 @@ func (f *faulty) Append(ctx context.Context, t eventstore.Transaction) (eventsto
 
 func (f *faulty) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
 	return func(yield func(eventstore.Batch, error) bool) {
-		f.mu.Lock()
-		f.subscribed()
-		f.mu.Unlock()
-		for batch, err := range f.Store.Subscribe(ctx, after) {
+		for batch, err := range f.Node.Subscribe(ctx, after) {
 			f.mu.Lock()
-			held, broken := f.held, f.broken > 0
+			broken := f.broken > 0
 			if broken {
 				f.broken--
 			}
 			f.mu.Unlock()
-			if held != nil {
-				select {
-				case <-held:
-				case <-ctx.Done():
-				}
-			}
 			if broken {
 				yield(eventstore.Batch{}, eventstore.ErrUnavailable)
 				return
@@ -168,7 +151,7 @@ func (f *faulty) Subscribe(ctx context.Context, after event.Position) iter.Seq2[
 	}
 }
 
-// node is one of several processes on a database.
+// node is one of several processes on a log.
 type node struct {
 	*Handler
 
@@ -193,71 +176,41 @@ func (c *clock) advance(by time.Duration) {
 	c.now = c.now.Add(by)
 }
 
-func database(t *testing.T) *pgxpool.Pool {
-	t.Helper()
-	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	return pool
-}
-
 // idle is a node that does not follow the log yet.
-func idle(t *testing.T, pool *pgxpool.Pool) *node {
-	t.Helper()
-	var log *postgres.Store
-	soon(t, "the log is open", func() bool { // the pool may hold connections that a test has cut
-		var err error
-		log, err = postgres.Open(t.Context(), pool, slog.New(slog.DiscardHandler))
-		return err == nil
-	})
-	t.Cleanup(log.Close)
-	n := &node{store: &faulty{Store: log}, clock: &clock{now: time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)}}
+func idle(log *interleavetest.Log) *node {
+	n := &node{store: &faulty{Node: interleavetest.NewNode(log)}, clock: &clock{now: time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)}}
 	n.Handler = New(n.store, sum{}, n.clock.Now)
 	return n
 }
 
-// follow makes the node follow the log, and waits until it does.
+// follow makes the node follow the log. It receives what others append in [node.catchUp].
 func (n *node) follow(t *testing.T) *node {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
-	began := make(chan struct{})
-	n.store.set(func() { n.store.subscribed = sync.OnceFunc(func() { close(began) }) })
 	go func() { stopped <- n.Run(ctx) }()
-	<-began
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-stopped)
 	})
-	n.catchUp(t)
+	n.store.Hear()
 	return n
 }
 
-// catchUp waits until the node's cache has followed the whole log.
-func (n *node) catchUp(t *testing.T) {
-	t.Helper()
-	head, err := n.store.Head(t.Context())
-	require.NoError(t, err)
-	soon(t, "the log is followed", func() bool { return n.cache.position() >= head })
-}
-
-// hold hides others' appends from the node until release is called.
-func (n *node) hold() (release func()) {
-	held := make(chan struct{})
-	n.store.set(func() { n.store.held = held })
-	return func() {
-		n.store.set(func() { n.store.held = nil })
-		close(held)
+// catchUp passes the whole log to the node.
+func (n *node) catchUp() {
+	for n.cache.position() != event.Position(len(n.store.After(0))) {
+		n.store.Hear()
 	}
 }
 
-// nodes returns several processes on one database.
+// nodes returns several processes on one log.
 func nodes(t *testing.T, count int) []*node {
 	t.Helper()
-	pool := database(t)
+	log := interleavetest.NewLog()
 	all := make([]*node, count)
 	for i := range all {
-		all[i] = idle(t, pool).follow(t)
+		all[i] = idle(log).follow(t)
 	}
 	return all
 }

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/number"
 	"bahi/eventstore"
+	"bahi/internal/test/interleavetest"
 )
 
 // reservations lists the reservations of row numbers.
@@ -28,7 +28,7 @@ func (n *node) reservations(t *testing.T) (all []number.Reserved) {
 
 func TestNumbersAreGivenOnceByWhomever(t *testing.T) {
 	t.Parallel()
-	pool := database(t)
+	log := interleavetest.NewLog()
 	var (
 		mu    sync.Mutex
 		given []int64
@@ -36,7 +36,7 @@ func TestNumbersAreGivenOnceByWhomever(t *testing.T) {
 	)
 	for round := range 3 { // three times all processes start again
 		for range 3 {
-			n := idle(t, pool)
+			n := idle(log)
 			for range 4 {
 				done.Go(func() {
 					for i := range int64(20) {
@@ -116,26 +116,6 @@ func TestBlocksAdaptToTheirUse(t *testing.T) {
 	all := n.reservations(t)
 	last := all[len(all)-1]
 	require.EqualValues(t, 3*maxReserved, last.Last-last.First+1, "numbers requested together are consecutive")
-}
-
-func TestNumbersSurviveTheLossOfEveryTableButTheLog(t *testing.T) {
-	t.Parallel()
-	pool := database(t)
-	before := idle(t, pool)
-	first, err := before.Numbers(t.Context(), "row", 1)
-	require.NoError(t, err)
-	rows, err := pool.Query(t.Context(), `select nspname from pg_namespace where nspname !~ '^pg_|^information_schema$|^log$|^vault$'`)
-	require.NoError(t, err)
-	schemas, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
-	require.Contains(t, schemas, "projection")
-	for _, s := range schemas {
-		_, err := pool.Exec(t.Context(), `drop schema `+pgx.Identifier{s}.Sanitize()+` cascade`)
-		require.NoError(t, err)
-	}
-	second, err := idle(t, pool).Numbers(t.Context(), "row", 1)
-	require.NoError(t, err)
-	require.Equal(t, first+minReserved, second)
 }
 
 func TestNumbersFailWithTheStoreAndComeBackWithIt(t *testing.T) {
