@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -115,16 +114,17 @@ func by(t *testing.T, tn *town, ring *accesscmd.KeyRing, who actor.Actor, in uui
 	return key
 }
 
-// opens waits until a node returns these permissions for the key; the zero Permissions: none.
-func opens(t *testing.T, ring *accesscmd.KeyRing, key string, wanted actor.Permissions) {
+// opens checks which permissions a node returns for the key; the zero Permissions: none.
+func opens(t *testing.T, tn *town, ring *accesscmd.KeyRing, key string, wanted actor.Permissions) {
 	t.Helper()
-	require.Eventually(t, func() bool {
-		who, err := ring.Authenticate(t.Context(), key)
-		if errors.Is(err, accesscmd.ErrUnknownKey) {
-			return wanted == actor.Permissions{}
-		}
-		return err == nil && who.Permissions == wanted
-	}, time.Minute, time.Millisecond)
+	tn.hear()
+	who, err := ring.Authenticate(t.Context(), key)
+	if (wanted == actor.Permissions{}) {
+		require.ErrorIs(t, err, accesscmd.ErrUnknownKey)
+		return
+	}
+	require.NoError(t, err)
+	require.Equal(t, wanted, who.Permissions)
 }
 
 func TestAKeyAllowsNoMoreThanItsMakerMay(t *testing.T) {
@@ -147,36 +147,33 @@ func TestAKeyAllowsNoMoreThanItsMakerMay(t *testing.T) {
 	does(t, ring, workspace.Kind, office, office, workspace.Change{
 		By: operator, User: ravi, To: actor.Permissions{Ledger: actor.Read, Messaging: actor.None, Marketplace: actor.None, Audit: actor.Read},
 	})
-	opens(t, other, key, actor.Permissions{Ledger: actor.Read})
-	opens(t, other, ofKey, actor.Permissions{Ledger: actor.Read})
+	opens(t, tn, other, key, actor.Permissions{Ledger: actor.Read})
+	opens(t, tn, other, ofKey, actor.Permissions{Ledger: actor.Read})
 	does(t, ring, workspace.Kind, office, office, workspace.Remove{By: operator, User: ravi})
-	opens(t, other, key, actor.Permissions{})
-	opens(t, other, ofKey, actor.Permissions{})
+	opens(t, tn, other, key, actor.Permissions{})
+	opens(t, tn, other, ofKey, actor.Permissions{})
 	joins(t, ring, office, ravi, workspace.Owner)
-	opens(t, other, key, has)
-	opens(t, other, asOwner, has)
+	opens(t, tn, other, key, has)
+	opens(t, tn, other, asOwner, has)
 
 	// Without members, only an operator reaches the books.
 	master := by(t, tn, ring, operator, office, actor.Permissions{Operator: true})
-	opens(t, other, given, has)
+	opens(t, tn, other, given, has)
 	for _, id := range []uuid.UUID{asha, ravi} {
 		does(t, ring, workspace.Kind, office, office, workspace.Remove{User: id, Erased: true})
 	}
 	for _, k := range []string{key, ofKey, asOwner, given} {
-		opens(t, other, k, actor.Permissions{})
+		opens(t, tn, other, k, actor.Permissions{})
 	}
-	opens(t, other, master, actor.Permissions{Operator: true})
+	opens(t, tn, other, master, actor.Permissions{Operator: true})
 }
 
 // makes creates a key with another key, and returns its id too.
 func makes(t *testing.T, tn *town, ring *accesscmd.KeyRing, key string) (made, id string) {
 	t.Helper()
-	var who actor.Actor
-	require.Eventually(t, func() (known bool) {
-		var err error
-		who, err = ring.Authenticate(t.Context(), key)
-		return err == nil
-	}, time.Minute, time.Millisecond)
+	tn.hear()
+	who, err := ring.Authenticate(t.Context(), key)
+	require.NoError(t, err)
 	req := commands.Request{Actor: who, Workspace: who.Workspace}
 	c := create(tn, who.Workspace, nil)
 	c.Permissions = who.Permissions
@@ -200,20 +197,20 @@ func TestMadeKeysEndWithTheirMaker(t *testing.T) {
 			second, id := makes(t, tn, ring, first)
 			third, _ := makes(t, tn, other, second)
 			beside, _ := makes(t, tn, ring, first)
-			opens(t, other, third, has)
+			opens(t, tn, other, third, has)
 			does(t, ring, apikey.Kind, uuid.MustParse(id), office, apikey.Revoke{})
 			for _, k := range []string{second, third} {
-				opens(t, ring, k, actor.Permissions{})
-				opens(t, other, k, actor.Permissions{})
+				opens(t, tn, ring, k, actor.Permissions{})
+				opens(t, tn, other, k, actor.Permissions{})
 			}
-			opens(t, other, first, has)
-			opens(t, other, beside, has)
+			opens(t, tn, other, first, has)
+			opens(t, tn, other, beside, has)
 
 			// A request authenticated before the revocation fails after it.
 			does(t, ring, apikey.Kind, uuid.MustParse(bearer.ID), office, apikey.Revoke{})
 			late := by(t, tn, other, bearer, office, has)
 			for _, k := range []string{first, beside, late} {
-				opens(t, other, k, actor.Permissions{})
+				opens(t, tn, other, k, actor.Permissions{})
 			}
 		})
 	}
@@ -233,7 +230,7 @@ func TestMadeKeyDoesNotOutlastItsMaker(t *testing.T) {
 	old := forged(t, tn, ring, actor.Actor{Type: "api_key", ID: maker, Permissions: reader})
 	tn.pass(time.Hour - time.Nanosecond)
 	for _, key := range []string{first, third, old} {
-		opens(t, ring, key, reader)
+		opens(t, tn, ring, key, reader)
 	}
 	tn.pass(time.Nanosecond)
 	for _, key := range []string{first, third, old} {
@@ -268,14 +265,14 @@ func TestOperatorsKeyEndsWithTheOperatorsRights(t *testing.T) {
 	bearer := actor.Actor{Type: "user", ID: asha.String()}
 	root := actor.Permissions{Operator: true}
 	key, there := by(t, tn, ring, bearer, office, root), by(t, tn, ring, bearer, abroad, reader)
-	opens(t, other, key, root)
-	opens(t, other, there, reader)
+	opens(t, tn, other, key, root)
+	opens(t, tn, other, there, reader)
 	does(t, ring, user.Kind, asha, office, user.Grant{})
-	opens(t, other, key, workspace.Owner) // her permissions in her own workspace
-	opens(t, other, there, actor.Permissions{})
+	opens(t, tn, other, key, workspace.Owner) // her permissions in her own workspace
+	opens(t, tn, other, there, actor.Permissions{})
 	now := tn.clock()
 	does(t, ring, user.Kind, asha, office, user.RequestDeletion{DeleteAfter: now}, user.BeginErasure{Now: now})
-	opens(t, other, key, actor.Permissions{})
+	opens(t, tn, other, key, actor.Permissions{})
 }
 
 // Of several responses to one request, one shows a key, and that key is valid.

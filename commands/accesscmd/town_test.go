@@ -23,8 +23,8 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/patch"
 	"bahi/eventstore"
-	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
+	"bahi/internal/test/interleavetest"
 	"bahi/internal/test/lawstest"
 	"bahi/internal/test/pgtest"
 	"bahi/migrations"
@@ -34,17 +34,31 @@ const secret = "seven brass hooks"
 
 var errCrash = errors.New("the process died here")
 
-// town is several processes on one database, with one clock.
+// town is several processes on one log, with one clock. Towns share the database of credentials and keys.
 type town struct {
 	t     *testing.T
 	nodes []*townNode
-	log   *postgres.Store
-	vault *vault.Vault
-	jobs  atomic.Int64 // jobs that mail
+	log   *interleavetest.Node
+	vault hashes
+	hears []*frail // of the nodes that follow the log
 
 	mu  sync.Mutex
 	now time.Time
 }
+
+// hashes is the vault with keyed hashes of one town: the limit of mails to an address counts by them.
+type hashes struct {
+	*vault.Vault
+
+	town uuid.UUID
+}
+
+func (h hashes) HMAC(ctx context.Context, name string, parts ...[]byte) ([]byte, error) {
+	return h.Vault.HMAC(ctx, name, append([][]byte{h.town[:]}, parts...)...)
+}
+
+// jobs are the jobs that mail.
+var jobs atomic.Int64
 
 type townNode struct {
 	*accesscmd.Accounts
@@ -54,9 +68,9 @@ type townNode struct {
 	store *frail
 }
 
-// frail is a real log with failures on demand. Each hook may be nil; its error replaces the operation.
+// frail is a log with failures on demand. Each hook may be nil; its error replaces the operation.
 type frail struct {
-	eventstore.Store
+	*interleavetest.Node
 
 	mu     sync.Mutex
 	read   func(ctx context.Context, stream string) error
@@ -86,7 +100,7 @@ func (f *frail) Append(ctx context.Context, t eventstore.Transaction) (done even
 			return done, err
 		}
 	}
-	done, err = f.Store.Append(ctx, t)
+	done, err = f.Node.Append(ctx, t)
 	for _, w := range t.Writes {
 		if err != nil {
 			break
@@ -104,7 +118,7 @@ func (f *frail) ReadStream(ctx context.Context, stream string, from int64, direc
 			yield(event.Stored{}, err)
 			return
 		}
-		f.Store.ReadStream(ctx, stream, from, direction)(yield)
+		f.Node.ReadStream(ctx, stream, from, direction)(yield)
 	}
 }
 
@@ -119,20 +133,18 @@ func (post) ResetPassword(context.Context, string) error { return nil }
 func newTown(t *testing.T, count int) *town {
 	t.Helper()
 	tn := &town{t: t, now: time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)}
-	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
+	pool, err := pgxpool.New(t.Context(), pgtest.Shared(t, "migrated", migrations.Up))
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	log := slog.New(slog.DiscardHandler)
-	tn.vault, err = vault.Open(t.Context(), pool, make([]byte, 32), log)
+	opened, err := vault.Open(t.Context(), pool, make([]byte, 32), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
+	tn.vault = hashes{opened, uuid.New()}
 	settings := credentials.Defaults("https://bahi.example")
 	settings.Hash, settings.Hashes = credentials.HashCost{MemoryKiB: 64, Passes: 1, Threads: 1}, 4
+	tn.log = interleavetest.NewNode(interleavetest.NewLog())
 	for range count {
-		tn.log, err = postgres.Open(t.Context(), pool, log)
-		require.NoError(t, err)
-		t.Cleanup(tn.log.Close)
-		n := &townNode{town: tn, store: &frail{Store: tn.log}}
-		c, err := credentials.Open(pool, tn.vault, settings, tn.clock)
+		n := &townNode{town: tn, store: &frail{Node: interleavetest.NewNode(tn.log.Log)}}
+		c, err := credentials.Open(pool, opened, settings, tn.clock)
 		require.NoError(t, err)
 		n.Accounts = &accesscmd.Accounts{
 			Commands: commands.New(n.store, tn.vault, tn.clock), Credentials: c, Vault: tn.vault, Post: post{}, Now: tn.clock,
@@ -145,6 +157,7 @@ func newTown(t *testing.T, count int) *town {
 	return tn
 }
 
+// follow makes the nodes follow the log. They receive what others append in [town.hear].
 func (tn *town) follow() *town {
 	for _, n := range tn.nodes {
 		ctx, cancel := context.WithCancel(tn.t.Context())
@@ -154,8 +167,16 @@ func (tn *town) follow() *town {
 			cancel()
 			require.NoError(tn.t, <-stopped)
 		})
+		tn.hears = append(tn.hears, n.store)
 	}
+	tn.hear()
 	return tn
+}
+
+func (tn *town) hear() {
+	for _, s := range tn.hears {
+		s.Hear()
+	}
 }
 
 func (tn *town) clock() time.Time {
@@ -201,7 +222,7 @@ func (n *townNode) mail(t *testing.T, kind credentials.Kind, id uuid.UUID) strin
 func (n *townNode) issue(t *testing.T, kind credentials.Kind, id uuid.UUID, s user.State) string {
 	t.Helper()
 	n.town.pass(2 * time.Minute) // an earlier mail would be suppressed
-	token, err := n.IssueToken(t.Context(), kind, id, s, n.town.jobs.Add(1))
+	token, err := n.IssueToken(t.Context(), kind, id, s, jobs.Add(1))
 	require.NoError(t, err)
 	return token
 }

@@ -20,7 +20,7 @@ func (n *townNode) undoing(t *testing.T, id uuid.UUID) string {
 	t.Helper()
 	left := n.state(t, id).Left
 	require.NotEmpty(t, left)
-	token, err := n.IssueUndo(t.Context(), id, left[len(left)-1], n.town.jobs.Add(1))
+	token, err := n.IssueUndo(t.Context(), id, left[len(left)-1], jobs.Add(1))
 	require.NoError(t, err)
 	return token
 }

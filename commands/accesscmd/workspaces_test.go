@@ -52,7 +52,7 @@ func (o *office) members(t *testing.T) map[uuid.UUID]actor.Permissions {
 func (o *office) token(t *testing.T, invitation uuid.UUID) string {
 	t.Helper()
 	mailed, err := o.n.Credentials.Mailed.Issue(t.Context(), credentials.Invitation, credentials.Mailing{
-		Subject: invitation, Recipient: uuid.New(), Number: o.n.town.jobs.Add(1),
+		Subject: invitation, Recipient: uuid.New(), Number: jobs.Add(1),
 	})
 	require.NoError(t, err)
 	return accesscmd.InvitationToken(o.id, mailed)

@@ -62,7 +62,14 @@ func quick() credentials.Settings {
 	return s
 }
 
+// database returns a database whose users belong to one test each.
 func database(t *testing.T) string {
+	t.Helper()
+	return pgtest.Shared(t, "migrated", migrations.Up)
+}
+
+// alone returns a database for a test that looks at all rows, or changes the keys.
+func alone(t *testing.T) string {
 	t.Helper()
 	return pgtest.Template(t, "migrated", migrations.Up)
 }
@@ -86,7 +93,6 @@ func openWith(t *testing.T, config *pgxpool.Config, c *clock, s credentials.Sett
 	return node{opened, pool, v}
 }
 
-// single returns a node on a database of its own.
 func single(t *testing.T) (node, *clock) {
 	t.Helper()
 	c := newClock()
@@ -94,9 +100,9 @@ func single(t *testing.T) (node, *clock) {
 }
 
 // several returns nodes on one database, with one clock.
-func several(t *testing.T, s credentials.Settings) ([]node, *clock) {
+func several(t *testing.T, url string, s credentials.Settings) ([]node, *clock) {
 	t.Helper()
-	url, c := database(t), newClock()
+	c := newClock()
 	return []node{open(t, url, c, s), open(t, url, c, s), open(t, url, c, s)}, c
 }
 
@@ -229,7 +235,8 @@ func TestNoUsableCredentialIsStored(t *testing.T) {
 
 func TestSweepRemovesOnlyExpiredRows(t *testing.T) {
 	t.Parallel()
-	n, c := single(t)
+	c := newClock()
+	n := open(t, alone(t), c, quick())
 	old := uuid.New()
 	everythingOf(t, n, old)
 	require.NoError(t, n.Keys.Rotate(t.Context(), credentials.RefreshLifetime))
@@ -280,6 +287,6 @@ func TestUnfitSettingsAreRefused(t *testing.T) {
 
 // TestMain makes rapid run fewer times: each step of a property asks the database.
 func TestMain(m *testing.M) {
-	draws.Default(40)
+	draws.Default(20)
 	os.Exit(m.Run())
 }

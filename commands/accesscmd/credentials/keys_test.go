@@ -42,7 +42,7 @@ func kid(t *testing.T, token string) string {
 
 func TestNodesThatStartAtOnceSignWithOneKey(t *testing.T) {
 	t.Parallel()
-	nodes, _ := several(t, quick())
+	nodes, _ := several(t, alone(t), quick())
 	tokens := make([]credentials.Tokens, 12)
 	for _, err := range race(len(tokens), func(i int) (err error) {
 		tokens[i], err = nodes[i%len(nodes)].Sessions.SignIn(t.Context(), credentials.Vouched(uuid.New()))
@@ -58,7 +58,7 @@ func TestNodesThatStartAtOnceSignWithOneKey(t *testing.T) {
 
 func TestRotatedKeyVerifiesForTheOverlapAndTheNewestSigns(t *testing.T) {
 	t.Parallel()
-	nodes, c := several(t, quick())
+	nodes, c := several(t, alone(t), quick())
 	old := nodes[0].signIn(t, uuid.New())
 	requireKnown(t, nodes[1], old)
 	require.NoError(t, nodes[0].Keys.Rotate(t.Context(), time.Minute))
@@ -88,7 +88,7 @@ func TestRotatedKeyVerifiesForTheOverlapAndTheNewestSigns(t *testing.T) {
 
 func TestStolenKeyEndsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	t.Parallel()
-	nodes, c := several(t, quick())
+	nodes, c := several(t, alone(t), quick())
 	tokens := nodes[0].signIn(t, uuid.New())
 	requireKnown(t, nodes[1], tokens)
 	require.NoError(t, nodes[0].Keys.Rotate(t.Context(), 0))
@@ -111,7 +111,8 @@ func forge(t *testing.T, good string, method jwt.SigningMethod, key any, change 
 
 func TestForeignTokensAreRefused(t *testing.T) {
 	t.Parallel()
-	n, c := single(t)
+	c := newClock()
+	n := open(t, alone(t), c, quick())
 	tokens := n.signIn(t, uuid.New())
 	key, err := n.vault.Named(t.Context(), "jwt/"+kid(t, tokens.Access), 32)
 	require.NoError(t, err)

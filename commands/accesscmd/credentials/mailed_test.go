@@ -27,7 +27,7 @@ func issue(t *testing.T, n node, kind credentials.Kind, subject uuid.UUID) strin
 func TestMailedTokenOpensOnceWithinItsTime(t *testing.T) {
 	t.Parallel()
 	for kind, lifetime := range kinds {
-		nodes, c := several(t, quick())
+		nodes, c := several(t, database(t), quick())
 		user := uuid.New()
 		token := issue(t, nodes[0], *kind, user)
 		require.Regexp(t, `^[A-Za-z0-9_-]{43}$`, token)
@@ -70,7 +70,7 @@ func TestNewerTokenVoidsTheOlderOfItsKindAndUser(t *testing.T) {
 
 func TestOneOfConcurrentUsesWins(t *testing.T) {
 	t.Parallel()
-	nodes, _ := several(t, quick())
+	nodes, _ := several(t, database(t), quick())
 	for range 10 {
 		token := issue(t, nodes[0], credentials.Reset, uuid.New())
 		var done atomic.Int64
@@ -104,7 +104,7 @@ func TestFailedUseLeavesTheTokenValid(t *testing.T) {
 
 func TestTokenSurvivesACrashDuringItsUse(t *testing.T) {
 	t.Parallel()
-	nodes, c := several(t, quick())
+	nodes, c := several(t, database(t), quick())
 	user := uuid.New()
 	token := issue(t, nodes[0], credentials.Verify, user)
 	// A process dies during a use, which is never settled.
@@ -137,7 +137,7 @@ func TestTokenIssuedDuringAUseStaysValid(t *testing.T) {
 
 func TestRetriedMailingGetsTheSameToken(t *testing.T) {
 	t.Parallel()
-	nodes, c := several(t, quick())
+	nodes, c := several(t, database(t), quick())
 	asha := uuid.New()
 	first := mailing(asha)
 	again := func(of credentials.Mailing) (string, error) {
@@ -165,7 +165,8 @@ func TestRetriedMailingGetsTheSameToken(t *testing.T) {
 
 func TestSpentTokenIsNotIssuedAgain(t *testing.T) {
 	t.Parallel()
-	n, c := single(t)
+	c := newClock()
+	n := open(t, alone(t), c, quick())
 	for _, spend := range []func(subject uuid.UUID, token string){
 		func(_ uuid.UUID, token string) {
 			_, err := use(t.Context(), n, credentials.Reset, token)
@@ -194,7 +195,7 @@ func TestSpentTokenIsNotIssuedAgain(t *testing.T) {
 
 func TestTokenIsNotVoidedRightAfterItsMail(t *testing.T) {
 	t.Parallel()
-	nodes, c := several(t, quick())
+	nodes, c := several(t, database(t), quick())
 	asha := uuid.New()
 	token := issue(t, nodes[0], credentials.Reset, asha)
 	c.pass(2*time.Minute - time.Second)
@@ -208,7 +209,7 @@ func TestTokenIsNotVoidedRightAfterItsMail(t *testing.T) {
 
 func TestAddressGetsSixTokensOfAKindInAnHour(t *testing.T) {
 	t.Parallel()
-	nodes, c := several(t, quick())
+	nodes, c := several(t, database(t), quick())
 	to := func(recipient uuid.UUID) credentials.Mailing {
 		of := mailing(uuid.New()) // with any address
 		of.Recipient = recipient

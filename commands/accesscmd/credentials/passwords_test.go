@@ -117,7 +117,7 @@ func storedHash(t *testing.T, n node, user uuid.UUID) (hash string) {
 
 func TestPasswordVerifiesOnEveryNode(t *testing.T) {
 	t.Parallel()
-	nodes, _ := several(t, quick())
+	nodes, _ := several(t, database(t), quick())
 	user := uuid.New()
 	require.NoError(t, nodes[0].Passwords.Set(t.Context(), user, "caf\u00e9 am Markt"))
 	for _, password := range []string{"caf\u00e9 am Markt", "cafe\u0301 am Markt", "ｃａｆé am Markt"} {

@@ -68,7 +68,7 @@ func TestOneOfConcurrentRefreshesWins(t *testing.T) {
 	for grace, survives := range map[time.Duration]bool{0: false, 10 * time.Second: true} {
 		s := quick()
 		s.Grace = grace
-		nodes, _ := several(t, s)
+		nodes, _ := several(t, database(t), s)
 		for range 10 {
 			token := nodes[0].signIn(t, uuid.New())
 			won := make([]credentials.Tokens, 9)
@@ -109,7 +109,7 @@ func TestGraceEnds(t *testing.T) {
 
 func TestRevokedSessionEndsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	t.Parallel()
-	nodes, c := several(t, quick())
+	nodes, c := several(t, database(t), quick())
 	user, stranger := uuid.New(), nodes[0].signIn(t, uuid.New())
 	sessions := []credentials.Tokens{nodes[0].signIn(t, user), nodes[0].signIn(t, user), nodes[0].signIn(t, user)}
 	for _, of := range sessions {
@@ -207,7 +207,7 @@ func TestSignInWithAConcurrentlyChangedPasswordIsRefused(t *testing.T) {
 
 func TestNoSignInWithTheOldPasswordOutlastsAReset(t *testing.T) {
 	t.Parallel()
-	nodes, c := several(t, quick())
+	nodes, c := several(t, database(t), quick())
 	for range 20 {
 		user := uuid.New()
 		require.NoError(t, nodes[0].Passwords.Set(t.Context(), user, "an older secret"))
@@ -238,7 +238,7 @@ func TestNoSignInWithTheOldPasswordOutlastsAReset(t *testing.T) {
 // TestSessionsFollowTheirModel compares one session, on two nodes, with a model.
 func TestSessionsFollowTheirModel(t *testing.T) {
 	t.Parallel()
-	nodes, c := several(t, quick())
+	nodes, c := several(t, database(t), quick())
 	rapid.Check(t, func(t *rapid.T) {
 		var (
 			n      = rapid.SampledFrom(nodes)
