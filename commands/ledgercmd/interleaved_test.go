@@ -30,6 +30,7 @@ import (
 	"bahi/domain/patch"
 	"bahi/domain/unit"
 	"bahi/eventstore"
+	"bahi/internal/test/commandtest"
 	"bahi/internal/test/interleavetest"
 )
 
@@ -145,7 +146,7 @@ func settle(t *testing.T, log *interleavetest.Log) (w workshop) {
 	return w
 }
 
-type bookCommand = interleavetest.Command[*ledgercmd.Books]
+type bookCommand = commandtest.Command[*ledgercmd.Books]
 
 // command returns a command of a suite.
 func command[S any](
@@ -155,7 +156,7 @@ func command[S any](
 	return bookCommand{Name: name, Do: func(ctx context.Context, b *ledgercmd.Books, dryRun bool) (any, error) {
 		req := as(t, change...)
 		req.DryRun = req.DryRun || dryRun
-		return interleavetest.Outcome(do(ctx, req, b))
+		return commandtest.Outcome(do(ctx, req, b))
 	}}
 }
 
@@ -317,9 +318,9 @@ func broken(base *interleavetest.Log) func([]event.Stored) ([]string, error) {
 }
 
 // newSuite returns the ledger's commands, with a workshop for them.
-func newSuite(t *testing.T) *interleavetest.Suite[*ledgercmd.Books] {
+func newSuite(t *testing.T) *commandtest.Suite[*ledgercmd.Books] {
 	t.Helper()
-	s := &interleavetest.Suite[*ledgercmd.Books]{Log: interleavetest.NewLog(), Start: startBooks}
+	s := &commandtest.Suite[*ledgercmd.Books]{Log: interleavetest.NewLog(), Start: startBooks}
 	s.Commands = settle(t, s.Log).commands(t)
 	s.Broken = broken(s.Log)
 	s.Same = func(e event.Stored) string { // the oldest row may be one that has come since: it narrows only what is refused

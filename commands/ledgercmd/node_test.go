@@ -5,8 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,9 +19,7 @@ import (
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
-	"bahi/domain/number"
 	"bahi/domain/unit"
-	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
 	"bahi/internal/test/logtest"
@@ -100,60 +96,8 @@ func run(t *testing.T, do func(context.Context) error) {
 	})
 }
 
-// interrupted is a real log that calls a function before an append.
-type interrupted struct {
-	eventstore.Store
-
-	mu     sync.Mutex
-	before func(stream string) error
-}
-
-// at calls do once (nil: nothing) before the next append to a stream with this prefix. It does not call do while numbers are reserved: the
-// node holds the series then, and do would wait for itself if it ran on that node.
-func (i *interrupted) at(prefix string, do func() error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if do == nil {
-		i.before = nil
-		return
-	}
-	i.before = func(stream string) error {
-		if !strings.HasPrefix(stream, prefix) || strings.HasPrefix(stream, number.Kind.Stream("")) {
-			return nil
-		}
-		i.mu.Lock()
-		i.before = nil
-		i.mu.Unlock()
-		return do()
-	}
-}
-
-func (i *interrupted) happens(stream string) error {
-	i.mu.Lock()
-	before := i.before
-	i.mu.Unlock()
-	if before == nil {
-		return nil
-	}
-	return before(stream)
-}
-
-func (i *interrupted) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
-	for _, w := range t.Writes {
-		if err := i.happens(w.Stream); err != nil {
-			return eventstore.Appended{}, err
-		}
-	}
-	return i.Store.Append(ctx, t)
-}
-
 // node is one of several processes of the office.
-type node struct {
-	*ledgercmd.Books
-
-	o     *office
-	store *interrupted
-}
+type node struct{ *ledgercmd.Books }
 
 // node starts a process.
 func (o *office) node(t *testing.T) *node {
@@ -161,11 +105,10 @@ func (o *office) node(t *testing.T) *node {
 	log, err := postgres.Open(t.Context(), o.pool, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(log.Close)
-	n := &node{o: o, store: &interrupted{Store: log}}
-	h := commands.New(n.store, o.vault, time.Now)
-	n.Books = &ledgercmd.Books{
+	h := commands.New(log, o.vault, time.Now)
+	n := &node{&ledgercmd.Books{
 		Commands: h, Reads: o.views, Today: func() unit.Date { return today }, Log: slog.New(slog.DiscardHandler),
-	}
+	}}
 	run(t, h.Run)
 	return n
 }
@@ -213,37 +156,6 @@ func (n *node) lock(t *testing.T, through *unit.Date) {
 	t.Helper()
 	_, err := n.SetLock(t.Context(), as(t), bookslock.Set{Through: through})
 	require.NoError(t, err)
-}
-
-// locks is another process that locks the books.
-func (n *node) locks(t *testing.T, through unit.Date) func() error {
-	t.Helper()
-	return func() error {
-		_, err := n.SetLock(t.Context(), as(t), bookslock.Set{Through: &through})
-		return err
-	}
-}
-
-// row reads a row, nil if there is none.
-func (o *office) row(t *testing.T, account, row int64) *ledgerview.Row {
-	t.Helper()
-	r, err := o.views.Row(t.Context(), nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, row,
-		ledgerview.As{})
-	if errors.Is(err, bank.Ledger.NoRow) {
-		return nil
-	}
-	require.NoError(t, err)
-	return &r
-}
-
-// names lists the stored names of a stream's events.
-func (o *office) names(t *testing.T, stream string) (names []string) {
-	t.Helper()
-	for e, err := range o.store.ReadStream(t.Context(), stream, 0, eventstore.Forwards) {
-		require.NoError(t, err)
-		names = append(names, e.Type)
-	}
-	return names
 }
 
 func (o *office) head(t *testing.T) event.Position {
