@@ -65,7 +65,7 @@ func TestStoreWithJournal(t *testing.T) {
 	url, server := newLog(t), journaltest.New()
 	server.MaxBytes = 2 * eventstore.MaxAppend
 	t.Run("suite", func(t *testing.T) {
-		suite{Open: func(t testing.TB) (eventstore.Store, func()) {
+		suite{Appends: true, Open: func(t testing.TB) (eventstore.Store, func()) {
 			s := journaled(t, url, server)
 			return s, s.Close
 		}}.run(t)
@@ -109,7 +109,7 @@ func connected(t testing.TB, address string) journal.Server {
 	return server
 }
 
-// Two nodes write through a gateway over separate connections. `make soak` runs the whole suite there, as TestStoreWithJournal does here.
+// Two nodes write through a gateway over separate connections. `make soak` runs the whole suite there.
 func TestTwoNodesHaveTheirJournalInAGateway(t *testing.T) {
 	t.Parallel()
 	url, address := newLog(t), journaltest.Served(t, newStore(t, newLog(t)))

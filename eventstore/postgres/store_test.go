@@ -227,14 +227,6 @@ func rounds(few int) int {
 	return few
 }
 
-// soakFor returns how long the test with many processes runs: BAHI_SOAK_SECONDS, otherwise two seconds a round.
-func soakFor() time.Duration {
-	if n, err := strconv.Atoi(os.Getenv("BAHI_SOAK_SECONDS")); err == nil {
-		return time.Duration(n) * time.Second
-	}
-	return time.Duration(rounds(1)) * 2 * time.Second
-}
-
 func TestEventsAreReadInEachQueryExecMode(t *testing.T) {
 	t.Parallel()
 	url := newLog(t)

@@ -326,7 +326,7 @@ var reading = []sentence{
 		s, copied := stream(), stream()
 		n.must(t, s, eventstore.NoStream, some(70)...)
 		var all sync.WaitGroup
-		for range 20 { // more than the pool has connections
+		for range 8 { // more than the pool has connections
 			all.Go(func() {
 				for e := range n.ReadStream(t.Context(), s, 0, eventstore.Forwards) {
 					if _, err := n.Append(t.Context(),
