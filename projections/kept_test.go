@@ -60,32 +60,33 @@ func TestAReplacedBuildIsNotBegunAgain(t *testing.T) {
 	require.Nil(t, r.of(t, p, 1).Error, "it stays ready for a rollback")
 }
 
-func TestParkedKeptGenerationExpires(t *testing.T) {
+// A kept generation expires even if no process can fold it any more, and if it is of an older version.
+func TestEachKeptGenerationExpires(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	p := seen("seen", nil)
-	r.add(t, "Ant")
-	r.rebuilt(t, p)
-	r.serve(t, p)
-	soon(t, "a process follows it", func() bool { return r.of(t, p, 1).Owner != nil })
-	// Park it as if it could not fold an event, and its process were gone.
-	r.exec(t, `update projection.generation set error = 'cannot', error_position = 2, owner = null where generation = 1`)
-	r.exec(t, `update projection.generation set keep_until = now() where generation = 1`)
-	r.onlySchemas(t, "seen_g2")
-}
-
-func TestKeptGenerationOfAnOlderVersionExpires(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	old, next := seen("seen", nil), seen("seen", nil)
-	next.Version = 2
-	r.add(t, "Ant")
-	r.rebuilt(t, old)
-	require.NoError(t, r.build(next).Run(t.Context()))
-	r.serve(t, next)
-	require.Never(t, func() bool { return len(r.schemas(t)) != 3 }, 2*lookInterval, lookInterval/4)
-	r.exec(t, `update projection.generation set keep_until = now() where generation = 1`)
-	r.onlySchemas(t, "seen_g2", "seen_g3")
+	for name, version := range map[string]int{"parked": 1, "older": 2} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			old, next := seen("seen", nil), seen("seen", nil)
+			next.Version = version
+			r.add(t, "Ant")
+			r.rebuilt(t, old)
+			left := []string{"seen_g2"}
+			if version == 2 {
+				require.NoError(t, r.build(next).Run(t.Context()))
+				left = append(left, "seen_g3")
+				r.serve(t, next)
+			} else {
+				r.serve(t, old)
+				soon(t, "a process follows it", func() bool { return r.of(t, old, 1).Owner != nil })
+				// Park it as if it could not fold an event, and its process were gone.
+				r.exec(t, `update projection.generation set error = 'cannot', error_position = 2, owner = null where generation = 1`)
+			}
+			require.Never(t, func() bool { return len(r.schemas(t)) != len(left)+1 }, 2*lookInterval, lookInterval/4)
+			r.exec(t, `update projection.generation set keep_until = now() where generation = 1`)
+			r.onlySchemas(t, left...)
+		})
+	}
 }
 
 func TestRollbackRefusesAParkedGeneration(t *testing.T) {

@@ -24,14 +24,10 @@ import (
 	"bahi/readmodels"
 )
 
-var names = defineNames()
-
-func defineNames() *projections.Projection {
-	return projections.Define("names", 1, `create table name (position bigint, name text);`,
-		projections.On(func(b *projections.Batch, e event.Recorded[book.AccountOpened]) {
-			b.Exec(`insert into name values ($1, $2)`, int64(e.Position), e.Data.Name)
-		}))
-}
+var names = projections.Define("names", 1, `create table name (position bigint, name text);`,
+	projections.On(func(b *projections.Batch, e event.Recorded[book.AccountOpened]) {
+		b.Exec(`insert into name values ($1, $2)`, int64(e.Position), e.Data.Name)
+	}))
 
 // shelf is a log, and a projection that comes only as far as a test lets it.
 type shelf struct {
@@ -79,13 +75,11 @@ func (s *shelf) build(t *testing.T) {
 }
 
 // run lets the projection go on.
-func (s *shelf) run(t *testing.T) { s.runAs(t, names) }
-
-func (s *shelf) runAs(t *testing.T, p *projections.Projection) {
+func (s *shelf) run(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
-	go func() { stopped <- s.runner.Run(ctx, p) }()
+	go func() { stopped <- s.runner.Run(ctx, names) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-stopped)
@@ -132,36 +126,6 @@ func count(ctx context.Context, r *readmodels.Reader, at *readmodels.At) (int, e
 func find(ctx context.Context, r *readmodels.Reader, at *readmodels.At, name string) (int64, error) {
 	return readmodels.Row(ctx, r.From(at, "names"), errNoName, pgx.RowTo[int64], `select position from names.name where name = @name`,
 		pgx.NamedArgs{"name": name})
-}
-
-func TestAReadWaitsForWhatTheLogHadOnItsArrival(t *testing.T) {
-	t.Parallel()
-	for name, elsewhere := range map[string]bool{"in this process": false, "in another process": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := built(t, 1)
-			reader := s.reader
-			if elsewhere {
-				reader = s.read(nil)
-			}
-			at := s.add(t, "new")
-			f := &readmodels.At{Wait: forever}
-			got := make(chan int64)
-			go func() {
-				position, err := find(t.Context(), reader, f, "new")
-				if err != nil {
-					t.Error(err)
-				}
-				got <- position
-			}()
-			s.run(t)
-			require.EqualValues(t, at, <-got)
-			position, read := f.Position()
-			require.True(t, read)
-			require.GreaterOrEqual(t, position, at)
-			require.False(t, f.Stale())
-		})
-	}
 }
 
 func TestEachReadSeesEveryWriteAnsweredBefore(t *testing.T) {

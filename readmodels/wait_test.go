@@ -2,7 +2,6 @@ package readmodels_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -40,21 +39,6 @@ func TestWhoReadsNoTableMayWaitForIt(t *testing.T) {
 		readmodels.ErrPositionTimeout)
 	s.run(t)
 	require.NoError(t, s.reader.From(&readmodels.At{Min: 2, Wait: forever}, "names").Await(t.Context()))
-}
-
-func TestEventsThatWaitForOthersAreFoldedWhenTheyAreRead(t *testing.T) {
-	t.Parallel()
-	s := built(t, 1)
-	s.runAs(t, defineNames().WithBatchDelay(time.Hour))
-	for i := range 5 {
-		name := fmt.Sprint("late", i)
-		at := s.add(t, name)
-		f := &readmodels.At{Wait: forever}
-		got, err := find(t.Context(), s.reader, f, name)
-		require.NoError(t, err)
-		require.Equal(t, int64(at), got)
-		require.False(t, f.Stale())
-	}
 }
 
 func TestReadsOfOneDecisionNeedWhatTheLogHadAtTheFirst(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/domain/subscriber"
 	"bahi/eventstore"
 	"bahi/projections"
 	"bahi/reactors/feedreact"
@@ -199,25 +198,6 @@ func TestRefusedEventParksTheFeed(t *testing.T) {
 	require.NoError(t, projections.RetryReactor(t.Context(), r.pool, feedreact.Name))
 	run.reached(11)
 	require.Equal(t, r.ids(0), r.forwarded(11))
-}
-
-func TestOperatorSkipsAnEvent(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.takesAtMost(4096)
-	r.add(2, 0)
-	r.add(1, 5000)
-	r.add(2, 0)
-	run := r.run()
-	r.parked(3)
-	skip, err := subscriber.Kind.Encode(uuid.New(), subscriber.Skipped{Position: 3, Reason: "too large"}, event.Meta{})
-	require.NoError(t, err)
-	_, err = r.store.Append(t.Context(), eventstore.To(subscriber.Kind.Stream(feedreact.Name), eventstore.NoStream, skip))
-	require.NoError(t, err)
-	require.NoError(t, projections.RetryReactor(t.Context(), r.pool, feedreact.Name))
-	run.reached(6)
-	all := r.ids(0)
-	require.Equal(t, append(all[:2:2], all[3:]...), r.forwarded(5), "the skip is an event too")
 }
 
 func TestReplayForwardsOldEventsAgain(t *testing.T) {
