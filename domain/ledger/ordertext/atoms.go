@@ -35,7 +35,7 @@ type atom struct {
 func (a atom) quantity() bool { return a.kind >= weight && a.kind <= unclear }
 
 // rules find an atom at an index. Each returns the number of tokens of the atom, 0 for none. The first match wins.
-var rules = []func(tokens tokens, i int) (atom, int){slipAt, deadlineAt, priceAt, nameNumberAt, unclearAt, amountAt, clientMarkAt, plainAt}
+var rules = []func(tokens tokens, i int) (atom, int){slipAt, deadlineAt, priceAt, nameNumberAt, tornAt, unclearAt, amountAt, clientMarkAt, plainAt}
 
 // scan returns the atoms of a text.
 func scan(all tokens) (atoms []atom) {
@@ -221,6 +221,8 @@ func boolean(b bool) int {
 func priceAt(all tokens, i int) (atom, int) {
 	t, next := all[i], all.at(i+1)
 	switch {
+	case papers[t.folded] && all.at(all.past(i+1, punctuation)).number:
+		return atom{kind: aside}, all.past(i+1, punctuation) + 1 - i
 	case prices[t.folded] || prices[t.text]:
 		j := all.past(i+1, prices, punctuation)
 		if n := all.at(j + 1); !all.at(j).number || ofTheName[n.folded] || ofTheName[n.text] {
@@ -260,11 +262,14 @@ func nameNumberAt(all tokens, i int) (atom, int) {
 	switch {
 	case sizes[t.folded]:
 		if j := all.past(i+1, numberMarks, punctuation); all.at(j).number && !unitWord(all.at(j+1).folded) {
-			return atom{kind: named, text: t.text + " " + all[j].text}, j + 1 - i
+			end := all.rangeEnd(j)
+			return atom{kind: named, text: t.text + " " + all[j:end].written()}, end - i
 		}
 	case t.word() && next.number && next.glued && !unitWord(all.at(i+2).folded) && !lone(t.folded) && !countMarks[t.folded] &&
 		!weightMarks[t.folded]:
 		return atom{kind: named}, 2 // A12
+	case t.number && all.rangeEnd(i) > i+1 && ofTheName[all.at(i+3).folded]:
+		return atom{kind: named, text: all[i:i+3].written() + all[i+3].text}, 4 // 2-8 size
 	case t.number && (ofTheName[next.folded] || ofTheName[next.text]):
 		return atom{kind: named, text: t.text + next.text}, 2
 	case t.number && assays[t.text] && !unitWord(next.folded):
@@ -273,8 +278,46 @@ func nameNumberAt(all tokens, i int) (atom, int) {
 	return atom{}, 0
 }
 
+// rangeEnd returns the index after a number, or after a range such as 12-14.
+func (all tokens) rangeEnd(i int) int {
+	if all.at(i+1).glued && all.at(i+1).text == "-" && all.at(i+2).glued && all.at(i+2).number {
+		return i + 3
+	}
+	return i + 1
+}
+
+// tornAt matches a number with a sign or letter that no rule knows, as in 250..5, 1'250, 1e3 and o.5, and thousands after a blank, which
+// may be pieces.
+func tornAt(all tokens, i int) (atom, int) {
+	t, end := all[i], i+1
+	if len(t.text) == 1 && t.word() && !lone(t.folded) { // a letter in place of a digit
+		for ; all.at(end).glued && all.at(end).text == "."; end++ {
+		}
+		if all.at(end).glued && all.at(end).number && unitWord(all.at(end+1).folded) {
+			return atom{kind: unclear}, end + 2 - i
+		}
+	}
+	if !t.number {
+		return atom{}, 0
+	}
+	for ; all.at(end).glued && tears(all[end]); end++ {
+	}
+	blank := all.at(end)
+	switch thousands := !blank.glued && t.whole && len(t.text) <= 3 && blank.whole && len(blank.text) == 3; {
+	case !all.at(end).number:
+	case end > i+1 && all.at(end).glued, end == i+1 && thousands && weights[all.at(end+1).folded] != 0:
+		return atom{kind: unclear}, end + 1 + boolean(unitWord(all.at(end+1).folded)) - i
+	}
+	return atom{}, 0
+}
+
+// tears reports whether a token between two digits makes a number unclear.
+func tears(t token) bool {
+	return !t.number && (t.word() && !unitWord(t.folded) && !ofTheName[t.folded] && !lone(t.folded) || !t.word() && strings.Contains(".'’`_٫٬", t.text))
+}
+
 var (
-	ranges = set("- to or ya से या થી કે")
+	ranges = set("- to or ya se thi से या થી કે")
 	sums   = set("+ / *")
 )
 
@@ -408,6 +451,10 @@ func plainAt(all tokens, i int) (atom, int) {
 	switch t := all[i]; {
 	case t.number:
 		return atom{kind: bare, value: t.value, whole: t.whole}, 1
+	case t.text == "-" && !t.glued && all.at(i+1).glued && all[i+1].number: // a minus
+		return atom{kind: aside, text: "-" + all[i+1].text}, 1
+	case strings.Contains("~<>≈≤≥±?", t.text) && !t.word():
+		return atom{kind: aside}, 1
 	case !t.word():
 		return atom{kind: mark}, 1
 	case noiseWord(t):

@@ -86,7 +86,7 @@ type parser struct {
 // joined appends lines with only quantities to the previous line.
 func joined(lines []string) (all []tokens) {
 	for _, text := range lines {
-		line := tokens(tokenize(text))
+		line := tokens(offset(tokenize(text)))
 		if len(line) == 0 {
 			continue
 		}

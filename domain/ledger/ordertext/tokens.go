@@ -114,6 +114,21 @@ func tokenize(line string) (all []token) {
 	return all
 }
 
+// offset merges words such as "paune" with the number after them, if a unit follows.
+func offset(all []token) (merged []token) {
+	for i := 0; i < len(all); i++ {
+		t := all[i]
+		if i+2 < len(all) && offsets[t.folded] != 0 && unitWord(all[i+2].folded) {
+			if n := all[i+1].amount(all[i+2]); n > 0 {
+				t = token{text: t.text + " " + all[i+1].text, number: true, value: n + offsets[t.folded], glued: t.glued}
+				i++
+			}
+		}
+		merged = append(merged, t)
+	}
+	return merged
+}
+
 func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
 
 // timesAt reports whether the letter at i is a multiplication sign, as in 5gmx4.

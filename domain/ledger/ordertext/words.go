@@ -48,11 +48,16 @@ var (
 	// spelled are number words in thousandths. They are numbers only before a unit, because "do" also means give.
 	spelled = factors(map[string]int64{
 		"half aadha adha आधा અડધો અડધા": 500, "paav pav पाव પા": 250, "pauna paun पौन पौना પોણો": 750, "dedh डेढ़ દોઢ": 1_500,
+		"sava sawa सवा સવા": 1_250,
 		"dhai adhai ढाई અઢી": 2_500,
 		"one ek एक એક":       1_000, "two do दो બે": 2_000, "three teen tin तीन ત્રણ": 3_000, "four char चार ચાર": 4_000,
 		"five panch paanch पांच पाँच પાંચ": 5_000,
 		"six chhe chah छह છ":               6_000, "seven saat सात સાત": 7_000, "eight aath आठ આઠ": 8_000, "nine nau नौ નવ": 9_000,
 		"ten das दस દસ": 10_000,
+	})
+	// offsets are words that change the next number, in thousandths: "paune do" is 1.75.
+	offsets = factors(map[string]int64{
+		"sava sawa सवा સવા": 250, "sadhe saadhe साढ़े साढे સાડા": 500, "paune pone पौने પોણા": -250,
 	})
 
 	// ofTheName are units after a number in an item's name, such as 22k or 2.5 inch. sizes are words before such a
@@ -65,6 +70,7 @@ var (
 	countMarks  = set("qty quantity qnty")
 	slipMarks   = set("slip slips slipno स्लिप સ્લિપ parchi पर्ची પરચી પર્ચી chit chitthi चिट्ठी ચિઠ્ઠી")
 	numberMarks = set("no num number # № नं नंबर નં નંબર") // after a slip mark or a size; the short ones also alone
+	papers      = set("bill ref reference invoice challan voucher memo बिल चालान બિલ ચલણ") // before a number that is no quantity
 	prices      = set(`rate rates bhav bhaav price cost rs inr ₹ @ labour labor making majuri mazdoori majduri charge charges advance
 		भाव ભાવ रेट રેટ मजदूरी મજૂરી दाम કિંમત`)
 	rupees = set("rs inr ₹ rupees rupee rupaye rupya रु रुपये रुपए રૂ રૂપિયા") // after a number
@@ -75,10 +81,11 @@ var (
 	// refusals say that something is not ordered. asides also have words that make a value a question, an estimate or a change.
 	refusals = set("no not dont don't nahi nahin nai mat cancel cancelled except without नहीं मत रद्द નહીં નહિ નથી રદ")
 	asides   = set(`instead minus less plus extra add sorry galti actually correction wastage ghat remove change changed replace badle jagah
-		kam approx approximately about around nearly almost lagbhag karib gross net kya what which when how
+		kam approx approximately about around nearly almost lagbhag karib gross net
+		min minimum max maximum upto between atleast atmost under below above jyada zyada kya what which when how
 		mil milega milegi jayega jayegi hoga hogi available stock kitna kitne kab confirm
-		बदले जगह कम लगभग करीब क्या कब कितना कितने मिलेगा मिलेगी होगा होगी
-		બદલે જગ્યાએ ઓછું લગભગ આશરે શું ક્યારે કેટલા કેટલું મળશે થશે`)
+		बदले जगह कम ज्यादा ज़्यादा लगभग करीब क्या कब कितना कितने मिलेगा मिलेगी होगा होगी
+		બદલે જગ્યાએ ઓછું વધુ વધારે લગભગ આશરે શું ક્યારે કેટલા કેટલું મળશે થશે`)
 
 	clientMarks = set("party client customer from messrs for name naam नाम નામ पार्टी પાર્ટી ग्राहक ગ્રાહક")
 	inlineMarks = set("for party client customer पार्टी પાર્ટી ग्राहक ગ્રાહક")
