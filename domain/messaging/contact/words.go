@@ -2,6 +2,7 @@ package contact
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -12,9 +13,16 @@ import (
 // words are the keywords with which a contact opts out (false) or in (true) (CONTRACT.md N9). A hyphen stands for an
 // optional blank.
 var words = wordsOf(map[bool][]string{
-	false: {"stop", "stop-all", "unsubscribe", "opt-out", "band-karo", "बंद", "बंद-करो", "बंद-करा", "बंद-करें", "बंद-कीजिए", "બંધ", "બંધ-કરો",
-		"બંધ-કરશો", "રોકો"},
-	true: {"start", "चालू", "ચાલુ"},
+	false: {
+		"stop", "stop-all", "stop-karo", "stop-kar-do", "unsubscribe", "unsub", "opt-out", "remove-me",
+		"dont-message", "don't-message", "do-not-message", "dont-send-messages", "don't-send-messages", "do-not-send-messages",
+		"band-karo", "band-kardo", "band-kar-do", "band-kare", "band-karein", "bandh-karo", "bandh-kar-do", "bandh-karein",
+		"message-mat-bhejo", "msg-mat-bhejo",
+		"बंद", "बंद-करो", "बंद-करा", "बंद-करें", "बंद-कीजिए", "बंद-कर-दो", "बंद-कर-दीजिए", "मैसेज-मत-भेजो", "संदेश-मत-भेजो", "स्टॉप",
+		"अनसब्सक्राइब",
+		"બંધ", "બંધ-કરો", "બંધ-કરશો", "બંધ-કરી-દો", "મેસેજ-ન-મોકલો", "મેસેજ-ન-મોકલશો", "સ્ટોપ", "રોકો",
+	},
+	true: {"start", "chalu-karo", "चालू", "चालू-करो", "ચાલુ", "ચાલુ-કરો"},
 })
 
 // balanceWords are the keywords with which a contact agrees with its balances (true) or disagrees (false).
@@ -42,34 +50,35 @@ func wordsOf(texts map[bool][]string) map[string]bool {
 	return all
 }
 
-// polite are the words that may surround a consent keyword. A hyphen stands for a blank.
-var polite = func() (all []string) {
-	for _, text := range []string{
-		"please", "pls", "plz", "kindly", "thanks", "thank-you", "sir", "madam", "ji", "कृपया", "कृपा-करके", "प्लीज", "जी", "धन्यवाद",
-		"કૃપા-કરીને", "મહેરબાની-કરીને", "પ્લીઝ", "જી", "આભાર",
-	} {
-		all = append(all, bare(text)[0])
+// fillers are the words that may be beside a consent keyword: first the polite ones, then those that say what to stop.
+var fillers = []map[string]bool{
+	wordSet(`please pls plz kindly thanks thank you sir madam ji bhai hi hello ok kripya krupa karine me mujhe these your any more
+		कृपया कृपा करके प्लीज जी भाई धन्यवाद मुझे કૃપા કરીને મહેરબાની પ્લીઝ જી ભાઈ આભાર મને`),
+	wordSet("sending messaging message messages msg msgs sms texts promotional promotions offers ads मैसेज मेसेज संदेश મેસેજ સંદેશ"),
+}
+
+func wordSet(text string) map[string]bool {
+	all := map[string]bool{}
+	for word := range strings.FieldsSeq(text) {
+		all[bare(word)[0]] = true
 	}
 	return all
-}()
-
-// ConsentKeyword reports whether a whole text is a consent keyword, apart from polite words around it, and its effect.
-func ConsentKeyword(text string) (optIn, is bool) {
-	if optIn, is = keyword(words, text); is {
-		return optIn, is
-	}
-	form := " " + bare(text)[0] + " "
-	for again := true; again; {
-		again = false
-		for _, word := range polite {
-			rest := strings.TrimPrefix(strings.TrimSuffix(form, " "+word+" ")+" ", " "+word+" ")
-			if rest = " " + strings.TrimSpace(rest) + " "; rest != form {
-				form, again = rest, true
-			}
-		}
-	}
-	return keyword(words, form)
 }
+
+// ConsentKeyword reports whether a whole text is a consent keyword, apart from fillers, repetitions and quoted lines, and its effect.
+func ConsentKeyword(text string) (optIn, is bool) {
+	text = quoted.ReplaceAllString(text, "")
+	optIn, is = keyword(words, text)
+	said := strings.Fields(bare(text)[0])
+	for i := 0; i < len(fillers) && !is; i++ {
+		said = slices.Compact(slices.DeleteFunc(said, func(word string) bool { return fillers[i][word] }))
+		optIn, is = keyword(words, strings.Join(said, " "))
+	}
+	return optIn, is
+}
+
+// quoted matches the lines of an earlier message.
+var quoted = regexp.MustCompile(`(?m)^[ \t]*>.*$`)
 
 // BalanceKeyword reports whether a whole text is a keyword for balances, and whether it agrees.
 func BalanceKeyword(text string) (agrees, is bool) { return keyword(balanceWords, text) }
