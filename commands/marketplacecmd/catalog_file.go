@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
@@ -18,6 +19,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/marketplace/product"
 	"bahi/domain/patch"
+	"bahi/domain/person"
 	"bahi/domain/wording"
 )
 
@@ -234,7 +236,7 @@ func lineOf(r spreadsheet.Row, columns *spreadsheet.Columns) (line Line, err err
 		wrongPrice = fault.Fields(fault.Field{Field: "price", Message: "is in " + shown + ", not in rupees"})
 	}
 	line.Item, err = item.Tidied()
-	line.lacks = fault.Join(err, wrongMOQ, wrongPrice)
+	line.lacks = spreadsheet.Quoting(fault.Join(err, wrongMOQ, wrongPrice), cells)
 	if line.key = product.SKUKey(item.SKU.Value); line.key == "" {
 		return line, line.lacks
 	}
@@ -251,7 +253,7 @@ func lineOf(r spreadsheet.Row, columns *spreadsheet.Columns) (line Line, err err
 	if line.lacks != nil {
 		_, err = line.Given.Decide(product.State{Company: uuid.Max})
 	}
-	return line, fault.Join(err, wrongMOQ, wrongPrice)
+	return line, spreadsheet.Quoting(fault.Join(err, wrongMOQ, wrongPrice), cells)
 }
 
 // price returns a price in hundredths of the currency. If both columns have one, they must be equal.
@@ -283,12 +285,23 @@ var (
 	ambiguous = regexp.MustCompile(`\.[0-9]{3}$`)
 	wholeForm = regexp.MustCompile(`^-?[0-9]+(\.0*)?$`)
 	moneyForm = regexp.MustCompile(`^-?([0-9]+|[0-9]{1,3}(,[0-9]{2,3})*,[0-9]{3})(\.[0-9]*)?$`)
-	signs     = regexp.MustCompile(`(?i)^(₹|rs\.?|inr)\s*|\s*/-$`)
+	signs     = regexp.MustCompile(`(?i)^(₹|rs\.?|inr|रु\.?|રૂ\.?)\s*|\s*(/-|₹|rs\.?|inr)$`)
 )
 
 const eitherDot = "a dot with three digits behind it may mean thousands: write 1000 or 1000.00"
 
+// numeral returns the text of a number with ASCII digits and without invisible characters.
+func numeral(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.Is(unicode.Cf, c) {
+			return -1
+		}
+		return person.Digit(c)
+	}, text)
+}
+
 func whole(field, text string) (int64, error) {
+	text = numeral(text)
 	if ambiguous.MatchString(text) {
 		return 0, fault.Fields(fault.Field{Field: field, Message: eitherDot})
 	}
@@ -308,7 +321,7 @@ func money(text string) (int64, error) {
 	wrong := func(message string) (int64, error) {
 		return 0, fault.Fields(fault.Field{Field: "price", Message: message})
 	}
-	text = strings.TrimSpace(signs.ReplaceAllString(text, ""))
+	text = strings.TrimSpace(signs.ReplaceAllString(strings.TrimSpace(numeral(text)), ""))
 	if ambiguous.MatchString(text) {
 		return wrong(eitherDot)
 	}

@@ -90,28 +90,32 @@ func TestRowsHaveTheNumbersThatTheSpreadsheetShows(t *testing.T) {
 	require.Equal(t, "a 100\n3: a quote is not closed, or is inside a cell: the row, and the rows up to the next quote, cannot be read",
 		said(t, "name,price\na,1\nb\"c,2\n"))
 	require.Equal(t, "a 100\n4: price: is required", said(t, "sep=,\nname,price\na,1\nb,\n"))
-	require.Equal(t, "b 100\n2: sku: is a rounded number: format the column as text", said(t, "name;sku;price\na;8.90123E+12;1\nb;00123;1"))
+	require.Equal(t, "b 100\n2: sku: is a rounded number: format the column as text (\"8.90123E+12\")",
+		said(t, "name;sku;price\na;8.90123E+12;1\nb;00123;1"))
 	content := sheet(t, []any{"Title", "MRP", "MOQ"}, []any{"a", 1.5, 2}, nil, []any{"b", "x"}, []any{nil, nil, 1.5})
-	require.Equal(t, "a 150\n4: MRP: expected an amount, as in 1,250.50\n5: Title: must not be empty; MOQ: expected a whole number; MRP: is "+
-		"required", said(t, string(content)))
+	require.Equal(t, "a 150\n4: MRP: expected an amount, as in 1,250.50 (\"x\")\n5: Title: must not be empty; MOQ: expected a whole "+
+		"number (\"1.5\"); MRP: is required", said(t, string(content)))
 }
 
 func TestPricesAreReadExactly(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"12.5": "a 1250", "₹ 1,25,000.50": "a 12500050", "Rs. 12": "a 1200", "rs12/-": "a 1200", "1,250": "a 125000", "0": "a 0", "12.": "a 1200",
-		"1,25": "2: price: expected an amount, as in 1,250.50", "12.5050": "2: price: at most 2 places",
-		"-1":  "2: price_amount: expected 0 to 999999999999999",
-		"1e3": "2: price: expected an amount, as in 1,250.50", "=1+1": "2: price: expected an amount, as in 1,250.50",
-		"99999999999999999":       "2: price: the number is too large",
-		strings.Repeat("9", 5000): "2: price: the number is too large", "NaN": "2: price: expected an amount, as in 1,250.50",
+		"12.5": "a 1250", "₹ 1,25,000.50": "a 12500050", "Rs. 12": "a 1200", "rs12/-": "a 1200", "12 Rs.": "a 1200", "रु १२": "a 1200",
+		"\u200e૧,૨૫૦.૫૦": "a 125050", "1,250": "a 125000", "0": "a 0", "12.": "a 1200",
+		"12.5050": `2: price: at most 2 places ("12.5050")`, "-1": "2: price_amount: expected 0 to 999999999999999",
+		"99999999999999999":       `2: price: the number is too large ("99999999999999999")`,
+		strings.Repeat("9", 5000): `2: price: the number is too large ("` + strings.Repeat("9", 60) + `…")`,
 	} {
 		require.Equal(t, want, said(t, "name;price\na;"+text), text)
 	}
+	for _, text := range []string{"1,25", "1e3", "=1+1", "NaN", "(1250)", "1250-", "+1250", "1 250", "1'250", "1250,50", "1.2 lakh", "-"} {
+		require.Equal(t, `2: price: expected an amount, as in 1,250.50 ("`+text+`")`, said(t, "name;price\na;"+text), text)
+	}
 	for row, want := range map[string]string{
-		"a;;1250": "a 1250", "a;12.50;": "a 1250", "a;12.50;1250": "a 1250", "a;12.51;1250": "2: price: is not price_amount divided by 100",
-		"a;;12.5":                 "2: price amount (paise): expected a whole number",
-		"a;;99999999999999999999": "2: price amount (paise): the number is too large",
+		"a;;1250": "a 1250", "a;12.50;": "a 1250", "a;12.50;1250": "a 1250",
+		"a;12.51;1250":            `2: price: is not price_amount divided by 100 ("12.51")`,
+		"a;;12.5":                 `2: price amount (paise): expected a whole number ("12.5")`,
+		"a;;99999999999999999999": `2: price amount (paise): the number is too large ("99999999999999999999")`,
 	} {
 		require.Equal(t, want, said(t, "name;price;price amount (paise)\n"+row), row)
 	}
@@ -123,11 +127,11 @@ func TestADotWithThreeDigitsBehindItIsNoPriceAndNoCount(t *testing.T) {
 	t.Parallel()
 	const why = "a dot with three digits behind it may mean thousands: write 1000 or 1000.00"
 	for _, text := range []string{"1.000", "12.500", "₹ 1.250", "Rs 0.500", "1,250.500", "125.000/-", "12.505"} {
-		require.Equal(t, "2: Rate: "+why, said(t, "name;Rate\na;"+text), text)
+		require.Equal(t, "2: Rate: "+why+` ("`+text+`")`, said(t, "name;Rate\na;"+text), text)
 	}
-	require.Equal(t, "2: price: "+why, said(t, string(sheet(t, []any{"name", "price"}, []any{"a", "1.000"}))))
-	require.Equal(t, "2: Paise: "+why, said(t, "name;Paise\na;1.000"))
-	require.Equal(t, "b 100\n2: MOQ (pcs): "+why, said(t, "name;price;MOQ (pcs)\na;1;1.000\nb;1;5.0"))
+	require.Equal(t, "2: price: "+why+` ("1.000")`, said(t, string(sheet(t, []any{"name", "price"}, []any{"a", "1.000"}))))
+	require.Equal(t, "2: Paise: "+why+` ("1.000")`, said(t, "name;Paise\na;1.000"))
+	require.Equal(t, "b 100\n2: MOQ (pcs): "+why+` ("1.000")`, said(t, "name;price;MOQ (pcs)\na;1;1.000\nb;1;5.0"))
 }
 
 func TestAPriceInAnotherCurrencyIsNoneInRupees(t *testing.T) {
@@ -157,11 +161,11 @@ func TestAPriceInAnotherCurrencyIsNoneInRupees(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, f.Errors, len(foreign)+1)
 	for _, e := range f.Errors {
-		require.Regexp(t, `^price: is in .+, not in rupees$`, e.Error, e.Row)
+		require.Regexp(t, `^price: is in .+, not in rupees \("5"\)$`, e.Error, e.Row)
 	}
 	require.Len(t, f.Items, 5)
 	for _, text := range []string{"$12", "12 USD", "€ 5", "5 dollars", "AED 12.50", "US$ 7"} {
-		require.Regexp(t, `^2: Rate: is in .+, not in rupees$`, said(t, "name;Rate\na;"+text), text)
+		require.Regexp(t, `^2: Rate: is in .+, not in rupees \(".+"\)$`, said(t, "name;Rate\na;"+text), text)
 	}
 	for _, header := range []string{"Price ($)", "MRP €", "Rate (USD)", "Price in dollars", "Price £"} {
 		_, err := read([]byte("name;" + header + "\na;5"))
@@ -288,7 +292,7 @@ func TestCellsAreReadAsTheSheetShowsThem(t *testing.T) {
 		got = append(got, i.Description.Value)
 	}
 	require.Equal(t, want, got)
-	require.Equal(t, "price: expected an amount, as in 1,250.50", f.Errors[0].Error)
+	require.Equal(t, `price: expected an amount, as in 1,250.50 ("2026-03-01")`, f.Errors[0].Error)
 }
 
 func TestADamagedFileIsRefusedAsAWhole(t *testing.T) {

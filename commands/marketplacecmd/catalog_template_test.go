@@ -136,9 +136,10 @@ func TestAColumnOfCodesIsTheSKU(t *testing.T) {
 
 func TestRowsWithOneSKUAreTold(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "a 100\nb 100\nc 100\nd 100\n4: Item code: rows 2 and 4 have the same\n8: Item code: at most 64 characters",
+	require.Equal(t, "a 100\nb 100\nc 100\nd 100\n4: Item code: rows 2 and 4 have the same\n8: Item code: at most 64 characters "+
+		"(\""+strings.Repeat("a", 60)+"…\")",
 		said(t, "name,price,Item code\na,1,X-1\nb,1,X-2\nx,1,x-1 \nc,1,\nd,1,\n\ne,1,"+strings.Repeat("a", 65)+"\n"))
-	require.Equal(t, "b 100\n2: price: expected an amount, as in 1,250.50", said(t, "name,price,sku\na,x,X-1\nb,1,X-1\n"),
+	require.Equal(t, "b 100\n2: price: expected an amount, as in 1,250.50 (\"x\")", said(t, "name,price,sku\na,x,X-1\nb,1,X-1\n"),
 		"the first one is not read")
 }
 
@@ -147,9 +148,10 @@ func TestAListOfSKUsNeedsNeitherNamesNorPrices(t *testing.T) {
 	t.Parallel()
 	f, err := read([]byte("Price list 2026,,\nItem Code,MRP,MOQ\nX-1,5,\nX-2,-,3\nX-3,,3\n,7,\n"))
 	require.NoError(t, err)
-	require.Equal(t, []spreadsheet.RowError{{Row: 4, Error: "MRP: expected an amount, as in 1,250.50", Source: []string{"X-2", "-", "3"}}, {
-		Row: 6, Error: "name: must not be empty", Source: []string{"", "7", ""},
-	}}, f.Errors)
+	require.Equal(t, []spreadsheet.RowError{
+		{Row: 4, Error: `MRP: expected an amount, as in 1,250.50 ("-")`, Source: []string{"X-2", "-", "3"}},
+		{Row: 6, Error: "name: must not be empty", Source: []string{"", "7", ""}},
+	}, f.Errors)
 	require.Len(t, f.Items, 2)
 	require.Equal(t, &product.Edit{Price: patch.Set[int64](500)}, f.Items[0].Given)
 	require.Equal(t, &product.Edit{Details: product.Details{MOQ: patch.Set[int64](3)}}, f.Items[1].Given)

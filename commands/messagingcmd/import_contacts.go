@@ -299,5 +299,5 @@ func contactOf(r spreadsheet.Row, columns *spreadsheet.Columns) (row imported, e
 	if len(faults) > 0 {
 		wrong = fault.Join(wrong, fault.Fields(faults...))
 	}
-	return row, wrong
+	return row, spreadsheet.Quoting(wrong, cells)
 }

@@ -1,6 +1,7 @@
 package spreadsheet
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -47,6 +48,22 @@ func InOneLine(wrong *fault.Error) string {
 		parts[i] = f.Field + ": " + f.Message
 	}
 	return strings.Join(parts, "; ")
+}
+
+// Quoting adds to each fault of a row's field the text of its cell.
+func Quoting(err error, cells map[string]string) error {
+	wrong, is := errors.AsType[*fault.Error](err)
+	if !is {
+		return err
+	}
+	quoting := *wrong
+	quoting.Fields = slices.Clone(wrong.Fields)
+	for i, f := range quoting.Fields {
+		if text := cells[f.Field]; text != "" {
+			quoting.Fields[i].Message += " (" + quoted(text) + ")"
+		}
+	}
+	return &quoting
 }
 
 // Named returns columns by their names in files. The names have only letters and digits. known has further names of each column.
@@ -231,7 +248,7 @@ func Guess(named map[string]string, header string) (field string) {
 	return field
 }
 
-// quoted returns the name of a column for a refusal, cut if it is long.
+// quoted returns a name or a cell for a refusal, cut if it is long.
 func quoted(name string) string {
 	const most = 60
 	text := []rune(strings.ToValidUTF8(strings.TrimSpace(name), "\ufffd"))

@@ -139,7 +139,7 @@ func digits(text string) string {
 		case unicode.In(c, unicode.Pd, unicode.Ps, unicode.Pe), c == '−':
 			return '-'
 		case unicode.Is(unicode.Nd, c):
-			return digit(c)
+			return Digit(c)
 		}
 		return c
 	}, text)
@@ -153,8 +153,8 @@ func digits(text string) string {
 	return called.ReplaceAllString(text, "")
 }
 
-// digit converts a decimal digit of any script to ASCII. Each script has its ten digits in order.
-func digit(c rune) rune {
+// Digit converts a decimal digit of any script to ASCII. Each script has its ten digits in order.
+func Digit(c rune) rune {
 	for _, r := range unicode.Nd.R16 {
 		if rune(r.Lo) <= c && c <= rune(r.Hi) {
 			return '0' + (c-rune(r.Lo))%10

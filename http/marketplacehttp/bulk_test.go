@@ -41,7 +41,7 @@ func TestRowsOfAFileBecomeProducts(t *testing.T) {
 	sent(t, c.With("Bahi-Dry-Run", "true"), bulk, file).Status(200).Contains(`"created":2`)
 	require.Equal(t, " of 0", names(c, "company_id="+k.ID.String()))
 	sent(t, c, bulk, file).Status(200).
-		Contains(`"success":true,"created":2,"failed":1`, `"errors":[{"row":3,"error":"price: expected an amount, as in 1,250.50"}]`)
+		Contains(`"success":true,"created":2,"failed":1`, `"errors":[{"row":3,"error":"price: expected an amount, as in 1,250.50 (\"-\")"}]`)
 	require.Equal(t, "Nail,Hook of 2", names(o.Anonymous(), "company_id="+k.ID.String()))
 	sent(t, c, bulk, "name,price\n,\na,x").Status(200).Contains(`"success":false,"created":0,"failed":1`)
 

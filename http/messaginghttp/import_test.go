@@ -48,8 +48,8 @@ func TestContactsAreImported(t *testing.T) {
 	key := c.With("Idempotency-Key", "import")
 	const want = `{"success":true,"created":2,"failed":5,"errors":[{"row":3,"error":"phone: row 2 has the same phone"},` +
 		`{"row":4,"error":"phone: Another contact has this phone"},` +
-		`{"row":5,"error":"name: 1 to 100 characters"},{"row":6,"error":"email: expected an email address; optInEvidence: is required with ` +
-		`optIn"},{"row":7,"error":"listIds[0]: Contact list not found"}]}`
+		`{"row":5,"error":"name: 1 to 100 characters"},{"row":6,"error":"email: expected an email address (\"x\"); optInEvidence: is required ` +
+		`with optIn"},{"row":7,"error":"listIds[0]: Contact list not found"}]}`
 	toldOf(t, bring(key, file), want)
 	imran := appears(t, c, "Imran")
 	require.Equal(t, []any{"919812345702", true, "Form 7", []int64{list.ID}},
@@ -60,14 +60,15 @@ func TestContactsAreImported(t *testing.T) {
 	}
 	bring(c, "name,phone\n"+strings.Repeat(",", 9<<20)).Problem(413, "A line of the file has too many cells: at most 16,384")
 	toldOf(t, bring(c, "name,phone\n"+strings.Repeat("a", 9<<20)+","), `{"success":false,"created":0,"failed":1,"errors":[{"row":2,`+
-		`"error":"name: 1 to 100 characters"}]}`)
+		`"error":"name: 1 to 100 characters (\"`+strings.Repeat("a", 60)+`…\")"}]}`)
 	require.Len(t, people(t, c, "?search=Imran"), 1)
 	for i, name := range []string{"Mobile No.", "Phone No", "Mobile Number", "Contact no."} {
 		bring(c, fmt.Sprintf("Name;%s\nBook%d;98123 4571%d\n", name, i, i)).Status(200)
 		require.Equal(t, fmt.Sprint("91981234571", i), *appears(t, c, fmt.Sprint("Book", i)).Phone, name)
 	}
 	toldOf(t, bring(c, "name,opt in,opt in evidence\nLong,yes,"+strings.Repeat("a", 501)+"\n"),
-		`{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"optInEvidence: at most 500 characters"}]}`)
+		`{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"optInEvidence: at most 500 characters `+
+			`(\"`+strings.Repeat("a", 60)+`…\")"}]}`)
 
 	// Unread columns are reported.
 	var told spreadsheet.ImportResult

@@ -57,7 +57,7 @@ func TestACatalogIsImportedFromTheShell(t *testing.T) {
 	require.Contains(t, wrong, "bahi: rows failed: see "+file+".errors.csv")
 	report, err := os.ReadFile(file + ".errors.csv")
 	require.NoError(t, err)
-	require.Equal(t, "\ufeffrow,error\n3,\"price: expected an amount, as in 1,250.50\",'=Bad,x\n", string(report))
+	require.Equal(t, "\ufeffrow,error\n3,\"price: expected an amount, as in 1,250.50 (\"\"x\"\")\",'=Bad,x\n", string(report))
 	total("2")
 	out, _, _ = run()
 	require.Equal(t, "imported before: 2 products created, 1 rows failed\n", out)

@@ -13,7 +13,7 @@ import (
 func columnsOf(table [][]field) (names []field, body [][]field) {
 	names, body = table[0], table[1:]
 	var second []field
-	if under(body[0]) && len(body) > 1 {
+	if subheads(body[0]) && len(body) > 1 {
 		second, body = body[0], body[1:]
 	}
 	columns := bands(append(slices.Clone(body), second))
@@ -28,8 +28,8 @@ func columnsOf(table [][]field) (names []field, body [][]field) {
 	return parted, apart(parted, body)
 }
 
-// under reports whether a row has column names below other names. Such names repeat, as "Cash ₹" below both IN and OUT.
-func under(row []field) bool {
+// subheads reports whether a row has column names below other names. Such names repeat, as "Cash ₹" below both IN and OUT.
+func subheads(row []field) bool {
 	seen := map[string]bool{}
 	for _, f := range row {
 		if digits.MatchString(f.text) {

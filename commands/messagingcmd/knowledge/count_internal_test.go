@@ -80,8 +80,24 @@ func TestRowsKeepTheNamesOfTheirColumns(t *testing.T) {
 	require.Equal(t, "Item: Kada; Charge: 300", comma("Item\tCharge\nKada\t300", false))
 	require.Equal(t, "We sell rings, chains.\nWe ship, too.", comma("We sell rings, chains.\nWe ship, too.", false))
 	require.Equal(t, "Item: Kada; Charge: 300", piped("| Item | Charge |\n|---|:--:|\n| Kada | 300 |"))
-	_, text := Page("<h2>Charges</h2><table><tr><td>Item<td>Charge</tr><tr><td>Payal<td>Rs 120<tr><td>Kada<td><b>Rs</b> 300</table>")
-	require.Equal(t, "## Charges\n\nItem: Payal; Charge: Rs 120\nItem: Kada; Charge: Rs 300", text)
-	_, text = Page("<table><tr><th>Monday<td>11 to 8<tr><th>Sunday<td>closed</table>")
-	require.Equal(t, "Monday: 11 to 8\nSunday: closed", text)
+	require.Equal(t, "# Charges\n\nItem: Kada; Charge: 300\n\nGold\nItem: Kada; Charge: 900",
+		comma("Charges,\nItem,Charge\nKada,300\nGold,\nKada,900\n", true))
+	for page, want := range map[string]string{
+		"<h2>Charges</h2><table><tr><td>Item<td>Charge</tr><tr><td>Payal<td>Rs 120<tr><td>Kada<td><b>Rs</b> 300</table>": "## Charges\n\n" +
+			"Item: Payal; Charge: Rs 120\nItem: Kada; Charge: Rs 300",
+		"<table><tr><th>Monday<td>11 to 8<tr><th>Sunday<td>closed</table>": "Monday: 11 to 8\nSunday: closed",
+		"<table><tr><th>Metal<th>Item<th>Charge<tr><td rowspan=2>Gold<td>Kada<td>900<tr><td>Payal<td>700</table>": "Metal: Gold; Item: Kada; " +
+			"Charge: 900\nMetal: Gold; Item: Payal; Charge: 700",
+		"<table><tr><th rowspan=2>Item<th colspan=2>Making<tr><th>Gold<th>Silver<tr><td>Kada<td>900<td>300</table>": "Item: Kada; " +
+			"Making Gold: 900; Making Silver: 300",
+		"<table><tr><th>Item<th>Charge<tr><td colspan=2>Gold<tr><td>Kada<td>900<tr><td colspan=2>Silver<tr><td>Kada<td>300</table>": "Gold\n" +
+			"Item: Kada; Charge: 900\n\nSilver\nItem: Kada; Charge: 300",
+		"<table><tr><th>Item<th>Charge<tr><td>Kada<td>300<tfoot><tr><th>Total<th>300</table>": "Item: Kada; Charge: 300\nItem: Total; Charge: 300",
+		"<table><tr><th>Item<th>Charge<tr hidden><td>Kada<td>200<tr><td>Kada<td>300</table><p style='display: none'>Kada 190</p>": "Item: Kada; " +
+			"Charge: 300",
+		"<pre>Item   Charge\nKada   300\nNath   95</pre>": "Item: Kada; Charge: 300\nItem: Nath; Charge: 95",
+	} {
+		_, text := Page(page)
+		require.Equal(t, want, strings.TrimSpace(text), page)
+	}
 }

@@ -1,6 +1,8 @@
 package knowledge
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -36,6 +38,11 @@ func Page(markup string) (title, text string) {
 			title = strings.Join(strings.Fields(n.FirstChild.Data), " ")
 		}
 	}
+	for _, n := range slices.Collect(root.Descendants()) {
+		if hidden(n) {
+			n.Parent.RemoveChild(n)
+		}
+	}
 	for n := range root.Descendants() {
 		if n.DataAtom == atom.Main || n.DataAtom == atom.Article {
 			if text = plain(n); len(text) >= minMain {
@@ -44,6 +51,22 @@ func Page(markup string) (title, text string) {
 		}
 	}
 	return title, plain(root)
+}
+
+// hidden reports whether an element is outside the main text or not shown by browsers. Such text is not quoted.
+func hidden(n *html.Node) bool {
+	style := strings.ToLower(strings.Join(strings.Fields(attribute(n, "style")), ""))
+	return beside[n.DataAtom] || strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden") ||
+		slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "hidden" })
+}
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
 }
 
 // headingSigns are the signs before headings.
@@ -60,45 +83,104 @@ func nested(table *html.Node) bool {
 	return false
 }
 
-// tableOf returns the rows of a table as lines, each value with the name of its column.
-func tableOf(table *html.Node) string {
-	var names, lines []string
-	var all [][]string
+// maxSpan is the maximum number of rows or columns of a merged cell.
+const maxSpan = 100
+
+// grid returns the rows of a table, with the text of a merged cell in each of its columns and rows, and which rows have only header cells. A
+// row of one cell has one text.
+func grid(table *html.Node) (rows [][]string, heads []bool) {
+	left := map[int]int{} // by column: the rows below that its merged cell covers
+	var above []string
 	for row := range table.Descendants() {
-		if row.DataAtom == atom.Caption {
-			lines = append(lines, wordsOf(row))
-		}
 		if row.DataAtom != atom.Tr {
 			continue
 		}
 		var values []string
-		heads := true
-		for c := range row.ChildNodes() {
-			if c.DataAtom == atom.Td || c.DataAtom == atom.Th {
-				values = append(values, wordsOf(c))
-				heads = heads && c.DataAtom == atom.Th
+		head, cells := true, 0
+		merged := func() {
+			for n := len(values); left[n] > 0 && n < len(above); n++ {
+				left[n]--
+				values = append(values, above[n])
 			}
 		}
-		if len(values) > 1 && heads && names == nil {
-			names = values
-		} else if len(values) > 0 {
-			all = append(all, values)
+		for c := range row.ChildNodes() {
+			if c.DataAtom != atom.Td && c.DataAtom != atom.Th {
+				continue
+			}
+			merged()
+			text := wordsOf(c)
+			for range span(c, "colspan", text) {
+				left[len(values)] = span(c, "rowspan", text) - 1
+				values = append(values, text)
+			}
+			head, cells = head && c.DataAtom == atom.Th, cells+1
+		}
+		if merged(); len(values) == 0 {
+			continue
+		}
+		if above = values; cells == 1 && !slices.ContainsFunc(values, func(text string) bool { return text != values[0] }) {
+			values = values[:1]
+		}
+		rows, heads = append(rows, values), append(heads, head)
+	}
+	return rows, heads
+}
+
+// span returns the number of rows or columns of a cell. A long text is not repeated.
+func span(cell *html.Node, name, text string) int {
+	if n, err := strconv.Atoi(attribute(cell, name)); err == nil && len(text) <= longestValued {
+		return min(max(n, 1), maxSpan)
+	}
+	return 1
+}
+
+// tableOf returns the rows of a table as lines, each value with the name of its column. A row of one cell begins a section.
+func tableOf(table *html.Node) string {
+	var lines []string
+	for n := range table.Descendants() {
+		if n.DataAtom == atom.Caption {
+			lines = append(lines, wordsOf(n))
 		}
 	}
+	rows, heads := grid(table)
+	wide := func(row []string) bool { return len(row) > 1 }
+	first := slices.IndexFunc(rows, wide)
 	valued := func(row []string) bool {
 		return digits.MatchString(undated.ReplaceAllString(strings.Join(row, " "), ""))
 	}
-	if names == nil && len(all) > 1 && len(all[0]) > 1 && !valued(all[0]) && (valued(all[1]) || len(all[0]) > 2) {
-		names, all = all[0], all[1:]
+	if first >= 0 && !slices.Contains(heads[first:], true) && first+1 < len(rows) && !valued(rows[first]) &&
+		(valued(rows[first+1]) || len(rows[first]) > 2) {
+		heads[first] = true
 	}
-	for _, values := range all {
-		if names != nil && len(values) > 1 {
-			lines = append(lines, record(names, values))
-		} else {
-			lines = append(lines, pair(values))
+	var names []string
+	body := first < 0 // a row has followed the names
+	for i, row := range rows {
+		switch {
+		case !wide(row) && first >= 0:
+			lines = append(lines, "", row[0])
+		case wide(row) && heads[i] && (names == nil || !valued(row)) && (i == first || slices.Contains(heads, false)):
+			if body {
+				names, body = nil, false
+			}
+			names = under(names, row)
+		case names != nil:
+			lines, body = append(lines, record(names, row)), true
+		default:
+			lines, body = append(lines, pair(row)), true
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// under returns the names of columns with the names in the row below them.
+func under(names, row []string) []string {
+	row = slices.Clone(row)
+	for i := range min(len(names), len(row)) {
+		if row[i] != names[i] {
+			row[i] = strings.TrimSpace(names[i] + " " + row[i])
+		}
+	}
+	return row
 }
 
 // wordsOf returns the words of an element.
@@ -106,13 +188,24 @@ func wordsOf(n *html.Node) string {
 	var text strings.Builder
 	for d := range n.Descendants() {
 		switch {
-		case d.Type == html.TextNode && !beside[d.Parent.DataAtom]:
+		case d.Type == html.TextNode:
 			text.WriteString(d.Data)
 		case d.Type == html.ElementNode && !inline[d.DataAtom]:
 			text.WriteString(" ")
 		}
 	}
 	return strings.Join(strings.Fields(text.String()), " ")
+}
+
+// written returns the text of an element with its lines.
+func written(n *html.Node) string {
+	var text strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			text.WriteString(d.Data)
+		}
+	}
+	return text.String()
 }
 
 // plain returns the text of an element, with an empty line between its paragraphs.
@@ -143,7 +236,9 @@ func plain(n *html.Node) string {
 		case s.node.Type == html.TextNode:
 			current.WriteString(s.node.Data)
 			continue
-		case s.node.Type == html.ElementNode && beside[s.node.DataAtom]:
+		case s.node.DataAtom == atom.Pre:
+			end()
+			paragraphs = append(paragraphs, rows(written(s.node)))
 			continue
 		case s.node.DataAtom == atom.Table && !nested(s.node):
 			end()

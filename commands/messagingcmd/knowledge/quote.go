@@ -3,6 +3,7 @@ package knowledge
 import (
 	"context"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +35,7 @@ type Bounds struct {
 // Quote returns the items of the passages that match a question best: paragraphs, rows or answers. An item must have more than the minimum
 // share of the question's words. Quote returns all of several equal items, and none if no item has a thing that the question names.
 func (s *Store) Quote(ctx context.Context, bot int64, question string, passages, titles []string, b Bounds) (q Quoted, err error) {
-	words, _, err := s.words(ctx, bot, question)
+	words, _, err := s.words(ctx, bot, decimals(question))
 	if err != nil || len(words) == 0 {
 		return q, err
 	}
@@ -50,6 +51,9 @@ func (s *Store) Quote(ctx context.Context, bot int64, question string, passages,
 		return q, err
 	}
 	c := choice{words: words, stems: stems}
+	for _, w := range words {
+		c.days = append(c.days, weekday(w.text))
+	}
 	return q.of(&c, c.best(all, b.Coverage, and(question)), b.Characters), nil
 }
 
@@ -69,6 +73,7 @@ func (s *Store) stems(ctx context.Context, texts ...[]string) (map[string]string
 // choice chooses the items that a question names.
 type choice struct {
 	words []word
+	days  []int // the weekday of each word, or -1
 	stems map[string]string
 }
 
@@ -81,10 +86,15 @@ type held struct {
 	score float64
 }
 
+var point = regexp.MustCompile(`(\pN)\.(\pN)`)
+
+// decimals makes a decimal number one word: 12 is not in 12.5.
+func decimals(text string) string { return point.ReplaceAllString(text, "${1}p$2") }
+
 // fits returns how well a text contains each word of the question.
 func (c *choice) fits(text string) []float64 {
 	fits := make([]float64, len(c.words))
-	for term := range terms(text) {
+	for term := range terms(decimals(text)) {
 		stem, stemmed := c.stems[term]
 		for i, w := range c.words {
 			if term == w.text {
@@ -94,6 +104,14 @@ func (c *choice) fits(text string) []float64 {
 				if other == term || stemmed && other == stem {
 					fits[i] = max(fits[i], w.fits[j])
 				}
+			}
+		}
+	}
+	if slices.Max(c.days) >= 0 {
+		days := daysIn(text)
+		for i, day := range c.days {
+			if day >= 0 && days[day] {
+				fits[i] = max(fits[i], dayFit)
 			}
 		}
 	}
@@ -132,6 +150,16 @@ func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 		}
 		all[n] = h
 	}
+	lists := map[string][]float64{} // by place: the best match of each word in a row
+	for _, h := range all {
+		if best := lists[h.place()]; h.listed && best == nil {
+			lists[h.place()] = slices.Clone(h.own)
+		} else if h.listed {
+			for i := range best {
+				best[i] = max(best[i], h.own[i])
+			}
+		}
+	}
 	total := float64(max(len(all), minItems))
 	weights, sum := make([]float64, len(c.words)), 0.0
 	for i := range weights {
@@ -144,7 +172,7 @@ func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 	top := 0.0
 	for n := range all {
 		h := &all[n]
-		complete, own, of := true, false, sum
+		complete, own, other, of := true, false, false, sum
 		for i, fit := range h.whole {
 			h.score += weights[i] * fit
 			switch {
@@ -155,10 +183,13 @@ func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 			case named[i] && h.listed: // the question names another list
 				of += weights[i]
 			}
-			complete, own = complete && fit > 0, own || h.own[i] > 0 && !attributes[stem(c.words[i].text)]
+			names := !attributes[stem(c.words[i].text)] && !amount(c.words[i].text)
+			complete, own = complete && fit > 0, own || h.own[i] > 0 && names
+			other = other || names && h.own[i] == 0 && h.listed && lists[h.place()][i] >= synonymFit
 		}
 		h.score /= of
-		if !complete && !own { // only its headings match: the question names another item
+		// Only its headings match, or only another row has a word in its text: the question names another item.
+		if !complete && !own || other && !joined {
 			h.score = 0
 		}
 		top = max(top, h.score)
@@ -181,20 +212,46 @@ func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 	return c.others(all, best, weights, sum, least)
 }
 
-// others adds items of the same lists with the words that the best items lack. The question names several items.
+// amount reports whether a word is a number, which a question may have as a quantity.
+func amount(word string) bool {
+	return numerals[word] || !strings.ContainsFunc(word, func(c rune) bool { return !unicode.IsDigit(c) })
+}
+
+var numerals = func() map[string]bool {
+	all := map[string]bool{}
+	for word := range terms(`two three four five six seven eight nine ten dozen teen char chaar panch paanch chhe saat aath nau das
+		तीन चार पांच पाँच छह सात आठ नौ दस બે ત્રણ ચાર પાંચ છ સાત આઠ નવ દસ`) {
+		all[word] = true
+	}
+	return all
+}()
+
+// others adds items of the same lists with the words that the best items lack: for each such word the items with most of these words. The
+// question names several items.
 func (c *choice) others(all, best []held, weights []float64, sum, least float64) []held {
 	heads := best[0].heads
 	covered, score := slices.Clone(best[0].whole), 0.0
+	gain := func(h held) (n float64) {
+		for i, fit := range h.own {
+			if best[0].whole[i] == 0 {
+				n += fit
+			}
+		}
+		return n
+	}
 	for i := range covered {
-		top := 0.0
+		top, most := 0.0, 0.0
 		for _, h := range all {
-			if covered[i] == 0 && h.listed && slices.Equal(h.heads, heads) {
-				top = max(top, h.own[i])
+			if covered[i] == 0 && h.own[i] >= max(top, nearly) && h.listed && slices.Equal(h.heads, heads) {
+				if h.own[i] > top {
+					top, most = h.own[i], 0
+				}
+				most = max(most, gain(h))
 			}
 		}
 		for _, h := range all {
 			same := func(b held) bool { return b.text == h.text && b.passage == h.passage }
-			if top > 0 && h.own[i] == top && h.listed && slices.Equal(h.heads, heads) && !slices.ContainsFunc(best, same) {
+			if top > 0 && h.own[i] == top && gain(h) == most && h.listed && slices.Equal(h.heads, heads) && !slices.ContainsFunc(best, same) {
 				best = append(best, h)
 			}
 		}

@@ -205,8 +205,14 @@ func collected(rows pgx.Rows, words []word, total *int64) (known []bool, err err
 	return known, nil
 }
 
-// bare returns a Devanagari or Gujarati word without the final vowels of number and case.
+// bare returns a Devanagari or Gujarati word without the final vowels of number and case, and a Gujarati one without its postposition.
 func bare(word string) string {
+	for _, ending := range []string{"ની", "નો", "નું", "ના", "ને", "માં", "થી"} {
+		if rest, is := strings.CutSuffix(word, ending); is && utf8.RuneCountInString(rest) > minKnown {
+			word = rest
+			break
+		}
+	}
 	return strings.TrimRight(word, "\u093e\u0947\u094b\u0902\u0901\u0abe\u0ac7\u0acb\u0ac1\u0a82\u0a81")
 }
 

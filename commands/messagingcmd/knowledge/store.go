@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"bahi/domain/person"
 	"bahi/domain/wording"
 )
 
@@ -157,12 +158,7 @@ func (s *Store) Index(ctx context.Context) error {
 
 // terms returns the words of a text. Digits of all scripts become ASCII digits, and a rupee sign is a word.
 func terms(text string) func(yield func(string) bool) {
-	text = strings.Map(func(c rune) rune {
-		if c > unicode.MaxASCII && unicode.Is(unicode.Nd, c) {
-			return '0' + (c-firstOf(c))%10
-		}
-		return c
-	}, strings.ReplaceAll(text, "₹", " rs "))
+	text = strings.Map(person.Digit, strings.ReplaceAll(text, "₹", " rs "))
 	return func(yield func(string) bool) {
 		for word := range wording.Each(text) {
 			if len(word) <= maxWord && !yield(word) {
@@ -170,21 +166,6 @@ func terms(text string) func(yield func(string) bool) {
 			}
 		}
 	}
-}
-
-// firstOf returns the digit zero of a digit's script.
-func firstOf(c rune) rune {
-	for _, r := range unicode.Nd.R16 {
-		if c >= rune(r.Lo) && c <= rune(r.Hi) {
-			return rune(r.Lo)
-		}
-	}
-	for _, r := range unicode.Nd.R32 {
-		if c >= rune(r.Lo) && c <= rune(r.Hi) {
-			return rune(r.Lo)
-		}
-	}
-	return c
 }
 
 func isLatin(word string) bool {

@@ -198,9 +198,9 @@ func comma(text string, named bool) string {
 		if err != nil || len(all) < 2 {
 			continue
 		}
-		width, same := len(all[0]), 0
-		for i, row := range all { // titles above the table have fewer cells
-			if len(row) > width {
+		width, same := 1, 0
+		for i, row := range all { // titles above the table have fewer cells, or only one that is not empty
+			if len(row) > width && filled(row) >= minColumns {
 				width, same = len(row), i
 			}
 		}
@@ -216,14 +216,30 @@ func comma(text string, named bool) string {
 		}
 		var lines []string
 		for _, row := range all[:same] {
-			lines = append(lines, strings.TrimSpace(strings.Join(row, " ")), "")
+			if title := strings.Join(strings.Fields(strings.Join(row, " ")), " "); title != "" {
+				lines = append(lines, strings.Repeat("#", min(len(lines)/2+1, 6))+" "+title, "")
+			}
 		}
 		for _, row := range table[1:] {
+			if said := strings.TrimSpace(row[0]); filled(row) == 1 && heading(said) { // a section
+				lines = append(lines, "", said)
+				continue
+			}
 			lines = append(lines, record(table[0], row))
 		}
 		return strings.Join(lines, "\n")
 	}
 	return text
+}
+
+// filled returns the number of cells that are not empty.
+func filled(row []string) (n int) {
+	for _, text := range row {
+		if strings.TrimSpace(text) != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // piped converts Markdown tables to lines like [rows].

@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"bahi/domain/person"
 )
 
 // token is a number, a word or a mark.
@@ -49,7 +51,7 @@ func decimals(text string) string {
 
 // normal returns a text in NFKC with ASCII digits and without zero-width characters.
 func normal(text string) string {
-	text = strings.Map(ascii, strings.ToValidUTF8(text, " "))
+	text = strings.Map(person.Digit, strings.ToValidUTF8(text, " "))
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\r', r == '\u2028', r == '\u2029', r == '\v', r == '\f':
@@ -67,17 +69,6 @@ func normal(text string) string {
 		}
 		return r
 	}, norm.NFKC.String(fractions.Replace(decimals(text))))
-}
-
-// ascii returns the ASCII digit of a Devanagari or Gujarati one.
-func ascii(r rune) rune {
-	switch {
-	case r >= '०' && r <= '९':
-		return '0' + r - '०'
-	case r >= '૦' && r <= '૯':
-		return '0' + r - '૦'
-	}
-	return r
 }
 
 var fold = cases.Fold()

@@ -48,7 +48,7 @@ var (
 	// spelled are number words in thousandths. They are numbers only before a unit, because "do" also means give.
 	spelled = factors(map[string]int64{
 		"half aadha adha आधा અડધો અડધા": 500, "paav pav पाव પા": 250, "pauna paun पौन पौना પોણો": 750, "dedh डेढ़ દોઢ": 1_500,
-		"sava sawa सवा સવા": 1_250,
+		"sava sawa सवा સવા":  1_250,
 		"dhai adhai ढाई અઢી": 2_500,
 		"one ek एक એક":       1_000, "two do दो બે": 2_000, "three teen tin तीन ત્રણ": 3_000, "four char चार ચાર": 4_000,
 		"five panch paanch पांच पाँच પાંચ": 5_000,
@@ -69,7 +69,7 @@ var (
 	weightMarks = set("wt weight wajan vajan वजन વજન")
 	countMarks  = set("qty quantity qnty")
 	slipMarks   = set("slip slips slipno स्लिप સ્લિપ parchi पर्ची પરચી પર્ચી chit chitthi चिट्ठी ચિઠ્ઠી")
-	numberMarks = set("no num number # № नं नंबर નં નંબર") // after a slip mark or a size; the short ones also alone
+	numberMarks = set("no num number # № नं नंबर નં નંબર")                                 // after a slip mark or a size; the short ones also alone
 	papers      = set("bill ref reference invoice challan voucher memo बिल चालान બિલ ચલણ") // before a number that is no quantity
 	prices      = set(`rate rates bhav bhaav price cost rs inr ₹ @ labour labor making majuri mazdoori majduri charge charges advance
 		भाव ભાવ रेट રેટ मजदूरी મજૂરી दाम કિંમત`)
