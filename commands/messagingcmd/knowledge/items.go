@@ -37,7 +37,7 @@ const (
 var (
 	markedHeading = regexp.MustCompile(`^(#{1,6})[ \t]+(.*?)[ \t#]*$`)
 	bullet        = regexp.MustCompile(`^(?:[-*•·▪◦‣–—]|\d{1,3}[.)]|\(?[A-Za-z][.)])[ \t]+\S`)
-	label         = regexp.MustCompile(`^[^:：=|\t]*?(?:[^\d:：=|\t](?:[:：]|[ \t]*[=|\t])|\.{3,}|…|[^ \t][ \t]+[-–—][ \t]|[^ \t][ \t]{2,` +
+	label         = regexp.MustCompile(`^[^:：=|\t]*?(?:[^\d:：=|\t](?:[:：]|[ \t]*[=|\t])|[.\-_–—]{3,}|…|[^ \t][ \t]+[-–—][ \t]|[^ \t][ \t]{2,` +
 		`}|\d[:：][ \t])`)
 	asks    = regexp.MustCompile(`[?？؟][ \t"”)\]*_]*$`)
 	digits  = regexp.MustCompile(`\pN`)
@@ -181,11 +181,14 @@ func entry(line string) bool {
 	return bullet.MatchString(line) || utf8.RuneCountInString(label.FindString(line)) <= longestLabel && label.MatchString(line)
 }
 
+// maxUnit is the maximum number of words of a value: 120 per pair.
+const maxUnit = 4
+
 // valuedAll reports whether each line ends in a value, as in "Payal 120".
 func valuedAll(lines []string) bool {
 	for _, line := range lines {
 		words := strings.Fields(line)
-		value := strings.Join(words[max(1, len(words)-2):], " ")
+		value := strings.Join(words[min(len(words), max(1, len(words)-maxUnit)):], " ")
 		if len(words) < 2 || utf8.RuneCountInString(line) > longestValued || !digits.MatchString(value) || digits.MatchString(words[0]) {
 			return false
 		}
