@@ -92,9 +92,10 @@ func TestRowsKeepTheNamesOfTheirColumns(t *testing.T) {
 			"Making Gold: 900; Making Silver: 300",
 		"<table><tr><th>Item<th>Charge<tr><td colspan=2>Gold<tr><td>Kada<td>900<tr><td colspan=2>Silver<tr><td>Kada<td>300</table>": "Gold\n" +
 			"Item: Kada; Charge: 900\n\nSilver\nItem: Kada; Charge: 300",
-		"<table><tr><th>Item<th>Charge<tr><td>Kada<td>300<tfoot><tr><th>Total<th>300</table>": "Item: Kada; Charge: 300\nItem: Total; Charge: 300",
-		"<table><tr><th>Item<th>Charge<tr hidden><td>Kada<td>200<tr><td>Kada<td>300</table><p style='display: none'>Kada 190</p>": "Item: Kada; " +
-			"Charge: 300",
+		"<table><tr><th>Item<th>Charge<tr><td>Kada<td>300<tfoot><tr><th>Total<th>300</table>": "Item: Kada; Charge: 300\n" +
+			"Item: Total; Charge: 300",
+		"<table><tr><th>Item<th>Charge<tr hidden><td>Kada<td>200<tr><td>Kada<td>300</table><p style='display: none'>Kada 190</p>": "Item: " +
+			"Kada; Charge: 300",
 		"<pre>Item   Charge\nKada   300\nNath   95</pre>": "Item: Kada; Charge: 300\nItem: Nath; Charge: 95",
 	} {
 		_, text := Page(page)

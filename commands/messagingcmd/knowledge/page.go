@@ -86,7 +86,7 @@ func nested(table *html.Node) bool {
 // maxSpan is the maximum number of rows or columns of a merged cell.
 const maxSpan = 100
 
-// grid returns the rows of a table, with the text of a merged cell in each of its columns and rows, and which rows have only header cells. A
+// grid returns the rows of a table, and which rows have only header cells. The text of a merged cell is in each of its columns and rows. A
 // row of one cell has one text.
 func grid(table *html.Node) (rows [][]string, heads []bool) {
 	left := map[int]int{} // by column: the rows below that its merged cell covers

@@ -35,7 +35,9 @@ type atom struct {
 func (a atom) quantity() bool { return a.kind >= weight && a.kind <= unclear }
 
 // rules find an atom at an index. Each returns the number of tokens of the atom, 0 for none. The first match wins.
-var rules = []func(tokens tokens, i int) (atom, int){slipAt, deadlineAt, priceAt, nameNumberAt, tornAt, unclearAt, amountAt, clientMarkAt, plainAt}
+var rules = []func(tokens tokens, i int) (atom, int){
+	slipAt, deadlineAt, priceAt, nameNumberAt, tornAt, unclearAt, amountAt, clientMarkAt, plainAt,
+}
 
 // scan returns the atoms of a text.
 func scan(all tokens) (atoms []atom) {
@@ -313,7 +315,10 @@ func tornAt(all tokens, i int) (atom, int) {
 
 // tears reports whether a token between two digits makes a number unclear.
 func tears(t token) bool {
-	return !t.number && (t.word() && !unitWord(t.folded) && !ofTheName[t.folded] && !lone(t.folded) || !t.word() && strings.Contains(".'’`_٫٬", t.text))
+	if t.word() {
+		return !lone(t.folded) && !ofTheName[t.folded]
+	}
+	return !t.number && strings.Contains(".'’`_٫٬", t.text)
 }
 
 var (

@@ -66,11 +66,13 @@ var (
 	sizes     = set("size saiz साइज સાઇઝ model design touch tunch")
 	assays    = set("916 925 750 999")
 
+	// papers are words before a number that is no quantity.
+	papers = set("bill ref reference invoice challan voucher memo बिल चालान બિલ ચલણ")
+
 	weightMarks = set("wt weight wajan vajan वजन વજન")
 	countMarks  = set("qty quantity qnty")
 	slipMarks   = set("slip slips slipno स्लिप સ્લિપ parchi पर्ची પરચી પર્ચી chit chitthi चिट्ठी ચિઠ્ઠી")
-	numberMarks = set("no num number # № नं नंबर નં નંબર")                                 // after a slip mark or a size; the short ones also alone
-	papers      = set("bill ref reference invoice challan voucher memo बिल चालान બિલ ચલણ") // before a number that is no quantity
+	numberMarks = set("no num number # № नं नंबर નં નંબર") // after a slip mark or a size; the short ones also alone
 	prices      = set(`rate rates bhav bhaav price cost rs inr ₹ @ labour labor making majuri mazdoori majduri charge charges advance
 		भाव ભાવ रेट રેટ मजदूरी મજૂરી दाम કિંમત`)
 	rupees = set("rs inr ₹ rupees rupee rupaye rupya रु रुपये रुपए રૂ રૂપિયા") // after a number
