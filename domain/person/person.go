@@ -155,6 +155,9 @@ func digits(text string) string {
 
 // Digit converts a decimal digit of any script to ASCII. Each script has its ten digits in order.
 func Digit(c rune) rune {
+	if c < utf8.RuneSelf || !unicode.IsDigit(c) {
+		return c
+	}
 	for _, r := range unicode.Nd.R16 {
 		if rune(r.Lo) <= c && c <= rune(r.Hi) {
 			return '0' + (c-rune(r.Lo))%10
