@@ -221,7 +221,8 @@ func lineOf(r spreadsheet.Row, columns *spreadsheet.Columns) (line Line, err err
 		item.Images = patch.Set(strings.FieldsFunc(images, func(c rune) bool { return c == '|' || c == ',' || c == '\n' || c == '\r' }))
 	}
 	if rounded.MatchString(cells["sku"]) {
-		return line, fault.Fields(fault.Field{Field: "sku", Message: "is a rounded number: format the column as text"})
+		wrong := fault.Fields(fault.Field{Field: "sku", Message: "is a rounded number: format the column as text"})
+		return line, spreadsheet.Quoting(wrong, cells)
 	}
 	var wrongMOQ, wrongPrice error
 	if text := cells["moq"]; text != "" {
