@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"runtime/debug"
@@ -25,7 +26,7 @@ import (
 // Register adds the metrics of the process, commands, jobs, projections, feed and audit. Call it before anything is signed.
 func (s *System) Register(metrics *prometheus.Registry) {
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		prometheus.CollectorFunc(s.collectProjections), prometheus.CollectorFunc(s.collectUnsigned))
+		&projectionMetrics{registry: s.registry(), log: s.Log}, workingMetric{s}, unsignedMetric{s})
 	s.countOutlets(metrics)
 	s.Commands.Register(metrics)
 	s.queue.Register(metrics)
@@ -36,6 +37,13 @@ func (s *System) Register(metrics *prometheus.Registry) {
 
 // scrapeTimeout limits the query of the projections' registry for a scrape.
 const scrapeTimeout = 2 * time.Second
+
+// projectionMetrics reports the state of the projections, with one query of their registry per scrape. So all processes report the same,
+// whichever works. While the database does not respond, these series are missing, and the other metrics remain.
+type projectionMetrics struct {
+	registry *opsview.Projections
+	log      *slog.Logger
+}
 
 // projectionGauges are the gauges of each projection, buildGauges those of each running rebuild.
 var (
@@ -61,10 +69,13 @@ type gauge[T any] struct {
 	of         func(T) float64
 }
 
+func (g gauge[T]) desc() *prometheus.Desc {
+	return prometheus.NewDesc("bahi_projection_"+g.name, g.help, []string{"projection"}, nil)
+}
+
 func (g gauge[T]) tell(out chan<- prometheus.Metric, projection string, of T) {
-	desc := prometheus.NewDesc("bahi_projection_"+g.name, g.help, []string{"projection"}, nil)
 	if value := g.of(of); !math.IsNaN(value) {
-		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, projection)
+		out <- prometheus.MustNewConstMetric(g.desc(), prometheus.GaugeValue, value, projection)
 	}
 }
 
@@ -75,20 +86,23 @@ func one(yes bool) float64 {
 	return 0
 }
 
-var working = prometheus.NewDesc("bahi_projection_working",
-	"1 if this process works on the projection.", []string{"projection"}, nil)
-
-// collectProjections reports the state of the projections, with one query of their registry per scrape. So all processes report the same,
-// whichever works. While the database does not respond, these series are missing, and the other metrics remain.
-func (s *System) collectProjections(out chan<- prometheus.Metric) {
-	for name, now := range s.Runner.Statuses() {
-		out <- prometheus.MustNewConstMetric(working, prometheus.GaugeValue, one(now.Working), name)
+// Describe implements [prometheus.Collector].
+func (m *projectionMetrics) Describe(out chan<- *prometheus.Desc) {
+	for _, g := range projectionGauges {
+		out <- g.desc()
 	}
+	for _, g := range buildGauges {
+		out <- g.desc()
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (m *projectionMetrics) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	all, err := s.registry().All(ctx)
+	all, err := m.registry.All(ctx)
 	if err != nil {
-		s.Log.Warn("collecting projection metrics failed", "error", err)
+		m.log.Warn("collecting projection metrics failed", "error", err)
 		return
 	}
 	for _, p := range all {
@@ -101,6 +115,22 @@ func (s *System) collectProjections(out chan<- prometheus.Metric) {
 		for _, g := range buildGauges {
 			g.tell(out, p.Name, *p.Build)
 		}
+	}
+}
+
+// workingMetric reports the projections on which this process works; others may work on the rest.
+type workingMetric struct{ *System }
+
+var working = prometheus.NewDesc("bahi_projection_working",
+	"1 if this process works on the projection.", []string{"projection"}, nil)
+
+// Describe implements [prometheus.Collector].
+func (workingMetric) Describe(out chan<- *prometheus.Desc) { out <- working }
+
+// Collect implements [prometheus.Collector].
+func (m workingMetric) Collect(out chan<- prometheus.Metric) {
+	for name, s := range m.Runner.Statuses() {
+		out <- prometheus.MustNewConstMetric(working, prometheus.GaugeValue, one(s.Working), name)
 	}
 }
 
@@ -142,6 +172,9 @@ func GCPercentOf(live uint64) int {
 	return max(gcLeast, min(gcPercent, int(gcGrowth*100/max(live, 1))/step*step))
 }
 
+// unsignedMetric reports the age of events without a checkpoint.
+type unsignedMetric struct{ *System }
+
 var unsigned = prometheus.NewDesc("bahi_audit_unsigned_seconds",
 	"Age of the oldest event that no checkpoint covers; 0 if there is none.", nil, nil)
 
@@ -178,29 +211,35 @@ func (s *System) outletNames() (names []string) {
 	return names
 }
 
-// collectUnsigned reports how long the oldest event without a checkpoint has waited.
-func (s *System) collectUnsigned(out chan<- prometheus.Metric) {
+// Describe implements [prometheus.Collector].
+func (unsignedMetric) Describe(out chan<- *prometheus.Desc) { out <- unsigned }
+
+// Collect implements [prometheus.Collector].
+func (m unsignedMetric) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	newest, err := s.Signer.Newest(ctx)
-	var (
-		covered event.Position
-		waits   time.Duration
-	)
-	if newest != nil {
-		covered = newest.Position
-	}
-	if err == nil {
-		for e, failed := range s.Store.ReadAll(ctx, covered, eventstore.Forwards) {
-			waits, err = max(0, time.Since(e.At)), failed
-			break
-		}
-	}
+	waits, err := m.unsigned(ctx)
 	if err != nil {
-		s.Log.Warn("collecting the metric of unsigned events failed", "error", err)
+		m.Log.Warn("collecting the metric of unsigned events failed", "error", err)
 		return
 	}
 	out <- prometheus.MustNewConstMetric(unsigned, prometheus.GaugeValue, waits.Seconds())
+}
+
+// unsigned returns how long the oldest event without a checkpoint has waited.
+func (m unsignedMetric) unsigned(ctx context.Context) (time.Duration, error) {
+	newest, err := m.Signer.Newest(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var covered event.Position
+	if newest != nil {
+		covered = newest.Position
+	}
+	for e, err := range m.Store.ReadAll(ctx, covered, eventstore.Forwards) {
+		return max(0, time.Since(e.At)), err
+	}
+	return 0, nil
 }
 
 // flushTimeout limits the sending of the last traces at the end of the process.
