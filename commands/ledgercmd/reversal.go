@@ -69,7 +69,7 @@ func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Le
 			both := make([]PairedRow, len(p))
 			var sum book.Effect
 			for side, i := range p {
-				both[side] = PairedRow{rowID: rowID{rows[i].Ledger, first + int64(i)}, Row: now[i]}
+				both[side].LedgerRow = book.LedgerRow{Ledger: rows[i].Ledger, ID: first + int64(i), Row: now[i]}
 				sum = sum.Plus(rows[i].Ledger.Debit(now[i]))
 			}
 			if first == 0 || sum != (book.Effect{}) { // wastage is restored
@@ -88,7 +88,7 @@ func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Le
 // reversing returns the rows to reverse, followed by the other rows of their pairs, and the indexes of the rows of each
 // pair.
 func (b *Books) reversing(ctx context.Context, tx *commands.Tx, l *book.Ledger, account int64, ids []int64, ifMatch *int64) (
-	rows []book.Reversing, pairs [][2]int, err error) {
+	rows []book.LedgerRow, pairs [][2]int, err error) {
 	for _, row := range ids {
 		found, err := commands.Load(ctx, tx, l.Rows, id(row))
 		if err == nil && found.Workspace != tx.Workspace() {
@@ -103,16 +103,16 @@ func (b *Books) reversing(ctx context.Context, tx *commands.Tx, l *book.Ledger, 
 		if err != nil {
 			return nil, nil, &rowError{row, err}
 		}
-		rows = append(rows, book.Reversing{Ledger: l, ID: row, Row: found.State})
+		rows = append(rows, book.LedgerRow{Ledger: l, ID: row, Row: found.State})
 	}
 	for i := range ids {
-		of, row, err := b.other(ctx, tx, rows[i].Row, tx.Workspace())
+		other, err := b.other(ctx, tx, rows[i].Row, tx.Workspace())
 		if err != nil {
 			return nil, nil, err
 		}
-		if of.ID != 0 {
+		if other.ID != 0 {
 			pairs = append(pairs, [2]int{i, len(rows)})
-			rows = append(rows, book.Reversing{Ledger: of.Ledger, ID: of.ID, Row: row})
+			rows = append(rows, other)
 		}
 	}
 	if len(rows) > maxReversed {

@@ -35,20 +35,18 @@ type Paired struct {
 
 // PairedRow is a row of a pair. ID is 0 and Revision -1 in a dry run of a transfer.
 type PairedRow struct {
-	rowID
+	book.LedgerRow
 
 	Revision int64
 	Name     string // of the account
-	book.Row
 }
 
-// rowID is a row and its ledger.
-type rowID struct {
-	Ledger *book.Ledger
-	ID     int64
+// decideRow decides a command on a row.
+func decideRow(ctx context.Context, tx *commands.Tx, r book.LedgerRow, c event.Command[book.Row]) (PairedRow, error) {
+	l, err := commands.Decide(ctx, tx, r.Ledger.Rows, id(r.ID), c)
+	r.Row = l.State
+	return PairedRow{LedgerRow: r, Revision: l.Revision}, err
 }
-
-func (r rowID) stream() (*event.Kind[book.Row], string) { return r.Ledger.Rows, id(r.ID) }
 
 // Transfer posts the two rows of a transfer and pairs them.
 func (b *Books) Transfer(ctx context.Context, req commands.Request, t Transfer) (Paired, error) {
@@ -81,7 +79,7 @@ func (b *Books) Transfer(ctx context.Context, req commands.Request, t Transfer) 
 		}
 		rows := make([]PairedRow, len(added))
 		for i, row := range added {
-			rows[i] = PairedRow{rowID: rowID{row.Ledger, 0}, Revision: -1, Row: row.Evolve(book.Row{})}
+			rows[i] = PairedRow{LedgerRow: book.LedgerRow{Ledger: row.Ledger, Row: row.Evolve(book.Row{})}, Revision: -1}
 			if first != 0 {
 				rows[i].ID = first + int64(i)
 			}
@@ -90,8 +88,8 @@ func (b *Books) Transfer(ctx context.Context, req commands.Request, t Transfer) 
 			err = pair(ctx, tx, rows)
 		}
 		return rows, err
-	}, func(out commands.Outcome[book.Row]) ([]rowID, error) {
-		return []rowID{{ledgers[0], numbered(out.ID)}, {ledgers[1], out.State.PairedWith}}, nil
+	}, func(out commands.Outcome[book.Row]) ([]book.LedgerRow, error) {
+		return []book.LedgerRow{{Ledger: ledgers[0], ID: numbered(out.ID)}, {Ledger: ledgers[1], ID: out.State.PairedWith}}, nil
 	})
 }
 
@@ -124,10 +122,9 @@ func (b *Books) transferRows(ctx context.Context, tx *commands.Tx, t Transfer, w
 	for i, l := range ledgers {
 		c := book.AddRow{Ledger: l, Account: [...]int64{t.From, t.To}[i], Today: b.Today(), RowInput: l.Transfer(t.Date, t.Movement, i == 0)}
 		row, err := c.Row()
-		if err != nil {
+		if rows[i] = (khata.Row{Ledger: l, RowAdded: row}); err != nil {
 			return nil, err
 		}
-		rows[i] = khata.Row{Ledger: l, RowAdded: row}
 	}
 	return rows, nil
 }
@@ -166,7 +163,7 @@ func (b *Books) ledgerOfRow(ctx context.Context, row int64) (*book.Ledger, error
 // pairing handles a decision on the rows of a pair. The first row belongs to ledger l. A retry finds the rows again.
 func (b *Books) pairing(ctx context.Context, req commands.Request, l *book.Ledger,
 	decide func(context.Context, *commands.Tx) ([]PairedRow, error),
-	again func(commands.Outcome[book.Row]) ([]rowID, error)) (p Paired, err error) {
+	again func(commands.Outcome[book.Row]) ([]book.LedgerRow, error)) (p Paired, err error) {
 	out, err := commands.Do(ctx, b.Commands, req, l.Rows, func(ctx context.Context, tx *commands.Tx) (err error) {
 		p.Rows, err = decide(ctx, tx)
 		return err
@@ -182,12 +179,12 @@ func (b *Books) pairing(ctx context.Context, req commands.Request, l *book.Ledge
 		}
 		p.Rows = make([]PairedRow, len(rows))
 		for i, r := range rows {
-			kind, id := r.stream()
-			row, err := commands.LoadAt(ctx, b.Commands, kind, id, out.Position)
+			row, err := commands.LoadAt(ctx, b.Commands, r.Ledger.Rows, id(r.ID), out.Position)
 			if err != nil {
 				return p, err
 			}
-			p.Rows[i] = PairedRow{rowID: r, Revision: row.Revision, Row: row.State}
+			r.Row = row.State
+			p.Rows[i] = PairedRow{LedgerRow: r, Revision: row.Revision}
 		}
 	}
 	for i, row := range p.Rows {
@@ -203,12 +200,12 @@ func (b *Books) pairing(ctx context.Context, req commands.Request, l *book.Ledge
 // pair records in each of two rows that it is paired with the other.
 func pair(ctx context.Context, tx *commands.Tx, rows []PairedRow) error {
 	for i, other := range []PairedRow{rows[1], rows[0]} {
-		kind, id := rows[i].stream()
-		l, err := commands.Decide(ctx, tx, kind, id, book.PairRow{RowPaired: book.RowPaired{With: other.ID, Account: other.Account}})
+		c := book.PairRow{RowPaired: book.RowPaired{With: other.ID, Account: other.Account}}
+		row, err := decideRow(ctx, tx, rows[i].LedgerRow, c)
 		if err != nil {
 			return err
 		}
-		rows[i].Row, rows[i].Revision = l.State, l.Revision
+		rows[i] = row
 	}
 	return nil
 }
@@ -218,7 +215,7 @@ func (b *Books) PairRows(ctx context.Context, req commands.Request, ids []int64)
 	if len(ids) != 2 || ids[0] == ids[1] {
 		return Paired{}, fault.Fields(fault.Field{Field: "rows", Message: "two different rows are needed"})
 	}
-	found := make([]rowID, len(ids))
+	found := make([]book.LedgerRow, len(ids))
 	for i, row := range ids {
 		l, err := b.ledgerOfRow(ctx, row)
 		if err == nil && l == nil {
@@ -227,11 +224,11 @@ func (b *Books) PairRows(ctx context.Context, req commands.Request, ids []int64)
 		if err != nil {
 			return Paired{}, err
 		}
-		found[i] = rowID{l, row}
+		found[i] = book.LedgerRow{Ledger: l, ID: row}
 	}
 	return b.pairing(ctx, req, found[0].Ledger, func(ctx context.Context, tx *commands.Tx) ([]PairedRow, error) {
 		rows := make([]PairedRow, len(found))
-		var sides [2]book.Pairable
+		var metals [2]string
 		for i, r := range found {
 			row, account, err := loadRow(ctx, tx, r, req.Workspace)
 			if err == nil && !account.Open() {
@@ -244,18 +241,19 @@ func (b *Books) PairRows(ctx context.Context, req commands.Request, ids []int64)
 			if err != nil {
 				return nil, err
 			}
-			rows[i] = PairedRow{rowID: r, Revision: row.Revision, Row: row.State}
-			sides[i] = book.Pairable{Ledger: r.Ledger, ID: r.ID, Row: row.State, Metal: cmp.Or(row.State.Metal(), account.Metal, of.State.Of())}
+			r.Row = row.State
+			rows[i] = PairedRow{LedgerRow: r, Revision: row.Revision}
+			metals[i] = cmp.Or(r.Metal(), account.Metal, of.State.Of())
 		}
 		if rows[0].PairedWith == rows[1].ID {
 			_, err := commands.Decide(ctx, tx, found[0].Ledger.Rows, id(found[0].ID), book.KeepRow{})
 			return rows, err
 		}
-		if err := book.CheckPair(sides[0], sides[1]); err != nil {
+		if err := book.CheckPair(rows[0].LedgerRow, rows[1].LedgerRow, metals); err != nil {
 			return nil, err
 		}
 		return rows, pair(ctx, tx, rows)
-	}, func(commands.Outcome[book.Row]) ([]rowID, error) { return found, nil })
+	}, func(commands.Outcome[book.Row]) ([]book.LedgerRow, error) { return found, nil })
 }
 
 func noRow(nth int) error {
@@ -263,10 +261,9 @@ func noRow(nth int) error {
 }
 
 // loadRow returns a row of a workspace and its account. Without such a row, the returned account is not open.
-func loadRow(ctx context.Context, tx *commands.Tx, r rowID, workspace uuid.UUID) (row commands.Loaded[book.Row], a book.Account,
+func loadRow(ctx context.Context, tx *commands.Tx, r book.LedgerRow, workspace uuid.UUID) (row commands.Loaded[book.Row], a book.Account,
 	err error) {
-	kind, of := r.stream()
-	if row, err = commands.Load(ctx, tx, kind, of); err != nil || !row.State.Exists() || row.Workspace != workspace {
+	if row, err = commands.Load(ctx, tx, r.Ledger.Rows, id(r.ID)); err != nil || !row.State.Exists() || row.Workspace != workspace {
 		return row, a, err
 	}
 	account, err := commands.Load(ctx, tx, r.Ledger.Accounts, id(row.State.Account))
@@ -282,7 +279,7 @@ func (b *Books) UnpairRow(ctx context.Context, req commands.Request, row int64) 
 	if err != nil {
 		return Paired{}, err
 	}
-	first := rowID{l, row}
+	first := book.LedgerRow{Ledger: l, ID: row}
 	return b.pairing(ctx, req, l, func(ctx context.Context, tx *commands.Tx) ([]PairedRow, error) {
 		loaded, account, err := loadRow(ctx, tx, first, req.Workspace)
 		if err == nil && !account.Open() {
@@ -291,74 +288,69 @@ func (b *Books) UnpairRow(ctx context.Context, req commands.Request, row int64) 
 		if err != nil {
 			return nil, err
 		}
-		both := []rowID{first}
-		if other, _, err := b.other(ctx, tx, loaded.State, req.Workspace); err != nil {
+		both := []book.LedgerRow{first}
+		if other, err := b.other(ctx, tx, loaded.State, req.Workspace); err != nil {
 			return nil, err
 		} else if other.ID != 0 {
 			both = append(both, other)
 		}
 		rows := make([]PairedRow, len(both))
 		for i, r := range both {
-			kind, id := r.stream()
-			l, err := commands.Decide(ctx, tx, kind, id, book.UnpairRow{})
-			if err != nil {
+			if rows[i], err = decideRow(ctx, tx, r, book.UnpairRow{}); err != nil {
 				return nil, err
 			}
-			rows[i] = PairedRow{rowID: r, Revision: l.Revision, Row: l.State}
 		}
 		return rows, nil
-	}, func(out commands.Outcome[book.Row]) ([]rowID, error) {
-		kind, id := first.stream()
-		after, err := commands.LoadAt(ctx, b.Commands, kind, id, out.Position)
+	}, func(out commands.Outcome[book.Row]) ([]book.LedgerRow, error) {
+		after, err := commands.LoadAt(ctx, b.Commands, l.Rows, id(row), out.Position)
 		if err != nil {
 			return nil, err
 		}
-		before, err := commands.LoadAt(ctx, b.Commands, kind, id, after.Position-1)
+		before, err := commands.LoadAt(ctx, b.Commands, l.Rows, id(row), after.Position-1)
 		if err != nil {
 			return nil, err
 		}
 		other, err := b.ledgerOfRow(ctx, before.State.PairedWith)
-		return []rowID{first, {other, before.State.PairedWith}}, err
+		return []book.LedgerRow{first, {Ledger: other, ID: before.State.PairedWith}}, err
 	})
 }
 
 // other returns the other row of a pair. ID is 0 if there is none or its account was deleted.
-func (b *Books) other(ctx context.Context, tx *commands.Tx, r book.Row, workspace uuid.UUID) (of rowID, row book.Row, err error) {
+func (b *Books) other(ctx context.Context, tx *commands.Tx, r book.Row, workspace uuid.UUID) (other book.LedgerRow, err error) {
 	if r.PairedWith == 0 {
-		return of, row, nil
+		return other, nil
 	}
 	l, err := b.ledgerOfRow(ctx, r.PairedWith)
 	if err != nil || l == nil {
-		return of, row, err
+		return other, err
 	}
-	loaded, account, err := loadRow(ctx, tx, rowID{l, r.PairedWith}, workspace)
+	loaded, account, err := loadRow(ctx, tx, book.LedgerRow{Ledger: l, ID: r.PairedWith}, workspace)
 	if err == nil && account.Open() {
-		of, row = rowID{l, r.PairedWith}, loaded.State
+		other = book.LedgerRow{Ledger: l, ID: r.PairedWith, Row: loaded.State}
 	}
-	return of, row, err
+	return other, err
 }
 
 // follow applies a change of a row to its paired row, or refuses the change.
 func (b *Books) follow(ctx context.Context, tx *commands.Tx, before, after book.Row, workspace uuid.UUID) error {
-	of, other, err := b.other(ctx, tx, before, workspace)
-	if err != nil || of.ID == 0 || before == after {
+	other, err := b.other(ctx, tx, before, workspace)
+	if err != nil || other.ID == 0 || before == after {
 		return err
 	}
-	c, err := book.Follow(before, after, of.Ledger, other, b.Today())
+	c, err := book.Follow(before, after, other, b.Today())
 	if err != nil || c == nil {
 		return err
 	}
-	kind, row := of.stream()
-	changed, err := commands.Decide(ctx, tx, kind, row, c)
+	changed, err := decideRow(ctx, tx, other, c)
 	if err != nil {
-		return &rowError{of.ID, err}
+		return &rowError{other.ID, err}
 	}
-	s, err := standingOf(ctx, tx, of.Ledger, other.Account, workspace)
+	s, err := standingOf(ctx, tx, other.Ledger, other.Account, workspace)
 	if err == nil {
-		err = s.RefusesStep(other, changed.State)
+		err = s.RefusesStep(other.Row, changed.Row)
 	}
 	if err != nil {
-		return &rowError{of.ID, err}
+		return &rowError{other.ID, err}
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func (o operations[In, Out]) accounts() {
 		o.list(path, strings.ReplaceAll(path[1:], "-", " "), &kind)
 	}
 	api.Handle(o.API, o.op(api.Op{
-		ID: "open-" + name, Method: "POST", Path: o.Open, Summary: "Open " + o.a(), StrictBody: true, ReadOnly: fields, DryRun: true,
+		ID: "open-" + name, Method: "POST", Path: o.Open, Summary: "Open " + o.a(), ReadOnly: fields,
 	}), func(ctx context.Context, in *struct{ Body OpenAccount[In, Out] }) (*api.Tagged[Account[In, Out]], error) {
 		out, err := ledgercmd.OpenAccount(ctx, api.Request(ctx), o.Books, o.l, book.OpenAccount{Name: in.Body.Name, Type: in.Body.Type,
 			Metal: in.Body.Metal})
@@ -40,7 +40,7 @@ func (o operations[In, Out]) accounts() {
 		return o.accountWritten(ctx, out, err, &nothing) // no row can have been posted to it before
 	})
 	api.Handle(o.API, o.op(api.Op{
-		ID: "get-" + name, Method: "GET", Path: o.Account, Summary: "Read " + o.a() + " with its balance", StrictQuery: true,
+		ID: "get-" + name, Method: "GET", Path: o.Account, Summary: "Read " + o.a() + " with its balance",
 	}), func(ctx context.Context, in *struct {
 		ByAccount
 		AsOf
@@ -56,7 +56,7 @@ func (o operations[In, Out]) accounts() {
 		return &api.Tagged[Account[In, Out]]{ETag: api.Revision(a.Revision), Body: o.account(a)}, nil
 	})
 	api.Handle(o.API, o.op(api.Op{
-		ID: "rename-" + name, Method: "PUT", Path: o.Account, Summary: rename, StrictBody: true, ReadOnly: fields, DryRun: true,
+		ID: "rename-" + name, Method: "PUT", Path: o.Account, Summary: rename, ReadOnly: fields,
 	}), func(ctx context.Context, in *struct {
 		ByAccount
 		Body RenameAccount[In, Out]
@@ -66,7 +66,7 @@ func (o operations[In, Out]) accounts() {
 		return o.accountWritten(ctx, out, err, nil)
 	})
 	api.Handle(o.API, o.op(api.Op{
-		ID: "delete-" + name, Method: "DELETE", Path: o.Delete, Summary: "Delete " + o.a() + " and all its rows", DryRun: true,
+		ID: "delete-" + name, Method: "DELETE", Path: o.Delete, Summary: "Delete " + o.a() + " and all its rows",
 	}), func(ctx context.Context, in *ByAccount) (*api.Nothing, error) {
 		out, err := ledgercmd.DeleteAccount(ctx, api.Request(ctx), o.Books, o.l, in.Account)
 		return api.Done(ctx, out, err)
@@ -76,8 +76,7 @@ func (o operations[In, Out]) accounts() {
 // list registers the list of all accounts, or of the accounts of one type.
 func (o operations[In, Out]) list(path, words string, kind *int) {
 	api.Handle(o.API, o.op(api.Op{
-		ID: "list-" + path[1:], Method: "GET", Path: path, Summary: "List the " + words + " with their balances", StrictQuery: true,
-		Expensive: true,
+		ID: "list-" + path[1:], Method: "GET", Path: path, Summary: "List the " + words + " with their balances", Expensive: true,
 	}), func(ctx context.Context, in *AsOf) (*api.Body[[]Account[In, Out]], error) {
 		as, err := o.as(ctx, *in)
 		if err != nil {
@@ -92,10 +91,10 @@ func (o operations[In, Out]) list(path, words string, kind *int) {
 	})
 }
 
-// op sets the properties that all operations of the area share.
+// op completes an operation of the ledger.
 func (o operations[In, Out]) op(op api.Op) api.Op {
-	op.Tags, op.Area, op.Limit, op.Reads = tags, area, limit, []string{"books"}
-	return op
+	op.Reads = []string{"books"}
+	return ledgerOp(op)
 }
 
 // accountWritten returns an account after a command. It reads the balance unless it is known, and omits a stale balance,

@@ -11,21 +11,19 @@ import (
 
 // BooksLock registers the lock of the books.
 func (r *Routes) BooksLock() {
-	api.Handle(r.API, api.Op{
-		ID: "get-books-lock", Method: "GET", Path: "/books/lock", Summary: "Read the lock of the books",
-		Tags: tags, Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true,
-	}, func(ctx context.Context, _ *struct{}) (*api.Tagged[ledgerview.Lock], error) {
+	api.Handle(r.API, ledgerOp(api.Op{
+		ID: "get-books-lock", Method: "GET", Path: "/books/lock", Summary: "Read the lock of the books", Reads: []string{"books"},
+	}), func(ctx context.Context, _ *struct{}) (*api.Tagged[ledgerview.Lock], error) {
 		lock, revision, err := r.Views.Lock(ctx, api.At(ctx), workspace(ctx))
 		if err != nil {
 			return nil, err
 		}
 		return &api.Tagged[ledgerview.Lock]{ETag: api.Revision(revision), Body: lock}, nil
 	})
-	api.Handle(r.API, api.Op{
+	api.Handle(r.API, ledgerOp(api.Op{
 		ID: "set-books-lock", Method: "PUT", Path: "/books/lock",
 		Summary: "Lock the books through a day. null unlocks them. An earlier day requires Bahi-Reason.",
-		Tags:    tags, Area: area, Limit: limit, StrictBody: true, DryRun: true,
-	}, func(ctx context.Context, in *struct{ Body bookslock.Set }) (*api.Tagged[ledgerview.Lock], error) {
+	}), func(ctx context.Context, in *struct{ Body bookslock.Set }) (*api.Tagged[ledgerview.Lock], error) {
 		out, err := r.Books.SetLock(ctx, api.Request(ctx), in.Body)
 		return api.WriteResult(ctx, out, err, func(out commands.Outcome[bookslock.State]) ledgerview.Lock {
 			return ledgerview.Lock{LockedThrough: out.State.Through}

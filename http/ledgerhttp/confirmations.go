@@ -28,17 +28,18 @@ type ByConfirmation struct {
 }
 
 func confirmationOp(id, method, path, summary string) api.Op {
-	return api.Op{ID: id, Method: method, Path: "/books/confirmations" + path, Summary: summary, Tags: tags, Area: area, Limit: limit,
-		Reads: ledgerview.ConfirmationReads()}
+	op := ledgerOp(api.Op{ID: id, Method: method, Path: "/books/confirmations" + path, Summary: summary,
+		Reads: ledgerview.ConfirmationReads()})
+	op.StrictQuery = false
+	return op
 }
 
 // Confirmations registers the operations on confirmations of balances.
 func (r *Routes) Confirmations() {
-	api.Handle(r.API, api.Op{
+	api.Handle(r.API, ledgerOp(api.Op{
 		ID: "set-account-contact", Method: "PUT", Path: "/books/accounts/{id}/contact",
 		Summary: "Set the contact of an account of any ledger. null removes it.",
-		Tags:    tags, Area: area, Limit: limit, StrictBody: true, DryRun: true,
-	}, func(ctx context.Context, in *struct {
+	}), func(ctx context.Context, in *struct {
 		ID   int64 `path:"id" minimum:"1" doc:"The account's id"`
 		Body party.SetContact
 	}) (*api.Tagged[AccountContact], error) {
@@ -56,7 +57,7 @@ func (r *Routes) Confirmations() {
 		"and with the statement as a PDF if the template has a document. "+
 		"The party replies with 1 or 2. "+
 		"Requires messaging:write too.")
-	request.Limit, request.StrictBody, request.DryRun, request.Expensive = "campaign_send", true, true, true
+	request.Limit, request.Expensive = "campaign_send", true
 	api.Handle(r.API, request, func(ctx context.Context, in *struct{ Body confirmation.Request }) (*api.Tagged[ledgerview.Confirmation],
 		error) {
 		if !api.Caller(ctx).May(actor.Messaging, actor.Write) {
@@ -93,7 +94,7 @@ func (r *Routes) Confirmations() {
 		})
 	decide := confirmationOp("decide-confirmation", "POST", "/{id}/parties/{account}",
 		"Record the outcome of a party by a user's decision. The decision replaces any other reply.")
-	decide.Status, decide.StrictBody, decide.DryRun = 200, true, true
+	decide.Status = http.StatusOK
 	api.Handle(r.API, decide, func(ctx context.Context, in *struct {
 		ByConfirmation
 		ByAccount
@@ -109,11 +110,11 @@ func (r *Routes) Confirmations() {
 			return shown
 		})
 	})
-	api.Download(r.API, api.Op{
+	api.Download(r.API, ledgerOp(api.Op{
 		ID: "get-shared-statement", Method: "GET", Path: "/s/{token}",
-		Summary: "Read the statement of a confirmation's link as a PDF", Tags: tags, Public: true, Limit: "ledger_shared_statement",
-		Reads: []string{"books"}, StrictQuery: true, Errors: []int{http.StatusNotFound},
-	}, map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
+		Summary: "Read the statement of a confirmation's link as a PDF", Public: true, Limit: "ledger_shared_statement",
+		Reads: []string{"books"}, Errors: []int{http.StatusNotFound},
+	}), map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
 		Token string `path:"token" maxLength:"100" doc:"Token of the link"`
 	}) (api.Content, error) {
 		s, err := r.Confirming.Statement(ctx, in.Token)

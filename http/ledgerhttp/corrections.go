@@ -56,7 +56,7 @@ func (o operations[In, Out]) corrections() {
 	name := o.l.Name
 	api.Handle(o.API, o.op(api.Op{
 		ID: "reverse-" + name + "-row", Method: "POST", Path: o.Ledger + "/row/{row_id}/reverse",
-		Summary: "Reverse a row. Bahi posts a row with IN and OUT exchanged. Requires a reason.", StrictBody: true, DryRun: true,
+		Summary: "Reverse a row. Bahi posts a row with IN and OUT exchanged. Requires a reason.",
 	}), func(ctx context.Context, in *struct {
 		ByRow
 		Body *ReverseRow
@@ -76,8 +76,7 @@ func (o operations[In, Out]) corrections() {
 	})
 	api.Handle(o.API, o.op(api.Op{
 		ID: "reverse-" + name + "-rows", Method: "POST", Path: o.Ledger + "/rows/reverse",
-		Summary:    "Reverse up to 1,000 rows, all or none. Bahi posts rows with IN and OUT exchanged. Requires a reason.",
-		StrictBody: true, DryRun: true,
+		Summary: "Reverse up to 1,000 rows, all or none. Bahi posts rows with IN and OUT exchanged. Requires a reason.",
 	}), func(ctx context.Context, in *struct {
 		ByAccount
 		Body ReverseRows
@@ -87,8 +86,7 @@ func (o operations[In, Out]) corrections() {
 	})
 	api.Handle(o.API, o.op(api.Op{
 		ID: "void-" + name + "-row", Method: "POST", Path: o.Ledger + "/row/{row_id}/void", Status: 200,
-		Summary:    "Void a row permanently. The row stays in the ledger and has no effect. Requires a reason.",
-		StrictBody: true, DryRun: true,
+		Summary: "Void a row permanently. The row stays in the ledger and has no effect. Requires a reason.",
 	}), func(ctx context.Context, in *struct {
 		ByRow
 		Body *Because

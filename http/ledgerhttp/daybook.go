@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/shopspring/decimal"
 
@@ -76,54 +75,29 @@ type DaybookRow struct {
 type drawingDaybook struct {
 	*Routes
 
+	paper paper
+
 	from, to unit.Date
-	known    event.Position
-	recorded time.Time
 	opening  unit.Sum
-	drawn    pdf.Drawn
-	title    string
 }
 
 // Daybook registers the daybook.
 func (r *Routes) Daybook() {
-	op := api.Op{
-		ID: "get-daybook", Method: "GET", Path: "/books/daybook",
+	op := ledgerOp(api.Op{
+		ID: "get-daybook", Method: "GET", Path: "/books/daybook", Limit: limitPDF, Reads: []string{"books"},
 		Summary: "Read the rows of all ledgers by day, with totals. Each day has the opening and closing cash of the bank accounts.",
-		Tags:    tags, Area: area, Limit: limitPDF, Reads: []string{"books"}, StrictQuery: true,
-	}
+	})
 	api.Download(r.API, op, map[string]any{"application/json": Daybook{}, pdfType: nil, sheet.XLSX: nil},
 		func(ctx context.Context, in *DaybookQuery) (c api.Content, err error) {
 			d := drawingDaybook{Routes: r}
 			if d.from, d.to, err = in.days(r.today()); err != nil {
 				return c, err
 			}
-			if _, _, err = r.Views.Lock(ctx, api.At(ctx), workspace(ctx)); err != nil { // gives the position up to which the books are complete
+			if d.paper, err = r.paper(ctx, ledgerview.As{}); err != nil {
 				return c, err
 			}
-			var as ledgerview.As
-			if d.recorded, err = r.fixed(ctx, &as); err != nil {
-				return c, err
-			}
-			d.known = *as.KnownAt
-			if d.title, err = r.title(ctx, workspace(ctx), d.known); err != nil {
-				return c, err
-			}
-			if d.opening, err = r.Views.CashBefore(ctx, api.At(ctx), workspace(ctx), bank.Ledger, d.from, as); err != nil {
-				return c, err
-			}
-			if d.drawn, err = r.drawnFrom(ctx, d.known, d.recorded); err != nil {
-				return c, err
-			}
-			c = api.Content{Drawn: true, Name: fmt.Sprintf("daybook-%s-%s.%s", d.from, d.to, in.Format)}
-			switch in.Format {
-			case "pdf":
-				c.Type, c.Inline, c.Write = pdfType, true, d.writePDF
-			case "xlsx":
-				c.Type, c.Write = sheet.XLSX, d.writeSheet
-			default:
-				c.Type, c.Name, c.Write = "application/json", "", d.writeJSON
-			}
-			return c, nil
+			d.opening, err = r.Views.CashBefore(ctx, api.At(ctx), workspace(ctx), bank.Ledger, d.from, d.paper.as)
+			return formats{d.writeJSON, d.writePDF, d.writeSheet}.content(in.Format, fmt.Sprintf("daybook-%s-%s", d.from, d.to)), err
 		})
 }
 
@@ -153,7 +127,7 @@ func (d drawingDaybook) each(ctx context.Context, begin func(day unit.Date, cash
 		}
 	)
 	cash = d.opening
-	days := ledgerview.Selection{As: ledgerview.As{KnownAt: &d.known}, From: &d.from, To: &d.to}
+	days := ledgerview.Selection{As: d.paper.as, From: &d.from, To: &d.to}
 	err = d.Views.EachEntered(ctx, api.At(ctx), workspace(ctx), days, func(e ledgerview.Entered) error {
 		if sums == nil || e.Date != day {
 			if err := closing(); err != nil {
@@ -192,7 +166,7 @@ func (d drawingDaybook) writeJSON(ctx context.Context, w io.Writer) error {
 			_, failed = fmt.Fprintf(w, format, texts...)
 		}
 	}
-	put(`{"from":%s,"to":%s,"position":%s,"opening_cash":%s,"days":[`, d.from, d.to, d.known, d.opening)
+	put(`{"from":%s,"to":%s,"position":%s,"opening_cash":%s,"days":[`, d.from, d.to, d.paper.drawn.Position, d.opening)
 	betweenDays, betweenRows := "", ""
 	cash, err := d.each(ctx, func(day unit.Date, cash unit.Sum) error {
 		put(betweenDays+`{"date":%s,"opening_cash":%s,"rows":[`, day, cash)
@@ -217,15 +191,9 @@ func daybookRow(e ledgerview.Entered) DaybookRow {
 	return rowOf(e.Ledger, e.Name, e.ID, &e.Revision, e.Row.Row)
 }
 
-// rowOf returns a row of a ledger with its account.
+// rowOf returns a row of a ledger with its account. Only the schema of a row depends on the types of its entries.
 func rowOf(kind, account string, id int64, revision *int64, r book.Row) DaybookRow {
-	shown := DaybookRow{Kind: kind, AccountID: r.Account, AccountName: account}
-	for _, s := range ledgers {
-		if s.ledger.Name == kind {
-			shown.Row = s.show(id, revision, r)
-		}
-	}
-	return shown
+	return DaybookRow{Kind: kind, AccountID: r.Account, AccountName: account, Row: shownRow[bank.Entry, bank.Entry](id, revision, r)}
 }
 
 // writeSheet writes a line for each entry, and lines for the opening and closing cash of each day. The last line has the
@@ -260,7 +228,7 @@ func (d drawingDaybook) writeSheet(ctx context.Context, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return take([]any{"drawn_from", unit.DateOf(d.recorded), nil, nil, nil, int64(d.known), nil, nil, nil, nil, nil, nil})
+		return take([]any{"drawn_from", unit.DateOf(d.paper.drawn.RecordedAt), nil, nil, nil, int64(d.paper.drawn.Position), nil, nil, nil, nil, nil, nil})
 	}})
 }
 
@@ -294,7 +262,7 @@ func (t DayTotals) amounts() (in, out []decimal.Decimal) {
 
 // writePDF draws the daybook.
 func (d drawingDaybook) writePDF(ctx context.Context, w io.Writer) error {
-	paper := pdf.NewDaybook(w, d.title, []string{"From " + day(d.from) + " to " + day(d.to)}, d.drawn)
+	paper := pdf.NewDaybook(w, d.paper.title, []string{"From " + day(d.from) + " to " + day(d.to)}, d.paper.drawn)
 	cash, err := d.each(ctx, func(day unit.Date, cash unit.Sum) error { return paper.Day(day.Time(), cash.Decimal) },
 		func(e ledgerview.Entered) error {
 			l := ledger.Named(e.Ledger)

@@ -2,11 +2,9 @@ package ledgerhttp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +12,6 @@ import (
 	"bahi/commands"
 	"bahi/commands/ledgercmd"
 	"bahi/domain/fault"
-	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/khata"
 	"bahi/domain/ledger/khatapage"
 	"bahi/domain/unit"
@@ -97,7 +94,7 @@ type khataAnswer struct {
 var errLaterDry = fault.Fields(fault.Field{Field: "Prefer", Message: "respond-async has no dry run: nothing would be read"})
 
 func khataOp(id, method, path, summary string) api.Op {
-	return api.Op{ID: id, Method: method, Path: path, Summary: summary, Tags: []string{"Khata"}, Area: area, Limit: limit, StrictQuery: true}
+	return ledgerOp(api.Op{ID: id, Method: method, Path: path, Summary: summary, Tags: []string{"Khata"}, StrictQuery: true})
 }
 
 // ScannedPages registers the uploads of khatas and their submission.
@@ -187,8 +184,7 @@ func (r *Routes) uploadOf(ctx context.Context, k ledgerview.Khata) (KhataUpload,
 
 func (r *Routes) khataUpload(id, path, pipeline, summary string) {
 	op := khataOp(id, "POST", path, summary)
-	op.Status, op.Limit, op.MaxBody, op.DryRun, op.Within, op.StrictBody = http.StatusOK, "ledger_khata_upload", khataBytes, true,
-		khataTimeout, true
+	op.Status, op.Limit, op.MaxBody, op.Within = http.StatusOK, "ledger_khata_upload", khataBytes, khataTimeout
 	op.Expensive, op.EmptyFile, op.Errors = true, errEmptyFile, []int{http.StatusUnsupportedMediaType, http.StatusServiceUnavailable}
 	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*khataAnswer, error) {
 		file, err := io.ReadAll(in.File.Open())
@@ -233,99 +229,8 @@ type SubmitLines struct {
 
 // SubmitRows is the body of a submission of rows.
 type SubmitRows struct {
-	UploadID *int64      `json:"upload_id,omitempty" minimum:"1" doc:"ID of the upload, which can be submitted once"`
-	Rows     []SubmitRow `json:"rows" nullable:"false" doc:"Rows, 1 to 1,000"`
-}
-
-// SubmitRow is a row of any ledger.
-type SubmitRow struct {
-	Ledger  string     `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger, such as bank"`
-	Account int64      `json:"account_id" minimum:"1" doc:"ID of the account"`
-	Date    unit.Date  `json:"date" doc:"Date of the row"`
-	In      []AnyEntry `json:"in_entries,omitempty" doc:"IN entries with the fields of the ledger"`
-	Out     []AnyEntry `json:"out_entries,omitempty" doc:"OUT entries with the fields of the ledger"`
-}
-
-// AnyEntry is an entry of any ledger. It has the fields of all ledgers.
-type AnyEntry struct {
-	ItemName       book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
-	Description    book.Text     `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
-	SlipNumber     book.Text     `json:"slip_number,omitempty" maxLength:"40" doc:"Number of the slip"`
-	Kind           string        `json:"kind,omitempty" enum:"metal,cash,rate_cut" doc:"Kind of the entry"`
-	Pieces         *int64        `json:"pieces,omitempty" minimum:"0" maximum:"999999999" doc:"Number of pieces"`
-	Weight         *unit.Grams   `json:"weight,omitempty" doc:"Weight in grams"`
-	PureWeight     *unit.Grams   `json:"pure_weight,omitempty" doc:"Weight of the items in grams"`
-	LossWeight     *unit.Grams   `json:"loss_weight,omitempty" doc:"Weight lost in work, in grams"`
-	Touch          *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
-	FinePercent    *unit.Percent `json:"fine_percent,omitempty" doc:"Fineness in percent"`
-	FineWeight     *unit.Grams   `json:"fine_weight,omitempty" doc:"Fine weight in grams"`
-	WastagePercent *unit.Percent `json:"wastage_percent,omitempty" doc:"Wastage in percent"`
-	WastageWeight  *unit.Grams   `json:"wastage_weight,omitempty" doc:"Wastage in grams"`
-	Rate           *unit.Money   `json:"rate,omitempty" doc:"Rate in rupees"`
-	RateUnit       string        `json:"rate_unit,omitempty" enum:"per_gram,per_10g,per_kg" doc:"Unit of the rate"`
-	MakingCharge   *unit.Money   `json:"making_charge,omitempty" doc:"Making charge in rupees"`
-	Amount         *unit.Money   `json:"amount,omitempty" doc:"Amount in rupees"`
-	Other          *unit.Money   `json:"other,omitempty" doc:"Labour charge in rupees"`
-	Computed       []string      `json:"computed,omitempty" readOnly:"true" doc:"Names of the computed fields"`
-	Counter        bool          `json:"counter,omitempty" readOnly:"true" doc:"true: Bahi wrote this counter entry of a rate cut"`
-}
-
-// entriesOf converts entries to those of a ledger, and returns the faults of their fields.
-func entriesOf[E book.Entry](list []AnyEntry, at string) (book.SideInput, []fault.Field) {
-	known := map[string]bool{"computed": true, "counter": true}
-	for field := range reflect.TypeFor[E]().Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		known[name] = true
-	}
-	var wrong []fault.Field
-	entries := make([]E, len(list))
-	for i, entry := range list {
-		text, err := json.Marshal(entry)
-		if err == nil {
-			err = json.Unmarshal(text, &entries[i])
-		}
-		var given map[string]json.RawMessage
-		if err != nil || json.Unmarshal(text, &given) != nil {
-			return book.SideInput{}, []fault.Field{{Field: fmt.Sprintf("%s[%d]", at, i), Message: "is not an entry of this ledger"}}
-		}
-		for name := range given {
-			if !known[name] {
-				wrong = append(wrong, fault.Field{Field: fmt.Sprintf("%s[%d].%s", at, i, name), Message: "the ledger has no such field on this side"})
-			}
-		}
-	}
-	slices.SortFunc(wrong, func(a, b fault.Field) int { return strings.Compare(a.Field, b.Field) })
-	return book.Entries(entries), wrong
-}
-
-// asked returns the rows in the form of their ledgers. With an error it still returns the convertible rows, like
-// [khata.Lines].
-func (b SubmitRows) asked() ([]khata.Asked, error) {
-	if err := khata.CheckCount("rows", len(b.Rows)); err != nil {
-		return nil, err
-	}
-	var (
-		rows  []khata.Asked
-		wrong []fault.Field
-	)
-	for i, row := range b.Rows {
-		for _, l := range ledgers {
-			if l.ledger.Name != row.Ledger {
-				continue
-			}
-			at := fmt.Sprintf("rows[%d].", i)
-			asked, faults := l.entries(row, at)
-			wrong = append(wrong, faults...)
-			rows = append(rows, khata.Asked{
-				Ledger: l.ledger, Account: row.Account, Row: asked, Of: []int{i},
-				Place: func(field string) string { return strings.TrimSuffix(at+field, ".") },
-			})
-		}
-	}
-	if len(wrong) > 0 {
-		return rows, fault.Fields(wrong...)
-	}
-	return rows, nil
+	UploadID *int64            `json:"upload_id,omitempty" minimum:"1" doc:"ID of the upload, which can be submitted once"`
+	Rows     []khata.SubmitRow `json:"rows" nullable:"false" doc:"Rows, 1 to 1,000"`
 }
 
 // KhataSubmitted is the response to a submission.
@@ -383,16 +288,16 @@ type SubmittedEntry struct {
 
 func (r *Routes) khataSubmits() {
 	lines := khataOp("submit-khata", "POST", "/khata-submit", "Post checked entries of a khata page to the ledgers, all or none")
-	lines.StrictBody, lines.DryRun, lines.MaxBody = true, true, bulkBytes
+	lines.MaxBody = bulkBytes
 	lines.ReadOnly = []string{"entries.id", "entries.page", "entries.party_name", "entries.confidence", "entries.raw_text"}
 	api.Handle(r.API, lines, func(ctx context.Context, in *struct{ Body SubmitLines }) (*api.Body[KhataSubmitted], error) {
 		rows, err := khata.Lines(in.Body.Entries)
 		return r.submitKhata(ctx, in.Body.UploadID, rows, err)
 	})
 	rows := khataOp("submit-khata-rows", "POST", "/khata/submit", "Post checked rows of a khata page to the ledgers, all or none")
-	rows.StrictBody, rows.DryRun, rows.MaxBody, rows.ReadOnly = true, true, bulkBytes, []string{"rows.party_name"}
+	rows.MaxBody, rows.ReadOnly = bulkBytes, []string{"rows.party_name"}
 	api.Handle(r.API, rows, func(ctx context.Context, in *struct{ Body SubmitRows }) (*api.Body[KhataSubmitted], error) {
-		rows, err := in.Body.asked()
+		rows, err := khata.Submitting(in.Body.Rows)
 		return r.submitKhata(ctx, in.Body.UploadID, rows, err)
 	})
 }

@@ -24,10 +24,10 @@ type NamedAccount struct {
 
 // Named registers the list of the accounts of all ledgers.
 func (r *Routes) Named() {
-	api.Handle(r.API, api.Op{
+	api.Handle(r.API, ledgerOp(api.Op{
 		ID: "list-accounts", Method: "GET", Path: "/books/accounts", Summary: "List the accounts of all ledgers by name, with their balances",
-		Tags: tags, Area: area, Limit: limit, Reads: []string{"books", "confirmations"}, StrictQuery: true,
-	}, func(ctx context.Context, in *struct {
+		Reads: []string{"books", "confirmations"},
+	}), func(ctx context.Context, in *struct {
 		api.Pages
 		ledgerview.AccountFilter
 		AsOf

@@ -32,10 +32,10 @@ var (
 )
 
 func draftOp(id, method, path, summary string) api.Op {
-	return api.Op{
-		ID: id, Method: method, Path: "/order-drafts" + path, Summary: summary, Tags: []string{"Order drafts"}, Area: area, Limit: limit,
-		Reads: []string{"order_drafts", "orders"}, StrictQuery: true, DryRun: method != "GET", StrictBody: method == "POST" || method == "PUT",
-	}
+	return ledgerOp(api.Op{
+		ID: id, Method: method, Path: "/order-drafts" + path, Summary: summary, Tags: []string{"Order drafts"},
+		Reads: []string{"order_drafts", "orders"}, StrictQuery: true,
+	})
 }
 
 // OrderDrafts registers the operations on order drafts.

@@ -19,14 +19,10 @@ type ByOrder struct {
 // orderAnswered are fields of responses that a write ignores.
 var orderAnswered = []string{"id", "revision", "client_name", "delivered_weight", "pending_weight", "status", "warnings"}
 
-// orderOp sets the properties that operations on orders and takadas share.
+// orderOp completes an operation on orders and takadas.
 func orderOp(op api.Op) api.Op {
-	op.Tags, op.Area, op.Reads = tags, area, []string{"orders"}
-	if op.Limit == "" {
-		op.Limit = limit
-	}
-	op.StrictQuery, op.StrictBody, op.DryRun = op.Method == "GET", op.Method == "POST" || op.Method == "PUT", op.Method != "GET"
-	return op
+	op.Reads = []string{"orders"}
+	return ledgerOp(op)
 }
 
 // Orders registers the operations on client orders.

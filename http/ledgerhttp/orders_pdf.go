@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 
-	"bahi/domain/ledger/order"
 	"bahi/http/api"
 	"bahi/http/pdf"
 	"bahi/readmodels"
@@ -45,9 +44,8 @@ func (r *Routes) ordersPDF() {
 		return api.Content{
 			Type: pdfType, Name: "client-orders.pdf", Inline: true, Drawn: true,
 			Write: func(ctx context.Context, w io.Writer) error {
-				o.Each = func(take func(pdf.Order) error) error {
-					return r.Views.EachOrder(ctx, api.At(ctx), workspace(ctx), page, in.OrderFilter,
-						func(one ledgerview.ClientOrder) error { return take(drawnOrder(one)) })
+				o.Each = func(take func(ledgerview.ClientOrder) error) error {
+					return r.Views.EachOrder(ctx, api.At(ctx), workspace(ctx), page, in.OrderFilter, take)
 				}
 				o.Drawn = func() (pdf.Drawn, error) {
 					var as ledgerview.As // state of the rows that were read
@@ -75,33 +73,4 @@ func (p OrderPage) get() readmodels.Page {
 		return readmodels.Page{Number: 1}
 	}
 	return readmodels.Page{Number: max(p.Page, 1), Size: cmp.Or(p.PageSize, 50)}
-}
-
-func drawnOrder(o ledgerview.ClientOrder) pdf.Order {
-	drawn := pdf.Order{
-		ID: o.ID, Date: o.Date.Time(), Client: o.ClientName, Status: o.Status,
-		Ordered: o.Weight().Decimal(), Delivered: o.Delivered.Decimal(), Pending: o.Pending.Decimal(),
-	}
-	if o.Slip != nil {
-		drawn.Slip = string(*o.Slip)
-	}
-	if o.Delivery != nil {
-		drawn.Delivery = o.Delivery.Time()
-	}
-	for _, item := range o.Items {
-		drawn.Items = append(drawn.Items, pdf.OrderItem{Text: itemWords(item), Weight: item.Weight.Decimal()})
-	}
-	return drawn
-}
-
-// itemWords returns the text of an item without its weight.
-func itemWords(item order.Item) string {
-	words := string(item.Name)
-	if item.Quantity != 0 {
-		words += fmt.Sprintf(" × %d", item.Quantity)
-	}
-	if item.MakingCharge != 0 {
-		words += ", making " + pdf.Rupees.Text(item.MakingCharge.Decimal())
-	}
-	return words
 }

@@ -53,12 +53,8 @@ type periodAnswer struct {
 
 // ClosedPeriods registers the closed periods of the books.
 func (r *Routes) ClosedPeriods() {
-	op := func(o api.Op) api.Op {
-		o.Tags, o.Limit, o.StrictQuery, o.StrictBody = tags, limit, true, o.Method == http.MethodPost
-		return o
-	}
-	api.Handle(r.API, op(api.Op{
-		ID: "close-period", Method: "POST", Path: "/books/periods", Area: area, DryRun: true,
+	api.Handle(r.API, ledgerOp(api.Op{
+		ID: "close-period", Method: "POST", Path: "/books/periods", StrictQuery: true,
 		Summary: "Close the books through a day and seal all balances. Refused (409) while drafts of orders, khata uploads or parked " +
 			"projections of the period are open. Bahi lists them. Locks the books. A closed period is returned with 200.",
 	}), func(ctx context.Context, in *struct{ Body period.Close }) (*periodAnswer, error) {
@@ -74,8 +70,8 @@ func (r *Routes) ClosedPeriods() {
 		answer.Body, err = out.State.Of(in.Body.Through)
 		return answer, err
 	})
-	api.Handle(r.API, op(api.Op{
-		ID: "reopen-period", Method: "POST", Path: "/books/periods/{through}/reopen", Status: http.StatusOK, Operator: true, DryRun: true,
+	api.Handle(r.API, ledgerOp(api.Op{
+		ID: "reopen-period", Method: "POST", Path: "/books/periods/{through}/reopen", Status: http.StatusOK, Operator: true, StrictQuery: true,
 		Summary: "Reopen the newest closed period. Its seal stays in the trail. Moves the lock back to the end of the period before. " +
 			"Requires a reason.",
 	}), func(ctx context.Context, in *struct {
@@ -94,9 +90,9 @@ func (r *Routes) ClosedPeriods() {
 			return ledgerview.Lock{LockedThrough: out.State.Through()}
 		})
 	})
-	api.Handle(r.API, op(api.Op{
+	api.Handle(r.API, ledgerOp(api.Op{
 		ID: "list-periods", Method: "GET", Path: "/books/periods", Summary: "List the seals of closed periods, newest first",
-		Area: area, Reads: []string{"periods"},
+		Reads: []string{"periods"},
 	}), func(ctx context.Context, in *struct{ Known }) (*api.Body[Periods], error) {
 		as, err := r.as(ctx, AsOf{KnownAt: in.KnownAt})
 		if err != nil {
@@ -105,9 +101,9 @@ func (r *Routes) ClosedPeriods() {
 		found, err := r.Views.Periods(ctx, api.At(ctx), workspace(ctx), as)
 		return api.Answer(Periods{append([]ledgerview.Period{}, found...)}, err)
 	})
-	api.Handle(r.API, op(api.Op{
+	api.Handle(r.API, ledgerOp(api.Op{
 		ID: "get-period", Method: "GET", Path: "/books/periods/{through}",
-		Summary: "Read the newest seal of a period with the closing balances", Area: area, Reads: []string{"periods", "books"},
+		Summary: "Read the newest seal of a period with the closing balances", Reads: []string{"periods", "books"},
 	}), func(ctx context.Context, in *struct {
 		ByPeriod
 		Known

@@ -22,12 +22,10 @@ const (
 // proof registers the proof of a row for callers who may read the row.
 func (o operations[In, Out]) proof() {
 	op := o.op(api.Op{
-		ID: "prove-" + o.l.Name + "-row", Method: "GET", Path: o.Ledger + "/row/{row_id}/proof",
+		ID: "prove-" + o.l.Name + "-row", Method: "GET", Path: o.Ledger + "/row/{row_id}/proof", Tags: []string{"Ledger", "Audit"},
 		Summary: "Prove the history of a row. The file has a proof for each event of the row. " +
 			"It is verified with the public key alone.",
-		StrictQuery: true,
 	})
-	op.Tags = []string{"Ledger", "Audit"}
 	api.Download(o.API, op, map[string]any{textType: nil}, func(ctx context.Context, in *ByRow) (c api.Content, err error) {
 		versions, err := o.Views.History(ctx, api.At(ctx), accountOf(ctx, o.l, in.Account), in.Row)
 		if err != nil {
@@ -55,12 +53,10 @@ func (o operations[In, Out]) proof() {
 // statementProof registers the statement of an account with all its events and their proofs.
 func (o operations[In, Out]) statementProof() {
 	op := o.op(api.Op{
-		ID: "prove-" + o.l.Name + "-statement", Method: "GET", Path: o.Ledger + "/statement.proof",
+		ID: "prove-" + o.l.Name + "-statement", Method: "GET", Path: o.Ledger + "/statement.proof", Limit: limitPDF, Tags: []string{"Ledger", "Audit"},
 		Summary: "Read a statement of " + o.a() + " that proves itself. The file has all events of the account and no other party's, and " +
 			"is verified with the public key alone: docs/proof.md.",
-		StrictQuery: true,
 	})
-	op.Tags, op.Limit = []string{"Ledger", "Audit"}, limitPDF
 	api.Download(o.API, op, map[string]any{proofType: nil}, func(ctx context.Context, in *struct {
 		ByAccount
 

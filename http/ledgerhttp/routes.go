@@ -72,6 +72,19 @@ const (
 
 var tags = []string{"Ledger"}
 
+// ledgerOp completes an operation of the area. Its reads are strict about the query. Its writes are strict about the body and have a dry run.
+func ledgerOp(o api.Op) api.Op {
+	if o.Limit = cmp.Or(o.Limit, limit); o.Tags == nil {
+		o.Tags = tags
+	}
+	if !o.Operator && !o.Public {
+		o.Area = area
+	}
+	read := o.Method == "GET"
+	o.StrictQuery, o.StrictBody, o.DryRun = o.StrictQuery || read, o.Method == "POST" || o.Method == "PUT", !read
+	return o
+}
+
 // AsOf selects a past state: rows dated up to a day, or the state as known at a position or time.
 type AsOf struct {
 	Of      api.Optional[unit.Date] `query:"as_of"    doc:"Only rows dated up to this day"`

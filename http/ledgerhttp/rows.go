@@ -57,7 +57,7 @@ func (o operations[In, Out]) rows() {
 	name := o.l.Name
 	api.Handle(o.API, o.op(api.Op{
 		ID: "read-" + name + "-ledger", Method: "GET", Path: o.Ledger,
-		Summary: "Read the rows of " + o.a() + " with the running balance", StrictQuery: true,
+		Summary: "Read the rows of " + o.a() + " with the running balance",
 	}), func(ctx context.Context, in *struct {
 		ByAccount
 		Selection
@@ -76,7 +76,7 @@ func (o operations[In, Out]) rows() {
 	})
 	api.Handle(o.API, o.op(api.Op{
 		ID: "add-" + name + "-row", Method: "POST", Path: o.Ledger, Summary: "Post a row to " + o.a(),
-		StrictBody: true, ReadOnly: o.answered("", "id"), DryRun: true,
+		ReadOnly: o.answered("", "id"),
 	}), func(ctx context.Context, in *struct {
 		ByAccount
 		Body AddRow[In, Out]
@@ -85,8 +85,7 @@ func (o operations[In, Out]) rows() {
 		return o.rowWritten(ctx, in.Account, out, err)
 	})
 	api.Handle(o.API, o.op(api.Op{
-		ID: "edit-" + name + "-row", Method: "PUT", Path: o.Ledger, Summary: "Edit a row of " + o.a(),
-		StrictBody: true, ReadOnly: o.answered(""), DryRun: true,
+		ID: "edit-" + name + "-row", Method: "PUT", Path: o.Ledger, Summary: "Edit a row of " + o.a(), ReadOnly: o.answered(""),
 	}), func(ctx context.Context, in *struct {
 		ByAccount
 		Row  int64 `query:"row_id" minimum:"0" doc:"ID of the row if the body has none"`
@@ -101,7 +100,6 @@ func (o operations[In, Out]) rows() {
 	})
 	api.Handle(o.API, o.op(api.Op{
 		ID: "get-" + name + "-row", Method: "GET", Path: o.Ledger + "/row/{row_id}", Summary: "Read a row with the balance after it",
-		StrictQuery: true,
 	}), func(ctx context.Context, in *struct {
 		ByRow
 		AsOf
@@ -117,16 +115,14 @@ func (o operations[In, Out]) rows() {
 		return &api.Tagged[Row[In, Out]]{ETag: api.Revision(row.Revision), Body: o.read(row)}, nil
 	})
 	api.Handle(o.API, o.op(api.Op{
-		ID: "delete-" + name + "-row", Method: "DELETE", Path: o.Ledger + "/row/{row_id}",
-		Summary: "Delete a row of an account", DryRun: true,
+		ID: "delete-" + name + "-row", Method: "DELETE", Path: o.Ledger + "/row/{row_id}", Summary: "Delete a row of an account",
 	}), func(ctx context.Context, in *ByRow) (*api.Nothing, error) {
 		out, err := ledgercmd.DeleteRow(ctx, api.Request(ctx), o.Books, o.l, in.Account, in.Row)
 		return api.Done(ctx, out, err)
 	})
 	api.Handle(o.API, o.op(api.Op{
 		ID: "read-" + name + "-row-history", Method: "GET", Path: o.Ledger + "/row/{row_id}/history",
-		Summary:     "List the versions of a row, oldest first. Each version has its actor, time, reason and the row before and after.",
-		StrictQuery: true,
+		Summary: "List the versions of a row, oldest first. Each version has its actor, time, reason and the row before and after.",
 	}), func(ctx context.Context, in *ByRow) (*api.Body[[]RowVersion[In, Out]], error) {
 		versions, err := o.Views.History(ctx, api.At(ctx), accountOf(ctx, o.l, in.Account), in.Row)
 		return api.Answer(o.history(in.Row, versions), err)
@@ -138,7 +134,7 @@ func (o operations[In, Out]) rows() {
 func (o operations[In, Out]) bulk() {
 	op := o.op(api.Op{
 		ID: "add-" + o.l.Name + "-rows", Method: "POST", Path: o.Ledger + "/rows", Summary: "Post up to 1,000 rows, all or none",
-		StrictBody: true, ReadOnly: o.answered("rows.", "id"), DryRun: true, MaxBody: bulkBytes,
+		ReadOnly: o.answered("rows.", "id"), MaxBody: bulkBytes,
 	})
 	api.Handle(o.API, op, func(ctx context.Context, in *struct {
 		ByAccount
@@ -170,8 +166,7 @@ func (o operations[In, Out]) looseRows() {
 	}
 	name := o.l.Name
 	api.Handle(o.API, o.op(api.Op{
-		ID: "delete-loose-" + name + "-row", Method: "DELETE", Path: o.LooseRow,
-		Summary: "Delete a row without naming its account", DryRun: true,
+		ID: "delete-loose-" + name + "-row", Method: "DELETE", Path: o.LooseRow, Summary: "Delete a row without naming its account",
 	}), func(ctx context.Context, in *ByLooseRow) (*api.Nothing, error) {
 		out, err := ledgercmd.DeleteRow(ctx, api.Request(ctx), o.Books, o.l, 0, in.Row)
 		return api.Done(ctx, out, err)
@@ -182,7 +177,7 @@ func (o operations[In, Out]) looseRows() {
 	}{{"in", "IN", false}, {"out", "OUT", true}} {
 		api.Handle(o.API, o.op(api.Op{
 			ID: "delete-" + name + "-row-" + side.name, Method: "DELETE", Path: o.LooseRow + "/" + side.name,
-			Summary: "Delete the " + side.of + " entries of a row. The row is deleted too if it has no other entries.", DryRun: true,
+			Summary: "Delete the " + side.of + " entries of a row. The row is deleted too if it has no other entries.",
 		}), func(ctx context.Context, in *ByLooseRow) (*api.Nothing, error) {
 			out, err := ledgercmd.ClearSide(ctx, api.Request(ctx), o.Books, o.l, in.Row, side.out)
 			return api.Done(ctx, out, err)

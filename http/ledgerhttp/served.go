@@ -3,7 +3,6 @@ package ledgerhttp
 import (
 	"strings"
 
-	"bahi/domain/fault"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bullion"
@@ -64,10 +63,6 @@ type served struct {
 	ledger   *book.Ledger
 	paths    Paths
 	register func(*Routes)
-	show     func(id int64, revision *int64, r book.Row) any // a row in its response form, without balances
-
-	// entries converts a row to one of this ledger and returns the faults of its fields, whose names begin with at.
-	entries func(row SubmitRow, at string) (book.RowInput, []fault.Field)
 }
 
 // operations are the operations of one ledger.
@@ -92,12 +87,6 @@ func serve[In, Out book.Entry](l *book.Ledger, p Paths) served {
 		o.sheets()
 		o.proof()
 		o.statementProof()
-	}, func(id int64, revision *int64, r book.Row) any {
-		return operations[In, Out]{l: l}.row(id, revision, r)
-	}, func(row SubmitRow, at string) (book.RowInput, []fault.Field) {
-		in, wrongIn := entriesOf[In](row.In, at+"in_entries")
-		out, wrongOut := entriesOf[Out](row.Out, at+"out_entries")
-		return book.RowInput{Date: &row.Date, In: in, Out: out}, append(wrongIn, wrongOut...)
 	}}
 }
 

@@ -186,8 +186,8 @@ func (Warnings) Schema(huma.Registry) *huma.Schema {
 	}}}}
 }
 
-// row returns a row in its response form without balances.
-func (o operations[In, Out]) row(id int64, revision *int64, r book.Row) Row[In, Out] {
+// shownRow returns a row in its response form without balances.
+func shownRow[In, Out book.Entry](id int64, revision *int64, r book.Row) Row[In, Out] {
 	shown := Row[In, Out]{
 		ID: id, Date: r.Date, In: Entries[In]{r.In.JSON()}, Out: Entries[Out]{r.Out.JSON()}, Revision: revision,
 		Void: r.Void, Reverses: r.Reverses, ReversedBy: r.ReversedBy, PairedWith: r.PairedWith,
@@ -200,7 +200,7 @@ func (o operations[In, Out]) row(id int64, revision *int64, r book.Row) Row[In, 
 
 // read returns a row from the projection with the balances after it.
 func (o operations[In, Out]) read(r ledgerview.Row) Row[In, Out] {
-	shown := o.row(r.ID, &r.Revision, r.Row)
+	shown := shownRow[In, Out](r.ID, &r.Revision, r.Row)
 	shown.Balance, shown.Metal = balances(o.l, ledgerview.Balance{Cash: r.Cash, Fine: r.Fine})
 	return shown
 }
@@ -228,7 +228,7 @@ func (o operations[In, Out]) history(id int64, versions []ledgerview.Version) []
 	for i, v := range versions {
 		var after *Row[In, Out]
 		if v.Exists() {
-			after = new(o.row(id, &v.Revision, v.Row))
+			after = new(shownRow[In, Out](id, &v.Revision, v.Row))
 		}
 		all[i] = RowVersion[In, Out]{Position: v.Position, At: v.At, Actor: v.Actor, Reason: v.Reason, Change: v.Change(last), Before: before,
 			After: after}

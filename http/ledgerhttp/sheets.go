@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"reflect"
-	"strings"
+	"slices"
 
 	"github.com/shopspring/decimal"
 
@@ -25,11 +24,9 @@ var forSpreadsheets = []struct{ ending, kind string }{{"csv", sheet.CSV}, {"xlsx
 func (o operations[In, Out]) sheets() {
 	for _, as := range forSpreadsheets {
 		op := o.op(api.Op{
-			ID: "get-" + o.l.Name + "-statement-" + as.ending, Method: "GET", Path: o.Ledger + "/statement." + as.ending,
-			Summary:     "Read a statement of " + o.a() + " for a spreadsheet. A line for each entry, between the two balances.",
-			StrictQuery: true,
+			ID: "get-" + o.l.Name + "-statement-" + as.ending, Method: "GET", Path: o.Ledger + "/statement." + as.ending, Limit: limitPDF,
+			Summary: "Read a statement of " + o.a() + " for a spreadsheet. A line for each entry, between the two balances.",
 		})
-		op.Limit = limitPDF
 		api.Download(o.API, op, map[string]any{as.kind: nil}, func(ctx context.Context, in *struct {
 			ByAccount
 			Days
@@ -127,14 +124,10 @@ func idOr(id int64) any {
 
 // fieldsOf returns the field names of a ledger's entries: those of IN in their order, then those that only OUT has.
 func fieldsOf(l *book.Ledger) (names []string) {
-	in, out := l.Entries()
-	known := map[string]bool{"computed": true}
-	for _, entry := range []reflect.Type{in, out} {
-		for field := range entry.Fields() {
-			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); !known[name] {
-				known[name] = true
-				names = append(names, name)
-			}
+	in, out := l.Fields()
+	for _, name := range slices.Concat(in, out) {
+		if name != "computed" && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names

@@ -14,6 +14,7 @@ import (
 	"bahi/domain/unit"
 	"bahi/http/api"
 	"bahi/http/pdf"
+	"bahi/http/sheet"
 	"bahi/readmodels/ledgerview"
 )
 
@@ -29,10 +30,9 @@ func (o operations[In, Out]) statement() {
 
 func (o operations[In, Out]) both(name, path string) {
 	op := o.op(api.Op{
-		ID: "get-" + o.l.Name + "-" + name, Method: "GET", Path: path,
-		Summary: "Read a statement of " + o.a() + " as a PDF", StrictQuery: true,
+		ID: "get-" + o.l.Name + "-" + name, Method: "GET", Path: path, Summary: "Read a statement of " + o.a() + " as a PDF",
+		Limit: limitPDF,
 	})
-	op.Limit = limitPDF
 	api.Download(o.API, op, map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
 		ByAccount
 		Days
@@ -52,9 +52,8 @@ func (o operations[In, Out]) side() {
 	}
 	op := o.op(api.Op{
 		ID: "get-" + o.l.Name + "-side", Method: "GET", Path: o.Side,
-		Summary: "Read the IN or the OUT side of " + o.a() + " as a PDF without running balances", StrictQuery: true,
+		Summary: "Read the IN or the OUT side of " + o.a() + " as a PDF without running balances", Limit: limitPDF,
 	})
-	op.Limit = limitPDF
 	api.Download(o.API, op, map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
 		ByAccount
 		Days
@@ -98,6 +97,45 @@ func (r *Routes) stated(ctx context.Context, of ledgerview.AccountKey, sel ledge
 	}
 	s.before, err = r.Views.SideBefore(ctx, api.At(ctx), of, side == pdf.Out, *sel.From, sel.As)
 	return s, err
+}
+
+// paper has the state of the books in a document.
+type paper struct {
+	as    ledgerview.As // as known at one position
+	title string
+	drawn pdf.Drawn
+}
+
+// paper fixes a view of the caller's books at one position.
+func (r *Routes) paper(ctx context.Context, as ledgerview.As) (p paper, err error) {
+	if _, _, err = r.Views.Lock(ctx, api.At(ctx), workspace(ctx)); err != nil { // gives the position up to which the books are complete
+		return p, err
+	}
+	recorded, err := r.fixed(ctx, &as)
+	if p.as = as; err == nil {
+		p.title, err = r.title(ctx, workspace(ctx), *as.KnownAt)
+	}
+	if err == nil {
+		p.drawn, err = r.drawnFrom(ctx, *as.KnownAt, recorded)
+	}
+	return p, err
+}
+
+// formats writes a document in each format of the parameter format.
+type formats struct {
+	json, pdf, xlsx func(context.Context, io.Writer) error
+}
+
+// content returns a document in a format.
+func (f formats) content(format, name string) api.Content {
+	switch format {
+	case "pdf":
+		return api.Content{Type: pdfType, Name: name + ".pdf", Inline: true, Drawn: true, Write: f.pdf}
+	case "xlsx":
+		return api.Content{Type: sheet.XLSX, Name: name + ".xlsx", Drawn: true, Write: f.xlsx}
+	default:
+		return api.Content{Type: "application/json", Drawn: true, Write: f.json}
+	}
 }
 
 // fixed sets the position of a view to that of the previous reads unless it has one. It returns when the event at the

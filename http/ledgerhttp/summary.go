@@ -54,11 +54,10 @@ type DayTotals struct {
 
 // Summary registers the summary of the books.
 func (r *Routes) Summary() {
-	api.Handle(r.API, api.Op{
+	api.Handle(r.API, ledgerOp(api.Op{
 		ID: "get-books-summary", Method: "GET", Path: "/books/summary",
-		Summary: "Read the balances of all books and the turnover of a day",
-		Tags:    tags, Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true,
-	}, func(ctx context.Context, in *struct {
+		Summary: "Read the balances of all books and the turnover of a day", Reads: []string{"books"},
+	}), func(ctx context.Context, in *struct {
 		AsOf
 		Newest int `query:"newest" minimum:"1" maximum:"100" doc:"Number of newest rows of the day to return; absent: none"`
 	}) (*api.Body[Summary], error) {

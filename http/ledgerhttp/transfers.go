@@ -18,10 +18,7 @@ type PairedRows struct {
 // Transfers registers transfers between accounts, and the pairing of rows.
 func (r *Routes) Transfers() {
 	op := func(id, path, summary string, status int) api.Op {
-		return api.Op{
-			ID: id, Method: "POST", Path: path, Summary: summary, Tags: tags, Area: area, Limit: limit, StrictBody: true, DryRun: true,
-			Status: status,
-		}
+		return ledgerOp(api.Op{ID: id, Method: "POST", Path: path, Summary: summary, Status: status})
 	}
 	api.Handle(r.API, op("post-transfer", "/books/transfers", "Post a transfer: a row in each of two accounts. The rows name each other.", 0),
 		func(ctx context.Context, in *struct{ Body ledgercmd.Transfer }) (*api.Body[PairedRows], error) {
@@ -67,20 +64,19 @@ func paired(ctx context.Context) func(ledgercmd.Paired, error) (*api.Body[Paired
 
 // BooksMetal registers the metal of the books.
 func (r *Routes) BooksMetal() {
-	api.Handle(r.API, api.Op{
+	api.Handle(r.API, ledgerOp(api.Op{
 		ID: "get-books-metal", Method: "GET", Path: "/books/metal", Summary: "Read the metal of the accounts and entries that name none",
-		Tags: tags, Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true,
-	}, func(ctx context.Context, _ *struct{}) (*api.Tagged[ledgerview.Metal], error) {
+		Reads: []string{"books"},
+	}), func(ctx context.Context, _ *struct{}) (*api.Tagged[ledgerview.Metal], error) {
 		of, revision, err := r.Views.Metal(ctx, api.At(ctx), workspace(ctx), ledgerview.As{})
 		if err != nil {
 			return nil, err
 		}
 		return &api.Tagged[ledgerview.Metal]{ETag: api.Revision(revision), Body: of}, nil
 	})
-	api.Handle(r.API, api.Op{
+	api.Handle(r.API, ledgerOp(api.Op{
 		ID: "set-books-metal", Method: "PUT", Path: "/books/metal", Summary: "Set the metal of the accounts and entries that name none",
-		Tags: tags, Area: area, Limit: limit, StrictBody: true, DryRun: true,
-	}, func(ctx context.Context, in *struct{ Body metal.Change }) (*api.Tagged[ledgerview.Metal], error) {
+	}), func(ctx context.Context, in *struct{ Body metal.Change }) (*api.Tagged[ledgerview.Metal], error) {
 		out, err := r.Books.SetMetal(ctx, api.Request(ctx), in.Body)
 		return api.WriteResult(ctx, out, err, func(out commands.Outcome[metal.State]) ledgerview.Metal {
 			return ledgerview.Metal{Metal: out.State.Of()}

@@ -59,48 +59,45 @@ type TrialMetal struct {
 
 // TrialBalance registers the trial balance and the list of unpaired rows.
 func (r *Routes) TrialBalance() {
-	op := api.Op{
-		ID: "get-trial-balance", Method: "GET", Path: "/books/trial-balance",
-		Summary: "Read the balance of each account as a debit or a credit, in money and in each metal", Tags: tags, Area: area, Limit: limitPDF,
-		Reads: []string{"books"}, StrictQuery: true,
-	}
+	op := ledgerOp(api.Op{
+		ID: "get-trial-balance", Method: "GET", Path: "/books/trial-balance", Limit: limitPDF, Reads: []string{"books"},
+		Summary: "Read the balance of each account as a debit or a credit, in money and in each metal",
+	})
 	api.Download(r.API, op, map[string]any{"application/json": TrialBalance{}, pdfType: nil, sheet.XLSX: nil},
 		func(ctx context.Context, in *struct {
 			AsOf
 			Format string `query:"format" enum:"json,pdf,xlsx" default:"json" doc:"Format of the response"`
 		}) (c api.Content, err error) {
-			b, drawn, title, err := r.trialBalance(ctx, in.AsOf)
+			as, err := r.as(ctx, in.AsOf)
 			if err != nil {
 				return c, err
 			}
-			c = api.Content{Drawn: true, Name: "trial-balance." + in.Format}
-			switch in.Format {
-			case "pdf":
-				c.Type, c.Inline = pdfType, true
-				c.Write = func(_ context.Context, w io.Writer) error { return b.pdf(w, title, drawn) }
-			case "xlsx":
-				c.Type = sheet.XLSX
-				c.Write = func(_ context.Context, w io.Writer) error { return sheet.Write(sheet.XLSX)(w, b.table(drawn)) }
-			default:
-				c.Type, c.Name = "application/json", ""
-				c.Write = func(_ context.Context, w io.Writer) error { return json.NewEncoder(w).Encode(b) }
+			p, err := r.paper(ctx, as)
+			if err != nil {
+				return c, err
 			}
-			return c, nil
+			found, err := r.Views.TrialBalance(ctx, api.At(ctx), workspace(ctx), p.as)
+			b := trialBalance(found, p.as)
+			return formats{
+				json: func(_ context.Context, w io.Writer) error { return json.NewEncoder(w).Encode(b) },
+				pdf:  func(_ context.Context, w io.Writer) error { return b.pdf(w, p.title, p.drawn) },
+				xlsx: func(_ context.Context, w io.Writer) error { return sheet.Write(sheet.XLSX)(w, b.table(p.drawn)) },
+			}.content(in.Format, "trial-balance"), err
 		})
-	api.Handle(r.API, api.Op{
-		ID: "find-row", Method: "GET", Path: "/books/rows/{row_id}", Summary: "Read a row with its account by the row's id alone", Tags: tags,
-		Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true,
-	}, func(ctx context.Context, in *ByLooseRow) (*api.Body[DaybookRow], error) {
+	api.Handle(r.API, ledgerOp(api.Op{
+		ID: "find-row", Method: "GET", Path: "/books/rows/{row_id}", Summary: "Read a row with its account by the row's id alone",
+		Reads: []string{"books"},
+	}), func(ctx context.Context, in *ByLooseRow) (*api.Body[DaybookRow], error) {
 		found, err := r.Views.RowOfAny(ctx, api.At(ctx), workspace(ctx), in.Row)
 		if err != nil {
 			return nil, err
 		}
 		return &api.Body[DaybookRow]{Body: daybookRow(found)}, nil
 	})
-	api.Handle(r.API, api.Op{
-		ID: "list-unpaired-rows", Method: "GET", Path: "/books/unpaired", Summary: "List the rows that are not paired, by date", Tags: tags,
-		Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true, Expensive: true,
-	}, func(ctx context.Context, in *struct {
+	api.Handle(r.API, ledgerOp(api.Op{
+		ID: "list-unpaired-rows", Method: "GET", Path: "/books/unpaired", Summary: "List the rows that are not paired, by date",
+		Reads: []string{"books"}, Expensive: true,
+	}), func(ctx context.Context, in *struct {
 		api.Pages
 		AsOf
 	}) (*api.Array[DaybookRow], error) {
@@ -115,29 +112,6 @@ func (r *Routes) TrialBalance() {
 		}
 		return api.Listed(rows, total, err)
 	})
-}
-
-// trialBalance reads a trial balance at one position.
-func (r *Routes) trialBalance(ctx context.Context, in AsOf) (b TrialBalance, drawn pdf.Drawn, title string, err error) {
-	as, err := r.as(ctx, in)
-	if err != nil {
-		return b, drawn, "", err
-	}
-	if _, _, err = r.Views.Lock(ctx, api.At(ctx), workspace(ctx)); err != nil { // gives the position up to which the books are complete
-		return b, drawn, "", err
-	}
-	recorded, err := r.fixed(ctx, &as)
-	if err != nil {
-		return b, drawn, "", err
-	}
-	if title, err = r.title(ctx, workspace(ctx), *as.KnownAt); err != nil {
-		return b, drawn, "", err
-	}
-	if drawn, err = r.drawnFrom(ctx, *as.KnownAt, recorded); err != nil {
-		return b, drawn, "", err
-	}
-	found, err := r.Views.TrialBalance(ctx, api.At(ctx), workspace(ctx), as)
-	return trialBalance(found, as), drawn, title, err
 }
 
 func trialBalance(found ledgerview.TrialBalance, as ledgerview.As) TrialBalance {

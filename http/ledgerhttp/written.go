@@ -19,7 +19,7 @@ func (o operations[In, Out]) rowWritten(ctx context.Context, account int64, out 
 	if err != nil {
 		return nil, err
 	}
-	row := o.row(number(out.ID), &out.Revision, out.State)
+	row := shownRow[In, Out](number(out.ID), &out.Revision, out.State)
 	if api.Request(ctx).DryRun {
 		balance, err := o.balanceIf(ctx, account, row.ID, out.State)
 		row.Balance, row.Metal = balances(o.l, balance)
@@ -51,7 +51,7 @@ func (o operations[In, Out]) rowsWritten(ctx context.Context, account int64, pos
 		if row.PairedWith != 0 { // the next event of the transaction pairs the rows
 			revision = 1
 		}
-		rows[i] = o.row(id, &revision, row)
+		rows[i] = shownRow[In, Out](id, &revision, row)
 	}
 	if api.Request(ctx).DryRun {
 		return rows, o.balancesIf(ctx, account, rows, posted.Rows)

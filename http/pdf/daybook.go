@@ -3,7 +3,6 @@ package pdf
 import (
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -36,17 +35,13 @@ func NewDaybook(w io.Writer, title string, scope []string, drawn Drawn) *Daybook
 }
 
 func (d *Daybook) heads() {
-	height := leading(trailSize) + pad
-	d.fill(d.y, height)
-	d.horizontal(d.y, 0.7, black)
-	y := d.y + trailSize + pad/2
-	d.right(numberRight, y, bold, trailSize, numberRight-margin, "No.")
-	d.text(detailsLeft, y, bold, trailSize, "Account and entry")
-	d.columns(func(i int, x float64) {
-		d.right(x, y, bold, trailSize, amountWidth, []string{"Cash IN ₹", "Cash OUT ₹", "Metal IN g", "Metal OUT g"}[i])
+	d.band(func(y float64) {
+		d.right(numberRight, y, bold, textSize, numberRight-margin, "No.")
+		d.text(detailsLeft, y, bold, textSize, "Account and entry")
+		d.columns(func(i int, x float64) {
+			d.right(x, y, bold, textSize, amountWidth, []string{"Cash IN ₹", "Cash OUT ₹", "Metal IN g", "Metal OUT g"}[i])
+		})
 	})
-	d.y += height
-	d.horizontal(d.y, 0.7, black)
 	if d.day != "" {
 		d.heading(d.day+" (continued)", "")
 	}
@@ -81,7 +76,7 @@ func (d *Daybook) Day(date time.Time, cash decimal.Decimal) error {
 // Row draws a row below the name of its account. Its amounts are cash and grams. A short row is never split. A long row
 // repeats the account's name on each further page.
 func (d *Daybook) Row(account string, row Row) error {
-	name := d.types.lines(account, bold, (right-detailsLeft)/trailSize-1)
+	name := d.types.lines(account, bold, (right-detailsLeft)/textSize-1)
 	lines := len(name)
 	var entries []entry
 	for _, side := range []Side{In, Out} {
@@ -91,54 +86,49 @@ func (d *Daybook) Row(account string, row Row) error {
 			lines += len(e.lines)
 		}
 	}
-	d.need(leading(trailSize)*float64(min(lines, together)) + pad)
+	d.need(leading(textSize)*float64(min(lines, together)) + pad)
 	d.y += pad / 2
 	named := func() {
-		d.right(numberRight, d.y+trailSize, regular, trailSize, numberRight-margin, strconv.FormatInt(row.ID, 10))
-		for _, l := range name {
-			d.line(detailsLeft, d.y+trailSize, bold, trailSize, l)
-			d.y += leading(trailSize)
-		}
+		d.right(numberRight, d.y+textSize, regular, textSize, numberRight-margin, strconv.FormatInt(row.ID, 10))
+		d.block(detailsLeft, bold, textSize, name)
 	}
 	named()
 	for _, e := range entries {
-		if d.need(leading(trailSize) * float64(min(len(e.lines), together))) {
+		if d.need(leading(textSize) * float64(min(len(e.lines), together))) {
 			named()
 		}
 		d.entry(regular, e)
 	}
-	d.y += pad / 2
-	d.horizontal(d.y, 0.25, faint)
+	d.end(pad / 2)
 	return d.file.err
 }
 
 func (d *Daybook) details(f face, text string) []line {
-	return d.types.lines(text, f, (amountsLeft-detailsLeft-cellGap)/trailSize)
+	return d.types.lines(text, f, (amountsLeft-detailsLeft-cellGap)/textSize)
 }
 
 // entry draws a text, and on its first line the amounts of its side.
 func (d *Daybook) entry(f face, e entry) {
 	for i, l := range e.lines {
-		d.need(leading(trailSize))
-		d.line(detailsLeft, d.y+trailSize, f, trailSize, l)
+		d.need(leading(textSize))
 		if i == 0 {
 			d.amountsOf(f, e.side, e.amounts)
 		}
-		d.y += leading(trailSize)
+		d.block(detailsLeft, f, textSize, []line{l})
 	}
 }
 
 func (d *Daybook) amountsOf(f face, side Side, amounts []decimal.Decimal) {
 	d.columns(func(i int, x float64) {
 		if n := i / 2; n < len(amounts) && (i%2 == 0) == (side == In) {
-			d.right(x, d.y+trailSize, f, trailSize, amountWidth, []Unit{Rupees, FineGrams}[n].blank(amounts[n]))
+			d.right(x, d.y+textSize, f, textSize, amountWidth, []Unit{Rupees, FineGrams}[n].blank(amounts[n]))
 		}
 	})
 }
 
 // Total draws the turnover of a ledger on a day.
 func (d *Daybook) Total(ledger string, in, out []decimal.Decimal) error {
-	d.need(leading(trailSize))
+	d.need(leading(textSize))
 	d.amountsOf(bold, Out, out)
 	d.entry(bold, entry{side: In, lines: d.details(bold, "Total "+ledger), amounts: in})
 	return d.file.err
@@ -155,10 +145,7 @@ func (d *Daybook) Close(cash decimal.Decimal) error {
 // Finish ends the daybook.
 func (d *Daybook) Finish(opening, closing decimal.Decimal) error {
 	if !d.any {
-		d.sentence(strings.Join([]string{"There are no rows. Opening cash", Rupees.words(opening) + ",", "closing cash",
-			Rupees.words(closing) + "."}, " "))
+		d.sentence("There are no rows. Opening cash " + Rupees.words(opening) + ", closing cash " + Rupees.words(closing) + ".")
 	}
-	d.under = func() {}
-	d.check("daybook")
-	return d.finish(d.footer)
+	return d.check("daybook")
 }

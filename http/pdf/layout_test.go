@@ -115,11 +115,11 @@ func TestAHugeAmountIsSetSmallerAndNeverCut(t *testing.T) {
 	want := Rupees.number(dec(huge))
 	require.Contains(t, p.One("Closing"), want+" | "+FineGrams.number(dec(huge)))
 	require.Contains(t, p.One("Total"), want)
-	tab := newMeasured(newTypesetter(), new(s.whole())).table()
+	tab := newTable(newTypesetter(), new(s.whole()))
 	require.GreaterOrEqual(t, tab.details.width, 80.0)
 	edge := tab.details.right
-	for _, g := range tab.sections() {
-		for _, c := range g.columns {
+	for _, side := range inOrder {
+		for _, c := range tab.groups[side] {
 			require.GreaterOrEqual(t, c.left(), edge, "columns overlap")
 			edge = c.right
 		}

@@ -1,11 +1,14 @@
 package pdf
 
 import (
+	"fmt"
 	"io"
 	"strconv"
-	"time"
 
 	"github.com/shopspring/decimal"
+
+	"bahi/domain/ledger/order"
+	"bahi/readmodels/ledgerview"
 )
 
 // Orders is a report of client orders and their deliveries.
@@ -13,24 +16,8 @@ type Orders struct {
 	Title string   // names the books
 	Scope []string // under the title: filters
 
-	Each  func(take func(Order) error) error // calls take for each order, in order
-	Drawn func() (Drawn, error)              // the state of the log that Each has read; called after it
-}
-
-// Order is an order with its items.
-type Order struct {
-	ID                          int64
-	Date                        time.Time // only the day counts
-	Delivery                    time.Time // zero: none is agreed on
-	Slip, Client, Status        string
-	Ordered, Delivered, Pending decimal.Decimal // grams
-	Items                       []OrderItem
-}
-
-// OrderItem is a line under an order.
-type OrderItem struct {
-	Text   string
-	Weight decimal.Decimal // grams
+	Each  func(take func(ledgerview.ClientOrder) error) error // calls take for each order, in order
+	Drawn func() (Drawn, error)                               // the state of the log that Each has read; called after it
 }
 
 // orderColumn is a column of the report: the left end of a text, or the right end of a number.
@@ -66,10 +53,8 @@ const (
 	statusColumn
 )
 
-const (
-	orderSize = 7.5
-	itemIn    = 8.0 // indent of items
-)
+// itemIn is the indent of items.
+const itemIn = 8.0
 
 // grams is the unit of a report's weights.
 var grams = Unit{Places: 3}
@@ -87,7 +72,7 @@ func WriteOrders(w io.Writer, o Orders) error {
 	d := &orders{report: newReport(w, "Client orders", o.Title, o.Scope, Drawn{})}
 	d.under = d.heads
 	d.page()
-	err := o.Each(func(one Order) error {
+	err := o.Each(func(one ledgerview.ClientOrder) error {
 		d.order(&one)
 		return d.file.err
 	})
@@ -98,85 +83,86 @@ func WriteOrders(w io.Writer, o Orders) error {
 	for _, note := range d.types.notes() {
 		d.sentence(note)
 	}
-	if d.s.Drawn, err = o.Drawn(); err != nil {
+	if d.drawn, err = o.Drawn(); err != nil {
 		return err
 	}
-	d.recorded(d.s.Drawn.RecordedAt)
+	d.recorded(d.drawn.RecordedAt)
 	return d.finish(d.footer)
 }
 
 func (d *orders) heads() {
-	height := leading(orderSize) + pad
-	d.fill(d.y, height)
-	d.horizontal(d.y, 0.7, black)
-	for i, c := range orderColumns {
-		d.put(i, bold, c.head)
-	}
-	d.y += height
-	d.horizontal(d.y, 0.7, black)
+	d.band(func(float64) {
+		for i, c := range orderColumns {
+			d.put(i, bold, c.head)
+		}
+	})
 }
 
 // put writes one line into a column.
 func (d *orders) put(column int, f face, text string) {
-	c, y := orderColumns[column], d.y+orderSize+pad/2
+	c, y := orderColumns[column], d.y+textSize+pad/2
 	if c.number {
-		d.right(c.x, y, f, orderSize, c.width, text)
+		d.right(c.x, y, f, textSize, c.width, text)
 		return
 	}
-	for _, l := range d.types.first(d.types.lines(text, f, c.width/orderSize), 1, f) {
-		d.line(c.x, y, f, orderSize, l)
+	for _, l := range d.types.first(d.types.lines(text, f, c.width/textSize), 1, f) {
+		d.line(c.x, y, f, textSize, l)
 	}
 }
 
 // order draws an order, and its items below it. The first item stays with it.
-func (d *orders) order(o *Order) {
+func (d *orders) order(o *ledgerview.ClientOrder) {
 	d.count++
-	d.ordered, d.delivered, d.pending = d.ordered.Add(o.Ordered), d.delivered.Add(o.Delivered), d.pending.Add(o.Pending)
-	name := d.types.lines(o.Client, bold, orderColumns[clientColumn].width/orderSize)
-	slip := d.types.lines(o.Slip, regular, orderColumns[slipColumn].width/orderSize)
+	ordered, delivered, pending := o.Weight().Decimal(), o.Delivered.Decimal(), o.Pending.Decimal()
+	d.ordered, d.delivered, d.pending = d.ordered.Add(ordered), d.delivered.Add(delivered), d.pending.Add(pending)
+	name := d.types.lines(o.ClientName, bold, orderColumns[clientColumn].width/textSize)
+	var slip []line
+	if o.Slip != nil {
+		slip = d.types.lines(string(*o.Slip), regular, orderColumns[slipColumn].width/textSize)
+	}
 	height := max(len(name), len(slip), 1)
-	d.need(leading(orderSize)*float64(height+1) + 2*pad)
+	d.need(leading(textSize)*float64(height+1) + 2*pad)
 	d.y += pad / 2
 	d.put(numberColumn, regular, strconv.FormatInt(o.ID, 10))
-	d.put(dateColumn, regular, day(o.Date))
-	if !o.Delivery.IsZero() {
-		d.put(deliveryColumn, regular, day(o.Delivery))
+	d.put(dateColumn, regular, day(o.Date.Time()))
+	if o.Delivery != nil {
+		d.put(deliveryColumn, regular, day(o.Delivery.Time()))
 	}
-	d.weights(regular, o.Ordered, o.Delivered, o.Pending)
+	d.weights(regular, ordered, delivered, pending)
 	d.put(statusColumn, regular, o.Status)
-	for n := range height {
-		for column, lines := range map[int][]line{clientColumn: name, slipColumn: slip} {
-			if n < len(lines) {
-				f := regular
-				if column == clientColumn {
-					f = bold
-				}
-				d.line(orderColumns[column].x, d.y+orderSize+pad/2, f, orderSize, lines[n])
-			}
-		}
-		d.y += leading(orderSize)
-	}
+	top := d.y + pad/2
+	d.y = top
+	d.block(orderColumns[slipColumn].x, regular, textSize, slip)
+	d.y = top
+	d.block(orderColumns[clientColumn].x, bold, textSize, name)
+	d.y = top - pad/2 + leading(textSize)*float64(height)
 	d.ink(dim)
 	for _, item := range o.Items {
 		d.item(item)
 	}
 	d.ink(black)
-	d.y += pad
-	d.horizontal(d.y, 0.25, faint)
+	d.end(pad)
 }
 
 // item draws an item with its weight.
-func (d *orders) item(item OrderItem) {
+func (d *orders) item(item order.Item) {
+	text := string(item.Name)
+	if item.Quantity != 0 {
+		text += fmt.Sprintf(" × %d", item.Quantity)
+	}
+	if item.MakingCharge != 0 {
+		text += ", making " + Rupees.Text(item.MakingCharge.Decimal())
+	}
 	left := orderColumns[clientColumn].x + itemIn
-	for n, l := range d.types.lines(item.Text, regular, (orderColumns[orderedColumn].x-54-left)/orderSize) {
-		if d.need(leading(orderSize) + pad) {
+	for n, l := range d.types.lines(text, regular, (orderColumns[orderedColumn].x-54-left)/textSize) {
+		if d.need(leading(textSize) + pad) {
 			d.ink(dim)
 		}
-		d.line(left, d.y+orderSize+pad/2, regular, orderSize, l)
+		d.line(left, d.y+textSize+pad/2, regular, textSize, l)
 		if n == 0 {
-			d.put(orderedColumn, regular, grams.number(item.Weight))
+			d.put(orderedColumn, regular, grams.number(item.Weight.Decimal()))
 		}
-		d.y += leading(orderSize)
+		d.y += leading(textSize)
 	}
 }
 
@@ -188,7 +174,7 @@ func (d *orders) weights(f face, ordered, delivered, pending decimal.Decimal) {
 
 // total ends the report with the sums, even without orders.
 func (d *orders) total() {
-	d.need(leading(orderSize) + 2*pad)
+	d.need(leading(textSize) + 2*pad)
 	d.horizontal(d.y, 0.7, black)
 	word := " orders"
 	if d.count == 1 {
@@ -196,6 +182,6 @@ func (d *orders) total() {
 	}
 	d.put(clientColumn, bold, "Total of "+strconv.Itoa(d.count)+word)
 	d.weights(bold, d.ordered, d.delivered, d.pending)
-	d.y += leading(orderSize) + pad
+	d.y += leading(textSize) + pad
 	d.horizontal(d.y, 0.7, black)
 }

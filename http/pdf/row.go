@@ -53,20 +53,18 @@ func (d *document) row(row *Row) {
 			if j == 0 {
 				d.entryAmounts(e, baseline)
 				if i == len(entries)-1 {
-					d.amounts(d.table.balance, baseline, regular, row.Balance, Unit.number)
+					d.amounts(Both, baseline, regular, row.Balance, Unit.number)
 				}
 			}
 			d.y += d.table.height
 		}
 	}
-	d.y += pad / 2
-	d.horizontal(d.y, 0.25, faint)
+	d.end(pad / 2)
 }
 
 // tear continues a row on the next page.
 func (d *document) tear() {
-	d.y += pad / 2
-	d.horizontal(d.y, 0.25, faint)
+	d.end(pad / 2)
 	d.breakPage()
 	d.y += pad / 2
 }
@@ -104,10 +102,6 @@ func (d *document) entryAmounts(e entry, y float64) {
 	if e.amounts == nil {
 		return
 	}
-	columns := d.table.out
-	if e.side == In {
-		columns = d.table.in
-	}
-	d.amounts(columns, y, regular, e.amounts, Unit.blank)
+	d.amounts(e.side, y, regular, e.amounts, Unit.blank)
 	d.sums.add(e.side, e.amounts)
 }

@@ -55,7 +55,7 @@ func (s sample) extent() Extent {
 			e.Lowest[i], e.Highest[i] = decimal.Min(e.Lowest[i], b), decimal.Max(e.Highest[i], b)
 		}
 	}
-	e.In, e.Out = sums.in, sums.out
+	e.In, e.Out = sums[In], sums[Out]
 	return e
 }
 
@@ -143,7 +143,7 @@ func karigar(n int) sample {
 		for _, l := range row.Out {
 			sums.add(Out, l.Amounts)
 		}
-		row.Balance = append([]decimal.Decimal(nil), sums.balance...)
+		row.Balance = slices.Clone(sums[Both])
 		s.Rows = append(s.Rows, row)
 	}
 	return s

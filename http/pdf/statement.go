@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -97,72 +98,71 @@ const maxDigits = 30
 // (the wrong number of amounts, an amount of more than 30 digits), or when Rows or w fails. Bytes written before an error are
 // no document.
 func Write(w io.Writer, s Statement) error {
-	all, err := s.check()
-	if err != nil {
+	if err := s.check(); err != nil {
 		return err
 	}
-	c := newCanvas(w, s.Drawn.RecordedAt)
-	d := newDocument(c, s)
+	d, sums := newDocument(w, s), newRunning(s.Opening)
 	d.page()
-	d.opening()
-	err = s.Rows(func(row Row) error {
-		if err := all.row(row); err != nil {
+	d.balance("Opening", sums)
+	err := s.Rows(func(row Row) error {
+		if err := s.add(&sums, &row); err != nil {
 			return err
 		}
 		d.row(&row)
-		return c.file.err
+		return d.file.err
 	})
 	if err != nil {
 		return err
 	}
-	d.closing(all.sums)
-	d.evidence()
-	return d.finish(d.footer)
+	d.closing(sums)
+	d.under = func() {}
+	d.code()
+	return d.check("statement", fmt.Sprintf("A request with known_at=%d returns the same statement.", s.Drawn.Position))
 }
 
-// checked compares the given balances of rows with computed ones.
-type checked struct {
-	s    *Statement
-	sums running
-}
-
-// check returns the check of the rows. It fails if another part cannot be printed.
-func (s *Statement) check() (*checked, error) {
+// check fails if a part besides the rows cannot be printed.
+func (s *Statement) check() error {
 	if len(s.Units) < 1 || len(s.Units) > 4 {
-		return nil, fmt.Errorf("statement with %d units, not 1 to 4", len(s.Units))
+		return fmt.Errorf("statement with %d units, not 1 to 4", len(s.Units))
 	}
 	if s.Side < Both || s.Side > Out {
-		return nil, fmt.Errorf("statement of unknown side %d", s.Side)
+		return fmt.Errorf("statement of unknown side %d", s.Side)
 	}
 	if err := s.amounts(s.Opening); err != nil {
-		return nil, fmt.Errorf("opening balance %w", err)
+		return fmt.Errorf("opening balance %w", err)
 	}
 	if s.Before != nil {
 		if err := s.amounts(s.Before); err != nil {
-			return nil, fmt.Errorf("opening total %w", err)
+			return fmt.Errorf("opening total %w", err)
 		}
 	}
 	for _, widest := range [][]decimal.Decimal{s.Extent.In, s.Extent.Out, s.Extent.Lowest, s.Extent.Highest} {
 		if err := s.amounts(widest); err != nil {
-			return nil, fmt.Errorf("extent of its rows %w", err)
+			return fmt.Errorf("extent of its rows %w", err)
 		}
 	}
-	return &checked{s, newRunning(s.Opening)}, nil
+	return nil
 }
 
-func (c *checked) row(row Row) error {
+// add adds a row to the sums of all rows, and compares its balance with the sum.
+func (s *Statement) add(sums *running, row *Row) error {
 	for _, side := range []Side{In, Out} {
 		for _, l := range row.of(side) {
-			if err := c.s.amounts(l.Amounts); err != nil {
+			if err := s.amounts(l.Amounts); err != nil {
 				return fmt.Errorf("entry of row %d %w", row.ID, err)
 			}
-			c.sums.add(side, l.Amounts)
+			sums.add(side, l.Amounts)
 		}
 	}
-	if err := c.s.amounts(row.Balance); err != nil {
+	if err := s.amounts(row.Balance); err != nil {
 		return fmt.Errorf("balance of row %d %w", row.ID, err)
 	}
-	return c.sums.same(row.ID, row.Balance)
+	for i, given := range row.Balance {
+		if !given.Equal(sums[Both][i]) {
+			return fmt.Errorf("%w: row %d has %s, its entries give %s", ErrDoesNotAddUp, row.ID, given, sums[Both][i])
+		}
+	}
+	return nil
 }
 
 func (s *Statement) amounts(amounts []decimal.Decimal) error {
@@ -187,44 +187,30 @@ func (r *Row) of(side Side) []Line {
 // total returns the total of each side: the sum of these rows and of the earlier ones.
 func (s *Statement) total(rows running) running {
 	sum := newRunning(s.Opening)
-	sum.add(In, s.Before)
-	sum.add(In, rows.in)
-	sum.add(Out, s.Before)
-	sum.add(Out, rows.out)
+	for _, side := range []Side{In, Out} {
+		sum.add(side, s.Before)
+		sum.add(side, rows[side])
+	}
 	return sum
 }
 
 // running has the sums at a line of the statement.
-type running struct {
-	in, out, balance []decimal.Decimal
-}
+type running groups[decimal.Decimal]
 
 func newRunning(opening []decimal.Decimal) running {
-	return running{
-		in:      make([]decimal.Decimal, len(opening)),
-		out:     make([]decimal.Decimal, len(opening)),
-		balance: append([]decimal.Decimal(nil), opening...),
-	}
+	return running{Both: slices.Clone(opening), In: make([]decimal.Decimal, len(opening)), Out: make([]decimal.Decimal, len(opening))}
 }
 
 // add adds an entry: balance = IN - OUT, in every ledger and unit (CONTRACT.md 6.3).
 func (r *running) add(side Side, amounts []decimal.Decimal) {
 	for i, a := range amounts {
-		switch {
-		case a.IsZero():
-		case side == In:
-			r.in[i], r.balance[i] = r.in[i].Add(a), r.balance[i].Add(a)
-		default:
-			r.out[i], r.balance[i] = r.out[i].Add(a), r.balance[i].Sub(a)
+		if a.IsZero() {
+			continue
 		}
-	}
-}
-
-func (r *running) same(row int64, given []decimal.Decimal) error {
-	for i := range given {
-		if !given[i].Equal(r.balance[i]) {
-			return fmt.Errorf("%w: row %d has %s, its entries give %s", ErrDoesNotAddUp, row, given[i], r.balance[i])
+		r[side][i] = r[side][i].Add(a)
+		if side == Out {
+			a = a.Neg()
 		}
+		r[Both][i] = r[Both][i].Add(a)
 	}
-	return nil
 }

@@ -10,12 +10,21 @@ import (
 // table is the grid of a statement: the contents determine the widths of the columns, and Details gets the remaining
 // width.
 type table struct {
-	size             float64
-	height           float64 // of one line
-	dates, numbers   column
-	details          column
-	in, out, balance []column // one per unit; nil for a hidden side
+	size           float64
+	height         float64 // of one line
+	dates, numbers column
+	details        column
+	groups         groups[column]
 }
+
+// groups has the columns of each side, one per unit, and at [Both] those of the balance. A hidden group is nil.
+type groups[T any] [3][]T
+
+// The heads of the groups, and their order.
+var (
+	groupHeads = [...]string{Both: "Balance", In: "IN (jama)", Out: "OUT (naame)"}
+	inOrder    = [...]Side{In, Out, Both}
+)
 
 // column has the right edge of its amounts, and the width for text.
 type column struct{ right, width float64 }
@@ -30,91 +39,45 @@ const (
 	hanging    = 6.0 // indent of the further lines of an entry
 )
 
-// sections returns the heads of the shown columns, from left to right.
-func (t *table) sections() (shown []section) {
-	for _, g := range []section{{"IN (jama)", t.in}, {"OUT (naame)", t.out}, {"Balance", t.balance}} {
-		if g.columns != nil {
-			shown = append(shown, g)
-		}
-	}
-	return shown
-}
-
-// section is a head over its columns, one per unit.
-type section struct {
-	head    string
-	columns []column
-}
-
-// measured has the widths of the columns of a statement.
-type measured struct {
-	s     *Statement
-	types *typesetter
-
-	dates, numbers   float64
-	in, out, balance []float64
-}
-
-func newMeasured(t *typesetter, s *Statement) *measured {
-	n := len(s.Units)
-	m := &measured{
-		s: s, types: t, dates: t.width(bold, "Date"), numbers: max(t.width(bold, "No."), t.width(regular, strconv.FormatInt(s.Extent.ID, 10))),
-		in: make([]float64, n), out: make([]float64, n), balance: make([]float64, n),
-	}
+// newTable measures the columns in ems and places them.
+func newTable(t *typesetter, s *Statement) table {
+	dates := t.width(bold, "Date")
 	for month := range 12 { // all digits are equally wide
-		m.dates = max(m.dates, t.width(regular, day(time.Date(2000, time.Month(month+1), 1, 0, 0, 0, 0, time.UTC))))
+		dates = max(dates, t.width(regular, day(time.Date(2000, time.Month(month+1), 1, 0, 0, 0, 0, time.UTC))))
 	}
-	for i, u := range s.Units {
-		m.in[i] = max(minAmount, t.width(regular, u.Heading))
-		m.out[i], m.balance[i] = m.in[i], m.in[i]
+	numbers := max(t.width(bold, "No."), t.width(regular, strconv.FormatInt(s.Extent.ID, 10)))
+	total := s.total(running{In: s.Extent.In, Out: s.Extent.Out})
+	held := groups[[]decimal.Decimal]{
+		Both: {s.Opening, s.Extent.Lowest, s.Extent.Highest}, In: {s.Extent.In, total[In]}, Out: {s.Extent.Out, total[Out]},
 	}
-	total := s.total(running{in: s.Extent.In, out: s.Extent.Out})
-	m.hold(m.in, s.Extent.In, total.in)
-	m.hold(m.out, s.Extent.Out, total.out)
-	m.hold(m.balance, s.Opening, s.Extent.Lowest, s.Extent.Highest)
-	return m
-}
-
-// hold makes columns wide enough for amounts.
-func (m *measured) hold(widths []float64, all ...[]decimal.Decimal) {
-	for _, amounts := range all {
-		for i := range amounts {
-			widths[i] = max(widths[i], m.types.width(bold, m.s.Units[i].number(amounts[i])))
+	var widths groups[float64]
+	for _, side := range inOrder {
+		if s.Side != Both && s.Side != side {
+			continue
+		}
+		head := t.width(bold, groupHeads[side]) / float64(len(s.Units)) // it may need more width than the amounts
+		for i, u := range s.Units {
+			width := max(minAmount, head, t.width(regular, u.Heading))
+			for _, amounts := range held[side] {
+				width = max(width, t.width(bold, u.number(amounts[i])))
+			}
+			widths[side] = append(widths[side], width)
 		}
 	}
-}
-
-// table places the columns.
-func (m *measured) table() table {
-	groups := [][]float64{m.in, m.out, m.balance}
-	switch m.s.Side {
-	case In:
-		groups = [][]float64{m.in, nil, nil}
-	case Out:
-		groups = [][]float64{nil, m.out, nil}
-	case Both:
-	}
-	// A head over several columns may need more width than their amounts.
-	for i, head := range []string{"IN (jama)", "OUT (naame)", "Balance"} {
-		for j := range groups[i] {
-			groups[i][j] = max(groups[i][j], m.types.width(bold, head)/float64(len(groups[i])))
-		}
-	}
-	return place(m.dates, m.numbers, groups)
+	return place(dates, numbers, widths)
 }
 
 // place returns the table in the largest font size that leaves enough width for Details. If none does, the amounts share
 // the width, and each amount that does not fit gets a smaller size.
-func place(dates, numbers float64, groups [][]float64) table {
+func place(dates, numbers float64, widths groups[float64]) table {
 	var ems float64
-	count := 0
-	for _, g := range groups {
+	room := right - margin - 3*gutter
+	for _, g := range widths {
 		for _, w := range g {
 			ems += w
-			count++
+			room -= gutter
 		}
 	}
-	room := right - margin - 3*gutter - float64(count)*gutter
 	size := 8.0
 	for size > 6 && room-size*(dates+numbers+ems) < minDetails {
 		size -= 0.5
@@ -125,22 +88,17 @@ func place(dates, numbers float64, groups [][]float64) table {
 	}
 	tab := table{size: size, height: leading(size)}
 	x := right - gutter/2
-	set := func(g []float64) (columns []column) {
-		columns = make([]column, len(g))
+	for _, side := range [...]Side{Both, Out, In} { // from right to left
+		g := widths[side]
+		if g == nil {
+			continue
+		}
+		columns := make([]column, len(g))
 		for i := len(g) - 1; i >= 0; i-- {
 			columns[i] = column{right: x, width: g[i] * size * squeeze}
 			x = columns[i].left() - gutter
 		}
-		return columns
-	}
-	if groups[2] != nil {
-		tab.balance = set(groups[2])
-	}
-	if groups[1] != nil {
-		tab.out = set(groups[1])
-	}
-	if groups[0] != nil {
-		tab.in = set(groups[0])
+		tab.groups[side] = columns
 	}
 	tab.dates = column{right: margin + gutter/2 + dates*size, width: dates * size}
 	tab.numbers = column{right: tab.dates.right + gutter + numbers*size, width: numbers * size}
@@ -148,37 +106,44 @@ func place(dates, numbers float64, groups [][]float64) table {
 	return tab
 }
 
-// heads draws the heads of the columns and returns where the rows begin.
-func (d *document) heads(y float64) float64 {
+// heads draws the heads of the columns.
+func (d *document) heads() {
 	t := &d.table
 	height := 2*t.height + pad
-	d.fill(y, height)
-	d.horizontal(y, 0.7, black)
-	d.horizontal(y+height, 0.7, black)
-	first, second := y+t.height*0.85, y+t.height*1.85
+	d.y += 4
+	d.top = d.y
+	d.fill(d.y, height)
+	d.horizontal(d.y, 0.7, black)
+	d.horizontal(d.y+height, 0.7, black)
+	first, second := d.y+t.height*0.85, d.y+t.height*1.85
 	d.text(t.dates.left(), first, bold, t.size, "Date")
 	d.text(t.numbers.right-d.types.width(bold, "No.")*t.size, first, bold, t.size, "No.")
 	d.text(t.details.left(), first, bold, t.size, "Details")
-	for _, g := range t.sections() {
-		end := g.columns[len(g.columns)-1].right
-		if len(g.columns) > 1 {
-			end -= (g.width() - d.types.width(bold, g.head)*t.size) / 2
+	for _, side := range inOrder {
+		g := t.groups[side]
+		if g == nil {
+			continue
 		}
-		d.right(end, first, bold, t.size, g.width(), g.head)
-		for i, c := range g.columns {
+		end := g[len(g)-1].right
+		width := end - g[0].left()
+		if len(g) > 1 {
+			end -= (width - d.types.width(bold, groupHeads[side])*t.size) / 2
+		}
+		d.right(end, first, bold, t.size, width, groupHeads[side])
+		for i, c := range g {
 			heading := d.types.lines(d.s.Units[i].Heading, regular, c.width/t.size+1)[0]
 			d.line(c.right-heading.width*t.size, second, regular, t.size, heading)
 		}
 	}
-	return y + height
+	d.y += height
 }
 
-func (g section) width() float64 { return g.columns[len(g.columns)-1].right - g.columns[0].left() }
-
 // rules draws the vertical lines of a page after its rows.
-func (d *document) rules(top, bottom float64) {
-	for _, g := range d.table.sections() {
-		d.vertical(g.columns[0].left()-gutter/2, top, bottom, 0.4, rule)
+func (d *document) rules() {
+	for _, g := range d.table.groups {
+		if g != nil {
+			d.vertical(g[0].left()-gutter/2, d.top, d.y, 0.4, rule)
+		}
 	}
 }
 
@@ -187,61 +152,45 @@ func (d *document) bottom() float64 { return footerTop - 6 - d.table.height - pa
 
 // breakPage carries the sums over to a new page.
 func (d *document) breakPage() {
-	d.sum("Carried forward", d.sums, true)
-	d.rules(margin+d.head.height, d.y)
+	d.sum("Carried forward", d.sums, inOrder[:]...)
+	d.rules()
 	d.page()
-	d.sum("Brought forward", d.sums, true)
+	d.sum("Brought forward", d.sums, inOrder[:]...)
 }
 
-// sum draws a line of sums across the page.
-func (d *document) sum(label string, sums running, balance bool) {
-	t := &d.table
-	y := d.y + t.height*0.85 + pad/2
-	d.fill(d.y+0.4, t.height+pad-0.4) // the rule above stays whole
-	d.text(t.details.left(), y, bold, t.size, label)
-	d.amounts(t.in, y, bold, sums.in, Unit.number)
-	d.amounts(t.out, y, bold, sums.out, Unit.number)
-	if balance {
-		d.amounts(t.balance, y, bold, sums.balance, Unit.number)
+// sum draws a line of sums across the page, with the amounts of some groups.
+func (d *document) sum(label string, sums running, shown ...Side) {
+	if len(shown) > 1 {
+		d.fill(d.y+0.4, d.table.height+pad-0.4) // the rule above stays whole
 	}
-	d.y += t.height + pad
+	y := d.y + d.table.height*0.85 + pad/2
+	d.text(d.table.details.left(), y, bold, d.table.size, label)
+	for _, side := range shown {
+		d.amounts(side, y, bold, sums[side], Unit.number)
+	}
+	d.y += d.table.height + pad
 	d.horizontal(d.y, 0.4, rule)
 }
 
-// opening draws the sums before the rows: the account's balance, or the total of the single shown side.
-func (d *document) opening() {
+// balance draws the account's balance, or the total of the single shown side.
+func (d *document) balance(when string, sums running) {
 	if d.s.Side != Both {
-		d.sum("Opening total", d.s.total(newRunning(d.s.Opening)), false)
+		d.sum(when+" total", d.s.total(sums), In, Out)
 	} else {
-		d.balanceLine("Opening balance", d.s.Opening)
+		d.sum(when+" balance", sums, Both)
 	}
-}
-
-// balanceLine draws a balance of the account.
-func (d *document) balanceLine(label string, amounts []decimal.Decimal) {
-	t := &d.table
-	y := d.y + t.height*0.85 + pad/2
-	d.text(t.details.left(), y, bold, t.size, label)
-	d.amounts(t.balance, y, bold, amounts, Unit.number)
-	d.y += t.height + pad
-	d.horizontal(d.y, 0.4, rule)
 }
 
 // closing draws the totals of all rows and the closing balance, together on one page.
 func (d *document) closing(totals running) {
-	t := &d.table
-	if d.y+4*(t.height+pad) > footerTop-6 {
+	if d.y+4*(d.table.height+pad) > footerTop-6 {
 		d.breakPage()
 	}
 	d.horizontal(d.y, 0.7, black)
-	d.sum("Total", totals, false)
-	if d.s.Side != Both {
-		d.sum("Closing total", d.s.total(totals), false)
-	} else {
-		d.balanceLine("Closing balance", totals.balance)
-	}
+	d.sum("Total", totals, In, Out)
+	d.balance("Closing", totals)
 	d.horizontal(d.y, 0.7, black)
-	d.rules(margin+d.head.height, d.y)
+	d.rules()
 	d.horizontal(d.y+1.5, 0.7, black)
 	d.y += 1.5
 }

@@ -40,9 +40,6 @@ const (
 	fromLeft  = margin + 160
 	toLeft    = margin + 350
 	cellGap   = 8.0
-
-	trailSize = 7.5
-	headSize  = 8.0
 )
 
 // trail is the layout of one trail.
@@ -75,23 +72,18 @@ func WriteTrail(w io.Writer, t Trail) error {
 	if err := d.closings(); err != nil {
 		return err
 	}
-	d.columns = nil
-	d.check("trail")
-	return d.finish(d.footer)
+	return d.check("trail")
 }
 
 func (d *trail) heads() {
 	if d.columns == nil {
 		return
 	}
-	height := leading(trailSize) + pad
-	d.fill(d.y, height)
-	d.horizontal(d.y, 0.7, black)
-	for i, x := range []float64{fieldLeft, fromLeft, toLeft} {
-		d.text(x, d.y+trailSize+pad/2, bold, trailSize, d.columns[i])
-	}
-	d.y += height
-	d.horizontal(d.y, 0.7, black)
+	d.band(func(y float64) {
+		for i, x := range []float64{fieldLeft, fromLeft, toLeft} {
+			d.text(x, y, bold, textSize, d.columns[i])
+		}
+	})
 }
 
 // change draws the record, the actor and the reason of a change, and below them the fields. The first field stays with them.
@@ -103,27 +95,20 @@ func (d *trail) change(c *TrailChange) {
 	if c.Why != "" {
 		by += ", because: " + c.Why
 	}
-	who := d.types.lines(by, regular, (right-margin-130)/trailSize-1)
-	d.need(leading(headSize)*float64(len(what)) + leading(trailSize)*float64(len(who)+2) + pad)
+	who := d.types.lines(by, regular, (right-margin-130)/textSize-1)
+	d.need(leading(headSize)*float64(len(what)) + leading(textSize)*float64(len(who)+2) + pad)
 	d.y += pad
 	top := d.y
-	for _, l := range what {
-		d.line(margin, d.y+headSize, bold, headSize, l)
-		d.y += leading(headSize)
-	}
-	d.right(right, top+headSize, regular, trailSize, 125, when)
+	d.block(margin, bold, headSize, what)
+	d.right(right, top+headSize, regular, textSize, 125, when)
 	d.ink(dim)
-	d.right(right, top+leading(headSize)+trailSize, regular, trailSize, 125, place)
-	for _, l := range who {
-		d.line(margin, d.y+trailSize, regular, trailSize, l)
-		d.y += leading(trailSize)
-	}
+	d.right(right, top+leading(headSize)+textSize, regular, textSize, 125, place)
+	d.block(margin, regular, textSize, who)
 	d.ink(black)
 	for _, f := range c.Fields {
-		d.cells(func() { d.text(margin, d.y+trailSize, bold, trailSize, place+" (continued)") }, f.Name, f.From, f.To)
+		d.cells(func() { d.text(margin, d.y+textSize, bold, textSize, place+" (continued)") }, f.Name, f.From, f.To)
 	}
-	d.y += pad / 2
-	d.horizontal(d.y, 0.25, faint)
+	d.end(pad / 2)
 }
 
 // cells draws a line of the table, as high as its highest cell. If it continues on another page, again repeats its head.
@@ -132,21 +117,21 @@ func (d *trail) cells(again func(), texts ...string) {
 	most := 1
 	for i, end := range []float64{fromLeft, toLeft, right} {
 		left := []float64{fieldLeft, fromLeft, toLeft}[i]
-		columns[i] = d.types.lines(texts[i], regular, (end-left-cellGap)/trailSize)
+		columns[i] = d.types.lines(texts[i], regular, (end-left-cellGap)/textSize)
 		most = max(most, len(columns[i]))
 	}
 	for n := range most {
-		if d.need(leading(trailSize)) {
+		if d.need(leading(textSize)) {
 			d.y += pad / 2
 			again()
-			d.y += leading(trailSize)
+			d.y += leading(textSize)
 		}
 		for i, x := range []float64{fieldLeft, fromLeft, toLeft} {
 			if n < len(columns[i]) {
-				d.line(x, d.y+trailSize, regular, trailSize, columns[i][n])
+				d.line(x, d.y+textSize, regular, textSize, columns[i][n])
 			}
 		}
-		d.y += leading(trailSize)
+		d.y += leading(textSize)
 	}
 }
 
@@ -154,7 +139,7 @@ func (d *trail) cells(again func(), texts ...string) {
 func (d *trail) closings() error {
 	const title = "Restatements: closing balances that these changes moved after their day was over"
 	d.columns = nil
-	if !d.need(leading(headSize)*3 + leading(trailSize)*4) {
+	if !d.need(leading(headSize)*3 + leading(textSize)*4) {
 		d.y += 2 * pad
 	}
 	d.text(margin, d.y+headSize, bold, headSize, title)
@@ -176,20 +161,16 @@ func (d *trail) closings() error {
 }
 
 func (d *trail) closingOf(c *TrailClosing, another bool) {
-	name := d.types.lines(c.Account, bold, (right-margin)/trailSize-1)
+	name := d.types.lines(c.Account, bold, (right-margin)/textSize-1)
 	named := func() { // up to the line on which the name ends
-		for i, l := range name {
-			if i > 0 {
-				d.y += leading(trailSize)
-			}
-			d.line(margin, d.y+trailSize, bold, trailSize, l)
-		}
+		d.block(margin, bold, textSize, name)
+		d.y -= leading(textSize)
 	}
 	if another {
-		d.need(leading(trailSize)*float64(len(name)+2) + pad)
+		d.need(leading(textSize)*float64(len(name)+2) + pad)
 		d.y += pad
 		named()
-		d.y += leading(trailSize)
+		d.y += leading(textSize)
 	}
 	d.cells(named, c.Closing, c.From, c.To)
 	d.ink(dim)

@@ -27,40 +27,37 @@ const (
 func NewTrialBalance(w io.Writer, title string, scope []string, drawn Drawn) *TrialBalance {
 	d := &TrialBalance{newReport(w, "Trial balance", title, scope, drawn)}
 	d.under = func() {
-		height := leading(orderSize) + pad
-		d.fill(d.y, height)
-		d.horizontal(d.y, 0.7, black)
-		d.text(margin, d.y+orderSize+pad/2, bold, orderSize, "Account")
-		d.amounts(bold, "Debit", "Credit")
-		d.y += height
-		d.horizontal(d.y, 0.7, black)
+		d.band(func(y float64) {
+			d.text(margin, y, bold, textSize, "Account")
+			d.amounts(bold, "Debit", "Credit")
+		})
 	}
 	d.page()
 	return d
 }
 
 func (d *TrialBalance) amounts(f face, debit, credit string) {
-	d.right(trialDebit, d.y+orderSize+pad/2, f, orderSize, trialWidth, debit)
-	d.right(trialCredit, d.y+orderSize+pad/2, f, orderSize, trialWidth, credit)
+	d.right(trialDebit, d.y+textSize+pad/2, f, textSize, trialWidth, debit)
+	d.right(trialCredit, d.y+textSize+pad/2, f, textSize, trialWidth, credit)
 }
 
 // Head begins the accounts of a ledger.
 func (d *TrialBalance) Head(ledger string) {
-	d.need(3 * (leading(orderSize) + pad))
+	d.need(3 * (leading(textSize) + pad))
 	d.y += pad
-	d.text(margin, d.y+orderSize+pad/2, bold, orderSize, ledger)
-	d.y += leading(orderSize) + pad
+	d.text(margin, d.y+textSize+pad/2, bold, textSize, ledger)
+	d.y += leading(textSize) + pad
 }
 
 // Line draws the name of an account or of another total, and its sums below each other.
 func (d *TrialBalance) Line(name string, sums []TrialSum) { d.lines(regular, name, sums) }
 
 func (d *TrialBalance) lines(f face, name string, sums []TrialSum) {
-	names := d.types.lines(name, f, (trialUnit-margin-14)/orderSize)
+	names := d.types.lines(name, f, (trialUnit-margin-14)/textSize)
 	for i := range max(len(names), len(sums)) {
-		d.need(leading(orderSize) + pad)
+		d.need(leading(textSize) + pad)
 		if i < len(names) {
-			d.line(margin+6, d.y+orderSize+pad/2, f, orderSize, names[i])
+			d.line(margin+6, d.y+textSize+pad/2, f, textSize, names[i])
 		}
 		if i < len(sums) {
 			s, number := sums[i], Rupees.number
@@ -68,21 +65,19 @@ func (d *TrialBalance) lines(f face, name string, sums []TrialSum) {
 			if s.Metal != "" {
 				word, number = "g "+s.Metal, grams.number
 			}
-			for _, l := range d.types.first(d.types.lines(word, f, (trialDebit-trialWidth-trialUnit)/orderSize), 1, f) {
-				d.line(trialUnit, d.y+orderSize+pad/2, f, orderSize, l)
+			for _, l := range d.types.first(d.types.lines(word, f, (trialDebit-trialWidth-trialUnit)/textSize), 1, f) {
+				d.line(trialUnit, d.y+textSize+pad/2, f, textSize, l)
 			}
 			d.amounts(f, number(s.Debit), number(s.Credit))
 		}
-		d.y += leading(orderSize)
+		d.y += leading(textSize)
 	}
-	d.y += pad
-	d.horizontal(d.y, 0.25, faint)
+	d.end(pad)
 }
 
 // Finish ends the trial balance with the sums of all lines.
 func (d *TrialBalance) Finish(total []TrialSum) error {
 	d.horizontal(d.y, 0.7, black)
 	d.lines(bold, "Total", total)
-	d.check("trial balance")
-	return d.finish(d.footer)
+	return d.check("trial balance")
 }

@@ -1,11 +1,13 @@
 package book
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
+	"bahi/domain/unit"
 )
 
 // Ledger is one of the five ledgers, with the functions that all of them share.
@@ -96,6 +98,18 @@ func (l *Ledger) Mirror(in, out Side) (newIn, newOut Side, err error) { return l
 
 // Entries returns the types of the ledger's IN and OUT entries.
 func (l *Ledger) Entries() (in, out reflect.Type) { return l.in.entry, l.out.entry }
+
+// Fields returns the names of the fields of IN and OUT entries.
+func (l *Ledger) Fields() (in, out []string) { return l.in.fields(), l.out.fields() }
+
+// Input returns the requested content of a row with entries in JSON.
+func (l *Ledger) Input(date *unit.Date, in, out json.RawMessage) (r RowInput, err error) {
+	r.Date = date
+	if r.In, err = l.in.input(in); err == nil {
+		r.Out, err = l.out.input(out)
+	}
+	return r, err
+}
 
 // Lines returns the entries of a row.
 func (l *Ledger) Lines(r Row) (in, out []Line, err error) {

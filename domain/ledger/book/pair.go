@@ -88,17 +88,9 @@ func (l *Ledger) Transfer(date unit.Date, v Movement, gives bool) RowInput {
 	return RowInput{Date: &date, In: l.transferIn(v), Out: l.out.none}
 }
 
-// Pairable has the data of a row that [CheckPair] requires.
-type Pairable struct {
-	Ledger *Ledger
-	ID     int64
-	Row
-	Metal string // of the row, its account or the workspace
-}
-
-// CheckPair returns the error of two rows that cannot be paired, or nil.
-func CheckPair(a, b Pairable) error {
-	for _, one := range [...]Pairable{a, b} {
+// CheckPair returns the error of two rows that cannot be paired, or nil. The metals are those of the rows, their accounts or the workspace.
+func CheckPair(a, b LedgerRow, metals [2]string) error {
+	for _, one := range [...]LedgerRow{a, b} {
 		if err := one.Editable(); err != nil {
 			return conflictWith("rows", one.ID, "Row %d is void, reversed, or reverses another row")
 		}
@@ -116,8 +108,8 @@ func CheckPair(a, b Pairable) error {
 		wrong = fmt.Sprintf("the rows differ by %s grams: their values must be opposite", abs(sum.Fine))
 	case a.Moved() == Effect{}:
 		wrong = "the rows have no value"
-	case a.Moved().Fine != 0 && a.Metal != b.Metal:
-		wrong = fmt.Sprintf("one row is of %s, the other of %s", a.Metal, b.Metal)
+	case a.Moved().Fine != 0 && metals[0] != metals[1]:
+		wrong = fmt.Sprintf("one row is of %s, the other of %s", metals[0], metals[1])
 	default:
 		return nil
 	}
@@ -154,16 +146,16 @@ func (UnpairRow) Decide(r Row) ([]event.Event[Row], error) {
 
 // Follow returns the command for the other row of a pair after a change of one row, or nil if none is required. It returns a conflict if
 // the values of the two rows would no longer be opposite.
-func Follow(before, after Row, of *Ledger, other Row, today unit.Date) (event.Command[Row], error) {
+func Follow(before, after Row, other LedgerRow, today unit.Date) (event.Command[Row], error) {
 	switch {
 	case after.Deleted:
-		return DeleteRow{Ledger: of, Account: other.Account}, nil
+		return DeleteRow{Ledger: other.Ledger, Account: other.Account}, nil
 	case after.Void && !before.Void:
-		return VoidRow{Ledger: of, Account: other.Account}, nil
+		return VoidRow{Ledger: other.Ledger, Account: other.Account}, nil
 	case after.Moved() != before.Moved() || after.Metal() != before.Metal():
 		return nil, conflictWith("paired_with", before.PairedWith, "The row is paired with row %d, which has the same value: unpair them first")
 	case after.Date != before.Date && before.Date == other.Date:
-		return EditRow{Ledger: of, Account: other.Account, Today: today, RowInput: RowInput{Date: &after.Date}}, nil
+		return EditRow{Ledger: other.Ledger, Account: other.Account, Today: today, RowInput: RowInput{Date: &after.Date}}, nil
 	default:
 		return nil, nil
 	}

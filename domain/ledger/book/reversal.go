@@ -88,19 +88,12 @@ func (c ReverseRow) Decide(r Row) ([]event.Event[Row], error) {
 	return []event.Event[Row]{RowReversed{By: c.By}}, nil
 }
 
-// Reversing is a row to reverse.
-type Reversing struct {
-	Ledger *Ledger
-	ID     int64
-	Row
-}
-
 // ReverseRows posts the reversals of rows. Their date is Date; nil: today, or the latest date of the rows if that is
 // later.
 type ReverseRows struct {
 	Date  *unit.Date
 	Today unit.Date
-	Rows  []Reversing
+	Rows  []LedgerRow
 }
 
 // Decide returns the new rows. It refuses a date after tomorrow and a date before that of a row.

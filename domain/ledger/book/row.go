@@ -20,6 +20,13 @@ type Row struct {
 	PairedWith int64 // the row of another account with the opposite value; 0: none
 }
 
+// LedgerRow is a row with its ledger and its id.
+type LedgerRow struct {
+	Ledger *Ledger
+	ID     int64 // 0 in a dry run
+	Row
+}
+
 // Exists reports whether the row was added and not deleted.
 func (r Row) Exists() bool { return r.Account != 0 && !r.Deleted }
 

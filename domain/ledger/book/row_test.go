@@ -362,7 +362,7 @@ func TestVoidRow(t *testing.T) {
 func TestReverseRows(t *testing.T) {
 	t.Parallel()
 	c := book.ReverseRows{
-		Today: today, Rows: []book.Reversing{
+		Today: today, Rows: []book.LedgerRow{
 			{Ledger: bank.Ledger, ID: 7, Row: book.Row{Account: 12, Date: today - 3, In: of(1)}},
 			{Ledger: bank.Ledger, ID: 3, Row: book.Row{Account: 12, Date: today - 5, Out: of(2, 3)}},
 		},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"bahi/domain/fault"
 	"bahi/domain/unit"
@@ -137,7 +138,17 @@ type codec struct {
 	entry    reflect.Type
 	measured func(Side) (Side, error)
 	lines    func(Side) ([]Line, error)
+	input    func(json.RawMessage) (SideInput, error)
 	none     SideInput // no entry of the ledger's type
+}
+
+// fields returns the names of the fields of an entry.
+func (c codec) fields() (names []string) {
+	for field := range c.entry.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
 }
 
 // The names of the two sides.
@@ -149,6 +160,11 @@ const (
 func codecOf[E Entry](name string) codec {
 	return codec{
 		name: name, entry: reflect.TypeFor[E](), none: Entries([]E{}),
+		input: func(text json.RawMessage) (SideInput, error) {
+			var list []E
+			err := json.Unmarshal(text, &list)
+			return Entries(list), err
+		},
 		measured: func(s Side) (Side, error) {
 			list, err := EntriesOf[E](s)
 			return sideOf(s.text, list), err

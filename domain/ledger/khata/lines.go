@@ -3,6 +3,7 @@ package khata
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"bahi/domain/fault"
@@ -10,7 +11,6 @@ import (
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bullion"
-	"bahi/domain/ledger/client"
 	"bahi/domain/ledger/karigar"
 	"bahi/domain/ledger/khatapage"
 	"bahi/domain/ledger/polisher"
@@ -39,108 +39,100 @@ var renamed = map[string]map[string]string{
 // unused are the fields of a line that a ledger's entries do not have.
 var unused = map[string][]string{"bank": {"weight", "touch", "fine_weight"}, "polisher": {"touch", "fine_weight"}}
 
+// Entry is an entry of any ledger. It has the fields of all ledgers.
+type Entry struct {
+	ItemName       book.Text     `json:"item_name,omitempty" maxLength:"200" doc:"Name of the item"`
+	Description    book.Text     `json:"description,omitempty" maxLength:"500" doc:"Description of the entry"`
+	SlipNumber     book.Text     `json:"slip_number,omitempty" maxLength:"40" doc:"Number of the slip"`
+	Kind           string        `json:"kind,omitempty" enum:"metal,cash,rate_cut" doc:"Kind of the entry"`
+	Pieces         *int64        `json:"pieces,omitempty" minimum:"0" maximum:"999999999" doc:"Number of pieces"`
+	Weight         *unit.Grams   `json:"weight,omitempty" doc:"Weight in grams"`
+	PureWeight     *unit.Grams   `json:"pure_weight,omitempty" doc:"Weight of the items in grams"`
+	LossWeight     *unit.Grams   `json:"loss_weight,omitempty" doc:"Weight lost in work, in grams"`
+	Touch          *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
+	FinePercent    *unit.Percent `json:"fine_percent,omitempty" doc:"Fineness in percent"`
+	FineWeight     *unit.Grams   `json:"fine_weight,omitempty" doc:"Fine weight in grams"`
+	WastagePercent *unit.Percent `json:"wastage_percent,omitempty" doc:"Wastage in percent"`
+	WastageWeight  *unit.Grams   `json:"wastage_weight,omitempty" doc:"Wastage in grams"`
+	Rate           *unit.Money   `json:"rate,omitempty" doc:"Rate in rupees"`
+	RateUnit       string        `json:"rate_unit,omitempty" enum:"per_gram,per_10g,per_kg" doc:"Unit of the rate"`
+	MakingCharge   *unit.Money   `json:"making_charge,omitempty" doc:"Making charge in rupees"`
+	Amount         *unit.Money   `json:"amount,omitempty" doc:"Amount in rupees"`
+	Other          *unit.Money   `json:"other,omitempty" doc:"Labour charge in rupees"`
+	Computed       []string      `json:"computed,omitempty" readOnly:"true" doc:"Names of the computed fields"`
+	Counter        bool          `json:"counter,omitempty" readOnly:"true" doc:"true: Bahi wrote this counter entry of a rate cut"`
+}
+
+// SchemaName implements http/api's Named.
+func (Entry) SchemaName() string { return "LedgerAnyEntry" }
+
+// entries returns the line in the form of its ledger's entries. Metal and money are separate entries of bullion accounts.
+func (l Line) entries() []Entry {
+	switch {
+	case l.Ledger == bank.Ledger.Name:
+		return []Entry{{Description: l.Item, Amount: new(book.Value(l.Amount))}}
+	case l.Ledger == polisher.Ledger.Name:
+		return []Entry{{ItemName: l.Item, Weight: l.Weight, Amount: l.Amount}}
+	case l.Ledger == karigar.Ledger.Name && l.Side == khatapage.In:
+		return []Entry{{ItemName: l.Item, PureWeight: l.Weight, FinePercent: l.Touch, FineWeight: l.Fine, Other: l.Amount}}
+	case l.Ledger == bullion.Ledger.Name && l.Amount != nil:
+		metal := Entry{ItemName: l.Item, Weight: l.Weight, Touch: l.Touch, FineWeight: l.Fine}
+		money := Entry{ItemName: l.Item, Amount: l.Amount}
+		if l.Weight == nil && l.Touch == nil && l.Fine == nil {
+			return []Entry{money}
+		}
+		return []Entry{metal, money}
+	}
+	return []Entry{{ItemName: l.Item, Weight: l.Weight, Touch: l.Touch, FineWeight: l.Fine, Amount: l.Amount}}
+}
+
 // refused reports whether the request's schema has refused the line. A refused line becomes no row, but the other lines are still checked.
 func (l Line) refused() bool {
 	return ledger.Named(l.Ledger) == nil || l.Side != khatapage.In && l.Side != khatapage.Out
 }
 
-// group is the lines of one row.
-type group struct {
-	ledger  *book.Ledger
-	account int64
-	date    unit.Date
-	in, out []int // indexes of lines
+// side has the entries of one side of a row, and the line of each.
+type side struct {
+	entries []Entry
+	of      []int
 }
 
-// grouped groups lines by account and date, in the order of their first lines.
-func grouped(lines []Line) (all []*group) {
-	type key struct {
-		ledger  string
-		account int64
-		date    unit.Date
-	}
-	known := map[key]*group{}
+// rowKey identifies the row of a line.
+type rowKey struct {
+	ledger  string
+	account int64
+	party   string // of a line without an account
+	date    unit.Date
+}
+
+// grouped returns the IN and OUT sides of rows, in the order of their first lines. of returns the row of a line, false for none.
+func grouped(lines []Line, of func(i int) (rowKey, bool)) (keys []rowKey, rows []*[2]side) {
+	known := map[rowKey]*[2]side{}
 	for i, l := range lines {
-		if l.refused() {
+		key, is := of(i)
+		if !is {
 			continue
 		}
-		k := key{l.Ledger, l.Account, l.Date}
-		g := known[k]
-		if g == nil {
-			g = &group{ledger: ledger.Named(l.Ledger), account: l.Account, date: l.Date}
-			known[k] = g
-			all = append(all, g)
+		row := known[key]
+		if row == nil {
+			row = &[2]side{{entries: []Entry{}}, {entries: []Entry{}}}
+			known[key] = row
+			keys, rows = append(keys, key), append(rows, row)
 		}
-		if l.Side == khatapage.In {
-			g.in = append(g.in, i)
-		} else {
-			g.out = append(g.out, i)
+		s := &row[0]
+		if l.Side == khatapage.Out {
+			s = &row[1]
+		}
+		for _, e := range l.entries() {
+			s.entries, s.of = append(s.entries, e), append(s.of, i)
 		}
 	}
-	return all
+	return keys, rows
 }
 
-// side has the entries of one side and the lines they come from.
-type side struct {
-	given book.SideInput
-	list  any
-	of    []int // the line of each entry
-}
-
-func sideOf[E book.Entry](lines []Line, places []int, entries func(Line) []E) (s side) {
-	list := []E{}
-	for _, i := range places {
-		for _, e := range entries(lines[i]) {
-			list, s.of = append(list, e), append(s.of, i)
-		}
-	}
-	s.given, s.list = book.Entries(list), list
-	return s
-}
-
-func (g *group) sides(lines []Line) (in, out side) {
-	switch g.ledger {
-	case bank.Ledger:
-		entry := func(l Line) []bank.Entry {
-			e := bank.Entry{Description: l.Item}
-			if l.Amount != nil {
-				e.Amount = *l.Amount
-			}
-			return []bank.Entry{e}
-		}
-		return sideOf(lines, g.in, entry), sideOf(lines, g.out, entry)
-	case bullion.Ledger:
-		return sideOf(lines, g.in, bullionEntries), sideOf(lines, g.out, bullionEntries)
-	case client.Ledger:
-		entry := func(l Line) client.Out {
-			return client.Out{ItemName: l.Item, Weight: l.Weight, Touch: l.Touch, FineWeight: l.Fine, Amount: l.Amount}
-		}
-		return sideOf(lines, g.in, func(l Line) []client.In { return []client.In{client.In(entry(l))} }),
-			sideOf(lines, g.out, func(l Line) []client.Out { return []client.Out{entry(l)} })
-	case karigar.Ledger:
-		return sideOf(lines, g.in, func(l Line) []karigar.In {
-				return []karigar.In{{ItemName: l.Item, PureWeight: l.Weight, FinePercent: l.Touch, FineWeight: l.Fine, Other: l.Amount}}
-			}), sideOf(lines, g.out, func(l Line) []karigar.Out {
-				return []karigar.Out{{ItemName: l.Item, Weight: l.Weight, Touch: l.Touch, FineWeight: l.Fine, Amount: l.Amount}}
-			})
-	default:
-		return sideOf(lines, g.in, func(l Line) []polisher.In {
-				return []polisher.In{{ItemName: l.Item, Weight: l.Weight, Amount: l.Amount}}
-			}), sideOf(lines, g.out, func(l Line) []polisher.Out {
-				return []polisher.Out{{ItemName: l.Item, Weight: l.Weight, Amount: l.Amount}}
-			})
-	}
-}
-
-// bullionEntries returns the metal and the cash of a line as separate entries, because each entry has one unit.
-func bullionEntries(l Line) (all []bullion.Entry) {
-	if l.Weight != nil || l.Touch != nil || l.Fine != nil || l.Amount == nil {
-		all = append(all, bullion.Entry{ItemName: l.Item, Weight: l.Weight, Touch: l.Touch, FineWeight: l.Fine})
-	}
-	if l.Amount != nil {
-		all = append(all, bullion.Entry{ItemName: l.Item, Amount: l.Amount})
-	}
-	return all
+// inputOf returns the requested content of a row.
+func inputOf(l *book.Ledger, date unit.Date, in, out []Entry) (book.RowInput, error) {
+	return l.Input(&date, raw(in), raw(out))
 }
 
 // Lines converts lines to rows. Lines with the same account and date become one row. Even with an error, it returns the converted rows, so
@@ -161,15 +153,18 @@ func Lines(lines []Line) ([]Asked, error) {
 			}
 		}
 	}
-	var rows []Asked
-	for _, g := range grouped(lines) {
-		in, out := g.sides(lines)
-		date := g.date
-		rows = append(rows, Asked{
-			Ledger: g.ledger, Account: g.account, Row: book.RowInput{Date: &date, In: in.given, Out: out.given},
-			Of:    append(append([]int{}, g.in...), g.out...),
-			Place: func(field string) string { return g.place(field, in, out) },
-		})
+	keys, sides := grouped(lines, func(i int) (rowKey, bool) {
+		return rowKey{ledger: lines[i].Ledger, account: lines[i].Account, date: lines[i].Date}, !lines[i].refused()
+	})
+	rows := make([]Asked, len(keys))
+	for i, k := range keys {
+		l, in, out := ledger.Named(k.ledger), sides[i][0], sides[i][1]
+		row, err := inputOf(l, k.date, in.entries, out.entries)
+		if err != nil {
+			return nil, err
+		}
+		rows[i] = Asked{Ledger: l, Account: k.account, Row: row, Of: slices.Compact(slices.Concat(in.of, out.of)),
+			Place: func(field string) string { return placeOf(l, field, in, out) }}
 	}
 	if len(wrong) > 0 {
 		return rows, fault.Fields(wrong...)
@@ -177,9 +172,8 @@ func Lines(lines []Line) ([]Asked, error) {
 	return rows, nil
 }
 
-// place returns the field of the request that corresponds to a field of the row.
-func (g *group) place(field string, in, out side) string {
-	first := append(append([]int{}, g.in...), g.out...)[0]
+// placeOf returns the field of the request that corresponds to a field of the row.
+func placeOf(l *book.Ledger, field string, in, out side) string {
 	for name, s := range map[string]side{"in": in, "out": out} {
 		rest, found := strings.CutPrefix(field, name+"_entries[")
 		if !found {
@@ -194,15 +188,72 @@ func (g *group) place(field string, in, out side) string {
 		if !named {
 			return at
 		}
-		if other, ok := renamed[g.ledger.Name+" "+name][inner]; ok {
+		if other, ok := renamed[l.Name+" "+name][inner]; ok {
 			inner = other
 		}
 		return at + "." + inner
 	}
+	at := fmt.Sprintf("entries[%d]", slices.Concat(in.of, out.of)[0])
 	if field == "date" || field == "account_id" {
-		return fmt.Sprintf("entries[%d].%s", first, field)
+		return at + "." + field
 	}
-	return fmt.Sprintf("entries[%d]", first)
+	return at
+}
+
+// SubmitRow is a row of any ledger.
+type SubmitRow struct {
+	Ledger  string    `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger, such as bank"`
+	Account int64     `json:"account_id" minimum:"1" doc:"ID of the account"`
+	Date    unit.Date `json:"date" doc:"Date of the row"`
+	In      []Entry   `json:"in_entries,omitempty" doc:"IN entries with the fields of the ledger"`
+	Out     []Entry   `json:"out_entries,omitempty" doc:"OUT entries with the fields of the ledger"`
+}
+
+// SchemaName implements http/api's Named.
+func (SubmitRow) SchemaName() string { return "LedgerSubmitRow" }
+
+// Submitting returns rows in the form of their ledgers. It refuses the fields that a ledger does not have, and then still returns the rows.
+func Submitting(sent []SubmitRow) (rows []Asked, err error) {
+	if err := CheckCount("rows", len(sent)); err != nil {
+		return nil, err
+	}
+	var wrong []fault.Field
+	for i, row := range sent {
+		l := ledger.Named(row.Ledger)
+		if l == nil { // the schema has refused it
+			continue
+		}
+		at := fmt.Sprintf("rows[%d].", i)
+		in, out := l.Fields()
+		wrong = append(append(wrong, foreign(row.In, in, at+"in_entries")...), foreign(row.Out, out, at+"out_entries")...)
+		input, err := inputOf(l, row.Date, row.In, row.Out)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, Asked{Ledger: l, Account: row.Account, Row: input, Of: []int{i},
+			Place: func(field string) string { return strings.TrimSuffix(at+field, ".") }})
+	}
+	if len(wrong) > 0 {
+		return rows, fault.Fields(wrong...)
+	}
+	return rows, nil
+}
+
+// foreign returns the faults of fields that entries of a side do not have.
+func foreign(entries []Entry, known []string, at string) (wrong []fault.Field) {
+	for i, e := range entries {
+		var given map[string]json.RawMessage
+		if json.Unmarshal(raw(e), &given) != nil {
+			continue // not possible: it is the text of an object
+		}
+		for name := range given {
+			if !slices.Contains(known, name) && name != "computed" && name != "counter" {
+				wrong = append(wrong, fault.Field{Field: fmt.Sprintf("%s[%d].%s", at, i, name), Message: "the ledger has no such field on this side"})
+			}
+		}
+	}
+	slices.SortFunc(wrong, func(a, b fault.Field) int { return strings.Compare(a.Field, b.Field) })
+	return wrong
 }
 
 // ProposedRow is a row of a khata in the form of its ledger, for review and submission.
@@ -218,71 +269,25 @@ type ProposedRow struct {
 // Rows returns the proposed rows of the read entries, grouped by account and date. Entries without an account have the
 // form of lines.
 func Rows(entries []khatapage.Entry) []ProposedRow {
-	rows := []ProposedRow{}
-	type key struct {
-		ledger  string
-		account int64
-		party   string
-		date    unit.Date
+	lines := make([]Line, len(entries))
+	for i, e := range entries {
+		lines[i] = Line{Ledger: orZero(e.Ledger), Side: e.Side, Item: book.Text(orZero(e.Item)), Weight: e.Weight, Touch: e.Touch, Fine: e.Fine,
+			Amount: e.Amount}
 	}
-	known := map[key]int{}
-	lists := [][2][]Line{}
-	for _, e := range entries {
-		k := key{orZero(e.Ledger), orZero(e.Account), orZero(e.Party), orZero(e.Date)}
+	_, sides := grouped(lines, func(i int) (rowKey, bool) {
+		e := entries[i]
+		k := rowKey{orZero(e.Ledger), orZero(e.Account), orZero(e.Party), orZero(e.Date)}
 		if e.Account != nil {
 			k.party = ""
 		}
-		at, ok := known[k]
-		if !ok {
-			at = len(rows)
-			known[k] = at
-			rows, lists = append(rows, ProposedRow{Ledger: e.Ledger, Account: e.Account, Party: e.Party, Date: e.Date}), append(lists, [2][]Line{})
-		}
-		nth := 0
-		if e.Side == khatapage.Out {
-			nth = 1
-		}
-		lists[at][nth] = append(lists[at][nth], Line{
-			Ledger: k.ledger, Side: e.Side, Item: book.Text(orZero(e.Item)), Weight: e.Weight, Touch: e.Touch, Fine: e.Fine, Amount: e.Amount,
-		})
-	}
-	for i, both := range lists {
-		l := ledger.Named(orZero(rows[i].Ledger))
-		rows[i].In, rows[i].Out = proposed(l, both[0], khatapage.In), proposed(l, both[1], khatapage.Out)
+		return k, true
+	})
+	rows := make([]ProposedRow, len(sides))
+	for i, both := range sides {
+		e := entries[slices.Min(slices.Concat(both[0].of, both[1].of))]
+		rows[i] = ProposedRow{e.Ledger, e.Account, e.Party, e.Date, raw(both[0].entries), raw(both[1].entries)}
 	}
 	return rows
-}
-
-// unnamed is an entry of a party without an account.
-type unnamed struct {
-	Item   book.Text     `json:"item_name,omitempty"`
-	Weight *unit.Grams   `json:"weight,omitempty"`
-	Touch  *unit.Percent `json:"touch,omitempty"`
-	Fine   *unit.Grams   `json:"fine_weight,omitempty"`
-	Amount *unit.Money   `json:"amount,omitempty"`
-}
-
-func proposed(l *book.Ledger, lines []Line, of string) json.RawMessage {
-	if l == nil {
-		list := []unnamed{}
-		for _, line := range lines {
-			list = append(list, unnamed{line.Item, line.Weight, line.Touch, line.Fine, line.Amount})
-		}
-		return raw(list)
-	}
-	all := make([]int, len(lines))
-	for i := range all {
-		all[i] = i
-	}
-	g := &group{ledger: l}
-	if of == khatapage.In {
-		g.in = all
-		in, _ := g.sides(lines)
-		return raw(in.list)
-	}
-	g.out = all
-	_, out := g.sides(lines)
-	return raw(out.list)
 }
 
 func orZero[T any](v *T) (zero T) {
@@ -290,4 +295,13 @@ func orZero[T any](v *T) (zero T) {
 		return zero
 	}
 	return *v
+}
+
+// raw returns a value as JSON.
+func raw(v any) json.RawMessage {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Errorf("encode entries: %w", err)) // entries are plain values
+	}
+	return text
 }

@@ -2,7 +2,6 @@ package khata
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -129,13 +128,4 @@ func CheckCount(field string, count int) error {
 		return fault.Fields(fault.Field{Field: field, Message: fmt.Sprintf("at most %d", most)})
 	}
 	return nil
-}
-
-// raw returns a value as JSON.
-func raw(v any) json.RawMessage {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Errorf("encode entries: %w", err)) // entries are plain values
-	}
-	return text
 }
