@@ -16,7 +16,6 @@ import (
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/ledger/khata"
-	"bahi/domain/ledger/metal"
 	"bahi/domain/ledger/period"
 	"bahi/domain/number"
 	"bahi/domain/unit"
@@ -140,29 +139,8 @@ func (b *Books) post(ctx context.Context, tx *commands.Tx, rows []khata.Row) (fi
 	return first, err
 }
 
-// RowAt identifies a row of an account.
-type RowAt struct{ Account, Row int64 }
-
-// EditRow changes a row of an account.
-func EditRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, at RowAt,
-	asked book.RowInput) (commands.Outcome[book.Row], error) {
-	return handleRow(ctx, req, b, l, at.Row, book.EditRow{Ledger: l, Account: at.Account, Today: b.Today(), RowInput: asked})
-}
-
-// DeleteRow deletes a row of an account. Account 0 means any account.
-func DeleteRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account, row int64) (commands.Outcome[book.Row],
-	error) {
-	return handleRow(ctx, req, b, l, row, book.DeleteRow{Ledger: l, Account: account})
-}
-
-// ClearSide removes the entries of a row's OUT side or IN side.
-func ClearSide(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row int64, out bool) (commands.Outcome[book.Row],
-	error) {
-	return handleRow(ctx, req, b, l, row, book.EmptySide{Ledger: l, Out: out})
-}
-
-// handleRow handles a command on a row.
-func handleRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row int64,
+// ChangeRow handles a command on a row, such as [book.EditRow].
+func ChangeRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row int64,
 	c event.Command[book.Row]) (commands.Outcome[book.Row], error) {
 	out, err := commands.Do(ctx, b.Commands, req, l.Rows, func(ctx context.Context, tx *commands.Tx) error {
 		before, err := commands.Load(ctx, tx, l.Rows, id(row))
@@ -186,11 +164,6 @@ func handleRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledg
 		return b.follow(ctx, tx, before.State, after.State, req.Workspace)
 	})
 	return out, ofRow(err, true)
-}
-
-// SetMetal sets the metal of the accounts and entries that name no metal.
-func (b *Books) SetMetal(ctx context.Context, req commands.Request, c metal.Change) (commands.Outcome[metal.State], error) {
-	return commands.Handle(ctx, b.Commands, req, metal.Kind, req.Workspace.String(), c)
 }
 
 // SetLock sets the lock of a workspace's books.

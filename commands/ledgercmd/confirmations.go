@@ -67,8 +67,6 @@ func (c *Confirmations) SetContact(ctx context.Context, req commands.Request, ac
 	return out, l, err
 }
 
-var errNoAccount = fault.New(fault.NotFound, "Account not found")
-
 // ledgerOf returns the ledger of an open account.
 func ledgerOf(ctx context.Context, tx *commands.Tx, account int64, workspace uuid.UUID) (*book.Ledger, error) {
 	for _, l := range ledger.All {
@@ -76,7 +74,7 @@ func ledgerOf(ctx context.Context, tx *commands.Tx, account int64, workspace uui
 			return l, err
 		}
 	}
-	return nil, errNoAccount
+	return nil, book.ErrNoAccount
 }
 
 // Request sends the requests for confirmation by a campaign.

@@ -189,7 +189,8 @@ func (w workshop) commands(t *testing.T) []bookCommand {
 	}
 	edit := func(a asked) func(ctx, req, books) (row, error) {
 		return func(c ctx, r req, b books) (row, error) {
-			return ledgercmd.EditRow(c, r, b, bank.Ledger, ledgercmd.RowAt{Account: w.sbi, Row: w.row}, a)
+			return ledgercmd.ChangeRow(c, r, b, bank.Ledger, w.row,
+				book.EditRow{Ledger: bank.Ledger, Account: w.sbi, Today: b.Today(), RowInput: a})
 		}
 	}
 	reverse := func(rows ...int64) func(ctx, req, books) (ledgercmd.Posted, error) {
@@ -242,7 +243,7 @@ func (w workshop) commands(t *testing.T) []bookCommand {
 		command(t, "move", edit(asked{Date: new(today)})),
 		command(t, "void", func(c ctx, r req, b books) (row, error) { return ledgercmd.VoidRow(c, r, b, bank.Ledger, w.sbi, w.row) }),
 		command(t, "delete", func(c ctx, r req, b books) (row, error) {
-			return ledgercmd.DeleteRow(c, r, b, bank.Ledger, w.sbi, w.row)
+			return ledgercmd.ChangeRow(c, r, b, bank.Ledger, w.row, book.DeleteRow{Ledger: bank.Ledger, Account: w.sbi})
 		}),
 		posting(t, "reverse", reverse(w.row), keyed),
 		posting(t, "reverse both", reverse(w.older, w.row)),

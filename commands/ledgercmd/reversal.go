@@ -156,7 +156,7 @@ func VoidRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger
 	if wrong := reasoned(req); wrong != nil {
 		return commands.Outcome[book.Row]{Revision: -1}, fault.Fields(wrong...)
 	}
-	return handleRow(ctx, req, b, l, row, book.VoidRow{Ledger: l, Account: account})
+	return ChangeRow(ctx, req, b, l, row, book.VoidRow{Ledger: l, Account: account})
 }
 
 // rowError is the error of one of several rows.

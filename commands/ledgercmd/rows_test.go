@@ -101,11 +101,13 @@ func TestARowOfADeletedAccountIsGoneAlsoForWhatChangesNothing(t *testing.T) {
 	account := n.open(t)
 	row := n.add(t, account, today)
 	same := asked{Date: new(today)}
-	_, err := ledgercmd.EditRow(t.Context(), as(t), n.Books, bank.Ledger, ledgercmd.RowAt{Account: account, Row: row}, same)
+	_, err := ledgercmd.ChangeRow(t.Context(), as(t), n.Books, bank.Ledger, row,
+		book.EditRow{Ledger: bank.Ledger, Account: account, Today: n.Books.Today(), RowInput: same})
 	require.NoError(t, err)
 	_, err = ledgercmd.DeleteAccount(t.Context(), as(t), n.Books, bank.Ledger, account)
 	require.NoError(t, err)
-	_, err = ledgercmd.EditRow(t.Context(), as(t), n.Books, bank.Ledger, ledgercmd.RowAt{Account: account, Row: row}, same)
+	_, err = ledgercmd.ChangeRow(t.Context(), as(t), n.Books, bank.Ledger, row,
+		book.EditRow{Ledger: bank.Ledger, Account: account, Today: n.Books.Today(), RowInput: same})
 	require.ErrorIs(t, err, bank.Ledger.NoRow)
 }
 

@@ -4,13 +4,10 @@ import (
 	"context"
 	"strings"
 
-	"github.com/shopspring/decimal"
-
 	"bahi/commands"
 	"bahi/commands/ledgercmd"
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
-	"bahi/domain/unit"
 	"bahi/http/api"
 	"bahi/readmodels/ledgerview"
 )
@@ -36,8 +33,7 @@ func (o operations[In, Out]) accounts() {
 	}), func(ctx context.Context, in *struct{ Body OpenAccount[In, Out] }) (*api.Tagged[Account[In, Out]], error) {
 		out, err := ledgercmd.OpenAccount(ctx, api.Request(ctx), o.Books, o.l, book.OpenAccount{Name: in.Body.Name, Type: in.Body.Type,
 			Metal: in.Body.Metal})
-		nothing := ledgerview.Balance{Cash: unit.Sum{Decimal: decimal.Zero}, Fine: unit.Sum{Decimal: decimal.Zero}}
-		return o.accountWritten(ctx, out, err, &nothing) // no row can have been posted to it before
+		return o.accountWritten(ctx, out, err, &ledgerview.Balance{}) // no row can have been posted to it before
 	})
 	api.Handle(o.API, o.op(api.Op{
 		ID: "get-" + name, Method: "GET", Path: o.Account, Summary: "Read " + o.a() + " with its balance",
@@ -50,10 +46,7 @@ func (o operations[In, Out]) accounts() {
 			return nil, err
 		}
 		a, err := o.Views.Account(ctx, api.At(ctx), accountOf(ctx, o.l, in.Account), as)
-		if err != nil {
-			return nil, err
-		}
-		return &api.Tagged[Account[In, Out]]{ETag: api.Revision(a.Revision), Body: o.account(a)}, nil
+		return api.WithETag(o.account(a), a.Revision, err)
 	})
 	api.Handle(o.API, o.op(api.Op{
 		ID: "rename-" + name, Method: "PUT", Path: o.Account, Summary: rename, ReadOnly: fields,
@@ -114,7 +107,7 @@ func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Ou
 		read, err := o.Views.Account(ctx, api.At(ctx).After(out.Position), accountOf(ctx, o.l, shown.ID),
 			asWritten(out.Position, out.Replayed))
 		if err == nil {
-			known = &ledgerview.Balance{Cash: read.Cash, Fine: read.Fine}
+			known = &read.Balance
 		}
 	}
 	if known != nil {

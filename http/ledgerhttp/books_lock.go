@@ -15,10 +15,7 @@ func (r *Routes) BooksLock() {
 		ID: "get-books-lock", Method: "GET", Path: "/books/lock", Summary: "Read the lock of the books", Reads: []string{"books"},
 	}), func(ctx context.Context, _ *struct{}) (*api.Tagged[ledgerview.Lock], error) {
 		lock, revision, err := r.Views.Lock(ctx, api.At(ctx), workspace(ctx))
-		if err != nil {
-			return nil, err
-		}
-		return &api.Tagged[ledgerview.Lock]{ETag: api.Revision(revision), Body: lock}, nil
+		return api.WithETag(lock, revision, err)
 	})
 	api.Handle(r.API, ledgerOp(api.Op{
 		ID: "set-books-lock", Method: "PUT", Path: "/books/lock",

@@ -228,7 +228,8 @@ func (d drawingDaybook) writeSheet(ctx context.Context, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return take([]any{"drawn_from", unit.DateOf(d.paper.drawn.RecordedAt), nil, nil, nil, int64(d.paper.drawn.Position), nil, nil, nil, nil, nil, nil})
+		drawn := d.paper.drawn
+		return take([]any{"drawn_from", unit.DateOf(drawn.RecordedAt), nil, nil, nil, int64(drawn.Position), nil, nil, nil, nil, nil, nil})
 	}})
 }
 

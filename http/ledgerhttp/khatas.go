@@ -54,32 +54,10 @@ func readOf(id int64, r ledgercmd.KhataResult) KhataRead {
 
 // KhataUpload is an upload with the progress of reading it.
 type KhataUpload struct {
-	ListedUpload
+	ledgerview.ListedUpload
 
 	Result *KhataRead                `json:"result" doc:"Result; null: not read yet, or deleted"`
 	Rows   []ledgerview.SubmittedRow `json:"submitted_rows" nullable:"false" doc:"Submitted rows that are not deleted"`
-}
-
-// ListedUpload is an upload in a list.
-type ListedUpload struct {
-	UploadID    int64     `json:"upload_id" doc:"ID of the upload"`
-	Status      string    `json:"status" enum:"processing,done,failed" doc:"Progress of the reading"`
-	Pipeline    string    `json:"pipeline" enum:"v1,v2" doc:"Pipeline that reads the page"`
-	ContentType string    `json:"content_type" doc:"Media type of the file"`
-	Pages       int       `json:"pages" doc:"Number of pages; 0: not known yet"`
-	PagesDone   int       `json:"pages_done" doc:"Number of pages that were read"`
-	Entries     int       `json:"entry_count" doc:"Number of read entries"`
-	Error       string    `json:"error,omitempty" doc:"Reason of the failure"`
-	Submitted   bool      `json:"submitted" doc:"true: the rows were posted"`
-	CreatedAt   time.Time `json:"created_at" doc:"Time of the upload"`
-	Actor       string    `json:"actor" doc:"Actor of the upload"`
-}
-
-func listedUpload(k ledgerview.Khata) ListedUpload {
-	return ListedUpload{
-		UploadID: k.ID, Status: k.Status, Pipeline: k.Pipeline, ContentType: k.Type, Pages: k.Pages, PagesDone: k.PagesDone, Entries: k.Entries,
-		Error: k.Error, Submitted: k.Submitted(), CreatedAt: k.CreatedAt.UTC(), Actor: k.Actor,
-	}
 }
 
 // khataAnswer is the response to an upload: 200 with the result, or 202 with the URL of the future result.
@@ -107,18 +85,13 @@ func (r *Routes) ScannedPages() {
 	api.Handle(r.API, list, func(ctx context.Context, in *struct {
 		SomePage
 		ledgerview.KhataFilter
-	}) (answer *api.Array[ListedUpload], err error) {
+	}) (answer *api.Array[ledgerview.ListedUpload], err error) {
 		page, err := in.get()
 		if err != nil {
 			return nil, err
 		}
-		err = in.inTurn(ctx, func() error {
-			found, total, err := r.Views.Khatas(ctx, api.At(ctx), workspace(ctx), page, in.KhataFilter)
-			uploads := make([]ListedUpload, len(found))
-			for i, k := range found {
-				uploads[i] = listedUpload(k)
-			}
-			answer, err = api.Listed(uploads, total, err)
+		err = in.inTurn(ctx, func() (err error) {
+			answer, err = api.Listed(r.Views.Khatas(ctx, api.At(ctx), workspace(ctx), page, in.KhataFilter))
 			return err
 		})
 		return answer, err
@@ -150,7 +123,7 @@ var khataTypes = map[string]any{"image/jpeg": nil, "image/png": nil, "image/webp
 var errRemoved = fault.New(fault.NotFound, "The file of the khata upload was deleted")
 
 // Original returns the file of an upload.
-func (r *Routes) Original(ctx context.Context, k ledgerview.Khata) (api.Content, error) {
+func (r *Routes) Original(ctx context.Context, k ledgerview.ListedUpload) (api.Content, error) {
 	file, err := r.Scans.Original(ctx, k.Blob)
 	if err == nil && file == nil {
 		err = errRemoved
@@ -163,9 +136,9 @@ func (r *Routes) Original(ctx context.Context, k ledgerview.Khata) (api.Content,
 		}}, err
 }
 
-func (r *Routes) uploadOf(ctx context.Context, k ledgerview.Khata) (KhataUpload, error) {
-	shown := KhataUpload{ListedUpload: listedUpload(k), Rows: []ledgerview.SubmittedRow{}}
-	if k.Submitted() {
+func (r *Routes) uploadOf(ctx context.Context, k ledgerview.ListedUpload) (KhataUpload, error) {
+	shown := KhataUpload{ListedUpload: k, Rows: []ledgerview.SubmittedRow{}}
+	if k.Submitted {
 		rows, err := r.Views.SubmittedRows(ctx, api.At(ctx), k)
 		if err != nil {
 			return shown, err
@@ -266,7 +239,7 @@ func (r *Routes) changed(ctx context.Context, at *readmodels.At, rows []khata.Ro
 			if err != nil {
 				return nil, err
 			}
-			after = ledgerview.Balance{Cash: a.Cash, Fine: a.Fine}
+			after = a.Balance
 			c := KhataAccount{Ledger: row.Name, Account: a.ID, Name: a.Name}
 			c.Before.Balance, c.Before.Metal = balances(row.Ledger, after)
 			accounts = append(accounts, c)

@@ -42,7 +42,7 @@ func (r *Routes) Named() {
 			accounts[i] = NamedAccount{
 				Kind: a.Ledger, ID: a.ID, Name: a.Name, Type: a.Type, Of: a.Metal, ContactID: a.Contact, Revision: a.Revision,
 			}
-			accounts[i].Balance, accounts[i].Metal = balances(ledger.Named(a.Ledger), ledgerview.Balance{Cash: a.Cash, Fine: a.Fine})
+			accounts[i].Balance, accounts[i].Metal = balances(ledger.Named(a.Ledger), a.Balance)
 		}
 		return api.Listed(accounts, total, err)
 	})

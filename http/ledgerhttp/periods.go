@@ -20,18 +20,8 @@ type Periods struct {
 type PeriodBalances struct {
 	ledgerview.Period
 
-	Balances []ClosingBalance `json:"balances" nullable:"false" doc:"Closing balances by account, as known at the position of the seal"`
-	Total    int64            `json:"total" doc:"Number of balances on all pages"`
-}
-
-// ClosingBalance is the closing balance of an account.
-type ClosingBalance struct {
-	Kind    string   `json:"kind" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger of the account"`
-	ID      int64    `json:"id" doc:"ID of the account"`
-	Name    string   `json:"name" doc:"Name of the account when the period was closed"`
-	Rows    int64    `json:"rows" doc:"Number of rows"`
-	Cash    unit.Sum `json:"cash" doc:"Balance in rupees"`
-	Crystal unit.Sum `json:"crystal" doc:"Balance in fine grams"`
+	Balances []ledgerview.ClosingBalance `json:"balances" nullable:"false" doc:"Closing balances by account, as known at the position of the seal"`
+	Total    int64                       `json:"total" doc:"Number of balances on all pages"`
 }
 
 // ByPeriod identifies a closed period.
@@ -117,17 +107,14 @@ func (r *Routes) ClosedPeriods() {
 		if err != nil {
 			return nil, err
 		}
-		found := PeriodBalances{Balances: []ClosingBalance{}}
+		found := PeriodBalances{Balances: []ledgerview.ClosingBalance{}}
 		if found.Period, err = r.Views.Period(ctx, api.At(ctx), workspace(ctx), in.Through.Value, as); err != nil {
 			return nil, err
 		}
 		err = in.inTurn(ctx, func() error {
 			balances, total, err := r.Views.ClosingBalances(ctx, api.At(ctx), workspace(ctx), found.Through,
 				ledgerview.As{KnownAt: &found.Position}, page)
-			for _, b := range balances {
-				found.Balances = append(found.Balances, ClosingBalance{b.Ledger, b.ID, b.Name, b.Rows, b.Cash, b.Fine})
-			}
-			found.Total = total
+			found.Balances, found.Total = append(found.Balances, balances...), total
 			return err
 		})
 		return api.Answer(found, err)

@@ -53,7 +53,8 @@ func (o operations[In, Out]) proof() {
 // statementProof registers the statement of an account with all its events and their proofs.
 func (o operations[In, Out]) statementProof() {
 	op := o.op(api.Op{
-		ID: "prove-" + o.l.Name + "-statement", Method: "GET", Path: o.Ledger + "/statement.proof", Limit: limitPDF, Tags: []string{"Ledger", "Audit"},
+		ID: "prove-" + o.l.Name + "-statement", Method: "GET", Path: o.Ledger + "/statement.proof", Limit: limitPDF,
+		Tags: []string{"Ledger", "Audit"},
 		Summary: "Read a statement of " + o.a() + " that proves itself. The file has all events of the account and no other party's, and " +
 			"is verified with the public key alone: docs/proof.md.",
 	})
@@ -97,7 +98,7 @@ func (r *Routes) closing(ctx context.Context, s stated) (to *unit.Date, b ledger
 	}
 	as.Of = to
 	a, err := r.Views.Account(ctx, api.At(ctx), s.of, as)
-	return to, ledgerview.Balance{Cash: a.Cash, Fine: a.Fine}, err
+	return to, a.Balance, err
 }
 
 // figures returns the days and balances of a statement and its proof.

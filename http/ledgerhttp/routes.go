@@ -72,7 +72,7 @@ const (
 
 var tags = []string{"Ledger"}
 
-// ledgerOp completes an operation of the area. Its reads are strict about the query. Its writes are strict about the body and have a dry run.
+// ledgerOp completes an operation of the area. Reads are strict about the query. Writes are strict about the body and have a dry run.
 func ledgerOp(o api.Op) api.Op {
 	if o.Limit = cmp.Or(o.Limit, limit); o.Tags == nil {
 		o.Tags = tags

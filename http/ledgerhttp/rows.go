@@ -95,7 +95,8 @@ func (o operations[In, Out]) rows() {
 		if err != nil {
 			return nil, err
 		}
-		out, err := ledgercmd.EditRow(ctx, api.Request(ctx), o.Books, o.l, ledgercmd.RowAt{Account: in.Account, Row: row}, in.Body.asked())
+		out, err := ledgercmd.ChangeRow(ctx, api.Request(ctx), o.Books, o.l, row,
+			book.EditRow{Ledger: o.l, Account: in.Account, Today: o.Books.Today(), RowInput: in.Body.asked()})
 		return o.rowWritten(ctx, in.Account, out, err)
 	})
 	api.Handle(o.API, o.op(api.Op{
@@ -109,15 +110,12 @@ func (o operations[In, Out]) rows() {
 			return nil, err
 		}
 		row, err := o.Views.Row(ctx, api.At(ctx), accountOf(ctx, o.l, in.Account), in.Row, as)
-		if err != nil {
-			return nil, err
-		}
-		return &api.Tagged[Row[In, Out]]{ETag: api.Revision(row.Revision), Body: o.read(row)}, nil
+		return api.WithETag(o.read(row), row.Revision, err)
 	})
 	api.Handle(o.API, o.op(api.Op{
 		ID: "delete-" + name + "-row", Method: "DELETE", Path: o.Ledger + "/row/{row_id}", Summary: "Delete a row of an account",
 	}), func(ctx context.Context, in *ByRow) (*api.Nothing, error) {
-		out, err := ledgercmd.DeleteRow(ctx, api.Request(ctx), o.Books, o.l, in.Account, in.Row)
+		out, err := ledgercmd.ChangeRow(ctx, api.Request(ctx), o.Books, o.l, in.Row, book.DeleteRow{Ledger: o.l, Account: in.Account})
 		return api.Done(ctx, out, err)
 	})
 	api.Handle(o.API, o.op(api.Op{
@@ -168,7 +166,7 @@ func (o operations[In, Out]) looseRows() {
 	api.Handle(o.API, o.op(api.Op{
 		ID: "delete-loose-" + name + "-row", Method: "DELETE", Path: o.LooseRow, Summary: "Delete a row without naming its account",
 	}), func(ctx context.Context, in *ByLooseRow) (*api.Nothing, error) {
-		out, err := ledgercmd.DeleteRow(ctx, api.Request(ctx), o.Books, o.l, 0, in.Row)
+		out, err := ledgercmd.ChangeRow(ctx, api.Request(ctx), o.Books, o.l, in.Row, book.DeleteRow{Ledger: o.l})
 		return api.Done(ctx, out, err)
 	})
 	for _, side := range []struct {
@@ -179,7 +177,7 @@ func (o operations[In, Out]) looseRows() {
 			ID: "delete-" + name + "-row-" + side.name, Method: "DELETE", Path: o.LooseRow + "/" + side.name,
 			Summary: "Delete the " + side.of + " entries of a row. The row is deleted too if it has no other entries.",
 		}), func(ctx context.Context, in *ByLooseRow) (*api.Nothing, error) {
-			out, err := ledgercmd.ClearSide(ctx, api.Request(ctx), o.Books, o.l, in.Row, side.out)
+			out, err := ledgercmd.ChangeRow(ctx, api.Request(ctx), o.Books, o.l, in.Row, book.EmptySide{Ledger: o.l, Out: side.out})
 			return api.Done(ctx, out, err)
 		})
 	}

@@ -134,7 +134,7 @@ func (Account[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.S
 
 func (o operations[In, Out]) account(a ledgerview.Account) (shown Account[In, Out]) {
 	shown = Account[In, Out]{ID: a.ID, Name: a.Name, Type: a.Type, Of: a.Metal, Revision: &a.Revision}
-	shown.Balance, shown.Metal = balances(o.l, ledgerview.Balance{Cash: a.Cash, Fine: a.Fine})
+	shown.Balance, shown.Metal = balances(o.l, a.Balance)
 	return shown
 }
 
@@ -201,7 +201,7 @@ func shownRow[In, Out book.Entry](id int64, revision *int64, r book.Row) Row[In,
 // read returns a row from the projection with the balances after it.
 func (o operations[In, Out]) read(r ledgerview.Row) Row[In, Out] {
 	shown := shownRow[In, Out](r.ID, &r.Revision, r.Row)
-	shown.Balance, shown.Metal = balances(o.l, ledgerview.Balance{Cash: r.Cash, Fine: r.Fine})
+	shown.Balance, shown.Metal = balances(o.l, r.Balance)
 	return shown
 }
 

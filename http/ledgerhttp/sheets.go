@@ -71,7 +71,7 @@ func (s stated) table(each func(take func(ledgerview.Row) error) error) sheet.Ta
 			return err
 		}
 		err := each(func(r ledgerview.Row) error {
-			balance = ledgerview.Balance{Cash: r.Cash, Fine: r.Fine}
+			balance = r.Balance
 			in, out, err := s.of.Ledger.Lines(r.Row)
 			if err != nil {
 				return fmt.Errorf("read row %d: %w", r.ID, err)

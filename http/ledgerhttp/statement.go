@@ -252,7 +252,7 @@ func amounts(l *book.Ledger, b ledgerview.Balance) []decimal.Decimal {
 func drawn(l *book.Ledger, row ledgerview.Row, side pdf.Side) (pdf.Row, error) {
 	in, out, err := l.Lines(row.Row)
 	drawn := pdf.Row{
-		Date: row.Date.Time(), ID: row.ID, Balance: amounts(l, ledgerview.Balance{Cash: row.Cash, Fine: row.Fine}),
+		Date: row.Date.Time(), ID: row.ID, Balance: amounts(l, row.Balance),
 		In: lines(l, in, row.Void, "IN"), Out: lines(l, out, row.Void, "OUT"),
 	}
 	under := &drawn.Out

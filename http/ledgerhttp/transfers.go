@@ -69,15 +69,12 @@ func (r *Routes) BooksMetal() {
 		Reads: []string{"books"},
 	}), func(ctx context.Context, _ *struct{}) (*api.Tagged[ledgerview.Metal], error) {
 		of, revision, err := r.Views.Metal(ctx, api.At(ctx), workspace(ctx), ledgerview.As{})
-		if err != nil {
-			return nil, err
-		}
-		return &api.Tagged[ledgerview.Metal]{ETag: api.Revision(revision), Body: of}, nil
+		return api.WithETag(of, revision, err)
 	})
 	api.Handle(r.API, ledgerOp(api.Op{
 		ID: "set-books-metal", Method: "PUT", Path: "/books/metal", Summary: "Set the metal of the accounts and entries that name none",
 	}), func(ctx context.Context, in *struct{ Body metal.Change }) (*api.Tagged[ledgerview.Metal], error) {
-		out, err := r.Books.SetMetal(ctx, api.Request(ctx), in.Body)
+		out, err := commands.Handle(ctx, r.Books.Commands, api.Request(ctx), metal.Kind, workspace(ctx).String(), in.Body)
 		return api.WriteResult(ctx, out, err, func(out commands.Outcome[metal.State]) ledgerview.Metal {
 			return ledgerview.Metal{Metal: out.State.Of()}
 		})

@@ -33,7 +33,7 @@ func (o operations[In, Out]) rowWritten(ctx context.Context, account int64, out 
 		read, err := o.Views.Row(ctx, api.At(ctx).After(out.Position), accountOf(ctx, o.l, account), row.ID, asWritten(out.Position,
 			out.Replayed))
 		if err == nil { // otherwise the response omits them: the write is already in the log
-			row.Balance, row.Metal = balances(o.l, ledgerview.Balance{Cash: read.Cash, Fine: read.Fine})
+			row.Balance, row.Metal = balances(o.l, read.Balance)
 		}
 	}
 	return &api.Tagged[Row[In, Out]]{ETag: tag(out), Body: row}, nil
@@ -62,7 +62,7 @@ func (o operations[In, Out]) rowsWritten(ctx context.Context, account int64, pos
 		if err == nil { // otherwise the response omits them: the write is already in the log
 			for _, r := range read {
 				row := &rows[r.ID-posted.First]
-				row.Balance, row.Metal = balances(o.l, ledgerview.Balance{Cash: r.Cash, Fine: r.Fine})
+				row.Balance, row.Metal = balances(o.l, r.Balance)
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func (o operations[In, Out]) balancesIf(ctx context.Context, account int64, rows
 			dates = append(dates, rows[i].Date)
 		}
 	}
-	there, err := o.Views.BalancesOn(ctx, api.At(ctx), accountOf(ctx, o.l, account), dates)
+	there, err := o.Views.BalancesAt(ctx, api.At(ctx), accountOf(ctx, o.l, account), ledgerview.LastRow, dates...)
 	if err != nil {
 		return err
 	}
@@ -105,14 +105,10 @@ func net(r book.Row) book.Effect {
 
 // balanceIf returns an account's balance after a row that is not stored, or is stored with other values.
 func (o operations[In, Out]) balanceIf(ctx context.Context, account int64, id int64, row book.Row) (ledgerview.Balance, error) {
-	place := cmp.Or(id, ledgerview.LastRow)
-	balance, err := o.Views.BalanceAt(ctx, api.At(ctx), accountOf(ctx, o.l, account), row.Date, place)
-	if err != nil {
+	found, err := o.Views.BalancesAt(ctx, api.At(ctx), accountOf(ctx, o.l, account), cmp.Or(id, ledgerview.LastRow), row.Date)
+	balance := found[row.Date].Plus(net(row))
+	if err != nil || id == 0 {
 		return balance, err
-	}
-	balance = balance.Plus(net(row))
-	if id == 0 {
-		return balance, nil
 	}
 	now, err := o.Views.Row(ctx, api.At(ctx), accountOf(ctx, o.l, account), id, ledgerview.As{})
 	if err != nil || now.Date > row.Date {

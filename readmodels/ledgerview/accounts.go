@@ -40,11 +40,6 @@ func (v *Views) AccountsNamed(
 	if as.KnownAt == nil && values["text"] == "" {
 		count = `select coalesce(sum(a.accounts), 0)::bigint from books.ledger_total a` + tallied
 	}
-	amounts := s.whole
-	if as.Of != nil {
-		amounts = s.before(`(@day::bigint + 1)`)
-		values["day"] = int64(*as.Of)
-	}
 	sql := `
 		select a.ledger, a.id, a.name, a.type, coalesce(a.metal, ''), coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text,
 			coalesce(b.loss, 0)::text,
@@ -53,8 +48,8 @@ func (v *Views) AccountsNamed(
 			select a.ledger, a.id, ` + s.name + ` as name, ` + s.folded + ` as folded, ` + s.kind + ` as type, ` + s.metal + ` as metal,
 				` + s.revision + ` as revision
 			from books.account a` + where + ` order by folded, a.ledger, a.id limit @limit offset @skip
-		) a left join lateral (` + amounts + `) b on true left join confirmations.party p on p.account_id = a.id order by a.folded, a.ledger,
-			a.id`
+		) a left join lateral (` + as.amounts(values) + `) b on true left join confirmations.party p on p.account_id = a.id
+		order by a.folded, a.ledger, a.id`
 	return readmodels.List[NamedAccount]{
 		As: pgx.RowToStructByPos[NamedAccount], SQL: sql, Count: count, Args: values,
 	}.Page(ctx, v.Reader.From(as.reading(at), "books", "confirmations"), page)

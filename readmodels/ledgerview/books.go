@@ -41,12 +41,11 @@ type AccountKey struct {
 
 // Account is an account in a list.
 type Account struct {
-	ID       int64
-	Name     string
-	Type     *int
-	Metal    string // "": the metal of the workspace
-	Cash     unit.Sum
-	Fine     unit.Sum
+	ID    int64
+	Name  string
+	Type  *int
+	Metal string // "": the metal of the workspace
+	Balance
 	Loss     unit.Sum // part of Fine that is wastage
 	Revision int64
 }
@@ -54,10 +53,9 @@ type Account struct {
 // Row is a row with the balances after it.
 type Row struct {
 	book.Row
+	Balance
 
 	ID       int64
-	Cash     unit.Sum
-	Fine     unit.Sum
 	Revision int64
 }
 
@@ -160,6 +158,15 @@ func (a As) sources() sources {
 	return now
 }
 
+// amounts returns the SQL of account a's balance, and adds its arguments to values.
+func (a As) amounts(values pgx.NamedArgs) string {
+	if a.Of == nil {
+		return a.sources().whole
+	}
+	values["day"] = int64(*a.Of)
+	return a.sources().before(`(@day::bigint + 1)`)
+}
+
 func (a As) known() any {
 	if a.KnownAt == nil {
 		return nil
@@ -190,14 +197,9 @@ func (v *Views) Account(ctx context.Context, at *readmodels.At, of AccountKey, a
 func (a As) accounts(workspace uuid.UUID, ledger string, account *int64, kind *int) (string, pgx.NamedArgs) {
 	s := a.sources()
 	values := pgx.NamedArgs{"known": a.known(), "workspace": workspace, "ledger": ledger}
-	amounts := s.whole
-	if a.Of != nil {
-		amounts = s.before(`(@day::bigint + 1)`)
-		values["day"] = int64(*a.Of)
-	}
 	sql := `select a.id, ` + s.name + ` as name, ` + s.kind + ` as type, coalesce(` + s.metal + `, '') as metal,
 			coalesce(b.cash, 0)::text as cash, coalesce(b.fine, 0)::text as fine, coalesce(b.loss, 0)::text as loss, ` + s.revision + ` as revision
-		from books.account a left join lateral (` + amounts + `) b on true
+		from books.account a left join lateral (` + a.amounts(values) + `) b on true
 		where a.workspace_id = @workspace and ` + s.account
 	if ledger != "" {
 		sql += ` and a.ledger = @ledger`
@@ -251,7 +253,7 @@ func (v *Views) EachRow(ctx context.Context, at *readmodels.At, of AccountKey, s
 			balance = Balance{*cash, *fine}
 		}
 		balance = balance.Plus(book.Effect{Cash: unit.Money(*money), Fine: unit.Grams(*metal)})
-		return Row{Row: s.Row(of.ID), ID: *id, Cash: balance.Cash, Fine: balance.Fine, Revision: *revision}, nil
+		return Row{Row: s.Row(of.ID), Balance: balance, ID: *id, Revision: *revision}, nil
 	}
 	err = readmodels.Each(ctx, v.Reader.From(sel.reading(at), "books"), scan, func(r Row) error {
 		missing = nil

@@ -183,9 +183,9 @@ func TestPagesOfACrowdedDayHaveTheirBalances(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, rows[0].Cash.String(), one.Cash.String())
 	}
-	there, err := o.views.BalanceAt(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, today, first+all)
+	there, err := o.views.BalancesAt(ctx, nil, ledgerview.AccountKey{Workspace: workspace, Ledger: bank.Ledger, ID: account}, first+all, today)
 	require.NoError(t, err)
-	require.True(t, balance(all).Decimal().Equal(there.Cash.Decimal))
+	require.True(t, balance(all).Decimal().Equal(there[today].Cash.Decimal))
 }
 
 // A statement from a day on begins with the balance before the day, and searches no later total.
@@ -246,7 +246,7 @@ func TestASideIsSummedUpBeforeADay(t *testing.T) {
 	voided, deleted := add(today-4, 1, 1), add(today-4, 2, 2)
 	out, err := ledgercmd.VoidRow(ctx, req, o.books, karigar.Ledger, account, voided)
 	require.NoError(t, err)
-	_, err = ledgercmd.DeleteRow(ctx, req, o.books, karigar.Ledger, account, deleted)
+	_, err = ledgercmd.ChangeRow(ctx, req, o.books, karigar.Ledger, deleted, book.DeleteRow{Ledger: karigar.Ledger, Account: account})
 	require.NoError(t, err)
 
 	require.Equal(t, [2]string{"40", "0"}, before(false, today, ledgerview.As{}))

@@ -13,40 +13,42 @@ import (
 	"bahi/readmodels"
 )
 
-// Khata is an uploaded khata.
-type Khata struct {
-	ID        int64
-	Workspace uuid.UUID
-	Pipeline  string
-	Blob      string
-	Type      string
-	Status    string // processing, done, failed
-	Error     string
-	Pages     int
-	PagesDone int
-	Entries   int
-	Removed   bool
-	CreatedAt time.Time
-	Revision  int64
-	First     int64 // id of the first submitted row; 0: none
-	Rows      int64 // number of submitted rows
-	Actor     string
+// ListedUpload is an uploaded khata.
+type ListedUpload struct {
+	ID        int64     `json:"upload_id" doc:"ID of the upload"`
+	Status    string    `json:"status" enum:"processing,done,failed" doc:"Progress of the reading"`
+	Pipeline  string    `json:"pipeline" enum:"v1,v2" doc:"Pipeline that reads the page"`
+	Type      string    `json:"content_type" doc:"Media type of the file"`
+	Pages     int       `json:"pages" doc:"Number of pages; 0: not known yet"`
+	PagesDone int       `json:"pages_done" doc:"Number of pages that were read"`
+	Entries   int       `json:"entry_count" doc:"Number of read entries"`
+	Error     string    `json:"error,omitempty" doc:"Reason of the failure"`
+	Submitted bool      `json:"submitted" doc:"true: the rows were posted"`
+	CreatedAt time.Time `json:"created_at" doc:"Time of the upload"`
+	Actor     string    `json:"actor" doc:"Actor of the upload"`
+
+	Workspace uuid.UUID `json:"-"`
+	Blob      string    `json:"-"`
+	Removed   bool      `json:"-"`
+	Revision  int64     `json:"-"`
+	First     int64     `json:"-"` // id of the first submitted row; 0: none
+	Rows      int64     `json:"-"` // number of submitted rows
 }
 
-// Submitted reports whether the upload was submitted.
-func (k Khata) Submitted() bool { return k.First != 0 }
+const khatasSQL = `
+	select k.id, k.status, k.pipeline, k.content_type, k.pages, k.pages_done, k.entry_count, coalesce(k.error, ''), k.first_row <> 0,
+		k.created_at, k.actor, k.workspace_id, k.blob, k.removed, k.revision, k.first_row, k.row_count
+	from khatas.khata k where k.workspace_id = @workspace`
 
-const allKhatasSQL = `
-	select k.id, k.workspace_id, k.pipeline, k.blob, k.content_type, k.status, coalesce(k.error, ''), k.pages, k.pages_done, k.entry_count,
-		k.removed, k.created_at,
-		k.revision, k.first_row, k.row_count, k.actor
-	from khatas.khata k`
-
-const khatasSQL = allKhatasSQL + ` where k.workspace_id = @workspace`
+func toKhata(row pgx.CollectableRow) (ListedUpload, error) {
+	k, err := pgx.RowToStructByPos[ListedUpload](row)
+	k.CreatedAt = k.CreatedAt.UTC()
+	return k, err
+}
 
 // Khata reads an upload of a workspace, or returns [khata.ErrNotFound].
-func (v *Views) Khata(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (Khata, error) {
-	return readmodels.Row(ctx, v.Reader.From(at, "khatas"), khata.ErrNotFound, pgx.RowToStructByPos[Khata], khatasSQL+` and k.id = @id`,
+func (v *Views) Khata(ctx context.Context, at *readmodels.At, workspace uuid.UUID, id int64) (ListedUpload, error) {
+	return readmodels.Row(ctx, v.Reader.From(at, "khatas"), khata.ErrNotFound, toKhata, khatasSQL+` and k.id = @id`,
 		pgx.NamedArgs{"workspace": workspace, "id": id})
 }
 
@@ -56,14 +58,14 @@ type KhataFilter struct {
 }
 
 // Khatas lists a page of the uploads of a workspace, newest first. A page of size 0 is all of them.
-func (v *Views) Khatas(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f KhataFilter) ([]Khata, int64,
-	error) {
+func (v *Views) Khatas(ctx context.Context, at *readmodels.At, workspace uuid.UUID, page readmodels.Page, f KhataFilter) (
+	[]ListedUpload, int64, error) {
 	waiting := ``
 	if f.Waiting != "" {
 		waiting = ` and waits`
 	}
-	return readmodels.List[Khata]{
-		As: pgx.RowToStructByPos[Khata], SQL: khatasSQL + waiting, Order: `id desc`,
+	return readmodels.List[ListedUpload]{
+		As: toKhata, SQL: khatasSQL + waiting, Order: `id desc`,
 		Count: readmodels.Tally(`khatas.khata`, `t`, `t.workspace_id = @workspace`+waiting), Args: pgx.NamedArgs{"workspace": workspace},
 	}.Page(ctx, v.Reader.From(at, "khatas"), page)
 }
@@ -76,7 +78,7 @@ type SubmittedRow struct {
 }
 
 // SubmittedRows returns the submitted rows of an upload that are not deleted.
-func (v *Views) SubmittedRows(ctx context.Context, at *readmodels.At, k Khata) ([]SubmittedRow, error) {
+func (v *Views) SubmittedRows(ctx context.Context, at *readmodels.At, k ListedUpload) ([]SubmittedRow, error) {
 	const newest = int64(1<<63 - 1)
 	return readmodels.Rows(ctx, v.Reader.From(at, "books"), pgx.RowToStructByPos[SubmittedRow], `
 		select a.ledger, a.id, r.row_id from books.row_version r join books.account a on a.id = r.account_id

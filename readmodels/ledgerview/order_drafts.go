@@ -55,7 +55,7 @@ type DraftMedia struct {
 	ContentType string `json:"content_type,omitempty" doc:"Media type"`
 }
 
-const allDraftsSQL = `
+const draftsSQL = `
 	select d.id, d.created_at, d.phone_number, d.raw_message, d.media, coalesce(d.warnings, '[]'), d.cut,
 		json_build_object('client_id', d.client_id, 'date', d.date, 'delivery_date', d.delivery_date, 'notes', d.notes)::text as details,
 		(select coalesce(json_agg(json_build_object('id', e.id, 'item_name', e.item_name, 'weight', trim_scale(e.weight_mg / 1000.0), 'quantity',
@@ -64,9 +64,7 @@ const allDraftsSQL = `
 			'confidence', trim_scale(e.confidence / 100000.0), 'client_proposals', e.proposals::json) order by e.id), '[]')::text
 			from order_drafts.order_draft_entry e where e.draft_id = d.id) as entries,
 		d.revision
-	from order_drafts.order_draft d`
-
-const draftsSQL = allDraftsSQL + ` where d.workspace_id = @workspace`
+	from order_drafts.order_draft d where d.workspace_id = @workspace`
 
 // draftIn returns the scanner of drafts for a time zone.
 func draftIn(zone *time.Location) pgx.RowToFunc[OrderDraft] {

@@ -81,12 +81,12 @@ func (a As) seals(workspace uuid.UUID) pgx.NamedArgs {
 
 // ClosingBalance is the closing balance of an account of any ledger.
 type ClosingBalance struct {
-	Ledger string
-	ID     int64
-	Name   string
-	Rows   int64
-	Cash   unit.Sum
-	Fine   unit.Sum
+	Ledger string   `json:"kind" enum:"bank,bullion,client,karigar,polisher" doc:"Ledger of the account"`
+	ID     int64    `json:"id" doc:"ID of the account"`
+	Name   string   `json:"name" doc:"Name of the account when the period was closed"`
+	Rows   int64    `json:"rows" doc:"Number of rows"`
+	Cash   unit.Sum `json:"cash" doc:"Balance in rupees"`
+	Fine   unit.Sum `json:"crystal" doc:"Balance in fine grams"`
 }
 
 // closings returns the SQL of the workspace's [ClosingBalance] at the end of @day.

@@ -163,24 +163,13 @@ func (b Balance) Plus(e book.Effect) Balance {
 	return Balance{unit.Sum{Decimal: b.Cash.Add(e.Cash.Decimal())}, unit.Sum{Decimal: b.Fine.Add(e.Fine.Decimal())}}
 }
 
-// BalanceAt returns an account's balance after all rows up to a date and id, even if no row has them, or the ledger's NoAccount.
-func (v *Views) BalanceAt(ctx context.Context, at *readmodels.At, of AccountKey, date unit.Date,
-	row int64) (Balance,
-	error) {
-	found, err := v.balancesAt(ctx, at, of, []unit.Date{date}, row)
-	return found[date], err
-}
-
 // LastRow is greater than all row ids.
 const LastRow = 1<<40 - 1
 
-// BalancesOn returns an account's balance at the end of each day, or the ledger's NoAccount.
-func (v *Views) BalancesOn(ctx context.Context, at *readmodels.At, of AccountKey, dates []unit.Date) (map[unit.Date]Balance, error) {
-	return v.balancesAt(ctx, at, of, dates, LastRow)
-}
-
-func (v *Views) balancesAt(ctx context.Context, at *readmodels.At, of AccountKey, dates []unit.Date,
-	row int64) (map[unit.Date]Balance, error) {
+// BalancesAt returns an account's balance after all rows up to each date, and on that date up to an id, even if no row has them. It returns
+// the ledger's NoAccount.
+func (v *Views) BalancesAt(ctx context.Context, at *readmodels.At, of AccountKey, row int64, dates ...unit.Date) (map[unit.Date]Balance,
+	error) {
 	days := make([]int32, len(dates))
 	for i, d := range dates {
 		days[i] = int32(d)
@@ -206,23 +195,19 @@ func (v *Views) balancesAt(ctx context.Context, at *readmodels.At, of AccountKey
 }
 
 // BalanceBefore returns an account's balance before a day, or the ledger's NoAccount.
-func (v *Views) BalanceBefore(ctx context.Context, at *readmodels.At, of AccountKey, date unit.Date,
-	as As) (Balance,
-	error) {
+func (v *Views) BalanceBefore(ctx context.Context, at *readmodels.At, of AccountKey, date unit.Date, as As) (Balance, error) {
 	day := date - 1
 	if as.Of != nil {
 		day = min(day, *as.Of)
 	}
 	as.Of = &day
 	a, err := v.Account(ctx, at, of, as)
-	return Balance{a.Cash, a.Fine}, err
+	return a.Balance, err
 }
 
 // SideBefore returns the sum of an account's IN sides or OUT sides before a day, or the ledger's NoAccount. It reads all rows, because the
 // totals do not separate the sides.
-func (v *Views) SideBefore(ctx context.Context, at *readmodels.At, of AccountKey, out bool,
-	date unit.Date,
-	as As) (Balance, error) {
+func (v *Views) SideBefore(ctx context.Context, at *readmodels.At, of AccountKey, out bool, date unit.Date, as As) (Balance, error) {
 	s, side := as.sources(), `in`
 	if out {
 		side = `out`

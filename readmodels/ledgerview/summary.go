@@ -119,17 +119,12 @@ func (a As) summary(workspace uuid.UUID, day unit.Date) (string, pgx.NamedArgs) 
 			left join books.ledger_day d on d.workspace_id = t.workspace_id and d.ledger = t.ledger and d.date = ` + day0 + ` + @today::int
 			where t.workspace_id = @workspace`, values
 	}
-	amounts := s.whole
-	if a.Of != nil {
-		amounts = s.before(`(@day::bigint + 1)`)
-		values["day"] = int64(*a.Of)
-	}
 	return `
 		select a.ledger, count(*),
 			coalesce(sum(b.cash) filter (where b.cash > 0), 0)::text, coalesce(-sum(b.cash) filter (where b.cash < 0), 0)::text,
 			coalesce(sum(b.fine) filter (where b.fine > 0), 0)::text, coalesce(-sum(b.fine) filter (where b.fine < 0), 0)::text,
 			coalesce(sum(d.row_count), 0)::bigint, ` + movedColumns + `
-		from books.account a left join lateral (` + amounts + `) b on true left join lateral (
+		from books.account a left join lateral (` + a.amounts(values) + `) b on true left join lateral (
 			select count(*) as row_count, sum(v.in_cash) as in_cash, sum(v.out_cash) as out_cash, sum(v.in_fine) as in_fine, sum(v.out_fine) as ` +
 		`out_fine
 			from books.row_version v

@@ -1,6 +1,7 @@
 package ledgerview
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -103,7 +104,7 @@ func (v *Views) TrialBalance(ctx context.Context, at *readmodels.At, workspace u
 			t.Cash = negative(t.Cash)
 		}
 		if l.Metal {
-			own := orElse(a.Metal, of.Metal)
+			own := cmp.Or(a.Metal, of.Metal)
 			t.add(own, negative(a.Fine))
 			b.Loss.add(own, negative(a.Loss))
 		}
@@ -129,13 +130,6 @@ func (v *Views) TrialBalance(ctx context.Context, at *readmodels.At, workspace u
 }
 
 func negative(s unit.Sum) unit.Sum { return unit.Sum{Decimal: s.Neg()} }
-
-func orElse(name, other string) string {
-	if name == "" {
-		return other
-	}
-	return name
-}
 
 // trialRows returns SQL that begins with a table r of the rows of a view, and the SQL's arguments. Cash, fine and loss are above 0 for a
 // debit; fine excludes loss. Column of is the metal of a row, own the metal of its account.

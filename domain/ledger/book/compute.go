@@ -13,20 +13,10 @@ import (
 // Warning reports that a given value differs from its formula. The given value is stored, because the agreement on paper
 // takes precedence (CONTRACT.md 6.2).
 type Warning struct {
-	Field    string          `json:"field"`
-	Message  string          `json:"message"`
-	Given    decimal.Decimal `json:"given"`
-	Computed decimal.Decimal `json:"computed"`
-}
-
-// MarshalJSON writes numbers as numbers.
-func (w Warning) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Field    string      `json:"field"`
-		Message  string      `json:"message"`
-		Given    json.Number `json:"given"`
-		Computed json.Number `json:"computed"`
-	}{w.Field, w.Message, json.Number(w.Given.String()), json.Number(w.Computed.String())})
+	Field    string   `json:"field"`
+	Message  string   `json:"message"`
+	Given    unit.Sum `json:"given"`
+	Computed unit.Sum `json:"computed"`
 }
 
 // Warnings are the stored warnings of a row: a JSON array, "" for none.
@@ -145,7 +135,8 @@ func (c *Computer) Computed() []string { return c.computed }
 func (c *Computer) compare(field string, given, formula decimal.Decimal, places int32) {
 	if given.Sub(formula).Abs().GreaterThan(decimal.Max(tolerance, formula.Abs().Mul(tolerancePart))) {
 		c.warnings = append(c.warnings, Warning{
-			Field: c.prefix + field, Message: "differs from what the other values say", Given: given, Computed: formula.Round(places),
+			Field: c.prefix + field, Message: "differs from what the other values say",
+			Given: unit.Sum{Decimal: given}, Computed: unit.Sum{Decimal: formula.Round(places)},
 		})
 	}
 }

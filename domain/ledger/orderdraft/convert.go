@@ -1,6 +1,7 @@
 package orderdraft
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -62,10 +63,7 @@ func (c Convert) Plan(s State) (orders []Ordered, err error) {
 	if err != nil {
 		return nil, err
 	}
-	date, delivery := first(c.Date, s.Details.Date), first(c.Delivery, s.Details.Delivery)
-	if date == nil {
-		date = &c.Today
-	}
+	date, delivery := cmp.Or(c.Date, s.Details.Date, &c.Today), cmp.Or(c.Delivery, s.Details.Delivery)
 	wrong := checkDates(date, delivery, c.Today)
 	var lacking []fault.Field
 	for i, e := range s.Entries {
@@ -96,15 +94,6 @@ func (c Convert) Plan(s State) (orders []Ordered, err error) {
 		orders[at].Items = append(orders[at].Items, item)
 	}
 	return orders, nil
-}
-
-func first[T any](all ...*T) *T {
-	for _, one := range all {
-		if one != nil {
-			return one
-		}
-	}
-	return nil
 }
 
 // lacks returns the faults of fields that an order requires and the entry lacks.
