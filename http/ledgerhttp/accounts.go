@@ -31,8 +31,7 @@ func (o operations[In, Out]) accounts() {
 	api.Handle(o.API, o.op(api.Op{
 		ID: "open-" + name, Method: "POST", Path: o.Open, Summary: "Open " + o.a(), ReadOnly: fields,
 	}), func(ctx context.Context, in *struct{ Body OpenAccount[In, Out] }) (*api.Tagged[Account[In, Out]], error) {
-		out, err := ledgercmd.OpenAccount(ctx, api.Request(ctx), o.Books, o.l, book.OpenAccount{Name: in.Body.Name, Type: in.Body.Type,
-			Metal: in.Body.Metal})
+		out, err := ledgercmd.OpenAccount(ctx, api.Request(ctx), o.Books, o.l, in.Body.OpenAccount)
 		return o.accountWritten(ctx, out, err, &ledgerview.Balance{}) // no row can have been posted to it before
 	})
 	api.Handle(o.API, o.op(api.Op{
@@ -54,8 +53,7 @@ func (o operations[In, Out]) accounts() {
 		ByAccount
 		Body RenameAccount[In, Out]
 	}) (*api.Tagged[Account[In, Out]], error) {
-		out, err := ledgercmd.ChangeAccount(ctx, api.Request(ctx), o.Books, o.l, in.Account,
-			book.ChangeAccount{Name: in.Body.Name, Type: in.Body.Type, Metal: in.Body.Metal})
+		out, err := ledgercmd.ChangeAccount(ctx, api.Request(ctx), o.Books, o.l, in.Account, in.Body.ChangeAccount)
 		return o.accountWritten(ctx, out, err, nil)
 	})
 	api.Handle(o.API, o.op(api.Op{

@@ -246,11 +246,7 @@ type RowsPosted[In, Out book.Entry] struct {
 func (RowsPosted[In, Out]) SchemaName() string { return titled[In, Out]("Ledger", "RowsPosted") }
 
 // OpenAccount is the body of a new account.
-type OpenAccount[In, Out book.Entry] struct {
-	Name  string     `json:"name" doc:"Name of the account"`
-	Type  *int       `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
-	Metal book.Metal `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entries that name none, such as gold"`
-}
+type OpenAccount[In, Out book.Entry] struct{ book.OpenAccount }
 
 // SchemaName implements http/api's Named.
 func (OpenAccount[In, Out]) SchemaName() string {
@@ -267,11 +263,7 @@ func (OpenAccount[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *hu
 }
 
 // RenameAccount is the body of a change of an account.
-type RenameAccount[In, Out book.Entry] struct {
-	Name  *string     `json:"name,omitempty" doc:"Name of the account"`
-	Type  *int        `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
-	Metal *book.Metal `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entries that name none; empty: the metal of the workspace"`
-}
+type RenameAccount[In, Out book.Entry] struct{ book.ChangeAccount }
 
 // SchemaName implements http/api's Named.
 func (RenameAccount[In, Out]) SchemaName() string {

@@ -159,7 +159,7 @@ func (v *Views) CashBefore(ctx context.Context, at *readmodels.At, workspace uui
 
 // enteredSQL selects rows v of accounts a for [toEntered].
 func enteredSQL(s sources) string {
-	return `select a.ledger, a.id, ` + s.name + `, v.row_id, v.revision,
+	return ` select a.ledger, a.id, ` + s.name + `, v.row_id, v.revision,
 		v.in_cash::text, v.out_cash::text, v.in_fine::text, v.out_fine::text, ` + RowColumns("v")
 }
 

@@ -185,9 +185,7 @@ func (v *Views) Unpaired(ctx context.Context, at *readmodels.At, workspace uuid.
 	const unpaired = ` from c where unpaired and (cash <> 0 or fine <> 0)`
 	return readmodels.List[Entered]{
 		As: toEntered, Count: rows + ` select count(*)` + unpaired, Args: args,
-		SQL: rows + ` select a.ledger, a.id, a.name, v.row_id, v.revision, v.in_cash::text, v.out_cash::text, 
-			v.in_fine::text, v.out_fine::text, ` +
-			RowColumns("v") + `
+		SQL: rows + enteredSQL(sources{name: `a.name`}) + `
 			from (select row_id, account, date` + unpaired + ` order by date, row_id limit @limit offset @skip) c
 			join a on a.id = c.account join books.row_version v on v.row_id = c.row_id and ` + as.sources().current + `
 			order by c.date, c.row_id`,

@@ -83,10 +83,10 @@ func (e AccountDeleted) Evolve(a Account) Account { return e.EvolveAt(a, a.Opene
 
 // OpenAccount opens an account with a new id.
 type OpenAccount struct {
-	Ledger *Ledger
-	Name   string
-	Type   *int
-	Metal  Metal
+	Ledger *Ledger `json:"-"`
+	Name   string  `json:"name" doc:"Name of the account"`
+	Type   *int    `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
+	Metal  Metal   `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entries that name none, such as gold"`
 }
 
 // Decide refuses an empty or too long name, a type that the ledger does not have, and an existing id.
@@ -106,12 +106,12 @@ func (c OpenAccount) Decide(a Account) ([]event.Event[Account], error) {
 	return events, nil
 }
 
-// ChangeAccount changes the name, type or metal of an account.
+// ChangeAccount changes the name, type or metal of an account. Absent fields are unchanged.
 type ChangeAccount struct {
-	Ledger *Ledger
-	Name   *string // nil: unchanged
-	Type   *int    // nil: unchanged
-	Metal  *Metal  // nil: unchanged; "": the metal of the workspace
+	Ledger *Ledger `json:"-"`
+	Name   *string `json:"name,omitempty" doc:"Name of the account"`
+	Type   *int    `json:"type,omitempty" doc:"Type of the account, where the ledger has types"`
+	Metal  *Metal  `json:"metal,omitempty" maxLength:"40" doc:"Metal of the entries that name none; empty: the metal of the workspace"`
 }
 
 // Decide returns the ledger's NoAccount if the account is not open.
