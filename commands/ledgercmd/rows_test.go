@@ -14,6 +14,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/khata"
 	"bahi/domain/unit"
 	"bahi/eventstore"

@@ -292,7 +292,7 @@ func (r *Routes) provider() {
 			who, err = r.Provider.Finish(ctx, flow, request.URL.Query())
 		}
 		if err == nil {
-			s, err = r.Accounts.SignInByProvider(ctx, api.Request(ctx), who)
+			s, err = r.Accounts.SignInByProvider(ctx, api.Request(ctx), accesscmd.Identity(who))
 		}
 		if err != nil {
 			return r.failed(ctx, err, gone), nil
