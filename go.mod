@@ -35,6 +35,7 @@ require (
 	github.com/johannesboyne/gofakes3 v1.2.0
 	github.com/jung-kurt/gofpdf v1.16.2
 	github.com/klauspost/compress v1.20.3
+	github.com/kljensen/snowball v0.10.0
 	github.com/makiuchi-d/gozxing v0.1.1
 	github.com/mozillazg/go-unidecode v0.2.0
 	github.com/nats-io/nats-server/v2 v2.15.2

@@ -138,10 +138,8 @@ func digits(text string) string {
 			return '.'
 		case unicode.In(c, unicode.Pd, unicode.Ps, unicode.Pe), c == '−':
 			return '-'
-		case unicode.Is(unicode.Nd, c):
-			return Digit(c)
 		}
-		return c
+		return Digit(c)
 	}, text)
 	text = asNumber.ReplaceAllString(text, "$1")
 	text = strings.Map(func(c rune) rune {
@@ -155,20 +153,14 @@ func digits(text string) string {
 
 // Digit converts a decimal digit of any script to ASCII. Each script has its ten digits in order.
 func Digit(c rune) rune {
-	if c < utf8.RuneSelf || !unicode.IsDigit(c) {
+	if c <= unicode.MaxASCII || !unicode.Is(unicode.Nd, c) {
 		return c
 	}
-	for _, r := range unicode.Nd.R16 {
-		if rune(r.Lo) <= c && c <= rune(r.Hi) {
-			return '0' + (c-rune(r.Lo))%10
-		}
+	zero := c
+	for unicode.Is(unicode.Nd, zero-1) {
+		zero--
 	}
-	for _, r := range unicode.Nd.R32 {
-		if rune(r.Lo) <= c && c <= rune(r.Hi) {
-			return '0' + (c-rune(r.Lo))%10
-		}
-	}
-	return c
+	return '0' + (c-zero)%10
 }
 
 // number parses a text that is a number as a whole. It refuses a number if parsing the result again gives another number, as the library

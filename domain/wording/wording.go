@@ -3,8 +3,6 @@ package wording
 
 import (
 	"fmt"
-	"iter"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -85,104 +83,4 @@ func TidyAll(before, change any, formats map[string]func(field, text string) (st
 // refused reports whether texts must not contain the character.
 func refused(c rune) bool {
 	return c < ' ' && !strings.ContainsRune("\t\n\r", c) || c >= '\u202a' && c <= '\u202e' || c >= '\u2066' && c <= '\u2069'
-}
-
-const (
-	maxWords  = 100 // of a record
-	maxLength = 40  // characters of a word
-)
-
-// Words returns the distinct words of texts, folded, in their order. A word consists of letters, marks and digits of any script.
-func Words(texts ...string) (words []string) {
-	for _, text := range texts {
-		for word := range Each(text) {
-			if len(words) < maxWords && !slices.Contains(words, word) {
-				words = append(words, word)
-			}
-		}
-	}
-	return words
-}
-
-// Each returns the words of a text, folded, with repetitions.
-func Each(text string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for word := range strings.FieldsFuncSeq(joined.Replace(person.Folded(text)), between) {
-			if runes := []rune(word); len(runes) > maxLength {
-				word = string(runes[:maxLength])
-			}
-			if !yield(word) {
-				return
-			}
-		}
-	}
-}
-
-// joined removes characters that only join letters.
-var joined = strings.NewReplacer("\u200c", "", "\u200d", "", "'", "", "’", "")
-
-func between(c rune) bool { return !unicode.In(c, unicode.L, unicode.M, unicode.N) }
-
-// Grams returns the distinct trigrams of a word with two blanks before it and one after it. They do not depend on the database's locale,
-// which may lack the letters of India (CONTRACT.md B1).
-func Grams(word string) (grams []string) {
-	padded := []rune("  " + word + " ")
-	for i := range len(padded) - 2 {
-		if gram := string(padded[i : i+3]); !slices.Contains(grams, gram) {
-			grams = append(grams, gram)
-		}
-	}
-	return grams
-}
-
-// Similarity returns the similarity of two names in thousandths. It is 1000 if the folded names are equal, else less, by the common
-// trigrams of their words in any order. For an Indian and a Latin spelling, it compares the sounds, and never returns 1000. A name without
-// words has similarity 0.
-func Similarity(a, b string) int {
-	if Indic(a) != Indic(b) {
-		return likeness(PhoneticKeys(a), PhoneticKeys(b)) * 9 / 10
-	}
-	return likeness(Words(a), Words(b))
-}
-
-func likeness(one, other []string) int {
-	if len(one) == 0 || len(other) == 0 {
-		return 0
-	}
-	if slices.Equal(one, other) {
-		return 1000
-	}
-	grams := gramsOf(one)
-	common, all := 0, len(grams)
-	for gram := range gramsOf(other) {
-		if grams[gram] {
-			common++
-		} else {
-			all++
-		}
-	}
-	return min(1000*common/all, 999)
-}
-
-func gramsOf(words []string) map[string]bool {
-	all := map[string]bool{}
-	for _, word := range words {
-		for _, gram := range Grams(word) {
-			all[gram] = true
-		}
-	}
-	return all
-}
-
-// VocabularyOf returns the distinct words, and the trigrams of each word, one on a line. It omits words with a digit, because numbers and
-// codes are as many as records, and similar ones are unrelated.
-func VocabularyOf(words []string) (distinct, grams []string) {
-	seen := map[string]bool{}
-	for _, word := range words {
-		if !seen[word] && !strings.ContainsFunc(word, unicode.IsDigit) {
-			seen[word] = true
-			distinct, grams = append(distinct, word), append(grams, strings.Join(Grams(word), "\n"))
-		}
-	}
-	return distinct, grams
 }

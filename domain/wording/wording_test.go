@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"bahi/domain/wording"
 )
@@ -22,24 +21,6 @@ func TestTextsAreTidied(t *testing.T) {
 		_, err := wording.Normalise("name", text, 11)
 		require.ErrorContains(t, err, "name: ", "%q", text)
 	}
-}
-
-func TestWordsAreFoldedInEveryScript(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, []string{"asha", "sons", "2nd", "élodie", "વીંટી", "strasse"},
-		wording.Words("ASHA & Sons' 2nd", "asha Élodie વીંટી", "Straße"))
-	require.Empty(t, wording.Words("- | & !", ""))
-	require.Len(t, wording.Words(strings.Repeat("a", 99))[0], 40)
-	require.Equal(t, []string{"  વ", " વી", "વી "}, wording.Grams("વી"))
-	distinct, grams := wording.VocabularyOf([]string{"ab", "x7", "ab"})
-	require.Equal(t, []string{"ab"}, distinct, "words with digits are not learnt, and none is twice")
-	require.Equal(t, []string{"  a\n ab\nab "}, grams)
-	rapid.Check(t, func(t *rapid.T) {
-		for _, word := range wording.Words(rapid.String().Draw(t, "text")) {
-			require.NotEmpty(t, word)
-			require.Len(t, wording.Words(word), 1, "a word is one word")
-		}
-	})
 }
 
 func TestNamesSoundAlikeInEveryScript(t *testing.T) {

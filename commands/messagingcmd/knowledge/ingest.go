@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"iter"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -132,7 +133,7 @@ func (r *Indexer) read(ctx context.Context, id string, number int64, workspace u
 		}
 		done.FetchedAt = s.FetchedAt
 	}
-	title, pages, err := r.pages(ctx, workspace, data, s.Name)
+	title, text, err := r.text(ctx, workspace, data, s.Name)
 	if err != nil {
 		return done, err
 	}
@@ -142,71 +143,53 @@ func (r *Indexer) read(ctx context.Context, id string, number int64, workspace u
 	} else {
 		title = s.Name
 	}
-	done.Model = r.Store.Model.Embeds()
-	done.Chunks, err = r.Store.Put(ctx, s.Bot, number, title, Chunks(tidy(pages)))
-	return done, err
+	chunks := Chunks(strings.ReplaceAll(text, "\x00", "")) // Postgres refuses NUL
+	done.Model, done.Chunks = r.Store.Model.Embeds(), int64(len(chunks))
+	return done, r.Store.Put(ctx, s.Bot, number, title, chunks)
 }
 
-// pages returns the pages of a file's or web page's text, and the title of a web page.
-func (r *Indexer) pages(ctx context.Context, workspace uuid.UUID, data []byte, name string) (title string, pages iter.Seq2[string, error],
-	err error) {
+// text returns the text of a file or a web page, and the title of a web page.
+func (r *Indexer) text(ctx context.Context, workspace uuid.UUID, data []byte, name string) (title, text string, err error) {
 	kind, err := botsource.MediaType(data)
 	switch {
 	case errors.Is(err, botsource.ErrNotText):
-		return "", nil, failure("The source is not a text")
+		return "", "", failure("The source is not a text")
 	case err != nil:
-		return "", nil, err
+		return "", "", err
 	case kind == botsource.PDF:
-		return "", inRows(r.PDFs.Pages(ctx, workspace, data)), nil
+		var pages strings.Builder
+		for page, err := range r.PDFs.Pages(ctx, workspace, data) {
+			if err != nil {
+				return "", "", err
+			}
+			if pages.WriteString(rows(page) + "\f"); pages.Len() > maxText {
+				break
+			}
+		}
+		text = pages.String()
+	default:
+		if text, err = botsource.Decode(data, ""); err != nil {
+			return "", "", err
+		}
+		if kind == botsource.HTML || strings.Contains(text, "</") {
+			title, text = Page(text)
+		} else if table := comma(text, tabular.MatchString(name)); table != text {
+			text = table
+		} else {
+			text = rows(piped(strings.ReplaceAll(text, "\r\n", "\n")))
+		}
 	}
-	text, err := botsource.Decode(data, "")
-	if err != nil {
-		return "", nil, err
-	}
-	if kind == botsource.HTML || strings.Contains(text, "</") {
-		title, text = Page(text)
-	} else if table := comma(text, tabular(name)); table != text {
-		text = table
-	} else {
-		text = rows(piped(strings.ReplaceAll(text, "\r\n", "\n")))
+	if len(text) > maxText {
+		return "", "", failure("The source has more than 16 MB of text")
 	}
 	if runes := []rune(title); len(runes) > maxTitle {
 		title = string(runes[:maxTitle])
 	}
-	return strings.ToValidUTF8(title, ""), Text(text), nil
+	return strings.ToValidUTF8(title, ""), text, nil
 }
 
-// tabular reports whether a file's name is that of comma-separated values.
-func tabular(name string) bool {
-	name = strings.ToLower(name)
-	return strings.HasSuffix(name, ".csv") || strings.HasSuffix(name, ".tsv")
-}
-
-// inRows converts the tables of pages as [rows] does.
-func inRows(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for page, err := range pages {
-			if !yield(rows(page), err) {
-				return
-			}
-		}
-	}
-}
-
-// tidy limits a text and removes NUL, which Postgres refuses.
-func tidy(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		size := 0
-		for page, err := range pages {
-			if size += len(page); err == nil && size > maxText {
-				err = failure("The source has more than 16 MB of text")
-			}
-			if !yield(strings.ReplaceAll(page, "\x00", ""), err) || err != nil {
-				return
-			}
-		}
-	}
-}
+// tabular matches the file names of comma-separated values.
+var tabular = regexp.MustCompile(`(?i)\.[ct]sv$`)
 
 // Forget removes the chunks and the bytes of a bot's deleted source.
 func (r *Indexer) Forget(ctx context.Context, of int64, id string) error {
@@ -230,7 +213,7 @@ func (r *Indexer) ForgetBot(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Store.ForgetBot(ctx, number); err != nil {
+	if err := r.Store.Forget(ctx, number, 0); err != nil {
 		return err
 	}
 	keys, err := r.Blobs.List(ctx, messagingcmd.BotFolder(number))

@@ -106,7 +106,7 @@ func items(passage string) (all []item) {
 
 // blocksOf returns the lines of a text's paragraphs.
 func blocksOf(text string) (all [][]string) {
-	for p := range paragraphs(text) {
+	for _, p := range gap.Split(text, -1) {
 		var lines []string
 		for line := range strings.Lines(p) {
 			if line = strings.TrimSpace(line); line == "" {

@@ -81,15 +81,13 @@ func (s *Store) scan(ctx context.Context, bot int64, vector []float32) (nearest 
 	var other []float32
 	_, err = pgx.ForEachRow(rows, []any{&p.Source, &p.Nth, &other}, func() error {
 		p.Score = cosine(vector, other)
-		at, _ := slices.BinarySearchFunc(nearest, p, func(a, b Passage) int {
-			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Nth, b.Nth))
-		})
-		if at < maxNear {
-			nearest = slices.Insert(nearest, at, p)
-			nearest = nearest[:min(len(nearest), maxNear)]
-		}
+		nearest = append(nearest, p)
 		return nil
 	})
+	slices.SortFunc(nearest, func(a, b Passage) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Nth, b.Nth))
+	})
+	nearest = nearest[:min(len(nearest), maxNear)]
 	for i := range nearest {
 		nearest[i].Score = 0 // ranks are merged, not scores
 	}

@@ -218,47 +218,32 @@ func plain(n *html.Node) string {
 		}
 		current.Reset()
 	}
-	// A stack instead of recursion: a page may have unlimited nesting.
-	type step struct {
-		node  *html.Node
-		close bool
-	}
-	for stack := []step{{node: n}}; len(stack) > 0; {
-		s := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		block := s.node.Type == html.ElementNode && !inline[s.node.DataAtom]
+	var add func(n *html.Node)
+	add = func(n *html.Node) {
 		switch {
-		case s.close:
-			if block {
-				end()
-			}
-			continue
-		case s.node.Type == html.TextNode:
-			current.WriteString(s.node.Data)
-			continue
-		case s.node.DataAtom == atom.Pre:
+		case n.Type == html.TextNode:
+			current.WriteString(n.Data)
+			return
+		case n.DataAtom == atom.Pre:
 			end()
-			paragraphs = append(paragraphs, rows(written(s.node)))
-			continue
-		case s.node.DataAtom == atom.Table && !nested(s.node):
+			paragraphs = append(paragraphs, rows(written(n)))
+			return
+		case n.Type == html.ElementNode && !inline[n.DataAtom]:
 			end()
-			if said := tableOf(s.node); said != "" {
+			defer end()
+		}
+		if n.DataAtom == atom.Table && !nested(n) {
+			if said := tableOf(n); said != "" {
 				paragraphs = append(paragraphs, said)
 			}
-			continue
-		case headingSigns[s.node.DataAtom] != "":
-			end()
-			current.WriteString(headingSigns[s.node.DataAtom])
-		case block:
-			end()
+			return
 		}
-		if block {
-			stack = append(stack, step{s.node, true})
-		}
-		for child := s.node.LastChild; child != nil; child = child.PrevSibling {
-			stack = append(stack, step{node: child})
+		current.WriteString(headingSigns[n.DataAtom])
+		for child := range n.ChildNodes() {
+			add(child)
 		}
 	}
+	add(n)
 	end()
 	return strings.Join(paragraphs, "\n\n")
 }

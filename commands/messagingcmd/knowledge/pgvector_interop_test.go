@@ -85,8 +85,7 @@ func TestPgvectorFindsWhatTheScanFinds(t *testing.T) {
 		for words := range slices.Chunk(strings.Fields(d.Text), 10) {
 			chunks = append(chunks, strings.Join(words, " "))
 		}
-		_, err := s.Put(t.Context(), int64(1+i%2), int64(i+1), d.Title, each(chunks))
-		require.NoError(t, err)
+		require.NoError(t, s.Put(t.Context(), int64(1+i%2), int64(i+1), d.Title, chunks))
 	}
 	for _, d := range set {
 		for _, question := range d.Questions {

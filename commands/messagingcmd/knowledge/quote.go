@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"bahi/domain/wording"
 )
 
 // The weights of a question's words in the choice of items.
@@ -46,35 +48,17 @@ func (s *Store) Quote(ctx context.Context, bot int64, question string, passages,
 			all = append(all, it)
 		}
 	}
-	stems, err := s.stems(ctx, passages, titles)
-	if err != nil {
-		return q, err
-	}
-	c := choice{words: words, stems: stems}
+	c := choice{words: words}
 	for _, w := range words {
 		c.days = append(c.days, weekday(w.text))
 	}
-	return q.of(&c, c.best(all, b.Coverage, and(question)), b.Characters), nil
-}
-
-// stems returns the English stems of the texts' words.
-func (s *Store) stems(ctx context.Context, texts ...[]string) (map[string]string, error) {
-	seen := map[string]bool{}
-	var words []string
-	for word := range terms(strings.Join(slices.Concat(texts...), "\n")) {
-		if isLatin(word) && !numbered(word) && !seen[word] {
-			seen[word] = true
-			words = append(words, word)
-		}
-	}
-	return stemsOf(ctx, s.Pool, words)
+	return q.of(&c, c.best(all, b.Coverage, joins.MatchString(question)), b.Characters), nil
 }
 
 // choice chooses the items that a question names.
 type choice struct {
 	words []word
 	days  []int // the weekday of each word, or -1
-	stems map[string]string
 }
 
 // held is how well an item contains each word of the question.
@@ -94,15 +78,18 @@ func decimals(text string) string { return point.ReplaceAllString(text, "${1}p$2
 // fits returns how well a text contains each word of the question.
 func (c *choice) fits(text string) []float64 {
 	fits := make([]float64, len(c.words))
-	for term := range terms(decimals(text)) {
-		stem, stemmed := c.stems[term]
+	for term := range wording.Terms(decimals(text)) {
+		stem := term
+		if !wording.IsNumbered(term) {
+			stem = wording.Stem(term)
+		}
 		for i, w := range c.words {
 			if term == w.text {
 				fits[i] = 1
 			}
-			for j, other := range w.terms {
-				if other == term || stemmed && other == stem {
-					fits[i] = max(fits[i], w.fits[j])
+			for _, m := range w.matches {
+				if m.term == term || m.term == stem {
+					fits[i] = max(fits[i], m.fit)
 				}
 			}
 		}
@@ -219,7 +206,7 @@ func amount(word string) bool {
 
 var numerals = func() map[string]bool {
 	all := map[string]bool{}
-	for word := range terms(`two three four five six seven eight nine ten dozen teen char chaar panch paanch chhe saat aath nau das
+	for word := range wording.Terms(`two three four five six seven eight nine ten dozen teen char chaar panch paanch chhe saat aath nau das
 		तीन चार पांच पाँच छह सात आठ नौ दस બે ત્રણ ચાર પાંચ છ સાત આઠ નવ દસ`) {
 		all[word] = true
 	}
@@ -272,25 +259,9 @@ func (c *choice) beside(it item, word int) bool {
 	return c.fits(cell.ReplaceAllString(it.text, "; "))[word] > 0
 }
 
-// and reports whether a question names several things.
-func and(question string) bool {
-	for word := range strings.FieldsSeq(strings.NewReplacer(",", " , ", "&", " & ", "+", " + ", "/", " / ", "、", " , ", "،",
-		" , ").Replace(strings.ToLower(question))) {
-		if joins[word] {
-			return true
-		}
-	}
-	return false
-}
-
-var joins = func() map[string]bool {
-	all := map[string]bool{}
-	for word := range strings.FieldsSeq(", & + / and or aur ya ane और या તથા અને કે व आणि किंवा ও এবং ਅਤੇ ਜਾਂ ଏବଂ மற்றும் అలాగే మరియు ಮತ್ತು " +
-		"കൂടാതെ اور یا") {
-		all[word] = true
-	}
-	return all
-}()
+// joins matches the words and signs by which a question names several things.
+var joins = regexp.MustCompile(`[,+&/、،]|(?i)(?:^|[\s\pZ])(?:and|or|aur|ya|ane|और|या|તથા|અને|કે|व|आणि|किंवा|ও|এবং|ਅਤੇ|ਜਾਂ|` +
+	`ଏବଂ|மற்றும்|అలాగే|మరియు|ಮತ್ತು|കൂടാതെ|اور|یا)(?:[\s\pZ]|$)`)
 
 // of adds items to the reply, each after its headings.
 func (q Quoted) of(c *choice, chosen []held, most int) Quoted {

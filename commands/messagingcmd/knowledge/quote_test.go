@@ -37,7 +37,7 @@ func TestTheItemIsQuotedThatTheQuestionNames(t *testing.T) {
 		line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), `\n`, "\n")
 		if !strings.HasPrefix(line, "\t") {
 			bot++
-			put(t, s, bot, bot, "list.txt", chunks(t, line)...)
+			put(t, s, bot, bot, "list.txt", knowledge.Chunks(line)...)
 			continue
 		}
 		question, want, _ := strings.Cut(line[1:], "\t")
@@ -54,7 +54,7 @@ func TestAQuoteSurroundsWhatMatched(t *testing.T) {
 	t.Parallel()
 	s := store(t, model{})
 	before, after := strings.Repeat("We polish pieces with care. ", 60), strings.Repeat("Everything is weighed. ", 60)
-	put(t, s, 1, 1, "", chunks(t, "Services\n\n"+before+"A kada costs Rs 300 to repair. "+after)...)
+	put(t, s, 1, 1, "", knowledge.Chunks("Services\n\n"+before+"A kada costs Rs 300 to repair. "+after)...)
 	got := quote(t, s, 1, nil, "How much does it cost to repair a kada?")
 	require.Contains(t, got, "A kada costs Rs 300 to repair.")
 	require.LessOrEqual(t, len([]rune(got)), 1000)
@@ -65,7 +65,7 @@ func TestAQuoteSurroundsWhatMatched(t *testing.T) {
 	for i := range 400 {
 		fmt.Fprintf(&rows, "Design K%d: Rs %d\n", 1000+i, 3*i)
 	}
-	put(t, s, 2, 2, "", chunks(t, rows.String())...)
+	put(t, s, 2, 2, "", knowledge.Chunks(rows.String())...)
 	require.Equal(t, "Making charges\n\nDesign K1390: Rs 1170", quote(t, s, 2, nil, "making charge of design K1390"),
 		"the heading is far away")
 	require.LessOrEqual(t, len([]rune(quote(t, s, 2, nil, "making charges"))), 1000)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -37,11 +36,38 @@ const (
 
 // word is a word of a question, with its matches in a bot's chunks.
 type word struct {
-	text   string
-	terms  []string  // matching terms
-	fits   []float64 // quality of each match
-	chunks int64     // number of chunks with one of them
-	weight float64   // by rarity
+	text    string
+	matches []match
+	chunks  int64   // number of chunks with one of the matches
+	weight  float64 // by rarity
+}
+
+// match is a bot's word that matches a word of a question.
+type match struct {
+	term   string
+	chunks int64   // with the term
+	fit    float64 // quality of the match
+}
+
+func (w *word) add(matches ...match) {
+	w.matches = append(w.matches, matches...)
+	for _, m := range matches {
+		w.chunks += m.chunks
+	}
+}
+
+// addSimilar adds the most similar ones of the terms.
+func (w *word) addSimilar(all []match) {
+	for i, m := range all {
+		if common, of := wording.Common([]string{w.text}, []string{m.term}); bare(w.text) == bare(m.term) {
+			all[i].fit = inflectedFit
+		} else if 100*common >= similar*of {
+			all[i].fit = float64(common) / float64(of)
+		}
+	}
+	all = slices.DeleteFunc(all, func(m match) bool { return m.fit == 0 })
+	slices.SortFunc(all, func(a, b match) int { return cmp.Or(cmp.Compare(b.fit, a.fit), cmp.Compare(a.term, b.term)) })
+	w.add(all[:min(len(all), maxSimilar)]...)
 }
 
 // Search returns the passages of a bot's files and pages that match a question best.
@@ -86,123 +112,110 @@ func (s *Store) Search(ctx context.Context, bot int64, question string, most int
 	return all, s.read(ctx, all)
 }
 
+// lookup has the ranges of terms that match the words of a question.
+type lookup struct {
+	words     []int // that the terms match, by index
+	low, high []string
+	fits      []float64 // 0: only similar terms match
+}
+
+func (l *lookup) add(word int, low, high string, fit float64) {
+	l.words, l.low, l.high, l.fits = append(l.words, word), append(l.low, low), append(l.high, high), append(l.fits, fit)
+}
+
+// addStemmed adds a term and its stem.
+func (l *lookup) addStemmed(word int, term string, fit float64) {
+	l.add(word, term, term, fit)
+	if stem := wording.Stem(term); stem != term {
+		l.add(word, stem, stem, fit)
+	}
+}
+
 // words returns the words of a question with their matches in the bot's chunks, and the number of chunks.
 func (s *Store) words(ctx context.Context, bot int64, question string) (words []word, total int64, err error) {
-	var texts, heads, meant []string
-	var of []int32 // the words that have the meanings
-	for text := range terms(question) {
-		if empty[text] || slices.Contains(texts, text) || len(texts) == maxWords {
+	const last = string(utf8.MaxRune)
+	var asked lookup
+	worded := false // the question has words, perhaps only stop words, so a model may find passages
+	for text := range wording.Terms(question) {
+		n := len(words)
+		worded = worded || !empty[text]
+		if empty[text] || wording.IsStop(text) || n == maxWords || slices.ContainsFunc(words, func(w word) bool { return w.text == text }) {
 			continue
 		}
-		texts, heads, words = append(texts, text), append(heads, head(text)), append(words, word{text: text})
+		words = append(words, word{text: text})
+		asked.addStemmed(n, text, 1)
+		if !wording.IsASCII(text) { // in scripts without stemming, similar words with the same beginning match too
+			asked.add(n, head(text), head(text)+last, 0)
+		}
 		for _, other := range meaning(text) {
-			of, meant = append(of, int32(len(texts)-1)), append(meant, other)
+			if wording.IsASCII(other) {
+				asked.addStemmed(n, other, synonymFit)
+			} else {
+				asked.add(n, other, other+last, synonymFit)
+			}
 		}
 	}
-	if len(texts) == 0 {
+	if !worded {
 		return nil, 0, nil
 	}
-	// A word without a stem is an English stop word. In scripts without stemming, similar words with the same beginning
-	// match too.
+	similarTo, known := make([][]match, len(words)), make([]bool, len(words)) // known: a term other than a synonym matches
 	rows, _ := s.Pool.Query(ctx, `
-		with asked as (
-			select n - 1 as n, word, head, case when word ~ '^[ -~]+$' then ts_lexize('english_stem', word) end as stem from unnest($2::text[],
-				$3::text[]) with ordinality a (word, head, n)
-		)
-		select -1::bigint, '', chunks, 1::float8 from knowledge.term where bot_id = $1 and word = ''
-		union all select n, '', 0, 1 from asked where stem = '{}'
-		union all select a.n, t.word, t.chunks, 1 from asked a join knowledge.term t on t.bot_id = $1 and (t.word = a.word
-			or t.word = any(a.stem))
-		union all
-		select a.n, t.word, t.chunks, 0 from asked a join knowledge.term t on t.bot_id = $1 and t.word between a.head and a.head || $4
-			and t.word <> a.word where a.stem is null
-		union all
-		select m.n, t.word, t.chunks, $5 from unnest($6::int[], $7::text[]) m (n, word) join knowledge.term t on t.bot_id = $1
-			and t.word = any(ts_lexize('english_stem', m.word) || m.word)
-		where m.word ~ '^[ -~]+$'
-		union all
-		select m.n, t.word, t.chunks, $5 from unnest($6::int[], $7::text[]) m (n, word) join knowledge.term t on t.bot_id = $1
-			and t.word between m.word and m.word || $4
-		where m.word !~ '^[ -~]+$' and length(t.word) <= length(m.word) + $8`, bot, texts, heads, string(utf8.MaxRune), synonymFit,
-		of, meant, maxEnding)
-	known, err := collected(rows, words, &total)
-	if err != nil {
-		return nil, 0, err
+		select a.nth - 1, t.word, t.chunks from unnest($2::text[], $3::text[]) with ordinality a (low, high, nth)
+		join knowledge.term t on t.bot_id = $1 and t.word between a.low and a.high
+		union all select -1, '', chunks from knowledge.term where bot_id = $1 and word = ''`, bot, asked.low, asked.high)
+	var nth int
+	var m match
+	if _, err = pgx.ForEachRow(rows, []any{&nth, &m.term, &m.chunks}, func() error {
+		if nth < 0 {
+			total = m.chunks
+			return nil
+		}
+		n, low := asked.words[nth], asked.low[nth]
+		m.fit = asked.fits[nth]
+		switch {
+		case m.fit == 0 && m.term != words[n].text:
+			similarTo[n] = append(similarTo[n], m)
+		case m.fit == 1, m.fit > 0 && utf8.RuneCountInString(m.term) <= utf8.RuneCountInString(low)+maxEnding:
+			words[n].add(m)
+			known[n] = known[n] || m.fit == 1
+		}
+		return nil
+	}); err != nil {
+		return nil, 0, fmt.Errorf("look up the words of a question: %w", err)
 	}
 	// Without any match, all similar words match.
-	var unknown []int32
-	var seeks []string
-	grams := trigrams{bot, map[string]int64{}}
-	for i, w := range words {
-		if !known[i] && w.text != "" && !numbered(w.text) {
-			for _, key := range grams.seekers(w.text) {
-				unknown, seeks = append(unknown, int32(i)), append(seeks, strconv.FormatInt(key, 10))
+	var unknown []int
+	var grams []string
+	for n, all := range similarTo {
+		before := len(words[n].matches)
+		words[n].addSimilar(all)
+		if !known[n] && len(words[n].matches) == before && !wording.IsNumbered(words[n].text) {
+			for _, gram := range wording.RareGrams(words[n].text, similar) {
+				unknown, grams = append(unknown, n), append(grams, fmt.Sprintf("%d/%s", bot, gram))
 			}
 		}
 	}
 	if total > 0 && len(unknown) > 0 {
+		similarTo = make([][]match, len(words))
 		rows, _ := s.Pool.Query(ctx, `
-			select n, word, chunks, 0::float8 from (select n, array_agg(seek::bigint) as seeks from unnest($2::int[], $3::text[]) a (n, seek)
-				group by n) a
-			join knowledge.term t on t.bot_id + 0 = $1 and t.seeks && a.seeks`, bot, unknown, seeks)
-		if _, err := collected(rows, words, &total); err != nil {
-			return nil, 0, err
+			select n, word, chunks from (select n, array_agg(gram) as grams from unnest($1::int[], $2::text[]) a (n, gram) group by n) a
+			join knowledge.term on written and word !~ '[0-9]' and knowledge.trigrams(bot_id, word) && a.grams`, unknown, grams)
+		m.fit = 0
+		if _, err := pgx.ForEachRow(rows, []any{&nth, &m.term, &m.chunks}, func() error {
+			similarTo[nth] = append(similarTo[nth], m)
+			return nil
+		}); err != nil {
+			return nil, 0, fmt.Errorf("look up the words of a question: %w", err)
+		}
+		for n, all := range similarTo {
+			words[n].addSimilar(all)
 		}
 	}
-	words = slices.DeleteFunc(words, func(w word) bool { return w.text == "" })
 	for i := range words {
 		has := float64(min(max(words[i].chunks, 1), total)) // an unknown word counts as rare as the rarest
 		words[i].weight = math.Log(1 + (float64(total)-has+0.5)/(has+0.5))
 	}
 	return words, total, nil
-}
-
-// collected adds the terms in rows to the words that they match. It reports which words match a term other than a synonym. It compares
-// terms with fit 0, and the most similar ones match.
-func collected(rows pgx.Rows, words []word, total *int64) (known []bool, err error) {
-	type like struct {
-		term   string
-		chunks int64
-		fit    float64
-	}
-	alike := make([][]like, len(words))
-	known = make([]bool, len(words))
-	add := func(n int64, l like) {
-		w := &words[n]
-		w.terms, w.fits, w.chunks = append(w.terms, l.term), append(w.fits, l.fit), w.chunks+l.chunks
-	}
-	var n int64
-	var l like
-	if _, err = pgx.ForEachRow(rows, []any{&n, &l.term, &l.chunks, &l.fit}, func() error {
-		switch {
-		case n < 0:
-			*total = l.chunks
-		case l.term == "":
-			words[n].text = ""
-		case l.fit > 0:
-			add(n, l)
-			known[n] = known[n] || l.fit == 1
-		default:
-			if common, of := alikeness(words[n].text, l.term); bare(words[n].text) == bare(l.term) {
-				l.fit = inflectedFit
-				alike[n] = append(alike[n], l)
-			} else if 100*common >= similar*of {
-				l.fit = float64(common) / float64(of)
-				alike[n] = append(alike[n], l)
-			}
-		}
-		return nil
-	}); err != nil {
-		return nil, fmt.Errorf("look up the words of a question: %w", err)
-	}
-	for n, all := range alike {
-		slices.SortFunc(all, func(a, b like) int { return cmp.Or(cmp.Compare(b.fit, a.fit), cmp.Compare(a.term, b.term)) })
-		for _, l := range all[:min(len(all), maxSimilar)] {
-			add(int64(n), l)
-			known[n] = true
-		}
-	}
-	return known, nil
 }
 
 // bare returns a Devanagari or Gujarati word without the final vowels of number and case, and a Gujarati one without its postposition.
@@ -216,17 +229,6 @@ func bare(word string) string {
 	return strings.TrimRight(word, "\u093e\u0947\u094b\u0902\u0901\u0abe\u0ac7\u0acb\u0ac1\u0a82\u0a81")
 }
 
-// alikeness returns the number of trigrams that two words have in common, and the number of all trigrams of both.
-func alikeness(one, other string) (common, of int) {
-	a, b := wording.Grams(one), wording.Grams(other)
-	for _, gram := range a {
-		if slices.Contains(b, gram) {
-			common++
-		}
-	}
-	return common, len(a) + len(b) - common
-}
-
 // head returns the beginning of a word without its ending.
 func head(word string) string {
 	runes := []rune(word)
@@ -236,7 +238,7 @@ func head(word string) string {
 // covering returns the chunks in which the words have the greatest weight, the best first. Of equal chunks, the chunk with more occurrences
 // is first.
 func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passage, error) {
-	byRarity := slices.DeleteFunc(slices.Clone(words), func(w word) bool { return len(w.terms) == 0 })
+	byRarity := slices.DeleteFunc(slices.Clone(words), func(w word) bool { return len(w.matches) == 0 })
 	slices.SortStableFunc(byRarity, func(a, b word) int { return cmp.Compare(a.chunks, b.chunks) })
 	if len(byRarity) == 0 {
 		return nil, nil
@@ -245,106 +247,59 @@ func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passag
 	for _, w := range words {
 		sum += w.weight
 	}
-	keys := make([][]int64, len(byRarity)) // of the terms of each word
-	for i, w := range byRarity {
-		for _, term := range w.terms {
-			keys[i] = append(keys[i], key(bot, term))
+	var lexemes []string
+	var nths []int
+	var fits, weights []float64
+	for n, w := range byRarity {
+		for _, m := range w.matches {
+			lexemes, nths = append(lexemes, fmt.Sprintf("%d/%s", bot, m.term)), append(nths, n)
+			fits, weights = append(fits, m.fit), append(weights, w.weight)
 		}
 	}
-	// Reading the index takes most of the time, so the steps end when there are enough chunks. If words of two bots have
-	// the same key, the join still excludes the other bot's chunks. The sum keeps the planner from using the index of
-	// bots.
-	rows, err := s.Pool.Query(ctx, `
-		select c.source_id, c.nth, c.marks from (
+	// Reading the index takes most of the time, so the steps end when there are enough chunks. The sum keeps the planner from using the
+	// index of bots. The best matching form of a word counts.
+	rows, _ := s.Pool.Query(ctx, `
+		select c.source_id, c.nth, '', 0::float8, sum(w.weight * w.fit order by w.n) / $3 as coverage from (
 			select distinct source_id, nth from (
-				select c.source_id, c.nth from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) l (a, b, c, d, e, f)
-				cross join lateral (
-					select source_id, nth from knowledge.chunk where bot_id + 0 = $1
-					and keys && l.a::bigint[] and keys && l.b::bigint[] and keys && l.c::bigint[] and keys && l.d::bigint[] and keys && l.e::bigint[]
-						and keys && l.f::bigint[] limit $8
-				) c limit $8
+				select c.source_id, c.nth from unnest($2::text[]::tsquery[]) query cross join lateral (
+					select source_id, nth from knowledge.chunk where bot_id + 0 = $1 and words @@ query limit $4
+				) c limit $4
 			) c
-		) found join knowledge.chunk c using (source_id, nth)`, append(append([]any{bot}, ladder(keys, byRarity)...), maxCovered)...)
+		) found join knowledge.chunk c using (source_id, nth) cross join lateral (
+			select m.n, m.weight, max(m.fit) as fit, sum(cardinality(l.positions)) as times
+			from unnest(c.words) l join unnest($5::text[], $6::int[], $7::float8[], $8::float8[]) m (lexeme, n, fit, weight) using (lexeme)
+			group by m.n, m.weight
+		) w
+		group by c.source_id, c.nth order by coverage desc, sum(w.times) desc, c.source_id, c.nth`,
+		bot, ladder(bot, byRarity), sum, maxCovered, lexemes, nths, fits, weights)
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Passage])
 	if err != nil {
 		return nil, fmt.Errorf("search the chunks of bot %d: %w", bot, err)
-	}
-	type candidate struct {
-		Passage
-		times int64
-	}
-	var all []candidate
-	var c candidate
-	var marks []byte
-	if _, err := pgx.ForEachRow(rows, []any{&c.Source, &c.Nth, &marks}, func() error {
-		c.Coverage, c.times = 0, 0
-		for i, w := range byRarity {
-			best := 0.0 // the best matching form of a word counts
-			for j, key := range keys[i] {
-				if times := timesOf(marks, key); times > 0 {
-					best = max(best, w.fits[j])
-					c.times += times
-				}
-			}
-			c.Coverage += w.weight * best
-		}
-		c.Coverage /= sum
-		all = append(all, c)
-		return nil
-	}); err != nil {
-		return nil, fmt.Errorf("search the chunks of bot %d: %w", bot, err)
-	}
-	slices.SortFunc(all, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.Coverage, a.Coverage), cmp.Compare(b.times, a.times), cmp.Compare(a.Source, b.Source),
-			cmp.Compare(a.Nth, b.Nth))
-	})
-	found := make([]Passage, len(all))
-	for i, c := range all {
-		found[i] = c.Passage
 	}
 	return found, nil
 }
 
-// ladder returns the search conditions in steps. The first step requires one key of each of several words. Each next step drops the most
-// frequent word, and the last steps require one single word. There is one step if few chunks have any of the words. A step is one element
-// of each list.
-func ladder(keys [][]int64, byRarity []word) []any {
-	var steps [maxTogether][]string
-	step := func(all ...[]int64) {
-		for i := range steps {
-			steps[i] = append(steps[i], literal(all[min(i, len(all)-1)]))
-		}
-	}
+// ladder returns the search conditions in steps. The first step requires a match of each of several words. Each next step drops the most
+// frequent word, and the last steps require one single word. There is one step if few chunks have any of the words.
+func ladder(bot int64, byRarity []word) (steps []string) {
+	terms := make([][]string, len(byRarity))
 	chunks := int64(0)
-	for _, w := range byRarity {
+	for n, w := range byRarity {
+		for _, m := range w.matches {
+			terms[n] = append(terms[n], m.term)
+		}
 		chunks += w.chunks
 	}
 	if chunks <= maxCovered {
-		step(slices.Concat(keys...))
-	} else {
-		for n := min(len(keys), maxTogether); n > 1; n-- {
-			step(keys[:n]...)
-		}
-		for _, of := range keys {
-			step(of)
-		}
+		return []string{wording.Query(bot, slices.Concat(terms...))}
 	}
-	lists := make([]any, len(steps))
-	for i, list := range steps {
-		lists[i] = list
+	for n := min(len(terms), maxTogether); n > 1; n-- {
+		steps = append(steps, wording.Query(bot, terms[:n]...))
 	}
-	return lists
-}
-
-// literal returns keys in the text format of Postgres arrays.
-func literal(keys []int64) string {
-	text := []byte{'{'}
-	for i, key := range keys {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = strconv.AppendInt(text, key, 10)
+	for _, of := range terms {
+		steps = append(steps, wording.Query(bot, of))
 	}
-	return string(append(text, '}'))
+	return steps
 }
 
 // read loads the texts.

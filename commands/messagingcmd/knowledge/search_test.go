@@ -2,8 +2,8 @@ package knowledge_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -41,28 +41,10 @@ func store(t testing.TB, m model) *knowledge.Store {
 	return &knowledge.Store{Pool: pool, Model: m}
 }
 
-// chunks returns the chunks of a text.
-func chunks(t *testing.T, text string) (all []string) {
-	t.Helper()
-	for chunk, err := range knowledge.Chunks(knowledge.Text(text)) {
-		require.NoError(t, err)
-		all = append(all, chunk)
-	}
-	return all
-}
-
 // put stores chunks of a bot.
 func put(t *testing.T, s *knowledge.Store, bot, source int64, title string, chunks ...string) {
 	t.Helper()
-	count, err := s.Put(t.Context(), bot, source, title, func(yield func(string, error) bool) {
-		for _, chunk := range chunks {
-			if !yield(chunk, nil) {
-				return
-			}
-		}
-	})
-	require.NoError(t, err)
-	require.EqualValues(t, len(chunks), count)
+	require.NoError(t, s.Put(t.Context(), bot, source, title, chunks))
 }
 
 // jeweller gives a bot the labelled set.
@@ -70,7 +52,7 @@ func jeweller(t *testing.T, s *knowledge.Store) []labelled.Document {
 	t.Helper()
 	set := labelled.Documents()
 	for i, d := range set {
-		put(t, s, 1, int64(i+1), d.Title, chunks(t, d.Text)...)
+		put(t, s, 1, int64(i+1), d.Title, knowledge.Chunks(d.Text)...)
 	}
 	return set
 }
@@ -189,27 +171,65 @@ func TestWhatIsForgottenLeavesNoTrace(t *testing.T) {
 	require.Equal(t, "2 =2 gold=1 silver=1", rows(), "a source is replaced")
 	require.NoError(t, s.Forget(t.Context(), 1, 2))
 	require.Equal(t, "1 =1 silver=1", rows())
-	require.NoError(t, s.ForgetBot(t.Context(), 1))
+	require.NoError(t, s.Forget(t.Context(), 1, 0))
 	require.Equal(t, "0 ", rows())
+}
+
+func TestChunksOfOlderProgramsAreConverted(t *testing.T) {
+	t.Parallel()
+	pool, err := pgxpool.New(t.Context(), pgtest.DB(t))
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	for _, sql := range []string{
+		"0008_knowledge.sql",
+		`insert into knowledge.term (bot_id, word, chunks, seeks) values (1, '', 2, '{}'), (1, 'gold', 1, '{1}'), (1, 'silver', 1, '{1}'),
+			(1, 'rings', 2, '{1}'), (1, 'ring', 2, '{}')`,
+		`insert into knowledge.chunk (source_id, nth, bot_id, text, keys, marks)
+			select id, 0, 1, text, array_agg(key order by key), string_agg(substring(int8send(key) for 4) || times, '' order by key)
+			from (values (1, 'gold rings, gold', 'gold', '\x02'::bytea), (1, 'gold rings, gold', 'rings', '\x01'),
+				(1, 'gold rings, gold', 'ring', '\x01'), (2, 'silver rings', 'silver', '\x01'), (2, 'silver rings', 'rings', '\x01'),
+				(2, 'silver rings', 'ring', '\x01')) c (id, text, word, times)
+			cross join lateral knowledge.key(1, word) key group by id, text`,
+		`create table public.bahi_schema ()`,
+		"0011_knowledge_words.sql",
+	} {
+		if strings.HasSuffix(sql, ".sql") {
+			text, err := os.ReadFile("../../../migrations/" + sql)
+			require.NoError(t, err)
+			sql = string(text)
+		}
+		_, err := pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	s := &knowledge.Store{Pool: pool, Model: model{}}
+	found := func(question string) (sources []int64) {
+		passages, err := s.Search(t.Context(), 1, question, 6)
+		require.NoError(t, err)
+		for _, p := range passages {
+			sources = append(sources, p.Source)
+		}
+		return sources
+	}
+	require.Equal(t, []int64{1}, found("golld"))
+	require.Equal(t, []int64{2, 1}, found("a silver ring"))
+	put(t, s, 1, 2, "", "silver chains")
+	require.Equal(t, []int64{1}, found("ring"))
+	require.NoError(t, s.Forget(t.Context(), 1, 1))
+	var text string
+	require.NoError(t, pool.QueryRow(t.Context(),
+		`select string_agg(word || '=' || chunks, ' ' order by word) from knowledge.term`).Scan(&text))
+	require.Equal(t, "=1 chain=1 chains=1 silver=1", text)
 }
 
 func TestASourceThatEndsInAnErrorChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := store(t, model{})
 	put(t, s, 1, 1, "", "gold")
-	broken := errors.New("the file is broken")
-	for want, last := range map[string]error{broken.Error(): broken, "The source has no text": nil} {
-		_, err := s.Put(t.Context(), 1, 1, "", func(yield func(string, error) bool) {
-			for range 40 { // more than are written at once
-				if last != nil && !yield("silver", nil) {
-					return
-				}
-			}
-			if last != nil {
-				yield("", last)
-			}
-		})
-		require.EqualError(t, err, want)
+	for want, chunks := range map[string][]string{
+		"The source has no text":   nil,
+		"write chunks of source 1": append(slices.Repeat([]string{"silver"}, 40), "\x00"), // more than are written at once
+	} {
+		require.ErrorContains(t, s.Put(t.Context(), 1, 1, "", chunks), want)
 		passages, err := s.Search(t.Context(), 1, "gold silver", 6)
 		require.NoError(t, err)
 		require.Len(t, passages, 1)
@@ -254,13 +274,13 @@ func TestVectorsFindWhatSharesNoWord(t *testing.T) {
 
 func TestChunksEndAtParagraphs(t *testing.T) {
 	t.Parallel()
-	require.Empty(t, chunks(t, " \n\n\f\n"))
-	require.Equal(t, []string{"one\n\ntwo"}, chunks(t, "one\r\n\r\n\r\ntwo\n"))
+	require.Empty(t, knowledge.Chunks(" \n\n\f\n"))
+	require.Equal(t, []string{"one\n\ntwo"}, knowledge.Chunks("one\r\n\r\n\r\ntwo\n"))
 	var text strings.Builder
 	for i := range 100 {
 		fmt.Fprintf(&text, "Paragraph %d begins. %s ends.\n\n", i, strings.Repeat("सोना और चाँदी ", 12))
 	}
-	all := chunks(t, text.String())
+	all := knowledge.Chunks(text.String())
 	whole := strings.Join(all, "\n")
 	for i := range 100 {
 		require.Contains(t, whole, fmt.Sprintf("Paragraph %d begins.", i))
@@ -274,7 +294,7 @@ func TestChunksEndAtParagraphs(t *testing.T) {
 		}
 	}
 	for _, long := range []string{strings.Repeat("x", 10000), strings.Repeat("અ ", 9000)} {
-		for _, chunk := range chunks(t, long) {
+		for _, chunk := range knowledge.Chunks(long) {
 			require.LessOrEqual(t, len([]rune(chunk)), 3000)
 		}
 	}

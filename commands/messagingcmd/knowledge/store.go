@@ -7,15 +7,11 @@ package knowledge
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"bahi/domain/person"
 	"bahi/domain/wording"
 )
 
@@ -37,104 +33,55 @@ type Store struct {
 const (
 	embedAtOnce = 64 // texts in one call
 	writeAtOnce = 16 // chunks in one batch
-	maxWord     = 60 // maximum bytes of a searchable word
 )
 
-// Put replaces the chunks of a source, and returns their number. It writes the first chunks while it reads the last ones, and stores
-// nothing after an error or without chunks. The title is searchable with each chunk. The caller then calls [Store.Index].
-func (s *Store) Put(ctx context.Context, bot, source int64, title string, chunks iter.Seq2[string, error]) (count int64, err error) {
-	model := s.Model.Embeds()
-	var vectors [][]float32
-	if model != "" { // the transaction must not wait for a model
-		if chunks, vectors, err = s.embed(ctx, chunks); err != nil {
-			return 0, err
-		}
+// Put replaces the chunks of a source. It stores nothing after an error or without chunks. The title is searchable with each chunk. The
+// caller then calls [Store.Index].
+func (s *Store) Put(ctx context.Context, bot, source int64, title string, chunks []string) error {
+	if len(chunks) == 0 {
+		return failure(noText)
 	}
-	counted := &counting{bot: bot, ids: map[string]int32{}}
-	err = s.change(ctx, bot, func(tx pgx.Tx) error {
-		if err := drop(ctx, tx, bot, `source_id = $1`, source); err != nil {
+	model := s.Model.Embeds()
+	vectors := make([][]float32, 0, len(chunks))
+	for some := range slices.Chunk(chunks, embedAtOnce) { // the transaction must not wait for a model
+		of := make([][]float32, len(some))
+		if model != "" {
+			var err error
+			if of, err = s.Model.Embed(ctx, some); err != nil {
+				return err
+			}
+		}
+		vectors = append(vectors, of...)
+	}
+	return s.change(ctx, bot, func(tx pgx.Tx) error {
+		if err := drop(ctx, tx, bot, source); err != nil {
 			return err
 		}
 		// Only Index indexes pending entries, not one of many inserts.
 		if _, err := tx.Exec(ctx, `set local gin_pending_list_limit = '64MB'`); err != nil {
 			return err
 		}
-		var texts []string
-		flush := func() error {
-			words := make([][]occurrence, len(texts))
-			for i, text := range texts {
-				words[i] = counted.cut(title + "\n" + text)
-			}
-			if err := counted.stem(ctx, tx); err != nil {
-				return err
-			}
-			added := &pgx.Batch{}
-			for i, text := range texts {
-				var by *string
-				var vector []float32
-				if vectors != nil {
-					by, vector = &model, vectors[count]
+		added := &pgx.Batch{}
+		for nth, text := range chunks {
+			added.Queue(`insert into knowledge.chunk (source_id, nth, bot_id, text, words, model, embedding)
+				values ($1, $2, $3, $4, $5::text::tsvector, nullif($6, ''), $7)`,
+				source, nth, bot, text, wording.Vector(bot, title+"\n"+text), model, vectors[nth])
+			if added.Len() == writeAtOnce || nth == len(chunks)-1 {
+				if err := tx.SendBatch(ctx, added).Close(); err != nil {
+					return fmt.Errorf("write chunks of source %d: %w", source, err)
 				}
-				keys, marks := counted.keys(words[i])
-				added.Queue(`
-					insert into knowledge.chunk (source_id, nth, bot_id, text, keys, marks, model, embedding) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-					source, count, bot, text, keys, marks, by, vector)
-				count++
-			}
-			texts = texts[:0]
-			if err := tx.SendBatch(ctx, added).Close(); err != nil {
-				return fmt.Errorf("write chunks of source %d: %w", source, err)
-			}
-			return nil
-		}
-		for text, err := range chunks {
-			if texts = append(texts, text); err == nil && len(texts) == writeAtOnce {
-				err = flush()
-			}
-			if err != nil {
-				return err
+				added = &pgx.Batch{}
 			}
 		}
-		if err := flush(); err != nil {
-			return err
+		if _, err := tx.Exec(ctx, `
+			with these as (select words from knowledge.chunk where source_id = $2), counted as (`+counts+`)
+			insert into knowledge.term (bot_id, word, chunks, written) select $1, word, chunks, written from counted
+			on conflict (bot_id, word) do update set chunks = term.chunks + excluded.chunks, written = term.written or excluded.written`,
+			bot, source); err != nil {
+			return fmt.Errorf("count the words of bot %d: %w", bot, err)
 		}
-		if count == 0 {
-			return failure(noText)
-		}
-		return counted.write(ctx, tx, count)
+		return nil
 	})
-	return count, err
-}
-
-// embed returns the chunks with their vectors.
-func (s *Store) embed(ctx context.Context, chunks iter.Seq2[string, error]) (again iter.Seq2[string, error], vectors [][]float32,
-	err error) {
-	var texts []string
-	for text, err := range chunks {
-		if err != nil {
-			return nil, nil, err
-		}
-		texts = append(texts, text)
-	}
-	for some := range slices.Chunk(texts, embedAtOnce) {
-		of, err := s.Model.Embed(ctx, some)
-		if err != nil {
-			return nil, nil, err
-		}
-		vectors = append(vectors, of...)
-	}
-	return each(texts), vectors, nil
-}
-
-// each returns the texts without their errors.
-func each(texts []string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for _, text := range texts {
-			if !yield(text, nil) {
-				return
-			}
-		}
-	}
 }
 
 // change runs do in a transaction. Changes of a bot's chunks run one at a time, because they count the same words.
@@ -156,32 +103,17 @@ func (s *Store) Index(ctx context.Context) error {
 	return nil
 }
 
-// terms returns the words of a text. Digits of all scripts become ASCII digits, and a rupee sign is a word.
-func terms(text string) func(yield func(string) bool) {
-	text = strings.Map(person.Digit, strings.ReplaceAll(text, "₹", " rs "))
-	return func(yield func(string) bool) {
-		for word := range wording.Each(text) {
-			if len(word) <= maxWord && !yield(word) {
-				return
-			}
-		}
-	}
-}
+// counts selects the number of chunks with each word, and with the empty word the number of all chunks.
+const counts = `
+	select substr(lexeme, strpos(lexeme, '/') + 1) as word, count(*) as chunks, bool_or('D' = any(weights)) as written
+	from these, unnest(these.words) group by lexeme union all select '', count(*), false from these having count(*) > 0`
 
-func isLatin(word string) bool {
-	return !strings.ContainsFunc(word, func(c rune) bool { return c > unicode.MaxASCII })
-}
-
-// drop removes chunks of a bot, and subtracts their words from the bot's words.
-func drop(ctx context.Context, tx pgx.Tx, bot int64, which string, id int64) error {
+// drop removes the chunks of a source, or of the whole bot for source 0, and subtracts their words from the bot's words.
+func drop(ctx context.Context, tx pgx.Tx, bot, source int64) error {
 	gone, err := tx.Exec(ctx, `
-		with gone as (delete from knowledge.chunk where `+which+` returning keys),
-		less as (
-			select key, count(*) as chunks from gone, unnest(gone.keys) key group by key
-			union all select knowledge.key($2, ''), count(*) from gone having count(*) > 0
-		)
-		update knowledge.term set chunks = term.chunks - less.chunks from less where term.bot_id = $2 and knowledge.key(term.bot_id, `+
-		`term.word) = less.key`, id, bot)
+		with these as (delete from knowledge.chunk where bot_id = $1 and (source_id = $2 or $2 = 0) returning words), counted as (`+counts+`)
+		update knowledge.term set chunks = term.chunks - counted.chunks from counted where term.bot_id = $1 and term.word = counted.word`,
+		bot, source)
 	if err == nil && gone.RowsAffected() > 0 {
 		_, err = tx.Exec(ctx, `delete from knowledge.term where bot_id = $1 and chunks <= 0`, bot)
 	}
@@ -191,17 +123,9 @@ func drop(ctx context.Context, tx pgx.Tx, bot int64, which string, id int64) err
 	return nil
 }
 
-// Forget removes the chunks of a source.
+// Forget removes the chunks of a source, or of the whole bot for source 0.
 func (s *Store) Forget(ctx context.Context, bot, source int64) error {
-	if err := s.change(ctx, bot, func(tx pgx.Tx) error { return drop(ctx, tx, bot, `source_id = $1`, source) }); err != nil {
-		return err
-	}
-	return s.Index(ctx)
-}
-
-// ForgetBot removes the chunks of a bot.
-func (s *Store) ForgetBot(ctx context.Context, bot int64) error {
-	if err := s.change(ctx, bot, func(tx pgx.Tx) error { return drop(ctx, tx, bot, `bot_id = $1`, bot) }); err != nil {
+	if err := s.change(ctx, bot, func(tx pgx.Tx) error { return drop(ctx, tx, bot, source) }); err != nil {
 		return err
 	}
 	return s.Index(ctx)

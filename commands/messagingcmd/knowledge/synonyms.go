@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"bahi/domain/wording"
 )
 
 // Each line of synonyms.txt has words that customers and jewellers use for one thing, in their languages and scripts. Words
@@ -29,7 +31,7 @@ var synonyms = func() map[string][][]string {
 	all := map[string][][]string{}
 	for line := range strings.Lines(synonymLines) {
 		line, is := strings.CutPrefix(line, "* ")
-		group := slices.Collect(terms(line))
+		group := slices.Collect(wording.Terms(line))
 		for _, word := range group {
 			all[stem(word)] = append(all[stem(word)], group)
 			if is {
@@ -43,7 +45,7 @@ var synonyms = func() map[string][][]string {
 // meaning returns the synonyms of a word.
 func meaning(word string) (all []string) {
 	groups := synonyms[stem(word)]
-	if !isLatin(word) {
+	if !wording.IsASCII(word) {
 		for rest, cut := word, 0; len(groups) == 0 && cut < maxEnding && utf8.RuneCountInString(rest) > minKnown; cut++ {
 			_, width := utf8.DecodeLastRuneInString(rest)
 			rest = rest[:len(rest)-width]
@@ -63,7 +65,7 @@ func meaning(word string) (all []string) {
 // stem returns an English word without a common ending, so that the list does not require each form. Users never see the
 // result.
 func stem(word string) string {
-	if !isLatin(word) {
+	if !wording.IsASCII(word) {
 		return word
 	}
 	for _, ending := range []string{"ings", "ing", "ers", "ies", "ed", "es", "er", "s", "e", "y"} {

@@ -3,9 +3,7 @@ package knowledge
 import (
 	"encoding/csv"
 	"regexp"
-	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -123,11 +121,7 @@ func lined(table [][]field) (lines []string) {
 	}
 	for _, row := range table {
 		if names == nil {
-			texts := make([]string, len(row))
-			for i, f := range row {
-				texts[i] = f.text
-			}
-			lines = append(lines, pair(texts))
+			lines = append(lines, pair(textsOf(row)))
 			continue
 		}
 		values := make([]string, len(names))
@@ -137,13 +131,16 @@ func lined(table [][]field) (lines []string) {
 			}
 			values[i] = strings.TrimSpace(values[i] + " " + f.text)
 		}
-		columns := make([]string, len(names))
-		for i, n := range names {
-			columns[i] = n.text
-		}
-		lines = append(lines, record(columns, values))
+		lines = append(lines, record(textsOf(names), values))
 	}
 	return lines
+}
+
+func textsOf(fields []field) (texts []string) {
+	for _, f := range fields {
+		texts = append(texts, f.text)
+	}
+	return texts
 }
 
 // prose reports whether lines are a text in two columns, not rows.
@@ -204,8 +201,7 @@ func comma(text string, named bool) string {
 				width, same = len(row), i
 			}
 		}
-		table := all[same:]
-		full := 0
+		table, full := all[same:], 0
 		for _, row := range table {
 			if len(row) == width {
 				full++
@@ -242,48 +238,28 @@ func filled(row []string) (n int) {
 	return n
 }
 
+// rule matches the line below the column names of a Markdown table.
+var rule = regexp.MustCompile(`^[\s|:-]*(?:\|[\s|:-]*-|-[\s|:-]*\|)[\s|:-]*$`)
+
 // piped converts Markdown tables to lines like [rows].
 func piped(text string) string {
-	if !strings.Contains(text, "|") {
-		return text
-	}
 	var names []string
 	lines := strings.Split(text, "\n")
 	out := lines[:0:0]
 	for i, line := range lines {
-		cells, is := pipes(line)
-		next := ""
-		if i+1 < len(lines) {
-			next = lines[i+1]
-		}
+		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "|"), "|"), "|")
 		switch {
-		case !is:
+		case !strings.Contains(line, "|"):
 			names = nil
 			out = append(out, line)
-		case ruled(line):
-		case names == nil && ruled(next):
-			names = cells
-		case names == nil:
-			out = append(out, line)
-		default:
+		case rule.MatchString(line):
+		case names != nil:
 			out = append(out, record(names, cells))
+		case i+1 < len(lines) && rule.MatchString(lines[i+1]):
+			names = cells
+		default:
+			out = append(out, line)
 		}
 	}
 	return strings.Join(out, "\n")
-}
-
-// pipes returns the cells of a line of Markdown.
-func pipes(line string) (cells []string, is bool) {
-	line = strings.TrimSpace(line)
-	if !strings.Contains(line, "|") {
-		return nil, false
-	}
-	cells = strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|"), "|")
-	return cells, true
-}
-
-// ruled reports whether a line is the one below the column names.
-func ruled(line string) bool {
-	return strings.Contains(line, "-") && strings.Contains(line, "|") &&
-		!strings.ContainsFunc(line, func(c rune) bool { return !unicode.IsSpace(c) && !slices.Contains([]rune("|:-"), c) })
 }
