@@ -59,8 +59,9 @@ func open(t *testing.T) *office {
 	ctx, cancel := context.WithCancel(t.Context())
 	runner := projections.NewRunner(store, pool, log)
 	h := commands.New(store, noKeys{}, time.Now)
-	v := &ledgerview.Views{Reader: readmodels.NewReader(logtest.Snapshots(t, pool), map[string]int{"books": ledgerproj.Books.Version}, runner.Follow)}
-	v.Reader.Wait = 30 * time.Second
+	reader := readmodels.NewReader(logtest.Snapshots(t, pool), map[string]int{"books": ledgerproj.Books.Version}, runner.Follow)
+	reader.Wait = 30 * time.Second
+	v := &ledgerview.Views{Reader: reader}
 	o := &office{
 		ctx: ctx, store: store, pool: pool, views: v, log: log,
 		books: &ledgercmd.Books{Commands: h, Reads: v, Today: func() unit.Date { return today }, Log: log},

@@ -231,7 +231,7 @@ const maxQuote = 100
 
 // unused records an unused part of the text.
 func (p *parser) unused(text string) {
-	if len(p.order.Unused) < MaxUnused {
+	if text != "" && len(p.order.Unused) < MaxUnused {
 		p.order.Unused = append(p.order.Unused, cut(text, maxQuote))
 	}
 }

@@ -269,9 +269,10 @@ func only(atoms []atom, of map[string]bool) bool {
 // parts splits a segment into parts with one entry each, and finds the names of clients.
 func parts(atoms []atom, heads bool) (all [][]atom) {
 	var (
-		part []atom
-		seen [unclear + 1]bool
-		tail int // index in part: after the last quantity, client or slip
+		part    []atom
+		seen    [unclear + 1]bool
+		tail    int   // index in part: after the last quantity, client or slip
+		between []int // parts with a number without a unit before the next part
 	)
 	flush := func(keep int) {
 		all = append(all, part[:keep])
@@ -326,6 +327,9 @@ func parts(atoms []atom, heads bool) (all [][]atom) {
 				if part[0].quantity() && !has(part[:tail], atom.names) {
 					tail = len(part)
 				}
+				if part[tail-1].kind == bare && has(part[:tail-1], atom.quantity) {
+					between = append(between, len(all))
+				}
 				flush(tail)
 			}
 		}
@@ -337,7 +341,25 @@ func parts(atoms []atom, heads bool) (all [][]atom) {
 			tail = len(part)
 		}
 	}
-	return append(all, part)
+	all = append(all, part)
+	assign(all, between)
+	return all
+}
+
+// assign decides which of two parts a number between them counts. It counts the later one if numbers stand before the items, as in 2 payal
+// 250 gm 3 kada 300 gm, and the earlier one if they stand behind all of them. Otherwise it is unclear in both.
+func assign(all [][]atom, between []int) {
+	for _, i := range between {
+		if one, n := all[i], len(all[i])-1; one[0].kind == bare {
+			all[i], all[i+1] = one[:n], slices.Concat(one[n:], all[i+1])
+		}
+	}
+	for _, i := range slices.Backward(between) {
+		number, behind := &all[i][len(all[i])-1], all[i+1][len(all[i+1])-1].kind
+		if number.kind == bare && behind != bare && behind != count {
+			number.kind, all[i+1] = unclear, slices.Concat(all[i+1], []atom{{kind: unclear}})
+		}
+	}
 }
 
 // opens reports whether a new entry begins: words and a quantity before the next mark, or only words and, after a mark, only a quantity.
