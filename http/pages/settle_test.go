@@ -75,6 +75,7 @@ func TestAKarigarIsSettledByTheKeyboard(t *testing.T) {
 	p.PressCtrl(kb.Enter)
 	require.Equal(t, "HDFC Bank", p.Text("h1"))
 	p.Go(account)
+	p.Click("h1") // a page without the window's focus focuses the field again with the first key
 	p.Evaluate(`document.activeElement.blur()`, nil)
 	p.Keys("?")
 	p.Until(`document.querySelector("#keys").matches(":popover-open")`)

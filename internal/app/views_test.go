@@ -223,10 +223,13 @@ func TestNoViewForgetsTheAskersWorkspace(t *testing.T) {
 			_, spans := spanning[name]
 			require.True(t, spans != takesAsker || spans && ofCompany[name], "%s takes the caller's workspace, or is listed with a reason", name)
 			said.take()
-			statements := 0
+			statements, call := 0, of.Method(i).Call
+			if in.IsVariadic() {
+				call = of.Method(i).CallSlice
+			}
 			for args := range product(choices) {
 				given := []reflect.Value{reflect.ValueOf(t.Context()), reflect.ValueOf(&readmodels.At{Wait: time.Millisecond})}[:first-1]
-				of.Method(i).Call(append(slices.Clip(given), args...))
+				call(append(slices.Clip(given), args...))
 				for _, s := range said.take() {
 					if !reads.MatchString(s.sql) {
 						continue
