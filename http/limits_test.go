@@ -95,6 +95,7 @@ func TestPagesOfTheFrontendMayAsk(t *testing.T) {
 		require.Equal(t, []string{origin, "true"},
 			[]string{a.Header("Access-Control-Allow-Origin"), a.Header("Access-Control-Allow-Credentials")})
 		require.Contains(t, a.Header("Access-Control-Allow-Headers"), "authorization")
+		require.Equal(t, "600", a.Header("Access-Control-Max-Age"), "seconds for which a browser remembers it")
 		a = ask(origin, "PUT", apptest.Me).Status(204)
 		require.Equal(t, []string{origin, ""}, []string{a.Header("Access-Control-Allow-Origin"), a.Header("Access-Control-Allow-Credentials")},
 			"cookies go to auth alone")

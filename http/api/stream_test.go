@@ -151,6 +151,16 @@ func listen(t *testing.T, url, authorization string) *http.Response {
 	return response
 }
 
+func TestAStreamThatBeginsAfterTheEndEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	ended := make(chan error, 1)
+	s := broadcast(t, time.Hour, until(ended))
+	s.EndStreams()
+	name, _ := s.operator(t).Stream("/news").Next(nil)
+	require.Empty(t, name)
+	require.ErrorIs(t, <-ended, context.Canceled)
+}
+
 func TestAStreamEndsWhenItsClientGoes(t *testing.T) {
 	t.Parallel()
 	ended := make(chan error, 1)
