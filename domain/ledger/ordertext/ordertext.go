@@ -346,8 +346,8 @@ func parts(atoms []atom, heads bool) (all [][]atom) {
 	return all
 }
 
-// assign decides which of two parts a number between them counts. It counts the later one if numbers stand before the items, as in 2 payal
-// 250 gm 3 kada 300 gm, and the earlier one if they stand behind all of them. Otherwise it is unclear in both.
+// assign decides which of two parts a number between them counts. It counts the later one if numbers are before the items, as in 2 payal
+// 250 gm 3 kada 300 gm, and the earlier one if they are behind all of them. Otherwise it is unclear in both.
 func assign(all [][]atom, between []int) {
 	for _, i := range between {
 		if one, n := all[i], len(all[i])-1; one[0].kind == bare {
