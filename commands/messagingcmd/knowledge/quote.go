@@ -207,14 +207,15 @@ func amount(word string) bool {
 var numerals = func() map[string]bool {
 	all := map[string]bool{}
 	for word := range wording.Terms(`two three four five six seven eight nine ten dozen teen char chaar panch paanch chhe saat aath nau das
-		तीन चार पांच पाँच छह सात आठ नौ दस બે ત્રણ ચાર પાંચ છ સાત આઠ નવ દસ`) {
+		तीन चार पांच पाँच छह सात आठ नौ दस બે ત્રણ ચાર પાંચ
+		છ સાત આઠ નવ દસ`) {
 		all[word] = true
 	}
 	return all
 }()
 
-// others adds items of the same lists with the words that the best items lack: for each such word the items with most of these words. The
-// question names several items.
+// others adds items of the same lists. For each word that the best items lack, it adds the items that have the word and most of the other
+// lacking words. The question names several items.
 func (c *choice) others(all, best []held, weights []float64, sum, least float64) []held {
 	heads := best[0].heads
 	covered, score := slices.Clone(best[0].whole), 0.0

@@ -256,8 +256,8 @@ func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passag
 			fits, weights = append(fits, m.fit), append(weights, w.weight)
 		}
 	}
-	// Reading the index takes most of the time, so the steps end when there are enough chunks. The sum keeps the planner from using the
-	// index of bots. The best matching form of a word counts.
+	// Reading the index takes most of the time, so the steps end when there are enough chunks. With bot_id + 0, Postgres does not
+	// use the index of bots. The best matching form of a word counts.
 	rows, _ := s.Pool.Query(ctx, `
 		select c.source_id, c.nth, '', 0::float8, sum(w.weight * w.fit order by w.n) / $3 as coverage from (
 			select distinct source_id, nth from (

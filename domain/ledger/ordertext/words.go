@@ -57,7 +57,8 @@ var (
 	})
 	// offsets are words that change the next number, in thousandths: "paune do" is 1.75.
 	offsets = factors(map[string]int64{
-		"sava sawa सवा સવા": 250, "sadhe saadhe साढ़े साढे સાડા": 500, "paune pone पौने પોણા": -250,
+		"sava sawa सवा સવા": 250, "sadhe saadhe साढ़े साढे સાડા": 500,
+		"paune pone पौने પોણા": -250,
 	})
 
 	// ofTheName are units after a number in an item's name, such as 22k or 2.5 inch. sizes are words before such a
@@ -86,8 +87,10 @@ var (
 		kam approx approximately about around nearly almost lagbhag karib gross net
 		min minimum max maximum upto between atleast atmost under below above jyada zyada kya what which when how
 		mil milega milegi jayega jayegi hoga hogi available stock kitna kitne kab confirm
-		बदले जगह कम ज्यादा ज़्यादा लगभग करीब क्या कब कितना कितने मिलेगा मिलेगी होगा होगी
-		બદલે જગ્યાએ ઓછું વધુ વધારે લગભગ આશરે શું ક્યારે કેટલા કેટલું મળશે થશે`)
+		बदले जगह कम ज्यादा ज़्यादा लगभग करीब क्या कब
+		कितना कितने मिलेगा मिलेगी होगा होगी
+		બદલે જગ્યાએ ઓછું વધુ વધારે લગભગ આશરે શું ક્યારે
+		કેટલા કેટલું મળશે થશે`)
 
 	clientMarks = set("party client customer from messrs for name naam नाम નામ पार्टी પાર્ટી ग्राहक ગ્રાહક")
 	inlineMarks = set("for party client customer पार्टी પાર્ટી ग्राहक ગ્રાહક")

@@ -18,9 +18,12 @@ var words = wordsOf(map[bool][]string{
 		"dont-message", "don't-message", "do-not-message", "dont-send-messages", "don't-send-messages", "do-not-send-messages",
 		"band-karo", "band-kardo", "band-kar-do", "band-kare", "band-karein", "bandh-karo", "bandh-kar-do", "bandh-karein",
 		"message-mat-bhejo", "msg-mat-bhejo",
-		"बंद", "बंद-करो", "बंद-करा", "बंद-करें", "बंद-कीजिए", "बंद-कर-दो", "बंद-कर-दीजिए", "मैसेज-मत-भेजो", "संदेश-मत-भेजो", "स्टॉप",
+		"बंद", "बंद-करो", "बंद-करा", "बंद-करें", "बंद-कीजिए",
+		"बंद-कर-दो", "बंद-कर-दीजिए", "मैसेज-मत-भेजो",
+		"संदेश-मत-भेजो", "स्टॉप",
 		"अनसब्सक्राइब",
-		"બંધ", "બંધ-કરો", "બંધ-કરશો", "બંધ-કરી-દો", "મેસેજ-ન-મોકલો", "મેસેજ-ન-મોકલશો", "સ્ટોપ", "રોકો",
+		"બંધ", "બંધ-કરો", "બંધ-કરશો", "બંધ-કરી-દો", "મેસેજ-ન-મોકલો",
+		"મેસેજ-ન-મોકલશો", "સ્ટોપ", "રોકો",
 	},
 	true: {"start", "chalu-karo", "चालू", "चालू-करो", "ચાલુ", "ચાલુ-કરો"},
 })
@@ -53,7 +56,8 @@ func wordsOf(texts map[bool][]string) map[string]bool {
 // fillers are the words that may be beside a consent keyword: first the polite ones, then those that say what to stop.
 var fillers = []map[string]bool{
 	wordSet(`please pls plz kindly thanks thank you sir madam ji bhai hi hello ok kripya krupa karine me mujhe these your any more
-		कृपया कृपा करके प्लीज जी भाई धन्यवाद मुझे કૃપા કરીને મહેરબાની પ્લીઝ જી ભાઈ આભાર મને`),
+		कृपया कृपा करके प्लीज जी भाई धन्यवाद मुझे કૃપા
+		કરીને મહેરબાની પ્લીઝ જી ભાઈ આભાર મને`),
 	wordSet("sending messaging message messages msg msgs sms texts promotional promotions offers ads मैसेज मेसेज संदेश મેસેજ સંદેશ"),
 }
 
