@@ -131,7 +131,7 @@ func (b Build) first(ctx context.Context, conn *pgx.Conn) error {
 
 // request enters the build into the registry.
 func (b Build) request(ctx context.Context, conn *pgx.Conn) (generation, error) {
-	g, err := newGeneration(ctx, conn, b.Projection, b.Store.ID(), b.How, false)
+	g, err := newGeneration(ctx, conn, b.Projection, b.Store.ID(), b.How, requested)
 	if isTaken(err) {
 		return g, fmt.Errorf("%s: %w", b.Projection.Name, ErrBuildRuns)
 	}
@@ -157,7 +157,7 @@ func (b Build) until(ctx context.Context, conn *pgx.Conn, g generation) error {
 			}
 			return err
 		}
-		now, found, err := oneGeneration(ctx, conn, `name = $1 and generation = $2 and not scratch`, g.Name, g.Generation)
+		now, found, err := oneGeneration(ctx, conn, `name = $1 and generation = $2 and status <> 'scratch'`, g.Name, g.Generation)
 		switch {
 		case err != nil:
 			return err
@@ -167,7 +167,7 @@ func (b Build) until(ctx context.Context, conn *pgx.Conn, g generation) error {
 			return nil
 		case now.Error != nil:
 			return errors.New(*now.Error)
-		case now.phase() == differs && !now.Accepted && !b.Stay:
+		case now.Status == differs && !now.Accepted && !b.Stay:
 			return fmt.Errorf("build %s: %w", g.Name, ErrDiffers)
 		}
 		b.tell(now)
@@ -183,7 +183,7 @@ func (b Build) tell(g generation) {
 	if b.Progress == nil {
 		return
 	}
-	now := Progress{Phase: g.phase(), Done: g.Position, Total: max(g.Total, g.Position), Rate: g.Rate}
+	now := Progress{Phase: g.Status, Done: g.Position, Total: max(g.Total, g.Position), Rate: g.Rate}
 	if b.Now != nil && g.Rate > 0 {
 		now.Then = g.then(b.Now())
 	}
@@ -236,7 +236,7 @@ func (b Build) became(ctx context.Context, g generation) (built, gone bool) {
 		return false, false
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
-	now, there, err := oneGeneration(ctx, conn, `name = $1 and generation = $2 and not scratch`, g.Name, g.Generation)
+	now, there, err := oneGeneration(ctx, conn, `name = $1 and generation = $2 and status <> 'scratch'`, g.Name, g.Generation)
 	return err == nil && now.built(), err == nil && !there
 }
 
@@ -250,7 +250,7 @@ func (b Build) steps(ctx context.Context, s *session, c *control) error {
 			return err
 		}
 	}
-	if s.g.phase() == requested {
+	if s.g.Status == requested {
 		if err := b.makeTables(ctx, s); err != nil {
 			return err
 		}
@@ -258,7 +258,7 @@ func (b Build) steps(ctx context.Context, s *session, c *control) error {
 	if err := useSchema(ctx, s.conn, s.g.schema()); err != nil {
 		return err
 	}
-	if s.g.phase() == filling {
+	if s.g.Status == filling {
 		limit, err := b.fillTo(ctx, s)
 		if err == nil {
 			err = b.fill(ctx, s, c, limit)
@@ -267,7 +267,7 @@ func (b Build) steps(ctx context.Context, s *session, c *control) error {
 			return err
 		}
 	}
-	if s.g.phase() == indexing {
+	if s.g.Status == indexing {
 		if err := b.index(ctx, s); err != nil {
 			return err
 		}
@@ -293,13 +293,17 @@ func (b Build) belongs(ctx context.Context, g generation, at event.Position, id 
 
 // enter records the build's phase.
 func (b Build) enter(ctx context.Context, db querier, s *session, phase string) error {
-	done, err := db.Exec(ctx, `update projection.generation set phase = $4, error = null, error_at = null, error_position = null
-		where name = $1 and generation = $2 and owner = $3`, s.g.Name, s.g.Generation, s.owner, phase)
-	if err == nil && done.RowsAffected() == 0 {
+	status := phase
+	if s.check {
+		status = statusScratch
+	}
+	changed, err := become(ctx, db, status, `error = null, error_at = null, error_position = null`,
+		`name = $1 and generation = $2 and owner = $3`, s.g.Name, s.g.Generation, s.owner)
+	if err == nil && len(changed) == 0 {
 		err = ErrFenced
 	}
 	if err == nil {
-		s.g.Phase = &phase
+		s.g.Status = phase
 		b.Log.Debug("build entered a phase", "projection", s.g.Name, "generation", s.g.Generation, "phase", phase, "position", s.g.Position)
 		b.tell(s.g)
 	}
@@ -331,16 +335,16 @@ func (b Build) startOver(ctx context.Context, s *session) error {
 		if _, err := tx.Exec(ctx, `delete from projection.partition where name = $1 and generation = $2`, s.g.Name, s.g.Generation); err != nil {
 			return err
 		}
-		rows, _ := tx.Query(ctx, `
-			update projection.generation set ddl_sha256 = $4, phase = $5, building = true, position = 0, event_id = null, differences = null
-			where name = $1 and generation = $2 and owner = $3 returning `+generationColumns,
-			s.g.Name, s.g.Generation, s.owner, b.Projection.Hash(), requested)
-		g, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[generation])
-		if errors.Is(err, pgx.ErrNoRows) {
+		changed, err := become(ctx, tx, requested, `ddl_sha256 = $4, position = 0, event_id = null, differences = null`,
+			`name = $1 and generation = $2 and owner = $3`, s.g.Name, s.g.Generation, s.owner, b.Projection.Hash())
+		if err != nil {
+			return err
+		}
+		if len(changed) == 0 {
 			return ErrFenced
 		}
-		s.g = g
-		return err
+		s.g = changed[0]
+		return nil
 	})
 }
 
@@ -422,7 +426,7 @@ func (b Build) completeTables(ctx context.Context, s *session, plans string) err
 		return fmt.Errorf("collect statistics: %w", err)
 	}
 	_, rest := b.Projection.indexes()
-	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, plans); err != nil {
 			return err
 		}
@@ -432,16 +436,8 @@ func (b Build) completeTables(ctx context.Context, s *session, plans string) err
 		if _, err := tx.Exec(ctx, `delete from projection.partition where name = $1 and generation = $2`, s.g.Name, s.g.Generation); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `update projection.generation set building = false where name = $1 and generation = $2`, s.g.Name,
-			s.g.Generation); err != nil {
-			return err
-		}
 		return b.enter(ctx, tx, s, catchingUp)
 	})
-	if err == nil {
-		s.g.Building = false
-	}
-	return err
 }
 
 // foldUpTo folds the log in large batches. It reads and decodes the next batch while it folds one.

@@ -410,7 +410,7 @@ func TestBuildReportsLostParts(t *testing.T) {
 	p := seen("seen", nil)
 	build := r.build(p)
 	require.NoError(t, build.Request(t.Context()))
-	r.exec(t, `update projection.generation set phase = 'filling'`)
+	r.exec(t, `update projection.generation set status = 'filling'`)
 	r.exec(t, `create schema seen_g1; create table seen_g1.seen (position bigint not null, name text not null)`)
 	require.ErrorContains(t, build.Join(t.Context()), "has lost its parts")
 }

@@ -28,8 +28,8 @@ func (b Build) control(ctx context.Context, s *session) (context.Context, *contr
 	watched, cancel := context.WithCancelCause(ctx)
 	watching, stop := context.WithCancel(ctx)
 	c := &control{stop: func() { stop(); cancel(nil) }}
-	mine, owner := s.g, s.owner     // the session changes meanwhile
-	builds := mine.KeepUntil == nil // such a row may become live, and lose its owner, between two queries
+	mine, owner := s.g, s.owner         // the session changes meanwhile
+	builds := mine.Status != statusKept // such a row may become live, and lose its owner, between two queries
 	c.obey(mine)
 	c.done.Go(func() {
 		for {
@@ -45,8 +45,8 @@ func (b Build) control(ctx context.Context, s *session) (context.Context, *contr
 				}
 				c.conn = conn
 			}
-			g, found, err := oneGeneration(watching, c.conn, `name = $1 and generation = $2 and (owner = $3 or live and $5) and scratch = $4`,
-				mine.Name, mine.Generation, owner, mine.Scratch, builds)
+			g, found, err := oneGeneration(watching, c.conn, `name = $1 and generation = $2 and (owner = $3 or status = 'live' and $4)`,
+				mine.Name, mine.Generation, owner, builds)
 			switch {
 			case err == nil && !found:
 				cancel(ErrFenced)

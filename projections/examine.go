@@ -65,7 +65,8 @@ func (b Build) scratch(ctx context.Context) (*session, error) {
 		return nil, errors.Join(err, conn.Close(ctx))
 	}
 	s := b.session(conn, generation{})
-	s.g, err = newGeneration(ctx, conn, b.Projection, b.Store.ID(), b.How, true)
+	s.check = true
+	s.g, err = newGeneration(ctx, conn, b.Projection, b.Store.ID(), b.How, statusScratch)
 	if err == nil {
 		_, err = conn.Exec(ctx, `update projection.generation set owner = $3 where name = $1 and generation = $2`, s.g.Name, s.g.Generation,
 			s.owner)

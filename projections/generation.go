@@ -25,9 +25,7 @@ type generation struct {
 	Generation int
 	Version    int
 	DDL        string `db:"ddl_sha256"`
-	Live       bool
-	Building   bool // tables or indexes are missing
-	Scratch    bool // never to be live
+	Status     string
 	StoreID    uuid.UUID
 	Position   event.Position
 	EventID    *uuid.UUID
@@ -40,7 +38,6 @@ type generation struct {
 
 // buildState is the state of a generation's build.
 type buildState struct {
-	Phase       *string
 	Throttle    *int
 	Partitions  int
 	Accepted    bool
@@ -52,16 +49,6 @@ type buildState struct {
 	KeepFor     time.Duration
 }
 
-// Phases of a build.
-const (
-	requested  = "requested"   // nothing is created yet
-	filling    = "filling"     // the log is folded into the tables
-	indexing   = "indexing"    // the DDL after the fill runs
-	catchingUp = "catching up" // catching up with events since the fill
-	comparing  = "comparing"   // comparing with the live tables
-	differs    = "differs"     // differs from the live tables: an operator must accept the differences or cancel
-)
-
 func (g generation) schema() string { return SchemaName(g.Name, g.Generation) }
 
 // then estimates the duration of the phases after the fill by the last build. Without a last build, it assumes the duration of the fill.
@@ -71,21 +58,10 @@ func (g generation) then(now time.Time) time.Duration {
 		each = time.Duration(*g.ThenEach)
 	}
 	all := each * time.Duration(g.Total) // positions are less than 2^63
-	if g.FilledAt != nil && g.phase() != filling {
+	if g.FilledAt != nil && g.Status != filling {
 		all -= now.Sub(*g.FilledAt)
 	}
 	return max(all, 0)
-}
-
-// built reports whether the generation's build is complete: it is live, or it was live and is kept.
-func (g generation) built() bool { return g.Live || g.KeepUntil != nil }
-
-// phase returns the phase of the generation's build.
-func (g generation) phase() string {
-	if g.Phase == nil {
-		return requested
-	}
-	return *g.Phase
 }
 
 // SchemaName returns the schema of a generation's tables.
@@ -96,13 +72,12 @@ type querier interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-const generationColumns = `name, generation, version, ddl_sha256, live, building, scratch, phase, store_id, position, event_id, owner, ` +
-	`error,
-	paused, throttle, partitions, accepted, differences, total, rate::bigint as rate, filled_at, keep_for, keep_until, coalesce(keep_until ` +
-	`<= now(), false) as over,
+const generationColumns = `name, generation, version, ddl_sha256, status, store_id, position, event_id, owner, error, paused, throttle,
+	partitions, accepted, differences, total, rate::bigint as rate, filled_at, keep_for, keep_until,
+	coalesce(keep_until <= now(), false) as over,
 	(select (extract(epoch from last.after_fill) * 1000000000 / last.total)::bigint from projection.generation last
-		where last.name = projection.generation.name and last.after_fill is not null and last.total > 0 order by last.generation desc limit ` +
-	`1) as then_each`
+		where last.name = projection.generation.name and last.after_fill is not null and last.total > 0
+		order by last.generation desc limit 1) as then_each`
 
 func generations(ctx context.Context, db querier, where string, args ...any) ([]generation, error) {
 	rows, _ := db.Query(ctx, `select `+generationColumns+` from projection.generation where `+where+` order by name, generation`, args...)
@@ -118,20 +93,14 @@ func oneGeneration(ctx context.Context, db querier, where string, args ...any) (
 	return found[0], true, nil
 }
 
-// Conditions on a projection's name and version.
-const (
-	isLive  = `live and name = $1 and version = $2`
-	isBuilt = `not live and not scratch and keep_until is null and name = $1 and version = $2` // being built
-	isKept  = `not live and not scratch and keep_until is not null and name = $1 and version = $2`
-)
-
 // liveGeneration returns the live generation of this version, or false.
 func liveGeneration(ctx context.Context, db querier, p *Projection) (generation, bool, error) {
 	return oneGeneration(ctx, db, isLive, p.Name, p.Version)
 }
 
-// newGeneration registers a generation without tables under the next number. It locks a scratch generation on the connection.
-func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store uuid.UUID, how BuildOptions, scratch bool) (g generation,
+// newGeneration registers a generation without tables under the next number: requested, or scratch. It locks a scratch generation on the
+// connection.
+func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store uuid.UUID, how BuildOptions, status string) (g generation,
 	err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if err := lockRegistry(ctx, tx); err != nil {
@@ -142,14 +111,14 @@ func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store uui
 			throttle = &how.Throttle
 		}
 		rows, _ := tx.Query(ctx, `
-			insert into projection.generation (name, generation, version, ddl_sha256, store_id, phase, throttle, partitions, accepted, keep_for,
-				scratch)
-			select $1, coalesce(max(generation), 0) + 1, $2, $3, $4, $5, $6, $7, $8, $9, $10 from projection.generation where name = $1
+			insert into projection.generation (name, generation, version, ddl_sha256, store_id, status, throttle, partitions, accepted,
+				keep_for)
+			select $1, coalesce(max(generation), 0) + 1, $2, $3, $4, $5, $6, $7, $8, $9 from projection.generation where name = $1
 			returning `+generationColumns,
-			p.Name, p.Version, p.Hash(), store, requested, throttle, p.parts(how.Partitions), how.Accept, how.Keep, scratch)
+			p.Name, p.Version, p.Hash(), store, status, throttle, p.parts(how.Partitions), how.Accept, how.Keep)
 		var err error
 		g, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[generation])
-		if err == nil && scratch { // before the commit, so that other processes never find it unlocked
+		if err == nil && status == statusScratch { // before the commit, so that other processes never find it unlocked
 			_, err = tx.Exec(ctx, `select `+hold, g.schema())
 		}
 		return err
@@ -173,7 +142,7 @@ func inSchema(ctx context.Context, tx pgx.Tx, schema, statements string) error {
 func (s *session) checkpoint(ctx context.Context, tx querier, to event.Position, id *uuid.UUID) error {
 	done, err := tx.Exec(ctx, `
 		update projection.generation set position = $5, event_id = $6, rate = $7::bigint, error = null, error_at = null, error_position = null
-		where name = $1 and generation = $2 and position = $3 and owner = $4 and not (live and paused)`,
+		where name = $1 and generation = $2 and position = $3 and owner = $4 and not (status = 'live' and paused)`,
 		s.g.Name, s.g.Generation, int64(s.g.Position), s.owner, int64(to), id, s.g.Rate)
 	switch {
 	case err != nil:
@@ -193,22 +162,22 @@ func isTaken(err error) bool {
 
 // noteIn records an error and its event in the matching generations. It returns the number of generations.
 func noteIn(ctx context.Context, db querier, why error, program, where string, args ...any) (int64, error) {
-	text, at, typ := noteOf(why)
+	text, at := noteOf(why)
 	n := len(args)
 	done, err := db.Exec(ctx, fmt.Sprintf(`
-		update projection.generation set error = $%d, error_position = $%d, error_type = $%d, error_program = $%d,
+		update projection.generation set error = $%d, error_position = $%d, error_program = $%d,
 			error_at = case when error is distinct from $%d then now() else error_at end
-		where `, n+1, n+2, n+3, n+4, n+1)+where, append(args, text, at, typ, program)...)
+		where `, n+1, n+2, n+3, n+1)+where, append(args, text, at, program)...)
 	return done.RowsAffected(), err
 }
 
-// noteOf returns an error's text and the faulty event.
-func noteOf(why error) (text string, at *int64, typ *string) {
+// noteOf returns an error's text and the position of the faulty event.
+func noteOf(why error) (text string, at *int64) {
 	if bad, ok := errors.AsType[*poison](why); ok {
 		position := int64(bad.at)
-		at, typ = &position, &bad.typ
+		at = &position
 	}
-	return why.Error(), at, typ
+	return why.Error(), at
 }
 
 // verify checks that the log has the event of a generation's checkpoint. Otherwise the log is another one, or was restored without its
@@ -266,28 +235,22 @@ func List(ctx context.Context, db querier) ([]GenerationInfo, error) {
 	}
 	all := make([]GenerationInfo, len(found))
 	for i, g := range found {
-		all[i] = GenerationInfo{
-			Name: g.Name, Version: g.Version, Generation: g.Generation, Position: g.Position, State: "building", Live: g.Live,
-			Phase: g.phase(), Total: g.Total,
+		now := GenerationInfo{
+			Name: g.Name, Version: g.Version, Generation: g.Generation, State: g.Status, Live: g.Status == statusLive, Position: g.Position,
+			Total: g.Total,
 		}
-		if g.Live || g.KeepUntil != nil || g.Scratch {
-			all[i].Phase = ""
+		if !g.built() && g.Status != statusScratch {
+			now.State, now.Phase = "building", g.Status
 		}
 		if g.KeepUntil != nil {
-			all[i].KeepUntil = *g.KeepUntil
+			now.KeepUntil = *g.KeepUntil
 		}
-		switch {
-		case g.Error != nil:
-			all[i].State, all[i].Error = "parked", *g.Error
-		case g.Paused:
-			all[i].State = "paused"
-		case g.Live:
-			all[i].State = "live"
-		case g.Scratch:
-			all[i].State = "scratch"
-		case g.KeepUntil != nil:
-			all[i].State = "kept"
+		if g.Error != nil {
+			now.State, now.Error = "parked", *g.Error
+		} else if g.Paused {
+			now.State = "paused"
 		}
+		all[i] = now
 	}
 	return all, nil
 }

@@ -108,7 +108,7 @@ func TestRollbackRefusesAParkedGeneration(t *testing.T) {
 	require.ErrorContains(t, err, "the kept generation has stopped at position 1: event BankAccountOpened at position 2: ERROR: division by "+
 		"zero")
 	require.Equal(t, 2, r.live(t, p).Generation)
-	require.True(t, r.live(t, p).Live)
+	require.True(t, r.live(t, p).Status == statusLive)
 
 	cured.Store(true)
 	require.NoError(t, Retry(t.Context(), r.pool, p))
@@ -211,7 +211,7 @@ func TestDifferingBuildWaitsForAnOperator(t *testing.T) {
 	require.ErrorIs(t, r.build(p).Run(t.Context()), ErrDiffers)
 	g, found := r.being(t, p)
 	require.True(t, found)
-	require.Equal(t, differs, g.phase())
+	require.Equal(t, differs, g.Status)
 	differences, err := r.build(p).Differences(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []Difference{{Table: "seen", Count: 3, Rows: []DifferentRow{
@@ -227,7 +227,7 @@ func TestDifferingBuildWaitsForAnOperator(t *testing.T) {
 	soon(t, "the build follows the log while it waits", func() bool { return r.position(t, p) == 4 })
 	require.ErrorIs(t, r.build(p).until(t.Context(), r.hold(t, p).conn, g), ErrDiffers, "a watching process receives the result")
 	run.reached("seen", 4)
-	require.Equal(t, differs, r.inPhase(t, p, differs).phase())
+	require.Equal(t, differs, r.inPhase(t, p, differs).Status)
 	require.NoError(t, Accept(t.Context(), r.pool, p))
 	r.goesLive(t, p, 2)
 	r.add(t, "Emu")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"bahi/domain/event"
@@ -51,7 +50,7 @@ func Resume(ctx context.Context, pool *pgxpool.Pool, p *Projection) error {
 
 // Accept lets the build's tables become live despite their differences.
 func Accept(ctx context.Context, pool *pgxpool.Pool, p *Projection) error {
-	return change(ctx, pool, p, ErrNotDiffers, `accepted = true`, isBuilt+` and phase = '`+differs+`'`)
+	return change(ctx, pool, p, ErrNotDiffers, `accepted = true`, `status = '`+differs+`' and name = $1 and version = $2`)
 }
 
 // Throttle limits the build to the given number of events per second; 0: no limit.
@@ -61,7 +60,7 @@ func Throttle(ctx context.Context, pool *pgxpool.Pool, p *Projection, perSecond 
 
 // Retry makes a parked projection or build try its event again.
 func Retry(ctx context.Context, pool *pgxpool.Pool, p *Projection) error {
-	return change(ctx, pool, p, ErrNotParked, `error = null, error_at = null, error_position = null, error_type = null, error_program = null`,
+	return change(ctx, pool, p, ErrNotParked, `error = null, error_at = null, error_position = null, error_program = null`,
 		`error is not null and name = $1 and version = $2`)
 }
 
@@ -109,9 +108,7 @@ func (b Build) Drop(ctx context.Context, number int) error {
 	case g.Version == b.Projection.Version:
 		return ErrInUse
 	}
-	_, err = conn.Exec(ctx, `update projection.generation set live = false, scratch = true, owner = null where name = $1 and generation = $2`,
-		g.Name, g.Generation)
-	if err != nil {
+	if _, err := become(ctx, conn, statusScratch, unused, `name = $1 and generation = $2`, g.Name, g.Generation); err != nil {
 		return err
 	}
 	return drop(ctx, conn, g)
@@ -128,9 +125,7 @@ func (b Build) Cancel(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
-	rows, _ := conn.Query(ctx, `update projection.generation set scratch = true, owner = null where `+isBuilt+` returning `+generationColumns,
-		b.Projection.Name, b.Projection.Version)
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[generation])
+	found, err := become(ctx, conn, statusScratch, unused, isBuilt, b.Projection.Name, b.Projection.Version)
 	if err != nil {
 		return fmt.Errorf("cancel the build of %s: %w", b.Projection.Name, err)
 	}

@@ -258,8 +258,8 @@ func TestSkipUnparksAProjection(t *testing.T) {
 // program returns the version of the program that recorded the error of the live generation.
 func (r *rig) program(t *testing.T) (version string) {
 	t.Helper()
-	require.NoError(t, r.pool.QueryRow(t.Context(), `select error_program from projection.generation where live and error_type = $1`,
-		openedName).Scan(&version))
+	require.NoError(t, r.pool.QueryRow(t.Context(), `select error_program from projection.generation
+		where status = 'live' and error is not null`).Scan(&version))
 	return version
 }
 

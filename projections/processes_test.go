@@ -146,7 +146,7 @@ func TestTablesConvergeToTheLog(t *testing.T) {
 		_ = Throttle(t.Context(), r.pool, p, 0)
 		soon(t, "no build is in progress", func() bool {
 			g, found := r.being(t, p)
-			if found && g.phase() == differs {
+			if found && g.Status == differs {
 				_ = Accept(t.Context(), r.pool, p)
 			}
 			if found && g.Error != nil {

@@ -129,11 +129,11 @@ func (k reactorRow) look(ctx context.Context) (at place, found bool, err error) 
 }
 
 func (k reactorRow) note(ctx context.Context, why error) (bool, error) {
-	text, at, typ := noteOf(why)
+	text, at := noteOf(why)
 	done, err := k.r.pool.Exec(ctx, `
-		update reactor.checkpoint set error = $2, error_position = $3, error_type = $4, error_program = $5,
+		update reactor.checkpoint set error = $2, error_position = $3, error_program = $4,
 			error_at = case when error is distinct from $2 then now() else error_at end
-		where name = $1`, k.p.Name, text, at, typ, k.r.Program)
+		where name = $1`, k.p.Name, text, at, k.r.Program)
 	return done.RowsAffected() > 0, err
 }
 

@@ -24,7 +24,7 @@ func (r *rig) half(t *testing.T, p *Projection) generation {
 	one.stop()
 	g, found := r.being(t, p)
 	require.True(t, found)
-	require.Equal(t, filling, g.phase())
+	require.Equal(t, filling, g.Status)
 	require.NoError(t, Throttle(t.Context(), r.pool, p, 0))
 	return g
 }
@@ -120,7 +120,7 @@ func TestScratchTablesAreLockedBeforeTheyAreVisible(t *testing.T) {
 	require.NoError(t, r.build(p).Run(t.Context()))
 	conn, err := connect(t.Context(), r.build(p).Config, p)
 	require.NoError(t, err)
-	g, err := newGeneration(t.Context(), conn, p, r.store.ID(), BuildOptions{}, true)
+	g, err := newGeneration(t.Context(), conn, p, r.store.ID(), BuildOptions{}, statusScratch)
 	require.NoError(t, err)
 	other, err := connect(t.Context(), r.build(p).Config, p)
 	require.NoError(t, err)
@@ -130,7 +130,7 @@ func TestScratchTablesAreLockedBeforeTheyAreVisible(t *testing.T) {
 	require.NoError(t, conn.Close(t.Context()))
 	soon(t, "the next process drops the leftovers of a check", func() bool {
 		require.NoError(t, sweep(t.Context(), other, p))
-		all, err := generations(t.Context(), r.pool, `scratch`)
+		all, err := generations(t.Context(), r.pool, `status = 'scratch'`)
 		require.NoError(t, err)
 		return len(all) == 0
 	})
@@ -170,7 +170,7 @@ func TestFailedIndexIsReportedAndRetried(t *testing.T) {
 	require.ErrorContains(t, build.Run(t.Context()), "could not create unique index")
 	g, found := r.being(t, p)
 	require.True(t, found)
-	require.Equal(t, indexing, g.phase())
+	require.Equal(t, indexing, g.Status)
 	require.Contains(t, *g.Error, "could not create unique index")
 	r.exec(t, `delete from seen_g1.seen where position = 2`)
 	r.serve(t, p)
@@ -355,7 +355,7 @@ func TestLatePauseOfABuildPausesNothing(t *testing.T) {
 			return true
 		default:
 			g, found := r.being(t, p)
-			return found && g.phase() == catchingUp && g.Paused
+			return found && g.Status == catchingUp && g.Paused
 		}
 	})
 	if err := Resume(t.Context(), r.pool, p); err != nil {

@@ -190,7 +190,7 @@ func seen(name string, hook func(b *Batch, name string)) *Projection {
 // names returns what the live generation has recorded, in order.
 func (r *rig) names(t *testing.T, projection string) []string {
 	t.Helper()
-	live, err := generations(t.Context(), r.pool, `live and name = $1`, projection)
+	live, err := generations(t.Context(), r.pool, `status = 'live' and name = $1`, projection)
 	require.NoError(t, err)
 	require.Len(t, live, 1)
 	rows, _ := r.pool.Query(t.Context(), `select name from `+live[0].schema()+`.seen order by position`)
@@ -273,7 +273,7 @@ func (r *rig) inPhase(t *testing.T, p *Projection, phase string) generation {
 	soon(t, phase, func() bool {
 		var found bool
 		g, found = r.being(t, p)
-		return found && g.phase() == phase
+		return found && g.Status == phase
 	})
 	return g
 }

@@ -20,6 +20,7 @@ type session struct {
 	p     *Projection
 	g     generation
 	owner uuid.UUID
+	check bool // the generation stays scratch, and only g.Status has the phase
 	conn  *pgx.Conn
 	kept  any // see Batch.FoldState
 	pace  pace
@@ -78,7 +79,7 @@ func (s *session) place() place { return place{generation: s.g.Generation, posit
 // own makes this session the owner of the generation.
 func (s *session) own(ctx context.Context) error {
 	rows, _ := s.conn.Query(ctx, `
-		update projection.generation set owner = $3 where name = $1 and generation = $2 and not scratch
+		update projection.generation set owner = $3 where name = $1 and generation = $2 and status <> 'scratch'
 		returning `+generationColumns, s.g.Name, s.g.Generation, s.owner)
 	g, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[generation])
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -231,7 +232,7 @@ func (d *decoded) reach(events []event.Stored) {
 
 // apply folds a batch and moves the checkpoint in one transaction.
 func (s *session) apply(ctx context.Context, d decoded) error {
-	if d.len() == 0 && !s.g.Building { // most events concern other projections
+	if d.len() == 0 && !s.g.incomplete() { // most events concern other projections
 		s.g.Rate = s.pace.after(0)
 		err := s.checkpoint(ctx, s.conn, d.upTo, d.last)
 		if err == nil {
@@ -239,7 +240,7 @@ func (s *session) apply(ctx context.Context, d decoded) error {
 		}
 		return err
 	}
-	b := &Batch{Filling: s.g.Building, FoldState: s.kept}
+	b := &Batch{Filling: s.g.incomplete(), FoldState: s.kept}
 	s.kept = nil // outdated after a failure
 	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
 		b.Tx = tx
@@ -257,7 +258,7 @@ func (s *session) apply(ctx context.Context, d decoded) error {
 
 // fenced returns [ErrFenced] if this session may no longer write.
 func (s *session) fenced(ctx context.Context) error {
-	found, err := generations(ctx, s.conn, `name = $1 and generation = $2 and position = $3 and owner = $4 and not (live and paused)`,
+	found, err := generations(ctx, s.conn, `name = $1 and generation = $2 and position = $3 and owner = $4 and not (status = 'live' and paused)`,
 		s.g.Name, s.g.Generation, int64(s.g.Position), s.owner)
 	if err == nil && len(found) == 0 {
 		err = ErrFenced

@@ -57,7 +57,7 @@ func (b Build) takeOver(ctx context.Context, s *session, c *control) error {
 // agree returns when the new tables equal those of the replaced generation at one position, or an operator has accepted the differences. It
 // logs if there are no tables to compare with.
 func (b Build) agree(ctx context.Context, s *session, c *control) error {
-	if s.g.phase() == differs { // an earlier process has found the differences
+	if s.g.Status == differs { // an earlier process has found the differences
 		return b.untilAccepted(ctx, s, c)
 	}
 	of, found, err := b.reference(ctx, s)
@@ -156,8 +156,8 @@ func (b Build) follow(ctx context.Context, s *session, until func() bool) error 
 func (b Build) reference(ctx context.Context, s *session) (generation, bool, error) {
 	of, found, err := liveGeneration(ctx, s.conn, b.Projection)
 	if err == nil && !found && b.Projection.common != nil {
-		of, found, err = oneGeneration(ctx, s.conn, `live and name = $1 and version = (
-			select max(version) from projection.generation where live and name = $1 and version < $2)`, s.g.Name, s.g.Version)
+		of, found, err = oneGeneration(ctx, s.conn, `status = 'live' and name = $1 and version = (
+			select max(version) from projection.generation where status = 'live' and name = $1 and version < $2)`, s.g.Name, s.g.Version)
 	}
 	if err != nil || !found {
 		return of, false, err
@@ -239,12 +239,10 @@ func move(ctx context.Context, conn *pgx.Conn, to generation, owner *uuid.UUID, 
 				return err
 			}
 		}
-		done, err := tx.Exec(ctx, `
-			update projection.generation set live = true, building = false, phase = null, keep_until = null, owner = null, differences = null,
-				paused = false,
-				after_fill = case when phase is not null and differences is null then clock_timestamp() - filled_at else after_fill end
-			where name = $1 and generation = $2 and not scratch and ($3::uuid is null or owner = $3)`, to.Name, to.Generation, owner)
-		if err == nil && done.RowsAffected() == 0 {
+		changed, err := become(ctx, tx, statusLive, `keep_until = null, owner = null, differences = null, paused = false,
+			after_fill = case when status <> 'kept' and differences is null then clock_timestamp() - filled_at else after_fill end`,
+			`name = $1 and generation = $2 and ($3::uuid is null or owner = $3)`, to.Name, to.Generation, owner)
+		if err == nil && len(changed) == 0 {
 			err = ErrFenced
 		}
 		return err
@@ -263,14 +261,16 @@ func isBusy(err error) bool {
 
 // retire hides a generation, so that readers find the other one, and expires the previously kept generation.
 func retire(ctx context.Context, tx pgx.Tx, g, to generation, keep time.Duration) error {
-	_, err := tx.Exec(ctx, `update projection.generation set scratch = true, owner = null where `+isKept+` and generation <> $3`,
-		g.Name, g.Version, to.Generation)
-	if err != nil {
+	if _, err := become(ctx, tx, statusScratch, unused, isKept+` and generation <> $3`, g.Name, g.Version, to.Generation); err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `
-		update projection.generation set live = false, owner = null, paused = false, keep_until = now() + $3, scratch = $3 <= interval '0'
-		where name = $1 and generation = $2`, g.Name, g.Generation, keep)
+	var err error
+	if keep > 0 {
+		_, err = become(ctx, tx, statusKept, `owner = null, paused = false, keep_until = now() + $3::interval`,
+			`name = $1 and generation = $2`, g.Name, g.Generation, keep)
+	} else {
+		_, err = become(ctx, tx, statusScratch, unused, `name = $1 and generation = $2`, g.Name, g.Generation)
+	}
 	return err
 }
 
@@ -314,7 +314,7 @@ func tryDrop(ctx context.Context, conn *pgx.Conn, g generation) error {
 		if err := lockRegistry(ctx, tx); err != nil {
 			return err
 		}
-		if live, err := generations(ctx, tx, `name = $1 and generation = $2 and live`, g.Name, g.Generation); err != nil || len(live) > 0 {
+		if live, err := generations(ctx, tx, `name = $1 and generation = $2 and status = 'live'`, g.Name, g.Generation); err != nil || len(live) > 0 {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `drop schema if exists `+g.schema()+` cascade`); err != nil {

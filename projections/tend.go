@@ -76,16 +76,16 @@ func (r *Runner) look(ctx context.Context, all map[string]*Projection) ([]genera
 	names, versions := namesAndVersions(maps.Values(all))
 	found, err := generations(ctx, r.pool, `exists (
 		select from unnest($1::text[], $2::int[]) p (name, version)
-		where p.name = generation.name and (p.version = generation.version or scratch or keep_until <= now()))`, names, versions)
+		where p.name = generation.name and (p.version = generation.version or status = 'scratch' or keep_until <= now()))`, names, versions)
 	if err != nil {
 		return nil, err
 	}
 	var others []generation
 	for _, g := range found {
 		switch {
-		case g.Live:
+		case g.Status == statusLive:
 			r.read(all[g.Name], g.Generation)
-		case g.Scratch, g.Over, g.Error == nil:
+		case g.Status == statusScratch, g.Over, g.Error == nil:
 			others = append(others, g)
 		}
 	}
@@ -123,19 +123,19 @@ func (r *Runner) tryTend(ctx context.Context, p *Projection, g generation) error
 	if err := conn.QueryRow(ctx, `select `+tryHold, g.schema()).Scan(&mine); err != nil || !mine {
 		return err
 	}
-	g, found, err := oneGeneration(ctx, conn, `name = $1 and generation = $2 and not live`, g.Name, g.Generation)
+	g, found, err := oneGeneration(ctx, conn, `name = $1 and generation = $2 and status <> 'live'`, g.Name, g.Generation)
 	b := r.build(p)
 	switch {
 	case err != nil || !found:
 		return err
-	case g.Scratch:
+	case g.Status == statusScratch:
 		return drop(ctx, conn, g)
 	case g.Over:
 		return retireKept(ctx, conn, g)
-	case g.KeepUntil == nil:
-		return b.work(ctx, conn, g)
-	default:
+	case g.Status == statusKept:
 		return b.keep(ctx, conn, g)
+	default:
+		return b.work(ctx, conn, g)
 	}
 }
 
@@ -150,7 +150,7 @@ func (b Build) keep(ctx context.Context, conn *pgx.Conn, g generation) error {
 	if err := s.own(ctx); err != nil {
 		return err
 	}
-	if s.g.Live || s.g.KeepUntil == nil {
+	if s.g.Status != statusKept {
 		return nil
 	}
 	if err := verify(ctx, b.Store, s.g); err != nil {
@@ -176,9 +176,8 @@ func (b Build) keep(ctx context.Context, conn *pgx.Conn, g generation) error {
 
 // retireKept expires a kept generation.
 func retireKept(ctx context.Context, conn *pgx.Conn, g generation) error {
-	done, err := conn.Exec(ctx, `update projection.generation set scratch = true, owner = null
-		where name = $1 and generation = $2 and not live and keep_until <= now()`, g.Name, g.Generation)
-	if err != nil || done.RowsAffected() == 0 {
+	expired, err := become(ctx, conn, statusScratch, unused, `name = $1 and generation = $2 and keep_until <= now()`, g.Name, g.Generation)
+	if err != nil || len(expired) == 0 {
 		return err
 	}
 	return drop(ctx, conn, g)
@@ -188,7 +187,7 @@ func retireKept(ctx context.Context, conn *pgx.Conn, g generation) error {
 func (r *Runner) clearFailures(ctx context.Context, all []*Projection) {
 	names, versions := namesAndVersions(slices.Values(all))
 	_, err := r.pool.Exec(ctx, `update projection.generation set error = null, error_at = null, error_position = null
-		where (name, version) in (select * from unnest($1::text[], $2::int[])) and not live and error is not null`, names, versions)
+		where (name, version) in (select * from unnest($1::text[], $2::int[])) and status <> 'live' and error is not null`, names, versions)
 	if err != nil && ctx.Err() == nil {
 		r.log.Warn("clearing the failures of builds failed", "error", err)
 	}
@@ -196,7 +195,7 @@ func (r *Runner) clearFailures(ctx context.Context, all []*Projection) {
 
 // sweep drops scratch generations of ended processes.
 func sweep(ctx context.Context, conn *pgx.Conn, p *Projection) error {
-	left, err := generations(ctx, conn, `name = $1 and scratch`, p.Name)
+	left, err := generations(ctx, conn, `name = $1 and status = 'scratch'`, p.Name)
 	if err != nil {
 		return fmt.Errorf("find the leftovers of builds of %s: %w", p.Name, err)
 	}

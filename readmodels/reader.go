@@ -307,7 +307,7 @@ func stateSQL(names []string, generations []int) string {
 	}
 	return `select g.position, coalesce((` + headSQL + `), 0),
 		case when g.error is not null and g.error_position is null then 2 when g.error is not null or g.paused then 1 else 0 end
-		from projection.generation g where g.live and (` + strings.Join(is, ` or `) + `)`
+		from projection.generation g where g.status = 'live' and (` + strings.Join(is, ` or `) + `)`
 }
 
 // scan reads the records of stateSQL.
@@ -360,7 +360,7 @@ func (r *Reader) generations(ctx context.Context, names []string) ([]int, error)
 		if all[i] != 0 {
 			continue
 		}
-		err := r.pool.QueryRow(ctx, `select generation from projection.generation where live and name = $1 and version = $2`, name,
+		err := r.pool.QueryRow(ctx, `select generation from projection.generation where status = 'live' and name = $1 and version = $2`, name,
 			r.versions[name]).Scan(&all[i])
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil, fmt.Errorf("%s: %w", name, ErrNotBuilt)

@@ -234,8 +234,8 @@ func (s *server) openAccounts(ctx context.Context) error {
 
 // SQL conditions that are true while a server is busy.
 const (
-	foldingBooks = `exists (select from projection.generation where live and name = 'books' and position < log.head())`
-	folding      = `exists (select from projection.generation where live and not paused and position < log.head())`
+	foldingBooks = `exists (select from projection.generation where status = 'live' and name = 'books' and position < log.head())`
+	folding      = `exists (select from projection.generation where status = 'live' and not paused and position < log.head())`
 	acting       = folding + ` or exists (select from inbox.call where verdict = 'waiting')
 		or exists (select from river.river_job where state in ('available', 'running') and kind = 'play_receipts')
 		or exists (select from reactor.checkpoint where name = 'messages' and position < log.head())`
@@ -260,5 +260,5 @@ func (s *server) after(busy string) func(context.Context) error {
 
 const (
 	lookInterval = 4 * time.Millisecond
-	booksAt      = `select position from projection.generation where live and name = 'books'`
+	booksAt      = `select position from projection.generation where status = 'live' and name = 'books'`
 )

@@ -91,7 +91,7 @@ func (o *office) park(t *testing.T) {
 	require.Eventually(t, func() bool {
 		var parked bool
 		require.NoError(t, o.pool.QueryRow(t.Context(),
-			`select error is not null from projection.generation where live and name = 'books'`).Scan(&parked))
+			`select error is not null from projection.generation where status = 'live' and name = 'books'`).Scan(&parked))
 		return parked
 	}, time.Minute, 5*time.Millisecond)
 }

@@ -30,8 +30,8 @@ func log(t *testing.T) *pgxpool.Pool {
 	}
 	run(`create schema books_g1`)
 	run(`create table books_g1.row (id bigint)`)
-	run(`insert into projection.generation (name, generation, version, ddl_sha256, live, building, store_id, position)
-		values ('books', 1, 1, '', true, false, gen_random_uuid(), 5)`)
+	run(`insert into projection.generation (name, generation, version, ddl_sha256, status, store_id, position)
+		values ('books', 1, 1, '', 'live', gen_random_uuid(), 5)`)
 	grow(t, pool, 5)
 	return pool
 }

@@ -92,9 +92,9 @@ func TestProjectionIsShown(t *testing.T) {
 	}, all)
 
 	r.log(10)
-	r.generation("books", 3, 1, `live = true, position = 10`) // another program's version
-	r.generation("books", 4, 2, `live = true, position = 10, rate = 1000`)
-	r.generation("users", 1, 1, `live = true, position = 4`)
+	r.generation("books", 3, 1, `status = 'live', position = 10`) // another program's version
+	r.generation("books", 4, 2, `status = 'live', position = 10, rate = 1000`)
+	r.generation("users", 1, 1, `status = 'live', position = 4`)
 	r.sql(`insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta) values
 		(11, 0, now(), gen_random_uuid(), false, 'follower-books', 'EventSkipped', '{"version":1}', '{}'),
 		(12, 1, now(), gen_random_uuid(), false, 'follower-books', 'EventSkipped', '{"version":2}', '{}'),
@@ -121,7 +121,7 @@ func TestRebuildIsShown(t *testing.T) {
 	t.Parallel()
 	r := startRegistry(t)
 	r.log(10)
-	r.generation("books", 1, 2, `live = true, position = 10`)
+	r.generation("books", 1, 2, `status = 'live', position = 10`)
 	require.Nil(t, r.books().Build)
 	r.generation("books", 2, 2, `throttle = 500`)
 	limit := 500
@@ -129,7 +129,7 @@ func TestRebuildIsShown(t *testing.T) {
 	require.Equal(t, want, *r.books().Build)
 
 	eta := 3.0 + 4 // the fill, and as long as a whole fill for the phases after it
-	r.set("books", 2, `phase = 'filling', throttle = null, total = 8, position = 2, rate = 2`)
+	r.set("books", 2, `status = 'filling', throttle = null, total = 8, position = 2, rate = 2`)
 	want = opsview.Build{Generation: 2, Phase: "filling", Done: 2, Total: 8, Percent: 25, Rate: 2, ETASeconds: &eta,
 		Differences: []opsview.Difference{}}
 	require.Equal(t, want, *r.books().Build)
@@ -145,20 +145,20 @@ func TestRebuildIsShown(t *testing.T) {
 	r.set("books", 2, `error = null, partitions = 2, position = 0`)
 	r.sql(`insert into projection.partition (name, generation, nth, position) values ('books', 2, 0, 8), ('books', 2, 1, 4)`)
 	require.Equal(t, event.Position(4), r.books().Build.Done, "the position of the slowest part")
-	r.set("books", 2, `position = 10, phase = 'catching up'`)
+	r.set("books", 2, `position = 10, status = 'catching up'`)
 	b := r.books().Build
 	require.Equal(t, event.Position(10), b.Done)
 	require.InDelta(t, 100, b.Percent, 0)
 	require.NotNil(t, b.ETASeconds, "the phases after the fill")
 
-	r.set("books", 2, `phase = 'differs', differences = '[{"table":"row","count":3,"rows":[{"where":"log","row":{"id":7}}]}]'`)
+	r.set("books", 2, `status = 'differs', differences = '[{"table":"row","count":3,"rows":[{"where":"log","row":{"id":7}}]}]'`)
 	require.Equal(t, "row", r.books().Build.Differences[0].Table)
 	require.JSONEq(t, `{"id":7}`, string(r.books().Build.Differences[0].Rows[0].Row))
 
-	r.set("books", 1, `live = false, keep_until = now() + interval '1 hour'`)
-	r.set("books", 2, `live = true, building = false, phase = null`)
-	r.generation("books", 3, 2, `scratch = true`)
-	r.generation("books", 4, 2, `scratch = true, keep_until = now()`) // being dropped
+	r.set("books", 1, `status = 'kept', keep_until = now() + interval '1 hour'`)
+	r.set("books", 2, `status = 'live'`)
+	r.generation("books", 3, 2, `status = 'scratch'`)
+	r.generation("books", 4, 2, `status = 'scratch'`) // being dropped
 	now := r.books()
 	require.Nil(t, now.Build)
 	require.Equal(t, 2, now.Generation)
@@ -170,7 +170,7 @@ func TestRebuildIsShown(t *testing.T) {
 func TestEmptyLogIsFilledAtOnce(t *testing.T) {
 	t.Parallel()
 	r := startRegistry(t)
-	r.generation("books", 1, 2, `phase = 'filling'`)
+	r.generation("books", 1, 2, `status = 'filling'`)
 	require.InDelta(t, 100, r.books().Build.Percent, 0)
 	require.Nil(t, r.books().Build.ETASeconds, "unknown without a rate")
 }
@@ -180,12 +180,12 @@ func TestParkedFollowersAreListed(t *testing.T) {
 	r := startRegistry(t)
 	r.operator().GET("/ops/parked").Status(200).Body(`[]`)
 	r.log(5)
-	for i, set := range []string{`live = true, error_position = 3`, `keep_until = now(), error_position = 4`, `scratch = true`,
+	for i, set := range []string{`status = 'live', error_position = 3`, `status = 'kept', keep_until = now(), error_position = 4`, `status = 'scratch'`,
 		`error_position = null`} {
 		r.generation("books", i+1, 2, set+`, error = 'bad', error_at = '2026-03-01T10:00:00Z', error_program = '1.4'`)
 	}
-	r.generation("books", 7, 1, `live = true, error = 'of an older program'`)
-	r.generation("users", 1, 1, `live = true`)
+	r.generation("books", 7, 1, `status = 'live', error = 'of an older program'`)
+	r.generation("users", 1, 1, `status = 'live'`)
 	r.sql(`insert into reactor.checkpoint (name, store_id, position, error, error_position, error_at) values
 		('accounts', gen_random_uuid(), 4, 'no', 5, now()), ('well', gen_random_uuid(), 5, null, null, null)`)
 	var all []opsview.Parked

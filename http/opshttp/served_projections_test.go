@@ -185,7 +185,7 @@ func TestAReactorAndAProjectionOfOneNameAreBothSetGoing(t *testing.T) {
 	require.Eventually(t, func() (passed bool) { // an event that is tried again is not shown as parked until it fails again
 		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `
 			select min(position) >= $1 from (
-				select position from projection.generation where name = 'bots' and live
+				select position from projection.generation where name = 'bots' and status = 'live'
 				union all
 				select position from reactor.checkpoint where name = 'bots') checkpoints`, int64(rings)).Scan(&passed))
 		return passed

@@ -93,11 +93,11 @@ func TestMetricsReportProjectionsUntilTheDatabaseIsAway(t *testing.T) {
 	sql(`insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
 		select n, n, now() - interval '1 minute', gen_random_uuid(), false, 'follower-users', 'EventSkipped', json_build_object('version',
 			version), '{}'
-		from generate_series((select log.head()) + 1, (select log.head()) + 3) n, projection.generation where name = 'users' and live`)
-	sql(`insert into projection.generation (name, generation, version, ddl_sha256, store_id, phase, total, position, rate)
-		select name, 90, version, '', store_id, 'filling', 50, 20, 4 from projection.generation where name = 'users' and live`)
-	sql(`update projection.generation set error = 'bad' where name = 'books' and live`)
-	sql(`update projection.generation set paused = true where name = 'workspaces' and live`)
+		from generate_series((select log.head()) + 1, (select log.head()) + 3) n, projection.generation where name = 'users' and status = 'live'`)
+	sql(`insert into projection.generation (name, generation, version, ddl_sha256, store_id, status, total, position, rate)
+		select name, 90, version, '', store_id, 'filling', 50, 20, 4 from projection.generation where name = 'users' and status = 'live'`)
+	sql(`update projection.generation set error = 'bad' where name = 'books' and status = 'live'`)
+	sql(`update projection.generation set paused = true where name = 'workspaces' and status = 'live'`)
 
 	const prefix = "bahi_projection_"
 	got := measured(t, metrics, prefix)

@@ -159,7 +159,7 @@ func exported(t *testing.T, o *apptest.Server, sql string, k corrected) string {
 	for _, name := range []string{"books", "orders", "periods"} {
 		var schema string
 		require.NoError(t, tx.QueryRow(t.Context(), `select format('%s_g%s.', name, generation) from projection.generation
-			where live and name = $1`, name).Scan(&schema))
+			where status = 'live' and name = $1`, name).Scan(&schema))
 		names = append(names, name+".", schema)
 	}
 	args := pgx.NamedArgs{"account": k.account, "gone": k.gone, "dealer": k.dealer}

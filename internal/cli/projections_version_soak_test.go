@@ -196,9 +196,9 @@ type generation struct {
 
 func (l *busy) generations(version int) []generation {
 	l.t.Helper()
-	rows, _ := l.conn.Query(l.t.Context(), `select generation, version, live, keep_until is not null as kept, coalesce(phase, '') as phase,
+	rows, _ := l.conn.Query(l.t.Context(), `select generation, version, status = 'live' as live, status = 'kept' as kept, status as phase,
 		position, total
-		from projection.generation where name = 'books' and version = $1 and not scratch order by generation`, version)
+		from projection.generation where name = 'books' and version = $1 and status <> 'scratch' order by generation`, version)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByName[generation])
 	require.NoError(l.t, err)
 	return all

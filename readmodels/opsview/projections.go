@@ -141,24 +141,24 @@ const projectionsQuery = `
 			from log.event e where e.position = coalesce(l.position, 0) + 1), 0),
 		(select count(*) from log.event e
 			where e.stream = 'follower-' || v.name and e.type = 'EventSkipped' and (e.data ->> 'version')::int = v.version),
-		b.generation, b.phase, b.done, b.total, b.rate, b.paused, b.throttle, b.error, b.differences,
+		b.generation, b.status, b.done, b.total, b.rate, b.paused, b.throttle, b.error, b.differences,
 		extract(epoch from now() - b.filled_at)::float8,
 		(select extract(epoch from r.after_fill)::float8 / r.total from projection.generation r
 			where r.name = v.name and r.after_fill is not null and r.total > 0 order by r.generation desc limit 1),
 		k.generation, k.position, k.keep_until
 	from unnest($1::text[], $2::int[]) v(name, version)
-	left join projection.generation l on l.name = v.name and l.version = v.version and l.live
+	left join projection.generation l on l.name = v.name and l.version = v.version and l.status = 'live'
 	left join lateral (
 		select g.*, greatest(g.position, (
 			select min(part.position) from projection.partition part
 			where part.name = g.name and part.generation = g.generation)) as done
 		from projection.generation g
-		where g.name = v.name and g.version = v.version and not g.live and g.keep_until is null and not g.scratch
+		where g.name = v.name and g.version = v.version and g.status not in ('live', 'kept', 'scratch')
 	) b on true
 	left join lateral (
 		select g.generation, g.position, g.keep_until
 		from projection.generation g
-		where g.name = v.name and g.version = v.version and not g.live and g.keep_until is not null and not g.scratch
+		where g.name = v.name and g.version = v.version and g.status = 'kept'
 		order by g.generation desc limit 1
 	) k on true
 	order by v.name`
@@ -173,7 +173,7 @@ func scanProjection(row pgx.CollectableRow) (p Projection, err error) {
 		paused bool
 		build  struct {
 			generation  *int
-			phase       *string
+			status      *string
 			done, total *event.Position
 			rate        *float64
 			paused      *bool
@@ -191,7 +191,7 @@ func scanProjection(row pgx.CollectableRow) (p Projection, err error) {
 	)
 	if err := row.Scan(
 		&p.Name, &p.Version, &p.Head, &p.Generation, &p.Position, &p.Rate, &paused, &p.LastError, &p.LagSeconds, &p.Skipped,
-		&build.generation, &build.phase, &build.done, &build.total, &build.rate, &build.paused, &build.throttle, &build.err, &build.differences,
+		&build.generation, &build.status, &build.done, &build.total, &build.rate, &build.paused, &build.throttle, &build.err, &build.differences,
 		&build.filledFor, &build.thenEach,
 		&kept.generation, &kept.position, &kept.until,
 	); err != nil {
@@ -212,14 +212,11 @@ func scanProjection(row pgx.CollectableRow) (p Projection, err error) {
 	}
 	if build.generation != nil {
 		p.Build = &Build{
-			Generation: *build.generation, Phase: requested, Done: *build.done, Total: *build.total, Rate: *build.rate,
+			Generation: *build.generation, Phase: *build.status, Done: *build.done, Total: *build.total, Rate: *build.rate,
 			Paused: *build.paused, Throttle: build.throttle, Error: build.err, Differences: build.differences,
 		}
 		if p.Build.Differences == nil {
 			p.Build.Differences = []Difference{}
-		}
-		if build.phase != nil {
-			p.Build.Phase = *build.phase
 		}
 		p.Build.estimate(build.filledFor, build.thenEach)
 	}
@@ -264,13 +261,13 @@ func (p *Projections) Parked(ctx context.Context) ([]Parked, error) {
 	names, versions := p.known()
 	rows, _ := p.DB.Query(ctx, `
 		with parked as (
-			select g.name, case when g.live then 'projection' when g.keep_until is null then 'build' else 'kept' end as kind,
-				g.version, g.generation, g.error_position, g.error, g.error_program, coalesce(g.error_at, g.created_at) as since
+			select g.name, case g.status when 'live' then 'projection' when 'kept' then 'kept' else 'build' end as kind,
+				g.version, g.generation, g.error_position, g.error, g.error_program, g.error_at as since
 			from projection.generation g
 			join unnest($1::text[], $2::int[]) v(name, version) on g.name = v.name and g.version = v.version
-			where g.error is not null and not g.scratch
+			where g.error is not null and g.status <> 'scratch'
 			union all
-			select name, 'reactor', 0, 0, error_position, error, error_program, coalesce(error_at, created_at)
+			select name, 'reactor', 0, 0, error_position, error, error_program, error_at
 			from reactor.checkpoint
 			where error is not null
 		)

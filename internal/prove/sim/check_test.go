@@ -154,10 +154,10 @@ func (w *world) checkLive() {
 		if !strings.HasPrefix(key, "projection.generation|") {
 			continue
 		}
-		if g["error"] != nil && g["scratch"] != true {
+		if g["error"] != nil && g["status"] != "scratch" {
 			w.wrong("generation %v is parked, although its events can be folded: %v", g["generation"], g["error"])
 		}
-		if g["live"] != true {
+		if g["status"] != "live" {
 			continue
 		}
 		at := g["position"].(int64)

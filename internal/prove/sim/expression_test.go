@@ -63,6 +63,17 @@ func (p *parser) comparison() expression {
 		p.need("null")
 		return expression{oid: oids["bool"], eval: func(x *execution, r, n row) any { return (left.eval(x, r, n) == nil) != negated }}
 	}
+	if negated := p.take("not", "in"); negated || p.take("in") {
+		p.need("(")
+		var all []any
+		for !p.take(")") {
+			all = append(all, p.primary().eval(nil, nil, nil))
+			p.take(",")
+		}
+		return expression{oid: oids["bool"], eval: func(x *execution, r, n row) any {
+			return slices.Contains(all, left.eval(x, r, n)) != negated
+		}}
+	}
 	if len(p.tokens) == 0 || !slices.Contains([]string{"=", "<>", "<", ">", "<=", ">="}, p.tokens[0]) {
 		return left
 	}
@@ -158,7 +169,7 @@ func (p *parser) exists() expression {
 		until, kept := r["keep_until"].(time.Time)
 		for i, name := range arg[[]string](x, 1) {
 			same := r["version"] == arg[[]int64](x, 2)[i]
-			if r["name"] == name && (same || others && (r["scratch"] == true || kept && !until.After(x.s.w.db.now()))) {
+			if r["name"] == name && (same || others && (r["status"] == "scratch" || kept && !until.After(x.s.w.db.now()))) {
 				return true
 			}
 		}

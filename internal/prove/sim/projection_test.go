@@ -15,7 +15,7 @@ var projectionStatements = []known{
 		x.tag = "SELECT 1"
 	}},
 	{"insert into projection.generation", "coalesce(max(generation), 0) + 1",
-		"text int4 text uuid text int4 int4 bool interval bool", "generation", func(x *execution) {
+		"text int4 text uuid text int4 int4 bool interval", "generation", func(x *execution) {
 			r := row{}
 			maps.Copy(r, generationTable.zero)
 			last := int64(0)
@@ -25,7 +25,7 @@ var projectionStatements = []known{
 				}
 			}
 			r["generation"] = last + 1
-			for i, name := range strings.Fields("name version ddl_sha256 store_id phase throttle partitions accepted keep_for scratch") {
+			for i, name := range strings.Fields("name version ddl_sha256 store_id status throttle partitions accepted keep_for") {
 				r[name] = x.value(i + 1)
 			}
 			if !x.change(generationTable.keyOf("projection.generation", r), r) {
@@ -120,10 +120,11 @@ func (x *execution) unique() {
 	count := map[string]int{}
 	for _, key := range x.s.all("projection.generation") {
 		g, _ := x.s.get(key)
-		switch {
-		case g["live"] == true:
+		switch g["status"] {
+		case "kept", "scratch":
+		case "live":
 			count[fmt.Sprint("live ", g["name"], g["version"])]++
-		case g["keep_until"] == nil && g["scratch"] == false:
+		default:
 			count[fmt.Sprint("built ", g["name"], g["version"])]++
 		}
 	}

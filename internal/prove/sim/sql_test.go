@@ -40,11 +40,10 @@ type table struct {
 }
 
 var generationTable = table{columnsOf(`
-	name:text generation:int4 version:int4 ddl_sha256:text live:bool building:bool scratch:bool phase:text store_id:uuid position:int8 ` +
-	`event_id:uuid owner:uuid error:text paused:bool throttle:int4 partitions:int4 accepted:bool differences:json
+	name:text generation:int4 version:int4 ddl_sha256:text status:text store_id:uuid position:int8 event_id:uuid owner:uuid error:text paused:bool throttle:int4 partitions:int4 accepted:bool differences:json
 	total:int8 rate:int8 filled_at:timestamptz keep_for:interval keep_until:timestamptz error_at:timestamptz error_position:int8
-	error_type:text error_program:text after_fill:interval`), 2, row{
-	"live": false, "building": true, "position": int64(0), "total": int64(0), "rate": int64(0), "paused": false, "accepted": false,
+	error_program:text after_fill:interval`), 2, row{
+	"position": int64(0), "total": int64(0), "rate": int64(0), "paused": false, "accepted": false,
 }}
 
 var tables = map[string]table{
@@ -182,7 +181,7 @@ func (t table) keyOf(name string, r row) string {
 	return name
 }
 
-const generationList = `select name, generation, version, ddl_sha256, live, building,`
+const generationList = `select name, generation, version, ddl_sha256, status,`
 
 func (p *parser) statement() {
 	switch {
@@ -346,10 +345,10 @@ func (p *parser) insert() {
 	}
 }
 
-var generationResult = append(slices.Clone(generationTable.columns[:23]), columnsOf("over:bool then_each:int8")...)
+var generationResult = append(slices.Clone(generationTable.columns[:20]), columnsOf("over:bool then_each:int8")...)
 
 func generationRow(x *execution, r row) (values []any) {
-	for _, c := range generationTable.columns[:23] {
+	for _, c := range generationTable.columns[:20] {
 		values = append(values, r[c.name])
 	}
 	until, kept := r["keep_until"].(time.Time)

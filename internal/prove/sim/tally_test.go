@@ -80,7 +80,7 @@ func (w *world) owns(ctx context.Context) error {
 // lateTables returns which live tables lag.
 func (w *world) lateTables() []string {
 	for key, g := range w.db.rows {
-		if strings.HasPrefix(key, "projection.generation|") && g["live"] == true {
+		if strings.HasPrefix(key, "projection.generation|") && g["status"] == "live" {
 			if at := g["position"].(int64); at != int64(len(w.db.events)) {
 				return []string{fmt.Sprintf("generation %v is at %d of %d", g["generation"], at, len(w.db.events))}
 			}

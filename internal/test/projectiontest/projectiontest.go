@@ -124,7 +124,7 @@ func (tb *Tables) Examine() []projections.Difference {
 
 func (tb *Tables) inSchema(ctx context.Context, tx pgx.Tx) error {
 	var generation int
-	err := tx.QueryRow(ctx, `select generation from projection.generation where name = $1 and live`,
+	err := tx.QueryRow(ctx, `select generation from projection.generation where name = $1 and status = 'live'`,
 		tb.build.Projection.Name).Scan(&generation)
 	if err != nil {
 		return err
