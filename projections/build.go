@@ -146,14 +146,14 @@ func (b Build) underWay(ctx context.Context, db querier) (generation, bool, erro
 // until works on a build until it ends, or waits while another process works on it.
 func (b Build) until(ctx context.Context, conn *pgx.Conn, g generation) error {
 	for {
-		var mine bool
-		if err := conn.QueryRow(ctx, `select `+tryHold, g.schema()).Scan(&mine); err != nil {
+		mine, err := g.lock().try(ctx, conn)
+		if err != nil {
 			return err
 		}
 		if mine {
 			err := b.work(ctx, conn, g)
-			if _, letGoErr := conn.Exec(ctx, `select `+letGo, g.schema()); err == nil && letGoErr != nil {
-				b.Log.Warn("releasing the lock on a build failed; it ends with its connection", "error", letGoErr)
+			if notReleased := g.lock().release(ctx, conn); err == nil && notReleased != nil {
+				b.Log.Warn("releasing the lock on a build failed; it ends with its connection", "error", notReleased)
 			}
 			return err
 		}
@@ -448,7 +448,7 @@ func (b Build) foldUpTo(ctx context.Context, s *session, limit event.Position) e
 	}
 	for d, err := range b.ahead(ctx, decoding, s.g.Position, limit, nil) {
 		if d.upTo > s.g.Position {
-			if err := s.applyFinding(ctx, d); err != nil {
+			if err := applyFinding(ctx, s, s.conn, d); err != nil {
 				return err
 			}
 			b.tell(s.g)

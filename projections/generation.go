@@ -119,7 +119,7 @@ func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store uui
 		var err error
 		g, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[generation])
 		if err == nil && status == statusScratch { // before the commit, so that other processes never find it unlocked
-			_, err = tx.Exec(ctx, `select `+hold, g.schema())
+			err = g.lock().wait(ctx, tx)
 		}
 		return err
 	})

@@ -134,7 +134,7 @@ func (b Build) Cancel(ctx context.Context) error {
 	}
 	dropping, cancel := context.WithTimeout(ctx, cancelTimeout)
 	defer cancel()
-	if _, err := conn.Exec(dropping, `select `+hold, found[0].schema()); err == nil { // its process notices and releases the lock
+	if err := found[0].lock().wait(dropping, conn); err == nil { // its process notices and releases the lock
 		err = drop(dropping, conn, found[0])
 		if err == nil {
 			return nil

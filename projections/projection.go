@@ -25,7 +25,8 @@ type Projection struct {
 	Version int    // increases with each change of the DDL or of a handler's meaning
 	tables  string // DDL of the tables to fill
 	after   string // DDL that is faster after the fill: indexes
-	folds   map[string]Fold
+	all     []Fold
+	folds   map[string]Fold   // by type
 	common  map[string]string // columns that the previous version also has, by table
 	raw     *Fold             // folds all events as stored; nil: folds decides
 	in      map[string]bool   // categories of streams that have folded events
@@ -66,7 +67,7 @@ const afterFill = "-- after fill"
 
 // Define declares a projection. The DDL names no schema: the same text creates each generation.
 func Define(name string, version int, ddl string, folds ...Fold) *Projection {
-	p := &Projection{Name: name, Version: version, folds: map[string]Fold{}, in: map[string]bool{}}
+	p := &Projection{Name: name, Version: version, all: folds, folds: map[string]Fold{}, in: map[string]bool{}}
 	p.tables, p.after, _ = strings.Cut(ddl, afterFill)
 	for _, f := range folds {
 		if f.raw != nil {
@@ -187,19 +188,12 @@ func (p *Projection) resume(ctx context.Context, b *Batch) error {
 }
 
 func (p *Projection) each(ctx context.Context, b *Batch, what string, of func(Fold) func(context.Context, *Batch) error) error {
-	if p.raw != nil && of(*p.raw) != nil {
-		if err := guarded(func() error { return of(*p.raw)(ctx, b) }); err != nil {
-			return fmt.Errorf("%s the fill: %w", what, err)
-		}
-	}
-	done := map[string]bool{}
-	for name, f := range p.folds {
-		if of(f) == nil || done[f.types[0]] {
+	for _, f := range p.all {
+		if of(f) == nil {
 			continue
 		}
-		done[f.types[0]] = true
 		if err := guarded(func() error { return of(f)(ctx, b) }); err != nil {
-			return fmt.Errorf("%s the fill of %s: %w", what, name, err)
+			return fmt.Errorf("%s the fill: %w", what, err)
 		}
 	}
 	return b.flush(ctx)

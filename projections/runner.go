@@ -89,7 +89,7 @@ func (r *Runner) Run(ctx context.Context, all ...*Projection) error {
 
 // follow runs the followers on the log until ctx ends.
 func (r *Runner) follow(ctx context.Context, all []*follower) error {
-	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: 5 * time.Second}, watermill.NewSlogLogger(quiet(r.log)))
+	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: 5 * time.Second}, quiet(r.log))
 	if err != nil {
 		return fmt.Errorf("create the router: %w", err)
 	}
@@ -104,23 +104,10 @@ func (r *Runner) follow(ctx context.Context, all []*follower) error {
 }
 
 // quiet lowers Watermill's own messages to debug.
-func quiet(log *slog.Logger) *slog.Logger { return slog.New(demoted{log.Handler()}) }
-
-type demoted struct{ slog.Handler }
-
-func (d demoted) Enabled(ctx context.Context, _ slog.Level) bool {
-	return d.Handler.Enabled(ctx, slog.LevelDebug)
-}
-
-func (d demoted) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return demoted{d.Handler.WithAttrs(attrs)}
-}
-
-func (d demoted) WithGroup(name string) slog.Handler { return demoted{d.Handler.WithGroup(name)} }
-
-func (d demoted) Handle(ctx context.Context, r slog.Record) error {
-	r.Level = slog.LevelDebug
-	return d.Handler.Handle(ctx, r)
+func quiet(log *slog.Logger) watermill.LoggerAdapter {
+	return watermill.NewSlogLoggerWithLevelMapping(log, map[slog.Level]slog.Level{
+		slog.LevelInfo: slog.LevelDebug, slog.LevelWarn: slog.LevelDebug, slog.LevelError: slog.LevelDebug,
+	})
 }
 
 // Statuses returns the states of this process's projections by name.

@@ -268,11 +268,7 @@ func (s *session) fenced(ctx context.Context) error {
 
 // applyFinding applies a batch. If that fails for a reason other than the connection, it applies each of the log's transactions by itself.
 // So all transactions before the faulty event take effect, each as a whole.
-func (s *session) applyFinding(ctx context.Context, d decoded) error {
-	return applyIsolating(ctx, s, s.conn, d)
-}
-
-func applyIsolating(ctx context.Context, h held, conn *pgx.Conn, d decoded) error {
+func applyFinding(ctx context.Context, h held, conn *pgx.Conn, d decoded) error {
 	err := h.apply(ctx, d)
 	if err == nil || isTransient(conn, err) || d.len() == 0 {
 		return err

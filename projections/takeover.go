@@ -140,7 +140,7 @@ func (b Build) follow(ctx context.Context, s *session, until func() bool) error 
 		}
 		d, decodeErr := decoding.decode(ctx, batch)
 		if d.upTo > s.g.Position {
-			if err := s.applyFinding(ctx, d); err != nil {
+			if err := applyFinding(ctx, s, s.conn, d); err != nil {
 				return err
 			}
 		}
@@ -324,11 +324,3 @@ func tryDrop(ctx context.Context, conn *pgx.Conn, g generation) error {
 		return err
 	})
 }
-
-// hold is the SQL that locks the generation of a schema for its worker. tryHold is the non-blocking variant, letGo the release. The lock
-// ends with the connection.
-const (
-	hold    = `pg_advisory_lock(8241003, hashtext($1))`
-	tryHold = `pg_try_advisory_lock(8241003, hashtext($1))`
-	letGo   = `pg_advisory_unlock(8241003, hashtext($1))`
-)

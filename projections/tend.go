@@ -119,8 +119,7 @@ func (r *Runner) tryTend(ctx context.Context, p *Projection, g generation) error
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded, and its lock with it
-	var mine bool
-	if err := conn.QueryRow(ctx, `select `+tryHold, g.schema()).Scan(&mine); err != nil || !mine {
+	if mine, err := g.lock().try(ctx, conn); err != nil || !mine {
 		return err
 	}
 	g, found, err := oneGeneration(ctx, conn, `name = $1 and generation = $2 and status <> 'live'`, g.Name, g.Generation)
@@ -200,16 +199,16 @@ func sweep(ctx context.Context, conn *pgx.Conn, p *Projection) error {
 		return fmt.Errorf("find the leftovers of builds of %s: %w", p.Name, err)
 	}
 	for _, g := range left {
-		var nobodys bool
-		if err := conn.QueryRow(ctx, `select `+tryHold, g.schema()).Scan(&nobodys); err != nil {
+		free, err := g.lock().try(ctx, conn)
+		if err != nil {
 			return err
 		}
-		if !nobodys {
+		if !free {
 			continue
 		}
-		err := drop(ctx, conn, g)
-		if _, letGoErr := conn.Exec(ctx, `select `+letGo, g.schema()); err == nil {
-			err = letGoErr
+		err = drop(ctx, conn, g)
+		if notReleased := g.lock().release(ctx, conn); err == nil {
+			err = notReleased
 		}
 		if err != nil && !isBusy(err) { // another sweep will drop it
 			return fmt.Errorf("drop the leftovers of a build of %s: %w", p.Name, err)

@@ -87,12 +87,11 @@ var logStatements = []known{
 	{"select pg_advisory_xact_lock(hashtext('projection.generation'))", "", "", "n:void", func(x *execution) {
 		locks(x, "registry", true, false)
 	}},
-	{"select pg_try_advisory_lock($2,", "", "text int4", "ok:bool", func(x *execution) { tries(x, arg[string](x, 1), true) }},
-	{"select pg_try_advisory_xact_lock($2,", "", "text int4", "ok:bool", func(x *execution) { tries(x, arg[string](x, 1), false) }},
-	{"select pg_try_advisory_lock(8241003", "", "text", "ok:bool", func(x *execution) { tries(x, "g "+arg[string](x, 1), true) }},
-	{"select pg_advisory_lock(8241003", "", "text", "n:void", func(x *execution) { locks(x, "g "+arg[string](x, 1), true, true) }},
-	{"select pg_advisory_unlock(8241003", "", "text", "ok:bool", func(x *execution) {
-		name := "g " + arg[string](x, 1)
+	{"select pg_try_advisory_lock($2,", "", "text int4", "ok:bool", func(x *execution) { tries(x, lockName(x), true) }},
+	{"select pg_try_advisory_xact_lock($2,", "", "text int4", "ok:bool", func(x *execution) { tries(x, lockName(x), false) }},
+	{"select pg_advisory_lock($2,", "", "text int4", "n:void", func(x *execution) { locks(x, lockName(x), true, true) }},
+	{"select pg_advisory_unlock($2,", "", "text int4", "ok:bool", func(x *execution) {
+		name := lockName(x)
 		i := slices.IndexFunc(x.s.w.db.holds, func(h hold) bool { return h.by == x.s && h.name == name })
 		if i >= 0 {
 			x.s.w.db.holds = slices.Delete(x.s.w.db.holds, i, i+1)
@@ -102,7 +101,7 @@ var logStatements = []known{
 	}},
 	{"select pg_terminate_backend(a.pid) from pg_locks", "", "text int4 interval", "ok:bool", func(x *execution) {
 		for _, h := range x.s.w.db.holds {
-			if h.name == arg[string](x, 1) && h.long && time.Since(h.by.acted) > arg[time.Duration](x, 3) && h.by.asked == nil {
+			if h.name == lockName(x) && h.long && time.Since(h.by.acted) > arg[time.Duration](x, 3) && h.by.asked == nil {
 				x.row(true)
 				defer h.by.kill()
 			}
@@ -208,6 +207,9 @@ func locks(x *execution, name string, exclusive, long bool) {
 	x.row(nil)
 	x.tag = "SELECT 1"
 }
+
+// lockName is the name of a lock in its space: the parameters of its statements.
+func lockName(x *execution) string { return fmt.Sprint(x.value(2), " ", x.value(1)) }
 
 func tries(x *execution, name string, long bool) {
 	x.row(x.s.w.db.hold(x.s, name, true, long))
