@@ -36,7 +36,7 @@ func nextVersion(t *testing.T) string {
 		},
 		"../../projections/ledgerproj/books.go": {
 			fmt.Sprintf(`Define("books", %d,`, ledgerproj.Books.Version), fmt.Sprintf(`Define("books", %d,`, nextBooks),
-			".Parted(partOf)", `.Parted(partOf).Comparable(map[string]string{
+			".PartitionedBy(partOf)", `.PartitionedBy(partOf).Comparable(map[string]string{
 				"account": "*", "total": "*", "posting": "*", "bulk": "*",
 				"row_version": "row_id, from_position, to_position, account_id, date, in_entries, out_entries, in_cash, out_cash, revision, deleted",
 			})`,

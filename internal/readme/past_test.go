@@ -22,8 +22,8 @@ func (p past) holds(t *testing.T, c *apitest.Client) {
 }
 
 const (
-	oldCommit = "469e03e"
-	oldBooks  = "testdata/" + oldCommit
+	oldCommit = "dd538e9"          // the program of the upgrade
+	oldBooks  = "testdata/469e03e" // the log of an older one
 )
 
 func readJSON(t *testing.T, path string, into any) {
