@@ -160,14 +160,13 @@ func isTaken(err error) bool {
 	return ok && server.Code == "23505"
 }
 
-// noteIn records an error and its event in the matching generations. It returns the number of generations.
+// noteIn records an error and its event in the generations that match a condition with three parameters. It returns their number.
 func noteIn(ctx context.Context, db querier, why error, program, where string, args ...any) (int64, error) {
 	text, at := noteOf(why)
-	n := len(args)
-	done, err := db.Exec(ctx, fmt.Sprintf(`
-		update projection.generation set error = $%d, error_position = $%d, error_program = $%d,
-			error_at = case when error is distinct from $%d then now() else error_at end
-		where `, n+1, n+2, n+3, n+1)+where, append(args, text, at, program)...)
+	done, err := db.Exec(ctx, `
+		update projection.generation set error = $4, error_position = $5, error_program = $6,
+			error_at = case when error is distinct from $4 then now() else error_at end
+		where `+where, append(args, text, at, program)...)
 	return done.RowsAffected(), err
 }
 

@@ -108,7 +108,7 @@ func TestRollbackRefusesAParkedGeneration(t *testing.T) {
 	require.ErrorContains(t, err, "the kept generation has stopped at position 1: event BankAccountOpened at position 2: ERROR: division by "+
 		"zero")
 	require.Equal(t, 2, r.live(t, p).Generation)
-	require.True(t, r.live(t, p).Status == statusLive)
+	require.Equal(t, statusLive, r.live(t, p).Status)
 
 	cured.Store(true)
 	require.NoError(t, Retry(t.Context(), r.pool, p))

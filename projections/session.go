@@ -258,7 +258,8 @@ func (s *session) apply(ctx context.Context, d decoded) error {
 
 // fenced returns [ErrFenced] if this session may no longer write.
 func (s *session) fenced(ctx context.Context) error {
-	found, err := generations(ctx, s.conn, `name = $1 and generation = $2 and position = $3 and owner = $4 and not (status = 'live' and paused)`,
+	found, err := generations(ctx, s.conn, `name = $1 and generation = $2 and position = $3 and owner = $4
+		and not (status = 'live' and paused)`,
 		s.g.Name, s.g.Generation, int64(s.g.Position), s.owner)
 	if err == nil && len(found) == 0 {
 		err = ErrFenced

@@ -314,13 +314,14 @@ func tryDrop(ctx context.Context, conn *pgx.Conn, g generation) error {
 		if err := lockRegistry(ctx, tx); err != nil {
 			return err
 		}
-		if live, err := generations(ctx, tx, `name = $1 and generation = $2 and status = 'live'`, g.Name, g.Generation); err != nil || len(live) > 0 {
+		_, live, err := oneGeneration(ctx, tx, `name = $1 and generation = $2 and status = 'live'`, g.Name, g.Generation)
+		if err != nil || live {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `drop schema if exists `+g.schema()+` cascade`); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `delete from projection.generation where name = $1 and generation = $2`, g.Name, g.Generation)
+		_, err = tx.Exec(ctx, `delete from projection.generation where name = $1 and generation = $2`, g.Name, g.Generation)
 		return err
 	})
 }

@@ -74,8 +74,8 @@ func openStore(ctx context.Context, url string) (*storedLog, error) {
 	// A log that no Bahi with a tree has served has no such tables.
 	var generation int
 	l.tables = l.id
-	err = l.conn.QueryRow(ctx, `select generation, store_id from projection.generation where name = 'audit' and status = 'live' order by version desc
-		limit 1`).Scan(&generation, &l.tables)
+	err = l.conn.QueryRow(ctx, `select generation, store_id from projection.generation where name = 'audit' and status = 'live'
+		order by version desc limit 1`).Scan(&generation, &l.tables)
 	if err == nil {
 		l.schema = fmt.Sprintf("audit_g%d", generation)
 	}

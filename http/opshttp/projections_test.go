@@ -180,8 +180,8 @@ func TestParkedFollowersAreListed(t *testing.T) {
 	r := startRegistry(t)
 	r.operator().GET("/ops/parked").Status(200).Body(`[]`)
 	r.log(5)
-	for i, set := range []string{`status = 'live', error_position = 3`, `status = 'kept', keep_until = now(), error_position = 4`, `status = 'scratch'`,
-		`error_position = null`} {
+	for i, set := range []string{`status = 'live', error_position = 3`, `status = 'kept', keep_until = now(), error_position = 4`,
+		`status = 'scratch'`, `error_position = null`} {
 		r.generation("books", i+1, 2, set+`, error = 'bad', error_at = '2026-03-01T10:00:00Z', error_program = '1.4'`)
 	}
 	r.generation("books", 7, 1, `status = 'live', error = 'of an older program'`)

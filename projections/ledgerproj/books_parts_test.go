@@ -149,7 +149,8 @@ func (b *books) tend(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool {
 		var building bool
-		require.NoError(t, b.pool.QueryRow(t.Context(), `select exists (select from projection.generation where status <> 'live')`).Scan(&building))
+		require.NoError(t, b.pool.QueryRow(t.Context(),
+			`select exists (select from projection.generation where status <> 'live')`).Scan(&building))
 		return !building
 	}, time.Minute, 10*time.Millisecond)
 	end()

@@ -163,8 +163,8 @@ func missing(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, er
 // emptied adds a finding if the tree beside the log has lost leaves. Leaves are stored in one transaction with the last one's position.
 func emptied(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, error) {
 	var made int64
-	err := s.Pool.QueryRow(ctx,
-		`select coalesce(max(position), 0) from projection.generation where name = 'audit' and status = 'live' and store_id = $1`, s.Store.ID()).Scan(&made)
+	err := s.Pool.QueryRow(ctx, `select coalesce(max(position), 0) from projection.generation
+		where name = 'audit' and status = 'live' and store_id = $1`, s.Store.ID()).Scan(&made)
 	if err != nil {
 		return r, fmt.Errorf("read the tree's position: %w", err)
 	}

@@ -92,8 +92,8 @@ func (x *export) find(ctx context.Context) error {
 	for _, p := range []*projections.Projection{ledgerproj.Books, ledgerproj.Orders, ledgerproj.Periods} {
 		var generation int
 		var at event.Position
-		err := x.tx.QueryRow(ctx, `select generation, position from projection.generation where status = 'live' and name = $1 and version = $2`, p.Name,
-			p.Version).Scan(&generation, &at)
+		err := x.tx.QueryRow(ctx, `select generation, position from projection.generation
+			where status = 'live' and name = $1 and version = $2`, p.Name, p.Version).Scan(&generation, &at)
 		switch found++; {
 		case err != nil:
 			return fmt.Errorf("find the tables of %s: %w", p.Name, err)

@@ -40,7 +40,8 @@ type table struct {
 }
 
 var generationTable = table{columnsOf(`
-	name:text generation:int4 version:int4 ddl_sha256:text status:text store_id:uuid position:int8 event_id:uuid owner:uuid error:text paused:bool throttle:int4 partitions:int4 accepted:bool differences:json
+	name:text generation:int4 version:int4 ddl_sha256:text status:text store_id:uuid position:int8 event_id:uuid
+	owner:uuid error:text paused:bool throttle:int4 partitions:int4 accepted:bool differences:json
 	total:int8 rate:int8 filled_at:timestamptz keep_for:interval keep_until:timestamptz error_at:timestamptz error_position:int8
 	error_program:text after_fill:interval`), 2, row{
 	"position": int64(0), "total": int64(0), "rate": int64(0), "paused": false, "accepted": false,
