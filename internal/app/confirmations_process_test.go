@@ -7,8 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,16 +38,16 @@ type askedNetwork struct {
 	mu    sync.Mutex
 	sent  map[string]int    // by message
 	to    map[string]string // phones, by message
-	links map[string]bool
-	marks []int // numbers of messages at which the program is killed
+	files map[string]string // paths of the statements, by message
+	marks []int             // numbers of messages at which the program is killed
 	kill  chan struct{}
 }
 
 func (n *askedNetwork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/message_templates"):
-		_, _ = io.WriteString(w, `{"data":[{"id":"1","name":"balance","status":"APPROVED","language":"hi","components":[{"type":"BODY",`+
-			`"text":"{{1}}: {{2}} {{3}} {{4}} {{5}}"}]}]}`)
+		_, _ = io.WriteString(w, `{"data":[{"id":"1","name":"balance","status":"APPROVED","language":"hi","components":[`+
+			`{"type":"HEADER","format":"DOCUMENT"},{"type":"BODY","text":"{{1}}: {{2}} {{3}} {{4}}"}]}]}`)
 	case r.Method == http.MethodGet:
 		_, _ = io.WriteString(w, `{"quality_rating":"GREEN"}`)
 	default:
@@ -52,14 +55,17 @@ func (n *askedNetwork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Data     string `json:"biz_opaque_callback_data"`
 			To       string
 			Template struct {
-				Components []struct{ Parameters []struct{ Text string } }
+				Components []struct {
+					Parameters []struct{ Document struct{ Link string } }
+				}
 			}
 		}
 		_ = json.NewDecoder(r.Body).Decode(&m)
+		file, _ := url.Parse(m.Template.Components[0].Parameters[0].Document.Link)
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.sent[m.Data]++
-		n.to[m.Data], n.links[m.Template.Components[0].Parameters[4].Text] = m.To, true
+		n.to[m.Data], n.files[m.Data] = m.To, file.Path
 		if len(n.marks) > 0 && len(n.sent) == n.marks[0] {
 			n.marks = n.marks[1:]
 			n.kill <- struct{}{}
@@ -169,6 +175,25 @@ func (a *asked) answers(name string, restart bool, text func(phone string) strin
 	}
 }
 
+// fetchStatements fetches the statement of each message, as the network does. Each party has its own.
+func (a *asked) fetchStatements() {
+	a.t.Helper()
+	paths := slices.Sorted(maps.Values(a.network.files))
+	require.Len(a.t, slices.Compact(paths), len(a.network.sent))
+	c := a.program.Client()
+	var fetching errgroup.Group
+	fetching.SetLimit(8)
+	for _, path := range paths {
+		fetching.Go(func() error {
+			if file := c.GET(path).Status(200).Text; !strings.HasPrefix(file, "%PDF-") {
+				return fmt.Errorf("GET %s: %.20q is no PDF", path, file)
+			}
+			return nil
+		})
+	}
+	require.NoError(a.t, fetching.Wait())
+}
+
 func (a *asked) counts(reached func(n ledgerview.ConfirmationCounts) bool) (c ledgerview.Confirmation) {
 	a.t.Helper()
 	require.Eventually(a.t, func() bool {
@@ -185,7 +210,7 @@ func disagrees(phone string) bool { return strings.HasSuffix(phone, "7") }
 // surviveConfirmation asks parties with a program that is killed a number of times meanwhile. After a kill at most inDoubt messages have an
 // unknown outcome.
 func surviveConfirmation(t *testing.T, parties, kills, inDoubt int) {
-	sending := &askedNetwork{sent: map[string]int{}, to: map[string]string{}, links: map[string]bool{}, kill: make(chan struct{}, 1)}
+	sending := &askedNetwork{sent: map[string]int{}, to: map[string]string{}, files: map[string]string{}, kill: make(chan struct{}, 1)}
 	for i := range kills {
 		sending.marks = append(sending.marks, (i+1)*parties/(kills+1))
 	}
@@ -237,6 +262,8 @@ func surviveConfirmation(t *testing.T, parties, kills, inDoubt int) {
 		return "2"
 	})
 	t.Logf("answered after %s", time.Since(began))
+	a.fetchStatements()
+	t.Logf("statements fetched after %s", time.Since(began))
 	requireEachOnce(t, database, count)
 	require.Equal(t, was.Counts, a.counts(said).Counts)
 	disputed := int64(0)
@@ -248,7 +275,6 @@ func surviveConfirmation(t *testing.T, parties, kills, inDoubt int) {
 			disputed++
 		}
 	}
-	require.Len(t, sending.links, len(sending.sent), "each party has its own link")
 	require.Equal(t, disputed, was.Counts.Disputed)
 	require.GreaterOrEqual(t, count, least)
 }
