@@ -268,7 +268,8 @@ func DefaultLimits() Limits {
 		"company_read": 120, "company_write": 60, "company_check_domain": 30, "catalog_general": 120,
 		// D46
 		"ledger_general": 300, "ledger_khata_upload": 10, "ledger_pdf": 30,
-		// Ours: statements by the links of confirmations, which a chat network fetches for each message.
+		// Ours: links of confirmations, by address. A chat network fetches many statements, so a valid link works beyond this limit. Each link
+		// also has the limit of ledger_pdf.
 		"ledger_shared_statement": 1200,
 		// D47
 		"messaging_general": 120, "chat_send": 60, "campaign_send": 10, "bot_file": 20, "webhooks": 1200,

@@ -112,12 +112,15 @@ func (r *Routes) Confirmations() {
 	})
 	api.Download(r.API, ledgerOp(api.Op{
 		ID: "get-shared-statement", Method: "GET", Path: "/s/{token}",
-		Summary: "Read the statement of a confirmation's link as a PDF", Public: true, Limit: "ledger_shared_statement",
+		Summary: "Read the statement of a confirmation's link as a PDF", Public: true, Limit: "ledger_shared_statement", Proof: true,
 		Reads: []string{"books"}, Errors: []int{http.StatusNotFound},
 	}), map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
 		Token string `path:"token" maxLength:"100" doc:"Token of the link"`
 	}) (api.Content, error) {
 		s, err := r.Confirming.Statement(ctx, in.Token)
+		if err == nil {
+			err = api.CountFor(ctx, "ledger_pdf", in.Token)
+		}
 		if err != nil {
 			return api.Content{}, err
 		}

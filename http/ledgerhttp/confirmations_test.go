@@ -18,6 +18,7 @@ import (
 	"bahi/commands/messagingcmd"
 	"bahi/domain/ledger/confirmation"
 	"bahi/domain/messaging/network"
+	"bahi/http/api/ratelimit"
 	"bahi/http/ledgerhttp"
 	"bahi/internal/test/apitest"
 	"bahi/internal/test/apptest"
@@ -294,6 +295,8 @@ func TestTheMessageCarriesTheStatement(t *testing.T) {
 	t.Cleanup(server.Close)
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.ChatURL, with.Outside.FetchAllow = server.URL, []string{strings.TrimPrefix(server.URL, "http://")}
+	with.Outside.Limits["ledger_shared_statement"] = ratelimit.Limit{Requests: 1, Per: time.Hour}
+	with.Outside.Limits["ledger_pdf"] = ratelimit.Limit{Requests: 3, Per: time.Hour}
 	o := apptest.StartAs(t, with)
 	a := &asking{Server: o, t: t, Client: o.Bearer(o.Key(o.Home, `{"ledger":"write","messaging":"write"}`).Key)}
 	a.channel = apptest.IdOf(t, []byte(a.POST("/api/channels", `{"name":"Sales","type":"chat","apiKey":"good",
@@ -320,6 +323,11 @@ func TestTheMessageCarriesTheStatement(t *testing.T) {
 		words := apptest.Words(t, a.Anonymous().GET(file[1]))
 		require.Contains(t, words, "1,500.00")
 		require.NotContains(t, words, "777.00")
+		for range 2 { // the network fetches the statements of all parties from one address
+			a.Anonymous().GET(file[1]).Status(200)
+		}
+		a.Anonymous().GET(file[1]).Problem(429, "Too many requests")
+		a.Anonymous().GET("/s/1-2-3").Problem(429, "Too many requests")
 		a.POST(fmt.Sprintf("/client-ledger/%d", meera), `{"date":"2025-03-01","in_entries":[{"amount":777}]}`).Status(201)
 		callback := regexp.MustCompile(`"biz_opaque_callback_data":"(\w+)"`).FindStringSubmatch(message)[1]
 		failed := messagingcmd.DeliveryReceipt{Channel: a.channel, Callback: callback}
