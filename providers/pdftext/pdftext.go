@@ -13,11 +13,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"bahi/domain/messaging/botsource"
 	"bahi/providers/jail"
 )
 
-// limits apply to one file of at most 20 MB.
-var limits = jail.Limits{Time: 2 * time.Minute, Memory: 1 << 30, FileSize: 64 << 20, Output: 32 << 20, Processes: 32}
+// limits apply to one file of at most 20 MB. A word takes about 100 bytes of output.
+var limits = jail.Limits{Time: 2 * time.Minute, Memory: 1 << 30, FileSize: 64 << 20, Output: 512 << 20, Processes: 32}
+
+const maxPage = 32 << 20 // bytes of output for one page
 
 // Tool has the path of the program. An empty path: it is missing.
 type Tool struct {
@@ -53,10 +56,10 @@ type Reader struct {
 // wait is how long a file waits for the workspace's other one. Afterwards other workspaces' jobs go first.
 const wait = 100 * time.Millisecond
 
-// Pages yields the text of each page of a workspace's PDF, in the page's layout, while the program continues. An error comes last. It is a
-// [*Failure], [jail.ErrBusy], the context's, or the failure to start a program.
-func (r *Reader) Pages(ctx context.Context, workspace uuid.UUID, file []byte) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
+// Pages yields the lines of each page of a workspace's PDF, while the program continues. The cells of a line are a row of a table. An empty
+// line is a gap. An error comes last. It is a [*Failure], [jail.ErrBusy], the context's, or the failure to start a program.
+func (r *Reader) Pages(ctx context.Context, workspace uuid.UUID, file []byte) iter.Seq2[[][]botsource.Cell, error] {
+	return func(yield func([][]botsource.Cell, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		out, ended := &output{more: make(chan struct{}, 1)}, make(chan error, 1)
 		go func() { ended <- r.read(ctx, workspace, file, out) }()
@@ -66,7 +69,6 @@ func (r *Reader) Pages(ctx context.Context, workspace uuid.UUID, file []byte) it
 			case <-out.more:
 			case err = <-ended:
 				on = false
-				out.end()
 			}
 			for _, page := range out.take() {
 				if !yield(page, nil) {
@@ -78,14 +80,14 @@ func (r *Reader) Pages(ctx context.Context, workspace uuid.UUID, file []byte) it
 				}
 			}
 			if err != nil {
-				yield("", err)
+				yield(nil, err)
 			}
 		}
 		cancel()
 	}
 }
 
-// read writes the text of a PDF, with a form feed after each page.
+// read writes the words of a PDF with their positions, as XML.
 func (r *Reader) read(ctx context.Context, workspace uuid.UUID, file []byte, to io.Writer) (err error) {
 	tool, err := r.Tool(ctx)
 	if tool.Path == "" {
@@ -102,7 +104,7 @@ func (r *Reader) read(ctx context.Context, workspace uuid.UUID, file []byte, to 
 	if err := c.Put("in.pdf", file); err != nil {
 		return err
 	}
-	err = c.Stream(ctx, to, tool.Path, "-layout", "-enc", "UTF-8", "in.pdf", "-")
+	err = c.Stream(ctx, to, tool.Path, "-bbox-layout", "-enc", "UTF-8", "in.pdf", "-")
 	failed, ended := errors.AsType[*jail.ExitError](err)
 	switch {
 	case ended && strings.Contains(failed.Said, "password"):
@@ -116,13 +118,13 @@ func (r *Reader) read(ctx context.Context, workspace uuid.UUID, file []byte, to 
 	}
 }
 
-// output stores the program's output until the consumer takes it, so that the program never waits.
+// output stores the pages until the consumer takes them, so that the program never waits.
 type output struct {
 	more chan struct{} // has a value when there are pages
 
 	mu    sync.Mutex
 	rest  []byte // of the page that is not complete
-	pages []string
+	pages [][][]botsource.Cell
 }
 
 // Write implements io.Writer.
@@ -130,13 +132,17 @@ func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.rest = append(o.rest, p...)
+	const end = "</page>"
 	for {
-		page, rest, complete := bytes.Cut(o.rest, []byte("\f"))
-		if !complete {
+		at := bytes.Index(o.rest, []byte(end))
+		if at < 0 {
 			break
 		}
-		o.rest = rest
-		o.add(page)
+		o.pages = append(o.pages, layout(o.rest[:at+len(end)]))
+		o.rest = o.rest[at+len(end):]
+	}
+	if len(o.rest) > maxPage {
+		return 0, jail.ErrOutput
 	}
 	if len(o.pages) > 0 {
 		select {
@@ -147,21 +153,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end completes the last page.
-func (o *output) end() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.rest) > 0 {
-		o.add(o.rest)
-	}
-}
-
-func (o *output) add(page []byte) {
-	o.pages = append(o.pages, strings.ToValidUTF8(string(page), "\ufffd"))
-}
-
 // take returns the pages that were not taken yet.
-func (o *output) take() []string {
+func (o *output) take() [][][]botsource.Cell {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	pages := o.pages

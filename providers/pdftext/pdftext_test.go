@@ -36,7 +36,15 @@ func whole(t *testing.T, r *pdftext.Reader, file []byte) (text string, err error
 		if err != nil {
 			return text, err
 		}
-		text += page + "\f"
+		for _, line := range page {
+			for i, c := range line {
+				if i > 0 {
+					text += " | "
+				}
+				text += c.Text
+			}
+			text += "\n"
+		}
 	}
 	return text, nil
 }
@@ -61,7 +69,8 @@ func TestPagesComeInTheirOrder(t *testing.T) {
 	for page, err := range r.Pages(t.Context(), uuid.Nil, pages(t, 300)) {
 		require.NoError(t, err)
 		n++
-		require.Equal(t, fmt.Sprintf("Page %d.", n), strings.TrimSpace(page))
+		require.Len(t, page, 1)
+		require.Equal(t, fmt.Sprintf("Page %d.", n), page[0][0].Text)
 	}
 	require.Equal(t, 300, n)
 	for range r.Pages(t.Context(), uuid.Nil, pages(t, 300)) {
@@ -71,6 +80,61 @@ func TestPagesComeInTheirOrder(t *testing.T) {
 	cancel()
 	for _, err := range r.Pages(ctx, uuid.Nil, pages(t, 1)) {
 		require.ErrorIs(t, err, context.Canceled)
+	}
+}
+
+// text is a text on a page, in millimetres. A line break begins a new line below.
+type text struct {
+	x, y float64
+	text string
+}
+
+// drawn returns a PDF with texts.
+func drawn(t *testing.T, texts ...text) []byte {
+	t.Helper()
+	pdf := gofpdf.New("P", "mm", "A4", "")
+	pdf.SetFont("Helvetica", "", 10)
+	pdf.AddPage()
+	for _, part := range texts {
+		for i, line := range strings.Split(part.text, "\n") {
+			pdf.Text(part.x, part.y+4.5*float64(i), line)
+		}
+	}
+	var file bytes.Buffer
+	require.NoError(t, pdf.Output(&file))
+	return file.Bytes()
+}
+
+func TestTheCellsOfATableStayInTheirRows(t *testing.T) {
+	t.Parallel()
+	r := reader(t)
+	head := []text{{20, 20, "Service"}, {50, 20, "What we do"}, {120, 20, "Price"}}
+	for name, c := range map[string]struct {
+		texts []text
+		want  string
+	}{
+		"cells in the middle of their rows": {append(head, text{20, 34.5, "Polishing"},
+			text{50, 30, "We clean and polish by\nhand and machine until\nit shines"}, text{120, 34.5, "Rs 50"},
+			text{20, 52, "Repair"}, text{50, 52, "Hooks"}, text{120, 52, "Rs 180"}), "Service | What we do | Price\n\n" +
+			"Polishing | We clean and polish by hand and machine until it shines | Rs 50\n\nRepair | Hooks | Rs 180\n"},
+		"cells at the top of their rows": {append(head, text{20, 30, "Repair"}, text{50, 30, "Chains and hooks\nare soldered"},
+			text{120, 30, "Rs 180"}), "Service | What we do | Price\n\nRepair | Chains and hooks are soldered | Rs 180\n"},
+		"rows without gaps": {[]text{{20, 20, "Item\nPayal\nKada\nNath\nRing"}, {60, 20, "Charge\n120\n300\n95\n80"}},
+			"Item | Charge\nPayal | 120\nKada | 300\nNath | 95\nRing | 80\n"},
+		"an empty cell": {[]text{{20, 20, "Item"}, {50, 20, "Min"}, {80, 20, "Max"}, {20, 27, "Kada"}, {80, 27, "20"}},
+			"Item | Min | Max\n\nKada | 20\n"},
+		"a cell beside two rows": {[]text{{20, 33, "Mumbai"}, {50, 31, "Weekdays"}, {90, 31, "80"}, {50, 35, "Sunday"}, {90, 35, "140"}},
+			"Mumbai | Weekdays | 80\nMumbai | Sunday | 140\n"},
+		"a text in two columns": {[]text{{20, 20, "We have been a family workshop in Rajkot\nsince 1952. We make silver anklets for\nshops in all of India."},
+			{110, 20, "Call us between ten and six. The address\nis 14 Soni Bazaar, Rajkot. Returns are\npossible within seven days."}},
+			"We have been a family workshop in Rajkot\nsince 1952. We make silver anklets for\nshops in all of India.\n\n" +
+				"Call us between ten and six. The address\nis 14 Soni Bazaar, Rajkot. Returns are\npossible within seven days.\n"},
+		"things beside each other": {[]text{{20, 20, "Payal\nCode P10\nRs 1,250"}, {80, 20, "Kada\nCode K20\nRs 2,800"}},
+			"Payal; Code P10; Rs 1,250\nKada; Code K20; Rs 2,800\n"},
+	} {
+		got, err := whole(t, r, drawn(t, c.texts...))
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, got, name)
 	}
 }
 

@@ -36,8 +36,9 @@ type Pages interface {
 
 // PDFs read the text of PDFs. The text of an [OwnerError] is for the bot's owner.
 type PDFs interface {
-	// Pages returns the text of each page of a workspace's file as it is read. An error ends the sequence.
-	Pages(ctx context.Context, workspace uuid.UUID, file []byte) iter.Seq2[string, error]
+	// Pages returns the lines of each page of a workspace's file as it is read. The cells of a line are a row of a table. An empty line is a
+	// gap. An error ends the sequence.
+	Pages(ctx context.Context, workspace uuid.UUID, file []byte) iter.Seq2[[][]botsource.Cell, error]
 }
 
 // OwnerError is an error with a text for the bot's owner.
@@ -158,11 +159,12 @@ func (r *Indexer) text(ctx context.Context, workspace uuid.UUID, data []byte, na
 		return "", "", err
 	case kind == botsource.PDF:
 		var pages strings.Builder
+		var found tables
 		for page, err := range r.PDFs.Pages(ctx, workspace, data) {
 			if err != nil {
 				return "", "", err
 			}
-			if pages.WriteString(rows(page) + "\f"); pages.Len() > maxText {
+			if pages.WriteString(found.page(page) + "\f"); pages.Len() > maxText {
 				break
 			}
 		}

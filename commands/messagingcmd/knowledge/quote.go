@@ -20,6 +20,8 @@ const (
 	known    = 0.75 // part of a missing attribute's weight that an item with a number does not need
 	nearly   = 1e-9
 	maxPiece = 300 // maximum characters of a piece
+
+	maxQuantity = 2 // digits
 )
 
 // Quoted is a reply that quotes passages.
@@ -37,7 +39,7 @@ type Bounds struct {
 // Quote returns the items of the passages that match a question best: paragraphs, rows or answers. An item must have more than the minimum
 // share of the question's words. Quote returns all of several equal items, and none if no item has a thing that the question names.
 func (s *Store) Quote(ctx context.Context, bot int64, question string, passages, titles []string, b Bounds) (q Quoted, err error) {
-	words, _, err := s.words(ctx, bot, decimals(question))
+	words, _, err := s.words(ctx, bot, whole(question))
 	if err != nil || len(words) == 0 {
 		return q, err
 	}
@@ -70,15 +72,20 @@ type held struct {
 	score float64
 }
 
-var point = regexp.MustCompile(`(\pN)\.(\pN)`)
+var (
+	point     = regexp.MustCompile(`(\pN)\.(\pN)`)
+	thousands = regexp.MustCompile(`(\pN),(\pN)`)
+)
 
-// decimals makes a decimal number one word: 12 is not in 12.5.
-func decimals(text string) string { return point.ReplaceAllString(text, "${1}p$2") }
+// whole makes a number one word: 12 is not in 12.5, and 800 is not in 84,800.
+func whole(text string) string {
+	return point.ReplaceAllString(thousands.ReplaceAllString(text, "$1$2"), "${1}p$2")
+}
 
 // fits returns how well a text contains each word of the question.
 func (c *choice) fits(text string) []float64 {
 	fits := make([]float64, len(c.words))
-	for term := range wording.Terms(decimals(text)) {
+	for term := range wording.Terms(whole(text)) {
 		stem := term
 		if !wording.IsNumbered(term) {
 			stem = wording.Stem(term)
@@ -110,7 +117,7 @@ func (c *choice) fits(text string) []float64 {
 func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 	all := make([]held, len(items))
 	has, named := make([]int, len(c.words)), make([]bool, len(c.words)) // number of items, and whether a heading has the word
-	beneath := map[string]int{}
+	beneath, rows, columns := map[string]int{}, matches{}, matches{}
 	for _, it := range items {
 		beneath[it.place()]++
 	}
@@ -125,11 +132,13 @@ func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 			h.whole[i] = max(h.whole[i], fit)
 			named[i] = named[i] || fit > 0
 		}
-		for i, fit := range c.fits(it.columns) {
+		inNames := c.fits(it.columns)
+		for i, fit := range inNames {
 			if fit > 0 && fit >= h.own[i] && !c.beside(it, i) {
 				h.own[i] = 0
 			}
 		}
+		columns.raise(it, inNames)
 		for i, fit := range h.whole {
 			if fit > 0 {
 				has[i]++
@@ -137,15 +146,8 @@ func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 		}
 		all[n] = h
 	}
-	lists := map[string][]float64{} // by place: the best match of each word in a row
 	for _, h := range all {
-		if best := lists[h.place()]; h.listed && best == nil {
-			lists[h.place()] = slices.Clone(h.own)
-		} else if h.listed {
-			for i := range best {
-				best[i] = max(best[i], h.own[i])
-			}
-		}
+		rows.raise(h.item, h.own)
 	}
 	total := float64(max(len(all), minItems))
 	weights, sum := make([]float64, len(c.words)), 0.0
@@ -172,10 +174,12 @@ func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 			}
 			names := !attributes[stem(c.words[i].text)] && !amount(c.words[i].text)
 			complete, own = complete && fit > 0, own || h.own[i] > 0 && names
-			other = other || names && h.own[i] == 0 && h.listed && lists[h.place()][i] >= synonymFit
+			other = other || h.listed && (names && h.own[i] == 0 && rows[h.place()][i] >= synonymFit ||
+				fit == 0 && columns[h.place()][i] >= synonymFit)
 		}
 		h.score /= of
-		// Only its headings match, or only another row has a word in its text: the question names another item.
+		// Only its headings match, or only another row has a word in its text: the question names another item. Or its cell of the column that
+		// the question names is empty.
 		if !complete && !own || other && !joined {
 			h.score = 0
 		}
@@ -199,9 +203,26 @@ func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 	return c.others(all, best, weights, sum, least)
 }
 
-// amount reports whether a word is a number, which a question may have as a quantity.
+// matches are the best matches of each word of a question in rows, by place.
+type matches map[string][]float64
+
+func (m matches) raise(row item, fits []float64) {
+	if !row.listed {
+		return
+	}
+	best := m[row.place()]
+	if best == nil {
+		best = make([]float64, len(fits))
+		m[row.place()] = best
+	}
+	for i, fit := range fits {
+		best[i] = max(best[i], fit)
+	}
+}
+
+// amount reports whether a word is a number that may be a quantity. A larger number, such as 925, is the name of a thing.
 func amount(word string) bool {
-	return numerals[word] || !strings.ContainsFunc(word, func(c rune) bool { return !unicode.IsDigit(c) })
+	return numerals[word] || utf8.RuneCountInString(word) <= maxQuantity && !strings.ContainsFunc(word, func(c rune) bool { return !unicode.IsDigit(c) })
 }
 
 var numerals = func() map[string]bool {

@@ -3,67 +3,89 @@ package knowledge
 import (
 	"encoding/csv"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"bahi/domain/messaging/botsource"
 )
 
-// field is a cell of a line with its range in characters.
-type field struct {
-	text     string
-	from, to int
-}
-
-const (
-	minProse   = 30 // minimum average characters of a cell in a text with columns
-	minColumns = 2
-)
+const minColumns = 2
 
 var gaps = regexp.MustCompile(`\t+| {2,}`)
 
-// rows rewrites the rows of a table as lines, each value with the name of its column. The columns of the table must be aligned. Other lines
-// keep their words. rows puts a text in two columns in reading order.
-func rows(page string) string {
+// rows rewrites the rows of a text's tables as lines, each value with the name of its column. The columns of a table must be aligned. Other
+// lines keep their words.
+func rows(text string) string {
+	var lines [][]botsource.Cell
+	for line := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, cellsOf(strings.TrimRight(line, " \t\r")))
+	}
+	return new(tables).page(lines)
+}
+
+// tables rewrites the tables of a document's pages.
+type tables struct {
+	names []botsource.Cell // of the columns of the last table, which the next page may continue
+}
+
+// page rewrites the rows of a page's tables as lines. Other lines keep their words.
+func (t *tables) page(lines [][]botsource.Cell) string {
 	var out []string
-	var table [][]field
+	var table [][]botsource.Cell
 	blank := 0 // lines since the last row
 	end := func() {
-		out = append(out, lined(table)...)
+		out = append(out, t.lined(table)...)
 		table = nil
 		out = append(out, make([]string, min(blank, 1))...)
 		blank = 0
 	}
-	for line := range strings.SplitSeq(page, "\n") {
-		fields := fieldsOf(strings.TrimRight(line, " \t\r"))
+	for i, cells := range lines {
 		switch {
-		case len(fields) == 0:
+		case len(cells) == 0:
 			blank++
-		case len(fields) >= minColumns && !bullet.MatchString(strings.TrimSpace(line)):
-			if blank > 0 && len(table) > 0 && titled(table) != titled([][]field{fields}) && titled([][]field{fields}) {
+		case len(cells) >= minColumns:
+			if blank > 0 && len(table) > 0 && titled(table) != titled([][]botsource.Cell{cells}) && titled([][]botsource.Cell{cells}) {
 				end() // another table begins
 			} else if len(table) == 0 {
 				end() // the blank lines before it
 			}
-			table, blank = append(table, fields), 0
-		case len(table) > 0 && blank == 0 && fields[0].from > table[0][0].to: // a cell continues
+			table, blank = append(table, cells), 0
+		case len(table) > 0 && blank == 0 && cells[0].From > table[0][0].To: // a cell continues
 			last := table[len(table)-1]
-			n := nearest(last, fields[0])
-			last[n].text += " " + fields[0].text
+			n := nearest(last, cells[0])
+			last[n].Text += " " + cells[0].Text
+		case len(table) > 0 && titled(table) && section(lines[i:]):
+			table, blank = append(table, cells), 0
 		default:
 			end()
-			out = append(out, strings.TrimSpace(line))
+			out = append(out, cells[0].Text)
 		}
 	}
 	end()
 	return strings.Join(out, "\n")
 }
 
-// fieldsOf returns the cells of a line. Two blanks or a tab separate cells.
-func fieldsOf(line string) (all []field) {
+// section reports whether the first line is the heading of a section within a table: rows follow it.
+func section(lines [][]botsource.Cell) bool {
+	for _, next := range lines[1:] {
+		if len(next) > 0 {
+			return len(next) >= minColumns && !titled([][]botsource.Cell{next}) && heading(lines[0][0].Text)
+		}
+	}
+	return false
+}
+
+// cellsOf returns the cells of a line. Two blanks or a tab separate cells. A list entry is one cell.
+func cellsOf(line string) (all []botsource.Cell) {
+	if bullet.MatchString(strings.TrimSpace(line)) {
+		return []botsource.Cell{{Text: strings.TrimSpace(line)}}
+	}
 	at, from := 0, 0 // in characters, in bytes
 	add := func(text string) {
 		size := utf8.RuneCountInString(text)
 		if strings.TrimSpace(text) != "" {
-			all = append(all, field{strings.TrimSpace(text), at, at + size})
+			all = append(all, botsource.Cell{Text: strings.TrimSpace(text), From: at, To: at + size})
 		}
 		at += size
 	}
@@ -77,9 +99,9 @@ func fieldsOf(line string) (all []field) {
 }
 
 // titled reports whether a table's first row has column names: it has no value.
-func titled(table [][]field) bool {
+func titled(table [][]botsource.Cell) bool {
 	for _, f := range table[0] {
-		if digits.MatchString(undated.ReplaceAllString(f.text, "")) || strings.ContainsAny(f.text, ":₹$") {
+		if digits.MatchString(undated.ReplaceAllString(f.Text, "")) || strings.ContainsAny(f.Text, ":₹$") {
 			return false
 		}
 	}
@@ -87,9 +109,9 @@ func titled(table [][]field) bool {
 }
 
 // nearest returns the column of a cell.
-func nearest(columns []field, f field) (best int) {
-	distance := func(c field) int { // negative: so many characters overlap
-		return max(c.from, f.from) - min(c.to, f.to)
+func nearest(columns []botsource.Cell, f botsource.Cell) (best int) {
+	distance := func(c botsource.Cell) int { // negative: so many characters overlap
+		return max(c.From, f.From) - min(c.To, f.To)
 	}
 	for i, c := range columns {
 		if distance(c) < distance(columns[best]) {
@@ -100,61 +122,42 @@ func nearest(columns []field, f field) (best int) {
 }
 
 // lined returns the rows of a table as lines.
-func lined(table [][]field) (lines []string) {
+func (t *tables) lined(table [][]botsource.Cell) (lines []string) {
 	if len(table) == 0 {
 		return nil
 	}
-	if prose(table) {
-		for column := range minColumns {
-			for _, row := range table {
-				if column < len(row) {
-					lines = append(lines, row[column].text)
-				}
-			}
-			lines = append(lines, "")
-		}
-		return lines
-	}
-	var names []field
-	if titled(table) && len(table) > 1 && (len(table[0]) > 2 || len(table) > 2) {
-		names, table = columnsOf(table)
+	switch {
+	case titled(table) && len(table) > 1 && (len(table[0]) > 2 || len(table) > 2):
+		t.names, table = columnsOf(table)
+	case !slices.ContainsFunc(table, func(row []botsource.Cell) bool { return len(row) == len(t.names) }):
+		t.names = nil
 	}
 	for _, row := range table {
-		if names == nil {
+		if len(row) == 1 {
+			lines = append(lines, "", row[0].Text)
+			continue
+		}
+		if t.names == nil {
 			lines = append(lines, pair(textsOf(row)))
 			continue
 		}
-		values := make([]string, len(names))
-		for i, f := range row {
-			if len(row) != len(names) {
-				i = nearest(names, f)
+		values := make([]string, len(t.names))
+		for i, c := range row {
+			if len(row) != len(t.names) {
+				i = nearest(t.names, c)
 			}
-			values[i] = strings.TrimSpace(values[i] + " " + f.text)
+			values[i] = strings.TrimSpace(values[i] + " " + c.Text)
 		}
-		lines = append(lines, record(textsOf(names), values))
+		lines = append(lines, record(textsOf(t.names), values))
 	}
 	return lines
 }
 
-func textsOf(fields []field) (texts []string) {
+func textsOf(fields []botsource.Cell) (texts []string) {
 	for _, f := range fields {
-		texts = append(texts, f.text)
+		texts = append(texts, f.Text)
 	}
 	return texts
-}
-
-// prose reports whether lines are a text in two columns, not rows.
-func prose(table [][]field) bool {
-	size, n := 0, 0
-	for _, row := range table {
-		if len(row) > minColumns {
-			return false
-		}
-		for _, f := range row {
-			size, n = size+f.to-f.from, n+1
-		}
-	}
-	return len(table) > minColumns && size >= minProse*n
 }
 
 // pair returns a row without column names.
@@ -165,9 +168,10 @@ func pair(texts []string) string {
 	return strings.Join(texts, " | ")
 }
 
-// record returns a row with its column names, without empty cells.
+// record returns a row with its column names, without empty cells. A first cell without a name is the row's label.
 func record(names, values []string) string {
 	var parts []string
+	label := ""
 	for i, value := range values {
 		value = strings.Join(strings.Fields(value), " ")
 		switch {
@@ -175,11 +179,13 @@ func record(names, values []string) string {
 		case i < len(names) && strings.TrimSpace(names[i]) != "":
 			name := strings.TrimSpace(names[i])
 			parts = append(parts, strings.TrimRight(name, " :")+": "+value)
+		case i == 0:
+			label = strings.TrimRight(value, " :") + ": "
 		default:
 			parts = append(parts, value)
 		}
 	}
-	return strings.Join(parts, "; ")
+	return label + strings.Join(parts, "; ")
 }
 
 // comma converts a file of values separated by commas, semicolons or tabs, or a Markdown table, to lines like [rows].

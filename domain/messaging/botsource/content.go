@@ -149,3 +149,9 @@ func wide(data []byte, high, low int) (string, error) {
 	}
 	return string(runes), nil
 }
+
+// Cell is a part of a line of a document: a cell of a table, or the whole line. From and To are its edges, in characters of average width.
+type Cell struct {
+	Text     string
+	From, To int
+}
