@@ -80,7 +80,7 @@ func (b *browser) start() error {
 	b.camera = filepath.Join(profile, "camera.mjpeg")
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(startsTimeout),
-		chromedp.Flag("headless", "new"), chromedp.NoSandbox, chromedp.Flag("lang", "en-GB"),
+		chromedp.Flag("headless", "new"), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("lang", "en-GB"),
 		chromedp.Flag("disable-features", "site-per-process,Translate,BackForwardCache,SpareRendererForSitePerProcess"),
 		chromedp.Flag("use-fake-ui-for-media-stream", true), chromedp.Flag("use-fake-device-for-media-stream", true),
 		chromedp.Flag("use-file-for-fake-video-capture", b.camera),
@@ -216,6 +216,12 @@ const styles = `window.styled = new Map(), window.drawn = new Map();
 func (p *Page) Structured() {
 	p.t.Helper()
 	p.axe(`document`, `{rules: {"color-contrast": {enabled: false}, "link-in-text-block": {enabled: false}}}`)
+}
+
+// Reachable checks the rules of a layout: names and sizes of controls, and whether the keyboard scrolls each part that scrolls.
+func (p *Page) Reachable() {
+	p.t.Helper()
+	p.axe(`document`, `{runOnly: ["target-size", "scrollable-region-focusable", "button-name", "link-name"]}`)
 }
 
 // axe runs the rules of axe that the options select on a part of the page. No rule needs files that axe would fetch first.
