@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"bahi/domain/unit"
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
+	"bahi/internal/draws"
 	"bahi/internal/test/logtest"
 	"bahi/internal/test/pgtest"
 	"bahi/migrations"
@@ -30,6 +32,11 @@ import (
 	"bahi/readmodels"
 	"bahi/readmodels/ledgerview"
 )
+
+func TestMain(m *testing.M) {
+	draws.Default(20) // each posts to a database or follows twenty interleavings
+	os.Exit(m.Run())
+}
 
 // asked is a request for a row.
 type asked = book.RowInput
