@@ -1,10 +1,8 @@
 package app_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -38,14 +36,6 @@ func loggedIn(t *testing.T, database string) []logged {
 	return all
 }
 
-// feeding returns the command of a bahi that forwards events, with a data folder of its own.
-func feeding(t *testing.T, database string, broker *feedtest.NATS) *apptest.Cmd {
-	t.Helper()
-	cmd := apptest.Program(t, t.TempDir(), "serve")
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+database, "FEED_URL="+broker.Address)
-	return cmd
-}
-
 // forwarded waits until the broker has all events of the log as messages, except the skipped ones. Some events of a bulk come after its
 // response.
 func forwarded(t *testing.T, broker *feedtest.NATS, database string, skipped int) (log []logged, messages []jetstream.Msg) {
@@ -57,64 +47,6 @@ func forwarded(t *testing.T, broker *feedtest.NATS, database string, skipped int
 			return log, messages
 		}
 		require.True(t, time.Now().Before(late), "%d messages of %d events", len(messages), len(log))
-	}
-}
-
-func TestBrokerGetsEventsOnceInOrderDespiteKills(t *testing.T) {
-	t.Parallel()
-	broker, database := feedtest.Start(t), apptest.Database(t)
-	var nodes [2]*apptest.Process
-	for i := range nodes {
-		nodes[i] = apptest.Serve(t, feeding(t, database, broker))
-		nodes[i].Ready()
-	}
-	l := apptest.NewLoad(t, nodes[0].URL, 7)
-	l.Clients = l.Clients[:4]
-	nodes[0].Client().With("Authorization", "").POST("/api/v1/auth/register", apptest.Registration("asha@example.com")).Status(201)
-	ctx, cancel := context.WithCancel(t.Context())
-	written := make(chan struct{})
-	go func() {
-		defer close(written)
-		l.Run(ctx)
-	}()
-	for round := range apptest.Rounds(t, 1) {
-		var forwards int
-		require.Eventually(t, func() bool {
-			for i := range nodes {
-				if strings.Contains(nodes[i].Client().GET("/metrics").Status(200).Text, "bahi_feed_working 1") {
-					forwards = i
-					return true
-				}
-			}
-			return false
-		}, takenOverTimeout, 10*time.Millisecond)
-		l.At(nodes[0].URL, nodes[1].URL)
-		before := l.Answered.Load()
-		broker.Stop()
-		require.Eventually(t, func() bool { return l.Answered.Load() > before+40 }, time.Minute, 10*time.Millisecond,
-			"writes do not wait for the broker")
-		broker.Start()
-		lives := nodes[1-forwards]
-		l.At(lives.URL)
-		nodes[forwards].Kill()
-		head := len(loggedIn(t, database))
-		require.Eventually(t, func() bool {
-			return broker.Count("BAHI") >= head
-		}, 2*time.Minute, 50*time.Millisecond, "the other forwards, round %d", round)
-		nodes[forwards] = apptest.Serve(t, feeding(t, database, broker))
-		nodes[forwards].Ready()
-	}
-	cancel()
-	<-written
-	l.Verify()
-	log, messages := forwarded(t, broker, database, 0)
-	for i, m := range messages {
-		e := feedtest.Event(t, m)
-		position, err := strconv.ParseInt(e.Extensions()["sequence"].(string), 10, 64)
-		require.NoError(t, err)
-		got := logged{ID: e.ID(), Stream: e.Subject(), Type: e.Type(), Data: string(m.Data()), Position: position}
-		require.Equal(t, log[i], got)
-		require.NotContains(t, strings.ToLower(got.Data), "asha@example.com", "personal values stay sealed")
 	}
 }
 

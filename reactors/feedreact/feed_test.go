@@ -92,6 +92,21 @@ func TestKilledFeedForwardsEachEventOnceAndInOrder(t *testing.T) {
 	require.Equal(t, r.ids(0), r.forwarded(24*40))
 }
 
+func TestAnotherProcessForwardsAfterTheFirst(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	first := r.run()
+	first.working()
+	second := r.run()
+	r.add(20, 0)
+	first.reached(20)
+	require.False(t, second.Status().Working)
+	r.add(20, 0)
+	first.stop()
+	second.reached(40)
+	require.Equal(t, r.ids(0), r.forwarded(40))
+}
+
 func TestFeedCatchesUpAfterAnOutageOfTheBroker(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
