@@ -46,8 +46,8 @@ func Settings(t testing.TB, url string) app.Settings {
 }
 
 // signInterval is the interval of checkpoints in tests, which may wait for one. Each check for new events is a dozen statements, in every
-// open test system. At 20 ms they took more processor time than the systems' other idle work.
-const signInterval = 100 * time.Millisecond
+// open test system. At 100 ms they took a seventh of the processor time of a test that mostly reads.
+const signInterval = 250 * time.Millisecond
 
 // ReadWait is the time for which reads in tests wait for the test's own writes, even on a busy machine. readmodels and http/api test
 // shorter waits. The limit of a whole request is half a minute.
