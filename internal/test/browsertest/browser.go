@@ -175,8 +175,9 @@ func (p *Page) Accessible() {
 	p.axe(`document`, `{}`)
 }
 
-// Legible checks the contrasts of texts, one of each combination of colours and sizes that is not in seen yet, and adds it.
-func (p *Page) Legible(seen *sync.Map) {
+// Legible checks the contrasts of texts, one of each combination of colours and sizes that is not in seen yet, and adds it. It reports
+// whether there was one.
+func (p *Page) Legible(seen *sync.Map) bool {
 	p.t.Helper()
 	var found, fresh []string
 	p.Evaluate(`{`+styles+`[...window.styled.keys()]}`, &found)
@@ -186,11 +187,12 @@ func (p *Page) Legible(seen *sync.Map) {
 		}
 	}
 	if fresh == nil {
-		return
+		return false
 	}
 	chosen, err := json.Marshal(fresh)
 	require.NoError(p.t, err)
 	p.axe(`{include: `+string(chosen)+`.map(style => window.styled.get(style))}`, `{runOnly: ["color-contrast", "link-in-text-block"]}`)
+	return true
 }
 
 // styles finds an element for each combination of colours and sizes of a shown text, with those of the text around it.
