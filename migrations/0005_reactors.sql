@@ -12,6 +12,8 @@ create table reactor.checkpoint (
   error          text,            -- why it is parked
   error_at       timestamptz,
   error_position bigint,
+  error_type     text,            -- of the event at fault
   error_program  text,            -- the version of the program that met the error
-  waits          text             -- what it waits for without an operator: a broker that is unavailable, for example
+  waits          text,            -- what it waits for without an operator: a broker that is unavailable, for example
+  created_at     timestamptz not null default now()
 ) with (fillfactor = 50); -- rows change often and stay on their page

@@ -99,3 +99,31 @@ func TestProcessesThatStartAtOnceMigrateOnce(t *testing.T) {
 		`select (select count(*) from log.event), (select count(*) from river.river_job)`).Scan(&log, &jobs))
 	require.Zero(t, log+jobs)
 }
+
+func TestGenerationsOfOlderProgramsGetTheirStatus(t *testing.T) {
+	t.Parallel()
+	conn, err := pgx.Connect(t.Context(), pgtest.DB(t))
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	for _, sql := range []string{
+		"0003_projections.sql", "0005_reactors.sql", `create table public.bahi_schema ()`,
+		`insert into projection.generation (name, generation, version, ddl_sha256, store_id, live, building, phase, scratch, keep_until) values
+			('books', 1, 1, '', gen_random_uuid(), true, false, null, false, null),
+			('books', 2, 1, '', gen_random_uuid(), false, false, null, false, now()),
+			('books', 3, 1, '', gen_random_uuid(), false, true, null, true, null),
+			('books', 4, 1, '', gen_random_uuid(), false, false, 'catching up', false, null),
+			('books', 5, 2, '', gen_random_uuid(), false, true, null, false, null)`,
+		"0012_generation_status.sql",
+	} {
+		if strings.HasSuffix(sql, ".sql") {
+			text, err := os.ReadFile(sql)
+			require.NoError(t, err)
+			sql = string(text)
+		}
+		_, err := conn.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	var statuses []string
+	require.NoError(t, conn.QueryRow(t.Context(), `select array_agg(status order by generation) from projection.generation`).Scan(&statuses))
+	require.Equal(t, []string{"live", "kept", "scratch", "catching up", "requested"}, statuses)
+}
