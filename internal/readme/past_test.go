@@ -22,7 +22,7 @@ func (p past) holds(t *testing.T, c *apitest.Client) {
 }
 
 const (
-	oldCommit = "dd538e9"          // the program of the upgrade
+	oldCommit = "b6a141d"          // the program of the upgrade
 	oldBooks  = "testdata/469e03e" // the log of an older one
 )
 
