@@ -38,7 +38,7 @@ type upgrade struct {
 	past    past
 }
 
-// newUpgrade makes the programs: bahi is the old one.
+// newUpgrade makes the programs: bahi is the old one. Its books have an older version, also if the commits have the same.
 func newUpgrade(t *testing.T, env ...string) *upgrade {
 	t.Helper()
 	dir, source := t.TempDir(), t.TempDir()
@@ -47,6 +47,7 @@ func newUpgrade(t *testing.T, env ...string) *upgrade {
 	require.NoError(t, os.Rename(filepath.Join(bin, "bahi"), filepath.Join(bin, "bahi-new")))
 	for _, command := range [][]string{
 		{"sh", "-c", "git archive " + oldCommit + " | tar x -C " + source},
+		{"sed", "-i", `s/Define("books", [0-9]*,/Define("books", 1,/`, filepath.Join(source, "projections/ledgerproj/books.go")},
 		{"go", "build", "-C", source, "-o", filepath.Join(bin, "bahi"), "./cmd/bahi"},
 	} {
 		cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)

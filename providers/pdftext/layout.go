@@ -51,15 +51,11 @@ const (
 	staggered = 0.85 // of a line's height: the distance of the middles of cells that are not lines of one table
 	minProse  = 30   // characters of an average line of a text in columns
 	maxRow    = 3    // lines in the first column of a row whose cells are not aligned
+	maxTable  = 5000 // cells of a table
 )
 
-// layout reads a page of the output of pdftotext -bbox-layout. The cells of a line belong to one row of a table. An empty line stands for a
-// vertical gap. Texts in columns are in reading order.
-func layout(page []byte) (lines [][]botsource.Cell) {
-	at := bytes.Index(page, []byte("<page"))
-	if at < 0 {
-		return nil
-	}
+// blocksOf reads a page of the output of pdftotext -bbox-layout.
+func blocksOf(page []byte) ([]block, error) {
 	var p struct {
 		Blocks []block `xml:"flow>block"`
 	}
@@ -68,17 +64,24 @@ func layout(page []byte) (lines [][]botsource.Cell) {
 			return -1
 		}
 		return c
-	}, strings.ToValidUTF8(string(page[at:]), "\ufffd"))
-	if err := xml.Unmarshal([]byte(clean), &p); err != nil {
-		return nil
-	}
-	width, runes := 0.0, 0
+	}, strings.ToValidUTF8(string(page[max(0, bytes.Index(page, []byte("<page"))):]), "\ufffd"))
+	err := xml.Unmarshal([]byte(clean), &p)
 	for i := range p.Blocks {
 		p.Blocks[i].split(i)
-		for _, c := range p.Blocks[i].cells {
+	}
+	return p.Blocks, err
+}
+
+// layout returns the lines of a page. The cells of a line belong to one row of a table. An empty line stands for a vertical gap. Texts in
+// columns are in reading order.
+func layout(blocks []block) (lines [][]botsource.Cell) {
+	width, runes := 0.0, 0
+	for _, b := range blocks {
+		for _, c := range b.cells {
 			width, runes = width+c.Right-c.Left, runes+utf8.RuneCountInString(c.text)
 		}
 	}
+	column := func(x float64) int { return int(x * float64(runes) / max(width, 1)) }
 	var text []block // not yet added
 	bottom := 0.0
 	add := func(row []cell) {
@@ -88,7 +91,7 @@ func layout(page []byte) (lines [][]botsource.Cell) {
 		var line []botsource.Cell
 		for _, c := range row {
 			bottom = max(bottom, c.Bottom)
-			line = append(line, botsource.Cell{Text: c.text, From: int(c.Left * float64(runes) / width), To: int(c.Right * float64(runes) / width)})
+			line = append(line, botsource.Cell{Text: c.text, From: column(c.Left), To: column(c.Right)})
 		}
 		lines = append(lines, line)
 	}
@@ -104,7 +107,7 @@ func layout(page []byte) (lines [][]botsource.Cell) {
 		}
 		text = nil
 	}
-	for _, group := range groups(p.Blocks) {
+	for _, group := range groups(blocks) {
 		table := tableOf(group)
 		if table == nil {
 			text = append(text, group...)
@@ -170,6 +173,9 @@ func tableOf(group []block) [][]cell {
 		for _, c := range b.cells {
 			runes += utf8.RuneCountInString(c.text)
 		}
+	}
+	if len(cells) > maxTable {
+		return nil
 	}
 	lines, aligned := baselines(cells)
 	switch {

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"iter"
 	"strings"
 	"sync"
@@ -88,7 +87,7 @@ func (r *Reader) Pages(ctx context.Context, workspace uuid.UUID, file []byte) it
 }
 
 // read writes the words of a PDF with their positions, as XML.
-func (r *Reader) read(ctx context.Context, workspace uuid.UUID, file []byte, to io.Writer) (err error) {
+func (r *Reader) read(ctx context.Context, workspace uuid.UUID, file []byte, to *output) (err error) {
 	tool, err := r.Tool(ctx)
 	if tool.Path == "" {
 		return errors.Join(ErrNoTool, err)
@@ -107,6 +106,8 @@ func (r *Reader) read(ctx context.Context, workspace uuid.UUID, file []byte, to 
 	err = c.Stream(ctx, to, tool.Path, "-bbox-layout", "-enc", "UTF-8", "in.pdf", "-")
 	failed, ended := errors.AsType[*jail.ExitError](err)
 	switch {
+	case to.failure != nil:
+		return to.failure
 	case ended && strings.Contains(failed.Said, "password"):
 		return ErrEncrypted
 	case ended:
@@ -122,9 +123,10 @@ func (r *Reader) read(ctx context.Context, workspace uuid.UUID, file []byte, to 
 type output struct {
 	more chan struct{} // has a value when there are pages
 
-	mu    sync.Mutex
-	rest  []byte // of the page that is not complete
-	pages [][][]botsource.Cell
+	mu      sync.Mutex
+	rest    []byte // of the page that is not complete
+	pages   [][][]botsource.Cell
+	failure *Failure // of Write
 }
 
 // Write implements io.Writer.
@@ -138,10 +140,15 @@ func (o *output) Write(p []byte) (int, error) {
 		if at < 0 {
 			break
 		}
-		o.pages = append(o.pages, layout(o.rest[:at+len(end)]))
-		o.rest = o.rest[at+len(end):]
+		blocks, err := blocksOf(o.rest[:at+len(end)])
+		if err != nil {
+			o.failure = ErrBroken
+			return 0, err
+		}
+		o.pages, o.rest = append(o.pages, layout(blocks)), o.rest[at+len(end):]
 	}
 	if len(o.rest) > maxPage {
+		o.failure = ErrLarge
 		return 0, jail.ErrOutput
 	}
 	if len(o.pages) > 0 {

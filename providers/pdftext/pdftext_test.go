@@ -125,7 +125,8 @@ func TestTheCellsOfATableStayInTheirRows(t *testing.T) {
 			"Item | Min | Max\n\nKada | 20\n"},
 		"a cell beside two rows": {[]text{{20, 33, "Mumbai"}, {50, 31, "Weekdays"}, {90, 31, "80"}, {50, 35, "Sunday"}, {90, 35, "140"}},
 			"Mumbai | Weekdays | 80\nMumbai | Sunday | 140\n"},
-		"a text in two columns": {[]text{{20, 20, "We have been a family workshop in Rajkot\nsince 1952. We make silver anklets for\nshops in all of India."},
+		"a text in two columns": {[]text{
+			{20, 20, "We have been a family workshop in Rajkot\nsince 1952. We make silver anklets for\nshops in all of India."},
 			{110, 20, "Call us between ten and six. The address\nis 14 Soni Bazaar, Rajkot. Returns are\npossible within seven days."}},
 			"We have been a family workshop in Rajkot\nsince 1952. We make silver anklets for\nshops in all of India.\n\n" +
 				"Call us between ten and six. The address\nis 14 Soni Bazaar, Rajkot. Returns are\npossible within seven days.\n"},

@@ -222,7 +222,8 @@ func (m matches) raise(row item, fits []float64) {
 
 // amount reports whether a word is a number that may be a quantity. A larger number, such as 925, is the name of a thing.
 func amount(word string) bool {
-	return numerals[word] || utf8.RuneCountInString(word) <= maxQuantity && !strings.ContainsFunc(word, func(c rune) bool { return !unicode.IsDigit(c) })
+	return numerals[word] ||
+		utf8.RuneCountInString(word) <= maxQuantity && !strings.ContainsFunc(word, func(c rune) bool { return !unicode.IsDigit(c) })
 }
 
 var numerals = func() map[string]bool {

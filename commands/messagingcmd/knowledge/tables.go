@@ -10,7 +10,10 @@ import (
 	"bahi/domain/messaging/botsource"
 )
 
-const minColumns = 2
+const (
+	minColumns = 2
+	maxColumns = 100
+)
 
 var gaps = regexp.MustCompile(`\t+| {2,}`)
 
@@ -41,6 +44,9 @@ func (t *tables) page(lines [][]botsource.Cell) string {
 		blank = 0
 	}
 	for i, cells := range lines {
+		if len(cells) > maxColumns {
+			cells = []botsource.Cell{{Text: strings.Join(textsOf(cells), " ")}}
+		}
 		switch {
 		case len(cells) == 0:
 			blank++
