@@ -103,16 +103,8 @@ func (h *Handler) forget() {
 }
 
 // append appends to the store. If the log has lost its newest events, append drops derived states at once, before the log's subscribers
-// detect the loss.
+// detect the loss. The transaction may have no writes.
 func (h *Handler) append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
-	if err := Untried(ctx); err != nil {
-		return eventstore.Appended{}, err
-	}
-	return h.appendAny(ctx, t)
-}
-
-// appendAny is append for transactions that may have no writes.
-func (h *Handler) appendAny(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
 	fed := h.cache.position()
 	done, err := h.store.Append(ctx, t)
 	wrong, refused := h.conflict(err)

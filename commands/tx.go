@@ -312,7 +312,7 @@ func (tx *Tx) confirm(ctx context.Context) (event.Position, error) {
 	if len(checks) == 0 {
 		return 0, nil
 	}
-	done, err := tx.h.appendAny(ctx, eventstore.Transaction{AsOf: asOf, Checks: checks})
+	done, err := tx.h.append(ctx, eventstore.Transaction{AsOf: asOf, Checks: checks})
 	return done.Position, err
 }
 
@@ -329,7 +329,7 @@ func (tx *Tx) commit(ctx context.Context) (eventstore.Appended, error) {
 		return eventstore.Appended{}, err
 	}
 	tx.begin()
-	done, err := tx.h.appendAny(ctx, t)
+	done, err := tx.h.append(ctx, t)
 	tx.end(done, err)
 	return done, err
 }
