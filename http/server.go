@@ -18,7 +18,7 @@ import (
 	"bahi/http/api"
 )
 
-// Document is the OpenAPI document of all operations. A test makes it.
+// Document is the OpenAPI document of all operations. A test generates it.
 //
 //go:embed testdata/openapi.json
 var Document []byte

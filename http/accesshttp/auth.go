@@ -72,7 +72,7 @@ type SignedInUser struct {
 	FirstName string    `json:"first_name" doc:"First name"`
 }
 
-// Refreshed is a response with new tokens, which also renews the browser's cookie, if it has one.
+// Refreshed is a response with new tokens. It also renews the browser's cookie, if any.
 type Refreshed struct {
 	Cookie []http.Cookie `header:"Set-Cookie"`
 	Body   Tokens

@@ -149,8 +149,8 @@ func (c *call) permit() error {
 
 // Cookies reads the cookie of a signed-in browser.
 type Cookies interface {
-	// Bearer returns the bearer token of the session in the request's cookie, and the chosen workspace, uuid.Nil for the user's own. The
-	// token is empty without a valid cookie. After an error, the cookie may be valid.
+	// Bearer returns the bearer token of the session in the request's cookie, and the chosen workspace. uuid.Nil means the user's own
+	// workspace. The token is empty without a valid cookie. After an error, the cookie may be valid.
 	Bearer(r *http.Request) (bearer string, workspace uuid.UUID, err error)
 }
 

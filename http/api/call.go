@@ -50,7 +50,7 @@ type call struct {
 
 	expensive bool // the request waits for a turn
 
-	over *Problem // refusal by the rate limit, unless the request's token is valid, see [Op.Proof]
+	over *Problem // refusal by the rate limit; a valid token lifts it, see [Op.Proof]
 
 	wrote    event.Position
 	replayed bool

@@ -26,7 +26,8 @@ func Origin(text string) (string, error) {
 	return u.Scheme + "://" + host, nil
 }
 
-// notInHost reports whether browsers never send a character in a host: the wildcard, and non-ASCII letters, for which they send xn--….
+// notInHost reports whether browsers never send a character in a host: the wildcard, and non-ASCII letters. For such letters browsers send
+// xn--….
 func notInHost(c rune) bool { return c == '*' || c >= utf8.RuneSelf }
 
 // cookiePaths is the prefix of the paths of the refresh cookie. Only on these paths may a browser send credentials automatically. On other

@@ -217,7 +217,7 @@ func saneQuery(raw string) bool {
 	return err == nil && sane(text)
 }
 
-// strictQuery refuses unknown parameters, and repeated ones, of which huma would use the first.
+// strictQuery refuses unknown and repeated parameters. Of repeated ones, huma would use the first.
 func (c *call) strictQuery() error {
 	raw := c.r.URL.RawQuery
 	if raw == "" {

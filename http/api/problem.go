@@ -190,7 +190,7 @@ func (c *call) refuse(err error) {
 }
 
 // setGlobals makes huma use Bahi's form of problems, and document lists as not nullable. huma has global variables for that, so they are
-// set once. All data of one API are in the call.
+// set once. The call has all data that differ between APIs.
 var setGlobals = sync.OnceFunc(func() {
 	huma.DefaultArrayNullable = false
 	huma.NewError = func(status int, _ string, _ ...error) huma.StatusError { return ProblemOf(status) }

@@ -175,5 +175,5 @@ func (a *API) encodeDocument() []byte {
 	return bytes.Replace(text.Bytes(), []byte(`"version":"development"`), fmt.Appendf(nil, `"version":%q`, a.config.Version), 1)
 }
 
-// Described returns huma's description of the operations, of which a test makes the committed document.
+// Described returns huma's description of the operations. A test generates the committed document from it.
 func (a *API) Described() *huma.OpenAPI { return a.huma.OpenAPI() }

@@ -205,7 +205,7 @@ func (d *delivery) send(names map[reflect.Type]string, e Event) error {
 	}
 	name, known := names[reflect.TypeOf(e.Data)]
 	if !known {
-		panic(fmt.Sprintf("%s sends a %T, of which the document knows nothing", d.call.op.ID, e.Data))
+		panic(fmt.Sprintf("%s sends a %T, which the document lacks", d.call.op.ID, e.Data))
 	}
 	text, err := EncodeEvent(name, e.ID, e.Data)
 	if err != nil {

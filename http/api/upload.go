@@ -122,7 +122,7 @@ func (c *call) receive() error {
 	return nil
 }
 
-// cutOff is the end of an interrupted form. A complete form is never read so far.
+// cutOff is the end of an interrupted form. The reader of a complete form never reaches it.
 type cutOff struct{}
 
 func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

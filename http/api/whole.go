@@ -29,7 +29,7 @@ type BufferLimits struct {
 	Wait   time.Duration // maximum wait of a request for its turn; 0: 10 seconds
 	Files  int64         // maximum bytes in files, a quarter of them for one response; 0: 4 GB
 	Pause  time.Duration // maximum pause of a reading client; 0: 30 seconds
-	Hold   time.Duration // time before parts of a document are sent, in which an error refuses the request; 0: half a second
+	Hold   time.Duration // time until the first parts of a document are sent: an earlier error refuses the request; 0: half a second
 }
 
 var (

@@ -203,7 +203,7 @@ type tailing struct {
 	left int64 // events until the stream ends; 0: no end
 }
 
-var errEnough = errors.New("the client has what it asked for")
+var errEnough = errors.New("the client has all requested events")
 
 // catchUpPage is the number of events that a stream reads at once while it catches up.
 const catchUpPage = 200
@@ -246,7 +246,7 @@ func (t *tailing) take(ctx context.Context, events []event.Stored) error {
 	return cmp.Or(t.flush(), err, ctx.Err())
 }
 
-// found makes an event ready. It returns errEnough after the last that the client asked for.
+// found writes an event. It returns errEnough after the last requested event.
 func (t *tailing) found(e auditview.Event) error {
 	err := t.tell("event", e.Position, e)
 	if t.left--; err == nil && t.left == 0 {
@@ -272,7 +272,7 @@ func (t *tailing) tell(name string, at event.Position, what any) error {
 	return err
 }
 
-// flush sends what is ready, together: a write for each event would cost more than the event.
+// flush sends the ready events together: a write for each event would cost more than the event.
 func (t *tailing) flush() error {
 	if len(t.ready) == 0 {
 		return nil

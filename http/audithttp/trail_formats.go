@@ -217,7 +217,7 @@ func (d *drawing) scope() []string {
 	return scope
 }
 
-// recordNames are what people call the records that are no accounts and no rows.
+// recordNames are the display names of records other than accounts and rows.
 var recordNames = map[auditview.Kind]string{"clientorder": "Order", "takada": "Takada"}
 
 // what returns words for the record and the kind of a change.

@@ -120,8 +120,8 @@ func (p part) encoded() []byte {
 // together is the time for which changes are collected before they are sent to a page.
 const together = 300 * time.Millisecond
 
-// Changed calls take with the contacts of a workspace that change or write until ctx ends. 0 means any contact. The first call has no
-// contacts. Only later changes are reported.
+// Changed calls tell until ctx ends, each time with the contacts of a workspace that have changed or written. 0 means any contact. The
+// first call has no contacts. Only later changes are reported.
 func (l *MessageBroadcaster) Changed(ctx context.Context, workspace uuid.UUID, tell func(contacts []int64) error) error {
 	changes, leave, err := l.join(ctx, workspace)
 	if err != nil {

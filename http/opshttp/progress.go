@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	lookInterval = 200 * time.Millisecond // interval of reads of the registry, to which any process writes
+	lookInterval = 200 * time.Millisecond // interval between reads of the registry: any process may write to it
 	tellInterval = time.Second            // even without a change
 )
 

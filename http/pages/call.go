@@ -81,7 +81,7 @@ func (v *visit) deny(err error) page {
 	return page{}
 }
 
-// read runs an operation. Any error, also a refusal, fails the visit.
+// read runs an operation. Any error, even a refusal, fails the visit.
 func (v *visit) read(operation string, in request, into any) api.Response {
 	out, refused := v.ask(operation, in, into)
 	if refused != nil {

@@ -25,7 +25,7 @@ type inboxPage struct {
 	Talk         *talk  // nil: none is open
 }
 
-// statuses returns the statuses of conversations, of which one is chosen.
+// statuses returns the statuses of conversations, and marks the chosen one.
 func statuses(now string) (all []choice) {
 	for _, status := range []string{"open", "pending", "resolved"} {
 		all = append(all, choice{status, wordOf(status), status == now})

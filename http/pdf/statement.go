@@ -94,9 +94,9 @@ const maxDigits = 30
 
 // Write draws s as a PDF on w. Its only input is s: the same s gives the same bytes. It holds one page in memory.
 //
-// It fails with ErrDoesNotAddUp when a balance differs from the sum of the entries, and with another error when s is malformed
-// (the wrong number of amounts, an amount of more than 30 digits), or when Rows or w fails. Bytes written before an error are
-// no document.
+// It fails with ErrDoesNotAddUp when a balance differs from the sum of the entries, and with another error when s is malformed (the wrong
+// number of amounts, an amount of more than 30 digits), or when Rows or w fails. After an error, the bytes written so far are not a valid
+// document.
 func Write(w io.Writer, s Statement) error {
 	if err := s.check(); err != nil {
 		return err

@@ -1,6 +1,6 @@
 // Package sheet writes tables for spreadsheets, as CSV and as XLSX, in bounded memory.
 //
-// Texts never become formulas: CSV has an apostrophe before what a program could take for one, XLSX has text cells.
+// Texts never become formulas: in CSV an apostrophe precedes each text that a program could take for a formula. XLSX has text cells.
 package sheet
 
 import (

@@ -17,8 +17,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// workbook writes the rows of an XLSX as they come. The library keeps a whole workbook until it is complete, in memory and in a file,
-// so it only makes the parts around the rows: an empty workbook, which is taken apart.
+// workbook writes the rows of an XLSX one by one. The library would hold all of them until the workbook is complete, in memory and in a
+// file. So the library creates only an empty workbook, and the rows go between its parts.
 type workbook struct {
 	zip     *zip.Writer
 	table   Table
@@ -91,7 +91,7 @@ func (b *workbook) nextSheet() (err error) {
 	return errors.New("an empty workbook has no sheet")
 }
 
-// empty makes a workbook with as many sheets as have been begun. Each has its head.
+// empty creates a workbook with the number of sheets begun so far. Each sheet has its head.
 func (b *workbook) empty() (f frame, err error) {
 	file := excelize.NewFile()
 	defer file.Close() //nolint:errcheck // it is in memory
@@ -157,7 +157,7 @@ func contentOf(part *zip.File) ([]byte, error) {
 	return io.ReadAll(in)
 }
 
-// finish ends the last sheet and adds the parts that are no sheets.
+// finish ends the last sheet and adds the other parts of the workbook.
 func (b *workbook) finish() error {
 	if _, err := b.out.Write(b.tail); err != nil {
 		return err

@@ -69,7 +69,7 @@ type ChannelSecrets interface {
 	SignedBy(ctx context.Context, tried int, signed func(secret string) bool) ([]int64, error)
 	// Together reports whether two channels are of one workspace.
 	Together(ctx context.Context, one, other int64) (bool, error)
-	// HookToken returns the token that telegram sends with the updates of a channel; "" if it is no channel of telegram.
+	// HookToken returns the token that telegram sends with the updates of a channel; "" for a channel of another network.
 	HookToken(ctx context.Context, channel string) (string, error)
 	// ConsumerSecret returns the secret of a twitter channel and the id of its own user, "" for none.
 	ConsumerSecret(ctx context.Context, channel string) (secret, user string, err error)
@@ -107,9 +107,8 @@ func (k *Conversations) Endpoints() []Endpoint {
 	}
 }
 
-// proveSocial checks the signature with the configured secrets, then with the secrets of the channels that the body names. If the body
-// names no channel with a secret, as an unreadable one does, all channels with a secret are tried. It returns the channels whose secrets
-// match.
+// proveSocial checks the signature with the configured secrets, then with the secrets of the channels that the body names. If the body is
+// unreadable or names no channel with a secret, proveSocial tries the secrets of all channels. It returns the channels whose secrets match.
 func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) (channels string, err error) {
 	given := r.Header.Get(chatgateway.DefaultHMACHeader)
 	signed := func(secret string) bool {
@@ -309,7 +308,7 @@ func (k *Conversations) channels(ctx context.Context, c inbox.Call, e chatgatewa
 	}
 	var signers []int64
 	for text := range strings.SplitSeq(c.ResourceID, ",") {
-		id, _ := strconv.ParseInt(text, 10, 64) // the proof has found it
+		id, _ := strconv.ParseInt(text, 10, 64) // valid: Verify returned it
 		if sender, err := k.SenderOf(ctx, id); err != nil || sender != "" && sender == e.Sender {
 			return []int64{id}, nil, err
 		}
@@ -370,7 +369,7 @@ func (k *Conversations) event(ctx context.Context, of int64, e chatgateway.Event
 	case chatgateway.Revoked:
 		return "message taken back", "", k.Revoke(ctx, of, e.ID, at)
 	case chatgateway.Failure:
-		return "error " + e.Code, "", nil // its words are in the body
+		return "error " + e.Code, "", nil // the stored body has its text
 	case chatgateway.Template:
 		return "template", "", k.Template(ctx, of, e.ID, e.Type)
 	default:

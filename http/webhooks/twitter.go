@@ -36,8 +36,8 @@ type SignedToken struct {
 	Token string `json:"response_token" doc:"The token of the request, signed with the channel's consumer secret"`
 }
 
-// crcToken matches tokens of handshakes. It matches no valid body of a call, because otherwise anybody could have a body signed by a
-// handshake, and send it with that signature.
+// crcToken matches tokens of handshakes. It matches no valid body of a call. Otherwise an attacker could have a body signed by a handshake,
+// and send the body with that signature.
 var crcToken = regexp.MustCompile(`^[0-9A-Za-z+/=_.-]{1,200}$`)
 
 // signedToken returns the response to a handshake: its token, signed.

@@ -32,15 +32,15 @@ type Endpoint struct {
 	Path    string // with {channelId}, each channel has its own calls
 	Summary string
 
-	// Handshake returns the response to a provider's GET, by which it checks the endpoint's address. Nil: the provider sends none. The ID of
-	// its operation is the endpoint's with greet in place of receive.
+	// Handshake returns the response to the GET request with which a provider checks the endpoint's address. Nil: the provider sends none. The
+	// ID of its operation is the endpoint's with greet in place of receive.
 	Handshake func(r *http.Request) (answer, contentType string, err error)
 
 	// Verify returns an error unless every configured proof of the call is right. It returns the owner of the proof: the channel in the path,
 	// channels with their own secret, or "" for the deployment. It must compare in constant time.
 	Verify func(r *http.Request, from netip.Addr, body []byte) (about string, err error)
 
-	// Key returns a text that repetitions of a call share and that differs in all other calls, such as the provider's id of the event. If it
+	// Key returns a text that identifies a call, such as the provider's id of the event. All repetitions of a call have the same key. If it
 	// returns "", or is nil, the key is the hash of the body. The body may be any bytes.
 	Key func(contentType string, body []byte) string
 

@@ -11,8 +11,8 @@ import (
 // Memory counts in this process. Goroutines may share it.
 //
 // Its memory is limited: 8 to 16 bytes for each request that was allowed in a window, and about 200 for each key. Keys with an empty window
-// are removed when other keys arrive. Beyond the maximum number of keys, the count of the least recently used one is removed. That gives an
-// attacker with so many addresses no more than another address would, and refuses no client without reason. Known callers are separate from
+// are removed when other keys arrive. Beyond the maximum number of keys, the count of the least recently used one is removed. An attacker
+// with so many addresses gains no more than by one more address. No client is refused without reason. Known callers are separate from
 // addresses, so a flood of addresses cannot remove their counts.
 type Memory struct {
 	now   func() time.Time

@@ -148,8 +148,8 @@ type Shared struct {
 	log   *slog.Logger
 	now   func() time.Time
 
-	away   atomic.Int64 // end of the time without calls of Redis, in Unix nanoseconds
-	silent atomic.Int64 // end of the time without log messages
+	away   atomic.Int64 // no calls of Redis before this time, in Unix nanoseconds
+	silent atomic.Int64 // no log messages before this time
 }
 
 const (
