@@ -91,7 +91,7 @@ func (v botViews) Webhooks(ctx context.Context, asOf event.Position, workspace u
 	return v.Messaging.CallableWebhooks(ctx, upTo(asOf), workspace, of)
 }
 
-// Products implements the engine's Views: what the workspace's companies sell.
+// Products implements the engine's Views: it searches the products of the workspace's companies.
 func (v botViews) Products(ctx context.Context, asOf event.Position, workspace uuid.UUID, words string) (any, error) {
 	type product struct {
 		Name         string  `json:"name"`

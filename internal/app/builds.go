@@ -143,7 +143,7 @@ func (b Builds) Skip(ctx context.Context, req commands.Request, name string, at 
 	if err != nil {
 		return 0, err
 	}
-	if err := b.Retry(ctx, name); err != nil && !errors.Is(err, projections.ErrNotParked) { // another request was faster
+	if err := b.Retry(ctx, name); err != nil && !errors.Is(err, projections.ErrNotParked) { // another request has cleared the parked state
 		return done.Position, err
 	}
 	return done.Position, nil

@@ -44,7 +44,7 @@ func (s Settings) CheckSettings(ctx context.Context) error {
 // check returns the faults of the settings that all commands have.
 func (s Settings) check(ctx context.Context) error {
 	var wrong []error
-	if s.Connections < 2 { // an operation that holds one, such as sending a campaign, needs a second
+	if s.Connections < 2 { // some operations need two, such as sending a campaign
 		wrong = append(wrong, fmt.Errorf("BAHI_DB_CONNECTIONS: expected 2 or more, not %d", s.Connections))
 	}
 	for name, d := range map[string]time.Duration{ // 0 of the last is the default
@@ -188,7 +188,7 @@ func (o *IntegrationSettings) openNetworks(c *clients, found func(settings strin
 	found("GATEWAY_BASE_URL, GATEWAY_API_KEY, GATEWAY_SOURCE", err)
 }
 
-// openWebhooks adds what webhook calls of providers are checked by.
+// openWebhooks adds the settings of webhook calls: addresses, senders, secrets and days.
 func (o *IntegrationSettings) openWebhooks(c *clients, found func(settings string, err error)) {
 	var err error
 	c.addresses, err = api.ParseProxies(o.WebhookAddresses)
@@ -212,7 +212,7 @@ func (o *IntegrationSettings) openWebhooks(c *clients, found func(settings strin
 	c.keepHooks = time.Duration(days) * 24 * time.Hour
 }
 
-// close releases what was opened.
+// close releases the opened clients.
 func (c *clients) close() {
 	if c.bucket != nil {
 		_ = c.bucket.Close() // nothing depends on it any more

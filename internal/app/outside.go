@@ -75,7 +75,7 @@ type limitSettings struct {
 	AtOnce   int      `env:"BAHI_EXPENSIVE_ANSWERS" name:"expensive-answers" default:"8" unit:"responses" help:"Maximum concurrent expensive responses: unpaged lists, statements, exports, imports, reading of files. The maximum of a caller is two, of a workspace a quarter. Further requests wait, at most 10 seconds."`
 	Files    int64    `env:"BAHI_ANSWER_FILES" name:"answer-files" placeholder:"BYTES" default:"4294967296" unit:"bytes" help:"Maximum total size of the long responses that uploads/ of the data folder stores until their clients have read them. The maximum of one response is a quarter."`
 
-	Recheck time.Duration `kong:"-"` // how often a stream of events checks its caller's permission; 0: the default
+	Recheck time.Duration `kong:"-"` // interval at which a stream of events checks its caller's permission; 0: the default
 	Limits  api.Limits    `kong:"-"` // nil: none
 }
 

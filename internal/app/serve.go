@@ -169,7 +169,7 @@ func Classify(err error) *fault.Error {
 		isServer && (strings.HasPrefix(server.Code, "57") || strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "53")):
 		return fault.New(fault.Unavailable, "Not available right now, try again")
 	case isTooLarge && large != nil:
-		return fault.New(fault.Invalid, fmt.Sprintf("The request is too large: what is stored of it at once has at most %d bytes", large.Most))
+		return fault.New(fault.Invalid, fmt.Sprintf("The request is too large: it can store at most %d bytes at once", large.Most))
 	case errors.Is(err, eventstore.ErrBadEvent):
 		return fault.New(fault.Invalid, "The request cannot be stored")
 	default:

@@ -97,7 +97,7 @@ func Run(ctx context.Context, sh app.Shell, args ...string) (status int) {
 // exit is the status with which kong ends a process after help or a usage error.
 type exit int
 
-// help prints the help of a command. Only serve lists the settings of the server, which are the flags with a group.
+// help prints the help of a command. Only serve lists the server's settings: the flags with a group.
 func help(options kong.HelpOptions, k *kong.Context) error {
 	grouped := false
 	if node := k.Selected(); node != nil && node.Name != "serve" {

@@ -56,7 +56,7 @@ func Install(ctx context.Context, log *slog.Logger, choose Choose) error {
 	return err
 }
 
-// Unpack unpacks packages and their missing dependencies, without those that skip matches, into the folder root of tmp. It returns the
+// Unpack unpacks packages and their missing dependencies into the folder root of tmp. It omits packages that skip matches. It returns the
 // names of the wanted packages and the folder.
 func Unpack(ctx context.Context, log *slog.Logger, tmp string, choose Choose, skip *regexp.Regexp) (wanted []string, root string,
 	err error) {
@@ -137,7 +137,7 @@ func Alone(do func() error) error {
 	return do()
 }
 
-// Libraries returns the folders of the libraries that were unpacked below root, as LD_LIBRARY_PATH has them.
+// Libraries returns the folders of the libraries that were unpacked below root, in the form of LD_LIBRARY_PATH.
 func Libraries(root string) string {
 	// Our path has no brackets; without a match the system's libraries are used.
 	dirs, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-*"))

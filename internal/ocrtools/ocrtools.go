@@ -193,13 +193,13 @@ type Locator struct {
 	mu    sync.Mutex
 	found Tools
 	why   error
-	until time.Time // before which it is not tried again
+	until time.Time // no search before this time
 }
 
 // again is the time after a failure until the next search for the tools.
 const again = 10 * time.Minute
 
-// ErrOff is why nothing is found.
+// ErrOff reports that a setting turns the tools off.
 var ErrOff = errors.New("BAHI_OCR=off")
 
 // Tools returns the tools, and why some are missing. The first call may install them, and others wait for it.

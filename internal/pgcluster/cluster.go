@@ -213,7 +213,7 @@ func (c *Cluster) bringUp(ctx context.Context) (err error) {
 }
 
 func (c *Cluster) up(ctx context.Context, alone bool) (pm *postmaster, err error) {
-	// The URL must stay the same for all who have it.
+	// The URL must stay the same for all its users.
 	if c.socket == "" {
 		c.socket, err = socketDir(c.folder, c.owner)
 	} else {
@@ -263,7 +263,7 @@ func (c *Cluster) join(ctx context.Context, alone bool) (*postmaster, error) {
 	c.log.Info("joining the running Postgres", "pid", pm.pid, "folder", c.folder.pgdata())
 	err = c.ready(ctx, pm)
 	if errors.Is(err, errGone) {
-		return nil, nil //nolint:nilnil // A Bahi that was killed meanwhile had told it to stop.
+		return nil, nil //nolint:nilnil // Another Bahi requested the stop, and was then killed.
 	}
 	return pm, err
 }

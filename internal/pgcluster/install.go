@@ -102,8 +102,8 @@ func aptPackage(ctx context.Context, options []string, major int) (string, error
 }
 
 // download fetches a build with embedded-postgres. Its API cannot only fetch: Start fetches, unpacks, and then starts the cluster in the
-// data folder. Here that folder only looks like a cluster, so Postgres fails at once. So no server ever runs in its way (TCP, a well-known
-// password), and the programs are unpacked. repository is for tests; empty means Maven Central.
+// data folder. Here that folder only looks like a cluster, so Postgres fails at once. So the programs are unpacked, and no server runs with
+// its settings (TCP, a well-known password). repository is for tests; empty means Maven Central.
 func download(ctx context.Context, cache string, major int, repository string) (*Programs, error) {
 	version := map[int]embedded.PostgresVersion{0: embedded.V18, 15: embedded.V15, 16: embedded.V16, 17: embedded.V17, 18: embedded.V18}[major]
 	if version == "" {

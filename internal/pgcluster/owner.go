@@ -30,7 +30,7 @@ func (o owner) process() *syscall.SysProcAttr {
 }
 
 // ownerOf returns the owner of a data folder's cluster: its owner so far, otherwise the user of this process. Postgres refuses to run as
-// root; then it is the user postgres or bahi, which ownerOf creates if both are missing.
+// root. Instead of root, the owner is the user postgres or bahi. If both are missing, ownerOf creates one.
 func ownerOf(ctx context.Context, f folder) (owner, error) {
 	self := os.Geteuid()
 	uid := self

@@ -25,8 +25,8 @@ func settings(ephemeral bool) map[string]string {
 		"random_page_cost":     "1.1",
 		"jit":                  "off", // Our queries are short: compiling one costs more than running it.
 
-		// replica, not minimal: pg_basebackup needs it to copy a running cluster. minimal would omit from the write-ahead log a COPY into a
-		// table of the same transaction, a part of a rebuild, but would cost every operator the online backup.
+		// replica, not minimal: pg_basebackup needs it to copy a running cluster. minimal would keep a rebuild's COPY out of the write-ahead log.
+		// But then no operator could back up a running cluster.
 		"wal_level":       "replica",
 		"max_wal_senders": "4",
 		"max_wal_size":    "2GB",

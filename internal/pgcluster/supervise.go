@@ -6,7 +6,7 @@ import (
 )
 
 // supervise restarts a dead postmaster, until the cluster is stopped. Postgres itself recovers from a crashed connection. A postmaster dies
-// if the kernel kills it for lack of memory, or if somebody does.
+// if the kernel kills it for lack of memory, or if a user kills it.
 func (c *Cluster) supervise(ctx context.Context) {
 	for {
 		c.mu.Lock()

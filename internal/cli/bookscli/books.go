@@ -169,8 +169,8 @@ func (x *export) write(ctx context.Context, yield func(replay.Line) error) error
 	return nil
 }
 
-// accounts returns the accounts that are not deleted. Their balances are those that the interface shows: from the totals now, from the
-// postings at an earlier position, and from the rows as of a day.
+// accounts returns the accounts that are not deleted. Their balances equal those of the interface. Current balances come from the totals,
+// balances at an earlier position from the postings, and balances as of a day from the rows.
 func (x *export) accounts(ctx context.Context) (all []opened, err error) {
 	balance := `select t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = 0`
 	switch {

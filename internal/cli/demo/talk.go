@@ -41,7 +41,7 @@ func (f *filler) people(ctx context.Context) (err error) {
 	return f.do(ctx)
 }
 
-// offered limits the list: it has only contacts before this number.
+// offered limits the list: all its contacts have a smaller number.
 const offered = 2000
 
 // bot creates a channel, and a bot that replies on it from an uploaded file.

@@ -73,7 +73,7 @@ type importCatalog struct {
 // maxFile is the maximum size of a file, in bytes.
 const maxFile = 10 << 20
 
-// Run imports the valid rows, and writes the others into a file beside the file.
+// Run imports the valid rows, and writes the invalid ones into another file beside it.
 func (c importCatalog) Run(ctx context.Context) error {
 	file, err := os.Open(c.File)
 	if err != nil {

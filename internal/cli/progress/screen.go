@@ -62,7 +62,8 @@ func NewBars(out io.Writer, unit string) *Bars {
 	return &Bars{unit: unit, began: time.Now(), tty: isFile && term.IsTerminal(int(file.Fd())), out: out, all: map[string]*worked{}}
 }
 
-// Show updates the task with a key: done of total is done. name is its current name, then the estimated duration of the work after it.
+// Show updates the task with a key: done of total is done. name is its current name. The parameter then is the estimated duration of the
+// work after the task.
 func (p *Bars) Show(key, name string, done, total int64, then time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

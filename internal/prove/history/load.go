@@ -325,7 +325,7 @@ func (c *client) do(ctx context.Context, s *set, call Call) {
 	s.learn(call)
 }
 
-// learn stores what later calls of all clients refer to.
+// learn stores the revisions, positions, rows and contacts to which later calls of all clients refer.
 func (s *set) learn(call Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

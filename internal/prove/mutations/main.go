@@ -64,7 +64,8 @@ func run(ctx context.Context, names []string) error {
 	return nil
 }
 
-// control runs each finder once on the unchanged tree, because a failing one would find anything. The tests of a package run together.
+// control runs each finder once on the unchanged tree. A finder that fails there would detect every mutation. The tests of a package run
+// together.
 func control(ctx context.Context, all []mutation) error {
 	tests, order := map[string][]string{}, []finder{}
 	for _, m := range all {

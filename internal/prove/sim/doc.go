@@ -3,7 +3,7 @@
 // (testing/synctest).
 //
 // In each step the scheduler lets one thing happen: a session of the database executes one request, a notice arrives, a client starts an
-// operation, a fault occurs. Then it waits until every goroutine waits. So one seed gives one order of steps.
+// operation, a fault occurs. Then it waits until every goroutine is blocked. So one seed gives one order of steps.
 //
 //	go test ./internal/prove/sim -run Sim -seed 7          # one seed, with its trace
 //	go test ./internal/prove/sim -run Sim -seeds 100000    # many, from 1 on, or -from

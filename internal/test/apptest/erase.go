@@ -152,7 +152,7 @@ func Live(t *testing.T, p *Process, data string) *life {
 	_, token = Link(t, l.Mailed(Addresses[2], ResetSubject, 1))
 	l.Known.Know(token)
 
-	// They are invited at their former and present addresses, and invite.
+	// Asha invites the person at the former and present addresses. The person invites Asha.
 	for i, email := range Addresses[1:] {
 		l.Asha.POST("/api/v1/workspaces/"+l.Asha.Workspace+"/invitations",
 			fmt.Sprintf(`{"email":%q,"permissions":{"ledger":"read"}}`, email)).Status(201)

@@ -53,7 +53,7 @@ var build = sync.OnceValues(func() (string, error) {
 var shell func(context.Context, app.Shell, ...string) int
 
 // Main runs the tests of a package that serves, or starts the program. A package that runs commands in the test's own process passes
-// cli.Run; in the others, the shell's packages need not be compiled and linked.
+// cli.Run. The other packages then compile and link without the shell's packages.
 func Main(m *testing.M, run ...func(context.Context, app.Shell, ...string) int) {
 	if len(run) > 0 {
 		shell = run[0]

@@ -1,4 +1,5 @@
-// Package commandtest runs commands of several processes in all orders of their steps, and compares the results with one after the other.
+// Package commandtest runs commands of several processes in all orders of their steps, and compares the results with those of running them
+// one after the other.
 package commandtest
 
 import (
@@ -119,9 +120,9 @@ func (r *round[P]) result(outs []string) string {
 	return text.String()
 }
 
-// Pairs runs each two commands, even one with itself, in all orders of their steps. Each has its own process, whose cache is empty at
-// first, or has what the command reads. In the second case, the time when the process receives events matters too. The results and events
-// of two commands must be those of running one after the other, in one of both orders.
+// Pairs runs every pair of commands, even a command with itself, in all orders of their steps. Each has its own process, whose cache is
+// empty at first, or has what the command reads. In the second case, the time when the process receives events matters too. The results and
+// events of two commands must be those of running one after the other, in one of both orders.
 func (s *Suite[P]) Pairs(t *testing.T) {
 	for i, a := range s.Commands {
 		t.Run(a.Name, func(t *testing.T) {

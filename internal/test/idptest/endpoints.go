@@ -253,7 +253,7 @@ const (
 
 type trouble struct {
 	kind Trouble
-	left int // how often; negative is for ever
+	left int // remaining failures; negative: unlimited
 }
 
 // Break makes an endpoint fail until [Provider.Mend].

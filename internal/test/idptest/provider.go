@@ -56,7 +56,7 @@ type Provider struct {
 	trouble map[Endpoint]trouble
 	asked   map[Endpoint]int
 	signer  signingKey
-	keys    jose.JSONWebKeySet // all that ever signed
+	keys    jose.JSONWebKeySet // present and former signing keys
 	codes   map[string]*grant
 	access  map[string]*grant // by access token
 
@@ -78,7 +78,7 @@ type grant struct {
 	spent       bool
 }
 
-// New starts a provider and stops it when the test ends. Asha is signed in, and it signs with ES256.
+// New starts a provider and stops it when the test ends. Asha is signed in. The provider signs with ES256.
 func New(t testing.TB) *Provider {
 	p := &Provider{
 		ClientID: "bahi", ClientSecret: rand.Text(), t: t,

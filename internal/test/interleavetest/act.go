@@ -123,8 +123,8 @@ type step struct {
 	hears, reads bool
 }
 
-// before reports whether a and its successor b have the same result in the other order, and a should be first. If each act has the node of
-// its number, an act's reads depend only on its own node's subscriber and on others' writes.
+// before reports whether a and its successor b have the same result in the other order, and a should be first. If each act runs on the node
+// with its number, an act's reads depend only on that node's subscriber and on writes of other acts.
 func (a step) before(b step) bool {
 	switch {
 	case a.hears:

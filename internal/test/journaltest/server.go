@@ -15,7 +15,8 @@ import (
 // Fault is a fault of an append.
 type Fault int
 
-// The faults. After Unreplicated and Dropped, the server counts the append when the next ones come, but nobody can read it yet.
+// The faults. After Unreplicated and Dropped, the append counts in the revision that the next appends expect, but no client can read it
+// yet.
 const (
 	None         Fault = iota
 	LostRequest        // the append is not written, and the caller gets no response

@@ -42,7 +42,7 @@ type Style struct {
 	Headers bool // names of the sides and columns
 	Ditto   bool // repeated dates and items have marks
 	Skew    float64
-	Noise   int  // of each pixel, up to so many levels
+	Noise   int  // maximum change of a pixel, in levels
 	Speckle int  // dark and light dots in 10,000 pixels
 	Close   bool // headings of numbers touch
 	Font    int  // of Latin text: 0 to 3

@@ -204,7 +204,7 @@ func Fails(status int, code, param string) Reply {
 	}
 }
 
-// TooMany returns a response with status 429 and the time after which another try may follow, in seconds.
+// TooMany returns a response with status 429 and this Retry-After, in seconds.
 func TooMany(after string) Reply {
 	return func(w http.ResponseWriter, r *http.Request, asked Request) {
 		w.Header().Set("Retry-After", after)

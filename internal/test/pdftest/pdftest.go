@@ -140,7 +140,7 @@ func (d Document) Lines(page int) (lines []string) {
 	return lines
 }
 
-// Starting returns the lines of all pages that begin so.
+// Starting returns the lines of all pages that begin with a text.
 func (d Document) Starting(with string) (found []string) {
 	for i := range d.Pages {
 		for _, l := range d.Lines(i) {
@@ -152,7 +152,7 @@ func (d Document) Starting(with string) (found []string) {
 	return found
 }
 
-// One returns the only line that begins so.
+// One returns the only line that begins with a text.
 func (d Document) One(with string) string {
 	d.t.Helper()
 	found := d.Starting(with)

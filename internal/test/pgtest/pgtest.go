@@ -154,8 +154,9 @@ func open() (*server, error) {
 	return s, s.sweep(ctx)
 }
 
-// parent returns the folder for temporary files: Linux's in memory if it has space and TMPDIR names no other. ext4 reserves the inode of a
-// deleted file for some seconds and checks each when it creates a file, and databases of 700 files come and go.
+// parent returns the folder for temporary files. It is Linux's folder in memory if that has space and TMPDIR is not set. On ext4, tests are
+// slower: ext4 reserves the inode of a deleted file for some seconds, and checks all reserved inodes when it creates a file. Each database
+// has 700 files.
 func parent() string {
 	var fs syscall.Statfs_t
 	if os.Getenv("TMPDIR") == "" && syscall.Statfs(memory, &fs) == nil && fs.Bavail*uint64(fs.Bsize) >= roomInMemory {
@@ -189,7 +190,7 @@ func folder() (string, error) {
 	return dir, nil
 }
 
-// sweep drops the databases of ended test processes. A process cannot drop its own templates, because it does not know its end.
+// sweep drops the databases of ended test processes. A process cannot drop its own templates, because it does not know when it ends.
 func (s *server) sweep(ctx context.Context) error {
 	rows, err := s.pool.Query(ctx, `select datname::text from pg_database where datname ~ '^test_[0-9]+_'`)
 	if err != nil {
@@ -214,7 +215,7 @@ func (s *server) name() string {
 	return fmt.Sprintf("test_%d_%d", os.Getpid(), s.databases.Add(1))
 }
 
-// template returns the database of that name that is only copied. The first process of a run of go test creates it for all.
+// template returns the template database of that name. Tests only copy it. The first process of a run of go test creates it for all.
 func (s *server) template(name string, migrate func(context.Context, string) error) (string, error) {
 	ctx := context.Background() // It serves every test of the process, not only the first.
 	run, ok := currentRun()
@@ -250,7 +251,7 @@ func (s *server) template(name string, migrate func(context.Context, string) err
 // goRun is a process go test.
 type goRun struct {
 	pid   int
-	began string // a number may be used again
+	began string // the system may reuse the pid
 }
 
 // currentRun returns the run of go test whose packages are all compiled from the same files; false if this process is not part of one, or

@@ -1,4 +1,4 @@
-// Package python has the Python that docs/replay.py is tested with.
+// Package python finds the Python that runs the tests of docs/replay.py.
 package python
 
 import (

@@ -40,7 +40,7 @@ type Process struct {
 
 	mu    sync.Mutex
 	said  bytes.Buffer
-	read  int       // bytes of said in which addresses were looked for
+	read  int       // bytes of said that were searched for addresses
 	log   io.Writer // receives the log as well; may be nil
 	wrote signal.Signal
 }
@@ -113,7 +113,7 @@ func (p *Process) Await(ctx context.Context, what func(said string) bool) error 
 		case <-more:
 		case <-p.Done:
 			p.mu.Lock()
-			ok := what(p.said.String()) // it may have logged it at its end
+			ok := what(p.said.String()) // the process may have logged this just before its end
 			p.mu.Unlock()
 			if ok {
 				return nil
