@@ -22,7 +22,7 @@ import (
 // Bucket is a folder or a bucket.
 type Bucket interface {
 	Put(ctx context.Context, key, contentType string, data []byte) error
-	// Get returns the data under a key and its type. The error of a missing one is a [fs.ErrNotExist].
+	// Get returns the data under a key and its type. For a missing key, the error is a [fs.ErrNotExist].
 	Get(ctx context.Context, key string) (data []byte, contentType string, err error)
 }
 

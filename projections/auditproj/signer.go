@@ -206,7 +206,7 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 		if err == nil {
 			err = s.noneRemoved(ctx, last)
 		}
-		if err == nil && last != nil { // a log that lost its newest events may have grown again before its tree
+		if err == nil && last != nil { // a log that lost its newest events may have grown since, before the tree notices
 			err = s.isThere(ctx, *last, "the newest checkpoint", waysOut)
 		}
 		if err != nil {

@@ -116,7 +116,7 @@ func idOf(stream string) uuid.UUID {
 	return id
 }
 
-// row is a product as its statement requires it. Its JSON has the names of the columns.
+// row is a product in the form that its statement requires. Its JSON has the names of the columns.
 type row struct {
 	product.Item
 

@@ -16,7 +16,7 @@ import (
 //go:embed campaigns.sql
 var campaignsDDL string
 
-// answered records the first message of a contact in the three days after a survey as its response (CONTRACT.md 8.10).
+// answered records the response to a survey: the contact's first message in the three days after it (CONTRACT.md 8.10).
 const answered = `
 	with answering as (update recipient set response_id = $1 where id = (
 		select r.id from recipient r join campaign c on c.id = r.campaign_id

@@ -184,7 +184,7 @@ const talkOn = `
 	group by 1, 2
 	on conflict (contact_id) do update set last_at = greatest(c.last_at, excluded.last_at), unread = c.unread + excluded.unread`
 
-// replaceReactions deletes reactions, in this batch and before it, that a later reaction of the same contact to the same message replaces.
+// replaceReactions deletes a contact's older reactions to a message when a newer one replaces them. They may be of this batch or older.
 const replaceReactions = `
 	update message m set text = null, deleted_at = newer.at, position = greatest(m.position, newer.began)
 	from (

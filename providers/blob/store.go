@@ -107,7 +107,7 @@ func openFiles(files Files) (*Store, error) {
 	signer := fileblob.NewURLSignerHMAC(base, files.Key)
 	bucket, err := fileblob.OpenBucket(files.Folder, &fileblob.Options{
 		URLSigner: signer, CreateDir: true, DirFileMode: 0o700,
-		NoTempDir: true, // others may read the system's; so List and Delete see the temporary file of a crashed write
+		NoTempDir: true, // others may read the system's folder; List and Delete see the file of a crashed write
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the blobs' folder: %w", err)

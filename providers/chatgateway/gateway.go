@@ -31,7 +31,7 @@ const (
 	Template Kind = "template" // a template's status; ID is the network's of the template
 	Consent  Kind = "consent"  // a person opts out of messages, or in again: Type is stop or resume
 	Failure  Kind = "failure"  // a fault of the account, or of its request
-	Group    Kind = "group"    // somebody wrote in a group; this has no effect
+	Group    Kind = "group"    // a message in a group; it has no effect
 	Unread   Kind = "unread"   // an unreadable part: Reason is the cause
 	Other    Kind = "other"    // anything else; this has no effect
 )

@@ -78,7 +78,7 @@ func Sign(secret string, body []byte) string {
 }
 
 // SignForm returns form_v1's signature: base64 of the HMAC-SHA1 of the URL followed by each parameter's name and value, ordered by name.
-// For an invalid form it returns "", which no call has.
+// For an invalid form it returns "", which matches no call's signature.
 func SignForm(secret, address string, body []byte) string {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {

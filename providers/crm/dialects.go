@@ -159,10 +159,10 @@ func (t *token) get(ctx context.Context, s Settings) (string, error) {
 	return t.text, nil
 }
 
-// early is the time before its expiry at which a token is renewed.
+// early is how long before a token's expiry the token is renewed.
 const early = 30 * time.Second
 
-// drop discards a token that the crm refused, unless it was renewed since.
+// drop discards a token that the crm refused. It keeps a token that was renewed since.
 func (t *token) drop(refused string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

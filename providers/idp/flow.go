@@ -17,11 +17,11 @@ import (
 // FlowLifetime limits the duration of a sign-in with the provider.
 const FlowLifetime = 10 * time.Minute
 
-// flowUse is the associated data of a sealed flow: nothing else sealed with the key opens as a flow.
+// flowUse is the associated data of a sealed flow: other values sealed with the key do not open as a flow.
 const flowUse = "bahi idp flow 1"
 
-// Flow is a sign-in between [Client.Begin] and [Client.Finish]. The browser that began it stores all but the URL, sealed, so that no other
-// browser can finish it.
+// Flow is a sign-in between [Client.Begin] and [Client.Finish]. The browser that began it stores everything except the URL. The data are
+// sealed, so no other browser can finish the flow.
 type Flow struct {
 	URL       string    `json:"-"` // where the user consents
 	State     string    `json:"state"`

@@ -130,8 +130,8 @@ type Jail struct {
 	end    func()              // of the owner's turn
 }
 
-// Open makes a jail for a file of an owner, who may have one at a time. Until the owner closes an earlier one, Open waits, and returns
-// [ErrBusy] after Owner.Wait. Close removes the jail.
+// Open creates a jail for a file of an owner. An owner may have one jail at a time. Until the owner closes an earlier one, Open waits, and
+// returns [ErrBusy] after Owner.Wait. Close removes the jail.
 func Open(ctx context.Context, of Owner, l Limits) (*Jail, error) {
 	end, err := of.take(ctx)
 	if err != nil {
@@ -232,7 +232,7 @@ func (c *Jail) Stream(ctx context.Context, to io.Writer, program string, args ..
 		return err
 	}
 	out, said := &output{to: to, most: c.limits.Output, full: cancel}, &tail{}
-	//nolint:gosec // G204: what the caller runs is its own choice
+	//nolint:gosec // G204: the caller chooses the program
 	cmd := exec.CommandContext(timed, limits[0], append(append(limits[1:], program), args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, out, said
 	cmd.Env = append([]string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "HOME=" + c.dir, "TMPDIR=" + c.dir}, c.Env...)

@@ -73,7 +73,7 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Moment is a time as seconds or milliseconds, as a string or a number. Time is nil if it is none of them.
+// Moment is a time as seconds or milliseconds, as a string or a number. Time is nil for any other value.
 type Moment struct{ Time *time.Time }
 
 // Numbers outside this range are milliseconds, or not times.

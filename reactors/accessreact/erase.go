@@ -68,7 +68,7 @@ type Eraser struct {
 	Log      *slog.Logger
 	Every    time.Duration // minimum interval between two scrubs, except urgent ones
 
-	scrubbed  atomic.Int64 // id of the newest job whose work the last scrub did
+	scrubbed  atomic.Int64 // id of the newest job that the last scrub covered
 	scrubbing atomic.Int64 // when the last scrub ended, in Unix nanoseconds
 	cleaned   time.Time    // this node's folders have no data of users erased before this time
 }

@@ -31,9 +31,9 @@ type Config struct {
 	Store eventstore.Store
 	Pool  *pgxpool.Pool // on the database with the checkpoint
 
-	// Broker receives messages. Publish MUST return nil only if it has stored all of them, each subject's in the given order, and MUST
-	// accept repetitions. It MUST heed the context of the first message, and MUST return on its own. Its error is a [*feed.Refused] if it will
-	// never accept a message. The broker MUST have stored the messages before that one, and none of the same subject after it.
+	// Broker receives messages. Publish MUST return nil only if it has stored all of them, each subject's in the given order, and MUST accept
+	// repetitions. It MUST heed the context of the first message, and MUST return on its own. Its error is a [*feed.Refused] if it will never
+	// accept a message. The broker MUST have stored the messages before the refused one, and none of the same subject after it.
 	Broker message.Publisher
 
 	Topic   string // the destination, in terms of the broker's adapter

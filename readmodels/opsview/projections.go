@@ -278,7 +278,7 @@ func (p *Projections) Parked(ctx context.Context) ([]Parked, error) {
 		order by p.kind, p.name, p.generation`, names, versions)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Parked])
 	if err != nil {
-		return nil, fmt.Errorf("list what is parked: %w", err)
+		return nil, fmt.Errorf("list parked events: %w", err)
 	}
 	return all, nil
 }

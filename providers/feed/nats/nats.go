@@ -195,7 +195,7 @@ func (p *Publisher) drop() {
 func (p *Publisher) verdict(m *message.Message, err error) error {
 	switch {
 	case errors.Is(err, client.ErrMaxPayload):
-		defer p.drop() // a server reports a limit that is raised later to new connections only
+		defer p.drop() // a server reports a raised limit only to new connections
 		return &feed.Refused{ID: m.UUID, Err: fmt.Errorf("NATS takes messages of %d bytes at most (max_payload): %w", p.conn.MaxPayload(), err)}
 	case code(err) == tooLarge, code(err) == headerTooLarge:
 		return &feed.Refused{ID: m.UUID, Err: err}

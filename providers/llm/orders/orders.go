@@ -102,13 +102,13 @@ func (r Reader) picture(ctx context.Context, media string) (llm.Image, error) {
 	return llm.Picture(data)
 }
 
-// The confidences of a model's entries, in percent: whether the rules find the same numbers in the text, or not.
+// The confidences of a model's entries, in percent. They depend on whether the rules find the same numbers in the text.
 const (
 	agreed = 90
 	alone  = 60
 )
 
-// within limits the order (CONTRACT.md I13): a number outside a limit becomes unknown.
+// within returns the order within its limits (CONTRACT.md I13). A number outside a limit becomes unknown.
 func (a answer) within(text string) (o ordertext.Order) {
 	byRules := ordertext.Parse(text).Entries
 	slip := ordertext.Tidy(known(a.Slip), ordertext.MaxSlip)
