@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs each fuzz target for FUZZTIME. A number of inputs, such as 100x, only checks that the targets work, for CI. It uses the test
-# programs of make test: coverage, which guides a longer search, would need another compilation of everything.
+# Runs each fuzz target for FUZZTIME. A number of inputs, such as 100x, only checks that the targets work, for CI. It uses the test programs
+# of make test, which have no coverage. Coverage would guide a longer search, but needs another compilation of everything.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

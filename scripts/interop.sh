@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The official Node clients of EventStoreDB and KurrentDB against the gateway, the feed of a catalog against its schema, the search of vectors against pgvector, and
-# a TypeScript client that is generated from openapi.json: the versions of the package-lock.json files of scripts/interop and scripts/document, without their install scripts.
+# Tests with other systems: the gateway with the official Node clients of EventStoreDB and KurrentDB, a catalog's feed with its schema, the
+# search of vectors with pgvector, and openapi.json with a generated TypeScript client. npm installs the versions of the package-lock.json
+# files of scripts/interop and scripts/document, without their install scripts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Lists missing tools before a build starts that would fail half-way. Usage: need.sh git go cc
+# Lists missing tools, so that no build starts that would fail half-way. Usage: need.sh git go cc
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# After a removal. The books stay, also after a purge: nobody else has them.
+# After a removal. The books stay, even after a purge: they are the only copy.
 set -e
 if [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then
   systemctl daemon-reload
