@@ -205,7 +205,7 @@ func (t Tables) attempt(ctx context.Context, generations []int, w *wait, queries
 		})
 	}
 	results := t.reader.pool.SendBatch(ctx, batch)
-	defer results.Close() //nolint:errcheck // for a panic: it was closed otherwise
+	defer results.Close() //nolint:errcheck // only after a panic; otherwise the next line closes it
 	err := results.Close()
 	if server, ok := errors.AsType[*pgconn.PgError](err); ok && (server.Code == "42P01" || server.Code == "3F000") {
 		return errMoved // the tables do not exist

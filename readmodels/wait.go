@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// pollInterval is the time between two queries of a projection's position if no process sends notices of it.
+	// pollInterval is the interval between queries of a projection's position if no process sends notices of the position.
 	pollInterval = 5 * time.Millisecond
 
-	// askedPoll is the same time if a process sends notices. A notice may be lost.
+	// askedPoll is that interval if a process sends notices, which may get lost.
 	askedPoll = 20 * time.Millisecond
 
 	// stayLate is the time for which reads first wait for the projections after a read was too early.

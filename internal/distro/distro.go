@@ -35,7 +35,7 @@ func Available() bool {
 	return err == nil
 }
 
-// Choose returns the names of the wanted packages, as apt knows them with these options, or an error if it does not.
+// Choose returns apt's names of the wanted packages. It calls apt with these options. It fails if apt does not know the packages.
 type Choose func(ctx context.Context, options []string) ([]string, error)
 
 // Install installs packages for the machine. It requires root.

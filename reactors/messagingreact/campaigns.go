@@ -147,7 +147,7 @@ func (d *Dispatcher) RunDue(ctx context.Context, now time.Time) error {
 // unheard returns the time before which a message without a response must have been sent to count as unanswered.
 func (d *Dispatcher) unheard(now time.Time) time.Time { return now.Add(-cmp.Or(d.Doubt, doubtAfter)) }
 
-// giveUp settles the unsettled messages of a campaign that is cancelled or has lost its channel. Nothing of it is sent again.
+// giveUp settles the unsettled messages of a campaign that is cancelled or has lost its channel. No job sends its messages again.
 func (d *Dispatcher) giveUp(ctx context.Context, c messagingview.DueCampaign, now time.Time) error {
 	due := now
 	if c.Status == campaign.StatusFailed { // unsent messages stay open until a person cancels the campaign

@@ -12,8 +12,8 @@ import (
 	"bahi/commands/lease"
 )
 
-// WithLease runs do while it holds the contact's lease, which one job of all nodes can hold. It returns false if another job holds it.
-// It holds no connection meanwhile. The context of do ends before the lease can expire.
+// WithLease runs do while it holds the contact's lease. Only one job on all nodes can hold it at a time. It returns false if another job
+// holds it. It holds no connection meanwhile. The context of do ends before the lease can expire.
 func WithLease(ctx context.Context, pool *pgxpool.Pool, contact int64, do func(context.Context) error) (held bool, err error) {
 	holder, asked := uuid.New(), time.Now()
 	err = pool.QueryRow(ctx, `
